@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	nethttp "net/http"
+	"net/http"
 	"strings"
 
 	"tutti/internal/core"
@@ -71,11 +71,11 @@ func callerOf(ctx context.Context) (core.Principal, bool) {
 
 // guarded lets those through to next who may use a route. It is the one place that looks at tokens: every route passes it
 // before anything of the request is read, and before anything that it names is looked for.
-func (h *Handler) guarded(who access, next nethttp.HandlerFunc) nethttp.HandlerFunc {
+func (h *Handler) guarded(who access, next http.HandlerFunc) http.HandlerFunc {
 	if h.ports.Authenticator == nil {
 		return next
 	}
-	return func(w nethttp.ResponseWriter, r *nethttp.Request) {
+	return func(w http.ResponseWriter, r *http.Request) {
 		caller := core.Principal{}
 		if h.asksForToken(r, who) {
 			var err error
@@ -95,7 +95,7 @@ func (h *Handler) guarded(who access, next nethttp.HandlerFunc) nethttp.HandlerF
 }
 
 // asksForToken reports whether a request of a route needs a token at all.
-func (h *Handler) asksForToken(r *nethttp.Request, who access) bool {
+func (h *Handler) asksForToken(r *http.Request, who access) bool {
 	switch who.kind {
 	case accessOpen:
 		return false
@@ -109,13 +109,13 @@ func (h *Handler) asksForToken(r *nethttp.Request, who access) bool {
 }
 
 // isSigned reports whether the repository of a notification asks for a signature, which then decides.
-func (h *Handler) isSigned(r *nethttp.Request, who access) bool {
+func (h *Handler) isSigned(r *http.Request, who access) bool {
 	repository, err := pathParam(r, who.param, who.param)
 	return err == nil && h.ports.Notifications.Signed(repository)
 }
 
 // permit refuses a caller whose scopes do not cover a route.
-func (h *Handler) permit(r *nethttp.Request, who access) error {
+func (h *Handler) permit(r *http.Request, who access) error {
 	switch who.kind {
 	case accessOpen, accessOptional, accessShown, accessToken:
 		return nil
@@ -135,7 +135,7 @@ func (h *Handler) permit(r *nethttp.Request, who access) error {
 }
 
 // authenticate returns whose token a request shows.
-func (h *Handler) authenticate(r *nethttp.Request) (core.Principal, error) {
+func (h *Handler) authenticate(r *http.Request) (core.Principal, error) {
 	given := r.Header.Values(headerAuthorization)
 	if len(given) == 0 {
 		return core.Principal{}, &accessError{challenge: bearer, cause: &core.Error{
@@ -174,7 +174,7 @@ func bearerToken(header string) (string, bool) {
 }
 
 // maySystem refuses a caller without the system's write scope; nil when nobody is asked.
-func (h *Handler) maySystem(r *nethttp.Request) error {
+func (h *Handler) maySystem(r *http.Request) error {
 	if caller, bound := h.boundCaller(r); bound {
 		return h.forbidden(caller, h.ports.Authenticator.SystemScope())
 	}
@@ -182,7 +182,7 @@ func (h *Handler) maySystem(r *nethttp.Request) error {
 }
 
 // mayWrite refuses a caller who may not index, submit and publish in an organization; nil when nobody is asked.
-func (h *Handler) mayWrite(r *nethttp.Request, organization string) error {
+func (h *Handler) mayWrite(r *http.Request, organization string) error {
 	if caller, bound := h.boundCaller(r); bound && !caller.MayWrite(organization) {
 		return h.forbidden(caller, h.ports.Authenticator.WriteScope(organization))
 	}
@@ -190,7 +190,7 @@ func (h *Handler) mayWrite(r *nethttp.Request, organization string) error {
 }
 
 // mayRead refuses a caller who may not read what an organization has not published; nil when nobody is asked.
-func (h *Handler) mayRead(r *nethttp.Request, organization string) error {
+func (h *Handler) mayRead(r *http.Request, organization string) error {
 	if caller, bound := h.boundCaller(r); bound && !caller.MayRead(organization) {
 		return h.forbidden(caller, h.ports.Authenticator.ReadScope(organization))
 	}
@@ -198,7 +198,7 @@ func (h *Handler) mayRead(r *nethttp.Request, organization string) error {
 }
 
 // mayQuery refuses a caller whom auth.defaultAccess keeps from a catalogue that has no access rule.
-func (h *Handler) mayQuery(r *nethttp.Request, c *core.Catalogue) error {
+func (h *Handler) mayQuery(r *http.Request, c *core.Catalogue) error {
 	caller, _ := callerOf(r.Context())
 	if c.DefaultAccess.Allows(caller) {
 		return nil
@@ -220,7 +220,7 @@ func (h *Handler) mayQuery(r *nethttp.Request, c *core.Catalogue) error {
 
 // boundCaller returns the caller whose scopes bound what it may do and see; false where nobody is asked, and for the system.
 // Without a caller in the context, which a route that is not guarded would have, nothing is allowed.
-func (h *Handler) boundCaller(r *nethttp.Request) (core.Principal, bool) {
+func (h *Handler) boundCaller(r *http.Request) (core.Principal, bool) {
 	if h.ports.Authenticator == nil {
 		return core.Principal{}, false
 	}

@@ -10,7 +10,7 @@ import (
 	"encoding/pem"
 	"io"
 	"log/slog"
-	nethttp "net/http"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -20,7 +20,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/auth"
 	"tutti/internal/core"
 )
@@ -156,14 +156,14 @@ func signed(t *testing.T, key *ecdsa.PrivateKey, scopes []string, good time.Dura
 // header returns one Authorization header of who asks.
 func (d doors) header(who string) []string { return d.headers[who]["api key"] }
 
-func guardedHandler(t *testing.T, p *ports, authenticator http.Authenticator, cfg http.Config) handler {
+func guardedHandler(t *testing.T, p *ports, authenticator tuttihttp.Authenticator, cfg tuttihttp.Config) handler {
 	t.Helper()
 	if cfg.Now == nil {
 		cfg.Now = func() time.Time { return noon }
 	}
 	wired := p.ports()
 	wired.Authenticator = authenticator
-	h, err := http.New(wired, cfg)
+	h, err := tuttihttp.New(wired, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func (u *unread) Read(b []byte) (int, error) {
 
 // knocked is the answer to one request.
 type knocked struct {
-	*nethttp.Response
+	*http.Response
 	body []byte
 	read bool
 }
@@ -207,7 +207,7 @@ func knock(t *testing.T, h handler, method, target string, authorization []strin
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	got := knocked{Response: w.Result(), body: w.Body.Bytes(), read: body.read}
-	if method != nethttp.MethodHead {
+	if method != http.MethodHead {
 		checkAgainstDocument(t, h, r, got.Response, got.body)
 	}
 	return got
@@ -225,7 +225,7 @@ var (
 
 // admissions says for every route who may use it. The organization of a path is S1; a route that hides what a caller may not
 // see answers 404 to the other tokens.
-func admissions() map[http.Route]struct {
+func admissions() map[tuttihttp.Route]struct {
 	may   []string
 	hides bool
 } {
@@ -235,7 +235,7 @@ func admissions() map[http.Route]struct {
 	}
 	const record = "/index/repository/{repositoryCode}/organization/{organization}/id/{id}"
 	const analysis = "/studies/{study}/analysis"
-	return map[http.Route]admission{
+	return map[tuttihttp.Route]admission{
 		{Method: "GET", Pattern: "/ping"}:             {may: everybody},
 		{Method: "GET", Pattern: "/ready"}:            {may: everybody},
 		{Method: "GET", Pattern: "/metrics"}:          {may: everybody},
@@ -340,7 +340,7 @@ func organizationJob(id, organization string) core.Job {
 // before anything is looked for.
 func TestEveryRouteAsksForWhatItNeeds(t *testing.T) {
 	d := newDoors(t, &keyShelf{})
-	open, shut := guardedHandler(t, ofS1(), d, http.Config{}), guardedHandler(t, silent(), d, http.Config{})
+	open, shut := guardedHandler(t, ofS1(), d, tuttihttp.Config{}), guardedHandler(t, silent(), d, tuttihttp.Config{})
 	expected := admissions()
 	routes := open.Routes()
 	if len(routes) != len(expected) {
@@ -353,8 +353,8 @@ func TestEveryRouteAsksForWhatItNeeds(t *testing.T) {
 			continue
 		}
 		methods := []string{route.Method}
-		if route.Method == nethttp.MethodGet {
-			methods = append(methods, nethttp.MethodHead)
+		if route.Method == http.MethodGet {
+			methods = append(methods, http.MethodHead)
 		}
 		for _, method := range methods {
 			t.Run(method+" "+route.Pattern, func(t *testing.T) {
@@ -364,7 +364,7 @@ func TestEveryRouteAsksForWhatItNeeds(t *testing.T) {
 						if slices.Contains(admission.may, who) {
 							wantAdmitted(t, name, knock(t, open, method, filled(route.Pattern), header))
 						} else if admission.hides && slices.Contains(anyToken, who) {
-							if got := knock(t, open, method, filled(route.Pattern), header); got.StatusCode != nethttp.StatusNotFound {
+							if got := knock(t, open, method, filled(route.Pattern), header); got.StatusCode != http.StatusNotFound {
 								t.Errorf("%s: status %d, want 404", name, got.StatusCode)
 							}
 						} else {
@@ -381,7 +381,7 @@ func TestEveryRouteAsksForWhatItNeeds(t *testing.T) {
 func wantAdmitted(t *testing.T, name string, got knocked) {
 	t.Helper()
 	switch got.StatusCode {
-	case nethttp.StatusUnauthorized, nethttp.StatusForbidden, nethttp.StatusNotFound, nethttp.StatusInternalServerError:
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusInternalServerError:
 		t.Errorf("%s: refused: %d %s", name, got.StatusCode, got.body)
 	}
 	if c := got.Header.Get("WWW-Authenticate"); c != "" {
@@ -394,18 +394,18 @@ func wantRefused(t *testing.T, name, who, method string, got knocked) {
 	if got.read {
 		t.Errorf("%s: the body was read", name)
 	}
-	status, code, challenge := nethttp.StatusForbidden, "forbidden", `Bearer error="insufficient_scope", scope="`
+	status, code, challenge := http.StatusForbidden, "forbidden", `Bearer error="insufficient_scope", scope="`
 	switch who {
 	case nobody, malformed:
-		status, code, challenge = nethttp.StatusUnauthorized, "unauthenticated", "Bearer"
+		status, code, challenge = http.StatusUnauthorized, "unauthenticated", "Bearer"
 	case unknown, expired:
-		status, code, challenge = nethttp.StatusUnauthorized, "unauthenticated", `Bearer error="invalid_token"`
+		status, code, challenge = http.StatusUnauthorized, "unauthenticated", `Bearer error="invalid_token"`
 	}
 	c := got.Header.Get("WWW-Authenticate")
-	if c != challenge && (status != nethttp.StatusForbidden || !strings.HasPrefix(c, challenge)) {
+	if c != challenge && (status != http.StatusForbidden || !strings.HasPrefix(c, challenge)) {
 		t.Errorf("%s: challenge %q, want %q", name, c, challenge)
 	}
-	if method == nethttp.MethodHead && len(got.body) == 0 {
+	if method == http.MethodHead && len(got.body) == 0 {
 		if got.StatusCode != status {
 			t.Errorf("%s: status %d, want %d", name, got.StatusCode, status)
 		}
@@ -418,7 +418,7 @@ func wantRefused(t *testing.T, name, who, method string, got knocked) {
 func TestRefusalsSayWhatIsMissing(t *testing.T) {
 	store := &keyShelf{}
 	d := newDoors(t, store)
-	h := guardedHandler(t, silent(), d, http.Config{})
+	h := guardedHandler(t, silent(), d, tuttihttp.Config{})
 	const organization = "/index/repository/song.ca/organization/"
 	for _, tc := range []struct {
 		name, method, target    string
@@ -488,7 +488,7 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 	}
 	t.Run("the store does not answer", func(t *testing.T) {
 		store.fault = core.NewError(core.CodeUnavailable, "the database is gone")
-		got := knock(t, guardedHandler(t, silent(), newDoorsOn(t, store), http.Config{}), "GET", "/jobs", d.header(writeRight))
+		got := knock(t, guardedHandler(t, silent(), newDoorsOn(t, store), tuttihttp.Config{}), "GET", "/jobs", d.header(writeRight))
 		p := wantProblem(t, got.Response, got.body, 503, "unavailable", "API keys cannot be verified now")
 		if got.Header.Get("Retry-After") == "" || got.Header.Get("WWW-Authenticate") != "" || p.Hint != "" {
 			t.Errorf("headers %v, hint %q", got.Header, p.Hint)
@@ -509,7 +509,7 @@ func newDoorsOn(t *testing.T, store *keyShelf) *auth.Authenticator {
 // TestForceIsTheSystems also where the organization's own writer may index.
 func TestForceIsTheSystems(t *testing.T) {
 	d := newDoors(t, &keyShelf{})
-	h := guardedHandler(t, ofS1(), d, http.Config{})
+	h := guardedHandler(t, ofS1(), d, tuttihttp.Config{})
 	const target = "/index/repository/song.ca/organization/S1?force="
 	for who, want := range map[string]map[string]int{
 		writeRight: {"true": 403, "false": 202}, systemRight: {"true": 202, "false": 202},
@@ -532,7 +532,7 @@ func TestNotificationsAreSignedOrTheSystems(t *testing.T) {
 		}
 		return core.NotificationResult{Accepted: 1}, nil
 	}
-	h := guardedHandler(t, p, d, http.Config{})
+	h := guardedHandler(t, p, d, tuttihttp.Config{})
 	for _, who := range []string{nobody, writeRight, systemRight} {
 		t.Run(who, func(t *testing.T) {
 			got := knock(t, h, "POST", "/notifications/"+signedRepository, d.header(who))
@@ -544,7 +544,7 @@ func TestNotificationsAreSignedOrTheSystems(t *testing.T) {
 		r.Header.Set("X-Signature-256", "sha256=00")
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
-		if w.Code != nethttp.StatusAccepted {
+		if w.Code != http.StatusAccepted {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	})
@@ -565,7 +565,7 @@ func TestLogNamesTheCaller(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var log bytes.Buffer
-			h := guardedHandler(t, ofS1(), d, http.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			h := guardedHandler(t, ofS1(), d, tuttihttp.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			knock(t, h, tc.method, tc.target, d.header(tc.who))
 			line := log.String()
 			if strings.Contains(line, "principal=") != (tc.want != "") || !strings.Contains(line, tc.want) {
@@ -581,7 +581,7 @@ func TestLogNamesTheCaller(t *testing.T) {
 
 // TestNobodyIsAskedWithoutAuthenticator: auth.mode none.
 func TestNobodyIsAskedWithoutAuthenticator(t *testing.T) {
-	h := newHandler(t, ofS1(), http.Config{})
+	h := newHandler(t, ofS1(), tuttihttp.Config{})
 	for route := range admissions() {
 		got := knock(t, h, route.Method, filled(route.Pattern), []string{"Bearer hunter2"})
 		wantAdmitted(t, route.Method+" "+route.Pattern, got)

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	nethttp "net/http"
+	"net/http"
 	"slices"
 
 	"tutti/internal/core"
@@ -22,10 +22,10 @@ const (
 // routeAnalyses routes what reads analyses. With tokens, those that are not published are for readers of their study.
 func (h *Handler) routeAnalyses() {
 	const list = "/studies/{study}/analysis"
-	h.handle(nethttp.MethodGet, list, h.listAnalyses, taken("analysisStates"), token())
-	h.handle(nethttp.MethodGet, list+"/paginated", h.pageAnalyses, taken("analysisStates", "limit", "offset"), token())
-	h.handle(nethttp.MethodGet, list+"/{id}", h.getAnalysis, taken(), token())
-	h.handle(nethttp.MethodGet, list+"/{id}/files", h.getAnalysisFiles, taken(), token())
+	h.handle(http.MethodGet, list, h.listAnalyses, taken("analysisStates"), token())
+	h.handle(http.MethodGet, list+"/paginated", h.pageAnalyses, taken("analysisStates", "limit", "offset"), token())
+	h.handle(http.MethodGet, list+"/{id}", h.getAnalysis, taken(), token())
+	h.handle(http.MethodGet, list+"/{id}/files", h.getAnalysisFiles, taken(), token())
 }
 
 // analysisQuery is what a list of analyses can be asked for.
@@ -36,7 +36,7 @@ type analysisQuery struct {
 }
 
 // listAnalyses answers all analyses of a study in some states as an array.
-func (h *Handler) listAnalyses(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) listAnalyses(w http.ResponseWriter, r *http.Request) error {
 	a, err := h.analysisQueryOf(r)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (h *Handler) listAnalyses(w nethttp.ResponseWriter, r *nethttp.Request) err
 
 // pageAnalyses answers a page of the analyses of a study in some states, in Song's form: totalAnalyses is the length of
 // the whole list, currentTotalAnalyses that of the page.
-func (h *Handler) pageAnalyses(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) pageAnalyses(w http.ResponseWriter, r *http.Request) error {
 	a, err := h.analysisQueryOf(r)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (h *Handler) pageAnalyses(w nethttp.ResponseWriter, r *nethttp.Request) err
 }
 
 // analysisQueryOf reads which analyses are listed, and refuses who may not read them.
-func (h *Handler) analysisQueryOf(r *nethttp.Request) (analysisQuery, error) {
+func (h *Handler) analysisQueryOf(r *http.Request) (analysisQuery, error) {
 	var a analysisQuery
 	var err error
 	if a.study, err = pathParam(r, "study", "study"); err != nil {
@@ -110,7 +110,7 @@ func analysisStatesOf(q query) ([]core.AnalysisState, error) {
 	return states, nil
 }
 
-func (h *Handler) getAnalysis(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) getAnalysis(w http.ResponseWriter, r *http.Request) error {
 	a, err := h.analysisOf(r)
 	if err != nil {
 		return err
@@ -120,7 +120,7 @@ func (h *Handler) getAnalysis(w nethttp.ResponseWriter, r *nethttp.Request) erro
 }
 
 // getAnalysisFiles answers the files of an analysis as an array, out of its body.
-func (h *Handler) getAnalysisFiles(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) getAnalysisFiles(w http.ResponseWriter, r *http.Request) error {
 	a, err := h.analysisOf(r)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (h *Handler) getAnalysisFiles(w nethttp.ResponseWriter, r *nethttp.Request)
 // analysisTarget is what the path of an analysis names.
 type analysisTarget struct{ study, id string }
 
-func analysisTargetOf(r *nethttp.Request) (analysisTarget, error) {
+func analysisTargetOf(r *http.Request) (analysisTarget, error) {
 	study, err := pathParam(r, "study", "study")
 	if err != nil {
 		return analysisTarget{}, err
@@ -149,7 +149,7 @@ func analysisTargetOf(r *nethttp.Request) (analysisTarget, error) {
 
 // analysisOf reads the analysis that the path names. One that the caller may not see is absent in the same words as one
 // that does not exist, unless the caller may change it.
-func (h *Handler) analysisOf(r *nethttp.Request) (core.Analysis, error) {
+func (h *Handler) analysisOf(r *http.Request) (core.Analysis, error) {
 	t, err := analysisTargetOf(r)
 	if err != nil {
 		return core.Analysis{}, err
@@ -180,7 +180,7 @@ func (t analysisTarget) absent(cause error) error {
 
 // checkStates refuses who may not read the analyses of a study in some states: published ones may be read by everybody
 // who may ask at all.
-func (h *Handler) checkStates(r *nethttp.Request, study string, states ...core.AnalysisState) error {
+func (h *Handler) checkStates(r *http.Request, study string, states ...core.AnalysisState) error {
 	for _, s := range states {
 		if s != core.StatePublished {
 			return h.mayRead(r, study)

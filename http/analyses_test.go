@@ -7,14 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	nethttp "net/http"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
@@ -57,7 +57,7 @@ func TestListAnalyses(t *testing.T) {
 		"each over a chunk": {3, 40 << 10}, "the last over a chunk": {2, 20 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHandler(t, studyOfAnalyses(tt.rows, tt.more, nil), http.Config{})
+			h := newHandler(t, studyOfAnalyses(tt.rows, tt.more, nil), tuttihttp.Config{})
 			want := []string{}
 			for i := range tt.rows {
 				want = append(want, fmt.Sprint("A", i))
@@ -103,7 +103,7 @@ func TestListAnalysesAsksFor(t *testing.T) {
 					return core.PageInfo{}, nil
 				}
 			})
-			if res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: target}); res.StatusCode != 200 || got != want {
+			if res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: target}); res.StatusCode != 200 || got != want {
 				t.Errorf("got %d %s for %q", res.StatusCode, body, got)
 			}
 		})
@@ -111,7 +111,7 @@ func TestListAnalysesAsksFor(t *testing.T) {
 }
 
 func TestListOfAStudyThatIsNotThere(t *testing.T) {
-	h := newHandler(t, studyOfAnalyses(0, 0, &core.Error{Code: core.CodeNotFound, ErrorID: "study.id.does.not.exist", Message: "there is no study S"}), http.Config{})
+	h := newHandler(t, studyOfAnalyses(0, 0, &core.Error{Code: core.CodeNotFound, ErrorID: "study.id.does.not.exist", Message: "there is no study S"}), tuttihttp.Config{})
 	for _, target := range []string{"/studies/S/analysis", "/studies/S/analysis/paginated"} {
 		res, body := do(t, h, ask{method: "GET", target: target})
 		if p := wantProblem(t, res, body, 404, "not_found", "there is no study S"); p.ErrorID != "study.id.does.not.exist" {
@@ -126,16 +126,16 @@ func TestListThatFails(t *testing.T) {
 	gone := core.NewError(core.CodeUnavailable, "the database does not answer")
 	for _, target := range []string{"/studies/S/analysis", "/studies/S/analysis/paginated?limit=1000"} {
 		t.Run("early "+target, func(t *testing.T) {
-			res, body := do(t, newHandler(t, studyOfAnalyses(3, 0, gone), http.Config{}), ask{method: "GET", target: target})
+			res, body := do(t, newHandler(t, studyOfAnalyses(3, 0, gone), tuttihttp.Config{}), ask{method: "GET", target: target})
 			wantProblem(t, res, body, 503, "unavailable", "the database does not answer")
 		})
 		t.Run("late "+target, func(t *testing.T) {
-			_, addr := start(t, studyOfAnalyses(200, 1000, gone), http.Config{})
-			r, err := nethttp.NewRequestWithContext(t.Context(), nethttp.MethodGet, "http://"+addr+target, nil)
+			_, addr := start(t, studyOfAnalyses(200, 1000, gone), tuttihttp.Config{})
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+target, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			client := &nethttp.Client{Transport: &nethttp.Transport{DisableKeepAlives: true}}
+			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 			res, err := client.Do(r)
 			if err != nil {
 				t.Fatal(err)
@@ -159,7 +159,7 @@ func TestHeadOfALongList(t *testing.T) {
 			return each(a)
 		})
 	}
-	s := open(t, newHandler(t, p, http.Config{}), "HEAD", "/studies/S/analysis", nil)
+	s := open(t, newHandler(t, p, tuttihttp.Config{}), "HEAD", "/studies/S/analysis", nil)
 	<-s.done
 	if s.w.Code != 200 || s.w.Header().Get("Content-Type") != "application/json" || rows > 100 {
 		t.Errorf("got %d after %d rows", s.w.Code, rows)
@@ -180,13 +180,13 @@ func TestListEndsWhenTheClientIsGone(t *testing.T) {
 			}
 		}
 	})
-	_, addr := start(t, p, http.Config{})
+	_, addr := start(t, p, tuttihttp.Config{})
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := nethttp.NewRequestWithContext(ctx, nethttp.MethodGet, "http://"+addr+"/studies/S/analysis", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/studies/S/analysis", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := (&nethttp.Client{Transport: &nethttp.Transport{DisableKeepAlives: true}}).Do(r)
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestReadAnalysis(t *testing.T) {
 			return a, nil
 		}
 	})
-	h := newHandler(t, p, http.Config{})
+	h := newHandler(t, p, tuttihttp.Config{})
 	for target, want := range map[string]string{
 		"/studies/S/analysis/a%2Fb":       string(newAnalysis("S", "a/b", core.StateSuppressed).Body),
 		"/studies/S/analysis/a%2Fb/files": `[{"fileName":"a/b.vcf","fileSize":1}]`,
@@ -279,17 +279,17 @@ func TestUnpublishedAnalysesAreForReaders(t *testing.T) {
 			return newAnalysis(study, id, state), nil
 		}
 	})
-	h, err := http.New(func() http.Ports {
+	h, err := tuttihttp.New(func() tuttihttp.Ports {
 		ports := p.ports()
 		ports.Authenticator = readers{}
 		return ports
-	}(), http.Config{})
+	}(), tuttihttp.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	get := func(t *testing.T, token, target string) (int, []byte) {
 		t.Helper()
-		res, body := do(t, handler{Handler: h}, ask{method: "GET", target: target, header: nethttp.Header{"Authorization": {"Bearer " + token}}})
+		res, body := do(t, handler{Handler: h}, ask{method: "GET", target: target, header: http.Header{"Authorization": {"Bearer " + token}}})
 		return res.StatusCode, body
 	}
 	type statuses map[string]int
@@ -337,7 +337,7 @@ func TestUnpublishedAnalysesAreForReaders(t *testing.T) {
 
 // TestManyListsAtOnce: streams share nothing.
 func TestManyListsAtOnce(t *testing.T) {
-	h := newHandler(t, studyOfAnalyses(100, 1000, nil), http.Config{})
+	h := newHandler(t, studyOfAnalyses(100, 1000, nil), tuttihttp.Config{})
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
@@ -353,7 +353,7 @@ func TestManyListsAtOnce(t *testing.T) {
 
 // TestRefusalsOfTheServerHaveAnErrorID: the path is not known, so they have the members of every surface.
 func TestRefusalsOfTheServerHaveAnErrorID(t *testing.T) {
-	_, addr := start(t, working(), http.Config{})
+	_, addr := start(t, working(), tuttihttp.Config{})
 	for raw, want := range map[string]string{
 		"GET /studies/%zz HTTP/1.1\r\nHost: localhost\r\n\r\n":                                           "malformed.parameter",
 		"GET /studies/all HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 80<<10) + "\r\n\r\n": "header.too.large",

@@ -1,12 +1,12 @@
 package http_test
 
 import (
-	nethttp "net/http"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 )
 
 // pathOf fills the parameters of a pattern.
@@ -36,7 +36,7 @@ func methodsOf(h handler) map[string][]string {
 }
 
 func TestEveryPathRefusesOtherMethods(t *testing.T) {
-	h := newHandler(t, working(), http.Config{})
+	h := newHandler(t, working(), tuttihttp.Config{})
 	for path, methods := range methodsOf(h) {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PROPFIND"} {
 			if slices.Contains(methods, method) {
@@ -44,7 +44,7 @@ func TestEveryPathRefusesOtherMethods(t *testing.T) {
 			}
 			t.Run(method+path, func(t *testing.T) {
 				// What is sent along does not matter.
-				header := nethttp.Header{"Accept": {"image/webp"}, "Content-Type": {"text/plain"}}
+				header := http.Header{"Accept": {"image/webp"}, "Content-Type": {"text/plain"}}
 				res, body := do(t, h, ask{method: method, target: path + "?nobody=1", header: header})
 				wantProblem(t, res, body, 405, "method_not_allowed", "does not take this method")
 				allow := strings.Split(res.Header.Get("Allow"), ", ")
@@ -60,7 +60,7 @@ func TestEveryPathRefusesOtherMethods(t *testing.T) {
 func TestEveryRouteRefusesWhatItCannotAnswer(t *testing.T) {
 	p := working()
 	p.catalogues.put(plain("C"))
-	h := newHandler(t, p, http.Config{MaxBodyBytes: 8})
+	h := newHandler(t, p, tuttihttp.Config{MaxBodyBytes: 8})
 	for _, route := range h.Routes() {
 		t.Run(route.Method+route.Pattern, func(t *testing.T) {
 			responses := document(t).Paths.Value(route.Pattern).GetOperation(route.Method).Responses
@@ -71,7 +71,7 @@ func TestEveryRouteRefusesWhatItCannotAnswer(t *testing.T) {
 				t.Errorf("406 is described: %t", responses.Status(406) != nil)
 			}
 			if responses.Status(406) != nil {
-				a.header = nethttp.Header{"Accept": {"audio/ogg, */*;q=0"}}
+				a.header = http.Header{"Accept": {"audio/ogg, */*;q=0"}}
 				res, body := do(t, h, a)
 				wantProblem(t, res, body, 406, "not_acceptable", "this path answers")
 			}
@@ -82,7 +82,7 @@ func TestEveryRouteRefusesWhatItCannotAnswer(t *testing.T) {
 
 			if responses.Status(415) != nil {
 				taken := document(t).Paths.Value(route.Pattern).GetOperation(route.Method).RequestBody.Value.Content
-				for name, header := range map[string]nethttp.Header{
+				for name, header := range map[string]http.Header{
 					"text":       {"Content-Type": {"text/plain"}},
 					"form":       {"Content-Type": {"application/x-www-form-urlencoded"}},
 					"broken":     {"Content-Type": {"application/json;;"}},
@@ -104,8 +104,8 @@ func TestEveryRouteRefusesWhatItCannotAnswer(t *testing.T) {
 
 // TestEveryRouteRefusesWhatNoHandlerSees: net/http itself refuses, so that a target too long is 431 like any header.
 func TestEveryRouteRefusesWhatNoHandlerSees(t *testing.T) {
-	_, addr := start(t, working(), http.Config{})
-	for _, route := range newHandler(t, working(), http.Config{}).Routes() {
+	_, addr := start(t, working(), tuttihttp.Config{})
+	for _, route := range newHandler(t, working(), tuttihttp.Config{}).Routes() {
 		t.Run(route.Method+route.Pattern, func(t *testing.T) {
 			head := route.Method + " " + pathOf(route.Pattern)
 			res, body := wire(t, addr, head+"?x="+strings.Repeat("x", 80<<10)+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -122,7 +122,7 @@ func TestEveryRouteRefusesWhatNoHandlerSees(t *testing.T) {
 func TestEveryGetAnswersHeadAlike(t *testing.T) {
 	p := working()
 	p.watch = newChanges(jobChange(1, "succeeded")).watch
-	h := newHandler(t, p, http.Config{})
+	h := newHandler(t, p, tuttihttp.Config{})
 	for path, methods := range methodsOf(h) {
 		if !slices.Contains(methods, "HEAD") {
 			continue

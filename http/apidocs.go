@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	nethttp "net/http"
+	"net/http"
 	"strconv"
 	"strings"
 
@@ -68,32 +68,32 @@ func loadDocs() (map[string]docsAsset, error) {
 
 // handleDocs routes /api-docs and what the page is made of.
 func (h *Handler) handleDocs() {
-	h.handleMedia(nethttp.MethodGet, pathDocs, []string{"text/html"}, h.serveDocs, taken(), open())
-	h.handleMedia(nethttp.MethodGet, pathDocs+"/{asset}", []string{"text/css", "text/javascript", "image/png"},
+	h.handleMedia(http.MethodGet, pathDocs, []string{"text/html"}, h.serveDocs, taken(), open())
+	h.handleMedia(http.MethodGet, pathDocs+"/{asset}", []string{"text/css", "text/javascript", "image/png"},
 		h.serveDocsAsset, taken(), open())
 }
 
 // leadToDocs sends those who ask for /api-docs/, as it was called elsewhere, to the page, and everybody else to next.
-func (h *Handler) leadToDocs(next nethttp.HandlerFunc) nethttp.HandlerFunc {
-	return func(w nethttp.ResponseWriter, r *nethttp.Request) {
-		safe := r.Method == nethttp.MethodGet || r.Method == nethttp.MethodHead
+func (h *Handler) leadToDocs(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		safe := r.Method == http.MethodGet || r.Method == http.MethodHead
 		if !safe || r.URL.EscapedPath() != h.cfg.BasePath+pathDocs+"/" {
 			next(w, r)
 			return
 		}
 		// Relative, so that it holds behind a proxy that adds a prefix.
 		w.Header().Set("Location", ".."+pathDocs)
-		w.WriteHeader(nethttp.StatusPermanentRedirect)
+		w.WriteHeader(http.StatusPermanentRedirect)
 	}
 }
 
 // serveDocs answers GET /api-docs with Swagger UI for this server's own OpenAPI document.
-func (h *Handler) serveDocs(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) serveDocs(w http.ResponseWriter, r *http.Request) error {
 	return h.serveAsset(w, r, "index.html")
 }
 
 // serveDocsAsset answers GET /api-docs/{asset}.
-func (h *Handler) serveDocsAsset(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) serveDocsAsset(w http.ResponseWriter, r *http.Request) error {
 	name := chi.URLParam(r, "asset")
 	if _, ok := h.docs[name]; !ok || name == "index.html" {
 		return core.NewError(core.CodeNotFound, "there is no such part of /api-docs")
@@ -101,7 +101,7 @@ func (h *Handler) serveDocsAsset(w nethttp.ResponseWriter, r *nethttp.Request) e
 	return h.serveAsset(w, r, name)
 }
 
-func (h *Handler) serveAsset(w nethttp.ResponseWriter, r *nethttp.Request, name string) error {
+func (h *Handler) serveAsset(w http.ResponseWriter, r *http.Request, name string) error {
 	asset := h.docs[name]
 	header := w.Header()
 	header.Set("Content-Security-Policy", docsPolicy)

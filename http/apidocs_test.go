@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
-	nethttp "net/http"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 )
 
 var (
@@ -22,8 +22,8 @@ var (
 // TestDocsPageLoadsFromThisServerAlone follows every address of the page under any base path.
 func TestDocsPageLoadsFromThisServerAlone(t *testing.T) {
 	for _, base := range []string{"", "/base/path"} {
-		h := newHandler(t, working(), http.Config{BasePath: base})
-		res, body := do(t, h, ask{method: "GET", target: base + "/api-docs", header: nethttp.Header{"Accept": {"text/html"}}})
+		h := newHandler(t, working(), tuttihttp.Config{BasePath: base})
+		res, body := do(t, h, ask{method: "GET", target: base + "/api-docs", header: http.Header{"Accept": {"text/html"}}})
 		if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/html; charset=utf-8" {
 			t.Errorf("got %d %s", res.StatusCode, res.Header.Get("Content-Type"))
 		}
@@ -52,7 +52,7 @@ func TestDocsPageLoadsFromThisServerAlone(t *testing.T) {
 }
 
 func TestDocsAssets(t *testing.T) {
-	h := newHandler(t, working(), http.Config{})
+	h := newHandler(t, working(), tuttihttp.Config{})
 	for name, tt := range map[string]struct {
 		contentType string
 		zipped      bool
@@ -76,7 +76,7 @@ func TestDocsAssets(t *testing.T) {
 			}
 			tag := res.Header.Get("ETag")
 
-			a.header = nethttp.Header{"Accept-Encoding": {"br, gzip"}, "Accept": {"text/css,*/*;q=0.1"}}
+			a.header = http.Header{"Accept-Encoding": {"br, gzip"}, "Accept": {"text/css,*/*;q=0.1"}}
 			s := open(t, h, "GET", a.target, a.header)
 			<-s.done
 			zipped := s.w.Header().Get("Content-Encoding") == "gzip"
@@ -87,11 +87,11 @@ func TestDocsAssets(t *testing.T) {
 				t.Errorf("got %v", s.w.Header())
 			}
 
-			a.header = nethttp.Header{"If-None-Match": {tag}}
+			a.header = http.Header{"If-None-Match": {tag}}
 			if res, body := do(t, h, a); res.StatusCode != 304 || len(body) > 0 || res.Header.Get("ETag") != tag {
 				t.Errorf("known: got %d, %d bytes", res.StatusCode, len(body))
 			}
-			a.header = nethttp.Header{"If-None-Match": {`"another"`}}
+			a.header = http.Header{"If-None-Match": {`"another"`}}
 			if res, _ := do(t, h, a); res.StatusCode != 200 {
 				t.Errorf("another known: got %d", res.StatusCode)
 			}
@@ -116,14 +116,14 @@ func unzipped(t *testing.T, body *bytes.Buffer, zipped bool) []byte {
 }
 
 func TestDocsAreCompressedForWhoTakesIt(t *testing.T) {
-	h := newHandler(t, working(), http.Config{})
+	h := newHandler(t, working(), tuttihttp.Config{})
 	for accept, zipped := range map[string]bool{
 		"": false, "identity": false, "br": false, "gzip": true, "GZIP": true, "deflate, gzip;q=1.0": true, "*": true,
 		"gzip;q=0": false, "gzip; q=0.0, *": false, "*, gzip;q=0": false, "*;q=0, gzip": true, "*;q=0": false, "gzip;q=x": false,
 		"xgzip": false,
 	} {
 		t.Run(accept, func(t *testing.T) {
-			s := open(t, h, "GET", "/api-docs/swagger-ui.css", nethttp.Header{"Accept-Encoding": {accept}})
+			s := open(t, h, "GET", "/api-docs/swagger-ui.css", http.Header{"Accept-Encoding": {accept}})
 			<-s.done
 			if got := s.w.Header().Get("Content-Encoding") == "gzip"; got != zipped || s.w.Code != 200 {
 				t.Errorf("got %d, compressed: %t", s.w.Code, got)
@@ -133,13 +133,13 @@ func TestDocsAreCompressedForWhoTakesIt(t *testing.T) {
 }
 
 func TestDocsKnownTags(t *testing.T) {
-	h := newHandler(t, working(), http.Config{})
+	h := newHandler(t, working(), tuttihttp.Config{})
 	res, _ := do(t, h, ask{method: "GET", target: "/api-docs"})
 	tag := res.Header.Get("ETag")
 	for given, status := range map[string]int{
 		"": 200, "*": 304, tag: 304, `"x", ` + tag: 304, strings.TrimPrefix(tag, "W/"): 304, `"x"`: 200, strings.Trim(tag, `W/"`): 200,
 	} {
-		if res, _ := do(t, h, ask{method: "GET", target: "/api-docs", header: nethttp.Header{"If-None-Match": {given}}}); res.StatusCode != status {
+		if res, _ := do(t, h, ask{method: "GET", target: "/api-docs", header: http.Header{"If-None-Match": {given}}}); res.StatusCode != status {
 			t.Errorf("%s: got %d", given, res.StatusCode)
 		}
 	}
@@ -147,14 +147,14 @@ func TestDocsKnownTags(t *testing.T) {
 
 func TestDocsRefuse(t *testing.T) {
 	for _, base := range []string{"", "/base"} {
-		h := newHandler(t, working(), http.Config{BasePath: base})
+		h := newHandler(t, working(), tuttihttp.Config{BasePath: base})
 		for _, name := range []string{"none.js", "index.html", "swagger-ui.js", "..%2Fopenapi.json", "%2E%2E", "swagger-ui.css.gz", "embed.go", "page.js%00"} {
 			res, body := do(t, h, ask{method: "GET", target: base + "/api-docs/" + name})
 			wantProblem(t, res, body, 404, "not_found", "no such part")
 		}
 		res, body := do(t, h, ask{method: "GET", target: base + "/api-docs/page.js/x"})
 		wantProblem(t, res, body, 404, "not_found", "nothing at this path")
-		res, body = do(t, h, ask{method: "GET", target: base + "/api-docs", header: nethttp.Header{"Accept": {"application/json"}}})
+		res, body = do(t, h, ask{method: "GET", target: base + "/api-docs", header: http.Header{"Accept": {"application/json"}}})
 		wantProblem(t, res, body, 406, "not_acceptable", "text/html")
 	}
 }
@@ -162,7 +162,7 @@ func TestDocsRefuse(t *testing.T) {
 // TestDocsAreFoundWithASlash: /api-docs/ is where other services have theirs.
 func TestDocsAreFoundWithASlash(t *testing.T) {
 	for _, base := range []string{"", "/base"} {
-		h := newHandler(t, working(), http.Config{BasePath: base})
+		h := newHandler(t, working(), tuttihttp.Config{BasePath: base})
 		for _, method := range []string{"GET", "HEAD"} {
 			s := open(t, h, method, base+"/api-docs/", nil)
 			<-s.done
@@ -179,9 +179,9 @@ func TestDocsAreFoundWithASlash(t *testing.T) {
 	}
 }
 
-func newRequest(t *testing.T, url string) *nethttp.Request {
+func newRequest(t *testing.T, url string) *http.Request {
 	t.Helper()
-	r, err := nethttp.NewRequestWithContext(t.Context(), nethttp.MethodGet, url, nil)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

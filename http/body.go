@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"mime"
-	nethttp "net/http"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +17,7 @@ const contentTypeJSON = "application/json"
 
 // readEmptyObject reads a body that carries nothing: absent, empty or a JSON object, which is ignored (CONTRACT
 // section 1). Other JSON and broken JSON are CodeInvalid, another content type CodeUnsupportedMedia.
-func (h *Handler) readEmptyObject(r *nethttp.Request) error {
+func (h *Handler) readEmptyObject(r *http.Request) error {
 	body, err := h.readBody(r)
 	if err != nil {
 		return err
@@ -43,13 +43,13 @@ func (h *Handler) readEmptyObject(r *nethttp.Request) error {
 }
 
 // readJSON reads a body that must be there and be declared as JSON. Whether it is JSON is for its reader to say.
-func (h *Handler) readJSON(r *nethttp.Request) ([]byte, error) {
+func (h *Handler) readJSON(r *http.Request) ([]byte, error) {
 	body, _, err := h.receiveJSON(r)
 	return body, err
 }
 
 // receiveJSON is receive for readJSON.
-func (h *Handler) receiveJSON(r *nethttp.Request) (body []byte, release func(), err error) {
+func (h *Handler) receiveJSON(r *http.Request) (body []byte, release func(), err error) {
 	body, release, err = h.receive(r)
 	if err != nil {
 		return nil, release, err
@@ -61,15 +61,15 @@ func (h *Handler) receiveJSON(r *nethttp.Request) (body []byte, release func(), 
 }
 
 // readBody reads a body whole. What it holds of Config.Bodies is released with the end of the request.
-func (h *Handler) readBody(r *nethttp.Request) ([]byte, error) {
+func (h *Handler) readBody(r *http.Request) ([]byte, error) {
 	body, _, err := h.receive(r)
 	return body, err
 }
 
 // receive reads a body whole. release ends what it holds of Config.Bodies before the end of the request.
-func (h *Handler) receive(r *nethttp.Request) (body []byte, release func(), err error) {
+func (h *Handler) receive(r *http.Request) (body []byte, release func(), err error) {
 	release = func() {}
-	if r.Body == nil || r.Body == nethttp.NoBody || r.ContentLength == 0 {
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		return nil, release, nil
 	}
 	size := r.ContentLength
@@ -87,14 +87,14 @@ func (h *Handler) receive(r *nethttp.Request) (body []byte, release func(), err 
 	if err == nil {
 		return read.Bytes(), release, nil
 	}
-	if _, over := errors.AsType[*nethttp.MaxBytesError](err); over {
+	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		return nil, release, h.tooLarge()
 	}
 	return nil, release, unreadable(err)
 }
 
 // jsonContent refuses a body of another type than JSON. A client that names no type is taken at its body.
-func jsonContent(header nethttp.Header) error {
+func jsonContent(header http.Header) error {
 	refused := &core.Error{
 		Code: core.CodeUnsupportedMedia, Message: "the body is not declared as JSON",
 		Hint: "send Content-Type: application/json, and no Content-Encoding",
@@ -115,7 +115,7 @@ func jsonContent(header nethttp.Header) error {
 
 // declared returns the one of some media types that a body is declared as, in UTF-8 and not encoded. Anything else, and nothing, is
 // CodeUnsupportedMedia.
-func declared(header nethttp.Header, types ...string) (string, error) {
+func declared(header http.Header, types ...string) (string, error) {
 	mediaType, params, err := mime.ParseMediaType(header.Get("Content-Type"))
 	charset, encoding := params["charset"], header.Get("Content-Encoding")
 	switch {

@@ -3,7 +3,7 @@ package http
 import (
 	"bytes"
 	"context"
-	nethttp "net/http"
+	"net/http"
 	"sync"
 	"time"
 
@@ -44,7 +44,7 @@ func (unbounded) Acquire(context.Context, core.Caller, int64) (release func(), e
 
 // acquire takes n bytes of memory until the request ends, or release is called. CodeOverloaded when they are not free soon. Small
 // bodies take none of it while there are few of them.
-func (h *Handler) acquire(r *nethttp.Request, memory Memory, n int64) (release func(), err error) {
+func (h *Handler) acquire(r *http.Request, memory Memory, n int64) (release func(), err error) {
 	ex := exchangeOf(r.Context())
 	if n <= smallBody {
 		if h.smallBodies.Add(n) <= maxSmallBodies {

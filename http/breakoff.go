@@ -3,7 +3,7 @@ package http
 import (
 	"context"
 	"net"
-	nethttp "net/http"
+	"net/http"
 )
 
 // breakOff ends an answer that cannot be finished after it has begun, so that its client never takes a part for the whole. It does
@@ -11,7 +11,7 @@ import (
 //
 // In HTTP/1.0, which proxies still speak to what is behind them, the end of the connection is that of the body, so there the
 // connection is reset, which no client takes for an end.
-func breakOff(r *nethttp.Request, err error) error {
+func breakOff(r *http.Request, err error) error {
 	exchangeOf(r.Context()).err = err
 	if conn := connOf(r.Context()); conn != nil && !r.ProtoAtLeast(1, 1) {
 		if tcp, ok := conn.Conn.(*net.TCPConn); ok {
@@ -21,7 +21,7 @@ func breakOff(r *nethttp.Request, err error) error {
 			_ = conn.Close() // net/http would send the end that TLS marks
 		}
 	}
-	panic(nethttp.ErrAbortHandler)
+	panic(http.ErrAbortHandler)
 }
 
 type connKey struct{}

@@ -1,7 +1,7 @@
 package http
 
 import (
-	nethttp "net/http"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -17,7 +17,7 @@ const (
 
 // accountable returns what a request counts as where a limit is shared: the principal of its token, else the network address of
 // its client.
-func (h *Handler) accountable(r *nethttp.Request) core.Caller {
+func (h *Handler) accountable(r *http.Request) core.Caller {
 	if p, _ := callerOf(r.Context()); p.ID != "" {
 		return core.Caller{ID: p.ID, Known: true}
 	}
@@ -30,7 +30,7 @@ func (h *Handler) accountable(r *nethttp.Request) core.Caller {
 
 // clientAddress returns the address that a request comes from: that of the connection, or, where a trusted proxy has it, the last
 // one in X-Forwarded-For that is not one. What is left of that one is the client's own claim.
-func (h *Handler) clientAddress(r *nethttp.Request) netip.Addr {
+func (h *Handler) clientAddress(r *http.Request) netip.Addr {
 	address, _ := parseAddress(r.RemoteAddr)
 	forwarded := strings.Split(strings.Join(r.Header.Values(headerForwardedFor), ","), ",")
 	for _, text := range slices.Backward(forwarded) {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	nethttp "net/http"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/budget"
 	"tutti/internal/core"
 )
@@ -32,8 +32,8 @@ func inBudget(t *testing.T, p *ports, test func(crowd, *budget.Budget)) {
 			t.Fatal(err)
 		}
 		l := newPipes()
-		s := http.NewServer(newHandler(t, p, http.Config{Bodies: b.Requests, Payloads: b.Payloads}), http.ServerConfig{})
-		http.Serve(s, l)
+		s := tuttihttp.NewServer(newHandler(t, p, tuttihttp.Config{Bodies: b.Requests, Payloads: b.Payloads}), tuttihttp.ServerConfig{})
+		tuttihttp.Serve(s, l)
 		test(crowd{t, l}, b)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -55,14 +55,14 @@ func TestHalfSentBodiesOfOneCaller(t *testing.T) {
 		began := time.Now()
 		own := c.ask("10.0.0.1", posting(target, 1<<20, "1"+strings.Repeat(" ", 1<<20-1)))
 		other := c.ask("10.0.0.2", posting(target, 1<<20, "1"+strings.Repeat(" ", 1<<20-1)))
-		c.want("a whole body of another caller", other, nethttp.StatusAccepted)
+		c.want("a whole body of another caller", other, http.StatusAccepted)
 		if d := time.Since(began); d != 0 {
 			t.Errorf("it was answered after %s", d)
 		}
 		c.want("a whole body of the same caller", own, -1)
 		time.Sleep(40 * time.Second) // each third of the seven is too slow after 10 s, the last of them after 30 s
 		own = c.ask("10.0.0.1", posting(target, 1<<20, "1"+strings.Repeat(" ", 1<<20-1)))
-		c.want("after all were too slow", own, nethttp.StatusAccepted)
+		c.want("after all were too slow", own, http.StatusAccepted)
 		_, _ = own.Close(), other.Close()
 	})
 }
@@ -83,7 +83,7 @@ func TestSlowBodiesLoseTheirMemory(t *testing.T) {
 		time.Sleep(8 * time.Second)
 		c.want("beside six bodies of 10 MiB", waiting, -1)
 		time.Sleep(time.Second / 2)
-		c.want("once they were too slow", waiting, nethttp.StatusAccepted)
+		c.want("once they were too slow", waiting, http.StatusAccepted)
 		if d := time.Since(began); d != 10*time.Second {
 			t.Errorf("it was answered after %s", d)
 		}
@@ -110,18 +110,18 @@ func TestSubmissionsOfOneCaller(t *testing.T) {
 		external := c.ask("10.0.0.1", submission("external"))
 		began := time.Now()
 		other := c.ask("10.0.0.2", submission("large"))
-		c.want("a submission of another caller", other, nethttp.StatusOK)
+		c.want("a submission of another caller", other, http.StatusOK)
 		if d := time.Since(began); d != 0 {
 			t.Errorf("it was answered after %s", d)
 		}
 		close(validated)
-		c.want("the one that was validated", external, nethttp.StatusOK)
+		c.want("the one that was validated", external, http.StatusOK)
 		_, _ = external.Close(), other.Close()
 	})
 }
 
 // noMemory is a Memory that has none left.
-type noMemory struct{ http.Memory }
+type noMemory struct{ tuttihttp.Memory }
 
 func (noMemory) Acquire(context.Context, core.Caller, int64) (func(), error) {
 	return nil, core.NewError(core.CodeOverloaded, "full")
@@ -129,7 +129,7 @@ func (noMemory) Acquire(context.Context, core.Caller, int64) (func(), error) {
 
 // TestRefusedForMemory: a client that sends its body whole before it reads gets the 503, not a reset.
 func TestRefusedForMemory(t *testing.T) {
-	_, addr := start(t, working(), http.Config{Bodies: noMemory{}})
+	_, addr := start(t, working(), tuttihttp.Config{Bodies: noMemory{}})
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
@@ -140,12 +140,12 @@ func TestRefusedForMemory(t *testing.T) {
 	if _, err := io.WriteString(conn, posting("/notifications/song.ca", size, strings.Repeat(" ", size))); err != nil {
 		t.Fatalf("sending: %v", err)
 	}
-	res, err := nethttp.ReadResponse(bufio.NewReader(conn), nil)
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	body, err := io.ReadAll(res.Body)
-	if err != nil || res.StatusCode != nethttp.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" ||
+	if err != nil || res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" ||
 		!strings.Contains(string(body), "too many large bodies") {
 		t.Errorf("got %d %v: %s, %v", res.StatusCode, res.Header, body, err)
 	}
@@ -201,7 +201,7 @@ func TestAccountable(t *testing.T) {
 				downloads = append(downloads, r.Caller)
 				return answer(ctx, id, who, r, begin)
 			}
-			cfg := http.Config{
+			cfg := tuttihttp.Config{
 				Bodies: callers{&asked}, Payloads: callers{&asked}, Hosts: []string{"*"},
 				TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")},
 			}
@@ -211,7 +211,7 @@ func TestAccountable(t *testing.T) {
 			}
 			send := func(target, body string) {
 				t.Helper()
-				r := httptest.NewRequestWithContext(t.Context(), nethttp.MethodPost, target, strings.NewReader(body))
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, strings.NewReader(body))
 				r.RemoteAddr = tt.remote
 				r.Header["X-Forwarded-For"] = tt.forwarded
 				r.Header.Set("Content-Type", "application/json")

@@ -1,7 +1,7 @@
 package http
 
 import (
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -75,7 +75,7 @@ func segmentCatalogue(set *core.CatalogueSet, segment string) *core.Catalogue {
 
 // refuseFailed answers for every path of a failed catalogue but its detail (CONTRACT section 2): the one error that is no
 // problem. It is told whatever the client accepts, as all errors are.
-func (h *Handler) refuseFailed(w nethttp.ResponseWriter, r *nethttp.Request, c *catalogueAnswer) {
+func (h *Handler) refuseFailed(w http.ResponseWriter, r *http.Request, c *catalogueAnswer) {
 	exchangeOf(r.Context()).err = core.NewError(core.CodeNotFound, "the catalogue has failed: "+c.problem.Message)
-	writeWhole(w, nethttp.StatusNotFound, contentTypeJSON, c.elsewhere)
+	writeWhole(w, http.StatusNotFound, contentTypeJSON, c.elsewhere)
 }

@@ -1,7 +1,7 @@
 package http
 
 import (
-	nethttp "net/http"
+	"net/http"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -13,7 +13,7 @@ import (
 const patternCatalogue = "/{" + paramCatalogue + "}/"
 
 // catalogueFunc answers a request about a catalogue, or gives the error to answer with; not both.
-type catalogueFunc func(nethttp.ResponseWriter, *nethttp.Request, *core.Catalogue) error
+type catalogueFunc func(http.ResponseWriter, *http.Request, *core.Catalogue) error
 
 // catalogueRoute is a route of each catalogue, and of the only one without its id.
 type catalogueRoute struct {
@@ -31,7 +31,7 @@ type catalogueRoute struct {
 // handleCatalogue routes one below the ids of all catalogues and by itself. A failed catalogue answers before anything else is
 // looked at, tokens included: why it failed is no secret, and every other path of it says so to everybody.
 func (h *Handler) handleCatalogue(c catalogueRoute) {
-	guarded := h.guarded(shownToken(), func(w nethttp.ResponseWriter, r *nethttp.Request) {
+	guarded := h.guarded(shownToken(), func(w http.ResponseWriter, r *http.Request) {
 		if err := h.answerCatalogue(w, r, c); err != nil {
 			h.fail(w, r, err)
 		}
@@ -42,8 +42,8 @@ func (h *Handler) handleCatalogue(c catalogueRoute) {
 }
 
 // unlessFailed returns what calls next for the paths of catalogues, and answers for those of failed ones.
-func (h *Handler) unlessFailed(next nethttp.HandlerFunc) nethttp.HandlerFunc {
-	return func(w nethttp.ResponseWriter, r *nethttp.Request) {
+func (h *Handler) unlessFailed(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		path := r.URL.EscapedPath()
 		if !h.isCataloguePath(path) {
 			h.refuse(w, r)
@@ -58,7 +58,7 @@ func (h *Handler) unlessFailed(next nethttp.HandlerFunc) nethttp.HandlerFunc {
 }
 
 // answerCatalogue answers a request of a route for the catalogue that its path means.
-func (h *Handler) answerCatalogue(w nethttp.ResponseWriter, r *nethttp.Request, route catalogueRoute) error {
+func (h *Handler) answerCatalogue(w http.ResponseWriter, r *http.Request, route catalogueRoute) error {
 	for _, name := range []string{"Accept", headerAuthorization} {
 		w.Header().Add("Vary", name)
 	}
@@ -91,7 +91,7 @@ func (h *Handler) answerCatalogue(w nethttp.ResponseWriter, r *nethttp.Request, 
 }
 
 // meantCatalogue returns the catalogue that the path of a request means: the one it names, else the only one.
-func (h *Handler) meantCatalogue(r *nethttp.Request, route catalogueRoute) (*core.Catalogue, error) {
+func (h *Handler) meantCatalogue(r *http.Request, route catalogueRoute) (*core.Catalogue, error) {
 	set := h.catalogues.now().set
 	if chi.URLParam(r, paramCatalogue) != "" {
 		return h.pathCatalogue(r, set)

@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
-	nethttp "net/http"
+	"net/http"
 	"net/netip"
 	"strconv"
 	"sync"
@@ -134,7 +134,7 @@ func unmet(b []byte) bool {
 // refusedStatus returns the status of a refusal of net/http.
 func refusedStatus(b []byte) (int, bool) {
 	if unmet(b) {
-		return nethttp.StatusExpectationFailed, true
+		return http.StatusExpectationFailed, true
 	}
 	rest, ok := bytes.CutPrefix(b, []byte("HTTP/1.1 "))
 	if !ok || len(rest) < 4 {
@@ -152,9 +152,9 @@ func refusedStatus(b []byte) (int, bool) {
 func refusal(status int) ([]byte, error) {
 	e := &core.Error{Code: core.CodeInvalid, Message: "the request is malformed: its target, its headers or its framing"}
 	switch status {
-	case nethttp.StatusExpectationFailed:
+	case http.StatusExpectationFailed:
 		e.Message, e.Hint = "the header Expect asks for what this server does not do", "leave it out, or send 100-continue"
-	case nethttp.StatusRequestHeaderFieldsTooLarge:
+	case http.StatusRequestHeaderFieldsTooLarge:
 		e = &core.Error{Code: codeHeaderTooLarge, Message: fmt.Sprintf("the headers are over the limit of %d bytes", maxHeaderBytes)}
 	}
 	return refusalOf(status, e)
@@ -164,7 +164,7 @@ func refusal(status int) ([]byte, error) {
 func refusalOf(status int, e *core.Error) ([]byte, error) {
 	requestID := newRequestID()
 	p := newProblem(e, "/", requestID).onIndex()
-	p.Status, p.Title = status, nethttp.StatusText(status)
+	p.Status, p.Title = status, http.StatusText(status)
 	p = p.onMetadata(errorIDOf(e), "/", time.Now())
 	body, err := json.Marshal(p)
 	if err != nil {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"container/list"
 	"net"
-	nethttp "net/http"
+	"net/http"
 	"net/netip"
 	"slices"
 	"sync"
@@ -214,16 +214,16 @@ func (l *connLimits) rest(c *problemConn, waits bool) {
 }
 
 // changed is a net/http.Server's ConnState.
-func (l *connLimits) changed(conn net.Conn, state nethttp.ConnState) {
+func (l *connLimits) changed(conn net.Conn, state http.ConnState) {
 	c := problemConnOf(conn)
-	if c == nil || state != nethttp.StateActive && state != nethttp.StateIdle {
+	if c == nil || state != http.StateActive && state != http.StateIdle {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !c.over && !c.gone {
-		l.rest(c, state == nethttp.StateIdle)
-		l.arrive(c, state == nethttp.StateActive)
+		l.rest(c, state == http.StateIdle)
+		l.arrive(c, state == http.StateActive)
 	}
 }
 
@@ -267,8 +267,8 @@ func (l *connLimits) closed(c *problemConn) {
 }
 
 // reserve answers only what monitoring reads on a connection that is beyond a limit.
-func (h *Handler) reserve(next nethttp.Handler) nethttp.Handler {
-	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+func (h *Handler) reserve(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn := connOf(r.Context())
 		if conn == nil || !conn.over {
 			next.ServeHTTP(w, r)

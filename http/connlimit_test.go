@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	nethttp "net/http"
+	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
@@ -27,9 +27,9 @@ const half = "POST " + repositoryPath + " HTTP/1.1\r\nHost: localhost\r\nExpect:
 // other requests refused so that the client can read it.
 func TestMonitoringBesideHalfSentRequests(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	metrics := http.NewMetrics(reg)
-	s := http.NewServer(newHandler(t, holding(), http.Config{Metrics: metrics, Gatherer: reg}),
-		http.ServerConfig{MaxConnections: 16, MaxConnectionsPerAddress: 17, Metrics: metrics})
+	metrics := tuttihttp.NewMetrics(reg)
+	s := tuttihttp.NewServer(newHandler(t, holding(), tuttihttp.Config{Metrics: metrics, Gatherer: reg}),
+		tuttihttp.ServerConfig{MaxConnections: 16, MaxConnectionsPerAddress: 17, Metrics: metrics})
 	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func (c crowd) ask(address, request string) net.Conn {
 func (c crowd) answer(conn net.Conn) int {
 	c.Helper()
 	_ = conn.SetReadDeadline(time.Now().Add(time.Second))
-	res, err := nethttp.ReadResponse(bufio.NewReader(conn), nil)
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	var timeout net.Error
 	switch {
 	case errors.As(err, &timeout) && timeout.Timeout():
@@ -132,11 +132,11 @@ func (c crowd) want(what string, conn net.Conn, status int) {
 	}
 }
 
-func inCrowd(t *testing.T, p *ports, cfg http.ServerConfig, test func(crowd)) {
+func inCrowd(t *testing.T, p *ports, cfg tuttihttp.ServerConfig, test func(crowd)) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newPipes()
-		s := http.NewServer(newHandler(t, p, http.Config{}), cfg)
-		http.Serve(s, l)
+		s := tuttihttp.NewServer(newHandler(t, p, tuttihttp.Config{}), cfg)
+		tuttihttp.Serve(s, l)
 		test(crowd{t, l})
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -170,7 +170,7 @@ func TestConnectionsPerAddress(t *testing.T) {
 		"another network's proxy": {"10.8.0.1", "10.8.0.1", "10.8.0.1", 503},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inCrowd(t, holding(), http.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 2, TrustedProxies: proxies}, func(c crowd) {
+			inCrowd(t, holding(), tuttihttp.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 2, TrustedProxies: proxies}, func(c crowd) {
 				idle := c.ask("198.51.100.1", jobsOf)
 				c.want("one of another address", idle, 200)
 				for _, address := range []string{tt.first, tt.second} {
@@ -189,7 +189,7 @@ func TestConnectionsPerAddress(t *testing.T) {
 
 // TestWaitingConnectionsAreReplaced: connections on which no request is in flight keep none from being opened.
 func TestWaitingConnectionsAreReplaced(t *testing.T) {
-	for name, cfg := range map[string]http.ServerConfig{
+	for name, cfg := range map[string]tuttihttp.ServerConfig{
 		"total":       {MaxConnections: 3, MaxConnectionsPerAddress: 3},
 		"per address": {MaxConnections: 100, MaxConnectionsPerAddress: 3},
 	} {
@@ -213,7 +213,7 @@ func TestWaitingConnectionsAreReplaced(t *testing.T) {
 
 // TestConnectionsAreCountedUntilTheyEnd: those that were closed count no more, by either side.
 func TestConnectionsAreCountedUntilTheyEnd(t *testing.T) {
-	inCrowd(t, holding(), http.ServerConfig{MaxConnections: 2, MaxConnectionsPerAddress: 2}, func(c crowd) {
+	inCrowd(t, holding(), tuttihttp.ServerConfig{MaxConnections: 2, MaxConnectionsPerAddress: 2}, func(c crowd) {
 		for range 3 {
 			first, second := c.ask("192.0.2.1", half), c.ask("192.0.2.1", half)
 			c.want("a half-sent request", first, 100)
@@ -230,11 +230,11 @@ func TestConnectionsAreCountedUntilTheyEnd(t *testing.T) {
 // TestProbesInFlightAreNotReplaced: the newest connection beyond the limit replaces no probe that is being answered.
 func TestProbesInFlightAreNotReplaced(t *testing.T) {
 	p := holding()
-	inCrowd(t, p, http.ServerConfig{MaxConnections: 1, MaxConnectionsPerAddress: 1}, func(c crowd) {
+	inCrowd(t, p, tuttihttp.ServerConfig{MaxConnections: 1, MaxConnectionsPerAddress: 1}, func(c crowd) {
 		answer := make(chan struct{})
-		p.health = func() http.Health {
+		p.health = func() tuttihttp.Health {
 			<-answer
-			return http.Health{}
+			return tuttihttp.Health{}
 		}
 		stuck := c.ask("192.0.2.1", half)
 		defer func() { _ = stuck.Close() }()
@@ -259,7 +259,7 @@ func TestProbesInFlightAreNotReplaced(t *testing.T) {
 func TestLateRequestsAreReplaced(t *testing.T) {
 	const whole = "POST /notifications/song.ca HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"
 	for name, tt := range map[string]struct {
-		cfg     http.ServerConfig
+		cfg     tuttihttp.ServerConfig
 		open    []string // addresses that open connections, one after the other
 		request string
 		wait    time.Duration
@@ -267,14 +267,14 @@ func TestLateRequestsAreReplaced(t *testing.T) {
 		status  int
 		victim  int // the connection that is closed, -1 for none
 	}{
-		"half a body":                {http.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, half, 2 * time.Second, "192.0.2.1", 200, 0},
-		"half a header":              {http.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, "GET /jobs HTTP/1.1\r\nHo", 2 * time.Second, "192.0.2.1", 200, 0},
-		"not late":                   {http.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, half, 0, "192.0.2.1", 503, -1},
-		"of others":                  {http.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 1}, []string{"192.0.2.2", "192.0.2.1"}, half, 2 * time.Second, "192.0.2.1", 200, 1},
-		"the most":                   {http.ServerConfig{MaxConnections: 3, MaxConnectionsPerAddress: 3}, []string{"192.0.2.2", "192.0.2.1", "192.0.2.1"}, half, 2 * time.Second, "192.0.2.3", 200, 1},
-		"of one that has fewer":      {http.ServerConfig{MaxConnections: 2, MaxConnectionsPerAddress: 3}, []string{"192.0.2.2", "192.0.2.1"}, half, 2 * time.Second, "192.0.2.1", 200, 1},
-		"a request that is served":   {http.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, whole, 2 * time.Second, "192.0.2.1", 503, -1},
-		"served at the limit of all": {http.ServerConfig{MaxConnections: 2, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, whole, 2 * time.Second, "192.0.2.2", 503, -1},
+		"half a body":                {tuttihttp.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, half, 2 * time.Second, "192.0.2.1", 200, 0},
+		"half a header":              {tuttihttp.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, "GET /jobs HTTP/1.1\r\nHo", 2 * time.Second, "192.0.2.1", 200, 0},
+		"not late":                   {tuttihttp.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, half, 0, "192.0.2.1", 503, -1},
+		"of others":                  {tuttihttp.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 1}, []string{"192.0.2.2", "192.0.2.1"}, half, 2 * time.Second, "192.0.2.1", 200, 1},
+		"the most":                   {tuttihttp.ServerConfig{MaxConnections: 3, MaxConnectionsPerAddress: 3}, []string{"192.0.2.2", "192.0.2.1", "192.0.2.1"}, half, 2 * time.Second, "192.0.2.3", 200, 1},
+		"of one that has fewer":      {tuttihttp.ServerConfig{MaxConnections: 2, MaxConnectionsPerAddress: 3}, []string{"192.0.2.2", "192.0.2.1"}, half, 2 * time.Second, "192.0.2.1", 200, 1},
+		"a request that is served":   {tuttihttp.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, whole, 2 * time.Second, "192.0.2.1", 503, -1},
+		"served at the limit of all": {tuttihttp.ServerConfig{MaxConnections: 2, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, whole, 2 * time.Second, "192.0.2.2", 503, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := holding()
@@ -313,7 +313,7 @@ func TestLateRequestsAreReplaced(t *testing.T) {
 func TestUnreadProbesAreReplaced(t *testing.T) {
 	for _, path := range []string{"/ping", "/ready", "/metrics"} {
 		t.Run(path, func(t *testing.T) {
-			inCrowd(t, holding(), http.ServerConfig{MaxConnections: 1, MaxConnectionsPerAddress: 1}, func(c crowd) {
+			inCrowd(t, holding(), tuttihttp.ServerConfig{MaxConnections: 1, MaxConnectionsPerAddress: 1}, func(c crowd) {
 				stuck := c.ask("192.0.2.1", half)
 				defer func() { _ = stuck.Close() }()
 				c.want("a half-sent request", stuck, 100)
@@ -331,7 +331,7 @@ func TestUnreadProbesAreReplaced(t *testing.T) {
 
 // TestHalfAProbe: a probe beyond the limit is answered before its body is received.
 func TestHalfAProbe(t *testing.T) {
-	inCrowd(t, holding(), http.ServerConfig{MaxConnections: 1, MaxConnectionsPerAddress: 1}, func(c crowd) {
+	inCrowd(t, holding(), tuttihttp.ServerConfig{MaxConnections: 1, MaxConnectionsPerAddress: 1}, func(c crowd) {
 		stuck := c.ask("192.0.2.1", half)
 		defer func() { _ = stuck.Close() }()
 		c.want("a half-sent request", stuck, 100)
@@ -346,20 +346,20 @@ func TestHalfAProbe(t *testing.T) {
 
 func TestConnectionLimits(t *testing.T) {
 	for name, tt := range map[string]struct {
-		cfg                        http.ServerConfig
+		cfg                        tuttihttp.ServerConfig
 		files                      int
 		total, perAddress, reserve int
 	}{
-		"few files":           {http.ServerConfig{}, 256, 128, 64, 8},
-		"usual":               {http.ServerConfig{}, 1024, 512, 256, 32},
-		"many files":          {http.ServerConfig{}, 1 << 20, 8192, 4096, 64},
-		"not known":           {http.ServerConfig{}, 1<<31 - 1, 8192, 4096, 64},
-		"next to none":        {http.ServerConfig{}, 2, 1, 1, 2},
-		"configured":          {http.ServerConfig{MaxConnections: 100, MaxConnectionsPerAddress: 7}, 1024, 100, 7, 6},
-		"more than there are": {http.ServerConfig{MaxConnections: 5000}, 1024, 704, 352, 64},
+		"few files":           {tuttihttp.ServerConfig{}, 256, 128, 64, 8},
+		"usual":               {tuttihttp.ServerConfig{}, 1024, 512, 256, 32},
+		"many files":          {tuttihttp.ServerConfig{}, 1 << 20, 8192, 4096, 64},
+		"not known":           {tuttihttp.ServerConfig{}, 1<<31 - 1, 8192, 4096, 64},
+		"next to none":        {tuttihttp.ServerConfig{}, 2, 1, 1, 2},
+		"configured":          {tuttihttp.ServerConfig{MaxConnections: 100, MaxConnectionsPerAddress: 7}, 1024, 100, 7, 6},
+		"more than there are": {tuttihttp.ServerConfig{MaxConnections: 5000}, 1024, 704, 352, 64},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if total, perAddress, reserve := http.ConnectionLimits(tt.cfg, tt.files); total != tt.total || perAddress != tt.perAddress || reserve != tt.reserve {
+			if total, perAddress, reserve := tuttihttp.ConnectionLimits(tt.cfg, tt.files); total != tt.total || perAddress != tt.perAddress || reserve != tt.reserve {
 				t.Errorf("got %d, %d, %d, want %d, %d, %d", total, perAddress, reserve, tt.total, tt.perAddress, tt.reserve)
 			}
 		})

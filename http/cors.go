@@ -2,7 +2,7 @@ package http
 
 import (
 	"fmt"
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -79,11 +79,11 @@ func (c crossOrigin) mayRead(origin string) bool { return c.any || c.mayChange(o
 func (c crossOrigin) mayChange(origin string) bool { return slices.Contains(c.listed, origin) }
 
 // shareAnswers sets the headers that let a page of another origin read an answer, problems included.
-func (h *Handler) shareAnswers(next nethttp.Handler) nethttp.Handler {
+func (h *Handler) shareAnswers(next http.Handler) http.Handler {
 	if !h.crossOrigin.on() {
 		return next
 	}
-	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Add("Vary", "Origin")
 		origin := r.Header.Get("Origin")
@@ -103,14 +103,14 @@ func (h *Handler) shareAnswers(next nethttp.Handler) nethttp.Handler {
 
 // answerPreflight answers what a browser asks before it sends a request for a page of another origin. An OPTIONS of
 // anybody else is left to the routes, of which none takes it.
-func (h *Handler) answerPreflight(next nethttp.Handler) nethttp.Handler {
+func (h *Handler) answerPreflight(next http.Handler) http.Handler {
 	if !h.crossOrigin.on() {
 		return next
 	}
-	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		origin := r.Header.Get("Origin")
 		var methods []string
-		if r.Method == nethttp.MethodOptions && origin != "" && r.Header.Get("Access-Control-Request-Method") != "" {
+		if r.Method == http.MethodOptions && origin != "" && r.Header.Get("Access-Control-Request-Method") != "" {
 			methods = h.askable(r.URL.EscapedPath())
 		}
 		if len(methods) == 0 {
@@ -123,7 +123,7 @@ func (h *Handler) answerPreflight(next nethttp.Handler) nethttp.Handler {
 		}
 		if !h.crossOrigin.mayChange(origin) {
 			methods = slices.DeleteFunc(methods, func(m string) bool {
-				return m != nethttp.MethodGet && m != nethttp.MethodHead
+				return m != http.MethodGet && m != http.MethodHead
 			})
 		}
 		if len(methods) == 0 {
@@ -134,14 +134,14 @@ func (h *Handler) answerPreflight(next nethttp.Handler) nethttp.Handler {
 		header.Set("Access-Control-Allow-Methods", strings.Join(methods, ", "))
 		header.Set("Access-Control-Allow-Headers", corsHeaders)
 		header.Set("Access-Control-Max-Age", corsMaxAge)
-		w.WriteHeader(nethttp.StatusNoContent)
+		w.WriteHeader(http.StatusNoContent)
 	})
 }
 
 // checkOrigin refuses unsafe requests that a browser sends for a page of an origin that is not listed.
-func (h *Handler) checkOrigin(next nethttp.Handler) nethttp.Handler {
-	protection := nethttp.NewCrossOriginProtection()
-	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+func (h *Handler) checkOrigin(next http.Handler) http.Handler {
+	protection := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := protection.Check(r)
 		if err != nil && !h.crossOrigin.mayChange(r.Header.Get("Origin")) {
 			h.fail(w, r, foreignOrigin(err))

@@ -1,18 +1,18 @@
 package http_test
 
 import (
-	nethttp "net/http"
+	"net/http"
 	"strings"
 	"testing"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
 const portal = "https://portal.example.org"
 
 // corsOf returns what an answer says of other origins.
-func corsOf(header nethttp.Header) map[string]string {
+func corsOf(header http.Header) map[string]string {
 	got := map[string]string{}
 	for name := range header {
 		if short, ok := strings.CutPrefix(name, "Access-Control-"); ok {
@@ -57,8 +57,8 @@ func TestCORSAnswers(t *testing.T) {
 		"problem of another page": {[]string{"*"}, "DELETE", "/jobs/j", "https://evil.example", 403, open},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHandler(t, working(), http.Config{CORSOrigins: tt.origins})
-			header := nethttp.Header{}
+			h := newHandler(t, working(), tuttihttp.Config{CORSOrigins: tt.origins})
+			header := http.Header{}
 			if tt.origin != "" {
 				header.Set("Origin", tt.origin)
 				header.Set("Sec-Fetch-Site", "cross-site")
@@ -81,7 +81,7 @@ func TestCORSAnswers(t *testing.T) {
 	}
 }
 
-func wantCORS(t *testing.T, header nethttp.Header, want map[string]string) {
+func wantCORS(t *testing.T, header http.Header, want map[string]string) {
 	t.Helper()
 	got := corsOf(header)
 	for name, value := range want {
@@ -96,8 +96,8 @@ func wantCORS(t *testing.T, header nethttp.Header, want map[string]string) {
 }
 
 func TestCORSOfAMisdirectedRequest(t *testing.T) {
-	h := newHandler(t, working(), http.Config{CORSOrigins: []string{portal}, CheckHost: true})
-	header := nethttp.Header{"Origin": {portal}, "Access-Control-Request-Method": {"GET"}}
+	h := newHandler(t, working(), tuttihttp.Config{CORSOrigins: []string{portal}, CheckHost: true})
+	header := http.Header{"Origin": {portal}, "Access-Control-Request-Method": {"GET"}}
 	for _, method := range []string{"GET", "OPTIONS"} {
 		res, body := do(t, h, ask{method: method, target: "/jobs", header: header, host: "evil.example"})
 		wantProblem(t, res, body, 421, "misdirected_request", "Host header")
@@ -109,8 +109,8 @@ func TestCORSOfAMisdirectedRequest(t *testing.T) {
 
 // TestCORSOfAFailedCatalogue: a page of a listed origin reads why a catalogue has failed where it would ask its GraphQL.
 func TestCORSOfAFailedCatalogue(t *testing.T) {
-	h, s := catalogued(t, http.Config{CORSOrigins: []string{portal}}, biosamples())
-	header := nethttp.Header{"Origin": {portal}, "Access-Control-Request-Method": {"POST"}}
+	h, s := catalogued(t, tuttihttp.Config{CORSOrigins: []string{portal}}, biosamples())
+	header := http.Header{"Origin": {portal}, "Access-Control-Request-Method": {"POST"}}
 	res, body := preflight(t, h, "/biosamples/graphql", header)
 	if got := corsOf(res.Header); res.StatusCode != 204 || body != "" || got["Allow-Methods"] != "GET, HEAD, POST" || got["Allow-Origin"] != portal {
 		t.Errorf("got %d %q, %v", res.StatusCode, body, got)
@@ -142,8 +142,8 @@ func TestCORSPreflight(t *testing.T) {
 			"any beside listed": {[]string{"*", portal}, "/jobs/j", "https://other.example", "GET, HEAD"},
 		} {
 			t.Run(base+" "+name, func(t *testing.T) {
-				h := newHandler(t, working(), http.Config{CORSOrigins: tt.origins, BasePath: base})
-				r := nethttp.Header{
+				h := newHandler(t, working(), tuttihttp.Config{CORSOrigins: tt.origins, BasePath: base})
+				r := http.Header{
 					"Origin": {tt.origin}, "Access-Control-Request-Method": {"DELETE"}, "Sec-Fetch-Site": {"cross-site"},
 					"Access-Control-Request-Headers": {"authorization"},
 				}
@@ -168,7 +168,7 @@ func TestCORSPreflight(t *testing.T) {
 }
 
 // preflight asks without holding the answer against the document, which describes no OPTIONS.
-func preflight(t *testing.T, h handler, target string, header nethttp.Header) (*nethttp.Response, string) {
+func preflight(t *testing.T, h handler, target string, header http.Header) (*http.Response, string) {
 	t.Helper()
 	s := open(t, h, "OPTIONS", target, header)
 	<-s.done
@@ -176,18 +176,18 @@ func preflight(t *testing.T, h handler, target string, header nethttp.Header) (*
 }
 
 func TestOptionsThatIsNoPreflight(t *testing.T) {
-	asks := nethttp.Header{"Origin": {portal}, "Access-Control-Request-Method": {"GET"}}
+	asks := http.Header{"Origin": {portal}, "Access-Control-Request-Method": {"GET"}}
 	for name, tt := range map[string]struct {
 		origins []string
 		target  string
-		header  nethttp.Header
+		header  http.Header
 		status  int
 		code    string
 		text    string
 	}{
 		"off":                    {nil, "/jobs", asks, 405, "method_not_allowed", "does not take this method"},
 		"on, no browser":         {[]string{portal}, "/jobs", nil, 405, "method_not_allowed", "does not take this method"},
-		"on, no method":          {[]string{portal}, "/jobs", nethttp.Header{"Origin": {portal}}, 405, "method_not_allowed", "does not take"},
+		"on, no method":          {[]string{portal}, "/jobs", http.Header{"Origin": {portal}}, 405, "method_not_allowed", "does not take"},
 		"on, nothing there":      {[]string{portal}, "/nowhere", asks, 404, "not_found", "nothing at this path"},
 		"on, of another":         {[]string{"https://other.example"}, "/jobs", asks, 403, "forbidden", "another origin"},
 		"any, changing":          {[]string{"*"}, recordPath, asks, 403, "forbidden", "another origin"},
@@ -195,7 +195,7 @@ func TestOptionsThatIsNoPreflight(t *testing.T) {
 		"on, of another, no way": {[]string{"https://other.example"}, "/nowhere", asks, 404, "not_found", "nothing at this path"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHandler(t, working(), http.Config{CORSOrigins: tt.origins})
+			h := newHandler(t, working(), tuttihttp.Config{CORSOrigins: tt.origins})
 			res, body := do(t, h, ask{method: "OPTIONS", target: tt.target, header: tt.header})
 			wantProblem(t, res, body, tt.status, tt.code, tt.text)
 			if allow := res.Header.Get("Allow"); (allow == "GET, HEAD") != (tt.status == 405) {
@@ -217,7 +217,7 @@ func TestNewRefusesWhatIsNoOrigin(t *testing.T) {
 		"https://portal.example.org,https://other.example", "https://portal.example.org\n", "https://%70ortal.example.org",
 	} {
 		t.Run(origin, func(t *testing.T) {
-			_, err := http.New(working().ports(), http.Config{CORSOrigins: []string{portal, origin}})
+			_, err := tuttihttp.New(working().ports(), tuttihttp.Config{CORSOrigins: []string{portal, origin}})
 			if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), "is not an origin") ||
 				!strings.Contains(core.HintOf(err), portal) {
 				t.Errorf("got %v, hint %q", err, core.HintOf(err))
@@ -240,8 +240,8 @@ func TestOriginsAreTakenAsBrowsersWriteThem(t *testing.T) {
 		"https://under_score.example.org": "https://under_score.example.org",
 	} {
 		t.Run(given, func(t *testing.T) {
-			h := newHandler(t, working(), http.Config{CORSOrigins: []string{given}})
-			res, _ := do(t, h, ask{method: "GET", target: "/jobs", header: nethttp.Header{"Origin": {sent}}})
+			h := newHandler(t, working(), tuttihttp.Config{CORSOrigins: []string{given}})
+			res, _ := do(t, h, ask{method: "GET", target: "/jobs", header: http.Header{"Origin": {sent}}})
 			if got := corsOf(res.Header)["Allow-Origin"]; got != sent {
 				t.Errorf("got %q", got)
 			}
@@ -255,17 +255,17 @@ func FuzzCORSOrigins(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, given string) {
-		h, err := http.New(working().ports(), http.Config{CORSOrigins: []string{given}})
+		h, err := tuttihttp.New(working().ports(), tuttihttp.Config{CORSOrigins: []string{given}})
 		if err != nil || given == "*" {
 			return
 		}
-		if err := nethttp.NewCrossOriginProtection().AddTrustedOrigin(given); err != nil {
+		if err := http.NewCrossOriginProtection().AddTrustedOrigin(given); err != nil {
 			// It knows schemes and hosts in lower case alone.
-			if err := nethttp.NewCrossOriginProtection().AddTrustedOrigin(strings.ToLower(given)); err != nil {
+			if err := http.NewCrossOriginProtection().AddTrustedOrigin(strings.ToLower(given)); err != nil {
 				t.Errorf("%q is taken: %v", given, err)
 			}
 		}
-		s := open(t, h, "GET", "/ping", nethttp.Header{"Origin": {given}})
+		s := open(t, h, "GET", "/ping", http.Header{"Origin": {given}})
 		<-s.done
 		if got := corsOf(s.w.Header())["Allow-Origin"]; got != "" && got != given {
 			t.Errorf("%q got %q", given, got)

@@ -2,7 +2,7 @@ package http
 
 import (
 	"fmt"
-	nethttp "net/http"
+	"net/http"
 	"slices"
 
 	"tutti/internal/core"
@@ -74,7 +74,7 @@ func letterFilterOf(q query) (repository, reason string, err error) {
 	return repository, reason, nil
 }
 
-func letterQueryOf(r *nethttp.Request) (letterQuery, error) {
+func letterQueryOf(r *http.Request) (letterQuery, error) {
 	q, err := queryOf(r)
 	if err != nil {
 		return letterQuery{}, err
@@ -98,7 +98,7 @@ func letterQueryOf(r *nethttp.Request) (letterQuery, error) {
 // eachLetters calls each for the letters of l that the caller sees, a page at a time, until l's limit, and returns the cursor
 // of those behind it. Pages bound the memory whatever the limit is: only what each keeps of one stays.
 func (h *Handler) eachLetters(
-	r *nethttp.Request, l letterQuery, each func([]core.DeadLetter) error,
+	r *http.Request, l letterQuery, each func([]core.DeadLetter) error,
 ) (string, error) {
 	filter, narrowed := h.letterFilter(r)
 	cursor := l.cursor
@@ -125,7 +125,7 @@ func (h *Handler) eachLetters(
 }
 
 // listDeadLetters answers a page of letters without their documents, or streams whole letters as NDJSON.
-func (h *Handler) listDeadLetters(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) listDeadLetters(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Add("Vary", "Accept")
 	l, err := letterQueryOf(r)
 	if err != nil {
@@ -147,11 +147,11 @@ func (h *Handler) listDeadLetters(w nethttp.ResponseWriter, r *nethttp.Request) 
 	if err != nil {
 		return err
 	}
-	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, list)
+	h.writeJSON(w, r, http.StatusOK, contentTypeJSON, list)
 	return nil
 }
 
-func (h *Handler) getDeadLetter(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) getDeadLetter(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathParam(r, "id", "id")
 	if err != nil {
 		return err
@@ -163,11 +163,11 @@ func (h *Handler) getDeadLetter(w nethttp.ResponseWriter, r *nethttp.Request) er
 	if err != nil {
 		return err
 	}
-	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, wholeLetterBody(letter))
+	h.writeJSON(w, r, http.StatusOK, contentTypeJSON, wholeLetterBody(letter))
 	return nil
 }
 
-func (h *Handler) discardDeadLetter(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) discardDeadLetter(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathParam(r, "id", "id")
 	if err != nil {
 		return err
@@ -178,11 +178,11 @@ func (h *Handler) discardDeadLetter(w nethttp.ResponseWriter, r *nethttp.Request
 	if err := h.ports.DeadLetters.Delete(r.Context(), id); err != nil {
 		return err
 	}
-	w.WriteHeader(nethttp.StatusNoContent)
+	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-func (h *Handler) retryDeadLetter(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) retryDeadLetter(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathParam(r, "id", "id")
 	if err != nil {
 		return err
@@ -198,14 +198,14 @@ func (h *Handler) retryDeadLetter(w nethttp.ResponseWriter, r *nethttp.Request) 
 	if err != nil {
 		return err
 	}
-	h.writeJSON(w, r, nethttp.StatusAccepted, contentTypeJSON, retriedLetter{
+	h.writeJSON(w, r, http.StatusAccepted, contentTypeJSON, retriedLetter{
 		Successful: true, RequestID: requestID, ID: id, Repository: letter.Repository,
 		Organization: letter.Organization, RecordID: letter.RecordID,
 	})
 	return nil
 }
 
-func (h *Handler) retryDeadLetters(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) retryDeadLetters(w http.ResponseWriter, r *http.Request) error {
 	q, err := queryOf(r)
 	if err != nil {
 		return err
@@ -222,7 +222,7 @@ func (h *Handler) retryDeadLetters(w nethttp.ResponseWriter, r *nethttp.Request)
 	if err != nil {
 		return retriedBefore(err, retried)
 	}
-	h.writeJSON(w, r, nethttp.StatusAccepted, contentTypeJSON,
+	h.writeJSON(w, r, http.StatusAccepted, contentTypeJSON,
 		retriedLetters{Successful: true, RequestID: requestID, Retried: retried, Refused: refused})
 	return nil
 }

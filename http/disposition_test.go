@@ -2,14 +2,14 @@ package http_test
 
 import (
 	"mime"
-	nethttp "net/http"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
@@ -18,7 +18,7 @@ func disposer(tb testing.TB) func(t *testing.T, name string) string {
 	tb.Helper()
 	p := working()
 	p.catalogues.put(plain("C"))
-	h := newHandler(tb, p, http.Config{})
+	h := newHandler(tb, p, tuttihttp.Config{})
 	return func(t *testing.T, name string) string {
 		t.Helper()
 		p.searches.download = writing(core.DownloadHead{ContentType: core.MediaTSV, FileName: name}, nil, "x")
@@ -26,7 +26,7 @@ func disposer(tb testing.TB) func(t *testing.T, name string) string {
 		r.Header.Set("Content-Type", "application/json")
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
-		if w.Code != nethttp.StatusOK {
+		if w.Code != http.StatusOK {
 			t.Fatalf("%q: got %d %s", name, w.Code, w.Body)
 		}
 		return w.Header().Get("Content-Disposition")

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"mime"
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 
 	"tutti/internal/core"
@@ -25,7 +25,7 @@ func downloadOffers() []string {
 
 // download answers documents as a file. What fits into one chunk goes with its length; of more, what fails on the way breaks the
 // connection off, so that a part is never taken for the whole.
-func (h *Handler) download(w nethttp.ResponseWriter, r *nethttp.Request, c *core.Catalogue) error {
+func (h *Handler) download(w http.ResponseWriter, r *http.Request, c *core.Catalogue) error {
 	params, err := h.downloadParams(r)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func namedMedia(accept []string) string {
 
 // downloadParams reads what to download: the field of a form, as pages with Arranger's components send it, or a JSON object
 // that is it, or has it under the name of that field.
-func (h *Handler) downloadParams(r *nethttp.Request) (json.RawMessage, error) {
+func (h *Handler) downloadParams(r *http.Request) (json.RawMessage, error) {
 	mediaType, err := declared(r.Header, contentTypeForm, contentTypeJSON)
 	if err != nil {
 		return nil, err

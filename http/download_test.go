@@ -9,14 +9,14 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
@@ -60,8 +60,8 @@ func TestDownloadParams(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, target := range []string{"/download", "/participants/download", "/participant/download"} {
-				h, _, last := searched(t, http.Config{}, participants())
-				res, body := do(t, h, ask{method: "POST", target: target, body: tt.body, header: nethttp.Header{"Content-Type": {tt.contentType}}})
+				h, _, last := searched(t, tuttihttp.Config{}, participants())
+				res, body := do(t, h, ask{method: "POST", target: target, body: tt.body, header: http.Header{"Content-Type": {tt.contentType}}})
 				if res.StatusCode != 200 || string(body) != "id\nA\n" || last.catalogue != "participants" || string(last.download.Params) != tt.want {
 					t.Errorf("%s: got %d %s, params %s of %q", target, res.StatusCode, body, last.download.Params, last.catalogue)
 				}
@@ -101,8 +101,8 @@ func TestDownloadBodiesAtFault(t *testing.T) {
 		"other charset":   {form + "; charset=latin1", "params={}", 415, refused, media},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _, last := searched(t, http.Config{}, participants())
-			res, body := do(t, h, ask{method: "POST", target: "/download", body: tt.body, header: nethttp.Header{"Content-Type": {tt.contentType}}})
+			h, _, last := searched(t, tuttihttp.Config{}, participants())
+			res, body := do(t, h, ask{method: "POST", target: "/download", body: tt.body, header: http.Header{"Content-Type": {tt.contentType}}})
 			code := map[int]string{400: "invalid", 415: "unsupported_media_type"}[tt.status]
 			p := wantProblem(t, res, body, tt.status, code, tt.detail)
 			if p.Detail != tt.detail || p.Hint != tt.hint || last.catalogue != "" || bytes.Contains(body, []byte(`"errors"`)) {
@@ -133,13 +133,13 @@ func TestDownloadAccept(t *testing.T) {
 		"application/graphql-response+json, a/b": {detail: none, hint: "accept " + all},
 	} {
 		t.Run(accept, func(t *testing.T) {
-			h, p, _ := searched(t, http.Config{}, participants())
+			h, p, _ := searched(t, tuttihttp.Config{}, participants())
 			told := "nothing"
 			p.searches.download = func(ctx context.Context, id string, who core.Principal, r core.DownloadRequest, begin core.BeginDownload) error {
 				told = r.Accept
 				return writing(core.DownloadHead{ContentType: "text/csv; charset=utf-8; header=present", FileName: "a.csv"}, nil, "id\r\n")(ctx, id, who, r, begin)
 			}
-			header := nethttp.Header{"Content-Type": {form}, "Accept": {accept}}
+			header := http.Header{"Content-Type": {form}, "Accept": {accept}}
 			res, body := do(t, h, ask{method: "POST", target: "/download", body: formOf("{}"), header: header})
 			if tt.detail == none {
 				tt.named = "nothing"
@@ -166,9 +166,9 @@ func TestDownloadAccept(t *testing.T) {
 // TestDownloadOfAChunk goes with its length, and what fails until then is a problem like any other.
 func TestDownloadOfAChunk(t *testing.T) {
 	head := core.DownloadHead{ContentType: "text/tab-separated-values; charset=utf-8", FileName: "a.tsv"}
-	params := ask{method: "POST", target: "/participants/download", body: "{}", header: nethttp.Header{"Content-Type": {"application/json"}}}
+	params := ask{method: "POST", target: "/participants/download", body: "{}", header: http.Header{"Content-Type": {"application/json"}}}
 	t.Run("whole", func(t *testing.T) {
-		h, p, _ := searched(t, http.Config{}, participants())
+		h, p, _ := searched(t, tuttihttp.Config{}, participants())
 		for _, pieces := range [][]string{nil, {""}, {"id\n", "", "A\n"}, {strings.Repeat("x", 32<<10-1)}} {
 			p.searches.download = writing(head, nil, pieces...)
 			res, body := do(t, h, params)
@@ -210,7 +210,7 @@ func TestDownloadOfAChunk(t *testing.T) {
 		"an error without words": {writing(head, errors.New("secret"), "x"), 500, "internal", "an internal error occurred"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, p, _ := searched(t, http.Config{}, participants())
+			h, p, _ := searched(t, tuttihttp.Config{}, participants())
 			p.searches.download = tt.download
 			res, body := do(t, h, params)
 			wantProblem(t, res, body, tt.status, tt.code, tt.detail)
@@ -220,7 +220,7 @@ func TestDownloadOfAChunk(t *testing.T) {
 		})
 	}
 	t.Run("failed meanwhile", func(t *testing.T) {
-		h, p, _ := searched(t, http.Config{}, plain("biosamples"))
+		h, p, _ := searched(t, tuttihttp.Config{}, plain("biosamples"))
 		p.searches.download = func(context.Context, string, core.Principal, core.DownloadRequest, core.BeginDownload) error {
 			p.catalogues.put(biosamples())
 			return core.NewError(core.CodeNotFound, "the catalogue is not available")
@@ -243,14 +243,14 @@ func twice(head core.DownloadHead) func(context.Context, string, core.Principal,
 }
 
 // fetch downloads over a connection.
-func fetch(t *testing.T, addr string) (*nethttp.Response, []byte, error) {
+func fetch(t *testing.T, addr string) (*http.Response, []byte, error) {
 	t.Helper()
-	r, err := nethttp.NewRequestWithContext(t.Context(), "POST", "http://"+addr+"/participants/download", strings.NewReader("{}"))
+	r, err := http.NewRequestWithContext(t.Context(), "POST", "http://"+addr+"/participants/download", strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
-	transport := &nethttp.Transport{}
+	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	res, err := transport.RoundTrip(r)
 	if err != nil {
@@ -272,7 +272,7 @@ func TestDownloadOfMany(t *testing.T) {
 	p := working()
 	p.catalogues.put(participants())
 	var log bytes.Buffer
-	s, addr := start(t, p, http.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s, addr := start(t, p, tuttihttp.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	t.Run("whole", func(t *testing.T) {
 		p.searches.download = writing(head, nil, rows...)
 		res, body, err := fetch(t, addr)
@@ -323,7 +323,7 @@ func TestDownloadOfMany(t *testing.T) {
 func TestDownloadEndsWithItsClient(t *testing.T) {
 	p := working()
 	p.catalogues.put(participants())
-	_, addr := start(t, p, http.Config{})
+	_, addr := start(t, p, tuttihttp.Config{})
 	ended := make(chan error, 1)
 	begun := make(chan struct{})
 	p.searches.download = func(ctx context.Context, _ string, _ core.Principal, _ core.DownloadRequest, begin core.BeginDownload) error {
@@ -341,12 +341,12 @@ func TestDownloadEndsWithItsClient(t *testing.T) {
 		return err
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := nethttp.NewRequestWithContext(ctx, "POST", "http://"+addr+"/download", strings.NewReader("{}"))
+	r, err := http.NewRequestWithContext(ctx, "POST", "http://"+addr+"/download", strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
-	transport := &nethttp.Transport{}
+	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	res, err := transport.RoundTrip(r)
 	if err != nil {

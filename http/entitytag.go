@@ -3,7 +3,7 @@ package http
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	nethttp "net/http"
+	"net/http"
 	"strings"
 )
 
@@ -19,13 +19,13 @@ func weakTag(pieces ...[]byte) string {
 
 // isKnown sets the tag of an answer, to be asked for again each time, and reports whether the client has what it names: then
 // 304 is the whole answer, and it is sent.
-func isKnown(w nethttp.ResponseWriter, r *nethttp.Request, tag string) bool {
+func isKnown(w http.ResponseWriter, r *http.Request, tag string) bool {
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("ETag", tag)
 	if !knowsTag(r.Header.Values("If-None-Match"), tag) {
 		return false
 	}
-	w.WriteHeader(nethttp.StatusNotModified)
+	w.WriteHeader(http.StatusNotModified)
 	return true
 }
 

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	nethttp "net/http"
+	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"strings"
@@ -168,7 +168,7 @@ type stream struct {
 }
 
 // open asks h for events; inside a bubble of synctest what was written can be read after synctest.Wait.
-func open(t *testing.T, h nethttp.Handler, method, target string, header nethttp.Header) *stream {
+func open(t *testing.T, h http.Handler, method, target string, header http.Header) *stream {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r := httptest.NewRequestWithContext(ctx, method, target, nil)

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"math/rand/v2"
-	nethttp "net/http"
+	"net/http"
 	"slices"
 	"strconv"
 	"testing"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
@@ -22,7 +22,7 @@ func TestJobEventsResume(t *testing.T) {
 	final := []core.JobChange{runChange(3, "B", 10), jobChange(4, core.JobFailed), runChange(5, "A", 20)}
 	for name, tt := range map[string]struct {
 		there  []core.JobChange
-		header nethttp.Header
+		header http.Header
 		query  string
 		status int
 		want   []string
@@ -30,20 +30,20 @@ func TestJobEventsResume(t *testing.T) {
 		"from the start": {running, nil, "", 200, []string{"3 organization B running 10", "5 organization A running 20", "5 job  running 30"}},
 		"zero":           {running, nil, "?lastEventId=0", 200, []string{"3 organization B running 10", "5 organization A running 20", "5 job  running 30"}},
 		"empty":          {running, nil, "?lastEventId=", 200, []string{"3 organization B running 10", "5 organization A running 20", "5 job  running 30"}},
-		"header":         {running, nethttp.Header{"Last-Event-Id": {"3"}}, "", 200, []string{"5 organization A running 20", "5 job  running 30"}},
+		"header":         {running, http.Header{"Last-Event-Id": {"3"}}, "", 200, []string{"5 organization A running 20", "5 job  running 30"}},
 		"query":          {running, nil, "?lastEventId=3", 200, []string{"5 organization A running 20", "5 job  running 30"}},
-		"header wins":    {running, nethttp.Header{"Last-Event-Id": {"3"}}, "?lastEventId=1", 200, []string{"5 organization A running 20", "5 job  running 30"}},
+		"header wins":    {running, http.Header{"Last-Event-Id": {"3"}}, "?lastEventId=1", 200, []string{"5 organization A running 20", "5 job  running 30"}},
 		"up to date":     {running, nil, "?lastEventId=5", 200, []string{"5 job  running 30"}},
 		"never given":    {running, nil, "?lastEventId=6", 200, []string{"3 organization B running 10", "5 organization A running 20", "5 job  running 30"}},
 		"final":          {final, nil, "?lastEventId=3", 200, []string{"3 organization A running 20", "5 job  failed 999", "5 end  failed 0"}},
 		"final, newer":   {final, nil, "?lastEventId=4", 200, []string{"4 organization A running 20", "5 job  failed 999", "5 end  failed 0"}},
 		"final, known":   {final, nil, "?lastEventId=5", 204, nil},
-		"final, beyond":  {final, nethttp.Header{"Last-Event-Id": {"18446744073709551615"}}, "", 204, nil},
+		"final, beyond":  {final, http.Header{"Last-Event-Id": {"18446744073709551615"}}, "", 204, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newChanges(tt.there...)
-				s := open(t, newHandler(t, watching(c), http.Config{}), "GET", "/jobs/job-1/events"+tt.query, tt.header)
+				s := open(t, newHandler(t, watching(c), tuttihttp.Config{}), "GET", "/jobs/job-1/events"+tt.query, tt.header)
 				synctest.Wait()
 				wantEvents(t, s.text(), tt.want...)
 				if s.w.Code != tt.status {
@@ -123,11 +123,11 @@ func cutAndResume(t *testing.T, random *rand.Rand) {
 				t.Fatal(err)
 			}
 			switch e.name {
-			case http.EventOrganization:
+			case tuttihttp.EventOrganization:
 				known[d.Organization] = d.Totals.Fetched
-			case http.EventJob:
+			case tuttihttp.EventJob:
 				state = d.State
-			case http.EventEnd:
+			case tuttihttp.EventEnd:
 				ended = true
 			}
 		}
@@ -156,8 +156,8 @@ func oneConnection(t *testing.T, random *rand.Rand, history []core.JobChange, th
 	}
 	now := slices.SortedFunc(maps.Values(newest), func(a, b core.JobChange) int { return int(a.Revision) - int(b.Revision) })
 	c := newChanges(now...)
-	s := open(t, newHandler(t, watching(c), http.Config{}), "GET", "/jobs/job-1/events",
-		nethttp.Header{"Last-Event-Id": {strconv.FormatUint(last, 10)}})
+	s := open(t, newHandler(t, watching(c), tuttihttp.Config{}), "GET", "/jobs/job-1/events",
+		http.Header{"Last-Event-Id": {strconv.FormatUint(last, 10)}})
 	for _, ch := range history[there:] {
 		time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)
 		select {

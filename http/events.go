@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	nethttp "net/http"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -74,7 +74,7 @@ type endBody struct {
 // an EventSource then stops, any client may. HEAD answers with the head of the stream.
 //
 // An error comes before anything was written.
-func (h *Handler) streamJob(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) streamJob(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathParam(r, "id", "id")
 	if err != nil {
 		return err
@@ -108,11 +108,11 @@ func (h *Handler) streamJob(w nethttp.ResponseWriter, r *nethttp.Request) error 
 	}
 	from, ended := feed.resume(last)
 	if ended {
-		w.WriteHeader(nethttp.StatusNoContent)
+		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
 	stream := openEvents(w, r, from)
-	if r.Method != nethttp.MethodHead {
+	if r.Method != http.MethodHead {
 		exchangeOf(ctx).err = h.follow(ctx, stream, feed, &watched)
 	}
 	return nil
@@ -148,7 +148,7 @@ func (w *watch) refusal(ctx context.Context) error {
 }
 
 // lastEventID returns the id that a client saw last, 0 for none.
-func lastEventID(r *nethttp.Request) (uint64, error) {
+func lastEventID(r *http.Request) (uint64, error) {
 	q, err := queryOf(r)
 	if err != nil {
 		return 0, err
@@ -247,8 +247,8 @@ func streamError(ctx context.Context, err error) error {
 
 // eventStream writes events to one client.
 type eventStream struct {
-	w       nethttp.ResponseWriter
-	control *nethttp.ResponseController
+	w       http.ResponseWriter
+	control *http.ResponseController
 	buf     bytes.Buffer
 	// sent is the last id.
 	sent uint64
@@ -256,13 +256,13 @@ type eventStream struct {
 }
 
 // openEvents begins a stream whose ids go on from an id.
-func openEvents(w nethttp.ResponseWriter, r *nethttp.Request, from uint64) *eventStream {
+func openEvents(w http.ResponseWriter, r *http.Request, from uint64) *eventStream {
 	exchangeOf(r.Context()).streaming = time.Now()
 	header := w.Header()
 	header.Set("Content-Type", contentTypeEvents)
 	header.Set("X-Accel-Buffering", "no") // nginx collects an answer unless told
-	w.WriteHeader(nethttp.StatusOK)
-	s := &eventStream{w: w, control: nethttp.NewResponseController(w), sent: from}
+	w.WriteHeader(http.StatusOK)
+	s := &eventStream{w: w, control: http.NewResponseController(w), sent: from}
 	fmt.Fprintf(&s.buf, "retry: %d\n\n", reconnectAfter.Milliseconds())
 	return s
 }

@@ -4,19 +4,19 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
-	nethttp "net/http"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
 func TestJobEventsEndWhenTheClientIsGone(t *testing.T) {
 	var log bytes.Buffer
 	c := newChanges(jobChange(1, core.JobRunning))
-	s := http.NewServer(newHandler(t, watching(c), http.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}), http.ServerConfig{})
+	s := tuttihttp.NewServer(newHandler(t, watching(c), tuttihttp.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}), tuttihttp.ServerConfig{})
 	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -33,14 +33,14 @@ func TestJobEventsEndWhenTheClientIsGone(t *testing.T) {
 }
 
 // readJob opens a stream, waits for its first event and returns the rest to be read.
-func readJob(ctx context.Context, t *testing.T, addr, want string) *nethttp.Response {
+func readJob(ctx context.Context, t *testing.T, addr, want string) *http.Response {
 	t.Helper()
-	r, err := nethttp.NewRequestWithContext(ctx, nethttp.MethodGet, "http://"+addr+"/jobs/job-1/events", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/jobs/job-1/events", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &nethttp.Transport{DisableKeepAlives: true}
-	res, err := (&nethttp.Client{Transport: transport}).Do(r)
+	transport := &http.Transport{DisableKeepAlives: true}
+	res, err := (&http.Client{Transport: transport}).Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func readJob(ctx context.Context, t *testing.T, addr, want string) *nethttp.Resp
 func TestStopEndsStreams(t *testing.T) {
 	var log bytes.Buffer
 	c := newChanges(jobChange(1, core.JobRunning))
-	s := http.NewServer(newHandler(t, watching(c), http.Config{}), http.ServerConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s := tuttihttp.NewServer(newHandler(t, watching(c), tuttihttp.Config{}), tuttihttp.ServerConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -90,9 +90,9 @@ func TestStopEndsStreamsThatHaveNotBegun(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	s, addr := start(t, p, http.Config{})
+	s, addr := start(t, p, tuttihttp.Config{})
 	type answer struct {
-		res  *nethttp.Response
+		res  *http.Response
 		body []byte
 	}
 	answered := make(chan answer, 1)

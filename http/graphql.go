@@ -1,7 +1,7 @@
 package http
 
 import (
-	nethttp "net/http"
+	"net/http"
 	"slices"
 
 	"github.com/go-chi/chi/v5"
@@ -22,24 +22,24 @@ const (
 func (h *Handler) routeSearch() {
 	// By POST the query string says nothing: clients put names of operations there, for the logs of proxies.
 	graphql := catalogueRoute{
-		method: nethttp.MethodPost, below: segmentGraphQL, offers: []string{contentTypeJSON, contentTypeGraphQL},
+		method: http.MethodPost, below: segmentGraphQL, offers: []string{contentTypeJSON, contentTypeGraphQL},
 		query: ignored(), answer: h.executePosted, path: graphqlPath,
 	}
 	h.handleCatalogue(graphql)
 	graphql.below += "/{" + paramTag + "}"
 	h.handleCatalogue(graphql)
-	graphql.method, graphql.below = nethttp.MethodGet, segmentGraphQL
+	graphql.method, graphql.below = http.MethodGet, segmentGraphQL
 	graphql.query, graphql.answer = taken("query", "operationName", "variables", "extensions"), h.executeAsked
 	h.handleCatalogue(graphql)
 
 	h.handleCatalogue(catalogueRoute{
-		method: nethttp.MethodPost, below: segmentDownload, offers: downloadOffers(),
+		method: http.MethodPost, below: segmentDownload, offers: downloadOffers(),
 		query: taken(), answer: h.download, path: downloadPath,
 	})
 }
 
 // executePosted answers a GraphQL operation in a body.
-func (h *Handler) executePosted(w nethttp.ResponseWriter, r *nethttp.Request, c *core.Catalogue) error {
+func (h *Handler) executePosted(w http.ResponseWriter, r *http.Request, c *core.Catalogue) error {
 	if chi.URLParam(r, paramTag) != "" {
 		if _, err := pathParam(r, paramTag, paramTag); err != nil {
 			return err
@@ -53,15 +53,15 @@ func (h *Handler) executePosted(w nethttp.ResponseWriter, r *nethttp.Request, c 
 }
 
 // executeAsked answers a GraphQL operation in the query of a GET, which changes nothing.
-func (h *Handler) executeAsked(w nethttp.ResponseWriter, r *nethttp.Request, c *core.Catalogue) error {
+func (h *Handler) executeAsked(w http.ResponseWriter, r *http.Request, c *core.Catalogue) error {
 	operation, err := h.askedOperation(r)
 	if err != nil {
 		return err
 	}
 	if isMutation(operation.Query, operation.OperationName) {
-		w.Header().Set("Allow", nethttp.MethodPost)
+		w.Header().Set("Allow", http.MethodPost)
 		return &core.Error{
-			Code: codeMethodNotAllowed, Message: "a mutation is not taken by GET", Hint: "use " + nethttp.MethodPost,
+			Code: codeMethodNotAllowed, Message: "a mutation is not taken by GET", Hint: "use " + http.MethodPost,
 		}
 	}
 	return h.execute(w, r, c, operation)
@@ -69,7 +69,7 @@ func (h *Handler) executeAsked(w nethttp.ResponseWriter, r *nethttp.Request, c *
 
 // execute answers an operation. What fails while it is executed is in the response beside the data, with status 200; one that is
 // refused as a whole is 400 in either media type, as existing clients of Arranger have seen it.
-func (h *Handler) execute(w nethttp.ResponseWriter, r *nethttp.Request, c *core.Catalogue, operation core.GraphQLRequest) error {
+func (h *Handler) execute(w http.ResponseWriter, r *http.Request, c *core.Catalogue, operation core.GraphQLRequest) error {
 	caller, _ := callerOf(r.Context())
 	operation.Header = r.Header
 	response, err := h.ports.GraphQL.Execute(r.Context(), c.ID, caller, operation)
@@ -79,9 +79,9 @@ func (h *Handler) execute(w nethttp.ResponseWriter, r *nethttp.Request, c *core.
 	if response.Release != nil {
 		defer response.Release()
 	}
-	status := nethttp.StatusOK
+	status := http.StatusOK
 	if response.Rejected {
-		status = nethttp.StatusBadRequest
+		status = http.StatusBadRequest
 		exchangeOf(r.Context()).err = core.NewError(core.CodeInvalid, "the GraphQL operation was refused")
 	}
 	writeWhole(w, status, graphQLMedia(r.Header.Values("Accept"))+charsetUTF8, response.Body)

@@ -2,7 +2,7 @@ package http
 
 import (
 	"errors"
-	nethttp "net/http"
+	"net/http"
 	"strings"
 )
 
@@ -29,7 +29,7 @@ func (p problem) onGraphQL(err error) problem {
 	code := strings.ToUpper(strings.NewReplacer(" ", "_", "-", "_").Replace(p.Title))
 	message := p.Detail
 	switch {
-	case p.Status == nethttp.StatusUnauthorized:
+	case p.Status == http.StatusUnauthorized:
 		code = "UNAUTHENTICATED"
 	case errors.Is(err, errPersisted):
 		code, message = "PERSISTED_QUERY_NOT_SUPPORTED", "PersistedQueryNotSupported"
@@ -39,7 +39,7 @@ func (p problem) onGraphQL(err error) problem {
 }
 
 // onGraphQLSurface reports whether the request is for a GraphQL path of a catalogue.
-func (h *Handler) onGraphQLSurface(r *nethttp.Request) bool {
+func (h *Handler) onGraphQLSurface(r *http.Request) bool {
 	path := r.URL.EscapedPath()
 	if !h.isCataloguePath(path) {
 		return false

@@ -3,7 +3,7 @@ package http
 import (
 	"bytes"
 	"encoding/json"
-	nethttp "net/http"
+	"net/http"
 	"unicode/utf8"
 
 	"tutti/internal/core"
@@ -11,7 +11,7 @@ import (
 
 // postedOperation reads the operation of a body (GraphQL over HTTP, "POST"). Members that it does not have there are ignored:
 // clients of Arranger send their names for requests beside them.
-func (h *Handler) postedOperation(r *nethttp.Request) (core.GraphQLRequest, error) {
+func (h *Handler) postedOperation(r *http.Request) (core.GraphQLRequest, error) {
 	if _, err := declared(r.Header, contentTypeJSON); err != nil {
 		return core.GraphQLRequest{}, err
 	}
@@ -67,7 +67,7 @@ func isPersisted(extensions json.RawMessage) bool {
 }
 
 // askedOperation reads the operation of the query of a GET (GraphQL over HTTP, "GET").
-func (h *Handler) askedOperation(r *nethttp.Request) (core.GraphQLRequest, error) {
+func (h *Handler) askedOperation(r *http.Request) (core.GraphQLRequest, error) {
 	q, err := queryOf(r)
 	if err != nil {
 		return core.GraphQLRequest{}, err

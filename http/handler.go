@@ -1,7 +1,7 @@
 package http
 
 import (
-	nethttp "net/http"
+	"net/http"
 	"sync/atomic"
 
 	"github.com/go-chi/chi/v5"
@@ -32,10 +32,10 @@ type Handler struct {
 	routed map[string]bool
 }
 
-var _ nethttp.Handler = (*Handler)(nil)
+var _ http.Handler = (*Handler)(nil)
 
 // handlerFunc answers a request, or gives the error to answer with; not both.
-type handlerFunc func(nethttp.ResponseWriter, *nethttp.Request) error
+type handlerFunc func(http.ResponseWriter, *http.Request) error
 
 // New makes a Handler. A body limit, a base path or an origin that cannot be served is CodeInvalid.
 func New(ports Ports, cfg Config) (*Handler, error) {
@@ -62,7 +62,7 @@ func New(ports Ports, cfg Config) (*Handler, error) {
 }
 
 // ServeHTTP answers a request.
-func (h *Handler) ServeHTTP(w nethttp.ResponseWriter, r *nethttp.Request) { h.router.ServeHTTP(w, r) }
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.router.ServeHTTP(w, r) }
 
 // Route is one method and path pattern that a Handler answers, without the base path.
 type Route struct{ Method, Pattern string }
@@ -71,7 +71,7 @@ type Route struct{ Method, Pattern string }
 func (h *Handler) Routes() []Route {
 	var routes []Route
 	// Walk gives only the callback's errors, and this one has none.
-	_ = chi.Walk(h.router, func(method, pattern string, _ nethttp.Handler, _ ...func(nethttp.Handler) nethttp.Handler) error {
+	_ = chi.Walk(h.router, func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		routes = append(routes, Route{Method: method, Pattern: pattern[len(h.cfg.BasePath):]})
 		return nil
 	})
@@ -87,25 +87,25 @@ func (h *Handler) route() {
 	const repository = "/index/repository/{repositoryCode}"
 	const organization = repository + "/organization/{organization}"
 	const record = organization + "/id/{id}"
-	h.handle(nethttp.MethodPost, record, h.record(core.KindIndex), explained("force", "rebuild"), writerOf("organization"))
-	h.handle(nethttp.MethodDelete, record, h.record(core.KindRemove), explained("force", "rebuild"), writerOf("organization"))
-	h.handle(nethttp.MethodPost, organization, h.run(core.ScopeOrganization, organizationTarget),
+	h.handle(http.MethodPost, record, h.record(core.KindIndex), explained("force", "rebuild"), writerOf("organization"))
+	h.handle(http.MethodDelete, record, h.record(core.KindRemove), explained("force", "rebuild"), writerOf("organization"))
+	h.handle(http.MethodPost, organization, h.run(core.ScopeOrganization, organizationTarget),
 		parameters{taken: []string{"force"}, explained: []string{"rebuild"}}, writerOf("organization"))
-	h.handle(nethttp.MethodPost, repository, h.run(core.ScopeRepository, repositoryTarget), taken("force", "rebuild"), system())
+	h.handle(http.MethodPost, repository, h.run(core.ScopeRepository, repositoryTarget), taken("force", "rebuild"), system())
 
-	h.handle(nethttp.MethodGet, "/jobs", h.listJobs, taken("repository", "state", "limit", "cursor"), token())
-	h.handle(nethttp.MethodGet, "/jobs/{id}", h.getJob, taken(), token())
-	h.handle(nethttp.MethodDelete, "/jobs/{id}", h.cancelJob, taken(), token())
-	h.handleMedia(nethttp.MethodGet, "/jobs/{id}/events", []string{contentTypeEvents}, h.streamJob, taken("lastEventId"), token())
+	h.handle(http.MethodGet, "/jobs", h.listJobs, taken("repository", "state", "limit", "cursor"), token())
+	h.handle(http.MethodGet, "/jobs/{id}", h.getJob, taken(), token())
+	h.handle(http.MethodDelete, "/jobs/{id}", h.cancelJob, taken(), token())
+	h.handleMedia(http.MethodGet, "/jobs/{id}/events", []string{contentTypeEvents}, h.streamJob, taken("lastEventId"), token())
 
-	h.handleMedia(nethttp.MethodGet, "/dead-letters", []string{contentTypeJSON, contentTypeNDJSON}, h.listDeadLetters,
+	h.handleMedia(http.MethodGet, "/dead-letters", []string{contentTypeJSON, contentTypeNDJSON}, h.listDeadLetters,
 		taken("repository", "reason", "limit", "cursor"), token())
-	h.handle(nethttp.MethodPost, "/dead-letters/retry", h.retryDeadLetters, taken("repository", "reason"), system())
-	h.handle(nethttp.MethodGet, "/dead-letters/{id}", h.getDeadLetter, taken(), token())
-	h.handle(nethttp.MethodDelete, "/dead-letters/{id}", h.discardDeadLetter, taken(), system())
-	h.handle(nethttp.MethodPost, "/dead-letters/{id}/retry", h.retryDeadLetter, taken(), token())
+	h.handle(http.MethodPost, "/dead-letters/retry", h.retryDeadLetters, taken("repository", "reason"), system())
+	h.handle(http.MethodGet, "/dead-letters/{id}", h.getDeadLetter, taken(), token())
+	h.handle(http.MethodDelete, "/dead-letters/{id}", h.discardDeadLetter, taken(), system())
+	h.handle(http.MethodPost, "/dead-letters/{id}/retry", h.retryDeadLetter, taken(), token())
 
-	h.handle(nethttp.MethodPost, "/notifications/{repositoryCode}", h.notify, taken(), signed("repositoryCode"))
+	h.handle(http.MethodPost, "/notifications/{repositoryCode}", h.notify, taken(), signed("repositoryCode"))
 
 	h.routeSchemas()
 	h.routeStudies()
@@ -113,9 +113,9 @@ func (h *Handler) route() {
 	h.routeIntrospection()
 	h.routeSearch()
 
-	h.handle(nethttp.MethodGet, pathPing, h.ping, taken(), open())
-	h.handle(nethttp.MethodGet, pathReady, h.ready, taken(), open())
-	h.handle(nethttp.MethodGet, "/openapi.json", h.serveOpenAPI, taken(), open())
+	h.handle(http.MethodGet, pathPing, h.ping, taken(), open())
+	h.handle(http.MethodGet, pathReady, h.ready, taken(), open())
+	h.handle(http.MethodGet, "/openapi.json", h.serveOpenAPI, taken(), open())
 	h.handleDocs()
 	h.handleMetrics()
 }
@@ -131,8 +131,8 @@ func (h *Handler) handleMedia(method, pattern string, offers []string, answer ha
 }
 
 // answering returns what negotiates, checks the query parameters and answers a request with its error or by answer.
-func (h *Handler) answering(offers []string, answer handlerFunc, query parameters) nethttp.HandlerFunc {
-	return func(w nethttp.ResponseWriter, r *nethttp.Request) {
+func (h *Handler) answering(offers []string, answer handlerFunc, query parameters) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		if negotiate(r.Header.Values("Accept"), offers...) == "" {
 			h.fail(w, r, notAcceptable(offers))
 			return
@@ -148,7 +148,7 @@ func (h *Handler) answering(offers []string, answer handlerFunc, query parameter
 }
 
 // mount puts a route behind its guard; nothing else adds routes, but handleCatalogue and routeIntrospection.
-func (h *Handler) mount(method, pattern string, who access, next nethttp.HandlerFunc) {
+func (h *Handler) mount(method, pattern string, who access, next http.HandlerFunc) {
 	h.router.MethodFunc(method, h.cfg.BasePath+pattern, h.guarded(who, next))
 }
 
@@ -156,7 +156,7 @@ func (h *Handler) mount(method, pattern string, who access, next nethttp.Handler
 func (h *Handler) handleMetrics() {
 	metrics := promhttp.HandlerFor(h.cfg.Gatherer, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 	query := taken("name[]")
-	h.mount(nethttp.MethodGet, pathMetrics, open(), func(w nethttp.ResponseWriter, r *nethttp.Request) {
+	h.mount(http.MethodGet, pathMetrics, open(), func(w http.ResponseWriter, r *http.Request) {
 		if err := query.check(r); err != nil {
 			h.fail(w, r, err)
 			return

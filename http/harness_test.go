@@ -6,7 +6,7 @@ import (
 	"flag"
 	"io"
 	"maps"
-	nethttp "net/http"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
@@ -56,8 +56,8 @@ type ports struct {
 	get           func(id string) (core.Job, error)
 	organizations func(jobID string) ([]core.OrganizationRun, error)
 	cancel        func(id string) (core.Job, error)
-	health        func() http.Health
-	paused        func() []http.Pause
+	health        func() tuttihttp.Health
+	paused        func() []tuttihttp.Pause
 	notify        func(repository string, body []byte, signature, requestID string) (core.NotificationResult, error)
 	letters       *letters
 	watch         func(ctx context.Context, id string, each func(core.JobChange) error) error
@@ -92,25 +92,25 @@ func (p *ports) Notify(_ context.Context, repository string, body []byte, signat
 
 func (p *ports) Signed(repository string) bool { return repository == signedRepository }
 
-func (p *ports) Paused() []http.Pause { return p.paused() }
+func (p *ports) Paused() []tuttihttp.Pause { return p.paused() }
 
-func (p *ports) Health(context.Context) http.Health { return p.health() }
+func (p *ports) Health(context.Context) tuttihttp.Health { return p.health() }
 
 func (p *ports) Watch(ctx context.Context, id string, each func(core.JobChange) error) error {
 	return p.watch(ctx, id, each)
 }
 
 var (
-	_ http.Ingest        = (*ports)(nil)
-	_ http.Jobs          = (*ports)(nil)
-	_ http.Readiness     = (*ports)(nil)
-	_ http.JobEvents     = (*ports)(nil)
-	_ http.Notifications = (*ports)(nil)
+	_ tuttihttp.Ingest        = (*ports)(nil)
+	_ tuttihttp.Jobs          = (*ports)(nil)
+	_ tuttihttp.Readiness     = (*ports)(nil)
+	_ tuttihttp.JobEvents     = (*ports)(nil)
+	_ tuttihttp.Notifications = (*ports)(nil)
 )
 
 // ports returns p for every port; the parts that it lacks answer nothing.
-func (p *ports) ports() http.Ports {
-	return http.Ports{
+func (p *ports) ports() tuttihttp.Ports {
+	return tuttihttp.Ports{
 		Ingest: p, Jobs: p, JobEvents: p, Readiness: p, Pauses: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters,
 		AnalysisTypes: p.metadata, Studies: p.metadata, Analyses: p.metadata, Submissions: p.metadata, Keys: apiKeys{p.metadata},
 		Catalogues: p.catalogues, GraphQL: p.searches, Downloads: p.searches,
@@ -128,8 +128,8 @@ func working() *ports {
 		get:           func(id string) (core.Job, error) { return queuedJob(id), nil },
 		organizations: func(string) ([]core.OrganizationRun, error) { return nil, nil },
 		cancel:        func(id string) (core.Job, error) { return queuedJob(id), nil },
-		health:        func() http.Health { return http.Health{} },
-		paused:        func() []http.Pause { return nil },
+		health:        func() tuttihttp.Health { return tuttihttp.Health{} },
+		paused:        func() []tuttihttp.Pause { return nil },
 		notify: func(string, []byte, string, string) (core.NotificationResult, error) {
 			return core.NotificationResult{Accepted: 1}, nil
 		},
@@ -148,16 +148,16 @@ func queuedJob(id string) core.Job {
 
 // handler is a Handler whose base path the tests know.
 type handler struct {
-	*http.Handler
+	*tuttihttp.Handler
 	base string
 }
 
-func newHandler(t testing.TB, p *ports, cfg http.Config) handler {
+func newHandler(t testing.TB, p *ports, cfg tuttihttp.Config) handler {
 	t.Helper()
 	if cfg.Now == nil {
 		cfg.Now = func() time.Time { return noon }
 	}
-	h, err := http.New(p.ports(), cfg)
+	h, err := tuttihttp.New(p.ports(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,12 +167,12 @@ func newHandler(t testing.TB, p *ports, cfg http.Config) handler {
 // ask is one request to a handler.
 type ask struct {
 	method, target, body string
-	header               nethttp.Header
+	header               http.Header
 	host                 string
 }
 
 // do asks h, holds the answer against the OpenAPI document and returns it with its body.
-func do(t *testing.T, h handler, a ask) (*nethttp.Response, []byte) {
+func do(t *testing.T, h handler, a ask) (*http.Response, []byte) {
 	t.Helper()
 	r, res, body := exchange(t, h, a)
 	checkAgainstDocument(t, h, r, res, body)
@@ -180,7 +180,7 @@ func do(t *testing.T, h handler, a ask) (*nethttp.Response, []byte) {
 }
 
 // exchange asks h and returns the request beside its answer.
-func exchange(t *testing.T, h handler, a ask) (*nethttp.Request, *nethttp.Response, []byte) {
+func exchange(t *testing.T, h handler, a ask) (*http.Request, *http.Response, []byte) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), a.method, a.target, strings.NewReader(a.body))
 	r.Host = "localhost"
@@ -222,7 +222,7 @@ func document(t *testing.T) *openapi3.T {
 
 // checkAgainstDocument fails when the answer is not one that the document describes for its operation. Where no
 // operation is routed the answer must be a problem.
-func checkAgainstDocument(t *testing.T, h handler, r *nethttp.Request, res *nethttp.Response, body []byte) {
+func checkAgainstDocument(t *testing.T, h handler, r *http.Request, res *http.Response, body []byte) {
 	t.Helper()
 	doc := document(t)
 	pattern := patternOf(h, r)
@@ -258,7 +258,7 @@ func checkAgainstDocument(t *testing.T, h handler, r *nethttp.Request, res *neth
 
 // patternOf finds the pattern whose segments fit the raw path of r, of several the one with the fewest parameters, without
 // chi. What begins as another route is none of a catalogue's.
-func patternOf(h handler, r *nethttp.Request) string {
+func patternOf(h handler, r *http.Request) string {
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), h.base)
 	if !ok {
 		return ""
@@ -279,7 +279,7 @@ func patternOf(h handler, r *nethttp.Request) string {
 
 // isFirstSegment reports whether a path, in its segments, begins as a route that is no catalogue's, or with nothing.
 func isFirstSegment(h handler, path []string) bool {
-	return len(path) < 2 || path[1] == "" || slices.ContainsFunc(h.Routes(), func(r http.Route) bool {
+	return len(path) < 2 || path[1] == "" || slices.ContainsFunc(h.Routes(), func(r tuttihttp.Route) bool {
 		return strings.HasPrefix(r.Pattern+"/", "/"+path[1]+"/")
 	})
 }
@@ -341,7 +341,7 @@ type problem struct {
 	Violations     json.RawMessage
 }
 
-func wantProblem(t *testing.T, res *nethttp.Response, body []byte, status int, code, text string) problem {
+func wantProblem(t *testing.T, res *http.Response, body []byte, status int, code, text string) problem {
 	t.Helper()
 	if res.StatusCode != status {
 		t.Errorf("status: got %d, want %d\n%s", res.StatusCode, status, body)

@@ -1,7 +1,7 @@
 package http
 
 import (
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 
 	"tutti/internal/core"
@@ -18,7 +18,7 @@ type accepted struct {
 // target is what the path of an /index request names.
 type target struct{ repository, organization, id string }
 
-func recordTarget(r *nethttp.Request) (target, error) {
+func recordTarget(r *http.Request) (target, error) {
 	t, err := organizationTarget(r)
 	if err != nil {
 		return target{}, err
@@ -27,7 +27,7 @@ func recordTarget(r *nethttp.Request) (target, error) {
 	return t, err
 }
 
-func organizationTarget(r *nethttp.Request) (target, error) {
+func organizationTarget(r *http.Request) (target, error) {
 	t, err := repositoryTarget(r)
 	if err != nil {
 		return target{}, err
@@ -36,14 +36,14 @@ func organizationTarget(r *nethttp.Request) (target, error) {
 	return t, err
 }
 
-func repositoryTarget(r *nethttp.Request) (target, error) {
+func repositoryTarget(r *http.Request) (target, error) {
 	code, err := pathParam(r, "repositoryCode", "repositoryCode")
 	return target{repository: code}, err
 }
 
 // record handles a trigger for one record.
 func (h *Handler) record(kind core.Kind) handlerFunc {
-	return func(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
 		t, err := recordTarget(r)
 		if err != nil {
 			return err
@@ -59,15 +59,15 @@ func (h *Handler) record(kind core.Kind) handlerFunc {
 		if err != nil {
 			return err
 		}
-		h.writeJSON(w, r, nethttp.StatusAccepted, contentTypeJSON,
+		h.writeJSON(w, r, http.StatusAccepted, contentTypeJSON,
 			accepted{Successful: true, IndexName: index, RequestID: requestID})
 		return nil
 	}
 }
 
 // run handles a trigger for a whole organization or repository.
-func (h *Handler) run(scope core.Scope, targetOf func(*nethttp.Request) (target, error)) handlerFunc {
-	return func(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) run(scope core.Scope, targetOf func(*http.Request) (target, error)) handlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
 		t, err := targetOf(r)
 		if err != nil {
 			return err
@@ -90,14 +90,14 @@ func (h *Handler) run(scope core.Scope, targetOf func(*nethttp.Request) (target,
 			return err
 		}
 		w.Header().Set("Location", h.cfg.BasePath+"/jobs/"+url.PathEscape(job.ID))
-		h.writeJSON(w, r, nethttp.StatusAccepted, contentTypeJSON,
+		h.writeJSON(w, r, http.StatusAccepted, contentTypeJSON,
 			accepted{Successful: true, IndexName: job.IndexName, RequestID: requestID, JobID: job.ID})
 		return nil
 	}
 }
 
 // runFlags reads force and rebuild, and refuses what the scope does not have.
-func runFlags(r *nethttp.Request, scope core.Scope) (force bool, err error) {
+func runFlags(r *http.Request, scope core.Scope) (force bool, err error) {
 	q, err := queryOf(r)
 	if err != nil {
 		return false, err

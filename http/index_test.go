@@ -3,12 +3,12 @@ package http_test
 import (
 	"errors"
 	"fmt"
-	nethttp "net/http"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
@@ -58,7 +58,7 @@ func TestIndexAccepts(t *testing.T) {
 				call = fmt.Sprintf("run %s %s %s %t %s %s", scope, repository, organization, force, cause, requestID)
 				return core.Job{ID: "job-1", IndexName: "analyses"}, nil
 			}
-			res, body := do(t, newHandler(t, p, http.Config{}), tt.ask)
+			res, body := do(t, newHandler(t, p, tuttihttp.Config{}), tt.ask)
 			if call != tt.call {
 				t.Errorf("call: got %q, want %q", call, tt.call)
 			}
@@ -66,7 +66,7 @@ func TestIndexAccepts(t *testing.T) {
 			if tt.jobs {
 				want, location = `{"successful":true,"indexName":"analyses","requestId":"req-1","jobId":"job-1"}`, "/jobs/job-1"
 			}
-			if res.StatusCode != nethttp.StatusAccepted || string(body) != want {
+			if res.StatusCode != http.StatusAccepted || string(body) != want {
 				t.Errorf("got %d %s", res.StatusCode, body)
 			}
 			if got := res.Header.Get("Location"); got != location {
@@ -76,7 +76,7 @@ func TestIndexAccepts(t *testing.T) {
 	}
 }
 
-func contentType(v string) nethttp.Header { return nethttp.Header{"Content-Type": {v}} }
+func contentType(v string) http.Header { return http.Header{"Content-Type": {v}} }
 
 func TestIndexRefusesBadInput(t *testing.T) {
 	long := strings.Repeat("x", 513)
@@ -94,7 +94,7 @@ func TestIndexRefusesBadInput(t *testing.T) {
 		"byte order mark":          {ask{method: "POST", target: recordPath, body: "\ufeff{}"}, 400, "invalid", "not valid JSON"},
 		"form":                     {ask{method: "POST", target: repositoryPath, body: "{}", header: contentType("application/x-www-form-urlencoded")}, 415, "unsupported_media_type", "not declared as JSON"},
 		"broken content type":      {ask{method: "POST", target: repositoryPath, body: "{}", header: contentType("json;;=")}, 415, "unsupported_media_type", "not declared as JSON"},
-		"gzip":                     {ask{method: "POST", target: repositoryPath, body: "{}", header: nethttp.Header{"Content-Encoding": {"gzip"}}}, 415, "unsupported_media_type", "not declared as JSON"},
+		"gzip":                     {ask{method: "POST", target: repositoryPath, body: "{}", header: http.Header{"Content-Encoding": {"gzip"}}}, 415, "unsupported_media_type", "not declared as JSON"},
 		"too large":                {ask{method: "POST", target: repositoryPath, body: `{"a":"` + strings.Repeat("x", 100) + `"}`}, 413, "too_large", "over the limit of 64 bytes"},
 		"bad force":                {ask{method: "POST", target: repositoryPath + "?force=maybe"}, 400, "invalid", "force must be true or false"},
 		"empty force":              {ask{method: "POST", target: repositoryPath + "?force"}, 400, "invalid", "force must be true or false"},
@@ -124,7 +124,7 @@ func TestIndexRefusesBadInput(t *testing.T) {
 		"delete organization":      {ask{method: "DELETE", target: organizationPath}, 405, "method_not_allowed", "does not take this method"},
 		"delete repository":        {ask{method: "DELETE", target: repositoryPath}, 405, "method_not_allowed", "does not take this method"},
 		"get record":               {ask{method: "GET", target: recordPath}, 405, "method_not_allowed", "does not take this method"},
-		"not acceptable":           {ask{method: "POST", target: recordPath, header: nethttp.Header{"Accept": {"text/html"}}}, 406, "not_acceptable", "JSON only"},
+		"not acceptable":           {ask{method: "POST", target: recordPath, header: http.Header{"Accept": {"text/html"}}}, 406, "not_acceptable", "JSON only"},
 		"escaped slash in a route": {ask{method: "POST", target: "/index%2Frepository/song.ca"}, 404, "not_found", "nothing at this path"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestIndexRefusesBadInput(t *testing.T) {
 				t.Error("a run was asked for")
 				return core.Job{}, nil
 			}
-			res, body := do(t, newHandler(t, p, http.Config{MaxBodyBytes: 64}), tt.ask)
+			res, body := do(t, newHandler(t, p, tuttihttp.Config{MaxBodyBytes: 64}), tt.ask)
 			got := wantProblem(t, res, body, tt.status, tt.code, tt.text)
 			if strings.HasPrefix(tt.ask.target, "/index%2F") {
 				return
@@ -168,7 +168,7 @@ func TestIndexErrorsOfTheService(t *testing.T) {
 			p.run = func(core.Scope, string, string, bool, core.Cause, string) (core.Job, error) {
 				return core.Job{}, tt.err
 			}
-			h := newHandler(t, p, http.Config{})
+			h := newHandler(t, p, tuttihttp.Config{})
 			for _, target := range []string{recordPath, organizationPath, repositoryPath} {
 				res, body := do(t, h, ask{method: "POST", target: target})
 				wantProblem(t, res, body, tt.status, tt.code, tt.text)
@@ -187,7 +187,7 @@ func TestIndexErrorsOfTheService(t *testing.T) {
 }
 
 func TestBasePathPrefixesEverything(t *testing.T) {
-	h := newHandler(t, working(), http.Config{BasePath: "/base/"})
+	h := newHandler(t, working(), tuttihttp.Config{BasePath: "/base/"})
 	res, _ := do(t, h, ask{method: "POST", target: "/base" + repositoryPath})
 	if res.StatusCode != 202 || res.Header.Get("Location") != "/base/jobs/job-1" {
 		t.Errorf("got %d, location %q", res.StatusCode, res.Header.Get("Location"))
@@ -209,7 +209,7 @@ func TestGoldenProblems(t *testing.T) {
 	p.run = func(core.Scope, string, string, bool, core.Cause, string) (core.Job, error) {
 		return core.Job{}, &core.Error{Code: core.CodeNotFound, Message: `repository "song.xx" is not configured`, Hint: "use the code of a configured repository"}
 	}
-	h := newHandler(t, p, http.Config{})
+	h := newHandler(t, p, tuttihttp.Config{})
 	_, body := do(t, h, ask{method: "POST", target: "/index/repository/song.xx"})
 	golden(t, "problem_index", body)
 	_, body = do(t, h, ask{method: "GET", target: "/nowhere/%7E"})

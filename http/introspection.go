@@ -2,7 +2,7 @@ package http
 
 import (
 	"fmt"
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -23,19 +23,19 @@ const (
 // routeIntrospection routes what tells of the catalogues (CONTRACT section 2). What is there is no secret, but who asks
 // decides what meta.authFiltered says.
 func (h *Handler) routeIntrospection() {
-	h.handle(nethttp.MethodGet, pathIntrospection, h.listCatalogues, taken(), open())
-	h.handle(nethttp.MethodGet, pathFields, h.describeOnlyCatalogue, taken(), optional())
-	h.handle(nethttp.MethodGet, pathSQON, h.describeSQON(), taken(), open())
-	h.handle(nethttp.MethodGet, pathIntrospection+"/{"+paramCatalogue+"}", h.describeCatalogue, taken(), optional())
+	h.handle(http.MethodGet, pathIntrospection, h.listCatalogues, taken(), open())
+	h.handle(http.MethodGet, pathFields, h.describeOnlyCatalogue, taken(), optional())
+	h.handle(http.MethodGet, pathSQON, h.describeSQON(), taken(), open())
+	h.handle(http.MethodGet, pathIntrospection+"/{"+paramCatalogue+"}", h.describeCatalogue, taken(), optional())
 	// Paths of existing clients.
-	h.handle(nethttp.MethodGet, pathIntrospection+"/", h.listCatalogues, taken(), open())
-	h.router.MethodFunc(nethttp.MethodGet, h.cfg.BasePath+patternCatalogue+strings.TrimPrefix(pathIntrospection, "/"), h.unlessFailed(
+	h.handle(http.MethodGet, pathIntrospection+"/", h.listCatalogues, taken(), open())
+	h.router.MethodFunc(http.MethodGet, h.cfg.BasePath+patternCatalogue+strings.TrimPrefix(pathIntrospection, "/"), h.unlessFailed(
 		h.guarded(optional(), h.answering([]string{contentTypeJSON}, h.describeCatalogue, taken())),
 	))
 }
 
 // listCatalogues answers GET /introspection.
-func (h *Handler) listCatalogues(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) listCatalogues(w http.ResponseWriter, r *http.Request) error {
 	s := h.catalogues.now().summary()
 	if !isKnown(w, r, s.tag) {
 		writeEncoded(w, s.body)
@@ -47,7 +47,7 @@ func (h *Handler) listCatalogues(w nethttp.ResponseWriter, r *nethttp.Request) e
 func (h *Handler) describeSQON() handlerFunc {
 	body := sqon.Description()
 	tag := weakTag(body)
-	return func(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
 		if !isKnown(w, r, tag) {
 			writeEncoded(w, body)
 		}
@@ -56,7 +56,7 @@ func (h *Handler) describeSQON() handlerFunc {
 }
 
 // describeCatalogue answers GET /introspection/{catalogueId}.
-func (h *Handler) describeCatalogue(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) describeCatalogue(w http.ResponseWriter, r *http.Request) error {
 	answers := h.catalogues.now()
 	c, err := h.pathCatalogue(r, answers.set)
 	if err != nil {
@@ -67,7 +67,7 @@ func (h *Handler) describeCatalogue(w nethttp.ResponseWriter, r *nethttp.Request
 }
 
 // pathCatalogue returns the catalogue of a set that the path of a request names.
-func (h *Handler) pathCatalogue(r *nethttp.Request, set *core.CatalogueSet) (*core.Catalogue, error) {
+func (h *Handler) pathCatalogue(r *http.Request, set *core.CatalogueSet) (*core.Catalogue, error) {
 	name, err := pathParam(r, paramCatalogue, paramCatalogue)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (h *Handler) pathCatalogue(r *nethttp.Request, set *core.CatalogueSet) (*co
 }
 
 // describeOnlyCatalogue answers GET /introspection/fields, which is there only while there is one catalogue.
-func (h *Handler) describeOnlyCatalogue(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) describeOnlyCatalogue(w http.ResponseWriter, r *http.Request) error {
 	answers := h.catalogues.now()
 	only, err := h.onlyCatalogue(answers.set, introspectionPath)
 	if err != nil {
@@ -118,7 +118,7 @@ func (h *Handler) onlyCatalogue(set *core.CatalogueSet, pathOf func(*core.Catalo
 }
 
 // describe writes what there is to tell of a catalogue; of one that failed too it is 200.
-func (h *Handler) describe(w nethttp.ResponseWriter, r *nethttp.Request, c *catalogueAnswer) {
+func (h *Handler) describe(w http.ResponseWriter, r *http.Request, c *catalogueAnswer) {
 	w.Header().Add("Vary", headerAuthorization)
 	if c.problem != nil {
 		if !isKnown(w, r, c.failed.tag) {
@@ -128,13 +128,13 @@ func (h *Handler) describe(w nethttp.ResponseWriter, r *nethttp.Request, c *cata
 	}
 	meta := c.metaFor(h.isNarrowed(r, c))
 	if !isKnown(w, r, meta.tag) {
-		writeWhole(w, nethttp.StatusOK, contentTypeJSON, c.headAt(h.cfg.Now(), meta), c.tail)
+		writeWhole(w, http.StatusOK, contentTypeJSON, c.headAt(h.cfg.Now(), meta), c.tail)
 	}
 }
 
 // isNarrowed reports whether the caller sees less than all of a catalogue: an access rule applies to all but the system, and without
 // one the default access may keep the caller out.
-func (h *Handler) isNarrowed(r *nethttp.Request, c *catalogueAnswer) bool {
+func (h *Handler) isNarrowed(r *http.Request, c *catalogueAnswer) bool {
 	if !c.restricted {
 		caller, _ := callerOf(r.Context())
 		return !c.defaultAccess.Allows(caller)

@@ -3,7 +3,7 @@ package http_test
 import (
 	"encoding/json"
 	"fmt"
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 	"tutti/internal/sqon"
 )
@@ -38,7 +38,7 @@ func TestIntrospectionBodies(t *testing.T) {
 		"catalogue_without":       {"", "/introspection/empty", []*core.Catalogue{{ID: "empty"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _ := catalogued(t, http.Config{BasePath: tt.base}, tt.all...)
+			h, _ := catalogued(t, tuttihttp.Config{BasePath: tt.base}, tt.all...)
 			goldenInOrder(t, name, introspect(t, h, tt.base+tt.target, 200))
 		})
 	}
@@ -46,7 +46,7 @@ func TestIntrospectionBodies(t *testing.T) {
 
 // TestSQONDescription: the package of the language says what it is, and what is sent is that.
 func TestSQONDescription(t *testing.T) {
-	h, _ := catalogued(t, http.Config{})
+	h, _ := catalogued(t, tuttihttp.Config{})
 	body := introspect(t, h, "/introspection/sqon", 200)
 	if string(body) != string(sqon.Description()) {
 		t.Errorf("got %s", body)
@@ -66,7 +66,7 @@ func TestIntrospectionOfAnyID(t *testing.T) {
 	} {
 		t.Run(id, func(t *testing.T) {
 			for _, base := range []string{"", "/base"} {
-				h, _ := catalogued(t, http.Config{BasePath: base}, plain(id), plain("other"))
+				h, _ := catalogued(t, tuttihttp.Config{BasePath: base}, plain(id), plain("other"))
 				summary := introspect(t, h, base+"/introspection", 200)
 				paths, _ := memberOf(t, summary, "catalogs", id, "paths").(map[string]any)
 				escaped := url.PathEscape(id)
@@ -83,7 +83,7 @@ func TestIntrospectionOfAnyID(t *testing.T) {
 }
 
 func TestIntrospectionRefuses(t *testing.T) {
-	h, _ := catalogued(t, http.Config{BasePath: "/base"}, participants(), biosamples())
+	h, _ := catalogued(t, tuttihttp.Config{BasePath: "/base"}, participants(), biosamples())
 	long := url.PathEscape(strings.Repeat("é", 257))
 	for name, tt := range map[string]struct {
 		a                  ask
@@ -123,11 +123,11 @@ func TestIntrospectionRefuses(t *testing.T) {
 			400, "invalid", `unknown query parameter "pretty"`, "this path takes no query parameters",
 		},
 		"accept": {
-			ask{method: "GET", target: "/base/introspection", header: nethttp.Header{"Accept": {"text/html"}}},
+			ask{method: "GET", target: "/base/introspection", header: http.Header{"Accept": {"text/html"}}},
 			406, "not_acceptable", "this path answers JSON only", "accept application/json",
 		},
 		"accept of a detail": {
-			ask{method: "GET", target: "/base/introspection/participants", header: nethttp.Header{"Accept": {"application/xml"}}},
+			ask{method: "GET", target: "/base/introspection/participants", header: http.Header{"Accept": {"application/xml"}}},
 			406, "not_acceptable", "this path answers JSON only", "accept application/json",
 		},
 		"fields with several": {
@@ -159,7 +159,7 @@ func TestIntrospectionRefuses(t *testing.T) {
 
 // TestIntrospectionIsReadOnly also for a catalogue that failed, whose detail takes no other method than others do.
 func TestIntrospectionIsReadOnly(t *testing.T) {
-	h, _ := catalogued(t, http.Config{}, biosamples())
+	h, _ := catalogued(t, tuttihttp.Config{}, biosamples())
 	for _, target := range []string{"/introspection", "/introspection/fields", "/introspection/sqon", "/introspection/biosamples", "/introspection/none"} {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
 			t.Run(method+target, func(t *testing.T) {
@@ -174,7 +174,7 @@ func TestIntrospectionIsReadOnly(t *testing.T) {
 }
 
 func TestFieldsOfNoAndOfManyCatalogues(t *testing.T) {
-	h, s := catalogued(t, http.Config{})
+	h, s := catalogued(t, tuttihttp.Config{})
 	res, body := do(t, h, ask{method: "GET", target: "/introspection/fields"})
 	p := wantProblem(t, res, body, 404, "not_found", "exactly one catalogue, and there is none")
 	if p.Hint != "" {
@@ -198,7 +198,7 @@ func TestFieldsOfNoAndOfManyCatalogues(t *testing.T) {
 
 // TestOtherPathsOfIntrospection: existing clients send a slash behind the summary's path, and find a catalogue's detail below its id.
 func TestOtherPathsOfIntrospection(t *testing.T) {
-	h, _ := catalogued(t, http.Config{BasePath: "/base"}, participants(), biosamples())
+	h, _ := catalogued(t, tuttihttp.Config{BasePath: "/base"}, participants(), biosamples())
 	for target, same := range map[string]string{
 		"/base/introspection/":             "/base/introspection",
 		"/base/participants/introspection": "/base/introspection/participants",
@@ -209,7 +209,7 @@ func TestOtherPathsOfIntrospection(t *testing.T) {
 				t.Errorf("got %s, want %s", got, want)
 			}
 			res, _ := do(t, h, ask{method: "GET", target: target})
-			again, _ := do(t, h, ask{method: "GET", target: target, header: nethttp.Header{"If-None-Match": {res.Header.Get("ETag")}}})
+			again, _ := do(t, h, ask{method: "GET", target: target, header: http.Header{"If-None-Match": {res.Header.Get("ETag")}}})
 			if again.StatusCode != 304 {
 				t.Errorf("got %d for what the client has", again.StatusCode)
 			}
@@ -239,7 +239,7 @@ func TestCatalogueByDocumentType(t *testing.T) {
 	typed := &core.Catalogue{ID: "calls", DocumentType: "mutation"}
 	first, second := plain("records-a"), plain("records-b")
 	second.Problem, second.Fields = &core.CatalogueProblem{Code: core.CatalogueUnknown, Message: "Something went wrong."}, nil
-	h, s := catalogued(t, http.Config{}, donor, named, typed, first, second, broken("nameless"), biosamples())
+	h, s := catalogued(t, tuttihttp.Config{}, donor, named, typed, first, second, broken("nameless"), biosamples())
 	for name, want := range map[string]string{
 		"donors": "donors", "donor": "donors", "mutation": "mutation", "variant": "mutation", "calls": "calls",
 		"records-a": "records-a",
@@ -274,7 +274,7 @@ func TestCatalogueByDocumentType(t *testing.T) {
 
 // TestReservedCatalogueShadowsNoRoute: also one that is listed for its folder's name answers where no route does.
 func TestReservedCatalogueShadowsNoRoute(t *testing.T) {
-	h, _ := catalogued(t, http.Config{}, broken("sqon"), broken("fields"), broken("jobs"), broken("ping"), broken("introspection"))
+	h, _ := catalogued(t, tuttihttp.Config{}, broken("sqon"), broken("fields"), broken("jobs"), broken("ping"), broken("introspection"))
 	if got := memberOf(t, introspect(t, h, "/introspection/sqon", 200), "aliases"); got == nil {
 		t.Error("the catalogue sqon has taken the place of the filter language")
 	}
@@ -295,7 +295,7 @@ func TestReservedCatalogueShadowsNoRoute(t *testing.T) {
 func TestMalformedEscapeOfACatalogue(t *testing.T) {
 	p := working()
 	p.catalogues.put(biosamples())
-	_, addr := start(t, p, http.Config{})
+	_, addr := start(t, p, tuttihttp.Config{})
 	for _, target := range []string{"/introspection/%E0%A4%A", "/introspection/%", "/introspection/%zz", "/%E0%A4%A/graphql", "/biosamples/%E0%A4%A"} {
 		t.Run(target, func(t *testing.T) {
 			res, body := wire(t, addr, "GET "+target+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -311,7 +311,7 @@ func TestMalformedEscapeOfACatalogue(t *testing.T) {
 // TestGeneratedAtIsTheTimeOfTheAnswer in UTC with milliseconds, which a clock of another zone does not change.
 func TestGeneratedAtIsTheTimeOfTheAnswer(t *testing.T) {
 	now := noon
-	h, _ := catalogued(t, http.Config{Now: func() time.Time { return now }}, participants())
+	h, _ := catalogued(t, tuttihttp.Config{Now: func() time.Time { return now }}, participants())
 	for given, want := range map[time.Time]string{
 		noon: "2026-05-04T12:00:00.000Z",
 		noon.Add(time.Hour + 7*time.Millisecond + 999*time.Microsecond):          "2026-05-04T13:00:00.007Z",
@@ -333,7 +333,7 @@ func TestAuthFiltered(t *testing.T) {
 	known.DefaultAccess, denied.DefaultAccess = core.AccessAuthenticated, core.AccessDeny
 	p.catalogues.put(restricted, free, known, denied)
 	d := newDoors(t, &keyShelf{})
-	asking, open := guardedHandler(t, p, d, http.Config{}), newHandler(t, p, http.Config{})
+	asking, open := guardedHandler(t, p, d, tuttihttp.Config{}), newHandler(t, p, tuttihttp.Config{})
 	for name, tt := range map[string]struct {
 		h      handler
 		header []string
@@ -363,7 +363,7 @@ func TestAuthFiltered(t *testing.T) {
 		"without tokens, denied":    {open, nil, "denied", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res, body := do(t, tt.h, ask{method: "GET", target: "/introspection/" + tt.id, header: nethttp.Header{"Authorization": tt.header}})
+			res, body := do(t, tt.h, ask{method: "GET", target: "/introspection/" + tt.id, header: http.Header{"Authorization": tt.header}})
 			if got := memberOf(t, body, "meta", "authFiltered"); res.StatusCode != 200 || got != tt.want {
 				t.Errorf("got %d, %v", res.StatusCode, got)
 			}
@@ -379,10 +379,10 @@ func TestIntrospectionTags(t *testing.T) {
 	p.catalogues.put(restricted)
 	d := newDoors(t, &keyShelf{})
 	now := noon
-	h := guardedHandler(t, p, d, http.Config{Now: func() time.Time { return now }})
+	h := guardedHandler(t, p, d, tuttihttp.Config{Now: func() time.Time { return now }})
 	tagOf := func(target string, who []string) string {
 		t.Helper()
-		res, _ := do(t, h, ask{method: "GET", target: target, header: nethttp.Header{"Authorization": who}})
+		res, _ := do(t, h, ask{method: "GET", target: target, header: http.Header{"Authorization": who}})
 		if res.StatusCode != 200 || res.Header.Get("Cache-Control") != "no-cache" {
 			t.Errorf("%s: got %d, cache control %q", target, res.StatusCode, res.Header.Get("Cache-Control"))
 		}
@@ -435,7 +435,7 @@ func TestIntrospectionTags(t *testing.T) {
 
 func TestIntrospectionIsNotSentTwice(t *testing.T) {
 	for _, c := range []*core.Catalogue{participants(), biosamples()} {
-		h, _ := catalogued(t, http.Config{}, c)
+		h, _ := catalogued(t, tuttihttp.Config{}, c)
 		for _, target := range []string{"/introspection", "/introspection/fields", "/introspection/sqon", "/introspection/" + c.ID} {
 			res, _ := do(t, h, ask{method: "GET", target: target})
 			tag := res.Header.Get("ETag")
@@ -456,7 +456,7 @@ func TestIntrospectionIsNotSentTwice(t *testing.T) {
 				{[]string{strings.ToLower(tag[:2]) + tag[2:]}, 200},
 			} {
 				for _, method := range []string{"GET", "HEAD"} {
-					_, again, body := exchange(t, h, ask{method: method, target: target, header: nethttp.Header{"If-None-Match": tt.given}})
+					_, again, body := exchange(t, h, ask{method: method, target: target, header: http.Header{"If-None-Match": tt.given}})
 					if again.StatusCode != tt.status || again.Header.Get("ETag") != tag || again.Header.Get("Cache-Control") != "no-cache" {
 						t.Errorf("%s %s, %q: got %d, %v", method, target, tt.given, again.StatusCode, again.Header)
 					}
@@ -471,13 +471,13 @@ func TestIntrospectionIsNotSentTwice(t *testing.T) {
 
 // TestDetailVariesByCaller, beside what CORS adds, with 304 too; the rest is the same for all.
 func TestDetailVariesByCaller(t *testing.T) {
-	h, _ := catalogued(t, http.Config{CORSOrigins: []string{portal}}, participants())
+	h, _ := catalogued(t, tuttihttp.Config{CORSOrigins: []string{portal}}, participants())
 	for target, want := range map[string][]string{
 		"/introspection": {"Origin"}, "/introspection/sqon": {"Origin"},
 		"/introspection/fields": {"Origin", "Authorization"}, "/introspection/participants": {"Origin", "Authorization"},
 	} {
 		for _, known := range []string{"", "*"} {
-			header := nethttp.Header{"Origin": {portal}, "If-None-Match": {known}}
+			header := http.Header{"Origin": {portal}, "If-None-Match": {known}}
 			res, _ := do(t, h, ask{method: "GET", target: target, header: header})
 			if got := res.Header.Values("Vary"); !slices.Equal(got, want) || res.Header.Get("Access-Control-Allow-Origin") != portal {
 				t.Errorf("%s %q: vary %q, %v", target, known, got, res.Header)
@@ -490,7 +490,7 @@ func TestDetailVariesByCaller(t *testing.T) {
 func TestHeadOfIntrospection(t *testing.T) {
 	p := working()
 	p.catalogues.put(wide("wide", 500))
-	_, addr := start(t, p, http.Config{})
+	_, addr := start(t, p, tuttihttp.Config{})
 	for _, target := range []string{"/introspection", "/introspection/fields", "/introspection/sqon", "/introspection/wide", "/introspection/none"} {
 		get, body := wire(t, addr, "GET "+target+" HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: r\r\nConnection: close\r\n\r\n")
 		head, none := wire(t, addr, "HEAD "+target+" HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: r\r\nConnection: close\r\n\r\n")
@@ -510,7 +510,7 @@ func TestWideCatalogueIsWhole(t *testing.T) {
 	c := wide("wide", 1500)
 	p := working()
 	p.catalogues.put(c)
-	_, addr := start(t, p, http.Config{})
+	_, addr := start(t, p, tuttihttp.Config{})
 	res, body := wire(t, addr, "GET /introspection/wide HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 	var got struct {
 		Fields    map[string]struct{ DisplayName, Type string }

@@ -2,12 +2,12 @@ package http_test
 
 import (
 	"encoding/json"
-	nethttp "net/http"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"testing"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
@@ -21,11 +21,11 @@ func FuzzCatalogueID(f *testing.F) {
 			t.Skip()
 		}
 		c := broken(id)
-		h, _ := catalogued(t, http.Config{BasePath: "/base"}, c, plain("other"))
+		h, _ := catalogued(t, tuttihttp.Config{BasePath: "/base"}, c, plain("other"))
 		get := func(target string, status int) []byte {
 			t.Helper()
 			w := httptest.NewRecorder()
-			h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), nethttp.MethodGet, target, nil))
+			h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, target, nil))
 			if w.Code != status || !json.Valid(w.Body.Bytes()) {
 				t.Fatalf("GET %s: got %d %s", target, w.Code, w.Body)
 			}
@@ -35,7 +35,7 @@ func FuzzCatalogueID(f *testing.F) {
 		introspection, _ := memberOf(t, summary, "catalogs", id, "paths", "introspection").(string)
 		graphql, _ := memberOf(t, summary, "catalogs", id, "paths", "graphql").(string)
 		wantMember(t, get(introspection, 200), id, "catalogueId")
-		if slices.Contains(http.ReservedIDs(), id) {
+		if slices.Contains(tuttihttp.ReservedIDs(), id) {
 			return
 		}
 		failure := get(graphql, 404)

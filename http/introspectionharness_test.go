@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	nethttp "net/http"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,7 +14,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
@@ -23,7 +23,7 @@ type catalogueShelf struct {
 	set atomic.Pointer[core.CatalogueSet]
 }
 
-var _ http.Catalogues = (*catalogueShelf)(nil)
+var _ tuttihttp.Catalogues = (*catalogueShelf)(nil)
 
 // newShelf returns one with some catalogues.
 func newShelf(all ...*core.Catalogue) *catalogueShelf {
@@ -91,7 +91,7 @@ func wide(id string, fields int) *core.Catalogue {
 }
 
 // catalogued returns a handler over catalogues, and where they are.
-func catalogued(t testing.TB, cfg http.Config, all ...*core.Catalogue) (handler, *catalogueShelf) {
+func catalogued(t testing.TB, cfg tuttihttp.Config, all ...*core.Catalogue) (handler, *catalogueShelf) {
 	t.Helper()
 	p := working()
 	p.catalogues.put(all...)
@@ -118,7 +118,7 @@ func wantFailure(t *testing.T, h handler, a ask, want string) {
 	if patternOf(h, r) != "" {
 		checkAgainstDocument(t, h, r, res, body)
 	}
-	if res.StatusCode != nethttp.StatusNotFound || res.Header.Get("Content-Type") != "application/json" {
+	if res.StatusCode != http.StatusNotFound || res.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("%s %s: got %d %s", a.method, a.target, res.StatusCode, res.Header.Get("Content-Type"))
 	}
 	if string(body) != want {

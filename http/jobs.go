@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
-	nethttp "net/http"
+	"net/http"
 	"slices"
 	"time"
 
@@ -144,7 +144,7 @@ func utc(t *time.Time) *time.Time {
 	return &u
 }
 
-func (h *Handler) listJobs(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) listJobs(w http.ResponseWriter, r *http.Request) error {
 	q, err := queryOf(r)
 	if err != nil {
 		return err
@@ -181,7 +181,7 @@ func (h *Handler) listJobs(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	if err != nil {
 		return err
 	}
-	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, jobList{Jobs: bodies, NextCursor: next})
+	h.writeJSON(w, r, http.StatusOK, contentTypeJSON, jobList{Jobs: bodies, NextCursor: next})
 	return nil
 }
 
@@ -236,12 +236,12 @@ func (h *Handler) pausedWhy(repository string, state core.JobState) string {
 	return ""
 }
 
-func (h *Handler) getJob(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) getJob(w http.ResponseWriter, r *http.Request) error {
 	return h.answerJob(w, r, h.ports.Jobs.Get)
 }
 
 // cancelJob ends a job; one that had ended before is 409.
-func (h *Handler) cancelJob(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) cancelJob(w http.ResponseWriter, r *http.Request) error {
 	return h.answerJob(w, r, func(ctx context.Context, id string) (core.Job, error) {
 		if err := h.readEmptyObject(r); err != nil {
 			return core.Job{}, err
@@ -251,7 +251,7 @@ func (h *Handler) cancelJob(w nethttp.ResponseWriter, r *nethttp.Request) error 
 }
 
 func (h *Handler) answerJob(
-	w nethttp.ResponseWriter, r *nethttp.Request, do func(context.Context, string) (core.Job, error),
+	w http.ResponseWriter, r *http.Request, do func(context.Context, string) (core.Job, error),
 ) error {
 	id, err := pathParam(r, "id", "id")
 	if err != nil {
@@ -268,6 +268,6 @@ func (h *Handler) answerJob(
 	if err != nil {
 		return err
 	}
-	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, body)
+	h.writeJSON(w, r, http.StatusOK, contentTypeJSON, body)
 	return nil
 }

@@ -1,7 +1,7 @@
 package http
 
 import (
-	nethttp "net/http"
+	"net/http"
 	"time"
 
 	"tutti/internal/core"
@@ -51,12 +51,12 @@ func writable(t time.Time) time.Time {
 // routeKeys routes the API keys (CONTRACT section 6). They can be made while nobody is asked for one, so that there are
 // some when tokens are turned on.
 func (h *Handler) routeKeys() {
-	h.handle(nethttp.MethodGet, "/keys", h.listKeys, taken(), system())
-	h.handle(nethttp.MethodPost, "/keys", h.createKey, taken(), system())
-	h.handle(nethttp.MethodDelete, "/keys/{id}", h.revokeKey, taken(), system())
+	h.handle(http.MethodGet, "/keys", h.listKeys, taken(), system())
+	h.handle(http.MethodPost, "/keys", h.createKey, taken(), system())
+	h.handle(http.MethodDelete, "/keys/{id}", h.revokeKey, taken(), system())
 }
 
-func (h *Handler) listKeys(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) listKeys(w http.ResponseWriter, r *http.Request) error {
 	keys, err := h.ports.Keys.List(r.Context())
 	if err != nil {
 		return err
@@ -65,11 +65,11 @@ func (h *Handler) listKeys(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	for i, k := range keys {
 		list.Keys[i] = newKeyBody(k)
 	}
-	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, list)
+	h.writeJSON(w, r, http.StatusOK, contentTypeJSON, list)
 	return nil
 }
 
-func (h *Handler) createKey(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) createKey(w http.ResponseWriter, r *http.Request) error {
 	body, err := h.readJSON(r)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (h *Handler) createKey(w nethttp.ResponseWriter, r *nethttp.Request) error 
 	}
 	answer := newKeyBody(key)
 	answer.Key = text
-	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, answer)
+	h.writeJSON(w, r, http.StatusOK, contentTypeJSON, answer)
 	return nil
 }
 
@@ -118,7 +118,7 @@ func newKeyOf(body []byte) (core.APIKey, error) {
 }
 
 // revokeKey ends a key and answers it as it is afterwards.
-func (h *Handler) revokeKey(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) revokeKey(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathParam(r, "id", "id")
 	if err != nil {
 		return err
@@ -130,6 +130,6 @@ func (h *Handler) revokeKey(w nethttp.ResponseWriter, r *nethttp.Request) error 
 	if err != nil {
 		return err
 	}
-	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, newKeyBody(key))
+	h.writeJSON(w, r, http.StatusOK, contentTypeJSON, newKeyBody(key))
 	return nil
 }

@@ -2,12 +2,12 @@ package http_test
 
 import (
 	"fmt"
-	nethttp "net/http"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
@@ -21,14 +21,14 @@ func TestListKeys(t *testing.T) {
 			}, nil
 		}
 	})
-	res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: "/keys"})
+	res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: "/keys"})
 	if res.StatusCode != 200 {
 		t.Errorf("got %d", res.StatusCode)
 	}
 	golden(t, "keys", body)
 
 	p.metadata.listKeys = func() ([]core.APIKey, error) { return nil, nil }
-	if _, body := do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: "/keys"}); string(body) != `{"keys":[]}` {
+	if _, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: "/keys"}); string(body) != `{"keys":[]}` {
 		t.Errorf("none: got %s", body)
 	}
 }
@@ -43,7 +43,7 @@ func TestOneBadKeyHidesNoOther(t *testing.T) {
 			}, nil
 		}
 	})
-	res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: "/keys"})
+	res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: "/keys"})
 	want := `{"keys":[{"id":"k1","name":"late","scopes":[],"createdAt":"2026-05-04T12:00:00Z","expiresAt":"9999-12-31T23:59:59Z"},` +
 		`{"id":"k2","name":"early","scopes":[],"createdAt":"0000-01-01T00:00:00Z","revokedAt":"9999-12-31T23:59:59Z"}]}`
 	if res.StatusCode != 200 || string(body) != want {
@@ -65,7 +65,7 @@ func TestCreateKey(t *testing.T) {
 				got = fmt.Sprint(name, " ", scopes, " ", expires.UTC().Format(time.RFC3339))
 				return create(name, scopes, expires)
 			}
-			res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "POST", target: "/keys", body: sent})
+			res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "POST", target: "/keys", body: sent})
 			if res.StatusCode != 200 || got != want || !strings.Contains(string(body), `"key":"tutti_k1_secret"`) {
 				t.Errorf("got %d %s for %s", res.StatusCode, body, got)
 			}
@@ -82,7 +82,7 @@ func TestCreateKeyRefuses(t *testing.T) {
 			return core.APIKey{}, "", core.NewError(core.CodeInvalid, "a key needs a name")
 		}
 	})
-	h := newHandler(t, p, http.Config{})
+	h := newHandler(t, p, tuttihttp.Config{})
 	for sent, text := range map[string]string{
 		``:                              "the body is empty",
 		`{`:                             "the body is not valid JSON",
@@ -112,7 +112,7 @@ func TestCreateKeyRefuses(t *testing.T) {
 			}
 		})
 	}
-	res, body := do(t, h, ask{method: "POST", target: "/keys", body: "{}", header: nethttp.Header{"Content-Type": {"text/plain"}}})
+	res, body := do(t, h, ask{method: "POST", target: "/keys", body: "{}", header: http.Header{"Content-Type": {"text/plain"}}})
 	wantProblem(t, res, body, 415, "unsupported_media_type", "not declared as JSON")
 }
 
@@ -125,7 +125,7 @@ func TestRevokeKey(t *testing.T) {
 			}
 			return revoke(id)
 		}
-	}), http.Config{})
+	}), tuttihttp.Config{})
 	res, body := do(t, h, ask{method: "DELETE", target: "/keys/k1"})
 	if want := `{"id":"k1","name":"portal","scopes":["S.READ"],"createdAt":"2026-05-04T12:00:00Z","revokedAt":"2026-05-04T12:00:00Z"}`; res.StatusCode != 200 || string(body) != want {
 		t.Errorf("got %d %s", res.StatusCode, body)

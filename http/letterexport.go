@@ -1,7 +1,7 @@
 package http
 
 import (
-	nethttp "net/http"
+	"net/http"
 	"time"
 
 	"tutti/internal/core"
@@ -18,11 +18,11 @@ const (
 
 // exportDeadLetters streams whole letters, one a line, all of them unless there is a limit. When it cannot go on it breaks
 // the connection off: the status is sent by then, and a part must never be taken for the whole.
-func (h *Handler) exportDeadLetters(w nethttp.ResponseWriter, r *nethttp.Request, l letterQuery) error {
-	if r.Method == nethttp.MethodHead {
+func (h *Handler) exportDeadLetters(w http.ResponseWriter, r *http.Request, l letterQuery) error {
+	if r.Method == http.MethodHead {
 		l.limit = 1 // nobody reads the body
 	}
-	control := nethttp.NewResponseController(w)
+	control := http.NewResponseController(w)
 	begun := false
 	next, err := h.eachLetters(r, l, func(letters []core.DeadLetter) error {
 		if !begun {
@@ -31,7 +31,7 @@ func (h *Handler) exportDeadLetters(w nethttp.ResponseWriter, r *nethttp.Request
 			if l.limit > 0 {
 				w.Header().Set("Trailer", headerNextCursor)
 			}
-			w.WriteHeader(nethttp.StatusOK)
+			w.WriteHeader(http.StatusOK)
 		}
 		for _, letter := range letters {
 			// A writer without deadlines or flushing (a test's) is written without.

@@ -2,7 +2,7 @@ package http
 
 import (
 	"errors"
-	nethttp "net/http"
+	"net/http"
 
 	"tutti/internal/core"
 )
@@ -16,8 +16,8 @@ var errNobodyReads = errors.New("nobody reads the body")
 // listStream answers a list whose size nobody knows beforehand, with memory that does not grow with it. What ends within
 // listChunk goes with its length, like any answer; a longer list goes piece by piece.
 type listStream struct {
-	w       nethttp.ResponseWriter
-	r       *nethttp.Request
+	w       http.ResponseWriter
+	r       *http.Request
 	pending []byte
 	rows    int
 	// contentType is that of the answer.
@@ -27,7 +27,7 @@ type listStream struct {
 }
 
 // newListStream makes a stream of JSON that begins with head. Nothing is written before there is a chunk.
-func newListStream(w nethttp.ResponseWriter, r *nethttp.Request, head string) *listStream {
+func newListStream(w http.ResponseWriter, r *http.Request, head string) *listStream {
 	return &listStream{w: w, r: r, pending: []byte(head), contentType: contentTypeJSON}
 }
 
@@ -61,9 +61,9 @@ func (s *listStream) send(b []byte) error {
 	if !s.begun {
 		s.begun = true
 		s.w.Header().Set("Content-Type", s.contentType)
-		s.w.WriteHeader(nethttp.StatusOK)
+		s.w.WriteHeader(http.StatusOK)
 	}
-	if s.r.Method == nethttp.MethodHead {
+	if s.r.Method == http.MethodHead {
 		return errNobodyReads
 	}
 	return writeChunks(s.w, b)
@@ -73,7 +73,7 @@ func (s *listStream) send(b []byte) error {
 func (s *listStream) end(tail string) error {
 	s.pending = append(s.pending, tail...)
 	if !s.begun {
-		writeWhole(s.w, nethttp.StatusOK, s.contentType, s.pending)
+		writeWhole(s.w, http.StatusOK, s.contentType, s.pending)
 		return nil
 	}
 	if err := s.send(s.pending); err != nil {

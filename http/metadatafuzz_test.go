@@ -2,12 +2,12 @@ package http_test
 
 import (
 	"io"
-	nethttp "net/http"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 )
 
 // FuzzMetadataQuery: whatever stands in a query, the answer is the list or says what is wrong.
@@ -18,10 +18,10 @@ func FuzzMetadataQuery(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	h := newHandler(f, working(), http.Config{})
+	h := newHandler(f, working(), tuttihttp.Config{})
 	f.Fuzz(func(t *testing.T, query string) {
 		for _, path := range []string{"/schemas", "/schemas/a", "/studies/S/analysis", "/studies/S/analysis/paginated"} {
-			r := &nethttp.Request{Method: "GET", Header: nethttp.Header{}, Host: "localhost"}
+			r := &http.Request{Method: "GET", Header: http.Header{}, Host: "localhost"}
 			r.URL = httptest.NewRequest("GET", path, nil).URL
 			r.URL.RawQuery = query
 			w := httptest.NewRecorder()
@@ -41,7 +41,7 @@ func FuzzMetadataBody(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	h := newHandler(f, working(), http.Config{})
+	h := newHandler(f, working(), tuttihttp.Config{})
 	f.Fuzz(func(t *testing.T, sent string) {
 		for _, path := range []string{"/studies/S", "/keys"} {
 			r := httptest.NewRequestWithContext(t.Context(), "POST", path, io.NopCloser(strings.NewReader(sent)))

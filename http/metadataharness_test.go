@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
@@ -33,11 +33,11 @@ type metadata struct {
 }
 
 var (
-	_ http.AnalysisTypes = (*metadata)(nil)
-	_ http.Studies       = (*metadata)(nil)
-	_ http.Analyses      = (*metadata)(nil)
-	_ http.Submissions   = (*metadata)(nil)
-	_ http.Keys          = apiKeys{}
+	_ tuttihttp.AnalysisTypes = (*metadata)(nil)
+	_ tuttihttp.Studies       = (*metadata)(nil)
+	_ tuttihttp.Analyses      = (*metadata)(nil)
+	_ tuttihttp.Submissions   = (*metadata)(nil)
+	_ tuttihttp.Keys          = apiKeys{}
 )
 
 func (m *metadata) Register(_ context.Context, body []byte) ([]byte, error) { return m.register(body) }

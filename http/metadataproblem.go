@@ -2,7 +2,7 @@ package http
 
 import (
 	"errors"
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -41,7 +41,7 @@ func (p problem) onMetadata(errorID, requestURL string, now time.Time) problem {
 }
 
 // onMetadataSurface reports whether the request is for a route that Song's clients use.
-func (h *Handler) onMetadataSurface(r *nethttp.Request) bool {
+func (h *Handler) onMetadataSurface(r *http.Request) bool {
 	return h.isBelow(r, "/schemas") || h.isBelow(r, "/studies") || h.isBelow(r, "/submit")
 }
 
@@ -85,7 +85,7 @@ func errorIDOf(err error) string {
 }
 
 // requestURL returns the URL that was asked, as far as this server sees it, without its query, which may hold anything.
-func requestURL(r *nethttp.Request) string {
+func requestURL(r *http.Request) string {
 	if r.Host == "" {
 		return instanceOf(r)
 	}

@@ -1,7 +1,7 @@
 package http
 
 import (
-	nethttp "net/http"
+	"net/http"
 	"strconv"
 	"time"
 
@@ -105,8 +105,8 @@ func (m *Metrics) observe(route, method string, status int, d time.Duration) {
 // methodLabel bounds the label: a client may send any word as its method.
 func methodLabel(method string) string {
 	switch method {
-	case nethttp.MethodGet, nethttp.MethodHead, nethttp.MethodPost, nethttp.MethodPut, nethttp.MethodPatch,
-		nethttp.MethodDelete, nethttp.MethodOptions:
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
+		http.MethodDelete, http.MethodOptions:
 		return method
 	default:
 		return "other"

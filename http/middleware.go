@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	nethttp "net/http"
+	"net/http"
 	"net/netip"
 	"runtime/debug"
 	"slices"
@@ -55,8 +55,8 @@ func exchangeOf(ctx context.Context) *exchange {
 }
 
 // identify echoes or makes X-Request-Id and sets what every answer has.
-func identify(next nethttp.Handler) nethttp.Handler {
-	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+func identify(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := sanitizeRequestID(r.Header.Get(headerRequestID))
 		if id == "" {
 			id = newRequestID()
@@ -90,7 +90,7 @@ func newRequestID() string {
 
 // responseWriter notes the status and the size of an answer.
 type responseWriter struct {
-	nethttp.ResponseWriter
+	http.ResponseWriter
 	status int
 	size   int64
 	// conn is the connection that it is written to; nil where no Server got the request.
@@ -111,7 +111,7 @@ func (w *responseWriter) WriteHeader(status int) {
 // Write counts what is written.
 func (w *responseWriter) Write(b []byte) (int, error) {
 	if w.status == 0 {
-		w.status = nethttp.StatusOK
+		w.status = http.StatusOK
 		w.answer()
 	}
 	n, err := w.ResponseWriter.Write(b)
@@ -127,11 +127,11 @@ func (w *responseWriter) answer() {
 }
 
 // Unwrap lets a ResponseController reach the connection.
-func (w *responseWriter) Unwrap() nethttp.ResponseWriter { return w.ResponseWriter }
+func (w *responseWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // observe writes the log line and the metric of a request.
-func (h *Handler) observe(next nethttp.Handler) nethttp.Handler {
-	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+func (h *Handler) observe(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := time.Now()
 		body, _ := r.Body.(*pacedBody)
 		rw := &responseWriter{ResponseWriter: w, conn: connOf(r.Context()), body: body}
@@ -140,7 +140,7 @@ func (h *Handler) observe(next nethttp.Handler) nethttp.Handler {
 				end()
 			}
 			if rw.status == 0 {
-				rw.status = nethttp.StatusOK
+				rw.status = http.StatusOK
 			}
 			d := time.Since(started)
 			route := h.routeLabel(r)
@@ -153,7 +153,7 @@ func (h *Handler) observe(next nethttp.Handler) nethttp.Handler {
 
 // answerTime is what the metric shows of a request that took d: of a stream the time until it began, since how long it
 // goes on says how long somebody watched, and would spoil every quantile.
-func answerTime(r *nethttp.Request, started time.Time, d time.Duration) time.Duration {
+func answerTime(r *http.Request, started time.Time, d time.Duration) time.Duration {
 	if streaming := exchangeOf(r.Context()).streaming; !streaming.IsZero() {
 		return streaming.Sub(started)
 	}
@@ -161,7 +161,7 @@ func answerTime(r *nethttp.Request, started time.Time, d time.Duration) time.Dur
 }
 
 // routeLabel returns the pattern of the route that took r, without the base path.
-func (h *Handler) routeLabel(r *nethttp.Request) string {
+func (h *Handler) routeLabel(r *http.Request) string {
 	rctx := chi.RouteContext(r.Context())
 	if rctx == nil || len(rctx.RoutePatterns) == 0 {
 		return unmatchedRoute
@@ -169,13 +169,13 @@ func (h *Handler) routeLabel(r *nethttp.Request) string {
 	return strings.TrimPrefix(rctx.RoutePattern(), h.cfg.BasePath)
 }
 
-func (h *Handler) logRequest(r *nethttp.Request, route string, w *responseWriter, d time.Duration) {
+func (h *Handler) logRequest(r *http.Request, route string, w *responseWriter, d time.Duration) {
 	ex := exchangeOf(r.Context())
 	level := slog.LevelInfo
 	switch {
-	case w.status == nethttp.StatusInternalServerError:
+	case w.status == http.StatusInternalServerError:
 		level = slog.LevelError
-	case w.status > nethttp.StatusInternalServerError:
+	case w.status > http.StatusInternalServerError:
 		level = slog.LevelWarn
 	case route == pathPing || route == pathReady || route == pathMetrics:
 		level = slog.LevelDebug
@@ -200,20 +200,20 @@ func (h *Handler) logRequest(r *nethttp.Request, route string, w *responseWriter
 }
 
 // recoverPanic turns a panic into a problem, or into a broken connection when the answer has begun.
-func (h *Handler) recoverPanic(next nethttp.Handler) nethttp.Handler {
-	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+func (h *Handler) recoverPanic(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			v := recover()
 			if v == nil {
 				return
 			}
-			if err, ok := v.(error); ok && errors.Is(err, nethttp.ErrAbortHandler) {
+			if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(v)
 			}
 			err := panicked(v)
 			if rw, ok := w.(*responseWriter); ok && rw.status != 0 {
 				exchangeOf(r.Context()).err = err
-				panic(nethttp.ErrAbortHandler)
+				panic(http.ErrAbortHandler)
 			}
 			h.fail(w, r, err)
 		}()
@@ -228,7 +228,7 @@ func panicked(v any) error {
 
 // checkHost refuses a Host that is not ours (CONTRACT section 6). What monitoring reads is exempt: Kubernetes' probes and
 // Prometheus ask by a pod's address, which nobody can list beforehand, and these paths show nothing private.
-func (h *Handler) checkHost(next nethttp.Handler) nethttp.Handler {
+func (h *Handler) checkHost(next http.Handler) http.Handler {
 	if !h.cfg.CheckHost {
 		return next
 	}
@@ -236,7 +236,7 @@ func (h *Handler) checkHost(next nethttp.Handler) nethttp.Handler {
 	for i, name := range h.cfg.Hosts {
 		allowed[i] = strings.ToLower(hostName(name))
 	}
-	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h.isMonitoring(r) {
 			next.ServeHTTP(w, r)
 			return
@@ -254,8 +254,8 @@ func (h *Handler) checkHost(next nethttp.Handler) nethttp.Handler {
 }
 
 // isMonitoring reports whether r reads /ping, /ready or /metrics.
-func (h *Handler) isMonitoring(r *nethttp.Request) bool {
-	if r.Method != nethttp.MethodGet && r.Method != nethttp.MethodHead {
+func (h *Handler) isMonitoring(r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), h.cfg.BasePath)
@@ -280,13 +280,13 @@ func isLoopback(name string) bool {
 }
 
 // limitBody refuses a body that says it is too large, and cuts one that does not say so.
-func (h *Handler) limitBody(next nethttp.Handler) nethttp.Handler {
-	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+func (h *Handler) limitBody(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength > h.cfg.MaxBodyBytes {
 			h.fail(w, r, h.tooLarge())
 			return
 		}
-		r.Body = nethttp.MaxBytesReader(w, r.Body, h.cfg.MaxBodyBytes)
+		r.Body = http.MaxBytesReader(w, r.Body, h.cfg.MaxBodyBytes)
 		next.ServeHTTP(w, r)
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	nethttp "net/http"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -15,12 +15,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
 func TestRequestIDIsEchoedOrMade(t *testing.T) {
-	h := newHandler(t, working(), http.Config{})
+	h := newHandler(t, working(), tuttihttp.Config{})
 	for name, tt := range map[string]struct{ sent, want string }{
 		"echoed":          {"abc-123", "abc-123"},
 		"spaces":          {" a b ", "ab"},
@@ -72,7 +72,7 @@ func TestHostCheck(t *testing.T) {
 		"unspecified":      {"0.0.0.0", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHandler(t, working(), http.Config{CheckHost: true, Hosts: tt.hosts})
+			h := newHandler(t, working(), tuttihttp.Config{CheckHost: true, Hosts: tt.hosts})
 			res, body := do(t, h, ask{method: "GET", target: "/jobs", host: tt.host})
 			if tt.ok {
 				if res.StatusCode != 200 {
@@ -83,7 +83,7 @@ func TestHostCheck(t *testing.T) {
 			wantProblem(t, res, body, 421, "misdirected_request", "Host header")
 		})
 	}
-	res, _ := do(t, newHandler(t, working(), http.Config{}), ask{method: "GET", target: "/jobs", host: "any.example"})
+	res, _ := do(t, newHandler(t, working(), tuttihttp.Config{}), ask{method: "GET", target: "/jobs", host: "any.example"})
 	if res.StatusCode != 200 {
 		t.Errorf("unchecked: got %d", res.StatusCode)
 	}
@@ -92,7 +92,7 @@ func TestHostCheck(t *testing.T) {
 // TestMonitoringMayAskByAnyHost: probes and scrapes come with a pod's address as their Host.
 func TestMonitoringMayAskByAnyHost(t *testing.T) {
 	for _, base := range []string{"", "/base"} {
-		h := newHandler(t, working(), http.Config{BasePath: base, CheckHost: true})
+		h := newHandler(t, working(), tuttihttp.Config{BasePath: base, CheckHost: true})
 		for _, target := range []string{"/ping", "/ready", "/metrics", "/ping?"} {
 			res, _ := do(t, h, ask{method: "GET", target: base + target, host: "10.1.2.3:8080"})
 			if res.StatusCode != 200 {
@@ -123,8 +123,8 @@ func TestMonitoringMayAskByAnyHost(t *testing.T) {
 }
 
 func TestCrossOriginRequestsAreRefused(t *testing.T) {
-	h := newHandler(t, working(), http.Config{})
-	for name, header := range map[string]nethttp.Header{
+	h := newHandler(t, working(), tuttihttp.Config{})
+	for name, header := range map[string]http.Header{
 		"fetch metadata": {"Sec-Fetch-Site": {"cross-site"}},
 		"origin":         {"Origin": {"https://evil.example"}},
 	} {
@@ -136,14 +136,14 @@ func TestCrossOriginRequestsAreRefused(t *testing.T) {
 			}
 		})
 	}
-	same := nethttp.Header{"Origin": {"http://localhost"}, "Sec-Fetch-Site": {"same-origin"}}
+	same := http.Header{"Origin": {"http://localhost"}, "Sec-Fetch-Site": {"same-origin"}}
 	if res, _ := do(t, h, ask{method: "POST", target: repositoryPath, header: same}); res.StatusCode != 202 {
 		t.Errorf("same origin: got %d", res.StatusCode)
 	}
 }
 
 func TestMethodNotAllowedNamesTheAllowedOnes(t *testing.T) {
-	h := newHandler(t, working(), http.Config{})
+	h := newHandler(t, working(), tuttihttp.Config{})
 	for _, tt := range []struct{ method, target, allow string }{
 		{"GET", recordPath, "POST, DELETE"},
 		{"DELETE", organizationPath, "POST"},
@@ -172,7 +172,7 @@ func TestUnknownQueryParametersAreRefused(t *testing.T) {
 		t.Error("a run was asked for")
 		return core.Job{}, nil
 	}
-	h := newHandler(t, p, http.Config{})
+	h := newHandler(t, p, tuttihttp.Config{})
 	const none = "this path takes no query parameters"
 	nearest := func(name string) string { return "the nearest query parameter of this path is " + name }
 	for _, tt := range []struct{ method, target, name, hint string }{
@@ -203,7 +203,7 @@ func TestUnknownQueryParametersAreRefused(t *testing.T) {
 }
 
 func TestAccept(t *testing.T) {
-	h := newHandler(t, working(), http.Config{})
+	h := newHandler(t, working(), tuttihttp.Config{})
 	for accept, ok := range map[string]bool{
 		"":                         true,
 		"*/*":                      true,
@@ -221,7 +221,7 @@ func TestAccept(t *testing.T) {
 		",":                                 true,
 	} {
 		t.Run(accept, func(t *testing.T) {
-			res, body := do(t, h, ask{method: "GET", target: "/jobs", header: nethttp.Header{"Accept": {accept}}})
+			res, body := do(t, h, ask{method: "GET", target: "/jobs", header: http.Header{"Accept": {accept}}})
 			if ok {
 				if res.StatusCode != 200 {
 					t.Errorf("got %d", res.StatusCode)
@@ -231,14 +231,14 @@ func TestAccept(t *testing.T) {
 			wantProblem(t, res, body, 406, "not_acceptable", "JSON only")
 		})
 	}
-	res, _ := do(t, h, ask{method: "GET", target: "/metrics", header: nethttp.Header{"Accept": {"text/plain"}}})
+	res, _ := do(t, h, ask{method: "GET", target: "/metrics", header: http.Header{"Accept": {"text/plain"}}})
 	if res.StatusCode != 200 {
 		t.Errorf("metrics: got %d", res.StatusCode)
 	}
 }
 
 func TestTooLargeBodiesOnAnyRoute(t *testing.T) {
-	h := newHandler(t, working(), http.Config{MaxBodyBytes: 8})
+	h := newHandler(t, working(), tuttihttp.Config{MaxBodyBytes: 8})
 	res, body := do(t, h, ask{method: "GET", target: "/jobs", body: strings.Repeat("x", 9)})
 	wantProblem(t, res, body, 413, "too_large", "8 bytes")
 	r := httptest.NewRequestWithContext(t.Context(), "POST", repositoryPath, strings.NewReader(`{"a": "long"}`))
@@ -256,7 +256,7 @@ func TestPanicIsAProblem(t *testing.T) {
 	p := working()
 	p.get = func(string) (core.Job, error) { panic("secret") }
 	var log bytes.Buffer
-	h := newHandler(t, p, http.Config{Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	h := newHandler(t, p, tuttihttp.Config{Logger: slog.New(slog.NewJSONHandler(&log, nil))})
 	res, body := do(t, h, ask{method: "GET", target: "/jobs/j"})
 	wantProblem(t, res, body, 500, "internal", "an internal error occurred")
 	if strings.Contains(string(body), "secret") {
@@ -269,10 +269,10 @@ func TestPanicIsAProblem(t *testing.T) {
 
 func TestAbortIsLeftToTheServer(t *testing.T) {
 	p := working()
-	p.get = func(string) (core.Job, error) { panic(nethttp.ErrAbortHandler) }
-	h := newHandler(t, p, http.Config{})
+	p.get = func(string) (core.Job, error) { panic(http.ErrAbortHandler) }
+	h := newHandler(t, p, tuttihttp.Config{})
 	defer func() {
-		if err, ok := recover().(error); !ok || !errors.Is(err, nethttp.ErrAbortHandler) {
+		if err, ok := recover().(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
 			t.Errorf("got %v", err)
 		}
 	}()
@@ -286,7 +286,7 @@ func TestLogLine(t *testing.T) {
 		return core.Job{}, core.WrapError(core.CodeUnavailable, "the queue does not answer", errors.New("dial: refused"))
 	}
 	var log bytes.Buffer
-	h := newHandler(t, p, http.Config{Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	h := newHandler(t, p, tuttihttp.Config{Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/jobs/a%0Ab?token=s3cret", nil)
 	r.Header.Set("Authorization", "Bearer s3cret")
 	h.ServeHTTP(httptest.NewRecorder(), r)
@@ -315,7 +315,7 @@ func TestLogLine(t *testing.T) {
 
 func TestRequestMetrics(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	h := newHandler(t, working(), http.Config{BasePath: "/base", Metrics: http.NewMetrics(reg), Gatherer: reg})
+	h := newHandler(t, working(), tuttihttp.Config{BasePath: "/base", Metrics: tuttihttp.NewMetrics(reg), Gatherer: reg})
 	for _, a := range []ask{
 		{method: "GET", target: "/base/jobs/1"},
 		{method: "GET", target: "/base/jobs/2"},
@@ -346,19 +346,19 @@ func TestRequestMetrics(t *testing.T) {
 
 func TestNewRefusesABadConfig(t *testing.T) {
 	p := working()
-	for _, cfg := range []http.Config{{BasePath: "tutti"}, {BasePath: "/a b"}, {BasePath: "/{x}"}, {BasePath: "/*"}, {MaxBodyBytes: -1}} {
-		if _, err := http.New(p.ports(), cfg); core.CodeOf(err) != core.CodeInvalid {
+	for _, cfg := range []tuttihttp.Config{{BasePath: "tutti"}, {BasePath: "/a b"}, {BasePath: "/{x}"}, {BasePath: "/*"}, {MaxBodyBytes: -1}} {
+		if _, err := tuttihttp.New(p.ports(), cfg); core.CodeOf(err) != core.CodeInvalid {
 			t.Errorf("%+v: got %v", cfg, err)
 		}
 	}
-	if _, err := http.New(p.ports(), http.Config{BasePath: "/"}); err != nil {
+	if _, err := tuttihttp.New(p.ports(), tuttihttp.Config{BasePath: "/"}); err != nil {
 		t.Error(err)
 	}
 }
 
 func ExampleNew() {
 	p := working()
-	h, err := http.New(p.ports(), http.Config{})
+	h, err := tuttihttp.New(p.ports(), tuttihttp.Config{})
 	if err != nil {
 		return
 	}

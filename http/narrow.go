@@ -1,7 +1,7 @@
 package http
 
 import (
-	nethttp "net/http"
+	"net/http"
 
 	"tutti/internal/core"
 )
@@ -25,7 +25,7 @@ func seesLetter(caller core.Principal, letter core.DeadLetter) bool {
 }
 
 // checkJob answers a job that the caller does not see in the words for one that does not exist.
-func (h *Handler) checkJob(r *nethttp.Request, id string) error {
+func (h *Handler) checkJob(r *http.Request, id string) error {
 	caller, bound := h.boundCaller(r)
 	if !bound {
 		return nil
@@ -38,7 +38,7 @@ func (h *Handler) checkJob(r *nethttp.Request, id string) error {
 }
 
 // checkLetter answers a dead letter that the caller does not see in the words for one that does not exist.
-func (h *Handler) checkLetter(r *nethttp.Request, id string) error {
+func (h *Handler) checkLetter(r *http.Request, id string) error {
 	caller, bound := h.boundCaller(r)
 	if !bound {
 		return nil
@@ -61,7 +61,7 @@ type jobQuery struct {
 }
 
 // visibleJobs returns a page of the jobs that the caller sees, and the cursor of the next ones.
-func (h *Handler) visibleJobs(r *nethttp.Request, q jobQuery) ([]core.Job, string, error) {
+func (h *Handler) visibleJobs(r *http.Request, q jobQuery) ([]core.Job, string, error) {
 	caller, bound := h.boundCaller(r)
 	if !bound {
 		return h.ports.Jobs.List(r.Context(), q.repository, q.state, q.limit, q.cursor)
@@ -85,7 +85,7 @@ func (h *Handler) visibleJobs(r *nethttp.Request, q jobQuery) ([]core.Job, strin
 }
 
 // letterFilter returns what keeps of some letters those that the caller sees.
-func (h *Handler) letterFilter(r *nethttp.Request) (filter func([]core.DeadLetter) []core.DeadLetter, bound bool) {
+func (h *Handler) letterFilter(r *http.Request) (filter func([]core.DeadLetter) []core.DeadLetter, bound bool) {
 	caller, bound := h.boundCaller(r)
 	return func(letters []core.DeadLetter) []core.DeadLetter {
 		if !bound {

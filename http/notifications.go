@@ -2,7 +2,7 @@ package http
 
 import (
 	"bytes"
-	nethttp "net/http"
+	"net/http"
 
 	"tutti/internal/core"
 )
@@ -38,7 +38,7 @@ func (e *notUnderstoodError) Unwrap() error { return e.cause }
 
 // notify takes what a repository notifies (CONTRACT section 1). The body goes on as it came: its signature is of its
 // bytes.
-func (h *Handler) notify(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) notify(w http.ResponseWriter, r *http.Request) error {
 	repository, err := pathParam(r, "repositoryCode", "repositoryCode")
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (h *Handler) notify(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	if faults == nil {
 		faults = []core.EventError{}
 	}
-	h.writeJSON(w, r, nethttp.StatusAccepted, contentTypeJSON, notifiedBody{
+	h.writeJSON(w, r, http.StatusAccepted, contentTypeJSON, notifiedBody{
 		Successful: true, RequestID: requestID, Accepted: notified.Accepted,
 		NotUnderstood: len(notified.Errors), Faults: faults,
 	})

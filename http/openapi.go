@@ -3,7 +3,7 @@ package http
 import (
 	_ "embed"
 	"encoding/json"
-	nethttp "net/http"
+	"net/http"
 	"strings"
 
 	"tutti/internal/core"
@@ -41,7 +41,7 @@ func openAPIFor(basePath, version string) ([]byte, error) {
 	return b, nil
 }
 
-func (h *Handler) serveOpenAPI(w nethttp.ResponseWriter, _ *nethttp.Request) error {
+func (h *Handler) serveOpenAPI(w http.ResponseWriter, _ *http.Request) error {
 	document := h.openAPI
 	if h.cfg.Examples != nil {
 		document = []byte(strings.NewReplacer(h.cfg.Examples()...).Replace(string(document)))

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	nethttp "net/http"
+	"net/http"
 	"os"
 	"time"
 
@@ -29,7 +29,7 @@ var errAbandoned = errors.New("the rest of the body is not read")
 // end is closed after the answer.
 type pacedBody struct {
 	io.ReadCloser
-	control *nethttp.ResponseController
+	control *http.ResponseController
 	metrics *Metrics
 	// length is the number of bytes that are left, -1 where that is not known.
 	length int64
@@ -52,9 +52,9 @@ type pacedBody struct {
 
 var _ io.ReadCloser = (*pacedBody)(nil)
 
-func newPacedBody(w nethttp.ResponseWriter, r *nethttp.Request, metrics *Metrics) *pacedBody {
+func newPacedBody(w http.ResponseWriter, r *http.Request, metrics *Metrics) *pacedBody {
 	return &pacedBody{
-		ReadCloser: r.Body, control: nethttp.NewResponseController(w), metrics: metrics,
+		ReadCloser: r.Body, control: http.NewResponseController(w), metrics: metrics,
 		length: r.ContentLength, continues: r.Header.Get("Expect") != "", streams: r.ProtoMajor >= 2,
 	}
 }
@@ -100,7 +100,7 @@ func (b *pacedBody) ended() bool { return b.err != nil || b.streams || b.continu
 
 // answer prepares the connection for an answer that begins before the body was read: a short rest is read first, as net/http
 // itself would without a deadline. A long one is drained behind the answer.
-func (b *pacedBody) answer(header nethttp.Header) {
+func (b *pacedBody) answer(header http.Header) {
 	if b.answering {
 		return
 	}
@@ -139,12 +139,12 @@ func (b *pacedBody) finish(n int64) {
 
 // pace bounds how slowly the body of a request may be sent, and the end of an answer be taken. Handlers bound what they write
 // themselves.
-func (h *Handler) pace(next nethttp.Handler) nethttp.Handler {
-	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+func (h *Handler) pace(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// What net/http sends once the handlers have returned; it lifts the deadline for the next request.
-		defer func() { _ = nethttp.NewResponseController(w).SetWriteDeadline(time.Now().Add(lineTimeout)) }()
+		defer func() { _ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(lineTimeout)) }()
 		conn := connOf(r.Context())
-		if r.Body == nil || r.Body == nethttp.NoBody {
+		if r.Body == nil || r.Body == http.NoBody {
 			conn.received()
 			next.ServeHTTP(w, r)
 			return

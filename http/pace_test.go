@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
-	nethttp "net/http"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
@@ -28,11 +28,11 @@ func (p *pipes) dial() net.Conn {
 }
 
 // servePipes serves p in a bubble until stop.
-func servePipes(t *testing.T, p *ports, cfg http.Config) (l *pipes, stop func()) {
+func servePipes(t *testing.T, p *ports, cfg tuttihttp.Config) (l *pipes, stop func()) {
 	t.Helper()
 	l = newPipes()
-	s := http.NewServer(newHandler(t, p, cfg), http.ServerConfig{})
-	http.Serve(s, l)
+	s := tuttihttp.NewServer(newHandler(t, p, cfg), tuttihttp.ServerConfig{})
+	tuttihttp.Serve(s, l)
 	return l, func() {
 		if err := s.Stop(context.Background()); err != nil {
 			t.Error(err)
@@ -84,7 +84,7 @@ func TestHalfSentRequestsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l, stop := servePipes(t, holding(), http.Config{CheckHost: true})
+				l, stop := servePipes(t, holding(), tuttihttp.Config{CheckHost: true})
 				defer stop()
 				conn := l.dial()
 				sent := make(chan struct{})
@@ -126,7 +126,7 @@ func TestUnreadAnswersEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				reg := prometheus.NewRegistry()
 				reg.MustRegister(collectors.NewGoCollector())
-				l, stop := servePipes(t, holding(), http.Config{Gatherer: reg})
+				l, stop := servePipes(t, holding(), tuttihttp.Config{Gatherer: reg})
 				defer stop()
 				conn := l.dial()
 				defer func() { _ = conn.Close() }()
@@ -157,7 +157,7 @@ func TestSlowBodies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l, stop := servePipes(t, holding(), http.Config{})
+				l, stop := servePipes(t, holding(), tuttihttp.Config{})
 				defer stop()
 				conn := l.dial()
 				sent := make(chan error, 1)
@@ -170,7 +170,7 @@ func TestSlowBodies(t *testing.T) {
 					}
 					sent <- err
 				}()
-				res, err := nethttp.ReadResponse(bufio.NewReader(conn), nil)
+				res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -193,7 +193,7 @@ func TestSlowBodies(t *testing.T) {
 // TestConnectionsSurviveUnreadBodies: a short body that a route does not read, and that is there, does not cost its connection.
 func TestConnectionsSurviveUnreadBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, stop := servePipes(t, holding(), http.Config{})
+		l, stop := servePipes(t, holding(), tuttihttp.Config{})
 		defer stop()
 		conn := l.dial()
 		defer func() { _ = conn.Close() }()
@@ -208,7 +208,7 @@ func TestConnectionsSurviveUnreadBodies(t *testing.T) {
 			if _, err := io.WriteString(conn, request); err != nil {
 				t.Fatal(err)
 			}
-			res, err := nethttp.ReadResponse(reader, nil)
+			res, err := http.ReadResponse(reader, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -231,7 +231,7 @@ func TestStreamsOutliveTheirRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newChanges(jobChange(1, core.JobRunning))
-				l, stop := servePipes(t, watching(c), http.Config{})
+				l, stop := servePipes(t, watching(c), tuttihttp.Config{})
 				defer stop()
 				conn := l.dial()
 				if _, err := io.WriteString(conn, "GET /jobs/job-1/events HTTP/1.1\r\nHost: localhost\r\n"+request); err != nil {
@@ -253,7 +253,7 @@ func TestStreamsOutliveTheirRequest(t *testing.T) {
 
 // TestRefusedBodiesAreDrained: a client that sends its body whole before it reads gets the answer, not a reset.
 func TestRefusedBodiesAreDrained(t *testing.T) {
-	_, addr := start(t, working(), http.Config{MaxBodyBytes: 8 << 20})
+	_, addr := start(t, working(), tuttihttp.Config{MaxBodyBytes: 8 << 20})
 	for name, tt := range map[string]struct {
 		request string
 		size    int
@@ -273,7 +273,7 @@ func TestRefusedBodiesAreDrained(t *testing.T) {
 				tt.request, tt.size, strings.Repeat(" ", tt.size)); err != nil {
 				t.Fatalf("sending: %v", err)
 			}
-			res, err := nethttp.ReadResponse(bufio.NewReader(conn), nil)
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

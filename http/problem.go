@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io"
 	"math"
-	nethttp "net/http"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,10 +61,10 @@ type indexFailure struct {
 func newProblem(err error, instance, requestID string) problem {
 	status := statusOf(core.CodeOf(err))
 	if errorIDOf(err) == errorIDPayload {
-		status = nethttp.StatusUnprocessableEntity
+		status = http.StatusUnprocessableEntity
 	}
 	p := problem{
-		Type: "about:blank", Title: nethttp.StatusText(status), Status: status, Detail: core.MessageOf(err),
+		Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: core.MessageOf(err),
 		Instance: instance, Code: core.CodeOf(err), RequestID: requestID,
 	}
 	if e, ok := errors.AsType[*core.Error](err); ok {
@@ -97,38 +97,38 @@ func (p problem) onIndex() problem {
 func statusOf(code core.Code) int {
 	switch code {
 	case core.CodeInvalid, core.CodeUnsupported, codeNotUnderstood:
-		return nethttp.StatusBadRequest
+		return http.StatusBadRequest
 	case core.CodeUnauthenticated:
-		return nethttp.StatusUnauthorized
+		return http.StatusUnauthorized
 	case core.CodeForbidden:
-		return nethttp.StatusForbidden
+		return http.StatusForbidden
 	case core.CodeNotFound, core.CodeAbsent:
-		return nethttp.StatusNotFound
+		return http.StatusNotFound
 	case codeMethodNotAllowed:
-		return nethttp.StatusMethodNotAllowed
+		return http.StatusMethodNotAllowed
 	case codeNotAcceptable:
-		return nethttp.StatusNotAcceptable
+		return http.StatusNotAcceptable
 	case core.CodeConflict, codeAmbiguousType:
-		return nethttp.StatusConflict
+		return http.StatusConflict
 	case core.CodeTooLarge:
-		return nethttp.StatusRequestEntityTooLarge
+		return http.StatusRequestEntityTooLarge
 	case core.CodeUnsupportedMedia:
-		return nethttp.StatusUnsupportedMediaType
+		return http.StatusUnsupportedMediaType
 	case codeMisdirected:
-		return nethttp.StatusMisdirectedRequest
+		return http.StatusMisdirectedRequest
 	case codeHeaderTooLarge:
-		return nethttp.StatusRequestHeaderFieldsTooLarge
+		return http.StatusRequestHeaderFieldsTooLarge
 	case core.CodeUpstream:
-		return nethttp.StatusBadGateway
+		return http.StatusBadGateway
 	case core.CodeOverloaded, core.CodeUnavailable, core.CodeIndexBlocked:
-		return nethttp.StatusServiceUnavailable
+		return http.StatusServiceUnavailable
 	default:
-		return nethttp.StatusInternalServerError
+		return http.StatusInternalServerError
 	}
 }
 
 // fail answers with the problem of err, and keeps err for the request's line in the log.
-func (h *Handler) fail(w nethttp.ResponseWriter, r *nethttp.Request, err error) {
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	ex := exchangeOf(r.Context())
 	ex.err = err
 	p := newProblem(err, instanceOf(r), ex.requestID)
@@ -141,9 +141,9 @@ func (h *Handler) fail(w nethttp.ResponseWriter, r *nethttp.Request, err error) 
 		p = p.onGraphQL(err)
 	}
 	switch p.Status {
-	case nethttp.StatusServiceUnavailable:
+	case http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", retryAfter(core.RetryAfterOf(err)))
-	case nethttp.StatusUnauthorized, nethttp.StatusForbidden:
+	case http.StatusUnauthorized, http.StatusForbidden:
 		if challenge := challengeOf(err); challenge != "" {
 			w.Header().Set(headerChallenge, challenge)
 		}
@@ -162,7 +162,7 @@ func notAcceptable(offers []string) error {
 	}
 }
 
-func instanceOf(r *nethttp.Request) string {
+func instanceOf(r *http.Request) string {
 	if p := r.URL.EscapedPath(); p != "" {
 		return p
 	}
@@ -170,7 +170,7 @@ func instanceOf(r *nethttp.Request) string {
 }
 
 // isBelow reports whether the request is for a path, given without the base path, or below it.
-func (h *Handler) isBelow(r *nethttp.Request, path string) bool {
+func (h *Handler) isBelow(r *http.Request, path string) bool {
 	rest, ok := strings.CutPrefix(r.URL.EscapedPath(), h.cfg.BasePath+path)
 	return ok && (rest == "" || rest[0] == '/')
 }
@@ -184,7 +184,7 @@ func retryAfter(d time.Duration) string {
 }
 
 // writeJSON answers with body, with its length.
-func (h *Handler) writeJSON(w nethttp.ResponseWriter, r *nethttp.Request, status int, contentType string, body any) {
+func (h *Handler) writeJSON(w http.ResponseWriter, r *http.Request, status int, contentType string, body any) {
 	var encoded bytes.Buffer
 	if err := encodeJSON(&encoded, body); err != nil {
 		// A time out of range, which a problem does not have.
@@ -195,12 +195,12 @@ func (h *Handler) writeJSON(w nethttp.ResponseWriter, r *nethttp.Request, status
 }
 
 // writeEncoded answers with a body that is JSON already, as it is.
-func writeEncoded(w nethttp.ResponseWriter, body []byte) {
-	writeWhole(w, nethttp.StatusOK, contentTypeJSON, body)
+func writeEncoded(w http.ResponseWriter, body []byte) {
+	writeWhole(w, http.StatusOK, contentTypeJSON, body)
 }
 
 // writeWhole answers with a body, whose pieces follow on each other, with its length.
-func writeWhole(w nethttp.ResponseWriter, status int, contentType string, pieces ...[]byte) {
+func writeWhole(w http.ResponseWriter, status int, contentType string, pieces ...[]byte) {
 	length := 0
 	for _, p := range pieces {
 		length += len(p)
@@ -212,7 +212,7 @@ func writeWhole(w nethttp.ResponseWriter, status int, contentType string, pieces
 	if rw, ours := w.(*responseWriter); ours && rw.conn != nil && !rw.conn.secure && length > minHeld && length <= maxHeld {
 		rw.conn.hold()
 		defer func() {
-			_ = nethttp.NewResponseController(w).Flush()
+			_ = http.NewResponseController(w).Flush()
 			rw.conn.release()
 		}()
 	}
@@ -226,8 +226,8 @@ func writeWhole(w nethttp.ResponseWriter, status int, contentType string, pieces
 
 // writeChunks writes b, and returns a client time for each listChunk of it alone: one that has gone silent must not hold a
 // goroutine and a body for ever, and a slow one may read on. A writer without deadlines (a test's) is written without.
-func writeChunks(w nethttp.ResponseWriter, b []byte) error {
-	control := nethttp.NewResponseController(w)
+func writeChunks(w http.ResponseWriter, b []byte) error {
+	control := http.NewResponseController(w)
 	for chunk := range slices.Chunk(b, listChunk) {
 		_ = control.SetWriteDeadline(time.Now().Add(lineTimeout))
 		if _, err := w.Write(chunk); err != nil {
@@ -238,7 +238,7 @@ func writeChunks(w nethttp.ResponseWriter, b []byte) error {
 }
 
 // chunkWriter writes as writeChunks does.
-type chunkWriter struct{ nethttp.ResponseWriter }
+type chunkWriter struct{ http.ResponseWriter }
 
 // Write implements io.Writer.
 func (w chunkWriter) Write(b []byte) (int, error) {

@@ -2,7 +2,7 @@ package http
 
 import (
 	"fmt"
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -35,7 +35,7 @@ func ignored() parameters { return parameters{ignored: true} }
 func explained(names ...string) parameters { return parameters{explained: names} }
 
 // check refuses a query with a parameter that p does not have, or that is malformed.
-func (p parameters) check(r *nethttp.Request) error {
+func (p parameters) check(r *http.Request) error {
 	if r.URL.RawQuery == "" || p.ignored {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (p parameters) check(r *nethttp.Request) error {
 type query struct{ values url.Values }
 
 // queryOf parses the query of r; a malformed escape is CodeInvalid, where net/url alone would drop the parameter.
-func queryOf(r *nethttp.Request) (query, error) {
+func queryOf(r *http.Request) (query, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return query{}, core.WrapError(core.CodeInvalid, "the query string is malformed", err)

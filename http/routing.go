@@ -1,7 +1,7 @@
 package http
 
 import (
-	nethttp "net/http"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -12,12 +12,12 @@ import (
 
 // routeRaw makes chi route on the escaped path, so that an escaped slash stays inside its segment. chi alone takes the
 // decoded path whenever its default escaping is the one received, and a handler could not tell what to decode.
-func routeRaw(next nethttp.Handler) nethttp.Handler {
-	return nethttp.HandlerFunc(func(w nethttp.ResponseWriter, r *nethttp.Request) {
+func routeRaw(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if rctx := chi.RouteContext(r.Context()); rctx != nil {
 			rctx.RoutePath = r.URL.EscapedPath()
-			if r.Method == nethttp.MethodHead {
-				rctx.RouteMethod = nethttp.MethodGet
+			if r.Method == http.MethodHead {
+				rctx.RouteMethod = http.MethodGet
 			}
 		}
 		next.ServeHTTP(w, r)
@@ -25,7 +25,7 @@ func routeRaw(next nethttp.Handler) nethttp.Handler {
 }
 
 // pathParam returns a path parameter, percent-decoded once and checked. what names it in the message.
-func pathParam(r *nethttp.Request, name, what string) (string, error) {
+func pathParam(r *http.Request, name, what string) (string, error) {
 	value, err := url.PathUnescape(chi.URLParam(r, name))
 	if err != nil {
 		return "", core.WrapError(core.CodeInvalid, what+" has a malformed percent escape", err)
@@ -38,7 +38,7 @@ func pathParam(r *nethttp.Request, name, what string) (string, error) {
 
 // refuse answers a request that no route takes: with why it failed where the path is a failed catalogue's, else 405 when
 // another method is routed here, else 404.
-func (h *Handler) refuse(w nethttp.ResponseWriter, r *nethttp.Request) {
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath()
 	failed := h.failedAt(path)
 	if allowed := h.allowed(path); len(allowed) > 0 && (failed == nil || !h.isCataloguePath(path)) {
@@ -67,15 +67,15 @@ func (h *Handler) refuse(w nethttp.ResponseWriter, r *nethttp.Request) {
 func (h *Handler) allowed(path string) []string {
 	var methods []string
 	for _, m := range []string{
-		nethttp.MethodGet, nethttp.MethodPost, nethttp.MethodPut, nethttp.MethodPatch, nethttp.MethodDelete,
+		http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
 	} {
 		pattern := h.router.Find(chi.NewRouteContext(), m, path)
 		if pattern == "" || isCataloguePattern(pattern[len(h.cfg.BasePath):]) && !h.isCataloguePath(path) {
 			continue
 		}
 		methods = append(methods, m)
-		if m == nethttp.MethodGet {
-			methods = append(methods, nethttp.MethodHead)
+		if m == http.MethodGet {
+			methods = append(methods, http.MethodHead)
 		}
 	}
 	return methods
@@ -87,7 +87,7 @@ func (h *Handler) askable(path string) []string {
 	if methods := h.allowed(path); len(methods) > 0 || h.failedAt(path) == nil {
 		return methods
 	}
-	return []string{nethttp.MethodGet, nethttp.MethodHead, nethttp.MethodPost}
+	return []string{http.MethodGet, http.MethodHead, http.MethodPost}
 }
 
 // endsInParameter reports whether path is routed to a pattern whose last segment is a parameter.

@@ -3,7 +3,7 @@ package http
 import (
 	"fmt"
 	"math"
-	nethttp "net/http"
+	"net/http"
 	"strconv"
 
 	"tutti/internal/core"
@@ -20,16 +20,16 @@ const (
 
 // routeSchemas routes the analysis types (CONTRACT section 7).
 func (h *Handler) routeSchemas() {
-	h.handle(nethttp.MethodPost, "/schemas", h.registerAnalysisType, taken(), system())
-	h.handle(nethttp.MethodGet, "/schemas", h.listAnalysisTypes,
+	h.handle(http.MethodPost, "/schemas", h.registerAnalysisType, taken(), system())
+	h.handle(http.MethodGet, "/schemas", h.listAnalysisTypes,
 		taken("hideSchema", "unrenderedOnly", "limit", "offset", "names", "versions", "sort", "sortOrder"), token())
-	h.handle(nethttp.MethodGet, "/schemas/registration", h.getRegistrationSchema, taken(), token())
-	h.handle(nethttp.MethodGet, "/schemas/{name}", h.getAnalysisType, taken("version", "unrenderedOnly"), token())
-	h.handle(nethttp.MethodGet, "/schemas/{name}/versions/{version}", h.getAnalysisTypeVersion,
+	h.handle(http.MethodGet, "/schemas/registration", h.getRegistrationSchema, taken(), token())
+	h.handle(http.MethodGet, "/schemas/{name}", h.getAnalysisType, taken("version", "unrenderedOnly"), token())
+	h.handle(http.MethodGet, "/schemas/{name}/versions/{version}", h.getAnalysisTypeVersion,
 		taken("unrenderedOnly"), token())
 }
 
-func (h *Handler) registerAnalysisType(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) registerAnalysisType(w http.ResponseWriter, r *http.Request) error {
 	body, err := h.readJSON(r)
 	if err != nil {
 		return err
@@ -42,13 +42,13 @@ func (h *Handler) registerAnalysisType(w nethttp.ResponseWriter, r *nethttp.Requ
 	return nil
 }
 
-func (h *Handler) getRegistrationSchema(w nethttp.ResponseWriter, _ *nethttp.Request) error {
+func (h *Handler) getRegistrationSchema(w http.ResponseWriter, _ *http.Request) error {
 	writeEncoded(w, h.ports.AnalysisTypes.MetaSchema())
 	return nil
 }
 
 // getAnalysisType answers one version, or without version the latest and all versions beside it.
-func (h *Handler) getAnalysisType(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) getAnalysisType(w http.ResponseWriter, r *http.Request) error {
 	q, err := queryOf(r)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (h *Handler) getAnalysisType(w nethttp.ResponseWriter, r *nethttp.Request) 
 	return h.answerAnalysisType(w, r, version)
 }
 
-func (h *Handler) getAnalysisTypeVersion(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) getAnalysisTypeVersion(w http.ResponseWriter, r *http.Request) error {
 	given, err := pathParam(r, "version", "version")
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (h *Handler) getAnalysisTypeVersion(w nethttp.ResponseWriter, r *nethttp.Re
 	return h.answerAnalysisType(w, r, version)
 }
 
-func (h *Handler) answerAnalysisType(w nethttp.ResponseWriter, r *nethttp.Request, version int) error {
+func (h *Handler) answerAnalysisType(w http.ResponseWriter, r *http.Request, version int) error {
 	name, err := pathParam(r, "name", "name")
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func (h *Handler) answerAnalysisType(w nethttp.ResponseWriter, r *nethttp.Reques
 	return stream.end("")
 }
 
-func (h *Handler) listAnalysisTypes(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) listAnalysisTypes(w http.ResponseWriter, r *http.Request) error {
 	q, err := queryOf(r)
 	if err != nil {
 		return err

@@ -3,13 +3,13 @@ package http_test
 import (
 	"errors"
 	"fmt"
-	nethttp "net/http"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
@@ -22,7 +22,7 @@ func withMetadata(change func(*metadata)) *ports {
 
 func TestRegisterAnalysisType(t *testing.T) {
 	const sent = `{"name":"variant_call","schema":{"type":"object"}}`
-	for name, header := range map[string]nethttp.Header{
+	for name, header := range map[string]http.Header{
 		"JSON":                {"Content-Type": {"application/json; charset=utf-8"}},
 		"no content type":     nil,
 		"JSON of a kind":      {"Content-Type": {"application/schema+json"}},
@@ -36,7 +36,7 @@ func TestRegisterAnalysisType(t *testing.T) {
 					return []byte(typeBody), nil
 				}
 			})
-			res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "POST", target: "/schemas", body: sent, header: header})
+			res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "POST", target: "/schemas", body: sent, header: header})
 			if res.StatusCode != 200 || string(body) != typeBody || got != sent {
 				t.Errorf("got %d %s for %s", res.StatusCode, body, got)
 			}
@@ -52,7 +52,7 @@ func TestRegisterRefusesABadBody(t *testing.T) {
 				Violations: []core.Violation{{Pointer: "/schema/required", Message: "experiment is not required", Keyword: "contains"}},
 			})
 		}
-	}), http.Config{MaxBodyBytes: 10 << 20})
+	}), tuttihttp.Config{MaxBodyBytes: 10 << 20})
 	for name, tt := range map[string]struct {
 		ask           ask
 		status        int
@@ -62,9 +62,9 @@ func TestRegisterRefusesABadBody(t *testing.T) {
 		"nothing":      {ask{}, 400, "invalid", "malformed.parameter", "the body is empty"},
 		"white space":  {ask{body: " \r\n\t"}, 400, "invalid", "malformed.parameter", "the body is empty"},
 		"by the port":  {ask{body: "{}"}, 400, "invalid", "malformed.json.schema", "the schema is not one of an analysis type"},
-		"form":         {ask{body: "a=b", header: nethttp.Header{"Content-Type": {"application/x-www-form-urlencoded"}}}, 415, "unsupported_media_type", "unsupported.media.type", "not declared as JSON"},
+		"form":         {ask{body: "a=b", header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}}, 415, "unsupported_media_type", "unsupported.media.type", "not declared as JSON"},
 		"eleven MB":    {ask{body: strings.Repeat(" ", 11<<20)}, 413, "too_large", "payload.too.large", "10485760 bytes"},
-		"not accepted": {ask{body: "{}", header: nethttp.Header{"Accept": {"text/html"}}}, 406, "not_acceptable", "not.acceptable", "JSON only"},
+		"not accepted": {ask{body: "{}", header: http.Header{"Accept": {"text/html"}}}, 406, "not_acceptable", "not.acceptable", "JSON only"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.ask.method, tt.ask.target = "POST", "/schemas"
@@ -109,7 +109,7 @@ func TestListAnalysisTypes(t *testing.T) {
 				got = asked(q, hideSchema, unrendered)
 				return answer(q, hideSchema, unrendered)
 			}
-			res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: target})
+			res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: target})
 			if res.StatusCode != 200 {
 				t.Errorf("got %d %s", res.StatusCode, body)
 			}
@@ -142,7 +142,7 @@ func TestReadAnalysisType(t *testing.T) {
 					return []byte(typeBody), nil
 				}
 			})
-			res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: target})
+			res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: target})
 			if res.StatusCode != 200 || string(body) != typeBody || got != want+"\n" {
 				t.Errorf("got %d %s for %s", res.StatusCode, body, got)
 			}
@@ -154,7 +154,7 @@ func TestReadAnalysisType(t *testing.T) {
 }
 
 func TestRegistrationSchema(t *testing.T) {
-	res, body := do(t, newHandler(t, working(), http.Config{}), ask{method: "GET", target: "/schemas/registration"})
+	res, body := do(t, newHandler(t, working(), tuttihttp.Config{}), ask{method: "GET", target: "/schemas/registration"})
 	if res.StatusCode != 200 || string(body) != `{"type":"object"}` || res.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("got %d %s", res.StatusCode, body)
 	}
@@ -166,14 +166,14 @@ func TestAnalysisTypeThatIsNotThere(t *testing.T) {
 			return nil, &core.Error{Code: core.CodeNotFound, ErrorID: "analysis.type.not.found", Message: "there is no analysis type " + name}
 		}
 	})
-	res, body := do(t, newHandler(t, p, http.Config{BasePath: "/base"}), ask{method: "GET", target: "/base/schemas/nobody?version=1"})
+	res, body := do(t, newHandler(t, p, tuttihttp.Config{BasePath: "/base"}), ask{method: "GET", target: "/base/schemas/nobody?version=1"})
 	wantProblem(t, res, body, 404, "not_found", "there is no analysis type nobody")
 	golden(t, "problem_metadata", body)
 }
 
 // TestBadParametersOfMetadata: each names the parameter and the value, none is a fault of the server.
 func TestBadParametersOfMetadata(t *testing.T) {
-	h := newHandler(t, working(), http.Config{})
+	h := newHandler(t, working(), tuttihttp.Config{})
 	const types, one, page, list = "/schemas", "/schemas/variant_call", "/studies/S/analysis/paginated", "/studies/S/analysis"
 	whole := "must be a whole number from "
 	for target, text := range map[string]string{
@@ -262,7 +262,7 @@ func TestEveryCodeHasAnErrorID(t *testing.T) {
 				m.submit = func(string, []byte, bool) (string, error) { return "", refused() }
 			})
 			p.get = func(string) (core.Job, error) { return core.Job{}, refused() }
-			h := newHandler(t, p, http.Config{})
+			h := newHandler(t, p, tuttihttp.Config{})
 			// Not by do: the document does not describe what no port answers.
 			_, res, body := exchange(t, h, ask{method: "POST", target: "/submit/S", body: "{}"})
 			got := wantProblem(t, res, body, want.status, string(code), "it cannot be")
@@ -282,7 +282,7 @@ func TestEveryCodeHasAnErrorID(t *testing.T) {
 
 // TestProblemsOfTheTransportHaveAnErrorID: also where no route is, and where no handler was asked.
 func TestProblemsOfTheTransportHaveAnErrorID(t *testing.T) {
-	h := newHandler(t, working(), http.Config{CheckHost: true})
+	h := newHandler(t, working(), tuttihttp.Config{CheckHost: true})
 	for name, tt := range map[string]struct {
 		ask           ask
 		status        int
@@ -293,9 +293,9 @@ func TestProblemsOfTheTransportHaveAnErrorID(t *testing.T) {
 		"no method":         {ask{method: "DELETE", target: "/schemas/a"}, 405, "method_not_allowed", "method.not.allowed"},
 		"a slash too much":  {ask{method: "GET", target: "/studies/S/"}, 405, "method_not_allowed", "method.not.allowed"},
 		"another host":      {ask{method: "GET", target: "/studies/all", host: "example.org"}, 421, "misdirected_request", "misdirected.request"},
-		"a page of another": {ask{method: "POST", target: "/schemas", header: nethttp.Header{"Sec-Fetch-Site": {"cross-site"}}}, 403, "forbidden", "forbidden.token"},
+		"a page of another": {ask{method: "POST", target: "/schemas", header: http.Header{"Sec-Fetch-Site": {"cross-site"}}}, 403, "forbidden", "forbidden.token"},
 		"unknown parameter": {ask{method: "POST", target: "/submit/S?force=true"}, 400, "invalid", "malformed.parameter"},
-		"accepts HTML":      {ask{method: "GET", target: "/studies/all", header: nethttp.Header{"Accept": {"text/html"}}}, 406, "not_acceptable", "not.acceptable"},
+		"accepts HTML":      {ask{method: "GET", target: "/studies/all", header: http.Header{"Accept": {"text/html"}}}, 406, "not_acceptable", "not.acceptable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res, body := do(t, h, tt.ask)

@@ -3,7 +3,7 @@ package http_test
 import (
 	"context"
 	"encoding/json"
-	nethttp "net/http"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
@@ -13,7 +13,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
@@ -33,7 +33,7 @@ func FuzzGraphQLMutationByGet(f *testing.F) {
 		executed = true
 		return core.GraphQLResponse{Body: []byte(answered)}, nil
 	}
-	h := newHandler(f, p, http.Config{})
+	h := newHandler(f, p, tuttihttp.Config{})
 	f.Fuzz(func(t *testing.T, query, name string) {
 		document, err := parser.ParseQuery(&ast.Source{Input: query})
 		if err != nil || len(document.Operations) == 0 || !utf8.ValidString(query+name) {
@@ -47,13 +47,13 @@ func FuzzGraphQLMutationByGet(f *testing.F) {
 		}
 		executed = false
 		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), nethttp.MethodGet,
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet,
 			"/graphql?query="+url.QueryEscape(query)+"&operationName="+url.QueryEscape(name), nil))
-		want := nethttp.StatusOK
+		want := http.StatusOK
 		if meant != nil && meant.Operation == ast.Mutation {
-			want = nethttp.StatusMethodNotAllowed
+			want = http.StatusMethodNotAllowed
 		}
-		if w.Code != want || executed != (want == nethttp.StatusOK) {
+		if w.Code != want || executed != (want == http.StatusOK) {
 			t.Fatalf("%q, %q: got %d, want %d, executed %t", query, name, w.Code, want, executed)
 		}
 	})
@@ -83,20 +83,20 @@ func FuzzSearchBody(f *testing.F) {
 		got = &r.Params
 		return download(ctx, id, who, r, begin)
 	}
-	h := newHandler(f, p, http.Config{MaxBodyBytes: 1 << 10})
+	h := newHandler(f, p, tuttihttp.Config{MaxBodyBytes: 1 << 10})
 	f.Fuzz(func(t *testing.T, body, contentType string) {
 		for _, target := range []string{"/graphql", "/download"} {
 			got = nil
-			r := httptest.NewRequestWithContext(t.Context(), nethttp.MethodPost, target, strings.NewReader(body))
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, strings.NewReader(body))
 			r.Header.Set("Content-Type", contentType)
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
 			switch w.Code {
-			case nethttp.StatusOK:
+			case http.StatusOK:
 				if got == nil || len(*got) > 0 && (!json.Valid(*got) || strings.TrimLeft(string(*got), " \t\r\n")[0] != '{') {
 					t.Fatalf("%s %q: passed on %v", target, body, got)
 				}
-			case nethttp.StatusBadRequest, nethttp.StatusUnsupportedMediaType, nethttp.StatusRequestEntityTooLarge:
+			case http.StatusBadRequest, http.StatusUnsupportedMediaType, http.StatusRequestEntityTooLarge:
 				if got != nil || !json.Valid(w.Body.Bytes()) || w.Header().Get("Content-Type") != "application/problem+json" {
 					t.Fatalf("%s %q: got %d %s", target, body, w.Code, w.Body)
 				}

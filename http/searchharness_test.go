@@ -3,10 +3,10 @@ package http_test
 import (
 	"context"
 	"io"
-	nethttp "net/http"
+	"net/http"
 	"testing"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
@@ -17,8 +17,8 @@ type searches struct {
 }
 
 var (
-	_ http.GraphQL   = (*searches)(nil)
-	_ http.Downloads = (*searches)(nil)
+	_ tuttihttp.GraphQL   = (*searches)(nil)
+	_ tuttihttp.Downloads = (*searches)(nil)
 )
 
 func (s *searches) Execute(ctx context.Context, id string, who core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error) {
@@ -57,7 +57,7 @@ type seen struct {
 }
 
 // searched returns a handler over catalogues and what its mocks were asked for last.
-func searched(t testing.TB, cfg http.Config, all ...*core.Catalogue) (handler, *ports, *seen) {
+func searched(t testing.TB, cfg tuttihttp.Config, all ...*core.Catalogue) (handler, *ports, *seen) {
 	t.Helper()
 	p, last := working(), &seen{}
 	p.catalogues.put(all...)
@@ -76,7 +76,7 @@ func searched(t testing.TB, cfg http.Config, all ...*core.Catalogue) (handler, *
 const typename = `{"query":"{ __typename }"}`
 
 // post sends a body that is declared as JSON.
-func post(t *testing.T, h handler, target, body string) (*nethttp.Response, []byte) {
+func post(t *testing.T, h handler, target, body string) (*http.Response, []byte) {
 	t.Helper()
-	return do(t, h, ask{method: "POST", target: target, body: body, header: nethttp.Header{"Content-Type": {"application/json"}}})
+	return do(t, h, ask{method: "POST", target: target, body: body, header: http.Header{"Content-Type": {"application/json"}}})
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	nethttp "net/http"
+	"net/http"
 	"net/netip"
 	"sync"
 	"time"
@@ -25,7 +25,7 @@ const (
 
 // Server listens and answers with a handler. Make it with NewServer, Start it once, Stop it.
 type Server struct {
-	server *nethttp.Server
+	server *http.Server
 	logger *slog.Logger
 	limits *connLimits
 	addr   net.Addr
@@ -68,7 +68,7 @@ type ServerConfig struct {
 }
 
 // NewServer makes a Server for handler.
-func NewServer(handler nethttp.Handler, cfg ServerConfig) *Server {
+func NewServer(handler http.Handler, cfg ServerConfig) *Server {
 	logger := cfg.Logger
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -78,13 +78,13 @@ func NewServer(handler nethttp.Handler, cfg ServerConfig) *Server {
 	return &Server{
 		logger: logger,
 		limits: limits,
-		server: &nethttp.Server{
+		server: &http.Server{
 			Handler:                      handler,
 			DisableGeneralOptionsHandler: true,
 			ReadHeaderTimeout:            readHeaderTimeout,
 			IdleTimeout:                  idleTimeout,
 			MaxHeaderBytes:               maxHeaderBytes,
-			HTTP2: &nethttp.HTTP2Config{
+			HTTP2: &http.HTTP2Config{
 				MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: maxReceived, MaxReceiveBufferPerStream: maxReceived,
 			},
 			ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
@@ -123,7 +123,7 @@ func (s *Server) serve(listener net.Listener) {
 	}
 	go func() {
 		defer close(s.done)
-		if err := s.server.Serve(listener); !errors.Is(err, nethttp.ErrServerClosed) {
+		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			s.failed <- core.WrapError(core.CodeInternal, "serving HTTP", err)
 		}
 	}()

@@ -8,21 +8,21 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	nethttp "net/http"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
 // start serves p until the test ends and returns the address.
-func start(t *testing.T, p *ports, cfg http.Config) (*http.Server, string) {
+func start(t *testing.T, p *ports, cfg tuttihttp.Config) (*tuttihttp.Server, string) {
 	t.Helper()
-	s := http.NewServer(newHandler(t, p, cfg), http.ServerConfig{})
+	s := tuttihttp.NewServer(newHandler(t, p, cfg), tuttihttp.ServerConfig{})
 	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func start(t *testing.T, p *ports, cfg http.Config) (*http.Server, string) {
 }
 
 // wire sends raw bytes and reads one answer.
-func wire(t *testing.T, addr, raw string) (*nethttp.Response, []byte) {
+func wire(t *testing.T, addr, raw string) (*http.Response, []byte) {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
@@ -51,7 +51,7 @@ func wire(t *testing.T, addr, raw string) (*nethttp.Response, []byte) {
 		t.Fatal(err)
 	}
 	method, _, _ := strings.Cut(raw, " ")
-	res, err := nethttp.ReadResponse(bufio.NewReader(conn), &nethttp.Request{Method: method})
+	res, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func wire(t *testing.T, addr, raw string) (*nethttp.Response, []byte) {
 }
 
 func TestWhatTheServerItselfRefusesIsAProblem(t *testing.T) {
-	_, addr := start(t, working(), http.Config{})
+	_, addr := start(t, working(), tuttihttp.Config{})
 	for name, tt := range map[string]struct {
 		raw    string
 		status int
@@ -96,7 +96,7 @@ func TestWhatTheServerItselfRefusesIsAProblem(t *testing.T) {
 }
 
 func TestExpectContinue(t *testing.T) {
-	_, addr := start(t, working(), http.Config{})
+	_, addr := start(t, working(), tuttihttp.Config{})
 	res, body := wire(t, addr, "POST /index/repository/song.ca HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
 	if res.StatusCode != 100 {
 		t.Errorf("got %d %s", res.StatusCode, body)
@@ -113,7 +113,7 @@ func TestPathsArriveAsSent(t *testing.T) {
 		ids = append(ids, id)
 		return queuedJob(id), nil
 	}
-	_, addr := start(t, p, http.Config{})
+	_, addr := start(t, p, tuttihttp.Config{})
 	for path, want := range map[string]string{
 		"/jobs/..%2F..%2Fping": "../../ping", "/jobs/a%252Fb": "a%2Fb", "/jobs/a+b%20c": "a+b c", "/jobs/%2Fa": "/a", "/jobs/a;b=c": "a;b=c",
 		"http://localhost/jobs/absolute%2Fform": "absolute/form",
@@ -130,7 +130,7 @@ func TestPathsArriveAsSent(t *testing.T) {
 }
 
 func TestHeadAnswersLikeGet(t *testing.T) {
-	_, addr := start(t, working(), http.Config{})
+	_, addr := start(t, working(), tuttihttp.Config{})
 	res, body := wire(t, addr, "HEAD /ping HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 	if res.StatusCode != 200 || len(body) != 0 || res.ContentLength == 0 {
 		t.Errorf("got %d, %d bytes of %d", res.StatusCode, len(body), res.ContentLength)
@@ -143,7 +143,7 @@ func TestCutBodyIsNotAccepted(t *testing.T) {
 		t.Error("a run was asked for")
 		return core.Job{}, nil
 	}
-	_, addr := start(t, p, http.Config{})
+	_, addr := start(t, p, tuttihttp.Config{})
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestCutBodyIsNotAccepted(t *testing.T) {
 	if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	res, err := nethttp.ReadResponse(bufio.NewReader(conn), nil)
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestStopWaitsForRequestsInHand(t *testing.T) {
 		<-release
 		return queuedJob(id), nil
 	}
-	s, addr := start(t, p, http.Config{})
+	s, addr := start(t, p, tuttihttp.Config{})
 	answered := make(chan int, 1)
 	go func() {
 		res, _ := wire(t, addr, "GET /jobs/j HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -199,10 +199,10 @@ func TestStopWaitsForRequestsInHand(t *testing.T) {
 }
 
 // startLogged serves p without stopping it at the end, and returns a connection to it and what it logs.
-func startLogged(t *testing.T, p *ports) (*http.Server, net.Conn, *bytes.Buffer) {
+func startLogged(t *testing.T, p *ports) (*tuttihttp.Server, net.Conn, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
-	s := http.NewServer(newHandler(t, p, http.Config{}), http.ServerConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s := tuttihttp.NewServer(newHandler(t, p, tuttihttp.Config{}), tuttihttp.ServerConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -247,9 +247,9 @@ func TestStopLeavesTimeForTheRest(t *testing.T) {
 			return core.Job{}, nil
 		}
 		var log bytes.Buffer
-		s := http.NewServer(newHandler(t, p, http.Config{}), http.ServerConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s := tuttihttp.NewServer(newHandler(t, p, tuttihttp.Config{}), tuttihttp.ServerConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		listener := newPipes()
-		http.Serve(s, listener)
+		tuttihttp.Serve(s, listener)
 		conn := listener.dial()
 		defer conn.Close()
 		// The server asks for the body only once a handler reads it.
@@ -317,7 +317,7 @@ func TestStopClosesIdleConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	reader := bufio.NewReader(conn)
-	res, err := nethttp.ReadResponse(reader, nil)
+	res, err := http.ReadResponse(reader, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,8 +338,8 @@ func TestStopClosesIdleConnections(t *testing.T) {
 }
 
 func TestStartRefusesAnAddressInUse(t *testing.T) {
-	_, addr := start(t, working(), http.Config{})
-	s := http.NewServer(newHandler(t, working(), http.Config{}), http.ServerConfig{})
+	_, addr := start(t, working(), tuttihttp.Config{})
+	s := tuttihttp.NewServer(newHandler(t, working(), tuttihttp.Config{}), tuttihttp.ServerConfig{})
 	err := s.Start(t.Context(), addr)
 	if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), "listening on "+addr) {
 		t.Errorf("got %v", err)

@@ -3,7 +3,7 @@ package http
 import (
 	"bytes"
 	"fmt"
-	nethttp "net/http"
+	"net/http"
 
 	"tutti/internal/core"
 )
@@ -24,22 +24,22 @@ type messageBody struct {
 
 // routeStudies routes the built-in metadata repository (CONTRACT section 8).
 func (h *Handler) routeStudies() {
-	h.handle(nethttp.MethodGet, "/isAlive", h.isAlive, taken(), open())
-	h.handle(nethttp.MethodGet, "/studies/"+listOfStudies, h.listStudies, taken(), token())
-	h.handle(nethttp.MethodGet, "/studies/{study}", h.getStudy, taken(), token())
-	h.handle(nethttp.MethodPost, "/studies/{study}", h.createStudy, taken(), system())
-	h.handle(nethttp.MethodPost, "/studies/{study}/", h.createStudy, taken(), system())
+	h.handle(http.MethodGet, "/isAlive", h.isAlive, taken(), open())
+	h.handle(http.MethodGet, "/studies/"+listOfStudies, h.listStudies, taken(), token())
+	h.handle(http.MethodGet, "/studies/{study}", h.getStudy, taken(), token())
+	h.handle(http.MethodPost, "/studies/{study}", h.createStudy, taken(), system())
+	h.handle(http.MethodPost, "/studies/{study}/", h.createStudy, taken(), system())
 	h.routeAnalyses()
 	h.routeSubmissions()
 }
 
 // isAlive answers what Song's clients ask before anything else.
-func (h *Handler) isAlive(w nethttp.ResponseWriter, _ *nethttp.Request) error {
+func (h *Handler) isAlive(w http.ResponseWriter, _ *http.Request) error {
 	writeEncoded(w, []byte("true"))
 	return nil
 }
 
-func (h *Handler) listStudies(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) listStudies(w http.ResponseWriter, r *http.Request) error {
 	ids, err := h.ports.Studies.Studies(r.Context())
 	if err != nil {
 		return fmt.Errorf("listing studies: %w", err)
@@ -47,11 +47,11 @@ func (h *Handler) listStudies(w nethttp.ResponseWriter, r *nethttp.Request) erro
 	if ids == nil {
 		ids = []string{}
 	}
-	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, ids)
+	h.writeJSON(w, r, http.StatusOK, contentTypeJSON, ids)
 	return nil
 }
 
-func (h *Handler) getStudy(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) getStudy(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathParam(r, "study", "study")
 	if err != nil {
 		return err
@@ -60,12 +60,12 @@ func (h *Handler) getStudy(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	if err != nil {
 		return fmt.Errorf("reading a study: %w", err)
 	}
-	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, studyBody{Study: study})
+	h.writeJSON(w, r, http.StatusOK, contentTypeJSON, studyBody{Study: study})
 	return nil
 }
 
 // createStudy adds the study of the path; what the body may say of it is optional. It answers the study.
-func (h *Handler) createStudy(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) createStudy(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathParam(r, "study", "study")
 	if err != nil {
 		return err
@@ -81,13 +81,13 @@ func (h *Handler) createStudy(w nethttp.ResponseWriter, r *nethttp.Request) erro
 	if err := h.ports.Studies.CreateStudy(r.Context(), study); err != nil {
 		return fmt.Errorf("adding a study: %w", err)
 	}
-	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, studyBody{Study: study})
+	h.writeJSON(w, r, http.StatusOK, contentTypeJSON, studyBody{Study: study})
 	return nil
 }
 
 // studyOf reads the study that a body describes. Members that a study does not have are passed over: Song's clients send
 // info, among others.
-func studyOf(id string, body []byte, header nethttp.Header) (core.Study, error) {
+func studyOf(id string, body []byte, header http.Header) (core.Study, error) {
 	study := core.Study{ID: id}
 	if id == listOfStudies {
 		return study, core.NewError(core.CodeInvalid, fmt.Sprintf("no study can be called %q: its path lists all studies", id))

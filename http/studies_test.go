@@ -1,18 +1,18 @@
 package http_test
 
 import (
-	nethttp "net/http"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
 func TestIsAlive(t *testing.T) {
-	res, body := do(t, newHandler(t, working(), http.Config{}), ask{method: "GET", target: "/isAlive"})
+	res, body := do(t, newHandler(t, working(), tuttihttp.Config{}), ask{method: "GET", target: "/isAlive"})
 	if res.StatusCode != 200 || string(body) != "true" || res.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("got %d %s", res.StatusCode, body)
 	}
@@ -22,7 +22,7 @@ func TestListStudies(t *testing.T) {
 	for want, ids := range map[string][]string{`[]`: nil, `["A","B <&>"]`: {"A", "B <&>"}} {
 		t.Run(want, func(t *testing.T) {
 			p := withMetadata(func(m *metadata) { m.studies = func() ([]string, error) { return ids, nil } })
-			res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "GET", target: "/studies/all"})
+			res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: "/studies/all"})
 			if res.StatusCode != 200 || string(body) != want {
 				t.Errorf("got %d %s", res.StatusCode, body)
 			}
@@ -39,7 +39,7 @@ func TestReadStudy(t *testing.T) {
 			return core.Study{ID: id, Name: "N", Organization: "O", Description: "D"}, nil
 		}
 	})
-	h := newHandler(t, p, http.Config{})
+	h := newHandler(t, p, tuttihttp.Config{})
 	res, body := do(t, h, ask{method: "GET", target: "/studies/a%2Fb"})
 	if want := `{"studyId":"a/b","name":"N","organization":"O","description":"D","info":{}}`; res.StatusCode != 200 || string(body) != want {
 		t.Errorf("got %d %s", res.StatusCode, body)
@@ -73,7 +73,7 @@ func TestCreateStudy(t *testing.T) {
 					return nil
 				}
 			})
-			res, body := do(t, newHandler(t, p, http.Config{}), ask{method: "POST", target: tt.target, body: tt.body})
+			res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "POST", target: tt.target, body: tt.body})
 			if diff := cmp.Diff(tt.want, got); diff != "" || res.StatusCode != 200 {
 				t.Errorf("%d %s", res.StatusCode, diff)
 			}
@@ -90,7 +90,7 @@ func TestCreateStudyRefuses(t *testing.T) {
 			return &core.Error{Code: core.CodeConflict, ErrorID: "study.already.exists", Message: "there is a study " + s.ID + " already"}
 		}
 	})
-	h := newHandler(t, p, http.Config{MaxBodyBytes: 1 << 20})
+	h := newHandler(t, p, tuttihttp.Config{MaxBodyBytes: 1 << 20})
 	deep := strings.Repeat(`{"a":`, 10_001) + "1" + strings.Repeat("}", 10_001)
 	for name, tt := range map[string]struct {
 		ask           ask
@@ -111,7 +111,7 @@ func TestCreateStudyRefuses(t *testing.T) {
 		"a NUL":           {ask{body: `{"description":"a\u0000b"}`}, 400, "invalid", "malformed.parameter", "member description of the body holds a NUL character"},
 		"not UTF-8":       {ask{body: "{\"name\":\"\xff\"}"}, 400, "invalid", "malformed.parameter", "the body is not UTF-8"},
 		"deep":            {ask{body: deep}, 400, "invalid", "malformed.parameter", "the body is not valid JSON"},
-		"text":            {ask{body: "{}", header: nethttp.Header{"Content-Type": {"text/plain"}}}, 415, "unsupported_media_type", "unsupported.media.type", "not declared as JSON"},
+		"text":            {ask{body: "{}", header: http.Header{"Content-Type": {"text/plain"}}}, 415, "unsupported_media_type", "unsupported.media.type", "not declared as JSON"},
 		"too large":       {ask{body: strings.Repeat(" ", 1<<20+1)}, 413, "too_large", "payload.too.large", "1048576 bytes"},
 		"the list's name": {ask{target: "/studies/all", body: "{}"}, 400, "invalid", "malformed.parameter", `no study can be called "all"`},
 		"no name":         {ask{target: "/studies//", body: "{}"}, 400, "invalid", "malformed.parameter", "study is empty"},

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	nethttp "net/http"
+	"net/http"
 
 	"tutti/internal/core"
 )
@@ -22,20 +22,20 @@ type submittedBody struct {
 func (h *Handler) routeSubmissions() {
 	const analysis = "/studies/{study}/analysis"
 	writer := writerOf("study")
-	h.handle(nethttp.MethodPost, "/submit/{study}", h.submit, taken("allowDuplicates"), writer)
-	h.handle(nethttp.MethodPut, analysis+"/{id}", h.change(func(s Submissions) changeFunc { return s.Replace }), taken(),
+	h.handle(http.MethodPost, "/submit/{study}", h.submit, taken("allowDuplicates"), writer)
+	h.handle(http.MethodPut, analysis+"/{id}", h.change(func(s Submissions) changeFunc { return s.Replace }), taken(),
 		writer)
-	h.handle(nethttp.MethodPatch, analysis+"/{id}", h.change(func(s Submissions) changeFunc { return s.Merge }), taken(),
+	h.handle(http.MethodPatch, analysis+"/{id}", h.change(func(s Submissions) changeFunc { return s.Merge }), taken(),
 		writer)
-	h.handle(nethttp.MethodPut, analysis+"/publish/{id}",
+	h.handle(http.MethodPut, analysis+"/publish/{id}",
 		h.setState(core.StatePublished, "AnalysisId %s successfully published"), taken("ignoreUndefinedMd5"), writer)
-	h.handle(nethttp.MethodPut, analysis+"/unpublish/{id}",
+	h.handle(http.MethodPut, analysis+"/unpublish/{id}",
 		h.setState(core.StateUnpublished, "AnalysisId %s successfully unpublished"), taken(), writer)
-	h.handle(nethttp.MethodPut, analysis+"/suppress/{id}",
+	h.handle(http.MethodPut, analysis+"/suppress/{id}",
 		h.setState(core.StateSuppressed, "AnalysisId %s was suppressed"), taken(), writer)
 }
 
-func (h *Handler) submit(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) submit(w http.ResponseWriter, r *http.Request) error {
 	study, err := pathParam(r, "study", "study")
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (h *Handler) submit(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	if err != nil {
 		return fmt.Errorf("submitting an analysis: %w", err)
 	}
-	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, submittedBody{AnalysisID: id, Status: statusOK})
+	h.writeJSON(w, r, http.StatusOK, contentTypeJSON, submittedBody{AnalysisID: id, Status: statusOK})
 	return nil
 }
 
@@ -65,7 +65,7 @@ type changeFunc func(ctx context.Context, study, id string, body []byte) error
 
 // change handles a body that changes an analysis.
 func (h *Handler) change(by func(Submissions) changeFunc) handlerFunc {
-	return func(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
 		t, err := analysisTargetOf(r)
 		if err != nil {
 			return err
@@ -77,14 +77,14 @@ func (h *Handler) change(by func(Submissions) changeFunc) handlerFunc {
 		if err := by(h.ports.Submissions)(r.Context(), t.study, t.id, body); err != nil {
 			return fmt.Errorf("changing an analysis: %w", err)
 		}
-		h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, messageBody{Message: "AnalysisId " + t.id + " successfully updated"})
+		h.writeJSON(w, r, http.StatusOK, contentTypeJSON, messageBody{Message: "AnalysisId " + t.id + " successfully updated"})
 		return nil
 	}
 }
 
 // setState handles a change of state; done is the answer, with the id, in Song's words.
 func (h *Handler) setState(state core.AnalysisState, done string) handlerFunc {
-	return func(w nethttp.ResponseWriter, r *nethttp.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
 		t, err := analysisTargetOf(r)
 		if err != nil {
 			return err
@@ -103,14 +103,14 @@ func (h *Handler) setState(state core.AnalysisState, done string) handlerFunc {
 		if err := h.ports.Submissions.SetState(r.Context(), t.study, t.id, state); err != nil {
 			return fmt.Errorf("changing the state of an analysis: %w", err)
 		}
-		h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, messageBody{Message: fmt.Sprintf(done, t.id)})
+		h.writeJSON(w, r, http.StatusOK, contentTypeJSON, messageBody{Message: fmt.Sprintf(done, t.id)})
 		return nil
 	}
 }
 
 // readPayload reads the body of a submission, and waits for the memory that working on it takes; what is no payload at all
 // is that to Song's clients too.
-func (h *Handler) readPayload(r *nethttp.Request) ([]byte, error) {
+func (h *Handler) readPayload(r *http.Request) ([]byte, error) {
 	body, release, err := h.receiveJSON(r)
 	if e, ok := errors.AsType[*core.Error](err); ok && e.Code == core.CodeInvalid {
 		refused := *e

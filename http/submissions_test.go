@@ -2,11 +2,11 @@ package http_test
 
 import (
 	"fmt"
-	nethttp "net/http"
+	"net/http"
 	"strings"
 	"testing"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
@@ -43,7 +43,7 @@ func TestSubmissions(t *testing.T) {
 		"with duplicates":  {ask{method: "POST", target: "/submit/S?allowDuplicates=True", body: `{}`}, `submit S {} true`, `{"analysisId":"A1","status":"OK"}`},
 		"replace":          {ask{method: "PUT", target: one, body: `{}`}, "replace S A/1 {}", updated},
 		"merge":            {ask{method: "PATCH", target: one, body: `{"a":null}`}, `merge S A/1 {"a":null}`, updated},
-		"merge as a patch": {ask{method: "PATCH", target: one, body: `{}`, header: nethttp.Header{"Content-Type": {"application/merge-patch+json"}}}, "merge S A/1 {}", updated},
+		"merge as a patch": {ask{method: "PATCH", target: one, body: `{}`, header: http.Header{"Content-Type": {"application/merge-patch+json"}}}, "merge S A/1 {}", updated},
 		"publish":          {ask{method: "PUT", target: "/studies/S/analysis/publish/A%251?ignoreUndefinedMd5=true"}, "state S A%1 PUBLISHED", `{"message":"AnalysisId A%1 successfully published"}`},
 		"unpublish":        {ask{method: "PUT", target: "/studies/S/analysis/unpublish/A1", body: "{}"}, "state S A1 UNPUBLISHED", `{"message":"AnalysisId A1 successfully unpublished"}`},
 		"suppress":         {ask{method: "PUT", target: "/studies/S/analysis/suppress/A1"}, "state S A1 SUPPRESSED", `{"message":"AnalysisId A1 was suppressed"}`},
@@ -51,7 +51,7 @@ func TestSubmissions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got string
-			res, body := do(t, newHandler(t, calls(&got), http.Config{}), tt.ask)
+			res, body := do(t, newHandler(t, calls(&got), tuttihttp.Config{}), tt.ask)
 			if res.StatusCode != 200 || string(body) != tt.body || got != tt.call {
 				t.Errorf("got %d %s for %s", res.StatusCode, body, got)
 			}
@@ -78,7 +78,7 @@ func TestSubmissionsRefuse(t *testing.T) {
 			m.merge = m.replace
 			m.setState = func(string, string, core.AnalysisState) error { return refuse(id, code) }
 		})
-		h := newHandler(t, p, http.Config{})
+		h := newHandler(t, p, tuttihttp.Config{})
 		for _, a := range []ask{
 			{method: "POST", target: "/submit/S", body: "["},
 			{method: "PUT", target: "/studies/S/analysis/A", body: "["},
@@ -101,11 +101,11 @@ func TestSubmissionsRefuse(t *testing.T) {
 // TestPayloadsThatNobodyReads are refused before any port is asked.
 func TestPayloadsThatNobodyReads(t *testing.T) {
 	var got string
-	h := newHandler(t, calls(&got), http.Config{MaxBodyBytes: 64})
-	text := nethttp.Header{"Content-Type": {"text/plain"}}
+	h := newHandler(t, calls(&got), tuttihttp.Config{MaxBodyBytes: 64})
+	text := http.Header{"Content-Type": {"text/plain"}}
 	for name, tt := range map[string]struct {
 		body   string
-		header nethttp.Header
+		header http.Header
 		status int
 		code   string
 		id     string

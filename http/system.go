@@ -2,7 +2,7 @@ package http
 
 import (
 	"context"
-	nethttp "net/http"
+	"net/http"
 	"time"
 
 	"tutti/internal/core"
@@ -25,14 +25,14 @@ type pingBody struct {
 	Message string `json:"message"`
 }
 
-func (h *Handler) ping(w nethttp.ResponseWriter, r *nethttp.Request) error {
-	h.writeJSON(w, r, nethttp.StatusOK, contentTypeJSON, pingBody{Message: "tutti is alive"})
+func (h *Handler) ping(w http.ResponseWriter, r *http.Request) error {
+	h.writeJSON(w, r, http.StatusOK, contentTypeJSON, pingBody{Message: "tutti is alive"})
 	return nil
 }
 
 // ready answers 503, with the same body, when the catalogues are unhealthy or what Requests are kept in is down
 // (CONTRACT section 0).
-func (h *Handler) ready(w nethttp.ResponseWriter, r *nethttp.Request) error {
+func (h *Handler) ready(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
 	health := h.ports.Readiness.Health(ctx)
@@ -56,9 +56,9 @@ func (h *Handler) ready(w nethttp.ResponseWriter, r *nethttp.Request) error {
 	}
 	body.Ready = body.Status != core.CataloguesUnhealthy &&
 		body.Components["queue"] != ComponentDown && body.Components["store"] != ComponentDown
-	status := nethttp.StatusOK
+	status := http.StatusOK
 	if !body.Ready {
-		status = nethttp.StatusServiceUnavailable
+		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", retryAfter(0))
 	}
 	h.writeJSON(w, r, status, contentTypeJSON, body)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
-	nethttp "net/http"
+	"net/http"
 	"sync"
 
 	"tutti/internal/core"
@@ -111,7 +111,7 @@ func refuseUnencrypted(err error) {
 	if !ok || e.Conn == nil || e.RecordHeader[0] < 'A' || e.RecordHeader[0] > 'Z' {
 		return
 	}
-	answer, err := refusalOf(nethttp.StatusBadRequest, &core.Error{
+	answer, err := refusalOf(http.StatusBadRequest, &core.Error{
 		Code: core.CodeInvalid, Message: "the request is not encrypted", Hint: "this port speaks HTTPS: begin the address with https://",
 	})
 	if err == nil {

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"io"
 	"net"
-	nethttp "net/http"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -20,19 +20,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
 // secured serves p over TLS until the test ends, and returns the server, its address and the authorities that trust it.
-func secured(t *testing.T, p *ports) (server *http.Server, addr string, trust *x509.CertPool, files pair) {
+func secured(t *testing.T, p *ports) (server *tuttihttp.Server, addr string, trust *x509.CertPool, files pair) {
 	t.Helper()
 	files = newPair(t, time.Hour)
-	certificate, err := http.NewCertificate(t.Context(), files.certFile, files.keyFile, nil, nil)
+	certificate, err := tuttihttp.NewCertificate(t.Context(), files.certFile, files.keyFile, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server = http.NewServer(newHandler(t, p, http.Config{}), http.ServerConfig{})
+	server = tuttihttp.NewServer(newHandler(t, p, tuttihttp.Config{}), tuttihttp.ServerConfig{})
 	server.UseTLS(certificate)
 	if err := server.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
@@ -67,9 +67,9 @@ func TestTLS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.config.RootCAs = trust
-			transport := &nethttp.Transport{TLSClientConfig: tc.config, ForceAttemptHTTP2: tc.http2}
+			transport := &http.Transport{TLSClientConfig: tc.config, ForceAttemptHTTP2: tc.http2}
 			defer transport.CloseIdleConnections()
-			client := &nethttp.Client{Transport: transport, Timeout: 10 * time.Second}
+			client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
 			for _, target := range []string{"/ping", "/openapi.json", "/introspection/sqon", "/studies/none/analysis"} {
 				res, err := client.Get("https://" + addr + target)
 				if err != nil {
@@ -146,7 +146,7 @@ func TestRefusalsOverTLSAreProblems(t *testing.T) {
 	p := working()
 	p.metadata.studies = func() ([]string, error) { return nil, core.NewError(core.CodeUnavailable, "the store is away") }
 	_, addr, trust, _ := secured(t, p)
-	send := func(raw string) (*nethttp.Response, []byte) {
+	send := func(raw string) (*http.Response, []byte) {
 		t.Helper()
 		conn, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: trust})
 		if err != nil {
@@ -159,7 +159,7 @@ func TestRefusalsOverTLSAreProblems(t *testing.T) {
 		if _, err := io.WriteString(conn, raw); err != nil {
 			t.Fatal(err)
 		}
-		res, err := nethttp.ReadResponse(bufio.NewReader(conn), nil)
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,9 +194,9 @@ func TestSilentHandshakes(t *testing.T) {
 		}
 		defer func() { _ = silent.Close() }()
 	}
-	transport := &nethttp.Transport{TLSClientConfig: &tls.Config{RootCAs: trust}}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust}}
 	defer transport.CloseIdleConnections()
-	res, err := (&nethttp.Client{Transport: transport}).Get("https://" + addr + "/ping")
+	res, err := (&http.Client{Transport: transport}).Get("https://" + addr + "/ping")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,15 +212,15 @@ func TestSilentHandshakeDelaysNoOther(t *testing.T) {
 	trust := x509.NewCertPool()
 	trust.AddCert(files.leaf(t))
 	synctest.Test(t, func(t *testing.T) {
-		certificate, err := http.NewCertificate(t.Context(), files.certFile, files.keyFile, nil, nil)
+		certificate, err := tuttihttp.NewCertificate(t.Context(), files.certFile, files.keyFile, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		reg := prometheus.NewRegistry()
-		s := http.NewServer(newHandler(t, working(), http.Config{}), http.ServerConfig{Metrics: http.NewMetrics(reg)})
+		s := tuttihttp.NewServer(newHandler(t, working(), tuttihttp.Config{}), tuttihttp.ServerConfig{Metrics: tuttihttp.NewMetrics(reg)})
 		s.UseTLS(certificate)
 		l := newPipes()
-		http.Serve(s, l)
+		tuttihttp.Serve(s, l)
 		defer func() {
 			if err := errors.Join(s.Stop(context.Background()), certificate.Stop(context.Background())); err != nil {
 				t.Error(err)
@@ -243,7 +243,7 @@ func TestSilentHandshakeDelaysNoOther(t *testing.T) {
 		if _, err := io.WriteString(conn, "GET /ping HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		if res, err := nethttp.ReadResponse(bufio.NewReader(conn), nil); err != nil || res.StatusCode != 200 || time.Since(began) != 0 {
+		if res, err := http.ReadResponse(bufio.NewReader(conn), nil); err != nil || res.StatusCode != 200 || time.Since(began) != 0 {
 			t.Errorf("the other client got %v, %v after %s", res, err, time.Since(began))
 		}
 		_ = below.Close()
@@ -292,9 +292,9 @@ func TestCutDownloadsOverTLS(t *testing.T) {
 	}
 	newer := func(http2 bool) func() error {
 		return func() error {
-			transport := &nethttp.Transport{TLSClientConfig: &tls.Config{RootCAs: trust}, ForceAttemptHTTP2: http2}
+			transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust}, ForceAttemptHTTP2: http2}
 			defer transport.CloseIdleConnections()
-			res, err := (&nethttp.Client{Transport: transport, Timeout: 10 * time.Second}).Post("https://"+addr+"/download", "application/json", strings.NewReader("{}"))
+			res, err := (&http.Client{Transport: transport, Timeout: 10 * time.Second}).Post("https://"+addr+"/download", "application/json", strings.NewReader("{}"))
 			if err != nil {
 				return err
 			}
@@ -335,9 +335,9 @@ func TestEventsOverHTTP2(t *testing.T) {
 		return each(core.JobChange{Revision: 2, Job: &job})
 	}
 	_, addr, trust, _ := secured(t, p)
-	transport := &nethttp.Transport{TLSClientConfig: &tls.Config{RootCAs: trust}, ForceAttemptHTTP2: true}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust}, ForceAttemptHTTP2: true}
 	defer transport.CloseIdleConnections()
-	res, err := (&nethttp.Client{Transport: transport}).Get("https://" + addr + "/jobs/a/events")
+	res, err := (&http.Client{Transport: transport}).Get("https://" + addr + "/jobs/a/events")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
-	nethttp "net/http"
+	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
@@ -52,14 +52,14 @@ func TestAnswersInOnePiece(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &writes{Listener: inner}
-	s := http.NewServer(newHandler(t, p, http.Config{}), http.ServerConfig{})
-	http.Serve(s, l)
+	s := tuttihttp.NewServer(newHandler(t, p, tuttihttp.Config{}), tuttihttp.ServerConfig{})
+	tuttihttp.Serve(s, l)
 	defer func() {
 		if err := s.Stop(context.Background()); err != nil {
 			t.Error(err)
 		}
 	}()
-	client := &nethttp.Client{Transport: &nethttp.Transport{MaxConnsPerHost: 1}}
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
 	defer client.CloseIdleConnections()
 	for _, size := range []int{0, 1, 2000, 3 << 10, 3<<10 + 1, 3700, 3800, 3900, 4000, 4096, 5000, 9000, 16 << 10, 16<<10 + 1, 40 << 10, 100 << 10, 5000} {
 		body = []byte(strings.Repeat("x", size))
@@ -115,8 +115,8 @@ func TestNothingFollowsHalfAnAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := http.NewServer(newHandler(t, p, http.Config{}), http.ServerConfig{})
-		http.Serve(s, &halves{Listener: inner})
+		s := tuttihttp.NewServer(newHandler(t, p, tuttihttp.Config{}), tuttihttp.ServerConfig{})
+		tuttihttp.Serve(s, &halves{Listener: inner})
 		c, err := net.Dial("tcp", inner.Addr().String())
 		if err != nil {
 			t.Fatal(err)

@@ -7,14 +7,14 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	nethttp "net/http"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"tutti/http"
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
@@ -60,7 +60,7 @@ func TestEveryAnswerHasADeadline(t *testing.T) {
 			return core.PageInfo{Rows: 1, Total: 1}, each(core.Analysis{ID: "A", Study: study, State: states[0], Body: large()})
 		}
 	})
-	h := newHandler(t, p, http.Config{})
+	h := newHandler(t, p, tuttihttp.Config{})
 	for _, target := range []string{
 		"GET /schemas/a", "GET /schemas", "POST /schemas", "GET /studies/all", "GET /studies/S/analysis/A",
 		"GET /studies/S/analysis", "GET /openapi.json",
@@ -80,7 +80,7 @@ func TestEveryAnswerHasADeadline(t *testing.T) {
 	}
 	t.Run("a problem", func(t *testing.T) {
 		w := &deadlineWriter{ResponseRecorder: httptest.NewRecorder()}
-		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), nethttp.MethodGet, "/nowhere", nil))
+		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/nowhere", nil))
 		if w.Code != 404 || w.deadlines == 0 {
 			t.Errorf("got %d with %d deadlines", w.Code, w.deadlines)
 		}
@@ -96,7 +96,7 @@ func TestAnswerThatIsNoJSON(t *testing.T) {
 		job.QueuedAt = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
 		return job, nil
 	}
-	h := newHandler(t, p, http.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	h := newHandler(t, p, tuttihttp.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	_, res, body := exchange(t, h, ask{method: "GET", target: "/jobs/j"})
 	got := wantProblem(t, res, body, 500, "internal", "the answer cannot be written as JSON")
 	if got.Instance != "/jobs/j" || got.RequestID != testRequestID {
@@ -117,7 +117,7 @@ type streams struct {
 	err   error
 }
 
-var _ http.AnalysisTypes = (*streams)(nil)
+var _ tuttihttp.AnalysisTypes = (*streams)(nil)
 
 func (s *streams) stream(each func([]byte) error) error {
 	for range s.pieces {
@@ -144,7 +144,7 @@ func TestAnalysisTypesAreStreamed(t *testing.T) {
 		s.metadata = p.metadata
 		all := p.ports()
 		all.AnalysisTypes = s
-		h, err := http.New(all, http.Config{})
+		h, err := tuttihttp.New(all, tuttihttp.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,13 +153,13 @@ func TestAnalysisTypesAreStreamed(t *testing.T) {
 		return server.URL
 	}
 	for _, path := range []string{"/schemas", "/schemas/a"} {
-		ask := func(t *testing.T, s *streams, method string) (*nethttp.Response, []byte, error) {
+		ask := func(t *testing.T, s *streams, method string) (*http.Response, []byte, error) {
 			t.Helper()
-			r, err := nethttp.NewRequestWithContext(t.Context(), method, at(s)+path, nil)
+			r, err := http.NewRequestWithContext(t.Context(), method, at(s)+path, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			res, err := nethttp.DefaultTransport.RoundTrip(r)
+			res, err := http.DefaultTransport.RoundTrip(r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -169,21 +169,21 @@ func TestAnalysisTypesAreStreamed(t *testing.T) {
 		}
 		piece := bytes.Repeat([]byte("1"), 10_000)
 		t.Run(path+" large", func(t *testing.T) {
-			res, body, err := ask(t, &streams{pieces: 100, piece: piece}, nethttp.MethodGet)
+			res, body, err := ask(t, &streams{pieces: 100, piece: piece}, http.MethodGet)
 			if err != nil || res.StatusCode != 200 || len(body) != 1_000_000 || res.Header.Get("Content-Type") != "application/json" {
 				t.Errorf("got %d, %d bytes, %v", res.StatusCode, len(body), err)
 			}
 		})
 		t.Run(path+" HEAD", func(t *testing.T) {
 			s := &streams{pieces: 1_000_000, piece: piece}
-			res, _, err := ask(t, s, nethttp.MethodHead)
+			res, _, err := ask(t, s, http.MethodHead)
 			if err != nil || res.StatusCode != 200 || s.given.Load() > 10 {
 				t.Errorf("got %d after %d pieces, %v", res.StatusCode, s.given.Load(), err)
 			}
 		})
 		t.Run(path+" that fails at once", func(t *testing.T) {
 			s := &streams{pieces: 1, piece: piece, err: core.NewError(core.CodeUnavailable, "the store does not answer")}
-			res, body, err := ask(t, s, nethttp.MethodGet)
+			res, body, err := ask(t, s, http.MethodGet)
 			var got problem
 			if err != nil || res.StatusCode != 503 || json.Unmarshal(body, &got) != nil || got.Detail != "the store does not answer" {
 				t.Errorf("got %d %s, %v", res.StatusCode, body, err)
@@ -191,7 +191,7 @@ func TestAnalysisTypesAreStreamed(t *testing.T) {
 		})
 		t.Run(path+" that fails on its way", func(t *testing.T) {
 			s := &streams{pieces: 100, piece: piece, err: errors.New("the store is gone")}
-			if _, body, err := ask(t, s, nethttp.MethodGet); err == nil {
+			if _, body, err := ask(t, s, http.MethodGet); err == nil {
 				t.Errorf("%d bytes pass for the whole", len(body))
 			}
 		})
