@@ -22,12 +22,12 @@ type accessKind int
 const (
 	// accessOpen: anybody, without a token; one that is shown is not looked at.
 	accessOpen accessKind = iota
-	// accessOptional: anybody, without a token. Whose one is shown is told to the handler; one that proves nothing, or cannot
+	// accessLenientToken: anybody, without a token. Whose one is shown is told to the handler; one that proves nothing, or cannot
 	// be checked now, is nobody's.
-	accessOptional
-	// accessShown: anybody, without a token; one that is shown must be valid, so that who believes to be somebody never gets
+	accessLenientToken
+	// accessOptionalToken: anybody, without a token; one that is shown must be valid, so that who believes to be somebody never gets
 	// the answer for nobody. What is seen is narrowed by whom the handler asks.
-	accessShown
+	accessOptionalToken
 	// accessToken: anybody with a valid token; what it sees is narrowed by the handler.
 	accessToken
 	// accessSystem: the system's write scope.
@@ -39,13 +39,13 @@ const (
 	accessSigned
 )
 
-func open() access     { return access{kind: accessOpen} }
-func optional() access { return access{kind: accessOptional} }
-func token() access    { return access{kind: accessToken} }
-func system() access   { return access{kind: accessSystem} }
+func open() access         { return access{kind: accessOpen} }
+func lenientToken() access { return access{kind: accessLenientToken} }
+func token() access        { return access{kind: accessToken} }
+func system() access       { return access{kind: accessSystem} }
 
-// shownToken asks nobody for a token, and for a valid one of those who show one.
-func shownToken() access { return access{kind: accessShown} }
+// optionalToken asks nobody for a token, and for a valid one of those who show one.
+func optionalToken() access { return access{kind: accessOptionalToken} }
 
 // signed asks for what the repository that a path parameter names asks for.
 func signed(param string) access { return access{kind: accessSigned, param: param} }
@@ -69,24 +69,24 @@ func callerOf(ctx context.Context) (core.Principal, bool) {
 	return p, ok
 }
 
-// guarded lets those through to next who may use a route. It is the one place that looks at tokens: every route passes it
+// requireAccess lets those through to next who may use a route. It is the one place that looks at tokens: every route passes it
 // before anything of the request is read, and before anything that it names is looked for.
-func (h *Handler) guarded(who access, next http.HandlerFunc) http.HandlerFunc {
+func (h *Handler) requireAccess(who access, next http.HandlerFunc) http.HandlerFunc {
 	if h.ports.Authenticator == nil {
 		return next
 	}
 	return func(w http.ResponseWriter, r *http.Request) {
 		caller := core.Principal{}
-		if h.asksForToken(r, who) {
+		if h.needsToken(r, who) {
 			var err error
-			if caller, err = h.authenticate(r); err != nil && who.kind != accessOptional {
+			if caller, err = h.authenticate(r); err != nil && who.kind != accessLenientToken {
 				h.fail(w, r, err)
 				return
 			}
 			exchangeOf(r.Context()).principal = caller.Name
 		}
 		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, caller))
-		if err := h.permit(r, who); err != nil {
+		if err := h.checkAccess(r, who); err != nil {
 			h.fail(w, r, err)
 			return
 		}
@@ -94,12 +94,12 @@ func (h *Handler) guarded(who access, next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// asksForToken reports whether a request of a route needs a token at all.
-func (h *Handler) asksForToken(r *http.Request, who access) bool {
+// needsToken reports whether a request of a route needs a token at all.
+func (h *Handler) needsToken(r *http.Request, who access) bool {
 	switch who.kind {
 	case accessOpen:
 		return false
-	case accessOptional, accessShown:
+	case accessLenientToken, accessOptionalToken:
 		return len(r.Header.Values(headerAuthorization)) > 0
 	case accessSigned:
 		return !h.isSigned(r, who)
@@ -114,10 +114,10 @@ func (h *Handler) isSigned(r *http.Request, who access) bool {
 	return err == nil && h.ports.Notifications.Signed(repository)
 }
 
-// permit refuses a caller whose scopes do not cover a route.
-func (h *Handler) permit(r *http.Request, who access) error {
+// checkAccess refuses a caller whose scopes do not cover a route.
+func (h *Handler) checkAccess(r *http.Request, who access) error {
 	switch who.kind {
-	case accessOpen, accessOptional, accessShown, accessToken:
+	case accessOpen, accessLenientToken, accessOptionalToken, accessToken:
 		return nil
 	case accessSigned:
 		if h.isSigned(r, who) {
@@ -128,10 +128,10 @@ func (h *Handler) permit(r *http.Request, who access) error {
 		if err != nil {
 			return err
 		}
-		return h.mayWrite(r, organization)
+		return h.requireWrite(r, organization)
 	case accessSystem:
 	}
-	return h.maySystem(r)
+	return h.requireSystem(r)
 }
 
 // authenticate returns whose token a request shows.
@@ -173,32 +173,32 @@ func bearerToken(header string) (string, bool) {
 	return token, !foreign
 }
 
-// maySystem refuses a caller without the system's write scope; nil when nobody is asked.
-func (h *Handler) maySystem(r *http.Request) error {
-	if caller, bound := h.boundCaller(r); bound {
+// requireSystem refuses a caller without the system's write scope; nil when nobody is asked.
+func (h *Handler) requireSystem(r *http.Request) error {
+	if caller, bound := h.restrictedCaller(r); bound {
 		return h.forbidden(caller, h.ports.Authenticator.SystemScope())
 	}
 	return nil
 }
 
-// mayWrite refuses a caller who may not index, submit and publish in an organization; nil when nobody is asked.
-func (h *Handler) mayWrite(r *http.Request, organization string) error {
-	if caller, bound := h.boundCaller(r); bound && !caller.MayWrite(organization) {
+// requireWrite refuses a caller who may not index, submit and publish in an organization; nil when nobody is asked.
+func (h *Handler) requireWrite(r *http.Request, organization string) error {
+	if caller, bound := h.restrictedCaller(r); bound && !caller.MayWrite(organization) {
 		return h.forbidden(caller, h.ports.Authenticator.WriteScope(organization))
 	}
 	return nil
 }
 
-// mayRead refuses a caller who may not read what an organization has not published; nil when nobody is asked.
-func (h *Handler) mayRead(r *http.Request, organization string) error {
-	if caller, bound := h.boundCaller(r); bound && !caller.MayRead(organization) {
+// requireRead refuses a caller who may not read what an organization has not published; nil when nobody is asked.
+func (h *Handler) requireRead(r *http.Request, organization string) error {
+	if caller, bound := h.restrictedCaller(r); bound && !caller.MayRead(organization) {
 		return h.forbidden(caller, h.ports.Authenticator.ReadScope(organization))
 	}
 	return nil
 }
 
-// mayQuery refuses a caller whom auth.defaultAccess keeps from a catalogue that has no access rule.
-func (h *Handler) mayQuery(r *http.Request, c *core.Catalogue) error {
+// requireQuery refuses a caller whom auth.defaultAccess keeps from a catalogue that has no access rule.
+func (h *Handler) requireQuery(r *http.Request, c *core.Catalogue) error {
 	caller, _ := callerOf(r.Context())
 	if c.DefaultAccess.Allows(caller) {
 		return nil
@@ -218,9 +218,9 @@ func (h *Handler) mayQuery(r *http.Request, c *core.Catalogue) error {
 	}
 }
 
-// boundCaller returns the caller whose scopes bound what it may do and see; false where nobody is asked, and for the system.
+// restrictedCaller returns the caller whose scopes bound what it may do and see; false where nobody is asked, and for the system.
 // Without a caller in the context, which a route that is not guarded would have, nothing is allowed.
-func (h *Handler) boundCaller(r *http.Request) (core.Principal, bool) {
+func (h *Handler) restrictedCaller(r *http.Request) (core.Principal, bool) {
 	if h.ports.Authenticator == nil {
 		return core.Principal{}, false
 	}

@@ -44,29 +44,29 @@ func scopesOf() map[string][]string {
 	}
 }
 
-// doors makes tokens and is the Authenticator that takes them.
-type doors struct {
+// tokenIssuer makes tokens and is the Authenticator that takes them.
+type tokenIssuer struct {
 	*auth.Authenticator
 	key *ecdsa.PrivateKey
 	// headers are the values of Authorization by who asks and the kind of the token; none for nobody.
 	headers map[string]map[string][]string
 }
 
-// keyShelf is an auth.KeyStore in memory.
-type keyShelf struct {
+// memoryKeyStore is an auth.KeyStore in memory.
+type memoryKeyStore struct {
 	mu    sync.Mutex
 	keys  []core.APIKey
 	fault error
 }
 
-func (s *keyShelf) AddKey(_ context.Context, key core.APIKey) error {
+func (s *memoryKeyStore) AddKey(_ context.Context, key core.APIKey) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keys = append(s.keys, key)
 	return nil
 }
 
-func (s *keyShelf) Key(_ context.Context, id string) (core.APIKey, error) {
+func (s *memoryKeyStore) Key(_ context.Context, id string) (core.APIKey, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, key := range s.keys {
@@ -80,14 +80,14 @@ func (s *keyShelf) Key(_ context.Context, id string) (core.APIKey, error) {
 	return core.APIKey{}, core.NewError(core.CodeNotFound, "there is no such API key")
 }
 
-func (s *keyShelf) Keys(context.Context) ([]core.APIKey, error) { return nil, nil }
+func (s *memoryKeyStore) Keys(context.Context) ([]core.APIKey, error) { return nil, nil }
 
-func (s *keyShelf) RevokeKey(context.Context, string, time.Time) (core.APIKey, error) {
+func (s *memoryKeyStore) RevokeKey(context.Context, string, time.Time) (core.APIKey, error) {
 	return core.APIKey{}, core.NewError(core.CodeNotFound, "there is no such API key")
 }
 
-// newDoors makes tokens of every kind, at noon; store is where the API keys are.
-func newDoors(t *testing.T, store *keyShelf) doors {
+// newTokenIssuer makes tokens of every kind, at noon; store is where the API keys are.
+func newTokenIssuer(t *testing.T, store *memoryKeyStore) tokenIssuer {
 	t.Helper()
 	now := func() time.Time { return noon }
 	keys, err := auth.NewKeys(store, auth.KeysConfig{Now: now})
@@ -109,7 +109,7 @@ func newDoors(t *testing.T, store *keyShelf) doors {
 		t.Fatal(err)
 	}
 	t.Cleanup(tokens.Close)
-	d := doors{Authenticator: auth.New(keys, tokens), key: key, headers: map[string]map[string][]string{
+	d := tokenIssuer{Authenticator: auth.New(keys, tokens), key: key, headers: map[string]map[string][]string{
 		nobody: {"none": nil},
 		malformed: {
 			"basic": {"Basic dHV0dGk6dHV0dGk="}, "scheme alone": {"Bearer"}, "no token": {"Bearer "}, "only padding": {"Bearer =="},
@@ -154,7 +154,7 @@ func signed(t *testing.T, key *ecdsa.PrivateKey, scopes []string, good time.Dura
 }
 
 // header returns one Authorization header of who asks.
-func (d doors) header(who string) []string { return d.headers[who]["api key"] }
+func (d tokenIssuer) header(who string) []string { return d.headers[who]["api key"] }
 
 func guardedHandler(t *testing.T, p *ports, authenticator tuttihttp.Authenticator, cfg tuttihttp.Config) handler {
 	t.Helper()
@@ -186,15 +186,15 @@ func (u *unread) Read(b []byte) (int, error) {
 	return u.Reader.Read(b)
 }
 
-// knocked is the answer to one request.
-type knocked struct {
+// accessAnswer is the answer to one request.
+type accessAnswer struct {
 	*http.Response
 	body []byte
 	read bool
 }
 
-// knock asks for a target with Authorization headers, and holds the answer against the OpenAPI document.
-func knock(t *testing.T, h handler, method, target string, authorization []string) knocked {
+// requestWith asks for a target with Authorization headers, and holds the answer against the OpenAPI document.
+func requestWith(t *testing.T, h handler, method, target string, authorization []string) accessAnswer {
 	t.Helper()
 	body := &unread{Reader: strings.NewReader("{}")}
 	r := httptest.NewRequestWithContext(t.Context(), method, target, body)
@@ -206,7 +206,7 @@ func knock(t *testing.T, h handler, method, target string, authorization []strin
 	}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	got := knocked{Response: w.Result(), body: w.Body.Bytes(), read: body.read}
+	got := accessAnswer{Response: w.Result(), body: w.Body.Bytes(), read: body.read}
 	if method != http.MethodHead {
 		checkAgainstDocument(t, h, r, got.Response, got.body)
 	}
@@ -223,9 +223,9 @@ var (
 	systemOnly    = []string{systemRight}
 )
 
-// admissions says for every route who may use it. The organization of a path is S1; a route that hides what a caller may not
+// routeAccess says for every route who may use it. The organization of a path is S1; a route that hides what a caller may not
 // see answers 404 to the other tokens.
-func admissions() map[tuttihttp.Route]struct {
+func routeAccess() map[tuttihttp.Route]struct {
 	may   []string
 	hides bool
 } {
@@ -339,9 +339,9 @@ func organizationJob(id, organization string) core.Job {
 // TestEveryRouteAsksForWhatItNeeds asks every route as everybody. Who is refused is refused before the body is read and
 // before anything is looked for.
 func TestEveryRouteAsksForWhatItNeeds(t *testing.T) {
-	d := newDoors(t, &keyShelf{})
+	d := newTokenIssuer(t, &memoryKeyStore{})
 	open, shut := guardedHandler(t, ofS1(), d, tuttihttp.Config{}), guardedHandler(t, silent(), d, tuttihttp.Config{})
-	expected := admissions()
+	expected := routeAccess()
 	routes := open.Routes()
 	if len(routes) != len(expected) {
 		t.Errorf("%d routes, %d are expected", len(routes), len(expected))
@@ -362,13 +362,13 @@ func TestEveryRouteAsksForWhatItNeeds(t *testing.T) {
 					for kind, header := range headers {
 						name := who + ", " + kind
 						if slices.Contains(admission.may, who) {
-							wantAdmitted(t, name, knock(t, open, method, filled(route.Pattern), header))
+							wantAdmitted(t, name, requestWith(t, open, method, filled(route.Pattern), header))
 						} else if admission.hides && slices.Contains(anyToken, who) {
-							if got := knock(t, open, method, filled(route.Pattern), header); got.StatusCode != http.StatusNotFound {
+							if got := requestWith(t, open, method, filled(route.Pattern), header); got.StatusCode != http.StatusNotFound {
 								t.Errorf("%s: status %d, want 404", name, got.StatusCode)
 							}
 						} else {
-							wantRefused(t, name, who, method, knock(t, shut, method, filled(route.Pattern), header))
+							wantRefused(t, name, who, method, requestWith(t, shut, method, filled(route.Pattern), header))
 						}
 					}
 				}
@@ -378,7 +378,7 @@ func TestEveryRouteAsksForWhatItNeeds(t *testing.T) {
 }
 
 // wantAdmitted: what a handler makes of the request is not looked at, only that it has got to one and found what it names.
-func wantAdmitted(t *testing.T, name string, got knocked) {
+func wantAdmitted(t *testing.T, name string, got accessAnswer) {
 	t.Helper()
 	switch got.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusInternalServerError:
@@ -389,7 +389,7 @@ func wantAdmitted(t *testing.T, name string, got knocked) {
 	}
 }
 
-func wantRefused(t *testing.T, name, who, method string, got knocked) {
+func wantRefused(t *testing.T, name, who, method string, got accessAnswer) {
 	t.Helper()
 	if got.read {
 		t.Errorf("%s: the body was read", name)
@@ -416,8 +416,8 @@ func wantRefused(t *testing.T, name, who, method string, got knocked) {
 
 // TestRefusalsSayWhatIsMissing and no more.
 func TestRefusalsSayWhatIsMissing(t *testing.T) {
-	store := &keyShelf{}
-	d := newDoors(t, store)
+	store := &memoryKeyStore{}
+	d := newTokenIssuer(t, store)
 	h := guardedHandler(t, silent(), d, tuttihttp.Config{})
 	const organization = "/index/repository/song.ca/organization/"
 	for _, tc := range []struct {
@@ -476,7 +476,7 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 		{"an unknown method", "PUT", "/jobs", nil, 405, "method_not_allowed", "this path does not take this method", "use GET, HEAD", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := knock(t, h, tc.method, tc.target, tc.header)
+			got := requestWith(t, h, tc.method, tc.target, tc.header)
 			p := wantProblem(t, got.Response, got.body, tc.status, tc.code, tc.detail)
 			if p.Detail != tc.detail || p.Hint != tc.hint {
 				t.Errorf("got %q, %q", p.Detail, p.Hint)
@@ -488,7 +488,7 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 	}
 	t.Run("the store does not answer", func(t *testing.T) {
 		store.fault = core.NewError(core.CodeUnavailable, "the database is gone")
-		got := knock(t, guardedHandler(t, silent(), newDoorsOn(t, store), tuttihttp.Config{}), "GET", "/jobs", d.header(writeRight))
+		got := requestWith(t, guardedHandler(t, silent(), newColdAuthenticator(t, store), tuttihttp.Config{}), "GET", "/jobs", d.header(writeRight))
 		p := wantProblem(t, got.Response, got.body, 503, "unavailable", "API keys cannot be verified now")
 		if got.Header.Get("Retry-After") == "" || got.Header.Get("WWW-Authenticate") != "" || p.Hint != "" {
 			t.Errorf("headers %v, hint %q", got.Header, p.Hint)
@@ -496,8 +496,8 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 	})
 }
 
-// newDoorsOn returns an Authenticator that has looked at none of the keys of a store.
-func newDoorsOn(t *testing.T, store *keyShelf) *auth.Authenticator {
+// newColdAuthenticator returns an Authenticator that has looked at none of the keys of a store.
+func newColdAuthenticator(t *testing.T, store *memoryKeyStore) *auth.Authenticator {
 	t.Helper()
 	keys, err := auth.NewKeys(store, auth.KeysConfig{Now: func() time.Time { return noon }})
 	if err != nil {
@@ -508,14 +508,14 @@ func newDoorsOn(t *testing.T, store *keyShelf) *auth.Authenticator {
 
 // TestForceIsTheSystems also where the organization's own writer may index.
 func TestForceIsTheSystems(t *testing.T) {
-	d := newDoors(t, &keyShelf{})
+	d := newTokenIssuer(t, &memoryKeyStore{})
 	h := guardedHandler(t, ofS1(), d, tuttihttp.Config{})
 	const target = "/index/repository/song.ca/organization/S1?force="
 	for who, want := range map[string]map[string]int{
 		writeRight: {"true": 403, "false": 202}, systemRight: {"true": 202, "false": 202},
 	} {
 		for force, status := range want {
-			if got := knock(t, h, "POST", target+force, d.header(who)); got.StatusCode != status {
+			if got := requestWith(t, h, "POST", target+force, d.header(who)); got.StatusCode != status {
 				t.Errorf("%s, force=%s: %d, want %d", who, force, got.StatusCode, status)
 			}
 		}
@@ -524,7 +524,7 @@ func TestForceIsTheSystems(t *testing.T) {
 
 // TestNotificationsAreSignedOrTheSystems: where a signature is asked for it decides, whatever token is shown.
 func TestNotificationsAreSignedOrTheSystems(t *testing.T) {
-	d := newDoors(t, &keyShelf{})
+	d := newTokenIssuer(t, &memoryKeyStore{})
 	p := ofS1()
 	p.notify = func(_ string, _ []byte, signature, _ string) (core.NotificationResult, error) {
 		if signature == "" {
@@ -535,7 +535,7 @@ func TestNotificationsAreSignedOrTheSystems(t *testing.T) {
 	h := guardedHandler(t, p, d, tuttihttp.Config{})
 	for _, who := range []string{nobody, writeRight, systemRight} {
 		t.Run(who, func(t *testing.T) {
-			got := knock(t, h, "POST", "/notifications/"+signedRepository, d.header(who))
+			got := requestWith(t, h, "POST", "/notifications/"+signedRepository, d.header(who))
 			wantProblem(t, got.Response, got.body, 401, "unauthenticated", "the signature is missing")
 		})
 	}
@@ -549,14 +549,14 @@ func TestNotificationsAreSignedOrTheSystems(t *testing.T) {
 		}
 	})
 	t.Run("unknown repository, nobody", func(t *testing.T) {
-		got := knock(t, h, "POST", "/notifications/%2e%2e", nil)
+		got := requestWith(t, h, "POST", "/notifications/%2e%2e", nil)
 		wantProblem(t, got.Response, got.body, 401, "unauthenticated", "this needs a token")
 	})
 }
 
 // TestLogNamesTheCaller and holds no token.
 func TestLogNamesTheCaller(t *testing.T) {
-	d := newDoors(t, &keyShelf{})
+	d := newTokenIssuer(t, &memoryKeyStore{})
 	for _, tc := range []struct{ name, method, target, who, want string }{
 		{"admitted", "GET", "/jobs", writeRight, "principal=writer"},
 		{"forbidden", "POST", "/keys", writeRight, "principal=writer"},
@@ -566,7 +566,7 @@ func TestLogNamesTheCaller(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var log bytes.Buffer
 			h := guardedHandler(t, ofS1(), d, tuttihttp.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
-			knock(t, h, tc.method, tc.target, d.header(tc.who))
+			requestWith(t, h, tc.method, tc.target, d.header(tc.who))
 			line := log.String()
 			if strings.Contains(line, "principal=") != (tc.want != "") || !strings.Contains(line, tc.want) {
 				t.Errorf("logged: %s", line)
@@ -582,11 +582,11 @@ func TestLogNamesTheCaller(t *testing.T) {
 // TestNobodyIsAskedWithoutAuthenticator: auth.mode none.
 func TestNobodyIsAskedWithoutAuthenticator(t *testing.T) {
 	h := newHandler(t, ofS1(), tuttihttp.Config{})
-	for route := range admissions() {
-		got := knock(t, h, route.Method, filled(route.Pattern), []string{"Bearer hunter2"})
+	for route := range routeAccess() {
+		got := requestWith(t, h, route.Method, filled(route.Pattern), []string{"Bearer hunter2"})
 		wantAdmitted(t, route.Method+" "+route.Pattern, got)
 	}
-	if got := knock(t, h, "POST", "/index/repository/song.ca/organization/S1?force=true", nil); got.StatusCode != 202 {
+	if got := requestWith(t, h, "POST", "/index/repository/song.ca/organization/S1?force=true", nil); got.StatusCode != 202 {
 		t.Errorf("force: %d", got.StatusCode)
 	}
 }

@@ -22,10 +22,10 @@ const (
 // routeAnalyses routes what reads analyses. With tokens, those that are not published are for readers of their study.
 func (h *Handler) routeAnalyses() {
 	const list = "/studies/{study}/analysis"
-	h.handle(http.MethodGet, list, h.listAnalyses, taken("analysisStates"), token())
-	h.handle(http.MethodGet, list+"/paginated", h.pageAnalyses, taken("analysisStates", "limit", "offset"), token())
-	h.handle(http.MethodGet, list+"/{id}", h.getAnalysis, taken(), token())
-	h.handle(http.MethodGet, list+"/{id}/files", h.getAnalysisFiles, taken(), token())
+	h.handle(http.MethodGet, list, h.listAnalyses, allowParams("analysisStates"), token())
+	h.handle(http.MethodGet, list+"/paginated", h.pageAnalyses, allowParams("analysisStates", "limit", "offset"), token())
+	h.handle(http.MethodGet, list+"/{id}", h.getAnalysis, allowParams(), token())
+	h.handle(http.MethodGet, list+"/{id}/files", h.getAnalysisFiles, allowParams(), token())
 }
 
 // analysisQuery is what a list of analyses can be asked for.
@@ -101,7 +101,7 @@ func analysisStatesOf(q query) ([]core.AnalysisState, error) {
 		state := core.AnalysisState(v)
 		if !state.Valid() {
 			return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("query parameter analysisStates must be of %s, %s and %s, not %s",
-				core.StateUnpublished, core.StatePublished, core.StateSuppressed, shown(v)))
+				core.StateUnpublished, core.StatePublished, core.StateSuppressed, quoteValue(v)))
 		}
 		if !slices.Contains(states, state) {
 			states = append(states, state)
@@ -162,7 +162,7 @@ func (h *Handler) analysisOf(r *http.Request) (core.Analysis, error) {
 		return core.Analysis{}, fmt.Errorf("reading an analysis: %w", err)
 	}
 	err = h.checkStates(r, t.study, a.State)
-	if core.CodeOf(err) == core.CodeForbidden && h.mayWrite(r, t.study) != nil {
+	if core.CodeOf(err) == core.CodeForbidden && h.requireWrite(r, t.study) != nil {
 		err = t.absent(err)
 	}
 	if err != nil {
@@ -174,7 +174,7 @@ func (h *Handler) analysisOf(r *http.Request) (core.Analysis, error) {
 func (t analysisTarget) absent(cause error) error {
 	return &core.Error{
 		Code: core.CodeNotFound, ErrorID: errorIDAnalysisMissing, Err: cause,
-		Message: fmt.Sprintf("study %s has no analysis %s", shown(t.study), shown(t.id)),
+		Message: fmt.Sprintf("study %s has no analysis %s", quoteValue(t.study), quoteValue(t.id)),
 	}
 }
 
@@ -183,7 +183,7 @@ func (t analysisTarget) absent(cause error) error {
 func (h *Handler) checkStates(r *http.Request, study string, states ...core.AnalysisState) error {
 	for _, s := range states {
 		if s != core.StatePublished {
-			return h.mayRead(r, study)
+			return h.requireRead(r, study)
 		}
 	}
 	return nil

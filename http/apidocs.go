@@ -68,13 +68,13 @@ func loadDocs() (map[string]docsAsset, error) {
 
 // handleDocs routes /api-docs and what the page is made of.
 func (h *Handler) handleDocs() {
-	h.handleMedia(http.MethodGet, pathDocs, []string{"text/html"}, h.serveDocs, taken(), open())
+	h.handleMedia(http.MethodGet, pathDocs, []string{"text/html"}, h.serveDocs, allowParams(), open())
 	h.handleMedia(http.MethodGet, pathDocs+"/{asset}", []string{"text/css", "text/javascript", "image/png"},
-		h.serveDocsAsset, taken(), open())
+		h.serveDocsAsset, allowParams(), open())
 }
 
-// leadToDocs sends those who ask for /api-docs/, as it was called elsewhere, to the page, and everybody else to next.
-func (h *Handler) leadToDocs(next http.HandlerFunc) http.HandlerFunc {
+// redirectToDocs sends those who ask for /api-docs/, as it was called elsewhere, to the page, and everybody else to next.
+func (h *Handler) redirectToDocs(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		safe := r.Method == http.MethodGet || r.Method == http.MethodHead
 		if !safe || r.URL.EscapedPath() != h.cfg.BasePath+pathDocs+"/" {
@@ -108,7 +108,7 @@ func (h *Handler) serveAsset(w http.ResponseWriter, r *http.Request, name string
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Add("Vary", "Accept-Encoding")
 	// Asked again each time: the names stay the same when a new version brings new content.
-	if isKnown(w, r, asset.tag) {
+	if notModified(w, r, asset.tag) {
 		return nil
 	}
 	content := asset.content

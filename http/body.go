@@ -90,7 +90,7 @@ func (h *Handler) receive(r *http.Request) (body []byte, release func(), err err
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		return nil, release, h.tooLarge()
 	}
-	return nil, release, unreadable(err)
+	return nil, release, bodyReadError(err)
 }
 
 // jsonContent refuses a body of another type than JSON. A client that names no type is taken at its body.

@@ -18,8 +18,8 @@ const (
 	// payloadCopies is about how many copies of an analysis checking and storing it makes, and payloadValue what each of its
 	// values takes beside, in bytes.
 	payloadCopies, payloadValue = 6, 100
-	// bodyPatience is how long a request waits until the large bodies in flight leave memory for its own.
-	bodyPatience = 30 * time.Second
+	// bodyMemoryTimeout is how long a request waits until the large bodies in flight leave memory for its own.
+	bodyMemoryTimeout = 30 * time.Second
 )
 
 // payloadWeight returns about how much memory checking and storing an analysis takes, in bytes.
@@ -54,9 +54,9 @@ func (h *Handler) acquire(r *http.Request, memory Memory, n int64) (release func
 		}
 		h.smallBodies.Add(-n)
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), bodyPatience)
+	ctx, cancel := context.WithTimeout(r.Context(), bodyMemoryTimeout)
 	defer cancel()
-	if release, err = memory.Acquire(ctx, h.accountable(r), n); err != nil {
+	if release, err = memory.Acquire(ctx, h.limitCaller(r), n); err != nil {
 		return nil, &core.Error{
 			Code: core.CodeOverloaded, Message: "too many large bodies are being worked on", Hint: "send it again a little later", Err: err,
 		}

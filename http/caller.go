@@ -15,9 +15,9 @@ const (
 	anonymousGroup = "anonymous"
 )
 
-// accountable returns what a request counts as where a limit is shared: the principal of its token, else the network address of
+// limitCaller returns what a request counts as where a limit is shared: the principal of its token, else the network address of
 // its client.
-func (h *Handler) accountable(r *http.Request) core.Caller {
+func (h *Handler) limitCaller(r *http.Request) core.Caller {
 	if p, _ := callerOf(r.Context()); p.ID != "" {
 		return core.Caller{ID: p.ID, Known: true}
 	}

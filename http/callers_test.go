@@ -163,7 +163,7 @@ func (c callers) Acquire(_ context.Context, caller core.Caller, _ int64) (func()
 // say; bodies, payloads and downloads alike.
 func TestAccountable(t *testing.T) {
 	const proxy, first, second = "10.1.0.1:80", "192.0.2.1", "192.0.2.2"
-	d := newDoors(t, &keyShelf{})
+	d := newTokenIssuer(t, &memoryKeyStore{})
 	for name, tt := range map[string]struct {
 		remote    string
 		forwarded []string

@@ -21,8 +21,8 @@ type catalogueAnswers struct {
 	known atomic.Pointer[answerSet]
 }
 
-// now returns the answers for the catalogues as they are.
-func (a *catalogueAnswers) now() *answerSet {
+// current returns the answers for the catalogues as they are.
+func (a *catalogueAnswers) current() *answerSet {
 	set := a.port.Catalogues()
 	if known := a.known.Load(); known != nil && known.set == set {
 		return known
@@ -84,12 +84,12 @@ type catalogueAnswer struct {
 	// problem is the catalogue's; the rest is about one that has one, or about one that has none.
 	problem *core.CatalogueProblem
 	// failed is the detail, and elsewhere what every other path of the catalogue answers.
-	failed    taggedBody
-	elsewhere []byte
+	failed       taggedBody
+	notFoundBody []byte
 	// head is the detail until generatedAt, and tail what follows meta.
 	head, tail []byte
-	// whole and narrowed are what is between: for who sees everything, and for whom an access rule applies to.
-	whole, narrowed detailMeta
+	// unfiltered and narrowed are what is between: for who sees everything, and for whom an access rule applies to.
+	unfiltered, filtered detailMeta
 }
 
 // detailMeta is the part of a detail that depends on who asks, with the entity tag of the detail that has it.
@@ -104,22 +104,22 @@ func newCatalogueAnswer(c *core.Catalogue, basePath string) *catalogueAnswer {
 		body := newFailedBody(c)
 		a.failed = newTaggedBody(body)
 		body.Details = basePath + introspectionPath(c)
-		a.elsewhere = rendered(body)
+		a.notFoundBody = rendered(body)
 		return a
 	}
 	a.head, a.tail = detailAround(c)
 	meta := func(text string) detailMeta {
 		return detailMeta{text: text, tag: weakTag(a.head, []byte(text), a.tail)}
 	}
-	a.whole, a.narrowed = meta(`","meta":{"authFiltered":false},`), meta(`","meta":{"authFiltered":true},`)
+	a.unfiltered, a.filtered = meta(`","meta":{"authFiltered":false},`), meta(`","meta":{"authFiltered":true},`)
 	return a
 }
 
 func (a *catalogueAnswer) metaFor(narrowed bool) detailMeta {
 	if narrowed {
-		return a.narrowed
+		return a.filtered
 	}
-	return a.whole
+	return a.unfiltered
 }
 
 // headAt returns all of a detail before the tail, as it is at a time.

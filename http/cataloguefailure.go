@@ -35,14 +35,14 @@ func firstSegments(routes []Route) map[string]bool {
 	return first
 }
 
-// failedAt returns the failed catalogue that a path belongs to: one of its own, below its id or its document type, one below its
+// failedCatalogueAt returns the failed catalogue that a path belongs to: one of its own, below its id or its document type, one below its
 // detail, or while it is the only one those that need no id. nil when there is none.
-func (h *Handler) failedAt(path string) *catalogueAnswer {
+func (h *Handler) failedCatalogueAt(path string) *catalogueAnswer {
 	rest, ok := strings.CutPrefix(path, h.cfg.BasePath+"/")
 	if !ok {
 		return nil
 	}
-	answers := h.catalogues.now()
+	answers := h.catalogues.current()
 	segment, below, _ := strings.Cut(rest, "/")
 	var c *core.Catalogue
 	switch {
@@ -66,16 +66,16 @@ func segmentCatalogue(set *core.CatalogueSet, segment string) *core.Catalogue {
 	if err != nil {
 		return nil
 	}
-	called := catalogueCalled(set, name)
+	called := cataloguesNamed(set, name)
 	if len(called) != 1 {
 		return nil
 	}
 	return called[0]
 }
 
-// refuseFailed answers for every path of a failed catalogue but its detail (CONTRACT section 2): the one error that is no
+// answerFailedCatalogue answers for every path of a failed catalogue but its detail (CONTRACT section 2): the one error that is no
 // problem. It is told whatever the client accepts, as all errors are.
-func (h *Handler) refuseFailed(w http.ResponseWriter, r *http.Request, c *catalogueAnswer) {
+func (h *Handler) answerFailedCatalogue(w http.ResponseWriter, r *http.Request, c *catalogueAnswer) {
 	exchangeOf(r.Context()).err = core.NewError(core.CodeNotFound, "the catalogue has failed: "+c.problem.Message)
-	writeWhole(w, http.StatusNotFound, contentTypeJSON, c.elsewhere)
+	writeWhole(w, http.StatusNotFound, contentTypeJSON, c.notFoundBody)
 }

@@ -31,26 +31,26 @@ type catalogueRoute struct {
 // handleCatalogue routes one below the ids of all catalogues and by itself. A failed catalogue answers before anything else is
 // looked at, tokens included: why it failed is no secret, and every other path of it says so to everybody.
 func (h *Handler) handleCatalogue(c catalogueRoute) {
-	guarded := h.guarded(shownToken(), func(w http.ResponseWriter, r *http.Request) {
+	guarded := h.requireAccess(optionalToken(), func(w http.ResponseWriter, r *http.Request) {
 		if err := h.answerCatalogue(w, r, c); err != nil {
 			h.fail(w, r, err)
 		}
 	})
-	next := h.unlessFailed(guarded)
+	next := h.unlessCatalogueFailed(guarded)
 	h.router.MethodFunc(c.method, h.cfg.BasePath+patternCatalogue+c.below, next)
 	h.router.MethodFunc(c.method, h.cfg.BasePath+"/"+c.below, next)
 }
 
-// unlessFailed returns what calls next for the paths of catalogues, and answers for those of failed ones.
-func (h *Handler) unlessFailed(next http.HandlerFunc) http.HandlerFunc {
+// unlessCatalogueFailed returns what calls next for the paths of catalogues, and answers for those of failed ones.
+func (h *Handler) unlessCatalogueFailed(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		path := r.URL.EscapedPath()
 		if !h.isCataloguePath(path) {
-			h.refuse(w, r)
+			h.answerUnrouted(w, r)
 			return
 		}
-		if failed := h.failedAt(path); failed != nil {
-			h.refuseFailed(w, r, failed)
+		if failed := h.failedCatalogueAt(path); failed != nil {
+			h.answerFailedCatalogue(w, r, failed)
 			return
 		}
 		next(w, r)
@@ -68,18 +68,18 @@ func (h *Handler) answerCatalogue(w http.ResponseWriter, r *http.Request, route 
 	if err := route.query.check(r); err != nil {
 		return err
 	}
-	c, err := h.meantCatalogue(r, route)
+	c, err := h.resolveCatalogue(r, route)
 	if err != nil {
 		return err
 	}
-	if err := h.mayQuery(r, c); err != nil {
+	if err := h.requireQuery(r, c); err != nil {
 		return err
 	}
 	err = route.answer(w, r, c)
 	if core.CodeOf(err) == core.CodeNotFound {
 		// It may have failed after it was looked up.
-		if failed := h.failedAt(r.URL.EscapedPath()); failed != nil {
-			h.refuseFailed(w, r, failed)
+		if failed := h.failedCatalogueAt(r.URL.EscapedPath()); failed != nil {
+			h.answerFailedCatalogue(w, r, failed)
 			return nil
 		}
 	}
@@ -90,9 +90,9 @@ func (h *Handler) answerCatalogue(w http.ResponseWriter, r *http.Request, route 
 	return err
 }
 
-// meantCatalogue returns the catalogue that the path of a request means: the one it names, else the only one.
-func (h *Handler) meantCatalogue(r *http.Request, route catalogueRoute) (*core.Catalogue, error) {
-	set := h.catalogues.now().set
+// resolveCatalogue returns the catalogue that the path of a request means: the one it names, else the only one.
+func (h *Handler) resolveCatalogue(r *http.Request, route catalogueRoute) (*core.Catalogue, error) {
+	set := h.catalogues.current().set
 	if chi.URLParam(r, paramCatalogue) != "" {
 		return h.pathCatalogue(r, set)
 	}

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// certificateEvery is how often the files of a Certificate are read.
-	certificateEvery = 10 * time.Second
+	// certificatePollInterval is how often the files of a Certificate are read.
+	certificatePollInterval = 10 * time.Second
 	// CertificateExpiresSoon is how long before its end a certificate is worth a warning.
 	CertificateExpiresSoon = 14 * 24 * time.Hour
 )
@@ -135,7 +135,7 @@ func NewCertificate(ctx context.Context, certFile, keyFile string, logger *slog.
 	}
 	c.use(first)
 	ctx, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	c.work.Go(func() { c.follow(ctx, read) })
+	c.work.Go(func() { c.poll(ctx, read) })
 	return c, nil
 }
 
@@ -146,9 +146,9 @@ func (c *Certificate) Stop(context.Context) error {
 	return nil
 }
 
-// follow reads the files until ctx ends. Each state of them is judged once.
-func (c *Certificate) follow(ctx context.Context, judged certificatePair) {
-	ticker := time.NewTicker(certificateEvery)
+// poll reads the files until ctx ends. Each state of them is judged once.
+func (c *Certificate) poll(ctx context.Context, judged certificatePair) {
+	ticker := time.NewTicker(certificatePollInterval)
 	defer ticker.Stop()
 	unread := ""
 	for {
@@ -161,7 +161,7 @@ func (c *Certificate) follow(ctx context.Context, judged certificatePair) {
 		if err != nil {
 			if reason := core.MessageOf(err); reason != unread {
 				unread = reason
-				c.keep(err)
+				c.reportRejected(err)
 			}
 			continue
 		}
@@ -172,7 +172,7 @@ func (c *Certificate) follow(ctx context.Context, judged certificatePair) {
 		judged = read
 		next, err := read.certificate()
 		if err != nil {
-			c.keep(err)
+			c.reportRejected(err)
 			continue
 		}
 		c.use(next)
@@ -180,8 +180,8 @@ func (c *Certificate) follow(ctx context.Context, judged certificatePair) {
 	}
 }
 
-// keep reports that the certificate in use stays.
-func (c *Certificate) keep(err error) {
+// reportRejected reports that the certificate in use stays.
+func (c *Certificate) reportRejected(err error) {
 	c.metrics.certificateReloaded(false)
 	c.logger.Error("the certificate was not replaced, the one before stays in use",
 		"expires", c.current.Load().Leaf.NotAfter.UTC(), "hint", core.HintOf(err), "err", err)

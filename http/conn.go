@@ -15,16 +15,16 @@ import (
 	"tutti/internal/core"
 )
 
-// refusalHeaders is what net/http writes behind the status line when it refuses a request before any handler sees it: a
+// standardErrorHeaders is what net/http writes behind the status line when it refuses a request before any handler sees it: a
 // malformed escape in the target, a bad header, headers over the limit. Its body is plain text, and there is no hook;
 // an answer of a handler always has a Date as well. One refusal differs (unmet).
-const refusalHeaders = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
+const standardErrorHeaders = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 
 // problemListener makes connections on which such refusals are problems too (CONTRACT section 0).
 type problemListener struct {
 	net.Listener
-	rooms  *sync.Pool
-	limits *connLimits
+	buffers *sync.Pool
+	limits  *connLimits
 }
 
 // Accept waits for the next connection that the limits admit.
@@ -34,7 +34,7 @@ func (l problemListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &problemConn{Conn: conn, rooms: l.rooms}
+		c := &problemConn{Conn: conn, buffers: l.buffers}
 		if l.limits.admit(c) {
 			return c, nil
 		}
@@ -44,9 +44,9 @@ func (l problemListener) Accept() (net.Conn, error) {
 // problemConn is a connection of a Server. Its Writes are made by one goroutine, that of the request in hand.
 type problemConn struct {
 	net.Conn
-	// held is what is kept of an answer, nil where nothing is; rooms has room for it.
-	held  *[]byte
-	rooms *sync.Pool
+	// buffered is what is kept of an answer, nil where nothing is; rooms has room for it.
+	buffered *[]byte
+	buffers  *sync.Pool
 	// secure is true below TLS, where other goroutines write as well.
 	secure bool
 
@@ -80,40 +80,40 @@ func (c *problemConn) Close() error {
 
 // An answer that is longer than one and no longer than the other is sent in one piece: net/http itself sends shorter ones so.
 const (
-	minHeld = 3 << 10
-	maxHeld = 16 << 10
+	minBuffered = 3 << 10
+	maxBuffered = 16 << 10
 )
 
 // Write replaces a refusal of net/http, which is one Write of its own, by a problem.
 func (c *problemConn) Write(b []byte) (int, error) {
-	if c.held != nil {
-		*c.held = append(*c.held, b...)
+	if c.buffered != nil {
+		*c.buffered = append(*c.buffered, b...)
 		return len(b), nil
 	}
 	return writeProblem(c.Conn, b)
 }
 
-// hold keeps what is written until release: net/http writes the head of an answer, and as much of its body as fits beside it, and
+// startBuffering keeps what is written until release: net/http writes the head of an answer, and as much of its body as fits beside it, and
 // then the rest. Sent together they cost each side one call of the system less.
-func (c *problemConn) hold() {
-	room, kept := c.rooms.Get().(*[]byte)
+func (c *problemConn) startBuffering() {
+	room, kept := c.buffers.Get().(*[]byte)
 	if !kept {
 		room = new([]byte)
 	}
-	c.held = room
+	c.buffered = room
 }
 
-// release writes what was kept. Where that fails a part may have been sent, so that nothing can follow: the connection is closed.
-func (c *problemConn) release() {
-	room := c.held
-	c.held = nil
+// flushBuffered writes what was kept. Where that fails a part may have been sent, so that nothing can follow: the connection is closed.
+func (c *problemConn) flushBuffered() {
+	room := c.buffered
+	c.buffered = nil
 	if len(*room) > 0 {
 		if _, err := c.Conn.Write(*room); err != nil {
 			_ = c.Close()
 		}
 	}
 	*room = (*room)[:0]
-	c.rooms.Put(room)
+	c.buffers.Put(room)
 }
 
 // CloseWrite lets net/http end its side first, so that the client reads the answer before the connection is reset.
@@ -124,16 +124,16 @@ func (c *problemConn) CloseWrite() error {
 	return nil
 }
 
-// unmet tells net/http's answer to an Expect header other than 100-continue, the one refusal that it writes as an answer
+// isExpectationFailed tells net/http's answer to an Expect header other than 100-continue, the one refusal that it writes as an answer
 // with a Date: a head of status 417, which no handler gives, and no body.
-func unmet(b []byte) bool {
+func isExpectationFailed(b []byte) bool {
 	return (bytes.HasPrefix(b, []byte("HTTP/1.1 417 ")) || bytes.HasPrefix(b, []byte("HTTP/1.0 417 "))) &&
 		bytes.HasSuffix(b, []byte("\r\n\r\n")) && bytes.Contains(b, []byte("\r\nContent-Length: 0\r\n"))
 }
 
-// refusedStatus returns the status of a refusal of net/http.
-func refusedStatus(b []byte) (int, bool) {
-	if unmet(b) {
+// standardErrorStatus returns the status of a refusal of net/http.
+func standardErrorStatus(b []byte) (int, bool) {
+	if isExpectationFailed(b) {
 		return http.StatusExpectationFailed, true
 	}
 	rest, ok := bytes.CutPrefix(b, []byte("HTTP/1.1 "))
@@ -141,15 +141,15 @@ func refusedStatus(b []byte) (int, bool) {
 		return 0, false
 	}
 	line, _, ok := bytes.Cut(rest, []byte("\r\n"))
-	if !ok || len(line) < 3 || !bytes.HasPrefix(rest[len(line):], []byte(refusalHeaders)) {
+	if !ok || len(line) < 3 || !bytes.HasPrefix(rest[len(line):], []byte(standardErrorHeaders)) {
 		return 0, false
 	}
 	status, err := strconv.Atoi(string(line[:3]))
 	return status, err == nil && status >= 400
 }
 
-// refusal is the whole answer to what net/http refuses.
-func refusal(status int) ([]byte, error) {
+// standardErrorResponse is the whole answer to what net/http refuses.
+func standardErrorResponse(status int) ([]byte, error) {
 	e := &core.Error{Code: core.CodeInvalid, Message: "the request is malformed: its target, its headers or its framing"}
 	switch status {
 	case http.StatusExpectationFailed:
@@ -157,15 +157,15 @@ func refusal(status int) ([]byte, error) {
 	case http.StatusRequestHeaderFieldsTooLarge:
 		e = &core.Error{Code: codeHeaderTooLarge, Message: fmt.Sprintf("the headers are over the limit of %d bytes", maxHeaderBytes)}
 	}
-	return refusalOf(status, e)
+	return errorResponse(status, e)
 }
 
-// refusalOf is a whole answer, head and body. The path is not known, so it has the members of every surface.
-func refusalOf(status int, e *core.Error) ([]byte, error) {
+// errorResponse is a whole answer, head and body. The path is not known, so it has the members of every surface.
+func errorResponse(status int, e *core.Error) ([]byte, error) {
 	requestID := newRequestID()
-	p := newProblem(e, "/", requestID).onIndex()
+	p := newProblem(e, "/", requestID).withIndexMembers()
 	p.Status, p.Title = status, http.StatusText(status)
-	p = p.onMetadata(errorIDOf(e), "/", time.Now())
+	p = p.withMetadataMembers(errorIDOf(e), "/", time.Now())
 	body, err := json.Marshal(p)
 	if err != nil {
 		return nil, err

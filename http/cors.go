@@ -111,14 +111,14 @@ func (h *Handler) answerPreflight(next http.Handler) http.Handler {
 		origin := r.Header.Get("Origin")
 		var methods []string
 		if r.Method == http.MethodOptions && origin != "" && r.Header.Get("Access-Control-Request-Method") != "" {
-			methods = h.askable(r.URL.EscapedPath())
+			methods = h.preflightMethods(r.URL.EscapedPath())
 		}
 		if len(methods) == 0 {
 			next.ServeHTTP(w, r)
 			return
 		}
 		if !h.crossOrigin.mayRead(origin) {
-			h.fail(w, r, foreignOrigin(nil))
+			h.fail(w, r, originError(nil))
 			return
 		}
 		if !h.crossOrigin.mayChange(origin) {
@@ -127,7 +127,7 @@ func (h *Handler) answerPreflight(next http.Handler) http.Handler {
 			})
 		}
 		if len(methods) == 0 {
-			h.fail(w, r, foreignOrigin(nil))
+			h.fail(w, r, originError(nil))
 			return
 		}
 		header := w.Header()
@@ -144,14 +144,14 @@ func (h *Handler) checkOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := protection.Check(r)
 		if err != nil && !h.crossOrigin.mayChange(r.Header.Get("Origin")) {
-			h.fail(w, r, foreignOrigin(err))
+			h.fail(w, r, originError(err))
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-func foreignOrigin(err error) error {
+func originError(err error) error {
 	return &core.Error{
 		Code: core.CodeForbidden, Message: "a page of another origin may not do this",
 		Hint: "add the origin to server.cors.origins", Err: err,

@@ -117,7 +117,7 @@ func (h *Handler) eachLetters(
 			return "", err
 		}
 		seen += len(letters)
-		if next == "" || l.limit > 0 && (seen >= l.limit || narrowed && round == narrowRounds) {
+		if next == "" || l.limit > 0 && (seen >= l.limit || narrowed && round == maxVisiblePages) {
 			return next, nil
 		}
 		cursor = next
@@ -220,15 +220,15 @@ func (h *Handler) retryDeadLetters(w http.ResponseWriter, r *http.Request) error
 	requestID := exchangeOf(r.Context()).requestID
 	retried, refused, err := h.ports.Retries.RetryAll(r.Context(), repository, reason, requestID)
 	if err != nil {
-		return retriedBefore(err, retried)
+		return partialRetryError(err, retried)
 	}
 	h.writeJSON(w, r, http.StatusAccepted, contentTypeJSON,
 		retriedLetters{Successful: true, RequestID: requestID, Retried: retried, Refused: refused})
 	return nil
 }
 
-// retriedBefore tells in err how many letters had been retried: they stay so.
-func retriedBefore(err error, retried int) error {
+// partialRetryError tells in err how many letters had been retried: they stay so.
+func partialRetryError(err error, retried int) error {
 	if retried == 0 {
 		return err
 	}

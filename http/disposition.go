@@ -17,7 +17,7 @@ const (
 // attachment returns the Content-Disposition of a file (RFC 6266): its name in ASCII, which every client reads, and where that is
 // not all of it once more in UTF-8 (RFC 8187).
 func attachment(fileName string) string {
-	name := safeFileName(fileName)
+	name := sanitizeFileName(fileName)
 	plain := strings.Map(func(c rune) rune {
 		if c > '~' || c == '%' { // some clients decode escapes also here
 			return '_'
@@ -26,14 +26,14 @@ func attachment(fileName string) string {
 	}, name)
 	header := `attachment; filename="` + plain + `"`
 	if plain != name {
-		header += "; filename*=UTF-8''" + extended(name)
+		header += "; filename*=UTF-8''" + encodeExtended(name)
 	}
 	return header
 }
 
-// safeFileName takes out of a name what a file cannot be called on some system, what would lead to another folder, and what
+// sanitizeFileName takes out of a name what a file cannot be called on some system, what would lead to another folder, and what
 // is not seen, such as marks that turn the direction of an extension.
-func safeFileName(name string) string {
+func sanitizeFileName(name string) string {
 	name = strings.Map(func(c rune) rune {
 		switch {
 		case c == utf8.RuneError || unicode.In(c, unicode.C, unicode.Zl, unicode.Zp):
@@ -49,7 +49,7 @@ func safeFileName(name string) string {
 	// A leading dot hides a file, and a final one is lost on some systems.
 	name = strings.Trim(name, ". ")
 	if len(name) > maxFileName {
-		name = shortened(name)
+		name = truncateFileName(name)
 	}
 	if name == "" {
 		return plainFileName
@@ -57,8 +57,8 @@ func safeFileName(name string) string {
 	return name
 }
 
-// shortened cuts a name that is too long before its extension.
-func shortened(name string) string {
+// truncateFileName cuts a name that is too long before its extension.
+func truncateFileName(name string) string {
 	extension := ""
 	if at := strings.LastIndexByte(name, '.'); at > len(name)-maxExtension {
 		extension = name[at:]
@@ -73,8 +73,8 @@ func shortened(name string) string {
 // maxExtension is how long what is taken for an extension may be, in bytes.
 const maxExtension = 16
 
-// extended writes a value as RFC 8187 has it, in UTF-8.
-func extended(value string) string {
+// encodeExtended writes a value as RFC 8187 has it, in UTF-8.
+func encodeExtended(value string) string {
 	const digits = "0123456789ABCDEF"
 	var b strings.Builder
 	for i := range len(value) {

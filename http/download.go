@@ -33,7 +33,7 @@ func (h *Handler) download(w http.ResponseWriter, r *http.Request, c *core.Catal
 	caller, _ := callerOf(r.Context())
 	d := &downloadStream{accept: r.Header.Values("Accept"), list: &listStream{w: w, r: r}}
 	err = h.ports.Downloads.Download(r.Context(), c.ID, caller, core.DownloadRequest{
-		Params: params, Accept: namedMedia(d.accept), Caller: h.accountable(r),
+		Params: params, Accept: namedMedia(d.accept), Caller: h.limitCaller(r),
 	}, d.begin)
 	if err == nil && !d.begun {
 		err = core.NewError(core.CodeInternal, "the download has neither begun nor failed")

@@ -17,9 +17,9 @@ func weakTag(pieces ...[]byte) string {
 	return `W/"` + hex.EncodeToString(hash.Sum(nil)[:8]) + `"`
 }
 
-// isKnown sets the tag of an answer, to be asked for again each time, and reports whether the client has what it names: then
+// notModified sets the tag of an answer, to be asked for again each time, and reports whether the client has what it names: then
 // 304 is the whole answer, and it is sent.
-func isKnown(w http.ResponseWriter, r *http.Request, tag string) bool {
+func notModified(w http.ResponseWriter, r *http.Request, tag string) bool {
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("ETag", tag)
 	if !knowsTag(r.Header.Values("If-None-Match"), tag) {

@@ -18,12 +18,12 @@ import (
 const (
 	contentTypeEvents = "text/event-stream"
 	headerLastEventID = "Last-Event-ID"
-	// eventsEvery is the least time between two batches of events of one stream.
-	eventsEvery = 250 * time.Millisecond
-	// keepAliveEvery is how long a stream may be silent: proxies drop connections that are idle for a minute.
-	keepAliveEvery = 15 * time.Second
-	// reconnectAfter is what a client is told to wait before it comes back.
-	reconnectAfter = 2 * time.Second
+	// batchInterval is the least time between two batches of events of one stream.
+	batchInterval = 250 * time.Millisecond
+	// keepAliveInterval is how long a stream may be silent: proxies drop connections that are idle for a minute.
+	keepAliveInterval = 15 * time.Second
+	// reconnectDelay is what a client is told to wait before it comes back.
+	reconnectDelay = 2 * time.Second
 	// eventTimeout is how long a client may take for what is written at a time, of which eventChunk bytes are about the
 	// most: one that takes nothing must not hold a goroutine and its feed for ever.
 	eventTimeout = 30 * time.Second
@@ -99,7 +99,7 @@ func (h *Handler) streamJob(w http.ResponseWriter, r *http.Request) error {
 	case <-feed.ready:
 	case <-watched.done:
 		if !feed.isReady() {
-			return watched.refusal(ctx)
+			return watched.earlyError(ctx)
 		}
 	case <-stoppingOf(ctx):
 		// Empty, not an error: an EventSource gives up after an error, and comes back after the end of a stream.
@@ -129,14 +129,14 @@ func (w *watch) run(call func() error) {
 	defer close(w.done)
 	defer func() {
 		if v := recover(); v != nil {
-			w.err = panicked(v)
+			w.err = panicError(v)
 		}
 	}()
 	w.err = call()
 }
 
-// refusal returns the error to answer with when the watch ended before it told what there is; nil when the client is gone.
-func (w *watch) refusal(ctx context.Context) error {
+// earlyError returns the error to answer with when the watch ended before it told what there is; nil when the client is gone.
+func (w *watch) earlyError(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
 		return nil
@@ -175,11 +175,11 @@ func lastEventID(r *http.Request) (uint64, error) {
 // stops. Its error is for the log: the client only sees that the stream ends.
 func (h *Handler) follow(ctx context.Context, s *eventStream, feed *jobFeed, watched *watch) error {
 	stopping := stoppingOf(ctx)
-	keepAlive, batch := time.NewTimer(keepAliveEvery), time.NewTimer(eventsEvery)
+	keepAlive, batch := time.NewTimer(keepAliveInterval), time.NewTimer(batchInterval)
 	defer keepAlive.Stop()
 	defer batch.Stop()
-	b := h.news(feed)
-	ended, err := s.tell(b)
+	b := h.nextBatch(feed)
+	ended, err := s.writeBatch(b)
 	told, paused := time.Now(), b.paused()
 	var due <-chan time.Time // nil while there is nothing to tell
 	for !ended && err == nil {
@@ -189,32 +189,32 @@ func (h *Handler) follow(ctx context.Context, s *eventStream, feed *jobFeed, wat
 		}
 		select {
 		case <-changed:
-			batch.Reset(time.Until(told.Add(eventsEvery)))
+			batch.Reset(time.Until(told.Add(batchInterval)))
 			due = batch.C
 			continue
 		case <-due:
-			b = h.news(feed)
-			ended, err = s.tell(b)
+			b = h.nextBatch(feed)
+			ended, err = s.writeBatch(b)
 			told, due, paused = time.Now(), nil, b.paused()
 		case <-keepAlive.C:
-			if b = h.news(feed); b.changed || b.paused() != paused {
-				ended, err = s.tell(b)
+			if b = h.nextBatch(feed); b.changed || b.paused() != paused {
+				ended, err = s.writeBatch(b)
 				paused = b.paused()
 			} else {
 				err = s.keepAlive()
 			}
 		case <-watched.done:
-			return h.lastWords(ctx, s, feed, watched)
+			return h.finishStream(ctx, s, feed, watched)
 		case <-stopping:
 			return nil
 		}
-		keepAlive.Reset(keepAliveEvery)
+		keepAlive.Reset(keepAliveInterval)
 	}
 	return streamError(ctx, err)
 }
 
-// news takes what a client has still to be told, with why the job waits as of now.
-func (h *Handler) news(feed *jobFeed) feedBatch {
+// nextBatch takes what a client has still to be told, with why the job waits as of now.
+func (h *Handler) nextBatch(feed *jobFeed) feedBatch {
 	b := feed.take(h.cfg.Now())
 	if b.job != nil {
 		b.job.Paused = h.pausedWhy(b.job.Repository, b.job.State)
@@ -222,14 +222,14 @@ func (h *Handler) news(feed *jobFeed) feedBatch {
 	return b
 }
 
-// lastWords ends a stream whose watch has ended.
-func (h *Handler) lastWords(ctx context.Context, s *eventStream, feed *jobFeed, watched *watch) error {
+// finishStream ends a stream whose watch has ended.
+func (h *Handler) finishStream(ctx context.Context, s *eventStream, feed *jobFeed, watched *watch) error {
 	if watched.err != nil {
 		return streamError(ctx, fmt.Errorf("watching a job: %w", watched.err))
 	}
-	b := h.news(feed)
+	b := h.nextBatch(feed)
 	if b.changed {
-		if ended, err := s.tell(b); ended || err != nil {
+		if ended, err := s.writeBatch(b); ended || err != nil {
 			return streamError(ctx, err)
 		}
 	}
@@ -263,14 +263,14 @@ func openEvents(w http.ResponseWriter, r *http.Request, from uint64) *eventStrea
 	header.Set("X-Accel-Buffering", "no") // nginx collects an answer unless told
 	w.WriteHeader(http.StatusOK)
 	s := &eventStream{w: w, control: http.NewResponseController(w), sent: from}
-	fmt.Fprintf(&s.buf, "retry: %d\n\n", reconnectAfter.Milliseconds())
+	fmt.Fprintf(&s.buf, "retry: %d\n\n", reconnectDelay.Milliseconds())
 	return s
 }
 
-// tell writes a batch, and the end behind a final job. The id of an event says that everything up to it was sent, and a
+// writeBatch writes a batch, and the end behind a final job. The id of an event says that everything up to it was sent, and a
 // client that comes back with the last id of a final job is told that there is nothing more; so rows newer than a final
 // job go before it under an id that is older.
-func (s *eventStream) tell(b feedBatch) (ended bool, err error) {
+func (s *eventStream) writeBatch(b feedBatch) (ended bool, err error) {
 	for _, row := range b.rows {
 		id := row.revision
 		if b.final() && id >= b.jobRevision {

@@ -23,38 +23,38 @@ func (h *Handler) routeSearch() {
 	// By POST the query string says nothing: clients put names of operations there, for the logs of proxies.
 	graphql := catalogueRoute{
 		method: http.MethodPost, below: segmentGraphQL, offers: []string{contentTypeJSON, contentTypeGraphQL},
-		query: ignored(), answer: h.executePosted, path: graphqlPath,
+		query: ignoreParams(), answer: h.executeFromBody, path: graphqlPath,
 	}
 	h.handleCatalogue(graphql)
 	graphql.below += "/{" + paramTag + "}"
 	h.handleCatalogue(graphql)
 	graphql.method, graphql.below = http.MethodGet, segmentGraphQL
-	graphql.query, graphql.answer = taken("query", "operationName", "variables", "extensions"), h.executeAsked
+	graphql.query, graphql.answer = allowParams("query", "operationName", "variables", "extensions"), h.executeFromQuery
 	h.handleCatalogue(graphql)
 
 	h.handleCatalogue(catalogueRoute{
 		method: http.MethodPost, below: segmentDownload, offers: downloadOffers(),
-		query: taken(), answer: h.download, path: downloadPath,
+		query: allowParams(), answer: h.download, path: downloadPath,
 	})
 }
 
-// executePosted answers a GraphQL operation in a body.
-func (h *Handler) executePosted(w http.ResponseWriter, r *http.Request, c *core.Catalogue) error {
+// executeFromBody answers a GraphQL operation in a body.
+func (h *Handler) executeFromBody(w http.ResponseWriter, r *http.Request, c *core.Catalogue) error {
 	if chi.URLParam(r, paramTag) != "" {
 		if _, err := pathParam(r, paramTag, paramTag); err != nil {
 			return err
 		}
 	}
-	operation, err := h.postedOperation(r)
+	operation, err := h.operationFromBody(r)
 	if err != nil {
 		return err
 	}
 	return h.execute(w, r, c, operation)
 }
 
-// executeAsked answers a GraphQL operation in the query of a GET, which changes nothing.
-func (h *Handler) executeAsked(w http.ResponseWriter, r *http.Request, c *core.Catalogue) error {
-	operation, err := h.askedOperation(r)
+// executeFromQuery answers a GraphQL operation in the query of a GET, which changes nothing.
+func (h *Handler) executeFromQuery(w http.ResponseWriter, r *http.Request, c *core.Catalogue) error {
+	operation, err := h.operationFromQuery(r)
 	if err != nil {
 		return err
 	}

@@ -402,7 +402,7 @@ func TestGraphQLEndsWithItsClient(t *testing.T) {
 
 // TestGraphQLCaller: who is asked for is whom the token is of, and nobody without one.
 func TestGraphQLCaller(t *testing.T) {
-	d := newDoors(t, &keyShelf{})
+	d := newTokenIssuer(t, &memoryKeyStore{})
 	_, p, last := searched(t, tuttihttp.Config{}, participants())
 	h := guardedHandler(t, p, d, tuttihttp.Config{})
 	for who, want := range map[string]core.Principal{

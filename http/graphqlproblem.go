@@ -20,18 +20,18 @@ type graphQLExtensions struct {
 	Code string `json:"code"`
 }
 
-// errPersisted is that of a request with the hash of a query in its place (Apollo's "automatic persisted queries").
-var errPersisted = errors.New("no query is kept by its hash")
+// errPersistedQuery is that of a request with the hash of a query in its place (Apollo's "automatic persisted queries").
+var errPersistedQuery = errors.New("no query is kept by its hash")
 
-// onGraphQL adds what a GraphQL path has beside the others. The code is in the words of Apollo's server, by which clients tell
+// withGraphQLMembers adds what a GraphQL path has beside the others. The code is in the words of Apollo's server, by which clients tell
 // that they need another token, or must send a query that they named by its hash.
-func (p problem) onGraphQL(err error) problem {
+func (p problem) withGraphQLMembers(err error) problem {
 	code := strings.ToUpper(strings.NewReplacer(" ", "_", "-", "_").Replace(p.Title))
 	message := p.Detail
 	switch {
 	case p.Status == http.StatusUnauthorized:
 		code = "UNAUTHENTICATED"
-	case errors.Is(err, errPersisted):
+	case errors.Is(err, errPersistedQuery):
 		code, message = "PERSISTED_QUERY_NOT_SUPPORTED", "PersistedQueryNotSupported"
 	}
 	p.graphQLFailure = &graphQLFailure{Errors: []graphQLError{{Message: message, Extensions: graphQLExtensions{Code: code}}}}

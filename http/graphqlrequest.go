@@ -9,9 +9,9 @@ import (
 	"tutti/internal/core"
 )
 
-// postedOperation reads the operation of a body (GraphQL over HTTP, "POST"). Members that it does not have there are ignored:
+// operationFromBody reads the operation of a body (GraphQL over HTTP, "POST"). Members that it does not have there are ignored:
 // clients of Arranger send their names for requests beside them.
-func (h *Handler) postedOperation(r *http.Request) (core.GraphQLRequest, error) {
+func (h *Handler) operationFromBody(r *http.Request) (core.GraphQLRequest, error) {
 	if _, err := declared(r.Header, contentTypeJSON); err != nil {
 		return core.GraphQLRequest{}, err
 	}
@@ -40,7 +40,7 @@ func (h *Handler) postedOperation(r *http.Request) (core.GraphQLRequest, error) 
 	if operation.Query == "" {
 		missing := &core.Error{Code: core.CodeInvalid, Message: "member query of the body is missing", Hint: hint}
 		if isPersisted(members["extensions"]) {
-			missing.Err = errPersisted
+			missing.Err = errPersistedQuery
 		}
 		return core.GraphQLRequest{}, missing
 	}
@@ -49,7 +49,7 @@ func (h *Handler) postedOperation(r *http.Request) (core.GraphQLRequest, error) 
 	}
 	for _, name := range []string{"variables", "extensions"} {
 		if members.has(name) && members[name][0] != '{' {
-			return core.GraphQLRequest{}, memberFault(name, "must be an object")
+			return core.GraphQLRequest{}, memberError(name, "must be an object")
 		}
 	}
 	if members.has("variables") {
@@ -66,8 +66,8 @@ func isPersisted(extensions json.RawMessage) bool {
 	return len(extensions) > 0 && json.Unmarshal(extensions, &named) == nil && len(named.PersistedQuery) > 0
 }
 
-// askedOperation reads the operation of the query of a GET (GraphQL over HTTP, "GET").
-func (h *Handler) askedOperation(r *http.Request) (core.GraphQLRequest, error) {
+// operationFromQuery reads the operation of the query of a GET (GraphQL over HTTP, "GET").
+func (h *Handler) operationFromQuery(r *http.Request) (core.GraphQLRequest, error) {
 	q, err := queryOf(r)
 	if err != nil {
 		return core.GraphQLRequest{}, err
@@ -82,7 +82,7 @@ func (h *Handler) askedOperation(r *http.Request) (core.GraphQLRequest, error) {
 			Hint: "give the GraphQL document as query, or POST a JSON object that has it; see " + h.cfg.BasePath + pathDocs,
 		}
 		if given, err := q.text("extensions"); err == nil && isPersisted(json.RawMessage(given)) {
-			missing.Err = errPersisted
+			missing.Err = errPersistedQuery
 		}
 		return core.GraphQLRequest{}, missing
 	}

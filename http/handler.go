@@ -81,31 +81,31 @@ func (h *Handler) Routes() []Route {
 func (h *Handler) route() {
 	h.router.Use(identify, h.pace, h.observe, h.recoverPanic, h.reserve, h.shareAnswers, h.checkHost, h.answerPreflight, h.checkOrigin, h.limitBody,
 		routeRaw)
-	h.router.NotFound(h.leadToDocs(h.refuse))
-	h.router.MethodNotAllowed(h.refuse)
+	h.router.NotFound(h.redirectToDocs(h.answerUnrouted))
+	h.router.MethodNotAllowed(h.answerUnrouted)
 
 	const repository = "/index/repository/{repositoryCode}"
 	const organization = repository + "/organization/{organization}"
 	const record = organization + "/id/{id}"
-	h.handle(http.MethodPost, record, h.record(core.KindIndex), explained("force", "rebuild"), writerOf("organization"))
-	h.handle(http.MethodDelete, record, h.record(core.KindRemove), explained("force", "rebuild"), writerOf("organization"))
+	h.handle(http.MethodPost, record, h.record(core.KindIndex), rejectParams("force", "rebuild"), writerOf("organization"))
+	h.handle(http.MethodDelete, record, h.record(core.KindRemove), rejectParams("force", "rebuild"), writerOf("organization"))
 	h.handle(http.MethodPost, organization, h.run(core.ScopeOrganization, organizationTarget),
-		parameters{taken: []string{"force"}, explained: []string{"rebuild"}}, writerOf("organization"))
-	h.handle(http.MethodPost, repository, h.run(core.ScopeRepository, repositoryTarget), taken("force", "rebuild"), system())
+		parameters{allowed: []string{"force"}, rejected: []string{"rebuild"}}, writerOf("organization"))
+	h.handle(http.MethodPost, repository, h.run(core.ScopeRepository, repositoryTarget), allowParams("force", "rebuild"), system())
 
-	h.handle(http.MethodGet, "/jobs", h.listJobs, taken("repository", "state", "limit", "cursor"), token())
-	h.handle(http.MethodGet, "/jobs/{id}", h.getJob, taken(), token())
-	h.handle(http.MethodDelete, "/jobs/{id}", h.cancelJob, taken(), token())
-	h.handleMedia(http.MethodGet, "/jobs/{id}/events", []string{contentTypeEvents}, h.streamJob, taken("lastEventId"), token())
+	h.handle(http.MethodGet, "/jobs", h.listJobs, allowParams("repository", "state", "limit", "cursor"), token())
+	h.handle(http.MethodGet, "/jobs/{id}", h.getJob, allowParams(), token())
+	h.handle(http.MethodDelete, "/jobs/{id}", h.cancelJob, allowParams(), token())
+	h.handleMedia(http.MethodGet, "/jobs/{id}/events", []string{contentTypeEvents}, h.streamJob, allowParams("lastEventId"), token())
 
 	h.handleMedia(http.MethodGet, "/dead-letters", []string{contentTypeJSON, contentTypeNDJSON}, h.listDeadLetters,
-		taken("repository", "reason", "limit", "cursor"), token())
-	h.handle(http.MethodPost, "/dead-letters/retry", h.retryDeadLetters, taken("repository", "reason"), system())
-	h.handle(http.MethodGet, "/dead-letters/{id}", h.getDeadLetter, taken(), token())
-	h.handle(http.MethodDelete, "/dead-letters/{id}", h.discardDeadLetter, taken(), system())
-	h.handle(http.MethodPost, "/dead-letters/{id}/retry", h.retryDeadLetter, taken(), token())
+		allowParams("repository", "reason", "limit", "cursor"), token())
+	h.handle(http.MethodPost, "/dead-letters/retry", h.retryDeadLetters, allowParams("repository", "reason"), system())
+	h.handle(http.MethodGet, "/dead-letters/{id}", h.getDeadLetter, allowParams(), token())
+	h.handle(http.MethodDelete, "/dead-letters/{id}", h.discardDeadLetter, allowParams(), system())
+	h.handle(http.MethodPost, "/dead-letters/{id}/retry", h.retryDeadLetter, allowParams(), token())
 
-	h.handle(http.MethodPost, "/notifications/{repositoryCode}", h.notify, taken(), signed("repositoryCode"))
+	h.handle(http.MethodPost, "/notifications/{repositoryCode}", h.notify, allowParams(), signed("repositoryCode"))
 
 	h.routeSchemas()
 	h.routeStudies()
@@ -113,9 +113,9 @@ func (h *Handler) route() {
 	h.routeIntrospection()
 	h.routeSearch()
 
-	h.handle(http.MethodGet, pathPing, h.ping, taken(), open())
-	h.handle(http.MethodGet, pathReady, h.ready, taken(), open())
-	h.handle(http.MethodGet, "/openapi.json", h.serveOpenAPI, taken(), open())
+	h.handle(http.MethodGet, pathPing, h.ping, allowParams(), open())
+	h.handle(http.MethodGet, pathReady, h.ready, allowParams(), open())
+	h.handle(http.MethodGet, "/openapi.json", h.serveOpenAPI, allowParams(), open())
 	h.handleDocs()
 	h.handleMetrics()
 }
@@ -127,11 +127,11 @@ func (h *Handler) handle(method, pattern string, answer handlerFunc, query param
 
 // handleMedia routes a handler that answers one of the offered media types and takes the given query parameters.
 func (h *Handler) handleMedia(method, pattern string, offers []string, answer handlerFunc, query parameters, who access) {
-	h.mount(method, pattern, who, h.answering(offers, answer, query))
+	h.mount(method, pattern, who, h.negotiating(offers, answer, query))
 }
 
-// answering returns what negotiates, checks the query parameters and answers a request with its error or by answer.
-func (h *Handler) answering(offers []string, answer handlerFunc, query parameters) http.HandlerFunc {
+// negotiating returns what negotiates, checks the query parameters and answers a request with its error or by answer.
+func (h *Handler) negotiating(offers []string, answer handlerFunc, query parameters) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if negotiate(r.Header.Values("Accept"), offers...) == "" {
 			h.fail(w, r, notAcceptable(offers))
@@ -149,13 +149,13 @@ func (h *Handler) answering(offers []string, answer handlerFunc, query parameter
 
 // mount puts a route behind its guard; nothing else adds routes, but handleCatalogue and routeIntrospection.
 func (h *Handler) mount(method, pattern string, who access, next http.HandlerFunc) {
-	h.router.MethodFunc(method, h.cfg.BasePath+pattern, h.guarded(who, next))
+	h.router.MethodFunc(method, h.cfg.BasePath+pattern, h.requireAccess(who, next))
 }
 
 // handleMetrics routes /metrics, which answers in Prometheus' formats; name[] picks metrics, as promhttp has it.
 func (h *Handler) handleMetrics() {
 	metrics := promhttp.HandlerFor(h.cfg.Gatherer, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
-	query := taken("name[]")
+	query := allowParams("name[]")
 	h.mount(http.MethodGet, pathMetrics, open(), func(w http.ResponseWriter, r *http.Request) {
 		if err := query.check(r); err != nil {
 			h.fail(w, r, err)

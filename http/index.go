@@ -77,7 +77,7 @@ func (h *Handler) run(scope core.Scope, targetOf func(*http.Request) (target, er
 			return err
 		}
 		if force {
-			if err := h.maySystem(r); err != nil {
+			if err := h.requireSystem(r); err != nil {
 				return err
 			}
 		}

@@ -23,21 +23,21 @@ const (
 // routeIntrospection routes what tells of the catalogues (CONTRACT section 2). What is there is no secret, but who asks
 // decides what meta.authFiltered says.
 func (h *Handler) routeIntrospection() {
-	h.handle(http.MethodGet, pathIntrospection, h.listCatalogues, taken(), open())
-	h.handle(http.MethodGet, pathFields, h.describeOnlyCatalogue, taken(), optional())
-	h.handle(http.MethodGet, pathSQON, h.describeSQON(), taken(), open())
-	h.handle(http.MethodGet, pathIntrospection+"/{"+paramCatalogue+"}", h.describeCatalogue, taken(), optional())
+	h.handle(http.MethodGet, pathIntrospection, h.listCatalogues, allowParams(), open())
+	h.handle(http.MethodGet, pathFields, h.describeOnlyCatalogue, allowParams(), lenientToken())
+	h.handle(http.MethodGet, pathSQON, h.describeSQON(), allowParams(), open())
+	h.handle(http.MethodGet, pathIntrospection+"/{"+paramCatalogue+"}", h.describeCatalogue, allowParams(), lenientToken())
 	// Paths of existing clients.
-	h.handle(http.MethodGet, pathIntrospection+"/", h.listCatalogues, taken(), open())
-	h.router.MethodFunc(http.MethodGet, h.cfg.BasePath+patternCatalogue+strings.TrimPrefix(pathIntrospection, "/"), h.unlessFailed(
-		h.guarded(optional(), h.answering([]string{contentTypeJSON}, h.describeCatalogue, taken())),
+	h.handle(http.MethodGet, pathIntrospection+"/", h.listCatalogues, allowParams(), open())
+	h.router.MethodFunc(http.MethodGet, h.cfg.BasePath+patternCatalogue+strings.TrimPrefix(pathIntrospection, "/"), h.unlessCatalogueFailed(
+		h.requireAccess(lenientToken(), h.negotiating([]string{contentTypeJSON}, h.describeCatalogue, allowParams())),
 	))
 }
 
 // listCatalogues answers GET /introspection.
 func (h *Handler) listCatalogues(w http.ResponseWriter, r *http.Request) error {
-	s := h.catalogues.now().summary()
-	if !isKnown(w, r, s.tag) {
+	s := h.catalogues.current().summary()
+	if !notModified(w, r, s.tag) {
 		writeEncoded(w, s.body)
 	}
 	return nil
@@ -48,7 +48,7 @@ func (h *Handler) describeSQON() handlerFunc {
 	body := sqon.Description()
 	tag := weakTag(body)
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if !isKnown(w, r, tag) {
+		if !notModified(w, r, tag) {
 			writeEncoded(w, body)
 		}
 		return nil
@@ -57,7 +57,7 @@ func (h *Handler) describeSQON() handlerFunc {
 
 // describeCatalogue answers GET /introspection/{catalogueId}.
 func (h *Handler) describeCatalogue(w http.ResponseWriter, r *http.Request) error {
-	answers := h.catalogues.now()
+	answers := h.catalogues.current()
 	c, err := h.pathCatalogue(r, answers.set)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (h *Handler) pathCatalogue(r *http.Request, set *core.CatalogueSet) (*core.
 	if err != nil {
 		return nil, err
 	}
-	switch called := catalogueCalled(set, name); len(called) {
+	switch called := cataloguesNamed(set, name); len(called) {
 	case 1:
 		return called[0], nil
 	case 0:
@@ -87,7 +87,7 @@ func (h *Handler) pathCatalogue(r *http.Request, set *core.CatalogueSet) (*core.
 
 // describeOnlyCatalogue answers GET /introspection/fields, which is there only while there is one catalogue.
 func (h *Handler) describeOnlyCatalogue(w http.ResponseWriter, r *http.Request) error {
-	answers := h.catalogues.now()
+	answers := h.catalogues.current()
 	only, err := h.onlyCatalogue(answers.set, introspectionPath)
 	if err != nil {
 		return err
@@ -121,20 +121,20 @@ func (h *Handler) onlyCatalogue(set *core.CatalogueSet, pathOf func(*core.Catalo
 func (h *Handler) describe(w http.ResponseWriter, r *http.Request, c *catalogueAnswer) {
 	w.Header().Add("Vary", headerAuthorization)
 	if c.problem != nil {
-		if !isKnown(w, r, c.failed.tag) {
+		if !notModified(w, r, c.failed.tag) {
 			writeEncoded(w, c.failed.body)
 		}
 		return
 	}
-	meta := c.metaFor(h.isNarrowed(r, c))
-	if !isKnown(w, r, meta.tag) {
+	meta := c.metaFor(h.isFiltered(r, c))
+	if !notModified(w, r, meta.tag) {
 		writeWhole(w, http.StatusOK, contentTypeJSON, c.headAt(h.cfg.Now(), meta), c.tail)
 	}
 }
 
-// isNarrowed reports whether the caller sees less than all of a catalogue: an access rule applies to all but the system, and without
+// isFiltered reports whether the caller sees less than all of a catalogue: an access rule applies to all but the system, and without
 // one the default access may keep the caller out.
-func (h *Handler) isNarrowed(r *http.Request, c *catalogueAnswer) bool {
+func (h *Handler) isFiltered(r *http.Request, c *catalogueAnswer) bool {
 	if !c.restricted {
 		caller, _ := callerOf(r.Context())
 		return !c.defaultAccess.Allows(caller)
@@ -142,13 +142,13 @@ func (h *Handler) isNarrowed(r *http.Request, c *catalogueAnswer) bool {
 	if h.ports.Authenticator == nil {
 		return true
 	}
-	_, bound := h.boundCaller(r)
+	_, bound := h.restrictedCaller(r)
 	return bound
 }
 
-// catalogueCalled returns the catalogue that has a name for its id, else those that have it for their document type: a name
+// cataloguesNamed returns the catalogue that has a name for its id, else those that have it for their document type: a name
 // that several share means none of them.
-func catalogueCalled(set *core.CatalogueSet, name string) []*core.Catalogue {
+func cataloguesNamed(set *core.CatalogueSet, name string) []*core.Catalogue {
 	if c := set.ByID(name); c != nil {
 		return []*core.Catalogue{c}
 	}
@@ -182,22 +182,22 @@ type ambiguousTypeError struct {
 
 // ambiguousType is what the problem of a shared document type has beside the others, under the names of Arranger's answer.
 type ambiguousType struct {
-	DocumentType         string         `json:"documentType"`
-	MatchingCatalogueIDs []string       `json:"matchingCatalogueIds"`
-	Error                ambiguousFault `json:"error"`
+	DocumentType         string              `json:"documentType"`
+	MatchingCatalogueIDs []string            `json:"matchingCatalogueIds"`
+	Error                ambiguousTypeDetail `json:"error"`
 }
 
-type ambiguousFault struct {
+type ambiguousTypeDetail struct {
 	Code    core.Code `json:"code"`
 	Message string    `json:"message"`
 }
 
 func ambiguous(documentType string, called []*core.Catalogue) error {
 	cause := &core.Error{
-		Code: codeAmbiguousType, Message: fmt.Sprintf("documentType %s is that of %d catalogues", shown(documentType), len(called)),
+		Code: codeAmbiguousType, Message: fmt.Sprintf("documentType %s is that of %d catalogues", quoteValue(documentType), len(called)),
 		Hint: "use the id of a catalogue",
 	}
-	shared := ambiguousType{DocumentType: documentType, Error: ambiguousFault{Code: cause.Code, Message: cause.Message}}
+	shared := ambiguousType{DocumentType: documentType, Error: ambiguousTypeDetail{Code: cause.Code, Message: cause.Message}}
 	for _, c := range called {
 		shared.MatchingCatalogueIDs = append(shared.MatchingCatalogueIDs, c.ID)
 	}

@@ -332,7 +332,7 @@ func TestAuthFiltered(t *testing.T) {
 	known, denied := plain("known"), plain("denied")
 	known.DefaultAccess, denied.DefaultAccess = core.AccessAuthenticated, core.AccessDeny
 	p.catalogues.put(restricted, free, known, denied)
-	d := newDoors(t, &keyShelf{})
+	d := newTokenIssuer(t, &memoryKeyStore{})
 	asking, open := guardedHandler(t, p, d, tuttihttp.Config{}), newHandler(t, p, tuttihttp.Config{})
 	for name, tt := range map[string]struct {
 		h      handler
@@ -377,7 +377,7 @@ func TestIntrospectionTags(t *testing.T) {
 	restricted.Restricted = true
 	p := working()
 	p.catalogues.put(restricted)
-	d := newDoors(t, &keyShelf{})
+	d := newTokenIssuer(t, &memoryKeyStore{})
 	now := noon
 	h := guardedHandler(t, p, d, tuttihttp.Config{Now: func() time.Time { return now }})
 	tagOf := func(target string, who []string) string {

@@ -25,8 +25,8 @@ type keyList struct {
 
 func newKeyBody(k core.APIKey) keyBody {
 	b := keyBody{
-		ID: k.ID, Name: k.Name, Scopes: k.Scopes, CreatedAt: writable(k.CreatedAt), ExpiresAt: writable(k.ExpiresAt),
-		RevokedAt: writable(k.RevokedAt),
+		ID: k.ID, Name: k.Name, Scopes: k.Scopes, CreatedAt: clampTime(k.CreatedAt), ExpiresAt: clampTime(k.ExpiresAt),
+		RevokedAt: clampTime(k.RevokedAt),
 	}
 	if b.Scopes == nil {
 		b.Scopes = []string{}
@@ -34,9 +34,9 @@ func newKeyBody(k core.APIKey) keyBody {
 	return b
 }
 
-// writable returns a time in UTC, the nearest one that JSON can have (RFC 3339 knows the years to 9999): one key that
+// clampTime returns a time in UTC, the nearest one that JSON can have (RFC 3339 knows the years to 9999): one key that
 // somebody stored with another must not hide all.
-func writable(t time.Time) time.Time {
+func clampTime(t time.Time) time.Time {
 	t = t.UTC()
 	switch {
 	case t.Year() < 0:
@@ -51,9 +51,9 @@ func writable(t time.Time) time.Time {
 // routeKeys routes the API keys (CONTRACT section 6). They can be made while nobody is asked for one, so that there are
 // some when tokens are turned on.
 func (h *Handler) routeKeys() {
-	h.handle(http.MethodGet, "/keys", h.listKeys, taken(), system())
-	h.handle(http.MethodPost, "/keys", h.createKey, taken(), system())
-	h.handle(http.MethodDelete, "/keys/{id}", h.revokeKey, taken(), system())
+	h.handle(http.MethodGet, "/keys", h.listKeys, allowParams(), system())
+	h.handle(http.MethodPost, "/keys", h.createKey, allowParams(), system())
+	h.handle(http.MethodDelete, "/keys/{id}", h.revokeKey, allowParams(), system())
 }
 
 func (h *Handler) listKeys(w http.ResponseWriter, r *http.Request) error {
@@ -111,7 +111,7 @@ func newKeyOf(body []byte) (core.APIKey, error) {
 	}
 	if members.has("expiresAt") {
 		if k.ExpiresAt, err = time.Parse(time.RFC3339, expires); err != nil {
-			return core.APIKey{}, memberFault("expiresAt", "must be a time such as 2026-12-31T00:00:00Z, not "+shown(expires))
+			return core.APIKey{}, memberError("expiresAt", "must be a time such as 2026-12-31T00:00:00Z, not "+quoteValue(expires))
 		}
 	}
 	return k, nil

@@ -78,7 +78,7 @@ func newLetterDocument(document []byte, truncated bool) letterDocument {
 	}
 	text := document
 	if truncated {
-		text = withoutCutRune(text)
+		text = trimPartialRune(text)
 	}
 	if isText(text) {
 		return letterDocument{DocumentText: string(text)}
@@ -105,8 +105,8 @@ func nesting(document []byte) int {
 	return deepest
 }
 
-// withoutCutRune drops the character at the end of text that a cut has halved.
-func withoutCutRune(text []byte) []byte {
+// trimPartialRune drops the character at the end of text that a cut has halved.
+func trimPartialRune(text []byte) []byte {
 	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax+1); i-- {
 		if utf8.RuneStart(text[i]) {
 			if !utf8.FullRune(text[i:]) {

@@ -47,7 +47,7 @@ func (h *Handler) exportDeadLetters(w http.ResponseWriter, r *http.Request, l le
 		return err
 	}
 	if err != nil {
-		return breakOff(r, err)
+		return abortResponse(r, err)
 	}
 	if next != "" {
 		w.Header().Set(headerNextCursor, next)

@@ -10,8 +10,8 @@ import (
 // listChunk is how many bytes of a list are kept until they are sent.
 const listChunk = 32 << 10
 
-// errNobodyReads ends the reading of a list that is answered to HEAD.
-var errNobodyReads = errors.New("nobody reads the body")
+// errBodyDiscarded ends the reading of a list that is answered to HEAD.
+var errBodyDiscarded = errors.New("nobody reads the body")
 
 // listStream answers a list whose size nobody knows beforehand, with memory that does not grow with it. What ends within
 // listChunk goes with its length, like any answer; a longer list goes piece by piece.
@@ -64,7 +64,7 @@ func (s *listStream) send(b []byte) error {
 		s.w.WriteHeader(http.StatusOK)
 	}
 	if s.r.Method == http.MethodHead {
-		return errNobodyReads
+		return errBodyDiscarded
 	}
 	return writeChunks(s.w, b)
 }
@@ -85,11 +85,11 @@ func (s *listStream) end(tail string) error {
 // fail returns err to answer with while nothing is sent. Afterwards it breaks the connection off: the status is sent by
 // then, and a part must never be taken for the whole.
 func (s *listStream) fail(err error) error {
-	if errors.Is(err, errNobodyReads) {
+	if errors.Is(err, errBodyDiscarded) {
 		return nil
 	}
 	if !s.begun {
 		return err
 	}
-	return breakOff(s.r, err)
+	return abortResponse(s.r, err)
 }

@@ -30,8 +30,8 @@ type metadataFailure struct {
 	Timestamp int64 `json:"timestamp"`
 }
 
-// onMetadata adds what /schemas, /studies and /submit have beside the others.
-func (p problem) onMetadata(errorID, requestURL string, now time.Time) problem {
+// withMetadataMembers adds what /schemas, /studies and /submit have beside the others.
+func (p problem) withMetadataMembers(errorID, requestURL string, now time.Time) problem {
 	p.Message = p.Detail
 	p.metadataFailure = &metadataFailure{
 		ErrorID: errorID, HTTPStatusCode: p.Status, RequestURL: requestURL, Timestamp: now.UnixMilli(),

@@ -144,16 +144,16 @@ func (h *Handler) observe(next http.Handler) http.Handler {
 			}
 			d := time.Since(started)
 			route := h.routeLabel(r)
-			h.cfg.Metrics.observe(route, r.Method, rw.status, answerTime(r, started, d))
+			h.cfg.Metrics.observe(route, r.Method, rw.status, metricDuration(r, started, d))
 			h.logRequest(r, route, rw, d)
 		}()
 		next.ServeHTTP(rw, r)
 	})
 }
 
-// answerTime is what the metric shows of a request that took d: of a stream the time until it began, since how long it
+// metricDuration is what the metric shows of a request that took d: of a stream the time until it began, since how long it
 // goes on says how long somebody watched, and would spoil every quantile.
-func answerTime(r *http.Request, started time.Time, d time.Duration) time.Duration {
+func metricDuration(r *http.Request, started time.Time, d time.Duration) time.Duration {
 	if streaming := exchangeOf(r.Context()).streaming; !streaming.IsZero() {
 		return streaming.Sub(started)
 	}
@@ -210,7 +210,7 @@ func (h *Handler) recoverPanic(next http.Handler) http.Handler {
 			if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 				panic(v)
 			}
-			err := panicked(v)
+			err := panicError(v)
 			if rw, ok := w.(*responseWriter); ok && rw.status != 0 {
 				exchangeOf(r.Context()).err = err
 				panic(http.ErrAbortHandler)
@@ -221,8 +221,8 @@ func (h *Handler) recoverPanic(next http.Handler) http.Handler {
 	})
 }
 
-// panicked makes the error of a recovered panic, with the stack for the log.
-func panicked(v any) error {
+// panicError makes the error of a recovered panic, with the stack for the log.
+func panicError(v any) error {
 	return core.WrapError(core.CodeInternal, "an internal error occurred", fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
 }
 

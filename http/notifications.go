@@ -10,8 +10,8 @@ import (
 const (
 	// headerSignature carries the HMAC-SHA256 of a notification's body, as sha256=<hex>.
 	headerSignature = "X-Signature-256"
-	// listedFaults is how many faults an answer lists; an array of events may have thousands.
-	listedFaults = 100
+	// maxListedErrors is how many faults an answer lists; an array of events may have thousands.
+	maxListedErrors = 100
 )
 
 // notifiedBody is the 202 of a notification.
@@ -60,7 +60,7 @@ func (h *Handler) notify(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	faults := notified.Errors[:min(len(notified.Errors), listedFaults)]
+	faults := notified.Errors[:min(len(notified.Errors), maxListedErrors)]
 	if notified.Accepted == 0 && len(faults) > 0 {
 		return &notUnderstoodError{cause: core.NewError(codeNotUnderstood, faults[0].Message), violations: faults}
 	}

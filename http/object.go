@@ -40,7 +40,7 @@ func decodeObjectOf(what string, text []byte) (object, error) {
 			_ = json.Unmarshal(slices.Concat([]byte{'"'}, written, []byte{'"'}), &name) // valid within what is valid
 		}
 		if _, twice := members[name]; twice {
-			err = core.NewError(core.CodeInvalid, "member "+shown(name)+" of "+what+" stands twice")
+			err = core.NewError(core.CodeInvalid, "member "+quoteValue(name)+" of "+what+" stands twice")
 		}
 		members[name] = value.Of(text)
 		return err == nil
@@ -76,10 +76,10 @@ func (o object) text(name string) (string, error) {
 	}
 	var v string
 	if err := json.Unmarshal(o[name], &v); err != nil {
-		return "", memberFault(name, "must be a string")
+		return "", memberError(name, "must be a string")
 	}
 	if strings.ContainsRune(v, 0) {
-		return "", memberFault(name, "holds a NUL character")
+		return "", memberError(name, "holds a NUL character")
 	}
 	return v, nil
 }
@@ -91,18 +91,18 @@ func (o object) texts(name string) ([]string, error) {
 	}
 	var given []*string
 	if err := json.Unmarshal(o[name], &given); err != nil {
-		return nil, memberFault(name, "must be an array of strings")
+		return nil, memberError(name, "must be an array of strings")
 	}
 	values := make([]string, len(given))
 	for i, v := range given {
 		if v == nil {
-			return nil, memberFault(name, "must be an array of strings")
+			return nil, memberError(name, "must be an array of strings")
 		}
 		values[i] = *v
 	}
 	return values, nil
 }
 
-func memberFault(name, fault string) error {
+func memberError(name, fault string) error {
 	return core.NewError(core.CodeInvalid, "member "+name+" of the body "+fault)
 }

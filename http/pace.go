@@ -162,8 +162,8 @@ func (h *Handler) pace(next http.Handler) http.Handler {
 	})
 }
 
-// unreadable is the error of a body that could not be read.
-func unreadable(err error) error {
+// bodyReadError is the error of a body that could not be read.
+func bodyReadError(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return &core.Error{
 			Code: core.CodeInvalid, Message: "the body was sent too slowly",

@@ -82,8 +82,8 @@ func newProblem(err error, instance, requestID string) problem {
 	return p
 }
 
-// onIndex adds what /index has beside the others.
-func (p problem) onIndex() problem {
+// withIndexMembers adds what /index has beside the others.
+func (p problem) withIndexMembers() problem {
 	details := p.Hint
 	if details == "" {
 		details = p.Detail
@@ -134,11 +134,11 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := newProblem(err, instanceOf(r), ex.requestID)
 	switch {
 	case h.isBelow(r, "/index"):
-		p = p.onIndex()
+		p = p.withIndexMembers()
 	case h.onMetadataSurface(r):
-		p = p.onMetadata(errorIDOf(err), requestURL(r), h.cfg.Now())
+		p = p.withMetadataMembers(errorIDOf(err), requestURL(r), h.cfg.Now())
 	case h.onGraphQLSurface(r):
-		p = p.onGraphQL(err)
+		p = p.withGraphQLMembers(err)
 	}
 	switch p.Status {
 	case http.StatusServiceUnavailable:
@@ -209,11 +209,11 @@ func writeWhole(w http.ResponseWriter, status int, contentType string, pieces ..
 	header.Set("Content-Type", contentType)
 	header.Set("Content-Length", strconv.Itoa(length))
 	w.WriteHeader(status)
-	if rw, ours := w.(*responseWriter); ours && rw.conn != nil && !rw.conn.secure && length > minHeld && length <= maxHeld {
-		rw.conn.hold()
+	if rw, ours := w.(*responseWriter); ours && rw.conn != nil && !rw.conn.secure && length > minBuffered && length <= maxBuffered {
+		rw.conn.startBuffering()
 		defer func() {
 			_ = http.NewResponseController(w).Flush()
-			rw.conn.release()
+			rw.conn.flushBuffered()
 		}()
 	}
 	for _, p := range pieces {

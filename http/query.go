@@ -14,25 +14,25 @@ import (
 // maxNameBytes is how much of an unknown parameter's name is compared and shown.
 const maxNameBytes = 64
 
-// maxShownBytes is how much of a value at fault is shown.
-const maxShownBytes = 64
+// maxQuotedBytes is how much of a value at fault is shown.
+const maxQuotedBytes = 64
 
 // parameters are the names of a route's query parameters. Every other one is refused: a misspelt force would run
 // guarded, and a misspelt filter show everything.
 type parameters struct {
-	// taken are those of the route.
-	taken []string
-	// explained are those of other routes that the handler refuses in words of its own.
-	explained []string
+	// allowed are those of the route.
+	allowed []string
+	// rejected are those of other routes that the handler refuses in words of its own.
+	rejected []string
 	// ignored lets every query pass, which nobody reads.
 	ignored bool
 }
 
-func taken(names ...string) parameters { return parameters{taken: names} }
+func allowParams(names ...string) parameters { return parameters{allowed: names} }
 
-func ignored() parameters { return parameters{ignored: true} }
+func ignoreParams() parameters { return parameters{ignored: true} }
 
-func explained(names ...string) parameters { return parameters{explained: names} }
+func rejectParams(names ...string) parameters { return parameters{rejected: names} }
 
 // check refuses a query with a parameter that p does not have, or that is malformed.
 func (p parameters) check(r *http.Request) error {
@@ -45,7 +45,7 @@ func (p parameters) check(r *http.Request) error {
 	}
 	var unknown []string
 	for name := range q.values {
-		if !slices.Contains(p.taken, name) && !slices.Contains(p.explained, name) {
+		if !slices.Contains(p.allowed, name) && !slices.Contains(p.rejected, name) {
 			unknown = append(unknown, name)
 		}
 	}
@@ -55,8 +55,8 @@ func (p parameters) check(r *http.Request) error {
 	name := slices.Min(unknown)
 	name = strings.ToValidUTF8(name[:min(len(name), maxNameBytes)], "")
 	hint := "this path takes no query parameters"
-	if len(p.taken) > 0 {
-		hint = "the nearest query parameter of this path is " + core.Nearest(name, slices.Values(p.taken))
+	if len(p.allowed) > 0 {
+		hint = "the nearest query parameter of this path is " + core.Nearest(name, slices.Values(p.allowed))
 	}
 	return &core.Error{Code: core.CodeInvalid, Message: fmt.Sprintf("unknown query parameter %q", name), Hint: hint}
 }
@@ -116,14 +116,14 @@ func (q query) integer(name string, low, high, fallback int) (int, error) {
 	n, err := strconv.Atoi(v)
 	if err != nil || n < low || n > high {
 		return 0, core.NewError(core.CodeInvalid,
-			fmt.Sprintf("query parameter %s must be a whole number from %d to %d, not %s", name, low, high, shown(v)))
+			fmt.Sprintf("query parameter %s must be a whole number from %d to %d, not %s", name, low, high, quoteValue(v)))
 	}
 	return n, nil
 }
 
-// flag returns name as true or false, false when it is absent. Unlike boolean it takes 1 and 0 as well, and any case, which
+// lenientBoolean returns name as true or false, false when it is absent. Unlike boolean it takes 1 and 0 as well, and any case, which
 // clients of Song are used to.
-func (q query) flag(name string) (bool, error) {
+func (q query) lenientBoolean(name string) (bool, error) {
 	if !q.values.Has(name) {
 		return false, nil
 	}
@@ -138,7 +138,7 @@ func (q query) flag(name string) (bool, error) {
 		return false, nil
 	default:
 		return false, core.NewError(core.CodeInvalid,
-			fmt.Sprintf("query parameter %s must be true or false, not %s", name, shown(v)))
+			fmt.Sprintf("query parameter %s must be true or false, not %s", name, quoteValue(v)))
 	}
 }
 
@@ -157,7 +157,7 @@ func (q query) choice(name, fallback string, choices ...string) (string, error) 
 		}
 	}
 	return "", core.NewError(core.CodeInvalid,
-		fmt.Sprintf("query parameter %s must be %s, not %s", name, strings.Join(choices, " or "), shown(v)))
+		fmt.Sprintf("query parameter %s must be %s, not %s", name, strings.Join(choices, " or "), quoteValue(v)))
 }
 
 // list returns the values of name, which may be repeated and may each be several with commas between; none when it is
@@ -168,7 +168,7 @@ func (q query) list(name string, most int) ([]string, error) {
 		for v := range strings.SplitSeq(given, ",") {
 			if v == "" {
 				return nil, core.NewError(core.CodeInvalid,
-					fmt.Sprintf("query parameter %s has an empty value: %s", name, shown(given)))
+					fmt.Sprintf("query parameter %s has an empty value: %s", name, quoteValue(given)))
 			}
 			if len(values) == most {
 				return nil, core.NewError(core.CodeInvalid,
@@ -180,10 +180,10 @@ func (q query) list(name string, most int) ([]string, error) {
 	return values, nil
 }
 
-// shown returns a client's value for a message: quoted, and its beginning only when it is long.
-func shown(v string) string {
-	if len(v) > maxShownBytes {
-		return strconv.Quote(strings.ToValidUTF8(v[:maxShownBytes], "")) + "…"
+// quoteValue returns a client's value for a message: quoted, and its beginning only when it is long.
+func quoteValue(v string) string {
+	if len(v) > maxQuotedBytes {
+		return strconv.Quote(strings.ToValidUTF8(v[:maxQuotedBytes], "")) + "…"
 	}
 	return strconv.Quote(v)
 }

@@ -36,11 +36,11 @@ func pathParam(r *http.Request, name, what string) (string, error) {
 	return value, nil
 }
 
-// refuse answers a request that no route takes: with why it failed where the path is a failed catalogue's, else 405 when
+// answerUnrouted answers a request that no route takes: with why it failed where the path is a failed catalogue's, else 405 when
 // another method is routed here, else 404.
-func (h *Handler) refuse(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) answerUnrouted(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath()
-	failed := h.failedAt(path)
+	failed := h.failedCatalogueAt(path)
 	if allowed := h.allowed(path); len(allowed) > 0 && (failed == nil || !h.isCataloguePath(path)) {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
 		h.fail(w, r, &core.Error{
@@ -50,7 +50,7 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if failed != nil {
-		h.refuseFailed(w, r, failed)
+		h.answerFailedCatalogue(w, r, failed)
 		return
 	}
 	if strings.HasSuffix(path, "/") && h.endsInParameter(r.Method, path+"-") {
@@ -81,10 +81,10 @@ func (h *Handler) allowed(path string) []string {
 	return methods
 }
 
-// askable lists the methods that get an answer of their own at path: those that are routed, or, where a failed catalogue answers
+// preflightMethods lists the methods that get an answer of their own at path: those that are routed, or, where a failed catalogue answers
 // instead, those of its routes.
-func (h *Handler) askable(path string) []string {
-	if methods := h.allowed(path); len(methods) > 0 || h.failedAt(path) == nil {
+func (h *Handler) preflightMethods(path string) []string {
+	if methods := h.allowed(path); len(methods) > 0 || h.failedCatalogueAt(path) == nil {
 		return methods
 	}
 	return []string{http.MethodGet, http.MethodHead, http.MethodPost}

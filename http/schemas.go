@@ -20,13 +20,13 @@ const (
 
 // routeSchemas routes the analysis types (CONTRACT section 7).
 func (h *Handler) routeSchemas() {
-	h.handle(http.MethodPost, "/schemas", h.registerAnalysisType, taken(), system())
+	h.handle(http.MethodPost, "/schemas", h.registerAnalysisType, allowParams(), system())
 	h.handle(http.MethodGet, "/schemas", h.listAnalysisTypes,
-		taken("hideSchema", "unrenderedOnly", "limit", "offset", "names", "versions", "sort", "sortOrder"), token())
-	h.handle(http.MethodGet, "/schemas/registration", h.getRegistrationSchema, taken(), token())
-	h.handle(http.MethodGet, "/schemas/{name}", h.getAnalysisType, taken("version", "unrenderedOnly"), token())
+		allowParams("hideSchema", "unrenderedOnly", "limit", "offset", "names", "versions", "sort", "sortOrder"), token())
+	h.handle(http.MethodGet, "/schemas/registration", h.getRegistrationSchema, allowParams(), token())
+	h.handle(http.MethodGet, "/schemas/{name}", h.getAnalysisType, allowParams("version", "unrenderedOnly"), token())
 	h.handle(http.MethodGet, "/schemas/{name}/versions/{version}", h.getAnalysisTypeVersion,
-		taken("unrenderedOnly"), token())
+		allowParams("unrenderedOnly"), token())
 }
 
 func (h *Handler) registerAnalysisType(w http.ResponseWriter, r *http.Request) error {
@@ -81,7 +81,7 @@ func (h *Handler) answerAnalysisType(w http.ResponseWriter, r *http.Request, ver
 	if err != nil {
 		return err
 	}
-	unrendered, err := q.flag("unrenderedOnly")
+	unrendered, err := q.lenientBoolean("unrenderedOnly")
 	if err != nil {
 		return err
 	}
@@ -98,11 +98,11 @@ func (h *Handler) listAnalysisTypes(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
-	hideSchema, err := q.flag("hideSchema")
+	hideSchema, err := q.lenientBoolean("hideSchema")
 	if err != nil {
 		return err
 	}
-	unrendered, err := q.flag("unrenderedOnly")
+	unrendered, err := q.lenientBoolean("unrenderedOnly")
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func versionOf(what, given string) (int, error) {
 	version, err := strconv.Atoi(given)
 	if err != nil || version < 1 || version > maxNumber {
 		return 0, core.NewError(core.CodeInvalid,
-			fmt.Sprintf("%s must be a whole number from 1 to %d, not %s", what, maxNumber, shown(given)))
+			fmt.Sprintf("%s must be a whole number from 1 to %d, not %s", what, maxNumber, quoteValue(given)))
 	}
 	return version, nil
 }

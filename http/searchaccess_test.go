@@ -11,8 +11,8 @@ import (
 
 // TestTokensThatAreShownToSearches must be valid, where nobody needs one; why a catalogue failed is told to everybody.
 func TestTokensThatAreShownToSearches(t *testing.T) {
-	store := &keyShelf{}
-	d := newDoors(t, store)
+	store := &memoryKeyStore{}
+	d := newTokenIssuer(t, store)
 	p := ofS1()
 	p.searches = &searches{} // nothing is executed for who is refused
 	h := guardedHandler(t, p, d, tuttihttp.Config{})
@@ -27,7 +27,7 @@ func TestTokensThatAreShownToSearches(t *testing.T) {
 		header := map[string][]string{malformed: {"Basic eA=="}, unknown: {"Bearer hunter2"}, expired: d.header(expired)}[tc.who]
 		for _, target := range []string{"/participants/graphql", "/graphql", "/graphql/tag", "/participants/download", "/download", "/no-such/graphql", "/record/graphql"} {
 			t.Run(tc.name+target, func(t *testing.T) {
-				got := knock(t, h, "POST", target, header)
+				got := requestWith(t, h, "POST", target, header)
 				wantProblem(t, got.Response, got.body, 401, "unauthenticated", tc.detail)
 				if c := got.Header.Get("WWW-Authenticate"); c != tc.say || got.read {
 					t.Errorf("challenge %q, want %q; body read: %t", c, tc.say, got.read)
@@ -39,7 +39,7 @@ func TestTokensThatAreShownToSearches(t *testing.T) {
 		store.fault = core.NewError(core.CodeUnavailable, "the database is gone")
 		t.Cleanup(func() { store.fault = nil })
 		for _, target := range []string{"/participants/graphql", "/participants/download"} {
-			got := knock(t, guardedHandler(t, p, newDoorsOn(t, store), tuttihttp.Config{}), "POST", target, d.header(writeRight))
+			got := requestWith(t, guardedHandler(t, p, newColdAuthenticator(t, store), tuttihttp.Config{}), "POST", target, d.header(writeRight))
 			wantProblem(t, got.Response, got.body, 503, "unavailable", "API keys cannot be verified now")
 		}
 	})
@@ -48,7 +48,7 @@ func TestTokensThatAreShownToSearches(t *testing.T) {
 		for who, headers := range d.headers {
 			for kind, header := range headers {
 				for _, target := range []string{"/biosamples/graphql", "/graphql", "/biosamples/download"} {
-					if got := knock(t, h, "POST", target, header); got.StatusCode != 404 || string(got.body) != biosamplesFailure {
+					if got := requestWith(t, h, "POST", target, header); got.StatusCode != 404 || string(got.body) != biosamplesFailure {
 						t.Errorf("%s, %s: %s: %d %s", who, kind, target, got.StatusCode, got.body)
 					}
 				}
@@ -60,7 +60,7 @@ func TestTokensThatAreShownToSearches(t *testing.T) {
 // TestDefaultAccess: who may not read a catalogue without an access rule is refused on each of its routes, before the body is read
 // and before anything is executed, in words that name the key and the file that open it.
 func TestDefaultAccess(t *testing.T) {
-	d := newDoors(t, &keyShelf{})
+	d := newTokenIssuer(t, &memoryKeyStore{})
 	for _, tc := range []struct {
 		access core.DefaultAccess
 		may    []string
@@ -83,7 +83,7 @@ func TestDefaultAccess(t *testing.T) {
 			} {
 				t.Run(string(tc.access)+" "+who+" "+target, func(t *testing.T) {
 					method, path, _ := strings.Cut(target, " ")
-					got := knock(t, h, method, path, d.header(who))
+					got := requestWith(t, h, method, path, d.header(who))
 					if slices.Contains(tc.may, who) {
 						if got.StatusCode == 401 || got.StatusCode == 403 {
 							t.Errorf("refused: %d %s", got.StatusCode, got.body)

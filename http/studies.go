@@ -24,11 +24,11 @@ type messageBody struct {
 
 // routeStudies routes the built-in metadata repository (CONTRACT section 8).
 func (h *Handler) routeStudies() {
-	h.handle(http.MethodGet, "/isAlive", h.isAlive, taken(), open())
-	h.handle(http.MethodGet, "/studies/"+listOfStudies, h.listStudies, taken(), token())
-	h.handle(http.MethodGet, "/studies/{study}", h.getStudy, taken(), token())
-	h.handle(http.MethodPost, "/studies/{study}", h.createStudy, taken(), system())
-	h.handle(http.MethodPost, "/studies/{study}/", h.createStudy, taken(), system())
+	h.handle(http.MethodGet, "/isAlive", h.isAlive, allowParams(), open())
+	h.handle(http.MethodGet, "/studies/"+listOfStudies, h.listStudies, allowParams(), token())
+	h.handle(http.MethodGet, "/studies/{study}", h.getStudy, allowParams(), token())
+	h.handle(http.MethodPost, "/studies/{study}", h.createStudy, allowParams(), system())
+	h.handle(http.MethodPost, "/studies/{study}/", h.createStudy, allowParams(), system())
 	h.routeAnalyses()
 	h.routeSubmissions()
 }
@@ -119,7 +119,7 @@ func studyOf(id string, body []byte, header http.Header) (core.Study, error) {
 	if given != "" && given != id {
 		return study, &core.Error{
 			Code: core.CodeConflict, ErrorID: errorIDStudyMismatch,
-			Message: fmt.Sprintf("the body is of study %s, the path of study %s", shown(given), shown(id)),
+			Message: fmt.Sprintf("the body is of study %s, the path of study %s", quoteValue(given), quoteValue(id)),
 		}
 	}
 	return study, nil

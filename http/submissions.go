@@ -22,17 +22,17 @@ type submittedBody struct {
 func (h *Handler) routeSubmissions() {
 	const analysis = "/studies/{study}/analysis"
 	writer := writerOf("study")
-	h.handle(http.MethodPost, "/submit/{study}", h.submit, taken("allowDuplicates"), writer)
-	h.handle(http.MethodPut, analysis+"/{id}", h.change(func(s Submissions) changeFunc { return s.Replace }), taken(),
+	h.handle(http.MethodPost, "/submit/{study}", h.submit, allowParams("allowDuplicates"), writer)
+	h.handle(http.MethodPut, analysis+"/{id}", h.change(func(s Submissions) changeFunc { return s.Replace }), allowParams(),
 		writer)
-	h.handle(http.MethodPatch, analysis+"/{id}", h.change(func(s Submissions) changeFunc { return s.Merge }), taken(),
+	h.handle(http.MethodPatch, analysis+"/{id}", h.change(func(s Submissions) changeFunc { return s.Merge }), allowParams(),
 		writer)
 	h.handle(http.MethodPut, analysis+"/publish/{id}",
-		h.setState(core.StatePublished, "AnalysisId %s successfully published"), taken("ignoreUndefinedMd5"), writer)
+		h.setState(core.StatePublished, "AnalysisId %s successfully published"), allowParams("ignoreUndefinedMd5"), writer)
 	h.handle(http.MethodPut, analysis+"/unpublish/{id}",
-		h.setState(core.StateUnpublished, "AnalysisId %s successfully unpublished"), taken(), writer)
+		h.setState(core.StateUnpublished, "AnalysisId %s successfully unpublished"), allowParams(), writer)
 	h.handle(http.MethodPut, analysis+"/suppress/{id}",
-		h.setState(core.StateSuppressed, "AnalysisId %s was suppressed"), taken(), writer)
+		h.setState(core.StateSuppressed, "AnalysisId %s was suppressed"), allowParams(), writer)
 }
 
 func (h *Handler) submit(w http.ResponseWriter, r *http.Request) error {
@@ -44,7 +44,7 @@ func (h *Handler) submit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	allowDuplicates, err := q.flag("allowDuplicates")
+	allowDuplicates, err := q.lenientBoolean("allowDuplicates")
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (h *Handler) setState(state core.AnalysisState, done string) handlerFunc {
 			return err
 		}
 		// Song's clients send it. It is of the storage that Song asks and tutti does not, so it changes nothing.
-		if _, err := q.flag("ignoreUndefinedMd5"); err != nil {
+		if _, err := q.lenientBoolean("ignoreUndefinedMd5"); err != nil {
 			return err
 		}
 		if err := h.readEmptyObject(r); err != nil {

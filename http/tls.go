@@ -92,7 +92,7 @@ func (l *tlsListener) negotiate(ctx context.Context, conn net.Conn) {
 	within, cancel := context.WithTimeout(ctx, readHeaderTimeout)
 	defer cancel()
 	if err := secured.HandshakeContext(within); err != nil {
-		refuseUnencrypted(err)
+		answerPlainHTTP(err)
 		_ = conn.Close()
 		return
 	}
@@ -105,13 +105,13 @@ func (l *tlsListener) negotiate(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// refuseUnencrypted answers a client that sends HTTP without TLS, which a failed handshake shows by what it began with.
-func refuseUnencrypted(err error) {
+// answerPlainHTTP answers a client that sends HTTP without TLS, which a failed handshake shows by what it began with.
+func answerPlainHTTP(err error) {
 	e, ok := errors.AsType[tls.RecordHeaderError](err)
 	if !ok || e.Conn == nil || e.RecordHeader[0] < 'A' || e.RecordHeader[0] > 'Z' {
 		return
 	}
-	answer, err := refusalOf(http.StatusBadRequest, &core.Error{
+	answer, err := errorResponse(http.StatusBadRequest, &core.Error{
 		Code: core.CodeInvalid, Message: "the request is not encrypted", Hint: "this port speaks HTTPS: begin the address with https://",
 	})
 	if err == nil {
@@ -128,11 +128,11 @@ func (c *tlsConn) Write(b []byte) (int, error) { return writeProblem(c.Conn, b) 
 
 // writeProblem writes b, or a problem where b is a refusal of net/http, which is one Write of its own.
 func writeProblem(w io.Writer, b []byte) (int, error) {
-	status, ok := refusedStatus(b)
+	status, ok := standardErrorStatus(b)
 	if !ok {
 		return w.Write(b)
 	}
-	answer, err := refusal(status)
+	answer, err := standardErrorResponse(status)
 	if err != nil {
 		return w.Write(b)
 	}

@@ -6,9 +6,9 @@ import (
 	"tutti/internal/core"
 )
 
-// narrowRounds is how many pages of a list are read for one page of what a caller may see of it. A page may so hold less
+// maxVisiblePages is how many pages of a list are read for one page of what a caller may see of it. A page may so hold less
 // than was asked for and have others behind it.
-const narrowRounds = 8
+const maxVisiblePages = 8
 
 // seesJob reports whether a caller sees a job: it may write in the organization that the job is of.
 func seesJob(caller core.Principal, job core.Job) bool {
@@ -26,7 +26,7 @@ func seesLetter(caller core.Principal, letter core.DeadLetter) bool {
 
 // checkJob answers a job that the caller does not see in the words for one that does not exist.
 func (h *Handler) checkJob(r *http.Request, id string) error {
-	caller, bound := h.boundCaller(r)
+	caller, bound := h.restrictedCaller(r)
 	if !bound {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (h *Handler) checkJob(r *http.Request, id string) error {
 
 // checkLetter answers a dead letter that the caller does not see in the words for one that does not exist.
 func (h *Handler) checkLetter(r *http.Request, id string) error {
-	caller, bound := h.boundCaller(r)
+	caller, bound := h.restrictedCaller(r)
 	if !bound {
 		return nil
 	}
@@ -62,7 +62,7 @@ type jobQuery struct {
 
 // visibleJobs returns a page of the jobs that the caller sees, and the cursor of the next ones.
 func (h *Handler) visibleJobs(r *http.Request, q jobQuery) ([]core.Job, string, error) {
-	caller, bound := h.boundCaller(r)
+	caller, bound := h.restrictedCaller(r)
 	if !bound {
 		return h.ports.Jobs.List(r.Context(), q.repository, q.state, q.limit, q.cursor)
 	}
@@ -77,7 +77,7 @@ func (h *Handler) visibleJobs(r *http.Request, q jobQuery) ([]core.Job, string, 
 				seen = append(seen, job)
 			}
 		}
-		if next == "" || len(seen) >= q.limit || round == narrowRounds {
+		if next == "" || len(seen) >= q.limit || round == maxVisiblePages {
 			return seen, next, nil
 		}
 		q.cursor = next
@@ -86,7 +86,7 @@ func (h *Handler) visibleJobs(r *http.Request, q jobQuery) ([]core.Job, string, 
 
 // letterFilter returns what keeps of some letters those that the caller sees.
 func (h *Handler) letterFilter(r *http.Request) (filter func([]core.DeadLetter) []core.DeadLetter, bound bool) {
-	caller, bound := h.boundCaller(r)
+	caller, bound := h.restrictedCaller(r)
 	return func(letters []core.DeadLetter) []core.DeadLetter {
 		if !bound {
 			return letters

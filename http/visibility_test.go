@@ -53,7 +53,7 @@ func walk(t *testing.T, h handler, target string, header []string) [][]string {
 	var pages [][]string
 	cursor := ""
 	for range 100 {
-		got := knock(t, h, "GET", target+cursor, header)
+		got := requestWith(t, h, "GET", target+cursor, header)
 		if got.StatusCode != http.StatusOK {
 			t.Fatalf("%d %s", got.StatusCode, got.body)
 		}
@@ -90,7 +90,7 @@ func TestJobsAreListedToThoseWhoMayWrite(t *testing.T) {
 	p := working()
 	var calls int
 	p.list = jobShelf(jobs, &calls)
-	d := newDoors(t, &keyShelf{})
+	d := newTokenIssuer(t, &memoryKeyStore{})
 	h := guardedHandler(t, p, d, tuttihttp.Config{})
 	all := func(pages [][]string) (ids []string) {
 		for _, page := range pages {
@@ -128,7 +128,7 @@ func TestJobsAreListedToThoseWhoMayWrite(t *testing.T) {
 
 // TestForeignLooksLikeUnknown: the answer to what is there but another's is that to what is not there, in everything.
 func TestForeignLooksLikeUnknown(t *testing.T) {
-	d := newDoors(t, &keyShelf{})
+	d := newTokenIssuer(t, &memoryKeyStore{})
 	missing := working()
 	gone := core.NewError(core.CodeNotFound, "no such thing in the bucket")
 	missing.get = func(string) (core.Job, error) { return core.Job{}, gone }
@@ -147,7 +147,7 @@ func TestForeignLooksLikeUnknown(t *testing.T) {
 	} {
 		t.Run(route.Method+" "+route.Pattern, func(t *testing.T) {
 			answer := func(p *ports, who string) string {
-				got := knock(t, guardedHandler(t, p, d, tuttihttp.Config{}), route.Method, route.Pattern, d.header(who))
+				got := requestWith(t, guardedHandler(t, p, d, tuttihttp.Config{}), route.Method, route.Pattern, d.header(who))
 				return fmt.Sprint(got.StatusCode, got.Header, string(got.body))
 			}
 			want := answer(missing, foreignRight)
@@ -166,7 +166,7 @@ func TestForeignLooksLikeUnknown(t *testing.T) {
 
 // TestNothingHappensToWhatIsNotSeen: neither a cancel nor a retry gets through.
 func TestNothingHappensToWhatIsNotSeen(t *testing.T) {
-	d := newDoors(t, &keyShelf{})
+	d := newTokenIssuer(t, &memoryKeyStore{})
 	p := ofS1()
 	p.cancel = func(string) (core.Job, error) {
 		t.Error("cancelled")
@@ -181,9 +181,9 @@ func TestNothingHappensToWhatIsNotSeen(t *testing.T) {
 		return nil
 	}
 	h := guardedHandler(t, p, d, tuttihttp.Config{})
-	knock(t, h, "DELETE", "/jobs/x1", d.header(foreignRight))
-	knock(t, h, "POST", "/dead-letters/x1/retry", d.header(readRight))
-	knock(t, h, "GET", "/jobs/x1/events", d.header(readRight))
+	requestWith(t, h, "DELETE", "/jobs/x1", d.header(foreignRight))
+	requestWith(t, h, "POST", "/dead-letters/x1/retry", d.header(readRight))
+	requestWith(t, h, "GET", "/jobs/x1/events", d.header(readRight))
 }
 
 // lettersOf returns one letter of every kind; those that the writer of S1 sees have an id that begins with "own".
@@ -239,7 +239,7 @@ func TestLettersAreShownToThoseWhoMayWrite(t *testing.T) {
 		}
 		return core.DeadLetter{}, core.NewError(core.CodeNotFound, "no such dead letter")
 	}
-	d := newDoors(t, &keyShelf{})
+	d := newTokenIssuer(t, &memoryKeyStore{})
 	h := guardedHandler(t, p, d, tuttihttp.Config{})
 	own := []string{"own-record", "own-page", "own-bare"}
 	for _, limit := range []int{1, 3, 50} {
@@ -306,10 +306,10 @@ func TestLettersAreShownToThoseWhoMayWrite(t *testing.T) {
 				want = 200
 			}
 			target := "/dead-letters/" + strings.ReplaceAll(l.ID, " ", "%20")
-			if got := knock(t, h, "GET", target, d.header(writeRight)); got.StatusCode != want {
+			if got := requestWith(t, h, "GET", target, d.header(writeRight)); got.StatusCode != want {
 				t.Errorf("%s: %d, want %d", l.ID, got.StatusCode, want)
 			}
-			if got := knock(t, h, "GET", target, d.header(systemRight)); got.StatusCode != 200 {
+			if got := requestWith(t, h, "GET", target, d.header(systemRight)); got.StatusCode != 200 {
 				t.Errorf("%s: the system gets %d", l.ID, got.StatusCode)
 			}
 		}
@@ -319,7 +319,7 @@ func TestLettersAreShownToThoseWhoMayWrite(t *testing.T) {
 // TestUnpublishedAnalysesNeedTheReadScope: with tokens, what is not published is shown to those who may read the study alone;
 // those who may change it are told which scope they lack.
 func TestUnpublishedAnalysesNeedTheReadScope(t *testing.T) {
-	d := newDoors(t, &keyShelf{})
+	d := newTokenIssuer(t, &memoryKeyStore{})
 	p := ofS1()
 	p.metadata.analysis = func(study, id string) (core.Analysis, error) {
 		return newAnalysis(study, id, core.StateUnpublished), nil
@@ -337,7 +337,7 @@ func TestUnpublishedAnalysesNeedTheReadScope(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for who, want := range map[string]int{nobody: 401, foreignRight: tc.refused, writeRight: 403, readRight: 200, systemRight: 200} {
-				if got := knock(t, h, "GET", tc.target, d.header(who)); got.StatusCode != want {
+				if got := requestWith(t, h, "GET", tc.target, d.header(who)); got.StatusCode != want {
 					t.Errorf("%s: %d, want %d: %s", who, got.StatusCode, want, got.body)
 				}
 			}

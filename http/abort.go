@@ -6,12 +6,12 @@ import (
 	"net/http"
 )
 
-// breakOff ends an answer that cannot be finished after it has begun, so that its client never takes a part for the whole. It does
+// abortResponse ends an answer that cannot be finished after it has begun, so that its client never takes a part for the whole. It does
 // not return: net/http then leaves out what would end the body, and closes the connection. err is for the log.
 //
 // In HTTP/1.0, which proxies still speak to what is behind them, the end of the connection is that of the body, so there the
 // connection is reset, which no client takes for an end.
-func breakOff(r *http.Request, err error) error {
+func abortResponse(r *http.Request, err error) error {
 	exchangeOf(r.Context()).err = err
 	if conn := connOf(r.Context()); conn != nil && !r.ProtoAtLeast(1, 1) {
 		if tcp, ok := conn.Conn.(*net.TCPConn); ok {
