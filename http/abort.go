@@ -6,11 +6,10 @@ import (
 	"net/http"
 )
 
-// abortResponse ends an answer that cannot be finished after it has begun, so that its client never takes a part for the whole. It does
-// not return: net/http then leaves out what would end the body, and closes the connection. err is for the log.
+// abortResponse aborts a response that failed after its status was sent, so that the client does not take a part for the whole. It
+// panics with http.ErrAbortHandler: net/http then omits the end of the body and closes the connection. err is logged.
 //
-// In HTTP/1.0, which proxies still speak to what is behind them, the end of the connection is that of the body, so there the
-// connection is reset, which no client takes for an end.
+// In HTTP/1.0, which some proxies use for their backends, the end of the connection ends the body, so the connection is reset.
 func abortResponse(r *http.Request, err error) error {
 	exchangeOf(r.Context()).err = err
 	if conn := connOf(r.Context()); conn != nil && !r.ProtoAtLeast(1, 1) {
@@ -18,7 +17,7 @@ func abortResponse(r *http.Request, err error) error {
 			_ = tcp.SetLinger(0)
 		}
 		if r.TLS != nil {
-			_ = conn.Close() // net/http would send the end that TLS marks
+			_ = conn.Close() // net/http would send the TLS close_notify
 		}
 	}
 	panic(http.ErrAbortHandler)
@@ -26,12 +25,12 @@ func abortResponse(r *http.Request, err error) error {
 
 type connKey struct{}
 
-// withConn keeps a connection for connOf.
+// withConn stores a connection for connOf.
 func withConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, problemConnOf(conn))
 }
 
-// connOf returns the connection of a request, nil for one that no Server got.
+// connOf returns the connection of a request, nil for one that did not come through a Server.
 func connOf(ctx context.Context) *problemConn {
 	conn, _ := ctx.Value(connKey{}).(*problemConn)
 	return conn

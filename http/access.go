@@ -10,7 +10,7 @@ import (
 	"tutti/internal/core"
 )
 
-// access says who may use a route while tokens are asked for (CONTRACT section 6).
+// access is the authorization rule of a route; it applies only with an Authenticator (CONTRACT section 6).
 type access struct {
 	kind accessKind
 	// param names the path parameter that decides: the organization of accessOrganization, the repository of accessSigned.
@@ -20,21 +20,21 @@ type access struct {
 type accessKind int
 
 const (
-	// accessOpen: anybody, without a token; one that is shown is not looked at.
+	// accessOpen: no token is needed, and one that is sent is ignored.
 	accessOpen accessKind = iota
-	// accessLenientToken: anybody, without a token. Whose one is shown is told to the handler; one that proves nothing, or cannot
-	// be checked now, is nobody's.
+	// accessLenientToken: no token is needed. The handler gets the principal of a valid one; an invalid one, or one that cannot be
+	// checked now, counts as none.
 	accessLenientToken
-	// accessOptionalToken: anybody, without a token; one that is shown must be valid, so that who believes to be somebody never gets
-	// the answer for nobody. What is seen is narrowed by whom the handler asks.
+	// accessOptionalToken: no token is needed, but one that is sent must be valid: invalid tokens are rejected, not treated as
+	// anonymous. The handler's ports apply the access filter.
 	accessOptionalToken
-	// accessToken: anybody with a valid token; what it sees is narrowed by the handler.
+	// accessToken: any valid token; the handler applies the access filter.
 	accessToken
 	// accessSystem: the system's write scope.
 	accessSystem
 	// accessOrganization: the write scope of the organization in the path, or the system's.
 	accessOrganization
-	// accessSigned: the signature of the body, checked by the handler, where the repository in the path asks for one; else
+	// accessSigned: the signature of the body, checked by the handler, if the repository in the path requires one; otherwise
 	// the system's write scope.
 	accessSigned
 )
@@ -44,13 +44,13 @@ func lenientToken() access { return access{kind: accessLenientToken} }
 func token() access        { return access{kind: accessToken} }
 func system() access       { return access{kind: accessSystem} }
 
-// optionalToken asks nobody for a token, and for a valid one of those who show one.
+// optionalToken needs no token, but rejects an invalid one.
 func optionalToken() access { return access{kind: accessOptionalToken} }
 
-// signed asks for what the repository that a path parameter names asks for.
+// signed requires a signature or the system's scope, as configured for the repository that a path parameter names.
 func signed(param string) access { return access{kind: accessSigned, param: param} }
 
-// writerOf asks for the write scope of the organization that a path parameter names.
+// writerOf requires the write scope of the organization that a path parameter names.
 func writerOf(param string) access { return access{kind: accessOrganization, param: param} }
 
 const (
@@ -62,15 +62,15 @@ const (
 
 type callerKey struct{}
 
-// callerOf returns whose token the request of a context shows, a Principal that may do nothing on an open route and where none
-// is shown. false means that nobody is asked.
+// callerOf returns the principal of the request's token; the zero Principal on an open route and for a request without a token.
+// false means that authentication is off.
 func callerOf(ctx context.Context) (core.Principal, bool) {
 	p, ok := ctx.Value(callerKey{}).(core.Principal)
 	return p, ok
 }
 
-// requireAccess lets those through to next who may use a route. It is the one place that looks at tokens: every route passes it
-// before anything of the request is read, and before anything that it names is looked for.
+// requireAccess calls next only for callers that may use a route. It is the only place that checks tokens: it runs on every route
+// before the body is read and before anything that the request names is looked up.
 func (h *Handler) requireAccess(who access, next http.HandlerFunc) http.HandlerFunc {
 	if h.ports.Authenticator == nil {
 		return next
@@ -94,7 +94,7 @@ func (h *Handler) requireAccess(who access, next http.HandlerFunc) http.HandlerF
 	}
 }
 
-// needsToken reports whether a request of a route needs a token at all.
+// needsToken reports whether the token of a request must be checked.
 func (h *Handler) needsToken(r *http.Request, who access) bool {
 	switch who.kind {
 	case accessOpen:
@@ -108,13 +108,13 @@ func (h *Handler) needsToken(r *http.Request, who access) bool {
 	}
 }
 
-// isSigned reports whether the repository of a notification asks for a signature, which then decides.
+// isSigned reports whether the repository of a notification requires a signature, which then replaces the token.
 func (h *Handler) isSigned(r *http.Request, who access) bool {
 	repository, err := pathParam(r, who.param, who.param)
 	return err == nil && h.ports.Notifications.Signed(repository)
 }
 
-// checkAccess refuses a caller whose scopes do not cover a route.
+// checkAccess rejects a caller whose scopes do not cover a route.
 func (h *Handler) checkAccess(r *http.Request, who access) error {
 	switch who.kind {
 	case accessOpen, accessLenientToken, accessOptionalToken, accessToken:
@@ -134,12 +134,12 @@ func (h *Handler) checkAccess(r *http.Request, who access) error {
 	return h.requireSystem(r)
 }
 
-// authenticate returns whose token a request shows.
+// authenticate returns the principal of a request's token.
 func (h *Handler) authenticate(r *http.Request) (core.Principal, error) {
 	given := r.Header.Values(headerAuthorization)
 	if len(given) == 0 {
 		return core.Principal{}, &accessError{challenge: bearer, cause: &core.Error{
-			Code: core.CodeUnauthenticated, Message: "this needs a token", Hint: hintToken,
+			Code: core.CodeUnauthenticated, Message: "a token is required", Hint: hintToken,
 		}}
 	}
 	token, ok := bearerToken(given[0])
@@ -173,7 +173,7 @@ func bearerToken(header string) (string, bool) {
 	return token, !foreign
 }
 
-// requireSystem refuses a caller without the system's write scope; nil when nobody is asked.
+// requireSystem rejects a caller without the system's write scope; nil when authentication is off.
 func (h *Handler) requireSystem(r *http.Request) error {
 	if caller, bound := h.restrictedCaller(r); bound {
 		return h.forbidden(caller, h.ports.Authenticator.SystemScope())
@@ -181,7 +181,7 @@ func (h *Handler) requireSystem(r *http.Request) error {
 	return nil
 }
 
-// requireWrite refuses a caller who may not index, submit and publish in an organization; nil when nobody is asked.
+// requireWrite rejects a caller that may not index, submit and publish in an organization; nil when authentication is off.
 func (h *Handler) requireWrite(r *http.Request, organization string) error {
 	if caller, bound := h.restrictedCaller(r); bound && !caller.MayWrite(organization) {
 		return h.forbidden(caller, h.ports.Authenticator.WriteScope(organization))
@@ -189,7 +189,7 @@ func (h *Handler) requireWrite(r *http.Request, organization string) error {
 	return nil
 }
 
-// requireRead refuses a caller who may not read what an organization has not published; nil when nobody is asked.
+// requireRead rejects a caller that may not read an organization's unpublished analyses; nil when authentication is off.
 func (h *Handler) requireRead(r *http.Request, organization string) error {
 	if caller, bound := h.restrictedCaller(r); bound && !caller.MayRead(organization) {
 		return h.forbidden(caller, h.ports.Authenticator.ReadScope(organization))
@@ -197,7 +197,7 @@ func (h *Handler) requireRead(r *http.Request, organization string) error {
 	return nil
 }
 
-// requireQuery refuses a caller whom auth.defaultAccess keeps from a catalogue that has no access rule.
+// requireQuery rejects a caller that auth.defaultAccess excludes from a catalogue without an access rule.
 func (h *Handler) requireQuery(r *http.Request, c *core.Catalogue) error {
 	caller, _ := callerOf(r.Context())
 	if c.DefaultAccess.Allows(caller) {
@@ -218,8 +218,8 @@ func (h *Handler) requireQuery(r *http.Request, c *core.Catalogue) error {
 	}
 }
 
-// restrictedCaller returns the caller whose scopes bound what it may do and see; false where nobody is asked, and for the system.
-// Without a caller in the context, which a route that is not guarded would have, nothing is allowed.
+// restrictedCaller returns the caller if its scopes restrict it; false when authentication is off, and for the system. Without a
+// caller in the context (a route without requireAccess) nothing is allowed.
 func (h *Handler) restrictedCaller(r *http.Request) (core.Principal, bool) {
 	if h.ports.Authenticator == nil {
 		return core.Principal{}, false
@@ -228,13 +228,13 @@ func (h *Handler) restrictedCaller(r *http.Request) (core.Principal, bool) {
 	return caller, !caller.System
 }
 
-// forbidden refuses a caller and names the scope that it lacks, which tells nothing of what there is.
+// forbidden returns an error that names the missing scope; it does not reveal whether the resource exists.
 func (h *Handler) forbidden(caller core.Principal, scope string) *accessError {
 	challenge := bearer + ` error="insufficient_scope"`
 	if isScopeToken(scope) {
 		challenge += fmt.Sprintf(`, scope="%s"`, scope)
 	}
-	hint := "ask for a token with this scope"
+	hint := "use a token with this scope"
 	if all := h.ports.Authenticator.SystemScope(); all != scope {
 		hint += ", or with " + all
 	}
@@ -242,7 +242,7 @@ func (h *Handler) forbidden(caller core.Principal, scope string) *accessError {
 		hint += "; this one has none"
 	}
 	return &accessError{challenge: challenge, cause: &core.Error{
-		Code: core.CodeForbidden, Message: fmt.Sprintf("this needs the scope %q", scope), Hint: hint,
+		Code: core.CodeForbidden, Message: fmt.Sprintf("the scope %q is required", scope), Hint: hint,
 	}}
 }
 
@@ -252,7 +252,7 @@ func isScopeToken(scope string) bool {
 	return !strings.ContainsFunc(scope, func(c rune) bool { return c <= ' ' || c > '~' || c == '"' || c == '\\' })
 }
 
-// accessError refuses a caller, with the challenge that says what is missing (RFC 6750, section 3).
+// accessError is an authentication or authorization error with its WWW-Authenticate challenge (RFC 6750, section 3).
 type accessError struct {
 	cause     *core.Error
 	challenge string
@@ -264,7 +264,7 @@ func (e *accessError) Error() string { return e.cause.Error() }
 // Unwrap returns the Error that has the code.
 func (e *accessError) Unwrap() error { return e.cause }
 
-// challengeOf returns what WWW-Authenticate says beside an error, "" for nothing.
+// challengeOf returns the value of WWW-Authenticate for an error, "" for none.
 func challengeOf(err error) string {
 	if e, ok := errors.AsType[*accessError](err); ok {
 		return e.challenge

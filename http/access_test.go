@@ -427,7 +427,7 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 		code, detail, hint, say string
 	}{
 		{
-			"nobody", "GET", "/jobs", nil, 401, "unauthenticated", "this needs a token",
+			"nobody", "GET", "/jobs", nil, 401, "unauthenticated", "a token is required",
 			"send the header Authorization: Bearer <API key or JWT>", "Bearer",
 		},
 		{
@@ -448,32 +448,32 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 		},
 		{
 			"in the query", "GET", "/jobs?access_token=" + strings.TrimPrefix(d.header(systemRight)[0], "Bearer "), nil, 401, "unauthenticated",
-			"this needs a token", "send the header Authorization: Bearer <API key or JWT>", "Bearer",
+			"a token is required", "send the header Authorization: Bearer <API key or JWT>", "Bearer",
 		},
 		{
-			"another organization", "POST", organization + "S1", d.header(foreignRight), 403, "forbidden", `this needs the scope "S1.WRITE"`,
-			"ask for a token with this scope, or with tutti.WRITE", `Bearer error="insufficient_scope", scope="S1.WRITE"`,
+			"another organization", "POST", organization + "S1", d.header(foreignRight), 403, "forbidden", `the scope "S1.WRITE" is required`,
+			"use a token with this scope, or with tutti.WRITE", `Bearer error="insufficient_scope", scope="S1.WRITE"`,
 		},
 		{
-			"the system", "POST", "/index/repository/no-such", d.header(writeRight), 403, "forbidden", `this needs the scope "tutti.WRITE"`,
-			"ask for a token with this scope", `Bearer error="insufficient_scope", scope="tutti.WRITE"`,
+			"the system", "POST", "/index/repository/no-such", d.header(writeRight), 403, "forbidden", `the scope "tutti.WRITE" is required`,
+			"use a token with this scope", `Bearer error="insufficient_scope", scope="tutti.WRITE"`,
 		},
 		{
 			"a name that does not fit the header", "POST", organization + "S%22%C3%A4", d.header(writeRight), 403, "forbidden",
-			"this needs the scope \"S\\\"ä.WRITE\"", "ask for a token with this scope, or with tutti.WRITE", `Bearer error="insufficient_scope"`,
+			"the scope \"S\\\"ä.WRITE\" is required", "use a token with this scope, or with tutti.WRITE", `Bearer error="insufficient_scope"`,
 		},
 		{
-			"a part of the name", "POST", organization + "S1%2FS2", d.header(writeRight), 403, "forbidden", `this needs the scope "S1/S2.WRITE"`,
-			"ask for a token with this scope, or with tutti.WRITE", `Bearer error="insufficient_scope", scope="S1/S2.WRITE"`,
+			"a part of the name", "POST", organization + "S1%2FS2", d.header(writeRight), 403, "forbidden", `the scope "S1/S2.WRITE" is required`,
+			"use a token with this scope, or with tutti.WRITE", `Bearer error="insufficient_scope", scope="S1/S2.WRITE"`,
 		},
-		{"a name that is none, nobody", "POST", organization + "%01", nil, 401, "unauthenticated", "this needs a token", "send the header Authorization: Bearer <API key or JWT>", "Bearer"},
+		{"a name that is none, nobody", "POST", organization + "%01", nil, 401, "unauthenticated", "a token is required", "send the header Authorization: Bearer <API key or JWT>", "Bearer"},
 		{"a name that is none", "POST", organization + "%01", d.header(writeRight), 400, "invalid", "organization contains a control character", "", ""},
 		{
-			"force", "POST", organization + "S1?force=true", d.header(writeRight), 403, "forbidden", `this needs the scope "tutti.WRITE"`,
-			"ask for a token with this scope", `Bearer error="insufficient_scope", scope="tutti.WRITE"`,
+			"force", "POST", organization + "S1?force=true", d.header(writeRight), 403, "forbidden", `the scope "tutti.WRITE" is required`,
+			"use a token with this scope", `Bearer error="insufficient_scope", scope="tutti.WRITE"`,
 		},
 		{"an unknown path", "GET", "/no-such", nil, 404, "not_found", "there is nothing at this path", "every path is in /openapi.json", ""},
-		{"an unknown method", "PUT", "/jobs", nil, 405, "method_not_allowed", "this path does not take this method", "use GET, HEAD", ""},
+		{"an unknown method", "PUT", "/jobs", nil, 405, "method_not_allowed", "this path does not support this method", "use GET, HEAD", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := requestWith(t, h, tc.method, tc.target, tc.header)
@@ -550,7 +550,7 @@ func TestNotificationsAreSignedOrTheSystems(t *testing.T) {
 	})
 	t.Run("unknown repository, nobody", func(t *testing.T) {
 		got := requestWith(t, h, "POST", "/notifications/%2e%2e", nil)
-		wantProblem(t, got.Response, got.body, 401, "unauthenticated", "this needs a token")
+		wantProblem(t, got.Response, got.body, 401, "unauthenticated", "a token is required")
 	})
 }
 

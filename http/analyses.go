@@ -13,13 +13,13 @@ import (
 const (
 	// defaultAnalyses is Song's.
 	defaultAnalyses = 100
-	// maxAnalyses is how many analyses a page holds at most; pages are streamed, so it bounds no memory.
+	// maxAnalyses is the largest page of analyses; pages are streamed, so it does not bound memory.
 	maxAnalyses = 10_000
-	// maxStates is how many states a list can be narrowed to.
+	// maxStates is the largest number of values of analysisStates.
 	maxStates = 100
 )
 
-// routeAnalyses routes what reads analyses. With tokens, those that are not published are for readers of their study.
+// routeAnalyses adds the routes that read analyses. With tokens, unpublished ones require the study's read scope.
 func (h *Handler) routeAnalyses() {
 	const list = "/studies/{study}/analysis"
 	h.handle(http.MethodGet, list, h.listAnalyses, allowParams("analysisStates"), token())
@@ -28,7 +28,7 @@ func (h *Handler) routeAnalyses() {
 	h.handle(http.MethodGet, list+"/{id}/files", h.getAnalysisFiles, allowParams(), token())
 }
 
-// analysisQuery is what a list of analyses can be asked for.
+// analysisQuery holds the parameters of a list of analyses.
 type analysisQuery struct {
 	study         string
 	states        []core.AnalysisState
@@ -64,7 +64,7 @@ func (h *Handler) pageAnalyses(w http.ResponseWriter, r *http.Request) error {
 	return stream.end(fmt.Sprintf(`],"totalAnalyses":%d,"currentTotalAnalyses":%d}`, info.Total, info.Rows))
 }
 
-// analysisQueryOf reads which analyses are listed, and refuses who may not read them.
+// analysisQueryOf parses a list request and rejects a caller that may not read these analyses.
 func (h *Handler) analysisQueryOf(r *http.Request) (analysisQuery, error) {
 	var a analysisQuery
 	var err error
@@ -87,7 +87,7 @@ func (h *Handler) analysisQueryOf(r *http.Request) (analysisQuery, error) {
 	return a, h.checkStates(r, a.study, a.states...)
 }
 
-// analysisStatesOf reads analysisStates; each state is given once.
+// analysisStatesOf parses analysisStates, without duplicates.
 func analysisStatesOf(q query) ([]core.AnalysisState, error) {
 	given, err := q.list("analysisStates", maxStates)
 	if err != nil {
@@ -119,7 +119,7 @@ func (h *Handler) getAnalysis(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// getAnalysisFiles answers the files of an analysis as an array, out of its body.
+// getAnalysisFiles answers with the array of files in the body of an analysis.
 func (h *Handler) getAnalysisFiles(w http.ResponseWriter, r *http.Request) error {
 	a, err := h.analysisOf(r)
 	if err != nil {
@@ -147,8 +147,8 @@ func analysisTargetOf(r *http.Request) (analysisTarget, error) {
 	return analysisTarget{study: study, id: id}, err
 }
 
-// analysisOf reads the analysis that the path names. One that the caller may not see is absent in the same words as one
-// that does not exist, unless the caller may change it.
+// analysisOf reads the analysis that the path names. An analysis that the caller may not see returns the same error as one that
+// does not exist, unless the caller may change it.
 func (h *Handler) analysisOf(r *http.Request) (core.Analysis, error) {
 	t, err := analysisTargetOf(r)
 	if err != nil {
@@ -178,8 +178,8 @@ func (t analysisTarget) absent(cause error) error {
 	}
 }
 
-// checkStates refuses who may not read the analyses of a study in some states: published ones may be read by everybody
-// who may ask at all.
+// checkStates rejects a caller that may not read analyses of a study in some states: every caller that passed requireAccess may
+// read published ones.
 func (h *Handler) checkStates(r *http.Request, study string, states ...core.AnalysisState) error {
 	for _, s := range states {
 		if s != core.StatePublished {

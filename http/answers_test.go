@@ -46,7 +46,7 @@ func TestEveryPathRefusesOtherMethods(t *testing.T) {
 				// What is sent along does not matter.
 				header := http.Header{"Accept": {"image/webp"}, "Content-Type": {"text/plain"}}
 				res, body := do(t, h, ask{method: method, target: path + "?nobody=1", header: header})
-				wantProblem(t, res, body, 405, "method_not_allowed", "does not take this method")
+				wantProblem(t, res, body, 405, "method_not_allowed", "does not support this method")
 				allow := strings.Split(res.Header.Get("Allow"), ", ")
 				slices.Sort(allow)
 				if want := slices.Sorted(slices.Values(methods)); !slices.Equal(allow, want) {

@@ -21,7 +21,7 @@ const (
 	pathDocs        = "/api-docs"
 	contentTypeHTML = "text/html; charset=utf-8"
 	// docsPolicy is the Content-Security-Policy of the page: scripts, styles, images and requests of this server alone,
-	// nothing inline, no eval, in nobody's frame. Swagger UI's style sheet has its icons as data: addresses.
+	// nothing inline, no eval, no framing. Swagger UI's style sheet embeds its icons as data: URLs.
 	docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
@@ -38,8 +38,8 @@ type docsAsset struct {
 	tag     string
 }
 
-// loadDocs reads the page and its assets by name. Of Swagger UI it takes the files themselves: swgui's own handler has
-// inline scripts, which the policy forbids, and bindings for five versions.
+// loadDocs returns the page and its assets by name. It reads Swagger UI's files directly: swgui's handler has inline scripts,
+// which the policy forbids, and bindings for five versions.
 func loadDocs() (map[string]docsAsset, error) {
 	assets := map[string]docsAsset{}
 	for _, a := range []struct {
@@ -66,14 +66,14 @@ func loadDocs() (map[string]docsAsset, error) {
 	return assets, nil
 }
 
-// handleDocs routes /api-docs and what the page is made of.
+// handleDocs adds the routes of /api-docs and its assets.
 func (h *Handler) handleDocs() {
 	h.handleMedia(http.MethodGet, pathDocs, []string{"text/html"}, h.serveDocs, allowParams(), open())
 	h.handleMedia(http.MethodGet, pathDocs+"/{asset}", []string{"text/css", "text/javascript", "image/png"},
 		h.serveDocsAsset, allowParams(), open())
 }
 
-// redirectToDocs sends those who ask for /api-docs/, as it was called elsewhere, to the page, and everybody else to next.
+// redirectToDocs redirects /api-docs/, which other services use, to the page, and calls next for all other requests.
 func (h *Handler) redirectToDocs(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		safe := r.Method == http.MethodGet || r.Method == http.MethodHead
@@ -107,7 +107,7 @@ func (h *Handler) serveAsset(w http.ResponseWriter, r *http.Request, name string
 	header.Set("Content-Security-Policy", docsPolicy)
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Add("Vary", "Accept-Encoding")
-	// Asked again each time: the names stay the same when a new version brings new content.
+	// Clients revalidate each time: the names stay the same when a new version changes the content.
 	if notModified(w, r, asset.tag) {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (h *Handler) serveAsset(w http.ResponseWriter, r *http.Request, name string
 	return nil
 }
 
-// acceptsGzip reports whether a client names gzip, or everything, as an encoding that it takes (RFC 9110, 12.5.3).
+// acceptsGzip reports whether Accept-Encoding allows gzip, by name or by * (RFC 9110, 12.5.3).
 func acceptsGzip(acceptEncoding []string) bool {
 	accepted, named := false, false
 	for part := range strings.SplitSeq(strings.Join(acceptEncoding, ","), ",") {

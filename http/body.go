@@ -42,13 +42,13 @@ func (h *Handler) readEmptyObject(r *http.Request) error {
 	return nil
 }
 
-// readJSON reads a body that must be there and be declared as JSON. Whether it is JSON is for its reader to say.
+// readJSON reads a body that must not be empty and must be declared as JSON. It does not parse it.
 func (h *Handler) readJSON(r *http.Request) ([]byte, error) {
 	body, _, err := h.receiveJSON(r)
 	return body, err
 }
 
-// receiveJSON is receive for readJSON.
+// receiveJSON is readJSON with the release function of receive.
 func (h *Handler) receiveJSON(r *http.Request) (body []byte, release func(), err error) {
 	body, release, err = h.receive(r)
 	if err != nil {
@@ -60,27 +60,27 @@ func (h *Handler) receiveJSON(r *http.Request) (body []byte, release func(), err
 	return body, release, jsonContent(r.Header)
 }
 
-// readBody reads a body whole. What it holds of Config.Bodies is released with the end of the request.
+// readBody reads a whole body. Its share of Config.Bodies is released at the end of the request.
 func (h *Handler) readBody(r *http.Request) ([]byte, error) {
 	body, _, err := h.receive(r)
 	return body, err
 }
 
-// receive reads a body whole. release ends what it holds of Config.Bodies before the end of the request.
+// receive reads a whole body. release returns its share of Config.Bodies before the end of the request.
 func (h *Handler) receive(r *http.Request) (body []byte, release func(), err error) {
 	release = func() {}
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
 		return nil, release, nil
 	}
 	size := r.ContentLength
-	if size < 0 { // it is not said beforehand
+	if size < 0 { // no Content-Length
 		size = h.cfg.MaxBodyBytes
 	}
 	if release, err = h.acquire(r, h.cfg.Bodies, size); err != nil {
 		return nil, release, err
 	}
 	var read bytes.Buffer
-	if r.ContentLength > smallBody { // what is not counted is allocated as it arrives
+	if r.ContentLength > smallBody { // a small body, which takes no memory budget, is allocated as it arrives
 		read.Grow(int(min(r.ContentLength, h.cfg.MaxBodyBytes)) + bytes.MinRead)
 	}
 	_, err = read.ReadFrom(r.Body)
@@ -93,7 +93,7 @@ func (h *Handler) receive(r *http.Request) (body []byte, release func(), err err
 	return nil, release, bodyReadError(err)
 }
 
-// jsonContent refuses a body of another type than JSON. A client that names no type is taken at its body.
+// jsonContent rejects a Content-Type other than JSON. A missing Content-Type is accepted.
 func jsonContent(header http.Header) error {
 	refused := &core.Error{
 		Code: core.CodeUnsupportedMedia, Message: "the body is not declared as JSON",
@@ -113,8 +113,8 @@ func jsonContent(header http.Header) error {
 	return nil
 }
 
-// declared returns the one of some media types that a body is declared as, in UTF-8 and not encoded. Anything else, and nothing, is
-// CodeUnsupportedMedia.
+// declared returns which of the media types Content-Type declares. Another or no type, a charset other than UTF-8 and a
+// Content-Encoding are CodeUnsupportedMedia.
 func declared(header http.Header, types ...string) (string, error) {
 	mediaType, params, err := mime.ParseMediaType(header.Get("Content-Type"))
 	charset, encoding := params["charset"], header.Get("Content-Encoding")
@@ -130,9 +130,8 @@ func declared(header http.Header, types ...string) (string, error) {
 	return mediaType, nil
 }
 
-// negotiate returns the one of the offered media types that a client likes best by its Accept headers (RFC 9110, 12.5.1),
-// "" when it takes none: the one of the highest quality, of equals the one that it names most closely, then the first
-// offered.
+// negotiate returns the offered media type that the Accept headers prefer (RFC 9110, 12.5.1), "" when they accept none: the
+// highest quality wins, then the most specific range, then the first offer.
 func negotiate(accept []string, offers ...string) string {
 	best, liked := "", preference{}
 	for _, offer := range offers {
@@ -144,18 +143,18 @@ func negotiate(accept []string, offers ...string) string {
 	return best
 }
 
-// rankNamed is the rank of a media type that a client names.
+// rankNamed is the rank of a media type that Accept names exactly.
 const rankNamed = 2
 
-// preference is what Accept headers say of one media type.
+// preference is how Accept headers rate one media type.
 type preference struct {
-	// rank says how closely the range that decided names the type, -1 where none does; quality is that range's.
+	// rank is the specificity of the range that matched, -1 for none; quality is that range's.
 	rank    int
 	quality float64
 }
 
-// preferenceFor reads what accept says of a media type: its most specific range decides. Without any range everything
-// is welcome.
+// preferenceFor returns how accept rates a media type: the most specific range decides. Without any range every type is
+// accepted.
 func preferenceFor(accept []string, offer string) preference {
 	listed, p := false, preference{rank: -1}
 	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
@@ -186,7 +185,8 @@ func preferenceFor(accept []string, offer string) preference {
 	return p
 }
 
-// rangeRank says how closely a media range names a media type, -1 where it does not. Who takes problems takes JSON.
+// rangeRank returns how specifically a media range matches a media type, -1 for no match. A client that accepts problems
+// accepts JSON.
 func rangeRank(mediaRange, offer string) int {
 	kind, _, _ := strings.Cut(offer, "/")
 	switch {

@@ -11,26 +11,26 @@ import (
 )
 
 const (
-	// smallBody is the size up to which a body is not counted: large ones must not keep small ones waiting.
+	// smallBody is the size up to which a body takes no memory budget, so that large bodies do not delay small ones.
 	smallBody = 64 << 10
 	// maxSmallBodies bounds the bytes of small bodies that are not counted.
 	maxSmallBodies = 16 << 20
 	// payloadCopies is about how many copies of an analysis checking and storing it makes, and payloadValue what each of its
 	// values takes beside, in bytes.
 	payloadCopies, payloadValue = 6, 100
-	// bodyMemoryTimeout is how long a request waits until the large bodies in flight leave memory for its own.
+	// bodyMemoryTimeout is how long a request waits for memory that other large bodies hold.
 	bodyMemoryTimeout = 30 * time.Second
 )
 
-// payloadWeight returns about how much memory checking and storing an analysis takes, in bytes.
+// payloadWeight estimates the memory that validating and storing an analysis takes, in bytes.
 func payloadWeight(body []byte) int64 {
 	values := bytes.Count(body, []byte(",")) + bytes.Count(body, []byte("{")) + bytes.Count(body, []byte("["))
 	return payloadCopies*int64(len(body)) + payloadValue*int64(values)
 }
 
-// Memory bounds the bytes that are held at one time.
+// Memory bounds the bytes that requests hold at the same time.
 type Memory interface {
-	// Acquire blocks until n bytes may be held for a caller, or ctx ends. release ends that; it may be called again.
+	// Acquire blocks until n bytes are available for a caller, or ctx ends. release returns them; it may be called again.
 	Acquire(ctx context.Context, c core.Caller, n int64) (release func(), err error)
 }
 
@@ -58,7 +58,7 @@ func (h *Handler) acquire(r *http.Request, memory Memory, n int64) (release func
 	defer cancel()
 	if release, err = memory.Acquire(ctx, h.limitCaller(r), n); err != nil {
 		return nil, &core.Error{
-			Code: core.CodeOverloaded, Message: "too many large bodies are being worked on", Hint: "send it again a little later", Err: err,
+			Code: core.CodeOverloaded, Message: "too many large bodies are being processed", Hint: "retry later", Err: err,
 		}
 	}
 	ex.atEnd = append(ex.atEnd, release)

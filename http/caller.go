@@ -11,12 +11,12 @@ import (
 
 const (
 	headerForwardedFor = "X-Forwarded-For"
-	// anonymousGroup is what all callers without a token share where tokens are asked for.
+	// anonymousGroup is the group of all callers without a token when authentication is on.
 	anonymousGroup = "anonymous"
 )
 
-// limitCaller returns what a request counts as where a limit is shared: the principal of its token, else the network address of
-// its client.
+// limitCaller returns the caller that shared limits count a request for: the principal of its token, else the client's network
+// address.
 func (h *Handler) limitCaller(r *http.Request) core.Caller {
 	if p, _ := callerOf(r.Context()); p.ID != "" {
 		return core.Caller{ID: p.ID, Known: true}
@@ -28,8 +28,8 @@ func (h *Handler) limitCaller(r *http.Request) core.Caller {
 	return c
 }
 
-// clientAddress returns the address that a request comes from: that of the connection, or, where a trusted proxy has it, the last
-// one in X-Forwarded-For that is not one. What is left of that one is the client's own claim.
+// clientAddress returns the address of the connection or, behind a trusted proxy, the last address in X-Forwarded-For that is not
+// a trusted proxy. Earlier entries are set by the client and ignored.
 func (h *Handler) clientAddress(r *http.Request) netip.Addr {
 	address, _ := parseAddress(r.RemoteAddr)
 	forwarded := strings.Split(strings.Join(r.Header.Values(headerForwardedFor), ","), ",")

@@ -11,12 +11,12 @@ import (
 // generatedAtLayout is ISO 8601 with milliseconds, of a time in UTC.
 const generatedAtLayout = "2006-01-02T15:04:05.000Z"
 
-// catalogueAnswers keeps what is answered of the catalogues as bytes: the summary of a set and the detail of a catalogue are
-// made once, by the first who asks, and as long as the port gives the same pointers nobody makes them again.
+// catalogueAnswers caches the encoded introspection responses: the summary of a set and the detail of a catalogue are encoded once,
+// on the first request, and reused while the port returns the same pointers.
 type catalogueAnswers struct {
 	port     Catalogues
 	basePath string
-	// mu is held while the answers for another set are put together.
+	// mu is held while the responses for a new set are prepared.
 	mu    sync.Mutex
 	known atomic.Pointer[answerSet]
 }
@@ -29,7 +29,7 @@ func (a *catalogueAnswers) current() *answerSet {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	// Asked again: a set that came before the one that another has put together meanwhile would put an older one back.
+	// Read again under mu: another request may have stored the responses of a newer set.
 	set = a.port.Catalogues()
 	known := a.known.Load()
 	if known != nil && known.set == set {
@@ -40,7 +40,7 @@ func (a *catalogueAnswers) current() *answerSet {
 	return next
 }
 
-// answerSet is what is answered of one set.
+// answerSet holds the introspection responses of one set.
 type answerSet struct {
 	set     *core.CatalogueSet
 	summary func() taggedBody
@@ -58,7 +58,7 @@ func newTaggedBody(v any) taggedBody {
 	return taggedBody{body: body, tag: weakTag(body)}
 }
 
-// newAnswerSet prepares the answers for a set; those for a catalogue that before has too are taken from there.
+// newAnswerSet prepares the responses for a set; it reuses those of catalogues that before contains.
 func newAnswerSet(set *core.CatalogueSet, basePath string, before *answerSet) *answerSet {
 	s := &answerSet{
 		set: set, details: make(map[*core.Catalogue]func() *catalogueAnswer, len(set.Catalogues)),
@@ -77,22 +77,22 @@ func newAnswerSet(set *core.CatalogueSet, basePath string, before *answerSet) *a
 // of returns the answers for a catalogue of the set.
 func (s *answerSet) of(c *core.Catalogue) *catalogueAnswer { return s.details[c]() }
 
-// catalogueAnswer is what is answered of one catalogue.
+// catalogueAnswer holds the responses for one catalogue.
 type catalogueAnswer struct {
 	restricted    bool
 	defaultAccess core.DefaultAccess
-	// problem is the catalogue's; the rest is about one that has one, or about one that has none.
+	// problem is the catalogue's, nil when it is available.
 	problem *core.CatalogueProblem
-	// failed is the detail, and elsewhere what every other path of the catalogue answers.
+	// failed is the detail of a failed catalogue, and notFoundBody the body of its other paths.
 	failed       taggedBody
 	notFoundBody []byte
 	// head is the detail until generatedAt, and tail what follows meta.
 	head, tail []byte
-	// unfiltered and narrowed are what is between: for who sees everything, and for whom an access rule applies to.
+	// unfiltered and filtered are the part between: for callers that see everything, and for those an access rule applies to.
 	unfiltered, filtered detailMeta
 }
 
-// detailMeta is the part of a detail that depends on who asks, with the entity tag of the detail that has it.
+// detailMeta is the part of a detail that depends on the caller, with the entity tag of the whole detail.
 type detailMeta struct {
 	text string
 	tag  string
@@ -122,7 +122,7 @@ func (a *catalogueAnswer) metaFor(narrowed bool) detailMeta {
 	return a.unfiltered
 }
 
-// headAt returns all of a detail before the tail, as it is at a time.
+// headAt returns the detail up to its tail, generated at now.
 func (a *catalogueAnswer) headAt(now time.Time, meta detailMeta) []byte {
 	b := make([]byte, 0, len(a.head)+len(generatedAtLayout)+len(meta.text))
 	b = append(b, a.head...)

@@ -7,7 +7,7 @@ import (
 	"tutti/internal/sqon"
 )
 
-// What the mode of a summary says, and the status of a catalogue in it.
+// Values of mode in a summary, and of the status of a catalogue in it.
 const (
 	modeSingle      = "single"
 	modeMultiple    = "multiple"
@@ -60,7 +60,7 @@ func newSummaryBody(set *core.CatalogueSet, basePath string) summaryBody {
 	return body
 }
 
-// failedBody tells of a failed catalogue. In its detail Details is absent.
+// failedBody describes a failed catalogue. Its detail has no Details.
 type failedBody struct {
 	CatalogueID  string                 `json:"catalogueId"`
 	Description  string                 `json:"description,omitempty"`
@@ -143,7 +143,7 @@ func (m members) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// rendered returns a body of this file as JSON. They are made of texts and numbers alone, of which none cannot be written.
+// rendered returns a body of this file as JSON. Encoding cannot fail: the bodies hold only strings and numbers.
 func rendered(body any) []byte {
 	var b bytes.Buffer
 	_ = encodeJSON(&b, body)

@@ -8,7 +8,7 @@ import (
 	"tutti/internal/core"
 )
 
-// Segments of the paths of searching, behind that of a catalogue, or alone while there is one catalogue.
+// Path segments of search routes, below a catalogue's id or, with exactly one catalogue, without it.
 const (
 	segmentGraphQL  = "graphql"
 	segmentDownload = "download"
@@ -35,8 +35,8 @@ func firstSegments(routes []Route) map[string]bool {
 	return first
 }
 
-// failedCatalogueAt returns the failed catalogue that a path belongs to: one of its own, below its id or its document type, one below its
-// detail, or while it is the only one those that need no id. nil when there is none.
+// failedCatalogueAt returns the failed catalogue that a path belongs to, nil for none: a path below its id or its document type, one
+// below its detail, or, if it is the only catalogue, a path without an id.
 func (h *Handler) failedCatalogueAt(path string) *catalogueAnswer {
 	rest, ok := strings.CutPrefix(path, h.cfg.BasePath+"/")
 	if !ok {
@@ -73,8 +73,8 @@ func segmentCatalogue(set *core.CatalogueSet, segment string) *core.Catalogue {
 	return called[0]
 }
 
-// answerFailedCatalogue answers for every path of a failed catalogue but its detail (CONTRACT section 2): the one error that is no
-// problem. It is told whatever the client accepts, as all errors are.
+// answerFailedCatalogue answers every path of a failed catalogue except its detail (CONTRACT section 2): the only error that is not
+// a problem. Like all errors it ignores Accept.
 func (h *Handler) answerFailedCatalogue(w http.ResponseWriter, r *http.Request, c *catalogueAnswer) {
 	exchangeOf(r.Context()).err = core.NewError(core.CodeNotFound, "the catalogue has failed: "+c.problem.Message)
 	writeWhole(w, http.StatusNotFound, contentTypeJSON, c.notFoundBody)

@@ -12,7 +12,7 @@ import (
 // patternCatalogue is how the patterns of the routes below a catalogue begin.
 const patternCatalogue = "/{" + paramCatalogue + "}/"
 
-// catalogueFunc answers a request about a catalogue, or gives the error to answer with; not both.
+// catalogueFunc answers a request about a catalogue, or returns the error to answer with; not both.
 type catalogueFunc func(http.ResponseWriter, *http.Request, *core.Catalogue) error
 
 // catalogueRoute is a route of each catalogue, and of the only one without its id.
@@ -28,8 +28,8 @@ type catalogueRoute struct {
 	path func(*core.Catalogue) string
 }
 
-// handleCatalogue routes one below the ids of all catalogues and by itself. A failed catalogue answers before anything else is
-// looked at, tokens included: why it failed is no secret, and every other path of it says so to everybody.
+// handleCatalogue adds a route below the ids of all catalogues and without an id. A failed catalogue answers before anything else is
+// checked, tokens included: its error is public.
 func (h *Handler) handleCatalogue(c catalogueRoute) {
 	guarded := h.requireAccess(optionalToken(), func(w http.ResponseWriter, r *http.Request) {
 		if err := h.answerCatalogue(w, r, c); err != nil {
@@ -41,7 +41,7 @@ func (h *Handler) handleCatalogue(c catalogueRoute) {
 	h.router.MethodFunc(c.method, h.cfg.BasePath+"/"+c.below, next)
 }
 
-// unlessCatalogueFailed returns what calls next for the paths of catalogues, and answers for those of failed ones.
+// unlessCatalogueFailed returns a handler that calls next for available catalogues and answers for failed ones.
 func (h *Handler) unlessCatalogueFailed(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		path := r.URL.EscapedPath()
@@ -57,7 +57,7 @@ func (h *Handler) unlessCatalogueFailed(next http.HandlerFunc) http.HandlerFunc 
 	}
 }
 
-// answerCatalogue answers a request of a route for the catalogue that its path means.
+// answerCatalogue answers a request for the catalogue of its path.
 func (h *Handler) answerCatalogue(w http.ResponseWriter, r *http.Request, route catalogueRoute) error {
 	for _, name := range []string{"Accept", headerAuthorization} {
 		w.Header().Add("Vary", name)
@@ -84,13 +84,13 @@ func (h *Handler) answerCatalogue(w http.ResponseWriter, r *http.Request, route 
 		}
 	}
 	if core.CodeOf(err) == core.CodeInternal && r.Context().Err() != nil {
-		// Nobody reads this: it keeps clients that leave from looking like faults in the log.
+		// The client is gone: this keeps disconnects from being logged as internal errors.
 		return core.WrapError(core.CodeUnavailable, "the request ended before it was answered", err)
 	}
 	return err
 }
 
-// resolveCatalogue returns the catalogue that the path of a request means: the one it names, else the only one.
+// resolveCatalogue returns the catalogue of a request's path: the one it names, else the only one.
 func (h *Handler) resolveCatalogue(r *http.Request, route catalogueRoute) (*core.Catalogue, error) {
 	set := h.catalogues.current().set
 	if chi.URLParam(r, paramCatalogue) != "" {
@@ -102,8 +102,8 @@ func (h *Handler) resolveCatalogue(r *http.Request, route catalogueRoute) (*core
 // isCataloguePattern reports whether a pattern without the base path is that of a route below a catalogue.
 func isCataloguePattern(pattern string) bool { return strings.HasPrefix(pattern, patternCatalogue) }
 
-// isCataloguePath reports whether a path can be one of searching. What begins as another route is no catalogue's, whatever the
-// patterns of the router say: /jobs/graphql is the job of that id.
+// isCataloguePath reports whether a path can be a search route. A path that begins like another route is not one, whichever pattern
+// the router matches: /jobs/graphql is the job with the id graphql.
 func (h *Handler) isCataloguePath(path string) bool {
 	rest, ok := strings.CutPrefix(path, h.cfg.BasePath+"/")
 	segment, _, _ := strings.Cut(rest, "/")

@@ -22,7 +22,7 @@ import (
 const (
 	// certificatePollInterval is how often the files of a Certificate are read.
 	certificatePollInterval = 10 * time.Second
-	// CertificateExpiresSoon is how long before its end a certificate is worth a warning.
+	// CertificateExpiresSoon is how long before its expiry a certificate is logged as a warning.
 	CertificateExpiresSoon = 14 * 24 * time.Hour
 )
 
@@ -86,7 +86,7 @@ func (p certificatePair) certificate() (*tls.Certificate, error) {
 	}
 }
 
-// checkChain reports what is wrong with a PEM file of certificates.
+// checkChain returns an error if a PEM file holds no certificate or an invalid one.
 func checkChain(rest []byte) error {
 	found := false
 	for {
@@ -108,8 +108,8 @@ func checkChain(rest []byte) error {
 	return nil
 }
 
-// Certificate is what a Server proves its name with. It follows its two files: a pair that was replaced is used by new connections
-// within ten seconds, and one that cannot be used leaves the certificate before it in use. Make it with NewCertificate, Stop it once.
+// Certificate is the TLS certificate of a Server. It polls its two files: new connections use a replaced pair within ten seconds; an
+// invalid pair is ignored and the previous one stays in use. Create it with NewCertificate and call Stop at the end.
 type Certificate struct {
 	certFile, keyFile string
 	logger            *slog.Logger
@@ -119,7 +119,7 @@ type Certificate struct {
 	work              sync.WaitGroup
 }
 
-// NewCertificate reads the files, as ReadCertificate does, and follows them until Stop. logger and metrics may be nil.
+// NewCertificate reads the files, as ReadCertificate does, and polls them until Stop. logger and metrics may be nil.
 func NewCertificate(ctx context.Context, certFile, keyFile string, logger *slog.Logger, metrics *Metrics) (*Certificate, error) {
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
@@ -139,14 +139,14 @@ func NewCertificate(ctx context.Context, certFile, keyFile string, logger *slog.
 	return c, nil
 }
 
-// Stop ends the following of the files and waits for it. The certificate stays as it is. It may be called again.
+// Stop stops polling the files and waits for the goroutine. The certificate stays usable. It may be called again.
 func (c *Certificate) Stop(context.Context) error {
 	c.cancel()
 	c.work.Wait() // for the reading of two small files at most
 	return nil
 }
 
-// poll reads the files until ctx ends. Each state of them is judged once.
+// poll reads the files periodically until ctx ends. Each content is checked once.
 func (c *Certificate) poll(ctx context.Context, judged certificatePair) {
 	ticker := time.NewTicker(certificatePollInterval)
 	defer ticker.Stop()
@@ -180,10 +180,10 @@ func (c *Certificate) poll(ctx context.Context, judged certificatePair) {
 	}
 }
 
-// reportRejected reports that the certificate in use stays.
+// reportRejected logs and counts that the files were rejected and the current certificate stays in use.
 func (c *Certificate) reportRejected(err error) {
 	c.metrics.certificateReloaded(false)
-	c.logger.Error("the certificate was not replaced, the one before stays in use",
+	c.logger.Error("certificate not replaced, the previous one stays in use",
 		"expires", c.current.Load().Leaf.NotAfter.UTC(), "hint", core.HintOf(err), "err", err)
 }
 

@@ -27,7 +27,7 @@ type Config struct {
 	// TrustedProxies are the addresses from which X-Forwarded-For is read, to tell anonymous callers apart. Default: none.
 	TrustedProxies []netip.Prefix
 	// CheckHost answers 421 to a Host that is neither loopback nor in Hosts (DNS rebinding), except on /ping, /ready and
-	// /metrics; set it when nobody has to show a token.
+	// /metrics; set it when authentication is off.
 	CheckHost bool
 	// Hosts are host names without port that may be asked beside loopback ones, in any case; "*" allows all.
 	Hosts []string

@@ -20,7 +20,7 @@ import (
 // an answer of a handler always has a Date as well. One refusal differs (unmet).
 const standardErrorHeaders = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 
-// problemListener makes connections on which such refusals are problems too (CONTRACT section 0).
+// problemListener returns connections on which these error responses are problems too (CONTRACT section 0).
 type problemListener struct {
 	net.Listener
 	buffers *sync.Pool
@@ -41,10 +41,10 @@ func (l problemListener) Accept() (net.Conn, error) {
 	}
 }
 
-// problemConn is a connection of a Server. Its Writes are made by one goroutine, that of the request in hand.
+// problemConn is a connection of a Server. Only the goroutine of the request in flight writes to it.
 type problemConn struct {
 	net.Conn
-	// buffered is what is kept of an answer, nil where nothing is; rooms has room for it.
+	// buffered holds the response while it is buffered, else nil; buffers is the pool it comes from.
 	buffered *[]byte
 	buffers  *sync.Pool
 	// secure is true below TLS, where other goroutines write as well.
@@ -63,7 +63,7 @@ type problemConn struct {
 	gone             bool
 }
 
-// problemConnOf returns the problemConn that a connection of net/http is, or that is below it; nil where there is none.
+// problemConnOf returns the problemConn under a connection of net/http, nil for none.
 func problemConnOf(conn net.Conn) *problemConn {
 	if wrapped, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
 		conn = wrapped.NetConn()
@@ -78,13 +78,13 @@ func (c *problemConn) Close() error {
 	return c.Conn.Close()
 }
 
-// An answer that is longer than one and no longer than the other is sent in one piece: net/http itself sends shorter ones so.
+// Responses from minBuffered to maxBuffered bytes are sent in one write; net/http itself does so for shorter ones.
 const (
 	minBuffered = 3 << 10
 	maxBuffered = 16 << 10
 )
 
-// Write replaces a refusal of net/http, which is one Write of its own, by a problem.
+// Write replaces an error response of net/http, which is a single Write, by a problem.
 func (c *problemConn) Write(b []byte) (int, error) {
 	if c.buffered != nil {
 		*c.buffered = append(*c.buffered, b...)
@@ -93,8 +93,8 @@ func (c *problemConn) Write(b []byte) (int, error) {
 	return writeProblem(c.Conn, b)
 }
 
-// startBuffering keeps what is written until release: net/http writes the head of an answer, and as much of its body as fits beside it, and
-// then the rest. Sent together they cost each side one call of the system less.
+// startBuffering buffers writes until flushBuffered: net/http writes the head of a response with the start of its body, and then the
+// rest. One write saves each side a system call.
 func (c *problemConn) startBuffering() {
 	room, kept := c.buffers.Get().(*[]byte)
 	if !kept {
@@ -103,7 +103,7 @@ func (c *problemConn) startBuffering() {
 	c.buffered = room
 }
 
-// flushBuffered writes what was kept. Where that fails a part may have been sent, so that nothing can follow: the connection is closed.
+// flushBuffered writes the buffered response. On an error, part of it may have been sent, so the connection is closed.
 func (c *problemConn) flushBuffered() {
 	room := c.buffered
 	c.buffered = nil
@@ -116,7 +116,7 @@ func (c *problemConn) flushBuffered() {
 	c.buffers.Put(room)
 }
 
-// CloseWrite lets net/http end its side first, so that the client reads the answer before the connection is reset.
+// CloseWrite lets net/http close its side first, so that the client reads the response before the connection is reset.
 func (c *problemConn) CloseWrite() error {
 	if tcp, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return tcp.CloseWrite()
@@ -124,14 +124,14 @@ func (c *problemConn) CloseWrite() error {
 	return nil
 }
 
-// isExpectationFailed tells net/http's answer to an Expect header other than 100-continue, the one refusal that it writes as an answer
-// with a Date: a head of status 417, which no handler gives, and no body.
+// isExpectationFailed reports whether b is net/http's response to an Expect header other than 100-continue, its only error response
+// with a Date: status 417, which no handler uses, and no body.
 func isExpectationFailed(b []byte) bool {
 	return (bytes.HasPrefix(b, []byte("HTTP/1.1 417 ")) || bytes.HasPrefix(b, []byte("HTTP/1.0 417 "))) &&
 		bytes.HasSuffix(b, []byte("\r\n\r\n")) && bytes.Contains(b, []byte("\r\nContent-Length: 0\r\n"))
 }
 
-// standardErrorStatus returns the status of a refusal of net/http.
+// standardErrorStatus returns the status of an error response of net/http; false for anything else.
 func standardErrorStatus(b []byte) (int, bool) {
 	if isExpectationFailed(b) {
 		return http.StatusExpectationFailed, true
@@ -148,19 +148,19 @@ func standardErrorStatus(b []byte) (int, bool) {
 	return status, err == nil && status >= 400
 }
 
-// standardErrorResponse is the whole answer to what net/http refuses.
+// standardErrorResponse returns the problem response that replaces an error response of net/http.
 func standardErrorResponse(status int) ([]byte, error) {
 	e := &core.Error{Code: core.CodeInvalid, Message: "the request is malformed: its target, its headers or its framing"}
 	switch status {
 	case http.StatusExpectationFailed:
-		e.Message, e.Hint = "the header Expect asks for what this server does not do", "leave it out, or send 100-continue"
+		e.Message, e.Hint = "the server does not support this Expect header", "leave it out, or send 100-continue"
 	case http.StatusRequestHeaderFieldsTooLarge:
 		e = &core.Error{Code: codeHeaderTooLarge, Message: fmt.Sprintf("the headers are over the limit of %d bytes", maxHeaderBytes)}
 	}
 	return errorResponse(status, e)
 }
 
-// errorResponse is a whole answer, head and body. The path is not known, so it has the members of every surface.
+// errorResponse returns a whole response, head and body. The path is unknown, so it has the members of every surface.
 func errorResponse(status int, e *core.Error) ([]byte, error) {
 	requestID := newRequestID()
 	p := newProblem(e, "/", requestID).withIndexMembers()

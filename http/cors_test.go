@@ -185,9 +185,9 @@ func TestOptionsThatIsNoPreflight(t *testing.T) {
 		code    string
 		text    string
 	}{
-		"off":                    {nil, "/jobs", asks, 405, "method_not_allowed", "does not take this method"},
-		"on, no browser":         {[]string{portal}, "/jobs", nil, 405, "method_not_allowed", "does not take this method"},
-		"on, no method":          {[]string{portal}, "/jobs", http.Header{"Origin": {portal}}, 405, "method_not_allowed", "does not take"},
+		"off":                    {nil, "/jobs", asks, 405, "method_not_allowed", "does not support this method"},
+		"on, no browser":         {[]string{portal}, "/jobs", nil, 405, "method_not_allowed", "does not support this method"},
+		"on, no method":          {[]string{portal}, "/jobs", http.Header{"Origin": {portal}}, 405, "method_not_allowed", "does not support"},
 		"on, nothing there":      {[]string{portal}, "/nowhere", asks, 404, "not_found", "nothing at this path"},
 		"on, of another":         {[]string{"https://other.example"}, "/jobs", asks, 403, "forbidden", "another origin"},
 		"any, changing":          {[]string{"*"}, recordPath, asks, 403, "forbidden", "another origin"},

@@ -15,11 +15,11 @@ const (
 	letterPage = 64
 )
 
-// letterQuery is what the list of dead letters can be asked for.
+// letterQuery holds the parameters of a list of dead letters.
 type letterQuery struct {
 	// repository and reason are "" for any.
 	repository, reason string
-	// limit is 0 where none was given.
+	// limit is 0 for none.
 	limit  int
 	cursor string
 }
@@ -55,7 +55,7 @@ func letterReasons() []string {
 	}
 }
 
-// letterFilterOf reads which letters are meant.
+// letterFilterOf parses the filter parameters of dead letters.
 func letterFilterOf(q query) (repository, reason string, err error) {
 	if repository, err = q.text("repository"); err != nil {
 		return "", "", err
@@ -90,13 +90,13 @@ func letterQueryOf(r *http.Request) (letterQuery, error) {
 		return letterQuery{}, err
 	}
 	if len(l.cursor) > maxCursorBytes {
-		return letterQuery{}, core.NewError(core.CodeInvalid, "query parameter cursor is not one that this server gave")
+		return letterQuery{}, core.NewError(core.CodeInvalid, "query parameter cursor was not issued by this server")
 	}
 	return l, nil
 }
 
-// eachLetters calls each for the letters of l that the caller sees, a page at a time, until l's limit, and returns the cursor
-// of those behind it. Pages bound the memory whatever the limit is: only what each keeps of one stays.
+// eachLetters calls each with pages of the letters of l that the caller may see, up to l's limit, and returns the next cursor.
+// Memory is bounded by the page, not by the limit.
 func (h *Handler) eachLetters(
 	r *http.Request, l letterQuery, each func([]core.DeadLetter) error,
 ) (string, error) {
@@ -227,7 +227,7 @@ func (h *Handler) retryDeadLetters(w http.ResponseWriter, r *http.Request) error
 	return nil
 }
 
-// partialRetryError tells in err how many letters had been retried: they stay so.
+// partialRetryError adds to err how many letters were retried before it; they stay retried.
 func partialRetryError(err error, retried int) error {
 	if retried == 0 {
 		return err
@@ -235,6 +235,6 @@ func partialRetryError(err error, retried int) error {
 	return &core.Error{
 		Code:    core.CodeOf(err),
 		Message: fmt.Sprintf("%s; %d dead letters had been retried before", core.MessageOf(err), retried),
-		Hint:    "ask again for the others: a letter that is retried twice does no harm", RetryAfter: core.RetryAfterOf(err), Err: err,
+		Hint:    "retry the others: retrying a letter twice is harmless", RetryAfter: core.RetryAfterOf(err), Err: err,
 	}
 }

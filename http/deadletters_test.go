@@ -350,7 +350,7 @@ func TestListDeadLettersRefusesBadInput(t *testing.T) {
 		"reason twice":    {"reason=rejected&reason=too_large", "given 2 times"},
 		"repository":      {"repository=..", "repository must not be"},
 		"cursor":          {"cursor=x", "cursor is not one"},
-		"cursor too long": {"cursor=" + strings.Repeat("1", 1025), "cursor is not one"},
+		"cursor too long": {"cursor=" + strings.Repeat("1", 1025), "cursor was not issued"},
 		"escape":          {"cursor=%zz", "malformed"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -426,7 +426,7 @@ func TestRetryTellsWhatWasRetriedBeforeTheQueueRefused(t *testing.T) {
 			if told := strings.Contains(p.Detail, "17 dead letters had been retried before"); told != (retried > 0) {
 				t.Errorf("detail: %s", p.Detail)
 			}
-			if told := strings.Contains(p.Hint, "ask again for the others"); told != (retried > 0) {
+			if told := strings.Contains(p.Hint, "retry the others"); told != (retried > 0) {
 				t.Errorf("hint: %s", p.Hint)
 			}
 		})

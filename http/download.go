@@ -60,7 +60,7 @@ var _ io.Writer = (*downloadStream)(nil)
 func (d *downloadStream) begin(head core.DownloadHead) (io.Writer, error) {
 	mediaType, _, err := mime.ParseMediaType(head.ContentType)
 	if err != nil || d.begun {
-		return nil, core.WrapError(core.CodeInternal, "the download has begun twice or as nothing", err)
+		return nil, core.WrapError(core.CodeInternal, "the download began twice or without a media type", err)
 	}
 	if negotiate(d.accept, mediaType) == "" {
 		return nil, &core.Error{

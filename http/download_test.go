@@ -89,7 +89,7 @@ func TestDownloadBodiesAtFault(t *testing.T) {
 		"empty params":    {form, "params=", 400, "field params of the form is not valid JSON", ""},
 		"params array":    {form, "params=[]", 400, "field params of the form is not a JSON object", ""},
 		"params no UTF-8": {form, "params=%FF", 400, "field params of the form is not UTF-8", ""},
-		"params member":   {form, `params={"a":1,"a":2}`, 400, `member "a" of field params of the form stands twice`, ""},
+		"params member":   {form, `params={"a":1,"a":2}`, 400, `member "a" of field params of the form appears twice`, ""},
 		"broken JSON":     {json, "{", 400, "the body is not valid JSON", ""},
 		"array":           {json, "[]", 400, "the body is not a JSON object", ""},
 		"member array":    {json, `{"params":[]}`, 400, "member params of the body is not a JSON object", ""},
@@ -204,9 +204,9 @@ func TestDownloadOfAChunk(t *testing.T) {
 		"nothing happens": {func(context.Context, string, core.Principal, core.DownloadRequest, core.BeginDownload) error {
 			return nil
 		}, 500, "internal", "the download has neither begun nor failed"},
-		"of no type":             {writing(core.DownloadHead{FileName: "a"}, nil), 500, "internal", "the download has begun twice or as nothing"},
-		"of a broken type":       {writing(core.DownloadHead{ContentType: "text/csv\r\nX: y"}, nil), 500, "internal", "the download has begun twice or as nothing"},
-		"begun twice":            {twice(head), 500, "internal", "the download has begun twice or as nothing"},
+		"of no type":             {writing(core.DownloadHead{FileName: "a"}, nil), 500, "internal", "the download began twice or without a media type"},
+		"of a broken type":       {writing(core.DownloadHead{ContentType: "text/csv\r\nX: y"}, nil), 500, "internal", "the download began twice or without a media type"},
+		"begun twice":            {twice(head), 500, "internal", "the download began twice or without a media type"},
 		"an error without words": {writing(head, errors.New("secret"), "x"), 500, "internal", "an internal error occurred"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,22 +20,22 @@ const (
 	headerLastEventID = "Last-Event-ID"
 	// batchInterval is the least time between two batches of events of one stream.
 	batchInterval = 250 * time.Millisecond
-	// keepAliveInterval is how long a stream may be silent: proxies drop connections that are idle for a minute.
+	// keepAliveInterval is the longest silence of a stream: proxies drop connections that are idle for a minute.
 	keepAliveInterval = 15 * time.Second
-	// reconnectDelay is what a client is told to wait before it comes back.
+	// reconnectDelay is the reconnection time that clients are told to use.
 	reconnectDelay = 2 * time.Second
-	// eventTimeout is how long a client may take for what is written at a time, of which eventChunk bytes are about the
-	// most: one that takes nothing must not hold a goroutine and its feed for ever.
+	// eventTimeout is the deadline of one write, of about eventChunk bytes at most: a client that reads nothing must not hold a
+	// goroutine and its feed forever.
 	eventTimeout = 30 * time.Second
 	eventChunk   = 32 << 10
 )
 
 // Types of the events of GET /jobs/{id}/events.
 const (
-	// EventOrganization tells the newest state of one organization of the job: an element of organizations in the body
+	// EventOrganization carries the newest state of one organization of the job: an element of organizations in the body
 	// of GET /jobs/{id}.
 	EventOrganization = "organization"
-	// EventJob tells the newest state of the job: the body of GET /jobs/{id} without organizations.
+	// EventJob carries the newest state of the job: the body of GET /jobs/{id} without organizations.
 	EventJob = "job"
 	// EventEnd says that nothing will follow, and why: {"state": …}, the last known state of the job.
 	EventEnd = "end"
@@ -118,13 +118,13 @@ func (h *Handler) streamJob(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// watch is a call of JobEvents.Watch under way; err is set once done is closed.
+// watch is a running call of JobEvents.Watch; err is set once done is closed.
 type watch struct {
 	done chan struct{}
 	err  error
 }
 
-// run calls and keeps the error. A panic is one too: it is in a goroutine of its own, where it would end the process.
+// run stores the error of call. It recovers panics, which would end the process in this goroutine.
 func (w *watch) run(call func() error) {
 	defer close(w.done)
 	defer func() {
@@ -135,7 +135,7 @@ func (w *watch) run(call func() error) {
 	w.err = call()
 }
 
-// earlyError returns the error to answer with when the watch ended before it told what there is; nil when the client is gone.
+// earlyError returns the error to answer with when the watch ended before the initial state was known; nil when the client is gone.
 func (w *watch) earlyError(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
@@ -147,7 +147,7 @@ func (w *watch) earlyError(ctx context.Context) error {
 	}
 }
 
-// lastEventID returns the id that a client saw last, 0 for none.
+// lastEventID returns the last event id that the client received, 0 for none.
 func lastEventID(r *http.Request) (uint64, error) {
 	q, err := queryOf(r)
 	if err != nil {
@@ -166,13 +166,13 @@ func lastEventID(r *http.Request) (uint64, error) {
 	}
 	last, err := strconv.ParseUint(given, 10, 64)
 	if err != nil {
-		return 0, core.WrapError(core.CodeInvalid, what+" is not an id that this server gave", err)
+		return 0, core.WrapError(core.CodeInvalid, what+" is not an id issued by this server", err)
 	}
 	return last, nil
 }
 
-// follow writes what there is and then what changes, until the job is final or removed, the client is gone or the server
-// stops. Its error is for the log: the client only sees that the stream ends.
+// follow writes the current state and then changes, until the job is final or removed, the client is gone or the server
+// stops. Its error is only logged: the client only sees that the stream ends.
 func (h *Handler) follow(ctx context.Context, s *eventStream, feed *jobFeed, watched *watch) error {
 	stopping := stoppingOf(ctx)
 	keepAlive, batch := time.NewTimer(keepAliveInterval), time.NewTimer(batchInterval)
@@ -181,7 +181,7 @@ func (h *Handler) follow(ctx context.Context, s *eventStream, feed *jobFeed, wat
 	b := h.nextBatch(feed)
 	ended, err := s.writeBatch(b)
 	told, paused := time.Now(), b.paused()
-	var due <-chan time.Time // nil while there is nothing to tell
+	var due <-chan time.Time // nil while nothing is pending
 	for !ended && err == nil {
 		changed := feed.changed
 		if due != nil {
@@ -213,7 +213,7 @@ func (h *Handler) follow(ctx context.Context, s *eventStream, feed *jobFeed, wat
 	return streamError(ctx, err)
 }
 
-// nextBatch takes what a client has still to be told, with why the job waits as of now.
+// nextBatch takes the pending changes of the feed, with the current reason why the job waits.
 func (h *Handler) nextBatch(feed *jobFeed) feedBatch {
 	b := feed.take(h.cfg.Now())
 	if b.job != nil {
@@ -222,7 +222,7 @@ func (h *Handler) nextBatch(feed *jobFeed) feedBatch {
 	return b
 }
 
-// finishStream ends a stream whose watch has ended.
+// finishStream writes the last events of a stream whose watch has ended.
 func (h *Handler) finishStream(ctx context.Context, s *eventStream, feed *jobFeed, watched *watch) error {
 	if watched.err != nil {
 		return streamError(ctx, fmt.Errorf("watching a job: %w", watched.err))
@@ -237,7 +237,7 @@ func (h *Handler) finishStream(ctx context.Context, s *eventStream, feed *jobFee
 	return streamError(ctx, s.flush())
 }
 
-// streamError keeps what is worth a line in the log: that a client went is not, that it took nothing is.
+// streamError returns err if it is worth logging: a disconnected client is not, one that stopped reading is.
 func streamError(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil
@@ -255,7 +255,7 @@ type eventStream struct {
 	err  error
 }
 
-// openEvents begins a stream whose ids go on from an id.
+// openEvents starts a stream whose event ids continue after from.
 func openEvents(w http.ResponseWriter, r *http.Request, from uint64) *eventStream {
 	exchangeOf(r.Context()).streaming = time.Now()
 	header := w.Header()
@@ -267,9 +267,8 @@ func openEvents(w http.ResponseWriter, r *http.Request, from uint64) *eventStrea
 	return s
 }
 
-// writeBatch writes a batch, and the end behind a final job. The id of an event says that everything up to it was sent, and a
-// client that comes back with the last id of a final job is told that there is nothing more; so rows newer than a final
-// job go before it under an id that is older.
+// writeBatch writes a batch, and EventEnd after a final job. An event's id means that everything up to it was sent, and a client that
+// reconnects with the last id of a final job gets 204; so rows newer than a final job are sent before it under an older id.
 func (s *eventStream) writeBatch(b feedBatch) (ended bool, err error) {
 	for _, row := range b.rows {
 		id := row.revision
@@ -290,7 +289,7 @@ func (s *eventStream) writeBatch(b feedBatch) (ended bool, err error) {
 // end writes EventEnd.
 func (s *eventStream) end(state core.JobState) { s.event(EventEnd, s.sent, endBody{State: state}) }
 
-// event adds an event, and writes when enough have come together.
+// event buffers an event, and flushes from eventChunk bytes on.
 func (s *eventStream) event(name string, id uint64, data any) {
 	if s.err != nil {
 		return
@@ -307,13 +306,13 @@ func (s *eventStream) event(name string, id uint64, data any) {
 	}
 }
 
-// keepAlive writes a comment, which keeps proxies from dropping the connection and shows whether the client is there.
+// keepAlive writes a comment, which keeps proxies from dropping the connection and detects a disconnected client.
 func (s *eventStream) keepAlive() error {
 	s.buf.WriteString(": keep-alive\n\n")
 	return s.flush()
 }
 
-// flush sends what has come together. After an error nothing is sent any more.
+// flush sends the buffered events. After an error it sends nothing.
 func (s *eventStream) flush() error {
 	if s.err != nil {
 		return s.err

@@ -61,7 +61,7 @@ func (h *Handler) executeFromQuery(w http.ResponseWriter, r *http.Request, c *co
 	if isMutation(operation.Query, operation.OperationName) {
 		w.Header().Set("Allow", http.MethodPost)
 		return &core.Error{
-			Code: codeMethodNotAllowed, Message: "a mutation is not taken by GET", Hint: "use " + http.MethodPost,
+			Code: codeMethodNotAllowed, Message: "mutations are not allowed with GET", Hint: "use " + http.MethodPost,
 		}
 	}
 	return h.execute(w, r, c, operation)

@@ -86,10 +86,10 @@ func TestGraphQLBodiesThatHoldNoOperation(t *testing.T) {
 		"broken":                 {json, `{"query":`, 400, "invalid", "the body is not valid JSON", ""},
 		"text":                   {json, `"{a}"`, 400, "invalid", "the body is not a JSON object", ""},
 		"null":                   {json, `null`, 400, "invalid", "the body is not a JSON object", ""},
-		"batch":                  {json, ` [{"query":"{a}"},{"query":"{b}"}]`, 400, "invalid", "the body is an array, and several operations at once are not taken", "send each operation by itself; one operation may ask for many fields"},
+		"batch":                  {json, ` [{"query":"{a}"},{"query":"{b}"}]`, 400, "invalid", "the body is an array, and batches of operations are not supported", "send each operation by itself; one operation may ask for many fields"},
 		"two":                    {json, typename + typename, 400, "invalid", "the body is not valid JSON", ""},
 		"no UTF-8":               {json, "{\"query\":\"\xff\"}", 400, "invalid", "the body is not UTF-8", ""},
-		"twice":                  {json, `{"query":"{a}","query":"mutation{b}"}`, 400, "invalid", `member "query" of the body stands twice`, ""},
+		"twice":                  {json, `{"query":"{a}","query":"mutation{b}"}`, 400, "invalid", `member "query" of the body appears twice`, ""},
 		"no query":               {json, `{}`, 400, "invalid", "member query of the body is missing", object},
 		"null query":             {json, `{"query":null}`, 400, "invalid", "member query of the body is missing", object},
 		"empty query":            {json, `{"query":""}`, 400, "invalid", "member query of the body is missing", object},
@@ -219,7 +219,7 @@ func TestGraphQLMutationByGet(t *testing.T) {
 				}
 				return
 			}
-			p := wantProblem(t, res, body, 405, "method_not_allowed", "a mutation is not taken by GET")
+			p := wantProblem(t, res, body, 405, "method_not_allowed", "mutations are not allowed with GET")
 			if p.Hint != "use POST" || res.Header.Get("Allow") != "POST" || last.catalogue != "" {
 				t.Errorf("hint %q, allow %q, executed %+v", p.Hint, res.Header.Get("Allow"), last.operation)
 			}

@@ -21,7 +21,7 @@ type graphQLExtensions struct {
 }
 
 // errPersistedQuery is that of a request with the hash of a query in its place (Apollo's "automatic persisted queries").
-var errPersistedQuery = errors.New("no query is kept by its hash")
+var errPersistedQuery = errors.New("persisted queries are not supported")
 
 // withGraphQLMembers adds what a GraphQL path has beside the others. The code is in the words of Apollo's server, by which clients tell
 // that they need another token, or must send a query that they named by its hash.

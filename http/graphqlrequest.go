@@ -25,7 +25,7 @@ func (h *Handler) operationFromBody(r *http.Request) (core.GraphQLRequest, error
 		return core.GraphQLRequest{}, &core.Error{Code: core.CodeInvalid, Message: "the body is empty", Hint: hint}
 	case trimmed[0] == '[':
 		return core.GraphQLRequest{}, &core.Error{
-			Code: core.CodeInvalid, Message: "the body is an array, and several operations at once are not taken",
+			Code: core.CodeInvalid, Message: "the body is an array, and batches of operations are not supported",
 			Hint: "send each operation by itself; one operation may ask for many fields",
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"tutti/internal/core"
 )
 
-// Paths, without the base path, that monitoring asks for.
+// Paths for monitoring, without the base path.
 const (
 	pathPing    = "/ping"
 	pathReady   = "/ready"
@@ -34,10 +34,10 @@ type Handler struct {
 
 var _ http.Handler = (*Handler)(nil)
 
-// handlerFunc answers a request, or gives the error to answer with; not both.
+// handlerFunc answers a request, or returns the error to answer with; not both.
 type handlerFunc func(http.ResponseWriter, *http.Request) error
 
-// New makes a Handler. A body limit, a base path or an origin that cannot be served is CodeInvalid.
+// New returns a Handler. An invalid body limit, base path or origin is CodeInvalid.
 func New(ports Ports, cfg Config) (*Handler, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ type Route struct{ Method, Pattern string }
 // Routes lists every route, in no particular order.
 func (h *Handler) Routes() []Route {
 	var routes []Route
-	// Walk gives only the callback's errors, and this one has none.
+	// Walk returns only the callback's errors, and this one returns none.
 	_ = chi.Walk(h.router, func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		routes = append(routes, Route{Method: method, Pattern: pattern[len(h.cfg.BasePath):]})
 		return nil
@@ -130,7 +130,7 @@ func (h *Handler) handleMedia(method, pattern string, offers []string, answer ha
 	h.mount(method, pattern, who, h.negotiating(offers, answer, query))
 }
 
-// negotiating returns what negotiates, checks the query parameters and answers a request with its error or by answer.
+// negotiating returns a handler that checks Accept and the query parameters, calls answer and writes its error.
 func (h *Handler) negotiating(offers []string, answer handlerFunc, query parameters) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if negotiate(r.Header.Values("Accept"), offers...) == "" {
@@ -147,7 +147,7 @@ func (h *Handler) negotiating(offers []string, answer handlerFunc, query paramet
 	}
 }
 
-// mount puts a route behind its guard; nothing else adds routes, but handleCatalogue and routeIntrospection.
+// mount adds a route behind requireAccess. Only handleCatalogue and routeIntrospection add routes elsewhere.
 func (h *Handler) mount(method, pattern string, who access, next http.HandlerFunc) {
 	h.router.MethodFunc(method, h.cfg.BasePath+pattern, h.requireAccess(who, next))
 }

@@ -121,9 +121,9 @@ func TestIndexRefusesBadInput(t *testing.T) {
 		"empty last code":          {ask{method: "POST", target: "/index/repository/"}, 400, "invalid", "last segment of the path is empty"},
 		"final slash":              {ask{method: "POST", target: repositoryPath + "/"}, 404, "not_found", "nothing at this path"},
 		"unknown below index":      {ask{method: "POST", target: "/index/everything"}, 404, "not_found", "nothing at this path"},
-		"delete organization":      {ask{method: "DELETE", target: organizationPath}, 405, "method_not_allowed", "does not take this method"},
-		"delete repository":        {ask{method: "DELETE", target: repositoryPath}, 405, "method_not_allowed", "does not take this method"},
-		"get record":               {ask{method: "GET", target: recordPath}, 405, "method_not_allowed", "does not take this method"},
+		"delete organization":      {ask{method: "DELETE", target: organizationPath}, 405, "method_not_allowed", "does not support this method"},
+		"delete repository":        {ask{method: "DELETE", target: repositoryPath}, 405, "method_not_allowed", "does not support this method"},
+		"get record":               {ask{method: "GET", target: recordPath}, 405, "method_not_allowed", "does not support this method"},
 		"not acceptable":           {ask{method: "POST", target: recordPath, header: http.Header{"Accept": {"text/html"}}}, 406, "not_acceptable", "JSON only"},
 		"escaped slash in a route": {ask{method: "POST", target: "/index%2Frepository/song.ca"}, 404, "not_found", "nothing at this path"},
 	} {

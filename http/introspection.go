@@ -20,8 +20,8 @@ const (
 	maxListedIDs = 10
 )
 
-// routeIntrospection routes what tells of the catalogues (CONTRACT section 2). What is there is no secret, but who asks
-// decides what meta.authFiltered says.
+// routeIntrospection adds the routes that describe the catalogues (CONTRACT section 2). They are public, but meta.authFiltered
+// depends on the caller.
 func (h *Handler) routeIntrospection() {
 	h.handle(http.MethodGet, pathIntrospection, h.listCatalogues, allowParams(), open())
 	h.handle(http.MethodGet, pathFields, h.describeOnlyCatalogue, allowParams(), lenientToken())
@@ -117,7 +117,7 @@ func (h *Handler) onlyCatalogue(set *core.CatalogueSet, pathOf func(*core.Catalo
 	return nil, absent
 }
 
-// describe writes what there is to tell of a catalogue; of one that failed too it is 200.
+// describe writes the detail of a catalogue, with 200 also for a failed one.
 func (h *Handler) describe(w http.ResponseWriter, r *http.Request, c *catalogueAnswer) {
 	w.Header().Add("Vary", headerAuthorization)
 	if c.problem != nil {
@@ -163,7 +163,7 @@ func onlyOf(set *core.CatalogueSet) *core.Catalogue {
 	return set.Catalogues[0]
 }
 
-// introspectionPath, graphqlPath and downloadPath give paths of a catalogue without the base path.
+// introspectionPath, graphqlPath and downloadPath return paths of a catalogue without the base path.
 func introspectionPath(c *core.Catalogue) string {
 	return pathIntrospection + "/" + url.PathEscape(c.ID)
 }

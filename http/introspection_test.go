@@ -164,7 +164,7 @@ func TestIntrospectionIsReadOnly(t *testing.T) {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
 			t.Run(method+target, func(t *testing.T) {
 				res, body := do(t, h, ask{method: method, target: target, body: "{}"})
-				wantProblem(t, res, body, 405, "method_not_allowed", "this path does not take this method")
+				wantProblem(t, res, body, 405, "method_not_allowed", "this path does not support this method")
 				if allow := res.Header.Get("Allow"); allow != "GET, HEAD" {
 					t.Errorf("allow: %q", allow)
 				}

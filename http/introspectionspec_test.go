@@ -343,7 +343,7 @@ func TestSpecificationEndpoints(t *testing.T) {
 			h, _ := catalogued(t, tuttihttp.Config{}, participants())
 			for _, target := range []string{"/introspection", "/introspection/sqon", "/introspection/participants", "/introspection/fields"} {
 				res, body := do(t, h, ask{method: "POST", target: target})
-				wantProblem(t, res, body, 405, "method_not_allowed", "does not take this method")
+				wantProblem(t, res, body, 405, "method_not_allowed", "does not support this method")
 				res, _ = do(t, h, ask{method: "GET", target: target, body: "ignored", header: http.Header{"Content-Type": {"text/plain"}}})
 				if res.StatusCode != 200 {
 					t.Errorf("%s with a body: %d", target, res.StatusCode)

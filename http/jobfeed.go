@@ -9,8 +9,8 @@ import (
 	"tutti/internal/core"
 )
 
-// jobFeed holds what one client has still to be told of a job. It stands between the port, which must never wait, and
-// the client, which may be slow: of what changes twice before the client is told, only the newest state is kept.
+// jobFeed holds the changes of a job that one client has not received yet. It decouples the port, which must never wait, from the
+// client, which may be slow: only the newest state of each organization and of the job is kept.
 type jobFeed struct {
 	// ready is closed when everything that was there at the start is known; changed gets a token for every change after.
 	ready   chan struct{}
@@ -23,7 +23,7 @@ type jobFeed struct {
 	jobRevision uint64
 	revision    uint64
 	rows        map[string]feedRow
-	// What was not told yet: pending names the rows.
+	// pending names the rows, and jobPending the job, that were not sent yet.
 	pending    map[string]struct{}
 	jobPending bool
 }
@@ -34,16 +34,16 @@ type feedRow struct {
 	run      *core.OrganizationRun
 }
 
-// feedBatch is what a client is told at a time.
+// feedBatch is a set of changes that are sent together.
 type feedBatch struct {
 	// rows are the organizations that changed, by revision.
 	rows []feedRow
-	// job is nil when nothing is known of the job itself yet.
+	// job is nil while the job's own state is unknown.
 	job         *jobSummary
 	jobRevision uint64
 	// revision is the highest that the batch and those before it hold.
 	revision uint64
-	// changed is false when nothing was left to tell.
+	// changed is false when nothing was pending.
 	changed bool
 }
 
@@ -99,9 +99,9 @@ func (f *jobFeed) isReady() bool {
 	return f.started
 }
 
-// resume drops what a client knows that has seen everything up to revision last, and returns the revision from which its
-// ids go on. ended is true when nothing is left to tell: the job is final, and its client knows so. An id beyond all
-// revisions of a job that goes on was never given, so it counts as none.
+// resume drops the changes up to revision last, which the client has received, and returns the revision after which its ids continue.
+// ended is true when the job is final and the client knows it. An id beyond all revisions of a running job was never issued, so it
+// counts as none.
 func (f *jobFeed) resume(last uint64) (from uint64, ended bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -119,7 +119,7 @@ func (f *jobFeed) resume(last uint64) (from uint64, ended bool) {
 	return last, false
 }
 
-// take returns what the client has still to be told, and the job as of now.
+// take returns and clears the pending changes, with the job as of now.
 func (f *jobFeed) take(now time.Time) feedBatch {
 	f.mu.Lock()
 	defer f.mu.Unlock()

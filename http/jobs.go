@@ -20,7 +20,7 @@ const (
 	parallelJobs = 8
 	// listedOrganizations is how many organizations of each job a list shows; there may be thousands.
 	listedOrganizations = 100
-	// maxCursorBytes bounds a cursor before anybody looks at it.
+	// maxCursorBytes bounds a cursor before it is parsed.
 	maxCursorBytes = 1024
 )
 
@@ -171,7 +171,7 @@ func (h *Handler) listJobs(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if len(cursor) > maxCursorBytes {
-		return core.NewError(core.CodeInvalid, "query parameter cursor is not one that this server gave")
+		return core.NewError(core.CodeInvalid, "query parameter cursor was not issued by this server")
 	}
 	jobs, next, err := h.visibleJobs(r, jobQuery{repository: repository, state: state, limit: limit, cursor: cursor})
 	if err != nil {
@@ -240,7 +240,7 @@ func (h *Handler) getJob(w http.ResponseWriter, r *http.Request) error {
 	return h.answerJob(w, r, h.ports.Jobs.Get)
 }
 
-// cancelJob ends a job; one that had ended before is 409.
+// cancelJob cancels a job; one that has ended already is 409.
 func (h *Handler) cancelJob(w http.ResponseWriter, r *http.Request) error {
 	return h.answerJob(w, r, func(ctx context.Context, id string) (core.Job, error) {
 		if err := h.readEmptyObject(r); err != nil {

@@ -34,8 +34,8 @@ func newKeyBody(k core.APIKey) keyBody {
 	return b
 }
 
-// clampTime returns a time in UTC, the nearest one that JSON can have (RFC 3339 knows the years to 9999): one key that
-// somebody stored with another must not hide all.
+// clampTime returns the nearest time in UTC that JSON can represent (RFC 3339: years 0 to 9999), so that one key with another time
+// does not make the whole list fail.
 func clampTime(t time.Time) time.Time {
 	t = t.UTC()
 	switch {

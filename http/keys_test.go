@@ -97,9 +97,9 @@ func TestCreateKeyRefuses(t *testing.T) {
 		`{"expiresAt":1767225600}`:      "member expiresAt of the body must be a string",
 		`{"name":"a","expiresat":"x"}`:  `unknown member "expiresat"`,
 		`{"name":"a","expires_at":"x"}`: `unknown member "expires_at"`,
-		`{"name":"a","name":"b"}`:       `member "name" of the body stands twice`,
-		`{"name":"a","n\u0061me":"a"}`:  `member "name" of the body stands twice`,
-		`{"expiresAt":null,"expiresAt":"2027-01-01T00:00:00Z"}`: `member "expiresAt" of the body stands twice`,
+		`{"name":"a","name":"b"}`:       `member "name" of the body appears twice`,
+		`{"name":"a","n\u0061me":"a"}`:  `member "name" of the body appears twice`,
+		`{"expiresAt":null,"expiresAt":"2027-01-01T00:00:00Z"}`: `member "expiresAt" of the body appears twice`,
 	} {
 		t.Run(sent, func(t *testing.T) {
 			res, body := do(t, h, ask{method: "POST", target: "/keys", body: sent})

@@ -34,11 +34,11 @@ const (
 // exchange is what middleware and handlers share about one request.
 type exchange struct {
 	requestID string
-	// principal is the name of whose token was shown, empty for nobody's.
+	// principal is the name of the token's principal, empty for anonymous.
 	principal string
-	// err is what the client was told of as a problem, or what ended a stream, for the log.
+	// err is the error that was answered as a problem, or that ended a stream, for the log.
 	err error
-	// streaming is when an answer that goes on for as long as its client likes began, zero for any other.
+	// streaming is when an unbounded response (a stream of events) began, zero for any other.
 	streaming time.Time
 	// atEnd is called when the request has been answered.
 	atEnd []func()
@@ -54,7 +54,7 @@ func exchangeOf(ctx context.Context) *exchange {
 	return &exchange{}
 }
 
-// identify echoes or makes X-Request-Id and sets what every answer has.
+// identify echoes or generates X-Request-Id and sets the headers of every response.
 func identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := sanitizeRequestID(r.Header.Get(headerRequestID))
@@ -88,7 +88,7 @@ func newRequestID() string {
 	return id.String()
 }
 
-// responseWriter notes the status and the size of an answer.
+// responseWriter records the status and the size of a response.
 type responseWriter struct {
 	http.ResponseWriter
 	status int
@@ -151,8 +151,8 @@ func (h *Handler) observe(next http.Handler) http.Handler {
 	})
 }
 
-// metricDuration is what the metric shows of a request that took d: of a stream the time until it began, since how long it
-// goes on says how long somebody watched, and would spoil every quantile.
+// metricDuration returns the duration that the metric records for a request that took d: for a stream the time until it began, since
+// its whole duration would distort every quantile.
 func metricDuration(r *http.Request, started time.Time, d time.Duration) time.Duration {
 	if streaming := exchangeOf(r.Context()).streaming; !streaming.IsZero() {
 		return streaming.Sub(started)
@@ -226,8 +226,8 @@ func panicError(v any) error {
 	return core.WrapError(core.CodeInternal, "an internal error occurred", fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
 }
 
-// checkHost refuses a Host that is not ours (CONTRACT section 6). What monitoring reads is exempt: Kubernetes' probes and
-// Prometheus ask by a pod's address, which nobody can list beforehand, and these paths show nothing private.
+// checkHost rejects a foreign Host (CONTRACT section 6). Monitoring is exempt: Kubernetes' probes and Prometheus use a pod's
+// address, which cannot be listed in advance, and these paths show nothing private.
 func (h *Handler) checkHost(next http.Handler) http.Handler {
 	if !h.cfg.CheckHost {
 		return next
@@ -279,7 +279,7 @@ func isLoopback(name string) bool {
 	return err == nil && addr.Unmap().IsLoopback()
 }
 
-// limitBody refuses a body that says it is too large, and cuts one that does not say so.
+// limitBody rejects a body whose Content-Length is over the limit, and cuts one without Content-Length at the limit.
 func (h *Handler) limitBody(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength > h.cfg.MaxBodyBytes {

@@ -156,7 +156,7 @@ func TestMethodNotAllowedNamesTheAllowedOnes(t *testing.T) {
 	} {
 		t.Run(tt.method+tt.target, func(t *testing.T) {
 			res, body := do(t, h, ask{method: tt.method, target: tt.target})
-			wantProblem(t, res, body, 405, "method_not_allowed", "does not take this method")
+			wantProblem(t, res, body, 405, "method_not_allowed", "does not support this method")
 			if got := res.Header.Get("Allow"); got != tt.allow {
 				t.Errorf("allow: got %q, want %q", got, tt.allow)
 			}

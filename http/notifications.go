@@ -10,7 +10,7 @@ import (
 const (
 	// headerSignature carries the HMAC-SHA256 of a notification's body, as sha256=<hex>.
 	headerSignature = "X-Signature-256"
-	// maxListedErrors is how many faults an answer lists; an array of events may have thousands.
+	// maxListedErrors is how many errors a response lists; an array of events may have thousands.
 	maxListedErrors = 100
 )
 
@@ -24,7 +24,7 @@ type notifiedBody struct {
 	Faults        []core.EventError `json:"faults"`
 }
 
-// notUnderstoodError refuses a notification that has no event that was understood.
+// notUnderstoodError is the error of a notification without a valid event.
 type notUnderstoodError struct {
 	cause      *core.Error
 	violations []core.EventError
@@ -36,7 +36,7 @@ func (e *notUnderstoodError) Error() string { return e.cause.Error() }
 // Unwrap returns the Error that has the code.
 func (e *notUnderstoodError) Unwrap() error { return e.cause }
 
-// notify takes what a repository notifies (CONTRACT section 1). The body goes on as it came: its signature is of its
+// notify accepts a repository's notification (CONTRACT section 1). The body is passed on unchanged: the signature covers its
 // bytes.
 func (h *Handler) notify(w http.ResponseWriter, r *http.Request) error {
 	repository, err := pathParam(r, "repositoryCode", "repositoryCode")

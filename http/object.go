@@ -40,7 +40,7 @@ func decodeObjectOf(what string, text []byte) (object, error) {
 			_ = json.Unmarshal(slices.Concat([]byte{'"'}, written, []byte{'"'}), &name) // valid within what is valid
 		}
 		if _, twice := members[name]; twice {
-			err = core.NewError(core.CodeInvalid, "member "+quoteValue(name)+" of "+what+" stands twice")
+			err = core.NewError(core.CodeInvalid, "member "+quoteValue(name)+" of "+what+" appears twice")
 		}
 		members[name] = value.Of(text)
 		return err == nil

@@ -26,35 +26,35 @@ type Ports struct {
 	Downloads     Downloads
 	// Pauses says why jobs wait; nil for none that do.
 	Pauses Pauses
-	// Authenticator tells who a token belongs to; nil asks nobody for one.
+	// Authenticator verifies tokens; nil turns authentication off.
 	Authenticator Authenticator
 }
 
-// Catalogues tells what there is to search.
+// Catalogues returns the catalogues that can be searched.
 type Catalogues interface {
 	// Catalogues returns all catalogues as they are now, at once and never nil: the same pointer as long as nothing changed;
 	// inside a new set, the same *Catalogue for what did not change.
 	Catalogues() *core.CatalogueSet
 }
 
-// GraphQL answers questions about the documents of a catalogue (CONTRACT section 5).
+// GraphQL executes GraphQL operations on the documents of a catalogue (CONTRACT section 5).
 type GraphQL interface {
-	// Execute answers one operation on the catalogue of an id for a caller, the zero Principal where nobody is asked for a
-	// token. What is wrong with the operation is in the response. The end of ctx ends the work on it. CodeNotFound when there is
+	// Execute answers one operation on the catalogue of an id for a caller, the zero Principal without
+	// authentication. What is wrong with the operation is in the response. The end of ctx ends the work on it. CodeNotFound when there is
 	// no such catalogue or it has failed, CodeUnavailable or CodeOverloaded when nothing can be executed now.
 	Execute(ctx context.Context, catalogueID string, who core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error)
 }
 
-// Downloads gives the documents of a catalogue as files (CONTRACT section 5).
+// Downloads writes the documents of a catalogue as files (CONTRACT section 5).
 type Downloads interface {
-	// Download calls begin and writes the file to what that gives; the end of ctx, or of the client, ends it with an error.
+	// Download calls begin and writes the file to the writer that begin returns; the end of ctx, or of the client, ends it with an error.
 	// CodeInvalid for params at fault, CodeNotFound when there is no such catalogue or it has failed, CodeForbidden when it
 	// offers no downloads, CodeUnavailable or CodeOverloaded when they cannot be read now.
 	Download(ctx context.Context, catalogueID string, who core.Principal, r core.DownloadRequest, begin core.BeginDownload) error
 }
 
-// AnalysisTypes keeps the analysis types and gives them as clients get them (CONTRACT section 7): each method gives the
-// bytes of a JSON body, which the caller must not change.
+// AnalysisTypes stores the analysis types (CONTRACT section 7). Each method returns the bytes of a JSON response body, which the
+// caller must not change.
 type AnalysisTypes interface {
 	// Register takes the body of a registration and returns the new version, rendered. CodeInvalid with an ErrorID and
 	// Violations when the body is at fault.
@@ -114,19 +114,19 @@ type Keys interface {
 	Revoke(ctx context.Context, id string) (core.APIKey, error)
 }
 
-// Authenticator tells who a bearer token belongs to, and how scopes are called.
+// Authenticator verifies bearer tokens and names scopes.
 type Authenticator interface {
-	// Authenticate returns CodeUnauthenticated, with a message that is safe to show, for a token that proves nothing, and
+	// Authenticate returns CodeUnauthenticated, with a message that is safe to show, for an invalid token, and
 	// CodeUnavailable when it cannot be checked now.
 	Authenticate(ctx context.Context, token string) (core.Principal, error)
-	// SystemScope, WriteScope and ReadScope give how the scopes are called that grant everything, and writing and reading in
-	// an organization.
+	// SystemScope, WriteScope and ReadScope return the names of the scopes that grant everything, and writing and reading in an
+	// organization.
 	SystemScope() string
 	WriteScope(organization string) string
 	ReadScope(organization string) string
 }
 
-// Notifications takes what repositories notify by webhook.
+// Notifications accepts the webhook notifications of repositories.
 type Notifications interface {
 	// Notify takes the body of a notification for a repository, one event or an array of them, with the value of
 	// X-Signature-256, "" when there is none. It returns after the queue has stored every Request and dead letter. Errors:
@@ -137,7 +137,7 @@ type Notifications interface {
 	Signed(repository string) bool
 }
 
-// JobEvents tells how jobs go on.
+// JobEvents watches jobs.
 type JobEvents interface {
 	// Watch calls each for a job and its organizations as they are, in the order of their revisions, then once with
 	// neither, and then for every change, until each returns an error, which is returned, ctx ends, or the job is removed,
@@ -145,7 +145,7 @@ type JobEvents interface {
 	Watch(ctx context.Context, id string, each func(core.JobChange) error) error
 }
 
-// DeadLetters reads and discards what was given up.
+// DeadLetters reads and deletes dead letters.
 type DeadLetters interface {
 	// List returns at most limit letters, the last written first, and the cursor of the next ones, "" after the last. An
 	// empty repository or reason means any; a cursor that List did not give is CodeInvalid.
@@ -156,18 +156,18 @@ type DeadLetters interface {
 	Delete(ctx context.Context, id string) error
 }
 
-// Retries asks again for what was given up. A retry fetches the record anew; the letter goes when it succeeds.
+// Retries retries dead letters. A retry fetches the record again; the letter is deleted when it succeeds.
 type Retries interface {
 	// Retry publishes the Request of one letter again; CodeNotFound when there is none, CodeConflict when the letter
 	// cannot be retried, with a hint that says what to do instead.
 	Retry(ctx context.Context, id, requestID string) (core.DeadLetter, error)
-	// RetryAll retries every letter of a repository and of a reason, "" for any, that is there when it begins, and gives
+	// RetryAll retries every letter of a repository and of a reason, "" for any, that exists when it begins, and returns
 	// how many were retried and how many cannot be. An error says that the queue stopped taking them; those that were
 	// retried until then stay so.
 	RetryAll(ctx context.Context, repository, reason, requestID string) (retried, refused int, err error)
 }
 
-// Ingest takes triggers. Both methods return nil only after the queue has stored the Request; both give CodeInvalid,
+// Ingest takes triggers. Both methods return nil only after the queue has stored the Request; both return CodeInvalid,
 // CodeNotFound for an unknown repository, and CodeOverloaded or CodeUnavailable when the queue refuses.
 type Ingest interface {
 	// Record asks for one record to be indexed or removed and returns the alias it is written to.
@@ -193,11 +193,11 @@ type Jobs interface {
 
 // Readiness reports whether the process can do its work.
 type Readiness interface {
-	// Health looks at every part. It is bounded by ctx and never fails: what does not answer is down.
+	// Health probes every component. It is bounded by ctx and never fails: a component that does not answer is down.
 	Health(ctx context.Context) Health
 }
 
-// Pauses lists the repositories whose consumers wait for something, at once.
+// Pauses lists the repositories whose consumers are paused. It does not block.
 type Pauses interface {
 	Paused() []Pause
 }
@@ -212,17 +212,17 @@ const (
 	ComponentDown     ComponentState = "down"
 )
 
-// Health is what GET /ready tells beside the state of the catalogues.
+// Health is the part of GET /ready that does not concern the catalogues.
 type Health struct {
 	// Components are the parts by name: queue, index, store. A queue or store that is down makes /ready answer 503.
 	Components map[string]ComponentState
 	// Reasons says in words, which are safe to display, why components are not up.
 	Reasons []string
-	// Paused lists the repositories whose consumers wait for something.
+	// Paused lists the repositories whose consumers are paused.
 	Paused []Pause
 }
 
-// Pause says why a repository's consumers wait. Reason is safe to display.
+// Pause is a repository whose consumers are paused, and why. Reason is safe to display.
 type Pause struct {
 	Repository string `json:"repository"`
 	Reason     string `json:"reason"`

@@ -27,7 +27,7 @@ const (
 
 const contentTypeProblem = "application/problem+json"
 
-// defaultRetryAfter is told to a client when the other side did not say how long to wait.
+// defaultRetryAfter is the Retry-After of an error that has none.
 const defaultRetryAfter = 2 * time.Second
 
 // problem is the body of every error (CONTRACT section 0, RFC 9457).
@@ -40,10 +40,10 @@ type problem struct {
 	Code      core.Code `json:"code"`
 	Hint      string    `json:"hint,omitempty"`
 	RequestID string    `json:"requestId"`
-	// Message is Detail once more, where clients look for it under this name; it is empty elsewhere.
+	// Message repeats Detail on surfaces whose clients read this member; it is empty elsewhere.
 	Message string `json:"message,omitempty"`
-	// Violations are the faults of a body: []core.EventError of one that was looked at event by event, []core.Violation of
-	// an analysis or a registration.
+	// Violations are the errors of a body: []core.EventError for a notification, []core.Violation for an analysis or a
+	// registration.
 	Violations any `json:"violations,omitempty"`
 	*indexFailure
 	*metadataFailure
@@ -127,7 +127,7 @@ func statusOf(code core.Code) int {
 	}
 }
 
-// fail answers with the problem of err, and keeps err for the request's line in the log.
+// fail answers with the problem of err, and stores err for the request's log line.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	ex := exchangeOf(r.Context())
 	ex.err = err
@@ -151,7 +151,7 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	h.writeJSON(w, r, p.Status, contentTypeProblem, p)
 }
 
-// notAcceptable refuses a client that takes none of the offered media types.
+// notAcceptable returns the error for a client that accepts none of the offered media types.
 func notAcceptable(offers []string) error {
 	only := strings.Join(offers, " or ")
 	if only == contentTypeJSON {
@@ -218,14 +218,14 @@ func writeWhole(w http.ResponseWriter, status int, contentType string, pieces ..
 	}
 	for _, p := range pieces {
 		if writeChunks(w, p) != nil {
-			// What cannot be written has no reader any more.
+			// The client is gone.
 			return
 		}
 	}
 }
 
-// writeChunks writes b, and returns a client time for each listChunk of it alone: one that has gone silent must not hold a
-// goroutine and a body for ever, and a slow one may read on. A writer without deadlines (a test's) is written without.
+// writeChunks writes b with a write deadline for each listChunk: a client that stopped reading must not hold a goroutine and a body
+// forever, and a slow one may continue. A writer without deadlines (in tests) is written to without.
 func writeChunks(w http.ResponseWriter, b []byte) error {
 	control := http.NewResponseController(w)
 	for chunk := range slices.Chunk(b, listChunk) {
@@ -248,8 +248,8 @@ func (w chunkWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// encodeJSON writes v as one line. <, > and & stay as they are: no answer is read as HTML, and a document full of them
-// would grow sixfold.
+// encodeJSON writes v as one line. It does not escape <, > and &: no response is read as HTML, and a document full of them would
+// grow sixfold.
 func encodeJSON(w io.Writer, v any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)

@@ -14,17 +14,17 @@ import (
 // maxNameBytes is how much of an unknown parameter's name is compared and shown.
 const maxNameBytes = 64
 
-// maxQuotedBytes is how much of a value at fault is shown.
+// maxQuotedBytes is how much of an invalid value an error message quotes.
 const maxQuotedBytes = 64
 
-// parameters are the names of a route's query parameters. Every other one is refused: a misspelt force would run
-// guarded, and a misspelt filter show everything.
+// parameters are the names of a route's query parameters. Unknown ones are rejected: a misspelt force would run with the prune
+// guard, and a misspelt filter would show everything.
 type parameters struct {
 	// allowed are those of the route.
 	allowed []string
-	// rejected are those of other routes that the handler refuses in words of its own.
+	// rejected are those of other routes, for which the handler returns its own error.
 	rejected []string
-	// ignored lets every query pass, which nobody reads.
+	// ignored allows every query string; it is not read.
 	ignored bool
 }
 
@@ -34,7 +34,7 @@ func ignoreParams() parameters { return parameters{ignored: true} }
 
 func rejectParams(names ...string) parameters { return parameters{rejected: names} }
 
-// check refuses a query with a parameter that p does not have, or that is malformed.
+// check returns an error for a malformed query and for a parameter that p does not have.
 func (p parameters) check(r *http.Request) error {
 	if r.URL.RawQuery == "" || p.ignored {
 		return nil

@@ -36,15 +36,15 @@ func pathParam(r *http.Request, name, what string) (string, error) {
 	return value, nil
 }
 
-// answerUnrouted answers a request that no route takes: with why it failed where the path is a failed catalogue's, else 405 when
-// another method is routed here, else 404.
+// answerUnrouted answers a request without a route: with the error of a failed catalogue below its paths, else 405 if the path has
+// other methods, else 404.
 func (h *Handler) answerUnrouted(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath()
 	failed := h.failedCatalogueAt(path)
 	if allowed := h.allowed(path); len(allowed) > 0 && (failed == nil || !h.isCataloguePath(path)) {
 		w.Header().Set("Allow", strings.Join(allowed, ", "))
 		h.fail(w, r, &core.Error{
-			Code: codeMethodNotAllowed, Message: "this path does not take this method",
+			Code: codeMethodNotAllowed, Message: "this path does not support this method",
 			Hint: "use " + strings.Join(allowed, ", "),
 		})
 		return
@@ -81,8 +81,8 @@ func (h *Handler) allowed(path string) []string {
 	return methods
 }
 
-// preflightMethods lists the methods that get an answer of their own at path: those that are routed, or, where a failed catalogue answers
-// instead, those of its routes.
+// preflightMethods lists the methods that a preflight allows at path: the routed ones or, below a failed catalogue, those of
+// its routes.
 func (h *Handler) preflightMethods(path string) []string {
 	if methods := h.allowed(path); len(methods) > 0 || h.failedCatalogueAt(path) == nil {
 		return methods

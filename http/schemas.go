@@ -12,7 +12,7 @@ import (
 const (
 	defaultAnalysisTypes = 20
 	maxAnalysisTypes     = 1000
-	// maxListed is how many names or versions a list can be narrowed to.
+	// maxListed is the largest number of names or versions in a filter.
 	maxListed = 1000
 	// maxNumber bounds offsets and versions: the databases keep them in 32 bits.
 	maxNumber = math.MaxInt32

@@ -90,7 +90,7 @@ func TestDefaultAccess(t *testing.T) {
 						}
 						return
 					}
-					status, code, detail, challenge := 403, "forbidden", `this needs the scope "tutti.WRITE"`, `Bearer error="insufficient_scope", scope="tutti.WRITE"`
+					status, code, detail, challenge := 403, "forbidden", `the scope "tutti.WRITE" is required`, `Bearer error="insufficient_scope", scope="tutti.WRITE"`
 					if who == nobody {
 						status, code, detail, challenge = 401, "unauthenticated", "this catalogue needs a token", "Bearer"
 					}

@@ -18,8 +18,8 @@ const (
 	readHeaderTimeout = 10 * time.Second
 	idleTimeout       = 120 * time.Second
 	maxHeaderBytes    = 64 << 10
-	// gracefulShare is which part of the time left, one in so many, requests in hand get at a stop: the rest of the
-	// process needs the remainder, and a client that never ends its body would take all of it.
+	// gracefulShare divides the time left at a stop: requests in flight get 1/gracefulShare of it. The rest of the process needs the
+	// remainder, and a client that never ends its body would use all of it.
 	gracefulShare = 4
 )
 
@@ -38,14 +38,13 @@ type Server struct {
 	certificate *Certificate
 }
 
-// UseTLS makes the Server speak TLS alone, 1.2 and later, with HTTP/2 and HTTP/1.1. It must be called before Start.
+// UseTLS makes the Server accept only TLS 1.2 and later, with HTTP/2 and HTTP/1.1. It must be called before Start.
 func (s *Server) UseTLS(certificate *Certificate) { s.certificate = certificate }
 
 type stoppingKey struct{}
 
-// stoppingOf returns a channel that is closed when the Server that got the request begins to stop. An answer that goes on
-// without end must end then; the request's own context goes on, for the answers that are nearly done. It is nil, which
-// never is closed, for a request that no Server got.
+// stoppingOf returns a channel that is closed when the request's Server begins to stop. Unbounded responses must end then; the
+// request's context stays valid, so that other responses can finish. The channel is nil for a request without a Server.
 func stoppingOf(ctx context.Context) <-chan struct{} {
 	stopping, _ := ctx.Value(stoppingKey{}).(chan struct{})
 	return stopping
@@ -108,7 +107,7 @@ func (s *Server) Start(ctx context.Context, listen string) error {
 	if err != nil {
 		return &core.Error{
 			Code: core.CodeInvalid, Message: fmt.Sprintf("listening on %s", listen),
-			Hint: "choose an address of this machine and a port that nobody else listens on", Err: err,
+			Hint: "choose an address of this machine and a port that no other process uses", Err: err,
 		}
 	}
 	s.serve(listener)
@@ -135,10 +134,9 @@ func (s *Server) Addr() net.Addr { return s.addr }
 // Failed returns the error of a server that ended without Stop.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// Stop takes no new connection, closes idle ones, ends streams, whose clients go on with the next process, waits for
-// requests in hand for a quarter of the time that ctx leaves (for ctx's end where it has no deadline), then cuts them,
-// and waits for the serving goroutine. Cutting is logged and is no error: a client without an answer asks again. A second
-// Stop does nothing.
+// Stop accepts no new connections, closes idle ones and ends streams, whose clients reconnect to the next process. It waits for
+// requests in flight for a quarter of the time until ctx's deadline (until ctx ends if it has none), then closes their connections,
+// and waits for the serving goroutine. Closed requests are logged and no error: their clients retry. A second Stop does nothing.
 func (s *Server) Stop(ctx context.Context) error {
 	started := time.Now()
 	graceful, cancel := ctx, context.CancelFunc(func() {})

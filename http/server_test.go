@@ -88,7 +88,7 @@ func TestWhatTheServerItselfRefusesIsAProblem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			res, body := wire(t, addr, tt.raw)
 			p := wantProblem(t, res, body, tt.status, tt.code, "")
-			if tt.status == 417 && (p.Detail != "the header Expect asks for what this server does not do" || p.Hint != "leave it out, or send 100-continue") {
+			if tt.status == 417 && (p.Detail != "the server does not support this Expect header" || p.Hint != "leave it out, or send 100-continue") {
 				t.Errorf("got %q, hint %q", p.Detail, p.Hint)
 			}
 		})

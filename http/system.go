@@ -8,14 +8,14 @@ import (
 	"tutti/internal/core"
 )
 
-// healthTimeout bounds the check of the process's parts.
+// healthTimeout bounds the probes of the components.
 const healthTimeout = 5 * time.Second
 
 type readyBody struct {
 	Status core.CatalogueStatus `json:"status"`
 	// Ready is false exactly when the answer is 503.
 	Ready bool `json:"ready"`
-	// Reasons says in words what is wrong, one sentence for each fault.
+	// Reasons describes what is wrong, one sentence for each.
 	Reasons    []string                  `json:"reasons"`
 	Components map[string]ComponentState `json:"components"`
 	Paused     []Pause                   `json:"paused"`

@@ -60,7 +60,7 @@ func (l *tlsListener) Close() error {
 	return err
 }
 
-// accept takes connections. Errors are for net/http, which waits a moment after one that may pass.
+// accept accepts connections. It passes errors to net/http, which backs off after a temporary one.
 func (l *tlsListener) accept(ctx context.Context) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -105,7 +105,7 @@ func (l *tlsListener) negotiate(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// answerPlainHTTP answers a client that sends HTTP without TLS, which a failed handshake shows by what it began with.
+// answerPlainHTTP answers a client that sent plain HTTP, which the record header of the failed handshake shows.
 func answerPlainHTTP(err error) {
 	e, ok := errors.AsType[tls.RecordHeaderError](err)
 	if !ok || e.Conn == nil || e.RecordHeader[0] < 'A' || e.RecordHeader[0] > 'Z' {
@@ -123,10 +123,10 @@ func answerPlainHTTP(err error) {
 // passes here before it is encrypted.
 type tlsConn struct{ *tls.Conn }
 
-// Write replaces a refusal of net/http by a problem.
+// Write replaces an error response of net/http by a problem.
 func (c *tlsConn) Write(b []byte) (int, error) { return writeProblem(c.Conn, b) }
 
-// writeProblem writes b, or a problem where b is a refusal of net/http, which is one Write of its own.
+// writeProblem writes b, or a problem if b is an error response of net/http, which is a single Write.
 func writeProblem(w io.Writer, b []byte) (int, error) {
 	status, ok := standardErrorStatus(b)
 	if !ok {

@@ -6,8 +6,8 @@ import (
 	"tutti/internal/core"
 )
 
-// maxVisiblePages is how many pages of a list are read for one page of what a caller may see of it. A page may so hold less
-// than was asked for and have others behind it.
+// maxVisiblePages is how many pages of a list are read for one page of the entries that a caller may see. A page may therefore hold
+// fewer entries than its limit and still have a next cursor.
 const maxVisiblePages = 8
 
 // seesJob reports whether a caller sees a job: it may write in the organization that the job is of.
@@ -24,7 +24,7 @@ func seesLetter(caller core.Principal, letter core.DeadLetter) bool {
 	return letter.Request == nil || letter.Request.Organization == letter.Organization
 }
 
-// checkJob answers a job that the caller does not see in the words for one that does not exist.
+// checkJob returns the same error for a job that the caller may not see as for one that does not exist.
 func (h *Handler) checkJob(r *http.Request, id string) error {
 	caller, bound := h.restrictedCaller(r)
 	if !bound {
@@ -32,12 +32,12 @@ func (h *Handler) checkJob(r *http.Request, id string) error {
 	}
 	job, err := h.ports.Jobs.Get(r.Context(), id)
 	if core.CodeOf(err) == core.CodeNotFound || err == nil && !seesJob(caller, job) {
-		return &core.Error{Code: core.CodeNotFound, Message: "there is no such job", Hint: "jobs go after a while", Err: err}
+		return &core.Error{Code: core.CodeNotFound, Message: "there is no such job", Hint: "jobs are deleted after a while", Err: err}
 	}
 	return err
 }
 
-// checkLetter answers a dead letter that the caller does not see in the words for one that does not exist.
+// checkLetter returns the same error for a dead letter that the caller may not see as for one that does not exist.
 func (h *Handler) checkLetter(r *http.Request, id string) error {
 	caller, bound := h.restrictedCaller(r)
 	if !bound {
@@ -46,13 +46,13 @@ func (h *Handler) checkLetter(r *http.Request, id string) error {
 	letter, err := h.ports.DeadLetters.Get(r.Context(), id)
 	if core.CodeOf(err) == core.CodeNotFound || err == nil && !seesLetter(caller, letter) {
 		return &core.Error{
-			Code: core.CodeNotFound, Message: "there is no such dead letter", Hint: "it goes when its record succeeds", Err: err,
+			Code: core.CodeNotFound, Message: "there is no such dead letter", Hint: "it is deleted when its record succeeds", Err: err,
 		}
 	}
 	return err
 }
 
-// jobQuery is what the list of jobs can be asked for.
+// jobQuery holds the parameters of a list of jobs.
 type jobQuery struct {
 	repository string
 	state      core.JobState
@@ -84,7 +84,7 @@ func (h *Handler) visibleJobs(r *http.Request, q jobQuery) ([]core.Job, string, 
 	}
 }
 
-// letterFilter returns what keeps of some letters those that the caller sees.
+// letterFilter returns a function that keeps only the letters that the caller may see.
 func (h *Handler) letterFilter(r *http.Request) (filter func([]core.DeadLetter) []core.DeadLetter, bound bool) {
 	caller, bound := h.restrictedCaller(r)
 	return func(letters []core.DeadLetter) []core.DeadLetter {

@@ -274,7 +274,7 @@ func TestEventsRefuse(t *testing.T) {
 	}
 	job := w.run("S1", "", core.JobSucceeded).Get("id").String()
 	a := w.ask(http.MethodGet, "/jobs/"+job+"/events?lastEventId=x", http.StatusBadRequest)
-	if a.get("detail").String() != "query parameter lastEventId is not an id that this server gave" {
+	if a.get("detail").String() != "query parameter lastEventId is not an id issued by this server" {
 		t.Errorf("a wrong id: %s", a.raw)
 	}
 	if a := w.ask(http.MethodGet, "/jobs/"+job+"/events?lastEventId=1000000", http.StatusNoContent); len(a.raw) != 0 {
