@@ -5,4 +5,4 @@ package roundtrip
 import "syscall"
 
 // nothingToRead always reports true: a connection that the server closed is noticed when the next request gets no response.
-func silent(syscall.RawConn) bool { return true }
+func nothingToRead(syscall.RawConn) bool { return true }
