@@ -69,7 +69,7 @@ func (h *Handler) readBody(r *http.Request) ([]byte, error) {
 // receive reads a whole body. release returns its share of Config.Bodies before the end of the request.
 func (h *Handler) receive(r *http.Request) (body []byte, release func(), err error) {
 	release = func() {}
-	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+	if !hasBody(r) {
 		return nil, release, nil
 	}
 	size := r.ContentLength

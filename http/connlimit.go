@@ -275,13 +275,17 @@ func (h *Handler) reserve(next http.Handler) http.Handler {
 			return
 		}
 		w.Header().Set("Connection", "close")
-		if body, ok := r.Body.(*pacedBody); ok {
-			body.abandon()
-		}
+		body, _ := r.Body.(*pacedBody)
 		if h.isMonitoring(r) {
+			if body != nil {
+				body.abandon()
+			}
 			conn.limits.keep(conn)
 			next.ServeHTTP(w, r)
 			return
+		}
+		if body != nil {
+			body.answerFirst() // a new connection may replace this one while the rest is drained
 		}
 		h.fail(w, r, &core.Error{
 			Code: core.CodeOverloaded, Message: "too many connections are open", Hint: "close those that are not used, or try again in a while",

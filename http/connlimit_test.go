@@ -3,6 +3,8 @@ package http_test
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -342,6 +344,137 @@ func TestHalfAProbe(t *testing.T) {
 			t.Errorf("half a probe was answered after %s", d)
 		}
 	})
+}
+
+// TestOverloadAnswersAreRead: a client over the limit that sends its whole body before it reads gets the 503. The rest of a body that
+// stops arriving keeps neither its connection for longer than 11 s nor a new connection from being opened.
+func TestOverloadAnswersAreRead(t *testing.T) {
+	const size = 4 << 20
+	head := fmt.Sprintf("POST /notifications/song.ca HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", size)
+	p := holding()
+	inCrowd(t, p, tuttihttp.ServerConfig{MaxConnections: 1, MaxConnectionsPerAddress: 1}, func(c crowd) {
+		release := make(chan struct{})
+		defer close(release)
+		p.notify = func(string, []byte, string, string) (core.NotificationResult, error) {
+			<-release
+			return core.NotificationResult{}, nil
+		}
+		served := c.ask("192.0.2.1", "POST /notifications/song.ca HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}")
+		defer func() { _ = served.Close() }()
+
+		whole := c.ask("192.0.2.1", head)
+		sent := make(chan error)
+		go func() {
+			_, err := io.WriteString(whole, strings.Repeat(" ", size))
+			sent <- err
+		}()
+		c.want("a whole request", whole, 503)
+		if err := <-sent; err != nil {
+			t.Errorf("sending the body: %v", err)
+		}
+		_ = whole.Close()
+
+		began := time.Now()
+		half := c.ask("192.0.2.1", head+"{")
+		c.want("half a request", half, 503)
+		_ = half.SetReadDeadline(began.Add(time.Minute))
+		if n, err := half.Read(make([]byte, 1)); err != io.EOF || time.Since(began) > 11*time.Second { //nolint:errorlint // as net.Pipe
+			t.Errorf("half a request read %d bytes, %v after %s", n, err, time.Since(began))
+		}
+		began = time.Now()
+		for range 3 {
+			c.want("half a request", c.ask("192.0.2.1", head+"{"), 503)
+		}
+		c.want("a probe", c.ask("192.0.2.1", pingOf), 200)
+		if d := time.Since(began); d != 0 {
+			t.Errorf("the probe was answered after %s", d)
+		}
+		time.Sleep(time.Minute) // the server has closed them
+	})
+}
+
+// silentReader is a body of which nothing is sent for a minute.
+type silentReader struct{}
+
+func (silentReader) Read([]byte) (int, error) {
+	time.Sleep(time.Minute)
+	return 0, io.EOF
+}
+
+// TestServedHTTP2IsNotReplaced: a connection of HTTP/2 is not replaced while one of its requests is served, with a body or without.
+func TestServedHTTP2IsNotReplaced(t *testing.T) {
+	files := newPair(t, time.Hour)
+	trust := x509.NewCertPool()
+	trust.AddCert(files.leaf(t))
+	for name, tt := range map[string]struct {
+		method, target string
+		body           io.Reader
+		answer         string
+	}{
+		"no body":     {http.MethodGet, "/ready", nil, "HTTP/2.0 200"},
+		"half a body": {http.MethodPost, "/notifications/song.ca", silentReader{}, "HTTP/2.0 400"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				certificate, err := tuttihttp.NewCertificate(t.Context(), files.certFile, files.keyFile, nil, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p, release := holding(), make(chan struct{})
+				p.health = func() tuttihttp.Health {
+					<-release
+					return tuttihttp.Health{}
+				}
+				s := tuttihttp.NewServer(newHandler(t, p, tuttihttp.Config{}), tuttihttp.ServerConfig{MaxConnections: 1, MaxConnectionsPerAddress: 1})
+				s.UseTLS(certificate)
+				l := newPipes()
+				tuttihttp.Serve(s, l)
+				now := files.leaf(t).NotBefore.UTC // not the bubble's time
+				client := func() *http.Client {
+					return &http.Client{Transport: &http.Transport{
+						ForceAttemptHTTP2: true,
+						TLSClientConfig:   &tls.Config{RootCAs: trust, ServerName: "localhost", Time: now},
+						DialContext: func(context.Context, string, string) (net.Conn, error) {
+							client, server := net.Pipe()
+							l.accepted <- from{server, "192.0.2.1"}
+							return client, nil
+						},
+					}}
+				}
+				first, second := client(), client()
+				answered := make(chan string)
+				go func() {
+					req, err := http.NewRequestWithContext(t.Context(), tt.method, "https://localhost"+tt.target, tt.body)
+					if err != nil {
+						t.Error(err)
+					}
+					res, err := first.Do(req)
+					if err != nil {
+						answered <- err.Error()
+						return
+					}
+					_ = res.Body.Close()
+					answered <- fmt.Sprint(res.Proto, " ", res.StatusCode)
+				}()
+				time.Sleep(2 * time.Second)
+				res, err := second.Get("https://localhost/jobs")
+				if err != nil || res.StatusCode != 503 {
+					t.Errorf("the second connection got %v, %v", res, err)
+				} else {
+					_ = res.Body.Close()
+				}
+				close(release)
+				if got := <-answered; got != tt.answer {
+					t.Errorf("the first got %s", got)
+				}
+				first.CloseIdleConnections()
+				second.CloseIdleConnections()
+				if err := errors.Join(s.Stop(context.Background()), certificate.Stop(context.Background())); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }
 
 func TestConnectionLimits(t *testing.T) {

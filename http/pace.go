@@ -104,18 +104,22 @@ func (b *pacedBody) answer(header http.Header) {
 	if b.answering {
 		return
 	}
-	b.answering = true
-	if b.ended() {
+	if b.answerFirst(); b.ended() {
 		return
-	}
-	if b.err = b.control.EnableFullDuplex(); b.err != nil { // net/http reads nothing by itself before the answer
-		return // it is not the writer of a Server
 	}
 	if b.length <= maxUnread {
 		_, _ = io.CopyN(io.Discard, b, maxUnread+1)
 	}
 	if b.err != io.EOF { //nolint:errorlint // net/http returns io.EOF itself at the end of a body
 		header.Set("Connection", "close")
+	}
+}
+
+// answerFirst makes the answer begin before any more of the body is read; finish drains the rest.
+func (b *pacedBody) answerFirst() {
+	b.answering = true
+	if !b.ended() {
+		b.err = b.control.EnableFullDuplex() // net/http reads nothing by itself before the answer; an error for the writer of a test
 	}
 }
 
@@ -144,13 +148,12 @@ func (h *Handler) pace(next http.Handler) http.Handler {
 		// What net/http sends once the handlers have returned; it lifts the deadline for the next request.
 		defer func() { _ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(lineTimeout)) }()
 		conn := connOf(r.Context())
-		if r.Body == nil || r.Body == http.NoBody {
+		if !hasBody(r) || r.ProtoMajor >= 2 {
 			conn.received()
+		}
+		if !hasBody(r) {
 			next.ServeHTTP(w, r)
 			return
-		}
-		if r.ProtoMajor >= 2 {
-			conn.received()
 		}
 		body := newPacedBody(w, r, h.cfg.Metrics)
 		body.conn = conn
@@ -160,6 +163,11 @@ func (h *Handler) pace(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 		left = h.cfg.MaxBodyBytes
 	})
+}
+
+// hasBody reports whether a request has a body, or may have one. In HTTP/2, Body is set where there is none, and ContentLength is 0.
+func hasBody(r *http.Request) bool {
+	return r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0
 }
 
 // bodyReadError is the error of a body that could not be read.
