@@ -17,7 +17,7 @@ test: ## the suites that need nothing but Go
 
 race: ## the concurrent packages under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race ./consumers/... ./ingest/... ./http/... ./internal/bulk/... ./internal/queue/... ./internal/index/embedded/... ./internal/roundtrip ./internal/upstream/... ./internal/client/... ./schemas/... \
-	  ./internal/store/... ./internal/metadata/... ./internal/auth/... ./internal/catalogue/... ./internal/search/... ./internal/graph/... ./internal/download/... ./internal/sets/... ./internal/federation/... \
+	  ./internal/store/... ./internal/metadata/... ./internal/auth/... ./internal/search/... \
 	  ./internal/app/...
 
 $(LINT):
@@ -57,15 +57,15 @@ fuzz: ## each parser of untrusted input, some seconds each (FUZZ=5: five times a
 	go test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $$((4000*$(FUZZ)))x ./internal/index/embedded/segment
 	go test -run '^$$' -fuzz '^FuzzAfter$$' -fuzztime $$((10000*$(FUZZ)))x ./internal/index/embedded/evaluate
 	go test -run '^$$' -fuzz '^FuzzWalk$$' -fuzztime $$((40000*$(FUZZ)))x ./internal/index/mapping
-	go test -run '^$$' -fuzz '^FuzzExecute$$' -fuzztime $$((8000*$(FUZZ)))x ./internal/graph
-	go test -run '^$$' -fuzz '^FuzzParams$$' -fuzztime $$((10000*$(FUZZ)))x ./internal/download
-	go test -run '^$$' -fuzz '^FuzzRows$$' -fuzztime $$((30000*$(FUZZ)))x ./internal/download/extract
+	go test -run '^$$' -fuzz '^FuzzExecute$$' -fuzztime $$((8000*$(FUZZ)))x ./internal/search/graphql
+	go test -run '^$$' -fuzz '^FuzzParams$$' -fuzztime $$((10000*$(FUZZ)))x ./internal/search/download
+	go test -run '^$$' -fuzz '^FuzzRows$$' -fuzztime $$((30000*$(FUZZ)))x ./internal/search/download/extract
 	go test -run '^$$' -fuzz '^FuzzValue$$' -fuzztime $$((40000*$(FUZZ)))x ./internal/rawjson
 	go test -run '^$$' -fuzz '^FuzzScannerPage$$' -fuzztime $$((100000*$(FUZZ)))x ./internal/upstream
 	go test -run '^$$' -fuzz '^FuzzValidate$$' -fuzztime $$((2600*$(FUZZ)))x -fuzzminimizetime 5x ./schemas
 	go test -run '^$$' -fuzz '^FuzzJSONPath$$' -fuzztime $$((70000*$(FUZZ)))x ./schemas
 	go test -run '^$$' -fuzz '^FuzzMerge$$' -fuzztime $$((12000*$(FUZZ)))x ./internal/metadata
-	go test -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $$((40000*$(FUZZ)))x ./internal/sqon
+	go test -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $$((40000*$(FUZZ)))x ./internal/filter/sqon
 	go test -run '^$$' -fuzz '^FuzzAuthenticate$$' -fuzztime $$((36000*$(FUZZ)))x ./internal/auth
 
 chaos: ## the failure suites at length: crashes, races, random faults, fuzzing

@@ -4,7 +4,7 @@ import (
 	"bytes"
 
 	"tutti/internal/core"
-	"tutti/internal/sqon"
+	"tutti/internal/filter/sqon"
 )
 
 // Values of mode in a summary, and of the status of a catalogue in it.

@@ -17,7 +17,7 @@ import (
 
 	tuttihttp "tutti/http"
 	"tutti/internal/core"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // pair is a certificate with its key, in two files.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"tutti/internal/core"
-	"tutti/internal/sqon"
+	"tutti/internal/filter/sqon"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 
 	tuttihttp "tutti/http"
 	"tutti/internal/core"
-	"tutti/internal/sqon"
+	"tutti/internal/filter/sqon"
 )
 
 func TestIntrospectionBodies(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tutti/internal/app/bench"
+	"tutti/internal/tools/bench"
 )
 
 func benchCommand() *cobra.Command {

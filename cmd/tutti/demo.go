@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tutti/internal/app/demo"
+	"tutti/internal/tools/demo"
 )
 
 func demoCommand() *cobra.Command {

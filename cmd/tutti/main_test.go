@@ -16,7 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 func TestMain(m *testing.M) {

@@ -23,7 +23,7 @@ import (
 	"github.com/tidwall/gjson"
 	"go.yaml.in/yaml/v3"
 
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // TestReadmeRuns runs the README's examples in the order in which they stand, on one data folder: shell commands by a

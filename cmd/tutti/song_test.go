@@ -10,7 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/tidwall/gjson"
 
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // song is the repository of one script: "song start NAME=N…" makes it with N analyses in each study and sets SONG to its

@@ -20,19 +20,19 @@ import (
 	"tutti/internal/auth"
 	"tutti/internal/budget"
 	"tutti/internal/bulk"
-	"tutti/internal/catalogue"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/disk"
-	"tutti/internal/download"
-	"tutti/internal/federation"
-	"tutti/internal/graph"
 	"tutti/internal/index"
 	"tutti/internal/metadata"
 	"tutti/internal/queue"
 	"tutti/internal/queue/embedded"
-	"tutti/internal/search"
-	"tutti/internal/sets"
+	"tutti/internal/search/catalogue"
+	"tutti/internal/search/download"
+	"tutti/internal/search/federation"
+	"tutti/internal/search/graphql"
+	"tutti/internal/search/sets"
+	"tutti/internal/search/view"
 	"tutti/internal/store"
 	"tutti/internal/upstream"
 	"tutti/schemas"
@@ -69,8 +69,8 @@ type App struct {
 	catalogues *catalogue.Registry
 	// sets stores saved sets; searches, graphs and downloads serve documents.
 	sets      *sets.Service
-	searches  *search.Service
-	graphs    *graph.Service
+	searches  *view.Service
+	graphs    *graphql.Service
 	downloads *download.Service
 	network   *federation.Federation
 	// expected holds one channel for each repository, closed once its index was prepared or could not be.
@@ -115,7 +115,7 @@ type metrics struct {
 	schemas    *schemas.Metrics
 	metadata   *metadata.Metrics
 	catalogues *catalogue.Metrics
-	search     *search.Metrics
+	search     *view.Metrics
 	downloads  *download.Metrics
 	federation *federation.Metrics
 	jobs       *prometheus.GaugeVec
@@ -176,7 +176,7 @@ func (a *App) measure() {
 		queue: queue.NewMetrics(reg), bulk: bulk.NewMetrics(reg), upstream: upstream.NewMetrics(reg),
 		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), kafka: kafka.NewMetrics(reg), http: tuttihttp.NewMetrics(reg),
 		store: store.NewMetrics(reg), schemas: schemas.NewMetrics(reg), metadata: metadata.NewMetrics(reg),
-		catalogues: catalogue.NewMetrics(reg), search: search.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), jobs: jobs, outbox: outbox, components: components, paused: paused, progress: progress,
+		catalogues: catalogue.NewMetrics(reg), search: view.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), jobs: jobs, outbox: outbox, components: components, paused: paused, progress: progress,
 	}
 }
 

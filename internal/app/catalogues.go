@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"tutti/internal/app/check"
-	"tutti/internal/catalogue"
-	"tutti/internal/catalogue/definition"
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/search/catalogue"
+	"tutti/internal/search/catalogue/definition"
 )
 
 const (

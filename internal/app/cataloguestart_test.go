@@ -24,7 +24,7 @@ func twenty() folder {
 }
 
 // TestCatalogueStart: a tutti starts without its engine, and every catalogue is listed. How long the start waits for
-// catalogues at most, the tests of internal/catalogue hold to a clock of their own.
+// catalogues at most, the tests of internal/search/catalogue hold to a clock of their own.
 func TestCatalogueStart(t *testing.T) {
 	for name, engine := range map[string]func(*testing.T) string{"refused": nobody, "silent": silence} {
 		t.Run(name, func(t *testing.T) {

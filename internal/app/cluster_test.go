@@ -10,7 +10,7 @@ import (
 	"tutti/internal/app"
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // TestFullCluster: on three NATS servers, a full queue does not take Requests again that fail. They wait in flight, more

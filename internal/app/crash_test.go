@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // TestKilled: a tutti that is killed in the middle of a run and of single changes goes on after its next start, and

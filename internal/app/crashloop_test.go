@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"tutti/internal/core"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // TestCrashLoop: one record ends the process each time it is fetched. After its last delivery it is a dead letter, every

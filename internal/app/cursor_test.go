@@ -9,8 +9,8 @@ import (
 
 	"tutti/internal/app"
 	"tutti/internal/config"
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
-	"tutti/internal/index/query"
 )
 
 // TestCursorsAfterRestart: the cursors of a process are valid in the next process on the same store, also where they are encrypted.

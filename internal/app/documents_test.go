@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // spliced is the member that tutti puts in front of a record's own.

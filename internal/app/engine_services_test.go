@@ -21,7 +21,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/app"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // elasticEngine is a real Elasticsearch, reached through a proxy that refuses single documents and, before that, one

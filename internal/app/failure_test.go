@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // TestIndexRefuses: an engine that answers 429 and 503, hangs up before and after a write, cuts its answers short and

@@ -19,7 +19,7 @@ import (
 
 	"tutti/internal/app"
 	"tutti/internal/config"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 const (

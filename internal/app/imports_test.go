@@ -16,88 +16,99 @@ import (
 // A folder below a listed one follows the longest entry that is a prefix of it.
 var layers = map[string][]string{
 	"cmd/tutti": {
-		"internal/app", "internal/app/demo", "internal/app/bench", "internal/app/check", "internal/client",
-		"internal/client/display", "internal/config", "http",
+		"internal/app", "internal/app/check", "internal/client", "internal/client/display", "internal/config", "internal/tools/bench",
+		"internal/tools/demo", "http",
 	},
-	"ingest":                        {},
-	"ingest/kafka":                  {},
-	"consumers":                     {"internal/bulk"},
-	"http":                          {"internal/rawjson", "internal/sqon"},
-	"schemas":                       {},
-	"internal/disk":                 {},
-	"internal/store":                {"internal/disk"},
-	"internal/store/storetest":      {"internal/store"},
-	"internal/metadata":             {"internal/store"},
-	"internal/auth":                 {},
-	"internal/upstream/local":       {},
-	"internal/budget":               {},
-	"internal/core":                 {},
-	"internal/rawjson":              {},
-	"internal/roundtrip":            {},
-	"internal/sqon":                 {},
-	"internal/catalogue":            {"internal/catalogue/definition", "internal/index", "internal/index/mapping", "internal/sqon"},
-	"internal/catalogue/definition": {"internal/sqon"},
-	"internal/queue":                {"internal/queue/embedded"},
-	"internal/queue/embedded":       {"internal/disk"},
-	"internal/queue/queuetest":      {},
-	"internal/bulk":                 {},
-	"internal/index":                {"internal/index/mapping", "internal/index/query"},
-	"internal/index/mapping":        {},
-	"internal/index/query":          {"internal/index/mapping", "internal/sqon"},
-	"internal/index/elastic": {
-		"internal/index", "internal/index/mapping", "internal/index/query", "internal/rawjson", "internal/roundtrip",
-		"internal/sqon",
-	},
-	"internal/index/embedded": {
-		"internal/disk", "internal/index", "internal/index/mapping", "internal/index/query",
-		"internal/index/embedded/segment", "internal/index/embedded/evaluate",
-	},
-	"internal/index/embedded/segment":  {"internal/index/mapping", "internal/index/query"},
-	"internal/index/embedded/evaluate": {"internal/index", "internal/index/query", "internal/index/embedded/segment", "internal/sqon"},
-	"internal/index/indextest":         {"internal/index", "internal/index/mapping"},
-	"internal/index/searchtest":        {"internal/index", "internal/index/mapping", "internal/index/query", "internal/sqon"},
-	"internal/search": {
-		"internal/catalogue", "internal/catalogue/definition", "internal/index", "internal/index/mapping", "internal/index/query",
-		"internal/sqon",
-	},
-	"internal/graph": {
-		"internal/catalogue", "internal/catalogue/definition", "internal/graph/schema", "internal/index", "internal/index/mapping",
-		"internal/index/query", "internal/rawjson", "internal/search", "internal/sqon",
-	},
-	"internal/federation": {
-		"internal/catalogue", "internal/catalogue/definition", "internal/graph", "internal/graph/schema", "internal/index",
-		"internal/index/mapping", "internal/index/query", "internal/search", "internal/sqon",
-	},
-	"internal/download/extract": {"internal/index/mapping", "internal/rawjson"},
-	"internal/download": {
-		"internal/catalogue", "internal/download/extract", "internal/index", "internal/index/mapping", "internal/index/query",
-		"internal/search", "internal/sqon",
-	},
-	"internal/sets":         {"internal/store"},
-	"internal/graph/schema": {"internal/catalogue", "internal/catalogue/definition", "internal/index/mapping", "internal/sqon"},
+	"ingest":       {},
+	"ingest/kafka": {},
+	"consumers":    {"internal/bulk"},
+	"http":         {"internal/filter/sqon", "internal/rawjson"},
+	"schemas":      {},
+
+	"internal/core":      {},
+	"internal/rawjson":   {},
+	"internal/roundtrip": {},
+	"internal/budget":    {},
+	"internal/disk":      {},
+	"internal/bulk":      {},
+
+	"internal/store":    {"internal/disk"},
+	"internal/metadata": {"internal/store"},
+	"internal/auth":     {},
+
+	"internal/queue":          {"internal/queue/embedded"},
+	"internal/queue/embedded": {"internal/disk"},
 
 	"internal/upstream":       {},
+	"internal/upstream/local": {},
 	"internal/upstream/song":  {"internal/upstream"},
 	"internal/upstream/lyric": {"internal/upstream"},
+
+	"internal/filter/sqon":   {},
+	"internal/filter/query":  {"internal/filter/sqon", "internal/index/mapping"},
+	"internal/index":         {"internal/filter/query", "internal/index/mapping"},
+	"internal/index/mapping": {},
+	"internal/index/elastic": {
+		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/rawjson",
+		"internal/roundtrip",
+	},
+	"internal/index/embedded": {
+		"internal/disk", "internal/filter/query", "internal/index", "internal/index/embedded/evaluate",
+		"internal/index/embedded/segment", "internal/index/mapping",
+	},
+	"internal/index/embedded/segment":  {"internal/filter/query", "internal/index/mapping"},
+	"internal/index/embedded/evaluate": {"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/embedded/segment"},
+
+	"internal/search/catalogue":            {"internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/search/catalogue/definition"},
+	"internal/search/catalogue/definition": {"internal/filter/sqon"},
+	"internal/search/view": {
+		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/search/catalogue",
+		"internal/search/catalogue/definition",
+	},
+	"internal/search/graphql": {
+		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/rawjson",
+		"internal/search/catalogue", "internal/search/catalogue/definition", "internal/search/graphql/schema", "internal/search/view",
+	},
+	"internal/search/graphql/schema": {
+		"internal/filter/sqon", "internal/index/mapping", "internal/search/catalogue", "internal/search/catalogue/definition",
+	},
+	"internal/search/federation": {
+		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/search/catalogue",
+		"internal/search/catalogue/definition", "internal/search/graphql", "internal/search/graphql/schema", "internal/search/view",
+	},
+	"internal/search/download": {
+		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/search/catalogue",
+		"internal/search/download/extract", "internal/search/view",
+	},
+	"internal/search/download/extract": {"internal/index/mapping", "internal/rawjson"},
+	"internal/search/sets":             {"internal/store"},
+
 	"internal/config":         {},
 	"internal/client":         {},
 	"internal/client/display": {"internal/client"},
-	"internal/testkit":        {},
 	"internal/app":            {"*"},
+
+	"internal/tools/testkit":    {},
+	"internal/tools/queuetest":  {},
+	"internal/tools/storetest":  {"internal/store"},
+	"internal/tools/indextest":  {"internal/index", "internal/index/mapping"},
+	"internal/tools/searchtest": {"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping"},
+	"internal/tools/demo":       {"*"},
+	"internal/tools/bench":      {"*"},
 }
 
 // confined lists the libraries that only some folders may use.
 var confined = map[string][]string{
-	"github.com/nats-io/":                   {"internal/queue"},
+	"github.com/nats-io/":                   {"internal/queue", "internal/tools/queuetest"},
 	"github.com/elastic/":                   {"internal/index/elastic"},
 	"go.etcd.io/bbolt":                      {"internal/index/embedded"},
 	"github.com/RoaringBitmap/":             {"internal/index/embedded"},
-	"github.com/vektah/":                    {"internal/graph"},
+	"github.com/vektah/":                    {"internal/search/graphql"},
 	"github.com/go-chi/":                    {"http"},
 	"github.com/swaggest/":                  {"http"},
 	"github.com/twmb/":                      {"ingest/kafka", "internal/app/check"},
 	"github.com/knadh/koanf":                {"internal/config"},
-	"github.com/jackc/":                     {"internal/store"},
+	"github.com/jackc/":                     {"internal/store", "internal/tools/storetest"},
 	"modernc.org/sqlite":                    {"internal/store"},
 	"github.com/pressly/":                   {"internal/store"},
 	"github.com/golang-jwt/":                {"internal/auth"},
@@ -162,6 +173,10 @@ func checkFile(t *testing.T, file, folder string) {
 		checkConfined(t, file, folder, imported, test)
 		own, ok := strings.CutPrefix(imported, "tutti/")
 		if !ok || own == "internal/core" || own == folder {
+			continue
+		}
+		if strings.HasPrefix(own, "internal/tools/") && !test && !strings.HasPrefix(folder, "internal/tools/") && !strings.HasPrefix(folder, "cmd/") {
+			t.Errorf("%s imports %s, which only tests and commands may", file, imported)
 			continue
 		}
 		if test || slices.Contains(allowed, "*") || slices.Contains(allowed, own) {

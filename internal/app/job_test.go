@@ -8,7 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // TestJobsOfOneScope: a queued job is returned to later triggers of its scope and flags, jobs of one scope run one

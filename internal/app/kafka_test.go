@@ -15,7 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tutti/internal/core"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // Topics of the tests.

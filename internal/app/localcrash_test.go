@@ -13,7 +13,7 @@ import (
 
 	"tutti/internal/metadata"
 	"tutti/internal/store"
-	"tutti/internal/store/storetest"
+	"tutti/internal/tools/storetest"
 )
 
 // client submits and publishes without a pause until the server is gone, and keeps what it was told.

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"tutti/internal/core"
-	"tutti/internal/store/storetest"
+	"tutti/internal/tools/storetest"
 )
 
 // share is a world of several processes on one PostgreSQL, one queue and one index: the tests' own and its children.

@@ -17,7 +17,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // tabular makes the world's repository a Lyric of a category of valid records.

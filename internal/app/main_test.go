@@ -17,7 +17,7 @@ import (
 
 	"tutti/internal/app"
 	"tutti/internal/config"
-	"tutti/internal/queue/queuetest"
+	"tutti/internal/tools/queuetest"
 )
 
 // childVariable holds the configuration file of a child process: this test program as a tutti of its own.

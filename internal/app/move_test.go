@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // move makes a record of the world's repository another organization's.

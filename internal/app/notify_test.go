@@ -13,7 +13,7 @@ import (
 
 	"tutti/ingest"
 	"tutti/internal/core"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // webhook is the path of the world's notifications.

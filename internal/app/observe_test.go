@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tutti/internal/core"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // metricNames are those of CONTRACT section 9, but for what later stages bring: catalogues, search and schemas.

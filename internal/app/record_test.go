@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"tutti/internal/core"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // TestRecord: one record follows its upstream: added, changed, unpublished, published again, gone.

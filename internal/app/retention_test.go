@@ -12,7 +12,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/queue"
 	"tutti/internal/queue/embedded"
-	"tutti/internal/sets"
+	"tutti/internal/search/sets"
 	"tutti/internal/store"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"tutti/internal/core"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // TestRunReadsEveryPage: a study of 500 in pages of 100 costs six calls, since pages overlap by a row, and returns 500

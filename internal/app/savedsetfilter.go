@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"tutti/internal/core"
-	"tutti/internal/index/query"
-	"tutti/internal/sqon"
+	"tutti/internal/filter/query"
+	"tutti/internal/filter/sqon"
 )
 
 // setFields maps the fields that a list of saved sets can be filtered by to their types.

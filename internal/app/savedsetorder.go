@@ -5,12 +5,12 @@ import (
 	"fmt"
 
 	"tutti/internal/core"
-	"tutti/internal/graph"
+	"tutti/internal/search/graphql"
 )
 
 // setKey is one sort key of saved sets.
 type setKey struct {
-	graph.SetSort
+	graphql.SetSort
 	// compare compares two sets that have a value; lacks reports whether a set has none.
 	compare func(a, b core.SavedSet) int
 	lacks   func(set core.SavedSet) bool
@@ -20,7 +20,7 @@ type setKey struct {
 type setOrder []setKey
 
 // newSetOrder returns a sort order. It returns CodeInvalid for unknown fields and fields with several values.
-func newSetOrder(sort []graph.SetSort) (setOrder, error) {
+func newSetOrder(sort []graphql.SetSort) (setOrder, error) {
 	order := make(setOrder, 0, len(sort))
 	for i, one := range sort {
 		key, known := newSetKey(one)
@@ -36,7 +36,7 @@ func newSetOrder(sort []graph.SetSort) (setOrder, error) {
 	return order, nil
 }
 
-func newSetKey(sort graph.SetSort) (key setKey, known bool) {
+func newSetKey(sort graphql.SetSort) (key setKey, known bool) {
 	never := func(core.SavedSet) bool { return false }
 	byText := func(text func(set core.SavedSet) string) (setKey, bool) {
 		return setKey{

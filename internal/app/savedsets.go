@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"tutti/internal/core"
-	"tutti/internal/download/extract"
-	"tutti/internal/graph"
 	"tutti/internal/index"
-	"tutti/internal/search"
-	"tutti/internal/sets"
+	"tutti/internal/search/download/extract"
+	"tutti/internal/search/graphql"
+	"tutti/internal/search/sets"
+	"tutti/internal/search/view"
 )
 
 // maxListedMembers is how many members the sets of one list may have together, because a list contains them.
@@ -20,33 +20,33 @@ const maxListedMembers = 1_000_000
 // caller may see.
 type savedSets struct{ sets *sets.Service }
 
-var _ graph.Sets = savedSets{}
+var _ graphql.Sets = savedSets{}
 
 func newSavedSets(s *sets.Service) savedSets { return savedSets{sets: s} }
 
 // Save stores the values of a field in the matching documents.
-func (s savedSets) Save(ctx context.Context, view *search.View, r graph.SetRequest) (graph.Set, error) {
-	if err := s.sets.MayOwn(view.Who().ID); err != nil {
-		return graph.Set{}, err
+func (s savedSets) Save(ctx context.Context, v *view.View, r graphql.SetRequest) (graphql.Set, error) {
+	if err := s.sets.MayOwn(v.Who().ID); err != nil {
+		return graphql.Set{}, err
 	}
-	members, err := s.members(ctx, view, r)
+	members, err := s.members(ctx, v, r)
 	if err != nil {
-		return graph.Set{}, err
+		return graphql.Set{}, err
 	}
 	saved, err := s.sets.Save(ctx, core.SavedSet{
-		Owner: view.Who().ID, Catalogue: view.Model().Definition().ID, Type: r.Type, Path: r.Path, UserID: r.UserID, SQON: r.SQON,
+		Owner: v.Who().ID, Catalogue: v.Model().Definition().ID, Type: r.Type, Path: r.Path, UserID: r.UserID, SQON: r.SQON,
 	}, members)
 	if err != nil {
-		return graph.Set{}, err
+		return graphql.Set{}, err
 	}
 	return listedSet(saved, members), nil
 }
 
 // members returns the distinct values of the field, in the order of the documents.
-func (s savedSets) members(ctx context.Context, view *search.View, r graph.SetRequest) ([]string, error) {
+func (s savedSets) members(ctx context.Context, v *view.View, r graphql.SetRequest) ([]string, error) {
 	if r.Field.Path == "_id" {
 		// Check the count before reading them.
-		results, err := view.Search(ctx, search.KindSet, []index.SearchRequest{{Filter: r.Filter, Total: true}})
+		results, err := v.Search(ctx, view.KindSet, []index.SearchRequest{{Filter: r.Filter, Total: true}})
 		if err != nil {
 			return nil, err
 		}
@@ -59,14 +59,14 @@ func (s savedSets) members(ctx context.Context, view *search.View, r graph.SetRe
 	if r.Field.Path == "_id" {
 		req.Source.None = true
 	} else {
-		path, held := extract.SourcePath(view.Model().Mapping(), r.Field.Path)
+		path, held := extract.SourcePath(v.Model().Mapping(), r.Field.Path)
 		if !held {
 			return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("the field %q is in no document", r.Path))
 		}
 		req.Source.Paths = []string{path}
 		c.reader = extract.NewReader(extract.NewPlan([]string{path}, nil))
 	}
-	err := view.Stream(ctx, search.KindSet, req, c.add)
+	err := v.Stream(ctx, view.KindSet, req, c.add)
 	return c.members, err
 }
 
@@ -128,7 +128,7 @@ func (c *collector) take() error {
 
 // Find returns the matching sets of an owner, by default the newest first. It does not count as a use of a set, which would extend
 // its expiry.
-func (s savedSets) Find(ctx context.Context, owner string, q graph.SetQuery) ([]graph.Set, int, error) {
+func (s savedSets) Find(ctx context.Context, owner string, q graphql.SetQuery) ([]graphql.Set, int, error) {
 	match, err := newSetFilter(ctx, q.Filter)
 	if err != nil {
 		return nil, 0, err
@@ -161,7 +161,7 @@ func (s savedSets) Find(ctx context.Context, owner string, q graph.SetQuery) ([]
 		listed, err := s.listed(ctx, owner, page)
 		return listed, len(found), err
 	}
-	listed := make([]graph.Set, len(page))
+	listed := make([]graphql.Set, len(page))
 	for i, set := range page {
 		listed[i] = listedSet(set, nil)
 	}
@@ -169,7 +169,7 @@ func (s savedSets) Find(ctx context.Context, owner string, q graph.SetQuery) ([]
 }
 
 // listed returns sets with their members.
-func (s savedSets) listed(ctx context.Context, owner string, page []core.SavedSet) ([]graph.Set, error) {
+func (s savedSets) listed(ctx context.Context, owner string, page []core.SavedSet) ([]graphql.Set, error) {
 	count := 0
 	for _, set := range page {
 		count += set.Size
@@ -180,7 +180,7 @@ func (s savedSets) listed(ctx context.Context, owner string, page []core.SavedSe
 			Hint: "ask for fewer sets at once, by first and offset",
 		}
 	}
-	listed := make([]graph.Set, 0, len(page))
+	listed := make([]graphql.Set, 0, len(page))
 	for _, set := range page {
 		members, err := s.sets.Peek(ctx, owner, set.ID)
 		if err != nil {
@@ -191,8 +191,8 @@ func (s savedSets) listed(ctx context.Context, owner string, page []core.SavedSe
 	return listed, nil
 }
 
-func listedSet(set core.SavedSet, members []string) graph.Set {
-	return graph.Set{
+func listedSet(set core.SavedSet, members []string) graphql.Set {
+	return graphql.Set{
 		ID: set.ID, CreatedAt: set.CreatedAt, IDs: members, Path: set.Path, Size: set.Size, SQON: set.SQON, Type: set.Type, UserID: set.UserID,
 	}
 }

@@ -11,16 +11,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"tutti/internal/catalogue"
-	"tutti/internal/catalogue/definition"
 	"tutti/internal/core"
-	"tutti/internal/graph"
+	"tutti/internal/filter/query"
+	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
-	"tutti/internal/index/query"
-	"tutti/internal/search"
-	"tutti/internal/sets"
-	"tutti/internal/sqon"
-	"tutti/internal/store/storetest"
+	"tutti/internal/search/catalogue"
+	"tutti/internal/search/catalogue/definition"
+	"tutti/internal/search/graphql"
+	"tutti/internal/search/sets"
+	"tutti/internal/search/view"
+	"tutti/internal/tools/storetest"
 )
 
 // setEngine gives the same documents to everybody, and notes what it is asked.
@@ -59,7 +59,7 @@ func (m setMapping) Mapping(context.Context, string) (json.RawMessage, error) {
 type setWorld struct {
 	savedSets
 	engine   *setEngine
-	searches *search.Service
+	searches *view.Service
 	model    *catalogue.Model
 }
 
@@ -83,7 +83,7 @@ func newSetWorld(t *testing.T, cfg sets.Config) *setWorld {
 		t.Fatal(err)
 	}
 	w := &setWorld{savedSets: newSavedSets(s), engine: &setEngine{}, model: m}
-	w.searches = search.New(w.engine, search.Config{Sets: s})
+	w.searches = view.New(w.engine, view.Config{Sets: s})
 	w.engine.hits = []index.Hit{
 		{ID: "A2", Source: []byte(`{"studyId":"S1","name":"b","count":7,"files":[{"name":"x"},{"name":"y \"z\""}]}`)},
 		{ID: "A1", Source: []byte(`{"studyId":"S1","name":["a","b",null],"files":[{"name":"x"},{}],"made":{}}`)},
@@ -91,7 +91,7 @@ func newSetWorld(t *testing.T, cfg sets.Config) *setWorld {
 	return w
 }
 
-func (w *setWorld) as(id string) *search.View {
+func (w *setWorld) as(id string) *view.View {
 	return w.searches.View(w.model, core.Principal{ID: id, Scopes: []string{"S1.READ"}})
 }
 
@@ -122,7 +122,7 @@ func TestSavedSetHasWhatItsOwnerSees(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newSetWorld(t, sets.Config{})
-			r := graph.SetRequest{
+			r := graphql.SetRequest{
 				Type: "analysis", UserID: "u", SQON: json.RawMessage(`{"x":1}`), Filter: asked, Path: c.path, Field: c.field,
 				Sort: []index.Sort{{Field: keywordAt("_id"), Descending: true}},
 			}
@@ -130,7 +130,7 @@ func TestSavedSetHasWhatItsOwnerSees(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := graph.Set{ID: saved.ID, CreatedAt: saved.CreatedAt, IDs: c.want, Path: c.path, Size: len(c.want), SQON: r.SQON, Type: "analysis", UserID: "u"}
+			want := graphql.Set{ID: saved.ID, CreatedAt: saved.CreatedAt, IDs: c.want, Path: c.path, Size: len(c.want), SQON: r.SQON, Type: "analysis", UserID: "u"}
 			if diff := cmp.Diff(want, saved); diff != "" {
 				t.Error(diff)
 			}
@@ -143,8 +143,8 @@ func TestSavedSetHasWhatItsOwnerSees(t *testing.T) {
 					t.Error(diff)
 				}
 			}
-			found, total, err := w.Find(t.Context(), "key:1", graph.SetQuery{Members: true, First: 10})
-			if diff := cmp.Diff([]graph.Set{want}, found); diff != "" || total != 1 || err != nil {
+			found, total, err := w.Find(t.Context(), "key:1", graphql.SetQuery{Members: true, First: 10})
+			if diff := cmp.Diff([]graphql.Set{want}, found); diff != "" || total != 1 || err != nil {
 				t.Error(diff, total, err)
 			}
 			// A filter that names it asks for its members.
@@ -164,7 +164,7 @@ func TestSavedSetHasWhatItsOwnerSees(t *testing.T) {
 }
 
 func TestSavedSetIsRefused(t *testing.T) {
-	ids := graph.SetRequest{Path: "_id", Field: keywordAt("_id")}
+	ids := graphql.SetRequest{Path: "_id", Field: keywordAt("_id")}
 	t.Run("to nobody", func(t *testing.T) {
 		w := newSetWorld(t, sets.Config{})
 		_, err := w.Save(t.Context(), w.as(""), ids)
@@ -184,20 +184,20 @@ func TestSavedSetIsRefused(t *testing.T) {
 	})
 	t.Run("for too many values", func(t *testing.T) {
 		w := newSetWorld(t, sets.Config{MaxMembers: 1})
-		_, err := w.Save(t.Context(), w.as("key:1"), graph.SetRequest{Path: "name", Field: query.Field{Path: "name", Type: "text"}})
+		_, err := w.Save(t.Context(), w.as("key:1"), graphql.SetRequest{Path: "name", Field: query.Field{Path: "name", Type: "text"}})
 		wantFault(t, err, core.CodeInvalid, "the set would have 2 members, more than the limit of 1")
 	})
 	t.Run("for too large values", func(t *testing.T) {
 		w := newSetWorld(t, sets.Config{MaxBytes: 1})
 		w.engine.hits = append(w.engine.hits, index.Hit{ID: "last", Source: []byte(`{"name":"x"}`)})
-		_, err := w.Save(t.Context(), w.as("key:1"), graph.SetRequest{Path: "name", Field: query.Field{Path: "name", Type: "text"}})
+		_, err := w.Save(t.Context(), w.as("key:1"), graphql.SetRequest{Path: "name", Field: query.Field{Path: "name", Type: "text"}})
 		if core.CodeOf(err) != core.CodeInvalid || !strings.HasSuffix(core.MessageOf(err), "bytes, more than the limit of 1") || w.engine.given == len(w.engine.hits) {
 			t.Errorf("%v after %d pages", err, w.engine.given)
 		}
 	})
 	t.Run("for a field that no document has", func(t *testing.T) {
 		w := newSetWorld(t, sets.Config{})
-		_, err := w.Save(t.Context(), w.as("key:1"), graph.SetRequest{Path: "made", Field: keywordAt("made")})
+		_, err := w.Save(t.Context(), w.as("key:1"), graphql.SetRequest{Path: "made", Field: keywordAt("made")})
 		wantFault(t, err, core.CodeInvalid, `the field "made" is in no document`)
 	})
 }
@@ -209,7 +209,7 @@ func TestSavedSetsAreFound(t *testing.T) {
 	for i, path := range []string{"_id", "files.name", "studyId"} {
 		at = time.Date(2026, 3, 1+i, 12, 0, 0, 0, time.UTC)
 		field := keywordAt(path)
-		saved, err := w.Save(t.Context(), w.as("key:1"), graph.SetRequest{Type: "analysis", Path: path, Field: field})
+		saved, err := w.Save(t.Context(), w.as("key:1"), graphql.SetRequest{Type: "analysis", Path: path, Field: field})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -235,7 +235,7 @@ func TestSavedSetsAreFound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found, total, err := w.Find(t.Context(), "key:1", graph.SetQuery{Members: true, Filter: f, First: 10})
+			found, total, err := w.Find(t.Context(), "key:1", graphql.SetQuery{Members: true, Filter: f, First: 10})
 			if err != nil || total != len(found) {
 				t.Fatal(total, err)
 			}
@@ -252,16 +252,16 @@ func TestSavedSetsAreFound(t *testing.T) {
 		})
 	}
 	t.Run("a page", func(t *testing.T) {
-		found, total, err := w.Find(t.Context(), "key:1", graph.SetQuery{Members: true, Offset: 1, First: 1})
+		found, total, err := w.Find(t.Context(), "key:1", graphql.SetQuery{Members: true, Offset: 1, First: 1})
 		if err != nil || total != 3 || len(found) != 1 || found[0].Path != "files.name" {
 			t.Error(found, total, err)
 		}
-		if found, total, err = w.Find(t.Context(), "key:1", graph.SetQuery{Members: true, Offset: 7, First: 1}); err != nil || total != 3 || len(found) != 0 {
+		if found, total, err = w.Find(t.Context(), "key:1", graphql.SetQuery{Members: true, Offset: 7, First: 1}); err != nil || total != 3 || len(found) != 0 {
 			t.Error(found, total, err)
 		}
 	})
 	t.Run("another's", func(t *testing.T) {
-		if found, total, err := w.Find(t.Context(), "key:2", graph.SetQuery{Members: true, First: 10}); len(found)+total > 0 || err != nil {
+		if found, total, err := w.Find(t.Context(), "key:2", graphql.SetQuery{Members: true, First: 10}); len(found)+total > 0 || err != nil {
 			t.Error(found, total, err)
 		}
 	})
@@ -270,13 +270,13 @@ func TestSavedSetsAreFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = w.Find(t.Context(), "key:1", graph.SetQuery{Members: true, Filter: f, First: 10})
+		_, _, err = w.Find(t.Context(), "key:1", graphql.SetQuery{Members: true, Filter: f, First: 10})
 		wantFault(t, err, core.CodeInvalid, `the filter is not valid at /content/fieldName: unknown field "sizes", did you mean "size"?`)
 	})
 	t.Run("a store that does not answer", func(t *testing.T) {
 		ended, end := context.WithCancel(t.Context())
 		end()
-		if _, _, err := w.Find(ended, "key:1", graph.SetQuery{Members: true, First: 10}); !errors.Is(err, context.Canceled) {
+		if _, _, err := w.Find(ended, "key:1", graphql.SetQuery{Members: true, First: 10}); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	})

@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
-	"tutti/internal/graph"
-	"tutti/internal/sets"
-	"tutti/internal/sqon"
+	"tutti/internal/filter/sqon"
+	"tutti/internal/search/graphql"
+	"tutti/internal/search/sets"
 )
 
 // days moves a clock that stands still.
@@ -21,7 +21,7 @@ func newDays() *days { return &days{time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func (d *days) Now() time.Time { return d.now }
 func (d *days) pass(n int)     { d.now = d.now.Add(time.Duration(n) * 24 * time.Hour) }
 
-func (w *setWorld) saved(t *testing.T, r graph.SetRequest) graph.Set {
+func (w *setWorld) saved(t *testing.T, r graphql.SetRequest) graphql.Set {
 	t.Helper()
 	saved, err := w.Save(t.Context(), w.as("key:1"), r)
 	if err != nil {
@@ -50,13 +50,13 @@ func TestOnlyFiltersUseASet(t *testing.T) {
 	}
 	list := func(t *testing.T, w *setWorld, want int) {
 		t.Helper()
-		for _, q := range []graph.SetQuery{{Members: true, First: 9}, {Filter: byMember, First: 9}} {
+		for _, q := range []graphql.SetQuery{{Members: true, First: 9}, {Filter: byMember, First: 9}} {
 			if found, total, err := w.Find(t.Context(), "key:1", q); err != nil || total != want || len(found) != want {
 				t.Fatal(found, total, err)
 			}
 		}
 	}
-	study := graph.SetRequest{Type: "analysis", Path: "studyId", Field: keywordAt("studyId")}
+	study := graphql.SetRequest{Type: "analysis", Path: "studyId", Field: keywordAt("studyId")}
 	t.Run("listed", func(t *testing.T) {
 		clock := newDays()
 		w := newSetWorld(t, sets.Config{Now: clock.Now, Retention: 10 * 24 * time.Hour})
@@ -90,30 +90,30 @@ func TestSavedSetsHaveAnOrder(t *testing.T) {
 		{"first", "studyId", ""}, {"second", "_id", "b"}, {"third", "files.name", "a"}, {"fourth", "studyId", "b"},
 	} {
 		clock.pass(1)
-		saved := w.saved(t, graph.SetRequest{Type: "analysis", Path: one.path, UserID: one.user, Field: keywordAt(one.path)})
+		saved := w.saved(t, graphql.SetRequest{Type: "analysis", Path: one.path, UserID: one.user, Field: keywordAt(one.path)})
 		names[saved.ID] = one.name
 	}
-	by := func(field string) graph.SetSort { return graph.SetSort{Field: field} }
-	down := func(field string) graph.SetSort { return graph.SetSort{Field: field, Descending: true} }
+	by := func(field string) graphql.SetSort { return graphql.SetSort{Field: field} }
+	down := func(field string) graphql.SetSort { return graphql.SetSort{Field: field, Descending: true} }
 	for _, c := range []struct {
 		name string
-		sort []graph.SetSort
+		sort []graphql.SetSort
 		want []string
 	}{
 		{"none", nil, []string{"fourth", "third", "second", "first"}},
-		{"by time", []graph.SetSort{by("createdAt")}, []string{"first", "second", "third", "fourth"}},
-		{"by time, downwards", []graph.SetSort{down("createdAt")}, []string{"fourth", "third", "second", "first"}},
-		{"by size", []graph.SetSort{by("size"), by("createdAt")}, []string{"first", "fourth", "second", "third"}},
-		{"by size, downwards", []graph.SetSort{down("size")}, []string{"third", "second", "fourth", "first"}},
-		{"by path", []graph.SetSort{by("path"), down("createdAt")}, []string{"second", "third", "fourth", "first"}},
-		{"by who is missing", []graph.SetSort{by("userId")}, []string{"third", "fourth", "second", "first"}},
-		{"by who is missing first", []graph.SetSort{{Field: "userId", Descending: true, MissingFirst: true}}, []string{"first", "fourth", "second", "third"}},
-		{"by what all have", []graph.SetSort{by("type"), by("_score"), by("createdAt")}, []string{"first", "second", "third", "fourth"}},
+		{"by time", []graphql.SetSort{by("createdAt")}, []string{"first", "second", "third", "fourth"}},
+		{"by time, downwards", []graphql.SetSort{down("createdAt")}, []string{"fourth", "third", "second", "first"}},
+		{"by size", []graphql.SetSort{by("size"), by("createdAt")}, []string{"first", "fourth", "second", "third"}},
+		{"by size, downwards", []graphql.SetSort{down("size")}, []string{"third", "second", "fourth", "first"}},
+		{"by path", []graphql.SetSort{by("path"), down("createdAt")}, []string{"second", "third", "fourth", "first"}},
+		{"by who is missing", []graphql.SetSort{by("userId")}, []string{"third", "fourth", "second", "first"}},
+		{"by who is missing first", []graphql.SetSort{{Field: "userId", Descending: true, MissingFirst: true}}, []string{"first", "fourth", "second", "third"}},
+		{"by what all have", []graphql.SetSort{by("type"), by("_score"), by("createdAt")}, []string{"first", "second", "third", "fourth"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []string
 			for range names { // page by page
-				found, total, err := w.Find(t.Context(), "key:1", graph.SetQuery{Sort: c.sort, Offset: len(got), First: 1})
+				found, total, err := w.Find(t.Context(), "key:1", graphql.SetQuery{Sort: c.sort, Offset: len(got), First: 1})
 				if err != nil || total != len(names) || len(found) != 1 {
 					t.Fatal(found, total, err)
 				}
@@ -125,7 +125,7 @@ func TestSavedSetsHaveAnOrder(t *testing.T) {
 		})
 	}
 	t.Run("by id", func(t *testing.T) {
-		found, _, err := w.Find(t.Context(), "key:1", graph.SetQuery{Sort: []graph.SetSort{by("setId")}, First: 9})
+		found, _, err := w.Find(t.Context(), "key:1", graphql.SetQuery{Sort: []graphql.SetSort{by("setId")}, First: 9})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestSavedSetsHaveAnOrder(t *testing.T) {
 	})
 	t.Run("by what they do not have", func(t *testing.T) {
 		for _, field := range []string{"ids", "studyId", ""} {
-			_, _, err := w.Find(t.Context(), "key:1", graph.SetQuery{Sort: []graph.SetSort{by("size"), by(field)}, First: 9})
+			_, _, err := w.Find(t.Context(), "key:1", graphql.SetQuery{Sort: []graphql.SetSort{by("size"), by(field)}, First: 9})
 			wantFault(t, err, core.CodeInvalid, `the argument sort [1]: saved sets have no order by "`+field+`"`)
 		}
 	})

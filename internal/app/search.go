@@ -3,14 +3,14 @@ package app
 import (
 	"context"
 
-	"tutti/internal/catalogue"
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/download"
-	"tutti/internal/federation"
-	"tutti/internal/graph"
-	"tutti/internal/search"
-	"tutti/internal/sets"
+	"tutti/internal/search/catalogue"
+	"tutti/internal/search/download"
+	"tutti/internal/search/federation"
+	"tutti/internal/search/graphql"
+	"tutti/internal/search/sets"
+	"tutti/internal/search/view"
 )
 
 // openSearch creates the services that search documents. The catalogues need them: a catalogue fails if no GraphQL schema can be
@@ -21,7 +21,7 @@ func (a *App) openSearch(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	a.searches = search.New(a.index, search.Config{
+	a.searches = view.New(a.index, view.Config{
 		Sets: a.sets, Identity: identities(a.cfg),
 		Logger: a.log.With("component", "search"), Metrics: a.metrics.search,
 	})
@@ -29,7 +29,7 @@ func (a *App) openSearch(ctx context.Context) (err error) {
 	a.network = federation.New(nil, federation.Config{
 		Changed: func(id string) { a.graphs.Forget(id) }, Logger: a.log.With("component", "federation"), Metrics: a.metrics.federation,
 	})
-	a.graphs = graph.New(a.searches, graph.Config{Sets: newSavedSets(a.sets), AllowAnonymousSets: open, Network: a.network})
+	a.graphs = graphql.New(a.searches, graphql.Config{Sets: newSavedSets(a.sets), AllowAnonymousSets: open, Network: a.network})
 	a.cleanup.push("federation", a.network.Stop)
 	return a.network.Start(ctx)
 }
@@ -60,7 +60,7 @@ func identities(cfg config.Config) func(alias string) string {
 // graphAPI executes GraphQL on the catalogues that are available.
 type graphAPI struct {
 	catalogues *catalogue.Registry
-	graphs     *graph.Service
+	graphs     *graphql.Service
 }
 
 // Execute runs one operation on a catalogue. It returns CodeNotFound if the catalogue is not available.
@@ -69,5 +69,5 @@ func (g graphAPI) Execute(ctx context.Context, id string, who core.Principal, r 
 	if m == nil {
 		return core.GraphQLResponse{}, core.NewError(core.CodeNotFound, "the catalogue is not available")
 	}
-	return g.graphs.Execute(graph.WithHeader(ctx, r.Header), m, who, r), nil
+	return g.graphs.Execute(graphql.WithHeader(ctx, r.Header), m, who, r), nil
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"tutti/internal/core"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // exported returns a folder with exports of a Song repository, {"analyses":[…]} each: the one that

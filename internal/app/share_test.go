@@ -15,7 +15,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/queue"
 	"tutti/internal/queue/embedded"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // externalQueue starts a NATS server that listens on TCP, as an external one, and returns its URL.

@@ -15,7 +15,7 @@ import (
 	"tutti/internal/app"
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // code is the repository of every world.

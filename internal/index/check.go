@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"tutti/internal/core"
-	"tutti/internal/index/query"
+	"tutti/internal/filter/query"
 )
 
 // Check returns CodeInvalid for a key that no engine can sort by. It excludes sums, averages and medians of unsigned integers, and

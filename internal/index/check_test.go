@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"tutti/internal/core"
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
-	"tutti/internal/index/query"
 )
 
 func field(path, of string, nested ...string) query.Field {

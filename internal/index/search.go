@@ -3,7 +3,7 @@ package index
 import (
 	"encoding/json"
 
-	"tutti/internal/index/query"
+	"tutti/internal/filter/query"
 )
 
 // SearchRequest is one request for the documents of an alias that match a filter. The requests of one Search are evaluated

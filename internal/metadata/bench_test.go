@@ -9,7 +9,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/metadata"
-	"tutti/internal/store/storetest"
+	"tutti/internal/tools/storetest"
 )
 
 // accepting is a Validator that accepts every analysis; the validator has its own benchmarks.

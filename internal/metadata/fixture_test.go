@@ -16,7 +16,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/metadata"
 	"tutti/internal/store"
-	"tutti/internal/store/storetest"
+	"tutti/internal/tools/storetest"
 )
 
 // S is the study of most tests.

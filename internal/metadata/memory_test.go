@@ -7,7 +7,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/metadata"
-	"tutti/internal/store/storetest"
+	"tutti/internal/tools/storetest"
 )
 
 // TestSubmitCopiesLittle: a large submission is copied at most four times: to remove white space, to remove reserved members, to

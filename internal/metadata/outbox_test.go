@@ -16,7 +16,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/metadata"
 	"tutti/internal/store"
-	"tutti/internal/store/storetest"
+	"tutti/internal/tools/storetest"
 )
 
 // TestRelay: events come in order, each once, and a rejected one is passed again with the same id.

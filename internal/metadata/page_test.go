@@ -14,7 +14,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/metadata"
-	"tutti/internal/store/storetest"
+	"tutti/internal/tools/storetest"
 )
 
 func published() []core.AnalysisState { return []core.AnalysisState{core.StatePublished} }

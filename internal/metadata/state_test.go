@@ -12,7 +12,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/metadata"
 	"tutti/internal/store"
-	"tutti/internal/store/storetest"
+	"tutti/internal/tools/storetest"
 )
 
 func allStates() []core.AnalysisState {

@@ -10,7 +10,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
-	"tutti/internal/queue/queuetest"
+	"tutti/internal/tools/queuetest"
 )
 
 // fill publishes Requests until the queue is full, and returns how many it has taken.

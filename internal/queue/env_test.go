@@ -18,7 +18,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/queue"
 	"tutti/internal/queue/embedded"
-	"tutti/internal/queue/queuetest"
+	"tutti/internal/tools/queuetest"
 )
 
 // cluster is three servers that tests share.

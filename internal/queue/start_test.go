@@ -13,7 +13,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
-	"tutti/internal/queue/queuetest"
+	"tutti/internal/tools/queuetest"
 )
 
 // ownCluster starts a cluster for one test.

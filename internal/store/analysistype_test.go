@@ -12,7 +12,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/store"
-	"tutti/internal/store/storetest"
+	"tutti/internal/tools/storetest"
 )
 
 const schema = `{"type":"object", "required":["experiment"],"title":"ü <&>"}`

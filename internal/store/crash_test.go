@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"tutti/internal/store"
-	"tutti/internal/store/storetest"
+	"tutti/internal/tools/storetest"
 )
 
 // writingDir, in the environment, makes this test binary a child that writes until it is killed.

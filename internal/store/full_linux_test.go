@@ -12,7 +12,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/store"
-	"tutti/internal/store/storetest"
+	"tutti/internal/tools/storetest"
 )
 
 // fullDir names the environment variable that makes TestReadyOnAFullDisk the child process with a file size limit.

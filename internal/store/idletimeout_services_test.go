@@ -12,7 +12,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/store"
-	"tutti/internal/store/storetest"
+	"tutti/internal/tools/storetest"
 )
 
 // TestPostgresIdleTimeout: a call times out when the network drops every answer without closing the connection.

@@ -9,7 +9,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/store"
-	"tutti/internal/store/storetest"
+	"tutti/internal/tools/storetest"
 )
 
 func TestKeys(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/store"
-	"tutti/internal/store/storetest"
+	"tutti/internal/tools/storetest"
 )
 
 // onServer runs a statement on its own connection.

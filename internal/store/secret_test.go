@@ -7,7 +7,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/store"
-	"tutti/internal/store/storetest"
+	"tutti/internal/tools/storetest"
 )
 
 // TestSecret: a secret is created once, also by concurrent processes, and kept.

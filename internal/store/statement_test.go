@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"tutti/internal/store"
-	"tutti/internal/store/storetest"
+	"tutti/internal/tools/storetest"
 )
 
 // TestSameStatementInside: a prepared statement runs again while its rows are being read.

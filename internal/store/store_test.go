@@ -11,7 +11,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/store"
-	"tutti/internal/store/storetest"
+	"tutti/internal/tools/storetest"
 )
 
 const insertStudy = "INSERT INTO study (id, name, organization, description, created_at) VALUES ($1, $1, $1, $1, $2)"

@@ -11,7 +11,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/store"
-	"tutti/internal/store/storetest"
+	"tutti/internal/tools/storetest"
 )
 
 // commits returns the number of commits and of the transactions that they committed.

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tutti/internal/core"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 	"tutti/internal/upstream"
 )
 

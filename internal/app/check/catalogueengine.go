@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	"tutti/internal/catalogue"
-	"tutti/internal/catalogue/definition"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index/elastic"
+	"tutti/internal/search/catalogue"
+	"tutti/internal/search/catalogue/definition"
 )
 
 // engineChecker checks catalogues against the mappings of an Elasticsearch. It never writes.

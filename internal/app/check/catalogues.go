@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	tuttihttp "tutti/http"
-	"tutti/internal/catalogue/definition"
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/federation"
+	"tutti/internal/search/catalogue/definition"
+	"tutti/internal/search/federation"
 )
 
 const subjectCatalogues = "catalogues"

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"tutti/internal/app/check"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // routes is an Elasticsearch that answers each "METHOD path" with a status and a body. A path that it lacks is a 404 in

@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"tutti/internal/app/check"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 func kafka(t *testing.T, topics ...string) *kfake.Cluster {

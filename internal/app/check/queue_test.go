@@ -26,7 +26,7 @@ import (
 	"tutti/internal/core"
 	indexembedded "tutti/internal/index/embedded"
 	"tutti/internal/queue/embedded"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 func startNATS(t *testing.T, dir, listen string) *embedded.Server {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tutti/internal/app/check"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // realEngine returns the URL of the Elasticsearch for tests, and a function that sends it a request.

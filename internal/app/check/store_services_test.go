@@ -13,7 +13,7 @@ import (
 
 	"tutti/internal/app/check"
 	"tutti/internal/store"
-	"tutti/internal/store/storetest"
+	"tutti/internal/tools/storetest"
 )
 
 // TestRealPostgreSQL probes a PostgreSQL that tutti can use, and the problems that keep tutti from using it.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tutti/internal/app/check"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 func TestCertificate(t *testing.T) {

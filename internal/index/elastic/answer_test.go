@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic"
-	"tutti/internal/index/query"
 )
 
 // found wraps the parts of an answer that differ.

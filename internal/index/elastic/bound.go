@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"tutti/internal/index/query"
+	"tutti/internal/filter/query"
 )
 
 // appendRange appends the query of rows of which a value lies within n's bounds. The cluster refuses a bound that the type has no

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
-	"tutti/internal/index/query"
 )
 
 const (

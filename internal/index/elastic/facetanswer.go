@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
-	"tutti/internal/index/query"
 )
 
 // facetReader reads what was asked of one facet.

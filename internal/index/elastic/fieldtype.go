@@ -1,6 +1,6 @@
 package elastic
 
-import "tutti/internal/index/query"
+import "tutti/internal/filter/query"
 
 const (
 	// idPath is the path of the document's id.

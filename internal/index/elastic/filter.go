@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"tutti/internal/core"
-	"tutti/internal/index/query"
-	"tutti/internal/sqon"
+	"tutti/internal/filter/query"
+	"tutti/internal/filter/sqon"
 )
 
 const (

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/filter/query"
+	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic"
-	"tutti/internal/index/query"
-	"tutti/internal/sqon"
 )
 
 // Makers of filters.

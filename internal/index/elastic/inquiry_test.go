@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"tutti/internal/core"
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
-	"tutti/internal/index/query"
 )
 
 func searchCases() []struct {

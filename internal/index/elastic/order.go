@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
-	"tutti/internal/index/query"
 )
 
 const (

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"tutti/internal/core"
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
-	"tutti/internal/index/query"
 )
 
 // maxPagedValues is how many values of a field are read in all where one answer cannot hold them.

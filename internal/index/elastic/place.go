@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 
 	"tutti/internal/core"
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
-	"tutti/internal/index/query"
 )
 
 // null is the place of a document without a value.

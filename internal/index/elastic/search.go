@@ -8,8 +8,8 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"tutti/internal/core"
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
-	"tutti/internal/index/query"
 )
 
 const (

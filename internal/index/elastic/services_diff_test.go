@@ -9,7 +9,7 @@ import (
 
 	"tutti/internal/index"
 	"tutti/internal/index/elastic"
-	"tutti/internal/index/searchtest"
+	"tutti/internal/tools/searchtest"
 )
 
 // TestSearchAgainstOracle holds searches to what random documents and filters should give; the environment makes it larger.

@@ -14,10 +14,10 @@ import (
 	"github.com/google/uuid"
 
 	"tutti/internal/core"
+	"tutti/internal/filter/query"
+	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic"
-	"tutti/internal/index/query"
-	"tutti/internal/sqon"
 )
 
 const searchMapping = `{"properties":{"id":{"type":"keyword"},"k":{"type":"keyword"},"n":{"type":"long"},"ip":{"type":"ip"},` +

@@ -22,8 +22,8 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic"
-	"tutti/internal/index/indextest"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/indextest"
 )
 
 // The tests of these files need deploy/local/elasticsearch: `start` prints TUTTI_TEST_ELASTICSEARCH_URL. The one test of

@@ -15,8 +15,8 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
-	"tutti/internal/index/indextest"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/indextest"
 )
 
 func open(t *testing.T, cfg embedded.Config) *embedded.Index {

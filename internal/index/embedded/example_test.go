@@ -6,10 +6,10 @@ import (
 	"os"
 
 	"tutti/internal/core"
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
-	"tutti/internal/index/query"
 )
 
 func ExampleIndex_Search() {

@@ -5,7 +5,7 @@ import (
 
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
-	"tutti/internal/index/searchtest"
+	"tutti/internal/tools/searchtest"
 )
 
 // TestSearchAgainstOracle compares searches with a reference implementation on random documents and filters; an environment

@@ -13,10 +13,10 @@ import (
 	"testing"
 
 	"tutti/internal/core"
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
-	"tutti/internal/index/query"
 )
 
 // idOrder is the order by document id.

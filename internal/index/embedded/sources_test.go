@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"tutti/internal/core"
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
-	"tutti/internal/index/query"
 )
 
 // TestSourcesAreBounded requests documents that are too large together, in several ways.

@@ -8,7 +8,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 	"tutti/internal/upstream"
 )
 

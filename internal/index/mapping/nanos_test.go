@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"tutti/internal/filter/query"
 	"tutti/internal/index/mapping"
-	"tutti/internal/index/query"
 )
 
 // TestNanoseconds checks the format of date_nanos, which requires seconds in times, and its range from 1970 to the end of 64-bit

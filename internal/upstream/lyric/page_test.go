@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/lyric"
 )

@@ -5,13 +5,13 @@ import (
 	"strconv"
 	"testing"
 
+	"tutti/internal/filter/query"
+	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded/evaluate"
 	"tutti/internal/index/embedded/segment"
 	"tutti/internal/index/mapping"
-	"tutti/internal/index/query"
-	"tutti/internal/sqon"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // analyses returns segments of n generated analyses.

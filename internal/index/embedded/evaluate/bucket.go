@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strconv"
 
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded/segment"
-	"tutti/internal/index/query"
 )
 
 // valueRef is a value in one part.

@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"tutti/internal/core"
+	"tutti/internal/filter/query"
+	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded/evaluate"
 	"tutti/internal/index/embedded/segment"
-	"tutti/internal/index/query"
-	"tutti/internal/sqon"
 )
 
 // countingContext is a context that counts calls of Err, and ends at the call number most unless that is 0.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"tutti/internal/filter/query"
 	"tutti/internal/index/embedded/segment"
-	"tutti/internal/index/query"
 )
 
 // counter counts documents. last is the document counted last, plus one, so that its further values are not counted again. The two

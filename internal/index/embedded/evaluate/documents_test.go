@@ -10,10 +10,10 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"tutti/internal/filter/query"
 	"tutti/internal/index/embedded/evaluate"
 	"tutti/internal/index/embedded/segment"
 	"tutti/internal/index/mapping"
-	"tutti/internal/index/query"
 )
 
 // worldMapping has a field of each type in the document, in elements, and in elements of elements.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded/evaluate"
 	"tutti/internal/index/embedded/segment"
 	"tutti/internal/index/mapping"
-	"tutti/internal/index/query"
 )
 
 func ExampleSearch() {

@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded/evaluate"
-	"tutti/internal/index/query"
 )
 
 func faceted(t *testing.T) []document {

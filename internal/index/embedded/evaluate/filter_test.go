@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/filter/query"
+	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded/evaluate"
-	"tutti/internal/index/query"
-	"tutti/internal/sqon"
 )
 
 func terms(path string, values ...string) *query.Node {

@@ -6,8 +6,8 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"tutti/internal/filter/query"
 	"tutti/internal/index/embedded/segment"
-	"tutti/internal/index/query"
 )
 
 // sparseOrdinalRatio is the ratio of a column's distinct values to the requested ordinals from which rows are looked up by value

@@ -6,8 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
-	"tutti/internal/index/query"
 )
 
 // stats is the sum of numbers in two parts, the second what the first has no room for, so that the sum does not depend on how

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
-	"tutti/internal/index/query"
 )
 
 // oracle evaluates requests by reading every document.

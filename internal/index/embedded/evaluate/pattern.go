@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unsafe"
 
-	"tutti/internal/sqon"
+	"tutti/internal/filter/sqon"
 )
 
 // matcher is a pattern, with fast paths for the common forms.

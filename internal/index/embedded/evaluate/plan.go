@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"tutti/internal/index/query"
+	"tutti/internal/filter/query"
 )
 
 // clause is a Node prepared for all parts of a search. Equal conditions share one clause, whichever Nodes they come from.

@@ -11,10 +11,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"tutti/internal/filter/query"
+	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded/evaluate"
-	"tutti/internal/index/query"
-	"tutti/internal/sqon"
 )
 
 // TestSearchAgainstOracle compares random requests with the oracle, in one segment and spread over several.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sort"
 
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded/segment"
-	"tutti/internal/index/query"
 )
 
 // maxRangesPerPass is the number of ranges counted in one pass over the documents: memory grows with its square.

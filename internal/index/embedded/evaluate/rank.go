@@ -3,7 +3,7 @@ package evaluate
 import (
 	"math"
 
-	"tutti/internal/index/query"
+	"tutti/internal/filter/query"
 )
 
 // ranker ranks the documents of one part by one key: of two documents the one of lower rank comes first. Ranks are comparable only

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded/evaluate"
-	"tutti/internal/index/query"
 )
 
 // many returns n small documents whose values repeat with different periods.

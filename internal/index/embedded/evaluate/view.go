@@ -8,8 +8,8 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"tutti/internal/filter/query"
 	"tutti/internal/index/embedded/segment"
-	"tutti/internal/index/query"
 )
 
 // view evaluates the clauses of one search on one part. Each clause is evaluated once; concurrent users wait for its result. A

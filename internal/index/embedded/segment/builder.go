@@ -7,8 +7,8 @@ import (
 	"math"
 
 	"tutti/internal/core"
+	"tutti/internal/filter/query"
 	"tutti/internal/index/mapping"
-	"tutti/internal/index/query"
 )
 
 // Builder makes a Segment from documents. It is not safe for concurrent use.

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"tutti/internal/core"
+	"tutti/internal/filter/query"
 	"tutti/internal/index/embedded/segment"
 	"tutti/internal/index/mapping"
-	"tutti/internal/index/query"
 )
 
 // TestValues builds documents with one value of a field each, and compares the values read.

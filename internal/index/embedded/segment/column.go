@@ -6,7 +6,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
-	"tutti/internal/index/query"
+	"tutti/internal/filter/query"
 )
 
 // Column holds the values of one field. Ordinals number the distinct values from 0 in ascending order.

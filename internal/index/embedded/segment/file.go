@@ -8,7 +8,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"tutti/internal/core"
-	"tutti/internal/index/query"
+	"tutti/internal/filter/query"
 )
 
 // A segment file is a header, a JSON directory and the sections, each padded to 8 bytes. A trailer follows the directory and each

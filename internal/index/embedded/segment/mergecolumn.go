@@ -4,8 +4,8 @@ import (
 	"hash/maphash"
 	"slices"
 
+	"tutti/internal/filter/query"
 	"tutti/internal/index/mapping"
-	"tutti/internal/index/query"
 )
 
 // columnMerger merges the columns of one name.

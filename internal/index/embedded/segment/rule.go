@@ -9,8 +9,8 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"tutti/internal/filter/query"
 	"tutti/internal/index/mapping"
-	"tutti/internal/index/query"
 )
 
 // form is how the values of a field type are stored.

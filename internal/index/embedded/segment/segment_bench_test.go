@@ -6,7 +6,7 @@ import (
 
 	"tutti/internal/index/embedded/segment"
 	"tutti/internal/index/mapping"
-	"tutti/internal/testkit"
+	"tutti/internal/tools/testkit"
 )
 
 // generated returns analyses of several studies, and a mapping that grew with them.

@@ -1,6 +1,0 @@
-// Package download returns the documents of a catalogue as files (CONTRACT section 5): TSV, CSV, JSON or JSON lines, one file
-// directly and several in an archive. It streams the documents, so that its memory does not grow with their number.
-//
-// It accesses documents only through search.View, and may import the packages of its types: internal/catalogue with its
-// definition, internal/index with its mapping and query, internal/search, internal/sqon; and internal/download/extract.
-package download

@@ -1,0 +1,155 @@
+package federation
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"tutti/internal/core"
+	"tutti/internal/search/catalogue/definition"
+)
+
+// network is the federation of one catalogue.
+type network struct {
+	catalogue string
+	// raw is the configuration.
+	raw   json.RawMessage
+	nodes []*node
+	// remotes are the remotes of the nodes that have one, in the order of the configuration.
+	remotes []*remote
+	// end stops the background work on it; nil before that has started.
+	end func()
+}
+
+// node is a node of a federation: this catalogue itself if remote is nil.
+type node struct {
+	id, name string
+	remote   *remote
+}
+
+// selected reports whether a node is in nodesFilter; an empty filter selects all. A node without an ID is selected by name.
+func (n *node) selected(filter []string) bool {
+	return len(filter) == 0 || slices.Contains(filter, cmp.Or(n.id, n.name))
+}
+
+// optional is a value that may be absent. Definitions accept an empty string as an absent object.
+type optional[T any] struct {
+	set   bool
+	value T
+}
+
+// UnmarshalJSON reads a value that is present.
+func (a *optional[T]) UnmarshalJSON(raw []byte) error {
+	if raw = bytes.TrimSpace(raw); len(raw) == 0 || raw[0] != '{' && raw[0] != '[' {
+		return nil
+	}
+	a.set = true
+	return json.Unmarshal(raw, &a.value)
+}
+
+// Configuration of a federation (CONTRACT section 5).
+type (
+	rawNode struct {
+		DisplayName string `json:"displayName"`
+		NodeID      string `json:"nodeId"`
+	}
+	rawRequests struct {
+		Headers optional[[]string] `json:"headers"`
+	}
+	rawRemote struct {
+		rawNode
+
+		DocumentType string                `json:"documentType"`
+		GraphQLURL   string                `json:"graphqlUrl"`
+		Requests     optional[rawRequests] `json:"requests"`
+	}
+	rawNetwork struct {
+		LocalNode      optional[rawNode]     `json:"localNode"`
+		RemoteNodes    []optional[rawRemote] `json:"remoteNodes"`
+		RemoteRequests optional[rawRequests] `json:"remoteRequests"`
+	}
+)
+
+// networkOf returns the federation of a catalogue, nil if it has no remote nodes.
+func networkOf(d definition.Definition, cfg Config) *network {
+	var raw optional[rawNetwork]
+	if len(d.Network) == 0 || json.Unmarshal(d.Network, &raw) != nil || len(raw.value.RemoteNodes) == 0 {
+		return nil
+	}
+	n := &network{catalogue: d.ID, raw: d.Network}
+	if local := raw.value.LocalNode; local.set {
+		n.nodes = append(n.nodes, &node{id: local.value.NodeID, name: cmp.Or(local.value.DisplayName, local.value.NodeID, d.ID)})
+	}
+	taken := map[string]bool{}
+	for i, one := range raw.value.RemoteNodes {
+		headers := one.value.Requests.value.Headers
+		if !headers.set {
+			headers = raw.value.RemoteRequests.value.Headers
+		}
+		r := newRemote(d.ID, one.value, headers.value, cfg)
+		name := cmp.Or(one.value.DisplayName, one.value.NodeID, fmt.Sprint("remote node ", i+1))
+		r.label = labelOf(cmp.Or(one.value.NodeID, name), taken)
+		n.remotes = append(n.remotes, r)
+		n.nodes = append(n.nodes, &node{id: one.value.NodeID, name: name, remote: r})
+	}
+	slices.SortStableFunc(n.nodes, func(a, b *node) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.id, b.id)) })
+	return n
+}
+
+// labelOf returns a unique name of a node for metrics and logs.
+func labelOf(wish string, taken map[string]bool) string {
+	wish = strings.ToValidUTF8(wish, "_")
+	label := wish
+	for i := 2; taken[label]; i++ {
+		label = fmt.Sprint(wish, " ", i)
+	}
+	taken[label] = true
+	return label
+}
+
+// validate returns why the configuration of a remote node is invalid, nil if it is valid.
+func (raw rawRemote) validate() error {
+	var lacking []string
+	for _, one := range []struct{ name, value string }{
+		{"displayName", raw.DisplayName}, {"documentType", raw.DocumentType}, {"graphqlUrl", raw.GraphQLURL},
+	} {
+		if one.value == "" {
+			lacking = append(lacking, one.name)
+		}
+	}
+	if len(lacking) > 0 {
+		return &core.Error{
+			Code: core.CodeInvalid, Message: "the configuration of this node lacks " + strings.Join(lacking, ", "),
+			Hint: "set it in network.remoteNodes of the catalogue",
+		}
+	}
+	if !isName(raw.DocumentType) {
+		return &core.Error{
+			Code: core.CodeInvalid, Message: "the documentType configured for this node is not a GraphQL name",
+			Hint: "set it to the name of the node's root field, as its GraphQL has it",
+		}
+	}
+	u, err := url.Parse(raw.GraphQLURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return &core.Error{
+			Code: core.CodeInvalid, Message: "the graphqlUrl configured for this node is not the URL of an HTTP server",
+			Hint: "set graphqlUrl to an address that begins with http:// or https:// and a host",
+		}
+	}
+	return nil
+}
+
+// isName reports whether a string is a GraphQL name that is not reserved for introspection.
+func isName(text string) bool {
+	for i, c := range []byte(text) {
+		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return text != "" && !strings.HasPrefix(text, "__")
+}

@@ -1,0 +1,278 @@
+package graphql
+
+import (
+	"cmp"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// Defaults of a catalogue's configuration, as Arranger's clients expect them.
+const (
+	defaultMaxRows   = 0 // unlimited
+	defaultRowID     = "id"
+	defaultShown     = 10
+	typeObject       = "object"
+	typeNested       = "nested"
+	undescribedField = "* "
+)
+
+// fieldDescription describes a field to clients.
+type fieldDescription struct {
+	DisplayName        string                     `json:"displayName"`
+	DisplayType        string                     `json:"displayType"`
+	DisplayValues      map[string]json.RawMessage `json:"displayValues"`
+	FieldName          string                     `json:"fieldName"`
+	IsActive           bool                       `json:"isActive"`
+	IsArray            bool                       `json:"isArray"`
+	PrimaryKey         bool                       `json:"primaryKey"`
+	QuickSearchEnabled bool                       `json:"quickSearchEnabled"`
+	RangeStep          float64                    `json:"rangeStep"`
+	Type               string                     `json:"type"`
+	Unit               *string                    `json:"unit"`
+	Description        string                     `json:"description,omitempty"`
+}
+
+// describedFields returns the descriptions of all fields in the mapping's order.
+func (s *servedCatalogue) describedFields() []fieldDescription {
+	var all []fieldDescription
+	for _, f := range s.model.Catalogue().Fields {
+		e, _ := s.model.Extended(f.Name)
+		d := fieldDescription{
+			DisplayName: f.DisplayName, DisplayType: cmp.Or(e.DisplayType, f.Type), DisplayValues: e.DisplayValues, FieldName: f.Name,
+			IsActive: isTrue(e.IsActive), IsArray: isTrue(e.IsArray), PrimaryKey: isTrue(e.PrimaryKey), QuickSearchEnabled: isTrue(e.QuickSearchEnabled),
+			Type: f.Type, Description: f.Description,
+		}
+		if d.DisplayValues == nil {
+			d.DisplayValues = map[string]json.RawMessage{}
+		}
+		if e.RangeStep != nil {
+			d.RangeStep = *e.RangeStep
+		}
+		if f.Unit != "" {
+			d.Unit = &f.Unit
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+func isTrue(flag *bool) bool { return flag != nil && *flag }
+
+// entry is one object of the configuration as it was written.
+type entry map[string]json.RawMessage
+
+func (e entry) text(key string) string {
+	var s string
+	_ = json.Unmarshal(e[key], &s) // a value that is not a string counts as ""
+	return s
+}
+
+// setDefault sets a member that is absent or null.
+func (e entry) setDefault(key string, value any) {
+	if raw := e[key]; len(raw) > 0 && string(raw) != "null" {
+		return
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		raw = json.RawMessage("null")
+	}
+	e[key] = raw
+}
+
+// configuration returns the JSON of configs, except extended.
+func (s *servedCatalogue) configuration(fields []fieldDescription) json.RawMessage {
+	d := s.model.Definition()
+	byName := make(map[string]*fieldDescription, len(fields))
+	for i := range fields {
+		byName[fields[i].FieldName] = &fields[i]
+	}
+	facets, table, downloads := objectOf(d.Facets), objectOf(d.Table), objectOf(d.Downloads)
+	facets["aggregations"] = toJSON(s.facetsOf(entriesOf(facets["aggregations"]), fields, byName))
+	table["columns"] = toJSON(columnsOf(entriesOf(table["columns"]), fields, byName, selectionsOf(s.schema)))
+	table["maxResultsWindow"] = toJSON(s.window)
+	table.setDefault("rowIdFieldName", defaultRowID)
+	downloads.setDefault("allowCustomMaxRows", false)
+	downloads.setDefault("maxRows", defaultMaxRows)
+	whole := entry{
+		"facets": toJSON(facets), "table": toJSON(table), "downloads": toJSON(downloads),
+		"matchbox": d.Matchbox, "charts": d.Charts,
+	}
+	whole.setDefault("matchbox", []int{})
+	whole.setDefault("charts", nil)
+	return toJSON(whole)
+}
+
+// facetsOf completes the configured facets. If none are configured, it returns the first fields that can be facets.
+func (s *servedCatalogue) facetsOf(configured []entry, fields []fieldDescription, byName map[string]*fieldDescription) []entry {
+	out := []entry{}
+	for _, e := range configured {
+		name := e.text("fieldName")
+		if name == "" {
+			continue
+		}
+		f := byName[name]
+		if f == nil {
+			f = byName[strings.ReplaceAll(name, "__", ".")]
+		}
+		if f != nil {
+			e.setDefault("displayName", f.DisplayName)
+			e.setDefault("displayType", f.DisplayType)
+		}
+		e.setDefault("isActive", false)
+		e.setDefault("show", false)
+		out = append(out, e)
+	}
+	if len(configured) > 0 {
+		return out
+	}
+	names := s.aggregationNames()
+	for _, f := range fields {
+		name := names[f.FieldName]
+		if name == "" || strings.Contains(f.FieldName, "_id") {
+			continue
+		}
+		e := entry{}
+		e.setDefault("fieldName", name)
+		e.setDefault("displayName", f.DisplayName)
+		e.setDefault("displayType", f.DisplayType)
+		e.setDefault("isActive", true)
+		e.setDefault("show", true)
+		if out = append(out, e); len(out) == defaultShown {
+			break
+		}
+	}
+	return out
+}
+
+// aggregationNames returns the names of the fields in aggregations, by field name.
+func (s *servedCatalogue) aggregationNames() map[string]string {
+	names := map[string]string{}
+	if def := s.schema.AST.Types[s.schema.Document+"Aggregations"]; def != nil {
+		for _, f := range def.Fields {
+			if field, is := s.schema.Aggregated(f.Name); is {
+				names[field] = f.Name
+			}
+		}
+	}
+	return names
+}
+
+// objectOf decodes a validated JSON object; the caller may change the result.
+func objectOf(raw json.RawMessage) entry {
+	e := entry{}
+	if json.Unmarshal(raw, &e) != nil || e == nil {
+		return entry{}
+	}
+	return e
+}
+
+// entriesOf decodes a validated list of JSON objects.
+func entriesOf(raw json.RawMessage) []entry {
+	var all []entry
+	if json.Unmarshal(raw, &all) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(all, func(e entry) bool { return e == nil })
+}
+
+// toJSON returns a value as JSON, null if it cannot be encoded.
+func toJSON(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
+// configs plans the display configuration of a catalogue.
+func (x *execution) configs(f *ast.Field) (writeFunc, *gqlError) {
+	fields := x.served.fields()
+	raw := x.served.config()
+	return x.objectOf(f, func(f *ast.Field) (writeFunc, *gqlError) {
+		if f.Name == "extended" {
+			wanted, bad := x.args(f).texts("fieldNames")
+			if bad != nil {
+				return nil, bad
+			}
+			if x.args(f).raw("fieldNames") != nil {
+				fields = slices.DeleteFunc(slices.Clone(fields), func(d fieldDescription) bool { return !slices.Contains(wanted, d.FieldName) })
+			}
+			if fields == nil {
+				fields = []fieldDescription{}
+			}
+			return writeRaw(toJSON(fields)), nil
+		}
+		one := x.singleField(f)
+		return func(w *responseWriter) bool { return w.onlyField(one, raw) }, nil
+	}), nil
+}
+
+// writeRaw returns a writeFunc for constant JSON.
+func writeRaw(raw json.RawMessage) writeFunc {
+	return func(w *responseWriter) bool { return w.raw(raw) }
+}
+
+// singleField returns the selection set of one field, to select it from a JSON object.
+func (x *execution) singleField(f *ast.Field) *selectionSet {
+	s := &selectionSet{}
+	s.fields = append(s.fields, x.plainField(s, f))
+	return s.finish()
+}
+
+// plainSelectionSet returns the selection set of a type whose field names are the member names of its JSON objects.
+func (x *execution) plainSelectionSet(typeName string, set ast.SelectionSet) *selectionSet {
+	s := &selectionSet{}
+	for _, f := range x.collect(typeName, set) {
+		s.fields = append(s.fields, x.plainField(s, f))
+	}
+	return s.finish()
+}
+
+func (x *execution) plainField(s *selectionSet, f *ast.Field) selectedField {
+	w := selectedField{encodedKey: headOf(f), key: f.Alias, field: f}
+	if f.Name == "__typename" {
+		w.kind = fieldTypename
+		return w
+	}
+	of := f.Definition.Type.Name()
+	w.keyIndex, w.list = s.addKey(f.Name), f.Definition.Type.Elem != nil
+	if def := x.served.schema.AST.Types[of]; def != nil && def.Kind == ast.Object {
+		w.kind, w.selection = fieldObject, x.plainSelectionSet(of, f.SelectionSet)
+		return w
+	}
+	w.kind, w.scalar = fieldScalar, scalarOf(of)
+	return w
+}
+
+// selects reports whether a field is selected at any depth.
+func (s *selectionSet) selects(name string) bool {
+	return slices.ContainsFunc(s.fields, func(w selectedField) bool {
+		return w.field != nil && w.field.Name == name || w.selection != nil && w.selection.selects(name)
+	})
+}
+
+// mapping writes the index mapping of the catalogue's fields.
+func (x *execution) mapping() writeFunc {
+	return func(w *responseWriter) bool {
+		rendered, err := x.served.model.Root().Render()
+		if err != nil {
+			return w.nullWithError(errorOf(err))
+		}
+		raw := objectOf(rendered)["properties"]
+		if raw == nil {
+			raw = json.RawMessage("{}")
+		}
+		return w.raw(raw)
+	}
+}
+
+// validConfig writes whether the catalogue has the documentType and the index of the arguments.
+func (x *execution) validConfig(f *ast.Field) writeFunc {
+	args := x.args(f)
+	d := x.served.model.Definition()
+	valid := args.value("documentType").String() == d.DocumentType && args.value("index").String() == d.Index
+	return func(w *responseWriter) bool { return w.flag(valid) }
+}

@@ -1,0 +1,15 @@
+// Package graphql implements the GraphQL API of the catalogues (CONTRACT section 5). It validates an operation, plans as few index
+// requests as possible, executes them through a view.View, and writes the response from the bytes of the documents.
+//
+// # Errors
+//
+// An invalid request is rejected as a whole before anything is executed: errors in the query, its size, its variables, and
+// arguments of fields including filters. Errors during execution are reported at their fields, which are null.
+//
+// # What the schema leaves open
+//
+// The total of hits with trackTotalHits:false is the number of documents up to the end of the page, because total must not be
+// null and nothing was counted. A field that has several values in a document, but is not declared as a list, returns the first
+// one, with a warning in extensions.warnings. top_hits is an object for one document, and a list for size above 1. The buckets of
+// a range are ordered by its bounds.
+package graphql

@@ -1,0 +1,47 @@
+package graphql
+
+import "github.com/vektah/gqlparser/v2/ast"
+
+// elements is the range of a document's nested elements to return, in the document's order. total counts all elements.
+type elements struct {
+	// offset is the number of elements to skip, limit the maximum number to return, -1 for no limit.
+	offset, limit int
+}
+
+// allElements selects all elements.
+func allElements() elements { return elements{limit: -1} }
+
+// elements reads the arguments of the hits of a nested field.
+func (p selectionBuilder) elements(hits *ast.Field) elements {
+	e := allElements()
+	args := p.args(hits)
+	var bad *gqlError
+	if e.offset, bad = args.int("offset", 0); bad == nil && e.offset < 0 {
+		bad = args.invalid("offset", "is negative")
+	}
+	if args.value("first").Exists() && bad == nil {
+		if e.limit, bad = args.int("first", 0); bad == nil && e.limit < 0 {
+			bad = args.invalid("first", "is negative")
+		}
+	}
+	if bad != nil {
+		p.reject(bad)
+	}
+	return e
+}
+
+// window returns the first index and the number of the selected elements of n.
+func (e elements) window(n int) (from, count int) {
+	from = min(e.offset, n)
+	count = n - from
+	if e.limit >= 0 {
+		count = min(count, e.limit)
+	}
+	return from, count
+}
+
+// reject records an error of the client in the field that is being planned: nothing is executed.
+func (x *execution) reject(bad *gqlError) {
+	x.w.addError(bad)
+	x.rejected = true
+}

@@ -1,0 +1,272 @@
+package graphql
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+
+	"tutti/internal/core"
+	"tutti/internal/filter/sqon"
+	"tutti/internal/search/catalogue"
+	"tutti/internal/search/view"
+)
+
+// Network queries the nodes of federations.
+type Network interface {
+	// Membership reports whether a catalogue is part of a federation, and returns the fields that the other nodes can aggregate:
+	// type names by GraphQL field name (schema.Options.Remote). The implementation calls Service.Forget when that changes.
+	Membership(m *catalogue.Model) (federated bool, remote map[string]string)
+	// Query queries all nodes. The error of a node is in its NetworkNode; the returned error fails the whole query.
+	Query(ctx context.Context, view *view.View, r NetworkRequest) (NetworkAnswer, error)
+}
+
+// NetworkRequest is a query to the nodes.
+type NetworkRequest struct {
+	// Filters is the SQON as the client sent it, nil for none. Each of its fields belongs to this catalogue or to another node.
+	Filters json.RawMessage
+	// Named are the GraphQL names of the fields and pivots of Filters that some node can aggregate, or that contain such fields.
+	Named []string
+	// Lacking are the fields and pivots of Filters that this catalogue does not have, by the names in Filters.
+	Lacking []string
+	// Themselves and Missing are aggregations_filter_themselves and include_missing.
+	Themselves, Missing bool
+	// Nodes are the ids of the nodes to query; nil for all.
+	Nodes []string
+	// Fields are the requested aggregations, each field once; empty if only the nodes are requested.
+	Fields []NetworkField
+	// Header are the headers of the client's request, as passed to WithHeader.
+	Header http.Header
+	// Document is the root field of this catalogue. Own reports whether the catalogue has an aggregation. Local executes a query
+	// on this catalogue as if the client had sent it; it is safe for concurrent use.
+	Document string
+	Own      func(field string) bool
+	Local    func(ctx context.Context, r core.GraphQLRequest) core.GraphQLResponse
+}
+
+// NetworkField is the aggregation of one field, by its GraphQL name, with each requested part once.
+type NetworkField struct {
+	Name  string
+	Parts []NetworkPart
+}
+
+// NetworkPart is one part of an aggregation, for example buckets, with its arguments as JSON.
+type NetworkPart struct {
+	Name      string
+	Arguments map[string]json.RawMessage
+}
+
+// NetworkAnswer is the merged response of the nodes.
+type NetworkAnswer struct {
+	Nodes []NetworkNode
+	// Aggregations are by field name. Each is an object with all requested members of its type.
+	Aggregations map[string]json.RawMessage
+}
+
+// NetworkNode is the result of one node.
+type NetworkNode struct {
+	// ID is "" for a node without one.
+	ID     string `json:"nodeId,omitempty"`
+	Name   string `json:"name"`
+	Hits   int64  `json:"hits"`
+	Status string `json:"status"`
+	Errors string `json:"errors"`
+}
+
+// nodeAggregations is the type of the aggregations of a federation.
+const nodeAggregations = "NodeAggregations"
+
+// headerKey is the context key of the client's request headers.
+type headerKey struct{}
+
+// WithHeader returns a context with headers of the client's request, which are forwarded to other nodes of a federation.
+func WithHeader(ctx context.Context, h http.Header) context.Context {
+	return context.WithValue(ctx, headerKey{}, h)
+}
+
+// Forget discards the schema of a catalogue, so that it is built again on the next use. Call it when the result of
+// Network.Membership has changed.
+func (s *Service) Forget(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.served, id)
+	s.invalidations++
+}
+
+// network plans the query to a federation. It is sent when the field is written.
+func (x *execution) network(ctx context.Context, f *ast.Field) (writeFunc, *gqlError) {
+	if x.cfg.Network == nil {
+		return nil, (&gqlError{message: "this catalogue is not part of a network", code: codeInput}).at(f.Position)
+	}
+	args := x.args(f)
+	r := NetworkRequest{
+		Filters: args.raw("filters"), Document: x.served.schema.Document, Local: x.local,
+		Own: func(field string) bool {
+			_, own := x.served.schema.Aggregated(field)
+			return own
+		},
+	}
+	r.Header, _ = ctx.Value(headerKey{}).(http.Header)
+	bad := x.networkFilter(&r, f)
+	if bad != nil {
+		return nil, bad
+	}
+	if r.Themselves, bad = args.flag("aggregations_filter_themselves", false); bad != nil {
+		return nil, bad
+	}
+	if r.Missing, bad = args.flag("include_missing", true); bad != nil {
+		return nil, bad
+	}
+	if r.Nodes, bad = args.texts("nodesFilter"); bad != nil {
+		return nil, bad
+	}
+	for _, part := range x.below(f) {
+		if part.Name != "aggregations" {
+			continue
+		}
+		if bad = x.networkFields(&r, part); bad != nil {
+			return nil, bad
+		}
+	}
+	selection := x.plainSelectionSet(f.Definition.Type.Name(), f.SelectionSet)
+	return func(w *responseWriter) bool {
+		answer, err := x.cfg.Network.Query(ctx, x.view, r)
+		if err != nil {
+			return w.nullWithError(errorOf(err).at(f.Position))
+		}
+		if answer.Nodes == nil {
+			answer.Nodes = []NetworkNode{}
+		}
+		raw := toJSON(map[string]any{"nodes": answer.Nodes, "aggregations": answer.Aggregations})
+		return w.document(selection, raw, 0, nil)
+	}, nil
+}
+
+// networkFilter checks the filter and records its fields. A filter with fields of other nodes is checked by those nodes.
+func (x *execution) networkFilter(r *NetworkRequest, f *ast.Field) *gqlError {
+	_, bad := x.filter(f, "filters")
+	filter, err := sqon.Parse(r.Filters)
+	if err != nil || bad != nil && x.served.model.Definition().DisableFilters {
+		return bad
+	}
+	if known := x.noteNames(r, filter.Root); known && len(r.Lacking) > 0 {
+		return nil
+	}
+	return bad
+}
+
+// noteNames records the fields of a filter, and reports whether other nodes know those that this catalogue lacks.
+func (x *execution) noteNames(r *NetworkRequest, n *sqon.Node) (known bool) {
+	known = true
+	if n == nil {
+		return known
+	}
+	names := n.Fields
+	if n.Pivot != "" {
+		names = append(slices.Clip(names), n.Pivot)
+	}
+	for _, dotted := range names {
+		name := strings.ReplaceAll(dotted, ".", "__")
+		aggregated := slices.Contains(r.Named, name) || x.networkHas(name)
+		if _, own := x.served.model.Field(dotted); !own {
+			if dotted == view.IDField {
+				continue
+			}
+			r.Lacking = append(r.Lacking, dotted)
+			known = known && aggregated
+		}
+		if aggregated && !slices.Contains(r.Named, name) {
+			r.Named = append(r.Named, name)
+		}
+	}
+	for _, child := range n.Content {
+		known = x.noteNames(r, child) && known
+	}
+	return known
+}
+
+// networkHas reports whether some node can aggregate a field of a GraphQL name, or a field below it.
+func (x *execution) networkHas(name string) bool {
+	all := x.served.schema.AST.Types[nodeAggregations]
+	return all != nil && slices.ContainsFunc(all.Fields, func(field *ast.FieldDefinition) bool {
+		return field.Name == name || strings.HasPrefix(field.Name, name+"__")
+	})
+}
+
+// networkFields adds the requested aggregations.
+func (x *execution) networkFields(r *NetworkRequest, aggregations *ast.Field) *gqlError {
+	for _, f := range x.below(aggregations) {
+		if f.Name == "__typename" {
+			continue
+		}
+		i := slices.IndexFunc(r.Fields, func(known NetworkField) bool { return known.Name == f.Name })
+		if i < 0 {
+			r.Fields = append(r.Fields, NetworkField{Name: f.Name})
+			i = len(r.Fields) - 1
+		}
+		for _, part := range x.below(f) {
+			if bad := x.networkPart(&r.Fields[i], part); bad != nil {
+				return bad
+			}
+		}
+	}
+	return nil
+}
+
+// networkPart adds one requested part of a field. A part may be requested once, and only for counts.
+func (x *execution) networkPart(field *NetworkField, part *ast.Field) *gqlError {
+	if part.Name == "__typename" {
+		return nil
+	}
+	for _, below := range x.below(part) {
+		if below.Name == "top_hits" || below.Name == "filter_by_term" {
+			return inputError(fmt.Sprintf("network aggregations have only document counts by value: %s is not available", below.Name)).at(below.Position)
+		}
+	}
+	one := NetworkPart{Name: part.Name, Arguments: map[string]json.RawMessage{}}
+	for _, arg := range part.Arguments {
+		one.Arguments[arg.Name] = x.args(part).raw(arg.Name)
+	}
+	i := slices.IndexFunc(field.Parts, func(known NetworkPart) bool { return known.Name == one.Name })
+	if i < 0 {
+		field.Parts = append(field.Parts, one)
+		return nil
+	}
+	same := func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }
+	if !maps.EqualFunc(field.Parts[i].Arguments, one.Arguments, same) {
+		return inputError(fmt.Sprintf("a network aggregation has only one %s per field: use the same arguments wherever %s has it", part.Name, field.Name)).at(part.Position)
+	}
+	return nil
+}
+
+// local executes a query that was built for the nodes of a federation on this catalogue, for the same client. Query limits do not
+// apply: they are for client queries, and this one is as large as the query to the federation.
+func (x *execution) local(ctx context.Context, r core.GraphQLRequest) core.GraphQLResponse {
+	doc, err := parser.ParseQuery(&ast.Source{Input: r.Query})
+	if err != nil {
+		return errorResponse(errorsOf(err, codeParse)...)
+	}
+	if faults := x.served.validate(doc, false); len(faults) > 0 {
+		return errorResponse(faults...)
+	}
+	op, bad := operation(doc, r.OperationName)
+	if bad != nil {
+		return errorResponse(bad)
+	}
+	vars, faults := variablesOf(x.served.schema.AST, op, r.Variables)
+	if len(faults) > 0 {
+		return errorResponse(faults...)
+	}
+	local := &execution{
+		service: x.service, served: x.served, cfg: x.cfg, view: x.view, op: op, vars: vars, edges: &edgeCache{}, identity: x.identity,
+		collector: collector{types: x.served.schema.AST, vars: vars},
+	}
+	return local.run(ctx)
+}

@@ -1,0 +1,220 @@
+package graphql
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/core"
+	"tutti/internal/filter/query"
+	"tutti/internal/filter/sqon"
+	"tutti/internal/index"
+	"tutti/internal/search/view"
+)
+
+// Sets stores saved sets: the values of one field in the documents that matched a filter at that time.
+type Sets interface {
+	// Save stores the values that view.Stream returns for r as a set of view.Who. When it returns, Members sees the set.
+	Save(ctx context.Context, view *view.View, r SetRequest) (Set, error)
+	// Find returns the matching sets of an owner, and their total number.
+	Find(ctx context.Context, owner string, q SetQuery) (sets []Set, total int, err error)
+}
+
+// SetRequest is the definition of a set.
+type SetRequest struct {
+	// Type is the GraphQL type of the documents. UserID is the owner's name as the client sent it, "" for none; it grants no
+	// access.
+	Type, UserID string
+	// SQON is the filter as the client sent it, Filter its translation; nil for all documents.
+	SQON   json.RawMessage
+	Filter *query.Node
+	// Path is the field as the client sent it, Field its definition in the index: _id for the ids of the documents.
+	Path  string
+	Field query.Field
+	// Sort is the order of the members; its last key is unique per document.
+	Sort []index.Sort
+}
+
+// SetQuery selects the sets to list.
+type SetQuery struct {
+	// Filter applies to the members of Set by their JSON names. It is parsed, but its field names are not checked.
+	Filter sqon.Filter
+	// Sort is their order; ties are in the order of creation, newest first.
+	Sort          []SetSort
+	Offset, First int
+	// Members is set if Set.IDs are requested.
+	Members bool
+}
+
+// SetSort is one sort key.
+type SetSort struct {
+	// Field is a member of Set by its JSON name, which is not checked.
+	Field      string
+	Descending bool
+	// MissingFirst puts sets without a value first, otherwise they are last.
+	MissingFirst bool
+}
+
+// Set is a saved set.
+type Set struct {
+	ID        string          `json:"setId"`
+	CreatedAt time.Time       `json:"createdAt"`
+	IDs       []string        `json:"ids"`
+	Path      string          `json:"path"`
+	Size      int             `json:"size"`
+	SQON      json.RawMessage `json:"sqon"`
+	Type      string          `json:"type"`
+	UserID    string          `json:"userId"`
+}
+
+// setsDisabled returns an error if the catalogue has no saved sets.
+func (x *execution) setsDisabled(f *ast.Field) *gqlError {
+	if x.cfg.Sets != nil && x.served.model.Definition().EnableSets {
+		return nil
+	}
+	return (&gqlError{
+		message: "saved sets are not enabled for this catalogue", hint: "set enableSets in the configuration of the catalogue", code: codeInput,
+	}).at(f.Position)
+}
+
+// typeOfSets is the name of sets in the GraphQL enum of document types, where existing clients expect it.
+const typeOfSets = "sets"
+
+// saveSet plans the saving of a set. It is saved when the field is written, because mutations run one after the other.
+func (x *execution) saveSet(ctx context.Context, f *ast.Field) (writeFunc, *gqlError) {
+	if bad := x.setsDisabled(f); bad != nil {
+		return nil, bad
+	}
+	args := x.args(f)
+	if args.value("type").String() == typeOfSets {
+		return nil, args.invalid("type", fmt.Sprintf("must be %s: a set contains documents, not sets", x.served.schema.Document))
+	}
+	r := SetRequest{
+		Type: args.value("type").String(), UserID: args.value("userId").String(), SQON: args.raw("sqon"), Path: args.value("path").String(),
+	}
+	var bad *gqlError
+	if r.Filter, bad = x.lowerFilter(ctx, f, "sqon"); bad != nil {
+		return nil, bad
+	}
+	if r.Field, bad = x.setField(args, r.Path); bad != nil {
+		return nil, bad
+	}
+	if r.Sort, bad = x.sort(args); bad != nil {
+		return nil, bad
+	}
+	selection := x.plainSelectionSet(f.Definition.Type.Name(), f.SelectionSet)
+	return func(w *responseWriter) bool {
+		set, err := x.cfg.Sets.Save(ctx, x.view, r)
+		if err != nil {
+			return w.nullWithError(errorOf(err).at(f.Position))
+		}
+		return w.document(selection, set.json(time.DateOnly), 0, nil) // GraphQL's Date has no time
+	}, nil
+}
+
+// setField returns the field whose values a set has. Clients write two underscores for a dot.
+func (x *execution) setField(args arguments, path string) (query.Field, *gqlError) {
+	if path == "_id" || path == "id" {
+		if field, own := x.view.Field(path); own {
+			return field, nil
+		}
+		return query.Field{Path: "_id", Type: "keyword"}, nil
+	}
+	for _, name := range []string{path, strings.ReplaceAll(path, "__", ".")} {
+		if field, known := x.view.Field(name); known {
+			return field, nil
+		}
+	}
+	near := ""
+	if meant := core.Suggest(path, x.served.model.Names()); meant != "" {
+		near = fmt.Sprintf(", did you mean %q?", meant)
+	}
+	return query.Field{}, args.invalid("path", fmt.Sprintf("names no field with values%s", near))
+}
+
+// timeLayout is the format of times.
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// json returns the set in the form of its GraphQL type: with id besides setId, and createdAt in the given layout.
+func (s Set) json(layout string) json.RawMessage {
+	if s.IDs == nil {
+		s.IDs = []string{}
+	}
+	if len(s.SQON) == 0 {
+		s.SQON = json.RawMessage("null")
+	}
+	return toJSON(struct {
+		Set
+		NodeID    string `json:"id"`
+		CreatedAt string `json:"createdAt"`
+	}{s, s.ID, s.CreatedAt.UTC().Format(layout)})
+}
+
+// sets plans the list of the caller's sets.
+func (x *execution) sets(ctx context.Context, f *ast.Field) (writeFunc, *gqlError) {
+	if bad := x.setsDisabled(f); bad != nil {
+		return nil, bad
+	}
+	return x.objectOf(f, func(f *ast.Field) (writeFunc, *gqlError) {
+		args := x.args(f)
+		var q SetQuery
+		var bad *gqlError
+		if q.First, bad = args.int("first", defaultFirst); bad != nil {
+			return nil, bad
+		}
+		if q.Offset, bad = args.int("offset", 0); bad != nil {
+			return nil, bad
+		}
+		if q.First < 0 || q.Offset < 0 || q.First > index.MaxWindow {
+			return nil, args.invalid("first", "and offset must be between 0 and 10000")
+		}
+		filter, err := sqon.ParseLenient(args.raw("filters"))
+		if err != nil {
+			return nil, errorOf(err).at(f.Position)
+		}
+		q.Filter = filter
+		for _, item := range args.list("sort") {
+			if item.Type != gjson.Null {
+				q.Sort = append(q.Sort, setSort(item))
+			}
+		}
+		return x.setList(ctx, f, q), nil
+	}), nil
+}
+
+// setSort reads one sort key with the defaults of sortKey.
+func setSort(item gjson.Result) SetSort {
+	order, missing := item.Get("order").String(), item.Get("missing").String()
+	return SetSort{
+		Field: item.Get("fieldName").String(), Descending: order == "desc",
+		MissingFirst: missing == "first" || missing == "" && order == "asc",
+	}
+}
+
+func (x *execution) setList(ctx context.Context, f *ast.Field, q SetQuery) writeFunc {
+	selection := x.plainSelectionSet(f.Definition.Type.Name(), f.SelectionSet)
+	q.Members = selection.selects("ids")
+	return func(w *responseWriter) bool {
+		owner := x.view.Who().ID
+		if owner == "" && !x.cfg.AllowAnonymousSets {
+			return w.document(selection, []byte(`{"total":0,"edges":[]}`), 0, nil)
+		}
+		sets, total, err := x.cfg.Sets.Find(ctx, owner, q)
+		if err != nil {
+			return w.nullWithError(errorOf(err).at(f.Position))
+		}
+		type edge struct {
+			Node json.RawMessage `json:"node"`
+		}
+		edges := make([]edge, len(sets))
+		for i, s := range sets {
+			edges[i].Node = s.json(timeLayout)
+		}
+		return w.document(selection, toJSON(map[string]any{"total": total, "edges": edges}), 0, nil)
+	}
+}

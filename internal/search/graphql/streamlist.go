@@ -1,0 +1,112 @@
+package graphql
+
+import "tutti/internal/rawjson"
+
+// elementList is the list of nested elements in a selection that has it exactly once: {hits{edges{node{…}}}}.
+type elementList struct {
+	hits, edges *connectionField
+	node        *edgeField
+}
+
+// detectList sets n.list if the selection has the form of an elementList, and returns n.
+func (n *nestedConnection) detectList() *nestedConnection {
+	hits := only(n.fields, func(w *connectionField) bool { return w.kind == connectionHits })
+	if hits == nil || hits.hits.elements != allElements() {
+		return n
+	}
+	edges := only(hits.hits.fields, func(w *connectionField) bool { return w.kind == connectionEdges })
+	if edges == nil || len(edges.edge.fields) != 1 || edges.edge.fields[0].kind != edgeNode {
+		return n
+	}
+	n.list = &elementList{hits, edges, &edges.edge.fields[0]}
+	return n
+}
+
+// only returns the only field for which is returns true, nil if there are none or several.
+func only(wants []connectionField, is func(w *connectionField) bool) *connectionField {
+	var found *connectionField
+	for i := range wants {
+		if !is(&wants[i]) {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = &wants[i]
+	}
+	return found
+}
+
+// streamNested writes the elements at doc[at] in one pass and returns where they end. If there would be an error, it writes
+// nothing and returns false.
+func (w *responseWriter) streamNested(what *nestedConnection, doc []byte, at int) (end int, clean bool) {
+	start, errorsBefore, dropped := len(w.dst), len(w.errors), w.dropped
+	end, n := w.streamList(what.list, doc, at)
+	clean = n >= 0 && len(w.dst) <= maxAnswerBytes
+	if clean {
+		mark := len(w.dst)
+		w.pendingList = w.dst[start:mark:mark]
+		clean = w.connection(what, doc, 0, n) && w.errorCount() == errorsBefore+dropped
+		w.pendingList = nil
+		w.dst = w.dst[:start+copy(w.dst[start:], w.dst[mark:])]
+	}
+	if !clean {
+		w.dst, w.errors, w.dropped = w.dst[:start], w.errors[:errorsBefore], dropped
+		return at, false
+	}
+	return end, true
+}
+
+// streamList writes the list of elements and returns where it ends and their number, -1 if an element is not an object.
+func (w *responseWriter) streamList(list *elementList, doc []byte, at int) (end, n int) {
+	w.dst = append(w.dst, '[')
+	if doc[at] == '{' {
+		end, filled := w.streamElement(list, doc, at)
+		if !filled {
+			return at, -1
+		}
+		w.dst = append(w.dst, ']')
+		return end, 1
+	}
+	if doc[at] != '[' {
+		return at, -1
+	}
+	for i := at + 1; ; i++ {
+		if i = rawjson.Space(doc, i); i >= len(doc) {
+			return at, -1
+		}
+		end = i
+		switch doc[i] {
+		case '{':
+			if n > 0 {
+				w.dst = append(w.dst, ',')
+			}
+			var filled bool
+			if end, filled = w.streamElement(list, doc, i); !filled {
+				return at, -1
+			}
+			n++
+		case 'n': // null is no element
+			end = rawjson.Value(doc, i)
+		case ']':
+		default:
+			return at, -1
+		}
+		if i = rawjson.Space(doc, end); i < len(doc) && doc[i] == ',' {
+			continue
+		}
+		if i >= len(doc) || doc[i] != ']' {
+			return at, -1
+		}
+		w.dst = append(w.dst, ']')
+		return i + 1, n
+	}
+}
+
+// streamElement writes the edge of the element at doc[at].
+func (w *responseWriter) streamElement(list *elementList, doc []byte, at int) (end int, filled bool) {
+	w.dst = append(append(w.dst, '{'), list.node.encodedKey...)
+	end, filled = w.selectedObject(list.node.selection, doc, at, nil)
+	w.dst = append(w.dst, '}')
+	return end, filled
+}

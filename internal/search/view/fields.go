@@ -1,0 +1,148 @@
+package view
+
+import (
+	"encoding/json"
+	"iter"
+	"strings"
+
+	"tutti/internal/filter/query"
+	"tutti/internal/filter/sqon"
+	"tutti/internal/index/mapping"
+	"tutti/internal/search/catalogue"
+)
+
+var _ query.Fields = fields{}
+
+// fields returns the fields of a model as engines know them, by client names or by mapping names.
+type fields struct {
+	sqon.Fields
+	model *catalogue.Model
+	path  func(name string) (string, bool)
+}
+
+// clientFields returns the fields by the names that clients use.
+func clientFields(m *catalogue.Model) fields { return fields{Fields: m, model: m, path: m.Path} }
+
+// mappingFields returns the fields by the mapping's own names, which access rules use.
+func mappingFields(m *catalogue.Model) fields {
+	return fields{Fields: m.MappingFields(), model: m, path: m.MappingPath}
+}
+
+// IDField is the name of the document ID in filters.
+const IDField = "_id"
+
+var (
+	_ query.Fields = filterable{}
+	_ sqon.Names   = filterable{}
+)
+
+// filterable is the set of fields for filters: those of the catalogue, and IDField unless a field has that name.
+type filterable struct{ fields }
+
+// Field implements sqon.Fields.
+func (s filterable) Field(name string) (sqon.Field, bool) {
+	f, ok := s.fields.Field(name)
+	if !ok && name == IDField {
+		return sqon.Field{Type: string(mapping.Keyword)}, true
+	}
+	return f, ok
+}
+
+// Lookup implements query.Fields.
+func (s filterable) Lookup(name string) (query.Field, bool) {
+	f, ok := s.fields.Lookup(name)
+	if _, container := s.fields.Field(name); !ok && !container && name == IDField {
+		return query.Field{Path: query.IDPath, Type: string(mapping.Keyword)}, true
+	}
+	return f, ok
+}
+
+// Names implements sqon.Names.
+func (s filterable) Names() iter.Seq[string] { return s.model.Names() }
+
+// Lookup implements query.Fields.
+func (s fields) Lookup(name string) (query.Field, bool) {
+	f, ok := s.Field(name)
+	if !ok {
+		return query.Field{}, false
+	}
+	path, ok := s.path(name)
+	if !ok || container(f.Type) {
+		return query.Field{}, false
+	}
+	out := query.Field{Path: path, Type: f.Type, Nested: s.nested(f.Nested)}
+	if f.Type == "scaled_float" {
+		out.Scale = scale(s.model.Mapping().Lookup(path))
+	}
+	return out, true
+}
+
+// NestedPath implements query.Fields.
+func (s fields) NestedPath(name string) (string, bool) {
+	f, ok := s.Field(name)
+	if !ok || f.Type != string(mapping.Nested) {
+		return "", false
+	}
+	return s.path(name)
+}
+
+// Leaves implements query.Fields.
+func (s fields) Leaves(name string) []query.Field {
+	above, ok := s.path(name)
+	named, lists := s.Fields.(sqon.Names)
+	if !ok || !lists {
+		return nil
+	}
+	var leaves []query.Field
+	for below := range namesBelow(named.Names(), name) {
+		f, ok := s.Lookup(below)
+		if ok && strings.HasPrefix(f.Path, above+".") { // an alias may lead out of it
+			leaves = append(leaves, f)
+		}
+	}
+	return leaves
+}
+
+// namesBelow returns the names below a container.
+func namesBelow(names iter.Seq[string], container string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for name := range names {
+			if strings.HasPrefix(name, container+".") && !yield(name) {
+				return
+			}
+		}
+	}
+}
+
+// nested returns the engine's paths of nested containers. Those above a nesting prefix have no other name.
+func (s fields) nested(names []string) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	paths := make([]string, len(names))
+	for i, name := range names {
+		path, ok := s.path(name)
+		if !ok {
+			path = name
+		}
+		paths[i] = path
+	}
+	return paths
+}
+
+// container reports whether fields of a type contain other fields instead of values.
+func container(fieldType string) bool {
+	return fieldType == string(mapping.Object) || fieldType == string(mapping.Nested)
+}
+
+// scale returns the scaling factor of a scaled_float, 1 if the mapping has no valid one.
+func scale(f *mapping.Field) float64 {
+	factor := 0.0
+	if f != nil {
+		_ = json.Unmarshal(f.Params["scaling_factor"], &factor) // a string is not a factor
+	}
+	if factor <= 0 {
+		return 1
+	}
+	return factor
+}

@@ -1,0 +1,354 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/config"
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/embedded"
+	"tutti/internal/index/mapping"
+	"tutti/internal/tools/testkit"
+	"tutti/internal/upstream"
+)
+
+const (
+	// downloadPart: a small download has 1/downloadPart of the rows, and a round consists of downloadPart small downloads.
+	downloadPart = 10
+	// settleRounds bounds the number of rounds; the memory has settled when a round needs less than settledBelow times the memory of
+	// the previous round.
+	settleRounds = 5
+	settledBelow = 1.02
+)
+
+// download measures downloads of many rows and the server's memory during them, on the embedded index, and on a real engine when there
+// is one.
+func (b *bench) download(ctx context.Context) (*Report, error) {
+	report := &Report{What: fmt.Sprintf("downloads of %s analyses as TSV with %d columns from `tutti serve` as a separate process, by one client "+
+		"that reads as fast as it can; memory is what the process holds itself (RssAnon, read every %s), not what the system keeps of the "+
+		"index's files for it; growth compares the highest during downloads of all with that during downloads of a tenth, made until it no longer grew",
+		number(float64(b.Sizes.Downloaded)), len(hitFields()), memoryPollInterval)}
+	if err := b.downloadEmbedded(ctx, report); err != nil {
+		return nil, fmt.Errorf("on the embedded index: %w", err)
+	}
+	if b.ElasticsearchURL == "" {
+		report.note("Elasticsearch is skipped: it needs --elasticsearch")
+		return report, nil
+	}
+	if err := b.downloadElastic(ctx, report); err != nil {
+		return nil, fmt.Errorf("on Elasticsearch: %w", err)
+	}
+	return report, nil
+}
+
+// downloadEmbedded measures a server with an embedded index that was filled before the start.
+func (b *bench) downloadEmbedded(ctx context.Context, report *Report) (err error) {
+	dir, err := b.newFolder()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	x, err := embedded.Open(embedded.Config{Dir: filepath.Join(dir, "index")})
+	if err != nil {
+		return err
+	}
+	r := downloadRun{b: b, dir: dir, alias: b.newName("download"), engine: "embedded index"}
+	if err := errors.Join(r.stock(ctx, x), x.Close()); err != nil {
+		return err
+	}
+	return r.run(ctx, report)
+}
+
+// downloadRun is a run of a server with one engine.
+type downloadRun struct {
+	b *bench
+	// dir is the server's directory, alias its index, and engine the name of the engine in the figures.
+	dir, alias, engine string
+	// engineURL is empty for the embedded index.
+	engineURL string
+	// alone reads the same rows directly from the engine; nil for the embedded index.
+	alone  func(ctx context.Context) (time.Duration, error)
+	server *child
+	client *client
+}
+
+// stock writes the analyses to an index, in parts so that they need little memory.
+func (r *downloadRun) stock(ctx context.Context, x index.Index) error {
+	if err := x.Ensure(ctx, index.Spec{Alias: r.alias, Known: mapping.Song()}); err != nil {
+		return err
+	}
+	all := r.b.Sizes.Downloaded
+	r.b.say("download: %s: writing %d analyses", r.engine, all)
+	batch := core.Batch{Index: r.alias}
+	studies := testkit.GenerateStudies(max(1, all/studyPart))
+	left := all
+	for i, study := range studies {
+		n := left / (len(studies) - i)
+		left -= n
+		for part := range slices.Chunk(testkit.GenerateAnalyses(seed, study, n), embeddedBatch) {
+			documents := make([][]byte, len(part))
+			for j := range part {
+				documents[j] = upstream.Splice(nil, part[j].Body, block("", r.alias))
+			}
+			fill(x, &batch, part, documents)
+			if _, err := x.Write(ctx, batch); err != nil {
+				return err
+			}
+		}
+	}
+	if err := x.Refresh(ctx, r.alias); err != nil {
+		return err
+	}
+	got, err := x.Count(ctx, r.alias, core.IndexScope{})
+	if err != nil {
+		return err
+	}
+	return holdsAll(got, all)
+}
+
+// run measures the server.
+func (r *downloadRun) run(ctx context.Context, report *Report) (err error) {
+	env := append(settings(r.dir, unusedUpstream, r.engineURL, r.alias), config.Variable("log.format")+"=json")
+	if r.server, err = r.b.start(ctx, childSpec{address: loggedAddress, signalled: true, args: []string{serveCommand}, env: env}); err != nil {
+		return err
+	}
+	defer r.server.stop()
+	r.client = newClient(r.server.url)
+	r.client.http.Timeout = 0 // downloads have no timeout
+	defer r.client.close()
+	if err := r.available(ctx); err != nil {
+		return err
+	}
+	return r.measure(ctx, report)
+}
+
+// measure compares downloads of all rows with small ones. Enough small ones are made to let the heap reach the size that the garbage
+// collector allows: a large download must not hold more than a small one.
+func (r *downloadRun) measure(ctx context.Context, report *Report) error {
+	if _, err := r.rows(ctx, 1); err != nil {
+		return err
+	}
+	before, err := ownMemory(r.server.cmd.Process.Pid)
+	if err != nil {
+		return err
+	}
+	all := r.b.Sizes.Downloaded
+	small := max(1, all/downloadPart)
+	few, err := r.settled(ctx, small)
+	if err != nil {
+		return err
+	}
+	f := r.figures(small, all)
+	f.before.Values, f.few.Values = []float64{before}, []float64{few}
+	for i := range r.b.Sizes.Pairs {
+		if err := r.pair(ctx, &f, all); err != nil {
+			return err
+		}
+		r.b.say("download: %s: run %d: %s rows/s, %s MB at most", r.engine, i+1, number(f.speed.Values[i]), number(f.many.Values[i]))
+	}
+	f.growth.Values = []float64{f.many.Max() / few}
+	for _, one := range []Figure{f.alone, f.speed, f.share, f.volume, f.before, f.few, f.many, f.growth} {
+		if len(one.Values) > 0 {
+			report.add(one)
+		}
+	}
+	report.note("noise: %s: the runs differ by %.0f %%", r.engine, 100*f.speed.Spread())
+	return nil
+}
+
+// downloadFigures are the figures of one engine; alone and share have no values for the embedded index.
+type downloadFigures struct {
+	alone, speed, share, volume, before, few, many, growth Figure
+}
+
+func (r *downloadRun) figures(small, all int) downloadFigures {
+	figure := func(what string, target *Target) Figure { return Figure{Name: r.engine + ": " + what, Target: target} }
+	f := downloadFigures{
+		alone:  figure("alone, pages of "+number(directPageSize)+" by hand, rows/s", nil),
+		speed:  figure("rows/s", nil),
+		share:  figure("tutti / engine", atLeast(0.85)),
+		volume: figure("MB/s", nil),
+		before: figure("memory before, MB", nil),
+		few:    figure("memory at most, downloads of "+number(float64(small))+", MB", nil),
+		many:   figure("memory at most, downloads of "+number(float64(all))+", MB", nil),
+		growth: figure("growth, ten times as many rows", atMost(1.15)),
+	}
+	if r.alone == nil {
+		f.speed.Target = atLeast(50_000)
+	}
+	return f
+}
+
+// pair downloads all rows once, after reading them directly from the engine when there is one.
+func (r *downloadRun) pair(ctx context.Context, f *downloadFigures, all int) error {
+	if r.alone != nil {
+		took, err := r.alone(ctx)
+		if err != nil {
+			return err
+		}
+		f.alone.Values = append(f.alone.Values, rate(all, took))
+	}
+	d, err := r.watched(ctx, all, 1)
+	if err != nil {
+		return err
+	}
+	perSecond := rate(all, d.took)
+	f.speed.Values = append(f.speed.Values, perSecond)
+	f.volume.Values = append(f.volume.Values, float64(d.bytes)/megabyte/d.took.Seconds())
+	f.many.Values = append(f.many.Values, d.most)
+	if n := len(f.alone.Values); n > 0 {
+		f.share.Values = append(f.share.Values, perSecond/f.alone.Values[n-1])
+	}
+	return nil
+}
+
+// settled runs small downloads until the maximum memory no longer grows, and returns it in megabytes.
+func (r *downloadRun) settled(ctx context.Context, rows int) (most float64, err error) {
+	for range settleRounds {
+		d, err := r.watched(ctx, rows, downloadPart)
+		if err != nil {
+			return most, err
+		}
+		if d.most < most*settledBelow {
+			return max(most, d.most), nil
+		}
+		most = d.most
+	}
+	return most, nil
+}
+
+// unusedUpstream is the URL of a repository that is never called.
+const unusedUpstream = "http://127.0.0.1:9"
+
+// available waits until the catalogue of the index is available.
+func (r *downloadRun) available(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, childStart)
+	defer cancel()
+	for {
+		all, err := r.client.call(ctx, http.MethodGet, "/introspection", "", nil)
+		if err != nil {
+			return err
+		}
+		if gjson.GetBytes(all, "catalogs."+r.alias+".status").String() == "available" {
+			return nil
+		}
+		if err := pause(ctx, memoryPollInterval); err != nil {
+			return fmt.Errorf("waiting for the catalogue of the index: %w", err)
+		}
+	}
+}
+
+// downloaded holds the results of downloads.
+type downloaded struct {
+	took  time.Duration
+	bytes int64
+	// most is the maximum memory of the server during them, in megabytes.
+	most float64
+}
+
+// watched runs consecutive downloads while it polls the server's memory.
+func (r *downloadRun) watched(ctx context.Context, rows, times int) (downloaded, error) {
+	until, end := context.WithCancel(ctx)
+	defer end()
+	var watching sync.WaitGroup
+	var most float64
+	var watchErr error
+	watching.Go(func() { most, watchErr = maxMemory(until, r.server.cmd.Process.Pid) })
+	var sum downloaded
+	var err error
+	for range times {
+		var d downloaded
+		if d, err = r.rows(ctx, rows); err != nil {
+			break
+		}
+		sum.took += d.took
+		sum.bytes += d.bytes
+	}
+	end()
+	watching.Wait()
+	sum.most = most
+	return sum, errors.Join(err, watchErr)
+}
+
+// maxMemory returns the maximum memory of a process until ctx ends, in megabytes.
+func maxMemory(ctx context.Context, pid int) (most float64, err error) {
+	for {
+		now, err := ownMemory(pid)
+		if err != nil {
+			return most, err
+		}
+		most = max(most, now)
+		if pause(ctx, memoryPollInterval) != nil {
+			return most, nil
+		}
+	}
+}
+
+// rows downloads a number of rows, and checks that they arrived.
+func (r *downloadRun) rows(ctx context.Context, rows int) (d downloaded, err error) {
+	body := fmt.Sprintf(`{"format":"tsv","columns":["%s"],"maxRows":%d}`, strings.Join(hitFields(), `","`), rows)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.client.base+"/"+r.alias+"/download", strings.NewReader(body))
+	if err != nil {
+		return d, core.WrapError(core.CodeInternal, "making a request", err)
+	}
+	req.Header.Set("Content-Type", core.MediaJSON)
+	began := time.Now()
+	resp, err := r.client.http.Do(req)
+	if err != nil {
+		return d, core.WrapError(core.CodeUnavailable, "asking for a download", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		answer, _ := io.ReadAll(io.LimitReader(resp.Body, 300))
+		return d, core.NewError(core.CodeUnavailable, fmt.Sprintf("the download was answered %s: %s", resp.Status, answer))
+	}
+	c := counter{}
+	if d.bytes, err = io.CopyBuffer(&c, resp.Body, make([]byte, 256<<10)); err != nil {
+		return d, core.WrapError(core.CodeUnavailable, "reading a download", err)
+	}
+	d.took = time.Since(began)
+	if wantTabs := (rows + 1) * (len(hitFields()) - 1); c.lines != rows+1 || c.tabs != wantTabs {
+		return d, core.NewError(core.CodeInternal, fmt.Sprintf("the download has %d lines with %d tabs instead of %d with %d", c.lines, c.tabs, rows+1, wantTabs))
+	}
+	return d, nil
+}
+
+// counter counts the separators of rows and cells; neither is part of a cell.
+type counter struct{ lines, tabs int }
+
+var _ io.Writer = (*counter)(nil)
+
+// Write counts.
+func (c *counter) Write(b []byte) (int, error) {
+	c.lines += bytes.Count(b, []byte{'\n'})
+	c.tabs += bytes.Count(b, []byte{'\t'})
+	return len(b), nil
+}
+
+// ownMemory returns the resident memory of a process without file-backed memory, in megabytes (proc(5), status).
+func ownMemory(pid int) (float64, error) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return 0, core.WrapError(core.CodeUnsupported, "the memory of a process is not known on this system", err)
+	}
+	_, rest, _ := strings.Cut(string(text), "\nRssAnon:")
+	kib, err := strconv.ParseFloat(strings.TrimSpace(strings.SplitN(rest, "kB", 2)[0]), 64)
+	if err != nil {
+		return 0, core.WrapError(core.CodeUnsupported, "the memory of a process is not understood", err)
+	}
+	return kib * 1024 / megabyte, nil
+}

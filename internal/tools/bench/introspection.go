@@ -1,0 +1,237 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+	"tutti/internal/filter/sqon"
+	"tutti/internal/index"
+)
+
+// The catalogues of a bench: their number, and the number of fields of each.
+const (
+	catalogues      = 20
+	catalogueFields = 500
+	// sqonValues is the number of values of the filter.
+	sqonValues = 1000
+)
+
+// introspection measures the endpoints that describe catalogues, parsing a large filter, and a start while the engine does not
+// respond.
+func (b *bench) introspection(ctx context.Context) (*Report, error) {
+	report := &Report{What: fmt.Sprintf("the endpoints of introspection with %d catalogues of %d fields, over %d connections for %s a run, asked from "+
+		"within this process; a filter of %d values, parsed and validated on one CPU; and a start with %[1]d catalogues on an engine that "+
+		"does not answer", catalogues, catalogueFields, loadConnections, b.Sizes.LoadFor, sqonValues)}
+	if err := b.introspectionLoad(ctx, report); err != nil {
+		return nil, err
+	}
+	filter, err := b.filter()
+	if err != nil {
+		return nil, err
+	}
+	report.add(filter)
+	refusing := Figure{Name: "start while the engine refuses connections, ms", Target: atMost(1000)}
+	silent := Figure{Name: "start while the engine accepts connections and says nothing, ms", Target: atMost(1000)}
+	for range b.Sizes.Pairs {
+		for _, f := range []*Figure{&refusing, &silent} {
+			took, err := b.startUnreachable(ctx, f == &silent)
+			if err != nil {
+				return nil, err
+			}
+			f.Values = append(f.Values, took.Seconds()*1e3)
+		}
+	}
+	report.add(refusing)
+	report.add(silent)
+	return report, nil
+}
+
+// introspectionLoad loads each endpoint.
+func (b *bench) introspectionLoad(ctx context.Context, report *Report) (err error) {
+	t, err := b.startCatalogues(ctx, "")
+	if t != nil {
+		defer func() { err = errors.Join(err, t.stop(ctx)) }()
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.fillCatalogues(ctx); err != nil {
+		return err
+	}
+	l, err := newLoad(t.app.URL())
+	if err != nil {
+		return err
+	}
+	details := make([][]byte, catalogues)
+	for i := range details {
+		details[i] = l.request("GET", "/introspection/"+catalogueID(i), nil)
+	}
+	all := l.request("GET", "/introspection", nil)
+	language := l.request("GET", "/introspection/sqon", nil)
+	spread := 0.0
+	for _, endpoint := range []struct {
+		name string
+		next func(connection, i int) []byte
+	}{
+		{"GET /introspection", func(int, int) []byte { return all }},
+		{"GET /introspection/{catalogueId}", func(c, i int) []byte { return details[(c+i)%catalogues] }},
+		{"GET /introspection/sqon", func(int, int) []byte { return language }},
+	} {
+		rates := Figure{Name: endpoint.name + ", a second", Target: atLeast(10_000)}
+		p99 := Figure{Name: "  p99, ms", Target: atMost(5)}
+		for i := range b.Sizes.Pairs + 1 {
+			got, err := l.run(ctx, b.Sizes.LoadFor, endpoint.next)
+			if err != nil {
+				return err
+			}
+			if i == 0 { // to warm up
+				continue
+			}
+			b.say("introspection: %s: run %d: %s a second", endpoint.name, i, number(got.perSecond))
+			rates.Values, p99.Values = append(rates.Values, got.perSecond), append(p99.Values, quantileUp(got.ms, 0.99))
+		}
+		report.add(rates)
+		report.add(p99)
+		spread = max(spread, rates.Spread())
+	}
+	report.note("noise: the runs of an endpoint differ by up to %.0f %%", 100*spread)
+	return nil
+}
+
+func catalogueID(i int) string { return "bench-" + strconv.Itoa(i) }
+
+// startCatalogues runs an app with catalogues on indexes that do not exist yet. The caller must stop it when it is not nil.
+func (b *bench) startCatalogues(ctx context.Context, engineURL string) (*tutti, error) {
+	dir, err := b.newFolder()
+	if err != nil {
+		return nil, err
+	}
+	folder := filepath.Join(dir, "catalogues")
+	for i := range catalogues {
+		of := filepath.Join(folder, catalogueID(i))
+		if err := os.MkdirAll(of, 0o700); err != nil {
+			return nil, core.WrapError(core.CodeUnavailable, "creating a directory", err)
+		}
+		base := fmt.Appendf(nil, `{"documentType": "record", "esIndex": %q, "description": "Catalogue %d of the benchmark."}`, catalogueID(i), i)
+		if err := os.WriteFile(filepath.Join(of, "base.json"), base, 0o600); err != nil {
+			return nil, core.WrapError(core.CodeUnavailable, "writing a catalogue", err)
+		}
+	}
+	return b.startApp(ctx, dir, "", variables(map[string]string{
+		"server.listen": "127.0.0.1:0", "dataDir": dir, "index.url": engineURL, "catalogues.dir": folder,
+	}))
+}
+
+// fillCatalogues creates the indexes, and waits until every catalogue is available.
+func (t *tutti) fillCatalogues(ctx context.Context) error {
+	properties := map[string]any{}
+	for i := range catalogueFields {
+		kind := []string{"keyword", "long", "date", "double", "boolean"}[i%5]
+		properties[fmt.Sprintf("clinical_measurement_%03d", i)] = map[string]string{"type": kind}
+	}
+	mapping, err := json.Marshal(map[string]any{"properties": properties})
+	if err != nil {
+		return core.WrapError(core.CodeInternal, "encoding a mapping", err)
+	}
+	for i := range catalogues {
+		if err := t.app.Index().Ensure(ctx, index.Spec{Alias: catalogueID(i), Mapping: mapping}); err != nil {
+			return err
+		}
+	}
+	for i := range catalogues {
+		for {
+			detail, err := t.client.call(ctx, "GET", "/introspection/"+catalogueID(i), "", nil)
+			if err != nil {
+				return err
+			}
+			if len(gjson.GetBytes(detail, "fields").Map()) == catalogueFields {
+				break
+			}
+			if err := pause(ctx, 10*time.Millisecond); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keywordCatalogue is a catalogue whose fields are keywords.
+type keywordCatalogue struct{}
+
+// Field returns a keyword field for every name.
+func (keywordCatalogue) Field(string) (sqon.Field, bool) { return sqon.Field{Type: "keyword"}, true }
+
+// filter measures the time to parse and validate a filter.
+func (b *bench) filter() (Figure, error) {
+	figure := Figure{Name: fmt.Sprintf("a filter of %d values, parsed and validated, µs", sqonValues), Target: atMost(200)}
+	values := make([]string, sqonValues)
+	for i := range values {
+		values[i] = fmt.Sprintf("DO-%08d-%x", i*7919, i)
+	}
+	list, err := json.Marshal(values)
+	if err != nil {
+		return figure, core.WrapError(core.CodeInternal, "encoding a filter", err)
+	}
+	text := fmt.Appendf(nil, `{"op":"and","content":[{"op":"in","content":{"fieldName":"donor_id","value":%s}}]}`, list)
+	const times = 500
+	for run := range b.Sizes.Pairs + 1 {
+		began := time.Now()
+		for range times {
+			f, err := sqon.Parse(text)
+			if err == nil {
+				err = f.Check(keywordCatalogue{})
+			}
+			if err != nil {
+				return figure, err
+			}
+		}
+		if run > 0 { // the first one is to warm up
+			figure.Values = append(figure.Values, time.Since(began).Seconds()*1e6/times)
+		}
+	}
+	return figure, nil
+}
+
+// startUnreachable returns the duration of a start while the engine refuses connections, or accepts them without responding, and checks
+// that every catalogue is listed with the reason.
+func (b *bench) startUnreachable(ctx context.Context, silent bool) (took time.Duration, err error) {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, core.WrapError(core.CodeUnavailable, "opening a port", err)
+	}
+	if silent { // the kernel accepts
+		defer func() { err = errors.Join(err, l.Close()) }()
+	} else if err := l.Close(); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	t, err := b.startCatalogues(ctx, "http://"+l.Addr().String())
+	if t != nil {
+		defer func() { err = errors.Join(err, t.stop(ctx)) }()
+	}
+	if err != nil {
+		return 0, err
+	}
+	took = time.Since(began)
+	summary, err := t.client.call(ctx, "GET", "/introspection", "", nil)
+	if err != nil {
+		return 0, err
+	}
+	for i := range catalogues {
+		if code := gjson.GetBytes(summary, "catalogs."+catalogueID(i)+".error.code").String(); code != string(core.CatalogueConnectionError) {
+			return 0, core.NewError(core.CodeInternal, fmt.Sprintf("the catalogue %s is listed with the error %q", catalogueID(i), code))
+		}
+	}
+	return took, nil
+}

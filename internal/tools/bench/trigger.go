@@ -1,0 +1,149 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+
+	"tutti/internal/core"
+	"tutti/internal/tools/testkit"
+)
+
+const (
+	// documentPollInterval is the interval of polling the index for a changed document.
+	documentPollInterval = time.Millisecond
+	// untimedTriggers precede the timed ones, so that connections are open.
+	untimedTriggers = 5
+	// triggerTimeout bounds the time until a change is indexed.
+	triggerTimeout = 30 * time.Second
+	// changedField is the member that a change of an analysis sets.
+	changedField = "updatedAt"
+)
+
+// trigger measures single triggers on an idle system: the time until they are accepted, and until the changed record is indexed.
+func (b *bench) trigger(ctx context.Context) (*Report, error) {
+	report := &Report{What: fmt.Sprintf("%d records that changed at the repository, triggered one after the other on an idle system: "+
+		"milliseconds until the 202, which is sent after the queue has synced, and until a get by id shows the change "+
+		"(polled every %s)", b.Sizes.Triggers, documentPollInterval)}
+	for _, on := range []struct{ what, url string }{
+		{"Elasticsearch", b.ElasticsearchURL},
+		{"embedded index", ""},
+	} {
+		if on.what != "embedded index" && on.url == "" {
+			report.note("%s is skipped: it needs --elasticsearch", on.what)
+			continue
+		}
+		b.say("trigger: %s", on.what)
+		accepted, indexed, err := b.triggers(ctx, on.url)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", on.what, err)
+		}
+		addLatencies(report, on.what+": 202", accepted, [3]*Target{nil, nil, atMost(10)})
+		addLatencies(report, on.what+": in the index", indexed, [3]*Target{atMost(30), atMost(150), nil})
+	}
+	return report, nil
+}
+
+// addLatencies adds the median, the 99th percentile and the maximum, which may have a target each.
+func addLatencies(report *Report, what string, ms []float64, targets [3]*Target) {
+	for i, at := range []struct {
+		name string
+		q    float64
+	}{{"p50", 0.5}, {"p99", 0.99}, {"max", 1}} {
+		report.add(Figure{Name: what + ", " + at.name + ", ms", Values: []float64{quantileUp(ms, at.q)}, Target: targets[i]})
+	}
+}
+
+// triggers times triggers on one engine.
+func (b *bench) triggers(ctx context.Context, engineURL string) (accepted, indexed []float64, err error) {
+	c := generate(1, b.Sizes.Triggers+untimedTriggers)
+	upstream, err := c.serve()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer upstream.Close()
+	alias := b.newName("trigger")
+	t, err := b.startTutti(ctx, upstream.URL(), engineURL, alias)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if engineURL != "" {
+			err = errors.Join(err, b.dropAlias(context.WithoutCancel(ctx), alias))
+		}
+	}()
+	defer func() { err = errors.Join(err, t.stop(ctx)) }()
+	if _, _, err := t.client.backfill(ctx); err != nil {
+		return nil, nil, err
+	}
+	for i, a := range c.analyses {
+		taken, there, err := t.triggerOne(ctx, upstream, a)
+		if err != nil {
+			return nil, nil, err
+		}
+		if i >= untimedTriggers {
+			accepted = append(accepted, taken.Seconds()*1e3)
+			indexed = append(indexed, there.Seconds()*1e3)
+		}
+	}
+	return accepted, indexed, nil
+}
+
+// dropAlias removes the index behind an alias of the real engine.
+func (b *bench) dropAlias(ctx context.Context, alias string) error {
+	e, err := b.newEngine(ctx)
+	if err != nil {
+		return err
+	}
+	defer e.close()
+	return e.drop(ctx, alias)
+}
+
+// triggerOne changes an analysis, triggers it, and returns the times until the trigger is accepted and until the change is indexed.
+func (t *tutti) triggerOne(ctx context.Context, upstream *testkit.SongServer, a testkit.Analysis) (accepted, indexed time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, triggerTimeout)
+	defer cancel()
+	mark, err := change(upstream, a)
+	if err != nil {
+		return 0, 0, err
+	}
+	began := time.Now()
+	if _, err := t.client.trigger(ctx, recordPath(a)); err != nil {
+		return 0, 0, err
+	}
+	accepted = time.Since(began)
+	for {
+		stored, found, err := t.app.Index().Get(ctx, t.alias, a.ID)
+		if err != nil {
+			return 0, 0, err
+		}
+		if found && changedTo(stored.Source, mark) {
+			return accepted, time.Since(began), nil
+		}
+		if pause(ctx, documentPollInterval) != nil {
+			return 0, 0, core.NewError(core.CodeInternal, "a triggered change was not indexed")
+		}
+	}
+}
+
+func recordPath(a testkit.Analysis) string {
+	return "/index/repository/" + repositoryCode + "/organization/" + a.Study + "/id/" + a.ID
+}
+
+// change changes an analysis in the repository and returns the mark that identifies the new version.
+func change(upstream *testkit.SongServer, a testkit.Analysis) (string, error) {
+	mark := time.Now().UTC().Format("2006-01-02T15:04:05.000000")
+	body, err := sjson.SetBytes(a.Body, changedField, mark)
+	if err != nil {
+		return "", core.WrapError(core.CodeInternal, "changing an analysis", err)
+	}
+	return mark, upstream.Put(a.Study, body)
+}
+
+func changedTo(document []byte, mark string) bool {
+	return gjson.GetBytes(document, changedField).String() == mark
+}

@@ -1,0 +1,271 @@
+package searchtest
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tutti/internal/filter/query"
+	"tutti/internal/filter/sqon"
+	"tutti/internal/index"
+)
+
+// drawProbes returns random probes with a filter; facet is the field of one of the facets.
+func (w *fixture) drawProbes(d draw, maker *filterGenerator, f sqon.Filter, facet string) []probe {
+	out := []probe{w.hitsProbe(d, maker, f)}
+	if d.percent(30) {
+		out = append(out, w.pageProbe(d, maker, f))
+	}
+	for i := range d.between(0, 2) {
+		if i > 0 {
+			facet = pick(d, maker.leaves)
+		}
+		if w.oracle.fields.byName[facet].Type != "text" {
+			out = append(out, w.facetProbe(d, maker, f, facet))
+		}
+	}
+	return out
+}
+
+// hitsProbe returns a probe for a page of documents.
+func (w *fixture) hitsProbe(d draw, maker *filterGenerator, f sqon.Filter) probe {
+	ask := index.HitsRequest{Sort: w.order(d, maker), Size: 1000, Source: w.source(d)}
+	if d.percent(30) {
+		ask.From, ask.Size = d.IntN(10), d.IntN(10)
+	}
+	total := d.percent(70)
+	return probe{
+		what: fmt.Sprintf("hits %+v", ask), filter: f,
+		build: func(ctx context.Context, f sqon.Filter) (index.SearchRequest, diffFunc, error) {
+			n, err := query.Lower(ctx, f, w.oracle.fields, setsOf)
+			want := w.expectedIDs(f, ask.Sort)
+			return index.SearchRequest{Filter: n, Total: total, Hits: &ask}, func(r index.SearchResult) string {
+				page := want[min(ask.From, len(want)):min(ask.From+ask.Size, len(want))]
+				if total && r.Total != int64(len(want)) {
+					return fmt.Sprintf("Total %d, want %d", r.Total, len(want))
+				}
+				return w.diffHits(r.Hits, page, ask)
+			}, err
+		},
+	}
+}
+
+// order returns a random order without equal documents.
+func (w *fixture) order(d draw, maker *filterGenerator) []index.Sort {
+	var out []index.Sort
+	for d.percent(40) && len(out) < 3 {
+		name := pick(d, maker.leaves)
+		f := w.oracle.fields.byName[name].Field
+		c := classOf(f.Type)
+		if c == analyzedClass || w.hasExtreme(f) {
+			continue
+		}
+		modes := []string{"", "", "min", "max"}
+		modes = append(modes, w.computedModes(f)...)
+		out = append(out, index.Sort{Field: f, Descending: d.percent(50), Mode: pick(d, modes), MissingFirst: d.percent(40)})
+	}
+	last := index.Sort{Field: w.oracle.fields.byName["uid"].Field, Descending: d.percent(30)}
+	if d.percent(30) {
+		last.Field = query.Field{Path: "_id", Type: "keyword"}
+	}
+	return append(out, last)
+}
+
+// computedModes returns the modes other than min and max that a field can be sorted by with an exact result in every engine.
+// Elasticsearch has no median of values in nested elements.
+func (w *fixture) computedModes(f query.Field) []string {
+	var modes []string
+	switch c := classOf(f.Type); {
+	case f.Type == "unsigned_long":
+	case (c == integerClass || c == fractionClass) && w.largest(f) < 1<<20:
+		modes = []string{"sum", "avg", "median"}
+	case f.Type == "date":
+		modes = []string{"avg", "median"}
+	}
+	if len(f.Nested) > 0 {
+		modes = slices.DeleteFunc(modes, func(mode string) bool { return mode == "median" })
+	}
+	return modes
+}
+
+// hasExtreme reports whether a field has the lowest or highest value of its type, which Elasticsearch uses for missing values.
+func (w *fixture) hasExtreme(f query.Field) bool {
+	return f.Type == "long" && slices.ContainsFunc(w.oracle.documents, func(d *element) bool {
+		return slices.ContainsFunc(valuesOf(f, d.at(f.Row())), func(v value) bool { return math.Abs(float(integerClass, v)) == 1<<63 })
+	})
+}
+
+// largest returns the largest absolute value of a field.
+func (w *fixture) largest(f query.Field) float64 {
+	largest := 0.0
+	for _, d := range w.oracle.documents {
+		for _, v := range valuesOf(f, d.at(f.Row())) {
+			largest = max(largest, math.Abs(float(classOf(f.Type), v)))
+		}
+	}
+	return largest
+}
+
+// source returns a random part of documents to request.
+func (w *fixture) source(d draw) index.Source {
+	switch d.IntN(3) {
+	case 0:
+		return index.Source{None: true}
+	case 1:
+		return index.Source{}
+	}
+	var paths []string
+	for _, name := range w.oracle.fields.names {
+		f := w.oracle.fields.byName[name]
+		above := w.oracle.fields.byName[parentOf(name)]
+		if f.Path == name && (above.mapped == nil || above.mapped.Container()) && d.percent(20) {
+			paths = append(paths, name)
+		}
+	}
+	if paths == nil {
+		paths = []string{"uid"}
+	}
+	return index.Source{Paths: paths}
+}
+
+// expectedIDs returns the sorted ids of the documents that match.
+func (w *fixture) expectedIDs(f sqon.Filter, by []index.Sort) []string {
+	found := w.oracle.find(f)
+	documents := slices.DeleteFunc(slices.Clone(w.oracle.documents), func(d *element) bool {
+		_, is := slices.BinarySearch(found, d.id)
+		return !is
+	})
+	ids := []string{}
+	for _, d := range w.oracle.sorted(documents, by) {
+		ids = append(ids, d.id)
+	}
+	return ids
+}
+
+// checkPages reads all documents page by page.
+func (w *fixture) checkPages(d draw, maker *filterGenerator, f sqon.Filter) {
+	w.Helper()
+	ask := index.HitsRequest{Sort: w.order(d, maker), Size: d.between(1, 7), Source: index.Source{None: true}}
+	what := fmt.Sprintf("pages %+v", ask)
+	n, err := query.Lower(w.Context(), f, w.oracle.fields, setsOf)
+	if err != nil {
+		w.differs(what, filterText(f), err.Error())
+		return
+	}
+	want := w.expectedIDs(f, ask.Sort)
+	got := []string{}
+	for len(got) <= len(want) {
+		results, err := w.x.Search(w.Context(), w.alias, []index.SearchRequest{{Filter: n, Hits: &ask}})
+		if err != nil || len(results) != 1 {
+			w.differs(what, filterText(f), "Search: "+errorText(err))
+			return
+		}
+		hits := results[0].Hits
+		for _, h := range hits {
+			got = append(got, h.ID)
+		}
+		if difference := w.diffSortValues(hits, ask.Sort); difference != "" {
+			w.differs(what, filterText(f), difference)
+			return
+		}
+		if len(hits) < ask.Size {
+			break
+		}
+		ask.After = hits[len(hits)-1].Sort
+	}
+	if !slices.Equal(got, want) {
+		w.differs(what, filterText(f), fmt.Sprintf("got  %q\nwant %q", got, want))
+	}
+}
+
+// checkStream streams all documents.
+func (w *fixture) checkStream(d draw, maker *filterGenerator, f sqon.Filter) {
+	w.Helper()
+	ask := index.StreamRequest{Source: w.source(d)}
+	if d.percent(60) {
+		ask.Sort = w.order(d, maker)
+	}
+	what := fmt.Sprintf("stream %+v", ask)
+	var err error
+	if ask.Filter, err = query.Lower(w.Context(), f, w.oracle.fields, setsOf); err != nil {
+		w.differs(what, filterText(f), err.Error())
+		return
+	}
+	var hits []index.Hit
+	err = w.x.Stream(w.Context(), w.alias, ask, func(some []index.Hit) error {
+		if difference := w.diffSortValues(some, ask.Sort); some[0].Sort != nil && difference != "" {
+			w.differs(what, filterText(f), difference)
+		}
+		for _, h := range some {
+			hits = append(hits, index.Hit{ID: h.ID, Source: slices.Clone(h.Source)})
+		}
+		return nil
+	})
+	if err != nil {
+		w.differs(what, filterText(f), "Stream: "+err.Error())
+		return
+	}
+	if ask.Sort == nil {
+		slices.SortFunc(hits, func(a, b index.Hit) int { return strings.Compare(a.ID, b.ID) })
+		ask.Sort = []index.Sort{{Field: query.Field{Path: "_id"}}}
+	}
+	if difference := w.diffHits(hits, w.expectedIDs(f, ask.Sort), index.HitsRequest{Source: ask.Source}); difference != "" {
+		w.differs(what, filterText(f), difference)
+	}
+}
+
+// diffHits returns how hits differ from the expected documents, "" for equal.
+func (w *fixture) diffHits(hits []index.Hit, want []string, ask index.HitsRequest) string {
+	got := []string{}
+	for _, h := range hits {
+		got = append(got, h.ID)
+	}
+	if !slices.Equal(got, want) {
+		return fmt.Sprintf("got  %q\nwant %q\n%s", got, want, w.diffDocuments(got, want))
+	}
+	for _, h := range hits {
+		if difference := diffSource(h.Source, w.sources[h.ID], ask.Source); difference != "" {
+			return h.ID + ": " + difference
+		}
+	}
+	return ""
+}
+
+// diffSortValues returns the first hit whose sort value is null although its document has a value, or the reverse.
+func (w *fixture) diffSortValues(hits []index.Hit, by []index.Sort) string {
+	for _, h := range hits {
+		if len(h.Sort) != len(by) {
+			return fmt.Sprintf("%s has the sort values %s in an order of %d keys", h.ID, h.Sort, len(by))
+		}
+		at, known := slices.BinarySearchFunc(w.oracle.documents, h.ID, func(d *element, id string) int { return strings.Compare(d.id, id) })
+		if !known {
+			continue // reported by diffHits
+		}
+		for i, s := range by {
+			_, valued := sortValue(s, w.oracle.documents[at])
+			valued = valued || s.Field.Path == "_id"
+			if null := string(h.Sort[i]) == "null"; null == valued {
+				return fmt.Sprintf("%s has the sort value %s by %s, has a value: %t", h.ID, h.Sort[i], s.Field.Path, valued)
+			}
+		}
+	}
+	return ""
+}
+
+// diffDocuments returns the documents that are in only one of two lists.
+func (w *fixture) diffDocuments(got, want []string) string {
+	var text strings.Builder
+	for _, id := range got {
+		if !slices.Contains(want, id) {
+			fmt.Fprintf(&text, "unexpected: %s %s\n", id, w.sources[id])
+		}
+	}
+	for _, id := range want {
+		if !slices.Contains(got, id) {
+			fmt.Fprintf(&text, "missing: %s %s\n", id, w.sources[id])
+		}
+	}
+	return text.String()
+}

@@ -1,0 +1,290 @@
+package searchtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tutti/internal/core"
+	"tutti/internal/filter/query"
+	"tutti/internal/filter/sqon"
+	"tutti/internal/index"
+	"tutti/internal/index/mapping"
+)
+
+// naive is an engine that evaluates query's tree row by row, to test query's lowering against the oracle without a real engine. It
+// shares the oracle's handling of values and facets, so it does not test those.
+type naive struct {
+	index.Index
+	aliases map[string]*naiveAlias
+	// fault, if set, modifies requests before they are evaluated, so that the suite has errors to find.
+	fault func(*index.SearchRequest)
+}
+
+// naiveAlias is the state of one alias.
+type naiveAlias struct {
+	fields  *fieldSet
+	sources map[string]string
+	oracle  *oracle
+}
+
+func (x *naive) Encode(dst []byte, w core.Write) ([]byte, int, int) {
+	from := len(dst)
+	dst = append(dst, w.Document...)
+	return dst, from, len(dst)
+}
+
+func (x *naive) Ensure(_ context.Context, spec index.Spec) error {
+	tree, err := mapping.Parse(spec.Mapping)
+	if err != nil {
+		return err
+	}
+	if x.aliases == nil {
+		x.aliases = map[string]*naiveAlias{}
+	}
+	fields := fieldsOf(tree)
+	x.aliases[spec.Alias] = &naiveAlias{fields: fields, sources: map[string]string{}, oracle: &oracle{fields: fields}}
+	return nil
+}
+
+func (x *naive) Write(_ context.Context, b core.Batch) ([]core.Result, error) {
+	a := x.aliases[b.Index]
+	results := make([]core.Result, len(b.Items))
+	for i, item := range b.Items {
+		var c mapping.Checker
+		if item.Op == core.OpDelete {
+			delete(a.sources, item.ID)
+			results[i].Outcome = core.OutcomeRemoved
+			continue
+		}
+		if _, err := c.Check(a.fields.tree, b.Document(i), nil); err != nil {
+			results[i] = core.Result{Outcome: core.OutcomeRejected, Reason: err.Error()}
+			continue
+		}
+		a.sources[item.ID] = string(b.Document(i))
+		results[i].Outcome = core.OutcomeIndexed
+	}
+	return results, nil
+}
+
+func (x *naive) Refresh(_ context.Context, alias string) error {
+	a := x.aliases[alias]
+	documents, err := documentsOf(a.fields, a.sources)
+	a.oracle = &oracle{fields: a.fields, documents: documents}
+	return err
+}
+
+// at returns an alias in its current state.
+func (x *naive) at(ctx context.Context, alias string) (*naiveAlias, error) {
+	if ctx.Err() != nil {
+		return nil, core.WrapError(core.CodeUnavailable, "the search was given up", ctx.Err())
+	}
+	a := x.aliases[alias]
+	if a == nil {
+		return nil, core.NewError(core.CodeIndexBlocked, "there is no index "+alias)
+	}
+	now := *a
+	now.sources = maps.Clone(a.sources)
+	return &now, nil
+}
+
+func (x *naive) Search(ctx context.Context, alias string, reqs []index.SearchRequest) ([]index.SearchResult, error) {
+	a, err := x.at(ctx, alias)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]index.SearchResult, len(reqs))
+	for i, r := range reqs {
+		if x.fault != nil {
+			x.fault(&r)
+		}
+		if err := checkRequest(r); err != nil {
+			return nil, err
+		}
+		documents := a.find(r.Filter)
+		if r.Total {
+			out[i].Total = int64(len(documents))
+		}
+		for _, f := range r.Facets {
+			facet := a.facet(f, documents)
+			if len(facet.Histogram) > index.MaxIntervals {
+				return nil, f.TooManyIntervals()
+			}
+			out[i].Facets = append(out[i].Facets, facet)
+		}
+		if h := r.Hits; h != nil {
+			sorted := a.oracle.sorted(documents, h.Sort)
+			from := h.From
+			if h.After != nil {
+				var id string
+				if err := json.Unmarshal(h.After[len(h.After)-1], &id); err != nil {
+					return nil, err
+				}
+				from = 1 + slices.IndexFunc(sorted, func(d *element) bool { return d.id == id })
+			}
+			sorted = sorted[min(from, len(sorted)):]
+			out[i].Hits = a.hits(sorted[:min(h.Size, len(sorted))], h.Sort, h.Source)
+		}
+	}
+	return out, nil
+}
+
+// checkRequest returns an error for an invalid request.
+func checkRequest(r index.SearchRequest) error {
+	for i := range r.Facets {
+		if err := r.Facets[i].Check(); err != nil {
+			return err
+		}
+	}
+	if r.Hits == nil {
+		return nil
+	}
+	for _, s := range r.Hits.Sort {
+		if err := s.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *naive) Stream(ctx context.Context, alias string, r index.StreamRequest, each func([]index.Hit) error) error {
+	a, err := x.at(ctx, alias)
+	if err != nil {
+		return err
+	}
+	if err := checkRequest(index.SearchRequest{Hits: &index.HitsRequest{Sort: r.Sort}}); err != nil {
+		return err
+	}
+	for _, d := range a.oracle.sorted(a.find(r.Filter), r.Sort) {
+		if err := each(a.hits([]*element{d}, r.Sort, r.Source)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hits returns documents with their ids as sort values, so the last key of the order must be one that every document has.
+func (a *naiveAlias) hits(documents []*element, by []index.Sort, source index.Source) []index.Hit {
+	hits := make([]index.Hit, len(documents))
+	for i, d := range documents {
+		hits[i] = index.Hit{ID: d.id}
+		for _, s := range by {
+			place := json.RawMessage("null")
+			if _, valued := sortValue(s, d); valued || s.Field.Path == "_id" {
+				place = json.RawMessage(quoted(d.id))
+			}
+			hits[i].Sort = append(hits[i].Sort, place)
+		}
+		if !source.None {
+			hits[i].Source = []byte(a.sources[d.id])
+		}
+	}
+	return hits
+}
+
+func (a *naiveAlias) find(n *query.Node) []*element {
+	return slices.DeleteFunc(slices.Clone(a.oracle.documents), func(d *element) bool { return n != nil && !a.holds(n, d) })
+}
+
+func (a *naiveAlias) facet(f index.Facet, documents []*element) index.FacetResult {
+	in := facetScope{documents: documents}
+	for _, d := range documents {
+		in.rows = append(in.rows, slices.DeleteFunc(d.at(f.Field.Row()), func(row *element) bool {
+			return f.Elements != nil && !a.holds(f.Elements, row)
+		}))
+	}
+	out := a.oracle.facet(f, in, nil)
+	for i, b := range out.Buckets {
+		holders := a.holders(f.Field, in, b.Key)
+		for _, n := range f.Buckets.Filters {
+			count := int64(0)
+			for _, d := range holders {
+				if n == nil || a.holds(n, d) {
+					count++
+				}
+			}
+			out.Buckets[i].Filters = append(out.Buckets[i].Filters, count)
+		}
+	}
+	return out
+}
+
+func (a *naiveAlias) holders(f query.Field, in facetScope, bucket string) []*element {
+	for _, h := range a.oracle.byValue(f, in) {
+		if key(classOf(f.Type), h.value) == bucket {
+			return h.documents
+		}
+	}
+	return nil
+}
+
+// holds reports whether a tree holds for a row of its scope.
+func (a *naiveAlias) holds(n *query.Node, row *element) bool {
+	one := func(want bool) bool {
+		return slices.ContainsFunc(n.Children, func(child *query.Node) bool { return a.holds(child, row) == want })
+	}
+	switch n.Op {
+	case query.Everything:
+		return true
+	case query.Nothing:
+		return false
+	case query.And:
+		return !one(false)
+	case query.Or:
+		return one(true)
+	case query.Not:
+		return !a.holds(n.Children[0], row)
+	case query.Some:
+		if n.Path == row.path || !strings.HasPrefix(n.Path, row.path) {
+			panic(fmt.Sprintf("Some of %q at %q", n.Path, row.path))
+		}
+		return slices.ContainsFunc(row.at(n.Path), func(r *element) bool { return a.holds(n.Children[0], r) })
+	default:
+		if n.Field.Path == "_id" {
+			return n.Op == query.Exists || slices.Contains(n.Terms, row.id)
+		}
+		if n.Field.Row() != row.path {
+			panic(fmt.Sprintf("a clause on %q at %q", n.Field.Path, row.path))
+		}
+		return slices.ContainsFunc(row.values[n.Field.Path], func(v value) bool { return clauseHolds(n, v) })
+	}
+}
+
+func clauseHolds(n *query.Node, v value) bool {
+	c := classOf(n.Field.Type)
+	switch n.Op {
+	case query.Terms:
+		return slices.ContainsFunc(n.Terms, func(term string) bool { return isTerm(c, v, term) })
+	case query.Patterns:
+		return slices.ContainsFunc(n.Patterns, func(p sqon.Pattern) bool {
+			return n.Fold && p.MatchFold(v.text) || p.Match(v.text)
+		})
+	case query.Range:
+		return (!n.From.Set || beyond(n.Field, v, n.From, 1)) && (!n.To.Set || beyond(n.Field, v, n.To, -1))
+	default:
+		return true
+	}
+}
+
+func isTerm(c class, v value, term string) bool {
+	if c == fractionClass {
+		x, err := strconv.ParseFloat(term, 64)
+		return err == nil && x == float(c, v)
+	}
+	return key(c, v) == term
+}
+
+// beyond reports whether a value is on the right side of a bound.
+func beyond(f query.Field, v value, b query.Bound, side int) bool {
+	c := classOf(f.Type)
+	bound := value{at: b.Time}
+	if c != dateClass {
+		bound = boundsOf(sqon.Value{Kind: sqon.Number, Text: b.Number}, f).from
+	}
+	n := order(c, v, bound) * side
+	return n > 0 || n == 0 && b.Inclusive
+}

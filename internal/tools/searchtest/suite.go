@@ -1,0 +1,111 @@
+package searchtest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+
+	"tutti/internal/core"
+	"tutti/internal/filter/sqon"
+	"tutti/internal/index"
+	"tutti/internal/index/mapping"
+)
+
+// filtersPerSet is the number of filters per mapping with its documents.
+const filtersPerSet = 40
+
+// filtersPerSearch is the number of filters per Search.
+const filtersPerSearch = 5
+
+// Run runs cases random filters against an engine, each with facets, orders, pages and a stream of the matching documents, and
+// compares the results with the oracle's. open is called once per sub-test, as by indextest.Run; extra are types that the engine
+// supports beyond those of all engines. The environment variables TUTTI_SEARCH_CASES and TUTTI_SEARCH_SEED override cases and seed.
+// Each sub-test has one mapping with its documents, and can be repeated alone by its name.
+func Run(t *testing.T, seed uint64, cases int, open func(t *testing.T) index.Index, extra ...mapping.Type) {
+	t.Helper()
+	seed = environment(t, "TUTTI_SEARCH_SEED", seed)
+	cases = int(environment(t, "TUTTI_SEARCH_CASES", uint64(cases)))
+	t.Logf("TUTTI_SEARCH_SEED=%d TUTTI_SEARCH_CASES=%d", seed, cases)
+	for set := 0; set*filtersPerSet < cases; set++ {
+		n := min(filtersPerSet, cases-set*filtersPerSet)
+		t.Run(fmt.Sprintf("set %d", set), func(t *testing.T) {
+			d := newDraw(seed, set)
+			w := &fixture{TB: t, x: open(t), reproduction: fmt.Sprintf("seed %d, set %d", seed, set)}
+			tree := drawMapping(d, extra)
+			w.createAlias(tree)
+			w.write(drawHistory(d, tree))
+			w.checkRandomFilters(d, n)
+		})
+	}
+}
+
+// environment returns the number in a variable, otherwise when it is not set.
+func environment(t *testing.T, name string, otherwise uint64) uint64 {
+	t.Helper()
+	held := os.Getenv(name)
+	if held == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(held, 10, 63)
+	if err != nil {
+		t.Fatalf("%s is not a number: %v", name, err)
+	}
+	return n
+}
+
+// checkRandomFilters runs some random filters.
+func (w *fixture) checkRandomFilters(d draw, filters int) {
+	w.Helper()
+	maker := newFilterGenerator(d, w.oracle.fields)
+	rejected := 0
+	var asked []probe
+	for n := range filters {
+		var f sqon.Filter
+		facet := pick(d, maker.leaves)
+		for {
+			maker.preferred = ""
+			if d.percent(60) {
+				maker.preferred = facet
+			}
+			var ok bool
+			if f, ok = w.accepted(maker.filter()); ok {
+				break
+			}
+			if rejected++; rejected > 50*filters {
+				w.Fatalf("%s: %d of the filters were rejected", w.reproduction, rejected)
+			}
+		}
+		asked = append(asked, w.drawProbes(d, maker, f, facet)...)
+		if (n+1)%filtersPerSearch == 0 || n+1 == filters {
+			w.searchAll(asked)
+			asked = nil
+		}
+		if d.percent(10) {
+			w.checkPages(d, maker, f)
+		}
+		if d.percent(15) {
+			w.checkStream(d, maker, f)
+		}
+	}
+}
+
+// accepted parses a filter; false when it is invalid for the fields, for example one with too many alternatives of a pivot.
+func (w *fixture) accepted(text string) (sqon.Filter, bool) {
+	w.Helper()
+	f, err := sqon.Parse([]byte(text))
+	if err != nil {
+		w.Fatalf("%s: the generator made an invalid filter: %v\n%s", w.reproduction, err, text)
+	}
+	return f, f.Check(w.oracle.fields) == nil
+}
+
+// setsOf is the query.Sets of the saved sets.
+func setsOf(_ context.Context, id string) ([]string, error) {
+	members, ok := savedSets()[id]
+	if !ok {
+		return nil, core.NewError(core.CodeNotFound, "there is no saved set "+id)
+	}
+	return members, nil
+}

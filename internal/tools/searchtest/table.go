@@ -1,0 +1,290 @@
+package searchtest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"tutti/internal/filter/query"
+	"tutti/internal/filter/sqon"
+	"tutti/internal/index"
+	"tutti/internal/index/mapping"
+)
+
+// tableMapping has three levels of nested fields, and another nested field beside them.
+const tableMapping = `{"dynamic":"strict","properties":{
+	"uid":{"type":"keyword"},"tags":{"type":"keyword"},"score":{"type":"double"},"weight":{"type":"half_float"},"open":{"type":"boolean"},"at":{"type":"date"},
+	"address":{"type":"ip"},"note":{"type":"text","fields":{"raw":{"type":"keyword"}}},"info":{"type":"flattened"},
+	"sex":{"type":"alias","path":"donor.sex"},
+	"donor":{"properties":{"sex":{"type":"keyword"},"age":{"type":"integer"}}},
+	"kin":{"type":"nested","properties":{"sex":{"type":"keyword"}}},
+	"files":{"type":"nested","properties":{"type":{"type":"keyword"},"size":{"type":"long"},
+		"index":{"type":"nested","properties":{"type":{"type":"keyword"},"size":{"type":"long"},
+			"part":{"type":"nested","properties":{"n":{"type":"integer"}}}}}}}}}`
+
+// tableDocuments returns documents for which expected results are easy to determine.
+func tableDocuments() []change {
+	return []change{
+		{"a", `{"uid":"a","tags":["x","y"],"donor":{"sex":"F","age":40},"score":0.5,"weight":1.5,"open":true,"at":"2024-03-05","note":"red green",
+			"address":"10.0.0.1","info":{"k":"v"},"kin":[{"sex":"M"}],
+			"files":[{"type":"bam","size":10,"index":[{"type":"bai","size":1,"part":[{"n":1},{"n":2}]}]},{"type":"vcf","size":20}]}`},
+		{"b", `{"uid":"b","tags":"x","weight":2,"donor":{"sex":"M","age":[50,60]},"open":false,"at":"2024-03-05T10:20:30Z",
+			"files":[{"type":"bam","size":20,"index":{"type":"csi","size":2}},{"type":"bam","size":30}]}`},
+		{"c", `{"uid":"c","tags":[],"score":0,"open":"false","at":"2025","note":"Blue","files":[]}`},
+		{"d", `{"uid":"d","tags":null,"weight":0,"donor":{"sex":"","age":0},"at":1709634030123,
+			"files":[{"type":null,"size":10},{"size":20,"index":[{"type":"bai","size":2,"part":[{"n":2}]},{"type":"csi","size":1}]}]}`},
+		{"e", `{"uid":"e","tags":"HLA-A*02:01","score":[2,2],"donor":[{"sex":"F"},{"age":7.9}],"files":{"type":"vcf","size":"10"}}`},
+		{"f", `{"uid":"f"}`},
+	}
+}
+
+// tableCase is a filter and the documents that it matches, each a letter.
+type tableCase struct{ name, filter, want string }
+
+func in(field, values string) string { return clause("in", field, values) }
+
+func clause(op, field, values string) string {
+	return `{"op":"` + op + `","content":{"fieldName":"` + field + `","value":` + values + `}}`
+}
+
+func group(op string, members ...string) string {
+	return `{"op":"` + op + `","content":[` + strings.Join(members, ",") + `]}`
+}
+
+func pivot(path, op string, members ...string) string {
+	return `{"op":"` + op + `","pivot":"` + path + `","content":[` + strings.Join(members, ",") + `]}`
+}
+
+func wildcard(text string, fields ...string) string {
+	return `{"op":"filter","content":{"fieldNames":["` + strings.Join(fields, `","`) + `"],"value":"` + text + `"}}`
+}
+
+// flatCases returns cases of fields that are not nested.
+func flatCases() []tableCase {
+	return []tableCase{
+		{"match all", `{}`, "abcdef"},
+		{"null matches all", `null`, "abcdef"},
+		{"in: some value is one of them", in("tags", `["y","z"]`), "a"},
+		{"in: a scalar stands for a list", in("tags", `"x"`), "ab"},
+		{"in nothing", in("tags", `[]`), ""},
+		{"=", clause("=", "tags", `"x"`), "ab"},
+		{"===", clause("===", "tags", `"x"`), "ab"},
+		{"not-in: no value is one of them, also without any", clause("not-in", "tags", `["x"]`), "cdef"},
+		{"!=", clause("!=", "tags", `["x"]`), "cdef"},
+		{"not-in nothing", clause("not-in", "tags", `[]`), "abcdef"},
+		{"some-not-in of a flat field is not-in", clause("some-not-in", "tags", `["y"]`), "bcdef"},
+		{"all: every given value is one", clause("all", "tags", `["y","x"]`), "a"},
+		{"all of nothing", clause("all", "tags", `[]`), "abcdef"},
+		{"gt", clause("gt", "donor.age", `40`), "b"},
+		{"gte", clause(">=", "donor.age", `40`), "ab"},
+		{"lt", clause("<", "donor.age", `40`), "de"},
+		{"lte, by some value", clause("lte", "donor.age", `50`), "abde"},
+		{"between is inclusive", clause("between", "donor.age", `[40,50]`), "ab"},
+		{"a range of another form", clause("between", "donor.age", `["6.5","4e1"]`), "ae"},
+		{"a range from above to below", clause("between", "donor.age", `[50,40]`), ""},
+		{"a bound that the type has no room for", clause("lt", "donor.age", `1e300`), "abde"},
+		{"a number however it is written", in("donor.age", `["040",5e1]`), "ab"},
+		{"a fraction is cut in a document", in("donor.age", `7`), "e"},
+		{"a fraction is no integer in a filter", in("donor.age", `7.9`), ""},
+		{"a day", in("at", `"2024-03-05"`), "abd"},
+		{"a second", in("at", `"2024-03-05T10:20:30"`), "bd"},
+		{"a time elsewhere", in("at", `"2024-03-05T11:20:30.123+01:00"`), "d"},
+		{"milliseconds", in("at", `1709634030123`), "d"},
+		{"after a day", clause("gt", "at", `"2024-03-05"`), "c"},
+		{"from a day on", clause("gte", "at", `"2024-03-05"`), "abcd"},
+		{"until a month", clause("lte", "at", `"2024-03"`), "abd"},
+		{"before a second", clause("lt", "at", `"2024-03-05T10:20:30Z"`), "a"},
+		{"false is a value", in("open", `false`), "bc"},
+		{"true as text", in("open", `"true"`), "a"},
+		{"0 is a value", in("score", `0`), "c"},
+		{"an empty text is a value", in("donor.sex", `""`), "d"},
+		{"an address as IPv6", in("address", `"::ffff:10.0.0.1"`), "a"},
+		{"an alias", in("sex", `"F"`), "ae"},
+		{"a word of a text", in("note", `"red"`), "a"},
+		{"a text below it", in("note.raw", `["Blue","red"]`), "c"},
+		{"a leaf of a flattened field", in("info", `"v"`), "a"},
+		{"missing", in("tags", `"__missing__"`), "cdf"},
+		{"missing beside a value", in("tags", `["__missing__","y"]`), "acdf"},
+		{"not missing", clause("not-in", "donor.sex", `"__missing__"`), "abde"},
+		{"a star in in", in("tags", `"H*2:01"`), "e"},
+		{"a star beside a value", in("tags", `["H*","y"]`), "ae"},
+		{"the case counts in in", in("tags", `"h*"`), ""},
+		{"an escaped star", in("tags", `"HLA-A\\*02:01"`), "e"},
+		{"an escaped star is itself", in("tags", `"HLA-A\\*0*:01"`), "e"},
+		{"a question mark alone is itself in in", in("tags", `"?"`), ""},
+		{"a saved set", in("tags", `["set_id:words"]`), ""},
+		{"a saved set of numbers beside a value", in("donor.age", `["set_id:numbers",40]`), "ae"},
+		{"wildcard: contains, in any case", wildcard("hla", "tags"), "e"},
+		{"wildcard: the whole with a star", wildcard("la*", "tags"), ""},
+		{"wildcard: one character", wildcard("?", "tags"), "ab"},
+		{"wildcard: some of several fields", wildcard("f", "tags", "donor.sex"), "ae"},
+		{"wildcard of an address", wildcard("10.*", "address"), "a"},
+		{"wildcard of a boolean", wildcard("AL", "open"), "bc"},
+		{"wildcard of a word", wildcard("BLU?", "note"), "c"},
+		{"and", group("and", in("tags", `"x"`), in("sex", `"F"`)), "a"},
+		{"or", group("or", in("tags", `"y"`), in("sex", `"M"`)), "ab"},
+		{"not of several: none", group("not", in("tags", `"x"`), in("sex", `"F"`)), "cdf"},
+		{"an empty and", `{"op":"and","content":[]}`, "abcdef"},
+		{"an empty or", `{"op":"or","content":[]}`, ""},
+	}
+}
+
+// nestedCases returns cases of nested fields, up to three levels.
+func nestedCases() []tableCase {
+	bam, ten := in("files.type", `"bam"`), in("files.size", `10`)
+	return []tableCase{
+		{"in: some element", bam, "ab"},
+		{"each leaf is its own question", group("and", in("files.type", `"vcf"`), ten), "ae"},
+		{"below a pivot one element", pivot("files", "and", in("files.type", `"vcf"`), ten), "e"},
+		{"or below a pivot", pivot("files", "or", bam, ten), "abde"},
+		{"not below a pivot", pivot("files", "not", bam), "ade"},
+		{"not around a pivot", group("not", pivot("files", "and", bam)), "cdef"},
+		{"not-in: no element, also without any", clause("not-in", "files.type", `"bam"`), "cdef"},
+		{"not-in below a pivot", pivot("files", "and", clause("not-in", "files.type", `"bam"`)), "ade"},
+		{"some-not-in: some element's is none", clause("some-not-in", "files.type", `"bam"`), "ade"},
+		{"all over elements", clause("all", "files.type", `["bam","vcf"]`), "a"},
+		{"all of one element", pivot("files", "and", clause("all", "files.type", `["bam","vcf"]`)), ""},
+		{"missing: no element has one", in("files.type", `"__missing__"`), "cdf"},
+		{"missing below a pivot: the element has none", pivot("files", "and", in("files.type", `"__missing__"`)), "d"},
+		{"missing of one element beside others", in("files.index.type", `"__missing__"`), "cef"},
+		{"a range of elements", clause("gt", "files.size", `20`), "b"},
+		{"wildcard of elements", wildcard("C", "files.type", "files.index.type"), "abde"},
+		{"an empty pivot: there is an element", pivot("files", "and"), "abde"},
+		{"a nested field is missing without elements", in("files", `"__missing__"`), "cf"},
+		{"an object is missing without values", in("donor", `"__missing__"`), "cf"},
+		{"two deep", in("files.index.type", `"bai"`), "ad"},
+		{"two deep, each its own", group("and", in("files.index.type", `"bai"`), in("files.index.size", `1`)), "ad"},
+		{"two deep, one element", pivot("files.index", "and", in("files.index.type", `"bai"`), in("files.index.size", `1`)), "a"},
+		{"the pivot above binds what is below it", pivot("files", "and", in("files.size", `20`), in("files.index.type", `"bai"`)), "d"},
+		{"in the other order", pivot("files", "and", in("files.index.type", `"bai"`), in("files.size", `20`)), "d"},
+		{"below a pivot each deeper leaf is its own", pivot("files", "and", in("files.index.type", `"bai"`), in("files.index.size", `1`)), "ad"},
+		{
+			"a pivot below a pivot",
+			pivot("files", "and", in("files.size", `[20,30]`), pivot("files.index", "and", in("files.index.type", `"csi"`), in("files.index.size", `2`))),
+			"b",
+		},
+		{
+			"a pivot below a pivot under not",
+			pivot("files", "and", in("files.size", `20`), group("not", pivot("files.index", "and", in("files.index.size", `2`)))), "a",
+		},
+		{"missing two deep below a pivot", pivot("files", "and", bam, in("files.index.type", `"__missing__"`)), "b"},
+		{"three deep", in("files.index.part.n", `2`), "ad"},
+		{
+			"three deep, one element of each",
+			pivot("files", "and", in("files.size", `10`), pivot("files.index", "and", in("files.index.size", `1`), in("files.index.part.n", `2`))), "a",
+		},
+		{"three deep, all over elements", clause("all", "files.index.part.n", `[1,2]`), "a"},
+		{"three deep, some element is none", clause("some-not-in", "files.index.part.n", `2`), "a"},
+		{"what a pivot does not bind is of the document", pivot("files", "and", bam, in("donor.sex", `"F"`)), "a"},
+		{"also in or", pivot("files", "or", bam, in("donor.sex", `"F"`)), "abe"},
+		{"nested fields beside each other", group("and", in("kin.sex", `"M"`), bam), "a"},
+		{"a pivot on another path binds nothing of this", pivot("kin", "and", bam, in("files.type", `"vcf"`)), "a"},
+		{"a pivot null", `{"op":"in","pivot":null,"content":{"fieldName":"files.type","value":"bam"}}`, "ab"},
+	}
+}
+
+// RunTable compares filters, facets and orders with expected results, determined by CONTRACT sections 4 and 5. open is called once.
+func RunTable(t *testing.T, open func(t *testing.T) index.Index) {
+	t.Helper()
+	w := &fixture{TB: t, x: open(t), reproduction: "the table"}
+	tree, err := mapping.Parse([]byte(tableMapping))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.createAlias(tree)
+	changes := tableDocuments()
+	for i := range changes {
+		changes[i].source = strings.NewReplacer("\n", "", "\t", "").Replace(changes[i].source)
+	}
+	// The documents written first are replaced, which leaves deleted rows.
+	w.write([][]change{{{"b", changes[0].source}, {"g", changes[0].source}, {"f", changes[1].source}}, changes[:3], append(changes[3:], change{id: "g"})})
+	for _, c := range slices.Concat(flatCases(), nestedCases()) {
+		t.Run(c.name, func(t *testing.T) { w.with(t).checkFilter(c.filter, c.want) })
+	}
+	for _, c := range slices.Concat(facetCases(), valueCases()) {
+		t.Run("facet: "+c.name, func(t *testing.T) { w.with(t).checkFacet(c) })
+	}
+	for _, c := range orderCases() {
+		t.Run("order: "+c.name, func(t *testing.T) { w.with(t).checkOrder(c) })
+	}
+	t.Run("ids", func(t *testing.T) { w.with(t).checkIDs() })
+	t.Run("an index without documents", func(t *testing.T) { w.with(t).checkEmpty() })
+	t.Run("an index that is missing", func(t *testing.T) { w.with(t).checkMissingAlias() })
+	t.Run("a context that has ended", func(t *testing.T) { w.with(t).checkCancelled() })
+	t.Run("pages over several segments", func(t *testing.T) { w.with(t).checkTypedPages() })
+	t.Run("a stream ends with its callback", func(t *testing.T) { w.with(t).checkStreamError() })
+	t.Run("a stream is of one moment", func(t *testing.T) { w.with(t).checkStreamSnapshot() })
+	t.Run("choosing a bucket gives its count", func(t *testing.T) { w.with(t).checkBucketFilters() })
+	t.Run("what no engine answers", func(t *testing.T) { w.with(t).checkInvalidRequests() })
+}
+
+// with returns the fixture for a sub-test.
+func (w *fixture) with(t testing.TB) *fixture {
+	out := *w
+	out.TB = t
+	return &out
+}
+
+// parse returns a valid filter.
+func (w *fixture) parse(text string) sqon.Filter {
+	w.Helper()
+	f, err := sqon.Parse([]byte(text))
+	if err == nil {
+		err = f.Check(w.oracle.fields)
+	}
+	if err != nil {
+		w.Fatalf("%s: %v", text, err)
+	}
+	return f
+}
+
+// search runs one request.
+func (w *fixture) search(r index.SearchRequest) index.SearchResult {
+	w.Helper()
+	results, err := w.x.Search(w.Context(), w.alias, []index.SearchRequest{r})
+	if err != nil || len(results) != 1 {
+		w.Fatalf("Search returned %d results, %v", len(results), err)
+	}
+	return results[0]
+}
+
+// lower returns the tree of a filter.
+func (w *fixture) lower(text string) *query.Node {
+	w.Helper()
+	n, err := query.Lower(w.Context(), w.parse(text), w.oracle.fields, setsOf)
+	if err != nil {
+		w.Fatalf("%s: %v", text, err)
+	}
+	return n
+}
+
+// checkFilter compares the matches of a filter, and those of the oracle.
+func (w *fixture) checkFilter(filter, want string) {
+	w.Helper()
+	r := w.search(index.SearchRequest{
+		Filter: w.lower(filter), Total: true, Hits: &index.HitsRequest{Size: 100, Sort: []index.Sort{w.sort("uid")}},
+	})
+	if got := letters(r.Hits); got != want || r.Total != int64(len(want)) {
+		w.Errorf("%s finds %q, %d in all, want %q", filter, got, r.Total, want)
+	}
+	if got := strings.Join(w.oracle.find(w.parse(filter)), ""); got != want {
+		w.Errorf("%s: the oracle finds %q, want %q", filter, got, want)
+	}
+}
+
+func letters(hits []index.Hit) string {
+	var ids strings.Builder
+	for _, h := range hits {
+		ids.WriteString(h.ID)
+	}
+	return ids.String()
+}
+
+func (w *fixture) sort(name string) index.Sort {
+	w.Helper()
+	f, ok := w.oracle.fields.Lookup(name)
+	if !ok {
+		w.Fatalf("there is no field %s", name)
+	}
+	return index.Sort{Field: f}
+}

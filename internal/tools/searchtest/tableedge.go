@@ -1,0 +1,207 @@
+package searchtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+
+	"tutti/internal/core"
+	"tutti/internal/filter/query"
+	"tutti/internal/filter/sqon"
+	"tutti/internal/index"
+	"tutti/internal/index/mapping"
+)
+
+// fullRequest returns a request that uses all features.
+func (w *fixture) fullRequest() index.SearchRequest {
+	w.Helper()
+	types, age := w.sort("files.type"), w.sort("donor.age")
+	return index.SearchRequest{
+		Total: true, Hits: &index.HitsRequest{Size: 10, Sort: []index.Sort{types, w.sort("uid")}},
+		Facets: []index.Facet{
+			{Field: types.Field, Buckets: &index.Buckets{Max: 10}, Missing: true, Cardinality: 100},
+			{Field: age.Field, Stats: true, Histogram: 10, Ranges: []index.NumberRange{{}}},
+		},
+	}
+}
+
+// checkIDs filters by document id.
+func (w *fixture) checkIDs() {
+	w.Helper()
+	id := query.Field{Path: "_id", Type: "keyword"}
+	some := &query.Node{Op: query.Terms, Field: id, Terms: []string{"a", "c", "g", "none"}}
+	for want, n := range map[string]*query.Node{
+		"ac":     some,
+		"bdef":   {Op: query.Not, Children: []*query.Node{some}},
+		"abcdef": {Op: query.Exists, Field: id},
+		"c":      {Op: query.And, Children: []*query.Node{some, w.lower(in("score", `0`))}},
+		"":       {Op: query.Terms, Field: id, Terms: []string{"g"}},
+	} {
+		ask := index.HitsRequest{Size: 100, Sort: []index.Sort{w.sort("uid")}, Source: index.Source{None: true}}
+		if got := letters(w.search(index.SearchRequest{Filter: n, Hits: &ask}).Hits); got != want {
+			w.Errorf("%v %v finds %q, want %q", n.Op, n.Terms, got, want)
+		}
+	}
+}
+
+// ownAlias returns a fixture for the same engine with its own alias.
+func (w *fixture) ownAlias() *fixture {
+	w.Helper()
+	tree, err := mapping.Parse([]byte(tableMapping))
+	if err != nil {
+		w.Fatal(err)
+	}
+	out := *w
+	out.createAlias(tree)
+	return &out
+}
+
+func (w *fixture) checkEmpty() {
+	w.Helper()
+	other := w.ownAlias()
+	r := other.search(other.fullRequest())
+	if r.Total != 0 || len(r.Hits) != 0 || len(r.Facets) != 2 {
+		w.Fatalf("%+v", r)
+	}
+	if d := diffFacet(textClass, r.Facets[0], index.FacetResult{}); d != "" {
+		w.Error(d)
+	}
+	if d := diffFacet(integerClass, r.Facets[1], index.FacetResult{Ranges: []int64{0}}); d != "" {
+		w.Error(d)
+	}
+	err := other.x.Stream(w.Context(), other.alias, index.StreamRequest{}, func(hits []index.Hit) error {
+		if len(hits) > 0 {
+			w.Errorf("a stream of no documents returned %d hits", len(hits))
+		}
+		return nil
+	})
+	if err != nil {
+		w.Error(err)
+	}
+}
+
+func (w *fixture) checkMissingAlias() {
+	w.Helper()
+	alias := fmt.Sprintf("tutti-searchtest-none-%016x", rand.Uint64())
+	_, err := w.x.Search(w.Context(), alias, []index.SearchRequest{w.fullRequest()})
+	streamed := w.x.Stream(w.Context(), alias, index.StreamRequest{}, func([]index.Hit) error { return nil })
+	for what, err := range map[string]error{"Search": err, "Stream": streamed} {
+		if core.CodeOf(err) != core.CodeIndexBlocked || core.MessageOf(err) == "" {
+			w.Errorf("%s: %v (%s), want one of %s with a message", what, err, core.CodeOf(err), core.CodeIndexBlocked)
+		}
+	}
+}
+
+func (w *fixture) checkCancelled() {
+	w.Helper()
+	ctx, cancel := context.WithCancel(w.Context())
+	cancel()
+	if _, err := w.x.Search(ctx, w.alias, []index.SearchRequest{w.fullRequest()}); core.CodeOf(err) != core.CodeUnavailable {
+		w.Errorf("Search: %v (%s), want one of %s", err, core.CodeOf(err), core.CodeUnavailable)
+	}
+	err := w.x.Stream(ctx, w.alias, index.StreamRequest{}, func([]index.Hit) error { return nil })
+	if core.CodeOf(err) != core.CodeUnavailable {
+		w.Errorf("Stream: %v (%s), want one of %s", err, core.CodeOf(err), core.CodeUnavailable)
+	}
+}
+
+// checkTypedPages pages through documents in several segments, about half of which have a value of each type.
+func (w *fixture) checkTypedPages() {
+	w.Helper()
+	other := w.ownAlias()
+	batches := make([][]change, 2)
+	for i := range 20 {
+		id := fmt.Sprintf("d%02d", i)
+		source := `{"uid":"` + id + `"`
+		if i*i%5 == 1 {
+			x := []string{"0", "1", "2", "3", "2048", "65504"}[i*7%6]
+			source += `,"weight":` + x + `,"score":` + x + `,"donor":{"age":` + x + `},"files":[{"size":` + x + `}],"at":` + x + `,"tags":"` + x + `","open":true,"address":"10.0.0.` + x[:1] + `","info":{"x":"` + x + `"}`
+		}
+		batches[i*3%7%2] = append(batches[i*3%7%2], change{id, source + "}"})
+	}
+	other.write(batches)
+	for _, name := range []string{"weight", "score", "donor.age", "files.size", "at", "tags", "open", "address", "info"} {
+		for n := range 8 {
+			first := index.Sort{Field: other.sort(name).Field, Descending: n&1 > 0, MissingFirst: n&2 > 0}
+			ask := index.HitsRequest{Size: 2 + n/4, Sort: []index.Sort{first, other.sort("uid")}, Source: index.Source{None: true}}
+			var got []string
+			for range 20 {
+				hits := other.search(index.SearchRequest{Hits: &ask}).Hits
+				for _, h := range hits {
+					got = append(got, h.ID)
+				}
+				if difference := other.diffSortValues(hits, ask.Sort); difference != "" {
+					w.Errorf("%s, downwards %t, missing first %t: %s", name, first.Descending, first.MissingFirst, difference)
+				}
+				if len(hits) < ask.Size {
+					break
+				}
+				ask.After = hits[len(hits)-1].Sort
+			}
+			if want := other.expectedIDs(sqon.Filter{}, ask.Sort); !slices.Equal(got, want) {
+				w.Errorf("%s, pages of %d, downwards %t, missing first %t:\n got %q\nwant %q", name, ask.Size, first.Descending, first.MissingFirst, got, want)
+			}
+		}
+	}
+}
+
+func (w *fixture) checkStreamError() {
+	w.Helper()
+	enough, calls := errors.New("enough"), 0
+	err := w.x.Stream(w.Context(), w.alias, index.StreamRequest{}, func([]index.Hit) error {
+		calls++
+		return enough
+	})
+	if err != enough || calls != 1 { //nolint:errorlint // must be returned unwrapped
+		w.Errorf("%v after %d calls, want the callback's error after one", err, calls)
+	}
+}
+
+// checkStreamSnapshot changes all documents while they are streamed.
+func (w *fixture) checkStreamSnapshot() {
+	w.Helper()
+	const documents = 3000
+	other := w.ownAlias()
+	var first, second []change
+	for i := range documents {
+		id := fmt.Sprintf("d%04d", i)
+		first = append(first, change{id, `{"uid":"` + id + `","tags":"first"}`})
+		second = append(second, change{id, `{"uid":"` + id + `","tags":"second"}`})
+		if i%3 == 0 {
+			second[i].source = ""
+		}
+	}
+	other.write([][]change{first})
+	for _, by := range [][]index.Sort{nil, {{Field: other.sort("uid").Field, Descending: true}}} {
+		var got []string
+		sources := maps.Clone(other.sources)
+		err := other.x.Stream(w.Context(), other.alias, index.StreamRequest{Sort: by}, func(hits []index.Hit) error {
+			if len(got) == 0 {
+				other.write([][]change{second})
+				second = first
+			}
+			for _, h := range hits {
+				got = append(got, h.ID)
+				if difference := diffSource(h.Source, sources[h.ID], index.Source{}); difference != "" {
+					w.Fatalf("%s: %s", h.ID, difference)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			w.Fatal(err)
+		}
+		if by != nil {
+			slices.Reverse(got)
+		} else {
+			slices.Sort(got)
+		}
+		want := slices.Sorted(maps.Keys(sources))
+		if !slices.Equal(got, want) {
+			w.Errorf("%d documents, or in another order, want the %d documents of the start", len(got), len(want))
+		}
+	}
+}
