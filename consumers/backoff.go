@@ -28,8 +28,8 @@ func notFoundSince(m core.Message, err error) time.Time {
 	}
 }
 
-// growing returns base doubled try times, at most limit, with jitter: between half and the whole of it.
-func growing(try int, base, limit time.Duration) time.Duration {
+// backoff returns base doubled try times, at most limit, with jitter: between half and the whole of it.
+func backoff(try int, base, limit time.Duration) time.Duration {
 	d := limit
 	if try < 20 {
 		d = min(limit, base<<try)

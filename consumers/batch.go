@@ -8,43 +8,43 @@ import (
 	"tutti/internal/core"
 )
 
-// batchesInHand is how many batches of a repository are in hand; how many of their records are worked on is bounded as
+// batchesInFlight is how many batches of a repository are in hand; how many of their records are worked on is bounded as
 // for records that came alone.
-const batchesInHand = 16
+const batchesInFlight = 16
 
-// offersOfRecord is how often a record of a batch is offered a message of its own before the batch is given back instead.
-const offersOfRecord = 3
+// publishAttempts is how often a record of a batch is offered a message of its own before the batch is given back instead.
+const publishAttempts = 3
 
 func (r *repository) pullBatches() {
-	r.pull(core.ClassBatches, r.Batches, batchesInHand, r.workOnBatch)
+	r.pull(core.ClassBatches, r.Batches, batchesInFlight, r.processBatch)
 }
 
-// workOnBatch works on each record of m as if it had a message of its own, and ends m when all of them have ended. A
+// processBatch works on each record of m as if it had a message of its own, and ends m when all of them have ended. A
 // record that has to be tried again gets a message of its own, so that none waits for another. So do all of them when m
 // is delivered again: one of them may have ended the process, and must not take the others along.
-func (r *repository) workOnBatch(ctx context.Context, m core.Message, _ func()) {
-	defer r.c.keeper.release(m)
-	b := &batch{r: r, ended: make(chan struct{})}
+func (r *repository) processBatch(ctx context.Context, m core.Message, _ func()) {
+	defer r.c.heartbeat.release(m)
+	b := &batch{r: r, done: make(chan struct{})}
 	records := m.Request().Records
 	b.open.Store(int64(len(records)))
 	for _, k := range records {
 		one := &batchedMessage{batch: b, parent: m, request: m.Request().ForRecord(k)}
 		if m.Deliveries() > 1 {
-			one.giveBack(ctx, one.request, 0)
+			one.requeue(ctx, one.request, 0)
 			continue
 		}
 		if r.batched.Acquire(r.c.draining, 1) != nil {
-			b.end(false)
+			b.endRecord(false)
 			continue
 		}
-		r.c.inHand.Go(func() {
+		r.c.inFlight.Go(func() {
 			defer r.batched.Release(1)
-			r.workOnRecord(ctx, one, nil)
+			r.processRecord(ctx, one, nil)
 		})
 	}
-	<-b.ended // each record ends, at the latest when the process stops
+	<-b.done // each record ends, at the latest when the process stops
 	if b.failed.Load() {
-		r.giveBack(context.WithoutCancel(ctx), m, r.retryDelay(m, nil))
+		r.requeue(context.WithoutCancel(ctx), m, r.retryDelay(m, nil))
 		return
 	}
 	r.ack(ctx, m)
@@ -57,15 +57,15 @@ type batch struct {
 	// come again with the batch.
 	open   atomic.Int64
 	failed atomic.Bool
-	ended  chan struct{}
+	done   chan struct{}
 }
 
-func (b *batch) end(done bool) {
+func (b *batch) endRecord(done bool) {
 	if !done {
 		b.failed.Store(true)
 	}
 	if b.open.Add(-1) == 0 {
-		close(b.ended)
+		close(b.done)
 	}
 }
 
@@ -89,42 +89,42 @@ func (m *batchedMessage) Deliveries() int { return m.parent.Deliveries() }
 
 // Ack implements core.Message: the record has ended.
 func (m *batchedMessage) Ack(context.Context) error {
-	m.batch.end(true)
+	m.batch.endRecord(true)
 	return nil
 }
 
 // Nak implements core.Message: the record comes again with the whole batch.
 func (m *batchedMessage) Nak(time.Duration) error {
-	m.batch.end(false)
+	m.batch.endRecord(false)
 	return nil
 }
 
 // InProgress implements core.Message: the batch is kept in hand as one.
 func (m *batchedMessage) InProgress() error { return nil }
 
-// giveBack returns the record a message of its own, as of the batch's version and not to be worked on before delay has
+// requeue returns the record a message of its own, as of the batch's version and not to be worked on before delay has
 // passed. A process that stops, or a queue that does not take it, leaves that to whoever gets the batch next.
-func (m *batchedMessage) giveBack(ctx context.Context, req core.Request, delay time.Duration) {
+func (m *batchedMessage) requeue(ctx context.Context, req core.Request, delay time.Duration) {
 	r := m.batch.r
 	if r.c.draining.Err() != nil || ctx.Err() != nil {
-		m.batch.end(false)
+		m.batch.endRecord(false)
 		return
 	}
 	req.Attempts, req.AsOf = attempts(m)+1, m.Version()
 	if delay > 0 {
 		req.NotBefore = time.Now().UTC().Add(delay)
 	}
-	for try := range offersOfRecord {
+	for try := range publishAttempts {
 		err := r.c.deps.Requests.Offer(ctx, req)
 		if err == nil {
-			m.batch.end(true)
+			m.batch.endRecord(true)
 			return
 		}
 		r.log.Info("record of a batch gets no message of its own", "organization", req.Organization,
 			"record_id", req.RecordID, "request_id", req.ID, "err", err)
-		if sleep(r.c.draining, growing(try, r.c.cfg.RetryBase, r.c.cfg.RetryMax)) != nil {
+		if sleep(r.c.draining, backoff(try, r.c.cfg.RetryBase, r.c.cfg.RetryMax)) != nil {
 			break
 		}
 	}
-	m.batch.end(false)
+	m.batch.endRecord(false)
 }

@@ -267,7 +267,7 @@ func TestBatchOnAFullQueue(t *testing.T) {
 		p := w.boot(-1)
 		w.indexAll(idsOf("A", 20)...)
 		eventually(t, "the others", func() bool { return len(w.engine.live()) == 19 })
-		eventually(t, "nothing in hand", func() bool { return p.c.InHand() == 0 })
+		eventually(t, "nothing in hand", func() bool { return p.c.InFlight() == 0 })
 		full.Store(false)
 		w.idle()
 		w.verify()

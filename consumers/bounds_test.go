@@ -64,7 +64,7 @@ func TestSweepDoesNotWaitForEver(t *testing.T) {
 // TestSweepOfCancelledJob: a job that is cancelled while its sweep waits lets its scope go.
 func TestSweepOfCancelledJob(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
-		w.cfg.SweepPatience = time.Hour
+		w.cfg.SweepTimeout = time.Hour
 		w.upstream.fill("A", 50)
 		p := w.boot(-1)
 		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")

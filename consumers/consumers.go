@@ -22,9 +22,9 @@ type Repository struct {
 	RunAgain func(ctx context.Context) error
 	// Records, Batches, Pages and Runs are the repository's durable consumers.
 	Records, Batches, Pages, Runs Source
-	// Disjoint says that pages are given by number, so that each begins at a multiple of its size: a page cannot repeat a row
+	// NonOverlapping says that pages are given by number, so that each begins at a multiple of its size: a page cannot repeat a row
 	// of the one before to show that nothing moved between them.
-	Disjoint bool
+	NonOverlapping bool
 	// PageSize is the number of rows of a page, 500 by default, and fewer while a page takes longer than a body may be old.
 	// Concurrency is how many calls to the upstream may be in flight for records and, apart from them, for pages, 4 by default.
 	PageSize    int
@@ -53,8 +53,8 @@ type Config struct {
 	// MaxDeliver is the number of deliveries after which the queue gives up a message, 20 by default. A message is
 	// published again after half of them, so that only one that ends the process each time reaches it.
 	MaxDeliver int
-	// RecordsInHand bounds the record messages of a repository that are worked on, 256 by default.
-	RecordsInHand int
+	// RecordsInFlight bounds the record messages of a repository that are worked on, 256 by default.
+	RecordsInFlight int
 	// MaxRecordBytes is the size above which the upstreams hold no record, 32 MiB by default; it is named in dead letters.
 	MaxRecordBytes int
 	// PageAttempts is how often a page or a list of organizations is asked for before the job fails, 5 by default.
@@ -63,9 +63,9 @@ type Config struct {
 	RetryBase, RetryMax time.Duration
 	// ProgressEvery is the shortest time between two writes of an organization's progress, 250 ms by default.
 	ProgressEvery time.Duration
-	// SweepPatience is how long a sweep waits for the next of its records to end before its job ends partial, 1 minute
+	// SweepTimeout is how long a sweep waits for the next of its records to end before its job ends partial, 1 minute
 	// by default. The records are asked for all the same.
-	SweepPatience time.Duration
+	SweepTimeout time.Duration
 	// ClockSkew is how far a stored version may lie ahead of the message and of now before that is an alarm, 5 s by default:
 	// a clock was set back.
 	ClockSkew time.Duration
@@ -77,13 +77,13 @@ func (c Config) withDefaults() Config {
 	}
 	setDefault(&c.AckWait, 30*time.Second)
 	setDefault(&c.MaxDeliver, 20)
-	setDefault(&c.RecordsInHand, 256)
+	setDefault(&c.RecordsInFlight, 256)
 	setDefault(&c.MaxRecordBytes, core.DefaultMaxRecordBytes)
 	setDefault(&c.PageAttempts, 5)
 	setDefault(&c.RetryBase, 200*time.Millisecond)
 	setDefault(&c.RetryMax, time.Minute)
 	setDefault(&c.ProgressEvery, 250*time.Millisecond)
-	setDefault(&c.SweepPatience, time.Minute)
+	setDefault(&c.SweepTimeout, time.Minute)
 	setDefault(&c.ClockSkew, 5*time.Second)
 	return c
 }
@@ -101,15 +101,15 @@ type Consumers struct {
 	repos map[string]*repository
 	order []*repository
 
-	keeper *keeper
+	heartbeat *heartbeat
 	// draining ends first: nothing more is pulled and whoever waits gives its message back. work ends when the
 	// time for stopping is up.
 	draining, work        context.Context //nolint:containedctx // the two ends of the life that Start and Stop bound
 	stopPulling, stopWork context.CancelFunc
 	// loops end with draining and begin what is in hand; the keeper outlives both.
-	loops, inHand, keeping sync.WaitGroup
-	startedAt              time.Time
-	startOnce, stopOnce    sync.Once
+	loops, inFlight, heartbeats sync.WaitGroup
+	startedAt                   time.Time
+	startOnce, stopOnce         sync.Once
 }
 
 // New checks what it is given and makes the consumers; Start runs them.
@@ -121,7 +121,7 @@ func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 	c := &Consumers{deps: deps, cfg: cfg.withDefaults(), repos: make(map[string]*repository, len(repositories))}
 	c.draining, c.stopPulling = context.WithCancel(context.Background())
 	c.work, c.stopWork = context.WithCancel(context.Background())
-	c.keeper = newKeeper(c.cfg.AckWait / 3)
+	c.heartbeat = newHeartbeat(c.cfg.AckWait / 3)
 	for _, r := range repositories {
 		if r.Upstream == nil || r.Document == nil || r.Probe == nil || r.RunAgain == nil || r.Records == nil || r.Batches == nil || r.Pages == nil || r.Runs == nil {
 			return nil, core.NewError(core.CodeInternal, fmt.Sprintf("making consumers: repository %s lacks a part", r.Code))
@@ -140,7 +140,7 @@ func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 func (c *Consumers) Start() {
 	c.startOnce.Do(func() {
 		c.startedAt = time.Now()
-		c.keeping.Go(func() { c.keeper.run(c.work) })
+		c.heartbeats.Go(func() { c.heartbeat.run(c.work) })
 		for _, r := range c.order {
 			c.loops.Go(r.watchIndex)
 			c.loops.Go(r.pullRecords)
@@ -161,7 +161,7 @@ func (c *Consumers) Stop(ctx context.Context) error {
 		done := make(chan struct{})
 		go func() {
 			c.loops.Wait() // a pull that was under way may still bring messages
-			c.inHand.Wait()
+			c.inFlight.Wait()
 			close(done)
 		}()
 		select {
@@ -171,7 +171,7 @@ func (c *Consumers) Stop(ctx context.Context) error {
 		}
 		c.stopWork()
 		<-done
-		c.keeping.Wait()
+		c.heartbeats.Wait()
 	})
 	return err
 }
@@ -188,8 +188,8 @@ type Pause struct {
 func (c *Consumers) Paused() []Pause {
 	var out []Pause
 	for _, r := range c.order {
-		if reason := r.gate.reason(); reason != "" {
-			pause, why := r.rejections.left(time.Now())
+		if reason := r.pause.reason(); reason != "" {
+			pause, why := r.rejections.remaining(time.Now())
 			out = append(out, Pause{Repository: r.Code, Reason: reason, Index: pause == 0 || reason != why})
 		}
 	}

@@ -25,9 +25,9 @@ func indexCell(kind, code, indexName string) string {
 	return kind + "." + enc.EncodeToString([]byte(code)) + "." + enc.EncodeToString([]byte(indexName))
 }
 
-// noteFill sets the repository's FillCell unless it is set. The index takes no writes of the repository before that, so that
+// initFillCell sets the repository's FillCell unless it is set. The index takes no writes of the repository before that, so that
 // its first documents do not make an index look filled.
-func (r *repository) noteFill(ctx context.Context) error {
+func (r *repository) initFillCell(ctx context.Context) error {
 	name := FillCell(r.Code, r.IndexName)
 	value, revision, err := r.c.deps.Slots.Slot(ctx, name)
 	if err != nil || value != "" {

@@ -97,7 +97,7 @@ func (c *Consumers) EndOrphan(ctx context.Context, id string) error {
 			return err
 		}
 	}
-	state, fault := verdict(runs)
+	state, fault := jobOutcome(runs)
 	job, err = c.deps.Jobs.Update(ctx, id, func(j *core.Job) error {
 		if j.State.Final() {
 			return nil
@@ -134,8 +134,8 @@ func (r *repository) failJob(ctx context.Context, id string, cause error) error 
 	return err
 }
 
-// finishJob ends a job once all its organizations have ended; before that it does nothing.
-func (r *repository) finishJob(ctx context.Context, id string) error {
+// endJobIfComplete ends a job once all its organizations have ended; before that it does nothing.
+func (r *repository) endJobIfComplete(ctx context.Context, id string) error {
 	job, err := r.c.deps.Jobs.Get(ctx, id)
 	if err != nil || job.State.Final() || job.ExpectedOrganizations == nil {
 		return err
@@ -149,7 +149,7 @@ func (r *repository) finishJob(ctx context.Context, id string) error {
 			return nil
 		}
 	}
-	free, err := r.claimEnd(ctx, id)
+	free, err := r.lockJobEnd(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -160,20 +160,20 @@ func (r *repository) finishJob(ctx context.Context, id string) error {
 	return r.endJob(ctx, job, runs)
 }
 
-// claimEnd lets the organizations that end together end their job one after the other. None may leave it to another
+// lockJobEnd lets the organizations that end together end their job one after the other. None may leave it to another
 // one: that one may fail while its message is somebody else's already.
-func (r *repository) claimEnd(ctx context.Context, id string) (free func(), err error) {
+func (r *repository) lockJobEnd(ctx context.Context, id string) (free func(), err error) {
 	for {
 		r.mu.Lock()
-		busy := r.finishing[id]
+		busy := r.endingJobs[id]
 		if busy == nil {
 			mine := make(chan struct{})
-			r.finishing[id] = mine
+			r.endingJobs[id] = mine
 			r.mu.Unlock()
 			return func() {
 				r.mu.Lock()
 				defer r.mu.Unlock()
-				delete(r.finishing, id)
+				delete(r.endingJobs, id)
 				close(mine)
 			}, nil
 		}
@@ -198,7 +198,7 @@ func (r *repository) endJob(ctx context.Context, job core.Job, runs []core.Organ
 			return err
 		}
 	}
-	state, fault := verdict(runs)
+	state, fault := jobOutcome(runs)
 	totals := sum(runs)
 	totals.Removed += vanished.removed
 	totals.Rejected += vanished.rejected
@@ -239,10 +239,10 @@ func (r *repository) endJob(ctx context.Context, job core.Job, runs []core.Organ
 func (r *repository) sweepJob(ctx context.Context, job core.Job, runs []core.OrganizationRun) (sweepResult, []core.OrganizationRun, error) {
 	var vanished sweepResult
 	var err error
-	if whole(runs) {
+	if allReadWhole(runs) {
 		vanished, err = r.sweepRepository(ctx, job, runs)
 	} else {
-		err = r.sweepRead(ctx, job, runs)
+		err = r.sweepCompleteOrganizations(ctx, job, runs)
 	}
 	if err != nil {
 		return vanished, runs, err
@@ -251,8 +251,8 @@ func (r *repository) sweepJob(ctx context.Context, job core.Job, runs []core.Org
 	return vanished, runs, err
 }
 
-// whole reports whether all organizations were read to their end.
-func whole(runs []core.OrganizationRun) bool {
+// allReadWhole reports whether all organizations were read to their end.
+func allReadWhole(runs []core.OrganizationRun) bool {
 	return !slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return !run.ReadWhole() })
 }
 
@@ -273,9 +273,9 @@ func (r *repository) rejectedError(n int64) *core.JobError {
 		"%d %s rejected; the repository's dead letters say why (tutti dead-letters list --repository %s)", n, records, r.Code)}
 }
 
-// verdict returns a job's state from those of its organizations, all alike or partial, and what went wrong with them, nil
+// jobOutcome returns a job's state from those of its organizations, all alike or partial, and what went wrong with them, nil
 // when that is no more than rejected records.
-func verdict(runs []core.OrganizationRun) (core.JobState, *core.JobError) {
+func jobOutcome(runs []core.OrganizationRun) (core.JobState, *core.JobError) {
 	if len(runs) == 0 {
 		return core.JobSucceeded, nil
 	}

@@ -13,7 +13,7 @@ import (
 
 // noteLate stores the ids of the page's records that were requested one by one, for the end of the organization's run.
 func (w *pageWork) noteLate(ctx context.Context) error {
-	return w.r.insist(ctx, "noting the late records of a page", func() error {
+	return w.r.retryUntilStopped(ctx, "noting the late records of a page", func() error {
 		return w.r.c.deps.Pages.NoteLate(ctx, w.job.ID, w.req.Organization, w.page.Number, w.page.Epoch, w.late)
 	})
 }
@@ -53,7 +53,7 @@ func (r *repository) settleRecords(
 	for round := 0; round < 2 && len(ids) > 0; round++ {
 		published := round > 0 || !requested
 		if published {
-			if err := r.publishSwept(ctx, job, organization, ids); err != nil {
+			if err := r.publishSweepRequests(ctx, job, organization, ids); err != nil {
 				return settled, open, err
 			}
 		}
@@ -113,10 +113,10 @@ func (r *repository) waitForRecords(
 		if len(open) > 0 && r.jobEnded(ctx, job.ID) {
 			return nil, errSweepEnded
 		}
-		if len(open) == 0 || time.Since(since) > r.c.cfg.SweepPatience {
+		if len(open) == 0 || time.Since(since) > r.c.cfg.SweepTimeout {
 			return open, nil
 		}
-		if err := sleep(r.c.draining, growing(try, 20*time.Millisecond, time.Second)); err != nil {
+		if err := sleep(r.c.draining, backoff(try, 20*time.Millisecond, time.Second)); err != nil {
 			return nil, err
 		}
 	}

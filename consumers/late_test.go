@@ -206,7 +206,7 @@ func TestLateRowsThatDoNotEnd(t *testing.T) {
 	})
 	t.Run("cancelled", func(t *testing.T) {
 		in(t, func(t *testing.T, w *world) {
-			w.cfg.SweepPatience = time.Hour
+			w.cfg.SweepTimeout = time.Hour
 			up := prepare(w)
 			p := w.boot(-1)
 			id := w.run("A", false)

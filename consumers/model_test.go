@@ -225,8 +225,8 @@ func (m *machine) finish() {
 	if letters := m.store.dead(); len(letters) > 0 {
 		m.t.Errorf("dead letters: %v", letters)
 	}
-	if n := m.live.c.InHand(); n > 0 {
-		eventually(m.t, "nothing in hand", func() bool { return m.live.c.InHand() == 0 })
+	if n := m.live.c.InFlight(); n > 0 {
+		eventually(m.t, "nothing in hand", func() bool { return m.live.c.InFlight() == 0 })
 	}
 	_ = m.live.stop(m.t, time.Minute)
 }

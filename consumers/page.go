@@ -18,26 +18,26 @@ const pagesPerCall = 4
 var errSuperseded = errors.New("another consumer works on the page")
 
 func (r *repository) pullPages() {
-	r.pull(core.ClassPages, r.Pages, pagesPerCall*r.Concurrency, r.newSuspicions(core.ClassPages, 2*suspectPause).warily(r.handlePage))
+	r.pull(core.ClassPages, r.Pages, pagesPerCall*r.Concurrency, r.newQuarantine(core.ClassPages, 2*suspectDelay).quarantineSuspects(r.handlePage))
 }
 
 // handlePage reads one page, publishes the next, writes the documents and ends m after their outcomes. free makes room
 // for another page while this one only waits for its report to be stored.
 func (r *repository) handlePage(ctx context.Context, m core.Message, free func()) {
-	defer r.c.keeper.release(m)
+	defer r.c.heartbeat.release(m)
 	req := m.Request()
 	key := req.JobID + "/" + req.Organization + "/" + strconv.Itoa(req.Page.Number)
 	r.mu.Lock()
-	_, busy := r.pagesInHand[key]
-	r.pagesInHand[key] = struct{}{}
+	_, busy := r.pagesInFlight[key]
+	r.pagesInFlight[key] = struct{}{}
 	r.mu.Unlock()
 	if busy {
-		r.giveBack(ctx, m, runningAgainAfter)
+		r.requeue(ctx, m, busyDelay)
 		return
 	}
 	defer func() {
 		r.mu.Lock()
-		delete(r.pagesInHand, key)
+		delete(r.pagesInFlight, key)
 		r.mu.Unlock()
 	}()
 	err := r.settlePage(ctx, m, free)
@@ -45,15 +45,15 @@ func (r *repository) handlePage(ctx context.Context, m core.Message, free func()
 	case err == nil:
 		r.ack(ctx, m)
 	case ctx.Err() != nil || r.c.draining.Err() != nil:
-		r.giveBack(context.WithoutCancel(ctx), m, 0)
+		r.requeue(context.WithoutCancel(ctx), m, 0)
 	case errors.Is(err, errSuperseded):
-		r.giveBack(ctx, m, runningAgainAfter)
+		r.requeue(ctx, m, busyDelay)
 	case errors.Is(err, errSweepEnded): // the next delivery ends what a cancel has left open
-		r.giveBack(ctx, m, 0)
+		r.requeue(ctx, m, 0)
 	default:
 		r.log.Warn("page will be tried again", "job_id", req.JobID, "organization", req.Organization,
 			"page", req.Page.Number, "err", err)
-		r.giveBack(ctx, m, r.retryDelay(m, err))
+		r.requeue(ctx, m, r.retryDelay(m, err))
 	}
 }
 
@@ -78,7 +78,7 @@ func (r *repository) settlePage(ctx context.Context, m core.Message, free func()
 	}
 	if run.State.Final() {
 		free()
-		return r.finishJob(ctx, job.ID)
+		return r.endJobIfComplete(ctx, job.ID)
 	}
 	page, run, todo, err := r.admit(ctx, m, run)
 	if err != nil {
@@ -87,13 +87,13 @@ func (r *repository) settlePage(ctx context.Context, m core.Message, free func()
 	switch {
 	case todo:
 		w := newPageWork(r, m, job, page, run.Rereads)
-		w.waits = run.State == core.JobQueued
-		return r.workOnPage(ctx, w, free)
+		w.organizationQueued = run.State == core.JobQueued
+		return r.processPage(ctx, w, free)
 	case run.AllPagesDone():
 		free()
 		return r.finishOrganization(ctx, job, run)
 	case run.ListEpoch > page.Epoch && run.DoneThrough < 0:
-		return r.beginAgain(ctx, job, run) // what begun the list anew may have died before it could
+		return r.restartList(ctx, job, run) // what begun the list anew may have died before it could
 	default: // it has ended, or its chain was begun again before it
 		return nil
 	}
@@ -125,10 +125,10 @@ func (r *repository) admit(ctx context.Context, m core.Message, run core.Organiz
 	return page, run, todo, err
 }
 
-// workOnPage reads and writes the page, reports it, and ends the organization with its last page.
-func (r *repository) workOnPage(ctx context.Context, w *pageWork, free func()) error {
+// processPage reads and writes the page, reports it, and ends the organization with its last page.
+func (r *repository) processPage(ctx context.Context, w *pageWork, free func()) error {
 	job := w.job
-	err := w.do(ctx)
+	err := w.run(ctx)
 	var failure *pageError
 	if err != nil && !errors.As(err, &failure) {
 		return err
@@ -149,7 +149,7 @@ func (r *repository) workOnPage(ctx context.Context, w *pageWork, free func()) e
 	}
 	if !counted && run.State.Final() { // cancelled meanwhile, or ended by who has worked on the page as well
 		r.c.forgetPages(ctx, r.Code, job.ID, w.req.Organization)
-		return r.finishJob(ctx, job.ID)
+		return r.endJobIfComplete(ctx, job.ID)
 	}
 	if !counted {
 		return errSuperseded
@@ -162,7 +162,7 @@ func (r *repository) workOnPage(ctx context.Context, w *pageWork, free func()) e
 		r.log.Warn("organization could not be read", "job_id", job.ID, "organization", w.req.Organization,
 			"page", w.page.Number, "err", failure.cause)
 		r.c.forgetPages(ctx, r.Code, job.ID, w.req.Organization)
-		return r.finishJob(ctx, job.ID)
+		return r.endJobIfComplete(ctx, job.ID)
 	}
 	if complete {
 		return r.finishOrganization(ctx, job, run)
@@ -183,7 +183,7 @@ func (w *pageWork) report(run *core.OrganizationRun, failure *pageError) bool {
 	if w.counted && (w.total > 0 || w.last) {
 		run.Expect(int64(w.total))
 	}
-	if w.counted && w.r.Disjoint {
+	if w.counted && w.r.NonOverlapping {
 		run.NoteTotal(w.total)
 	}
 	if failure != nil {
@@ -193,7 +193,7 @@ func (w *pageWork) report(run *core.OrganizationRun, failure *pageError) bool {
 			"page %d (rows from %d) could not be read: %s", w.page.Number, w.page.Offset, core.MessageOf(failure.cause))}
 		return true
 	}
-	if w.repeats || w.shifted && w.r.Disjoint {
+	if w.repeats || w.shifted && w.r.NonOverlapping {
 		run.Shifted = true
 	} else if w.shifted && run.Unswept == nil {
 		run.Unswept = &core.JobError{Code: core.JobErrorListShifted, Message: "the list kept shifting while it was read"}
@@ -212,7 +212,7 @@ func (w *pageWork) report(run *core.OrganizationRun, failure *pageError) bool {
 // finishOrganization ends an organization whose pages have all ended, and then the job if it was the last one. In an
 // organization's own job it is swept before; a repository's job sweeps all of them together at its end.
 func (r *repository) finishOrganization(ctx context.Context, job core.Job, run core.OrganizationRun) error {
-	run, again, err := r.checkList(ctx, job, run)
+	run, again, err := r.rereadIfShifted(ctx, job, run)
 	if err != nil || again {
 		return err
 	}
@@ -243,5 +243,5 @@ func (r *repository) finishOrganization(ctx context.Context, job core.Job, run c
 		return err
 	}
 	r.c.forgetPages(ctx, r.Code, job.ID, run.Organization)
-	return r.finishJob(ctx, job.ID)
+	return r.endJobIfComplete(ctx, job.ID)
 }

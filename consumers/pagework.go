@@ -24,8 +24,8 @@ const (
 // maxScratch is the largest buffer for a document that is used for the next one.
 const maxScratch = 1 << 20
 
-// maxSetAside is how many refused rows wait with their documents, up to core.MaxDeadLetterBytes each, for the end of the page.
-const maxSetAside = 16
+// maxInvalidRows is how many refused rows wait with their documents, up to core.MaxDeadLetterBytes each, for the end of the page.
+const maxInvalidRows = 16
 
 // pageError is an upstream's refusal to give a page, which ends the organization's run.
 type pageError struct{ cause error }
@@ -40,51 +40,51 @@ type pageWork struct {
 	req  core.Request
 	job  core.Job
 	page core.Page
-	// waits is true until the organization is noted as running.
-	waits bool
-	// reading counts how often the list was begun anew before this page was admitted.
-	reading int
+	// organizationQueued is true until the organization is noted as running.
+	organizationQueued bool
+	// reread counts how often the list was begun anew before this page was admitted.
+	reread int
 
-	totals  core.Totals
-	total   int  // rows of the whole list, as last said
-	counted bool // the page said so: one past the end of a list does not
-	last    bool // no page follows
-	shifted bool // the list shifted more often than is followed
-	repeats bool // the list repeats rows instead of going on, or has another total than its rows say
-	moved   bool // rows have moved in this chain: see core.Page
-	linked  bool // the next page is published, or there is none
+	totals        core.Totals
+	total         int  // rows of the whole list, as last said
+	counted       bool // the page said so: one past the end of a list does not
+	last          bool // no page follows
+	shifted       bool // the list shifted more often than is followed
+	repeats       bool // the list repeats rows instead of going on, or has another total than its rows say
+	moved         bool // rows have moved in this chain: see core.Page
+	nextPublished bool // the next page is published, or there is none
 
 	settled   map[string]struct{} // ids with a final outcome, kept only once the page has to be read again
 	unsettled map[string]bool     // ids that were read and have no final outcome; true: it counts
 	late      []string            // ids that count and were requested one by one
-	refused   []refusedRow        // rows that cannot be documents
+	invalid   []invalidRow        // rows that cannot be documents
 	scratch   []byte
 }
 
-// refusedRow is a row that cannot be a document, with the hash of its id.
-type refusedRow struct {
+// invalidRow is a row that cannot be a document, with the hash of its id.
+type invalidRow struct {
 	hash   uint64
 	letter core.DeadLetter
 	stored bool
 }
 
 func newPageWork(r *repository, m core.Message, job core.Job, page core.Page, rereads int) *pageWork {
-	return &pageWork{r: r, msg: m, req: m.Request(), job: job, page: page, reading: rereads}
+	return &pageWork{r: r, msg: m, req: m.Request(), job: job, page: page, reread: rereads}
 }
 
-// do reads the page until all its documents have a final outcome. It returns a *pageError when the upstream does
+// run reads the page until all its documents have a final outcome. It returns a *pageError when the upstream does
 // not give the page, and errSweepEnded when its job has ended before it could be read, or read again.
-func (w *pageWork) do(ctx context.Context) error {
+func (w *pageWork) run(ctx context.Context) error {
 	for failures, refusals := 0, 0; ; {
 		if err := w.awaitIndex(ctx); err != nil {
 			return err
 		}
 		pass, readErr := w.read(ctx)
-		if err := w.recall(ctx, pass); err != nil {
+		if err := w.excludeEarlierIDs(ctx, pass); err != nil {
 			return err
 		}
 		if readErr == nil {
-			if err := w.link(ctx, pass); err != nil {
+			if err := w.publishNext(ctx, pass); err != nil {
 				return err
 			}
 		}
@@ -100,7 +100,7 @@ func (w *pageWork) do(ctx context.Context) error {
 		case readErr == nil && len(w.unsettled) == 0:
 			return nil
 		case readErr == nil:
-			if given, err := w.notTaken(ctx, &refusals); given || err != nil {
+			if given, err := w.waitBeforeRereading(ctx, &refusals); given || err != nil {
 				return err
 			}
 			continue
@@ -109,14 +109,14 @@ func (w *pageWork) do(ctx context.Context) error {
 		}
 		failures++
 		if !retryable(readErr) || failures >= w.r.c.cfg.PageAttempts {
-			if w.linked { // its rows are known and are asked for one by one
+			if w.nextPublished { // its rows are known and are asked for one by one
 				return w.requestUnsettled(ctx, nil)
 			}
 			return &pageError{cause: readErr}
 		}
 		w.r.log.Info("page could not be read", "job_id", w.req.JobID, "organization", w.req.Organization,
 			"page", w.page.Number, "attempts", failures, "err", readErr)
-		delay := max(retryAfter(readErr), growing(failures, w.r.c.cfg.RetryBase, w.r.c.cfg.RetryMax))
+		delay := max(retryAfter(readErr), backoff(failures, w.r.c.cfg.RetryBase, w.r.c.cfg.RetryMax))
 		ended, err := w.r.sleepInJob(ctx, w.job.ID, delay)
 		if err != nil {
 			return err
@@ -129,7 +129,7 @@ func (w *pageWork) do(ctx context.Context) error {
 
 // awaitIndex blocks until the index takes writes. It returns errSweepEnded when the job has ended by then.
 func (w *pageWork) awaitIndex(ctx context.Context) error {
-	if err := w.r.gate.wait(w.r.c.draining); err != nil {
+	if err := w.r.pause.wait(w.r.c.draining); err != nil {
 		return err
 	}
 	if w.r.jobEnded(ctx, w.job.ID) {
@@ -138,23 +138,23 @@ func (w *pageWork) awaitIndex(ctx context.Context) error {
 	return nil
 }
 
-// notTaken waits before documents are read again that the index did not take: it is not there, or their bodies grew too
+// waitBeforeRereading waits before documents are read again that the index did not take: it is not there, or their bodies grew too
 // old. After too many refusals it requests them one by one and returns true: a page must not wait for what one document
 // may wait for. While nearly all are rejected the page waits for the gate.
-func (w *pageWork) notTaken(ctx context.Context, refusals *int) (given bool, err error) {
-	if w.r.rejecting() {
+func (w *pageWork) waitBeforeRereading(ctx context.Context, refusals *int) (given bool, err error) {
+	if w.r.pausedByRejections() {
 		return false, nil
 	}
 	*refusals++
 	if *refusals >= w.r.c.cfg.PageAttempts {
 		return true, w.requestUnsettled(ctx, nil)
 	}
-	return false, sleep(w.r.c.draining, growing(*refusals, w.r.c.cfg.RetryBase, w.r.c.cfg.RetryMax))
+	return false, sleep(w.r.c.draining, backoff(*refusals, w.r.c.cfg.RetryBase, w.r.c.cfg.RetryMax))
 }
 
 // read streams the page's rows into the bulk writer.
-func (w *pageWork) read(ctx context.Context) (*reading, error) {
-	pass := &reading{ticket: w.r.c.deps.Writer.Ticket(), joined: len(w.page.Before) == 0}
+func (w *pageWork) read(ctx context.Context) (*pagePass, error) {
+	pass := &pagePass{ticket: w.r.c.deps.Writer.Ticket(), joined: len(w.page.Before) == 0}
 	pass.ticket.Expect(w.page.Limit)
 	pass.ids = make([]string, 0, w.page.Limit)
 	pass.hashes = make([]uint64, 0, w.page.Limit)
@@ -163,19 +163,19 @@ func (w *pageWork) read(ctx context.Context) (*reading, error) {
 		return pass, err
 	}
 	defer w.r.pageCalls.Release(1)
-	w.noteRunning(ctx)
-	w.refused = w.refused[:0]
+	w.markRunning(ctx)
+	w.invalid = w.invalid[:0]
 	pass.sent = time.Now()
 	var err error
 	pass.info, err = w.r.Upstream.Page(ctx, w.req.Organization, w.page.Offset, w.page.Limit, func(rec core.Record) error {
-		return w.row(ctx, pass, rec)
+		return w.addRow(ctx, pass, rec)
 	})
-	pass.took = time.Since(pass.sent)
+	pass.duration = time.Since(pass.sent)
 	if errors.Is(err, core.ErrOrganizationAbsent) {
 		err = w.r.confirmAbsent(ctx, w.req.Organization, err)
 	}
-	if err == nil && w.r.Disjoint {
-		err = w.checkJoint(ctx, pass)
+	if err == nil && w.r.NonOverlapping {
+		err = w.checkJoined(ctx, pass)
 	}
 	w.r.c.cfg.Metrics.addFetched(w.r.Code, "ok", len(pass.hashes)-pass.skip)
 	if err != nil {
@@ -184,13 +184,13 @@ func (w *pageWork) read(ctx context.Context) (*reading, error) {
 	return pass, err
 }
 
-// noteRunning ends the waiting of an organization whose first page is read now. Where the store does not take it, the report
+// markRunning ends the waiting of an organization whose first page is read now. Where the store does not take it, the report
 // of the page does.
-func (w *pageWork) noteRunning(ctx context.Context) {
-	if !w.waits {
+func (w *pageWork) markRunning(ctx context.Context) {
+	if !w.organizationQueued {
 		return
 	}
-	w.waits = false
+	w.organizationQueued = false
 	if _, err := w.r.c.deps.Organizations.UpdateOrganization(ctx, w.job.ID, w.req.Organization, func(run *core.OrganizationRun) error {
 		if run.State == core.JobQueued {
 			run.State = core.JobRunning
@@ -201,17 +201,17 @@ func (w *pageWork) noteRunning(ctx context.Context) {
 	}
 }
 
-// row takes one row of the page: it becomes a document, is set aside, or was settled before.
-func (w *pageWork) row(ctx context.Context, pass *reading, rec core.Record) error {
+// addRow takes one row of the page: it becomes a document, is set aside, or was settled before.
+func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) error {
 	hash := hashOf(rec)
 	first, known := len(pass.hashes) == 0, slices.Contains(w.page.Before, hash)
-	overlap := first && known && !w.r.Disjoint
+	overlap := first && known && !w.r.NonOverlapping
 	if overlap || known && w.page.SteppedBack {
 		pass.joined = true
 	}
 	pass.hashes = append(pass.hashes, hash)
 	if known {
-		pass.known++
+		pass.overlapRows++
 	} else {
 		pass.fresh[hash] = struct{}{}
 	}
@@ -223,7 +223,7 @@ func (w *pageWork) row(ctx context.Context, pass *reading, rec core.Record) erro
 		return nil
 	}
 	if err := core.ValidKey("id", rec.ID); err != nil {
-		return w.refuse(ctx, rec, hash, core.ReasonInvalidID, core.MessageOf(err)+"; fix the record's id at its repository")
+		return w.setAside(ctx, rec, hash, core.ReasonInvalidID, core.MessageOf(err)+"; fix the record's id at its repository")
 	}
 	if rec.Organization != w.req.Organization {
 		w.r.c.cfg.Metrics.addDocuments(w.r.IndexName, core.OutcomeMismatch, 1)
@@ -235,9 +235,9 @@ func (w *pageWork) row(ctx context.Context, pass *reading, rec core.Record) erro
 		return nil // not seen: the sweep asks for it
 	}
 	if rec.TooLarge != nil {
-		return w.refuse(ctx, rec, hash, core.ReasonTooLarge, w.r.c.tooLargeHint())
+		return w.setAside(ctx, rec, hash, core.ReasonTooLarge, w.r.c.tooLargeHint())
 	}
-	pass.arrive(rec.ID, w.r.c.deps.Writer.MaxBodyAge())
+	pass.noteOverdue(rec.ID, w.r.c.deps.Writer.MaxBodyAge())
 	w.scratch = w.r.Document(w.scratch[:0], rec)
 	pass.ids = append(pass.ids, rec.ID)
 	ready := time.Now()
@@ -251,8 +251,8 @@ func (w *pageWork) row(ctx context.Context, pass *reading, rec core.Record) erro
 	return err
 }
 
-// refuse sets a row aside that cannot be a document, because of its id or its size.
-func (w *pageWork) refuse(ctx context.Context, rec core.Record, hash uint64, reason, hint string) error {
+// setAside sets a row aside that cannot be a document, because of its id or its size.
+func (w *pageWork) setAside(ctx context.Context, rec core.Record, hash uint64, reason, hint string) error {
 	kept := rec.TooLarge
 	if kept == nil {
 		kept = core.NewDeadLetterDocument(rec.Body)
@@ -264,25 +264,25 @@ func (w *pageWork) refuse(ctx context.Context, rec core.Record, hash uint64, rea
 	if _, done := w.settled[id]; done {
 		return nil
 	}
-	w.refused = append(w.refused, refusedRow{hash: hash, letter: core.DeadLetter{
+	w.invalid = append(w.invalid, invalidRow{hash: hash, letter: core.DeadLetter{
 		Repository: w.r.Code, Organization: w.req.Organization, RecordID: id, Reason: reason, Hint: hint,
 		Document: kept.Bytes, Size: kept.Size, SHA256: kept.SHA256, Truncated: kept.Truncated,
 	}})
-	if len(w.refused)%maxSetAside != 0 {
+	if len(w.invalid)%maxInvalidRows != 0 {
 		return nil
 	}
-	return w.storeRefused(ctx)
+	return w.storeInvalid(ctx)
 }
 
-// link publishes the page that follows, once, before the documents' outcomes are waited for.
-func (w *pageWork) link(ctx context.Context, pass *reading) error {
+// publishNext publishes the page that follows, once, before the documents' outcomes are waited for.
+func (w *pageWork) publishNext(ctx context.Context, pass *pagePass) error {
 	w.total, w.counted = pass.info.Total, pass.info.Rows > 0 || w.page.Offset == 0
-	if w.linked {
+	if w.nextPublished {
 		return nil
 	}
 	w.totals.Fetched += int64(len(pass.fresh))
-	next := w.next(pass)
-	if next != nil || w.r.Disjoint {
+	next := w.nextPage(pass)
+	if next != nil || w.r.NonOverlapping {
 		if err := w.notePage(ctx, pass); err != nil {
 			return err
 		}
@@ -290,34 +290,34 @@ func (w *pageWork) link(ctx context.Context, pass *reading) error {
 	if next != nil {
 		req := w.r.childRequest(w.job, core.ScopePage, w.req.Organization)
 		req.Page = next
-		err := w.r.insist(ctx, "publishing the next page", func() error { return w.r.c.deps.Requests.Publish(ctx, req) })
+		err := w.r.retryUntilStopped(ctx, "publishing the next page", func() error { return w.r.c.deps.Requests.Publish(ctx, req) })
 		if err != nil {
 			return err
 		}
 	}
-	w.last, w.linked = next == nil, true
+	w.last, w.nextPublished = next == nil, true
 	return nil
 }
 
-// next returns the page that follows, nil after the last one. A page that does not join the one before is followed by
+// nextPage returns the page that follows, nil after the last one. A page that does not join the one before is followed by
 // one that steps back: the list has shifted, and rows may have moved into what was read already.
-func (w *pageWork) next(pass *reading) *core.Page {
+func (w *pageWork) nextPage(pass *pagePass) *core.Page {
 	next := &core.Page{
-		Number: w.page.Number + 1, Epoch: w.page.Epoch, Limit: w.limit(pass), StepsBack: w.page.StepsBack,
+		Number: w.page.Number + 1, Epoch: w.page.Epoch, Limit: w.nextLimit(pass), StepsBack: w.page.StepsBack,
 		Read: w.page.Read + len(pass.fresh), Moved: w.moved, Repeats: w.page.Repeats && len(pass.fresh) == 0,
 	}
 	rows, end := pass.info.Rows, w.page.Offset+pass.info.Rows
 	if len(pass.fresh) == 0 && end > next.Read && end < pass.info.Total {
 		// A list that stands still has as many different ids up to here as rows. One that moved is read on from a step back.
-		if w.repeats = w.r.Disjoint || pass.joined || w.page.Repeats; w.repeats {
+		if w.repeats = w.r.NonOverlapping || pass.joined || w.page.Repeats; w.repeats {
 			return nil
 		}
 		next.Repeats = true
 	}
-	if w.repeats = w.contradicted(pass); w.repeats {
+	if w.repeats = w.totalContradictsRows(pass); w.repeats {
 		return nil
 	}
-	if w.r.Disjoint {
+	if w.r.NonOverlapping {
 		w.shifted = !pass.joined
 		if rows == 0 || w.page.Offset+w.page.Limit >= pass.info.Total {
 			return nil
@@ -349,8 +349,8 @@ func (w *pageWork) next(pass *reading) *core.Page {
 	return next
 }
 
-// contradicted reports whether the total of a list contradicts the rows of a page, so that the list's end is unknown.
-func (w *pageWork) contradicted(pass *reading) bool {
+// totalContradictsRows reports whether the total of a list contradicts the rows of a page, so that the list's end is unknown.
+func (w *pageWork) totalContradictsRows(pass *pagePass) bool {
 	rows, total := pass.info.Rows, pass.info.Total
 	if rows == 0 {
 		return w.page.Offset == 0 && total > 0
@@ -358,17 +358,17 @@ func (w *pageWork) contradicted(pass *reading) bool {
 	return total < w.page.Offset+rows
 }
 
-// limit returns how many rows the next page asks for: half as many as this one when this one took so long that rows came too
+// nextLimit returns how many rows the next page asks for: half as many as this one when this one took so long that rows came too
 // late, because of the upstream or of the index; twice as many, up to the configured size, when it was quick.
-func (w *pageWork) limit(pass *reading) int {
+func (w *pageWork) nextLimit(pass *pagePass) int {
 	limit, maxAge := w.page.Limit, w.r.c.deps.Writer.MaxBodyAge()
 	switch {
-	case pass.took >= maxAge && limit >= 2*minPageSize:
+	case pass.duration >= maxAge && limit >= 2*minPageSize:
 		limit /= 2
-	case pass.took < maxAge/4 && limit < w.r.PageSize:
+	case pass.duration < maxAge/4 && limit < w.r.PageSize:
 		limit = min(2*limit, w.r.PageSize)
 	}
-	if w.r.Disjoint && (w.page.Offset+w.page.Limit)%limit != 0 { // pages have numbers there
+	if w.r.NonOverlapping && (w.page.Offset+w.page.Limit)%limit != 0 { // pages have numbers there
 		return w.page.Limit
 	}
 	return limit
@@ -376,7 +376,7 @@ func (w *pageWork) limit(pass *reading) int {
 
 // settle takes the outcomes of a pass. Ids without a final outcome are requested one by one where reading the page once more
 // would not bring them: they were read before and did not come again, or would come too late again.
-func (w *pageWork) settle(ctx context.Context, pass *reading, results []core.Result, whole bool) error {
+func (w *pageWork) settle(ctx context.Context, pass *pagePass, results []core.Result, whole bool) error {
 	metrics := w.r.c.cfg.Metrics
 	var outcomes [core.OutcomeRejected + 1]int
 	retry := core.Code("")
@@ -391,65 +391,65 @@ func (w *pageWork) settle(ctx context.Context, pass *reading, results []core.Res
 		if res.Outcome == core.OutcomeRetry {
 			_, again[id] = pass.fresh[hash]
 			retry = res.Code
-			w.r.noteRetry(res.Code)
+			w.r.pauseOnCode(res.Code)
 			w.totals.Retried++
-		} else if pass.counts(hash) {
+		} else if pass.countOnce(hash) {
 			w.totals.AddOutcome(res.Outcome)
 		}
 	}
 	for o, n := range outcomes {
 		metrics.addDocuments(w.r.IndexName, core.Outcome(o), n)
 	}
-	if err := w.keepRefused(ctx, pass, whole); err != nil {
+	if err := w.settleInvalid(ctx, pass, whole); err != nil {
 		return err
 	}
 	if len(again) == 0 && whole && len(w.unsettled) == 0 {
 		return nil
 	}
-	return w.remember(ctx, pass, again, whole, retry)
+	return w.recordSettled(ctx, pass, again, whole, retry)
 }
 
 // settleOne ends one document: a success clears its dead letter, a rejection makes one.
 func (w *pageWork) settleOne(ctx context.Context, id string, res *core.Result) error {
 	org := w.req.Organization
-	if w.r.holds(org, id, *res) {
+	if w.r.pausesFor(org, id, *res) {
 		res.Outcome, res.Code = core.OutcomeRetry, core.CodeOverloaded
 		return nil
 	}
 	switch res.Outcome {
 	case core.OutcomeIndexed, core.OutcomeRemoved:
-		return w.r.insistClear(ctx, org, id)
+		return w.r.clearDeadLetterUntilStopped(ctx, org, id)
 	case core.OutcomeStale:
-		if w.r.fromFuture(w.msg.Version(), res.CurrentVersion) {
+		if w.r.aheadOfClock(w.msg.Version(), res.CurrentVersion) {
 			res.Outcome, res.Code = core.OutcomeRetry, core.CodeConflict
 			return nil
 		}
-		return w.r.insistClear(ctx, org, id)
+		return w.r.clearDeadLetterUntilStopped(ctx, org, id)
 	case core.OutcomeRejected:
-		return w.r.insist(ctx, "storing a dead letter", func() error {
-			return w.r.keepRejected(ctx, w.recordRequest(id), id, *res)
+		return w.r.retryUntilStopped(ctx, "storing a dead letter", func() error {
+			return w.r.storeRejected(ctx, w.recordRequest(id), id, *res)
 		})
 	case core.OutcomeRetry, core.OutcomeMismatch:
 	}
 	return nil
 }
 
-func (r *repository) insistClear(ctx context.Context, organization, id string) error {
+func (r *repository) clearDeadLetterUntilStopped(ctx context.Context, organization, id string) error {
 	if !r.c.deps.DeadLetters.Has(r.Code, organization, id) {
 		return nil
 	}
-	return r.insist(ctx, "clearing a dead letter", func() error { return r.clearDeadLetter(ctx, organization, id) })
+	return r.retryUntilStopped(ctx, "clearing a dead letter", func() error { return r.clearDeadLetter(ctx, organization, id) })
 }
 
-// storeRefused stores the rows that were set aside, and releases their documents.
-func (w *pageWork) storeRefused(ctx context.Context) error {
-	for i := range w.refused {
-		row := &w.refused[i]
+// storeInvalid stores the rows that were set aside, and releases their documents.
+func (w *pageWork) storeInvalid(ctx context.Context) error {
+	for i := range w.invalid {
+		row := &w.invalid[i]
 		if row.stored {
 			continue
 		}
-		err := w.r.insist(ctx, "storing a dead letter", func() error {
-			return w.r.keepLetter(ctx, w.recordRequest(row.letter.RecordID), row.letter)
+		err := w.r.retryUntilStopped(ctx, "storing a dead letter", func() error {
+			return w.r.storeDeadLetter(ctx, w.recordRequest(row.letter.RecordID), row.letter)
 		})
 		if err != nil {
 			return err
@@ -459,27 +459,27 @@ func (w *pageWork) storeRefused(ctx context.Context) error {
 	return nil
 }
 
-// keepRefused ends the rows that were set aside, once the page was read whole.
-func (w *pageWork) keepRefused(ctx context.Context, pass *reading, whole bool) error {
+// settleInvalid ends the rows that were set aside, once the page was read whole.
+func (w *pageWork) settleInvalid(ctx context.Context, pass *pagePass, whole bool) error {
 	if !whole {
 		return nil
 	}
-	if err := w.storeRefused(ctx); err != nil {
+	if err := w.storeInvalid(ctx); err != nil {
 		return err
 	}
-	for _, row := range w.refused {
+	for _, row := range w.invalid {
 		w.settleID(row.letter.RecordID)
-		if pass.counts(row.hash) {
+		if pass.countOnce(row.hash) {
 			w.totals.Rejected++
 		}
 	}
-	w.r.c.cfg.Metrics.addDocuments(w.r.IndexName, core.OutcomeRejected, len(w.refused))
-	w.refused = nil
+	w.r.c.cfg.Metrics.addDocuments(w.r.IndexName, core.OutcomeRejected, len(w.invalid))
+	w.invalid = nil
 	return nil
 }
 
-// remember notes what is settled, for the next pass, and requests one by one what that would not bring.
-func (w *pageWork) remember(ctx context.Context, pass *reading, again map[string]bool, whole bool, why core.Code) error {
+// recordSettled notes what is settled, for the next pass, and requests one by one what that would not bring.
+func (w *pageWork) recordSettled(ctx context.Context, pass *pagePass, again map[string]bool, whole bool, why core.Code) error {
 	came := make(map[string]struct{}, len(pass.ids))
 	for _, id := range pass.ids {
 		if _, late := pass.overdue[id]; !late {
@@ -515,7 +515,7 @@ func (w *pageWork) requestUnsettled(ctx context.Context, keep map[string]struct{
 		}
 		req := w.recordRequest(id)
 		req.AsOf = w.msg.Version()
-		if err := w.r.insist(ctx, "publishing a record", func() error { return w.r.c.deps.Requests.Offer(ctx, req) }); err != nil {
+		if err := w.r.retryUntilStopped(ctx, "publishing a record", func() error { return w.r.c.deps.Requests.Offer(ctx, req) }); err != nil {
 			return err
 		}
 		delete(w.unsettled, id)

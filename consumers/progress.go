@@ -16,21 +16,21 @@ type progress struct {
 	runs  OrganizationRuns
 	every time.Duration
 
-	mu    sync.Mutex
-	lanes map[string]*lane
+	mu      sync.Mutex
+	pending map[string]*pendingReports
 }
 
-// lane is the gathering place of one organization of one job.
-type lane struct {
-	last    time.Time
-	waiting []*report
-	urgent  chan struct{} // closed when a report must not wait
-	hurried bool
+// pendingReports is the gathering place of one organization of one job.
+type pendingReports struct {
+	written  time.Time
+	reports  []*report
+	flushNow chan struct{} // closed when a report must not wait
+	flushing bool
 }
 
 // idle reports whether nobody uses l and forgetting it does not make a write come too early.
-func (l *lane) idle(every time.Duration) bool {
-	return len(l.waiting) == 0 && time.Since(l.last) > every
+func (l *pendingReports) idle(every time.Duration) bool {
+	return len(l.reports) == 0 && time.Since(l.written) > every
 }
 
 type report struct {
@@ -41,7 +41,7 @@ type report struct {
 }
 
 func newProgress(runs OrganizationRuns, every time.Duration) *progress {
-	return &progress{runs: runs, every: every, lanes: make(map[string]*lane)}
+	return &progress{runs: runs, every: every, pending: make(map[string]*pendingReports)}
 }
 
 // write applies a change to the organization's run and returns the run as stored. apply may be called several times.
@@ -50,19 +50,19 @@ func (p *progress) write(ctx context.Context, jobID, organization string, urgent
 	key := jobID + "/" + organization
 	mine := &report{apply: apply, done: make(chan struct{})}
 	p.mu.Lock()
-	l := p.lanes[key]
+	l := p.pending[key]
 	if l == nil {
-		maps.DeleteFunc(p.lanes, func(_ string, l *lane) bool { return l.idle(p.every) })
-		l = &lane{urgent: make(chan struct{})}
-		p.lanes[key] = l
+		maps.DeleteFunc(p.pending, func(_ string, l *pendingReports) bool { return l.idle(p.every) })
+		l = &pendingReports{flushNow: make(chan struct{})}
+		p.pending[key] = l
 	}
-	l.waiting = append(l.waiting, mine)
-	leads := len(l.waiting) == 1
-	if urgent && !l.hurried {
-		l.hurried = true
-		close(l.urgent)
+	l.reports = append(l.reports, mine)
+	leads := len(l.reports) == 1
+	if urgent && !l.flushing {
+		l.flushing = true
+		close(l.flushNow)
 	}
-	hurry, wait := l.urgent, time.Until(l.last.Add(p.every))
+	hurry, wait := l.flushNow, time.Until(l.written.Add(p.every))
 	p.mu.Unlock()
 	if leads {
 		p.flush(ctx, jobID, organization, l, hurry, wait)
@@ -72,7 +72,7 @@ func (p *progress) write(ctx context.Context, jobID, organization string, urgent
 }
 
 // flush waits out the interval, then stores all reports that have gathered and wakes their owners.
-func (p *progress) flush(ctx context.Context, jobID, organization string, l *lane, hurry <-chan struct{}, wait time.Duration) {
+func (p *progress) flush(ctx context.Context, jobID, organization string, l *pendingReports, hurry <-chan struct{}, wait time.Duration) {
 	if wait > 0 {
 		t := time.NewTimer(wait)
 		select {
@@ -83,9 +83,9 @@ func (p *progress) flush(ctx context.Context, jobID, organization string, l *lan
 		t.Stop()
 	}
 	p.mu.Lock()
-	batch := l.waiting
-	l.waiting, l.last = nil, time.Now()
-	l.hurried, l.urgent = false, make(chan struct{})
+	batch := l.reports
+	l.reports, l.written = nil, time.Now()
+	l.flushing, l.flushNow = false, make(chan struct{})
 	p.mu.Unlock()
 	run, err := p.runs.UpdateOrganization(ctx, jobID, organization, func(run *core.OrganizationRun) error {
 		for _, r := range batch {

@@ -13,18 +13,18 @@ import (
 	"tutti/internal/core"
 )
 
-// recordInHand is a record that is worked on, with the newest message that came for it meanwhile.
-type recordInHand struct {
+// recordInFlight is a record that is worked on, with the newest message that came for it meanwhile.
+type recordInFlight struct {
 	parked core.Message
 }
 
 func (r *repository) pullRecords() {
-	r.pull(core.ClassRecords, r.Records, r.c.cfg.RecordsInHand, r.newSuspicions(core.ClassRecords, suspectPause).warily(r.workOnRecord))
+	r.pull(core.ClassRecords, r.Records, r.c.cfg.RecordsInFlight, r.newQuarantine(core.ClassRecords, suspectDelay).quarantineSuspects(r.processRecord))
 }
 
-// workOnRecord works on m, unless its record is in hand: then m parks, unfetched, until that has ended. Of several
+// processRecord works on m, unless its record is in hand: then m parks, unfetched, until that has ended. Of several
 // parked messages only the newest is worked on; the queue has already replaced the others.
-func (r *repository) workOnRecord(ctx context.Context, m core.Message, _ func()) {
+func (r *repository) processRecord(ctx context.Context, m core.Message, _ func()) {
 	key := m.Request().RecordID
 	r.mu.Lock()
 	if hand, busy := r.records[key]; busy {
@@ -41,7 +41,7 @@ func (r *repository) workOnRecord(ctx context.Context, m core.Message, _ func())
 		}
 		return
 	}
-	hand := &recordInHand{}
+	hand := &recordInFlight{}
 	r.records[key] = hand
 	r.mu.Unlock()
 	for {
@@ -61,13 +61,13 @@ func (r *repository) workOnRecord(ctx context.Context, m core.Message, _ func())
 // supersede ends a parked message whose record is about to be worked on for a newer one. The same message, delivered
 // twice, is ended with the newer delivery.
 func (r *repository) supersede(ctx context.Context, older, newest core.Message) {
-	r.c.keeper.release(older)
+	r.c.heartbeat.release(older)
 	_, batched := older.(*batchedMessage)
 	asked, asks := older.Request(), newest.Request()
 	switch {
 	case asked.Organization != asks.Organization, // asks for something else
 		batched && asks.Cause == core.CauseSweep: // which is dropped when its job is cancelled
-		r.giveBack(ctx, older, runningAgainAfter)
+		r.requeue(ctx, older, busyDelay)
 	case batched || older.Version() < newest.Version():
 		r.ack(ctx, older)
 	}
@@ -75,7 +75,7 @@ func (r *repository) supersede(ctx context.Context, older, newest core.Message) 
 
 // handleRecord brings one record's document up to date and ends m, or returns m back to be tried again.
 func (r *repository) handleRecord(ctx context.Context, m core.Message) {
-	defer r.c.keeper.release(m)
+	defer r.c.heartbeat.release(m)
 	req := m.Request()
 	result, err := r.settleRecord(ctx, m)
 	since := notFoundSince(m, err)
@@ -90,15 +90,15 @@ func (r *repository) handleRecord(ctx context.Context, m core.Message) {
 	case errors.Is(err, errSweepEnded):
 		r.ack(ctx, m)
 	case ctx.Err() != nil || r.c.draining.Err() != nil:
-		r.giveBack(context.WithoutCancel(ctx), m, 0)
+		r.requeue(context.WithoutCancel(ctx), m, 0)
 	case retryable(err) && (since.IsZero() || time.Since(since) < notFoundFor):
 		r.c.cfg.Metrics.addDocuments(r.IndexName, core.OutcomeRetry, 1)
 		r.log.Log(ctx, retryLevel(attempts(m)), "record will be tried again", "organization", req.Organization, "record_id", req.RecordID,
 			"request_id", req.ID, "attempts", attempts(m)+1, "err", err)
 		req.NotFoundSince = since
-		r.giveBackAs(ctx, m, req, r.retryDelay(m, err))
+		r.requeueAs(ctx, m, req, r.retryDelay(m, err))
 	default:
-		r.giveUp(ctx, m, err)
+		r.moveToDeadLetters(ctx, m, err)
 	}
 }
 
@@ -112,24 +112,24 @@ func retryLevel(attempts int) slog.Level {
 
 // settleRecord returns the final result of m's record. An error means that nothing final happened.
 func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Result, error) {
-	if err := r.gate.wait(r.c.draining); err != nil {
+	if err := r.pause.wait(r.c.draining); err != nil {
 		return core.Result{}, err
 	}
 	req := m.Request()
-	at := stamp{version: m.Version()}
+	at := writeVersion{version: m.Version()}
 	organization, result, err := r.writeRecord(ctx, req, at)
 	for err == nil && result.Outcome == core.OutcomeStale {
 		var again bool
-		if again, err = r.writesAgain(ctx, m, at, result.CurrentVersion); err != nil || !again {
+		if again, err = r.shouldRewrite(ctx, m, at, result.CurrentVersion); err != nil || !again {
 			break
 		}
-		at = stamp{version: result.CurrentVersion + 1, strict: true} // what is fetched from here on is not older
+		at = writeVersion{version: result.CurrentVersion + 1, strict: true} // what is fetched from here on is not older
 		organization, result, err = r.writeRecord(ctx, req, at)
 	}
 	if err != nil {
 		return result, err
 	}
-	if r.holds(organization, req.RecordID, result) {
+	if r.pausesFor(organization, req.RecordID, result) {
 		return result, core.NewError(core.CodeOverloaded, "the index rejects nearly all documents")
 	}
 	switch result.Outcome {
@@ -147,42 +147,42 @@ func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Res
 			"record_id", req.RecordID, "request_id", req.ID)
 	case core.OutcomeRejected:
 		req.Organization = organization
-		err = r.keepRejected(ctx, req, req.RecordID, result)
+		err = r.storeRejected(ctx, req, req.RecordID, result)
 	case core.OutcomeRetry:
-		r.noteRetry(result.Code)
+		r.pauseOnCode(result.Code)
 		err = core.NewError(result.Code, "the index did not take the document")
 	}
 	return result, err
 }
 
-// writesAgain reports whether m's record, whose write is stale beside a stored version, is fetched and written with the version
+// shouldRewrite reports whether m's record, whose write is stale beside a stored version, is fetched and written with the version
 // after that one: the stored version does not say that the document is newer. A dated Request is stale beside a removal only.
-func (r *repository) writesAgain(ctx context.Context, m core.Message, at stamp, stored core.Version) (bool, error) {
+func (r *repository) shouldRewrite(ctx context.Context, m core.Message, at writeVersion, stored core.Version) (bool, error) {
 	switch req := m.Request(); {
-	case r.fromFuture(m.Version(), stored):
+	case r.aheadOfClock(m.Version(), stored):
 		return true, nil
 	case stored < at.version:
 		return false, nil
 	case req.Dated():
-		document, err := r.stored(ctx, req.RecordID)
+		document, err := r.ownerOf(ctx, req.RecordID)
 		return document.found, err
 	default:
 		return at.strict, nil
 	}
 }
 
-// stamp is the version that a record is written with. It is strict when it is the one after a stored version that was read
+// writeVersion is the version that a record is written with. It is strict when it is the one after a stored version that was read
 // before the record was fetched: of several processes that do so, only the first to write wins, and the others fetch again.
-type stamp struct {
+type writeVersion struct {
 	version core.Version
 	strict  bool
 }
 
 // writeRecord does what req asks for, with the version of a stamp: it fetches the record and writes or removes its document. It returns the
 // organization under which the record was settled beside the result.
-func (r *repository) writeRecord(ctx context.Context, req core.Request, at stamp) (string, core.Result, error) {
+func (r *repository) writeRecord(ctx context.Context, req core.Request, at writeVersion) (string, core.Result, error) {
 	if req.Kind == core.KindRemove {
-		result, err := r.removeAsked(ctx, req, at)
+		result, err := r.removeRequested(ctx, req, at)
 		return req.Organization, result, err
 	}
 	rec, fetchedAt, err := r.fetchRecord(ctx, req)
@@ -191,16 +191,16 @@ func (r *repository) writeRecord(ctx context.Context, req core.Request, at stamp
 		result, err := r.writeFetched(ctx, rec, fetchedAt, at)
 		return req.Organization, result, err
 	case core.CodeOf(err) == core.CodeAbsent || errors.Is(err, core.ErrOtherOrganization):
-		return r.settleElsewhere(ctx, req, at, rec.Organization, err)
+		return r.settleMoved(ctx, req, at, rec.Organization, err)
 	default:
 		return req.Organization, core.Result{}, err
 	}
 }
 
 // writeFetched brings the document of a record's id to what was fetched.
-func (r *repository) writeFetched(ctx context.Context, rec core.Record, fetchedAt time.Time, at stamp) (core.Result, error) {
+func (r *repository) writeFetched(ctx context.Context, rec core.Record, fetchedAt time.Time, at writeVersion) (core.Result, error) {
 	if !rec.Indexable {
-		stored, err := r.stored(ctx, rec.ID)
+		stored, err := r.ownerOf(ctx, rec.ID)
 		if err != nil || stored.foreign {
 			return mismatch(), err
 		}
@@ -224,7 +224,7 @@ func (r *repository) fetchRecord(ctx context.Context, req core.Request) (core.Re
 	if err := r.recordCalls.Acquire(ctx, 1); err != nil {
 		return core.Record{Release: func() {}}, time.Time{}, err
 	}
-	rec, fetchedAt, err := r.callForRecord(ctx, req)
+	rec, fetchedAt, err := r.requestRecord(ctx, req)
 	body := rec.Release
 	rec.Release = sync.OnceFunc(func() {
 		if body != nil {
@@ -238,9 +238,9 @@ func (r *repository) fetchRecord(ctx context.Context, req core.Request) (core.Re
 	return rec, fetchedAt, err
 }
 
-// callForRecord makes the call of fetchRecord.
-func (r *repository) callForRecord(ctx context.Context, req core.Request) (core.Record, time.Time, error) {
-	if err := r.checkSweep(ctx, req); err != nil {
+// requestRecord makes the call of fetchRecord.
+func (r *repository) requestRecord(ctx context.Context, req core.Request) (core.Record, time.Time, error) {
+	if err := r.checkSweepCancelled(ctx, req); err != nil {
 		return core.Record{}, time.Time{}, err
 	}
 	fetchedAt := time.Now()
@@ -266,7 +266,7 @@ func (r *repository) callForRecord(ctx context.Context, req core.Request) (core.
 // confirmAbsent keeps an organization's absence only if the upstream's own list omits it too (CONTRACT section 1);
 // otherwise the upstream contradicts itself, which may pass.
 func (r *repository) confirmAbsent(ctx context.Context, organization string, absent error) error {
-	listed, err := r.listing.get(ctx, r.Upstream)
+	listed, err := r.organizations.get(ctx, r.Upstream)
 	if err != nil {
 		return err
 	}
@@ -292,8 +292,8 @@ func (r *repository) writeOne(ctx context.Context, w core.Write, added func()) (
 	return results[0], nil
 }
 
-// noteRetry shuts the gate when the index as a whole does not take writes.
-func (r *repository) noteRetry(code core.Code) {
+// pauseOnCode shuts the gate when the index as a whole does not take writes.
+func (r *repository) pauseOnCode(code core.Code) {
 	switch code {
 	case core.CodeIndexBlocked:
 		r.pauseFor("the index is missing, closed or blocked", nil)
@@ -303,9 +303,9 @@ func (r *repository) noteRetry(code core.Code) {
 	}
 }
 
-// fromFuture reports whether a stored version lies ahead both of the message's and of now: a clock was set back since, so that
+// aheadOfClock reports whether a stored version lies ahead both of the message's and of now: a clock was set back since, so that
 // the version does not say that the document is newer. It raises the alarm where clocks that are kept in step do not explain it.
-func (r *repository) fromFuture(mine, stored core.Version) bool {
+func (r *repository) aheadOfClock(mine, stored core.Version) bool {
 	now := time.Now()
 	if stored <= max(mine, core.Version(now.UnixNano())) {
 		return false
@@ -324,8 +324,8 @@ func (r *repository) clearDeadLetter(ctx context.Context, organization, id strin
 	return r.c.deps.DeadLetters.Clear(ctx, r.Code, organization, id)
 }
 
-// keepRejected stores a rejected document as a dead letter; only then may its message end.
-func (r *repository) keepRejected(ctx context.Context, req core.Request, id string, result core.Result) error {
+// storeRejected stores a rejected document as a dead letter; only then may its message end.
+func (r *repository) storeRejected(ctx context.Context, req core.Request, id string, result core.Result) error {
 	letter := core.DeadLetter{
 		Repository: r.Code, Organization: req.Organization, RecordID: id, Reason: core.ReasonRejected,
 		Hint:       "mend the record or the index mapping, then retry",
@@ -341,7 +341,7 @@ func (r *repository) keepRejected(ctx context.Context, req core.Request, id stri
 	if kept := result.Rejected; kept != nil {
 		letter.Document, letter.Size, letter.SHA256, letter.Truncated = kept.Bytes, kept.Size, kept.SHA256, kept.Truncated
 	}
-	return r.keepLetter(ctx, req, letter)
+	return r.storeDeadLetter(ctx, req, letter)
 }
 
 // tooLargeHint names the limit that a record is over.
@@ -349,8 +349,8 @@ func (c *Consumers) tooLargeHint() string {
 	return fmt.Sprintf("the record is larger than index.maxRecordBytes, %d bytes; make it smaller or raise the limit, then retry", c.cfg.MaxRecordBytes)
 }
 
-// keepLetter completes and stores a dead letter about one record.
-func (r *repository) keepLetter(ctx context.Context, req core.Request, letter core.DeadLetter) error {
+// storeDeadLetter completes and stores a dead letter about one record.
+func (r *repository) storeDeadLetter(ctx context.Context, req core.Request, letter core.DeadLetter) error {
 	letter.LastAt = time.Now().UTC()
 	if letter.FirstAt = req.NotFoundSince; letter.FirstAt.IsZero() {
 		letter.FirstAt = letter.LastAt
@@ -360,13 +360,13 @@ func (r *repository) keepLetter(ctx context.Context, req core.Request, letter co
 	if err := r.c.deps.DeadLetters.Put(ctx, letter); err != nil {
 		return err
 	}
-	r.log.Warn("record given up", "organization", letter.Organization, "record_id", abridge(letter.RecordID),
+	r.log.Warn("record given up", "organization", letter.Organization, "record_id", truncateID(letter.RecordID),
 		"request_id", req.ID, "reason", letter.Reason, "engine_type", letter.EngineType)
 	return nil
 }
 
-// giveUp stores a record that no retry will mend, then ends its message.
-func (r *repository) giveUp(ctx context.Context, m core.Message, cause error) {
+// moveToDeadLetters stores a record that no retry will mend, then ends its message.
+func (r *repository) moveToDeadLetters(ctx context.Context, m core.Message, cause error) {
 	req := m.Request()
 	letter := core.DeadLetter{
 		Repository: r.Code, Organization: req.Organization, RecordID: req.RecordID, Reason: core.ReasonUpstream,
@@ -375,16 +375,16 @@ func (r *repository) giveUp(ctx context.Context, m core.Message, cause error) {
 	if core.CodeOf(cause) == core.CodeInvalid {
 		letter.Reason = core.ReasonInvalidID
 	}
-	if err := r.keepLetter(ctx, req, letter); err != nil {
+	if err := r.storeDeadLetter(ctx, req, letter); err != nil {
 		r.log.Warn("storing a dead letter", "request_id", req.ID, "err", err)
-		r.giveBack(context.WithoutCancel(ctx), m, r.retryDelay(m, err))
+		r.requeue(context.WithoutCancel(ctx), m, r.retryDelay(m, err))
 		return
 	}
 	r.ack(ctx, m)
 }
 
-// abridge keeps a log line short where an id is not.
-func abridge(id string) string {
+// truncateID keeps a log line short where an id is not.
+func truncateID(id string) string {
 	const most = 600
 	if len(id) <= most {
 		return id

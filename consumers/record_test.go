@@ -418,7 +418,7 @@ func TestManyRecords(t *testing.T) {
 		for _, org := range []string{"A", "B", "C"} {
 			w.upstream.fill(org, 400)
 		}
-		w.cfg.RecordsInHand = 10
+		w.cfg.RecordsInFlight = 10
 		w.upstream.latency = 0
 		w.boot(-1)
 		atOnce, most := 0, 0

@@ -25,9 +25,9 @@ const (
 	maxFieldBytes = 200
 )
 
-// rejections judges whether the index rejects nearly all documents of a repository, as it does when the mapping fits none
+// rejectionMonitor judges whether the index rejects nearly all documents of a repository, as it does when the mapping fits none
 // of them: a dead letter for each would fill the disk and help no one. The zero value is ready.
-type rejections struct {
+type rejectionMonitor struct {
 	mu       sync.Mutex
 	seen     int
 	rejected int
@@ -37,12 +37,12 @@ type rejections struct {
 	trial  bool
 	pauses int
 	// until is when the last pause ends, and why what it is for.
-	until time.Time
-	why   string
+	until  time.Time
+	reason string
 }
 
 // add counts the outcome of a document that was written, and reports whether the repository is to pause, or pauses.
-func (x *rejections) add(res core.Result, now time.Time) bool {
+func (x *rejectionMonitor) add(res core.Result, now time.Time) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if now.Before(x.until) {
@@ -53,7 +53,7 @@ func (x *rejections) add(res core.Result, now time.Time) bool {
 		if x.kinds == nil {
 			x.kinds = make(map[string]int)
 		}
-		x.kinds[kindOf(res)]++
+		x.kinds[rejectionKind(res)]++
 		x.rejected++
 	}
 	if x.seen < rejectWindow && !x.trial || x.seen < rejectTrial {
@@ -73,7 +73,7 @@ func (x *rejections) add(res core.Result, now time.Time) bool {
 }
 
 // pause begins a pause; the lock must be held.
-func (x *rejections) pause(now time.Time) {
+func (x *rejectionMonitor) pause(now time.Time) {
 	most, kind := 0, ""
 	for k, n := range x.kinds {
 		if n > most || n == most && k < kind {
@@ -83,33 +83,33 @@ func (x *rejections) pause(now time.Time) {
 	pause := min(rejectPauseMax, rejectPause<<min(x.pauses, 10))
 	x.pauses++
 	x.until = now.Add(pause)
-	x.why = fmt.Sprintf("the index rejects nearly all documents: %s; fix the index mapping (mappingFile) or the records; "+
+	x.reason = fmt.Sprintf("the index rejects nearly all documents: %s; fix the index mapping (mappingFile) or the records; "+
 		"the next %d are tried in %s", kind, rejectTrial, pause)
 }
 
-// left returns how long the pause still lasts, 0 for none, and why it is.
-func (x *rejections) left(now time.Time) (time.Duration, string) {
+// remaining returns how long the pause still lasts, 0 for none, and why it is.
+func (x *rejectionMonitor) remaining(now time.Time) (time.Duration, string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return max(0, x.until.Sub(now)), x.why
+	return max(0, x.until.Sub(now)), x.reason
 }
 
-// kindOf names what the engine says is wrong with a document: its type of error, and the field if it names one.
-func kindOf(res core.Result) string {
-	field := fieldOf(res.Reason)
+// rejectionKind names what the engine says is wrong with a document: its type of error, and the field if it names one.
+func rejectionKind(res core.Result) string {
+	field := rejectedField(res.Reason)
 	if field == "" {
 		return res.Type
 	}
 	return fmt.Sprintf("%s, field %q", res.Type, field)
 }
 
-// fieldOf returns the field that an engine's reason names, "" for none. Elasticsearch writes "failed to parse field [a.b]
+// rejectedField returns the field that an engine's reason names, "" for none. Elasticsearch writes "failed to parse field [a.b]
 // of type …", "object mapping for [a.b] …" and "dynamic introduction of [c] within …", the embedded index "[a.b] failed …".
-func fieldOf(reason string) string {
+func rejectedField(reason string) string {
 	for _, before := range []string{" field [", " mapping for [", " introduction of ["} {
 		if _, rest, ok := strings.Cut(reason, before); ok {
 			field, _, _ := strings.Cut(rest, "]")
-			return shortened(field)
+			return truncateField(field)
 		}
 	}
 	rest, named := strings.CutPrefix(reason, "[")
@@ -117,19 +117,19 @@ func fieldOf(reason string) string {
 	if !named || !closed || strings.Contains(field, ":") { // Elasticsearch begins with line and column
 		return ""
 	}
-	return shortened(field)
+	return truncateField(field)
 }
 
-func shortened(field string) string {
+func truncateField(field string) string {
 	if len(field) <= maxFieldBytes {
 		return field
 	}
 	return strings.ToValidUTF8(field[:maxFieldBytes], "") + "…"
 }
 
-// holds counts the outcome of a document and reports whether it is a rejection that is not final, because the repository
+// pausesFor counts the outcome of a document and reports whether it is a rejection that is not final, because the repository
 // pauses for it. A record that has a dead letter already makes none more: a retry in vain does not count.
-func (r *repository) holds(organization, id string, res core.Result) bool {
+func (r *repository) pausesFor(organization, id string, res core.Result) bool {
 	now := time.Now()
 	switch res.Outcome {
 	case core.OutcomeIndexed:
@@ -140,12 +140,12 @@ func (r *repository) holds(organization, id string, res core.Result) bool {
 			return false
 		}
 		if r.c.deps.DeadLetters.Has(r.Code, organization, id) {
-			return r.rejecting()
+			return r.pausedByRejections()
 		}
 		if !r.rejections.add(res, now) {
 			return false
 		}
-		_, why := r.rejections.left(now)
+		_, why := r.rejections.remaining(now)
 		r.pauseFor(why, nil)
 		return true
 	case core.OutcomeRemoved, core.OutcomeStale, core.OutcomeMismatch, core.OutcomeRetry:
@@ -153,8 +153,8 @@ func (r *repository) holds(organization, id string, res core.Result) bool {
 	return false
 }
 
-// rejecting reports whether the repository pauses because nearly all its documents are rejected.
-func (r *repository) rejecting() bool {
-	pause, _ := r.rejections.left(time.Now())
+// pausedByRejections reports whether the repository pauses because nearly all its documents are rejected.
+func (r *repository) pausedByRejections() bool {
+	pause, _ := r.rejections.remaining(time.Now())
 	return pause > 0
 }

@@ -23,7 +23,7 @@ func TestFieldOf(t *testing.T) {
 		"[":                                    "",
 		"failed to parse field [" + long + "]": strings.Repeat("é", 100) + "…",
 	} {
-		if got := fieldOf(reason); got != want {
+		if got := rejectedField(reason); got != want {
 			t.Errorf("%q: got %q, want %q", reason, got, want)
 		}
 	}
@@ -31,7 +31,7 @@ func TestFieldOf(t *testing.T) {
 
 // TestRejectionsJudge: trials follow a pause, pauses grow to their limit, and start anew after a window that is well.
 func TestRejectionsJudge(t *testing.T) {
-	var x rejections
+	var x rejectionMonitor
 	now := time.Unix(0, 0)
 	rejected := core.Result{Outcome: core.OutcomeRejected, Type: "illegal_argument_exception"}
 	indexed := core.Result{Outcome: core.OutcomeIndexed}
@@ -42,7 +42,7 @@ func TestRejectionsJudge(t *testing.T) {
 				t.Fatalf("outcome %d of %d decides otherwise", i+1, n)
 			}
 		}
-		pause, why := x.left(now)
+		pause, why := x.remaining(now)
 		if pause != want || want > 0 && !strings.Contains(why, "illegal_argument_exception; fix ") {
 			t.Fatalf("pause of %v, want %v: %s", pause, want, why)
 		}
@@ -74,15 +74,15 @@ func TestPauseBegunWhileOpening(t *testing.T) {
 	r := newRepository(c, Repository{})
 	rejected := core.Result{Outcome: core.OutcomeRejected, Type: "illegal_argument_exception"}
 	for i := range rejectWindow {
-		if r.holds("A", "1", rejected) != (i == rejectWindow-1) {
+		if r.pausesFor("A", "1", rejected) != (i == rejectWindow-1) {
 			t.Fatalf("document %d decides otherwise", i)
 		}
 	}
-	r.gate.resume()
-	if !r.holds("A", "1", rejected) {
+	r.pause.clear()
+	if !r.pausesFor("A", "1", rejected) {
 		t.Error("a rejection within the pause is final")
 	}
-	if why := r.gate.reason(); !strings.Contains(why, "illegal_argument_exception") {
+	if why := r.pause.reason(); !strings.Contains(why, "illegal_argument_exception") {
 		t.Errorf("the gate is shut for %q", why)
 	}
 }

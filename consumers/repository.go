@@ -15,19 +15,19 @@ import (
 // repository is the work on one repository's Requests.
 type repository struct {
 	Repository
-	c    *Consumers
-	log  *slog.Logger
-	gate *gate
+	c     *Consumers
+	log   *slog.Logger
+	pause *indexPause
 
 	recordCalls, pageCalls *semaphore.Weighted // calls to the upstream under way
 	batched                *semaphore.Weighted // records of batches that are worked on
-	pagesInHand            map[string]struct{}
-	finishing              map[string]chan struct{} // jobs whose end is in hand
+	pagesInFlight          map[string]struct{}
+	endingJobs             map[string]chan struct{} // jobs whose end is in hand
 	mu                     sync.Mutex               // guards pagesInHand, finishing and records
-	records                map[string]*recordInHand
+	records                map[string]*recordInFlight
 	progress               *progress
-	listing                listing
-	rejections             rejections
+	organizations          organizationList
+	rejections             rejectionMonitor
 	clockAlarm             atomic.Int64 // ns since 1970 of the last alarm, 0 for none
 }
 
@@ -37,10 +37,10 @@ func newRepository(c *Consumers, r Repository) *repository {
 	r.PageSize = max(2, r.PageSize) // pages overlap by a row
 	return &repository{
 		Repository: r, c: c, log: c.cfg.Logger.With("repository", r.Code),
-		gate:        newGate("the index was not asked yet"),
+		pause:       newIndexPause("the index was not asked yet"),
 		recordCalls: semaphore.NewWeighted(int64(r.Concurrency)), pageCalls: semaphore.NewWeighted(int64(r.Concurrency)),
-		batched: semaphore.NewWeighted(int64(c.cfg.RecordsInHand)), pagesInHand: make(map[string]struct{}),
-		finishing: make(map[string]chan struct{}), records: make(map[string]*recordInHand),
+		batched: semaphore.NewWeighted(int64(c.cfg.RecordsInFlight)), pagesInFlight: make(map[string]struct{}),
+		endingJobs: make(map[string]chan struct{}), records: make(map[string]*recordInFlight),
 		progress: newProgress(c.deps.Organizations, c.cfg.ProgressEvery),
 	}
 }
@@ -53,11 +53,11 @@ const (
 
 // pull hands messages of src to work, at most limit at a time, and none while the index takes no writes. work ends
 // each message and lets the keeper release it; it may call free to make room for another before it has ended.
-func (r *repository) pull(class core.Class, src Source, limit int, work working) {
+func (r *repository) pull(class core.Class, src Source, limit int, work handler) {
 	ctx := r.c.draining
 	w := newWorker(r, limit, work)
 	for try := 0; ; {
-		if r.gate.wait(ctx) != nil || w.slots.Acquire(ctx, 1) != nil {
+		if r.pause.wait(ctx) != nil || w.slots.Acquire(ctx, 1) != nil {
 			return
 		}
 		n := 1
@@ -67,13 +67,13 @@ func (r *repository) pull(class core.Class, src Source, limit int, work working)
 		messages, err := r.fetch(ctx, src, n)
 		w.slots.Release(int64(n - len(messages)))
 		for _, m := range messages {
-			p := newPulled(m, w)
+			p := newDelivery(m, w)
 			if early := time.Until(m.Request().NotBefore); early > 0 { // it was published again, to be tried later
 				w.slots.Release(1)
-				p.giveBack(ctx, p.Request(), early)
+				p.requeue(ctx, p.Request(), early)
 				continue
 			}
-			p.begin()
+			p.start()
 		}
 		if ctx.Err() != nil {
 			return
@@ -83,7 +83,7 @@ func (r *repository) pull(class core.Class, src Source, limit int, work working)
 			continue
 		}
 		r.log.Warn("queue did not answer", "class", string(class), "err", err)
-		if sleep(ctx, growing(try, r.c.cfg.RetryBase, 5*time.Second)) != nil {
+		if sleep(ctx, backoff(try, r.c.cfg.RetryBase, 5*time.Second)) != nil {
 			return
 		}
 		try++
@@ -92,7 +92,7 @@ func (r *repository) pull(class core.Class, src Source, limit int, work working)
 
 // fetch asks for messages, and stops asking when the index stops taking writes.
 func (r *repository) fetch(ctx context.Context, src Source, n int) ([]core.Message, error) {
-	ctx, cancel := r.gate.whileOpen(ctx)
+	ctx, cancel := r.pause.whileRunning(ctx)
 	defer cancel()
 	messages, err := src.Fetch(ctx, n, fetchBytes, fetchWait)
 	if err != nil && ctx.Err() != nil {
@@ -101,18 +101,18 @@ func (r *repository) fetch(ctx context.Context, src Source, n int) ([]core.Messa
 	return messages, err
 }
 
-// giveBack returns a message to the queue, to be delivered after delay.
-func (r *repository) giveBack(ctx context.Context, m core.Message, delay time.Duration) {
-	r.giveBackAs(ctx, m, m.Request(), delay)
+// requeue returns a message to the queue, to be delivered after delay.
+func (r *repository) requeue(ctx context.Context, m core.Message, delay time.Duration) {
+	r.requeueAs(ctx, m, m.Request(), delay)
 }
 
-// giveBackAs is giveBack for a message whose Request has become req.
-func (r *repository) giveBackAs(ctx context.Context, m core.Message, req core.Request, delay time.Duration) {
+// requeueAs is giveBack for a message whose Request has become req.
+func (r *repository) requeueAs(ctx context.Context, m core.Message, req core.Request, delay time.Duration) {
 	switch m := m.(type) {
 	case *batchedMessage:
-		m.giveBack(ctx, req, delay)
-	case *pulled:
-		m.giveBack(ctx, req, delay)
+		m.requeue(ctx, req, delay)
+	case *delivery:
+		m.requeue(ctx, req, delay)
 	}
 }
 
@@ -128,11 +128,11 @@ func attempts(m core.Message) int { return m.Request().Attempts + m.Deliveries()
 
 // retryDelay returns how long to wait before m is tried again after err.
 func (r *repository) retryDelay(m core.Message, err error) time.Duration {
-	return max(retryAfter(err), growing(attempts(m), r.c.cfg.RetryBase, r.c.cfg.RetryMax))
+	return max(retryAfter(err), backoff(attempts(m), r.c.cfg.RetryBase, r.c.cfg.RetryMax))
 }
 
-// insist calls f until it succeeds or fails for good, as long as the process is not stopping.
-func (r *repository) insist(ctx context.Context, what string, f func() error) error {
+// retryUntilStopped calls f until it succeeds or fails for good, as long as the process is not stopping.
+func (r *repository) retryUntilStopped(ctx context.Context, what string, f func() error) error {
 	for try := 0; ; try++ {
 		err := f()
 		if err == nil || !core.Retryable(err) {
@@ -142,7 +142,7 @@ func (r *repository) insist(ctx context.Context, what string, f func() error) er
 			return err
 		}
 		r.log.Warn("trying again", "action", what, "err", err)
-		if sleep(r.c.draining, max(retryAfter(err), growing(try, r.c.cfg.RetryBase, 5*time.Second))) != nil {
+		if sleep(r.c.draining, max(retryAfter(err), backoff(try, r.c.cfg.RetryBase, 5*time.Second))) != nil {
 			return err
 		}
 	}

@@ -11,44 +11,44 @@ import (
 	"tutti/internal/core"
 )
 
-// runsInHand bounds the runs of a repository that are begun side by side.
-const runsInHand = 8
+// runsInFlight bounds the runs of a repository that are begun side by side.
+const runsInFlight = 8
 
-// runningAgainAfter is how long a run waits before it looks again whether its scope is free.
-const runningAgainAfter = time.Second
+// busyDelay is how long a run waits before it looks again whether its scope is free.
+const busyDelay = time.Second
 
 func (r *repository) pullRuns() {
-	r.pull(core.ClassRuns, r.Runs, runsInHand, r.handleRun)
+	r.pull(core.ClassRuns, r.Runs, runsInFlight, r.handleRun)
 }
 
 // handleRun begins a run: it expands a repository into organizations, an organization into its first page.
 func (r *repository) handleRun(ctx context.Context, m core.Message, _ func()) {
-	defer r.c.keeper.release(m)
-	free, err := r.beginRun(ctx, m)
+	defer r.c.heartbeat.release(m)
+	free, err := r.startRun(ctx, m)
 	switch {
 	case err == nil && free:
 		r.ack(ctx, m)
 	case err == nil:
-		r.giveBack(ctx, m, runningAgainAfter)
+		r.requeue(ctx, m, busyDelay)
 	case ctx.Err() != nil || r.c.draining.Err() != nil:
-		r.giveBack(context.WithoutCancel(ctx), m, 0)
+		r.requeue(context.WithoutCancel(ctx), m, 0)
 	case errors.Is(err, errSweepEnded):
-		r.giveBack(ctx, m, 0)
+		r.requeue(ctx, m, 0)
 	default:
 		r.log.Warn("beginning a run", "job_id", m.Request().JobID, "err", err)
-		r.giveBack(ctx, m, r.retryDelay(m, err))
+		r.requeue(ctx, m, r.retryDelay(m, err))
 	}
 }
 
-// beginRun returns false when another job of the same scope still runs.
-func (r *repository) beginRun(ctx context.Context, m core.Message) (bool, error) {
+// startRun returns false when another job of the same scope still runs.
+func (r *repository) startRun(ctx context.Context, m core.Message) (bool, error) {
 	req := m.Request()
 	job, err := r.jobOf(ctx, m)
 	if err != nil || job.State.Final() {
 		return true, err
 	}
 	if req.Scope == job.Scope { // else an organization of a repository's job, whose scope is taken already
-		free, err := r.takeScope(ctx, job)
+		free, err := r.acquireScope(ctx, job)
 		if err != nil || !free {
 			return false, err
 		}
@@ -60,7 +60,7 @@ func (r *repository) beginRun(ctx context.Context, m core.Message) (bool, error)
 	if req.Scope == core.ScopeRepository {
 		return true, r.expandRepository(ctx, job)
 	}
-	return true, r.beginOrganization(ctx, job, req)
+	return true, r.startOrganization(ctx, job, req)
 }
 
 // jobOf returns the job of m's Request; where a crash kept it from being made, it is made from the Request.
@@ -84,16 +84,16 @@ func (r *repository) jobOf(ctx context.Context, m core.Message) (core.Job, error
 	return r.c.deps.Jobs.Get(ctx, req.JobID)
 }
 
-// scopeSlot names the cell that holds the job which runs over a scope.
-func scopeSlot(j core.Job) string {
+// scopeCell names the cell that holds the job which runs over a scope.
+func scopeCell(j core.Job) string {
 	enc := base64.RawURLEncoding
 	return "running." + enc.EncodeToString([]byte(j.Repository)) + "." + string(j.Scope) + "." +
 		enc.EncodeToString([]byte(j.Organization)) + "_"
 }
 
-// takeScope makes job the running one of its scope, unless another one is.
-func (r *repository) takeScope(ctx context.Context, job core.Job) (bool, error) {
-	name := scopeSlot(job)
+// acquireScope makes job the running one of its scope, unless another one is.
+func (r *repository) acquireScope(ctx context.Context, job core.Job) (bool, error) {
+	name := scopeCell(job)
 	for {
 		current, revision, err := r.c.deps.Slots.Slot(ctx, name)
 		if err != nil || current == job.ID {
@@ -121,7 +121,7 @@ func (r *repository) startJob(ctx context.Context, job core.Job, first core.Vers
 	if job.State != core.JobQueued {
 		return job, nil
 	}
-	mark := r.startMark(ctx)
+	mark := r.startCheckpoint(ctx)
 	return r.c.deps.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
 		if j.State != core.JobQueued {
 			return nil
@@ -132,10 +132,10 @@ func (r *repository) startJob(ctx context.Context, job core.Job, first core.Vers
 	})
 }
 
-// startMark returns the index's mark for a run that begins now. While an older Request is waiting or in hand its document
+// startCheckpoint returns the index's mark for a run that begins now. While an older Request is waiting or in hand its document
 // may still be written, after the mark and yet with an older version than the run's, so there is none then, and the
 // run's sweep reads every version.
-func (r *repository) startMark(ctx context.Context) string {
+func (r *repository) startCheckpoint(ctx context.Context) string {
 	idle, err := r.c.deps.Requests.Idle(ctx, r.Code)
 	if err != nil || !idle {
 		return ""
@@ -166,7 +166,7 @@ func (r *repository) expandRepository(ctx context.Context, job core.Job) error {
 	for _, run := range begun {
 		organizations = append(organizations, run.Organization)
 	}
-	organizations = r.usable(organizations)
+	organizations = r.validOrganizations(organizations)
 	count := len(organizations)
 	if _, err := r.c.deps.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
 		j.ExpectedOrganizations = &count
@@ -179,7 +179,7 @@ func (r *repository) expandRepository(ctx context.Context, job core.Job) error {
 			return err
 		}
 	}
-	return r.finishJob(ctx, job.ID)
+	return r.endJobIfComplete(ctx, job.ID)
 }
 
 func (r *repository) publishOrganization(ctx context.Context, job core.Job, organization string) error {
@@ -187,7 +187,7 @@ func (r *repository) publishOrganization(ctx context.Context, job core.Job, orga
 	if _, err := r.c.deps.Organizations.CreateOrganization(ctx, job.ID, run); err != nil {
 		return err
 	}
-	return r.insist(ctx, "publishing an organization", func() error {
+	return r.retryUntilStopped(ctx, "publishing an organization", func() error {
 		return r.c.deps.Requests.Publish(ctx, r.childRequest(job, core.ScopeOrganization, organization))
 	})
 }
@@ -198,7 +198,7 @@ func (r *repository) listOrganizations(ctx context.Context, jobID string) ([]str
 	for try := 1; ; try++ {
 		listed, err := r.Upstream.Organizations(ctx)
 		if err == nil {
-			return r.usable(listed), nil
+			return r.validOrganizations(listed), nil
 		}
 		if r.jobEnded(ctx, jobID) {
 			return nil, err
@@ -206,18 +206,18 @@ func (r *repository) listOrganizations(ctx context.Context, jobID string) ([]str
 		if !retryable(err) || try >= r.c.cfg.PageAttempts {
 			return nil, err
 		}
-		if stop := sleep(r.c.draining, max(retryAfter(err), growing(try, r.c.cfg.RetryBase, r.c.cfg.RetryMax))); stop != nil {
+		if stop := sleep(r.c.draining, max(retryAfter(err), backoff(try, r.c.cfg.RetryBase, r.c.cfg.RetryMax))); stop != nil {
 			return nil, stop
 		}
 	}
 }
 
-func (r *repository) usable(listed []string) []string {
+func (r *repository) validOrganizations(listed []string) []string {
 	out := make([]string, 0, len(listed))
 	seen := make(map[string]struct{}, len(listed))
 	for _, organization := range listed {
 		if err := core.ValidKey("organization", organization); err != nil {
-			r.log.Warn("an organization of the repository cannot be indexed", "organization", abridge(organization), "err", err)
+			r.log.Warn("an organization of the repository cannot be indexed", "organization", truncateID(organization), "err", err)
 			continue
 		}
 		if _, twice := seen[organization]; !twice {
@@ -228,8 +228,8 @@ func (r *repository) usable(listed []string) []string {
 	return out
 }
 
-// beginOrganization publishes the first page of an organization, unless its chain was begun already.
-func (r *repository) beginOrganization(ctx context.Context, job core.Job, req core.Request) error {
+// startOrganization publishes the first page of an organization, unless its chain was begun already.
+func (r *repository) startOrganization(ctx context.Context, job core.Job, req core.Request) error {
 	if job.Scope == core.ScopeOrganization && job.ExpectedOrganizations == nil {
 		one := 1
 		if _, err := r.c.deps.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
@@ -249,7 +249,7 @@ func (r *repository) beginOrganization(ctx context.Context, job core.Job, req co
 	}
 	first := r.childRequest(job, core.ScopePage, req.Organization)
 	first.Page = &core.Page{Limit: r.PageSize}
-	return r.insist(ctx, "publishing the first page", func() error { return r.c.deps.Requests.Publish(ctx, first) })
+	return r.retryUntilStopped(ctx, "publishing the first page", func() error { return r.c.deps.Requests.Publish(ctx, first) })
 }
 
 // childRequest makes a Request that belongs to job.

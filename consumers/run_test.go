@@ -392,7 +392,7 @@ func TestNothingIsRemembered(t *testing.T) {
 			w.ended(w.job(w.run("S00", false)), core.JobSucceeded, "")
 		}
 		synctest.Wait()
-		if lanes, hand := p.c.Lanes(), p.c.InHand(); lanes > 45 || hand != 0 {
+		if lanes, hand := p.c.PendingProgress(), p.c.InFlight(); lanes > 45 || hand != 0 {
 			t.Errorf("%d organizations' progress and %d messages are remembered", lanes, hand)
 		}
 	})

@@ -18,18 +18,18 @@ import (
 // scope's documents and more than guardFew of them, or for all of them, asks for none.
 const (
 	guardShare = 0.20
-	guardFew   = 10
+	guardMin   = 10
 )
 
-// sideBySide bounds the calls that a sweep makes at once.
-const sideBySide = 16
+// sweepConcurrency bounds the calls that a sweep makes at once.
+const sweepConcurrency = 16
 
 // sweepChunk is how many documents a sweep handles before it checks whether its job has ended.
 const sweepChunk = 256
 
 var (
-	// errEnough ends a scan early.
-	errEnough = errors.New("enough seen")
+	// errGuardReached ends a scan early.
+	errGuardReached = errors.New("enough seen")
 	// errSweepEnded ends a sweep, or the work on a page, whose job has ended, by a cancel or in another process.
 	errSweepEnded = errors.New("the job of the sweep has ended")
 )
@@ -61,11 +61,11 @@ func (r *repository) sweepOrganization(ctx context.Context, job core.Job, organi
 	if err != nil || guard != nil || len(unseen.ids) == 0 {
 		return sweepResult{guard: guard}, err
 	}
-	return r.askAgain(ctx, job, organization, unseen.ids)
+	return r.requestAgain(ctx, job, organization, unseen.ids)
 }
 
-// sweepRead sweeps, one by one, the organizations of a repository's job that were read whole, and notes it in their runs.
-func (r *repository) sweepRead(ctx context.Context, job core.Job, runs []core.OrganizationRun) error {
+// sweepCompleteOrganizations sweeps, one by one, the organizations of a repository's job that were read whole, and notes it in their runs.
+func (r *repository) sweepCompleteOrganizations(ctx context.Context, job core.Job, runs []core.OrganizationRun) error {
 	for _, run := range runs {
 		if !run.ReadWhole() || run.Swept {
 			continue
@@ -88,7 +88,7 @@ func (r *repository) sweepRepository(ctx context.Context, job core.Job, runs []c
 	if err != nil || guard != nil || len(unseen.ids) == 0 {
 		return sweepResult{guard: guard}, err
 	}
-	byOrganization, err := r.group(ctx, job, unseen)
+	byOrganization, err := r.groupByOrganization(ctx, job, unseen)
 	if err != nil {
 		return sweepResult{}, err
 	}
@@ -96,7 +96,7 @@ func (r *repository) sweepRepository(ctx context.Context, job core.Job, runs []c
 		unseen := byOrganization[run.Organization]
 		delete(byOrganization, run.Organization)
 		if len(unseen.ids) > 0 {
-			if err := r.sweepListed(ctx, job, run.Organization, unseen); err != nil {
+			if err := r.sweepWithGuard(ctx, job, run.Organization, unseen); err != nil {
 				return sweepResult{}, err
 			}
 		}
@@ -106,7 +106,7 @@ func (r *repository) sweepRepository(ctx context.Context, job core.Job, runs []c
 		if core.ValidKey("organization", organization) != nil {
 			continue // the document is not of a repository that tutti can ask
 		}
-		swept, err := r.askAgain(ctx, job, organization, unseen.ids)
+		swept, err := r.requestAgain(ctx, job, organization, unseen.ids)
 		if err != nil {
 			return vanished, err
 		}
@@ -119,16 +119,16 @@ func (r *repository) sweepRepository(ctx context.Context, job core.Job, runs []c
 	return vanished, nil
 }
 
-// sweepListed sweeps one organization of a repository's job, under the guard of its own.
-func (r *repository) sweepListed(ctx context.Context, job core.Job, organization string, unseen unseenDocuments) error {
+// sweepWithGuard sweeps one organization of a repository's job, under the guard of its own.
+func (r *repository) sweepWithGuard(ctx context.Context, job core.Job, organization string, unseen unseenDocuments) error {
 	total, err := r.c.deps.Index.Count(ctx, r.IndexName, r.scopeOf(organization))
 	if err != nil {
-		return r.noted(err)
+		return r.pauseOnError(err)
 	}
 	var swept sweepResult
 	if !job.Force && guarded(unseen.missing, total) {
 		swept.guard = guardError(unseen.missing, total)
-	} else if swept, err = r.askAgain(ctx, job, organization, unseen.ids); err != nil {
+	} else if swept, err = r.requestAgain(ctx, job, organization, unseen.ids); err != nil {
 		return err
 	}
 	return r.noteSweep(ctx, job, organization, swept)
@@ -151,21 +151,21 @@ func (r *repository) scopeOf(organization string) core.IndexScope {
 // future. Those that are missing count for the guard. It counts neither records that were requested by themselves before, of
 // a page they came too late to be written, nor versions from the future, which the run's pages could not replace.
 type unseenDocuments struct {
-	ids       []string
-	missing   int
-	first     core.Version
-	requested map[string]struct{}
+	ids            []string
+	missing        int
+	first          core.Version
+	requestedAlone map[string]struct{}
 }
 
 func (u *unseenDocuments) add(id string, v core.Version) {
 	u.ids = append(u.ids, id)
-	if _, is := u.requested[id]; !is && v < u.first {
+	if _, is := u.requestedAlone[id]; !is && v < u.first {
 		u.missing++
 	}
 }
 
-// group sorts documents by the organization that they belong to; those that are gone are left out.
-func (r *repository) group(ctx context.Context, job core.Job, all unseenDocuments) (map[string]unseenDocuments, error) {
+// groupByOrganization sorts documents by the organization that they belong to; those that are gone are left out.
+func (r *repository) groupByOrganization(ctx context.Context, job core.Job, all unseenDocuments) (map[string]unseenDocuments, error) {
 	groups := make(map[string]unseenDocuments)
 	var mu sync.Mutex
 	err := r.eachDocument(ctx, job, all.ids, func(id string, stored core.StoredDocument, found bool) {
@@ -176,7 +176,7 @@ func (r *repository) group(ctx context.Context, job core.Job, all unseenDocument
 		mu.Lock()
 		defer mu.Unlock()
 		group := groups[organization]
-		group.first, group.requested = all.first, all.requested
+		group.first, group.requestedAlone = all.first, all.requestedAlone
 		group.add(id, stored.Version)
 		groups[organization] = group
 	})
@@ -191,7 +191,7 @@ func (r *repository) unseen(ctx context.Context, job core.Job, scope core.IndexS
 	}
 	var err error
 	// What is done with after this is seen by the scan.
-	if unseen.requested, err = r.c.deps.Requests.PendingRecords(ctx, r.Code, scope.Organization); err != nil {
+	if unseen.requestedAlone, err = r.c.deps.Requests.PendingRecords(ctx, r.Code, scope.Organization); err != nil {
 		return unseen, nil, err
 	}
 	if why, err := r.refresh(ctx, job); why != nil || err != nil {
@@ -211,12 +211,12 @@ func (r *repository) unseen(ctx context.Context, job core.Job, scope core.IndexS
 		}
 		unseen.add(id, v)
 		if !job.Force && guarded(unseen.missing, total) {
-			return errEnough
+			return errGuardReached
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errEnough) {
-		return unseen, nil, r.noted(err)
+	if err != nil && !errors.Is(err, errGuardReached) {
+		return unseen, nil, r.pauseOnError(err)
 	}
 	if !job.Force && guarded(unseen.missing, total) {
 		return unseen, guardError(unseen.missing, total), nil
@@ -228,7 +228,7 @@ func guarded(unseen int, total int64) bool {
 	if unseen == 0 {
 		return false
 	}
-	return int64(unseen) >= total || (unseen > guardFew && float64(unseen) > guardShare*float64(total))
+	return int64(unseen) >= total || (unseen > guardMin && float64(unseen) > guardShare*float64(total))
 }
 
 func guardError(unseen int, total int64) *core.JobError {
@@ -237,15 +237,15 @@ func guardError(unseen int, total int64) *core.JobError {
 		unseen, total)}
 }
 
-// noted shuts the gate when err says that the index is not there, and returns err.
-func (r *repository) noted(err error) error {
-	r.noteRetry(core.CodeOf(err))
+// pauseOnError shuts the gate when err says that the index is not there, and returns err.
+func (r *repository) pauseOnError(err error) error {
+	r.pauseOnCode(core.CodeOf(err))
 	return err
 }
 
-// askAgain publishes a record Request for each id, waits until they have ended, and counts which documents are gone and
+// requestAgain publishes a record Request for each id, waits until they have ended, and counts which documents are gone and
 // which records were rejected.
-func (r *repository) askAgain(ctx context.Context, job core.Job, organization string, ids []string) (sweepResult, error) {
+func (r *repository) requestAgain(ctx context.Context, job core.Job, organization string, ids []string) (sweepResult, error) {
 	ids, err := r.notRejected(ctx, job, organization, ids)
 	if err != nil {
 		return sweepResult{}, err
@@ -263,7 +263,7 @@ func (r *repository) askAgain(ctx context.Context, job core.Job, organization st
 func (r *repository) notRejected(ctx context.Context, job core.Job, organization string, ids []string) ([]string, error) {
 	var mu sync.Mutex
 	var left []string
-	err := r.eachSwept(ctx, job, ids, func(ctx context.Context, id string) error {
+	err := r.eachUntilJobEnds(ctx, job, ids, func(ctx context.Context, id string) error {
 		if r.c.deps.DeadLetters.Has(r.Code, organization, id) {
 			letter, err := r.c.deps.DeadLetters.Find(ctx, r.Code, organization, id)
 			if err != nil && core.CodeOf(err) != core.CodeNotFound {
@@ -281,17 +281,17 @@ func (r *repository) notRejected(ctx context.Context, job core.Job, organization
 	return left, err
 }
 
-func (r *repository) publishSwept(ctx context.Context, job core.Job, organization string, ids []string) error {
-	return r.eachSwept(ctx, job, ids, func(ctx context.Context, id string) error {
+func (r *repository) publishSweepRequests(ctx context.Context, job core.Job, organization string, ids []string) error {
+	return r.eachUntilJobEnds(ctx, job, ids, func(ctx context.Context, id string) error {
 		req := r.childRequest(job, core.ScopeRecord, organization)
 		req.RecordID, req.Cause, req.Force, req.AsOf = id, core.CauseSweep, false, job.StartVersion
-		return r.insist(ctx, "publishing a swept record", func() error { return r.c.deps.Requests.Offer(ctx, req) })
+		return r.retryUntilStopped(ctx, "publishing a swept record", func() error { return r.c.deps.Requests.Offer(ctx, req) })
 	})
 }
 
-// checkSweep returns errSweepEnded for a Request of a sweep whose job was cancelled. A job that ended in another way leaves
+// checkSweepCancelled returns errSweepEnded for a Request of a sweep whose job was cancelled. A job that ended in another way leaves
 // its Requests to be carried out.
-func (r *repository) checkSweep(ctx context.Context, req core.Request) error {
+func (r *repository) checkSweepCancelled(ctx context.Context, req core.Request) error {
 	if req.Cause != core.CauseSweep {
 		return nil
 	}
@@ -315,7 +315,7 @@ func (r *repository) jobEnded(ctx context.Context, id string) bool {
 func (r *repository) eachDocument(
 	ctx context.Context, job core.Job, ids []string, use func(id string, d core.StoredDocument, found bool),
 ) error {
-	return r.noted(r.eachSwept(ctx, job, ids, func(ctx context.Context, id string) error {
+	return r.pauseOnError(r.eachUntilJobEnds(ctx, job, ids, func(ctx context.Context, id string) error {
 		stored, found, err := r.c.deps.Index.Get(ctx, r.IndexName, id)
 		if err == nil {
 			use(id, stored, found)
@@ -324,14 +324,14 @@ func (r *repository) eachDocument(
 	}))
 }
 
-// eachSwept calls f for each id, several at once, and returns errSweepEnded soon after the job has ended.
-func (r *repository) eachSwept(ctx context.Context, job core.Job, ids []string, f func(ctx context.Context, id string) error) error {
+// eachUntilJobEnds calls f for each id, several at once, and returns errSweepEnded soon after the job has ended.
+func (r *repository) eachUntilJobEnds(ctx context.Context, job core.Job, ids []string, f func(ctx context.Context, id string) error) error {
 	for chunk := range slices.Chunk(ids, sweepChunk) {
 		if r.jobEnded(ctx, job.ID) {
 			return errSweepEnded
 		}
 		calls, callCtx := errgroup.WithContext(ctx)
-		calls.SetLimit(sideBySide)
+		calls.SetLimit(sweepConcurrency)
 		for _, id := range chunk {
 			calls.Go(func() error { return f(callCtx, id) })
 		}

@@ -53,7 +53,7 @@ func TestCancelStopsTheSweep(t *testing.T) {
 // TestCancelledSweepDoesNotWait: a sweep waits for a record that the upstream does not answer for. A cancel ends that wait.
 func TestCancelledSweepDoesNotWait(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
-		w.cfg.SweepPatience = time.Hour
+		w.cfg.SweepTimeout = time.Hour
 		w.upstream.fill("A", 50)
 		p := w.boot(-1)
 		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")

@@ -10,14 +10,14 @@ import (
 
 // Bounds of the time between two checks of an index.
 const (
-	// probeEvery and probeEveryMax are for an index that takes no writes.
-	probeEvery    = 100 * time.Millisecond
-	probeEveryMax = 2 * time.Second
-	// checkEvery is for an index that does: without a write, only that tells that it has gone.
-	checkEvery = 30 * time.Second
-	// missingFor is how long every check must find the index missing before it is made again: an alias that is swapped in
+	// minProbeInterval and probeEveryMax are for an index that takes no writes.
+	minProbeInterval = 100 * time.Millisecond
+	maxProbeInterval = 2 * time.Second
+	// checkInterval is for an index that does: without a write, only that tells that it has gone.
+	checkInterval = 30 * time.Second
+	// recreateAfter is how long every check must find the index missing before it is made again: an alias that is swapped in
 	// two steps is missing for a moment.
-	missingFor = 2 * time.Second
+	recreateAfter = 2 * time.Second
 )
 
 // watchIndex prepares the repository's index, then opens the gate whenever the index takes writes again and no pause for
@@ -28,7 +28,7 @@ func (r *repository) watchIndex() {
 	for w.waitForPause(ctx) == nil {
 		for try := 0; ; try++ {
 			err := w.check(ctx)
-			pause, why := r.rejections.left(time.Now())
+			pause, why := r.rejections.remaining(time.Now())
 			if err == nil && pause == 0 {
 				break
 			}
@@ -36,14 +36,14 @@ func (r *repository) watchIndex() {
 				return
 			}
 			if err != nil {
-				pause, why = growing(try, probeEvery, probeEveryMax), core.DisplayOf(err)
+				pause, why = backoff(try, minProbeInterval, maxProbeInterval), core.DisplayOf(err)
 			}
 			r.pauseFor(why, err)
 			if sleep(ctx, pause) != nil {
 				return
 			}
 		}
-		r.gate.resume()
+		r.pause.clear()
 		r.log.Info("index takes writes")
 	}
 }
@@ -52,10 +52,10 @@ func (r *repository) watchIndex() {
 type indexWatch struct {
 	r        *repository
 	prepared bool
-	// missing is since when every check found the index missing, zero when the last one did not. changed is true from
+	// missingSince is since when every check found the index missing, zero when the last one did not. changed is true from
 	// then on until the index is prepared again: what is there afterwards may be another index.
-	missing time.Time
-	changed bool
+	missingSince time.Time
+	changed      bool
 	// cell names the compare-and-swap cell that holds the identity of the index that was last prepared, by any process.
 	// identity is the one that this process found there or stored, "" before.
 	cell, identity string
@@ -67,11 +67,11 @@ func (r *repository) newIndexWatch() *indexWatch {
 
 // waitForPause returns nil once the gate is shut or a check has failed, and ctx's error when that ends first.
 func (w *indexWatch) waitForPause(ctx context.Context) error {
-	tick := time.NewTicker(checkEvery)
+	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
 	for {
 		select {
-		case <-w.r.gate.open().Done():
+		case <-w.r.pause.running().Done():
 			return ctx.Err()
 		case <-ctx.Done():
 			return ctx.Err()
@@ -92,7 +92,7 @@ func (w *indexWatch) check(ctx context.Context) error {
 	}
 	err := w.r.Probe.Check(ctx)
 	if !errors.Is(err, core.ErrIndexMissing) {
-		w.missing = time.Time{}
+		w.missingSince = time.Time{}
 		if err == nil && (w.changed || w.replaced(ctx)) {
 			return w.prepare(ctx, false)
 		}
@@ -100,10 +100,10 @@ func (w *indexWatch) check(ctx context.Context) error {
 	}
 	w.changed = true
 	now := time.Now()
-	if w.missing.IsZero() {
-		w.missing = now
+	if w.missingSince.IsZero() {
+		w.missingSince = now
 	}
-	if now.Sub(w.missing) < missingFor {
+	if now.Sub(w.missingSince) < recreateAfter {
 		return err
 	}
 	runErr := w.r.RunAgain(ctx)
@@ -133,10 +133,10 @@ func (w *indexWatch) prepare(ctx context.Context, queued bool) error {
 	if err := w.r.Probe.Prepare(ctx, stored); err != nil {
 		return err
 	}
-	if err := w.r.noteFill(ctx); err != nil {
+	if err := w.r.initFillCell(ctx); err != nil {
 		return err
 	}
-	w.prepared, w.missing, w.changed = true, time.Time{}, false
+	w.prepared, w.missingSince, w.changed = true, time.Time{}, false
 	if err := w.store(ctx, stored, revision, queued); err != nil {
 		w.r.log.Warn("storing the identity of the index; the next check tries again", "index", w.r.IndexName, "err", err)
 	}

@@ -118,7 +118,7 @@ func (p *process) repository() consumers.Repository {
 		Upstream:   callPort{p, p.w.upstream}, Document: asDocument, Probe: probePort{p},
 		Records: source(core.ClassRecords), Batches: source(core.ClassBatches), Pages: source(core.ClassPages),
 		Runs: source(core.ClassRuns), RunAgain: func(context.Context) error { return p.w.runAgain(p) },
-		PageSize: p.w.pageSize, Disjoint: p.w.upstream.disjoint,
+		PageSize: p.w.pageSize, NonOverlapping: p.w.upstream.disjoint,
 	}
 }
 

@@ -107,8 +107,8 @@ func (a *App) consumed(ctx context.Context, rc config.Repository, repo core.Repo
 	block := upstream.RepositoriesBlock(repo)
 	w := consumers.Repository{
 		Repository: repo, Upstream: watched, PageSize: rc.PageSize, Concurrency: rc.Concurrency,
-		Disjoint: rc.Type == core.TypeLyric,
-		Document: func(dst []byte, rec core.Record) []byte { return upstream.SpliceRecord(dst, rec, block) },
+		NonOverlapping: rc.Type == core.TypeLyric,
+		Document:       func(dst []byte, rec core.Record) []byte { return upstream.SpliceRecord(dst, rec, block) },
 		Probe: probe{index: a.index, ensured: a.expectIndex(rc.IndexName), spec: index.Spec{
 			Alias: rc.IndexName, Mapping: rc.Mapping, Known: knownFields(rc.Type),
 		}},

@@ -10,17 +10,17 @@ import (
 const maxRereads = 1
 
 // notePage keeps the ids of a page for those that follow, and for the judgement of a list whose pages cannot overlap.
-func (w *pageWork) notePage(ctx context.Context, pass *reading) error {
+func (w *pageWork) notePage(ctx context.Context, pass *pagePass) error {
 	if len(pass.hashes) == 0 {
 		return nil
 	}
-	return w.r.insist(ctx, "noting the ids of a page", func() error {
-		return w.r.c.deps.Pages.NotePage(ctx, w.job.ID, w.req.Organization, w.reading, w.page.Number, pass.hashes)
+	return w.r.retryUntilStopped(ctx, "noting the ids of a page", func() error {
+		return w.r.c.deps.Pages.NotePage(ctx, w.job.ID, w.req.Organization, w.reread, w.page.Number, pass.hashes)
 	})
 }
 
-// checkJoint reads the row before the page by itself: it is the last one of the page before, unless rows moved in between.
-func (w *pageWork) checkJoint(ctx context.Context, pass *reading) error {
+// checkJoined reads the row before the page by itself: it is the last one of the page before, unless rows moved in between.
+func (w *pageWork) checkJoined(ctx context.Context, pass *pagePass) error {
 	if len(w.page.Before) == 0 {
 		return nil
 	}
@@ -31,17 +31,17 @@ func (w *pageWork) checkJoint(ctx context.Context, pass *reading) error {
 	return err
 }
 
-// checkList reports whether the list has to be read once more, and begins that: a page repeated rows, or the list has
+// rereadIfShifted reports whether the list has to be read once more, and begins that: a page repeated rows, or the list has
 // pages that cannot overlap and did not stand still: a page was not joined to the one before or said another total, or
 // not that many different ids came. Where it was read once more already, the run says so instead.
-func (r *repository) checkList(ctx context.Context, job core.Job, run core.OrganizationRun) (core.OrganizationRun, bool, error) {
+func (r *repository) rereadIfShifted(ctx context.Context, job core.Job, run core.OrganizationRun) (core.OrganizationRun, bool, error) {
 	if run.State.Final() || run.Unswept != nil || run.LastPage == nil {
 		return run, false, nil
 	}
 	if run.Shifted {
-		return r.listShifted(ctx, job, run)
+		return r.rereadList(ctx, job, run)
 	}
-	if !r.Disjoint || run.ListTotal == nil {
+	if !r.NonOverlapping || run.ListTotal == nil {
 		return run, false, nil
 	}
 	ids, err := r.c.deps.Pages.NotedIDs(ctx, job.ID, run.Organization, run.Rereads, *run.LastPage)
@@ -50,10 +50,10 @@ func (r *repository) checkList(ctx context.Context, job core.Job, run core.Organ
 	}
 	r.log.Info("the list has not as many distinct ids as it says", "job_id", job.ID, "organization", run.Organization,
 		"total", *run.ListTotal, "distinct", ids)
-	return r.listShifted(ctx, job, run)
+	return r.rereadList(ctx, job, run)
 }
 
-func (r *repository) listShifted(ctx context.Context, job core.Job, run core.OrganizationRun) (core.OrganizationRun, bool, error) {
+func (r *repository) rereadList(ctx context.Context, job core.Job, run core.OrganizationRun) (core.OrganizationRun, bool, error) {
 	r.log.Info("the list moved or repeated rows while it was read", "job_id", job.ID, "organization", run.Organization,
 		"rereads", run.Rereads)
 	readings := run.Rereads
@@ -75,16 +75,16 @@ func (r *repository) listShifted(ctx context.Context, job core.Job, run core.Org
 	case err != nil:
 		return run, false, err
 	case now.Rereads > readings:
-		return now, true, r.beginAgain(ctx, job, now)
+		return now, true, r.restartList(ctx, job, now)
 	}
 	return now, false, nil
 }
 
-// beginAgain publishes the first page of a list that is read once more. Doing so twice does no harm.
-func (r *repository) beginAgain(ctx context.Context, job core.Job, run core.OrganizationRun) error {
+// restartList publishes the first page of a list that is read once more. Doing so twice does no harm.
+func (r *repository) restartList(ctx context.Context, job core.Job, run core.OrganizationRun) error {
 	first := r.childRequest(job, core.ScopePage, run.Organization)
 	first.Page = &core.Page{Epoch: run.Epoch, Limit: r.PageSize}
-	return r.insist(ctx, "publishing the first page again", func() error { return r.c.deps.Requests.Publish(ctx, first) })
+	return r.retryUntilStopped(ctx, "publishing the first page again", func() error { return r.c.deps.Requests.Publish(ctx, first) })
 }
 
 // forgetPages removes what is noted of a list's pages, or of all lists of the job when organization is empty, once it has

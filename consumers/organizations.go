@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// listing shares one answer of an upstream's list of organizations among those who ask at the same time: a study that
+// organizationList shares one answer of an upstream's list of organizations among those who ask at the same time: a study that
 // has vanished makes each of its records ask. An answer counts only for who asked before it was asked for.
-type listing struct {
-	mu     sync.Mutex // held also while the upstream is asked
-	asked  time.Time
-	answer []string
+type organizationList struct {
+	mu        sync.Mutex // held also while the upstream is asked
+	requested time.Time
+	answer    []string
 }
 
 // get returns a list that was asked for after this call began.
-func (l *listing) get(ctx context.Context, upstream Upstream) ([]string, error) {
+func (l *organizationList) get(ctx context.Context, upstream Upstream) ([]string, error) {
 	began := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.asked.After(began) {
+	if l.requested.After(began) {
 		return l.answer, nil
 	}
 	asked := time.Now()
@@ -27,6 +27,6 @@ func (l *listing) get(ctx context.Context, upstream Upstream) ([]string, error) 
 	if err != nil {
 		return nil, err
 	}
-	l.asked, l.answer = asked, answer
+	l.requested, l.answer = asked, answer
 	return answer, nil
 }

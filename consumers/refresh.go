@@ -13,13 +13,13 @@ const refreshAttempts = 8
 // could not, and an error only when the process is stopping or, errSweepEnded, the job has ended.
 func (r *repository) refresh(ctx context.Context, job core.Job) (*core.JobError, error) {
 	for try := 1; ; try++ {
-		if err := r.gate.wait(r.c.draining); err != nil {
+		if err := r.pause.wait(r.c.draining); err != nil {
 			return nil, err
 		}
 		if try > 1 && r.jobEnded(ctx, job.ID) {
 			return nil, errSweepEnded
 		}
-		err := r.noted(r.c.deps.Index.Refresh(ctx, r.IndexName))
+		err := r.pauseOnError(r.c.deps.Index.Refresh(ctx, r.IndexName))
 		if err == nil {
 			return nil, nil
 		}
@@ -32,7 +32,7 @@ func (r *repository) refresh(ctx context.Context, job core.Job) (*core.JobError,
 			}, nil
 		}
 		r.log.Info("the index is refreshed again", "job_id", job.ID, "attempts", try, "err", err)
-		if err := sleep(r.c.draining, growing(try, r.c.cfg.RetryBase, r.c.cfg.RetryMax)); err != nil {
+		if err := sleep(r.c.draining, backoff(try, r.c.cfg.RetryBase, r.c.cfg.RetryMax)); err != nil {
 			return nil, err
 		}
 	}

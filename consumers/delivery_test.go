@@ -14,7 +14,7 @@ import (
 func TestRepublishRefused(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 30)
-		w.cfg.RecordsInHand = 4
+		w.cfg.RecordsInFlight = 4
 		var healthy atomic.Bool
 		w.upstream.onRecord = func(_ context.Context, _, id string) error {
 			if id < "A-0010" && !healthy.Load() {
@@ -44,7 +44,7 @@ func TestRepublishRefused(t *testing.T) {
 		healthy.Store(true)
 		w.idle() // the queue is full all the same
 		w.verify()
-		eventually(t, "nothing in flight", func() bool { return p.c.InHand() == 0 })
+		eventually(t, "nothing in flight", func() bool { return p.c.InFlight() == 0 })
 		if len(w.broker.gaveUp) > 0 {
 			t.Errorf("given up: %v", w.broker.gaveUp)
 		}
@@ -77,7 +77,7 @@ func TestRepublishRefusedAtStop(t *testing.T) {
 func TestRepublishRefusedToMany(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 40)
-		w.cfg.RecordsInHand, w.cfg.RetryMax = 4, time.Hour
+		w.cfg.RecordsInFlight, w.cfg.RetryMax = 4, time.Hour
 		var healthy atomic.Bool
 		w.upstream.onRecord = func(context.Context, string, string) error {
 			if healthy.Load() {
@@ -91,7 +91,7 @@ func TestRepublishRefusedToMany(t *testing.T) {
 			w.index("A", id)
 		}
 		eventually(t, "deliveries after half of them", func() bool { return w.broker.mostDelivered() == maxDeliver/2+3 })
-		if n := p.c.InHand(); n < 16 || n > 16+2*4 {
+		if n := p.c.InFlight(); n < 16 || n > 16+2*4 {
 			t.Errorf("%d messages and records are remembered", n)
 		}
 		healthy.Store(true)

@@ -8,24 +8,24 @@ import (
 	"tutti/internal/core"
 )
 
-// keeper tells the queue again and again that the messages in hand are worked on.
-type keeper struct {
+// heartbeat tells the queue again and again that the messages in hand are worked on.
+type heartbeat struct {
 	every time.Duration
 	mu    sync.Mutex
 	held  map[core.Message]int // how many hold it
 }
 
-func newKeeper(every time.Duration) *keeper {
-	return &keeper{every: every, held: make(map[core.Message]int)}
+func newHeartbeat(every time.Duration) *heartbeat {
+	return &heartbeat{every: every, held: make(map[core.Message]int)}
 }
 
-func (k *keeper) hold(m core.Message) {
+func (k *heartbeat) hold(m core.Message) {
 	k.mu.Lock()
 	k.held[m]++
 	k.mu.Unlock()
 }
 
-func (k *keeper) release(m core.Message) {
+func (k *heartbeat) release(m core.Message) {
 	k.mu.Lock()
 	if k.held[m]--; k.held[m] <= 0 {
 		delete(k.held, m)
@@ -33,7 +33,7 @@ func (k *keeper) release(m core.Message) {
 	k.mu.Unlock()
 }
 
-func (k *keeper) run(ctx context.Context) {
+func (k *heartbeat) run(ctx context.Context) {
 	t := time.NewTicker(k.every)
 	defer t.Stop()
 	for {
@@ -41,12 +41,12 @@ func (k *keeper) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			k.beat()
+			k.send()
 		}
 	}
 }
 
-func (k *keeper) beat() {
+func (k *heartbeat) send() {
 	k.mu.Lock()
 	held := make([]core.Message, 0, len(k.held))
 	for m := range k.held {

@@ -11,21 +11,21 @@ import (
 	"tutti/internal/core"
 )
 
-// home is where the document of a record's id says that the record belongs.
-type home struct {
+// storedOwner is where the document of a record's id says that the record belongs.
+type storedOwner struct {
 	found        bool
 	organization string
 	// foreign is true for the document of another repository that writes to the same index.
 	foreign bool
 }
 
-func (r *repository) stored(ctx context.Context, id string) (home, error) {
+func (r *repository) ownerOf(ctx context.Context, id string) (storedOwner, error) {
 	d, found, err := r.c.deps.Index.Get(ctx, r.IndexName, id)
 	if err != nil || !found {
-		return home{}, r.noted(err)
+		return storedOwner{}, r.pauseOnError(err)
 	}
 	codes := gjson.GetBytes(d.Source, "repositories.#.code").Array()
-	return home{
+	return storedOwner{
 		found: true, organization: gjson.GetBytes(d.Source, r.OrganizationField()).String(),
 		foreign: len(codes) > 0 && !slices.ContainsFunc(codes, func(c gjson.Result) bool { return c.String() == r.Code }),
 	}, nil
@@ -34,10 +34,10 @@ func (r *repository) stored(ctx context.Context, id string) (home, error) {
 // mismatch returns the result for a record or document of another organization than the one asked for.
 func mismatch() core.Result { return core.Result{Outcome: core.OutcomeMismatch} }
 
-// removeAsked removes a document on request, if it belongs to req's organization. Where none is stored, only the upstream
+// removeRequested removes a document on request, if it belongs to req's organization. Where none is stored, only the upstream
 // can tell whose record the id is: a tombstone for another organization's would keep its document out.
-func (r *repository) removeAsked(ctx context.Context, req core.Request, at stamp) (core.Result, error) {
-	stored, err := r.stored(ctx, req.RecordID)
+func (r *repository) removeRequested(ctx context.Context, req core.Request, at writeVersion) (core.Result, error) {
+	stored, err := r.ownerOf(ctx, req.RecordID)
 	switch {
 	case err != nil:
 		return core.Result{}, err
@@ -61,19 +61,19 @@ func (r *repository) removeAsked(ctx context.Context, req core.Request, at stamp
 
 // removeDocument deletes a document. The delete is sent also when there is none: its version keeps an older write that is in
 // flight from bringing the document back.
-func (r *repository) removeDocument(ctx context.Context, id string, at stamp) (core.Result, error) {
+func (r *repository) removeDocument(ctx context.Context, id string, at writeVersion) (core.Result, error) {
 	write := core.Write{Op: core.OpDelete, ID: id, Version: at.version, Strict: at.strict, FetchedAt: time.Now()}
 	return r.writeOne(ctx, write, func() {})
 }
 
-// settleElsewhere settles req's record when the upstream does not have it under req's organization: it is absent, or
+// settleMoved settles req's record when the upstream does not have it under req's organization: it is absent, or
 // another's, named or "". Where no document is stored nothing has to change; a tombstone is left only for a record that is
 // absent in an organization that exists, as the id may be another's otherwise.
-func (r *repository) settleElsewhere(
-	ctx context.Context, req core.Request, at stamp, named string, said error,
+func (r *repository) settleMoved(
+	ctx context.Context, req core.Request, at writeVersion, named string, said error,
 ) (string, core.Result, error) {
 	other, noOrganization := errors.Is(said, core.ErrOtherOrganization), errors.Is(said, core.ErrOrganizationAbsent)
-	stored, err := r.stored(ctx, req.RecordID)
+	stored, err := r.ownerOf(ctx, req.RecordID)
 	switch {
 	case err != nil:
 		return req.Organization, core.Result{}, err
@@ -85,25 +85,25 @@ func (r *repository) settleElsewhere(
 		result, err := r.removeDocument(ctx, req.RecordID, at)
 		return req.Organization, result, err
 	}
-	return r.findHome(ctx, req, at, stored.organization, []string{named, stored.organization}, other)
+	return r.findOwner(ctx, req, at, stored.organization, []string{named, stored.organization}, other)
 }
 
-// findHome asks for the record whose document names another organization than the upstream does: under the candidates, then
+// findOwner asks for the record whose document names another organization than the upstream does: under the candidates, then
 // under all organizations of the repository, each once, until one answer says what the document has to be. The document
 // stays where all of them say that the record is another's.
-func (r *repository) findHome(
-	ctx context.Context, req core.Request, at stamp, stored string, candidates []string, other bool,
+func (r *repository) findOwner(
+	ctx context.Context, req core.Request, at writeVersion, stored string, candidates []string, other bool,
 ) (string, core.Result, error) {
 	asked := []string{"", req.Organization}
 	for under, all := req, false; ; {
 		candidates = slices.DeleteFunc(candidates, func(o string) bool { return slices.Contains(asked, o) })
 		switch {
 		case len(candidates) == 0 && !all:
-			listed, err := r.listing.get(ctx, r.Upstream)
+			listed, err := r.organizations.get(ctx, r.Upstream)
 			if err != nil {
 				return req.Organization, core.Result{}, err
 			}
-			candidates, all = r.usable(listed), true
+			candidates, all = r.validOrganizations(listed), true
 			continue
 		case len(candidates) == 0 && other:
 			return req.Organization, mismatch(), nil
