@@ -16,14 +16,15 @@ import (
 // A folder below a listed one follows the longest entry that is a prefix of it.
 var layers = map[string][]string{
 	"cmd/tutti": {
-		"internal/app", "internal/app/check", "internal/client", "internal/client/display", "internal/config", "internal/tools/bench",
-		"internal/tools/demo", "http",
+		"internal/app", "internal/app/check", "internal/client", "internal/client/display", "internal/config", "internal/tools/demo",
+		"http",
 	},
-	"ingest":       {},
-	"ingest/kafka": {},
-	"consumers":    {"internal/bulk"},
-	"http":         {"internal/filter/sqon", "internal/rawjson"},
-	"schemas":      {},
+	"cmd/tutti-bench": {"internal/tools/bench"},
+	"ingest":          {},
+	"ingest/kafka":    {},
+	"consumers":       {"internal/bulk"},
+	"http":            {"internal/filter/sqon", "internal/rawjson"},
+	"schemas":         {},
 
 	"internal/core":      {},
 	"internal/rawjson":   {},

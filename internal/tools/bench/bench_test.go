@@ -31,7 +31,8 @@ func run(t *testing.T, cfg bench.Config) []bench.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Sizes, cfg.Progress, cfg.Command = tiny(), t.Output(), []string{self, childArgument}
+	cfg.Sizes, cfg.Progress = tiny(), t.Output()
+	cfg.Self, cfg.Server = []string{self, childArgument}, []string{self, childArgument, "serve"}
 	if cfg.Out == nil {
 		cfg.Out = t.Output()
 	}

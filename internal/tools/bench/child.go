@@ -49,8 +49,8 @@ type child struct {
 
 // childSpec describes a child process.
 type childSpec struct {
-	args []string
-	env  []string
+	command []string
+	env     []string
 	// signalled is set when it ends on an interrupt instead of the end of its standard input.
 	signalled bool
 	// address returns the address in a line of the child's standard output or error output, "" for none.
@@ -82,8 +82,7 @@ func loggedAddress(line string) string {
 
 // start starts a child and waits for its address. The caller must stop it.
 func (b *bench) start(ctx context.Context, spec childSpec) (*child, error) {
-	args := append(append([]string(nil), b.Command[1:]...), spec.args...)
-	c := &child{cmd: exec.CommandContext(ctx, b.Command[0], args...), firstAddress: make(chan string, 1)}
+	c := &child{cmd: exec.CommandContext(ctx, spec.command[0], spec.command[1:]...), firstAddress: make(chan string, 1)}
 	c.cmd.Env = append(slices.DeleteFunc(os.Environ(), isConfiguration), spec.env...)
 	c.cmd.WaitDelay = childEnd
 	c.cmd.Cancel = func() error { return c.cmd.Process.Signal(os.Interrupt) }
@@ -101,12 +100,12 @@ func (b *bench) start(ctx context.Context, spec childSpec) (*child, error) {
 	_ = writer.Close() // the child has its copy
 	if err != nil {
 		_ = reader.Close()
-		return nil, core.WrapError(core.CodeInternal, "starting "+spec.args[0], err)
+		return nil, core.WrapError(core.CodeInternal, "starting "+spec.command[0], err)
 	}
 	c.read.Go(func() { c.listen(reader, spec.address) })
 	if c.url, err = c.address(ctx); err != nil {
 		c.stop()
-		return nil, fmt.Errorf("starting %s (last output: %s): %w", strings.Join(spec.args, " "), c.last, err)
+		return nil, fmt.Errorf("starting %s (last output: %s): %w", strings.Join(spec.command, " "), c.last, err)
 	}
 	return c, nil
 }
@@ -161,16 +160,14 @@ func (c *child) stop() {
 // startUpstream starts a Song server of generated analyses as a separate process.
 func (b *bench) startUpstream(ctx context.Context, studies, records int) (*child, error) {
 	b.say("starting a repository of %d analyses in %d studies", records, studies)
-	return b.start(ctx, childSpec{address: printedAddress, args: []string{
-		benchCommand, UpstreamCommand, "--studies", strconv.Itoa(studies), "--records", strconv.Itoa(records),
-	}})
+	return b.start(ctx, childSpec{address: printedAddress, command: slices.Concat(b.Self, []string{
+		UpstreamCommand, "--studies", strconv.Itoa(studies), "--records", strconv.Itoa(records),
+	})})
 }
 
 // startSink starts an engine that responds at once, or after delay, as a separate process.
 func (b *bench) startSink(ctx context.Context, delay time.Duration) (*child, error) {
-	return b.start(ctx, childSpec{address: printedAddress, args: []string{
-		benchCommand, SinkCommand, "--delay", delay.String(),
-	}})
+	return b.start(ctx, childSpec{address: printedAddress, command: slices.Concat(b.Self, []string{SinkCommand, "--delay", delay.String()})})
 }
 
 // startServe starts the server as a separate process, with a repository and an engine.
@@ -180,5 +177,5 @@ func (b *bench) startServe(ctx context.Context, upstreamURL, engineURL, alias st
 		return nil, err
 	}
 	env := append(settings(dir, upstreamURL, engineURL, alias), config.Variable("log.format")+"=json")
-	return b.start(ctx, childSpec{address: loggedAddress, signalled: true, args: []string{serveCommand}, env: env})
+	return b.start(ctx, childSpec{address: loggedAddress, signalled: true, command: b.Server, env: env})
 }

@@ -4,19 +4,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"tutti/internal/core"
 )
 
-// Sub-commands of the program that a bench starts as separate processes.
+// Sub-commands of the benchmarking program, which a bench starts as separate processes: UpstreamCommand runs ServeUpstream,
+// SinkCommand ServeSink.
 const (
-	// benchCommand runs Run, and has two sub-commands: UpstreamCommand runs ServeUpstream, SinkCommand ServeSink.
-	benchCommand    = "bench"
 	UpstreamCommand = "upstream"
 	SinkCommand     = "sink"
-	// serveCommand runs the server.
-	serveCommand = "serve"
 )
 
 // Config configures Run. Only Out is required.
@@ -39,8 +37,10 @@ type Config struct {
 	Out, Progress io.Writer
 	// JSON prints the reports as one JSON document instead of text.
 	JSON bool
-	// Command is this program, with arguments that come before a sub-command; the executable by default.
-	Command []string
+	// Self is the benchmarking program, with arguments that come before a sub-command; this executable by default.
+	Self []string
+	// Server is the command that runs the server; "tutti serve" with the tutti beside this executable by default.
+	Server []string
 	// Version is the program's version.
 	Version string
 }
@@ -160,12 +160,18 @@ func (c *Config) validate() error {
 	if c.Progress == nil {
 		c.Progress = io.Discard
 	}
-	if len(c.Command) == 0 {
-		self, err := os.Executable()
-		if err != nil {
-			return core.WrapError(core.CodeInternal, "finding this program", err)
-		}
-		c.Command = []string{self}
+	if len(c.Self) > 0 && len(c.Server) > 0 {
+		return nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return core.WrapError(core.CodeInternal, "finding this program", err)
+	}
+	if len(c.Self) == 0 {
+		c.Self = []string{self}
+	}
+	if len(c.Server) == 0 {
+		c.Server = []string{filepath.Join(filepath.Dir(self), "tutti"), "serve"}
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func (r *downloadRun) stock(ctx context.Context, x index.Index) error {
 // run measures the server.
 func (r *downloadRun) run(ctx context.Context, report *Report) (err error) {
 	env := append(settings(r.dir, unusedUpstream, r.engineURL, r.alias), config.Variable("log.format")+"=json")
-	if r.server, err = r.b.start(ctx, childSpec{address: loggedAddress, signalled: true, args: []string{serveCommand}, env: env}); err != nil {
+	if r.server, err = r.b.start(ctx, childSpec{address: loggedAddress, signalled: true, command: r.b.Server, env: env}); err != nil {
 		return err
 	}
 	defer r.server.stop()

@@ -35,14 +35,14 @@ func child(args []string) error {
 	switch {
 	case args[0] == "serve":
 		return serve()
-	case args[1] == bench.UpstreamCommand:
+	case args[0] == bench.UpstreamCommand:
 		var cfg bench.UpstreamConfig
-		if _, err := fmt.Sscan(args[3]+" "+args[5], &cfg.Studies, &cfg.Records); err != nil {
+		if _, err := fmt.Sscan(args[2]+" "+args[4], &cfg.Studies, &cfg.Records); err != nil {
 			return err
 		}
 		return bench.ServeUpstream(cfg, os.Stdin, os.Stdout)
 	default:
-		delay, err := time.ParseDuration(args[3])
+		delay, err := time.ParseDuration(args[2])
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,113 @@
+// Command tutti-bench measures the tutti beside it on this machine.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tutti/internal/tools/bench"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run returns the exit code: 0, or 1 with the error on stderr.
+func run(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	root := rootCommand()
+	root.SetArgs(args)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	if err := root.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(stderr, "tutti-bench:", err)
+		return 1
+	}
+	return 0
+}
+
+func rootCommand() *cobra.Command {
+	var cfg bench.Config
+	var server, output string
+	root := &cobra.Command{
+		Use:   "tutti-bench [name…]",
+		Short: "Measure tutti's performance on this machine",
+		Long: "Run the named benchmarks, by default all that can run, and print what each measures, the results, their\n" +
+			"targets and the noise of the machine. The benchmarks are " + strings.Join(bench.Names(), ", ") + ".\n" +
+			"Those that need Elasticsearch are skipped without --elasticsearch. Run them on an otherwise idle machine.",
+		Example:       "  tutti-bench --quick\n  tutti-bench " + bench.Names()[0] + " --output json",
+		ValidArgs:     bench.Names(),
+		Args:          cobra.OnlyValidArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if output != "text" && output != "json" {
+				return fmt.Errorf("--output is text or json, not %q", output)
+			}
+			if server != "" {
+				cfg.Server = []string{server, "serve"}
+			}
+			cfg.Names, cfg.JSON, cfg.Version = names, output == "json", buildVersion()
+			cfg.Out, cfg.Progress = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			_, err := bench.Run(cmd.Context(), cfg)
+			return err
+		},
+	}
+	root.AddCommand(upstreamCommand(), sinkCommand())
+	flags := root.Flags()
+	flags.StringVar(&server, "tutti", "", "the `executable` to measure; the tutti in the folder of this program by default")
+	flags.StringVar(&cfg.ElasticsearchURL, "elasticsearch", os.Getenv("TUTTI_TEST_ELASTICSEARCH_URL"),
+		"the `URL` of an Elasticsearch where indices named bench-… may be created and deleted; also TUTTI_TEST_ELASTICSEARCH_URL")
+	flags.StringVar(&cfg.PostgresURL, "postgres", "", "the `URL` of an empty PostgreSQL database; its tables and rows are not removed")
+	flags.IntVar(&cfg.Sizes.Records, "records", 0, fmt.Sprintf("the `number` of records of a backfill; 0 for the default, %d", bench.DefaultSizes().Records))
+	flags.IntVar(&cfg.Sizes.Pairs, "pairs", 0, fmt.Sprintf("the `number` of repetitions of each run; 0 for the default, %d", bench.DefaultSizes().Pairs))
+	flags.BoolVar(&cfg.Quick, "quick", false, "smaller sizes, for a first impression")
+	flags.StringVar(&cfg.ProfileDir, "profile", "", "write CPU and heap profiles of additional runs to this `folder`")
+	flags.StringVarP(&output, "output", "o", "text", "`text` or json")
+	return root
+}
+
+// upstreamCommand returns the hidden command that serves a repository in a process of its own.
+func upstreamCommand() *cobra.Command {
+	var cfg bench.UpstreamConfig
+	cmd := &cobra.Command{
+		Use: bench.UpstreamCommand, Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.ServeUpstream(cfg, cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().IntVar(&cfg.Studies, "studies", 1, "")
+	cmd.Flags().IntVar(&cfg.Records, "records", 1000, "")
+	return cmd
+}
+
+// sinkCommand returns the hidden command that serves an engine that responds at once, in a process of its own.
+func sinkCommand() *cobra.Command {
+	var delay time.Duration
+	cmd := &cobra.Command{
+		Use: bench.SinkCommand, Hidden: true, Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return bench.ServeSink(delay, cmd.InOrStdin(), cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().DurationVar(&delay, "delay", 0, "")
+	return cmd
+}
+
+// buildVersion returns the version that the Go tool recorded.
+func buildVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "dev"
+}
