@@ -172,8 +172,8 @@ func (e *engine) Count(scope core.IndexScope) (int64, error) {
 	return n, e.down
 }
 
-// Mark returns the number of the last write.
-func (e *engine) Mark() (string, error) {
+// Checkpoint returns the number of the last write.
+func (e *engine) Checkpoint() (string, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.seq == 0 {

@@ -116,11 +116,11 @@ type Documents interface {
 
 // Scans finds the documents that a run did not see.
 type Scans interface {
-	// Mark returns a mark of everything that was written to the alias so far, empty when there is none to give,
-	// core.CheckpointNone when that is nothing.
-	Mark(ctx context.Context, alias string) (string, error)
+	// Checkpoint returns a checkpoint of everything written to the alias so far, "" when the index has none, and
+	// core.CheckpointNone when nothing was written.
+	Checkpoint(ctx context.Context, alias string) (string, error)
 	// Scan calls each for the documents of scope whose version is below the given one; 0 means all. With
-	// scope.WrittenBy it may leave out what was written after that mark.
+	// scope.WrittenBy it may omit documents written after that checkpoint.
 	Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version, each func(id string, v core.Version) error) error
 }
 

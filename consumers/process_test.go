@@ -383,9 +383,9 @@ func (i indexPort) Count(_ context.Context, _ string, scope core.IndexScope) (in
 	return call(i.p, func() (int64, error) { return i.p.w.engine.Count(scope) })
 }
 
-func (i indexPort) Mark(context.Context, string) (mark string, err error) {
+func (i indexPort) Checkpoint(context.Context, string) (mark string, err error) {
 	err = do(i.p, func() (err error) {
-		mark, err = i.p.w.engine.Mark()
+		mark, err = i.p.w.engine.Checkpoint()
 		return err
 	})
 	return mark, err

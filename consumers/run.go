@@ -140,7 +140,7 @@ func (r *repository) startCheckpoint(ctx context.Context) string {
 	if err != nil || !idle {
 		return ""
 	}
-	mark, err := r.c.deps.Index.Mark(ctx, r.IndexName)
+	mark, err := r.c.deps.Index.Checkpoint(ctx, r.IndexName)
 	if err != nil {
 		r.log.Info("the index gives no mark; the sweep will read every version", "err", err)
 		return ""

@@ -153,7 +153,7 @@ type StoredDocument struct {
 	Source  []byte
 }
 
-// CheckpointNone is the checkpoint (Index.Mark) of an alias that was never written to: it has no document that is older.
+// CheckpointNone is the checkpoint (Index.Checkpoint) of an alias that was never written to: it has no document that is older.
 const CheckpointNone = "nothing"
 
 // IndexScope selects documents by the record's own organization. The zero value selects all documents of an alias.
@@ -166,7 +166,7 @@ type IndexScope struct {
 	Organization string
 	// Beyond extends a scan below a version to documents whose version is higher than Beyond; zero for none.
 	Beyond Version
-	// WrittenBy is a checkpoint of the index (Index.Mark): a scan may omit documents that were written after it. Empty omits
+	// WrittenBy is a checkpoint of the index (Index.Checkpoint): a scan may omit documents that were written after it. Empty omits
 	// none.
 	WrittenBy string
 }

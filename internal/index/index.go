@@ -74,10 +74,10 @@ type Index interface {
 	// An error of each ends the stream and is returned unwrapped. Other errors are those of Search.
 	Stream(ctx context.Context, alias string, req StreamRequest, each func([]Hit) error) error
 
-	// Mark returns an opaque mark of everything that was written to the alias so far, for a later Scan's
-	// scope.WrittenBy; empty when the engine has none, or a part of the index does not answer, which leaves out
-	// nothing; core.CheckpointNone when nothing was written, with which a Scan finds nothing.
-	Mark(ctx context.Context, alias string) (string, error)
+	// Checkpoint returns an opaque checkpoint of everything written to the alias so far, for scope.WrittenBy of a later Scan. It is
+	// "", which omits nothing, when the engine has no checkpoints or a part of the index does not answer, and core.CheckpointNone,
+	// with which a Scan finds nothing, when nothing was written.
+	Checkpoint(ctx context.Context, alias string) (string, error)
 
 	// Check returns nil when the alias accepts writes, CodeIndexBlocked when it is missing, closed or blocked, and CodeUnavailable
 	// when the engine does not answer. It is core.ErrIndexMissing only when Ensure would create the index without leaving another

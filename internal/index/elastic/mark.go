@@ -19,11 +19,11 @@ const (
 	markFilter     = "_shards.failed,indices.*.uuid,indices.*.shards.*.seq_no.max_seq_no,indices.*.shards.*.routing"
 )
 
-// Mark returns a mark of everything that was written to the alias' index so far: the index' identity and the highest
+// Checkpoint returns a mark of everything that was written to the alias' index so far: the index' identity and the highest
 // sequence number over its shards, or core.CheckpointNone. A document that is written later gets a higher number in its
 // shard. The mark is empty unless the alias stands for one index of which every primary shard answered: a shard that is
 // missing may hold documents with higher numbers, which a scan up to the mark would leave out.
-func (x *Index) Mark(ctx context.Context, alias string) (string, error) {
+func (x *Index) Checkpoint(ctx context.Context, alias string) (string, error) {
 	leave, err := x.enter(alias)
 	if err != nil {
 		return "", err

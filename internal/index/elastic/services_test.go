@@ -408,14 +408,14 @@ func TestMissingPrimary(t *testing.T) {
 	admin(t, http.MethodPut, "/"+name+"?wait_for_active_shards=0", `{"aliases":{"`+alias+`":{}},"settings":{"number_of_shards":2,`+
 		`"number_of_replicas":1,"index.routing.allocation.total_shards_per_node":1}}`)
 	admin(t, http.MethodGet, "/_cluster/health/"+name+"?wait_for_active_shards=1&timeout=30s", "")
-	if mark, err := x.Mark(t.Context(), alias); mark != "" || err != nil {
-		t.Errorf("with an unassigned primary: %q, %v", mark, err)
+	if checkpoint, err := x.Checkpoint(t.Context(), alias); checkpoint != "" || err != nil {
+		t.Errorf("with an unassigned primary: %q, %v", checkpoint, err)
 	}
 	wantError(t, x.Check(t.Context(), alias), core.CodeUnavailable, "a shard of the index "+alias+" does not answer")
 	admin(t, http.MethodPut, "/"+name+"/_settings", `{"index.routing.allocation.total_shards_per_node":2}`)
 	admin(t, http.MethodGet, "/_cluster/health/"+name+"?wait_for_status=yellow&timeout=30s", "")
-	if mark, err := x.Mark(t.Context(), alias); mark != core.CheckpointNone || err != nil {
-		t.Errorf("with all primaries: %q, %v", mark, err)
+	if checkpoint, err := x.Checkpoint(t.Context(), alias); checkpoint != core.CheckpointNone || err != nil {
+		t.Errorf("with all primaries: %q, %v", checkpoint, err)
 	}
 	if err := x.Check(t.Context(), alias); err != nil {
 		t.Errorf("with all primaries: %v", err)

@@ -286,8 +286,8 @@ func (s *valueFinder) Value(f *mapping.Field, kind mapping.Kind, raw []byte) {
 	s.found = s.found || string(s.buf) == s.want
 }
 
-// Mark returns "": a scan does not read the documents, so skipping unchanged ones would save little.
-func (x *Index) Mark(_ context.Context, name string) (string, error) {
+// Checkpoint returns "": a scan does not read the documents, so skipping unchanged ones would save little.
+func (x *Index) Checkpoint(_ context.Context, name string) (string, error) {
 	_, err := x.alias(name)
 	return "", err
 }

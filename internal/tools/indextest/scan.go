@@ -161,19 +161,19 @@ func testScanAndWrite(s *suite) {
 	s.counts(4, core.IndexScope{})
 }
 
-// testMark checks that a scan with a mark finds every document that is older than requested and was written before the mark; later
-// ones are optional.
-func testMark(s *suite) {
+// testCheckpoint checks that a scan with a checkpoint finds every document that is older than requested and was written before the
+// checkpoint; later ones are optional.
+func testCheckpoint(s *suite) {
 	s.ensure()
 	doc := `{"studyId":"A"}`
-	fresh, err := s.x.Mark(s.Context(), s.alias)
+	fresh, err := s.x.Checkpoint(s.Context(), s.alias)
 	if err != nil || fresh != "" && fresh != core.CheckpointNone {
-		s.Errorf("Mark of an alias that nothing was written to: %q, %v", fresh, err)
+		s.Errorf("Checkpoint of an alias that nothing was written to: %q, %v", fresh, err)
 	}
 	s.indexed(put("kept", 10, doc), put("rewritten", 11, doc), put("removed", 12, doc))
-	mark, err := s.x.Mark(s.Context(), s.alias)
-	if err != nil || mark == core.CheckpointNone {
-		s.Fatalf("Mark: %q, %v", mark, err)
+	checkpoint, err := s.x.Checkpoint(s.Context(), s.alias)
+	if err != nil || checkpoint == core.CheckpointNone {
+		s.Fatalf("Checkpoint: %q, %v", checkpoint, err)
 	}
 	if fresh == core.CheckpointNone {
 		if got := s.scan(core.IndexScope{WrittenBy: fresh}, 0); len(got) != 0 {
@@ -183,7 +183,7 @@ func testMark(s *suite) {
 	s.indexed(put("rewritten", 20, doc), put("new", 21, doc))
 	s.expect(outcomes(core.OutcomeRemoved), remove("removed", 22))
 	scope := study("A")
-	scope.WrittenBy = mark
+	scope.WrittenBy = checkpoint
 	if diff := cmp.Diff(map[string]core.Version{"kept": 10}, s.scan(scope, 20)); diff != "" {
 		s.Errorf("Scan below the run differs (-want +got):\n%s", diff)
 	}
@@ -194,9 +194,9 @@ func testMark(s *suite) {
 		}
 	}
 	if _, ok := all["kept"]; !ok {
-		s.Errorf("Scan of all left out what was written before the mark: %v", all)
+		s.Errorf("Scan of all left out what was written before the checkpoint: %v", all)
 	}
-	if _, err := s.x.Mark(s.Context(), "no-such-"+s.alias); core.CodeOf(err) != core.CodeIndexBlocked {
-		s.Errorf("Mark of a missing alias: %v, want %s", err, core.CodeIndexBlocked)
+	if _, err := s.x.Checkpoint(s.Context(), "no-such-"+s.alias); core.CodeOf(err) != core.CodeIndexBlocked {
+		s.Errorf("Checkpoint of a missing alias: %v, want %s", err, core.CodeIndexBlocked)
 	}
 }

@@ -51,7 +51,7 @@ func Run(t *testing.T, open func(t *testing.T) index.Index) {
 		{"count by scope", testCount},
 		{"scan by scope and version", testScan},
 		{"scan of many pages", testLongScan},
-		{"scan from a mark", testMark},
+		{"scan up to a checkpoint", testCheckpoint},
 		{"scan ends with its callback", testScanEnds},
 		{"writing while scanning", testScanAndWrite},
 	} {

@@ -23,9 +23,9 @@ func shard(state string, primary bool, highest int) string {
 	return fmt.Sprintf(shardOf, state, primary, highest)
 }
 
-// TestMarkNeedsEveryPrimary: a document of a primary that does not answer may have a higher sequence number than all that
-// are known, and a sweep up to that mark would not see it.
-func TestMarkNeedsEveryPrimary(t *testing.T) {
+// TestCheckpointNeedsEveryPrimary: a document of a primary that does not answer may have a higher sequence number than all that
+// are known, and a sweep up to that checkpoint would not see it.
+func TestCheckpointNeedsEveryPrimary(t *testing.T) {
 	two := fmt.Sprintf(setting, 1, 2)
 	tests := []struct {
 		name, settings string
@@ -56,7 +56,7 @@ func TestMarkNeedsEveryPrimary(t *testing.T) {
 				}
 				_, _ = fmt.Fprintf(w, `{"_shards":{"failed":%d},"indices":{%s}}`, tt.failed, fmt.Sprintf(indexOf, 1, tt.shards))
 			}))
-			if got, err := x.Mark(t.Context(), "a"); got != tt.want || err != nil {
+			if got, err := x.Checkpoint(t.Context(), "a"); got != tt.want || err != nil {
 				t.Errorf("got %q, %v, want %q", got, err, tt.want)
 			}
 		})
