@@ -1,11 +1,15 @@
 package lyric_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -170,23 +174,65 @@ func TestNoServer(t *testing.T) {
 	wantError(t, "list", err, core.CodeUnavailable, "the upstream could not be reached: nothing listens there")
 }
 
+// replay responds with the body of an earlier response, without a connection, so that a test can have a clock of its own.
+type replay struct{ body []byte }
+
+func (t *replay) RoundTrip(r *http.Request) (*http.Response, error) {
+	body := cancelled{r.Context(), bytes.NewReader(t.body)}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(body)}, nil
+}
+
+// cancelled fails to read once the request was cancelled, as the body of a connection does.
+type cancelled struct {
+	request context.Context //nolint:containedctx // of the request that it is the response of
+	body    io.Reader
+}
+
+func (b cancelled) Read(p []byte) (int, error) {
+	if err := b.request.Err(); err != nil {
+		return 0, err
+	}
+	return b.body.Read(p)
+}
+
+// record sends requests to the server, and keeps the body of the last response.
+type record struct{ replay }
+
+func (t *record) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if t.body, err = io.ReadAll(res.Body); err != nil {
+		return nil, err
+	}
+	return t.replay.RoundTrip(r)
+}
+
 // TestSlowCallbackIsNoTimeout: a page whose callback is slower than the timeout is read completely.
 func TestSlowCallbackIsNoTimeout(t *testing.T) {
 	t.Parallel()
 	server := serve(t, testkit.LyricConfig{})
 	server.PutAll(testkit.GenerateRecords(1, "O1", 3000)...)
-	const timeout = 500 * time.Millisecond
-	c := client(t, server, lyric.Config{Timeout: timeout})
-	n := 0
-	info, err := c.Page(t.Context(), "O1", 0, 3000, func(core.Record) error {
-		if n++; n == 1 || n == 1500 {
-			<-time.After(3 * timeout / 2) // the test is about elapsed time
-		}
-		return nil
-	})
-	if err != nil || info.Rows != 3000 || n != 3000 {
-		t.Errorf("%+v after %d records: %v", info, n, err)
+	var response record
+	if _, err := client(t, server, lyric.Config{Transport: &response}).Page(t.Context(), "O1", 0, 3000, func(core.Record) error { return nil }); err != nil {
+		t.Fatal(err)
 	}
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = time.Minute
+		c := client(t, server, lyric.Config{Timeout: timeout, Transport: &response.replay})
+		n := 0
+		info, err := c.Page(t.Context(), "O1", 0, 3000, func(core.Record) error {
+			if n++; n == 1 || n == 1500 {
+				time.Sleep(3 * timeout / 2)
+			}
+			return nil
+		})
+		if err != nil || info.Rows != 3000 || n != 3000 {
+			t.Errorf("%+v after %d records: %v", info, n, err)
+		}
+	})
 }
 
 func TestCancelledByTheCaller(t *testing.T) {
