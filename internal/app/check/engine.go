@@ -99,7 +99,7 @@ type identity struct {
 
 // identify returns the identity of a node and the response that it was read from. GET / is a module of its own that a node may
 // lack; the version is then read from the nodes API.
-func identify(ctx context.Context, node *elastic.Probe) (elastic.Answer, identity, error) {
+func identify(ctx context.Context, node *elastic.Probe) (elastic.Response, identity, error) {
 	var id identity
 	a, err := node.Info(ctx)
 	if err != nil {
@@ -131,7 +131,7 @@ func identify(ctx context.Context, node *elastic.Probe) (elastic.Answer, identit
 }
 
 // nodeFinding reports whether tutti can use a node.
-func (e *engine) nodeFinding(host string, a elastic.Answer, id identity) Finding {
+func (e *engine) nodeFinding(host string, a elastic.Response, id identity) Finding {
 	if f, refused := e.rejected(host, "read its version", a); refused {
 		return f
 	}
@@ -156,7 +156,7 @@ func (e *engine) nodeFinding(host string, a elastic.Answer, id identity) Finding
 }
 
 // rejected returns the finding for a request that a node rejected; false if it did not.
-func (e *engine) rejected(host, doing string, a elastic.Answer) (Finding, bool) {
+func (e *engine) rejected(host, doing string, a elastic.Response) (Finding, bool) {
 	f := Finding{Subject: subjectIndex, Status: StatusFail}
 	switch {
 	case a.Status == http.StatusUnauthorized && e.cfg.Username == "" && e.cfg.APIKey == "":

@@ -22,7 +22,7 @@ const maxPooledBytes = 8 << 20
 // the documents may or may not have been written), CodeTooLarge (413), CodeInvalid (400, the cluster's reason in its
 // cause), or CodeIndexBlocked. b's bytes are neither changed nor read after Write has returned.
 func (x *Index) Write(ctx context.Context, b core.Batch) ([]core.Result, error) {
-	leave, err := x.enter(b.Index)
+	leave, err := x.begin(b.Index)
 	if err != nil {
 		return nil, err
 	}
@@ -31,10 +31,10 @@ func (x *Index) Write(ctx context.Context, b core.Batch) ([]core.Result, error) 
 		return nil, nil
 	}
 	st := x.state(b.Index)
-	x.learn(ctx, st, b)
+	x.addFieldsAhead(ctx, st, b)
 	body := b.Payload()
-	if st.eager.Load() {
-		if trimmed := x.trimEarly(st, b); trimmed != nil {
+	if st.trimFirst.Load() {
+		if trimmed := x.trimAhead(st, b); trimmed != nil {
 			body = trimmed
 		}
 	}
@@ -42,7 +42,7 @@ func (x *Index) Write(ctx context.Context, b core.Batch) ([]core.Result, error) 
 	if err != nil {
 		return nil, err
 	}
-	x.grow(ctx, st, b, results)
+	x.growMapping(ctx, st, b, results)
 	return results, nil
 }
 
@@ -58,7 +58,7 @@ func (x *Index) send(ctx context.Context, b core.Batch, items []core.BatchItem, 
 	if x.compress {
 		packed := x.buffer()
 		defer x.recycle(packed)
-		if err := x.pack(packed, body); err != nil {
+		if err := x.gzip(packed, body); err != nil {
 			return nil, core.WrapError(core.CodeInternal, "the bulk body cannot be compressed", err)
 		}
 		r = x.bulkRequest(b.Index, packed.Bytes())
@@ -71,7 +71,7 @@ func (x *Index) send(ctx context.Context, b core.Batch, items []core.BatchItem, 
 	return x.results(answer.body, b.Index, items)
 }
 
-func (x *Index) pack(dst *bytes.Buffer, body []byte) error {
+func (x *Index) gzip(dst *bytes.Buffer, body []byte) error {
 	zip, ok := x.gzippers.Get().(*gzip.Writer)
 	if !ok {
 		var err error

@@ -24,7 +24,7 @@ const checkBody = `{"index":{"_id":"tutti-check","if_seq_no":9007199254740991,"i
 // credentials are refused (core.ErrIndexMissing only where no index of it is there either), and
 // core.CodeUnavailable when the cluster or one of the primary shards does not answer. The message is safe to display.
 func (x *Index) Check(ctx context.Context, alias string) error {
-	leave, err := x.enter(alias)
+	leave, err := x.begin(alias)
 	if err != nil {
 		return err
 	}
@@ -36,17 +36,17 @@ func (x *Index) Check(ctx context.Context, alias string) error {
 		}
 		return core.WrapError(core.CodeUnavailable, core.MessageOf(err), err)
 	}
-	var answer bulkAnswer
+	var answer bulkResponse
 	if err := reply.decode(&answer); err != nil {
 		return err
 	}
 	if len(answer.Items) != 1 || answer.Items[0].Index == nil {
 		return core.NewError(core.CodeUnavailable, "the index did not answer as expected")
 	}
-	err = verdict(alias, answer.Items[0].Index)
+	err = checkItem(alias, answer.Items[0].Index)
 	switch {
 	case errors.Is(err, core.ErrIndexMissing):
-		return x.missing(ctx, alias, err)
+		return x.missingAliasError(ctx, alias, err)
 	case err != nil:
 		return err
 	default:
@@ -54,10 +54,10 @@ func (x *Index) Check(ctx context.Context, alias string) error {
 	}
 }
 
-// missing returns the error of an alias that is missing. Where the index that it stood for is still there, or another one
+// missingAliasError returns the error of an alias that is missing. Where the index that it stood for is still there, or another one
 // that Ensure made for it, that has lost its alias, for a moment or by mistake, and nothing may be made in its place.
-func (x *Index) missing(ctx context.Context, alias string, gone error) error {
-	among, seen := []string{alias + "-*"}, x.state(alias).seen.Load()
+func (x *Index) missingAliasError(ctx context.Context, alias string, gone error) error {
+	among, seen := []string{alias + "-*"}, x.state(alias).physicalName.Load()
 	if seen != nil {
 		among = append(among, url.PathEscape(*seen))
 	}
@@ -91,7 +91,7 @@ func (x *Index) missing(ctx context.Context, alias string, gone error) error {
 // checkPrimaries returns core.CodeUnavailable when the cluster says that a primary shard of the alias' index is missing:
 // the write of Check reached only one of them.
 func (x *Index) checkPrimaries(ctx context.Context, alias string) error {
-	one, err := x.shardsOf(ctx, alias)
+	one, err := x.physicalIndexOf(ctx, alias)
 	if err != nil || one.primaries <= 1 {
 		return nil // the credentials may not allow to ask, and one shard has answered
 	}
@@ -106,15 +106,15 @@ func shardMissing(alias string, cause error) error {
 	return core.WrapError(core.CodeUnavailable, "a shard of the index "+alias+" does not answer", cause)
 }
 
-// verdict reads the outcome of the impossible write. A fault of its document (a mapping that demands routing, say)
+// checkItem reads the outcome of the impossible write. A fault of its document (a mapping that demands routing, say)
 // would be a fault of every document, yet nothing blocks the index.
-func verdict(alias string, item *itemAnswer) error {
-	code := blockedBy(item.Error.Type, item.Status, item.Error.Reason)
-	f := &failure{status: item.Status, engineError: item.Error}
+func checkItem(alias string, item *bulkItem) error {
+	code := blockCode(item.Error.Type, item.Status, item.Error.Reason)
+	f := &responseError{status: item.Status, engineError: item.Error}
 	switch {
-	case item.Error.flooded(item.Status):
+	case item.Error.floodStage(item.Status):
 		return &core.Error{
-			Code: code, Message: "the index " + alias + " takes no writes: " + floodMessage, Hint: floodHint, Err: f,
+			Code: code, Message: "the index " + alias + " takes no writes: " + floodStageMessage, Hint: floodStageHint, Err: f,
 		}
 	case code == core.CodeIndexBlocked:
 		return core.WrapError(code, blockedMessage(alias, item.Error.Type), f)

@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// maxReplyBytes bounds an answer: the cluster itself takes and gives no more than 100 MB by default.
-	maxReplyBytes = 512 << 20
-	dialTimeout   = 5 * time.Second
+	// maxResponseBytes bounds an answer: the cluster itself takes and gives no more than 100 MB by default.
+	maxResponseBytes = 512 << 20
+	dialTimeout      = 5 * time.Second
 	// idlePerNode is how many idle connections to a node are kept for reads, and as many for all else: bulk flights.
 	idlePerNode = 16
 	idleTimeout = time.Minute
@@ -34,8 +34,8 @@ type client struct {
 	transport *elastictransport.Client
 	http      *roundtrip.Transport
 	timeout   time.Duration
-	// most is how many bytes an answer may have.
-	most int64
+	// maxResponseBytes is how many bytes an answer may have.
+	maxResponseBytes int64
 }
 
 func newClient(cfg Config) (*client, error) {
@@ -81,7 +81,7 @@ func newClient(cfg Config) (*client, error) {
 	if err != nil {
 		return nil, core.WrapError(core.CodeInvalid, "the index' client cannot be made", err)
 	}
-	return &client{transport: transport, http: web, timeout: cfg.Timeout, most: maxReplyBytes}, nil
+	return &client{transport: transport, http: web, timeout: cfg.Timeout, maxResponseBytes: maxResponseBytes}, nil
 }
 
 // close ends the transport's looking after dead nodes, and closes the connections. No call may be in progress.
@@ -93,28 +93,28 @@ func (c *client) close() error {
 	return nil
 }
 
-// reply is a whole answer.
-type reply struct {
+// response is a whole answer.
+type response struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
 // do is send for answers with a 2xx status. Of another one failureOf returns what the cluster said.
-func (c *client) do(ctx context.Context, r esapi.Request, into *bytes.Buffer) (*reply, error) {
+func (c *client) do(ctx context.Context, r esapi.Request, into *bytes.Buffer) (*response, error) {
 	answer, err := c.send(ctx, r, into)
 	if err == nil && answer.status/100 != 2 {
-		return nil, refusal(answer.status, answer.header, answer.body)
+		return nil, newResponseError(answer.status, answer.header, answer.body)
 	}
 	return answer, err
 }
 
 // send sends one request and reads its whole answer into a buffer, nil for a new one. The bytes of the request's body are the
 // caller's again when it returns. An error is a *core.Error.
-func (c *client) send(ctx context.Context, r esapi.Request, into *bytes.Buffer) (*reply, error) {
+func (c *client) send(ctx context.Context, r esapi.Request, into *bytes.Buffer) (*response, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	e := &exchange{transport: c.transport, again: reads(r)}
+	e := &requestTransport{transport: c.transport, idempotent: isRead(r)}
 	defer e.body.release()
 	res, err := r.Do(ctx, e)
 	if err != nil {
@@ -127,52 +127,52 @@ func (c *client) send(ctx context.Context, r esapi.Request, into *bytes.Buffer) 
 	if into == nil {
 		into = new(bytes.Buffer)
 	}
-	n, err := into.ReadFrom(io.LimitReader(res.Body, c.most+1))
+	n, err := into.ReadFrom(io.LimitReader(res.Body, c.maxResponseBytes+1))
 	if err != nil {
-		return nil, core.WrapError(core.CodeUnavailable, "the answer of the index was cut", unreached(err))
+		return nil, core.WrapError(core.CodeUnavailable, "the answer of the index was cut", unreachable(err))
 	}
-	if n > c.most {
+	if n > c.maxResponseBytes {
 		return nil, core.WrapError(core.CodeUnavailable, "the answer of the index was cut", errOverLimit)
 	}
-	return &reply{status: res.StatusCode, header: res.Header, body: into.Bytes()}, nil
+	return &response{status: res.StatusCode, header: res.Header, body: into.Bytes()}, nil
 }
 
-// unreached marks the cause of a request that got no whole answer, for who asks by core.ErrIndexUnreachable.
-func unreached(err error) error { return fmt.Errorf("%w: %w", core.ErrIndexUnreachable, err) }
+// unreachable marks the cause of a request that got no whole answer, for who asks by core.ErrIndexUnreachable.
+func unreachable(err error) error { return fmt.Errorf("%w: %w", core.ErrIndexUnreachable, err) }
 
-// exchange is the transport of one request.
-type exchange struct {
+// requestTransport is the transport of one request.
+type requestTransport struct {
 	transport *elastictransport.Client
-	body      payload
-	// again is whether the cluster may be asked twice.
-	again bool
+	body      requestBody
+	// idempotent is whether the cluster may be asked twice.
+	idempotent bool
 }
 
 // Perform sends a request of esapi. An error is a *core.Error.
-func (e *exchange) Perform(req *http.Request) (*http.Response, error) {
+func (e *requestTransport) Perform(req *http.Request) (*http.Response, error) {
 	req.URL.RawPath = "" // esapi escapes no names, and the transport puts the path of a proxy before them
 	req.Header.Set("Accept", "application/json")
-	if e.again {
+	if e.idempotent {
 		req.Header["Idempotency-Key"] = nil // says so, and is not sent
 	}
-	e.body.lend(req)
+	e.body.wrap(req)
 	res, err := e.transport.Perform(req)
 	if err != nil {
-		return nil, core.WrapError(core.CodeUnavailable, "the index does not answer", unreached(err))
+		return nil, core.WrapError(core.CodeUnavailable, "the index does not answer", unreachable(err))
 	}
 	return res, nil
 }
 
 // decode reads the answer into out.
-func (r *reply) decode(out any) error {
+func (r *response) decode(out any) error {
 	if err := json.Unmarshal(r.body, out); err != nil {
 		return core.WrapError(core.CodeUnavailable, "the answer of the index is not what was asked for", err)
 	}
 	return nil
 }
 
-// wholeOf gives an error when not all shards of alias took part.
-func (r *reply) wholeOf(alias string) error {
+// checkShards gives an error when not all shards of alias took part.
+func (r *response) checkShards(alias string) error {
 	var answer struct {
 		Shards struct {
 			Failed int `json:"failed"`

@@ -31,13 +31,13 @@ func (x *Index) Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd i
 	}
 	dst = append(dst, w.Document...)
 	docEnd = len(dst)
-	flatten(dst[docStart:docEnd])
+	replaceNewlines(dst[docStart:docEnd])
 	return append(dst, '\n'), docStart, docEnd
 }
 
-// flatten replaces line feeds, which JSON allows between tokens only and a bulk body takes for the end of a line: a
+// replaceNewlines replaces line feeds, which JSON allows between tokens only and a bulk body takes for the end of a line: a
 // document can never bring actions of its own.
-func flatten(doc []byte) {
+func replaceNewlines(doc []byte) {
 	for {
 		at := bytes.IndexByte(doc, '\n')
 		if at < 0 {

@@ -35,7 +35,7 @@ func (x *Index) Ensure(ctx context.Context, spec index.Spec) error {
 	if spec.Alias == "" {
 		return core.NewError(core.CodeInvalid, "the index has no name")
 	}
-	leave, err := x.enter(spec.Alias)
+	leave, err := x.begin(spec.Alias)
 	if err != nil {
 		return err
 	}
@@ -46,9 +46,9 @@ func (x *Index) Ensure(ctx context.Context, spec index.Spec) error {
 			return err
 		}
 		if found {
-			return x.adapt(ctx, spec)
+			return x.update(ctx, spec)
 		}
-		if err := x.lost(ctx, spec); !errors.Is(err, core.ErrIndexMissing) {
+		if err := x.mayCreate(ctx, spec); !errors.Is(err, core.ErrIndexMissing) {
 			return err
 		}
 		at := x.now().UTC().Add(time.Duration(round) * time.Second)
@@ -57,7 +57,7 @@ func (x *Index) Ensure(ctx context.Context, spec index.Spec) error {
 		case typeAlreadyExists, typeIllegalState:
 			continue // another process was faster, or the name was taken by an index without the alias
 		case typeInvalidAlias:
-			if strings.Contains(failureOf(err).Reason, "same name") {
+			if strings.Contains(responseErrorOf(err).Reason, "same name") {
 				return core.WrapError(core.CodeConflict, "an index has the name "+spec.Alias+
 					"; remove it or choose another name, as tutti needs the name for an alias", err)
 			}
@@ -67,23 +67,23 @@ func (x *Index) Ensure(ctx context.Context, spec index.Spec) error {
 	return core.NewError(core.CodeUnavailable, "the alias "+spec.Alias+" could not be made; another process changes it")
 }
 
-// lost returns core.ErrIndexMissing where an index may be made for the missing alias of spec: it was never seen before, or
+// mayCreate returns core.ErrIndexMissing where an index may be made for the missing alias of spec: it was never seen before, or
 // no index of it is there.
-func (x *Index) lost(ctx context.Context, spec index.Spec) error {
+func (x *Index) mayCreate(ctx context.Context, spec index.Spec) error {
 	missing := core.WrapError(core.CodeIndexBlocked, blockedMessage(spec.Alias, typeIndexNotFound), core.ErrIndexMissing)
 	if name, _, ok := strings.Cut(spec.Identity, "/"); ok {
-		x.state(spec.Alias).seen.CompareAndSwap(nil, &name)
+		x.state(spec.Alias).physicalName.CompareAndSwap(nil, &name)
 	}
-	if x.state(spec.Alias).seen.Load() == nil {
+	if x.state(spec.Alias).physicalName.Load() == nil {
 		return missing
 	}
-	return x.missing(ctx, spec.Alias, missing)
+	return x.missingAliasError(ctx, spec.Alias, missing)
 }
 
 // exists tells whether alias is an alias. More than one index behind it is a conflict: it could not be read by id.
 func (x *Index) exists(ctx context.Context, alias string) (bool, error) {
 	reply, err := x.client.do(ctx, esapi.IndicesGetAliasRequest{Name: []string{alias}}, nil)
-	if f := failureOf(err); f != nil && f.status == http.StatusNotFound && (f.Type != "" || f.Reason != "") {
+	if f := responseErrorOf(err); f != nil && f.status == http.StatusNotFound && (f.Type != "" || f.Reason != "") {
 		return false, nil
 	}
 	if err != nil {
@@ -101,7 +101,7 @@ func (x *Index) exists(ctx context.Context, alias string) (bool, error) {
 
 // create makes the physical index and the alias in one call.
 func (x *Index) create(ctx context.Context, spec index.Spec, name string) error {
-	body, err := x.creation(spec)
+	body, err := x.createIndexBody(spec)
 	if err != nil {
 		return err
 	}
@@ -110,48 +110,48 @@ func (x *Index) create(ctx context.Context, spec index.Spec, name string) error 
 	}
 	x.logger.Info("an index has been made", "index", spec.Alias, "physical_index", name)
 	if spec.Mapping == nil {
-		x.begin(spec)
+		x.rememberCreated(spec)
 	}
 	return nil
 }
 
-// begin remembers the mapping of an index that was just made.
-func (x *Index) begin(spec index.Spec) {
+// rememberCreated remembers the mapping of an index that was just made.
+func (x *Index) rememberCreated(spec index.Spec) {
 	tree, err := mapping.Merge(mapping.NewRoot(), spec.Known)
 	if err != nil {
 		return // the cluster has taken it; it is read when it is needed
 	}
 	st := x.state(spec.Alias)
 	st.tree.Store(tree)
-	st.learning.Store(quietBatches)
+	st.unreadAfter.Store(readBatches)
 }
 
-// createBody is what a user's mapping file may hold instead of the mapping itself.
-type createBody struct {
+// mappingFile is what a user's mapping file may hold instead of the mapping itself.
+type mappingFile struct {
 	Settings map[string]any             `json:"settings"`
 	Mappings json.RawMessage            `json:"mappings"`
 	Aliases  map[string]json.RawMessage `json:"aliases"`
 }
 
-// parts splits the content of a user's mapping file.
-func parts(raw json.RawMessage) (createBody, error) {
-	var body createBody
+// parseMappingFile splits the content of a user's mapping file.
+func parseMappingFile(raw json.RawMessage) (mappingFile, error) {
+	var body mappingFile
 	if err := json.Unmarshal(raw, &body); err != nil {
-		return createBody{}, core.WrapError(core.CodeInvalid, "the mapping file is not understood", err)
+		return mappingFile{}, core.WrapError(core.CodeInvalid, "the mapping file is not understood", err)
 	}
 	if body.Mappings == nil {
-		body = createBody{Mappings: raw}
+		body = mappingFile{Mappings: raw}
 	}
 	return body, nil
 }
 
-func (x *Index) creation(spec index.Spec) (json.RawMessage, error) {
-	var body createBody
+func (x *Index) createIndexBody(spec index.Spec) (json.RawMessage, error) {
+	var body mappingFile
 	var err error
 	if spec.Mapping == nil {
-		body.Mappings, err = initial(spec.Known)
-	} else if body, err = parts(spec.Mapping); err == nil {
-		body.Mappings, err = withOwn(body.Mappings, spec.Known)
+		body.Mappings, err = ownMapping(spec.Known)
+	} else if body, err = parseMappingFile(spec.Mapping); err == nil {
+		body.Mappings, err = withOwnFields(body.Mappings, spec.Known)
 	}
 	if err != nil {
 		return nil, err
@@ -172,8 +172,8 @@ func (x *Index) creation(spec index.Spec) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// initial renders tutti's own mapping.
-func initial(known *mapping.Field) (json.RawMessage, error) {
+// ownMapping renders tutti's own mapping.
+func ownMapping(known *mapping.Field) (json.RawMessage, error) {
 	tree, err := mapping.Merge(mapping.NewRoot(), known)
 	if err != nil {
 		return nil, err
@@ -181,9 +181,9 @@ func initial(known *mapping.Field) (json.RawMessage, error) {
 	return tree.Render()
 }
 
-// withOwn gives a user's mapping with what tutti itself adds to documents, where it does not say what that is. All else stays as it
+// withOwnFields gives a user's mapping with what tutti itself adds to documents, where it does not say what that is. All else stays as it
 // is written.
-func withOwn(raw json.RawMessage, known *mapping.Field) (json.RawMessage, error) {
+func withOwnFields(raw json.RawMessage, known *mapping.Field) (json.RawMessage, error) {
 	tree, err := mapping.Parse(raw)
 	if err != nil {
 		return raw, nil // the cluster takes mappings that are not understood here, and tells what is wrong with others
@@ -230,15 +230,15 @@ func flattenSettings(out map[string]any, prefix string, settings map[string]any)
 	}
 }
 
-// adapt adds spec's fields to the index behind an existing alias.
-func (x *Index) adapt(ctx context.Context, spec index.Spec) error {
+// update adds spec's fields to the index behind an existing alias.
+func (x *Index) update(ctx context.Context, spec index.Spec) error {
 	st := x.state(spec.Alias)
 	if err := st.lock(ctx); err != nil {
 		return err
 	}
 	defer st.unlock()
 	if spec.Mapping != nil {
-		return x.adaptTo(ctx, st, spec)
+		return x.putUserMapping(ctx, st, spec)
 	}
 	for round := 0; ; round++ {
 		tree, err := x.fetchTree(ctx, spec.Alias)
@@ -246,8 +246,8 @@ func (x *Index) adapt(ctx context.Context, spec index.Spec) error {
 			return err
 		}
 		st.tree.Store(tree)
-		st.learning.Store(quietBatches)
-		err = x.add(ctx, st, spec.Alias, tree, mapping.Missing(tree, spec.Known))
+		st.unreadAfter.Store(readBatches)
+		err = x.addFields(ctx, st, spec.Alias, tree, mapping.Missing(tree, spec.Known))
 		// Another process may have given a field another type between reading and adding; then it is not missing.
 		if typeOf(err) == typeIllegalArgument && round+1 < maxGrowRounds {
 			continue
@@ -256,9 +256,9 @@ func (x *Index) adapt(ctx context.Context, spec index.Spec) error {
 	}
 }
 
-// adaptTo puts the user's mapping, which an existing index must not contradict.
-func (x *Index) adaptTo(ctx context.Context, st *aliasState, spec index.Spec) error {
-	body, err := parts(spec.Mapping)
+// putUserMapping puts the user's mapping, which an existing index must not contradict.
+func (x *Index) putUserMapping(ctx context.Context, st *aliasState, spec index.Spec) error {
+	body, err := parseMappingFile(spec.Mapping)
 	if err != nil {
 		return err
 	}
@@ -273,11 +273,11 @@ func (x *Index) adaptTo(ctx context.Context, st *aliasState, spec index.Spec) er
 	if err != nil || spec.Known == nil {
 		return err
 	}
-	return x.adaptOwn(ctx, st, spec)
+	return x.addOwnFields(ctx, st, spec)
 }
 
-// adaptOwn adds what tutti itself adds to documents, where the index says nothing about it by now.
-func (x *Index) adaptOwn(ctx context.Context, st *aliasState, spec index.Spec) error {
+// addOwnFields adds what tutti itself adds to documents, where the index says nothing about it by now.
+func (x *Index) addOwnFields(ctx context.Context, st *aliasState, spec index.Spec) error {
 	raw, err := x.fetchMapping(ctx, spec.Alias)
 	if err != nil {
 		return err
@@ -286,7 +286,7 @@ func (x *Index) adaptOwn(ctx context.Context, st *aliasState, spec index.Spec) e
 	if err != nil {
 		return nil // the cluster takes mappings that are not understood here
 	}
-	err = x.add(ctx, st, spec.Alias, tree, mapping.MissingOwn(tree, spec.Known))
+	err = x.addFields(ctx, st, spec.Alias, tree, mapping.MissingOwn(tree, spec.Known))
 	if typeOf(err) == typeIllegalArgument { // a document was faster, or the index has as many fields as it may
 		x.logger.Warn("the repositories of documents could not be added to the mapping", "index", spec.Alias, "err", err)
 		return nil

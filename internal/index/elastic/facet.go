@@ -20,66 +20,66 @@ const (
 // Names of aggregations in a body. The parts of a facet have a letter each, behind the facet's own name where they stand on
 // the uppermost level.
 const (
-	partTerms       = 't'
-	partMissing     = 'm'
-	partCardinality = 'c'
-	partStats       = 's'
-	partHistogram   = 'h'
-	partRanges      = 'r'
-	partPage        = 'p'
+	aggTerms       = 't'
+	aggMissing     = 'm'
+	aggCardinality = 'c'
+	aggStats       = 's'
+	aggHistogram   = 'h'
+	aggRanges      = 'r'
+	aggPage        = 'p'
 
-	namedElements = "e"
-	// namedDocuments are the documents of elements: what is below counts them.
-	namedDocuments = "d"
-	// namedBelow are the same once more, with what is asked of them beside their number: the buckets are chosen by the number,
+	aggElements = "e"
+	// aggDocuments are the documents of elements: what is below counts them.
+	aggDocuments = "d"
+	// aggPerDocument are the same once more, with what is asked of them beside their number: the buckets are chosen by the number,
 	// and the rest is then looked at in those alone that were.
-	namedBelow   = "x"
-	namedTopHits = "h"
-	namedFilter  = "f"
+	aggPerDocument = "x"
+	aggTopHits     = "h"
+	aggFilter      = "f"
 )
 
-// measured tells whether values of a field have statistics.
-func measured(f query.Field) bool { return query.Keyed(f.Type) && f.Path != idPath }
+// numeric tells whether values of a field have statistics.
+func numeric(f query.Field) bool { return query.Keyed(f.Type) && f.Path != idPath }
 
 // facetWriter appends the aggregations of facets.
 type facetWriter struct {
-	filter   *filterWriter
-	identity string
+	filter  *filterWriter
+	idField string
 }
 
 // write appends the members of an aggs object that answer f under a name; nothing when there is nothing to ask.
 func (w *facetWriter) write(dst []byte, name string, f *index.Facet) []byte {
-	top := list{dst: dst}
+	top := memberList{dst: dst}
 	if f.Missing {
 		top.next()
 		top.dst = append(top.dst, '"')
 		top.dst = append(top.dst, name...)
-		top.dst = append(top.dst, partMissing)
+		top.dst = append(top.dst, aggMissing)
 		top.dst = append(top.dst, `":{"filter":{"bool":{"must_not":[`...)
-		top.dst = w.filter.write(top.dst, anywhere(f.Field))
+		top.dst = w.filter.write(top.dst, existsAnywhere(f.Field))
 		top.dst = append(top.dst, "]}}}"...)
 	}
 	if f.Field.Row() == "" {
-		top.dst = w.parts(top.dst, name, f, top.some)
+		top.dst = w.metrics(top.dst, name, f, top.nonEmpty)
 		return top.dst
 	}
-	parts := w.parts(nil, "", f, false)
+	parts := w.metrics(nil, "", f, false)
 	if len(parts) == 0 {
 		return top.dst
 	}
 	top.next()
-	return w.inRows(top.dst, name, f, parts)
+	return w.nested(top.dst, name, f, parts)
 }
 
-// inRows appends an aggregation over the rows of f's nested path that has parts below it.
-func (w *facetWriter) inRows(dst []byte, name string, f *index.Facet, parts []byte) []byte {
+// nested appends an aggregation over the rows of f's nested path that has parts below it.
+func (w *facetWriter) nested(dst []byte, name string, f *index.Facet, parts []byte) []byte {
 	dst = append(dst, '"')
 	dst = append(dst, name...)
 	dst = append(dst, `":{"nested":{"path":`...)
 	dst = appendString(dst, f.Field.Row())
 	dst = append(dst, `},"aggs":{`...)
 	if f.Elements != nil {
-		dst = append(dst, `"`+namedElements+`":{"filter":`...)
+		dst = append(dst, `"`+aggElements+`":{"filter":`...)
 		dst = w.filter.write(dst, f.Elements)
 		dst = append(dst, `,"aggs":{`...)
 	}
@@ -92,9 +92,9 @@ func (w *facetWriter) inRows(dst []byte, name string, f *index.Facet, parts []by
 
 // page appends the members of an aggs object that give a page of all values of f in their order, those behind the key after.
 func (w *facetWriter) page(dst []byte, name string, f *index.Facet, after []byte) []byte {
-	head := `"` + string(partPage)
+	head := `"` + string(aggPage)
 	if f.Field.Row() == "" {
-		head = `"` + name + string(partPage)
+		head = `"` + name + string(aggPage)
 	}
 	part := append([]byte(head), `":{"composite":{"size":`...)
 	part = strconv.AppendInt(part, maxBuckets, 10)
@@ -106,16 +106,16 @@ func (w *facetWriter) page(dst []byte, name string, f *index.Facet, after []byte
 		part = append(part, after...)
 	}
 	part = append(part, '}')
-	part = appendDocuments(part, f.Field, w.below(nil, f.Buckets))
+	part = appendDocuments(part, f.Field, w.perBucket(nil, f.Buckets))
 	part = append(part, '}')
 	if f.Field.Row() == "" {
 		return append(dst, part...)
 	}
-	return w.inRows(dst, name, f, part)
+	return w.nested(dst, name, f, part)
 }
 
-// anywhere gives the documents that have a value of f.
-func anywhere(f query.Field) *query.Node {
+// existsAnywhere gives the documents that have a value of f.
+func existsAnywhere(f query.Field) *query.Node {
 	n := &query.Node{Op: query.Exists, Field: f}
 	if row := f.Row(); row != "" {
 		n = &query.Node{Op: query.Some, Path: row, Children: []*query.Node{n}}
@@ -123,22 +123,22 @@ func anywhere(f query.Field) *query.Node {
 	return n
 }
 
-// list appends members that stand behind each other.
-type list struct {
-	dst  []byte
-	some bool
+// memberList appends members that stand behind each other.
+type memberList struct {
+	dst      []byte
+	nonEmpty bool
 }
 
-func (l *list) next() {
-	if l.some {
+func (l *memberList) next() {
+	if l.nonEmpty {
 		l.dst = append(l.dst, ',')
 	}
-	l.some = true
+	l.nonEmpty = true
 }
 
-// parts appends what is asked of the values of f, at their row, behind what is there already.
-func (w *facetWriter) parts(dst []byte, name string, f *index.Facet, some bool) []byte {
-	l := list{dst: dst, some: some}
+// metrics appends what is asked of the values of f, at their row, behind what is there already.
+func (w *facetWriter) metrics(dst []byte, name string, f *index.Facet, some bool) []byte {
+	l := memberList{dst: dst, nonEmpty: some}
 	part := func(letter byte, kind string) {
 		l.next()
 		l.dst = append(l.dst, '"')
@@ -150,25 +150,25 @@ func (w *facetWriter) parts(dst []byte, name string, f *index.Facet, some bool) 
 		l.dst = appendString(l.dst, f.Field.Path)
 	}
 	if f.Buckets != nil && countable(f.Field) {
-		part(partTerms, "terms")
+		part(aggTerms, "terms")
 		l.dst = w.terms(l.dst, f)
 	}
 	if f.Cardinality > 0 && countable(f.Field) {
-		part(partCardinality, "cardinality")
+		part(aggCardinality, "cardinality")
 		l.dst = append(l.dst, `,"precision_threshold":`...)
 		l.dst = strconv.AppendInt(l.dst, int64(min(f.Cardinality, maxPrecision)), 10)
 		l.dst = append(l.dst, "}}"...)
 	}
-	if !measured(f.Field) {
+	if !numeric(f.Field) {
 		return l.dst
 	}
 	if f.Stats {
-		part(partStats, "stats")
+		part(aggStats, "stats")
 		l.dst = append(l.dst, "}}"...)
 	}
 	if f.Histogram != 0 {
 		// Empty intervals are added here: the cluster would make them before it could tell that they are too many.
-		part(partHistogram, "histogram")
+		part(aggHistogram, "histogram")
 		l.dst = append(l.dst, `,"interval":`...)
 		l.dst = append(l.dst, query.Literal(f.Histogram)...)
 		l.dst = append(l.dst, `,"min_doc_count":1}`...)
@@ -176,7 +176,7 @@ func (w *facetWriter) parts(dst []byte, name string, f *index.Facet, some bool) 
 		l.dst = append(l.dst, '}')
 	}
 	if ranges := appendNumberRanges(nil, f.Field, f.Ranges); len(ranges) > 0 {
-		part(partRanges, "range")
+		part(aggRanges, "range")
 		l.dst = append(l.dst, `,"ranges":[`...)
 		l.dst = append(l.dst, ranges...)
 		l.dst = append(l.dst, "]}"...)
@@ -189,34 +189,34 @@ func (w *facetWriter) parts(dst []byte, name string, f *index.Facet, some bool) 
 // terms appends the rest of a terms aggregation. Over several shards each gives more values than are asked for, so that the
 // counts of those that are given are right in all but indices with very many values that are spread unevenly.
 func (w *facetWriter) terms(dst []byte, f *index.Facet) []byte {
-	size := asked(f)
+	size := termsSize(f)
 	dst = append(dst, `,"size":`...)
 	dst = strconv.AppendInt(dst, int64(size), 10)
 	dst = append(dst, `,"shard_size":`...)
 	dst = strconv.AppendInt(dst, int64(size+size/2+1000), 10)
 	if f.Field.Row() != "" {
-		dst = append(dst, `,"order":[{"`+namedDocuments+`":"desc"},{"_key":"asc"}]`...)
+		dst = append(dst, `,"order":[{"`+aggDocuments+`":"desc"},{"_key":"asc"}]`...)
 	}
 	dst = append(dst, '}')
-	dst = appendDocuments(dst, f.Field, w.below(nil, f.Buckets))
+	dst = appendDocuments(dst, f.Field, w.perBucket(nil, f.Buckets))
 	return append(dst, '}')
 }
 
-// asked gives how many values of f are asked for. Addresses have an order of their own in the cluster, so which of those with
+// termsSize gives how many values of f are asked for. Addresses have an order of their own in the cluster, so which of those with
 // equal counts come last is only known when all are there.
-func asked(f *index.Facet) int {
+func termsSize(f *index.Facet) int {
 	if f.Field.Type == typeIP {
 		return maxBuckets
 	}
 	return min(f.Buckets.Max, maxBuckets)
 }
 
-// below appends what is asked of the documents of a bucket.
-func (w *facetWriter) below(dst []byte, b *index.Buckets) []byte {
-	l := list{dst: dst}
+// perBucket appends what is asked of the documents of a bucket.
+func (w *facetWriter) perBucket(dst []byte, b *index.Buckets) []byte {
+	l := memberList{dst: dst}
 	for i, n := range b.Filters {
 		l.next()
-		l.dst = append(l.dst, `"`+namedFilter...)
+		l.dst = append(l.dst, `"`+aggFilter...)
 		l.dst = strconv.AppendInt(l.dst, int64(i), 10)
 		l.dst = append(l.dst, `":{"filter":`...)
 		l.dst = w.filter.write(l.dst, n)
@@ -224,10 +224,10 @@ func (w *facetWriter) below(dst []byte, b *index.Buckets) []byte {
 	}
 	if b.TopHits > 0 {
 		l.next()
-		l.dst = append(l.dst, `"`+namedTopHits+`":{"top_hits":{"size":`...)
+		l.dst = append(l.dst, `"`+aggTopHits+`":{"top_hits":{"size":`...)
 		l.dst = strconv.AppendInt(l.dst, int64(b.TopHits), 10)
 		l.dst = append(l.dst, `,"sort":`...)
-		l.dst = appendSorts(l.dst, []index.Sort{{Field: query.Field{Path: idPath}}}, w.identity)
+		l.dst = appendSorts(l.dst, []index.Sort{{Field: query.Field{Path: idPath}}}, w.idField)
 		l.dst = appendSource(l.dst, b.TopSource)
 		l.dst = append(l.dst, "}}"...)
 	}
@@ -236,7 +236,7 @@ func (w *facetWriter) below(dst []byte, b *index.Buckets) []byte {
 
 // appendDocuments appends the aggs member of an aggregation over rows of f that counts documents, with what is asked of these.
 func appendDocuments(dst []byte, f query.Field, below []byte) []byte {
-	const documents = `"` + namedDocuments + `":{"reverse_nested":{}}`
+	const documents = `"` + aggDocuments + `":{"reverse_nested":{}}`
 	nested := f.Row() != ""
 	switch {
 	case !nested && len(below) == 0:
@@ -247,7 +247,7 @@ func appendDocuments(dst []byte, f query.Field, below []byte) []byte {
 	case len(below) == 0:
 		dst = append(dst, `,"aggs":{`+documents...)
 	default:
-		dst = append(dst, `,"aggs":{`+documents+`,"`+namedBelow+`":{"reverse_nested":{},"aggs":{`...)
+		dst = append(dst, `,"aggs":{`+documents+`,"`+aggPerDocument+`":{"reverse_nested":{},"aggs":{`...)
 		dst = append(dst, below...)
 		dst = append(dst, "}}"...)
 	}
@@ -257,7 +257,7 @@ func appendDocuments(dst []byte, f query.Field, below []byte) []byte {
 // appendNumberRanges appends the ranges that values can lie in, each with its place as its key: the cluster gives them in
 // another order.
 func appendNumberRanges(dst []byte, f query.Field, ranges []index.NumberRange) []byte {
-	l := list{dst: dst}
+	l := memberList{dst: dst}
 	for i, r := range ranges {
 		from, to := math.Inf(-1), math.Inf(1)
 		if r.From != nil {

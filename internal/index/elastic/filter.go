@@ -49,7 +49,7 @@ func (w *filterWriter) node(dst []byte, n *query.Node, depth int) []byte {
 		if depth >= maxQueryDepth {
 			return w.wrapped(dst, n)
 		}
-		return w.joined(dst, n, depth)
+		return w.compound(dst, n, depth)
 	case query.Terms:
 		return w.terms(dst, n.Field, n.Terms)
 	case query.Range:
@@ -66,11 +66,11 @@ func (w *filterWriter) node(dst []byte, n *query.Node, depth int) []byte {
 // wrapped appends the query of n as a text of its own, for which the cluster counts depth anew.
 func (w *filterWriter) wrapped(dst []byte, n *query.Node) []byte {
 	dst = append(dst, `{"wrapper":{"query":"`...)
-	dst = base64.StdEncoding.AppendEncode(dst, w.joined(nil, n, 1))
+	dst = base64.StdEncoding.AppendEncode(dst, w.compound(nil, n, 1))
 	return append(dst, `"}}`...)
 }
 
-func (w *filterWriter) joined(dst []byte, n *query.Node, depth int) []byte {
+func (w *filterWriter) compound(dst []byte, n *query.Node, depth int) []byte {
 	switch n.Op {
 	case query.Some:
 		dst = append(dst, `{"nested":{"path":`...)
@@ -78,7 +78,7 @@ func (w *filterWriter) joined(dst []byte, n *query.Node, depth int) []byte {
 		dst = append(dst, `,"score_mode":"none","query":`...)
 		return append(w.node(dst, n.Children[0], depth+1), "}}"...)
 	case query.Or:
-		should := opened(nil, query.Or, n)
+		should := flattenOp(nil, query.Or, n)
 		if len(should) == 1 {
 			return w.node(dst, should[0], depth)
 		}
@@ -86,7 +86,7 @@ func (w *filterWriter) joined(dst []byte, n *query.Node, depth int) []byte {
 		return append(w.clauses(dst, "should", should, depth), "}}"...)
 	default:
 		var filter, mustNot []*query.Node
-		filter, mustNot = demanded(filter, mustNot, n)
+		filter, mustNot = splitBool(filter, mustNot, n)
 		if len(filter) == 1 && len(mustNot) == 0 {
 			return w.node(dst, filter[0], depth)
 		}
@@ -118,29 +118,29 @@ func (w *filterWriter) clauses(dst []byte, name string, nodes []*query.Node, dep
 	return append(dst, ']')
 }
 
-// opened appends n, or what it joins by op at whatever depth, to dst.
-func opened(dst []*query.Node, op query.Op, n *query.Node) []*query.Node {
+// flattenOp appends n, or what it joins by op at whatever depth, to dst.
+func flattenOp(dst []*query.Node, op query.Op, n *query.Node) []*query.Node {
 	if n.Op != op {
 		return append(dst, n)
 	}
 	for _, child := range n.Children {
-		dst = opened(dst, op, child)
+		dst = flattenOp(dst, op, child)
 	}
 	return dst
 }
 
-// demanded appends what must hold, and what must not, so that n does.
-func demanded(filter, mustNot []*query.Node, n *query.Node) (with, without []*query.Node) {
+// splitBool appends what must hold, and what must not, so that n does.
+func splitBool(filter, mustNot []*query.Node, n *query.Node) (with, without []*query.Node) {
 	switch n.Op {
 	case query.And:
 		for _, child := range n.Children {
-			filter, mustNot = demanded(filter, mustNot, child)
+			filter, mustNot = splitBool(filter, mustNot, child)
 		}
 	case query.Not:
 		if inner := n.Children[0]; inner.Op == query.Not {
-			return demanded(filter, mustNot, inner.Children[0])
+			return splitBool(filter, mustNot, inner.Children[0])
 		}
-		mustNot = opened(mustNot, query.Or, n.Children[0])
+		mustNot = flattenOp(mustNot, query.Or, n.Children[0])
 	default:
 		filter = append(filter, n)
 	}
@@ -183,7 +183,7 @@ func (w *filterWriter) patterns(dst []byte, n *query.Node) []byte {
 	if n.Field.Path == idPath || !searchable(n.Field) || query.Keyed(n.Field.Type) || len(n.Patterns) == 0 {
 		return append(dst, matchNone...)
 	}
-	if enumerated(n) {
+	if matchesLocally(n) {
 		return w.terms(dst, n.Field, w.matches(n))
 	}
 	if len(n.Patterns) == 1 {
@@ -210,9 +210,9 @@ func appendPattern(dst []byte, n *query.Node, p sqon.Pattern) []byte {
 	return append(dst, "}}}"...)
 }
 
-// enumerated tells whether n's patterns are matched here, with the values that the index has: the cluster has no query for
+// matchesLocally tells whether n's patterns are matched here, with the values that the index has: the cluster has no query for
 // patterns of addresses.
-func enumerated(n *query.Node) bool { return n.Op == query.Patterns && n.Field.Type == typeIP }
+func matchesLocally(n *query.Node) bool { return n.Op == query.Patterns && n.Field.Type == typeIP }
 
 // matches gives the values that match n.
 func (w *filterWriter) matches(n *query.Node) []string {

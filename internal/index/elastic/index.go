@@ -28,8 +28,8 @@ type Index struct {
 	grown    func(alias string)
 	shards   int
 	replicas int
-	// room is how many bytes of documents one Search keeps at most.
-	room int64
+	// maxSourceBytes is how many bytes of documents one Search keeps at most.
+	maxSourceBytes int64
 
 	// calls is held for reading by every call in progress, so that Close waits for them.
 	calls  sync.RWMutex
@@ -59,7 +59,7 @@ func New(cfg Config) (*Index, error) {
 	}
 	return &Index{
 		client: client, cursors: cursors, logger: cfg.Logger, now: cfg.Now, timeout: cfg.Timeout, compress: cfg.Compress, grown: cfg.Grown,
-		shards: cfg.Shards, replicas: cfg.Replicas, room: maxReplyBytes,
+		shards: cfg.Shards, replicas: cfg.Replicas, maxSourceBytes: maxResponseBytes,
 		aliases: make(map[string]*aliasState),
 		unknown: newUnknownTypes(cfg.Logger, cfg.Now),
 	}, nil
@@ -76,8 +76,8 @@ func (x *Index) Close() error {
 	return x.client.close()
 }
 
-// enter begins a call on alias ("" for none); leave ends it.
-func (x *Index) enter(alias string) (leave func(), err error) {
+// begin begins a call on alias ("" for none); leave ends it.
+func (x *Index) begin(alias string) (leave func(), err error) {
 	if alias != "" {
 		if err := validAlias(alias); err != nil {
 			return nil, err
@@ -107,13 +107,13 @@ func validAlias(alias string) error {
 // Ping gives nil when the cluster answers, core.CodeIndexBlocked when it refuses the credentials, else
 // core.CodeUnavailable.
 func (x *Index) Ping(ctx context.Context) error {
-	leave, err := x.enter("")
+	leave, err := x.begin("")
 	if err != nil {
 		return err
 	}
 	defer leave()
 	_, err = x.client.do(ctx, esapi.ClusterHealthRequest{FilterPath: []string{"status"}}, nil)
-	switch failure := failureOf(err); {
+	switch failure := responseErrorOf(err); {
 	case err == nil, failure != nil && failure.status == http.StatusForbidden:
 		// A user that may not ask for the cluster's health is one that the cluster knows.
 		return nil
@@ -126,7 +126,7 @@ func (x *Index) Ping(ctx context.Context) error {
 
 // Refresh makes everything that was written before it visible to Count, Scan and searches.
 func (x *Index) Refresh(ctx context.Context, alias string) error {
-	leave, err := x.enter(alias)
+	leave, err := x.begin(alias)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (x *Index) Refresh(ctx context.Context, alias string) error {
 	if err != nil {
 		return err
 	}
-	return reply.wholeOf(alias)
+	return reply.checkShards(alias)
 }
 
 // state gives what is remembered of alias.

@@ -13,12 +13,12 @@ import (
 
 // outcome tells what became of one document by the error's type; the status alone says too little (a closed index is
 // a 400, a full disk a 429 of a block).
-func (x *Index) outcome(alias string, op core.WriteOp, item *itemAnswer) core.Result {
+func (x *Index) outcome(alias string, op core.WriteOp, item *bulkItem) core.Result {
 	if item.Error.Type == "" {
-		return x.unfailed(alias, op, item.Status)
+		return x.successOutcome(alias, op, item.Status)
 	}
-	result := core.Result{Type: item.Error.Type, Reason: item.Error.text()}
-	if code := blockedBy(item.Error.Type, item.Status, item.Error.Reason); code != "" {
+	result := core.Result{Type: item.Error.Type, Reason: item.Error.fullReason()}
+	if code := blockCode(item.Error.Type, item.Status, item.Error.Reason); code != "" {
 		result.Outcome, result.Code = core.OutcomeRetry, code
 		return result
 	}
@@ -42,9 +42,9 @@ func (x *Index) outcome(alias string, op core.WriteOp, item *itemAnswer) core.Re
 	return result
 }
 
-// unfailed is the outcome of an entry without an error. A deletion that found nothing is a 404 of that kind, and its
+// successOutcome is the outcome of an entry without an error. A deletion that found nothing is a 404 of that kind, and its
 // version is remembered all the same.
-func (x *Index) unfailed(alias string, op core.WriteOp, status int) core.Result {
+func (x *Index) successOutcome(alias string, op core.WriteOp, status int) core.Result {
 	switch {
 	case op == core.OpDelete && (status/100 == 2 || status == http.StatusNotFound):
 		return core.Result{Outcome: core.OutcomeRemoved}

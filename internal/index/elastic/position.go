@@ -17,10 +17,10 @@ type position struct {
 	scored bool
 	score  float32
 	number int64
-	// indices are those of the alias (indicesOf): numbers of other indices are unrelated.
-	indices uint64
-	// seen are the documents equal by the order that were returned, up to that of the position.
-	seen []location
+	// indicesHash are those of the alias (indicesOf): numbers of other indices are unrelated.
+	indicesHash uint64
+	// returned are the documents equal by the order that were returned, up to that of the position.
+	returned []location
 }
 
 // location is where a document is stored.
@@ -40,8 +40,8 @@ func (p *position) append(dst []byte) []byte {
 	dst = append(dst, scored)
 	dst = binary.BigEndian.AppendUint32(dst, math.Float32bits(p.score))
 	dst = binary.BigEndian.AppendUint64(dst, uint64(p.number))
-	dst = binary.BigEndian.AppendUint64(dst, p.indices)
-	for _, at := range p.seen {
+	dst = binary.BigEndian.AppendUint64(dst, p.indicesHash)
+	for _, at := range p.returned {
 		for _, text := range []string{at.index, at.id} {
 			dst = binary.AppendUvarint(dst, uint64(len(text)))
 			dst = append(dst, text...)
@@ -58,7 +58,7 @@ func decodePosition(b []byte) *position {
 	}
 	p := &position{
 		scored: b[0] == 1, score: math.Float32frombits(binary.BigEndian.Uint32(b[1:])), number: int64(binary.BigEndian.Uint64(b[5:])),
-		indices: binary.BigEndian.Uint64(b[13:]),
+		indicesHash: binary.BigEndian.Uint64(b[13:]),
 	}
 	b = b[head:]
 	text := func() string {
@@ -77,28 +77,28 @@ func decodePosition(b []byte) *position {
 			break
 		}
 		if at.id = text(); p != nil {
-			p.seen = append(p.seen, at)
+			p.returned = append(p.returned, at)
 		}
 	}
 	return p
 }
 
-// numbered is an order by sequence numbers in the place of ids.
-type numbered struct {
+// seqNoSort is an order by sequence numbers in the place of ids.
+type seqNoSort struct {
 	// key is which key of the order that is; those behind it decide nothing.
 	key        int
 	descending bool
 	scored     bool
-	// from is where the page begins, nil for the beginning.
-	from   *position
-	sealer *sealer
-	alias  string
-	// indices are those of the alias (indicesOf).
-	indices uint64
+	// start is where the page begins, nil for the beginning.
+	start   *position
+	cursors *sealer
+	alias   string
+	// indicesHash are those of the alias (indicesOf).
+	indicesHash uint64
 }
 
 // keys returns how many keys the cluster sorts by.
-func (n *numbered) keys() int {
+func (n *seqNoSort) keys() int {
 	if n.scored {
 		return n.key + 2
 	}
@@ -106,16 +106,16 @@ func (n *numbered) keys() int {
 }
 
 // appendFilter appends filter without the documents that were returned at the position, and with the scores.
-func (n *numbered) appendFilter(dst, filter []byte) []byte {
+func (n *seqNoSort) appendFilter(dst, filter []byte) []byte {
 	if n.scored {
 		dst = append(dst, `{"function_score":{"boost_mode":"replace","random_score":{"field":"`+seqNo+`","seed":`...)
-		dst = strconv.AppendUint(dst, uint64(n.sealer.seed), 10)
+		dst = strconv.AppendUint(dst, uint64(n.cursors.seed), 10)
 		dst = append(dst, `},"query":`...)
 	}
-	if n.from == nil {
+	if n.start == nil {
 		dst = append(dst, filter...)
 	} else {
-		dst = n.from.appendOthers(dst, filter)
+		dst = n.start.appendExcluding(dst, filter)
 	}
 	if n.scored {
 		dst = append(dst, "}}"...)
@@ -123,12 +123,12 @@ func (n *numbered) appendFilter(dst, filter []byte) []byte {
 	return dst
 }
 
-// appendOthers appends filter without the documents of p that were returned.
-func (p *position) appendOthers(dst, filter []byte) []byte {
+// appendExcluding appends filter without the documents of p that were returned.
+func (p *position) appendExcluding(dst, filter []byte) []byte {
 	dst = append(dst, `{"bool":{"filter":[`...)
 	dst = append(dst, filter...)
 	dst = append(dst, `],"must_not":[`...)
-	for i, at := range p.seen {
+	for i, at := range p.returned {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
@@ -144,7 +144,7 @@ func (p *position) appendOthers(dst, filter []byte) []byte {
 }
 
 // appendSort appends the order.
-func (n *numbered) appendSort(dst []byte, sorts []index.Sort) []byte {
+func (n *seqNoSort) appendSort(dst []byte, sorts []index.Sort) []byte {
 	dst = appendSorts(dst, sorts[:n.key], seqNo)
 	dst = dst[:len(dst)-1]
 	if n.key > 0 {
@@ -157,34 +157,34 @@ func (n *numbered) appendSort(dst []byte, sorts []index.Sort) []byte {
 }
 
 // appendAfter appends what the page begins after: the number before that of the position, as other documents may have the same.
-func (n *numbered) appendAfter(dst []byte, after []json.RawMessage) []byte {
+func (n *seqNoSort) appendAfter(dst []byte, after []json.RawMessage) []byte {
 	dst = append(dst, `,"search_after":[`...)
 	for _, value := range after[:n.key] {
-		dst = append(append(dst, flat(value)...), ',')
+		dst = append(append(dst, trimmed(value)...), ',')
 	}
 	if n.scored {
-		dst = strconv.AppendFloat(dst, float64(n.from.score), 'g', -1, 64)
+		dst = strconv.AppendFloat(dst, float64(n.start.score), 'g', -1, 64)
 		dst = append(dst, ',')
 	}
-	before := n.from.number - 1
+	before := n.start.number - 1
 	if n.descending {
-		before = n.from.number + 1
+		before = n.start.number + 1
 	}
 	return append(strconv.AppendInt(dst, before, 10), ']')
 }
 
 // seal replaces the numbers of hits, which are in the indices of that order, by cursors; false when there are none.
-func (n *numbered) seal(hits []index.Hit, indices []string, keys int) bool {
+func (n *seqNoSort) seal(hits []index.Hit, indices []string, keys int) bool {
 	if len(hits) != len(indices) {
 		return false
 	}
-	at := position{indices: n.indices}
-	if n.from != nil {
-		at = *n.from
-		at.seen = slices.Clone(at.seen)
+	at := position{indicesHash: n.indicesHash}
+	if n.start != nil {
+		at = *n.start
+		at.returned = slices.Clone(at.returned)
 	}
 	places := make([]json.RawMessage, len(hits)*keys)
-	sealing, kept := n.sealer.sealing(n.alias), new(arena)
+	sealing, kept := n.cursors.sealing(n.alias), new(arena)
 	var plain, cursor []byte
 	for i := range hits {
 		next, ok := n.position(hits[i].Sort)
@@ -192,10 +192,10 @@ func (n *numbered) seal(hits []index.Hit, indices []string, keys int) bool {
 			return false
 		}
 		if !next.equal(&at) {
-			next.seen = at.seen[:0]
+			next.returned = at.returned[:0]
 			at = next
 		}
-		at.seen = append(at.seen, location{indices[i], hits[i].ID})
+		at.returned = append(at.returned, location{indices[i], hits[i].ID})
 		plain = at.append(plain[:0])
 		cursor = sealing.seal(cursor[:0], plain)
 		place := places[i*keys : (i+1)*keys : (i+1)*keys]
@@ -210,11 +210,11 @@ func (n *numbered) seal(hits []index.Hit, indices []string, keys int) bool {
 }
 
 // position returns that of a document by what the cluster sorted it by.
-func (n *numbered) position(sort []json.RawMessage) (position, bool) {
+func (n *seqNoSort) position(sort []json.RawMessage) (position, bool) {
 	if len(sort) != n.keys() {
 		return position{}, false
 	}
-	p := position{scored: n.scored, indices: n.indices}
+	p := position{scored: n.scored, indicesHash: n.indicesHash}
 	var err error
 	if p.number, err = strconv.ParseInt(string(bytes.TrimSpace(sort[len(sort)-1])), 10, 64); err != nil {
 		return position{}, false

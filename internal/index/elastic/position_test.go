@@ -22,9 +22,9 @@ const invalidCursor = "the cursor is not valid: it was changed, or returned in a
 // cursorKey is that of the processes of these tests.
 var cursorKey = bytes.Repeat([]byte{7}, elastic.CursorKeyBytes)
 
-// numbered is a page of documents of the index a-1, whose ids are d0, d1 and so on, by their sequence numbers, which other values
+// seqNoSort is a page of documents of the index a-1, whose ids are d0, d1 and so on, by their sequence numbers, which other values
 // stand before.
-func numbered(before string, numbers ...int) answer {
+func seqNoSort(before string, numbers ...int) answer {
 	hits := make([]string, len(numbers))
 	for i, number := range numbers {
 		hits[i] = fmt.Sprintf(`{"_index":"a-1","_id":"d%d","sort":[%s%d]}`, i, before, number)
@@ -91,23 +91,23 @@ func TestCursors(t *testing.T) {
 		after int
 		want  []string
 	}{
-		{"alone", []index.Sort{id}, false, 1, numbered("", 4, 5, 6), 1, []string{without(5, "d1"), `"search_after":[4]`}},
-		{"downwards", []index.Sort{down}, false, 1, numbered("", 6, 5, 4), 1, []string{without(5, "d1"), `"search_after":[6]`}},
-		{"the first number", []index.Sort{id}, false, 1, numbered("", 0, 1), 0, []string{without(0, "d0"), `"search_after":[-1]`}},
-		{"behind a key", []index.Sort{k, id}, false, 1, numbered(`"x",`, 4, 5), 1, []string{without(5, "d1"), `"search_after":["x",4]`}},
-		{"before a key", []index.Sort{id, k}, false, 1, numbered("", 4, 5), 1, []string{without(5, "d1") + `{"_seq_no":{"order":"asc"}}]`, `"search_after":[4]`}},
-		{"a number in several shards", []index.Sort{id}, false, 3, numbered("", 5, 5, 5), 1, []string{without(5, "d0", "d1"), `"search_after":[4]`}},
-		{"the next number", []index.Sort{id}, false, 3, numbered("", 5, 5, 6), 2, []string{without(6, "d2"), `"search_after":[5]`}},
-		{"restricted in one shard", []index.Sort{id}, true, 1, numbered("", 4, 5), 1, []string{without(5, "d1"), `"search_after":[4]`}},
+		{"alone", []index.Sort{id}, false, 1, seqNoSort("", 4, 5, 6), 1, []string{without(5, "d1"), `"search_after":[4]`}},
+		{"downwards", []index.Sort{down}, false, 1, seqNoSort("", 6, 5, 4), 1, []string{without(5, "d1"), `"search_after":[6]`}},
+		{"the first number", []index.Sort{id}, false, 1, seqNoSort("", 0, 1), 0, []string{without(0, "d0"), `"search_after":[-1]`}},
+		{"behind a key", []index.Sort{k, id}, false, 1, seqNoSort(`"x",`, 4, 5), 1, []string{without(5, "d1"), `"search_after":["x",4]`}},
+		{"before a key", []index.Sort{id, k}, false, 1, seqNoSort("", 4, 5), 1, []string{without(5, "d1") + `{"_seq_no":{"order":"asc"}}]`, `"search_after":[4]`}},
+		{"a number in several shards", []index.Sort{id}, false, 3, seqNoSort("", 5, 5, 5), 1, []string{without(5, "d0", "d1"), `"search_after":[4]`}},
+		{"the next number", []index.Sort{id}, false, 3, seqNoSort("", 5, 5, 6), 2, []string{without(6, "d2"), `"search_after":[5]`}},
+		{"restricted in one shard", []index.Sort{id}, true, 1, seqNoSort("", 4, 5), 1, []string{without(5, "d1"), `"search_after":[4]`}},
 		{
 			"restricted in several shards",
 			[]index.Sort{k, id},
-			true, 3, numbered(`"x",1.7881393E-7,`, 4, 5), 1,
+			true, 3, seqNoSort(`"x",1.7881393E-7,`, 4, 5), 1,
 			[]string{scored, `"must_not"`, `{"_score":{"order":"asc"}},{"_seq_no":{"order":"asc"}}]`, `"search_after":["x",1.7881393432617188e-07,4]`},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			first, asked := keyed(t, cursorKey, sampled(c.shards, `{}`), c.page)
+			first, asked := keyed(t, cursorKey, sampleSize(c.shards, `{}`), c.page)
 			all := places(t, first, "a", index.HitsRequest{Sort: c.by, Restricted: c.restricted})
 			if strings.Contains(asked.asked[1], scored) != (c.restricted && c.shards > 1) {
 				t.Errorf("asked %s", asked.asked[1])
@@ -116,7 +116,7 @@ func TestCursors(t *testing.T) {
 			if len(after) != len(c.by) {
 				t.Fatalf("got the place %s", after)
 			}
-			second, asked := keyed(t, cursorKey, sampled(c.shards, `{}`), c.page)
+			second, asked := keyed(t, cursorKey, sampleSize(c.shards, `{}`), c.page)
 			again := places(t, second, "a", index.HitsRequest{Sort: c.by, Restricted: c.restricted, After: after})
 			for _, part := range c.want {
 				if !strings.Contains(asked.asked[1], part) {
@@ -129,7 +129,7 @@ func TestCursors(t *testing.T) {
 		})
 	}
 	t.Run("over several pages", func(t *testing.T) {
-		x, s := keyed(t, cursorKey, sampled(3, `{}`), numbered("", 5), found(`"hits":{"hits":[{"_index":"a-1","_id":"e","sort":[5]}]}`), numbered(""))
+		x, s := keyed(t, cursorKey, sampleSize(3, `{}`), seqNoSort("", 5), found(`"hits":{"hits":[{"_index":"a-1","_id":"e","sort":[5]}]}`), seqNoSort(""))
 		one := places(t, x, "a", index.HitsRequest{Sort: []index.Sort{id}})
 		two := places(t, x, "a", index.HitsRequest{Sort: []index.Sort{id}, After: one[0]})
 		places(t, x, "a", index.HitsRequest{Sort: []index.Sort{id}, After: two[0]})
@@ -138,7 +138,7 @@ func TestCursors(t *testing.T) {
 		}
 	})
 	t.Run("the total is of all documents", func(t *testing.T) {
-		x, s := keyed(t, cursorKey, sampled(1, `{}`), numbered("", 4, 5), answer{200, `{"responses":[{"timed_out":false,"_shards":{"failed":0},"hits":{"hits":[]}},` +
+		x, s := keyed(t, cursorKey, sampleSize(1, `{}`), seqNoSort("", 4, 5), answer{200, `{"responses":[{"timed_out":false,"_shards":{"failed":0},"hits":{"hits":[]}},` +
 			`{"timed_out":false,"_shards":{"failed":0},"hits":{"total":{"value":2},"hits":[]}}]}`})
 		after := places(t, x, "a", index.HitsRequest{Sort: []index.Sort{id}})[1]
 		got, err := x.Search(t.Context(), "a", []index.SearchRequest{{Total: true, Hits: &index.HitsRequest{Size: 3, Sort: []index.Sort{id}, After: after}}})
@@ -147,9 +147,9 @@ func TestCursors(t *testing.T) {
 		}
 	})
 	t.Run("where a field has the ids by now", func(t *testing.T) {
-		x, _ := keyed(t, cursorKey, sampled(1, `{}`), numbered("", 4, 5))
+		x, _ := keyed(t, cursorKey, sampleSize(1, `{}`), seqNoSort("", 4, 5))
 		after := places(t, x, "a", index.HitsRequest{Sort: []index.Sort{id}})[0]
-		y, s := keyed(t, cursorKey, sampled(1, `{"uid":"1"}`), answer{200, keywordID}, numbered("", 5))
+		y, s := keyed(t, cursorKey, sampleSize(1, `{"uid":"1"}`), answer{200, keywordID}, seqNoSort("", 5))
 		places(t, y, "a", index.HitsRequest{Sort: []index.Sort{id}, After: after})
 		if !strings.Contains(s.asked[2], `"sort":[{"_seq_no":`) {
 			t.Errorf("asked %s", s.asked[2])
@@ -157,7 +157,7 @@ func TestCursors(t *testing.T) {
 	})
 	t.Run("a page without numbers", func(t *testing.T) {
 		for _, raw := range []string{`"x"`, ``} {
-			x, _ := keyed(t, cursorKey, sampled(1, `{}`), found(`"hits":{"hits":[{"_index":"a-1","_id":"1","sort":[`+raw+`]}]}`))
+			x, _ := keyed(t, cursorKey, sampleSize(1, `{}`), found(`"hits":{"hits":[{"_index":"a-1","_id":"1","sort":[`+raw+`]}]}`))
 			_, err := x.Search(t.Context(), "a", byID())
 			wantError(t, err, core.CodeUnavailable, "the answer of the index is not what was asked for")
 		}
@@ -166,7 +166,7 @@ func TestCursors(t *testing.T) {
 
 // TestCursorsTellNothing: a cursor depends on the document and the alias, and is as long for a high sequence number as for a low one.
 func TestCursorsTellNothing(t *testing.T) {
-	x, _ := keyed(t, cursorKey, sampled(1, `{}`), numbered("", 1, 1<<40, 1<<50), numbered("", 1), sampled(1, `{}`), numbered("", 1))
+	x, _ := keyed(t, cursorKey, sampleSize(1, `{}`), seqNoSort("", 1, 1<<40, 1<<50), seqNoSort("", 1), sampleSize(1, `{}`), seqNoSort("", 1))
 	h := index.HitsRequest{Sort: []index.Sort{{Field: field("_id", "keyword")}}, Restricted: true}
 	all := places(t, x, "a", h)
 	for _, place := range all {
@@ -198,7 +198,7 @@ func TestCursorsTellNothing(t *testing.T) {
 func TestForeignCursors(t *testing.T) {
 	h := index.HitsRequest{Sort: []index.Sort{{Field: field("_id", "keyword")}}}
 	cursor := func(shards int, restricted bool) json.RawMessage {
-		x, _ := keyed(t, cursorKey, sampled(shards, `{}`), found(`"hits":{"hits":[{"_index":"a-1","_id":"d10","sort":[5]}]}`))
+		x, _ := keyed(t, cursorKey, sampleSize(shards, `{}`), found(`"hits":{"hits":[{"_index":"a-1","_id":"d10","sort":[5]}]}`))
 		h := h
 		h.Restricted = restricted
 		return places(t, x, "a", h)[0][0]
@@ -212,7 +212,7 @@ func TestForeignCursors(t *testing.T) {
 			t.Errorf("%s, %s: %v", name, after, err)
 		}
 	}
-	x, _ := keyed(t, cursorKey, sampled(3, `{}`))
+	x, _ := keyed(t, cursorKey, sampleSize(3, `{}`))
 	for at := 1; at < len(own)-1; at++ {
 		other := bytes.Clone(own)
 		if other[at]++; other[at] == '\\' || own[at] == 'z' {
@@ -226,9 +226,9 @@ func TestForeignCursors(t *testing.T) {
 	restricted := h
 	restricted.Restricted = true
 	refuses("of an order that tells more", x, "a", restricted, own)
-	y, _ := keyed(t, cursorKey, sampled(1, `{}`))
+	y, _ := keyed(t, cursorKey, sampleSize(1, `{}`))
 	refuses("of another index", y, "b", h, own)
-	z, _ := keyed(t, nil, sampled(1, `{}`))
+	z, _ := keyed(t, nil, sampleSize(1, `{}`))
 	refuses("of another key", z, "a", h, own)
 }
 
@@ -247,9 +247,9 @@ func TestCursorsOfAnotherIndex(t *testing.T) {
 		{"one less", []int{1, 2}, []int{1}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			answers := []answer{sampled(1, `{}`), numbered("", 5), numbered("", 6)}
+			answers := []answer{sampleSize(1, `{}`), seqNoSort("", 5), seqNoSort("", 6)}
 			if !c.valid { // the first page after the move reads everything again
-				answers = append(answers[:2:2], sampled(1, `{}`), numbered("", 5), numbered("", 6))
+				answers = append(answers[:2:2], sampleSize(1, `{}`), seqNoSort("", 5), seqNoSort("", 6))
 			}
 			x, s := keyed(t, cursorKey, answers...)
 			s.settings = settingsOf(c.before...)
@@ -265,7 +265,7 @@ func TestCursorsOfAnotherIndex(t *testing.T) {
 		})
 	}
 	t.Run("where the id field proved wrong", func(t *testing.T) {
-		x, s := keyed(t, cursorKey, sampled(1, `{"uid":"1"}`), answer{200, keywordID}, found(`"hits":{"hits":[{"_id":"3","sort":["x"]}]}`), numbered("", 5), numbered("", 6))
+		x, s := keyed(t, cursorKey, sampleSize(1, `{"uid":"1"}`), answer{200, keywordID}, found(`"hits":{"hits":[{"_id":"3","sort":["x"]}]}`), seqNoSort("", 5), seqNoSort("", 6))
 		next := h
 		next.After = places(t, x, "a", h)[0]
 		places(t, x, "a", next)
@@ -294,7 +294,7 @@ func (p pairs) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	answer := io.Reader(strings.NewReader(sampled(2, `{}`).body))
+	answer := io.Reader(strings.NewReader(sampleSize(2, `{}`).body))
 	if asked.Sort == nil {
 		answer = strings.NewReader(settingsOf(1))
 	} else if string(asked.Sort) != `["_doc"]` {
@@ -341,7 +341,7 @@ func TestCursorsOfParts(t *testing.T) {
 
 // TestStreamByIDs: where no field holds the ids a stream is ordered by where documents are stored, which tells nothing either.
 func TestStreamByIDs(t *testing.T) {
-	x, s := play(t, sampled(3, `{}`), answer{200, settingsOf(1)}, answer{200, point}, answer{200, `{"pit_id":"P","timed_out":false,"_shards":{"failed":0},"hits":{"hits":[]}}`}, answer{200, `{}`})
+	x, s := play(t, sampleSize(3, `{}`), answer{200, settingsOf(1)}, answer{200, point}, answer{200, `{"pit_id":"P","timed_out":false,"_shards":{"failed":0},"hits":{"hits":[]}}`}, answer{200, `{}`})
 	by := []index.Sort{{Field: field("k", "keyword")}, {Field: field("_id", "keyword")}}
 	if err := x.Stream(t.Context(), "a", index.StreamRequest{Sort: by}, func([]index.Hit) error { return nil }); err != nil {
 		t.Fatal(err)

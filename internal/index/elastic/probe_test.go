@@ -25,17 +25,17 @@ func TestProbe(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = p.Close() })
 	const name = "é[%41"
-	for want, ask := range map[string]func(context.Context) (elastic.Answer, error){
+	for want, ask := range map[string]func(context.Context) (elastic.Response, error){
 		"GET /": p.Info,
 		"GET /_nodes/_local/http?filter_path=cluster_name%2Cnodes.%2A.version": p.Node,
 		"GET /_cluster/health?timeout=1000ms":                                  p.Health,
 		"GET /_license":                                                        p.License,
-		"GET /_alias/%C3%A9%5B%2541":                                           func(ctx context.Context) (elastic.Answer, error) { return p.Alias(ctx, name) },
-		"HEAD /%C3%A9%5B%2541":                                                 func(ctx context.Context) (elastic.Answer, error) { return p.Exists(ctx, name) },
-		"POST /_security/user/_has_privileges": func(ctx context.Context) (elastic.Answer, error) {
+		"GET /_alias/%C3%A9%5B%2541":                                           func(ctx context.Context) (elastic.Response, error) { return p.Alias(ctx, name) },
+		"HEAD /%C3%A9%5B%2541":                                                 func(ctx context.Context) (elastic.Response, error) { return p.Exists(ctx, name) },
+		"POST /_security/user/_has_privileges": func(ctx context.Context) (elastic.Response, error) {
 			return p.Privileges(ctx, []byte(`{}`))
 		},
-		"POST /%C3%A9%5B%2541/_count": func(ctx context.Context) (elastic.Answer, error) { return p.Count(ctx, name, []byte(`{}`)) },
+		"POST /%C3%A9%5B%2541/_count": func(ctx context.Context) (elastic.Response, error) { return p.Count(ctx, name, []byte(`{}`)) },
 	} {
 		body = `{"said":true}`
 		got, err := ask(t.Context())

@@ -17,7 +17,7 @@ import (
 // Get gives one document as last written, also before a Refresh; false when it is absent. It asks by body, not by
 // path: an id may hold anything.
 func (x *Index) Get(ctx context.Context, alias, id string) (core.StoredDocument, bool, error) {
-	leave, err := x.enter(alias)
+	leave, err := x.begin(alias)
 	if err != nil {
 		return core.StoredDocument{}, false, err
 	}
@@ -48,12 +48,12 @@ func (x *Index) Get(ctx context.Context, alias, id string) (core.StoredDocument,
 	if !doc.Found {
 		return core.StoredDocument{}, false, nil
 	}
-	return core.StoredDocument{ID: id, Version: doc.Version, Source: wholeSource(reply.body, doc.Source)}, true, nil
+	return core.StoredDocument{ID: id, Version: doc.Version, Source: rawSource(reply.body, doc.Source)}, true, nil
 }
 
-// wholeSource gives a document with the spaces around it, which decoding drops: it is the last thing in the answer
+// rawSource gives a document with the spaces around it, which decoding drops: it is the last thing in the answer
 // about one document, written as it was stored.
-func wholeSource(body, source []byte) []byte {
+func rawSource(body, source []byte) []byte {
 	_, rest, found := bytes.Cut(body, []byte(`"_source":`)) // cannot stand in a string: its quotes would be escaped
 	rest, ends := bytes.CutSuffix(bytes.TrimRight(rest, "\r\n"), []byte("}]}"))
 	if found && ends && bytes.Contains(rest, source) && len(bytes.TrimSpace(rest)) == len(source) {
@@ -64,7 +64,7 @@ func wholeSource(body, source []byte) []byte {
 
 // documentError is the error of one document of a multi-get, whose answer is a 200 all the same.
 func documentError(raw json.RawMessage) error {
-	f := &failure{status: http.StatusOK}
+	f := &responseError{status: http.StatusOK}
 	if err := json.Unmarshal(raw, &f.engineError); err != nil {
 		return core.WrapError(core.CodeUnavailable, "the answer of the index cannot be read", err)
 	}
@@ -74,7 +74,7 @@ func documentError(raw json.RawMessage) error {
 
 // Count gives the number of documents in scope as of the last Refresh.
 func (x *Index) Count(ctx context.Context, alias string, scope core.IndexScope) (int64, error) {
-	leave, err := x.enter(alias)
+	leave, err := x.begin(alias)
 	if err != nil {
 		return 0, err
 	}
@@ -100,7 +100,7 @@ func (x *Index) Count(ctx context.Context, alias string, scope core.IndexScope) 
 	if answer.Count == nil {
 		return 0, core.NewError(core.CodeUnavailable, "the answer of the index holds no count")
 	}
-	return *answer.Count, reply.wholeOf(alias)
+	return *answer.Count, reply.checkShards(alias)
 }
 
 // Mapping gives the alias' mapping as the cluster has it now: that of its index, or all of them in one where the alias, or
@@ -109,7 +109,7 @@ func (x *Index) Mapping(ctx context.Context, alias string) (json.RawMessage, err
 	if alias == "" {
 		return nil, core.NewError(core.CodeInvalid, "the index has no name")
 	}
-	leave, err := x.enter(alias)
+	leave, err := x.begin(alias)
 	if err != nil {
 		return nil, err
 	}
@@ -118,12 +118,12 @@ func (x *Index) Mapping(ctx context.Context, alias string) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
-	return united(alias, all)
+	return mergeMappings(alias, all)
 }
 
-// united gives one mapping with the fields of all. Parameters that differ are those of the index whose name comes last,
+// mergeMappings gives one mapping with the fields of all. Parameters that differ are those of the index whose name comes last,
 // which is the newest of a series. Fields of which a part of the name is empty, that no path can name, are left out.
-func united(alias string, all map[string]json.RawMessage) (json.RawMessage, error) {
+func mergeMappings(alias string, all map[string]json.RawMessage) (json.RawMessage, error) {
 	if len(all) == 1 {
 		for _, only := range all {
 			return only, nil
@@ -151,7 +151,7 @@ func (x *Index) fetchMapping(ctx context.Context, alias string) (json.RawMessage
 	if len(all) != 1 {
 		return nil, core.NewError(core.CodeConflict, "the alias "+alias+" stands for more than one index")
 	}
-	return united(alias, all)
+	return mergeMappings(alias, all)
 }
 
 // fetchMappings gives the mapping of each index that alias stands for, by the index' name; one at least.

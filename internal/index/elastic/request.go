@@ -12,8 +12,8 @@ const (
 	contentNDJSON = "application/x-ndjson"
 )
 
-// reads reports whether r only reads although it is no GET, so that the cluster may be asked twice.
-func reads(r esapi.Request) bool {
+// isRead reports whether r only reads although it is no GET, so that the cluster may be asked twice.
+func isRead(r esapi.Request) bool {
 	switch r.(type) {
 	case esapi.SearchRequest, esapi.MsearchRequest, esapi.CountRequest, esapi.MgetRequest:
 		return true
@@ -34,6 +34,6 @@ func searchRequest(body []byte, alias ...string) esapi.SearchRequest {
 func (x *Index) bulkRequest(alias string, body []byte) esapi.BulkRequest {
 	return esapi.BulkRequest{
 		Index: alias, Body: bytes.NewReader(body), Header: http.Header{contentType: {contentNDJSON}},
-		RequireAlias: new(true), Timeout: min(shardWait, x.timeout/2), FilterPath: []string{bulkFilter},
+		RequireAlias: new(true), Timeout: min(shardWait, x.timeout/2), FilterPath: []string{bulkFilterPath},
 	}
 }

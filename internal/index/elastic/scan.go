@@ -15,8 +15,8 @@ const (
 	scanPage = 5000
 	// scanKeepAlive is how long each may take over one page.
 	scanKeepAlive = "5m"
-	// scanFilter leaves nothing of a page but what is needed.
-	scanFilter = "pit_id,timed_out,_shards.failed,hits.hits._id,hits.hits._version,hits.hits.sort"
+	// scanFilterPath leaves nothing of a page but what is needed.
+	scanFilterPath = "pit_id,timed_out,_shards.failed,hits.hits._id,hits.hits._version,hits.hits.sort"
 	// closeTimeout bounds the giving back of a point in time, which also ends by itself.
 	closeTimeout = 5 * time.Second
 )
@@ -28,7 +28,7 @@ const (
 func (x *Index) Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version,
 	each func(id string, v core.Version) error,
 ) error {
-	leave, err := x.enter(alias)
+	leave, err := x.begin(alias)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (x *Index) Scan(ctx context.Context, alias string, scope core.IndexScope, b
 		return nil
 	}
 	if scope.WrittenBy != "" {
-		written, err := x.writtenBy(ctx, alias, scope.WrittenBy)
+		written, err := x.checkpointFilter(ctx, alias, scope.WrittenBy)
 		if err != nil {
 			return err
 		}
@@ -49,11 +49,11 @@ func (x *Index) Scan(ctx context.Context, alias string, scope core.IndexScope, b
 			query = object{"bool": object{"filter": []object{query, written}}}
 		}
 	}
-	pit, err := x.openPoint(ctx, alias)
+	pit, err := x.openPIT(ctx, alias)
 	if err != nil {
 		return err
 	}
-	defer func() { x.closePoint(ctx, pit) }()
+	defer func() { x.closePIT(ctx, pit) }()
 	var after json.RawMessage
 	for {
 		page, err := x.scanPage(ctx, alias, pit, query, after)
@@ -77,7 +77,7 @@ func (x *Index) Scan(ctx context.Context, alias string, scope core.IndexScope, b
 	}
 }
 
-type scanAnswer struct {
+type scanResponse struct {
 	PIT      string `json:"pit_id"`
 	TimedOut bool   `json:"timed_out"`
 	Hits     struct {
@@ -89,7 +89,7 @@ type scanAnswer struct {
 	} `json:"hits"`
 }
 
-func (x *Index) scanPage(ctx context.Context, alias, pit string, query object, after json.RawMessage) (*scanAnswer, error) {
+func (x *Index) scanPage(ctx context.Context, alias, pit string, query object, after json.RawMessage) (*scanResponse, error) {
 	search := object{
 		"size": scanPage, "query": query, "version": true, "_source": false, "track_total_hits": false,
 		"pit": object{"id": pit, "keep_alive": scanKeepAlive}, "sort": []string{"_shard_doc"},
@@ -102,22 +102,22 @@ func (x *Index) scanPage(ctx context.Context, alias, pit string, query object, a
 		return nil, core.WrapError(core.CodeInternal, "the search cannot be encoded", err)
 	}
 	r := searchRequest(body)
-	r.FilterPath = []string{scanFilter}
+	r.FilterPath = []string{scanFilterPath}
 	reply, err := x.client.do(ctx, r, nil)
 	if err != nil {
 		return nil, err
 	}
-	answer := new(scanAnswer)
+	answer := new(scanResponse)
 	if err := reply.decode(answer); err != nil {
 		return nil, err
 	}
 	if answer.TimedOut || answer.PIT == "" {
 		return nil, core.NewError(core.CodeUnavailable, "the index did not answer a page of a scan in whole")
 	}
-	return answer, reply.wholeOf(alias)
+	return answer, reply.checkShards(alias)
 }
 
-func (x *Index) openPoint(ctx context.Context, alias string) (string, error) {
+func (x *Index) openPIT(ctx context.Context, alias string) (string, error) {
 	reply, err := x.client.do(ctx, esapi.OpenPointInTimeRequest{Index: []string{alias}, KeepAlive: scanKeepAlive}, nil)
 	if err != nil {
 		return "", err
@@ -131,9 +131,9 @@ func (x *Index) openPoint(ctx context.Context, alias string) (string, error) {
 	return answer.ID, nil
 }
 
-// closePoint gives a point in time back, also when the scan ended because ctx did. When that fails the cluster drops
+// closePIT gives a point in time back, also when the scan ended because ctx did. When that fails the cluster drops
 // it after scanKeepAlive.
-func (x *Index) closePoint(ctx context.Context, pit string) {
+func (x *Index) closePIT(ctx context.Context, pit string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	body, err := json.Marshal(object{"id": pit})

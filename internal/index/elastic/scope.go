@@ -29,14 +29,14 @@ func (x *Index) scopeQuery(ctx context.Context, alias string, scope core.IndexSc
 	}
 	var filters []object
 	if scope.Repository != "" {
-		filter, err := exactly(tree, alias, repositoryCode, scope.Repository)
+		filter, err := termFilter(tree, alias, repositoryCode, scope.Repository)
 		if err != nil {
 			return nil, err
 		}
 		filters = append(filters, filter)
 	}
 	if scope.Field != "" {
-		filter, err := exactly(tree, alias, scope.Field, scope.Organization)
+		filter, err := termFilter(tree, alias, scope.Field, scope.Organization)
 		if err != nil {
 			return nil, err
 		}
@@ -45,15 +45,15 @@ func (x *Index) scopeQuery(ctx context.Context, alias string, scope core.IndexSc
 	return object{"bool": object{"filter": filters}}, nil
 }
 
-// exactly asks for documents whose field has this very value; a field that no document has matches none.
-func exactly(tree *mapping.Field, alias, path, value string) (object, error) {
+// termFilter asks for documents whose field has this very value; a field that no document has matches none.
+func termFilter(tree *mapping.Field, alias, path, value string) (object, error) {
 	field := tree.Lookup(path)
 	if field == nil {
 		return object{"match_none": object{}}, nil
 	}
 	name := path
 	if field.Type != mapping.Keyword {
-		sub := keywordOf(field)
+		sub := keywordSubField(field)
 		if sub == "" && (field.Type == "text" || field.Container()) {
 			return nil, core.NewError(core.CodeUnsupported,
 				"the field "+path+" of "+alias+" needs the type keyword, or a sub-field of that type, to select by it")
@@ -69,8 +69,8 @@ func exactly(tree *mapping.Field, alias, path, value string) (object, error) {
 	return query, nil
 }
 
-// keywordOf gives the name of field's first keyword sub-field that keeps values as they are.
-func keywordOf(field *mapping.Field) string {
+// keywordSubField gives the name of field's first keyword sub-field that keeps values as they are.
+func keywordSubField(field *mapping.Field) string {
 	for _, name := range slices.Sorted(maps.Keys(field.Fields)) {
 		sub := field.Fields[name]
 		if sub.Type == mapping.Keyword && sub.Params["normalizer"] == nil {

@@ -21,7 +21,7 @@ func walk(t *testing.T, x *elastic.Index, alias string, size int, between func()
 	var ids []string
 	h := &index.HitsRequest{Size: size, Sort: []index.Sort{{Field: field("_id", "keyword")}}, Source: index.Source{None: true}}
 	for len(ids) < 1000 {
-		hits := search(t, x, alias, index.SearchRequest{Hits: h})[0].Hits
+		hits := subsearch(t, x, alias, index.SearchRequest{Hits: h})[0].Hits
 		ids = append(ids, idsOf(hits)...)
 		if len(hits) < size {
 			break
@@ -110,7 +110,7 @@ func TestOrderTellsNothingHidden(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := &index.HitsRequest{Size: 10, Sort: []index.Sort{{Field: field("_id", "keyword")}}, Restricted: true}
-		hits := search(t, x, alias, index.SearchRequest{Filter: terms(field("k", "keyword"), "shown"), Hits: h})[0].Hits
+		hits := subsearch(t, x, alias, index.SearchRequest{Filter: terms(field("k", "keyword"), "shown"), Hits: h})[0].Hits
 		orders = append(orders, idsOf(hits))
 	}
 	if !slices.Equal(orders[0], orders[1]) || len(orders[0]) != 6 {

@@ -50,7 +50,7 @@ func searched(t *testing.T, documents ...string) (*elastic.Index, string) {
 	return x, alias
 }
 
-func search(t *testing.T, x *elastic.Index, alias string, reqs ...index.SearchRequest) []index.SearchResult {
+func subsearch(t *testing.T, x *elastic.Index, alias string, reqs ...index.SearchRequest) []index.SearchResult {
 	t.Helper()
 	got, err := x.Search(t.Context(), alias, reqs)
 	if err != nil {
@@ -98,7 +98,7 @@ func TestGoldenQueries(t *testing.T) {
 func TestPatternsOfAddresses(t *testing.T) {
 	x, alias := searched(t, `{"id":"1","ip":["10.0.0.1","2001:db8::1"]}`, `{"id":"2","ip":"9.0.0.1"}`, `{"id":"3","ip":"::ffff:10.0.0.2"}`, `{"id":"4"}`)
 	ip := field("ip", "ip")
-	got := search(t, x, alias,
+	got := subsearch(t, x, alias,
 		index.SearchRequest{Filter: patterns(ip, true, "10.*", "*DB8*"), Total: true},
 		index.SearchRequest{Filter: patterns(ip, false, "*DB8*"), Total: true},
 		index.SearchRequest{Filter: join(query.Not, patterns(ip, true, "10.0.0.?")), Total: true, Facets: []index.Facet{{Field: ip, Buckets: &index.Buckets{Max: 1}}}},
@@ -119,7 +119,7 @@ func TestManyValues(t *testing.T) {
 	x, alias := searched(t, documents...)
 	k, n, e := field("k", "keyword"), field("n", "long"), field("a.k", "keyword", "a")
 	none := []*query.Node{terms(k, "v000000")}
-	got := search(t, x, alias, index.SearchRequest{Total: true, Facets: []index.Facet{
+	got := subsearch(t, x, alias, index.SearchRequest{Total: true, Facets: []index.Facet{
 		{Field: k, Buckets: &index.Buckets{Max: index.MaxBuckets}},
 		{Field: e, Missing: true, Buckets: &index.Buckets{Max: 40_000}},
 		{Field: n, Stats: true, Buckets: &index.Buckets{Max: 2}, Histogram: 1000},
@@ -208,8 +208,8 @@ func TestCountsAreKept(t *testing.T) {
 	facets := []index.Facet{{Field: field("k", "keyword"), Buckets: &index.Buckets{Max: 10}}}
 	filter := within(field("t", "date"), instant("2024-01-01T00:00:00Z", true), query.Bound{})
 	for range 3 {
-		search(t, x, alias, index.SearchRequest{Filter: filter, Facets: facets})
-		search(t, x, alias, index.SearchRequest{Filter: filter, Facets: facets, Total: true, Hits: &index.HitsRequest{Size: 1}})
+		subsearch(t, x, alias, index.SearchRequest{Filter: filter, Facets: facets})
+		subsearch(t, x, alias, index.SearchRequest{Filter: filter, Facets: facets, Total: true, Hits: &index.HitsRequest{Size: 1}})
 	}
 	stats := admin(t, http.MethodGet, "/"+alias+"/_stats/request_cache?filter_path=_all.total.request_cache", "")
 	if !strings.Contains(stats, `"hit_count":5,"miss_count":1`) {

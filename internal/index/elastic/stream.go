@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// streamFirst and streamMost are how many documents the first page of a stream has, and any other at most.
-	streamFirst = 100
-	streamMost  = 1000
-	// streamBytes is how large a page shall be at most, judged by the page before it.
-	streamBytes = 16 << 20
+	// firstStreamPage and streamMost are how many documents the first page of a stream has, and any other at most.
+	firstStreamPage = 100
+	maxStreamPage   = 1000
+	// maxStreamPageBytes is how large a page shall be at most, judged by the page before it.
+	maxStreamPageBytes = 16 << 20
 )
 
 // Stream calls each with pages of documents of one point in time, which is given back at the end, also when ctx has ended.
@@ -23,7 +23,7 @@ func (x *Index) Stream(ctx context.Context, alias string, req index.StreamReques
 	if alias == "" {
 		return core.NewError(core.CodeInvalid, "the index has no name")
 	}
-	leave, err := x.enter(alias)
+	leave, err := x.begin(alias)
 	if err != nil {
 		return err
 	}
@@ -35,21 +35,21 @@ func (x *Index) Stream(ctx context.Context, alias string, req index.StreamReques
 	if err != nil {
 		return err
 	}
-	if s.point, err = x.openPoint(ctx, alias); err != nil {
-		return ofSearch(err)
+	if s.pit, err = x.openPIT(ctx, alias); err != nil {
+		return asSearchError(err)
 	}
-	defer func() { x.closePoint(ctx, s.point) }()
+	defer func() { x.closePIT(ctx, s.pit) }()
 	into := x.buffer()
 	defer func() { x.recycle(into) }()
-	for size := streamFirst; ; {
+	for size := firstStreamPage; ; {
 		into.Reset()
 		hits, err := s.page(ctx, size, into)
 		switch {
-		case overLimit(err) && size > 1:
+		case isOverLimit(err) && size > 1:
 			size /= 2
 			continue
-		case overLimit(err):
-			return tooMuch(err)
+		case isOverLimit(err):
+			return tooLarge(err)
 		case err != nil:
 			return err
 		}
@@ -61,7 +61,7 @@ func (x *Index) Stream(ctx context.Context, alias string, req index.StreamReques
 		if len(hits) < size {
 			return nil
 		}
-		size = max(1, min(streamMost, streamBytes/(into.Len()/len(hits)+1)))
+		size = max(1, min(maxStreamPage, maxStreamPageBytes/(into.Len()/len(hits)+1)))
 	}
 }
 
@@ -70,27 +70,27 @@ type stream struct {
 	x   *Index
 	req index.StreamRequest
 	// head is the part of the body before what changes from page to page.
-	head    []byte
-	sources *weight
-	point   string
-	after   []byte
+	head     []byte
+	meanSize *meanSize
+	pit      string
+	after    []byte
 }
 
 func (x *Index) newStream(ctx context.Context, alias string, req index.StreamRequest) (*stream, error) {
-	s := &stream{x: x, req: req, sources: &x.state(alias).sources}
+	s := &stream{x: x, req: req, meanSize: &x.state(alias).meanSize}
 	var w filterWriter
 	var err error
-	if w.values, err = x.valuesOf(ctx, alias, []*query.Node{req.Filter}); err != nil {
+	if w.values, err = x.patternValues(ctx, alias, []*query.Node{req.Filter}); err != nil {
 		return nil, err
 	}
 	byID := shardDoc
 	if idKey(req.Sort) >= 0 {
-		id, err := x.identityOf(ctx, alias)
+		id, err := x.idFieldOf(ctx, alias)
 		if err != nil {
 			return nil, err
 		}
-		if id.field != seqNo {
-			byID = id.field
+		if id.path != seqNo {
+			byID = id.path
 		}
 	}
 	s.head = append(s.head, `{"track_total_hits":false,"query":`...)
@@ -109,35 +109,35 @@ func (s *stream) page(ctx context.Context, size int, into *bytes.Buffer) ([]inde
 	body := append([]byte(nil), s.head...)
 	body = append(body, `,"size":`...)
 	body = strconv.AppendInt(body, int64(size), 10)
-	body = appendPoint(body, s.point)
+	body = appendPIT(body, s.pit)
 	if s.after != nil {
 		body = append(body, `,"search_after":`...)
 		body = append(body, s.after...)
 	}
-	source := s.sources.cheapest(s.req.Source, size)
+	source := s.meanSize.choose(s.req.Source, size)
 	body = append(appendSource(body, source), '}')
 	reply, err := s.x.client.do(ctx, searchRequest(body), into)
 	if err != nil {
-		return nil, ofSearch(err)
+		return nil, asSearchError(err)
 	}
 	var hits []index.Hit
-	r := hitsReader{source: source, keys: len(s.req.Sort), keep: func(b []byte) []byte { return b }}
-	c := cursor{data: reply.body}
-	a := searchAnswer{hits: func(c *cursor) { hits = r.read(c) }}
+	r := hitsReader{source: source, sortKeys: len(s.req.Sort), copy: func(b []byte) []byte { return b }}
+	c := jsonReader{data: reply.body}
+	a := searchResponse{readHits: func(c *jsonReader) { hits = r.read(c) }}
 	a.read(&c)
-	if a.point != "" {
-		s.point = a.point
+	if a.pit != "" {
+		s.pit = a.pit
 	}
-	if err := a.whole(&c); err != nil {
+	if err := a.check(&c); err != nil {
 		return nil, err
 	}
-	if len(hits) > 0 && r.last == nil {
-		return nil, notAsked()
+	if len(hits) > 0 && r.lastSort == nil {
+		return nil, unexpectedResponse()
 	}
-	s.after = bytes.Clone(r.last)
-	sayAbsent(hits, s.req.Sort)
+	s.after = bytes.Clone(r.lastSort)
+	nullMissing(hits, s.req.Sort)
 	if !source.None && source.Paths == nil {
-		s.sources.learn(len(hits), r.weight)
+		s.meanSize.observe(len(hits), r.sourceBytes)
 	}
 	return hits, nil
 }

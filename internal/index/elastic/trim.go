@@ -5,16 +5,16 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// eagerShare is the share of a batch, as one in so many, from which on documents are trimmed before they are sent.
+// trimShare is the share of a batch, as one in so many, from which on documents are trimmed before they are sent.
 // Trimming costs some microseconds a document, sending one twice about a hundred.
-const eagerShare = 16
+const trimShare = 16
 
-// weighs tells whether so many of a batch's documents had to be trimmed that it is done beforehand from now on.
-func weighs(trimmed, of int) bool { return trimmed*eagerShare >= of }
+// worthTrimming tells whether so many of a batch's documents had to be trimmed that it is done beforehand from now on.
+func worthTrimming(trimmed, of int) bool { return trimmed*trimShare >= of }
 
-// trimEarly gives b's payload without members that hold no value on paths that the mapping lacks, nil when there are
+// trimAhead gives b's payload without members that hold no value on paths that the mapping lacks, nil when there are
 // none. Documents that cannot be read go as they are: it is for the cluster to refuse them.
-func (x *Index) trimEarly(st *aliasState, b core.Batch) []byte {
+func (x *Index) trimAhead(st *aliasState, b core.Batch) []byte {
 	tree := st.tree.Load()
 	if tree == nil {
 		return nil
@@ -31,7 +31,7 @@ func (x *Index) trimEarly(st *aliasState, b core.Batch) []byte {
 		}
 		out = appendTrimmed(out, b, i, empties)
 	}
-	st.eager.Store(weighs(trimmed, len(b.Items)))
+	st.trimFirst.Store(worthTrimming(trimmed, len(b.Items)))
 	if trimmed == 0 {
 		return nil
 	}

@@ -15,8 +15,8 @@ import (
 
 // Filters that leave nothing of the settings and the statistics but what makes a mark.
 const (
-	identityFilter = "*.settings.index.uuid,*.settings.index.number_of_shards"
-	markFilter     = "_shards.failed,indices.*.uuid,indices.*.shards.*.seq_no.max_seq_no,indices.*.shards.*.routing"
+	settingsFilterPath = "*.settings.index.uuid,*.settings.index.number_of_shards"
+	statsFilterPath    = "_shards.failed,indices.*.uuid,indices.*.shards.*.seq_no.max_seq_no,indices.*.shards.*.routing"
 )
 
 // Checkpoint returns a mark of everything that was written to the alias' index so far: the index' identity and the highest
@@ -24,12 +24,12 @@ const (
 // shard. The mark is empty unless the alias stands for one index of which every primary shard answered: a shard that is
 // missing may hold documents with higher numbers, which a scan up to the mark would leave out.
 func (x *Index) Checkpoint(ctx context.Context, alias string) (string, error) {
-	leave, err := x.enter(alias)
+	leave, err := x.begin(alias)
 	if err != nil {
 		return "", err
 	}
 	defer leave()
-	one, err := x.shardsOf(ctx, alias)
+	one, err := x.physicalIndexOf(ctx, alias)
 	if err != nil {
 		return "", err
 	}
@@ -51,12 +51,12 @@ func (x *Index) Checkpoint(ctx context.Context, alias string) (string, error) {
 // Identity returns the name and the uuid of the alias' index, "" where the alias stands for several indices or the cluster
 // does not say.
 func (x *Index) Identity(ctx context.Context, alias string) (string, error) {
-	leave, err := x.enter(alias)
+	leave, err := x.begin(alias)
 	if err != nil {
 		return "", err
 	}
 	defer leave()
-	one, err := x.shardsOf(ctx, alias)
+	one, err := x.physicalIndexOf(ctx, alias)
 	if err != nil || one.uuid == "" {
 		return "", err
 	}
@@ -75,7 +75,7 @@ type shardStats struct {
 }
 
 func (x *Index) shardStats(ctx context.Context, alias string) (*shardStats, error) {
-	reply, err := x.client.do(ctx, esapi.IndicesStatsRequest{Index: []string{alias}, Level: "shards", FilterPath: []string{markFilter}}, nil)
+	reply, err := x.client.do(ctx, esapi.IndicesStatsRequest{Index: []string{alias}, Level: "shards", FilterPath: []string{statsFilterPath}}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -135,25 +135,25 @@ func (c shardCopy) activePrimary() bool {
 	return c.Routing.Primary && c.SeqNo != nil && (c.Routing.State == "STARTED" || c.Routing.State == "RELOCATING")
 }
 
-// physical is the index behind an alias.
-type physical struct {
+// physicalIndex is the index behind an alias.
+type physicalIndex struct {
 	name, uuid string
 	primaries  int
 }
 
-// shardsOf returns the alias' index with the number of its primary shards; no uuid and -1 where the alias stands for
+// physicalIndexOf returns the alias' index with the number of its primary shards; no uuid and -1 where the alias stands for
 // several indices or the cluster does not say.
-func (x *Index) shardsOf(ctx context.Context, alias string) (physical, error) {
-	none := physical{primaries: -1}
+func (x *Index) physicalIndexOf(ctx context.Context, alias string) (physicalIndex, error) {
+	none := physicalIndex{primaries: -1}
 	answer, err := x.fetchSettings(ctx, alias)
 	if err != nil {
 		return none, err
 	}
 	if len(answer) == 1 {
 		for name, one := range answer {
-			x.state(alias).seen.Store(&name)
+			x.state(alias).physicalName.Store(&name)
 			if one.Settings.Index.UUID != "" && one.Settings.Index.Shards > 0 {
-				return physical{name, one.Settings.Index.UUID, one.Settings.Index.Shards}, nil
+				return physicalIndex{name, one.Settings.Index.UUID, one.Settings.Index.Shards}, nil
 			}
 		}
 	}
@@ -172,7 +172,7 @@ type indexSettings struct {
 
 // fetchSettings returns the settings of the alias' indices by their names.
 func (x *Index) fetchSettings(ctx context.Context, alias string) (map[string]indexSettings, error) {
-	reply, err := x.client.do(ctx, esapi.IndicesGetSettingsRequest{Index: []string{alias}, FilterPath: []string{identityFilter}}, nil)
+	reply, err := x.client.do(ctx, esapi.IndicesGetSettingsRequest{Index: []string{alias}, FilterPath: []string{settingsFilterPath}}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -181,8 +181,8 @@ func (x *Index) fetchSettings(ctx context.Context, alias string) (map[string]ind
 	return answer, err
 }
 
-// indicesOf returns a hash of the identities of the alias' indices: it changes when the alias moves to another index.
-func (x *Index) indicesOf(ctx context.Context, alias string) (uint64, error) {
+// indicesHash returns a hash of the identities of the alias' indices: it changes when the alias moves to another index.
+func (x *Index) indicesHash(ctx context.Context, alias string) (uint64, error) {
 	settings, err := x.fetchSettings(ctx, alias)
 	if err != nil {
 		return 0, err
@@ -196,15 +196,15 @@ func (x *Index) indicesOf(ctx context.Context, alias string) (uint64, error) {
 	return binary.BigEndian.Uint64(sum[:]), nil
 }
 
-// writtenBy returns the filter of what was written up to a mark, nil where the mark is not of the index that the alias
+// checkpointFilter returns the filter of what was written up to a mark, nil where the mark is not of the index that the alias
 // stands for now: nothing may be left out then. Over several shards the filter lets some later documents through.
-func (x *Index) writtenBy(ctx context.Context, alias, mark string) (object, error) {
+func (x *Index) checkpointFilter(ctx context.Context, alias, mark string) (object, error) {
 	uuid, number, ok := strings.Cut(mark, "/")
 	highest, err := strconv.ParseInt(number, 10, 64)
 	if !ok || err != nil {
 		return nil, core.NewError(core.CodeInvalid, "this is no mark of the index")
 	}
-	current, err := x.shardsOf(ctx, alias)
+	current, err := x.physicalIndexOf(ctx, alias)
 	if err != nil || current.uuid != uuid {
 		return nil, err
 	}

@@ -21,42 +21,42 @@ const (
 	maxLoggedFields = 20
 )
 
-// candidate is a document that the mapping lacks a field for.
-type candidate struct {
+// rejectedDoc is a document that the mapping lacks a field for.
+type rejectedDoc struct {
 	item int // its place in the batch
 	doc  []byte
-	// added is what it brings, nil for nothing.
-	added *mapping.Field
-	// empties are its members that hold no value and whose type nobody can know; they are left out when it is sent,
+	// fields is what it brings, nil for nothing.
+	fields *mapping.Field
+	// valueless are its members that hold no value and whose type nobody can know; they are left out when it is sent,
 	// which makes no difference to a search and poisons no later document.
-	empties []string
-	// refused is why it can never be written, nil when it can.
-	refused *core.Result
+	valueless []string
+	// result is why it can never be written, nil when it can.
+	result *core.Result
 }
 
-// grow looks after the documents of b that met unknown paths under a strict mapping: it adds the fields, sends these
+// growMapping looks after the documents of b that met unknown paths under a strict mapping: it adds the fields, sends these
 // documents again, and replaces their results.
-func (x *Index) grow(ctx context.Context, st *aliasState, b core.Batch, results []core.Result) {
+func (x *Index) growMapping(ctx context.Context, st *aliasState, b core.Batch, results []core.Result) {
 	for round := range maxGrowRounds {
-		var todo []*candidate
+		var todo []*rejectedDoc
 		for i := range results {
 			if results[i].Type == typeStrictMapping && results[i].Outcome == core.OutcomeRejected {
-				todo = append(todo, &candidate{item: i, doc: b.Document(i)})
+				todo = append(todo, &rejectedDoc{item: i, doc: b.Document(i)})
 			}
 		}
 		if len(todo) == 0 {
 			return
 		}
-		if err := x.extend(ctx, st, b.Index, todo, round > 0); err != nil {
-			x.postpone(b, todo, results, err)
+		if err := x.extendMapping(ctx, st, b.Index, todo, round > 0); err != nil {
+			x.retryLater(b, todo, results, err)
 			return
 		}
 		x.resend(ctx, st, b, todo, results)
 	}
 }
 
-// postpone makes todo retryable: the cluster could not be asked.
-func (x *Index) postpone(b core.Batch, todo []*candidate, results []core.Result, err error) {
+// retryLater makes todo retryable: the cluster could not be asked.
+func (x *Index) retryLater(b core.Batch, todo []*rejectedDoc, results []core.Result, err error) {
 	code := core.CodeOf(err)
 	if !core.Retryable(err) {
 		code = core.CodeUnavailable
@@ -69,39 +69,39 @@ func (x *Index) postpone(b core.Batch, todo []*candidate, results []core.Result,
 }
 
 // resend writes the candidates that were not refused in a bulk request of their own.
-func (x *Index) resend(ctx context.Context, st *aliasState, b core.Batch, todo []*candidate, results []core.Result) {
+func (x *Index) resend(ctx context.Context, st *aliasState, b core.Batch, todo []*rejectedDoc, results []core.Result) {
 	var (
 		body    []byte
 		items   []core.BatchItem
-		sent    []*candidate
+		sent    []*rejectedDoc
 		trimmed int
 	)
-	done := finished(b, results)
+	done := lastApplied(b, results)
 	for _, c := range todo {
-		if c.refused != nil {
-			results[c.item] = *c.refused
+		if c.result != nil {
+			results[c.item] = *c.result
 			continue
 		}
 		if newer, ok := done[b.Items[c.item].ID]; ok && newer.at > c.item && newer.version >= b.Items[c.item].Version {
 			results[c.item] = core.Result{Outcome: core.OutcomeStale, CurrentVersion: newer.version}
 			continue
 		}
-		if len(c.empties) > 0 {
+		if len(c.valueless) > 0 {
 			trimmed++
 		}
-		body = appendTrimmed(body, b, c.item, c.empties)
+		body = appendTrimmed(body, b, c.item, c.valueless)
 		items = append(items, b.Items[c.item])
 		sent = append(sent, c)
 	}
 	if len(sent) == 0 {
 		return
 	}
-	if weighs(trimmed, len(b.Items)) {
-		st.eager.Store(true)
+	if worthTrimming(trimmed, len(b.Items)) {
+		st.trimFirst.Store(true)
 	}
 	again, err := x.send(ctx, b, items, body)
 	if err != nil {
-		x.postpone(b, sent, results, err)
+		x.retryLater(b, sent, results, err)
 		return
 	}
 	for i, c := range sent {
@@ -109,19 +109,19 @@ func (x *Index) resend(ctx context.Context, st *aliasState, b core.Batch, todo [
 	}
 }
 
-// written is a write that went through: its place in the batch and its version.
-type written struct {
+// appliedWrite is a write that went through: its place in the batch and its version.
+type appliedWrite struct {
 	at      int
 	version core.Version
 }
 
-// finished gives, by id, the last write of b that went through. A write that is sent again must not overtake a later
+// lastApplied gives, by id, the last write of b that went through. A write that is sent again must not overtake a later
 // one of the same document with the same version, as the cluster would let it.
-func finished(b core.Batch, results []core.Result) map[string]written {
-	done := make(map[string]written, len(results))
+func lastApplied(b core.Batch, results []core.Result) map[string]appliedWrite {
+	done := make(map[string]appliedWrite, len(results))
 	for i, r := range results {
 		if r.Outcome == core.OutcomeIndexed || r.Outcome == core.OutcomeRemoved {
-			done[b.Items[i].ID] = written{at: i, version: b.Items[i].Version}
+			done[b.Items[i].ID] = appliedWrite{at: i, version: b.Items[i].Version}
 		}
 	}
 	return done
@@ -138,19 +138,19 @@ func appendTrimmed(dst []byte, b core.Batch, i int, empties []string) []byte {
 	return append(dst, b.Body[item.DocEnd:item.End]...)
 }
 
-// extend makes the mapping of alias take the candidates, or says of each why it cannot. fresh reads the mapping first;
+// extendMapping makes the mapping of alias take the candidates, or says of each why it cannot. fresh reads the mapping first;
 // without it the remembered one is tried, and read again when it does not explain what the cluster said. An error
 // means that the cluster could not be asked.
-func (x *Index) extend(ctx context.Context, st *aliasState, alias string, todo []*candidate, fresh bool) error {
+func (x *Index) extendMapping(ctx context.Context, st *aliasState, alias string, todo []*rejectedDoc, fresh bool) error {
 	if err := st.lock(ctx); err != nil {
 		return err
 	}
 	defer st.unlock()
 	tree := st.tree.Load()
 	if tree != nil && !fresh {
-		added, explained := plan(tree, todo)
+		added, explained := planFields(tree, todo)
 		if explained {
-			err := x.add(ctx, st, alias, tree, added)
+			err := x.addFields(ctx, st, alias, tree, added)
 			if err == nil || typeOf(err) != typeIllegalArgument {
 				return err
 			}
@@ -161,44 +161,44 @@ func (x *Index) extend(ctx context.Context, st *aliasState, alias string, todo [
 		return err
 	}
 	st.tree.Store(tree)
-	added, _ := plan(tree, todo)
-	err = x.add(ctx, st, alias, tree, added)
+	added, _ := planFields(tree, todo)
+	err = x.addFields(ctx, st, alias, tree, added)
 	if typeOf(err) != typeIllegalArgument {
 		return err
 	}
-	return x.addSingly(ctx, st, alias, todo)
+	return x.addOneByOne(ctx, st, alias, todo)
 }
 
-// plan derives for each candidate what it adds to tree and what is left of it without a value, and gives all that is
+// planFields derives for each candidate what it adds to tree and what is left of it without a value, and gives all that is
 // to be added. What an earlier candidate adds is known to a later one. explained is false when the tree does not show
 // why the cluster turned each of them away, so that it must be out of date.
-func plan(tree *mapping.Field, todo []*candidate) (added *mapping.Field, explained bool) {
+func planFields(tree *mapping.Field, todo []*rejectedDoc) (added *mapping.Field, explained bool) {
 	explained = true
 	for _, c := range todo {
-		c.added, c.empties, c.refused = nil, nil, nil
+		c.fields, c.valueless, c.result = nil, nil, nil
 		own, err := mapping.Derive(tree, c.doc)
 		if err == nil && !own.Empty() {
 			var grown *mapping.Field
 			if grown, err = mapping.Merge(tree, own); err == nil {
-				tree, c.added = grown, own
+				tree, c.fields = grown, own
 				added, err = mapping.Merge(added, own)
 			}
 		}
 		if err == nil {
-			c.empties, err = mapping.Empties(tree, c.doc)
+			c.valueless, err = mapping.Empties(tree, c.doc)
 		}
 		if err != nil {
-			c.refused, explained = rejection(err), false
+			c.result, explained = rejection(err), false
 		}
-		if c.added == nil && len(c.empties) == 0 {
+		if c.fields == nil && len(c.valueless) == 0 {
 			explained = false
 		}
 	}
 	return added, explained
 }
 
-// add puts the fields of added into the mapping of alias, which is tree.
-func (x *Index) add(ctx context.Context, st *aliasState, alias string, tree, added *mapping.Field) error {
+// addFields puts the fields of added into the mapping of alias, which is tree.
+func (x *Index) addFields(ctx context.Context, st *aliasState, alias string, tree, added *mapping.Field) error {
 	if added.Empty() {
 		return nil
 	}
@@ -214,19 +214,19 @@ func (x *Index) add(ctx context.Context, st *aliasState, alias string, tree, add
 	return nil
 }
 
-// addSingly adds the fields of each candidate by themselves, so that those which the cluster refuses (over the limit
+// addOneByOne adds the fields of each candidate by themselves, so that those which the cluster refuses (over the limit
 // of fields, say) cost only the documents that bring them.
-func (x *Index) addSingly(ctx context.Context, st *aliasState, alias string, todo []*candidate) error {
+func (x *Index) addOneByOne(ctx context.Context, st *aliasState, alias string, todo []*rejectedDoc) error {
 	for _, c := range todo {
 		tree := st.tree.Load()
-		added, _ := plan(tree, []*candidate{c})
-		if c.refused != nil {
+		added, _ := planFields(tree, []*rejectedDoc{c})
+		if c.result != nil {
 			continue
 		}
-		err := x.add(ctx, st, alias, tree, added)
+		err := x.addFields(ctx, st, alias, tree, added)
 		if typeOf(err) == typeIllegalArgument {
-			c.refused = &core.Result{
-				Outcome: core.OutcomeRejected, Type: typeIllegalArgument, Reason: failureOf(err).text(),
+			c.result = &core.Result{
+				Outcome: core.OutcomeRejected, Type: typeIllegalArgument, Reason: responseErrorOf(err).fullReason(),
 			}
 			continue
 		}
@@ -257,7 +257,7 @@ func (x *Index) putRawMapping(ctx context.Context, alias string, body json.RawMe
 
 // rejection makes the result of a document that no mapping can take.
 func rejection(err error) *core.Result {
-	result := &core.Result{Outcome: core.OutcomeRejected, Type: mapping.TypeParsing, Reason: shorten(err.Error())}
+	result := &core.Result{Outcome: core.OutcomeRejected, Type: mapping.TypeParsing, Reason: truncate(err.Error())}
 	if parsing, ok := errors.AsType[*mapping.ParsingError](err); ok {
 		result.Type = parsing.Type
 	}

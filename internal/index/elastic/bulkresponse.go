@@ -7,20 +7,20 @@ import (
 	"tutti/internal/core"
 )
 
-// bulkFilter asks for one short entry per item, plus the error of a request that was refused as a whole. The status
+// bulkFilterPath asks for one short entry per item, plus the error of a request that was refused as a whole. The status
 // makes the entry of a success survive the filter. An error is asked for whole: for each path below items the engine
 // looks at every member of every entry, and three more cost it 9 µs for each document.
-const bulkFilter = "error,status,errors,items.*.status,items.*.error"
+const bulkFilterPath = "error,status,errors,items.*.status,items.*.error"
 
-type itemAnswer struct {
+type bulkItem struct {
 	Status int         `json:"status"`
 	Error  engineError `json:"error"`
 }
 
-type bulkAnswer struct {
+type bulkResponse struct {
 	Items []struct {
-		Index  *itemAnswer `json:"index"`
-		Delete *itemAnswer `json:"delete"`
+		Index  *bulkItem `json:"index"`
+		Delete *bulkItem `json:"delete"`
 	} `json:"items"`
 }
 
@@ -28,10 +28,10 @@ type bulkAnswer struct {
 // fitting entry per item counts as not answered at all.
 func (x *Index) results(body []byte, alias string, items []core.BatchItem) ([]core.Result, error) {
 	results := make([]core.Result, len(items))
-	if allDone(body, items, results) {
+	if allSucceeded(body, items, results) {
 		return results, nil
 	}
-	var answer bulkAnswer
+	var answer bulkResponse
 	if err := json.Unmarshal(body, &answer); err != nil {
 		return nil, core.WrapError(core.CodeUnavailable, "the bulk response of the index cannot be read", err)
 	}
@@ -53,18 +53,18 @@ func (x *Index) results(body []byte, alias string, items []core.BatchItem) ([]co
 
 // Pieces of the one form that an answer without errors takes after the filter.
 const (
-	answerHead  = `{"errors":false,"items":[`
-	indexHead   = `{"index":{"status":`
-	deleteHead  = `{"delete":{"status":`
-	itemTail    = `}}`
-	answerTail  = `]}`
-	statusWidth = 3
+	responseHead = `{"errors":false,"items":[`
+	indexHead    = `{"index":{"status":`
+	deleteHead   = `{"delete":{"status":`
+	itemTail     = `}}`
+	responseTail = `]}`
+	statusWidth  = 3
 )
 
-// allDone reads an answer that reports success for every item, without decoding it. False means that the answer is
+// allSucceeded reads an answer that reports success for every item, without decoding it. False means that the answer is
 // anything else, which the slow way then tells apart.
-func allDone(body []byte, items []core.BatchItem, results []core.Result) bool {
-	rest, ok := bytes.CutPrefix(body, []byte(answerHead))
+func allSucceeded(body []byte, items []core.BatchItem, results []core.Result) bool {
+	rest, ok := bytes.CutPrefix(body, []byte(responseHead))
 	for i := range items {
 		if !ok {
 			return false
@@ -89,5 +89,5 @@ func allDone(body []byte, items []core.BatchItem, results []core.Result) bool {
 		rest, ok = bytes.CutPrefix(rest[statusWidth:], []byte(itemTail))
 		results[i].Outcome = outcome
 	}
-	return ok && string(bytes.TrimSpace(rest)) == answerTail
+	return ok && string(bytes.TrimSpace(rest)) == responseTail
 }

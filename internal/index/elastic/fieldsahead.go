@@ -7,31 +7,31 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// quietBatches is how many batches in a row must bring nothing new before documents are sent unread.
-const quietBatches = 2
+// readBatches is how many batches in a row must bring nothing new before documents are sent unread.
+const readBatches = 2
 
-// learn adds the fields that b's documents bring before they are sent, after the mapping was made or read anew: under a
+// addFieldsAhead adds the fields that b's documents bring before they are sent, after the mapping was made or read anew: under a
 // strict mapping the cluster turns away every document of a batch, and of those that fly beside it, for one field that
 // all of them bring, and each would have to be sent twice. Whatever goes wrong here, the cluster's answers tell (grow).
-func (x *Index) learn(ctx context.Context, st *aliasState, b core.Batch) {
-	if st.learning.Load() <= 0 || st.lock(ctx) != nil {
+func (x *Index) addFieldsAhead(ctx context.Context, st *aliasState, b core.Batch) {
+	if st.unreadAfter.Load() <= 0 || st.lock(ctx) != nil {
 		return
 	}
 	defer st.unlock()
 	tree := st.tree.Load()
 	if tree == nil || tree.Dynamic != mapping.DynamicStrict {
-		st.learning.Store(0)
+		st.unreadAfter.Store(0)
 		return
 	}
 	added := newFields(tree, b)
 	if added.Empty() {
-		st.learning.Add(-1)
+		st.unreadAfter.Add(-1)
 		return
 	}
-	st.learning.Store(quietBatches)
-	if err := x.add(ctx, st, b.Index, tree, added); err != nil {
+	st.unreadAfter.Store(readBatches)
+	if err := x.addFields(ctx, st, b.Index, tree, added); err != nil {
 		x.logger.Debug("fields could not be added beforehand", "index", b.Index, "error_type", typeOf(err))
-		st.learning.Store(0)
+		st.unreadAfter.Store(0)
 	}
 }
 

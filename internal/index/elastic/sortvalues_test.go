@@ -19,8 +19,8 @@ func byID(after ...string) []index.SearchRequest {
 	return []index.SearchRequest{{Hits: h}}
 }
 
-// sampled is the look at some documents, whose ids are 1, 2 and so on, of an alias with some shards.
-func sampled(shards int, sources ...string) answer {
+// sampleSize is the look at some documents, whose ids are 1, 2 and so on, of an alias with some shards.
+func sampleSize(shards int, sources ...string) answer {
 	hits := make([]string, len(sources))
 	for i, source := range sources {
 		hits[i] = fmt.Sprintf(`{"_id":"%d","_source":%s,"sort":[0]}`, i+1, source)
@@ -59,13 +59,13 @@ func TestIdentity(t *testing.T) {
 		{"a keyword in one of two indices", []string{`{"uid":"1"}`}, mapped(keyword, `{"type":"text"}`), "_seq_no"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			answers := []answer{sampled(1, c.sources...)}
+			answers := []answer{sampleSize(1, c.sources...)}
 			if c.mappings != nil {
 				answers = append(answers, *c.mappings)
 			}
 			page := found(`"hits":{"hits":[{"_id":"1","sort":["1"]}]}`)
 			if c.want == "_seq_no" {
-				answers, page = append(answers, answer{200, settingsOf(1)}), numbered("", 1)
+				answers, page = append(answers, answer{200, settingsOf(1)}), seqNoSort("", 1)
 			}
 			x, s := play(t, append(answers, page)...)
 			if _, err := x.Search(t.Context(), "a", byID()); err != nil {
@@ -81,7 +81,7 @@ func TestIdentity(t *testing.T) {
 // TestPlacesOfIDs: a page begins after an id where a field holds the ids, and nowhere else.
 func TestPlacesOfIDs(t *testing.T) {
 	page := found(`"hits":{"hits":[{"_id":"2","sort":["2"]}]}`)
-	held, free := []answer{sampled(3, `{"uid":"1"}`), {200, keywordID}}, []answer{sampled(1, `{}`), {200, settingsOf(1)}}
+	held, free := []answer{sampleSize(3, `{"uid":"1"}`), {200, keywordID}}, []answer{sampleSize(1, `{}`), {200, settingsOf(1)}}
 	for _, c := range []struct {
 		name    string
 		answers []answer

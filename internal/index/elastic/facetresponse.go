@@ -25,7 +25,7 @@ type facetReader struct {
 }
 
 // readFacets reads the aggregations of a search, whose facets have their places in readers as their names.
-func readFacets(c *cursor, readers []*facetReader) {
+func readFacets(c *jsonReader, readers []*facetReader) {
 	c.object(func(name []byte) {
 		if len(name) < 2 || name[0] != facetPrefix {
 			return
@@ -39,44 +39,44 @@ func readFacets(c *cursor, readers []*facetReader) {
 			return
 		}
 		if digits < len(name) {
-			readers[place].part(c, name[digits:])
+			readers[place].aggregation(c, name[digits:])
 		} else {
-			c.object(func(name []byte) { readers[place].part(c, name) })
+			c.object(func(name []byte) { readers[place].aggregation(c, name) })
 		}
 	})
 }
 
-// part reads an aggregation of a name.
-func (r *facetReader) part(c *cursor, name []byte) {
-	if string(name) == namedElements {
-		c.object(func(name []byte) { r.part(c, name) })
+// aggregation reads an aggregation of a name.
+func (r *facetReader) aggregation(c *jsonReader, name []byte) {
+	if string(name) == aggElements {
+		c.object(func(name []byte) { r.aggregation(c, name) })
 		return
 	}
 	if len(name) != 1 {
 		return
 	}
 	switch name[0] {
-	case partTerms, partPage:
+	case aggTerms, aggPage:
 		r.buckets(c)
-	case partMissing:
+	case aggMissing:
 		r.into.Missing = documentCount(c)
-	case partCardinality:
+	case aggCardinality:
 		c.object(func(name []byte) {
 			if string(name) == "value" {
 				r.into.Cardinality = c.count()
 			}
 		})
-	case partStats:
+	case aggStats:
 		r.stats(c)
-	case partHistogram:
+	case aggHistogram:
 		r.histogram(c)
-	case partRanges:
+	case aggRanges:
 		r.ranges(c)
 	}
 }
 
 // documentCount reads an aggregation of which only the count matters.
-func documentCount(c *cursor) int64 {
+func documentCount(c *jsonReader) int64 {
 	var n int64
 	c.object(func(name []byte) {
 		if string(name) == "doc_count" {
@@ -87,7 +87,7 @@ func documentCount(c *cursor) int64 {
 }
 
 // buckets reads the buckets of values, appending them to those of earlier pages.
-func (r *facetReader) buckets(c *cursor) {
+func (r *facetReader) buckets(c *jsonReader) {
 	others := int64(0)
 	c.object(func(name []byte) {
 		switch string(name) {
@@ -105,7 +105,7 @@ func (r *facetReader) buckets(c *cursor) {
 	}
 }
 
-func (r *facetReader) bucket(c *cursor) index.Bucket {
+func (r *facetReader) bucket(c *jsonReader) index.Bucket {
 	var b index.Bucket
 	if n := len(r.facet.Buckets.Filters); n > 0 {
 		b.Filters = make([]int64, n)
@@ -121,37 +121,37 @@ func (r *facetReader) bucket(c *cursor) index.Bucket {
 			b.Key = r.key(c.raw())
 		case "key_as_string":
 			if r.facet.Field.Type == "boolean" {
-				b.Key = c.str()
+				b.Key = c.string()
 			}
 		case "doc_count":
 			if !nested {
 				b.Count = c.count()
 			}
-		case namedDocuments:
+		case aggDocuments:
 			b.Count = documentCount(c)
-		case namedBelow:
-			c.object(func(name []byte) { r.below(c, name, &b) })
+		case aggPerDocument:
+			c.object(func(name []byte) { r.perBucket(c, name, &b) })
 		default:
-			r.below(c, name, &b)
+			r.perBucket(c, name, &b)
 		}
 	})
 	return b
 }
 
-// below reads what was asked of the documents of a bucket.
-func (r *facetReader) below(c *cursor, name []byte, b *index.Bucket) {
-	if string(name) == namedTopHits {
+// perBucket reads what was asked of the documents of a bucket.
+func (r *facetReader) perBucket(c *jsonReader, name []byte, b *index.Bucket) {
+	if string(name) == aggTopHits {
 		c.object(func([]byte) { // hits
 			c.object(func(name []byte) {
 				if string(name) == "hits" {
-					hits := hitsReader{source: r.facet.Buckets.TopSource, keep: r.keep}
+					hits := hitsReader{source: r.facet.Buckets.TopSource, copy: r.keep}
 					b.TopHits = hits.read(c)
 				}
 			})
 		})
 		return
 	}
-	if digits, ok := bytes.CutPrefix(name, []byte(namedFilter)); ok {
+	if digits, ok := bytes.CutPrefix(name, []byte(aggFilter)); ok {
 		if i, err := strconv.Atoi(string(digits)); err == nil && i >= 0 && i < len(b.Filters) {
 			b.Filters[i] = documentCount(c)
 		}
@@ -162,7 +162,7 @@ func (r *facetReader) below(c *cursor, name []byte, b *index.Bucket) {
 func (r *facetReader) key(raw []byte) string {
 	switch {
 	case len(raw) > 0 && raw[0] == '"':
-		return decoded(raw)
+		return decodeString(raw)
 	case bytes.ContainsAny(raw, ".eE") && raw[0] != 't' && raw[0] != 'f':
 		v, err := strconv.ParseFloat(string(raw), 64)
 		if err != nil {
@@ -199,7 +199,7 @@ func compareNumbers(f query.Field, a, b string) int {
 	return cmp.Compare(left, right)
 }
 
-func (r *facetReader) stats(c *cursor) {
+func (r *facetReader) stats(c *jsonReader) {
 	s := &r.into.Stats
 	c.object(func(name []byte) {
 		switch string(name) {
@@ -218,10 +218,10 @@ func (r *facetReader) stats(c *cursor) {
 }
 
 // histogram reads the intervals that have documents, and adds the empty ones between them.
-func (r *facetReader) histogram(c *cursor) {
+func (r *facetReader) histogram(c *jsonReader) {
 	var found []index.Interval
 	endless := false
-	r.rows(c, func(raw []byte, documents int64) {
+	r.numberBuckets(c, func(raw []byte, documents int64) {
 		key, err := strconv.ParseFloat(string(raw), 64)
 		if err != nil || math.IsInf(key, 0) {
 			endless = true // "Infinity": a value divided by the interval is beyond all numbers
@@ -234,15 +234,15 @@ func (r *facetReader) histogram(c *cursor) {
 	}
 	if !endless {
 		slices.SortFunc(found, func(a, b index.Interval) int { return cmp.Compare(a.Key, b.Key) })
-		r.into.Histogram, endless = filled(found, r.facet.Histogram)
+		r.into.Histogram, endless = fillIntervals(found, r.facet.Histogram)
 	}
 	if endless {
 		r.err = r.facet.TooManyIntervals()
 	}
 }
 
-// filled gives all intervals from the first found to the last; true when they would be too many.
-func filled(found []index.Interval, width float64) ([]index.Interval, bool) {
+// fillIntervals gives all intervals from the first found to the last; true when they would be too many.
+func fillIntervals(found []index.Interval, width float64) ([]index.Interval, bool) {
 	first := math.Round(found[0].Key / width)
 	count := math.Round(found[len(found)-1].Key/width) - first + 1
 	if !(count <= index.MaxIntervals) {
@@ -259,16 +259,16 @@ func filled(found []index.Interval, width float64) ([]index.Interval, bool) {
 	return all, false
 }
 
-func (r *facetReader) ranges(c *cursor) {
-	r.rows(c, func(raw []byte, documents int64) {
-		if place, err := strconv.Atoi(decoded(raw)); err == nil && place >= 0 && place < len(r.into.Ranges) {
+func (r *facetReader) ranges(c *jsonReader) {
+	r.numberBuckets(c, func(raw []byte, documents int64) {
+		if place, err := strconv.Atoi(decodeString(raw)); err == nil && place >= 0 && place < len(r.into.Ranges) {
 			r.into.Ranges[place] = documents
 		}
 	})
 }
 
-// rows reads the buckets of numbers and calls each with their keys, as they are written, and counts of documents.
-func (r *facetReader) rows(c *cursor, each func(key []byte, documents int64)) {
+// numberBuckets reads the buckets of numbers and calls each with their keys, as they are written, and counts of documents.
+func (r *facetReader) numberBuckets(c *jsonReader, each func(key []byte, documents int64)) {
 	nested := r.facet.Field.Row() != ""
 	c.object(func(name []byte) {
 		if string(name) != "buckets" {
@@ -285,7 +285,7 @@ func (r *facetReader) rows(c *cursor, each func(key []byte, documents int64)) {
 					if !nested {
 						documents = c.count()
 					}
-				case namedDocuments:
+				case aggDocuments:
 					documents = documentCount(c)
 				}
 			})

@@ -26,7 +26,7 @@ func appendRange(dst []byte, n *query.Node) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, '"')
-		dst = append(dst, limit.word...)
+		dst = append(dst, limit.op...)
 		dst = append(dst, `":"`...)
 		dst = append(dst, limit.text...)
 		dst = append(dst, '"')
@@ -46,7 +46,7 @@ type rangeBounds struct {
 	format string
 }
 
-type rangeLimit struct{ word, text string }
+type rangeLimit struct{ op, text string }
 
 // boundsOf gives n's bounds as the cluster takes them; false when no value is within.
 func boundsOf(n *query.Node) (rangeBounds, bool) {

@@ -12,17 +12,17 @@ import (
 // maxPagedValues is how many values of a field are read in all where one answer cannot hold them.
 const maxPagedValues = 1_000_000
 
-// complete reads the buckets of a facet anew that has more values than one answer gives: all of them, of which those with the
+// readAllBuckets reads the buckets of a facet anew that has more values than one answer gives: all of them, of which those with the
 // most documents are kept. That costs the cluster a run over the documents for each maxBuckets values, and happens only when
 // more than these are asked for.
-func (x *Index) complete(ctx context.Context, alias string, p *inquiry, s *search, task *facetTask) error {
+func (x *Index) readAllBuckets(ctx context.Context, alias string, p *searchPlan, s *subsearch, task *facetTask) error {
 	if !task.more {
 		return nil
 	}
 	f := task.facet
 	task.more = false
 	var all []index.Bucket
-	err := x.pages(ctx, alias, p, s.filter, f, func(page []index.Bucket) error {
+	err := x.eachBucketPage(ctx, alias, p, s.filter, f, func(page []index.Bucket) error {
 		all = append(all, page...)
 		if len(all) > 2*f.Buckets.Max {
 			all = sorted(f, all)
@@ -33,24 +33,24 @@ func (x *Index) complete(ctx context.Context, alias string, p *inquiry, s *searc
 	return err
 }
 
-// pages gives all buckets of f in the documents that match a filter, in the order of the values, some at a time, as of one
+// eachBucketPage gives all buckets of f in the documents that match a filter, in the order of the values, some at a time, as of one
 // moment. Their bytes are each's to keep.
-func (x *Index) pages(ctx context.Context, alias string, p *inquiry, filter *query.Node, f *index.Facet, each func([]index.Bucket) error) error {
-	point, err := x.openPoint(ctx, alias)
+func (x *Index) eachBucketPage(ctx context.Context, alias string, p *searchPlan, filter *query.Node, f *index.Facet, each func([]index.Bucket) error) error {
+	point, err := x.openPIT(ctx, alias)
 	if err != nil {
-		return ofSearch(err)
+		return asSearchError(err)
 	}
-	defer func() { x.closePoint(ctx, point) }()
+	defer func() { x.closePIT(ctx, point) }()
 	head := append([]byte(`{"size":0,"track_total_hits":false,"query":`), p.filter.write(nil, filter)...)
-	w := facetWriter{filter: &p.filter, identity: p.identity}
+	w := facetWriter{filter: &p.filter, idField: p.idField}
 	reader := facetReader{facet: f}
 	for read := 0; ; {
 		body := append([]byte(nil), head...)
-		body = appendPoint(body, point)
+		body = appendPIT(body, point)
 		body = append(body, `,"aggs":{`...)
 		body = append(w.page(body, string(facetPrefix)+"0", f, reader.after), "}}"...)
 		reader.into.Buckets, reader.after = nil, nil
-		if point, err = x.readPage(ctx, body, point, &reader); err != nil {
+		if point, err = x.readBucketPage(ctx, body, point, &reader); err != nil {
 			return err
 		}
 		if read += len(reader.into.Buckets); read > maxPagedValues {
@@ -65,36 +65,36 @@ func (x *Index) pages(ctx context.Context, alias string, p *inquiry, filter *que
 	}
 }
 
-// readPage asks for one page and gives the point in time to go on with.
-func (x *Index) readPage(ctx context.Context, body []byte, point string, reader *facetReader) (string, error) {
+// readBucketPage asks for one page and gives the point in time to go on with.
+func (x *Index) readBucketPage(ctx context.Context, body []byte, point string, reader *facetReader) (string, error) {
 	into := x.buffer()
 	defer x.recycle(into)
 	reply, err := x.client.do(ctx, searchRequest(body), into)
 	if err != nil {
-		return point, ofSearch(err)
+		return point, asSearchError(err)
 	}
 	reader.keep = new(arena).copy
-	c := cursor{data: reply.body}
-	a := searchAnswer{aggs: func(c *cursor) { readFacets(c, []*facetReader{reader}) }}
+	c := jsonReader{data: reply.body}
+	a := searchResponse{readAggs: func(c *jsonReader) { readFacets(c, []*facetReader{reader}) }}
 	a.read(&c)
-	if a.point != "" {
-		point = a.point
+	if a.pit != "" {
+		point = a.pit
 	}
-	return point, a.whole(&c)
+	return point, a.check(&c)
 }
 
-// appendPoint appends the member of a search that names a point in time, behind others, and lets it live on.
-func appendPoint(dst []byte, point string) []byte {
+// appendPIT appends the member of a search that names a point in time, behind others, and lets it live on.
+func appendPIT(dst []byte, point string) []byte {
 	dst = append(dst, `,"pit":{"id":`...)
 	dst = appendString(dst, point)
 	return append(dst, `,"keep_alive":"`+scanKeepAlive+`"}`...)
 }
 
-// valuesOf gives the values of those fields that reqs match patterns with and the cluster cannot, by path.
-func (x *Index) valuesOf(ctx context.Context, alias string, filters []*query.Node) (map[string][]string, error) {
+// patternValues gives the values of those fields that reqs match patterns with and the cluster cannot, by path.
+func (x *Index) patternValues(ctx context.Context, alias string, filters []*query.Node) (map[string][]string, error) {
 	fields := make(map[string]query.Field)
 	for _, n := range filters {
-		enumeratedFields(n, fields)
+		patternFields(n, fields)
 	}
 	if len(fields) == 0 {
 		return nil, nil
@@ -102,7 +102,7 @@ func (x *Index) valuesOf(ctx context.Context, alias string, filters []*query.Nod
 	values := make(map[string][]string, len(fields))
 	for path, field := range fields {
 		f := index.Facet{Field: field, Buckets: &index.Buckets{Max: index.MaxBuckets}}
-		err := x.pages(ctx, alias, new(inquiry), nil, &f, func(page []index.Bucket) error {
+		err := x.eachBucketPage(ctx, alias, new(searchPlan), nil, &f, func(page []index.Bucket) error {
 			for i := range page {
 				values[path] = append(values[path], page[i].Key)
 			}
@@ -115,16 +115,16 @@ func (x *Index) valuesOf(ctx context.Context, alias string, filters []*query.Nod
 	return values, nil
 }
 
-// enumeratedFields adds the fields below n whose values are needed to match patterns.
-func enumeratedFields(n *query.Node, fields map[string]query.Field) {
+// patternFields adds the fields below n whose values are needed to match patterns.
+func patternFields(n *query.Node, fields map[string]query.Field) {
 	if n == nil {
 		return
 	}
-	if enumerated(n) {
+	if matchesLocally(n) {
 		fields[n.Field.Path] = n.Field
 	}
 	for _, child := range n.Children {
-		enumeratedFields(child, fields)
+		patternFields(child, fields)
 	}
 }
 

@@ -10,50 +10,50 @@ import (
 // errReleased ends the sending of a body whose bytes have gone back to their owner.
 var errReleased = errors.New("the request body was released before it was sent whole")
 
-// payload lends the body of a request to the HTTP transport. The transport may go on reading it after the answer has come
+// requestBody lends the body of a request to the HTTP transport. The transport may go on reading it after the answer has come
 // (golang/go#51907), so handing out the body itself would let a late read see what the owner of its bytes wrote into them
 // next. Every read copies under the lock, and after release there is nothing left to read: release is the moment from
 // which the bytes are the owner's again, whatever the transport still does.
-type payload struct {
+type requestBody struct {
 	mu       sync.Mutex
 	released bool
 }
 
-// lend replaces the body of a request, and those that the transport asks for when it has to send again on a new connection
+// wrap replaces the body of a request, and those that the transport asks for when it has to send again on a new connection
 // because the old one had been closed by the server before anything was written. Bodies are bytes.Readers.
-func (p *payload) lend(req *http.Request) {
+func (p *requestBody) wrap(req *http.Request) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return
 	}
 	body, again := req.Body, req.GetBody
-	req.Body = &payloadReader{p, body}
+	req.Body = &bodyReader{p, body}
 	req.GetBody = func() (io.ReadCloser, error) {
 		body, err := again()
-		return &payloadReader{p, body}, err
+		return &bodyReader{p, body}, err
 	}
 }
 
 // release takes the bytes back from all readers.
-func (p *payload) release() {
+func (p *requestBody) release() {
 	p.mu.Lock()
 	p.released = true
 	p.mu.Unlock()
 }
 
-type payloadReader struct {
-	payload *payload
-	body    io.ReadCloser
+type bodyReader struct {
+	owner *requestBody
+	body  io.ReadCloser
 }
 
 // Read copies the next bytes out.
-func (r *payloadReader) Read(dst []byte) (int, error) {
-	r.payload.mu.Lock()
-	defer r.payload.mu.Unlock()
-	if r.payload.released {
+func (r *bodyReader) Read(dst []byte) (int, error) {
+	r.owner.mu.Lock()
+	defer r.owner.mu.Unlock()
+	if r.owner.released {
 		return 0, errReleased
 	}
 	return r.body.Read(dst)
 }
 
 // Close does nothing: release is what ends a reader.
-func (r *payloadReader) Close() error { return nil }
+func (r *bodyReader) Close() error { return nil }

@@ -8,15 +8,15 @@ import (
 )
 
 // finish gives what was found to those who asked, after asking again where one answer had no room for it.
-func (x *Index) finish(ctx context.Context, alias string, p *inquiry) error {
+func (x *Index) finish(ctx context.Context, alias string, p *searchPlan) error {
 	for _, s := range slices.Clone(p.searches) {
-		if s.fault != nil {
-			if err := x.apart(ctx, alias, p, s); err != nil {
+		if s.err != nil {
+			if err := x.splitFacets(ctx, alias, p, s); err != nil {
 				return err
 			}
 		}
 		for _, task := range s.facets {
-			if err := x.complete(ctx, alias, p, s, task); err != nil {
+			if err := x.readAllBuckets(ctx, alias, p, s, task); err != nil {
 				return err
 			}
 			for _, result := range task.results {
@@ -27,13 +27,13 @@ func (x *Index) finish(ctx context.Context, alias string, p *inquiry) error {
 	return nil
 }
 
-// apart asks what s asked in several searches, as one answer would hold too many buckets: the values of each facet by
+// splitFacets asks what s asked in several searches, as one answer would hold too many buckets: the values of each facet by
 // themselves, each histogram by itself, and the rest of all.
-func (x *Index) apart(ctx context.Context, alias string, p *inquiry, s *search) error {
-	rest := &search{filter: s.filter, totals: s.totals}
-	pieces := []*search{rest}
+func (x *Index) splitFacets(ctx context.Context, alias string, p *searchPlan, s *subsearch) error {
+	rest := &subsearch{filter: s.filter, totals: s.totals}
+	pieces := []*subsearch{rest}
 	parts := make([][]*facetTask, len(s.facets))
-	add := func(place int, to *search, f *index.Facet) {
+	add := func(place int, to *subsearch, f *index.Facet) {
 		task := &facetTask{facetReader: facetReader{facet: f, into: emptyFacet(f)}}
 		to.facets = append(to.facets, task)
 		parts[place] = append(parts[place], task)
@@ -44,8 +44,8 @@ func (x *Index) apart(ctx context.Context, alias string, p *inquiry, s *search) 
 		if len(p.facetBody(nil, "", &remaining)) > 0 {
 			add(i, rest, &remaining)
 		}
-		for _, single := range singles(task.facet) {
-			piece := &search{filter: s.filter}
+		for _, single := range facetParts(task.facet) {
+			piece := &subsearch{filter: s.filter}
 			add(i, piece, single)
 			pieces = append(pieces, piece)
 		}
@@ -54,15 +54,15 @@ func (x *Index) apart(ctx context.Context, alias string, p *inquiry, s *search) 
 	for _, piece := range pieces {
 		p.writeCounts(piece, filter)
 	}
-	if err := x.ask(ctx, alias, pieces); err != nil {
+	if err := x.execute(ctx, alias, pieces); err != nil {
 		return err
 	}
-	if rest.fault != nil {
-		return rest.fault
+	if rest.err != nil {
+		return rest.err
 	}
 	for _, piece := range pieces[1:] {
 		only := piece.facets[0]
-		if piece.fault == nil {
+		if piece.err == nil {
 			continue
 		}
 		if only.facet.Buckets == nil {
@@ -72,7 +72,7 @@ func (x *Index) apart(ctx context.Context, alias string, p *inquiry, s *search) 
 	}
 	for i, task := range s.facets {
 		for _, part := range parts[i] {
-			if err := x.complete(ctx, alias, p, s, part); err != nil {
+			if err := x.readAllBuckets(ctx, alias, p, s, part); err != nil {
 				return err
 			}
 			task.merge(part)
@@ -81,13 +81,13 @@ func (x *Index) apart(ctx context.Context, alias string, p *inquiry, s *search) 
 	return nil
 }
 
-// singles gives those parts of a facet that are asked by themselves.
-func singles(f *index.Facet) []*index.Facet {
+// facetParts gives those parts of a facet that are asked by themselves.
+func facetParts(f *index.Facet) []*index.Facet {
 	var found []*index.Facet
 	if f.Buckets != nil && countable(f.Field) {
 		found = append(found, &index.Facet{Field: f.Field, Elements: f.Elements, Buckets: f.Buckets})
 	}
-	if f.Histogram != 0 && measured(f.Field) {
+	if f.Histogram != 0 && numeric(f.Field) {
 		found = append(found, &index.Facet{Field: f.Field, Elements: f.Elements, Histogram: f.Histogram})
 	}
 	return found

@@ -353,7 +353,7 @@ func TestOrderOfIDs(t *testing.T) {
 	golden(t, "ids.golden", []byte(strings.Join(s.asked, "\n")+"\n"))
 
 	// The alias may have several shards later, so that restricted callers get scores instead of numbers from the start.
-	x, s = play(t, sample, answer{200, keywordID}, other, settings, numbered("1.7881393E-7,", 5))
+	x, s = play(t, sample, answer{200, keywordID}, other, settings, seqNoSort("1.7881393E-7,", 5))
 	if _, err := x.Search(t.Context(), "a", []index.SearchRequest{{Hits: &index.HitsRequest{Size: 2, Sort: req[0].Hits.Sort, Restricted: true}}}); err != nil {
 		t.Fatal(err)
 	}

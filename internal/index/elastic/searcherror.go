@@ -22,8 +22,8 @@ const (
 
 // What reasons hold where the type is that of many faults.
 const (
-	wordsOfClauses     = "maxClauseCount is set to"
-	wordsOfSearchAfter = "search_after"
+	maxClausesReason  = "maxClauseCount is set to"
+	searchAfterReason = "search_after"
 )
 
 // searchError is an error of a search as the cluster writes it: what is wrong is told by the shards.
@@ -56,9 +56,9 @@ func (e *searchError) cause() engineError {
 	return e.engineError
 }
 
-// searchFault gives the error of one search whose answer is raw.
-func searchFault(status int, raw []byte) error {
-	f := &failure{status: status}
+// searchErrorOf gives the error of one search whose answer is raw.
+func searchErrorOf(status int, raw []byte) error {
+	f := &responseError{status: status}
 	var told searchError
 	if json.Unmarshal(raw, &told) == nil {
 		f.engineError = told.cause()
@@ -67,9 +67,9 @@ func searchFault(status int, raw []byte) error {
 	return &core.Error{Code: code, Message: message, Err: f}
 }
 
-// ofSearch gives the error of a search for one that the cluster refused as a whole.
-func ofSearch(err error) error {
-	f := failureOf(err)
+// asSearchError gives the error of a search for one that the cluster refused as a whole.
+func asSearchError(err error) error {
+	f := responseErrorOf(err)
 	if f == nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func ofSearch(err error) error {
 }
 
 // classifySearch says what the refusal of a search means.
-func classifySearch(f *failure) (core.Code, string) {
+func classifySearch(f *responseError) (core.Code, string) {
 	switch f.Type {
 	case typeTooManyBuckets:
 		return core.CodeInvalid, "the answer would hold too many values"
@@ -99,9 +99,9 @@ func classifySearch(f *failure) (core.Code, string) {
 	}
 	if f.status == http.StatusBadRequest {
 		switch {
-		case strings.Contains(f.text(), wordsOfClauses):
+		case strings.Contains(f.fullReason(), maxClausesReason):
 			return core.CodeInvalid, "the filter has more clauses than the index takes"
-		case strings.Contains(f.text(), wordsOfSearchAfter):
+		case strings.Contains(f.fullReason(), searchAfterReason):
 			return core.CodeInvalid, "the place from which to go on does not fit the order"
 		}
 	}

@@ -40,11 +40,11 @@ const (
 // errOverLimit is behind the error of an answer that is longer than one may be.
 var errOverLimit = errors.New("the answer is over the limit of bytes")
 
-// overLimit tells whether err is that of an answer which was not read to its end because of its length.
-func overLimit(err error) bool { return errors.Is(err, errOverLimit) }
+// isOverLimit tells whether err is that of an answer which was not read to its end because of its length.
+func isOverLimit(err error) bool { return errors.Is(err, errOverLimit) }
 
-// tooMuch is the error of an answer that is too long even by itself.
-func tooMuch(err error) error {
+// tooLarge is the error of an answer that is too long even by itself.
+func tooLarge(err error) error {
 	return &core.Error{
 		Code: core.CodeInvalid, Message: "a part of what is asked for is larger than the index can give at once",
 		Hint: "ask for ids alone, or for fewer values of a facet", Err: err,
@@ -58,16 +58,16 @@ type engineError struct {
 	CausedBy *engineError `json:"caused_by"`
 }
 
-// text gives the reason with its cause, within bounds.
-func (e *engineError) text() string {
+// fullReason gives the reason with its cause, within bounds.
+func (e *engineError) fullReason() string {
 	reason := e.Reason
 	if e.CausedBy != nil && e.CausedBy.Reason != "" && !strings.Contains(reason, e.CausedBy.Reason) {
 		reason += ": " + e.CausedBy.Reason
 	}
-	return shorten(reason)
+	return truncate(reason)
 }
 
-func shorten(s string) string {
+func truncate(s string) string {
 	if len(s) <= maxReasonBytes {
 		return s
 	}
@@ -78,23 +78,23 @@ func shorten(s string) string {
 	return s[:end] + "…"
 }
 
-// failure is an answer of the cluster (or of a proxy before it, then without Type) that is not 2xx.
-type failure struct {
+// responseError is an answer of the cluster (or of a proxy before it, then without Type) that is not 2xx.
+type responseError struct {
 	status int
 	engineError
 }
 
 // Error gives the cluster's own words, which are for logs and dead letters alone.
-func (f *failure) Error() string {
+func (f *responseError) Error() string {
 	if f.Type == "" {
 		return fmt.Sprintf("status %d", f.status)
 	}
-	return fmt.Sprintf("status %d, %s: %s", f.status, f.Type, f.text())
+	return fmt.Sprintf("status %d, %s: %s", f.status, f.Type, f.fullReason())
 }
 
 // Is tells what the port's sentinels mean in the cluster's words. A block of an index or of the cluster comes with a 403
 // too, and has nothing to do with credentials.
-func (f *failure) Is(target error) bool {
+func (f *responseError) Is(target error) bool {
 	switch target {
 	case core.ErrIndexMissing:
 		return f.Type == typeIndexNotFound
@@ -108,23 +108,23 @@ func (f *failure) Is(target error) bool {
 	}
 }
 
-// failureOf gives the cluster's answer behind err, nil when there is none.
-func failureOf(err error) *failure {
-	f, _ := errors.AsType[*failure](err)
+// responseErrorOf gives the cluster's answer behind err, nil when there is none.
+func responseErrorOf(err error) *responseError {
+	f, _ := errors.AsType[*responseError](err)
 	return f
 }
 
 // typeOf gives the error type of the cluster's answer behind err, "" when there is none.
 func typeOf(err error) string {
-	if f := failureOf(err); f != nil {
+	if f := responseErrorOf(err); f != nil {
 		return f.Type
 	}
 	return ""
 }
 
-// refusal makes the error of an answer that is not 2xx.
-func refusal(status int, header http.Header, body []byte) *core.Error {
-	f := &failure{status: status}
+// newResponseError makes the error of an answer that is not 2xx.
+func newResponseError(status int, header http.Header, body []byte) *core.Error {
+	f := &responseError{status: status}
 	var answer struct {
 		Error json.RawMessage `json:"error"`
 	}
@@ -138,19 +138,19 @@ func refusal(status int, header http.Header, body []byte) *core.Error {
 	}
 	code, message := classify(f)
 	refused := &core.Error{Code: code, Message: message, RetryAfter: retryAfter(header), Err: f}
-	if f.flooded(f.status) {
-		refused.Hint = floodHint
+	if f.floodStage(f.status) {
+		refused.Hint = floodStageHint
 	}
 	return refused
 }
 
 // classify says what a whole answer means. A 400 that does not speak the cluster's language comes from a proxy and
 // says nothing about the documents.
-func classify(f *failure) (core.Code, string) {
-	if f.flooded(f.status) {
-		return core.CodeIndexBlocked, floodMessage
+func classify(f *responseError) (core.Code, string) {
+	if f.floodStage(f.status) {
+		return core.CodeIndexBlocked, floodStageMessage
 	}
-	if code := blockedBy(f.Type, f.status, f.Reason); code != "" {
+	if code := blockCode(f.Type, f.status, f.Reason); code != "" {
 		return code, blockMessage(f.Type)
 	}
 	switch {
@@ -169,21 +169,21 @@ func classify(f *failure) (core.Code, string) {
 
 // Words for the block that a cluster sets on the indices of a node whose disk is nearly full.
 const (
-	floodMessage = "a disk of the index engine is over its flood-stage watermark"
-	floodHint    = "free disk space on the engine's nodes or add a node; where the engine does not lift the block by itself " +
+	floodStageMessage = "a disk of the index engine is over its flood-stage watermark"
+	floodStageHint    = "free disk space on the engine's nodes or add a node; where the engine does not lift the block by itself " +
 		"afterwards, set index.blocks.read_only_allow_delete to null"
 )
 
-// flooded reports whether e is that block: a 429 in current releases, a 403 that names it in others and where it was set
+// floodStage reports whether e is that block: a 429 in current releases, a 403 that names it in others and where it was set
 // by hand.
-func (e *engineError) flooded(status int) bool {
+func (e *engineError) floodStage(status int) bool {
 	return e.Type == typeClusterBlock && (status == http.StatusTooManyRequests ||
 		strings.Contains(e.Reason, "read-only-allow-delete") || strings.Contains(e.Reason, "read-only / allow delete"))
 }
 
-// blockedBy tells whether an error means that the index takes nothing now: core.CodeIndexBlocked when somebody has to
+// blockCode tells whether an error means that the index takes nothing now: core.CodeIndexBlocked when somebody has to
 // act or acts on it, core.CodeOverloaded for a block that ends within moments, "" for any other error.
-func blockedBy(kind string, status int, reason string) core.Code {
+func blockCode(kind string, status int, reason string) core.Code {
 	switch kind {
 	case typeClusterBlock:
 		if status == http.StatusServiceUnavailable {

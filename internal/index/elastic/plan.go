@@ -82,56 +82,56 @@ func emptyFacet(f *index.Facet) index.FacetResult {
 	return r
 }
 
-// inquiry is the searches that answer a list of requests.
-type inquiry struct {
-	filter   filterWriter
-	identity string
-	// several is whether the index may have several shards, from are the positions at which pages begin in the order of
+// searchPlan is the searches that answer a list of requests.
+type searchPlan struct {
+	filter  filterWriter
+	idField string
+	// sharded is whether the index may have several shards, from are the positions at which pages begin in the order of
 	// sequence numbers, nil for the beginning and for other orders. alias and sealer are what cursors are sealed for and by.
-	several bool
-	from    []*position
-	alias   string
-	sealer  *sealer
-	// indices are those of the alias (indicesOf).
-	indices  uint64
-	searches []*search
-	results  []index.SearchResult
-	// room is how many bytes of documents may still be kept, over all parts that they are asked for in.
-	room *int64
+	sharded   bool
+	positions []*position
+	alias     string
+	cursors   *sealer
+	// indicesHash are those of the alias (indicesOf).
+	indicesHash uint64
+	searches    []*subsearch
+	results     []index.SearchResult
+	// budget is how many bytes of documents may still be kept, over all parts that they are asked for in.
+	budget *int64
 }
 
-// counting is the search of counts of one filter, before it is written.
-type counting struct {
-	*search
+// countSearch is the search of counts of one filter, before it is written.
+type countSearch struct {
+	*subsearch
 	filter []byte
 }
 
-// make fills p. Counts stand apart from documents, one search for each distinct filter: the cluster keeps the answers
+// build fills p. Counts stand apart from documents, one search for each distinct filter: the cluster keeps the answers
 // of those alone that give no documents, and counts all documents there anyway.
-func (p *inquiry) make(reqs []index.SearchRequest) {
+func (p *searchPlan) build(reqs []index.SearchRequest) {
 	filters := make([][]byte, len(reqs))
-	var counts []*counting
+	var counts []*countSearch
 	for i := range reqs {
 		filters[i] = p.filter.write(nil, reqs[i].Filter)
 		// A page that leaves documents out does not count all.
-		hits := wanted(reqs[i].Hits) && p.position(i) == nil
+		hits := wantsHits(reqs[i].Hits) && p.position(i) == nil
 		if len(reqs[i].Facets) == 0 && (hits || !reqs[i].Total) {
 			continue
 		}
-		of := countingOf(counts, filters[i])
+		of := findCountSearch(counts, filters[i])
 		if of == nil {
-			of = &counting{search: &search{filter: reqs[i].Filter}, filter: filters[i]}
+			of = &countSearch{subsearch: &subsearch{filter: reqs[i].Filter}, filter: filters[i]}
 			counts = append(counts, of)
 		}
-		p.addFacets(of.search, reqs[i].Facets, p.results[i].Facets)
+		p.addFacets(of.subsearch, reqs[i].Facets, p.results[i].Facets)
 	}
 	for i := range reqs {
 		result := &p.results[i]
-		of := countingOf(counts, filters[i])
+		of := findCountSearch(counts, filters[i])
 		if reqs[i].Total && of != nil {
 			of.totals = append(of.totals, result)
 		}
-		if wanted(reqs[i].Hits) {
+		if wantsHits(reqs[i].Hits) {
 			p.addHits(&reqs[i], filters[i], p.position(i), result, reqs[i].Total && of == nil)
 		}
 	}
@@ -139,15 +139,15 @@ func (p *inquiry) make(reqs []index.SearchRequest) {
 		if len(of.facets) == 0 && len(of.totals) == 0 {
 			continue
 		}
-		p.writeCounts(of.search, of.filter)
-		p.searches = append(p.searches, of.search)
+		p.writeCounts(of.subsearch, of.filter)
+		p.searches = append(p.searches, of.subsearch)
 	}
 }
 
-// wanted tells whether documents are asked for.
-func wanted(h *index.HitsRequest) bool { return h != nil && h.Size > 0 }
+// wantsHits tells whether documents are asked for.
+func wantsHits(h *index.HitsRequest) bool { return h != nil && h.Size > 0 }
 
-func countingOf(all []*counting, filter []byte) *counting {
+func findCountSearch(all []*countSearch, filter []byte) *countSearch {
 	for _, one := range all {
 		if bytes.Equal(one.filter, filter) {
 			return one
@@ -157,15 +157,15 @@ func countingOf(all []*counting, filter []byte) *counting {
 }
 
 // addFacets adds facets to a search of counts. Equal ones are asked once.
-func (p *inquiry) addFacets(s *search, facets []index.Facet, results []index.FacetResult) {
+func (p *searchPlan) addFacets(s *subsearch, facets []index.Facet, results []index.FacetResult) {
 	for i := range facets {
 		asked := p.facetBody(nil, "", &facets[i])
 		if len(asked) == 0 {
 			continue // the field's type has nothing to give
 		}
-		task := equalTask(s.facets, asked, &facets[i])
+		task := findFacetTask(s.facets, asked, &facets[i])
 		if task == nil {
-			task = &facetTask{asked: asked}
+			task = &facetTask{body: asked}
 			task.facet, task.into = &facets[i], emptyFacet(&facets[i])
 			s.facets = append(s.facets, task)
 		}
@@ -173,11 +173,11 @@ func (p *inquiry) addFacets(s *search, facets []index.Facet, results []index.Fac
 	}
 }
 
-// equalTask gives the task of a facet that asks for the same. Some of what is asked does not show in what the cluster is asked:
+// findFacetTask gives the task of a facet that asks for the same. Some of what is asked does not show in what the cluster is asked:
 // ranges without values, how many of all addresses are given, the form of a source that is not there.
-func equalTask(tasks []*facetTask, asked []byte, f *index.Facet) *facetTask {
+func findFacetTask(tasks []*facetTask, asked []byte, f *index.Facet) *facetTask {
 	for _, task := range tasks {
-		if !bytes.Equal(task.asked, asked) || len(task.facet.Ranges) != len(f.Ranges) {
+		if !bytes.Equal(task.body, asked) || len(task.facet.Ranges) != len(f.Ranges) {
 			continue
 		}
 		a, b := task.facet.Buckets, f.Buckets
@@ -188,13 +188,13 @@ func equalTask(tasks []*facetTask, asked []byte, f *index.Facet) *facetTask {
 	return nil
 }
 
-func (p *inquiry) facetBody(dst []byte, name string, f *index.Facet) []byte {
-	w := facetWriter{filter: &p.filter, identity: p.identity}
+func (p *searchPlan) facetBody(dst []byte, name string, f *index.Facet) []byte {
+	w := facetWriter{filter: &p.filter, idField: p.idField}
 	return w.write(dst, name, f)
 }
 
 // writeCounts makes the body of a search of counts.
-func (p *inquiry) writeCounts(s *search, filter []byte) {
+func (p *searchPlan) writeCounts(s *subsearch, filter []byte) {
 	s.body = append(s.body, `{"size":0,"track_total_hits":true,"query":`...)
 	s.body = append(s.body, filter...)
 	if len(s.facets) > 0 {
@@ -211,31 +211,31 @@ func (p *inquiry) writeCounts(s *search, filter []byte) {
 }
 
 // position returns where the page of a request begins in the order of sequence numbers, nil for the beginning.
-func (p *inquiry) position(i int) *position {
-	if p.from == nil {
+func (p *searchPlan) position(i int) *position {
+	if p.positions == nil {
 		return nil
 	}
-	return p.from[i]
+	return p.positions[i]
 }
 
-// numbered returns the order of sequence numbers in which h's documents are, nil for another one.
-func (p *inquiry) numbered(h *index.HitsRequest, from *position) *numbered {
+// seqNoSort returns the order of sequence numbers in which h's documents are, nil for another one.
+func (p *searchPlan) seqNoSort(h *index.HitsRequest, from *position) *seqNoSort {
 	at := idKey(h.Sort)
-	if at < 0 || p.identity != seqNo {
+	if at < 0 || p.idField != seqNo {
 		return nil
 	}
-	scored := h.Restricted && p.several // the numbers of several shards tell how much was written to each
+	scored := h.Restricted && p.sharded // the numbers of several shards tell how much was written to each
 	if from != nil {
 		scored = from.scored
 	}
-	return &numbered{key: at, descending: h.Sort[at].Descending, scored: scored, from: from, sealer: p.sealer, alias: p.alias, indices: p.indices}
+	return &seqNoSort{key: at, descending: h.Sort[at].Descending, scored: scored, start: from, cursors: p.cursors, alias: p.alias, indicesHash: p.indicesHash}
 }
 
 // addHits adds the search of a request's documents.
-func (p *inquiry) addHits(req *index.SearchRequest, filter []byte, from *position, into *index.SearchResult, total bool) {
+func (p *searchPlan) addHits(req *index.SearchRequest, filter []byte, from *position, into *index.SearchResult, total bool) {
 	h := req.Hits
-	task := &hitsTask{request: h, into: into, identity: -1, room: p.room, numbered: p.numbered(h, from)}
-	s := &search{filter: req.Filter, hits: task}
+	task := &hitsTask{request: h, into: into, idKey: -1, budget: p.budget, seqNo: p.seqNoSort(h, from)}
+	s := &subsearch{filter: req.Filter, hits: task}
 	if total {
 		s.totals = []*index.SearchResult{into}
 	}
@@ -248,18 +248,18 @@ func (p *inquiry) addHits(req *index.SearchRequest, filter []byte, from *positio
 	b = append(b, `,"track_total_hits":`...)
 	b = strconv.AppendBool(b, total)
 	b = append(b, `,"query":`...)
-	if n := task.numbered; n != nil {
+	if n := task.seqNo; n != nil {
 		b = n.appendFilter(b, filter)
 		b = append(b, `,"sort":`...)
 		b = n.appendSort(b, h.Sort)
-		if n.from != nil {
+		if n.start != nil {
 			b = n.appendAfter(b, h.After)
 		}
 	} else {
 		b = append(b, filter...)
 		b = append(b, `,"sort":`...)
 		b = p.appendOrder(b, h)
-		task.identity = idKey(h.Sort)
+		task.idKey = idKey(h.Sort)
 	}
 	b = appendSource(b, h.Source)
 	s.body = append(b, '}')
@@ -267,11 +267,11 @@ func (p *inquiry) addHits(req *index.SearchRequest, filter []byte, from *positio
 }
 
 // appendOrder appends the order of h's documents, and after which of them they begin.
-func (p *inquiry) appendOrder(b []byte, h *index.HitsRequest) []byte {
+func (p *searchPlan) appendOrder(b []byte, h *index.HitsRequest) []byte {
 	if len(h.Sort) == 0 {
 		b = append(b, `["_doc"]`...)
 	} else {
-		b = appendSorts(b, h.Sort, p.identity)
+		b = appendSorts(b, h.Sort, p.idField)
 	}
 	if len(h.After) == 0 {
 		return b
@@ -281,23 +281,23 @@ func (p *inquiry) appendOrder(b []byte, h *index.HitsRequest) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, flat(value)...)
+		b = append(b, trimmed(value)...)
 	}
 	return append(b, ']')
 }
 
-// flat gives a value without line feeds around it, which would end the search among others.
-func flat(value json.RawMessage) []byte { return bytes.TrimSpace(value) }
+// trimmed gives a value without line feeds around it, which would end the search among others.
+func trimmed(value json.RawMessage) []byte { return bytes.TrimSpace(value) }
 
 // idKey returns which key of an order is the id, -1 for none.
 func idKey(sorts []index.Sort) int {
 	return slices.IndexFunc(sorts, func(s index.Sort) bool { return s.Field.Path == idPath })
 }
 
-// misled tells whether the field that was to hold the ids of documents holds something else.
-func (p *inquiry) misled() bool {
+// wrongIDField tells whether the field that was to hold the ids of documents holds something else.
+func (p *searchPlan) wrongIDField() bool {
 	for _, s := range p.searches {
-		if s.hits != nil && s.hits.misled {
+		if s.hits != nil && s.hits.wrongIDField {
 			return true
 		}
 	}

@@ -37,7 +37,7 @@ func TestLateReadsGetNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &client{transport: transport, timeout: time.Minute, most: maxReplyBytes}
+	c := &client{transport: transport, timeout: time.Minute, maxResponseBytes: maxResponseBytes}
 	if _, err := c.do(t.Context(), esapi.BulkRequest{Body: strings.NewReader("0123456789")}, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -8,16 +8,16 @@ import (
 	"tutti/internal/rawjson"
 )
 
-// cursor reads the cluster's answers from front to back without decoding what is handed on as it is. A fault makes it bad, and
+// jsonReader reads the cluster's answers from front to back without decoding what is handed on as it is. A fault makes it bad, and
 // a bad cursor reads nothing more.
-type cursor struct {
+type jsonReader struct {
 	data []byte
 	at   int
 	bad  bool
 }
 
 // peek gives the next byte that is no white space, 0 at the end.
-func (c *cursor) peek() byte {
+func (c *jsonReader) peek() byte {
 	for ; !c.bad && c.at < len(c.data); c.at++ {
 		switch b := c.data[c.at]; b {
 		case ' ', '\t', '\r', '\n':
@@ -28,8 +28,8 @@ func (c *cursor) peek() byte {
 	return 0
 }
 
-// take reads one byte, if it is next.
-func (c *cursor) take(b byte) bool {
+// skip reads one byte, if it is next.
+func (c *jsonReader) skip(b byte) bool {
 	if c.peek() != b {
 		return false
 	}
@@ -39,17 +39,17 @@ func (c *cursor) take(b byte) bool {
 
 // object reads an object and calls member at each of its values, with the name as it is written. What member does not read is
 // passed over.
-func (c *cursor) object(member func(name []byte)) {
-	if !c.take('{') {
+func (c *jsonReader) object(member func(name []byte)) {
+	if !c.skip('{') {
 		c.bad = true
 		return
 	}
-	if c.take('}') {
+	if c.skip('}') {
 		return
 	}
 	for !c.bad {
 		name := c.text()
-		if !c.take(':') {
+		if !c.skip(':') {
 			c.bad = true
 			return
 		}
@@ -59,22 +59,22 @@ func (c *cursor) object(member func(name []byte)) {
 		if c.at == from {
 			c.raw()
 		}
-		if c.take('}') {
+		if c.skip('}') {
 			return
 		}
-		if !c.take(',') {
+		if !c.skip(',') {
 			c.bad = true
 		}
 	}
 }
 
 // array reads an array and calls element at each of its values. What element does not read is passed over.
-func (c *cursor) array(element func()) {
-	if !c.take('[') {
+func (c *jsonReader) array(element func()) {
+	if !c.skip('[') {
 		c.bad = true
 		return
 	}
-	if c.take(']') {
+	if c.skip(']') {
 		return
 	}
 	for !c.bad {
@@ -84,17 +84,17 @@ func (c *cursor) array(element func()) {
 		if c.at == from {
 			c.raw()
 		}
-		if c.take(']') {
+		if c.skip(']') {
 			return
 		}
-		if !c.take(',') {
+		if !c.skip(',') {
 			c.bad = true
 		}
 	}
 }
 
 // text reads a string and gives what stands between its quotes.
-func (c *cursor) text() []byte {
+func (c *jsonReader) text() []byte {
 	if c.peek() != '"' {
 		c.bad = true
 		return nil
@@ -107,17 +107,17 @@ func (c *cursor) text() []byte {
 	return c.data[from : c.at-1]
 }
 
-// str reads a string and gives it decoded.
-func (c *cursor) str() string {
+// string reads a string and gives it decoded.
+func (c *jsonReader) string() string {
 	if c.peek() != '"' {
 		c.bad = true
 		return ""
 	}
-	return decoded(c.raw())
+	return decodeString(c.raw())
 }
 
-// decoded gives the text of a string as it is written, quotes included; "" for anything else.
-func decoded(raw []byte) string {
+// decodeString gives the text of a string as it is written, quotes included; "" for anything else.
+func decodeString(raw []byte) string {
 	if len(raw) < 2 {
 		return ""
 	}
@@ -132,7 +132,7 @@ func decoded(raw []byte) string {
 }
 
 // raw reads any value and gives it as it is written.
-func (c *cursor) raw() []byte {
+func (c *jsonReader) raw() []byte {
 	switch c.peek() {
 	case '"':
 		from := c.at
@@ -150,14 +150,14 @@ func (c *cursor) raw() []byte {
 
 // container reads an object or an array, of which only where it ends is looked at. One that has no end is not told of here: what
 // is around it has none either.
-func (c *cursor) container() []byte {
+func (c *jsonReader) container() []byte {
 	from := c.at
 	c.at = rawjson.Container(c.data, from)
 	return c.data[from:c.at]
 }
 
 // scalar reads a number, true, false or null.
-func (c *cursor) scalar() []byte {
+func (c *jsonReader) scalar() []byte {
 	from := c.at
 	for c.at < len(c.data) {
 		switch c.data[c.at] {
@@ -178,7 +178,7 @@ func (c *cursor) scalar() []byte {
 }
 
 // count reads a number of things.
-func (c *cursor) count() int64 {
+func (c *jsonReader) count() int64 {
 	n, err := strconv.ParseInt(string(c.raw()), 10, 64)
 	if err != nil {
 		c.bad = true
@@ -187,7 +187,7 @@ func (c *cursor) count() int64 {
 }
 
 // number reads a number; 0 for null.
-func (c *cursor) number() float64 {
+func (c *jsonReader) number() float64 {
 	raw := c.raw()
 	if string(raw) == "null" {
 		return 0
@@ -199,5 +199,5 @@ func (c *cursor) number() float64 {
 	return v
 }
 
-// isTrue reads a value and tells whether it is true.
-func (c *cursor) isTrue() bool { return string(c.raw()) == "true" }
+// boolean reads a value and tells whether it is true.
+func (c *jsonReader) boolean() bool { return string(c.raw()) == "true" }

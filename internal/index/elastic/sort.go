@@ -20,117 +20,117 @@ const (
 	shardDoc = "_shard_doc"
 	// noField is a path that no mapping has: all documents are equal by it.
 	noField = "_tutti_nothing"
-	// identityKept is how long it is believed that an alias has no field that holds the documents' ids.
-	identityKept = time.Minute
-	// sampled is how many documents are looked at to find such a field, and to know what documents weigh.
-	sampled = 10
+	// idFieldTTL is how long it is believed that an alias has no field that holds the documents' ids.
+	idFieldTTL = time.Minute
+	// sampleSize is how many documents are looked at to find such a field, and to know what documents weigh.
+	sampleSize = 10
 )
 
-// identity is the field that stands for a document's id where documents are put in order. The cluster does not sort by
+// idField is the field that stands for a document's id where documents are put in order. The cluster does not sort by
 // _id itself (indices.id_field_data.enabled is off by default, and would cost memory for every id), but most documents hold
 // their id in a field. Where none is known it is seqNo, whose order is not that of the ids (see numbered).
-type identity struct {
-	field string
+type idField struct {
+	path string
 	// shards is how many the alias had, 0 when that is not known.
 	shards int
-	// indices are those of the alias (indicesOf), 0 when that is not known.
-	indices uint64
-	// until is when it is looked for anew, zero for never.
-	until time.Time
+	// indicesHash are those of the alias (indicesOf), 0 when that is not known.
+	indicesHash uint64
+	// expires is when it is looked for anew, zero for never.
+	expires time.Time
 }
 
-// identityOf gives the field that stands for the ids of alias.
-func (x *Index) identityOf(ctx context.Context, alias string) (*identity, error) {
+// idFieldOf gives the field that stands for the ids of alias.
+func (x *Index) idFieldOf(ctx context.Context, alias string) (*idField, error) {
 	st := x.state(alias)
-	if known := st.identity.Load(); known != nil && (known.until.IsZero() || x.now().Before(known.until)) {
+	if known := st.idField.Load(); known != nil && (known.expires.IsZero() || x.now().Before(known.expires)) {
 		return known, nil
 	}
-	found, err := x.someDocuments(ctx, alias)
+	found, err := x.sampleDocuments(ctx, alias)
 	if err != nil {
 		return nil, err
 	}
-	learned := &identity{field: seqNo, shards: found.shards, until: x.now().Add(identityKept)}
-	if !found.some { // of an alias without documents nothing is learned
+	learned := &idField{path: seqNo, shards: found.shards, expires: x.now().Add(idFieldTTL)}
+	if !found.nonEmpty { // of an alias without documents nothing is learned
 		return learned, nil
 	}
-	if len(found.names) > 0 {
+	if len(found.idMembers) > 0 {
 		mappings, err := x.fetchMappings(ctx, alias)
 		if err != nil {
-			return nil, ofSearch(err)
+			return nil, asSearchError(err)
 		}
-		for _, name := range found.names {
+		for _, name := range found.idMembers {
 			if allKeywords(mappings, name) {
-				learned.field, learned.until = name, time.Time{}
+				learned.path, learned.expires = name, time.Time{}
 				break
 			}
 		}
 	}
-	if learned.field == seqNo {
-		if learned.indices, err = x.indicesOf(ctx, alias); err != nil {
-			return nil, ofSearch(err)
+	if learned.path == seqNo {
+		if learned.indicesHash, err = x.indicesHash(ctx, alias); err != nil {
+			return nil, asSearchError(err)
 		}
 	}
-	st.identity.Store(learned)
+	st.idField.Store(learned)
 	return learned, nil
 }
 
-// holders are the names of those members at the top of documents that hold the document's id.
-type holders struct {
-	names []string
-	// some is whether there are documents, shards how many shards these may be in.
-	some   bool
-	shards int
+// sample are the names of those members at the top of documents that hold the document's id.
+type sample struct {
+	idMembers []string
+	// nonEmpty is whether there are documents, shards how many shards these may be in.
+	nonEmpty bool
+	shards   int
 }
 
-// someDocuments looks at some documents of alias: at what holds their ids, and at what they weigh.
-func (x *Index) someDocuments(ctx context.Context, alias string) (holders, error) {
-	size := sampled
-	found, err := x.holdIDs(ctx, alias, size)
-	for ; overLimit(err) && size > 1; found, err = x.holdIDs(ctx, alias, size) {
+// sampleDocuments looks at some documents of alias: at what holds their ids, and at what they weigh.
+func (x *Index) sampleDocuments(ctx context.Context, alias string) (sample, error) {
+	size := sampleSize
+	found, err := x.readSample(ctx, alias, size)
+	for ; isOverLimit(err) && size > 1; found, err = x.readSample(ctx, alias, size) {
 		size /= 2
 	}
-	if overLimit(err) {
-		return holders{}, tooMuch(err)
+	if isOverLimit(err) {
+		return sample{}, tooLarge(err)
 	}
 	return found, err
 }
 
-// holdIDs looks at some documents of alias that are at hand, size at most. Whether the members hold the ids of all is looked at where documents
+// readSample looks at some documents of alias that are at hand, size at most. Whether the members hold the ids of all is looked at where documents
 // are given in that order.
-func (x *Index) holdIDs(ctx context.Context, alias string, size int) (holders, error) {
+func (x *Index) readSample(ctx context.Context, alias string, size int) (sample, error) {
 	into := x.buffer()
 	defer x.recycle(into)
 	body := []byte(`{"size":` + strconv.Itoa(size) + `,"track_total_hits":false,"query":` + matchAll + `,"sort":["_doc"]}`)
 	reply, err := x.client.do(ctx, searchRequest(body, alias), into)
 	if err != nil {
-		return holders{}, ofSearch(err)
+		return sample{}, asSearchError(err)
 	}
 	var hits []index.Hit
-	r := hitsReader{keep: func(b []byte) []byte { return b }}
-	c := cursor{data: reply.body}
-	a := searchAnswer{hits: func(c *cursor) { hits = r.read(c) }}
+	r := hitsReader{copy: func(b []byte) []byte { return b }}
+	c := jsonReader{data: reply.body}
+	a := searchResponse{readHits: func(c *jsonReader) { hits = r.read(c) }}
 	a.read(&c)
-	if err := a.whole(&c); err != nil {
-		return holders{}, err
+	if err := a.check(&c); err != nil {
+		return sample{}, err
 	}
 	var answer struct {
 		Shards struct{ Total int } `json:"_shards"`
 	}
 	if err := reply.decode(&answer); err != nil {
-		return holders{}, err
+		return sample{}, err
 	}
-	x.state(alias).sources.learn(len(hits), r.weight)
+	x.state(alias).meanSize.observe(len(hits), r.sourceBytes)
 	votes := make(map[string]int)
 	for _, hit := range hits {
-		source := cursor{data: hit.Source}
+		source := jsonReader{data: hit.Source}
 		source.object(func(name []byte) {
-			if source.peek() == '"' && source.str() == hit.ID {
+			if source.peek() == '"' && source.string() == hit.ID {
 				votes[string(name)]++
 			}
 		})
 	}
 	maps.DeleteFunc(votes, func(_ string, n int) bool { return n < len(hits) })
-	return holders{names: slices.Sorted(maps.Keys(votes)), some: len(hits) > 0, shards: answer.Shards.Total}, nil
+	return sample{idMembers: slices.Sorted(maps.Keys(votes)), nonEmpty: len(hits) > 0, shards: answer.Shards.Total}, nil
 }
 
 // allKeywords tells whether a name is that of a keyword in all mappings.
@@ -149,9 +149,9 @@ func allKeywords(mappings map[string]json.RawMessage, name string) bool {
 	return true
 }
 
-// distrust sets seqNo as the identity of alias for good: the field that was taken for it does not hold the ids. How many shards there
+// rejectIDField sets seqNo as the identity of alias for good: the field that was taken for it does not hold the ids. How many shards there
 // are is then unknown, as the alias may have others later.
-func (x *Index) distrust(alias string) { x.state(alias).identity.Store(&identity{field: seqNo}) }
+func (x *Index) rejectIDField(alias string) { x.state(alias).idField.Store(&idField{path: seqNo}) }
 
 // checkSorts refuses orders that the cluster does not have.
 func checkSorts(sorts []index.Sort) error {
