@@ -1,9 +1,11 @@
 package display
 
 import (
-	"fmt"
 	"io"
 	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // columnGap separates two columns.
@@ -11,78 +13,75 @@ const columnGap = "  "
 
 // Table writes rows below a header, in aligned columns. Each cell is made printable; an empty one is "-".
 type Table struct {
-	rows  [][]string
-	right []bool
+	writer  table.Writer
+	columns int
 }
 
 // NewTable returns a table with a header. A name that starts with ">" marks a column of numbers, aligned to the right.
 func NewTable(header ...string) *Table {
-	t := &Table{right: make([]bool, len(header))}
-	row := make([]string, len(header))
+	t := &Table{writer: newWriter(), columns: len(header)}
+	row, columns := make(table.Row, len(header)), make([]table.ColumnConfig, len(header))
 	for i, name := range header {
-		row[i], t.right[i] = strings.CutPrefix(name, ">")
+		columns[i] = table.ColumnConfig{Number: i + 1, Align: text.AlignLeft}
+		name, numbers := strings.CutPrefix(name, ">")
+		if numbers {
+			columns[i].Align = text.AlignRight
+		}
+		columns[i].AlignHeader = columns[i].Align
+		row[i] = name
 	}
-	t.rows = append(t.rows, row)
+	t.writer.AppendHeader(row)
+	t.writer.SetColumnConfigs(columns)
 	return t
+}
+
+// newWriter returns a writer of aligned columns without borders.
+func newWriter() table.Writer {
+	w := table.NewWriter()
+	w.SetStyle(table.Style{
+		Box:    table.BoxStyle{PaddingRight: columnGap},
+		Format: table.FormatOptions{Header: text.FormatDefault},
+	})
+	w.SuppressTrailingSpaces()
+	return w
 }
 
 // Row adds a row. Missing cells are empty.
 func (t *Table) Row(cells ...string) {
-	row := make([]string, len(t.right))
+	row := make(table.Row, t.columns)
 	for i := range row {
 		row[i] = "-"
 		if i < len(cells) && cells[i] != "" {
 			row[i] = Printable(cells[i])
 		}
 	}
-	t.rows = append(t.rows, row)
+	t.writer.AppendRow(row)
 }
 
 // Len returns the number of rows without the header.
-func (t *Table) Len() int { return len(t.rows) - 1 }
+func (t *Table) Len() int { return t.writer.Length() }
 
 // Write writes the table to w.
 func (t *Table) Write(w io.Writer) error {
-	widths := make([]int, len(t.right))
-	for _, row := range t.rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], Width(cell))
-		}
-	}
-	for _, row := range t.rows {
-		var line strings.Builder
-		for i, cell := range row {
-			if i > 0 {
-				line.WriteString(columnGap)
-			}
-			if t.right[i] {
-				line.WriteString(strings.Repeat(" ", widths[i]-Width(cell)) + cell)
-			} else {
-				line.WriteString(pad(cell, widths[i]))
-			}
-		}
-		if _, err := fmt.Fprintln(w, strings.TrimRight(line.String(), " ")); err != nil {
-			return err
-		}
-	}
-	return nil
+	return write(w, t.writer)
 }
 
 // KeyValues writes names with their values, one per line and aligned; pairs without a value are omitted. facts alternates names and values.
 func KeyValues(w io.Writer, facts ...string) error {
-	widest := 0
+	pairs := newWriter()
 	for i := 0; i+1 < len(facts); i += 2 {
 		if facts[i+1] != "" {
-			widest = max(widest, Width(facts[i]))
+			pairs.AppendRow(table.Row{facts[i], Printable(facts[i+1])})
 		}
 	}
-	for i := 0; i+1 < len(facts); i += 2 {
-		if facts[i+1] == "" {
-			continue
-		}
-		if _, err := fmt.Fprintln(w, pad(facts[i], widest)+columnGap+Printable(facts[i+1])); err != nil {
-			return err
-		}
+	return write(w, pairs)
+}
+
+func write(w io.Writer, t table.Writer) error {
+	lines := t.Render()
+	if lines == "" {
+		return nil
 	}
-	return nil
+	_, err := io.WriteString(w, lines+"\n")
+	return err
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/jedib0t/go-pretty/v6/text"
 )
 
 // Printable returns s on one line without control characters: ids, names and reasons come from other systems, and must not move the
@@ -41,46 +43,17 @@ func escape(s string, keep func(rune) bool) string {
 }
 
 // Width returns the columns that a printable s takes on a terminal: two for East Asian characters and emoji, none for combining marks.
-func Width(s string) int {
-	n := 0
-	for _, c := range s {
-		n += runeWidth(c)
-	}
-	return n
-}
-
-func runeWidth(c rune) int {
-	switch {
-	case unicode.Is(unicode.Mn, c) || unicode.Is(unicode.Me, c):
-		return 0
-	case c >= 0x1100 && c <= 0x115f, c >= 0x2e80 && c <= 0xa4cf, c >= 0xac00 && c <= 0xd7a3, c >= 0xf900 && c <= 0xfaff,
-		c >= 0xfe30 && c <= 0xfe6f, c >= 0xff00 && c <= 0xff60, c >= 0xffe0 && c <= 0xffe6, c >= 0x1f300 && c <= 0x1faff,
-		c >= 0x20000 && c <= 0x3fffd:
-		return 2
-	default:
-		return 1
-	}
-}
+func Width(s string) int { return text.StringWidth(s) }
 
 // truncate shortens a printable s to columns, with an ellipsis when it was truncated.
 func truncate(s string, columns int) string {
-	if Width(s) <= columns {
-		return s
-	}
 	if columns <= 0 {
 		return ""
 	}
-	used := 0
-	for i, c := range s {
-		if used+runeWidth(c) > columns-1 {
-			return s[:i] + "…"
-		}
-		used += runeWidth(c)
-	}
-	return s
+	return text.Snip(s, columns, "…")
 }
 
-// truncateText is like cut for text with numbers: a word with a digit is complete or omitted.
+// truncateText is like truncate for text with numbers: a word with a digit is complete or omitted.
 func truncateText(s string, columns int) string {
 	short := truncate(s, columns)
 	kept, ok := strings.CutSuffix(short, "…")
@@ -109,7 +82,7 @@ func joinFitting(parts []string, columns int) string {
 }
 
 // pad pads s with spaces to columns.
-func pad(s string, columns int) string { return s + strings.Repeat(" ", max(0, columns-Width(s))) }
+func pad(s string, columns int) string { return text.Pad(s, columns, ' ') }
 
 // Count formats a number with thousands separators.
 func Count(n int64) string {
