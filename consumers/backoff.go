@@ -12,11 +12,11 @@ import (
 // notFoundFor is how long a record is retried while its upstream answers core.ErrForeignNotFound.
 const notFoundFor = 10 * time.Minute
 
-// retryable reports whether a call to an upstream may succeed later without a change.
+// retryable reports whether a call to an upstream may succeed on a retry.
 func retryable(err error) bool { return core.Retryable(err) || errors.Is(err, core.ErrForeignNotFound) }
 
-// notFoundSince returns since when m's record has had no other answer than core.ErrForeignNotFound, err being its newest
-// one; zero when err is another error.
+// notFoundSince returns the time since which every response for m's record was core.ErrForeignNotFound, including the newest
+// one, err; zero when err is another error.
 func notFoundSince(m core.Message, err error) time.Time {
 	switch since := m.Request().NotFoundSince; {
 	case !errors.Is(err, core.ErrForeignNotFound):
@@ -37,20 +37,20 @@ func backoff(try int, base, limit time.Duration) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// maxRetryAfter bounds what an upstream may ask for: it must not stop a repository for a day by one word.
+// maxRetryAfter bounds the delay that an upstream may request, so that one response cannot stop a repository for a day.
 const maxRetryAfter = 5 * time.Minute
 
-// retryAfter returns how long the other side asked to wait, within bounds.
+// retryAfter returns the delay that the upstream or the engine requested, at most maxRetryAfter.
 func retryAfter(err error) time.Duration { return min(core.RetryAfterOf(err), maxRetryAfter) }
 
-// sleepInJob waits for d as long as the process is not stopping, and returns true as soon as the job has ended.
+// sleepInJob waits for d while the process is not stopping. It returns true as soon as the job has ended.
 func (r *repository) sleepInJob(ctx context.Context, jobID string, d time.Duration) (ended bool, err error) {
-	const look = 2 * time.Second
+	const interval = 2 * time.Second
 	for d > 0 {
-		if err := sleep(r.c.draining, min(d, look)); err != nil {
+		if err := sleep(r.c.draining, min(d, interval)); err != nil {
 			return false, err
 		}
-		if d -= look; d > 0 && r.jobEnded(ctx, jobID) {
+		if d -= interval; d > 0 && r.jobEnded(ctx, jobID) {
 			return true, nil
 		}
 	}

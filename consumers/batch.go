@@ -8,20 +8,19 @@ import (
 	"tutti/internal/core"
 )
 
-// batchesInFlight is how many batches of a repository are in hand; how many of their records are worked on is bounded as
-// for records that came alone.
+// batchesInFlight bounds the batches of a repository in flight; their records are bounded like single records.
 const batchesInFlight = 16
 
-// publishAttempts is how often a record of a batch is offered a message of its own before the batch is given back instead.
+// publishAttempts is how often publishing a message for a record of a batch is tried before the batch is requeued instead.
 const publishAttempts = 3
 
 func (r *repository) pullBatches() {
 	r.pull(core.ClassBatches, r.Batches, batchesInFlight, r.processBatch)
 }
 
-// processBatch works on each record of m as if it had a message of its own, and ends m when all of them have ended. A
-// record that has to be tried again gets a message of its own, so that none waits for another. So do all of them when m
-// is delivered again: one of them may have ended the process, and must not take the others along.
+// processBatch processes each record of m as if it had a message of its own, and ends m when all of them have ended. A
+// record that has to be retried gets a message of its own, so that no record waits for another. When m is redelivered, all
+// of its records do: one of them may have ended the process, and must not affect the others.
 func (r *repository) processBatch(ctx context.Context, m core.Message, _ func()) {
 	defer r.c.heartbeat.release(m)
 	b := &batch{r: r, done: make(chan struct{})}
@@ -50,11 +49,11 @@ func (r *repository) processBatch(ctx context.Context, m core.Message, _ func())
 	r.ack(ctx, m)
 }
 
-// batch is a message for several records, in hand.
+// batch is a message for several records, in flight.
 type batch struct {
 	r *repository
-	// open counts the records that have not ended; ended is closed with the last one. failed is set when a record has to
-	// come again with the batch.
+	// open counts the records that have not ended; done is closed with the last one. failed is set when a record must be
+	// redelivered with the batch.
 	open   atomic.Int64
 	failed atomic.Bool
 	done   chan struct{}
@@ -69,7 +68,7 @@ func (b *batch) endRecord(done bool) {
 	}
 }
 
-// batchedMessage is one record of a batch, as if it had come by itself.
+// batchedMessage is one record of a batch, as a message of its own.
 type batchedMessage struct {
 	batch   *batch
 	parent  core.Message
@@ -81,29 +80,29 @@ var _ core.Message = (*batchedMessage)(nil)
 // Request implements core.Message.
 func (m *batchedMessage) Request() core.Request { return m.request }
 
-// Version implements core.Message: that of the batch.
+// Version implements core.Message: the version of the batch.
 func (m *batchedMessage) Version() core.Version { return m.parent.Version() }
 
-// Deliveries implements core.Message: those of the batch.
+// Deliveries implements core.Message: the deliveries of the batch.
 func (m *batchedMessage) Deliveries() int { return m.parent.Deliveries() }
 
-// Ack implements core.Message: the record has ended.
+// Ack implements core.Message: it ends the record.
 func (m *batchedMessage) Ack(context.Context) error {
 	m.batch.endRecord(true)
 	return nil
 }
 
-// Nak implements core.Message: the record comes again with the whole batch.
+// Nak implements core.Message: the record is redelivered with the whole batch.
 func (m *batchedMessage) Nak(time.Duration) error {
 	m.batch.endRecord(false)
 	return nil
 }
 
-// InProgress implements core.Message: the batch is kept in hand as one.
+// InProgress implements core.Message: the batch has its own heartbeat.
 func (m *batchedMessage) InProgress() error { return nil }
 
-// requeue returns the record a message of its own, as of the batch's version and not to be worked on before delay has
-// passed. A process that stops, or a queue that does not take it, leaves that to whoever gets the batch next.
+// requeue publishes a message for the record, with the batch's version and not to be processed before delay has passed. When
+// the process stops or the queue does not take it, the record is redelivered with the batch.
 func (m *batchedMessage) requeue(ctx context.Context, req core.Request, delay time.Duration) {
 	r := m.batch.r
 	if r.c.draining.Err() != nil || ctx.Err() != nil {
@@ -120,7 +119,7 @@ func (m *batchedMessage) requeue(ctx context.Context, req core.Request, delay ti
 			m.batch.endRecord(true)
 			return
 		}
-		r.log.Info("record of a batch gets no message of its own", "organization", req.Organization,
+		r.log.Info("publishing a record of a batch as a message of its own", "organization", req.Organization,
 			"record_id", req.RecordID, "request_id", req.ID, "err", err)
 		if sleep(r.c.draining, backoff(try, r.c.cfg.RetryBase, r.c.cfg.RetryMax)) != nil {
 			break

@@ -11,27 +11,28 @@ import (
 	"tutti/internal/core"
 )
 
-// Repository is one configured repository with what is needed to consume its Requests.
+// Repository is one configured repository with its dependencies.
 type Repository struct {
 	core.Repository
 	Upstream Upstream
 	// Document appends the document made of a record to dst.
 	Document func(dst []byte, rec core.Record) []byte
 	Probe    Probe
-	// RunAgain asks for a run of the whole repository, for an index that was lost. A run that is queued already will do.
+	// RunAgain queues a run of the whole repository, for an index that was lost. A run that is already queued suffices.
 	RunAgain func(ctx context.Context) error
 	// Records, Batches, Pages and Runs are the repository's durable consumers.
 	Records, Batches, Pages, Runs Source
-	// NonOverlapping says that pages are given by number, so that each begins at a multiple of its size: a page cannot repeat a row
-	// of the one before to show that nothing moved between them.
+	// NonOverlapping is true when the upstream pages by page number, so that each page begins at a multiple of its size: a
+	// page cannot repeat the last row of the page before to show that no row moved between them.
 	NonOverlapping bool
-	// PageSize is the number of rows of a page, 500 by default, and fewer while a page takes longer than a body may be old.
-	// Concurrency is how many calls to the upstream may be in flight for records and, apart from them, for pages, 4 by default.
-	PageSize    int
+	// PageSize is the number of rows of a page, 500 by default; pages become smaller while one takes longer than the maximum
+	// age of a body.
+	PageSize int
+	// Concurrency bounds the calls to the upstream in flight, for records and for pages separately, 4 by default.
 	Concurrency int
 }
 
-// Deps is what all repositories share; each member is required.
+// Deps are the dependencies that all repositories share; all are required.
 type Deps struct {
 	Requests      Requests
 	DeadLetters   DeadLetters
@@ -47,27 +48,27 @@ type Deps struct {
 type Config struct {
 	Logger  *slog.Logger
 	Metrics *Metrics
-	// AckWait is the consumers' ack wait, 30 s by default: messages in hand are reported as in progress every third
+	// AckWait is the consumers' ack wait, 30 s by default. A heartbeat reports messages in flight as in progress every third
 	// of it.
 	AckWait time.Duration
-	// MaxDeliver is the number of deliveries after which the queue gives up a message, 20 by default. A message is
-	// published again after half of them, so that only one that ends the process each time reaches it.
+	// MaxDeliver is the number of deliveries after which the queue drops a message, 20 by default. A message is republished
+	// after half of them, so that only a message that ends the process each time reaches the limit.
 	MaxDeliver int
-	// RecordsInFlight bounds the record messages of a repository that are worked on, 256 by default.
+	// RecordsInFlight bounds the record messages of a repository in flight, 256 by default.
 	RecordsInFlight int
-	// MaxRecordBytes is the size above which the upstreams hold no record, 32 MiB by default; it is named in dead letters.
+	// MaxRecordBytes is the largest size of a record that the upstreams return, 32 MiB by default; dead letters name it.
 	MaxRecordBytes int
-	// PageAttempts is how often a page or a list of organizations is asked for before the job fails, 5 by default.
+	// PageAttempts is how often a page or a list of organizations is requested before the job fails, 5 by default.
 	PageAttempts int
-	// RetryBase and RetryMax bound the growing delay between attempts, 200 ms and 60 s by default.
+	// RetryBase and RetryMax bound the backoff between attempts, 200 ms and 60 s by default.
 	RetryBase, RetryMax time.Duration
-	// ProgressEvery is the shortest time between two writes of an organization's progress, 250 ms by default.
+	// ProgressEvery is the shortest interval between two writes of an organization's progress, 250 ms by default.
 	ProgressEvery time.Duration
-	// SweepTimeout is how long a sweep waits for the next of its records to end before its job ends partial, 1 minute
-	// by default. The records are asked for all the same.
+	// SweepTimeout is how long a sweep waits for the next of its records to end before its job ends partial, 1 minute by
+	// default. The requests of the remaining records stay in the queue.
 	SweepTimeout time.Duration
-	// ClockSkew is how far a stored version may lie ahead of the message and of now before that is an alarm, 5 s by default:
-	// a clock was set back.
+	// ClockSkew is how far a stored version may lie ahead of the message and of now before that raises the clock alarm, 5 s
+	// by default: a clock was set back.
 	ClockSkew time.Duration
 }
 
@@ -94,7 +95,7 @@ func setDefault[T int | time.Duration](v *T, d T) {
 	}
 }
 
-// Consumers works on the Requests of all repositories until it is stopped.
+// Consumers processes the Requests of all repositories until it is stopped.
 type Consumers struct {
 	deps  Deps
 	cfg   Config
@@ -102,17 +103,17 @@ type Consumers struct {
 	order []*repository
 
 	heartbeat *heartbeat
-	// draining ends first: nothing more is pulled and whoever waits gives its message back. work ends when the
-	// time for stopping is up.
+	// draining ends first: from then on no messages are pulled, and goroutines that wait requeue their messages. work ends
+	// when the context of Stop ends.
 	draining, work        context.Context //nolint:containedctx // the two ends of the life that Start and Stop bound
 	stopPulling, stopWork context.CancelFunc
-	// loops end with draining and begin what is in hand; the keeper outlives both.
+	// loops end with draining and start the work in flight; the heartbeat outlives both.
 	loops, inFlight, heartbeats sync.WaitGroup
 	startedAt                   time.Time
 	startOnce, stopOnce         sync.Once
 }
 
-// New checks what it is given and makes the consumers; Start runs them.
+// New validates its arguments and returns the consumers; Start runs them.
 func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 	if deps.Requests == nil || deps.DeadLetters == nil || deps.Jobs == nil || deps.Organizations == nil ||
 		deps.Pages == nil || deps.Slots == nil || deps.Index == nil || deps.Writer == nil {
@@ -124,7 +125,7 @@ func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 	c.heartbeat = newHeartbeat(c.cfg.AckWait / 3)
 	for _, r := range repositories {
 		if r.Upstream == nil || r.Document == nil || r.Probe == nil || r.RunAgain == nil || r.Records == nil || r.Batches == nil || r.Pages == nil || r.Runs == nil {
-			return nil, core.NewError(core.CodeInternal, fmt.Sprintf("making consumers: repository %s lacks a part", r.Code))
+			return nil, core.NewError(core.CodeInternal, fmt.Sprintf("making consumers: repository %s lacks a dependency", r.Code))
 		}
 		if _, twice := c.repos[r.Code]; twice {
 			return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("repository %s is configured twice", r.Code))
@@ -136,7 +137,7 @@ func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 	return c, nil
 }
 
-// Start begins to work. It returns at once; a repository whose index does not answer is paused until it does.
+// Start starts the consumers and returns at once. A repository whose index does not respond is paused until it does.
 func (c *Consumers) Start() {
 	c.startOnce.Do(func() {
 		c.startedAt = time.Now()
@@ -151,8 +152,7 @@ func (c *Consumers) Start() {
 	})
 }
 
-// Stop pulls no more, lets the work in hand end until ctx does, then returns the rest back to the queue. Afterwards
-// Start does nothing.
+// Stop stops pulling, waits for the work in flight until ctx ends, then requeues the rest. Start does nothing afterwards.
 func (c *Consumers) Stop(ctx context.Context) error {
 	var err error
 	c.stopOnce.Do(func() {
@@ -160,14 +160,14 @@ func (c *Consumers) Stop(ctx context.Context) error {
 		c.stopPulling()
 		done := make(chan struct{})
 		go func() {
-			c.loops.Wait() // a pull that was under way may still bring messages
+			c.loops.Wait() // a fetch in flight may still return messages
 			c.inFlight.Wait()
 			close(done)
 		}()
 		select {
 		case <-done:
 		case <-ctx.Done():
-			err = fmt.Errorf("stopping consumers: work in hand was given back: %w", ctx.Err())
+			err = fmt.Errorf("stopping consumers: work in flight was requeued: %w", ctx.Err())
 		}
 		c.stopWork()
 		<-done
@@ -176,15 +176,15 @@ func (c *Consumers) Stop(ctx context.Context) error {
 	return err
 }
 
-// Pause is a repository that takes no Requests for now, and why.
+// Pause describes a repository that processes no Requests for now.
 type Pause struct {
 	Repository string `json:"repository"`
 	Reason     string `json:"reason"`
-	// Index is true when the repository waits for its index, and false when the index would take writes.
+	// Index reports whether the repository waits for its index; it is false when only the rejections pause it.
 	Index bool `json:"-"`
 }
 
-// Paused lists the paused repositories in the order of the configuration; the reasons are displayable.
+// Paused lists the paused repositories in the order of the configuration; the reasons may be shown to users.
 func (c *Consumers) Paused() []Pause {
 	var out []Pause
 	for _, r := range c.order {
@@ -196,7 +196,7 @@ func (c *Consumers) Paused() []Pause {
 	return out
 }
 
-// ClockAlarm reports whether, in the last minute, a document was found whose version lies ahead of the clock.
+// ClockAlarm reports whether a document with a version ahead of the clock was found in the last minute.
 func (c *Consumers) ClockAlarm() bool {
 	for _, r := range c.order {
 		if at := r.clockAlarm.Load(); at != 0 && time.Since(time.Unix(0, at)) < time.Minute {

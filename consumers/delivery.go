@@ -12,14 +12,14 @@ import (
 	"tutti/internal/core"
 )
 
-// localRetriesPerSlot is how many messages of a class may stay in flight for each that is worked on.
+// localRetriesPerSlot is how many messages of a class may wait in this process for a retry, for each slot of its worker.
 const localRetriesPerSlot = 4
 
-// worker is what works on the messages of a class.
+// worker processes the messages of a class.
 type worker struct {
 	r      *repository
 	handle handler
-	// slots bounds the messages that are worked on, staying those that wait in this process to be worked on again.
+	// slots bounds the messages that are processed, localRetries those that wait in this process to be processed again.
 	slots, localRetries *semaphore.Weighted
 }
 
@@ -30,22 +30,22 @@ func newWorker(r *repository, limit int, work handler) *worker {
 	}
 }
 
-// delivery is a delivered message with what works on it, so that it can be worked on again without another delivery.
+// delivery is a delivered message with its worker, so that it can be processed again without another delivery.
 type delivery struct {
 	core.Message
 	*worker
-	// request is the message's Request, with what has become known since it was delivered. Another goroutine reads it when
-	// a newer message for the same record arrives.
+	// request is the message's Request, with what was learned since it was delivered. Another goroutine reads it when a
+	// newer message for the same record arrives.
 	request atomic.Pointer[core.Request]
-	// republishFailures counts how often the queue did not take the Request again. One goroutine at a time works on the message.
+	// republishFailures counts failed attempts to republish the Request. One goroutine at a time processes the message.
 	republishFailures int
-	// heard is how long after since, in ns, the queue last heard of the message from this process.
+	// lastHeartbeat is the time of the last heartbeat, in ns after since, the time of the delivery.
 	since         time.Time
 	lastHeartbeat atomic.Int64
 }
 
-// errHeartbeatOverdue is the error of a heartbeat that comes too late.
-var errHeartbeatOverdue = errors.New("the queue may have given the message to another consumer")
+// errHeartbeatOverdue is the error of a heartbeat that is too late.
+var errHeartbeatOverdue = errors.New("the queue may have redelivered the message to another consumer")
 
 func newDelivery(m core.Message, w *worker) *delivery {
 	p := &delivery{Message: m, worker: w, since: time.Now()}
@@ -54,13 +54,13 @@ func newDelivery(m core.Message, w *worker) *delivery {
 	return p
 }
 
-// sinceHeartbeat returns for how long the queue has heard nothing of the message.
+// sinceHeartbeat returns the time since the last heartbeat.
 func (p *delivery) sinceHeartbeat() time.Duration {
 	return time.Since(p.since) - time.Duration(p.lastHeartbeat.Load())
 }
 
-// InProgress implements core.Message. After an ack wait without a heartbeat the message is another consumer's, and the server
-// would take the heartbeat for that one's: none is sent any more.
+// InProgress implements core.Message. After an ack wait without a heartbeat the message may belong to another consumer, and
+// the server would count the heartbeat for that one: none is sent any more.
 func (p *delivery) InProgress() error {
 	now := time.Since(p.since)
 	if p.sinceHeartbeat() >= p.r.c.cfg.AckWait {
@@ -73,11 +73,11 @@ func (p *delivery) InProgress() error {
 	return err
 }
 
-// maybeRedelivered reports whether the queue may have delivered the message to another consumer: heartbeats come every third of the
-// ack wait, and the last one may have been written to a connection that was broken already.
+// maybeRedelivered reports whether the queue may have delivered the message to another consumer. Heartbeats are sent every
+// third of the ack wait, and the last one may have been written to a connection that was already broken.
 func (p *delivery) maybeRedelivered() bool { return p.sinceHeartbeat() > p.r.c.cfg.AckWait*2/3 }
 
-// start works on the message in a slot of its class, which it releases.
+// start processes the message in a slot of its worker, which it releases.
 func (p *delivery) start() {
 	p.r.c.heartbeat.hold(p)
 	p.r.c.inFlight.Go(func() {
@@ -90,14 +90,15 @@ func (p *delivery) start() {
 // Request implements core.Message.
 func (p *delivery) Request() core.Request { return *p.request.Load() }
 
-// requeue returns the message to the queue, to be delivered after delay. After half of its deliveries, or where req is not
-// what was delivered, req is published again instead, so that only a message that kills the process reaches the last delivery;
-// when the queue does not take it, the message stays in flight. The queue does not give up a message that it did not take.
+// requeue returns the message to the queue, to be redelivered after delay. After half of the deliveries, or when req differs
+// from what was delivered, req is republished instead, so that only a message that ends the process reaches the last
+// delivery. When the queue does not take it, the message stays in flight and is retried locally, so that the queue does not
+// drop it.
 func (p *delivery) requeue(ctx context.Context, req core.Request, delay time.Duration) {
 	r := p.r
 	p.request.Store(&req)
-	if p.maybeRedelivered() && p.Deliveries() < r.c.cfg.MaxDeliver { // the server would take a Nak for one of the newer delivery
-		r.log.Info("a request is left to its ack wait", "request_id", req.ID, "silent", p.sinceHeartbeat())
+	if p.maybeRedelivered() && p.Deliveries() < r.c.cfg.MaxDeliver { // the server would apply a Nak to the newer delivery
+		r.log.Info("a request is redelivered after its ack wait", "request_id", req.ID, "since_heartbeat", p.sinceHeartbeat())
 		return
 	}
 	if p.Deliveries() >= r.c.cfg.MaxDeliver/2 || !req.NotFoundSince.Equal(p.Message.Request().NotFoundSince) {
@@ -105,7 +106,7 @@ func (p *delivery) requeue(ctx context.Context, req core.Request, delay time.Dur
 		if err == nil {
 			return
 		}
-		r.log.Log(ctx, retryLevel(p.republishFailures), "publishing a request again", "request_id", req.ID, "err", err)
+		r.log.Log(ctx, retryLevel(p.republishFailures), "republishing a request", "request_id", req.ID, "err", err)
 		p.republishFailures++
 		if r.c.draining.Err() == nil && p.localRetries.TryAcquire(1) {
 			p.retryLocally(delay)
@@ -114,12 +115,12 @@ func (p *delivery) requeue(ctx context.Context, req core.Request, delay time.Dur
 	}
 	if err := p.Nak(delay); err != nil {
 		// The queue delivers it again when the ack wait ends.
-		r.log.Warn("giving a request back", "request_id", req.ID, "err", err)
+		r.log.Warn("requeueing a request", "request_id", req.ID, "err", err)
 	}
 }
 
-// retryLocally keeps the message in flight and works on it again after delay: the queue may have no room until some of those in
-// flight have ended. The message waits without a slot, so that others are worked on.
+// retryLocally keeps the message in flight and processes it again after delay: the queue may be full until some messages in
+// flight have ended. The message waits without a slot, so that others are processed.
 func (p *delivery) retryLocally(delay time.Duration) {
 	c := p.r.c
 	c.heartbeat.hold(p)

@@ -8,11 +8,11 @@ import (
 	"tutti/internal/core"
 )
 
-// heartbeat tells the queue again and again that the messages in hand are worked on.
+// heartbeat periodically sends InProgress for the messages in flight.
 type heartbeat struct {
 	every time.Duration
 	mu    sync.Mutex
-	held  map[core.Message]int // how many hold it
+	held  map[core.Message]int // reference counts
 }
 
 func newHeartbeat(every time.Duration) *heartbeat {
@@ -54,7 +54,7 @@ func (k *heartbeat) send() {
 	}
 	k.mu.Unlock()
 	for _, m := range held {
-		// A message that the server delivered to another consumer is coped with when it ends: versions decide.
+		// A message may have been redelivered to another consumer; versions decide whose write stays.
 		_ = m.InProgress()
 	}
 }

@@ -9,18 +9,18 @@ import (
 	"tutti/internal/core"
 )
 
-// cancelTimeout bounds the cancelling of a job.
+// cancelTimeout bounds cancelling a job.
 const cancelTimeout = 10 * time.Second
 
-// Cancel ends a job that is not final: what is in flight of it is finished, nothing more of it is begun, and what its sweep
-// has asked for is dropped. It returns CodeConflict for a final job.
+// Cancel ends a job that is not final: its work in flight completes, no more of it is started, and the Requests of its sweep
+// are dropped. It returns CodeConflict for a final job.
 func (c *Consumers) Cancel(ctx context.Context, id string) (core.Job, error) {
-	// A client that goes away must not leave the job half cancelled.
+	// A client that disconnects must not leave the job half cancelled.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 	defer cancel()
 	job, err := c.deps.Jobs.Update(ctx, id, func(j *core.Job) error {
 		if j.State.Final() {
-			return core.NewError(core.CodeConflict, fmt.Sprintf("the job has ended already: it is %s", j.State))
+			return core.NewError(core.CodeConflict, fmt.Sprintf("the job has already ended: it is %s", j.State))
 		}
 		now := time.Now().UTC()
 		j.State, j.EndedAt = core.JobCancelled, &now
@@ -50,7 +50,7 @@ func cancelRun(run *core.OrganizationRun) error {
 	return nil
 }
 
-// storeTotals sums up a job's organizations into the job.
+// storeTotals stores the sum of a job's organizations in the job.
 func (c *Consumers) storeTotals(ctx context.Context, id string) (core.Job, error) {
 	runs, err := c.deps.Organizations.Organizations(ctx, id)
 	if err != nil {
@@ -70,7 +70,7 @@ func sum(runs []core.OrganizationRun) core.Totals {
 	return t
 }
 
-// EndOrphan ends a job that has no Request in the queue any more, because one of them became a dead letter: its open
+// EndOrphan ends a job that has no Request left in the queue, because one of them became a dead letter: its unfinished
 // organizations have failed. It does nothing to a job that has ended.
 func (c *Consumers) EndOrphan(ctx context.Context, id string) error {
 	job, err := c.deps.Jobs.Get(ctx, id)
@@ -82,7 +82,7 @@ func (c *Consumers) EndOrphan(ctx context.Context, id string) error {
 		return err
 	}
 	lost := &core.JobError{
-		Code: core.JobErrorInterrupted, Message: "a request of the run was given up; see the dead letters and run it again",
+		Code: core.JobErrorInterrupted, Message: "a request of the run became a dead letter; see the dead letters and run it again",
 	}
 	if _, known := c.repos[job.Repository]; !known {
 		lost = &core.JobError{Code: core.JobErrorUnknownRepository, Message: "the repository is no longer configured"}
@@ -120,7 +120,7 @@ func (c *Consumers) EndOrphan(ctx context.Context, id string) error {
 	return err
 }
 
-// failJob ends a job whose organizations could not be listed.
+// failJob fails a job whose organizations could not be listed.
 func (r *repository) failJob(ctx context.Context, id string, cause error) error {
 	_, err := r.c.deps.Jobs.Update(ctx, id, func(j *core.Job) error {
 		if j.State.Final() {
@@ -134,7 +134,7 @@ func (r *repository) failJob(ctx context.Context, id string, cause error) error 
 	return err
 }
 
-// endJobIfComplete ends a job once all its organizations have ended; before that it does nothing.
+// endJobIfComplete ends a job once all its organizations have ended.
 func (r *repository) endJobIfComplete(ctx context.Context, id string) error {
 	job, err := r.c.deps.Jobs.Get(ctx, id)
 	if err != nil || job.State.Final() || job.ExpectedOrganizations == nil {
@@ -149,20 +149,20 @@ func (r *repository) endJobIfComplete(ctx context.Context, id string) error {
 			return nil
 		}
 	}
-	free, err := r.lockJobEnd(ctx, id)
+	unlock, err := r.lockJobEnd(ctx, id)
 	if err != nil {
 		return err
 	}
-	defer free()
+	defer unlock()
 	if job, err = r.c.deps.Jobs.Get(ctx, id); err != nil || job.State.Final() {
 		return err
 	}
 	return r.endJob(ctx, job, runs)
 }
 
-// lockJobEnd lets the organizations that end together end their job one after the other. None may leave it to another
-// one: that one may fail while its message is somebody else's already.
-func (r *repository) lockJobEnd(ctx context.Context, id string) (free func(), err error) {
+// lockJobEnd serializes the organizations that end their job at the same time. None may leave it to another one: that one
+// may fail after its message was redelivered to another consumer.
+func (r *repository) lockJobEnd(ctx context.Context, id string) (unlock func(), err error) {
 	for {
 		r.mu.Lock()
 		busy := r.endingJobs[id]
@@ -188,7 +188,7 @@ func (r *repository) lockJobEnd(ctx context.Context, id string) (free func(), er
 	}
 }
 
-// endJob sweeps a job whose organizations have ended, and ends it once searches find what it has written.
+// endJob sweeps a job whose organizations have ended, and ends it once searches find the documents it has written.
 func (r *repository) endJob(ctx context.Context, job core.Job, runs []core.OrganizationRun) error {
 	id := job.ID
 	var err error
@@ -234,8 +234,8 @@ func (r *repository) endJob(ctx context.Context, job core.Job, runs []core.Organ
 	return err
 }
 
-// sweepJob sweeps a repository's job at its end: in one scan when all its organizations were read whole, else those that
-// were, each by itself. It returns the runs as they are then.
+// sweepJob sweeps a repository's job at its end: in one scan when all its organizations were read completely, otherwise each
+// complete one separately. It returns the runs as they are afterwards.
 func (r *repository) sweepJob(ctx context.Context, job core.Job, runs []core.OrganizationRun) (sweepResult, []core.OrganizationRun, error) {
 	var vanished sweepResult
 	var err error
@@ -251,19 +251,19 @@ func (r *repository) sweepJob(ctx context.Context, job core.Job, runs []core.Org
 	return vanished, runs, err
 }
 
-// allReadWhole reports whether all organizations were read to their end.
+// allReadWhole reports whether all organizations were read completely.
 func allReadWhole(runs []core.OrganizationRun) bool {
 	return !slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return !run.ReadWhole() })
 }
 
-// noteRejected ends an organization that was read whole partial when records of it were rejected.
+// noteRejected makes an organization partial that was read completely when some of its records were rejected.
 func (r *repository) noteRejected(run *core.OrganizationRun) {
 	if run.ReadWhole() && run.Totals.Rejected > 0 {
 		run.State, run.Error = core.JobPartial, r.rejectedError(run.Totals.Rejected)
 	}
 }
 
-// rejectedError is the error of what was read whole, n records of which became dead letters.
+// rejectedError returns the error of a complete run n records of which became dead letters.
 func (r *repository) rejectedError(n int64) *core.JobError {
 	records := "records were"
 	if n == 1 {
@@ -273,8 +273,8 @@ func (r *repository) rejectedError(n int64) *core.JobError {
 		"%d %s rejected; the repository's dead letters say why (tutti dead-letters list --repository %s)", n, records, r.Code)}
 }
 
-// jobOutcome returns a job's state from those of its organizations, all alike or partial, and what went wrong with them, nil
-// when that is no more than rejected records.
+// jobOutcome returns a job's state, which is the common state of its organizations or partial, and the error of the first
+// organization that was not read completely, nil when there is none.
 func jobOutcome(runs []core.OrganizationRun) (core.JobState, *core.JobError) {
 	if len(runs) == 0 {
 		return core.JobSucceeded, nil

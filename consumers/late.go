@@ -13,13 +13,13 @@ import (
 
 // noteLate stores the ids of the page's records that were requested one by one, for the end of the organization's run.
 func (w *pageWork) noteLate(ctx context.Context) error {
-	return w.r.retryUntilStopped(ctx, "noting the late records of a page", func() error {
+	return w.r.retryUntilStopped(ctx, "storing the late records of a page", func() error {
 		return w.r.c.deps.Pages.NoteLate(ctx, w.job.ID, w.req.Organization, w.page.Number, w.page.Epoch, w.late)
 	})
 }
 
 // settleLate waits for the records that the pages of an organization requested one by one, and adds their outcomes to its
-// totals, once. While some are still open and none ends any more, the organization is not swept and ends partial.
+// totals, once. If some are still pending when the wait times out, the organization is not swept and ends partial.
 func (r *repository) settleLate(ctx context.Context, job core.Job, run core.OrganizationRun) (core.OrganizationRun, error) {
 	late := run.Late
 	ids, err := r.c.deps.Pages.LateIDs(ctx, job.ID, run.Organization, late)
@@ -38,15 +38,15 @@ func (r *repository) settleLate(ctx context.Context, job core.Job, run core.Orga
 		run.Count(settled)
 		if open > 0 && run.Unswept == nil {
 			run.Unswept = &core.JobError{Code: core.JobErrorSweepIncomplete, Message: fmt.Sprintf(
-				"%d records that could not be written with their pages have not ended yet; they are still tried; nothing was removed", open)}
+				"%d records that could not be written with their pages are still being retried; nothing was removed", open)}
 		}
 		return nil
 	})
 }
 
 // settleRecords waits until the record Requests of ids have ended, which it publishes unless requested is true, and counts
-// what became of the records. What ended without an outcome, because its Request was replaced by that of the sweep of a job
-// that was cancelled, is requested once more. open is how many have not ended.
+// the outcomes. A record without an outcome, because its Request was replaced by one of the sweep of a cancelled job, is
+// requested once more. open is the number of records that have not ended.
 func (r *repository) settleRecords(
 	ctx context.Context, job core.Job, organization string, ids []string, requested bool,
 ) (settled core.Totals, open int, err error) {
@@ -90,8 +90,8 @@ func (r *repository) settleRecords(
 	return settled, open, nil
 }
 
-// waitForRecords waits until no Request for one of ids is in the queue any more, and returns none. It returns those that are
-// left when none has ended for SweepPatience, since a record is tried for as long as it takes.
+// waitForRecords waits until no Request for one of ids is in the queue. It returns the remaining ids when none has ended for
+// SweepTimeout, since a record is retried without limit.
 func (r *repository) waitForRecords(
 	ctx context.Context, job core.Job, organization string, ids []string,
 ) (map[string]struct{}, error) {

@@ -8,7 +8,7 @@ import (
 	"tutti/internal/core"
 )
 
-// Metrics counts what the consumers do (CONTRACT section 9). A nil *Metrics counts nothing.
+// Metrics counts fetched records, outcomes and times to index (CONTRACT section 9). A nil *Metrics counts nothing.
 type Metrics struct {
 	fetched     *prometheus.CounterVec
 	documents   *prometheus.CounterVec
@@ -17,7 +17,7 @@ type Metrics struct {
 	lastSuccess *prometheus.GaugeVec
 }
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics returns the metrics, registered with reg.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		fetched: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -85,7 +85,7 @@ func (m *Metrics) addClockAlarm(repository string) {
 	}
 }
 
-// fetchResult names err for the metric of fetched records.
+// fetchResult returns the result label of err for the metric of fetched records.
 func fetchResult(err error) string {
 	switch {
 	case err == nil:

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// organizationList shares one answer of an upstream's list of organizations among those who ask at the same time: a study that
-// has vanished makes each of its records ask. An answer counts only for who asked before it was asked for.
+// organizationList shares one response of an upstream's list of organizations among concurrent callers: when a study
+// disappears, each of its records requests the list. A response serves only callers that waited before it was requested.
 type organizationList struct {
-	mu        sync.Mutex // held also while the upstream is asked
+	mu        sync.Mutex // also held during the call to the upstream
 	requested time.Time
 	answer    []string
 }
 
-// get returns a list that was asked for after this call began.
+// get returns a list that was requested after this call began.
 func (l *organizationList) get(ctx context.Context, upstream Upstream) ([]string, error) {
 	began := time.Now()
 	l.mu.Lock()

@@ -11,11 +11,11 @@ import (
 	"tutti/internal/core"
 )
 
-// storedOwner is where the document of a record's id says that the record belongs.
+// storedOwner is the owner of a record according to the stored document.
 type storedOwner struct {
 	found        bool
 	organization string
-	// foreign is true for the document of another repository that writes to the same index.
+	// foreign is true for a document of another repository that shares the index.
 	foreign bool
 }
 
@@ -31,11 +31,11 @@ func (r *repository) ownerOf(ctx context.Context, id string) (storedOwner, error
 	}, nil
 }
 
-// mismatch returns the result for a record or document of another organization than the one asked for.
+// mismatch returns the result for a record or document of another organization than the requested one.
 func mismatch() core.Result { return core.Result{Outcome: core.OutcomeMismatch} }
 
-// removeRequested removes a document on request, if it belongs to req's organization. Where none is stored, only the upstream
-// can tell whose record the id is: a tombstone for another organization's would keep its document out.
+// removeRequested removes a document on request, if it belongs to req's organization. When no document is stored, only the
+// upstream knows the record's organization: a tombstone for another organization's record would keep its document out.
 func (r *repository) removeRequested(ctx context.Context, req core.Request, at writeVersion) (core.Result, error) {
 	stored, err := r.ownerOf(ctx, req.RecordID)
 	switch {
@@ -59,16 +59,16 @@ func (r *repository) removeRequested(ctx context.Context, req core.Request, at w
 	return r.removeDocument(ctx, req.RecordID, at)
 }
 
-// removeDocument deletes a document. The delete is sent also when there is none: its version keeps an older write that is in
-// flight from bringing the document back.
+// removeDocument deletes a document, also when none is stored: the version of the delete keeps an older write in flight from
+// restoring the document.
 func (r *repository) removeDocument(ctx context.Context, id string, at writeVersion) (core.Result, error) {
 	write := core.Write{Op: core.OpDelete, ID: id, Version: at.version, Strict: at.strict, FetchedAt: time.Now()}
 	return r.writeOne(ctx, write, func() {})
 }
 
-// settleMoved settles req's record when the upstream does not have it under req's organization: it is absent, or
-// another's, named or "". Where no document is stored nothing has to change; a tombstone is left only for a record that is
-// absent in an organization that exists, as the id may be another's otherwise.
+// settleMoved settles req's record when the upstream does not have it under req's organization: it is absent, or belongs to
+// another organization, which named holds if known. When no document is stored nothing has to change; a tombstone is written
+// only for a record that is absent from an existing organization, as the id may belong to another one otherwise.
 func (r *repository) settleMoved(
 	ctx context.Context, req core.Request, at writeVersion, named string, said error,
 ) (string, core.Result, error) {
@@ -88,15 +88,15 @@ func (r *repository) settleMoved(
 	return r.findOwner(ctx, req, at, stored.organization, []string{named, stored.organization}, other)
 }
 
-// findOwner asks for the record whose document names another organization than the upstream does: under the candidates, then
-// under all organizations of the repository, each once, until one answer says what the document has to be. The document
-// stays where all of them say that the record is another's.
+// findOwner requests the record whose document names another organization than the upstream does: under the candidates, then
+// under all organizations of the repository, each once, until a response decides what the document must be. The document
+// stays when all of them say that the record belongs to another organization.
 func (r *repository) findOwner(
 	ctx context.Context, req core.Request, at writeVersion, stored string, candidates []string, other bool,
 ) (string, core.Result, error) {
-	asked := []string{"", req.Organization}
+	tried := []string{"", req.Organization}
 	for under, all := req, false; ; {
-		candidates = slices.DeleteFunc(candidates, func(o string) bool { return slices.Contains(asked, o) })
+		candidates = slices.DeleteFunc(candidates, func(o string) bool { return slices.Contains(tried, o) })
 		switch {
 		case len(candidates) == 0 && !all:
 			listed, err := r.organizations.get(ctx, r.Upstream)
@@ -112,7 +112,7 @@ func (r *repository) findOwner(
 			return req.Organization, result, err
 		}
 		under.Organization = candidates[0]
-		asked = append(asked, under.Organization)
+		tried = append(tried, under.Organization)
 		rec, fetchedAt, err := r.fetchRecord(ctx, under)
 		switch {
 		case err == nil && rec.Indexable && under.Organization == stored:

@@ -9,19 +9,19 @@ import (
 	"tutti/internal/core"
 )
 
-// pagesPerCall is how many pages are in hand for each call that may be under way: beyond those that are read, they wait
+// pagesPerCall is how many pages are in flight for each call to the upstream that may be: those that are not being read wait
 // for the outcomes of their documents.
 const pagesPerCall = 4
 
-// errSuperseded ends the work on a page that the queue has given to somebody else meanwhile. Its message must not be
-// acknowledged: it is all that brings the list on should the other one fail.
-var errSuperseded = errors.New("another consumer works on the page")
+// errSuperseded ends the processing of a page that was redelivered to another consumer. Its message must not be
+// acknowledged: only it continues the list should the other consumer fail.
+var errSuperseded = errors.New("another consumer processes the page")
 
 func (r *repository) pullPages() {
 	r.pull(core.ClassPages, r.Pages, pagesPerCall*r.Concurrency, r.newQuarantine(core.ClassPages, 2*suspectDelay).quarantineSuspects(r.handlePage))
 }
 
-// handlePage reads one page, publishes the next, writes the documents and ends m after their outcomes. free makes room
+// handlePage reads one page, publishes the next, writes the documents and ends m after their outcomes. free frees the slot
 // for another page while this one only waits for its report to be stored.
 func (r *repository) handlePage(ctx context.Context, m core.Message, free func()) {
 	defer r.c.heartbeat.release(m)
@@ -51,13 +51,13 @@ func (r *repository) handlePage(ctx context.Context, m core.Message, free func()
 	case errors.Is(err, errSweepEnded): // the next delivery ends what a cancel has left open
 		r.requeue(ctx, m, 0)
 	default:
-		r.log.Warn("page will be tried again", "job_id", req.JobID, "organization", req.Organization,
+		r.log.Warn("page will be retried", "job_id", req.JobID, "organization", req.Organization,
 			"page", req.Page.Number, "err", err)
 		r.requeue(ctx, m, r.retryDelay(m, err))
 	}
 }
 
-// settlePage does what is left to do of m's page. nil means that m may end.
+// settlePage completes m's page. m may end when it returns nil.
 func (r *repository) settlePage(ctx context.Context, m core.Message, free func()) error {
 	req := m.Request()
 	job, err := r.jobOf(ctx, m)
@@ -72,7 +72,7 @@ func (r *repository) settlePage(ctx context.Context, m core.Message, free func()
 	if err != nil {
 		return err
 	}
-	if job.State.Final() && !run.State.Final() { // cancelled, or given up, while the organization was to be told
+	if job.State.Final() && !run.State.Final() { // cancelled or failed before the organization was
 		_, err := r.c.deps.Organizations.UpdateOrganization(ctx, job.ID, req.Organization, cancelRun)
 		return err
 	}
@@ -93,15 +93,15 @@ func (r *repository) settlePage(ctx context.Context, m core.Message, free func()
 		free()
 		return r.finishOrganization(ctx, job, run)
 	case run.ListEpoch > page.Epoch && run.DoneThrough < 0:
-		return r.restartList(ctx, job, run) // what begun the list anew may have died before it could
-	default: // it has ended, or its chain was begun again before it
+		return r.restartList(ctx, job, run) // the process that restarted the list may have crashed before it published the first page
+	default: // the page has ended, or the chain was restarted before it
 		return nil
 	}
 }
 
-// admit reports whether m's page has to be read, and returns the run as it is then. A page that was in hand when a process
-// died is the place from which its chain is read again: rows may have moved between it and its successor meanwhile. The
-// epoch voids the pages that the old chain left behind; the page it was begun again from carries the older epoch itself.
+// admit reports whether m's page has to be read, and returns the run after a change. When a page was in flight when a
+// process crashed, its chain is reread from this page on: rows may have moved between it and its successor since. The epoch
+// voids the pages of the old chain; the page from which the chain restarts carries the older epoch itself.
 func (r *repository) admit(ctx context.Context, m core.Message, run core.OrganizationRun) (core.Page, core.OrganizationRun, bool, error) {
 	page := *m.Request().Page
 	isDue := func(run *core.OrganizationRun) bool {
@@ -147,7 +147,7 @@ func (r *repository) processPage(ctx context.Context, w *pageWork, free func()) 
 	if err != nil {
 		return err
 	}
-	if !counted && run.State.Final() { // cancelled meanwhile, or ended by who has worked on the page as well
+	if !counted && run.State.Final() { // cancelled since, or ended by another consumer of the page
 		r.c.forgetPages(ctx, r.Code, job.ID, w.req.Organization)
 		return r.endJobIfComplete(ctx, job.ID)
 	}
@@ -170,8 +170,8 @@ func (r *repository) processPage(ctx context.Context, w *pageWork, free func()) 
 	return nil
 }
 
-// report adds the page to its organization's run. It returns false when it must not: the organization has ended, or
-// somebody else has worked on the page, to whom the queue gave it meanwhile.
+// report adds the page to its organization's run. It returns false when it must not: the organization has ended, or another
+// consumer, to which the page was redelivered, has reported it.
 func (w *pageWork) report(run *core.OrganizationRun, failure *pageError) bool {
 	if run.State.Final() || run.PageDone(w.page.Number) || w.page.Epoch < run.ListEpoch ||
 		(w.page.Epoch < run.Epoch && w.page.Number >= run.Restart) {
@@ -209,8 +209,8 @@ func (w *pageWork) report(run *core.OrganizationRun, failure *pageError) bool {
 	return true
 }
 
-// finishOrganization ends an organization whose pages have all ended, and then the job if it was the last one. In an
-// organization's own job it is swept before; a repository's job sweeps all of them together at its end.
+// finishOrganization ends an organization whose pages have all ended, and then the job if it was the last one. The run of an
+// organization's own job is swept before; a repository's job sweeps all organizations together at its end.
 func (r *repository) finishOrganization(ctx context.Context, job core.Job, run core.OrganizationRun) error {
 	run, again, err := r.rereadIfShifted(ctx, job, run)
 	if err != nil || again {

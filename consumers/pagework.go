@@ -11,51 +11,52 @@ import (
 	"tutti/internal/core"
 )
 
-// Bounds of the reading of a shifting list.
+// Bounds for reading a shifting list.
 const (
-	// idsCarried is how many of a page's last ids the next page is joined to.
+	// idsCarried is how many of a page's last ids the next page is matched with.
 	idsCarried = 64
-	// minPageSize is the size below which pages are not made smaller: rather their late rows are requested one by one.
+	// minPageSize is the size below which pages are not made smaller: their late rows are requested one by one instead.
 	minPageSize = 16
 	// maxStepsBack is how often a chain steps back before its job ends partial.
 	maxStepsBack = 50
 )
 
-// maxScratch is the largest buffer for a document that is used for the next one.
+// maxScratch is the largest buffer for a document that is reused for the next one.
 const maxScratch = 1 << 20
 
-// maxInvalidRows is how many refused rows wait with their documents, up to core.MaxDeadLetterBytes each, for the end of the page.
+// maxInvalidRows is how many invalid rows are buffered with their documents, up to core.MaxDeadLetterBytes each, before they
+// are stored as dead letters.
 const maxInvalidRows = 16
 
-// pageError is an upstream's refusal to give a page, which ends the organization's run.
+// pageError is an upstream's final failure to return a page, which ends the organization's run.
 type pageError struct{ cause error }
 
 func (f *pageError) Error() string { return "reading a page: " + f.cause.Error() }
 func (f *pageError) Unwrap() error { return f.cause }
 
-// pageWork is the work on one page: it may be read several times, until each of its documents has a final outcome.
+// pageWork processes one page: the page may be read several times, until each of its documents has a final outcome.
 type pageWork struct {
 	r    *repository
 	msg  core.Message
 	req  core.Request
 	job  core.Job
 	page core.Page
-	// organizationQueued is true until the organization is noted as running.
+	// organizationQueued is true until the organization is stored as running.
 	organizationQueued bool
-	// reread counts how often the list was begun anew before this page was admitted.
+	// reread counts how often the list was restarted before this page was admitted.
 	reread int
 
 	totals        core.Totals
-	total         int  // rows of the whole list, as last said
-	counted       bool // the page said so: one past the end of a list does not
+	total         int  // rows of the whole list, as last returned
+	counted       bool // the page returned total; one past the end of a list does not
 	last          bool // no page follows
-	shifted       bool // the list shifted more often than is followed
-	repeats       bool // the list repeats rows instead of going on, or has another total than its rows say
+	shifted       bool // the list shifted more often than maxStepsBack
+	repeats       bool // the list repeats rows instead of continuing, or its total contradicts its rows
 	moved         bool // rows have moved in this chain: see core.Page
 	nextPublished bool // the next page is published, or there is none
 
-	settled   map[string]struct{} // ids with a final outcome, kept only once the page has to be read again
-	unsettled map[string]bool     // ids that were read and have no final outcome; true: it counts
+	settled   map[string]struct{} // ids with a final outcome, set only once the page has to be reread
+	unsettled map[string]bool     // ids that were read and have no final outcome; true if it counts
 	late      []string            // ids that count and were requested one by one
 	invalid   []invalidRow        // rows that cannot be documents
 	scratch   []byte
@@ -72,10 +73,10 @@ func newPageWork(r *repository, m core.Message, job core.Job, page core.Page, re
 	return &pageWork{r: r, msg: m, req: m.Request(), job: job, page: page, reread: rereads}
 }
 
-// run reads the page until all its documents have a final outcome. It returns a *pageError when the upstream does
-// not give the page, and errSweepEnded when its job has ended before it could be read, or read again.
+// run reads the page until all its documents have a final outcome. It returns a *pageError when the upstream does not return
+// the page, and errSweepEnded when the job ended before the page could be read or reread.
 func (w *pageWork) run(ctx context.Context) error {
-	for failures, refusals := 0, 0; ; {
+	for failures, attempts := 0, 0; ; {
 		if err := w.awaitIndex(ctx); err != nil {
 			return err
 		}
@@ -100,7 +101,7 @@ func (w *pageWork) run(ctx context.Context) error {
 		case readErr == nil && len(w.unsettled) == 0:
 			return nil
 		case readErr == nil:
-			if given, err := w.waitBeforeRereading(ctx, &refusals); given || err != nil {
+			if requested, err := w.waitBeforeRereading(ctx, &attempts); requested || err != nil {
 				return err
 			}
 			continue
@@ -109,12 +110,12 @@ func (w *pageWork) run(ctx context.Context) error {
 		}
 		failures++
 		if !retryable(readErr) || failures >= w.r.c.cfg.PageAttempts {
-			if w.nextPublished { // its rows are known and are asked for one by one
+			if w.nextPublished { // its rows are known and are requested one by one
 				return w.requestUnsettled(ctx, nil)
 			}
 			return &pageError{cause: readErr}
 		}
-		w.r.log.Info("page could not be read", "job_id", w.req.JobID, "organization", w.req.Organization,
+		w.r.log.Info("reading a page", "job_id", w.req.JobID, "organization", w.req.Organization,
 			"page", w.page.Number, "attempts", failures, "err", readErr)
 		delay := max(retryAfter(readErr), backoff(failures, w.r.c.cfg.RetryBase, w.r.c.cfg.RetryMax))
 		ended, err := w.r.sleepInJob(ctx, w.job.ID, delay)
@@ -138,18 +139,18 @@ func (w *pageWork) awaitIndex(ctx context.Context) error {
 	return nil
 }
 
-// waitBeforeRereading waits before documents are read again that the index did not take: it is not there, or their bodies grew too
-// old. After too many refusals it requests them one by one and returns true: a page must not wait for what one document
-// may wait for. While nearly all are rejected the page waits for the gate.
-func (w *pageWork) waitBeforeRereading(ctx context.Context, refusals *int) (given bool, err error) {
+// waitBeforeRereading waits before a page is reread for documents that the index did not take: it did not respond, or their
+// bodies grew too old. After too many attempts it requests them one by one and returns true, so that a page does not wait
+// for a single document. While nearly all documents are rejected the page waits for the end of the pause.
+func (w *pageWork) waitBeforeRereading(ctx context.Context, attempts *int) (requested bool, err error) {
 	if w.r.pausedByRejections() {
 		return false, nil
 	}
-	*refusals++
-	if *refusals >= w.r.c.cfg.PageAttempts {
+	*attempts++
+	if *attempts >= w.r.c.cfg.PageAttempts {
 		return true, w.requestUnsettled(ctx, nil)
 	}
-	return false, sleep(w.r.c.draining, backoff(*refusals, w.r.c.cfg.RetryBase, w.r.c.cfg.RetryMax))
+	return false, sleep(w.r.c.draining, backoff(*attempts, w.r.c.cfg.RetryBase, w.r.c.cfg.RetryMax))
 }
 
 // read streams the page's rows into the bulk writer.
@@ -184,8 +185,8 @@ func (w *pageWork) read(ctx context.Context) (*pagePass, error) {
 	return pass, err
 }
 
-// markRunning ends the waiting of an organization whose first page is read now. Where the store does not take it, the report
-// of the page does.
+// markRunning sets a queued organization to running when its first page is read. If that fails, the report of the page does
+// it.
 func (w *pageWork) markRunning(ctx context.Context) {
 	if !w.organizationQueued {
 		return
@@ -197,11 +198,11 @@ func (w *pageWork) markRunning(ctx context.Context) {
 		}
 		return nil
 	}); err != nil {
-		w.r.log.Info("the organization is noted as running later", "job_id", w.job.ID, "organization", w.req.Organization, "err", err)
+		w.r.log.Info("setting an organization to running; the report of the page retries", "job_id", w.job.ID, "organization", w.req.Organization, "err", err)
 	}
 }
 
-// addRow takes one row of the page: it becomes a document, is set aside, or was settled before.
+// addRow processes one row of the page: it writes a document, or sets the row aside, or skips it as settled.
 func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) error {
 	hash := hashOf(rec)
 	first, known := len(pass.hashes) == 0, slices.Contains(w.page.Before, hash)
@@ -216,7 +217,7 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 		pass.fresh[hash] = struct{}{}
 	}
 	if overlap {
-		pass.skip = 1 // the page before has read it
+		pass.skip = 1 // read by the page before
 		return nil
 	}
 	if _, done := w.settled[rec.ID]; done {
@@ -232,7 +233,7 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 		return nil
 	}
 	if !rec.Indexable {
-		return nil // not seen: the sweep asks for it
+		return nil // not seen: the sweep requests it
 	}
 	if rec.TooLarge != nil {
 		return w.setAside(ctx, rec, hash, core.ReasonTooLarge, w.r.c.tooLargeHint())
@@ -251,7 +252,7 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 	return err
 }
 
-// setAside sets a row aside that cannot be a document, because of its id or its size.
+// setAside buffers a row that cannot be a document, because of its id or its size.
 func (w *pageWork) setAside(ctx context.Context, rec core.Record, hash uint64, reason, hint string) error {
 	kept := rec.TooLarge
 	if kept == nil {
@@ -274,7 +275,7 @@ func (w *pageWork) setAside(ctx context.Context, rec core.Record, hash uint64, r
 	return w.storeInvalid(ctx)
 }
 
-// publishNext publishes the page that follows, once, before the documents' outcomes are waited for.
+// publishNext publishes the following page, once, before waiting for the outcomes of the documents.
 func (w *pageWork) publishNext(ctx context.Context, pass *pagePass) error {
 	w.total, w.counted = pass.info.Total, pass.info.Rows > 0 || w.page.Offset == 0
 	if w.nextPublished {
@@ -299,8 +300,8 @@ func (w *pageWork) publishNext(ctx context.Context, pass *pagePass) error {
 	return nil
 }
 
-// nextPage returns the page that follows, nil after the last one. A page that does not join the one before is followed by
-// one that steps back: the list has shifted, and rows may have moved into what was read already.
+// nextPage returns the following page, nil after the last one. A page that does not match the one before is followed by one
+// that steps back: the list has shifted, and rows may have moved into what was already read.
 func (w *pageWork) nextPage(pass *pagePass) *core.Page {
 	next := &core.Page{
 		Number: w.page.Number + 1, Epoch: w.page.Epoch, Limit: w.nextLimit(pass), StepsBack: w.page.StepsBack,
@@ -308,7 +309,8 @@ func (w *pageWork) nextPage(pass *pagePass) *core.Page {
 	}
 	rows, end := pass.info.Rows, w.page.Offset+pass.info.Rows
 	if len(pass.fresh) == 0 && end > next.Read && end < pass.info.Total {
-		// A list that stands still has as many different ids up to here as rows. One that moved is read on from a step back.
+		// An unchanged list has as many distinct ids up to here as rows. After a shift, the list is read on from a step
+		// back.
 		if w.repeats = w.r.NonOverlapping || pass.joined || w.page.Repeats; w.repeats {
 			return nil
 		}
@@ -329,7 +331,7 @@ func (w *pageWork) nextPage(pass *pagePass) *core.Page {
 		if w.page.StepsBack < maxStepsBack {
 			next.StepsBack++
 			next.SteppedBack = true
-			next.Limit = w.page.Limit // it must reach what this page begins with
+			next.Limit = w.page.Limit // it must reach the first row of this page
 			next.Offset = max(0, w.page.Offset-w.page.Limit+1)
 			if next.Offset > 0 {
 				next.Before = w.page.Before
@@ -349,7 +351,8 @@ func (w *pageWork) nextPage(pass *pagePass) *core.Page {
 	return next
 }
 
-// totalContradictsRows reports whether the total of a list contradicts the rows of a page, so that the list's end is unknown.
+// totalContradictsRows reports whether the total of a list contradicts the rows of a page, so that the list's end is
+// unknown.
 func (w *pageWork) totalContradictsRows(pass *pagePass) bool {
 	rows, total := pass.info.Rows, pass.info.Total
 	if rows == 0 {
@@ -358,8 +361,8 @@ func (w *pageWork) totalContradictsRows(pass *pagePass) bool {
 	return total < w.page.Offset+rows
 }
 
-// nextLimit returns how many rows the next page asks for: half as many as this one when this one took so long that rows came too
-// late, because of the upstream or of the index; twice as many, up to the configured size, when it was quick.
+// nextLimit returns how many rows the next page requests: half as many as this one when this one took so long that rows were
+// too old, because of the upstream or of the index; twice as many, up to the configured size, when it was quick.
 func (w *pageWork) nextLimit(pass *pagePass) int {
 	limit, maxAge := w.page.Limit, w.r.c.deps.Writer.MaxBodyAge()
 	switch {
@@ -368,14 +371,14 @@ func (w *pageWork) nextLimit(pass *pagePass) int {
 	case pass.duration < maxAge/4 && limit < w.r.PageSize:
 		limit = min(2*limit, w.r.PageSize)
 	}
-	if w.r.NonOverlapping && (w.page.Offset+w.page.Limit)%limit != 0 { // pages have numbers there
+	if w.r.NonOverlapping && (w.page.Offset+w.page.Limit)%limit != 0 { // pages are numbered there
 		return w.page.Limit
 	}
 	return limit
 }
 
-// settle takes the outcomes of a pass. Ids without a final outcome are requested one by one where reading the page once more
-// would not bring them: they were read before and did not come again, or would come too late again.
+// settle processes the outcomes of a pass. Ids without a final outcome are requested one by one when rereading the page
+// would not return them in time: an earlier pass read them and this one did not, or they would be too old again.
 func (w *pageWork) settle(ctx context.Context, pass *pagePass, results []core.Result, whole bool) error {
 	metrics := w.r.c.cfg.Metrics
 	var outcomes [core.OutcomeRejected + 1]int
@@ -409,7 +412,7 @@ func (w *pageWork) settle(ctx context.Context, pass *pagePass, results []core.Re
 	return w.recordSettled(ctx, pass, again, whole, retry)
 }
 
-// settleOne ends one document: a success clears its dead letter, a rejection makes one.
+// settleOne processes the outcome of one document: a success clears its dead letter, a rejection stores one.
 func (w *pageWork) settleOne(ctx context.Context, id string, res *core.Result) error {
 	org := w.req.Organization
 	if w.r.pausesFor(org, id, *res) {
@@ -441,7 +444,7 @@ func (r *repository) clearDeadLetterUntilStopped(ctx context.Context, organizati
 	return r.retryUntilStopped(ctx, "clearing a dead letter", func() error { return r.clearDeadLetter(ctx, organization, id) })
 }
 
-// storeInvalid stores the rows that were set aside, and releases their documents.
+// storeInvalid stores dead letters for the rows that were set aside, and releases their documents.
 func (w *pageWork) storeInvalid(ctx context.Context) error {
 	for i := range w.invalid {
 		row := &w.invalid[i]
@@ -459,7 +462,7 @@ func (w *pageWork) storeInvalid(ctx context.Context) error {
 	return nil
 }
 
-// settleInvalid ends the rows that were set aside, once the page was read whole.
+// settleInvalid settles the rows that were set aside, once the page was read completely.
 func (w *pageWork) settleInvalid(ctx context.Context, pass *pagePass, whole bool) error {
 	if !whole {
 		return nil
@@ -478,7 +481,7 @@ func (w *pageWork) settleInvalid(ctx context.Context, pass *pagePass, whole bool
 	return nil
 }
 
-// recordSettled notes what is settled, for the next pass, and requests one by one what that would not bring.
+// recordSettled stores the settled ids for the next pass, and requests one by one those that it would not return.
 func (w *pageWork) recordSettled(ctx context.Context, pass *pagePass, again map[string]bool, whole bool, why core.Code) error {
 	came := make(map[string]struct{}, len(pass.ids))
 	for _, id := range pass.ids {
@@ -498,7 +501,7 @@ func (w *pageWork) recordSettled(ctx context.Context, pass *pagePass, again map[
 		w.unsettled[id] = counts
 	}
 	switch {
-	case why == core.CodeConflict: // a clock was set back: their own Requests take the version after the stored one
+	case why == core.CodeConflict: // a clock was set back; their own Requests take the version after the stored one
 		return w.requestUnsettled(ctx, nil)
 	case whole:
 		return w.requestUnsettled(ctx, came)
@@ -506,7 +509,7 @@ func (w *pageWork) recordSettled(ctx context.Context, pass *pagePass, again map[
 	return nil
 }
 
-// requestUnsettled publishes a record Request for each unsettled id that is not among those to keep, as of the page's version.
+// requestUnsettled publishes a record Request, with the page's version, for each unsettled id that is not in keep.
 func (w *pageWork) requestUnsettled(ctx context.Context, keep map[string]struct{}) error {
 	requested := 0
 	for id, counts := range w.unsettled {
@@ -532,7 +535,7 @@ func (w *pageWork) requestUnsettled(ctx context.Context, keep map[string]struct{
 	return nil
 }
 
-// settleID notes that an id needs nothing more of this page.
+// settleID records that an id is done for this page.
 func (w *pageWork) settleID(id string) {
 	if w.settled == nil {
 		w.settled = make(map[string]struct{}, w.page.Limit)
@@ -540,7 +543,7 @@ func (w *pageWork) settleID(id string) {
 	w.settled[id] = struct{}{}
 }
 
-// recordRequest makes the Request that asks for one record of the page by itself.
+// recordRequest returns the Request for one record of the page.
 func (w *pageWork) recordRequest(id string) core.Request {
 	req := w.r.childRequest(w.job, core.ScopeRecord, w.req.Organization)
 	req.RecordID, req.Force = id, false

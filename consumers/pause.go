@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// indexPause is open while a repository's index takes writes.
+// indexPause is in effect while a repository's index takes no writes.
 type indexPause struct {
 	mu        sync.Mutex
 	cause     string
-	cleared   chan struct{}   // closed while the gate is open
-	period    context.Context //nolint:containedctx // lives as long as the gate stays open, not as long as a call
+	cleared   chan struct{}   // closed while no pause is in effect
+	period    context.Context // lives from the end of one pause to the start of the next, not as long as a call
 	endPeriod context.CancelFunc
 }
 
@@ -27,7 +27,7 @@ func (g *indexPause) reason() string {
 	return g.cause
 }
 
-// set shuts the gate and reports whether it was open.
+// set starts the pause, or changes its reason.
 func (g *indexPause) set(why string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -51,7 +51,7 @@ func (g *indexPause) clear() {
 	close(g.cleared)
 }
 
-// wait returns nil once the gate is open, and ctx's error when that ends first.
+// wait returns nil once no pause is in effect, and ctx's error when that ends first.
 func (g *indexPause) wait(ctx context.Context) error {
 	for {
 		g.mu.Lock()
@@ -68,14 +68,14 @@ func (g *indexPause) wait(ctx context.Context) error {
 	}
 }
 
-// running returns a context that ends when the gate shuts.
+// running returns a context that ends when the next pause starts.
 func (g *indexPause) running() context.Context {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.period
 }
 
-// whileRunning returns a context that ends with ctx or when the gate shuts.
+// whileRunning returns a context that ends with ctx or when a pause starts.
 func (g *indexPause) whileRunning(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(g.running(), cancel)
@@ -85,7 +85,7 @@ func (g *indexPause) whileRunning(ctx context.Context) (context.Context, context
 	}
 }
 
-// pauseFor shuts the repository's gate and logs it once per pause or change of reason.
+// pauseFor pauses the repository and logs it once per pause or change of reason.
 func (r *repository) pauseFor(why string, cause error) {
 	changed := r.pause.reason() != why
 	r.pause.set(why)

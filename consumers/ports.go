@@ -7,22 +7,22 @@ import (
 	"tutti/internal/core"
 )
 
-// Upstream is a repository's server. Page calls each for every record of the rows [offset, offset+limit) in order; a
-// record's body is valid only until each returns. Errors carry the codes of core: CodeAbsent for what the upstream
-// itself says is not there, CodeUnavailable and CodeOverloaded for what may succeed later, CodeUpstream for the rest.
+// Upstream is the server of a repository. Page calls each for every record of the rows [offset, offset+limit) in order; a
+// record's body is valid only until each returns. Errors carry the codes of core: CodeAbsent when the upstream itself
+// reports that the record or organization does not exist, CodeUnavailable and CodeOverloaded when a retry may succeed,
+// CodeUpstream otherwise.
 type Upstream interface {
 	Organizations(ctx context.Context) ([]string, error)
 	Page(ctx context.Context, organization string, offset, limit int, each func(core.Record) error) (core.PageInfo, error)
 	Record(ctx context.Context, organization, id string) (core.Record, error)
 }
 
-// Source is one durable consumer. Fetch returns as soon as a message is there, at most max of them, and none after
-// wait.
+// Source is one durable consumer. Fetch returns at most max messages as soon as one is available, and none after wait.
 type Source interface {
 	Fetch(ctx context.Context, max, maxBytes int, wait time.Duration) ([]core.Message, error)
 }
 
-// Requests publishes Requests and knows which are still in the queue.
+// Requests publishes Requests and reports which are still in the queue.
 type Requests interface {
 	Publishing
 	Waiting
@@ -33,37 +33,37 @@ type Publishing interface {
 	Publish(ctx context.Context, r core.Request) error
 	// Offer publishes r unless the pending Request of the same record stands (core.Request.MergeWithPending), which is success too.
 	Offer(ctx context.Context, r core.Request) error
-	// Republish puts r, m's Request with or without a change, on its subject again with m's attempts and its version carried over and not to be worked on
-	// before after has passed, unless a newer one is there.
+	// Republish publishes r, which is m's Request with or without changes, on its subject again with m's attempts and
+	// version, not to be processed before after has passed, unless a newer Request is pending.
 	Republish(ctx context.Context, m core.Message, r core.Request, after time.Duration) error
 }
 
-// Waiting tells which Requests are still in the queue.
+// Waiting reports which Requests are still in the queue.
 type Waiting interface {
-	// Idle reports whether no record or page Request of a repository waits or is in hand of any process.
+	// Idle reports whether no record or page Request of a repository is pending or in flight in any process.
 	Idle(ctx context.Context, repository string) (bool, error)
-	// PendingRecords returns the ids of records that still have a Request in the queue: those of an organization, or of all
-	// organizations when that is empty.
+	// PendingRecords returns the ids of records with a Request in the queue, of one organization or, when organization is
+	// empty, of all.
 	PendingRecords(ctx context.Context, repository, organization string) (map[string]struct{}, error)
 }
 
-// DeadLetters keeps what was given up. Has is cheap enough to be asked for every document.
+// DeadLetters stores dead letters. Has is cheap enough to be called for every document.
 type DeadLetters interface {
 	Put(ctx context.Context, d core.DeadLetter) error
 	Clear(ctx context.Context, repository, organization, id string) error
 	Has(repository, organization, id string) bool
-	// Find returns the letter of a record as it is stored; CodeNotFound when there is none.
+	// Find returns the dead letter of a record as stored, or CodeNotFound.
 	Find(ctx context.Context, repository, organization, id string) (core.DeadLetter, error)
 }
 
-// Jobs keeps jobs; Update is a compare-and-set that is tried again when it lost.
+// Jobs stores jobs. Update is a compare-and-set that is retried on a conflict.
 type Jobs interface {
 	Create(ctx context.Context, j core.Job) error
 	Get(ctx context.Context, id string) (core.Job, error)
 	Update(ctx context.Context, id string, change func(*core.Job) error) (core.Job, error)
 }
 
-// OrganizationRuns keeps the organizations of jobs.
+// OrganizationRuns stores the runs of the organizations of jobs.
 type OrganizationRuns interface {
 	CreateOrganization(ctx context.Context, jobID string, run core.OrganizationRun) (created bool, err error)
 	Organization(ctx context.Context, jobID, organization string) (core.OrganizationRun, error)
@@ -71,27 +71,27 @@ type OrganizationRuns interface {
 	Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error)
 }
 
-// Pages notes what the pages of lists held, and which of it they requested one by one.
+// Pages stores the ids of the rows of list pages, and of the records that the pages requested one by one.
 type Pages interface {
 	PageIDs
 	LateRecords
-	// ForgetPages removes all notes of an organization's list, or of every list of the job when organization is empty.
+	// ForgetPages removes what is stored of an organization's list, or of every list of the job when organization is empty.
 	ForgetPages(ctx context.Context, jobID, organization string) error
 }
 
-// LateRecords notes the ids of records that pages requested one by one, under the epoch of each page.
+// LateRecords stores the ids of records that pages requested one by one, under the epoch of each page.
 type LateRecords interface {
 	NoteLate(ctx context.Context, jobID, organization string, page, epoch int, ids []string) error
-	// LateIDs returns the ids that were noted for pages, a map of page numbers to epochs, each id once.
+	// LateIDs returns the ids that were stored for pages, a map of page numbers to epochs; each id once.
 	LateIDs(ctx context.Context, jobID, organization string, pages map[int]int) ([]string, error)
 }
 
-// PageIDs notes the ids of the pages of lists, as hashes. reading counts how often a list was begun anew.
+// PageIDs stores the ids of the rows of list pages, as hashes. reading counts how often the list was restarted.
 type PageIDs interface {
 	NotePage(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) error
 	// NotedBefore returns those of ids that a page below the given one holds.
 	NotedBefore(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) (map[uint64]struct{}, error)
-	// NotedIDs counts the different ids of the pages up to and including last.
+	// NotedIDs counts the distinct ids of the pages up to and including last.
 	NotedIDs(ctx context.Context, jobID, organization string, reading, last int) (int, error)
 }
 
@@ -101,13 +101,13 @@ type Slots interface {
 	SetSlot(ctx context.Context, name, jobID string, revision uint64) error
 }
 
-// Index is what the consumers read of the index; writes go through the bulk writer.
+// Index is the consumers' read access to the index; writes go through the bulk writer.
 type Index interface {
 	Documents
 	Scans
 }
 
-// Documents reads single documents and counts them.
+// Documents reads and counts documents.
 type Documents interface {
 	Get(ctx context.Context, alias, id string) (core.StoredDocument, bool, error)
 	Count(ctx context.Context, alias string, scope core.IndexScope) (int64, error)
@@ -124,16 +124,16 @@ type Scans interface {
 	Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version, each func(id string, v core.Version) error) error
 }
 
-// Probe reports whether a repository's index takes writes now.
+// Probe checks and prepares a repository's index.
 type Probe interface {
-	// Prepare makes the index and its alias where they are missing. It is called before the first write, and after the
-	// index was missing or replaced. identity is that of the index that was last prepared, "" for none: while that one is
-	// there without its alias, no other is made.
+	// Prepare creates the index and its alias where they are missing. It is called before the first write, and after the
+	// index was missing or replaced. identity is that of the index that was last prepared, "" for none: while that index
+	// exists without its alias, Prepare creates no other.
 	Prepare(ctx context.Context, identity string) error
-	// Check returns nil when the alias takes writes; its error is displayable, and core.ErrIndexMissing when neither the
-	// alias nor an index of it is there.
+	// Check returns nil when the alias takes writes. Its error may be shown to users, and is core.ErrIndexMissing when
+	// neither the alias nor its index exists.
 	Check(ctx context.Context) error
-	// Identity returns what no other index has, also none that is made later under the same name; "" where the engine
-	// does not say.
+	// Identity returns an identifier that no other index has, also none created later under the same name; "" where the
+	// engine has none.
 	Identity(ctx context.Context) (string, error)
 }

@@ -9,9 +9,9 @@ import (
 	"tutti/internal/core"
 )
 
-// progress gathers what the pages of an organization report and writes it together, at most once per interval, so
-// that many short pages do not cost a durable write each. A page's message is acknowledged after its report is
-// stored, so a report is never counted twice or lost.
+// progress collects the reports of an organization's pages and writes them together, at most once per interval, so that many
+// short pages do not cost a durable write each. A page's message is acknowledged after its report is stored, so a report is
+// never counted twice or lost.
 type progress struct {
 	runs  OrganizationRuns
 	every time.Duration
@@ -20,15 +20,15 @@ type progress struct {
 	pending map[string]*pendingReports
 }
 
-// pendingReports is the gathering place of one organization of one job.
+// pendingReports collects the reports of one organization of one job.
 type pendingReports struct {
 	written  time.Time
 	reports  []*report
-	flushNow chan struct{} // closed when a report must not wait
+	flushNow chan struct{} // closed when a report must not wait for the interval
 	flushing bool
 }
 
-// idle reports whether nobody uses l and forgetting it does not make a write come too early.
+// idle reports whether l may be dropped: it has no reports, and a new one would not be written too early.
 func (l *pendingReports) idle(every time.Duration) bool {
 	return len(l.reports) == 0 && time.Since(l.written) > every
 }
@@ -44,8 +44,8 @@ func newProgress(runs OrganizationRuns, every time.Duration) *progress {
 	return &progress{runs: runs, every: every, pending: make(map[string]*pendingReports)}
 }
 
-// write applies a change to the organization's run and returns the run as stored. apply may be called several times.
-// An urgent change does not wait for the interval to end.
+// write applies a change to the organization's run and returns the run as stored. apply may be called several times. An
+// urgent change does not wait for the interval to end.
 func (p *progress) write(ctx context.Context, jobID, organization string, urgent bool, apply func(*core.OrganizationRun)) (core.OrganizationRun, error) {
 	key := jobID + "/" + organization
 	mine := &report{apply: apply, done: make(chan struct{})}
@@ -71,7 +71,7 @@ func (p *progress) write(ctx context.Context, jobID, organization string, urgent
 	return mine.run, mine.err
 }
 
-// flush waits out the interval, then stores all reports that have gathered and wakes their owners.
+// flush waits for the interval to end, then stores all collected reports and wakes their goroutines.
 func (p *progress) flush(ctx context.Context, jobID, organization string, l *pendingReports, hurry <-chan struct{}, wait time.Duration) {
 	if wait > 0 {
 		t := time.NewTimer(wait)

@@ -15,31 +15,32 @@ import (
 )
 
 const (
-	// suspectDeliveries is how often a Request was in hand that may be what ended the processes before this one.
+	// suspectDeliveries is from which delivery on a Request may be the one that ended the previous processes.
 	suspectDeliveries = 3
-	// suspectWindow, in ack waits, is how long after the start such Requests come: they are those that were in hand.
+	// suspectWindow, in ack waits, is how long after the start the Requests are redelivered that were in flight in the
+	// previous process.
 	suspectWindow = 3
-	// suspectDelay lets the others end before a record that is suspected is worked on, and records before a page is.
+	// suspectDelay lets other messages end before a suspect record is processed, and records before a page is.
 	suspectDelay = time.Second
-	// suspectExpiry is how long a Request that was worked on alone, and did not end, is held to be the one. A supervisor may
-	// leave a process that ends again and again alone for minutes.
+	// suspectExpiry is how long a Request stays the suspect that was processed alone and did not end. A supervisor may wait
+	// minutes before it restarts a process that crashes repeatedly.
 	suspectExpiry = 15 * time.Minute
 )
 
-// quarantine are what is known of one class of a repository's Requests, and of which of them ended the process before this
-// one. Each class has its own: a page may wait for records that its sweep asks for.
+// quarantine processes likely poison messages of one class of a repository's Requests alone after a crash. Each class has
+// its own: a page may wait for records that its sweep requests.
 type quarantine struct {
 	r    *repository
 	cell string
-	// delay is how long the others have to end before the one that is suspected.
+	// delay is how long other messages have to end before the suspect is processed.
 	delay time.Duration
-	lock  *semaphore.Weighted // of turns: others share it, a suspect takes it whole
-	once  sync.Once           // reads accused
-	// suspect names the Request that was worked on alone when the last process ended, "" when there is none.
+	lock  *semaphore.Weighted // other messages share it, a suspect holds it exclusively
+	once  sync.Once           // loads suspect
+	// suspect names the Request that was processed alone when the last process ended, "" when there is none.
 	suspect string
 }
 
-// maxShared is how many Requests may be worked on beside each other, so long as there may be suspects: any number.
+// maxShared is the number of Requests that may share the lock: any number.
 const maxShared = 1 << 30
 
 func (r *repository) newQuarantine(class core.Class, pause time.Duration) *quarantine {
@@ -49,17 +50,18 @@ func (r *repository) newQuarantine(class core.Class, pause time.Duration) *quara
 	}
 }
 
-// justStarted reports whether this process has just begun: what ended those before it comes again now.
+// justStarted reports whether the messages that were in flight in the previous process are redelivered now.
 func (r *repository) justStarted() bool {
 	return time.Since(r.c.startedAt) < suspectWindow*r.c.cfg.AckWait
 }
 
-// handler is what is done with a message in hand (pull).
+// handler processes a message in flight (pull).
 type handler func(ctx context.Context, m core.Message, free func())
 
-// quarantineSuspects lets a message that may be what ended the processes before this one be worked on alone: it was in hand again and
-// again, and this process has just begun. Most of them only stood beside the one that did it. So nothing else is worked
-// on beside a suspect, also nothing that comes for the first time: a page that is read again publishes its successor anew.
+// quarantineSuspects wraps handle so that a message is processed alone that may have ended the previous processes: it was
+// delivered repeatedly, and this process has just started. Most of these messages were only in flight beside the poison
+// message. So nothing is processed beside a suspect, not even new messages: a page that is reread publishes its successor
+// anew.
 func (s *quarantine) quarantineSuspects(work handler) handler {
 	return func(ctx context.Context, m core.Message, free func()) {
 		r := s.r
@@ -70,7 +72,7 @@ func (s *quarantine) quarantineSuspects(work handler) handler {
 		s.once.Do(func() { s.suspect = s.loadSuspect(ctx) })
 		mine := s.suspect != "" && s.suspect == suspectKey(m)
 		switch {
-		case mine: // nobody waits for it, and each of its deliveries counts until it is given up
+		case mine: // it delays no other message, and each of its deliveries counts until the queue drops it
 			if sleep(r.c.draining, s.delay) != nil {
 				r.requeueUnprocessed(ctx, m)
 				return
@@ -89,9 +91,8 @@ func (s *quarantine) quarantineSuspects(work handler) handler {
 	}
 }
 
-// runAlone works on m beside nothing else, and notes it in a slot of the queue before and until it has ended. So the next
-// process knows which one it was: it works on all others as if they were new, and on that one when they have had a moment
-// to end.
+// runAlone processes m while no other message of the class is, and stores its key in the cell until it has ended. So the
+// next process knows the suspect: it processes all others as usual, and the suspect once they have had time to end.
 func (s *quarantine) runAlone(ctx context.Context, m core.Message, free func(), work handler) {
 	if s.lock.Acquire(s.r.c.draining, maxShared) != nil {
 		s.r.requeueUnprocessed(ctx, m)
@@ -103,13 +104,13 @@ func (s *quarantine) runAlone(ctx context.Context, m core.Message, free func(), 
 	s.storeSuspect(ctx, "")
 }
 
-// requeueUnprocessed returns a message back that was not worked on.
+// requeueUnprocessed requeues a message that was not processed.
 func (r *repository) requeueUnprocessed(ctx context.Context, m core.Message) {
 	r.c.heartbeat.release(m)
 	r.requeue(context.WithoutCancel(ctx), m, 0)
 }
 
-// suspectKey names a record, or a page of a job, as the slot does.
+// suspectKey returns the name of a record, or of a page of a job, in the cell.
 func suspectKey(m core.Message) string {
 	req := m.Request()
 	what := fmt.Appendf(nil, "%q %q", req.Organization, req.RecordID)
@@ -119,8 +120,8 @@ func suspectKey(m core.Message) string {
 	return base64.RawURLEncoding.EncodeToString(what)
 }
 
-// loadSuspect returns the Request that ended the last process, "" where that is not known: then those that may have are worked
-// on one after the other.
+// loadSuspect returns the Request that ended the last process, "" when unknown: then the candidates are processed one after
+// the other.
 func (s *quarantine) loadSuspect(ctx context.Context) string {
 	content, _, err := s.r.c.deps.Slots.Slot(ctx, s.cell)
 	if err != nil {
@@ -134,7 +135,7 @@ func (s *quarantine) loadSuspect(ctx context.Context) string {
 	return name
 }
 
-// storeSuspect notes a Request, or that there is none. What goes wrong costs no more than another try.
+// storeSuspect stores the name of a suspect, or that there is none. A failure costs no more than another attempt.
 func (s *quarantine) storeSuspect(ctx context.Context, name string) {
 	ctx = context.WithoutCancel(ctx)
 	content := ""
@@ -146,6 +147,6 @@ func (s *quarantine) storeSuspect(ctx context.Context, name string) {
 		err = s.r.c.deps.Slots.SetSlot(ctx, s.cell, content, revision)
 	}
 	if err != nil && core.CodeOf(err) != core.CodeConflict {
-		s.r.log.Info("noting what is worked on alone", "err", err)
+		s.r.log.Info("storing the name of a quarantined request", "err", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"tutti/internal/core"
 )
 
-// recordInFlight is a record that is worked on, with the newest message that came for it meanwhile.
+// recordInFlight is a record that is being processed, with the newest message that arrived for it since.
 type recordInFlight struct {
 	parked core.Message
 }
@@ -22,8 +22,8 @@ func (r *repository) pullRecords() {
 	r.pull(core.ClassRecords, r.Records, r.c.cfg.RecordsInFlight, r.newQuarantine(core.ClassRecords, suspectDelay).quarantineSuspects(r.processRecord))
 }
 
-// processRecord works on m, unless its record is in hand: then m parks, unfetched, until that has ended. Of several
-// parked messages only the newest is worked on; the queue has already replaced the others.
+// processRecord processes m, unless its record is in flight: then m parks, without fetching the record, until that has
+// ended. Of several parked messages only the newest is processed; the queue has already replaced the others.
 func (r *repository) processRecord(ctx context.Context, m core.Message, _ func()) {
 	key := m.Request().RecordID
 	r.mu.Lock()
@@ -58,22 +58,22 @@ func (r *repository) processRecord(ctx context.Context, m core.Message, _ func()
 	}
 }
 
-// supersede ends a parked message whose record is about to be worked on for a newer one. The same message, delivered
-// twice, is ended with the newer delivery.
+// supersede ends a parked message whose record will be processed for a newer one. When both are deliveries of the same
+// message, the newer delivery ends it.
 func (r *repository) supersede(ctx context.Context, older, newest core.Message) {
 	r.c.heartbeat.release(older)
 	_, batched := older.(*batchedMessage)
-	asked, asks := older.Request(), newest.Request()
+	old, current := older.Request(), newest.Request()
 	switch {
-	case asked.Organization != asks.Organization, // asks for something else
-		batched && asks.Cause == core.CauseSweep: // which is dropped when its job is cancelled
+	case old.Organization != current.Organization, // another request
+		batched && current.Cause == core.CauseSweep: // the newest is dropped when its job is cancelled
 		r.requeue(ctx, older, busyDelay)
 	case batched || older.Version() < newest.Version():
 		r.ack(ctx, older)
 	}
 }
 
-// handleRecord brings one record's document up to date and ends m, or returns m back to be tried again.
+// handleRecord brings one record's document up to date and ends m, or requeues m.
 func (r *repository) handleRecord(ctx context.Context, m core.Message) {
 	defer r.c.heartbeat.release(m)
 	req := m.Request()
@@ -93,7 +93,7 @@ func (r *repository) handleRecord(ctx context.Context, m core.Message) {
 		r.requeue(context.WithoutCancel(ctx), m, 0)
 	case retryable(err) && (since.IsZero() || time.Since(since) < notFoundFor):
 		r.c.cfg.Metrics.addDocuments(r.IndexName, core.OutcomeRetry, 1)
-		r.log.Log(ctx, retryLevel(attempts(m)), "record will be tried again", "organization", req.Organization, "record_id", req.RecordID,
+		r.log.Log(ctx, retryLevel(attempts(m)), "record will be retried", "organization", req.Organization, "record_id", req.RecordID,
 			"request_id", req.ID, "attempts", attempts(m)+1, "err", err)
 		req.NotFoundSince = since
 		r.requeueAs(ctx, m, req, r.retryDelay(m, err))
@@ -102,7 +102,7 @@ func (r *repository) handleRecord(ctx context.Context, m core.Message) {
 	}
 }
 
-// retryLevel lets the first failure of a record and every doubling of its attempts be seen, not each of them.
+// retryLevel returns the log level of a failure: only the first one and those at doubled attempts are visible by default.
 func retryLevel(attempts int) slog.Level {
 	if attempts&(attempts+1) == 0 {
 		return slog.LevelInfo
@@ -110,7 +110,7 @@ func retryLevel(attempts int) slog.Level {
 	return slog.LevelDebug
 }
 
-// settleRecord returns the final result of m's record. An error means that nothing final happened.
+// settleRecord returns the final result of m's record. After an error the record has no final result.
 func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Result, error) {
 	if err := r.pause.wait(r.c.draining); err != nil {
 		return core.Result{}, err
@@ -123,7 +123,7 @@ func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Res
 		if again, err = r.shouldRewrite(ctx, m, at, result.CurrentVersion); err != nil || !again {
 			break
 		}
-		at = writeVersion{version: result.CurrentVersion + 1, strict: true} // what is fetched from here on is not older
+		at = writeVersion{version: result.CurrentVersion + 1, strict: true} // a record fetched from now on is not older
 		organization, result, err = r.writeRecord(ctx, req, at)
 	}
 	if err != nil {
@@ -139,7 +139,7 @@ func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Res
 			err = r.clearDeadLetter(ctx, organization, req.RecordID)
 		}
 	case core.OutcomeStale:
-		if req.Kind == core.KindIndex && !req.Dated() { // an old event says nothing of what failed since
+		if req.Kind == core.KindIndex && !req.Dated() { // an old event proves nothing about later failures
 			err = r.clearDeadLetter(ctx, req.Organization, req.RecordID)
 		}
 	case core.OutcomeMismatch:
@@ -155,8 +155,9 @@ func (r *repository) settleRecord(ctx context.Context, m core.Message) (core.Res
 	return result, err
 }
 
-// shouldRewrite reports whether m's record, whose write is stale beside a stored version, is fetched and written with the version
-// after that one: the stored version does not say that the document is newer. A dated Request is stale beside a removal only.
+// shouldRewrite reports whether m's record, whose write was stale against a stored version, must be fetched again and
+// written with the version after that one, because the stored version does not prove that the document is newer. A dated
+// Request is stale only against a removal.
 func (r *repository) shouldRewrite(ctx context.Context, m core.Message, at writeVersion, stored core.Version) (bool, error) {
 	switch req := m.Request(); {
 	case r.aheadOfClock(m.Version(), stored):
@@ -171,15 +172,15 @@ func (r *repository) shouldRewrite(ctx context.Context, m core.Message, at write
 	}
 }
 
-// writeVersion is the version that a record is written with. It is strict when it is the one after a stored version that was read
-// before the record was fetched: of several processes that do so, only the first to write wins, and the others fetch again.
+// writeVersion is the version that a record is written with. It is strict when it follows a stored version that was read
+// before the record was fetched: when several processes do so, only the first write succeeds, and the others fetch again.
 type writeVersion struct {
 	version core.Version
 	strict  bool
 }
 
-// writeRecord does what req asks for, with the version of a stamp: it fetches the record and writes or removes its document. It returns the
-// organization under which the record was settled beside the result.
+// writeRecord executes req: it fetches the record and writes or removes its document with the version at. It returns the
+// organization under which the record was settled, and the result.
 func (r *repository) writeRecord(ctx context.Context, req core.Request, at writeVersion) (string, core.Result, error) {
 	if req.Kind == core.KindRemove {
 		result, err := r.removeRequested(ctx, req, at)
@@ -197,7 +198,7 @@ func (r *repository) writeRecord(ctx context.Context, req core.Request, at write
 	}
 }
 
-// writeFetched brings the document of a record's id to what was fetched.
+// writeFetched writes a fetched record, or removes its document when the record is not indexable.
 func (r *repository) writeFetched(ctx context.Context, rec core.Record, fetchedAt time.Time, at writeVersion) (core.Result, error) {
 	if !rec.Indexable {
 		stored, err := r.ownerOf(ctx, rec.ID)
@@ -215,11 +216,11 @@ func (r *repository) writeFetched(ctx context.Context, rec core.Record, fetchedA
 	return r.writeOne(ctx, write, rec.Release)
 }
 
-// fetchRecord asks the upstream for req's record. An indexable record of another organization than req's is
-// core.ErrOtherOrganization; then the record that is returned names it, or nothing where the upstream does not either.
+// fetchRecord fetches req's record from the upstream. An indexable record of another organization than req's is
+// core.ErrOtherOrganization; the returned record then names its organization if the upstream does.
 //
-// A record that can be written keeps its memory and its call until Release is called, which is never nil: so no more of them
-// are held, between the upstream and the bulk writer, than calls may be in flight, however many messages are.
+// A record that can be written keeps its memory and its call slot until Release is called, which is never nil. So the number
+// of records held between the upstream and the bulk writer is bounded by the calls allowed in flight, not by the messages.
 func (r *repository) fetchRecord(ctx context.Context, req core.Request) (core.Record, time.Time, error) {
 	if err := r.recordCalls.Acquire(ctx, 1); err != nil {
 		return core.Record{Release: func() {}}, time.Time{}, err
@@ -245,8 +246,8 @@ func (r *repository) requestRecord(ctx context.Context, req core.Request) (core.
 	}
 	fetchedAt := time.Now()
 	rec, err := r.Upstream.Record(ctx, req.Organization, req.RecordID)
-	// A record that takes its upstream long would never be young enough: there is no smaller request. It has half of the time
-	// at least. The Upstream requests it again when it was tutti that made it wait.
+	// A record that takes its upstream long would never be young enough, as there is no smaller request. It is left at least
+	// half of the maximum age. An Upstream that made the call wait for memory requests the record again itself.
 	if youngest := time.Now().Add(-r.c.deps.Writer.MaxBodyAge() / 2); fetchedAt.Before(youngest) {
 		fetchedAt = youngest
 	}
@@ -254,7 +255,7 @@ func (r *repository) requestRecord(ctx context.Context, req core.Request) (core.
 		err = r.confirmAbsent(ctx, req.Organization, err)
 	}
 	if err == nil && rec.ID != req.RecordID {
-		err = core.NewError(core.CodeUpstream, "the repository answered with another record than the one asked for")
+		err = core.NewError(core.CodeUpstream, "the repository returned another record than the requested one")
 	}
 	r.c.cfg.Metrics.addFetched(r.Code, fetchResult(err), 1)
 	if err == nil && rec.Indexable && rec.Organization != req.Organization {
@@ -263,8 +264,8 @@ func (r *repository) requestRecord(ctx context.Context, req core.Request) (core.
 	return rec, fetchedAt, err
 }
 
-// confirmAbsent keeps an organization's absence only if the upstream's own list omits it too (CONTRACT section 1);
-// otherwise the upstream contradicts itself, which may pass.
+// confirmAbsent returns absent only if the upstream's own list omits the organization too (CONTRACT section 1); otherwise
+// the upstream contradicts itself, which may be temporary.
 func (r *repository) confirmAbsent(ctx context.Context, organization string, absent error) error {
 	listed, err := r.organizations.get(ctx, r.Upstream)
 	if err != nil {
@@ -276,7 +277,7 @@ func (r *repository) confirmAbsent(ctx context.Context, organization string, abs
 	return absent
 }
 
-// writeOne writes one document, and calls added once the Writer has its bytes.
+// writeOne writes one document, and calls added once the Writer has copied its bytes.
 func (r *repository) writeOne(ctx context.Context, w core.Write, added func()) (core.Result, error) {
 	ticket := r.c.deps.Writer.Ticket()
 	if err := r.c.deps.Writer.Add(ctx, ticket, r.IndexName, w); err != nil {
@@ -292,19 +293,20 @@ func (r *repository) writeOne(ctx context.Context, w core.Write, added func()) (
 	return results[0], nil
 }
 
-// pauseOnCode shuts the gate when the index as a whole does not take writes.
+// pauseOnCode pauses the repository when code means that the index as a whole takes no writes.
 func (r *repository) pauseOnCode(code core.Code) {
 	switch code {
 	case core.CodeIndexBlocked:
 		r.pauseFor("the index is missing, closed or blocked", nil)
 	case core.CodeUnavailable:
-		r.pauseFor("the index does not answer", nil)
+		r.pauseFor("the index does not respond", nil)
 	default:
 	}
 }
 
-// aheadOfClock reports whether a stored version lies ahead both of the message's and of now: a clock was set back since, so that
-// the version does not say that the document is newer. It raises the alarm where clocks that are kept in step do not explain it.
+// aheadOfClock reports whether a stored version lies ahead both of the message's and of now: a clock was set back since, so
+// the version does not prove that the document is newer. It raises the clock alarm when the difference exceeds
+// Config.ClockSkew.
 func (r *repository) aheadOfClock(mine, stored core.Version) bool {
 	now := time.Now()
 	if stored <= max(mine, core.Version(now.UnixNano())) {
@@ -324,11 +326,11 @@ func (r *repository) clearDeadLetter(ctx context.Context, organization, id strin
 	return r.c.deps.DeadLetters.Clear(ctx, r.Code, organization, id)
 }
 
-// storeRejected stores a rejected document as a dead letter; only then may its message end.
+// storeRejected stores a rejected document as a dead letter; its message must not end before that.
 func (r *repository) storeRejected(ctx context.Context, req core.Request, id string, result core.Result) error {
 	letter := core.DeadLetter{
 		Repository: r.Code, Organization: req.Organization, RecordID: id, Reason: core.ReasonRejected,
-		Hint:       "mend the record or the index mapping, then retry",
+		Hint:       "fix the record or the index mapping, then retry",
 		EngineType: result.Type, EngineReason: result.Reason,
 	}
 	switch {
@@ -344,12 +346,12 @@ func (r *repository) storeRejected(ctx context.Context, req core.Request, id str
 	return r.storeDeadLetter(ctx, req, letter)
 }
 
-// tooLargeHint names the limit that a record is over.
+// tooLargeHint returns the hint for a record above the size limit.
 func (c *Consumers) tooLargeHint() string {
 	return fmt.Sprintf("the record is larger than index.maxRecordBytes, %d bytes; make it smaller or raise the limit, then retry", c.cfg.MaxRecordBytes)
 }
 
-// storeDeadLetter completes and stores a dead letter about one record.
+// storeDeadLetter completes and stores a dead letter for one record.
 func (r *repository) storeDeadLetter(ctx context.Context, req core.Request, letter core.DeadLetter) error {
 	letter.LastAt = time.Now().UTC()
 	if letter.FirstAt = req.NotFoundSince; letter.FirstAt.IsZero() {
@@ -360,12 +362,12 @@ func (r *repository) storeDeadLetter(ctx context.Context, req core.Request, lett
 	if err := r.c.deps.DeadLetters.Put(ctx, letter); err != nil {
 		return err
 	}
-	r.log.Warn("record given up", "organization", letter.Organization, "record_id", truncateID(letter.RecordID),
+	r.log.Warn("record moved to the dead letters", "organization", letter.Organization, "record_id", truncateID(letter.RecordID),
 		"request_id", req.ID, "reason", letter.Reason, "engine_type", letter.EngineType)
 	return nil
 }
 
-// moveToDeadLetters stores a record that no retry will mend, then ends its message.
+// moveToDeadLetters stores a dead letter for a record that no retry can fix, then ends its message.
 func (r *repository) moveToDeadLetters(ctx context.Context, m core.Message, cause error) {
 	req := m.Request()
 	letter := core.DeadLetter{
@@ -383,7 +385,7 @@ func (r *repository) moveToDeadLetters(ctx context.Context, m core.Message, caus
 	r.ack(ctx, m)
 }
 
-// truncateID keeps a log line short where an id is not.
+// truncateID shortens an id for a log line.
 func truncateID(id string) string {
 	const most = 600
 	if len(id) <= most {

@@ -6,11 +6,11 @@ import (
 	"tutti/internal/core"
 )
 
-// refreshAttempts is how often an index that takes writes is asked to refresh for a job, for about 20 seconds.
+// refreshAttempts is how often a refresh of an index that takes writes is tried for a job, over about 20 seconds.
 const refreshAttempts = 8
 
-// refresh makes what was written before visible to scans and searches, as soon as the index takes writes. It returns why it
-// could not, and an error only when the process is stopping or, errSweepEnded, the job has ended.
+// refresh makes earlier writes visible to scans and searches, as soon as the index takes writes. It returns why that failed,
+// and an error only when the process is stopping or, errSweepEnded, the job has ended.
 func (r *repository) refresh(ctx context.Context, job core.Job) (*core.JobError, error) {
 	for try := 1; ; try++ {
 		if err := r.pause.wait(r.c.draining); err != nil {
@@ -28,10 +28,10 @@ func (r *repository) refresh(ctx context.Context, job core.Job) (*core.JobError,
 		}
 		if try == refreshAttempts {
 			return &core.JobError{
-				Code: core.JobErrorNotRefreshed, Message: "searches may not find yet what was written: " + core.DisplayOf(err),
+				Code: core.JobErrorNotRefreshed, Message: "searches may not find the written documents yet: " + core.DisplayOf(err),
 			}, nil
 		}
-		r.log.Info("the index is refreshed again", "job_id", job.ID, "attempts", try, "err", err)
+		r.log.Info("retrying to refresh the index", "job_id", job.ID, "attempts", try, "err", err)
 		if err := sleep(r.c.draining, backoff(try, r.c.cfg.RetryBase, r.c.cfg.RetryMax)); err != nil {
 			return nil, err
 		}

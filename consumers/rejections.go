@@ -11,37 +11,38 @@ import (
 
 // When a repository's rejections are those of its mapping rather than of single records.
 const (
-	// rejectWindow is the number of documents that are judged together. Fewer would let one bad upload stop a repository,
-	// more would store more dead letters before a wrong mapping is noticed: at most two windows of them.
+	// rejectWindow is the number of documents that are judged together. A smaller one would let one bad upload pause a
+	// repository, a larger one would store more dead letters, up to two windows of them, before a wrong mapping is noticed.
 	rejectWindow = 1000
-	// rejectTrial is the number that is judged after a pause, and so the most dead letters that a trial makes.
+	// rejectTrial is the number of documents that are judged after a pause, and so the most dead letters that a trial
+	// stores.
 	rejectTrial = 20
-	// rejectShare is the share of a window, in percent, that is nearly all.
+	// rejectShare is the percentage of rejected documents of a window at which the repository pauses.
 	rejectShare = 95
-	// rejectPause is the first pause. Each one that follows is twice as long, up to rejectPauseMax.
+	// rejectPause is the first pause. Each following one is twice as long, up to rejectPauseMax.
 	rejectPause    = time.Minute
 	rejectPauseMax = 10 * time.Minute
 	// maxFieldBytes bounds the name of a field in a reason.
 	maxFieldBytes = 200
 )
 
-// rejectionMonitor judges whether the index rejects nearly all documents of a repository, as it does when the mapping fits none
-// of them: a dead letter for each would fill the disk and help no one. The zero value is ready.
+// rejectionMonitor detects that the index rejects nearly all documents of a repository, because its mapping fits none of
+// them: a dead letter for each would only fill the disk. The zero value is ready.
 type rejectionMonitor struct {
 	mu       sync.Mutex
 	seen     int
 	rejected int
-	kinds    map[string]int // rejected by what the engine says is wrong
-	// trial is true from a pause until a few documents were taken; pauses counts those since the last whole window that
-	// was well.
+	kinds    map[string]int // rejected documents by rejectionKind
+	// trial is true from a pause until a few documents were accepted; pauses counts the pauses since the last whole window
+	// that was not rejected.
 	trial  bool
 	pauses int
-	// until is when the last pause ends, and why what it is for.
+	// until is the end of the last pause, reason its cause.
 	until  time.Time
 	reason string
 }
 
-// add counts the outcome of a document that was written, and reports whether the repository is to pause, or pauses.
+// add counts the outcome of a written document, and reports whether the repository must pause, or is paused.
 func (x *rejectionMonitor) add(res core.Result, now time.Time) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -72,7 +73,7 @@ func (x *rejectionMonitor) add(res core.Result, now time.Time) bool {
 	return nearlyAll
 }
 
-// pause begins a pause; the lock must be held.
+// pause starts a pause; the lock must be held.
 func (x *rejectionMonitor) pause(now time.Time) {
 	most, kind := 0, ""
 	for k, n := range x.kinds {
@@ -84,17 +85,17 @@ func (x *rejectionMonitor) pause(now time.Time) {
 	x.pauses++
 	x.until = now.Add(pause)
 	x.reason = fmt.Sprintf("the index rejects nearly all documents: %s; fix the index mapping (mappingFile) or the records; "+
-		"the next %d are tried in %s", kind, rejectTrial, pause)
+		"the next %d documents are tried in %s", kind, rejectTrial, pause)
 }
 
-// remaining returns how long the pause still lasts, 0 for none, and why it is.
+// remaining returns the remaining time of the pause, 0 for none, and its reason.
 func (x *rejectionMonitor) remaining(now time.Time) (time.Duration, string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return max(0, x.until.Sub(now)), x.reason
 }
 
-// rejectionKind names what the engine says is wrong with a document: its type of error, and the field if it names one.
+// rejectionKind names the engine's type of error, and the field if it names one.
 func rejectionKind(res core.Result) string {
 	field := rejectedField(res.Reason)
 	if field == "" {
@@ -103,8 +104,9 @@ func rejectionKind(res core.Result) string {
 	return fmt.Sprintf("%s, field %q", res.Type, field)
 }
 
-// rejectedField returns the field that an engine's reason names, "" for none. Elasticsearch writes "failed to parse field [a.b]
-// of type …", "object mapping for [a.b] …" and "dynamic introduction of [c] within …", the embedded index "[a.b] failed …".
+// rejectedField returns the field that an engine's reason names, "" for none. Elasticsearch writes "failed to parse field
+// [a.b] of type …", "object mapping for [a.b] …" and "dynamic introduction of [c] within …", the embedded index "[a.b]
+// failed …".
 func rejectedField(reason string) string {
 	for _, before := range []string{" field [", " mapping for [", " introduction of ["} {
 		if _, rest, ok := strings.Cut(reason, before); ok {
@@ -114,7 +116,7 @@ func rejectedField(reason string) string {
 	}
 	rest, named := strings.CutPrefix(reason, "[")
 	field, _, closed := strings.Cut(rest, "] ")
-	if !named || !closed || strings.Contains(field, ":") { // Elasticsearch begins with line and column
+	if !named || !closed || strings.Contains(field, ":") { // a line and column of Elasticsearch
 		return ""
 	}
 	return truncateField(field)
@@ -128,7 +130,7 @@ func truncateField(field string) string {
 }
 
 // pausesFor counts the outcome of a document and reports whether it is a rejection that is not final, because the repository
-// pauses for it. A record that has a dead letter already makes none more: a retry in vain does not count.
+// pauses for it. A record that already has a dead letter does not count, as it adds none.
 func (r *repository) pausesFor(organization, id string, res core.Result) bool {
 	now := time.Now()
 	switch res.Outcome {
@@ -136,7 +138,7 @@ func (r *repository) pausesFor(organization, id string, res core.Result) bool {
 		r.rejections.add(res, now)
 		return false
 	case core.OutcomeRejected:
-		if res.Code == core.CodeTooLarge { // the index has not seen the record
+		if res.Code == core.CodeTooLarge { // the record was not sent to the index
 			return false
 		}
 		if r.c.deps.DeadLetters.Has(r.Code, organization, id) {

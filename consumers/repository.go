@@ -12,32 +12,32 @@ import (
 	"tutti/internal/core"
 )
 
-// repository is the work on one repository's Requests.
+// repository processes the Requests of one repository.
 type repository struct {
 	Repository
 	c     *Consumers
 	log   *slog.Logger
 	pause *indexPause
 
-	recordCalls, pageCalls *semaphore.Weighted // calls to the upstream under way
-	batched                *semaphore.Weighted // records of batches that are worked on
+	recordCalls, pageCalls *semaphore.Weighted // calls to the upstream in flight
+	batched                *semaphore.Weighted // records of batches in flight
 	pagesInFlight          map[string]struct{}
-	endingJobs             map[string]chan struct{} // jobs whose end is in hand
-	mu                     sync.Mutex               // guards pagesInHand, finishing and records
+	endingJobs             map[string]chan struct{} // jobs that are being ended; the channel is closed afterwards
+	mu                     sync.Mutex               // guards pagesInFlight, endingJobs and records
 	records                map[string]*recordInFlight
 	progress               *progress
 	organizations          organizationList
 	rejections             rejectionMonitor
-	clockAlarm             atomic.Int64 // ns since 1970 of the last alarm, 0 for none
+	clockAlarm             atomic.Int64 // Unix time of the last alarm in ns, 0 for none
 }
 
 func newRepository(c *Consumers, r Repository) *repository {
 	setDefault(&r.PageSize, 500)
 	setDefault(&r.Concurrency, 4)
-	r.PageSize = max(2, r.PageSize) // pages overlap by a row
+	r.PageSize = max(2, r.PageSize) // pages overlap by one row
 	return &repository{
 		Repository: r, c: c, log: c.cfg.Logger.With("repository", r.Code),
-		pause:       newIndexPause("the index was not asked yet"),
+		pause:       newIndexPause("the index was not checked yet"),
 		recordCalls: semaphore.NewWeighted(int64(r.Concurrency)), pageCalls: semaphore.NewWeighted(int64(r.Concurrency)),
 		batched: semaphore.NewWeighted(int64(c.cfg.RecordsInFlight)), pagesInFlight: make(map[string]struct{}),
 		endingJobs: make(map[string]chan struct{}), records: make(map[string]*recordInFlight),
@@ -51,8 +51,9 @@ const (
 	fetchBytes = 1 << 20
 )
 
-// pull hands messages of src to work, at most limit at a time, and none while the index takes no writes. work ends
-// each message and lets the keeper release it; it may call free to make room for another before it has ended.
+// pull fetches messages from src and starts handle for each, at most limit at a time, and none while the index takes no
+// writes. handle ends each message and releases it from the heartbeat; it may call its third argument to free its slot
+// earlier.
 func (r *repository) pull(class core.Class, src Source, limit int, work handler) {
 	ctx := r.c.draining
 	w := newWorker(r, limit, work)
@@ -68,7 +69,7 @@ func (r *repository) pull(class core.Class, src Source, limit int, work handler)
 		w.slots.Release(int64(n - len(messages)))
 		for _, m := range messages {
 			p := newDelivery(m, w)
-			if early := time.Until(m.Request().NotBefore); early > 0 { // it was published again, to be tried later
+			if early := time.Until(m.Request().NotBefore); early > 0 { // republished with a delay
 				w.slots.Release(1)
 				p.requeue(ctx, p.Request(), early)
 				continue
@@ -82,7 +83,7 @@ func (r *repository) pull(class core.Class, src Source, limit int, work handler)
 			try = 0
 			continue
 		}
-		r.log.Warn("queue did not answer", "class", string(class), "err", err)
+		r.log.Warn("fetching requests", "class", string(class), "err", err)
 		if sleep(ctx, backoff(try, r.c.cfg.RetryBase, 5*time.Second)) != nil {
 			return
 		}
@@ -90,7 +91,7 @@ func (r *repository) pull(class core.Class, src Source, limit int, work handler)
 	}
 }
 
-// fetch asks for messages, and stops asking when the index stops taking writes.
+// fetch fetches at most n messages, and stops waiting when the index stops taking writes.
 func (r *repository) fetch(ctx context.Context, src Source, n int) ([]core.Message, error) {
 	ctx, cancel := r.pause.whileRunning(ctx)
 	defer cancel()
@@ -101,12 +102,12 @@ func (r *repository) fetch(ctx context.Context, src Source, n int) ([]core.Messa
 	return messages, err
 }
 
-// requeue returns a message to the queue, to be delivered after delay.
+// requeue returns a message to the queue, to be redelivered after delay.
 func (r *repository) requeue(ctx context.Context, m core.Message, delay time.Duration) {
 	r.requeueAs(ctx, m, m.Request(), delay)
 }
 
-// requeueAs is giveBack for a message whose Request has become req.
+// requeueAs is requeue for a message whose Request has become req.
 func (r *repository) requeueAs(ctx context.Context, m core.Message, req core.Request, delay time.Duration) {
 	switch m := m.(type) {
 	case *batchedMessage:
@@ -116,22 +117,23 @@ func (r *repository) requeueAs(ctx context.Context, m core.Message, req core.Req
 	}
 }
 
-// ack ends a message; when the queue does not answer, the message comes again and converges.
+// ack acknowledges a message. When the queue does not respond, the message is redelivered, and processing it again changes
+// nothing.
 func (r *repository) ack(ctx context.Context, m core.Message) {
 	if err := m.Ack(ctx); err != nil {
 		r.log.Warn("acknowledging a request", "request_id", m.Request().ID, "err", err)
 	}
 }
 
-// attempts counts how often m's Request was tried, from 0.
+// attempts counts the earlier attempts at m's Request.
 func attempts(m core.Message) int { return m.Request().Attempts + m.Deliveries() - 1 }
 
-// retryDelay returns how long to wait before m is tried again after err.
+// retryDelay returns how long to wait before m is retried after err.
 func (r *repository) retryDelay(m core.Message, err error) time.Duration {
 	return max(retryAfter(err), backoff(attempts(m), r.c.cfg.RetryBase, r.c.cfg.RetryMax))
 }
 
-// retryUntilStopped calls f until it succeeds or fails for good, as long as the process is not stopping.
+// retryUntilStopped calls f until it succeeds, fails with an error that no retry can fix, or the process stops.
 func (r *repository) retryUntilStopped(ctx context.Context, what string, f func() error) error {
 	for try := 0; ; try++ {
 		err := f()
@@ -141,7 +143,7 @@ func (r *repository) retryUntilStopped(ctx context.Context, what string, f func(
 		if r.c.draining.Err() != nil || ctx.Err() != nil {
 			return err
 		}
-		r.log.Warn("trying again", "action", what, "err", err)
+		r.log.Warn("retrying", "action", what, "err", err)
 		if sleep(r.c.draining, max(retryAfter(err), backoff(try, r.c.cfg.RetryBase, 5*time.Second))) != nil {
 			return err
 		}

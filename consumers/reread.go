@@ -6,15 +6,16 @@ import (
 	"tutti/internal/core"
 )
 
-// maxRereads is how often a list that repeats rows, or moved while its pages could not overlap, is read again (DESIGN, Runs).
+// maxRereads is how often a list is reread that repeats rows, or that moved while its pages could not overlap (DESIGN,
+// Runs).
 const maxRereads = 1
 
-// notePage keeps the ids of a page for those that follow, and for the judgement of a list whose pages cannot overlap.
+// notePage stores the ids of a page, for the following pages and for rereadIfShifted.
 func (w *pageWork) notePage(ctx context.Context, pass *pagePass) error {
 	if len(pass.hashes) == 0 {
 		return nil
 	}
-	return w.r.retryUntilStopped(ctx, "noting the ids of a page", func() error {
+	return w.r.retryUntilStopped(ctx, "storing the ids of a page", func() error {
 		return w.r.c.deps.Pages.NotePage(ctx, w.job.ID, w.req.Organization, w.reread, w.page.Number, pass.hashes)
 	})
 }
@@ -31,9 +32,9 @@ func (w *pageWork) checkJoined(ctx context.Context, pass *pagePass) error {
 	return err
 }
 
-// rereadIfShifted reports whether the list has to be read once more, and begins that: a page repeated rows, or the list has
-// pages that cannot overlap and did not stand still: a page was not joined to the one before or said another total, or
-// not that many different ids came. Where it was read once more already, the run says so instead.
+// rereadIfShifted restarts the list and returns true if it has to be reread: a page repeated rows, or the list has pages
+// that cannot overlap and it changed: a page did not match the one before or returned another total, or the number of
+// distinct ids differs from the total. If the list was already reread, the run ends partial instead.
 func (r *repository) rereadIfShifted(ctx context.Context, job core.Job, run core.OrganizationRun) (core.OrganizationRun, bool, error) {
 	if run.State.Final() || run.Unswept != nil || run.LastPage == nil {
 		return run, false, nil
@@ -48,7 +49,7 @@ func (r *repository) rereadIfShifted(ctx context.Context, job core.Job, run core
 	if err != nil || ids == *run.ListTotal {
 		return run, false, err
 	}
-	r.log.Info("the list has not as many distinct ids as it says", "job_id", job.ID, "organization", run.Organization,
+	r.log.Info("the number of distinct ids differs from the list's total", "job_id", job.ID, "organization", run.Organization,
 		"total", *run.ListTotal, "distinct", ids)
 	return r.rereadList(ctx, job, run)
 }
@@ -66,7 +67,7 @@ func (r *repository) rereadList(ctx context.Context, job core.Job, run core.Orga
 		case run.Unswept == nil:
 			run.Unswept = &core.JobError{
 				Code:    core.JobErrorListShifted,
-				Message: "the list moved or repeated rows while it was read, and again when it was read once more",
+				Message: "the list moved or repeated rows while it was read, and again when it was reread",
 			}
 		}
 		return nil
@@ -80,21 +81,21 @@ func (r *repository) rereadList(ctx context.Context, job core.Job, run core.Orga
 	return now, false, nil
 }
 
-// restartList publishes the first page of a list that is read once more. Doing so twice does no harm.
+// restartList publishes the first page of a list that is reread. Doing so twice has no effect.
 func (r *repository) restartList(ctx context.Context, job core.Job, run core.OrganizationRun) error {
 	first := r.childRequest(job, core.ScopePage, run.Organization)
 	first.Page = &core.Page{Epoch: run.Epoch, Limit: r.PageSize}
 	return r.retryUntilStopped(ctx, "publishing the first page again", func() error { return r.c.deps.Requests.Publish(ctx, first) })
 }
 
-// forgetPages removes what is noted of a list's pages, or of all lists of the job when organization is empty, once it has
-// ended; what is left behind goes with the job.
+// forgetPages removes the stored ids of a list's pages, or of all lists of the job when organization is empty, once it has
+// ended. What cannot be removed now is removed with the job.
 func (c *Consumers) forgetPages(ctx context.Context, repository, jobID, organization string) {
 	r := c.repos[repository]
 	if r == nil {
 		return
 	}
 	if err := c.deps.Pages.ForgetPages(ctx, jobID, organization); err != nil {
-		r.log.Debug("forgetting the pages of a list", "job_id", jobID, "organization", organization, "err", err)
+		r.log.Debug("removing the stored ids of a list", "job_id", jobID, "organization", organization, "err", err)
 	}
 }

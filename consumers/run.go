@@ -11,17 +11,17 @@ import (
 	"tutti/internal/core"
 )
 
-// runsInFlight bounds the runs of a repository that are begun side by side.
+// runsInFlight bounds the runs of a repository that are started concurrently.
 const runsInFlight = 8
 
-// busyDelay is how long a run waits before it looks again whether its scope is free.
+// busyDelay is the delay before a message is redelivered whose scope, page or record is being processed for another one.
 const busyDelay = time.Second
 
 func (r *repository) pullRuns() {
 	r.pull(core.ClassRuns, r.Runs, runsInFlight, r.handleRun)
 }
 
-// handleRun begins a run: it expands a repository into organizations, an organization into its first page.
+// handleRun starts a run: it expands a repository into organizations, or an organization into its first page.
 func (r *repository) handleRun(ctx context.Context, m core.Message, _ func()) {
 	defer r.c.heartbeat.release(m)
 	free, err := r.startRun(ctx, m)
@@ -35,19 +35,19 @@ func (r *repository) handleRun(ctx context.Context, m core.Message, _ func()) {
 	case errors.Is(err, errSweepEnded):
 		r.requeue(ctx, m, 0)
 	default:
-		r.log.Warn("beginning a run", "job_id", m.Request().JobID, "err", err)
+		r.log.Warn("starting a run", "job_id", m.Request().JobID, "err", err)
 		r.requeue(ctx, m, r.retryDelay(m, err))
 	}
 }
 
-// startRun returns false when another job of the same scope still runs.
+// startRun starts the run of m's Request. It returns false when another job of the same scope is still running.
 func (r *repository) startRun(ctx context.Context, m core.Message) (bool, error) {
 	req := m.Request()
 	job, err := r.jobOf(ctx, m)
 	if err != nil || job.State.Final() {
 		return true, err
 	}
-	if req.Scope == job.Scope { // else an organization of a repository's job, whose scope is taken already
+	if req.Scope == job.Scope { // otherwise an organization of a repository's job, which holds the scope already
 		free, err := r.acquireScope(ctx, job)
 		if err != nil || !free {
 			return false, err
@@ -63,7 +63,7 @@ func (r *repository) startRun(ctx context.Context, m core.Message) (bool, error)
 	return true, r.startOrganization(ctx, job, req)
 }
 
-// jobOf returns the job of m's Request; where a crash kept it from being made, it is made from the Request.
+// jobOf returns the job of m's Request, and creates it when a crash prevented that.
 func (r *repository) jobOf(ctx context.Context, m core.Message) (core.Job, error) {
 	req := m.Request()
 	job, err := r.c.deps.Jobs.Get(ctx, req.JobID)
@@ -84,14 +84,14 @@ func (r *repository) jobOf(ctx context.Context, m core.Message) (core.Job, error
 	return r.c.deps.Jobs.Get(ctx, req.JobID)
 }
 
-// scopeCell names the cell that holds the job which runs over a scope.
+// scopeCell names the compare-and-swap cell that holds the id of the job that runs over a scope.
 func scopeCell(j core.Job) string {
 	enc := base64.RawURLEncoding
 	return "running." + enc.EncodeToString([]byte(j.Repository)) + "." + string(j.Scope) + "." +
 		enc.EncodeToString([]byte(j.Organization)) + "_"
 }
 
-// acquireScope makes job the running one of its scope, unless another one is.
+// acquireScope makes job the running job of its scope. It returns false when another job is.
 func (r *repository) acquireScope(ctx context.Context, job core.Job) (bool, error) {
 	name := scopeCell(job)
 	for {
@@ -116,7 +116,7 @@ func (r *repository) acquireScope(ctx context.Context, job core.Job) (bool, erro
 	}
 }
 
-// startJob makes a queued job run. What its run must have seen is what carries a version of first or later.
+// startJob sets a queued job to running. Its run has seen the documents with version first or later.
 func (r *repository) startJob(ctx context.Context, job core.Job, first core.Version) (core.Job, error) {
 	if job.State != core.JobQueued {
 		return job, nil
@@ -132,9 +132,9 @@ func (r *repository) startJob(ctx context.Context, job core.Job, first core.Vers
 	})
 }
 
-// startCheckpoint returns the index's mark for a run that begins now. While an older Request is waiting or in hand its document
-// may still be written, after the mark and yet with an older version than the run's, so there is none then, and the
-// run's sweep reads every version.
+// startCheckpoint returns the index's checkpoint for a run that starts now, or "" while an older Request is pending or in
+// flight: its document may still be written, after the checkpoint and yet with an older version than the run's. The sweep of
+// a run without a checkpoint reads every version.
 func (r *repository) startCheckpoint(ctx context.Context) string {
 	idle, err := r.c.deps.Requests.Idle(ctx, r.Code)
 	if err != nil || !idle {
@@ -142,7 +142,7 @@ func (r *repository) startCheckpoint(ctx context.Context) string {
 	}
 	mark, err := r.c.deps.Index.Checkpoint(ctx, r.IndexName)
 	if err != nil {
-		r.log.Info("the index gives no mark; the sweep will read every version", "err", err)
+		r.log.Info("the index returned no checkpoint; the sweep will read every version", "err", err)
 		return ""
 	}
 	return mark
@@ -158,7 +158,7 @@ func (r *repository) expandRepository(ctx context.Context, job core.Job) error {
 		r.log.Warn("listing organizations", "job_id", job.ID, "err", err)
 		return r.failJob(ctx, job.ID, err)
 	}
-	// A process that died may have begun with organizations that are no longer listed: they end like the others.
+	// A process that crashed may have started organizations that are no longer listed: they end like the others.
 	begun, err := r.c.deps.Organizations.Organizations(ctx, job.ID)
 	if err != nil {
 		return err
@@ -192,8 +192,8 @@ func (r *repository) publishOrganization(ctx context.Context, job core.Job, orga
 	})
 }
 
-// listOrganizations asks the upstream for its organizations, several times if need be. Names that cannot be part of
-// a Request are left out and logged.
+// listOrganizations returns the upstream's organizations, with retries. Names that cannot be part of a Request are logged
+// and left out.
 func (r *repository) listOrganizations(ctx context.Context, jobID string) ([]string, error) {
 	for try := 1; ; try++ {
 		listed, err := r.Upstream.Organizations(ctx)
@@ -217,7 +217,7 @@ func (r *repository) validOrganizations(listed []string) []string {
 	seen := make(map[string]struct{}, len(listed))
 	for _, organization := range listed {
 		if err := core.ValidKey("organization", organization); err != nil {
-			r.log.Warn("an organization of the repository cannot be indexed", "organization", truncateID(organization), "err", err)
+			r.log.Warn("skipping an organization whose name cannot be part of a request", "organization", truncateID(organization), "err", err)
 			continue
 		}
 		if _, twice := seen[organization]; !twice {
@@ -228,7 +228,7 @@ func (r *repository) validOrganizations(listed []string) []string {
 	return out
 }
 
-// startOrganization publishes the first page of an organization, unless its chain was begun already.
+// startOrganization publishes the first page of an organization, unless its chain of pages was started already.
 func (r *repository) startOrganization(ctx context.Context, job core.Job, req core.Request) error {
 	if job.Scope == core.ScopeOrganization && job.ExpectedOrganizations == nil {
 		one := 1
@@ -252,7 +252,7 @@ func (r *repository) startOrganization(ctx context.Context, job core.Job, req co
 	return r.retryUntilStopped(ctx, "publishing the first page", func() error { return r.c.deps.Requests.Publish(ctx, first) })
 }
 
-// childRequest makes a Request that belongs to job.
+// childRequest returns a Request that belongs to job.
 func (r *repository) childRequest(job core.Job, scope core.Scope, organization string) core.Request {
 	return core.Request{
 		ID: requestID(), Kind: core.KindIndex, Scope: scope, Repository: r.Code, Organization: organization,

@@ -195,7 +195,7 @@ func TestNewRefuses(t *testing.T) {
 			want  string
 		}{
 			{nil, lacking, core.CodeInternal, "making consumers: a dependency is missing"},
-			{[]consumers.Repository{noProbe}, p.deps(), core.CodeInternal, "making consumers: repository song lacks a part"},
+			{[]consumers.Repository{noProbe}, p.deps(), core.CodeInternal, "making consumers: repository song lacks a dependency"},
 			{[]consumers.Repository{p.repository(), p.repository()}, p.deps(), core.CodeInvalid, "repository song is configured twice"},
 		} {
 			c, err := consumers.New(tt.repos, tt.deps, consumers.Config{})

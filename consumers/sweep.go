@@ -14,34 +14,34 @@ import (
 	"tutti/internal/core"
 )
 
-// The guard against a mass removal (CONTRACT section 1): a sweep that would ask for more than guardShare of a
-// scope's documents and more than guardFew of them, or for all of them, asks for none.
+// The guard against a mass removal (CONTRACT section 1): a sweep that would request more than guardShare of a
+// scope's documents and more than guardMin of them, or all of them, requests none.
 const (
 	guardShare = 0.20
 	guardMin   = 10
 )
 
-// sweepConcurrency bounds the calls that a sweep makes at once.
+// sweepConcurrency bounds the concurrent calls of a sweep.
 const sweepConcurrency = 16
 
-// sweepChunk is how many documents a sweep handles before it checks whether its job has ended.
+// sweepChunk is how many documents a sweep processes before it checks whether its job has ended.
 const sweepChunk = 256
 
 var (
 	// errGuardReached ends a scan early.
-	errGuardReached = errors.New("enough seen")
-	// errSweepEnded ends a sweep, or the work on a page, whose job has ended, by a cancel or in another process.
-	errSweepEnded = errors.New("the job of the sweep has ended")
+	errGuardReached = errors.New("the guard's limit is reached")
+	// errSweepEnded ends a sweep, or the processing of a page, whose job has ended, by a cancel or in another process.
+	errSweepEnded = errors.New("the job has ended")
 )
 
-// sweepResult is what became of one sweep: how many documents are gone and how many records were rejected, or why nothing
-// was asked for.
+// sweepResult is the result of one sweep: how many documents were removed and how many records were rejected, or why nothing
+// was requested.
 type sweepResult struct {
 	removed, rejected int64
 	guard             *core.JobError
 }
 
-// note puts the result into the organization's run, once.
+// note adds the result to the organization's run, once.
 func (s sweepResult) note(run *core.OrganizationRun) {
 	if run.Swept {
 		return
@@ -54,8 +54,8 @@ func (s sweepResult) note(run *core.OrganizationRun) {
 	}
 }
 
-// sweepOrganization asks the upstream, one by one, for the documents of an organization that the run did not see. It
-// waits until each of those Requests has had its outcome.
+// sweepOrganization requests each document of an organization that the run did not see from the upstream. It waits until
+// each of those Requests has its outcome.
 func (r *repository) sweepOrganization(ctx context.Context, job core.Job, organization string) (sweepResult, error) {
 	unseen, guard, err := r.unseen(ctx, job, r.scopeOf(organization))
 	if err != nil || guard != nil || len(unseen.ids) == 0 {
@@ -64,7 +64,8 @@ func (r *repository) sweepOrganization(ctx context.Context, job core.Job, organi
 	return r.requestAgain(ctx, job, organization, unseen.ids)
 }
 
-// sweepCompleteOrganizations sweeps, one by one, the organizations of a repository's job that were read whole, and notes it in their runs.
+// sweepCompleteOrganizations sweeps each organization of a repository's job that was read completely, and stores the result
+// in its run.
 func (r *repository) sweepCompleteOrganizations(ctx context.Context, job core.Job, runs []core.OrganizationRun) error {
 	for _, run := range runs {
 		if !run.ReadWhole() || run.Swept {
@@ -81,8 +82,8 @@ func (r *repository) sweepCompleteOrganizations(ctx context.Context, job core.Jo
 	return nil
 }
 
-// sweepRepository sweeps a repository of which all organizations were read whole: their documents, and those of
-// organizations that it no longer lists. It returns what became of the latter, and notes the others in their runs.
+// sweepRepository sweeps a repository of which all organizations were read completely: their documents, and those of
+// organizations that it no longer lists. It returns the result of the latter, and stores the others in their runs.
 func (r *repository) sweepRepository(ctx context.Context, job core.Job, runs []core.OrganizationRun) (sweepResult, error) {
 	unseen, guard, err := r.unseen(ctx, job, core.IndexScope{Repository: r.Code})
 	if err != nil || guard != nil || len(unseen.ids) == 0 {
@@ -104,7 +105,7 @@ func (r *repository) sweepRepository(ctx context.Context, job core.Job, runs []c
 	var vanished sweepResult
 	for organization, unseen := range byOrganization {
 		if core.ValidKey("organization", organization) != nil {
-			continue // the document is not of a repository that tutti can ask
+			continue // the document cannot be requested
 		}
 		swept, err := r.requestAgain(ctx, job, organization, unseen.ids)
 		if err != nil {
@@ -119,7 +120,7 @@ func (r *repository) sweepRepository(ctx context.Context, job core.Job, runs []c
 	return vanished, nil
 }
 
-// sweepWithGuard sweeps one organization of a repository's job, under the guard of its own.
+// sweepWithGuard sweeps one organization of a repository's job, under its own guard.
 func (r *repository) sweepWithGuard(ctx context.Context, job core.Job, organization string, unseen unseenDocuments) error {
 	total, err := r.c.deps.Index.Count(ctx, r.IndexName, r.scopeOf(organization))
 	if err != nil {
@@ -148,8 +149,8 @@ func (r *repository) scopeOf(organization string) core.IndexScope {
 }
 
 // unseenDocuments are documents that a run may not have seen: their versions are below first, the run's own, or lie in the
-// future. Those that are missing count for the guard. It counts neither records that were requested by themselves before, of
-// a page they came too late to be written, nor versions from the future, which the run's pages could not replace.
+// future. The guard counts those that are missing: neither records that were requested alone before, because they were too
+// old to be written with their page, nor versions from the future, which the run's pages could not replace.
 type unseenDocuments struct {
 	ids            []string
 	missing        int
@@ -164,7 +165,7 @@ func (u *unseenDocuments) add(id string, v core.Version) {
 	}
 }
 
-// groupByOrganization sorts documents by the organization that they belong to; those that are gone are left out.
+// groupByOrganization groups documents by their organization, without those that no longer exist.
 func (r *repository) groupByOrganization(ctx context.Context, job core.Job, all unseenDocuments) (map[string]unseenDocuments, error) {
 	groups := make(map[string]unseenDocuments)
 	var mu sync.Mutex
@@ -190,7 +191,7 @@ func (r *repository) unseen(ctx context.Context, job core.Job, scope core.IndexS
 		return unseen, nil, nil
 	}
 	var err error
-	// What is done with after this is seen by the scan.
+	// The scan sees the documents of Requests that end after this.
 	if unseen.requestedAlone, err = r.c.deps.Requests.PendingRecords(ctx, r.Code, scope.Organization); err != nil {
 		return unseen, nil, err
 	}
@@ -237,14 +238,14 @@ func guardError(unseen int, total int64) *core.JobError {
 		unseen, total)}
 }
 
-// pauseOnError shuts the gate when err says that the index is not there, and returns err.
+// pauseOnError pauses the repository when err means that the index takes no writes, and returns err.
 func (r *repository) pauseOnError(err error) error {
 	r.pauseOnCode(core.CodeOf(err))
 	return err
 }
 
-// requestAgain publishes a record Request for each id, waits until they have ended, and counts which documents are gone and
-// which records were rejected.
+// requestAgain publishes a record Request for each id, waits until they have ended, and counts the documents that were
+// removed and the records that were rejected.
 func (r *repository) requestAgain(ctx context.Context, job core.Job, organization string, ids []string) (sweepResult, error) {
 	ids, err := r.notRejected(ctx, job, organization, ids)
 	if err != nil {
@@ -254,12 +255,12 @@ func (r *repository) requestAgain(ctx context.Context, job core.Job, organizatio
 	swept := sweepResult{removed: settled.Removed, rejected: settled.Rejected}
 	if open > 0 {
 		swept.guard = &core.JobError{Code: core.JobErrorSweepIncomplete, Message: fmt.Sprintf(
-			"%d records that the run did not see could not be asked for yet; they will be, and removed if they are gone", open)}
+			"%d records that the run did not see could not be requested yet; they will be, and removed if they no longer exist", open)}
 	}
 	return swept, err
 }
 
-// notRejected returns those of ids that no page of the job rejected: a rejected record was seen, and is counted.
+// notRejected returns those of ids that no page of the job rejected: a rejected record was seen, and is already counted.
 func (r *repository) notRejected(ctx context.Context, job core.Job, organization string, ids []string) ([]string, error) {
 	var mu sync.Mutex
 	var left []string
@@ -285,12 +286,12 @@ func (r *repository) publishSweepRequests(ctx context.Context, job core.Job, org
 	return r.eachUntilJobEnds(ctx, job, ids, func(ctx context.Context, id string) error {
 		req := r.childRequest(job, core.ScopeRecord, organization)
 		req.RecordID, req.Cause, req.Force, req.AsOf = id, core.CauseSweep, false, job.StartVersion
-		return r.retryUntilStopped(ctx, "publishing a swept record", func() error { return r.c.deps.Requests.Offer(ctx, req) })
+		return r.retryUntilStopped(ctx, "publishing a record of a sweep", func() error { return r.c.deps.Requests.Offer(ctx, req) })
 	})
 }
 
-// checkSweepCancelled returns errSweepEnded for a Request of a sweep whose job was cancelled. A job that ended in another way leaves
-// its Requests to be carried out.
+// checkSweepCancelled returns errSweepEnded for a Request of a sweep whose job was cancelled. The Requests of a job that
+// ended otherwise are still executed.
 func (r *repository) checkSweepCancelled(ctx context.Context, req core.Request) error {
 	if req.Cause != core.CauseSweep {
 		return nil
@@ -324,7 +325,7 @@ func (r *repository) eachDocument(
 	}))
 }
 
-// eachUntilJobEnds calls f for each id, several at once, and returns errSweepEnded soon after the job has ended.
+// eachUntilJobEnds calls f for each id, concurrently, and returns errSweepEnded soon after the job has ended.
 func (r *repository) eachUntilJobEnds(ctx context.Context, job core.Job, ids []string, f func(ctx context.Context, id string) error) error {
 	for chunk := range slices.Chunk(ids, sweepChunk) {
 		if r.jobEnded(ctx, job.ID) {

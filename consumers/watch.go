@@ -10,18 +10,18 @@ import (
 
 // Bounds of the time between two checks of an index.
 const (
-	// minProbeInterval and probeEveryMax are for an index that takes no writes.
+	// minProbeInterval and maxProbeInterval are for an index that takes no writes.
 	minProbeInterval = 100 * time.Millisecond
 	maxProbeInterval = 2 * time.Second
-	// checkInterval is for an index that does: without a write, only that tells that it has gone.
+	// checkInterval is for an index that takes writes: without a write in flight, only a check detects that it is gone.
 	checkInterval = 30 * time.Second
-	// recreateAfter is how long every check must find the index missing before it is made again: an alias that is swapped in
-	// two steps is missing for a moment.
+	// recreateAfter is how long every check must find the index missing before it is created again: an alias that is swapped
+	// in two steps is missing for a moment.
 	recreateAfter = 2 * time.Second
 )
 
-// watchIndex prepares the repository's index, then opens the gate whenever the index takes writes again and no pause for
-// rejections is left.
+// watchIndex prepares the repository's index, then ends the pause whenever the index takes writes again and no pause for
+// rejections remains.
 func (r *repository) watchIndex() {
 	ctx := r.c.draining
 	w := r.newIndexWatch()
@@ -52,8 +52,8 @@ func (r *repository) watchIndex() {
 type indexWatch struct {
 	r        *repository
 	prepared bool
-	// missingSince is since when every check found the index missing, zero when the last one did not. changed is true from
-	// then on until the index is prepared again: what is there afterwards may be another index.
+	// missingSince is when the first of the latest consecutive checks found the index missing, zero when the last one did
+	// not. changed is true from then on until the index is prepared again: it may be another index by then.
 	missingSince time.Time
 	changed      bool
 	// cell names the compare-and-swap cell that holds the identity of the index that was last prepared, by any process.
@@ -65,7 +65,7 @@ func (r *repository) newIndexWatch() *indexWatch {
 	return &indexWatch{r: r, cell: indexCell("index", r.Code, r.IndexName)}
 }
 
-// waitForPause returns nil once the gate is shut or a check has failed, and ctx's error when that ends first.
+// waitForPause returns nil once the repository is paused or a check has failed, and ctx's error when that ends first.
 func (w *indexWatch) waitForPause(ctx context.Context) error {
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()
@@ -83,9 +83,9 @@ func (w *indexWatch) waitForPause(ctx context.Context) error {
 	}
 }
 
-// check prepares the index before it is used for the first time and when it is another one than before, and otherwise
-// checks that it takes writes. An index that stays missing is made again, once the run that fills it is stored in the queue; a
-// full queue drains only into an index, so that there the run is queued afterwards, as for an index that was replaced.
+// check prepares the index before its first use and when it was replaced, and otherwise checks that it takes writes. It
+// recreates an index that stays missing, once the run that fills it is stored in the queue. A full queue drains only into an
+// index, so that the run is then queued afterwards, as for an index that was replaced.
 func (w *indexWatch) check(ctx context.Context) error {
 	if !w.prepared {
 		return w.prepare(ctx, false)
@@ -108,23 +108,23 @@ func (w *indexWatch) check(ctx context.Context) error {
 	}
 	runErr := w.r.RunAgain(ctx)
 	if runErr != nil {
-		w.r.log.Warn("queueing a run for the index that is missing", "err", runErr)
+		w.r.log.Warn("queueing a run for the missing index", "err", runErr)
 		if core.CodeOf(runErr) != core.CodeOverloaded || w.identity == "" {
 			return err
 		}
 	}
-	w.r.log.Warn("the index was deleted; it is made again and the repository run again", "index", w.r.IndexName)
+	w.r.log.Warn("the index was deleted; it is created again and the repository run again", "index", w.r.IndexName)
 	w.prepared = false
 	return w.prepare(ctx, runErr == nil)
 }
 
-// replaced reports whether the index is another one than the one that was prepared, as far as the engine says.
+// replaced reports whether the index is another one than the prepared one, as far as the engine reports identities.
 func (w *indexWatch) replaced(ctx context.Context) bool {
 	identity, err := w.r.Probe.Identity(ctx)
 	return err == nil && identity != "" && identity != w.identity
 }
 
-// prepare prepares the index. With queued, the run of a new index is stored in the queue.
+// prepare prepares the index. queued means that the run of a new index is already in the queue.
 func (w *indexWatch) prepare(ctx context.Context, queued bool) error {
 	stored, revision, err := w.r.c.deps.Slots.Slot(ctx, w.cell)
 	if err != nil {
@@ -138,13 +138,13 @@ func (w *indexWatch) prepare(ctx context.Context, queued bool) error {
 	}
 	w.prepared, w.missingSince, w.changed = true, time.Time{}, false
 	if err := w.store(ctx, stored, revision, queued); err != nil {
-		w.r.log.Warn("storing the identity of the index; the next check tries again", "index", w.r.IndexName, "err", err)
+		w.r.log.Warn("storing the identity of the index; the next check retries", "index", w.r.IndexName, "err", err)
 	}
 	return nil
 }
 
-// store replaces the stored identity by that of the index. Where they differ, the index is not the one that the
-// repository was written to, so its run is queued first. Without a stored identity none is.
+// store stores the identity of the index. Where it differs from the stored one, the index is not the one that the repository
+// was written to, so its run is queued first. Without a stored identity no run is queued.
 func (w *indexWatch) store(ctx context.Context, stored string, revision uint64, queued bool) error {
 	identity, err := w.r.Probe.Identity(ctx)
 	if err != nil || identity == "" {
