@@ -18,6 +18,8 @@ const (
 	defaultConcurrency = 4
 	maxErrorBody       = 16 << 10
 	readBuffer         = 32 << 10
+	// messageCut is the message of a response that ended early (ErrTruncated).
+	messageCut = "the upstream's answer was cut short"
 )
 
 // Config configures a Client. Only URL is required.
@@ -280,7 +282,11 @@ func (a *Response) open(ctx context.Context, target *url.URL) error {
 	a.client.authorize(req)
 	res, err := a.client.http.Do(req)
 	if err != nil {
-		err = a.classify(err, "the upstream could not be reached")
+		message := "the upstream could not be reached"
+		if reason, hint := ConnectionFailure(err); hint != "" {
+			message += ": " + reason
+		}
+		err = a.classify(err, message)
 		a.client.observe(time.Since(begin), false, a.callerErr() == nil)
 		a.cancel(nil)
 		return err
@@ -295,7 +301,7 @@ func (a *Response) open(ctx context.Context, target *url.URL) error {
 	alive := res.StatusCode < http.StatusInternalServerError
 	a.client.observe(time.Since(begin), alive && readErr == nil, a.callerErr() == nil)
 	if readErr != nil && res.StatusCode < http.StatusInternalServerError {
-		return a.classify(readErr, "the upstream's answer was cut short")
+		return a.classify(errors.Join(ErrTruncated, readErr), messageCut)
 	}
 	return statusError(res.StatusCode, res.Header, body, time.Now())
 }
@@ -311,7 +317,7 @@ func (a *Response) Read(p []byte) (int, error) {
 		return n, err
 	}
 	a.failed = true
-	return n, a.classify(err, "the upstream's answer was cut short")
+	return n, a.classify(errors.Join(ErrTruncated, err), messageCut)
 }
 
 // Reserve replaces the memory reserved before by n bytes and waits until they are available: a waiting Response holds nothing, so
@@ -365,17 +371,14 @@ func (a *Response) Close() {
 // MarkFailed records that the body violated the protocol, so that the upstream counts as down.
 func (a *Response) MarkFailed() { a.failed = true }
 
-// classify returns the error of an interrupted call. message describes a broken connection; the cause is appended when known.
+// classify returns the error of an interrupted call. message describes a broken connection.
 func (a *Response) classify(err error, message string) error {
 	switch {
 	case a.callerErr() != nil:
 		return core.WrapError(core.CodeUnavailable, "the call to the upstream was canceled", a.callerErr())
 	case errors.Is(a.cause(), ErrTimeout):
-		return core.WrapError(core.CodeUnavailable, "the upstream did not answer in time", errors.Join(ErrTimeout, err))
+		return core.WrapError(core.CodeUnavailable, "the upstream did not answer in time", ErrTimeout)
 	default:
-		if reason, hint := ConnectionFailure(err); hint != "" {
-			message += ": " + reason
-		}
 		return core.WrapError(core.CodeUnavailable, message, err)
 	}
 }

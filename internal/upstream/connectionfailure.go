@@ -5,7 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -14,17 +14,19 @@ import (
 	"syscall"
 )
 
-// ConnectionFailure returns why a service could not be reached, and a hint; neither contains more of an address than a host. An
-// empty hint means that the cause is unknown; reason is then the text of the innermost error.
+const hintClosed = "check its log, and the log of a proxy in front of it"
+
+// ConnectionFailure returns why a service could not be reached, and a hint; neither contains an address. An empty hint means that the
+// cause is unknown; reason is then the text of the innermost error.
 func ConnectionFailure(err error) (reason, hint string) {
 	if e, ok := errors.AsType[*net.DNSError](err); ok {
 		if !e.IsNotFound {
-			return fmt.Sprintf("the host name %s could not be resolved", e.Name), "check this machine's DNS server"
+			return "its host name could not be resolved", "check this machine's DNS server"
 		}
-		return fmt.Sprintf("the host name %s does not exist", e.Name), "check the host name and this machine's DNS server"
+		return "its host name does not exist", "check the host name and this machine's DNS server"
 	}
-	if e, ok := errors.AsType[x509.HostnameError](err); ok {
-		return fmt.Sprintf("its certificate is not for %s", e.Host), "use the name that the certificate is for"
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
+		return "its certificate is for another host name", "use the name that the certificate is for"
 	}
 	if e, ok := errors.AsType[x509.CertificateInvalidError](err); ok && e.Reason == x509.Expired {
 		return "its certificate has expired or is not valid yet", "renew the certificate, or set this machine's clock"
@@ -47,6 +49,10 @@ func ConnectionFailure(err error) (reason, hint string) {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, ErrTimeout),
 		isNetwork && network.Timeout():
 		return "no answer in time", "check host and port, and that no firewall blocks the connection"
+	case errors.Is(err, syscall.ECONNRESET):
+		return "it reset the connection", hintClosed
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.EPIPE):
+		return "it closed the connection", hintClosed
 	case strings.Contains(err.Error(), "malformed HTTP response"):
 		return "it does not speak plain HTTP", "use https:// instead of http://, if intended"
 	}

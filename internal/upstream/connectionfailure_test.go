@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -31,19 +32,23 @@ func TestClientNamesTheCause(t *testing.T) {
 		err  error
 		want string
 	}{
-		"unknown name":      {dial(&net.DNSError{Name: "song.example", IsNotFound: true}), ": the host name song.example does not exist"},
-		"name server":       {dial(&net.DNSError{Name: "song.example", IsTimeout: true}), ": the host name song.example could not be resolved"},
+		"unknown name":      {dial(&net.DNSError{Name: "song.example", IsNotFound: true}), ": its host name does not exist"},
+		"name server":       {dial(&net.DNSError{Name: "song.example", IsTimeout: true}), ": its host name could not be resolved"},
 		"refused":           {dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), ": nothing listens there"},
 		"no route":          {dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), ": there is no route to it"},
 		"no network":        {dial(os.NewSyscallError("connect", syscall.ENETUNREACH)), ": there is no route to it"},
 		"timeout":           {dial(os.NewSyscallError("connect", syscall.ETIMEDOUT)), ": no answer in time"},
 		"unknown authority": {verified(x509.UnknownAuthorityError{}), ": its certificate is signed by an unknown authority"},
 		"another's name": {
-			verified(x509.HostnameError{Host: "song.example", Certificate: &x509.Certificate{}}), ": its certificate is not for song.example",
+			verified(x509.HostnameError{Host: "song.example", Certificate: &x509.Certificate{}}), ": its certificate is for another host name",
 		},
 		"expired":            {verified(x509.CertificateInvalidError{Reason: x509.Expired}), ": its certificate has expired or is not valid yet"},
 		"not a CA":           {verified(x509.CertificateInvalidError{Reason: x509.NotAuthorizedToSign}), ": its certificate is not valid"},
 		"plain text for TLS": {tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"}, ": it does not speak TLS"},
+		"reset":              {os.NewSyscallError("read", syscall.ECONNRESET), ": it reset the connection"},
+		"broken pipe":        {os.NewSyscallError("write", syscall.EPIPE), ": it closed the connection"},
+		"closed":             {io.EOF, ": it closed the connection"},
+		"closed early":       {io.ErrUnexpectedEOF, ": it closed the connection"},
 		"TLS for plain text": {fmt.Errorf("net/http: malformed HTTP response %q", "body"), ": it does not speak plain HTTP"},
 		"another":            {errors.New("text of a body"), ""},
 	} {
@@ -86,5 +91,35 @@ func TestClientNamesTLSErrors(t *testing.T) {
 				t.Errorf("%q", core.MessageOf(err))
 			}
 		})
+	}
+}
+
+// TestClientNamesClosedConnections: recognizes the errors of real connections.
+func TestClientNamesClosedConnections(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if tcp, ok := conn.(*net.TCPConn); ok && r.URL.Path == "/reset" {
+			_ = tcp.SetLinger(0)
+		}
+		_ = conn.Close()
+	}))
+	defer server.Close()
+	client, err := upstream.NewClient(upstream.Config{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for path, want := range map[string]string{
+		"closed": "the upstream could not be reached: it closed the connection",
+		"reset":  "the upstream could not be reached: it reset the connection",
+	} {
+		if _, err := client.Get(t.Context(), "", path); core.MessageOf(err) != want || core.CodeOf(err) != core.CodeUnavailable {
+			t.Errorf("%s: %q", path, core.MessageOf(err))
+		}
 	}
 }

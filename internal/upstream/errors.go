@@ -14,7 +14,7 @@ import (
 var (
 	// ErrTimeout: connecting, the headers, or one read of the body took longer than Config.Timeout.
 	ErrTimeout = errors.New("no answer in time")
-	// ErrTruncated: the response ended before its JSON did.
+	// ErrTruncated: the response ended, or its connection broke, before its JSON ended.
 	ErrTruncated = errors.New("response truncated")
 	// ErrMalformed: the response is not JSON.
 	ErrMalformed = errors.New("response is not JSON")

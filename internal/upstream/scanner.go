@@ -434,7 +434,7 @@ func (s *Scanner) finish() error {
 // fill reads at least want bytes, fewer only at the end of r. When nothing is left to read it returns ErrTruncated.
 func (s *Scanner) fill(want int) error {
 	if s.eof {
-		return Malformed("the upstream's answer was cut short", ErrTruncated)
+		return Malformed(messageCut, ErrTruncated)
 	}
 	if free := len(s.buf) - s.end; s.sized && free > 0 {
 		want = min(want, free)
@@ -526,7 +526,7 @@ func readError(err error) error {
 	if _, classified := errors.AsType[*core.Error](err); classified {
 		return err
 	}
-	return core.WrapError(core.CodeUnavailable, "the upstream's answer was cut short", errors.Join(ErrTruncated, err))
+	return core.WrapError(core.CodeUnavailable, messageCut, errors.Join(ErrTruncated, err))
 }
 
 // unexpectedStart returns the error of a response that starts with c.

@@ -100,8 +100,8 @@ func repositoryFailure(subject, host string, r config.Repository, err error) Fin
 		f.Hint = "check the repository's type, and that its url is that of the API and not of a web page: tutti requests " + path + " below it"
 		return f
 	}
-	switch reason, hint := upstream.ConnectionFailure(err); hint {
-	case "":
+	switch reason, hint := upstream.ConnectionFailure(err); {
+	case hint == "", errors.Is(err, upstream.ErrTruncated):
 		f.Message += ": " + reason
 		f.Hint = "check the repository's log, and the log of a proxy in front of it"
 	default:
