@@ -98,8 +98,8 @@ func TestPrepare(t *testing.T) {
 		w.upstream.fill("A", 3)
 		w.engine.setDown(errDown)
 		p := w.make(-1)
-		if got := p.c.Paused(); len(got) != 1 || got[0].Reason == "" {
-			t.Errorf("before the start: %v", got)
+		if got := p.c.Paused(); len(got) != 1 || got[0].Reason != "the first check of the index has not ended" {
+			t.Errorf("before the first check: %v", got)
 		}
 		w.index("A", "A-0000")
 		p.c.Start()

@@ -37,7 +37,7 @@ func newRepository(c *Consumers, r Repository) *repository {
 	r.PageSize = max(2, r.PageSize) // pages overlap by one row
 	return &repository{
 		Repository: r, c: c, log: c.cfg.Logger.With("repository", r.Code),
-		pause:       newIndexPause("the index was not checked yet"),
+		pause:       newIndexPause("the first check of the index has not ended"),
 		recordCalls: semaphore.NewWeighted(int64(r.Concurrency)), pageCalls: semaphore.NewWeighted(int64(r.Concurrency)),
 		batched: semaphore.NewWeighted(int64(c.cfg.RecordsInFlight)), pagesInFlight: make(map[string]struct{}),
 		endingJobs: make(map[string]chan struct{}), records: make(map[string]*recordInFlight),
