@@ -278,7 +278,7 @@ func TestElasticsearch(t *testing.T) {
 			"url: " + secure.URL, []string{"fail: 127.0.0.1:* does not answer: its certificate is signed by an unknown authority -> set index.caFile to the authority's certificate"},
 		},
 		"known authority": {fmt.Sprintf("url: %q, caFile: %q", secure.URL, ca), []string{right, "ok: the cluster is yellow"}},
-		"no certificate":  {fmt.Sprintf("url: %q, caFile: %q", secure.URL, empty), []string{"fail: index.caFile: " + empty + ": the index' CA file holds no certificate -> set it to a PEM file of certificate authorities"}},
+		"no certificate":  {fmt.Sprintf("url: %q, caFile: %q", secure.URL, empty), []string{"fail: index.caFile: " + empty + ": the index's CA file contains no certificate -> set it to a PEM file of certificate authorities"}},
 		"no file":         {fmt.Sprintf("url: %q, caFile: %q", secure.URL, dir+"/no"), []string{"fail: index.caFile: " + dir + "/no: no such file or directory -> *"}},
 		"TLS where is not": {
 			"url: " + strings.Replace(plain.URL, "http:", "https:", 1), []string{"fail: *: it does not speak TLS -> use http:// instead of https://, if intended"},

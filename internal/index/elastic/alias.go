@@ -8,29 +8,29 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// aliasState is what a process remembers of one alias. It is only ever a guess: another process may have grown the
-// mapping, or the alias stand for another index, so whoever is let down by it reads the mapping again.
+// aliasState caches what this process knows about one alias. It may be outdated: another process may have extended the mapping,
+// or the alias may point to another index. Code that fails because of it reads the mapping again.
 type aliasState struct {
-	// sem holds one token: who has it may change the mapping.
+	// sem holds one token; its holder may change the mapping.
 	sem chan struct{}
-	// tree is the mapping as last read or grown, nil before. Trees are never changed.
+	// tree is the mapping as last read or extended, nil before the first read. Trees are immutable.
 	tree atomic.Pointer[mapping.Field]
-	// trimFirst is set while so many documents bring members without a value on unknown paths that trimming them before
-	// sending is cheaper than sending them twice.
+	// trimFirst is set while so many documents have members without a value on unknown paths that removing them before sending is
+	// cheaper than sending the documents twice.
 	trimFirst atomic.Bool
-	// unreadAfter is how many batches in a row must still bring nothing new before documents are sent unread.
+	// unreadAfter is the number of consecutive batches that must still add no field before documents are sent unread.
 	unreadAfter atomic.Int32
-	// idField is the field that stands for the documents' ids in orders, nil before one was asked for.
+	// idField is the field that holds the documents' ids, for sorting; nil before the first request for it.
 	idField atomic.Pointer[idField]
-	// physicalName is the name of the index that the alias stood for when that was last read, nil before.
+	// physicalName is the name of the index behind the alias when last read, nil before.
 	physicalName atomic.Pointer[string]
-	// meanSize is what its documents weigh.
+	// meanSize estimates the size of the alias' documents.
 	meanSize meanSize
 }
 
 func newAliasState() *aliasState { return &aliasState{sem: make(chan struct{}, 1)} }
 
-// lock waits for the turn to change the mapping.
+// lock waits for the exclusive right to change the mapping.
 func (st *aliasState) lock(ctx context.Context) error {
 	select {
 	case st.sem <- struct{}{}:

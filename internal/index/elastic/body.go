@@ -7,20 +7,19 @@ import (
 	"sync"
 )
 
-// errReleased ends the sending of a body whose bytes have gone back to their owner.
-var errReleased = errors.New("the request body was released before it was sent whole")
+// errReleased is returned by reads of a released request body.
+var errReleased = errors.New("the request body was released before it was fully sent")
 
-// requestBody lends the body of a request to the HTTP transport. The transport may go on reading it after the answer has come
-// (golang/go#51907), so handing out the body itself would let a late read see what the owner of its bytes wrote into them
-// next. Every read copies under the lock, and after release there is nothing left to read: release is the moment from
-// which the bytes are the owner's again, whatever the transport still does.
+// requestBody guards the bytes of a request's body against late reads. The HTTP transport may go on reading a body after it has
+// returned the response (golang/go#51907), when the caller may already reuse the bytes. Every Read copies under a lock, and Reads
+// after release fail, so the bytes belong to the caller again when release returns.
 type requestBody struct {
 	mu       sync.Mutex
 	released bool
 }
 
-// wrap replaces the body of a request, and those that the transport asks for when it has to send again on a new connection
-// because the old one had been closed by the server before anything was written. Bodies are bytes.Readers.
+// wrap replaces the body of a request, and its GetBody, with which the transport sends it again on a new connection if the server
+// closed the old one before anything was written. Bodies are bytes.Readers.
 func (p *requestBody) wrap(req *http.Request) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return
@@ -33,7 +32,7 @@ func (p *requestBody) wrap(req *http.Request) {
 	}
 }
 
-// release takes the bytes back from all readers.
+// release makes all further reads fail.
 func (p *requestBody) release() {
 	p.mu.Lock()
 	p.released = true
@@ -45,7 +44,7 @@ type bodyReader struct {
 	body  io.ReadCloser
 }
 
-// Read copies the next bytes out.
+// Read copies the next bytes to dst.
 func (r *bodyReader) Read(dst []byte) (int, error) {
 	r.owner.mu.Lock()
 	defer r.owner.mu.Unlock()
@@ -55,5 +54,5 @@ func (r *bodyReader) Read(dst []byte) (int, error) {
 	return r.body.Read(dst)
 }
 
-// Close does nothing: release is what ends a reader.
+// Close does nothing: release ends a reader.
 func (r *bodyReader) Close() error { return nil }

@@ -9,12 +9,12 @@ import (
 	"tutti/internal/index"
 )
 
-// maxPagedValues is how many values of a field are read in all where one answer cannot hold them.
+// maxPagedValues is the maximum number of values of a field that are read page by page, when one response cannot hold them.
 const maxPagedValues = 1_000_000
 
-// readAllBuckets reads the buckets of a facet anew that has more values than one answer gives: all of them, of which those with the
-// most documents are kept. That costs the cluster a run over the documents for each maxBuckets values, and happens only when
-// more than these are asked for.
+// readAllBuckets reads the buckets of a facet again, page by page, if the field has more values than one response can hold, and
+// keeps those with the most documents. Each page of maxBuckets values costs the cluster a pass over the documents; it happens
+// only when more than maxBuckets values are requested.
 func (x *Index) readAllBuckets(ctx context.Context, alias string, p *searchPlan, s *subsearch, task *facetTask) error {
 	if !task.more {
 		return nil
@@ -33,8 +33,8 @@ func (x *Index) readAllBuckets(ctx context.Context, alias string, p *searchPlan,
 	return err
 }
 
-// eachBucketPage gives all buckets of f in the documents that match a filter, in the order of the values, some at a time, as of one
-// moment. Their bytes are each's to keep.
+// eachBucketPage calls each with all buckets of f in the documents that match filter, in pages ordered by value, as of one point
+// in time. each may keep their bytes.
 func (x *Index) eachBucketPage(ctx context.Context, alias string, p *searchPlan, filter *query.Node, f *index.Facet, each func([]index.Bucket) error) error {
 	point, err := x.openPIT(ctx, alias)
 	if err != nil {
@@ -65,7 +65,7 @@ func (x *Index) eachBucketPage(ctx context.Context, alias string, p *searchPlan,
 	}
 }
 
-// readBucketPage asks for one page and gives the point in time to go on with.
+// readBucketPage reads one page and returns the point in time of the next.
 func (x *Index) readBucketPage(ctx context.Context, body []byte, point string, reader *facetReader) (string, error) {
 	into := x.buffer()
 	defer x.recycle(into)
@@ -83,14 +83,14 @@ func (x *Index) readBucketPage(ctx context.Context, body []byte, point string, r
 	return point, a.check(&c)
 }
 
-// appendPIT appends the member of a search that names a point in time, behind others, and lets it live on.
+// appendPIT appends the member of a search that names a point in time and extends its lifetime.
 func appendPIT(dst []byte, point string) []byte {
 	dst = append(dst, `,"pit":{"id":`...)
 	dst = appendString(dst, point)
 	return append(dst, `,"keep_alive":"`+scanKeepAlive+`"}`...)
 }
 
-// patternValues gives the values of those fields that reqs match patterns with and the cluster cannot, by path.
+// patternValues returns, by path, the values of the fields whose patterns the cluster cannot match.
 func (x *Index) patternValues(ctx context.Context, alias string, filters []*query.Node) (map[string][]string, error) {
 	fields := make(map[string]query.Field)
 	for _, n := range filters {
@@ -128,7 +128,7 @@ func patternFields(n *query.Node, fields map[string]query.Field) {
 	}
 }
 
-// filtersOf gives all filters of requests.
+// filtersOf returns all filters of reqs.
 func filtersOf(reqs []index.SearchRequest) []*query.Node {
 	var filters []*query.Node
 	for i := range reqs {

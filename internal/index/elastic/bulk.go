@@ -10,17 +10,17 @@ import (
 	"tutti/internal/core"
 )
 
-// shardWait is how long a write waits in the cluster for a shard that is not there.
+// shardWait is how long a write waits in the cluster for an unavailable shard.
 const shardWait = 2 * time.Second
 
-// maxPooledBytes is the largest buffer that is kept for the next request.
+// maxPooledBytes is the capacity of the largest buffer that is reused.
 const maxPooledBytes = 8 << 20
 
-// Write sends b as one bulk request and gives one Result per item, in order. Documents that bring unknown paths grow
-// the mapping and are sent again within the call. A Result with OutcomeRetry says in its Code why. An error is a
-// *core.Error for the request as a whole: CodeOverloaded (429, 503, or b.Deadline has passed), CodeUnavailable (no answer, or not a whole one;
-// the documents may or may not have been written), CodeTooLarge (413), CodeInvalid (400, the cluster's reason in its
-// cause), or CodeIndexBlocked. b's bytes are neither changed nor read after Write has returned.
+// Write sends b as one bulk request and returns one Result per item, in order. Documents with unknown paths extend the mapping
+// and are sent again within the call. The Code of a Result with OutcomeRetry says why. An error is a *core.Error for the whole
+// request: CodeOverloaded (429, 503, or b.Deadline has passed), CodeUnavailable (no complete response; the documents may or may
+// not have been written), CodeTooLarge (413), CodeInvalid (400, with the cluster's reason in its cause), or CodeIndexBlocked.
+// Write neither changes b's bytes nor reads them after it has returned.
 func (x *Index) Write(ctx context.Context, b core.Batch) ([]core.Result, error) {
 	leave, err := x.begin(b.Index)
 	if err != nil {
@@ -46,11 +46,11 @@ func (x *Index) Write(ctx context.Context, b core.Batch) ([]core.Result, error) 
 	return results, nil
 }
 
-// send makes one bulk request of items of b, whose encodings are body, unless they grew too old before: a shard that
-// reopened has forgotten which versions it removed, and would take an old document back.
+// send sends items of b, encoded in body, as one bulk request. It fails after b.Deadline: a shard that reopened has lost the
+// versions of deletions and would accept an outdated document.
 func (x *Index) send(ctx context.Context, b core.Batch, items []core.BatchItem, body []byte) ([]core.Result, error) {
 	if !b.Deadline.IsZero() && !x.now().Before(b.Deadline) {
-		return nil, core.NewError(core.CodeOverloaded, "the documents grew too old before they could be sent")
+		return nil, core.NewError(core.CodeOverloaded, "the documents became too old before they could be sent")
 	}
 	into := x.buffer()
 	defer x.recycle(into)

@@ -7,9 +7,9 @@ import (
 	"tutti/internal/core"
 )
 
-// bulkFilterPath asks for one short entry per item, plus the error of a request that was refused as a whole. The status
-// makes the entry of a success survive the filter. An error is asked for whole: for each path below items the engine
-// looks at every member of every entry, and three more cost it 9 µs for each document.
+// bulkFilterPath requests one short entry per item, plus the error of a request that was rejected as a whole. The status keeps
+// the entries of successful items in the filtered response. Errors are requested as whole objects: for each path below items the
+// engine compares every member of every entry, and three more paths cost 9 µs per document.
 const bulkFilterPath = "error,status,errors,items.*.status,items.*.error"
 
 type bulkItem struct {
@@ -24,8 +24,8 @@ type bulkResponse struct {
 	} `json:"items"`
 }
 
-// results turns the answer to a bulk request into one Result per item. A batch whose answer does not have exactly one
-// fitting entry per item counts as not answered at all.
+// results converts the response to a bulk request to one Result per item. A response without exactly one matching entry per item
+// is an error.
 func (x *Index) results(body []byte, alias string, items []core.BatchItem) ([]core.Result, error) {
 	results := make([]core.Result, len(items))
 	if allSucceeded(body, items, results) {
@@ -33,10 +33,10 @@ func (x *Index) results(body []byte, alias string, items []core.BatchItem) ([]co
 	}
 	var answer bulkResponse
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return nil, core.WrapError(core.CodeUnavailable, "the bulk response of the index cannot be read", err)
+		return nil, core.WrapError(core.CodeUnavailable, "the bulk response of the index cannot be parsed", err)
 	}
 	if len(answer.Items) != len(items) {
-		return nil, core.NewError(core.CodeUnavailable, "short bulk response of the index")
+		return nil, core.NewError(core.CodeUnavailable, "the bulk response of the index is incomplete")
 	}
 	for i := range items {
 		got := answer.Items[i].Index
@@ -44,14 +44,14 @@ func (x *Index) results(body []byte, alias string, items []core.BatchItem) ([]co
 			got = answer.Items[i].Delete
 		}
 		if got == nil || got.Status == 0 {
-			return nil, core.NewError(core.CodeUnavailable, "a bulk response of the index that does not fit the request")
+			return nil, core.NewError(core.CodeUnavailable, "the bulk response of the index does not match the request")
 		}
 		results[i] = x.outcome(alias, items[i].Op, got)
 	}
 	return results, nil
 }
 
-// Pieces of the one form that an answer without errors takes after the filter.
+// Parts of a filtered response without errors.
 const (
 	responseHead = `{"errors":false,"items":[`
 	indexHead    = `{"index":{"status":`
@@ -61,8 +61,8 @@ const (
 	statusWidth  = 3
 )
 
-// allSucceeded reads an answer that reports success for every item, without decoding it. False means that the answer is
-// anything else, which the slow way then tells apart.
+// allSucceeded reads a response that reports success for every item, without decoding it. It reports false for any other
+// response, which must then be decoded.
 func allSucceeded(body []byte, items []core.BatchItem, results []core.Result) bool {
 	rest, ok := bytes.CutPrefix(body, []byte(responseHead))
 	for i := range items {

@@ -16,13 +16,13 @@ import (
 	"tutti/internal/core"
 )
 
-// checkBody asks for a write that goes the whole way to the primary shard and can never happen: it demands a sequence
-// number that no document has, and so ends in a conflict, without a trace.
+// checkBody is a write that reaches the primary shard but never applies: it requires a sequence number that no document has, so
+// the result is a version conflict.
 const checkBody = `{"index":{"_id":"tutti-check","if_seq_no":9007199254740991,"if_primary_term":1}}` + "\n{}\n"
 
-// Check returns nil when the alias takes writes now, core.CodeIndexBlocked when it is missing, closed or blocked or the
-// credentials are refused (core.ErrIndexMissing only where no index of it is there either), and
-// core.CodeUnavailable when the cluster or one of the primary shards does not answer. The message is safe to display.
+// Check returns nil when the alias accepts writes; core.CodeIndexBlocked when it is missing, closed or blocked or the credentials
+// are rejected (core.ErrIndexMissing only if no index of the alias exists either); and core.CodeUnavailable when the cluster or
+// one of the primary shards does not answer. The message is safe to display.
 func (x *Index) Check(ctx context.Context, alias string) error {
 	leave, err := x.begin(alias)
 	if err != nil {
@@ -41,7 +41,7 @@ func (x *Index) Check(ctx context.Context, alias string) error {
 		return err
 	}
 	if len(answer.Items) != 1 || answer.Items[0].Index == nil {
-		return core.NewError(core.CodeUnavailable, "the index did not answer as expected")
+		return core.NewError(core.CodeUnavailable, "the index returned an unexpected response")
 	}
 	err = checkItem(alias, answer.Items[0].Index)
 	switch {
@@ -54,8 +54,9 @@ func (x *Index) Check(ctx context.Context, alias string) error {
 	}
 }
 
-// missingAliasError returns the error of an alias that is missing. Where the index that it stood for is still there, or another one
-// that Ensure made for it, that has lost its alias, for a moment or by mistake, and nothing may be made in its place.
+// missingAliasError returns the error of a missing alias. It is core.ErrIndexMissing only if neither the index last seen behind
+// the alias nor another one created by Ensure for it exists: such an index lost its alias, temporarily or by mistake, and must
+// not be replaced by a new one.
 func (x *Index) missingAliasError(ctx context.Context, alias string, gone error) error {
 	among, seen := []string{alias + "-*"}, x.state(alias).physicalName.Load()
 	if seen != nil {
@@ -77,23 +78,23 @@ func (x *Index) missingAliasError(ctx context.Context, alias string, gone error)
 		_, err := time.Parse(nameLayout, strings.TrimPrefix(name, alias+"-"))
 		if err == nil || seen != nil && name == *seen {
 			return &core.Error{
-				Code: core.CodeIndexBlocked, Message: "there is no alias " + alias + ", but an index of it",
-				Hint: "add the alias " + alias + " to " + name + ", or delete that index to have an empty one made and filled again",
+				Code: core.CodeIndexBlocked, Message: "the alias " + alias + " is missing, but an index of it exists",
+				Hint: "add the alias " + alias + " to " + name + ", or delete that index to have it created and filled again",
 			}
 		}
 	}
 	return &core.Error{
 		Code: core.CodeIndexBlocked, Message: core.MessageOf(gone), Err: gone,
-		Hint: "it is made again, empty, and the repository is indexed again",
+		Hint: "it is created again, empty, and the repository is indexed again",
 	}
 }
 
-// checkPrimaries returns core.CodeUnavailable when the cluster says that a primary shard of the alias' index is missing:
-// the write of Check reached only one of them.
+// checkPrimaries returns core.CodeUnavailable if a primary shard of the alias' index is not active; the write of Check reaches
+// only one of them.
 func (x *Index) checkPrimaries(ctx context.Context, alias string) error {
 	one, err := x.physicalIndexOf(ctx, alias)
 	if err != nil || one.primaries <= 1 {
-		return nil // the credentials may not allow to ask, and one shard has answered
+		return nil // the credentials may lack the privilege, and one shard has answered
 	}
 	stats, err := x.shardStats(ctx, alias)
 	if err == nil && stats.activePrimaries() < one.primaries {
@@ -106,15 +107,15 @@ func shardMissing(alias string, cause error) error {
 	return core.WrapError(core.CodeUnavailable, "a shard of the index "+alias+" does not answer", cause)
 }
 
-// checkItem reads the outcome of the impossible write. A fault of its document (a mapping that demands routing, say)
-// would be a fault of every document, yet nothing blocks the index.
+// checkItem returns the error that the result of Check's write indicates. Errors of the document itself (a mapping that requires
+// routing, say) do not count: they do not block the index.
 func checkItem(alias string, item *bulkItem) error {
 	code := blockCode(item.Error.Type, item.Status, item.Error.Reason)
 	f := &responseError{status: item.Status, engineError: item.Error}
 	switch {
 	case item.Error.floodStage(item.Status):
 		return &core.Error{
-			Code: code, Message: "the index " + alias + " takes no writes: " + floodStageMessage, Hint: floodStageHint, Err: f,
+			Code: code, Message: "the index " + alias + " accepts no writes: " + floodStageMessage, Hint: floodStageHint, Err: f,
 		}
 	case code == core.CodeIndexBlocked:
 		return core.WrapError(code, blockedMessage(alias, item.Error.Type), f)
@@ -134,7 +135,7 @@ func blockedMessage(alias, kind string) string {
 	case typeClusterBlock:
 		return "the index " + alias + " is blocked for writes"
 	case typeSecurity:
-		return "the index refused the credentials for " + alias
+		return "the index rejected the credentials for " + alias
 	default:
 		return "the index " + alias + " has no index to write to"
 	}

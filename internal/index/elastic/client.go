@@ -21,20 +21,20 @@ import (
 )
 
 const (
-	// maxResponseBytes bounds an answer: the cluster itself takes and gives no more than 100 MB by default.
+	// maxResponseBytes limits a response. The cluster's own default limit for requests is 100 MB (http.max_content_length).
 	maxResponseBytes = 512 << 20
 	dialTimeout      = 5 * time.Second
-	// idlePerNode is how many idle connections to a node are kept for reads, and as many for all else: bulk flights.
+	// idlePerNode is the number of idle connections kept per node, for reads and for other requests (bulk) each.
 	idlePerNode = 16
 	idleTimeout = time.Minute
 )
 
-// client sends single requests to the cluster and turns everything but a whole 2xx answer into a *core.Error.
+// client sends single requests to the cluster. Everything but a complete 2xx response is a *core.Error.
 type client struct {
 	transport *elastictransport.Client
 	http      *roundtrip.Transport
 	timeout   time.Duration
-	// maxResponseBytes is how many bytes an answer may have.
+	// maxResponseBytes limits a response.
 	maxResponseBytes int64
 }
 
@@ -52,7 +52,7 @@ func newClient(cfg Config) (*client, error) {
 	if pem != nil {
 		secure.RootCAs = x509.NewCertPool()
 		if !secure.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, core.NewError(core.CodeInvalid, "the index' CA file holds no certificate")
+			return nil, core.NewError(core.CodeInvalid, "the index's CA file contains no certificate")
 		}
 	}
 	writes := &http.Transport{
@@ -63,7 +63,7 @@ func newClient(cfg Config) (*client, error) {
 		ExpectContinueTimeout: time.Second,
 		IdleConnTimeout:       idleTimeout,
 		MaxIdleConnsPerHost:   idlePerNode,
-		DisableCompression:    true, // answers are a few bytes per document
+		DisableCompression:    true, // responses have a few bytes per document
 		WriteBufferSize:       64 << 10,
 		ReadBufferSize:        32 << 10,
 	}
@@ -79,12 +79,12 @@ func newClient(cfg Config) (*client, error) {
 		elastictransport.WithTransport(web),
 	)
 	if err != nil {
-		return nil, core.WrapError(core.CodeInvalid, "the index' client cannot be made", err)
+		return nil, core.WrapError(core.CodeInvalid, "the client of the index cannot be created", err)
 	}
 	return &client{transport: transport, http: web, timeout: cfg.Timeout, maxResponseBytes: maxResponseBytes}, nil
 }
 
-// close ends the transport's looking after dead nodes, and closes the connections. No call may be in progress.
+// close stops the transport's checks of dead nodes and closes the connections. No call may be in progress.
 func (c *client) close() error {
 	defer c.http.Close()
 	if err := c.transport.Close(context.Background()); err != nil {
@@ -93,14 +93,14 @@ func (c *client) close() error {
 	return nil
 }
 
-// response is a whole answer.
+// response is a complete response.
 type response struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// do is send for answers with a 2xx status. Of another one failureOf returns what the cluster said.
+// do is send for 2xx responses; any other status is an error from which responseErrorOf returns the cluster's error.
 func (c *client) do(ctx context.Context, r esapi.Request, into *bytes.Buffer) (*response, error) {
 	answer, err := c.send(ctx, r, into)
 	if err == nil && answer.status/100 != 2 {
@@ -109,8 +109,8 @@ func (c *client) do(ctx context.Context, r esapi.Request, into *bytes.Buffer) (*
 	return answer, err
 }
 
-// send sends one request and reads its whole answer into a buffer, nil for a new one. The bytes of the request's body are the
-// caller's again when it returns. An error is a *core.Error.
+// send sends one request and reads the whole response into a buffer, a new one if nil. The caller may reuse the bytes of the
+// request's body when it returns. An error is a *core.Error.
 func (c *client) send(ctx context.Context, r esapi.Request, into *bytes.Buffer) (*response, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -119,7 +119,7 @@ func (c *client) send(ctx context.Context, r esapi.Request, into *bytes.Buffer) 
 	res, err := r.Do(ctx, e)
 	if err != nil {
 		if _, sent := errors.AsType[*core.Error](err); !sent {
-			err = core.WrapError(core.CodeInternal, "the request to the index cannot be made", err)
+			err = core.WrapError(core.CodeInternal, "the request to the index cannot be created", err)
 		}
 		return nil, err
 	}
@@ -129,31 +129,31 @@ func (c *client) send(ctx context.Context, r esapi.Request, into *bytes.Buffer) 
 	}
 	n, err := into.ReadFrom(io.LimitReader(res.Body, c.maxResponseBytes+1))
 	if err != nil {
-		return nil, core.WrapError(core.CodeUnavailable, "the answer of the index was cut", unreachable(err))
+		return nil, core.WrapError(core.CodeUnavailable, "the response of the index is incomplete", unreachable(err))
 	}
 	if n > c.maxResponseBytes {
-		return nil, core.WrapError(core.CodeUnavailable, "the answer of the index was cut", errOverLimit)
+		return nil, core.WrapError(core.CodeUnavailable, "the response of the index is incomplete", errOverLimit)
 	}
 	return &response{status: res.StatusCode, header: res.Header, body: into.Bytes()}, nil
 }
 
-// unreachable marks the cause of a request that got no whole answer, for who asks by core.ErrIndexUnreachable.
+// unreachable marks the cause of a request without a complete response as core.ErrIndexUnreachable.
 func unreachable(err error) error { return fmt.Errorf("%w: %w", core.ErrIndexUnreachable, err) }
 
-// requestTransport is the transport of one request.
+// requestTransport is the esapi.Transport of one request.
 type requestTransport struct {
 	transport *elastictransport.Client
 	body      requestBody
-	// idempotent is whether the cluster may be asked twice.
+	// idempotent reports that the request may be sent again.
 	idempotent bool
 }
 
-// Perform sends a request of esapi. An error is a *core.Error.
+// Perform sends a request built by esapi. An error is a *core.Error.
 func (e *requestTransport) Perform(req *http.Request) (*http.Response, error) {
-	req.URL.RawPath = "" // esapi escapes no names, and the transport puts the path of a proxy before them
+	req.URL.RawPath = "" // esapi does not escape names, and the transport prepends the path of a proxy
 	req.Header.Set("Accept", "application/json")
 	if e.idempotent {
-		req.Header["Idempotency-Key"] = nil // says so, and is not sent
+		req.Header["Idempotency-Key"] = nil // marks the request as repeatable; the header is not sent
 	}
 	e.body.wrap(req)
 	res, err := e.transport.Perform(req)
@@ -163,15 +163,15 @@ func (e *requestTransport) Perform(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// decode reads the answer into out.
+// decode decodes the response's JSON into out.
 func (r *response) decode(out any) error {
 	if err := json.Unmarshal(r.body, out); err != nil {
-		return core.WrapError(core.CodeUnavailable, "the answer of the index is not what was asked for", err)
+		return core.WrapError(core.CodeUnavailable, "the index returned an unexpected response", err)
 	}
 	return nil
 }
 
-// checkShards gives an error when not all shards of alias took part.
+// checkShards returns an error when a shard of alias failed.
 func (r *response) checkShards(alias string) error {
 	var answer struct {
 		Shards struct {

@@ -18,34 +18,34 @@ const (
 	DefaultTimeout = 30 * time.Second
 )
 
-// Config says where the cluster is and how to speak to it. Only URLs is required.
+// Config configures an Index. Only URLs is required.
 type Config struct {
-	// URLs are the cluster's nodes, such as https://index:9200; a path in front of the API is kept. Requests go to
-	// them in turn, and around those that do not answer.
+	// URLs are the cluster's nodes, such as https://index:9200; a path before the API is kept. Requests are distributed over
+	// them, skipping those that do not answer.
 	URLs []string
-	// Username and Password are for basic authentication; both or neither.
+	// Username and Password are for basic authentication; set both or neither.
 	Username string
 	Password string
-	// APIKey is an API key, either encoded as the cluster gives it or as id:key. It excludes Username.
+	// APIKey is an API key, either encoded as the cluster returns it or as id:key. It excludes Username.
 	APIKey string
-	// CAFile is a PEM file of the authorities to trust instead of the system's.
+	// CAFile is a PEM file of certificate authorities to trust instead of the system's.
 	CAFile string
-	// Shards is the number of primary shards of an index that Ensure makes; 0 means DefaultShards.
+	// Shards is the number of primary shards of an index created by Ensure; 0 means DefaultShards.
 	Shards int
-	// Replicas is the number of copies of each shard beside the primary; 0 means none.
+	// Replicas is the number of copies of each shard besides the primary; 0 means none.
 	Replicas int
-	// Timeout bounds each request to the cluster, its answer included; 0 means DefaultTimeout.
+	// Timeout limits each request to the cluster, including reading the response; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// Compress sends bulk bodies as gzip. It costs more time than it saves where the network is not the limit.
+	// Compress sends bulk bodies compressed with gzip. It pays off only where the network is the bottleneck.
 	Compress bool
-	// CursorKey is the key, of CursorKeyBytes, of what Hit.Sort must not tell; processes that accept each other's cursors have
-	// the same. Nil means a random one.
+	// CursorKey, of CursorKeyBytes bytes, encrypts the values in Hit.Sort that callers must not read. Processes with the same key
+	// accept each other's cursors. Nil means a random key.
 	CursorKey []byte
-	// Grown is told of each alias whose mapping this process has added to; it must not wait. Nil means that nobody is.
+	// Grown is called with an alias after this process has extended its mapping. It must not block. Nil means none.
 	Grown func(alias string)
-	// Logger gets what no caller is told; nil means nothing is logged.
+	// Logger receives what is not returned to callers; nil disables logging.
 	Logger *slog.Logger
-	// Now is the clock that names physical indices and by which documents grow too old; nil means time.Now.
+	// Now is the clock for the names of physical indices and the age of documents; nil means time.Now.
 	Now func() time.Time
 }
 
@@ -63,7 +63,7 @@ func (c *Config) validate() error {
 		return core.NewError(core.CodeInvalid, "shards, replicas and timeout of the index must not be negative")
 	}
 	if c.CursorKey != nil && len(c.CursorKey) != CursorKeyBytes {
-		return core.NewError(core.CodeInvalid, fmt.Sprintf("the key of the index' cursors must have %d bytes", CursorKeyBytes))
+		return core.NewError(core.CodeInvalid, fmt.Sprintf("the key of the index's cursors must have %d bytes", CursorKeyBytes))
 	}
 	if c.Shards == 0 {
 		c.Shards = DefaultShards
@@ -83,7 +83,7 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// nodes parses the URLs. The texts stay out of the messages, as they may hold a password.
+// nodes parses the URLs. Its errors do not quote them, as they may contain a password.
 func (c *Config) nodes() ([]*url.URL, error) {
 	nodes := make([]*url.URL, 0, len(c.URLs))
 	for _, text := range c.URLs {
@@ -96,7 +96,7 @@ func (c *Config) nodes() ([]*url.URL, error) {
 	return nodes, nil
 }
 
-// key gives the API key as the Authorization header wants it.
+// key returns the API key in the form of the Authorization header.
 func (c *Config) key() string {
 	if strings.Contains(c.APIKey, ":") {
 		return base64.StdEncoding.EncodeToString([]byte(c.APIKey))
@@ -110,7 +110,7 @@ func (c *Config) authorities() ([]byte, error) {
 	}
 	pem, err := os.ReadFile(c.CAFile)
 	if err != nil {
-		return nil, core.WrapError(core.CodeInvalid, "the index' CA file cannot be read", err)
+		return nil, core.WrapError(core.CodeInvalid, "the index's CA file cannot be read", err)
 	}
 	return pem, nil
 }

@@ -9,8 +9,8 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// Encode appends the lines of w in a bulk body to dst and gives it with the bounds of the document in it, equal for a
-// deletion. It allocates nothing but what dst lacks.
+// Encode appends w as lines of a bulk body to dst and returns it with the bounds of the document in it, which are equal for a
+// deletion. It allocates only to grow dst.
 func (x *Index) Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd int) {
 	if w.Op == core.OpDelete {
 		dst = append(dst, `{"delete":{"_id":`...)
@@ -35,8 +35,8 @@ func (x *Index) Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd i
 	return append(dst, '\n'), docStart, docEnd
 }
 
-// replaceNewlines replaces line feeds, which JSON allows between tokens only and a bulk body takes for the end of a line: a
-// document can never bring actions of its own.
+// replaceNewlines replaces line feeds by spaces. In JSON they occur only between tokens, but they end a line of a bulk body:
+// without this a document could contain actions.
 func replaceNewlines(doc []byte) {
 	for {
 		at := bytes.IndexByte(doc, '\n')
@@ -48,8 +48,8 @@ func replaceNewlines(doc []byte) {
 	}
 }
 
-// appendString appends s as a JSON string. Bytes that are not UTF-8 stay as they are, so that the cluster refuses the
-// id rather than write it under another.
+// appendString appends s as a JSON string. Invalid UTF-8 is copied unchanged, so that the cluster rejects the id instead of
+// storing the document under another one.
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	from := 0

@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// nameLayout is the time in the name of a physical index.
+	// nameLayout is the time format in the name of a physical index.
 	nameLayout = "20060102150405"
-	// maxCreateRounds bounds how often Ensure looks again after it lost a race against another process.
+	// maxCreateRounds limits how often Ensure starts again after another process was faster.
 	maxCreateRounds = 5
-	// gcDeletes is how long the cluster remembers the version of a deletion, as long as the shard stays open.
+	// gcDeletes is how long the cluster keeps the version of a deletion while the shard stays open.
 	gcDeletes = "24h"
 )
 
-// Ensure makes the alias and a physical index behind it, <alias>-<yyyymmddhhmmss>, or adds spec's fields to the one
-// that is there. Of several processes that do this at once exactly one makes the index: the alias is created as the
-// write index, of which the cluster allows one. An index that has the alias' name, and a spec.Mapping that contradicts
-// the index, are core.CodeConflict; a name or mapping that the cluster does not accept is core.CodeInvalid.
+// Ensure creates the alias and a physical index behind it, <alias>-<yyyymmddhhmmss>, or adds spec's fields to the existing one.
+// Of several concurrent processes exactly one creates the index: the alias is created with a write index, and the cluster allows
+// only one. An index with the alias' name, and a spec.Mapping that contradicts the index, are core.CodeConflict; a name or
+// mapping that the cluster does not accept is core.CodeInvalid.
 func (x *Index) Ensure(ctx context.Context, spec index.Spec) error {
 	if spec.Alias == "" {
-		return core.NewError(core.CodeInvalid, "the index has no name")
+		return core.NewError(core.CodeInvalid, "the index name is empty")
 	}
 	leave, err := x.begin(spec.Alias)
 	if err != nil {
@@ -55,7 +55,7 @@ func (x *Index) Ensure(ctx context.Context, spec index.Spec) error {
 		err = x.create(ctx, spec, spec.Alias+"-"+at.Format(nameLayout))
 		switch typeOf(err) {
 		case typeAlreadyExists, typeIllegalState:
-			continue // another process was faster, or the name was taken by an index without the alias
+			continue // another process was faster, or an index without the alias has the name
 		case typeInvalidAlias:
 			if strings.Contains(responseErrorOf(err).Reason, "same name") {
 				return core.WrapError(core.CodeConflict, "an index has the name "+spec.Alias+
@@ -64,11 +64,11 @@ func (x *Index) Ensure(ctx context.Context, spec index.Spec) error {
 		}
 		return err
 	}
-	return core.NewError(core.CodeUnavailable, "the alias "+spec.Alias+" could not be made; another process changes it")
+	return core.NewError(core.CodeUnavailable, "the alias "+spec.Alias+" could not be created; another process is changing it")
 }
 
-// mayCreate returns core.ErrIndexMissing where an index may be made for the missing alias of spec: it was never seen before, or
-// no index of it is there.
+// mayCreate returns core.ErrIndexMissing if an index may be created for spec's missing alias: the alias was never seen before, or
+// no index of it exists.
 func (x *Index) mayCreate(ctx context.Context, spec index.Spec) error {
 	missing := core.WrapError(core.CodeIndexBlocked, blockedMessage(spec.Alias, typeIndexNotFound), core.ErrIndexMissing)
 	if name, _, ok := strings.Cut(spec.Identity, "/"); ok {
@@ -80,7 +80,7 @@ func (x *Index) mayCreate(ctx context.Context, spec index.Spec) error {
 	return x.missingAliasError(ctx, spec.Alias, missing)
 }
 
-// exists tells whether alias is an alias. More than one index behind it is a conflict: it could not be read by id.
+// exists reports whether alias is an alias. More than one index behind it is a conflict: documents could not be read by id.
 func (x *Index) exists(ctx context.Context, alias string) (bool, error) {
 	reply, err := x.client.do(ctx, esapi.IndicesGetAliasRequest{Name: []string{alias}}, nil)
 	if f := responseErrorOf(err); f != nil && f.status == http.StatusNotFound && (f.Type != "" || f.Reason != "") {
@@ -94,12 +94,12 @@ func (x *Index) exists(ctx context.Context, alias string) (bool, error) {
 		return false, err
 	}
 	if len(answer) > 1 {
-		return false, core.NewError(core.CodeConflict, "the alias "+alias+" stands for more than one index")
+		return false, core.NewError(core.CodeConflict, "the alias "+alias+" has more than one index")
 	}
 	return len(answer) == 1, nil
 }
 
-// create makes the physical index and the alias in one call.
+// create creates the physical index and the alias in one request.
 func (x *Index) create(ctx context.Context, spec index.Spec, name string) error {
 	body, err := x.createIndexBody(spec)
 	if err != nil {
@@ -108,36 +108,36 @@ func (x *Index) create(ctx context.Context, spec index.Spec, name string) error 
 	if _, err := x.client.do(ctx, esapi.IndicesCreateRequest{Index: name, Body: bytes.NewReader(body)}, nil); err != nil {
 		return err
 	}
-	x.logger.Info("an index has been made", "index", spec.Alias, "physical_index", name)
+	x.logger.Info("created an index", "index", spec.Alias, "physical_index", name)
 	if spec.Mapping == nil {
 		x.rememberCreated(spec)
 	}
 	return nil
 }
 
-// rememberCreated remembers the mapping of an index that was just made.
+// rememberCreated caches the mapping of a new index.
 func (x *Index) rememberCreated(spec index.Spec) {
 	tree, err := mapping.Merge(mapping.NewRoot(), spec.Known)
 	if err != nil {
-		return // the cluster has taken it; it is read when it is needed
+		return // the cluster has accepted the mapping; it is read when it is needed
 	}
 	st := x.state(spec.Alias)
 	st.tree.Store(tree)
 	st.unreadAfter.Store(readBatches)
 }
 
-// mappingFile is what a user's mapping file may hold instead of the mapping itself.
+// mappingFile is the create-index body that a user's mapping file may contain instead of the mapping itself.
 type mappingFile struct {
 	Settings map[string]any             `json:"settings"`
 	Mappings json.RawMessage            `json:"mappings"`
 	Aliases  map[string]json.RawMessage `json:"aliases"`
 }
 
-// parseMappingFile splits the content of a user's mapping file.
+// parseMappingFile parses the content of a user's mapping file.
 func parseMappingFile(raw json.RawMessage) (mappingFile, error) {
 	var body mappingFile
 	if err := json.Unmarshal(raw, &body); err != nil {
-		return mappingFile{}, core.WrapError(core.CodeInvalid, "the mapping file is not understood", err)
+		return mappingFile{}, core.WrapError(core.CodeInvalid, "the mapping file cannot be parsed", err)
 	}
 	if body.Mappings == nil {
 		body = mappingFile{Mappings: raw}
@@ -167,7 +167,7 @@ func (x *Index) createIndexBody(spec index.Spec) (json.RawMessage, error) {
 	aliases[spec.Alias] = json.RawMessage(`{"is_write_index":true}`)
 	raw, err := json.Marshal(object{"aliases": aliases, "settings": settings, "mappings": body.Mappings})
 	if err != nil {
-		return nil, core.WrapError(core.CodeInvalid, "the mapping file is not understood", err)
+		return nil, core.WrapError(core.CodeInvalid, "the mapping file cannot be parsed", err)
 	}
 	return raw, nil
 }
@@ -181,12 +181,12 @@ func ownMapping(known *mapping.Field) (json.RawMessage, error) {
 	return tree.Render()
 }
 
-// withOwnFields gives a user's mapping with what tutti itself adds to documents, where it does not say what that is. All else stays as it
-// is written.
+// withOwnFields returns a user's mapping with the fields that tutti adds to documents, if it does not define them. Everything
+// else stays as written.
 func withOwnFields(raw json.RawMessage, known *mapping.Field) (json.RawMessage, error) {
 	tree, err := mapping.Parse(raw)
 	if err != nil {
-		return raw, nil // the cluster takes mappings that are not understood here, and tells what is wrong with others
+		return raw, nil // the cluster accepts mappings that this parser does not, and reports errors in others
 	}
 	own := mapping.MissingOwn(tree, known)
 	if own == nil {
@@ -200,22 +200,22 @@ func withOwnFields(raw json.RawMessage, known *mapping.Field) (json.RawMessage, 
 	var fields struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
-	for _, part := range []json.RawMessage{raw, added} { // the fields of both end up in one map
+	for _, part := range []json.RawMessage{raw, added} { // the fields of both are collected in one map
 		if err := errors.Join(json.Unmarshal(part, &fields), json.Unmarshal(raw, &given)); err != nil {
-			return nil, core.WrapError(core.CodeInvalid, "the mapping file is not understood", err)
+			return nil, core.WrapError(core.CodeInvalid, "the mapping file cannot be parsed", err)
 		}
 	}
 	if given["properties"], err = json.Marshal(fields.Properties); err == nil {
 		raw, err = json.Marshal(given)
 	}
 	if err != nil {
-		return nil, core.WrapError(core.CodeInvalid, "the mapping file is not understood", err)
+		return nil, core.WrapError(core.CodeInvalid, "the mapping file cannot be parsed", err)
 	}
 	return raw, nil
 }
 
-// flattenSettings writes settings into out under their full names, so that one written in another of its forms
-// ({"index":{"number_of_shards":2}}) replaces the default instead of standing beside it.
+// flattenSettings writes settings into out under their full names, so that a setting in nested form
+// ({"index":{"number_of_shards":2}}) replaces the default instead of duplicating it.
 func flattenSettings(out map[string]any, prefix string, settings map[string]any) {
 	for name, value := range settings {
 		full := prefix + name
@@ -248,7 +248,7 @@ func (x *Index) update(ctx context.Context, spec index.Spec) error {
 		st.tree.Store(tree)
 		st.unreadAfter.Store(readBatches)
 		err = x.addFields(ctx, st, spec.Alias, tree, mapping.Missing(tree, spec.Known))
-		// Another process may have given a field another type between reading and adding; then it is not missing.
+		// Another process may have added a field with another type after it was read; then it is no longer missing.
 		if typeOf(err) == typeIllegalArgument && round+1 < maxGrowRounds {
 			continue
 		}
@@ -256,7 +256,7 @@ func (x *Index) update(ctx context.Context, spec index.Spec) error {
 	}
 }
 
-// putUserMapping puts the user's mapping, which an existing index must not contradict.
+// putUserMapping puts the user's mapping, which must not contradict the existing index.
 func (x *Index) putUserMapping(ctx context.Context, st *aliasState, spec index.Spec) error {
 	body, err := parseMappingFile(spec.Mapping)
 	if err != nil {
@@ -267,7 +267,7 @@ func (x *Index) putUserMapping(ctx context.Context, st *aliasState, spec index.S
 	if typeOf(err) == typeIllegalArgument {
 		return &core.Error{
 			Code: core.CodeConflict, Message: "the mapping file contradicts the mapping of " + spec.Alias,
-			Hint: "rebuild the repository's index, which makes a new one with the mapping file", Err: err,
+			Hint: "rebuild the repository's index, which creates a new one with the mapping file", Err: err,
 		}
 	}
 	if err != nil || spec.Known == nil {
@@ -276,7 +276,7 @@ func (x *Index) putUserMapping(ctx context.Context, st *aliasState, spec index.S
 	return x.addOwnFields(ctx, st, spec)
 }
 
-// addOwnFields adds what tutti itself adds to documents, where the index says nothing about it by now.
+// addOwnFields adds the fields that tutti adds to documents, if the index does not have them yet.
 func (x *Index) addOwnFields(ctx context.Context, st *aliasState, spec index.Spec) error {
 	raw, err := x.fetchMapping(ctx, spec.Alias)
 	if err != nil {
@@ -284,11 +284,11 @@ func (x *Index) addOwnFields(ctx context.Context, st *aliasState, spec index.Spe
 	}
 	tree, err := mapping.Parse(raw)
 	if err != nil {
-		return nil // the cluster takes mappings that are not understood here
+		return nil // the cluster accepts mappings that this parser does not
 	}
 	err = x.addFields(ctx, st, spec.Alias, tree, mapping.MissingOwn(tree, spec.Known))
-	if typeOf(err) == typeIllegalArgument { // a document was faster, or the index has as many fields as it may
-		x.logger.Warn("the repositories of documents could not be added to the mapping", "index", spec.Alias, "err", err)
+	if typeOf(err) == typeIllegalArgument { // a document added the field first, or the index has reached its limit of fields
+		x.logger.Warn("the field repositories could not be added to the mapping", "index", spec.Alias, "err", err)
 		return nil
 	}
 	return err

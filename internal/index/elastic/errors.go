@@ -13,10 +13,10 @@ import (
 	"tutti/internal/core"
 )
 
-// maxReasonBytes bounds what is kept of a reason: it may quote a whole value of the document.
+// maxReasonBytes limits the stored part of a reason, which may quote a whole value of the document.
 const maxReasonBytes = 4 << 10
 
-// Error types of the cluster that are acted upon.
+// Error types of the cluster that are handled.
 const (
 	typeVersionConflict   = "version_conflict_engine_exception"
 	typeDocumentParsing   = "document_parsing_exception"
@@ -37,28 +37,28 @@ const (
 	typeCircuitBreaking   = "circuit_breaking_exception"
 )
 
-// errOverLimit is behind the error of an answer that is longer than one may be.
-var errOverLimit = errors.New("the answer is over the limit of bytes")
+// errOverLimit is the cause of the error of a response over the limit of bytes.
+var errOverLimit = errors.New("the response is over the limit of bytes")
 
-// isOverLimit tells whether err is that of an answer which was not read to its end because of its length.
+// isOverLimit reports whether err is due to a response over the limit of bytes.
 func isOverLimit(err error) bool { return errors.Is(err, errOverLimit) }
 
-// tooLarge is the error of an answer that is too long even by itself.
+// tooLarge returns the error of a result that is over the limit even when requested in the smallest parts.
 func tooLarge(err error) error {
 	return &core.Error{
-		Code: core.CodeInvalid, Message: "a part of what is asked for is larger than the index can give at once",
-		Hint: "ask for ids alone, or for fewer values of a facet", Err: err,
+		Code: core.CodeInvalid, Message: "a part of the result is larger than the index can return at once",
+		Hint: "request only ids, or fewer facet values", Err: err,
 	}
 }
 
-// engineError is an error as the cluster writes it.
+// engineError is an error in a response of the cluster.
 type engineError struct {
 	Type     string       `json:"type"`
 	Reason   string       `json:"reason"`
 	CausedBy *engineError `json:"caused_by"`
 }
 
-// fullReason gives the reason with its cause, within bounds.
+// fullReason returns the reason with that of its cause, at most maxReasonBytes.
 func (e *engineError) fullReason() string {
 	reason := e.Reason
 	if e.CausedBy != nil && e.CausedBy.Reason != "" && !strings.Contains(reason, e.CausedBy.Reason) {
@@ -78,13 +78,13 @@ func truncate(s string) string {
 	return s[:end] + "…"
 }
 
-// responseError is an answer of the cluster (or of a proxy before it, then without Type) that is not 2xx.
+// responseError is a response with a status other than 2xx, of the cluster, or of a proxy and then without Type.
 type responseError struct {
 	status int
 	engineError
 }
 
-// Error gives the cluster's own words, which are for logs and dead letters alone.
+// Error returns the cluster's text, which is for logs and dead letters only.
 func (f *responseError) Error() string {
 	if f.Type == "" {
 		return fmt.Sprintf("status %d", f.status)
@@ -92,8 +92,8 @@ func (f *responseError) Error() string {
 	return fmt.Sprintf("status %d, %s: %s", f.status, f.Type, f.fullReason())
 }
 
-// Is tells what the port's sentinels mean in the cluster's words. A block of an index or of the cluster comes with a 403
-// too, and has nothing to do with credentials.
+// Is maps the cluster's errors to the port's sentinels. Blocks of an index or of the cluster also have status 403, but are
+// unrelated to credentials.
 func (f *responseError) Is(target error) bool {
 	switch target {
 	case core.ErrIndexMissing:
@@ -101,20 +101,20 @@ func (f *responseError) Is(target error) bool {
 	case core.ErrIndexForbidden:
 		refused := f.status == http.StatusUnauthorized || f.status == http.StatusForbidden
 		return f.Type == typeSecurity || refused && f.Type != typeClusterBlock
-	case core.ErrIndexUnreachable: // a gateway's word, or that of a cluster without a master
+	case core.ErrIndexUnreachable: // from a gateway, or from a cluster without a master
 		return f.status >= http.StatusBadGateway && f.status <= http.StatusGatewayTimeout
 	default:
 		return false
 	}
 }
 
-// responseErrorOf gives the cluster's answer behind err, nil when there is none.
+// responseErrorOf returns the *responseError in err's chain, nil when there is none.
 func responseErrorOf(err error) *responseError {
 	f, _ := errors.AsType[*responseError](err)
 	return f
 }
 
-// typeOf gives the error type of the cluster's answer behind err, "" when there is none.
+// typeOf returns the error type of the cluster's response in err's chain, "" when there is none.
 func typeOf(err error) string {
 	if f := responseErrorOf(err); f != nil {
 		return f.Type
@@ -122,7 +122,7 @@ func typeOf(err error) string {
 	return ""
 }
 
-// newResponseError makes the error of an answer that is not 2xx.
+// newResponseError returns the error of a response with a status other than 2xx.
 func newResponseError(status int, header http.Header, body []byte) *core.Error {
 	f := &responseError{status: status}
 	var answer struct {
@@ -133,7 +133,7 @@ func newResponseError(status int, header http.Header, body []byte) *core.Error {
 		if json.Unmarshal(answer.Error, &told) == nil {
 			f.engineError = told.cause()
 		} else {
-			_ = json.Unmarshal(answer.Error, &f.Reason) // some APIs give a bare string
+			_ = json.Unmarshal(answer.Error, &f.Reason) // some APIs return a plain string
 		}
 	}
 	code, message := classify(f)
@@ -144,8 +144,8 @@ func newResponseError(status int, header http.Header, body []byte) *core.Error {
 	return refused
 }
 
-// classify says what a whole answer means. A 400 that does not speak the cluster's language comes from a proxy and
-// says nothing about the documents.
+// classify returns the code and the message of a complete response. A 400 without an error type comes from a proxy and says
+// nothing about the documents.
 func classify(f *responseError) (core.Code, string) {
 	if f.floodStage(f.status) {
 		return core.CodeIndexBlocked, floodStageMessage
@@ -155,34 +155,33 @@ func classify(f *responseError) (core.Code, string) {
 	}
 	switch {
 	case f.status == http.StatusUnauthorized, f.status == http.StatusForbidden:
-		return core.CodeIndexBlocked, "the index refused the credentials"
+		return core.CodeIndexBlocked, "the index rejected the credentials"
 	case f.status == http.StatusRequestEntityTooLarge:
 		return core.CodeTooLarge, "the request is too large for the index"
 	case f.status == http.StatusTooManyRequests, f.status == http.StatusServiceUnavailable:
 		return core.CodeOverloaded, "the index is overloaded"
 	case f.status == http.StatusBadRequest && f.Type != "":
-		return core.CodeInvalid, "the index did not accept the request"
+		return core.CodeInvalid, "the index rejected the request"
 	default:
-		return core.CodeUnavailable, "the index did not answer as expected"
+		return core.CodeUnavailable, "the index returned an unexpected response"
 	}
 }
 
-// Words for the block that a cluster sets on the indices of a node whose disk is nearly full.
+// Texts for the block that the cluster sets on the indices of a node whose disk is nearly full.
 const (
 	floodStageMessage = "a disk of the index engine is over its flood-stage watermark"
 	floodStageHint    = "free disk space on the engine's nodes or add a node; where the engine does not lift the block by itself " +
 		"afterwards, set index.blocks.read_only_allow_delete to null"
 )
 
-// floodStage reports whether e is that block: a 429 in current releases, a 403 that names it in others and where it was set
-// by hand.
+// floodStage reports whether e is that block: a 429 in current releases, a 403 that names it in others or when set manually.
 func (e *engineError) floodStage(status int) bool {
 	return e.Type == typeClusterBlock && (status == http.StatusTooManyRequests ||
 		strings.Contains(e.Reason, "read-only-allow-delete") || strings.Contains(e.Reason, "read-only / allow delete"))
 }
 
-// blockCode tells whether an error means that the index takes nothing now: core.CodeIndexBlocked when somebody has to
-// act or acts on it, core.CodeOverloaded for a block that ends within moments, "" for any other error.
+// blockCode returns core.CodeIndexBlocked for an error that blocks all writes to the index until an operator resolves it,
+// core.CodeOverloaded for a block that ends within moments, and "" for any other error.
 func blockCode(kind string, status int, reason string) core.Code {
 	switch kind {
 	case typeClusterBlock:
@@ -193,7 +192,7 @@ func blockCode(kind string, status int, reason string) core.Code {
 	case typeIndexClosed, typeIndexNotFound, typeSecurity:
 		return core.CodeIndexBlocked
 	case typeIllegalArgument:
-		// The type is also that of faulty documents; these are about the index whatever the document.
+		// Errors of documents have this type as well; these reasons concern the index.
 		if strings.HasPrefix(reason, "no write index is defined for alias") ||
 			strings.HasPrefix(reason, "Number of documents in the index can't exceed") {
 			return core.CodeIndexBlocked
@@ -211,9 +210,9 @@ func blockMessage(kind string) string {
 	case typeIndexNotFound:
 		return "the index is missing"
 	case typeSecurity:
-		return "the index refused the credentials"
+		return "the index rejected the credentials"
 	default:
-		return "the index takes no writes"
+		return "the index accepts no writes"
 	}
 }
 

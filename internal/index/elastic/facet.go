@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// maxBuckets is how many values are asked for at once: the cluster gives 65,536 buckets in one answer (search.max_buckets).
+	// maxBuckets is the number of values requested at once; the cluster's limit is 65,536 buckets per response
+	// (search.max_buckets).
 	maxBuckets = 65_000
-	// maxPrecision is the highest precision_threshold of the cluster.
+	// maxPrecision is the cluster's highest precision_threshold.
 	maxPrecision = 40_000
 )
 
-// Names of aggregations in a body. The parts of a facet have a letter each, behind the facet's own name where they stand on
-// the uppermost level.
+// Names of aggregations. Each aggregation of a facet has a letter, which follows the facet's name at the top level.
 const (
 	aggTerms       = 't'
 	aggMissing     = 'm'
@@ -29,16 +29,16 @@ const (
 	aggPage        = 'p'
 
 	aggElements = "e"
-	// aggDocuments are the documents of elements: what is below counts them.
+	// aggDocuments counts the documents of nested elements.
 	aggDocuments = "d"
-	// aggPerDocument are the same once more, with what is asked of them beside their number: the buckets are chosen by the number,
-	// and the rest is then looked at in those alone that were.
+	// aggPerDocument is the same aggregation again, with sub-aggregations. Buckets are ordered by aggDocuments, so the
+	// sub-aggregations are computed only for the buckets that are returned.
 	aggPerDocument = "x"
 	aggTopHits     = "h"
 	aggFilter      = "f"
 )
 
-// numeric tells whether values of a field have statistics.
+// numeric reports whether values of a field have statistics.
 func numeric(f query.Field) bool { return query.Keyed(f.Type) && f.Path != idPath }
 
 // facetWriter appends the aggregations of facets.
@@ -47,7 +47,8 @@ type facetWriter struct {
 	idField string
 }
 
-// write appends the members of an aggs object that answer f under a name; nothing when there is nothing to ask.
+// write appends the members of an aggs object that compute f, with names that start with name; nothing if the field's type
+// supports none of them.
 func (w *facetWriter) write(dst []byte, name string, f *index.Facet) []byte {
 	top := memberList{dst: dst}
 	if f.Missing {
@@ -71,8 +72,8 @@ func (w *facetWriter) write(dst []byte, name string, f *index.Facet) []byte {
 	return w.nested(top.dst, name, f, parts)
 }
 
-// nested appends an aggregation over the rows of f's nested path that has parts below it.
-func (w *facetWriter) nested(dst []byte, name string, f *index.Facet, parts []byte) []byte {
+// nested appends a nested aggregation over the rows of f's path that contains aggs.
+func (w *facetWriter) nested(dst []byte, name string, f *index.Facet, aggs []byte) []byte {
 	dst = append(dst, '"')
 	dst = append(dst, name...)
 	dst = append(dst, `":{"nested":{"path":`...)
@@ -83,14 +84,14 @@ func (w *facetWriter) nested(dst []byte, name string, f *index.Facet, parts []by
 		dst = w.filter.write(dst, f.Elements)
 		dst = append(dst, `,"aggs":{`...)
 	}
-	dst = append(dst, parts...)
+	dst = append(dst, aggs...)
 	if f.Elements != nil {
 		dst = append(dst, "}}"...)
 	}
 	return append(dst, "}}"...)
 }
 
-// page appends the members of an aggs object that give a page of all values of f in their order, those behind the key after.
+// page appends the members of an aggs object that return one page of all values of f in their order, after the key after.
 func (w *facetWriter) page(dst []byte, name string, f *index.Facet, after []byte) []byte {
 	head := `"` + string(aggPage)
 	if f.Field.Row() == "" {
@@ -114,7 +115,7 @@ func (w *facetWriter) page(dst []byte, name string, f *index.Facet, after []byte
 	return w.nested(dst, name, f, part)
 }
 
-// existsAnywhere gives the documents that have a value of f.
+// existsAnywhere returns the filter of documents with a value of f.
 func existsAnywhere(f query.Field) *query.Node {
 	n := &query.Node{Op: query.Exists, Field: f}
 	if row := f.Row(); row != "" {
@@ -123,7 +124,7 @@ func existsAnywhere(f query.Field) *query.Node {
 	return n
 }
 
-// memberList appends members that stand behind each other.
+// memberList appends members separated by commas.
 type memberList struct {
 	dst      []byte
 	nonEmpty bool
@@ -136,9 +137,9 @@ func (l *memberList) next() {
 	l.nonEmpty = true
 }
 
-// metrics appends what is asked of the values of f, at their row, behind what is there already.
-func (w *facetWriter) metrics(dst []byte, name string, f *index.Facet, some bool) []byte {
-	l := memberList{dst: dst, nonEmpty: some}
+// metrics appends the aggregations of f's values at their row; nonEmpty means that dst already ends with a member.
+func (w *facetWriter) metrics(dst []byte, name string, f *index.Facet, nonEmpty bool) []byte {
+	l := memberList{dst: dst, nonEmpty: nonEmpty}
 	part := func(letter byte, kind string) {
 		l.next()
 		l.dst = append(l.dst, '"')
@@ -167,7 +168,7 @@ func (w *facetWriter) metrics(dst []byte, name string, f *index.Facet, some bool
 		l.dst = append(l.dst, "}}"...)
 	}
 	if f.Histogram != 0 {
-		// Empty intervals are added here: the cluster would make them before it could tell that they are too many.
+		// Empty intervals are added by facetReader: the cluster would create them before it could reject too many.
 		part(aggHistogram, "histogram")
 		l.dst = append(l.dst, `,"interval":`...)
 		l.dst = append(l.dst, query.Literal(f.Histogram)...)
@@ -186,8 +187,8 @@ func (w *facetWriter) metrics(dst []byte, name string, f *index.Facet, some bool
 	return l.dst
 }
 
-// terms appends the rest of a terms aggregation. Over several shards each gives more values than are asked for, so that the
-// counts of those that are given are right in all but indices with very many values that are spread unevenly.
+// terms appends the rest of a terms aggregation. Each shard returns more values than requested, so that counts are exact unless
+// an index has very many values that are distributed unevenly over shards.
 func (w *facetWriter) terms(dst []byte, f *index.Facet) []byte {
 	size := termsSize(f)
 	dst = append(dst, `,"size":`...)
@@ -202,8 +203,8 @@ func (w *facetWriter) terms(dst []byte, f *index.Facet) []byte {
 	return append(dst, '}')
 }
 
-// termsSize gives how many values of f are asked for. Addresses have an order of their own in the cluster, so which of those with
-// equal counts come last is only known when all are there.
+// termsSize returns the number of values to request. The cluster orders addresses differently, so the last of those with equal
+// counts are known only when all values are read.
 func termsSize(f *index.Facet) int {
 	if f.Field.Type == typeIP {
 		return maxBuckets
@@ -211,7 +212,7 @@ func termsSize(f *index.Facet) int {
 	return min(f.Buckets.Max, maxBuckets)
 }
 
-// perBucket appends what is asked of the documents of a bucket.
+// perBucket appends the sub-aggregations for the documents of a bucket.
 func (w *facetWriter) perBucket(dst []byte, b *index.Buckets) []byte {
 	l := memberList{dst: dst}
 	for i, n := range b.Filters {
@@ -234,7 +235,7 @@ func (w *facetWriter) perBucket(dst []byte, b *index.Buckets) []byte {
 	return l.dst
 }
 
-// appendDocuments appends the aggs member of an aggregation over rows of f that counts documents, with what is asked of these.
+// appendDocuments appends the aggs member of an aggregation over rows of f that counts documents, with sub-aggregations.
 func appendDocuments(dst []byte, f query.Field, below []byte) []byte {
 	const documents = `"` + aggDocuments + `":{"reverse_nested":{}}`
 	nested := f.Row() != ""
@@ -254,8 +255,7 @@ func appendDocuments(dst []byte, f query.Field, below []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendNumberRanges appends the ranges that values can lie in, each with its place as its key: the cluster gives them in
-// another order.
+// appendNumberRanges appends the non-empty ranges, with their indexes as keys, because the cluster returns them in another order.
 func appendNumberRanges(dst []byte, f query.Field, ranges []index.NumberRange) []byte {
 	l := memberList{dst: dst}
 	for i, r := range ranges {
@@ -266,7 +266,7 @@ func appendNumberRanges(dst []byte, f query.Field, ranges []index.NumberRange) [
 		if r.To != nil {
 			to = roundedUp(f, *r.To)
 		}
-		if !(from < to) || math.IsInf(from, 1) || math.IsInf(to, -1) { // also when one is no number
+		if !(from < to) || math.IsInf(from, 1) || math.IsInf(to, -1) { // also for NaN
 			continue
 		}
 		l.next()
@@ -286,9 +286,9 @@ func appendNumberRanges(dst []byte, f query.Field, ranges []index.NumberRange) [
 	return l.dst
 }
 
-// appendSource appends the _source member of a search that says which part of documents is wanted, behind other members. What
-// is asked for is whole members of the document: of a part of an object the cluster leaves out empty lists, and elements without
-// the part, so that others would stand in their places.
+// appendSource appends the _source member of a search that selects a part of documents. It requests whole top-level members: from
+// within an object the cluster omits empty lists and elements without the requested part, which would shift the positions of
+// others.
 func appendSource(dst []byte, s index.Source) []byte {
 	switch {
 	case s.None || s.Paths != nil && len(s.Paths) == 0:
@@ -301,7 +301,7 @@ func appendSource(dst []byte, s index.Source) []byte {
 	}
 }
 
-// topMembers gives the members of documents that paths are in, in their order.
+// topMembers returns the top-level members that contain paths, in their order.
 func topMembers(paths []string) []string {
 	var members []string
 	for _, path := range paths {

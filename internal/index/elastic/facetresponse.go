@@ -11,20 +11,20 @@ import (
 	"tutti/internal/index"
 )
 
-// facetReader reads what was asked of one facet.
+// facetReader reads the aggregations of one facet.
 type facetReader struct {
 	facet *index.Facet
-	// into has what is found.
+	// into is the result.
 	into index.FacetResult
-	// more is set when there are more buckets than were given, though they were asked for.
+	// more is set when more buckets were requested than the response contains, and there are more.
 	more bool
-	// after is the key behind which the next page of buckets begins, as it is written.
+	// after is the raw key after which the next page of buckets begins.
 	after []byte
 	keep  func([]byte) []byte
 	err   error
 }
 
-// readFacets reads the aggregations of a search, whose facets have their places in readers as their names.
+// readFacets reads the aggregations of a search, which are named by the facets' indexes in readers.
 func readFacets(c *jsonReader, readers []*facetReader) {
 	c.object(func(name []byte) {
 		if len(name) < 2 || name[0] != facetPrefix {
@@ -46,7 +46,7 @@ func readFacets(c *jsonReader, readers []*facetReader) {
 	})
 }
 
-// aggregation reads an aggregation of a name.
+// aggregation reads the aggregation named name.
 func (r *facetReader) aggregation(c *jsonReader, name []byte) {
 	if string(name) == aggElements {
 		c.object(func(name []byte) { r.aggregation(c, name) })
@@ -75,7 +75,7 @@ func (r *facetReader) aggregation(c *jsonReader, name []byte) {
 	}
 }
 
-// documentCount reads an aggregation of which only the count matters.
+// documentCount reads an aggregation's doc_count.
 func documentCount(c *jsonReader) int64 {
 	var n int64
 	c.object(func(name []byte) {
@@ -86,7 +86,7 @@ func documentCount(c *jsonReader) int64 {
 	return n
 }
 
-// buckets reads the buckets of values, appending them to those of earlier pages.
+// buckets reads the buckets of values and appends them to those of earlier pages.
 func (r *facetReader) buckets(c *jsonReader) {
 	others := int64(0)
 	c.object(func(name []byte) {
@@ -114,7 +114,7 @@ func (r *facetReader) bucket(c *jsonReader) index.Bucket {
 	c.object(func(name []byte) {
 		switch string(name) {
 		case "key":
-			if c.peek() == '{' { // of a page
+			if c.peek() == '{' { // a page of a composite aggregation
 				c.object(func([]byte) { b.Key = r.key(c.raw()) })
 				return
 			}
@@ -138,10 +138,10 @@ func (r *facetReader) bucket(c *jsonReader) index.Bucket {
 	return b
 }
 
-// perBucket reads what was asked of the documents of a bucket.
+// perBucket reads a sub-aggregation of a bucket.
 func (r *facetReader) perBucket(c *jsonReader, name []byte, b *index.Bucket) {
 	if string(name) == aggTopHits {
-		c.object(func([]byte) { // hits
+		c.object(func([]byte) { // the member hits
 			c.object(func(name []byte) {
 				if string(name) == "hits" {
 					hits := hitsReader{source: r.facet.Buckets.TopSource, copy: r.keep}
@@ -158,7 +158,7 @@ func (r *facetReader) perBucket(c *jsonReader, name []byte, b *index.Bucket) {
 	}
 }
 
-// key gives a bucket's key as Bucket.Key says it.
+// key returns a bucket's key in the form of Bucket.Key.
 func (r *facetReader) key(raw []byte) string {
 	switch {
 	case len(raw) > 0 && raw[0] == '"':
@@ -168,13 +168,13 @@ func (r *facetReader) key(raw []byte) string {
 		if err != nil {
 			return string(raw)
 		}
-		return query.Literal(v + 0) // of the two zeros the one without a sign
+		return query.Literal(v + 0) // turns -0 into 0
 	default:
 		return string(raw)
 	}
 }
 
-// sorted puts buckets in the port's order and leaves out those beyond what was asked for.
+// sorted sorts buckets in the port's order and drops those over the requested maximum.
 func sorted(f *index.Facet, buckets []index.Bucket) []index.Bucket {
 	numeric := query.Keyed(f.Field.Type) && f.Field.Type != "boolean"
 	slices.SortFunc(buckets, func(a, b index.Bucket) int {
@@ -189,7 +189,7 @@ func sorted(f *index.Facet, buckets []index.Bucket) []index.Bucket {
 	return buckets[:min(len(buckets), f.Buckets.Max)]
 }
 
-// compareNumbers compares two literals, of integers exactly.
+// compareNumbers compares two literals; integers exactly.
 func compareNumbers(f query.Field, a, b string) int {
 	if query.Dated(f.Type) {
 		f.Type = "long"
@@ -217,14 +217,14 @@ func (r *facetReader) stats(c *jsonReader) {
 	})
 }
 
-// histogram reads the intervals that have documents, and adds the empty ones between them.
+// histogram reads the intervals that have documents and adds the empty ones between them.
 func (r *facetReader) histogram(c *jsonReader) {
 	var found []index.Interval
 	endless := false
 	r.numberBuckets(c, func(raw []byte, documents int64) {
 		key, err := strconv.ParseFloat(string(raw), 64)
 		if err != nil || math.IsInf(key, 0) {
-			endless = true // "Infinity": a value divided by the interval is beyond all numbers
+			endless = true // the key is "Infinity": the value divided by the interval overflows
 			return
 		}
 		found = append(found, index.Interval{Key: key, Count: documents})
@@ -241,7 +241,7 @@ func (r *facetReader) histogram(c *jsonReader) {
 	}
 }
 
-// fillIntervals gives all intervals from the first found to the last; true when they would be too many.
+// fillIntervals returns all intervals from the first found to the last; true if they are more than index.MaxIntervals.
 func fillIntervals(found []index.Interval, width float64) ([]index.Interval, bool) {
 	first := math.Round(found[0].Key / width)
 	count := math.Round(found[len(found)-1].Key/width) - first + 1
@@ -267,7 +267,7 @@ func (r *facetReader) ranges(c *jsonReader) {
 	})
 }
 
-// numberBuckets reads the buckets of numbers and calls each with their keys, as they are written, and counts of documents.
+// numberBuckets calls each with the raw keys of numeric buckets and their document counts.
 func (r *facetReader) numberBuckets(c *jsonReader, each func(key []byte, documents int64)) {
 	nested := r.facet.Field.Row() != ""
 	c.object(func(name []byte) {

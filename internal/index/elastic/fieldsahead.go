@@ -7,12 +7,12 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// readBatches is how many batches in a row must bring nothing new before documents are sent unread.
+// readBatches is the number of consecutive batches that must add no field before documents are sent unread.
 const readBatches = 2
 
-// addFieldsAhead adds the fields that b's documents bring before they are sent, after the mapping was made or read anew: under a
-// strict mapping the cluster turns away every document of a batch, and of those that fly beside it, for one field that
-// all of them bring, and each would have to be sent twice. Whatever goes wrong here, the cluster's answers tell (grow).
+// addFieldsAhead adds the fields of b's documents before they are sent, after the mapping was created or read again. Under a
+// strict mapping one field that all documents add would make the cluster reject every document of this batch and of concurrent
+// ones, and each would be sent twice. Errors are ignored here: growMapping handles what the cluster then rejects.
 func (x *Index) addFieldsAhead(ctx context.Context, st *aliasState, b core.Batch) {
 	if st.unreadAfter.Load() <= 0 || st.lock(ctx) != nil {
 		return
@@ -30,13 +30,13 @@ func (x *Index) addFieldsAhead(ctx context.Context, st *aliasState, b core.Batch
 	}
 	st.unreadAfter.Store(readBatches)
 	if err := x.addFields(ctx, st, b.Index, tree, added); err != nil {
-		x.logger.Debug("fields could not be added beforehand", "index", b.Index, "error_type", typeOf(err))
+		x.logger.Debug("fields could not be added before sending", "index", b.Index, "error_type", typeOf(err))
 		st.unreadAfter.Store(0)
 	}
 }
 
-// newFields gives what b's documents add to tree, nil for nothing. A document that contradicts it, or those before, is
-// left to the cluster.
+// newFields returns the fields that b's documents add to tree, nil for none. It skips documents that contradict the tree or
+// earlier documents; the cluster rejects them.
 func newFields(tree *mapping.Field, b core.Batch) *mapping.Field {
 	var added *mapping.Field
 	for i := range b.Items {

@@ -9,17 +9,17 @@ const (
 	dateNanos = "date_nanos"
 )
 
-// searchable tells whether values of a field can be found by what they are.
+// searchable reports whether the field can be searched by value.
 func searchable(f query.Field) bool {
 	return f.Path == idPath || query.Analyzed(f.Type) || countable(f)
 }
 
-// countable tells whether values of a field can be counted and put in order: others have no bucket and no place.
+// countable reports whether values of a field can be counted and sorted; other fields have no buckets and no order.
 func countable(f query.Field) bool {
 	return f.Path != idPath && query.Countable(f.Type)
 }
 
-// fractional tells whether values of a type may have fractions.
+// fractional reports whether a type has fractional values.
 func fractional(fieldType string) bool {
 	switch fieldType {
 	case "half_float", "float", "double", "scaled_float":

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// maxQueryDepth is the depth from which on a query that holds others is wrapped. The cluster takes 30 queries inside of each
-	// other (indices.query.bool.max_nested_depth), and what stands in a wrapper is counted from one again.
+	// maxQueryDepth is the depth from which compound queries are wrapped. The cluster allows 30 levels
+	// (indices.query.bool.max_nested_depth) and restarts counting inside a wrapper query.
 	maxQueryDepth = 28
-	// maxTermsCount is how many terms one query may have (index.max_terms_count).
+	// maxTermsCount is the maximum number of terms in one query (index.max_terms_count).
 	maxTermsCount = 65_536
-	// maxPatternMatches bounds the values that stand for the patterns of a type which the cluster has no patterns for.
+	// maxPatternMatches limits the values that replace patterns of a type for which the cluster has no pattern query.
 	maxPatternMatches = 10_000
 )
 
@@ -24,15 +24,14 @@ const (
 	matchNone = `{"match_none":{}}`
 )
 
-// filterWriter writes filters as queries. The same tree gives the same bytes, which is what the cluster's cache of answers
-// goes by.
+// filterWriter writes filters as queries. Equal trees produce equal bytes, which the cluster's request cache requires.
 type filterWriter struct {
-	// values are those that the index has of the fields that the cluster cannot match patterns with, by path.
+	// values are the values in the index, by path, of the fields whose patterns the cluster cannot match.
 	values map[string][]string
 	err    error
 }
 
-// write appends the query of n, nil for everything, to dst.
+// write appends the query of n to dst; nil matches everything.
 func (w *filterWriter) write(dst []byte, n *query.Node) []byte {
 	if n == nil {
 		return append(dst, matchAll...)
@@ -40,7 +39,7 @@ func (w *filterWriter) write(dst []byte, n *query.Node) []byte {
 	return w.node(dst, n, 1)
 }
 
-// node appends the query of n, which stands as the depth-th inside of others.
+// node appends the query of n at a nesting depth.
 func (w *filterWriter) node(dst []byte, n *query.Node, depth int) []byte {
 	switch n.Op {
 	case query.Everything:
@@ -63,7 +62,7 @@ func (w *filterWriter) node(dst []byte, n *query.Node, depth int) []byte {
 	}
 }
 
-// wrapped appends the query of n as a text of its own, for which the cluster counts depth anew.
+// wrapped appends the query of n as a wrapper query, in which the cluster restarts counting depth.
 func (w *filterWriter) wrapped(dst []byte, n *query.Node) []byte {
 	dst = append(dst, `{"wrapper":{"query":"`...)
 	dst = base64.StdEncoding.AppendEncode(dst, w.compound(nil, n, 1))
@@ -118,7 +117,7 @@ func (w *filterWriter) clauses(dst []byte, name string, nodes []*query.Node, dep
 	return append(dst, ']')
 }
 
-// flattenOp appends n, or what it joins by op at whatever depth, to dst.
+// flattenOp appends n to dst or, if n is a tree of op, the operands at any depth.
 func flattenOp(dst []*query.Node, op query.Op, n *query.Node) []*query.Node {
 	if n.Op != op {
 		return append(dst, n)
@@ -129,7 +128,7 @@ func flattenOp(dst []*query.Node, op query.Op, n *query.Node) []*query.Node {
 	return dst
 }
 
-// splitBool appends what must hold, and what must not, so that n does.
+// splitBool appends the clauses that must hold and those that must not hold for n.
 func splitBool(filter, mustNot []*query.Node, n *query.Node) (with, without []*query.Node) {
 	switch n.Op {
 	case query.And:
@@ -147,7 +146,7 @@ func splitBool(filter, mustNot []*query.Node, n *query.Node) (with, without []*q
 	return filter, mustNot
 }
 
-// terms appends the query of rows of which a value is one of terms.
+// terms appends the query of rows with a value in terms.
 func (w *filterWriter) terms(dst []byte, f query.Field, terms []string) []byte {
 	switch {
 	case len(terms) == 0 || !searchable(f):
@@ -178,7 +177,7 @@ func (w *filterWriter) terms(dst []byte, f query.Field, terms []string) []byte {
 	return append(dst, "]}}"...)
 }
 
-// patterns appends the query of rows of which a value matches a pattern.
+// patterns appends the query of rows with a value that matches a pattern.
 func (w *filterWriter) patterns(dst []byte, n *query.Node) []byte {
 	if n.Field.Path == idPath || !searchable(n.Field) || query.Keyed(n.Field.Type) || len(n.Patterns) == 0 {
 		return append(dst, matchNone...)
@@ -210,11 +209,11 @@ func appendPattern(dst []byte, n *query.Node, p sqon.Pattern) []byte {
 	return append(dst, "}}}"...)
 }
 
-// matchesLocally tells whether n's patterns are matched here, with the values that the index has: the cluster has no query for
-// patterns of addresses.
+// matchesLocally reports whether n's patterns are matched by tutti against the values in the index: the cluster has no pattern
+// query for addresses.
 func matchesLocally(n *query.Node) bool { return n.Op == query.Patterns && n.Field.Type == typeIP }
 
-// matches gives the values that match n.
+// matches returns the values that match n.
 func (w *filterWriter) matches(n *query.Node) []string {
 	var found []string
 	for _, value := range w.values[n.Field.Path] {
@@ -226,7 +225,7 @@ func (w *filterWriter) matches(n *query.Node) []string {
 		}
 	}
 	if len(found) > maxPatternMatches {
-		w.err = core.NewError(core.CodeInvalid, fmt.Sprintf("more than %d values of the field %s match a pattern; narrow it down",
+		w.err = core.NewError(core.CodeInvalid, fmt.Sprintf("more than %d values of the field %s match a pattern; use a more specific one",
 			maxPatternMatches, n.Field.Path))
 	}
 	return found

@@ -231,5 +231,5 @@ func TestAddressPatterns(t *testing.T) {
 	}
 	x, _ = play(t, answer{200, point}, page(keys...), page(), answer{200, `{}`})
 	_, err = x.Search(t.Context(), "a", []index.SearchRequest{{Filter: filter, Total: true}})
-	wantError(t, err, core.CodeInvalid, "more than 10000 values of the field a.ip match a pattern; narrow it down")
+	wantError(t, err, core.CodeInvalid, "more than 10000 values of the field a.ip match a pattern; use a more specific one")
 }

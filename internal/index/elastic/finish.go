@@ -7,7 +7,7 @@ import (
 	"tutti/internal/index"
 )
 
-// finish gives what was found to those who asked, after asking again where one answer had no room for it.
+// finish copies the results of facets to all requests for them, after further searches for what did not fit one response.
 func (x *Index) finish(ctx context.Context, alias string, p *searchPlan) error {
 	for _, s := range slices.Clone(p.searches) {
 		if s.err != nil {
@@ -27,8 +27,8 @@ func (x *Index) finish(ctx context.Context, alias string, p *searchPlan) error {
 	return nil
 }
 
-// splitFacets asks what s asked in several searches, as one answer would hold too many buckets: the values of each facet by
-// themselves, each histogram by itself, and the rest of all.
+// splitFacets replaces s, whose response would have too many buckets, by several searches: one for the values of each facet, one
+// for each histogram, and one for everything else.
 func (x *Index) splitFacets(ctx context.Context, alias string, p *searchPlan, s *subsearch) error {
 	rest := &subsearch{filter: s.filter, totals: s.totals}
 	pieces := []*subsearch{rest}
@@ -81,7 +81,7 @@ func (x *Index) splitFacets(ctx context.Context, alias string, p *searchPlan, s 
 	return nil
 }
 
-// facetParts gives those parts of a facet that are asked by themselves.
+// facetParts returns the parts of a facet that get searches of their own.
 func facetParts(f *index.Facet) []*index.Facet {
 	var found []*index.Facet
 	if f.Buckets != nil && countable(f.Field) {
@@ -93,7 +93,7 @@ func facetParts(f *index.Facet) []*index.Facet {
 	return found
 }
 
-// merge adds the answer of a part to t's.
+// merge copies the result of a part to t.
 func (t *facetTask) merge(part *facetTask) {
 	switch {
 	case part.facet.Buckets != nil:

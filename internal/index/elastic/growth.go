@@ -14,62 +14,62 @@ import (
 )
 
 const (
-	// maxGrowRounds bounds how often documents are sent again within one Write: once for the fields that this process
-	// knew to be missing, and again where the mapping was another one than it thought.
+	// maxGrowRounds limits how often documents are sent again within one Write: once after adding the fields missing in the
+	// cached mapping, and again if the mapping was a different one.
 	maxGrowRounds = 3
-	// maxLoggedFields bounds the names in the log of a growth.
+	// maxLoggedFields limits the field names in one log message.
 	maxLoggedFields = 20
 )
 
-// rejectedDoc is a document that the mapping lacks a field for.
+// rejectedDoc is a document with a field that the strict mapping does not have.
 type rejectedDoc struct {
-	item int // its place in the batch
+	item int // index in the batch
 	doc  []byte
-	// fields is what it brings, nil for nothing.
+	// fields are the fields that it adds, nil for none.
 	fields *mapping.Field
-	// valueless are its members that hold no value and whose type nobody can know; they are left out when it is sent,
-	// which makes no difference to a search and poisons no later document.
+	// valueless are the paths of members without a value, whose type cannot be derived. They are removed before sending, which
+	// changes no search result and fixes no type.
 	valueless []string
-	// result is why it can never be written, nil when it can.
+	// result is the reason why it can never be written, nil when it can.
 	result *core.Result
 }
 
-// growMapping looks after the documents of b that met unknown paths under a strict mapping: it adds the fields, sends these
-// documents again, and replaces their results.
+// growMapping handles the documents of b with unknown paths under a strict mapping: it adds the fields, sends these documents
+// again, and replaces their results.
 func (x *Index) growMapping(ctx context.Context, st *aliasState, b core.Batch, results []core.Result) {
 	for round := range maxGrowRounds {
-		var todo []*rejectedDoc
+		var docs []*rejectedDoc
 		for i := range results {
 			if results[i].Type == typeStrictMapping && results[i].Outcome == core.OutcomeRejected {
-				todo = append(todo, &rejectedDoc{item: i, doc: b.Document(i)})
+				docs = append(docs, &rejectedDoc{item: i, doc: b.Document(i)})
 			}
 		}
-		if len(todo) == 0 {
+		if len(docs) == 0 {
 			return
 		}
-		if err := x.extendMapping(ctx, st, b.Index, todo, round > 0); err != nil {
-			x.retryLater(b, todo, results, err)
+		if err := x.extendMapping(ctx, st, b.Index, docs, round > 0); err != nil {
+			x.retryLater(b, docs, results, err)
 			return
 		}
-		x.resend(ctx, st, b, todo, results)
+		x.resend(ctx, st, b, docs, results)
 	}
 }
 
-// retryLater makes todo retryable: the cluster could not be asked.
-func (x *Index) retryLater(b core.Batch, todo []*rejectedDoc, results []core.Result, err error) {
+// retryLater makes docs retryable after a failed request to the cluster.
+func (x *Index) retryLater(b core.Batch, docs []*rejectedDoc, results []core.Result, err error) {
 	code := core.CodeOf(err)
 	if !core.Retryable(err) {
 		code = core.CodeUnavailable
 		// The text of err may quote the document.
-		x.logger.Warn("documents could not be sent again after the mapping had grown", "index", b.Index, "code", code, "error_type", typeOf(err))
+		x.logger.Warn("documents could not be sent again after the mapping was extended", "index", b.Index, "code", code, "error_type", typeOf(err))
 	}
-	for _, c := range todo {
+	for _, c := range docs {
 		results[c.item] = core.Result{Outcome: core.OutcomeRetry, Type: typeOf(err), Code: code}
 	}
 }
 
-// resend writes the candidates that were not refused in a bulk request of their own.
-func (x *Index) resend(ctx context.Context, st *aliasState, b core.Batch, todo []*rejectedDoc, results []core.Result) {
+// resend sends the documents without a final result in a bulk request of their own.
+func (x *Index) resend(ctx context.Context, st *aliasState, b core.Batch, docs []*rejectedDoc, results []core.Result) {
 	var (
 		body    []byte
 		items   []core.BatchItem
@@ -77,7 +77,7 @@ func (x *Index) resend(ctx context.Context, st *aliasState, b core.Batch, todo [
 		trimmed int
 	)
 	done := lastApplied(b, results)
-	for _, c := range todo {
+	for _, c := range docs {
 		if c.result != nil {
 			results[c.item] = *c.result
 			continue
@@ -109,14 +109,14 @@ func (x *Index) resend(ctx context.Context, st *aliasState, b core.Batch, todo [
 	}
 }
 
-// appliedWrite is a write that went through: its place in the batch and its version.
+// appliedWrite is the index in the batch and the version of a write that applied.
 type appliedWrite struct {
 	at      int
 	version core.Version
 }
 
-// lastApplied gives, by id, the last write of b that went through. A write that is sent again must not overtake a later
-// one of the same document with the same version, as the cluster would let it.
+// lastApplied returns, by id, the last write of b that applied. A write that is sent again must not overwrite a later one of the
+// same document with the same version, which the cluster would allow.
 func lastApplied(b core.Batch, results []core.Result) map[string]appliedWrite {
 	done := make(map[string]appliedWrite, len(results))
 	for i, r := range results {
@@ -127,28 +127,28 @@ func lastApplied(b core.Batch, results []core.Result) map[string]appliedWrite {
 	return done
 }
 
-// appendTrimmed appends the encoding of b's i-th item to dst, without the members at empties.
-func appendTrimmed(dst []byte, b core.Batch, i int, empties []string) []byte {
+// appendTrimmed appends the encoding of b's i-th item to dst without the members at paths.
+func appendTrimmed(dst []byte, b core.Batch, i int, paths []string) []byte {
 	item := b.Items[i]
-	if len(empties) == 0 {
+	if len(paths) == 0 {
 		return append(dst, b.Body[item.Start:item.End]...)
 	}
 	dst = append(dst, b.Body[item.Start:item.DocStart]...)
-	dst = mapping.Remove(dst, b.Body[item.DocStart:item.DocEnd], empties)
+	dst = mapping.Remove(dst, b.Body[item.DocStart:item.DocEnd], paths)
 	return append(dst, b.Body[item.DocEnd:item.End]...)
 }
 
-// extendMapping makes the mapping of alias take the candidates, or says of each why it cannot. fresh reads the mapping first;
-// without it the remembered one is tried, and read again when it does not explain what the cluster said. An error
-// means that the cluster could not be asked.
-func (x *Index) extendMapping(ctx context.Context, st *aliasState, alias string, todo []*rejectedDoc, fresh bool) error {
+// extendMapping adds the fields of docs to the mapping of alias, or sets the result of those that can never be written. fresh
+// reads the mapping first; otherwise the cached one is used, and read again if it does not explain the rejections. An error means
+// that a request to the cluster failed.
+func (x *Index) extendMapping(ctx context.Context, st *aliasState, alias string, docs []*rejectedDoc, fresh bool) error {
 	if err := st.lock(ctx); err != nil {
 		return err
 	}
 	defer st.unlock()
 	tree := st.tree.Load()
 	if tree != nil && !fresh {
-		added, explained := planFields(tree, todo)
+		added, explained := planFields(tree, docs)
 		if explained {
 			err := x.addFields(ctx, st, alias, tree, added)
 			if err == nil || typeOf(err) != typeIllegalArgument {
@@ -161,20 +161,20 @@ func (x *Index) extendMapping(ctx context.Context, st *aliasState, alias string,
 		return err
 	}
 	st.tree.Store(tree)
-	added, _ := planFields(tree, todo)
+	added, _ := planFields(tree, docs)
 	err = x.addFields(ctx, st, alias, tree, added)
 	if typeOf(err) != typeIllegalArgument {
 		return err
 	}
-	return x.addOneByOne(ctx, st, alias, todo)
+	return x.addOneByOne(ctx, st, alias, docs)
 }
 
-// planFields derives for each candidate what it adds to tree and what is left of it without a value, and gives all that is
-// to be added. What an earlier candidate adds is known to a later one. explained is false when the tree does not show
-// why the cluster turned each of them away, so that it must be out of date.
-func planFields(tree *mapping.Field, todo []*rejectedDoc) (added *mapping.Field, explained bool) {
+// planFields derives the fields that each document adds to tree and its members without a value, and returns all fields to add.
+// Later documents see the fields of earlier ones. explained is false when the tree does not explain every rejection, so that it
+// must be outdated.
+func planFields(tree *mapping.Field, docs []*rejectedDoc) (added *mapping.Field, explained bool) {
 	explained = true
-	for _, c := range todo {
+	for _, c := range docs {
 		c.fields, c.valueless, c.result = nil, nil, nil
 		own, err := mapping.Derive(tree, c.doc)
 		if err == nil && !own.Empty() {
@@ -197,7 +197,7 @@ func planFields(tree *mapping.Field, todo []*rejectedDoc) (added *mapping.Field,
 	return added, explained
 }
 
-// addFields puts the fields of added into the mapping of alias, which is tree.
+// addFields adds fields to the mapping of alias, which is tree.
 func (x *Index) addFields(ctx context.Context, st *aliasState, alias string, tree, added *mapping.Field) error {
 	if added.Empty() {
 		return nil
@@ -210,14 +210,14 @@ func (x *Index) addFields(ctx context.Context, st *aliasState, alias string, tre
 		return core.WrapError(core.CodeInternal, "the mapping of "+alias+" cannot be extended", err)
 	}
 	st.tree.Store(grown)
-	x.logger.Info("the mapping has grown", "index", alias, "fields", fieldNames(added))
+	x.logger.Info("extended the mapping", "index", alias, "fields", fieldNames(added))
 	return nil
 }
 
-// addOneByOne adds the fields of each candidate by themselves, so that those which the cluster refuses (over the limit
-// of fields, say) cost only the documents that bring them.
-func (x *Index) addOneByOne(ctx context.Context, st *aliasState, alias string, todo []*rejectedDoc) error {
-	for _, c := range todo {
+// addOneByOne adds the fields of each document separately, so that rejected ones (over the limit of fields, say) affect only the
+// documents that add them.
+func (x *Index) addOneByOne(ctx context.Context, st *aliasState, alias string, docs []*rejectedDoc) error {
+	for _, c := range docs {
 		tree := st.tree.Load()
 		added, _ := planFields(tree, []*rejectedDoc{c})
 		if c.result != nil {
@@ -237,7 +237,7 @@ func (x *Index) addOneByOne(ctx context.Context, st *aliasState, alias string, t
 	return nil
 }
 
-// putMapping adds fields to the mapping of alias. What the root says beside its fields stays as it is.
+// putMapping adds fields to the mapping of alias. Other parameters of the root are not sent and stay unchanged.
 func (x *Index) putMapping(ctx context.Context, alias string, added *mapping.Field) error {
 	only := &mapping.Field{Type: mapping.Object, Properties: added.Properties}
 	body, err := only.Render()
@@ -255,7 +255,7 @@ func (x *Index) putRawMapping(ctx context.Context, alias string, body json.RawMe
 	return err
 }
 
-// rejection makes the result of a document that no mapping can take.
+// rejection returns the result of a document that no mapping can accept.
 func rejection(err error) *core.Result {
 	result := &core.Result{Outcome: core.OutcomeRejected, Type: mapping.TypeParsing, Reason: truncate(err.Error())}
 	if parsing, ok := errors.AsType[*mapping.ParsingError](err); ok {

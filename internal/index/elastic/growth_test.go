@@ -349,7 +349,7 @@ func TestOldDocumentsAreNotSent(t *testing.T) {
 	late := core.Result{Outcome: core.OutcomeRetry, Code: core.CodeOverloaded}
 	tests := []struct {
 		name    string
-		after   time.Duration // when the mapping has grown
+		after   time.Duration // when extended the mapping
 		prepare bool          // the fields are added before the documents are sent
 		want    []core.Result
 		err     core.Code

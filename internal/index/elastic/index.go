@@ -17,7 +17,7 @@ import (
 
 var _ index.Index = (*Index)(nil)
 
-// Index keeps documents in an Elasticsearch cluster. All methods may be called concurrently.
+// Index stores documents in an Elasticsearch cluster. All methods are safe for concurrent use.
 type Index struct {
 	client   *client
 	cursors  *sealer
@@ -28,10 +28,10 @@ type Index struct {
 	grown    func(alias string)
 	shards   int
 	replicas int
-	// maxSourceBytes is how many bytes of documents one Search keeps at most.
+	// maxSourceBytes limits the bytes of documents that one Search keeps in memory.
 	maxSourceBytes int64
 
-	// calls is held for reading by every call in progress, so that Close waits for them.
+	// calls is read-locked by every call in progress, so that Close waits for them.
 	calls  sync.RWMutex
 	closed bool
 
@@ -39,12 +39,11 @@ type Index struct {
 	aliases map[string]*aliasState
 
 	unknown  *unknownTypes
-	buffers  sync.Pool // *bytes.Buffer, of bulk responses and of gzip bodies
+	buffers  sync.Pool // *bytes.Buffer, for responses and gzip bodies
 	gzippers sync.Pool // *gzip.Writer
 }
 
-// New makes an Index from cfg. It does not dial: Ping tells whether the cluster answers. A fault of cfg is
-// core.CodeInvalid.
+// New returns an Index. It does not connect: Ping reports whether the cluster answers. An error is core.CodeInvalid.
 func New(cfg Config) (*Index, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -65,7 +64,7 @@ func New(cfg Config) (*Index, error) {
 	}, nil
 }
 
-// Close waits for the calls in progress and closes the connections. Calls after it are core.CodeUnavailable.
+// Close waits for the calls in progress and closes the connections. Later calls return core.CodeUnavailable.
 func (x *Index) Close() error {
 	x.calls.Lock()
 	defer x.calls.Unlock()
@@ -76,7 +75,7 @@ func (x *Index) Close() error {
 	return x.client.close()
 }
 
-// begin begins a call on alias ("" for none); leave ends it.
+// begin starts a call on alias ("" for none); leave ends it.
 func (x *Index) begin(alias string) (leave func(), err error) {
 	if alias != "" {
 		if err := validAlias(alias); err != nil {
@@ -91,7 +90,7 @@ func (x *Index) begin(alias string) (leave func(), err error) {
 	return x.calls.RUnlock, nil
 }
 
-// validAlias keeps names out that mean more than one index or change the path of a request.
+// validAlias rejects names that stand for several indices or change the path of a request.
 func validAlias(alias string) error {
 	bad := func(r rune) bool {
 		return strings.ContainsRune(`\/*?"<>|,#: %`, r) || !unicode.IsPrint(r) || unicode.IsUpper(r)
@@ -99,12 +98,12 @@ func validAlias(alias string) error {
 	if alias == "." || alias == ".." || len(alias) > 240 || strings.IndexFunc(alias, bad) >= 0 ||
 		strings.IndexByte("-_+", alias[0]) >= 0 {
 		return core.NewError(core.CodeInvalid, "the name of an index must be lower case, at most 240 bytes, "+
-			`not start with -, _ or +, and hold none of \ / * ? " < > | , # : % or space`)
+			`not start with -, _ or +, and contain none of \ / * ? " < > | , # : % or space`)
 	}
 	return nil
 }
 
-// Ping gives nil when the cluster answers, core.CodeIndexBlocked when it refuses the credentials, else
+// Ping returns nil when the cluster answers, core.CodeIndexBlocked when it rejects the credentials, otherwise
 // core.CodeUnavailable.
 func (x *Index) Ping(ctx context.Context) error {
 	leave, err := x.begin("")
@@ -115,7 +114,7 @@ func (x *Index) Ping(ctx context.Context) error {
 	_, err = x.client.do(ctx, esapi.ClusterHealthRequest{FilterPath: []string{"status"}}, nil)
 	switch failure := responseErrorOf(err); {
 	case err == nil, failure != nil && failure.status == http.StatusForbidden:
-		// A user that may not ask for the cluster's health is one that the cluster knows.
+		// The cluster knows a user who lacks the privilege to read the cluster's health.
 		return nil
 	case core.CodeOf(err) == core.CodeIndexBlocked:
 		return err
@@ -124,7 +123,7 @@ func (x *Index) Ping(ctx context.Context) error {
 	}
 }
 
-// Refresh makes everything that was written before it visible to Count, Scan and searches.
+// Refresh makes all earlier writes visible to Count, Scan and searches.
 func (x *Index) Refresh(ctx context.Context, alias string) error {
 	leave, err := x.begin(alias)
 	if err != nil {
@@ -138,7 +137,7 @@ func (x *Index) Refresh(ctx context.Context, alias string) error {
 	return reply.checkShards(alias)
 }
 
-// state gives what is remembered of alias.
+// state returns the cached state of alias.
 func (x *Index) state(alias string) *aliasState {
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -8,15 +8,15 @@ import (
 	"tutti/internal/rawjson"
 )
 
-// jsonReader reads the cluster's answers from front to back without decoding what is handed on as it is. A fault makes it bad, and
-// a bad cursor reads nothing more.
+// jsonReader reads the cluster's responses sequentially, without decoding the parts that are passed on unchanged. After a syntax
+// error it is bad and reads nothing more.
 type jsonReader struct {
 	data []byte
 	at   int
 	bad  bool
 }
 
-// peek gives the next byte that is no white space, 0 at the end.
+// peek returns the next byte that is not white space, 0 at the end.
 func (c *jsonReader) peek() byte {
 	for ; !c.bad && c.at < len(c.data); c.at++ {
 		switch b := c.data[c.at]; b {
@@ -28,7 +28,7 @@ func (c *jsonReader) peek() byte {
 	return 0
 }
 
-// skip reads one byte, if it is next.
+// skip reads b if it is the next byte, and reports whether it was.
 func (c *jsonReader) skip(b byte) bool {
 	if c.peek() != b {
 		return false
@@ -37,8 +37,7 @@ func (c *jsonReader) skip(b byte) bool {
 	return true
 }
 
-// object reads an object and calls member at each of its values, with the name as it is written. What member does not read is
-// passed over.
+// object reads an object and calls member at each value with the raw name. It skips values that member does not read.
 func (c *jsonReader) object(member func(name []byte)) {
 	if !c.skip('{') {
 		c.bad = true
@@ -68,7 +67,7 @@ func (c *jsonReader) object(member func(name []byte)) {
 	}
 }
 
-// array reads an array and calls element at each of its values. What element does not read is passed over.
+// array reads an array and calls element at each value. It skips values that element does not read.
 func (c *jsonReader) array(element func()) {
 	if !c.skip('[') {
 		c.bad = true
@@ -93,7 +92,7 @@ func (c *jsonReader) array(element func()) {
 	}
 }
 
-// text reads a string and gives what stands between its quotes.
+// text reads a string and returns the raw bytes between its quotes.
 func (c *jsonReader) text() []byte {
 	if c.peek() != '"' {
 		c.bad = true
@@ -107,7 +106,7 @@ func (c *jsonReader) text() []byte {
 	return c.data[from : c.at-1]
 }
 
-// string reads a string and gives it decoded.
+// string reads and decodes a string.
 func (c *jsonReader) string() string {
 	if c.peek() != '"' {
 		c.bad = true
@@ -116,7 +115,7 @@ func (c *jsonReader) string() string {
 	return decodeString(c.raw())
 }
 
-// decodeString gives the text of a string as it is written, quotes included; "" for anything else.
+// decodeString decodes a raw string, quotes included; "" for anything else.
 func decodeString(raw []byte) string {
 	if len(raw) < 2 {
 		return ""
@@ -131,7 +130,7 @@ func decodeString(raw []byte) string {
 	return s
 }
 
-// raw reads any value and gives it as it is written.
+// raw reads any value and returns its bytes.
 func (c *jsonReader) raw() []byte {
 	switch c.peek() {
 	case '"':
@@ -148,8 +147,7 @@ func (c *jsonReader) raw() []byte {
 	}
 }
 
-// container reads an object or an array, of which only where it ends is looked at. One that has no end is not told of here: what
-// is around it has none either.
+// container reads an object or an array; it only searches its end. A missing end is detected by the enclosing container.
 func (c *jsonReader) container() []byte {
 	from := c.at
 	c.at = rawjson.Container(c.data, from)
@@ -177,7 +175,7 @@ func (c *jsonReader) scalar() []byte {
 	return c.data[from:c.at]
 }
 
-// count reads a number of things.
+// count reads an integer.
 func (c *jsonReader) count() int64 {
 	n, err := strconv.ParseInt(string(c.raw()), 10, 64)
 	if err != nil {
@@ -199,5 +197,5 @@ func (c *jsonReader) number() float64 {
 	return v
 }
 
-// boolean reads a value and tells whether it is true.
+// boolean reads a value and reports whether it is true.
 func (c *jsonReader) boolean() bool { return string(c.raw()) == "true" }

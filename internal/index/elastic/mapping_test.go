@@ -25,7 +25,7 @@ func wantSentinel(t *testing.T, err, want error) {
 
 // TestMappingErrors: a catalogue says by these why it cannot be read.
 func TestMappingErrors(t *testing.T) {
-	const notAsked = "the answer of the index is not what was asked for"
+	const notAsked = "the index returned an unexpected response"
 	tests := []struct {
 		name     string
 		answer   answer
@@ -34,27 +34,27 @@ func TestMappingErrors(t *testing.T) {
 		message  string
 	}{
 		{"no such index", refused(404, "index_not_found_exception", "no such index [a]"), core.ErrIndexMissing, core.CodeIndexBlocked, "the index is missing"},
-		{"a proxy's 404", answer{404, "<html>"}, nil, core.CodeUnavailable, "the index did not answer as expected"},
-		{"no credentials", refused(401, "security_exception", "missing authentication credentials"), core.ErrIndexForbidden, core.CodeIndexBlocked, "the index refused the credentials"},
-		{"no privilege", refused(403, "security_exception", "action [indices:admin/mappings/get] is unauthorized"), core.ErrIndexForbidden, core.CodeIndexBlocked, "the index refused the credentials"},
-		{"a proxy's 401", answer{401, ""}, core.ErrIndexForbidden, core.CodeIndexBlocked, "the index refused the credentials"},
-		{"a proxy's 403", answer{403, "<html>"}, core.ErrIndexForbidden, core.CodeIndexBlocked, "the index refused the credentials"},
+		{"a proxy's 404", answer{404, "<html>"}, nil, core.CodeUnavailable, "the index returned an unexpected response"},
+		{"no credentials", refused(401, "security_exception", "missing authentication credentials"), core.ErrIndexForbidden, core.CodeIndexBlocked, "the index rejected the credentials"},
+		{"no privilege", refused(403, "security_exception", "action [indices:admin/mappings/get] is unauthorized"), core.ErrIndexForbidden, core.CodeIndexBlocked, "the index rejected the credentials"},
+		{"a proxy's 401", answer{401, ""}, core.ErrIndexForbidden, core.CodeIndexBlocked, "the index rejected the credentials"},
+		{"a proxy's 403", answer{403, "<html>"}, core.ErrIndexForbidden, core.CodeIndexBlocked, "the index rejected the credentials"},
 		{"blocked", refused(403, "cluster_block_exception", "index [a] blocked by: [FORBIDDEN/9/index metadata (api)]"), nil, core.CodeIndexBlocked, "the index is blocked"},
 		{"no master", refused(503, "cluster_block_exception", "no master"), core.ErrIndexUnreachable, core.CodeOverloaded, "the index is blocked"},
 		{"closed", refused(400, "index_closed_exception", "closed"), nil, core.CodeIndexBlocked, "the index is closed"},
-		{"a name it does not like", refused(400, "invalid_index_name_exception", "bad"), nil, core.CodeInvalid, "the index did not accept the request"},
+		{"a name it does not like", refused(400, "invalid_index_name_exception", "bad"), nil, core.CodeInvalid, "the index rejected the request"},
 		{"overloaded", answer{429, ""}, nil, core.CodeOverloaded, "the index is overloaded"},
-		{"a server error", answer{500, ""}, nil, core.CodeUnavailable, "the index did not answer as expected"},
-		{"a bad gateway", answer{502, "<html>"}, core.ErrIndexUnreachable, core.CodeUnavailable, "the index did not answer as expected"},
+		{"a server error", answer{500, ""}, nil, core.CodeUnavailable, "the index returned an unexpected response"},
+		{"a bad gateway", answer{502, "<html>"}, core.ErrIndexUnreachable, core.CodeUnavailable, "the index returned an unexpected response"},
 		{"unavailable", answer{503, ""}, core.ErrIndexUnreachable, core.CodeOverloaded, "the index is overloaded"},
-		{"a gateway that waited", answer{504, ""}, core.ErrIndexUnreachable, core.CodeUnavailable, "the index did not answer as expected"},
-		{"another server error", answer{505, ""}, nil, core.CodeUnavailable, "the index did not answer as expected"},
-		{"cut", answer{}, core.ErrIndexUnreachable, core.CodeUnavailable, "the answer of the index was cut"},
+		{"a gateway that waited", answer{504, ""}, core.ErrIndexUnreachable, core.CodeUnavailable, "the index returned an unexpected response"},
+		{"another server error", answer{505, ""}, nil, core.CodeUnavailable, "the index returned an unexpected response"},
+		{"cut", answer{}, core.ErrIndexUnreachable, core.CodeUnavailable, "the response of the index is incomplete"},
 		{"not JSON", answer{200, "<html>login</html>"}, nil, core.CodeUnavailable, notAsked},
 		{"no index in it", answer{200, `{}`}, nil, core.CodeUnavailable, notAsked},
 		{"another answer", answer{200, `{"tagline":"You Know, for Search"}`}, nil, core.CodeUnavailable, notAsked},
 		{"an index without its mapping", answer{200, `{"a-1":{"mappings":{}},"a-2":{}}`}, nil, core.CodeUnavailable, notAsked},
-		{"one that is no mapping", answer{200, `{"a-1":{"mappings":{}},"a-2":{"mappings":[]}}`}, nil, core.CodeUnsupported, "the mapping of a cannot be understood"},
+		{"one that is no mapping", answer{200, `{"a-1":{"mappings":{}},"a-2":{"mappings":[]}}`}, nil, core.CodeUnsupported, "the mapping of a cannot be parsed"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestMappingOfOneWhoHangs(t *testing.T) {
 		message string
 	}{
 		{"silent", silent, "the index does not answer"},
-		{"halting", halting, "the answer of the index was cut"},
+		{"halting", halting, "the response of the index is incomplete"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			url := serving(t, tt.handler)
@@ -174,7 +174,7 @@ func TestMappingOfSeveral(t *testing.T) {
 	}
 	two := `{"a-1":{"mappings":{}},"a-2":{"mappings":{}}}`
 	x, _ := play(t, answer{200, `{"a-1":{}}`}, answer{200, two}, answer{200, two})
-	wantError(t, x.Ensure(t.Context(), index.Spec{Alias: "a"}), core.CodeConflict, "the alias a stands for more than one index")
+	wantError(t, x.Ensure(t.Context(), index.Spec{Alias: "a"}), core.CodeConflict, "the alias a has more than one index")
 	_, err := x.Count(t.Context(), "a", core.IndexScope{Field: "k", Organization: "S"})
-	wantError(t, err, core.CodeConflict, "the alias a stands for more than one index")
+	wantError(t, err, core.CodeConflict, "the alias a has more than one index")
 }

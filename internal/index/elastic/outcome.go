@@ -11,8 +11,8 @@ import (
 	"tutti/internal/core"
 )
 
-// outcome tells what became of one document by the error's type; the status alone says too little (a closed index is
-// a 400, a full disk a 429 of a block).
+// outcome returns the result of one item by the type of its error. The status is not sufficient: a closed index is a 400, and a
+// full disk blocks with 429.
 func (x *Index) outcome(alias string, op core.WriteOp, item *bulkItem) core.Result {
 	if item.Error.Type == "" {
 		return x.successOutcome(alias, op, item.Status)
@@ -28,8 +28,8 @@ func (x *Index) outcome(alias string, op core.WriteOp, item *bulkItem) core.Resu
 	case typeDocumentParsing, typeMapperParsing, typeIllegalArgument, typeRequestValidation, typeStrictMapping:
 		result.Outcome = core.OutcomeRejected
 	case typeUnavailableShards:
-		// The shard reopens before it takes the document, and has then forgotten which versions it removed: the document
-		// must be fetched again. Others of the index would wait as long.
+		// A shard that reopens before it accepts the document has lost the versions of deletions, so the document must be fetched
+		// again. Waiting for the shard would delay other documents of the index.
 		result.Outcome, result.Code = core.OutcomeRetry, core.CodeUnavailable
 	case typeRejectedExecution, typeCircuitBreaking:
 		result.Outcome, result.Code = core.OutcomeRetry, core.CodeOverloaded
@@ -42,8 +42,8 @@ func (x *Index) outcome(alias string, op core.WriteOp, item *bulkItem) core.Resu
 	return result
 }
 
-// successOutcome is the outcome of an entry without an error. A deletion that found nothing is a 404 of that kind, and its
-// version is remembered all the same.
+// successOutcome returns the result of an item without an error. A deletion of an absent document is a 404 of this kind; its
+// version is stored as well.
 func (x *Index) successOutcome(alias string, op core.WriteOp, status int) core.Result {
 	switch {
 	case op == core.OpDelete && (status/100 == 2 || status == http.StatusNotFound):
@@ -56,8 +56,8 @@ func (x *Index) successOutcome(alias string, op core.WriteOp, status int) core.R
 	}
 }
 
-// currentVersion reads the stored version from the text of a conflict, which has no other place for it; 0 when the
-// text is another one.
+// currentVersion parses the stored version from the reason of a version conflict, which contains it nowhere else; 0 for other
+// texts.
 func currentVersion(reason string) core.Version {
 	_, rest, ok := cutLast(reason, "current version [")
 	if !ok {
@@ -74,7 +74,7 @@ func currentVersion(reason string) core.Version {
 	return core.Version(version)
 }
 
-// cutLast cuts s around the last sep: the text starts with the id, which may hold anything.
+// cutLast cuts s around the last sep: the text starts with the id, which may contain sep.
 func cutLast(s, sep string) (before, after string, found bool) {
 	at := strings.LastIndex(s, sep)
 	if at < 0 {
@@ -83,7 +83,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:at], s[at+len(sep):], true
 }
 
-// unknownTypes makes errors visible that nobody foresaw, each type at most once a minute.
+// unknownTypes logs unexpected error types, each at most once a minute.
 type unknownTypes struct {
 	logger *slog.Logger
 	now    func() time.Time
@@ -94,7 +94,7 @@ type unknownTypes struct {
 
 const (
 	unknownEvery = time.Minute
-	// maxUnknownTypes bounds the memory that a misbehaving proxy could take.
+	// maxUnknownTypes limits memory, as a misconfigured proxy may return any number of types.
 	maxUnknownTypes = 256
 )
 
@@ -112,7 +112,7 @@ func (u *unknownTypes) warn(alias, kind string, status int) {
 	}
 	u.mu.Unlock()
 	if due {
-		u.logger.Warn("the index gave an unknown error, the documents are retried",
+		u.logger.Warn("the index returned an unknown error, the documents are retried",
 			"index", alias, "error_type", kind, "status", status)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"tutti/internal/index"
 )
 
-// facetPrefix begins the name of a facet's aggregation, before its place in the search.
+// facetPrefix starts the name of a facet's aggregation, before its index in the search.
 const facetPrefix = 'a'
 
-// checkSearch refuses what the cluster cannot answer.
+// checkSearch rejects requests that the cluster cannot evaluate.
 func checkSearch(reqs []index.SearchRequest) error {
 	for i := range reqs {
 		if h := reqs[i].Hits; h != nil {
@@ -33,28 +33,28 @@ func checkSearch(reqs []index.SearchRequest) error {
 
 func checkHits(h *index.HitsRequest) error {
 	if h.From < 0 || h.Size < 0 || h.From > index.MaxWindow || h.Size > index.MaxWindow || h.From+h.Size > index.MaxWindow {
-		return core.NewError(core.CodeInvalid, fmt.Sprintf("the documents asked for must lie within the first %d", index.MaxWindow))
+		return core.NewError(core.CodeInvalid, fmt.Sprintf("the requested documents must be among the first %d", index.MaxWindow))
 	}
 	if h.After != nil {
 		if len(h.After) != len(h.Sort) {
-			return core.NewError(core.CodeInvalid, "the place from which to go on needs one value for each key of the order")
+			return core.NewError(core.CodeInvalid, "the cursor must have one value for each sort key")
 		}
 		for _, value := range h.After {
 			if !scalar(value) {
-				return core.NewError(core.CodeInvalid, "the place from which to go on is not one that was given with a document")
+				return core.NewError(core.CodeInvalid, "the cursor was not returned with a document")
 			}
 		}
 	}
 	return checkSorts(h.Sort)
 }
 
-// scalar tells whether raw is one JSON value that is no container.
+// scalar reports whether raw is one JSON value other than an object or array.
 func scalar(raw json.RawMessage) bool {
 	raw = bytes.TrimSpace(raw)
 	return len(raw) > 0 && raw[0] != '{' && raw[0] != '[' && json.Valid(raw)
 }
 
-// newResults makes the answers to reqs, still empty.
+// newResults returns empty results for reqs.
 func newResults(reqs []index.SearchRequest) []index.SearchResult {
 	results := make([]index.SearchResult, len(reqs))
 	for i := range reqs {
@@ -82,38 +82,38 @@ func emptyFacet(f *index.Facet) index.FacetResult {
 	return r
 }
 
-// searchPlan is the searches that answer a list of requests.
+// searchPlan is the list of searches that evaluate a list of requests.
 type searchPlan struct {
 	filter  filterWriter
 	idField string
-	// sharded is whether the index may have several shards, from are the positions at which pages begin in the order of
-	// sequence numbers, nil for the beginning and for other orders. alias and sealer are what cursors are sealed for and by.
+	// sharded is set when the index may have several shards. positions are where the requests' pages begin in the order of
+	// sequence numbers, nil for the first page and for other orders. Cursors are encrypted for alias.
 	sharded   bool
 	positions []*position
 	alias     string
 	cursors   *sealer
-	// indicesHash are those of the alias (indicesOf).
+	// indicesHash identifies the alias' indices.
 	indicesHash uint64
 	searches    []*subsearch
 	results     []index.SearchResult
-	// budget is how many bytes of documents may still be kept, over all parts that they are asked for in.
+	// budget is the number of bytes of documents that may still be kept, shared by all parts of a split search.
 	budget *int64
 }
 
-// countSearch is the search of counts of one filter, before it is written.
+// countSearch is a search for the counts of one filter whose body is not written yet.
 type countSearch struct {
 	*subsearch
 	filter []byte
 }
 
-// build fills p. Counts stand apart from documents, one search for each distinct filter: the cluster keeps the answers
-// of those alone that give no documents, and counts all documents there anyway.
+// build adds the searches for reqs. Counts are separate from documents, one search per distinct filter: the cluster caches only
+// responses without documents, and counts all documents for them in any case.
 func (p *searchPlan) build(reqs []index.SearchRequest) {
 	filters := make([][]byte, len(reqs))
 	var counts []*countSearch
 	for i := range reqs {
 		filters[i] = p.filter.write(nil, reqs[i].Filter)
-		// A page that leaves documents out does not count all.
+		// A page that excludes documents does not count all of them.
 		hits := wantsHits(reqs[i].Hits) && p.position(i) == nil
 		if len(reqs[i].Facets) == 0 && (hits || !reqs[i].Total) {
 			continue
@@ -144,7 +144,7 @@ func (p *searchPlan) build(reqs []index.SearchRequest) {
 	}
 }
 
-// wantsHits tells whether documents are asked for.
+// wantsHits reports whether documents are requested.
 func wantsHits(h *index.HitsRequest) bool { return h != nil && h.Size > 0 }
 
 func findCountSearch(all []*countSearch, filter []byte) *countSearch {
@@ -156,12 +156,12 @@ func findCountSearch(all []*countSearch, filter []byte) *countSearch {
 	return nil
 }
 
-// addFacets adds facets to a search of counts. Equal ones are asked once.
+// addFacets adds facets to a count search. Equal ones are evaluated once.
 func (p *searchPlan) addFacets(s *subsearch, facets []index.Facet, results []index.FacetResult) {
 	for i := range facets {
 		asked := p.facetBody(nil, "", &facets[i])
 		if len(asked) == 0 {
-			continue // the field's type has nothing to give
+			continue // the field's type supports none of it
 		}
 		task := findFacetTask(s.facets, asked, &facets[i])
 		if task == nil {
@@ -173,8 +173,8 @@ func (p *searchPlan) addFacets(s *subsearch, facets []index.Facet, results []ind
 	}
 }
 
-// findFacetTask gives the task of a facet that asks for the same. Some of what is asked does not show in what the cluster is asked:
-// ranges without values, how many of all addresses are given, the form of a source that is not there.
+// findFacetTask returns the task of an equal facet. The aggregation's body does not show everything: ranges that contain no
+// value, the maximum number of addresses, and whether an empty source was requested.
 func findFacetTask(tasks []*facetTask, asked []byte, f *index.Facet) *facetTask {
 	for _, task := range tasks {
 		if !bytes.Equal(task.body, asked) || len(task.facet.Ranges) != len(f.Ranges) {
@@ -193,7 +193,7 @@ func (p *searchPlan) facetBody(dst []byte, name string, f *index.Facet) []byte {
 	return w.write(dst, name, f)
 }
 
-// writeCounts makes the body of a search of counts.
+// writeCounts writes the body of a count search.
 func (p *searchPlan) writeCounts(s *subsearch, filter []byte) {
 	s.body = append(s.body, `{"size":0,"track_total_hits":true,"query":`...)
 	s.body = append(s.body, filter...)
@@ -210,7 +210,7 @@ func (p *searchPlan) writeCounts(s *subsearch, filter []byte) {
 	s.body = append(s.body, '}')
 }
 
-// position returns where the page of a request begins in the order of sequence numbers, nil for the beginning.
+// position returns where the page of a request begins in the order of sequence numbers, nil for the first page.
 func (p *searchPlan) position(i int) *position {
 	if p.positions == nil {
 		return nil
@@ -218,20 +218,20 @@ func (p *searchPlan) position(i int) *position {
 	return p.positions[i]
 }
 
-// seqNoSort returns the order of sequence numbers in which h's documents are, nil for another one.
+// seqNoSort returns the order by sequence numbers for h, nil when h uses another order.
 func (p *searchPlan) seqNoSort(h *index.HitsRequest, from *position) *seqNoSort {
 	at := idKey(h.Sort)
 	if at < 0 || p.idField != seqNo {
 		return nil
 	}
-	scored := h.Restricted && p.sharded // the numbers of several shards tell how much was written to each
+	scored := h.Restricted && p.sharded // the numbers of several shards show how much was written to each
 	if from != nil {
 		scored = from.scored
 	}
 	return &seqNoSort{key: at, descending: h.Sort[at].Descending, scored: scored, start: from, cursors: p.cursors, alias: p.alias, indicesHash: p.indicesHash}
 }
 
-// addHits adds the search of a request's documents.
+// addHits adds the search for a request's documents.
 func (p *searchPlan) addHits(req *index.SearchRequest, filter []byte, from *position, into *index.SearchResult, total bool) {
 	h := req.Hits
 	task := &hitsTask{request: h, into: into, idKey: -1, budget: p.budget, seqNo: p.seqNoSort(h, from)}
@@ -266,7 +266,7 @@ func (p *searchPlan) addHits(req *index.SearchRequest, filter []byte, from *posi
 	p.searches = append(p.searches, s)
 }
 
-// appendOrder appends the order of h's documents, and after which of them they begin.
+// appendOrder appends the sort of h's documents and the values to continue after.
 func (p *searchPlan) appendOrder(b []byte, h *index.HitsRequest) []byte {
 	if len(h.Sort) == 0 {
 		b = append(b, `["_doc"]`...)
@@ -286,15 +286,15 @@ func (p *searchPlan) appendOrder(b []byte, h *index.HitsRequest) []byte {
 	return append(b, ']')
 }
 
-// trimmed gives a value without line feeds around it, which would end the search among others.
+// trimmed returns a value without surrounding line feeds, which would end the search in an msearch body.
 func trimmed(value json.RawMessage) []byte { return bytes.TrimSpace(value) }
 
-// idKey returns which key of an order is the id, -1 for none.
+// idKey returns the index of the sort key that is the id, -1 for none.
 func idKey(sorts []index.Sort) int {
 	return slices.IndexFunc(sorts, func(s index.Sort) bool { return s.Field.Path == idPath })
 }
 
-// wrongIDField tells whether the field that was to hold the ids of documents holds something else.
+// wrongIDField reports whether the presumed id field of a document was not its id.
 func (p *searchPlan) wrongIDField() bool {
 	for _, s := range p.searches {
 		if s.hits != nil && s.hits.wrongIDField {

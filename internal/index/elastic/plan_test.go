@@ -137,23 +137,23 @@ func TestRefusedSearches(t *testing.T) {
 		}
 		return hits(h)
 	}
-	const elsewhere = "the place from which to go on is not one that was given with a document"
+	const elsewhere = "the cursor was not returned with a document"
 	k := field("k", "keyword")
 	tests := []struct {
 		name    string
 		req     index.SearchRequest
 		message string
 	}{
-		{"too far", hits(index.HitsRequest{From: 9_999, Size: 2}), "the documents asked for must lie within the first 10000"},
-		{"a negative place", hits(index.HitsRequest{From: -1, Size: 2}), "the documents asked for must lie within the first 10000"},
-		{"a sum that overflows", hits(index.HitsRequest{From: math.MaxInt, Size: 2}), "the documents asked for must lie within the first 10000"},
+		{"too far", hits(index.HitsRequest{From: 9_999, Size: 2}), "the requested documents must be among the first 10000"},
+		{"a negative place", hits(index.HitsRequest{From: -1, Size: 2}), "the requested documents must be among the first 10000"},
+		{"a sum that overflows", hits(index.HitsRequest{From: math.MaxInt, Size: 2}), "the requested documents must be among the first 10000"},
 		{"sorting by a text", by(text, ""), analyzed},
 		{"buckets of a text", facet(index.Facet{Field: text, Buckets: &index.Buckets{Max: 1}}), analyzed},
 		{"cardinality of a text", facet(index.Facet{Field: text, Cardinality: 1}), analyzed},
 		{"the sum of keywords", by(k, "sum"), "the field \"k\" has text values, which sort only by min or max"},
 		{"an unknown mode", by(k, "first"), "the sort mode of the field \"k\" must be min, max, sum, avg or median"},
 		{"the median of elements", by(field("a.n", "long", "a"), "median"), "the field \"a.n\" is nested, and nested fields do not sort by median"},
-		{"after too little", after(), "the place from which to go on needs one value for each key of the order"},
+		{"after too little", after(), "the cursor must have one value for each sort key"},
 		{"after an object", after(`{"a":1}`), elsewhere},
 		{"after what is no JSON", after(`1],"x":[1`), elsewhere},
 		{"after nothing", after(``), elsewhere},
@@ -174,7 +174,7 @@ func TestRefusedSearches(t *testing.T) {
 	err := x.Stream(t.Context(), "a", index.StreamRequest{Sort: []index.Sort{{Field: text}}}, func([]index.Hit) error { return nil })
 	wantError(t, err, core.CodeInvalid, analyzed)
 	_, err = x.Search(t.Context(), "", nil)
-	wantError(t, err, core.CodeInvalid, "the index has no name")
+	wantError(t, err, core.CodeInvalid, "the index name is empty")
 }
 
 // TestPartsOfSources: a part is asked for where documents are large, and where there are many of an unknown size.

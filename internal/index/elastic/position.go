@@ -11,22 +11,22 @@ import (
 	"tutti/internal/index"
 )
 
-// position is that of a document in an order which ends with sequence numbers, after a random score where the order is scored.
-// Each shard numbers its documents by itself, so documents of several shards may be equal by all of the order.
+// position is a document's position in an order that ends with sequence numbers, preceded by a random score if scored is set.
+// Each shard numbers its documents separately, so documents of several shards may have equal positions.
 type position struct {
 	scored bool
 	score  float32
 	number int64
-	// indicesHash are those of the alias (indicesOf): numbers of other indices are unrelated.
+	// indicesHash identifies the alias' indices: numbers of other indices are unrelated.
 	indicesHash uint64
-	// returned are the documents equal by the order that were returned, up to that of the position.
+	// returned are the documents with this position that were already returned.
 	returned []location
 }
 
-// location is where a document is stored.
+// location is the index and id of a document.
 type location struct{ index, id string }
 
-// equal reports whether documents at two positions have the same number and score.
+// equal reports whether two positions have the same number and score.
 func (p *position) equal(q *position) bool {
 	return p.number == q.number && p.scored == q.scored && p.score == q.score
 }
@@ -50,7 +50,7 @@ func (p *position) append(dst []byte) []byte {
 	return dst
 }
 
-// decodePosition reads what append wrote; nil for anything else.
+// decodePosition decodes the bytes written by append; nil for anything else.
 func decodePosition(b []byte) *position {
 	const head = 1 + 4 + 8 + 8
 	if len(b) < head {
@@ -83,21 +83,21 @@ func decodePosition(b []byte) *position {
 	return p
 }
 
-// seqNoSort is an order by sequence numbers in the place of ids.
+// seqNoSort is an order by sequence numbers, used instead of ids.
 type seqNoSort struct {
-	// key is which key of the order that is; those behind it decide nothing.
+	// key is the index of the id in the requested order; later keys have no effect.
 	key        int
 	descending bool
 	scored     bool
-	// start is where the page begins, nil for the beginning.
+	// start is where the page begins, nil for the first page.
 	start   *position
 	cursors *sealer
 	alias   string
-	// indicesHash are those of the alias (indicesOf).
+	// indicesHash identifies the alias' indices.
 	indicesHash uint64
 }
 
-// keys returns how many keys the cluster sorts by.
+// keys returns the number of keys that the cluster sorts by.
 func (n *seqNoSort) keys() int {
 	if n.scored {
 		return n.key + 2
@@ -105,7 +105,7 @@ func (n *seqNoSort) keys() int {
 	return n.key + 1
 }
 
-// appendFilter appends filter without the documents that were returned at the position, and with the scores.
+// appendFilter appends filter, excluding the documents already returned at the start position, and with the scores.
 func (n *seqNoSort) appendFilter(dst, filter []byte) []byte {
 	if n.scored {
 		dst = append(dst, `{"function_score":{"boost_mode":"replace","random_score":{"field":"`+seqNo+`","seed":`...)
@@ -123,7 +123,7 @@ func (n *seqNoSort) appendFilter(dst, filter []byte) []byte {
 	return dst
 }
 
-// appendExcluding appends filter without the documents of p that were returned.
+// appendExcluding appends filter, excluding the documents that were already returned.
 func (p *position) appendExcluding(dst, filter []byte) []byte {
 	dst = append(dst, `{"bool":{"filter":[`...)
 	dst = append(dst, filter...)
@@ -143,7 +143,7 @@ func (p *position) appendExcluding(dst, filter []byte) []byte {
 	return append(dst, "]}}"...)
 }
 
-// appendSort appends the order.
+// appendSort appends the sort.
 func (n *seqNoSort) appendSort(dst []byte, sorts []index.Sort) []byte {
 	dst = appendSorts(dst, sorts[:n.key], seqNo)
 	dst = dst[:len(dst)-1]
@@ -156,7 +156,8 @@ func (n *seqNoSort) appendSort(dst []byte, sorts []index.Sort) []byte {
 	return append(appendSort(dst, sorts[n.key], seqNo), ']')
 }
 
-// appendAfter appends what the page begins after: the number before that of the position, as other documents may have the same.
+// appendAfter appends the search_after member. It uses the number before that of the position, as other documents may have the
+// same number.
 func (n *seqNoSort) appendAfter(dst []byte, after []json.RawMessage) []byte {
 	dst = append(dst, `,"search_after":[`...)
 	for _, value := range after[:n.key] {
@@ -173,7 +174,7 @@ func (n *seqNoSort) appendAfter(dst []byte, after []json.RawMessage) []byte {
 	return append(strconv.AppendInt(dst, before, 10), ']')
 }
 
-// seal replaces the numbers of hits, which are in the indices of that order, by cursors; false when there are none.
+// seal replaces the sequence numbers of hits, whose indices are given, by encrypted cursors; false when the hits lack them.
 func (n *seqNoSort) seal(hits []index.Hit, indices []string, keys int) bool {
 	if len(hits) != len(indices) {
 		return false
@@ -209,7 +210,7 @@ func (n *seqNoSort) seal(hits []index.Hit, indices []string, keys int) bool {
 	return true
 }
 
-// position returns that of a document by what the cluster sorted it by.
+// position returns a document's position from its sort values.
 func (n *seqNoSort) position(sort []json.RawMessage) (position, bool) {
 	if len(sort) != n.keys() {
 		return position{}, false

@@ -159,7 +159,7 @@ func TestCursors(t *testing.T) {
 		for _, raw := range []string{`"x"`, ``} {
 			x, _ := keyed(t, cursorKey, sampleSize(1, `{}`), found(`"hits":{"hits":[{"_index":"a-1","_id":"1","sort":[`+raw+`]}]}`))
 			_, err := x.Search(t.Context(), "a", byID())
-			wantError(t, err, core.CodeUnavailable, "the answer of the index is not what was asked for")
+			wantError(t, err, core.CodeUnavailable, "the index returned an unexpected response")
 		}
 	})
 }
@@ -354,5 +354,5 @@ func TestStreamByIDs(t *testing.T) {
 // TestCursorKey: a key of another length is refused.
 func TestCursorKey(t *testing.T) {
 	_, err := elastic.New(elastic.Config{URLs: []string{"http://127.0.0.1:1"}, CursorKey: []byte("short")})
-	wantError(t, err, core.CodeInvalid, "the key of the index' cursors must have 32 bytes")
+	wantError(t, err, core.CodeInvalid, "the key of the index's cursors must have 32 bytes")
 }

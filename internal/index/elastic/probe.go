@@ -10,26 +10,26 @@ import (
 )
 
 const (
-	// maxProbeBytes bounds an answer to a Probe.
+	// maxProbeBytes limits a response to a Probe.
 	maxProbeBytes = 1 << 20
-	// probeFilterPath leaves nothing of what a node says of itself but its version.
+	// probeFilterPath keeps only the version of the nodes' information.
 	probeFilterPath = "cluster_name,nodes.*.version"
 )
 
-// Probe asks one node what it is, and returns its answers as they are, whatever their status. It writes nothing. It is safe for
-// concurrent use.
+// Probe sends read-only diagnostic requests to one node and returns the responses unchanged, whatever their status. It is safe
+// for concurrent use.
 type Probe struct{ client *client }
 
-// Response is what a node said.
+// Response is a node's response.
 type Response struct {
 	Status int
-	// Product is the header by which an Elasticsearch names itself.
+	// Product is the header that identifies Elasticsearch.
 	Product string
 	Body    []byte
 }
 
-// NewProbe returns a Probe of the node that cfg.URLs names; of a cluster's nodes each needs one of its own. It must be closed. An
-// error is core.CodeInvalid.
+// NewProbe returns a Probe of the node in cfg.URLs; each node of a cluster needs its own. It must be closed. An error is
+// core.CodeInvalid.
 func NewProbe(cfg Config) (*Probe, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -53,40 +53,40 @@ func (p *Probe) send(ctx context.Context, r esapi.Request) (Response, error) {
 	return Response{answer.status, answer.header.Get("X-Elastic-Product"), answer.body}, nil
 }
 
-// Info asks for the name and the version of the product and of the cluster.
+// Info requests the name and the version of the product and of the cluster.
 func (p *Probe) Info(ctx context.Context) (Response, error) { return p.send(ctx, esapi.InfoRequest{}) }
 
-// Node asks for the same where Info is not there: for the version of the node as one of its cluster's.
+// Node requests the node's version as a member of its cluster, where Info is not available.
 func (p *Probe) Node(ctx context.Context) (Response, error) {
 	return p.send(ctx, esapi.NodesInfoRequest{NodeID: []string{"_local"}, Metric: []string{"http"}, FilterPath: []string{probeFilterPath}})
 }
 
-// Health asks for the state of the cluster.
+// Health requests the state of the cluster.
 func (p *Probe) Health(ctx context.Context) (Response, error) {
 	return p.send(ctx, esapi.ClusterHealthRequest{Timeout: time.Second})
 }
 
-// License asks for the licence of the cluster.
+// License requests the cluster's licence.
 func (p *Probe) License(ctx context.Context) (Response, error) {
 	return p.send(ctx, esapi.LicenseGetRequest{})
 }
 
-// Alias asks which indices an alias stands for.
+// Alias requests the indices of an alias.
 func (p *Probe) Alias(ctx context.Context, alias string) (Response, error) {
 	return p.send(ctx, esapi.IndicesGetAliasRequest{Name: []string{url.PathEscape(alias)}})
 }
 
-// Exists asks whether there is an index or an alias of a name.
+// Exists requests whether an index or alias exists.
 func (p *Probe) Exists(ctx context.Context, name string) (Response, error) {
 	return p.send(ctx, esapi.IndicesExistsRequest{Index: []string{url.PathEscape(name)}})
 }
 
-// Privileges asks which of some privileges the user has.
+// Privileges requests which of the privileges in body the user has.
 func (p *Probe) Privileges(ctx context.Context, body []byte) (Response, error) {
 	return p.send(ctx, esapi.SecurityHasPrivilegesRequest{Body: bytes.NewReader(body)})
 }
 
-// Count asks for the number of documents that match a query.
+// Count requests the number of documents that match a query.
 func (p *Probe) Count(ctx context.Context, alias string, body []byte) (Response, error) {
 	return p.send(ctx, esapi.CountRequest{Index: []string{url.PathEscape(alias)}, Body: bytes.NewReader(body)})
 }

@@ -51,5 +51,5 @@ func TestProbe(t *testing.T) {
 	}
 	body = strings.Repeat(" ", 1<<20+1)
 	_, err = p.Info(t.Context())
-	wantError(t, err, core.CodeUnavailable, "the answer of the index was cut")
+	wantError(t, err, core.CodeUnavailable, "the response of the index is incomplete")
 }

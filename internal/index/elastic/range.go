@@ -8,8 +8,8 @@ import (
 	"tutti/internal/filter/query"
 )
 
-// appendRange appends the query of rows of which a value lies within n's bounds. The cluster refuses a bound that the type has no
-// room for, and rounds dates by rules of its own, so every bound is brought to what a value can be.
+// appendRange appends the query of rows with a value within n's bounds. The cluster rejects bounds outside a type's range and
+// rounds dates in its own way, so bounds are first converted to values of the type.
 func appendRange(dst []byte, n *query.Node) []byte {
 	bounds, ok := boundsOf(n)
 	if !ok {
@@ -39,16 +39,16 @@ func appendRange(dst []byte, n *query.Node) []byte {
 	return append(dst, "}}}"...)
 }
 
-// rangeBounds are the bounds of a range query; none where every value is within.
+// rangeBounds are the bounds of a range query, none when all values match.
 type rangeBounds struct {
 	limits []rangeLimit
-	// format is how the cluster reads them, for dates.
+	// format is the format of dates.
 	format string
 }
 
 type rangeLimit struct{ op, text string }
 
-// boundsOf gives n's bounds as the cluster takes them; false when no value is within.
+// boundsOf converts n's bounds for the cluster; false when no value can match.
 func boundsOf(n *query.Node) (rangeBounds, bool) {
 	switch {
 	case !query.Keyed(n.Field.Type):
@@ -75,8 +75,8 @@ func boundsOf(n *query.Node) (rangeBounds, bool) {
 	return b, true
 }
 
-// fractionBounds gives the bounds of a type of fractions, rounded as the type rounds; a bound beyond its values is none, or
-// leaves no value.
+// fractionBounds converts the bounds for a fractional type, rounded as the type rounds. A bound outside the type's range is
+// dropped, or excludes all values.
 func fractionBounds(n *query.Node) (rangeBounds, bool) {
 	var b rangeBounds
 	for _, end := range []struct {
@@ -98,10 +98,10 @@ func fractionBounds(n *query.Node) (rangeBounds, bool) {
 	return b, true
 }
 
-// nanosBounds gives the bounds of a date_nanos.
+// nanosBounds converts the bounds for date_nanos.
 func nanosBounds(n *query.Node) (rangeBounds, bool) {
 	b := rangeBounds{format: "strict_date_optional_time_nanos"}
-	firstNano, lastNano := time.Unix(0, 0), time.Unix(0, math.MaxInt64) // what the type can hold
+	firstNano, lastNano := time.Unix(0, 0), time.Unix(0, math.MaxInt64) // the type's range
 	if n.From.Set {
 		switch {
 		case n.From.Time.After(lastNano):
@@ -121,7 +121,7 @@ func nanosBounds(n *query.Node) (rangeBounds, bool) {
 	return b, true
 }
 
-// nanosText writes all nine digits: the cluster rounds what is not written.
+// nanosText formats all nine digits: the cluster rounds missing ones.
 func nanosText(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000000Z") }
 
 func comparison(upper, inclusive bool) string {
@@ -137,14 +137,14 @@ func comparison(upper, inclusive bool) string {
 	}
 }
 
-// Highest values of types of fractions.
+// Highest values of fractional types.
 const (
 	maxFloat = math.MaxFloat32
 	maxHalf  = 65504
 )
 
-// roundedUp gives the least value of a type of fractions that is not below v, infinite when there is none. The cluster rounds the
-// ends of ranges that it counts to what the type holds, to whichever side is nearer.
+// roundedUp returns the lowest value of a fractional type that is not below v, infinity when there is none. The cluster rounds
+// the bounds of a range aggregation to the nearest value of the type.
 func roundedUp(f query.Field, v float64) float64 {
 	most := 0.0
 	switch f.Type {
@@ -172,7 +172,7 @@ func roundedUp(f query.Field, v float64) float64 {
 	}
 }
 
-// nextHalf gives the half_float behind v, which is one; infinity behind the last.
+// nextHalf returns the next half_float after v, which must be one; infinity after the last.
 func nextHalf(v float64) float64 {
 	if v >= maxHalf {
 		return math.Inf(1)
@@ -182,7 +182,7 @@ func nextHalf(v float64) float64 {
 		exponent = max(math.Ilogb(v), exponent)
 	}
 	if v == -math.Ldexp(1, exponent) && exponent > -14 {
-		exponent-- // towards zero the steps behind a power of two are shorter
+		exponent-- // towards zero the steps after a power of two are shorter
 	}
 	return v + math.Ldexp(1, exponent-10)
 }

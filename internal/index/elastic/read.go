@@ -14,8 +14,8 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// Get gives one document as last written, also before a Refresh; false when it is absent. It asks by body, not by
-// path: an id may hold anything.
+// Get returns one document as last written, even before a Refresh; false when it is absent. The id is sent in the body, as a path
+// cannot contain every id.
 func (x *Index) Get(ctx context.Context, alias, id string) (core.StoredDocument, bool, error) {
 	leave, err := x.begin(alias)
 	if err != nil {
@@ -39,7 +39,7 @@ func (x *Index) Get(ctx context.Context, alias, id string) (core.StoredDocument,
 		return core.StoredDocument{}, false, err
 	}
 	if len(answer.Docs) != 1 {
-		return core.StoredDocument{}, false, core.NewError(core.CodeUnavailable, "the answer of the index is short")
+		return core.StoredDocument{}, false, core.NewError(core.CodeUnavailable, "the response of the index is incomplete")
 	}
 	doc := answer.Docs[0]
 	if doc.Error != nil {
@@ -51,10 +51,10 @@ func (x *Index) Get(ctx context.Context, alias, id string) (core.StoredDocument,
 	return core.StoredDocument{ID: id, Version: doc.Version, Source: rawSource(reply.body, doc.Source)}, true, nil
 }
 
-// rawSource gives a document with the spaces around it, which decoding drops: it is the last thing in the answer
-// about one document, written as it was stored.
+// rawSource returns a document with its surrounding white space, which decoding drops. It is the last member in the response
+// about one document, and written as it was stored.
 func rawSource(body, source []byte) []byte {
-	_, rest, found := bytes.Cut(body, []byte(`"_source":`)) // cannot stand in a string: its quotes would be escaped
+	_, rest, found := bytes.Cut(body, []byte(`"_source":`)) // cannot occur in a string, where quotes are escaped
 	rest, ends := bytes.CutSuffix(bytes.TrimRight(rest, "\r\n"), []byte("}]}"))
 	if found && ends && bytes.Contains(rest, source) && len(bytes.TrimSpace(rest)) == len(source) {
 		return rest
@@ -62,17 +62,17 @@ func rawSource(body, source []byte) []byte {
 	return source
 }
 
-// documentError is the error of one document of a multi-get, whose answer is a 200 all the same.
+// documentError returns the error of one document of a multi-get, whose status is 200 nevertheless.
 func documentError(raw json.RawMessage) error {
 	f := &responseError{status: http.StatusOK}
 	if err := json.Unmarshal(raw, &f.engineError); err != nil {
-		return core.WrapError(core.CodeUnavailable, "the answer of the index cannot be read", err)
+		return core.WrapError(core.CodeUnavailable, "the response of the index cannot be parsed", err)
 	}
 	code, message := classify(f)
 	return core.WrapError(code, message, f)
 }
 
-// Count gives the number of documents in scope as of the last Refresh.
+// Count returns the number of documents in scope as of the last Refresh.
 func (x *Index) Count(ctx context.Context, alias string, scope core.IndexScope) (int64, error) {
 	leave, err := x.begin(alias)
 	if err != nil {
@@ -98,16 +98,15 @@ func (x *Index) Count(ctx context.Context, alias string, scope core.IndexScope) 
 		return 0, err
 	}
 	if answer.Count == nil {
-		return 0, core.NewError(core.CodeUnavailable, "the answer of the index holds no count")
+		return 0, core.NewError(core.CodeUnavailable, "the response of the index has no count")
 	}
 	return *answer.Count, reply.checkShards(alias)
 }
 
-// Mapping gives the alias' mapping as the cluster has it now: that of its index, or all of them in one where the alias, or
-// a data stream of that name, stands for several.
+// Mapping returns the alias' mapping, merged from all indices if the name is an alias or data stream of several.
 func (x *Index) Mapping(ctx context.Context, alias string) (json.RawMessage, error) {
 	if alias == "" {
-		return nil, core.NewError(core.CodeInvalid, "the index has no name")
+		return nil, core.NewError(core.CodeInvalid, "the index name is empty")
 	}
 	leave, err := x.begin(alias)
 	if err != nil {
@@ -121,8 +120,8 @@ func (x *Index) Mapping(ctx context.Context, alias string) (json.RawMessage, err
 	return mergeMappings(alias, all)
 }
 
-// mergeMappings gives one mapping with the fields of all. Parameters that differ are those of the index whose name comes last,
-// which is the newest of a series. Fields of which a part of the name is empty, that no path can name, are left out.
+// mergeMappings merges mappings by index name. Of parameters that differ it keeps those of the index whose name sorts last, the
+// newest of a series. It omits fields with an empty part in their path, which cannot be referenced.
 func mergeMappings(alias string, all map[string]json.RawMessage) (json.RawMessage, error) {
 	if len(all) == 1 {
 		for _, only := range all {
@@ -133,7 +132,7 @@ func mergeMappings(alias string, all map[string]json.RawMessage) (json.RawMessag
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		tree, _, err := mapping.ParseForeign(all[name])
 		if err != nil {
-			return nil, core.WrapError(core.CodeUnsupported, "the mapping of "+alias+" cannot be understood", err)
+			return nil, core.WrapError(core.CodeUnsupported, "the mapping of "+alias+" cannot be parsed", err)
 		}
 		if whole, err = mapping.Unite(whole, tree); err != nil {
 			return nil, err
@@ -142,19 +141,19 @@ func mergeMappings(alias string, all map[string]json.RawMessage) (json.RawMessag
 	return whole.Render()
 }
 
-// fetchMapping gives the mapping of the one index that takes the alias' writes.
+// fetchMapping returns the mapping of the alias' only index.
 func (x *Index) fetchMapping(ctx context.Context, alias string) (json.RawMessage, error) {
 	all, err := x.fetchMappings(ctx, alias)
 	if err != nil {
 		return nil, err
 	}
 	if len(all) != 1 {
-		return nil, core.NewError(core.CodeConflict, "the alias "+alias+" stands for more than one index")
+		return nil, core.NewError(core.CodeConflict, "the alias "+alias+" has more than one index")
 	}
 	return mergeMappings(alias, all)
 }
 
-// fetchMappings gives the mapping of each index that alias stands for, by the index' name; one at least.
+// fetchMappings returns the mappings of the alias' indices by their names, at least one.
 func (x *Index) fetchMappings(ctx context.Context, alias string) (map[string]json.RawMessage, error) {
 	reply, err := x.client.do(ctx, esapi.IndicesGetMappingRequest{Index: []string{alias}}, nil)
 	if err != nil {
@@ -173,12 +172,12 @@ func (x *Index) fetchMappings(ctx context.Context, alias string) (map[string]jso
 		}
 	}
 	if len(all) == 0 || len(all) < len(answer) {
-		return nil, core.NewError(core.CodeUnavailable, "the answer of the index is not what was asked for")
+		return nil, core.NewError(core.CodeUnavailable, "the index returned an unexpected response")
 	}
 	return all, nil
 }
 
-// fetchTree gives the alias' mapping as a tree.
+// fetchTree returns the parsed mapping of alias.
 func (x *Index) fetchTree(ctx context.Context, alias string) (*mapping.Field, error) {
 	raw, err := x.fetchMapping(ctx, alias)
 	if err != nil {
@@ -186,7 +185,7 @@ func (x *Index) fetchTree(ctx context.Context, alias string) (*mapping.Field, er
 	}
 	tree, err := mapping.Parse(raw)
 	if err != nil {
-		return nil, core.WrapError(core.CodeInternal, "the mapping of "+alias+" cannot be understood", err)
+		return nil, core.WrapError(core.CodeInternal, "the mapping of "+alias+" cannot be parsed", err)
 	}
 	return tree, nil
 }

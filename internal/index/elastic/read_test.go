@@ -108,7 +108,7 @@ func TestGetErrors(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	const flood = "the index a takes no writes: a disk of the index engine is over its flood-stage watermark"
+	const flood = "the index a accepts no writes: a disk of the index engine is over its flood-stage watermark"
 	item := func(status int, kind, reason string) answer {
 		return items(`{"index":{"status":` + strconv.Itoa(status) + `,"error":{"type":"` + kind + `","reason":"` + reason + `"}}}`)
 	}
@@ -124,17 +124,17 @@ func TestCheck(t *testing.T) {
 			item(403, "cluster_block_exception", "index [a] blocked by: [FORBIDDEN/12/index read-only / allow delete (api)];"),
 			core.CodeIndexBlocked, flood,
 		},
-		{item(403, "security_exception", ""), core.CodeIndexBlocked, "the index refused the credentials for a"},
+		{item(403, "security_exception", ""), core.CodeIndexBlocked, "the index rejected the credentials for a"},
 		{
 			item(400, "illegal_argument_exception", "no write index is defined for alias [a]"), core.CodeIndexBlocked,
 			"the index a has no index to write to",
 		},
 		{item(503, "unavailable_shards_exception", ""), core.CodeUnavailable, "a shard of the index a does not answer"},
-		{refused(401, "security_exception", ""), core.CodeIndexBlocked, "the index refused the credentials"},
+		{refused(401, "security_exception", ""), core.CodeIndexBlocked, "the index rejected the credentials"},
 		{refused(503, "cluster_block_exception", "no master"), core.CodeUnavailable, "the index is blocked"},
-		{answer{502, ""}, core.CodeUnavailable, "the index did not answer as expected"},
-		{answer{}, core.CodeUnavailable, "the answer of the index was cut"},
-		{items(), core.CodeUnavailable, "the index did not answer as expected"},
+		{answer{502, ""}, core.CodeUnavailable, "the index returned an unexpected response"},
+		{answer{}, core.CodeUnavailable, "the response of the index is incomplete"},
+		{items(), core.CodeUnavailable, "the index returned an unexpected response"},
 	}
 	for _, tt := range tests {
 		x, _ := play(t, tt.answer)
@@ -154,7 +154,7 @@ func TestCheck(t *testing.T) {
 // TestCheckMissing: an alias that is missing alone is not an index that is missing: nothing may be made in its place.
 func TestCheckMissing(t *testing.T) {
 	gone := items(`{"index":{"status":404,"error":{"type":"index_not_found_exception","reason":""}}}`)
-	const message, again = "there is no alias a", "it is made again, empty, and the repository is indexed again"
+	const message, again = "there is no alias a", "it is created again, empty, and the repository is indexed again"
 	tests := map[string]struct {
 		indices answer
 		code    core.Code
@@ -164,9 +164,9 @@ func TestCheckMissing(t *testing.T) {
 	}{
 		"nothing there":    {answer{200, `{}`}, core.CodeIndexBlocked, message, again, true},
 		"none of these":    {answer{200, `{"a-b":{},"a-2026":{},"a-b-20260102030405":{}}`}, core.CodeIndexBlocked, message, again, true},
-		"its index":        {answer{200, `{"a-b":{},"a-20260102030405":{}}`}, core.CodeIndexBlocked, "there is no alias a, but an index of it", "add the alias a to a-20260102030405, or delete that index to have an empty one made and filled again", false},
-		"no answer":        {answer{}, core.CodeUnavailable, "the answer of the index was cut", "", false},
-		"not to be listed": {refused(403, "security_exception", ""), core.CodeIndexBlocked, "the index refused the credentials", "", false},
+		"its index":        {answer{200, `{"a-b":{},"a-20260102030405":{}}`}, core.CodeIndexBlocked, "the alias a is missing, but an index of it exists", "add the alias a to a-20260102030405, or delete that index to have it created and filled again", false},
+		"no answer":        {answer{}, core.CodeUnavailable, "the response of the index is incomplete", "", false},
+		"not to be listed": {refused(403, "security_exception", ""), core.CodeIndexBlocked, "the index rejected the credentials", "", false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -187,7 +187,7 @@ func TestIndexWithoutItsAlias(t *testing.T) {
 	settings := answer{200, `{"own":{"settings":{"index":{"uuid":"U","number_of_shards":"1"}}}}`}
 	noAlias := answer{404, `{"error":"alias [a] missing","status":404}`}
 	there := answer{200, `{"a-20260102030405":{},"own":{}}`}
-	const message = "there is no alias a, but an index of it"
+	const message = "the alias a is missing, but an index of it exists"
 	x, s := play(t, settings, gone, there, noAlias, there, gone, answer{200, `{}`})
 	identity, err := x.Identity(t.Context(), "a")
 	if identity != "own/U" || err != nil {
@@ -231,7 +231,7 @@ func TestEnsureLosesTheRace(t *testing.T) {
 	lost := refused(400, "resource_already_exists_exception", "index [a-1] already exists")
 	x, s := play(t, missing, lost, missing, lost, missing, lost, missing, lost, missing, lost)
 	wantError(t, x.Ensure(t.Context(), index.Spec{Alias: "a"}), core.CodeUnavailable,
-		"the alias a could not be made; another process changes it")
+		"the alias a could not be created; another process is changing it")
 	names := map[string]bool{}
 	for _, asked := range s.asked {
 		if name, ok := strings.CutPrefix(asked, "PUT /"); ok {
@@ -373,12 +373,12 @@ func TestEnsureRefuses(t *testing.T) {
 		code    core.Code
 		message string
 	}{
-		{"a proxy's 404", []answer{{404, "<html>"}}, core.CodeUnavailable, "the index did not answer as expected"},
+		{"a proxy's 404", []answer{{404, "<html>"}}, core.CodeUnavailable, "the index returned an unexpected response"},
 		{
 			"several indices",
 			[]answer{{200, `{"a-1":{},"a-2":{}}`}},
 			core.CodeConflict,
-			"the alias a stands for more than one index",
+			"the alias a has more than one index",
 		},
 		{
 			"an index of that name",
@@ -389,13 +389,13 @@ func TestEnsureRefuses(t *testing.T) {
 		{
 			"an impossible name",
 			[]answer{missing, refused(400, "invalid_alias_name_exception", "must not contain")},
-			core.CodeInvalid, "the index did not accept the request",
+			core.CodeInvalid, "the index rejected the request",
 		},
 		{
 			"no credentials",
 			[]answer{refused(401, "security_exception", "")},
 			core.CodeIndexBlocked,
-			"the index refused the credentials",
+			"the index rejected the credentials",
 		},
 	}
 	for _, tt := range tests {

@@ -12,7 +12,7 @@ const (
 	contentNDJSON = "application/x-ndjson"
 )
 
-// isRead reports whether r only reads although it is no GET, so that the cluster may be asked twice.
+// isRead reports whether r is a read that is not a GET, which may be sent again.
 func isRead(r esapi.Request) bool {
 	switch r.(type) {
 	case esapi.SearchRequest, esapi.MsearchRequest, esapi.CountRequest, esapi.MgetRequest:
@@ -22,15 +22,13 @@ func isRead(r esapi.Request) bool {
 	}
 }
 
-// searchRequest returns a search of one index, or of the point in time that its body names. A shard that does not answer is
-// the fault of the whole search.
+// searchRequest returns a search of one index, or of the point in time in its body. It fails if any shard does not answer.
 func searchRequest(body []byte, alias ...string) esapi.SearchRequest {
 	return esapi.SearchRequest{Index: alias, Body: bytes.NewReader(body), AllowPartialSearchResults: new(false)}
 }
 
-// bulkRequest returns a bulk request. The cluster gives up on a missing shard long before the request as a whole times out, so
-// that the outcome is known, slots are free for other indices, and no document grows old in the cluster and is written when the
-// shard reopens.
+// bulkRequest returns a bulk request. The cluster stops waiting for a missing shard long before the request times out: the
+// outcome is known, other indices are not delayed, and no document becomes outdated in the cluster before it is written.
 func (x *Index) bulkRequest(alias string, body []byte) esapi.BulkRequest {
 	return esapi.BulkRequest{
 		Index: alias, Body: bytes.NewReader(body), Header: http.Header{contentType: {contentNDJSON}},

@@ -142,8 +142,8 @@ func TestConfigFaults(t *testing.T) {
 			"the index takes an API key or a username, not both",
 		},
 		{elastic.Config{URLs: urls, Replicas: -1}, "shards, replicas and timeout of the index must not be negative"},
-		{elastic.Config{URLs: urls, CAFile: empty + "x"}, "the index' CA file cannot be read"},
-		{elastic.Config{URLs: urls, CAFile: empty}, "the index' CA file holds no certificate"},
+		{elastic.Config{URLs: urls, CAFile: empty + "x"}, "the index's CA file cannot be read"},
+		{elastic.Config{URLs: urls, CAFile: empty}, "the index's CA file contains no certificate"},
 	}
 	for _, tt := range tests {
 		_, err := elastic.New(tt.cfg)

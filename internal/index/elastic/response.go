@@ -7,13 +7,13 @@ import (
 	"tutti/internal/index"
 )
 
-// An arena takes twice as much each time, between these.
+// Sizes of an arena's blocks, which double.
 const (
 	arenaMin = 1 << 10
 	arenaMax = 64 << 10
 )
 
-// arena keeps copies of many small parts of an answer whose own bytes go back to the pool.
+// arena keeps copies of many small parts of a response whose buffer is reused.
 type arena struct {
 	free      []byte
 	blockSize int
@@ -30,31 +30,31 @@ func (a *arena) copy(b []byte) []byte {
 	return kept
 }
 
-// maxPreallocatedHits is for how many hits room is made before they are counted.
+// maxPreallocatedHits limits the hits that memory is allocated for before they are read.
 const maxPreallocatedHits = 1000
 
-// searchResponse is the answer to one search. All bytes are those of the reply.
+// searchResponse is the response to one search. Its slices share the response's bytes.
 type searchResponse struct {
 	pit      string
 	timedOut bool
-	// hasShards is set when the answer says how many of them failed.
+	// hasShards is set when the response contains the number of failed shards.
 	hasShards bool
 	failed    int64
-	// total is the number of documents that match, when counted is set.
+	// total is the number of matching documents if hasTotal is set.
 	total    int64
 	hasTotal bool
-	// readHits and aggs read these parts where they stand.
+	// readHits and readAggs read these members at the reader's position.
 	readHits func(*jsonReader)
 	readAggs func(*jsonReader)
 	found    struct{ hits, aggs bool }
-	// filtered is set where an answer is asked for without what is empty.
+	// filtered is set when the request's filter_path omits empty members.
 	filtered bool
 
 	err    []byte
 	status int64
 }
 
-// read reads one search's answer at the cursor.
+// read reads one search's response.
 func (a *searchResponse) read(c *jsonReader) {
 	c.object(func(name []byte) {
 		switch string(name) {
@@ -98,7 +98,7 @@ func (a *searchResponse) hitsMember(c *jsonReader, name []byte) {
 	}
 }
 
-// check gives the error of an answer that is one, or that leaves something out.
+// check returns the error in the response, or an error if the response is incomplete.
 func (a *searchResponse) check(c *jsonReader) error {
 	switch {
 	case a.err != nil && !c.bad:
@@ -106,7 +106,7 @@ func (a *searchResponse) check(c *jsonReader) error {
 	case c.bad, !a.hasShards, a.readHits != nil && !a.found.hits && !a.filtered, a.readAggs != nil && !a.found.aggs:
 		return unexpectedResponse()
 	case a.timedOut || a.failed > 0:
-		return core.NewError(core.CodeUnavailable, "the index did not answer a search in whole")
+		return core.NewError(core.CodeUnavailable, "the index returned incomplete search results")
 	default:
 		return nil
 	}
@@ -115,24 +115,24 @@ func (a *searchResponse) check(c *jsonReader) error {
 // hitsReader reads lists of hits.
 type hitsReader struct {
 	source index.Source
-	// sortKeys is how many keys the order has that hits are given with.
+	// sortKeys is the number of sort keys of each hit.
 	sortKeys int
-	// copy gives the bytes that a hit is to have for those of the reply.
+	// copy returns bytes for a hit that may be kept, given bytes of the response.
 	copy func([]byte) []byte
-	// readSource, where it is not nil, reads documents where they stand (index.HitsRequest.Read).
+	// readSource, unless nil, reads documents in place (index.HitsRequest.Read).
 	readSource func(id string, data []byte, at int) (kept []byte, end int)
-	// maxHits is how many hits there are at most, 0 where that is not known.
+	// maxHits is the maximum number of hits, 0 if unknown.
 	maxHits int
-	// sourceBytes is how many bytes the documents had.
+	// sourceBytes is the total size of the documents.
 	sourceBytes int64
-	// keptBytes is how many of these were kept.
+	// keptBytes is the size of those that were copied.
 	keptBytes int64
-	// sortValues is the room for places in the order.
+	// sortValues is the preallocated memory for sort values.
 	sortValues []json.RawMessage
-	// withIndex asks for the indices that hits are in, one for each.
+	// withIndex collects the hits' indices in indices.
 	withIndex bool
 	indices   []string
-	// lastSort is the place of the last hit, with whatever the cluster added to it, in the bytes of the reply.
+	// lastSort is the raw sort array of the last hit, including values that the cluster added.
 	lastSort []byte
 }
 
@@ -158,7 +158,7 @@ func (r *hitsReader) read(c *jsonReader) []index.Hit {
 			}
 		})
 		if hit.Source == nil && !r.source.None {
-			hit.Source = []byte("{}") // nothing of it was asked for, or the index keeps none
+			hit.Source = []byte("{}") // nothing was requested, or the index stores no sources
 		}
 		hits = append(hits, hit)
 		if r.withIndex {
@@ -168,7 +168,7 @@ func (r *hitsReader) read(c *jsonReader) []index.Hit {
 	return hits
 }
 
-// index reads the name of an index, which is mostly that of the hit before and needs no escapes.
+// index reads the name of an index. It is usually that of the previous hit and needs no unescaping.
 func (r *hitsReader) index(c *jsonReader) string {
 	name := c.text()
 	if n := len(r.indices); n > 0 && string(name) == r.indices[n-1] {
@@ -177,7 +177,7 @@ func (r *hitsReader) index(c *jsonReader) string {
 	return string(name)
 }
 
-// source reads a hit's document at the cursor.
+// readDocument reads a hit's document.
 func (r *hitsReader) readDocument(c *jsonReader, hit *index.Hit) {
 	if c.peek() == '{' && r.readSource != nil && hit.ID != "" {
 		if kept, end := r.readSource(hit.ID, c.data, c.at); kept != nil && end > c.at && end <= len(c.data) {
@@ -192,7 +192,7 @@ func (r *hitsReader) readDocument(c *jsonReader, hit *index.Hit) {
 	hit.Source = r.copy(raw)
 }
 
-// sort reads a hit's place in the order. The places of several hits stand in one piece of memory.
+// sort reads a hit's sort values. Those of several hits share one allocation.
 func (r *hitsReader) sort(c *jsonReader) []json.RawMessage {
 	if r.sortKeys == 0 {
 		c.raw()

@@ -247,8 +247,8 @@ func TestSearchFaults(t *testing.T) {
 		return answer{status, fmt.Sprintf(`{"error":{"root_cause":[{"type":%q,"reason":%q}],"type":"search_phase_execution_exception",`+
 			`"reason":"all shards failed","failed_shards":[{"shard":0,"reason":{"type":%q,"reason":%q}}]},"status":%d}`, kind, reason, kind, reason, status)}
 	}
-	const other = "the answer of the index is not what was asked for"
-	const part = "the index did not answer a search in whole"
+	const other = "the index returned an unexpected response"
+	const part = "the index returned incomplete search results"
 	tests := []struct {
 		name    string
 		answer  answer
@@ -262,21 +262,21 @@ func TestSearchFaults(t *testing.T) {
 		{"no total", answer{200, `{"_shards":{"failed":0},"hits":{"hits":[]}}`}, core.CodeUnavailable, other},
 		{"no JSON", answer{200, `<html>`}, core.CodeUnavailable, other},
 		{"cut within", answer{200, `{"_shards":{"failed":0},"hits":{"total":{"value":1},"hits":[{"_id":"a"`}, core.CodeUnavailable, other},
-		{"cut", answer{}, core.CodeUnavailable, "the answer of the index was cut"},
+		{"cut", answer{}, core.CodeUnavailable, "the response of the index is incomplete"},
 		{"missing", refused(404, "index_not_found_exception", "no such index [a]"), core.CodeIndexBlocked, "the index is missing"},
 		{"closed", refused(400, "index_closed_exception", "closed"), core.CodeIndexBlocked, "the index is closed"},
 		{"blocked", refused(403, "cluster_block_exception", "blocked by"), core.CodeIndexBlocked, "the index is blocked"},
-		{"forbidden", refused(403, "security_exception", "no"), core.CodeIndexBlocked, "the index refused the credentials"},
+		{"forbidden", refused(403, "security_exception", "no"), core.CodeIndexBlocked, "the index rejected the credentials"},
 		{"no shard is there", phase(503, "no_shard_available_action_exception", ""), core.CodeUnavailable, part},
 		{"all shards failed", refused(503, "search_phase_execution_exception", "all shards failed"), core.CodeUnavailable, part},
 		{"busy", phase(429, "es_rejected_execution_exception", "queue"), core.CodeOverloaded, "the index is overloaded"},
 		{"no memory", refused(429, "circuit_breaking_exception", "Data too large"), core.CodeOverloaded, "the index is overloaded"},
 		{"cancelled", phase(400, "task_cancelled_exception", "task cancelled"), core.CodeUnavailable, part},
-		{"a fault of the question", phase(400, "query_shard_exception", "failed to find k"), core.CodeInvalid, "the index did not accept the request"},
-		{"too many clauses", phase(400, "query_shard_exception", "failed to create query: maxClauseCount is set to 1024"), core.CodeInvalid, "the filter has more clauses than the index takes"},
-		{"too many clauses in all", phase(400, "too_many_nested_clauses", "x"), core.CodeInvalid, "the filter has more clauses than the index takes"},
-		{"another order", phase(400, "illegal_argument_exception", "Failed to parse search_after value for field [n]."), core.CodeInvalid, "the place from which to go on does not fit the order"},
-		{"a proxy", answer{502, "<html>"}, core.CodeUnavailable, "the index did not answer as expected"},
+		{"a fault of the question", phase(400, "query_shard_exception", "failed to find k"), core.CodeInvalid, "the index rejected the request"},
+		{"too many clauses", phase(400, "query_shard_exception", "failed to create query: maxClauseCount is set to 1024"), core.CodeInvalid, "the filter has more clauses than the index allows"},
+		{"too many clauses in all", phase(400, "too_many_nested_clauses", "x"), core.CodeInvalid, "the filter has more clauses than the index allows"},
+		{"another order", phase(400, "illegal_argument_exception", "Failed to parse search_after value for field [n]."), core.CodeInvalid, "the cursor does not match the sort order"},
+		{"a proxy", answer{502, "<html>"}, core.CodeUnavailable, "the index returned an unexpected response"},
 	}
 	req := index.SearchRequest{Total: true, Hits: &index.HitsRequest{Size: 1}}
 	for _, tt := range tests {
@@ -389,7 +389,7 @@ func TestStream(t *testing.T) {
 		first = append(first, fmt.Sprintf("%03d", i))
 	}
 	gone := refused(404, "search_context_missing_exception", "No search context found for id [321]")
-	const expired = "the index no longer holds the documents as they were when the search began"
+	const expired = "the search took too long, and the index has discarded its snapshot of the documents"
 	stop := errors.New("stop")
 	tests := []struct {
 		name    string
@@ -404,8 +404,8 @@ func TestStream(t *testing.T) {
 		{"pages", []answer{page("P2", first...), page("P3", "100", "101")}, nil, "", "", 102, "P3"},
 		{"a full page at the end", []answer{page("P2", first...), page("P3")}, nil, "", "", 100, "P3"},
 		{"it was too slow", []answer{page("P2", first...), gone}, nil, core.CodeUnavailable, expired, 100, "P2"},
-		{"not whole", []answer{{200, `{"pit_id":"P","_shards":{"failed":1},"hits":{"hits":[]}}`}}, nil, core.CodeUnavailable, "the index did not answer a search in whole", 0, "P"},
-		{"no place to go on", []answer{{200, `{"_shards":{"failed":0},"hits":{"hits":[{"_id":"a"}]}}`}}, nil, core.CodeUnavailable, "the answer of the index is not what was asked for", 0, "P"},
+		{"not whole", []answer{{200, `{"pit_id":"P","_shards":{"failed":1},"hits":{"hits":[]}}`}}, nil, core.CodeUnavailable, "the index returned incomplete search results", 0, "P"},
+		{"no place to go on", []answer{{200, `{"_shards":{"failed":0},"hits":{"hits":[{"_id":"a"}]}}`}}, nil, core.CodeUnavailable, "the index returned an unexpected response", 0, "P"},
 		{"stopped", []answer{page("P2", first...)}, stop, core.CodeInternal, "", 100, "P2"},
 	}
 	for _, tt := range tests {

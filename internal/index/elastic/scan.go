@@ -13,18 +13,17 @@ import (
 
 const (
 	scanPage = 5000
-	// scanKeepAlive is how long each may take over one page.
+	// scanKeepAlive is the maximum time between two pages.
 	scanKeepAlive = "5m"
-	// scanFilterPath leaves nothing of a page but what is needed.
+	// scanFilterPath requests only what is read.
 	scanFilterPath = "pit_id,timed_out,_shards.failed,hits.hits._id,hits.hits._version,hits.hits.sort"
-	// closeTimeout bounds the giving back of a point in time, which also ends by itself.
+	// closeTimeout limits closing a point in time, which also expires by itself.
 	closeTimeout = 5 * time.Second
 )
 
-// Scan calls each for every document in scope whose version is below the given one (0: for all) or beyond the scope's, in no
-// particular order, as of the last Refresh and unharmed by what is written meanwhile. Versions are no field that the cluster could
-// search by: every document in scope is read, unless scope.WrittenBy says how few can be that old. An error of each
-// ends the scan and is returned as it is.
+// Scan calls each for every document in scope whose version is lower than below (0: for all) or higher than scope.Beyond, in no
+// particular order, as of the last Refresh, regardless of concurrent writes. Versions are not searchable, so it reads every
+// document in scope unless scope.WrittenBy excludes some. An error of each ends the scan and is returned unwrapped.
 func (x *Index) Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version,
 	each func(id string, v core.Version) error,
 ) error {
@@ -62,7 +61,7 @@ func (x *Index) Scan(ctx context.Context, alias string, scope core.IndexScope, b
 		}
 		pit = page.PIT
 		for _, hit := range page.Hits.Hits {
-			// A version is no field, so the cluster cannot compare it.
+			// Versions are not searchable, so they are compared here.
 			if !scope.Includes(hit.Version, below) {
 				continue
 			}
@@ -112,7 +111,7 @@ func (x *Index) scanPage(ctx context.Context, alias, pit string, query object, a
 		return nil, err
 	}
 	if answer.TimedOut || answer.PIT == "" {
-		return nil, core.NewError(core.CodeUnavailable, "the index did not answer a page of a scan in whole")
+		return nil, core.NewError(core.CodeUnavailable, "the index returned an incomplete page of a scan")
 	}
 	return answer, reply.checkShards(alias)
 }
@@ -131,8 +130,7 @@ func (x *Index) openPIT(ctx context.Context, alias string) (string, error) {
 	return answer.ID, nil
 }
 
-// closePIT gives a point in time back, also when the scan ended because ctx did. When that fails the cluster drops
-// it after scanKeepAlive.
+// closePIT closes a point in time, even if ctx has ended. If that fails, it expires after scanKeepAlive.
 func (x *Index) closePIT(ctx context.Context, pit string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()

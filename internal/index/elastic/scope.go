@@ -9,16 +9,16 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// object is a JSON object on its way to the cluster.
+// object is a JSON object to encode.
 type object map[string]any
 
-// Names in a document's repositories block.
+// Paths in a document's repositories block.
 const (
 	repositoriesPath = "repositories"
 	repositoryCode   = "repositories.code"
 )
 
-// scopeQuery makes the query of a scope. It reads the mapping each time: the alias may stand for another index by now.
+// scopeQuery returns the query of a scope. It reads the mapping each time, as the alias may point to another index.
 func (x *Index) scopeQuery(ctx context.Context, alias string, scope core.IndexScope) (object, error) {
 	if scope.Repository == "" && scope.Field == "" {
 		return object{"match_all": object{}}, nil
@@ -45,7 +45,7 @@ func (x *Index) scopeQuery(ctx context.Context, alias string, scope core.IndexSc
 	return object{"bool": object{"filter": filters}}, nil
 }
 
-// termFilter asks for documents whose field has this very value; a field that no document has matches none.
+// termFilter returns the query of documents whose field has exactly this value; none if the field is not mapped.
 func termFilter(tree *mapping.Field, alias, path, value string) (object, error) {
 	field := tree.Lookup(path)
 	if field == nil {
@@ -69,7 +69,7 @@ func termFilter(tree *mapping.Field, alias, path, value string) (object, error) 
 	return query, nil
 }
 
-// keywordSubField gives the name of field's first keyword sub-field that keeps values as they are.
+// keywordSubField returns the name of the first keyword sub-field without a normalizer, "" for none.
 func keywordSubField(field *mapping.Field) string {
 	for _, name := range slices.Sorted(maps.Keys(field.Fields)) {
 		sub := field.Fields[name]

@@ -17,19 +17,19 @@ import (
 // CursorKeyBytes is the length of Config.CursorKey.
 const CursorKeyBytes = 32
 
-// cursorFormat is part of what keys are derived from, so that cursors of another format are not valid.
+// cursorFormat is part of the key derivation, so that cursors of another format are invalid.
 const cursorFormat = "tutti cursor 2 "
 
-// sealer encrypts what cursors hold and callers must not read, and refuses what it has not encrypted itself, or for another
-// alias. Processes with the same key accept each other's. It is safe for concurrent use.
+// sealer encrypts values in cursors that callers must not read, and rejects values not encrypted with its key or for another
+// alias. Processes with the same key accept each other's cursors. It is safe for concurrent use.
 type sealer struct {
 	aead  cipher.AEAD
 	nonce []byte
-	// seed is that of random orders.
+	// seed is the seed of random orders.
 	seed uint32
 }
 
-// newSealer returns a sealer of a key, or of a random one that no other process has when key is nil.
+// newSealer returns a sealer with a key, or with a random key when key is nil.
 func newSealer(key []byte) (*sealer, error) {
 	if key == nil {
 		key = make([]byte, CursorKeyBytes)
@@ -55,11 +55,11 @@ func newSealer(key []byte) (*sealer, error) {
 	return &sealer{aead: aead, nonce: parts[1], seed: binary.BigEndian.Uint32(parts[2]) >> 1}, nil
 }
 
-// sealing encrypts many cursors for one alias. It is for one goroutine.
+// sealing encrypts cursors for one alias. It is not safe for concurrent use.
 type sealing struct {
 	*sealer
 	alias []byte
-	// nonces derives each nonce from what is sealed: random ones of this length may repeat after some billions of cursors.
+	// nonces derives nonces from the plaintext: random ones of this length may repeat after some billions of cursors.
 	nonces hash.Hash
 	sealed []byte
 }
@@ -68,7 +68,7 @@ func (s *sealer) sealing(alias string) *sealing {
 	return &sealing{sealer: s, alias: []byte(alias), nonces: hmac.New(sha256.New, s.nonce)}
 }
 
-// seal appends plain to dst as a JSON string.
+// seal appends the encrypted plain to dst as a JSON string.
 func (s *sealing) seal(dst, plain []byte) []byte {
 	s.nonces.Reset()
 	for _, part := range [][]byte{s.alias, {0}, plain} {
@@ -81,7 +81,7 @@ func (s *sealing) seal(dst, plain []byte) []byte {
 	return append(dst, '"')
 }
 
-// open returns what was sealed for an alias; false for anything else.
+// open decrypts a cursor value for alias; false if it is invalid.
 func (s *sealer) open(alias, text string) ([]byte, bool) {
 	sealed, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(sealed) < s.aead.NonceSize() {

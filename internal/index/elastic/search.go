@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	// idsFilterPath leaves nothing of an answer but what is read, which makes long lists of ids cheaper. It is for answers without
-	// sources alone: with it the cluster would write each of these anew.
+	// idsFilterPath requests only what is read, which makes long lists of ids cheaper. It is only for responses without sources,
+	// which the cluster would otherwise encode again.
 	idsFilterPath = "timed_out,_shards.failed,hits.total,hits.hits._id,hits.hits.sort,aggregations,error,status"
-	// hitsHeader and countsHead say of one search of several what requestOf says of one alone; counts are kept by the cluster until
-	// the index changes.
+	// hitsHeader and countsHeader are the headers of searches in an msearch body; the parameters are those of newSearchRequest.
+	// The cluster caches counts until the index changes.
 	hitsHeader   = `{"allow_partial_search_results":false}` + "\n"
 	countsHeader = `{"allow_partial_search_results":false,"request_cache":true}` + "\n"
 )
 
-// Search answers reqs in one round trip: documents by one search for each request, totals and facets by one for each distinct
-// filter, which the cluster keeps for the next time. Facets with more values than fit one answer, histograms beside them,
-// patterns of addresses and documents that are too large together cost further ones.
+// Search evaluates reqs in one round trip: one search for the documents of each request, and one for the totals and facets of
+// each distinct filter, which the cluster caches. Facets with more values than fit one response, histograms besides them,
+// patterns of addresses, and documents over the response limit need further round trips.
 func (x *Index) Search(ctx context.Context, alias string, reqs []index.SearchRequest) ([]index.SearchResult, error) {
 	if alias == "" {
-		return nil, core.NewError(core.CodeInvalid, "the index has no name")
+		return nil, core.NewError(core.CodeInvalid, "the index name is empty")
 	}
 	leave, err := x.begin(alias)
 	if err != nil {
@@ -43,7 +43,7 @@ func (x *Index) Search(ctx context.Context, alias string, reqs []index.SearchReq
 	}
 	reqs = chooseSources(reqs, sources)
 	for _, req := range reqs {
-		if req.Hits != nil { // which are of this call alone
+		if req.Hits != nil { // a copy of this call's own
 			req.Hits.After = restoreMissing(req.Hits.After, req.Hits.Sort)
 		}
 	}
@@ -80,7 +80,7 @@ func (x *Index) Search(ctx context.Context, alias string, reqs []index.SearchReq
 	}
 }
 
-// sortsByID tells whether an answer to reqs has documents in the order of their ids.
+// sortsByID reports whether a result of reqs is sorted by id.
 func sortsByID(reqs []index.SearchRequest) bool {
 	for i := range reqs {
 		if h := reqs[i].Hits; h != nil && idKey(h.Sort) >= 0 {
@@ -95,9 +95,9 @@ func sortsByID(reqs []index.SearchRequest) bool {
 	return false
 }
 
-// execute sends searches and reads the answers, by fewer searches at a time where all answers together are longer than one may be. The
-// error of one search is kept with it when its answer alone is too long, or would have held too many buckets, as that has a
-// remedy; any other is given.
+// execute sends searches and reads the responses. It halves the list when the whole response is over the limit. Of a single
+// search, a response over the limit or with too many buckets is stored in its err, as it can be split further; any other error is
+// returned.
 func (x *Index) execute(ctx context.Context, alias string, searches []*subsearch) error {
 	err := x.sendSearches(ctx, alias, searches)
 	switch half := len(searches) / 2; {
@@ -143,7 +143,7 @@ func (x *Index) sendSearches(ctx context.Context, alias string, searches []*subs
 	return readMsearch(&c, searches, keep)
 }
 
-// newSearchRequest returns the request of one search or of several. Of several esapi names the index twice, in the address and in a
+// newSearchRequest returns the request of one or several searches. For several, esapi puts the index both in the path and in a
 // parameter.
 func newSearchRequest(alias string, searches []*subsearch) esapi.Request {
 	if len(searches) > 1 {
@@ -163,7 +163,7 @@ func newSearchRequest(alias string, searches []*subsearch) esapi.Request {
 	return r
 }
 
-// msearchBody gives the body of many searches.
+// msearchBody returns the body of several searches.
 func msearchBody(searches []*subsearch) []byte {
 	size := 0
 	for _, s := range searches {
@@ -206,45 +206,45 @@ func readMsearch(c *jsonReader, searches []*subsearch, keep func([]byte) []byte)
 	}
 }
 
-// subsearch is one search of an inquiry: of documents, or of counts.
+// subsearch is one search of a plan: for documents, or for counts.
 type subsearch struct {
 	body []byte
-	// filter is what the documents match, nil for all.
+	// filter selects the documents, nil for all.
 	filter *query.Node
-	// hits takes the documents; nil for a search of counts.
+	// hits receives the documents; nil for a count search.
 	hits *hitsTask
-	// totals take the number of documents.
+	// totals receive the number of documents.
 	totals []*index.SearchResult
 	facets []*facetTask
-	// err is set when the answer would have held too many buckets, or too many bytes.
+	// err is set when the response would have too many buckets or is over the limit of bytes.
 	err error
 }
 
-// hitsTask is what one search of documents is for.
+// hitsTask is the part of a search for documents.
 type hitsTask struct {
 	request *index.HitsRequest
 	into    *index.SearchResult
-	// idKey is the place of the key of the order that stands for ids by a field, -1 for none.
+	// idKey is the index of the sort key for which a field replaces the id, -1 for none.
 	idKey        int
 	wrongIDField bool
-	// seqNo is set where the order goes by sequence numbers.
+	// seqNo is set when the order uses sequence numbers.
 	seqNo *seqNoSort
 	err   error
-	// sourceBytes is how many bytes the documents had.
+	// sourceBytes is the total size of the documents.
 	sourceBytes int64
-	// budget is that of the inquiry.
+	// budget is the plan's.
 	budget *int64
 }
 
-// facetTask is a facet, and those who asked for it.
+// facetTask is a facet and the results that it is for.
 type facetTask struct {
 	facetReader
 	results []*index.FacetResult
-	// body tells equal ones.
+	// body is the aggregation's body, to find equal facets.
 	body []byte
 }
 
-// read reads the answer to s.
+// read reads the response to s.
 func (s *subsearch) read(c *jsonReader, keep func([]byte) []byte) error {
 	var a searchResponse
 	if s.hits != nil {
@@ -278,7 +278,7 @@ func (s *subsearch) read(c *jsonReader, keep func([]byte) []byte) error {
 	return nil
 }
 
-// readers gives those who read the facets of s, which keep what they need by keep.
+// readers returns the readers of s's facets, which copy bytes with keep.
 func (s *subsearch) readers(keep func([]byte) []byte) []*facetReader {
 	readers := make([]*facetReader, len(s.facets))
 	for i, task := range s.facets {
@@ -288,9 +288,9 @@ func (s *subsearch) readers(keep func([]byte) []byte) []*facetReader {
 	return readers
 }
 
-// unexpectedResponse is the error of an answer in another form than that of an answer to the question.
+// unexpectedResponse returns the error of a response that does not match the request.
 func unexpectedResponse() error {
-	return core.NewError(core.CodeUnavailable, "the answer of the index is not what was asked for")
+	return core.NewError(core.CodeUnavailable, "the index returned an unexpected response")
 }
 
 func (t *hitsTask) read(c *jsonReader, keep func([]byte) []byte) {

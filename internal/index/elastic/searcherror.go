@@ -9,7 +9,7 @@ import (
 	"tutti/internal/core"
 )
 
-// Error types of searches that are acted upon.
+// Error types of searches that are handled.
 const (
 	typeSearchPhase      = "search_phase_execution_exception"
 	typeTooManyBuckets   = "too_many_buckets_exception"
@@ -20,13 +20,13 @@ const (
 	typeNoShardAvailable = "no_shard_available_action_exception"
 )
 
-// What reasons hold where the type is that of many faults.
+// Parts of reasons, where the type is ambiguous.
 const (
 	maxClausesReason  = "maxClauseCount is set to"
 	searchAfterReason = "search_after"
 )
 
-// searchError is an error of a search as the cluster writes it: what is wrong is told by the shards.
+// searchError is the error of a search; the shards' errors contain the cause.
 type searchError struct {
 	engineError
 	RootCause    []engineError `json:"root_cause"`
@@ -35,7 +35,7 @@ type searchError struct {
 	} `json:"failed_shards"`
 }
 
-// cause gives the error that says what is wrong.
+// cause returns the error that says what is wrong.
 func (e *searchError) cause() engineError {
 	if e.Type != typeSearchPhase && e.Type != "" {
 		return e.engineError
@@ -56,7 +56,7 @@ func (e *searchError) cause() engineError {
 	return e.engineError
 }
 
-// searchErrorOf gives the error of one search whose answer is raw.
+// searchErrorOf returns the error of one search whose error object is raw.
 func searchErrorOf(status int, raw []byte) error {
 	f := &responseError{status: status}
 	var told searchError
@@ -67,7 +67,7 @@ func searchErrorOf(status int, raw []byte) error {
 	return &core.Error{Code: code, Message: message, Err: f}
 }
 
-// asSearchError gives the error of a search for one that the cluster refused as a whole.
+// asSearchError reclassifies an error response as that of a search.
 func asSearchError(err error) error {
 	f := responseErrorOf(err)
 	if f == nil {
@@ -81,28 +81,28 @@ func asSearchError(err error) error {
 	return out
 }
 
-// classifySearch says what the refusal of a search means.
+// classifySearch returns the code and the message of a search's error.
 func classifySearch(f *responseError) (core.Code, string) {
 	switch f.Type {
 	case typeTooManyBuckets:
-		return core.CodeInvalid, "the answer would hold too many values"
+		return core.CodeInvalid, "the result would have too many values"
 	case typeTooManyClauses, typeTooManyNested:
-		return core.CodeInvalid, "the filter has more clauses than the index takes"
+		return core.CodeInvalid, "the filter has more clauses than the index allows"
 	case typeTaskCancelled, typeNoShardAvailable:
-		return core.CodeUnavailable, "the index did not answer a search in whole"
+		return core.CodeUnavailable, "the index returned incomplete search results"
 	case typeNoSearchContext:
-		return core.CodeUnavailable, "the index no longer holds the documents as they were when the search began"
+		return core.CodeUnavailable, "the search took too long, and the index has discarded its snapshot of the documents"
 	case typeSearchPhase:
 		if f.status >= http.StatusInternalServerError {
-			return core.CodeUnavailable, "the index did not answer a search in whole"
+			return core.CodeUnavailable, "the index returned incomplete search results"
 		}
 	}
 	if f.status == http.StatusBadRequest {
 		switch {
 		case strings.Contains(f.fullReason(), maxClausesReason):
-			return core.CodeInvalid, "the filter has more clauses than the index takes"
+			return core.CodeInvalid, "the filter has more clauses than the index allows"
 		case strings.Contains(f.fullReason(), searchAfterReason):
-			return core.CodeInvalid, "the place from which to go on does not fit the order"
+			return core.CodeInvalid, "the cursor does not match the sort order"
 		}
 	}
 	return classify(f)

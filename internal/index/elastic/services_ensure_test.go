@@ -80,7 +80,7 @@ func TestEnsureTakesAMappingFile(t *testing.T) {
 		wantError(t, err, core.CodeConflict, "the mapping file contradicts the mapping of "+alias)
 	}
 	err := x.Ensure(t.Context(), index.Spec{Alias: fresh(t), Mapping: json.RawMessage(`{"properties":{"a":{"type":"nonsense"}}}`)})
-	wantError(t, err, core.CodeInvalid, "the index did not accept the request")
+	wantError(t, err, core.CodeInvalid, "the index rejected the request")
 }
 
 func TestEnsureRefusesAPlainIndex(t *testing.T) {

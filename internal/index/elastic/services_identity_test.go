@@ -44,7 +44,7 @@ func TestIndexOfAnyNameWithoutItsAlias(t *testing.T) {
 		t.Fatal(err)
 	}
 	admin(t, http.MethodDelete, "/"+name+"/_alias/"+alias, "")
-	message := "there is no alias " + alias + ", but an index of it"
+	message := "the alias " + alias + " is missing, but an index of it exists"
 	wantError(t, x.Check(t.Context(), alias), core.CodeIndexBlocked, message)
 	wantError(t, cluster(t).Ensure(t.Context(), index.Spec{Alias: alias, Identity: identity}), core.CodeIndexBlocked, message)
 	admin(t, http.MethodDelete, "/"+name, "")

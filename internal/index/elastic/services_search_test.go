@@ -239,9 +239,9 @@ func TestNoDocuments(t *testing.T) {
 		many[i] = sqon.Pattern(fmt.Sprintf("x%d*", i))
 	}
 	_, err := x.Search(t.Context(), alias, []index.SearchRequest{{Filter: patterns(field("k", "keyword"), true, many...), Total: true}})
-	wantError(t, err, core.CodeInvalid, "the filter has more clauses than the index takes")
+	wantError(t, err, core.CodeInvalid, "the filter has more clauses than the index allows")
 	_, err = x.Search(t.Context(), alias, []index.SearchRequest{{Hits: &index.HitsRequest{
 		Size: 1, Sort: []index.Sort{{Field: field("n", "long")}}, After: []json.RawMessage{[]byte(`"zz"`)},
 	}}})
-	wantError(t, err, core.CodeInvalid, "the place from which to go on does not fit the order")
+	wantError(t, err, core.CodeInvalid, "the cursor does not match the sort order")
 }

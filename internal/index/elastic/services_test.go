@@ -194,13 +194,13 @@ func TestBlocks(t *testing.T) {
 		},
 		{
 			"full disk", func() { setting("read_only_allow_delete", "true") }, func() { setting("read_only_allow_delete", "null") },
-			"the index " + alias + " takes no writes: a disk of the index engine is over its flood-stage watermark",
+			"the index " + alias + " accepts no writes: a disk of the index engine is over its flood-stage watermark",
 		},
 		{
 			"alias gone", func() {
 				admin(t, http.MethodDelete, "/"+name+"/_alias/"+alias, "")
 			}, func() { admin(t, http.MethodPut, "/"+name+"/_alias/"+alias, "") },
-			"there is no alias " + alias + ", but an index of it",
+			"the alias " + alias + " is missing, but an index of it exists",
 		},
 	}
 	for i, tt := range tests {
@@ -371,9 +371,9 @@ func TestSecureCluster(t *testing.T) {
 	}
 	for name, change := range refused {
 		x := open(t, url, change)
-		wantError(t, x.Ping(t.Context()), core.CodeIndexBlocked, "the index refused the credentials")
+		wantError(t, x.Ping(t.Context()), core.CodeIndexBlocked, "the index rejected the credentials")
 		_, err := x.Write(t.Context(), batch(x, alias, put("a", 2, `{}`)))
-		wantError(t, err, core.CodeIndexBlocked, "the index refused the credentials")
+		wantError(t, err, core.CodeIndexBlocked, "the index rejected the credentials")
 		if strings.Contains(err.Error(), password) {
 			t.Errorf("%s: the error holds the password", name)
 		}

@@ -193,7 +193,7 @@ func TestIDs(t *testing.T) {
 	}
 	for _, id := range []string{strings.Repeat("x", 513), "not utf8 \xff"} {
 		_, err := x.Write(t.Context(), batch(x, alias, put("fine", 1, `{}`), put(id, 1, `{}`)))
-		wantError(t, err, core.CodeInvalid, "the index did not accept the request")
+		wantError(t, err, core.CodeInvalid, "the index rejected the request")
 	}
 }
 

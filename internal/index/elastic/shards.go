@@ -13,16 +13,15 @@ import (
 	"tutti/internal/core"
 )
 
-// Filters that leave nothing of the settings and the statistics but what makes a mark.
+// Filters that keep only what identifies an index and what a checkpoint needs.
 const (
 	settingsFilterPath = "*.settings.index.uuid,*.settings.index.number_of_shards"
 	statsFilterPath    = "_shards.failed,indices.*.uuid,indices.*.shards.*.seq_no.max_seq_no,indices.*.shards.*.routing"
 )
 
-// Checkpoint returns a mark of everything that was written to the alias' index so far: the index' identity and the highest
-// sequence number over its shards, or core.CheckpointNone. A document that is written later gets a higher number in its
-// shard. The mark is empty unless the alias stands for one index of which every primary shard answered: a shard that is
-// missing may hold documents with higher numbers, which a scan up to the mark would leave out.
+// Checkpoint returns the identity of the alias' index and its highest sequence number over all shards, or core.CheckpointNone.
+// Documents written later have higher numbers in their shards. It is "" unless the alias has exactly one index and every primary
+// shard answered: an unavailable shard may have higher numbers, and a scan up to the checkpoint would miss those documents.
 func (x *Index) Checkpoint(ctx context.Context, alias string) (string, error) {
 	leave, err := x.begin(alias)
 	if err != nil {
@@ -48,8 +47,8 @@ func (x *Index) Checkpoint(ctx context.Context, alias string) (string, error) {
 	}
 }
 
-// Identity returns the name and the uuid of the alias' index, "" where the alias stands for several indices or the cluster
-// does not say.
+// Identity returns the name and the UUID of the alias' index, "" if the alias has several indices or the cluster does not return
+// them.
 func (x *Index) Identity(ctx context.Context, alias string) (string, error) {
 	leave, err := x.begin(alias)
 	if err != nil {
@@ -63,7 +62,7 @@ func (x *Index) Identity(ctx context.Context, alias string) (string, error) {
 	return one.name + "/" + one.uuid, nil
 }
 
-// shardStats is what the cluster says of the shards of indices.
+// shardStats are the statistics of indices' shards.
 type shardStats struct {
 	Shards struct {
 		Failed int `json:"failed"`
@@ -83,7 +82,7 @@ func (x *Index) shardStats(ctx context.Context, alias string) (*shardStats, erro
 	return stats, reply.decode(stats)
 }
 
-// activePrimaries returns how many primaries take writes.
+// activePrimaries returns the number of primaries that accept writes.
 func (s *shardStats) activePrimaries() int {
 	n := 0
 	for _, one := range s.Indices {
@@ -96,8 +95,8 @@ func (s *shardStats) activePrimaries() int {
 	return n
 }
 
-// highest returns the highest sequence number of the index uuid, -1 when nothing was written; not ok unless all of its
-// primaries answered.
+// highest returns the highest sequence number of the index uuid, -1 when nothing was written; false unless all of its primaries
+// answered.
 func (s *shardStats) highest(uuid string, primaries int) (highest int64, ok bool) {
 	if s.Shards.Failed > 0 || len(s.Indices) != 1 || s.activePrimaries() != primaries {
 		return 0, false
@@ -118,7 +117,7 @@ func (s *shardStats) highest(uuid string, primaries int) (highest int64, ok bool
 	return highest, true
 }
 
-// shardCopy is what the statistics hold of one copy of a shard.
+// shardCopy are the statistics of one copy of a shard.
 type shardCopy struct {
 	Routing struct {
 		State   string `json:"state"`
@@ -129,8 +128,8 @@ type shardCopy struct {
 	} `json:"seq_no"`
 }
 
-// activePrimary reports whether c is the primary that takes writes and its number is known. One that recovers may not
-// have replayed its log yet.
+// activePrimary reports whether c is a primary that accepts writes and reports its number. A recovering one may not have replayed
+// its log yet.
 func (c shardCopy) activePrimary() bool {
 	return c.Routing.Primary && c.SeqNo != nil && (c.Routing.State == "STARTED" || c.Routing.State == "RELOCATING")
 }
@@ -141,8 +140,8 @@ type physicalIndex struct {
 	primaries  int
 }
 
-// physicalIndexOf returns the alias' index with the number of its primary shards; no uuid and -1 where the alias stands for
-// several indices or the cluster does not say.
+// physicalIndexOf returns the alias' index with the number of its primary shards; uuid is "" and the number -1 if the alias has
+// several indices or the cluster does not return them.
 func (x *Index) physicalIndexOf(ctx context.Context, alias string) (physicalIndex, error) {
 	none := physicalIndex{primaries: -1}
 	answer, err := x.fetchSettings(ctx, alias)
@@ -160,7 +159,7 @@ func (x *Index) physicalIndexOf(ctx context.Context, alias string) (physicalInde
 	return none, nil
 }
 
-// indexSettings are those settings of an index that identify it.
+// indexSettings are the settings that identify an index.
 type indexSettings struct {
 	Settings struct {
 		Index struct {
@@ -181,7 +180,7 @@ func (x *Index) fetchSettings(ctx context.Context, alias string) (map[string]ind
 	return answer, err
 }
 
-// indicesHash returns a hash of the identities of the alias' indices: it changes when the alias moves to another index.
+// indicesHash returns a hash of the identities of the alias' indices, which changes when the alias moves to another index.
 func (x *Index) indicesHash(ctx context.Context, alias string) (uint64, error) {
 	settings, err := x.fetchSettings(ctx, alias)
 	if err != nil {
@@ -196,13 +195,13 @@ func (x *Index) indicesHash(ctx context.Context, alias string) (uint64, error) {
 	return binary.BigEndian.Uint64(sum[:]), nil
 }
 
-// checkpointFilter returns the filter of what was written up to a mark, nil where the mark is not of the index that the alias
-// stands for now: nothing may be left out then. Over several shards the filter lets some later documents through.
+// checkpointFilter returns the filter of documents written up to a checkpoint; nil, which omits nothing, if the checkpoint is of
+// another index than the alias' current one. With several shards it includes some later documents.
 func (x *Index) checkpointFilter(ctx context.Context, alias, mark string) (object, error) {
 	uuid, number, ok := strings.Cut(mark, "/")
 	highest, err := strconv.ParseInt(number, 10, 64)
 	if !ok || err != nil {
-		return nil, core.NewError(core.CodeInvalid, "this is no mark of the index")
+		return nil, core.NewError(core.CodeInvalid, "the checkpoint is not from this index")
 	}
 	current, err := x.physicalIndexOf(ctx, alias)
 	if err != nil || current.uuid != uuid {

@@ -13,33 +13,33 @@ import (
 )
 
 const (
-	// seqNo orders documents by when they were last written: no two that were written to one shard have the same. It counts
-	// hidden documents as well, so that callers never see it.
+	// seqNo sorts documents by their last write: unique within one shard. It also counts documents hidden from the caller, so
+	// callers must never see it.
 	seqNo = "_seq_no"
-	// shardDoc orders documents by where they are stored, in a point in time alone.
+	// shardDoc sorts documents by their storage order, in a point in time only.
 	shardDoc = "_shard_doc"
 	// noField is a path that no mapping has: all documents are equal by it.
 	noField = "_tutti_nothing"
-	// idFieldTTL is how long it is believed that an alias has no field that holds the documents' ids.
+	// idFieldTTL is how long the result is cached that an alias has no field with the documents' ids.
 	idFieldTTL = time.Minute
-	// sampleSize is how many documents are looked at to find such a field, and to know what documents weigh.
+	// sampleSize is the number of documents read to find that field and to estimate document sizes.
 	sampleSize = 10
 )
 
-// idField is the field that stands for a document's id where documents are put in order. The cluster does not sort by
-// _id itself (indices.id_field_data.enabled is off by default, and would cost memory for every id), but most documents hold
-// their id in a field. Where none is known it is seqNo, whose order is not that of the ids (see numbered).
+// idField is the field that replaces a document's id in sorts. The cluster does not sort by _id (indices.id_field_data.enabled is
+// off by default and would cost memory for every id), but most documents contain their id in a field. If none is known, path is
+// seqNo, whose order is not that of the ids (see seqNoSort).
 type idField struct {
 	path string
-	// shards is how many the alias had, 0 when that is not known.
+	// shards is the number of the alias' shards, 0 if unknown.
 	shards int
-	// indicesHash are those of the alias (indicesOf), 0 when that is not known.
+	// indicesHash identifies the alias' indices, 0 if unknown.
 	indicesHash uint64
-	// expires is when it is looked for anew, zero for never.
+	// expires is when it must be determined again, zero for never.
 	expires time.Time
 }
 
-// idFieldOf gives the field that stands for the ids of alias.
+// idFieldOf returns the field that replaces the ids of alias.
 func (x *Index) idFieldOf(ctx context.Context, alias string) (*idField, error) {
 	st := x.state(alias)
 	if known := st.idField.Load(); known != nil && (known.expires.IsZero() || x.now().Before(known.expires)) {
@@ -50,7 +50,7 @@ func (x *Index) idFieldOf(ctx context.Context, alias string) (*idField, error) {
 		return nil, err
 	}
 	learned := &idField{path: seqNo, shards: found.shards, expires: x.now().Add(idFieldTTL)}
-	if !found.nonEmpty { // of an alias without documents nothing is learned
+	if !found.nonEmpty { // an alias without documents
 		return learned, nil
 	}
 	if len(found.idMembers) > 0 {
@@ -74,15 +74,15 @@ func (x *Index) idFieldOf(ctx context.Context, alias string) (*idField, error) {
 	return learned, nil
 }
 
-// sample are the names of those members at the top of documents that hold the document's id.
+// sample is the result of reading some documents: idMembers are their top-level members that contain the document's id.
 type sample struct {
 	idMembers []string
-	// nonEmpty is whether there are documents, shards how many shards these may be in.
+	// nonEmpty is set when there are documents; shards is the number of shards.
 	nonEmpty bool
 	shards   int
 }
 
-// sampleDocuments looks at some documents of alias: at what holds their ids, and at what they weigh.
+// sampleDocuments reads some documents of alias, for the members that contain their ids and for their size.
 func (x *Index) sampleDocuments(ctx context.Context, alias string) (sample, error) {
 	size := sampleSize
 	found, err := x.readSample(ctx, alias, size)
@@ -95,8 +95,8 @@ func (x *Index) sampleDocuments(ctx context.Context, alias string) (sample, erro
 	return found, err
 }
 
-// readSample looks at some documents of alias that are at hand, size at most. Whether the members hold the ids of all is looked at where documents
-// are given in that order.
+// readSample reads at most size documents of alias. hitsTask verifies for each returned document that the chosen member contains
+// its id.
 func (x *Index) readSample(ctx context.Context, alias string, size int) (sample, error) {
 	into := x.buffer()
 	defer x.recycle(into)
@@ -133,7 +133,7 @@ func (x *Index) readSample(ctx context.Context, alias string, size int) (sample,
 	return sample{idMembers: slices.Sorted(maps.Keys(votes)), nonEmpty: len(hits) > 0, shards: answer.Shards.Total}, nil
 }
 
-// allKeywords tells whether a name is that of a keyword in all mappings.
+// allKeywords reports whether name is a keyword without a normalizer in all mappings.
 func allKeywords(mappings map[string]json.RawMessage, name string) bool {
 	for _, raw := range mappings {
 		var mapped struct {
@@ -149,11 +149,11 @@ func allKeywords(mappings map[string]json.RawMessage, name string) bool {
 	return true
 }
 
-// rejectIDField sets seqNo as the identity of alias for good: the field that was taken for it does not hold the ids. How many shards there
-// are is then unknown, as the alias may have others later.
+// rejectIDField permanently sets seqNo as the id field of alias, after the presumed field did not contain an id. The number of
+// shards is unknown then, as the alias may later have others.
 func (x *Index) rejectIDField(alias string) { x.state(alias).idField.Store(&idField{path: seqNo}) }
 
-// checkSorts refuses orders that the cluster does not have.
+// checkSorts rejects sorts that the cluster does not support.
 func checkSorts(sorts []index.Sort) error {
 	for _, s := range sorts {
 		if err := s.Check(); err != nil {
@@ -163,7 +163,7 @@ func checkSorts(sorts []index.Sort) error {
 	return nil
 }
 
-// appendSorts appends an order, with one key for each of sorts.
+// appendSorts appends a sort array with one key for each of sorts.
 func appendSorts(dst []byte, sorts []index.Sort, identity string) []byte {
 	dst = append(dst, '[')
 	for i, s := range sorts {
@@ -202,7 +202,7 @@ func appendSort(dst []byte, s index.Sort, identity string) []byte {
 	}
 	switch s.Field.Type {
 	case "byte", "short", "integer", dateNanos:
-		// Else what has no value is the least or the highest integer, and 1970 of dates, which a value can be.
+		// Otherwise a missing value sorts as the lowest or highest integer, or 1970 for dates, which are possible values.
 		dst = append(dst, `,"numeric_type":"long"`...)
 	case "half_float":
 		// Its own comparison fails from the second page on (Elasticsearch 8.19: unsupported_operation_exception).
@@ -219,7 +219,7 @@ func appendSort(dst []byte, s index.Sort, identity string) []byte {
 	return append(dst, "}}"...)
 }
 
-// appendNestedPaths appends the way down to nested values, one level inside of the other.
+// appendNestedPaths appends the nested paths down to the values, each inside the one before.
 func appendNestedPaths(dst []byte, paths []string) []byte {
 	for _, path := range paths {
 		dst = append(dst, `,"nested":{"path":`...)
@@ -231,7 +231,7 @@ func appendNestedPaths(dst []byte, paths []string) []byte {
 	return dst
 }
 
-// unmappedType gives the type that a field has in an index that does not have it.
+// unmappedType returns the type to assume in indices without the field.
 func unmappedType(f query.Field) string {
 	switch {
 	case f.Type == "scaled_float":

@@ -9,11 +9,11 @@ import (
 	"tutti/internal/index"
 )
 
-// null is the place of a document without a value.
+// null is the sort value of a document without a value.
 const null = "null"
 
-// missingValue gives what the cluster writes as the place of a document without a value by a key: for numbers the value beyond all
-// others, which a document with that very value shares.
+// missingValue returns the sort value that the cluster returns for a document without a value: for numbers the value beyond all
+// others, which documents with that very value share.
 func missingValue(s index.Sort) string {
 	high := s.Descending == s.MissingFirst
 	switch {
@@ -34,7 +34,7 @@ func missingValue(s index.Sort) string {
 	}
 }
 
-// nullMissing writes null in the places of hits where the cluster has another word for that there is no value.
+// nullMissing replaces the cluster's sort values for missing values by null.
 func nullMissing(hits []index.Hit, sorts []index.Sort) {
 	for i, s := range sorts {
 		word := missingValue(s)
@@ -49,7 +49,7 @@ func nullMissing(hits []index.Hit, sorts []index.Sort) {
 	}
 }
 
-// restoreMissing gives the place from which to go on in the cluster's words; nil for the beginning.
+// restoreMissing replaces null by the cluster's sort values for missing values; nil for the first page.
 func restoreMissing(after []json.RawMessage, sorts []index.Sort) []json.RawMessage {
 	if len(after) == 0 || len(after) != len(sorts) {
 		return after
@@ -64,8 +64,8 @@ func restoreMissing(after []json.RawMessage, sorts []index.Sort) []json.RawMessa
 	return out
 }
 
-// prepareIDSort sets how p orders documents by their ids, and where its pages begin. A page that began in the order of sequence
-// numbers is continued in it, also where a field is known to hold the ids by now.
+// prepareIDSort sets how p sorts documents by id, and where its pages begin. Pages that began in the order of sequence numbers
+// continue in it, even if an id field has been found since.
 func (x *Index) prepareIDSort(ctx context.Context, alias string, reqs []index.SearchRequest, p *searchPlan) error {
 	id, err := x.idFieldOf(ctx, alias)
 	if err != nil {
@@ -83,7 +83,7 @@ func (x *Index) prepareIDSort(ctx context.Context, alias string, reqs []index.Se
 		if p.indicesHash, err = x.indicesHash(ctx, alias); err != nil {
 			return asSearchError(err)
 		}
-		if p.indicesHash != id.indicesHash && !id.expires.IsZero() { // the alias moved: the next first page learns it anew
+		if p.indicesHash != id.indicesHash && !id.expires.IsZero() { // the alias moved: the next first page determines it again
 			x.state(alias).idField.CompareAndSwap(id, nil)
 		}
 	}
@@ -91,7 +91,7 @@ func (x *Index) prepareIDSort(ctx context.Context, alias string, reqs []index.Se
 		raw := idCursor(reqs[i].Hits)
 		switch from := p.positions[i]; {
 		case raw == nil:
-		case from == nil && (p.idField == seqNo || trimmed(raw)[0] != '"'), // checkHits has seen that there is one
+		case from == nil && (p.idField == seqNo || trimmed(raw)[0] != '"'), // checkHits has rejected empty values
 			from != nil && (from.indicesHash != p.indicesHash || !from.scored && p.sharded && reqs[i].Hits.Restricted):
 			return &core.Error{
 				Code:    core.CodeInvalid,
@@ -103,7 +103,7 @@ func (x *Index) prepareIDSort(ctx context.Context, alias string, reqs []index.Se
 	return nil
 }
 
-// idCursor returns what h has of the id after which the page begins, nil for nothing.
+// idCursor returns the id's value in h.After, nil for none.
 func idCursor(h *index.HitsRequest) json.RawMessage {
 	if h == nil || len(h.After) != len(h.Sort) {
 		return nil
@@ -114,7 +114,7 @@ func idCursor(h *index.HitsRequest) json.RawMessage {
 	return nil
 }
 
-// openCursor returns the position in a cursor, nil where it has none.
+// openCursor returns the position in a cursor, nil if it has none.
 func (x *Index) openCursor(alias string, raw json.RawMessage) *position {
 	var text string
 	if raw == nil || json.Unmarshal(raw, &text) != nil {

@@ -8,23 +8,24 @@ import (
 )
 
 const (
-	// maxWholeBytes is how large documents may be on the average to be asked for whole where a part is wanted: the cluster reads
-	// and writes each source anew to leave out the rest, which costs it more than sending it.
+	// maxWholeBytes is the average size up to which whole documents are requested although only a part is needed: the cluster
+	// parses and encodes a source again to omit the rest, which costs more than sending it.
 	maxWholeBytes = 16 << 10
-	// maxUnknownDocuments is how many documents of an unknown size are asked for whole, wholeMost how much is in all.
+	// maxUnknownDocuments is the number of documents of unknown size that are requested as a whole; maxWholeTotal limits the
+	// bytes of one request.
 	maxUnknownDocuments = 200
 	maxWholeTotal       = 32 << 20
 )
 
-// meanSize is what the documents of an alias weigh, by those that were read last; 0 before any was.
+// meanSize estimates the size of an alias' documents from those read recently; 0 before any was.
 type meanSize struct{ bytes atomic.Int64 }
 
-// needsSample tells whether so many documents are asked for in part that what they weigh has to be known.
+// needsSample reports whether parts of so many documents are requested that their size must be known.
 func (w *meanSize) needsSample(source index.Source, size int) bool {
 	return w.bytes.Load() == 0 && size > maxUnknownDocuments && !source.None && len(source.Paths) > 0
 }
 
-// choose gives what of size documents the cluster is asked for where source is wanted.
+// choose returns the source to request for size documents of which source is needed.
 func (w *meanSize) choose(source index.Source, size int) index.Source {
 	mean := w.bytes.Load()
 	if source.None || len(source.Paths) == 0 || mean > maxWholeBytes || mean == 0 && size > maxUnknownDocuments ||
@@ -34,7 +35,7 @@ func (w *meanSize) choose(source index.Source, size int) index.Source {
 	return index.Source{}
 }
 
-// observe takes whole documents, of so many bytes in all, into account.
+// observe adds documents, of bytes in total, to the estimate.
 func (w *meanSize) observe(documents int, bytes int64) {
 	if documents == 0 {
 		return
@@ -46,7 +47,7 @@ func (w *meanSize) observe(documents int, bytes int64) {
 	w.bytes.Store(mean)
 }
 
-// sampleSizes looks at some documents where many are asked for in part and none was weighed before.
+// sampleSizes reads some documents if a request needs the documents' size and it is unknown.
 func (x *Index) sampleSizes(ctx context.Context, alias string, reqs []index.SearchRequest) error {
 	w := &x.state(alias).meanSize
 	for i := range reqs {
@@ -58,7 +59,7 @@ func (x *Index) sampleSizes(ctx context.Context, alias string, reqs []index.Sear
 	return nil
 }
 
-// chooseSources gives reqs with what of the documents the cluster is asked for.
+// chooseSources returns reqs with the sources to request from the cluster.
 func chooseSources(reqs []index.SearchRequest, w *meanSize) []index.SearchRequest {
 	asked := make([]index.SearchRequest, len(reqs))
 	for i, req := range reqs {
@@ -72,7 +73,7 @@ func chooseSources(reqs []index.SearchRequest, w *meanSize) []index.SearchReques
 	return asked
 }
 
-// observeSizes takes the whole documents that searches gave into account.
+// observeSizes adds the whole documents that searches returned to the estimate.
 func observeSizes(searches []*subsearch, w *meanSize) {
 	for _, s := range searches {
 		if h := s.hits; h != nil && !h.request.Source.None && h.request.Source.Paths == nil {

@@ -6,7 +6,7 @@ import (
 	"tutti/internal/index"
 )
 
-// splitOversized asks for the documents anew, some at a time, of those searches whose answers were longer than one may be.
+// splitOversized repeats in parts those searches for documents whose responses were over the limit.
 func (x *Index) splitOversized(ctx context.Context, alias string, p *searchPlan) error {
 	for _, s := range p.searches {
 		if s.hits == nil || s.err == nil {
@@ -19,7 +19,7 @@ func (x *Index) splitOversized(ctx context.Context, alias string, p *searchPlan)
 	return nil
 }
 
-// splitHits asks for the documents of s in two searches.
+// splitHits requests the documents of s in two searches.
 func (x *Index) splitHits(ctx context.Context, alias string, p *searchPlan, s *subsearch) error {
 	h := s.hits.request
 	if h.Size < 2 {
@@ -49,7 +49,7 @@ func (x *Index) splitHits(ctx context.Context, alias string, p *searchPlan, s *s
 	return err
 }
 
-// fetchHits asks for some of the documents of s, and for their number where total is set.
+// fetchHits requests some of the documents of s, and their total number if total is set.
 func (x *Index) fetchHits(ctx context.Context, alias string, p *searchPlan, s *subsearch, h *index.HitsRequest, total bool) (index.SearchResult, error) {
 	var into index.SearchResult
 	q := searchPlan{filter: p.filter, idField: p.idField, sharded: p.sharded, alias: alias, cursors: p.cursors, indicesHash: p.indicesHash, budget: p.budget}

@@ -187,7 +187,7 @@ func TestPartsOfStreams(t *testing.T) {
 
 // TestOneDocumentIsTooLong has no remedy.
 func TestOneDocumentIsTooLong(t *testing.T) {
-	const message = "a part of what is asked for is larger than the index can give at once"
+	const message = "a part of the result is larger than the index can return at once"
 	n := &narrow{documents: 20}
 	x := narrowed(t, n)
 	_, err := x.Search(t.Context(), "a", []index.SearchRequest{{Hits: &index.HitsRequest{Size: 5}}})
@@ -213,7 +213,7 @@ func TestPartsAreBounded(t *testing.T) {
 			}
 			continue
 		}
-		wantError(t, err, core.CodeInvalid, "a part of what is asked for is larger than the index can give at once")
+		wantError(t, err, core.CodeInvalid, "a part of the result is larger than the index can return at once")
 		if len(n.sizes) > 6 {
 			t.Errorf("asked for %q, though there was no room any more", n.sizes)
 		}

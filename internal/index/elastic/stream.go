@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// firstStreamPage and streamMost are how many documents the first page of a stream has, and any other at most.
+	// firstStreamPage is the number of documents in the first page of a stream, maxStreamPage that of others at most.
 	firstStreamPage = 100
 	maxStreamPage   = 1000
-	// maxStreamPageBytes is how large a page shall be at most, judged by the page before it.
+	// maxStreamPageBytes is the target size of a page, estimated from the previous one.
 	maxStreamPageBytes = 16 << 20
 )
 
-// Stream calls each with pages of documents of one point in time, which is given back at the end, also when ctx has ended.
+// Stream calls each with pages of documents of one point in time, which it closes at the end, even if ctx has ended.
 func (x *Index) Stream(ctx context.Context, alias string, req index.StreamRequest, each func([]index.Hit) error) error {
 	if alias == "" {
-		return core.NewError(core.CodeInvalid, "the index has no name")
+		return core.NewError(core.CodeInvalid, "the index name is empty")
 	}
 	leave, err := x.begin(alias)
 	if err != nil {
@@ -65,11 +65,11 @@ func (x *Index) Stream(ctx context.Context, alias string, req index.StreamReques
 	}
 }
 
-// stream is one Stream on its way.
+// stream is one call of Stream.
 type stream struct {
 	x   *Index
 	req index.StreamRequest
-	// head is the part of the body before what changes from page to page.
+	// head is the part of the body that all pages share.
 	head     []byte
 	meanSize *meanSize
 	pit      string
@@ -99,12 +99,12 @@ func (x *Index) newStream(ctx context.Context, alias string, req index.StreamReq
 	if len(req.Sort) == 0 {
 		s.head = append(s.head, `["_shard_doc"]`...)
 	} else {
-		s.head = appendSorts(s.head, req.Sort, byID) // the cluster ends it with _shard_doc
+		s.head = appendSorts(s.head, req.Sort, byID) // the cluster appends _shard_doc
 	}
 	return s, w.err
 }
 
-// page reads the next page into a buffer, whose bytes the hits share.
+// page reads the next page into a buffer whose bytes the hits share.
 func (s *stream) page(ctx context.Context, size int, into *bytes.Buffer) ([]index.Hit, error) {
 	body := append([]byte(nil), s.head...)
 	body = append(body, `,"size":`...)

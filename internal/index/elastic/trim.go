@@ -5,15 +5,15 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// trimShare is the share of a batch, as one in so many, from which on documents are trimmed before they are sent.
-// Trimming costs some microseconds a document, sending one twice about a hundred.
+// trimShare: when one in trimShare documents of a batch had to be trimmed, documents are trimmed before they are sent. Trimming
+// costs some microseconds per document, sending one twice about a hundred.
 const trimShare = 16
 
-// worthTrimming tells whether so many of a batch's documents had to be trimmed that it is done beforehand from now on.
+// worthTrimming reports whether enough of a batch's documents were trimmed to trim the next batches before sending.
 func worthTrimming(trimmed, of int) bool { return trimmed*trimShare >= of }
 
-// trimAhead gives b's payload without members that hold no value on paths that the mapping lacks, nil when there are
-// none. Documents that cannot be read go as they are: it is for the cluster to refuse them.
+// trimAhead returns b's payload without members that have no value and are not in the mapping, nil if there are none. Documents
+// that cannot be parsed stay unchanged; the cluster rejects them.
 func (x *Index) trimAhead(st *aliasState, b core.Batch) []byte {
 	tree := st.tree.Load()
 	if tree == nil {
@@ -22,14 +22,14 @@ func (x *Index) trimAhead(st *aliasState, b core.Batch) []byte {
 	out := make([]byte, 0, len(b.Payload()))
 	trimmed := 0
 	for i := range b.Items {
-		var empties []string
+		var paths []string
 		if b.Items[i].Op == core.OpIndex {
-			empties, _ = mapping.Empties(tree, b.Document(i)) // none beside an error
+			paths, _ = mapping.Empties(tree, b.Document(i)) // nil with an error
 		}
-		if len(empties) > 0 {
+		if len(paths) > 0 {
 			trimmed++
 		}
-		out = appendTrimmed(out, b, i, empties)
+		out = appendTrimmed(out, b, i, paths)
 	}
 	st.trimFirst.Store(worthTrimming(trimmed, len(b.Items)))
 	if trimmed == 0 {
