@@ -11,8 +11,8 @@ import (
 	"tutti/internal/core"
 )
 
-// TestHeldBackRowsAreNotWritten: rows of a page wait 40 s for an index that is slow. One of their records is removed after
-// the page was requested, and the index forgets that removal, as a shard does that reopens: the row must not come back.
+// TestHeldBackRowsAreNotWritten: rows of a page wait 40 s for a slow index. One of their records is removed after the page
+// was requested, and the index forgets that removal, as a shard does that reopens: the row must not reappear.
 func TestHeldBackRowsAreNotWritten(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.bulk.BatchCount, w.bulk.MaxInFlight = 10, 1
@@ -31,14 +31,14 @@ func TestHeldBackRowsAreNotWritten(t *testing.T) {
 		w.boot(-1)
 		w.ended(w.slowJob(w.run("A", false)), core.JobSucceeded, "")
 		w.verify()
-		n, gone := w.upstream.askedFor(""), w.upstream.askedFor("A-0090") // which left the page; the others came in time when it was read again
+		n, gone := w.upstream.requestsFor(""), w.upstream.requestsFor("A-0090") // which left the page; the others came in time when it was read again
 		if n != gone || n < 1 || n > 2 {
 			t.Errorf("%d records were asked for by themselves, %d times the one that left the page", n, gone)
 		}
 	})
 }
 
-// slowJob is job for one that takes minutes, which would be looked at too often.
+// slowJob is job for a job that takes minutes, which job would poll too often.
 func (w *world) slowJob(id string) core.Job {
 	w.t.Helper()
 	job := w.awaitFor(id, 10*time.Hour)
@@ -46,23 +46,23 @@ func (w *world) slowJob(id string) core.Job {
 	return job
 }
 
-// aged fails the test for each document that is written although its body was asked for too long ago.
+// aged fails the test for each document written although its body was requested too long ago.
 func (w *world) aged() {
 	w.engine.item = func(id string, op core.WriteOp, _ []byte) (core.Result, bool) {
-		if age := time.Since(w.upstream.askedAt(id)); op == core.OpIndex && age > bulk.DefaultMaxBodyAge+time.Second {
+		if age := time.Since(w.upstream.requestedAt(id)); op == core.OpIndex && age > bulk.DefaultMaxBodyAge+time.Second {
 			w.t.Errorf("%s was written %s after it was asked for", id, age)
 		}
 		return core.Result{}, false
 	}
 }
 
-// TestSlowPages: an upstream takes 12 s over a page. Only rows that came too late are asked for by themselves, the pages
-// get as small as they must, and the sweep does not take what is still asked for as gone.
+// TestSlowPages: an upstream takes 12 s for a page. Only rows that are too old are requested one by one, the pages become as
+// small as necessary, and the sweep does not count requested records as missing.
 func TestSlowPages(t *testing.T) {
 	for _, disjoint := range []bool{false, true} {
 		t.Run(map[bool]string{true: "disjoint", false: "overlapping"}[disjoint], func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
-				w.pageSize, w.upstream.disjoint = 500, disjoint
+				w.pageSize, w.upstream.nonOverlapping = 500, disjoint
 				w.upstream.fill("A", 2000)
 				w.boot(-1)
 				w.ended(w.slowJob(w.run("A", false)), core.JobSucceeded, "")
@@ -85,7 +85,7 @@ func TestSlowPages(t *testing.T) {
 					}
 					reads[c] = true
 				}
-				if n := w.upstream.askedFor(""); n == 0 || n > 100 {
+				if n := w.upstream.requestsFor(""); n == 0 || n > 100 {
 					t.Errorf("%d of 2000 records were asked for by themselves", n)
 				}
 			})
@@ -93,7 +93,7 @@ func TestSlowPages(t *testing.T) {
 	}
 }
 
-// TestPagesGrowAgain: pages that got smaller get as large as configured once the upstream is quick again.
+// TestPagesGrowAgain: pages that became smaller grow to the configured size once the upstream is fast again.
 func TestPagesGrowAgain(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 2000)
@@ -116,7 +116,7 @@ func TestPagesGrowAgain(t *testing.T) {
 	})
 }
 
-// TestSlowIndexProgresses: an index writes five documents a second, a page of which takes 20 s.
+// TestSlowIndexProgresses: an index writes five documents a second, so that a page takes 20 s.
 func TestSlowIndexProgresses(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.bulk.BatchCount, w.bulk.MaxInFlight, w.engine.latency = 5, 1, time.Second
@@ -125,13 +125,13 @@ func TestSlowIndexProgresses(t *testing.T) {
 		w.boot(-1)
 		w.ended(w.slowJob(w.run("A", false)), core.JobSucceeded, "")
 		w.verify()
-		if n := w.upstream.askedFor(""); n > 50 {
+		if n := w.upstream.requestsFor(""); n > 50 {
 			t.Errorf("%d of 500 records were asked for by themselves", n)
 		}
 	})
 }
 
-// TestSlowRecord: a record that takes longer to fetch than a body may be old is written all the same.
+// TestSlowRecord: a record that takes longer to fetch than the maximum age of a body is still written.
 func TestSlowRecord(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 1)
@@ -143,9 +143,9 @@ func TestSlowRecord(t *testing.T) {
 	})
 }
 
-// TestSweepBesideLateRows: two thirds of a page came too late and are still asked for by themselves when the run is swept.
-// They are no sign of an upstream that lost its records.
-func TestSweepBesideLateRows(t *testing.T) {
+// TestSweepWithLateRows: two thirds of a page were too old and are being requested one by one when the run is swept. They do
+// not count as records that the upstream lost.
+func TestSweepWithLateRows(t *testing.T) {
 	for _, scope := range []string{"A", ""} {
 		t.Run("of "+scope, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
@@ -158,7 +158,7 @@ func TestSweepBesideLateRows(t *testing.T) {
 				job := w.slowJob(w.run(scope, false))
 				w.ended(job, core.JobSucceeded, "")
 				w.verify()
-				if n := w.upstream.askedFor(""); job.Totals.Removed != 1 || n < 300 {
+				if n := w.upstream.requestsFor(""); job.Totals.Removed != 1 || n < 300 {
 					t.Errorf("%d records were removed, %d asked for by themselves", job.Totals.Removed, n)
 				}
 			})

@@ -10,16 +10,16 @@ import (
 	"tutti/internal/core"
 )
 
-// TestRemovalBeforeSplitRecord: what a page or a sweep asks for by itself does not undo a removal that was asked for, and
-// done, after the page's or the run's message and before that of the record.
+// TestRemovalBeforeSplitRecord: a Request that a page or a sweep publishes for one record does not undo a removal that was
+// requested and done after the page's or the run's message and before that of the record.
 func TestRemovalBeforeSplitRecord(t *testing.T) {
 	t.Run("of a page", func(t *testing.T) {
 		in(t, func(t *testing.T, w *world) {
 			w.upstream.fill("A", 30)
-			w.engine.item = func(id string, _ core.WriteOp, _ []byte) (core.Result, bool) { // until it is asked for by itself
+			w.engine.item = func(id string, _ core.WriteOp, _ []byte) (core.Result, bool) { // until it is requested by itself
 				return core.Result{Outcome: core.OutcomeRetry, Code: core.CodeOverloaded}, id == "A-0007"
 			}
-			w.removeBeforeAsked("A-0007")
+			w.removeBeforeRecordRequest("A-0007")
 			w.boot(-1)
 			w.await(w.run("A", false))
 			w.idle()
@@ -35,7 +35,7 @@ func TestRemovalBeforeSplitRecord(t *testing.T) {
 		in(t, func(t *testing.T, w *world) {
 			w.upstream.fill("A", 30)
 			w.seed("A", 1)
-			w.removeBeforeAsked("A-old-0000")
+			w.removeBeforeRecordRequest("A-old-0000")
 			w.boot(-1)
 			w.await(w.run("A", false))
 			w.idle()
@@ -47,8 +47,8 @@ func TestRemovalBeforeSplitRecord(t *testing.T) {
 	})
 }
 
-// TestOldRemoval: a removal as of an earlier version removes what is older, and is stale beside what is newer, whose dead
-// letter stays as well. Its tombstone keeps out only what is older still.
+// TestOldRemoval: a removal as of an earlier version removes older documents, and is stale against newer ones, whose dead
+// letters stay as well. Its tombstone keeps out only older writes.
 func TestOldRemoval(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 3)
@@ -87,9 +87,9 @@ func TestOldRemoval(t *testing.T) {
 	})
 }
 
-// removeBeforeAsked removes a document just before a Request for its record alone is stored. The repository lists the
-// record then, published.
-func (w *world) removeBeforeAsked(id string) {
+// removeBeforeRecordRequest removes a document just before a Request for its record alone is stored. The repository then
+// lists the record, published.
+func (w *world) removeBeforeRecordRequest(id string) {
 	w.onPublish = func(r core.Request) error {
 		if r.Scope != core.ScopeRecord || r.RecordID != id {
 			return nil
@@ -99,14 +99,14 @@ func (w *world) removeBeforeAsked(id string) {
 		w.engine.drop(id)
 		w.upstream.mu.Lock()
 		defer w.upstream.mu.Unlock()
-		w.upstream.alone = id
+		w.upstream.unlisted = id
 		return nil
 	}
 }
 
-// TestRemovalThenWish: a removal that still waits when its record is asked for again, in a batch or by a run, and is
-// refused as well, does not win over what was asked for later.
-func TestRemovalThenWish(t *testing.T) {
+// TestRemovalThenLaterRequest: a removal that is still pending when its record is requested again, in a batch or by a run,
+// and is then rejected as well, does not win over the later request.
+func TestRemovalThenLaterRequest(t *testing.T) {
 	for name, wish := range map[string]func(w *world){
 		"of a batch": func(w *world) { w.indexAll(idsOf("A", 20)...) },
 		"of a page":  func(w *world) { w.await(w.run("A", false)) },
@@ -128,9 +128,9 @@ func TestRemovalThenWish(t *testing.T) {
 	}
 }
 
-// TestRemovalPublishedAgain: a removal that is published again, because it was refused many times, does not undo what was
-// written for a later Request.
-func TestRemovalPublishedAgain(t *testing.T) {
+// TestRepublishedRemoval: a removal that is republished, because it was rejected many times, does not undo the write of a
+// later Request.
+func TestRepublishedRemoval(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 20)
 		refusing := w.refuse("A-0007", core.OpDelete)
@@ -145,13 +145,13 @@ func TestRemovalPublishedAgain(t *testing.T) {
 	})
 }
 
-// refusal is an index that refuses some writes until it is over.
+// refusal makes an index reject some writes until it is over.
 type refusal struct {
 	refused atomic.Int64
 	over    atomic.Bool
 }
 
-// refuse makes the index refuse operations on a document.
+// refuse makes the index reject operations on a document.
 func (w *world) refuse(id string, ops ...core.WriteOp) *refusal {
 	r := &refusal{}
 	w.engine.item = func(written string, op core.WriteOp, _ []byte) (core.Result, bool) {

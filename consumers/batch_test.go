@@ -21,7 +21,7 @@ func (w *world) batchWaits() bool {
 	return false
 }
 
-// TestBatch: each record of a batch is brought up to date, in whatever state it is, and the batch ends.
+// TestBatch: each record of a batch is brought up to date, whatever its state, and the batch ends.
 func TestBatch(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 30)
@@ -84,9 +84,9 @@ func TestBatchRetries(t *testing.T) {
 	})
 }
 
-// TestBatchDeliveredAgain: a batch that was in hand when a process died is split, so that what ends the process is
-// counted, and given up, by itself.
-func TestBatchDeliveredAgain(t *testing.T) {
+// TestRedeliveredBatch: a batch that was in flight when a process crashed is split, so that the deliveries of a poison
+// record are counted, and it becomes a dead letter, separately.
+func TestRedeliveredBatch(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.broker.ackWait = 3 * time.Second
 		w.upstream.fill("A", 20)
@@ -123,7 +123,7 @@ func TestBatchDeliveredAgain(t *testing.T) {
 	})
 }
 
-// TestBatchStop: a process that stops returns the batch back, and the next one does what is left of it.
+// TestBatchStop: a process that stops requeues the batch, and the next one processes the rest of it.
 func TestBatchStop(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 40)
@@ -151,7 +151,7 @@ func TestBatchStop(t *testing.T) {
 	})
 }
 
-// TestBatchSuperseded: of two batches with the same record in hand, the later one's fetch counts.
+// TestBatchSuperseded: of two batches with the same record in flight, the later one's fetch counts.
 func TestBatchSuperseded(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 3)
@@ -186,8 +186,8 @@ func TestBatchSuperseded(t *testing.T) {
 	})
 }
 
-// TestRemovalAfterBatch: a removal that was asked for after a batch, and done, is not undone by a record of the batch that
-// is tried again later.
+// TestRemovalAfterBatch: a removal that was requested after a batch, and done, is not undone by a record of the batch that
+// is retried later.
 func TestRemovalAfterBatch(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 20)
@@ -218,8 +218,8 @@ func TestRemovalAfterBatch(t *testing.T) {
 	})
 }
 
-// TestRemovalBeforeBatchAgain: the same where the whole batch comes again, because a process stopped.
-func TestRemovalBeforeBatchAgain(t *testing.T) {
+// TestRemovalBeforeRedeliveredBatch: the same when the whole batch is redelivered, because a process stopped.
+func TestRemovalBeforeRedeliveredBatch(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.broker.ackWait = 3 * time.Second
 		w.upstream.fill("A", 20)
@@ -246,7 +246,8 @@ func TestRemovalBeforeBatchAgain(t *testing.T) {
 	})
 }
 
-// TestBatchOnAFullQueue: a record that needs a message of its own, and gets none, holds neither the process nor the batch.
+// TestBatchOnAFullQueue: a record that needs a message of its own, which the queue does not take, blocks neither the process
+// nor the batch.
 func TestBatchOnAFullQueue(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 20)

@@ -9,8 +9,8 @@ import (
 	"tutti/internal/core"
 )
 
-// TestRemovalUnderAnotherOrganization: a removal of a record under an organization that is not its own leaves nothing
-// behind that could keep the record's document out, also while that is still under way.
+// TestRemovalUnderAnotherOrganization: a removal of a record under an organization that is not its own leaves nothing behind
+// that could keep the record's document out, also when that is in flight.
 func TestRemovalUnderAnotherOrganization(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 3)
@@ -40,9 +40,9 @@ func TestRemovalUnderAnotherOrganization(t *testing.T) {
 	})
 }
 
-// TestSweepDoesNotWaitForEver: a record that the run did not see cannot be asked for. The job ends partial and says so;
-// the Request goes on, and other runs are not held up.
-func TestSweepDoesNotWaitForEver(t *testing.T) {
+// TestSweepTimeout: a record that the run did not see cannot be requested. The job ends partial and says so; the Request
+// stays in the queue, and does not delay other runs.
+func TestSweepTimeout(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 50)
 		w.boot(-1)
@@ -61,7 +61,7 @@ func TestSweepDoesNotWaitForEver(t *testing.T) {
 	})
 }
 
-// TestSweepOfCancelledJob: a job that is cancelled while its sweep waits lets its scope go.
+// TestSweepOfCancelledJob: a job that is cancelled while its sweep waits releases its scope.
 func TestSweepOfCancelledJob(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.cfg.SweepTimeout = time.Hour
@@ -89,7 +89,7 @@ func TestSweepOfCancelledJob(t *testing.T) {
 	})
 }
 
-// TestRetryAfterIsBounded: an upstream cannot stop a run for a day by one word, nor keep a cancelled one.
+// TestRetryAfterIsBounded: one response of an upstream cannot stop a run for a day, nor keep a cancelled one.
 func TestRetryAfterIsBounded(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 10)
@@ -120,7 +120,7 @@ func TestRetryAfterIsBounded(t *testing.T) {
 	})
 }
 
-// TestRepublishKeepsTheDelay: after ten deliveries a Request is published again, and still waits its turn.
+// TestRepublishKeepsTheDelay: after ten deliveries a Request is republished with its delay.
 func TestRepublishKeepsTheDelay(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.cfg.RetryBase, w.cfg.RetryMax = 10*time.Second, 10*time.Second
@@ -145,8 +145,7 @@ func TestRepublishKeepsTheDelay(t *testing.T) {
 	})
 }
 
-// TestOfferedRequestsReplaceNothing: what a sweep asks for by itself does not take the place of a removal that somebody
-// has asked for.
+// TestOfferedRequestsReplaceNothing: a sweep's Request does not replace a pending removal.
 func TestOfferedRequestsReplaceNothing(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 50)
@@ -215,9 +214,9 @@ func TestOrphan(t *testing.T) {
 	})
 }
 
-// TestSweepBesideAnOlderRequest: a record is fetched for an older Request, leaves the upstream, and is written late: the
-// sweep asks for it again although that Request is still in hand.
-func TestSweepBesideAnOlderRequest(t *testing.T) {
+// TestSweepWithAnOlderRequestInFlight: a record is fetched for an older Request, disappears upstream, and is written late:
+// the sweep requests it again although that Request is still in flight.
+func TestSweepWithAnOlderRequestInFlight(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 50)
 		w.boot(-1)
@@ -242,8 +241,8 @@ func TestSweepBesideAnOlderRequest(t *testing.T) {
 	})
 }
 
-// TestHalfCancelledJob: a process dies while it cancels a job, after the job and before its organizations. Their pages are
-// not read any more, and the organizations end with the next of them.
+// TestHalfCancelledJob: a process crashes while it cancels a job, after the job and before its organizations. Their pages
+// are not read any more, and the organizations end with the next of them.
 func TestHalfCancelledJob(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 500)

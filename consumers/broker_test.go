@@ -13,9 +13,9 @@ import (
 	"tutti/internal/core"
 )
 
-// broker keeps Requests as the stream REQUESTS does: one message per subject, a newer one replaces an older one even
-// while that is in flight, whose late ack then changes nothing; what is not acknowledged within the ack wait, or given
-// back, is delivered again; timestamps only grow until the clock is set back.
+// broker stores Requests as the stream REQUESTS does: one message per subject; a newer one replaces an older one even in
+// flight, whose late ack then has no effect; a message that is not acknowledged within the ack wait, or NAKed, is
+// redelivered; timestamps only grow until the clock is set back.
 type broker struct {
 	ackWait time.Duration
 	// shuffle, when set, orders what a fetch may take; nil: the order of arrival.
@@ -27,11 +27,11 @@ type broker struct {
 	last    core.Version
 	clock   time.Duration // how far the queue's clock is ahead
 	changed chan struct{}
-	// fetches counts the calls of Fetch that began, given the messages that were delivered.
-	fetches, given int
-	history        []core.Request
-	// gaveUp lists the messages that were delivered maxDeliver times and not ended.
-	gaveUp []core.Request
+	// fetches counts the calls of Fetch, delivered the delivered messages.
+	fetches, delivered int
+	history            []core.Request
+	// dropped lists the messages that were delivered maxDeliver times and did not end.
+	dropped []core.Request
 }
 
 // maxDeliver is the number of deliveries after which the broker drops a message.
@@ -92,7 +92,7 @@ func (b *broker) wake() {
 	b.changed = make(chan struct{})
 }
 
-// Publish offers a Request as of an earlier version, as the queue does.
+// Publish publishes a Request as of an earlier version, as the queue does.
 func (b *broker) Publish(r core.Request) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -123,14 +123,14 @@ func (b *broker) clear() {
 	clear(b.entries)
 }
 
-// Over returns what r becomes beside what is on its subject, false when that stands.
+// Over returns the result of merging r with the pending Request of its subject, false when the pending one stays.
 func (b *broker) Over(r core.Request) (core.Request, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.over(r)
 }
 
-// over is Over while the broker is locked.
+// over is Over with the broker locked.
 func (b *broker) over(r core.Request) (core.Request, bool) {
 	subject, _ := subjectOf(r)
 	e := b.entries[subject]
@@ -171,7 +171,7 @@ func (b *broker) PendingRecords(repository, organization string) map[string]stru
 	return ids
 }
 
-// Idle reports whether no record or page is waiting or in hand.
+// Idle reports whether no record or page is pending or in flight.
 func (b *broker) Idle(repository string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -191,7 +191,7 @@ func (e *entry) request() core.Request {
 	return r
 }
 
-// Fetch returns messages as soon as there is one, and none to a process that cannot be reached.
+// Fetch returns messages as soon as there is one, and none to a process that is disconnected.
 func (b *broker) Fetch(ctx context.Context, s sourcePort, most int, wait time.Duration) ([]*delivery, error) {
 	b.mu.Lock()
 	b.fetches++
@@ -232,7 +232,7 @@ func (b *broker) take(s sourcePort, most int) (got []*delivery, next time.Time, 
 		case e.repository != s.repository || e.class != s.class:
 		case !e.due.After(now) && e.deliveries == maxDeliver:
 			delete(b.entries, e.subject)
-			b.gaveUp = append(b.gaveUp, e.request())
+			b.dropped = append(b.dropped, e.request())
 		case !e.due.After(now):
 			ready = append(ready, e)
 		case next.IsZero() || e.due.Before(next):
@@ -249,7 +249,7 @@ func (b *broker) take(s sourcePort, most int) (got []*delivery, next time.Time, 
 	for _, e := range ready[:min(most, len(ready))] {
 		e.deliveries++
 		e.due = now.Add(b.ackWait)
-		b.given++
+		b.delivered++
 		got = append(got, &delivery{b: b, e: e, request: e.request(), count: e.deliveries})
 	}
 	return got, next, b.changed
@@ -322,7 +322,7 @@ func (b *broker) published(scope core.Scope) []core.Request {
 func (b *broker) counts() (fetches, given int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.fetches, b.given
+	return b.fetches, b.delivered
 }
 
 func (b *broker) String() string { return strings.Join(b.pending(), "\n") }
@@ -343,7 +343,7 @@ func (d *delivery) Ack() {
 	}
 }
 
-// Nak is that of the message, whichever delivery it is of.
+// Nak applies to the message, whichever delivery it is of.
 func (d *delivery) Nak(delay time.Duration) {
 	d.b.mu.Lock()
 	defer d.b.mu.Unlock()
@@ -351,7 +351,7 @@ func (d *delivery) Nak(delay time.Duration) {
 	d.b.wake()
 }
 
-// InProgress is that of the message, whichever delivery it is of.
+// InProgress applies to the message, whichever delivery it is of.
 func (d *delivery) InProgress() {
 	d.b.mu.Lock()
 	defer d.b.mu.Unlock()

@@ -10,11 +10,11 @@ import (
 	"tutti/internal/core"
 )
 
-// ahead returns the version that a message had which was stored so long from now, before a clock was set back.
+// ahead returns the version of a message that was stored d from now, before a clock was set back.
 func ahead(d time.Duration) core.Version { return core.Version(time.Now().Add(d).UnixNano()) }
 
-// TestVersionFromTheFuture: a clock was set back, so that what is stored has a version that is higher than those of the
-// messages that come now. What is fetched now is newer all the same, and takes the version after the stored one.
+// TestVersionFromTheFuture: a clock was set back, so that a stored version is higher than those of new messages. A record
+// fetched now is newer all the same, and takes the version after the stored one.
 func TestVersionFromTheFuture(t *testing.T) {
 	asks := map[string]func(w *world){
 		"trigger":               func(w *world) { w.index("A", "A-0000") },
@@ -60,8 +60,8 @@ func TestVersionFromTheFuture(t *testing.T) {
 	}
 }
 
-// TestRemovalOfAFutureVersion: a removal on request is done at once, and an older write that is in flight does not bring the
-// document back.
+// TestRemovalOfAFutureVersion: a requested removal is done at once, and an older write in flight does not restore the
+// document.
 func TestRemovalOfAFutureVersion(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 1)
@@ -77,7 +77,8 @@ func TestRemovalOfAFutureVersion(t *testing.T) {
 	})
 }
 
-// TestStoredVersionAMomentAhead: a clock that was set back by less than the skew drops no update either, and is no alarm.
+// TestStoredVersionAMomentAhead: a clock that was set back by less than the skew drops no update either, and raises no
+// alarm.
 func TestStoredVersionAMomentAhead(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 1)
@@ -92,9 +93,9 @@ func TestStoredVersionAMomentAhead(t *testing.T) {
 	})
 }
 
-// TestTwoWritersAfterTheFuture: two processes have read the same version from the future. The one that fetched first, and
-// writes last, must not replace what the other one has fetched since.
-func TestTwoWritersAfterTheFuture(t *testing.T) {
+// TestTwoWritersAfterAFutureVersion: two processes have read the same version from the future. The one that fetched first,
+// and writes last, must not replace what the other one has fetched since.
+func TestTwoWritersAfterAFutureVersion(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 1)
 		stored := ahead(40 * time.Second)
@@ -123,8 +124,8 @@ func TestTwoWritersAfterTheFuture(t *testing.T) {
 	})
 }
 
-// TestSweepOfFutureVersions: a run does not see the documents whose records are gone, also where their versions are higher
-// than its own. They are asked for like the others; as most of them were seen by the run, they count for no guard.
+// TestSweepOfFutureVersions: a run does not see the documents of records that no longer exist, also where their versions are
+// higher than its own. They are requested like the others; as the run saw most of them, the guard does not count them.
 func TestSweepOfFutureVersions(t *testing.T) {
 	for _, scope := range []string{"A", ""} {
 		t.Run("scope "+scope, func(t *testing.T) {

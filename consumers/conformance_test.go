@@ -16,7 +16,7 @@ type stream interface {
 	Fetch(ctx context.Context, most, bytes int, wait time.Duration) ([]core.Message, error)
 }
 
-// TestBrokerAsServer: the broker of these tests and the server do the same with words on deliveries that are not the last.
+// TestBrokerAsServer: the test broker and the server react alike to acknowledgements of deliveries that are not the last.
 func TestBrokerAsServer(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(t *testing.T) stream{"broker": startBroker, "server": startQueue} {

@@ -7,8 +7,8 @@ import (
 	"tutti/internal/core"
 )
 
-// TestTotalsThatContradictTheRows: a list that says fewer rows than a page has shown, or rows where there are none, is read
-// once more. It ends partial, unswept, when it still does so then.
+// TestTotalsThatContradictTheRows: a list is reread whose total is below the rows of a page, or above zero without rows. It
+// ends partial, unswept, when it still contradicts itself then.
 func TestTotalsThatContradictTheRows(t *testing.T) {
 	tests := []struct {
 		name string
@@ -64,7 +64,7 @@ func TestTotalsThatContradictTheRows(t *testing.T) {
 	}
 }
 
-// TestShrinkingList: rows go away upstream while the list is read, down to fewer than were read. The list ends.
+// TestShrinkingList: rows disappear upstream while the list is read, down to fewer than were read. The list ends.
 func TestShrinkingList(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.pageSize = 10

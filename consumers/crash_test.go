@@ -13,7 +13,7 @@ import (
 	"tutti/internal/core"
 )
 
-// mutate changes the upstream at random places as people do, and tells of each change as notifications do: one by one or
+// mutate changes the upstream at random places, and publishes a Request for each change as notifications do: one by one or
 // several at once.
 func (w *world) mutate(r *rand.Rand, orgs []string, n int) {
 	var together []string
@@ -55,8 +55,8 @@ func (w *world) mutate(r *rand.Rand, orgs []string, n int) {
 	}
 }
 
-// TestCrash kills processes between any two of their steps while the list changes. Nothing is asked for again
-// afterwards: the run and the notifications alone must make the index true.
+// TestCrash crashes processes between any two of their steps while the list changes. Nothing is requested afterwards: the
+// run and the notifications must suffice to make the index equal to the upstream.
 func TestCrash(t *testing.T) {
 	for seed := range uint64(40) {
 		disjoint := seed >= 20
@@ -64,7 +64,7 @@ func TestCrash(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
 				r := rand.New(rand.NewPCG(seed, 1))
 				w.broker.ackWait = 3 * time.Second
-				w.upstream.disjoint = disjoint
+				w.upstream.nonOverlapping = disjoint
 				orgs := []string{"A", "B", "C"}
 				for _, org := range orgs {
 					w.upstream.fill(org, 100+r.IntN(300))
@@ -76,7 +76,7 @@ func TestCrash(t *testing.T) {
 				job := w.run("", false)
 				crashes := 0
 				for range 8 {
-					if p := w.boot(r.Int64N(600)); w.lives(p, job) {
+					if p := w.boot(r.Int64N(600)); w.outlives(p, job) {
 						break
 					}
 					crashes++
@@ -105,8 +105,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestLatePage: a page of a chain that was given up arrives late and takes the place of the new chain's page, which no
-// process has seen yet. The list must be read all the same.
+// TestLatePage: a page of an abandoned chain arrives late and replaces the new chain's page, which no process has seen yet.
+// The list must still be read.
 func TestLatePage(t *testing.T) {
 	for _, number := range []int{2, 3, 5} {
 		t.Run(fmt.Sprint(number), func(t *testing.T) {
@@ -144,8 +144,8 @@ func TestLatePage(t *testing.T) {
 	}
 }
 
-// TestRestartDiesToo: the page from which a chain is read again is in hand when that process dies as well.
-func TestRestartDiesToo(t *testing.T) {
+// TestCrashAfterRestart: the page from which a chain is reread is in flight when that process crashes as well.
+func TestCrashAfterRestart(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.broker.ackWait = 3 * time.Second
 		w.upstream.fill("A", 500)
@@ -177,16 +177,16 @@ func TestRestartDiesToo(t *testing.T) {
 	})
 }
 
-// TestPageInTwoHands: two processes work on a page of the same epoch, because the one that published it died before it
+// TestPageInFlightTwice: two processes process a page of the same epoch, because the one that published it crashed before it
 // had acknowledged the run. It counts once.
-func TestPageInTwoHands(t *testing.T) {
+func TestPageInFlightTwice(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.broker.ackWait = 3 * time.Second
 		w.upstream.fill("A", 150)
 		var first *process
 		w.onPublish = func(r core.Request) error {
 			if r.Scope == core.ScopePage {
-				first.full.Store(true) // the page has been in nobody's hand
+				first.full.Store(true) // no process has received the page yet
 			}
 			return nil
 		}
@@ -206,7 +206,7 @@ func TestPageInTwoHands(t *testing.T) {
 		w.upstream.onPage = func(_ context.Context, c pageCall) error {
 			if c.offset == 0 {
 				switch hands.Add(1) {
-				case 1: // what comes again is not for the one that has it in hand
+				case 1: // a redelivery goes to the other process
 					second.full.Store(true)
 					third.c.Start()
 				case 2:
@@ -227,9 +227,9 @@ func TestPageInTwoHands(t *testing.T) {
 	})
 }
 
-// TestLongWork: what is in hand for longer than the ack wait is not delivered again, and a page that is delivered
-// again all the same is not read twice at a time.
-func TestLongWork(t *testing.T) {
+// TestProcessingLongerThanAckWait: a message in flight for longer than the ack wait is not redelivered, and a page that is
+// redelivered all the same is not read twice at a time.
+func TestProcessingLongerThanAckWait(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 10)
 		w.upstream.latency = 5 * time.Minute
@@ -252,8 +252,8 @@ func TestLongWork(t *testing.T) {
 	})
 }
 
-// lives waits for the crash of p, whose goroutines are then ended, and reports whether the job ended before.
-func (w *world) lives(p *process, job string) bool {
+// outlives waits for the crash of p and the end of its goroutines, and reports whether the job ended before.
+func (w *world) outlives(p *process, job string) bool {
 	w.t.Helper()
 	eventually(w.t, "a crash or the end", func() bool {
 		j, err := w.store.job(job)
@@ -268,9 +268,9 @@ func (w *world) lives(p *process, job string) bool {
 	return false
 }
 
-// TestCutOff takes one of three processes from the queue for longer than the ack wait, again and again: what it does
-// when it is back is late.
-func TestCutOff(t *testing.T) {
+// TestDisconnectedProcess repeatedly disconnects one of three processes from the queue for longer than the ack wait: what it
+// does after that is late.
+func TestDisconnectedProcess(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {

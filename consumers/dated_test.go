@@ -9,8 +9,8 @@ import (
 	"tutti/internal/core"
 )
 
-// TestDatedEvents: the events of a request topic are ordered by the times at which they were written, whenever they are read.
-// An index event that is older than what is stored is lost only where that is a removal.
+// TestDatedEvents: the events of a request topic are ordered by the times at which they were written, whenever they are
+// read. An index event that is older than the stored version is dropped only if that is a removal.
 func TestDatedEvents(t *testing.T) {
 	const id = "A-0000"
 	for name, test := range map[string]func(w *world, began time.Time){
@@ -96,9 +96,9 @@ func TestDatedEvents(t *testing.T) {
 	}
 }
 
-// TestDatedEventBesideRemoval: a removal that is done between the reading of the stored document and the write that is tried
-// again for an index event stands.
-func TestDatedEventBesideRemoval(t *testing.T) {
+// TestDatedEventWithRemoval: a removal stays that is done between reading the stored document and retrying the write of an
+// index event.
+func TestDatedEventWithRemoval(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 1)
 		w.boot(-1)
@@ -121,7 +121,7 @@ func TestDatedEventBesideRemoval(t *testing.T) {
 	})
 }
 
-// event publishes what ingest does for an event of a record that was written to the request topic at a time.
+// event publishes the Request that ingest makes of an event written to the request topic at a given time.
 func (w *world) event(kind core.Kind, id string, at time.Time) {
 	w.t.Helper()
 	w.publish(core.Request{

@@ -9,8 +9,8 @@ import (
 	"tutti/internal/core"
 )
 
-// TestRepublishRefused: while the queue takes nothing, as a full one of several servers does, Requests that fail stay in
-// flight and are retried: they are not delivered until the queue drops them, and keep nothing from being worked on.
+// TestRepublishRefused: while the queue takes nothing, like a full one of several servers, failed Requests stay in flight
+// and are retried: they are not delivered until the queue drops them, and block no other messages.
 func TestRepublishRefused(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 30)
@@ -45,8 +45,8 @@ func TestRepublishRefused(t *testing.T) {
 		w.idle() // the queue is full all the same
 		w.verify()
 		eventually(t, "nothing in flight", func() bool { return p.c.InFlight() == 0 })
-		if len(w.broker.gaveUp) > 0 {
-			t.Errorf("given up: %v", w.broker.gaveUp)
+		if len(w.broker.dropped) > 0 {
+			t.Errorf("given up: %v", w.broker.dropped)
 		}
 	})
 }
@@ -73,7 +73,7 @@ func TestRepublishRefusedAtStop(t *testing.T) {
 	})
 }
 
-// TestRepublishRefusedToMany: no more messages stay in flight than may; the others are delivered again.
+// TestRepublishRefusedToMany: the number of messages that stay in flight is bounded; the others are redelivered.
 func TestRepublishRefusedToMany(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 40)
@@ -97,8 +97,8 @@ func TestRepublishRefusedToMany(t *testing.T) {
 		healthy.Store(true)
 		within(t, 10*time.Hour, "the end of all", func() bool { return w.broker.size() == 0 })
 		w.verify()
-		if len(w.broker.gaveUp) > 0 {
-			t.Errorf("given up: %v", w.broker.gaveUp)
+		if len(w.broker.dropped) > 0 {
+			t.Errorf("given up: %v", w.broker.dropped)
 		}
 	})
 }

@@ -15,8 +15,8 @@ import (
 	"tutti/internal/core"
 )
 
-// engine is an index in memory: versions are external_gte, a removal leaves its version as a tombstone, and counts and scans
-// see what was written before the last refresh.
+// engine is an in-memory index: versions are external_gte, a removal leaves a tombstone with its version, and counts and
+// scans see what was written before the last refresh.
 type engine struct {
 	// latency is how long a write takes.
 	latency time.Duration
@@ -114,7 +114,7 @@ func (e *engine) apply(it core.BatchItem, source []byte) core.Result {
 	return core.Result{Outcome: core.OutcomeIndexed}
 }
 
-// put stores a document as an earlier life of the index left it.
+// put stores a document that existed before the test.
 func (e *engine) put(id string, version core.Version, source string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -122,7 +122,7 @@ func (e *engine) put(id string, version core.Version, source string) {
 	e.docs[id] = document{version: version, seq: e.seq, source: []byte(source)}
 }
 
-// drop removes a document as a removal that is asked for now does.
+// drop removes a document like a removal that is requested now.
 func (e *engine) drop(id string) { e.remove(id, core.Version(time.Now().UnixNano())) }
 
 // remove leaves the tombstone of a version.
@@ -235,7 +235,7 @@ func (e *engine) lose() {
 	e.life++
 }
 
-// replace deletes the index, and another process makes it again at once, empty.
+// replace deletes the index, and another process recreates it at once, empty.
 func (e *engine) replace() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -267,7 +267,7 @@ func (e *engine) Check() error {
 	return e.down
 }
 
-// reopen forgets the versions of what was removed, as a shard does that is opened again.
+// reopen forgets the versions of removals, like a reopened shard.
 func (e *engine) reopen() {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"tutti/internal/core"
 )
 
-// TestFillCell: an index that holds no document of the repository is due to be filled, also when its first document arrives
-// before anything else, and for good. An index that an older version has filled is not.
+// TestFillCell: an index without a document of the repository is due to be filled, also when its first document arrives
+// before anything else, and stays so. An index that an older version has filled is not.
 func TestFillCell(t *testing.T) {
 	cell := func(w *world) string {
 		c, _ := w.store.get(slotKey(consumers.FillCell("song", "analyses")))

@@ -14,8 +14,8 @@ import (
 	"tutti/internal/core"
 )
 
-// TestRecordsOverTheLimitOnAPage: their neighbours are written, each is a dead letter that says why, also more of them
-// than are set aside at once and one without an id, and the documents that they had before stay.
+// TestRecordsOverTheLimitOnAPage: their neighbours are written, and each becomes a dead letter that says why, also when more
+// are set aside than are buffered, or one has no id; their earlier documents stay.
 func TestRecordsOverTheLimitOnAPage(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.limit = 1000
@@ -65,7 +65,8 @@ func TestRecordsOverTheLimitOnAPage(t *testing.T) {
 	})
 }
 
-// TestRecordOverTheLimit: one that is fetched by itself is a dead letter too, and is written once it is small enough.
+// TestRecordOverTheLimit: a record that is fetched by itself becomes a dead letter too, and is written once it is small
+// enough.
 func TestRecordOverTheLimit(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.limit = 1000
@@ -90,8 +91,8 @@ func TestRecordOverTheLimit(t *testing.T) {
 	})
 }
 
-// TestRecordsOverTheLimitDoNotPause: the index rejected none of them, so that its mapping is not the cause, however many
-// they are.
+// TestRecordsOverTheLimitDoNotPause: the index rejected none of them, so its mapping is not the cause, however many there
+// are.
 func TestRecordsOverTheLimitDoNotPause(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.limit = 1
@@ -107,8 +108,8 @@ func TestRecordsOverTheLimitDoNotPause(t *testing.T) {
 	})
 }
 
-// TestRecordsInFlightAreBoundedByBytes: while the index takes its time, no more bodies are fetched than calls may be in
-// flight and the bulk writer has room for, however many messages there are: alone and in a batch.
+// TestRecordsInFlightAreBoundedByBytes: while the index is slow, no more bodies are fetched than calls may be in flight and
+// the bulk writer has room for, however many messages there are: single ones and in a batch.
 func TestRecordsInFlightAreBoundedByBytes(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const size, batch, calls = 10_000, 25_000, 4
@@ -134,7 +135,7 @@ func TestRecordsInFlightAreBoundedByBytes(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		// bulk.Config: 2 × MaxInFlight + 3 batches.
-		if n := w.upstream.askedFor(""); n == 0 || n > calls+5*batch/size {
+		if n := w.upstream.requestsFor(""); n == 0 || n > calls+5*batch/size {
 			t.Errorf("%d records were fetched while nothing could be written", n)
 		}
 		close(free)
@@ -143,8 +144,7 @@ func TestRecordsInFlightAreBoundedByBytes(t *testing.T) {
 	})
 }
 
-// TestRecordReleasesItsMemory: the memory of a fetched record is released whatever becomes of it, and before its outcome
-// is known.
+// TestRecordReleasesItsMemory: the memory of a fetched record is released whatever its outcome, and before that is known.
 func TestRecordReleasesItsMemory(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 5)
@@ -169,7 +169,7 @@ func TestRecordReleasesItsMemory(t *testing.T) {
 		w.remove("A", "A-0004")
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if n := held.Load(); n != 0 || w.upstream.askedFor("") == 0 {
+		if n := held.Load(); n != 0 || w.upstream.requestsFor("") == 0 {
 			t.Errorf("the memory of %d records is held while they are written", n)
 		}
 		close(free)

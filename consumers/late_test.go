@@ -10,7 +10,7 @@ import (
 	"tutti/internal/core"
 )
 
-// lateRows makes most rows of a page of 50 too late to be written with it.
+// lateRows makes most rows of a page of 50 too old to be written with it.
 func lateRows(w *world) {
 	w.pageSize = 50
 	w.upstream.fill("A", 50)
@@ -25,7 +25,7 @@ func (w *world) rejecting(first int) {
 	}
 }
 
-// TestJobWaitsForLateRows: rows that came too late are requested one by one. A job into an empty index, which has no sweep,
+// TestJobWaitsForLateRows: rows that are too old are requested one by one. A job into an empty index, which has no sweep,
 // ends once they have ended as well, and counts each once.
 func TestJobWaitsForLateRows(t *testing.T) {
 	for _, scope := range []string{"A", ""} {
@@ -37,7 +37,7 @@ func TestJobWaitsForLateRows(t *testing.T) {
 				job := w.await(w.run(scope, false))
 				w.ended(job, core.JobSucceeded, "")
 				w.verify()
-				late := int64(w.upstream.askedFor(""))
+				late := int64(w.upstream.requestsFor(""))
 				if late == 0 || job.Totals != (core.Totals{Expected: 50, Fetched: 50, Indexed: 50, Retried: late}) {
 					t.Errorf("totals %+v, %d records asked for by themselves", job.Totals, late)
 				}
@@ -49,7 +49,7 @@ func TestJobWaitsForLateRows(t *testing.T) {
 	}
 }
 
-// TestLateRowsAreRequestedOnce: late rows of an earlier page, which have ended when the last page has, are not requested again.
+// TestLateRowsAreRequestedOnce: late rows of an earlier page that ended before the last page did are not requested again.
 func TestLateRowsAreRequestedOnce(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		lateRows(w)
@@ -58,13 +58,13 @@ func TestLateRowsAreRequestedOnce(t *testing.T) {
 		w.boot(-1)
 		w.ended(w.await(w.run("A", false)), core.JobSucceeded, "")
 		w.verify()
-		if n := w.upstream.askedMost(); n != 1 {
+		if n := w.upstream.mostRequests(); n != 1 {
 			t.Errorf("a record was asked for %d times", n)
 		}
 	})
 }
 
-// TestRejectedLateRows: late rows that the index rejects count as such, those that are gone by then as removed.
+// TestRejectedLateRows: late rows that the index rejects count as rejected, those that no longer exist as removed.
 func TestRejectedLateRows(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		lateRows(w)
@@ -85,7 +85,7 @@ func TestRejectedLateRows(t *testing.T) {
 	})
 }
 
-// TestRejectedBySweep: a record that the pages did not show is rejected when the sweep asks for it.
+// TestRejectedBySweep: a record that the pages did not contain is rejected when the sweep requests it.
 func TestRejectedBySweep(t *testing.T) {
 	for _, org := range []string{"A", "B"} { // B is an organization that is no longer listed
 		t.Run("organization "+org, func(t *testing.T) {
@@ -93,13 +93,13 @@ func TestRejectedBySweep(t *testing.T) {
 				w.upstream.fill("A", 50)
 				w.boot(-1)
 				w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
-				w.upstream.alone = org + "-alone"
-				w.engine.put(w.upstream.alone, 1, record{id: w.upstream.alone, org: org, state: published}.document())
+				w.upstream.unlisted = org + "-alone"
+				w.engine.put(w.upstream.unlisted, 1, record{id: w.upstream.unlisted, org: org, state: published}.document())
 				w.upstream.mu.Lock()
 				w.upstream.lists["B"] = nil
 				w.upstream.mu.Unlock()
 				w.engine.item = func(id string, op core.WriteOp, _ []byte) (core.Result, bool) {
-					return core.Result{Outcome: core.OutcomeRejected, Type: "document_parsing_exception"}, id == w.upstream.alone
+					return core.Result{Outcome: core.OutcomeRejected, Type: "document_parsing_exception"}, id == w.upstream.unlisted
 				}
 				job := w.job(w.run("", true))
 				w.ended(job, core.JobPartial, core.JobErrorRecordsRejected)
@@ -111,7 +111,8 @@ func TestRejectedBySweep(t *testing.T) {
 	}
 }
 
-// TestLateRowsOverACrash: the process that requested the late rows dies before they have ended. The next one waits for them.
+// TestLateRowsOverACrash: the process that requested the late rows crashes before they have ended. The next one waits for
+// them.
 func TestLateRowsOverACrash(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		lateRows(w)
@@ -149,9 +150,9 @@ func TestLateRowsOverACrash(t *testing.T) {
 	})
 }
 
-// TestLateRowsOfAPageReadAgain: a page that requested late rows is read again after a crash, when all its rows are in time.
-// They count once.
-func TestLateRowsOfAPageReadAgain(t *testing.T) {
+// TestLateRowsOfARereadPage: a page that requested late rows is reread after a crash, when all its rows are in time. They
+// count once.
+func TestLateRowsOfARereadPage(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		lateRows(w)
 		requested := make(chan struct{})
@@ -177,7 +178,7 @@ func TestLateRowsOfAPageReadAgain(t *testing.T) {
 	})
 }
 
-// TestLateRowsThatDoNotEnd: the upstream refuses the records for longer than the job waits. A cancel does not wait either.
+// TestLateRowsThatDoNotEnd: the upstream fails for the records for longer than the job waits. A cancel does not wait either.
 func TestLateRowsThatDoNotEnd(t *testing.T) {
 	prepare := func(w *world) *atomic.Bool {
 		lateRows(w)
@@ -210,7 +211,7 @@ func TestLateRowsThatDoNotEnd(t *testing.T) {
 			up := prepare(w)
 			p := w.boot(-1)
 			id := w.run("A", false)
-			eventually(t, "a late record", func() bool { return w.upstream.askedFor("A-0049") > 0 })
+			eventually(t, "a late record", func() bool { return w.upstream.requestsFor("A-0049") > 0 })
 			eventually(t, "the end of the page", func() bool {
 				runs, err := w.store.runs(id)
 				return err == nil && len(runs) == 1 && len(runs[0].Late) > 0

@@ -10,11 +10,11 @@ import (
 	"tutti/internal/core"
 )
 
-// errLostIndex is what an engine says of an index that was deleted.
+// errLostIndex is the error of an engine for an index that was deleted.
 var errLostIndex = core.WrapError(core.CodeIndexBlocked, "there is no alias analyses", core.ErrIndexMissing)
 
-// TestLostIndex: an index that is deleted while processes run is made again, once, and its repository run again, once, so
-// that the index ends equal to the upstream; also where no write notices that it has gone.
+// TestLostIndex: an index that is deleted while processes run is recreated, once, and its repository run again, once, so
+// that the index becomes equal to the upstream; also where no write notices the loss.
 func TestLostIndex(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -70,9 +70,9 @@ func TestLostIndex(t *testing.T) {
 	}
 }
 
-// TestIndexThatOnlySeemsLost: an alias that is swapped in two steps is missing for a moment, and a closed index is
-// there. Neither is made again. The alias may stand for another index afterwards, so that one is prepared.
-func TestIndexThatOnlySeemsLost(t *testing.T) {
+// TestIndexMissingForAMoment: an alias that is swapped in two steps is missing for a moment, and a closed index exists.
+// Neither is recreated. The alias may name another index afterwards, so that one is prepared.
+func TestIndexMissingForAMoment(t *testing.T) {
 	for name, tt := range map[string]struct {
 		err      error
 		takes    time.Duration
@@ -102,8 +102,8 @@ func TestIndexThatOnlySeemsLost(t *testing.T) {
 	}
 }
 
-// TestLostTwiceForAMoment: the two seconds begin again after a check with another error.
-func TestLostTwiceForAMoment(t *testing.T) {
+// TestIndexMissingTwiceForAMoment: the two seconds start again after a check with another error.
+func TestIndexMissingTwiceForAMoment(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 50)
 		p := w.boot(-1)
@@ -132,9 +132,9 @@ func TestLostTwiceForAMoment(t *testing.T) {
 	})
 }
 
-// TestLostIndexIsRunAgainFirst: nothing is made before the run is stored in the queue, which a crash between the two would
-// leave out for ever.
-func TestLostIndexIsRunAgainFirst(t *testing.T) {
+// TestLostIndexQueuesRunFirst: no index is created before the run is stored in the queue; otherwise a crash between the two
+// would lose the run.
+func TestLostIndexQueuesRunFirst(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 50)
 		var refuses atomic.Bool
@@ -163,9 +163,9 @@ func TestLostIndexIsRunAgainFirst(t *testing.T) {
 	})
 }
 
-// TestLostIndexBesideAFullQueue: a full queue takes no run, and drains only into an index: that is made first, and the run is
-// queued once there is room.
-func TestLostIndexBesideAFullQueue(t *testing.T) {
+// TestLostIndexWithFullQueue: a full queue takes no run, and drains only into an index: the index is created first, and the
+// run is queued once there is room.
+func TestLostIndexWithFullQueue(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 50)
 		var full atomic.Bool
@@ -195,8 +195,8 @@ func TestLostIndexBesideAFullQueue(t *testing.T) {
 	})
 }
 
-// TestReplacedIndex: an index that another process made again is empty. It is noticed by its identity, which is stored in the
-// queue, also when no process found it missing, and the repository is run again, once.
+// TestReplacedIndex: an index that another process recreated is empty. Its identity, which is stored in the queue, reveals
+// that, also when no process found it missing, and the repository is run again, once.
 func TestReplacedIndex(t *testing.T) {
 	for name, replace := range map[string]func(w *world, p *process){
 		"between two checks": func(w *world, _ *process) { w.engine.replace() },
@@ -241,10 +241,10 @@ func TestReplacedIndex(t *testing.T) {
 	}
 }
 
-// TestReplacedIndexIsRunBeforeItIsStored: the identity of the new index is stored after the run, so that the next check queues
-// the run that the queue refused, and a process that crashes in between leaves it to the next one. The index takes writes
-// in between: a queue that is full is drained.
-func TestReplacedIndexIsRunBeforeItIsStored(t *testing.T) {
+// TestReplacedIndexQueuesRunBeforeIdentity: the identity of the new index is stored after the run, so that the next check
+// queues a run that the queue did not take, and after a crash in between the next process does. The index takes writes in
+// between: a full queue drains.
+func TestReplacedIndexQueuesRunBeforeIdentity(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 50)
 		var refuses atomic.Bool

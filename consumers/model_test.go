@@ -15,7 +15,7 @@ import (
 	"tutti/internal/core"
 )
 
-// machine drives a world with whatever can happen to it.
+// machine applies random events to a world.
 type machine struct {
 	*world
 	live     *process
@@ -32,7 +32,7 @@ func TestStateMachine(t *testing.T) {
 			m := &machine{world: newWorld(rt), orgs: []string{"A", "B", "C"}}
 			m.cfg.RetryMax = 20 * time.Millisecond
 			m.pageSize = 5
-			m.upstream.disjoint = rapid.Bool().Draw(rt, "disjoint")
+			m.upstream.nonOverlapping = rapid.Bool().Draw(rt, "disjoint")
 			m.upstream.onPage = func(context.Context, pageCall) error { return m.fail() }
 			m.upstream.onRecord = func(context.Context, string, string) error { return m.fail() }
 			m.upstream.onList = m.fail
@@ -64,7 +64,7 @@ func TestStateMachine(t *testing.T) {
 				"cancel":  func(t *rapid.T) { m.cancel(t) },
 				"vanish":  func(t *rapid.T) { m.vanish(t) },
 				"move":    func(t *rapid.T) { m.move(t) },
-				// by more than the test takes, so that what was stored before lies in the future to its end
+				// by more than the duration of the test, so that earlier versions stay in the future
 				"set back": func(t *rapid.T) { m.broker.setBack(time.Duration(rapid.IntRange(1, 3).Draw(t, "hours")) * time.Hour) },
 				"wait":     func(t *rapid.T) { time.Sleep(time.Duration(rapid.IntRange(1, 3000).Draw(t, "ms")) * time.Millisecond) },
 			})
@@ -73,7 +73,7 @@ func TestStateMachine(t *testing.T) {
 	})
 }
 
-// fail uses up one of the failures to come.
+// fail uses up one of the failures that are left.
 func (m *machine) fail() error {
 	if m.failures.Add(-1) >= 0 {
 		return unavailable("the repository answered 500")
@@ -83,7 +83,7 @@ func (m *machine) fail() error {
 
 func (m *machine) org(t *rapid.T) string { return rapid.SampledFrom(m.orgs).Draw(t, "organization") }
 
-// id draws the id of a record that there may be or may have been, of any organization.
+// id draws the id of a record that exists, or may have existed, in any organization.
 func (m *machine) id(t *rapid.T) string {
 	return fmt.Sprintf("%s-%04d", m.org(t), rapid.IntRange(0, 40).Draw(t, "number"))
 }
@@ -197,7 +197,7 @@ func (m *machine) cancel(t *rapid.T) {
 	}
 }
 
-// vanish takes an organization away, or brings it back without records.
+// vanish removes an organization, or restores it without records.
 func (m *machine) vanish(t *rapid.T) {
 	org := m.org(t)
 	m.upstream.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"tutti/internal/core"
 )
 
-// moved is what has become of a record at its upstream while its document still names organization A.
+// moved is what happened to a record at its upstream while its document still names organization A.
 var moved = map[string]func(w *world, id string){
 	"moved":                 func(w *world, id string) { w.upstream.move(id, "B") },
 	"moved and unpublished": func(w *world, id string) { w.upstream.move(id, "B"); unpublish(w, "B", id) },
@@ -28,8 +28,8 @@ func remove(w *world, org, id string) {
 	})
 }
 
-// asked is what makes tutti ask for the record then.
-var asked = map[string]func(w *world, id string){
+// triggers make tutti request the record then.
+var triggers = map[string]func(w *world, id string){
 	"trigger under A":               func(w *world, id string) { w.index("A", id) },
 	"trigger under B":               func(w *world, id string) { w.index("B", id) },
 	"trigger under C":               func(w *world, id string) { w.index("C", id) },
@@ -39,18 +39,18 @@ var asked = map[string]func(w *world, id string){
 	"run of the repository":         func(w *world, _ string) { w.run("", false) },
 }
 
-// TestMovedRecord: a record's id is unique in its repository. What is fetched decides for the document of that id,
+// TestMovedRecord: a record's id is unique in its repository. The fetched record decides about the document of that id,
 // whatever organization the document names, whether the upstream names the record's organization, as Lyric does, or not.
 func TestMovedRecord(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		for what, change := range moved {
-			for how, ask := range asked {
+			for how, ask := range triggers {
 				if what == "moved, A is gone" && how == "run of A" {
 					continue // what cannot be read, or would be removed whole, is not swept
 				}
 				t.Run(fmt.Sprintf("named %t/%s/%s", named, what, how), func(t *testing.T) {
 					in(t, func(t *testing.T, w *world) {
-						w.upstream.disjoint = named
+						w.upstream.nonOverlapping = named
 						for _, org := range []string{"A", "B", "C"} {
 							w.upstream.fill(org, 20)
 						}
@@ -72,7 +72,7 @@ func TestMovedRecord(t *testing.T) {
 	}
 }
 
-// TestMoveDoesNotLoop: an upstream that contradicts itself is asked once under each organization, and the document stays.
+// TestMoveDoesNotLoop: an upstream that contradicts itself gets one call per organization, and the document stays.
 func TestMoveDoesNotLoop(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		for _, org := range []string{"A", "B", "C"} {
@@ -84,10 +84,10 @@ func TestMoveDoesNotLoop(t *testing.T) {
 		w.upstream.change("A", func(l []record) []record { l[3].org = "B"; return l })
 		w.upstream.change("B", func(l []record) []record { return append(l, record{id: "A-0003", org: "A", state: published}) })
 		for _, org := range []string{"A", "B", "C"} {
-			before := w.upstream.askedFor("A-0003")
+			before := w.upstream.requestsFor("A-0003")
 			w.index(org, "A-0003")
 			w.idle()
-			if n := w.upstream.askedFor("A-0003") - before; n > 3 {
+			if n := w.upstream.requestsFor("A-0003") - before; n > 3 {
 				t.Errorf("under %s: asked %d times, want at most once under each of 3 organizations", org, n)
 			}
 			w.same(want)
@@ -95,7 +95,7 @@ func TestMoveDoesNotLoop(t *testing.T) {
 	})
 }
 
-// TestRemovalIsBoundToItsOrganization: a removal on request looks at the organization that the document names, even if the
+// TestRemovalIsBoundToItsOrganization: a requested removal compares the organization that the document names, even if the
 // record has moved.
 func TestRemovalIsBoundToItsOrganization(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
@@ -115,8 +115,7 @@ func TestRemovalIsBoundToItsOrganization(t *testing.T) {
 	})
 }
 
-// TestRecordOfAnotherRepository: the document of an id that another repository has written to the same index is none of
-// this repository's to remove.
+// TestRecordOfAnotherRepository: a document that another repository has written to the same index is not removed.
 func TestRecordOfAnotherRepository(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 2)
@@ -133,15 +132,15 @@ func TestRecordOfAnotherRepository(t *testing.T) {
 		w.remove("A", "A-0001")
 		w.idle()
 		w.same(want)
-		if n := w.upstream.askedFor("A-0001"); n != 1 {
+		if n := w.upstream.requestsFor("A-0001"); n != 1 {
 			t.Errorf("the unpublished record was asked for %d times", n)
 		}
 	})
 }
 
-// TestRecordsElsewhereReleaseTheirCalls: records whose documents stay, as they are where their documents say, must not keep
-// the calls and the memory that were taken to find that out.
-func TestRecordsElsewhereReleaseTheirCalls(t *testing.T) {
+// TestMovedRecordsReleaseTheirCalls: records whose documents stay, because they name the right organization, must not keep
+// the calls and the memory that were needed to find that out.
+func TestMovedRecordsReleaseTheirCalls(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records = 5 // more than calls may be in flight
 		w.upstream.fill("A", 1)

@@ -21,12 +21,12 @@ func (w *world) onlyRun(job core.Job) core.OrganizationRun {
 	return runs[0]
 }
 
-// TestDisjointPages: a list that stands still is read once, each row once, whatever its length.
-func TestDisjointPages(t *testing.T) {
+// TestNonOverlappingPages: an unchanged list is read once, each row once, whatever its length.
+func TestNonOverlappingPages(t *testing.T) {
 	for _, rows := range []int{0, 1, 9, 10, 11, 95, 100} {
 		t.Run(fmt.Sprint(rows), func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
-				w.upstream.disjoint, w.pageSize = true, 10
+				w.upstream.nonOverlapping, w.pageSize = true, 10
 				w.upstream.fill("A", rows)
 				w.boot(-1)
 				job := w.job(w.run("A", true))
@@ -47,12 +47,12 @@ func TestDisjointPages(t *testing.T) {
 	}
 }
 
-// wholePages counts the calls for pages of a size; the rows that join them are asked for one by one.
+// wholePages counts the calls for pages of a size; the rows between them are requested one by one.
 func (u *upstream) wholePages(size int) int {
 	return len(slices.DeleteFunc(u.pageCalls(), func(c pageCall) bool { return c.limit != size }))
 }
 
-// shift changes the list once, when a page of it is asked for.
+// shift changes the list once, when a page of it is requested.
 func (w *world) shift(atCall int, edit func([]record) []record) {
 	w.upstream.onPage = func(_ context.Context, c pageCall) error {
 		if c.n == atCall {
@@ -62,9 +62,9 @@ func (w *world) shift(atCall int, edit func([]record) []record) {
 	}
 }
 
-// TestDisjointShift: rows that move while the list is read are found by reading it once more. What went after it was read
-// goes with the next run, as with any list.
-func TestDisjointShift(t *testing.T) {
+// TestNonOverlappingShift: rows that move while the list is read are found by rereading it. A record that disappears after
+// it was read is removed by the next run, as with any list.
+func TestNonOverlappingShift(t *testing.T) {
 	edits := map[string]func(l []record) []record{
 		"a row goes before what was read": func(l []record) []record { return slices.Delete(l, 0, 1) },
 		"one goes and one comes": func(l []record) []record {
@@ -76,7 +76,7 @@ func TestDisjointShift(t *testing.T) {
 	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
-				w.upstream.disjoint, w.pageSize = true, 10
+				w.upstream.nonOverlapping, w.pageSize = true, 10
 				w.upstream.fill("A", 40)
 				w.shift(3, edit)
 				w.boot(-1)
@@ -103,10 +103,11 @@ func TestDisjointShift(t *testing.T) {
 	}
 }
 
-// TestDisjointShiftsOnAndOn: a list that moves in both readings ends the job partial, unswept, with what came in the index.
-func TestDisjointShiftsOnAndOn(t *testing.T) {
+// TestNonOverlappingShiftsRepeatedly: a list that moves in both readings ends the job partial and unswept, with all rows
+// that were read in the index.
+func TestNonOverlappingShiftsRepeatedly(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
-		w.upstream.disjoint, w.pageSize = true, 10
+		w.upstream.nonOverlapping, w.pageSize = true, 10
 		w.upstream.fill("A", 40)
 		w.seed("A", 3) // would be swept
 		w.upstream.onPage = func(_ context.Context, c pageCall) error {
@@ -127,11 +128,11 @@ func TestDisjointShiftsOnAndOn(t *testing.T) {
 	})
 }
 
-// TestDisjointCrashBeforeReread: the process dies after it noted that the list is begun anew and before the first page's
-// Request is stored.
-func TestDisjointCrashBeforeReread(t *testing.T) {
+// TestNonOverlappingCrashBeforeReread: the process crashes after it stored that the list is restarted and before the first
+// page's Request is stored.
+func TestNonOverlappingCrashBeforeReread(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
-		w.upstream.disjoint, w.pageSize = true, 10
+		w.upstream.nonOverlapping, w.pageSize = true, 10
 		w.upstream.fill("A", 40)
 		w.shift(3, func(l []record) []record { return slices.Delete(l, 0, 1) })
 		var first *process
@@ -156,10 +157,10 @@ func TestDisjointCrashBeforeReread(t *testing.T) {
 	})
 }
 
-// TestDisjointStopInSweep: a process that stops while an organization is swept has judged its list already.
-func TestDisjointStopInSweep(t *testing.T) {
+// TestNonOverlappingStopInSweep: a process that stops while an organization is swept has already judged its list.
+func TestNonOverlappingStopInSweep(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
-		w.upstream.disjoint, w.pageSize = true, 10
+		w.upstream.nonOverlapping, w.pageSize = true, 10
 		w.upstream.fill("A", 40)
 		w.seed("A", 3)
 		var mended atomic.Bool
@@ -171,9 +172,9 @@ func TestDisjointStopInSweep(t *testing.T) {
 		}
 		id := w.run("A", false)
 		for range 2 {
-			before := w.upstream.askedFor("")
+			before := w.upstream.requestsFor("")
 			p := w.boot(-1)
-			eventually(t, "the sweep", func() bool { return w.upstream.askedFor("") > before })
+			eventually(t, "the sweep", func() bool { return w.upstream.requestsFor("") > before })
 			_ = p.stop(t, time.Second)
 		}
 		mended.Store(true)
@@ -190,12 +191,12 @@ func TestDisjointStopInSweep(t *testing.T) {
 	})
 }
 
-// TestDisjointNotesGo: nothing is kept of the pages of a list that could not be read, or whose job was cancelled.
-func TestDisjointNotesGo(t *testing.T) {
+// TestNonOverlappingIDsAreRemoved: no ids stay of the pages of a list that could not be read, or whose job was cancelled.
+func TestNonOverlappingIDsAreRemoved(t *testing.T) {
 	for name, cancel := range map[string]bool{"failed": false, "cancelled": true} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
-				w.upstream.disjoint, w.pageSize = true, 10
+				w.upstream.nonOverlapping, w.pageSize = true, 10
 				w.upstream.fill("A", 40)
 				reached := make(chan struct{})
 				var once sync.Once

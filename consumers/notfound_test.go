@@ -11,8 +11,8 @@ import (
 
 var errForeignNotFound = core.WrapError(core.CodeUpstream, "the repository answered 404 with a page of HTML", core.ErrForeignNotFound)
 
-// TestForeignNotFound: a 404 in words that are not the upstream's own is retried for ten minutes, whichever process has
-// the record then, and becomes a dead letter only afterwards.
+// TestForeignNotFound: a 404 that the upstream did not write itself is retried for ten minutes, across processes, and makes
+// a dead letter only afterwards.
 func TestForeignNotFound(t *testing.T) {
 	type phase struct {
 		until time.Duration

@@ -29,7 +29,7 @@ func TestRunReadsEveryPageOnce(t *testing.T) {
 		if job.StartedAt == nil || job.Scope != core.ScopeOrganization || job.Cause != core.CauseREST || job.IndexName != "analyses" {
 			t.Errorf("job %+v", job)
 		}
-		if n := w.upstream.askedFor(""); n != 0 {
+		if n := w.upstream.requestsFor(""); n != 0 {
 			t.Errorf("%d records were asked for by themselves", n)
 		}
 	})
@@ -97,7 +97,7 @@ func TestPageFails(t *testing.T) {
 				if !has(job.Error.Message, "page 3", "297", core.MessageOf(tt.err)) {
 					t.Errorf("message %q", job.Error.Message)
 				}
-				if _, kept := w.engine.live()["A-old-0000"]; !kept || job.Totals.Removed != 0 || w.upstream.askedFor("") != 0 {
+				if _, kept := w.engine.live()["A-old-0000"]; !kept || job.Totals.Removed != 0 || w.upstream.requestsFor("") != 0 {
 					t.Error("a run that could not be read has swept")
 				}
 			})
@@ -105,7 +105,7 @@ func TestPageFails(t *testing.T) {
 	}
 }
 
-func TestCutPageIsReadAgain(t *testing.T) {
+func TestCutPageIsReread(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 250)
 		w.upstream.cut = func(c pageCall) int {
@@ -227,7 +227,7 @@ func TestListThatShiftsForEver(t *testing.T) {
 		w.boot(-1)
 		job := w.job(w.run("A", false))
 		w.ended(job, core.JobPartial, core.JobErrorListShifted)
-		if _, kept := w.engine.live()["A-old-0000"]; !kept || w.upstream.askedFor("") != 0 {
+		if _, kept := w.engine.live()["A-old-0000"]; !kept || w.upstream.requestsFor("") != 0 {
 			t.Error("a list that shifted was swept")
 		}
 	})
@@ -265,7 +265,7 @@ func TestRejectedDocuments(t *testing.T) {
 		}
 		w.same(want)
 
-		w.engine.item = nil // mended: the next run clears them
+		w.engine.item = nil // fixed: the next run clears them
 		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
 		w.verify()
 		if n := len(w.store.dead()); n != 0 {
@@ -284,7 +284,7 @@ func TestBadIDsOnAPage(t *testing.T) {
 			}
 			return l
 		})
-		// The page is read again because the index refuses one of its documents for a while: that counts nothing twice.
+		// The page is reread because the index refuses one of its documents for a while: nothing counts twice.
 		refused := 0
 		w.engine.item = func(id string, _ core.WriteOp, _ []byte) (core.Result, bool) {
 			if id == "A-0003" && refused < 2 {
@@ -347,8 +347,8 @@ func TestRecordOfAnotherOrganizationOnAPage(t *testing.T) {
 	})
 }
 
-// TestIDThatLeavesThePage has an index that refuses a document, which is not on the page any more when that is read
-// again: it must be asked for by itself.
+// TestIDThatLeavesThePage: an index does not take a document, and its row is not on the page any more when that is reread:
+// it must be requested by itself.
 func TestIDThatLeavesThePage(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 50)
@@ -369,10 +369,10 @@ func TestIDThatLeavesThePage(t *testing.T) {
 		if n := len(w.upstream.pageCalls()); n != 2 {
 			t.Errorf("the page was read %d times", n)
 		}
-		if n := w.upstream.askedFor("A-0007"); n < 1 {
+		if n := w.upstream.requestsFor("A-0007"); n < 1 {
 			t.Error("the record was not asked for by itself")
 		}
-		if n := w.upstream.askedFor(""); n > 2 {
+		if n := w.upstream.requestsFor(""); n > 2 {
 			t.Errorf("%d records were asked for", n)
 		}
 		if job.Totals.Retried != 1 {
@@ -381,8 +381,8 @@ func TestIDThatLeavesThePage(t *testing.T) {
 	})
 }
 
-// TestPageThatCannotBeReadAgain: its rows are known and were read, so they are asked for one by one.
-func TestPageThatCannotBeReadAgain(t *testing.T) {
+// TestPageThatCannotBeReread: its rows are known and were read, so they are requested one by one.
+func TestPageThatCannotBeReread(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 50)
 		w.engine.setDown(nil)
@@ -403,14 +403,14 @@ func TestPageThatCannotBeReadAgain(t *testing.T) {
 		w.boot(-1)
 		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
 		w.verify()
-		if n := w.upstream.askedFor(""); n != 3 {
+		if n := w.upstream.requestsFor(""); n != 3 {
 			t.Errorf("%d records were asked for", n)
 		}
 	})
 }
 
-// TestStubbornDocument has an engine that answers one document with something unknown for ever. It must neither make
-// the page be read in a hot loop nor keep the job from ending.
+// TestStubbornDocument: an engine returns an unknown error for one document forever. It must neither make the page be reread
+// in a hot loop nor keep the job from ending.
 func TestStubbornDocument(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.cfg = consumers.Config{RetryBase: time.Second, RetryMax: time.Minute}

@@ -14,7 +14,7 @@ var (
 	errDown    = unavailable("the index does not answer")
 )
 
-// TestPause: while the index takes no writes nothing is pulled, the reason is told, and afterwards all converges.
+// TestPause: while the index takes no writes nothing is pulled, and the reason is shown; afterwards the index converges.
 func TestPause(t *testing.T) {
 	for _, fault := range []error{errBlocked, errDown} {
 		t.Run(core.MessageOf(fault), func(t *testing.T) {
@@ -30,11 +30,11 @@ func TestPause(t *testing.T) {
 				w.index("A", "A-0000")
 				job := w.run("B", false)
 				eventually(t, "the pause", func() bool { return len(p.c.Paused()) == 1 })
-				time.Sleep(200 * time.Millisecond) // what was delivered before is given back or waits
+				time.Sleep(200 * time.Millisecond) // earlier deliveries are requeued or wait
 				if got := p.c.Paused()[0]; got.Repository != "song" || got.Reason != core.MessageOf(fault) || !got.Index {
 					t.Errorf("paused: %+v", got)
 				}
-				asked, pages := w.upstream.askedFor(""), len(w.upstream.pageCalls())
+				asked, pages := w.upstream.requestsFor(""), len(w.upstream.pageCalls())
 				_, given := w.broker.counts()
 				for range 100 {
 					for id := range w.upstream.model() {
@@ -47,7 +47,7 @@ func TestPause(t *testing.T) {
 				if _, now := w.broker.counts(); now != given {
 					t.Errorf("%d messages were pulled while paused", now-given)
 				}
-				if w.upstream.askedFor("") != asked || len(w.upstream.pageCalls()) != pages {
+				if w.upstream.requestsFor("") != asked || len(w.upstream.pageCalls()) != pages {
 					t.Error("the upstream was asked while paused")
 				}
 				w.engine.setDown(nil)
@@ -56,7 +56,7 @@ func TestPause(t *testing.T) {
 				if len(p.c.Paused()) != 0 {
 					t.Errorf("still paused: %v", p.c.Paused())
 				}
-				if n := w.upstream.askedFor(""); n > 30 { // 1,000 triggers for 10 records
+				if n := w.upstream.requestsFor(""); n > 30 { // 1,000 triggers for 10 records
 					t.Errorf("%d fetches", n)
 				}
 				if n := len(w.store.dead()); n != 0 {
@@ -67,7 +67,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestPauseEndsFetch: a pull that waits when the index goes must not take messages afterwards.
+// TestPauseEndsFetch: a fetch that waits when the index goes down must not take messages afterwards.
 func TestPauseEndsFetch(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 3)
@@ -92,7 +92,7 @@ func TestPauseEndsFetch(t *testing.T) {
 	})
 }
 
-// TestPrepare: the index is prepared once, before anything is pulled, and asked for until it is there.
+// TestPrepare: the index is prepared once, before anything is pulled, with retries until that succeeds.
 func TestPrepare(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 3)
@@ -128,7 +128,7 @@ func TestPrepare(t *testing.T) {
 	})
 }
 
-// TestFlappingIndex goes down and comes back all the time while much is to do.
+// TestFlappingIndex: the index goes down and up repeatedly under load.
 func TestFlappingIndex(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 500)
@@ -158,7 +158,7 @@ func TestFlappingIndex(t *testing.T) {
 	})
 }
 
-// TestQueueDown: pulls that fail are repeated, with growing delay.
+// TestQueueDown: failed fetches are retried with backoff.
 func TestQueueDown(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 300)

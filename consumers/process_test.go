@@ -15,8 +15,8 @@ import (
 
 var errCrashed = core.NewError(core.CodeUnavailable, "this process has crashed")
 
-// process is one tutti on a world. Each call that leaves it goes through call, so that it can die between any two
-// effects: afterwards nothing that it does has an effect any more.
+// process is one tutti process in a world. Each of its calls to the outside goes through call, so that it can crash between
+// any two effects: afterwards nothing that it does has an effect.
 type process struct {
 	w      *world
 	c      *consumers.Consumers
@@ -25,13 +25,13 @@ type process struct {
 	once   sync.Once
 	// steps counts down to the crash; negative from the start for never.
 	steps atomic.Int64
-	// cut, when set, keeps the queue from the process: what it sends there waits until the channel is closed.
+	// cut, when set, disconnects the queue from the process: calls wait until the channel is closed.
 	cut atomic.Pointer[chan struct{}]
-	// full, when set, keeps messages from the process, as if it had all in hand that it may have.
+	// full, when set, keeps messages from the process, as if it had as many in flight as it may.
 	full atomic.Bool
 }
 
-// crash ends the process at once: a step that it has begun has either happened or never will.
+// crash ends the process at once: a step that it has started has either happened or never will.
 func (p *process) crash() { p.once.Do(func() { close(p.gone) }) }
 
 func (p *process) crashed() bool {
@@ -43,7 +43,7 @@ func (p *process) crashed() bool {
 	}
 }
 
-// step is an instruction at which the process may die.
+// step is a point at which the process may crash.
 func (p *process) step() error {
 	if p.steps.Load() >= 0 && p.steps.Add(-1) < 0 {
 		p.steps.Store(0)
@@ -72,7 +72,7 @@ func do(p *process, f func() error) error {
 	return err
 }
 
-// done makes a function that cannot fail fit for do.
+// done adapts a function that cannot fail for do.
 func done(f func()) func() error {
 	return func() error { f(); return nil }
 }
@@ -93,7 +93,7 @@ func (p *process) bound(ctx context.Context) (context.Context, context.CancelFun
 // callTimeout is how long a call waits for the queue.
 const callTimeout = 5 * time.Second
 
-// reachQueue fails while the process is cut off from the queue, after a while; what waits when that ends gets through.
+// reachQueue fails, after a while, while the process is disconnected from the queue; calls that wait when that ends succeed.
 func (p *process) reachQueue(ctx context.Context) error {
 	c := p.cut.Load()
 	if c == nil {
@@ -113,7 +113,7 @@ func (p *process) reachQueue(ctx context.Context) error {
 	}
 }
 
-// cutOff keeps the process from the queue until the function that it returns is called.
+// cutOff disconnects the process from the queue until the returned function is called.
 func (p *process) cutOff() (reconnect func()) {
 	c := make(chan struct{})
 	p.cut.Store(&c)
@@ -123,7 +123,7 @@ func (p *process) cutOff() (reconnect func()) {
 	}
 }
 
-// ask is call for what is kept by the queue.
+// ask is call for calls to the queue.
 func ask[T any](ctx context.Context, p *process, f func() (T, error)) (T, error) {
 	if err := p.reachQueue(ctx); err != nil {
 		var none T
@@ -132,7 +132,7 @@ func ask[T any](ctx context.Context, p *process, f func() (T, error)) (T, error)
 	return call(p, f)
 }
 
-// tell is do for what is kept by the queue.
+// tell is do for calls to the queue.
 func tell(ctx context.Context, p *process, f func() error) error {
 	_, err := ask(ctx, p, func() (struct{}, error) { return struct{}{}, f() })
 	return err
@@ -148,15 +148,15 @@ type (
 		*delivery
 		p *process
 	}
-	requestPort struct{ p *process }
-	letterPort  struct{ p *process }
-	jobPort     struct{ p *process }
-	runPort     struct{ p *process }
-	slotPort    struct{ p *process }
-	notePort    struct{ p *process }
-	indexPort   struct{ p *process }
-	probePort   struct{ p *process }
-	callPort    struct {
+	requestPort    struct{ p *process }
+	deadLetterPort struct{ p *process }
+	jobPort        struct{ p *process }
+	runPort        struct{ p *process }
+	slotPort       struct{ p *process }
+	notePort       struct{ p *process }
+	indexPort      struct{ p *process }
+	probePort      struct{ p *process }
+	callPort       struct {
 		p *process
 		u *upstream
 	}
@@ -167,7 +167,7 @@ var (
 	_ consumers.Source           = sourcePort{}
 	_ core.Message               = (*message)(nil)
 	_ consumers.Requests         = requestPort{}
-	_ consumers.DeadLetters      = letterPort{}
+	_ consumers.DeadLetters      = deadLetterPort{}
 	_ consumers.Jobs             = jobPort{}
 	_ consumers.OrganizationRuns = runPort{}
 	_ consumers.Slots            = slotPort{}
@@ -260,19 +260,19 @@ func (q requestPort) PendingRecords(ctx context.Context, repository, organizatio
 	return ask(ctx, q.p, func() (map[string]struct{}, error) { return q.p.w.broker.PendingRecords(repository, organization), nil })
 }
 
-func (l letterPort) Put(ctx context.Context, d core.DeadLetter) error {
+func (l deadLetterPort) Put(ctx context.Context, d core.DeadLetter) error {
 	return tell(ctx, l.p, func() error { return l.p.w.store.Put(d) })
 }
 
-func (l letterPort) Clear(ctx context.Context, repository, organization, id string) error {
+func (l deadLetterPort) Clear(ctx context.Context, repository, organization, id string) error {
 	return tell(ctx, l.p, done(func() { l.p.w.store.Clear(repository, organization, id) }))
 }
 
-func (l letterPort) Has(repository, organization, id string) bool {
+func (l deadLetterPort) Has(repository, organization, id string) bool {
 	return l.p.w.store.Has(repository, organization, id)
 }
 
-func (l letterPort) Find(ctx context.Context, repository, organization, id string) (core.DeadLetter, error) {
+func (l deadLetterPort) Find(ctx context.Context, repository, organization, id string) (core.DeadLetter, error) {
 	return ask(ctx, l.p, func() (core.DeadLetter, error) { return l.p.w.store.Find(repository, organization, id) })
 }
 
@@ -303,8 +303,8 @@ func (r runPort) Organization(ctx context.Context, jobID, organization string) (
 		run, _, err := read[core.OrganizationRun](r.p.w.store, runKey(jobID, organization))
 		return run, err
 	})
-	if r.p.w.afterLook != nil {
-		r.p.w.afterLook(r.p)
+	if r.p.w.afterRead != nil {
+		r.p.w.afterRead(r.p)
 	}
 	return run, err
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestRecordThatEndsTheProcess: a record that ends the process each time it is asked for is delivered to the last, and
-// takes no other record along: long before that all others are done, whichever stand before or behind it.
+// TestRecordThatEndsTheProcess: a record that crashes the process each time it is requested is delivered until the limit,
+// and affects no other record: long before that all others are done, whatever their order.
 func TestRecordThatEndsTheProcess(t *testing.T) {
 	for _, poison := range []string{"A-0000", "A-0017", "A-0039"} {
 		t.Run(poison, func(t *testing.T) {
@@ -52,8 +52,8 @@ func TestRecordThatEndsTheProcess(t *testing.T) {
 	}
 }
 
-// TestPageThatEndsTheProcess: the same for a page: the other organizations of the job are read all the same. What is left
-// is that page, which may have two messages: its chain was read again, and published it anew.
+// TestPageThatEndsTheProcess: the same for a page: the other organizations of the job are still read. Only that page is
+// left, which may have two messages: its chain was reread, and published it anew.
 func TestPageThatEndsTheProcess(t *testing.T) {
 	for _, poison := range []pageCall{{org: "A", offset: 0}, {org: "D", offset: 9}} {
 		t.Run(poison.org, func(t *testing.T) {

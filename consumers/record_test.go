@@ -48,7 +48,7 @@ func TestMismatch(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 1)
 		w.upstream.fill("B", 1)
-		// A's route answers with a record that is B's.
+		// A's route returns a record of B.
 		w.upstream.change("A", func(l []record) []record { return append(l, record{id: "B-0000", org: "B", state: published, rev: 9}) })
 		w.boot(-1)
 		w.index("B", "B-0000")
@@ -75,8 +75,8 @@ func TestMismatch(t *testing.T) {
 	})
 }
 
-// TestRecordThatAnswersAnother must not write a record under an id that was not asked for.
-func TestRecordThatAnswersAnother(t *testing.T) {
+// TestUpstreamReturnsAnotherRecord must not write a record under an id that was not requested.
+func TestUpstreamReturnsAnotherRecord(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 1)
 		w.boot(-1)
@@ -94,7 +94,7 @@ func TestRecordThatAnswersAnother(t *testing.T) {
 	})
 }
 
-// TestRemovalThenLateWrite has one process fetch a record and lose time, while another removes it.
+// TestRemovalThenLateWrite: one process fetches a record and loses time, while another removes it.
 func TestRemovalThenLateWrite(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 1)
@@ -121,7 +121,7 @@ func TestRemovalThenLateWrite(t *testing.T) {
 	})
 }
 
-// TestOutOfOrder has an old fetch arrive after a newer one of another process.
+// TestOutOfOrder: an old fetch is written after a newer one of another process.
 func TestOutOfOrder(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 1)
@@ -170,7 +170,7 @@ func TestRedelivery(t *testing.T) {
 	})
 }
 
-// TestNewestOfParkedWins: while a record is in hand, newer messages wait, unfetched; of those only the newest counts.
+// TestNewestOfParkedWins: while a record is in flight, newer messages wait, unfetched; only the newest of them counts.
 func TestNewestOfParkedWins(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 1)
@@ -180,7 +180,7 @@ func TestNewestOfParkedWins(t *testing.T) {
 			w.upstream.mu.Lock()
 			atOnce++
 			most = max(most, atOnce)
-			first := w.upstream.asked["A-0000"] == 1
+			first := w.upstream.requested["A-0000"] == 1
 			w.upstream.mu.Unlock()
 			if first {
 				<-release
@@ -200,14 +200,14 @@ func TestNewestOfParkedWins(t *testing.T) {
 		if _, given := w.broker.counts(); given != 10 {
 			t.Fatalf("%d messages were delivered", given)
 		}
-		if n := w.upstream.askedFor("A-0000"); n != 1 {
+		if n := w.upstream.requestsFor("A-0000"); n != 1 {
 			t.Errorf("%d fetches while the first is under way", n)
 		}
 		w.upstream.edit("A", "A-0000", func(r *record) { r.rev = 7 })
 		close(release)
 		w.idle()
 		w.verify()
-		if n := w.upstream.askedFor("A-0000"); n != 2 || most != 1 {
+		if n := w.upstream.requestsFor("A-0000"); n != 2 || most != 1 {
 			t.Errorf("%d fetches, %d at once", n, most)
 		}
 	})
@@ -279,7 +279,7 @@ func TestUpstreamDown(t *testing.T) {
 		if len(w.engine.live()) != 1 || len(w.store.dead()) != 0 || len(at) != 26 {
 			t.Errorf("%d documents, %d dead letters, %d calls", len(w.engine.live()), len(w.store.dead()), len(at))
 		}
-		// A message that was delivered ten times is published again, so that it never reaches its last delivery.
+		// A message that was delivered ten times is republished, so that it never reaches its last delivery.
 		requests := w.broker.published(core.ScopeRecord)
 		if len(requests) != 3 || requests[2].Attempts != 20 || requests[2].ID != requests[0].ID {
 			t.Errorf("published %+v", requests)
@@ -355,7 +355,7 @@ func TestRejectedRecord(t *testing.T) {
 	})
 }
 
-// TestDeadLetterBeforeAck: while a dead letter cannot be stored, its message stays on the queue.
+// TestDeadLetterBeforeAck: while a dead letter cannot be stored, its message stays in the queue.
 func TestDeadLetterBeforeAck(t *testing.T) {
 	for _, scope := range []core.Scope{core.ScopeRecord, core.ScopePage} {
 		t.Run(string(scope), func(t *testing.T) {
@@ -475,9 +475,9 @@ func TestBodyTooOldIsFetchedAgain(t *testing.T) {
 	}
 }
 
-// TestRecordsOfNobody: an organization that does not exist, such as a mistyped one, leaves no tombstone, which could
-// keep the document of the id's real organization out.
-func TestRecordsOfNobody(t *testing.T) {
+// TestRecordsOfUnknownOrganization: an organization that does not exist, such as a mistyped one, leaves no tombstone, which
+// could keep the document of the id's real organization out.
+func TestRecordsOfUnknownOrganization(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.boot(-1)
 		for i := range 3 {

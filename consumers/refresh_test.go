@@ -9,8 +9,8 @@ import (
 	"tutti/internal/core"
 )
 
-// TestEndedJobCanBeSearched: what a job has written and removed is found by searches when it ends, for one refresh of the
-// index, whatever the number of its records, and none for a record that is requested by itself.
+// TestEndedJobCanBeSearched: searches see what a job has written and removed when it ends, for one refresh of the index,
+// whatever the number of its records, and none for a record that is requested by itself.
 func TestEndedJobCanBeSearched(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		for _, org := range []string{"A", "B", "C"} {
@@ -43,8 +43,8 @@ func TestEndedJobCanBeSearched(t *testing.T) {
 	})
 }
 
-// TestRefusedRefresh: a job whose documents cannot be made visible is not succeeded, and still ends.
-func TestRefusedRefresh(t *testing.T) {
+// TestFailedRefresh: a job whose documents cannot be made visible does not succeed, and still ends.
+func TestFailedRefresh(t *testing.T) {
 	for name, c := range map[string]struct {
 		old   int // documents before the job
 		fails int
@@ -82,7 +82,7 @@ func TestRefusedRefresh(t *testing.T) {
 	}
 }
 
-// TestRefreshWaitsForIndex: while the index is down at its end a job waits, however long, and can be cancelled.
+// TestRefreshWaitsForIndex: a job waits while the index is down at its end, however long, and can be cancelled.
 func TestRefreshWaitsForIndex(t *testing.T) {
 	for name, cancel := range map[string]bool{"until it is back": false, "until the job is cancelled": true} {
 		t.Run(name, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"tutti/internal/core"
 )
 
-// TestFieldOf: the reasons are those of Elasticsearch 8.19 and of the embedded index.
-func TestFieldOf(t *testing.T) {
+// TestRejectedField: the reasons are those of Elasticsearch 8.19 and of the embedded index.
+func TestRejectedField(t *testing.T) {
 	long := strings.Repeat("é", 150)
 	for reason, want := range map[string]string{
 		"[1:214] failed to parse field [donor.age] of type [long] in document with id 'x': For input string":   "donor.age",
@@ -29,8 +29,9 @@ func TestFieldOf(t *testing.T) {
 	}
 }
 
-// TestRejectionsJudge: trials follow a pause, pauses grow to their limit, and start anew after a window that is well.
-func TestRejectionsJudge(t *testing.T) {
+// TestRejectionMonitor: trials follow a pause, pauses grow to their limit, and start over after a window without too many
+// rejections.
+func TestRejectionMonitor(t *testing.T) {
 	var x rejectionMonitor
 	now := time.Unix(0, 0)
 	rejected := core.Result{Outcome: core.OutcomeRejected, Type: "illegal_argument_exception"}
@@ -63,14 +64,14 @@ func TestRejectionsJudge(t *testing.T) {
 	give(rejected, rejectWindow, time.Minute)
 }
 
-type noLetters struct{ DeadLetters }
+type noDeadLetters struct{ DeadLetters }
 
-func (noLetters) Has(string, string, string) bool { return false }
+func (noDeadLetters) Has(string, string, string) bool { return false }
 
-// TestPauseBegunWhileOpening: a pause that begins as the gate opens for another reason is not lost. The first document that
-// is rejected before its end makes no dead letter and shuts the gate again.
-func TestPauseBegunWhileOpening(t *testing.T) {
-	c := &Consumers{deps: Deps{DeadLetters: noLetters{}}, cfg: Config{Logger: slog.New(slog.DiscardHandler)}}
+// TestPauseWhileResuming: a pause that starts while another one is cleared is not lost. The first document that is rejected
+// before its end makes no dead letter and starts the pause again.
+func TestPauseWhileResuming(t *testing.T) {
+	c := &Consumers{deps: Deps{DeadLetters: noDeadLetters{}}, cfg: Config{Logger: slog.New(slog.DiscardHandler)}}
 	r := newRepository(c, Repository{})
 	rejected := core.Result{Outcome: core.OutcomeRejected, Type: "illegal_argument_exception"}
 	for i := range rejectWindow {

@@ -32,8 +32,8 @@ func wantPause(t *testing.T, p *process) {
 	})
 }
 
-// TestNearlyAllRejectedPauses: a mapping that fits no document fills no disk. The repository pauses and says why, a few
-// documents are tried now and then, and once they are taken everything goes on.
+// TestNearlyAllRejectedPauses: a mapping that fits no document does not fill the disk. The repository pauses and says why, a
+// few documents are tried from time to time, and once they are accepted all others are processed.
 func TestNearlyAllRejectedPauses(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 2500)
@@ -75,8 +75,8 @@ func TestNearlyAllRejectedPauses(t *testing.T) {
 	})
 }
 
-// TestCancelEndsPausedPages: a job that is cancelled while its repository pauses writes no further document. Its pages end
-// with the pause.
+// TestCancelEndsPausedPages: a job that is cancelled while its repository is paused writes no further document. Its pages
+// end with the pause.
 func TestCancelEndsPausedPages(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 2500)
@@ -130,7 +130,7 @@ func TestNearlyAllRecordsRejectedPauses(t *testing.T) {
 	})
 }
 
-// TestManyRejectedDoNotPause: where a part of the documents is taken, the others are dead letters and block nothing.
+// TestManyRejectedDoNotPause: where some of the documents are accepted, the others become dead letters and block nothing.
 func TestManyRejectedDoNotPause(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 3000)
@@ -143,7 +143,7 @@ func TestManyRejectedDoNotPause(t *testing.T) {
 	})
 }
 
-// TestRejectedAgainDoNotPause: a retry of many dead letters in vain makes none more, and must not block other records.
+// TestRejectedAgainDoNotPause: retrying many dead letters in vain makes no new ones, and must not block other records.
 func TestRejectedAgainDoNotPause(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 1500)

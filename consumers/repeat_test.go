@@ -8,8 +8,8 @@ import (
 	"tutti/internal/core"
 )
 
-// TestRepeatedPageEndsTheList: an upstream that repeats rows and says that its list is huge must not be read without end.
-// The list is read once more, then its job ends partial, unswept, with what came in the index.
+// TestRepeatedPageEndsTheList: an upstream that repeats rows and returns a huge total must not be read forever. The list is
+// reread, then its job ends partial and unswept, with all rows that were read in the index.
 func TestRepeatedPageEndsTheList(t *testing.T) {
 	const rows = 130
 	first := func(pageCall) (int, bool) { return 0, true }
@@ -33,7 +33,7 @@ func TestRepeatedPageEndsTheList(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
-				w.upstream.disjoint, w.pageSize, w.upstream.stuck = tt.disjoint, tt.pageSize, tt.stuck
+				w.upstream.nonOverlapping, w.pageSize, w.upstream.stuck = tt.disjoint, tt.pageSize, tt.stuck
 				w.upstream.fill("A", rows)
 				w.seed("A", 3) // would be swept
 				w.boot(-1)
@@ -57,13 +57,13 @@ func TestRepeatedPageEndsTheList(t *testing.T) {
 	}
 }
 
-// TestRepeatedPageOnce: a list that repeats a page for a moment is whole in the end. A chain of overlapping pages only
-// steps back for that; numbered pages are read once more.
+// TestRepeatedPageOnce: a list that repeats a page once is complete in the end. A chain of overlapping pages only steps back
+// for that; numbered pages are reread.
 func TestRepeatedPageOnce(t *testing.T) {
 	for _, disjoint := range []bool{false, true} {
 		t.Run(fmt.Sprintf("disjoint %v", disjoint), func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
-				w.upstream.disjoint, w.pageSize = disjoint, 10
+				w.upstream.nonOverlapping, w.pageSize = disjoint, 10
 				w.upstream.fill("A", 95)
 				repeated := false
 				w.upstream.stuck = func(c pageCall) (int, bool) {
@@ -83,8 +83,8 @@ func TestRepeatedPageOnce(t *testing.T) {
 	}
 }
 
-// TestJoinedPagesThatRepeat: a list begins from its start again, in such a way that each page joins the one before. That is
-// noticed by the search of all ids that pages 1, 2, 4, 8 … make.
+// TestJoinedPagesThatRepeat: a list starts over so that each page matches the one before. The search of all ids by the pages
+// 1, 2, 4, 8 … notices that.
 func TestJoinedPagesThatRepeat(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const period = 45 // the first rows of five pages of ten

@@ -170,8 +170,8 @@ func TestListOfOrganizationsFails(t *testing.T) {
 	}
 }
 
-// TestListOfOrganizationsChanges: a process dies while it expands a repository, and the next one is told of fewer or
-// other organizations. The job must end all the same.
+// TestListOfOrganizationsChanges: a process crashes while it expands a repository, and the next one lists fewer or other
+// organizations. The job must still end.
 func TestListOfOrganizationsChanges(t *testing.T) {
 	for _, change := range []string{"fewer", "more", "others"} {
 		t.Run(change, func(t *testing.T) {
@@ -287,7 +287,7 @@ func TestCancel(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.ended(after, core.JobCancelled, core.JobErrorCancelled)
-		// What was in hand is finished, nothing more is begun.
+		// Work in flight is finished, no more is started.
 		if n := len(w.upstream.pageCalls()); n > 6 {
 			t.Errorf("%d pages were read", n)
 		}
@@ -337,7 +337,7 @@ func TestCancelQueued(t *testing.T) {
 	})
 }
 
-// TestTotalsOfAFailedJob: a job that failed still tells what it did.
+// TestTotalsOfAFailedJob: a failed job still reports its totals.
 func TestTotalsOfAFailedJob(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 500)
@@ -380,8 +380,8 @@ func TestManyOrganizations(t *testing.T) {
 	})
 }
 
-// TestNothingIsRemembered: what a process keeps of its work does not grow with the number of jobs.
-func TestNothingIsRemembered(t *testing.T) {
+// TestStateDoesNotGrow: a process's state does not grow with the number of jobs.
+func TestStateDoesNotGrow(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		for i := range 40 {
 			w.upstream.fill(fmt.Sprintf("S%02d", i), 3)
@@ -398,8 +398,8 @@ func TestNothingIsRemembered(t *testing.T) {
 	})
 }
 
-// TestProgressIsWrittenSeldom: many short pages share the writes of their organization's progress.
-func TestProgressIsWrittenSeldom(t *testing.T) {
+// TestProgressWritesAreShared: many short pages share the writes of their organization's progress.
+func TestProgressWritesAreShared(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 1000)
 		w.pageSize = 5
@@ -419,8 +419,9 @@ func TestProgressIsWrittenSeldom(t *testing.T) {
 	})
 }
 
-// TestOrganizationsThatWaitAreQueued: an organization runs once a page of it is read, not while its first one is in the queue.
-func TestOrganizationsThatWaitAreQueued(t *testing.T) {
+// TestWaitingOrganizationsAreQueued: an organization is running once a page of it is read, not while its first one is
+// queued.
+func TestWaitingOrganizationsAreQueued(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const organizations = 20
 		for i := range organizations {

@@ -25,8 +25,8 @@ func TestStopWithoutStart(t *testing.T) {
 	})
 }
 
-// TestStopFinishesWhatIsInHand pulls no more and lets what is in hand end.
-func TestStopFinishesWhatIsInHand(t *testing.T) {
+// TestStopFinishesInFlight: Stop pulls no more and waits for the work in flight.
+func TestStopFinishesInFlight(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 20)
 		w.upstream.latency = time.Second
@@ -50,8 +50,8 @@ func TestStopFinishesWhatIsInHand(t *testing.T) {
 	})
 }
 
-// TestStopGivesBack: what does not end in time, and what waits for the index, is on the queue again at once.
-func TestStopGivesBack(t *testing.T) {
+// TestStopRequeues: what does not end in time, and what waits for the index, is in the queue again at once.
+func TestStopRequeues(t *testing.T) {
 	tests := []struct {
 		name  string
 		start func(w *world)
@@ -129,7 +129,7 @@ func TestStopGivesBack(t *testing.T) {
 	}
 }
 
-// lateSource gives a message at the moment in which it is told to stop.
+// lateSource returns a message when its context ends.
 type lateSource struct {
 	consumers.Source
 	m core.Message
@@ -157,7 +157,7 @@ func (m lateMessage) Nak(time.Duration) error {
 	return nil
 }
 
-// TestStopWaitsForALateFetch: a message that arrives while one stops is given back before Stop returns.
+// TestStopWaitsForALateFetch: a message that arrives during Stop is requeued before Stop returns.
 func TestStopWaitsForALateFetch(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		m := &lateMessage{given: make(chan struct{})}

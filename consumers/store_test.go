@@ -12,8 +12,8 @@ import (
 	"tutti/internal/core"
 )
 
-// errLost is what a compare-and-set says that came second.
-var errLost = core.NewError(core.CodeConflict, "somebody else was first")
+// errLost is the error of a compare-and-set with an old revision.
+var errLost = core.NewError(core.CodeConflict, "the revision has changed")
 
 // store is a key-value bucket with revisions, and the dead letters.
 type store struct {
@@ -117,7 +117,7 @@ func (s *store) runs(id string) ([]core.OrganizationRun, error) {
 	return runs, nil
 }
 
-func letterKey(repository, organization, id string) string {
+func deadLetterKey(repository, organization, id string) string {
 	return fmt.Sprintf("%s %q %q", repository, organization, id)
 }
 
@@ -129,27 +129,27 @@ func (s *store) Put(d core.DeadLetter) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.letters[letterKey(d.Repository, d.Organization, d.RecordID)] = d
+	s.letters[deadLetterKey(d.Repository, d.Organization, d.RecordID)] = d
 	return nil
 }
 
 func (s *store) Clear(repository, organization, id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.letters, letterKey(repository, organization, id))
+	delete(s.letters, deadLetterKey(repository, organization, id))
 }
 
 func (s *store) Has(repository, organization, id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, ok := s.letters[letterKey(repository, organization, id)]
+	_, ok := s.letters[deadLetterKey(repository, organization, id)]
 	return ok
 }
 
 func (s *store) Find(repository, organization, id string) (core.DeadLetter, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	d, ok := s.letters[letterKey(repository, organization, id)]
+	d, ok := s.letters[deadLetterKey(repository, organization, id)]
 	if !ok {
 		return d, core.NewError(core.CodeNotFound, "there is no such dead letter")
 	}

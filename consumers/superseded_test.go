@@ -9,8 +9,8 @@ import (
 	"tutti/internal/core"
 )
 
-// TestSuperseded: a process that comes back with a page which the queue has given to another one meanwhile leaves the
-// page's message alone, for the other one may be the next that fails.
+// TestSuperseded: a process whose page was redelivered to another consumer does not acknowledge the page's message, for the
+// other consumer may be the next that fails.
 func TestSuperseded(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 30)
@@ -26,7 +26,7 @@ func TestSuperseded(t *testing.T) {
 		w.afterPublish = func(r core.Request) {
 			if r.Scope == core.ScopePage && r.Page.Number == 1 && r.Page.Epoch == 1 && !taken {
 				taken = true
-				reconnect := second.cutOff() // it has published what follows, and not yet told that its page is done
+				reconnect := second.cutOff() // it has published the next page, and not yet reported this one
 				back()
 				time.AfterFunc(2*time.Minute, reconnect)
 			}
@@ -40,8 +40,8 @@ func TestSuperseded(t *testing.T) {
 	})
 }
 
-// TestSupersededWhileAdmitted: a page is told to be done while another process looks whether it has to be read. What then
-// ends the list is the message that this process holds, as the first one may fail before it can.
+// TestSupersededWhileAdmitted: a page is reported while another process checks whether it has to be read. The message of
+// this process then ends the list, as the first one may fail before it can.
 func TestSupersededWhileAdmitted(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 10)
@@ -57,7 +57,7 @@ func TestSupersededWhileAdmitted(t *testing.T) {
 			}
 		}
 		second := w.boot(-1)
-		w.afterLook = func(p *process) {
+		w.afterRead = func(p *process) {
 			if p == second {
 				eventually(t, "the page's end", done.Load)
 			}
@@ -69,8 +69,8 @@ func TestSupersededWhileAdmitted(t *testing.T) {
 	})
 }
 
-// TestEndTakenOver: of organizations that end together one ends their job; when it fails and its message is gone, the
-// other one does it.
+// TestEndTakenOver: of organizations that end together one ends their job; when it fails after its message is gone, the
+// other one does.
 func TestEndTakenOver(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		for _, org := range []string{"A", "B"} {
@@ -85,7 +85,7 @@ func TestEndTakenOver(t *testing.T) {
 				return
 			}
 			time.Sleep(time.Second) // until the others have come to the end as well
-			w.broker.clear()        // as if who had the messages before had acknowledged them
+			w.broker.clear()        // as if their previous consumers had acknowledged them
 			w.engine.setDown(unavailable("the index does not answer"))
 			time.AfterFunc(time.Second, func() { w.engine.setDown(nil) })
 		}
@@ -99,8 +99,8 @@ func TestEndTakenOver(t *testing.T) {
 	})
 }
 
-// TestSupersededRecord: a process that was cut off from the queue until its message was given to another one neither
-// returns that message nor keeps it from being delivered.
+// TestSupersededRecord: a process that was disconnected from the queue until its message was redelivered neither requeues
+// that message nor keeps it from being delivered.
 func TestSupersededRecord(t *testing.T) {
 	hangs := func(w *world) (second *process, release chan struct{}) {
 		w.upstream.fill("A", 1)
@@ -157,8 +157,8 @@ func TestSupersededRecord(t *testing.T) {
 	})
 }
 
-// TestLastDeliveryThroughAnOutage: a last delivery whose work fails after an outage of the queue is published again: it has no
-// newer delivery, and would become a crash loop.
+// TestLastDeliveryThroughAnOutage: a last delivery that fails after an outage of the queue is republished: it has no newer
+// delivery, and would become a crash loop.
 func TestLastDeliveryThroughAnOutage(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 1)
@@ -183,8 +183,8 @@ func TestLastDeliveryThroughAnOutage(t *testing.T) {
 		close(release)
 		w.idle()
 		w.verify()
-		if len(w.broker.gaveUp) > 0 {
-			t.Errorf("given up: %v", w.broker.gaveUp)
+		if len(w.broker.dropped) > 0 {
+			t.Errorf("given up: %v", w.broker.dropped)
 		}
 	})
 }

@@ -6,8 +6,8 @@ import (
 	"tutti/internal/core"
 )
 
-// TestSweepIsNotedOnce: two processes may end the same job side by side, and each sweeps; what is gone counts once.
-func TestSweepIsNotedOnce(t *testing.T) {
+// TestSweepIsCountedOnce: two processes may end the same job concurrently, and each sweeps; removals count once.
+func TestSweepIsCountedOnce(t *testing.T) {
 	run := core.OrganizationRun{State: core.JobSucceeded}
 	sweepResult{removed: 3}.note(&run)
 	sweepResult{removed: 3, guard: &core.JobError{Code: core.JobErrorPruneGuard}}.note(&run)

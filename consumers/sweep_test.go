@@ -17,7 +17,7 @@ func TestSweep(t *testing.T) {
 		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
 		w.upstream.drop("A", 10, 15)
 		w.upstream.edit("A", "A-0020", func(r *record) { r.state = "UNPUBLISHED" })
-		w.upstream.drop("B", 0, 1) // another organization is left alone
+		w.upstream.drop("B", 0, 1) // another organization is not touched
 		job := w.job(w.run("A", false))
 		w.ended(job, core.JobSucceeded, "")
 		if job.Totals.Removed != 6 || job.Totals.Indexed != 194 {
@@ -34,8 +34,8 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// TestSweepAsksFirst: a list may omit a record that is there; nothing is removed on its word.
-func TestSweepAsksFirst(t *testing.T) {
+// TestSweepRequestsFirst: a list may omit an existing record; nothing is removed because of the list only.
+func TestSweepRequestsFirst(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 100)
 		w.boot(-1)
@@ -91,8 +91,8 @@ func TestPruneGuard(t *testing.T) {
 				job := w.job(w.run("A", false))
 				if tt.guarded {
 					w.ended(job, core.JobPartial, core.JobErrorPruneGuard)
-					if len(w.engine.live()) != len(before) || w.upstream.askedFor("") != 0 || job.Totals.Removed != 0 {
-						t.Errorf("guarded, and yet %d of %d are left, %d were asked for", len(w.engine.live()), len(before), w.upstream.askedFor(""))
+					if len(w.engine.live()) != len(before) || w.upstream.requestsFor("") != 0 || job.Totals.Removed != 0 {
+						t.Errorf("guarded, and yet %d of %d are left, %d were asked for", len(w.engine.live()), len(before), w.upstream.requestsFor(""))
 					}
 					job = w.job(w.run("A", true))
 				}
@@ -116,14 +116,14 @@ func TestSweepSparesOtherRepositories(t *testing.T) {
 		w.boot(-1)
 		w.ended(w.job(w.run("", true)), core.JobSucceeded, "")
 		for _, id := range []string{"theirs-A", "theirs-X"} {
-			if _, kept := w.engine.live()[id]; !kept || w.upstream.askedFor(id) != 0 {
+			if _, kept := w.engine.live()[id]; !kept || w.upstream.requestsFor(id) != 0 {
 				t.Errorf("another repository's document %s was swept", id)
 			}
 		}
 	})
 }
 
-// TestSweepWaits: a job ends only after the records that its sweep asked for had their outcome, whatever that takes.
+// TestSweepWaits: a job ends only after the records that its sweep requested have their outcome, however long that takes.
 func TestSweepWaits(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 50)
@@ -146,7 +146,7 @@ func TestSweepWaits(t *testing.T) {
 	})
 }
 
-// TestRejectedIsNotSwept: a document that the index refuses now keeps its old version in the index, and the job that met it
+// TestRejectedIsNotSwept: a document that the index rejects now keeps its old version in the index, and the job that read it
 // ends partial, with the rest of its sweep done.
 func TestRejectedIsNotSwept(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
@@ -217,9 +217,9 @@ func TestIndexFailsWhileSweeping(t *testing.T) {
 	})
 }
 
-// TestSweepReadsBeyondTheMark: a record is fetched before a run begins, and written after that, with the older version;
-// meanwhile it has left the list. The run's sweep must find it although it was written after the run's start.
-func TestSweepReadsBeyondTheMark(t *testing.T) {
+// TestSweepReadsBeyondTheCheckpoint: a record is fetched before a run starts, and written after that, with the older
+// version; then it leaves the list. The run's sweep must find it although it was written after the run's start.
+func TestSweepReadsBeyondTheCheckpoint(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 100)
 		w.boot(-1)
@@ -253,9 +253,9 @@ func TestSweepReadsBeyondTheMark(t *testing.T) {
 	})
 }
 
-// TestSweepFromTheMark: a run that begins while nothing else is worked on takes the index's mark, so that its sweep
-// reads what was there before it and not what it has written itself.
-func TestSweepFromTheMark(t *testing.T) {
+// TestSweepFromTheCheckpoint: a run that starts while nothing else is in flight takes the index's checkpoint, so that its
+// sweep reads the earlier documents and not those it has written itself.
+func TestSweepFromTheCheckpoint(t *testing.T) {
 	for _, scope := range []string{"A", ""} {
 		t.Run("scope "+scope, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
@@ -278,7 +278,7 @@ func TestSweepFromTheMark(t *testing.T) {
 	}
 }
 
-// TestOneSweep: organizations that end at the same time sweep their job once: each document that was not seen is asked for
+// TestOneSweep: organizations that end at the same time sweep their job once: each document that was not seen is requested
 // once, and counted.
 func TestOneSweep(t *testing.T) {
 	for round := range 10 {
@@ -295,7 +295,7 @@ func TestOneSweep(t *testing.T) {
 				job := w.job(w.run("", true))
 				w.ended(job, core.JobSucceeded, "")
 				w.verify()
-				if asked := w.upstream.askedFor(""); asked != 24 || job.Totals.Removed != 24 {
+				if asked := w.upstream.requestsFor(""); asked != 24 || job.Totals.Removed != 24 {
 					t.Errorf("%d records were asked for, %d removed, want 24 of each", asked, job.Totals.Removed)
 				}
 			})

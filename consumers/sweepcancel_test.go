@@ -9,8 +9,8 @@ import (
 	"tutti/internal/core"
 )
 
-// TestCancelStopsTheSweep: once a job is cancelled, no more documents are removed than its records were being fetched at
-// that moment, and no more Requests are published than were.
+// TestCancelStopsTheSweep: once a job is cancelled, only documents whose records are being fetched at that moment are
+// removed, and no more Requests are published.
 func TestCancelStopsTheSweep(t *testing.T) {
 	for _, scope := range []string{"A", ""} {
 		t.Run("scope "+scope, func(t *testing.T) {
@@ -50,7 +50,8 @@ func TestCancelStopsTheSweep(t *testing.T) {
 	}
 }
 
-// TestCancelledSweepDoesNotWait: a sweep waits for a record that the upstream does not answer for. A cancel ends that wait.
+// TestCancelledSweepDoesNotWait: a sweep waits for a record for which the upstream does not respond. A cancel ends that
+// wait.
 func TestCancelledSweepDoesNotWait(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.cfg.SweepTimeout = time.Hour
@@ -75,8 +76,8 @@ func TestCancelledSweepDoesNotWait(t *testing.T) {
 	})
 }
 
-// TestCancelKeepsOtherRequests: a sweep's Request takes the place of another one for the same record. Cancelling the
-// sweep's job must not drop what the other one asked for.
+// TestCancelKeepsOtherRequests: a sweep's Request replaces another one for the same record. Cancelling the sweep's job must
+// not drop the other request.
 func TestCancelKeepsOtherRequests(t *testing.T) {
 	failing := func(w *world) *atomic.Bool {
 		var fails atomic.Bool
@@ -118,7 +119,7 @@ func TestCancelKeepsOtherRequests(t *testing.T) {
 			p := prepare(t, w)
 			fails := failing(w)
 			w.index("A", "A-0007")
-			eventually(t, "a failure", func() bool { return w.upstream.askedFor("A-0007") > 0 })
+			eventually(t, "a failure", func() bool { return w.upstream.requestsFor("A-0007") > 0 })
 			id := w.run("A", false)
 			eventually(t, "the sweep", swept(w, 1))
 			cancel(t, p, id)

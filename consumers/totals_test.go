@@ -11,8 +11,8 @@ import (
 	"tutti/internal/core"
 )
 
-// forward fails the test when an organization's counts fall.
-func (w *world) forward() {
+// countsNeverFall fails the test when an organization's counts fall.
+func (w *world) countsNeverFall() {
 	last := map[string]core.Totals{}
 	w.afterUpdate = func(_ *process, run core.OrganizationRun) {
 		w.engine.mu.Lock()
@@ -26,7 +26,7 @@ func (w *world) forward() {
 	}
 }
 
-// shiftAlways changes the list before each page: rows go, come and move to other places.
+// shiftAlways changes the list before each page: rows are removed, added and moved.
 func (w *world) shiftAlways(changes int) {
 	random, fresh := rand.New(rand.NewPCG(1, 2)), 0
 	w.upstream.onPage = func(_ context.Context, c pageCall) error {
@@ -50,7 +50,7 @@ func (w *world) shiftAlways(changes int) {
 	}
 }
 
-// TestTotalsOfAShiftingList: each record counts once, however often the list makes its page be read again.
+// TestTotalsOfAShiftingList: each record counts once, however often the list makes its page be reread.
 func TestTotalsOfAShiftingList(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.pageSize = 100
@@ -60,7 +60,7 @@ func TestTotalsOfAShiftingList(t *testing.T) {
 		w.engine.item = func(id string, _ core.WriteOp, _ []byte) (core.Result, bool) {
 			return core.Result{Outcome: core.OutcomeRejected, Type: "document_parsing_exception"}, bad(id)
 		}
-		w.forward()
+		w.countsNeverFall()
 		w.boot(-1)
 		job := w.await(w.run("A", false))
 		if n := len(w.upstream.pageCalls()); n < 20 {
@@ -74,13 +74,13 @@ func TestTotalsOfAShiftingList(t *testing.T) {
 	})
 }
 
-// TestTotalsOfARereadList: a list that is read once more counts what the second reading brings beyond the first.
+// TestTotalsOfARereadList: a reread list counts the records that the second reading finds beyond the first.
 func TestTotalsOfARereadList(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
-		w.upstream.disjoint, w.pageSize = true, 10
+		w.upstream.nonOverlapping, w.pageSize = true, 10
 		w.upstream.fill("A", 95)
 		w.shift(15, func(l []record) []record { return slices.Delete(l, 0, 1) })
-		w.forward()
+		w.countsNeverFall()
 		w.boot(-1)
 		job := w.job(w.run("A", true))
 		w.ended(job, core.JobSucceeded, "")
@@ -93,13 +93,13 @@ func TestTotalsOfARereadList(t *testing.T) {
 	})
 }
 
-// TestTotalsOfARestartedList: pages that ended before a page that was in flight when its process died are read again
-// and count once.
+// TestTotalsOfARestartedList: pages that ended before a page that was in flight when its process crashed are reread and
+// count once.
 func TestTotalsOfARestartedList(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.pageSize = 10
 		w.upstream.fill("A", 95)
-		w.forward()
+		w.countsNeverFall()
 		ahead := make(chan struct{})
 		watch := w.afterUpdate
 		w.afterUpdate = func(p *process, run core.OrganizationRun) {

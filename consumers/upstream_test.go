@@ -31,7 +31,7 @@ func (r record) body() string {
 	return fmt.Sprintf(`{"analysisId":%q,"studyId":%q,"analysisState":%q,"rev":%d}`, r.id, r.org, r.state, r.rev)
 }
 
-// asDocument is the document that a body becomes.
+// asDocument appends the document made of a record.
 func asDocument(dst []byte, rec core.Record) []byte {
 	body := rec.Body
 	dst = append(dst, `{"repositories":[{"code":"song"}],`...)
@@ -45,40 +45,40 @@ func (r record) document() string {
 // upstream is a scripted repository: an ordered list of records per organization that may change at any time.
 type upstream struct {
 	latency time.Duration
-	// rowLatency is how long each row of a page takes beside.
+	// rowLatency is how long each row of a page takes in addition.
 	rowLatency time.Duration
-	// disjoint makes pages begin at multiples of their size, and one past the end say nothing, as Lyric's do; a record is
-	// found under any organization then, and names its own.
-	disjoint bool
+	// nonOverlapping makes pages begin at multiples of their size, and return no total past the end, as Lyric's do; a record
+	// is then found under any organization, and names its own.
+	nonOverlapping bool
 	// onPage, onRecord and onList, when set, are called at the start of a call and may refuse it, wait, or change the
 	// list.
 	onPage   func(ctx context.Context, c pageCall) error
 	onRecord func(ctx context.Context, org, id string) error
 	onList   func() error
-	// afterRecord, when set, is called after a record was read and before it is given.
+	// afterRecord, when set, is called after a record was read and before it is returned.
 	afterRecord func(ctx context.Context, org, id string)
-	// answer, when set, changes what Record gives.
+	// answer, when set, changes the record that Record returns.
 	answer func(record) record
-	// alone is a record that no list shows, and that is there when it is asked for by itself.
-	alone string
-	// stuck, when set, may make a page the one that begins at another row, of a list that says it has a billion rows.
+	// unlisted is a record that no list contains, and that Record returns.
+	unlisted string
+	// stuck, when set, may make a page start at another row, with a total of a billion rows.
 	stuck func(c pageCall) (row int, is bool)
-	// says, when set, changes how many rows a page says that the list has.
+	// says, when set, changes the total of a page.
 	says func(c pageCall, total int) int
 	// release, when set, is called for each body that Record returns, and what it returns is the record's Release.
 	release func() func()
-	// limit is the size of the largest body that is given, 0 for any.
+	// limit is the size of the largest body that is returned, 0 for any.
 	limit int
 	// cut returns after how many rows a page breaks off, -1 for never.
 	cut func(c pageCall) int
 
-	mu     sync.Mutex
-	orgs   []string
-	lists  map[string][]record
-	pages  []pageCall
-	asked  map[string]int
-	since  map[string]time.Time // when the call began that gave a record last
-	listed int
+	mu        sync.Mutex
+	orgs      []string
+	lists     map[string][]record
+	pages     []pageCall
+	requested map[string]int
+	since     map[string]time.Time // start of the call that last returned it
+	listed    int
 }
 
 // pageCall is one call of Page: the n-th, from 1.
@@ -89,7 +89,7 @@ type pageCall struct {
 }
 
 func newUpstream() *upstream {
-	return &upstream{latency: time.Millisecond, lists: map[string][]record{}, asked: map[string]int{}, since: map[string]time.Time{}}
+	return &upstream{latency: time.Millisecond, lists: map[string][]record{}, requested: map[string]int{}, since: map[string]time.Time{}}
 }
 
 // fill adds an organization with n published records.
@@ -176,10 +176,10 @@ func (u *upstream) Page(ctx context.Context, org string, offset, limit int, each
 	u.mu.Lock()
 	list, known := u.lists[org]
 	u.mu.Unlock()
-	if !known && !u.disjoint {
+	if !known && !u.nonOverlapping {
 		return core.PageInfo{}, core.WrapError(core.CodeAbsent, "the repository has no such study", core.ErrOrganizationAbsent)
 	}
-	if u.disjoint && offset%limit != 0 {
+	if u.nonOverlapping && offset%limit != 0 {
 		return core.PageInfo{}, core.NewError(core.CodeInvalid, "a page begins at a multiple of its size")
 	}
 	time.Sleep(u.latency)
@@ -192,7 +192,7 @@ func (u *upstream) Page(ctx context.Context, org string, offset, limit int, each
 	}
 	rows = rows[min(offset, len(rows)):min(offset+limit, len(rows))]
 	info.Rows = len(rows)
-	if u.disjoint && info.Rows == 0 {
+	if u.nonOverlapping && info.Rows == 0 {
 		info.Total = 0
 	}
 	if u.says != nil {
@@ -208,7 +208,7 @@ func (u *upstream) Page(ctx context.Context, org string, offset, limit int, each
 			return core.PageInfo{}, core.NewError(core.CodeUnavailable, "the page was cut short")
 		}
 		time.Sleep(u.rowLatency)
-		u.gave(r.id, began)
+		u.returned(r.id, began)
 		buffer = append(buffer[:0], r.body()...)
 		err := each(u.limited(core.Record{ID: r.id, Organization: r.org, State: r.state, Indexable: true, Body: buffer}))
 		for j := range buffer {
@@ -223,9 +223,9 @@ func (u *upstream) Page(ctx context.Context, org string, offset, limit int, each
 
 func (u *upstream) Record(ctx context.Context, org, id string) (core.Record, error) {
 	u.mu.Lock()
-	u.asked[id]++
+	u.requested[id]++
 	u.mu.Unlock()
-	u.gave(id, time.Now())
+	u.returned(id, time.Now())
 	if u.onRecord != nil {
 		if err := u.onRecord(ctx, org, id); err != nil {
 			return core.Record{}, err
@@ -260,11 +260,11 @@ func (u *upstream) limited(rec core.Record) core.Record {
 func (u *upstream) find(org, id string) (record, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if id == u.alone {
+	if id == u.unlisted {
 		return record{id: id, org: org, state: published}, nil
 	}
 	list, known := u.lists[org]
-	if u.disjoint { // Lyric is not asked for an organization
+	if u.nonOverlapping { // Lyric finds records without an organization
 		list = slices.Concat(slices.Collect(maps.Values(u.lists))...)
 	} else if !known {
 		return record{}, core.WrapError(core.CodeAbsent, "the repository has no such study", core.ErrOrganizationAbsent)
@@ -303,39 +303,39 @@ func (u *upstream) pageCalls() []pageCall {
 	return slices.Clone(u.pages)
 }
 
-func (u *upstream) gave(id string, began time.Time) {
+func (u *upstream) returned(id string, began time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.since[id] = began
 }
 
-// askedAt returns when the call began that gave a record last.
-func (u *upstream) askedAt(id string) time.Time {
+// requestedAt returns the start of the call that last returned a record.
+func (u *upstream) requestedAt(id string) time.Time {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.since[id]
 }
 
-// askedFor tells how often a record was asked for by itself, or all records when id is empty.
-func (u *upstream) askedFor(id string) int {
+// requestsFor returns how often a record was requested by itself, or all records when id is empty.
+func (u *upstream) requestsFor(id string) int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if id != "" {
-		return u.asked[id]
+		return u.requested[id]
 	}
 	n := 0
-	for _, k := range u.asked {
+	for _, k := range u.requested {
 		n += k
 	}
 	return n
 }
 
-// askedMost returns how often the record was requested by itself that was requested most often.
-func (u *upstream) askedMost() int {
+// mostRequests returns the highest number of requests for one record by itself.
+func (u *upstream) mostRequests() int {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	most := 0
-	for _, k := range u.asked {
+	for _, k := range u.requested {
 		most = max(most, k)
 	}
 	return most

@@ -24,13 +24,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// tester is what a test and a check of rapid have in common.
+// tester is the common part of a test and a check of rapid.
 type tester interface {
 	rapid.TB
 	Cleanup(f func())
 }
 
-// world is what outlives a process: the queue, its key-value bucket, the index and the upstream.
+// world is everything outside of a process: the queue, its key-value bucket, the index and the upstream.
 type world struct {
 	t        tester
 	broker   *broker
@@ -40,18 +40,18 @@ type world struct {
 	cfg      consumers.Config
 	bulk     bulk.Config
 	pageSize int
-	// onPublish, when set, may refuse what a process publishes.
+	// onPublish, when set, may fail a Publish of a process.
 	onPublish func(core.Request) error
-	// onRepublish, when set, may refuse what a process publishes again.
+	// onRepublish, when set, may fail a Republish of a process.
 	onRepublish func() error
-	// listingTakes is how long the organizations of a job take to be listed.
+	// listingTakes is how long listing the organizations of a job takes.
 	listingTakes time.Duration
 	// afterPublish, when set, is called after a process has published something.
 	afterPublish func(core.Request)
-	// afterLook and afterUpdate, when set, are called after a process has read or changed an organization's run.
-	afterLook   func(*process)
+	// afterRead and afterUpdate, when set, are called after a process has read or changed an organization's run.
+	afterRead   func(*process)
 	afterUpdate func(*process, core.OrganizationRun)
-	// reruns counts the runs that processes asked for by themselves, rerun is the last of them.
+	// reruns counts the runs that processes queued themselves, rerun is the last of them.
 	reruns   atomic.Int64
 	rerun    string
 	rerunMu  sync.Mutex
@@ -68,14 +68,14 @@ func newWorld(t tester) *world {
 	}
 }
 
-// in runs test on a world of its own in fake time.
+// in runs test in a world of its own in fake time.
 func in(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { test(t, newWorld(t)) })
 }
 
-// boot makes a process that is stopped when the test ends; steps is when it crashes by itself, -1 for never.
+// boot starts a process that is stopped when the test ends; after steps calls it crashes, never if that is -1.
 func (w *world) boot(steps int64) *process {
 	w.t.Helper()
 	p := w.make(steps)
@@ -106,7 +106,7 @@ func (w *world) make(steps int64) *process {
 
 func (p *process) deps() consumers.Deps {
 	return consumers.Deps{
-		Requests: requestPort{p}, DeadLetters: letterPort{p}, Jobs: jobPort{p}, Organizations: runPort{p},
+		Requests: requestPort{p}, DeadLetters: deadLetterPort{p}, Jobs: jobPort{p}, Organizations: runPort{p},
 		Pages: notePort{p}, Slots: slotPort{p}, Index: indexPort{p}, Writer: p.writer,
 	}
 }
@@ -118,11 +118,11 @@ func (p *process) repository() consumers.Repository {
 		Upstream:   callPort{p, p.w.upstream}, Document: asDocument, Probe: probePort{p},
 		Records: source(core.ClassRecords), Batches: source(core.ClassBatches), Pages: source(core.ClassPages),
 		Runs: source(core.ClassRuns), RunAgain: func(context.Context) error { return p.w.runAgain(p) },
-		PageSize: p.w.pageSize, NonOverlapping: p.w.upstream.disjoint,
+		PageSize: p.w.pageSize, NonOverlapping: p.w.upstream.nonOverlapping,
 	}
 }
 
-// runAgain asks for a run of the repository for a process, as ingest does: a run that is still queued is returned instead.
+// runAgain queues a run of the repository for a process, as ingest does: a run that is still queued is returned instead.
 func (w *world) runAgain(p *process) error {
 	w.rerunMu.Lock()
 	defer w.rerunMu.Unlock()
@@ -161,13 +161,13 @@ func (w *world) publish(r core.Request) core.Request {
 	return r
 }
 
-// index asks for one record.
+// index requests one record.
 func (w *world) index(org, id string) {
 	w.t.Helper()
 	w.publish(core.Request{Scope: core.ScopeRecord, Organization: org, RecordID: id})
 }
 
-// indexAll asks for several records at once, by their ids, whose first letter is their organization's name.
+// indexAll requests several records at once, by their ids, whose first letter is their organization's name.
 func (w *world) indexAll(ids ...string) {
 	w.t.Helper()
 	keys := make([]core.RecordKey, len(ids))
@@ -177,13 +177,13 @@ func (w *world) indexAll(ids ...string) {
 	w.publish(core.Request{Scope: core.ScopeRecords, Records: keys})
 }
 
-// remove asks for the removal of one record's document.
+// remove requests the removal of one record's document.
 func (w *world) remove(org, id string) {
 	w.t.Helper()
 	w.publish(core.Request{Kind: core.KindRemove, Scope: core.ScopeRecord, Organization: org, RecordID: id})
 }
 
-// run asks for a run over an organization, or the whole repository when org is empty, and returns its job's id.
+// run requests a run over an organization, or the whole repository when org is empty, and returns its job's id.
 func (w *world) run(org string, force bool) string {
 	w.t.Helper()
 	r := core.Request{Scope: core.ScopeOrganization, Organization: org, Force: force}
@@ -193,7 +193,7 @@ func (w *world) run(org string, force bool) string {
 	return w.publish(r).JobID
 }
 
-// eventually waits until ok says yes.
+// eventually waits until ok returns true.
 func eventually(t tester, what string, ok func() bool) {
 	t.Helper()
 	within(t, 5*time.Minute, what, ok)
@@ -210,7 +210,7 @@ func within(t tester, limit time.Duration, what string, ok func() bool) {
 	}
 }
 
-// job waits until a job has ended and nothing is left on the queue.
+// job waits until a job has ended and the queue is empty.
 func (w *world) job(id string) core.Job {
 	w.t.Helper()
 	job := w.await(id)
@@ -282,7 +282,7 @@ func (w *world) ended(job core.Job, state core.JobState, code string) {
 	}
 }
 
-// seed stores documents of an earlier life of the index that the upstream may know or not.
+// seed stores documents that existed before the test, whose records the upstream may have or not.
 func (w *world) seed(org string, n int) {
 	for i := range n {
 		r := record{id: fmt.Sprintf("%s-old-%04d", org, i), org: org, state: published}
