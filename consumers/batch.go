@@ -114,7 +114,7 @@ func (m *batchedMessage) requeue(ctx context.Context, req core.Request, delay ti
 		req.NotBefore = time.Now().UTC().Add(delay)
 	}
 	for try := range publishAttempts {
-		err := r.c.deps.Requests.Offer(ctx, req)
+		err := r.c.deps.Requests.PublishUnlessRemovalPending(ctx, req)
 		if err == nil {
 			m.batch.endRecord(true)
 			return

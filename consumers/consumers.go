@@ -39,7 +39,7 @@ type Deps struct {
 	Jobs          Jobs
 	Organizations OrganizationRuns
 	Pages         Pages
-	Slots         Slots
+	Cells         Cells
 	Index         Index
 	Writer        *bulk.Writer
 }
@@ -116,7 +116,7 @@ type Consumers struct {
 // New validates its arguments and returns the consumers; Start runs them.
 func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 	if deps.Requests == nil || deps.DeadLetters == nil || deps.Jobs == nil || deps.Organizations == nil ||
-		deps.Pages == nil || deps.Slots == nil || deps.Index == nil || deps.Writer == nil {
+		deps.Pages == nil || deps.Cells == nil || deps.Index == nil || deps.Writer == nil {
 		return nil, core.NewError(core.CodeInternal, "making consumers: a dependency is missing")
 	}
 	c := &Consumers{deps: deps, cfg: cfg.withDefaults(), repos: make(map[string]*repository, len(repositories))}

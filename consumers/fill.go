@@ -29,7 +29,7 @@ func indexCell(kind, code, indexName string) string {
 // its first documents must not make the index look filled.
 func (r *repository) initFillCell(ctx context.Context) error {
 	name := FillCell(r.Code, r.IndexName)
-	value, revision, err := r.c.deps.Slots.Slot(ctx, name)
+	value, revision, err := r.c.deps.Cells.Cell(ctx, name)
 	if err != nil || value != "" {
 		return err
 	}
@@ -41,7 +41,7 @@ func (r *repository) initFillCell(ctx context.Context) error {
 	if n > 0 {
 		value = FillDone
 	}
-	err = r.c.deps.Slots.SetSlot(ctx, name, value, revision)
+	err = r.c.deps.Cells.SetCell(ctx, name, value, revision)
 	if core.CodeOf(err) == core.CodeConflict { // another process set it
 		return nil
 	}

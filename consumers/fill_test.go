@@ -13,7 +13,7 @@ import (
 // before anything else, and stays so. An index that an older version has filled is not.
 func TestFillCell(t *testing.T) {
 	cell := func(w *world) string {
-		c, _ := w.store.get(slotKey(consumers.FillCell("song", "analyses")))
+		c, _ := w.store.get(cellKey(consumers.FillCell("song", "analyses")))
 		return string(c.value)
 	}
 	for name, tt := range map[string]struct {

@@ -518,7 +518,7 @@ func (w *pageWork) requestUnsettled(ctx context.Context, keep map[string]struct{
 		}
 		req := w.recordRequest(id)
 		req.AsOf = w.msg.Version()
-		if err := w.r.retryUntilStopped(ctx, "publishing a record", func() error { return w.r.c.deps.Requests.Offer(ctx, req) }); err != nil {
+		if err := w.r.retryUntilStopped(ctx, "publishing a record", func() error { return w.r.c.deps.Requests.PublishUnlessRemovalPending(ctx, req) }); err != nil {
 			return err
 		}
 		delete(w.unsettled, id)

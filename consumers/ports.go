@@ -31,8 +31,8 @@ type Requests interface {
 // Publishing stores Requests.
 type Publishing interface {
 	Publish(ctx context.Context, r core.Request) error
-	// Offer publishes r unless the pending Request of the same record stands (core.Request.MergeWithPending), which is success too.
-	Offer(ctx context.Context, r core.Request) error
+	// PublishUnlessRemovalPending publishes r unless the pending Request of the same record stands (core.Request.MergeWithPending), which is success too.
+	PublishUnlessRemovalPending(ctx context.Context, r core.Request) error
 	// Republish publishes r, which is m's Request with or without changes, on its subject again with m's attempts and
 	// version, not to be processed before after has passed, unless a newer Request is pending.
 	Republish(ctx context.Context, m core.Message, r core.Request, after time.Duration) error
@@ -95,10 +95,10 @@ type PageIDs interface {
 	NotedIDs(ctx context.Context, jobID, organization string, reading, last int) (int, error)
 }
 
-// Slots are named compare-and-set cells; one per scope names the job that runs there.
-type Slots interface {
-	Slot(ctx context.Context, name string) (jobID string, revision uint64, err error)
-	SetSlot(ctx context.Context, name, jobID string, revision uint64) error
+// Cells are named compare-and-set cells; one per scope names the job that runs there.
+type Cells interface {
+	Cell(ctx context.Context, name string) (jobID string, revision uint64, err error)
+	SetCell(ctx context.Context, name, jobID string, revision uint64) error
 }
 
 // Index is the consumers' read access to the index; writes go through the bulk writer.

@@ -152,7 +152,7 @@ type (
 	deadLetterPort struct{ p *process }
 	jobPort        struct{ p *process }
 	runPort        struct{ p *process }
-	slotPort       struct{ p *process }
+	cellPort       struct{ p *process }
 	notePort       struct{ p *process }
 	indexPort      struct{ p *process }
 	probePort      struct{ p *process }
@@ -170,7 +170,7 @@ var (
 	_ consumers.DeadLetters      = deadLetterPort{}
 	_ consumers.Jobs             = jobPort{}
 	_ consumers.OrganizationRuns = runPort{}
-	_ consumers.Slots            = slotPort{}
+	_ consumers.Cells            = cellPort{}
 	_ consumers.Pages            = notePort{}
 	_ consumers.Index            = indexPort{}
 	_ consumers.Probe            = probePort{}
@@ -233,7 +233,7 @@ func (q requestPort) Publish(ctx context.Context, r core.Request) error {
 	})
 }
 
-func (q requestPort) Offer(ctx context.Context, r core.Request) error {
+func (q requestPort) PublishUnlessRemovalPending(ctx context.Context, r core.Request) error {
 	r, replaces := q.p.w.broker.Over(r)
 	if !replaces {
 		return tell(ctx, q.p, func() error { return nil })
@@ -360,16 +360,16 @@ func (g notePort) ForgetPages(ctx context.Context, jobID, organization string) e
 	return tell(ctx, g.p, func() error { return g.p.w.store.forget(jobID + " " + organization) })
 }
 
-func (s slotPort) Slot(ctx context.Context, name string) (string, uint64, error) {
+func (s cellPort) Cell(ctx context.Context, name string) (string, uint64, error) {
 	c, err := ask(ctx, s.p, func() (cell, error) {
-		c, _ := s.p.w.store.get(slotKey(name))
+		c, _ := s.p.w.store.get(cellKey(name))
 		return c, nil
 	})
 	return string(c.value), c.revision, err
 }
 
-func (s slotPort) SetSlot(ctx context.Context, name, jobID string, revision uint64) error {
-	return tell(ctx, s.p, func() error { return s.p.w.store.set(slotKey(name), revision, []byte(jobID)) })
+func (s cellPort) SetCell(ctx context.Context, name, jobID string, revision uint64) error {
+	return tell(ctx, s.p, func() error { return s.p.w.store.set(cellKey(name), revision, []byte(jobID)) })
 }
 
 func (i indexPort) Get(_ context.Context, _, id string) (core.StoredDocument, bool, error) {

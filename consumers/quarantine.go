@@ -123,7 +123,7 @@ func suspectKey(m core.Message) string {
 // loadSuspect returns the Request that ended the last process, "" when unknown: then the candidates are processed one after
 // the other.
 func (s *quarantine) loadSuspect(ctx context.Context) string {
-	content, _, err := s.r.c.deps.Slots.Slot(ctx, s.cell)
+	content, _, err := s.r.c.deps.Cells.Cell(ctx, s.cell)
 	if err != nil {
 		return ""
 	}
@@ -142,9 +142,9 @@ func (s *quarantine) storeSuspect(ctx context.Context, name string) {
 	if name != "" {
 		content = name + " " + strconv.FormatInt(time.Now().Unix(), 10)
 	}
-	_, revision, err := s.r.c.deps.Slots.Slot(ctx, s.cell)
+	_, revision, err := s.r.c.deps.Cells.Cell(ctx, s.cell)
 	if err == nil {
-		err = s.r.c.deps.Slots.SetSlot(ctx, s.cell, content, revision)
+		err = s.r.c.deps.Cells.SetCell(ctx, s.cell, content, revision)
 	}
 	if err != nil && core.CodeOf(err) != core.CodeConflict {
 		s.r.log.Info("storing the name of a quarantined request", "err", err)

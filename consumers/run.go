@@ -95,7 +95,7 @@ func scopeCell(j core.Job) string {
 func (r *repository) acquireScope(ctx context.Context, job core.Job) (bool, error) {
 	name := scopeCell(job)
 	for {
-		current, revision, err := r.c.deps.Slots.Slot(ctx, name)
+		current, revision, err := r.c.deps.Cells.Cell(ctx, name)
 		if err != nil || current == job.ID {
 			return err == nil, err
 		}
@@ -108,7 +108,7 @@ func (r *repository) acquireScope(ctx context.Context, job core.Job) (bool, erro
 				return false, nil
 			}
 		}
-		err = r.c.deps.Slots.SetSlot(ctx, name, job.ID, revision)
+		err = r.c.deps.Cells.SetCell(ctx, name, job.ID, revision)
 		if core.CodeOf(err) == core.CodeConflict {
 			continue
 		}

@@ -185,7 +185,7 @@ func TestNewRefuses(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		p := w.make(-1)
 		lacking := p.deps()
-		lacking.Slots = nil
+		lacking.Cells = nil
 		noProbe := p.repository()
 		noProbe.Probe = nil
 		for _, tt := range []struct {

@@ -91,7 +91,7 @@ func update[T any](s *store, key string, change func(*T) error) (T, error) {
 
 func jobKey(id string) string               { return "job " + id }
 func runKey(id, organization string) string { return "run " + id + " " + organization }
-func slotKey(name string) string            { return "slot " + name }
+func cellKey(name string) string            { return "slot " + name }
 
 func (s *store) job(id string) (core.Job, error) {
 	j, _, err := read[core.Job](s, jobKey(id))

@@ -286,7 +286,7 @@ func (r *repository) publishSweepRequests(ctx context.Context, job core.Job, org
 	return r.eachUntilJobEnds(ctx, job, ids, func(ctx context.Context, id string) error {
 		req := r.childRequest(job, core.ScopeRecord, organization)
 		req.RecordID, req.Cause, req.Force, req.AsOf = id, core.CauseSweep, false, job.StartVersion
-		return r.retryUntilStopped(ctx, "publishing a record of a sweep", func() error { return r.c.deps.Requests.Offer(ctx, req) })
+		return r.retryUntilStopped(ctx, "publishing a record of a sweep", func() error { return r.c.deps.Requests.PublishUnlessRemovalPending(ctx, req) })
 	})
 }
 

@@ -126,7 +126,7 @@ func (w *indexWatch) replaced(ctx context.Context) bool {
 
 // prepare prepares the index. queued means that the run of a new index is already in the queue.
 func (w *indexWatch) prepare(ctx context.Context, queued bool) error {
-	stored, revision, err := w.r.c.deps.Slots.Slot(ctx, w.cell)
+	stored, revision, err := w.r.c.deps.Cells.Cell(ctx, w.cell)
 	if err != nil {
 		return err
 	}
@@ -157,7 +157,7 @@ func (w *indexWatch) store(ctx context.Context, stored string, revision uint64, 
 			}
 			w.r.log.Warn("the index was replaced; the repository is run again", "index", w.r.IndexName)
 		}
-		if err := w.r.c.deps.Slots.SetSlot(ctx, w.cell, identity, revision); err != nil {
+		if err := w.r.c.deps.Cells.SetCell(ctx, w.cell, identity, revision); err != nil {
 			return err
 		}
 	}

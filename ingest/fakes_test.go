@@ -7,27 +7,27 @@ import (
 	"tutti/internal/core"
 )
 
-// queueFake is a Publisher, a JobStore and Slots in memory.
+// queueFake is a Publisher, a JobStore and Cells in memory.
 type queueFake struct {
 	mu        sync.Mutex
 	published []core.Request
 	jobs      map[string]core.Job
-	slots     map[string]slotValue
+	cells     map[string]cellValue
 
 	publish   func(core.Request) error        // before a Request is stored
 	create    func(core.Job) error            // before a job is created
-	setSlot   func(name, jobID string) error  // before a slot is set
-	slot      func(name string) error         // before a slot is read
-	afterSlot func(name string, jobID string) // after a slot was read
+	setCell   func(name, jobID string) error  // before a cell is set
+	cell      func(name string) error         // before a cell is read
+	afterCell func(name string, jobID string) // after a cell was read
 }
 
-type slotValue struct {
+type cellValue struct {
 	jobID    string
 	revision uint64
 }
 
 func newQueueFake() *queueFake {
-	return &queueFake{jobs: map[string]core.Job{}, slots: map[string]slotValue{}}
+	return &queueFake{jobs: map[string]core.Job{}, cells: map[string]cellValue{}}
 }
 
 func (q *queueFake) Publish(_ context.Context, r core.Request) error {
@@ -71,33 +71,33 @@ func (q *queueFake) Update(_ context.Context, id string, change func(*core.Job) 
 	return job, nil
 }
 
-func (q *queueFake) Slot(_ context.Context, name string) (string, uint64, error) {
-	if q.slot != nil {
-		if err := q.slot(name); err != nil {
+func (q *queueFake) Cell(_ context.Context, name string) (string, uint64, error) {
+	if q.cell != nil {
+		if err := q.cell(name); err != nil {
 			return "", 0, err
 		}
 	}
 	q.mu.Lock()
-	v := q.slots[name]
+	v := q.cells[name]
 	q.mu.Unlock()
-	if q.afterSlot != nil {
-		q.afterSlot(name, v.jobID)
+	if q.afterCell != nil {
+		q.afterCell(name, v.jobID)
 	}
 	return v.jobID, v.revision, nil
 }
 
-func (q *queueFake) SetSlot(_ context.Context, name, jobID string, revision uint64) error {
-	if q.setSlot != nil {
-		if err := q.setSlot(name, jobID); err != nil {
+func (q *queueFake) SetCell(_ context.Context, name, jobID string, revision uint64) error {
+	if q.setCell != nil {
+		if err := q.setCell(name, jobID); err != nil {
 			return err
 		}
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.slots[name].revision != revision {
-		return core.NewError(core.CodeConflict, "the slot moved")
+	if q.cells[name].revision != revision {
+		return core.NewError(core.CodeConflict, "the cell moved")
 	}
-	q.slots[name] = slotValue{jobID: jobID, revision: revision + 1}
+	q.cells[name] = cellValue{jobID: jobID, revision: revision + 1}
 	return nil
 }
 

@@ -59,10 +59,10 @@ type JobStore interface {
 	Update(ctx context.Context, id string, change func(*core.Job) error) (core.Job, error)
 }
 
-// Slots are named places that hold one job id each, changed by compare-and-set.
-type Slots interface {
-	// Slot returns the job id in the slot and the slot's revision, "" and 0 when nothing was ever put there.
-	Slot(ctx context.Context, name string) (jobID string, revision uint64, err error)
-	// SetSlot puts jobID into the slot; CodeConflict when the slot's revision is no longer the given one.
-	SetSlot(ctx context.Context, name, jobID string, revision uint64) error
+// Cells are named compare-and-swap cells that hold one job id each.
+type Cells interface {
+	// Cell returns the job id in the cell and its revision; "" and 0 when it was never set.
+	Cell(ctx context.Context, name string) (jobID string, revision uint64, err error)
+	// SetCell puts jobID into the cell; CodeConflict when revision is not the cell's current one.
+	SetCell(ctx context.Context, name, jobID string, revision uint64) error
 }

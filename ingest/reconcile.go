@@ -45,11 +45,11 @@ func (c ReconcilerConfig) withDefaults() ReconcilerConfig {
 }
 
 // Reconciler runs repositories again and again, each in its own period, so that what a notification did not tell is seen
-// all the same. Of several processes on one queue one starts a run per period: when the last one started stands in a slot
+// all the same. Of several processes on one queue one starts a run per period: when the last one started stands in a cell
 // of the queue, which also outlives a restart.
 type Reconciler struct {
 	runner Runner
-	slots  Slots
+	cells  Cells
 	every  map[string]time.Duration
 	cfg    ReconcilerConfig
 
@@ -60,7 +60,7 @@ type Reconciler struct {
 // NewReconciler makes a Reconciler of the periods of repositories, by their codes. A period of 0 leaves its repository
 // out. CodeInvalid for a negative one.
 func NewReconciler(
-	runner Runner, slots Slots, every map[string]time.Duration, cfg ReconcilerConfig,
+	runner Runner, cells Cells, every map[string]time.Duration, cfg ReconcilerConfig,
 ) (*Reconciler, error) {
 	if cfg.Spread < 0 || cfg.RetryMin < 0 || cfg.RetryMax < 0 {
 		return nil, core.NewError(core.CodeInvalid, "the spread and pauses of a reconciler must not be negative")
@@ -70,7 +70,7 @@ func NewReconciler(
 			return nil, core.NewError(core.CodeInvalid, "the period in which repository "+code+" is reconciled is negative")
 		}
 	}
-	return &Reconciler{runner: runner, slots: slots, every: every, cfg: cfg.withDefaults()}, nil
+	return &Reconciler{runner: runner, cells: cells, every: every, cfg: cfg.withDefaults()}, nil
 }
 
 // Start begins to look after the repositories and returns at once. It is called once.
@@ -125,8 +125,8 @@ func (r *Reconciler) look(ctx context.Context, code string, period time.Duration
 
 // runIfDue starts a run when the last one is a period ago, and returns how long it is until the next one.
 func (r *Reconciler) runIfDue(ctx context.Context, code string, period time.Duration) (time.Duration, error) {
-	slot := reconcileSlot(code)
-	value, revision, err := r.slots.Slot(ctx, slot)
+	cell := reconcileCell(code)
+	value, revision, err := r.cells.Cell(ctx, cell)
 	if err != nil {
 		return 0, err
 	}
@@ -134,22 +134,22 @@ func (r *Reconciler) runIfDue(ctx context.Context, code string, period time.Dura
 	if wait := untilDue(value, now, period); wait > 0 {
 		return wait, nil
 	}
-	err = r.slots.SetSlot(ctx, slot, now.Format(time.RFC3339Nano), revision)
+	err = r.cells.SetCell(ctx, cell, now.Format(time.RFC3339Nano), revision)
 	if core.CodeOf(err) == core.CodeConflict {
-		// Another process was first, and its time is in the slot.
+		// Another process was first, and its time is in the cell.
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
 	if _, err := r.runner.Run(ctx, core.ScopeRepository, code, "", false, core.CauseReconcile, ""); err != nil {
-		r.giveBack(ctx, slot, value, now)
+		r.giveBack(ctx, cell, value, now)
 		return 0, err
 	}
 	return period, nil
 }
 
-// untilDue returns how long it is until the next run, from the content of the slot. A time that cannot be read, or that lies
+// untilDue returns how long it is until the next run, from the content of the cell. A time that cannot be read, or that lies
 // in the future as a clock once was wrong, counts as none: a run too many does no harm.
 func untilDue(value string, now time.Time, period time.Duration) time.Duration {
 	last, err := time.Parse(time.RFC3339Nano, value)
@@ -159,17 +159,17 @@ func untilDue(value string, now time.Time, period time.Duration) time.Duration {
 	return last.Add(period).Sub(now)
 }
 
-// giveBack puts the former time into the slot of a run that was not started, so that any process may start it. Where that
+// giveBack puts the former time into the cell of a run that was not started, so that any process may start it. Where that
 // fails too, the run comes a period later.
-func (r *Reconciler) giveBack(ctx context.Context, slot, former string, own time.Time) {
+func (r *Reconciler) giveBack(ctx context.Context, cell, former string, own time.Time) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	value, revision, err := r.slots.Slot(ctx, slot)
+	value, revision, err := r.cells.Cell(ctx, cell)
 	if err == nil && value == own.Format(time.RFC3339Nano) {
-		err = r.slots.SetSlot(ctx, slot, former, revision)
+		err = r.cells.SetCell(ctx, cell, former, revision)
 	}
 	if err != nil && core.CodeOf(err) != core.CodeConflict {
-		r.cfg.Logger.WarnContext(ctx, "giving back the slot of a run that was not started", "err", err)
+		r.cfg.Logger.WarnContext(ctx, "giving back the cell of a run that was not started", "err", err)
 	}
 }
 
@@ -179,8 +179,8 @@ func (r *Reconciler) backoff(failures int) time.Duration {
 	return pause/2 + spreadOver(pause/2)
 }
 
-// reconcileSlot names the slot of a repository's last reconciling run.
-func reconcileSlot(code string) string {
+// reconcileCell names the cell of a repository's last reconciling run.
+func reconcileCell(code string) string {
 	return "reconcile." + base64.RawURLEncoding.EncodeToString([]byte(code))
 }
 

@@ -46,9 +46,9 @@ func (r *runnerFake) count() int {
 }
 
 // reconciler starts a Reconciler of song.ca in a period of an hour; the function stops it.
-func reconciler(t *testing.T, runner ingest.Runner, slots ingest.Slots) (stop func()) {
+func reconciler(t *testing.T, runner ingest.Runner, cells ingest.Cells) (stop func()) {
 	t.Helper()
-	r, err := ingest.NewReconciler(runner, slots, map[string]time.Duration{"song.ca": time.Hour, "song.jp": 0},
+	r, err := ingest.NewReconciler(runner, cells, map[string]time.Duration{"song.ca": time.Hour, "song.jp": 0},
 		ingest.ReconcilerConfig{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -63,9 +63,9 @@ func reconciler(t *testing.T, runner ingest.Runner, slots ingest.Slots) (stop fu
 
 func TestReconcilerRunsOncePerPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		runner, slots := &runnerFake{}, newQueueFake()
+		runner, cells := &runnerFake{}, newQueueFake()
 		for range 3 {
-			defer reconciler(t, runner, slots)()
+			defer reconciler(t, runner, cells)()
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -92,11 +92,11 @@ func TestReconcilerRunsOncePerPeriod(t *testing.T) {
 
 func TestReconcilerKnowsTheLastRunAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		runner, slots := &runnerFake{}, newQueueFake()
-		stop := reconciler(t, runner, slots)
+		runner, cells := &runnerFake{}, newQueueFake()
+		stop := reconciler(t, runner, cells)
 		time.Sleep(30 * time.Minute)
 		stop()
-		stop = reconciler(t, runner, slots)
+		stop = reconciler(t, runner, cells)
 		defer func() { stop() }()
 		time.Sleep(29 * time.Minute)
 		synctest.Wait()
@@ -110,7 +110,7 @@ func TestReconcilerKnowsTheLastRunAfterARestart(t *testing.T) {
 		}
 		stop()
 		time.Sleep(5 * time.Hour) // nobody runs
-		stop = reconciler(t, runner, slots)
+		stop = reconciler(t, runner, cells)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if n := runner.count(); n != 3 {
@@ -129,8 +129,8 @@ func TestReconcilerTriesAgain(t *testing.T) {
 				}
 				return nil
 			}}
-			slots := newQueueFake()
-			defer reconciler(t, runner, slots)()
+			cells := newQueueFake()
+			defer reconciler(t, runner, cells)()
 			time.Sleep(5 * time.Minute)
 			synctest.Wait()
 			if n := runner.count(); n != 1 || runner.n != 6 {
@@ -138,23 +138,23 @@ func TestReconcilerTriesAgain(t *testing.T) {
 			}
 		})
 	})
-	t.Run("a slot that cannot be read or set", func(t *testing.T) {
+	t.Run("a cell that cannot be read or set", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			runner, slots := &runnerFake{}, newQueueFake()
+			runner, cells := &runnerFake{}, newQueueFake()
 			reads, writes := 0, 0
-			slots.slot = func(string) error {
+			cells.cell = func(string) error {
 				if reads++; reads < 3 {
 					return down
 				}
 				return nil
 			}
-			slots.setSlot = func(string, string) error {
+			cells.setCell = func(string, string) error {
 				if writes++; writes < 3 {
 					return down
 				}
 				return nil
 			}
-			defer reconciler(t, runner, slots)()
+			defer reconciler(t, runner, cells)()
 			time.Sleep(5 * time.Minute)
 			synctest.Wait()
 			if n := runner.count(); n != 1 {
@@ -164,12 +164,12 @@ func TestReconcilerTriesAgain(t *testing.T) {
 	})
 	t.Run("another process takes over what was given back", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			slots := newQueueFake()
-			stop := reconciler(t, &runnerFake{run: func(int) error { return down }}, slots)
+			cells := newQueueFake()
+			stop := reconciler(t, &runnerFake{run: func(int) error { return down }}, cells)
 			time.Sleep(10 * time.Minute)
 			stop()
 			runner := &runnerFake{}
-			defer reconciler(t, runner, slots)()
+			defer reconciler(t, runner, cells)()
 			time.Sleep(time.Minute)
 			synctest.Wait()
 			if n := runner.count(); n != 1 {
@@ -185,19 +185,19 @@ func TestReconcilerIgnoresATimeThatCannotBe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				runner, slots := &runnerFake{}, newQueueFake()
-				if err := slots.SetSlot(t.Context(), "reconcile.c29uZy5jYQ", value, 0); err != nil {
+				runner, cells := &runnerFake{}, newQueueFake()
+				if err := cells.SetCell(t.Context(), "reconcile.c29uZy5jYQ", value, 0); err != nil {
 					t.Fatal(err)
 				}
-				defer reconciler(t, runner, slots)()
+				defer reconciler(t, runner, cells)()
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				if n := runner.count(); n != 1 {
 					t.Errorf("%d runs", n)
 				}
-				value, _, _ := slots.Slot(t.Context(), "reconcile.c29uZy5jYQ")
+				value, _, _ := cells.Cell(t.Context(), "reconcile.c29uZy5jYQ")
 				if last, err := time.Parse(time.RFC3339, value); err != nil || time.Since(last) > time.Minute {
-					t.Errorf("the slot holds %q", value)
+					t.Errorf("the cell holds %q", value)
 				}
 			})
 		})

@@ -17,8 +17,8 @@ import (
 // still waits.
 const settleTimeout = 5 * time.Second
 
-// maxSlotLosses is how many compare-and-sets a trigger may lose before it answers CodeOverloaded.
-const maxSlotLosses = 100
+// maxCellConflicts is how many compare-and-sets a trigger may lose before it answers CodeOverloaded.
+const maxCellConflicts = 100
 
 // errNotQueued ends an update of a job that is no longer queued.
 var errNotQueued = errors.New("the job is no longer queued")
@@ -43,13 +43,13 @@ func (s *Service) Run(
 		ID: orNew(requestID), Kind: core.KindIndex, Scope: scope, Repository: repository, Organization: organization,
 		Cause: cause, Force: force, ReceivedAt: s.now(),
 	}
-	slot := slotName(r)
-	unlock, err := s.scopes.lock(ctx, slot)
+	cell := cellName(r)
+	unlock, err := s.scopes.lock(ctx, cell)
 	if err != nil {
 		return core.Job{}, core.WrapError(core.CodeUnavailable, "the trigger was given up", err)
 	}
 	defer unlock()
-	return s.joinOrQueue(ctx, repo, r, slot)
+	return s.joinOrQueue(ctx, repo, r, cell)
 }
 
 func validRun(scope core.Scope, organization string) error {
@@ -68,23 +68,23 @@ func validRun(scope core.Scope, organization string) error {
 	}
 }
 
-// joinOrQueue returns the queued job in the slot, or reserves the slot and queues a new one.
-func (s *Service) joinOrQueue(ctx context.Context, repo core.Repository, r core.Request, slot string) (core.Job, error) {
+// joinOrQueue returns the queued job in the cell, or reserves the cell and queues a new one.
+func (s *Service) joinOrQueue(ctx context.Context, repo core.Repository, r core.Request, cell string) (core.Job, error) {
 	var reserved string // a job id that somebody else reserved and has not created yet
 	var since time.Time
-	for losses := 0; losses < maxSlotLosses; {
-		id, revision, err := s.slots.Slot(ctx, slot)
+	for losses := 0; losses < maxCellConflicts; {
+		id, revision, err := s.cells.Cell(ctx, cell)
 		if err != nil {
-			return core.Job{}, fmt.Errorf("reading the slot of queued jobs: %w", err)
+			return core.Job{}, fmt.Errorf("reading the cell of queued jobs: %w", err)
 		}
 		job, state, err := s.join(ctx, id)
 		if err != nil {
 			return core.Job{}, err
 		}
-		if state == slotJoined {
+		if state == cellJoined {
 			return job, nil
 		}
-		if state == slotReserved {
+		if state == cellReserved {
 			if id != reserved {
 				reserved, since = id, s.cfg.Now()
 			}
@@ -96,11 +96,11 @@ func (s *Service) joinOrQueue(ctx context.Context, repo core.Repository, r core.
 			}
 		}
 		r.JobID = newID()
-		switch err := s.slots.SetSlot(ctx, slot, r.JobID, revision); {
+		switch err := s.cells.SetCell(ctx, cell, r.JobID, revision); {
 		case err == nil:
-			return s.queue(ctx, repo, r, slot)
+			return s.queue(ctx, repo, r, cell)
 		case core.CodeOf(err) != core.CodeConflict:
-			return core.Job{}, fmt.Errorf("reserving the slot of queued jobs: %w", err)
+			return core.Job{}, fmt.Errorf("reserving the cell of queued jobs: %w", err)
 		}
 		losses++
 	}
@@ -108,7 +108,7 @@ func (s *Service) joinOrQueue(ctx context.Context, repo core.Repository, r core.
 }
 
 // abandoned reports whether the id of a job that does not exist was made longer ago than its maker needs to create the
-// job: the job was pruned, or whoever reserved the slot died. An id that tells no time (RFC 9562, 5.7) is not abandoned.
+// job: the job was pruned, or whoever reserved the cell died. An id that tells no time (RFC 9562, 5.7) is not abandoned.
 func (s *Service) abandoned(id string) bool {
 	parsed, err := uuid.Parse(id)
 	if err != nil || parsed.Version() != 7 {
@@ -118,23 +118,23 @@ func (s *Service) abandoned(id string) bool {
 	return s.cfg.Now().Sub(made) > s.cfg.JoinWait
 }
 
-// slotState is what join found in a slot.
-type slotState int
+// cellState is what join found in a cell.
+type cellState int
 
 const (
-	// slotFree: nothing there, or a job that has started; a new job may be queued.
-	slotFree slotState = iota
-	// slotJoined: a queued job, which is returned.
-	slotJoined
-	// slotReserved: the id of a job that does not exist yet.
-	slotReserved
+	// cellFree: nothing there, or a job that has started; a new job may be queued.
+	cellFree cellState = iota
+	// cellJoined: a queued job, which is returned.
+	cellJoined
+	// cellReserved: the id of a job that does not exist yet.
+	cellReserved
 )
 
 // join notes on the job that it was returned, if it is still queued: both changes of a queued job, this and the start,
 // are compare-and-set, so a returned job can only start after it was returned.
-func (s *Service) join(ctx context.Context, id string) (core.Job, slotState, error) {
+func (s *Service) join(ctx context.Context, id string) (core.Job, cellState, error) {
 	if id == "" {
-		return core.Job{}, slotFree, nil
+		return core.Job{}, cellFree, nil
 	}
 	queued := true
 	job, err := s.jobs.Update(ctx, id, func(j *core.Job) error {
@@ -147,24 +147,24 @@ func (s *Service) join(ctx context.Context, id string) (core.Job, slotState, err
 	})
 	switch {
 	case err == nil:
-		return job, slotJoined, nil
+		return job, cellJoined, nil
 	case !queued:
-		return core.Job{}, slotFree, nil
+		return core.Job{}, cellFree, nil
 	case core.CodeOf(err) == core.CodeNotFound:
-		return core.Job{}, slotReserved, nil
+		return core.Job{}, cellReserved, nil
 	default:
-		return core.Job{}, slotFree, fmt.Errorf("joining a queued job: %w", err)
+		return core.Job{}, cellFree, fmt.Errorf("joining a queued job: %w", err)
 	}
 }
 
 // queue publishes the Request of a new job and then creates the job, so that a crash between the two leaves a Request
 // whose job its consumer creates, and never a job without a Request (DESIGN, Data).
-func (s *Service) queue(ctx context.Context, repo core.Repository, r core.Request, slot string) (core.Job, error) {
+func (s *Service) queue(ctx context.Context, repo core.Repository, r core.Request, cell string) (core.Job, error) {
 	publishErr := s.publish(ctx, r)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	if publishErr != nil {
-		s.release(ctx, slot, r.JobID)
+		s.release(ctx, cell, r.JobID)
 		return core.Job{}, publishErr
 	}
 	job := core.Job{
@@ -179,21 +179,21 @@ func (s *Service) queue(ctx context.Context, repo core.Repository, r core.Reques
 	return job, nil
 }
 
-// release empties a slot whose Request was not stored, so that the next trigger need not wait for its job. What goes
+// release empties a cell whose Request was not stored, so that the next trigger need not wait for its job. What goes
 // wrong here only makes that trigger wait.
-func (s *Service) release(ctx context.Context, slot, jobID string) {
-	id, revision, err := s.slots.Slot(ctx, slot)
+func (s *Service) release(ctx context.Context, cell, jobID string) {
+	id, revision, err := s.cells.Cell(ctx, cell)
 	if err == nil && id == jobID {
-		err = s.slots.SetSlot(ctx, slot, "", revision)
+		err = s.cells.SetCell(ctx, cell, "", revision)
 	}
 	if err != nil && core.CodeOf(err) != core.CodeConflict {
-		s.cfg.Logger.WarnContext(ctx, "releasing the slot of a job that was not queued", "job_id", jobID, "err", err)
+		s.cfg.Logger.WarnContext(ctx, "releasing the cell of a job that was not queued", "job_id", jobID, "err", err)
 	}
 }
 
-// slotName names the slot of the queued job of r's scope and flags. Parts are base64url, an empty one is "=", so that
+// cellName names the cell of the queued job of r's scope and flags. Parts are base64url, an empty one is "=", so that
 // no id can reach into another's name.
-func slotName(r core.Request) string {
+func cellName(r core.Request) string {
 	flags := ""
 	if r.Force {
 		flags += "f"

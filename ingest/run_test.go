@@ -70,7 +70,7 @@ func TestRunRefusesBadInput(t *testing.T) {
 			q := newQueueFake()
 			_, err := newService(t, q, ingest.Config{}).Run(t.Context(), tt.scope, tt.repo, tt.org, false, core.CauseREST, "r")
 			wantError(t, err, tt.code, tt.message)
-			if len(q.requests()) != 0 || len(q.slots) != 0 {
+			if len(q.requests()) != 0 || len(q.cells) != 0 {
 				t.Error("something was stored")
 			}
 		})
@@ -147,7 +147,7 @@ func TestConcurrentTriggersGetOneJob(t *testing.T) {
 	}
 }
 
-// reserve puts the id of a job that does not exist into the slot of song.ca's runs.
+// reserve puts the id of a job that does not exist into the cell of song.ca's runs.
 func reserve(t *testing.T, q *queueFake, jobID string) {
 	t.Helper()
 	job, err := newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
@@ -156,8 +156,8 @@ func reserve(t *testing.T, q *queueFake, jobID string) {
 	}
 	delete(q.jobs, job.ID)
 	q.published = nil
-	for name, v := range q.slots {
-		q.slots[name] = slotValue{jobID: jobID, revision: v.revision}
+	for name, v := range q.cells {
+		q.cells[name] = cellValue{jobID: jobID, revision: v.revision}
 	}
 }
 
@@ -185,7 +185,7 @@ func TestRunTakesOverAtOnceFromAnOldReservation(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			looks := 0
-			q.afterSlot = func(string, string) {
+			q.afterCell = func(string, string) {
 				if looks++; looks == 3 {
 					cancel()
 				}
@@ -208,7 +208,7 @@ func TestRunTakesOverFromATriggerThatDied(t *testing.T) {
 	reserve(t, q, "dead")
 	clock := noon
 	looks := 0
-	q.afterSlot = func(string, string) { looks++; clock = clock.Add(time.Second) }
+	q.afterCell = func(string, string) { looks++; clock = clock.Add(time.Second) }
 	s := newService(t, q, ingest.Config{Now: func() time.Time { return clock }, JoinPoll: time.Nanosecond})
 	job, err := s.Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
 	if err != nil || job.ID == "dead" {
@@ -223,7 +223,7 @@ func TestRunJoinsAJobThatAppearsWhileItWaits(t *testing.T) {
 	q := newQueueFake()
 	reserve(t, q, "late")
 	looks := 0
-	q.afterSlot = func(string, string) {
+	q.afterCell = func(string, string) {
 		if looks++; looks == 3 {
 			if err := q.Create(context.Background(), core.Job{ID: "late", State: core.JobQueued}); err != nil {
 				t.Error(err)
@@ -244,7 +244,7 @@ func TestRunGivesUpWithItsCaller(t *testing.T) {
 	q := newQueueFake()
 	reserve(t, q, "dead")
 	ctx, cancel := context.WithCancel(t.Context())
-	q.afterSlot = func(string, string) { cancel() }
+	q.afterCell = func(string, string) { cancel() }
 	_, err := newService(t, q, ingest.Config{}).Run(ctx, core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
 	wantError(t, err, core.CodeUnavailable, "given up")
 	if !errors.Is(err, context.Canceled) {
@@ -261,9 +261,9 @@ func TestRunThatIsNotPublishedLeavesNothing(t *testing.T) {
 	if len(q.jobs) != 0 {
 		t.Error("a job was created")
 	}
-	for name, v := range q.slots {
+	for name, v := range q.cells {
 		if v.jobID != "" {
-			t.Errorf("slot %s still names %s", name, v.jobID)
+			t.Errorf("cell %s still names %s", name, v.jobID)
 		}
 	}
 	q.publish = nil
@@ -289,19 +289,19 @@ func TestRunIsAcceptedOnceItsRequestIsStored(t *testing.T) {
 	}
 }
 
-func TestRunReportsSlotFaults(t *testing.T) {
+func TestRunReportsCellErrors(t *testing.T) {
 	down := core.NewError(core.CodeUnavailable, "gone")
 	q := newQueueFake()
-	q.slot = func(string) error { return down }
+	q.cell = func(string) error { return down }
 	_, err := newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
-	wantError(t, err, core.CodeUnavailable, "reading the slot")
+	wantError(t, err, core.CodeUnavailable, "reading the cell")
 	q = newQueueFake()
-	q.setSlot = func(string, string) error { return down }
+	q.setCell = func(string, string) error { return down }
 	_, err = newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
-	wantError(t, err, core.CodeUnavailable, "reserving the slot")
+	wantError(t, err, core.CodeUnavailable, "reserving the cell")
 	q = newQueueFake()
 	var tries atomic.Int32
-	q.setSlot = func(string, string) error { tries.Add(1); return core.NewError(core.CodeConflict, "moved") }
+	q.setCell = func(string, string) error { tries.Add(1); return core.NewError(core.CodeConflict, "moved") }
 	_, err = newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
 	wantError(t, err, core.CodeOverloaded, "too many triggers")
 	if tries.Load() != 100 {
@@ -309,7 +309,7 @@ func TestRunReportsSlotFaults(t *testing.T) {
 	}
 }
 
-func TestSlotNamesAreSafeKeys(t *testing.T) {
+func TestCellNamesAreSafeKeys(t *testing.T) {
 	q := newQueueFake()
 	s := newService(t, q, ingest.Config{})
 	for _, org := range []string{"S.1", "S", "a/b *>", "日本", strings.Repeat("x", 512)} {
@@ -317,17 +317,17 @@ func TestSlotNamesAreSafeKeys(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(q.slots) != 5 {
-		t.Errorf("%d slots, want 5", len(q.slots))
+	if len(q.cells) != 5 {
+		t.Errorf("%d cells, want 5", len(q.cells))
 	}
-	for name := range q.slots {
+	for name := range q.cells {
 		if i := strings.IndexFunc(name, func(r rune) bool {
 			return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=", r)
 		}); i >= 0 {
-			t.Errorf("slot name %q holds %q", name, name[i])
+			t.Errorf("cell name %q holds %q", name, name[i])
 		}
 		if strings.Count(name, ".") != 4 {
-			t.Errorf("slot name %q has not five parts", name)
+			t.Errorf("cell name %q has not five parts", name)
 		}
 	}
 }

@@ -79,14 +79,14 @@ type Service struct {
 	repositories map[string]core.Repository
 	publisher    Publisher
 	jobs         JobStore
-	slots        Slots
+	cells        Cells
 	cfg          Config
 	scopes       keyedLock
 	keeping      keyedLock
 }
 
 // New makes a Service for the given repositories. Two repositories with one code are CodeInvalid.
-func New(repositories []core.Repository, publisher Publisher, jobs JobStore, slots Slots, cfg Config) (*Service, error) {
+func New(repositories []core.Repository, publisher Publisher, jobs JobStore, cells Cells, cfg Config) (*Service, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func New(repositories []core.Repository, publisher Publisher, jobs JobStore, slo
 		}
 	}
 	return &Service{
-		repositories: byCode, publisher: publisher, jobs: jobs, slots: slots, cfg: cfg.withDefaults(),
+		repositories: byCode, publisher: publisher, jobs: jobs, cells: cells, cfg: cfg.withDefaults(),
 	}, nil
 }
 

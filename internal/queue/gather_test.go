@@ -82,7 +82,7 @@ func TestOfferAsOf(t *testing.T) {
 		split.ID, split.AsOf = "split", before
 		offer := func() {
 			t.Helper()
-			if err := q.Offer(t.Context(), split); err != nil {
+			if err := q.PublishUnlessRemovalPending(t.Context(), split); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -102,7 +102,7 @@ func TestOfferAsOf(t *testing.T) {
 
 		older := split
 		older.ID, older.AsOf = "older", before-1
-		if err := q.Offer(t.Context(), older); err != nil {
+		if err := q.PublishUnlessRemovalPending(t.Context(), older); err != nil {
 			t.Fatal(err)
 		}
 		offer()
@@ -116,7 +116,7 @@ func TestOfferAsOf(t *testing.T) {
 		mustPublish(t, q, asked)
 		sweep := split
 		sweep.ID, sweep.Cause, sweep.JobID = "sweep", core.CauseSweep, "job"
-		if err := q.Offer(t.Context(), sweep); err != nil {
+		if err := q.PublishUnlessRemovalPending(t.Context(), sweep); err != nil {
 			t.Fatal(err)
 		}
 		if got = fetch(t, c); len(got) != 1 || got[0].Request().Cause != asked.Cause || got[0].Version() != before {
@@ -139,7 +139,7 @@ func TestMergeWithPendingRemoval(t *testing.T) {
 			t.Helper()
 			r := record("S1", "x")
 			r.ID, r.Cause, r.AsOf = "split", cause, asOf
-			if err := q.Offer(t.Context(), r); err != nil {
+			if err := q.PublishUnlessRemovalPending(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
 		}

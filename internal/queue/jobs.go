@@ -20,10 +20,10 @@ const (
 
 	keyJob          = "job."
 	keyOrganization = "organization."
-	keySlot         = "slot."
+	keyCell         = "slot."
 )
 
-// Jobs holds the jobs of tutti, the organizations of each, and named slots, in a key-value bucket: one key each, changed
+// Jobs holds the jobs of tutti, the organizations of each, and named cells, in a key-value bucket: one key each, changed
 // by compare-and-set alone.
 type Jobs struct {
 	queue  *Queue

@@ -296,12 +296,12 @@ func TestPruneOrphans(t *testing.T) {
 		queued, running := mustCreate(t, q, newJob(t, core.JobQueued)).ID, mustCreate(t, q, newJob(t, core.JobRunning)).ID
 		ended := mustCreate(t, q, newJob(t, core.JobPartial)).ID
 		mustPublish(t, q, run(core.ScopeOrganization, "song", "waits"))
-		slots := map[string]string{
+		cells := map[string]string{
 			"queued.a": queued, "running.a": running, "queued.b": ended, "running.b": ended,
 			"queued.c": "gone", "running.c": "gone", "queued.d": "waits", "else.a": ended, "else.b": "gone",
 		}
-		for name, id := range slots {
-			if err := j.SetSlot(t.Context(), name, id, 0); err != nil {
+		for name, id := range cells {
+			if err := j.SetCell(t.Context(), name, id, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -313,15 +313,15 @@ func TestPruneOrphans(t *testing.T) {
 				}
 			}
 		}
-		check := func(removedSlots, removedJobs []string) {
+		check := func(removedCells, removedJobs []string) {
 			t.Helper()
-			for name, id := range slots {
-				got, _, err := j.Slot(t.Context(), name)
-				if slices.Contains(removedSlots, name) {
+			for name, id := range cells {
+				got, _, err := j.Cell(t.Context(), name)
+				if slices.Contains(removedCells, name) {
 					id = ""
 				}
 				if err != nil || got != id {
-					t.Errorf("slot %s holds %q, %v, want %q", name, got, err, id)
+					t.Errorf("cell %s holds %q, %v, want %q", name, got, err, id)
 				}
 			}
 			for _, id := range jobs {
@@ -341,28 +341,28 @@ func TestPruneOrphans(t *testing.T) {
 		}
 		check([]string{"queued.b", "running.b", "queued.c", "running.c"}, []string{"gone"})
 		for _, name := range []string{"queued.b", "queued.c"} {
-			if err := j.SetSlot(t.Context(), name, queued, 0); err != nil {
-				t.Errorf("filling a removed slot: %v", err)
+			if err := j.SetCell(t.Context(), name, queued, 0); err != nil {
+				t.Errorf("filling a removed cell: %v", err)
 			}
 		}
 	})
 }
 
-func TestSlots(t *testing.T) {
+func TestCells(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		a, b := s.connect(t, queue.Config{}).Jobs(), s.connect(t, queue.Config{}).Jobs()
 		const name = "running/song/S1 ü"
 		state := func(want string) uint64 {
 			t.Helper()
-			id, revision, err := b.Slot(t.Context(), name)
+			id, revision, err := b.Cell(t.Context(), name)
 			if err != nil || id != want || (revision == 0) != (want == "") {
-				t.Fatalf("slot holds %q at %d, %v; want %q", id, revision, err, want)
+				t.Fatalf("cell holds %q at %d, %v; want %q", id, revision, err, want)
 			}
 			return revision
 		}
 		set := func(id string, revision uint64, code core.Code) {
 			t.Helper()
-			wantCode(t, a.SetSlot(t.Context(), name, id, revision), code)
+			wantCode(t, a.SetCell(t.Context(), name, id, revision), code)
 		}
 		for range 2 {
 			state("")
@@ -380,14 +380,14 @@ func TestSlots(t *testing.T) {
 	})
 }
 
-func TestSlotHasOneWinner(t *testing.T) {
+func TestCellHasOneWinner(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		queues := []*queue.Queue{s.connect(t, queue.Config{}), s.connect(t, queue.Config{})}
 		const rivals = 10
 		results := make(chan error, rivals)
 		for i := range rivals {
 			go func() {
-				results <- queues[i%2].Jobs().SetSlot(context.WithoutCancel(t.Context()), "slot", numbered(i), 0)
+				results <- queues[i%2].Jobs().SetCell(context.WithoutCancel(t.Context()), "cell", numbered(i), 0)
 			}()
 		}
 		won := 0

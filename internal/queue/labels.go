@@ -50,7 +50,7 @@ func (l *labels) of(repository string) string {
 func (q *Queue) rememberRepositories(ctx context.Context, configured []string) error {
 	q.labels.learn(configured...)
 	for {
-		stored, revision, err := q.jobs.Slot(ctx, cellRepositories)
+		stored, revision, err := q.jobs.Cell(ctx, cellRepositories)
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (q *Queue) rememberRepositories(ctx context.Context, configured []string) e
 			return core.WrapError(core.CodeInternal, "encoding the repositories", err)
 		}
 		// Also when nothing changed: what is not written for as long as jobs are kept is removed.
-		if err := q.jobs.SetSlot(ctx, cellRepositories, string(encoded), revision); !isConflict(err) {
+		if err := q.jobs.SetCell(ctx, cellRepositories, string(encoded), revision); !isConflict(err) {
 			return err
 		}
 	}

@@ -13,12 +13,12 @@ import (
 	"tutti/internal/core"
 )
 
-// orphanAge is how long ago a slot, or the organizations of a job, must have been written before the job that they name
-// counts as gone: a trigger fills its slot a moment before its job is there.
+// orphanAge is how long ago a cell, or the organizations of a job, must have been written before the job that they name
+// counts as gone: a trigger fills its cell a moment before its job is there.
 const orphanAge = 10 * time.Minute
 
 // Prune removes the jobs that have ended, with their organizations, but for those among the newest keep jobs. It also
-// removes the slots "queued.*" and "running.*" of jobs that have ended, and what names a job that is gone: such slots and
+// removes the cells "queued.*" and "running.*" of jobs that have ended, and what names a job that is gone: such cells and
 // organizations, unless they are younger than ten minutes or a Request of the job, which makes it again, is in the queue.
 // What is written meanwhile stays.
 func (j *Jobs) Prune(ctx context.Context, keep int) error { return j.prune(ctx, keep, orphanAge) }
@@ -39,11 +39,11 @@ func (j *Jobs) prune(ctx context.Context, keep int, age time.Duration) error {
 		_, waits := waiting[id]
 		return !exists && !waits && !writtenAt.After(youngest)
 	}
-	for subject, s := range c.slots {
+	for subject, s := range c.cells {
 		job, exists := c.jobs[s.jobID]
 		if exists && job.State.Final() || gone(s.jobID, s.writtenAt) {
 			if err := j.purge(ctx, subject, jetstream.WithPurgeSequence(s.sequence+1)); err != nil {
-				return fault("removing an old slot", err)
+				return fault("removing an old cell", err)
 			}
 		}
 	}
@@ -82,13 +82,13 @@ func (j *Jobs) purge(ctx context.Context, subject string, opts ...jetstream.Stre
 // contents is what the bucket holds, with what is needed to remove no more of it than was read.
 type contents struct {
 	jobs map[string]core.Job
-	// slots holds the slots that name the queued or running job of a scope, by their subject.
-	slots map[string]slotContent
+	// cells holds the cells that name the queued or running job of a scope, by their subject.
+	cells map[string]cellContent
 	// organizations holds the last write of any organization of a job, by the job's id.
 	organizations map[string]lastWrite
 }
 
-type slotContent struct {
+type cellContent struct {
 	lastWrite
 	jobID string
 }
@@ -101,7 +101,7 @@ type lastWrite struct {
 // readContents reads the whole bucket once. A key that is there all the time is in it, whoever writes meanwhile.
 func (j *Jobs) readContents(ctx context.Context) (contents, error) {
 	c := contents{
-		jobs: make(map[string]core.Job), slots: make(map[string]slotContent), organizations: make(map[string]lastWrite),
+		jobs: make(map[string]core.Job), cells: make(map[string]cellContent), organizations: make(map[string]lastWrite),
 	}
 	err := j.queue.readAll(ctx, j.stream, jobsPrefix+">", c.add)
 	return c, err
@@ -111,10 +111,10 @@ func (c *contents) add(m readMessage) error {
 	key := strings.TrimPrefix(m.Subject, jobsPrefix)
 	removed := m.Header.Get("KV-Operation") != ""
 	write := lastWrite{m.sequence, m.storedAt}
-	if token, ok := strings.CutPrefix(key, keySlot); ok {
-		delete(c.slots, m.Subject)
-		if name, err := DecodeToken(token); err == nil && !removed && isJobSlot(name) {
-			c.slots[m.Subject] = slotContent{write, string(m.Data)}
+	if token, ok := strings.CutPrefix(key, keyCell); ok {
+		delete(c.cells, m.Subject)
+		if name, err := DecodeToken(token); err == nil && !removed && isJobCell(name) {
+			c.cells[m.Subject] = cellContent{write, string(m.Data)}
 		}
 		return nil
 	}
@@ -136,7 +136,7 @@ func (c *contents) add(m readMessage) error {
 	return nil
 }
 
-// isJobSlot tells the slots that name the queued or the running job of a scope.
-func isJobSlot(name string) bool {
+// isJobCell tells the cells that name the queued or the running job of a scope.
+func isJobCell(name string) bool {
 	return strings.HasPrefix(name, "queued.") || strings.HasPrefix(name, "running.")
 }

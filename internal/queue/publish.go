@@ -19,28 +19,28 @@ const (
 
 // Publish validates r and stores it in place of an older Request of the same subject; it returns when the server has
 // it on disk. A Request as of an earlier version (AsOf), such as a removal of a topic that is read again, is stored as by
-// Offer. A Request of the outbox is stored once per id: the same id again within two minutes is dropped and counts
+// PublishUnlessRemovalPending. A Request of the outbox is stored once per id: the same id again within two minutes is dropped and counts
 // as stored. CodeInvalid for a bad Request, CodeOverloaded when the queue is full, CodeUnavailable when it does not
 // answer; then the Request may be stored all the same, and repeating it does no harm.
 func (q *Queue) Publish(ctx context.Context, r core.Request) error {
 	if r.AsOf > 0 {
-		return q.Offer(ctx, r)
+		return q.PublishUnlessRemovalPending(ctx, r)
 	}
 	err := q.publishRequest(ctx, r)
 	q.metrics.countPublished(err)
 	return err
 }
 
-// Offer is Publish for a Request that tutti makes by itself. Where its subject holds a Request, waiting or in flight, it
-// stores what core.Request.MergeWithPending says; what stands counts as stored. Another Request to index is replaced, since the
-// record may have been fetched for it already.
-func (q *Queue) Offer(ctx context.Context, r core.Request) error {
-	err := q.offer(ctx, r)
+// PublishUnlessRemovalPending is Publish for a Request that tutti makes by itself. If its subject holds a Request, waiting
+// or in flight, it stores what core.Request.MergeWithPending returns; nothing to store is success. A pending Request to
+// index is replaced, since its record may already have been fetched.
+func (q *Queue) PublishUnlessRemovalPending(ctx context.Context, r core.Request) error {
+	err := q.publishUnlessRemovalPending(ctx, r)
 	q.metrics.countPublished(err)
 	return err
 }
 
-func (q *Queue) offer(ctx context.Context, r core.Request) error {
+func (q *Queue) publishUnlessRemovalPending(ctx context.Context, r core.Request) error {
 	subject, err := requestSubject(r)
 	if err != nil {
 		return err

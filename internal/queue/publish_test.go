@@ -282,7 +282,7 @@ func TestOffer(t *testing.T) {
 			t.Helper()
 			r := record("S1", "A1")
 			r.ID = id
-			if err := q.Offer(t.Context(), r); err != nil {
+			if err := q.PublishUnlessRemovalPending(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -320,7 +320,7 @@ func TestOffer(t *testing.T) {
 		mustAck(t, newer)
 		mustAck(t, wantNext("newest", core.KindIndex))
 		fetchNone(t, c)
-		wantCode(t, q.Offer(t.Context(), record("S1", "")), core.CodeInvalid)
+		wantCode(t, q.PublishUnlessRemovalPending(t.Context(), record("S1", "")), core.CodeInvalid)
 	})
 }
 

@@ -95,7 +95,7 @@ func joinable(r core.Request) bool {
 func (q *Queue) publishTogether(ctx context.Context, rs []core.Request, members []int) error {
 	first := rs[members[0]]
 	if first.AsOf > 0 {
-		return q.offer(ctx, first)
+		return q.publishUnlessRemovalPending(ctx, first)
 	}
 	if len(members) == 1 {
 		return q.gather.publish(ctx, q, first)

@@ -1,0 +1,39 @@
+package queue
+
+import (
+	"context"
+	"errors"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Cell returns the job that a named cell holds, with the revision for SetCell; "" and 0 when it is empty.
+func (j *Jobs) Cell(ctx context.Context, name string) (jobID string, revision uint64, err error) {
+	entry, err := j.bucket.Get(ctx, cellKey(name))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return "", 0, nil
+	}
+	if err != nil {
+		return "", 0, fault("reading a cell", err)
+	}
+	return string(entry.Value()), entry.Revision(), nil
+}
+
+// SetCell puts a job into a cell, or empties it with an empty jobID. revision is the one that Cell returned; CodeConflict
+// when the cell changed since. Emptying an empty cell is success.
+func (j *Jobs) SetCell(ctx context.Context, name, jobID string, revision uint64) error {
+	err := j.queue.storing(ctx, func(ctx context.Context) (err error) {
+		switch key := cellKey(name); {
+		case jobID != "" && revision == 0:
+			_, err = j.bucket.Create(ctx, key, []byte(jobID))
+		case jobID != "":
+			_, err = j.bucket.Update(ctx, key, []byte(jobID), revision)
+		case revision != 0:
+			err = j.bucket.Delete(ctx, key, jetstream.LastRevision(revision))
+		}
+		return err
+	})
+	return fault("setting a cell", err)
+}
+
+func cellKey(name string) string { return keyCell + EncodeToken(name) }
