@@ -26,7 +26,7 @@ func (r *repository) ownerOf(ctx context.Context, id string) (storedOwner, error
 	}
 	codes := gjson.GetBytes(d.Source, "repositories.#.code").Array()
 	return storedOwner{
-		found: true, organization: gjson.GetBytes(d.Source, r.OrganizationField()).String(),
+		found: true, organization: gjson.GetBytes(d.Source, r.Type.Fields().Organization).String(),
 		foreign: len(codes) > 0 && !slices.ContainsFunc(codes, func(c gjson.Result) bool { return c.String() == r.Code }),
 	}, nil
 }

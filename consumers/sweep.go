@@ -145,7 +145,7 @@ func (r *repository) noteSweep(ctx context.Context, job core.Job, organization s
 }
 
 func (r *repository) scopeOf(organization string) core.IndexScope {
-	return core.IndexScope{Repository: r.Code, Field: r.OrganizationField(), Organization: organization}
+	return core.IndexScope{Repository: r.Code, Field: r.Type.Fields().Organization, Organization: organization}
 }
 
 // unseenDocuments are documents that a run may not have seen: their versions are below first, the run's own, or lie in the
@@ -173,7 +173,7 @@ func (r *repository) groupByOrganization(ctx context.Context, job core.Job, all 
 		if !found {
 			return
 		}
-		organization := gjson.GetBytes(stored.Source, r.OrganizationField()).String()
+		organization := gjson.GetBytes(stored.Source, r.Type.Fields().Organization).String()
 		mu.Lock()
 		defer mu.Unlock()
 		group := groups[organization]

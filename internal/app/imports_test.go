@@ -44,6 +44,10 @@ var layers = map[string][]string{
 	"internal/upstream/local": {},
 	"internal/upstream/song":  {"internal/upstream"},
 	"internal/upstream/lyric": {"internal/upstream"},
+	"internal/upstream/protocol": {
+		"internal/config", "internal/index/mapping", "internal/upstream", "internal/upstream/local", "internal/upstream/lyric",
+		"internal/upstream/song",
+	},
 
 	"internal/filter/sqon":   {},
 	"internal/filter/query":  {"internal/filter/sqon", "internal/index/mapping"},

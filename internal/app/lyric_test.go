@@ -332,7 +332,7 @@ func TestLyricListShifts(t *testing.T) {
 	for _, query := range []string{"", "?force=true"} {
 		job = w.run("O1", query, core.JobPartial)
 		if job.Get("error.code").String() != core.JobErrorListShifted || job.Get("organizations.0.error.message").String() !=
-			"the list moved or repeated rows while it was read, and again when it was read once more" {
+			"the list moved or repeated rows while it was read, and again when it was reread" {
 			t.Errorf("the run's error: %s", job.Raw)
 		}
 		counted(t, job, map[string]int64{"totals.removed": 0})

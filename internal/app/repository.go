@@ -11,13 +11,10 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/index/elastic"
 	indexembedded "tutti/internal/index/embedded"
-	"tutti/internal/index/mapping"
 	"tutti/internal/metadata"
 	"tutti/internal/queue"
 	"tutti/internal/upstream"
-	"tutti/internal/upstream/local"
-	"tutti/internal/upstream/lyric"
-	"tutti/internal/upstream/song"
+	"tutti/internal/upstream/protocol"
 )
 
 // cursorSecret is the name of the secret of the store that cursors are encrypted with.
@@ -52,48 +49,21 @@ func (a *App) openIndex(ctx context.Context) error {
 	return nil
 }
 
-// upstreamClient reads one repository.
-type upstreamClient interface {
-	consumers.Upstream
-	Close()
-}
-
-// client returns a client for a repository's protocol.
-func (a *App) client(rc config.Repository) (upstreamClient, error) {
-	agent := "tutti/" + a.opts.Version
+// client returns a client of a repository.
+func (a *App) client(rc config.Repository) (protocol.Client, error) {
+	o := protocol.Options{
+		UserAgent: "tutti/" + a.opts.Version, MaxRecordBytes: a.cfg.Index.MaxRecordBytes, Memory: a.memory.Records,
+		Metrics: a.metrics.upstream, Local: a.metadata,
+	}
 	if rc.Type == core.TypeLocal {
-		return local.New(a.metadata, local.Config{
-			States: rc.Song.States, Repository: rc.Code, Metrics: a.metrics.upstream,
-			MaxRecordBytes: a.cfg.Index.MaxRecordBytes + metadata.MaxOwnBytes,
-		})
+		o.MaxRecordBytes += metadata.MaxOwnBytes
 	}
-	if rc.Type == core.TypeLyric {
-		return lyric.New(lyric.Config{
-			URL: rc.URL, Token: rc.Token.Reveal(), Username: rc.Username, Password: rc.Password.Reveal(), Timeout: rc.Timeout,
-			CategoryID: rc.Lyric.CategoryID, ValidOnly: rc.Lyric.ValidOnly, Entity: rc.Lyric.Entity,
-			Concurrency: 2 * rc.Concurrency, UserAgent: agent,
-			Repository: rc.Code, Metrics: a.metrics.upstream, MaxRecordBytes: a.cfg.Index.MaxRecordBytes,
-			Memory: a.memory.Records,
-		})
-	}
-	return song.New(song.Config{
-		URL: rc.URL, Token: rc.Token.Reveal(), Username: rc.Username, Password: rc.Password.Reveal(), Timeout: rc.Timeout,
-		States: rc.Song.States, Concurrency: 2 * rc.Concurrency, UserAgent: agent,
-		Repository: rc.Code, Metrics: a.metrics.upstream, MaxRecordBytes: a.cfg.Index.MaxRecordBytes,
-		Memory: a.memory.Records,
-	})
-}
-
-// knownFields returns the fields that every record of a type of repository has.
-func knownFields(t core.RepositoryType) *mapping.Field {
-	if t == core.TypeLyric {
-		return mapping.Lyric()
-	}
-	return mapping.Song()
+	return protocol.Of(rc.Type).Open(rc, o)
 }
 
 // consumed returns the consumers' configuration of one repository.
 func (a *App) consumed(ctx context.Context, rc config.Repository, repo core.Repository) (consumers.Repository, error) {
+	kind := protocol.Of(rc.Type)
 	client, err := a.client(rc)
 	if err != nil {
 		return consumers.Repository{}, err
@@ -107,10 +77,10 @@ func (a *App) consumed(ctx context.Context, rc config.Repository, repo core.Repo
 	block := upstream.RepositoriesBlock(repo)
 	w := consumers.Repository{
 		Repository: repo, Upstream: watched, PageSize: rc.PageSize, Concurrency: rc.Concurrency,
-		NonOverlapping: rc.Type == core.TypeLyric,
+		NonOverlapping: kind.NonOverlapping,
 		Document:       func(dst []byte, rec core.Record) []byte { return upstream.SpliceRecord(dst, rec, block) },
 		Probe: probe{index: a.index, ensured: a.expectIndex(rc.IndexName), spec: index.Spec{
-			Alias: rc.IndexName, Mapping: rc.Mapping, Known: knownFields(rc.Type),
+			Alias: rc.IndexName, Mapping: rc.Mapping, Known: kind.Known(),
 		}},
 	}
 	w.RunAgain = func(ctx context.Context) error {

@@ -45,10 +45,7 @@ func (a *App) openDownloads(context.Context) (err error) {
 func identities(cfg config.Config) func(alias string) string {
 	fields := map[string]string{}
 	for _, rc := range cfg.Repositories {
-		field := "analysisId"
-		if rc.Core().Type == core.TypeLyric {
-			field = "systemId"
-		}
+		field := rc.Type.Fields().ID
 		if known, ok := fields[rc.IndexName]; ok && known != field { // a shared index holds both
 			field = ""
 		}

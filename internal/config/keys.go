@@ -124,7 +124,7 @@ func (r *Repository) keys() []key {
 		text("code", &r.Code, "", "Id of the repository in paths and documents.").require().
 			matching(codePattern, "letters, digits, dots, underscores and hyphens, the first a letter or digit, at most 512"),
 		text("type", (*string)(&r.Type), "", "Protocol of the repository; local is the built-in one, at most once.").require().
-			oneOf(string(core.TypeSong), string(core.TypeLyric), string(core.TypeLocal)),
+			oneOf(repositoryTypes()...),
 		text("url", &r.URL, "", "Base URL of the repository; not for type local.").
 			requireUnless("type", string(core.TypeLocal), func() bool { return r.Type == core.TypeLocal }).
 			matching(urlPattern, "an absolute http or https URL"),
@@ -156,6 +156,15 @@ func (r *Repository) keys() []key {
 		object("reconcile", "Periodic comparison of the repository with its index.",
 			duration("every", &r.Reconcile.Every, 0, "Interval, at least 10s; 0s turns it off.").orZero(minReconcileInterval)),
 	}
+}
+
+func repositoryTypes() []string {
+	types := core.RepositoryTypes()
+	names := make([]string, len(types))
+	for i, t := range types {
+		names[i] = string(t)
+	}
+	return names
 }
 
 func (k *KafkaTopic) key() key {

@@ -23,10 +23,21 @@ type Repository struct {
 	Country      string
 }
 
-// OrganizationField returns the document field with the record's own organization: Song's study or Lyric's organization.
-func (r Repository) OrganizationField() string {
-	if r.Type == TypeLyric {
-		return "organization"
+// RepositoryTypes returns all types of repository.
+func RepositoryTypes() []RepositoryType { return []RepositoryType{TypeSong, TypeLyric, TypeLocal} }
+
+// RecordFields are the document fields that identify a record.
+type RecordFields struct {
+	// ID is the record's id, Organization its own organization.
+	ID, Organization string
+}
+
+// Fields returns the fields that identify the records of a type.
+func (t RepositoryType) Fields() RecordFields {
+	switch t {
+	case TypeLyric:
+		return RecordFields{ID: "systemId", Organization: "organization"}
+	case TypeSong, TypeLocal:
 	}
-	return "studyId"
+	return RecordFields{ID: "analysisId", Organization: "studyId"}
 }

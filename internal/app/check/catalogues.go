@@ -11,6 +11,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/search/catalogue/definition"
 	"tutti/internal/search/federation"
+	"tutti/internal/upstream/protocol"
 )
 
 const subjectCatalogues = "catalogues"
@@ -167,11 +168,7 @@ func nodes(ctx context.Context, d definition.Definition, opts Options) []Finding
 func defaultIndices(repositories []config.Repository) []definition.DefaultIndex {
 	var indices []definition.DefaultIndex
 	for _, r := range repositories {
-		documentType := "analysis"
-		if r.Type == core.TypeLyric {
-			documentType = "record"
-		}
-		indices = append(indices, definition.DefaultIndex{Alias: r.IndexName, DocumentType: documentType})
+		indices = append(indices, definition.DefaultIndex{Alias: r.IndexName, DocumentType: protocol.Of(r.Type).DocumentType})
 	}
 	return indices
 }

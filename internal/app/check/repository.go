@@ -9,36 +9,8 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/upstream"
-	"tutti/internal/upstream/lyric"
-	"tutti/internal/upstream/song"
+	"tutti/internal/upstream/protocol"
 )
-
-// source is the part of an upstream's client that a probe uses.
-type source interface {
-	// Organizations lists the organizations of a repository.
-	Organizations(ctx context.Context) ([]string, error)
-	// Close closes idle connections.
-	Close()
-}
-
-var (
-	_ source = (*song.Client)(nil)
-	_ source = (*lyric.Client)(nil)
-)
-
-func newSource(r config.Repository, opts Options) (source, error) {
-	agent, timeout := "tutti/"+opts.Version, min(r.Timeout, opts.Timeout)
-	if r.Type == core.TypeLyric {
-		return lyric.New(lyric.Config{
-			URL: r.URL, Token: r.Token.Reveal(), Username: r.Username, Password: r.Password.Reveal(), Timeout: timeout,
-			CategoryID: r.Lyric.CategoryID, ValidOnly: r.Lyric.ValidOnly, UserAgent: agent, Repository: r.Code,
-		})
-	}
-	return song.New(song.Config{
-		URL: r.URL, Token: r.Token.Reveal(), Username: r.Username, Password: r.Password.Reveal(), Timeout: timeout,
-		States: r.Song.States, UserAgent: agent, Repository: r.Code,
-	})
-}
 
 func repositoryProbe(r config.Repository, opts Options, look inspectStore) probe {
 	subject, host := "repository "+r.Code, hostOf(r.URL)
@@ -46,7 +18,8 @@ func repositoryProbe(r config.Repository, opts Options, look inspectStore) probe
 		return func(context.Context) []Finding { return []Finding{{subject, StatusOK, builtInState(look), ""}} }
 	}
 	return func(ctx context.Context) []Finding {
-		from, err := newSource(r, opts)
+		kind := protocol.Of(r.Type)
+		from, err := kind.Open(r, protocol.Options{Timeout: opts.Timeout, UserAgent: "tutti/" + opts.Version})
 		if err != nil {
 			return []Finding{{subject, StatusFail, core.MessageOf(err), core.HintOf(err)}}
 		}
@@ -56,14 +29,10 @@ func repositoryProbe(r config.Repository, opts Options, look inspectStore) probe
 		if err != nil {
 			return []Finding{repositoryFailure(subject, host, r, err)}
 		}
-		one, many := "study", "studies"
-		if r.Type == core.TypeLyric {
-			one, many = "organization", "organizations"
-		}
 		f := Finding{Subject: subject, Status: StatusOK}
-		f.Message = host + " lists " + count(len(organizations), one, many) + " in " + time.Since(begin).Round(time.Millisecond).String()
+		f.Message = host + " lists " + count(len(organizations), kind.Organization, kind.Organizations) + " in " + time.Since(begin).Round(time.Millisecond).String()
 		if len(organizations) == 0 {
-			f.Status, f.Message = StatusWarn, host+" lists no "+many
+			f.Status, f.Message = StatusWarn, host+" lists no "+kind.Organizations
 			f.Hint = "nothing is indexed until there is one; check that url is that of the right repository"
 		}
 		return []Finding{f}
@@ -88,10 +57,7 @@ func repositoryFailure(subject, host string, r config.Repository, err error) Fin
 	if f.Hint != "" {
 		return f
 	}
-	path := "studies/all"
-	if r.Type == core.TypeLyric {
-		path = "category/" + r.Lyric.CategoryID
-	}
+	path := protocol.Of(r.Type).ListPath(r)
 	if status, ok := errors.AsType[*upstream.StatusError](err); ok {
 		f.Hint = statusHint(status.Status, path)
 		return f

@@ -152,20 +152,14 @@ const maxTerms = 255
 // termSink collects the values that scopes select by: the record's organization and the codes of its repositories.
 type termSink struct {
 	tree     *mapping.Field
-	fields   [3]*mapping.Field
+	fields   []*mapping.Field
 	found    []string
 	buf      []byte
 	interned map[string]string
 }
 
-// scopeFields returns the names of the fields that scopes select by, in the order of termSink.fields; only the last is not an\n// organization.
-func scopeFields() [3]string {
-	return [3]string{
-		core.Repository{Type: core.TypeSong}.OrganizationField(),
-		core.Repository{Type: core.TypeLyric}.OrganizationField(),
-		codeField,
-	}
-}
+// scopeFields returns the names of the fields that scopes select by. Their positions are stored: a new one is appended.
+func scopeFields() []string { return []string{"studyId", "organization", codeField} }
 
 const codeField = "repositories.code"
 
@@ -176,8 +170,9 @@ func (s *termSink) reset(tree *mapping.Field) *termSink {
 	s.found = s.found[:0]
 	if s.tree != tree {
 		s.tree = tree
-		for i, name := range scopeFields() {
-			s.fields[i] = tree.Lookup(name)
+		s.fields = s.fields[:0]
+		for _, name := range scopeFields() {
+			s.fields = append(s.fields, tree.Lookup(name))
 		}
 	}
 	if s.interned == nil || len(s.interned) > maxInterned {
@@ -194,7 +189,7 @@ func (s *termSink) Leave(*mapping.Field) {}
 
 // Value adds the value of a scope field.
 func (s *termSink) Value(f *mapping.Field, kind mapping.Kind, raw []byte) {
-	i := slices.Index(s.fields[:], f)
+	i := slices.Index(s.fields, f)
 	if i < 0 || kind == mapping.KindObject || len(raw) > maxTermBytes || len(s.found) == maxTerms {
 		return
 	}

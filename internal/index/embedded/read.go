@@ -133,11 +133,11 @@ func (s *scan) page(a *alias, b *bbolt.Bucket) error {
 		s.started, s.last = true, b.Bucket(bucketRows()).Sequence()
 	}
 	s.ended = true
-	code, ok := findTerm(b, 2, s.scope.Repository)
+	code, ok := findTerm(b, slices.Index(scopeFields(), codeField), s.scope.Repository)
 	if !ok {
 		return nil
 	}
-	field := slices.Index(organizationFields(), s.scope.Field)
+	field := slices.Index(scopeFields(), s.scope.Field)
 	switch {
 	case s.scope.Field == "":
 		return s.ids(b, code, nil)
@@ -149,11 +149,6 @@ func (s *scan) page(a *alias, b *bbolt.Bucket) error {
 		return nil
 	}
 	return s.organization(b, organization, code)
-}
-
-func organizationFields() []string {
-	fields := scopeFields()
-	return fields[:2]
 }
 
 // findTerm returns the number of a value, zero for the empty value; false when no document ever had it.
