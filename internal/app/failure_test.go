@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/embedded"
 	"tutti/internal/tools/testkit"
 )
 
@@ -311,6 +313,7 @@ func TestStopUnderLoad(t *testing.T) {
 		if stuck {
 			if err := w.app.Stop(t.Context()); err != nil {
 				t.Log("stopping:", err)
+				w.queueReleased() // as the end of the process does
 			}
 			w.app = nil
 		} else {
@@ -324,6 +327,20 @@ func TestStopUnderLoad(t *testing.T) {
 		}
 		w.converges(wait)
 	}
+}
+
+// queueReleased waits until the embedded queue has released its folder.
+func (w *world) queueReleased() {
+	w.eventually(wait, func() (bool, string) {
+		lock, err := embedded.LockDir(filepath.Join(w.dir, "queue"))
+		if err != nil {
+			return false, err.Error()
+		}
+		if err := lock.Unlock(); err != nil {
+			w.t.Fatal(err)
+		}
+		return true, ""
+	})
 }
 
 // TestSecondProcess: a second tutti on the same data folder does not start and says why, whether of this process or of
