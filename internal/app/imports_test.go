@@ -54,9 +54,11 @@ var layers = map[string][]string{
 	"internal/index":         {"internal/filter/query", "internal/index/mapping"},
 	"internal/index/mapping": {},
 	"internal/index/elastic": {
-		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/rawjson",
-		"internal/roundtrip",
+		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/elastic/transport",
+		"internal/index/mapping", "internal/rawjson",
 	},
+
+	"internal/index/elastic/transport": {"internal/rawjson", "internal/roundtrip"},
 	"internal/index/embedded": {
 		"internal/disk", "internal/filter/query", "internal/index", "internal/index/embedded/evaluate",
 		"internal/index/embedded/segment", "internal/index/mapping",

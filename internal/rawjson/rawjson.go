@@ -1,5 +1,5 @@
 // Package rawjson navigates JSON texts without decoding them: it finds the ends of values and the insides of strings. Texts must be
-// valid JSON; invalid ones are never read out of bounds, but not reported.
+// valid JSON; invalid ones are never read out of bounds, but not reported. AppendString writes strings.
 package rawjson
 
 import (

@@ -7,6 +7,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
+	"tutti/internal/index/elastic/transport"
 )
 
 // maxPagedValues is the maximum number of values of a field that are read page by page, when one response cannot hold them.
@@ -36,17 +37,17 @@ func (x *Index) readAllBuckets(ctx context.Context, alias string, p *searchPlan,
 // eachBucketPage calls each with all buckets of f in the documents that match filter, in pages ordered by value, as of one point
 // in time. each may keep their bytes.
 func (x *Index) eachBucketPage(ctx context.Context, alias string, p *searchPlan, filter *query.Node, f *index.Facet, each func([]index.Bucket) error) error {
-	point, err := x.openPIT(ctx, alias)
+	point, err := x.client.OpenPIT(ctx, alias)
 	if err != nil {
-		return asSearchError(err)
+		return transport.AsSearchError(err)
 	}
-	defer func() { x.closePIT(ctx, point) }()
+	defer func() { x.client.ClosePIT(ctx, point) }()
 	head := append([]byte(`{"size":0,"track_total_hits":false,"query":`), p.filter.write(nil, filter)...)
 	w := facetWriter{filter: &p.filter, idField: p.idField}
 	reader := facetReader{facet: f}
 	for read := 0; ; {
 		body := append([]byte(nil), head...)
-		body = appendPIT(body, point)
+		body = transport.AppendPIT(body, point)
 		body = append(body, `,"aggs":{`...)
 		body = append(w.page(body, string(facetPrefix)+"0", f, reader.after), "}}"...)
 		reader.into.Buckets, reader.after = nil, nil
@@ -67,27 +68,20 @@ func (x *Index) eachBucketPage(ctx context.Context, alias string, p *searchPlan,
 
 // readBucketPage reads one page and returns the point in time of the next.
 func (x *Index) readBucketPage(ctx context.Context, body []byte, point string, reader *facetReader) (string, error) {
-	into := x.buffer()
-	defer x.recycle(into)
-	reply, err := x.client.do(ctx, searchRequest(body), into)
+	into := x.client.GetBuffer()
+	defer x.client.PutBuffer(into)
+	reply, err := x.client.Do(ctx, transport.SearchRequest(body), into)
 	if err != nil {
-		return point, asSearchError(err)
+		return point, transport.AsSearchError(err)
 	}
 	reader.keep = new(arena).copy
-	c := jsonReader{data: reply.body}
+	c := jsonReader{data: reply.Body}
 	a := searchResponse{readAggs: func(c *jsonReader) { readFacets(c, []*facetReader{reader}) }}
 	a.read(&c)
 	if a.pit != "" {
 		point = a.pit
 	}
 	return point, a.check(&c)
-}
-
-// appendPIT appends the member of a search that names a point in time and extends its lifetime.
-func appendPIT(dst []byte, point string) []byte {
-	dst = append(dst, `,"pit":{"id":`...)
-	dst = appendString(dst, point)
-	return append(dst, `,"keep_alive":"`+scanKeepAlive+`"}`...)
 }
 
 // patternValues returns, by path, the values of the fields whose patterns the cluster cannot match.

@@ -5,16 +5,15 @@ import (
 	"context"
 	"time"
 
+	"github.com/elastic/go-elasticsearch/v8/esapi"
 	"github.com/klauspost/compress/gzip"
 
 	"tutti/internal/core"
+	"tutti/internal/index/elastic/transport"
 )
 
 // shardWait is how long a write waits in the cluster for an unavailable shard.
 const shardWait = 2 * time.Second
-
-// maxPooledBytes is the capacity of the largest buffer that is reused.
-const maxPooledBytes = 8 << 20
 
 // Write sends b as one bulk request and returns one Result per item, in order. Documents with unknown paths extend the mapping
 // and are sent again within the call. The Code of a Result with OutcomeRetry says why. An error is a *core.Error for the whole
@@ -22,11 +21,11 @@ const maxPooledBytes = 8 << 20
 // not have been written), CodeTooLarge (413), CodeInvalid (400, with the cluster's reason in its cause), or CodeIndexBlocked.
 // Write neither changes b's bytes nor reads them after it has returned.
 func (x *Index) Write(ctx context.Context, b core.Batch) ([]core.Result, error) {
-	leave, err := x.begin(b.Index)
+	end, err := x.client.Begin(b.Index)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer end()
 	if len(b.Items) == 0 {
 		return nil, nil
 	}
@@ -52,23 +51,23 @@ func (x *Index) send(ctx context.Context, b core.Batch, items []core.BatchItem, 
 	if !b.Deadline.IsZero() && !x.now().Before(b.Deadline) {
 		return nil, core.NewError(core.CodeOverloaded, "the documents became too old before they could be sent")
 	}
-	into := x.buffer()
-	defer x.recycle(into)
+	into := x.client.GetBuffer()
+	defer x.client.PutBuffer(into)
 	r := x.bulkRequest(b.Index, body)
 	if x.compress {
-		packed := x.buffer()
-		defer x.recycle(packed)
+		packed := x.client.GetBuffer()
+		defer x.client.PutBuffer(packed)
 		if err := x.gzip(packed, body); err != nil {
 			return nil, core.WrapError(core.CodeInternal, "the bulk body cannot be compressed", err)
 		}
 		r = x.bulkRequest(b.Index, packed.Bytes())
 		r.Header.Set("Content-Encoding", "gzip")
 	}
-	answer, err := x.client.do(ctx, r, into)
+	answer, err := x.client.Do(ctx, r, into)
 	if err != nil {
 		return nil, err
 	}
-	return x.results(answer.body, b.Index, items)
+	return x.results(answer.Body, b.Index, items)
 }
 
 func (x *Index) gzip(dst *bytes.Buffer, body []byte) error {
@@ -87,16 +86,11 @@ func (x *Index) gzip(dst *bytes.Buffer, body []byte) error {
 	return zip.Close()
 }
 
-func (x *Index) buffer() *bytes.Buffer {
-	if buffer, ok := x.buffers.Get().(*bytes.Buffer); ok {
-		buffer.Reset()
-		return buffer
-	}
-	return new(bytes.Buffer)
-}
-
-func (x *Index) recycle(buffer *bytes.Buffer) {
-	if buffer.Cap() <= maxPooledBytes {
-		x.buffers.Put(buffer)
+// bulkRequest returns a bulk request. The cluster stops waiting for a missing shard long before the request times out: the
+// outcome is known, other indices are not delayed, and no document becomes outdated in the cluster before it is written.
+func (x *Index) bulkRequest(alias string, body []byte) esapi.BulkRequest {
+	return esapi.BulkRequest{
+		Index: alias, Body: bytes.NewReader(body), Header: transport.NDJSON(),
+		RequireAlias: new(true), Timeout: min(shardWait, x.timeout/2), FilterPath: []string{bulkFilterPath},
 	}
 }

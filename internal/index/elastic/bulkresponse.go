@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"tutti/internal/core"
+	"tutti/internal/index/elastic/transport"
 )
 
 // bulkFilterPath requests one short entry per item, plus the error of a request that was rejected as a whole. The status keeps
@@ -13,8 +14,8 @@ import (
 const bulkFilterPath = "error,status,errors,items.*.status,items.*.error"
 
 type bulkItem struct {
-	Status int         `json:"status"`
-	Error  engineError `json:"error"`
+	Status int                   `json:"status"`
+	Error  transport.EngineError `json:"error"`
 }
 
 type bulkResponse struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"tutti/internal/core"
+	"tutti/internal/index/elastic/transport"
 )
 
 // checkBody is a write that reaches the primary shard but never applies: it requires a sequence number that no document has, so
@@ -24,12 +25,12 @@ const checkBody = `{"index":{"_id":"tutti-check","if_seq_no":9007199254740991,"i
 // are rejected (core.ErrIndexMissing only if no index of the alias exists either); and core.CodeUnavailable when the cluster or
 // one of the primary shards does not answer. The message is safe to display.
 func (x *Index) Check(ctx context.Context, alias string) error {
-	leave, err := x.begin(alias)
+	end, err := x.client.Begin(alias)
 	if err != nil {
 		return err
 	}
-	defer leave()
-	reply, err := x.client.do(ctx, x.bulkRequest(alias, []byte(checkBody)), nil)
+	defer end()
+	reply, err := x.client.Do(ctx, x.bulkRequest(alias, []byte(checkBody)), nil)
 	if err != nil {
 		if core.CodeOf(err) == core.CodeIndexBlocked {
 			return err
@@ -37,7 +38,7 @@ func (x *Index) Check(ctx context.Context, alias string) error {
 		return core.WrapError(core.CodeUnavailable, core.MessageOf(err), err)
 	}
 	var answer bulkResponse
-	if err := reply.decode(&answer); err != nil {
+	if err := reply.Decode(&answer); err != nil {
 		return err
 	}
 	if len(answer.Items) != 1 || answer.Items[0].Index == nil {
@@ -62,12 +63,12 @@ func (x *Index) missingAliasError(ctx context.Context, alias string, gone error)
 	if seen != nil {
 		among = append(among, url.PathEscape(*seen))
 	}
-	reply, err := x.client.do(ctx, esapi.IndicesGetAliasRequest{Index: among, ExpandWildcards: "all", IgnoreUnavailable: new(true)}, nil)
+	reply, err := x.client.Do(ctx, esapi.IndicesGetAliasRequest{Index: among, ExpandWildcards: "all", IgnoreUnavailable: new(true)}, nil)
 	if err != nil {
 		return err
 	}
 	var indices map[string]json.RawMessage
-	if err := reply.decode(&indices); err != nil {
+	if err := reply.Decode(&indices); err != nil {
 		return err
 	}
 	names := slices.Sorted(maps.Keys(indices))
@@ -110,12 +111,12 @@ func shardMissing(alias string, cause error) error {
 // checkItem returns the error that the result of Check's write indicates. Errors of the document itself (a mapping that requires
 // routing, say) do not count: they do not block the index.
 func checkItem(alias string, item *bulkItem) error {
-	code := blockCode(item.Error.Type, item.Status, item.Error.Reason)
-	f := &responseError{status: item.Status, engineError: item.Error}
+	code := transport.BlockCode(item.Error.Type, item.Status, item.Error.Reason)
+	f := &transport.ResponseError{Status: item.Status, EngineError: item.Error}
 	switch {
-	case item.Error.floodStage(item.Status):
+	case item.Error.FloodStage(item.Status):
 		return &core.Error{
-			Code: code, Message: "the index " + alias + " accepts no writes: " + floodStageMessage, Hint: floodStageHint, Err: f,
+			Code: code, Message: "the index " + alias + " accepts no writes: " + transport.FloodStageMessage, Hint: transport.FloodStageHint, Err: f,
 		}
 	case code == core.CodeIndexBlocked:
 		return core.WrapError(code, blockedMessage(alias, item.Error.Type), f)
@@ -128,13 +129,13 @@ func checkItem(alias string, item *bulkItem) error {
 
 func blockedMessage(alias, kind string) string {
 	switch kind {
-	case typeIndexNotFound:
+	case transport.TypeIndexNotFound:
 		return "there is no alias " + alias
-	case typeIndexClosed:
+	case transport.TypeIndexClosed:
 		return "the index " + alias + " is closed"
-	case typeClusterBlock:
+	case transport.TypeClusterBlock:
 		return "the index " + alias + " is blocked for writes"
-	case typeSecurity:
+	case transport.TypeSecurity:
 		return "the index rejected the credentials for " + alias
 	default:
 		return "the index " + alias + " has no index to write to"

@@ -1,22 +1,15 @@
 package elastic
 
 import (
-	"encoding/base64"
-	"fmt"
 	"log/slog"
-	"net/url"
-	"os"
-	"strings"
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/index/elastic/transport"
 )
 
-// Defaults of Config.
-const (
-	DefaultShards  = 1
-	DefaultTimeout = 30 * time.Second
-)
+// DefaultShards is the default of Config.Shards.
+const DefaultShards = 1
 
 // Config configures an Index. Only URLs is required.
 type Config struct {
@@ -34,7 +27,7 @@ type Config struct {
 	Shards int
 	// Replicas is the number of copies of each shard besides the primary; 0 means none.
 	Replicas int
-	// Timeout limits each request to the cluster, including reading the response; 0 means DefaultTimeout.
+	// Timeout limits each request to the cluster, including reading the response; 0 means transport.DefaultTimeout.
 	Timeout time.Duration
 	// Compress sends bulk bodies compressed with gzip. It pays off only where the network is the bottleneck.
 	Compress bool
@@ -50,26 +43,11 @@ type Config struct {
 }
 
 func (c *Config) validate() error {
-	if len(c.URLs) == 0 {
-		return core.NewError(core.CodeInvalid, "the index needs at least one URL")
-	}
-	if (c.Username == "") != (c.Password == "") {
-		return core.NewError(core.CodeInvalid, "the index needs a username and a password, or neither")
-	}
-	if c.APIKey != "" && c.Username != "" {
-		return core.NewError(core.CodeInvalid, "the index takes an API key or a username, not both")
-	}
-	if c.Shards < 0 || c.Replicas < 0 || c.Timeout < 0 {
+	if c.Shards < 0 || c.Replicas < 0 {
 		return core.NewError(core.CodeInvalid, "shards, replicas and timeout of the index must not be negative")
-	}
-	if c.CursorKey != nil && len(c.CursorKey) != CursorKeyBytes {
-		return core.NewError(core.CodeInvalid, fmt.Sprintf("the key of the index's cursors must have %d bytes", CursorKeyBytes))
 	}
 	if c.Shards == 0 {
 		c.Shards = DefaultShards
-	}
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
 	}
 	if c.Grown == nil {
 		c.Grown = func(string) {}
@@ -83,34 +61,10 @@ func (c *Config) validate() error {
 	return nil
 }
 
-// nodes parses the URLs. Its errors do not quote them, as they may contain a password.
-func (c *Config) nodes() ([]*url.URL, error) {
-	nodes := make([]*url.URL, 0, len(c.URLs))
-	for _, text := range c.URLs {
-		node, err := url.Parse(strings.TrimRight(strings.TrimSpace(text), "/"))
-		if err != nil || node.Host == "" || (node.Scheme != "http" && node.Scheme != "https") {
-			return nil, core.NewError(core.CodeInvalid, "a URL of the index is not of the form http(s)://host[:port]")
-		}
-		nodes = append(nodes, node)
+// transport returns the configuration of the transport.
+func (c *Config) transport() transport.Config {
+	return transport.Config{
+		URLs: c.URLs, Username: c.Username, Password: c.Password, APIKey: c.APIKey, CAFile: c.CAFile,
+		Timeout: c.Timeout, Logger: c.Logger,
 	}
-	return nodes, nil
-}
-
-// key returns the API key in the form of the Authorization header.
-func (c *Config) key() string {
-	if strings.Contains(c.APIKey, ":") {
-		return base64.StdEncoding.EncodeToString([]byte(c.APIKey))
-	}
-	return c.APIKey
-}
-
-func (c *Config) authorities() ([]byte, error) {
-	if c.CAFile == "" {
-		return nil, nil
-	}
-	pem, err := os.ReadFile(c.CAFile)
-	if err != nil {
-		return nil, core.WrapError(core.CodeInvalid, "the index's CA file cannot be read", err)
-	}
-	return pem, nil
 }

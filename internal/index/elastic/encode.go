@@ -5,9 +5,8 @@ import (
 	"strconv"
 
 	"tutti/internal/core"
+	"tutti/internal/rawjson"
 )
-
-const hexDigits = "0123456789abcdef"
 
 // Encode appends w as lines of a bulk body to dst and returns it with the bounds of the document in it, which are equal for a
 // deletion. It allocates only to grow dst.
@@ -17,7 +16,7 @@ func (x *Index) Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd i
 	} else {
 		dst = append(dst, `{"index":{"_id":`...)
 	}
-	dst = appendString(dst, w.ID)
+	dst = rawjson.AppendString(dst, w.ID)
 	dst = append(dst, `,"version":`...)
 	dst = strconv.AppendInt(dst, int64(w.Version), 10)
 	if w.Strict {
@@ -46,26 +45,4 @@ func replaceNewlines(doc []byte) {
 		doc[at] = ' '
 		doc = doc[at+1:]
 	}
-}
-
-// appendString appends s as a JSON string. Invalid UTF-8 is copied unchanged, so that the cluster rejects the id instead of
-// storing the document under another one.
-func appendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	from := 0
-	for i := range len(s) {
-		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		dst = append(dst, s[from:i]...)
-		if c >= ' ' {
-			dst = append(dst, '\\', c)
-		} else {
-			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-		}
-		from = i + 1
-	}
-	dst = append(dst, s[from:]...)
-	return append(dst, '"')
 }

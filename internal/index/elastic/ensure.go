@@ -15,6 +15,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index"
+	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
 )
 
@@ -32,14 +33,11 @@ const (
 // only one. An index with the alias' name, and a spec.Mapping that contradicts the index, are core.CodeConflict; a name or
 // mapping that the cluster does not accept is core.CodeInvalid.
 func (x *Index) Ensure(ctx context.Context, spec index.Spec) error {
-	if spec.Alias == "" {
-		return core.NewError(core.CodeInvalid, "the index name is empty")
-	}
-	leave, err := x.begin(spec.Alias)
+	end, err := x.client.Begin(spec.Alias)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer end()
 	for round := range maxCreateRounds {
 		found, err := x.exists(ctx, spec.Alias)
 		if err != nil {
@@ -53,11 +51,11 @@ func (x *Index) Ensure(ctx context.Context, spec index.Spec) error {
 		}
 		at := x.now().UTC().Add(time.Duration(round) * time.Second)
 		err = x.create(ctx, spec, spec.Alias+"-"+at.Format(nameLayout))
-		switch typeOf(err) {
-		case typeAlreadyExists, typeIllegalState:
+		switch transport.TypeOf(err) {
+		case transport.TypeAlreadyExists, transport.TypeIllegalState:
 			continue // another process was faster, or an index without the alias has the name
-		case typeInvalidAlias:
-			if strings.Contains(responseErrorOf(err).Reason, "same name") {
+		case transport.TypeInvalidAlias:
+			if strings.Contains(transport.ErrorOf(err).Reason, "same name") {
 				return core.WrapError(core.CodeConflict, "an index has the name "+spec.Alias+
 					"; remove it or choose another name, as tutti needs the name for an alias", err)
 			}
@@ -70,7 +68,7 @@ func (x *Index) Ensure(ctx context.Context, spec index.Spec) error {
 // mayCreate returns core.ErrIndexMissing if an index may be created for spec's missing alias: the alias was never seen before, or
 // no index of it exists.
 func (x *Index) mayCreate(ctx context.Context, spec index.Spec) error {
-	missing := core.WrapError(core.CodeIndexBlocked, blockedMessage(spec.Alias, typeIndexNotFound), core.ErrIndexMissing)
+	missing := core.WrapError(core.CodeIndexBlocked, blockedMessage(spec.Alias, transport.TypeIndexNotFound), core.ErrIndexMissing)
 	if name, _, ok := strings.Cut(spec.Identity, "/"); ok {
 		x.state(spec.Alias).physicalName.CompareAndSwap(nil, &name)
 	}
@@ -82,15 +80,15 @@ func (x *Index) mayCreate(ctx context.Context, spec index.Spec) error {
 
 // exists reports whether alias is an alias. More than one index behind it is a conflict: documents could not be read by id.
 func (x *Index) exists(ctx context.Context, alias string) (bool, error) {
-	reply, err := x.client.do(ctx, esapi.IndicesGetAliasRequest{Name: []string{alias}}, nil)
-	if f := responseErrorOf(err); f != nil && f.status == http.StatusNotFound && (f.Type != "" || f.Reason != "") {
+	reply, err := x.client.Do(ctx, esapi.IndicesGetAliasRequest{Name: []string{alias}}, nil)
+	if f := transport.ErrorOf(err); f != nil && f.Status == http.StatusNotFound && (f.Type != "" || f.Reason != "") {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
 	var answer map[string]json.RawMessage
-	if err := reply.decode(&answer); err != nil {
+	if err := reply.Decode(&answer); err != nil {
 		return false, err
 	}
 	if len(answer) > 1 {
@@ -105,7 +103,7 @@ func (x *Index) create(ctx context.Context, spec index.Spec, name string) error 
 	if err != nil {
 		return err
 	}
-	if _, err := x.client.do(ctx, esapi.IndicesCreateRequest{Index: name, Body: bytes.NewReader(body)}, nil); err != nil {
+	if _, err := x.client.Do(ctx, esapi.IndicesCreateRequest{Index: name, Body: bytes.NewReader(body)}, nil); err != nil {
 		return err
 	}
 	x.logger.Info("created an index", "index", spec.Alias, "physical_index", name)
@@ -249,7 +247,7 @@ func (x *Index) update(ctx context.Context, spec index.Spec) error {
 		st.unreadAfter.Store(readBatches)
 		err = x.addFields(ctx, st, spec.Alias, tree, mapping.Missing(tree, spec.Known))
 		// Another process may have added a field with another type after it was read; then it is no longer missing.
-		if typeOf(err) == typeIllegalArgument && round+1 < maxGrowRounds {
+		if transport.TypeOf(err) == transport.TypeIllegalArgument && round+1 < maxGrowRounds {
 			continue
 		}
 		return err
@@ -264,7 +262,7 @@ func (x *Index) putUserMapping(ctx context.Context, st *aliasState, spec index.S
 	}
 	st.tree.Store(nil)
 	err = x.putRawMapping(ctx, spec.Alias, body.Mappings)
-	if typeOf(err) == typeIllegalArgument {
+	if transport.TypeOf(err) == transport.TypeIllegalArgument {
 		return &core.Error{
 			Code: core.CodeConflict, Message: "the mapping file contradicts the mapping of " + spec.Alias,
 			Hint: "rebuild the repository's index, which creates a new one with the mapping file", Err: err,
@@ -287,7 +285,7 @@ func (x *Index) addOwnFields(ctx context.Context, st *aliasState, spec index.Spe
 		return nil // the cluster accepts mappings that this parser does not
 	}
 	err = x.addFields(ctx, st, spec.Alias, tree, mapping.MissingOwn(tree, spec.Known))
-	if typeOf(err) == typeIllegalArgument { // a document added the field first, or the index has reached its limit of fields
+	if transport.TypeOf(err) == transport.TypeIllegalArgument { // a document added the field first, or the index has reached its limit of fields
 		x.logger.Warn("the field repositories could not be added to the mapping", "index", spec.Alias, "err", err)
 		return nil
 	}

@@ -5,6 +5,8 @@ import (
 	"net/url"
 
 	"github.com/elastic/elastic-transport-go/v8/elastictransport"
+
+	"tutti/internal/index/elastic/transport"
 )
 
 // SendBy makes x send its requests by to instead of over the network.
@@ -12,7 +14,7 @@ func (x *Index) SendBy(to http.RoundTripper) error {
 	transport, err := elastictransport.NewClient(
 		elastictransport.WithURLs(&url.URL{Scheme: "http", Host: "node"}), elastictransport.WithTransport(to), elastictransport.WithDisableRetry())
 	if err == nil {
-		x.client.transport = transport
+		x.client.Transport = transport
 	}
 	return err
 }
@@ -21,4 +23,4 @@ func (x *Index) SendBy(to http.RoundTripper) error {
 func (x *Index) KeepAtMost(bytes int64) { x.maxSourceBytes = bytes }
 
 // ErrOverLimit gives the error that is behind that of an answer which is longer than one may be.
-func ErrOverLimit() error { return errOverLimit }
+func ErrOverLimit() error { return transport.ErrOverLimit }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"tutti/internal/core"
+	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
 )
 
@@ -30,7 +31,7 @@ func (x *Index) addFieldsAhead(ctx context.Context, st *aliasState, b core.Batch
 	}
 	st.unreadAfter.Store(readBatches)
 	if err := x.addFields(ctx, st, b.Index, tree, added); err != nil {
-		x.logger.Debug("fields could not be added before sending", "index", b.Index, "error_type", typeOf(err))
+		x.logger.Debug("fields could not be added before sending", "index", b.Index, "error_type", transport.TypeOf(err))
 		st.unreadAfter.Store(0)
 	}
 }

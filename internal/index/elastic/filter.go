@@ -7,6 +7,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
+	"tutti/internal/rawjson"
 )
 
 const (
@@ -73,7 +74,7 @@ func (w *filterWriter) compound(dst []byte, n *query.Node, depth int) []byte {
 	switch n.Op {
 	case query.Some:
 		dst = append(dst, `{"nested":{"path":`...)
-		dst = appendString(dst, n.Path)
+		dst = rawjson.AppendString(dst, n.Path)
 		dst = append(dst, `,"score_mode":"none","query":`...)
 		return append(w.node(dst, n.Children[0], depth+1), "}}"...)
 	case query.Or:
@@ -156,12 +157,12 @@ func (w *filterWriter) terms(dst []byte, f query.Field, terms []string) []byte {
 		return append(appendStrings(dst, terms), "}}"...)
 	case len(terms) == 1:
 		dst = append(dst, `{"term":{`...)
-		dst = appendString(dst, f.Path)
+		dst = rawjson.AppendString(dst, f.Path)
 		dst = append(dst, ':')
-		return append(appendString(dst, terms[0]), "}}"...)
+		return append(rawjson.AppendString(dst, terms[0]), "}}"...)
 	case len(terms) <= maxTermsCount:
 		dst = append(dst, `{"terms":{`...)
-		dst = appendString(dst, f.Path)
+		dst = rawjson.AppendString(dst, f.Path)
 		dst = append(dst, ':')
 		return append(appendStrings(dst, terms), "}}"...)
 	}
@@ -200,9 +201,9 @@ func (w *filterWriter) patterns(dst []byte, n *query.Node) []byte {
 
 func appendPattern(dst []byte, n *query.Node, p sqon.Pattern) []byte {
 	dst = append(dst, `{"wildcard":{`...)
-	dst = appendString(dst, n.Field.Path)
+	dst = rawjson.AppendString(dst, n.Field.Path)
 	dst = append(dst, `:{"value":`...)
-	dst = appendString(dst, string(p))
+	dst = rawjson.AppendString(dst, string(p))
 	if n.Fold {
 		dst = append(dst, `,"case_insensitive":true`...)
 	}
@@ -236,7 +237,7 @@ func appendExists(dst []byte, f query.Field) []byte {
 		return append(dst, matchAll...)
 	}
 	dst = append(dst, `{"exists":{"field":`...)
-	return append(appendString(dst, f.Path), "}}"...)
+	return append(rawjson.AppendString(dst, f.Path), "}}"...)
 }
 
 func appendStrings(dst []byte, texts []string) []byte {
@@ -245,7 +246,7 @@ func appendStrings(dst []byte, texts []string) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendString(dst, text)
+		dst = rawjson.AppendString(dst, text)
 	}
 	return append(dst, ']')
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"tutti/internal/core"
+	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
 )
 
@@ -40,7 +41,7 @@ func (x *Index) growMapping(ctx context.Context, st *aliasState, b core.Batch, r
 	for round := range maxGrowRounds {
 		var docs []*rejectedDoc
 		for i := range results {
-			if results[i].Type == typeStrictMapping && results[i].Outcome == core.OutcomeRejected {
+			if results[i].Type == transport.TypeStrictMapping && results[i].Outcome == core.OutcomeRejected {
 				docs = append(docs, &rejectedDoc{item: i, doc: b.Document(i)})
 			}
 		}
@@ -61,10 +62,10 @@ func (x *Index) retryLater(b core.Batch, docs []*rejectedDoc, results []core.Res
 	if !core.Retryable(err) {
 		code = core.CodeUnavailable
 		// The text of err may quote the document.
-		x.logger.Warn("documents could not be sent again after the mapping was extended", "index", b.Index, "code", code, "error_type", typeOf(err))
+		x.logger.Warn("documents could not be sent again after the mapping was extended", "index", b.Index, "code", code, "error_type", transport.TypeOf(err))
 	}
 	for _, c := range docs {
-		results[c.item] = core.Result{Outcome: core.OutcomeRetry, Type: typeOf(err), Code: code}
+		results[c.item] = core.Result{Outcome: core.OutcomeRetry, Type: transport.TypeOf(err), Code: code}
 	}
 }
 
@@ -151,7 +152,7 @@ func (x *Index) extendMapping(ctx context.Context, st *aliasState, alias string,
 		added, explained := planFields(tree, docs)
 		if explained {
 			err := x.addFields(ctx, st, alias, tree, added)
-			if err == nil || typeOf(err) != typeIllegalArgument {
+			if err == nil || transport.TypeOf(err) != transport.TypeIllegalArgument {
 				return err
 			}
 		}
@@ -163,7 +164,7 @@ func (x *Index) extendMapping(ctx context.Context, st *aliasState, alias string,
 	st.tree.Store(tree)
 	added, _ := planFields(tree, docs)
 	err = x.addFields(ctx, st, alias, tree, added)
-	if typeOf(err) != typeIllegalArgument {
+	if transport.TypeOf(err) != transport.TypeIllegalArgument {
 		return err
 	}
 	return x.addOneByOne(ctx, st, alias, docs)
@@ -224,9 +225,9 @@ func (x *Index) addOneByOne(ctx context.Context, st *aliasState, alias string, d
 			continue
 		}
 		err := x.addFields(ctx, st, alias, tree, added)
-		if typeOf(err) == typeIllegalArgument {
+		if transport.TypeOf(err) == transport.TypeIllegalArgument {
 			c.result = &core.Result{
-				Outcome: core.OutcomeRejected, Type: typeIllegalArgument, Reason: responseErrorOf(err).fullReason(),
+				Outcome: core.OutcomeRejected, Type: transport.TypeIllegalArgument, Reason: transport.ErrorOf(err).FullReason(),
 			}
 			continue
 		}
@@ -248,7 +249,7 @@ func (x *Index) putMapping(ctx context.Context, alias string, added *mapping.Fie
 }
 
 func (x *Index) putRawMapping(ctx context.Context, alias string, body json.RawMessage) error {
-	_, err := x.client.do(ctx, esapi.IndicesPutMappingRequest{Index: []string{alias}, Body: bytes.NewReader(body)}, nil)
+	_, err := x.client.Do(ctx, esapi.IndicesPutMappingRequest{Index: []string{alias}, Body: bytes.NewReader(body)}, nil)
 	if err == nil {
 		x.grown(alias)
 	}
@@ -257,7 +258,7 @@ func (x *Index) putRawMapping(ctx context.Context, alias string, body json.RawMe
 
 // rejection returns the result of a document that no mapping can accept.
 func rejection(err error) *core.Result {
-	result := &core.Result{Outcome: core.OutcomeRejected, Type: mapping.TypeParsing, Reason: truncate(err.Error())}
+	result := &core.Result{Outcome: core.OutcomeRejected, Type: mapping.TypeParsing, Reason: transport.TruncateReason(err.Error())}
 	if parsing, ok := errors.AsType[*mapping.ParsingError](err); ok {
 		result.Type = parsing.Type
 	}

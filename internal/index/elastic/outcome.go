@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/index/elastic/transport"
 )
 
 // outcome returns the result of one item by the type of its error. The status is not sufficient: a closed index is a 400, and a
@@ -17,21 +18,21 @@ func (x *Index) outcome(alias string, op core.WriteOp, item *bulkItem) core.Resu
 	if item.Error.Type == "" {
 		return x.successOutcome(alias, op, item.Status)
 	}
-	result := core.Result{Type: item.Error.Type, Reason: item.Error.fullReason()}
-	if code := blockCode(item.Error.Type, item.Status, item.Error.Reason); code != "" {
+	result := core.Result{Type: item.Error.Type, Reason: item.Error.FullReason()}
+	if code := transport.BlockCode(item.Error.Type, item.Status, item.Error.Reason); code != "" {
 		result.Outcome, result.Code = core.OutcomeRetry, code
 		return result
 	}
 	switch item.Error.Type {
-	case typeVersionConflict:
+	case transport.TypeVersionConflict:
 		result.Outcome, result.CurrentVersion = core.OutcomeStale, currentVersion(item.Error.Reason)
-	case typeDocumentParsing, typeMapperParsing, typeIllegalArgument, typeRequestValidation, typeStrictMapping:
+	case transport.TypeDocumentParsing, transport.TypeMapperParsing, transport.TypeIllegalArgument, transport.TypeRequestValidation, transport.TypeStrictMapping:
 		result.Outcome = core.OutcomeRejected
-	case typeUnavailableShards:
+	case transport.TypeUnavailableShards:
 		// A shard that reopens before it accepts the document has lost the versions of deletions, so the document must be fetched
 		// again. Waiting for the shard would delay other documents of the index.
 		result.Outcome, result.Code = core.OutcomeRetry, core.CodeUnavailable
-	case typeRejectedExecution, typeCircuitBreaking:
+	case transport.TypeRejectedExecution, transport.TypeCircuitBreaking:
 		result.Outcome, result.Code = core.OutcomeRetry, core.CodeOverloaded
 	default:
 		result.Outcome, result.Code = core.OutcomeRetry, core.CodeOverloaded

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"tutti/internal/index"
+	"tutti/internal/rawjson"
 )
 
 // position is a document's position in an order that ends with sequence numbers, preceded by a random score if scored is set.
@@ -133,9 +134,9 @@ func (p *position) appendExcluding(dst, filter []byte) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `{"bool":{"filter":[{"ids":{"values":[`...)
-		dst = appendString(dst, at.id)
+		dst = rawjson.AppendString(dst, at.id)
 		dst = append(dst, `]}},{"term":{"_index":`...)
-		dst = appendString(dst, at.index)
+		dst = rawjson.AppendString(dst, at.index)
 		dst = append(dst, `}},{"term":{"`+seqNo+`":`...)
 		dst = strconv.AppendInt(dst, p.number, 10)
 		dst = append(dst, "}}]}}"...)

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"tutti/internal/index/elastic/transport"
 )
 
 const (
@@ -18,7 +20,7 @@ const (
 
 // Probe sends read-only diagnostic requests to one node and returns the responses unchanged, whatever their status. It is safe
 // for concurrent use.
-type Probe struct{ client *client }
+type Probe struct{ client *transport.Client }
 
 // Response is a node's response.
 type Response struct {
@@ -31,26 +33,24 @@ type Response struct {
 // NewProbe returns a Probe of the node in cfg.URLs; each node of a cluster needs its own. It must be closed. An error is
 // core.CodeInvalid.
 func NewProbe(cfg Config) (*Probe, error) {
-	if err := cfg.validate(); err != nil {
-		return nil, err
-	}
-	client, err := newClient(cfg)
+	conn := cfg.transport()
+	conn.MaxResponseBytes = maxProbeBytes
+	client, err := transport.New(conn)
 	if err != nil {
 		return nil, err
 	}
-	client.maxResponseBytes = maxProbeBytes
 	return &Probe{client}, nil
 }
 
-// Close closes the connections. No call may be in progress.
-func (p *Probe) Close() error { return p.client.close() }
+// Close closes the connections, after the calls in progress have ended.
+func (p *Probe) Close() error { return p.client.Close() }
 
 func (p *Probe) send(ctx context.Context, r esapi.Request) (Response, error) {
-	answer, err := p.client.send(ctx, r, nil)
+	answer, err := p.client.Send(ctx, r, nil)
 	if err != nil {
 		return Response{}, err
 	}
-	return Response{answer.status, answer.header.Get("X-Elastic-Product"), answer.body}, nil
+	return Response{answer.Status, answer.Header.Get("X-Elastic-Product"), answer.Body}, nil
 }
 
 // Info requests the name and the version of the product and of the cluster.

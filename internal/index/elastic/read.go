@@ -5,25 +5,26 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
-	"net/http"
 	"slices"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"tutti/internal/core"
+	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
+	"tutti/internal/rawjson"
 )
 
 // Get returns one document as last written, even before a Refresh; false when it is absent. The id is sent in the body, as a path
 // cannot contain every id.
 func (x *Index) Get(ctx context.Context, alias, id string) (core.StoredDocument, bool, error) {
-	leave, err := x.begin(alias)
+	end, err := x.client.Begin(alias)
 	if err != nil {
 		return core.StoredDocument{}, false, err
 	}
-	defer leave()
-	body := append(appendString([]byte(`{"ids":[`), id), "]}"...)
-	reply, err := x.client.do(ctx, esapi.MgetRequest{Index: alias, Body: bytes.NewReader(body)}, nil)
+	defer end()
+	body := append(rawjson.AppendString([]byte(`{"ids":[`), id), "]}"...)
+	reply, err := x.client.Do(ctx, esapi.MgetRequest{Index: alias, Body: bytes.NewReader(body)}, nil)
 	if err != nil {
 		return core.StoredDocument{}, false, err
 	}
@@ -35,7 +36,7 @@ func (x *Index) Get(ctx context.Context, alias, id string) (core.StoredDocument,
 			Error   json.RawMessage `json:"error"`
 		} `json:"docs"`
 	}
-	if err := reply.decode(&answer); err != nil {
+	if err := reply.Decode(&answer); err != nil {
 		return core.StoredDocument{}, false, err
 	}
 	if len(answer.Docs) != 1 {
@@ -43,12 +44,12 @@ func (x *Index) Get(ctx context.Context, alias, id string) (core.StoredDocument,
 	}
 	doc := answer.Docs[0]
 	if doc.Error != nil {
-		return core.StoredDocument{}, false, documentError(doc.Error)
+		return core.StoredDocument{}, false, transport.DocumentError(doc.Error)
 	}
 	if !doc.Found {
 		return core.StoredDocument{}, false, nil
 	}
-	return core.StoredDocument{ID: id, Version: doc.Version, Source: rawSource(reply.body, doc.Source)}, true, nil
+	return core.StoredDocument{ID: id, Version: doc.Version, Source: rawSource(reply.Body, doc.Source)}, true, nil
 }
 
 // rawSource returns a document with its surrounding white space, which decoding drops. It is the last member in the response
@@ -62,23 +63,13 @@ func rawSource(body, source []byte) []byte {
 	return source
 }
 
-// documentError returns the error of one document of a multi-get, whose status is 200 nevertheless.
-func documentError(raw json.RawMessage) error {
-	f := &responseError{status: http.StatusOK}
-	if err := json.Unmarshal(raw, &f.engineError); err != nil {
-		return core.WrapError(core.CodeUnavailable, "the response of the index cannot be parsed", err)
-	}
-	code, message := classify(f)
-	return core.WrapError(code, message, f)
-}
-
 // Count returns the number of documents in scope as of the last Refresh.
 func (x *Index) Count(ctx context.Context, alias string, scope core.IndexScope) (int64, error) {
-	leave, err := x.begin(alias)
+	end, err := x.client.Begin(alias)
 	if err != nil {
 		return 0, err
 	}
-	defer leave()
+	defer end()
 	query, err := x.scopeQuery(ctx, alias, scope)
 	if err != nil {
 		return 0, err
@@ -87,32 +78,29 @@ func (x *Index) Count(ctx context.Context, alias string, scope core.IndexScope) 
 	if err != nil {
 		return 0, core.WrapError(core.CodeInternal, "the count cannot be encoded", err)
 	}
-	reply, err := x.client.do(ctx, esapi.CountRequest{Index: []string{alias}, Body: bytes.NewReader(body)}, nil)
+	reply, err := x.client.Do(ctx, esapi.CountRequest{Index: []string{alias}, Body: bytes.NewReader(body)}, nil)
 	if err != nil {
 		return 0, err
 	}
 	var answer struct {
 		Count *int64 `json:"count"`
 	}
-	if err := reply.decode(&answer); err != nil {
+	if err := reply.Decode(&answer); err != nil {
 		return 0, err
 	}
 	if answer.Count == nil {
 		return 0, core.NewError(core.CodeUnavailable, "the response of the index has no count")
 	}
-	return *answer.Count, reply.checkShards(alias)
+	return *answer.Count, reply.CheckShards(alias)
 }
 
 // Mapping returns the alias' mapping, merged from all indices if the name is an alias or data stream of several.
 func (x *Index) Mapping(ctx context.Context, alias string) (json.RawMessage, error) {
-	if alias == "" {
-		return nil, core.NewError(core.CodeInvalid, "the index name is empty")
-	}
-	leave, err := x.begin(alias)
+	end, err := x.client.Begin(alias)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer end()
 	all, err := x.fetchMappings(ctx, alias)
 	if err != nil {
 		return nil, err
@@ -155,14 +143,14 @@ func (x *Index) fetchMapping(ctx context.Context, alias string) (json.RawMessage
 
 // fetchMappings returns the mappings of the alias' indices by their names, at least one.
 func (x *Index) fetchMappings(ctx context.Context, alias string) (map[string]json.RawMessage, error) {
-	reply, err := x.client.do(ctx, esapi.IndicesGetMappingRequest{Index: []string{alias}}, nil)
+	reply, err := x.client.Do(ctx, esapi.IndicesGetMappingRequest{Index: []string{alias}}, nil)
 	if err != nil {
 		return nil, err
 	}
 	var answer map[string]struct {
 		Mappings json.RawMessage `json:"mappings"`
 	}
-	if err := reply.decode(&answer); err != nil {
+	if err := reply.Decode(&answer); err != nil {
 		return nil, err
 	}
 	all := make(map[string]json.RawMessage, len(answer))

@@ -5,6 +5,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index"
+	"tutti/internal/index/elastic/transport"
 )
 
 // Sizes of an arena's blocks, which double.
@@ -102,9 +103,9 @@ func (a *searchResponse) hitsMember(c *jsonReader, name []byte) {
 func (a *searchResponse) check(c *jsonReader) error {
 	switch {
 	case a.err != nil && !c.bad:
-		return searchErrorOf(int(a.status), a.err)
+		return transport.SearchErrorOf(int(a.status), a.err)
 	case c.bad, !a.hasShards, a.readHits != nil && !a.found.hits && !a.filtered, a.readAggs != nil && !a.found.aggs:
-		return unexpectedResponse()
+		return transport.UnexpectedResponse()
 	case a.timedOut || a.failed > 0:
 		return core.NewError(core.CodeUnavailable, "the index returned incomplete search results")
 	default:

@@ -1,24 +1,17 @@
 package elastic
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"time"
-
-	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"tutti/internal/core"
+	"tutti/internal/index/elastic/transport"
 )
 
 const (
 	scanPage = 5000
-	// scanKeepAlive is the maximum time between two pages.
-	scanKeepAlive = "5m"
 	// scanFilterPath requests only what is read.
 	scanFilterPath = "pit_id,timed_out,_shards.failed,hits.hits._id,hits.hits._version,hits.hits.sort"
-	// closeTimeout limits closing a point in time, which also expires by itself.
-	closeTimeout = 5 * time.Second
 )
 
 // Scan calls each for every document in scope whose version is lower than below (0: for all) or higher than scope.Beyond, in no
@@ -27,11 +20,11 @@ const (
 func (x *Index) Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version,
 	each func(id string, v core.Version) error,
 ) error {
-	leave, err := x.begin(alias)
+	end, err := x.client.Begin(alias)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer end()
 	query, err := x.scopeQuery(ctx, alias, scope)
 	if err != nil {
 		return err
@@ -48,11 +41,11 @@ func (x *Index) Scan(ctx context.Context, alias string, scope core.IndexScope, b
 			query = object{"bool": object{"filter": []object{query, written}}}
 		}
 	}
-	pit, err := x.openPIT(ctx, alias)
+	pit, err := x.client.OpenPIT(ctx, alias)
 	if err != nil {
 		return err
 	}
-	defer func() { x.closePIT(ctx, pit) }()
+	defer func() { x.client.ClosePIT(ctx, pit) }()
 	var after json.RawMessage
 	for {
 		page, err := x.scanPage(ctx, alias, pit, query, after)
@@ -91,7 +84,7 @@ type scanResponse struct {
 func (x *Index) scanPage(ctx context.Context, alias, pit string, query object, after json.RawMessage) (*scanResponse, error) {
 	search := object{
 		"size": scanPage, "query": query, "version": true, "_source": false, "track_total_hits": false,
-		"pit": object{"id": pit, "keep_alive": scanKeepAlive}, "sort": []string{"_shard_doc"},
+		"pit": object{"id": pit, "keep_alive": transport.PITKeepAlive}, "sort": []string{"_shard_doc"},
 	}
 	if after != nil {
 		search["search_after"] = after
@@ -100,45 +93,18 @@ func (x *Index) scanPage(ctx context.Context, alias, pit string, query object, a
 	if err != nil {
 		return nil, core.WrapError(core.CodeInternal, "the search cannot be encoded", err)
 	}
-	r := searchRequest(body)
+	r := transport.SearchRequest(body)
 	r.FilterPath = []string{scanFilterPath}
-	reply, err := x.client.do(ctx, r, nil)
+	reply, err := x.client.Do(ctx, r, nil)
 	if err != nil {
 		return nil, err
 	}
 	answer := new(scanResponse)
-	if err := reply.decode(answer); err != nil {
+	if err := reply.Decode(answer); err != nil {
 		return nil, err
 	}
 	if answer.TimedOut || answer.PIT == "" {
 		return nil, core.NewError(core.CodeUnavailable, "the index returned an incomplete page of a scan")
 	}
-	return answer, reply.checkShards(alias)
-}
-
-func (x *Index) openPIT(ctx context.Context, alias string) (string, error) {
-	reply, err := x.client.do(ctx, esapi.OpenPointInTimeRequest{Index: []string{alias}, KeepAlive: scanKeepAlive}, nil)
-	if err != nil {
-		return "", err
-	}
-	var answer struct {
-		ID string `json:"id"`
-	}
-	if err := reply.decode(&answer); err != nil {
-		return "", err
-	}
-	return answer.ID, nil
-}
-
-// closePIT closes a point in time, even if ctx has ended. If that fails, it expires after scanKeepAlive.
-func (x *Index) closePIT(ctx context.Context, pit string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
-	defer cancel()
-	body, err := json.Marshal(object{"id": pit})
-	if err == nil {
-		_, err = x.client.do(ctx, esapi.ClosePointInTimeRequest{Body: bytes.NewReader(body)}, nil)
-	}
-	if err != nil {
-		x.logger.Debug("a point in time could not be closed", "err", err)
-	}
+	return answer, reply.CheckShards(alias)
 }

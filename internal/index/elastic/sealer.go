@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"fmt"
 	"hash"
 
 	"tutti/internal/core"
@@ -34,6 +35,9 @@ func newSealer(key []byte) (*sealer, error) {
 	if key == nil {
 		key = make([]byte, CursorKeyBytes)
 		rand.Read(key)
+	}
+	if len(key) != CursorKeyBytes {
+		return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("the key of the index's cursors must have %d bytes", CursorKeyBytes))
 	}
 	const doing = "deriving the keys of cursors"
 	var parts [3][]byte

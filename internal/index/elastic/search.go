@@ -3,13 +3,13 @@ package elastic
 import (
 	"bytes"
 	"context"
-	"net/http"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
-	"tutti/internal/core"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
+	"tutti/internal/index/elastic/transport"
+	"tutti/internal/rawjson"
 )
 
 const (
@@ -26,14 +26,11 @@ const (
 // each distinct filter, which the cluster caches. Facets with more values than fit one response, histograms besides them,
 // patterns of addresses, and documents over the response limit need further round trips.
 func (x *Index) Search(ctx context.Context, alias string, reqs []index.SearchRequest) ([]index.SearchResult, error) {
-	if alias == "" {
-		return nil, core.NewError(core.CodeInvalid, "the index name is empty")
-	}
-	leave, err := x.begin(alias)
+	end, err := x.client.Begin(alias)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer end()
 	if err := checkSearch(reqs); err != nil {
 		return nil, err
 	}
@@ -101,7 +98,7 @@ func sortsByID(reqs []index.SearchRequest) bool {
 func (x *Index) execute(ctx context.Context, alias string, searches []*subsearch) error {
 	err := x.sendSearches(ctx, alias, searches)
 	switch half := len(searches) / 2; {
-	case !isOverLimit(err):
+	case !transport.IsOverLimit(err):
 		return err
 	case half > 0:
 		if err := x.execute(ctx, alias, searches[:half]); err != nil {
@@ -109,7 +106,7 @@ func (x *Index) execute(ctx context.Context, alias string, searches []*subsearch
 		}
 		return x.execute(ctx, alias, searches[half:])
 	default:
-		searches[0].err = tooLarge(err)
+		searches[0].err = transport.TooLarge(err)
 		return nil
 	}
 }
@@ -121,21 +118,21 @@ func (x *Index) sendSearches(ctx context.Context, alias string, searches []*subs
 	}
 	for _, s := range searches {
 		if s.hits != nil && *s.hits.budget < 0 {
-			return tooLarge(nil)
+			return transport.TooLarge(nil)
 		}
 	}
-	into := x.buffer()
-	defer x.recycle(into)
-	reply, err := x.client.do(ctx, newSearchRequest(alias, searches), into)
+	into := x.client.GetBuffer()
+	defer x.client.PutBuffer(into)
+	reply, err := x.client.Do(ctx, newSearchRequest(alias, searches), into)
 	if err != nil {
-		err = asSearchError(err)
-		if len(searches) == 1 && typeOf(err) == typeTooManyBuckets {
+		err = transport.AsSearchError(err)
+		if len(searches) == 1 && transport.TypeOf(err) == transport.TypeTooManyBuckets {
 			searches[0].err = err
 			return nil
 		}
 		return err
 	}
-	c := jsonReader{data: reply.body}
+	c := jsonReader{data: reply.Body}
 	keep := new(arena).copy
 	if len(searches) == 1 {
 		return searches[0].read(&c, keep)
@@ -148,10 +145,10 @@ func (x *Index) sendSearches(ctx context.Context, alias string, searches []*subs
 func newSearchRequest(alias string, searches []*subsearch) esapi.Request {
 	if len(searches) > 1 {
 		return esapi.MsearchRequest{
-			Index: []string{alias}, Body: bytes.NewReader(msearchBody(searches)), Header: http.Header{contentType: {contentNDJSON}},
+			Index: []string{alias}, Body: bytes.NewReader(msearchBody(searches)), Header: transport.NDJSON(),
 		}
 	}
-	r := searchRequest(searches[0].body, alias)
+	r := transport.SearchRequest(searches[0].body, alias)
 	switch h := searches[0].hits; {
 	case h == nil:
 		r.RequestCache = new(true)
@@ -200,7 +197,7 @@ func readMsearch(c *jsonReader, searches []*subsearch, keep func([]byte) []byte)
 	case first != nil:
 		return first
 	case c.bad || place != len(searches):
-		return unexpectedResponse()
+		return transport.UnexpectedResponse()
 	default:
 		return nil
 	}
@@ -255,7 +252,7 @@ func (s *subsearch) read(c *jsonReader, keep func([]byte) []byte) error {
 	}
 	a.read(c)
 	if err := a.check(c); err != nil {
-		if typeOf(err) == typeTooManyBuckets {
+		if transport.TypeOf(err) == transport.TypeTooManyBuckets {
 			s.err = err
 			return nil
 		}
@@ -265,7 +262,7 @@ func (s *subsearch) read(c *jsonReader, keep func([]byte) []byte) error {
 		return s.hits.err
 	}
 	if len(s.totals) > 0 && !a.hasTotal {
-		return unexpectedResponse()
+		return transport.UnexpectedResponse()
 	}
 	for _, into := range s.totals {
 		into.Total = a.total
@@ -288,11 +285,6 @@ func (s *subsearch) readers(keep func([]byte) []byte) []*facetReader {
 	return readers
 }
 
-// unexpectedResponse returns the error of a response that does not match the request.
-func unexpectedResponse() error {
-	return core.NewError(core.CodeUnavailable, "the index returned an unexpected response")
-}
-
 func (t *hitsTask) read(c *jsonReader, keep func([]byte) []byte) {
 	r := hitsReader{source: t.request.Source, sortKeys: len(t.request.Sort), copy: keep, readSource: t.request.Read, maxHits: t.request.Size}
 	if t.seqNo != nil {
@@ -300,7 +292,7 @@ func (t *hitsTask) read(c *jsonReader, keep func([]byte) []byte) {
 	}
 	t.into.Hits = r.read(c)
 	if t.seqNo != nil && !t.seqNo.seal(t.into.Hits, r.indices, len(t.request.Sort)) {
-		t.err = unexpectedResponse()
+		t.err = transport.UnexpectedResponse()
 	}
 	t.sourceBytes = r.sourceBytes
 	*t.budget -= r.keptBytes
@@ -309,7 +301,7 @@ func (t *hitsTask) read(c *jsonReader, keep func([]byte) []byte) {
 		return
 	}
 	for _, hit := range t.into.Hits {
-		if t.idKey >= len(hit.Sort) || !bytes.Equal(bytes.TrimSpace(hit.Sort[t.idKey]), appendString(nil, hit.ID)) &&
+		if t.idKey >= len(hit.Sort) || !bytes.Equal(bytes.TrimSpace(hit.Sort[t.idKey]), rawjson.AppendString(nil, hit.ID)) &&
 			decodeString(hit.Sort[t.idKey]) != hit.ID {
 			t.wrongIDField = true
 		}

@@ -23,11 +23,11 @@ const (
 // Documents written later have higher numbers in their shards. It is "" unless the alias has exactly one index and every primary
 // shard answered: an unavailable shard may have higher numbers, and a scan up to the checkpoint would miss those documents.
 func (x *Index) Checkpoint(ctx context.Context, alias string) (string, error) {
-	leave, err := x.begin(alias)
+	end, err := x.client.Begin(alias)
 	if err != nil {
 		return "", err
 	}
-	defer leave()
+	defer end()
 	one, err := x.physicalIndexOf(ctx, alias)
 	if err != nil {
 		return "", err
@@ -50,11 +50,11 @@ func (x *Index) Checkpoint(ctx context.Context, alias string) (string, error) {
 // Identity returns the name and the UUID of the alias' index, "" if the alias has several indices or the cluster does not return
 // them.
 func (x *Index) Identity(ctx context.Context, alias string) (string, error) {
-	leave, err := x.begin(alias)
+	end, err := x.client.Begin(alias)
 	if err != nil {
 		return "", err
 	}
-	defer leave()
+	defer end()
 	one, err := x.physicalIndexOf(ctx, alias)
 	if err != nil || one.uuid == "" {
 		return "", err
@@ -74,12 +74,12 @@ type shardStats struct {
 }
 
 func (x *Index) shardStats(ctx context.Context, alias string) (*shardStats, error) {
-	reply, err := x.client.do(ctx, esapi.IndicesStatsRequest{Index: []string{alias}, Level: "shards", FilterPath: []string{statsFilterPath}}, nil)
+	reply, err := x.client.Do(ctx, esapi.IndicesStatsRequest{Index: []string{alias}, Level: "shards", FilterPath: []string{statsFilterPath}}, nil)
 	if err != nil {
 		return nil, err
 	}
 	stats := new(shardStats)
-	return stats, reply.decode(stats)
+	return stats, reply.Decode(stats)
 }
 
 // activePrimaries returns the number of primaries that accept writes.
@@ -171,12 +171,12 @@ type indexSettings struct {
 
 // fetchSettings returns the settings of the alias' indices by their names.
 func (x *Index) fetchSettings(ctx context.Context, alias string) (map[string]indexSettings, error) {
-	reply, err := x.client.do(ctx, esapi.IndicesGetSettingsRequest{Index: []string{alias}, FilterPath: []string{settingsFilterPath}}, nil)
+	reply, err := x.client.Do(ctx, esapi.IndicesGetSettingsRequest{Index: []string{alias}, FilterPath: []string{settingsFilterPath}}, nil)
 	if err != nil {
 		return nil, err
 	}
 	var answer map[string]indexSettings
-	err = reply.decode(&answer)
+	err = reply.Decode(&answer)
 	return answer, err
 }
 

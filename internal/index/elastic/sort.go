@@ -10,6 +10,8 @@ import (
 
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
+	"tutti/internal/index/elastic/transport"
+	"tutti/internal/rawjson"
 )
 
 const (
@@ -56,7 +58,7 @@ func (x *Index) idFieldOf(ctx context.Context, alias string) (*idField, error) {
 	if len(found.idMembers) > 0 {
 		mappings, err := x.fetchMappings(ctx, alias)
 		if err != nil {
-			return nil, asSearchError(err)
+			return nil, transport.AsSearchError(err)
 		}
 		for _, name := range found.idMembers {
 			if allKeywords(mappings, name) {
@@ -67,7 +69,7 @@ func (x *Index) idFieldOf(ctx context.Context, alias string) (*idField, error) {
 	}
 	if learned.path == seqNo {
 		if learned.indicesHash, err = x.indicesHash(ctx, alias); err != nil {
-			return nil, asSearchError(err)
+			return nil, transport.AsSearchError(err)
 		}
 	}
 	st.idField.Store(learned)
@@ -86,11 +88,11 @@ type sample struct {
 func (x *Index) sampleDocuments(ctx context.Context, alias string) (sample, error) {
 	size := sampleSize
 	found, err := x.readSample(ctx, alias, size)
-	for ; isOverLimit(err) && size > 1; found, err = x.readSample(ctx, alias, size) {
+	for ; transport.IsOverLimit(err) && size > 1; found, err = x.readSample(ctx, alias, size) {
 		size /= 2
 	}
-	if isOverLimit(err) {
-		return sample{}, tooLarge(err)
+	if transport.IsOverLimit(err) {
+		return sample{}, transport.TooLarge(err)
 	}
 	return found, err
 }
@@ -98,16 +100,16 @@ func (x *Index) sampleDocuments(ctx context.Context, alias string) (sample, erro
 // readSample reads at most size documents of alias. hitsTask verifies for each returned document that the chosen member contains
 // its id.
 func (x *Index) readSample(ctx context.Context, alias string, size int) (sample, error) {
-	into := x.buffer()
-	defer x.recycle(into)
+	into := x.client.GetBuffer()
+	defer x.client.PutBuffer(into)
 	body := []byte(`{"size":` + strconv.Itoa(size) + `,"track_total_hits":false,"query":` + matchAll + `,"sort":["_doc"]}`)
-	reply, err := x.client.do(ctx, searchRequest(body, alias), into)
+	reply, err := x.client.Do(ctx, transport.SearchRequest(body, alias), into)
 	if err != nil {
-		return sample{}, asSearchError(err)
+		return sample{}, transport.AsSearchError(err)
 	}
 	var hits []index.Hit
 	r := hitsReader{copy: func(b []byte) []byte { return b }}
-	c := jsonReader{data: reply.body}
+	c := jsonReader{data: reply.Body}
 	a := searchResponse{readHits: func(c *jsonReader) { hits = r.read(c) }}
 	a.read(&c)
 	if err := a.check(&c); err != nil {
@@ -116,7 +118,7 @@ func (x *Index) readSample(ctx context.Context, alias string, size int) (sample,
 	var answer struct {
 		Shards struct{ Total int } `json:"_shards"`
 	}
-	if err := reply.decode(&answer); err != nil {
+	if err := reply.Decode(&answer); err != nil {
 		return sample{}, err
 	}
 	x.state(alias).meanSize.observe(len(hits), r.sourceBytes)
@@ -185,7 +187,7 @@ func appendSort(dst []byte, s index.Sort, identity string) []byte {
 		name = noField
 	}
 	dst = append(dst, '{')
-	dst = appendString(dst, name)
+	dst = rawjson.AppendString(dst, name)
 	dst = append(dst, `:{"order":"`...)
 	if s.Descending {
 		dst = append(dst, `desc"`...)
@@ -223,7 +225,7 @@ func appendSort(dst []byte, s index.Sort, identity string) []byte {
 func appendNestedPaths(dst []byte, paths []string) []byte {
 	for _, path := range paths {
 		dst = append(dst, `,"nested":{"path":`...)
-		dst = appendString(dst, path)
+		dst = rawjson.AppendString(dst, path)
 	}
 	for range paths {
 		dst = append(dst, '}')

@@ -7,6 +7,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
+	"tutti/internal/index/elastic/transport"
 )
 
 // null is the sort value of a document without a value.
@@ -81,7 +82,7 @@ func (x *Index) prepareIDSort(ctx context.Context, alias string, reqs []index.Se
 	}
 	if p.indicesHash = id.indicesHash; resumed || p.idField == seqNo && id.expires.IsZero() {
 		if p.indicesHash, err = x.indicesHash(ctx, alias); err != nil {
-			return asSearchError(err)
+			return transport.AsSearchError(err)
 		}
 		if p.indicesHash != id.indicesHash && !id.expires.IsZero() { // the alias moved: the next first page determines it again
 			x.state(alias).idField.CompareAndSwap(id, nil)

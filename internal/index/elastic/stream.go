@@ -5,9 +5,9 @@ import (
 	"context"
 	"strconv"
 
-	"tutti/internal/core"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
+	"tutti/internal/index/elastic/transport"
 )
 
 const (
@@ -20,14 +20,11 @@ const (
 
 // Stream calls each with pages of documents of one point in time, which it closes at the end, even if ctx has ended.
 func (x *Index) Stream(ctx context.Context, alias string, req index.StreamRequest, each func([]index.Hit) error) error {
-	if alias == "" {
-		return core.NewError(core.CodeInvalid, "the index name is empty")
-	}
-	leave, err := x.begin(alias)
+	end, err := x.client.Begin(alias)
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer end()
 	if err := checkSorts(req.Sort); err != nil {
 		return err
 	}
@@ -35,21 +32,21 @@ func (x *Index) Stream(ctx context.Context, alias string, req index.StreamReques
 	if err != nil {
 		return err
 	}
-	if s.pit, err = x.openPIT(ctx, alias); err != nil {
-		return asSearchError(err)
+	if s.pit, err = x.client.OpenPIT(ctx, alias); err != nil {
+		return transport.AsSearchError(err)
 	}
-	defer func() { x.closePIT(ctx, s.pit) }()
-	into := x.buffer()
-	defer func() { x.recycle(into) }()
+	defer func() { x.client.ClosePIT(ctx, s.pit) }()
+	into := x.client.GetBuffer()
+	defer func() { x.client.PutBuffer(into) }()
 	for size := firstStreamPage; ; {
 		into.Reset()
 		hits, err := s.page(ctx, size, into)
 		switch {
-		case isOverLimit(err) && size > 1:
+		case transport.IsOverLimit(err) && size > 1:
 			size /= 2
 			continue
-		case isOverLimit(err):
-			return tooLarge(err)
+		case transport.IsOverLimit(err):
+			return transport.TooLarge(err)
 		case err != nil:
 			return err
 		}
@@ -109,20 +106,20 @@ func (s *stream) page(ctx context.Context, size int, into *bytes.Buffer) ([]inde
 	body := append([]byte(nil), s.head...)
 	body = append(body, `,"size":`...)
 	body = strconv.AppendInt(body, int64(size), 10)
-	body = appendPIT(body, s.pit)
+	body = transport.AppendPIT(body, s.pit)
 	if s.after != nil {
 		body = append(body, `,"search_after":`...)
 		body = append(body, s.after...)
 	}
 	source := s.meanSize.choose(s.req.Source, size)
 	body = append(appendSource(body, source), '}')
-	reply, err := s.x.client.do(ctx, searchRequest(body), into)
+	reply, err := s.x.client.Do(ctx, transport.SearchRequest(body), into)
 	if err != nil {
-		return nil, asSearchError(err)
+		return nil, transport.AsSearchError(err)
 	}
 	var hits []index.Hit
 	r := hitsReader{source: source, sortKeys: len(s.req.Sort), copy: func(b []byte) []byte { return b }}
-	c := jsonReader{data: reply.body}
+	c := jsonReader{data: reply.Body}
 	a := searchResponse{readHits: func(c *jsonReader) { hits = r.read(c) }}
 	a.read(&c)
 	if a.pit != "" {
@@ -132,7 +129,7 @@ func (s *stream) page(ctx context.Context, size int, into *bytes.Buffer) ([]inde
 		return nil, err
 	}
 	if len(hits) > 0 && r.lastSort == nil {
-		return nil, unexpectedResponse()
+		return nil, transport.UnexpectedResponse()
 	}
 	s.after = bytes.Clone(r.lastSort)
 	nullMissing(hits, s.req.Sort)

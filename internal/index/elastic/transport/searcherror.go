@@ -1,4 +1,4 @@
-package elastic
+package transport
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 // Error types of searches that are handled.
 const (
 	typeSearchPhase      = "search_phase_execution_exception"
-	typeTooManyBuckets   = "too_many_buckets_exception"
+	TypeTooManyBuckets   = "too_many_buckets_exception"
 	typeTooManyClauses   = "too_many_clauses"
 	typeTooManyNested    = "too_many_nested_clauses"
 	typeTaskCancelled    = "task_cancelled_exception"
@@ -28,17 +28,17 @@ const (
 
 // searchError is the error of a search; the shards' errors contain the cause.
 type searchError struct {
-	engineError
-	RootCause    []engineError `json:"root_cause"`
+	EngineError
+	RootCause    []EngineError `json:"root_cause"`
 	FailedShards []struct {
-		Reason engineError `json:"reason"`
+		Reason EngineError `json:"reason"`
 	} `json:"failed_shards"`
 }
 
 // cause returns the error that says what is wrong.
-func (e *searchError) cause() engineError {
+func (e *searchError) cause() EngineError {
 	if e.Type != typeSearchPhase && e.Type != "" {
-		return e.engineError
+		return e.EngineError
 	}
 	for _, shard := range e.FailedShards {
 		if shard.Reason.Type != "" {
@@ -53,23 +53,23 @@ func (e *searchError) cause() engineError {
 	if e.CausedBy != nil && e.CausedBy.Type != "" {
 		return *e.CausedBy
 	}
-	return e.engineError
+	return e.EngineError
 }
 
-// searchErrorOf returns the error of one search whose error object is raw.
-func searchErrorOf(status int, raw []byte) error {
-	f := &responseError{status: status}
+// SearchErrorOf returns the error of one search whose error object is raw.
+func SearchErrorOf(status int, raw []byte) error {
+	f := &ResponseError{Status: status}
 	var told searchError
 	if json.Unmarshal(raw, &told) == nil {
-		f.engineError = told.cause()
+		f.EngineError = told.cause()
 	}
 	code, message := classifySearch(f)
 	return &core.Error{Code: code, Message: message, Err: f}
 }
 
-// asSearchError reclassifies an error response as that of a search.
-func asSearchError(err error) error {
-	f := responseErrorOf(err)
+// AsSearchError reclassifies an error response as that of a search.
+func AsSearchError(err error) error {
+	f := ErrorOf(err)
 	if f == nil {
 		return err
 	}
@@ -82,9 +82,9 @@ func asSearchError(err error) error {
 }
 
 // classifySearch returns the code and the message of a search's error.
-func classifySearch(f *responseError) (core.Code, string) {
+func classifySearch(f *ResponseError) (core.Code, string) {
 	switch f.Type {
-	case typeTooManyBuckets:
+	case TypeTooManyBuckets:
 		return core.CodeInvalid, "the result would have too many values"
 	case typeTooManyClauses, typeTooManyNested:
 		return core.CodeInvalid, "the filter has more clauses than the index allows"
@@ -93,15 +93,15 @@ func classifySearch(f *responseError) (core.Code, string) {
 	case typeNoSearchContext:
 		return core.CodeUnavailable, "the search took too long, and the index has discarded its snapshot of the documents"
 	case typeSearchPhase:
-		if f.status >= http.StatusInternalServerError {
+		if f.Status >= http.StatusInternalServerError {
 			return core.CodeUnavailable, "the index returned incomplete search results"
 		}
 	}
-	if f.status == http.StatusBadRequest {
+	if f.Status == http.StatusBadRequest {
 		switch {
-		case strings.Contains(f.fullReason(), maxClausesReason):
+		case strings.Contains(f.FullReason(), maxClausesReason):
 			return core.CodeInvalid, "the filter has more clauses than the index allows"
-		case strings.Contains(f.fullReason(), searchAfterReason):
+		case strings.Contains(f.FullReason(), searchAfterReason):
 			return core.CodeInvalid, "the cursor does not match the sort order"
 		}
 	}

@@ -1,4 +1,4 @@
-package elastic
+package transport
 
 import (
 	"context"
@@ -37,8 +37,8 @@ func TestLateReadsGetNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &client{transport: transport, timeout: time.Minute, maxResponseBytes: maxResponseBytes}
-	if _, err := c.do(t.Context(), esapi.BulkRequest{Body: strings.NewReader("0123456789")}, nil); err != nil {
+	c := &Client{Transport: transport, cfg: Config{Timeout: time.Minute, MaxResponseBytes: DefaultMaxResponseBytes}}
+	if _, err := c.Do(t.Context(), esapi.BulkRequest{Body: strings.NewReader("0123456789")}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for _, body := range slow.bodies {

@@ -1,0 +1,246 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/elastic/elastic-transport-go/v8/elastictransport"
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"tutti/internal/core"
+	"tutti/internal/roundtrip"
+)
+
+const (
+	// DefaultMaxResponseBytes is the default of Config.MaxResponseBytes. The cluster's own default limit for requests is 100 MB
+	// (http.max_content_length).
+	DefaultMaxResponseBytes = 512 << 20
+	dialTimeout             = 5 * time.Second
+	// idlePerNode is the number of idle connections kept per node, for reads and for other requests (bulk) each.
+	idlePerNode = 16
+	idleTimeout = time.Minute
+)
+
+// Client sends single requests to the cluster. Everything but a complete 2xx response is a *core.Error. All methods but close are safe
+// for concurrent use.
+type Client struct {
+	// Transport sends the requests. Tests may replace it before the first one.
+	Transport *elastictransport.Client
+	http      *roundtrip.Transport
+	cfg       Config
+
+	// calls is read-locked by every call in progress, so that close waits for them.
+	calls  sync.RWMutex
+	closed bool
+
+	buffers sync.Pool // *bytes.Buffer
+}
+
+// New returns a client. It does not connect. An error is core.CodeInvalid.
+func New(cfg Config) (*Client, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	nodes, err := cfg.nodes()
+	if err != nil {
+		return nil, err
+	}
+	pem, err := cfg.authorities()
+	if err != nil {
+		return nil, err
+	}
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
+	secure := &tls.Config{MinVersion: tls.VersionTLS12}
+	if pem != nil {
+		secure.RootCAs = x509.NewCertPool()
+		if !secure.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, core.NewError(core.CodeInvalid, "the index's CA file contains no certificate")
+		}
+	}
+	writes := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           dialer.DialContext,
+		TLSClientConfig:       secure,
+		TLSHandshakeTimeout:   dialTimeout,
+		ExpectContinueTimeout: time.Second,
+		IdleConnTimeout:       idleTimeout,
+		MaxIdleConnsPerHost:   idlePerNode,
+		DisableCompression:    true, // responses have a few bytes per document
+		WriteBufferSize:       64 << 10,
+		ReadBufferSize:        32 << 10,
+	}
+	web := roundtrip.New(roundtrip.Config{
+		Dial: dialer.DialContext, TLS: secure, TLSTimeout: dialTimeout, Idle: idlePerNode, IdleTimeout: idleTimeout, Fallback: writes,
+	})
+	transport, err := elastictransport.NewClient(
+		elastictransport.WithURLs(nodes...),
+		elastictransport.WithBasicAuth(cfg.Username, cfg.Password),
+		elastictransport.WithAPIKey(cfg.key()),
+		elastictransport.WithUserAgent("tutti"),
+		elastictransport.WithDisableRetry(),
+		elastictransport.WithTransport(web),
+	)
+	if err != nil {
+		return nil, core.WrapError(core.CodeInvalid, "the client of the index cannot be created", err)
+	}
+	return &Client{Transport: transport, http: web, cfg: cfg}, nil
+}
+
+// Close waits for the calls in progress and closes the connections. Later calls of begin return core.CodeUnavailable.
+func (c *Client) Close() error {
+	c.calls.Lock()
+	defer c.calls.Unlock()
+	if c.closed {
+		return nil
+	}
+	c.closed = true
+	defer c.http.Close()
+	if err := c.Transport.Close(context.Background()); err != nil {
+		return core.WrapError(core.CodeInternal, "the connections to the index could not be closed", err)
+	}
+	return nil
+}
+
+// Timeout returns the timeout of a request.
+func (c *Client) Timeout() time.Duration { return c.cfg.Timeout }
+
+// Begin starts a call on alias, which may send several requests; end ends it. CodeInvalid when alias is not the name of one index,
+// CodeUnavailable when the client is closed.
+func (c *Client) Begin(alias string) (end func(), err error) {
+	if err := validAlias(alias); err != nil {
+		return nil, err
+	}
+	return c.BeginCall()
+}
+
+// BeginCall is begin for calls that concern no alias.
+func (c *Client) BeginCall() (end func(), err error) {
+	c.calls.RLock()
+	if c.closed {
+		c.calls.RUnlock()
+		return nil, core.WrapError(core.CodeUnavailable, "the index has been closed", core.ErrIndexUnreachable)
+	}
+	return c.calls.RUnlock, nil
+}
+
+// validAlias rejects empty names, and names that stand for several indices or change the path of a request.
+func validAlias(alias string) error {
+	if alias == "" {
+		return core.NewError(core.CodeInvalid, "the index name is empty")
+	}
+	bad := func(r rune) bool {
+		return strings.ContainsRune(`\/*?"<>|,#: %`, r) || !unicode.IsPrint(r) || unicode.IsUpper(r)
+	}
+	if alias == "." || alias == ".." || len(alias) > 240 || strings.IndexFunc(alias, bad) >= 0 ||
+		strings.IndexByte("-_+", alias[0]) >= 0 {
+		return core.NewError(core.CodeInvalid, "the name of an index must be lower case, at most 240 bytes, "+
+			`not start with -, _ or +, and contain none of \ / * ? " < > | , # : % or space`)
+	}
+	return nil
+}
+
+// Response is a complete response of the cluster.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Do is Send for 2xx responses; any other status is an error from which ErrorOf returns the cluster's error.
+func (c *Client) Do(ctx context.Context, r esapi.Request, into *bytes.Buffer) (*Response, error) {
+	answer, err := c.Send(ctx, r, into)
+	if err == nil && answer.Status/100 != 2 {
+		return nil, newResponseError(answer.Status, answer.Header, answer.Body)
+	}
+	return answer, err
+}
+
+// Send sends one request and reads the whole response into a buffer, a new one if nil. The caller may reuse the bytes of the
+// request's body when it returns. An error is a *core.Error.
+func (c *Client) Send(ctx context.Context, r esapi.Request, into *bytes.Buffer) (*Response, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	e := &requestTransport{transport: c.Transport, idempotent: isRead(r)}
+	defer e.body.release()
+	res, err := r.Do(ctx, e)
+	if err != nil {
+		if _, sent := errors.AsType[*core.Error](err); !sent {
+			err = core.WrapError(core.CodeInternal, "the request to the index cannot be created", err)
+		}
+		return nil, err
+	}
+	defer func() { _ = res.Body.Close() }()
+	if into == nil {
+		into = new(bytes.Buffer)
+	}
+	n, err := into.ReadFrom(io.LimitReader(res.Body, c.cfg.MaxResponseBytes+1))
+	if err != nil {
+		return nil, core.WrapError(core.CodeUnavailable, "the response of the index is incomplete", unreachable(err))
+	}
+	if n > c.cfg.MaxResponseBytes {
+		return nil, core.WrapError(core.CodeUnavailable, "the response of the index is incomplete", ErrOverLimit)
+	}
+	return &Response{Status: res.StatusCode, Header: res.Header, Body: into.Bytes()}, nil
+}
+
+// unreachable marks the cause of a request without a complete response as core.ErrIndexUnreachable.
+func unreachable(err error) error { return fmt.Errorf("%w: %w", core.ErrIndexUnreachable, err) }
+
+// requestTransport is the esapi.Transport of one request.
+type requestTransport struct {
+	transport *elastictransport.Client
+	body      requestBody
+	// idempotent reports that the request may be sent again.
+	idempotent bool
+}
+
+// Perform sends a request built by esapi. An error is a *core.Error.
+func (e *requestTransport) Perform(req *http.Request) (*http.Response, error) {
+	req.URL.RawPath = "" // esapi does not escape names, and the transport prepends the path of a proxy
+	req.Header.Set("Accept", "application/json")
+	if e.idempotent {
+		req.Header["Idempotency-Key"] = nil // marks the request as repeatable; the header is not sent
+	}
+	e.body.wrap(req)
+	res, err := e.transport.Perform(req)
+	if err != nil {
+		return nil, core.WrapError(core.CodeUnavailable, "the index does not answer", unreachable(err))
+	}
+	return res, nil
+}
+
+// Decode decodes the response's JSON into out.
+func (r *Response) Decode(out any) error {
+	if err := json.Unmarshal(r.Body, out); err != nil {
+		return core.WrapError(core.CodeUnavailable, "the index returned an unexpected response", err)
+	}
+	return nil
+}
+
+// CheckShards returns an error when a shard of alias failed.
+func (r *Response) CheckShards(alias string) error {
+	var answer struct {
+		Shards struct {
+			Failed int `json:"failed"`
+		} `json:"_shards"`
+	}
+	if err := r.Decode(&answer); err != nil {
+		return err
+	}
+	if answer.Shards.Failed > 0 {
+		return core.NewError(core.CodeUnavailable, "not all shards of the index "+alias+" answered")
+	}
+	return nil
+}
