@@ -12,38 +12,9 @@ import (
 	"tutti/internal/index"
 )
 
-// missingKey is the key of the bucket of documents without a value.
-const missingKey = "__missing__"
-
-// bucketPlan is the planned field buckets of an aggregation.
-type bucketPlan struct {
-	of      *facet
-	field   *ast.Field
-	missing bool
-	at      int
-	fields  []bucketField
-	// prefix is the path of the objects that contain the catalogue's fields in a document.
-	prefix []string
-}
-
-// bucketField is one selected field of a bucket.
-type bucketField struct {
-	encodedKey []byte
-	name       string
-	// at is the index of the facet that has the result, nth the index of the filter within it.
-	at, nth int
-	// limit is the maximum number of documents, paths are their selected fields; nil for all.
-	limit int
-	paths [][]string
-	// missingRequest is the request for the documents without a value; -1 for none.
-	missingRequest int
-	key            string
-	field          *ast.Field
-}
-
 // buckets plans the buckets of a field.
-func (a *aggregationPlanner) buckets(ctx context.Context, one *facet, f *ast.Field) (*bucketPlan, *gqlError) {
-	args := a.x.args(f)
+func (a *aggregationPlanner) buckets(ctx context.Context, one *facet, f *ast.Field) (*Buckets, *gqlError) {
+	args := a.Arguments(f)
 	most, bad := args.int("max", index.MaxBuckets)
 	switch {
 	case bad != nil:
@@ -52,31 +23,30 @@ func (a *aggregationPlanner) buckets(ctx context.Context, one *facet, f *ast.Fie
 		return nil, args.invalid("max", "is less than 1")
 	}
 	most = min(most, index.MaxBuckets)
-	if f.Arguments.ForName("max") == nil && slices.ContainsFunc(a.x.below(f), func(part *ast.Field) bool { return part.Name == "top_hits" }) {
+	if f.Arguments.ForName("max") == nil && slices.ContainsFunc(a.Below(f), func(part *ast.Field) bool { return part.Name == "top_hits" }) {
 		most = defaultTopBuckets
 	}
-	b := &bucketPlan{of: one, field: f, missing: a.missing, at: one.buckets(most, a.missing), prefix: a.x.served.prefix}
-	for _, part := range a.x.below(f) {
-		w := bucketField{encodedKey: headOf(part), name: part.Name, key: part.Alias, field: part, missingRequest: -1}
+	at := one.at(one.buckets(most, a.missing))
+	b := &Buckets{Facet: at, Type: one.field.Type, Field: f, Missing: a.missing, Prefix: a.catalogue.prefix}
+	for _, part := range a.Below(f) {
+		w := NewBucketField(part)
 		switch part.Name {
 		case "top_hits":
 			bad = a.topHits(one, most, part, &w)
 		case "filter_by_term":
 			bad = a.filterByTerm(ctx, one, most, part, &w)
-		case "__typename":
-			w.name = "__typename"
 		}
 		if bad != nil {
 			return nil, bad
 		}
-		b.fields = append(b.fields, w)
+		b.Fields = append(b.Fields, w)
 	}
 	return b, nil
 }
 
 // topHits plans the documents of a bucket.
-func (a *aggregationPlanner) topHits(one *facet, most int, f *ast.Field, w *bucketField) *gqlError {
-	args := a.x.args(f)
+func (a *aggregationPlanner) topHits(one *facet, most int, f *ast.Field, w *BucketField) *gqlError {
+	args := a.Arguments(f)
 	names, bad := args.texts("_source")
 	if bad != nil {
 		return bad
@@ -90,22 +60,22 @@ func (a *aggregationPlanner) topHits(one *facet, most int, f *ast.Field, w *buck
 	}
 	var source index.Source
 	for _, name := range names {
-		path, known := a.x.served.model.Path(name)
+		path, known := a.catalogue.model.Path(name)
 		if !known {
 			near := ""
-			if meant := core.Suggest(name, a.x.served.model.Names()); meant != "" {
+			if meant := core.Suggest(name, a.catalogue.model.Names()); meant != "" {
 				near = ", did you mean " + meant + "?"
 			}
 			return args.invalid("_source", "names an unknown field"+near)
 		}
 		source.Paths = append(source.Paths, path)
-		w.paths = append(w.paths, segments(path, a.x.served.prefix))
+		w.Paths = append(w.Paths, segments(path, a.catalogue.prefix))
 	}
 	if most*size > maxTopHitsInAll {
 		return args.invalid("size", fmt.Sprintf("times the argument max of buckets is more than %d: use a smaller max", maxTopHitsInAll))
 	}
-	w.limit = size
-	w.at = one.findOrAdd(func(f *index.Facet) bool {
+	w.Limit = size
+	i := one.findOrAdd(func(f *index.Facet) bool {
 		return f.Buckets == nil || f.Buckets.Max == most &&
 			(f.Buckets.TopHits == 0 || f.Buckets.TopHits == size && slices.Equal(f.Buckets.TopSource.Paths, source.Paths))
 	}, func(f *index.Facet) {
@@ -114,9 +84,10 @@ func (a *aggregationPlanner) topHits(one *facet, most int, f *ast.Field, w *buck
 		}
 		f.Buckets.TopHits, f.Buckets.TopSource = size, source
 	})
+	w.Facet = one.at(i)
 	if a.missing {
-		w.missingRequest = a.x.batch.documents(index.SearchRequest{Filter: one.missingFilter(), Hits: &index.HitsRequest{
-			Sort: []index.Sort{a.x.identity}, Size: size, Source: source,
+		w.MissingRequest = a.requests.documents(index.SearchRequest{Filter: one.missingFilter(), Hits: &index.HitsRequest{
+			Sort: []index.Sort{a.identity}, Size: size, Source: source,
 		}})
 	}
 	return nil
@@ -128,25 +99,25 @@ func (o *facet) missingFilter() *query.Node {
 	if row := o.field.Row(); row != "" {
 		some = &query.Node{Op: query.Some, Path: row, Children: []*query.Node{some}}
 	}
-	return query.Both(o.batch.reqs[o.request].Filter, &query.Node{Op: query.Not, Children: []*query.Node{some}})
+	return query.Both(o.requests.all[o.request].Filter, &query.Node{Op: query.Not, Children: []*query.Node{some}})
 }
 
 // filterByTerm plans the number of a bucket's documents that match an additional filter.
-func (a *aggregationPlanner) filterByTerm(ctx context.Context, one *facet, most int, f *ast.Field, w *bucketField) *gqlError {
-	node, bad := a.x.lowerFilter(ctx, f, "filter")
+func (a *aggregationPlanner) filterByTerm(ctx context.Context, one *facet, most int, f *ast.Field, w *BucketField) *gqlError {
+	node, bad := a.LowerFilter(ctx, f, "filter")
 	if bad != nil {
 		return bad
 	}
 	if node == nil {
 		node = &query.Node{Op: query.Everything}
 	}
-	w.at = one.buckets(most, false)
-	buckets := a.x.batch.reqs[one.request].Facets[w.at].Buckets
+	w.Facet = one.at(one.buckets(most, false))
+	buckets := a.requests.all[one.request].Facets[w.Facet.Index].Buckets
 	buckets.Filters = append(buckets.Filters, node)
-	w.nth = len(buckets.Filters) - 1
+	w.Filter = len(buckets.Filters) - 1
 	if a.missing {
-		w.missingRequest = a.x.batch.aggregationRequest(query.Both(one.missingFilter(), node))
-		a.x.batch.reqs[w.missingRequest].Total = true
+		w.MissingRequest = a.requests.aggregation(query.Both(one.missingFilter(), node))
+		a.requests.all[w.MissingRequest].Total = true
 	}
 	return nil
 }

@@ -6,12 +6,6 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// collector collects the selected fields of objects (GraphQL specification, section 6.3.2).
-type collector struct {
-	types *ast.Schema
-	vars  variables
-}
-
 // collected holds the fields of one selection set by response key.
 type collected struct {
 	fields []*ast.Field
@@ -24,39 +18,31 @@ type collected struct {
 // manyFields is the number of fields from which a map is faster than a linear search.
 const manyFields = 16
 
-// collect returns the selected fields of a type in the order of their first occurrence. Fields of the same response key are
-// merged; fields excluded by @skip or @include are left out.
-func (c *collector) collect(typeName string, set ast.SelectionSet) []*ast.Field {
-	var into collected
-	c.add(&into, typeName, set)
-	return into.fields
-}
-
-func (c *collector) add(into *collected, typeName string, set ast.SelectionSet) {
+func (o *Operation) gather(into *collected, typeName string, set ast.SelectionSet) {
 	for _, selection := range set {
 		switch s := selection.(type) {
 		case *ast.Field:
-			if c.included(s.Directives) {
+			if o.included(s.Directives) {
 				into.add(s)
 			}
 		case *ast.InlineFragment:
-			if c.included(s.Directives) && c.applies(s.TypeCondition, typeName) {
-				c.add(into, typeName, s.SelectionSet)
+			if o.included(s.Directives) && o.applies(s.TypeCondition, typeName) {
+				o.gather(into, typeName, s.SelectionSet)
 			}
 		case *ast.FragmentSpread:
-			if !c.included(s.Directives) || s.Definition == nil || slices.Contains(into.fragments, s.Definition) {
+			if !o.included(s.Directives) || s.Definition == nil || slices.Contains(into.fragments, s.Definition) {
 				continue
 			}
 			into.fragments = append(into.fragments, s.Definition)
-			if c.applies(s.Definition.TypeCondition, typeName) {
-				c.add(into, typeName, s.Definition.SelectionSet)
+			if o.applies(s.Definition.TypeCondition, typeName) {
+				o.gather(into, typeName, s.Definition.SelectionSet)
 			}
 		}
 	}
 }
 
 // included evaluates @skip and @include.
-func (c *collector) included(directives ast.DirectiveList) bool {
+func (o *Operation) included(directives ast.DirectiveList) bool {
 	for _, d := range directives {
 		if d.Name != "skip" && d.Name != "include" {
 			continue
@@ -67,7 +53,7 @@ func (c *collector) included(directives ast.DirectiveList) bool {
 		}
 		is := arg.Value.Raw == "true"
 		if arg.Value.Kind == ast.Variable {
-			is = string(c.vars[arg.Value.Raw]) == "true"
+			is = string(o.vars[arg.Value.Raw]) == "true"
 		}
 		if is == (d.Name == "skip") {
 			return false
@@ -77,11 +63,11 @@ func (c *collector) included(directives ast.DirectiveList) bool {
 }
 
 // applies reports whether the type condition of a fragment holds for a type.
-func (c *collector) applies(condition, typeName string) bool {
+func (o *Operation) applies(condition, typeName string) bool {
 	if condition == "" || condition == typeName {
 		return true
 	}
-	return slices.ContainsFunc(c.types.PossibleTypes[condition], func(d *ast.Definition) bool { return d.Name == typeName })
+	return slices.ContainsFunc(o.types.PossibleTypes[condition], func(d *ast.Definition) bool { return d.Name == typeName })
 }
 
 // add adds a field, or merges it into the field of the same response key.

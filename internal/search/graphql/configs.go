@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-
-	"github.com/vektah/gqlparser/v2/ast"
 )
 
 // Defaults of a catalogue's configuration, as Arranger's clients expect them.
@@ -92,7 +90,7 @@ func (s *servedCatalogue) configuration(fields []fieldDescription) json.RawMessa
 	facets, table, downloads := objectOf(d.Facets), objectOf(d.Table), objectOf(d.Downloads)
 	facets["aggregations"] = toJSON(s.facetsOf(entriesOf(facets["aggregations"]), fields, byName))
 	table["columns"] = toJSON(columnsOf(entriesOf(table["columns"]), fields, byName, selectionsOf(s.schema)))
-	table["maxResultsWindow"] = toJSON(s.window)
+	table["maxResultsWindow"] = toJSON(s.planned.Window())
 	table.setDefault("rowIdFieldName", defaultRowID)
 	downloads.setDefault("allowCustomMaxRows", false)
 	downloads.setDefault("maxRows", defaultMaxRows)
@@ -185,94 +183,4 @@ func toJSON(v any) json.RawMessage {
 		return json.RawMessage("null")
 	}
 	return raw
-}
-
-// configs plans the display configuration of a catalogue.
-func (x *execution) configs(f *ast.Field) (writeFunc, *gqlError) {
-	fields := x.served.fields()
-	raw := x.served.config()
-	return x.objectOf(f, func(f *ast.Field) (writeFunc, *gqlError) {
-		if f.Name == "extended" {
-			wanted, bad := x.args(f).texts("fieldNames")
-			if bad != nil {
-				return nil, bad
-			}
-			if x.args(f).raw("fieldNames") != nil {
-				fields = slices.DeleteFunc(slices.Clone(fields), func(d fieldDescription) bool { return !slices.Contains(wanted, d.FieldName) })
-			}
-			if fields == nil {
-				fields = []fieldDescription{}
-			}
-			return writeRaw(toJSON(fields)), nil
-		}
-		one := x.singleField(f)
-		return func(w *responseWriter) bool { return w.onlyField(one, raw) }, nil
-	}), nil
-}
-
-// writeRaw returns a writeFunc for constant JSON.
-func writeRaw(raw json.RawMessage) writeFunc {
-	return func(w *responseWriter) bool { return w.raw(raw) }
-}
-
-// singleField returns the selection set of one field, to select it from a JSON object.
-func (x *execution) singleField(f *ast.Field) *selectionSet {
-	s := &selectionSet{}
-	s.fields = append(s.fields, x.plainField(s, f))
-	return s.finish()
-}
-
-// plainSelectionSet returns the selection set of a type whose field names are the member names of its JSON objects.
-func (x *execution) plainSelectionSet(typeName string, set ast.SelectionSet) *selectionSet {
-	s := &selectionSet{}
-	for _, f := range x.collect(typeName, set) {
-		s.fields = append(s.fields, x.plainField(s, f))
-	}
-	return s.finish()
-}
-
-func (x *execution) plainField(s *selectionSet, f *ast.Field) selectedField {
-	w := selectedField{encodedKey: headOf(f), key: f.Alias, field: f}
-	if f.Name == "__typename" {
-		w.kind = fieldTypename
-		return w
-	}
-	of := f.Definition.Type.Name()
-	w.keyIndex, w.list = s.addKey(f.Name), f.Definition.Type.Elem != nil
-	if def := x.served.schema.AST.Types[of]; def != nil && def.Kind == ast.Object {
-		w.kind, w.selection = fieldObject, x.plainSelectionSet(of, f.SelectionSet)
-		return w
-	}
-	w.kind, w.scalar = fieldScalar, scalarOf(of)
-	return w
-}
-
-// selects reports whether a field is selected at any depth.
-func (s *selectionSet) selects(name string) bool {
-	return slices.ContainsFunc(s.fields, func(w selectedField) bool {
-		return w.field != nil && w.field.Name == name || w.selection != nil && w.selection.selects(name)
-	})
-}
-
-// mapping writes the index mapping of the catalogue's fields.
-func (x *execution) mapping() writeFunc {
-	return func(w *responseWriter) bool {
-		rendered, err := x.served.model.Root().Render()
-		if err != nil {
-			return w.nullWithError(errorOf(err))
-		}
-		raw := objectOf(rendered)["properties"]
-		if raw == nil {
-			raw = json.RawMessage("{}")
-		}
-		return w.raw(raw)
-	}
-}
-
-// validConfig writes whether the catalogue has the documentType and the index of the arguments.
-func (x *execution) validConfig(f *ast.Field) writeFunc {
-	args := x.args(f)
-	d := x.served.model.Definition()
-	valid := args.value("documentType").String() == d.DocumentType && args.value("index").String() == d.Index
-	return func(w *responseWriter) bool { return w.flag(valid) }
 }

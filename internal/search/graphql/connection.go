@@ -6,7 +6,7 @@ import (
 )
 
 // nested writes the connection of nested elements. A value that is not an array is the only element; null is no element.
-func (w *responseWriter) nested(one *selectedField, doc []byte, v span) bool {
+func (w *selectionWriter) nested(one *selectedField, doc []byte, v span) bool {
 	base, fits := len(w.spans), true
 	rawjson.Items(doc, v, func(item span) bool {
 		if doc[item.Start] == 'n' {
@@ -26,7 +26,7 @@ func (w *responseWriter) nested(one *selectedField, doc []byte, v span) bool {
 }
 
 // connection writes the connection of n elements, whose spans start at base.
-func (w *responseWriter) connection(what *nestedConnection, doc []byte, base, n int) bool {
+func (w *selectionWriter) connection(what *nestedConnection, doc []byte, base, n int) bool {
 	start := len(w.dst)
 	w.dst = append(w.dst, '{')
 	for i := range what.fields {
@@ -51,7 +51,7 @@ func (w *responseWriter) connection(what *nestedConnection, doc []byte, base, n 
 	return true
 }
 
-func (w *responseWriter) connectionField(what *nestedConnection, one *connectionField, doc []byte, base, n int) bool {
+func (w *selectionWriter) connectionField(what *nestedConnection, one *connectionField, doc []byte, base, n int) bool {
 	switch one.kind {
 	case connectionTypename:
 		return w.text(one.field.ObjectDefinition.Name)
@@ -73,7 +73,7 @@ func (w *responseWriter) connectionField(what *nestedConnection, one *connection
 }
 
 // edge writes an edge. hit is nil for a nested element.
-func (w *responseWriter) edge(e *edge, doc []byte, at int, hit *index.Hit) bool {
+func (w *selectionWriter) edge(e *edge, doc []byte, at int, hit *index.Hit) bool {
 	start := len(w.dst)
 	w.dst = append(w.dst, '{')
 	for i := range e.fields {
@@ -103,7 +103,7 @@ func (w *responseWriter) edge(e *edge, doc []byte, at int, hit *index.Hit) bool 
 }
 
 // node writes a document, or a nested element if hit is nil.
-func (w *responseWriter) node(s *selectionSet, doc []byte, at int, hit *index.Hit) bool {
+func (w *selectionWriter) node(s *selectionSet, doc []byte, at int, hit *index.Hit) bool {
 	switch {
 	case hit == nil:
 		_, filled := w.selectedObject(s, doc, at, nil)
@@ -117,7 +117,7 @@ func (w *responseWriter) node(s *selectionSet, doc []byte, at int, hit *index.Hi
 
 // searchAfter writes the sort values of a document. Integers that JavaScript cannot represent are strings, so that clients return
 // them unchanged.
-func (w *responseWriter) searchAfter(hit *index.Hit) bool {
+func (w *selectionWriter) searchAfter(hit *index.Hit) bool {
 	if hit == nil || hit.Sort == nil {
 		return w.null()
 	}
@@ -134,4 +134,15 @@ func (w *responseWriter) searchAfter(hit *index.Hit) bool {
 	}
 	w.dst = append(w.dst, ']')
 	return true
+}
+
+// nodes returns the selection sets of an edge's documents.
+func (e *edge) nodes() []*selectionSet {
+	var shapes []*selectionSet
+	for i := range e.fields {
+		if e.fields[i].kind == edgeNode {
+			shapes = append(shapes, e.fields[i].selection)
+		}
+	}
+	return shapes
 }

@@ -12,7 +12,7 @@ import (
 
 // document writes the document whose selected object starts at doc[at]. Dotted member names are rare: a document that has them is
 // expanded and written again.
-func (w *responseWriter) document(s *selectionSet, doc []byte, at int, hit *index.Hit) bool {
+func (w *selectionWriter) document(s *selectionSet, doc []byte, at int, hit *index.Hit) bool {
 	start, errorsBefore, dropped := len(w.dst), len(w.errors), w.dropped
 	w.dotted = false
 	end, filled := w.selectedObject(s, doc, at, hit)

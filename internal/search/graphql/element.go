@@ -14,7 +14,7 @@ func allElements() elements { return elements{limit: -1} }
 // elements reads the arguments of the hits of a nested field.
 func (p selectionBuilder) elements(hits *ast.Field) elements {
 	e := allElements()
-	args := p.args(hits)
+	args := p.op.Arguments(hits)
 	var bad *gqlError
 	if e.offset, bad = args.int("offset", 0); bad == nil && e.offset < 0 {
 		bad = args.invalid("offset", "is negative")
@@ -38,10 +38,4 @@ func (e elements) window(n int) (from, count int) {
 		count = min(count, e.limit)
 	}
 	return from, count
-}
-
-// reject records an error of the client in the field that is being planned: nothing is executed.
-func (x *execution) reject(bad *gqlError) {
-	x.w.addError(bad)
-	x.rejected = true
 }

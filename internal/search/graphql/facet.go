@@ -3,10 +3,7 @@ package graphql
 import (
 	"context"
 	"fmt"
-	"math"
-	"slices"
 
-	"github.com/tidwall/gjson"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/core"
@@ -31,11 +28,11 @@ const (
 )
 
 // aggregations plans the facets of a catalogue.
-func (x *execution) aggregations(ctx context.Context, f *ast.Field) (writeFunc, *gqlError) {
-	args := x.args(f)
-	a := aggregationPlanner{x: x, facets: map[string]*facet{}}
+func (p *Planner) aggregations(ctx context.Context, f *ast.Field) (Value, *gqlError) {
+	args := p.Arguments(f)
+	a := aggregationPlanner{Planner: p, facets: map[string]*facet{}}
 	var bad *gqlError
-	if a.filter, bad = x.filter(f, "filters"); bad != nil {
+	if a.filter, bad = p.Filter(f, "filters"); bad != nil {
 		return nil, bad
 	}
 	if a.filterThemselves, bad = args.flag("aggregations_filter_themselves", false); bad != nil {
@@ -44,18 +41,16 @@ func (x *execution) aggregations(ctx context.Context, f *ast.Field) (writeFunc, 
 	if a.missing, bad = args.flag("include_missing", true); bad != nil {
 		return nil, bad
 	}
-	members := x.plan(x.below(f), func(f *ast.Field) (writeFunc, *gqlError) { return a.field(ctx, f) })
-	return func(w *responseWriter) bool {
-		if len(a.facets) > 0 && x.batch.err != nil {
-			return w.nullWithError(errorOf(x.batch.err).at(f.Position))
-		}
-		return w.object(members)
-	}, nil
+	found := &Aggregations{Field: f}
+	found.Members = p.members(p.Below(f), func(f *ast.Field) (Value, *gqlError) { return a.field(ctx, f) })
+	found.Requested = len(a.facets) > 0
+	return found.write, nil
 }
 
 // aggregationPlanner plans one field aggregations.
 type aggregationPlanner struct {
-	x                *execution
+	*Planner
+
 	filter           sqon.Filter
 	filterThemselves bool
 	missing          bool
@@ -92,7 +87,7 @@ func (a *aggregationPlanner) filtersFor(ctx context.Context, name string, field 
 			"the filter has %d clauses, which is too many for this number of aggregations of fields in the filter", a.filterClauses,
 		))
 	}
-	documents, elements, err := a.x.view.Facet(ctx, a.filter, name, a.filterThemselves)
+	documents, elements, err := a.view.Facet(ctx, a.filter, name, a.filterThemselves)
 	n := facetFilters{documents, elements}
 	if err == nil && !named {
 		a.byRow[field.Row()] = n
@@ -108,7 +103,7 @@ func (a *aggregationPlanner) collectFields(n *sqon.Node) {
 	a.filterClauses++
 	for _, name := range n.Fields {
 		a.filterFields[name] = true
-		if field, known := a.x.view.Field(name); known {
+		if field, known := a.view.Field(name); known {
 			a.filterFields[field.Path] = true
 		}
 	}
@@ -119,7 +114,7 @@ func (a *aggregationPlanner) collectFields(n *sqon.Node) {
 
 // facet is the aggregation of one field. Combinations that do not fit into one facet of the index use several.
 type facet struct {
-	batch    *batch
+	requests *requests
 	request  int
 	field    query.Field
 	elements *query.Node
@@ -128,14 +123,14 @@ type facet struct {
 }
 
 // field plans the aggregation of one field.
-func (a *aggregationPlanner) field(ctx context.Context, f *ast.Field) (writeFunc, *gqlError) {
-	name, known := a.x.served.schema.Aggregated(f.Name)
+func (a *aggregationPlanner) field(ctx context.Context, f *ast.Field) (Value, *gqlError) {
+	name, known := a.catalogue.schema.Aggregated(f.Name)
 	if !known {
 		return writeNull, nil
 	}
 	one := a.facets[name]
 	if one == nil {
-		field, known := a.x.view.Field(name)
+		field, known := a.view.Field(name)
 		if !known {
 			return nil, (&gqlError{message: "the field " + f.Name + " has no values in the index", code: codeInternal}).at(f.Position)
 		}
@@ -143,13 +138,13 @@ func (a *aggregationPlanner) field(ctx context.Context, f *ast.Field) (writeFunc
 		if err != nil {
 			return nil, errorOf(err).at(f.Position)
 		}
-		one = &facet{batch: &a.x.batch, request: a.x.batch.aggregationRequest(n.documents), field: field, elements: n.elements}
-		a.x.batch.hasFacets = true
+		one = &facet{requests: &a.requests, request: a.requests.aggregation(n.documents), field: field, elements: n.elements}
+		a.requests.hasFacets = true
 		a.facets[name] = one
 	}
-	fields := a.x.below(f)
+	fields := a.Below(f)
 	// bucket_count counts the buckets selected beside it.
-	var beside *bucketPlan
+	var beside *Buckets
 	for _, part := range fields {
 		if part.Name == "buckets" && beside == nil {
 			b, bad := a.buckets(ctx, one, part)
@@ -159,16 +154,16 @@ func (a *aggregationPlanner) field(ctx context.Context, f *ast.Field) (writeFunc
 			beside = b
 		}
 	}
-	members := a.x.plan(fields, func(part *ast.Field) (writeFunc, *gqlError) { return a.part(ctx, one, beside, part) })
-	return func(w *responseWriter) bool { return w.object(members) }, nil
+	members := a.members(fields, func(part *ast.Field) (Value, *gqlError) { return a.part(ctx, one, beside, part) })
+	return writeObject(members), nil
 }
 
 // part plans one field of an aggregation.
-func (a *aggregationPlanner) part(ctx context.Context, one *facet, beside *bucketPlan, f *ast.Field) (writeFunc, *gqlError) {
+func (a *aggregationPlanner) part(ctx context.Context, one *facet, beside *Buckets, f *ast.Field) (Value, *gqlError) {
 	switch f.Name {
 	case "buckets":
 		b := beside
-		if b == nil || b.field != f {
+		if b == nil || b.Field != f {
 			var bad *gqlError
 			if b, bad = a.buckets(ctx, one, f); bad != nil {
 				return nil, bad
@@ -177,7 +172,7 @@ func (a *aggregationPlanner) part(ctx context.Context, one *facet, beside *bucke
 		return b.write, nil
 	case "bucket_count":
 		if beside == nil {
-			beside = &bucketPlan{of: one, missing: a.missing, at: one.buckets(index.MaxBuckets, a.missing)}
+			beside = &Buckets{Facet: one.at(one.buckets(index.MaxBuckets, a.missing)), Missing: a.missing}
 		}
 		return beside.count, nil
 	case "cardinality":
@@ -195,7 +190,7 @@ func (a *aggregationPlanner) part(ctx context.Context, one *facet, beside *bucke
 
 // findOrAdd returns the index of the first facet that fits, or of a new one, after ask has changed it.
 func (o *facet) findOrAdd(fits func(*index.Facet) bool, ask func(*index.Facet)) int {
-	facets := &o.batch.reqs[o.request].Facets
+	facets := &o.requests.all[o.request].Facets
 	for _, i := range o.indices {
 		if fits(&(*facets)[i]) {
 			ask(&(*facets)[i])
@@ -209,8 +204,8 @@ func (o *facet) findOrAdd(fits func(*index.Facet) bool, ask func(*index.Facet)) 
 	return i
 }
 
-// result returns the index result of one facet.
-func (o *facet) result(i int) *index.FacetResult { return &o.batch.results[o.request].Facets[i] }
+// at returns the reference to a facet of the request.
+func (o *facet) at(i int) Facet { return Facet{Request: o.request, Index: i} }
 
 // buckets requests the values of the field.
 func (o *facet) buckets(most int, missing bool) int {
@@ -220,116 +215,4 @@ func (o *facet) buckets(most int, missing bool) int {
 		}
 		f.Missing = f.Missing || missing
 	})
-}
-
-func (a *aggregationPlanner) cardinality(one *facet, f *ast.Field) (writeFunc, *gqlError) {
-	args := a.x.args(f)
-	precision, bad := args.int("precision_threshold", defaultPrecision)
-	switch {
-	case bad != nil:
-		return nil, bad
-	case precision < 0:
-		return nil, args.invalid("precision_threshold", "is negative")
-	}
-	precision = min(max(precision, 1), maxPrecision)
-	i := one.findOrAdd(
-		func(f *index.Facet) bool { return f.Cardinality == 0 || f.Cardinality == precision },
-		func(f *index.Facet) { f.Cardinality = precision },
-	)
-	return func(w *responseWriter) bool { return w.int(one.result(i).Cardinality) }, nil
-}
-
-// stats plans statistics. Without values, min, max and avg are null.
-func (a *aggregationPlanner) stats(one *facet, f *ast.Field) writeFunc {
-	i := one.findOrAdd(func(*index.Facet) bool { return true }, func(f *index.Facet) { f.Stats = true })
-	return a.x.objectOf(f, func(f *ast.Field) (writeFunc, *gqlError) {
-		return func(w *responseWriter) bool {
-			s := one.result(i).Stats
-			switch {
-			case f.Name == "count":
-				return w.int(s.Count)
-			case f.Name == "sum":
-				return w.number(s.Sum)
-			case s.Count == 0:
-				return w.null()
-			case f.Name == "min":
-				return w.number(s.Min)
-			case f.Name == "max":
-				return w.number(s.Max)
-			default:
-				return w.number(s.Avg)
-			}
-		}, nil
-	})
-}
-
-func (a *aggregationPlanner) histogram(one *facet, f *ast.Field) (writeFunc, *gqlError) {
-	args := a.x.args(f)
-	interval, bad := args.number("interval", defaultInterval)
-	switch {
-	case bad != nil:
-		return nil, bad
-	case !(interval > 0) || math.IsInf(interval, 0):
-		return nil, args.invalid("interval", "must be greater than 0")
-	case interval < index.MinInterval:
-		return nil, args.invalid("interval", "is too small: the smallest is "+plainNumber(index.MinInterval))
-	}
-	i := one.findOrAdd(
-		func(f *index.Facet) bool { return f.Histogram == 0 || f.Histogram == interval },
-		func(f *index.Facet) { f.Histogram = interval },
-	)
-	date := isDate(one.field.Type)
-	whole := a.intervals(f, func() []countInterval {
-		found := one.result(i).Histogram
-		out := make([]countInterval, len(found))
-		for i, h := range found {
-			out[i] = countInterval{key: plainNumber(h.Key), count: h.Count}
-			if date {
-				out[i].text = dateText(h.Key)
-			}
-		}
-		return out
-	})
-	return func(w *responseWriter) bool {
-		if bad := one.tooManyIntervals(one.result(i), interval); bad != nil {
-			return w.nullWithError(bad.at(f.Position))
-		}
-		return whole(w)
-	}, nil
-}
-
-func (a *aggregationPlanner) ranges(one *facet, f *ast.Field) (writeFunc, *gqlError) {
-	args := a.x.args(f)
-	var wanted []namedRange
-	for _, item := range args.list("ranges") {
-		if item.Type != gjson.Null {
-			wanted = append(wanted, rangeOf(item, isDate(one.field.Type)))
-		}
-	}
-	if len(wanted) == 0 {
-		zero := 0.0
-		wanted = []namedRange{{NumberRange: index.NumberRange{From: &zero}, name: rangeName(&zero, nil, isDate(one.field.Type))}}
-	}
-	if len(wanted) > maxRanges {
-		return nil, args.invalid("ranges", "has more than 1000 ranges")
-	}
-	slices.SortStableFunc(wanted, byBounds)
-	asked := make([]index.NumberRange, len(wanted))
-	for i, r := range wanted {
-		asked[i] = r.NumberRange
-	}
-	i := one.findOrAdd(
-		func(f *index.Facet) bool { return f.Ranges == nil || slices.EqualFunc(f.Ranges, asked, equalRange) },
-		func(f *index.Facet) { f.Ranges = asked },
-	)
-	return a.intervals(f, func() []countInterval {
-		counts := one.result(i).Ranges
-		out := make([]countInterval, 0, len(wanted))
-		for i, r := range wanted {
-			if i < len(counts) {
-				out = append(out, countInterval{key: r.name, count: counts[i]})
-			}
-		}
-		return out
-	}), nil
 }

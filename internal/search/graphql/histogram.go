@@ -11,8 +11,8 @@ import (
 
 // search executes the requests. Engines reject a whole request if one histogram has too many intervals. In that case search
 // requests everything else first, with the range of values of each histogram, and then the histograms that have few enough
-// intervals. A histogram that is left without intervals although it has values is reported at its field (tooManyIntervals).
-func (b *batch) search(ctx context.Context, v *view.View, kind view.Kind, reqs []index.SearchRequest) ([]index.SearchResult, error) {
+// intervals. A histogram that is left without intervals although it has values is reported at its field.
+func search(ctx context.Context, v *view.View, kind view.Kind, reqs []index.SearchRequest) ([]index.SearchResult, error) {
 	results, err := v.Search(ctx, kind, reqs)
 	measured, some := withoutHistograms(reqs)
 	if core.CodeOf(err) != core.CodeInvalid || !some {
@@ -100,13 +100,4 @@ func histogramsThatFit(reqs []index.SearchRequest, measured []index.SearchResult
 // fewIntervals reports whether a histogram has no more intervals than engines allow. It is false for an infinite bound.
 func fewIntervals(s index.Stats, width float64) bool {
 	return math.Floor(s.Max/width)-math.Floor(s.Min/width) < index.MaxIntervals
-}
-
-// tooManyIntervals returns the error of a histogram that has values but no intervals; nil otherwise.
-func (o *facet) tooManyIntervals(r *index.FacetResult, width float64) *gqlError {
-	if len(r.Histogram) > 0 || r.Stats.Count == 0 {
-		return nil
-	}
-	asked := index.Facet{Field: o.field, Histogram: width}
-	return errorOf(asked.TooManyIntervals())
 }

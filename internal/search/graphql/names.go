@@ -45,3 +45,13 @@ func (s *selectionSet) learn(nth int, written []byte, slot int) {
 	now.encoded[nth], now.keyIndices[nth] = bytes.Clone(written), slot
 	s.names.Store(now)
 }
+
+// usualSize estimates the size of a written document, biased to the recent larger ones.
+func (s *selectionSet) usualSize() int { return int(s.usual.Load()) }
+
+// learnSize updates the estimate after a document. Concurrent updates may be lost.
+func (s *selectionSet) learnSize(usual, size int) {
+	if now := max(size, usual-usual/8); now != usual {
+		s.usual.Store(int64(now))
+	}
+}

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/parser"
 
 	"tutti/internal/core"
 	"tutti/internal/filter/sqon"
@@ -91,30 +90,24 @@ func WithHeader(ctx context.Context, h http.Header) context.Context {
 	return context.WithValue(ctx, headerKey{}, h)
 }
 
-// Forget discards the schema of a catalogue, so that it is built again on the next use. Call it when the result of
-// Network.Membership has changed.
-func (s *Service) Forget(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.served, id)
-	s.invalidations++
-}
-
 // network plans the query to a federation. It is sent when the field is written.
-func (x *execution) network(ctx context.Context, f *ast.Field) (writeFunc, *gqlError) {
-	if x.cfg.Network == nil {
+func (s *resolver) network(ctx context.Context, p *Planner, f *ast.Field) (Value, *gqlError) {
+	if s.service.cfg.Network == nil {
 		return nil, (&gqlError{message: "this catalogue is not part of a network", code: codeInput}).at(f.Position)
 	}
-	args := x.args(f)
+	args := p.Arguments(f)
 	r := NetworkRequest{
-		Filters: args.raw("filters"), Document: x.served.schema.Document, Local: x.local,
+		Filters: args.raw("filters"), Document: s.served.schema.Document,
+		Local: func(ctx context.Context, r core.GraphQLRequest) core.GraphQLResponse {
+			return s.local(ctx, p.View(), r)
+		},
 		Own: func(field string) bool {
-			_, own := x.served.schema.Aggregated(field)
+			_, own := s.served.schema.Aggregated(field)
 			return own
 		},
 	}
 	r.Header, _ = ctx.Value(headerKey{}).(http.Header)
-	bad := x.networkFilter(&r, f)
+	bad := s.networkFilter(p, &r, f)
 	if bad != nil {
 		return nil, bad
 	}
@@ -127,17 +120,17 @@ func (x *execution) network(ctx context.Context, f *ast.Field) (writeFunc, *gqlE
 	if r.Nodes, bad = args.texts("nodesFilter"); bad != nil {
 		return nil, bad
 	}
-	for _, part := range x.below(f) {
+	for _, part := range p.Below(f) {
 		if part.Name != "aggregations" {
 			continue
 		}
-		if bad = x.networkFields(&r, part); bad != nil {
+		if bad = s.networkFields(p, &r, part); bad != nil {
 			return nil, bad
 		}
 	}
-	selection := x.plainSelectionSet(f.Definition.Type.Name(), f.SelectionSet)
-	return func(w *responseWriter) bool {
-		answer, err := x.cfg.Network.Query(ctx, x.view, r)
+	selection := p.Selection(f)
+	return func(w *Writer) bool {
+		answer, err := s.service.cfg.Network.Query(ctx, p.View(), r)
 		if err != nil {
 			return w.nullWithError(errorOf(err).at(f.Position))
 		}
@@ -145,25 +138,25 @@ func (x *execution) network(ctx context.Context, f *ast.Field) (writeFunc, *gqlE
 			answer.Nodes = []NetworkNode{}
 		}
 		raw := toJSON(map[string]any{"nodes": answer.Nodes, "aggregations": answer.Aggregations})
-		return w.document(selection, raw, 0, nil)
+		return w.documents.document(selection, raw, 0, nil)
 	}, nil
 }
 
 // networkFilter checks the filter and records its fields. A filter with fields of other nodes is checked by those nodes.
-func (x *execution) networkFilter(r *NetworkRequest, f *ast.Field) *gqlError {
-	_, bad := x.filter(f, "filters")
+func (s *resolver) networkFilter(p *Planner, r *NetworkRequest, f *ast.Field) *gqlError {
+	_, bad := p.Filter(f, "filters")
 	filter, err := sqon.Parse(r.Filters)
-	if err != nil || bad != nil && x.served.model.Definition().DisableFilters {
+	if err != nil || bad != nil && s.served.model.Definition().DisableFilters {
 		return bad
 	}
-	if known := x.noteNames(r, filter.Root); known && len(r.Lacking) > 0 {
+	if known := s.noteNames(r, filter.Root); known && len(r.Lacking) > 0 {
 		return nil
 	}
 	return bad
 }
 
 // noteNames records the fields of a filter, and reports whether other nodes know those that this catalogue lacks.
-func (x *execution) noteNames(r *NetworkRequest, n *sqon.Node) (known bool) {
+func (s *resolver) noteNames(r *NetworkRequest, n *sqon.Node) (known bool) {
 	known = true
 	if n == nil {
 		return known
@@ -174,8 +167,8 @@ func (x *execution) noteNames(r *NetworkRequest, n *sqon.Node) (known bool) {
 	}
 	for _, dotted := range names {
 		name := strings.ReplaceAll(dotted, ".", "__")
-		aggregated := slices.Contains(r.Named, name) || x.networkHas(name)
-		if _, own := x.served.model.Field(dotted); !own {
+		aggregated := slices.Contains(r.Named, name) || s.networkHas(name)
+		if _, own := s.served.model.Field(dotted); !own {
 			if dotted == view.IDField {
 				continue
 			}
@@ -187,22 +180,22 @@ func (x *execution) noteNames(r *NetworkRequest, n *sqon.Node) (known bool) {
 		}
 	}
 	for _, child := range n.Content {
-		known = x.noteNames(r, child) && known
+		known = s.noteNames(r, child) && known
 	}
 	return known
 }
 
 // networkHas reports whether some node can aggregate a field of a GraphQL name, or a field below it.
-func (x *execution) networkHas(name string) bool {
-	all := x.served.schema.AST.Types[nodeAggregations]
+func (s *resolver) networkHas(name string) bool {
+	all := s.served.schema.AST.Types[nodeAggregations]
 	return all != nil && slices.ContainsFunc(all.Fields, func(field *ast.FieldDefinition) bool {
 		return field.Name == name || strings.HasPrefix(field.Name, name+"__")
 	})
 }
 
 // networkFields adds the requested aggregations.
-func (x *execution) networkFields(r *NetworkRequest, aggregations *ast.Field) *gqlError {
-	for _, f := range x.below(aggregations) {
+func (s *resolver) networkFields(p *Planner, r *NetworkRequest, aggregations *ast.Field) *gqlError {
+	for _, f := range p.Below(aggregations) {
 		if f.Name == "__typename" {
 			continue
 		}
@@ -211,8 +204,8 @@ func (x *execution) networkFields(r *NetworkRequest, aggregations *ast.Field) *g
 			r.Fields = append(r.Fields, NetworkField{Name: f.Name})
 			i = len(r.Fields) - 1
 		}
-		for _, part := range x.below(f) {
-			if bad := x.networkPart(&r.Fields[i], part); bad != nil {
+		for _, part := range p.Below(f) {
+			if bad := networkPart(p, &r.Fields[i], part); bad != nil {
 				return bad
 			}
 		}
@@ -221,18 +214,18 @@ func (x *execution) networkFields(r *NetworkRequest, aggregations *ast.Field) *g
 }
 
 // networkPart adds one requested part of a field. A part may be requested once, and only for counts.
-func (x *execution) networkPart(field *NetworkField, part *ast.Field) *gqlError {
+func networkPart(p *Planner, field *NetworkField, part *ast.Field) *gqlError {
 	if part.Name == "__typename" {
 		return nil
 	}
-	for _, below := range x.below(part) {
+	for _, below := range p.Below(part) {
 		if below.Name == "top_hits" || below.Name == "filter_by_term" {
 			return inputError(fmt.Sprintf("network aggregations have only document counts by value: %s is not available", below.Name)).at(below.Position)
 		}
 	}
 	one := NetworkPart{Name: part.Name, Arguments: map[string]json.RawMessage{}}
 	for _, arg := range part.Arguments {
-		one.Arguments[arg.Name] = x.args(part).raw(arg.Name)
+		one.Arguments[arg.Name] = p.Arguments(part).raw(arg.Name)
 	}
 	i := slices.IndexFunc(field.Parts, func(known NetworkPart) bool { return known.Name == one.Name })
 	if i < 0 {
@@ -248,25 +241,10 @@ func (x *execution) networkPart(field *NetworkField, part *ast.Field) *gqlError 
 
 // local executes a query that was built for the nodes of a federation on this catalogue, for the same client. Query limits do not
 // apply: they are for client queries, and this one is as large as the query to the federation.
-func (x *execution) local(ctx context.Context, r core.GraphQLRequest) core.GraphQLResponse {
-	doc, err := parser.ParseQuery(&ast.Source{Input: r.Query})
-	if err != nil {
-		return errorResponse(errorsOf(err, codeParse)...)
-	}
-	if faults := x.served.validate(doc, false); len(faults) > 0 {
-		return errorResponse(faults...)
-	}
-	op, bad := operation(doc, r.OperationName)
-	if bad != nil {
-		return errorResponse(bad)
-	}
-	vars, faults := variablesOf(x.served.schema.AST, op, r.Variables)
+func (s *resolver) local(ctx context.Context, v *view.View, r core.GraphQLRequest) core.GraphQLResponse {
+	op, faults := s.served.parser.ParseTrusted(r)
 	if len(faults) > 0 {
 		return errorResponse(faults...)
 	}
-	local := &execution{
-		service: x.service, served: x.served, cfg: x.cfg, view: x.view, op: op, vars: vars, edges: &edgeCache{}, identity: x.identity,
-		collector: collector{types: x.served.schema.AST, vars: vars},
-	}
-	return local.run(ctx)
+	return s.service.execute(ctx, v, s.service.plan(ctx, s.served, op, v))
 }

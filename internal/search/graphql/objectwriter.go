@@ -10,6 +10,34 @@ import (
 	"tutti/internal/rawjson"
 )
 
+// selectionWriter writes the selected fields of documents.
+type selectionWriter struct {
+	*outputWriter
+
+	// spans is scratch space for the nested elements, written for the members of objects.
+	spans   []span
+	written []writtenValue
+	// pendingList is the encoded list of nested elements, written before the connection around it; nil for none.
+	pendingList []byte
+	// counting is set while nested elements are counted before they are written.
+	counting bool
+	// dotted is set when a document has member names that are dotted paths.
+	dotted bool
+}
+
+// maxScratch limits the scratch space that is kept for the next response, in elements.
+const maxScratch = 1 << 10
+
+// reset releases large scratch space.
+func (w *selectionWriter) reset() {
+	if cap(w.spans) > maxScratch {
+		w.spans = nil
+	}
+	if cap(w.written) > maxScratch {
+		w.written = nil
+	}
+}
+
 // writtenValue is the position of a field's value in the response, for objects whose fields are reordered at the end.
 type writtenValue struct {
 	start, end int
@@ -28,7 +56,7 @@ type objectWriter struct {
 
 // selectedObject writes the object that starts at doc[at] and returns where it ends. It visits each member once, in document
 // order, and writes it immediately. hit is nil for objects within a document.
-func (w *responseWriter) selectedObject(s *selectionSet, doc []byte, at int, hit *index.Hit) (end int, filled bool) {
+func (w *selectionWriter) selectedObject(s *selectionSet, doc []byte, at int, hit *index.Hit) (end int, filled bool) {
 	o := objectWriter{selection: s, start: len(w.dst), base: len(w.written)}
 	for range s.fields {
 		w.written = append(w.written, writtenValue{})
@@ -45,7 +73,7 @@ func (w *responseWriter) selectedObject(s *selectionSet, doc []byte, at int, hit
 }
 
 // ordered reports whether all fields were written in order, and no required one is null.
-func (w *responseWriter) ordered(o *objectWriter) bool {
+func (w *selectionWriter) ordered(o *objectWriter) bool {
 	if o.next != len(o.selection.fields) {
 		return false
 	}
@@ -58,7 +86,7 @@ func (w *responseWriter) ordered(o *objectWriter) bool {
 }
 
 // onlyField writes the value of the only field of s, without the object around it.
-func (w *responseWriter) onlyField(s *selectionSet, object []byte) bool {
+func (w *selectionWriter) onlyField(s *selectionSet, object []byte) bool {
 	o := objectWriter{selection: s, start: len(w.dst), base: len(w.written), next: -1}
 	w.written = append(w.written, writtenValue{})
 	w.members(&o, object, 0)
@@ -72,7 +100,7 @@ func (w *responseWriter) onlyField(s *selectionSet, object []byte) bool {
 
 // members writes the selected values of the object at doc[at] one after the other and returns where the object ends. A value that
 // is not an object has no members.
-func (w *responseWriter) members(o *objectWriter, doc []byte, at int) int {
+func (w *selectionWriter) members(o *objectWriter, doc []byte, at int) int {
 	at = rawjson.Space(doc, at)
 	if at >= len(doc) || doc[at] != '{' || len(o.selection.keys) == 0 {
 		return rawjson.Value(doc, at)
@@ -106,7 +134,7 @@ func (w *responseWriter) members(o *objectWriter, doc []byte, at int) int {
 
 // memberName reads the name at doc[i]. It returns its key index, -1 for none, and the offset of its value, 0 if there is no
 // member.
-func (w *responseWriter) memberName(s *selectionSet, nth int, doc []byte, i int) (slot, value int) {
+func (w *selectionWriter) memberName(s *selectionSet, nth int, doc []byte, i int) (slot, value int) {
 	end, escaped := rawjson.String(doc, i)
 	if end-1 <= i {
 		return -1, 0
@@ -165,7 +193,7 @@ func (s *selectionSet) dotted(name []byte) bool {
 }
 
 // member writes the value at doc[at] for each field that selects it, and returns where it ends.
-func (w *responseWriter) member(o *objectWriter, fields []int, doc []byte, at int) (end int) {
+func (w *selectionWriter) member(o *objectWriter, fields []int, doc []byte, at int) (end int) {
 	if at >= len(doc) || doc[at] == 'n' {
 		for _, i := range fields { // of duplicate members the last one counts
 			w.written[o.base+i] = writtenValue{}
@@ -195,7 +223,7 @@ func (w *responseWriter) member(o *objectWriter, fields []int, doc []byte, at in
 }
 
 // reorder writes the object again in the order of the query, or null if a required field is null.
-func (w *responseWriter) reorder(o *objectWriter, hit *index.Hit) bool {
+func (w *selectionWriter) reorder(o *objectWriter, hit *index.Hit) bool {
 	mark := len(w.dst)
 	w.dst = append(w.dst, '{')
 	for i := range o.selection.fields {
@@ -231,7 +259,7 @@ func (w *responseWriter) reorder(o *objectWriter, hit *index.Hit) bool {
 }
 
 // selectedField writes one field for the value at doc[at], which is not null, and returns where it ends.
-func (w *responseWriter) selectedField(one *selectedField, doc []byte, at int) (end int, filled bool) {
+func (w *selectionWriter) selectedField(one *selectedField, doc []byte, at int) (end int, filled bool) {
 	if one.kind == fieldObject && !one.list && doc[at] == '{' {
 		return w.selectedObject(one.selection, doc, at, nil)
 	}
@@ -258,7 +286,7 @@ func (w *responseWriter) selectedField(one *selectedField, doc []byte, at int) (
 }
 
 // single writes the first value of a field that is not a list, with a warning if there are more.
-func (w *responseWriter) single(one *selectedField, doc []byte, v span) bool {
+func (w *selectionWriter) single(one *selectedField, doc []byte, v span) bool {
 	found, n := v, 1
 	if doc[v.Start] == '[' {
 		n = 0
@@ -282,7 +310,7 @@ func (w *responseWriter) single(one *selectedField, doc []byte, v span) bool {
 }
 
 // values writes the list of a field's values; a value that is not a list is its only item.
-func (w *responseWriter) values(one *selectedField, doc []byte, v span) bool {
+func (w *selectionWriter) values(one *selectedField, doc []byte, v span) bool {
 	if one.kind == fieldScalar && one.scalar == scalarJSON && doc[v.Start] == '[' {
 		return w.raw(v.Of(doc))
 	}
@@ -314,7 +342,7 @@ func (w *responseWriter) values(one *selectedField, doc []byte, v span) bool {
 }
 
 // value writes a value that is neither null nor an array.
-func (w *responseWriter) value(one *selectedField, doc []byte, v span) bool {
+func (w *selectionWriter) value(one *selectedField, doc []byte, v span) bool {
 	if one.kind == fieldObject {
 		if doc[v.Start] != '{' {
 			return w.nullWithError(typeError(one.field, "an object"))

@@ -22,6 +22,8 @@ type selectionSet struct {
 	// names are the member names of the last objects, learned counts the updates.
 	names   atomic.Pointer[memberNames]
 	learned atomic.Int64
+	// usual is the usual size of a written object.
+	usual atomic.Int64
 	// fieldsOf are the indices of the fields of each key: a field may be selected under several aliases.
 	fieldsOf [][]int
 }
@@ -109,15 +111,16 @@ const (
 
 // selectionBuilder builds the selection sets of a query, and records the projection they need.
 type selectionBuilder struct {
-	schema     *schema.Schema
-	collect    func(typeName string, set ast.SelectionSet) []*ast.Field
+	op     *Operation
+	schema *schema.Schema
+	// projection is nil for JSON that is not from documents.
 	projection *projection
-	args       func(f *ast.Field) arguments
-	reject     func(bad *gqlError)
+	// reject rejects the request for an invalid argument of the field that is being planned.
+	reject func(bad *gqlError)
 }
 
-// headOf returns the encodedKey of a field.
-func headOf(f *ast.Field) []byte { return append(appendText(nil, f.Alias), ':') }
+// encodedKey returns the response key of a field as JSON, with its colon.
+func encodedKey(f *ast.Field) []byte { return append(appendText(nil, f.Alias), ':') }
 
 // manyKeys is the number of keys from which a map is faster than a linear search.
 const manyKeys = 8
@@ -129,7 +132,7 @@ func (p selectionBuilder) selectionSet(typeName string, set ast.SelectionSet) *s
 	if object == nil {
 		object = &schema.Object{}
 	}
-	for _, f := range p.collect(typeName, set) {
+	for _, f := range p.op.Fields(typeName, set) {
 		s.fields = append(s.fields, p.field(s, object, f))
 	}
 	return s.finish()
@@ -157,7 +160,7 @@ func (s *selectionSet) finish() *selectionSet {
 }
 
 func (p selectionBuilder) field(s *selectionSet, object *schema.Object, f *ast.Field) selectedField {
-	wanted := selectedField{encodedKey: headOf(f), key: f.Alias, field: f}
+	wanted := selectedField{encodedKey: encodedKey(f), key: f.Alias, field: f}
 	if f.Name == "__typename" {
 		wanted.kind = fieldTypename
 		return wanted
@@ -211,8 +214,8 @@ func (s *selectionSet) addKey(key string) int {
 
 func (p selectionBuilder) connection(m schema.Member, typeName string, set ast.SelectionSet) *nestedConnection {
 	n := &nestedConnection{}
-	for _, f := range p.collect(typeName, set) {
-		w := connectionField{encodedKey: headOf(f), key: f.Alias, field: f}
+	for _, f := range p.op.Fields(typeName, set) {
+		w := connectionField{encodedKey: encodedKey(f), key: f.Alias, field: f}
 		switch f.Name {
 		case "__typename":
 			w.kind = connectionTypename
@@ -232,8 +235,8 @@ func (p selectionBuilder) connection(m schema.Member, typeName string, set ast.S
 // edge builds the selection of the edges that a field returns.
 func (p selectionBuilder) edge(node string, edges *ast.Field) *edge {
 	e := &edge{}
-	for _, f := range p.collect(edges.Definition.Type.Name(), edges.SelectionSet) {
-		w := edgeField{encodedKey: headOf(f), key: f.Alias, field: f}
+	for _, f := range p.op.Fields(edges.Definition.Type.Name(), edges.SelectionSet) {
+		w := edgeField{encodedKey: encodedKey(f), key: f.Alias, field: f}
 		switch f.Name {
 		case "searchAfter":
 			w.kind = edgeSearchAfter

@@ -73,8 +73,8 @@ type Set struct {
 }
 
 // setsDisabled returns an error if the catalogue has no saved sets.
-func (x *execution) setsDisabled(f *ast.Field) *gqlError {
-	if x.cfg.Sets != nil && x.served.model.Definition().EnableSets {
+func (s *resolver) setsDisabled(f *ast.Field) *gqlError {
+	if s.service.cfg.Sets != nil && s.served.model.Definition().EnableSets {
 		return nil
 	}
 	return (&gqlError{
@@ -86,52 +86,52 @@ func (x *execution) setsDisabled(f *ast.Field) *gqlError {
 const typeOfSets = "sets"
 
 // saveSet plans the saving of a set. It is saved when the field is written, because mutations run one after the other.
-func (x *execution) saveSet(ctx context.Context, f *ast.Field) (writeFunc, *gqlError) {
-	if bad := x.setsDisabled(f); bad != nil {
+func (s *resolver) saveSet(ctx context.Context, p *Planner, f *ast.Field) (Value, *gqlError) {
+	if bad := s.setsDisabled(f); bad != nil {
 		return nil, bad
 	}
-	args := x.args(f)
+	args := p.Arguments(f)
 	if args.value("type").String() == typeOfSets {
-		return nil, args.invalid("type", fmt.Sprintf("must be %s: a set contains documents, not sets", x.served.schema.Document))
+		return nil, args.invalid("type", fmt.Sprintf("must be %s: a set contains documents, not sets", s.served.schema.Document))
 	}
 	r := SetRequest{
 		Type: args.value("type").String(), UserID: args.value("userId").String(), SQON: args.raw("sqon"), Path: args.value("path").String(),
 	}
 	var bad *gqlError
-	if r.Filter, bad = x.lowerFilter(ctx, f, "sqon"); bad != nil {
+	if r.Filter, bad = p.LowerFilter(ctx, f, "sqon"); bad != nil {
 		return nil, bad
 	}
-	if r.Field, bad = x.setField(args, r.Path); bad != nil {
+	if r.Field, bad = s.setField(p, args, r.Path); bad != nil {
 		return nil, bad
 	}
-	if r.Sort, bad = x.sort(args); bad != nil {
+	if r.Sort, bad = p.Sort(args); bad != nil {
 		return nil, bad
 	}
-	selection := x.plainSelectionSet(f.Definition.Type.Name(), f.SelectionSet)
-	return func(w *responseWriter) bool {
-		set, err := x.cfg.Sets.Save(ctx, x.view, r)
+	selection := p.Selection(f)
+	return func(w *Writer) bool {
+		set, err := s.service.cfg.Sets.Save(ctx, p.View(), r)
 		if err != nil {
 			return w.nullWithError(errorOf(err).at(f.Position))
 		}
-		return w.document(selection, set.json(time.DateOnly), 0, nil) // GraphQL's Date has no time
+		return w.documents.document(selection, set.json(time.DateOnly), 0, nil) // GraphQL's Date has no time
 	}, nil
 }
 
 // setField returns the field whose values a set has. Clients write two underscores for a dot.
-func (x *execution) setField(args arguments, path string) (query.Field, *gqlError) {
+func (s *resolver) setField(p *Planner, args arguments, path string) (query.Field, *gqlError) {
 	if path == "_id" || path == "id" {
-		if field, own := x.view.Field(path); own {
+		if field, own := p.View().Field(path); own {
 			return field, nil
 		}
 		return query.Field{Path: "_id", Type: "keyword"}, nil
 	}
 	for _, name := range []string{path, strings.ReplaceAll(path, "__", ".")} {
-		if field, known := x.view.Field(name); known {
+		if field, known := p.View().Field(name); known {
 			return field, nil
 		}
 	}
 	near := ""
-	if meant := core.Suggest(path, x.served.model.Names()); meant != "" {
+	if meant := core.Suggest(path, s.served.model.Names()); meant != "" {
 		near = fmt.Sprintf(", did you mean %q?", meant)
 	}
 	return query.Field{}, args.invalid("path", fmt.Sprintf("names no field with values%s", near))
@@ -156,15 +156,15 @@ func (s Set) json(layout string) json.RawMessage {
 }
 
 // sets plans the list of the caller's sets.
-func (x *execution) sets(ctx context.Context, f *ast.Field) (writeFunc, *gqlError) {
-	if bad := x.setsDisabled(f); bad != nil {
+func (s *resolver) sets(ctx context.Context, p *Planner, f *ast.Field) (Value, *gqlError) {
+	if bad := s.setsDisabled(f); bad != nil {
 		return nil, bad
 	}
-	return x.objectOf(f, func(f *ast.Field) (writeFunc, *gqlError) {
-		args := x.args(f)
+	return p.Object(f, func(f *ast.Field) (Value, *gqlError) {
+		args := p.Arguments(f)
 		var q SetQuery
 		var bad *gqlError
-		if q.First, bad = args.int("first", defaultFirst); bad != nil {
+		if q.First, bad = args.int("first", DefaultFirst); bad != nil {
 			return nil, bad
 		}
 		if q.Offset, bad = args.int("offset", 0); bad != nil {
@@ -183,7 +183,7 @@ func (x *execution) sets(ctx context.Context, f *ast.Field) (writeFunc, *gqlErro
 				q.Sort = append(q.Sort, setSort(item))
 			}
 		}
-		return x.setList(ctx, f, q), nil
+		return s.setList(ctx, p, f, q), nil
 	}), nil
 }
 
@@ -196,15 +196,15 @@ func setSort(item gjson.Result) SetSort {
 	}
 }
 
-func (x *execution) setList(ctx context.Context, f *ast.Field, q SetQuery) writeFunc {
-	selection := x.plainSelectionSet(f.Definition.Type.Name(), f.SelectionSet)
+func (s *resolver) setList(ctx context.Context, p *Planner, f *ast.Field, q SetQuery) Value {
+	selection := p.Selection(f)
 	q.Members = selection.selects("ids")
-	return func(w *responseWriter) bool {
-		owner := x.view.Who().ID
-		if owner == "" && !x.cfg.AllowAnonymousSets {
-			return w.document(selection, []byte(`{"total":0,"edges":[]}`), 0, nil)
+	return func(w *Writer) bool {
+		owner := p.View().Who().ID
+		if owner == "" && !s.service.cfg.AllowAnonymousSets {
+			return w.documents.document(selection, []byte(`{"total":0,"edges":[]}`), 0, nil)
 		}
-		sets, total, err := x.cfg.Sets.Find(ctx, owner, q)
+		sets, total, err := s.service.cfg.Sets.Find(ctx, owner, q)
 		if err != nil {
 			return w.nullWithError(errorOf(err).at(f.Position))
 		}
@@ -212,9 +212,9 @@ func (x *execution) setList(ctx context.Context, f *ast.Field, q SetQuery) write
 			Node json.RawMessage `json:"node"`
 		}
 		edges := make([]edge, len(sets))
-		for i, s := range sets {
-			edges[i].Node = s.json(timeLayout)
+		for i, set := range sets {
+			edges[i].Node = set.json(timeLayout)
 		}
-		return w.document(selection, toJSON(map[string]any{"total": total, "edges": edges}), 0, nil)
+		return w.documents.document(selection, toJSON(map[string]any{"total": total, "edges": edges}), 0, nil)
 	}
 }

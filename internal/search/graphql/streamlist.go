@@ -39,7 +39,7 @@ func only(wants []connectionField, is func(w *connectionField) bool) *connection
 
 // streamNested writes the elements at doc[at] in one pass and returns where they end. If there would be an error, it writes
 // nothing and returns false.
-func (w *responseWriter) streamNested(what *nestedConnection, doc []byte, at int) (end int, clean bool) {
+func (w *selectionWriter) streamNested(what *nestedConnection, doc []byte, at int) (end int, clean bool) {
 	start, errorsBefore, dropped := len(w.dst), len(w.errors), w.dropped
 	end, n := w.streamList(what.list, doc, at)
 	clean = n >= 0 && len(w.dst) <= maxAnswerBytes
@@ -58,7 +58,7 @@ func (w *responseWriter) streamNested(what *nestedConnection, doc []byte, at int
 }
 
 // streamList writes the list of elements and returns where it ends and their number, -1 if an element is not an object.
-func (w *responseWriter) streamList(list *elementList, doc []byte, at int) (end, n int) {
+func (w *selectionWriter) streamList(list *elementList, doc []byte, at int) (end, n int) {
 	w.dst = append(w.dst, '[')
 	if doc[at] == '{' {
 		end, filled := w.streamElement(list, doc, at)
@@ -104,7 +104,7 @@ func (w *responseWriter) streamList(list *elementList, doc []byte, at int) (end,
 }
 
 // streamElement writes the edge of the element at doc[at].
-func (w *responseWriter) streamElement(list *elementList, doc []byte, at int) (end int, filled bool) {
+func (w *selectionWriter) streamElement(list *elementList, doc []byte, at int) (end int, filled bool) {
 	w.dst = append(append(w.dst, '{'), list.node.encodedKey...)
 	end, filled = w.selectedObject(list.node.selection, doc, at, nil)
 	w.dst = append(w.dst, '}')

@@ -35,7 +35,7 @@ func clamped(first, window int) warning {
 }
 
 // warn adds warnings that are not there yet.
-func (w *responseWriter) warn(all ...warning) {
+func (w *outputWriter) warn(all ...warning) {
 	for _, one := range all {
 		if len(w.warnings) < maxErrors && !slices.Contains(w.warnings, one) {
 			w.warnings = append(w.warnings, one)

@@ -19,45 +19,47 @@ func TestNullPropagates(t *testing.T) {
 	}
 	must, may := field("must", true), field("may", false)
 	const told = `{"message":"the field T.must must not be null, but has no value","path":`
-	wantOf := func(f *ast.Field) selectedField { return selectedField{encodedKey: headOf(f), key: f.Alias, field: f} }
+	wantOf := func(f *ast.Field) selectedField {
+		return selectedField{encodedKey: encodedKey(f), key: f.Alias, field: f}
+	}
 	for _, c := range []struct {
 		name          string
-		write         writeFunc
+		write         Value
 		want, message string
 	}{
-		{"a member that may", func(w *responseWriter) bool { return w.object([]member{memberOf(may, writeNull)}) }, `{"may":null}`, ""},
-		{"a member", func(w *responseWriter) bool {
-			return w.object([]member{memberOf(may, writeText("x")), memberOf(must, writeNull)})
+		{"a member that may", func(w *Writer) bool { return w.object([]Member{memberOf(may, writeNull)}) }, `{"may":null}`, ""},
+		{"a member", func(w *Writer) bool {
+			return w.object([]Member{memberOf(may, writeText("x")), memberOf(must, writeNull)})
 		}, `null`, told + `["must"]`},
-		{"a member that told why", func(w *responseWriter) bool {
-			return w.object([]member{memberOf(must, func(w *responseWriter) bool { return w.nullWithError(inputError("why")) })})
+		{"a member that told why", func(w *Writer) bool {
+			return w.object([]Member{memberOf(must, func(w *Writer) bool { return w.nullWithError(inputError("why")) })})
 		}, `null`, `{"message":"why","path":["must"]`},
-		{"through members", func(w *responseWriter) bool {
-			return w.object([]member{memberOf(may, func(w *responseWriter) bool { return w.object([]member{memberOf(must, writeNull)}) })})
+		{"through members", func(w *Writer) bool {
+			return w.object([]Member{memberOf(may, func(w *Writer) bool { return w.object([]Member{memberOf(must, writeNull)}) })})
 		}, `{"may":null}`, told + `["may","must"]`},
-		{"an item", func(w *responseWriter) bool {
+		{"an item", func(w *Writer) bool {
 			return w.list(2, true, func(i int) bool { return i == 0 && w.flag(true) || w.null() })
 		}, `null`, ""},
-		{"an item that may", func(w *responseWriter) bool { return w.list(1, false, func(int) bool { return w.null() }) }, `[null]`, ""},
-		{"a document", func(w *responseWriter) bool {
-			return w.document(&selectionSet{fields: []selectedField{wantOf(may), wantOf(must)}}, []byte(`{}`), 0, nil)
+		{"an item that may", func(w *Writer) bool { return w.list(1, false, func(int) bool { return w.null() }) }, `[null]`, ""},
+		{"a document", func(w *Writer) bool {
+			return w.documents.document(&selectionSet{fields: []selectedField{wantOf(may), wantOf(must)}}, []byte(`{}`), 0, nil)
 		}, `null`, told + `["must"]`},
-		{"a document whose members stand in the order of the query", func(w *responseWriter) bool {
+		{"a document whose members stand in the order of the query", func(w *Writer) bool {
 			s := &selectionSet{fields: []selectedField{wantOf(may), wantOf(must)}, keys: []string{"may", "must"}}
 			for i := range s.fields {
 				s.fields[i].kind, s.fields[i].scalar, s.fields[i].keyIndex = fieldScalar, scalarString, i
 			}
-			return w.document(s.finish(), []byte(`{"may":"x","must":{"no":"text"}}`), 0, nil)
+			return w.documents.document(s.finish(), []byte(`{"may":"x","must":{"no":"text"}}`), 0, nil)
 		}, `null`, `{"message":"a document has a value in the field must that is not a string","path":["must"]`},
-		{"a nested field", func(w *responseWriter) bool {
-			return w.connection(&nestedConnection{fields: []connectionField{{encodedKey: headOf(must), key: "must", field: must}}}, nil, 0, 0)
+		{"a nested field", func(w *Writer) bool {
+			return w.documents.connection(&nestedConnection{fields: []connectionField{{encodedKey: encodedKey(must), key: "must", field: must}}}, nil, 0, 0)
 		}, `null`, told + `["must"]`},
-		{"an edge", func(w *responseWriter) bool {
-			return w.edge(&edge{fields: []edgeField{{encodedKey: headOf(must), key: "must", kind: edgeSearchAfter, field: must}}}, nil, 0, &index.Hit{})
+		{"an edge", func(w *Writer) bool {
+			return w.documents.edge(&edge{fields: []edgeField{{encodedKey: encodedKey(must), key: "must", kind: edgeSearchAfter, field: must}}}, nil, 0, &index.Hit{})
 		}, `null`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w := &responseWriter{}
+			w := NewWriter()
 			filled := c.write(w)
 			if string(w.dst) != c.want || filled != (c.want != "null") || len(w.path) != 0 {
 				t.Errorf("%t %s, want %s", filled, w.dst, c.want)

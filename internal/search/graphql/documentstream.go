@@ -1,0 +1,56 @@
+package graphql
+
+import "tutti/internal/index"
+
+// readChunk is the maximum size of a new buffer for documents, in bytes.
+const readChunk = 64 << 10
+
+// documentStream writes documents while the index reads them. A document that causes an error or a warning is kept as it is and
+// written with the rest of the response.
+type documentStream struct {
+	run       *Run
+	selection *selectionSet
+	// documents is the maximum number of documents.
+	documents int
+	// read is the method document.
+	read func(id string, data []byte, at int) ([]byte, int)
+	w    selectionWriter
+	hit  index.Hit
+}
+
+func newDocumentStream(r *Run) *documentStream {
+	s := &documentStream{run: r, w: selectionWriter{outputWriter: &outputWriter{}}}
+	s.read = s.document
+	return s
+}
+
+// document writes the document at data[at] and returns where it ends; nil if it could not be written.
+func (s *documentStream) document(id string, data []byte, at int) ([]byte, int) {
+	if s.run.bytesRead > maxAnswerBytes { // the response is too large, which its lists report
+		return nil, at
+	}
+	w, usual := &s.w, s.selection.usualSize()
+	// Reordering needs the same space again.
+	if next := 2*usual + 1<<8; cap(w.dst)-len(w.dst) <= next {
+		w.dst = s.run.executor.chunks.get(max(next, min(s.documents*max(usual, 1<<9), readChunk)))
+		s.run.chunks = append(s.run.chunks, w.dst)
+	}
+	start := len(w.dst)
+	w.dotted, s.hit.ID = false, id
+	end, filled := w.selectedObject(s.selection, data, at, &s.hit)
+	if !filled || w.dotted || w.errorCount() > 0 {
+		w.dst, w.errors, w.dropped = w.dst[:start], nil, 0
+		return nil, at
+	}
+	length := len(w.dst) - start
+	s.selection.learnSize(usual, length)
+	s.run.bytesRead += length
+	return w.dst[start:len(w.dst):len(w.dst)], end
+}
+
+// reset clears everything of the last execution.
+func (s *documentStream) reset() {
+	s.selection, s.hit = nil, index.Hit{}
+	s.w.reset()
+	s.w.dst, s.w.errors, s.w.dropped, s.w.warnings = nil, nil, 0, nil
+}

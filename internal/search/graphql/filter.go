@@ -1,0 +1,72 @@
+package graphql
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/filter/query"
+	"tutti/internal/filter/sqon"
+	"tutti/internal/search/view"
+)
+
+// Filter parses the filter in an argument. The schema declares it as JSON, so it is validated here.
+func (p *Planner) Filter(f *ast.Field, name string) (sqon.Filter, *gqlError) {
+	args := p.Arguments(f)
+	raw := args.raw(name)
+	filter, err := p.view.Parse(raw)
+	if err != nil {
+		bad := p.idHint(errorOf(err), raw)
+		if arg := f.Arguments.ForName(name); arg != nil {
+			bad.at(arg.Position)
+		}
+		return filter, bad
+	}
+	if !matchesAll(filter) && p.catalogue.model.Definition().DisableFilters {
+		return filter, args.invalid(name, "cannot be used: filters are disabled for this catalogue")
+	}
+	return filter, nil
+}
+
+// matchesAll reports whether a filter is empty, as clients send it without a selection.
+func matchesAll(filter sqon.Filter) bool {
+	return filter.Root == nil || filter.Root.Op == sqon.And && len(filter.Root.Content) == 0
+}
+
+// LowerFilter parses the filter in an argument and translates it into an index query.
+func (p *Planner) LowerFilter(ctx context.Context, f *ast.Field, name string) (*query.Node, *gqlError) {
+	filter, bad := p.Filter(f, name)
+	if bad != nil {
+		return nil, bad
+	}
+	node, err := p.view.Lower(ctx, filter)
+	if err != nil {
+		return nil, errorOf(err).at(f.Position)
+	}
+	return node, nil
+}
+
+// idHint adds a hint to the error of a filter that uses the node field id: in filters the document id has another name.
+func (p *Planner) idHint(bad *gqlError, raw json.RawMessage) *gqlError {
+	filter, err := sqon.Parse(raw)
+	if err == nil && bad.hint == "" && p.namesID(filter.Root) {
+		bad.hint = "id is not a field: filter by " + view.IDField + ", the document id"
+	}
+	return bad
+}
+
+// namesID reports whether a filter names id although the catalogue has no such field.
+func (p *Planner) namesID(n *sqon.Node) bool {
+	if n == nil {
+		return false
+	}
+	if slices.ContainsFunc(n.Fields, func(name string) bool {
+		_, own := p.catalogue.model.Field(name)
+		return !own && name == "id"
+	}) {
+		return true
+	}
+	return slices.ContainsFunc(n.Content, p.namesID)
+}

@@ -1,0 +1,122 @@
+package graphql
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+	"github.com/vektah/gqlparser/v2/validator"
+
+	"tutti/internal/core"
+)
+
+// RequestLimits are the configurable limits of operations.
+type RequestLimits struct {
+	// Aliases and Depth are the maximum number of aliases and the maximum depth; 0 for the default depth.
+	Aliases, Depth int
+	// Introspection allows __schema and __type.
+	Introspection bool
+}
+
+// RequestParser parses and validates operations against a schema. It is safe for concurrent use.
+type RequestParser struct {
+	types     *ast.Schema
+	limits    RequestLimits
+	documents documentCache
+}
+
+// NewRequestParser returns a RequestParser.
+func NewRequestParser(types *ast.Schema, limits RequestLimits) *RequestParser {
+	return &RequestParser{types: types, limits: limits}
+}
+
+// Parse returns the operation of a request with its variables, or the errors for which the request must be rejected.
+func (p *RequestParser) Parse(r core.GraphQLRequest) (*Operation, []*gqlError) {
+	doc, faults := p.document(r.Query)
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return p.operation(doc, r)
+}
+
+// ParseTrusted is Parse for queries that this process has built: the limits are for clients.
+func (p *RequestParser) ParseTrusted(r core.GraphQLRequest) (*Operation, []*gqlError) {
+	doc, err := parser.ParseQuery(&ast.Source{Input: r.Query})
+	if err != nil {
+		return nil, errorsOf(err, codeParse)
+	}
+	if faults := p.validate(doc, false); len(faults) > 0 {
+		return nil, faults
+	}
+	return p.operation(&document{QueryDocument: doc}, r)
+}
+
+// document returns the parsed and validated document of a query.
+func (p *RequestParser) document(text string) (*document, []*gqlError) {
+	if doc := p.documents.get(text); doc != nil {
+		return doc, nil
+	}
+	if len(text) > maxQueryBytes {
+		return nil, []*gqlError{{message: fmt.Sprintf("the query has %d bytes, at most %d are allowed", len(text), maxQueryBytes), code: codeValidation}}
+	}
+	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, maxTokens)
+	if err != nil {
+		return nil, errorsOf(err, codeParse)
+	}
+	if len(parsed.Operations) == 0 {
+		return nil, []*gqlError{{message: "the query has no operation", code: codeParse}}
+	}
+	if over := withinLimits(parsed, p.limits.Aliases, p.limits.Depth); over != nil {
+		return nil, []*gqlError{over}
+	}
+	if faults := p.validate(parsed, p.limits.Introspection); len(faults) > 0 {
+		return nil, faults
+	}
+	doc := &document{QueryDocument: parsed}
+	p.documents.put(text, doc)
+	return doc, nil
+}
+
+// validate validates a document against the schema.
+func (p *RequestParser) validate(doc *ast.QueryDocument, introspection bool) []*gqlError {
+	if errs := validator.ValidateWithRules(p.types, doc, rulesFor(introspection)); len(errs) > 0 {
+		return errorsOf(errs, codeValidation)
+	}
+	var m mergeRule
+	for _, op := range doc.Operations {
+		m.check([]ast.SelectionSet{op.SelectionSet})
+	}
+	return m.errors
+}
+
+// operation returns the operation that a request selects, with its variables.
+func (p *RequestParser) operation(doc *document, r core.GraphQLRequest) (*Operation, []*gqlError) {
+	definition, bad := selectOperation(doc.QueryDocument, r.OperationName)
+	if bad == nil && definition.Operation == ast.Mutation && r.ReadOnly { // subscriptions are not in the schema
+		bad = (&gqlError{message: "a mutation must be sent by POST", code: codeRequest}).at(definition.Position)
+	}
+	if bad != nil {
+		return nil, []*gqlError{bad}
+	}
+	vars, faults := variablesOf(p.types, definition, r.Variables)
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	return &Operation{document: doc, definition: definition, vars: vars, types: p.types}, nil
+}
+
+// selectOperation returns the operation of a name; for "" the only one.
+func selectOperation(doc *ast.QueryDocument, name string) (*ast.OperationDefinition, *gqlError) {
+	if name == "" {
+		if len(doc.Operations) == 1 {
+			return doc.Operations[0], nil
+		}
+		return nil, &gqlError{message: "the query has several operations: set operationName", code: codeOperation}
+	}
+	i := slices.IndexFunc(doc.Operations, func(op *ast.OperationDefinition) bool { return op.Name == name })
+	if i < 0 {
+		return nil, &gqlError{message: fmt.Sprintf("the query has no operation named %q", name), code: codeOperation}
+	}
+	return doc.Operations[i], nil
+}

@@ -1,0 +1,123 @@
+package graphql
+
+import (
+	"context"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/index"
+	"tutti/internal/search/graphql/schema"
+	"tutti/internal/search/view"
+)
+
+// Resolver plans a field other than hits and aggregations. The plan of an operation with such a field is not Reusable.
+type Resolver func(ctx context.Context, p *Planner, f *ast.Field) (Value, *gqlError)
+
+// Planner plans one operation.
+type Planner struct {
+	*Operation
+
+	catalogue *Catalogue
+	view      *view.View
+	// identity is the sort key that is unique per document.
+	identity index.Sort
+	resolve  Resolver
+	requests requests
+	streams  []Stream
+	warnings []warning
+	// problems has the errors, at the path of the field that is being planned.
+	problems outputWriter
+	rejected bool
+	// resolved is set if the resolver planned a field.
+	resolved bool
+}
+
+// NewPlan plans an operation for a view.
+func NewPlan(ctx context.Context, c *Catalogue, op *Operation, v *view.View, resolve Resolver) *Plan {
+	p := &Planner{Operation: op, catalogue: c, view: v, identity: v.Identity(), resolve: resolve}
+	members := p.members(op.Root(), func(f *ast.Field) (Value, *gqlError) {
+		if f.Name == c.schema.Document {
+			return p.document(ctx, f), nil
+		}
+		return p.other(ctx, f)
+	})
+	plan := &Plan{
+		Identity: p.identity.Field.Path, Rejected: p.rejected, Kind: p.requests.kind(), Streams: p.streams,
+		Response: Response{Members: members, Errors: p.problems.errors, Dropped: p.problems.dropped, Warnings: p.warnings},
+		Reusable: !p.resolved && !v.UsedSets() && len(p.problems.errors) == 0,
+		Weight:   1 + op.Collected() + p.requests.weight(),
+	}
+	plan.Requests, plan.Response.Facets = deduplicate(p.requests.all)
+	return plan
+}
+
+// members plans the members of an object. do plans one field; its error rejects the request if the client caused it.
+func (p *Planner) members(fields []*ast.Field, do func(f *ast.Field) (Value, *gqlError)) []Member {
+	all := make([]Member, 0, len(fields))
+	for _, f := range fields {
+		if f.Name == "__typename" {
+			all = append(all, memberOf(f, writeText(f.ObjectDefinition.Name)))
+			continue
+		}
+		p.problems.push(f.Alias)
+		value, bad := do(f)
+		if bad != nil {
+			p.problems.addError(bad)
+			p.rejected = p.rejected || bad.code == codeInput
+			value = writeNull
+		}
+		p.problems.pop()
+		all = append(all, memberOf(f, value))
+	}
+	return all
+}
+
+// Object plans the object of field f; do plans its fields.
+func (p *Planner) Object(f *ast.Field, do func(f *ast.Field) (Value, *gqlError)) Value {
+	return writeObject(p.members(p.Below(f), do))
+}
+
+// document plans the fields of the catalogue.
+func (p *Planner) document(ctx context.Context, f *ast.Field) Value {
+	return p.Object(f, func(f *ast.Field) (Value, *gqlError) {
+		switch f.Name {
+		case "hits":
+			return p.hits(ctx, f)
+		case "aggregations":
+			return p.aggregations(ctx, f)
+		default:
+			return p.other(ctx, f)
+		}
+	})
+}
+
+// other plans a field with the resolver.
+func (p *Planner) other(ctx context.Context, f *ast.Field) (Value, *gqlError) {
+	p.resolved = true
+	return p.resolve(ctx, p, f)
+}
+
+// Selection returns the selection of JSON objects whose member names are the field names of their type.
+func (p *Planner) Selection(f *ast.Field) *selectionSet {
+	return p.selections(nil).plain(f.Definition.Type.Name(), f.SelectionSet)
+}
+
+// Member returns the selection of one member of JSON objects, by the name of a field.
+func (p *Planner) Member(f *ast.Field) *selectionSet { return p.selections(nil).only(f) }
+
+// selections returns a builder of selections that records what they read.
+func (p *Planner) selections(reads *projection) selectionBuilder {
+	return selectionBuilder{op: p.Operation, schema: p.catalogue.schema, projection: reads, reject: p.reject}
+}
+
+// reject records an error of the client in the field that is being planned: nothing is executed.
+func (p *Planner) reject(bad *gqlError) {
+	p.problems.addError(bad)
+	p.rejected = true
+}
+
+// Schema returns the schema of the catalogue.
+func (p *Planner) Schema() *schema.Schema { return p.catalogue.schema }
+
+// View returns the view for which the operation is planned.
+func (p *Planner) View() *view.View { return p.view }

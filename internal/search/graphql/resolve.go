@@ -1,0 +1,88 @@
+package graphql
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// resolver plans the fields that are not read from documents.
+type resolver struct {
+	service *Service
+	served  *servedCatalogue
+}
+
+// resolve plans a field of the query, the mutation or the catalogue.
+func (s *resolver) resolve(ctx context.Context, p *Planner, f *ast.Field) (Value, *gqlError) {
+	switch f.Name {
+	case "__schema", "__type":
+		return s.meta(p, f), nil
+	case "sets":
+		return s.sets(ctx, p, f)
+	case "saveSet":
+		return s.saveSet(ctx, p, f)
+	case "network":
+		return s.network(ctx, p, f)
+	case "hasValidConfig":
+		return s.validConfig(p, f), nil
+	case "configs":
+		return s.configs(p, f), nil
+	case "mapping":
+		return s.mapping, nil
+	default:
+		return writeNull, nil
+	}
+}
+
+// meta writes an introspection field.
+func (s *resolver) meta(p *Planner, f *ast.Field) Value {
+	return func(w *Writer) bool {
+		return w.raw(s.served.schema.AppendMeta(nil, f, p.Variables(), p.Fields))
+	}
+}
+
+// configs plans the display configuration of a catalogue.
+func (s *resolver) configs(p *Planner, f *ast.Field) Value {
+	fields := s.served.fields()
+	raw := s.served.config()
+	return p.Object(f, func(f *ast.Field) (Value, *gqlError) {
+		if f.Name == "extended" {
+			wanted, bad := p.Arguments(f).texts("fieldNames")
+			if bad != nil {
+				return nil, bad
+			}
+			if p.Arguments(f).raw("fieldNames") != nil {
+				fields = slices.DeleteFunc(slices.Clone(fields), func(d fieldDescription) bool { return !slices.Contains(wanted, d.FieldName) })
+			}
+			if fields == nil {
+				fields = []fieldDescription{}
+			}
+			return writeRaw(toJSON(fields)), nil
+		}
+		one := p.Member(f)
+		return func(w *Writer) bool { return w.documents.onlyField(one, raw) }, nil
+	})
+}
+
+// mapping writes the index mapping of the catalogue's fields.
+func (s *resolver) mapping(w *Writer) bool {
+	rendered, err := s.served.model.Root().Render()
+	if err != nil {
+		return w.nullWithError(errorOf(err))
+	}
+	raw := objectOf(rendered)["properties"]
+	if raw == nil {
+		raw = json.RawMessage("{}")
+	}
+	return w.raw(raw)
+}
+
+// validConfig writes whether the catalogue has the documentType and the index of the arguments.
+func (s *resolver) validConfig(p *Planner, f *ast.Field) Value {
+	args := p.Arguments(f)
+	d := s.served.model.Definition()
+	valid := args.value("documentType").String() == d.DocumentType && args.value("index").String() == d.Index
+	return writeFlag(valid)
+}

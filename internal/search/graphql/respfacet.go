@@ -1,0 +1,68 @@
+package graphql
+
+import (
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/filter/query"
+	"tutti/internal/index"
+)
+
+// Facet refers to the result of one planned facet: its request, and its position there.
+type Facet struct{ Request, Index int }
+
+// facet returns the result of a facet.
+func (w *Writer) facet(f Facet) *index.FacetResult {
+	return &w.results.Searches[f.Request].Facets[w.facets[f.Request][f.Index]]
+}
+
+// Aggregations writes the facets of a catalogue.
+type Aggregations struct {
+	Field   *ast.Field
+	Members []Member
+	// Requested is set if facets were requested from the index.
+	Requested bool
+}
+
+// write writes the aggregations, or null with an error.
+func (a *Aggregations) write(w *Writer) bool {
+	if a.Requested && w.results.Err != nil {
+		return w.nullWithError(errorOf(w.results.Err).at(a.Field.Position))
+	}
+	return w.object(a.Members)
+}
+
+// cardinality writes the number of distinct values.
+func (f Facet) cardinality(w *Writer) bool { return w.int(w.facet(f).Cardinality) }
+
+// statistic returns the Value of a field of stats. Without values, min, max and avg are null.
+func (f Facet) statistic(name string) Value {
+	return func(w *Writer) bool {
+		s := w.facet(f).Stats
+		switch {
+		case name == "count":
+			return w.int(s.Count)
+		case name == "sum":
+			return w.number(s.Sum)
+		case s.Count == 0:
+			return w.null()
+		case name == "min":
+			return w.number(s.Min)
+		case name == "max":
+			return w.number(s.Max)
+		default:
+			return w.number(s.Avg)
+		}
+	}
+}
+
+// histogram returns the Value of a histogram with intervals of a width, or null with an error if it has too many intervals: then it
+// has values, but no intervals.
+func (f Facet) histogram(field query.Field, width float64, position *ast.Position, members []Member) Value {
+	return func(w *Writer) bool {
+		if r := w.facet(f); len(r.Histogram) == 0 && r.Stats.Count > 0 {
+			asked := index.Facet{Field: field, Histogram: width}
+			return w.nullWithError(errorOf(asked.TooManyIntervals()).at(position))
+		}
+		return w.object(members)
+	}
+}

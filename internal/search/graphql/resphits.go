@@ -1,0 +1,60 @@
+package graphql
+
+import (
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/index"
+)
+
+// Hits writes the documents of one request.
+type Hits struct {
+	Field   *ast.Field
+	Members []Member
+	// Request is the index of the request, -1 for none.
+	Request int
+	// Counted is set if all documents are counted.
+	Counted bool
+	// Offset is the number of documents before the page.
+	Offset int
+	// Prefix is the path of the objects that contain the catalogue's fields in a document.
+	Prefix []string
+}
+
+// write writes the connection, or null with an error.
+func (h *Hits) write(w *Writer) bool {
+	if h.Request >= 0 && w.results.Err != nil {
+		return w.nullWithError(errorOf(w.results.Err).at(h.Field.Position))
+	}
+	return w.object(h.Members)
+}
+
+// result returns the result of the request.
+func (h *Hits) result(w *Writer) *index.SearchResult {
+	if h.Request < 0 {
+		return &index.SearchResult{}
+	}
+	return &w.results.Searches[h.Request]
+}
+
+// total writes the number of matching documents. If they were not counted, it is the number of documents up to the end of the
+// page.
+func (h *Hits) total(w *Writer) bool {
+	result := h.result(w)
+	if h.Counted {
+		return w.int(result.Total)
+	}
+	if len(result.Hits) == 0 {
+		return w.int(0)
+	}
+	return w.int(int64(h.Offset + len(result.Hits)))
+}
+
+// edges returns the Value of the documents.
+func (h *Hits) edges(e *edge, required bool) Value {
+	return func(w *Writer) bool {
+		hits := h.result(w).Hits
+		return w.list(len(hits), required, func(i int) bool {
+			return w.documents.edge(e, hits[i].Source, inside(hits[i].Source, h.Prefix), &hits[i])
+		})
+	}
+}

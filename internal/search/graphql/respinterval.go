@@ -1,0 +1,121 @@
+package graphql
+
+import (
+	"github.com/tidwall/gjson"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/index"
+)
+
+// Interval is a bucket of a histogram or a range: an interval of values and its number of documents.
+type Interval struct {
+	key, text string
+	count     int64
+}
+
+// Intervals are the intervals of a facet's result.
+type Intervals func(w *Writer) []Interval
+
+// histogramIntervals returns the intervals of a histogram of numbers or dates.
+func (f Facet) histogramIntervals(date bool) Intervals {
+	return func(w *Writer) []Interval {
+		found := w.facet(f).Histogram
+		out := make([]Interval, len(found))
+		for i, h := range found {
+			out[i] = Interval{key: plainNumber(h.Key), count: h.Count}
+			if date {
+				out[i].text = dateText(h.Key)
+			}
+		}
+		return out
+	}
+}
+
+// rangeIntervals returns the intervals of ranges.
+func (f Facet) rangeIntervals(ranges []Range) Intervals {
+	return func(w *Writer) []Interval {
+		counts := w.facet(f).Ranges
+		out := make([]Interval, 0, len(ranges))
+		for i, r := range ranges {
+			if i < len(counts) {
+				out = append(out, Interval{key: r.Name, count: counts[i]})
+			}
+		}
+		return out
+	}
+}
+
+// count writes the number of intervals.
+func (all Intervals) count(w *Writer) bool { return w.int(int64(len(all(w)))) }
+
+// list returns the Value of the buckets of a field with the given fields.
+func (all Intervals) list(f *ast.Field, fields []*ast.Field) Value {
+	return func(w *Writer) bool {
+		intervals := all(w)
+		return w.list(len(intervals), itemRequired(f), func(i int) bool { return w.interval(fields, &intervals[i]) })
+	}
+}
+
+func (w *Writer) interval(fields []*ast.Field, one *Interval) bool {
+	w.dst = append(w.dst, '{')
+	for i, f := range fields {
+		if i > 0 {
+			w.dst = append(w.dst, ',')
+		}
+		w.dst = append(appendText(w.dst, f.Alias), ':')
+		switch {
+		case f.Name == "key":
+			w.text(one.key)
+		case f.Name == "doc_count":
+			w.int(one.count)
+		case f.Name == "key_as_string" && one.text != "":
+			w.text(one.text)
+		case f.Name == "__typename":
+			w.text(f.ObjectDefinition.Name)
+		default:
+			w.null()
+		}
+	}
+	w.dst = append(w.dst, '}')
+	return true
+}
+
+// Range is a range with the key of its bucket.
+type Range struct {
+	index.NumberRange
+	Name string
+}
+
+// RangeOf reads a range of the argument ranges.
+func RangeOf(item gjson.Result, date bool) Range {
+	bound := func(name string) *float64 {
+		v := item.Get(name)
+		if v.Type != gjson.Number {
+			return nil
+		}
+		return &v.Num
+	}
+	r := Range{NumberRange: index.NumberRange{From: bound("from"), To: bound("to")}, Name: item.Get("key").String()}
+	if r.Name == "" {
+		r.Name = rangeName(r.From, r.To, date)
+	}
+	return r
+}
+
+// rangeName returns the engine's default key of a range.
+func rangeName(from, to *float64, date bool) string {
+	bound := func(f *float64) string {
+		switch {
+		case f == nil:
+			return "*"
+		case date:
+			return dateText(*f)
+		}
+		text := plainNumber(*f)
+		if *f == float64(int64(*f)) {
+			text += ".0"
+		}
+		return text
+	}
+	return bound(from) + "-" + bound(to)
+}

@@ -1,0 +1,147 @@
+package graphql
+
+import (
+	"fmt"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/index"
+)
+
+// Value writes one JSON value and reports whether it is not null. It is safe for concurrent use with different writers.
+type Value func(w *Writer) bool
+
+// Member is a field of an object of the response.
+type Member struct {
+	key string
+	// required is set for a non-null field: if its value is null, the whole object is null.
+	required bool
+	field    *ast.Field
+	value    Value
+}
+
+// memberOf returns the member of a field.
+func memberOf(f *ast.Field, value Value) Member {
+	return Member{key: f.Alias, required: f.Definition.Type.NonNull, field: f, value: value}
+}
+
+// Response is the response of an operation, to be written from the results of the index.
+type Response struct {
+	Members []Member
+	// Errors and Warnings are those of the plan. Dropped counts the errors beyond the limit.
+	Errors   []*gqlError
+	Dropped  int
+	Warnings []warning
+	// Facets maps the facets of each planned request to their positions in the result.
+	Facets [][]int
+}
+
+// Results are the results of the index.
+type Results struct {
+	// Searches are the results of the requests, unless there is an error.
+	Searches []index.SearchResult
+	Err      error
+	// Warnings are those of documents that were written while the index read them.
+	Warnings []warning
+}
+
+// Writer writes a response. It may be reused after each response.
+type Writer struct {
+	outputWriter
+
+	documents selectionWriter
+	results   Results
+	// facets are Response.Facets.
+	facets [][]int
+}
+
+// NewWriter returns a Writer.
+func NewWriter() *Writer {
+	w := &Writer{}
+	w.documents.outputWriter = &w.outputWriter
+	return w
+}
+
+// Write appends a response to dst.
+func (w *Writer) Write(dst []byte, r *Response, results Results) []byte {
+	w.results, w.facets = results, r.Facets
+	w.errors, w.dropped = append(w.errors, r.Errors...), r.Dropped
+	w.dst = append(dst, `{"data":`...)
+	w.object(r.Members)
+	if len(w.errors) > 0 {
+		if w.dropped > 0 {
+			w.errors[maxErrors-1] = &gqlError{message: fmt.Sprintf("%d more errors were omitted", w.dropped+1), code: codeInternal}
+		}
+		w.dst = appendErrors(append(w.dst, ','), w.errors)
+	}
+	w.warn(r.Warnings...)
+	w.warn(results.Warnings...)
+	if len(w.warnings) > 0 {
+		w.dst = appendWarnings(append(w.dst, ','), w.warnings)
+	}
+	body := append(w.dst, '}')
+	w.documents.reset()
+	w.results, w.facets = Results{}, nil
+	w.dst, w.errors, w.dropped, w.warnings = nil, nil, 0, nil
+	return body
+}
+
+// object writes an object, or null if a required member is null.
+func (w *Writer) object(members []Member) bool {
+	start := len(w.dst)
+	w.dst = append(w.dst, '{')
+	for i := range members {
+		m := &members[i]
+		if i > 0 {
+			w.dst = append(w.dst, ',')
+		}
+		w.dst = append(appendText(w.dst, m.key), ':')
+		w.push(m.key)
+		errorsBefore := w.errorCount()
+		filled := m.value(w)
+		if !filled && m.required {
+			if w.errorCount() == errorsBefore {
+				w.addError(missingValueError(m.field))
+			}
+			w.pop()
+			w.dst = w.dst[:start]
+			return w.null()
+		}
+		w.pop()
+	}
+	w.dst = append(w.dst, '}')
+	return true
+}
+
+// estimateSize estimates the size of a response in bytes.
+func estimateSize(results []index.SearchResult) int {
+	n := 1 << 10
+	for _, result := range results {
+		for _, hit := range result.Hits {
+			if hit.Read {
+				n += len(hit.Source)
+			} else {
+				n += len(hit.Source) / 2
+			}
+			n += 64
+		}
+		for _, facet := range result.Facets {
+			n += 64 * len(facet.Buckets)
+		}
+	}
+	return n
+}
+
+func writeNull(w *Writer) bool { return w.null() }
+
+// writeText returns the Value of a constant string.
+func writeText(s string) Value { return func(w *Writer) bool { return w.text(s) } }
+
+// writeRaw returns the Value of constant JSON.
+func writeRaw(raw []byte) Value { return func(w *Writer) bool { return w.raw(raw) } }
+
+// writeFlag returns the Value of a constant boolean.
+func writeFlag(is bool) Value { return func(w *Writer) bool { return w.flag(is) } }
+
+// writeObject returns the Value of an object.
+func writeObject(members []Member) Value { return func(w *Writer) bool { return w.object(members) } }
