@@ -51,25 +51,25 @@ func (e Event) Scope() core.Scope {
 	}
 }
 
-// FaultKind tells the ways apart in which an event comes to nothing.
-type FaultKind int
+// RejectionKind tells the ways apart in which an event comes to nothing.
+type RejectionKind int
 
 // Kinds of Fault.
 const (
-	// FaultNotUnderstood: the event is none, or a member of it is wrong.
-	FaultNotUnderstood FaultKind = iota
-	// FaultOtherServer: the event is of a server that is not the repository's.
-	FaultOtherServer
-	// FaultUnknownRepository: the event asks for a repository that is not configured.
-	FaultUnknownRepository
+	// RejectNotUnderstood: the event is none, or a member of it is wrong.
+	RejectNotUnderstood RejectionKind = iota
+	// RejectOtherServer: the event is of a server that is not the repository's.
+	RejectOtherServer
+	// RejectUnknownRepository: the event asks for a repository that is not configured.
+	RejectUnknownRepository
 )
 
-// Fault says why an event comes to nothing.
-type Fault struct {
-	Kind FaultKind
-	// Member names the member at fault, empty for the event as a whole.
+// Rejection says why an event comes to nothing.
+type Rejection struct {
+	Kind RejectionKind
+	// Member names the member at rejection, empty for the event as a whole.
 	Member string
-	// Message names the fault; safe to display.
+	// Message names the rejection; safe to display.
 	Message string
 	// Server is the other server's or unknown repository's name, of FaultOtherServer and FaultUnknownRepository.
 	Server string
@@ -97,28 +97,28 @@ const (
 )
 
 // ParseEvent reads the bytes of one event. Of an Event and a Fault exactly one is given. A member that is null counts as
-// absent, since producers write absent members so; a member of the known ones that stands twice is a fault, since readers
+// absent, since producers write absent members so; a member of the known ones that stands twice is a rejection, since readers
 // disagree on which one counts.
-func ParseEvent(data []byte) (Event, *Fault) {
-	if fault := checkJSON(data, "the event"); fault != nil {
-		return Event{}, fault
+func ParseEvent(data []byte) (Event, *Rejection) {
+	if rejection := checkJSON(data, "the event"); rejection != nil {
+		return Event{}, rejection
 	}
 	root := gjson.ParseBytes(data)
 	if !root.IsObject() {
-		return Event{}, &Fault{Message: "the event is not a JSON object"}
+		return Event{}, &Rejection{Message: "the event is not a JSON object"}
 	}
 	return readEvent(root)
 }
 
 // checkJSON reports whether data is one JSON value that can be read. what names it in the message.
-func checkJSON(data []byte, what string) *Fault {
+func checkJSON(data []byte, what string) *Rejection {
 	switch {
 	case len(data) == 0:
-		return &Fault{Message: what + " is empty"}
+		return &Rejection{Message: what + " is empty"}
 	case core.TooDeep(data, maxDepth):
-		return &Fault{Message: fmt.Sprintf("%s is nested deeper than %d levels", what, maxDepth)}
+		return &Rejection{Message: fmt.Sprintf("%s is nested deeper than %d levels", what, maxDepth)}
 	case !gjson.ValidBytes(data):
-		return &Fault{Message: what + " is not valid JSON"}
+		return &Rejection{Message: what + " is not valid JSON"}
 	default:
 		return nil
 	}
@@ -128,7 +128,7 @@ func checkJSON(data []byte, what string) *Fault {
 type members map[string]gjson.Result
 
 // readEvent reads an event that is a valid JSON object.
-func readEvent(object gjson.Result) (Event, *Fault) {
+func readEvent(object gjson.Result) (Event, *Rejection) {
 	m := make(members, 4)
 	twice := ""
 	object.ForEach(func(key, value gjson.Result) bool {
@@ -147,16 +147,16 @@ func readEvent(object gjson.Result) (Event, *Fault) {
 			delete(m, name)
 		}
 	}
-	event, fault := m.event(twice)
-	if fault != nil {
-		fault.Organization, fault.RecordID = m.readable()
+	event, rejection := m.event(twice)
+	if rejection != nil {
+		rejection.Organization, rejection.RecordID = m.readable()
 	}
-	return event, fault
+	return event, rejection
 }
 
-func (m members) event(twice string) (Event, *Fault) {
+func (m members) event(twice string) (Event, *Rejection) {
 	if twice != "" {
-		return Event{}, faultOf(twice, "is given twice")
+		return Event{}, rejectMember(twice, "is given twice")
 	}
 	switch {
 	case m.has(memberRepository):
@@ -166,40 +166,40 @@ func (m members) event(twice string) (Event, *Fault) {
 	case m.has(memberAnalysis):
 		return m.song()
 	default:
-		return Event{}, &Fault{Message: fmt.Sprintf("the event has none of the members %s, %s and %s",
+		return Event{}, &Rejection{Message: fmt.Sprintf("the event has none of the members %s, %s and %s",
 			memberRepository, memberSystem, memberAnalysis)}
 	}
 }
 
-func (m members) maestro() (Event, *Fault) {
+func (m members) maestro() (Event, *Rejection) {
 	e := Event{Format: FormatMaestro}
-	var fault *Fault
-	if e.Repository, fault = m.key(memberRepository); fault != nil {
-		return Event{}, fault
+	var rejection *Rejection
+	if e.Repository, rejection = m.key(memberRepository); rejection != nil {
+		return Event{}, rejection
 	}
 	if m.has(memberStudy) {
-		if e.Organization, fault = m.key(memberStudy); fault != nil {
-			return Event{}, fault
+		if e.Organization, rejection = m.key(memberStudy); rejection != nil {
+			return Event{}, rejection
 		}
 	}
 	if m.has(memberAnalysis) {
-		if e.RecordID, fault = m.key(memberAnalysis); fault != nil {
-			return Event{}, fault
+		if e.RecordID, rejection = m.key(memberAnalysis); rejection != nil {
+			return Event{}, rejection
 		}
 	}
 	if m.has(memberRemove) {
 		if e.Remove = m[memberRemove].Type == gjson.True; !e.Remove && m[memberRemove].Type != gjson.False {
-			return Event{}, faultOf(memberRemove, "must be true or false")
+			return Event{}, rejectMember(memberRemove, "must be true or false")
 		}
 	}
 	switch {
 	case e.RecordID != "" && e.Organization == "":
-		return Event{}, faultOf(memberStudy, "is missing: "+memberAnalysis+" needs it")
+		return Event{}, rejectMember(memberStudy, "is missing: "+memberAnalysis+" needs it")
 	case e.Remove && e.RecordID == "":
-		return Event{}, faultOf(memberAnalysis, "is missing: "+memberRemove+" exists for one record only")
+		return Event{}, rejectMember(memberAnalysis, "is missing: "+memberRemove+" exists for one record only")
 	case e.Scope() == core.ScopeOrganization:
-		if fault = runnable(memberStudy, e.Organization); fault != nil {
-			return Event{}, fault
+		if rejection = runnable(memberStudy, e.Organization); rejection != nil {
+			return Event{}, rejection
 		}
 	}
 	return e, nil
@@ -207,41 +207,41 @@ func (m members) maestro() (Event, *Fault) {
 
 // runnable checks an organization that a run may have to name: a run is displayed and requested by its organization, so
 // the rules of a path apply to it.
-func runnable(member, organization string) *Fault {
+func runnable(member, organization string) *Rejection {
 	if err := core.ValidID(member, organization); err != nil {
-		return &Fault{Member: member, Message: core.MessageOf(err)}
+		return &Rejection{Member: member, Message: core.MessageOf(err)}
 	}
 	return nil
 }
 
-func (m members) lyric() (Event, *Fault) {
+func (m members) lyric() (Event, *Rejection) {
 	e := Event{Format: FormatLyric}
-	var fault *Fault
-	if e.RecordID, fault = m.key(memberSystem); fault != nil {
-		return Event{}, fault
+	var rejection *Rejection
+	if e.RecordID, rejection = m.key(memberSystem); rejection != nil {
+		return Event{}, rejection
 	}
-	if e.Organization, fault = m.key(memberOrg); fault != nil {
-		return Event{}, fault
+	if e.Organization, rejection = m.key(memberOrg); rejection != nil {
+		return Event{}, rejection
 	}
 	// A change of an entity that is not indexed by itself runs the organization.
-	if fault = runnable(memberOrg, e.Organization); fault != nil {
-		return Event{}, fault
+	if rejection = runnable(memberOrg, e.Organization); rejection != nil {
+		return Event{}, rejection
 	}
 	if category, ok := m[memberCategory]; ok {
 		switch category.Type {
 		case gjson.Number:
 			e.Categories = append(e.Categories, strings.Clone(category.Raw))
 		case gjson.String:
-			if e.Categories, fault = m.appendKey(e.Categories, memberCategory); fault != nil {
-				return Event{}, fault
+			if e.Categories, rejection = m.appendKey(e.Categories, memberCategory); rejection != nil {
+				return Event{}, rejection
 			}
 		case gjson.Null, gjson.False, gjson.True, gjson.JSON:
-			return Event{}, faultOf(memberCategory, "must be a number or a string")
+			return Event{}, rejectMember(memberCategory, "must be a number or a string")
 		}
 	}
 	if m.has(memberAlias) {
-		if e.Categories, fault = m.appendKey(e.Categories, memberAlias); fault != nil {
-			return Event{}, fault
+		if e.Categories, rejection = m.appendKey(e.Categories, memberAlias); rejection != nil {
+			return Event{}, rejection
 		}
 	}
 	if entity := m[memberEntity]; entity.Type == gjson.String {
@@ -250,18 +250,18 @@ func (m members) lyric() (Event, *Fault) {
 	return e, nil
 }
 
-func (m members) song() (Event, *Fault) {
+func (m members) song() (Event, *Rejection) {
 	e := Event{Format: FormatSong}
-	var fault *Fault
-	if e.RecordID, fault = m.key(memberAnalysis); fault != nil {
-		return Event{}, fault
+	var rejection *Rejection
+	if e.RecordID, rejection = m.key(memberAnalysis); rejection != nil {
+		return Event{}, rejection
 	}
-	if e.Organization, fault = m.key(memberStudy); fault != nil {
-		return Event{}, fault
+	if e.Organization, rejection = m.key(memberStudy); rejection != nil {
+		return Event{}, rejection
 	}
 	if m.has(memberServer) {
-		if e.Repository, fault = m.key(memberServer); fault != nil {
-			return Event{}, fault
+		if e.Repository, rejection = m.key(memberServer); rejection != nil {
+			return Event{}, rejection
 		}
 	}
 	return e, nil
@@ -273,30 +273,30 @@ func (m members) has(name string) bool {
 }
 
 // key returns a member that must be there and be part of a Request.
-func (m members) key(name string) (string, *Fault) {
+func (m members) key(name string) (string, *Rejection) {
 	value, ok := m[name]
 	if !ok {
-		return "", faultOf(name, "is missing")
+		return "", rejectMember(name, "is missing")
 	}
 	if value.Type != gjson.String {
-		return "", faultOf(name, "must be a string")
+		return "", rejectMember(name, "must be a string")
 	}
 	if err := core.ValidKey(name, value.Str); err != nil {
-		return "", &Fault{Member: name, Message: core.MessageOf(err)}
+		return "", &Rejection{Member: name, Message: core.MessageOf(err)}
 	}
 	// The value may share the bytes of the whole event, which would live as long.
 	return strings.Clone(value.Str), nil
 }
 
-func (m members) appendKey(keys []string, name string) ([]string, *Fault) {
-	key, fault := m.key(name)
-	if fault != nil {
-		return nil, fault
+func (m members) appendKey(keys []string, name string) ([]string, *Rejection) {
+	key, rejection := m.key(name)
+	if rejection != nil {
+		return nil, rejection
 	}
 	return append(keys, key), nil
 }
 
-// readable returns what can be read of the organization and the record of an event that is at fault.
+// readable returns what can be read of the organization and the record of an event that is at rejection.
 func (m members) readable() (organization, recordID string) {
 	first := func(names ...string) string {
 		for _, name := range names {
@@ -312,7 +312,7 @@ func (m members) readable() (organization, recordID string) {
 	return first(memberStudy), first(memberAnalysis)
 }
 
-// faultOf makes a Fault of one member.
-func faultOf(member, fault string) *Fault {
-	return &Fault{Member: member, Message: member + " " + fault}
+// rejectMember makes a Fault of one member.
+func rejectMember(member, rejection string) *Rejection {
+	return &Rejection{Member: member, Message: member + " " + rejection}
 }

@@ -73,9 +73,9 @@ func TestParseEvent(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, fault := ingest.ParseEvent([]byte(tt.body))
-			if fault != nil {
-				t.Fatalf("fault %+v", *fault)
+			got, rejection := ingest.ParseEvent([]byte(tt.body))
+			if rejection != nil {
+				t.Fatalf("rejection %+v", *rejection)
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Error(diff)
@@ -84,103 +84,103 @@ func TestParseEvent(t *testing.T) {
 	}
 }
 
-func TestParseEventNamesTheFault(t *testing.T) {
+func TestParseEventNamesTheMember(t *testing.T) {
 	for name, tt := range map[string]struct {
 		body string
-		want ingest.Fault
+		want ingest.Rejection
 	}{
-		"empty":         {``, ingest.Fault{Message: "the event is empty"}},
-		"broken":        {`{"analysisId":"A"`, ingest.Fault{Message: "the event is not valid JSON"}},
-		"two values":    {`{} {}`, ingest.Fault{Message: "the event is not valid JSON"}},
-		"text":          {`"analysisId"`, ingest.Fault{Message: "the event is not a JSON object"}},
-		"array":         {`[{"analysisId":"A"}]`, ingest.Fault{Message: "the event is not a JSON object"}},
-		"null":          {`null`, ingest.Fault{Message: "the event is not a JSON object"}},
-		"nothing known": {`{"value":{"analysisId":"A"}}`, ingest.Fault{Message: "the event has none of the members repositoryCode, systemId and analysisId"}},
+		"empty":         {``, ingest.Rejection{Message: "the event is empty"}},
+		"broken":        {`{"analysisId":"A"`, ingest.Rejection{Message: "the event is not valid JSON"}},
+		"two values":    {`{} {}`, ingest.Rejection{Message: "the event is not valid JSON"}},
+		"text":          {`"analysisId"`, ingest.Rejection{Message: "the event is not a JSON object"}},
+		"array":         {`[{"analysisId":"A"}]`, ingest.Rejection{Message: "the event is not a JSON object"}},
+		"null":          {`null`, ingest.Rejection{Message: "the event is not a JSON object"}},
+		"nothing known": {`{"value":{"analysisId":"A"}}`, ingest.Rejection{Message: "the event has none of the members repositoryCode, systemId and analysisId"}},
 		"deep": {
 			`{"analysis":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}`,
-			ingest.Fault{Message: "the event is nested deeper than 500 levels"},
+			ingest.Rejection{Message: "the event is nested deeper than 500 levels"},
 		},
-		"a million brackets": {strings.Repeat("[", 1_000_000), ingest.Fault{Message: "the event is nested deeper than 500 levels"}},
+		"a million brackets": {strings.Repeat("[", 1_000_000), ingest.Rejection{Message: "the event is nested deeper than 500 levels"}},
 		"maestro analysis without study": {
 			`{"repositoryCode":"song.ca","analysisId":"A"}`,
-			ingest.Fault{Member: "studyId", Message: "studyId is missing: analysisId needs it", RecordID: "A"},
+			ingest.Rejection{Member: "studyId", Message: "studyId is missing: analysisId needs it", RecordID: "A"},
 		},
 		"removal of an organization": {
 			`{"repositoryCode":"song.ca","studyId":"S","removeAnalysis":true}`,
-			ingest.Fault{Member: "analysisId", Message: "analysisId is missing: removeAnalysis exists for one record only", Organization: "S"},
+			ingest.Rejection{Member: "analysisId", Message: "analysisId is missing: removeAnalysis exists for one record only", Organization: "S"},
 		},
 		"removal of a repository": {
 			`{"repositoryCode":"song.ca","removeAnalysis":true}`,
-			ingest.Fault{Member: "analysisId", Message: "analysisId is missing: removeAnalysis exists for one record only"},
+			ingest.Rejection{Member: "analysisId", Message: "analysisId is missing: removeAnalysis exists for one record only"},
 		},
 		"removal that is text": {
 			`{"repositoryCode":"song.ca","studyId":"S","analysisId":"A","removeAnalysis":"true"}`,
-			ingest.Fault{Member: "removeAnalysis", Message: "removeAnalysis must be true or false", Organization: "S", RecordID: "A"},
+			ingest.Rejection{Member: "removeAnalysis", Message: "removeAnalysis must be true or false", Organization: "S", RecordID: "A"},
 		},
 		"removal that is a number": {
 			`{"repositoryCode":"song.ca","studyId":"S","analysisId":"A","removeAnalysis":1}`,
-			ingest.Fault{Member: "removeAnalysis", Message: "removeAnalysis must be true or false", Organization: "S", RecordID: "A"},
+			ingest.Rejection{Member: "removeAnalysis", Message: "removeAnalysis must be true or false", Organization: "S", RecordID: "A"},
 		},
 		"removal said twice": {
 			`{"repositoryCode":"song.ca","studyId":"S","analysisId":"A","removeAnalysis":false,"removeAnalysis":true}`,
-			ingest.Fault{Member: "removeAnalysis", Message: "removeAnalysis is given twice", Organization: "S", RecordID: "A"},
+			ingest.Rejection{Member: "removeAnalysis", Message: "removeAnalysis is given twice", Organization: "S", RecordID: "A"},
 		},
 		"code that is a number": {
-			`{"repositoryCode":1}`, ingest.Fault{Member: "repositoryCode", Message: "repositoryCode must be a string"},
+			`{"repositoryCode":1}`, ingest.Rejection{Member: "repositoryCode", Message: "repositoryCode must be a string"},
 		},
 		"empty study": {
-			`{"repositoryCode":"song.ca","studyId":""}`, ingest.Fault{Member: "studyId", Message: "studyId is empty"},
+			`{"repositoryCode":"song.ca","studyId":""}`, ingest.Rejection{Member: "studyId", Message: "studyId is empty"},
 		},
 		"run of a study that no path can name": {
 			`{"repositoryCode":"song.ca","studyId":".."}`,
-			ingest.Fault{Member: "studyId", Message: "studyId must not be a relative path segment", Organization: ".."},
+			ingest.Rejection{Member: "studyId", Message: "studyId must not be a relative path segment", Organization: ".."},
 		},
 		"song without study": {
 			`{"analysisId":"A","songServerId":"song.ca"}`,
-			ingest.Fault{Member: "studyId", Message: "studyId is missing", RecordID: "A"},
+			ingest.Rejection{Member: "studyId", Message: "studyId is missing", RecordID: "A"},
 		},
 		"song with a number": {
 			`{"analysisId":7,"studyId":"S"}`,
-			ingest.Fault{Member: "analysisId", Message: "analysisId must be a string", Organization: "S"},
+			ingest.Rejection{Member: "analysisId", Message: "analysisId must be a string", Organization: "S"},
 		},
 		"song with an object": {
 			`{"analysisId":{"studyId":"T"},"studyId":"S"}`,
-			ingest.Fault{Member: "analysisId", Message: "analysisId must be a string", Organization: "S"},
+			ingest.Rejection{Member: "analysisId", Message: "analysisId must be a string", Organization: "S"},
 		},
 		"long id": {
 			`{"analysisId":"` + strings.Repeat("x", 513) + `","studyId":"S"}`,
-			ingest.Fault{
+			ingest.Rejection{
 				Member: "analysisId", Message: "analysisId has 513 bytes, the limit is 512", Organization: "S",
 				RecordID: strings.Repeat("x", 513),
 			},
 		},
 		"bytes that are no text": {
 			"{\"analysisId\":\"a\xff\",\"studyId\":\"S\"}",
-			ingest.Fault{Member: "analysisId", Message: "analysisId is not valid UTF-8", Organization: "S", RecordID: "a\uFFFD"},
+			ingest.Rejection{Member: "analysisId", Message: "analysisId is not valid UTF-8", Organization: "S", RecordID: "a\uFFFD"},
 		},
 		"server that is a number": {
 			`{"analysisId":"A","studyId":"S","songServerId":3}`,
-			ingest.Fault{Member: "songServerId", Message: "songServerId must be a string", Organization: "S", RecordID: "A"},
+			ingest.Rejection{Member: "songServerId", Message: "songServerId must be a string", Organization: "S", RecordID: "A"},
 		},
 		"lyric without organization": {
 			`{"systemId":"L1","studyId":"S"}`,
-			ingest.Fault{Member: "organization", Message: "organization is missing", RecordID: "L1"},
+			ingest.Rejection{Member: "organization", Message: "organization is missing", RecordID: "L1"},
 		},
 		"lyric with a category that is neither": {
 			`{"systemId":"L1","organization":"O","categoryId":true}`,
-			ingest.Fault{Member: "categoryId", Message: "categoryId must be a number or a string", Organization: "O", RecordID: "L1"},
+			ingest.Rejection{Member: "categoryId", Message: "categoryId must be a number or a string", Organization: "O", RecordID: "L1"},
 		},
 		"lyric with an alias that is a number": {
 			`{"systemId":"L1","organization":"O","categoryAlias":3}`,
-			ingest.Fault{Member: "categoryAlias", Message: "categoryAlias must be a string", Organization: "O", RecordID: "L1"},
+			ingest.Rejection{Member: "categoryAlias", Message: "categoryAlias must be a string", Organization: "O", RecordID: "L1"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			event, fault := ingest.ParseEvent([]byte(tt.body))
-			if fault == nil {
+			event, rejection := ingest.ParseEvent([]byte(tt.body))
+			if rejection == nil {
 				t.Fatalf("understood as %+v", event)
 			}
-			if diff := cmp.Diff(tt.want, *fault); diff != "" {
+			if diff := cmp.Diff(tt.want, *rejection); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -228,7 +228,7 @@ func wantIndexRequest(t *testing.T, repository, body string) {
 	}
 }
 
-// FuzzParseEvent: an event or a fault, never both nor a panic; JSON is what encoding/json takes for it; what is understood
+// FuzzParseEvent: an event or a rejection, never both nor a panic; JSON is what encoding/json takes for it; what is understood
 // makes a valid Request and a removal only where the event says so itself.
 func FuzzParseEvent(f *testing.F) {
 	for _, seed := range []string{
@@ -240,12 +240,12 @@ func FuzzParseEvent(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		event, fault := ingest.ParseEvent(data)
-		if fault != nil {
-			if fault.Message == "" || event.Format != "" {
-				t.Fatalf("fault %+v beside event %+v", fault, event)
+		event, rejection := ingest.ParseEvent(data)
+		if rejection != nil {
+			if rejection.Message == "" || event.Format != "" {
+				t.Fatalf("rejection %+v beside event %+v", rejection, event)
 			}
-			if strings.Contains(fault.Message, "not valid JSON") && json.Valid(data) {
+			if strings.Contains(rejection.Message, "not valid JSON") && json.Valid(data) {
 				t.Fatal("valid JSON is refused as broken")
 			}
 			return

@@ -11,24 +11,24 @@ import (
 )
 
 const (
-	// otherServerEvery is how often at most a letter is put for events of one other server on a topic.
-	otherServerEvery = time.Minute
-	// maxTopicLetters is how many messages that are not understood are kept, of the repository that a topic is of, before
+	// otherServerInterval is how often at most a letter is put for events of one other server on a topic.
+	otherServerInterval = time.Minute
+	// maxTopicDeadLetters is how many messages that are not understood are kept, of the repository that a topic is of, before
 	// the rest is only counted.
-	maxTopicLetters = 10_000
+	maxTopicDeadLetters = 10_000
 	// maxOtherServers is how many names of other servers are remembered, and so how many letters there can be.
 	maxOtherServers = 100
 )
 
 // Feed takes the messages of one Kafka topic for the repositories that share it. It is safe for concurrent use.
 type Feed struct {
-	service  *Service
-	topic    string
-	source   string
-	audience audience
+	service *Service
+	topic   string
+	source  string
+	targets eventTargets
 
-	mu     sync.Mutex
-	others map[string]time.Time // the names of other servers, and when a letter was put for each
+	mu           sync.Mutex
+	otherServers map[string]time.Time // the names of other servers, and when a letter was put for each
 }
 
 // FeedConfig says what a topic carries.
@@ -45,22 +45,22 @@ type FeedConfig struct {
 // NewFeed makes the Feed of a topic. CodeNotFound when a repository is not configured, CodeInvalid when the topic carries
 // nothing, CodeUnsupported when the Service keeps no letters: a message that is not understood would be lost.
 func (s *Service) NewFeed(cfg FeedConfig) (*Feed, error) {
-	if s.cfg.Letters == nil {
-		return nil, errNoLetters()
+	if s.cfg.DeadLetters == nil {
+		return nil, errNoDeadLetters()
 	}
 	if cfg.Topic == "" || len(cfg.Repositories) == 0 && !cfg.Requests {
 		return nil, core.NewError(core.CodeInvalid, "a feed needs a topic, and repositories or requests on it")
 	}
 	f := &Feed{
-		service: s, topic: cfg.Topic, source: sourceKafka + cfg.Topic, audience: audience{requests: cfg.Requests},
-		others: map[string]time.Time{},
+		service: s, topic: cfg.Topic, source: sourceKafka + cfg.Topic, targets: eventTargets{requests: cfg.Requests},
+		otherServers: map[string]time.Time{},
 	}
 	for _, code := range cfg.Repositories {
 		repo, err := s.repository(code)
 		if err != nil {
 			return nil, err
 		}
-		f.audience.repositories = append(f.audience.repositories, repo)
+		f.targets.repositories = append(f.targets.repositories, repo)
 	}
 	return f, nil
 }
@@ -74,17 +74,17 @@ func (s *Service) NewFeed(cfg FeedConfig) (*Feed, error) {
 func (f *Feed) Handle(
 	ctx context.Context, values [][]byte, position func(i int) string, at func(i int) time.Time,
 ) error {
-	b := feedBatch{intake: newIntake(core.CauseKafka, ""), results: map[string]int{}, others: map[string]*Fault{}}
+	b := feedBatch{requests: newRequestSet(core.CauseKafka, ""), results: map[string]int{}, otherServers: map[string]*Rejection{}}
 	for i, value := range values {
-		f.take(&b, value, func() string { return position(i) }, func() time.Time { return at(i) })
+		f.addMessage(&b, value, func() string { return position(i) }, func() time.Time { return at(i) })
 	}
-	if err := f.service.submit(ctx, b.intake); err != nil {
+	if err := f.service.submit(ctx, b.requests); err != nil {
 		return err
 	}
-	if err := f.service.keep(ctx, f.bounded(b.letters)); err != nil {
+	if err := f.service.putDeadLetters(ctx, f.limitDeadLetters(b.deadLetters)); err != nil {
 		return err
 	}
-	if err := f.tellOthers(ctx, b.others); err != nil {
+	if err := f.reportOtherServers(ctx, b.otherServers); err != nil {
 		return err
 	}
 	for result, n := range b.results {
@@ -95,102 +95,102 @@ func (f *Feed) Handle(
 
 // feedBatch is what a batch of messages comes to.
 type feedBatch struct {
-	intake  *intake
-	letters []core.DeadLetter
-	others  map[string]*Fault
-	results map[string]int
+	requests     *requestSet
+	deadLetters  []core.DeadLetter
+	otherServers map[string]*Rejection
+	results      map[string]int
 }
 
-// take reads one message.
-func (f *Feed) take(b *feedBatch, value []byte, position func() string, at func() time.Time) {
+// addMessage reads one message.
+func (f *Feed) addMessage(b *feedBatch, value []byte, position func() string, at func() time.Time) {
 	if value == nil {
 		b.results[resultSkipped]++
 		return
 	}
-	e, fault := ParseEvent(value)
+	e, rejection := ParseEvent(value)
 	var repositories []core.Repository
-	if fault == nil {
-		repositories, fault = f.service.resolve(e, f.audience)
+	if rejection == nil {
+		repositories, rejection = f.service.resolve(e, f.targets)
 	}
-	if fault == nil {
+	if rejection == nil {
 		b.results[resultAccepted]++
 		asOf := core.Version(0)
-		if e.Remove || f.audience.requests {
+		if e.Remove || f.targets.requests {
 			// Kafka counts milliseconds: a removal is newer than what was asked for in the one in which it was written.
 			asOf = f.service.asOf(at().Add(time.Millisecond - 1))
 		}
 		for _, repo := range repositories {
-			b.intake.add(f.service.asked(e, repo.Code), repo.Code, asOf)
+			b.requests.add(f.service.requestedScope(e, repo.Code), repo.Code, asOf)
 		}
 		return
 	}
-	b.results[fault.result()]++
-	if fault.Kind == FaultOtherServer {
-		b.others[fault.Server] = fault
+	b.results[rejection.result()]++
+	if rejection.Kind == RejectOtherServer {
+		b.otherServers[rejection.Server] = rejection
 		return
 	}
-	b.letters = append(b.letters, letterOf(fault, f.only(), f.source, position(), value))
+	b.deadLetters = append(b.deadLetters, messageDeadLetter(rejection, f.soleRepository(), f.source, position(), value))
 }
 
-// bounded returns the letters that are kept: where a topic carries too much that is not understood, the last one stands for
+// limitDeadLetters returns the letters that are kept: where a topic carries too much that is not understood, the last one stands for
 // those beyond, and counts them, as the topic itself still has them for a while. A disk must not fill up with them.
-func (f *Feed) bounded(letters []core.DeadLetter) []core.DeadLetter {
-	index := f.service.cfg.LetterIndex
+func (f *Feed) limitDeadLetters(letters []core.DeadLetter) []core.DeadLetter {
+	index := f.service.cfg.DeadLetterIndex
 	if index == nil || len(letters) == 0 {
 		return letters
 	}
-	room := max(0, maxTopicLetters-index.CountReason(f.only(), core.ReasonNotUnderstood))
+	room := max(0, maxTopicDeadLetters-index.CountReason(f.soleRepository(), core.ReasonNotUnderstood))
 	if len(letters) <= room {
 		return letters
 	}
 	beyond := letters[room:]
-	about := Fault{Message: fmt.Sprintf("the topic carries more than %d messages that are not understood: this letter counts "+
-		"those beyond, the last one stands at the position; mend their sender, then discard the letters", maxTopicLetters)}
-	rest := letterOf(&about, f.only(), f.source, beyond[len(beyond)-1].Position, fmt.Appendf(nil, "{%q:%q}", "topic", f.topic))
+	about := Rejection{Message: fmt.Sprintf("the topic carries more than %d messages that are not understood: this letter counts "+
+		"those beyond, the last one stands at the position; mend their sender, then discard the letters", maxTopicDeadLetters)}
+	rest := messageDeadLetter(&about, f.soleRepository(), f.source, beyond[len(beyond)-1].Position, fmt.Appendf(nil, "{%q:%q}", "topic", f.topic))
 	rest.Attempts = len(beyond)
 	return append(letters[:room:room], rest)
 }
 
-// only returns the code of the feed's repository where there is just one, else "".
-func (f *Feed) only() string {
-	if len(f.audience.repositories) != 1 || f.audience.requests {
+// soleRepository returns the code of the feed's repository where there is just one, else "".
+func (f *Feed) soleRepository() string {
+	if len(f.targets.repositories) != 1 || f.targets.requests {
 		return ""
 	}
-	return f.audience.repositories[0].Code
+	return f.targets.repositories[0].Code
 }
 
-// tellOthers keeps one letter for each other server whose events arrive, at most once a minute.
-func (f *Feed) tellOthers(ctx context.Context, others map[string]*Fault) error {
+// reportOtherServers keeps one letter for each other server whose events arrive, at most once a minute.
+func (f *Feed) reportOtherServers(ctx context.Context, others map[string]*Rejection) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.service.now()
-	for name, fault := range others {
-		last, known := f.others[name]
-		if known && now.Sub(last) < otherServerEvery || !known && len(f.others) >= maxOtherServers {
+	for name, rejection := range others {
+		last, known := f.otherServers[name]
+		if known && now.Sub(last) < otherServerInterval || !known && len(f.otherServers) >= maxOtherServers {
 			continue
 		}
-		letter, err := f.otherLetter(name, fault)
+		letter, err := f.otherServerDeadLetter(name, rejection)
 		if err != nil {
 			return err
 		}
-		if err := f.service.keep(ctx, []core.DeadLetter{letter}); err != nil {
+		if err := f.service.putDeadLetters(ctx, []core.DeadLetter{letter}); err != nil {
 			return err
 		}
-		f.others[name] = now
+		f.otherServers[name] = now
 		f.service.cfg.Logger.WarnContext(ctx, "events of another server arrive on a topic", "topic", f.topic, "server", name)
 	}
 	return nil
 }
 
-// otherLetter makes the letter of another server. Its document is not an event but the server's name, so that there is
+// otherServerDeadLetter makes the letter of another server. Its document is not an event but the server's name, so that there is
 // one letter for each, and for a server that has a code it is the request that makes up for the events that passed: once
 // the repository is configured, a retry of the letter runs over it.
-func (f *Feed) otherLetter(name string, fault *Fault) (core.DeadLetter, error) {
-	about := Fault{Message: fmt.Sprintf(
+func (f *Feed) otherServerDeadLetter(name string, rejection *Rejection) (core.DeadLetter, error) {
+	about := Rejection{Message: fmt.Sprintf(
 		"events of server %q arrive on this topic, but no repository that reads it has that code: "+
 			"configure one, or leave them to whoever else reads the topic", name)}
 	member := memberRepository
-	if fault.Member == memberCategory {
+	if rejection.Member == memberCategory {
 		member = memberCategory
 		about.Message = fmt.Sprintf("events of category %q arrive on this topic, but no repository that reads it has that "+
 			"category: configure one, or leave them to whoever else reads the topic", name)
@@ -199,7 +199,7 @@ func (f *Feed) otherLetter(name string, fault *Fault) (core.DeadLetter, error) {
 	if err != nil {
 		return core.DeadLetter{}, core.WrapError(core.CodeInternal, "encoding the name of a server", err)
 	}
-	letter := letterOf(&about, "", f.source, "", document)
+	letter := messageDeadLetter(&about, "", f.source, "", document)
 	letter.Reason = core.ReasonUnknownRepository
 	if member == memberRepository {
 		letter.Repository = name
@@ -207,6 +207,6 @@ func (f *Feed) otherLetter(name string, fault *Fault) (core.DeadLetter, error) {
 	return letter, nil
 }
 
-func errNoLetters() error {
+func errNoDeadLetters() error {
 	return core.NewError(core.CodeUnsupported, "dead letters are not kept here")
 }

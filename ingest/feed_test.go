@@ -312,7 +312,7 @@ func TestNewFeedRefuses(t *testing.T) {
 			wantError(t, err, tt.code, tt.message)
 		})
 	}
-	_, err := newWorld(t, func(c *ingest.Config) { c.Letters = nil }).service.NewFeed(ingest.FeedConfig{Topic: "t", Requests: true})
+	_, err := newWorld(t, func(c *ingest.Config) { c.DeadLetters = nil }).service.NewFeed(ingest.FeedConfig{Topic: "t", Requests: true})
 	wantError(t, err, core.CodeUnsupported, "dead letters are not kept here")
 }
 

@@ -14,9 +14,9 @@ import (
 const (
 	// maxEvents is the most events that one notification by webhook may hold.
 	maxEvents = 10_000
-	// maxWebhookLetters is the number of letters not understood of one repository from which on its webhook keeps no more:
+	// maxWebhookDeadLetters is the number of letters not understood of one repository from which on its webhook keeps no more:
 	// whoever can call it could fill the disk.
-	maxWebhookLetters = 1000
+	maxWebhookDeadLetters = 1000
 )
 
 // Notify takes the body of a notification by webhook for a repository: one event, or an array of at most 10,000, with the
@@ -25,7 +25,7 @@ const (
 // again. Of several events for one record the last one counts. An event that is not understood blocks no other: it is
 // among the Faults and kept as a dead letter, unless its repository has 1,000 already. A signed body that was accepted in the week
 // before is a repetition: what it removes is as of the first time, so that nothing newer is removed. Errors: CodeInvalid for a body that
-// is no JSON object or array of objects, with the JSON pointer of the fault, CodeNotFound for an unknown repository,
+// is no JSON object or array of objects, with the JSON pointer of the rejection, CodeNotFound for an unknown repository,
 // CodeUnauthenticated for a signature that is missing or wrong, CodeOverloaded or CodeUnavailable from the queue.
 func (s *Service) Notify(
 	ctx context.Context, repository string, body []byte, signature, requestID string,
@@ -43,17 +43,17 @@ func (s *Service) Notify(
 	if err != nil {
 		return core.NotificationResult{}, err
 	}
-	in := newIntake(core.CauseWebhook, orNew(requestID))
+	in := newRequestSet(core.CauseWebhook, orNewID(requestID))
 	firstSeen := sync.OnceValues(func() (core.Version, error) { return s.firstSeen(ctx, repository, body) })
 	removes := false
-	var faults []pointedFault
+	var faults []rejectedEvent
 	for _, event := range events {
-		e, fault := readEvent(event.object)
-		if fault == nil {
-			_, fault = s.resolve(e, audience{repositories: []core.Repository{repo}})
+		e, rejection := readEvent(event.object)
+		if rejection == nil {
+			_, rejection = s.resolve(e, eventTargets{repositories: []core.Repository{repo}})
 		}
-		if fault != nil {
-			faults = append(faults, pointedFault{pointedEvent: event, fault: fault})
+		if rejection != nil {
+			faults = append(faults, rejectedEvent{pointedEvent: event, rejection: rejection})
 			continue
 		}
 		asOf := core.Version(0)
@@ -63,7 +63,7 @@ func (s *Service) Notify(
 				return core.NotificationResult{}, err
 			}
 		}
-		in.add(s.asked(e, repository), repository, asOf)
+		in.add(s.requestedScope(e, repository), repository, asOf)
 	}
 	if err := s.submit(ctx, in); err != nil {
 		return core.NotificationResult{}, err
@@ -74,12 +74,12 @@ func (s *Service) Notify(
 		}
 	}
 	notified := core.NotificationResult{Accepted: len(events) - len(faults)}
-	if notified.Errors, err = s.keepFaults(ctx, repository, faults); err != nil {
+	if notified.Errors, err = s.keepRejected(ctx, repository, faults); err != nil {
 		return core.NotificationResult{}, err
 	}
 	s.cfg.Metrics.notify(viaWebhook, resultAccepted, notified.Accepted)
 	for _, f := range faults {
-		s.cfg.Metrics.notify(viaWebhook, f.fault.result(), 1)
+		s.cfg.Metrics.notify(viaWebhook, f.rejection.result(), 1)
 	}
 	return notified, nil
 }
@@ -95,15 +95,15 @@ type pointedEvent struct {
 	object  gjson.Result
 }
 
-type pointedFault struct {
+type rejectedEvent struct {
 	pointedEvent
-	fault *Fault
+	rejection *Rejection
 }
 
 // splitBody returns the events of a body.
 func splitBody(body []byte) ([]pointedEvent, error) {
-	if fault := checkJSON(body, "the body"); fault != nil {
-		return nil, invalidBody(fault.Message)
+	if rejection := checkJSON(body, "the body"); rejection != nil {
+		return nil, invalidBody(rejection.Message)
 	}
 	root := gjson.ParseBytes(body)
 	if root.IsObject() {
@@ -133,51 +133,51 @@ func invalidBody(message string) error {
 	return &core.Error{Code: core.CodeInvalid, Message: message, Hint: "send one event as a JSON object, or an array of them"}
 }
 
-// keepFaults keeps the events that came to nothing, as many as there is room for, and returns what is told of all of them.
-func (s *Service) keepFaults(ctx context.Context, repository string, faults []pointedFault) ([]core.EventError, error) {
+// keepRejected keeps the events that came to nothing, as many as there is room for, and returns what is told of all of them.
+func (s *Service) keepRejected(ctx context.Context, repository string, faults []rejectedEvent) ([]core.EventError, error) {
 	if len(faults) == 0 {
 		return nil, nil
 	}
 	told := make([]core.EventError, len(faults))
 	for i, f := range faults {
-		told[i] = core.EventError{Pointer: f.pointer, Message: f.fault.Message}
-		if f.fault.Member != "" {
-			told[i].Pointer += "/" + f.fault.Member
+		told[i] = core.EventError{Pointer: f.pointer, Message: f.rejection.Message}
+		if f.rejection.Member != "" {
+			told[i].Pointer += "/" + f.rejection.Member
 		}
 	}
-	if s.cfg.Letters == nil {
+	if s.cfg.DeadLetters == nil {
 		return told, nil
 	}
 	// Two notifications at once must not both take the same room.
-	unlock, err := s.keeping.lock(ctx, repository)
+	unlock, err := s.deadLetterLocks.lock(ctx, repository)
 	if err != nil {
 		return nil, core.WrapError(core.CodeUnavailable, "the notification was given up", err)
 	}
 	defer unlock()
-	room := min(s.room(repository), len(faults))
+	room := min(s.remainingDeadLetters(repository), len(faults))
 	if room < len(faults) {
 		s.cfg.Logger.WarnContext(ctx, "events that are not understood are no longer kept",
 			"repository", repository, "not_kept", len(faults)-room)
 	}
 	letters := make([]core.DeadLetter, room)
 	for i, f := range faults[:room] {
-		letters[i] = letterOf(f.fault, repository, sourceWebhook, "", []byte(f.object.Raw))
-		told[i].DeadLetterID = s.letterID(letters[i])
+		letters[i] = messageDeadLetter(f.rejection, repository, sourceWebhook, "", []byte(f.object.Raw))
+		told[i].DeadLetterID = s.deadLetterID(letters[i])
 	}
-	return told, s.keep(ctx, letters)
+	return told, s.putDeadLetters(ctx, letters)
 }
 
-// room returns how many more letters a repository's webhook may keep.
-func (s *Service) room(repository string) int {
-	if s.cfg.LetterIndex == nil {
-		return maxWebhookLetters
+// remainingDeadLetters returns how many more letters a repository's webhook may keep.
+func (s *Service) remainingDeadLetters(repository string) int {
+	if s.cfg.DeadLetterIndex == nil {
+		return maxWebhookDeadLetters
 	}
-	return max(0, maxWebhookLetters-s.cfg.LetterIndex.CountReason(repository, core.ReasonNotUnderstood))
+	return max(0, maxWebhookDeadLetters-s.cfg.DeadLetterIndex.CountReason(repository, core.ReasonNotUnderstood))
 }
 
-// result returns the label of a fault in the metric of notifications.
-func (f *Fault) result() string {
-	if f.Kind == FaultNotUnderstood {
+// result returns the label of a rejection in the metric of notifications.
+func (f *Rejection) result() string {
+	if f.Kind == RejectNotUnderstood {
 		return resultNotUnderstood
 	}
 	return resultOtherServer

@@ -259,7 +259,7 @@ func TestNotifyKeepsWhatItDoesNotUnderstand(t *testing.T) {
 	}
 }
 
-// TestNotifyTakesTheNeighboursOfOrganizationsThatCannotRun: one event at fault does not refuse the whole body.
+// TestNotifyTakesTheNeighboursOfOrganizationsThatCannotRun: one event at rejection does not refuse the whole body.
 func TestNotifyTakesTheNeighboursOfOrganizationsThatCannotRun(t *testing.T) {
 	w := newWorld(t, func(c *ingest.Config) {
 		c.Sources = map[string]ingest.Source{"lyric": {LyricEntity: "donor"}}
@@ -304,7 +304,7 @@ func TestNotifyStopsKeepingGarbage(t *testing.T) {
 	}
 	for i, f := range second.Errors {
 		if kept := f.DeadLetterID != ""; kept != (i < 10) {
-			t.Errorf("fault %d kept: %v", i, kept)
+			t.Errorf("rejection %d kept: %v", i, kept)
 		}
 	}
 	if n := len(w.letters.all()); n != 1000 {
@@ -343,7 +343,7 @@ func TestNotifyIsAllOrNothingForTheClient(t *testing.T) {
 		wantError(t, err, core.CodeUnavailable, "keeping an event that was not understood: gone")
 	})
 	t.Run("one by one where there is no call for many", func(t *testing.T) {
-		w := newWorld(t, func(c *ingest.Config) { c.Batches, c.LetterIndex = nil, nil })
+		w := newWorld(t, func(c *ingest.Config) { c.Batches, c.DeadLetterIndex = nil, nil })
 		got, err := w.service.Notify(t.Context(), "song.ca", body, "", "")
 		if err != nil || got.Accepted != 2 || len(w.asked()) != 2 || got.Errors[0].DeadLetterID != "" {
 			t.Errorf("got %+v, %v", got, err)
@@ -353,7 +353,7 @@ func TestNotifyIsAllOrNothingForTheClient(t *testing.T) {
 		wantError(t, err, core.CodeOverloaded, "the queue is full")
 	})
 	t.Run("without letters", func(t *testing.T) {
-		w := newWorld(t, func(c *ingest.Config) { c.Letters = nil })
+		w := newWorld(t, func(c *ingest.Config) { c.DeadLetters = nil })
 		got, err := w.service.Notify(t.Context(), "song.ca", body, "", "")
 		if err != nil || got.Accepted != 2 || len(got.Errors) != 1 || got.Errors[0].DeadLetterID != "" {
 			t.Errorf("got %+v, %v", got, err)
@@ -383,7 +383,7 @@ tutti_requests_received_total{kind="index",source="webhook"} 1
 	}
 }
 
-func TestNewRefusesASourceOfNobody(t *testing.T) {
+func TestNewRejectsSourceWithoutRepository(t *testing.T) {
 	q := newQueueFake()
 	_, err := ingest.New(repositories(), q, q, q, ingest.Config{Sources: map[string]ingest.Source{"song.de": {}}})
 	wantError(t, err, core.CodeInvalid, `a source is given for repository "song.de", which is not configured`)

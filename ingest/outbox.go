@@ -19,8 +19,8 @@ type Outbox interface {
 	Changed() <-chan struct{}
 }
 
-// lookLate is how long a look at the outbox may take before something is wrong.
-const lookLate = 15 * time.Second
+// maxRelayTime is how long a look at the outbox may take before something is wrong.
+const maxRelayTime = 15 * time.Second
 
 // RelayConfig adjusts a Relay. The zero value is the default.
 type RelayConfig struct {
@@ -81,19 +81,19 @@ type Relay struct {
 	ended    chan struct{}
 
 	mu sync.Mutex
-	// looked is when the last look ended, or the first began.
-	looked time.Time
-	// fault is why the last look at the outbox left something unsent, since when that is so is failing.
-	fault   error
-	failing time.Time
+	// lastRelay is when the last look ended, or the first began.
+	lastRelay time.Time
+	// lastErr is why the last look at the outbox left something unsent, since when that is so is failing.
+	lastErr      error
+	failingSince time.Time
 }
 
 // NewRelay makes the Relay of the repository that outbox is of, by its code, which publishes as s does. CodeNotFound when
 // the repository is not configured, CodeUnsupported when s keeps no letters: a change that can never be published would
 // be lost, or hold up all others.
 func NewRelay(s *Service, outbox Outbox, repository string, cfg RelayConfig) (*Relay, error) {
-	if s.cfg.Letters == nil {
-		return nil, errNoLetters()
+	if s.cfg.DeadLetters == nil {
+		return nil, errNoDeadLetters()
 	}
 	if _, err := s.repository(repository); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (r *Relay) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
 	r.mu.Lock()
-	r.looked = time.Now()
+	r.lastRelay = time.Now()
 	r.mu.Unlock()
 	go r.run(ctx)
 }
@@ -138,21 +138,21 @@ func (r *Relay) Stop(ctx context.Context) error {
 func (r *Relay) Health() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.fault == nil && (r.looked.IsZero() || time.Since(r.looked) < lookLate+2*r.cfg.Poll) {
+	if r.lastErr == nil && (r.lastRelay.IsZero() || time.Since(r.lastRelay) < maxRelayTime+2*r.cfg.Poll) {
 		return nil
 	}
-	if r.fault == nil {
+	if r.lastErr == nil {
 		return core.NewError(core.CodeUnavailable, "the outbox has not been read for a while: the store or the queue does not answer")
 	}
-	return core.WrapError(core.CodeUnavailable, "changes wait to be sent: "+core.MessageOf(r.fault), r.fault)
+	return core.WrapError(core.CodeUnavailable, "changes wait to be sent: "+core.MessageOf(r.lastErr), r.lastErr)
 }
 
 // run sends until stopping is closed; ctx ends what is in hand then.
 func (r *Relay) run(ctx context.Context) {
 	defer close(r.ended)
-	for failures := 0; r.goesOn(); {
-		given, sent, err := r.look(ctx)
-		r.note(ctx, err)
+	for failures := 0; r.running(); {
+		given, sent, err := r.relayOnce(ctx)
+		r.recordOutcome(ctx, err)
 		switch {
 		case err == nil && given == 0:
 			failures = 0
@@ -169,10 +169,10 @@ func (r *Relay) run(ctx context.Context) {
 	}
 }
 
-// look sends what is in the outbox, as far as its limit goes, and returns how many changes it found there and how many it
+// relayOnce sends what is in the outbox, as far as its limit goes, and returns how many changes it found there and how many it
 // sent. The error is the first one that left a change unsent or unmarked.
-func (r *Relay) look(ctx context.Context) (given, sent int, err error) {
-	round := &relayRound{}
+func (r *Relay) relayOnce(ctx context.Context) (given, sent int, err error) {
+	round := &relayResult{}
 	given, err = r.outbox.Relay(ctx, r.cfg.Limit, func(ctx context.Context, changes []core.Change) []error {
 		round = r.publish(ctx, changes)
 		return round.errs
@@ -183,7 +183,7 @@ func (r *Relay) look(ctx context.Context) (given, sent int, err error) {
 	return given, round.sent, round.first
 }
 
-func (r *Relay) goesOn() bool {
+func (r *Relay) running() bool {
 	select {
 	case <-r.stopping:
 		return false
@@ -209,13 +209,13 @@ func (r *Relay) backoff(failures int) time.Duration {
 	return pause/2 + spreadOver(pause/2)
 }
 
-// note keeps for Health how a look went, and logs when an outage begins and ends.
-func (r *Relay) note(ctx context.Context, err error) {
+// recordOutcome keeps for Health how a look went, and logs when an outage begins and ends.
+func (r *Relay) recordOutcome(ctx context.Context, err error) {
 	r.mu.Lock()
-	before, since := r.fault, r.failing
-	r.fault, r.looked = err, time.Now()
+	before, since := r.lastErr, r.failingSince
+	r.lastErr, r.lastRelay = err, time.Now()
 	if before == nil {
-		r.failing = time.Now()
+		r.failingSince = time.Now()
 	}
 	r.mu.Unlock()
 	switch {

@@ -508,7 +508,7 @@ func TestNewRelayRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, func(c *ingest.Config) {
 				if !tt.letters {
-					c.Letters = nil
+					c.DeadLetters = nil
 				}
 			})
 			_, err := ingest.NewRelay(w.service, newOutboxFake(), tt.repository, tt.cfg)

@@ -10,8 +10,8 @@ import (
 	"tutti/internal/core"
 )
 
-// relayRound is what became of the changes of one look at an outbox.
-type relayRound struct {
+// relayResult is what became of the changes of one look at an outbox.
+type relayResult struct {
 	// errs has one error for each change, and is nil when none is left unsent.
 	errs []error
 	// sent counts the changes that are done with, first is the first error of the others.
@@ -19,15 +19,15 @@ type relayRound struct {
 	first error
 
 	mu sync.Mutex
-	// halted is why no more changes of the round are tried: the queue takes none now, and to ask it for each of them
+	// stopErr is why no more changes of the round are tried: the queue takes none now, and to ask it for each of them
 	// would only cost its time-out again and again.
-	halted error
+	stopErr error
 }
 
 // publish sends changes, several at once. The order of those of one record does not matter: each makes the record be
 // fetched anew.
-func (r *Relay) publish(ctx context.Context, changes []core.Change) *relayRound {
-	round := &relayRound{}
+func (r *Relay) publish(ctx context.Context, changes []core.Change) *relayResult {
+	round := &relayResult{}
 	errs := make([]error, len(changes))
 	var g errgroup.Group
 	g.SetLimit(r.cfg.Concurrency)
@@ -50,9 +50,9 @@ func (r *Relay) publish(ctx context.Context, changes []core.Change) *relayRound 
 }
 
 // try calls send unless the round was halted.
-func (r *relayRound) try(send func() error) error {
+func (r *relayResult) try(send func() error) error {
 	r.mu.Lock()
-	halted := r.halted
+	halted := r.stopErr
 	r.mu.Unlock()
 	if halted != nil {
 		return halted
@@ -60,7 +60,7 @@ func (r *relayRound) try(send func() error) error {
 	err := send()
 	if core.Retryable(err) {
 		r.mu.Lock()
-		r.halted = err
+		r.stopErr = err
 		r.mu.Unlock()
 	}
 	return err
@@ -81,7 +81,7 @@ func (r *Relay) send(ctx context.Context, c core.Change) error {
 		s.cfg.Metrics.relay(resultPublished)
 		return nil
 	case core.CodeInvalid, core.CodeTooLarge:
-		if err = r.giveUp(ctx, req, err); err == nil {
+		if err = r.deadLetter(ctx, req, err); err == nil {
 			s.cfg.Metrics.relay(resultDeadLetter)
 			return nil
 		}
@@ -91,14 +91,14 @@ func (r *Relay) send(ctx context.Context, c core.Change) error {
 	return err
 }
 
-// giveUp keeps the change that a Request was made of as a dead letter.
-func (r *Relay) giveUp(ctx context.Context, req core.Request, cause error) error {
+// deadLetter keeps the change that a Request was made of as a dead letter.
+func (r *Relay) deadLetter(ctx context.Context, req core.Request, cause error) error {
 	letter := core.DeadLetter{
 		Repository: req.Repository, Organization: req.Organization, RecordID: req.RecordID,
 		Reason: core.ReasonInvalidID, Hint: core.MessageOf(cause) + "; mend the record's id at its repository",
 		Attempts: 1, Request: &req,
 	}
-	if err := r.service.cfg.Letters.Put(ctx, letter); err != nil {
+	if err := r.service.cfg.DeadLetters.Put(ctx, letter); err != nil {
 		return fmt.Errorf("keeping a change that cannot be published: %w", err)
 	}
 	r.cfg.Logger.WarnContext(ctx, "a change was given up", "repository", req.Repository, "request_id", req.ID,

@@ -34,7 +34,7 @@ func TestRelayOnTheQueue(t *testing.T) {
 		}
 	}()
 	s, err := ingest.New([]core.Repository{{Code: "local", Type: core.TypeLocal, IndexName: "analyses"}}, q, q.Jobs(), q.Jobs(),
-		ingest.Config{Batches: q, Letters: q.DeadLetters(), LetterIndex: q.DeadLetters()})
+		ingest.Config{Batches: q, DeadLetters: q.DeadLetters(), DeadLetterIndex: q.DeadLetters()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,8 @@ type BatchPublisher interface {
 	PublishAll(ctx context.Context, requests []core.Request) []error
 }
 
-// Letters keeps what was given up.
-type Letters interface {
+// DeadLetters keeps what was given up.
+type DeadLetters interface {
 	// Put stores a letter and returns when it is safe. One letter is kept for each record, and for each source and
 	// document of a message.
 	Put(ctx context.Context, l core.DeadLetter) error
@@ -34,10 +34,10 @@ type Letters interface {
 	Delete(ctx context.Context, id string) error
 }
 
-// LetterIndex tells of letters what asks no server.
-type LetterIndex interface {
-	// LetterID returns the id under which Put stores a letter.
-	LetterID(l core.DeadLetter) string
+// DeadLetterIndex tells of letters what asks no server.
+type DeadLetterIndex interface {
+	// DeadLetterID returns the id under which Put stores a letter.
+	DeadLetterID(l core.DeadLetter) string
 	// CountReason returns the number of letters of a repository and of a reason.
 	CountReason(repository, reason string) int
 }

@@ -48,10 +48,10 @@ func (c ReconcilerConfig) withDefaults() ReconcilerConfig {
 // all the same. Of several processes on one queue one starts a run per period: when the last one started stands in a cell
 // of the queue, which also outlives a restart.
 type Reconciler struct {
-	runner Runner
-	cells  Cells
-	every  map[string]time.Duration
-	cfg    ReconcilerConfig
+	runner  Runner
+	cells   Cells
+	periods map[string]time.Duration
+	cfg     ReconcilerConfig
 
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -70,16 +70,16 @@ func NewReconciler(
 			return nil, core.NewError(core.CodeInvalid, "the period in which repository "+code+" is reconciled is negative")
 		}
 	}
-	return &Reconciler{runner: runner, cells: cells, every: every, cfg: cfg.withDefaults()}, nil
+	return &Reconciler{runner: runner, cells: cells, periods: every, cfg: cfg.withDefaults()}, nil
 }
 
 // Start begins to look after the repositories and returns at once. It is called once.
 func (r *Reconciler) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
-	for code, period := range r.every {
+	for code, period := range r.periods {
 		if period > 0 {
-			r.wg.Go(func() { r.look(ctx, code, period) })
+			r.wg.Go(func() { r.reconcile(ctx, code, period) })
 		}
 	}
 }
@@ -103,8 +103,8 @@ func (r *Reconciler) Stop(ctx context.Context) error {
 	}
 }
 
-// look starts the runs of one repository until ctx ends.
-func (r *Reconciler) look(ctx context.Context, code string, period time.Duration) {
+// reconcile starts the runs of one repository until ctx ends.
+func (r *Reconciler) reconcile(ctx context.Context, code string, period time.Duration) {
 	spread := min(r.cfg.Spread, period/10)
 	wait, failures := spreadOver(spread), 0
 	for sleep(ctx, wait) {
@@ -143,7 +143,7 @@ func (r *Reconciler) runIfDue(ctx context.Context, code string, period time.Dura
 		return 0, err
 	}
 	if _, err := r.runner.Run(ctx, core.ScopeRepository, code, "", false, core.CauseReconcile, ""); err != nil {
-		r.giveBack(ctx, cell, value, now)
+		r.restoreCell(ctx, cell, value, now)
 		return 0, err
 	}
 	return period, nil
@@ -159,9 +159,9 @@ func untilDue(value string, now time.Time, period time.Duration) time.Duration {
 	return last.Add(period).Sub(now)
 }
 
-// giveBack puts the former time into the cell of a run that was not started, so that any process may start it. Where that
+// restoreCell puts the former time into the cell of a run that was not started, so that any process may start it. Where that
 // fails too, the run comes a period later.
-func (r *Reconciler) giveBack(ctx context.Context, cell, former string, own time.Time) {
+func (r *Reconciler) restoreCell(ctx context.Context, cell, former string, own time.Time) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
 	value, revision, err := r.cells.Cell(ctx, cell)

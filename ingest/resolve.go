@@ -8,8 +8,8 @@ import (
 	"tutti/internal/core"
 )
 
-// audience is who the events of one source may be of.
-type audience struct {
+// eventTargets is who the events of one source may be of.
+type eventTargets struct {
 	// repositories are the ones that share the source.
 	repositories []core.Repository
 	// requests tells that requests of FormatMaestro are taken for any configured repository.
@@ -18,30 +18,30 @@ type audience struct {
 
 // resolve returns the repositories that an event is of, or why it is of none. An event that does not say which of several
 // repositories it is of is of each: what each fetches decides.
-func (s *Service) resolve(e Event, a audience) ([]core.Repository, *Fault) {
-	found, fault := s.find(e, a)
-	if fault != nil {
-		fault.Organization, fault.RecordID = e.Organization, e.RecordID
+func (s *Service) resolve(e Event, a eventTargets) ([]core.Repository, *Rejection) {
+	found, rejection := s.matchRepositories(e, a)
+	if rejection != nil {
+		rejection.Organization, rejection.RecordID = e.Organization, e.RecordID
 	}
-	return found, fault
+	return found, rejection
 }
 
-func (s *Service) find(e Event, a audience) ([]core.Repository, *Fault) {
+func (s *Service) matchRepositories(e Event, a eventTargets) ([]core.Repository, *Rejection) {
 	if e.Format == FormatMaestro && a.requests {
 		if repo, err := s.repository(e.Repository); err == nil {
 			return []core.Repository{repo}, nil
 		}
-		return nil, &Fault{
-			Kind: FaultUnknownRepository, Member: memberRepository, Server: e.Repository,
+		return nil, &Rejection{
+			Kind: RejectUnknownRepository, Member: memberRepository, Server: e.Repository,
 			Message: fmt.Sprintf("%s %q is not configured", memberRepository, e.Repository),
 		}
 	}
 	if len(a.repositories) == 0 {
-		return nil, faultOf(memberRepository, "is missing: this topic takes requests only")
+		return nil, rejectMember(memberRepository, "is missing: this topic takes requests only")
 	}
 	fitting := slices.DeleteFunc(slices.Clone(a.repositories), func(r core.Repository) bool { return !e.fits(r.Type) })
 	if len(fitting) == 0 {
-		return nil, e.misfit(a.repositories)
+		return nil, e.wrongType(a.repositories)
 	}
 	found := slices.DeleteFunc(fitting, func(r core.Repository) bool { return !s.sentBy(e, r) })
 	if len(found) == 0 {
@@ -73,9 +73,9 @@ func (s *Service) sentBy(e Event, repo core.Repository) bool {
 	return e.Repository == repo.Code || e.Format == FormatSong && e.Repository == ""
 }
 
-// asked returns what an event asks of a repository that it is of: a change of a record that is not indexed by itself asks for
+// requestedScope returns what an event asks of a repository that it is of: a change of a record that is not indexed by itself asks for
 // its organization.
-func (s *Service) asked(e Event, repository string) Event {
+func (s *Service) requestedScope(e Event, repository string) Event {
 	entity := s.cfg.Sources[repository].LyricEntity
 	if e.Format == FormatLyric && entity != "" && e.Entity != "" && e.Entity != entity {
 		e.RecordID = ""
@@ -83,23 +83,23 @@ func (s *Service) asked(e Event, repository string) Event {
 	return e
 }
 
-func (e Event) misfit(repositories []core.Repository) *Fault {
+func (e Event) wrongType(repositories []core.Repository) *Rejection {
 	member := memberAnalysis
 	if e.Format == FormatLyric {
 		member = memberSystem
 	}
-	return faultOf(member, fmt.Sprintf("is not of the events of a repository of type %s", repositories[0].Type))
+	return rejectMember(member, fmt.Sprintf("is not of the events of a repository of type %s", repositories[0].Type))
 }
 
-func (e Event) otherServer() *Fault {
-	fault := Fault{Kind: FaultOtherServer, Member: memberRepository, Server: e.Repository}
+func (e Event) otherServer() *Rejection {
+	rejection := Rejection{Kind: RejectOtherServer, Member: memberRepository, Server: e.Repository}
 	switch e.Format {
 	case FormatLyric:
-		fault.Member, fault.Server = memberCategory, strings.Join(e.Categories, " ")
+		rejection.Member, rejection.Server = memberCategory, strings.Join(e.Categories, " ")
 	case FormatSong:
-		fault.Member = memberServer
+		rejection.Member = memberServer
 	case FormatMaestro:
 	}
-	fault.Message = fmt.Sprintf("%s names another server, %q", fault.Member, fault.Server)
-	return &fault
+	rejection.Message = fmt.Sprintf("%s names another server, %q", rejection.Member, rejection.Server)
+	return &rejection
 }

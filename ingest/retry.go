@@ -25,14 +25,14 @@ const (
 // published and the letter goes. It returns the letter. Errors: CodeNotFound when there is none, CodeConflict with a hint
 // when it cannot be retried, CodeOverloaded or CodeUnavailable from the queue, CodeUnsupported without Letters.
 func (s *Service) Retry(ctx context.Context, id, requestID string) (core.DeadLetter, error) {
-	if s.cfg.Letters == nil {
-		return core.DeadLetter{}, errNoLetters()
+	if s.cfg.DeadLetters == nil {
+		return core.DeadLetter{}, errNoDeadLetters()
 	}
-	l, err := s.cfg.Letters.Get(ctx, id)
+	l, err := s.cfg.DeadLetters.Get(ctx, id)
 	if err != nil {
 		return core.DeadLetter{}, fmt.Errorf("reading the dead letter: %w", err)
 	}
-	in, err := s.plan(l, orNew(requestID))
+	in, err := s.planRetry(l, orNewID(requestID))
 	if err != nil {
 		return core.DeadLetter{}, err
 	}
@@ -49,11 +49,11 @@ func (s *Service) Retry(ctx context.Context, id, requestID string) (core.DeadLet
 func (s *Service) RetryAll(
 	ctx context.Context, repository, reason, requestID string,
 ) (retried, refused int, err error) {
-	if s.cfg.Letters == nil {
-		return 0, 0, errNoLetters()
+	if s.cfg.DeadLetters == nil {
+		return 0, 0, errNoDeadLetters()
 	}
-	requestID = orNew(requestID)
-	letters, err := s.allLetters(ctx, repository, reason)
+	requestID = orNewID(requestID)
+	letters, err := s.allDeadLetters(ctx, repository, reason)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -68,11 +68,11 @@ func (s *Service) RetryAll(
 	return retried, refused, nil
 }
 
-// allLetters lists letters without their documents.
-func (s *Service) allLetters(ctx context.Context, repository, reason string) ([]core.DeadLetter, error) {
+// allDeadLetters lists letters without their documents.
+func (s *Service) allDeadLetters(ctx context.Context, repository, reason string) ([]core.DeadLetter, error) {
 	var all []core.DeadLetter
 	for cursor := ""; ; {
-		letters, next, err := s.cfg.Letters.List(ctx, repository, reason, retryPage, cursor)
+		letters, next, err := s.cfg.DeadLetters.List(ctx, repository, reason, retryPage, cursor)
 		if err != nil {
 			return nil, fmt.Errorf("listing dead letters: %w", err)
 		}
@@ -91,10 +91,10 @@ func (s *Service) allLetters(ctx context.Context, repository, reason string) ([]
 func (s *Service) retryChunk(
 	ctx context.Context, letters []core.DeadLetter, requestID string,
 ) (retried, refused int, err error) {
-	records := newIntake(core.CauseREST, requestID)
+	records := newRequestSet(core.CauseREST, requestID)
 	var others []core.DeadLetter
 	for _, l := range letters {
-		if l.Source != "" || !ofRecord(l) {
+		if l.Source != "" || !isOfRecord(l) {
 			others = append(others, l)
 			continue
 		}
@@ -142,13 +142,13 @@ func (s *Service) retryEach(
 	return retried, refused, err
 }
 
-// plan returns what the retry of a letter publishes; CodeConflict when it cannot be retried.
-func (s *Service) plan(l core.DeadLetter, requestID string) (*intake, error) {
-	in := newIntake(core.CauseREST, requestID)
+// planRetry returns what the retry of a letter publishes; CodeConflict when it cannot be retried.
+func (s *Service) planRetry(l core.DeadLetter, requestID string) (*requestSet, error) {
+	in := newRequestSet(core.CauseREST, requestID)
 	switch {
 	case l.Source != "":
 		return in, s.planMessage(in, l)
-	case ofRecord(l):
+	case isOfRecord(l):
 		r, err := s.recordRequest(l)
 		if err != nil {
 			return nil, err
@@ -158,13 +158,13 @@ func (s *Service) plan(l core.DeadLetter, requestID string) (*intake, error) {
 	case l.Request != nil && l.Request.Scope != core.ScopeRecords:
 		return in, s.planRun(in, l)
 	default:
-		return nil, notRetried("the letter names neither a record nor a run",
+		return nil, notRetryable("the letter names neither a record nor a run",
 			"mend the record in its repository, then index its organization")
 	}
 }
 
-// ofRecord reports whether a letter is about one record. The letters of pages and runs name none.
-func ofRecord(l core.DeadLetter) bool {
+// isOfRecord reports whether a letter is about one record. The letters of pages and runs name none.
+func isOfRecord(l core.DeadLetter) bool {
 	return l.RecordID != "" || l.Request != nil && l.Request.Scope == core.ScopeRecord
 }
 
@@ -174,7 +174,7 @@ func (s *Service) recordRequest(l core.DeadLetter) (core.Request, error) {
 		return core.Request{}, err
 	}
 	if l.Reason == core.ReasonInvalidID {
-		return core.Request{}, notRetried("the record cannot be asked for by its id",
+		return core.Request{}, notRetryable("the record cannot be asked for by its id",
 			"give the record another id in its repository, which a run brings along, and discard the letter")
 	}
 	r := core.Request{
@@ -188,20 +188,20 @@ func (s *Service) recordRequest(l core.DeadLetter) (core.Request, error) {
 		}
 	}
 	if err := r.Validate(); err != nil {
-		return core.Request{}, notRetried("the record cannot be asked for: "+core.MessageOf(err),
+		return core.Request{}, notRetryable("the record cannot be asked for: "+core.MessageOf(err),
 			"give the record another id in its repository, or discard the letter")
 	}
 	return r, nil
 }
 
-func (s *Service) planRun(in *intake, l core.DeadLetter) error {
+func (s *Service) planRun(in *requestSet, l core.DeadLetter) error {
 	if err := s.stillConfigured(l.Repository); err != nil {
 		return err
 	}
 	e := Event{Organization: l.Request.Organization}
 	if e.Organization != "" {
 		if err := validRun(core.ScopeOrganization, e.Organization); err != nil {
-			return notRetried("the organization cannot be run: "+core.MessageOf(err), "run its repository instead")
+			return notRetryable("the organization cannot be run: "+core.MessageOf(err), "run its repository instead")
 		}
 	}
 	in.add(e, l.Repository, 0)
@@ -209,11 +209,11 @@ func (s *Service) planRun(in *intake, l core.DeadLetter) error {
 }
 
 // planMessage reads a kept message as it would be read now.
-func (s *Service) planMessage(in *intake, l core.DeadLetter) error {
-	a := audience{requests: l.Source != sourceWebhook}
+func (s *Service) planMessage(in *requestSet, l core.DeadLetter) error {
+	a := eventTargets{requests: l.Source != sourceWebhook}
 	switch {
 	case l.Truncated:
-		return notRetried("only a part of the message is kept", "have it sent again, or index what it is about")
+		return notRetryable("only a part of the message is kept", "have it sent again, or index what it is about")
 	case l.Repository != "":
 		if err := s.stillConfigured(l.Repository); err != nil {
 			return err
@@ -224,20 +224,20 @@ func (s *Service) planMessage(in *intake, l core.DeadLetter) error {
 			a.repositories = append(a.repositories, repo)
 		}
 	}
-	e, fault := ParseEvent(l.Document)
-	if fault != nil {
-		return notUnderstood(fault)
+	e, rejection := ParseEvent(l.Document)
+	if rejection != nil {
+		return notUnderstood(rejection)
 	}
-	repositories, fault := s.resolve(e, a)
-	if fault != nil {
-		return notUnderstood(fault)
+	repositories, rejection := s.resolve(e, a)
+	if rejection != nil {
+		return notUnderstood(rejection)
 	}
 	asOf := core.Version(0)
 	if e.Remove {
 		asOf = s.asOf(l.FirstAt)
 	}
 	for _, repo := range repositories {
-		in.add(s.asked(e, repo.Code), repo.Code, asOf)
+		in.add(s.requestedScope(e, repo.Code), repo.Code, asOf)
 	}
 	return nil
 }
@@ -246,27 +246,27 @@ func (s *Service) stillConfigured(repository string) error {
 	if _, ok := s.repositories[repository]; ok {
 		return nil
 	}
-	return notRetried(fmt.Sprintf("repository %q is not configured", repository),
+	return notRetryable(fmt.Sprintf("repository %q is not configured", repository),
 		"configure the repository again, or discard the letter")
 }
 
-func notUnderstood(fault *Fault) error {
-	return notRetried("still not understood: "+fault.Message, "have it sent again as it should be, or discard the letter")
+func notUnderstood(rejection *Rejection) error {
+	return notRetryable("still not understood: "+rejection.Message, "have it sent again as it should be, or discard the letter")
 }
 
-func notRetried(message, hint string) error {
+func notRetryable(message, hint string) error {
 	return &core.Error{Code: core.CodeConflict, Message: message, Hint: hint}
 }
 
 // discard removes a letter that no success of a record will clear. What goes wrong leaves a letter that can be retried
 // once more.
 func (s *Service) discard(ctx context.Context, l core.DeadLetter) {
-	if l.Source == "" && ofRecord(l) {
+	if l.Source == "" && isOfRecord(l) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	err := s.cfg.Letters.Delete(ctx, l.ID)
+	err := s.cfg.DeadLetters.Delete(ctx, l.ID)
 	if err != nil && core.CodeOf(err) != core.CodeNotFound {
 		s.cfg.Logger.WarnContext(ctx, "discarding a dead letter that was retried", "repository", l.Repository, "err", err)
 	}

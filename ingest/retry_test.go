@@ -160,7 +160,7 @@ func TestRetryRefuses(t *testing.T) {
 		wantError(t, err, core.CodeNotFound, "no such dead letter")
 	})
 	t.Run("no letters", func(t *testing.T) {
-		s := newWorld(t, func(c *ingest.Config) { c.Letters = nil }).service
+		s := newWorld(t, func(c *ingest.Config) { c.DeadLetters = nil }).service
 		_, err := s.Retry(t.Context(), "x", "req")
 		wantError(t, err, core.CodeUnsupported, "dead letters are not kept here")
 		_, _, err = s.RetryAll(t.Context(), "", "", "req")
@@ -168,7 +168,7 @@ func TestRetryRefuses(t *testing.T) {
 	})
 }
 
-func TestRetryKeepsTheLetterOfWhatIsNotStored(t *testing.T) {
+func TestRetryKeepsDeadLetterWhenPublishFails(t *testing.T) {
 	w := newWorld(t, nil)
 	id := w.letters.add(t, messageLetter("webhook", "song.ca", songEvent("A")))
 	w.publish = func(core.Request) error { return core.NewError(core.CodeOverloaded, "the queue is full") }

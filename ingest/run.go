@@ -40,11 +40,11 @@ func (s *Service) Run(
 	}
 	s.cfg.Metrics.receive(cause, core.KindIndex)
 	r := core.Request{
-		ID: orNew(requestID), Kind: core.KindIndex, Scope: scope, Repository: repository, Organization: organization,
+		ID: orNewID(requestID), Kind: core.KindIndex, Scope: scope, Repository: repository, Organization: organization,
 		Cause: cause, Force: force, ReceivedAt: s.now(),
 	}
 	cell := cellName(r)
-	unlock, err := s.scopes.lock(ctx, cell)
+	unlock, err := s.scopeLocks.lock(ctx, cell)
 	if err != nil {
 		return core.Job{}, core.WrapError(core.CodeUnavailable, "the trigger was given up", err)
 	}

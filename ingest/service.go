@@ -29,11 +29,11 @@ type Config struct {
 	Sources map[string]Source
 	// Batches stores many Requests at once; nil stores them one after the other.
 	Batches BatchPublisher
-	// Letters keeps events that are not understood, and is where Retry finds what was given up. With nil no event is kept,
+	// DeadLetters keeps events that are not understood, and is where Retry finds what was given up. With nil no event is kept,
 	// and Retry, RetryAll and NewFeed give CodeUnsupported.
-	Letters Letters
-	// LetterIndex tells ids and numbers of letters; nil leaves the ids out and lets webhooks keep letters without limit.
-	LetterIndex LetterIndex
+	DeadLetters DeadLetters
+	// DeadLetterIndex tells ids and numbers of letters; nil leaves the ids out and lets webhooks keep letters without limit.
+	DeadLetterIndex DeadLetterIndex
 	// Signatures tells signed notifications that are repeated; nil takes each for the first.
 	Signatures Signatures
 }
@@ -76,13 +76,13 @@ func (c Config) withDefaults() Config {
 // Service turns triggers into Requests on the queue. It holds no state beside locks; any number of processes may each
 // have one.
 type Service struct {
-	repositories map[string]core.Repository
-	publisher    Publisher
-	jobs         JobStore
-	cells        Cells
-	cfg          Config
-	scopes       keyedLock
-	keeping      keyedLock
+	repositories    map[string]core.Repository
+	publisher       Publisher
+	jobs            JobStore
+	cells           Cells
+	cfg             Config
+	scopeLocks      keyedMutex
+	deadLetterLocks keyedMutex
 }
 
 // New makes a Service for the given repositories. Two repositories with one code are CodeInvalid.
@@ -124,7 +124,7 @@ func (s *Service) Record(
 		return "", err
 	}
 	r := core.Request{
-		ID: orNew(requestID), Kind: kind, Scope: core.ScopeRecord, Repository: repository,
+		ID: orNewID(requestID), Kind: kind, Scope: core.ScopeRecord, Repository: repository,
 		Organization: organization, RecordID: id, Cause: core.CauseREST, ReceivedAt: s.now(),
 	}
 	if err := r.Validate(); err != nil {
@@ -162,8 +162,8 @@ func (s *Service) publish(ctx context.Context, r core.Request) error {
 
 func (s *Service) now() time.Time { return s.cfg.Now().UTC() }
 
-// orNew returns id, or a new time-ordered one where it is empty.
-func orNew(id string) string {
+// orNewID returns id, or a new time-ordered one where it is empty.
+func orNewID(id string) string {
 	if id != "" {
 		return id
 	}

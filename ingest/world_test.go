@@ -18,7 +18,7 @@ import (
 // world is a Service with all its ports in memory.
 type world struct {
 	*queueFake
-	letters *lettersFake
+	letters *deadLettersFake
 	service *ingest.Service
 }
 
@@ -27,7 +27,7 @@ func newWorld(t testing.TB, change func(*ingest.Config)) *world {
 	t.Helper()
 	w := &world{queueFake: newQueueFake(), letters: newLettersFake()}
 	cfg := ingest.Config{
-		Now: nowAtNoon, Batches: w.queueFake, Letters: w.letters, LetterIndex: w.letters,
+		Now: nowAtNoon, Batches: w.queueFake, DeadLetters: w.letters, DeadLetterIndex: w.letters,
 		Sources: map[string]ingest.Source{"lyric": {LyricCategory: "3"}},
 	}
 	if change != nil {
@@ -72,8 +72,8 @@ func (q *queueFake) PublishAll(ctx context.Context, requests []core.Request) []e
 	return errs
 }
 
-// lettersFake keeps letters in memory as the queue does: one for each record, and for each source and document.
-type lettersFake struct {
+// deadLettersFake keeps letters in memory as the queue does: one for each record, and for each source and document.
+type deadLettersFake struct {
 	mu     sync.Mutex
 	byID   map[string]core.DeadLetter
 	order  []string
@@ -82,9 +82,9 @@ type lettersFake struct {
 	delete func(id string) error
 }
 
-func newLettersFake() *lettersFake { return &lettersFake{byID: map[string]core.DeadLetter{}} }
+func newLettersFake() *deadLettersFake { return &deadLettersFake{byID: map[string]core.DeadLetter{}} }
 
-func (f *lettersFake) LetterID(l core.DeadLetter) string {
+func (f *deadLettersFake) DeadLetterID(l core.DeadLetter) string {
 	key := fmt.Sprintf("%q %q %q", l.Repository, l.Organization, l.RecordID)
 	if l.Source != "" {
 		key = fmt.Sprintf("%q %q", l.Source, l.SHA256)
@@ -95,7 +95,7 @@ func (f *lettersFake) LetterID(l core.DeadLetter) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-func (f *lettersFake) CountReason(repository, reason string) int {
+func (f *deadLettersFake) CountReason(repository, reason string) int {
 	n := 0
 	for _, l := range f.all() {
 		if l.Repository == repository && l.Reason == reason {
@@ -105,13 +105,13 @@ func (f *lettersFake) CountReason(repository, reason string) int {
 	return n
 }
 
-func (f *lettersFake) Put(_ context.Context, l core.DeadLetter) error {
+func (f *deadLettersFake) Put(_ context.Context, l core.DeadLetter) error {
 	if f.put != nil {
 		if err := f.put(l); err != nil {
 			return err
 		}
 	}
-	l.ID = f.LetterID(l)
+	l.ID = f.DeadLetterID(l)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.puts++
@@ -122,7 +122,7 @@ func (f *lettersFake) Put(_ context.Context, l core.DeadLetter) error {
 	return nil
 }
 
-func (f *lettersFake) Get(_ context.Context, id string) (core.DeadLetter, error) {
+func (f *deadLettersFake) Get(_ context.Context, id string) (core.DeadLetter, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l, ok := f.byID[id]
@@ -132,7 +132,7 @@ func (f *lettersFake) Get(_ context.Context, id string) (core.DeadLetter, error)
 	return l, nil
 }
 
-func (f *lettersFake) List(
+func (f *deadLettersFake) List(
 	_ context.Context, repository, reason string, limit int, cursor string,
 ) ([]core.DeadLetter, string, error) {
 	from := 0
@@ -157,7 +157,7 @@ func (f *lettersFake) List(
 	return page, "", nil
 }
 
-func (f *lettersFake) Delete(_ context.Context, id string) error {
+func (f *deadLettersFake) Delete(_ context.Context, id string) error {
 	if f.delete != nil {
 		if err := f.delete(id); err != nil {
 			return err
@@ -173,7 +173,7 @@ func (f *lettersFake) Delete(_ context.Context, id string) error {
 }
 
 // all returns the letters that are there, in the order in which they came.
-func (f *lettersFake) all() []core.DeadLetter {
+func (f *deadLettersFake) all() []core.DeadLetter {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var all []core.DeadLetter
@@ -186,10 +186,10 @@ func (f *lettersFake) all() []core.DeadLetter {
 }
 
 // add keeps a letter and returns its id.
-func (f *lettersFake) add(t testing.TB, l core.DeadLetter) string {
+func (f *deadLettersFake) add(t testing.TB, l core.DeadLetter) string {
 	t.Helper()
 	if err := f.Put(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
-	return f.LetterID(l)
+	return f.DeadLetterID(l)
 }

@@ -6,30 +6,30 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// owe notes messages that are safe and whose offsets are to be committed.
-func (r *Reader) owe(records []*kgo.Record) {
+// addUncommitted notes messages that are safe and whose offsets are to be committed.
+func (r *Reader) addUncommitted(records []*kgo.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, record := range records {
 		// Only the offset is needed, and the record's bytes must not live on with it.
-		r.owed[record.Partition] = &kgo.Record{
+		r.uncommitted[record.Partition] = &kgo.Record{
 			Topic: record.Topic, Partition: record.Partition, Offset: record.Offset, LeaderEpoch: record.LeaderEpoch,
 		}
 	}
 }
 
-func (r *Reader) owes() bool {
+func (r *Reader) hasUncommitted() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.owed) > 0
+	return len(r.uncommitted) > 0
 }
 
 // commit commits what is owed. What fails stays owed: it is tried again with the next batch or soon, and until then a
 // restart only reads messages again.
 func (r *Reader) commit(ctx context.Context) {
 	r.mu.Lock()
-	records := make([]*kgo.Record, 0, len(r.owed))
-	for _, record := range r.owed {
+	records := make([]*kgo.Record, 0, len(r.uncommitted))
+	for _, record := range r.uncommitted {
 		records = append(records, record)
 	}
 	r.mu.Unlock()
@@ -45,8 +45,8 @@ func (r *Reader) commit(ctx context.Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, record := range records {
-		if r.owed[record.Partition] == record {
-			delete(r.owed, record.Partition)
+		if r.uncommitted[record.Partition] == record {
+			delete(r.uncommitted, record.Partition)
 		}
 	}
 }
@@ -55,18 +55,18 @@ func (r *Reader) commit(ctx context.Context) {
 // hand.
 func (r *Reader) revoked(ctx context.Context, _ *kgo.Client, partitions map[string][]int32) {
 	r.commit(ctx)
-	r.forgive(partitions)
+	r.dropUncommitted(partitions)
 }
 
 // lost forgets what is owed of partitions that are somebody else's already: committing it could set them back.
 func (r *Reader) lost(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
-	r.forgive(partitions)
+	r.dropUncommitted(partitions)
 }
 
-func (r *Reader) forgive(partitions map[string][]int32) {
+func (r *Reader) dropUncommitted(partitions map[string][]int32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range partitions[r.cfg.Topic] {
-		delete(r.owed, p)
+		delete(r.uncommitted, p)
 	}
 }

@@ -107,7 +107,7 @@ func (r *Reader) options() []kgo.Opt {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(),
-		kgo.OnPartitionsCallbackBlocked(r.rebalanceWanted),
+		kgo.OnPartitionsCallbackBlocked(r.onRebalance),
 		kgo.OnPartitionsRevoked(r.revoked),
 		kgo.OnPartitionsLost(r.lost),
 		kgo.SessionTimeout(r.cfg.SessionTimeout),

@@ -53,7 +53,7 @@ func (*store) Delete(context.Context, string) error { return nil }
 func TestPoisonDoesNotStopAPartition(t *testing.T) {
 	_, b := fake(t, 2)
 	s := &store{requests: map[string]int{}, letters: map[string]core.DeadLetter{}}
-	service, err := ingest.New([]core.Repository{{Code: "song.ca", Type: core.TypeSong}}, s, nil, nil, ingest.Config{Letters: s})
+	service, err := ingest.New([]core.Repository{{Code: "song.ca", Type: core.TypeSong}}, s, nil, nil, ingest.Config{DeadLetters: s})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,21 +20,21 @@ const checkTimeout = 5 * time.Second
 func (r *Reader) Health() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.health != nil {
-		return r.health
+	if r.checkErr != nil {
+		return r.checkErr
 	}
-	return r.fault
+	return r.pollErr
 }
 
-// watch looks at the brokers again and again, for Health and the metrics.
-func (r *Reader) watch(ctx context.Context) {
+// runChecks looks at the brokers again and again, for Health and the metrics.
+func (r *Reader) runChecks(ctx context.Context) {
 	admin := kadm.NewClient(r.client)
 	for ctx.Err() == nil {
 		err := r.check(ctx, admin)
 		if ctx.Err() != nil {
 			return
 		}
-		r.note(err)
+		r.recordCheck(err)
 		r.cfg.Metrics.setUp(r, r.Health() == nil)
 		wait := r.cfg.CheckEvery
 		if err != nil {
@@ -44,14 +44,14 @@ func (r *Reader) watch(ctx context.Context) {
 	}
 }
 
-// note keeps what a look found, and logs when that changed.
-func (r *Reader) note(err error) {
+// recordCheck keeps what a look found, and logs when that changed.
+func (r *Reader) recordCheck(err error) {
 	r.mu.Lock()
-	before := r.health
-	r.health = err
+	before := r.checkErr
+	r.checkErr = err
 	if _, generation := r.client.GroupMetadata(); err == nil && generation >= 0 {
 		// The client is in its group again.
-		r.fault = nil
+		r.pollErr = nil
 	}
 	r.mu.Unlock()
 	switch {
@@ -71,7 +71,7 @@ func (r *Reader) check(ctx context.Context, admin *kadm.Client) error {
 		return unreachable(err)
 	}
 	if err := metadata.Topics[r.cfg.Topic].Err; err != nil {
-		return r.topicFault(err)
+		return r.topicError(err)
 	}
 	lag, err := r.lag(ctx, admin)
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *Reader) lag(ctx context.Context, admin *kadm.Client) (int64, error) {
 	return lag, nil
 }
 
-func (r *Reader) topicFault(err error) error {
+func (r *Reader) topicError(err error) error {
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
 		return &core.Error{
 			Code: core.CodeUnavailable, Message: fmt.Sprintf("the Kafka topic %q does not exist", r.cfg.Topic),
@@ -132,8 +132,8 @@ func unreachable(err error) error {
 	}
 }
 
-// groupFault makes what a poll reported displayable.
-func groupFault(err error) error {
+// groupError makes what a poll reported displayable.
+func groupError(err error) error {
 	if errors.Is(err, kerr.GroupAuthorizationFailed) {
 		return &core.Error{
 			Code: core.CodeUnavailable, Message: "the Kafka consumer group may not be used",

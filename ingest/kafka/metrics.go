@@ -13,10 +13,10 @@ type Metrics struct {
 	lag *prometheus.GaugeVec
 
 	mu      sync.Mutex
-	readers map[*Reader]reading
+	readers map[*Reader]readerState
 }
 
-type reading struct {
+type readerState struct {
 	up  bool
 	lag int64
 }
@@ -31,21 +31,21 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "tutti_kafka_lag_messages",
 			Help: "Messages of the topic that are not yet committed, in the partitions that this process reads.",
 		}, []string{"topic"}),
-		readers: map[*Reader]reading{},
+		readers: map[*Reader]readerState{},
 	}
 	reg.MustRegister(m.up, m.lag)
 	return m
 }
 
 func (m *Metrics) setUp(r *Reader, up bool) {
-	m.change(r, func(v *reading) { v.up = up })
+	m.change(r, func(v *readerState) { v.up = up })
 }
 
 func (m *Metrics) setLag(r *Reader, lag int64) {
-	m.change(r, func(v *reading) { v.lag = lag })
+	m.change(r, func(v *readerState) { v.lag = lag })
 }
 
-func (m *Metrics) change(r *Reader, change func(*reading)) {
+func (m *Metrics) change(r *Reader, change func(*readerState)) {
 	if m == nil {
 		return
 	}
@@ -54,7 +54,7 @@ func (m *Metrics) change(r *Reader, change func(*reading)) {
 	v := m.readers[r]
 	change(&v)
 	m.readers[r] = v
-	m.show(r.cfg.Topic)
+	m.updateGauges(r.cfg.Topic)
 }
 
 // forget takes out a Reader that has stopped.
@@ -65,11 +65,11 @@ func (m *Metrics) forget(r *Reader) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.readers, r)
-	m.show(r.cfg.Topic)
+	m.updateGauges(r.cfg.Topic)
 }
 
-// show brings the gauges of a topic to what its Readers say.
-func (m *Metrics) show(topic string) {
+// updateGauges brings the gauges of a topic to what its Readers say.
+func (m *Metrics) updateGauges(topic string) {
 	up, lag, found := 1.0, int64(0), false
 	for r, v := range m.readers {
 		if r.cfg.Topic != topic {

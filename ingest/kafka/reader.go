@@ -25,16 +25,16 @@ type Handler interface {
 
 // Reader reads one topic in the name of one consumer group and hands what it reads to a Handler, at least once.
 type Reader struct {
-	cfg     Config
-	handler Handler
-	wanted  chan struct{} // holds a token while a rebalance waits for the batch in hand
+	cfg              Config
+	handler          Handler
+	rebalancePending chan struct{} // holds a token while a rebalance waits for the batch in hand
 
-	mu     sync.Mutex
-	client *kgo.Client
-	closed bool
-	health error                 // what the last look at the brokers found
-	fault  error                 // what the group or a poll reported since it was last well
-	owed   map[int32]*kgo.Record // the last message of each partition that is safe and not yet committed
+	mu          sync.Mutex
+	client      *kgo.Client
+	closed      bool
+	checkErr    error                 // what the last look at the brokers found
+	pollErr     error                 // what the group or a poll reported since it was last well
+	uncommitted map[int32]*kgo.Record // the last message of each partition that is safe and not yet committed
 
 	stopReading  context.CancelFunc // ends polling and waiting
 	stopHandling context.CancelFunc // ends what is in hand as well
@@ -47,8 +47,8 @@ func New(cfg Config, handler Handler) (*Reader, error) {
 		return nil, err
 	}
 	r := &Reader{
-		cfg: cfg.withDefaults(), handler: handler, wanted: make(chan struct{}, 1), owed: map[int32]*kgo.Record{},
-		health: core.NewError(core.CodeUnavailable, "the Kafka reader is not running"),
+		cfg: cfg.withDefaults(), handler: handler, rebalancePending: make(chan struct{}, 1), uncommitted: map[int32]*kgo.Record{},
+		checkErr: core.NewError(core.CodeUnavailable, "the Kafka reader is not running"),
 	}
 	if err := kgo.ValidateOpts(r.options()...); err != nil {
 		return nil, core.WrapError(core.CodeInvalid, "the settings of the Kafka reader are not valid", err)
@@ -71,12 +71,12 @@ func (r *Reader) Start(ctx context.Context) error {
 		return core.WrapError(core.CodeInvalid, "starting the Kafka reader", err)
 	}
 	r.client = client
-	r.health = core.NewError(core.CodeUnavailable, "no Kafka broker has answered yet")
+	r.checkErr = core.NewError(core.CodeUnavailable, "no Kafka broker has answered yet")
 	reading, stopReading := context.WithCancel(handling)
 	r.stopReading, r.stopHandling, r.done = stopReading, stopHandling, make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() { r.read(reading, handling) })
-	wg.Go(func() { r.watch(reading) })
+	wg.Go(func() { r.runChecks(reading) })
 	go func() {
 		wg.Wait()
 		close(r.done)
@@ -114,7 +114,7 @@ func (r *Reader) Stop(ctx context.Context) error {
 	client.CloseAllowingRebalance()
 	client.AllowRebalance() // of the two leaves, this one's and Close's, the second may still wait for its turn
 	r.mu.Lock()
-	r.health = core.NewError(core.CodeUnavailable, "the Kafka reader is not running")
+	r.checkErr = core.NewError(core.CodeUnavailable, "the Kafka reader is not running")
 	r.mu.Unlock()
 	r.cfg.Metrics.forget(r)
 	return err
@@ -123,16 +123,16 @@ func (r *Reader) Stop(ctx context.Context) error {
 // read polls and hands over until reading ends; what is in hand then is ended, until handling ends.
 func (r *Reader) read(reading, handling context.Context) {
 	for reading.Err() == nil {
-		r.clearWanted()
+		r.clearRebalance()
 		fetches := r.poll(reading)
-		r.take(reading, handling, fetches)
+		r.process(reading, handling, fetches)
 		r.client.AllowRebalance()
 	}
 }
 
 // poll waits for messages, not for long where a commit is still owed.
 func (r *Reader) poll(ctx context.Context) kgo.Fetches {
-	if r.owes() {
+	if r.hasUncommitted() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, r.cfg.RetryMin)
 		defer cancel()
@@ -140,11 +140,11 @@ func (r *Reader) poll(ctx context.Context) kgo.Fetches {
 	return r.client.PollRecords(ctx, r.cfg.BatchMessages)
 }
 
-// take hands over what was polled and commits it. Nobody is given a partition of this process meanwhile.
-func (r *Reader) take(reading, handling context.Context, fetches kgo.Fetches) {
+// process hands over what was polled and commits it. Nobody is given a partition of this process meanwhile.
+func (r *Reader) process(reading, handling context.Context, fetches kgo.Fetches) {
 	r.noteErrors(fetches)
 	records := fetches.Records()
-	if taken := r.handOver(reading, handling, records); taken < len(records) {
+	if taken := r.deliver(reading, handling, records); taken < len(records) {
 		r.rewind(records[taken:])
 		records = records[:taken]
 	}
@@ -152,7 +152,7 @@ func (r *Reader) take(reading, handling context.Context, fetches kgo.Fetches) {
 		// A rebalance may be under way, and a commit now could be of a partition that is somebody else's.
 		return
 	}
-	r.owe(records)
+	r.addUncommitted(records)
 	r.commit(handling)
 	if fetches.NumRecords() == 0 {
 		// Errors alone: what is behind them is retried by the client, and would only spin here.
@@ -160,16 +160,16 @@ func (r *Reader) take(reading, handling context.Context, fetches kgo.Fetches) {
 	}
 }
 
-// handOver returns a batch to the handler until it takes it, for as long as it takes: nothing more is polled meanwhile. Where
+// deliver returns a batch to the handler until it takes it, for as long as it takes: nothing more is polled meanwhile. Where
 // there is no room for all of it, it is given in parts, half as large each time. It returns the number of records that were
 // taken, in order: fewer than all when what is refused is in the way of a rebalance or of a stop.
-func (r *Reader) handOver(reading, handling context.Context, records []*kgo.Record) int {
+func (r *Reader) deliver(reading, handling context.Context, records []*kgo.Record) int {
 	taken, size, attempt := 0, len(records), 0
 	for taken < len(records) {
 		part := records[taken:min(len(records), taken+size)]
-		err := r.handlePart(handling, part)
+		err := r.deliverBatch(handling, part)
 		if err == nil {
-			if taken, attempt = taken+len(part), 0; taken < len(records) && r.isWanted() {
+			if taken, attempt = taken+len(part), 0; taken < len(records) && r.takeRebalance() {
 				return taken
 			}
 			continue
@@ -191,7 +191,7 @@ func (r *Reader) handOver(reading, handling context.Context, records []*kgo.Reco
 	return taken
 }
 
-func (r *Reader) handlePart(handling context.Context, records []*kgo.Record) error {
+func (r *Reader) deliverBatch(handling context.Context, records []*kgo.Record) error {
 	values := make([][]byte, len(records))
 	for i, record := range records {
 		values[i] = record.Value
@@ -211,7 +211,7 @@ func (r *Reader) await(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-t.C:
 		return true
-	case <-r.wanted:
+	case <-r.rebalancePending:
 		return false
 	case <-ctx.Done():
 		return false
@@ -236,28 +236,28 @@ func (r *Reader) backoff(attempt int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// rebalanceWanted notes that a rebalance waits for the batch in hand. The client calls it on a goroutine of its own.
-func (r *Reader) rebalanceWanted(context.Context, *kgo.Client) {
+// onRebalance notes that a rebalance waits for the batch in hand. The client calls it on a goroutine of its own.
+func (r *Reader) onRebalance(context.Context, *kgo.Client) {
 	select {
-	case r.wanted <- struct{}{}:
+	case r.rebalancePending <- struct{}{}:
 	default:
 	}
 }
 
-// isWanted reports whether a rebalance waits.
-func (r *Reader) isWanted() bool {
+// takeRebalance reports whether a rebalance waits.
+func (r *Reader) takeRebalance() bool {
 	select {
-	case <-r.wanted:
+	case <-r.rebalancePending:
 		return true
 	default:
 		return false
 	}
 }
 
-// clearWanted forgets a rebalance that has been allowed. One that comes up from here on is of the next batch.
-func (r *Reader) clearWanted() {
+// clearRebalance forgets a rebalance that has been allowed. One that comes up from here on is of the next batch.
+func (r *Reader) clearRebalance() {
 	select {
-	case <-r.wanted:
+	case <-r.rebalancePending:
 	default:
 	}
 }
@@ -270,15 +270,15 @@ func (r *Reader) noteErrors(fetches kgo.Fetches) {
 		}
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if r.fault == nil {
+		if r.pollErr == nil {
 			r.cfg.Logger.Warn("reading a topic", "topic", r.cfg.Topic, "partition", partition, "err", err)
 		}
-		r.fault = groupFault(err)
+		r.pollErr = groupError(err)
 	})
 	if fetches.NumRecords() > 0 {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.fault = nil
+		r.pollErr = nil
 	}
 }
 

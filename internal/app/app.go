@@ -268,7 +268,7 @@ func (a *App) openCertificate(ctx context.Context) (err error) {
 func (a *App) openQueue(ctx context.Context) error {
 	cfg := queue.Config{
 		URL: a.cfg.Queue.URL, CredentialsFile: a.cfg.Queue.CredentialsFile, Replicas: a.cfg.Queue.Replicas,
-		MaxPending: a.cfg.Queue.MaxPending, MaxLetterBodies: a.cfg.DeadLetters.MaxBodies,
+		MaxPending: a.cfg.Queue.MaxPending, MaxDeadLetterBodies: a.cfg.DeadLetters.MaxBodies,
 		StartTimeout: a.cfg.Server.StartTimeout,
 		Logger:       a.log.With("component", "queue"), Metrics: a.metrics.queue,
 	}

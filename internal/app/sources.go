@@ -30,7 +30,7 @@ func (a *App) openIngest(context.Context) error {
 	var err error
 	a.ingest, err = ingest.New(repositories, a.queue, jobs, jobs, ingest.Config{
 		Logger: a.log.With("component", "ingest"), Metrics: a.metrics.ingest,
-		Sources: sources, Batches: a.queue, Letters: letters, LetterIndex: letters, Signatures: a.queue,
+		Sources: sources, Batches: a.queue, DeadLetters: letters, DeadLetterIndex: letters, Signatures: a.queue,
 	})
 	return err
 }

@@ -8,18 +8,18 @@ import (
 )
 
 const (
-	// minRest and maxRest bound the rest after a fault of a background loop.
-	minRest = 100 * time.Millisecond
-	maxRest = 10 * time.Second
-	// lagEvery is how often the metric of waiting messages is brought up to date.
-	lagEvery = 5 * time.Second
+	// minRestartDelay and maxRest bound the rest after a fault of a background loop.
+	minRestartDelay = 100 * time.Millisecond
+	maxRestartDelay = 10 * time.Second
+	// lagInterval is how often the metric of waiting messages is brought up to date.
+	lagInterval = 5 * time.Second
 )
 
-// keep runs follow, again after every fault, until ctx ends. The rests in between grow while it ends at once.
-func (q *Queue) keep(ctx context.Context, what string, follow func(context.Context) error) {
-	rest := minRest
+// restartOnError runs follow, again after every fault, until ctx ends. The rests in between grow while it ends at once.
+func (q *Queue) restartOnError(ctx context.Context, what string, follow func(context.Context) error) {
+	rest := minRestartDelay
 	for ctx.Err() == nil {
-		if _, connected := q.link.await(ctx, q.nc, time.Now().Add(watchWait), nil); !connected {
+		if _, connected := q.connection.awaitConnected(ctx, q.nc, time.Now().Add(watchWait), nil); !connected {
 			continue
 		}
 		began := time.Now()
@@ -27,22 +27,22 @@ func (q *Queue) keep(ctx context.Context, what string, follow func(context.Conte
 		if ctx.Err() != nil {
 			return
 		}
-		if time.Since(began) > maxRest {
-			rest = minRest
+		if time.Since(began) > maxRestartDelay {
+			rest = minRestartDelay
 		}
-		if q.nc.IsConnected() && !errors.Is(err, errLinkChanged) {
+		if q.nc.IsConnected() && !errors.Is(err, errConnectionChanged) {
 			q.log.Warn("watch of a stream begins again", "watch", what, "err", err)
 		}
 		if pause(ctx, rest/2+rand.N(rest)) != nil {
 			return
 		}
-		rest = min(2*rest, maxRest)
+		rest = min(2*rest, maxRestartDelay)
 	}
 }
 
-// look brings metrics up to date, until ctx ends.
-func (q *Queue) look(ctx context.Context) {
-	lag := time.NewTicker(lagEvery)
+// refreshLag brings metrics up to date, until ctx ends.
+func (q *Queue) refreshLag(ctx context.Context) {
+	lag := time.NewTicker(lagInterval)
 	defer lag.Stop()
 	for {
 		select {

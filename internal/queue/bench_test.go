@@ -113,11 +113,11 @@ func BenchmarkLetterCounts(b *testing.B) {
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			queue.IndexLetters(q, "song", n)
+			queue.IndexDeadLetters(q, "song", n)
 			runtime.GC()
 			runtime.ReadMemStats(&after)
 			for b.Loop() {
-				queue.ShowLetterCounts(q)
+				queue.ShowDeadLetterCounts(q)
 			}
 			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(n), "B/letter")
 		})

@@ -14,7 +14,7 @@ func (j *Jobs) Cell(ctx context.Context, name string) (jobID string, revision ui
 		return "", 0, nil
 	}
 	if err != nil {
-		return "", 0, fault("reading a cell", err)
+		return "", 0, wrapError("reading a cell", err)
 	}
 	return string(entry.Value()), entry.Revision(), nil
 }
@@ -22,7 +22,7 @@ func (j *Jobs) Cell(ctx context.Context, name string) (jobID string, revision ui
 // SetCell puts a job into a cell, or empties it with an empty jobID. revision is the one that Cell returned; CodeConflict
 // when the cell changed since. Emptying an empty cell is success.
 func (j *Jobs) SetCell(ctx context.Context, name, jobID string, revision uint64) error {
-	err := j.queue.storing(ctx, func(ctx context.Context) (err error) {
+	err := j.queue.write(ctx, func(ctx context.Context) (err error) {
 		switch key := cellKey(name); {
 		case jobID != "" && revision == 0:
 			_, err = j.bucket.Create(ctx, key, []byte(jobID))
@@ -33,7 +33,7 @@ func (j *Jobs) SetCell(ctx context.Context, name, jobID string, revision uint64)
 		}
 		return err
 	})
-	return fault("setting a cell", err)
+	return wrapError("setting a cell", err)
 }
 
 func cellKey(name string) string { return keyCell + EncodeToken(name) }

@@ -21,8 +21,8 @@ const (
 
 	// maxNameToken is the longest token that is part of a durable consumer's name: the server takes 255 bytes.
 	maxNameToken = 200
-	// putBack is how long a message waits that could not be moved to the dead letters.
-	putBack = 10 * time.Second
+	// moveRetryDelay is how long a message waits that could not be moved to the dead letters.
+	moveRetryDelay = 10 * time.Second
 )
 
 // ConsumerConfig says how a durable consumer delivers. The zero value is the default.
@@ -66,11 +66,11 @@ type Consumer struct {
 	cfg   jetstream.ConsumerConfig
 	// maxDeliver is ConsumerConfig.MaxDeliver.
 	maxDeliver int
-	// turn holds one token; who has it uses the puller.
-	turn   chan struct{}
-	puller *puller
-	// ended is closed by Close, and ends a Fetch under way.
-	ended chan struct{}
+	// fetchLock holds one token; who has it uses the puller.
+	fetchLock chan struct{}
+	puller    *puller
+	// closed is closed by Close, and ends a Fetch under way.
+	closed chan struct{}
 }
 
 // Consumer makes the durable consumer of a class of a repository's Requests, or brings the one that is there to cfg, and
@@ -89,11 +89,11 @@ func (q *Queue) Consumer(
 	if err != nil {
 		return nil, err
 	}
-	q.labels.learn(repository)
-	q.letters.showCounts()
+	q.labels.add(repository)
+	q.deadLetters.updateMetric()
 	c := &Consumer{
 		queue: q, repository: repository, maxDeliver: cfg.MaxDeliver, class: class, label: repository + "/" + string(class),
-		turn: make(chan struct{}, 1), ended: make(chan struct{}),
+		fetchLock: make(chan struct{}, 1), closed: make(chan struct{}),
 		cfg: jetstream.ConsumerConfig{
 			Durable:        durableName(repository, class),
 			Description:    "The " + string(class) + " of the repository " + repository,
@@ -106,12 +106,12 @@ func (q *Queue) Consumer(
 		},
 	}
 	if err := c.ensure(ctx); err != nil {
-		return nil, fault("setting up the consumer "+c.label, err)
+		return nil, wrapError("setting up the consumer "+c.label, err)
 	}
-	if c.puller, err = newPuller(q.nc, q.link, streamRequests, c.cfg.Durable); err != nil {
-		return nil, fault("setting up the consumer "+c.label, err)
+	if c.puller, err = newPuller(q.nc, q.connection, streamRequests, c.cfg.Durable); err != nil {
+		return nil, wrapError("setting up the consumer "+c.label, err)
 	}
-	c.puller.ended = c.ended
+	c.puller.closed = c.closed
 	q.mu.Lock()
 	q.consumers[c] = struct{}{}
 	q.mu.Unlock()
@@ -161,21 +161,21 @@ func (c *Consumer) ensure(ctx context.Context) error {
 // queue does not answer or ctx ends; a later call goes on. Calls wait for each other.
 func (c *Consumer) Fetch(ctx context.Context, maxMessages, maxBytes int, wait time.Duration) ([]core.Message, error) {
 	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
+	case c.fetchLock <- struct{}{}:
+		defer func() { <-c.fetchLock }()
 	case <-ctx.Done():
-		return nil, fault("fetching requests", ctx.Err())
+		return nil, wrapError("fetching requests", ctx.Err())
 	}
 	if c.isClosed() {
 		return nil, core.NewError(core.CodeUnavailable, "fetching requests: the consumer is closed")
 	}
 	messages, err := c.fetch(ctx, budget{maxMessages, maxBytes}, time.Now().Add(wait))
-	return messages, fault("fetching requests", err)
+	return messages, wrapError("fetching requests", err)
 }
 
 func (c *Consumer) isClosed() bool {
 	select {
-	case <-c.ended:
+	case <-c.closed:
 		return true
 	default:
 		return false
@@ -186,7 +186,7 @@ func (c *Consumer) isClosed() bool {
 func (c *Consumer) fetch(ctx context.Context, want budget, deadline time.Time) ([]core.Message, error) {
 	for {
 		raw, err := c.puller.next(ctx, want, max(time.Until(deadline), 0))
-		if errors.Is(err, errLostConsumer) {
+		if errors.Is(err, errConsumerLost) {
 			c.queue.log.Warn("consumer lost, setting it up again", "consumer", c.label, "err", err)
 			err = c.ensure(ctx)
 			if err == nil && time.Until(deadline) > 0 {
@@ -199,8 +199,8 @@ func (c *Consumer) fetch(ctx context.Context, want budget, deadline time.Time) (
 			return nil, err
 		}
 		var messages []core.Message
-		if lay := c.puller.lay; lay <= c.superseded() {
-			messages = c.understand(ctx, raw, lay > c.cfg.AckWait/3)
+		if lay := c.puller.bufferedFor; lay <= c.redeliveryAge() {
+			messages = c.decode(ctx, raw, lay > c.cfg.AckWait/3)
 		} // else another delivery of them is due, or in flight already
 		if len(messages) > 0 || len(raw) == 0 || time.Until(deadline) <= 0 {
 			return messages, nil
@@ -208,12 +208,12 @@ func (c *Consumer) fetch(ctx context.Context, want budget, deadline time.Time) (
 	}
 }
 
-// superseded returns the age from which another delivery of a message may be in flight, of which nothing was sent to the queue.
-func (c *Consumer) superseded() time.Duration { return c.cfg.AckWait * 2 / 3 }
+// redeliveryAge returns the age from which another delivery of a message may be in flight, of which nothing was sent to the queue.
+func (c *Consumer) redeliveryAge() time.Duration { return c.cfg.AckWait * 2 / 3 }
 
-// understand decodes what was delivered; what cannot be decoded goes to the dead letters. The ack wait of the others begins
+// decode decodes what was delivered; what cannot be decoded goes to the dead letters. The ack wait of the others begins
 // anew when they lay.
-func (c *Consumer) understand(ctx context.Context, raw []*nats.Msg, lay bool) []core.Message {
+func (c *Consumer) decode(ctx context.Context, raw []*nats.Msg, lay bool) []core.Message {
 	messages := make([]core.Message, 0, len(raw))
 	var fault error // of admit, whose calls wait long while the queue does not answer
 	for _, m := range raw {
@@ -227,7 +227,7 @@ func (c *Consumer) understand(ctx context.Context, raw []*nats.Msg, lay bool) []
 		}
 		r, err := decodeRequest(m.Subject, m.Data)
 		if err != nil {
-			c.discard(ctx, m, err)
+			c.moveUnreadable(ctx, m, err)
 			continue
 		}
 		own := &message{
@@ -262,24 +262,24 @@ func versionOf(r core.Request, storedAt time.Time) core.Version {
 	return r.AsOf
 }
 
-// discard moves a message that nobody can work on to the dead letters; it stays where it is if that fails.
-func (c *Consumer) discard(ctx context.Context, m *nats.Msg, cause error) {
-	letter := unreadableLetter(m.Subject, m.Data, core.ReasonNotUnderstood, core.MessageOf(cause))
-	err := c.queue.letters.put(ctx, unreadableSubject(letter, m.Subject), letter)
+// moveUnreadable moves a message that nobody can work on to the dead letters; it stays where it is if that fails.
+func (c *Consumer) moveUnreadable(ctx context.Context, m *nats.Msg, cause error) {
+	letter := unreadableDeadLetter(m.Subject, m.Data, core.ReasonNotUnderstood, core.MessageOf(cause))
+	err := c.queue.deadLetters.put(ctx, unreadableDeadLetterSubject(letter, m.Subject), letter)
 	if err == nil {
-		err = tell(ctx, c.queue.nc, m.Reply, "+TERM")
+		err = sendAck(ctx, c.queue.nc, m.Reply, "+TERM")
 	}
 	if err == nil {
 		return
 	}
 	c.queue.log.Warn("message not moved to the dead letters", "consumer", c.label, "err", err)
-	if err := c.queue.nc.Publish(m.Reply, nakPayload(putBack)); err != nil {
+	if err := c.queue.nc.Publish(m.Reply, nakPayload(moveRetryDelay)); err != nil {
 		c.queue.log.Warn("message not given back", "consumer", c.label, "err", err)
 	}
 }
 
-// unreadableLetter makes a dead letter of a message whose body is no Request; its subject says whose it is.
-func unreadableLetter(subject string, data []byte, reason, hint string) core.DeadLetter {
+// unreadableDeadLetter makes a dead letter of a message whose body is no Request; its subject says whose it is.
+func unreadableDeadLetter(subject string, data []byte, reason, hint string) core.DeadLetter {
 	parts := parseRequestSubject(subject)
 	kept := core.NewDeadLetterDocument(data)
 	return core.DeadLetter{
@@ -289,8 +289,8 @@ func unreadableLetter(subject string, data []byte, reason, hint string) core.Dea
 	}
 }
 
-// requestLetter makes a dead letter of a Request.
-func requestLetter(r core.Request, reason, hint string, attempts int) core.DeadLetter {
+// requestDeadLetter makes a dead letter of a Request.
+func requestDeadLetter(r core.Request, reason, hint string, attempts int) core.DeadLetter {
 	return core.DeadLetter{
 		Repository: r.Repository, Organization: r.Organization, RecordID: r.RecordID, JobID: r.JobID,
 		Reason: reason, Hint: hint, Attempts: attempts, Request: &r,
@@ -306,11 +306,11 @@ func (c *Consumer) Close() {
 	if !open {
 		return
 	}
-	close(c.ended)
-	c.turn <- struct{}{}
-	defer func() { <-c.turn }()
+	close(c.closed)
+	c.fetchLock <- struct{}{}
+	defer func() { <-c.fetchLock }()
 	for _, m := range c.puller.close() {
-		if time.Since(m.since) > c.superseded() { // the server would take a Nak for one of the newer delivery
+		if time.Since(m.since) > c.redeliveryAge() { // the server would take a Nak for one of the newer delivery
 			continue
 		}
 		if err := c.queue.nc.Publish(m.Reply, nakPayload(0)); err != nil {

@@ -150,7 +150,7 @@ func TestCloseGivesBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return lags[0].InHand
+			return lags[0].InFlight
 		}
 		eventually(t, "the delivery", func() bool { return lag() == 1 })
 		c.Close()
@@ -394,7 +394,7 @@ func TestCrashLoop(t *testing.T) {
 		eventually(t, "an empty stream", func() bool { return held(t, js, queue.StreamRequests) == 0 })
 		eventually(t, "nothing in hand", func() bool {
 			lags, err := q.Pending(t.Context())
-			return err == nil && lags[0].InHand == 0
+			return err == nil && lags[0].InFlight == 0
 		})
 		wantNotes(t, q, 0)
 	})

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// keyBegun holds how often a message, named by its sequence, was handed out and has not ended.
-	keyBegun = "begun."
-	// begunKept is longer than a supervisor waits before it starts a process again that ends each time.
-	begunKept     = 24 * time.Hour
+	// keyHandOuts holds how often a message, named by its sequence, was handed out and has not ended.
+	keyHandOuts = "begun."
+	// handOutsTTL is longer than a supervisor waits before it starts a process again that ends each time.
+	handOutsTTL   = 24 * time.Hour
 	crashLoopHint = "the record was begun many times and never ended: a process may have died of it each time"
 )
 
-func begunSubject(sequence uint64) string {
-	return fmt.Sprintf("%s%s%d", jobsPrefix, keyBegun, sequence)
+func handOutsSubject(sequence uint64) string {
+	return fmt.Sprintf("%s%s%d", jobsPrefix, keyHandOuts, sequence)
 }
 
 // admit reports whether a message may be handed out. One that ends the process each time becomes a dead letter: after half of
@@ -37,39 +37,39 @@ func (c *Consumer) admit(ctx context.Context, m *nats.Msg, own *message) (bool, 
 	if _, noted := own.jobs.handedOut.Load(own.sequence); noted { // and has not ended this process
 		return true, nil
 	}
-	begun, err := own.jobs.begun(ctx, own.sequence, own.storedAt)
+	begun, err := own.jobs.handOuts(ctx, own.sequence, own.storedAt)
 	if err != nil {
 		return false, err
 	}
 	if begun < c.maxDeliver-half {
-		if err := own.jobs.noteBegun(ctx, own.sequence, own.storedAt, begun+1); err != nil {
+		if err := own.jobs.noteHandOut(ctx, own.sequence, own.storedAt, begun+1); err != nil {
 			return false, err
 		}
 		own.jobs.handedOut.Store(own.sequence, nil)
 		return true, nil
 	}
 	if _, err := c.queue.requests.GetMsg(ctx, own.sequence); isNotFound(err) { // replaced, or ended by another process
-		own.forget(ctx)
+		own.forgetHandOuts(ctx)
 		return false, nil
 	} else if err != nil {
-		return false, fault("reading a request", err)
+		return false, wrapError("reading a request", err)
 	}
 	stored := &jetstream.RawStreamMsg{Subject: m.Subject, Sequence: own.sequence, Data: m.Data}
-	if err := c.queue.bury(ctx, stored, core.ReasonCrashLoop, crashLoopHint, own.deliveries-1); err != nil {
+	if err := c.queue.moveToDeadLetters(ctx, stored, core.ReasonCrashLoop, crashLoopHint, own.deliveries-1); err != nil {
 		return false, err
 	}
-	own.forget(ctx)
+	own.forgetHandOuts(ctx)
 	return false, nil
 }
 
-// begun returns how often a message is noted. A note of another message with the same sequence is of a stream that is gone.
-func (j *Jobs) begun(ctx context.Context, sequence uint64, storedAt time.Time) (int, error) {
-	m, err := j.stream.GetLastMsgForSubject(ctx, begunSubject(sequence))
+// handOuts returns how often a message is noted. A note of another message with the same sequence is of a stream that is gone.
+func (j *Jobs) handOuts(ctx context.Context, sequence uint64, storedAt time.Time) (int, error) {
+	m, err := j.stream.GetLastMsgForSubject(ctx, handOutsSubject(sequence))
 	if isNotFound(err) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fault("reading how often a request was begun", err)
+		return 0, wrapError("reading how often a request was begun", err)
 	}
 	var at int64
 	var times int
@@ -79,69 +79,69 @@ func (j *Jobs) begun(ctx context.Context, sequence uint64, storedAt time.Time) (
 	return times, nil
 }
 
-func (j *Jobs) noteBegun(ctx context.Context, sequence uint64, storedAt time.Time, times int) error {
+func (j *Jobs) noteHandOut(ctx context.Context, sequence uint64, storedAt time.Time, times int) error {
 	note := fmt.Appendf(nil, "%d %d", storedAt.UnixNano(), times)
-	return j.queue.publish(ctx, begunSubject(sequence), note, jetstream.WithMsgTTL(begunKept))
+	return j.queue.publish(ctx, handOutsSubject(sequence), note, jetstream.WithMsgTTL(handOutsTTL))
 }
 
-// forget removes the note of a message that has ended, or waits without being worked on. One that stays is removed after
+// forgetHandOuts removes the note of a message that has ended, or waits without being worked on. One that stays is removed after
 // begunKept.
-func (m *message) forget(ctx context.Context) {
+func (m *message) forgetHandOuts(ctx context.Context) {
 	if m.jobs == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	if err := m.jobs.purge(ctx, begunSubject(m.sequence)); err != nil {
+	if err := m.jobs.purge(ctx, handOutsSubject(m.sequence)); err != nil {
 		m.jobs.queue.log.Debug("note of a request that was begun", "request_id", m.request.ID, "err", err)
 		return
 	}
 	m.jobs.handedOut.Delete(m.sequence)
 }
 
-// bury stores a dead letter of m and then removes m.
-func (q *Queue) bury(ctx context.Context, m *jetstream.RawStreamMsg, reason, hint string, deliveries int) error {
+// moveToDeadLetters stores a dead letter of m and then removes m.
+func (q *Queue) moveToDeadLetters(ctx context.Context, m *jetstream.RawStreamMsg, reason, hint string, deliveries int) error {
 	r, err := decodeRequest(m.Subject, m.Data)
-	letter := requestLetter(r, reason, hint, r.Attempts+deliveries)
-	subject := letterSubject(letter)
+	letter := requestDeadLetter(r, reason, hint, r.Attempts+deliveries)
+	subject := deadLetterSubject(letter)
 	if err != nil {
-		letter = unreadableLetter(m.Subject, m.Data, reason, hint)
+		letter = unreadableDeadLetter(m.Subject, m.Data, reason, hint)
 		letter.Attempts = deliveries
-		subject = unreadableSubject(letter, m.Subject)
+		subject = unreadableDeadLetterSubject(letter, m.Subject)
 	}
 	if err == nil && r.Scope == core.ScopeRecords {
-		err = q.buryRecords(ctx, r, letter)
+		err = q.deadLetterRecords(ctx, r, letter)
 	} else {
-		err = q.letters.put(ctx, subject, letter)
+		err = q.deadLetters.put(ctx, subject, letter)
 	}
 	if err != nil {
 		return err
 	}
 	if err := q.requests.DeleteMsg(ctx, m.Sequence); err != nil && !isNotFound(err) {
 		if stillThere, getErr := q.requests.GetMsg(ctx, m.Sequence); getErr == nil && stillThere != nil {
-			return fault("removing a request", err)
+			return wrapError("removing a request", err)
 		}
 	}
-	q.log.Log(ctx, burialLevel(reason), "request moved to the dead letters", "reason", reason,
+	q.log.Log(ctx, moveLogLevel(reason), "request moved to the dead letters", "reason", reason,
 		"repository", letter.Repository, "organization", letter.Organization, "record_id", letter.RecordID,
 		"request_id", r.ID, "job_id", letter.JobID)
 	return nil
 }
 
-// buryRecords stores a dead letter like the given one for each record of r.
-func (q *Queue) buryRecords(ctx context.Context, r core.Request, letter core.DeadLetter) error {
+// deadLetterRecords stores a dead letter like the given one for each record of r.
+func (q *Queue) deadLetterRecords(ctx context.Context, r core.Request, letter core.DeadLetter) error {
 	for _, k := range r.Records {
 		one := r.ForRecord(k)
 		letter.Organization, letter.RecordID, letter.Request = k.Organization, k.ID, &one
-		if err := q.letters.Put(ctx, letter); err != nil {
+		if err := q.deadLetters.Put(ctx, letter); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// burialLevel: an operator must see a crash loop, and has removed a repository on purpose.
-func burialLevel(reason string) slog.Level {
+// moveLogLevel: an operator must see a crash loop, and has removed a repository on purpose.
+func moveLogLevel(reason string) slog.Level {
 	if reason == core.ReasonCrashLoop {
 		return slog.LevelWarn
 	}

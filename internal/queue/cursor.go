@@ -10,8 +10,8 @@ import (
 // A cursor names the list that it goes on with, so that one of another list, or a made-up one, is refused instead of
 // showing an arbitrary page.
 const (
-	cursorOfLetters = "dead-letters"
-	cursorOfJobs    = "jobs"
+	deadLetterCursor = "dead-letters"
+	jobCursor        = "jobs"
 
 	// sumBytes is the size of the sum that a cursor begins with.
 	sumBytes = 4
@@ -27,15 +27,15 @@ func encodeCursor(list, position string) string {
 func decodeCursor(list, cursor string) (string, error) {
 	raw, err := DecodeToken(cursor)
 	if err != nil {
-		return "", foreignCursor(err)
+		return "", invalidCursor(err)
 	}
 	if len(raw) <= sumBytes || encodeCursor(list, raw[sumBytes:]) != cursor {
-		return "", foreignCursor(nil)
+		return "", invalidCursor(nil)
 	}
 	return raw[sumBytes:], nil
 }
 
-func foreignCursor(err error) error {
+func invalidCursor(err error) error {
 	return &core.Error{
 		Code: core.CodeInvalid, Message: "the cursor is not one of this list",
 		Hint: "take it from the page before, or leave it out to begin with the first", Err: err,

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// provenFor is how long Ready relies on the last probe: any client may call /ready, and each probe is a synced write to
+	// probeMaxAge is how long Ready relies on the last probe: any client may call /ready, and each probe is a synced write to
 	// every stream.
-	provenFor = 2 * time.Second
+	probeMaxAge = 2 * time.Second
 	// probePause is the least time between two probes of streams that can store.
 	probePause = 250 * time.Millisecond
-	// slowWrite is how long a write may take before the streams are probed. nats-server does not answer a message that it
+	// slowWriteTime is how long a write may take before the streams are probed. nats-server does not answer a message that it
 	// could not write.
-	slowWrite = 250 * time.Millisecond
-	// faultEvery is how often a server in this process is checked for a write error while a probe waits for its answer.
-	faultEvery = 50 * time.Millisecond
+	slowWriteTime = 250 * time.Millisecond
+	// storageErrorPoll is how often a server in this process is checked for a write error while a probe waits for its answer.
+	storageErrorPoll = 50 * time.Millisecond
 	// minReprobe and maxReprobe bound the pause between two probes of streams that cannot store, maxRestartPause that after
 	// a restart which did not help.
 	minReprobe      = 100 * time.Millisecond
@@ -34,8 +34,8 @@ const (
 	maxRestartPause = time.Minute
 )
 
-// errUnproven marks the errors of probes that prove nothing of whether the streams can store: they did not reach a stream.
-var errUnproven = errors.New("the probe did not reach its stream")
+// errProbeUndelivered marks the errors of probes that prove nothing of whether the streams can store: they did not reach a stream.
+var errProbeUndelivered = errors.New("the probe did not reach its stream")
 
 // durability is what is known of whether every stream can store.
 type durability struct {
@@ -48,31 +48,31 @@ type durability struct {
 	// err is why the streams cannot store, nil while they can as far as is known; at is when the last probe ended.
 	err error
 	at  time.Time
-	// awaited is since when a caller of ready has waited for a probe; zero for none.
-	awaited time.Time
+	// waitingSince is since when a caller of ready has waited for a probe; zero for none.
+	waitingSince time.Time
 	// probed is closed when the next probe ends.
 	probed chan struct{}
-	// storing ends, with err as its cause, when a probe finds that the streams cannot store.
-	storing context.Context //nolint:containedctx // lives as long as the streams can store, not as long as a call
+	// healthy ends, with err as its cause, when a probe finds that the streams cannot store.
+	healthy context.Context //nolint:containedctx // lives as long as the streams can store, not as long as a call
 	fail    context.CancelCauseFunc
 }
 
 func newDurability() *durability {
 	d := &durability{requested: make(chan struct{}, 1), denied: make(chan error, 1), probed: make(chan struct{})}
-	d.storing, d.fail = context.WithCancelCause(context.Background())
+	d.healthy, d.fail = context.WithCancelCause(context.Background())
 	return d
 }
 
-// request requests a probe; it does not wait for it.
-func (d *durability) request() {
+// requestProbe requests a probe; it does not wait for it.
+func (d *durability) requestProbe() {
 	select {
 	case d.requested <- struct{}{}:
 	default:
 	}
 }
 
-// deny ends a probe when err says that the server denied its publishing, and reports whether it does.
-func (d *durability) deny(err error) bool {
+// probeDenied ends a probe when err says that the server denied its publishing, and reports whether it does.
+func (d *durability) probeDenied(err error) bool {
 	if !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), probePrefix) {
 		return false
 	}
@@ -83,26 +83,26 @@ func (d *durability) deny(err error) bool {
 	return true
 }
 
-// settle records the outcome of a probe.
-func (d *durability) settle(err error) {
+// recordProbe records the outcome of a probe.
+func (d *durability) recordProbe(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
-	case err != nil && !errors.Is(err, errUnproven):
+	case err != nil && !errors.Is(err, errProbeUndelivered):
 		d.fail(err)
-	case d.storing.Err() != nil:
-		d.storing, d.fail = context.WithCancelCause(context.Background())
+	case d.healthy.Err() != nil:
+		d.healthy, d.fail = context.WithCancelCause(context.Background())
 	}
-	d.err, d.at, d.awaited = err, time.Now(), time.Time{}
+	d.err, d.at, d.waitingSince = err, time.Now(), time.Time{}
 	close(d.probed)
 	d.probed = make(chan struct{})
 }
 
-// state returns a context that lives as long as the streams can store, as far as is known.
-func (d *durability) state() context.Context {
+// health returns a context that lives as long as the streams can store, as far as is known.
+func (d *durability) health() context.Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.storing
+	return d.healthy
 }
 
 // ready returns the outcome of a probe that is not older than provenFor, or waits for one. When ctx ends before that does, a
@@ -110,16 +110,16 @@ func (d *durability) state() context.Context {
 func (d *durability) ready(ctx context.Context) error {
 	for {
 		d.mu.Lock()
-		err, fresh, probed := d.err, time.Since(d.at) < provenFor, d.probed
-		if !fresh && d.awaited.IsZero() {
-			d.awaited = time.Now()
+		err, fresh, probed := d.err, time.Since(d.at) < probeMaxAge, d.probed
+		if !fresh && d.waitingSince.IsZero() {
+			d.waitingSince = time.Now()
 		}
-		proven, awaited := !d.at.IsZero(), d.awaited
+		proven, awaited := !d.at.IsZero(), d.waitingSince
 		d.mu.Unlock()
 		if err != nil || fresh {
 			return err
 		}
-		d.request()
+		d.requestProbe()
 		select {
 		case <-probed:
 		case <-ctx.Done():
@@ -142,36 +142,36 @@ func (q *Queue) Ready(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
-	return q.durable.ready(ctx)
+	return q.durability.ready(ctx)
 }
 
-// storing runs one write to a stream, for callTimeout at the longest. It fails at once while the streams cannot store, and
+// write runs one write to a stream, for callTimeout at the longest. It fails at once while the streams cannot store, and
 // ends early when that is found out during the write: nats-server does not answer a message that it could not write.
-func (q *Queue) storing(ctx context.Context, write func(ctx context.Context) error) error {
-	state := q.durable.state()
+func (q *Queue) write(ctx context.Context, write func(ctx context.Context) error) error {
+	state := q.durability.health()
 	if state.Err() != nil {
 		return context.Cause(state)
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	defer context.AfterFunc(state, cancel)()
-	defer time.AfterFunc(slowWrite, q.durable.request).Stop()
+	defer time.AfterFunc(slowWriteTime, q.durability.requestProbe).Stop()
 	err := write(ctx)
 	if err != nil && state.Err() != nil {
 		return context.Cause(state)
 	}
-	if err != nil && core.CodeOf(fault("writing", err)) == core.CodeUnavailable {
-		q.durable.request()
+	if err != nil && core.CodeOf(wrapError("writing", err)) == core.CodeUnavailable {
+		q.durability.requestProbe()
 	}
 	return err
 }
 
-// proveDurability probes the streams on request, until ctx ends. While they cannot store it probes them again and again,
+// runProbes probes the streams on request, until ctx ends. While they cannot store it probes them again and again,
 // restarts a server in this process that keeps a write error, and sets up streams again that do not take probes.
-func (q *Queue) proveDurability(ctx context.Context) {
+func (q *Queue) runProbes(ctx context.Context) {
 	for {
 		select {
-		case <-q.durable.requested:
+		case <-q.durability.requested:
 		case <-ctx.Done():
 			return
 		}
@@ -182,10 +182,10 @@ func (q *Queue) proveDurability(ctx context.Context) {
 		if err != nil && !q.nc.IsConnected() {
 			continue // a lost connection comes back by itself, and calls fail at once until then
 		}
-		q.durable.settle(err)
+		q.durability.recordProbe(err)
 		if err != nil {
 			q.log.Warn("queue cannot store", "err", err)
-			q.regainDurability(ctx, err)
+			q.probeUntilHealthy(ctx, err)
 		}
 		if pause(ctx, probePause) != nil {
 			return
@@ -193,8 +193,8 @@ func (q *Queue) proveDurability(ctx context.Context) {
 	}
 }
 
-// regainDurability ends when the streams can store again, or with ctx. err is the outcome of the last probe.
-func (q *Queue) regainDurability(ctx context.Context, err error) {
+// probeUntilHealthy ends when the streams can store again, or with ctx. err is the outcome of the last probe.
+func (q *Queue) probeUntilHealthy(ctx context.Context, err error) {
 	rest, restartRest := minReprobe, maxReprobe
 	for {
 		if pause(ctx, rest/2+rand.N(rest)) != nil {
@@ -202,13 +202,13 @@ func (q *Queue) regainDurability(ctx context.Context, err error) {
 		}
 		restarted := q.restartServer(ctx)
 		if errors.Is(err, jetstream.ErrNoStreamResponse) {
-			q.setUpAgain(ctx)
+			q.restoreStreams(ctx)
 		}
 		err = q.probe(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		q.durable.settle(err)
+		q.durability.recordProbe(err)
 		if err == nil {
 			q.log.Info("queue can store again")
 			return
@@ -224,7 +224,7 @@ func (q *Queue) restartServer(ctx context.Context) bool {
 	if q.server == nil {
 		return false
 	}
-	why := q.server.Fault()
+	why := q.server.StorageError()
 	if why == nil {
 		return false
 	}
@@ -234,12 +234,12 @@ func (q *Queue) restartServer(ctx context.Context) bool {
 	}
 	q.metrics.countRestart()
 	q.log.Warn("embedded queue restarted", "reason", why)
-	q.link.await(ctx, q.nc, time.Now().Add(callTimeout), nil)
+	q.connection.awaitConnected(ctx, q.nc, time.Now().Add(callTimeout), nil)
 	return true
 }
 
-// setUpAgain brings the streams to their configuration: a process of another version may have set them to its own.
-func (q *Queue) setUpAgain(ctx context.Context) {
+// restoreStreams brings the streams to their configuration: a process of another version may have set them to its own.
+func (q *Queue) restoreStreams(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	for _, cfg := range q.cfg.streamConfigs() {
@@ -258,7 +258,7 @@ func (q *Queue) probe(ctx context.Context) error {
 	defer cancel()
 	ctx, fail := context.WithCancelCause(ctx)
 	select {
-	case earlier := <-q.durable.denied:
+	case earlier := <-q.durability.denied:
 		q.log.Debug("an earlier probe was denied", "err", earlier)
 	default:
 	}
@@ -288,11 +288,11 @@ func (q *Queue) probe(ctx context.Context) error {
 	if err == nil && len(unbound) > 0 {
 		err = <-unbound
 	}
-	return probeFault(err)
+	return probeError(err)
 }
 
-// probeFault returns the error of a probe that failed with err.
-func probeFault(err error) error {
+// probeError returns the error of a probe that failed with err.
+func probeError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -304,11 +304,11 @@ func probeFault(err error) error {
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
 		e.Message = "the queue cannot be checked: a stream does not have the subject " + probePrefix + "*"
 		e.Hint = "another version of tutti may have set it up; it is set up again by itself"
-		e.Err = fmt.Errorf("%w: %w", errUnproven, err)
+		e.Err = fmt.Errorf("%w: %w", errProbeUndelivered, err)
 	case errors.Is(err, nats.ErrPermissionViolation):
 		e.Message = "the queue cannot be checked: its credentials do not allow to publish to " + probePrefix + ">"
 		e.Hint = "allow it on the server"
-		e.Err = fmt.Errorf("%w: %w", errUnproven, err)
+		e.Err = fmt.Errorf("%w: %w", errProbeUndelivered, err)
 	case errors.Is(err, context.DeadlineExceeded):
 		e.Message = "the queue did not answer a write within " + callTimeout.String()
 		e.Hint = "check nats-server and its log; it continues by itself"
@@ -318,11 +318,11 @@ func probeFault(err error) error {
 
 // watchProbe ends a probe of which no answer can come, until ctx ends.
 func (q *Queue) watchProbe(ctx context.Context, fail context.CancelCauseFunc) {
-	tick := time.NewTicker(faultEvery)
+	tick := time.NewTicker(storageErrorPoll)
 	defer tick.Stop()
 	for {
 		if q.server != nil {
-			if err := q.server.Fault(); err != nil {
+			if err := q.server.StorageError(); err != nil {
 				fail(err)
 				return
 			}
@@ -330,7 +330,7 @@ func (q *Queue) watchProbe(ctx context.Context, fail context.CancelCauseFunc) {
 		select {
 		case <-ctx.Done():
 			return
-		case err := <-q.durable.denied:
+		case err := <-q.durability.denied:
 			fail(err)
 			return
 		case <-tick.C:

@@ -95,7 +95,7 @@ func TestProbesDenied(t *testing.T) {
 // TestPublishSaysOnce holds that an error of Publish says why the streams cannot store, and says it once.
 func TestPublishSaysOnce(t *testing.T) {
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
-	q.Settle(queue.ProbeFault(syscall.ENOSPC))
+	q.Settle(queue.ProbeError(syscall.ENOSPC))
 	err := q.Publish(t.Context(), record("S1", "A1"))
 	if wantCode(t, err, core.CodeUnavailable); !errors.Is(err, syscall.ENOSPC) || strings.Count(err.Error(), "cannot store") != 1 {
 		t.Errorf("Publish returned %v", err)
@@ -115,7 +115,7 @@ func TestProbesAreNoMessages(t *testing.T) {
 			t.Fatalf("a full stream is not ready: %v", err)
 		}
 		_, js := raw(t, q)
-		for stream, want := range map[string]int{queue.StreamRequests: 1, queue.StreamLetters: 0, queue.StreamJobs: 0} {
+		for stream, want := range map[string]int{queue.StreamRequests: 1, queue.StreamDeadLetters: 0, queue.StreamJobs: 0} {
 			if n := held(t, js, stream); n != want {
 				t.Errorf("%s holds %d messages", stream, n)
 			}
@@ -133,7 +133,7 @@ func TestProbesAreNoMessages(t *testing.T) {
 func TestWriteInFlight(t *testing.T) {
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	full := core.NewError(core.CodeUnavailable, "full")
-	err := q.Storing(t.Context(), func(ctx context.Context) error {
+	err := q.Write(t.Context(), func(ctx context.Context) error {
 		q.Settle(full)
 		<-ctx.Done()
 		if !errors.Is(ctx.Err(), context.Canceled) {
@@ -144,7 +144,7 @@ func TestWriteInFlight(t *testing.T) {
 	if !errors.Is(err, full) {
 		t.Errorf("the write gave %v", err)
 	}
-	err = q.Storing(t.Context(), func(context.Context) error {
+	err = q.Write(t.Context(), func(context.Context) error {
 		t.Error("a write was begun")
 		return nil
 	})

@@ -31,9 +31,9 @@ const (
 	errCodeStoreFailed           jetstream.ErrorCode = 10077
 )
 
-// fault makes err, which came from the server or the connection, an Error. doing says what was being done, as in
+// wrapError makes err, which came from the server or the connection, an Error. doing says what was being done, as in
 // "publishing a request".
-func fault(doing string, err error) error {
+func wrapError(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ func fault(doing string, err error) error {
 		}
 	}
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
-		return apiFault(doing, api, err)
+		return wrapAPIError(doing, api, err)
 	}
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload):
@@ -65,7 +65,7 @@ func fault(doing string, err error) error {
 	}
 }
 
-func apiFault(doing string, api *jetstream.APIError, err error) error {
+func wrapAPIError(doing string, api *jetstream.APIError, err error) error {
 	switch api.ErrorCode {
 	case errCodeStoreFailed, errCodeInsufficientResources, errCodeMemoryExceeded, errCodeStorageExceeded:
 		return &core.Error{

@@ -14,10 +14,10 @@ import (
 
 // Names of the streams, for tests that look at the server itself.
 const (
-	StreamRequests = streamRequests
-	StreamLetters  = streamLetters
-	StreamJobs     = streamJobs
-	StreamSeen     = streamSeen
+	StreamRequests    = streamRequests
+	StreamDeadLetters = streamDeadLetters
+	StreamJobs        = streamJobs
+	StreamSeen        = streamSeen
 )
 
 // PruneOlder is Prune with the age at which what names no job counts as an orphan's.
@@ -36,10 +36,10 @@ func (q *Queue) Conn() *nats.Conn { return q.nc }
 func HoldGathered(q *Queue) (release func()) {
 	q.gather.mu.Lock()
 	defer q.gather.mu.Unlock()
-	q.gather.flying = gatherFlights
+	q.gather.inFlight = maxUngathered
 	return func() {
-		for range gatherFlights {
-			q.gather.landed(q)
+		for range maxUngathered {
+			q.gather.publishDone(q)
 		}
 	}
 }
@@ -51,19 +51,19 @@ func Gathered(q *Queue) int {
 	return len(q.gather.waiting)
 }
 
-// GatherMost is how many may wait.
-const GatherMost = gatherMost
+// MaxGathered is how many may wait.
+const MaxGathered = maxGathered
 
-// IndexLetters makes the index of a Queue's dead letters know n more of a repository, as if the watch had read them.
-func IndexLetters(q *Queue, repository string, n int) {
+// IndexDeadLetters makes the index of a Queue's dead letters know n more of a repository, as if the watch had read them.
+func IndexDeadLetters(q *Queue, repository string, n int) {
 	for i := range n {
-		subject := deadSubject(repository, "STUDY-1", fmt.Sprintf("%08d-4f0b-4c57-8f1c-9e4f0b4c5713", i))
-		q.letters.index.put(subject, core.ReasonRejected, false, uint64(i+1))
+		subject := recordDeadLetterSubject(repository, "STUDY-1", fmt.Sprintf("%08d-4f0b-4c57-8f1c-9e4f0b4c5713", i))
+		q.deadLetters.index.put(subject, core.ReasonRejected, false, uint64(i+1))
 	}
 }
 
-// ShowLetterCounts is what follows each batch of letters that the watch reads.
-func ShowLetterCounts(q *Queue) { q.letters.showCounts() }
+// ShowDeadLetterCounts is what follows each batch of letters that the watch reads.
+func ShowDeadLetterCounts(q *Queue) { q.deadLetters.updateMetric() }
 
 // Restarts counts the restarts of the server in this process.
 func (q *Queue) Restarts() prometheus.Counter { return q.metrics.restarts }
@@ -72,27 +72,27 @@ func (q *Queue) Restarts() prometheus.Counter { return q.metrics.restarts }
 func (q *Queue) Probe(ctx context.Context) error { return q.probe(ctx) }
 
 // RequestProbe requests a probe of the kind that is followed by others until the streams can store.
-func (q *Queue) RequestProbe() { q.durable.request() }
+func (q *Queue) RequestProbe() { q.durability.requestProbe() }
 
-// Storing runs one write.
-func (q *Queue) Storing(ctx context.Context, write func(context.Context) error) error {
-	return q.storing(ctx, write)
+// Write runs one write.
+func (q *Queue) Write(ctx context.Context, write func(context.Context) error) error {
+	return q.write(ctx, write)
 }
 
 // Settle records the outcome of a probe.
-func (q *Queue) Settle(err error) { q.durable.settle(err) }
+func (q *Queue) Settle(err error) { q.durability.recordProbe(err) }
 
-// ProbeFault is the error of a probe that failed with err.
-var ProbeFault = probeFault
+// ProbeError is the error of a probe that failed with err.
+var ProbeError = probeError
 
 // Streams are the names of all streams.
 func Streams() []string { return streams() }
 
 // Ask opens a pull and takes nothing of what it brings.
 func (c *Consumer) Ask(ctx context.Context, messages int) error {
-	c.turn <- struct{}{}
-	defer func() { <-c.turn }()
-	return c.puller.ask(ctx, budget{messages: messages}, time.Now().Add(20*time.Second))
+	c.fetchLock <- struct{}{}
+	defer func() { <-c.fetchLock }()
+	return c.puller.openPull(ctx, budget{messages: messages}, time.Now().Add(20*time.Second))
 }
 
 // IdleFor makes the last Fetch older.
@@ -101,14 +101,14 @@ func (c *Consumer) IdleFor(d time.Duration) { c.puller.idleSince = time.Now().Ad
 // Arrived returns how many messages of the server no Fetch has taken, its own words included.
 func (c *Consumer) Arrived() int { return len(c.puller.arrived) }
 
-// NoteBegun notes the message at sequence, stored at a time, as handed out a number of times.
-func (q *Queue) NoteBegun(ctx context.Context, sequence uint64, storedAt time.Time, times int) error {
-	return q.jobs.noteBegun(ctx, sequence, storedAt, times)
+// NoteHandOut notes the message at sequence, stored at a time, as handed out a number of times.
+func (q *Queue) NoteHandOut(ctx context.Context, sequence uint64, storedAt time.Time, times int) error {
+	return q.jobs.noteHandOut(ctx, sequence, storedAt, times)
 }
 
 // Notes returns how many messages are noted as handed out.
 func (q *Queue) Notes(ctx context.Context) (int, error) {
-	info, err := q.jobs.stream.Info(ctx, jetstream.WithSubjectFilter(jobsPrefix+keyBegun+">"))
+	info, err := q.jobs.stream.Info(ctx, jetstream.WithSubjectFilter(jobsPrefix+keyHandOuts+">"))
 	if err != nil {
 		return 0, err
 	}

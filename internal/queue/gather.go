@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// gatherFlights is how many publishes are under way before Requests that come meanwhile are gathered.
-	gatherFlights = 2
+	// maxUngathered is how many publishes are under way before Requests that come meanwhile are gathered.
+	maxUngathered = 2
 	// gatherWindow is the time over which arrivals are counted: many came when gatherMany did in the last one.
 	gatherWindow = 20 * time.Millisecond
-	gatherMany   = 2 * leastBatch
-	// gatherMost is how many may wait; more are refused.
-	gatherMost = 4096
+	burstSize    = 2 * minBatch
+	// maxGathered is how many may wait; more are refused.
+	maxGathered = 4096
 	// gatherLinger is how long the first of many waits for the others.
 	gatherLinger = 5 * time.Millisecond
 )
@@ -26,13 +26,13 @@ const (
 // gatherer lets Requests that come one by one, in quick succession or while others are being published, travel together:
 // the server syncs each message, so the more come, the less each costs. One that comes alone does not wait.
 type gatherer struct {
-	mu      sync.Mutex
-	flying  int
-	waiting []gathered
+	mu       sync.Mutex
+	inFlight int
+	waiting  []gathered
 	// window began at since, with arrived Requests so far; many reports whether the one before had many.
 	since   time.Time
 	arrived int
-	many    bool
+	burst   bool
 }
 
 type gathered struct {
@@ -46,15 +46,15 @@ type gathered struct {
 // publish stores r, alone or with others.
 func (g *gatherer) publish(ctx context.Context, q *Queue, r core.Request) error {
 	g.mu.Lock()
-	g.arrive(time.Now())
-	if !g.many && g.flying < gatherFlights {
-		g.flying++
+	g.countArrival(time.Now())
+	if !g.burst && g.inFlight < maxUngathered {
+		g.inFlight++
 		g.mu.Unlock()
 		err := q.publishRequest(ctx, r)
-		g.landed(q)
+		g.publishDone(q)
 		return err
 	}
-	if len(g.waiting) >= gatherMost {
+	if len(g.waiting) >= maxGathered {
 		g.mu.Unlock()
 		return &core.Error{
 			Code: core.CodeOverloaded, Message: "publishing the request: too many wait for the queue already",
@@ -63,43 +63,43 @@ func (g *gatherer) publish(ctx context.Context, q *Queue, r core.Request) error 
 	}
 	one := gathered{ctx, r, make(chan error, 1)}
 	g.waiting = append(g.waiting, one)
-	if g.flying == 0 {
-		g.flying++
-		q.work.Go(func() { g.fly(q) })
+	if g.inFlight == 0 {
+		g.inFlight++
+		q.work.Go(func() { g.publishGroup(q) })
 	}
 	g.mu.Unlock()
 	select {
 	case err := <-one.stored:
 		return err
 	case <-ctx.Done():
-		return fault("publishing the request", ctx.Err())
+		return wrapError("publishing the request", ctx.Err())
 	}
 }
 
-// arrive counts an arrival; the lock must be held.
-func (g *gatherer) arrive(now time.Time) {
+// countArrival counts an arrival; the lock must be held.
+func (g *gatherer) countArrival(now time.Time) {
 	if age := now.Sub(g.since); age >= gatherWindow {
-		g.many = g.arrived >= gatherMany && age < 2*gatherWindow
+		g.burst = g.arrived >= burstSize && age < 2*gatherWindow
 		g.since, g.arrived = now, 0
 	}
 	g.arrived++
 }
 
-// landed lets what was gathered during a publish take its place.
-func (g *gatherer) landed(q *Queue) {
+// publishDone lets what was gathered during a publish take its place.
+func (g *gatherer) publishDone(q *Queue) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.waiting) == 0 || g.many && g.flying > 1 { // of many, all wait for the same flight
-		g.flying--
+	if len(g.waiting) == 0 || g.burst && g.inFlight > 1 { // of many, all wait for the same flight
+		g.inFlight--
 		return
 	}
-	q.work.Go(func() { g.fly(q) })
+	q.work.Go(func() { g.publishGroup(q) })
 }
 
-// fly publishes what is waiting, and waits a moment for more where many come.
-func (g *gatherer) fly(q *Queue) {
+// publishGroup publishes what is waiting, and waits a moment for more where many come.
+func (g *gatherer) publishGroup(q *Queue) {
 	g.mu.Lock()
-	linger := g.many && len(g.waiting) < leastBatch
+	linger := g.burst && len(g.waiting) < minBatch
 	g.mu.Unlock()
 	if linger {
 		time.Sleep(gatherLinger)
@@ -109,12 +109,12 @@ func (g *gatherer) fly(q *Queue) {
 	group := g.waiting[:n:n]
 	g.waiting = g.waiting[n:]
 	g.mu.Unlock()
-	g.take(q, group)
-	g.landed(q)
+	g.publishGathered(q, group)
+	g.publishDone(q)
 }
 
-// take publishes a group: those that may travel together in batches, all others side by side.
-func (g *gatherer) take(q *Queue, group []gathered) {
+// publishGathered publishes a group: those that may travel together in batches, all others side by side.
+func (g *gatherer) publishGathered(q *Queue, group []gathered) {
 	group = slices.DeleteFunc(group, func(one gathered) bool { return one.ctx.Err() != nil })
 	requests := make([]core.Request, len(group))
 	for i, one := range group {
@@ -122,10 +122,10 @@ func (g *gatherer) take(q *Queue, group []gathered) {
 	}
 	ctx := context.Background() // each call is bounded by itself; a batch is of many callers
 	var alone errgroup.Group
-	alone.SetLimit(publishesAtOnce)
-	for _, members := range batchesOf(requests) {
-		if len(members) >= leastBatch && q.batches.admit(ctx, q) {
-			err := q.publishTogether(ctx, requests, members)
+	alone.SetLimit(publishConcurrency)
+	for _, members := range groupBatches(requests) {
+		if len(members) >= minBatch && q.batches.admit(ctx, q) {
+			err := q.publishBatch(ctx, requests, members)
 			for _, i := range members {
 				group[i].stored <- err
 			}

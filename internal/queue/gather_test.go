@@ -51,7 +51,7 @@ func TestGatheredBound(t *testing.T) {
 	release := queue.HoldGathered(q)
 	var wg sync.WaitGroup
 	var refused, stored atomic.Int64
-	for range queue.GatherMost + 100 {
+	for range queue.MaxGathered + 100 {
 		wg.Go(func() {
 			errs := q.PublishAll(t.Context(), []core.Request{record("S1", "x")})
 			switch {
@@ -67,13 +67,13 @@ func TestGatheredBound(t *testing.T) {
 	eventually(t, "those too many", func() bool { return refused.Load() == 100 })
 	release()
 	wg.Wait()
-	if stored.Load() != queue.GatherMost || refused.Load() != 100 {
+	if stored.Load() != queue.MaxGathered || refused.Load() != 100 {
 		t.Errorf("%d stored, %d refused", stored.Load(), refused.Load())
 	}
 }
 
-// TestOfferAsOf: a Request that was split off neither replaces what is newer nor counts as newer itself.
-func TestOfferAsOf(t *testing.T) {
+// TestPublishUnlessRemovalPendingAsOf: a Request that was split off neither replaces what is newer nor counts as newer itself.
+func TestPublishUnlessRemovalPendingAsOf(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
@@ -154,9 +154,9 @@ func TestMergeWithPendingRemoval(t *testing.T) {
 	})
 }
 
-// TestOfferDated: a Request of a dated event replaces a newer one to index, whose record may have been fetched already, as of its
+// TestPublishUnlessRemovalPendingDated: a Request of a dated event replaces a newer one to index, whose record may have been fetched already, as of its
 // version. A newer removal stands, and so does what is newer than a Request of the event's run.
-func TestOfferDated(t *testing.T) {
+func TestPublishUnlessRemovalPendingDated(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})

@@ -60,7 +60,7 @@ func (j *Jobs) Create(ctx context.Context, job core.Job) error {
 	}
 	created, err := j.create(ctx, jobKey(job.ID), job)
 	if err != nil {
-		return fault("creating the job", err)
+		return wrapError("creating the job", err)
 	}
 	if !created {
 		return core.NewError(core.CodeConflict, "there is a job with this id")
@@ -73,12 +73,12 @@ func (j *Jobs) Get(ctx context.Context, id string) (core.Job, error) {
 	var job core.Job
 	_, _, err := j.get(ctx, jobKey(id), &job)
 	if isNotFound(err) {
-		return core.Job{}, noJob()
+		return core.Job{}, jobNotFound()
 	}
-	return job, fault("reading the job", err)
+	return job, wrapError("reading the job", err)
 }
 
-func noJob() error { return core.NewError(core.CodeNotFound, "no such job") }
+func jobNotFound() error { return core.NewError(core.CodeNotFound, "no such job") }
 
 // Update reads a job, lets change change it and writes it, again from the start when somebody else wrote in between. An
 // error of change ends it, with nothing written, and is given as it is; ErrUnchanged means that there is nothing to
@@ -86,7 +86,7 @@ func noJob() error { return core.NewError(core.CodeNotFound, "no such job") }
 func (j *Jobs) Update(ctx context.Context, id string, change func(*core.Job) error) (core.Job, error) {
 	job, err := update(ctx, j, jobKey(id), change)
 	if isMissing(err) {
-		return core.Job{}, noJob()
+		return core.Job{}, jobNotFound()
 	}
 	return job, err
 }
@@ -94,10 +94,10 @@ func (j *Jobs) Update(ctx context.Context, id string, change func(*core.Job) err
 // CreateOrganization stores a new organization of a job; false when it is there already.
 func (j *Jobs) CreateOrganization(ctx context.Context, jobID string, run core.OrganizationRun) (bool, error) {
 	if err := errors.Join(core.ValidKey("job id", jobID), core.ValidKey("organization", run.Organization)); err != nil {
-		return false, fault("creating an organization of the job", err)
+		return false, wrapError("creating an organization of the job", err)
 	}
 	created, err := j.create(ctx, organizationKey(jobID, run.Organization), run)
-	return created, fault("creating an organization of the job", err)
+	return created, wrapError("creating an organization of the job", err)
 }
 
 // Organization returns one organization of a job; CodeNotFound when there is none.
@@ -105,12 +105,12 @@ func (j *Jobs) Organization(ctx context.Context, jobID, organization string) (co
 	var run core.OrganizationRun
 	_, _, err := j.get(ctx, organizationKey(jobID, organization), &run)
 	if isNotFound(err) {
-		return core.OrganizationRun{}, noOrganization()
+		return core.OrganizationRun{}, organizationNotFound()
 	}
-	return run, fault("reading an organization of the job", err)
+	return run, wrapError("reading an organization of the job", err)
 }
 
-func noOrganization() error {
+func organizationNotFound() error {
 	return core.NewError(core.CodeNotFound, "no such organization of this job")
 }
 
@@ -120,7 +120,7 @@ func (j *Jobs) UpdateOrganization(
 ) (core.OrganizationRun, error) {
 	run, err := update(ctx, j, organizationKey(jobID, organization), change)
 	if isMissing(err) {
-		return core.OrganizationRun{}, noOrganization()
+		return core.OrganizationRun{}, organizationNotFound()
 	}
 	return run, err
 }
@@ -129,7 +129,7 @@ func (j *Jobs) UpdateOrganization(
 func (j *Jobs) Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error) {
 	runs, err := readKeys[core.OrganizationRun](ctx, j, keyOrganization+EncodeToken(jobID)+".*")
 	if err != nil {
-		return nil, fault("reading the organizations of the job", err)
+		return nil, wrapError("reading the organizations of the job", err)
 	}
 	slices.SortFunc(runs, func(a, b core.OrganizationRun) int { return strings.Compare(a.Organization, b.Organization) })
 	return runs, nil
@@ -141,7 +141,7 @@ func (j *Jobs) List(ctx context.Context, f JobFilter) ([]core.Job, string, error
 	after := ""
 	if f.Cursor != "" {
 		var err error
-		if after, err = decodeCursor(cursorOfJobs, f.Cursor); err != nil {
+		if after, err = decodeCursor(jobCursor, f.Cursor); err != nil {
 			return nil, "", err
 		}
 	}
@@ -156,7 +156,7 @@ func (j *Jobs) List(ctx context.Context, f JobFilter) ([]core.Job, string, error
 			continue
 		}
 		if len(page) == limit {
-			return page, encodeCursor(cursorOfJobs, page[limit-1].ID), nil
+			return page, encodeCursor(jobCursor, page[limit-1].ID), nil
 		}
 		page = append(page, job)
 	}
@@ -166,7 +166,7 @@ func (j *Jobs) List(ctx context.Context, f JobFilter) ([]core.Job, string, error
 func (j *Jobs) newestFirst(ctx context.Context) ([]core.Job, error) {
 	jobs, err := readKeys[core.Job](ctx, j, keyJob+"*")
 	if err != nil {
-		return nil, fault("listing jobs", err)
+		return nil, wrapError("listing jobs", err)
 	}
 	sortNewestFirst(jobs)
 	return jobs, nil
@@ -182,7 +182,7 @@ func (j *Jobs) Counts(ctx context.Context) (map[core.JobState]int, error) {
 		State core.JobState `json:"state"`
 	}](ctx, j, keyJob+"*")
 	if err != nil {
-		return nil, fault("counting jobs", err)
+		return nil, wrapError("counting jobs", err)
 	}
 	counts := make(map[core.JobState]int, len(core.JobStates()))
 	for _, state := range core.JobStates() {
@@ -200,7 +200,7 @@ func (j *Jobs) create(ctx context.Context, key string, value any) (bool, error) 
 	if err != nil {
 		return false, core.WrapError(core.CodeInternal, "encoding a job", err)
 	}
-	err = j.queue.storing(ctx, func(ctx context.Context) error {
+	err = j.queue.write(ctx, func(ctx context.Context) error {
 		_, err := j.bucket.Create(ctx, key, data)
 		return err
 	})
@@ -244,7 +244,7 @@ func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) err
 			return zero, &missingKeyError{err}
 		}
 		if err != nil {
-			return zero, fault("reading a job", err)
+			return zero, wrapError("reading a job", err)
 		}
 		if written != nil && bytes.Equal(old, written) {
 			// The write whose answer did not come was done all the same.
@@ -259,21 +259,21 @@ func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) err
 		if err != nil {
 			return zero, core.WrapError(core.CodeInternal, "encoding a job", err)
 		}
-		err = j.queue.storing(ctx, func(ctx context.Context) error {
+		err = j.queue.write(ctx, func(ctx context.Context) error {
 			_, err := j.bucket.Update(ctx, key, data, revision)
 			return err
 		})
 		if err == nil {
 			return value, nil
 		}
-		if err = fault("writing a job", err); !isConflict(err) {
+		if err = wrapError("writing a job", err); !isConflict(err) {
 			if written != nil || ctx.Err() != nil || core.CodeOf(err) != core.CodeUnavailable {
 				return zero, err
 			}
 			written = data
 		}
-		if err := pause(ctx, jitter()); err != nil {
-			return zero, fault("writing a job", err)
+		if err := pause(ctx, conflictDelay()); err != nil {
+			return zero, wrapError("writing a job", err)
 		}
 	}
 }

@@ -39,11 +39,11 @@ func (j *Jobs) Watch(ctx context.Context, id string, each func(core.JobChange) e
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			return fault("watching a job", ctx.Err())
+			return wrapError("watching a job", ctx.Err())
 		}
 		j.queue.log.Debug("watch of a job begins again", "job_id", id, "err", err)
 		if err := pause(ctx, rewatchPause); err != nil {
-			return fault("watching a job", err)
+			return wrapError("watching a job", err)
 		}
 	}
 }
@@ -54,8 +54,8 @@ type jobWatch struct {
 	id   string
 	each func(core.JobChange) error
 	// seen is the last revision that was told, begun whether all that was there at the start was.
-	seen  uint64
-	begun bool
+	seen     uint64
+	caughtUp bool
 }
 
 // follow tells what is new since the last revision until something breaks or the job is gone, which is nil.
@@ -76,14 +76,14 @@ func (w *jobWatch) follow(ctx context.Context) error {
 			return err
 		}
 		for _, m := range messages {
-			if err := w.tell(m); err != nil {
+			if err := w.deliver(m); err != nil {
 				return err
 			}
 		}
 		switch {
 		case len(messages) > 0:
-		case !w.begun:
-			w.begun = true
+		case !w.caughtUp:
+			w.caughtUp = true
 			if err := w.each(core.JobChange{Revision: w.seen}); err != nil {
 				return &callerError{err}
 			}
@@ -92,14 +92,14 @@ func (w *jobWatch) follow(ctx context.Context) error {
 				return nil
 			}
 		}
-		if w.begun {
+		if w.caughtUp {
 			wait = watchWait
 		}
 	}
 }
 
-// tell decodes one key's new value.
-func (w *jobWatch) tell(m readMessage) error {
+// deliver decodes one key's new value.
+func (w *jobWatch) deliver(m readMessage) error {
 	w.seen = m.sequence
 	if m.Header.Get("KV-Operation") != "" {
 		return nil

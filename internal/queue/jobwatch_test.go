@@ -204,8 +204,8 @@ func TestNotedPages(t *testing.T) {
 	})
 }
 
-// TestLettersOfMessages: a message that was not understood is kept once for each source and content.
-func TestLettersOfMessages(t *testing.T) {
+// TestDeadLettersOfMessages: a message that was not understood is kept once for each source and content.
+func TestDeadLettersOfMessages(t *testing.T) {
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	letters := q.DeadLetters()
 	for _, m := range []struct{ source, document string }{
@@ -219,7 +219,7 @@ func TestLettersOfMessages(t *testing.T) {
 		if err := letters.Put(t.Context(), l); err != nil {
 			t.Fatal(err)
 		}
-		got, err := letters.Get(t.Context(), letters.LetterID(l))
+		got, err := letters.Get(t.Context(), letters.DeadLetterID(l))
 		if err != nil || got.Source != m.source || string(got.Document) != m.document {
 			t.Errorf("%+v: got %+v, %v", m, got, err)
 		}

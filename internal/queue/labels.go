@@ -28,7 +28,7 @@ type labels struct {
 
 func newLabels() *labels { return &labels{known: make(map[string]struct{})} }
 
-func (l *labels) learn(repositories ...string) {
+func (l *labels) add(repositories ...string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range repositories {
@@ -36,7 +36,7 @@ func (l *labels) learn(repositories ...string) {
 	}
 }
 
-func (l *labels) of(repository string) string {
+func (l *labels) labelFor(repository string) string {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	if _, ok := l.known[repository]; ok {
@@ -48,7 +48,7 @@ func (l *labels) of(repository string) string {
 // rememberRepositories adds the configured repositories to those of earlier starts, and lets metrics name all of them: a
 // repository that was removed from the configuration may have dead letters.
 func (q *Queue) rememberRepositories(ctx context.Context, configured []string) error {
-	q.labels.learn(configured...)
+	q.labels.add(configured...)
 	for {
 		stored, revision, err := q.jobs.Cell(ctx, cellRepositories)
 		if err != nil {
@@ -60,7 +60,7 @@ func (q *Queue) rememberRepositories(ctx context.Context, configured []string) e
 				return core.WrapError(core.CodeInternal, "decoding the repositories of earlier starts", err)
 			}
 		}
-		q.labels.learn(earlier...)
+		q.labels.add(earlier...)
 		all := slices.Clone(configured)
 		for _, code := range earlier {
 			if !slices.Contains(all, code) {

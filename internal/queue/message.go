@@ -37,21 +37,21 @@ func (m *message) Deliveries() int { return m.deliveries }
 
 // Ack implements core.Message. A late Ack of a message that was replaced meanwhile changes nothing and succeeds.
 func (m *message) Ack(ctx context.Context) error {
-	defer m.forget(ctx)
-	return fault("acknowledging a request", tell(ctx, m.nc, m.reply, "+ACK"))
+	defer m.forgetHandOuts(ctx)
+	return wrapError("acknowledging a request", sendAck(ctx, m.nc, m.reply, "+ACK"))
 }
 
 // Nak implements core.Message.
 func (m *message) Nak(delay time.Duration) error {
 	if m.nc.IsConnected() {
-		m.forget(context.Background())
+		m.forgetHandOuts(context.Background())
 	}
-	return fault("giving a request back", m.nc.Publish(m.reply, nakPayload(delay)))
+	return wrapError("giving a request back", m.nc.Publish(m.reply, nakPayload(delay)))
 }
 
 // InProgress implements core.Message.
 func (m *message) InProgress() error {
-	return fault("keeping a request in hand", m.nc.Publish(m.reply, []byte("+WPI")))
+	return wrapError("keeping a request in hand", m.nc.Publish(m.reply, []byte("+WPI")))
 }
 
 func nakPayload(delay time.Duration) []byte {
@@ -61,8 +61,8 @@ func nakPayload(delay time.Duration) []byte {
 	return fmt.Appendf(nil, `-NAK {"delay": %d}`, delay.Nanoseconds())
 }
 
-// tell sends word on a message to the server and waits until it was taken.
-func tell(ctx context.Context, nc *nats.Conn, reply, word string) error {
+// sendAck sends word on a message to the server and waits until it was taken.
+func sendAck(ctx context.Context, nc *nats.Conn, reply, word string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	_, err := nc.RequestWithContext(ctx, reply, []byte(word))

@@ -8,12 +8,12 @@ import (
 
 // Metrics counts what goes through the queue (CONTRACT section 9). A nil Metrics counts nothing.
 type Metrics struct {
-	published    *prometheus.CounterVec
-	pending      *prometheus.GaugeVec
-	redeliveries *prometheus.CounterVec
-	letters      *prometheus.GaugeVec
-	lettersTotal *prometheus.CounterVec
-	restarts     prometheus.Counter
+	published        *prometheus.CounterVec
+	pending          *prometheus.GaugeVec
+	redeliveries     *prometheus.CounterVec
+	deadLetters      *prometheus.GaugeVec
+	deadLettersTotal *prometheus.CounterVec
+	restarts         prometheus.Counter
 }
 
 // NewMetrics registers the queue's metrics on reg.
@@ -31,11 +31,11 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "tutti_consumer_redeliveries_total",
 			Help: "Requests that a durable consumer was given more than once.",
 		}, []string{"consumer"}),
-		letters: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		deadLetters: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "tutti_dead_letters",
 			Help: "Dead letters that are kept, by reason.",
 		}, []string{"repository", "reason"}),
-		lettersTotal: prometheus.NewCounterVec(prometheus.CounterOpts{
+		deadLettersTotal: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tutti_dead_letters_total",
 			Help: "Dead letters written, replaced ones included.",
 		}, []string{"repository", "reason"}),
@@ -44,7 +44,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Restarts of the embedded queue's server because it could not store any more.",
 		}),
 	}
-	reg.MustRegister(m.published, m.pending, m.redeliveries, m.letters, m.lettersTotal, m.restarts)
+	reg.MustRegister(m.published, m.pending, m.redeliveries, m.deadLetters, m.deadLettersTotal, m.restarts)
 	return m
 }
 
@@ -77,21 +77,21 @@ func (m *Metrics) countRedelivery(consumer string) {
 	}
 }
 
-func (m *Metrics) setLetters(counts map[letterLabels]int) {
+func (m *Metrics) setDeadLetters(counts map[deadLetterLabels]int) {
 	if m == nil {
 		return
 	}
-	m.letters.Reset()
+	m.deadLetters.Reset()
 	for of, n := range counts {
-		m.letters.WithLabelValues(of.repository, of.reason).Set(float64(n))
+		m.deadLetters.WithLabelValues(of.repository, of.reason).Set(float64(n))
 	}
 }
 
-// letterLabels are the labels of a number of dead letters.
-type letterLabels struct{ repository, reason string }
+// deadLetterLabels are the labels of a number of dead letters.
+type deadLetterLabels struct{ repository, reason string }
 
-func (m *Metrics) countLetter(repository, reason string) {
+func (m *Metrics) countDeadLetter(repository, reason string) {
 	if m != nil {
-		m.lettersTotal.WithLabelValues(repository, reason).Inc()
+		m.deadLettersTotal.WithLabelValues(repository, reason).Inc()
 	}
 }

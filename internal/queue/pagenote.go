@@ -26,11 +26,11 @@ func (j *Jobs) NotePage(ctx context.Context, jobID, organization string, reading
 		data = binary.LittleEndian.AppendUint64(data, id)
 	}
 	key := pagesKey(jobID, organization) + strconv.Itoa(reading) + "." + strconv.Itoa(page)
-	err := j.queue.storing(ctx, func(ctx context.Context) error {
+	err := j.queue.write(ctx, func(ctx context.Context) error {
 		_, err := j.bucket.Put(ctx, key, data)
 		return err
 	})
-	return fault("noting the ids of a page", err)
+	return wrapError("noting the ids of a page", err)
 }
 
 // NotedIDs returns how many different ids the pages up to and including last held, in one reading of an organization's
@@ -79,30 +79,30 @@ func (j *Jobs) eachNoted(ctx context.Context, jobID, organization string, readin
 		}
 		return nil
 	})
-	return fault("reading the noted ids", err)
+	return wrapError("reading the noted ids", err)
 }
 
 // keyLate is where the notes of a list hold the ids of records that its pages requested one by one.
 const keyLate = "late."
 
-// latePerNote is how many ids a note holds at most: as many of the longest ones fit into a message.
-const latePerNote = 1000
+// maxLatePerNote is how many ids a note holds at most: as many of the longest ones fit into a message.
+const maxLatePerNote = 1000
 
 // NoteLate stores the ids of records that a page of an organization's list requested one by one, under the page's epoch.
 func (j *Jobs) NoteLate(ctx context.Context, jobID, organization string, page, epoch int, ids []string) error {
 	part := 0
-	for chunk := range slices.Chunk(ids, latePerNote) {
+	for chunk := range slices.Chunk(ids, maxLatePerNote) {
 		var data []byte
 		for _, id := range chunk {
 			data = append(binary.AppendUvarint(data, uint64(len(id))), id...)
 		}
 		key := fmt.Sprintf("%s%s%d.%d.%d", pagesKey(jobID, organization), keyLate, page, epoch, part)
-		err := j.queue.storing(ctx, func(ctx context.Context) error {
+		err := j.queue.write(ctx, func(ctx context.Context) error {
 			_, err := j.bucket.Put(ctx, key, data)
 			return err
 		})
 		if err != nil {
-			return fault("noting the late records of a page", err)
+			return wrapError("noting the late records of a page", err)
 		}
 		part++
 	}
@@ -133,7 +133,7 @@ func (j *Jobs) LateIDs(ctx context.Context, jobID, organization string, pages ma
 		return nil
 	})
 	slices.Sort(ids)
-	return slices.Compact(ids), fault("reading the late records", err)
+	return slices.Compact(ids), wrapError("reading the late records", err)
 }
 
 // ForgetPages removes what was noted of an organization's list, or of every list of the job when organization is empty.
@@ -142,5 +142,5 @@ func (j *Jobs) ForgetPages(ctx context.Context, jobID, organization string) erro
 	if organization != "" {
 		key = pagesKey(jobID, organization) + ">"
 	}
-	return fault("forgetting the ids of pages", j.purge(ctx, jobsPrefix+key))
+	return wrapError("forgetting the ids of pages", j.purge(ctx, jobsPrefix+key))
 }

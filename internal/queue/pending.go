@@ -14,9 +14,9 @@ import (
 type ConsumerLag struct {
 	Repository string
 	Class      core.Class
-	// Waiting is the number of Requests not yet delivered, InHand of those delivered and not yet acked, by any process.
-	Waiting uint64
-	InHand  int
+	// Pending is the number of Requests not yet delivered, InHand of those delivered and not yet acked, by any process.
+	Pending  uint64
+	InFlight int
 	// Redelivered is the number of those in hand that were delivered before.
 	Redelivered int
 }
@@ -28,12 +28,12 @@ func (q *Queue) Pending(ctx context.Context) ([]ConsumerLag, error) {
 	for _, c := range consumers {
 		info, err := q.requests.Consumer(ctx, c.cfg.Durable)
 		if err != nil {
-			return nil, fault("asking for waiting requests", err)
+			return nil, wrapError("asking for waiting requests", err)
 		}
 		state := info.CachedInfo()
 		lags = append(lags, ConsumerLag{
 			Repository: c.repository, Class: c.class,
-			Waiting: state.NumPending, InHand: state.NumAckPending, Redelivered: state.NumRedelivered,
+			Pending: state.NumPending, InFlight: state.NumAckPending, Redelivered: state.NumRedelivered,
 		})
 		q.metrics.setPending(c.label, state.NumPending)
 	}
@@ -46,7 +46,7 @@ func (q *Queue) Idle(ctx context.Context, repository string) (bool, error) {
 	for _, class := range []core.Class{core.ClassPages, core.ClassBatches, core.ClassRecords} {
 		consumer, err := q.requests.Consumer(ctx, durableName(repository, class))
 		if err != nil {
-			return false, fault("asking for waiting requests", err)
+			return false, wrapError("asking for waiting requests", err)
 		}
 		if state := consumer.CachedInfo(); state.NumPending > 0 || state.NumAckPending > 0 {
 			return false, nil
@@ -60,7 +60,7 @@ func (q *Queue) Idle(ctx context.Context, repository string) (bool, error) {
 func (q *Queue) PendingRecords(ctx context.Context, repository, organization string) (map[string]struct{}, error) {
 	info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(recordFilter(repository, organization)))
 	if err != nil {
-		return nil, fault("asking for waiting records", err)
+		return nil, wrapError("asking for waiting records", err)
 	}
 	ids := make(map[string]struct{}, len(info.State.Subjects))
 	for subject := range info.State.Subjects {
@@ -81,7 +81,7 @@ func (q *Queue) JobIDs(ctx context.Context) (map[string]struct{}, error) {
 		filter := requestPrefix + "*." + string(scope) + ".>"
 		info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(filter))
 		if err != nil {
-			return nil, fault("asking for the jobs of waiting requests", err)
+			return nil, wrapError("asking for the jobs of waiting requests", err)
 		}
 		for subject := range info.State.Subjects {
 			if id := parseRequestSubject(subject).jobID; id != "" {
@@ -99,7 +99,7 @@ func (q *Queue) MoveUnknown(ctx context.Context, known []string) (int, error) {
 	if err := q.rememberRepositories(ctx, known); err != nil {
 		return 0, err
 	}
-	q.letters.showCounts()
+	q.deadLetters.updateMetric()
 	if err := q.removeUnknownConsumers(ctx, known); err != nil {
 		return 0, err
 	}
@@ -109,7 +109,7 @@ func (q *Queue) MoveUnknown(ctx context.Context, known []string) (int, error) {
 	}
 	info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(requestPrefix+">"))
 	if err != nil {
-		return 0, fault("looking for requests of unknown repositories", err)
+		return 0, wrapError("looking for requests of unknown repositories", err)
 	}
 	moved := 0
 	for subject := range info.State.Subjects {
@@ -122,9 +122,9 @@ func (q *Queue) MoveUnknown(ctx context.Context, known []string) (int, error) {
 			continue
 		}
 		if err != nil {
-			return moved, fault("reading a request", err)
+			return moved, wrapError("reading a request", err)
 		}
-		if err := q.bury(ctx, m, core.ReasonUnknownRepository,
+		if err := q.moveToDeadLetters(ctx, m, core.ReasonUnknownRepository,
 			"the repository is not configured; configure it and retry, or discard", 0); err != nil {
 			return moved, err
 		}
@@ -148,12 +148,12 @@ func (q *Queue) removeUnknownConsumers(ctx context.Context, known []string) erro
 		}
 	}
 	if err := names.Err(); err != nil {
-		return fault("listing the consumers", err)
+		return wrapError("listing the consumers", err)
 	}
 	for _, name := range unknown {
 		err := q.requests.DeleteConsumer(ctx, name)
 		if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-			return fault("removing the consumer of an unknown repository", err)
+			return wrapError("removing the consumer of an unknown repository", err)
 		}
 		q.log.Info("consumer of an unknown repository removed", "consumer", name)
 	}

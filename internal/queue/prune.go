@@ -31,7 +31,7 @@ func (j *Jobs) prune(ctx context.Context, keep int, age time.Duration) error {
 	}
 	c, err := j.readContents(ctx)
 	if err != nil {
-		return fault("reading the jobs", err)
+		return wrapError("reading the jobs", err)
 	}
 	youngest := time.Now().Add(-age)
 	gone := func(id string, writtenAt time.Time) bool {
@@ -43,7 +43,7 @@ func (j *Jobs) prune(ctx context.Context, keep int, age time.Duration) error {
 		job, exists := c.jobs[s.jobID]
 		if exists && job.State.Final() || gone(s.jobID, s.writtenAt) {
 			if err := j.purge(ctx, subject, jetstream.WithPurgeSequence(s.sequence+1)); err != nil {
-				return fault("removing an old cell", err)
+				return wrapError("removing an old cell", err)
 			}
 		}
 	}
@@ -51,7 +51,7 @@ func (j *Jobs) prune(ctx context.Context, keep int, age time.Duration) error {
 		if gone(id, last.writtenAt) {
 			subject := jobsPrefix + organizationKey(id, "") + "*"
 			if err := j.purge(ctx, subject, jetstream.WithPurgeSequence(last.sequence+1)); err != nil {
-				return fault("removing the organizations of a job that is gone", err)
+				return wrapError("removing the organizations of a job that is gone", err)
 			}
 		}
 	}
@@ -68,7 +68,7 @@ func (j *Jobs) pruneJobs(ctx context.Context, jobs []core.Job, keep int) error {
 		// The organizations first: a job that is still there is pruned again after a crash.
 		for _, key := range []string{keyPages + EncodeToken(job.ID) + ".>", organizationKey(job.ID, "") + "*", jobKey(job.ID)} {
 			if err := j.purge(ctx, jobsPrefix+key); err != nil {
-				return fault("removing an old job", err)
+				return wrapError("removing an old job", err)
 			}
 		}
 	}

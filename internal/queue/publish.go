@@ -57,7 +57,7 @@ func (q *Queue) publishUnlessRemovalPending(ctx context.Context, r core.Request)
 			sequence, offered = 0, r
 			continue
 		case err != nil:
-			return fault("reading the request that is there", err)
+			return wrapError("reading the request that is there", err)
 		}
 		var pending core.Request
 		sequence, offered = there.Sequence, r
@@ -85,7 +85,7 @@ func (q *Queue) publishRequest(ctx context.Context, r core.Request, opts ...jets
 		opts = append(opts, jetstream.WithMsgID(r.ID))
 	}
 	err = q.publish(ctx, subject, data, opts...)
-	return fault("publishing the request", err)
+	return wrapError("publishing the request", err)
 }
 
 // Republish stores r, which is the Request of m with or without a change, not to be worked on before the time after from now,
@@ -101,7 +101,7 @@ func (q *Queue) Republish(ctx context.Context, m core.Message, r core.Request, a
 	}
 	r.Attempts += own.deliveries
 	r.NotBefore = time.Now().UTC().Add(after)
-	defer own.forget(ctx)
+	defer own.forgetHandOuts(ctx)
 	r.AsOf = own.version
 	err := q.publishRequest(ctx, r, jetstream.WithExpectLastSequencePerSubject(own.sequence))
 	if isConflict(err) {
@@ -113,7 +113,7 @@ func (q *Queue) Republish(ctx context.Context, m core.Message, r core.Request, a
 // publish waits until the server has stored a message.
 func (q *Queue) publish(ctx context.Context, subject string, data []byte, opts ...jetstream.PublishOpt) error {
 	opts = append(opts, jetstream.WithRetryAttempts(publishRetries), jetstream.WithRetryWait(publishRetryWait))
-	return q.storing(ctx, func(ctx context.Context) error {
+	return q.write(ctx, func(ctx context.Context) error {
 		_, err := q.js.Publish(ctx, subject, data, opts...)
 		return err
 	})

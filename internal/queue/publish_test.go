@@ -274,7 +274,7 @@ func TestRepublish(t *testing.T) {
 	})
 }
 
-func TestOffer(t *testing.T) {
+func TestPublishUnlessRemovalPending(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// publishesAtOnce is how many Requests of one PublishAll are under way.
-	publishesAtOnce = 64
-	// leastBatch is how many records travel together at least: fewer are sent one by one, and replace older ones.
-	leastBatch = 8
+	// publishConcurrency is how many Requests of one PublishAll are under way.
+	publishConcurrency = 64
+	// minBatch is how many records travel together at least: fewer are sent one by one, and replace older ones.
+	minBatch = 8
 	// batchShare is the share of maxPending that may be batches: more than a few wait only where records are not worked
 	// on, and then it counts that newer Requests replace older ones.
 	batchShare = 1000
-	// batchesCountedEvery is how old the number of waiting batches may be that PublishAll goes by.
-	batchesCountedEvery = 500 * time.Millisecond
+	// batchCountMaxAge is how old the number of waiting batches may be that PublishAll goes by.
+	batchCountMaxAge = 500 * time.Millisecond
 )
 
 // PublishAll is Publish for many Requests, for which the server syncs far less often: those that index records of one
@@ -32,10 +32,10 @@ const (
 func (q *Queue) PublishAll(ctx context.Context, rs []core.Request) []error {
 	errs := make([]error, len(rs))
 	group := errgroup.Group{}
-	group.SetLimit(publishesAtOnce)
+	group.SetLimit(publishConcurrency)
 	publish := func(members []int) {
 		group.Go(func() error {
-			err := q.publishTogether(ctx, rs, members)
+			err := q.publishBatch(ctx, rs, members)
 			for _, i := range members {
 				errs[i] = err
 				q.metrics.countPublished(err)
@@ -43,8 +43,8 @@ func (q *Queue) PublishAll(ctx context.Context, rs []core.Request) []error {
 			return nil
 		})
 	}
-	for _, members := range batchesOf(rs) {
-		if len(members) >= leastBatch && q.batches.admit(ctx, q) {
+	for _, members := range groupBatches(rs) {
+		if len(members) >= minBatch && q.batches.admit(ctx, q) {
 			publish(members)
 			continue
 		}
@@ -61,8 +61,8 @@ func (q *Queue) PublishAll(ctx context.Context, rs []core.Request) []error {
 	return nil
 }
 
-// batchesOf groups the Requests that may travel together, by their places in rs; all others stand alone.
-func batchesOf(rs []core.Request) [][]int {
+// groupBatches groups the Requests that may travel together, by their places in rs; all others stand alone.
+func groupBatches(rs []core.Request) [][]int {
 	type group struct {
 		repository string
 		cause      core.Cause
@@ -70,7 +70,7 @@ func batchesOf(rs []core.Request) [][]int {
 	var batches [][]int
 	open := make(map[group]int) // the batch of a group that has room
 	for i, r := range rs {
-		if !joinable(r) {
+		if !batchable(r) {
 			batches = append(batches, []int{i})
 			continue
 		}
@@ -86,13 +86,13 @@ func batchesOf(rs []core.Request) [][]int {
 	return batches
 }
 
-// joinable reports whether nothing that is worked by is lost when r travels in a batch.
-func joinable(r core.Request) bool {
+// batchable reports whether nothing that is worked by is lost when r travels in a batch.
+func batchable(r core.Request) bool {
 	return r.Scope == core.ScopeRecord && r.Kind == core.KindIndex && r.JobID == "" && r.Attempts == 0 &&
 		r.AsOf == 0 && !r.Force && !r.Rebuild && r.NotBefore.IsZero() && r.Cause != core.CauseOutbox && r.Validate() == nil
 }
 
-func (q *Queue) publishTogether(ctx context.Context, rs []core.Request, members []int) error {
+func (q *Queue) publishBatch(ctx context.Context, rs []core.Request, members []int) error {
 	first := rs[members[0]]
 	if first.AsOf > 0 {
 		return q.publishUnlessRemovalPending(ctx, first)
@@ -117,8 +117,8 @@ func (q *Queue) publishTogether(ctx context.Context, rs []core.Request, members 
 	return q.publishRequest(ctx, batch)
 }
 
-// waitingBatches bounds how many records wait in batches: the stream's own bound counts messages.
-type waitingBatches struct {
+// batchLimiter bounds how many records wait in batches: the stream's own bound counts messages.
+type batchLimiter struct {
 	mu        sync.Mutex
 	waiting   int64
 	countedAt time.Time
@@ -126,10 +126,10 @@ type waitingBatches struct {
 
 // admit counts a batch that is about to be published; false when too many wait, or nobody knows. Of those that ask at the
 // same time one asks the server; the others go by what was known before.
-func (w *waitingBatches) admit(ctx context.Context, q *Queue) bool {
+func (w *batchLimiter) admit(ctx context.Context, q *Queue) bool {
 	limit := max(2, int64(q.cfg.MaxPending/batchShare))
 	w.mu.Lock()
-	stale := time.Since(w.countedAt) > batchesCountedEvery
+	stale := time.Since(w.countedAt) > batchCountMaxAge
 	if stale {
 		w.countedAt = time.Now()
 	}
@@ -163,7 +163,7 @@ func (q *Queue) countBatches(ctx context.Context) (int64, error) {
 		}
 		consumer, err := q.requests.Consumer(ctx, c.cfg.Durable)
 		if err != nil {
-			return 0, fault("counting the batches that wait", err)
+			return 0, wrapError("counting the batches that wait", err)
 		}
 		state := consumer.CachedInfo()
 		total += int64(state.NumPending) + int64(state.NumAckPending)

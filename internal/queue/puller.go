@@ -18,30 +18,30 @@ const (
 	maxPull = 1024
 	// inboxSize holds two pulls whose messages nobody took yet, and the server's words between them.
 	inboxSize = 2*maxPull + 256
-	// gather is how long the next message of a pull may take after the last one came, before what is there is given.
+	// batchGap is how long the next message of a pull may take after the last one came, before what is there is given.
 	// It matters only where the server does not end the pull by itself: too many messages are in hand, or it is busy.
-	gather = 10 * time.Millisecond
-	// answerTime is how long the server may take to end a pull that is over.
-	answerTime = 5 * time.Second
+	batchGap = 10 * time.Millisecond
+	// answerTimeout is how long the server may take to end a pull that is over.
+	answerTimeout = 5 * time.Second
 	// maxHeartbeat is how often the server says at least that a pull is still known.
 	maxHeartbeat = 5 * time.Second
-	// drainTime is how long what is on its way may take to arrive when a subscription ends.
-	drainTime = time.Second
+	// drainTimeout is how long what is on its way may take to arrive when a subscription ends.
+	drainTimeout = time.Second
 	// busyPause is the pause before a pull is repeated that the server did not take because others wait already.
 	busyPause = 10 * time.Millisecond
 )
 
 var (
-	// errLostConsumer: the server does not know the consumer any more, or not this pull.
-	errLostConsumer = errors.New("the queue forgot the consumer")
-	// errLinkChanged: the connection went or came back while a strict puller waited.
-	errLinkChanged = errors.New("the connection to the queue changed")
-	// errEnded: the puller's owner wants it no more.
-	errEnded = errors.New("the consumer was closed")
-	// errDown: there is no connection.
-	errDown = errors.New("the queue is not connected")
-	// errTooSmall: the next message is larger than the bytes that the pull allowed.
-	errTooSmall = errors.New("the next message is over the byte budget")
+	// errConsumerLost: the server does not know the consumer any more, or not this pull.
+	errConsumerLost = errors.New("the queue forgot the consumer")
+	// errConnectionChanged: the connection went or came back while a strict puller waited.
+	errConnectionChanged = errors.New("the connection to the queue changed")
+	// errClosed: the puller's owner wants it no more.
+	errClosed = errors.New("the consumer was closed")
+	// errNotConnected: there is no connection.
+	errNotConnected = errors.New("the queue is not connected")
+	// errBudgetTooSmall: the next message is larger than the bytes that the pull allowed.
+	errBudgetTooSmall = errors.New("the next message is over the byte budget")
 )
 
 // puller asks one pull consumer for messages, by the protocol of ADR-15 of NATS ("JetStream Subscribe Workflow"). It
@@ -51,37 +51,37 @@ var (
 // A pull is one shot: the server gives what it has, or waits for the first message, and then ends the pull. At most one
 // is open; what arrives while nobody waits is given first by the next call. One goroutine at a time may use a puller.
 type puller struct {
-	nc      *nats.Conn
-	link    *link
-	subject string
-	inbox   string
-	sub     *nats.Subscription
-	arrived chan *nats.Msg
-	// waiting holds what arrived and did not fit into the batches before.
-	waiting []arrival
+	nc         *nats.Conn
+	connection *connectionState
+	subject    string
+	inbox      string
+	sub        *nats.Subscription
+	arrived    chan *nats.Msg
+	// buffered holds what arrived and did not fit into the batches before.
+	buffered []bufferedMessage
 	// strict makes a lost connection an error instead of a new pull.
 	strict bool
-	// ended makes a call end when it is closed; nil for never.
-	ended <-chan struct{}
+	// closed makes a call end when it is closed; nil for never.
+	closed <-chan struct{}
 
 	// pulls counts the pulls; reply is where the server answers the last one, left how many messages it still owes.
-	pulls uint64
-	open  bool
-	reply string
-	left  int
+	pulls     uint64
+	open      bool
+	reply     string
+	remaining int
 	// expires is when the server ends the open pull; heard is when it last said something, silent how long it may
 	// say nothing.
-	expires time.Time
-	heard   time.Time
-	silent  time.Duration
-	down    <-chan struct{}
+	expires      time.Time
+	lastHeard    time.Time
+	idleTimeout  time.Duration
+	disconnected <-chan struct{}
 	// idleSince is when the last call ended; lay is how long the messages of the last batch may have been here before.
-	idleSince time.Time
-	lay       time.Duration
+	idleSince   time.Time
+	bufferedFor time.Duration
 }
 
-// arrival is a message that no batch has taken. It has been here since that time at most.
-type arrival struct {
+// bufferedMessage is a message that no batch has taken. It has been here since that time at most.
+type bufferedMessage struct {
 	*nats.Msg
 	since time.Time
 }
@@ -95,9 +95,9 @@ type pullRequest struct {
 	Heartbeat time.Duration `json:"idle_heartbeat,omitempty"`
 }
 
-func newPuller(nc *nats.Conn, l *link, stream, consumer string) (*puller, error) {
+func newPuller(nc *nats.Conn, l *connectionState, stream, consumer string) (*puller, error) {
 	p := &puller{
-		nc: nc, link: l,
+		nc: nc, connection: l,
 		subject: jetstream.DefaultAPIPrefix + "CONSUMER.MSG.NEXT." + stream + "." + consumer,
 		inbox:   nc.NewInbox() + ".",
 		arrived: make(chan *nats.Msg, inboxSize), idleSince: time.Now(),
@@ -111,15 +111,15 @@ func newPuller(nc *nats.Conn, l *link, stream, consumer string) (*puller, error)
 
 // close ends the subscription and returns what arrived and was not taken, also what was on its way: the server counts it as in
 // hand, and would give it to nobody else before its ack wait is over.
-func (p *puller) close() []arrival {
+func (p *puller) close() []bufferedMessage {
 	err := p.sub.Drain()
 	_ = err // Only a closed connection refuses, and with it the subscription has ended.
 	if p.nc.IsConnected() {
-		err = p.nc.FlushTimeout(drainTime)
+		err = p.nc.FlushTimeout(drainTimeout)
 		_ = err // What did not arrive by then comes again after the ack wait.
 	}
-	p.drain()
-	return p.waiting
+	p.bufferArrived()
+	return p.buffered
 }
 
 // budget is what one call may take.
@@ -154,20 +154,20 @@ func (b *batch) add(m *nats.Msg) {
 func (p *puller) next(ctx context.Context, want budget, wait time.Duration) ([]*nats.Msg, error) {
 	want.messages = min(max(want.messages, 1), maxPull)
 	got := &batch{budget: want}
-	p.lay = 0
+	p.bufferedFor = 0
 	defer func() { p.idleSince = time.Now() }()
-	p.takeArrived(got)
+	p.takeBuffered(got)
 	if len(got.messages) > 0 {
 		return got.messages, nil
 	}
-	p.heard = time.Now()
-	deadline := p.heard.Add(max(wait, 0))
+	p.lastHeard = time.Now()
+	deadline := p.lastHeard.Add(max(wait, 0))
 	for mayAsk := true; ; {
 		if !p.open {
 			if !mayAsk && time.Until(deadline) <= 0 {
 				return nil, nil
 			}
-			if err := p.ask(ctx, want, deadline); err != nil {
+			if err := p.openPull(ctx, want, deadline); err != nil {
 				return nil, err
 			}
 			mayAsk = false
@@ -177,7 +177,7 @@ func (p *puller) next(ctx context.Context, want budget, wait time.Duration) ([]*
 		case len(got.messages) > 0:
 			// A fault behind the messages shows again at the next call.
 			return got.messages, nil
-		case errors.Is(err, errTooSmall):
+		case errors.Is(err, errBudgetTooSmall):
 			want, mayAsk = budget{messages: 1}, true
 			continue
 		case err != nil:
@@ -191,27 +191,27 @@ func (p *puller) next(ctx context.Context, want budget, wait time.Duration) ([]*
 	}
 }
 
-// takeArrived takes what came while nobody waited, of one age.
-func (p *puller) takeArrived(got *batch) {
-	p.drain()
+// takeBuffered takes what came while nobody waited, of one age.
+func (p *puller) takeBuffered(got *batch) {
+	p.bufferArrived()
 	taken := 0
-	for _, a := range p.waiting {
-		if got.full() || !got.fits(a.Msg) || !a.since.Equal(p.waiting[0].since) {
+	for _, a := range p.buffered {
+		if got.full() || !got.fits(a.Msg) || !a.since.Equal(p.buffered[0].since) {
 			break
 		}
 		got.add(a.Msg)
-		p.lay = time.Since(a.since)
+		p.bufferedFor = time.Since(a.since)
 		taken++
 	}
-	p.waiting = slices.Delete(p.waiting, 0, taken)
+	p.buffered = slices.Delete(p.buffered, 0, taken)
 }
 
-// drain notes how long what has arrived may have been here.
-func (p *puller) drain() {
+// bufferArrived notes how long what has arrived may have been here.
+func (p *puller) bufferArrived() {
 	for {
 		select {
 		case m := <-p.arrived:
-			if err := p.take(m, nil); err != nil {
+			if err := p.handle(m, nil); err != nil {
 				p.open = false
 			}
 		default:
@@ -220,21 +220,21 @@ func (p *puller) drain() {
 	}
 }
 
-// ask opens a pull that the server keeps until deadline.
-func (p *puller) ask(ctx context.Context, want budget, deadline time.Time) error {
-	down, connected := p.link.await(ctx, p.nc, deadline, p.ended)
+// openPull opens a pull that the server keeps until deadline.
+func (p *puller) openPull(ctx context.Context, want budget, deadline time.Time) error {
+	down, connected := p.connection.awaitConnected(ctx, p.nc, deadline, p.closed)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	if !connected {
-		return errDown
+		return errNotConnected
 	}
 	wait := max(time.Until(deadline), 0)
 	req := pullRequest{Batch: want.messages, MaxBytes: want.bytes, NoWait: true, Expires: wait}
-	p.silent = wait + answerTime
+	p.idleTimeout = wait + answerTimeout
 	if wait >= time.Second {
 		req.Heartbeat = min(wait/2, maxHeartbeat)
-		p.silent = 2*req.Heartbeat + time.Second
+		p.idleTimeout = 2*req.Heartbeat + time.Second
 	}
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -245,34 +245,34 @@ func (p *puller) ask(ctx context.Context, want budget, deadline time.Time) error
 	if err := p.nc.PublishRequest(p.subject, p.reply, body); err != nil {
 		return err
 	}
-	p.open, p.left, p.down = true, want.messages, down
-	p.expires, p.heard = deadline, time.Now()
+	p.open, p.remaining, p.disconnected = true, want.messages, down
+	p.expires, p.lastHeard = deadline, time.Now()
 	return nil
 }
 
 // receive takes messages until the pull has ended, the batch is full, or there are some and no more come at once. A nil
 // error without messages means that there was none.
 func (p *puller) receive(ctx context.Context, got *batch, deadline time.Time) error {
-	timer := time.NewTimer(p.patience(got, deadline))
+	timer := time.NewTimer(p.receiveTimeout(got, deadline))
 	defer timer.Stop()
-	for p.open && !got.full() && len(p.waiting) == 0 {
+	for p.open && !got.full() && len(p.buffered) == 0 {
 		select {
 		case m := <-p.arrived:
-			p.heard = time.Now()
-			if err := p.take(m, got); err != nil {
+			p.lastHeard = time.Now()
+			if err := p.handle(m, got); err != nil {
 				p.open = false
 				return err
 			}
-			timer.Reset(p.patience(got, deadline))
-		case <-p.down:
+			timer.Reset(p.receiveTimeout(got, deadline))
+		case <-p.disconnected:
 			p.open = false
 			if p.strict {
-				return errLinkChanged
+				return errConnectionChanged
 			}
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-p.ended:
-			return errEnded
+		case <-p.closed:
+			return errClosed
 		case <-timer.C:
 			if len(got.messages) > 0 {
 				return nil
@@ -280,44 +280,44 @@ func (p *puller) receive(ctx context.Context, got *batch, deadline time.Time) er
 			if p.expires.After(deadline) && time.Until(deadline) <= 0 {
 				return nil
 			}
-			if time.Since(p.heard) >= p.silent || time.Since(p.expires) >= answerTime {
+			if time.Since(p.lastHeard) >= p.idleTimeout || time.Since(p.expires) >= answerTimeout {
 				p.open = false
-				return fmt.Errorf("%w: it is silent", errLostConsumer)
+				return fmt.Errorf("%w: it is silent", errConsumerLost)
 			}
-			timer.Reset(p.patience(got, deadline))
+			timer.Reset(p.receiveTimeout(got, deadline))
 		}
 	}
 	return nil
 }
 
-// patience is how long receive waits for the next word of the server.
-func (p *puller) patience(got *batch, deadline time.Time) time.Duration {
+// receiveTimeout is how long receive waits for the next word of the server.
+func (p *puller) receiveTimeout(got *batch, deadline time.Time) time.Duration {
 	if len(got.messages) > 0 {
-		return gather
+		return batchGap
 	}
-	end := p.expires.Add(answerTime)
+	end := p.expires.Add(answerTimeout)
 	if p.expires.After(deadline) {
 		// The pull is an earlier call's and stays open behind this one.
 		end = deadline
 	}
-	return max(min(p.silent-time.Since(p.heard), time.Until(end)), time.Millisecond)
+	return max(min(p.idleTimeout-time.Since(p.lastHeard), time.Until(end)), time.Millisecond)
 }
 
-// take adds a message to got, or to those that wait when there is no batch or no room in it, or acts on a status.
-func (p *puller) take(m *nats.Msg, got *batch) error {
+// handle adds a message to got, or to those that wait when there is no batch or no room in it, or acts on a status.
+func (p *puller) handle(m *nats.Msg, got *batch) error {
 	since := p.idleSince
 	if got != nil {
 		since = time.Now()
 	}
 	status := statusOf(m)
 	if status == "" {
-		if p.left--; p.left <= 0 {
+		if p.remaining--; p.remaining <= 0 {
 			p.open = false
 		}
 		if got != nil && got.fits(m) {
 			got.add(m)
 		} else {
-			p.waiting = append(p.waiting, arrival{m, since})
+			p.buffered = append(p.buffered, bufferedMessage{m, since})
 		}
 		return nil
 	}
@@ -329,16 +329,16 @@ func (p *puller) take(m *nats.Msg, got *batch) error {
 	case status == "404", status == "408":
 		return nil
 	case description == "Message Size Exceeds MaxBytes":
-		return errTooSmall
+		return errBudgetTooSmall
 	case status == "409" && (description == "Batch Completed" || description == "Leadership Change" ||
 		description == "Exceeded MaxWaiting" || description == "Server Shutdown"):
 		if p.strict {
 			// None of these says that there are no messages.
-			return errLinkChanged
+			return errConnectionChanged
 		}
 		return nil
 	default:
-		return fmt.Errorf("%w: %s %s", errLostConsumer, status, description)
+		return fmt.Errorf("%w: %s %s", errConsumerLost, status, description)
 	}
 }
 

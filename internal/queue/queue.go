@@ -41,8 +41,8 @@ type Config struct {
 	Replicas int
 	// MaxPending is the number of Requests that may wait, above which Publish is refused; 0 for 200,000.
 	MaxPending int
-	// MaxLetterBodies is the number of dead letters of one repository's records that keep a document; 0 for 10,000.
-	MaxLetterBodies int
+	// MaxDeadLetterBodies is the number of dead letters of one repository's records that keep a document; 0 for 10,000.
+	MaxDeadLetterBodies int
 	// StartTimeout is how long Connect tries to connect and to set up the streams; 0 for 1 minute.
 	StartTimeout time.Duration
 	// Logger takes what the queue has to say; nil for nothing.
@@ -58,8 +58,8 @@ func (c Config) withDefaults() Config {
 	if c.MaxPending == 0 {
 		c.MaxPending = defaultMaxPending
 	}
-	if c.MaxLetterBodies == 0 {
-		c.MaxLetterBodies = defaultMaxBodies
+	if c.MaxDeadLetterBodies == 0 {
+		c.MaxDeadLetterBodies = defaultMaxBodies
 	}
 	if c.StartTimeout == 0 {
 		c.StartTimeout = defaultStartTimeout
@@ -80,31 +80,31 @@ func (c Config) validate() error {
 	if c.StartTimeout < 0 {
 		return core.NewError(core.CodeInvalid, fmt.Sprintf("server.startTimeout is %s, it must be positive", c.StartTimeout))
 	}
-	if c.MaxLetterBodies < 1 {
-		return core.NewError(core.CodeInvalid, fmt.Sprintf("deadLetters.maxBodies is %d, it must be positive", c.MaxLetterBodies))
+	if c.MaxDeadLetterBodies < 1 {
+		return core.NewError(core.CodeInvalid, fmt.Sprintf("deadLetters.maxBodies is %d, it must be positive", c.MaxDeadLetterBodies))
 	}
 	return nil
 }
 
 // Queue is a connection to the streams of tutti. All its methods may be called by any number of goroutines.
 type Queue struct {
-	cfg     Config
-	log     *slog.Logger
-	metrics *Metrics
-	nc      *nats.Conn
-	js      jetstream.JetStream
-	link    *link
+	cfg        Config
+	log        *slog.Logger
+	metrics    *Metrics
+	nc         *nats.Conn
+	js         jetstream.JetStream
+	connection *connectionState
 	// server is the server in this process, nil for an external one.
-	server   InProcessServer
-	durable  *durability
-	closed   chan struct{}
-	requests jetstream.Stream
-	seen     jetstream.Stream
-	letters  *DeadLetters
-	jobs     *Jobs
-	labels   *labels
-	batches  waitingBatches
-	gather   gatherer
+	server      InProcessServer
+	durability  *durability
+	closed      chan struct{}
+	requests    jetstream.Stream
+	seen        jetstream.Stream
+	deadLetters *DeadLetters
+	jobs        *Jobs
+	labels      *labels
+	batches     batchLimiter
+	gather      gatherer
 
 	// stop ends the queue's own goroutines, which work counts.
 	stop context.CancelFunc
@@ -132,8 +132,8 @@ func Connect(ctx context.Context, cfg Config) (*Queue, error) {
 type InProcessServer interface {
 	// InProcessConn returns a new connection to the server.
 	InProcessConn() (net.Conn, error)
-	// Fault returns why the server cannot store until it is restarted, nil when it knows of nothing.
-	Fault() error
+	// StorageError returns why the server cannot store until it is restarted, nil when it knows of nothing.
+	StorageError() error
 	// Restart replaces the server by a new one with the same streams. An error leaves it as it was, or not running.
 	Restart(ctx context.Context) error
 }
@@ -149,7 +149,7 @@ func open(ctx context.Context, cfg Config, server InProcessServer, url string, o
 		return nil, err
 	}
 	q := &Queue{
-		cfg: cfg, log: cfg.Logger, metrics: cfg.Metrics, link: newLink(), server: server, durable: newDurability(),
+		cfg: cfg, log: cfg.Logger, metrics: cfg.Metrics, connection: newConnectionState(), server: server, durability: newDurability(),
 		closed: make(chan struct{}),
 		labels: newLabels(), consumers: make(map[*Consumer]struct{}),
 	}
@@ -158,17 +158,17 @@ func open(ctx context.Context, cfg Config, server InProcessServer, url string, o
 	defer cancel()
 	err := q.retryStart(starting, func(context.Context) (err error) {
 		q.nc, err = nats.Connect(url, opts...)
-		return connectFault(err)
+		return connectError(err)
 	})
 	if err != nil {
 		return nil, err
 	}
 	if q.js, err = jetstream.New(q.nc, jetstream.WithDefaultTimeout(callTimeout)); err != nil {
-		return nil, errors.Join(fault("connecting to the queue", err), q.hangUp(ctx))
+		return nil, errors.Join(wrapError("connecting to the queue", err), q.disconnect(ctx))
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	q.stop = stop
-	if err = q.setUp(starting); err == nil {
+	if err = q.setUpStreams(starting); err == nil {
 		err = q.start(ctx, background)
 	}
 	if err != nil {
@@ -179,19 +179,19 @@ func open(ctx context.Context, cfg Config, server InProcessServer, url string, o
 
 // start reads which dead letters there are and starts the queue's own goroutines, which run until background ends.
 func (q *Queue) start(ctx, background context.Context) error {
-	q.work.Go(func() { q.proveDurability(background) })
+	q.work.Go(func() { q.runProbes(background) })
 	if err := q.Ready(ctx); err != nil {
 		q.log.Warn("queue opened that cannot store yet", "err", err)
 	}
-	q.work.Go(func() { q.letters.watch(background) })
-	if err := q.letters.awaitLoaded(ctx); err != nil {
+	q.work.Go(func() { q.deadLetters.watch(background) })
+	if err := q.deadLetters.awaitLoaded(ctx); err != nil {
 		return err
 	}
-	q.work.Go(func() { q.look(background) })
+	q.work.Go(func() { q.refreshLag(background) })
 	return nil
 }
 
-func connectFault(err error) error {
+func connectError(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -221,17 +221,17 @@ func (q *Queue) options() []nats.Option {
 		nats.MaxPingsOutstanding(maxPings),
 		nats.IgnoreAuthErrorAbort(),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			q.link.notify()
+			q.connection.broadcast()
 			if err != nil {
 				q.log.Warn("queue disconnected", "err", err)
 			}
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) {
-			q.link.notify()
+			q.connection.broadcast()
 			q.log.Info("queue connected again")
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			if !q.durable.deny(err) {
+			if !q.durability.probeDenied(err) {
 				q.log.Warn("queue connection reported a fault", "err", err)
 			}
 		}),
@@ -263,11 +263,11 @@ func (q *Queue) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		err = core.WrapError(core.CodeUnavailable, "closing the queue", ctx.Err())
 	}
-	return errors.Join(err, q.hangUp(ctx))
+	return errors.Join(err, q.disconnect(ctx))
 }
 
-// hangUp sends what is unsent and closes the connection.
-func (q *Queue) hangUp(ctx context.Context) error {
+// disconnect sends what is unsent and closes the connection.
+func (q *Queue) disconnect(ctx context.Context) error {
 	if q.nc.IsConnected() {
 		flush, cancel := context.WithTimeout(ctx, callTimeout)
 		if err := q.nc.FlushWithContext(flush); err != nil {
@@ -285,7 +285,7 @@ func (q *Queue) hangUp(ctx context.Context) error {
 }
 
 // DeadLetters returns the dead letters of the queue.
-func (q *Queue) DeadLetters() *DeadLetters { return q.letters }
+func (q *Queue) DeadLetters() *DeadLetters { return q.deadLetters }
 
 // Jobs returns the jobs of the queue.
 func (q *Queue) Jobs() *Jobs { return q.jobs }

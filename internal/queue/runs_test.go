@@ -54,7 +54,7 @@ func TestJobIDs(t *testing.T) {
 	})
 }
 
-func TestLettersOfRuns(t *testing.T) {
+func TestDeadLettersOfRuns(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		second, again := run(core.ScopePage, "gone", "one"), run(core.ScopePage, "gone", "one")

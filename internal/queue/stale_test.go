@@ -81,8 +81,8 @@ func TestCloseLeavesStaleDeliveries(t *testing.T) {
 	}
 }
 
-// TestFetchOfWhatLay: the ack wait of a message that lay, and that is handed out, begins anew.
-func TestFetchOfWhatLay(t *testing.T) {
+// TestFetchBuffered: the ack wait of a message that lay, and that is handed out, begins anew.
+func TestFetchBuffered(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{AckWait: time.Minute})
@@ -158,7 +158,7 @@ func TestReplacedIsNoCrashLoop(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		mustPublish(t, q, record("S1", "A1"))
-		if err := q.NoteBegun(t.Context(), lastSequence(t, q), storedAt(t, q), 1); err != nil {
+		if err := q.NoteHandOut(t.Context(), lastSequence(t, q), storedAt(t, q), 1); err != nil {
 			t.Fatal(err)
 		}
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{MaxDeliver: 1})
@@ -230,7 +230,7 @@ func TestNoteOfAnotherMessage(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		mustPublish(t, q, record("S1", "A1"))
-		if err := q.NoteBegun(t.Context(), lastSequence(t, q), time.Now().Add(-time.Hour), 100); err != nil {
+		if err := q.NoteHandOut(t.Context(), lastSequence(t, q), time.Now().Add(-time.Hour), 100); err != nil {
 			t.Fatal(err)
 		}
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{MaxDeliver: 1})

@@ -9,10 +9,10 @@ import (
 
 // Names of the streams and of the bucket.
 const (
-	streamRequests = "REQUESTS"
-	streamLetters  = "DEAD_LETTERS"
-	bucketJobs     = "tutti_jobs"
-	streamJobs     = "KV_" + bucketJobs
+	streamRequests    = "REQUESTS"
+	streamDeadLetters = "DEAD_LETTERS"
+	bucketJobs        = "tutti_jobs"
+	streamJobs        = "KV_" + bucketJobs
 
 	// probePrefix leads the subject of a stream's probe. The probe of REQUESTS stays in it: one more message than may wait.
 	probePrefix = "tutti.probe."
@@ -27,7 +27,7 @@ const (
 
 // streams returns the names of all streams.
 func streams() []string {
-	return []string{streamRequests, streamLetters, streamSeen, streamJobs}
+	return []string{streamRequests, streamDeadLetters, streamSeen, streamJobs}
 }
 
 // requestsConfig: one message per subject, so that the newest intention for a record replaces an older one, and a full
@@ -48,12 +48,12 @@ func (c Config) requestsConfig() jetstream.StreamConfig {
 	}
 }
 
-// lettersConfig lets messages end by themselves, for the marks of removed letters alone.
-func (c Config) lettersConfig() jetstream.StreamConfig {
+// deadLettersConfig lets messages end by themselves, for the marks of removed letters alone.
+func (c Config) deadLettersConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
-		Name:              streamLetters,
+		Name:              streamDeadLetters,
 		Description:       "Records that tutti gave up on",
-		Subjects:          []string{deadPrefix + ">", probePrefix + streamLetters},
+		Subjects:          []string{deadPrefix + ">", probePrefix + streamDeadLetters},
 		Retention:         jetstream.LimitsPolicy,
 		Storage:           jetstream.FileStorage,
 		MaxMsgsPerSubject: 1,
@@ -90,12 +90,12 @@ func (c Config) jobsConfig() jetstream.StreamConfig {
 // streamConfigs returns the configurations of all streams.
 func (c Config) streamConfigs() []jetstream.StreamConfig {
 	return []jetstream.StreamConfig{
-		c.requestsConfig(), c.lettersConfig(), c.seenConfig(), c.jobsConfig(),
+		c.requestsConfig(), c.deadLettersConfig(), c.seenConfig(), c.jobsConfig(),
 	}
 }
 
-// setUp creates the streams, or brings those that are there to the configuration.
-func (q *Queue) setUp(ctx context.Context) error {
+// setUpStreams creates the streams, or brings those that are there to the configuration.
+func (q *Queue) setUpStreams(ctx context.Context) error {
 	set := make(map[string]jetstream.Stream)
 	for _, cfg := range q.cfg.streamConfigs() {
 		if err := q.retryStart(ctx, func(ctx context.Context) (err error) {
@@ -106,18 +106,18 @@ func (q *Queue) setUp(ctx context.Context) error {
 		}
 	}
 	q.requests, q.seen = set[streamRequests], set[streamSeen]
-	q.letters = newDeadLetters(q, set[streamLetters])
+	q.deadLetters = newDeadLetters(q, set[streamDeadLetters])
 	q.jobs = &Jobs{queue: q, stream: set[streamJobs]}
 	return q.retryStart(ctx, func(ctx context.Context) (err error) {
 		q.jobs.bucket, err = q.js.KeyValue(ctx, bucketJobs)
-		return fault("opening the bucket of jobs", err)
+		return wrapError("opening the bucket of jobs", err)
 	})
 }
 
 func (q *Queue) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	s, err := q.js.CreateOrUpdateStream(ctx, cfg)
 	if err != nil {
-		return nil, fault("setting up the stream "+cfg.Name, err)
+		return nil, wrapError("setting up the stream "+cfg.Name, err)
 	}
 	return s, nil
 }

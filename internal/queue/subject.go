@@ -148,49 +148,49 @@ func shorten(s string) string {
 	return noToken + hex.EncodeToString(sum[:])
 }
 
-// deadSubject returns the subject of a record's dead letter.
-func deadSubject(repository, organization, id string) string {
-	return string(appendDeadSubject(nil, repository, organization, id))
+// recordDeadLetterSubject returns the subject of a record's dead letter.
+func recordDeadLetterSubject(repository, organization, id string) string {
+	return string(appendDeadLetterSubject(nil, repository, organization, id))
 }
 
-// appendDeadSubject appends deadSubject to b.
-func appendDeadSubject(b []byte, repository, organization, id string) []byte {
-	b = appendDeadToken(append(b, deadPrefix...), repository)
-	b = appendDeadToken(append(b, '.'), organization)
-	return appendDeadToken(append(b, '.'), id)
+// appendDeadLetterSubject appends deadSubject to b.
+func appendDeadLetterSubject(b []byte, repository, organization, id string) []byte {
+	b = appendDeadLetterToken(append(b, deadPrefix...), repository)
+	b = appendDeadLetterToken(append(b, '.'), organization)
+	return appendDeadLetterToken(append(b, '.'), id)
 }
 
-// runDeadSubject returns the subject of the dead letter of a page or run Request: one for each subject of a Request, which
+// requestDeadLetterSubject returns the subject of the dead letter of a page or run Request: one for each subject of a Request, which
 // names its scope, its job and its page. All of that stands as a hash, as what cannot be understood may stand on any
 // subject.
-func runDeadSubject(repository, organization, subject string) string {
+func requestDeadLetterSubject(repository, organization, subject string) string {
 	sum := sha256.Sum256([]byte(subject))
-	return deadSubject(repository, organization, "") + "." + hex.EncodeToString(sum[:])
+	return recordDeadLetterSubject(repository, organization, "") + "." + hex.EncodeToString(sum[:])
 }
 
-// letterSubject returns the subject of l: its record's, that of its page or run Request, or that of its message.
-func letterSubject(l core.DeadLetter) string {
+// deadLetterSubject returns the subject of l: its record's, that of its page or run Request, or that of its message.
+func deadLetterSubject(l core.DeadLetter) string {
 	if l.Source != "" {
-		return runDeadSubject(l.Repository, l.Organization, "message "+l.Source+"\x00"+l.SHA256)
+		return requestDeadLetterSubject(l.Repository, l.Organization, "message "+l.Source+"\x00"+l.SHA256)
 	}
 	if l.Request != nil && l.Request.Scope != core.ScopeRecord && l.RecordID == "" {
 		if subject, err := requestSubject(*l.Request); err == nil {
-			return runDeadSubject(l.Repository, l.Organization, subject)
+			return requestDeadLetterSubject(l.Repository, l.Organization, subject)
 		}
 	}
-	return deadSubject(l.Repository, l.Organization, l.RecordID)
+	return recordDeadLetterSubject(l.Repository, l.Organization, l.RecordID)
 }
 
-// unreadableSubject is letterSubject for the letter l of a message on subject whose body is no Request.
-func unreadableSubject(l core.DeadLetter, subject string) string {
+// unreadableDeadLetterSubject is letterSubject for the letter l of a message on subject whose body is no Request.
+func unreadableDeadLetterSubject(l core.DeadLetter, subject string) string {
 	if parseRequestSubject(subject).scope != core.ScopeRecord {
-		return runDeadSubject(l.Repository, l.Organization, subject)
+		return requestDeadLetterSubject(l.Repository, l.Organization, subject)
 	}
-	return deadSubject(l.Repository, l.Organization, l.RecordID)
+	return recordDeadLetterSubject(l.Repository, l.Organization, l.RecordID)
 }
 
-// appendDeadToken appends a part of a dead letter's subject to b. Parts over core.MaxIDBytes stand as their hash.
-func appendDeadToken(b []byte, s string) []byte {
+// appendDeadLetterToken appends a part of a dead letter's subject to b. Parts over core.MaxIDBytes stand as their hash.
+func appendDeadLetterToken(b []byte, s string) []byte {
 	switch {
 	case s == "":
 		return append(b, noToken...)
@@ -201,9 +201,9 @@ func appendDeadToken(b []byte, s string) []byte {
 	}
 }
 
-// repositoryOfLetter returns the repository in the subject of a dead letter, or the hash that stands for a long one; false
+// deadLetterRepository returns the repository in the subject of a dead letter, or the hash that stands for a long one; false
 // when subject is no letter's.
-func repositoryOfLetter(subject string) (string, bool) {
+func deadLetterRepository(subject string) (string, bool) {
 	rest, ok := strings.CutPrefix(subject, deadPrefix)
 	if !ok {
 		return "", false
@@ -219,23 +219,23 @@ func repositoryOfLetter(subject string) (string, bool) {
 	return repository, err == nil
 }
 
-// letterHash stands for the subject of a dead letter.
-type letterHash [18]byte
+// subjectHash stands for the subject of a dead letter.
+type subjectHash [18]byte
 
-func hashOf(subject []byte) letterHash {
+func hashOf(subject []byte) subjectHash {
 	sum := sha256.Sum256(subject)
-	return letterHash(sum[:len(letterHash{})])
+	return subjectHash(sum[:len(subjectHash{})])
 }
 
-// letterID returns the opaque id of the dead letter on a subject: 24 characters that need no escaping in a URL.
-func letterID(subject string) string {
+// deadLetterID returns the opaque id of the dead letter on a subject: 24 characters that need no escaping in a URL.
+func deadLetterID(subject string) string {
 	hash := hashOf([]byte(subject))
 	return base64.RawURLEncoding.EncodeToString(hash[:])
 }
 
-// parseLetterID reverses letterID as far as that is possible; false when id is none.
-func parseLetterID(id string) (letterHash, bool) {
-	var hash letterHash
+// parseDeadLetterID reverses letterID as far as that is possible; false when id is none.
+func parseDeadLetterID(id string) (subjectHash, bool) {
+	var hash subjectHash
 	if base64.RawURLEncoding.EncodedLen(len(hash)) != len(id) {
 		return hash, false
 	}

@@ -31,12 +31,12 @@ func LockDir(dir string) (*Lock, error) {
 		return nil, core.WrapError(core.CodeInternal, fmt.Sprintf("opening the lock of the data folder %s", dir), err)
 	}
 	if err := lockFile(file); err != nil {
-		return nil, lockFault(dir, errors.Join(err, file.Close()))
+		return nil, lockError(dir, errors.Join(err, file.Close()))
 	}
 	return &Lock{file: file}, nil
 }
 
-func lockFault(dir string, err error) error {
+func lockError(dir string, err error) error {
 	if errors.Is(err, errLocked) {
 		return &core.Error{
 			Code:    core.CodeConflict,

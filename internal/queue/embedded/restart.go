@@ -10,16 +10,16 @@ import (
 	"tutti/internal/disk"
 )
 
-// roomBytes is what the folder must have room for before a restart: the largest message.
-const roomBytes = maxPayload
+// minFreeBytes is what the folder must have room for before a restart: the largest message.
+const minFreeBytes = maxPayload
 
 func errNotRunning() error {
 	return core.NewError(core.CodeUnavailable, "the embedded queue does not run")
 }
 
-// Fault returns why the server cannot store although it may take connections, nil when it knows of nothing. nats-server
+// StorageError returns why the server cannot store although it may take connections, nil when it knows of nothing. nats-server
 // keeps the first write error of a stream and refuses every later write to it, so only Restart removes such a fault.
-func (s *Server) Fault() error {
+func (s *Server) StorageError() error {
 	i := s.current.Load()
 	if i == nil {
 		return errNotRunning()
@@ -36,12 +36,12 @@ func (s *Server) Fault() error {
 // that was stored is there afterwards. CodeUnavailable, and the server runs on, while the folder has no room for a write;
 // after another error no server runs until a later Restart succeeds.
 func (s *Server) Restart(ctx context.Context) error {
-	s.changing.Lock()
-	defer s.changing.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.stopping {
 		return errNotRunning()
 	}
-	if err := disk.ProbeSpace(s.cfg.Dir, roomBytes); err != nil {
+	if err := disk.ProbeSpace(s.cfg.Dir, minFreeBytes); err != nil {
 		return core.WrapError(core.CodeUnavailable, "the folder of the embedded queue takes no writes", err)
 	}
 	if i := s.current.Swap(nil); i != nil {

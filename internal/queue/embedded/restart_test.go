@@ -45,7 +45,7 @@ func TestRestart(t *testing.T) {
 	if _, err := embedded.LockDir(dir); core.CodeOf(err) != core.CodeConflict {
 		t.Errorf("the lock was released: %v", err)
 	}
-	if err := s.Fault(); err != nil {
+	if err := s.StorageError(); err != nil {
 		t.Errorf("a fault of a server that can store: %v", err)
 	}
 	if err := s.Stop(t.Context()); err != nil {
@@ -81,7 +81,7 @@ func TestRestartThatFails(t *testing.T) {
 	if err := s.Restart(t.Context()); core.CodeOf(err) != core.CodeInternal {
 		t.Fatalf("got %v", err)
 	}
-	if err := s.Fault(); core.CodeOf(err) != core.CodeUnavailable {
+	if err := s.StorageError(); core.CodeOf(err) != core.CodeUnavailable {
 		t.Errorf("the fault of a server that does not run is %v", err)
 	}
 	if _, err := s.InProcessConn(); core.CodeOf(err) != core.CodeUnavailable {

@@ -94,8 +94,8 @@ type Server struct {
 	// current is the running server, nil after a Restart that could not start the next one.
 	current atomic.Pointer[instance]
 
-	// changing is held while current is replaced or stopped; it guards cfg and stopping.
-	changing sync.Mutex
+	// mu is held while current is replaced or stopped; it guards cfg and stopping.
+	mu       sync.Mutex
 	cfg      Config
 	stopping bool
 
@@ -203,8 +203,8 @@ func (s *Server) InProcessConn() (net.Conn, error) {
 
 // URL returns the address for clients of other processes, empty when the server does not listen.
 func (s *Server) URL() string {
-	s.changing.Lock()
-	defer s.changing.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.cfg.Listen == "" {
 		return ""
 	}
@@ -217,8 +217,8 @@ func (s *Server) Stop(ctx context.Context) error {
 	s.once.Do(func() {
 		go func() {
 			defer close(s.stopped)
-			s.changing.Lock()
-			defer s.changing.Unlock()
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			s.stopping = true
 			if i := s.current.Swap(nil); i != nil {
 				i.stop()

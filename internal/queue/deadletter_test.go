@@ -43,7 +43,7 @@ func list(t *testing.T, q *queue.Queue, repository, reason string) []core.DeadLe
 	return letters
 }
 
-func TestLetterLife(t *testing.T) {
+func TestDeadLetterLifecycle(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		d := q.DeadLetters()
@@ -101,7 +101,7 @@ func TestLetterLife(t *testing.T) {
 	})
 }
 
-func TestLettersOfStrangeIDs(t *testing.T) {
+func TestDeadLettersWithUnusualIDs(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		d := q.DeadLetters()
@@ -147,7 +147,7 @@ func TestLettersOfStrangeIDs(t *testing.T) {
 	})
 }
 
-func TestLargestLetter(t *testing.T) {
+func TestLargestDeadLetter(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		huge := strings.Repeat("\x01", 3<<20) // Six bytes each in JSON.
@@ -172,7 +172,7 @@ func TestLargestLetter(t *testing.T) {
 	})
 }
 
-func TestListLetters(t *testing.T) {
+func TestListDeadLetters(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
 		d := q.DeadLetters()
@@ -225,7 +225,7 @@ func TestListLetters(t *testing.T) {
 	})
 }
 
-func TestLettersOfTwoProcesses(t *testing.T) {
+func TestDeadLettersOfTwoProcesses(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		a, b := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
 		mustPut(t, a, letter("S1", "A1", core.ReasonRejected), letter("S1", "A2", core.ReasonRejected))
@@ -262,12 +262,12 @@ func TestLettersOfTwoProcesses(t *testing.T) {
 	})
 }
 
-// TestLetterBodiesAreBounded: beyond the bound a letter of a repository keeps what its document was, not the document. One
+// TestDeadLetterDocumentsAreLimited: beyond the bound a letter of a repository keeps what its document was, not the document. One
 // that replaces a letter with a document takes its place, and a document that goes makes room for another. A message, which
 // cannot be fetched again, is always kept, and takes no room.
-func TestLetterBodiesAreBounded(t *testing.T) {
+func TestDeadLetterDocumentsAreLimited(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
-		cfg := queue.Config{MaxLetterBodies: 2}
+		cfg := queue.Config{MaxDeadLetterBodies: 2}
 		q := s.connect(t, cfg)
 		kept := core.NewDeadLetterDocument([]byte(`{"a":1}`))
 		withDocument := func(repository, id, hint string) core.DeadLetter {
@@ -279,7 +279,7 @@ func TestLetterBodiesAreBounded(t *testing.T) {
 			t.Helper()
 			l := withDocument(repository, id, hint)
 			mustPut(t, q, l)
-			got, err := q.DeadLetters().Get(t.Context(), q.DeadLetters().LetterID(l))
+			got, err := q.DeadLetters().Get(t.Context(), q.DeadLetters().DeadLetterID(l))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -300,7 +300,7 @@ func TestLetterBodiesAreBounded(t *testing.T) {
 				Repository: "song", Reason: core.ReasonNotUnderstood, Source: "kafka song-analysis", Document: []byte("{}"), SHA256: hash,
 			}
 			mustPut(t, q, l)
-			got, err := q.DeadLetters().Get(t.Context(), q.DeadLetters().LetterID(l))
+			got, err := q.DeadLetters().Get(t.Context(), q.DeadLetters().DeadLetterID(l))
 			if err != nil || string(got.Document) != "{}" || got.Truncated || got.Hint != "" {
 				t.Errorf("message %s: %+v, %v", hash, got, err)
 			}
@@ -325,8 +325,8 @@ func TestLetterBodiesAreBounded(t *testing.T) {
 	})
 }
 
-// TestLettersAreCounted: the counts follow letters that come, change their reason and go.
-func TestLettersAreCounted(t *testing.T) {
+// TestDeadLettersAreCounted: the counts follow letters that come, change their reason and go.
+func TestDeadLettersAreCounted(t *testing.T) {
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	d := q.DeadLetters()
 	want := func(rejected, tooLarge int) {
@@ -356,7 +356,7 @@ func TestLettersAreCounted(t *testing.T) {
 	want(1, 0)
 }
 
-func TestLettersAfterRestart(t *testing.T) {
+func TestDeadLettersAfterRestart(t *testing.T) {
 	s := startServer(t, t.TempDir(), "127.0.0.1:0")
 	q, other := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
 	mustPut(t, q, letter("S1", "A1", core.ReasonRejected))

@@ -15,10 +15,10 @@ const (
 	sourceKafka   = "kafka "
 )
 
-// letterOf makes the letter of a message that came to nothing.
-func letterOf(fault *Fault, repository, source, position string, document []byte) core.DeadLetter {
+// messageDeadLetter makes the letter of a message that came to nothing.
+func messageDeadLetter(fault *Rejection, repository, source, position string, document []byte) core.DeadLetter {
 	reason := core.ReasonNotUnderstood
-	if fault.Kind == FaultUnknownRepository {
+	if fault.Kind == RejectUnknownRepository {
 		reason, repository = core.ReasonUnknownRepository, fault.Server
 	}
 	kept := core.NewDeadLetterDocument(document)
@@ -29,13 +29,13 @@ func letterOf(fault *Fault, repository, source, position string, document []byte
 	}
 }
 
-// keep stores letters, several at a time.
-func (s *Service) keep(ctx context.Context, letters []core.DeadLetter) error {
+// putDeadLetters stores letters, several at a time.
+func (s *Service) putDeadLetters(ctx context.Context, letters []core.DeadLetter) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(parallel)
+	g.SetLimit(publishConcurrency)
 	for _, l := range letters {
 		g.Go(func() error {
-			if err := s.cfg.Letters.Put(ctx, l); err != nil {
+			if err := s.cfg.DeadLetters.Put(ctx, l); err != nil {
 				return fmt.Errorf("keeping an event that was not understood: %w", err)
 			}
 			return nil
@@ -44,9 +44,9 @@ func (s *Service) keep(ctx context.Context, letters []core.DeadLetter) error {
 	return g.Wait()
 }
 
-func (s *Service) letterID(l core.DeadLetter) string {
-	if s.cfg.LetterIndex == nil {
+func (s *Service) deadLetterID(l core.DeadLetter) string {
+	if s.cfg.DeadLetterIndex == nil {
 		return ""
 	}
-	return s.cfg.LetterIndex.LetterID(l)
+	return s.cfg.DeadLetterIndex.DeadLetterID(l)
 }

@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// keyedLock is a mutex per key that exists only while somebody holds or awaits it.
-type keyedLock struct {
+// keyedMutex is a mutex per key that exists only while somebody holds or awaits it.
+type keyedMutex struct {
 	mu    sync.Mutex
-	byKey map[string]*lockEntry
+	byKey map[string]*mutexEntry
 }
 
-type lockEntry struct {
+type mutexEntry struct {
 	// held has room for one token: whoever put it there holds the lock.
 	held chan struct{}
 	// users counts the holder and everybody waiting.
@@ -19,14 +19,14 @@ type lockEntry struct {
 }
 
 // lock waits for the key's mutex or the end of ctx. The returned function returns it back.
-func (l *keyedLock) lock(ctx context.Context, key string) (unlock func(), err error) {
+func (l *keyedMutex) lock(ctx context.Context, key string) (unlock func(), err error) {
 	l.mu.Lock()
 	if l.byKey == nil {
-		l.byKey = make(map[string]*lockEntry)
+		l.byKey = make(map[string]*mutexEntry)
 	}
 	e := l.byKey[key]
 	if e == nil {
-		e = &lockEntry{held: make(chan struct{}, 1)}
+		e = &mutexEntry{held: make(chan struct{}, 1)}
 		l.byKey[key] = e
 	}
 	e.users++
@@ -36,15 +36,15 @@ func (l *keyedLock) lock(ctx context.Context, key string) (unlock func(), err er
 	case e.held <- struct{}{}:
 		return func() {
 			<-e.held
-			l.leave(key, e)
+			l.release(key, e)
 		}, nil
 	case <-ctx.Done():
-		l.leave(key, e)
+		l.release(key, e)
 		return nil, ctx.Err()
 	}
 }
 
-func (l *keyedLock) leave(key string, e *lockEntry) {
+func (l *keyedMutex) release(key string, e *mutexEntry) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.users--

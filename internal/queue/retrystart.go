@@ -12,16 +12,16 @@ import (
 
 const (
 	defaultStartTimeout = time.Minute
-	// firstAttempt is how long the first attempt of a call at the start may take, doubled with each further one up to
+	// firstAttemptTimeout is how long the first attempt of a call at the start may take, doubled with each further one up to
 	// callTimeout. A cluster leaves requests without an answer while it forms, and of several that create the same stream at
 	// once.
-	firstAttempt = time.Second
+	firstAttemptTimeout = time.Second
 )
 
 // retryStart calls try until it succeeds, and returns the last error when that is final or ctx has ended, which ends with
 // Config.StartTimeout. The context of try bounds one attempt.
 func (q *Queue) retryStart(ctx context.Context, try func(ctx context.Context) error) error {
-	for length := firstAttempt; ; length = min(2*length, callTimeout) {
+	for length := firstAttemptTimeout; ; length = min(2*length, callTimeout) {
 		attempt, end := context.WithTimeout(ctx, length)
 		err := try(attempt)
 		end()

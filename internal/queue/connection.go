@@ -8,38 +8,38 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// link tells those who wait for messages that the connection went or came back: the server forgets their pulls with the
+// connectionState tells those who wait for messages that the connection went or came back: the server forgets their pulls with the
 // connection.
-type link struct {
+type connectionState struct {
 	mu      sync.Mutex
 	changed chan struct{}
 }
 
-func newLink() *link { return &link{changed: make(chan struct{})} }
+func newConnectionState() *connectionState { return &connectionState{changed: make(chan struct{})} }
 
-// notify wakes everybody who watches.
-func (l *link) notify() {
+// broadcast wakes everybody who watches.
+func (l *connectionState) broadcast() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
-// watch returns a channel that is closed when the connection next goes or comes.
-func (l *link) watch() <-chan struct{} {
+// changes returns a channel that is closed when the connection next goes or comes.
+func (l *connectionState) changes() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.changed
 }
 
-// await waits until nc is connected, ctx or ended ends or the time is over; it reports whether nc is connected, with the channel
+// awaitConnected waits until nc is connected, ctx or ended ends or the time is over; it reports whether nc is connected, with the channel
 // that tells when that changes.
-func (l *link) await(
+func (l *connectionState) awaitConnected(
 	ctx context.Context, nc *nats.Conn, until time.Time, ended <-chan struct{},
 ) (<-chan struct{}, bool) {
 	var timer *time.Timer
 	for {
-		changed := l.watch()
+		changed := l.changes()
 		if nc.IsConnected() {
 			return changed, true
 		}

@@ -23,18 +23,18 @@ const (
 	// headerBody is there when the letter is of a record and has a part of its document: the watch reads headers only.
 	headerBody = "Tutti-Body"
 
-	// removedKept is how long the mark of a removed letter stays, for processes that were disconnected.
-	removedKept = time.Hour
-	// headerRoom is what of the largest message is left to headers and subject.
-	headerRoom = 16 << 10
+	// tombstoneTTL is how long the mark of a removed letter stays, for processes that were disconnected.
+	tombstoneTTL = time.Hour
+	// headerReserve is what of the largest message is left to headers and subject.
+	headerReserve = 16 << 10
 	// maxTextBytes is the most that is kept of a text in a letter, such as the engine's reason; maxNameBytes of a name
 	// or an id. With each byte escaped as six they fill less than half a message.
 	maxTextBytes = 16 << 10
 	maxNameBytes = 2 << 10
 	// conflictPause is about how long a lost compare-and-set waits before the next try.
 	conflictPause = 5 * time.Millisecond
-	// settleTime is the longest that a change waits until Has and List of this process show it.
-	settleTime = 2 * time.Second
+	// indexWait is the longest that a change waits until Has and List of this process show it.
+	indexWait = 2 * time.Second
 	// defaultPage and maxPageSize bound a page of a list.
 	defaultPage = 50
 	maxPageSize = 1000
@@ -44,11 +44,11 @@ const (
 type DeadLetters struct {
 	queue  *Queue
 	stream jetstream.Stream
-	index  *letterIndex
+	index  *deadLetterIndex
 }
 
 func newDeadLetters(q *Queue, stream jetstream.Stream) *DeadLetters {
-	return &DeadLetters{queue: q, stream: stream, index: newLetterIndex()}
+	return &DeadLetters{queue: q, stream: stream, index: newDeadLetterIndex()}
 }
 
 // Put stores l and returns when the server has it on disk. A letter of the same record, of the same page or run when
@@ -58,33 +58,35 @@ func newDeadLetters(q *Queue, stream jetstream.Stream) *DeadLetters {
 // already, that of another one is left out: its size and hash stay, and the hint says so. A message (Source) is always kept and
 // does not count: unlike a record it cannot be fetched again.
 func (d *DeadLetters) Put(ctx context.Context, l core.DeadLetter) error {
-	return d.put(ctx, letterSubject(l), l)
+	return d.put(ctx, deadLetterSubject(l), l)
 }
 
-// LetterID returns the id that Put stores l under.
-func (d *DeadLetters) LetterID(l core.DeadLetter) string { return letterID(letterSubject(l)) }
+// DeadLetterID returns the id that Put stores l under.
+func (d *DeadLetters) DeadLetterID(l core.DeadLetter) string {
+	return deadLetterID(deadLetterSubject(l))
+}
 
 // put is Put for the letter of a subject.
 func (d *DeadLetters) put(ctx context.Context, subject string, l core.DeadLetter) error {
-	l.ID = letterID(subject)
+	l.ID = deadLetterID(subject)
 	l.LastAt = time.Now().UTC()
-	clip(&l)
+	truncateTexts(&l)
 	for {
 		old, sequence, err := d.last(ctx, subject)
 		if err != nil && !isNotFound(err) {
-			return fault("reading a dead letter", err)
+			return wrapError("reading a dead letter", err)
 		}
-		ack, err := d.store(ctx, subject, sequence, d.bounded(old, merge(old, l)))
-		if err = fault("storing a dead letter", err); err == nil {
-			d.queue.metrics.countLetter(d.queue.labels.of(l.Repository), l.Reason)
-			d.index.await(ctx, ack.Sequence, settleTime)
+		ack, err := d.store(ctx, subject, sequence, d.limitDocuments(old, merge(old, l)))
+		if err = wrapError("storing a dead letter", err); err == nil {
+			d.queue.metrics.countDeadLetter(d.queue.labels.labelFor(l.Repository), l.Reason)
+			d.index.await(ctx, ack.Sequence, indexWait)
 			return nil
 		}
 		if !isConflict(err) {
 			return err
 		}
-		if err := pause(ctx, jitter()); err != nil {
-			return fault("storing a dead letter", err)
+		if err := pause(ctx, conflictDelay()); err != nil {
+			return wrapError("storing a dead letter", err)
 		}
 	}
 }
@@ -101,10 +103,10 @@ func merge(old, l core.DeadLetter) core.DeadLetter {
 	return l
 }
 
-// bounded returns l without its document where its repository has as many as it may have. A letter that replaces one with
+// limitDocuments returns l without its document where its repository has as many as it may have. A letter that replaces one with
 // a document takes its place. What is put at the same time counts a moment later, so the bound may be exceeded by that.
-func (d *DeadLetters) bounded(old, l core.DeadLetter) core.DeadLetter {
-	most := d.queue.cfg.MaxLetterBodies
+func (d *DeadLetters) limitDocuments(old, l core.DeadLetter) core.DeadLetter {
+	most := d.queue.cfg.MaxDeadLetterBodies
 	if l.Source != "" || len(l.Document) == 0 || len(old.Document) > 0 || d.index.bodies(l.Repository) < most {
 		return l
 	}
@@ -118,7 +120,7 @@ func (d *DeadLetters) bounded(old, l core.DeadLetter) core.DeadLetter {
 func (d *DeadLetters) store(
 	ctx context.Context, subject string, sequence uint64, l core.DeadLetter,
 ) (*jetstream.PubAck, error) {
-	data, err := encodeLetter(l, int(d.queue.nc.MaxPayload())-headerRoom)
+	data, err := encodeDeadLetter(l, int(d.queue.nc.MaxPayload())-headerReserve)
 	if err != nil {
 		return nil, err
 	}
@@ -131,17 +133,17 @@ func (d *DeadLetters) store(
 }
 
 func (d *DeadLetters) send(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (ack *jetstream.PubAck, err error) {
-	opts = append(opts, jetstream.WithExpectStream(streamLetters),
+	opts = append(opts, jetstream.WithExpectStream(streamDeadLetters),
 		jetstream.WithRetryAttempts(publishRetries), jetstream.WithRetryWait(publishRetryWait))
-	err = d.queue.storing(ctx, func(ctx context.Context) error {
+	err = d.queue.write(ctx, func(ctx context.Context) error {
 		ack, err = d.queue.js.PublishMsg(ctx, m, opts...)
 		return err
 	})
 	return ack, err
 }
 
-// encodeLetter returns l as JSON of at most limit bytes, with as much of its document as fits.
-func encodeLetter(l core.DeadLetter, limit int) ([]byte, error) {
+// encodeDeadLetter returns l as JSON of at most limit bytes, with as much of its document as fits.
+func encodeDeadLetter(l core.DeadLetter, limit int) ([]byte, error) {
 	for {
 		data, err := json.Marshal(l)
 		if err != nil {
@@ -154,13 +156,13 @@ func encodeLetter(l core.DeadLetter, limit int) ([]byte, error) {
 	}
 }
 
-// clip cuts the texts of a letter. The ids that name the record in full stand in the subject, as a hash if need be.
-func clip(l *core.DeadLetter) {
+// truncateTexts cuts the texts of a letter. The ids that name the record in full stand in the subject, as a hash if need be.
+func truncateTexts(l *core.DeadLetter) {
 	if len(l.Document) > core.MaxDeadLetterBytes {
 		l.Document, l.Truncated = l.Document[:core.MaxDeadLetterBytes], true
 	}
-	clipTexts(maxTextBytes, &l.Hint, &l.EngineReason)
-	clipTexts(maxNameBytes, &l.Repository, &l.Organization, &l.RecordID, &l.JobID, &l.Reason, &l.EngineType,
+	truncateAll(maxTextBytes, &l.Hint, &l.EngineReason)
+	truncateAll(maxNameBytes, &l.Repository, &l.Organization, &l.RecordID, &l.JobID, &l.Reason, &l.EngineType,
 		&l.Source, &l.Position)
 	// The reason is a header too, which ends at the first line.
 	l.Reason = strings.Join(strings.Fields(l.Reason), " ")
@@ -168,12 +170,12 @@ func clip(l *core.DeadLetter) {
 		return
 	}
 	r := *l.Request
-	clipTexts(maxNameBytes, &r.ID, &r.Repository, &r.Organization, &r.RecordID, &r.JobID, &r.Traceparent)
+	truncateAll(maxNameBytes, &r.ID, &r.Repository, &r.Organization, &r.RecordID, &r.JobID, &r.Traceparent)
 	l.Request = &r
 }
 
-// clipTexts cuts each text to limit bytes, between two characters.
-func clipTexts(limit int, texts ...*string) {
+// truncateAll cuts each text to limit bytes, between two characters.
+func truncateAll(limit int, texts ...*string) {
 	for _, s := range texts {
 		if len(*s) <= limit {
 			continue
@@ -210,7 +212,7 @@ func isRemoved(h nats.Header) bool {
 
 // Clear removes the letter of a record that was done since; none there is success.
 func (d *DeadLetters) Clear(ctx context.Context, repository, organization, id string) error {
-	err := d.remove(ctx, deadSubject(repository, organization, id))
+	err := d.remove(ctx, recordDeadLetterSubject(repository, organization, id))
 	if isNotFound(err) || isConflict(err) {
 		// A letter that came in between is of a later failure, and stays.
 		return nil
@@ -222,39 +224,39 @@ func (d *DeadLetters) Clear(ctx context.Context, repository, organization, id st
 func (d *DeadLetters) Delete(ctx context.Context, id string) error {
 	entry, ok := d.index.get(id)
 	if !ok {
-		return noLetter()
+		return deadLetterNotFound()
 	}
 	for {
 		err := d.remove(ctx, entry.subject)
 		if !isConflict(err) {
 			return err
 		}
-		if err := pause(ctx, jitter()); err != nil {
-			return fault("removing a dead letter", err)
+		if err := pause(ctx, conflictDelay()); err != nil {
+			return wrapError("removing a dead letter", err)
 		}
 	}
 }
 
-func noLetter() error { return core.NewError(core.CodeNotFound, "no such dead letter") }
+func deadLetterNotFound() error { return core.NewError(core.CodeNotFound, "no such dead letter") }
 
 // remove replaces a letter by a mark that ends by itself: a removal alone would not reach the other processes.
 func (d *DeadLetters) remove(ctx context.Context, subject string) error {
 	_, sequence, err := d.last(ctx, subject)
 	if isNotFound(err) {
-		return noLetter()
+		return deadLetterNotFound()
 	}
 	if err != nil && core.CodeOf(err) != core.CodeInternal {
-		return fault("removing a dead letter", err)
+		return wrapError("removing a dead letter", err)
 	}
 	if sequence == 0 {
-		return fault("removing a dead letter", err)
+		return wrapError("removing a dead letter", err)
 	}
 	ack, err := d.send(ctx, &nats.Msg{Subject: subject, Header: nats.Header{headerRemoved: {"1"}}},
-		jetstream.WithExpectLastSequencePerSubject(sequence), jetstream.WithMsgTTL(removedKept))
+		jetstream.WithExpectLastSequencePerSubject(sequence), jetstream.WithMsgTTL(tombstoneTTL))
 	if err != nil {
-		return fault("removing a dead letter", err)
+		return wrapError("removing a dead letter", err)
 	}
-	d.index.await(ctx, ack.Sequence, settleTime)
+	d.index.await(ctx, ack.Sequence, indexWait)
 	return nil
 }
 
@@ -266,24 +268,24 @@ func (d *DeadLetters) Has(repository, organization, id string) bool {
 
 // Find returns the letter of a record as it is stored, its document included; CodeNotFound when there is none.
 func (d *DeadLetters) Find(ctx context.Context, repository, organization, id string) (core.DeadLetter, error) {
-	l, _, err := d.last(ctx, string(appendDeadSubject(nil, repository, organization, id)))
+	l, _, err := d.last(ctx, string(appendDeadLetterSubject(nil, repository, organization, id)))
 	if isNotFound(err) {
-		return core.DeadLetter{}, noLetter()
+		return core.DeadLetter{}, deadLetterNotFound()
 	}
-	return l, fault("reading a dead letter", err)
+	return l, wrapError("reading a dead letter", err)
 }
 
 // Get returns the letter with this ID, its document included; CodeNotFound when there is none.
 func (d *DeadLetters) Get(ctx context.Context, id string) (core.DeadLetter, error) {
 	entry, ok := d.index.get(id)
 	if !ok {
-		return core.DeadLetter{}, noLetter()
+		return core.DeadLetter{}, deadLetterNotFound()
 	}
 	l, _, err := d.last(ctx, entry.subject)
 	if isNotFound(err) {
-		return core.DeadLetter{}, noLetter()
+		return core.DeadLetter{}, deadLetterNotFound()
 	}
-	return l, fault("reading a dead letter", err)
+	return l, wrapError("reading a dead letter", err)
 }
 
 // List returns the letters of a repository and of a reason (empty for any), the last written first, at most limit (0 for
@@ -301,7 +303,7 @@ func (d *DeadLetters) List(
 	letters := make([]core.DeadLetter, 0, min(limit, len(entries)))
 	for i, entry := range entries {
 		if len(letters) == limit {
-			return letters, encodeCursor(cursorOfLetters, strconv.FormatUint(entries[i-1].sequence, 36)), nil
+			return letters, encodeCursor(deadLetterCursor, strconv.FormatUint(entries[i-1].sequence, 36)), nil
 		}
 		l, sequence, err := d.last(ctx, entry.subject)
 		if isNotFound(err) || err == nil && sequence != entry.sequence && before > 0 && sequence >= before {
@@ -309,7 +311,7 @@ func (d *DeadLetters) List(
 			continue
 		}
 		if err != nil {
-			return nil, "", fault("listing dead letters", err)
+			return nil, "", wrapError("listing dead letters", err)
 		}
 		letters = append(letters, l)
 	}
@@ -321,13 +323,13 @@ func parseCursor(cursor string) (uint64, error) {
 	if cursor == "" {
 		return 0, nil
 	}
-	position, err := decodeCursor(cursorOfLetters, cursor)
+	position, err := decodeCursor(deadLetterCursor, cursor)
 	if err != nil {
 		return 0, err
 	}
 	n, err := strconv.ParseUint(position, 36, 64)
 	if err != nil || n == 0 {
-		return 0, foreignCursor(err)
+		return 0, invalidCursor(err)
 	}
 	return n, nil
 }
@@ -347,24 +349,24 @@ func (d *DeadLetters) CountReason(repository, reason string) int {
 	return d.index.countReason(repository, reason)
 }
 
-// showCounts brings the metric to what the index holds.
-func (d *DeadLetters) showCounts() {
+// updateMetric brings the metric to what the index holds.
+func (d *DeadLetters) updateMetric() {
 	if d.queue.metrics == nil {
 		return
 	}
-	labelled := make(map[letterLabels]int)
+	labelled := make(map[deadLetterLabels]int)
 	d.index.eachKind(func(repository, reason string, letters int) {
-		labelled[letterLabels{d.queue.labels.of(repository), reason}] += letters
+		labelled[deadLetterLabels{d.queue.labels.labelFor(repository), reason}] += letters
 	})
-	d.queue.metrics.setLetters(labelled)
+	d.queue.metrics.setDeadLetters(labelled)
 }
 
-// jitter returns a pause around conflictPause, so that two who lost to each other do not meet again.
-func jitter() time.Duration { return conflictPause/2 + rand.N(conflictPause) }
+// conflictDelay returns a pause around conflictPause, so that two who lost to each other do not meet again.
+func conflictDelay() time.Duration { return conflictPause/2 + rand.N(conflictPause) }
 
 // sortBySequence puts the newest first.
-func sortBySequence(entries []letterEntry) {
-	slices.SortFunc(entries, func(a, b letterEntry) int {
+func sortBySequence(entries []indexEntry) {
+	slices.SortFunc(entries, func(a, b indexEntry) int {
 		switch {
 		case a.sequence > b.sequence:
 			return -1

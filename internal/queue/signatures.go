@@ -13,9 +13,9 @@ import (
 const (
 	streamSeen = "SEEN_SIGNATURES"
 	seenPrefix = "tutti.seen."
-	// seenKept is how long a key is remembered, maxSeen how many are: the oldest is forgotten first.
-	seenKept = 7 * 24 * time.Hour
-	maxSeen  = 100_000
+	// seenTTL is how long a key is remembered, maxSeen how many are: the oldest is forgotten first.
+	seenTTL = 7 * 24 * time.Hour
+	maxSeen = 100_000
 )
 
 func (c Config) seenConfig() jetstream.StreamConfig {
@@ -28,7 +28,7 @@ func (c Config) seenConfig() jetstream.StreamConfig {
 		MaxMsgsPerSubject: 1,
 		MaxMsgs:           maxSeen,
 		MaxBytes:          -1,
-		MaxAge:            seenKept,
+		MaxAge:            seenTTL,
 		Discard:           jetstream.DiscardOld,
 		Replicas:          c.Replicas,
 	}
@@ -41,14 +41,14 @@ func (q *Queue) FirstSeen(ctx context.Context, key string) (time.Time, error) {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return time.Time{}, nil
 	case err != nil:
-		return time.Time{}, fault("reading when a signature was first seen", err)
+		return time.Time{}, wrapError("reading when a signature was first seen", err)
 	}
 	return m.Time, nil
 }
 
 // Remember remembers a key for a week, while no more than 100,000 later ones are. A key that is remembered already keeps its time.
 func (q *Queue) Remember(ctx context.Context, key string) error {
-	err := fault("remembering a signature", q.publish(ctx, seenSubject(key), nil,
+	err := wrapError("remembering a signature", q.publish(ctx, seenSubject(key), nil,
 		jetstream.WithExpectStream(streamSeen), jetstream.WithExpectLastSequencePerSubject(0)))
 	if isConflict(err) {
 		return nil

@@ -14,8 +14,8 @@ import (
 const (
 	// watchWait is how long one pull of a watch stays open.
 	watchWait = 30 * time.Second
-	// watchKept is how long the server keeps a consumer that nobody reads.
-	watchKept = 2 * time.Minute
+	// readerTTL is how long the server keeps a consumer that nobody reads.
+	readerTTL = 2 * time.Minute
 	// loadTime is the longest that reading the letters at the start may take.
 	loadTime = time.Minute
 )
@@ -27,12 +27,12 @@ var errGap = errors.New("a message was lost on the way")
 func (d *DeadLetters) awaitLoaded(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	return fault("reading the dead letters", d.index.awaitLoaded(ctx))
+	return wrapError("reading the dead letters", d.index.awaitLoaded(ctx))
 }
 
 // watch keeps the index true until ctx ends.
 func (d *DeadLetters) watch(ctx context.Context) {
-	d.queue.keep(ctx, "dead_letters", d.follow)
+	d.queue.restartOnError(ctx, "dead_letters", d.follow)
 }
 
 // follow reads the stream from behind the last message that is known, without bodies, until something breaks. Messages
@@ -60,10 +60,10 @@ func (d *DeadLetters) follow(ctx context.Context) error {
 			return err
 		}
 		for _, m := range messages {
-			d.note(m)
+			d.apply(m)
 		}
 		if len(messages) > 0 {
-			d.showCounts()
+			d.updateMetric()
 			continue
 		}
 		// All that was there at the start is known: wait for what comes.
@@ -72,8 +72,8 @@ func (d *DeadLetters) follow(ctx context.Context) error {
 	}
 }
 
-// note brings one message of the stream into the index.
-func (d *DeadLetters) note(m readMessage) {
+// apply brings one message of the stream into the index.
+func (d *DeadLetters) apply(m readMessage) {
 	if isRemoved(m.Header) {
 		d.index.remove(m.Subject, m.sequence)
 		return
@@ -102,13 +102,13 @@ func (q *Queue) newReader(ctx context.Context, s jetstream.Stream, cfg jetstream
 	cfg.AckPolicy = jetstream.AckNonePolicy
 	cfg.MemoryStorage = true
 	cfg.Replicas = 1
-	cfg.InactiveThreshold = watchKept
+	cfg.InactiveThreshold = readerTTL
 	consumer, err := s.CreateConsumer(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
 	r := &reader{queue: q, stream: s, name: consumer.CachedInfo().Name}
-	if r.puller, err = newPuller(q.nc, q.link, s.CachedInfo().Config.Name, r.name); err != nil {
+	if r.puller, err = newPuller(q.nc, q.connection, s.CachedInfo().Config.Name, r.name); err != nil {
 		return nil, err
 	}
 	r.puller.strict = true
@@ -166,10 +166,10 @@ func (q *Queue) readAll(ctx context.Context, s jetstream.Stream, filter string, 
 	heard, read, wait := time.Now(), uint64(0), time.Duration(0)
 	for {
 		messages, err := reader.next(ctx, wait)
-		if errors.Is(err, errGap) || errors.Is(err, errLinkChanged) {
+		if errors.Is(err, errGap) || errors.Is(err, errConnectionChanged) {
 			return core.WrapError(core.CodeUnavailable, "the connection broke off", err)
 		}
-		if errors.Is(err, errLostConsumer) && reader.delivered == 0 && time.Since(heard) < callTimeout {
+		if errors.Is(err, errConsumerLost) && reader.delivered == 0 && time.Since(heard) < callTimeout {
 			err = nil // not every server knows a consumer as soon as it is made
 		} else if err == nil && len(messages) == 0 && read >= last {
 			return nil

@@ -10,70 +10,70 @@ import (
 	"time"
 )
 
-// letterEntry is what a process knows of a letter without asking.
-type letterEntry struct {
+// indexEntry is what a process knows of a letter without asking.
+type indexEntry struct {
 	sequence uint64
 	subject  string
-	kind     *letterKind
+	kind     *reasonCount
 	// body reports whether the letter is of a record and has a part of its document.
 	body bool
 }
 
-// letterKind counts the letters of one repository that have one reason. Its entries share it, so that half a million
+// reasonCount counts the letters of one repository that have one reason. Its entries share it, so that half a million
 // letters do not hold half a million copies of two names.
-type letterKind struct {
-	repository *letterCount
+type reasonCount struct {
+	repository *repositoryCount
 	reason     string
 	letters    int
 }
 
-// letterCount counts the letters of one repository. It is forgotten with the last of them.
-type letterCount struct {
+// repositoryCount counts the letters of one repository. It is forgotten with the last of them.
+type repositoryCount struct {
 	// code is the repository's, shortened as in a subject.
 	code            string
 	letters, bodies int
-	reasons         map[string]*letterKind
+	reasons         map[string]*reasonCount
 }
 
-// letterIndex knows which letters there are, and counts them as they come and go. One goroutine, the watch, changes it;
+// deadLetterIndex knows which letters there are, and counts them as they come and go. One goroutine, the watch, changes it;
 // any number read.
-type letterIndex struct {
+type deadLetterIndex struct {
 	// size is the number of letters, for the case that there are none.
 	size atomic.Int64
 
 	mu           sync.RWMutex
-	byHash       map[letterHash]letterEntry
-	repositories map[string]*letterCount
+	byHash       map[subjectHash]indexEntry
+	repositories map[string]*repositoryCount
 	// sorted holds byHash's entries, the newest first; nil after a change. It is replaced, never changed.
-	sorted []letterEntry
+	sorted []indexEntry
 	// seen is the last sequence of the stream that is known here; advanced is closed when it grows.
 	seen     uint64
 	advanced chan struct{}
 	loaded   bool
 }
 
-func newLetterIndex() *letterIndex {
-	return &letterIndex{
-		byHash: make(map[letterHash]letterEntry), repositories: make(map[string]*letterCount), advanced: make(chan struct{}),
+func newDeadLetterIndex() *deadLetterIndex {
+	return &deadLetterIndex{
+		byHash: make(map[subjectHash]indexEntry), repositories: make(map[string]*repositoryCount), advanced: make(chan struct{}),
 	}
 }
 
-func (x *letterIndex) has(repository, organization, id string) bool {
+func (x *deadLetterIndex) has(repository, organization, id string) bool {
 	if x.size.Load() == 0 {
 		return false
 	}
 	var room [512]byte
-	hash := hashOf(appendDeadSubject(room[:0], repository, organization, id))
+	hash := hashOf(appendDeadLetterSubject(room[:0], repository, organization, id))
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	_, ok := x.byHash[hash]
 	return ok
 }
 
-func (x *letterIndex) get(id string) (letterEntry, bool) {
-	hash, ok := parseLetterID(id)
+func (x *deadLetterIndex) get(id string) (indexEntry, bool) {
+	hash, ok := parseDeadLetterID(id)
 	if !ok {
-		return letterEntry{}, false
+		return indexEntry{}, false
 	}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -82,10 +82,10 @@ func (x *letterIndex) get(id string) (letterEntry, bool) {
 }
 
 // list returns the entries below the sequence before (0 for all), the newest first. The slice is the caller's to read only.
-func (x *letterIndex) list(repository, reason string, before uint64) []letterEntry {
+func (x *deadLetterIndex) list(repository, reason string, before uint64) []indexEntry {
 	entries := x.newestFirst()
 	if before > 0 {
-		from, _ := slices.BinarySearchFunc(entries, before-1, func(e letterEntry, sequence uint64) int {
+		from, _ := slices.BinarySearchFunc(entries, before-1, func(e indexEntry, sequence uint64) int {
 			return cmp.Compare(sequence, e.sequence)
 		})
 		entries = entries[from:]
@@ -94,7 +94,7 @@ func (x *letterIndex) list(repository, reason string, before uint64) []letterEnt
 		return entries
 	}
 	repository = shorten(repository)
-	var selected []letterEntry
+	var selected []indexEntry
 	for _, e := range entries {
 		if (repository == "" || e.kind.repository.code == repository) && (reason == "" || e.kind.reason == reason) {
 			selected = append(selected, e)
@@ -104,7 +104,7 @@ func (x *letterIndex) list(repository, reason string, before uint64) []letterEnt
 }
 
 // newestFirst returns all entries in order. They are sorted once between two changes: a long list is read in many pages.
-func (x *letterIndex) newestFirst() []letterEntry {
+func (x *deadLetterIndex) newestFirst() []indexEntry {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.sorted == nil {
@@ -115,7 +115,7 @@ func (x *letterIndex) newestFirst() []letterEntry {
 }
 
 // counts returns the number of letters of each repository that has any.
-func (x *letterIndex) counts() map[string]int {
+func (x *deadLetterIndex) counts() map[string]int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	counts := make(map[string]int, len(x.repositories))
@@ -126,7 +126,7 @@ func (x *letterIndex) counts() map[string]int {
 }
 
 // eachKind calls f for each repository and reason that has letters.
-func (x *letterIndex) eachKind(f func(repository, reason string, letters int)) {
+func (x *deadLetterIndex) eachKind(f func(repository, reason string, letters int)) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for code, c := range x.repositories {
@@ -137,7 +137,7 @@ func (x *letterIndex) eachKind(f func(repository, reason string, letters int)) {
 }
 
 // countReason returns the number of letters of a repository that have a reason.
-func (x *letterIndex) countReason(repository, reason string) int {
+func (x *deadLetterIndex) countReason(repository, reason string) int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if c := x.repositories[shorten(repository)]; c != nil && c.reasons[reason] != nil {
@@ -147,7 +147,7 @@ func (x *letterIndex) countReason(repository, reason string) int {
 }
 
 // bodies returns the number of letters of a repository's records that have a part of their document.
-func (x *letterIndex) bodies(repository string) int {
+func (x *deadLetterIndex) bodies(repository string) int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	if c := x.repositories[shorten(repository)]; c != nil {
@@ -157,48 +157,48 @@ func (x *letterIndex) bodies(repository string) int {
 }
 
 // put notes a letter, in place of an older one of its subject.
-func (x *letterIndex) put(subject, reason string, body bool, sequence uint64) {
-	repository, ok := repositoryOfLetter(subject)
+func (x *deadLetterIndex) put(subject, reason string, body bool, sequence uint64) {
+	repository, ok := deadLetterRepository(subject)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if ok {
 		hash := hashOf([]byte(subject))
 		x.forget(hash)
-		e := letterEntry{sequence: sequence, subject: subject, kind: x.kindOf(repository, reason), body: body}
+		e := indexEntry{sequence: sequence, subject: subject, kind: x.kindOf(repository, reason), body: body}
 		x.byHash[hash] = e
 		e.count(1)
 		x.size.Store(int64(len(x.byHash)))
 	}
-	x.advance(sequence)
+	x.markChanged(sequence)
 }
 
 // remove notes the mark of a removed letter.
-func (x *letterIndex) remove(subject string, sequence uint64) {
+func (x *deadLetterIndex) remove(subject string, sequence uint64) {
 	hash := hashOf([]byte(subject))
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.forget(hash)
 	x.size.Store(int64(len(x.byHash)))
-	x.advance(sequence)
+	x.markChanged(sequence)
 }
 
 // kindOf returns the counters of a repository and a reason; the lock must be held.
-func (x *letterIndex) kindOf(repository, reason string) *letterKind {
+func (x *deadLetterIndex) kindOf(repository, reason string) *reasonCount {
 	c := x.repositories[repository]
 	if c == nil {
-		c = &letterCount{code: repository, reasons: make(map[string]*letterKind)}
+		c = &repositoryCount{code: repository, reasons: make(map[string]*reasonCount)}
 		x.repositories[repository] = c
 	}
 	k := c.reasons[reason]
 	if k == nil {
-		k = &letterKind{repository: c, reason: reason}
+		k = &reasonCount{repository: c, reason: reason}
 		c.reasons[reason] = k
 	}
 	return k
 }
 
 // forget removes a letter from the index and its counts, if it is there; the lock must be held.
-func (x *letterIndex) forget(hash letterHash) {
+func (x *deadLetterIndex) forget(hash subjectHash) {
 	e, ok := x.byHash[hash]
 	if !ok {
 		return
@@ -214,7 +214,7 @@ func (x *letterIndex) forget(hash letterHash) {
 }
 
 // count adds n letters like e to the counts of its kind and repository.
-func (e letterEntry) count(n int) {
+func (e indexEntry) count(n int) {
 	e.kind.letters += n
 	e.kind.repository.letters += n
 	if e.body {
@@ -222,8 +222,8 @@ func (e letterEntry) count(n int) {
 	}
 }
 
-// advance notes a change and wakes who waits; the lock must be held.
-func (x *letterIndex) advance(sequence uint64) {
+// markChanged notes a change and wakes who waits; the lock must be held.
+func (x *deadLetterIndex) markChanged(sequence uint64) {
 	x.sorted = nil
 	x.seen = max(x.seen, sequence)
 	close(x.advanced)
@@ -231,7 +231,7 @@ func (x *letterIndex) advance(sequence uint64) {
 }
 
 // reset forgets all: the stream was made anew.
-func (x *letterIndex) reset() {
+func (x *deadLetterIndex) reset() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	clear(x.byHash)
@@ -241,25 +241,25 @@ func (x *letterIndex) reset() {
 	x.seen = 0
 }
 
-func (x *letterIndex) lastSeen() uint64 {
+func (x *deadLetterIndex) lastSeen() uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.seen
 }
 
 // setLoaded notes that all letters that were there at the start are known.
-func (x *letterIndex) setLoaded() {
+func (x *deadLetterIndex) setLoaded() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.loaded {
 		x.loaded = true
-		x.advance(0)
+		x.markChanged(0)
 	}
 }
 
 // await waits until the watch has come to sequence, the time is over or ctx ends. A change is on disk before it is
 // awaited, so it does not matter which.
-func (x *letterIndex) await(ctx context.Context, sequence uint64, atMost time.Duration) {
+func (x *deadLetterIndex) await(ctx context.Context, sequence uint64, atMost time.Duration) {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
 	for {
@@ -280,7 +280,7 @@ func (x *letterIndex) await(ctx context.Context, sequence uint64, atMost time.Du
 }
 
 // awaitLoaded waits until the letters that were there at the start are known; an error is ctx's.
-func (x *letterIndex) awaitLoaded(ctx context.Context) error {
+func (x *deadLetterIndex) awaitLoaded(ctx context.Context) error {
 	for {
 		x.mu.RLock()
 		loaded, advanced := x.loaded, x.advanced

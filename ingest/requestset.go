@@ -10,34 +10,34 @@ import (
 	"tutti/internal/core"
 )
 
-// parallel is how many calls to the queue are under way at once where there is no call for many.
-const parallel = 16
+// publishConcurrency is how many calls to the queue are under way at once where there is no call for many.
+const publishConcurrency = 16
 
-// intake gathers what the events of one batch ask for: of each record the last word, each run once.
-type intake struct {
+// requestSet gathers what the events of one batch ask for: of each record the last word, each run once.
+type requestSet struct {
 	cause     core.Cause
 	requestID string
 
-	records []core.Request
-	runs    []runOf
-	places  map[recordOf]int
-	asked   map[runOf]bool
+	records   []core.Request
+	runs      []runKey
+	positions map[recordKey]int
+	hasRun    map[runKey]bool
 }
 
-type recordOf struct{ repository, organization, id string }
+type recordKey struct{ repository, organization, id string }
 
-type runOf struct{ repository, organization string }
+type runKey struct{ repository, organization string }
 
-func newIntake(cause core.Cause, requestID string) *intake {
-	return &intake{cause: cause, requestID: requestID, places: map[recordOf]int{}, asked: map[runOf]bool{}}
+func newRequestSet(cause core.Cause, requestID string) *requestSet {
+	return &requestSet{cause: cause, requestID: requestID, positions: map[recordKey]int{}, hasRun: map[runKey]bool{}}
 }
 
 // add notes what an event asks of a repository. The Request of a record is as of a version, 0 for that of its own message.
-func (in *intake) add(e Event, repository string, asOf core.Version) {
+func (in *requestSet) add(e Event, repository string, asOf core.Version) {
 	if e.Scope() != core.ScopeRecord {
-		run := runOf{repository, e.Organization}
-		if !in.asked[run] {
-			in.asked[run] = true
+		run := runKey{repository, e.Organization}
+		if !in.hasRun[run] {
+			in.hasRun[run] = true
 			in.runs = append(in.runs, run)
 		}
 		return
@@ -64,24 +64,24 @@ func (s *Service) asOf(at time.Time) core.Version {
 }
 
 // put notes the Request of one record, in place of an earlier one.
-func (in *intake) put(r core.Request) {
-	key := recordOf{r.Repository, r.Organization, r.RecordID}
-	if i, there := in.places[key]; there {
+func (in *requestSet) put(r core.Request) {
+	key := recordKey{r.Repository, r.Organization, r.RecordID}
+	if i, there := in.positions[key]; there {
 		in.records[i] = r
 		return
 	}
-	in.places[key] = len(in.records)
+	in.positions[key] = len(in.records)
 	in.records = append(in.records, r)
 }
 
 // submit stores everything of an intake. With an error some of it may be stored all the same; storing it again does no
 // harm.
-func (s *Service) submit(ctx context.Context, in *intake) error {
+func (s *Service) submit(ctx context.Context, in *requestSet) error {
 	if _, err := s.submitRecords(ctx, in); err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(parallel)
+	g.SetLimit(publishConcurrency)
 	for _, run := range in.runs {
 		g.Go(func() error {
 			_, err := s.Run(ctx, run.scope(), run.repository, run.organization, false, in.cause, in.requestID)
@@ -92,10 +92,10 @@ func (s *Service) submit(ctx context.Context, in *intake) error {
 }
 
 // submitRecords stores the Requests of records and returns how many are stored, all of them when there is no error.
-func (s *Service) submitRecords(ctx context.Context, in *intake) (stored int, err error) {
+func (s *Service) submitRecords(ctx context.Context, in *requestSet) (stored int, err error) {
 	now := s.now()
 	for i := range in.records {
-		in.records[i].ID, in.records[i].ReceivedAt = orNew(in.requestID), now
+		in.records[i].ID, in.records[i].ReceivedAt = orNewID(in.requestID), now
 	}
 	errs := s.publishAll(ctx, in.records)
 	for i, r := range in.records {
@@ -109,7 +109,7 @@ func (s *Service) submitRecords(ctx context.Context, in *intake) (stored int, er
 	return stored, err
 }
 
-func (r runOf) scope() core.Scope {
+func (r runKey) scope() core.Scope {
 	if r.organization == "" {
 		return core.ScopeRepository
 	}
