@@ -82,13 +82,23 @@ func secured(t *testing.T, w *world) *cluster {
 	}
 	calls := &http.Transport{}
 	t.Cleanup(calls.CloseIdleConnections)
-	behind := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(real) }, Transport: calls,
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
-	}
+	behind := forwardTo(real, calls)
 	c.behind = behind
 	c.set(w.alias, behind.ServeHTTP)
 	return c
+}
+
+// forwardTo returns a proxy to target. A response may begin while the request's body is still forwarded; without full duplex net/http
+// would close the body then, which breaks the connection to the target.
+func forwardTo(target *url.URL, calls http.RoundTripper) http.Handler {
+	proxy := &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: calls,
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		proxy.ServeHTTP(w, r)
+	})
 }
 
 // TestCatalogueArranger: the environment of an Arranger and its folder are all that it takes, with and without credentials

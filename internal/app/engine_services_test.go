@@ -11,7 +11,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/http/httputil"
 	"net/url"
 	"os"
 	"strings"
@@ -164,10 +163,7 @@ func newItemProxy(t *testing.T, target string) *itemProxy {
 		t.Fatal(err)
 	}
 	p := &itemProxy{target: base, calls: &http.Transport{MaxIdleConnsPerHost: 16}}
-	pass := &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(base) }, Transport: p.calls,
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
-	}
+	pass := forwardTo(base, p.calls)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -222,6 +222,12 @@ func (p *FaultProxy) serve(w http.ResponseWriter, r *http.Request, closing <-cha
 
 // pass forwards the request to the target and returns the response.
 func (p *FaultProxy) pass(w http.ResponseWriter, r *http.Request, kind faultKind) {
+	// The response may begin while the request's body is still forwarded; net/http would close the body then, which breaks the connection
+	// to the target.
+	if err := http.NewResponseController(w).EnableFullDuplex(); err != nil {
+		reset(w)
+		return
+	}
 	out := r.Clone(r.Context())
 	out.URL.Scheme, out.URL.Host = p.target.Scheme, p.target.Host
 	out.Host = p.target.Host

@@ -1,7 +1,10 @@
 package testkit_test
 
 import (
+	"context"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -165,5 +168,44 @@ func TestFaultProxyDown(t *testing.T) {
 	}
 	if _, err := testkit.NewFaultProxy("nowhere", 1, testkit.FaultRates{}); err == nil {
 		t.Error("took a target without a host")
+	}
+}
+
+// TestFaultProxyEarlyResponse: a response that begins before the target has read the request's body is passed whole.
+func TestFaultProxyEarlyResponse(t *testing.T) {
+	t.Parallel()
+	const length = 100 << 10
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		if err := control.EnableFullDuplex(); err != nil {
+			t.Error(err)
+		}
+		_, _ = io.WriteString(w, strings.Repeat("x", length/2))
+		_ = control.Flush()
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = io.WriteString(w, strings.Repeat("x", length/2))
+	}))
+	defer target.Close()
+	p := proxy(t, target.URL, testkit.FaultRates{})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	rest, send := io.Pipe()
+	context.AfterFunc(ctx, func() { _ = send.Close() })
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.URL(), rest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.ContentLength = 2
+	go func() { _, _ = io.WriteString(send, "{") }()
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	go func() { _, _ = io.WriteString(send, "}") }()
+	if body, err := io.ReadAll(res.Body); err != nil || len(body) != length {
+		t.Errorf("%d bytes of %d, %v", len(body), length, err)
 	}
 }
