@@ -230,6 +230,8 @@ func TestClosedByTheServer(t *testing.T) {
 	}
 }
 
+const resetText = "reset"
+
 // rawServer starts a server that responds to the nth request with the nth text, and to later requests with the last one. An empty text
 // closes the connection.
 func rawServer(t *testing.T, texts ...string) (address string, asked *atomic.Int64) {
@@ -256,7 +258,10 @@ func rawServer(t *testing.T, texts ...string) (address string, asked *atomic.Int
 					}
 					_, _ = io.Copy(io.Discard, req.Body)
 					text := texts[min(int(asked.Add(1)), len(texts))-1]
-					if text == "" {
+					if tcp, ok := c.(*net.TCPConn); ok && text == resetText {
+						_ = tcp.SetLinger(0)
+					}
+					if text == "" || text == resetText {
 						return
 					}
 					if _, err := io.WriteString(c, text); err != nil {
@@ -496,13 +501,15 @@ func TestRepeatedOnce(t *testing.T) {
 	if res, err := x.RoundTrip(newRequest(t.Context(), t, address, "b")); err == nil || asked.Load() != 2 {
 		t.Errorf("%v, asked %d times", res, asked.Load())
 	}
-	address, asked = rawServer(t, okResponse, "", okResponse)
-	x, d := transport(t, roundtrip.Config{})
-	if send(t, x, newRequest(t.Context(), t, address, "a")); d.open.Load() != 1 {
-		t.Fatal("no connection was kept")
-	}
-	if got := send(t, x, newRequest(t.Context(), t, address, "b")); got != "200 ok" || asked.Load() != 3 {
-		t.Errorf("%s, asked %d times", got, asked.Load())
+	for _, end := range []string{"", resetText} {
+		address, asked = rawServer(t, okResponse, end, okResponse)
+		x, d := transport(t, roundtrip.Config{})
+		if send(t, x, newRequest(t.Context(), t, address, "a")); d.open.Load() != 1 {
+			t.Fatal("no connection was kept")
+		}
+		if got := send(t, x, newRequest(t.Context(), t, address, "b")); got != "200 ok" || asked.Load() != 3 {
+			t.Errorf("%q: %s, asked %d times", end, got, asked.Load())
+		}
 	}
 	address, asked = rawServer(t, okResponse, "HTTP/1.1")
 	x, _ = transport(t, roundtrip.Config{})
