@@ -60,7 +60,7 @@ fuzz: ## each parser of untrusted input, some seconds each (FUZZ=5: five times a
 	go test -run '^$$' -fuzz '^FuzzExecute$$' -fuzztime $$((8000*$(FUZZ)))x ./internal/search/graphql
 	go test -run '^$$' -fuzz '^FuzzParams$$' -fuzztime $$((10000*$(FUZZ)))x ./internal/search/download
 	go test -run '^$$' -fuzz '^FuzzRows$$' -fuzztime $$((30000*$(FUZZ)))x ./internal/search/download/extract
-	go test -run '^$$' -fuzz '^FuzzValue$$' -fuzztime $$((40000*$(FUZZ)))x ./internal/rawjson
+	go test -run '^$$' -fuzz '^FuzzText$$' -fuzztime $$((40000*$(FUZZ)))x ./internal/jsontext
 	go test -run '^$$' -fuzz '^FuzzScannerPage$$' -fuzztime $$((100000*$(FUZZ)))x ./internal/upstream
 	go test -run '^$$' -fuzz '^FuzzValidate$$' -fuzztime $$((2600*$(FUZZ)))x -fuzzminimizetime 5x ./schemas
 	go test -run '^$$' -fuzz '^FuzzJSONPath$$' -fuzztime $$((70000*$(FUZZ)))x ./schemas

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"tutti/internal/core"
+	"tutti/internal/jsontext"
 )
 
 // maxNesting is how deep a document may be nested to be shown as JSON: parsers of many languages give up at about a
@@ -73,7 +74,7 @@ func wholeLetterBody(l core.DeadLetter) letterBody {
 // newLetterDocument returns a document as a JSON value when it is one, as text when it reads as text, else as base64. So
 // it never grows to more than twice its size: what JSON escapes in six bytes goes as base64.
 func newLetterDocument(document []byte, truncated bool) letterDocument {
-	if !truncated && utf8.Valid(document) && nesting(document) <= maxNesting && json.Valid(document) {
+	if !truncated && utf8.Valid(document) && !jsontext.TooDeep(document, maxNesting) && json.Valid(document) {
 		return letterDocument{Document: document}
 	}
 	text := document
@@ -84,25 +85,6 @@ func newLetterDocument(document []byte, truncated bool) letterDocument {
 		return letterDocument{DocumentText: string(text)}
 	}
 	return letterDocument{DocumentBase64: document}
-}
-
-// nesting returns the depth of the deepest object or array of a JSON text.
-func nesting(document []byte) int {
-	depth, deepest, quoted := 0, 0, false
-	for i := 0; i < len(document); i++ {
-		switch c := document[i]; {
-		case c == '"':
-			quoted = !quoted
-		case quoted && c == '\\':
-			i++
-		case !quoted && (c == '{' || c == '['):
-			depth++
-			deepest = max(deepest, depth)
-		case !quoted && (c == '}' || c == ']'):
-			depth--
-		}
-	}
-	return deepest
 }
 
 // trimPartialRune drops the character at the end of text that a cut has halved.

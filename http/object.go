@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"tutti/internal/core"
-	"tutti/internal/rawjson"
+	"tutti/internal/jsontext"
 )
 
 // object is a JSON object of a body by its members, whose names are taken as they are: encoding/json alone would take
@@ -29,16 +29,13 @@ func decodeObjectOf(what string, text []byte) (object, error) {
 		var whole json.RawMessage
 		return nil, core.WrapError(core.CodeInvalid, what+" is not valid JSON", json.Unmarshal(text, &whole))
 	}
-	if text[rawjson.Space(text, 0)] != '{' {
+	if text[jsontext.Space(text, 0)] != '{' {
 		return nil, core.NewError(core.CodeInvalid, what+" is not a JSON object")
 	}
 	members := object{}
 	var err error
-	rawjson.Members(text, 0, func(written []byte, escaped bool, value rawjson.Span) bool {
-		name := string(written)
-		if escaped {
-			_ = json.Unmarshal(slices.Concat([]byte{'"'}, written, []byte{'"'}), &name) // valid within what is valid
-		}
+	jsontext.Members(text, 0, func(written []byte, _ bool, value jsontext.Span) bool {
+		name := jsontext.Unescape(written)
 		if _, twice := members[name]; twice {
 			err = core.NewError(core.CodeInvalid, "member "+quoteValue(name)+" of "+what+" appears twice")
 		}

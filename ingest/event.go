@@ -7,6 +7,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/jsontext"
 )
 
 // EventFormat tells the bodies of an event apart (CONTRACT section 1, Notifications in).
@@ -115,7 +116,7 @@ func checkJSON(data []byte, what string) *Rejection {
 	switch {
 	case len(data) == 0:
 		return &Rejection{Message: what + " is empty"}
-	case core.TooDeep(data, maxDepth):
+	case jsontext.TooDeep(data, maxDepth):
 		return &Rejection{Message: fmt.Sprintf("%s is nested deeper than %d levels", what, maxDepth)}
 	case !gjson.ValidBytes(data):
 		return &Rejection{Message: what + " is not valid JSON"}

@@ -1,12 +1,13 @@
 package schemas
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"tutti/internal/jsontext"
 )
 
 // Limits of a JSON text; a text over one of them is not parsed.
@@ -184,67 +185,45 @@ func (p *parser) array(depth int) (*parts, error) {
 
 // string reads a string whose opening quote is next.
 func (p *parser) string() (string, error) {
-	start := p.at
-	escaped := false
-	for p.at++; p.at < len(p.text); p.at++ {
-		switch c := p.text[p.at]; {
-		case c == '"':
-			p.at++
-			if !escaped {
-				return p.text[start+1 : p.at-1], nil
-			}
-			var s string
-			if json.Unmarshal([]byte(p.text[start:p.at]), &s) != nil {
-				p.at = start
-				return "", p.fault("a string has an escape that JSON does not know")
-			}
-			return s, nil
-		case c == '\\':
-			escaped = true
-			p.at++
-		case c < 0x20:
-			return "", p.fault("a string has a control character that is not escaped")
-		}
+	end, escaped, state := jsontext.ScanString(p.text, p.at)
+	switch {
+	case state == jsontext.Incomplete:
+		return "", p.fault("a string does not end")
+	case state == jsontext.Invalid && p.text[end] == '\\':
+		return "", p.fault("a string has an escape that JSON does not know")
+	case state == jsontext.Invalid:
+		p.at = end
+		return "", p.fault("a string has a control character that is not escaped")
 	}
-	p.at = start
-	return "", p.fault("a string does not end")
+	inside := p.text[p.at+1 : end-1]
+	p.at = end
+	if escaped {
+		return jsontext.Unescape(inside), nil
+	}
+	return inside, nil
 }
 
 func (p *parser) number() (string, error) {
-	start := p.at
-	p.skip("-")
-	whole := p.digits()
-	ok := whole > 0 && (whole == 1 || p.text[p.at-whole] != '0')
-	if ok && p.skip(".") {
-		ok = p.digits() > 0
-	}
-	exponent := ""
-	if ok && p.skip("eE") {
-		from := p.at
-		p.skip("+-")
-		ok = p.digits() > 0
-		exponent = p.text[from:p.at]
-	}
-	literal := p.text[start:p.at]
+	end, _, state := jsontext.ScanNumber(p.text, p.at)
+	literal := p.text[p.at:end]
 	switch {
-	case !ok:
-		p.at = start
+	case state != jsontext.Valid:
 		return "", p.fault("a number is not written as JSON wants it")
-	case !bounded(literal, exponent):
-		p.at = start
+	case !bounded(literal):
 		return "", p.fault("a number is too large, too small or too long")
 	default:
+		p.at = end
 		return literal, nil
 	}
 }
 
-// bounded tells whether a number is one that a float64 holds and that exact arithmetic is quick with.
-func bounded(literal, exponent string) bool {
+// bounded reports whether a number fits in a float64 and exact arithmetic with it is fast.
+func bounded(literal string) bool {
 	if len(literal) > maxNumberLength {
 		return false
 	}
-	if exponent != "" {
-		if e, err := strconv.Atoi(exponent); err != nil || e > maxExponent || e < -maxExponent {
+	if at := strings.IndexAny(literal, "eE"); at >= 0 {
+		if e, err := strconv.Atoi(literal[at+1:]); err != nil || e > maxExponent || e < -maxExponent {
 			return false
 		}
 	} else if len(literal) <= 15 {
@@ -252,21 +231,4 @@ func bounded(literal, exponent string) bool {
 	}
 	_, err := strconv.ParseFloat(literal, 64)
 	return err == nil
-}
-
-// skip skips the next byte if it is one of some.
-func (p *parser) skip(some string) bool {
-	if p.at < len(p.text) && strings.IndexByte(some, p.text[p.at]) >= 0 {
-		p.at++
-		return true
-	}
-	return false
-}
-
-func (p *parser) digits() int {
-	start := p.at
-	for p.at < len(p.text) && '0' <= p.text[p.at] && p.text[p.at] <= '9' {
-		p.at++
-	}
-	return p.at - start
 }

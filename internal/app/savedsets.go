@@ -7,6 +7,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index"
+	"tutti/internal/jsontext"
 	"tutti/internal/search/download/extract"
 	"tutti/internal/search/graphql"
 	"tutti/internal/search/sets"
@@ -103,7 +104,7 @@ func (c *collector) row(row *extract.Row) error {
 		if raw[0] == '{' { // an object is not a field's value
 			continue
 		}
-		c.text = extract.AppendText(c.text[:0], raw)
+		c.text = jsontext.AppendText(c.text[:0], raw)
 		if err := c.take(); err != nil {
 			return err
 		}

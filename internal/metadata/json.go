@@ -10,7 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"tutti/internal/core"
+	"tutti/internal/jsontext"
 )
 
 const (
@@ -27,7 +27,7 @@ func parseObject(body []byte) (string, error) {
 	if !utf8.Valid(body) {
 		return "", parsingError("the body is not valid UTF-8")
 	}
-	if core.TooDeep(body, maxDepth) {
+	if jsontext.TooDeep(body, maxDepth) {
 		return "", parsingError("the body is nested more than " + strconv.Itoa(maxDepth) + " levels deep")
 	}
 	if !json.Valid(body) {
@@ -37,7 +37,8 @@ func parseObject(body []byte) (string, error) {
 		}
 		return "", parsingError("the body is not valid JSON")
 	}
-	w := jsonWalker{doc: compact(body)}
+	compact, _ := jsontext.AppendCompact(make([]byte, 0, len(body)), body)
+	w := jsonWalker{doc: string(compact)}
 	if w.doc[0] != '{' {
 		return "", parsingError("the body is not a JSON object")
 	}
@@ -45,26 +46,6 @@ func parseObject(body []byte) (string, error) {
 		return "", err
 	}
 	return w.doc, nil
-}
-
-// compact removes the white space between the values of a valid JSON text. Unlike json.Compact it copies only once.
-func compact(text []byte) string {
-	var doc strings.Builder
-	doc.Grow(len(text))
-	start, inString := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			inString = !inString
-		case c == '\\': // occurs only in strings
-			i++
-		case !inString && (c == ' ' || c == '\t' || c == '\n' || c == '\r'):
-			doc.Write(text[start:i])
-			start = i + 1
-		}
-	}
-	doc.Write(text[start:])
-	return doc.String()
 }
 
 // jsonWalker checks a valid JSON text without white space between the values for duplicate names.
@@ -115,18 +96,13 @@ func (w *jsonWalker) container(end byte) error {
 
 // text reads a string and returns its value.
 func (w *jsonWalker) text() string {
-	start, escaped := w.at, false
-	for w.at++; w.doc[w.at] != '"'; w.at++ {
-		if w.doc[w.at] == '\\' {
-			escaped = true
-			w.at++
-		}
-	}
-	w.at++
+	end, escaped, _ := jsontext.ScanString(w.doc, w.at)
+	inside := w.doc[w.at+1 : end-1]
+	w.at = end
 	if escaped {
-		return gjson.Parse(w.doc[start:w.at]).Str
+		return jsontext.Unescape(inside)
 	}
-	return w.doc[start+1 : w.at-1]
+	return inside
 }
 
 // duplicateName returns a name that occurs twice.

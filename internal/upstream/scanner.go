@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"tutti/internal/core"
+	"tutti/internal/jsontext"
 )
 
 const (
@@ -309,7 +310,7 @@ func (s *Scanner) record() (Item, error) {
 		case sp.end == 0:
 			s.values[n] = nil
 		case sp.escaped:
-			s.values[n] = unescape(s.buf[from+sp.start : from+sp.end])
+			s.values[n] = jsontext.AppendUnescaped(nil, s.buf[from+sp.start+1:from+sp.end-1])
 		default:
 			s.values[n] = s.buf[from+sp.start+1 : from+sp.end-1]
 		}

@@ -1,6 +1,9 @@
 package upstream
 
-import "tutti/internal/core"
+import (
+	"tutti/internal/core"
+	"tutti/internal/jsontext"
+)
 
 // maxCaptured bounds the bytes of a key, and of a requested value, that a skipper keeps. Longer ones match no name, and are not
 // valid ids of an index.
@@ -79,7 +82,7 @@ func (s *skipper) skip(buf []byte) (n, end int) {
 
 // stringRun reads plain text of a string from i on, up to a special byte.
 func (s *skipper) stringRun(buf []byte, i int) int {
-	end := plainEnd(buf, i)
+	end := jsontext.PlainEnd(buf, i)
 	s.appendText(buf[i:end])
 	if end < len(buf) && buf[end] < 0x20 {
 		s.state = inEscape // a control character is invalid there
@@ -107,7 +110,7 @@ func (s *skipper) special(c byte) {
 	default:
 		s.state = wantSeparator
 		if captured && s.escaped {
-			s.values[s.wanted] = unescape(s.text)
+			s.values[s.wanted] = jsontext.AppendUnescaped(nil, s.text[1:len(s.text)-1])
 		} else if captured {
 			s.values[s.wanted] = append([]byte{}, s.text[1:len(s.text)-1]...)
 		}
@@ -270,6 +273,12 @@ func (s *skipper) escape(c byte) int {
 		return invalid
 	}
 }
+
+func isHex(c byte) bool {
+	return isDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // beginNumber handles the first byte of a number, or of its digits after a minus.
 func (s *skipper) beginNumber(c byte) int {

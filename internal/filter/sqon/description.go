@@ -3,6 +3,8 @@ package sqon
 import (
 	"bytes"
 	"encoding/json"
+
+	"tutti/internal/jsontext"
 )
 
 // description is the body of the introspection of the language.
@@ -39,9 +41,9 @@ func (a orderedAliases) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	for i, one := range a {
 		b.WriteByte("{,"[min(i, 1)])
-		b.Write(appendString(nil, one.name))
+		b.Write(jsontext.AppendString(nil, one.name))
 		b.WriteByte(':')
-		b.Write(appendString(nil, string(one.op)))
+		b.Write(jsontext.AppendString(nil, string(one.op)))
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"tutti/internal/jsontext"
 )
 
 // maxSkipped is the maximum depth of a value that is skipped.
@@ -97,30 +99,22 @@ func (s *scanner) member(first bool) (name string, more, ok bool) {
 
 // str reads a string that starts here.
 func (s *scanner) str() (string, bool) {
-	s.at++
-	rest := s.text[s.at:]
-	// A local index makes this loop fast: values are most of a filter.
-	for i := range len(rest) {
-		c := rest[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		from := s.at
-		s.at += i
-		switch {
-		case c == '\\':
-			return s.escaped(from)
-		case c != '"':
-			return "", s.invalidJSON("a control character in a string")
-		case !s.valid && !utf8.ValidString(rest[:i]):
-			s.at = from
-			return "", s.invalidJSON("a string is not valid UTF-8")
-		}
-		s.at++
-		return rest[:i], true
+	from := s.at + 1
+	s.at = jsontext.PlainEnd(s.text, from)
+	if s.at >= len(s.text) {
+		return "", s.invalidJSON("")
 	}
-	s.at = len(s.text)
-	return "", s.invalidJSON("")
+	switch c := s.text[s.at]; {
+	case c == '\\':
+		return s.escaped(from)
+	case c != '"':
+		return "", s.invalidJSON("a control character in a string")
+	case !s.valid && !utf8.ValidString(s.text[from:s.at]):
+		s.at = from
+		return "", s.invalidJSON("a string is not valid UTF-8")
+	}
+	s.at++
+	return s.text[from : s.at-1], true
 }
 
 // escaped reads the rest of a string from its first backslash on.
@@ -128,8 +122,8 @@ func (s *scanner) escaped(from int) (string, bool) {
 	var b strings.Builder
 	b.WriteString(s.text[from:s.at])
 	for s.at < len(s.text) {
-		switch c := s.text[s.at]; {
-		case c == '"':
+		switch s.text[s.at] {
+		case '"':
 			s.at++
 			text := b.String()
 			if !s.valid && !utf8.ValidString(text) {
@@ -137,18 +131,18 @@ func (s *scanner) escaped(from int) (string, bool) {
 				return "", s.invalidJSON("a string is not valid UTF-8")
 			}
 			return text, true
-		case c == '\\':
+		case '\\':
 			r, ok := s.escape()
 			if !ok {
 				return "", false
 			}
 			b.WriteRune(r)
-		case c < ' ':
-			return "", s.invalidJSON("a control character in a string")
 		default:
-			b.WriteByte(c)
-			s.at++
+			return "", s.invalidJSON("a control character in a string")
 		}
+		plain := s.at
+		s.at = jsontext.PlainEnd(s.text, plain)
+		b.WriteString(s.text[plain:s.at])
 	}
 	return "", s.invalidJSON("")
 }
@@ -159,58 +153,25 @@ func (s *scanner) escape() (rune, bool) {
 		s.at = len(s.text)
 		return 0, s.invalidJSON("")
 	}
-	const plain, meaning = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
-	c := s.text[s.at+1]
-	if i := strings.IndexByte(plain, c); i >= 0 {
-		s.at += 2
-		return rune(meaning[i]), true
-	}
-	r, ok := s.hex(s.at)
-	if !ok {
+	r, end, state := jsontext.Escape(s.text, s.at)
+	switch {
+	case state != jsontext.Valid:
 		return 0, s.invalidJSON("an unknown escape")
-	}
-	if !utf16.IsSurrogate(r) {
-		s.at += 6
-		return r, true
-	}
-	low, _ := s.hex(s.at + 6)
-	if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
+	case utf16.IsSurrogate(r):
 		return 0, s.invalidJSON("an unpaired surrogate")
 	}
-	s.at += 12
-	return r, true
-}
-
-// hex returns the code unit of a \u escape at a position.
-func (s *scanner) hex(at int) (rune, bool) {
-	if at+6 > len(s.text) || s.text[at] != '\\' || s.text[at+1] != 'u' {
-		return 0, false
-	}
-	r := rune(0)
-	for _, c := range []byte(s.text[at+2 : at+6]) {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c && c <= 'f':
-			c -= 'a' - 10
-		case 'A' <= c && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
+	s.at = end
 	return r, true
 }
 
 // number reads a number that starts here and returns it as written.
 func (s *scanner) number() (string, bool) {
-	n := numberLength(s.text[s.at:])
-	if n == 0 {
+	end, _, state := jsontext.ScanNumber(s.text, s.at)
+	if state != jsontext.Valid {
 		return "", s.invalidJSON("expected a value")
 	}
-	text := s.text[s.at : s.at+n]
-	s.at += n
+	text := s.text[s.at:end]
+	s.at = end
 	return text, true
 }
 
@@ -282,40 +243,4 @@ func kind(c byte) string {
 	default:
 		return "a number"
 	}
-}
-
-// numberLength returns the length of the JSON number at the start of text, 0 when there is none.
-func numberLength(text string) int {
-	at := 0
-	digits := func() bool {
-		from := at
-		for at < len(text) && '0' <= text[at] && text[at] <= '9' {
-			at++
-		}
-		return at > from
-	}
-	if at < len(text) && text[at] == '-' {
-		at++
-	}
-	if at < len(text) && text[at] == '0' {
-		at++
-	} else if !digits() {
-		return 0
-	}
-	if at < len(text) && text[at] == '.' {
-		at++
-		if !digits() {
-			return 0
-		}
-	}
-	if at < len(text) && (text[at] == 'e' || text[at] == 'E') {
-		at++
-		if at < len(text) && (text[at] == '+' || text[at] == '-') {
-			at++
-		}
-		if !digits() {
-			return 0
-		}
-	}
-	return at
 }

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"tutti/internal/core"
-	"tutti/internal/rawjson"
+	"tutti/internal/jsontext"
 )
 
 // Encode appends w as lines of a bulk body to dst and returns it with the bounds of the document in it, which are equal for a
@@ -16,7 +16,7 @@ func (x *Index) Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd i
 	} else {
 		dst = append(dst, `{"index":{"_id":`...)
 	}
-	dst = rawjson.AppendString(dst, w.ID)
+	dst = jsontext.AppendRawString(dst, w.ID)
 	dst = append(dst, `,"version":`...)
 	dst = strconv.AppendInt(dst, int64(w.Version), 10)
 	if w.Strict {

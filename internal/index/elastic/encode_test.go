@@ -37,7 +37,7 @@ func TestEncode(t *testing.T) {
 		{
 			"an id that needs escapes",
 			core.Write{Op: core.OpDelete, ID: "a\"b\\c\n\x01/é😀"},
-			`{"delete":{"_id":"a\"b\\c\u000a\u0001/é😀","version":0,"version_type":"external_gte"}}` + "\n",
+			`{"delete":{"_id":"a\"b\\c\n\u0001/é😀","version":0,"version_type":"external_gte"}}` + "\n",
 		},
 		{
 			"a document cannot bring an action",

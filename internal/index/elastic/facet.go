@@ -8,7 +8,7 @@ import (
 
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
-	"tutti/internal/rawjson"
+	"tutti/internal/jsontext"
 )
 
 const (
@@ -78,7 +78,7 @@ func (w *facetWriter) nested(dst []byte, name string, f *index.Facet, aggs []byt
 	dst = append(dst, '"')
 	dst = append(dst, name...)
 	dst = append(dst, `":{"nested":{"path":`...)
-	dst = rawjson.AppendString(dst, f.Field.Row())
+	dst = jsontext.AppendRawString(dst, f.Field.Row())
 	dst = append(dst, `},"aggs":{`...)
 	if f.Elements != nil {
 		dst = append(dst, `"`+aggElements+`":{"filter":`...)
@@ -101,7 +101,7 @@ func (w *facetWriter) page(dst []byte, name string, f *index.Facet, after []byte
 	part := append([]byte(head), `":{"composite":{"size":`...)
 	part = strconv.AppendInt(part, maxBuckets, 10)
 	part = append(part, `,"sources":[{"v":{"terms":{"field":`...)
-	part = rawjson.AppendString(part, f.Field.Path)
+	part = jsontext.AppendRawString(part, f.Field.Path)
 	part = append(part, "}}}]"...)
 	if after != nil {
 		part = append(part, `,"after":`...)
@@ -149,7 +149,7 @@ func (w *facetWriter) metrics(dst []byte, name string, f *index.Facet, nonEmpty 
 		l.dst = append(l.dst, `":{"`...)
 		l.dst = append(l.dst, kind...)
 		l.dst = append(l.dst, `":{"field":`...)
-		l.dst = rawjson.AppendString(l.dst, f.Field.Path)
+		l.dst = jsontext.AppendRawString(l.dst, f.Field.Path)
 	}
 	if f.Buckets != nil && countable(f.Field) {
 		part(aggTerms, "terms")

@@ -9,6 +9,7 @@ import (
 
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
+	"tutti/internal/jsontext"
 )
 
 // facetReader reads the aggregations of one facet.
@@ -162,7 +163,7 @@ func (r *facetReader) perBucket(c *jsonReader, name []byte, b *index.Bucket) {
 func (r *facetReader) key(raw []byte) string {
 	switch {
 	case len(raw) > 0 && raw[0] == '"':
-		return decodeString(raw)
+		return jsontext.Unquote(raw)
 	case bytes.ContainsAny(raw, ".eE") && raw[0] != 't' && raw[0] != 'f':
 		v, err := strconv.ParseFloat(string(raw), 64)
 		if err != nil {
@@ -261,7 +262,7 @@ func fillIntervals(found []index.Interval, width float64) ([]index.Interval, boo
 
 func (r *facetReader) ranges(c *jsonReader) {
 	r.numberBuckets(c, func(raw []byte, documents int64) {
-		if place, err := strconv.Atoi(decodeString(raw)); err == nil && place >= 0 && place < len(r.into.Ranges) {
+		if place, err := strconv.Atoi(jsontext.Unquote(raw)); err == nil && place >= 0 && place < len(r.into.Ranges) {
 			r.into.Ranges[place] = documents
 		}
 	})

@@ -7,7 +7,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
-	"tutti/internal/rawjson"
+	"tutti/internal/jsontext"
 )
 
 const (
@@ -74,7 +74,7 @@ func (w *filterWriter) compound(dst []byte, n *query.Node, depth int) []byte {
 	switch n.Op {
 	case query.Some:
 		dst = append(dst, `{"nested":{"path":`...)
-		dst = rawjson.AppendString(dst, n.Path)
+		dst = jsontext.AppendRawString(dst, n.Path)
 		dst = append(dst, `,"score_mode":"none","query":`...)
 		return append(w.node(dst, n.Children[0], depth+1), "}}"...)
 	case query.Or:
@@ -157,12 +157,12 @@ func (w *filterWriter) terms(dst []byte, f query.Field, terms []string) []byte {
 		return append(appendStrings(dst, terms), "}}"...)
 	case len(terms) == 1:
 		dst = append(dst, `{"term":{`...)
-		dst = rawjson.AppendString(dst, f.Path)
+		dst = jsontext.AppendRawString(dst, f.Path)
 		dst = append(dst, ':')
-		return append(rawjson.AppendString(dst, terms[0]), "}}"...)
+		return append(jsontext.AppendRawString(dst, terms[0]), "}}"...)
 	case len(terms) <= maxTermsCount:
 		dst = append(dst, `{"terms":{`...)
-		dst = rawjson.AppendString(dst, f.Path)
+		dst = jsontext.AppendRawString(dst, f.Path)
 		dst = append(dst, ':')
 		return append(appendStrings(dst, terms), "}}"...)
 	}
@@ -201,9 +201,9 @@ func (w *filterWriter) patterns(dst []byte, n *query.Node) []byte {
 
 func appendPattern(dst []byte, n *query.Node, p sqon.Pattern) []byte {
 	dst = append(dst, `{"wildcard":{`...)
-	dst = rawjson.AppendString(dst, n.Field.Path)
+	dst = jsontext.AppendRawString(dst, n.Field.Path)
 	dst = append(dst, `:{"value":`...)
-	dst = rawjson.AppendString(dst, string(p))
+	dst = jsontext.AppendRawString(dst, string(p))
 	if n.Fold {
 		dst = append(dst, `,"case_insensitive":true`...)
 	}
@@ -237,7 +237,7 @@ func appendExists(dst []byte, f query.Field) []byte {
 		return append(dst, matchAll...)
 	}
 	dst = append(dst, `{"exists":{"field":`...)
-	return append(rawjson.AppendString(dst, f.Path), "}}"...)
+	return append(jsontext.AppendRawString(dst, f.Path), "}}"...)
 }
 
 func appendStrings(dst []byte, texts []string) []byte {
@@ -246,7 +246,7 @@ func appendStrings(dst []byte, texts []string) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = rawjson.AppendString(dst, text)
+		dst = jsontext.AppendRawString(dst, text)
 	}
 	return append(dst, ']')
 }

@@ -1,11 +1,9 @@
 package elastic
 
 import (
-	"bytes"
-	"encoding/json"
 	"strconv"
 
-	"tutti/internal/rawjson"
+	"tutti/internal/jsontext"
 )
 
 // jsonReader reads the cluster's responses sequentially, without decoding the parts that are passed on unchanged. After a syntax
@@ -99,7 +97,7 @@ func (c *jsonReader) text() []byte {
 		return nil
 	}
 	from := c.at + 1
-	if c.at, _ = rawjson.String(c.data, c.at); c.at <= from || c.data[c.at-1] != '"' {
+	if c.at, _ = jsontext.String(c.data, c.at); c.at <= from || c.data[c.at-1] != '"' {
 		c.at, c.bad = len(c.data), true
 		return nil
 	}
@@ -112,22 +110,7 @@ func (c *jsonReader) string() string {
 		c.bad = true
 		return ""
 	}
-	return decodeString(c.raw())
-}
-
-// decodeString decodes a raw string, quotes included; "" for anything else.
-func decodeString(raw []byte) string {
-	if len(raw) < 2 {
-		return ""
-	}
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : len(raw)-1])
-	}
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return ""
-	}
-	return s
+	return jsontext.Unquote(c.raw())
 }
 
 // raw reads any value and returns its bytes.
@@ -150,7 +133,7 @@ func (c *jsonReader) raw() []byte {
 // container reads an object or an array; it only searches its end. A missing end is detected by the enclosing container.
 func (c *jsonReader) container() []byte {
 	from := c.at
-	c.at = rawjson.Container(c.data, from)
+	c.at = jsontext.Container(c.data, from)
 	return c.data[from:c.at]
 }
 

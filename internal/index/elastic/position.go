@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"tutti/internal/index"
-	"tutti/internal/rawjson"
+	"tutti/internal/jsontext"
 )
 
 // position is a document's position in an order that ends with sequence numbers, preceded by a random score if scored is set.
@@ -134,9 +134,9 @@ func (p *position) appendExcluding(dst, filter []byte) []byte {
 			dst = append(dst, ',')
 		}
 		dst = append(dst, `{"bool":{"filter":[{"ids":{"values":[`...)
-		dst = rawjson.AppendString(dst, at.id)
+		dst = jsontext.AppendRawString(dst, at.id)
 		dst = append(dst, `]}},{"term":{"_index":`...)
-		dst = rawjson.AppendString(dst, at.index)
+		dst = jsontext.AppendRawString(dst, at.index)
 		dst = append(dst, `}},{"term":{"`+seqNo+`":`...)
 		dst = strconv.AppendInt(dst, p.number, 10)
 		dst = append(dst, "}}]}}"...)

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"tutti/internal/filter/query"
-	"tutti/internal/rawjson"
+	"tutti/internal/jsontext"
 )
 
 // appendRange appends the query of rows with a value within n's bounds. The cluster rejects bounds outside a type's range and
@@ -20,7 +20,7 @@ func appendRange(dst []byte, n *query.Node) []byte {
 		return appendExists(dst, n.Field)
 	}
 	dst = append(dst, `{"range":{`...)
-	dst = rawjson.AppendString(dst, n.Field.Path)
+	dst = jsontext.AppendRawString(dst, n.Field.Path)
 	dst = append(dst, ":{"...)
 	for i, limit := range bounds.limits {
 		if i > 0 {

@@ -12,7 +12,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
-	"tutti/internal/rawjson"
+	"tutti/internal/jsontext"
 )
 
 // Get returns one document as last written, even before a Refresh; false when it is absent. The id is sent in the body, as a path
@@ -23,7 +23,7 @@ func (x *Index) Get(ctx context.Context, alias, id string) (core.StoredDocument,
 		return core.StoredDocument{}, false, err
 	}
 	defer end()
-	body := append(rawjson.AppendString([]byte(`{"ids":[`), id), "]}"...)
+	body := append(jsontext.AppendRawString([]byte(`{"ids":[`), id), "]}"...)
 	reply, err := x.client.Do(ctx, esapi.MgetRequest{Index: alias, Body: bytes.NewReader(body)}, nil)
 	if err != nil {
 		return core.StoredDocument{}, false, err

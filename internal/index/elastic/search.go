@@ -9,7 +9,7 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic/transport"
-	"tutti/internal/rawjson"
+	"tutti/internal/jsontext"
 )
 
 const (
@@ -301,8 +301,8 @@ func (t *hitsTask) read(c *jsonReader, keep func([]byte) []byte) {
 		return
 	}
 	for _, hit := range t.into.Hits {
-		if t.idKey >= len(hit.Sort) || !bytes.Equal(bytes.TrimSpace(hit.Sort[t.idKey]), rawjson.AppendString(nil, hit.ID)) &&
-			decodeString(hit.Sort[t.idKey]) != hit.ID {
+		if t.idKey >= len(hit.Sort) || !bytes.Equal(bytes.TrimSpace(hit.Sort[t.idKey]), jsontext.AppendRawString(nil, hit.ID)) &&
+			jsontext.Unquote(hit.Sort[t.idKey]) != hit.ID {
 			t.wrongIDField = true
 		}
 	}

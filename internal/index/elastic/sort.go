@@ -11,7 +11,7 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic/transport"
-	"tutti/internal/rawjson"
+	"tutti/internal/jsontext"
 )
 
 const (
@@ -187,7 +187,7 @@ func appendSort(dst []byte, s index.Sort, identity string) []byte {
 		name = noField
 	}
 	dst = append(dst, '{')
-	dst = rawjson.AppendString(dst, name)
+	dst = jsontext.AppendRawString(dst, name)
 	dst = append(dst, `:{"order":"`...)
 	if s.Descending {
 		dst = append(dst, `desc"`...)
@@ -225,7 +225,7 @@ func appendSort(dst []byte, s index.Sort, identity string) []byte {
 func appendNestedPaths(dst []byte, paths []string) []byte {
 	for _, path := range paths {
 		dst = append(dst, `,"nested":{"path":`...)
-		dst = rawjson.AppendString(dst, path)
+		dst = jsontext.AppendRawString(dst, path)
 	}
 	for range paths {
 		dst = append(dst, '}')

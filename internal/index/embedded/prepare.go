@@ -11,6 +11,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
+	"tutti/internal/jsontext"
 )
 
 // Encode appends only the document: the batch's items have the rest.
@@ -210,7 +211,7 @@ func appendTerm(dst []byte, field int, raw []byte) []byte {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return append(dst, raw...)
 	}
-	return mapping.Unquote(dst, raw)
+	return jsontext.AppendUnescaped(dst, raw)
 }
 
 // termScoped reports whether a term's key is that of an organization.

@@ -10,6 +10,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
+	"tutti/internal/jsontext"
 )
 
 // view runs one read transaction over an alias. read must be short, and must not keep memory of the bucket.
@@ -277,7 +278,7 @@ func (s *valueFinder) Value(f *mapping.Field, kind mapping.Kind, raw []byte) {
 	if f != s.field || kind == mapping.KindObject {
 		return
 	}
-	s.buf = mapping.Unquote(s.buf[:0], raw)
+	s.buf = jsontext.AppendUnescaped(s.buf[:0], raw)
 	s.found = s.found || string(s.buf) == s.want
 }
 

@@ -5,6 +5,8 @@ import (
 	"hash/maphash"
 	"slices"
 	"unicode/utf8"
+
+	"tutti/internal/jsontext"
 )
 
 // ParsingError is the reason why a document does not fit the mapping, in Elasticsearch's words.
@@ -125,7 +127,7 @@ func (c *Checker) name(base int) ([]byte, bool) {
 		return nil, false
 	}
 	if escaped {
-		name = Unquote(nil, name)
+		name = jsontext.AppendUnescaped(nil, name)
 	}
 	if len(c.names)-base < maxLinearNames {
 		for _, other := range c.names[base:] {

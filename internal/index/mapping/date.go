@@ -117,3 +117,11 @@ func number(s []byte) int {
 	}
 	return n
 }
+
+// digits returns the index after the digits at i.
+func digits(text []byte, i int) int {
+	for i < len(text) && text[i]-'0' <= 9 {
+		i++
+	}
+	return i
+}

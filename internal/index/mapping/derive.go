@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"tutti/internal/jsontext"
 )
 
 // Derive returns the fields that doc has and known lacks, as a tree to merge into known; nil when there are none. The rules: an
@@ -275,7 +277,7 @@ func (s *scanner) scalarKind() kinds {
 	case '"':
 		raw, escaped, _ := s.str()
 		if escaped {
-			raw = Unquote(nil, raw)
+			raw = jsontext.AppendUnescaped(nil, raw)
 		}
 		if isISODate(raw, isoDay) {
 			return kindDate

@@ -3,6 +3,8 @@ package mapping
 import (
 	"bytes"
 	"strings"
+
+	"tutti/internal/jsontext"
 )
 
 // Remove appends doc without the members at paths to dst; all other bytes are unchanged. A path is dotted, applies to all elements
@@ -89,7 +91,7 @@ func (r *remover) object(c *pathNode) {
 		}
 		name, escaped, _ := s.str()
 		if escaped {
-			name = Unquote(nil, name)
+			name = jsontext.AppendUnescaped(nil, name)
 		}
 		s.colon()
 		below := c.find(name)

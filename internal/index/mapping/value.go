@@ -5,6 +5,8 @@ import (
 	"math"
 	"net/netip"
 	"strconv"
+
+	"tutti/internal/jsontext"
 )
 
 // class groups the types that accept the same values.
@@ -55,7 +57,7 @@ const maxTermBytes = 32766
 func (c *Checker) scalar(f *Field, kind Kind, raw []byte, escaped bool) bool {
 	text := raw
 	if escaped {
-		text = Unquote(nil, raw)
+		text = jsontext.AppendUnescaped(nil, raw)
 	}
 	cl := classOf(f)
 	switch {

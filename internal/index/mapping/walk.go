@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"tutti/internal/core"
+	"tutti/internal/jsontext"
 )
 
 // KindNull is a null, which only a Walker passes to a Sink; raw is nil.
@@ -136,7 +137,7 @@ func (s *scanner) object(each func(name []byte) bool) bool {
 		}
 		name, escaped, ok := s.str()
 		if escaped {
-			name = Unquote(nil, name)
+			name = jsontext.AppendUnescaped(nil, name)
 		}
 		if !ok || !s.colon() || !each(name) {
 			return false

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"tutti/internal/jsontext"
 	"tutti/internal/search/download/extract"
 )
 
@@ -27,7 +28,7 @@ func (c *column) appendText(dst []byte, id string, row *extract.Row) []byte {
 		case c.display != nil || c.dates.set():
 			dst = c.appendShown(dst, raw)
 		default:
-			dst = extract.AppendText(dst, raw)
+			dst = jsontext.AppendText(dst, raw)
 		}
 	}
 	return dst
@@ -36,7 +37,7 @@ func (c *column) appendText(dst []byte, id string, row *extract.Row) []byte {
 // appendShown appends a value with the display text of the column.
 func (c *column) appendShown(dst, raw []byte) []byte {
 	mark := len(dst)
-	dst = extract.AppendText(dst, raw)
+	dst = jsontext.AppendText(dst, raw)
 	if text, ok := c.display[string(dst[mark:])]; ok {
 		return append(dst[:mark], text...)
 	}

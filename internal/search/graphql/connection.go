@@ -2,13 +2,13 @@ package graphql
 
 import (
 	"tutti/internal/index"
-	"tutti/internal/rawjson"
+	"tutti/internal/jsontext"
 )
 
 // nested writes the connection of nested elements. A value that is not an array is the only element; null is no element.
 func (w *selectionWriter) nested(one *selectedField, doc []byte, v span) bool {
 	base, fits := len(w.spans), true
-	rawjson.Items(doc, v, func(item span) bool {
+	jsontext.Items(doc, v, func(item span) bool {
 		if doc[item.Start] == 'n' {
 			return true
 		}

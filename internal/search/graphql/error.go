@@ -8,6 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/core"
+	"tutti/internal/jsontext"
 )
 
 // Error codes in extensions.code, as defined by Apollo Server.
@@ -81,7 +82,7 @@ func errorOf(err error) *gqlError {
 
 // append writes the error as JSON.
 func (f *gqlError) append(dst []byte) []byte {
-	dst = appendText(append(dst, `{"message":`...), f.message)
+	dst = jsontext.AppendString(append(dst, `{"message":`...), f.message)
 	if f.line > 0 {
 		dst = strconv.AppendInt(append(dst, `,"locations":[{"line":`...), int64(f.line), 10)
 		dst = strconv.AppendInt(append(dst, `,"column":`...), int64(f.column), 10)
@@ -94,19 +95,19 @@ func (f *gqlError) append(dst []byte) []byte {
 				dst = append(dst, ',')
 			}
 			if s.name != "" {
-				dst = appendText(dst, s.name)
+				dst = jsontext.AppendString(dst, s.name)
 			} else {
 				dst = strconv.AppendInt(dst, int64(s.index), 10)
 			}
 		}
 		dst = append(dst, ']')
 	}
-	dst = appendText(append(dst, `,"extensions":{"code":`...), f.code)
+	dst = jsontext.AppendString(append(dst, `,"extensions":{"code":`...), f.code)
 	if f.detail != "" {
-		dst = appendText(append(dst, `,"validationErrorCode":`...), f.detail)
+		dst = jsontext.AppendString(append(dst, `,"validationErrorCode":`...), f.detail)
 	}
 	if f.hint != "" {
-		dst = appendText(append(dst, `,"hint":`...), f.hint)
+		dst = jsontext.AppendString(append(dst, `,"hint":`...), f.hint)
 	}
 	if len(f.violations) > 0 {
 		dst = appendViolations(append(dst, `,"violations":`...), f.violations)
@@ -120,9 +121,9 @@ func appendViolations(dst []byte, violations []core.Violation) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendText(append(dst, `{"pointer":`...), v.Pointer)
-		dst = appendText(append(dst, `,"message":`...), v.Message)
-		dst = appendText(append(dst, `,"keyword":`...), v.Keyword)
+		dst = jsontext.AppendString(append(dst, `{"pointer":`...), v.Pointer)
+		dst = jsontext.AppendString(append(dst, `,"message":`...), v.Message)
+		dst = jsontext.AppendString(append(dst, `,"keyword":`...), v.Keyword)
 		dst = append(dst, '}')
 	}
 	return append(dst, ']')

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/jsontext"
 )
 
 // variables are the variables of an operation as JSON, with numbers as they were written. Absent variables without a default have
@@ -21,7 +23,7 @@ func appendLiteral(dst []byte, v *ast.Value, vars variables) []byte {
 	case ast.IntValue, ast.FloatValue, ast.BooleanValue:
 		return append(dst, v.Raw...)
 	case ast.StringValue, ast.BlockValue, ast.EnumValue:
-		return appendText(dst, v.Raw)
+		return jsontext.AppendString(dst, v.Raw)
 	case ast.ListValue:
 		dst = append(dst, '[')
 		for i, child := range v.Children {
@@ -52,7 +54,7 @@ func appendLiteralObject(dst []byte, v *ast.Value, vars variables) []byte {
 			dst = append(dst, ',')
 		}
 		first = false
-		dst = append(appendText(dst, child.Name), ':')
+		dst = append(jsontext.AppendString(dst, child.Name), ':')
 		dst = appendLiteral(dst, child.Value, vars)
 	}
 	return append(dst, '}')

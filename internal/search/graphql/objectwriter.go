@@ -7,7 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/index"
-	"tutti/internal/rawjson"
+	"tutti/internal/jsontext"
 )
 
 // selectionWriter writes the selected fields of documents.
@@ -101,13 +101,13 @@ func (w *selectionWriter) onlyField(s *selectionSet, object []byte) bool {
 // members writes the selected values of the object at doc[at] one after the other and returns where the object ends. A value that
 // is not an object has no members.
 func (w *selectionWriter) members(o *objectWriter, doc []byte, at int) int {
-	at = rawjson.Space(doc, at)
+	at = jsontext.Space(doc, at)
 	if at >= len(doc) || doc[at] != '{' || len(o.selection.keys) == 0 {
-		return rawjson.Value(doc, at)
+		return jsontext.Value(doc, at)
 	}
 	usual := o.selection.names.Load()
 	for i, nth := at+1, 0; ; nth++ {
-		if i = rawjson.Space(doc, i); i >= len(doc) || doc[i] != '"' {
+		if i = jsontext.Space(doc, i); i >= len(doc) || doc[i] != '"' {
 			return min(i+1, len(doc))
 		}
 		slot, value := usual.at(nth, doc, i)
@@ -116,17 +116,17 @@ func (w *selectionWriter) members(o *objectWriter, doc []byte, at int) int {
 				return len(doc)
 			}
 		}
-		value = rawjson.Space(doc, value)
+		value = jsontext.Space(doc, value)
 		var end int
 		if slot >= 0 {
 			end = w.member(o, o.selection.fieldsOf[slot], doc, value)
 		} else {
-			end = rawjson.Value(doc, value)
+			end = jsontext.Value(doc, value)
 		}
 		if end == value {
 			return len(doc)
 		}
-		if i = rawjson.Space(doc, end); i < len(doc) && doc[i] == ',' {
+		if i = jsontext.Space(doc, end); i < len(doc) && doc[i] == ',' {
 			i++
 		}
 	}
@@ -135,17 +135,17 @@ func (w *selectionWriter) members(o *objectWriter, doc []byte, at int) int {
 // memberName reads the name at doc[i]. It returns its key index, -1 for none, and the offset of its value, 0 if there is no
 // member.
 func (w *selectionWriter) memberName(s *selectionSet, nth int, doc []byte, i int) (slot, value int) {
-	end, escaped := rawjson.String(doc, i)
+	end, escaped := jsontext.String(doc, i)
 	if end-1 <= i {
 		return -1, 0
 	}
 	name := doc[i+1 : end-1]
-	if value = rawjson.Space(doc, end); value >= len(doc) || doc[value] != ':' {
+	if value = jsontext.Space(doc, end); value >= len(doc) || doc[value] != ':' {
 		return -1, 0
 	}
 	value++
 	if escaped {
-		name = []byte(decodedName(name))
+		name = jsontext.AppendUnescaped(nil, name)
 	}
 	slot = s.find(name)
 	switch {
@@ -199,7 +199,7 @@ func (w *selectionWriter) member(o *objectWriter, fields []int, doc []byte, at i
 			w.written[o.base+i] = writtenValue{}
 		}
 		o.next = -1
-		return rawjson.Value(doc, at)
+		return jsontext.Value(doc, at)
 	}
 	for _, i := range fields {
 		one := &o.selection.fields[i]
@@ -270,7 +270,7 @@ func (w *selectionWriter) selectedField(one *selectedField, doc []byte, at int) 
 		w.counting = true // also for the levels below, so that nothing is tried again at each of them
 		defer func() { w.counting = false }()
 	}
-	v := span{Start: at, End: rawjson.Value(doc, at)}
+	v := span{Start: at, End: jsontext.Value(doc, at)}
 	switch {
 	case v.End == v.Start:
 		return v.End, w.null()
@@ -290,7 +290,7 @@ func (w *selectionWriter) single(one *selectedField, doc []byte, v span) bool {
 	found, n := v, 1
 	if doc[v.Start] == '[' {
 		n = 0
-		rawjson.Items(doc, v, func(item span) bool {
+		jsontext.Items(doc, v, func(item span) bool {
 			if doc[item.Start] == 'n' {
 				return true
 			}
@@ -317,7 +317,7 @@ func (w *selectionWriter) values(one *selectedField, doc []byte, v span) bool {
 	start, required := len(w.dst), itemRequired(one.field)
 	w.dst = append(w.dst, '[')
 	i, whole := 0, true
-	rawjson.Items(doc, v, func(item span) bool {
+	jsontext.Items(doc, v, func(item span) bool {
 		if i > 0 {
 			w.dst = append(w.dst, ',')
 		}

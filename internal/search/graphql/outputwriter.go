@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/jsontext"
 )
 
 // outputWriter writes JSON, and collects errors with their response paths, and warnings.
@@ -84,7 +86,7 @@ func (w *outputWriter) list(n int, required bool, item func(i int) bool) bool {
 }
 
 func (w *outputWriter) text(s string) bool {
-	w.dst = appendText(w.dst, s)
+	w.dst = jsontext.AppendString(w.dst, s)
 	return true
 }
 

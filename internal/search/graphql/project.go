@@ -3,7 +3,7 @@ package graphql
 import (
 	"strings"
 
-	"tutti/internal/rawjson"
+	"tutti/internal/jsontext"
 )
 
 // segments returns the names of a path below the prefix.
@@ -18,14 +18,14 @@ func appendProjection(dst, doc []byte, at int, paths [][]string) []byte {
 		return append(dst, "{}"...)
 	}
 	if len(paths) == 0 {
-		return append(dst, doc[at:rawjson.Value(doc, at)]...)
+		return append(dst, doc[at:jsontext.Value(doc, at)]...)
 	}
 	dst = append(dst, '{')
 	first := true
-	rawjson.Members(doc, at, func(name []byte, escaped bool, v span) bool {
+	jsontext.Members(doc, at, func(name []byte, escaped bool, v span) bool {
 		plain := string(name)
 		if escaped {
-			plain = decodedName(name)
+			plain = jsontext.Unescape(name)
 		}
 		below, whole := projectedBelow(paths, plain)
 		if !whole && len(below) == 0 {
@@ -53,7 +53,7 @@ func appendProjectedValue(dst, doc []byte, v span, paths [][]string) []byte {
 	}
 	dst = append(dst, '[')
 	first := true
-	rawjson.Items(doc, v, func(item span) bool {
+	jsontext.Items(doc, v, func(item span) bool {
 		if !first {
 			dst = append(dst, ',')
 		}

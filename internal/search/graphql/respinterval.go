@@ -5,6 +5,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/index"
+	"tutti/internal/jsontext"
 )
 
 // Interval is a bucket of a histogram or a range: an interval of values and its number of documents.
@@ -62,7 +63,7 @@ func (w *Writer) interval(fields []*ast.Field, one *Interval) bool {
 		if i > 0 {
 			w.dst = append(w.dst, ',')
 		}
-		w.dst = append(appendText(w.dst, f.Alias), ':')
+		w.dst = append(jsontext.AppendString(w.dst, f.Alias), ':')
 		switch {
 		case f.Name == "key":
 			w.text(one.key)

@@ -6,6 +6,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/index"
+	"tutti/internal/jsontext"
 )
 
 // Value writes one JSON value and reports whether it is not null. It is safe for concurrent use with different writers.
@@ -95,7 +96,7 @@ func (w *Writer) object(members []Member) bool {
 		if i > 0 {
 			w.dst = append(w.dst, ',')
 		}
-		w.dst = append(appendText(w.dst, m.key), ':')
+		w.dst = append(jsontext.AppendString(w.dst, m.key), ':')
 		w.push(m.key)
 		errorsBefore := w.errorCount()
 		filled := m.value(w)

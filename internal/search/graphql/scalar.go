@@ -2,10 +2,11 @@ package graphql
 
 import (
 	"bytes"
-	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
+
+	"tutti/internal/jsontext"
 )
 
 // scalarKind is the encoding of values of a scalar type.
@@ -68,10 +69,10 @@ func appendScalar(dst []byte, kind scalarKind, raw []byte) ([]byte, bool) {
 		return appendBoolean(dst, raw)
 	}
 	if text {
-		raw = []byte(strings.TrimSpace(unquoted(raw)))
+		raw = []byte(strings.TrimSpace(jsontext.Unquote(raw)))
 	}
 	if kind == scalarFloat {
-		return append(dst, raw...), isNumber(raw)
+		return append(dst, raw...), jsontext.IsNumber(raw)
 	}
 	return appendInt(dst, raw)
 }
@@ -94,24 +95,10 @@ func appendInt(dst, raw []byte) ([]byte, bool) {
 		return append(dst, raw...), true
 	}
 	f, err := strconv.ParseFloat(string(raw), 64)
-	if err != nil || !isNumber(raw) || math.Abs(f) > math.MaxInt32 {
+	if err != nil || !jsontext.IsNumber(raw) || math.Abs(f) > math.MaxInt32 {
 		return dst, false
 	}
 	return strconv.AppendInt(dst, int64(f), 10), true
-}
-
-// decoded decodes a JSON string.
-func decoded(raw []byte) string {
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return ""
-	}
-	return s
-}
-
-// decodedName decodes the text between the quotes of a JSON string.
-func decodedName(name []byte) string {
-	return decoded(append(append([]byte{'"'}, name...), '"'))
 }
 
 // maxSafeInteger is the largest integer that JavaScript represents exactly, together with all smaller ones.
@@ -119,7 +106,7 @@ const maxSafeInteger = 1<<53 - 1
 
 // unsafeInteger reports whether a value is an integer that JavaScript would round.
 func unsafeInteger(raw []byte) bool {
-	if len(raw) < 16 || !isNumber(raw) || bytes.ContainsAny(raw, ".eE") {
+	if len(raw) < 16 || !jsontext.IsNumber(raw) || bytes.ContainsAny(raw, ".eE") {
 		return false
 	}
 	n, err := strconv.ParseInt(string(raw), 10, 64)

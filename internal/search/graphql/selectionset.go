@@ -5,6 +5,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"tutti/internal/jsontext"
 	"tutti/internal/search/graphql/schema"
 )
 
@@ -120,7 +121,7 @@ type selectionBuilder struct {
 }
 
 // encodedKey returns the response key of a field as JSON, with its colon.
-func encodedKey(f *ast.Field) []byte { return append(appendText(nil, f.Alias), ':') }
+func encodedKey(f *ast.Field) []byte { return append(jsontext.AppendString(nil, f.Alias), ':') }
 
 // manyKeys is the number of keys from which a map is faster than a linear search.
 const manyKeys = 8

@@ -1,6 +1,8 @@
 package graphql
 
-import "tutti/internal/rawjson"
+import (
+	"tutti/internal/jsontext"
+)
 
 // elementList is the list of nested elements in a selection that has it exactly once: {hits{edges{node{…}}}}.
 type elementList struct {
@@ -72,7 +74,7 @@ func (w *selectionWriter) streamList(list *elementList, doc []byte, at int) (end
 		return at, -1
 	}
 	for i := at + 1; ; i++ {
-		if i = rawjson.Space(doc, i); i >= len(doc) {
+		if i = jsontext.Space(doc, i); i >= len(doc) {
 			return at, -1
 		}
 		end = i
@@ -87,12 +89,12 @@ func (w *selectionWriter) streamList(list *elementList, doc []byte, at int) (end
 			}
 			n++
 		case 'n': // null is no element
-			end = rawjson.Value(doc, i)
+			end = jsontext.Value(doc, i)
 		case ']':
 		default:
 			return at, -1
 		}
-		if i = rawjson.Space(doc, end); i < len(doc) && doc[i] == ',' {
+		if i = jsontext.Space(doc, end); i < len(doc) && doc[i] == ',' {
 			continue
 		}
 		if i >= len(doc) || doc[i] != ']' {

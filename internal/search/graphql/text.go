@@ -3,36 +3,7 @@ package graphql
 import (
 	"math"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 )
-
-// appendText appends a JSON string. Invalid UTF-8 becomes U+FFFD.
-func appendText(dst []byte, text string) []byte {
-	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
-	if !utf8.ValidString(text) {
-		text = strings.ToValidUTF8(text, string(utf8.RuneError))
-	}
-	from := 0
-	for i := range len(text) {
-		c := text[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		dst = append(dst, text[from:i]...)
-		from = i + 1
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		default:
-			dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-		}
-	}
-	return append(append(dst, text[from:]...), '"')
-}
 
 // appendNumber appends a JSON number, null for infinities and NaN.
 func appendNumber(dst []byte, f float64) []byte {

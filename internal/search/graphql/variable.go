@@ -10,6 +10,8 @@ import (
 
 	"github.com/tidwall/gjson"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/jsontext"
 )
 
 // maxVariableBytes is the maximum length of an invalid value in a message.
@@ -156,7 +158,7 @@ func (c *coercion) object(dst []byte, def *ast.Definition, v gjson.Result) []byt
 			dst = append(dst, ',')
 		}
 		given[field.Name] = true
-		dst = append(appendText(dst, field.Name), ':')
+		dst = append(jsontext.AppendString(dst, field.Name), ':')
 		dst = c.value(dst, field.Type, value)
 		return c.leave()
 	})

@@ -3,6 +3,8 @@ package graphql
 import (
 	"fmt"
 	"slices"
+
+	"tutti/internal/jsontext"
 )
 
 // Warning codes in extensions.warnings.
@@ -50,13 +52,13 @@ func appendWarnings(dst []byte, warnings []warning) []byte {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = appendText(append(dst, `{"code":`...), one.code)
-		dst = appendText(append(dst, `,"message":`...), one.message)
+		dst = jsontext.AppendString(append(dst, `{"code":`...), one.code)
+		dst = jsontext.AppendString(append(dst, `,"message":`...), one.message)
 		if one.field != "" {
-			dst = appendText(append(dst, `,"field":`...), one.field)
+			dst = jsontext.AppendString(append(dst, `,"field":`...), one.field)
 		}
 		if one.hint != "" {
-			dst = appendText(append(dst, `,"hint":`...), one.hint)
+			dst = jsontext.AppendString(append(dst, `,"hint":`...), one.hint)
 		}
 		dst = append(dst, '}')
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
-	"tutti/internal/rawjson"
+	"tutti/internal/jsontext"
 )
 
 const (
@@ -49,6 +49,6 @@ func (c *Client) ClosePIT(ctx context.Context, pit string) {
 // AppendPIT appends the member of a search that names a point in time and extends its lifetime.
 func AppendPIT(dst []byte, point string) []byte {
 	dst = append(dst, `,"pit":{"id":`...)
-	dst = rawjson.AppendString(dst, point)
+	dst = jsontext.AppendRawString(dst, point)
 	return append(dst, `,"keep_alive":"`+PITKeepAlive+`"}`...)
 }

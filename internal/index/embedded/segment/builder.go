@@ -9,6 +9,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/filter/query"
 	"tutti/internal/index/mapping"
+	"tutti/internal/jsontext"
 )
 
 // Builder makes a Segment from documents. It is not safe for concurrent use.
@@ -110,7 +111,7 @@ func (s *sink) Value(f *mapping.Field, kind mapping.Kind, raw []byte) {
 		return
 	}
 	if kind == mapping.KindString && bytes.IndexByte(raw, '\\') >= 0 {
-		s.buf = mapping.Unquote(s.buf[:0], raw)
+		s.buf = jsontext.AppendUnescaped(s.buf[:0], raw)
 		raw = s.buf
 	}
 	for _, c := range columns {

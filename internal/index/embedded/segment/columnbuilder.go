@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tutti/internal/index/mapping"
+	"tutti/internal/jsontext"
 )
 
 // columnBuilder collects the values of a field while documents are added: pairs of a row and a value id. Values are sorted only
@@ -112,7 +113,7 @@ func (c *columnBuilder) addLeaf(path []byte, kind mapping.Kind, raw []byte) {
 			return
 		}
 	} else if bytes.IndexByte(raw, '\\') >= 0 {
-		raw = mapping.Unquote(nil, raw)
+		raw = jsontext.AppendUnescaped(nil, raw)
 	}
 	if bytes.IndexByte(path, 0) >= 0 || !c.rule.fits(raw) || len(path)+1+len(raw) > maxTermBytes {
 		return

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"unicode/utf8"
 
-	"tutti/internal/core"
 	"tutti/internal/filter/sqon"
+	"tutti/internal/jsontext"
 )
 
 // Limits of one file. Exceeding them is an error of its catalogue.
@@ -79,7 +79,7 @@ func (t *treeReader) parse(data []byte) (*node, *fileError) {
 	if bad := encodingError(data); bad != nil {
 		return nil, bad
 	}
-	if core.TooDeep(data, maxNesting) {
+	if jsontext.TooDeep(data, maxNesting) {
 		return nil, &fileError{fmt.Sprintf("has more than %d levels of objects and lists", maxNesting), "remove what is not configuration"}
 	}
 	var whole json.RawMessage

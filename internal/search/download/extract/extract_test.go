@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/index/mapping"
+	"tutti/internal/jsontext"
 	"tutti/internal/search/download/extract"
 )
 
@@ -169,31 +170,7 @@ func compare(t *testing.T, doc []byte, row *extract.Row) {
 	if json.Unmarshal(members["a"], &want) != nil || string(members["a"]) == "null" || strings.ToValidUTF8(string(doc), "") != string(doc) {
 		return
 	}
-	if len(row.Values[0]) != 1 || string(extract.AppendText(nil, row.Values[0][0].Of(doc))) != want {
+	if len(row.Values[0]) != 1 || string(jsontext.AppendText(nil, row.Values[0][0].Of(doc))) != want {
 		t.Fatalf("got %v of %q, want %q", row.Values[0], doc, want)
 	}
-}
-
-// FuzzText: texts are the same as those of encoding/json, and compacting changes no value and leaves no line breaks.
-func FuzzText(f *testing.F) {
-	for _, raw := range []string{`"a"`, `"\u00e9\ud83d\ude00\ud800\n\/\\"`, `[1, {"a" : "b c\n"}]`, "{\n}", `"\ud83d\ud83d\ude00"`, `"`, `{"`, ``} {
-		f.Add([]byte(raw))
-	}
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		compact := extract.AppendCompact([]byte("x"), raw)
-		text := extract.AppendText(nil, raw)
-		var value any
-		if json.Unmarshal(raw, &value) != nil {
-			return
-		}
-		var again any
-		if err := json.Unmarshal(compact[1:], &again); err != nil || !cmp.Equal(value, again) || strings.ContainsAny(string(compact), "\r\n") {
-			t.Fatalf("%q became %q: %v", raw, compact[1:], err)
-		}
-		raw = []byte(strings.TrimSpace(string(raw)))
-		text = extract.AppendText(text[:0], raw)
-		if want, is := value.(string); is && strings.ToValidUTF8(string(raw), "") == string(raw) && string(text) != want {
-			t.Fatalf("%q is %q, want %q", raw, text, want)
-		}
-	})
 }

@@ -3,7 +3,7 @@ package extract
 import (
 	"bytes"
 
-	"tutti/internal/rawjson"
+	"tutti/internal/jsontext"
 )
 
 // Row is one row of a document. It is valid until the callback that receives it returns.
@@ -51,7 +51,7 @@ func (r *Reader) read(depth int, element Span, each func(*Row) error) error {
 	}
 	r.list = false
 	s := scan{Reader: r, doc: r.row.Doc[:element.End], depth: depth}
-	s.value(rawjson.Space(s.doc, element.Start), l.root)
+	s.value(jsontext.Space(s.doc, element.Start), l.root)
 	if last {
 		return each(&r.row)
 	}
@@ -106,7 +106,7 @@ func (s *scan) array(i int, n *node) int {
 			if depth--; depth == 0 {
 				return i
 			}
-		case c == ',' || rawjson.IsSpace(c):
+		case c == ',' || jsontext.IsSpace(c):
 			i++
 		default:
 			end := s.item(i, n)
@@ -127,7 +127,7 @@ func (s *scan) item(i int, n *node) int {
 		s.found(n, Span{Start: i, End: end})
 		return end
 	}
-	end := rawjson.Value(s.doc, i)
+	end := jsontext.Value(s.doc, i)
 	if object && n.rows {
 		s.elements[s.depth+1] = append(s.elements[s.depth+1], Span{Start: i, End: end})
 	}
@@ -149,28 +149,28 @@ func (s *scan) found(n *node, v Span) {
 // members reads the object at i, and returns the offset after it.
 func (s *scan) members(i int, n *node) int {
 	for i++; ; {
-		i = rawjson.Space(s.doc, i)
+		i = jsontext.Space(s.doc, i)
 		if i >= len(s.doc) || s.doc[i] != '"' {
 			return min(i+1, len(s.doc)) // behind the object, or invalid
 		}
-		end, escaped := rawjson.String(s.doc, i)
+		end, escaped := jsontext.String(s.doc, i)
 		if end-1 <= i {
 			return len(s.doc)
 		}
 		child := n.childByName(s.doc[i+1:end-1], escaped)
-		if i = rawjson.Space(s.doc, end); i >= len(s.doc) || s.doc[i] != ':' {
+		if i = jsontext.Space(s.doc, end); i >= len(s.doc) || s.doc[i] != ':' {
 			return len(s.doc)
 		}
-		i = rawjson.Space(s.doc, i+1)
+		i = jsontext.Space(s.doc, i+1)
 		if child == nil {
-			end = rawjson.Value(s.doc, i)
+			end = jsontext.Value(s.doc, i)
 		} else {
 			end = s.value(i, child)
 		}
 		if end == i {
 			return len(s.doc)
 		}
-		if i = rawjson.Space(s.doc, end); i < len(s.doc) && s.doc[i] == ',' {
+		if i = jsontext.Space(s.doc, end); i < len(s.doc) && s.doc[i] == ',' {
 			i++
 		}
 	}
@@ -179,7 +179,7 @@ func (s *scan) members(i int, n *node) int {
 // childByName returns the node of a member name, which may contain dots: engines treat such objects the same.
 func (n *node) childByName(name []byte, escaped bool) *node {
 	if escaped {
-		name = []byte(decodedName(name))
+		name = jsontext.AppendUnescaped(nil, name)
 	}
 	child := n.child(name)
 	for child == nil {

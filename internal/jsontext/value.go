@@ -1,6 +1,4 @@
-// Package rawjson navigates JSON texts without decoding them: it finds the ends of values and the insides of strings. Texts must be
-// valid JSON; invalid ones are never read out of bounds, but not reported. AppendString writes strings.
-package rawjson
+package jsontext
 
 import (
 	"encoding/binary"

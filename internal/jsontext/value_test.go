@@ -1,13 +1,12 @@
-package rawjson_test
+package jsontext_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
-	"tutti/internal/rawjson"
+	"tutti/internal/jsontext"
 )
 
 func TestString(t *testing.T) {
@@ -17,7 +16,7 @@ func TestString(t *testing.T) {
 	} {
 		for _, behind := range []string{"", ",", `:"next"`, strings.Repeat(" ", 9)} {
 			doc := []byte(`"` + text + `"` + behind)
-			end, escaped := rawjson.String(doc, 0)
+			end, escaped := jsontext.String(doc, 0)
 			if end != len(text)+2 || escaped != strings.Contains(text, `\`) {
 				t.Errorf("%s: %d, %t", doc, end, escaped)
 			}
@@ -30,13 +29,13 @@ func TestCutShort(t *testing.T) {
 	for n := range whole {
 		for i := range n {
 			for what, end := range map[string]int{
-				"value": rawjson.Value(whole[:n:n], i), "container": rawjson.Container(whole[:n:n], i), "space": rawjson.Space(whole[:n:n], i),
+				"value": jsontext.Value(whole[:n:n], i), "container": jsontext.Container(whole[:n:n], i), "space": jsontext.Space(whole[:n:n], i),
 			} {
 				if end < i || end > n {
 					t.Fatalf("%s at %d of %s: %d", what, i, whole[:n], end)
 				}
 			}
-			if end, _ := rawjson.String(whole[:n:n], i); end < i || end > n {
+			if end, _ := jsontext.String(whole[:n:n], i); end < i || end > n {
 				t.Fatalf("string at %d of %s: %d", i, whole[:n], end)
 			}
 		}
@@ -45,41 +44,16 @@ func TestCutShort(t *testing.T) {
 
 func TestSpace(t *testing.T) {
 	for text, want := range map[string]int{"": 0, "a": 0, " \t\r\n1": 4, "   ": 3, "\x01": 0} {
-		if got := rawjson.Space([]byte(text), 0); got != want {
+		if got := jsontext.Space([]byte(text), 0); got != want {
 			t.Errorf("%q: %d", text, got)
 		}
 	}
 }
 
-func FuzzValue(f *testing.F) {
-	for _, seed := range []string{
-		`{"a":[1,-2.5e3,true,null,"x\"y",{"b":{}}]}`, `"plain"`, `"\\"`, `[]`, ` 12`, `[[[]],{"\u0022":"]"}]`, `"12345678"`, `"1234567\""`,
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, doc []byte) {
-		at := rawjson.Space(doc, 0)
-		end := rawjson.Value(doc, at)
-		if end < at || end > len(doc) {
-			t.Fatalf("%d of %d", end, len(doc))
-		}
-		if !json.Valid(doc) {
-			return
-		}
-		if rest := bytes.TrimSpace(doc[end:]); len(rest) > 0 {
-			t.Fatalf("%q is left of %q", rest, doc)
-		}
-		behind := append(bytes.Clone(doc), `,"more":{"x":"]}"}}`...)
-		if again := rawjson.Value(behind, at); again != end {
-			t.Fatalf("%d, and %d when more follows", end, again)
-		}
-	})
-}
-
 func ExampleValue() {
 	doc := []byte(`{"id":"a","files":[{"name":"x]y"}],"n":1}`)
 	at := bytes.IndexByte(doc, '[')
-	fmt.Println(string(doc[at:rawjson.Value(doc, at)]))
+	fmt.Println(string(doc[at:jsontext.Value(doc, at)]))
 	// Output: [{"name":"x]y"}]
 }
 
@@ -89,7 +63,7 @@ func BenchmarkValue(b *testing.B) {
 	doc := []byte("[" + strings.Repeat(one+",", 1000) + one + "]")
 	b.SetBytes(int64(len(doc)))
 	for b.Loop() {
-		if rawjson.Value(doc, 0) != len(doc) {
+		if jsontext.Value(doc, 0) != len(doc) {
 			b.Fatal("the end was not found")
 		}
 	}
