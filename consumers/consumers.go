@@ -4,9 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"sync"
+	"slices"
 	"time"
 
+	"tutti/consumers/fetch"
+	"tutti/consumers/loop"
+	"tutti/consumers/outcome"
+	"tutti/consumers/record"
+	"tutti/consumers/run"
 	"tutti/internal/bulk"
 	"tutti/internal/core"
 )
@@ -97,20 +102,20 @@ func setDefault[T int | time.Duration](v *T, d T) {
 
 // Consumers processes the Requests of all repositories until it is stopped.
 type Consumers struct {
-	deps  Deps
-	cfg   Config
-	repos map[string]*repository
-	order []*repository
+	process *loop.Process
+	repos   []*repository
+	admin   run.Admin
+}
 
-	heartbeat *heartbeat
-	// draining ends first: from then on no messages are pulled, and goroutines that wait requeue their messages. work ends
-	// when the context of Stop ends.
-	draining, work        context.Context //nolint:containedctx // the two ends of the life that Start and Stop bound
-	stopPulling, stopWork context.CancelFunc
-	// loops end with draining and start the work in flight; the heartbeat outlives both.
-	loops, inFlight, heartbeats sync.WaitGroup
-	startedAt                   time.Time
-	startOnce, stopOnce         sync.Once
+// repository is the processing of one repository's Requests.
+type repository struct {
+	Repository
+	loop     *loop.Loop
+	outcomes *outcome.Outcomes
+	records  *record.Worker
+	runs     *run.Worker
+	watch    *indexWatch
+	limit    int // records in flight
 }
 
 // New validates its arguments and returns the consumers; Start runs them.
@@ -119,61 +124,87 @@ func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 		deps.Pages == nil || deps.Cells == nil || deps.Index == nil || deps.Writer == nil {
 		return nil, core.NewError(core.CodeInternal, "making consumers: a dependency is missing")
 	}
-	c := &Consumers{deps: deps, cfg: cfg.withDefaults(), repos: make(map[string]*repository, len(repositories))}
-	c.draining, c.stopPulling = context.WithCancel(context.Background())
-	c.work, c.stopWork = context.WithCancel(context.Background())
-	c.heartbeat = newHeartbeat(c.cfg.AckWait / 3)
+	cfg = cfg.withDefaults()
+	c := &Consumers{
+		process: loop.NewProcess(cfg.AckWait),
+		admin: run.Admin{
+			Jobs: deps.Jobs, Organizations: deps.Organizations, Pages: deps.Pages,
+			Loggers: make(map[string]*slog.Logger, len(repositories)),
+		},
+	}
 	for _, r := range repositories {
 		if r.Upstream == nil || r.Document == nil || r.Probe == nil || r.RunAgain == nil || r.Records == nil || r.Batches == nil || r.Pages == nil || r.Runs == nil {
 			return nil, core.NewError(core.CodeInternal, fmt.Sprintf("making consumers: repository %s lacks a dependency", r.Code))
 		}
-		if _, twice := c.repos[r.Code]; twice {
+		if c.admin.Loggers[r.Code] != nil {
 			return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("repository %s is configured twice", r.Code))
 		}
-		repo := newRepository(c, r)
-		c.repos[r.Code] = repo
-		c.order = append(c.order, repo)
+		log := cfg.Logger.With("repository", r.Code)
+		c.admin.Loggers[r.Code] = log
+		c.repos = append(c.repos, newRepository(c.process, r, deps, cfg, log))
 	}
 	return c, nil
 }
 
+func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *slog.Logger) *repository {
+	setDefault(&r.PageSize, 500)
+	setDefault(&r.Concurrency, 4)
+	l := loop.New(p, deps.Requests, deps.Cells, loop.Config{
+		Repository: r.Code, Logger: log, AckWait: cfg.AckWait, MaxDeliver: cfg.MaxDeliver, RetryBase: cfg.RetryBase, RetryMax: cfg.RetryMax,
+	})
+	outcomes := outcome.New(deps.DeadLetters, l.Pause, outcome.Config{
+		Repository: r.Repository, Logger: log, Metrics: cfg.Metrics, MaxRecordBytes: cfg.MaxRecordBytes, ClockSkew: cfg.ClockSkew,
+	})
+	fetcher := fetch.New(r.Upstream, fetch.Config{
+		Repository: r.Code, Logger: log, Metrics: cfg.Metrics, Concurrency: r.Concurrency, MaxBodyAge: deps.Writer.MaxBodyAge(),
+	})
+	return &repository{
+		Repository: r, loop: l, outcomes: outcomes, limit: cfg.RecordsInFlight,
+		records: record.New(l, record.Config{
+			Repository: r.Repository, Logger: log, Document: r.Document, Fetcher: fetcher, Outcomes: outcomes, Index: deps.Index,
+			Jobs: deps.Jobs, Writer: deps.Writer,
+		}),
+		runs: run.New(l, run.Config{
+			Repository: r.Repository, Logger: log, Document: r.Document, NonOverlapping: r.NonOverlapping, PageSize: r.PageSize,
+			PageAttempts: cfg.PageAttempts, Concurrency: r.Concurrency, ProgressEvery: cfg.ProgressEvery,
+			SweepTimeout: cfg.SweepTimeout, ClockSkew: cfg.ClockSkew, Fetcher: fetcher, Outcomes: outcomes, Writer: deps.Writer,
+			Requests: deps.Requests, Jobs: deps.Jobs, Organizations: deps.Organizations, Pages: deps.Pages, Cells: deps.Cells,
+			Index: deps.Index,
+		}),
+		watch: &indexWatch{
+			Repository: r, loop: l, outcomes: outcomes, log: log, cells: deps.Cells, index: deps.Index,
+			cell: indexCell("index", r.Code, r.IndexName),
+		},
+	}
+}
+
 // Start starts the consumers and returns at once. A repository whose index does not respond is paused until it does.
 func (c *Consumers) Start() {
-	c.startOnce.Do(func() {
-		c.startedAt = time.Now()
-		c.heartbeats.Go(func() { c.heartbeat.run(c.work) })
-		for _, r := range c.order {
-			c.loops.Go(r.watchIndex)
-			c.loops.Go(r.pullRecords)
-			c.loops.Go(r.pullBatches)
-			c.loops.Go(r.pullPages)
-			c.loops.Go(r.pullRuns)
-		}
-	})
+	var loops []func()
+	for _, r := range c.repos {
+		loops = append(loops,
+			r.watch.run,
+			func() { r.loop.PullQuarantined(core.ClassRecords, r.Records, r.limit, r.records.Process) },
+			func() { r.loop.PullBatches(r.Batches, r.limit, r.records.Process) },
+			func() { r.runs.PullPages(r.Pages) },
+			func() { r.runs.PullRuns(r.Runs) })
+	}
+	c.process.Start(loops...)
 }
 
 // Stop stops pulling, waits for the work in flight until ctx ends, then requeues the rest. Start does nothing afterwards.
-func (c *Consumers) Stop(ctx context.Context) error {
-	var err error
-	c.stopOnce.Do(func() {
-		c.startOnce.Do(func() {})
-		c.stopPulling()
-		done := make(chan struct{})
-		go func() {
-			c.loops.Wait() // a fetch in flight may still return messages
-			c.inFlight.Wait()
-			close(done)
-		}()
-		select {
-		case <-done:
-		case <-ctx.Done():
-			err = fmt.Errorf("stopping consumers: work in flight was requeued: %w", ctx.Err())
-		}
-		c.stopWork()
-		<-done
-		c.heartbeats.Wait()
-	})
-	return err
+func (c *Consumers) Stop(ctx context.Context) error { return c.process.Stop(ctx) }
+
+// Cancel ends a job that is not final: its work in flight completes, no more of it is started, and the Requests of its sweep
+// are dropped. It returns CodeConflict for a final job.
+func (c *Consumers) Cancel(ctx context.Context, id string) (core.Job, error) {
+	return c.admin.Cancel(ctx, id)
+}
+
+// EndOrphan ends a job that has no Request left in the queue, because one of them became a dead letter: its unfinished
+// organizations have failed. It does nothing to a job that has ended.
+func (c *Consumers) EndOrphan(ctx context.Context, id string) error {
+	return c.admin.EndOrphan(ctx, id)
 }
 
 // Pause describes a repository that processes no Requests for now.
@@ -187,9 +218,9 @@ type Pause struct {
 // Paused lists the paused repositories in the order of the configuration; the reasons may be shown to users.
 func (c *Consumers) Paused() []Pause {
 	var out []Pause
-	for _, r := range c.order {
-		if reason := r.pause.reason(); reason != "" {
-			pause, why := r.rejections.remaining(time.Now())
+	for _, r := range c.repos {
+		if reason := r.loop.Pause.Reason(); reason != "" {
+			pause, why := r.outcomes.RejectionPause()
 			out = append(out, Pause{Repository: r.Code, Reason: reason, Index: pause == 0 || reason != why})
 		}
 	}
@@ -198,10 +229,5 @@ func (c *Consumers) Paused() []Pause {
 
 // ClockAlarm reports whether a document with a version ahead of the clock was found in the last minute.
 func (c *Consumers) ClockAlarm() bool {
-	for _, r := range c.order {
-		if at := r.clockAlarm.Load(); at != 0 && time.Since(time.Unix(0, at)) < time.Minute {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.repos, func(r *repository) bool { return r.outcomes.ClockAlarm() })
 }

@@ -3,6 +3,9 @@
 // (RELIABILITY, P1 to P6). They also store the progress of jobs, sweep the index at the end of a run, and store rejected
 // records as dead letters.
 //
-// It imports internal/core and internal/bulk, and declares its interfaces in ports.go; it never imports a queue, an
-// engine, an upstream client or HTTP.
+// This package configures and starts the parts, and watches the index: loop pulls messages and retries them, record and run
+// are the workers of single records and of runs, fetch calls the upstream, outcome handles what becomes of documents.
+//
+// They import internal/core and internal/bulk, and declare their interfaces; they never import a queue, an engine, an
+// upstream client or HTTP.
 package consumers

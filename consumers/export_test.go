@@ -1,25 +1,19 @@
 package consumers
 
-// PendingProgress counts the organizations whose progress is remembered.
+// PendingProgress counts the organizations whose progress is held in memory.
 func (c *Consumers) PendingProgress() int {
 	n := 0
-	for _, r := range c.order {
-		r.progress.mu.Lock()
-		n += len(r.progress.pending)
-		r.progress.mu.Unlock()
+	for _, r := range c.repos {
+		n += r.runs.PendingProgress()
 	}
 	return n
 }
 
-// InFlight counts the records, pages and messages that are remembered as being worked on.
+// InFlight counts the records, pages and messages that are held in memory as being in flight.
 func (c *Consumers) InFlight() int {
-	c.heartbeat.mu.Lock()
-	n := len(c.heartbeat.held)
-	c.heartbeat.mu.Unlock()
-	for _, r := range c.order {
-		r.mu.Lock()
-		n += len(r.records) + len(r.pagesInFlight)
-		r.mu.Unlock()
+	n := c.process.Held()
+	for _, r := range c.repos {
+		n += r.records.InFlight() + r.runs.InFlight()
 	}
 	return n
 }

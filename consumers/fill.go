@@ -27,13 +27,13 @@ func indexCell(kind, code, indexName string) string {
 
 // initFillCell sets the repository's FillCell unless it is set. It must precede the repository's first write to the index:
 // its first documents must not make the index look filled.
-func (r *repository) initFillCell(ctx context.Context) error {
-	name := FillCell(r.Code, r.IndexName)
-	value, revision, err := r.c.deps.Cells.Cell(ctx, name)
+func (w *indexWatch) initFillCell(ctx context.Context) error {
+	name := FillCell(w.Code, w.IndexName)
+	value, revision, err := w.cells.Cell(ctx, name)
 	if err != nil || value != "" {
 		return err
 	}
-	n, err := r.c.deps.Index.Count(ctx, r.IndexName, core.IndexScope{Repository: r.Code})
+	n, err := w.index.Count(ctx, w.IndexName, core.IndexScope{Repository: w.Code})
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (r *repository) initFillCell(ctx context.Context) error {
 	if n > 0 {
 		value = FillDone
 	}
-	err = r.c.deps.Cells.SetCell(ctx, name, value, revision)
+	err = w.cells.SetCell(ctx, name, value, revision)
 	if core.CodeOf(err) == core.CodeConflict { // another process set it
 		return nil
 	}

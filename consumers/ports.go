@@ -2,126 +2,42 @@ package consumers
 
 import (
 	"context"
-	"time"
 
-	"tutti/internal/core"
+	"tutti/consumers/fetch"
+	"tutti/consumers/loop"
+	"tutti/consumers/outcome"
+	"tutti/consumers/run"
 )
 
-// Upstream is the server of a repository. Page calls each for every record of the rows [offset, offset+limit) in order; a
-// record's body is valid only until each returns. Errors carry the codes of core: CodeAbsent when the upstream itself
-// reports that the record or organization does not exist, CodeUnavailable and CodeOverloaded when a retry may succeed,
-// CodeUpstream otherwise.
-type Upstream interface {
-	Organizations(ctx context.Context) ([]string, error)
-	Page(ctx context.Context, organization string, offset, limit int, each func(core.Record) error) (core.PageInfo, error)
-	Record(ctx context.Context, organization, id string) (core.Record, error)
-}
+// The interfaces that the packages below declare, by their names outside.
+type (
+	// Upstream is the server of a repository.
+	Upstream = fetch.Upstream
+	// Source is one durable consumer.
+	Source = loop.Source
+	// DeadLetters stores dead letters.
+	DeadLetters = outcome.DeadLetters
+	// Jobs stores jobs.
+	Jobs = run.Jobs
+	// OrganizationRuns stores the runs of the organizations of jobs.
+	OrganizationRuns = run.OrganizationRuns
+	// Pages stores the ids of the rows of list pages, and of the records that the pages requested one by one.
+	Pages = run.Pages
+	// Cells are named compare-and-set cells.
+	Cells = loop.Cells
+	// Index is the consumers' read access to the index; writes go through the bulk writer.
+	Index = run.Index
+	// Metrics counts fetched records, outcomes and times to index.
+	Metrics = outcome.Metrics
+)
 
-// Source is one durable consumer. Fetch returns at most max messages as soon as one is available, and none after wait.
-type Source interface {
-	Fetch(ctx context.Context, max, maxBytes int, wait time.Duration) ([]core.Message, error)
-}
+// NewMetrics returns the metrics, registered with a registerer.
+var NewMetrics = outcome.NewMetrics
 
 // Requests publishes Requests and reports which are still in the queue.
 type Requests interface {
-	Publishing
-	Waiting
-}
-
-// Publishing stores Requests.
-type Publishing interface {
-	Publish(ctx context.Context, r core.Request) error
-	// PublishUnlessRemovalPending publishes r unless the pending Request of the same record stands (core.Request.MergeWithPending), which is success too.
-	PublishUnlessRemovalPending(ctx context.Context, r core.Request) error
-	// Republish publishes r, which is m's Request with or without changes, on its subject again with m's attempts and
-	// version, not to be processed before after has passed, unless a newer Request is pending.
-	Republish(ctx context.Context, m core.Message, r core.Request, after time.Duration) error
-}
-
-// Waiting reports which Requests are still in the queue.
-type Waiting interface {
-	// Idle reports whether no record or page Request of a repository is pending or in flight in any process.
-	Idle(ctx context.Context, repository string) (bool, error)
-	// PendingRecords returns the ids of records with a Request in the queue, of one organization or, when organization is
-	// empty, of all.
-	PendingRecords(ctx context.Context, repository, organization string) (map[string]struct{}, error)
-}
-
-// DeadLetters stores dead letters. Has is cheap enough to be called for every document.
-type DeadLetters interface {
-	Put(ctx context.Context, d core.DeadLetter) error
-	Clear(ctx context.Context, repository, organization, id string) error
-	Has(repository, organization, id string) bool
-	// Find returns the dead letter of a record as stored, or CodeNotFound.
-	Find(ctx context.Context, repository, organization, id string) (core.DeadLetter, error)
-}
-
-// Jobs stores jobs. Update is a compare-and-set that is retried on a conflict.
-type Jobs interface {
-	Create(ctx context.Context, j core.Job) error
-	Get(ctx context.Context, id string) (core.Job, error)
-	Update(ctx context.Context, id string, change func(*core.Job) error) (core.Job, error)
-}
-
-// OrganizationRuns stores the runs of the organizations of jobs.
-type OrganizationRuns interface {
-	CreateOrganization(ctx context.Context, jobID string, run core.OrganizationRun) (created bool, err error)
-	Organization(ctx context.Context, jobID, organization string) (core.OrganizationRun, error)
-	UpdateOrganization(ctx context.Context, jobID, organization string, change func(*core.OrganizationRun) error) (core.OrganizationRun, error)
-	Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error)
-}
-
-// Pages stores the ids of the rows of list pages, and of the records that the pages requested one by one.
-type Pages interface {
-	PageIDs
-	LateRecords
-	// ForgetPages removes what is stored of an organization's list, or of every list of the job when organization is empty.
-	ForgetPages(ctx context.Context, jobID, organization string) error
-}
-
-// LateRecords stores the ids of records that pages requested one by one, under the epoch of each page.
-type LateRecords interface {
-	NoteLate(ctx context.Context, jobID, organization string, page, epoch int, ids []string) error
-	// LateIDs returns the ids that were stored for pages, a map of page numbers to epochs; each id once.
-	LateIDs(ctx context.Context, jobID, organization string, pages map[int]int) ([]string, error)
-}
-
-// PageIDs stores the ids of the rows of list pages, as hashes. reading counts how often the list was restarted.
-type PageIDs interface {
-	NotePage(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) error
-	// NotedBefore returns those of ids that a page below the given one holds.
-	NotedBefore(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) (map[uint64]struct{}, error)
-	// NotedIDs counts the distinct ids of the pages up to and including last.
-	NotedIDs(ctx context.Context, jobID, organization string, reading, last int) (int, error)
-}
-
-// Cells are named compare-and-set cells; one per scope names the job that runs there.
-type Cells interface {
-	Cell(ctx context.Context, name string) (jobID string, revision uint64, err error)
-	SetCell(ctx context.Context, name, jobID string, revision uint64) error
-}
-
-// Index is the consumers' read access to the index; writes go through the bulk writer.
-type Index interface {
-	Documents
-	Scans
-}
-
-// Documents reads and counts documents.
-type Documents interface {
-	Get(ctx context.Context, alias, id string) (core.StoredDocument, bool, error)
-	Count(ctx context.Context, alias string, scope core.IndexScope) (int64, error)
-	Refresh(ctx context.Context, alias string) error
-}
-
-// Scans finds the documents that a run did not see.
-type Scans interface {
-	// Checkpoint returns a checkpoint of everything written to the alias so far, "" when the index has none, and
-	// core.CheckpointNone when nothing was written.
-	Checkpoint(ctx context.Context, alias string) (string, error)
-	// Scan calls each for the documents of scope whose version is below the given one; 0 means all. With
-	// scope.WrittenBy it may omit documents written after that checkpoint.
-	Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version, each func(id string, v core.Version) error) error
+	loop.Requests
+	run.Requests
 }
 
 // Probe checks and prepares a repository's index.

@@ -3,8 +3,11 @@ package consumers
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
+	"tutti/consumers/loop"
+	"tutti/consumers/outcome"
 	"tutti/internal/core"
 )
 
@@ -20,37 +23,15 @@ const (
 	recreateAfter = 2 * time.Second
 )
 
-// watchIndex prepares the repository's index, then ends the pause whenever the index takes writes again and no pause for
-// rejections remains.
-func (r *repository) watchIndex() {
-	ctx := r.c.draining
-	w := r.newIndexWatch()
-	for w.waitForPause(ctx) == nil {
-		for try := 0; ; try++ {
-			err := w.check(ctx)
-			pause, why := r.rejections.remaining(time.Now())
-			if err == nil && pause == 0 {
-				break
-			}
-			if ctx.Err() != nil {
-				return
-			}
-			if err != nil {
-				pause, why = backoff(try, minProbeInterval, maxProbeInterval), core.DisplayOf(err)
-			}
-			r.pauseFor(why, err)
-			if sleep(ctx, pause) != nil {
-				return
-			}
-		}
-		r.pause.clear()
-		r.log.Info("index takes writes")
-	}
-}
-
 // indexWatch is the state of a repository's index from one check to the next.
 type indexWatch struct {
-	r        *repository
+	Repository
+	loop     *loop.Loop
+	outcomes *outcome.Outcomes
+	log      *slog.Logger
+	cells    Cells
+	index    Index
+
 	prepared bool
 	// missingSince is when the first of the latest consecutive checks found the index missing, zero when the last one did
 	// not. changed is true from then on until the index is prepared again: it may be another index by then.
@@ -61,8 +42,31 @@ type indexWatch struct {
 	cell, identity string
 }
 
-func (r *repository) newIndexWatch() *indexWatch {
-	return &indexWatch{r: r, cell: indexCell("index", r.Code, r.IndexName)}
+// run prepares the repository's index, then ends the pause whenever the index takes writes again and no pause for
+// rejections remains.
+func (w *indexWatch) run() {
+	ctx := w.loop.Draining()
+	for w.waitForPause(ctx) == nil {
+		for try := 0; ; try++ {
+			err := w.check(ctx)
+			pause, why := w.outcomes.RejectionPause()
+			if err == nil && pause == 0 {
+				break
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			if err != nil {
+				pause, why = loop.Backoff(try, minProbeInterval, maxProbeInterval), core.DisplayOf(err)
+			}
+			w.loop.Pause.Set(why, err)
+			if w.loop.Sleep(pause) != nil {
+				return
+			}
+		}
+		w.loop.Pause.Clear()
+		w.log.Info("index takes writes")
+	}
 }
 
 // waitForPause returns nil once the repository is paused or a check has failed, and ctx's error when that ends first.
@@ -71,7 +75,7 @@ func (w *indexWatch) waitForPause(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		select {
-		case <-w.r.pause.running().Done():
+		case <-w.loop.Pause.Running().Done():
 			return ctx.Err()
 		case <-ctx.Done():
 			return ctx.Err()
@@ -90,7 +94,7 @@ func (w *indexWatch) check(ctx context.Context) error {
 	if !w.prepared {
 		return w.prepare(ctx, false)
 	}
-	err := w.r.Probe.Check(ctx)
+	err := w.Probe.Check(ctx)
 	if !errors.Is(err, core.ErrIndexMissing) {
 		w.missingSince = time.Time{}
 		if err == nil && (w.changed || w.replaced(ctx)) {
@@ -106,39 +110,39 @@ func (w *indexWatch) check(ctx context.Context) error {
 	if now.Sub(w.missingSince) < recreateAfter {
 		return err
 	}
-	runErr := w.r.RunAgain(ctx)
+	runErr := w.RunAgain(ctx)
 	if runErr != nil {
-		w.r.log.Warn("queueing a run for the missing index", "err", runErr)
+		w.log.Warn("queueing a run for the missing index", "err", runErr)
 		if core.CodeOf(runErr) != core.CodeOverloaded || w.identity == "" {
 			return err
 		}
 	}
-	w.r.log.Warn("the index was deleted; it is created again and the repository run again", "index", w.r.IndexName)
+	w.log.Warn("the index was deleted; it is created again and the repository run again", "index", w.IndexName)
 	w.prepared = false
 	return w.prepare(ctx, runErr == nil)
 }
 
 // replaced reports whether the index is another one than the prepared one, as far as the engine reports identities.
 func (w *indexWatch) replaced(ctx context.Context) bool {
-	identity, err := w.r.Probe.Identity(ctx)
+	identity, err := w.Probe.Identity(ctx)
 	return err == nil && identity != "" && identity != w.identity
 }
 
 // prepare prepares the index. queued means that the run of a new index is already in the queue.
 func (w *indexWatch) prepare(ctx context.Context, queued bool) error {
-	stored, revision, err := w.r.c.deps.Cells.Cell(ctx, w.cell)
+	stored, revision, err := w.cells.Cell(ctx, w.cell)
 	if err != nil {
 		return err
 	}
-	if err := w.r.Probe.Prepare(ctx, stored); err != nil {
+	if err := w.Probe.Prepare(ctx, stored); err != nil {
 		return err
 	}
-	if err := w.r.initFillCell(ctx); err != nil {
+	if err := w.initFillCell(ctx); err != nil {
 		return err
 	}
 	w.prepared, w.missingSince, w.changed = true, time.Time{}, false
 	if err := w.store(ctx, stored, revision, queued); err != nil {
-		w.r.log.Warn("storing the identity of the index; the next check retries", "index", w.r.IndexName, "err", err)
+		w.log.Warn("storing the identity of the index; the next check retries", "index", w.IndexName, "err", err)
 	}
 	return nil
 }
@@ -146,18 +150,18 @@ func (w *indexWatch) prepare(ctx context.Context, queued bool) error {
 // store stores the identity of the index. Where it differs from the stored one, the index is not the one that the repository
 // was written to, so its run is queued first. Without a stored identity no run is queued.
 func (w *indexWatch) store(ctx context.Context, stored string, revision uint64, queued bool) error {
-	identity, err := w.r.Probe.Identity(ctx)
+	identity, err := w.Probe.Identity(ctx)
 	if err != nil || identity == "" {
 		return err
 	}
 	if identity != stored {
 		if stored != "" && !queued {
-			if err := w.r.RunAgain(ctx); err != nil {
+			if err := w.RunAgain(ctx); err != nil {
 				return err
 			}
-			w.r.log.Warn("the index was replaced; the repository is run again", "index", w.r.IndexName)
+			w.log.Warn("the index was replaced; the repository is run again", "index", w.IndexName)
 		}
-		if err := w.r.c.deps.Cells.SetCell(ctx, w.cell, identity, revision); err != nil {
+		if err := w.cells.SetCell(ctx, w.cell, identity, revision); err != nil {
 			return err
 		}
 	}

@@ -25,9 +25,17 @@ var layers = map[string][]string{
 	"cmd/tutti-bench": {"internal/tools/bench"},
 	"ingest":          {},
 	"ingest/kafka":    {},
-	"consumers":       {"internal/bulk"},
-	"http":            {"internal/filter/sqon"},
-	"schemas":         {},
+	"consumers": {
+		"consumers/fetch", "consumers/loop", "consumers/outcome", "consumers/record", "consumers/run", "internal/bulk",
+	},
+	"consumers/loop":    {},
+	"consumers/outcome": {"internal/bulk"},
+	"consumers/fetch":   {"consumers/outcome"},
+	"consumers/record":  {"consumers/fetch", "consumers/loop", "consumers/outcome", "internal/bulk"},
+	"consumers/run":     {"consumers/fetch", "consumers/loop", "consumers/outcome", "internal/bulk"},
+
+	"http":    {"internal/filter/sqon"},
+	"schemas": {},
 
 	"internal/core":      {},
 	"internal/jsontext":  {},

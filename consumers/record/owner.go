@@ -1,13 +1,13 @@
-package consumers
+package record
 
 import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"github.com/tidwall/gjson"
 
+	"tutti/consumers/fetch"
 	"tutti/internal/core"
 )
 
@@ -19,15 +19,15 @@ type storedOwner struct {
 	foreign bool
 }
 
-func (r *repository) ownerOf(ctx context.Context, id string) (storedOwner, error) {
-	d, found, err := r.c.deps.Index.Get(ctx, r.IndexName, id)
+func (w *writer) ownerOf(ctx context.Context, id string) (storedOwner, error) {
+	d, found, err := w.Index.Get(ctx, w.Repository.IndexName, id)
 	if err != nil || !found {
-		return storedOwner{}, r.pauseOnError(err)
+		return storedOwner{}, w.Outcomes.PauseOnError(err)
 	}
 	codes := gjson.GetBytes(d.Source, "repositories.#.code").Array()
 	return storedOwner{
-		found: true, organization: gjson.GetBytes(d.Source, r.Type.Fields().Organization).String(),
-		foreign: len(codes) > 0 && !slices.ContainsFunc(codes, func(c gjson.Result) bool { return c.String() == r.Code }),
+		found: true, organization: gjson.GetBytes(d.Source, w.Repository.Type.Fields().Organization).String(),
+		foreign: len(codes) > 0 && !slices.ContainsFunc(codes, func(c gjson.Result) bool { return c.String() == w.Repository.Code }),
 	}, nil
 }
 
@@ -36,44 +36,37 @@ func mismatch() core.Result { return core.Result{Outcome: core.OutcomeMismatch} 
 
 // removeRequested removes a document on request, if it belongs to req's organization. When no document is stored, only the
 // upstream knows the record's organization: a tombstone for another organization's record would keep its document out.
-func (r *repository) removeRequested(ctx context.Context, req core.Request, at writeVersion) (core.Result, error) {
-	stored, err := r.ownerOf(ctx, req.RecordID)
+func (w *writer) removeRequested(ctx context.Context, req core.Request, at writeVersion) (core.Result, error) {
+	stored, err := w.ownerOf(ctx, req.RecordID)
 	switch {
 	case err != nil:
 		return core.Result{}, err
 	case stored.found && (stored.foreign || stored.organization != req.Organization):
 		return mismatch(), nil
 	case stored.found:
-		return r.removeDocument(ctx, req.RecordID, at)
+		return w.removeDocument(ctx, req.RecordID, at)
 	}
-	rec, _, err := r.fetchRecord(ctx, req)
+	rec, _, err := w.fetch(ctx, req)
 	rec.Release()
 	switch {
 	case errors.Is(err, core.ErrOtherOrganization) || err == nil && rec.Organization != req.Organization:
 		return mismatch(), nil
-	case retryable(err):
+	case fetch.Retryable(err):
 		return core.Result{}, err
 	case errors.Is(err, core.ErrOrganizationAbsent): // no write is in flight that the removal would have to outlast
 		return core.Result{Outcome: core.OutcomeRemoved}, nil
 	}
-	return r.removeDocument(ctx, req.RecordID, at)
-}
-
-// removeDocument deletes a document, also when none is stored: the version of the delete keeps an older write in flight from
-// restoring the document.
-func (r *repository) removeDocument(ctx context.Context, id string, at writeVersion) (core.Result, error) {
-	write := core.Write{Op: core.OpDelete, ID: id, Version: at.version, Strict: at.strict, FetchedAt: time.Now()}
-	return r.writeOne(ctx, write, func() {})
+	return w.removeDocument(ctx, req.RecordID, at)
 }
 
 // settleMoved settles req's record when the upstream does not have it under req's organization: it is absent, or belongs to
 // another organization, which named holds if known. When no document is stored nothing has to change; a tombstone is written
 // only for a record that is absent from an existing organization, as the id may belong to another one otherwise.
-func (r *repository) settleMoved(
+func (w *writer) settleMoved(
 	ctx context.Context, req core.Request, at writeVersion, named string, said error,
 ) (string, core.Result, error) {
 	other, noOrganization := errors.Is(said, core.ErrOtherOrganization), errors.Is(said, core.ErrOrganizationAbsent)
-	stored, err := r.ownerOf(ctx, req.RecordID)
+	stored, err := w.ownerOf(ctx, req.RecordID)
 	switch {
 	case err != nil:
 		return req.Organization, core.Result{}, err
@@ -82,16 +75,16 @@ func (r *repository) settleMoved(
 	case !stored.found && noOrganization:
 		return req.Organization, core.Result{Outcome: core.OutcomeRemoved}, nil
 	case !other && !noOrganization && (!stored.found || stored.organization == req.Organization):
-		result, err := r.removeDocument(ctx, req.RecordID, at)
+		result, err := w.removeDocument(ctx, req.RecordID, at)
 		return req.Organization, result, err
 	}
-	return r.findOwner(ctx, req, at, stored.organization, []string{named, stored.organization}, other)
+	return w.findOwner(ctx, req, at, stored.organization, []string{named, stored.organization}, other)
 }
 
 // findOwner requests the record whose document names another organization than the upstream does: under the candidates, then
 // under all organizations of the repository, each once, until a response decides what the document must be. The document
 // stays when all of them say that the record belongs to another organization.
-func (r *repository) findOwner(
+func (w *writer) findOwner(
 	ctx context.Context, req core.Request, at writeVersion, stored string, candidates []string, other bool,
 ) (string, core.Result, error) {
 	tried := []string{"", req.Organization}
@@ -99,34 +92,34 @@ func (r *repository) findOwner(
 		candidates = slices.DeleteFunc(candidates, func(o string) bool { return slices.Contains(tried, o) })
 		switch {
 		case len(candidates) == 0 && !all:
-			listed, err := r.organizations.get(ctx, r.Upstream)
-			if err != nil {
+			var err error
+			if candidates, err = w.Fetcher.CurrentOrganizations(ctx); err != nil {
 				return req.Organization, core.Result{}, err
 			}
-			candidates, all = r.validOrganizations(listed), true
+			all = true
 			continue
 		case len(candidates) == 0 && other:
 			return req.Organization, mismatch(), nil
 		case len(candidates) == 0:
-			result, err := r.removeDocument(ctx, req.RecordID, at)
+			result, err := w.removeDocument(ctx, req.RecordID, at)
 			return req.Organization, result, err
 		}
 		under.Organization = candidates[0]
 		tried = append(tried, under.Organization)
-		rec, fetchedAt, err := r.fetchRecord(ctx, under)
+		rec, fetchedAt, err := w.fetch(ctx, under)
 		switch {
 		case err == nil && rec.Indexable && under.Organization == stored:
 			rec.Release()
 			return req.Organization, mismatch(), nil
 		case err == nil:
-			result, err := r.writeFetched(ctx, rec, fetchedAt, at)
+			result, err := w.writeFetched(ctx, rec, fetchedAt, at)
 			return under.Organization, result, err
 		case errors.Is(err, core.ErrOtherOrganization):
 			candidates, other = append([]string{rec.Organization}, candidates...), true
 		case core.CodeOf(err) != core.CodeAbsent:
 			return req.Organization, core.Result{}, err
 		case !errors.Is(err, core.ErrOrganizationAbsent):
-			result, err := r.removeDocument(ctx, req.RecordID, at)
+			result, err := w.removeDocument(ctx, req.RecordID, at)
 			return under.Organization, result, err
 		}
 	}

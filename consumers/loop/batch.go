@@ -1,9 +1,11 @@
-package consumers
+package loop
 
 import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"tutti/internal/core"
 )
@@ -14,16 +16,21 @@ const batchesInFlight = 16
 // publishAttempts is how often publishing a message for a record of a batch is tried before the batch is requeued instead.
 const publishAttempts = 3
 
-func (r *repository) pullBatches() {
-	r.pull(core.ClassBatches, r.Batches, batchesInFlight, r.processBatch)
+// PullBatches pulls messages for several records from src like Pull, and calls handle with a message for each record, at most
+// limit at a time.
+func (l *Loop) PullBatches(src Source, limit int, handle Handler) {
+	slots := semaphore.NewWeighted(int64(limit))
+	l.Pull(core.ClassBatches, src, batchesInFlight, func(ctx context.Context, m core.Message, _ func()) {
+		l.processBatch(ctx, m, slots, handle)
+	})
 }
 
 // processBatch processes each record of m as if it had a message of its own, and ends m when all of them have ended. A
 // record that has to be retried gets a message of its own, so that no record waits for another. When m is redelivered, all
 // of its records do: one of them may have ended the process, and must not affect the others.
-func (r *repository) processBatch(ctx context.Context, m core.Message, _ func()) {
-	defer r.c.heartbeat.release(m)
-	b := &batch{r: r, done: make(chan struct{})}
+func (l *Loop) processBatch(ctx context.Context, m core.Message, slots *semaphore.Weighted, handle Handler) {
+	defer l.Release(m)
+	b := &batch{l: l, done: make(chan struct{})}
 	records := m.Request().Records
 	b.open.Store(int64(len(records)))
 	for _, k := range records {
@@ -32,26 +39,26 @@ func (r *repository) processBatch(ctx context.Context, m core.Message, _ func())
 			one.requeue(ctx, one.request, 0)
 			continue
 		}
-		if r.batched.Acquire(r.c.draining, 1) != nil {
+		if slots.Acquire(l.draining, 1) != nil {
 			b.endRecord(false)
 			continue
 		}
-		r.c.inFlight.Go(func() {
-			defer r.batched.Release(1)
-			r.processRecord(ctx, one, nil)
+		l.inFlight.Go(func() {
+			defer slots.Release(1)
+			handle(ctx, one, func() {})
 		})
 	}
 	<-b.done // each record ends, at the latest when the process stops
 	if b.failed.Load() {
-		r.requeue(context.WithoutCancel(ctx), m, r.retryDelay(m, nil))
+		l.Requeue(context.WithoutCancel(ctx), m, l.RetryDelay(m, nil))
 		return
 	}
-	r.ack(ctx, m)
+	l.Ack(ctx, m)
 }
 
 // batch is a message for several records, in flight.
 type batch struct {
-	r *repository
+	l *Loop
 	// open counts the records that have not ended; done is closed with the last one. failed is set when a record must be
 	// redelivered with the batch.
 	open   atomic.Int64
@@ -104,26 +111,32 @@ func (m *batchedMessage) InProgress() error { return nil }
 // requeue publishes a message for the record, with the batch's version and not to be processed before delay has passed. When
 // the process stops or the queue does not take it, the record is redelivered with the batch.
 func (m *batchedMessage) requeue(ctx context.Context, req core.Request, delay time.Duration) {
-	r := m.batch.r
-	if r.c.draining.Err() != nil || ctx.Err() != nil {
+	l := m.batch.l
+	if l.Stopping(ctx) {
 		m.batch.endRecord(false)
 		return
 	}
-	req.Attempts, req.AsOf = attempts(m)+1, m.Version()
+	req.Attempts, req.AsOf = Attempts(m)+1, m.Version()
 	if delay > 0 {
 		req.NotBefore = time.Now().UTC().Add(delay)
 	}
 	for try := range publishAttempts {
-		err := r.c.deps.Requests.PublishUnlessRemovalPending(ctx, req)
+		err := l.requests.PublishUnlessRemovalPending(ctx, req)
 		if err == nil {
 			m.batch.endRecord(true)
 			return
 		}
-		r.log.Info("publishing a record of a batch as a message of its own", "organization", req.Organization,
+		l.log.Info("publishing a record of a batch as a message of its own", "organization", req.Organization,
 			"record_id", req.RecordID, "request_id", req.ID, "err", err)
-		if sleep(r.c.draining, backoff(try, r.c.cfg.RetryBase, r.c.cfg.RetryMax)) != nil {
+		if l.Sleep(Backoff(try, l.cfg.RetryBase, l.cfg.RetryMax)) != nil {
 			break
 		}
 	}
 	m.batch.endRecord(false)
+}
+
+// Batched reports whether m is one record of a batch.
+func Batched(m core.Message) bool {
+	_, batched := m.(*batchedMessage)
+	return batched
 }

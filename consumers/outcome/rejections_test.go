@@ -1,4 +1,4 @@
-package consumers
+package outcome
 
 import (
 	"log/slog"
@@ -71,19 +71,24 @@ func (noDeadLetters) Has(string, string, string) bool { return false }
 // TestPauseWhileResuming: a pause that starts while another one is cleared is not lost. The first document that is rejected
 // before its end makes no dead letter and starts the pause again.
 func TestPauseWhileResuming(t *testing.T) {
-	c := &Consumers{deps: Deps{DeadLetters: noDeadLetters{}}, cfg: Config{Logger: slog.New(slog.DiscardHandler)}}
-	r := newRepository(c, Repository{})
+	var pause reason
+	o := New(noDeadLetters{}, &pause, Config{Logger: slog.New(slog.DiscardHandler)})
 	rejected := core.Result{Outcome: core.OutcomeRejected, Type: "illegal_argument_exception"}
 	for i := range rejectWindow {
-		if r.pausesFor("A", "1", rejected) != (i == rejectWindow-1) {
+		if o.PausesFor("A", "1", rejected) != (i == rejectWindow-1) {
 			t.Fatalf("document %d decides otherwise", i)
 		}
 	}
-	r.pause.clear()
-	if !r.pausesFor("A", "1", rejected) {
+	pause = ""
+	if !o.PausesFor("A", "1", rejected) {
 		t.Error("a rejection within the pause is final")
 	}
-	if why := r.pause.reason(); !strings.Contains(why, "illegal_argument_exception") {
-		t.Errorf("the gate is shut for %q", why)
+	if !strings.Contains(string(pause), "illegal_argument_exception") {
+		t.Errorf("paused for %q", pause)
 	}
 }
+
+// reason is a Pause that keeps its reason.
+type reason string
+
+func (r *reason) Set(why string, _ error) { *r = reason(why) }

@@ -1,9 +1,6 @@
-package consumers
+package run
 
 import (
-	"context"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -61,24 +58,4 @@ func hashOf(rec core.Record) uint64 {
 	default:
 		return xxhash.Sum64(rec.Body)
 	}
-}
-
-// excludeEarlierIDs removes from pass.fresh the ids that earlier pages of the chain have read. A page that directly follows
-// the one before shares only the overlap with it. So all of them are searched only once rows have moved, and on the pages 1,
-// 2, 4, 8 …, which keeps the cost below that of the list itself.
-func (w *pageWork) excludeEarlierIDs(ctx context.Context, pass *pagePass) error {
-	w.moved = w.page.Moved || !pass.joined || pass.overlapRows > 1
-	n := w.page.Number
-	if n == 0 || len(pass.fresh) == 0 || !w.moved && n&(n-1) != 0 {
-		return nil
-	}
-	ids := slices.Collect(maps.Keys(pass.fresh))
-	return w.r.retryUntilStopped(ctx, "searching the stored ids of the pages", func() error {
-		noted, err := w.r.c.deps.Pages.NotedBefore(ctx, w.job.ID, w.req.Organization, w.reread, n, ids)
-		for id := range noted {
-			delete(pass.fresh, id)
-			w.moved = true
-		}
-		return err
-	})
 }

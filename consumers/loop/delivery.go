@@ -1,4 +1,4 @@
-package consumers
+package loop
 
 import (
 	"context"
@@ -17,15 +17,15 @@ const localRetriesPerSlot = 4
 
 // worker processes the messages of a class.
 type worker struct {
-	r      *repository
-	handle handler
+	l      *Loop
+	handle Handler
 	// slots bounds the messages that are processed, localRetries those that wait in this process to be processed again.
 	slots, localRetries *semaphore.Weighted
 }
 
-func newWorker(r *repository, limit int, work handler) *worker {
+func newWorker(l *Loop, limit int, handle Handler) *worker {
 	return &worker{
-		r: r, handle: work,
+		l: l, handle: handle,
 		slots: semaphore.NewWeighted(int64(limit)), localRetries: semaphore.NewWeighted(int64(localRetriesPerSlot * limit)),
 	}
 }
@@ -63,7 +63,7 @@ func (p *delivery) sinceHeartbeat() time.Duration {
 // the server would count the heartbeat for that one: none is sent any more.
 func (p *delivery) InProgress() error {
 	now := time.Since(p.since)
-	if p.sinceHeartbeat() >= p.r.c.cfg.AckWait {
+	if p.sinceHeartbeat() >= p.l.cfg.AckWait {
 		return errHeartbeatOverdue
 	}
 	err := p.Message.InProgress()
@@ -75,15 +75,15 @@ func (p *delivery) InProgress() error {
 
 // maybeRedelivered reports whether the queue may have delivered the message to another consumer. Heartbeats are sent every
 // third of the ack wait, and the last one may have been written to a connection that was already broken.
-func (p *delivery) maybeRedelivered() bool { return p.sinceHeartbeat() > p.r.c.cfg.AckWait*2/3 }
+func (p *delivery) maybeRedelivered() bool { return p.sinceHeartbeat() > p.l.cfg.AckWait*2/3 }
 
 // start processes the message in a slot of its worker, which it releases.
 func (p *delivery) start() {
-	p.r.c.heartbeat.hold(p)
-	p.r.c.inFlight.Go(func() {
+	p.l.heartbeat.hold(p)
+	p.l.inFlight.Go(func() {
 		free := sync.OnceFunc(func() { p.slots.Release(1) })
 		defer free()
-		p.handle(p.r.c.work, p, free)
+		p.handle(p.l.work, p, free)
 	})
 }
 
@@ -95,40 +95,40 @@ func (p *delivery) Request() core.Request { return *p.request.Load() }
 // delivery. When the queue does not take it, the message stays in flight and is retried locally, so that the queue does not
 // drop it.
 func (p *delivery) requeue(ctx context.Context, req core.Request, delay time.Duration) {
-	r := p.r
+	l := p.l
 	p.request.Store(&req)
-	if p.maybeRedelivered() && p.Deliveries() < r.c.cfg.MaxDeliver { // the server would apply a Nak to the newer delivery
-		r.log.Info("a request is redelivered after its ack wait", "request_id", req.ID, "since_heartbeat", p.sinceHeartbeat())
+	if p.maybeRedelivered() && p.Deliveries() < l.cfg.MaxDeliver { // the server would apply a Nak to the newer delivery
+		l.log.Info("a request is redelivered after its ack wait", "request_id", req.ID, "since_heartbeat", p.sinceHeartbeat())
 		return
 	}
-	if p.Deliveries() >= r.c.cfg.MaxDeliver/2 || !req.NotFoundSince.Equal(p.Message.Request().NotFoundSince) {
-		err := r.c.deps.Requests.Republish(ctx, p.Message, req, delay)
+	if p.Deliveries() >= l.cfg.MaxDeliver/2 || !req.NotFoundSince.Equal(p.Message.Request().NotFoundSince) {
+		err := l.requests.Republish(ctx, p.Message, req, delay)
 		if err == nil {
 			return
 		}
-		r.log.Log(ctx, retryLevel(p.republishFailures), "republishing a request", "request_id", req.ID, "err", err)
+		l.log.Log(ctx, RetryLevel(p.republishFailures), "republishing a request", "request_id", req.ID, "err", err)
 		p.republishFailures++
-		if r.c.draining.Err() == nil && p.localRetries.TryAcquire(1) {
+		if l.draining.Err() == nil && p.localRetries.TryAcquire(1) {
 			p.retryLocally(delay)
 			return
 		}
 	}
 	if err := p.Nak(delay); err != nil {
 		// The queue delivers it again when the ack wait ends.
-		r.log.Warn("requeueing a request", "request_id", req.ID, "err", err)
+		l.log.Warn("requeueing a request", "request_id", req.ID, "err", err)
 	}
 }
 
 // retryLocally keeps the message in flight and processes it again after delay: the queue may be full until some messages in
 // flight have ended. The message waits without a slot, so that others are processed.
 func (p *delivery) retryLocally(delay time.Duration) {
-	c := p.r.c
-	c.heartbeat.hold(p)
-	c.inFlight.Go(func() {
-		defer c.heartbeat.release(p)
+	l := p.l
+	l.heartbeat.hold(p)
+	l.inFlight.Go(func() {
+		defer l.heartbeat.release(p)
 		defer p.localRetries.Release(1)
-		if sleep(c.draining, max(delay, c.cfg.RetryBase)) != nil || p.slots.Acquire(c.draining, 1) != nil {
-			p.requeue(context.WithoutCancel(c.work), p.Request(), 0)
+		if l.Sleep(max(delay, l.cfg.RetryBase)) != nil || p.slots.Acquire(l.draining, 1) != nil {
+			p.requeue(context.WithoutCancel(l.work), p.Request(), 0)
 			return
 		}
 		p.start()

@@ -1,4 +1,4 @@
-package consumers
+package outcome
 
 import (
 	"time"
@@ -46,7 +46,8 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
-func (m *Metrics) addFetched(repository, result string, n int) {
+// AddFetched counts n records fetched from a repository with a result.
+func (m *Metrics) AddFetched(repository, result string, n int) {
 	if m != nil && n > 0 {
 		m.fetched.WithLabelValues(repository, result).Add(float64(n))
 	}
@@ -82,19 +83,5 @@ func (m *Metrics) SetLastSuccess(repository string, at time.Time) {
 func (m *Metrics) addClockAlarm(repository string) {
 	if m != nil {
 		m.clockAlarms.WithLabelValues(repository).Inc()
-	}
-}
-
-// fetchResult returns the result label of err for the metric of fetched records.
-func fetchResult(err error) string {
-	switch {
-	case err == nil:
-		return "ok"
-	case core.CodeOf(err) == core.CodeAbsent:
-		return "absent"
-	case retryable(err):
-		return "unavailable"
-	default:
-		return "refused"
 	}
 }

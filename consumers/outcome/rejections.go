@@ -1,4 +1,4 @@
-package consumers
+package outcome
 
 import (
 	"fmt"
@@ -111,7 +111,7 @@ func rejectedField(reason string) string {
 	for _, before := range []string{" field [", " mapping for [", " introduction of ["} {
 		if _, rest, ok := strings.Cut(reason, before); ok {
 			field, _, _ := strings.Cut(rest, "]")
-			return truncateField(field)
+			return Truncate(field, maxFieldBytes)
 		}
 	}
 	rest, named := strings.CutPrefix(reason, "[")
@@ -119,44 +119,50 @@ func rejectedField(reason string) string {
 	if !named || !closed || strings.Contains(field, ":") { // a line and column of Elasticsearch
 		return ""
 	}
-	return truncateField(field)
+	return Truncate(field, maxFieldBytes)
 }
 
-func truncateField(field string) string {
-	if len(field) <= maxFieldBytes {
-		return field
+// Truncate shortens a text that is longer than maxBytes.
+func Truncate(text string, maxBytes int) string {
+	if len(text) <= maxBytes {
+		return text
 	}
-	return strings.ToValidUTF8(field[:maxFieldBytes], "") + "…"
+	return strings.ToValidUTF8(text[:maxBytes], "") + "…"
 }
 
-// pausesFor counts the outcome of a document and reports whether it is a rejection that is not final, because the repository
+// PausesFor counts the outcome of a document and reports whether it is a rejection that is not final, because the repository
 // pauses for it. A record that already has a dead letter does not count, as it adds none.
-func (r *repository) pausesFor(organization, id string, res core.Result) bool {
+func (o *Outcomes) PausesFor(organization, id string, res core.Result) bool {
 	now := time.Now()
 	switch res.Outcome {
 	case core.OutcomeIndexed:
-		r.rejections.add(res, now)
+		o.rejections.add(res, now)
 		return false
 	case core.OutcomeRejected:
 		if res.Code == core.CodeTooLarge { // the record was not sent to the index
 			return false
 		}
-		if r.c.deps.DeadLetters.Has(r.Code, organization, id) {
-			return r.pausedByRejections()
+		if o.deadLetters.Has(o.code, organization, id) {
+			return o.PausedByRejections()
 		}
-		if !r.rejections.add(res, now) {
+		if !o.rejections.add(res, now) {
 			return false
 		}
-		_, why := r.rejections.remaining(now)
-		r.pauseFor(why, nil)
+		_, why := o.rejections.remaining(now)
+		o.pause.Set(why, nil)
 		return true
 	case core.OutcomeRemoved, core.OutcomeStale, core.OutcomeMismatch, core.OutcomeRetry:
 	}
 	return false
 }
 
-// pausedByRejections reports whether the repository pauses because nearly all its documents are rejected.
-func (r *repository) pausedByRejections() bool {
-	pause, _ := r.rejections.remaining(time.Now())
+// RejectionPause returns the remaining time of the pause for rejections, 0 for none, and its reason.
+func (o *Outcomes) RejectionPause() (time.Duration, string) {
+	return o.rejections.remaining(time.Now())
+}
+
+// PausedByRejections reports whether the repository pauses because nearly all its documents are rejected.
+func (o *Outcomes) PausedByRejections() bool {
+	pause, _ := o.RejectionPause()
 	return pause > 0
 }

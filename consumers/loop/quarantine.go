@@ -1,4 +1,4 @@
-package consumers
+package loop
 
 import (
 	"context"
@@ -20,8 +20,10 @@ const (
 	// suspectWindow, in ack waits, is how long after the start the Requests are redelivered that were in flight in the
 	// previous process.
 	suspectWindow = 3
-	// suspectDelay lets other messages end before a suspect record is processed, and records before a page is.
-	suspectDelay = time.Second
+	// suspectDelay lets other messages end before a suspect record is processed, and pagesSuspectDelay also records before a
+	// page is.
+	suspectDelay      = time.Second
+	pagesSuspectDelay = 2 * time.Second
 	// suspectExpiry is how long a Request stays the suspect that was processed alone and did not end. A supervisor may wait
 	// minutes before it restarts a process that crashes repeatedly.
 	suspectExpiry = 15 * time.Minute
@@ -30,7 +32,7 @@ const (
 // quarantine processes likely poison messages of one class of a repository's Requests alone after a crash. Each class has
 // its own: a page may wait for records that its sweep requests.
 type quarantine struct {
-	r    *repository
+	l    *Loop
 	cell string
 	// delay is how long other messages have to end before the suspect is processed.
 	delay time.Duration
@@ -43,71 +45,77 @@ type quarantine struct {
 // maxShared is the number of Requests that may share the lock: any number.
 const maxShared = 1 << 30
 
-func (r *repository) newQuarantine(class core.Class, pause time.Duration) *quarantine {
+// PullQuarantined is Pull with a quarantine: after a crash, messages that may have caused it are processed alone.
+func (l *Loop) PullQuarantined(class core.Class, src Source, limit int, handle Handler) {
+	l.Pull(class, src, limit, newQuarantine(l, class).quarantineSuspects(handle))
+}
+
+func newQuarantine(l *Loop, class core.Class) *quarantine {
+	delay := suspectDelay
+	if class == core.ClassPages {
+		delay = pagesSuspectDelay
+	}
 	return &quarantine{
-		r: r, cell: "suspect." + string(class) + "." + base64.RawURLEncoding.EncodeToString([]byte(r.Code)),
-		delay: pause, lock: semaphore.NewWeighted(maxShared),
+		l: l, cell: "suspect." + string(class) + "." + base64.RawURLEncoding.EncodeToString([]byte(l.cfg.Repository)),
+		delay: delay, lock: semaphore.NewWeighted(maxShared),
 	}
 }
 
 // justStarted reports whether the messages that were in flight in the previous process are redelivered now.
-func (r *repository) justStarted() bool {
-	return time.Since(r.c.startedAt) < suspectWindow*r.c.cfg.AckWait
+func (l *Loop) justStarted() bool {
+	return time.Since(l.startedAt) < suspectWindow*l.cfg.AckWait
 }
-
-// handler processes a message in flight (pull).
-type handler func(ctx context.Context, m core.Message, free func())
 
 // quarantineSuspects wraps handle so that a message is processed alone that may have ended the previous processes: it was
 // delivered repeatedly, and this process has just started. Most of these messages were only in flight beside the poison
 // message. So nothing is processed beside a suspect, not even new messages: a page that is reread publishes its successor
 // anew.
-func (s *quarantine) quarantineSuspects(work handler) handler {
+func (s *quarantine) quarantineSuspects(handle Handler) Handler {
 	return func(ctx context.Context, m core.Message, free func()) {
-		r := s.r
-		if !r.justStarted() {
-			work(ctx, m, free)
+		l := s.l
+		if !l.justStarted() {
+			handle(ctx, m, free)
 			return
 		}
 		s.once.Do(func() { s.suspect = s.loadSuspect(ctx) })
 		mine := s.suspect != "" && s.suspect == suspectKey(m)
 		switch {
 		case mine: // it delays no other message, and each of its deliveries counts until the queue drops it
-			if sleep(r.c.draining, s.delay) != nil {
-				r.requeueUnprocessed(ctx, m)
+			if l.Sleep(s.delay) != nil {
+				l.requeueUnprocessed(ctx, m)
 				return
 			}
-			s.runAlone(ctx, m, free, work)
-		case m.Deliveries() < suspectDeliveries, s.suspect != "" && m.Deliveries() <= r.c.cfg.MaxDeliver/2:
-			if s.lock.Acquire(r.c.draining, 1) != nil {
-				r.requeueUnprocessed(ctx, m)
+			s.runAlone(ctx, m, free, handle)
+		case m.Deliveries() < suspectDeliveries, s.suspect != "" && m.Deliveries() <= l.cfg.MaxDeliver/2:
+			if s.lock.Acquire(l.draining, 1) != nil {
+				l.requeueUnprocessed(ctx, m)
 				return
 			}
 			defer s.lock.Release(1)
-			work(ctx, m, free)
+			handle(ctx, m, free)
 		default:
-			s.runAlone(ctx, m, free, work)
+			s.runAlone(ctx, m, free, handle)
 		}
 	}
 }
 
 // runAlone processes m while no other message of the class is, and stores its key in the cell until it has ended. So the
 // next process knows the suspect: it processes all others as usual, and the suspect once they have had time to end.
-func (s *quarantine) runAlone(ctx context.Context, m core.Message, free func(), work handler) {
-	if s.lock.Acquire(s.r.c.draining, maxShared) != nil {
-		s.r.requeueUnprocessed(ctx, m)
+func (s *quarantine) runAlone(ctx context.Context, m core.Message, free func(), handle Handler) {
+	if s.lock.Acquire(s.l.draining, maxShared) != nil {
+		s.l.requeueUnprocessed(ctx, m)
 		return
 	}
 	defer s.lock.Release(maxShared)
 	s.storeSuspect(ctx, suspectKey(m))
-	work(ctx, m, free)
+	handle(ctx, m, free)
 	s.storeSuspect(ctx, "")
 }
 
 // requeueUnprocessed requeues a message that was not processed.
-func (r *repository) requeueUnprocessed(ctx context.Context, m core.Message) {
-	r.c.heartbeat.release(m)
-	r.requeue(context.WithoutCancel(ctx), m, 0)
+func (l *Loop) requeueUnprocessed(ctx context.Context, m core.Message) {
+	l.Release(m)
+	l.RequeueNow(ctx, m)
 }
 
 // suspectKey returns the name of a record, or of a page of a job, in the cell.
@@ -123,7 +131,7 @@ func suspectKey(m core.Message) string {
 // loadSuspect returns the Request that ended the last process, "" when unknown: then the candidates are processed one after
 // the other.
 func (s *quarantine) loadSuspect(ctx context.Context) string {
-	content, _, err := s.r.c.deps.Cells.Cell(ctx, s.cell)
+	content, _, err := s.l.cells.Cell(ctx, s.cell)
 	if err != nil {
 		return ""
 	}
@@ -142,11 +150,11 @@ func (s *quarantine) storeSuspect(ctx context.Context, name string) {
 	if name != "" {
 		content = name + " " + strconv.FormatInt(time.Now().Unix(), 10)
 	}
-	_, revision, err := s.r.c.deps.Cells.Cell(ctx, s.cell)
+	_, revision, err := s.l.cells.Cell(ctx, s.cell)
 	if err == nil {
-		err = s.r.c.deps.Cells.SetCell(ctx, s.cell, content, revision)
+		err = s.l.cells.SetCell(ctx, s.cell, content, revision)
 	}
 	if err != nil && core.CodeOf(err) != core.CodeConflict {
-		s.r.log.Info("storing the name of a quarantined request", "err", err)
+		s.l.log.Info("storing the name of a quarantined request", "err", err)
 	}
 }

@@ -1,0 +1,208 @@
+// Package fetch calls the upstream of a repository: it bounds the calls in flight, counts their results, and confirms that an
+// organization is absent.
+//
+// It imports internal/core and consumers/outcome only.
+package fetch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"tutti/consumers/outcome"
+	"tutti/internal/core"
+)
+
+// Upstream is the server of a repository. Page calls each for every record of the rows [offset, offset+limit) in order; a
+// record's body is valid only until each returns. Errors carry the codes of core: CodeAbsent when the upstream itself
+// reports that the record or organization does not exist, CodeUnavailable and CodeOverloaded when a retry may succeed,
+// CodeUpstream otherwise.
+type Upstream interface {
+	Organizations(ctx context.Context) ([]string, error)
+	Page(ctx context.Context, organization string, offset, limit int, each func(core.Record) error) (core.PageInfo, error)
+	Record(ctx context.Context, organization, id string) (core.Record, error)
+}
+
+// Config holds the settings of a Fetcher; all but Metrics are required.
+type Config struct {
+	// Repository is the code of the repository.
+	Repository string
+	Logger     *slog.Logger
+	Metrics    *outcome.Metrics
+	// Concurrency bounds the calls in flight, for records and for pages separately.
+	Concurrency int
+	// MaxBodyAge is the age from which a body must not be written.
+	MaxBodyAge time.Duration
+}
+
+// Fetcher calls the upstream of one repository. It is safe for concurrent use.
+type Fetcher struct {
+	upstream      Upstream
+	cfg           Config
+	records       *semaphore.Weighted // calls for records in flight
+	pages         *semaphore.Weighted // calls for pages in flight
+	organizations organizationList
+}
+
+// New returns a Fetcher.
+func New(upstream Upstream, cfg Config) *Fetcher {
+	return &Fetcher{
+		upstream: upstream, cfg: cfg,
+		records: semaphore.NewWeighted(int64(cfg.Concurrency)), pages: semaphore.NewWeighted(int64(cfg.Concurrency)),
+	}
+}
+
+// Retryable reports whether a call to an upstream may succeed on a retry.
+func Retryable(err error) bool { return core.Retryable(err) || errors.Is(err, core.ErrForeignNotFound) }
+
+// Record fetches req's record. An indexable record of another organization than req's is core.ErrOtherOrganization; the
+// returned record then names its organization if the upstream does. check is called first, once the call may start.
+//
+// A record that can be written keeps its memory and its call slot until Release is called, which is never nil. So the number
+// of records held between the upstream and the bulk writer is bounded by the calls allowed in flight, not by the messages.
+func (f *Fetcher) Record(ctx context.Context, req core.Request, check func() error) (core.Record, time.Time, error) {
+	if err := f.records.Acquire(ctx, 1); err != nil {
+		return core.Record{Release: func() {}}, time.Time{}, err
+	}
+	rec, fetchedAt, err := f.record(ctx, req, check)
+	body := rec.Release
+	rec.Release = sync.OnceFunc(func() {
+		if body != nil {
+			body()
+		}
+		f.records.Release(1)
+	})
+	if err != nil || !rec.Indexable || rec.TooLarge != nil {
+		rec.Release()
+	}
+	return rec, fetchedAt, err
+}
+
+// record makes the call of Record.
+func (f *Fetcher) record(ctx context.Context, req core.Request, check func() error) (core.Record, time.Time, error) {
+	if err := check(); err != nil {
+		return core.Record{}, time.Time{}, err
+	}
+	fetchedAt := time.Now()
+	rec, err := f.upstream.Record(ctx, req.Organization, req.RecordID)
+	// A record that takes its upstream long would never be young enough, as there is no smaller request. It is left at least
+	// half of the maximum age. An Upstream that made the call wait for memory requests the record again itself.
+	if youngest := time.Now().Add(-f.cfg.MaxBodyAge / 2); fetchedAt.Before(youngest) {
+		fetchedAt = youngest
+	}
+	err = f.confirmAbsent(ctx, req.Organization, err)
+	if err == nil && rec.ID != req.RecordID {
+		err = core.NewError(core.CodeUpstream, "the repository returned another record than the requested one")
+	}
+	f.count(err, 1)
+	if err == nil && rec.Indexable && rec.Organization != req.Organization {
+		err = core.WrapError(core.CodeUpstream, "the record belongs to another organization", core.ErrOtherOrganization)
+	}
+	return rec, fetchedAt, err
+}
+
+// AcquirePage waits until a call for a page may start, and returns the function that ends it.
+func (f *Fetcher) AcquirePage(ctx context.Context) (release func(), err error) {
+	if err := f.pages.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	return func() { f.pages.Release(1) }, nil
+}
+
+// Page fetches a page within AcquirePage.
+func (f *Fetcher) Page(
+	ctx context.Context, organization string, offset, limit int, each func(core.Record) error,
+) (core.PageInfo, error) {
+	info, err := f.upstream.Page(ctx, organization, offset, limit, each)
+	return info, f.confirmAbsent(ctx, organization, err)
+}
+
+// Row fetches one row within AcquirePage.
+func (f *Fetcher) Row(ctx context.Context, organization string, offset int, each func(core.Record) error) error {
+	_, err := f.upstream.Page(ctx, organization, offset, 1, each)
+	return err
+}
+
+// CountPage counts the rows that a page returned, and its error.
+func (f *Fetcher) CountPage(rows int, err error) {
+	f.count(nil, rows)
+	if err != nil {
+		f.count(err, 1)
+	}
+}
+
+// Organizations returns the upstream's organizations.
+func (f *Fetcher) Organizations(ctx context.Context) ([]string, error) {
+	return f.upstream.Organizations(ctx)
+}
+
+// CurrentOrganizations returns the valid names of a list of organizations that was requested after this call began. Concurrent
+// callers share it.
+func (f *Fetcher) CurrentOrganizations(ctx context.Context) ([]string, error) {
+	listed, err := f.organizations.get(ctx, f.upstream)
+	if err != nil {
+		return nil, err
+	}
+	return f.ValidOrganizations(listed), nil
+}
+
+// ValidOrganizations returns the distinct names that can be part of a Request; the others are logged.
+func (f *Fetcher) ValidOrganizations(listed []string) []string {
+	out := make([]string, 0, len(listed))
+	seen := make(map[string]struct{}, len(listed))
+	for _, organization := range listed {
+		if err := core.ValidKey("organization", organization); err != nil {
+			f.cfg.Logger.Warn("skipping an organization whose name cannot be part of a request",
+				"organization", outcome.Truncate(organization, maxNameBytes), "err", err)
+			continue
+		}
+		if _, twice := seen[organization]; !twice {
+			seen[organization] = struct{}{}
+			out = append(out, organization)
+		}
+	}
+	return out
+}
+
+// maxNameBytes bounds the name of an organization in a log line.
+const maxNameBytes = 600
+
+// confirmAbsent returns err. When err is an organization's absence and the upstream's own list contains the organization
+// (CONTRACT section 1), the upstream contradicts itself, which may be temporary.
+func (f *Fetcher) confirmAbsent(ctx context.Context, organization string, err error) error {
+	if !errors.Is(err, core.ErrOrganizationAbsent) {
+		return err
+	}
+	listed, listErr := f.organizations.get(ctx, f.upstream)
+	if listErr != nil {
+		return listErr
+	}
+	if slices.Contains(listed, organization) {
+		return core.WrapError(core.CodeUnavailable, "the repository lists the organization but does not find it", err)
+	}
+	return err
+}
+
+// count counts n results of calls.
+func (f *Fetcher) count(err error, n int) {
+	f.cfg.Metrics.AddFetched(f.cfg.Repository, resultOf(err), n)
+}
+
+// resultOf returns the result label of err for the metric of fetched records.
+func resultOf(err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case core.CodeOf(err) == core.CodeAbsent:
+		return "absent"
+	case Retryable(err):
+		return "unavailable"
+	default:
+		return "refused"
+	}
+}

@@ -1,0 +1,76 @@
+package loop
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// BusyDelay is the delay before a message is redelivered whose scope, page or record is being processed for another one.
+const BusyDelay = time.Second
+
+// Attempts counts the earlier attempts at m's Request.
+func Attempts(m core.Message) int { return m.Request().Attempts + m.Deliveries() - 1 }
+
+// RetryLevel returns the log level of a failure: only the first one and those at doubled attempts are visible by default.
+func RetryLevel(attempts int) slog.Level {
+	if attempts&(attempts+1) == 0 {
+		return slog.LevelInfo
+	}
+	return slog.LevelDebug
+}
+
+// Backoff returns base doubled try times, at most limit, with jitter: between half and the whole of it.
+func Backoff(try int, base, limit time.Duration) time.Duration {
+	d := limit
+	if try < 20 {
+		d = min(limit, base<<try)
+	}
+	return d/2 + rand.N(d/2+1)
+}
+
+// maxRetryAfter bounds the delay that an upstream may request, so that one response cannot stop a repository for a day.
+const maxRetryAfter = 5 * time.Minute
+
+// retryAfter returns the delay that the upstream or the engine requested, at most maxRetryAfter.
+func retryAfter(err error) time.Duration { return min(core.RetryAfterOf(err), maxRetryAfter) }
+
+// Delay returns how long to wait before the given attempt, from 0, after err.
+func (l *Loop) Delay(try int, err error) time.Duration {
+	return max(retryAfter(err), Backoff(try, l.cfg.RetryBase, l.cfg.RetryMax))
+}
+
+// RetryDelay returns how long to wait before m is retried after err.
+func (l *Loop) RetryDelay(m core.Message, err error) time.Duration { return l.Delay(Attempts(m), err) }
+
+// RetryUntilStopped calls f until it succeeds, fails with an error that no retry can fix, or the process stops.
+func (l *Loop) RetryUntilStopped(ctx context.Context, what string, f func() error) error {
+	for try := 0; ; try++ {
+		err := f()
+		if err == nil || !core.Retryable(err) {
+			return err
+		}
+		if l.Stopping(ctx) {
+			return err
+		}
+		l.log.Warn("retrying", "action", what, "err", err)
+		if l.Sleep(max(retryAfter(err), Backoff(try, l.cfg.RetryBase, 5*time.Second))) != nil {
+			return err
+		}
+	}
+}
+
+// sleep waits for d, and returns ctx's error when that ends first.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,247 @@
+// Package record processes the Requests for single records: it fetches a record and writes or removes its document.
+//
+// It imports internal/core, internal/bulk and the packages consumers/loop, fetch and outcome.
+package record
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"tutti/consumers/fetch"
+	"tutti/consumers/loop"
+	"tutti/consumers/outcome"
+	"tutti/internal/bulk"
+	"tutti/internal/core"
+)
+
+// Index reads documents.
+type Index interface {
+	Get(ctx context.Context, alias, id string) (core.StoredDocument, bool, error)
+}
+
+// Jobs reads jobs.
+type Jobs interface {
+	Get(ctx context.Context, id string) (core.Job, error)
+}
+
+// Config holds the dependencies of a Worker; all are required.
+type Config struct {
+	Repository core.Repository
+	Logger     *slog.Logger
+	// Document appends the document made of a record to dst.
+	Document func(dst []byte, rec core.Record) []byte
+	Fetcher  *fetch.Fetcher
+	Outcomes *outcome.Outcomes
+	Index    Index
+	Jobs     Jobs
+	Writer   *bulk.Writer
+}
+
+// Worker processes the record Requests of one repository, each record once at a time.
+type Worker struct {
+	code     string
+	log      *slog.Logger
+	loop     *loop.Loop
+	outcomes *outcome.Outcomes
+	writer   *writer
+
+	mu       sync.Mutex // guards inFlight
+	inFlight map[string]*parking
+}
+
+// parking holds the newest message that arrived for a record while that is in flight.
+type parking struct {
+	parked core.Message
+}
+
+// New returns a Worker for the messages that l pulls.
+func New(l *loop.Loop, cfg Config) *Worker {
+	return &Worker{
+		code: cfg.Repository.Code, log: cfg.Logger, loop: l, outcomes: cfg.Outcomes,
+		writer:   &writer{Config: cfg, log: cfg.Logger},
+		inFlight: make(map[string]*parking),
+	}
+}
+
+// InFlight counts the records in flight.
+func (w *Worker) InFlight() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.inFlight)
+}
+
+// Process processes m, unless its record is in flight: then m parks, without fetching the record, until that has
+// ended. Of several parked messages only the newest is processed; the queue has already replaced the others.
+func (w *Worker) Process(ctx context.Context, m core.Message, _ func()) {
+	key := m.Request().RecordID
+	w.mu.Lock()
+	if hand, busy := w.inFlight[key]; busy {
+		older := hand.parked
+		if older == nil || older.Version() <= m.Version() {
+			hand.parked = m
+		} else {
+			older = m
+		}
+		newest := hand.parked
+		w.mu.Unlock()
+		if older != nil {
+			w.supersede(ctx, older, newest)
+		}
+		return
+	}
+	hand := &parking{}
+	w.inFlight[key] = hand
+	w.mu.Unlock()
+	for {
+		w.handle(ctx, m)
+		w.mu.Lock()
+		m, hand.parked = hand.parked, nil
+		if m == nil {
+			delete(w.inFlight, key)
+		}
+		w.mu.Unlock()
+		if m == nil {
+			return
+		}
+	}
+}
+
+// supersede ends a parked message whose record will be processed for a newer one. When both are deliveries of the same
+// message, the newer delivery ends it.
+func (w *Worker) supersede(ctx context.Context, older, newest core.Message) {
+	w.loop.Release(older)
+	batched := loop.Batched(older)
+	old, current := older.Request(), newest.Request()
+	switch {
+	case old.Organization != current.Organization, // another request
+		batched && current.Cause == core.CauseSweep: // the newest is dropped when its job is cancelled
+		w.loop.Requeue(ctx, older, loop.BusyDelay)
+	case batched || older.Version() < newest.Version():
+		w.loop.Ack(ctx, older)
+	}
+}
+
+// handle brings one record's document up to date and ends m, or requeues m.
+func (w *Worker) handle(ctx context.Context, m core.Message) {
+	defer w.loop.Release(m)
+	req := m.Request()
+	result, err := w.settle(ctx, m)
+	since := notFoundSince(m, err)
+	switch {
+	case err == nil:
+		w.outcomes.Count(result.Outcome, 1)
+		w.outcomes.Ended(core.ScopeRecord, m.Version(), result.Outcome != core.OutcomeRejected)
+		w.loop.Ack(ctx, m)
+	case errors.Is(err, errSweepCancelled):
+		w.loop.Ack(ctx, m)
+	case w.loop.Stopping(ctx):
+		w.loop.RequeueNow(ctx, m)
+	case fetch.Retryable(err) && (since.IsZero() || time.Since(since) < notFoundFor):
+		w.outcomes.Count(core.OutcomeRetry, 1)
+		w.log.Log(ctx, loop.RetryLevel(loop.Attempts(m)), "record will be retried", "organization", req.Organization, "record_id", req.RecordID,
+			"request_id", req.ID, "attempts", loop.Attempts(m)+1, "err", err)
+		req.NotFoundSince = since
+		w.loop.RequeueAs(ctx, m, req, w.loop.RetryDelay(m, err))
+	default:
+		w.moveToDeadLetters(ctx, m, err)
+	}
+}
+
+// settle returns the final result of m's record. After an error the record has no final result.
+func (w *Worker) settle(ctx context.Context, m core.Message) (core.Result, error) {
+	if err := w.loop.AwaitIndex(); err != nil {
+		return core.Result{}, err
+	}
+	req := m.Request()
+	at := writeVersion{version: m.Version()}
+	organization, result, err := w.writer.execute(ctx, req, at)
+	for err == nil && result.Outcome == core.OutcomeStale {
+		var again bool
+		if again, err = w.shouldRewrite(ctx, m, at, result.CurrentVersion); err != nil || !again {
+			break
+		}
+		at = writeVersion{version: result.CurrentVersion + 1, strict: true} // a record fetched from now on is not older
+		organization, result, err = w.writer.execute(ctx, req, at)
+	}
+	if err != nil {
+		return result, err
+	}
+	if w.outcomes.PausesFor(organization, req.RecordID, result) {
+		return result, core.NewError(core.CodeOverloaded, "the index rejects nearly all documents")
+	}
+	switch result.Outcome {
+	case core.OutcomeIndexed, core.OutcomeRemoved:
+		err = w.outcomes.ClearDeadLetter(ctx, req.Organization, req.RecordID)
+		if err == nil && organization != req.Organization {
+			err = w.outcomes.ClearDeadLetter(ctx, organization, req.RecordID)
+		}
+	case core.OutcomeStale:
+		if req.Kind == core.KindIndex && !req.Dated() { // an old event proves nothing about later failures
+			err = w.outcomes.ClearDeadLetter(ctx, req.Organization, req.RecordID)
+		}
+	case core.OutcomeMismatch:
+		w.log.Info("record belongs to another organization", "organization", req.Organization,
+			"record_id", req.RecordID, "request_id", req.ID)
+	case core.OutcomeRejected:
+		req.Organization = organization
+		err = w.outcomes.StoreRejected(ctx, req, req.RecordID, result)
+	case core.OutcomeRetry:
+		w.outcomes.PauseOnCode(result.Code)
+		err = core.NewError(result.Code, "the index did not take the document")
+	}
+	return result, err
+}
+
+// shouldRewrite reports whether m's record, whose write was stale against a stored version, must be fetched again and
+// written with the version after that one, because the stored version does not prove that the document is newer. A dated
+// Request is stale only against a removal.
+func (w *Worker) shouldRewrite(ctx context.Context, m core.Message, at writeVersion, stored core.Version) (bool, error) {
+	switch req := m.Request(); {
+	case w.outcomes.AheadOfClock(m.Version(), stored):
+		return true, nil
+	case stored < at.version:
+		return false, nil
+	case req.Dated():
+		document, err := w.writer.ownerOf(ctx, req.RecordID)
+		return document.found, err
+	default:
+		return at.strict, nil
+	}
+}
+
+// moveToDeadLetters stores a dead letter for a record that no retry can fix, then ends its message.
+func (w *Worker) moveToDeadLetters(ctx context.Context, m core.Message, cause error) {
+	req := m.Request()
+	letter := core.DeadLetter{
+		Repository: w.code, Organization: req.Organization, RecordID: req.RecordID, Reason: core.ReasonUpstream,
+		Hint: core.MessageOf(cause) + "; fix that, then retry", Attempts: loop.Attempts(m) + 1,
+	}
+	if core.CodeOf(cause) == core.CodeInvalid {
+		letter.Reason = core.ReasonInvalidID
+	}
+	if err := w.outcomes.StoreDeadLetter(ctx, req, letter); err != nil {
+		w.log.Warn("storing a dead letter", "request_id", req.ID, "err", err)
+		w.loop.Requeue(context.WithoutCancel(ctx), m, w.loop.RetryDelay(m, err))
+		return
+	}
+	w.loop.Ack(ctx, m)
+}
+
+// notFoundFor is how long a record is retried while its upstream returns core.ErrForeignNotFound.
+const notFoundFor = 10 * time.Minute
+
+// notFoundSince returns the time since which every response for m's record was core.ErrForeignNotFound, including the newest
+// one, err; zero when err is another error.
+func notFoundSince(m core.Message, err error) time.Time {
+	switch since := m.Request().NotFoundSince; {
+	case !errors.Is(err, core.ErrForeignNotFound):
+		return time.Time{}
+	case since.IsZero():
+		return time.Now().UTC()
+	default:
+		return since
+	}
+}

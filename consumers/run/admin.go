@@ -1,0 +1,136 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// cancelTimeout bounds cancelling a job.
+const cancelTimeout = 10 * time.Second
+
+// Admin changes jobs from outside of their runs.
+type Admin struct {
+	Jobs          Jobs
+	Organizations OrganizationRuns
+	Pages         Pages
+	// Loggers holds the logger of each configured repository.
+	Loggers map[string]*slog.Logger
+}
+
+// Cancel ends a job that is not final: its work in flight completes, no more of it is started, and the Requests of its sweep
+// are dropped. It returns CodeConflict for a final job.
+func (a *Admin) Cancel(ctx context.Context, id string) (core.Job, error) {
+	// A client that disconnects must not leave the job half cancelled.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
+	defer cancel()
+	job, err := a.Jobs.Update(ctx, id, func(j *core.Job) error {
+		if j.State.Final() {
+			return core.NewError(core.CodeConflict, fmt.Sprintf("the job has already ended: it is %s", j.State))
+		}
+		now := time.Now().UTC()
+		j.State, j.EndedAt = core.JobCancelled, &now
+		j.Error = &core.JobError{Code: core.JobErrorCancelled, Message: "cancelled on request"}
+		return nil
+	})
+	if err != nil {
+		return job, err
+	}
+	runs, err := a.Organizations.Organizations(ctx, id)
+	if err != nil {
+		return job, err
+	}
+	for _, run := range runs {
+		if _, err := a.Organizations.UpdateOrganization(ctx, id, run.Organization, cancelRun); err != nil {
+			return job, err
+		}
+	}
+	a.forgetPages(ctx, job)
+	return a.storeTotals(ctx, id)
+}
+
+func cancelRun(run *core.OrganizationRun) error {
+	if !run.State.Final() {
+		run.State = core.JobCancelled
+	}
+	return nil
+}
+
+// storeTotals stores the sum of a job's organizations in the job.
+func (a *Admin) storeTotals(ctx context.Context, id string) (core.Job, error) {
+	runs, err := a.Organizations.Organizations(ctx, id)
+	if err != nil {
+		return core.Job{}, err
+	}
+	return a.Jobs.Update(ctx, id, func(j *core.Job) error {
+		j.Totals = sum(runs)
+		return nil
+	})
+}
+
+// EndOrphan ends a job that has no Request left in the queue, because one of them became a dead letter: its unfinished
+// organizations have failed. It does nothing to a job that has ended.
+func (a *Admin) EndOrphan(ctx context.Context, id string) error {
+	job, err := a.Jobs.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	runs, err := a.Organizations.Organizations(ctx, id)
+	if err != nil {
+		return err
+	}
+	lost := &core.JobError{
+		Code: core.JobErrorInterrupted, Message: "a request of the run became a dead letter; see the dead letters and run it again",
+	}
+	if _, known := a.Loggers[job.Repository]; !known {
+		lost = &core.JobError{Code: core.JobErrorUnknownRepository, Message: "the repository is no longer configured"}
+	}
+	for i, run := range runs {
+		if runs[i], err = a.Organizations.UpdateOrganization(ctx, id, run.Organization, func(run *core.OrganizationRun) error {
+			if !run.State.Final() {
+				run.State, run.Error = core.JobFailed, lost
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	state, fault := jobOutcome(runs)
+	job, err = a.Jobs.Update(ctx, id, func(j *core.Job) error {
+		if j.State.Final() {
+			return nil
+		}
+		if fault == nil || j.ExpectedOrganizations == nil || len(runs) < *j.ExpectedOrganizations {
+			fault = lost
+			if state == core.JobSucceeded && len(runs) > 0 {
+				state = core.JobPartial
+			} else if len(runs) == 0 {
+				state = core.JobFailed
+			}
+		}
+		now := time.Now().UTC()
+		j.State, j.EndedAt, j.Error, j.Totals = state, &now, fault, sum(runs)
+		return nil
+	})
+	if err == nil {
+		a.forgetPages(ctx, job)
+	}
+	return err
+}
+
+// forgetPages removes the stored ids of all lists of a job of a configured repository.
+func (a *Admin) forgetPages(ctx context.Context, job core.Job) {
+	if log := a.Loggers[job.Repository]; log != nil {
+		forgetPages(ctx, a.Pages, log, job.ID, "")
+	}
+}
+
+// forgetPages removes the stored ids of a list's pages, or of all lists of the job when organization is empty.
+func forgetPages(ctx context.Context, pages Pages, log *slog.Logger, jobID, organization string) {
+	if err := pages.ForgetPages(ctx, jobID, organization); err != nil {
+		log.Debug("removing the stored ids of a list", "job_id", jobID, "organization", organization, "err", err)
+	}
+}

@@ -1,0 +1,208 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// jobEnd ends jobs.
+type jobEnd struct {
+	*repository
+	sweeper *sweeper
+
+	mu     sync.Mutex               // guards ending
+	ending map[string]chan struct{} // jobs that are being ended; the channel is closed afterwards
+}
+
+// fail fails a job whose organizations could not be listed.
+func (e *jobEnd) fail(ctx context.Context, id string, cause error) error {
+	_, err := e.Jobs.Update(ctx, id, func(j *core.Job) error {
+		if j.State.Final() {
+			return nil
+		}
+		now := time.Now().UTC()
+		j.State, j.EndedAt = core.JobFailed, &now
+		j.Error = &core.JobError{Code: string(core.CodeOf(cause)), Message: core.MessageOf(cause)}
+		return nil
+	})
+	return err
+}
+
+// endIfComplete ends a job once all its organizations have ended.
+func (e *jobEnd) endIfComplete(ctx context.Context, id string) error {
+	job, err := e.Jobs.Get(ctx, id)
+	if err != nil || job.State.Final() || job.ExpectedOrganizations == nil {
+		return err
+	}
+	runs, err := e.Organizations.Organizations(ctx, id)
+	if err != nil || len(runs) < *job.ExpectedOrganizations {
+		return err
+	}
+	for _, run := range runs {
+		if !run.State.Final() {
+			return nil
+		}
+	}
+	unlock, err := e.lock(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if job, err = e.Jobs.Get(ctx, id); err != nil || job.State.Final() {
+		return err
+	}
+	return e.end(ctx, job, runs)
+}
+
+// lock serializes the organizations that end their job at the same time. None may leave it to another one: that one
+// may fail after its message was redelivered to another consumer.
+func (e *jobEnd) lock(ctx context.Context, id string) (unlock func(), err error) {
+	for {
+		e.mu.Lock()
+		busy := e.ending[id]
+		if busy == nil {
+			mine := make(chan struct{})
+			e.ending[id] = mine
+			e.mu.Unlock()
+			return func() {
+				e.mu.Lock()
+				defer e.mu.Unlock()
+				delete(e.ending, id)
+				close(mine)
+			}, nil
+		}
+		e.mu.Unlock()
+		select {
+		case <-busy:
+		case <-e.loop.Draining().Done():
+			return nil, e.loop.Draining().Err()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// end sweeps a job whose organizations have ended, and ends it once searches find the documents it has written.
+func (e *jobEnd) end(ctx context.Context, job core.Job, runs []core.OrganizationRun) error {
+	id := job.ID
+	var err error
+	var vanished sweepResult
+	if job.Scope == core.ScopeRepository {
+		if vanished, runs, err = e.sweep(ctx, job, runs); err != nil {
+			return err
+		}
+	}
+	state, fault := jobOutcome(runs)
+	totals := sum(runs)
+	totals.Removed += vanished.removed
+	totals.Rejected += vanished.rejected
+	if vanished.rejected > 0 && state == core.JobSucceeded {
+		state = core.JobPartial
+	}
+	if fault == nil && totals.Rejected > 0 {
+		fault = rejectedError(e.Repository.Code, totals.Rejected)
+	}
+	if vanished.guard != nil {
+		state, fault = core.JobPartial, vanished.guard
+	}
+	hidden, err := e.refresh(ctx, job)
+	if err != nil {
+		return err
+	}
+	if hidden != nil && state == core.JobSucceeded {
+		state, fault = core.JobPartial, hidden
+	}
+	mine := false
+	ended, err := e.Jobs.Update(ctx, id, func(j *core.Job) error {
+		if mine = !j.State.Final(); !mine {
+			return nil
+		}
+		now := time.Now().UTC()
+		j.State, j.EndedAt, j.Error, j.Totals = state, &now, fault, totals
+		return nil
+	})
+	if err == nil && mine {
+		e.log.Info("job ended", "job_id", id, "state", string(ended.State), "indexed", ended.Totals.Indexed,
+			"removed", ended.Totals.Removed, "rejected", ended.Totals.Rejected)
+	}
+	return err
+}
+
+// sweep sweeps a repository's job at its end: in one scan when all its organizations were read completely, otherwise each
+// complete one separately. It returns the runs as they are afterwards.
+func (e *jobEnd) sweep(ctx context.Context, job core.Job, runs []core.OrganizationRun) (sweepResult, []core.OrganizationRun, error) {
+	var vanished sweepResult
+	var err error
+	if allReadWhole(runs) {
+		vanished, err = e.sweeper.sweepRepository(ctx, job, runs)
+	} else {
+		err = e.sweeper.sweepCompleteOrganizations(ctx, job, runs)
+	}
+	if err != nil {
+		return vanished, runs, err
+	}
+	runs, err = e.Organizations.Organizations(ctx, job.ID)
+	return vanished, runs, err
+}
+
+// allReadWhole reports whether all organizations were read completely.
+func allReadWhole(runs []core.OrganizationRun) bool {
+	return !slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return !run.ReadWhole() })
+}
+
+// noteRejected makes an organization partial that was read completely when some of its records were rejected.
+func noteRejected(repository string, run *core.OrganizationRun) {
+	if run.ReadWhole() && run.Totals.Rejected > 0 {
+		run.State, run.Error = core.JobPartial, rejectedError(repository, run.Totals.Rejected)
+	}
+}
+
+// rejectedError returns the error of a complete run n records of which became dead letters.
+func rejectedError(repository string, n int64) *core.JobError {
+	records := "records were"
+	if n == 1 {
+		records = "record was"
+	}
+	return &core.JobError{Code: core.JobErrorRecordsRejected, Message: fmt.Sprintf(
+		"%d %s rejected; the repository's dead letters say why (tutti dead-letters list --repository %s)", n, records, repository)}
+}
+
+// jobOutcome returns a job's state, which is the common state of its organizations or partial, and the error of the first
+// organization that was not read completely, nil when there is none.
+func jobOutcome(runs []core.OrganizationRun) (core.JobState, *core.JobError) {
+	if len(runs) == 0 {
+		return core.JobSucceeded, nil
+	}
+	state := runs[0].State
+	var fault *core.JobError
+	bad := 0
+	for _, run := range runs {
+		if run.State != state {
+			state = core.JobPartial
+		}
+		if run.ReadWhole() {
+			continue
+		}
+		bad++
+		if fault == nil && run.Error != nil {
+			fault = &core.JobError{Code: run.Error.Code, Message: run.Organization + ": " + run.Error.Message}
+		}
+	}
+	if fault != nil && bad > 1 {
+		fault.Message = fmt.Sprintf("%s (and %d more organizations)", fault.Message, bad-1)
+	}
+	return state, fault
+}
+
+func sum(runs []core.OrganizationRun) core.Totals {
+	var t core.Totals
+	for _, run := range runs {
+		t.Add(run.FinalTotals())
+	}
+	return t
+}

@@ -1,0 +1,152 @@
+package run
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"tutti/internal/core"
+)
+
+// excludeEarlierIDs removes from pass.fresh the ids that earlier pages of the chain have read. A page that directly follows
+// the one before shares only the overlap with it. So all of them are searched only once rows have moved, and on the pages 1,
+// 2, 4, 8 …, which keeps the cost below that of the list itself.
+func (w *pageWork) excludeEarlierIDs(ctx context.Context, pass *pagePass) error {
+	w.moved = w.page.Moved || !pass.joined || pass.overlapRows > 1
+	n := w.page.Number
+	if n == 0 || len(pass.fresh) == 0 || !w.moved && n&(n-1) != 0 {
+		return nil
+	}
+	ids := slices.Collect(maps.Keys(pass.fresh))
+	return w.loop.RetryUntilStopped(ctx, "searching the stored ids of the pages", func() error {
+		noted, err := w.Pages.NotedBefore(ctx, w.job.ID, w.req.Organization, w.reread, n, ids)
+		for id := range noted {
+			delete(pass.fresh, id)
+			w.moved = true
+		}
+		return err
+	})
+}
+
+// publishNext publishes the following page, once, before waiting for the outcomes of the documents.
+func (w *pageWork) publishNext(ctx context.Context, pass *pagePass) error {
+	w.total, w.counted = pass.info.Total, pass.info.Rows > 0 || w.page.Offset == 0
+	if w.nextPublished {
+		return nil
+	}
+	w.totals.Fetched += int64(len(pass.fresh))
+	next := w.nextPage(pass)
+	if next != nil || w.NonOverlapping {
+		if err := w.notePage(ctx, pass); err != nil {
+			return err
+		}
+	}
+	if next != nil {
+		req := w.childRequest(w.job, core.ScopePage, w.req.Organization)
+		req.Page = next
+		err := w.loop.RetryUntilStopped(ctx, "publishing the next page", func() error { return w.Requests.Publish(ctx, req) })
+		if err != nil {
+			return err
+		}
+	}
+	w.last, w.nextPublished = next == nil, true
+	return nil
+}
+
+// notePage stores the ids of a page, for the following pages and for rereadIfShifted.
+func (w *pageWork) notePage(ctx context.Context, pass *pagePass) error {
+	if len(pass.hashes) == 0 {
+		return nil
+	}
+	return w.loop.RetryUntilStopped(ctx, "storing the ids of a page", func() error {
+		return w.Pages.NotePage(ctx, w.job.ID, w.req.Organization, w.reread, w.page.Number, pass.hashes)
+	})
+}
+
+// nextPage returns the following page, nil after the last one. A page that does not match the one before is followed by one
+// that steps back: the list has shifted, and rows may have moved into what was already read.
+func (w *pageWork) nextPage(pass *pagePass) *core.Page {
+	next := &core.Page{
+		Number: w.page.Number + 1, Epoch: w.page.Epoch, Limit: w.nextLimit(pass), StepsBack: w.page.StepsBack,
+		Read: w.page.Read + len(pass.fresh), Moved: w.moved, Repeats: w.page.Repeats && len(pass.fresh) == 0,
+	}
+	rows, end := pass.info.Rows, w.page.Offset+pass.info.Rows
+	if len(pass.fresh) == 0 && end > next.Read && end < pass.info.Total {
+		// An unchanged list has as many distinct ids up to here as rows. After a shift, the list is read on from a step
+		// back.
+		if w.repeats = w.NonOverlapping || pass.joined || w.page.Repeats; w.repeats {
+			return nil
+		}
+		next.Repeats = true
+	}
+	if w.repeats = w.totalContradictsRows(pass); w.repeats {
+		return nil
+	}
+	if w.NonOverlapping {
+		w.shifted = !pass.joined
+		if rows == 0 || w.page.Offset+w.page.Limit >= pass.info.Total {
+			return nil
+		}
+		next.Offset, next.Before = w.page.Offset+w.page.Limit, pass.lastIDs()
+		return next
+	}
+	if !pass.joined {
+		if w.page.StepsBack < maxStepsBack {
+			next.StepsBack++
+			next.SteppedBack = true
+			next.Limit = w.page.Limit // it must reach the first row of this page
+			next.Offset = max(0, w.page.Offset-w.page.Limit+1)
+			if next.Offset > 0 {
+				next.Before = w.page.Before
+			}
+			return next
+		}
+		w.shifted = true
+	}
+	if rows == 0 || end >= pass.info.Total {
+		return nil
+	}
+	next.Offset = end
+	if rows > 1 {
+		next.Offset = end - 1
+		next.Before = pass.lastIDs()
+	}
+	return next
+}
+
+// totalContradictsRows reports whether the total of a list contradicts the rows of a page, so that the list's end is
+// unknown.
+func (w *pageWork) totalContradictsRows(pass *pagePass) bool {
+	rows, total := pass.info.Rows, pass.info.Total
+	if rows == 0 {
+		return w.page.Offset == 0 && total > 0
+	}
+	return total < w.page.Offset+rows
+}
+
+// nextLimit returns how many rows the next page requests: half as many as this one when this one took so long that rows were
+// too old, because of the upstream or of the index; twice as many, up to the configured size, when it was quick.
+func (w *pageWork) nextLimit(pass *pagePass) int {
+	limit, maxAge := w.page.Limit, w.Writer.MaxBodyAge()
+	switch {
+	case pass.duration >= maxAge && limit >= 2*minPageSize:
+		limit /= 2
+	case pass.duration < maxAge/4 && limit < w.PageSize:
+		limit = min(2*limit, w.PageSize)
+	}
+	if w.NonOverlapping && (w.page.Offset+w.page.Limit)%limit != 0 { // pages are numbered there
+		return w.page.Limit
+	}
+	return limit
+}
+
+// checkJoined reads the row before the page by itself: it is the last one of the page before, unless rows moved in between.
+func (w *pageWork) checkJoined(ctx context.Context, pass *pagePass) error {
+	if len(w.page.Before) == 0 {
+		return nil
+	}
+	return w.Fetcher.Row(ctx, w.req.Organization, w.page.Offset-1, func(rec core.Record) error {
+		pass.joined = w.page.Before[len(w.page.Before)-1] == hashOf(rec)
+		return nil
+	})
+}

@@ -1,0 +1,140 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"tutti/internal/core"
+)
+
+// maxRereads is how often a list is reread that repeats rows, or that moved while its pages could not overlap (DESIGN,
+// Runs).
+const maxRereads = 1
+
+// organizationEnd ends the runs of organizations whose pages have all ended.
+type organizationEnd struct {
+	*repository
+	records *recordRequests
+	sweeper *sweeper
+	jobs    *jobEnd
+}
+
+// finish ends an organization whose pages have all ended, and then the job if it was the last one. The run of an
+// organization's own job is swept before; a repository's job sweeps all organizations together at its end.
+func (o *organizationEnd) finish(ctx context.Context, job core.Job, run core.OrganizationRun) error {
+	run, again, err := o.rereadIfShifted(ctx, job, run)
+	if err != nil || again {
+		return err
+	}
+	if len(run.Late) > 0 {
+		if run, err = o.settleLate(ctx, job, run); err != nil {
+			return err
+		}
+	}
+	swept := sweepResult{guard: run.Unswept}
+	sweep := job.Scope == core.ScopeOrganization && run.Unswept == nil
+	if sweep {
+		if swept, err = o.sweeper.sweepOrganization(ctx, job, run.Organization); err != nil {
+			return err
+		}
+	}
+	_, err = o.Organizations.UpdateOrganization(ctx, job.ID, run.Organization, func(run *core.OrganizationRun) error {
+		if run.State.Final() {
+			return nil
+		}
+		run.State = core.JobSucceeded
+		if sweep || swept.guard != nil {
+			swept.note(run)
+		}
+		noteRejected(o.Repository.Code, run)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	o.forgetPages(ctx, job.ID, run.Organization)
+	return o.jobs.endIfComplete(ctx, job.ID)
+}
+
+// rereadIfShifted restarts the list and returns true if it has to be reread: a page repeated rows, or the list has pages
+// that cannot overlap and it changed: a page did not match the one before or returned another total, or the number of
+// distinct ids differs from the total. If the list was already reread, the run ends partial instead.
+func (o *organizationEnd) rereadIfShifted(ctx context.Context, job core.Job, run core.OrganizationRun) (core.OrganizationRun, bool, error) {
+	if run.State.Final() || run.Unswept != nil || run.LastPage == nil {
+		return run, false, nil
+	}
+	if run.Shifted {
+		return o.rereadList(ctx, job, run)
+	}
+	if !o.NonOverlapping || run.ListTotal == nil {
+		return run, false, nil
+	}
+	ids, err := o.Pages.NotedIDs(ctx, job.ID, run.Organization, run.Rereads, *run.LastPage)
+	if err != nil || ids == *run.ListTotal {
+		return run, false, err
+	}
+	o.log.Info("the number of distinct ids differs from the list's total", "job_id", job.ID, "organization", run.Organization,
+		"total", *run.ListTotal, "distinct", ids)
+	return o.rereadList(ctx, job, run)
+}
+
+func (o *organizationEnd) rereadList(ctx context.Context, job core.Job, run core.OrganizationRun) (core.OrganizationRun, bool, error) {
+	o.log.Info("the list moved or repeated rows while it was read", "job_id", job.ID, "organization", run.Organization,
+		"rereads", run.Rereads)
+	readings := run.Rereads
+	now, err := o.Organizations.UpdateOrganization(ctx, job.ID, run.Organization, func(run *core.OrganizationRun) error {
+		switch {
+		case run.State.Final() || run.Rereads != readings || !run.AllPagesDone():
+			return errSuperseded
+		case run.Rereads < maxRereads:
+			run.Reread()
+		case run.Unswept == nil:
+			run.Unswept = &core.JobError{
+				Code:    core.JobErrorListShifted,
+				Message: "the list moved or repeated rows while it was read, and again when it was reread",
+			}
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return run, false, err
+	case now.Rereads > readings:
+		return now, true, o.restartList(ctx, job, now)
+	}
+	return now, false, nil
+}
+
+// restartList publishes the first page of a list that is reread. Doing so twice has no effect.
+func (o *organizationEnd) restartList(ctx context.Context, job core.Job, run core.OrganizationRun) error {
+	first := o.childRequest(job, core.ScopePage, run.Organization)
+	first.Page = &core.Page{Epoch: run.Epoch, Limit: o.PageSize}
+	return o.loop.RetryUntilStopped(ctx, "publishing the first page again", func() error { return o.Requests.Publish(ctx, first) })
+}
+
+// settleLate waits for the records that the pages of an organization requested one by one, and adds their outcomes to its
+// totals, once. If some are still pending when the wait times out, the organization is not swept and ends partial.
+func (o *organizationEnd) settleLate(ctx context.Context, job core.Job, run core.OrganizationRun) (core.OrganizationRun, error) {
+	late := run.Late
+	ids, err := o.Pages.LateIDs(ctx, job.ID, run.Organization, late)
+	if err != nil {
+		return run, err
+	}
+	settled, open, err := o.records.settle(ctx, job, run.Organization, ids, true)
+	if err != nil {
+		return run, err
+	}
+	return o.Organizations.UpdateOrganization(ctx, job.ID, run.Organization, func(run *core.OrganizationRun) error {
+		if run.State.Final() || !maps.Equal(run.Late, late) {
+			return nil
+		}
+		run.Late = nil
+		run.Count(settled)
+		if open > 0 && run.Unswept == nil {
+			run.Unswept = &core.JobError{Code: core.JobErrorSweepIncomplete, Message: fmt.Sprintf(
+				"%d records that could not be written with their pages are still being retried; nothing was removed", open)}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,175 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+
+	"tutti/consumers/loop"
+	"tutti/internal/core"
+)
+
+// pagesPerCall is how many pages are in flight for each call to the upstream that may be: those that are not being read wait
+// for the outcomes of their documents.
+const pagesPerCall = 4
+
+// errSuperseded ends the processing of a page that was redelivered to another consumer. Its message must not be
+// acknowledged: only it continues the list should the other consumer fail.
+var errSuperseded = errors.New("another consumer processes the page")
+
+// pages reads pages.
+type pages struct {
+	*repository
+	end  *organizationEnd
+	jobs *jobEnd
+
+	mu       sync.Mutex // guards inFlight
+	inFlight map[string]struct{}
+}
+
+// handle reads one page, publishes the next, writes the documents and ends m after their outcomes. free frees the slot
+// for another page while this one only waits for its report to be stored.
+func (p *pages) handle(ctx context.Context, m core.Message, free func()) {
+	defer p.loop.Release(m)
+	req := m.Request()
+	key := req.JobID + "/" + req.Organization + "/" + strconv.Itoa(req.Page.Number)
+	p.mu.Lock()
+	_, busy := p.inFlight[key]
+	p.inFlight[key] = struct{}{}
+	p.mu.Unlock()
+	if busy {
+		p.loop.Requeue(ctx, m, loop.BusyDelay)
+		return
+	}
+	defer func() {
+		p.mu.Lock()
+		delete(p.inFlight, key)
+		p.mu.Unlock()
+	}()
+	err := p.settle(ctx, m, free)
+	switch {
+	case err == nil:
+		p.loop.Ack(ctx, m)
+	case p.loop.Stopping(ctx):
+		p.loop.RequeueNow(ctx, m)
+	case errors.Is(err, errSuperseded):
+		p.loop.Requeue(ctx, m, loop.BusyDelay)
+	case errors.Is(err, errJobEnded): // the next delivery ends what a cancel has left open
+		p.loop.Requeue(ctx, m, 0)
+	default:
+		p.log.Warn("page will be retried", "job_id", req.JobID, "organization", req.Organization,
+			"page", req.Page.Number, "err", err)
+		p.loop.Requeue(ctx, m, p.loop.RetryDelay(m, err))
+	}
+}
+
+// settle completes m's page. m may end when it returns nil.
+func (p *pages) settle(ctx context.Context, m core.Message, free func()) error {
+	req := m.Request()
+	job, err := p.jobOf(ctx, m)
+	if err != nil {
+		return err
+	}
+	run, err := p.Organizations.Organization(ctx, job.ID, req.Organization)
+	if core.CodeOf(err) == core.CodeNotFound {
+		run = core.OrganizationRun{Organization: req.Organization, State: core.JobRunning, DoneThrough: req.Page.Number - 1}
+		_, err = p.Organizations.CreateOrganization(ctx, job.ID, run)
+	}
+	if err != nil {
+		return err
+	}
+	if job.State.Final() && !run.State.Final() { // cancelled or failed before the organization was
+		_, err := p.Organizations.UpdateOrganization(ctx, job.ID, req.Organization, cancelRun)
+		return err
+	}
+	if run.State.Final() {
+		free()
+		return p.jobs.endIfComplete(ctx, job.ID)
+	}
+	page, run, todo, err := p.admit(ctx, m, run)
+	if err != nil {
+		return err
+	}
+	switch {
+	case todo:
+		w := newPageWork(p.repository, m, job, page, run.Rereads)
+		w.organizationQueued = run.State == core.JobQueued
+		return p.process(ctx, w, free)
+	case run.AllPagesDone():
+		free()
+		return p.end.finish(ctx, job, run)
+	case run.ListEpoch > page.Epoch && run.DoneThrough < 0:
+		return p.end.restartList(ctx, job, run) // the process that restarted the list may have crashed before it published the first page
+	default: // the page has ended, or the chain was restarted before it
+		return nil
+	}
+}
+
+// admit reports whether m's page has to be read, and returns the run after a change. When a page was in flight when a
+// process crashed, its chain is reread from this page on: rows may have moved between it and its successor since. The epoch
+// voids the pages of the old chain; the page from which the chain restarts carries the older epoch itself.
+func (p *pages) admit(ctx context.Context, m core.Message, run core.OrganizationRun) (core.Page, core.OrganizationRun, bool, error) {
+	page := *m.Request().Page
+	isDue := func(run *core.OrganizationRun) bool {
+		return !run.IsVoid(page.Number, page.Epoch) && !run.PageDone(page.Number)
+	}
+	if !isDue(&run) {
+		return page, run, false, nil
+	}
+	if page.Epoch == run.Epoch && loop.Attempts(m) == 0 {
+		return page, run, true, nil
+	}
+	todo := false
+	run, err := p.Organizations.UpdateOrganization(ctx, m.Request().JobID, m.Request().Organization,
+		func(run *core.OrganizationRun) error {
+			if todo = isDue(run); todo {
+				run.RestartFrom(page.Number)
+			}
+			return nil
+		})
+	page.Epoch = run.Epoch
+	return page, run, todo, err
+}
+
+// process reads and writes the page, reports it, and ends the organization with its last page.
+func (p *pages) process(ctx context.Context, w *pageWork, free func()) error {
+	job := w.job
+	err := w.run(ctx)
+	var failure *pageError
+	if err != nil && !errors.As(err, &failure) {
+		return err
+	}
+	free()
+	if len(w.late) > 0 {
+		if err := w.noteLate(ctx); err != nil {
+			return err
+		}
+	}
+	counted, complete := false, false
+	run, err := p.progress.write(ctx, job.ID, w.req.Organization, failure != nil || w.last, func(run *core.OrganizationRun) {
+		counted = w.report(run, failure)
+		complete = counted && failure == nil && run.AllPagesDone()
+	})
+	if err != nil {
+		return err
+	}
+	if !counted && run.State.Final() { // cancelled since, or ended by another consumer of the page
+		p.forgetPages(ctx, job.ID, w.req.Organization)
+		return p.jobs.endIfComplete(ctx, job.ID)
+	}
+	if !counted {
+		return errSuperseded
+	}
+	p.Outcomes.Ended(core.ScopePage, w.msg.Version(), failure == nil && (w.totals.Rejected == 0 || w.totals.Written()))
+	if failure != nil {
+		p.log.Warn("organization could not be read", "job_id", job.ID, "organization", w.req.Organization,
+			"page", w.page.Number, "err", failure.cause)
+		p.forgetPages(ctx, job.ID, w.req.Organization)
+		return p.jobs.endIfComplete(ctx, job.ID)
+	}
+	if complete {
+		return p.end.finish(ctx, job, run)
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+package run
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+
+	"tutti/consumers/fetch"
+	"tutti/consumers/loop"
+	"tutti/consumers/outcome"
+	"tutti/internal/bulk"
+	"tutti/internal/core"
+)
+
+// Config holds the settings and dependencies of a Worker; all are required.
+type Config struct {
+	Repository core.Repository
+	Logger     *slog.Logger
+	// Document appends the document made of a record to dst.
+	Document func(dst []byte, rec core.Record) []byte
+	// NonOverlapping is true when the upstream pages by page number, so that pages cannot overlap.
+	NonOverlapping bool
+	// PageSize is the number of rows of a page, PageAttempts how often a page or a list of organizations is requested, and
+	// Concurrency the number of pages that are read at once.
+	PageSize, PageAttempts, Concurrency int
+	// ProgressEvery is the shortest interval between two writes of an organization's progress.
+	ProgressEvery time.Duration
+	// SweepTimeout is how long a sweep waits for the next of its records to end.
+	SweepTimeout time.Duration
+	// ClockSkew is how far a stored version may lie ahead of now without being a version from the future.
+	ClockSkew time.Duration
+
+	Fetcher       *fetch.Fetcher
+	Outcomes      *outcome.Outcomes
+	Writer        *bulk.Writer
+	Requests      Requests
+	Jobs          Jobs
+	Organizations OrganizationRuns
+	Pages         Pages
+	Cells         Cells
+	Index         Index
+}
+
+// repository is what the workers of one repository's runs share.
+type repository struct {
+	Config
+	log      *slog.Logger
+	loop     *loop.Loop
+	progress *progress
+}
+
+// jobOf returns the job of m's Request, and creates it when a crash prevented that.
+func (r *repository) jobOf(ctx context.Context, m core.Message) (core.Job, error) {
+	req := m.Request()
+	job, err := r.Jobs.Get(ctx, req.JobID)
+	if core.CodeOf(err) != core.CodeNotFound {
+		return job, err
+	}
+	job = core.Job{
+		ID: req.JobID, Scope: req.Scope, Repository: req.Repository, Organization: req.Organization,
+		IndexName: r.Repository.IndexName, State: core.JobQueued, Cause: req.Cause, Force: req.Force, Rebuild: req.Rebuild,
+		RequestID: req.ID, QueuedAt: req.ReceivedAt,
+	}
+	if job.Scope == core.ScopePage {
+		job.Scope = core.ScopeOrganization
+	}
+	if err := r.Jobs.Create(ctx, job); err != nil && core.CodeOf(err) != core.CodeConflict {
+		return job, err
+	}
+	return r.Jobs.Get(ctx, req.JobID)
+}
+
+// childRequest returns a Request that belongs to job.
+func (r *repository) childRequest(job core.Job, scope core.Scope, organization string) core.Request {
+	return core.Request{
+		ID: requestID(), Kind: core.KindIndex, Scope: scope, Repository: r.Repository.Code, Organization: organization,
+		JobID: job.ID, Cause: job.Cause, Force: job.Force, Rebuild: job.Rebuild, ReceivedAt: time.Now().UTC(),
+	}
+}
+
+func requestID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// jobEnded reports whether a job is known to be final.
+func (r *repository) jobEnded(ctx context.Context, id string) bool {
+	job, err := r.Jobs.Get(ctx, id)
+	return err == nil && job.State.Final()
+}
+
+// sleepInJob waits for d while the process is not stopping. It returns true as soon as the job has ended.
+func (r *repository) sleepInJob(ctx context.Context, jobID string, d time.Duration) (ended bool, err error) {
+	const interval = 2 * time.Second
+	for d > 0 {
+		if err := r.loop.Sleep(min(d, interval)); err != nil {
+			return false, err
+		}
+		if d -= interval; d > 0 && r.jobEnded(ctx, jobID) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// forgetPages removes the stored ids of the pages of an organization's list, once it has ended. What cannot be removed now is
+// removed with the job.
+func (r *repository) forgetPages(ctx context.Context, jobID, organization string) {
+	forgetPages(ctx, r.Pages, r.log, jobID, organization)
+}
+
+// refreshAttempts is how often a refresh of an index that takes writes is tried for a job, over about 20 seconds.
+const refreshAttempts = 8
+
+// refresh makes earlier writes visible to scans and searches, as soon as the index takes writes. It returns why that failed,
+// and an error only when the process is stopping or, errJobEnded, the job has ended.
+func (r *repository) refresh(ctx context.Context, job core.Job) (*core.JobError, error) {
+	for try := 1; ; try++ {
+		if err := r.loop.AwaitIndex(); err != nil {
+			return nil, err
+		}
+		if try > 1 && r.jobEnded(ctx, job.ID) {
+			return nil, errJobEnded
+		}
+		err := r.Outcomes.PauseOnError(r.Index.Refresh(ctx, r.Repository.IndexName))
+		if err == nil {
+			return nil, nil
+		}
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		if try == refreshAttempts {
+			return &core.JobError{
+				Code: core.JobErrorNotRefreshed, Message: "searches may not find the written documents yet: " + core.DisplayOf(err),
+			}, nil
+		}
+		r.log.Info("retrying to refresh the index", "job_id", job.ID, "attempts", try, "err", err)
+		if err := r.loop.Sleep(r.loop.Delay(try, nil)); err != nil {
+			return nil, err
+		}
+	}
+}

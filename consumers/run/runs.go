@@ -1,0 +1,215 @@
+package run
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"time"
+
+	"tutti/consumers/fetch"
+	"tutti/consumers/loop"
+	"tutti/internal/core"
+)
+
+// runsInFlight bounds the runs of a repository that are started concurrently.
+const runsInFlight = 8
+
+// runs starts runs.
+type runs struct {
+	*repository
+	jobs *jobEnd
+}
+
+// handle starts a run: it expands a repository into organizations, or an organization into its first page.
+func (w *runs) handle(ctx context.Context, m core.Message, _ func()) {
+	defer w.loop.Release(m)
+	free, err := w.start(ctx, m)
+	switch {
+	case err == nil && free:
+		w.loop.Ack(ctx, m)
+	case err == nil:
+		w.loop.Requeue(ctx, m, loop.BusyDelay)
+	case w.loop.Stopping(ctx):
+		w.loop.RequeueNow(ctx, m)
+	case errors.Is(err, errJobEnded):
+		w.loop.Requeue(ctx, m, 0)
+	default:
+		w.log.Warn("starting a run", "job_id", m.Request().JobID, "err", err)
+		w.loop.Requeue(ctx, m, w.loop.RetryDelay(m, err))
+	}
+}
+
+// start starts the run of m's Request. It returns false when another job of the same scope is still running.
+func (w *runs) start(ctx context.Context, m core.Message) (bool, error) {
+	req := m.Request()
+	job, err := w.jobOf(ctx, m)
+	if err != nil || job.State.Final() {
+		return true, err
+	}
+	if req.Scope == job.Scope { // otherwise an organization of a repository's job, which holds the scope already
+		free, err := w.acquireScope(ctx, job)
+		if err != nil || !free {
+			return false, err
+		}
+	}
+	job, err = w.startJob(ctx, job, m.Version())
+	if err != nil || job.State.Final() {
+		return true, err
+	}
+	if req.Scope == core.ScopeRepository {
+		return true, w.expandRepository(ctx, job)
+	}
+	return true, w.startOrganization(ctx, job, req)
+}
+
+// scopeCell names the compare-and-swap cell that holds the id of the job that runs over a scope.
+func scopeCell(j core.Job) string {
+	enc := base64.RawURLEncoding
+	return "running." + enc.EncodeToString([]byte(j.Repository)) + "." + string(j.Scope) + "." +
+		enc.EncodeToString([]byte(j.Organization)) + "_"
+}
+
+// acquireScope makes job the running job of its scope. It returns false when another job is.
+func (w *runs) acquireScope(ctx context.Context, job core.Job) (bool, error) {
+	name := scopeCell(job)
+	for {
+		current, revision, err := w.Cells.Cell(ctx, name)
+		if err != nil || current == job.ID {
+			return err == nil, err
+		}
+		if current != "" {
+			other, err := w.Jobs.Get(ctx, current)
+			if err != nil && core.CodeOf(err) != core.CodeNotFound {
+				return false, err
+			}
+			if err == nil && !other.State.Final() {
+				return false, nil
+			}
+		}
+		err = w.Cells.SetCell(ctx, name, job.ID, revision)
+		if core.CodeOf(err) == core.CodeConflict {
+			continue
+		}
+		return err == nil, err
+	}
+}
+
+// startJob sets a queued job to running. Its run has seen the documents with version first or later.
+func (w *runs) startJob(ctx context.Context, job core.Job, first core.Version) (core.Job, error) {
+	if job.State != core.JobQueued {
+		return job, nil
+	}
+	mark := w.startCheckpoint(ctx)
+	return w.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
+		if j.State != core.JobQueued {
+			return nil
+		}
+		now := time.Now().UTC()
+		j.State, j.StartedAt, j.StartVersion, j.StartCheckpoint = core.JobRunning, &now, first, mark
+		return nil
+	})
+}
+
+// startCheckpoint returns the index's checkpoint for a run that starts now, or "" while an older Request is pending or in
+// flight: its document may still be written, after the checkpoint and yet with an older version than the run's. The sweep of
+// a run without a checkpoint reads every version.
+func (w *runs) startCheckpoint(ctx context.Context) string {
+	idle, err := w.Requests.Idle(ctx, w.Repository.Code)
+	if err != nil || !idle {
+		return ""
+	}
+	mark, err := w.Index.Checkpoint(ctx, w.Repository.IndexName)
+	if err != nil {
+		w.log.Info("the index returned no checkpoint; the sweep will read every version", "err", err)
+		return ""
+	}
+	return mark
+}
+
+// expandRepository publishes a run for each organization of the repository.
+func (w *runs) expandRepository(ctx context.Context, job core.Job) error {
+	organizations, err := w.listOrganizations(ctx, job.ID)
+	if err != nil && w.loop.Stopping(ctx) {
+		return err
+	}
+	if err != nil {
+		w.log.Warn("listing organizations", "job_id", job.ID, "err", err)
+		return w.jobs.fail(ctx, job.ID, err)
+	}
+	// A process that crashed may have started organizations that are no longer listed: they end like the others.
+	begun, err := w.Organizations.Organizations(ctx, job.ID)
+	if err != nil {
+		return err
+	}
+	for _, run := range begun {
+		organizations = append(organizations, run.Organization)
+	}
+	organizations = w.Fetcher.ValidOrganizations(organizations)
+	count := len(organizations)
+	if _, err := w.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
+		j.ExpectedOrganizations = &count
+		return nil
+	}); err != nil {
+		return err
+	}
+	for _, organization := range organizations {
+		if err := w.publishOrganization(ctx, job, organization); err != nil {
+			return err
+		}
+	}
+	return w.jobs.endIfComplete(ctx, job.ID)
+}
+
+func (w *runs) publishOrganization(ctx context.Context, job core.Job, organization string) error {
+	run := core.OrganizationRun{Organization: organization, State: core.JobQueued, DoneThrough: -1}
+	if _, err := w.Organizations.CreateOrganization(ctx, job.ID, run); err != nil {
+		return err
+	}
+	return w.loop.RetryUntilStopped(ctx, "publishing an organization", func() error {
+		return w.Requests.Publish(ctx, w.childRequest(job, core.ScopeOrganization, organization))
+	})
+}
+
+// listOrganizations returns the upstream's organizations, with retries. Names that cannot be part of a Request are logged
+// and left out.
+func (w *runs) listOrganizations(ctx context.Context, jobID string) ([]string, error) {
+	for try := 1; ; try++ {
+		listed, err := w.Fetcher.Organizations(ctx)
+		if err == nil {
+			return w.Fetcher.ValidOrganizations(listed), nil
+		}
+		if w.jobEnded(ctx, jobID) {
+			return nil, err
+		}
+		if !fetch.Retryable(err) || try >= w.PageAttempts {
+			return nil, err
+		}
+		if stop := w.loop.Sleep(w.loop.Delay(try, err)); stop != nil {
+			return nil, stop
+		}
+	}
+}
+
+// startOrganization publishes the first page of an organization, unless its chain of pages was started already.
+func (w *runs) startOrganization(ctx context.Context, job core.Job, req core.Request) error {
+	if job.Scope == core.ScopeOrganization && job.ExpectedOrganizations == nil {
+		one := 1
+		if _, err := w.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
+			j.ExpectedOrganizations = &one
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	run := core.OrganizationRun{Organization: req.Organization, State: core.JobQueued, DoneThrough: -1}
+	if _, err := w.Organizations.CreateOrganization(ctx, job.ID, run); err != nil {
+		return err
+	}
+	run, err := w.Organizations.Organization(ctx, job.ID, req.Organization)
+	if begun := run.State.Final() || run.DoneThrough >= 0 || len(run.Ahead) > 0 || run.Epoch > 0; err != nil || begun {
+		return err
+	}
+	first := w.childRequest(job, core.ScopePage, req.Organization)
+	first.Page = &core.Page{Limit: w.PageSize}
+	return w.loop.RetryUntilStopped(ctx, "publishing the first page", func() error { return w.Requests.Publish(ctx, first) })
+}

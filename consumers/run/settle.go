@@ -1,0 +1,228 @@
+package run
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cespare/xxhash/v2"
+
+	"tutti/internal/core"
+)
+
+// settle processes the outcomes of a pass. Ids without a final outcome are requested one by one when rereading the page
+// would not return them in time: an earlier pass read them and this one did not, or they would be too old again.
+func (w *pageWork) settle(ctx context.Context, pass *pagePass, results []core.Result, whole bool) error {
+	var outcomes [core.OutcomeRejected + 1]int
+	retry := core.Code("")
+	again := make(map[string]bool)
+	for i, res := range results {
+		id := pass.ids[i]
+		if err := w.settleOne(ctx, id, &res); err != nil {
+			return err
+		}
+		outcomes[res.Outcome]++
+		hash := xxhash.Sum64String(id)
+		if res.Outcome == core.OutcomeRetry {
+			_, again[id] = pass.fresh[hash]
+			retry = res.Code
+			w.Outcomes.PauseOnCode(res.Code)
+			w.totals.Retried++
+		} else if pass.countOnce(hash) {
+			w.totals.AddOutcome(res.Outcome)
+		}
+	}
+	for o, n := range outcomes {
+		w.Outcomes.Count(core.Outcome(o), n)
+	}
+	if err := w.settleInvalid(ctx, pass, whole); err != nil {
+		return err
+	}
+	if len(again) == 0 && whole && len(w.unsettled) == 0 {
+		return nil
+	}
+	return w.recordSettled(ctx, pass, again, whole, retry)
+}
+
+// settleOne processes the outcome of one document: a success clears its dead letter, a rejection stores one.
+func (w *pageWork) settleOne(ctx context.Context, id string, res *core.Result) error {
+	org := w.req.Organization
+	if w.Outcomes.PausesFor(org, id, *res) {
+		res.Outcome, res.Code = core.OutcomeRetry, core.CodeOverloaded
+		return nil
+	}
+	switch res.Outcome {
+	case core.OutcomeIndexed, core.OutcomeRemoved:
+		return w.clearDeadLetter(ctx, id)
+	case core.OutcomeStale:
+		if w.Outcomes.AheadOfClock(w.msg.Version(), res.CurrentVersion) {
+			res.Outcome, res.Code = core.OutcomeRetry, core.CodeConflict
+			return nil
+		}
+		return w.clearDeadLetter(ctx, id)
+	case core.OutcomeRejected:
+		return w.loop.RetryUntilStopped(ctx, "storing a dead letter", func() error {
+			return w.Outcomes.StoreRejected(ctx, w.recordRequest(id), id, *res)
+		})
+	case core.OutcomeRetry, core.OutcomeMismatch:
+	}
+	return nil
+}
+
+// clearDeadLetter removes the dead letter of a record.
+func (w *pageWork) clearDeadLetter(ctx context.Context, id string) error {
+	return w.loop.RetryUntilStopped(ctx, "clearing a dead letter", func() error {
+		return w.Outcomes.ClearDeadLetter(ctx, w.req.Organization, id)
+	})
+}
+
+// storeInvalid stores dead letters for the rows that were set aside, and releases their documents.
+func (w *pageWork) storeInvalid(ctx context.Context) error {
+	for i := range w.invalid {
+		row := &w.invalid[i]
+		if row.stored {
+			continue
+		}
+		err := w.loop.RetryUntilStopped(ctx, "storing a dead letter", func() error {
+			return w.Outcomes.StoreDeadLetter(ctx, w.recordRequest(row.letter.RecordID), row.letter)
+		})
+		if err != nil {
+			return err
+		}
+		row.stored, row.letter.Document = true, nil
+	}
+	return nil
+}
+
+// settleInvalid settles the rows that were set aside, once the page was read completely.
+func (w *pageWork) settleInvalid(ctx context.Context, pass *pagePass, whole bool) error {
+	if !whole {
+		return nil
+	}
+	if err := w.storeInvalid(ctx); err != nil {
+		return err
+	}
+	for _, row := range w.invalid {
+		w.settleID(row.letter.RecordID)
+		if pass.countOnce(row.hash) {
+			w.totals.Rejected++
+		}
+	}
+	w.Outcomes.Count(core.OutcomeRejected, len(w.invalid))
+	w.invalid = nil
+	return nil
+}
+
+// recordSettled stores the settled ids for the next pass, and requests one by one those that it would not return.
+func (w *pageWork) recordSettled(ctx context.Context, pass *pagePass, again map[string]bool, whole bool, why core.Code) error {
+	came := make(map[string]struct{}, len(pass.ids))
+	for _, id := range pass.ids {
+		if _, late := pass.overdue[id]; !late {
+			came[id] = struct{}{}
+		}
+		if _, open := again[id]; !open {
+			w.settleID(id)
+		}
+	}
+	gone := w.unsettled
+	w.unsettled = again
+	for id, counts := range gone {
+		if _, done := w.settled[id]; done {
+			continue
+		}
+		w.unsettled[id] = counts
+	}
+	switch {
+	case why == core.CodeConflict: // a clock was set back; their own Requests take the version after the stored one
+		return w.requestUnsettled(ctx, nil)
+	case whole:
+		return w.requestUnsettled(ctx, came)
+	}
+	return nil
+}
+
+// requestUnsettled publishes a record Request, with the page's version, for each unsettled id that is not in keep.
+func (w *pageWork) requestUnsettled(ctx context.Context, keep map[string]struct{}) error {
+	requested := 0
+	for id, counts := range w.unsettled {
+		if _, kept := keep[id]; kept {
+			continue
+		}
+		req := w.recordRequest(id)
+		req.AsOf = w.msg.Version()
+		if err := w.loop.RetryUntilStopped(ctx, "publishing a record", func() error { return w.Requests.PublishUnlessRemovalPending(ctx, req) }); err != nil {
+			return err
+		}
+		delete(w.unsettled, id)
+		w.settleID(id)
+		if counts {
+			w.late = append(w.late, id)
+		}
+		requested++
+	}
+	if requested > 0 {
+		w.log.Info("records of a page are requested one by one", "job_id", w.req.JobID, "organization", w.req.Organization,
+			"page", w.page.Number, "rows", w.page.Limit, "records", requested)
+	}
+	return nil
+}
+
+// settleID records that an id is done for this page.
+func (w *pageWork) settleID(id string) {
+	if w.settled == nil {
+		w.settled = make(map[string]struct{}, w.page.Limit)
+	}
+	w.settled[id] = struct{}{}
+}
+
+// recordRequest returns the Request for one record of the page.
+func (w *pageWork) recordRequest(id string) core.Request {
+	req := w.childRequest(w.job, core.ScopeRecord, w.req.Organization)
+	req.RecordID, req.Force = id, false
+	return req
+}
+
+// noteLate stores the ids of the page's records that were requested one by one, for the end of the organization's run.
+func (w *pageWork) noteLate(ctx context.Context) error {
+	return w.loop.RetryUntilStopped(ctx, "storing the late records of a page", func() error {
+		return w.Pages.NoteLate(ctx, w.job.ID, w.req.Organization, w.page.Number, w.page.Epoch, w.late)
+	})
+}
+
+// report adds the page to its organization's run. It returns false when it must not: the organization has ended, or another
+// consumer, to which the page was redelivered, has reported it.
+func (w *pageWork) report(run *core.OrganizationRun, failure *pageError) bool {
+	if run.State.Final() || run.PageDone(w.page.Number) || w.page.Epoch < run.ListEpoch ||
+		(w.page.Epoch < run.Epoch && w.page.Number >= run.Restart) {
+		return false
+	}
+	if run.State == core.JobQueued {
+		run.State = core.JobRunning
+	}
+	if w.counted && (w.total > 0 || w.last) {
+		run.Expect(int64(w.total))
+	}
+	if w.counted && w.NonOverlapping {
+		run.NoteTotal(w.total)
+	}
+	if failure != nil {
+		run.Count(w.totals)
+		run.State = core.JobFailed
+		run.Error = &core.JobError{Code: string(core.CodeOf(failure.cause)), Message: fmt.Sprintf(
+			"page %d (rows from %d) could not be read: %s", w.page.Number, w.page.Offset, core.MessageOf(failure.cause))}
+		return true
+	}
+	if w.repeats || w.shifted && w.NonOverlapping {
+		run.Shifted = true
+	} else if w.shifted && run.Unswept == nil {
+		run.Unswept = &core.JobError{Code: core.JobErrorListShifted, Message: "the list kept shifting while it was read"}
+	}
+	if w.last {
+		number := w.page.Number
+		run.LastPage = &number
+	}
+	if len(w.late) > 0 {
+		run.NoteLate(w.page.Number, w.page.Epoch)
+	}
+	run.EndPage(w.page.Number, w.totals)
+	return true
+}

@@ -1,0 +1,237 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+)
+
+// The guard against a mass removal (CONTRACT section 1): a sweep that would request more than guardShare of a
+// scope's documents and more than guardMin of them, or all of them, requests none.
+const (
+	guardShare = 0.20
+	guardMin   = 10
+)
+
+var (
+	// errGuardReached ends a scan early.
+	errGuardReached = errors.New("the guard's limit is reached")
+	// errJobEnded ends a sweep, or the processing of a page, whose job has ended, by a cancel or in another process.
+	errJobEnded = errors.New("the job has ended")
+)
+
+// sweeper sweeps the index for documents that a run did not see.
+type sweeper struct {
+	*repository
+	records *recordRequests
+}
+
+// sweepResult is the result of one sweep: how many documents were removed and how many records were rejected, or why nothing
+// was requested.
+type sweepResult struct {
+	removed, rejected int64
+	guard             *core.JobError
+}
+
+// note adds the result to the organization's run, once.
+func (s sweepResult) note(run *core.OrganizationRun) {
+	if run.Swept {
+		return
+	}
+	run.Swept = true
+	run.Totals.Removed += s.removed
+	run.Totals.Rejected += s.rejected
+	if s.guard != nil {
+		run.State, run.Error = core.JobPartial, s.guard
+	}
+}
+
+// sweepOrganization requests each document of an organization that the run did not see from the upstream. It waits until
+// each of those Requests has its outcome.
+func (s *sweeper) sweepOrganization(ctx context.Context, job core.Job, organization string) (sweepResult, error) {
+	unseen, guard, err := s.unseen(ctx, job, s.scopeOf(organization))
+	if err != nil || guard != nil || len(unseen.ids) == 0 {
+		return sweepResult{guard: guard}, err
+	}
+	return s.records.requestAgain(ctx, job, organization, unseen.ids)
+}
+
+// sweepCompleteOrganizations sweeps each organization of a repository's job that was read completely, and stores the result
+// in its run.
+func (s *sweeper) sweepCompleteOrganizations(ctx context.Context, job core.Job, runs []core.OrganizationRun) error {
+	for _, run := range runs {
+		if !run.ReadWhole() || run.Swept {
+			continue
+		}
+		swept, err := s.sweepOrganization(ctx, job, run.Organization)
+		if err != nil {
+			return err
+		}
+		if err := s.noteSweep(ctx, job, run.Organization, swept); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweepRepository sweeps a repository of which all organizations were read completely: their documents, and those of
+// organizations that it no longer lists. It returns the result of the latter, and stores the others in their runs.
+func (s *sweeper) sweepRepository(ctx context.Context, job core.Job, runs []core.OrganizationRun) (sweepResult, error) {
+	unseen, guard, err := s.unseen(ctx, job, core.IndexScope{Repository: s.Repository.Code})
+	if err != nil || guard != nil || len(unseen.ids) == 0 {
+		return sweepResult{guard: guard}, err
+	}
+	byOrganization, err := s.groupByOrganization(ctx, job, unseen)
+	if err != nil {
+		return sweepResult{}, err
+	}
+	for _, run := range runs {
+		unseen := byOrganization[run.Organization]
+		delete(byOrganization, run.Organization)
+		if len(unseen.ids) > 0 {
+			if err := s.sweepWithGuard(ctx, job, run.Organization, unseen); err != nil {
+				return sweepResult{}, err
+			}
+		}
+	}
+	var vanished sweepResult
+	for organization, unseen := range byOrganization {
+		if core.ValidKey("organization", organization) != nil {
+			continue // the document cannot be requested
+		}
+		swept, err := s.records.requestAgain(ctx, job, organization, unseen.ids)
+		if err != nil {
+			return vanished, err
+		}
+		vanished.removed += swept.removed
+		vanished.rejected += swept.rejected
+		if swept.guard != nil {
+			vanished.guard = swept.guard
+		}
+	}
+	return vanished, nil
+}
+
+// sweepWithGuard sweeps one organization of a repository's job, under its own guard.
+func (s *sweeper) sweepWithGuard(ctx context.Context, job core.Job, organization string, unseen unseenDocuments) error {
+	total, err := s.Index.Count(ctx, s.Repository.IndexName, s.scopeOf(organization))
+	if err != nil {
+		return s.Outcomes.PauseOnError(err)
+	}
+	var swept sweepResult
+	if !job.Force && guarded(unseen.missing, total) {
+		swept.guard = guardError(unseen.missing, total)
+	} else if swept, err = s.records.requestAgain(ctx, job, organization, unseen.ids); err != nil {
+		return err
+	}
+	return s.noteSweep(ctx, job, organization, swept)
+}
+
+func (s *sweeper) noteSweep(ctx context.Context, job core.Job, organization string, swept sweepResult) error {
+	_, err := s.Organizations.UpdateOrganization(ctx, job.ID, organization, func(run *core.OrganizationRun) error {
+		swept.note(run)
+		noteRejected(s.Repository.Code, run)
+		return nil
+	})
+	return err
+}
+
+func (s *sweeper) scopeOf(organization string) core.IndexScope {
+	return core.IndexScope{Repository: s.Repository.Code, Field: s.Repository.Type.Fields().Organization, Organization: organization}
+}
+
+// unseenDocuments are documents that a run may not have seen: their versions are below first, the run's own, or lie in the
+// future. The guard counts those that are missing: neither records that were requested alone before, because they were too
+// old to be written with their page, nor versions from the future, which the run's pages could not replace.
+type unseenDocuments struct {
+	ids            []string
+	missing        int
+	first          core.Version
+	requestedAlone map[string]struct{}
+}
+
+func (u *unseenDocuments) add(id string, v core.Version) {
+	u.ids = append(u.ids, id)
+	if _, is := u.requestedAlone[id]; !is && v < u.first {
+		u.missing++
+	}
+}
+
+// groupByOrganization groups documents by their organization, without those that no longer exist.
+func (s *sweeper) groupByOrganization(ctx context.Context, job core.Job, all unseenDocuments) (map[string]unseenDocuments, error) {
+	groups := make(map[string]unseenDocuments)
+	var mu sync.Mutex
+	err := s.records.eachDocument(ctx, job, all.ids, func(id string, stored core.StoredDocument, found bool) {
+		if !found {
+			return
+		}
+		organization := gjson.GetBytes(stored.Source, s.Repository.Type.Fields().Organization).String()
+		mu.Lock()
+		defer mu.Unlock()
+		group := groups[organization]
+		group.first, group.requestedAlone = all.first, all.requestedAlone
+		group.add(id, stored.Version)
+		groups[organization] = group
+	})
+	return groups, err
+}
+
+// unseen returns a scope's documents that the run may not have seen, or why the guard forbids to request them.
+func (s *sweeper) unseen(ctx context.Context, job core.Job, scope core.IndexScope) (unseenDocuments, *core.JobError, error) {
+	unseen := unseenDocuments{first: job.StartVersion}
+	if job.StartCheckpoint == core.CheckpointNone {
+		return unseen, nil, nil
+	}
+	var err error
+	// The scan sees the documents of Requests that end after this.
+	if unseen.requestedAlone, err = s.Requests.PendingRecords(ctx, s.Repository.Code, scope.Organization); err != nil {
+		return unseen, nil, err
+	}
+	if why, err := s.refresh(ctx, job); why != nil || err != nil {
+		return unseen, why, err
+	}
+	index := s.Index
+	scan := scope
+	scan.WrittenBy = job.StartCheckpoint
+	scan.Beyond = core.Version(time.Now().Add(s.ClockSkew).UnixNano())
+	total := int64(-1)
+	err = index.Scan(ctx, s.Repository.IndexName, scan, job.StartVersion, func(id string, v core.Version) error {
+		if total < 0 { // most sweeps find nothing and need no count
+			var err error
+			if total, err = index.Count(ctx, s.Repository.IndexName, scope); err != nil {
+				return err
+			}
+		}
+		unseen.add(id, v)
+		if !job.Force && guarded(unseen.missing, total) {
+			return errGuardReached
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errGuardReached) {
+		return unseen, nil, s.Outcomes.PauseOnError(err)
+	}
+	if !job.Force && guarded(unseen.missing, total) {
+		return unseen, guardError(unseen.missing, total), nil
+	}
+	return unseen, nil, nil
+}
+
+func guarded(unseen int, total int64) bool {
+	if unseen == 0 {
+		return false
+	}
+	return int64(unseen) >= total || (unseen > guardMin && float64(unseen) > guardShare*float64(total))
+}
+
+func guardError(unseen int, total int64) *core.JobError {
+	return &core.JobError{Code: core.JobErrorPruneGuard, Message: fmt.Sprintf(
+		"%d or more of %d documents were not seen by the run; nothing was removed. Run again with force to remove them",
+		unseen, total)}
+}
