@@ -7,6 +7,7 @@ import (
 	"github.com/go-chi/chi/v5"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"tutti/http/openapi"
 	"tutti/internal/core"
 )
 
@@ -50,9 +51,9 @@ func New(ports Ports, cfg Config) (*Handler, error) {
 	if h.docs, err = loadDocs(); err != nil {
 		return nil, err
 	}
-	document, err := openAPIFor(h.cfg.BasePath, h.cfg.Version)
+	document, err := openapi.Merge(h.cfg.Version, h.cfg.BasePath, indexingDocument, metadataDocument, searchDocument, systemDocument)
 	if err != nil {
-		return nil, err
+		return nil, core.WrapError(core.CodeInternal, "making the OpenAPI document", err)
 	}
 	h.openAPI = document
 	h.catalogues = &catalogueAnswers{port: ports.Catalogues, basePath: h.cfg.BasePath}

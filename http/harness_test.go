@@ -203,12 +203,17 @@ func exchange(t *testing.T, h handler, a ask) (*http.Request, *http.Response, []
 }
 
 // loadDocument parses the OpenAPI document once.
-var loadDocument = sync.OnceValues(func() (*openapi3.T, error) {
-	raw, err := os.ReadFile("openapi.json")
+var loadDocument = sync.OnceValues(func() (*openapi3.T, error) { return openapi3.NewLoader().LoadFromData(readDocument()) })
+
+// readDocument returns the served document, nothing where there is none.
+var readDocument = sync.OnceValue(func() []byte {
+	h, err := tuttihttp.New(working().ports(), tuttihttp.Config{})
 	if err != nil {
-		return nil, err
+		return []byte(err.Error())
 	}
-	return openapi3.NewLoader().LoadFromData(raw)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/openapi.json", http.NoBody))
+	return w.Body.Bytes()
 })
 
 func document(t *testing.T) *openapi3.T {

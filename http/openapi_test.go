@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -31,6 +30,11 @@ func operations(t *testing.T) []operation {
 	}
 	slices.SortFunc(all, func(a, b operation) int { return strings.Compare(a.String(), b.String()) })
 	return all
+}
+
+// TestDocumentStaysTheSame however its parts are written.
+func TestDocumentStaysTheSame(t *testing.T) {
+	golden(t, "openapi", readDocument())
 }
 
 // TestErrorsOfEveryOperationAreDescribed derives from what an operation is which errors it can answer: those and no
@@ -155,11 +159,8 @@ func TestExamplesFitTheirSchemas(t *testing.T) {
 
 // TestExampleThatDoesNotFitIsFound: the check of examples can fail.
 func TestExampleThatDoesNotFitIsFound(t *testing.T) {
-	raw, err := os.ReadFile("openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	broken := strings.Replace(string(raw), `"message": "tutti is alive"`, `"massage": "tutti is alive"`, 1)
+	raw := readDocument()
+	broken := strings.Replace(string(raw), `"message":"tutti is alive"`, `"massage":"tutti is alive"`, 1)
 	doc, err := openapi3.NewLoader().LoadFromData([]byte(broken))
 	if err != nil {
 		t.Fatal(err)

@@ -25,6 +25,8 @@ var layers = map[string][]string{
 	"cmd/tutti-bench": {"internal/tools/bench"},
 	"ingest":          {},
 	"ingest/kafka":    {},
+	"http":            {"http/openapi", "internal/filter/sqon"},
+	"http/openapi":    {},
 	"consumers": {
 		"consumers/fetch", "consumers/loop", "consumers/outcome", "consumers/record", "consumers/run", "internal/bulk",
 	},
@@ -33,9 +35,7 @@ var layers = map[string][]string{
 	"consumers/fetch":   {"consumers/outcome"},
 	"consumers/record":  {"consumers/fetch", "consumers/loop", "consumers/outcome", "internal/bulk"},
 	"consumers/run":     {"consumers/fetch", "consumers/loop", "consumers/outcome", "internal/bulk"},
-
-	"http":    {"internal/filter/sqon"},
-	"schemas": {},
+	"schemas":           {},
 
 	"internal/core":      {},
 	"internal/jsontext":  {},
