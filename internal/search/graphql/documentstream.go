@@ -35,22 +35,21 @@ func (s *documentStream) document(id string, data []byte, at int) ([]byte, int) 
 		w.dst = s.run.executor.chunks.get(max(next, min(s.documents*max(usual, 1<<9), readChunk)))
 		s.run.chunks = append(s.run.chunks, w.dst)
 	}
-	start := len(w.dst)
+	start := w.mark()
 	w.dotted, s.hit.ID = false, id
 	end, filled := w.selectedObject(s.selection, data, at, &s.hit)
 	if !filled || w.dotted || w.errorCount() > 0 {
-		w.dst, w.errors, w.dropped = w.dst[:start], nil, 0
+		w.rollback(start)
 		return nil, at
 	}
-	length := len(w.dst) - start
+	length := len(w.dst) - start.bytes
 	s.selection.learnSize(usual, length)
 	s.run.bytesRead += length
-	return w.dst[start:len(w.dst):len(w.dst)], end
+	return w.dst[start.bytes:len(w.dst):len(w.dst)], end
 }
 
 // reset clears everything of the last execution.
 func (s *documentStream) reset() {
 	s.selection, s.hit = nil, index.Hit{}
 	s.w.reset()
-	s.w.dst, s.w.errors, s.w.dropped, s.w.warnings = nil, nil, 0, nil
 }

@@ -28,8 +28,9 @@ type selectionWriter struct {
 // maxScratch limits the scratch space that is kept for the next response, in elements.
 const maxScratch = 1 << 10
 
-// reset releases large scratch space.
+// reset discards everything written, and large scratch space.
 func (w *selectionWriter) reset() {
+	w.clear()
 	if cap(w.spans) > maxScratch {
 		w.spans = nil
 	}

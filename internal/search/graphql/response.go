@@ -83,7 +83,6 @@ func (w *Writer) Write(dst []byte, r *Response, results Results) []byte {
 	body := append(w.dst, '}')
 	w.documents.reset()
 	w.results, w.facets = Results{}, nil
-	w.dst, w.errors, w.dropped, w.warnings = nil, nil, 0, nil
 	return body
 }
 

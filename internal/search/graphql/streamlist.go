@@ -42,18 +42,18 @@ func only(wants []connectionField, is func(w *connectionField) bool) *connection
 // streamNested writes the elements at doc[at] in one pass and returns where they end. If there would be an error, it writes
 // nothing and returns false.
 func (w *selectionWriter) streamNested(what *nestedConnection, doc []byte, at int) (end int, clean bool) {
-	start, errorsBefore, dropped := len(w.dst), len(w.errors), w.dropped
+	start, errorsBefore := w.mark(), w.errorCount()
 	end, n := w.streamList(what.list, doc, at)
 	clean = n >= 0 && len(w.dst) <= maxAnswerBytes
 	if clean {
-		mark := len(w.dst)
-		w.pendingList = w.dst[start:mark:mark]
-		clean = w.connection(what, doc, 0, n) && w.errorCount() == errorsBefore+dropped
+		from, to := start.bytes, len(w.dst)
+		w.pendingList = w.dst[from:to:to]
+		clean = w.connection(what, doc, 0, n) && w.errorCount() == errorsBefore
 		w.pendingList = nil
-		w.dst = w.dst[:start+copy(w.dst[start:], w.dst[mark:])]
+		w.dst = w.dst[:from+copy(w.dst[from:], w.dst[to:])]
 	}
 	if !clean {
-		w.dst, w.errors, w.dropped = w.dst[:start], w.errors[:errorsBefore], dropped
+		w.rollback(start)
 		return at, false
 	}
 	return end, true

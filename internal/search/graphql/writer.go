@@ -49,6 +49,20 @@ func (w *outputWriter) nullWithError(f *gqlError) bool {
 	return w.null()
 }
 
+// clear discards everything written, all errors and all warnings.
+func (w *outputWriter) clear() { w.dst, w.errors, w.dropped, w.warnings = nil, nil, 0, nil }
+
+// mark is a state of an outputWriter.
+type mark struct{ bytes, errors, dropped int }
+
+// mark returns the current state.
+func (w *outputWriter) mark() mark { return mark{len(w.dst), len(w.errors), w.dropped} }
+
+// rollback discards everything written and all errors since a mark.
+func (w *outputWriter) rollback(m mark) {
+	w.dst, w.errors, w.dropped = w.dst[:m.bytes], w.errors[:m.errors], m.dropped
+}
+
 // errorCount returns the number of errors, including those dropped.
 func (w *outputWriter) errorCount() int { return len(w.errors) + w.dropped }
 
