@@ -84,9 +84,12 @@ var layers = map[string][]string{
 		"internal/search/catalogue/definition",
 	},
 	"internal/search/graphql": {
-		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping",
-		"internal/search/catalogue", "internal/search/catalogue/definition", "internal/search/graphql/schema", "internal/search/view",
+		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/jsontext",
+		"internal/search/catalogue", "internal/search/catalogue/definition", "internal/search/graphql/output", "internal/search/graphql/request",
+		"internal/search/graphql/schema", "internal/search/view",
 	},
+	"internal/search/graphql/output":  {"internal/jsontext"},
+	"internal/search/graphql/request": {"internal/jsontext", "internal/search/graphql/output"},
 	"internal/search/graphql/schema": {
 		"internal/filter/sqon", "internal/index/mapping", "internal/search/catalogue", "internal/search/catalogue/definition",
 	},

@@ -6,6 +6,8 @@ import (
 
 	"github.com/tidwall/gjson"
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/search/graphql/output"
 )
 
 // arguments reads the arguments of a field. An argument that is absent or null has the default of the schema.
@@ -40,16 +42,16 @@ func (a arguments) given(name string) json.RawMessage {
 func (a arguments) value(name string) gjson.Result { return gjson.ParseBytes(a.raw(name)) }
 
 // invalid returns the error of an argument.
-func (a arguments) invalid(name, why string) *gqlError {
-	f := inputError(fmt.Sprintf("the argument %s %s", name, why))
+func (a arguments) invalid(name, why string) *output.Error {
+	f := output.InputError(fmt.Sprintf("the argument %s %s", name, why))
 	if arg := a.field.Arguments.ForName(name); arg != nil {
-		return f.at(arg.Position)
+		return f.At(arg.Position)
 	}
-	return f.at(a.field.Position)
+	return f.At(a.field.Position)
 }
 
 // int returns an argument of type Int.
-func (a arguments) int(name string, without int) (int, *gqlError) {
+func (a arguments) int(name string, without int) (int, *output.Error) {
 	v := a.value(name)
 	if !v.Exists() {
 		return without, nil
@@ -61,7 +63,7 @@ func (a arguments) int(name string, without int) (int, *gqlError) {
 	return n, nil
 }
 
-func (a arguments) number(name string, without float64) (float64, *gqlError) {
+func (a arguments) number(name string, without float64) (float64, *output.Error) {
 	v := a.value(name)
 	if !v.Exists() {
 		return without, nil
@@ -72,7 +74,7 @@ func (a arguments) number(name string, without float64) (float64, *gqlError) {
 	return v.Num, nil
 }
 
-func (a arguments) flag(name string, without bool) (bool, *gqlError) {
+func (a arguments) flag(name string, without bool) (bool, *output.Error) {
 	v := a.value(name)
 	if !v.Exists() {
 		return without, nil
@@ -97,7 +99,7 @@ func (a arguments) list(name string) []gjson.Result {
 }
 
 // texts returns a list of strings.
-func (a arguments) texts(name string) ([]string, *gqlError) {
+func (a arguments) texts(name string) ([]string, *output.Error) {
 	var texts []string
 	for _, item := range a.list(name) {
 		if item.Type == gjson.Null {

@@ -10,10 +10,11 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
+	"tutti/internal/search/graphql/output"
 )
 
 // buckets plans the buckets of a field.
-func (a *aggregationPlanner) buckets(ctx context.Context, one *facet, f *ast.Field) (*Buckets, *gqlError) {
+func (a *aggregationPlanner) buckets(ctx context.Context, one *facet, f *ast.Field) (*Buckets, *output.Error) {
 	args := a.Arguments(f)
 	most, bad := args.int("max", index.MaxBuckets)
 	switch {
@@ -45,7 +46,7 @@ func (a *aggregationPlanner) buckets(ctx context.Context, one *facet, f *ast.Fie
 }
 
 // topHits plans the documents of a bucket.
-func (a *aggregationPlanner) topHits(one *facet, most int, f *ast.Field, w *BucketField) *gqlError {
+func (a *aggregationPlanner) topHits(one *facet, most int, f *ast.Field, w *BucketField) *output.Error {
 	args := a.Arguments(f)
 	names, bad := args.texts("_source")
 	if bad != nil {
@@ -103,7 +104,7 @@ func (o *facet) missingFilter() *query.Node {
 }
 
 // filterByTerm plans the number of a bucket's documents that match an additional filter.
-func (a *aggregationPlanner) filterByTerm(ctx context.Context, one *facet, most int, f *ast.Field, w *BucketField) *gqlError {
+func (a *aggregationPlanner) filterByTerm(ctx context.Context, one *facet, most int, f *ast.Field, w *BucketField) *output.Error {
 	node, bad := a.LowerFilter(ctx, f, "filter")
 	if bad != nil {
 		return bad

@@ -3,6 +3,7 @@ package graphql
 import (
 	"tutti/internal/index"
 	"tutti/internal/jsontext"
+	"tutti/internal/search/graphql/output"
 )
 
 // nested writes the connection of nested elements. A value that is not an array is the only element; null is no element.
@@ -18,7 +19,7 @@ func (w *selectionWriter) nested(one *selectedField, doc []byte, v span) bool {
 	})
 	if !fits {
 		w.spans = w.spans[:base]
-		return w.nullWithError(typeError(one.field, "an object"))
+		return w.NullWithError(typeError(one.field, "an object"))
 	}
 	filled := w.connection(one.nested, doc, base, len(w.spans)-base)
 	w.spans = w.spans[:base]
@@ -27,78 +28,78 @@ func (w *selectionWriter) nested(one *selectedField, doc []byte, v span) bool {
 
 // connection writes the connection of n elements, whose spans start at base.
 func (w *selectionWriter) connection(what *nestedConnection, doc []byte, base, n int) bool {
-	start := len(w.dst)
-	w.dst = append(w.dst, '{')
+	start := len(w.Buf)
+	w.Buf = append(w.Buf, '{')
 	for i := range what.fields {
 		one := &what.fields[i]
 		if i > 0 {
-			w.dst = append(w.dst, ',')
+			w.Buf = append(w.Buf, ',')
 		}
-		w.dst = append(w.dst, one.encodedKey...)
-		w.push(one.key)
-		errorsBefore, filled := w.errorCount(), w.connectionField(what, one, doc, base, n)
+		w.Buf = append(w.Buf, one.encodedKey...)
+		w.Push(one.key)
+		errorsBefore, filled := w.ErrorCount(), w.connectionField(what, one, doc, base, n)
 		if !filled && one.field.Definition.Type.NonNull {
-			if w.errorCount() == errorsBefore {
-				w.addError(missingValueError(one.field))
+			if w.ErrorCount() == errorsBefore {
+				w.AddError(output.MissingValue(one.field))
 			}
-			w.pop()
-			w.dst = w.dst[:start]
-			return w.null()
+			w.Pop()
+			w.Buf = w.Buf[:start]
+			return w.Null()
 		}
-		w.pop()
+		w.Pop()
 	}
-	w.dst = append(w.dst, '}')
+	w.Buf = append(w.Buf, '}')
 	return true
 }
 
 func (w *selectionWriter) connectionField(what *nestedConnection, one *connectionField, doc []byte, base, n int) bool {
 	switch one.kind {
 	case connectionTypename:
-		return w.text(one.field.ObjectDefinition.Name)
+		return w.Text(one.field.ObjectDefinition.Name)
 	case connectionHits:
 		return w.connection(one.hits, doc, base, n)
 	case connectionTotal:
-		return w.int(int64(n))
+		return w.Int(int64(n))
 	case connectionEdges:
 		if w.pendingList != nil {
-			return w.raw(w.pendingList)
+			return w.Raw(w.pendingList)
 		}
 		from, count := what.elements.window(n)
-		return w.list(count, itemRequired(one.field), func(i int) bool {
+		return w.List(count, output.ItemRequired(one.field), func(i int) bool {
 			return w.edge(one.edge, doc, w.spans[base+from+i].Start, nil)
 		})
 	default:
-		return w.null()
+		return w.Null()
 	}
 }
 
 // edge writes an edge. hit is nil for a nested element.
 func (w *selectionWriter) edge(e *edge, doc []byte, at int, hit *index.Hit) bool {
-	start := len(w.dst)
-	w.dst = append(w.dst, '{')
+	start := len(w.Buf)
+	w.Buf = append(w.Buf, '{')
 	for i := range e.fields {
 		one := &e.fields[i]
 		if i > 0 {
-			w.dst = append(w.dst, ',')
+			w.Buf = append(w.Buf, ',')
 		}
-		w.dst = append(w.dst, one.encodedKey...)
-		w.push(one.key)
+		w.Buf = append(w.Buf, one.encodedKey...)
+		w.Push(one.key)
 		filled := false
 		switch one.kind {
 		case edgeTypename:
-			filled = w.text(one.field.ObjectDefinition.Name)
+			filled = w.Text(one.field.ObjectDefinition.Name)
 		case edgeSearchAfter:
 			filled = w.searchAfter(hit)
 		case edgeNode:
 			filled = w.node(one.selection, doc, at, hit)
 		}
-		w.pop()
+		w.Pop()
 		if !filled && one.field.Definition.Type.NonNull {
-			w.dst = w.dst[:start]
-			return w.null()
+			w.Buf = w.Buf[:start]
+			return w.Null()
 		}
 	}
-	w.dst = append(w.dst, '}')
+	w.Buf = append(w.Buf, '}')
 	return true
 }
 
@@ -109,7 +110,7 @@ func (w *selectionWriter) node(s *selectionSet, doc []byte, at int, hit *index.H
 		_, filled := w.selectedObject(s, doc, at, nil)
 		return filled
 	case hit.Read:
-		return w.raw(hit.Source)
+		return w.Raw(hit.Source)
 	default:
 		return w.document(s, doc, at, hit)
 	}
@@ -119,20 +120,20 @@ func (w *selectionWriter) node(s *selectionSet, doc []byte, at int, hit *index.H
 // them unchanged.
 func (w *selectionWriter) searchAfter(hit *index.Hit) bool {
 	if hit == nil || hit.Sort == nil {
-		return w.null()
+		return w.Null()
 	}
-	w.dst = append(w.dst, '[')
+	w.Buf = append(w.Buf, '[')
 	for i, value := range hit.Sort {
 		if i > 0 {
-			w.dst = append(w.dst, ',')
+			w.Buf = append(w.Buf, ',')
 		}
 		if unsafeInteger(value) {
-			w.dst = append(append(append(w.dst, '"'), value...), '"')
+			w.Buf = append(append(append(w.Buf, '"'), value...), '"')
 			continue
 		}
-		w.dst = append(w.dst, value...)
+		w.Buf = append(w.Buf, value...)
 	}
-	w.dst = append(w.dst, ']')
+	w.Buf = append(w.Buf, ']')
 	return true
 }
 

@@ -1,6 +1,9 @@
 package graphql
 
-import "tutti/internal/index"
+import (
+	"tutti/internal/index"
+	"tutti/internal/search/graphql/output"
+)
 
 // readChunk is the maximum size of a new buffer for documents, in bytes.
 const readChunk = 64 << 10
@@ -19,33 +22,33 @@ type documentStream struct {
 }
 
 func newDocumentStream(r *Run) *documentStream {
-	s := &documentStream{run: r, w: selectionWriter{outputWriter: &outputWriter{}}}
+	s := &documentStream{run: r, w: selectionWriter{Writer: &output.Writer{}}}
 	s.read = s.document
 	return s
 }
 
 // document writes the document at data[at] and returns where it ends; nil if it could not be written.
 func (s *documentStream) document(id string, data []byte, at int) ([]byte, int) {
-	if s.run.bytesRead > maxAnswerBytes { // the response is too large, which its lists report
+	if s.run.bytesRead > output.MaxBytes { // the response is too large, which its lists report
 		return nil, at
 	}
 	w, usual := &s.w, s.selection.usualSize()
 	// Reordering needs the same space again.
-	if next := 2*usual + 1<<8; cap(w.dst)-len(w.dst) <= next {
-		w.dst = s.run.executor.chunks.get(max(next, min(s.documents*max(usual, 1<<9), readChunk)))
-		s.run.chunks = append(s.run.chunks, w.dst)
+	if next := 2*usual + 1<<8; cap(w.Buf)-len(w.Buf) <= next {
+		w.Buf = s.run.executor.chunks.Get(max(next, min(s.documents*max(usual, 1<<9), readChunk)))
+		s.run.chunks = append(s.run.chunks, w.Buf)
 	}
-	start := w.mark()
+	start := w.Mark()
 	w.dotted, s.hit.ID = false, id
 	end, filled := w.selectedObject(s.selection, data, at, &s.hit)
-	if !filled || w.dotted || w.errorCount() > 0 {
-		w.rollback(start)
+	if !filled || w.dotted || w.ErrorCount() > 0 {
+		w.Rollback(start)
 		return nil, at
 	}
-	length := len(w.dst) - start.bytes
+	length := len(w.Buf) - start.Bytes
 	s.selection.learnSize(usual, length)
 	s.run.bytesRead += length
-	return w.dst[start.bytes:len(w.dst):len(w.dst)], end
+	return w.Buf[start.Bytes:len(w.Buf):len(w.Buf)], end
 }
 
 // reset clears everything of the last execution.

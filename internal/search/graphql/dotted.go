@@ -13,13 +13,13 @@ import (
 // document writes the document whose selected object starts at doc[at]. Dotted member names are rare: a document that has them is
 // expanded and written again.
 func (w *selectionWriter) document(s *selectionSet, doc []byte, at int, hit *index.Hit) bool {
-	start := w.mark()
+	start := w.Mark()
 	w.dotted = false
 	end, filled := w.selectedObject(s, doc, at, hit)
 	if !w.dotted {
 		return filled
 	}
-	w.rollback(start)
+	w.Rollback(start)
 	_, filled = w.selectedObject(s, expandDotted(doc[at:end], s), 0, hit)
 	return filled
 }

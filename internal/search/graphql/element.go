@@ -1,6 +1,10 @@
 package graphql
 
-import "github.com/vektah/gqlparser/v2/ast"
+import (
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/search/graphql/output"
+)
 
 // elements is the range of a document's nested elements to return, in the document's order. total counts all elements.
 type elements struct {
@@ -15,7 +19,7 @@ func allElements() elements { return elements{limit: -1} }
 func (p selectionBuilder) elements(hits *ast.Field) elements {
 	e := allElements()
 	args := p.op.Arguments(hits)
-	var bad *gqlError
+	var bad *output.Error
 	if e.offset, bad = args.int("offset", 0); bad == nil && e.offset < 0 {
 		bad = args.invalid("offset", "is negative")
 	}

@@ -10,6 +10,7 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
+	"tutti/internal/search/graphql/output"
 )
 
 // Defaults and limits of aggregations.
@@ -28,10 +29,10 @@ const (
 )
 
 // aggregations plans the facets of a catalogue.
-func (p *Planner) aggregations(ctx context.Context, f *ast.Field) (Value, *gqlError) {
+func (p *Planner) aggregations(ctx context.Context, f *ast.Field) (Value, *output.Error) {
 	args := p.Arguments(f)
 	a := aggregationPlanner{Planner: p, facets: map[string]*facet{}}
-	var bad *gqlError
+	var bad *output.Error
 	if a.filter, bad = p.Filter(f, "filters"); bad != nil {
 		return nil, bad
 	}
@@ -42,7 +43,7 @@ func (p *Planner) aggregations(ctx context.Context, f *ast.Field) (Value, *gqlEr
 		return nil, bad
 	}
 	found := &Aggregations{Field: f}
-	found.Members = p.members(p.Below(f), func(f *ast.Field) (Value, *gqlError) { return a.field(ctx, f) })
+	found.Members = p.members(p.Below(f), func(f *ast.Field) (Value, *output.Error) { return a.field(ctx, f) })
 	found.Requested = len(a.facets) > 0
 	return found.write, nil
 }
@@ -123,7 +124,7 @@ type facet struct {
 }
 
 // field plans the aggregation of one field.
-func (a *aggregationPlanner) field(ctx context.Context, f *ast.Field) (Value, *gqlError) {
+func (a *aggregationPlanner) field(ctx context.Context, f *ast.Field) (Value, *output.Error) {
 	name, known := a.catalogue.schema.Aggregated(f.Name)
 	if !known {
 		return writeNull, nil
@@ -132,11 +133,11 @@ func (a *aggregationPlanner) field(ctx context.Context, f *ast.Field) (Value, *g
 	if one == nil {
 		field, known := a.view.Field(name)
 		if !known {
-			return nil, (&gqlError{message: "the field " + f.Name + " has no values in the index", code: codeInternal}).at(f.Position)
+			return nil, (&output.Error{Message: "the field " + f.Name + " has no values in the index", Code: output.CodeInternal}).At(f.Position)
 		}
 		n, err := a.filtersFor(ctx, name, field)
 		if err != nil {
-			return nil, errorOf(err).at(f.Position)
+			return nil, output.ErrorOf(err).At(f.Position)
 		}
 		one = &facet{requests: &a.requests, request: a.requests.aggregation(n.documents), field: field, elements: n.elements}
 		a.requests.hasFacets = true
@@ -154,17 +155,17 @@ func (a *aggregationPlanner) field(ctx context.Context, f *ast.Field) (Value, *g
 			beside = b
 		}
 	}
-	members := a.members(fields, func(part *ast.Field) (Value, *gqlError) { return a.part(ctx, one, beside, part) })
+	members := a.members(fields, func(part *ast.Field) (Value, *output.Error) { return a.part(ctx, one, beside, part) })
 	return writeObject(members), nil
 }
 
 // part plans one field of an aggregation.
-func (a *aggregationPlanner) part(ctx context.Context, one *facet, beside *Buckets, f *ast.Field) (Value, *gqlError) {
+func (a *aggregationPlanner) part(ctx context.Context, one *facet, beside *Buckets, f *ast.Field) (Value, *output.Error) {
 	switch f.Name {
 	case "buckets":
 		b := beside
 		if b == nil || b.Field != f {
-			var bad *gqlError
+			var bad *output.Error
 			if b, bad = a.buckets(ctx, one, f); bad != nil {
 				return nil, bad
 			}

@@ -10,9 +10,10 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/index"
+	"tutti/internal/search/graphql/output"
 )
 
-func (a *aggregationPlanner) cardinality(one *facet, f *ast.Field) (Value, *gqlError) {
+func (a *aggregationPlanner) cardinality(one *facet, f *ast.Field) (Value, *output.Error) {
 	args := a.Arguments(f)
 	precision, bad := args.int("precision_threshold", defaultPrecision)
 	switch {
@@ -32,10 +33,10 @@ func (a *aggregationPlanner) cardinality(one *facet, f *ast.Field) (Value, *gqlE
 // stats plans statistics. Without values, min, max and avg are null.
 func (a *aggregationPlanner) stats(one *facet, f *ast.Field) Value {
 	i := one.findOrAdd(func(*index.Facet) bool { return true }, func(f *index.Facet) { f.Stats = true })
-	return a.Object(f, func(f *ast.Field) (Value, *gqlError) { return one.at(i).statistic(f.Name), nil })
+	return a.Object(f, func(f *ast.Field) (Value, *output.Error) { return one.at(i).statistic(f.Name), nil })
 }
 
-func (a *aggregationPlanner) histogram(one *facet, f *ast.Field) (Value, *gqlError) {
+func (a *aggregationPlanner) histogram(one *facet, f *ast.Field) (Value, *output.Error) {
 	args := a.Arguments(f)
 	interval, bad := args.number("interval", defaultInterval)
 	switch {
@@ -44,7 +45,7 @@ func (a *aggregationPlanner) histogram(one *facet, f *ast.Field) (Value, *gqlErr
 	case !(interval > 0) || math.IsInf(interval, 0):
 		return nil, args.invalid("interval", "must be greater than 0")
 	case interval < index.MinInterval:
-		return nil, args.invalid("interval", "is too small: the smallest is "+plainNumber(index.MinInterval))
+		return nil, args.invalid("interval", "is too small: the smallest is "+output.PlainNumber(index.MinInterval))
 	}
 	i := one.findOrAdd(
 		func(f *index.Facet) bool { return f.Histogram == 0 || f.Histogram == interval },
@@ -54,7 +55,7 @@ func (a *aggregationPlanner) histogram(one *facet, f *ast.Field) (Value, *gqlErr
 	return at.histogram(one.field, interval, f.Position, a.intervals(f, at.histogramIntervals(isDate(one.field.Type)))), nil
 }
 
-func (a *aggregationPlanner) ranges(one *facet, f *ast.Field) (Value, *gqlError) {
+func (a *aggregationPlanner) ranges(one *facet, f *ast.Field) (Value, *output.Error) {
 	args := a.Arguments(f)
 	var wanted []Range
 	for _, item := range args.list("ranges") {
@@ -83,7 +84,7 @@ func (a *aggregationPlanner) ranges(one *facet, f *ast.Field) (Value, *gqlError)
 
 // intervals plans the buckets of a histogram or of ranges, and their number.
 func (a *aggregationPlanner) intervals(f *ast.Field, all Intervals) []Member {
-	return a.members(a.Below(f), func(f *ast.Field) (Value, *gqlError) {
+	return a.members(a.Below(f), func(f *ast.Field) (Value, *output.Error) {
 		switch f.Name {
 		case "bucket_count":
 			return all.count, nil
@@ -91,9 +92,9 @@ func (a *aggregationPlanner) intervals(f *ast.Field, all Intervals) []Member {
 			fields := a.Below(f)
 			for _, part := range fields {
 				if part.Name == "top_hits" || part.Name == "filter_by_term" {
-					return nil, inputError(fmt.Sprintf(
+					return nil, output.InputError(fmt.Sprintf(
 						"buckets of histogram and range have only document counts: %s is not available", part.Name,
-					)).at(part.Position)
+					)).At(part.Position)
 				}
 			}
 			return all.list(f, fields), nil

@@ -9,18 +9,19 @@ import (
 
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
+	"tutti/internal/search/graphql/output"
 	"tutti/internal/search/view"
 )
 
 // Filter parses the filter in an argument. The schema declares it as JSON, so it is validated here.
-func (p *Planner) Filter(f *ast.Field, name string) (sqon.Filter, *gqlError) {
+func (p *Planner) Filter(f *ast.Field, name string) (sqon.Filter, *output.Error) {
 	args := p.Arguments(f)
 	raw := args.raw(name)
 	filter, err := p.view.Parse(raw)
 	if err != nil {
-		bad := p.idHint(errorOf(err), raw)
+		bad := p.idHint(output.ErrorOf(err), raw)
 		if arg := f.Arguments.ForName(name); arg != nil {
-			bad.at(arg.Position)
+			bad.At(arg.Position)
 		}
 		return filter, bad
 	}
@@ -36,23 +37,23 @@ func matchesAll(filter sqon.Filter) bool {
 }
 
 // LowerFilter parses the filter in an argument and translates it into an index query.
-func (p *Planner) LowerFilter(ctx context.Context, f *ast.Field, name string) (*query.Node, *gqlError) {
+func (p *Planner) LowerFilter(ctx context.Context, f *ast.Field, name string) (*query.Node, *output.Error) {
 	filter, bad := p.Filter(f, name)
 	if bad != nil {
 		return nil, bad
 	}
 	node, err := p.view.Lower(ctx, filter)
 	if err != nil {
-		return nil, errorOf(err).at(f.Position)
+		return nil, output.ErrorOf(err).At(f.Position)
 	}
 	return node, nil
 }
 
 // idHint adds a hint to the error of a filter that uses the node field id: in filters the document id has another name.
-func (p *Planner) idHint(bad *gqlError, raw json.RawMessage) *gqlError {
+func (p *Planner) idHint(bad *output.Error, raw json.RawMessage) *output.Error {
 	filter, err := sqon.Parse(raw)
-	if err == nil && bad.hint == "" && p.namesID(filter.Root) {
-		bad.hint = "id is not a field: filter by " + view.IDField + ", the document id"
+	if err == nil && bad.Hint == "" && p.namesID(filter.Root) {
+		bad.Hint = "id is not a field: filter by " + view.IDField + ", the document id"
 	}
 	return bad
 }

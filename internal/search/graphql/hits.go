@@ -6,10 +6,11 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/index"
+	"tutti/internal/search/graphql/output"
 )
 
 // hits plans the documents of a catalogue.
-func (p *Planner) hits(ctx context.Context, f *ast.Field) (Value, *gqlError) {
+func (p *Planner) hits(ctx context.Context, f *ast.Field) (Value, *output.Error) {
 	page, bad := p.page(ctx, f)
 	if bad != nil {
 		return nil, bad
@@ -18,7 +19,7 @@ func (p *Planner) hits(ctx context.Context, f *ast.Field) (Value, *gqlError) {
 	reads := &projection{model: p.catalogue.model}
 	var selections []*selectionSet
 	total, edges := false, false
-	found.Members = p.members(p.Below(f), func(f *ast.Field) (Value, *gqlError) {
+	found.Members = p.members(p.Below(f), func(f *ast.Field) (Value, *output.Error) {
 		if f.Name == "total" {
 			total = true
 			return found.total, nil
@@ -26,7 +27,7 @@ func (p *Planner) hits(ctx context.Context, f *ast.Field) (Value, *gqlError) {
 		edges = true
 		e := p.edge(reads, f)
 		selections = append(selections, e.nodes()...)
-		return found.edges(e, itemRequired(f)), nil
+		return found.edges(e, output.ItemRequired(f)), nil
 	})
 	found.Counted = total && page.counts
 	if edges {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/search/graphql/output"
 )
 
 // Limits of a query, checked before validation. All are far above what clients send; a query within them is validated in well
@@ -134,9 +136,9 @@ func (m *meter) reach(set ast.SelectionSet, seen map[*ast.FragmentDefinition]boo
 }
 
 // withinLimits returns an error if a document exceeds a limit.
-func withinLimits(doc *ast.QueryDocument, aliases, depth int) *gqlError {
-	over := func(format string, args ...any) *gqlError {
-		return &gqlError{message: fmt.Sprintf(format, args...), code: codeValidation}
+func withinLimits(doc *ast.QueryDocument, aliases, depth int) *output.Error {
+	over := func(format string, args ...any) *output.Error {
+		return &output.Error{Message: fmt.Sprintf(format, args...), Code: output.CodeValidation}
 	}
 	if n := len(doc.Operations); n > maxOperations {
 		return over("the query has %d operations, at most %d are allowed", n, maxOperations)
@@ -150,16 +152,16 @@ func withinLimits(doc *ast.QueryDocument, aliases, depth int) *gqlError {
 	m := newMeter(doc)
 	for _, op := range doc.Operations {
 		if n := len(op.VariableDefinitions); n > maxVariables {
-			return over("the operation has %d variables, at most %d are allowed", n, maxVariables).at(op.Position)
+			return over("the operation has %d variables, at most %d are allowed", n, maxVariables).At(op.Position)
 		}
 		one := m.set(op.SelectionSet)
 		switch {
 		case one.depth > depth:
-			return over("the operation is %d fields deep, at most %d are allowed", one.depth, depth).at(op.Position)
+			return over("the operation is %d fields deep, at most %d are allowed", one.depth, depth).At(op.Position)
 		case one.aliases > aliases:
-			return over("the operation has %s aliases, at most %d are allowed", count(one.aliases), aliases).at(op.Position)
+			return over("the operation has %s aliases, at most %d are allowed", count(one.aliases), aliases).At(op.Position)
 		case one.fields > maxCost:
-			return over("the operation asks for %s fields, at most %d are allowed", count(one.fields), maxCost).at(op.Position)
+			return over("the operation asks for %s fields, at most %d are allowed", count(one.fields), maxCost).At(op.Position)
 		}
 	}
 	if m.visits(doc) > maxVisits {

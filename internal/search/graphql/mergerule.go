@@ -4,13 +4,15 @@ import (
 	"fmt"
 
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/search/graphql/output"
 )
 
 // mergeRule checks that fields of the same response key can be merged (GraphQL specification, section 5.3.2). It visits each
 // field of the expanded operation once, which maxCost bounds; the rule of the library compares pairs. No schema here has a field
 // of an abstract type, so that all merged fields belong to one type.
 type mergeRule struct {
-	errors []*gqlError
+	errors []*output.Error
 }
 
 // check checks selection sets that are merged into one object.
@@ -42,7 +44,7 @@ func (m *mergeRule) check(sets []ast.SelectionSet) {
 	}
 	for _, key := range order {
 		m.checkGroup(groups[key])
-		if len(m.errors) >= maxErrors {
+		if len(m.errors) >= output.MaxErrors {
 			return
 		}
 	}
@@ -54,9 +56,9 @@ func (m *mergeRule) checkGroup(fields []*ast.Field) {
 	var below []ast.SelectionSet
 	for _, f := range fields {
 		if why := difference(first, f); why != "" {
-			m.errors = append(m.errors, (&gqlError{code: codeValidation, message: fmt.Sprintf(
+			m.errors = append(m.errors, (&output.Error{Code: output.CodeValidation, Message: fmt.Sprintf(
 				"the fields called %q cannot be merged because %s; use an alias for one of them", first.Alias, why,
-			)}).at(f.Position))
+			)}).At(f.Position))
 			return
 		}
 		if len(f.SelectionSet) > 0 {

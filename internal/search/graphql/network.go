@@ -15,6 +15,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/search/catalogue"
+	"tutti/internal/search/graphql/output"
 	"tutti/internal/search/view"
 )
 
@@ -91,9 +92,9 @@ func WithHeader(ctx context.Context, h http.Header) context.Context {
 }
 
 // network plans the query to a federation. It is sent when the field is written.
-func (s *resolver) network(ctx context.Context, p *Planner, f *ast.Field) (Value, *gqlError) {
+func (s *resolver) network(ctx context.Context, p *Planner, f *ast.Field) (Value, *output.Error) {
 	if s.service.cfg.Network == nil {
-		return nil, (&gqlError{message: "this catalogue is not part of a network", code: codeInput}).at(f.Position)
+		return nil, (&output.Error{Message: "this catalogue is not part of a network", Code: output.CodeInput}).At(f.Position)
 	}
 	args := p.Arguments(f)
 	r := NetworkRequest{
@@ -132,7 +133,7 @@ func (s *resolver) network(ctx context.Context, p *Planner, f *ast.Field) (Value
 	return func(w *Writer) bool {
 		answer, err := s.service.cfg.Network.Query(ctx, p.View(), r)
 		if err != nil {
-			return w.nullWithError(errorOf(err).at(f.Position))
+			return w.NullWithError(output.ErrorOf(err).At(f.Position))
 		}
 		if answer.Nodes == nil {
 			answer.Nodes = []NetworkNode{}
@@ -143,7 +144,7 @@ func (s *resolver) network(ctx context.Context, p *Planner, f *ast.Field) (Value
 }
 
 // networkFilter checks the filter and records its fields. A filter with fields of other nodes is checked by those nodes.
-func (s *resolver) networkFilter(p *Planner, r *NetworkRequest, f *ast.Field) *gqlError {
+func (s *resolver) networkFilter(p *Planner, r *NetworkRequest, f *ast.Field) *output.Error {
 	_, bad := p.Filter(f, "filters")
 	filter, err := sqon.Parse(r.Filters)
 	if err != nil || bad != nil && s.served.model.Definition().DisableFilters {
@@ -194,7 +195,7 @@ func (s *resolver) networkHas(name string) bool {
 }
 
 // networkFields adds the requested aggregations.
-func (s *resolver) networkFields(p *Planner, r *NetworkRequest, aggregations *ast.Field) *gqlError {
+func (s *resolver) networkFields(p *Planner, r *NetworkRequest, aggregations *ast.Field) *output.Error {
 	for _, f := range p.Below(aggregations) {
 		if f.Name == "__typename" {
 			continue
@@ -214,13 +215,13 @@ func (s *resolver) networkFields(p *Planner, r *NetworkRequest, aggregations *as
 }
 
 // networkPart adds one requested part of a field. A part may be requested once, and only for counts.
-func networkPart(p *Planner, field *NetworkField, part *ast.Field) *gqlError {
+func networkPart(p *Planner, field *NetworkField, part *ast.Field) *output.Error {
 	if part.Name == "__typename" {
 		return nil
 	}
 	for _, below := range p.Below(part) {
 		if below.Name == "top_hits" || below.Name == "filter_by_term" {
-			return inputError(fmt.Sprintf("network aggregations have only document counts by value: %s is not available", below.Name)).at(below.Position)
+			return output.InputError(fmt.Sprintf("network aggregations have only document counts by value: %s is not available", below.Name)).At(below.Position)
 		}
 	}
 	one := NetworkPart{Name: part.Name, Arguments: map[string]json.RawMessage{}}
@@ -234,7 +235,7 @@ func networkPart(p *Planner, field *NetworkField, part *ast.Field) *gqlError {
 	}
 	same := func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }
 	if !maps.EqualFunc(field.Parts[i].Arguments, one.Arguments, same) {
-		return inputError(fmt.Sprintf("a network aggregation has only one %s per field: use the same arguments wherever %s has it", part.Name, field.Name)).at(part.Position)
+		return output.InputError(fmt.Sprintf("a network aggregation has only one %s per field: use the same arguments wherever %s has it", part.Name, field.Name)).At(part.Position)
 	}
 	return nil
 }
@@ -244,7 +245,7 @@ func networkPart(p *Planner, field *NetworkField, part *ast.Field) *gqlError {
 func (s *resolver) local(ctx context.Context, v *view.View, r core.GraphQLRequest) core.GraphQLResponse {
 	op, faults := s.served.parser.ParseTrusted(r)
 	if len(faults) > 0 {
-		return errorResponse(faults...)
+		return output.Rejection(faults...)
 	}
 	return s.service.execute(ctx, v, s.service.plan(ctx, s.served, op, v))
 }

@@ -8,11 +8,12 @@ import (
 
 	"tutti/internal/index"
 	"tutti/internal/jsontext"
+	"tutti/internal/search/graphql/output"
 )
 
 // selectionWriter writes the selected fields of documents.
 type selectionWriter struct {
-	*outputWriter
+	*output.Writer
 
 	// spans is scratch space for the nested elements, written for the members of objects.
 	spans   []span
@@ -30,7 +31,7 @@ const maxScratch = 1 << 10
 
 // reset discards everything written, and large scratch space.
 func (w *selectionWriter) reset() {
-	w.clear()
+	w.Clear()
 	if cap(w.spans) > maxScratch {
 		w.spans = nil
 	}
@@ -58,14 +59,14 @@ type objectWriter struct {
 // selectedObject writes the object that starts at doc[at] and returns where it ends. It visits each member once, in document
 // order, and writes it immediately. hit is nil for objects within a document.
 func (w *selectionWriter) selectedObject(s *selectionSet, doc []byte, at int, hit *index.Hit) (end int, filled bool) {
-	o := objectWriter{selection: s, start: len(w.dst), base: len(w.written)}
+	o := objectWriter{selection: s, start: len(w.Buf), base: len(w.written)}
 	for range s.fields {
 		w.written = append(w.written, writtenValue{})
 	}
-	w.dst = append(w.dst, '{')
+	w.Buf = append(w.Buf, '{')
 	end = w.members(&o, doc, at)
 	if filled = w.ordered(&o); filled {
-		w.dst = append(w.dst, '}')
+		w.Buf = append(w.Buf, '}')
 	} else {
 		filled = w.reorder(&o, hit)
 	}
@@ -88,13 +89,13 @@ func (w *selectionWriter) ordered(o *objectWriter) bool {
 
 // onlyField writes the value of the only field of s, without the object around it.
 func (w *selectionWriter) onlyField(s *selectionSet, object []byte) bool {
-	o := objectWriter{selection: s, start: len(w.dst), base: len(w.written), next: -1}
+	o := objectWriter{selection: s, start: len(w.Buf), base: len(w.written), next: -1}
 	w.written = append(w.written, writtenValue{})
 	w.members(&o, object, 0)
 	at := w.written[o.base]
 	w.written = w.written[:o.base]
 	if at.end == at.start {
-		return w.null()
+		return w.Null()
 	}
 	return at.filled
 }
@@ -206,56 +207,56 @@ func (w *selectionWriter) member(o *objectWriter, fields []int, doc []byte, at i
 		one := &o.selection.fields[i]
 		if o.next == i {
 			if i > 0 {
-				w.dst = append(w.dst, ',')
+				w.Buf = append(w.Buf, ',')
 			}
-			w.dst = append(w.dst, one.encodedKey...)
+			w.Buf = append(w.Buf, one.encodedKey...)
 			o.next++
 		} else {
 			o.next = -1
 		}
-		w.push(one.key)
-		begun, errorsBefore := len(w.dst), w.errorCount()
+		w.Push(one.key)
+		begun, errorsBefore := len(w.Buf), w.ErrorCount()
 		var filled bool
 		end, filled = w.selectedField(one, doc, at)
-		w.written[o.base+i] = writtenValue{start: begun, end: len(w.dst), filled: filled, reported: w.errorCount() > errorsBefore}
-		w.pop()
+		w.written[o.base+i] = writtenValue{start: begun, end: len(w.Buf), filled: filled, reported: w.ErrorCount() > errorsBefore}
+		w.Pop()
 	}
 	return end
 }
 
 // reorder writes the object again in the order of the query, or null if a required field is null.
 func (w *selectionWriter) reorder(o *objectWriter, hit *index.Hit) bool {
-	mark := len(w.dst)
-	w.dst = append(w.dst, '{')
+	mark := len(w.Buf)
+	w.Buf = append(w.Buf, '{')
 	for i := range o.selection.fields {
 		one := &o.selection.fields[i]
 		if i > 0 {
-			w.dst = append(w.dst, ',')
+			w.Buf = append(w.Buf, ',')
 		}
-		w.dst = append(w.dst, one.encodedKey...)
+		w.Buf = append(w.Buf, one.encodedKey...)
 		at := w.written[o.base+i]
 		switch {
 		case one.kind == fieldTypename:
-			at.filled = w.text(one.field.ObjectDefinition.Name)
+			at.filled = w.Text(one.field.ObjectDefinition.Name)
 		case one.kind == fieldID && hit != nil:
-			at.filled = w.text(hit.ID)
+			at.filled = w.Text(hit.ID)
 		case at.end == at.start:
-			w.null()
+			w.Null()
 		default:
-			w.dst = append(w.dst, w.dst[at.start:at.end]...)
+			w.Buf = append(w.Buf, w.Buf[at.start:at.end]...)
 		}
 		if !at.filled && one.field.Definition.Type.NonNull {
 			if !at.reported {
-				w.push(one.key)
-				w.addError(missingValueError(one.field))
-				w.pop()
+				w.Push(one.key)
+				w.AddError(output.MissingValue(one.field))
+				w.Pop()
 			}
-			w.dst = w.dst[:o.start]
-			return w.null()
+			w.Buf = w.Buf[:o.start]
+			return w.Null()
 		}
 	}
-	w.dst = append(w.dst, '}')
-	w.dst = w.dst[:o.start+copy(w.dst[o.start:], w.dst[mark:])]
+	w.Buf = append(w.Buf, '}')
+	w.Buf = w.Buf[:o.start+copy(w.Buf[o.start:], w.Buf[mark:])]
 	return true
 }
 
@@ -274,13 +275,13 @@ func (w *selectionWriter) selectedField(one *selectedField, doc []byte, at int) 
 	v := span{Start: at, End: jsontext.Value(doc, at)}
 	switch {
 	case v.End == v.Start:
-		return v.End, w.null()
+		return v.End, w.Null()
 	case one.kind == fieldNested:
 		return v.End, w.nested(one, doc, v)
 	case one.list:
 		return v.End, w.values(one, doc, v)
 	case one.kind == fieldScalar && one.scalar == scalarJSON:
-		return v.End, w.raw(v.Of(doc))
+		return v.End, w.Raw(v.Of(doc))
 	default:
 		return v.End, w.single(one, doc, v)
 	}
@@ -302,10 +303,10 @@ func (w *selectionWriter) single(one *selectedField, doc []byte, v span) bool {
 		})
 	}
 	if n == 0 {
-		return w.null()
+		return w.Null()
 	}
 	if n > 1 {
-		w.warn(severalValues(cmp.Or(one.name, one.field.Name)))
+		w.Warn(output.SeveralValues(cmp.Or(one.name, one.field.Name)))
 	}
 	return w.value(one, doc, found)
 }
@@ -313,32 +314,32 @@ func (w *selectionWriter) single(one *selectedField, doc []byte, v span) bool {
 // values writes the list of a field's values; a value that is not a list is its only item.
 func (w *selectionWriter) values(one *selectedField, doc []byte, v span) bool {
 	if one.kind == fieldScalar && one.scalar == scalarJSON && doc[v.Start] == '[' {
-		return w.raw(v.Of(doc))
+		return w.Raw(v.Of(doc))
 	}
-	start, required := len(w.dst), itemRequired(one.field)
-	w.dst = append(w.dst, '[')
+	start, required := len(w.Buf), output.ItemRequired(one.field)
+	w.Buf = append(w.Buf, '[')
 	i, whole := 0, true
 	jsontext.Items(doc, v, func(item span) bool {
 		if i > 0 {
-			w.dst = append(w.dst, ',')
+			w.Buf = append(w.Buf, ',')
 		}
-		w.pushIndex(i)
+		w.PushIndex(i)
 		filled := false
 		if doc[item.Start] == 'n' {
-			w.null()
+			w.Null()
 		} else {
 			filled = w.value(one, doc, item)
 		}
-		w.pop()
+		w.Pop()
 		i++
 		whole = filled || !required
 		return whole
 	})
 	if !whole {
-		w.dst = w.dst[:start]
-		return w.null()
+		w.Buf = w.Buf[:start]
+		return w.Null()
 	}
-	w.dst = append(w.dst, ']')
+	w.Buf = append(w.Buf, ']')
 	return true
 }
 
@@ -346,22 +347,22 @@ func (w *selectionWriter) values(one *selectedField, doc []byte, v span) bool {
 func (w *selectionWriter) value(one *selectedField, doc []byte, v span) bool {
 	if one.kind == fieldObject {
 		if doc[v.Start] != '{' {
-			return w.nullWithError(typeError(one.field, "an object"))
+			return w.NullWithError(typeError(one.field, "an object"))
 		}
 		_, filled := w.selectedObject(one.selection, doc, v.Start, nil)
 		return filled
 	}
-	start := len(w.dst)
-	dst, ok := appendScalar(w.dst, one.scalar, v.Of(doc))
-	w.dst = dst
+	start := len(w.Buf)
+	dst, ok := appendScalar(w.Buf, one.scalar, v.Of(doc))
+	w.Buf = dst
 	if !ok {
-		w.dst = w.dst[:start]
-		return w.nullWithError(typeError(one.field, scalarWords(one.scalar)))
+		w.Buf = w.Buf[:start]
+		return w.NullWithError(typeError(one.field, scalarWords(one.scalar)))
 	}
 	return true
 }
 
 // typeError returns the error of a document whose value does not have the type of its field.
-func typeError(f *ast.Field, wanted string) *gqlError {
-	return (&gqlError{message: "a document has a value in the field " + f.Name + " that is not " + wanted, code: codeInternal}).at(f.Position)
+func typeError(f *ast.Field, wanted string) *output.Error {
+	return (&output.Error{Message: "a document has a value in the field " + f.Name + " that is not " + wanted, Code: output.CodeInternal}).At(f.Position)
 }

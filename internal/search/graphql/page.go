@@ -10,6 +10,7 @@ import (
 
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
+	"tutti/internal/search/graphql/output"
 )
 
 // DefaultFirst is the default page size.
@@ -23,10 +24,10 @@ type page struct {
 }
 
 // page reads the arguments of hits.
-func (p *Planner) page(ctx context.Context, f *ast.Field) (page, *gqlError) {
+func (p *Planner) page(ctx context.Context, f *ast.Field) (page, *output.Error) {
 	args := p.Arguments(f)
 	var g page
-	var bad *gqlError
+	var bad *output.Error
 	if g.filter, bad = p.LowerFilter(ctx, f, "filters"); bad != nil {
 		return g, bad
 	}
@@ -56,7 +57,7 @@ func (p *Planner) clamp(r *index.HitsRequest, given bool) {
 		return
 	}
 	if given {
-		p.warnings = append(p.warnings, clamped(r.Size, window))
+		p.warnings = append(p.warnings, output.PageClamped(r.Size, window))
 	}
 	r.Size = window
 	if r.From > 0 && r.From < index.MaxWindow {
@@ -65,7 +66,7 @@ func (p *Planner) clamp(r *index.HitsRequest, given bool) {
 }
 
 // check rejects pages that engines cannot return.
-func (g *page) check(args arguments) *gqlError {
+func (g *page) check(args arguments) *output.Error {
 	first, offset := g.request.Size, g.request.From
 	switch {
 	case first < 0:
@@ -84,7 +85,7 @@ func (g *page) check(args arguments) *gqlError {
 }
 
 // readSearchAfter reads the cursor of a page: the searchAfter of an edge in the same order.
-func readSearchAfter(args arguments, keys []index.Sort) ([]json.RawMessage, *gqlError) {
+func readSearchAfter(args arguments, keys []index.Sort) ([]json.RawMessage, *output.Error) {
 	v := args.value("searchAfter")
 	if !v.Exists() {
 		return nil, nil

@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 
 	"tutti/internal/core"
+	"tutti/internal/search/graphql/output"
 )
 
 // RequestLimits are the configurable limits of operations.
@@ -32,7 +33,7 @@ func NewRequestParser(types *ast.Schema, limits RequestLimits) *RequestParser {
 }
 
 // Parse returns the operation of a request with its variables, or the errors for which the request must be rejected.
-func (p *RequestParser) Parse(r core.GraphQLRequest) (*Operation, []*gqlError) {
+func (p *RequestParser) Parse(r core.GraphQLRequest) (*Operation, []*output.Error) {
 	doc, faults := p.document(r.Query)
 	if len(faults) > 0 {
 		return nil, faults
@@ -41,10 +42,10 @@ func (p *RequestParser) Parse(r core.GraphQLRequest) (*Operation, []*gqlError) {
 }
 
 // ParseTrusted is Parse for queries that this process has built: the limits are for clients.
-func (p *RequestParser) ParseTrusted(r core.GraphQLRequest) (*Operation, []*gqlError) {
+func (p *RequestParser) ParseTrusted(r core.GraphQLRequest) (*Operation, []*output.Error) {
 	doc, err := parser.ParseQuery(&ast.Source{Input: r.Query})
 	if err != nil {
-		return nil, errorsOf(err, codeParse)
+		return nil, errorsOf(err, output.CodeParse)
 	}
 	if faults := p.validate(doc, false); len(faults) > 0 {
 		return nil, faults
@@ -53,22 +54,22 @@ func (p *RequestParser) ParseTrusted(r core.GraphQLRequest) (*Operation, []*gqlE
 }
 
 // document returns the parsed and validated document of a query.
-func (p *RequestParser) document(text string) (*document, []*gqlError) {
+func (p *RequestParser) document(text string) (*document, []*output.Error) {
 	if doc := p.documents.get(text); doc != nil {
 		return doc, nil
 	}
 	if len(text) > maxQueryBytes {
-		return nil, []*gqlError{{message: fmt.Sprintf("the query has %d bytes, at most %d are allowed", len(text), maxQueryBytes), code: codeValidation}}
+		return nil, []*output.Error{{Message: fmt.Sprintf("the query has %d bytes, at most %d are allowed", len(text), maxQueryBytes), Code: output.CodeValidation}}
 	}
 	parsed, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, maxTokens)
 	if err != nil {
-		return nil, errorsOf(err, codeParse)
+		return nil, errorsOf(err, output.CodeParse)
 	}
 	if len(parsed.Operations) == 0 {
-		return nil, []*gqlError{{message: "the query has no operation", code: codeParse}}
+		return nil, []*output.Error{{Message: "the query has no operation", Code: output.CodeParse}}
 	}
 	if over := withinLimits(parsed, p.limits.Aliases, p.limits.Depth); over != nil {
-		return nil, []*gqlError{over}
+		return nil, []*output.Error{over}
 	}
 	if faults := p.validate(parsed, p.limits.Introspection); len(faults) > 0 {
 		return nil, faults
@@ -79,9 +80,9 @@ func (p *RequestParser) document(text string) (*document, []*gqlError) {
 }
 
 // validate validates a document against the schema.
-func (p *RequestParser) validate(doc *ast.QueryDocument, introspection bool) []*gqlError {
+func (p *RequestParser) validate(doc *ast.QueryDocument, introspection bool) []*output.Error {
 	if errs := validator.ValidateWithRules(p.types, doc, rulesFor(introspection)); len(errs) > 0 {
-		return errorsOf(errs, codeValidation)
+		return errorsOf(errs, output.CodeValidation)
 	}
 	var m mergeRule
 	for _, op := range doc.Operations {
@@ -91,13 +92,13 @@ func (p *RequestParser) validate(doc *ast.QueryDocument, introspection bool) []*
 }
 
 // operation returns the operation that a request selects, with its variables.
-func (p *RequestParser) operation(doc *document, r core.GraphQLRequest) (*Operation, []*gqlError) {
+func (p *RequestParser) operation(doc *document, r core.GraphQLRequest) (*Operation, []*output.Error) {
 	definition, bad := selectOperation(doc.QueryDocument, r.OperationName)
 	if bad == nil && definition.Operation == ast.Mutation && r.ReadOnly { // subscriptions are not in the schema
-		bad = (&gqlError{message: "a mutation must be sent by POST", code: codeRequest}).at(definition.Position)
+		bad = (&output.Error{Message: "a mutation must be sent by POST", Code: output.CodeRequest}).At(definition.Position)
 	}
 	if bad != nil {
-		return nil, []*gqlError{bad}
+		return nil, []*output.Error{bad}
 	}
 	vars, faults := variablesOf(p.types, definition, r.Variables)
 	if len(faults) > 0 {
@@ -107,16 +108,16 @@ func (p *RequestParser) operation(doc *document, r core.GraphQLRequest) (*Operat
 }
 
 // selectOperation returns the operation of a name; for "" the only one.
-func selectOperation(doc *ast.QueryDocument, name string) (*ast.OperationDefinition, *gqlError) {
+func selectOperation(doc *ast.QueryDocument, name string) (*ast.OperationDefinition, *output.Error) {
 	if name == "" {
 		if len(doc.Operations) == 1 {
 			return doc.Operations[0], nil
 		}
-		return nil, &gqlError{message: "the query has several operations: set operationName", code: codeOperation}
+		return nil, &output.Error{Message: "the query has several operations: set operationName", Code: output.CodeOperation}
 	}
 	i := slices.IndexFunc(doc.Operations, func(op *ast.OperationDefinition) bool { return op.Name == name })
 	if i < 0 {
-		return nil, &gqlError{message: fmt.Sprintf("the query has no operation named %q", name), code: codeOperation}
+		return nil, &output.Error{Message: fmt.Sprintf("the query has no operation named %q", name), Code: output.CodeOperation}
 	}
 	return doc.Operations[i], nil
 }

@@ -6,12 +6,13 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/index"
+	"tutti/internal/search/graphql/output"
 	"tutti/internal/search/graphql/schema"
 	"tutti/internal/search/view"
 )
 
 // Resolver plans a field other than hits and aggregations. The plan of an operation with such a field is not Reusable.
-type Resolver func(ctx context.Context, p *Planner, f *ast.Field) (Value, *gqlError)
+type Resolver func(ctx context.Context, p *Planner, f *ast.Field) (Value, *output.Error)
 
 // Planner plans one operation.
 type Planner struct {
@@ -24,9 +25,9 @@ type Planner struct {
 	resolve  Resolver
 	requests requests
 	streams  []Stream
-	warnings []warning
+	warnings []output.Warning
 	// problems has the errors, at the path of the field that is being planned.
-	problems outputWriter
+	problems output.Writer
 	rejected bool
 	// resolved is set if the resolver planned a field.
 	resolved bool
@@ -35,7 +36,7 @@ type Planner struct {
 // NewPlan plans an operation for a view.
 func NewPlan(ctx context.Context, c *Catalogue, op *Operation, v *view.View, resolve Resolver) *Plan {
 	p := &Planner{Operation: op, catalogue: c, view: v, identity: v.Identity(), resolve: resolve}
-	members := p.members(op.Root(), func(f *ast.Field) (Value, *gqlError) {
+	members := p.members(op.Root(), func(f *ast.Field) (Value, *output.Error) {
 		if f.Name == c.schema.Document {
 			return p.document(ctx, f), nil
 		}
@@ -43,8 +44,8 @@ func NewPlan(ctx context.Context, c *Catalogue, op *Operation, v *view.View, res
 	})
 	plan := &Plan{
 		Identity: p.identity.Field.Path, Rejected: p.rejected, Kind: p.requests.kind(), Streams: p.streams,
-		Response: Response{Members: members, Errors: p.problems.errors, Dropped: p.problems.dropped, Warnings: p.warnings},
-		Reusable: !p.resolved && !v.UsedSets() && len(p.problems.errors) == 0,
+		Response: Response{Members: members, Errors: p.problems.Errors, Dropped: p.problems.Dropped, Warnings: p.warnings},
+		Reusable: !p.resolved && !v.UsedSets() && len(p.problems.Errors) == 0,
 		Weight:   1 + op.Collected() + p.requests.weight(),
 	}
 	plan.Requests, plan.Response.Facets = deduplicate(p.requests.all)
@@ -52,34 +53,34 @@ func NewPlan(ctx context.Context, c *Catalogue, op *Operation, v *view.View, res
 }
 
 // members plans the members of an object. do plans one field; its error rejects the request if the client caused it.
-func (p *Planner) members(fields []*ast.Field, do func(f *ast.Field) (Value, *gqlError)) []Member {
+func (p *Planner) members(fields []*ast.Field, do func(f *ast.Field) (Value, *output.Error)) []Member {
 	all := make([]Member, 0, len(fields))
 	for _, f := range fields {
 		if f.Name == "__typename" {
 			all = append(all, memberOf(f, writeText(f.ObjectDefinition.Name)))
 			continue
 		}
-		p.problems.push(f.Alias)
+		p.problems.Push(f.Alias)
 		value, bad := do(f)
 		if bad != nil {
-			p.problems.addError(bad)
-			p.rejected = p.rejected || bad.code == codeInput
+			p.problems.AddError(bad)
+			p.rejected = p.rejected || bad.Code == output.CodeInput
 			value = writeNull
 		}
-		p.problems.pop()
+		p.problems.Pop()
 		all = append(all, memberOf(f, value))
 	}
 	return all
 }
 
 // Object plans the object of field f; do plans its fields.
-func (p *Planner) Object(f *ast.Field, do func(f *ast.Field) (Value, *gqlError)) Value {
+func (p *Planner) Object(f *ast.Field, do func(f *ast.Field) (Value, *output.Error)) Value {
 	return writeObject(p.members(p.Below(f), do))
 }
 
 // document plans the fields of the catalogue.
 func (p *Planner) document(ctx context.Context, f *ast.Field) Value {
-	return p.Object(f, func(f *ast.Field) (Value, *gqlError) {
+	return p.Object(f, func(f *ast.Field) (Value, *output.Error) {
 		switch f.Name {
 		case "hits":
 			return p.hits(ctx, f)
@@ -92,7 +93,7 @@ func (p *Planner) document(ctx context.Context, f *ast.Field) Value {
 }
 
 // other plans a field with the resolver.
-func (p *Planner) other(ctx context.Context, f *ast.Field) (Value, *gqlError) {
+func (p *Planner) other(ctx context.Context, f *ast.Field) (Value, *output.Error) {
 	p.resolved = true
 	return p.resolve(ctx, p, f)
 }
@@ -111,8 +112,8 @@ func (p *Planner) selections(reads *projection) selectionBuilder {
 }
 
 // reject records an error of the client in the field that is being planned: nothing is executed.
-func (p *Planner) reject(bad *gqlError) {
-	p.problems.addError(bad)
+func (p *Planner) reject(bad *output.Error) {
+	p.problems.AddError(bad)
 	p.rejected = true
 }
 

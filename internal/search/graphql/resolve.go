@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/search/graphql/output"
 )
 
 // resolver plans the fields that are not read from documents.
@@ -15,7 +17,7 @@ type resolver struct {
 }
 
 // resolve plans a field of the query, the mutation or the catalogue.
-func (s *resolver) resolve(ctx context.Context, p *Planner, f *ast.Field) (Value, *gqlError) {
+func (s *resolver) resolve(ctx context.Context, p *Planner, f *ast.Field) (Value, *output.Error) {
 	switch f.Name {
 	case "__schema", "__type":
 		return s.meta(p, f), nil
@@ -39,7 +41,7 @@ func (s *resolver) resolve(ctx context.Context, p *Planner, f *ast.Field) (Value
 // meta writes an introspection field.
 func (s *resolver) meta(p *Planner, f *ast.Field) Value {
 	return func(w *Writer) bool {
-		return w.raw(s.served.schema.AppendMeta(nil, f, p.Variables(), p.Fields))
+		return w.Raw(s.served.schema.AppendMeta(nil, f, p.Variables(), p.Fields))
 	}
 }
 
@@ -47,7 +49,7 @@ func (s *resolver) meta(p *Planner, f *ast.Field) Value {
 func (s *resolver) configs(p *Planner, f *ast.Field) Value {
 	fields := s.served.fields()
 	raw := s.served.config()
-	return p.Object(f, func(f *ast.Field) (Value, *gqlError) {
+	return p.Object(f, func(f *ast.Field) (Value, *output.Error) {
 		if f.Name == "extended" {
 			wanted, bad := p.Arguments(f).texts("fieldNames")
 			if bad != nil {
@@ -70,13 +72,13 @@ func (s *resolver) configs(p *Planner, f *ast.Field) Value {
 func (s *resolver) mapping(w *Writer) bool {
 	rendered, err := s.served.model.Root().Render()
 	if err != nil {
-		return w.nullWithError(errorOf(err))
+		return w.NullWithError(output.ErrorOf(err))
 	}
 	raw := objectOf(rendered)["properties"]
 	if raw == nil {
 		raw = json.RawMessage("{}")
 	}
-	return w.raw(raw)
+	return w.Raw(raw)
 }
 
 // validConfig writes whether the catalogue has the documentType and the index of the arguments.

@@ -7,6 +7,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/index"
+	"tutti/internal/search/graphql/output"
 )
 
 // missingKey is the key of the bucket of documents without a value.
@@ -61,7 +62,7 @@ func (b *Buckets) count(w *Writer) bool {
 	if missing > 0 {
 		n++
 	}
-	return w.int(n)
+	return w.Int(n)
 }
 
 // write writes the buckets; the bucket of documents without a value is last.
@@ -71,21 +72,21 @@ func (b *Buckets) write(w *Writer) bool {
 	if missing > 0 {
 		n++
 	}
-	return w.list(n, itemRequired(b.Field), func(i int) bool {
-		w.dst = append(w.dst, '{')
+	return w.List(n, output.ItemRequired(b.Field), func(i int) bool {
+		w.Buf = append(w.Buf, '{')
 		for k := range b.Fields {
 			one := &b.Fields[k]
 			if k > 0 {
-				w.dst = append(w.dst, ',')
+				w.Buf = append(w.Buf, ',')
 			}
-			w.dst = append(w.dst, one.encodedKey...)
+			w.Buf = append(w.Buf, one.encodedKey...)
 			if i == len(buckets) {
 				b.missingBucket(w, one, missing)
 			} else {
 				b.bucket(w, one, i, &buckets[i])
 			}
 		}
-		w.dst = append(w.dst, '}')
+		w.Buf = append(w.Buf, '}')
 		return true
 	})
 }
@@ -94,53 +95,53 @@ func (b *Buckets) write(w *Writer) bool {
 func (b *Buckets) missingBucket(w *Writer, one *BucketField, n int64) {
 	switch one.Field.Name {
 	case "key":
-		w.text(missingKey)
+		w.Text(missingKey)
 	case "doc_count":
-		w.int(n)
+		w.Int(n)
 	case "top_hits":
 		b.topHits(w, one, w.results.Searches[one.MissingRequest].Hits)
 	case "filter_by_term":
 		w.documentCount(w.results.Searches[one.MissingRequest].Total)
 	case "__typename":
-		w.text(one.Field.ObjectDefinition.Name)
+		w.Text(one.Field.ObjectDefinition.Name)
 	default: // key_as_string
-		w.null()
+		w.Null()
 	}
 }
 
 // documentCount writes the object of filter_by_term.
 func (w *Writer) documentCount(n int64) {
-	w.dst = append(w.dst, `{"doc_count":`...)
-	w.int(n)
-	w.dst = append(w.dst, '}')
+	w.Buf = append(w.Buf, `{"doc_count":`...)
+	w.Int(n)
+	w.Buf = append(w.Buf, '}')
 }
 
 // bucket writes one field of the i-th bucket.
 func (b *Buckets) bucket(w *Writer, one *BucketField, i int, bucket *index.Bucket) {
 	switch one.Field.Name {
 	case "key":
-		w.text(bucketKey(b.Type, bucket.Key))
+		w.Text(bucketKey(b.Type, bucket.Key))
 	case "key_as_string":
 		if text := keyText(b.Type, bucket.Key); text != "" {
-			w.text(text)
+			w.Text(text)
 			return
 		}
-		w.null()
+		w.Null()
 	case "doc_count":
-		w.int(bucket.Count)
+		w.Int(bucket.Count)
 	case "top_hits":
 		b.topHits(w, one, b.sibling(w, one, i, bucket.Key).TopHits)
 	case "filter_by_term":
 		counts := b.sibling(w, one, i, bucket.Key).Filters
 		if one.Filter >= len(counts) {
-			w.null()
+			w.Null()
 			return
 		}
 		w.documentCount(counts[one.Filter])
 	case "__typename":
-		w.text(one.Field.ObjectDefinition.Name)
+		w.Text(one.Field.ObjectDefinition.Name)
 	default:
-		w.null()
+		w.Null()
 	}
 }
 
@@ -159,20 +160,20 @@ func (b *Buckets) topHits(w *Writer, one *BucketField, hits []index.Hit) {
 	prefix := b.Prefix
 	if one.Limit == 1 {
 		if len(hits) == 0 {
-			w.dst = append(w.dst, "{}"...)
+			w.Buf = append(w.Buf, "{}"...)
 			return
 		}
-		w.dst = appendProjection(w.dst, hits[0].Source, inside(hits[0].Source, prefix), one.Paths)
+		w.Buf = appendProjection(w.Buf, hits[0].Source, inside(hits[0].Source, prefix), one.Paths)
 		return
 	}
-	w.dst = append(w.dst, '[')
+	w.Buf = append(w.Buf, '[')
 	for i, hit := range hits {
 		if i > 0 {
-			w.dst = append(w.dst, ',')
+			w.Buf = append(w.Buf, ',')
 		}
-		w.dst = appendProjection(w.dst, hit.Source, inside(hit.Source, prefix), one.Paths)
+		w.Buf = appendProjection(w.Buf, hit.Source, inside(hit.Source, prefix), one.Paths)
 	}
-	w.dst = append(w.dst, ']')
+	w.Buf = append(w.Buf, ']')
 }
 
 // bucketKey returns a key as Arranger's clients expect it: booleans as 1 and 0.

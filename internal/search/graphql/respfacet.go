@@ -5,6 +5,7 @@ import (
 
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
+	"tutti/internal/search/graphql/output"
 )
 
 // Facet refers to the result of one planned facet: its request, and its position there.
@@ -26,13 +27,13 @@ type Aggregations struct {
 // write writes the aggregations, or null with an error.
 func (a *Aggregations) write(w *Writer) bool {
 	if a.Requested && w.results.Err != nil {
-		return w.nullWithError(errorOf(w.results.Err).at(a.Field.Position))
+		return w.NullWithError(output.ErrorOf(w.results.Err).At(a.Field.Position))
 	}
 	return w.object(a.Members)
 }
 
 // cardinality writes the number of distinct values.
-func (f Facet) cardinality(w *Writer) bool { return w.int(w.facet(f).Cardinality) }
+func (f Facet) cardinality(w *Writer) bool { return w.Int(w.facet(f).Cardinality) }
 
 // statistic returns the Value of a field of stats. Without values, min, max and avg are null.
 func (f Facet) statistic(name string) Value {
@@ -40,17 +41,17 @@ func (f Facet) statistic(name string) Value {
 		s := w.facet(f).Stats
 		switch {
 		case name == "count":
-			return w.int(s.Count)
+			return w.Int(s.Count)
 		case name == "sum":
-			return w.number(s.Sum)
+			return w.Number(s.Sum)
 		case s.Count == 0:
-			return w.null()
+			return w.Null()
 		case name == "min":
-			return w.number(s.Min)
+			return w.Number(s.Min)
 		case name == "max":
-			return w.number(s.Max)
+			return w.Number(s.Max)
 		default:
-			return w.number(s.Avg)
+			return w.Number(s.Avg)
 		}
 	}
 }
@@ -61,7 +62,7 @@ func (f Facet) histogram(field query.Field, width float64, position *ast.Positio
 	return func(w *Writer) bool {
 		if r := w.facet(f); len(r.Histogram) == 0 && r.Stats.Count > 0 {
 			asked := index.Facet{Field: field, Histogram: width}
-			return w.nullWithError(errorOf(asked.TooManyIntervals()).at(position))
+			return w.NullWithError(output.ErrorOf(asked.TooManyIntervals()).At(position))
 		}
 		return w.object(members)
 	}

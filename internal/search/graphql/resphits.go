@@ -4,6 +4,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/index"
+	"tutti/internal/search/graphql/output"
 )
 
 // Hits writes the documents of one request.
@@ -23,7 +24,7 @@ type Hits struct {
 // write writes the connection, or null with an error.
 func (h *Hits) write(w *Writer) bool {
 	if h.Request >= 0 && w.results.Err != nil {
-		return w.nullWithError(errorOf(w.results.Err).at(h.Field.Position))
+		return w.NullWithError(output.ErrorOf(w.results.Err).At(h.Field.Position))
 	}
 	return w.object(h.Members)
 }
@@ -41,19 +42,19 @@ func (h *Hits) result(w *Writer) *index.SearchResult {
 func (h *Hits) total(w *Writer) bool {
 	result := h.result(w)
 	if h.Counted {
-		return w.int(result.Total)
+		return w.Int(result.Total)
 	}
 	if len(result.Hits) == 0 {
-		return w.int(0)
+		return w.Int(0)
 	}
-	return w.int(int64(h.Offset + len(result.Hits)))
+	return w.Int(int64(h.Offset + len(result.Hits)))
 }
 
 // edges returns the Value of the documents.
 func (h *Hits) edges(e *edge, required bool) Value {
 	return func(w *Writer) bool {
 		hits := h.result(w).Hits
-		return w.list(len(hits), required, func(i int) bool {
+		return w.List(len(hits), required, func(i int) bool {
 			return w.documents.edge(e, hits[i].Source, inside(hits[i].Source, h.Prefix), &hits[i])
 		})
 	}

@@ -6,6 +6,7 @@ import (
 
 	"tutti/internal/index"
 	"tutti/internal/jsontext"
+	"tutti/internal/search/graphql/output"
 )
 
 // Interval is a bucket of a histogram or a range: an interval of values and its number of documents.
@@ -23,7 +24,7 @@ func (f Facet) histogramIntervals(date bool) Intervals {
 		found := w.facet(f).Histogram
 		out := make([]Interval, len(found))
 		for i, h := range found {
-			out[i] = Interval{key: plainNumber(h.Key), count: h.Count}
+			out[i] = Interval{key: output.PlainNumber(h.Key), count: h.Count}
 			if date {
 				out[i].text = dateText(h.Key)
 			}
@@ -47,37 +48,37 @@ func (f Facet) rangeIntervals(ranges []Range) Intervals {
 }
 
 // count writes the number of intervals.
-func (all Intervals) count(w *Writer) bool { return w.int(int64(len(all(w)))) }
+func (all Intervals) count(w *Writer) bool { return w.Int(int64(len(all(w)))) }
 
 // list returns the Value of the buckets of a field with the given fields.
 func (all Intervals) list(f *ast.Field, fields []*ast.Field) Value {
 	return func(w *Writer) bool {
 		intervals := all(w)
-		return w.list(len(intervals), itemRequired(f), func(i int) bool { return w.interval(fields, &intervals[i]) })
+		return w.List(len(intervals), output.ItemRequired(f), func(i int) bool { return w.interval(fields, &intervals[i]) })
 	}
 }
 
 func (w *Writer) interval(fields []*ast.Field, one *Interval) bool {
-	w.dst = append(w.dst, '{')
+	w.Buf = append(w.Buf, '{')
 	for i, f := range fields {
 		if i > 0 {
-			w.dst = append(w.dst, ',')
+			w.Buf = append(w.Buf, ',')
 		}
-		w.dst = append(jsontext.AppendString(w.dst, f.Alias), ':')
+		w.Buf = append(jsontext.AppendString(w.Buf, f.Alias), ':')
 		switch {
 		case f.Name == "key":
-			w.text(one.key)
+			w.Text(one.key)
 		case f.Name == "doc_count":
-			w.int(one.count)
+			w.Int(one.count)
 		case f.Name == "key_as_string" && one.text != "":
-			w.text(one.text)
+			w.Text(one.text)
 		case f.Name == "__typename":
-			w.text(f.ObjectDefinition.Name)
+			w.Text(f.ObjectDefinition.Name)
 		default:
-			w.null()
+			w.Null()
 		}
 	}
-	w.dst = append(w.dst, '}')
+	w.Buf = append(w.Buf, '}')
 	return true
 }
 
@@ -112,7 +113,7 @@ func rangeName(from, to *float64, date bool) string {
 		case date:
 			return dateText(*f)
 		}
-		text := plainNumber(*f)
+		text := output.PlainNumber(*f)
 		if *f == float64(int64(*f)) {
 			text += ".0"
 		}

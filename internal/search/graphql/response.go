@@ -7,6 +7,7 @@ import (
 
 	"tutti/internal/index"
 	"tutti/internal/jsontext"
+	"tutti/internal/search/graphql/output"
 )
 
 // Value writes one JSON value and reports whether it is not null. It is safe for concurrent use with different writers.
@@ -30,9 +31,9 @@ func memberOf(f *ast.Field, value Value) Member {
 type Response struct {
 	Members []Member
 	// Errors and Warnings are those of the plan. Dropped counts the errors beyond the limit.
-	Errors   []*gqlError
+	Errors   []*output.Error
 	Dropped  int
-	Warnings []warning
+	Warnings []output.Warning
 	// Facets maps the facets of each planned request to their positions in the result.
 	Facets [][]int
 }
@@ -43,12 +44,12 @@ type Results struct {
 	Searches []index.SearchResult
 	Err      error
 	// Warnings are those of documents that were written while the index read them.
-	Warnings []warning
+	Warnings []output.Warning
 }
 
 // Writer writes a response. It may be reused after each response.
 type Writer struct {
-	outputWriter
+	output.Writer
 
 	documents selectionWriter
 	results   Results
@@ -59,28 +60,28 @@ type Writer struct {
 // NewWriter returns a Writer.
 func NewWriter() *Writer {
 	w := &Writer{}
-	w.documents.outputWriter = &w.outputWriter
+	w.documents.Writer = &w.Writer
 	return w
 }
 
 // Write appends a response to dst.
 func (w *Writer) Write(dst []byte, r *Response, results Results) []byte {
 	w.results, w.facets = results, r.Facets
-	w.errors, w.dropped = append(w.errors, r.Errors...), r.Dropped
-	w.dst = append(dst, `{"data":`...)
+	w.Errors, w.Dropped = append(w.Errors, r.Errors...), r.Dropped
+	w.Buf = append(dst, `{"data":`...)
 	w.object(r.Members)
-	if len(w.errors) > 0 {
-		if w.dropped > 0 {
-			w.errors[maxErrors-1] = &gqlError{message: fmt.Sprintf("%d more errors were omitted", w.dropped+1), code: codeInternal}
+	if len(w.Errors) > 0 {
+		if w.Dropped > 0 {
+			w.Errors[output.MaxErrors-1] = &output.Error{Message: fmt.Sprintf("%d more errors were omitted", w.Dropped+1), Code: output.CodeInternal}
 		}
-		w.dst = appendErrors(append(w.dst, ','), w.errors)
+		w.Buf = output.AppendErrors(append(w.Buf, ','), w.Errors)
 	}
-	w.warn(r.Warnings...)
-	w.warn(results.Warnings...)
-	if len(w.warnings) > 0 {
-		w.dst = appendWarnings(append(w.dst, ','), w.warnings)
+	w.Warn(r.Warnings...)
+	w.Warn(results.Warnings...)
+	if len(w.Warnings) > 0 {
+		w.Buf = output.AppendWarnings(append(w.Buf, ','), w.Warnings)
 	}
-	body := append(w.dst, '}')
+	body := append(w.Buf, '}')
 	w.documents.reset()
 	w.results, w.facets = Results{}, nil
 	return body
@@ -88,28 +89,28 @@ func (w *Writer) Write(dst []byte, r *Response, results Results) []byte {
 
 // object writes an object, or null if a required member is null.
 func (w *Writer) object(members []Member) bool {
-	start := len(w.dst)
-	w.dst = append(w.dst, '{')
+	start := len(w.Buf)
+	w.Buf = append(w.Buf, '{')
 	for i := range members {
 		m := &members[i]
 		if i > 0 {
-			w.dst = append(w.dst, ',')
+			w.Buf = append(w.Buf, ',')
 		}
-		w.dst = append(jsontext.AppendString(w.dst, m.key), ':')
-		w.push(m.key)
-		errorsBefore := w.errorCount()
+		w.Buf = append(jsontext.AppendString(w.Buf, m.key), ':')
+		w.Push(m.key)
+		errorsBefore := w.ErrorCount()
 		filled := m.value(w)
 		if !filled && m.required {
-			if w.errorCount() == errorsBefore {
-				w.addError(missingValueError(m.field))
+			if w.ErrorCount() == errorsBefore {
+				w.AddError(output.MissingValue(m.field))
 			}
-			w.pop()
-			w.dst = w.dst[:start]
-			return w.null()
+			w.Pop()
+			w.Buf = w.Buf[:start]
+			return w.Null()
 		}
-		w.pop()
+		w.Pop()
 	}
-	w.dst = append(w.dst, '}')
+	w.Buf = append(w.Buf, '}')
 	return true
 }
 
@@ -132,16 +133,16 @@ func estimateSize(results []index.SearchResult) int {
 	return n
 }
 
-func writeNull(w *Writer) bool { return w.null() }
+func writeNull(w *Writer) bool { return w.Null() }
 
 // writeText returns the Value of a constant string.
-func writeText(s string) Value { return func(w *Writer) bool { return w.text(s) } }
+func writeText(s string) Value { return func(w *Writer) bool { return w.Text(s) } }
 
 // writeRaw returns the Value of constant JSON.
-func writeRaw(raw []byte) Value { return func(w *Writer) bool { return w.raw(raw) } }
+func writeRaw(raw []byte) Value { return func(w *Writer) bool { return w.Raw(raw) } }
 
 // writeFlag returns the Value of a constant boolean.
-func writeFlag(is bool) Value { return func(w *Writer) bool { return w.flag(is) } }
+func writeFlag(is bool) Value { return func(w *Writer) bool { return w.Bool(is) } }
 
 // writeObject returns the Value of an object.
 func writeObject(members []Member) Value { return func(w *Writer) bool { return w.object(members) } }

@@ -1,11 +1,13 @@
 package graphql
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/index"
+	"tutti/internal/search/graphql/output"
 )
 
 // TestNullPropagates: null in a required field makes its parent null (GraphQL specification, section 6.4.4). The current schemas have
@@ -32,15 +34,15 @@ func TestNullPropagates(t *testing.T) {
 			return w.object([]Member{memberOf(may, writeText("x")), memberOf(must, writeNull)})
 		}, `null`, told + `["must"]`},
 		{"a member that told why", func(w *Writer) bool {
-			return w.object([]Member{memberOf(must, func(w *Writer) bool { return w.nullWithError(inputError("why")) })})
+			return w.object([]Member{memberOf(must, func(w *Writer) bool { return w.NullWithError(output.InputError("why")) })})
 		}, `null`, `{"message":"why","path":["must"]`},
 		{"through members", func(w *Writer) bool {
 			return w.object([]Member{memberOf(may, func(w *Writer) bool { return w.object([]Member{memberOf(must, writeNull)}) })})
 		}, `{"may":null}`, told + `["may","must"]`},
 		{"an item", func(w *Writer) bool {
-			return w.list(2, true, func(i int) bool { return i == 0 && w.flag(true) || w.null() })
+			return w.List(2, true, func(i int) bool { return i == 0 && w.Bool(true) || w.Null() })
 		}, `null`, ""},
-		{"an item that may", func(w *Writer) bool { return w.list(1, false, func(int) bool { return w.null() }) }, `[null]`, ""},
+		{"an item that may", func(w *Writer) bool { return w.List(1, false, func(int) bool { return w.Null() }) }, `[null]`, ""},
 		{"a document", func(w *Writer) bool {
 			return w.documents.document(&selectionSet{fields: []selectedField{wantOf(may), wantOf(must)}}, []byte(`{}`), 0, nil)
 		}, `null`, told + `["must"]`},
@@ -61,11 +63,16 @@ func TestNullPropagates(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			w := NewWriter()
 			filled := c.write(w)
-			if string(w.dst) != c.want || filled != (c.want != "null") || len(w.path) != 0 {
-				t.Errorf("%t %s, want %s", filled, w.dst, c.want)
+			if string(w.Buf) != c.want || filled != (c.want != "null") {
+				t.Errorf("%t %s, want %s", filled, w.Buf, c.want)
 			}
-			got := string(appendErrors(nil, w.errors))
-			if c.message == "" && len(w.errors) > 0 || c.message != "" && (len(got) < len(c.message)+10 || got[10:10+len(c.message)] != c.message) {
+			got := string(output.AppendErrors(nil, w.Errors))
+			w.AddError(output.InputError("after it"))
+			if last := string(output.AppendErrors(nil, w.Errors[len(w.Errors)-1:])); strings.Contains(last, "path") {
+				t.Errorf("the path afterwards is that of %s", last)
+			}
+			w.Errors = w.Errors[:len(w.Errors)-1]
+			if c.message == "" && len(w.Errors) > 0 || c.message != "" && (len(got) < len(c.message)+10 || got[10:10+len(c.message)] != c.message) {
 				t.Errorf("got %s, want %s", got, c.message)
 			}
 		})

@@ -5,13 +5,14 @@ import (
 	"sync"
 
 	"tutti/internal/index"
+	"tutti/internal/search/graphql/output"
 	"tutti/internal/search/view"
 )
 
 // Executor executes plans. Its zero value is ready for use, and safe for concurrent use.
 type Executor struct {
 	// chunks are buffers for documents.
-	chunks bufferPool
+	chunks output.BufferPool
 	// idle has a *Run for each execution that has ended.
 	idle sync.Pool
 }
@@ -46,7 +47,7 @@ func (e *Executor) Execute(ctx context.Context, v *view.View, p *Plan) *Run {
 	}
 	r.Results = Results{Searches: results, Err: err, Warnings: r.Results.Warnings}
 	for _, s := range r.streams[:len(p.Streams)] {
-		r.Results.Warnings = append(r.Results.Warnings, s.w.warnings...)
+		r.Results.Warnings = append(r.Results.Warnings, s.w.Warnings...)
 	}
 	return r
 }
@@ -77,7 +78,7 @@ func (r *Run) Release() {
 		return
 	}
 	for _, chunk := range r.chunks {
-		r.executor.chunks.put(chunk)
+		r.executor.chunks.Put(chunk)
 	}
 	for _, s := range r.streams {
 		s.reset()

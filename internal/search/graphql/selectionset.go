@@ -6,6 +6,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/jsontext"
+	"tutti/internal/search/graphql/output"
 	"tutti/internal/search/graphql/schema"
 )
 
@@ -117,7 +118,7 @@ type selectionBuilder struct {
 	// projection is nil for JSON that is not from documents.
 	projection *projection
 	// reject rejects the request for an invalid argument of the field that is being planned.
-	reject func(bad *gqlError)
+	reject func(bad *output.Error)
 }
 
 // encodedKey returns the response key of a field as JSON, with its colon.

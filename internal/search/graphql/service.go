@@ -6,6 +6,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/search/catalogue"
+	"tutti/internal/search/graphql/output"
 	"tutti/internal/search/view"
 )
 
@@ -26,7 +27,7 @@ type Service struct {
 
 	executor Executor
 	// bodies are buffers for responses, writers has a *Writer for each response that is complete.
-	bodies  bufferPool
+	bodies  output.BufferPool
 	writers sync.Pool
 
 	mu sync.Mutex
@@ -61,7 +62,7 @@ func (s *Service) Schema(m *catalogue.Model) (string, error) {
 func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Principal, r core.GraphQLRequest) core.GraphQLResponse {
 	sv, err := s.schemaFor(m)
 	if err != nil {
-		return errorResponse(errorOf(err))
+		return output.Rejection(output.ErrorOf(err))
 	}
 	v := s.searches.View(m, who)
 	key := planKey{query: r.Query, operation: r.OperationName, variables: string(r.Variables), identity: v.Identity().Field.Path}
@@ -69,7 +70,7 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 	if plan == nil {
 		op, faults := sv.parser.Parse(r)
 		if len(faults) > 0 {
-			return errorResponse(faults...)
+			return output.Rejection(faults...)
 		}
 		plan = s.plan(ctx, sv, op, v)
 		if plan.Reusable {
@@ -88,15 +89,15 @@ func (s *Service) plan(ctx context.Context, sv *servedCatalogue, op *Operation, 
 // execute executes a plan and writes the response.
 func (s *Service) execute(ctx context.Context, v *view.View, p *Plan) core.GraphQLResponse {
 	if p.Rejected {
-		return errorResponse(p.Response.Errors...)
+		return output.Rejection(p.Response.Errors...)
 	}
 	run := s.executor.Execute(ctx, v, p)
 	w, _ := s.writers.Get().(*Writer)
 	if w == nil {
 		w = NewWriter()
 	}
-	body := w.Write(s.bodies.get(estimateSize(run.Results.Searches)), &p.Response, run.Results)
+	body := w.Write(s.bodies.Get(estimateSize(run.Results.Searches)), &p.Response, run.Results)
 	s.writers.Put(w)
 	run.Release()
-	return core.GraphQLResponse{Body: body, Release: func() { s.bodies.put(body) }}
+	return core.GraphQLResponse{Body: body, Release: func() { s.bodies.Put(body) }}
 }

@@ -14,6 +14,7 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
+	"tutti/internal/search/graphql/output"
 	"tutti/internal/search/view"
 )
 
@@ -73,20 +74,20 @@ type Set struct {
 }
 
 // setsDisabled returns an error if the catalogue has no saved sets.
-func (s *resolver) setsDisabled(f *ast.Field) *gqlError {
+func (s *resolver) setsDisabled(f *ast.Field) *output.Error {
 	if s.service.cfg.Sets != nil && s.served.model.Definition().EnableSets {
 		return nil
 	}
-	return (&gqlError{
-		message: "saved sets are not enabled for this catalogue", hint: "set enableSets in the configuration of the catalogue", code: codeInput,
-	}).at(f.Position)
+	return (&output.Error{
+		Message: "saved sets are not enabled for this catalogue", Hint: "set enableSets in the configuration of the catalogue", Code: output.CodeInput,
+	}).At(f.Position)
 }
 
 // typeOfSets is the name of sets in the GraphQL enum of document types, where existing clients expect it.
 const typeOfSets = "sets"
 
 // saveSet plans the saving of a set. It is saved when the field is written, because mutations run one after the other.
-func (s *resolver) saveSet(ctx context.Context, p *Planner, f *ast.Field) (Value, *gqlError) {
+func (s *resolver) saveSet(ctx context.Context, p *Planner, f *ast.Field) (Value, *output.Error) {
 	if bad := s.setsDisabled(f); bad != nil {
 		return nil, bad
 	}
@@ -97,7 +98,7 @@ func (s *resolver) saveSet(ctx context.Context, p *Planner, f *ast.Field) (Value
 	r := SetRequest{
 		Type: args.value("type").String(), UserID: args.value("userId").String(), SQON: args.raw("sqon"), Path: args.value("path").String(),
 	}
-	var bad *gqlError
+	var bad *output.Error
 	if r.Filter, bad = p.LowerFilter(ctx, f, "sqon"); bad != nil {
 		return nil, bad
 	}
@@ -111,14 +112,14 @@ func (s *resolver) saveSet(ctx context.Context, p *Planner, f *ast.Field) (Value
 	return func(w *Writer) bool {
 		set, err := s.service.cfg.Sets.Save(ctx, p.View(), r)
 		if err != nil {
-			return w.nullWithError(errorOf(err).at(f.Position))
+			return w.NullWithError(output.ErrorOf(err).At(f.Position))
 		}
 		return w.documents.document(selection, set.json(time.DateOnly), 0, nil) // GraphQL's Date has no time
 	}, nil
 }
 
 // setField returns the field whose values a set has. Clients write two underscores for a dot.
-func (s *resolver) setField(p *Planner, args arguments, path string) (query.Field, *gqlError) {
+func (s *resolver) setField(p *Planner, args arguments, path string) (query.Field, *output.Error) {
 	if path == "_id" || path == "id" {
 		if field, own := p.View().Field(path); own {
 			return field, nil
@@ -156,14 +157,14 @@ func (s Set) json(layout string) json.RawMessage {
 }
 
 // sets plans the list of the caller's sets.
-func (s *resolver) sets(ctx context.Context, p *Planner, f *ast.Field) (Value, *gqlError) {
+func (s *resolver) sets(ctx context.Context, p *Planner, f *ast.Field) (Value, *output.Error) {
 	if bad := s.setsDisabled(f); bad != nil {
 		return nil, bad
 	}
-	return p.Object(f, func(f *ast.Field) (Value, *gqlError) {
+	return p.Object(f, func(f *ast.Field) (Value, *output.Error) {
 		args := p.Arguments(f)
 		var q SetQuery
-		var bad *gqlError
+		var bad *output.Error
 		if q.First, bad = args.int("first", DefaultFirst); bad != nil {
 			return nil, bad
 		}
@@ -175,7 +176,7 @@ func (s *resolver) sets(ctx context.Context, p *Planner, f *ast.Field) (Value, *
 		}
 		filter, err := sqon.ParseLenient(args.raw("filters"))
 		if err != nil {
-			return nil, errorOf(err).at(f.Position)
+			return nil, output.ErrorOf(err).At(f.Position)
 		}
 		q.Filter = filter
 		for _, item := range args.list("sort") {
@@ -206,7 +207,7 @@ func (s *resolver) setList(ctx context.Context, p *Planner, f *ast.Field, q SetQ
 		}
 		sets, total, err := s.service.cfg.Sets.Find(ctx, owner, q)
 		if err != nil {
-			return w.nullWithError(errorOf(err).at(f.Position))
+			return w.NullWithError(output.ErrorOf(err).At(f.Position))
 		}
 		type edge struct {
 			Node json.RawMessage `json:"node"`

@@ -9,10 +9,11 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
+	"tutti/internal/search/graphql/output"
 )
 
 // Sort reads the sort keys and adds identity as the last one, so that the order is total.
-func (p *Planner) Sort(args arguments) ([]index.Sort, *gqlError) {
+func (p *Planner) Sort(args arguments) ([]index.Sort, *output.Error) {
 	identity := p.identity
 	var keys []index.Sort
 	for i, item := range args.list("sort") {
@@ -31,8 +32,8 @@ func (p *Planner) Sort(args arguments) ([]index.Sort, *gqlError) {
 	return append(keys, identity), nil
 }
 
-func (p *Planner) sortKey(args arguments, i int, item gjson.Result) (index.Sort, *gqlError) {
-	wrong := func(format string, with ...any) (index.Sort, *gqlError) {
+func (p *Planner) sortKey(args arguments, i int, item gjson.Result) (index.Sort, *output.Error) {
+	wrong := func(format string, with ...any) (index.Sort, *output.Error) {
 		return index.Sort{}, args.invalid("sort", fmt.Sprintf("[%d]: ", i)+fmt.Sprintf(format, with...))
 	}
 	name, order, mode, missing := item.Get("fieldName").String(), item.Get("order").String(), item.Get("mode").String(), item.Get("missing").String()

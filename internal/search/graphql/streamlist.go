@@ -2,6 +2,7 @@ package graphql
 
 import (
 	"tutti/internal/jsontext"
+	"tutti/internal/search/graphql/output"
 )
 
 // elementList is the list of nested elements in a selection that has it exactly once: {hits{edges{node{…}}}}.
@@ -42,18 +43,18 @@ func only(wants []connectionField, is func(w *connectionField) bool) *connection
 // streamNested writes the elements at doc[at] in one pass and returns where they end. If there would be an error, it writes
 // nothing and returns false.
 func (w *selectionWriter) streamNested(what *nestedConnection, doc []byte, at int) (end int, clean bool) {
-	start, errorsBefore := w.mark(), w.errorCount()
+	start, errorsBefore := w.Mark(), w.ErrorCount()
 	end, n := w.streamList(what.list, doc, at)
-	clean = n >= 0 && len(w.dst) <= maxAnswerBytes
+	clean = n >= 0 && len(w.Buf) <= output.MaxBytes
 	if clean {
-		from, to := start.bytes, len(w.dst)
-		w.pendingList = w.dst[from:to:to]
-		clean = w.connection(what, doc, 0, n) && w.errorCount() == errorsBefore
+		from, to := start.Bytes, len(w.Buf)
+		w.pendingList = w.Buf[from:to:to]
+		clean = w.connection(what, doc, 0, n) && w.ErrorCount() == errorsBefore
 		w.pendingList = nil
-		w.dst = w.dst[:from+copy(w.dst[from:], w.dst[to:])]
+		w.Buf = w.Buf[:from+copy(w.Buf[from:], w.Buf[to:])]
 	}
 	if !clean {
-		w.rollback(start)
+		w.Rollback(start)
 		return at, false
 	}
 	return end, true
@@ -61,13 +62,13 @@ func (w *selectionWriter) streamNested(what *nestedConnection, doc []byte, at in
 
 // streamList writes the list of elements and returns where it ends and their number, -1 if an element is not an object.
 func (w *selectionWriter) streamList(list *elementList, doc []byte, at int) (end, n int) {
-	w.dst = append(w.dst, '[')
+	w.Buf = append(w.Buf, '[')
 	if doc[at] == '{' {
 		end, filled := w.streamElement(list, doc, at)
 		if !filled {
 			return at, -1
 		}
-		w.dst = append(w.dst, ']')
+		w.Buf = append(w.Buf, ']')
 		return end, 1
 	}
 	if doc[at] != '[' {
@@ -81,7 +82,7 @@ func (w *selectionWriter) streamList(list *elementList, doc []byte, at int) (end
 		switch doc[i] {
 		case '{':
 			if n > 0 {
-				w.dst = append(w.dst, ',')
+				w.Buf = append(w.Buf, ',')
 			}
 			var filled bool
 			if end, filled = w.streamElement(list, doc, i); !filled {
@@ -100,15 +101,15 @@ func (w *selectionWriter) streamList(list *elementList, doc []byte, at int) (end
 		if i >= len(doc) || doc[i] != ']' {
 			return at, -1
 		}
-		w.dst = append(w.dst, ']')
+		w.Buf = append(w.Buf, ']')
 		return i + 1, n
 	}
 }
 
 // streamElement writes the edge of the element at doc[at].
 func (w *selectionWriter) streamElement(list *elementList, doc []byte, at int) (end int, filled bool) {
-	w.dst = append(append(w.dst, '{'), list.node.encodedKey...)
+	w.Buf = append(append(w.Buf, '{'), list.node.encodedKey...)
 	end, filled = w.selectedObject(list.node.selection, doc, at, nil)
-	w.dst = append(w.dst, '}')
+	w.Buf = append(w.Buf, '}')
 	return end, filled
 }

@@ -12,19 +12,20 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/jsontext"
+	"tutti/internal/search/graphql/output"
 )
 
 // maxVariableBytes is the maximum length of an invalid value in a message.
 const maxVariableBytes = 60
 
 // variablesOf coerces the variables of a request to the types of the operation (GraphQL specification, section 6.1.2).
-func variablesOf(types *ast.Schema, op *ast.OperationDefinition, raw json.RawMessage) (variables, []*gqlError) {
+func variablesOf(types *ast.Schema, op *ast.OperationDefinition, raw json.RawMessage) (variables, []*output.Error) {
 	given, bad := members(raw)
 	if bad != nil {
-		return nil, []*gqlError{bad}
+		return nil, []*output.Error{bad}
 	}
 	vars := variables{}
-	var faults []*gqlError
+	var faults []*output.Error
 	for _, def := range op.VariableDefinitions {
 		value, is := given[def.Variable]
 		if !is && def.DefaultValue != nil {
@@ -34,13 +35,13 @@ func variablesOf(types *ast.Schema, op *ast.OperationDefinition, raw json.RawMes
 			continue
 		}
 		if !is {
-			faults = append(faults, inputError(fmt.Sprintf("the variable $%s of type %s is missing", def.Variable, def.Type)).at(def.Position))
+			faults = append(faults, output.InputError(fmt.Sprintf("the variable $%s of type %s is missing", def.Variable, def.Type)).At(def.Position))
 			continue
 		}
 		c := coercion{types: types}
 		coerced := c.value(nil, def.Type, value)
 		if c.why != "" {
-			faults = append(faults, inputError(fmt.Sprintf("the variable $%s is not valid%s: %s", def.Variable, c.place(), c.why)).at(def.Position))
+			faults = append(faults, output.InputError(fmt.Sprintf("the variable $%s is not valid%s: %s", def.Variable, c.place(), c.why)).At(def.Position))
 			continue
 		}
 		vars[def.Variable] = coerced
@@ -49,13 +50,13 @@ func variablesOf(types *ast.Schema, op *ast.OperationDefinition, raw json.RawMes
 }
 
 // members returns the members of the JSON object of variables; of duplicates the last one.
-func members(raw json.RawMessage) (map[string]gjson.Result, *gqlError) {
+func members(raw json.RawMessage) (map[string]gjson.Result, *output.Error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
 	if !json.Valid(raw) || raw[0] != '{' {
-		return nil, inputError("the variables are not a JSON object")
+		return nil, output.InputError("the variables are not a JSON object")
 	}
 	given := map[string]gjson.Result{}
 	gjson.ParseBytes(raw).ForEach(func(name, value gjson.Result) bool {

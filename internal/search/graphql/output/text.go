@@ -1,4 +1,4 @@
-package graphql
+package output
 
 import (
 	"math"
@@ -10,11 +10,11 @@ func appendNumber(dst []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(dst, "null"...)
 	}
-	return append(dst, plainNumber(f)...)
+	return append(dst, PlainNumber(f)...)
 }
 
-// plainNumber formats a number as JavaScript does, except that -0 is 0.
-func plainNumber(f float64) string {
+// PlainNumber formats a number as JavaScript does, except that -0 is 0.
+func PlainNumber(f float64) string {
 	if f == 0 {
 		return "0"
 	}

@@ -1,4 +1,4 @@
-package graphql
+package output
 
 import (
 	"fmt"
@@ -13,40 +13,40 @@ const (
 	warnClamped       = "PAGE_CLAMPED"
 )
 
-// warning reports a problem of a complete response. All its fields are safe to show to clients.
-type warning struct {
+// Warning reports a problem of a complete response. All its fields are safe to show to clients.
+type Warning struct {
 	code, message string
 	// field is the field name in the catalogue, "" for none.
 	field, hint string
 }
 
-// severalValues returns the warning for a field that has several values in a document, but is not declared as a list.
-func severalValues(field string) warning {
-	return warning{
+// SeveralValues returns the warning for a field that has several values in a document, but is not declared as a list.
+func SeveralValues(field string) Warning {
+	return Warning{
 		code: warnSeveralValues, field: field, hint: "set isArray for the field in extended.json",
 		message: "documents have several values in the field " + field + ", which is not declared as a list: only the first is returned",
 	}
 }
 
-// clamped returns the warning for a page that is larger than the window.
-func clamped(first, window int) warning {
-	return warning{
+// PageClamped returns the warning for a page that is larger than the window.
+func PageClamped(first, window int) Warning {
+	return Warning{
 		code: warnClamped, hint: "read the rest page by page: pass the searchAfter of the last edge to the next page",
 		message: fmt.Sprintf("first is %d, and a page has %d documents at most: only those are returned", first, window),
 	}
 }
 
-// warn adds warnings that are not there yet.
-func (w *outputWriter) warn(all ...warning) {
+// Warn adds warnings that are not there yet.
+func (w *Writer) Warn(all ...Warning) {
 	for _, one := range all {
-		if len(w.warnings) < maxErrors && !slices.Contains(w.warnings, one) {
-			w.warnings = append(w.warnings, one)
+		if len(w.Warnings) < MaxErrors && !slices.Contains(w.Warnings, one) {
+			w.Warnings = append(w.Warnings, one)
 		}
 	}
 }
 
-// appendWarnings writes the response member extensions.
-func appendWarnings(dst []byte, warnings []warning) []byte {
+// AppendWarnings writes the response member extensions.
+func AppendWarnings(dst []byte, warnings []Warning) []byte {
 	dst = append(dst, `"extensions":{"warnings":[`...)
 	for i, one := range warnings {
 		if i > 0 {

@@ -1,4 +1,4 @@
-package graphql
+package output
 
 import "sync"
 
@@ -9,11 +9,11 @@ const (
 	maxPooledBuffer = 8 << 20
 )
 
-// bufferPool reuses buffers for responses. The zero value is an empty pool.
-type bufferPool struct{ pool sync.Pool }
+// BufferPool reuses buffers for responses. The zero value is an empty pool.
+type BufferPool struct{ pool sync.Pool }
 
-// get returns an empty buffer with a capacity of at least bytes.
-func (r *bufferPool) get(bytes int) []byte {
+// Get returns an empty buffer with a capacity of at least bytes.
+func (r *BufferPool) Get(bytes int) []byte {
 	if kept, ok := r.pool.Get().(*[]byte); ok {
 		if cap(*kept) >= bytes {
 			return (*kept)[:0]
@@ -23,8 +23,8 @@ func (r *bufferPool) get(bytes int) []byte {
 	return make([]byte, 0, bytes)
 }
 
-// put returns a buffer to the pool; it must not be used afterwards.
-func (r *bufferPool) put(buf []byte) {
+// Put returns a buffer to the pool; it must not be used afterwards.
+func (r *BufferPool) Put(buf []byte) {
 	if cap(buf) >= minPooledBuffer && cap(buf) <= maxPooledBuffer {
 		r.pool.Put(&buf)
 	}
