@@ -16,12 +16,12 @@ import (
 // buckets plans the buckets of a field.
 func (a *aggregationPlanner) buckets(ctx context.Context, one *facet, f *ast.Field) (*Buckets, *output.Error) {
 	args := a.Arguments(f)
-	most, bad := args.int("max", index.MaxBuckets)
+	most, bad := args.Int("max", index.MaxBuckets)
 	switch {
 	case bad != nil:
 		return nil, bad
 	case most < 1:
-		return nil, args.invalid("max", "is less than 1")
+		return nil, args.Invalid("max", "is less than 1")
 	}
 	most = min(most, index.MaxBuckets)
 	if f.Arguments.ForName("max") == nil && slices.ContainsFunc(a.Below(f), func(part *ast.Field) bool { return part.Name == "top_hits" }) {
@@ -48,16 +48,16 @@ func (a *aggregationPlanner) buckets(ctx context.Context, one *facet, f *ast.Fie
 // topHits plans the documents of a bucket.
 func (a *aggregationPlanner) topHits(one *facet, most int, f *ast.Field, w *BucketField) *output.Error {
 	args := a.Arguments(f)
-	names, bad := args.texts("_source")
+	names, bad := args.Texts("_source")
 	if bad != nil {
 		return bad
 	}
-	size, bad := args.int("size", 1)
+	size, bad := args.Int("size", 1)
 	switch {
 	case bad != nil:
 		return bad
 	case size < 1 || size > index.MaxTopHits:
-		return args.invalid("size", fmt.Sprintf("is not between 1 and %d", index.MaxTopHits))
+		return args.Invalid("size", fmt.Sprintf("is not between 1 and %d", index.MaxTopHits))
 	}
 	var source index.Source
 	for _, name := range names {
@@ -67,13 +67,13 @@ func (a *aggregationPlanner) topHits(one *facet, most int, f *ast.Field, w *Buck
 			if meant := core.Suggest(name, a.catalogue.model.Names()); meant != "" {
 				near = ", did you mean " + meant + "?"
 			}
-			return args.invalid("_source", "names an unknown field"+near)
+			return args.Invalid("_source", "names an unknown field"+near)
 		}
 		source.Paths = append(source.Paths, path)
 		w.Paths = append(w.Paths, segments(path, a.catalogue.prefix))
 	}
 	if most*size > maxTopHitsInAll {
-		return args.invalid("size", fmt.Sprintf("times the argument max of buckets is more than %d: use a smaller max", maxTopHitsInAll))
+		return args.Invalid("size", fmt.Sprintf("times the argument max of buckets is more than %d: use a smaller max", maxTopHitsInAll))
 	}
 	w.Limit = size
 	i := one.findOrAdd(func(f *index.Facet) bool {

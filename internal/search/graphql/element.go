@@ -20,12 +20,12 @@ func (p selectionBuilder) elements(hits *ast.Field) elements {
 	e := allElements()
 	args := p.op.Arguments(hits)
 	var bad *output.Error
-	if e.offset, bad = args.int("offset", 0); bad == nil && e.offset < 0 {
-		bad = args.invalid("offset", "is negative")
+	if e.offset, bad = args.Int("offset", 0); bad == nil && e.offset < 0 {
+		bad = args.Invalid("offset", "is negative")
 	}
-	if args.value("first").Exists() && bad == nil {
-		if e.limit, bad = args.int("first", 0); bad == nil && e.limit < 0 {
-			bad = args.invalid("first", "is negative")
+	if args.Value("first").Exists() && bad == nil {
+		if e.limit, bad = args.Int("first", 0); bad == nil && e.limit < 0 {
+			bad = args.Invalid("first", "is negative")
 		}
 	}
 	if bad != nil {

@@ -36,10 +36,10 @@ func (p *Planner) aggregations(ctx context.Context, f *ast.Field) (Value, *outpu
 	if a.filter, bad = p.Filter(f, "filters"); bad != nil {
 		return nil, bad
 	}
-	if a.filterThemselves, bad = args.flag("aggregations_filter_themselves", false); bad != nil {
+	if a.filterThemselves, bad = args.Bool("aggregations_filter_themselves", false); bad != nil {
 		return nil, bad
 	}
-	if a.missing, bad = args.flag("include_missing", true); bad != nil {
+	if a.missing, bad = args.Bool("include_missing", true); bad != nil {
 		return nil, bad
 	}
 	found := &Aggregations{Field: f}

@@ -15,12 +15,12 @@ import (
 
 func (a *aggregationPlanner) cardinality(one *facet, f *ast.Field) (Value, *output.Error) {
 	args := a.Arguments(f)
-	precision, bad := args.int("precision_threshold", defaultPrecision)
+	precision, bad := args.Int("precision_threshold", defaultPrecision)
 	switch {
 	case bad != nil:
 		return nil, bad
 	case precision < 0:
-		return nil, args.invalid("precision_threshold", "is negative")
+		return nil, args.Invalid("precision_threshold", "is negative")
 	}
 	precision = min(max(precision, 1), maxPrecision)
 	i := one.findOrAdd(
@@ -38,14 +38,14 @@ func (a *aggregationPlanner) stats(one *facet, f *ast.Field) Value {
 
 func (a *aggregationPlanner) histogram(one *facet, f *ast.Field) (Value, *output.Error) {
 	args := a.Arguments(f)
-	interval, bad := args.number("interval", defaultInterval)
+	interval, bad := args.Number("interval", defaultInterval)
 	switch {
 	case bad != nil:
 		return nil, bad
 	case !(interval > 0) || math.IsInf(interval, 0):
-		return nil, args.invalid("interval", "must be greater than 0")
+		return nil, args.Invalid("interval", "must be greater than 0")
 	case interval < index.MinInterval:
-		return nil, args.invalid("interval", "is too small: the smallest is "+output.PlainNumber(index.MinInterval))
+		return nil, args.Invalid("interval", "is too small: the smallest is "+output.PlainNumber(index.MinInterval))
 	}
 	i := one.findOrAdd(
 		func(f *index.Facet) bool { return f.Histogram == 0 || f.Histogram == interval },
@@ -58,7 +58,7 @@ func (a *aggregationPlanner) histogram(one *facet, f *ast.Field) (Value, *output
 func (a *aggregationPlanner) ranges(one *facet, f *ast.Field) (Value, *output.Error) {
 	args := a.Arguments(f)
 	var wanted []Range
-	for _, item := range args.list("ranges") {
+	for _, item := range args.List("ranges") {
 		if item.Type != gjson.Null {
 			wanted = append(wanted, RangeOf(item, isDate(one.field.Type)))
 		}
@@ -68,7 +68,7 @@ func (a *aggregationPlanner) ranges(one *facet, f *ast.Field) (Value, *output.Er
 		wanted = []Range{{NumberRange: index.NumberRange{From: &zero}, Name: rangeName(&zero, nil, isDate(one.field.Type))}}
 	}
 	if len(wanted) > maxRanges {
-		return nil, args.invalid("ranges", "has more than 1000 ranges")
+		return nil, args.Invalid("ranges", "has more than 1000 ranges")
 	}
 	slices.SortStableFunc(wanted, byBounds)
 	asked := make([]index.NumberRange, len(wanted))

@@ -16,7 +16,7 @@ import (
 // Filter parses the filter in an argument. The schema declares it as JSON, so it is validated here.
 func (p *Planner) Filter(f *ast.Field, name string) (sqon.Filter, *output.Error) {
 	args := p.Arguments(f)
-	raw := args.raw(name)
+	raw := args.Raw(name)
 	filter, err := p.view.Parse(raw)
 	if err != nil {
 		bad := p.idHint(output.ErrorOf(err), raw)
@@ -26,7 +26,7 @@ func (p *Planner) Filter(f *ast.Field, name string) (sqon.Filter, *output.Error)
 		return filter, bad
 	}
 	if !matchesAll(filter) && p.catalogue.model.Definition().DisableFilters {
-		return filter, args.invalid(name, "cannot be used: filters are disabled for this catalogue")
+		return filter, args.Invalid(name, "cannot be used: filters are disabled for this catalogue")
 	}
 	return filter, nil
 }

@@ -98,7 +98,7 @@ func (s *resolver) network(ctx context.Context, p *Planner, f *ast.Field) (Value
 	}
 	args := p.Arguments(f)
 	r := NetworkRequest{
-		Filters: args.raw("filters"), Document: s.served.schema.Document,
+		Filters: args.Raw("filters"), Document: s.served.schema.Document,
 		Local: func(ctx context.Context, r core.GraphQLRequest) core.GraphQLResponse {
 			return s.local(ctx, p.View(), r)
 		},
@@ -112,13 +112,13 @@ func (s *resolver) network(ctx context.Context, p *Planner, f *ast.Field) (Value
 	if bad != nil {
 		return nil, bad
 	}
-	if r.Themselves, bad = args.flag("aggregations_filter_themselves", false); bad != nil {
+	if r.Themselves, bad = args.Bool("aggregations_filter_themselves", false); bad != nil {
 		return nil, bad
 	}
-	if r.Missing, bad = args.flag("include_missing", true); bad != nil {
+	if r.Missing, bad = args.Bool("include_missing", true); bad != nil {
 		return nil, bad
 	}
-	if r.Nodes, bad = args.texts("nodesFilter"); bad != nil {
+	if r.Nodes, bad = args.Texts("nodesFilter"); bad != nil {
 		return nil, bad
 	}
 	for _, part := range p.Below(f) {
@@ -226,7 +226,7 @@ func networkPart(p *Planner, field *NetworkField, part *ast.Field) *output.Error
 	}
 	one := NetworkPart{Name: part.Name, Arguments: map[string]json.RawMessage{}}
 	for _, arg := range part.Arguments {
-		one.Arguments[arg.Name] = p.Arguments(part).raw(arg.Name)
+		one.Arguments[arg.Name] = p.Arguments(part).Raw(arg.Name)
 	}
 	i := slices.IndexFunc(field.Parts, func(known NetworkPart) bool { return known.Name == one.Name })
 	if i < 0 {

@@ -11,6 +11,7 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/request"
 )
 
 // DefaultFirst is the default page size.
@@ -31,16 +32,16 @@ func (p *Planner) page(ctx context.Context, f *ast.Field) (page, *output.Error) 
 	if g.filter, bad = p.LowerFilter(ctx, f, "filters"); bad != nil {
 		return g, bad
 	}
-	if g.request.Size, bad = args.int("first", DefaultFirst); bad != nil {
+	if g.request.Size, bad = args.Int("first", DefaultFirst); bad != nil {
 		return g, bad
 	}
-	if g.request.From, bad = args.int("offset", 0); bad != nil {
+	if g.request.From, bad = args.Int("offset", 0); bad != nil {
 		return g, bad
 	}
-	if g.counts, bad = args.flag("trackTotalHits", true); bad != nil {
+	if g.counts, bad = args.Bool("trackTotalHits", true); bad != nil {
 		return g, bad
 	}
-	p.clamp(&g.request, args.given("first") != nil)
+	p.clamp(&g.request, args.Given("first") != nil)
 	if g.request.Sort, bad = p.Sort(args); bad != nil {
 		return g, bad
 	}
@@ -66,17 +67,17 @@ func (p *Planner) clamp(r *index.HitsRequest, given bool) {
 }
 
 // check rejects pages that engines cannot return.
-func (g *page) check(args arguments) *output.Error {
+func (g *page) check(args request.Arguments) *output.Error {
 	first, offset := g.request.Size, g.request.From
 	switch {
 	case first < 0:
-		return args.invalid("first", "is negative")
+		return args.Invalid("first", "is negative")
 	case offset < 0:
-		return args.invalid("offset", "is negative")
+		return args.Invalid("offset", "is negative")
 	case offset > 0 && g.request.After != nil:
-		return args.invalid("offset", "and searchAfter exclude each other")
+		return args.Invalid("offset", "and searchAfter exclude each other")
 	case first+offset > index.MaxWindow:
-		return args.invalid("offset", fmt.Sprintf(
+		return args.Invalid("offset", fmt.Sprintf(
 			"plus first is more than %d documents: continue with the searchAfter of the last edge", index.MaxWindow,
 		))
 	default:
@@ -85,21 +86,21 @@ func (g *page) check(args arguments) *output.Error {
 }
 
 // readSearchAfter reads the cursor of a page: the searchAfter of an edge in the same order.
-func readSearchAfter(args arguments, keys []index.Sort) ([]json.RawMessage, *output.Error) {
-	v := args.value("searchAfter")
+func readSearchAfter(args request.Arguments, keys []index.Sort) ([]json.RawMessage, *output.Error) {
+	v := args.Value("searchAfter")
 	if !v.Exists() {
 		return nil, nil
 	}
 	items := v.Array()
 	if !v.IsArray() || len(items) != len(keys) {
-		return nil, args.invalid("searchAfter", fmt.Sprintf(
+		return nil, args.Invalid("searchAfter", fmt.Sprintf(
 			"is not the searchAfter of an edge in this order, which has %d values including the tie-breaker", len(keys),
 		))
 	}
 	values := make([]json.RawMessage, len(items))
 	for i, item := range items {
 		if item.IsObject() || item.IsArray() {
-			return nil, args.invalid("searchAfter", "must contain only scalar values")
+			return nil, args.Invalid("searchAfter", "must contain only scalar values")
 		}
 		values[i] = json.RawMessage(item.Raw)
 		if item.Type == gjson.String && query.Keyed(keys[i].Field.Type) && unsafeInteger([]byte(item.Str)) {

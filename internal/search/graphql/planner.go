@@ -7,6 +7,7 @@ import (
 
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/request"
 	"tutti/internal/search/graphql/schema"
 	"tutti/internal/search/view"
 )
@@ -16,7 +17,7 @@ type Resolver func(ctx context.Context, p *Planner, f *ast.Field) (Value, *outpu
 
 // Planner plans one operation.
 type Planner struct {
-	*Operation
+	*request.Operation
 
 	catalogue *Catalogue
 	view      *view.View
@@ -34,7 +35,7 @@ type Planner struct {
 }
 
 // NewPlan plans an operation for a view.
-func NewPlan(ctx context.Context, c *Catalogue, op *Operation, v *view.View, resolve Resolver) *Plan {
+func NewPlan(ctx context.Context, c *Catalogue, op *request.Operation, v *view.View, resolve Resolver) *Plan {
 	p := &Planner{Operation: op, catalogue: c, view: v, identity: v.Identity(), resolve: resolve}
 	members := p.members(op.Root(), func(f *ast.Field) (Value, *output.Error) {
 		if f.Name == c.schema.Document {

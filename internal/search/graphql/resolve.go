@@ -51,11 +51,11 @@ func (s *resolver) configs(p *Planner, f *ast.Field) Value {
 	raw := s.served.config()
 	return p.Object(f, func(f *ast.Field) (Value, *output.Error) {
 		if f.Name == "extended" {
-			wanted, bad := p.Arguments(f).texts("fieldNames")
+			wanted, bad := p.Arguments(f).Texts("fieldNames")
 			if bad != nil {
 				return nil, bad
 			}
-			if p.Arguments(f).raw("fieldNames") != nil {
+			if p.Arguments(f).Raw("fieldNames") != nil {
 				fields = slices.DeleteFunc(slices.Clone(fields), func(d fieldDescription) bool { return !slices.Contains(wanted, d.FieldName) })
 			}
 			if fields == nil {
@@ -85,6 +85,6 @@ func (s *resolver) mapping(w *Writer) bool {
 func (s *resolver) validConfig(p *Planner, f *ast.Field) Value {
 	args := p.Arguments(f)
 	d := s.served.model.Definition()
-	valid := args.value("documentType").String() == d.DocumentType && args.value("index").String() == d.Index
+	valid := args.Value("documentType").String() == d.DocumentType && args.Value("index").String() == d.Index
 	return writeFlag(valid)
 }

@@ -7,6 +7,7 @@ import (
 
 	"tutti/internal/jsontext"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/request"
 	"tutti/internal/search/graphql/schema"
 )
 
@@ -113,7 +114,7 @@ const (
 
 // selectionBuilder builds the selection sets of a query, and records the projection they need.
 type selectionBuilder struct {
-	op     *Operation
+	op     *request.Operation
 	schema *schema.Schema
 	// projection is nil for JSON that is not from documents.
 	projection *projection

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"tutti/internal/search/catalogue"
+	"tutti/internal/search/graphql/request"
 	"tutti/internal/search/graphql/schema"
 )
 
@@ -15,7 +16,7 @@ const maxModels = 3
 type servedCatalogue struct {
 	model   *catalogue.Model
 	schema  *schema.Schema
-	parser  *RequestParser
+	parser  *request.Parser
 	planned *Catalogue
 	plans   planCache
 	// fields and config are the results of configs, computed on first use.
@@ -73,7 +74,7 @@ func (s *Service) build(m *catalogue.Model) (*servedCatalogue, error) {
 	d := m.Definition()
 	sv := &servedCatalogue{
 		model: m, schema: built, planned: NewCatalogue(m, built),
-		parser: NewRequestParser(built.AST, RequestLimits{Aliases: d.MaxAliases, Depth: d.MaxDepth, Introspection: d.GraphQLIntrospection}),
+		parser: request.NewParser(built.AST, request.Limits{Aliases: d.MaxAliases, Depth: d.MaxDepth, Introspection: d.GraphQLIntrospection}),
 	}
 	sv.fields = sync.OnceValue(sv.describedFields)
 	sv.config = sync.OnceValue(func() json.RawMessage { return sv.configuration(sv.fields()) })

@@ -7,6 +7,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/search/catalogue"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/request"
 	"tutti/internal/search/view"
 )
 
@@ -82,7 +83,7 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 }
 
 // plan plans an operation.
-func (s *Service) plan(ctx context.Context, sv *servedCatalogue, op *Operation, v *view.View) *Plan {
+func (s *Service) plan(ctx context.Context, sv *servedCatalogue, op *request.Operation, v *view.View) *Plan {
 	return NewPlan(ctx, sv.planned, op, v, (&resolver{service: s, served: sv}).resolve)
 }
 

@@ -15,6 +15,7 @@ import (
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/request"
 	"tutti/internal/search/view"
 )
 
@@ -92,11 +93,11 @@ func (s *resolver) saveSet(ctx context.Context, p *Planner, f *ast.Field) (Value
 		return nil, bad
 	}
 	args := p.Arguments(f)
-	if args.value("type").String() == typeOfSets {
-		return nil, args.invalid("type", fmt.Sprintf("must be %s: a set contains documents, not sets", s.served.schema.Document))
+	if args.Value("type").String() == typeOfSets {
+		return nil, args.Invalid("type", fmt.Sprintf("must be %s: a set contains documents, not sets", s.served.schema.Document))
 	}
 	r := SetRequest{
-		Type: args.value("type").String(), UserID: args.value("userId").String(), SQON: args.raw("sqon"), Path: args.value("path").String(),
+		Type: args.Value("type").String(), UserID: args.Value("userId").String(), SQON: args.Raw("sqon"), Path: args.Value("path").String(),
 	}
 	var bad *output.Error
 	if r.Filter, bad = p.LowerFilter(ctx, f, "sqon"); bad != nil {
@@ -119,7 +120,7 @@ func (s *resolver) saveSet(ctx context.Context, p *Planner, f *ast.Field) (Value
 }
 
 // setField returns the field whose values a set has. Clients write two underscores for a dot.
-func (s *resolver) setField(p *Planner, args arguments, path string) (query.Field, *output.Error) {
+func (s *resolver) setField(p *Planner, args request.Arguments, path string) (query.Field, *output.Error) {
 	if path == "_id" || path == "id" {
 		if field, own := p.View().Field(path); own {
 			return field, nil
@@ -135,7 +136,7 @@ func (s *resolver) setField(p *Planner, args arguments, path string) (query.Fiel
 	if meant := core.Suggest(path, s.served.model.Names()); meant != "" {
 		near = fmt.Sprintf(", did you mean %q?", meant)
 	}
-	return query.Field{}, args.invalid("path", fmt.Sprintf("names no field with values%s", near))
+	return query.Field{}, args.Invalid("path", fmt.Sprintf("names no field with values%s", near))
 }
 
 // timeLayout is the format of times.
@@ -165,21 +166,21 @@ func (s *resolver) sets(ctx context.Context, p *Planner, f *ast.Field) (Value, *
 		args := p.Arguments(f)
 		var q SetQuery
 		var bad *output.Error
-		if q.First, bad = args.int("first", DefaultFirst); bad != nil {
+		if q.First, bad = args.Int("first", DefaultFirst); bad != nil {
 			return nil, bad
 		}
-		if q.Offset, bad = args.int("offset", 0); bad != nil {
+		if q.Offset, bad = args.Int("offset", 0); bad != nil {
 			return nil, bad
 		}
 		if q.First < 0 || q.Offset < 0 || q.First > index.MaxWindow {
-			return nil, args.invalid("first", "and offset must be between 0 and 10000")
+			return nil, args.Invalid("first", "and offset must be between 0 and 10000")
 		}
-		filter, err := sqon.ParseLenient(args.raw("filters"))
+		filter, err := sqon.ParseLenient(args.Raw("filters"))
 		if err != nil {
 			return nil, output.ErrorOf(err).At(f.Position)
 		}
 		q.Filter = filter
-		for _, item := range args.list("sort") {
+		for _, item := range args.List("sort") {
 			if item.Type != gjson.Null {
 				q.Sort = append(q.Sort, setSort(item))
 			}

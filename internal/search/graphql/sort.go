@@ -10,13 +10,14 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/request"
 )
 
 // Sort reads the sort keys and adds identity as the last one, so that the order is total.
-func (p *Planner) Sort(args arguments) ([]index.Sort, *output.Error) {
+func (p *Planner) Sort(args request.Arguments) ([]index.Sort, *output.Error) {
 	identity := p.identity
 	var keys []index.Sort
-	for i, item := range args.list("sort") {
+	for i, item := range args.List("sort") {
 		if item.Type == gjson.Null || p.sortsByScore(item) {
 			continue
 		}
@@ -32,9 +33,9 @@ func (p *Planner) Sort(args arguments) ([]index.Sort, *output.Error) {
 	return append(keys, identity), nil
 }
 
-func (p *Planner) sortKey(args arguments, i int, item gjson.Result) (index.Sort, *output.Error) {
+func (p *Planner) sortKey(args request.Arguments, i int, item gjson.Result) (index.Sort, *output.Error) {
 	wrong := func(format string, with ...any) (index.Sort, *output.Error) {
-		return index.Sort{}, args.invalid("sort", fmt.Sprintf("[%d]: ", i)+fmt.Sprintf(format, with...))
+		return index.Sort{}, args.Invalid("sort", fmt.Sprintf("[%d]: ", i)+fmt.Sprintf(format, with...))
 	}
 	name, order, mode, missing := item.Get("fieldName").String(), item.Get("order").String(), item.Get("mode").String(), item.Get("missing").String()
 	key := index.Sort{Descending: order == "desc", Mode: mode}

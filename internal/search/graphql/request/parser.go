@@ -1,4 +1,4 @@
-package graphql
+package request
 
 import (
 	"fmt"
@@ -12,28 +12,28 @@ import (
 	"tutti/internal/search/graphql/output"
 )
 
-// RequestLimits are the configurable limits of operations.
-type RequestLimits struct {
+// Limits are the configurable limits of operations.
+type Limits struct {
 	// Aliases and Depth are the maximum number of aliases and the maximum depth; 0 for the default depth.
 	Aliases, Depth int
 	// Introspection allows __schema and __type.
 	Introspection bool
 }
 
-// RequestParser parses and validates operations against a schema. It is safe for concurrent use.
-type RequestParser struct {
+// Parser parses and validates operations against a schema. It is safe for concurrent use.
+type Parser struct {
 	types     *ast.Schema
-	limits    RequestLimits
+	limits    Limits
 	documents documentCache
 }
 
-// NewRequestParser returns a RequestParser.
-func NewRequestParser(types *ast.Schema, limits RequestLimits) *RequestParser {
-	return &RequestParser{types: types, limits: limits}
+// NewParser returns a Parser.
+func NewParser(types *ast.Schema, limits Limits) *Parser {
+	return &Parser{types: types, limits: limits}
 }
 
 // Parse returns the operation of a request with its variables, or the errors for which the request must be rejected.
-func (p *RequestParser) Parse(r core.GraphQLRequest) (*Operation, []*output.Error) {
+func (p *Parser) Parse(r core.GraphQLRequest) (*Operation, []*output.Error) {
 	doc, faults := p.document(r.Query)
 	if len(faults) > 0 {
 		return nil, faults
@@ -42,7 +42,7 @@ func (p *RequestParser) Parse(r core.GraphQLRequest) (*Operation, []*output.Erro
 }
 
 // ParseTrusted is Parse for queries that this process has built: the limits are for clients.
-func (p *RequestParser) ParseTrusted(r core.GraphQLRequest) (*Operation, []*output.Error) {
+func (p *Parser) ParseTrusted(r core.GraphQLRequest) (*Operation, []*output.Error) {
 	doc, err := parser.ParseQuery(&ast.Source{Input: r.Query})
 	if err != nil {
 		return nil, errorsOf(err, output.CodeParse)
@@ -54,7 +54,7 @@ func (p *RequestParser) ParseTrusted(r core.GraphQLRequest) (*Operation, []*outp
 }
 
 // document returns the parsed and validated document of a query.
-func (p *RequestParser) document(text string) (*document, []*output.Error) {
+func (p *Parser) document(text string) (*document, []*output.Error) {
 	if doc := p.documents.get(text); doc != nil {
 		return doc, nil
 	}
@@ -80,7 +80,7 @@ func (p *RequestParser) document(text string) (*document, []*output.Error) {
 }
 
 // validate validates a document against the schema.
-func (p *RequestParser) validate(doc *ast.QueryDocument, introspection bool) []*output.Error {
+func (p *Parser) validate(doc *ast.QueryDocument, introspection bool) []*output.Error {
 	if errs := validator.ValidateWithRules(p.types, doc, rulesFor(introspection)); len(errs) > 0 {
 		return errorsOf(errs, output.CodeValidation)
 	}
@@ -92,7 +92,7 @@ func (p *RequestParser) validate(doc *ast.QueryDocument, introspection bool) []*
 }
 
 // operation returns the operation that a request selects, with its variables.
-func (p *RequestParser) operation(doc *document, r core.GraphQLRequest) (*Operation, []*output.Error) {
+func (p *Parser) operation(doc *document, r core.GraphQLRequest) (*Operation, []*output.Error) {
 	definition, bad := selectOperation(doc.QueryDocument, r.OperationName)
 	if bad == nil && definition.Operation == ast.Mutation && r.ReadOnly { // subscriptions are not in the schema
 		bad = (&output.Error{Message: "a mutation must be sent by POST", Code: output.CodeRequest}).At(definition.Position)

@@ -1,4 +1,4 @@
-package graphql
+package request
 
 import (
 	"encoding/json"
