@@ -63,7 +63,7 @@ fuzz: ## each parser of untrusted input, some seconds each (FUZZ=5: five times a
 	go test -run '^$$' -fuzz '^FuzzText$$' -fuzztime $$((40000*$(FUZZ)))x ./internal/jsontext
 	go test -run '^$$' -fuzz '^FuzzScannerPage$$' -fuzztime $$((100000*$(FUZZ)))x ./internal/upstream
 	go test -run '^$$' -fuzz '^FuzzValidate$$' -fuzztime $$((2600*$(FUZZ)))x -fuzzminimizetime 5x ./schemas
-	go test -run '^$$' -fuzz '^FuzzJSONPath$$' -fuzztime $$((70000*$(FUZZ)))x ./schemas
+	go test -run '^$$' -fuzz '^FuzzJSONPath$$' -fuzztime $$((70000*$(FUZZ)))x ./schemas/external
 	go test -run '^$$' -fuzz '^FuzzMerge$$' -fuzztime $$((12000*$(FUZZ)))x ./internal/metadata
 	go test -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $$((40000*$(FUZZ)))x ./internal/filter/sqon
 	go test -run '^$$' -fuzz '^FuzzAuthenticate$$' -fuzztime $$((36000*$(FUZZ)))x ./internal/auth

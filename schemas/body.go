@@ -3,8 +3,10 @@ package schemas
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"tutti/internal/core"
+	"tutti/schemas/jsontree"
 )
 
 const (
@@ -30,13 +32,13 @@ func (s *Service) Type(ctx context.Context, name string, version int, unrendered
 		return notFound(name, version, nil)
 	}
 	if version > 0 {
-		body, err := s.one(ctx, key)
+		body, err := s.versionBody(ctx, key)
 		if err != nil {
 			return err
 		}
 		return each(body)
 	}
-	all, err := s.whole(ctx, key)
+	all, err := s.latestBody(ctx, key)
 	switch {
 	case err != nil:
 		return err
@@ -47,13 +49,13 @@ func (s *Service) Type(ctx context.Context, name string, version int, unrendered
 	}
 }
 
-// one gives the body of one version.
-func (s *Service) one(ctx context.Context, key bodyKey) ([]byte, error) {
+// versionBody gives the body of one version.
+func (s *Service) versionBody(ctx context.Context, key bodyKey) ([]byte, error) {
 	if body, ok := s.bodies.get(key); ok {
 		return body, nil
 	}
 	// A caller must not share a load that a registration, known to it to be done, overtook.
-	return together(ctx, &s.flights, flightKey("body", s.wholes.now(), key), func(ctx context.Context) ([]byte, error) {
+	return share(ctx, &s.calls, callKey("body", s.latestBodies.now(), key), func(ctx context.Context) ([]byte, error) {
 		t, err := s.store.AnalysisType(ctx, key.name, key.version)
 		if err != nil {
 			return nil, notFound(key.name, key.version, err)
@@ -62,32 +64,32 @@ func (s *Service) one(ctx context.Context, key bodyKey) ([]byte, error) {
 	})
 }
 
-// whole gives the body for version 0.
-func (s *Service) whole(ctx context.Context, key bodyKey) (whole, error) {
-	known, ok := s.wholes.get(key)
+// latestBody gives the body for version 0.
+func (s *Service) latestBody(ctx context.Context, key bodyKey) (latestBody, error) {
+	known, ok := s.latestBodies.get(key)
 	if ok && (!s.shared.Load() || s.cfg.Now().Sub(known.at) < freshFor) {
 		return known, nil
 	}
-	generation := s.wholes.now()
-	return together(ctx, &s.flights, flightKey("whole", generation, key), func(ctx context.Context) (whole, error) {
+	generation := s.latestBodies.now()
+	return share(ctx, &s.calls, callKey("whole", generation, key), func(ctx context.Context) (latestBody, error) {
 		at := s.cfg.Now()
 		t, err := s.store.AnalysisType(ctx, key.name, 0)
 		if err != nil {
-			return whole{}, notFound(key.name, 0, err)
+			return latestBody{}, notFound(key.name, 0, err)
 		}
-		all := whole{version: t.Version, at: at}
+		all := latestBody{version: t.Version, at: at}
 		if ok && t.Version == known.version {
 			all.body = known.body
-		} else if all.body, err = s.loadWhole(ctx, key, t); err != nil {
-			return whole{}, err
+		} else if all.body, err = s.loadLatest(ctx, key, t); err != nil {
+			return latestBody{}, err
 		}
-		s.wholes.put(generation, key, all, bodyCost(all.body, key))
+		s.latestBodies.put(generation, key, all, bodyCost(all.body, key))
 		return all, nil
 	})
 }
 
-// loadWhole makes the body for version 0 when latest is the latest version, nil when it is too large to be kept.
-func (s *Service) loadWhole(ctx context.Context, key bodyKey, latest core.AnalysisType) ([]byte, error) {
+// loadLatest makes the body for version 0 when latest is the latest version, nil when it is too large to be kept.
+func (s *Service) loadLatest(ctx context.Context, key bodyKey, latest core.AnalysisType) ([]byte, error) {
 	if _, err := s.element(latest, key.unrendered); err != nil { // which keeps it
 		return nil, err
 	}
@@ -108,7 +110,7 @@ func (s *Service) loadWhole(ctx context.Context, key bodyKey, latest core.Analys
 // versions gives the body for version 0 piece by piece. Versions have no gaps, and what one says never changes.
 func (s *Service) versions(ctx context.Context, key bodyKey, latest int, each func([]byte) error) error {
 	for version := latest; version > 0; version-- {
-		body, err := s.one(ctx, bodyKey{name: key.name, version: version, unrendered: key.unrendered})
+		body, err := s.versionBody(ctx, bodyKey{name: key.name, version: version, unrendered: key.unrendered})
 		if err != nil {
 			return err
 		}
@@ -141,7 +143,7 @@ func (s *Service) List(
 			return err
 		}
 		if part.Offset == query.Offset {
-			begin := `{"limit":` + decimal(query.Limit) + `,"offset":` + decimal(query.Offset) + `,"count":` + decimal(count) + `,"resultSet":[`
+			begin := `{"limit":` + strconv.Itoa(query.Limit) + `,"offset":` + strconv.Itoa(query.Offset) + `,"count":` + strconv.Itoa(count) + `,"resultSet":[`
 			if err := each([]byte(begin)); err != nil {
 				return err
 			}
@@ -227,11 +229,11 @@ func (s *Service) head(dst []byte, t core.AnalysisType) ([]byte, error) {
 	if len(t.Schema) == 0 {
 		return nil, core.WrapError(core.CodeInternal, "the stored schema cannot be read", errors.New("it is empty"))
 	}
-	dst = appendString(append(dst, `{"name":`...), t.Name)
-	dst = append(append(dst, `,"version":`...), decimal(t.Version)...)
+	dst = jsontree.AppendString(append(dst, `{"name":`...), t.Name)
+	dst = append(append(dst, `,"version":`...), strconv.Itoa(t.Version)...)
 	dst = append(dst, `,"createdAt":"`...)
 	dst = t.CreatedAt.UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z07:00")
-	dst, err := appendJSON(append(dst, `","options":`...), s.effective(t.Options))
+	dst, err := jsontree.AppendJSON(append(dst, `","options":`...), s.effective(t.Options))
 	if err != nil {
 		return nil, core.WrapError(core.CodeInternal, "writing the options of an analysis type", err)
 	}

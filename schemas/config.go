@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/schemas/external"
 )
 
 // Defaults of Config.
@@ -90,8 +91,8 @@ func (c Config) validate() error {
 	if c.Timeout < 0 || c.TimeoutInAll < 0 || c.ValidationTime < 0 || c.RetryWait < 0 || c.CacheBytes < 0 {
 		return core.NewError(core.CodeInvalid, "the time-out, the wait and the cache of schemas must not be negative")
 	}
-	if f := checkExternals(c.DefaultOptions.ExternalValidations); len(f.list) > 0 {
-		return f.invalid(errorIDParameter, "the default options of schemas are not valid")
+	if f := external.CheckExternals(c.DefaultOptions.ExternalValidations); len(f.Violations) > 0 {
+		return f.Invalid(errorIDParameter, "the default options of schemas are not valid")
 	}
 	return nil
 }

@@ -1,9 +1,7 @@
-// Package schemas owns the analysis types: their registration, versions and rendering, and the validation of analyses
-// against them, which may call other services (CONTRACT section 7). It is the only user of jsonschema, which validates.
+// Package schemas registers, versions and renders analysis types, and validates analyses against them (CONTRACT section 7). It must not
+// import other packages of tutti than core and its own: the analysis types are stored behind an interface.
 //
-// The library can neither be bounded nor stopped by its caller, so that schemas are bounded before it validates by them: a
-// schema that leads to too many others or recurses twice at one place is not registered. A validation ends when its time is
-// over, and the version of the type is quarantined. Regular expressions that the library cannot compile are an extension of it.
-//
-// It must not import other packages of tutti than core; what stores the analysis types is behind an interface.
+// An analysis goes through validation, which applies the rendered JSON Schema, and external, which calls the external validation
+// services. Both read the tree of jsontree and report violations. A validation that exceeds its time puts its version of the type into
+// quarantine.
 package schemas

@@ -12,15 +12,15 @@ import (
 	"tutti/internal/core"
 )
 
-// flights are the calls that are made for several callers at once.
-type flights struct {
+// sharedCalls are the calls that are made for several callers at once.
+type sharedCalls struct {
 	group   singleflight.Group
 	waiters sync.WaitGroup
 }
 
-// together makes one call of several equal ones at a time. Each caller waits for as long as its own ctx goes on, and the
+// share makes one call of several equal ones at a time. Each caller waits for as long as its own ctx goes on, and the
 // call goes on when all have given up.
-func together[V any](ctx context.Context, f *flights, key string, call func(context.Context) (V, error)) (V, error) {
+func share[V any](ctx context.Context, f *sharedCalls, key string, call func(context.Context) (V, error)) (V, error) {
 	type landing struct {
 		value V
 		err   error
@@ -59,7 +59,7 @@ func recovered[V any](ctx context.Context, call func(context.Context) (V, error)
 	return call(ctx)
 }
 
-func flightKey(kind string, generation uint64, k bodyKey) string {
-	return kind + "/" + strconv.FormatUint(generation, 36) + "/" + decimal(k.version) + "/" +
+func callKey(kind string, generation uint64, k bodyKey) string {
+	return kind + "/" + strconv.FormatUint(generation, 36) + "/" + strconv.Itoa(k.version) + "/" +
 		strconv.FormatBool(k.unrendered) + "/" + k.name
 }

@@ -49,7 +49,7 @@ func (m *Metrics) validated(err error) {
 	m.validations.WithLabelValues(resultOf(err)).Inc()
 }
 
-func (m *Metrics) asked(result string, took time.Duration) {
+func (m *Metrics) called(result string, took time.Duration) {
 	if m != nil {
 		m.external.WithLabelValues(result).Observe(took.Seconds())
 	}

@@ -7,21 +7,21 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
 	"tutti/internal/core"
+	"tutti/schemas/jsontree"
+	"tutti/schemas/validation"
+	"tutti/schemas/violation"
 )
 
 // maxInFlight bounds the bytes of the analyses that are validated at the same time.
 const maxInFlight = 16 << 20
 
-var (
-	// errStopped ends a validation of a version that is quarantined.
-	errStopped = errors.New("the validation was stopped")
-	// errOverdue is of an analysis whose version is quarantined.
-	errOverdue = errors.New("validation takes too long")
-)
+// errOverdue is of an analysis whose version is quarantined.
+var errOverdue = errors.New("validation takes too long")
 
 // quarantine holds the versions that took longer than a validation may take. They take no further analyses until a later
 // version is registered.
@@ -68,7 +68,7 @@ func (s *Service) Quarantined() []core.AnalysisTypeRef {
 
 // overdueError is the error of an analysis by a version that is quarantined.
 func (s *Service) overdueError(ref core.AnalysisTypeRef) error {
-	message := "validating it takes too long: version " + decimal(ref.Version) + " of " + quoted(ref.Name) + " took longer than " +
+	message := "validating it takes too long: version " + strconv.Itoa(ref.Version) + " of " + violation.Quoted(ref.Name) + " took longer than " +
 		s.cfg.ValidationTime.String() + " for an analysis, and takes no others until a later version is registered"
 	return &core.Error{
 		Code: core.CodeInvalid, ErrorID: errorIDViolation, Message: message, Err: errOverdue,
@@ -79,26 +79,26 @@ func (s *Service) overdueError(ref core.AnalysisTypeRef) error {
 
 // check returns the violations of an analysis by a version. Errors: errOverdue when the version is or becomes quarantined,
 // errTooMuchWork, CodeUnavailable when ctx ends. The validation goes on without its caller until its own time is over.
-func (s *Service) check(ctx context.Context, ref core.AnalysisTypeRef, types *compiled, tree *value) (*faults, error) {
-	weight := min(maxInFlight, max(int64(tree.to-tree.from), maxInFlight/int64(2*runtime.GOMAXPROCS(0))))
+func (s *Service) check(ctx context.Context, ref core.AnalysisTypeRef, types *compiled, tree *jsontree.Value) (*violation.List, error) {
+	weight := min(maxInFlight, max(int64(tree.To-tree.From), maxInFlight/int64(2*runtime.GOMAXPROCS(0))))
 	if err := s.inFlight.Acquire(ctx, weight); err != nil {
 		return nil, givenUp(err)
 	}
 	type outcome struct {
-		found *faults
+		found *violation.List
 		err   error
 	}
 	done := make(chan outcome, 1)
-	s.flights.waiters.Go(func() {
+	s.calls.waiters.Go(func() {
 		defer s.inFlight.Release(weight)
 		overdue := time.AfterFunc(s.cfg.ValidationTime, func() { s.overdue(ref, types) })
 		defer overdue.Stop()
-		found, err := recovered(ctx, func(context.Context) (*faults, error) { return types.rules.check(tree) })
+		found, err := recovered(ctx, func(context.Context) (*violation.List, error) { return types.rules.Validate(tree) })
 		done <- outcome{found, err}
 	})
 	select {
 	case o := <-done:
-		if errors.Is(o.err, errStopped) {
+		if errors.Is(o.err, validation.ErrStopped) {
 			return nil, errOverdue
 		}
 		return o.found, o.err
@@ -114,7 +114,7 @@ func (s *Service) overdue(ref core.AnalysisTypeRef, types *compiled) {
 	types.once.Do(func() {
 		s.quarantine.add(ref)
 		s.rules.drop(ref)
-		types.rules.stop.Store(true)
+		types.rules.Stop()
 		close(types.overdue)
 		s.cfg.Logger.Error("validation took too long: the version takes no further analyses until a later one is registered",
 			"name", ref.Name, "version", ref.Version, "limit", s.cfg.ValidationTime)

@@ -133,7 +133,7 @@ func TestQuarantineWithoutCaller(t *testing.T) {
 		cancel()
 	})
 	_, err := s.Validate(ctx, "S1", slow("a"))
-	wantError(t, err, core.CodeUnavailable, "", "the check was given up")
+	wantError(t, err, core.CodeUnavailable, "", "the check was canceled")
 	s.Close()
 	if len(s.Quarantined()) != 1 {
 		t.Error("the version is not quarantined")

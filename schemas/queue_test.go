@@ -99,7 +99,7 @@ func TestCallerThatLeavesTheQueue(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err := s.Validate(ctx, "S1", withValues(`"x"`))
-	wantError(t, err, core.CodeUnavailable, "", "the check was given up")
+	wantError(t, err, core.CodeUnavailable, "", "the check was canceled")
 	if got := len(external.requests()); got != 32 {
 		t.Errorf("%d calls", got)
 	}

@@ -6,9 +6,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v5"
-
 	"tutti/internal/core"
+	"tutti/schemas/jsontree"
+	"tutti/schemas/validation"
+	"tutti/schemas/violation"
 )
 
 // propertyExperiment is what every dynamic schema describes and requires.
@@ -43,27 +44,19 @@ func compiles(dynamic string) error {
 	if err != nil {
 		return core.WrapError(core.CodeInternal, "rendering a schema", err)
 	}
-	r, found, err := compile(string(rendered))
+	r, found, err := validation.Compile(string(rendered))
 	if err != nil {
 		return core.WrapError(core.CodeInternal, "compiling a schema", err)
 	}
-	if found == nil {
-		found = experimentFault(r)
+	// The meta-schema cannot say it: it does not know where a $ref leads.
+	if found == nil && !r.RequiresObject(propertyExperiment) {
+		found = violation.NewList("/properties/"+propertyExperiment, "type",
+			`must be the schema of an object: its type, or the type of what its $ref leads to, must be "object"`)
 	}
 	if found != nil {
-		return found.within("/schema").invalid(errorIDMalformedSchema, "the registration is not valid")
+		return found.Within("/schema").Invalid(errorIDMalformedSchema, "the registration is not valid")
 	}
 	return nil
-}
-
-// experimentFault reports whether the rules of a whole schema take something else than an object for an experiment. The
-// meta-schema cannot say it: it does not know where a $ref leads.
-func experimentFault(r *rules) *faults {
-	if onlyObjects(r.schema.Properties[propertyExperiment], map[*jsonschema.Schema]bool{}) {
-		return nil
-	}
-	return oneFault("/properties/"+propertyExperiment, "type",
-		`must be the schema of an object: its type, or the type of what its $ref leads to, must be "object"`)
 }
 
 // add stores a registration.
@@ -123,51 +116,51 @@ func baseRequired() []string { return []string{"studyId", "analysisType", "files
 
 // render merges the base schema into a dynamic one. What the dynamic schema says stays as it is written, in its order.
 func render(dynamic string) ([]byte, error) {
-	tree, err := parse(dynamic)
+	tree, err := jsontree.Parse(dynamic)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]byte, 0, len(dynamic)+len(baseSchema))
 	out = append(out, '{')
-	for i := range tree.members() {
-		m := &tree.members()[i]
+	for i := range tree.Members() {
+		m := &tree.Members()[i]
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(appendString(out, m.name), ':')
+		out = append(jsontree.AppendString(out, m.Name), ':')
 		switch {
-		case m.name == "properties" && m.value.kind == kindObject:
-			out = renderProperties(out, dynamic, &m.value)
-		case m.name == "required" && m.value.kind == kindArray:
-			out = renderRequired(out, dynamic, &m.value)
+		case m.Name == "properties" && m.Value.Kind == jsontree.KindObject:
+			out = renderProperties(out, dynamic, &m.Value)
+		case m.Name == "required" && m.Value.Kind == jsontree.KindArray:
+			out = renderRequired(out, dynamic, &m.Value)
 		default:
-			out = append(out, dynamic[m.value.from:m.value.to]...)
+			out = append(out, dynamic[m.Value.From:m.Value.To]...)
 		}
 	}
 	return append(out, '}'), nil
 }
 
-func renderProperties(out []byte, dynamic string, own *value) []byte {
+func renderProperties(out []byte, dynamic string, own *jsontree.Value) []byte {
 	out = append(append(out, '{'), baseProperties...)
-	if len(own.members()) > 0 {
-		out = append(append(out, ','), dynamic[own.from+1:own.to]...)
+	if len(own.Members()) > 0 {
+		out = append(append(out, ','), dynamic[own.From+1:own.To]...)
 		return out
 	}
 	return append(out, '}')
 }
 
-func renderRequired(out []byte, dynamic string, own *value) []byte {
+func renderRequired(out []byte, dynamic string, own *jsontree.Value) []byte {
 	out = append(out, '[')
 	for i, name := range baseRequired() {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = appendString(out, name)
+		out = jsontree.AppendString(out, name)
 	}
-	for i := range own.items() {
-		item := &own.items()[i]
-		if !slices.Contains(baseRequired(), item.text) {
-			out = append(append(out, ','), dynamic[item.from:item.to]...)
+	for i := range own.Items() {
+		item := &own.Items()[i]
+		if !slices.Contains(baseRequired(), item.Text) {
+			out = append(append(out, ','), dynamic[item.From:item.To]...)
 		}
 	}
 	return append(out, ']')

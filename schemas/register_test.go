@@ -14,6 +14,8 @@ import (
 
 	"tutti/internal/core"
 	"tutti/schemas"
+	"tutti/schemas/jsontree"
+	"tutti/schemas/validation"
 )
 
 const renderedBase = `"studyId":{"type":"string"},"analysisType":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"version":{"type":["integer","null"],"minimum":1}}},"files":{"type":"array","minItems":1,"items":{"type":"object","required":["dataType","fileName","fileSize","fileType","fileAccess","fileMd5sum"],"properties":{"dataType":{"type":"string"},"fileName":{"type":"string"},"fileSize":{"type":"number","minimum":0},"fileType":{"type":"string"},"fileAccess":{"type":"string","enum":["open","controlled"]},"fileMd5sum":{"type":"string","pattern":"^[a-fA-F0-9]{32}$"}}}}`
@@ -288,9 +290,16 @@ func TestMetaSchema(t *testing.T) {
 		{"the reserved name", `{"name":"registration","schema":` + simple + `}`, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, fault, _, err := schemas.Check(string(s.MetaSchema()), c.body)
-			if err != nil || fault != "" || got != c.want {
-				t.Errorf("valid %t, want %t (%s, %v)", got, c.want, fault, err)
+			meta, found, err := validation.Compile(string(s.MetaSchema()))
+			if err != nil || found != nil {
+				t.Fatalf("%v, %v", found, err)
+			}
+			body, err := jsontree.Parse(c.body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if found, err = meta.Validate(&body); err != nil || (len(found.Violations) == 0) != c.want {
+				t.Errorf("%v, %v; want valid %t", found, err, c.want)
 			}
 		})
 	}

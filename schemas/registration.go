@@ -8,6 +8,10 @@ import (
 	"strings"
 
 	"tutti/internal/core"
+	"tutti/schemas/external"
+	"tutti/schemas/jsontree"
+	"tutti/schemas/validation"
+	"tutti/schemas/violation"
 )
 
 // registrationSchema is the meta-schema: it describes the body of a registration. Members of the body that it does not
@@ -103,62 +107,52 @@ type registration struct {
 func (s *Service) parseRegistration(body []byte) (registration, error) {
 	const what = "the registration is not valid"
 	text := string(body)
-	tree, err := parse(text)
+	tree, err := jsontree.Parse(text)
 	if err != nil {
-		return registration{}, oneFault("", "json", "is not JSON: "+err.Error()).invalid(errorIDParameter, what)
+		return registration{}, violation.NewList("", "json", "is not JSON: "+err.Error()).Invalid(errorIDParameter, what)
 	}
-	found, err := s.registration.check(&tree)
+	found, err := s.registration.Validate(&tree)
 	switch {
-	case errors.Is(err, errTooMuchWork):
-		return registration{}, oneFault("/schema", "schema", err.Error()).invalid(errorIDMalformedSchema, what)
+	case errors.Is(err, jsontree.ErrTooMuchWork):
+		return registration{}, violation.NewList("/schema", "schema", err.Error()).Invalid(errorIDMalformedSchema, what)
 	case err != nil:
 		return registration{}, core.WrapError(core.CodeInternal, "checking a registration", err)
 	}
-	dynamic := tree.member("schema")
-	if dynamic != nil && dynamic.kind == kindObject && dynamic.member("$schema") == nil && limits(dynamic, text[dynamic.from:dynamic.to]) == nil {
-		_, _, faults, err := wellFormed(dynamic, text)
+	dynamic := tree.Member("schema")
+	if dynamic != nil && dynamic.Kind == jsontree.KindObject && dynamic.Member("$schema") == nil {
+		violations, err := validation.MetaViolations(dynamic, text)
 		if err != nil {
 			return registration{}, core.WrapError(core.CodeInternal, "checking a registration", err)
 		}
-		found.join(faults.within("/schema"))
+		found.Join(violations.Within("/schema"))
 	}
 	var options core.AnalysisOptions
-	if given := tree.member("options"); given != nil && len(found.list) == 0 {
-		if err := json.Unmarshal(body[given.from:given.to], &options); err != nil {
+	if given := tree.Member("options"); given != nil && len(found.Violations) == 0 {
+		if err := json.Unmarshal(body[given.From:given.To], &options); err != nil {
 			return registration{}, core.WrapError(core.CodeInternal, "reading the options of a registration", err)
 		}
-		found.join(checkExternals(options.ExternalValidations).within("/options/externalValidations"))
+		found.Join(external.CheckExternals(options.ExternalValidations).Within("/options/externalValidations"))
 	}
-	if dynamic.member("$ref") != nil && !siblingsCount(dynamic) {
-		found.add(core.Violation{
+	if dynamic.Member("$ref") != nil && !validation.SiblingsCount(dynamic) {
+		found.Add(core.Violation{
 			Pointer: "/schema/$ref", Keyword: "$ref",
 			Message: "would make everything beside it count for nothing in this draft; put it into an allOf",
 		})
 	}
-	if len(found.list) > 0 {
-		return registration{}, classified(found).invalid(errorIDOf(found), what)
+	if len(found.Violations) > 0 {
+		return registration{}, classified(found).Invalid(errorIDOf(found), what)
 	}
 	var compact bytes.Buffer
-	if err := json.Compact(&compact, body[dynamic.from:dynamic.to]); err != nil {
+	if err := json.Compact(&compact, body[dynamic.From:dynamic.To]); err != nil {
 		return registration{}, core.WrapError(core.CodeInternal, "reading the schema of a registration", err)
 	}
-	return registration{name: tree.member("name").text, options: options, schema: compact.String()}, nil
-}
-
-// siblingsCount reports whether the draft of a schema heeds what stands beside a $ref.
-func siblingsCount(dynamic *value) bool {
-	named := dynamic.member("$schema")
-	if named == nil {
-		return false
-	}
-	_, version := draftOf(named)
-	return version >= 2019
+	return registration{name: tree.Member("name").Text, options: options, schema: compact.String()}, nil
 }
 
 // classified says of a redefined base property what is wrong with it; to the meta-schema it is just not allowed.
-func classified(found *faults) *faults {
-	for i := range found.list {
-		v := &found.list[i]
+func classified(found *violation.List) *violation.List {
+	for i := range found.Violations {
+		v := &found.Violations[i]
 		name, ok := strings.CutPrefix(v.Pointer, "/schema/properties/")
 		if ok && v.Keyword == "false" && slices.Contains(baseRequired(), name) {
 			v.Keyword, v.Message = "properties", "belongs to the base schema and may not be redefined"
@@ -168,9 +162,9 @@ func classified(found *faults) *faults {
 }
 
 // errorIDOf names the gravest of several faults: of the parameters, of the name, of the schema.
-func errorIDOf(found *faults) string {
+func errorIDOf(found *violation.List) string {
 	id := errorIDMalformedSchema
-	for _, v := range found.list {
+	for _, v := range found.Violations {
 		switch {
 		case v.Pointer == "/schema" || strings.HasPrefix(v.Pointer, "/schema/"):
 		case v.Pointer == "/name" && v.Keyword != "type":

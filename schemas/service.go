@@ -2,7 +2,6 @@ package schemas
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -10,6 +9,8 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"tutti/internal/core"
+	"tutti/schemas/external"
+	"tutti/schemas/validation"
 )
 
 // Store keeps the analysis types.
@@ -29,9 +30,8 @@ const (
 	freshFor = time.Second
 	// storeTimeout bounds what is loaded for several callers at once, whose own time does not count then.
 	storeTimeout = 30 * time.Second
-	// rulesBytes bounds the compiled schemas that are kept; one takes about schemaCost for each schema in it.
+	// rulesBytes bounds the memory of the compiled schemas that are cached.
 	rulesBytes = 128 << 20
-	schemaCost = 2 << 10
 	// currentLimit bounds the number of names whose latest version is remembered.
 	currentLimit = 100_000
 )
@@ -40,19 +40,19 @@ const (
 type Service struct {
 	store        Store
 	cfg          Config
-	registration *rules
-	base         *rules
-	asker        *asker
+	registration *validation.Schema
+	base         *validation.Schema
+	external     *external.Client
 	// shared is true where the store's latest version may not be the one that this process knows.
 	shared atomic.Bool
 
-	flights flights
+	calls sharedCalls
 	// bodies holds the AnalysisType of each version, wholes what GET without a version gives, latest the number of the
 	// latest version, rules the compiled schemas. Only wholes and latest change, at a registration.
-	bodies *cache[bodyKey, []byte]
-	wholes *cache[bodyKey, whole]
-	latest *cache[string, int]
-	rules  *cache[core.AnalysisTypeRef, *compiled]
+	bodies       *cache[bodyKey, []byte]
+	latestBodies *cache[bodyKey, latestBody]
+	latest       *cache[string, int]
+	rules        *cache[core.AnalysisTypeRef, *compiled]
 
 	quarantine quarantine
 	inFlight   *semaphore.Weighted
@@ -65,8 +65,8 @@ type bodyKey struct {
 	unrendered bool
 }
 
-// whole is the body of the latest version with all versions beside it; it is nil where it is too large to be kept.
-type whole struct {
+// latestBody is the body of the latest version with all versions beside it; it is nil where it is too large to be kept.
+type latestBody struct {
 	body    []byte
 	version int
 	// at is when the version was the latest for certain.
@@ -79,16 +79,19 @@ func New(store Store, cfg Config) (*Service, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	asker, err := newAsker(cfg)
+	asker, err := external.NewClient(external.Settings{
+		AllowedHosts: cfg.AllowedHosts, Timeout: cfg.Timeout, TotalTimeout: cfg.TimeoutInAll, RetryWait: cfg.RetryWait,
+		UserAgent: cfg.UserAgent, Observe: cfg.Metrics.called,
+	})
 	if err != nil {
 		return nil, err
 	}
 	s := &Service{
-		store: store, cfg: cfg, asker: asker,
-		bodies: newCache[bodyKey, []byte](cfg.CacheBytes / 2),
-		wholes: newCache[bodyKey, whole](cfg.CacheBytes / 2),
-		latest: newCache[string, int](currentLimit),
-		rules:  newCache[core.AnalysisTypeRef, *compiled](rulesBytes),
+		store: store, cfg: cfg, external: asker,
+		bodies:       newCache[bodyKey, []byte](cfg.CacheBytes / 2),
+		latestBodies: newCache[bodyKey, latestBody](cfg.CacheBytes / 2),
+		latest:       newCache[string, int](currentLimit),
+		rules:        newCache[core.AnalysisTypeRef, *compiled](rulesBytes),
 
 		quarantine: quarantine{versions: map[core.AnalysisTypeRef]struct{}{}, metrics: cfg.Metrics},
 		inFlight:   semaphore.NewWeighted(maxInFlight),
@@ -104,10 +107,10 @@ func New(store Store, cfg Config) (*Service, error) {
 }
 
 // ownRules compiles a schema of this package.
-func ownRules(text string) (*rules, error) {
-	r, found, err := compile(text)
+func ownRules(text string) (*validation.Schema, error) {
+	r, found, err := validation.Compile(text)
 	if err == nil && found != nil {
-		err = found.invalid("", "a schema of tutti")
+		err = found.Invalid("", "a schema of tutti")
 	}
 	if err != nil {
 		return nil, core.WrapError(core.CodeInternal, "compiling a schema of tutti", err)
@@ -121,14 +124,12 @@ func (s *Service) MetaSchema() []byte { return []byte(registrationSchema) }
 // Close closes the idle connections to external services, and waits for the end of what is loaded for nobody any more. No
 // other method may be called from then on.
 func (s *Service) Close() {
-	s.asker.close()
-	s.flights.waiters.Wait()
+	s.external.Close()
+	s.calls.waiters.Wait()
 }
 
 // forget drops what a registration of name changes.
 func (s *Service) forget(name string) {
-	s.wholes.forget(bodyKey{name: name}, bodyKey{name: name, unrendered: true})
+	s.latestBodies.forget(bodyKey{name: name}, bodyKey{name: name, unrendered: true})
 	s.latest.forget(name)
 }
-
-func decimal(n int) string { return strconv.Itoa(n) }

@@ -168,7 +168,7 @@ func TestWhoWaitsForALoadIsLetGo(t *testing.T) {
 	cancel()
 	select {
 	case err := <-second:
-		wantError(t, err, core.CodeUnavailable, "", "the check was given up")
+		wantError(t, err, core.CodeUnavailable, "", "the check was canceled")
 	case <-time.After(10 * time.Second):
 		t.Error("a caller that left is still waiting")
 	}

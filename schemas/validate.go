@@ -5,25 +5,25 @@ import (
 	"errors"
 	"math/big"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
 	"tutti/internal/core"
+	"tutti/schemas/external"
+	"tutti/schemas/jsontree"
+	"tutti/schemas/validation"
+	"tutti/schemas/violation"
 )
 
 // compiled is what analyses of one version of an analysis type are checked by.
 type compiled struct {
-	rules     *rules
+	rules     *validation.Schema
 	fileTypes []string
-	externals []external
+	externals []external.Validation
 	// overdue is closed, once, when a validation took too long.
 	overdue chan struct{}
 	once    sync.Once
-}
-
-// cost is about what it takes in memory; schema is the length of its text.
-func (c *compiled) cost(schema int) int64 {
-	return int64(schema) + schemaCost*int64(len(c.rules.known)) + instructionBytes*int64(c.rules.weight)
 }
 
 // Validate checks an analysis of a study by the analysis type that it names: by the rendered schema and the file types,
@@ -38,7 +38,7 @@ func (s *Service) Validate(ctx context.Context, study, analysis string) (core.An
 }
 
 func (s *Service) validate(ctx context.Context, study, analysis string) (core.AnalysisTypeRef, error) {
-	tree, err := parse(analysis)
+	tree, err := jsontree.Parse(analysis)
 	if err != nil {
 		return core.AnalysisTypeRef{}, &core.Error{
 			Code: core.CodeInvalid, ErrorID: errorIDPayload, Message: "the analysis is not JSON: " + err.Error(),
@@ -55,58 +55,58 @@ func (s *Service) validate(ctx context.Context, study, analysis string) (core.An
 	if err != nil {
 		return core.AnalysisTypeRef{}, err
 	}
-	what := "the analysis does not match version " + decimal(ref.Version) + " of " + quoted(ref.Name)
+	what := "the analysis does not match version " + strconv.Itoa(ref.Version) + " of " + violation.Quoted(ref.Name)
 	found, err := s.check(ctx, ref, types, &tree)
 	switch {
 	case errors.Is(err, errOverdue):
 		return core.AnalysisTypeRef{}, s.overdueError(ref)
-	case errors.Is(err, errTooMuchWork):
-		return core.AnalysisTypeRef{}, oneFault("", "schema", err.Error()).invalid(errorIDViolation, what)
+	case errors.Is(err, jsontree.ErrTooMuchWork):
+		return core.AnalysisTypeRef{}, violation.NewList("", "schema", err.Error()).Invalid(errorIDViolation, what)
 	case err != nil:
 		return core.AnalysisTypeRef{}, err
 	}
 	fileTypes(found, types.fileTypes, &tree)
-	if len(found.list) == 0 && len(types.externals) > 0 {
-		if err := s.asker.check(ctx, found, types.externals, study, &tree); err != nil {
+	if len(found.Violations) == 0 && len(types.externals) > 0 {
+		if err := s.external.Check(ctx, found, types.externals, study, &tree); err != nil {
 			return core.AnalysisTypeRef{}, err
 		}
 	}
-	if len(found.list) > 0 {
-		return core.AnalysisTypeRef{}, found.invalid(errorIDViolation, what)
+	if len(found.Violations) > 0 {
+		return core.AnalysisTypeRef{}, found.Invalid(errorIDViolation, what)
 	}
 	return ref, nil
 }
 
 // named gives the type and version that an analysis names, version 0 where it names none.
-func (s *Service) named(tree *value) (core.AnalysisTypeRef, error) {
-	analysisType := tree.member("analysisType")
-	name, version := analysisType.member("name"), analysisType.member("version")
+func (s *Service) named(tree *jsontree.Value) (core.AnalysisTypeRef, error) {
+	analysisType := tree.Member("analysisType")
+	name, version := analysisType.Member("name"), analysisType.Member("version")
 	ref := core.AnalysisTypeRef{}
-	ok := name != nil && name.kind == kindString
-	if ok && version != nil && version.kind != kindNull {
+	ok := name != nil && name.Kind == jsontree.KindString
+	if ok && version != nil && version.Kind != jsontree.KindNull {
 		ref.Version, ok = positive(version)
 	}
 	if ok {
-		ref.Name = name.text
+		ref.Name = name.Text
 		return ref, nil
 	}
 	// Without a type only the base schema can be asked, and it has something to say against this.
-	found, err := s.base.check(tree)
-	if err != nil && !errors.Is(err, errTooMuchWork) {
+	found, err := s.base.Validate(tree)
+	if err != nil && !errors.Is(err, jsontree.ErrTooMuchWork) {
 		return ref, givenUp(err)
 	}
-	if err != nil || len(found.list) == 0 {
-		found = oneFault("/analysisType", "analysisType", "must name an analysis type and, if at all, a version of it that exists")
+	if err != nil || len(found.Violations) == 0 {
+		found = violation.NewList("/analysisType", "analysisType", "must name an analysis type and, if at all, a version of it that exists")
 	}
-	return ref, found.invalid(errorIDViolation, "the analysis does not match the base schema")
+	return ref, found.Invalid(errorIDViolation, "the analysis does not match the base schema")
 }
 
 // positive gives a version number. One that is too large for an int is given as the largest, which nothing has.
-func positive(v *value) (int, bool) {
-	if v.kind != kindNumber || !integral(v.text) {
+func positive(v *jsontree.Value) (int, bool) {
+	if v.Kind != jsontree.KindNumber || !jsontree.IsInteger(v.Text) {
 		return 0, false
 	}
-	r := exactly(v.text)
+	r := jsontree.Rational(v.Text)
 	if r.Sign() <= 0 {
 		return 0, false
 	}
@@ -131,9 +131,9 @@ func (s *Service) typeOf(ctx context.Context, named core.AnalysisTypeRef) (core.
 	case named.Version > 0 && named.Version < latest:
 		return named, nil, &core.Error{
 			Code: core.CodeConflict, ErrorID: errorIDIncorrectVersion,
-			Message: "version " + decimal(named.Version) + " of the analysis type " + quoted(named.Name) +
-				" is not its latest, which is " + decimal(latest),
-			Hint: "leave analysisType.version out, or set it to " + decimal(latest),
+			Message: "version " + strconv.Itoa(named.Version) + " of the analysis type " + violation.Quoted(named.Name) +
+				" is not its latest, which is " + strconv.Itoa(latest),
+			Hint: "leave analysisType.version out, or set it to " + strconv.Itoa(latest),
 		}
 	}
 	named.Version = latest
@@ -157,7 +157,7 @@ func (s *Service) latestVersion(ctx context.Context, name string) (int, error) {
 		return version, nil
 	}
 	generation := s.latest.now()
-	return together(ctx, &s.flights, flightKey("latest", generation, bodyKey{name: name}), func(ctx context.Context) (int, error) {
+	return share(ctx, &s.calls, callKey("latest", generation, bodyKey{name: name}), func(ctx context.Context) (int, error) {
 		t, err := s.store.AnalysisType(ctx, name, 0)
 		if err != nil {
 			return 0, notFound(name, 0, err)
@@ -175,17 +175,17 @@ func (s *Service) compiled(ctx context.Context, ref core.AnalysisTypeRef) (*comp
 	if types, ok := s.rules.get(ref); ok {
 		return types, nil
 	}
-	key := flightKey("rules", s.wholes.now(), bodyKey{name: ref.Name, version: ref.Version})
-	return together(ctx, &s.flights, key, func(ctx context.Context) (*compiled, error) {
+	key := callKey("rules", s.latestBodies.now(), bodyKey{name: ref.Name, version: ref.Version})
+	return share(ctx, &s.calls, key, func(ctx context.Context) (*compiled, error) {
 		t, err := s.store.AnalysisType(ctx, ref.Name, ref.Version)
 		if err != nil {
 			return nil, notFound(ref.Name, ref.Version, err)
 		}
 		types, err := s.compile(t)
 		if err != nil {
-			return nil, core.WrapError(core.CodeInternal, "the stored schema of "+quoted(ref.Name)+" cannot be applied", err)
+			return nil, core.WrapError(core.CodeInternal, "the stored schema of "+violation.Quoted(ref.Name)+" cannot be applied", err)
 		}
-		s.rules.put(0, ref, types, types.cost(len(t.Schema)))
+		s.rules.put(0, ref, types, int64(len(t.Schema))+types.rules.Bytes())
 		return types, nil
 	})
 }
@@ -195,17 +195,17 @@ func (s *Service) compile(t core.AnalysisType) (*compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, found, err := compile(string(rendered))
+	r, found, err := validation.Compile(string(rendered))
 	if err != nil {
 		return nil, err
 	}
 	if found != nil {
-		return nil, found.invalid(errorIDMalformedSchema, "the schema")
+		return nil, found.Invalid(errorIDMalformedSchema, "the schema")
 	}
 	options := s.effective(t.Options)
-	externals, found := parseExternals(options.ExternalValidations)
-	if len(found.list) > 0 {
-		return nil, found.invalid(errorIDParameter, "the external validations")
+	externals, found := external.ParseValidations(options.ExternalValidations)
+	if len(found.Violations) > 0 {
+		return nil, found.Invalid(errorIDParameter, "the external validations")
 	}
 	return &compiled{rules: r, fileTypes: slices.Clone(options.FileTypes), externals: externals, overdue: make(chan struct{})}, nil
 }
@@ -225,24 +225,24 @@ func retryable(err error) bool {
 }
 
 // fileTypes finds the files whose type is not allowed; no allowed types allow any. Types are compared exactly.
-func fileTypes(found *faults, allowed []string, tree *value) {
-	files := tree.member("files")
+func fileTypes(found *violation.List, allowed []string, tree *jsontree.Value) {
+	files := tree.Member("files")
 	if len(allowed) == 0 || files == nil {
 		return
 	}
 	shown := make([]string, 0, len(allowed))
 	for _, t := range allowed {
-		shown = append(shown, quoted(t))
+		shown = append(shown, violation.Quoted(t))
 	}
-	for i := range files.items() {
-		fileType := files.items()[i].member("fileType")
-		if fileType == nil || fileType.kind != kindString || slices.Contains(allowed, fileType.text) {
+	for i := range files.Items() {
+		fileType := files.Items()[i].Member("fileType")
+		if fileType == nil || fileType.Kind != jsontree.KindString || slices.Contains(allowed, fileType.Text) {
 			continue
 		}
-		message := quoted(fileType.text) + " is not one of the file types of this analysis type: " + listed(shown)
-		if near := slices.IndexFunc(allowed, func(t string) bool { return strings.EqualFold(t, fileType.text) }); near >= 0 {
-			message += "; only the case differs from " + quoted(allowed[near])
+		message := violation.Quoted(fileType.Text) + " is not one of the file types of this analysis type: " + violation.Listed(shown)
+		if near := slices.IndexFunc(allowed, func(t string) bool { return strings.EqualFold(t, fileType.Text) }); near >= 0 {
+			message += "; only the case differs from " + violation.Quoted(allowed[near])
 		}
-		found.add(core.Violation{Pointer: "/files/" + decimal(i) + "/fileType", Message: message, Keyword: "fileTypes"})
+		found.Add(core.Violation{Pointer: "/files/" + strconv.Itoa(i) + "/fileType", Message: message, Keyword: "fileTypes"})
 	}
 }

@@ -190,7 +190,7 @@ func TestViolationsAreCapped(t *testing.T) {
 	if got := len(violations(err)); got != 100 {
 		t.Errorf("%d violations, want 100", got)
 	}
-	if !strings.HasSuffix(core.MessageOf(err), ", and more; only the first 100 faults are listed") {
+	if !strings.HasSuffix(core.MessageOf(err), ", and more; only the first 100 violations are listed") {
 		t.Errorf("message %q", core.MessageOf(err))
 	}
 }
@@ -203,7 +203,7 @@ func TestValidateIsBounded(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err := s.Validate(ctx, "S1", analysis("a", `,"d":`+many))
-		wantError(t, err, core.CodeUnavailable, "", "the check was given up")
+		wantError(t, err, core.CodeUnavailable, "", "the check was canceled")
 	})
 	t.Run("names that would be written too often", func(t *testing.T) {
 		s, _ := newService(t, schemas.Config{})

@@ -35,8 +35,12 @@ var layers = map[string][]string{
 	"consumers/fetch":   {"consumers/outcome"},
 	"consumers/record":  {"consumers/fetch", "consumers/loop", "consumers/outcome", "internal/bulk"},
 	"consumers/run":     {"consumers/fetch", "consumers/loop", "consumers/outcome", "internal/bulk"},
-	"schemas":           {},
+	"schemas":           {"schemas/external", "schemas/jsontree", "schemas/validation", "schemas/violation"},
 
+	"schemas/external":   {"schemas/jsontree", "schemas/violation"},
+	"schemas/validation": {"schemas/jsontree", "schemas/violation"},
+	"schemas/jsontree":   {"schemas/violation"},
+	"schemas/violation":  {},
 	"internal/core":      {},
 	"internal/jsontext":  {},
 	"internal/roundtrip": {},
@@ -134,8 +138,8 @@ var confined = map[string][]string{
 	"github.com/pressly/":                   {"internal/store"},
 	"github.com/golang-jwt/":                {"internal/auth"},
 	"github.com/MicahParks/":                {"internal/auth"},
-	"github.com/santhosh-tekuri/jsonschema": {"schemas"},
-	"github.com/dlclark/":                   {"schemas"},
+	"github.com/santhosh-tekuri/jsonschema": {"schemas/validation"},
+	"github.com/dlclark/":                   {"schemas/validation"},
 }
 
 // TestImportTable holds the code to the import table: siblings never import each other, only app sees everything.

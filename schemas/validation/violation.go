@@ -1,4 +1,4 @@
-package schemas
+package validation
 
 import (
 	"cmp"
@@ -14,6 +14,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"tutti/internal/core"
+	"tutti/schemas/jsontree"
+	"tutti/schemas/violation"
 )
 
 // failure is a keyword that a value does not satisfy.
@@ -22,7 +24,7 @@ type failure struct {
 	keyword string
 	// path is the library's location of the keyword below its schema, message the library's own.
 	path, message string
-	value         *value
+	value         *jsontree.Value
 	pointer       string
 	// ofName is true where a rule about the name of a property failed: value is the name then.
 	ofName bool
@@ -32,15 +34,15 @@ type failure struct {
 }
 
 // violations returns what an error of the library says, in the order of the document.
-func (r *rules) violations(err *jsonschema.ValidationError, root *value) *faults {
+func (r *Schema) violations(err *jsonschema.ValidationError, root *jsontree.Value) *violation.List {
 	var all []failure
 	r.failures(err, root, &all)
 	slices.SortStableFunc(all, func(a, b failure) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(rank(a.keyword), rank(b.keyword)), cmp.Compare(a.at, b.at))
 	})
-	found := &faults{}
+	found := &violation.List{}
 	for i := range all {
-		if all[i].report(found); found.more {
+		if all[i].report(found); found.Truncated {
 			break
 		}
 	}
@@ -59,7 +61,7 @@ func rank(keyword string) int {
 }
 
 // failures adds the failures that an error was caused by.
-func (r *rules) failures(e *jsonschema.ValidationError, root *value, all *[]failure) {
+func (r *Schema) failures(e *jsonschema.ValidationError, root *jsontree.Value, all *[]failure) {
 	location, keyword, path := r.keywordOf(e)
 	s := r.known[location]
 	switch {
@@ -100,7 +102,7 @@ func (r *rules) failures(e *jsonschema.ValidationError, root *value, all *[]fail
 }
 
 // keywordOf splits the location of what failed into that of a schema, a keyword and the path in the keyword's value.
-func (r *rules) keywordOf(e *jsonschema.ValidationError) (location, keyword, path string) {
+func (r *Schema) keywordOf(e *jsonschema.ValidationError) (location, keyword, path string) {
 	at := e.AbsoluteKeywordLocation
 	if e.Message == "not allowed" && r.known[at] != nil {
 		return at, "false", ""
@@ -119,7 +121,7 @@ func (r *rules) keywordOf(e *jsonschema.ValidationError) (location, keyword, pat
 }
 
 // failureOf returns where an error occurred.
-func (r *rules) failureOf(e *jsonschema.ValidationError, root *value) failure {
+func (r *Schema) failureOf(e *jsonschema.ValidationError, root *jsontree.Value) failure {
 	f := failure{message: e.Message, value: root, at: e.AbsoluteKeywordLocation}
 	var pointer []byte
 	name := ""
@@ -128,11 +130,11 @@ func (r *rules) failureOf(e *jsonschema.ValidationError, root *value) failure {
 			break
 		}
 		name = unescaped(escaped)
-		pointer = pointerToken(pointer, name)
-		next := f.value.member(name)
-		if f.value.kind == kindArray {
-			if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(f.value.items()) {
-				next = &f.value.items()[i]
+		pointer = jsontree.PointerToken(pointer, name)
+		next := f.value.Member(name)
+		if f.value.Kind == jsontree.KindArray {
+			if i, err := strconv.Atoi(name); err == nil && i >= 0 && i < len(f.value.Items()) {
+				next = &f.value.Items()[i]
 			}
 		}
 		if next == nil {
@@ -140,9 +142,9 @@ func (r *rules) failureOf(e *jsonschema.ValidationError, root *value) failure {
 		}
 		f.value = next
 	}
-	f.pointer, f.order = string(pointer), f.value.from
+	f.pointer, f.order = string(pointer), f.value.From
 	if f.ofName = aboutName(e.KeywordLocation); f.ofName {
-		f.value = &value{kind: kindString, text: name}
+		f.value = &jsontree.Value{Kind: jsontree.KindString, Text: name}
 	}
 	return f
 }
@@ -178,13 +180,13 @@ func aboutName(location string) bool {
 }
 
 // report adds the violations that a failure is.
-func (f *failure) report(found *faults) {
+func (f *failure) report(found *violation.List) {
 	s, v := f.schema, f.value
 	add := func(keyword, message string) {
 		if f.ofName {
 			keyword, message = "propertyNames", "its name "+message
 		}
-		found.add(core.Violation{Pointer: f.pointer, Message: message, Keyword: keyword})
+		found.Add(core.Violation{Pointer: f.pointer, Message: message, Keyword: keyword})
 	}
 	if s == nil {
 		add("schema", "is not valid")
@@ -193,8 +195,8 @@ func (f *failure) report(found *faults) {
 	switch f.keyword {
 	case "required":
 		for _, name := range s.Required {
-			if v.member(name) == nil {
-				add("required", "the property "+quoted(name)+" is missing")
+			if v.Member(name) == nil {
+				add("required", "the property "+violation.Quoted(name)+" is missing")
 			}
 		}
 	case "additionalItems":
@@ -211,7 +213,7 @@ func (f *failure) report(found *faults) {
 			names = s.DependentRequired[name]
 		}
 		if n, err := strconv.Atoi(i); err == nil && n < len(names) {
-			add(f.keyword, "the property "+quoted(names[n])+" is missing beside "+quoted(name))
+			add(f.keyword, "the property "+violation.Quoted(names[n])+" is missing beside "+violation.Quoted(name))
 		}
 	case "anyOf", "oneOf":
 		add(f.keyword, f.alternatives())
@@ -249,11 +251,11 @@ func (f *failure) excluded() (keyword, message string) {
 	case not.Always != nil:
 		return "not", "is not allowed"
 	case not.Enum != nil:
-		return "not", "must not be " + listedOf(not.Enum)
+		return "not", "must not be " + enumeration(not.Enum)
 	case not.Constant != nil:
-		return "not", "must not be " + shown(not.Constant[0])
+		return "not", "must not be " + jsontree.Format(not.Constant[0])
 	case len(not.Required) == 1:
-		return "not", "must not have the property " + quoted(not.Required[0])
+		return "not", "must not have the property " + violation.Quoted(not.Required[0])
 	default:
 		return "not", "is what the schema rules out"
 	}
@@ -264,14 +266,14 @@ func (f *failure) contained() (keyword, message string) {
 	matched := f.message[strings.LastIndexByte(f.message, ' ')+1:]
 	s := f.schema
 	if f.keyword == "maxContains" {
-		return f.keyword, "must have at most " + counted(s.MaxContains, "item", "items") + " of the kind that the schema names, not " + matched
+		return f.keyword, "must have at most " + violation.Counted(s.MaxContains, "item", "items") + " of the kind that the schema names, not " + matched
 	}
 	what := "of the kind that the schema wants"
 	if s.Contains.Constant != nil {
-		what = "that is " + shown(s.Contains.Constant[0])
+		what = "that is " + jsontree.Format(s.Contains.Constant[0])
 	}
 	if s.MinContains > 1 {
-		return "minContains", "must have at least " + decimal(s.MinContains) + " items " + what + ", not " + matched
+		return "minContains", "must have at least " + strconv.Itoa(s.MinContains) + " items " + what + ", not " + matched
 	}
 	return "contains", "must have an item " + what
 }
@@ -283,10 +285,10 @@ func (f *failure) alternatives() string {
 		n = len(f.schema.OneOf)
 		var i, j int
 		if _, err := fmt.Sscanf(f.message, "valid against schemas at indexes %d and %d", &i, &j); err == nil {
-			return "matches the alternatives " + decimal(i+1) + " and " + decimal(j+1) + " of " + decimal(n) + ", but must match only one"
+			return "matches the alternatives " + strconv.Itoa(i+1) + " and " + strconv.Itoa(j+1) + " of " + strconv.Itoa(n) + ", but must match only one"
 		}
 	}
-	return "matches none of the " + decimal(n) + " alternatives"
+	return "matches none of the " + strconv.Itoa(n) + " alternatives"
 }
 
 // scalar says what the keywords want that look at a value as a whole.
@@ -294,16 +296,16 @@ func (f *failure) scalar() string {
 	s, v := f.schema, f.value
 	switch f.keyword {
 	case "type":
-		return "must be " + typeNames(s.Types) + ", not " + v.kind.typeName()
+		return "must be " + typeNames(s.Types) + ", not " + v.Kind.TypeName()
 	case "const":
-		return "must be " + shown(s.Constant[0])
+		return "must be " + jsontree.Format(s.Constant[0])
 	case "enum":
-		return "must be one of " + listedOf(s.Enum)
+		return "must be one of " + enumeration(s.Enum)
 	case "format":
 		if s.Format != "regex" {
 			return "is not a valid " + s.Format
 		}
-		if _, err := compileRegex(v.text); errors.Is(err, errTooLarge) {
+		if _, err := compileRegex(v.Text); errors.Is(err, errTooLarge) {
 			return err.Error()
 		}
 		return "is not a valid regular expression"
@@ -314,7 +316,7 @@ func (f *failure) scalar() string {
 		} else if s.Pattern != nil {
 			text = s.Pattern.String()
 		}
-		return "must match the pattern " + shortened(text, 2*maxQuoted)
+		return "must match the pattern " + violation.Shortened(text, 2*violation.MaxQuotedRunes)
 	case "minimum":
 		return "must be at least " + numberText(s.Minimum)
 	case "maximum":
@@ -334,25 +336,25 @@ func (f *failure) scalar() string {
 func (f *failure) size() string {
 	s, v := f.schema, f.value
 	between := func(word string, limit, got int, singular, plural string) string {
-		return "must have at " + word + " " + counted(limit, singular, plural) + ", not " + decimal(got)
+		return "must have at " + word + " " + violation.Counted(limit, singular, plural) + ", not " + strconv.Itoa(got)
 	}
 	switch f.keyword {
 	case "minLength":
-		return between("least", s.MinLength, utf8.RuneCountInString(v.text), "character", "characters")
+		return between("least", s.MinLength, utf8.RuneCountInString(v.Text), "character", "characters")
 	case "maxLength":
-		return between("most", s.MaxLength, utf8.RuneCountInString(v.text), "character", "characters")
+		return between("most", s.MaxLength, utf8.RuneCountInString(v.Text), "character", "characters")
 	case "minItems":
-		return between("least", s.MinItems, len(v.items()), "item", "items")
+		return between("least", s.MinItems, len(v.Items()), "item", "items")
 	case "maxItems":
-		return between("most", s.MaxItems, len(v.items()), "item", "items")
+		return between("most", s.MaxItems, len(v.Items()), "item", "items")
 	case "minProperties":
-		return between("least", s.MinProperties, len(v.members()), "property", "properties")
+		return between("least", s.MinProperties, len(v.Members()), "property", "properties")
 	case "maxProperties":
-		return between("most", s.MaxProperties, len(v.members()), "property", "properties")
+		return between("most", s.MaxProperties, len(v.Members()), "property", "properties")
 	case "uniqueItems":
 		var i, j int
 		if _, err := fmt.Sscanf(f.message, "items at index %d and %d are equal", &i, &j); err == nil {
-			return "the items " + decimal(i) + " and " + decimal(j) + " are equal"
+			return "the items " + strconv.Itoa(i) + " and " + strconv.Itoa(j) + " are equal"
 		}
 		return "has equal items"
 	default:
@@ -361,7 +363,7 @@ func (f *failure) size() string {
 }
 
 // intended returns the index of the one alternative that was clearly meant, -1 when there is none.
-func intended(alternatives []*jsonschema.Schema, v *value) int {
+func intended(alternatives []*jsonschema.Schema, v *jsontree.Value) int {
 	for _, strict := range []bool{true, false} {
 		intended, several := -1, false
 		for i, s := range alternatives {
@@ -382,7 +384,7 @@ func intended(alternatives []*jsonschema.Schema, v *value) int {
 
 // plausible reports whether nothing at first sight excludes v: its type and, when strict, a constant of the value or of one
 // of its properties.
-func plausible(s *jsonschema.Schema, v *value, strict bool) bool {
+func plausible(s *jsonschema.Schema, v *jsontree.Value, strict bool) bool {
 	for range maxInPlace {
 		ref := cmp.Or(s.Ref, s.RecursiveRef, s.DynamicRef)
 		if ref == nil || s.Types != nil {
@@ -398,10 +400,10 @@ func plausible(s *jsonschema.Schema, v *value, strict bool) bool {
 	case !strict:
 		return true
 	}
-	members := v.members()
-	for i := range members[:min(len(members), maxListed)] {
-		own := s.Properties[members[i].name]
-		if own != nil && !possible(own, &members[i].value, true) {
+	members := v.Members()
+	for i := range members[:min(len(members), violation.MaxListed)] {
+		own := s.Properties[members[i].Name]
+		if own != nil && !possible(own, &members[i].Value, true) {
 			return false
 		}
 	}
@@ -409,32 +411,32 @@ func plausible(s *jsonschema.Schema, v *value, strict bool) bool {
 }
 
 // possible reports whether the constants of a schema allow a value or, when not strict, a value of its kind.
-func possible(s *jsonschema.Schema, v *value, strict bool) bool {
+func possible(s *jsonschema.Schema, v *jsontree.Value, strict bool) bool {
 	for _, choice := range [][]any{s.Constant, s.Enum} {
-		if choice == nil || slices.ContainsFunc(choice, v.equals) {
+		if choice == nil || slices.ContainsFunc(choice, v.Equals) {
 			continue
 		}
 		texts := slices.ContainsFunc(choice, func(c any) bool { _, ok := c.(string); return ok })
-		if strict || v.kind == kindString != texts {
+		if strict || v.Kind == jsontree.KindString != texts {
 			return false
 		}
 	}
 	return true
 }
 
-func allows(types []string, v *value) bool {
+func allows(types []string, v *jsontree.Value) bool {
 	return types == nil || slices.ContainsFunc(types, func(name string) bool {
-		return name == v.kind.String() || name == "integer" && v.kind == kindNumber && integral(v.text)
+		return name == v.Kind.String() || name == "integer" && v.Kind == jsontree.KindNumber && jsontree.IsInteger(v.Text)
 	})
 }
 
 // typeNames names types as a message does: "a string or null".
 func typeNames(types []string) string {
 	var words []string
-	for _, k := range []kind{kindObject, kindArray, kindString, kindNumber, kindBool, kindNull} {
+	for _, k := range []jsontree.Kind{jsontree.KindObject, jsontree.KindArray, jsontree.KindString, jsontree.KindNumber, jsontree.KindBool, jsontree.KindNull} {
 		if slices.Contains(types, k.String()) {
-			words = append(words, k.typeName())
-		} else if k == kindNumber && slices.Contains(types, "integer") {
+			words = append(words, k.TypeName())
+		} else if k == jsontree.KindNumber && slices.Contains(types, "integer") {
 			words = append(words, "an integer")
 		}
 	}
@@ -445,15 +447,15 @@ func typeNames(types []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// listedOf joins the values of an enumeration, shortened.
-func listedOf(choice []any) string {
-	words := make([]string, 0, maxListed)
-	for _, c := range choice[:min(len(choice), maxListed)] {
-		words = append(words, shown(c))
+// enumeration joins the values of an enumeration, shortened.
+func enumeration(choice []any) string {
+	words := make([]string, 0, violation.MaxListed)
+	for _, c := range choice[:min(len(choice), violation.MaxListed)] {
+		words = append(words, jsontree.Format(c))
 	}
-	out := listed(words)
-	if more := len(choice) - maxListed; more > 0 {
-		out += " and " + decimal(more) + " more"
+	out := violation.Listed(words)
+	if more := len(choice) - violation.MaxListed; more > 0 {
+		out += " and " + strconv.Itoa(more) + " more"
 	}
 	return out
 }

@@ -1,10 +1,12 @@
-package schemas
+package external
 
 import (
 	"errors"
 	"net/url"
 	"strings"
 	"unicode"
+
+	"tutti/schemas/violation"
 )
 
 // maxURLLength bounds what is asked of a service.
@@ -67,7 +69,7 @@ func onlyTokens(rest string) error {
 			return errors.New("has a brace that belongs to neither {study} nor {value}")
 		}
 		if token := rest[open : end+1]; token != "{study}" && token != "{value}" {
-			return errors.New("has the token " + quoted(token) + "; only {study} and {value} are replaced")
+			return errors.New("has the token " + violation.Quoted(token) + "; only {study} and {value} are replaced")
 		}
 		rest = rest[end+1:]
 	}
@@ -90,7 +92,7 @@ func (t urlTemplate) fill(study, value string) (string, error) {
 		case "":
 			return "", errors.New("is empty, which cannot be asked about")
 		case ".", "..":
-			return "", errors.New(quoted(value) + " cannot be asked about: it would change the address that is asked")
+			return "", errors.New(violation.Quoted(value) + " cannot be asked about: it would change the address that is asked")
 		}
 	}
 	full := t.expand(study, value)

@@ -1,4 +1,4 @@
-package schemas
+package jsontree
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"tutti/internal/jsontext"
+	"tutti/schemas/violation"
 )
 
 // Limits of a JSON text; a text over one of them is not parsed.
@@ -21,21 +22,21 @@ const (
 	maxExponent     = 400
 )
 
-// parse reads one JSON text (RFC 8259). It refuses what readers disagree about: two members of one name, bytes that are
+// Parse reads one JSON text (RFC 8259). It refuses what readers disagree about: two members of one name, bytes that are
 // no UTF-8, numbers that no float64 holds. The error's text is safe to show.
-func parse(text string) (value, error) {
+func Parse(text string) (Value, error) {
 	if !utf8.ValidString(text) {
-		return value{}, errors.New("it is not UTF-8")
+		return Value{}, errors.New("it is not UTF-8")
 	}
 	p := parser{text: text}
 	v, err := p.value(0)
 	if err == nil {
 		if p.space(); p.at < len(text) {
-			err = p.fault("text follows the JSON value")
+			err = p.syntaxError("text follows the JSON value")
 		}
 	}
 	if err != nil {
-		return value{}, err
+		return Value{}, err
 	}
 	return v, nil
 }
@@ -46,7 +47,7 @@ type parser struct {
 	values int
 }
 
-func (p *parser) fault(what string) error {
+func (p *parser) syntaxError(what string) error {
 	before := p.text[:min(p.at, len(p.text))]
 	line := 1 + strings.Count(before, "\n")
 	column := 1 + utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:])
@@ -73,42 +74,42 @@ func (p *parser) next() byte {
 	return 0
 }
 
-func (p *parser) value(depth int) (value, error) {
+func (p *parser) value(depth int) (Value, error) {
 	if p.values++; p.values > maxValues {
-		return value{}, fmt.Errorf("it holds more than %d values", maxValues)
+		return Value{}, fmt.Errorf("it holds more than %d values", maxValues)
 	}
 	c := p.next()
-	v := value{from: uint32(p.at)}
+	v := Value{From: uint32(p.at)}
 	var err error
 	switch {
 	case c == '{' || c == '[':
 		if depth == maxDepth {
-			return value{}, fmt.Errorf("it is nested more than %d levels deep", maxDepth)
+			return Value{}, fmt.Errorf("it is nested more than %d levels deep", maxDepth)
 		}
 		p.at++
 		if c == '{' {
-			v.kind = kindObject
+			v.Kind = KindObject
 			v.parts, err = p.object(depth)
 		} else {
-			v.kind = kindArray
+			v.Kind = KindArray
 			v.parts, err = p.array(depth)
 		}
 	case c == '"':
-		v.kind = kindString
-		v.text, err = p.string()
+		v.Kind = KindString
+		v.Text, err = p.string()
 	case c == '-' || '0' <= c && c <= '9':
-		v.kind = kindNumber
-		v.text, err = p.number()
+		v.Kind = KindNumber
+		v.Text, err = p.number()
 	case p.word("true") || p.word("false"):
-		v.kind, v.text = kindBool, p.text[v.from:p.at]
+		v.Kind, v.Text = KindBool, p.text[v.From:p.at]
 	case p.word("null"):
-		v.kind = kindNull
+		v.Kind = KindNull
 	case p.at >= len(p.text):
-		err = p.fault("the text ends where a value should stand")
+		err = p.syntaxError("the text ends where a value should stand")
 	default:
-		err = p.fault("no JSON value begins")
+		err = p.syntaxError("no JSON value begins")
 	}
-	v.to = uint32(p.at)
+	v.To = uint32(p.at)
 	return v, err
 }
 
@@ -128,7 +129,7 @@ func (p *parser) object(depth int) (*parts, error) {
 	all := &parts{}
 	for {
 		if p.next() != '"' {
-			return nil, p.fault("the name of a member is missing")
+			return nil, p.syntaxError("the name of a member is missing")
 		}
 		start := p.at
 		name, err := p.string()
@@ -136,16 +137,16 @@ func (p *parser) object(depth int) (*parts, error) {
 			return nil, err
 		}
 		if p.next() != ':' {
-			return nil, p.fault("a colon is missing")
+			return nil, p.syntaxError("a colon is missing")
 		}
 		p.at++
 		v, err := p.value(depth + 1)
 		if err != nil {
 			return nil, err
 		}
-		if !all.add(member{name, v}) {
+		if !all.add(Member{name, v}) {
 			p.at = start
-			return nil, p.fault("the member " + quoted(name) + " stands twice in one object")
+			return nil, p.syntaxError("the member " + violation.Quoted(name) + " stands twice in one object")
 		}
 		switch p.next() {
 		case ',':
@@ -154,7 +155,7 @@ func (p *parser) object(depth int) (*parts, error) {
 			p.at++
 			return all, nil
 		default:
-			return nil, p.fault("a comma or a closing brace is missing")
+			return nil, p.syntaxError("a comma or a closing brace is missing")
 		}
 	}
 }
@@ -178,7 +179,7 @@ func (p *parser) array(depth int) (*parts, error) {
 			p.at++
 			return all, nil
 		default:
-			return nil, p.fault("a comma or a closing bracket is missing")
+			return nil, p.syntaxError("a comma or a closing bracket is missing")
 		}
 	}
 }
@@ -188,12 +189,12 @@ func (p *parser) string() (string, error) {
 	end, escaped, state := jsontext.ScanString(p.text, p.at)
 	switch {
 	case state == jsontext.Incomplete:
-		return "", p.fault("a string does not end")
+		return "", p.syntaxError("a string does not end")
 	case state == jsontext.Invalid && p.text[end] == '\\':
-		return "", p.fault("a string has an escape that JSON does not know")
+		return "", p.syntaxError("a string has an escape that JSON does not know")
 	case state == jsontext.Invalid:
 		p.at = end
-		return "", p.fault("a string has a control character that is not escaped")
+		return "", p.syntaxError("a string has a control character that is not escaped")
 	}
 	inside := p.text[p.at+1 : end-1]
 	p.at = end
@@ -208,17 +209,17 @@ func (p *parser) number() (string, error) {
 	literal := p.text[p.at:end]
 	switch {
 	case state != jsontext.Valid:
-		return "", p.fault("a number is not written as JSON wants it")
-	case !bounded(literal):
-		return "", p.fault("a number is too large, too small or too long")
+		return "", p.syntaxError("a number is not written as JSON wants it")
+	case !inRange(literal):
+		return "", p.syntaxError("a number is too large, too small or too long")
 	default:
 		p.at = end
 		return literal, nil
 	}
 }
 
-// bounded reports whether a number fits in a float64 and exact arithmetic with it is fast.
-func bounded(literal string) bool {
+// inRange reports whether a number fits in a float64 and exact arithmetic with it is fast.
+func inRange(literal string) bool {
 	if len(literal) > maxNumberLength {
 		return false
 	}

@@ -1,4 +1,4 @@
-package schemas
+package external
 
 import (
 	"errors"
@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"tutti/schemas/jsontree"
+	"tutti/schemas/violation"
 )
 
 // maxPathSteps bounds the depth of a path.
@@ -24,7 +27,7 @@ type pathStep struct {
 // located is a value with the JSON pointer to it.
 type located struct {
 	pointer string
-	value   *value
+	value   *jsontree.Value
 }
 
 // parseJSONPath reads a path; a leading "$" or "$." may be missing. The error's text is safe to show.
@@ -48,7 +51,7 @@ func parseJSONPath(text string) (jsonPath, error) {
 		case bare:
 			step, rest, err = nameStep(rest)
 		default:
-			err = errors.New("wants a dot or a bracket before " + quoted(rest))
+			err = errors.New("wants a dot or a bracket before " + violation.Quoted(rest))
 		}
 		if err != nil {
 			return nil, err
@@ -73,7 +76,7 @@ func nameStep(rest string) (pathStep, string, error) {
 	}
 	for _, r := range name {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-@:$", r) {
-			return pathStep{}, "", errors.New("has the character " + quoted(string(r)) + " in a name; write such a name as ['name']")
+			return pathStep{}, "", errors.New("has the character " + violation.Quoted(string(r)) + " in a name; write such a name as ['name']")
 		}
 	}
 	return pathStep{name: name}, rest[end:], nil
@@ -98,7 +101,7 @@ func bracketStep(rest string) (pathStep, string, error) {
 	}
 	index, err := strconv.ParseUint(inner, 10, 31)
 	if err != nil || strings.HasPrefix(inner, "+") {
-		return pathStep{}, "", errors.New("has " + quoted(inner) + " in brackets, which is no index, no * and no quoted name")
+		return pathStep{}, "", errors.New("has " + violation.Quoted(inner) + " in brackets, which is no index, no * and no quoted name")
 	}
 	return pathStep{item: true, index: int(index)}, after, nil
 }
@@ -122,28 +125,28 @@ func (p jsonPath) String() string {
 }
 
 // find gives the values that are there, in order, until each returns false.
-func (p jsonPath) find(v *value, each func(located) bool) {
+func (p jsonPath) find(v *jsontree.Value, each func(located) bool) {
 	p.walk(nil, v, each)
 }
 
-func (p jsonPath) walk(pointer []byte, v *value, each func(located) bool) bool {
+func (p jsonPath) walk(pointer []byte, v *jsontree.Value, each func(located) bool) bool {
 	if len(p) == 0 {
 		return each(located{string(pointer), v})
 	}
 	step, rest := p[0], p[1:]
 	if !step.item {
-		if m := v.member(step.name); m != nil {
-			return rest.walk(pointerToken(slices.Clip(pointer), step.name), m, each)
+		if m := v.Member(step.name); m != nil {
+			return rest.walk(jsontree.PointerToken(slices.Clip(pointer), step.name), m, each)
 		}
 		return true
 	}
 	from, to := step.index, step.index+1
 	if step.every {
-		from, to = 0, len(v.items())
+		from, to = 0, len(v.Items())
 	}
-	for i := from; i < min(to, len(v.items())); i++ {
+	for i := from; i < min(to, len(v.Items())); i++ {
 		item := append(slices.Clip(pointer), "/"+strconv.Itoa(i)...)
-		if !rest.walk(item, &v.items()[i], each) {
+		if !rest.walk(item, &v.Items()[i], each) {
 			return false
 		}
 	}

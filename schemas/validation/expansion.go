@@ -1,4 +1,4 @@
-package schemas
+package validation
 
 import (
 	"cmp"
@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"tutti/schemas/violation"
 )
 
 // Limits of what a schema leads to. The library validates by every schema that one leads to, each time it leads there: without
@@ -141,14 +143,14 @@ func (a *step) overlaps(b *step) bool {
 	case a.item:
 		return a.index == b.index || a.owner != nil && b.index > a.index
 	case a.owner != nil:
-		return !named(a.owner, b.name)
+		return !hasProperty(a.owner, b.name)
 	default:
 		return a.name == b.name
 	}
 }
 
-// named reports whether a schema has rules for a property of its own.
-func named(s *jsonschema.Schema, name string) bool {
+// hasProperty reports whether a schema has rules for a property of its own.
+func hasProperty(s *jsonschema.Schema, name string) bool {
 	return s.Properties[name] != nil || slices.ContainsFunc(patternsOf(s), func(p patternSchema) bool {
 		return p.expression.match(name, &atomic.Bool{})
 	})
@@ -160,7 +162,7 @@ type expansion struct {
 	path  []*visit
 	// steps leads from the whole value to the part that the last schema of path is about.
 	steps []*step
-	found *faults
+	found *violation.List
 }
 
 // visit is a schema on the path from the first to the current one.
@@ -171,21 +173,21 @@ type visit struct {
 	recursions [][]*step
 }
 
-// expansionFault says what is wrong with what a schema leads to, nil when nothing is.
-func expansionFault(s *jsonschema.Schema) *faults {
+// expansionViolations says what is wrong with what a schema leads to, nil when nothing is.
+func expansionViolations(s *jsonschema.Schema) *violation.List {
 	e := &expansion{}
 	e.visit(s, 1)
 	return e.found
 }
 
 func (e *expansion) refuse(s *jsonschema.Schema, message string) {
-	e.found = oneFault(pointerOf(s.Location), "$ref", message)
+	e.found = violation.NewList(pointerOf(s.Location), "$ref", message)
 }
 
 // visit walks a schema that is the last of a chain of so many about the same value.
 func (e *expansion) visit(s *jsonschema.Schema, chain int) {
 	if e.count++; e.count > maxExpansion {
-		e.found = oneFault("", "schema", "leads to more than "+counted(maxExpansion, "schema", "schemas")+", every $ref counted each time it is reached")
+		e.found = violation.NewList("", "schema", "leads to more than "+violation.Counted(maxExpansion, "schema", "schemas")+", every $ref counted each time it is reached")
 		return
 	}
 	if i := slices.IndexFunc(e.path, func(v *visit) bool { return v.schema == s }); i >= 0 {
@@ -193,7 +195,7 @@ func (e *expansion) visit(s *jsonschema.Schema, chain int) {
 		return
 	}
 	if chain > maxInPlace {
-		e.refuse(e.path[len(e.path)-maxInPlace].schema, "begins a chain of more than "+counted(maxInPlace, "schema", "schemas about the same value"))
+		e.refuse(e.path[len(e.path)-maxInPlace].schema, "begins a chain of more than "+violation.Counted(maxInPlace, "schema", "schemas about the same value"))
 		return
 	}
 	own := &visit{schema: s, depth: len(e.steps)}
@@ -213,7 +215,7 @@ func (e *expansion) visit(s *jsonschema.Schema, chain int) {
 			return
 		}
 	}
-	if twice(own.recursions) {
+	if recursesTwice(own.recursions) {
 		e.refuse(s, "recurses twice at one place: the same part of a value would be checked by it again and again, twice as often at each level")
 	}
 	e.path = e.path[:len(e.path)-1]
@@ -224,7 +226,7 @@ func (e *expansion) recursion(to *visit) {
 	case to.depth == len(e.steps):
 		e.refuse(to.schema, "refers to itself about the same value, so that no check of it would end")
 	case len(to.recursions) == maxRecursions:
-		e.refuse(to.schema, "recurses at more than "+counted(maxRecursions, "place", "places"))
+		e.refuse(to.schema, "recurses at more than "+violation.Counted(maxRecursions, "place", "places"))
 	default:
 		to.recursions = append(to.recursions, slices.Clone(e.steps[to.depth:]))
 	}
@@ -240,9 +242,9 @@ func (e *expansion) dynamic(target *jsonschema.Schema) *jsonschema.Schema {
 	return target
 }
 
-// twice reports whether a schema with such recursions may reach a part of a value in two ways: two of them lead to the same
+// recursesTwice reports whether a schema with such recursions may reach a part of a value in two ways: two of them lead to the same
 // part, or one leads on from where another led to.
-func twice(recursions [][]*step) bool {
+func recursesTwice(recursions [][]*step) bool {
 	for i, a := range recursions {
 		for j, b := range recursions {
 			if i == j || len(a) > len(b) || !overlapping(a, b) {

@@ -1,4 +1,4 @@
-package schemas
+package external
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 )
@@ -23,14 +24,28 @@ const (
 // errRedirect ends a call whose redirects lead elsewhere or do not end.
 var errRedirect = errors.New("the redirect is not followed")
 
-// asker asks external services about values.
-type asker struct {
-	cfg    Config
+// Client calls external validation services. It is safe for concurrent use.
+type Client struct {
+	cfg    Settings
 	client *http.Client
-	queues *queues
+	queues *hostLimits
 }
 
-func newAsker(cfg Config) (*asker, error) {
+// Settings configure a Client. All times must be positive.
+type Settings struct {
+	// AllowedHosts are the only hosts that are called, each a name or an address, with or without a port. Default: every public address.
+	AllowedHosts []string
+	// Timeout bounds one call, TotalTimeout all calls for one analysis.
+	Timeout, TotalTimeout time.Duration
+	// RetryWait is the wait before the first retry; it doubles, with jitter.
+	RetryWait time.Duration
+	UserAgent string
+	// Observe records the result and the duration of each call.
+	Observe func(result string, took time.Duration)
+}
+
+// NewClient returns a Client. CodeInvalid for an invalid host.
+func NewClient(cfg Settings) (*Client, error) {
 	g, err := newGuard(cfg.AllowedHosts)
 	if err != nil {
 		return nil, err
@@ -43,7 +58,7 @@ func newAsker(cfg Config) (*asker, error) {
 		TLSHandshakeTimeout: cfg.Timeout, ResponseHeaderTimeout: cfg.Timeout, MaxResponseHeaderBytes: maxAnswerBytes,
 	}
 	client := &http.Client{Transport: transport, Timeout: cfg.Timeout, CheckRedirect: sameHost}
-	return &asker{cfg: cfg, client: client, queues: &queues{hosts: map[string]*queue{}}}, nil
+	return &Client{cfg: cfg, client: client, queues: &hostLimits{hosts: map[string]*hostLimit{}}}, nil
 }
 
 // sameHost follows a redirect only to where the call went in the first place.
@@ -56,33 +71,33 @@ func sameHost(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
-func (a *asker) close() { a.client.CloseIdleConnections() }
+func (a *Client) Close() { a.client.CloseIdleConnections() }
 
-// ask asks until there is an answer, at most maxAttempts times, or ctx ends.
-func (a *asker) ask(ctx context.Context, q *question) answer {
-	var last answer
+// call asks until there is an answer, at most maxAttempts times, or ctx ends.
+func (a *Client) call(ctx context.Context, q *query) result {
+	var last result
 	for attempt := range maxAttempts {
 		if attempt > 0 && !a.wait(ctx, attempt) {
 			return last
 		}
-		leave, ok := a.queues.enter(ctx, q.host)
+		leave, ok := a.queues.acquire(ctx, q.host)
 		if !ok {
-			return noTimeLeft()
+			return timedOut()
 		}
 		began := time.Now()
-		last = a.once(ctx, q.url)
+		last = a.request(ctx, q.url)
 		leave()
-		a.cfg.Metrics.asked(last.result(), time.Since(began))
-		if !last.silent {
+		a.cfg.Observe(last.label(), time.Since(began))
+		if !last.unresponsive {
 			return last
 		}
 	}
 	return last
 }
 
-func (an answer) result() string {
+func (an result) label() string {
 	switch {
-	case an.silent:
+	case an.unresponsive:
 		return "unavailable"
 	case an.message != "":
 		return "invalid"
@@ -92,7 +107,7 @@ func (an answer) result() string {
 }
 
 // wait pauses before another attempt; false when ctx ended first.
-func (a *asker) wait(ctx context.Context, attempt int) bool {
+func (a *Client) wait(ctx context.Context, attempt int) bool {
 	pause := a.cfg.RetryWait << (attempt - 1)
 	timer := time.NewTimer(pause/2 + rand.N(pause+1)) //nolint:gosec // jitter needs no secrecy
 	defer timer.Stop()
@@ -104,75 +119,75 @@ func (a *asker) wait(ctx context.Context, attempt int) bool {
 	}
 }
 
-// noTimeLeft is the answer about a value when the time for a whole analysis, which the other calls and the wait for their
+// timedOut is the answer about a value when the time for a whole analysis, which the other calls and the wait for their
 // turn have taken, is over. It says nothing of the service.
-func noTimeLeft() answer {
-	return answer{message: "could not be checked: there was no time left to ask the service", retryable: true}
+func timedOut() result {
+	return result{message: "could not be checked: there was no time left to ask the service", retryable: true}
 }
 
-// once makes one call.
-func (a *asker) once(ctx context.Context, at string) answer {
+// request makes one call.
+func (a *Client) request(ctx context.Context, at string) result {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
-		return answer{message: "cannot be asked about: its address is not valid"}
+		return result{message: "cannot be asked about: its address is not valid"}
 	}
 	request.Header.Set("User-Agent", a.cfg.UserAgent)
 	response, err := a.client.Do(request)
 	if err != nil && ctx.Err() != nil {
-		return noTimeLeft()
+		return timedOut()
 	}
 	if err != nil {
-		return a.failed(err)
+		return a.failure(err)
 	}
 	_, _ = io.CopyN(io.Discard, response.Body, maxAnswerBytes)
 	response.Body.Close()
 	switch status := response.StatusCode; {
 	case status >= 200 && status < 300:
-		return answer{}
+		return result{}
 	case status >= 500:
-		return answer{message: "could not be checked: the service answered " + decimal(status), retryable: true, silent: true}
+		return result{message: "could not be checked: the service answered " + strconv.Itoa(status), retryable: true, unresponsive: true}
 	default:
-		return answer{message: "is not valid: the service answered " + decimal(status), retryable: status == http.StatusTooManyRequests}
+		return result{message: "is not valid: the service answered " + strconv.Itoa(status), retryable: status == http.StatusTooManyRequests}
 	}
 }
 
-// failed says why there is no answer. The error's own text stays here: it names addresses.
-func (a *asker) failed(err error) answer {
+// failure says why there is no answer. The error's own text stays here: it names addresses.
+func (a *Client) failure(err error) result {
 	switch timeout, ok := errors.AsType[net.Error](err); {
 	case errors.Is(err, errForbiddenAddress):
-		return answer{message: "cannot be checked: the address of the service is not among those that " +
+		return result{message: "cannot be checked: the address of the service is not among those that " +
 			"schemas.externalValidations.allowedHosts lets this server ask"}
 	case errors.Is(err, errRedirect):
-		return answer{message: "is not valid: the service redirected to another host or too often"}
+		return result{message: "is not valid: the service redirected to another host or too often"}
 	case ok && timeout.Timeout():
-		return answer{message: "could not be checked: the service did not answer within " + a.cfg.Timeout.String(), retryable: true, silent: true}
+		return result{message: "could not be checked: the service did not answer within " + a.cfg.Timeout.String(), retryable: true, unresponsive: true}
 	default:
-		return answer{message: "could not be checked: the service could not be reached", retryable: true, silent: true}
+		return result{message: "could not be checked: the service could not be reached", retryable: true, unresponsive: true}
 	}
 }
 
 // maxPerHost is how many calls of one host run side by side, whoever's they are.
 const maxPerHost = 4 * maxAtOnce
 
-// queues lets the calls of each host wait for their turn.
-type queues struct {
+// hostLimits lets the calls of each host wait for their turn.
+type hostLimits struct {
 	mu    sync.Mutex
-	hosts map[string]*queue
+	hosts map[string]*hostLimit
 }
 
-type queue struct {
+type hostLimit struct {
 	// running has a place for each call.
 	running chan struct{}
 	// users are those that wait or call; a queue without any is forgotten.
 	users int
 }
 
-// enter waits for a turn, which ends with leave. false when ctx ended first.
-func (q *queues) enter(ctx context.Context, host string) (leave func(), ok bool) {
+// acquire waits for a turn, which ends with leave. false when ctx ended first.
+func (q *hostLimits) acquire(ctx context.Context, host string) (leave func(), ok bool) {
 	q.mu.Lock()
 	own := q.hosts[host]
 	if own == nil {
-		own = &queue{running: make(chan struct{}, maxPerHost)}
+		own = &hostLimit{running: make(chan struct{}, maxPerHost)}
 		q.hosts[host] = own
 	}
 	own.users++
@@ -181,15 +196,15 @@ func (q *queues) enter(ctx context.Context, host string) (leave func(), ok bool)
 	case own.running <- struct{}{}:
 		return func() {
 			<-own.running
-			q.forsake(host, own)
+			q.release(host, own)
 		}, true
 	case <-ctx.Done():
-		q.forsake(host, own)
+		q.release(host, own)
 		return nil, false
 	}
 }
 
-func (q *queues) forsake(host string, own *queue) {
+func (q *hostLimits) release(host string, own *hostLimit) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if own.users--; own.users == 0 {

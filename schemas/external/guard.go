@@ -1,4 +1,4 @@
-package schemas
+package external
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/schemas/violation"
 )
 
 // errForbiddenAddress refuses a connection to an address that is not public and not allowed.
@@ -29,7 +30,7 @@ func newGuard(hosts []string) (*guard, error) {
 	for _, h := range hosts {
 		key, ok := hostKey(h)
 		if !ok {
-			return nil, core.NewError(core.CodeInvalid, "schemas.externalValidations.allowedHosts: "+quoted(h)+
+			return nil, core.NewError(core.CodeInvalid, "schemas.externalValidations.allowedHosts: "+violation.Quoted(h)+
 				" is neither a host nor an address, with or without a port")
 		}
 		g.allowed[key] = struct{}{}
@@ -87,14 +88,14 @@ func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, er
 // onlyPublic looks at the address that a connection is about to be made to, so that no name can hide it.
 func onlyPublic(_ context.Context, _, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
-	if err != nil || !public(at.Addr()) {
+	if err != nil || !isPublic(at.Addr()) {
 		return errForbiddenAddress
 	}
 	return nil
 }
 
-// public tells whether an address is a host of the public internet.
-func public(a netip.Addr) bool {
+// isPublic tells whether an address is a host of the public internet.
+func isPublic(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	if !a.IsValid() || !a.IsGlobalUnicast() || a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() {
 		return false
@@ -105,7 +106,7 @@ func public(a netip.Addr) bool {
 		}
 	}
 	if v4, ok := embedded(a); ok {
-		return public(v4)
+		return isPublic(v4)
 	}
 	return true
 }

@@ -1,4 +1,4 @@
-package schemas
+package validation
 
 import (
 	"crypto/rand"
@@ -9,17 +9,23 @@ import (
 	"strings"
 	"sync/atomic"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
-	"tutti/internal/core"
+	"tutti/schemas/jsontree"
+	"tutti/schemas/violation"
 )
 
 // Limits of the text of a dynamic schema. The compiler's work grows with the square of maxSubschemas.
 const (
 	maxSchemaBytes = 1 << 20
 	maxSubschemas  = 10_000
-	// maxKnownRegexes bounds the values of format regex that are remembered: to check one is to compile it.
-	maxKnownRegexes = 1 << 20
+	// maxKnownRegexes and maxKnownRegex bound the number and the length of the values of format regex whose validity is cached: to check
+	// one is to compile it.
+	maxKnownRegexes = 256
+	maxKnownRegex   = 4 << 10
+	// schemaBytes is approximately the memory of one compiled subschema.
+	schemaBytes = 2 << 10
 )
 
 // documentURL is the base of a schema without $id. It is never requested.
@@ -31,8 +37,11 @@ const metaHost = "json-schema.org/"
 // errNotLoaded refuses to fetch a schema: its author could make the server call any address or read any file.
 var errNotLoaded = errors.New("schemas are not fetched")
 
-// rules are a compiled schema.
-type rules struct {
+// ErrStopped ends a validation after Stop.
+var ErrStopped = errors.New("the validation was stopped")
+
+// Schema is a compiled schema. It is safe for concurrent use.
+type Schema struct {
 	schema *jsonschema.Schema
 	// known are all schemas that schema leads to, by their locations.
 	known map[string]*jsonschema.Schema
@@ -42,13 +51,26 @@ type rules struct {
 	stop *atomic.Bool
 }
 
-func newRules(schema *jsonschema.Schema, stop *atomic.Bool) *rules {
-	r := &rules{schema: schema, known: map[string]*jsonschema.Schema{}, stop: stop}
+func newRules(schema *jsonschema.Schema, stop *atomic.Bool) *Schema {
+	r := &Schema{schema: schema, known: map[string]*jsonschema.Schema{}, stop: stop}
 	r.collect(schema)
 	return r
 }
 
-func (r *rules) collect(s *jsonschema.Schema) {
+// Bytes returns approximately how much memory the schema takes.
+func (r *Schema) Bytes() int64 {
+	return schemaBytes*int64(len(r.known)) + instructionBytes*int64(r.weight)
+}
+
+// Stop ends all validations, those in flight too.
+func (r *Schema) Stop() { r.stop.Store(true) }
+
+// RequiresObject reports whether a property of the schema, wherever a $ref leads, must be an object.
+func (r *Schema) RequiresObject(property string) bool {
+	return onlyObjects(r.schema.Properties[property], map[*jsonschema.Schema]bool{})
+}
+
+func (r *Schema) collect(s *jsonschema.Schema) {
 	if r.known[s.Location] != nil {
 		return
 	}
@@ -58,21 +80,21 @@ func (r *rules) collect(s *jsonschema.Schema) {
 	}
 }
 
-// check returns the violations of a value. Errors: errTooMuchWork for a value whose names are too long, errStopped when the
+// Validate returns the violations of a value. Errors: errTooMuchWork for a value whose names are too long, errStopped when the
 // validations of the schema were stopped.
-func (r *rules) check(v *value) (*faults, error) {
-	plain, err := v.plain()
+func (r *Schema) Validate(v *jsontree.Value) (*violation.List, error) {
+	plain, err := v.Plain()
 	if err != nil {
 		return nil, err
 	}
 	err = r.schema.Validate(plain)
 	switch failure, invalid := errors.AsType[*jsonschema.ValidationError](err); {
 	case err == nil:
-		return &faults{}, nil
+		return &violation.List{}, nil
 	case invalid:
 		return r.violations(failure, v), nil
 	case errors.Is(err, stopped):
-		return nil, errStopped
+		return nil, ErrStopped
 	default:
 		return nil, err
 	}
@@ -83,7 +105,10 @@ func newCompiler(x extensions) *jsonschema.Compiler {
 	c.Draft = jsonschema.Draft7
 	c.AssertFormat = true
 	c.LoadURL = func(string) (io.ReadCloser, error) { return nil, errNotLoaded }
-	known := newCache[string, bool](maxKnownRegexes)
+	known, err := lru.New[string, bool](maxKnownRegexes)
+	if err != nil {
+		panic(err) // maxKnownRegexes is positive
+	}
 	c.Formats["regex"] = func(v any) bool {
 		text, ok := v.(string)
 		if !ok {
@@ -92,11 +117,13 @@ func newCompiler(x extensions) *jsonschema.Compiler {
 		if x.stop.Load() {
 			panic(stopped)
 		}
-		valid, ok := known.get(text)
+		valid, ok := known.Get(text)
 		if !ok {
 			_, err := compileRegex(text)
 			valid = err == nil
-			known.put(0, text, valid, int64(len(text)+256))
+			if len(text) <= maxKnownRegex {
+				known.Add(text, valid)
+			}
 		}
 		return valid
 	}
@@ -104,17 +131,17 @@ func newCompiler(x extensions) *jsonschema.Compiler {
 	return c
 }
 
-// compile returns the rules of a schema. Its violations have pointers into the schema; an error is not the schema's fault.
-func compile(text string) (*rules, *faults, error) {
-	tree, err := parse(text)
+// Compile returns the rules of a schema. Its violations have pointers into the schema; an error is not the schema's fault.
+func Compile(text string) (*Schema, *violation.List, error) {
+	tree, err := jsontree.Parse(text)
 	if err != nil {
-		return nil, oneFault("", "schema", "is no JSON schema: "+err.Error()), nil
+		return nil, violation.NewList("", "schema", "is no JSON schema: "+err.Error()), nil
 	}
 	if f := limits(&tree, text); f != nil {
 		return nil, f, nil
 	}
 	prepared, used, f, err := wellFormed(&tree, text)
-	if err != nil || len(f.list) > 0 {
+	if err != nil || len(f.Violations) > 0 {
 		return nil, f, err
 	}
 	x := extensions{expressions: used, stop: &atomic.Bool{}}
@@ -123,7 +150,7 @@ func compile(text string) (*rules, *faults, error) {
 	if err != nil {
 		return nil, explain(err, &tree), nil
 	}
-	if f := expansionFault(schema); f != nil {
+	if f := expansionViolations(schema); f != nil {
 		return nil, f, nil
 	}
 	r := newRules(schema, x.stop)
@@ -150,29 +177,25 @@ func compileText(c *jsonschema.Compiler, text string) (_ *jsonschema.Schema, err
 	return c.Compile(at)
 }
 
-func oneFault(pointer, keyword, message string) *faults {
-	return &faults{list: []core.Violation{{Pointer: pointer, Message: message, Keyword: keyword}}}
-}
-
 // limits refuses a schema that is too large to compile or whose meaning depends on the schemas that refer to it.
-func limits(tree *value, text string) *faults {
+func limits(tree *jsontree.Value, text string) *violation.List {
 	if len(text) > maxSchemaBytes {
-		return oneFault("", "schema", "is larger than "+counted(maxSchemaBytes>>20, "MiB", "MiB"))
+		return violation.NewList("", "schema", "is larger than "+violation.Counted(maxSchemaBytes>>20, "MiB", "MiB"))
 	}
 	for _, name := range []string{"$id", "id"} {
-		if id := tree.member(name); id != nil && strings.HasPrefix(id.text, "?") {
-			return oneFault("/"+name, name, "has no path")
+		if id := tree.Member(name); id != nil && strings.HasPrefix(id.Text, "?") {
+			return violation.NewList("/"+name, name, "has no path")
 		}
 	}
 	var s census
 	s.count(tree, true)
 	switch {
 	case s.subschemas > maxSubschemas:
-		return oneFault("", "schema", "has more than "+counted(maxSubschemas, "object or boolean", "objects and booleans"))
+		return violation.NewList("", "schema", "has more than "+violation.Counted(maxSubschemas, "object or boolean", "objects and booleans"))
 	case s.dynamic && s.embedded:
-		return oneFault("", "schema", "has $dynamicRef or $recursiveRef together with a nested $id, which is not supported; use $ref")
+		return violation.NewList("", "schema", "has $dynamicRef or $recursiveRef together with a nested $id, which is not supported; use $ref")
 	case s.anchored && s.meta:
-		return oneFault("", "schema", "has $dynamicAnchor or $recursiveAnchor together with a reference to a meta-schema, which is not supported")
+		return violation.NewList("", "schema", "has $dynamicAnchor or $recursiveAnchor together with a reference to a meta-schema, which is not supported")
 	default:
 		return nil
 	}
@@ -183,42 +206,52 @@ type census struct {
 	dynamic, embedded, anchored, meta bool
 }
 
-func (s *census) count(v *value, root bool) {
-	if v.kind == kindObject || v.kind == kindBool {
+func (s *census) count(v *jsontree.Value, root bool) {
+	if v.Kind == jsontree.KindObject || v.Kind == jsontree.KindBool {
 		s.subschemas++
 	}
-	for i := range v.items() {
-		s.count(&v.items()[i], false)
+	for i := range v.Items() {
+		s.count(&v.Items()[i], false)
 	}
-	for i := range v.members() {
-		m := &v.members()[i]
-		if m.value.kind == kindString {
-			s.dynamic = s.dynamic || m.name == "$dynamicRef" || m.name == "$recursiveRef"
-			s.embedded = s.embedded || !root && (m.name == "$id" || m.name == "id")
-			s.meta = s.meta || m.name == "$ref" && strings.Contains(m.value.text, metaHost)
+	for i := range v.Members() {
+		m := &v.Members()[i]
+		if m.Value.Kind == jsontree.KindString {
+			s.dynamic = s.dynamic || m.Name == "$dynamicRef" || m.Name == "$recursiveRef"
+			s.embedded = s.embedded || !root && (m.Name == "$id" || m.Name == "id")
+			s.meta = s.meta || m.Name == "$ref" && strings.Contains(m.Value.Text, metaHost)
 		}
-		s.anchored = s.anchored || m.name == "$dynamicAnchor" || m.name == "$recursiveAnchor"
-		s.count(&m.value, false)
+		s.anchored = s.anchored || m.Name == "$dynamicAnchor" || m.Name == "$recursiveAnchor"
+		s.count(&m.Value, false)
 	}
+}
+
+// MetaViolations returns the violations of a schema, which is a part of text, by the meta-schema of its draft. A schema that is too
+// large to compile has none: Compile reports it.
+func MetaViolations(tree *jsontree.Value, text string) (*violation.List, error) {
+	if limits(tree, text[tree.From:tree.To]) != nil {
+		return &violation.List{}, nil
+	}
+	_, _, found, err := wellFormed(tree, text)
+	return found, err
 }
 
 // wellFormed checks a schema by the meta-schema of its draft, and returns it as the compiler gets it with its regular
 // expressions.
-func wellFormed(tree *value, text string) (string, *expressions, *faults, error) {
+func wellFormed(tree *jsontree.Value, text string) (string, *expressions, *violation.List, error) {
 	draft, version := jsonschema.Draft7, 7
-	if named := tree.member("$schema"); named != nil {
+	if named := tree.Member("$schema"); named != nil {
 		if draft, version = draftOf(named); draft == nil {
-			return "", nil, oneFault("/$schema", "$schema",
+			return "", nil, violation.NewList("/$schema", "$schema",
 				"is not one of the drafts that are known: draft-04, draft-06, draft-07, 2019-09, 2020-12"), nil
 		}
 	}
 	p := &preparation{
-		text: text, version: version, found: &faults{}, anchors: map[string]string{},
+		text: text, version: version, found: &violation.List{}, anchors: map[string]string{},
 		expressions: &expressions{known: map[string]expression{}},
 	}
 	prepared := string(p.schema(nil, tree, "", documentURL))
 	if p.expressions.tooHeavy() {
-		return "", nil, oneFault("", "pattern", "has regular expressions that take too much memory together"), nil
+		return "", nil, violation.NewList("", "pattern", "has regular expressions that take too much memory together"), nil
 	}
 	if p.tooLarge {
 		return "", nil, p.found, nil
@@ -228,23 +261,23 @@ func wellFormed(tree *value, text string) (string, *expressions, *faults, error)
 	if err != nil {
 		return "", nil, nil, fmt.Errorf("compiling a meta-schema: %w", err)
 	}
-	found, err := newRules(meta, nil).check(tree)
-	if errors.Is(err, errTooMuchWork) {
-		return "", nil, oneFault("", "schema", err.Error()), nil
+	found, err := newRules(meta, nil).Validate(tree)
+	if errors.Is(err, jsontree.ErrTooMuchWork) {
+		return "", nil, violation.NewList("", "schema", err.Error()), nil
 	}
 	if err != nil {
 		return "", nil, nil, err
 	}
-	found.join(p.found)
+	found.Join(p.found)
 	return prepared, p.expressions, found, nil
 }
 
 // draftOf returns the draft that $schema names and its number, nil when it is none of the known ones.
-func draftOf(named *value) (*jsonschema.Draft, int) {
-	if named.kind != kindString {
+func draftOf(named *jsontree.Value) (*jsonschema.Draft, int) {
+	if named.Kind != jsontree.KindString {
 		return nil, 0
 	}
-	wanted := strings.TrimSuffix(named.text, "#")
+	wanted := strings.TrimSuffix(named.Text, "#")
 	_, wanted, _ = strings.Cut(wanted, "://")
 	for version, d := range map[int]*jsonschema.Draft{
 		4: jsonschema.Draft4, 6: jsonschema.Draft6, 7: jsonschema.Draft7, 2019: jsonschema.Draft2019, 2020: jsonschema.Draft2020,
@@ -254,6 +287,16 @@ func draftOf(named *value) (*jsonschema.Draft, int) {
 		}
 	}
 	return nil, 0
+}
+
+// SiblingsCount reports whether the draft of a schema heeds what stands beside a $ref.
+func SiblingsCount(dynamic *jsontree.Value) bool {
+	named := dynamic.Member("$schema")
+	if named == nil {
+		return false
+	}
+	_, version := draftOf(named)
+	return version >= 2019
 }
 
 // pointerOf returns the JSON pointer in the fragment of a location.

@@ -1,10 +1,13 @@
-package schemas
+package validation
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 
 	"tutti/internal/core"
+	"tutti/schemas/jsontree"
+	"tutti/schemas/violation"
 )
 
 // preparation writes a schema as the library gets it. What the library does differently from what a registration promises,
@@ -18,7 +21,7 @@ type preparation struct {
 	expressions *expressions
 	// anchors are the pointers to those of the schema by their URL, to find what is there twice.
 	anchors map[string]string
-	found   *faults
+	found   *violation.List
 	// tooLarge is true when an expression must not even be compiled to see whether it is valid.
 	tooLarge bool
 }
@@ -30,19 +33,19 @@ const (
 )
 
 // schema writes a schema; what is wrong with its expressions and its anchors goes to p.found.
-func (p *preparation) schema(dst []byte, v *value, pointer, base string) []byte {
+func (p *preparation) schema(dst []byte, v *jsontree.Value, pointer, base string) []byte {
 	switch {
-	case v.kind == kindArray:
+	case v.Kind == jsontree.KindArray:
 		return p.list(dst, v, pointer, base)
-	case v.kind != kindObject:
-		return append(dst, p.text[v.from:v.to]...)
+	case v.Kind != jsontree.KindObject:
+		return append(dst, p.text[v.From:v.To]...)
 	}
 	base = p.identify(v, pointer, base)
 	moved := p.moved(v, pointer)
 	dst = append(dst, '{')
 	first := true
-	for i := range v.members() {
-		m := &v.members()[i]
+	for i := range v.Members() {
+		m := &v.Members()[i]
 		if p.dropped(m, moved) {
 			continue
 		}
@@ -50,8 +53,8 @@ func (p *preparation) schema(dst []byte, v *value, pointer, base string) []byte 
 			dst = append(dst, ',')
 		}
 		first = false
-		dst = append(appendString(dst, m.name), ':')
-		dst = p.keyword(dst, m, string(pointerToken([]byte(pointer), m.name)), base)
+		dst = append(jsontree.AppendString(dst, m.Name), ':')
+		dst = p.keyword(dst, m, string(jsontree.PointerToken([]byte(pointer), m.Name)), base)
 	}
 	if moved != nil {
 		if !first {
@@ -63,71 +66,71 @@ func (p *preparation) schema(dst []byte, v *value, pointer, base string) []byte 
 }
 
 // dropped reports whether the library does not get a member of a schema under its own name.
-func (p *preparation) dropped(m *member, moved map[string]bool) bool {
-	switch m.name {
+func (p *preparation) dropped(m *jsontree.Member, moved map[string]bool) bool {
+	switch m.Name {
 	case regexKeyword, "regexProperties":
 		return true
 	case "contentEncoding", "contentMediaType":
-		return m.value.kind == kindString
+		return m.Value.Kind == jsontree.KindString
 	default:
-		return moved[m.name]
+		return moved[m.Name]
 	}
 }
 
-func (p *preparation) list(dst []byte, v *value, pointer, base string) []byte {
+func (p *preparation) list(dst []byte, v *jsontree.Value, pointer, base string) []byte {
 	dst = append(dst, '[')
-	for i := range v.items() {
+	for i := range v.Items() {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = p.schema(dst, &v.items()[i], pointer+"/"+decimal(i), base)
+		dst = p.schema(dst, &v.Items()[i], pointer+"/"+strconv.Itoa(i), base)
 	}
 	return append(dst, ']')
 }
 
 // keyword writes the value of a keyword.
-func (p *preparation) keyword(dst []byte, m *member, pointer, base string) []byte {
-	switch m.name {
+func (p *preparation) keyword(dst []byte, m *jsontree.Member, pointer, base string) []byte {
+	switch m.Name {
 	case "const", "enum", "default", "examples":
-		return append(dst, p.text[m.value.from:m.value.to]...)
+		return append(dst, p.text[m.Value.From:m.Value.To]...)
 	case "additionalProperties", "additionalItems":
-		if m.value.kind == kindBool && m.value.text == "false" {
+		if m.Value.Kind == jsontree.KindBool && m.Value.Text == "false" {
 			return append(dst, nothing...)
 		}
 	case "properties", "patternProperties", "definitions", "$defs", "dependentSchemas", "dependencies":
-		if m.value.kind == kindObject {
-			return p.named(dst, &m.value, pointer, base)
+		if m.Value.Kind == jsontree.KindObject {
+			return p.named(dst, &m.Value, pointer, base)
 		}
 	}
-	return p.schema(dst, &m.value, pointer, base)
+	return p.schema(dst, &m.Value, pointer, base)
 }
 
 // named writes schemas by their names.
-func (p *preparation) named(dst []byte, v *value, pointer, base string) []byte {
+func (p *preparation) named(dst []byte, v *jsontree.Value, pointer, base string) []byte {
 	dst = append(dst, '{')
-	for i := range v.members() {
-		m := &v.members()[i]
+	for i := range v.Members() {
+		m := &v.Members()[i]
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = p.schema(append(appendString(dst, m.name), ':'), &m.value, string(pointerToken([]byte(pointer), m.name)), base)
+		dst = p.schema(append(jsontree.AppendString(dst, m.Name), ':'), &m.Value, string(jsontree.PointerToken([]byte(pointer), m.Name)), base)
 	}
 	return append(dst, '}')
 }
 
 // identify notes the anchors of a schema and returns its base URL.
-func (p *preparation) identify(v *value, pointer, base string) string {
+func (p *preparation) identify(v *jsontree.Value, pointer, base string) string {
 	for _, name := range []string{"$id", "id"} {
-		if id := v.member(name); id != nil && id.kind == kindString {
-			base = withoutFragment(joined(base, id.text))
-			if p.version < 2019 && strings.HasPrefix(id.text, "#") {
-				p.anchor(base+id.text, id.text[1:], pointer)
+		if id := v.Member(name); id != nil && id.Kind == jsontree.KindString {
+			base = withoutFragment(joined(base, id.Text))
+			if p.version < 2019 && strings.HasPrefix(id.Text, "#") {
+				p.anchor(base+id.Text, id.Text[1:], pointer)
 			}
 		}
 	}
 	for _, keyword := range []string{"$anchor", "$dynamicAnchor"} {
-		if anchor := v.member(keyword); p.version >= 2019 && anchor != nil && anchor.kind == kindString {
-			p.anchor(base+"#"+anchor.text, anchor.text, pointer)
+		if anchor := v.Member(keyword); p.version >= 2019 && anchor != nil && anchor.Kind == jsontree.KindString {
+			p.anchor(base+"#"+anchor.Text, anchor.Text, pointer)
 		}
 	}
 	return base
@@ -135,15 +138,15 @@ func (p *preparation) identify(v *value, pointer, base string) string {
 
 func (p *preparation) anchor(url, name, pointer string) {
 	if other, known := p.anchors[url]; known && other != pointer {
-		p.found.add(core.Violation{
-			Pointer: pointer, Keyword: "$anchor", Message: "has the anchor " + quoted(name) + " that another part of the schema has too",
+		p.found.Add(core.Violation{
+			Pointer: pointer, Keyword: "$anchor", Message: "has the anchor " + violation.Quoted(name) + " that another part of the schema has too",
 		})
 	}
 	p.anchors[url] = pointer
 }
 
 // moved checks the expressions of a schema and returns the keywords that the library must not get, nil when there is none.
-func (p *preparation) moved(v *value, pointer string) map[string]bool {
+func (p *preparation) moved(v *jsontree.Value, pointer string) map[string]bool {
 	var moved map[string]bool
 	move := func(names ...string) {
 		if moved == nil {
@@ -153,21 +156,21 @@ func (p *preparation) moved(v *value, pointer string) map[string]bool {
 			moved[name] = true
 		}
 	}
-	if pattern := v.member("pattern"); pattern != nil && pattern.kind == kindString {
-		compiled, err := p.expressions.compile(pattern.text)
+	if pattern := v.Member("pattern"); pattern != nil && pattern.Kind == jsontree.KindString {
+		compiled, err := p.expressions.compile(pattern.Text)
 		p.refuse(err, pointer+"/pattern", "format", "")
 		if err != nil || !compiled.native() {
 			move("pattern")
 		}
 	}
-	if patterns := v.member("patternProperties"); patterns != nil && patterns.kind == kindObject {
-		for i := range patterns.members() {
-			name := patterns.members()[i].name
+	if patterns := v.Member("patternProperties"); patterns != nil && patterns.Kind == jsontree.KindObject {
+		for i := range patterns.Members() {
+			name := patterns.Members()[i].Name
 			compiled, err := p.expressions.compile(name)
 			if p.version == 4 {
-				p.refuse(err, pointer+"/patternProperties", "pattern", ": "+quoted(name))
+				p.refuse(err, pointer+"/patternProperties", "pattern", ": "+violation.Quoted(name))
 			} else {
-				p.refuse(err, string(pointerToken([]byte(pointer+"/patternProperties"), name)), "propertyNames", "")
+				p.refuse(err, string(jsontree.PointerToken([]byte(pointer+"/patternProperties"), name)), "propertyNames", "")
 			}
 			if err != nil || !compiled.native() {
 				move("patternProperties", "additionalProperties")
@@ -190,27 +193,27 @@ func (p *preparation) refuse(err error, pointer, keyword, shown string) {
 	if keyword == "propertyNames" {
 		message = "its name " + message
 	}
-	p.found.add(core.Violation{Pointer: pointer, Message: message + shown, Keyword: keyword})
+	p.found.Add(core.Violation{Pointer: pointer, Message: message + shown, Keyword: keyword})
 }
 
 // regexes writes what regexKeyword holds, up to its closing brace.
-func (p *preparation) regexes(dst []byte, v *value, moved map[string]bool, pointer, base string) []byte {
+func (p *preparation) regexes(dst []byte, v *jsontree.Value, moved map[string]bool, pointer, base string) []byte {
 	var parts []string
 	if moved["pattern"] {
-		parts = append(parts, `"pattern":`+string(appendString(nil, v.member("pattern").text)))
+		parts = append(parts, `"pattern":`+string(jsontree.AppendString(nil, v.Member("pattern").Text)))
 	}
 	if moved["patternProperties"] {
 		var patterns []string
-		members := v.member("patternProperties").members()
+		members := v.Member("patternProperties").Members()
 		for i := range members {
-			at := string(pointerToken([]byte(pointer+"/patternProperties"), members[i].name))
-			patterns = append(patterns, `{"pattern":`+string(appendString(nil, members[i].name))+`,"schema":`+
-				string(p.schema(nil, &members[i].value, at, base))+`}`)
+			at := string(jsontree.PointerToken([]byte(pointer+"/patternProperties"), members[i].Name))
+			patterns = append(patterns, `{"pattern":`+string(jsontree.AppendString(nil, members[i].Name))+`,"schema":`+
+				string(p.schema(nil, &members[i].Value, at, base))+`}`)
 		}
 		parts = append(parts, `"patterns":[`+strings.Join(patterns, ",")+`]`)
-		if additional := v.member("additionalProperties"); additional != nil {
+		if additional := v.Member("additionalProperties"); additional != nil {
 			parts = append(parts, `"additionalProperties":`+
-				string(p.keyword(nil, &member{"additionalProperties", *additional}, pointer+"/additionalProperties", base)))
+				string(p.keyword(nil, &jsontree.Member{Name: "additionalProperties", Value: *additional}, pointer+"/additionalProperties", base)))
 		}
 	}
 	return append(append(dst, strings.Join(parts, ",")...), '}')

@@ -1,13 +1,16 @@
-package schemas
+package validation
 
 import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"tutti/schemas/violation"
 )
 
 // regexKeyword holds, in the schema that the library gets, the expressions that the library must not compile: those that
@@ -39,7 +42,7 @@ func (x extensions) Compile(ctx jsonschema.CompilerContext, m map[string]any) (j
 	patterns, _ := own["patterns"].([]any)
 	for i, p := range patterns {
 		text, _ := p.(map[string]any)["pattern"].(string)
-		schema, err := ctx.Compile(regexKeyword+"/patterns/"+decimal(i)+"/schema", false)
+		schema, err := ctx.Compile(regexKeyword+"/patterns/"+strconv.Itoa(i)+"/schema", false)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +129,7 @@ func (e *extension) Validate(ctx jsonschema.ValidationContext, v any) error {
 	case []any:
 		for i := e.from; e.items != nil && i < len(v); i++ {
 			ctx.EvaluatedItem(i)
-			f.apply(e.items, e.keyword, v[i], decimal(i))
+			f.apply(e.items, e.keyword, v[i], strconv.Itoa(i))
 		}
 	case map[string]any:
 		if e.patterns != nil || e.additional != nil {
@@ -138,7 +141,7 @@ func (e *extension) Validate(ctx jsonschema.ValidationContext, v any) error {
 
 func (e *extension) members(f *applied, object map[string]any) {
 	names := slices.Collect(maps.Keys(object))
-	if len(names) > maxViolations {
+	if len(names) > violation.MaxViolations {
 		slices.Sort(names) // so that the same failures are reported each time
 	}
 	for _, name := range names {
@@ -173,7 +176,7 @@ func (f *applied) checkStop() {
 
 // apply checks a part unless enough has failed.
 func (f *applied) apply(s *jsonschema.Schema, path string, part any, pointer string) {
-	if f.checkStop(); f.failed > maxViolations {
+	if f.checkStop(); f.failed > violation.MaxViolations {
 		return
 	}
 	if err := f.ctx.Validate(s, path, part, pointer); err != nil {

@@ -1,0 +1,30 @@
+package jsontree
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"tutti/internal/core"
+)
+
+// PointerToken writes one token of a JSON pointer (RFC 6901) with its slash.
+func PointerToken(dst []byte, token string) []byte {
+	return core.AppendPointer(dst, token)
+}
+
+// AppendJSON writes v as JSON. <, > and & stay as they are: no answer is read as HTML.
+func AppendJSON(dst []byte, v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...), nil
+}
+
+// AppendString writes s as a JSON string.
+func AppendString(dst []byte, s string) []byte {
+	dst, _ = AppendJSON(dst, s) // a string always marshals
+	return dst
+}

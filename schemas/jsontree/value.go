@@ -1,0 +1,290 @@
+package jsontree
+
+import (
+	"encoding/json"
+	"errors"
+	"math/big"
+	"slices"
+	"strings"
+
+	"tutti/schemas/violation"
+)
+
+// maxNames bounds the bytes of the pointers to all parts of a value: the library writes each.
+const maxNames = 256 << 20
+
+// ErrTooMuchWork refuses a value that would take too much work. Its text is safe to show.
+var ErrTooMuchWork = errors.New("validating it takes too much work: the names in it are too long")
+
+// Kind is the type of a JSON value.
+type Kind uint8
+
+// Kinds of a value.
+const (
+	KindNull Kind = iota
+	KindBool
+	KindNumber
+	KindString
+	KindArray
+	KindObject
+)
+
+// Value is a JSON value in a tree that keeps the order of members and the text of numbers.
+type Value struct {
+	Kind Kind
+	// From and to are where the value stands in the text.
+	From, To uint32
+	// Text is a string's content, a number's literal, "true" or "false".
+	Text string
+	// parts are those of an array or an object, nil when it is empty.
+	parts *parts
+}
+
+type parts struct {
+	items   []Value
+	members []Member
+	// index finds members of a large object.
+	index map[string]int
+}
+
+type Member struct {
+	Name  string
+	Value Value
+}
+
+// indexedFrom is the number of members from which a map finds one faster than a look at each.
+const indexedFrom = 16
+
+func (v *Value) Items() []Value {
+	if v.parts == nil {
+		return nil
+	}
+	return v.parts.items
+}
+
+func (v *Value) Members() []Member {
+	if v.parts == nil {
+		return nil
+	}
+	return v.parts.members
+}
+
+// Member gives the member of an object, nil when there is none.
+func (v *Value) Member(name string) *Value {
+	if v == nil || v.Kind != KindObject || v.parts == nil {
+		return nil
+	}
+	if i := v.parts.find(name); i >= 0 {
+		return &v.parts.members[i].Value
+	}
+	return nil
+}
+
+func (p *parts) find(name string) int {
+	if p.index != nil {
+		if i, ok := p.index[name]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range p.members {
+		if p.members[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// add appends a member and reports whether its name is new.
+func (p *parts) add(m Member) bool {
+	if p.find(m.Name) >= 0 {
+		return false
+	}
+	p.members = append(p.members, m)
+	switch {
+	case p.index != nil:
+		p.index[m.Name] = len(p.members) - 1
+	case len(p.members) == indexedFrom:
+		p.index = make(map[string]int, 2*indexedFrom)
+		for i := range p.members {
+			p.index[p.members[i].Name] = i
+		}
+	}
+	return true
+}
+
+// String returns the name that JSON Schema has for a type.
+func (k Kind) String() string {
+	return [...]string{"null", "boolean", "number", "string", "array", "object"}[k]
+}
+
+// TypeName says what a value is, with its article.
+func (k Kind) TypeName() string {
+	switch k {
+	case KindBool:
+		return "a boolean"
+	case KindNumber:
+		return "a number"
+	case KindString:
+		return "a string"
+	case KindArray:
+		return "an array"
+	case KindObject:
+		return "an object"
+	default:
+		return "null"
+	}
+}
+
+// Plain returns the value as encoding/json decodes it, with numbers as json.Number. errTooMuchWork when its names are too
+// long.
+func (v *Value) Plain() (any, error) {
+	left := maxNames
+	decoded := v.decoded(0, &left)
+	if left < 0 {
+		return nil, ErrTooMuchWork
+	}
+	return decoded, nil
+}
+
+// decoded returns the value; the pointer to it has so many bytes, of which left are left for all parts.
+func (v *Value) decoded(pointer int, left *int) any {
+	if *left -= pointer; *left < 0 {
+		return nil
+	}
+	switch v.Kind {
+	case KindBool:
+		return v.Text == "true"
+	case KindNumber:
+		return json.Number(v.Text)
+	case KindString:
+		return v.Text
+	case KindArray:
+		all := make([]any, len(v.Items()))
+		for i := range v.Items() {
+			all[i] = v.Items()[i].decoded(pointer+8, left)
+		}
+		return all
+	case KindObject:
+		all := make(map[string]any, len(v.Members()))
+		for i := range v.Members() {
+			m := &v.Members()[i]
+			all[m.Name] = m.Value.decoded(pointer+1+len(m.Name), left)
+		}
+		return all
+	default:
+		return nil
+	}
+}
+
+// Equals reports whether a value equals one that encoding/json decoded with numbers as json.Number.
+func (v *Value) Equals(decoded any) bool {
+	if text, ok := decoded.(string); ok || v.Kind == KindString {
+		return ok && v.Kind == KindString && v.Text == text
+	}
+	other := valueOf(decoded)
+	return string(canonical(nil, v)) == string(canonical(nil, &other))
+}
+
+func Rational(literal string) *big.Rat {
+	r, ok := new(big.Rat).SetString(literal)
+	if !ok {
+		return new(big.Rat) // the parser lets no such literal through
+	}
+	return r
+}
+
+// isPlainInteger reports whether a literal is written without fraction and exponent.
+func isPlainInteger(literal string) bool { return !strings.ContainsAny(literal, ".eE") }
+
+// IsInteger reports whether a literal is a whole number; 1.0 is one.
+func IsInteger(literal string) bool {
+	return isPlainInteger(literal) || Rational(literal).IsInt()
+}
+
+// canonicalNumber returns equal texts for equal numbers.
+func canonicalNumber(literal string) string {
+	if isPlainInteger(literal) && literal != "-0" {
+		return literal
+	}
+	return Rational(literal).RatString()
+}
+
+// canonical appends a text of v that is equal for equal JSON values: members in order, numbers by their value.
+func canonical(dst []byte, v *Value) []byte {
+	switch v.Kind {
+	case KindNull:
+		return append(dst, "null"...)
+	case KindBool:
+		return append(dst, v.Text...)
+	case KindNumber:
+		return append(dst, canonicalNumber(v.Text)...)
+	case KindString:
+		return appendCanonicalString(dst, v.Text)
+	case KindArray:
+		dst = append(dst, '[')
+		for i := range v.Items() {
+			dst = append(canonical(dst, &v.Items()[i]), ',')
+		}
+		return append(dst, ']')
+	default:
+		members := make([]*Member, 0, len(v.Members()))
+		for i := range v.Members() {
+			members = append(members, &v.Members()[i])
+		}
+		slices.SortFunc(members, func(a, b *Member) int { return strings.Compare(a.Name, b.Name) })
+		dst = append(dst, '{')
+		for _, m := range members {
+			dst = append(appendCanonicalString(dst, m.Name), ':')
+			dst = append(canonical(dst, &m.Value), ',')
+		}
+		return append(dst, '}')
+	}
+}
+
+// appendCanonicalString need not write JSON: it must only be unambiguous.
+func appendCanonicalString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	if strings.ContainsAny(s, `"\`) {
+		s = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s)
+	}
+	return append(append(dst, s...), '"')
+}
+
+// valueOf makes a tree of what encoding/json decoded with numbers as json.Number.
+func valueOf(decoded any) Value {
+	switch d := decoded.(type) {
+	case bool:
+		if d {
+			return Value{Kind: KindBool, Text: "true"}
+		}
+		return Value{Kind: KindBool, Text: "false"}
+	case json.Number:
+		return Value{Kind: KindNumber, Text: d.String()}
+	case string:
+		return Value{Kind: KindString, Text: d}
+	case []any:
+		v := Value{Kind: KindArray, parts: &parts{}}
+		for _, item := range d {
+			v.parts.items = append(v.parts.items, valueOf(item))
+		}
+		return v
+	case map[string]any:
+		v := Value{Kind: KindObject, parts: &parts{}}
+		for name, item := range d {
+			v.parts.add(Member{name, valueOf(item)})
+		}
+		return v
+	default:
+		return Value{Kind: KindNull}
+	}
+}
+
+// Format is how a message shows a value of a schema.
+func Format(decoded any) string {
+	v := valueOf(decoded)
+	if v.Kind == KindString {
+		return violation.Quoted(v.Text)
+	}
+	return violation.Shortened(string(canonical(nil, &v)), violation.MaxQuotedRunes)
+}

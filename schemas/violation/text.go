@@ -1,0 +1,43 @@
+package violation
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Lengths that a message shows of what a client sent or a schema says.
+const (
+	MaxQuotedRunes = 80
+	MaxListed      = 20
+)
+
+// Quoted shows a text in a message, shortened.
+func Quoted(s string) string {
+	return strconv.Quote(Shortened(s, MaxQuotedRunes))
+}
+
+func Shortened(s string, limit int) string {
+	if utf8.RuneCountInString(s) <= limit {
+		return s
+	}
+	return string([]rune(s)[:limit]) + "…"
+}
+
+// Listed joins what a message enumerates, shortened.
+func Listed(words []string) string {
+	more := ""
+	if len(words) > MaxListed {
+		more = " and " + strconv.Itoa(len(words)-MaxListed) + " more"
+		words = words[:MaxListed]
+	}
+	return strings.Join(words, ", ") + more
+}
+
+// Counted gives a number with its noun.
+func Counted(n int, singular, plural string) string {
+	if n == 1 {
+		return "1 " + singular
+	}
+	return strconv.Itoa(n) + " " + plural
+}
