@@ -19,13 +19,12 @@ const (
 	keptShare = 8
 )
 
-// errNotKept ends the making of a body that is too large to be kept.
+// errNotKept is returned for a body that is too large to be cached.
 var errNotKept = errors.New("the body is too large to be kept")
 
-// Type gives the body of one version of an analysis type piece by piece, so that a large one is never held as a whole;
-// version 0 gives the latest with all versions beside it, the newest first. unrendered leaves the base schema out. each must
-// not change the bytes; an error of it ends the stream and is returned. CodeNotFound with ErrorID analysis.type.not.found
-// when there is none.
+// Type streams the body of one version of an analysis type, so that a large one is never in memory as a whole. Version 0 is the
+// latest version together with all versions, newest first. unrendered omits the base schema. each must not modify the bytes; its
+// error ends the stream and is returned. CodeNotFound with ErrorID analysis.type.not.found if there is none.
 func (s *Service) Type(ctx context.Context, name string, version int, unrendered bool, each func([]byte) error) error {
 	key := bodyKey{name: name, version: version, unrendered: unrendered}
 	if version < 0 {
@@ -49,7 +48,7 @@ func (s *Service) Type(ctx context.Context, name string, version int, unrendered
 	}
 }
 
-// versionBody gives the body of one version.
+// versionBody returns the body of one version.
 func (s *Service) versionBody(ctx context.Context, key bodyKey) ([]byte, error) {
 	if body, ok := s.bodies.get(key); ok {
 		return body, nil
@@ -64,7 +63,7 @@ func (s *Service) versionBody(ctx context.Context, key bodyKey) ([]byte, error) 
 	})
 }
 
-// latestBody gives the body for version 0.
+// latestBody returns the body for version 0.
 func (s *Service) latestBody(ctx context.Context, key bodyKey) (latestBody, error) {
 	known, ok := s.latestBodies.get(key)
 	if ok && (!s.shared.Load() || s.cfg.Now().Sub(known.at) < freshFor) {
@@ -88,7 +87,7 @@ func (s *Service) latestBody(ctx context.Context, key bodyKey) (latestBody, erro
 	})
 }
 
-// loadLatest makes the body for version 0 when latest is the latest version, nil when it is too large to be kept.
+// loadLatest builds the body for version 0, where latest is the latest version; nil if it is too large to be cached.
 func (s *Service) loadLatest(ctx context.Context, key bodyKey, latest core.AnalysisType) ([]byte, error) {
 	if _, err := s.element(latest, key.unrendered); err != nil { // which keeps it
 		return nil, err
@@ -107,7 +106,7 @@ func (s *Service) loadLatest(ctx context.Context, key bodyKey, latest core.Analy
 	return body, err
 }
 
-// versions gives the body for version 0 piece by piece. Versions have no gaps, and what one says never changes.
+// versions streams the body for version 0. Versions have no gaps, and a version never changes.
 func (s *Service) versions(ctx context.Context, key bodyKey, latest int, each func([]byte) error) error {
 	for version := latest; version > 0; version-- {
 		body, err := s.versionBody(ctx, bodyKey{name: key.name, version: version, unrendered: key.unrendered})
@@ -127,8 +126,8 @@ func (s *Service) versions(ctx context.Context, key bodyKey, latest int, each fu
 	return each([]byte("]}"))
 }
 
-// List gives the body of a page of the analysis types piece by piece, as Type does: {limit, offset, count, resultSet}, count
-// being the number of all that match. hideSchema leaves their schemas out, unrendered the base schema.
+// List streams the body of a page of analysis types: {limit, offset, count, resultSet}, where count is the number of all matching
+// types. hideSchema omits their schemas, unrendered the base schema.
 func (s *Service) List(
 	ctx context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool, each func([]byte) error,
 ) error {
@@ -159,8 +158,8 @@ func (s *Service) List(
 	}
 }
 
-// rows gives the rows of a list. One that was given before is passed over: a registration has moved it down meanwhile.
-// None can be missed, because none is ever removed.
+// rows streams the rows of a list. It skips rows that were returned before: a registration may have moved them down. No row can
+// be missed, because none is ever removed.
 func (s *Service) rows(
 	types []core.AnalysisType, hideSchema, unrendered bool, given map[core.AnalysisTypeRef]struct{}, each func([]byte) error,
 ) error {
@@ -194,7 +193,7 @@ func (s *Service) row(t core.AnalysisType, hideSchema, unrendered bool) ([]byte,
 	return append(body, '}'), err
 }
 
-// rowsAfter gives how many rows like some are read at once.
+// rowsAfter returns how many rows like some are read at once.
 func rowsAfter(some []core.AnalysisType) int {
 	size := 1
 	for _, t := range some {
@@ -203,7 +202,7 @@ func rowsAfter(some []core.AnalysisType) int {
 	return min(max(len(some)*rowsBytes/size, 1), mostRows)
 }
 
-// element gives the body of one version, which is made once.
+// element returns the body of one version, which is built once.
 func (s *Service) element(t core.AnalysisType, unrendered bool) ([]byte, error) {
 	key := bodyKey{name: t.Name, version: t.Version, unrendered: unrendered}
 	if body, ok := s.bodies.get(key); ok {
@@ -240,7 +239,7 @@ func (s *Service) head(dst []byte, t core.AnalysisType) ([]byte, error) {
 	return dst, nil
 }
 
-// effective gives the options with the defaults for those that were never given. Its lists are never nil.
+// effective returns the options with the defaults for those that were never set. Its lists are never nil.
 func (s *Service) effective(options core.AnalysisOptions) core.AnalysisOptions {
 	options = merged(options, s.cfg.DefaultOptions)
 	if options.FileTypes == nil {
@@ -252,5 +251,5 @@ func (s *Service) effective(options core.AnalysisOptions) core.AnalysisOptions {
 	return options
 }
 
-// bodyCost is what a kept body takes, its key included.
+// bodyCost is the memory of a cached body with its key.
 func bodyCost(body []byte, key bodyKey) int64 { return int64(cap(body) + len(key.name) + 256) }

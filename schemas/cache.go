@@ -38,14 +38,14 @@ func (c *cache[K, V]) get(key K) (V, bool) {
 	return e.Value.(*cached[K, V]).value, true
 }
 
-// now gives the generation: what was loaded in an older one is not put.
+// now returns the current generation: values loaded in an older one are not cached.
 func (c *cache[K, V]) now() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.generation
 }
 
-// put keeps a value that was loaded in a generation. One that costs more than the limit is not kept.
+// put caches a value that was loaded in a generation, unless it costs more than the limit.
 func (c *cache[K, V]) put(generation uint64, key K, v V, cost int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +69,7 @@ func (c *cache[K, V]) forget(keys ...K) {
 	}
 }
 
-// drop removes a key; what is being loaded is still put.
+// drop removes a key; a load in flight may still cache its value.
 func (c *cache[K, V]) drop(key K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,17 +10,17 @@ import (
 
 // Defaults of Config.
 const (
-	// DefaultTimeout is how long an external service may take to answer unless Config says otherwise.
+	// DefaultTimeout is the default of Config.Timeout.
 	DefaultTimeout = 5 * time.Second
-	// DefaultTimeoutInAll is how long all external services may take about one analysis unless Config says otherwise.
+	// DefaultTimeoutInAll is the default of Config.TimeoutInAll.
 	DefaultTimeoutInAll = time.Minute
-	// DefaultValidationTime is how long validating one analysis may take unless Config says otherwise.
+	// DefaultValidationTime is the default of Config.ValidationTime.
 	DefaultValidationTime = 10 * time.Second
-	// DefaultCacheBytes bounds the bodies that are kept unless Config says otherwise.
+	// DefaultCacheBytes is the default of Config.CacheBytes.
 	DefaultCacheBytes = 64 << 20
-	// DefaultUserAgent is what external services are told unless Config says otherwise.
+	// DefaultUserAgent is the default of Config.UserAgent.
 	DefaultUserAgent = "tutti"
-	// DefaultRetryWait is how long after a failure an external service is asked again unless Config says otherwise.
+	// DefaultRetryWait is the default of Config.RetryWait.
 	DefaultRetryWait = 200 * time.Millisecond
 )
 
@@ -28,28 +28,28 @@ const (
 type Config struct {
 	// AllowOlder takes analyses of an older version of their type; by default only the latest is taken.
 	AllowOlder bool
-	// DefaultOptions are those of analysis types for which an option was never given. Default: none.
+	// DefaultOptions apply to analysis types whose options were never set. Default: none.
 	DefaultOptions core.AnalysisOptions
-	// AllowedHosts are the hosts that external validations may ask, each a name or an address, with a port or for every
-	// port. Only these are asked, and these alone may be private or loopback ones. Default: every public address.
+	// AllowedHosts are the only hosts that external validations may call, each a name or an address, with a port or for all
+	// ports. Only listed hosts may have private or loopback addresses. Default: every public address.
 	AllowedHosts []string
-	// Timeout bounds one call of an external service, from when its turn has come. Default DefaultTimeout.
+	// Timeout bounds one call of an external service, without the wait for other calls of the host. Default DefaultTimeout.
 	Timeout time.Duration
-	// TimeoutInAll bounds all calls about one analysis together, the waits between them and for their turn included. What is
-	// not known by then is a violation that may be right later. Default DefaultTimeoutInAll.
+	// TimeoutInAll bounds all calls for one analysis together, with all waits. Values that are not checked by then are retryable
+	// violations. Default DefaultTimeoutInAll.
 	TimeoutInAll time.Duration
-	// ValidationTime bounds the validation of one analysis by its schema, without external services. A version of a type that
-	// takes longer takes no further analyses until a later one is registered. Default DefaultValidationTime.
+	// ValidationTime bounds the validation of one analysis by its schema, without external services. A version that takes longer
+	// accepts no analyses until a later version is registered. Default DefaultValidationTime.
 	ValidationTime time.Duration
-	// RetryWait is how long after a first failure an external service is asked again, and twice that after a second; both
-	// vary by half. Default DefaultRetryWait.
+	// RetryWait is the wait before the first retry of an external call. It doubles for the second one; both vary by half. Default
+	// DefaultRetryWait.
 	RetryWait time.Duration
-	// Shared says that other processes register analysis types in the same store: what is latest is then asked there, for
-	// a validation always and for a body once a second. Default: this process is the only one.
+	// Shared is set if other processes register analysis types in the same store. The latest version is then read from the store,
+	// for each validation and at most once a second for a body. Default: this process is the only one.
 	Shared bool
-	// CacheBytes bounds the bodies that are kept, in bytes. Default DefaultCacheBytes.
+	// CacheBytes bounds the cached bodies, in bytes. Default DefaultCacheBytes.
 	CacheBytes int64
-	// UserAgent is what external services are told. Default DefaultUserAgent.
+	// UserAgent is sent to external services. Default DefaultUserAgent.
 	UserAgent string
 	// Logger takes what an operator should know. Default: nothing is logged.
 	Logger *slog.Logger

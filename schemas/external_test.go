@@ -76,17 +76,17 @@ func TestExternalValidation(t *testing.T) {
 		{"a boolean by its text", "/{value}", "experiment.id", `{"id":true}`, status(200), []string{"GET /true"}, ""},
 		{"an index", "/{value}", "experiment.ids[1]", `{"ids":["a","b"]}`, status(200), []string{"GET /b"}, ""},
 		{"all items, each value once", "/{value}", "experiment.d[*]['the id']", `{"d":[{"the id":"a"},{"the id":"b"},{"the id":"a"},{}]}`, status(200), []string{"GET /a", "GET /b"}, ""},
-		{"an object cannot be asked about", "/{value}", "experiment", `{}`, status(200), nil, "/experiment | externalValidations | is an object, which no external service can be asked about"},
+		{"an object cannot be asked about", "/{value}", "experiment", `{}`, status(200), nil, "/experiment | externalValidations | is an object, which cannot be sent to an external service"},
 		{"404 is invalid and asked once", "/{value}", "experiment.id", `{"id":"x"}`, status(404), []string{"GET /x"}, `/experiment/id | externalValidations | "x" is not valid: the service answered 404`},
 		{"every place of an invalid value", "/{value}", "experiment.d[*]", `{"d":["x","x"]}`, status(404), []string{"GET /x"}, `/experiment/d/0 | externalValidations | "x" is not valid: the service answered 404` + "\n" + `/experiment/d/1 | externalValidations | "x" is not valid: the service answered 404`},
 		{"5xx is asked three times and says so", "/{value}", "experiment.id", `{"id":"x"}`, status(503), []string{"GET /x", "GET /x", "GET /x"}, `/experiment/id | externalValidations | "x" could not be checked: the service answered 503 | retryable`},
-		{"a value that is a parent", "/v/{value}", "experiment.id", `{"id":".."}`, status(200), nil, `/experiment/id | externalValidations | ".." cannot be asked about: it would change the address that is asked`},
-		{"a value that completes a parent", "/v/.{value}/x", "experiment.id", `{"id":"."}`, status(200), nil, `/experiment/id | externalValidations | "." cannot be asked about: it would change the address that is asked`},
-		{"a value that completes an encoded parent", "/v/%2e{value}/x", "experiment.id", `{"id":"."}`, status(200), nil, `/experiment/id | externalValidations | "." cannot be asked about: it would change the address that is asked`},
-		{"a value that completes an encoded parent in capitals", "/v/{value}%2E/x", "experiment.id", `{"id":"."}`, status(200), nil, `/experiment/id | externalValidations | "." cannot be asked about: it would change the address that is asked`},
-		{"an empty value in a path", "/v/{value}", "experiment.id", `{"id":""}`, status(200), nil, `/experiment/id | externalValidations | is empty, which cannot be asked about`},
+		{"a value that is a parent", "/v/{value}", "experiment.id", `{"id":".."}`, status(200), nil, `/experiment/id | externalValidations | ".." cannot be sent: it would change the path`},
+		{"a value that completes a parent", "/v/.{value}/x", "experiment.id", `{"id":"."}`, status(200), nil, `/experiment/id | externalValidations | "." cannot be sent: it would change the path`},
+		{"a value that completes an encoded parent", "/v/%2e{value}/x", "experiment.id", `{"id":"."}`, status(200), nil, `/experiment/id | externalValidations | "." cannot be sent: it would change the path`},
+		{"a value that completes an encoded parent in capitals", "/v/{value}%2E/x", "experiment.id", `{"id":"."}`, status(200), nil, `/experiment/id | externalValidations | "." cannot be sent: it would change the path`},
+		{"an empty value in a path", "/v/{value}", "experiment.id", `{"id":""}`, status(200), nil, `/experiment/id | externalValidations | is empty and cannot be sent`},
 		{"dots in a query", "/v?v={value}", "experiment.id", `{"id":".."}`, status(200), []string{"GET /v?v=.."}, ""},
-		{"a value that is too long", "/{value}", "experiment.id", `{"id":"` + strings.Repeat("x", 9000) + `"}`, status(200), nil, `/experiment/id | externalValidations | is too long to be asked about`},
+		{"a value that is too long", "/{value}", "experiment.id", `{"id":"` + strings.Repeat("x", 9000) + `"}`, status(200), nil, `/experiment/id | externalValidations | is too long to be sent`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			external := newExternal(t, c.answer)
@@ -162,7 +162,7 @@ func TestExternalRetries(t *testing.T) {
 			values.WriteString(`,"` + string(rune('a'+i%26)) + strings.Repeat("z", i/26) + `"`)
 		}
 		err := externally(t, loopback, external.URL+"/{value}", "experiment.d[*]", `{"d":[`+values.String()[1:]+`]}`)
-		want := `/experiment/d/1000 | externalValidations | the analysis has more than 1000 different values that external services must be asked about`
+		want := `/experiment/d/1000 | externalValidations | the analysis has more than 1000 different values that external services must check`
 		if got := lines(err); got != want || len(external.requests()) != 0 {
 			t.Errorf("%s after %d calls", got, len(external.requests()))
 		}
@@ -181,8 +181,8 @@ func TestExternalRetries(t *testing.T) {
 }
 
 func TestExternalAddresses(t *testing.T) {
-	const refused = `/experiment/id | externalValidations | "x" cannot be checked: the address of the service is not among those that ` +
-		`schemas.externalValidations.allowedHosts lets this server ask`
+	const refused = `/experiment/id | externalValidations | "x" cannot be checked: the address of the service is not among the hosts that ` +
+		`schemas.externalValidations.allowedHosts allows`
 	external := newExternal(t, status(200))
 	port := external.URL[strings.LastIndexByte(external.URL, ':'):]
 	for _, c := range []struct {

@@ -18,8 +18,8 @@ type sharedCalls struct {
 	waiters sync.WaitGroup
 }
 
-// share makes one call of several equal ones at a time. Each caller waits for as long as its own ctx goes on, and the
-// call goes on when all have given up.
+// share runs equal concurrent calls once. Each caller waits until its own ctx ends; the call continues when all callers have
+// left.
 func share[V any](ctx context.Context, f *sharedCalls, key string, call func(context.Context) (V, error)) (V, error) {
 	type landing struct {
 		value V

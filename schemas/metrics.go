@@ -10,9 +10,9 @@ import (
 	"tutti/internal/core"
 )
 
-// Metrics counts validations (CONTRACT section 9); a nil pointer is off. The label result is "valid", "invalid",
-// "unavailable" where only an external service that could not be asked stood in the way, "timeout" where the version of the
-// type is quarantined because validating by it took too long, or "error".
+// Metrics counts validations (CONTRACT section 9); a nil pointer is off. The label result is "valid", "invalid", "unavailable" if
+// only a failed external service prevented the validation, "timeout" if the version is quarantined because its validation took
+// too long, or "error".
 type Metrics struct {
 	validations *prometheus.CounterVec
 	external    *prometheus.HistogramVec

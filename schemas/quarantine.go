@@ -77,8 +77,8 @@ func (s *Service) overdueError(ref core.AnalysisTypeRef) error {
 	}
 }
 
-// check returns the violations of an analysis by a version. Errors: errOverdue when the version is or becomes quarantined,
-// errTooMuchWork, CodeUnavailable when ctx ends. The validation goes on without its caller until its own time is over.
+// check returns the violations of an analysis. Errors: errOverdue if the version is or becomes quarantined, ErrTooMuchWork,
+// CodeUnavailable if ctx ends. The validation continues without its caller until its own time is over.
 func (s *Service) check(ctx context.Context, ref core.AnalysisTypeRef, types *compiled, tree *jsontree.Value) (*violation.List, error) {
 	weight := min(maxInFlight, max(int64(tree.To-tree.From), maxInFlight/int64(2*runtime.GOMAXPROCS(0))))
 	if err := s.inFlight.Acquire(ctx, weight); err != nil {

@@ -15,13 +15,12 @@ import (
 // propertyExperiment is what every dynamic schema describes and requires.
 const propertyExperiment = "experiment"
 
-// registerTimeout bounds the writing of a registration, which goes on when its client has left: a version that was
-// stored without this process knowing would be missing from its answers.
+// registerTimeout bounds the storing of a registration. It continues when the client has left: otherwise a version could be
+// stored that this process does not know.
 const registerTimeout = 30 * time.Second
 
-// Register adds a version of an analysis type and gives it, rendered. body is that of a registration (CONTRACT section
-// 7). CodeInvalid with ErrorID malformed.parameter, illegal.analysis.type.name or malformed.json.schema and Violations
-// when the body is at fault.
+// Register adds a version of an analysis type and returns it rendered. body is a registration (CONTRACT section 7). CodeInvalid
+// with Violations and ErrorID malformed.parameter, illegal.analysis.type.name or malformed.json.schema for an invalid body.
 func (s *Service) Register(ctx context.Context, body []byte) ([]byte, error) {
 	given, err := s.parseRegistration(body)
 	if err != nil {
@@ -38,7 +37,7 @@ func (s *Service) Register(ctx context.Context, body []byte) ([]byte, error) {
 	return s.element(added, false)
 }
 
-// compiles tells what is wrong with a dynamic schema that is rendered.
+// compiles returns an error unless the rendered schema compiles and requires an object as experiment.
 func compiles(dynamic string) error {
 	rendered, err := render(dynamic)
 	if err != nil {
@@ -48,7 +47,7 @@ func compiles(dynamic string) error {
 	if err != nil {
 		return core.WrapError(core.CodeInternal, "compiling a schema", err)
 	}
-	// The meta-schema cannot say it: it does not know where a $ref leads.
+	// The meta-schema cannot check this: it does not resolve $ref.
 	if found == nil && !r.RequiresObject(propertyExperiment) {
 		found = violation.NewList("/properties/"+propertyExperiment, "type",
 			`must be the schema of an object: its type, or the type of what its $ref leads to, must be "object"`)
@@ -63,7 +62,7 @@ func compiles(dynamic string) error {
 func (s *Service) add(ctx context.Context, given registration) (core.AnalysisType, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), registerTimeout)
 	defer cancel()
-	// The clock of a database is coarser than Go's; the answer must be what later answers say.
+	// The clock of a database is coarser than Go's; the response must equal later ones.
 	at := s.cfg.Now().UTC().Truncate(time.Millisecond)
 	added, err := s.store.AddAnalysisType(ctx, given.name, func(previous *core.AnalysisType) (core.AnalysisType, error) {
 		next := core.AnalysisType{
@@ -80,14 +79,14 @@ func (s *Service) add(ctx context.Context, given registration) (core.AnalysisTyp
 		s.quarantine.release(added.Name, added.Version)
 		return added, nil
 	}
-	// Whether it was stored is not known, so that what this process knows of the latest version may be wrong from now on.
+	// It is unknown whether the version was stored, so the latest version that this process knows may be wrong.
 	if !s.shared.Swap(true) {
 		s.cfg.Logger.WarnContext(ctx, "what is the latest version is read from the store from now on: a registration failed there")
 	}
 	return core.AnalysisType{}, err
 }
 
-// merged gives the options with those of the previous version where none was given.
+// merged returns the options, with those of the previous version where none was set.
 func merged(given, previous core.AnalysisOptions) core.AnalysisOptions {
 	if given.FileTypes == nil {
 		given.FileTypes = previous.FileTypes
@@ -109,12 +108,12 @@ const baseProperties = `"studyId":{"type":"string"},` +
 	`"fileType":{"type":"string"},"fileAccess":{"type":"string","enum":["open","controlled"]},` +
 	`"fileMd5sum":{"type":"string","pattern":"^[a-fA-F0-9]{32}$"}}}}`
 
-// baseSchema is the base schema alone.
+// baseSchema is the base schema.
 const baseSchema = `{"type":"object","properties":{` + baseProperties + `},"required":["studyId","analysisType","files"]}`
 
 func baseRequired() []string { return []string{"studyId", "analysisType", "files"} }
 
-// render merges the base schema into a dynamic one. What the dynamic schema says stays as it is written, in its order.
+// render merges the base schema into a dynamic one, whose own text is kept in its order.
 func render(dynamic string) ([]byte, error) {
 	tree, err := jsontree.Parse(dynamic)
 	if err != nil {

@@ -90,12 +90,12 @@ const registrationSchema = `{
   }
 }`
 
-// draftCheck is the part of registrationSchema that wellFormed does: it knows more regular expressions.
+// draftCheck is the part of registrationSchema that validation checks itself, because it supports more regular expressions.
 const draftCheck = `,
       "if": {"required": ["$schema"]},
       "else": {"$ref": "http://json-schema.org/draft-07/schema#"}`
 
-// registration is the body of one, understood.
+// registration is a parsed body.
 type registration struct {
 	name    string
 	options core.AnalysisOptions
@@ -103,7 +103,7 @@ type registration struct {
 	schema string
 }
 
-// parseRegistration checks a body by the meta-schema and what a meta-schema cannot say. Errors: CodeInvalid.
+// parseRegistration validates a body by the meta-schema, and what a meta-schema cannot express. Errors: CodeInvalid.
 func (s *Service) parseRegistration(body []byte) (registration, error) {
 	const what = "the registration is not valid"
 	text := string(body)
@@ -149,7 +149,7 @@ func (s *Service) parseRegistration(body []byte) (registration, error) {
 	return registration{name: tree.Member("name").Text, options: options, schema: compact.String()}, nil
 }
 
-// classified says of a redefined base property what is wrong with it; to the meta-schema it is just not allowed.
+// classified explains a redefined base property; by the meta-schema it is only not allowed.
 func classified(found *violation.List) *violation.List {
 	for i := range found.Violations {
 		v := &found.Violations[i]
@@ -161,7 +161,7 @@ func classified(found *violation.List) *violation.List {
 	return found
 }
 
-// errorIDOf names the gravest of several faults: of the parameters, of the name, of the schema.
+// errorIDOf returns the ErrorID of the most severe violation: of the parameters, then of the name, then of the schema.
 func errorIDOf(found *violation.List) string {
 	id := errorIDMalformedSchema
 	for _, v := range found.Violations {

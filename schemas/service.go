@@ -15,20 +15,20 @@ import (
 
 // Store keeps the analysis types.
 type Store interface {
-	// AddAnalysisType adds the version that next makes of the latest one, nil when there is none, and gives it as it is
-	// stored. next may be called several times; an error of it is returned and adds nothing.
+	// AddAnalysisType stores the version that next returns for the latest one, nil if there is none, and returns it as stored.
+	// next may be called several times; its error is returned and nothing is stored.
 	AddAnalysisType(ctx context.Context, name string,
 		next func(previous *core.AnalysisType) (core.AnalysisType, error)) (core.AnalysisType, error)
-	// AnalysisType gives one version, 0 for the latest. CodeNotFound when there is none.
+	// AnalysisType returns one version, 0 for the latest. CodeNotFound if there is none.
 	AnalysisType(ctx context.Context, name string, version int) (core.AnalysisType, error)
-	// ListAnalysisTypes gives a page, and how many match in all.
+	// ListAnalysisTypes returns a page, and the number of all matching types.
 	ListAnalysisTypes(ctx context.Context, query core.AnalysisTypeQuery) ([]core.AnalysisType, int, error)
 }
 
 const (
 	// freshFor is how long the latest version counts as known where other processes register too.
 	freshFor = time.Second
-	// storeTimeout bounds what is loaded for several callers at once, whose own time does not count then.
+	// storeTimeout bounds a load that several callers share.
 	storeTimeout = 30 * time.Second
 	// rulesBytes bounds the memory of the compiled schemas that are cached.
 	rulesBytes = 128 << 20
@@ -43,12 +43,12 @@ type Service struct {
 	registration *validation.Schema
 	base         *validation.Schema
 	external     *external.Client
-	// shared is true where the store's latest version may not be the one that this process knows.
+	// shared is set if the latest version in the store may be another than the one that this process knows.
 	shared atomic.Bool
 
 	calls sharedCalls
-	// bodies holds the AnalysisType of each version, wholes what GET without a version gives, latest the number of the
-	// latest version, rules the compiled schemas. Only wholes and latest change, at a registration.
+	// bodies caches the body of each version, latestBodies those of GET without a version, latest the numbers of the latest
+	// versions, rules the compiled schemas. A registration changes only latestBodies and latest.
 	bodies       *cache[bodyKey, []byte]
 	latestBodies *cache[bodyKey, latestBody]
 	latest       *cache[string, int]
@@ -65,7 +65,7 @@ type bodyKey struct {
 	unrendered bool
 }
 
-// latestBody is the body of the latest version with all versions beside it; it is nil where it is too large to be kept.
+// latestBody is the body of the latest version together with all versions; nil if it is too large to be cached.
 type latestBody struct {
 	body    []byte
 	version int
@@ -118,11 +118,10 @@ func ownRules(text string) (*validation.Schema, error) {
 	return r, nil
 }
 
-// MetaSchema gives the JSON Schema of the body of a registration.
+// MetaSchema returns the JSON Schema of the body of a registration.
 func (s *Service) MetaSchema() []byte { return []byte(registrationSchema) }
 
-// Close closes the idle connections to external services, and waits for the end of what is loaded for nobody any more. No
-// other method may be called from then on.
+// Close closes idle connections to external services, and waits for the loads in flight. The Service must not be used afterwards.
 func (s *Service) Close() {
 	s.external.Close()
 	s.calls.waiters.Wait()

@@ -26,11 +26,11 @@ type compiled struct {
 	once    sync.Once
 }
 
-// Validate checks an analysis of a study by the analysis type that it names: by the rendered schema and the file types,
-// and then, when these have nothing to say against it, by the external validations. It gives the version by which the
-// analysis is valid. Errors: CodeInvalid with ErrorID payload.parsing for what is not JSON, with ErrorID schema.violation
-// and Violations for what is not valid; CodeNotFound with ErrorID analysis.type.not.found; CodeConflict with ErrorID
-// analysis.type.incorrect.version for a version that is not the latest; CodeUnavailable when ctx ends.
+// Validate validates an analysis of a study against the analysis type that it names: first by the rendered schema and the file
+// types, and if these have no violations by the external validations. It returns the version that was used. Errors: CodeInvalid
+// with ErrorID payload.parsing for text that is not JSON, with ErrorID schema.violation and Violations for an invalid analysis;
+// CodeNotFound with ErrorID analysis.type.not.found; CodeConflict with ErrorID analysis.type.incorrect.version for a version that
+// is not the latest; CodeUnavailable if ctx ends.
 func (s *Service) Validate(ctx context.Context, study, analysis string) (core.AnalysisTypeRef, error) {
 	ref, err := s.validate(ctx, study, analysis)
 	s.cfg.Metrics.validated(err)
@@ -77,7 +77,7 @@ func (s *Service) validate(ctx context.Context, study, analysis string) (core.An
 	return ref, nil
 }
 
-// named gives the type and version that an analysis names, version 0 where it names none.
+// named returns the type and version that an analysis names, version 0 if it names none.
 func (s *Service) named(tree *jsontree.Value) (core.AnalysisTypeRef, error) {
 	analysisType := tree.Member("analysisType")
 	name, version := analysisType.Member("name"), analysisType.Member("version")
@@ -90,7 +90,7 @@ func (s *Service) named(tree *jsontree.Value) (core.AnalysisTypeRef, error) {
 		ref.Name = name.Text
 		return ref, nil
 	}
-	// Without a type only the base schema can be asked, and it has something to say against this.
+	// Without a type only the base schema applies, and it requires one.
 	found, err := s.base.Validate(tree)
 	if err != nil && !errors.Is(err, jsontree.ErrTooMuchWork) {
 		return ref, givenUp(err)
@@ -101,7 +101,7 @@ func (s *Service) named(tree *jsontree.Value) (core.AnalysisTypeRef, error) {
 	return ref, found.Invalid(errorIDViolation, "the analysis does not match the base schema")
 }
 
-// positive gives a version number. One that is too large for an int is given as the largest, which nothing has.
+// positive returns a version number, and the largest int32 for larger numbers: no version has it.
 func positive(v *jsontree.Value) (int, bool) {
 	if v.Kind != jsontree.KindNumber || !jsontree.IsInteger(v.Text) {
 		return 0, false
@@ -116,7 +116,7 @@ func positive(v *jsontree.Value) (int, bool) {
 	return 1<<31 - 1, true
 }
 
-// typeOf gives the version that an analysis is checked by.
+// typeOf returns the version that an analysis is validated against.
 func (s *Service) typeOf(ctx context.Context, named core.AnalysisTypeRef) (core.AnalysisTypeRef, *compiled, error) {
 	if named.Version > 0 && s.cfg.AllowOlder {
 		types, err := s.compiled(ctx, named)
@@ -144,7 +144,7 @@ func (s *Service) typeOf(ctx context.Context, named core.AnalysisTypeRef) (core.
 	return named, types, err
 }
 
-// latestVersion gives the number of the latest version of a name.
+// latestVersion returns the number of the latest version of a name.
 func (s *Service) latestVersion(ctx context.Context, name string) (int, error) {
 	if s.shared.Load() {
 		t, err := s.store.AnalysisType(ctx, name, 0)
@@ -167,7 +167,7 @@ func (s *Service) latestVersion(ctx context.Context, name string) (int, error) {
 	})
 }
 
-// compiled gives what a version checks by, compiled once.
+// compiled returns the compiled form of a version, which is compiled once.
 func (s *Service) compiled(ctx context.Context, ref core.AnalysisTypeRef) (*compiled, error) {
 	if s.quarantine.has(ref) {
 		return nil, errOverdue
@@ -210,7 +210,7 @@ func (s *Service) compile(t core.AnalysisType) (*compiled, error) {
 	return &compiled{rules: r, fileTypes: slices.Clone(options.FileTypes), externals: externals, overdue: make(chan struct{})}, nil
 }
 
-// retryable tells whether all that is wrong may be right later.
+// retryable reports whether all violations may disappear without a change of the analysis.
 func retryable(err error) bool {
 	e, ok := errors.AsType[*core.Error](err)
 	if !ok || len(e.Violations) == 0 {

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// maxAttempts is how often a service that does not answer is asked in all.
+	// maxAttempts bounds the calls of one URL that fail.
 	maxAttempts = 3
-	// maxRedirects is how many redirects of one answer are followed.
+	// maxRedirects bounds the redirects of one call.
 	maxRedirects = 5
-	// maxAnswerBytes is read of an answer so that its connection can be used again; nobody looks at it.
+	// maxAnswerBytes is how much of a response is read and discarded, so that its connection can be reused.
 	maxAnswerBytes = 64 << 10
 )
 
-// errRedirect ends a call whose redirects lead elsewhere or do not end.
+// errRedirect is returned for a redirect to another host, and for too many redirects.
 var errRedirect = errors.New("the redirect is not followed")
 
 // Client calls external validation services. It is safe for concurrent use.
@@ -50,10 +50,10 @@ func NewClient(cfg Settings) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	// There is no proxy: one would ask addresses that the guard never sees.
+	// No proxy: it would connect to addresses that the guard does not check.
 	transport := &http.Transport{
 		DialContext: g.dial, ForceAttemptHTTP2: true,
-		// No MaxConnsPerHost: its queue would count as the time that a service takes. queues bounds the calls.
+		// No MaxConnsPerHost: its queue would count towards the timeout of a call. hostLimits bounds the calls.
 		MaxIdleConns: 64, MaxIdleConnsPerHost: maxAtOnce, IdleConnTimeout: 90 * time.Second,
 		TLSHandshakeTimeout: cfg.Timeout, ResponseHeaderTimeout: cfg.Timeout, MaxResponseHeaderBytes: maxAnswerBytes,
 	}
@@ -61,7 +61,7 @@ func NewClient(cfg Settings) (*Client, error) {
 	return &Client{cfg: cfg, client: client, queues: &hostLimits{hosts: map[string]*hostLimit{}}}, nil
 }
 
-// sameHost follows a redirect only to where the call went in the first place.
+// sameHost allows redirects to the original scheme, host and port only.
 func sameHost(next *http.Request, before []*http.Request) error {
 	first := before[0].URL
 	if len(before) > maxRedirects || next.URL.Scheme != first.Scheme || next.URL.User != nil ||
@@ -71,9 +71,10 @@ func sameHost(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
+// Close closes idle connections.
 func (a *Client) Close() { a.client.CloseIdleConnections() }
 
-// call asks until there is an answer, at most maxAttempts times, or ctx ends.
+// call calls the service until it answers, at most maxAttempts times, or until ctx ends.
 func (a *Client) call(ctx context.Context, q *query) result {
 	var last result
 	for attempt := range maxAttempts {
@@ -119,8 +120,8 @@ func (a *Client) wait(ctx context.Context, attempt int) bool {
 	}
 }
 
-// timedOut is the answer about a value when the time for a whole analysis, which the other calls and the wait for their
-// turn have taken, is over. It says nothing of the service.
+// timedOut is the result for a value that was not checked because the calls of the analysis exceeded Settings.TotalTimeout. It
+// does not count against the service.
 func timedOut() result {
 	return result{message: "could not be checked: there was no time left to ask the service", retryable: true}
 }
@@ -129,7 +130,7 @@ func timedOut() result {
 func (a *Client) request(ctx context.Context, at string) result {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
-		return result{message: "cannot be asked about: its address is not valid"}
+		return result{message: "cannot be checked: its address is not valid"}
 	}
 	request.Header.Set("User-Agent", a.cfg.UserAgent)
 	response, err := a.client.Do(request)
@@ -151,12 +152,12 @@ func (a *Client) request(ctx context.Context, at string) result {
 	}
 }
 
-// failure says why there is no answer. The error's own text stays here: it names addresses.
+// failure returns the result of a failed call. It does not contain the error's text, which names addresses.
 func (a *Client) failure(err error) result {
 	switch timeout, ok := errors.AsType[net.Error](err); {
 	case errors.Is(err, errForbiddenAddress):
-		return result{message: "cannot be checked: the address of the service is not among those that " +
-			"schemas.externalValidations.allowedHosts lets this server ask"}
+		return result{message: "cannot be checked: the address of the service is not among the hosts that " +
+			"schemas.externalValidations.allowedHosts allows"}
 	case errors.Is(err, errRedirect):
 		return result{message: "is not valid: the service redirected to another host or too often"}
 	case ok && timeout.Timeout():
@@ -166,23 +167,23 @@ func (a *Client) failure(err error) result {
 	}
 }
 
-// maxPerHost is how many calls of one host run side by side, whoever's they are.
+// maxPerHost bounds the concurrent calls of one host, by all analyses.
 const maxPerHost = 4 * maxAtOnce
 
-// hostLimits lets the calls of each host wait for their turn.
+// hostLimits bounds the concurrent calls of each host.
 type hostLimits struct {
 	mu    sync.Mutex
 	hosts map[string]*hostLimit
 }
 
 type hostLimit struct {
-	// running has a place for each call.
+	// running is a semaphore.
 	running chan struct{}
-	// users are those that wait or call; a queue without any is forgotten.
+	// users counts the calls that wait or run; a limit without any is removed.
 	users int
 }
 
-// acquire waits for a turn, which ends with leave. false when ctx ended first.
+// acquire waits until a call may begin; the caller must call leave after it. It returns false if ctx ends first.
 func (q *hostLimits) acquire(ctx context.Context, host string) (leave func(), ok bool) {
 	q.mu.Lock()
 	own := q.hosts[host]

@@ -16,23 +16,23 @@ import (
 
 // Bounds of the external validations of one analysis.
 const (
-	// maxCalls is how many different URLs are asked.
+	// maxCalls bounds the different URLs that are called.
 	maxCalls = 1000
-	// maxAtOnce is how many are asked side by side.
+	// maxAtOnce bounds the concurrent calls.
 	maxAtOnce = 8
-	// maxSilent is after how many URLs of a host without an answer the others of that host are not asked any more.
+	// maxSilent is the number of failed URLs after which a host is not called any more for the analysis.
 	maxSilent = 3
 )
 
 const keywordExternal = "externalValidations"
 
-// Validation is one external validation, understood.
+// Validation is a parsed external validation.
 type Validation struct {
 	template urlTemplate
 	path     jsonPath
 }
 
-// ParseValidations reads external validations; the pointers of the faults begin with the index of what is at fault.
+// ParseValidations parses external validations. The pointers of violations begin with the index of the validation.
 func ParseValidations(given []core.ExternalValidation) ([]Validation, *violation.List) {
 	found := &violation.List{}
 	all := make([]Validation, 0, len(given))
@@ -50,12 +50,13 @@ func ParseValidations(given []core.ExternalValidation) ([]Validation, *violation
 	return all, found
 }
 
+// CheckExternals returns the violations of external validations.
 func CheckExternals(given []core.ExternalValidation) *violation.List {
 	_, found := ParseValidations(given)
 	return found
 }
 
-// query is one URL with the places of the values that it asks about.
+// query is one URL with the pointers to the values that it validates.
 type query struct {
 	url      string
 	host     string
@@ -64,20 +65,20 @@ type query struct {
 	result   result
 }
 
-// result says why a value is not valid; an empty message says that it is.
+// result says why a value is not valid; the message of a valid one is empty.
 type result struct {
 	message      string
 	retryable    bool
 	unresponsive bool
 }
 
-// Check asks about every value and adds what is not valid to found. An error says that ctx ended.
+// Check validates every value and adds violations to found. It returns CodeUnavailable if ctx ends.
 func (a *Client) Check(ctx context.Context, found *violation.List, externals []Validation, study string, tree *jsontree.Value) error {
 	questions := a.queries(found, externals, study, tree)
 	if len(questions) > maxCalls {
 		found.Add(core.Violation{
 			Pointer: questions[maxCalls].pointers[0], Keyword: keywordExternal,
-			Message: "the analysis has more than " + violation.Counted(maxCalls, "value", "different values") + " that external services must be asked about",
+			Message: "the analysis has more than " + violation.Counted(maxCalls, "value", "different values") + " that external services must check",
 		})
 		return nil
 	}
@@ -89,7 +90,7 @@ func (a *Client) Check(ctx context.Context, found *violation.List, externals []V
 	for _, q := range questions {
 		group.Go(func() error {
 			if silent.has(q.host) {
-				q.result = result{message: "was not asked about: the service does not answer", retryable: true}
+				q.result = result{message: "was not checked: the service does not respond", retryable: true}
 				return nil
 			}
 			q.result = a.call(budget, q)
@@ -99,7 +100,7 @@ func (a *Client) Check(ctx context.Context, found *violation.List, externals []V
 			return nil
 		})
 	}
-	_ = group.Wait() // the calls give answers, no errors
+	_ = group.Wait() // the calls return results, no errors
 	if ctx.Err() != nil {
 		return core.WrapError(core.CodeUnavailable, "the check was canceled", ctx.Err())
 	}
@@ -115,8 +116,7 @@ func (a *Client) Check(ctx context.Context, found *violation.List, externals []V
 	return nil
 }
 
-// queries gives what there is to ask, each URL once, in the order of the values. What cannot be asked is added to
-// found.
+// queries returns the calls to make, each URL once, in the order of the values. Values that cannot be sent are added to found.
 func (a *Client) queries(found *violation.List, externals []Validation, study string, tree *jsontree.Value) []*query {
 	var all []*query
 	known := map[string]*query{}
@@ -127,7 +127,7 @@ func (a *Client) queries(found *violation.List, externals []Validation, study st
 				return true
 			}
 			full, err := "", error(nil)
-			message := "is " + l.value.Kind.TypeName() + ", which no external service can be asked about"
+			message := "is " + l.value.Kind.TypeName() + ", which cannot be sent to an external service"
 			if scalar {
 				if full, err = e.template.fill(study, text); err != nil {
 					message, scalar = err.Error(), false
@@ -155,7 +155,7 @@ func (a *Client) queries(found *violation.List, externals []Validation, study st
 	return all
 }
 
-// scalarText gives the text of a scalar.
+// scalarText returns the text of a scalar.
 func scalarText(v *jsontree.Value) (string, bool) {
 	switch v.Kind {
 	case jsontree.KindString, jsontree.KindNumber, jsontree.KindBool:

@@ -17,8 +17,8 @@ import (
 // errForbiddenAddress refuses a connection to an address that is not public and not allowed.
 var errForbiddenAddress = errors.New("the address may not be asked")
 
-// guard decides which hosts and addresses external validations may ask. Whoever registers an analysis type could
-// otherwise read what only this machine can reach.
+// guard decides which hosts and addresses external validations may call. Otherwise the author of an analysis type could read what
+// only this machine can reach.
 type guard struct {
 	// allowed holds hosts in lower case, with or without a port; none allows every public address.
 	allowed map[string]struct{}
@@ -61,7 +61,7 @@ func joinedHost(host, port string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// listed tells whether a host is allowed by name.
+// listed reports whether a host is allowed by name.
 func (g *guard) listed(host, port string) bool {
 	_, bare := g.allowed[joinedHost(host, "")]
 	_, whole := g.allowed[joinedHost(host, port)]
@@ -94,7 +94,7 @@ func onlyPublic(_ context.Context, _, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// isPublic tells whether an address is a host of the public internet.
+// isPublic reports whether an address is a host of the public internet.
 func isPublic(a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	if !a.IsValid() || !a.IsGlobalUnicast() || a.IsPrivate() || a.IsLoopback() || a.IsLinkLocalUnicast() {
@@ -125,7 +125,7 @@ func reserved() []netip.Prefix {
 	return all
 }
 
-// embedded gives the IPv4 address that an address of NAT64 or 6to4 stands for.
+// embedded returns the IPv4 address in an address of NAT64 or 6to4.
 func embedded(a netip.Addr) (netip.Addr, bool) {
 	b := a.As16()
 	switch {

@@ -14,7 +14,7 @@ import (
 // maxPathSteps bounds the depth of a path.
 const maxPathSteps = 32
 
-// jsonPath is where values stand in an analysis: names, indices and [*], such as $.files[*].info['donor id'].
+// jsonPath selects values of an analysis by names, indices and [*], such as $.files[*].info['donor id'].
 type jsonPath []pathStep
 
 type pathStep struct {
@@ -33,7 +33,7 @@ type located struct {
 // parseJSONPath reads a path; a leading "$" or "$." may be missing. The error's text is safe to show.
 func parseJSONPath(text string) (jsonPath, error) {
 	rest := text
-	bare := true // a name may stand here without a dot
+	bare := true // a name may begin here without a dot
 	if after, ok := strings.CutPrefix(rest, "$"); ok && (after == "" || after[0] == '.' || after[0] == '[') {
 		rest, bare = after, false
 	}
@@ -51,7 +51,7 @@ func parseJSONPath(text string) (jsonPath, error) {
 		case bare:
 			step, rest, err = nameStep(rest)
 		default:
-			err = errors.New("wants a dot or a bracket before " + violation.Quoted(rest))
+			err = errors.New("needs a dot or a bracket before " + violation.Quoted(rest))
 		}
 		if err != nil {
 			return nil, err
@@ -101,7 +101,7 @@ func bracketStep(rest string) (pathStep, string, error) {
 	}
 	index, err := strconv.ParseUint(inner, 10, 31)
 	if err != nil || strings.HasPrefix(inner, "+") {
-		return pathStep{}, "", errors.New("has " + violation.Quoted(inner) + " in brackets, which is no index, no * and no quoted name")
+		return pathStep{}, "", errors.New("has " + violation.Quoted(inner) + " in brackets, which is neither an index nor * nor a quoted name")
 	}
 	return pathStep{item: true, index: int(index)}, after, nil
 }
@@ -124,7 +124,7 @@ func (p jsonPath) String() string {
 	return string(b)
 }
 
-// find gives the values that are there, in order, until each returns false.
+// find calls each for the selected values, in order, until it returns false.
 func (p jsonPath) find(v *jsontree.Value, each func(located) bool) {
 	p.walk(nil, v, each)
 }

@@ -9,7 +9,7 @@ import (
 	"tutti/schemas/violation"
 )
 
-// maxURLLength bounds what is asked of a service.
+// maxURLLength bounds the URL of a call.
 const maxURLLength = 8192
 
 // urlTemplate is an http or https URL with the tokens {study} and {value} in its path and query.
@@ -81,8 +81,8 @@ func (t urlTemplate) expand(study, value string) string {
 	return t.origin + path + query
 }
 
-// fill replaces the tokens. The error says, safe to show, why a value cannot be sent: in a path, an empty segment, "."
-// and ".." would make it another path.
+// fill replaces the tokens. The error, which is safe to show, says why a value cannot be sent: an empty segment, "." or ".."
+// would change the path.
 func (t urlTemplate) fill(study, value string) (string, error) {
 	for segment := range strings.SplitSeq(t.path, "/") {
 		if !strings.Contains(segment, "{") {
@@ -90,14 +90,14 @@ func (t urlTemplate) fill(study, value string) (string, error) {
 		}
 		switch strings.NewReplacer("{study}", study, "{value}", value, "%2e", ".", "%2E", ".").Replace(segment) {
 		case "":
-			return "", errors.New("is empty, which cannot be asked about")
+			return "", errors.New("is empty and cannot be sent")
 		case ".", "..":
-			return "", errors.New(violation.Quoted(value) + " cannot be asked about: it would change the address that is asked")
+			return "", errors.New(violation.Quoted(value) + " cannot be sent: it would change the path")
 		}
 	}
 	full := t.expand(study, value)
 	if len(full) > maxURLLength {
-		return "", errors.New("is too long to be asked about")
+		return "", errors.New("is too long to be sent")
 	}
 	return full, nil
 }

@@ -13,7 +13,7 @@ import (
 
 // Limits of a JSON text; a text over one of them is not parsed.
 const (
-	// maxDepth is how many arrays and objects may stand in each other.
+	// maxDepth bounds the nesting of arrays and objects.
 	maxDepth = 256
 	// maxValues bounds the memory of a parsed text.
 	maxValues = 1_000_000
@@ -65,7 +65,7 @@ func (p *parser) space() {
 	}
 }
 
-// next skips space and gives the byte that follows, 0 at the end.
+// next skips white space and returns the byte that follows, 0 at the end.
 func (p *parser) next() byte {
 	p.space()
 	if p.at < len(p.text) {

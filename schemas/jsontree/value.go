@@ -32,7 +32,7 @@ const (
 // Value is a JSON value in a tree that keeps the order of members and the text of numbers.
 type Value struct {
 	Kind Kind
-	// From and to are where the value stands in the text.
+	// From and To are the value's offsets in the text.
 	From, To uint32
 	// Text is a string's content, a number's literal, "true" or "false".
 	Text string
@@ -47,6 +47,7 @@ type parts struct {
 	index map[string]int
 }
 
+// Member is a member of an object.
 type Member struct {
 	Name  string
 	Value Value
@@ -55,6 +56,7 @@ type Member struct {
 // indexedFrom is the number of members from which a map finds one faster than a look at each.
 const indexedFrom = 16
 
+// Items returns the items of an array, nil if it has none.
 func (v *Value) Items() []Value {
 	if v.parts == nil {
 		return nil
@@ -62,6 +64,7 @@ func (v *Value) Items() []Value {
 	return v.parts.items
 }
 
+// Members returns the members of an object in order, nil if it has none.
 func (v *Value) Members() []Member {
 	if v.parts == nil {
 		return nil
@@ -69,7 +72,7 @@ func (v *Value) Members() []Member {
 	return v.parts.members
 }
 
-// Member gives the member of an object, nil when there is none.
+// Member returns the member of an object, nil if there is none.
 func (v *Value) Member(name string) *Value {
 	if v == nil || v.Kind != KindObject || v.parts == nil {
 		return nil
@@ -118,7 +121,7 @@ func (k Kind) String() string {
 	return [...]string{"null", "boolean", "number", "string", "array", "object"}[k]
 }
 
-// TypeName says what a value is, with its article.
+// TypeName returns the name of the type with its article.
 func (k Kind) TypeName() string {
 	switch k {
 	case KindBool:
@@ -186,10 +189,11 @@ func (v *Value) Equals(decoded any) bool {
 	return string(canonical(nil, v)) == string(canonical(nil, &other))
 }
 
+// Rational returns the exact value of a number literal that Parse accepted.
 func Rational(literal string) *big.Rat {
 	r, ok := new(big.Rat).SetString(literal)
 	if !ok {
-		return new(big.Rat) // the parser lets no such literal through
+		return new(big.Rat) // the parser rejects such literals
 	}
 	return r
 }

@@ -43,7 +43,7 @@ var ErrStopped = errors.New("the validation was stopped")
 // Schema is a compiled schema. It is safe for concurrent use.
 type Schema struct {
 	schema *jsonschema.Schema
-	// known are all schemas that schema leads to, by their locations.
+	// known are all schemas that can be reached from schema, by their locations.
 	known map[string]*jsonschema.Schema
 	// weight is that of the regular expressions.
 	weight int
@@ -65,7 +65,7 @@ func (r *Schema) Bytes() int64 {
 // Stop ends all validations, those in flight too.
 func (r *Schema) Stop() { r.stop.Store(true) }
 
-// RequiresObject reports whether a property of the schema, wherever a $ref leads, must be an object.
+// RequiresObject reports whether a property of the schema must be an object; it resolves $ref.
 func (r *Schema) RequiresObject(property string) bool {
 	return onlyObjects(r.schema.Properties[property], map[*jsonschema.Schema]bool{})
 }
@@ -131,7 +131,8 @@ func newCompiler(x extensions) *jsonschema.Compiler {
 	return c
 }
 
-// Compile returns the rules of a schema. Its violations have pointers into the schema; an error is not the schema's fault.
+// Compile compiles a schema. It returns the violations of an invalid one, with pointers into it; an error is not caused by the
+// schema.
 func Compile(text string) (*Schema, *violation.List, error) {
 	tree, err := jsontree.Parse(text)
 	if err != nil {
@@ -256,7 +257,7 @@ func wellFormed(tree *jsontree.Value, text string) (string, *expressions, *viola
 	if p.tooLarge {
 		return "", nil, p.found, nil
 	}
-	// The draft's own schema is precompiled, and knows Go's regular expressions alone: p says what is wrong with expressions.
+	// The draft's own schema is precompiled and uses Go's regular expressions only: p reports the violations of expressions.
 	meta, err := jsonschema.NewCompiler().Compile(draft.URL())
 	if err != nil {
 		return "", nil, nil, fmt.Errorf("compiling a meta-schema: %w", err)
@@ -289,7 +290,7 @@ func draftOf(named *jsontree.Value) (*jsonschema.Draft, int) {
 	return nil, 0
 }
 
-// SiblingsCount reports whether the draft of a schema heeds what stands beside a $ref.
+// SiblingsCount reports whether keywords beside a $ref have an effect in the draft of a schema.
 func SiblingsCount(dynamic *jsontree.Value) bool {
 	named := dynamic.Member("$schema")
 	if named == nil {

@@ -12,8 +12,8 @@ import (
 	"tutti/schemas/violation"
 )
 
-// Limits of what a schema leads to. The library validates by every schema that one leads to, each time it leads there: without
-// them a schema of a few lines runs for hours. What they let through is bounded by the time of a validation.
+// Limits of the expansion of a schema. The library validates by each schema every time it is reached: without limits a schema of
+// a few lines runs for hours. The rest is bounded by the time of a validation.
 const (
 	// maxExpansion is how many schemas one may lead to, a schema counted each time it is reached but not below itself.
 	maxExpansion = 100_000
@@ -23,7 +23,7 @@ const (
 	maxRecursions = 500
 )
 
-// edge leads from a schema to one that it applies. Without a step it applies to the same value.
+// edge is a reference from a schema to one that it applies; without a step it applies to the same value.
 type edge struct {
 	schema *jsonschema.Schema
 	step   *step
@@ -31,19 +31,19 @@ type edge struct {
 	dynamic bool
 }
 
-// step leads from a value to parts of it. A name with neither pattern nor owner is one property, an index without owner is
-// one item; otherwise it is the properties that match, or those or the items that the owner does not name.
+// step selects parts of a value. With neither pattern nor owner, a name is one property and an index one item; otherwise it
+// selects the properties that match, or the properties or items that the owner does not name.
 type step struct {
 	item    bool
 	name    string
 	index   int
 	pattern func(name string) bool
 	owner   *jsonschema.Schema
-	// key tells patterns apart, and what unevaluated* and propertyNames apply to from everything else.
+	// key distinguishes patterns, and the parts of unevaluated* and propertyNames from all others.
 	key string
 }
 
-// edgesOf returns where a schema leads, in a fixed order.
+// edgesOf returns the schemas that a schema applies, in a fixed order.
 func edgesOf(s *jsonschema.Schema) []edge {
 	var all []edge
 	add := func(schema *jsonschema.Schema, at *step) {
@@ -156,11 +156,11 @@ func hasProperty(s *jsonschema.Schema, name string) bool {
 	})
 }
 
-// expansion walks all that a schema leads to.
+// expansion visits all schemas that can be reached from one.
 type expansion struct {
 	count int
 	path  []*visit
-	// steps leads from the whole value to the part that the last schema of path is about.
+	// steps are the steps from the whole value to the part that the last schema of path validates.
 	steps []*step
 	found *violation.List
 }
@@ -173,7 +173,7 @@ type visit struct {
 	recursions [][]*step
 }
 
-// expansionViolations says what is wrong with what a schema leads to, nil when nothing is.
+// expansionViolations returns the violations of the limits by the expansion of a schema, nil if there are none.
 func expansionViolations(s *jsonschema.Schema) *violation.List {
 	e := &expansion{}
 	e.visit(s, 1)
@@ -242,8 +242,8 @@ func (e *expansion) dynamic(target *jsonschema.Schema) *jsonschema.Schema {
 	return target
 }
 
-// recursesTwice reports whether a schema with such recursions may reach a part of a value in two ways: two of them lead to the same
-// part, or one leads on from where another led to.
+// recursesTwice reports whether a schema with these recursions can reach a part of a value in two ways: two recursions reach the
+// same part, or one continues where another ended.
 func recursesTwice(recursions [][]*step) bool {
 	for i, a := range recursions {
 		for j, b := range recursions {
@@ -268,8 +268,7 @@ func overlapping(a, b []*step) bool {
 	return true
 }
 
-// onlyObjects reports whether s says in so many words that a value must be an object. known holds what was found before:
-// schemas may share parts.
+// onlyObjects reports whether s explicitly allows objects only. known caches results: schemas may share parts.
 func onlyObjects(s *jsonschema.Schema, known map[*jsonschema.Schema]bool) bool {
 	if s == nil {
 		return false

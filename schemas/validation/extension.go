@@ -21,7 +21,7 @@ const regexKeyword = "tutti:regex"
 // stopped ends a validation whose time is over: the library turns a panic with it into the error of Validate.
 const stopped = jsonschema.InfiniteLoopError("stopped")
 
-// extensions compiles regexKeyword, and gives every schema that has parts a check whether its validation was stopped.
+// extensions compiles regexKeyword, and adds to every schema with parts a check whether the validation was stopped.
 type extensions struct {
 	expressions *expressions
 	stop        *atomic.Bool
@@ -205,7 +205,7 @@ func failuresIn(err error) int {
 	return n
 }
 
-// emptyName stands for a name without characters in a location: the library takes none for the object itself.
+// emptyName is the empty name in a location: the library would read an empty token as the object itself.
 const emptyName = "~2"
 
 // escapeName writes a name as the library writes it in a location, but for an empty one.

@@ -19,7 +19,7 @@ type preparation struct {
 	text        string
 	version     int
 	expressions *expressions
-	// anchors are the pointers to those of the schema by their URL, to find what is there twice.
+	// anchors are the pointers to the schema's anchors by URL, to find duplicates.
 	anchors map[string]string
 	found   *violation.List
 	// tooLarge is true when an expression must not even be compiled to see whether it is valid.
@@ -32,7 +32,7 @@ const (
 	anything = "tutti:anything"
 )
 
-// schema writes a schema; what is wrong with its expressions and its anchors goes to p.found.
+// schema writes a schema, and adds the violations of its expressions and anchors to p.found.
 func (p *preparation) schema(dst []byte, v *jsontree.Value, pointer, base string) []byte {
 	switch {
 	case v.Kind == jsontree.KindArray:
@@ -180,7 +180,7 @@ func (p *preparation) moved(v *jsontree.Value, pointer string) map[string]bool {
 	return moved
 }
 
-// refuse notes what is wrong with an expression.
+// refuse adds the violation of an invalid expression.
 func (p *preparation) refuse(err error, pointer, keyword, shown string) {
 	if err == nil {
 		return

@@ -30,7 +30,7 @@ func explain(err error, tree *jsontree.Value) *violation.List {
 	return violation.NewList("", "schema", "does not compile: one of its $id, $anchor or $ref is not understood")
 }
 
-// loopOf returns the pointer to the schema that a loop leads back to: the error names the way to it.
+// loopOf returns the pointer to the schema that a loop leads back to, from the path in the error.
 func loopOf(e jsonschema.InfiniteLoopError, tree *jsontree.Value) string {
 	pointer := ""
 	for token := range strings.SplitSeq(strings.TrimPrefix(pointerOf(string(e)), "/"), "/") {
@@ -47,7 +47,7 @@ func loopOf(e jsonschema.InfiniteLoopError, tree *jsontree.Value) string {
 	return pointer
 }
 
-// links are the references of a schema, to tell which of them lead nowhere.
+// links are the references of a schema, to find unresolved ones.
 type links struct {
 	// known are the parts of the schema that have a URL.
 	known map[string]*jsontree.Value
@@ -121,7 +121,7 @@ func (l *links) check() {
 	}
 }
 
-// at gives what a JSON pointer leads to, nil when that is nothing.
+// at resolves a JSON pointer, nil if it does not exist.
 func at(v *jsontree.Value, pointer string) *jsontree.Value {
 	unescape := strings.NewReplacer("~1", "/", "~0", "~")
 	for token := range strings.SplitSeq(pointer[1:], "/") {
@@ -140,7 +140,7 @@ func at(v *jsontree.Value, pointer string) *jsontree.Value {
 	return v
 }
 
-// anchored tells whether a part of v has an anchor.
+// anchored reports whether a part of v has an anchor.
 func anchored(v *jsontree.Value, anchor string) bool {
 	for _, name := range []string{"$anchor", "$dynamicAnchor"} {
 		if a := v.Member(name); a != nil && a.Text == anchor {

@@ -22,8 +22,8 @@ const (
 	maxWork = 50_000_000
 )
 
-// Bounds of the regular expressions of a schema. An instruction takes instructionBytes compiled; its text says little: a
-// repetition of six characters can be a thousand instructions.
+// Bounds of the regular expressions of a schema. A compiled instruction takes instructionBytes; the length of the text is no
+// measure: a repetition of six characters can be a thousand instructions.
 const (
 	maxExpression       = 16 << 10
 	maxInstructions     = 20_000
@@ -37,7 +37,7 @@ const (
 // errTooLarge refuses an expression that would take too much memory compiled. Its text is safe to show.
 var errTooLarge = errors.New("is too large a regular expression")
 
-// expression is a compiled regular expression that knows what it takes in memory, in instructions.
+// expression is a compiled regular expression that knows its memory, in instructions.
 type expression interface {
 	// match reports whether text matches. It soon returns false once stop is set.
 	match(text string, stop *atomic.Bool) bool
@@ -102,8 +102,8 @@ type expressions struct {
 	weight int
 }
 
-// compile compiles an expression. The error is errTooLarge, also when all take too much memory together, or says that the
-// expression is not valid.
+// compile compiles an expression. The error is errTooLarge, also if all expressions take too much memory together, or says that
+// the expression is not valid.
 func (e *expressions) compile(text string) (expression, error) {
 	compiled, known := e.known[text]
 	if !known {

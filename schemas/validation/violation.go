@@ -28,12 +28,12 @@ type failure struct {
 	pointer       string
 	// ofName is true where a rule about the name of a property failed: value is the name then.
 	ofName bool
-	// order is where the value stands in its text, at where the keyword stands in its schema.
+	// order is the offset of the value in its text, at the location of the keyword.
 	order uint32
 	at    string
 }
 
-// violations returns what an error of the library says, in the order of the document.
+// violations returns the violations of an error of the library, in the order of the document.
 func (r *Schema) violations(err *jsonschema.ValidationError, root *jsontree.Value) *violation.List {
 	var all []failure
 	r.failures(err, root, &all)
@@ -94,7 +94,7 @@ func (r *Schema) failures(e *jsonschema.ValidationError, root *jsontree.Value, a
 		return
 	}
 	if keyword == "format" && s != nil && s.Format == "regex" && r.stop == nil || strings.HasPrefix(e.Message, "patternProperty ") {
-		return // preparation says what is wrong with the expressions of a schema
+		return // preparation reports the violations of expressions
 	}
 	f := r.failureOf(e, root)
 	f.schema, f.keyword, f.path = s, keyword, path
@@ -160,7 +160,7 @@ func unescaped(token string) string {
 	return strings.NewReplacer("~1", "/", "~0", "~").Replace(token)
 }
 
-// aboutName reports whether a location leads through propertyNames, and not only through something of this name.
+// aboutName reports whether a location contains the keyword propertyNames, not only a property of this name.
 func aboutName(location string) bool {
 	if !strings.Contains(location, "/propertyNames") {
 		return false
@@ -278,7 +278,7 @@ func (f *failure) contained() (keyword, message string) {
 	return "contains", "must have an item " + what
 }
 
-// alternatives says why not exactly one alternative matches.
+// alternatives explains why not exactly one alternative matches.
 func (f *failure) alternatives() string {
 	n := max(len(f.schema.AnyOf), 1)
 	if f.keyword == "oneOf" {
@@ -291,7 +291,7 @@ func (f *failure) alternatives() string {
 	return "matches none of the " + strconv.Itoa(n) + " alternatives"
 }
 
-// scalar says what the keywords want that look at a value as a whole.
+// scalar returns the message of a keyword about a whole value.
 func (f *failure) scalar() string {
 	s, v := f.schema, f.value
 	switch f.keyword {
@@ -332,7 +332,7 @@ func (f *failure) scalar() string {
 	}
 }
 
-// size says how many characters, items or properties a value must have.
+// size returns the message of a keyword about the number of characters, items or properties.
 func (f *failure) size() string {
 	s, v := f.schema, f.value
 	between := func(word string, limit, got int, singular, plural string) string {

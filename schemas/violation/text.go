@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Lengths that a message shows of what a client sent or a schema says.
+// Lengths of quoted values in messages.
 const (
 	MaxQuotedRunes = 80
 	MaxListed      = 20
@@ -17,6 +17,7 @@ func Quoted(s string) string {
 	return strconv.Quote(Shortened(s, MaxQuotedRunes))
 }
 
+// Shortened returns the first limit characters of s, with an ellipsis if it was longer.
 func Shortened(s string, limit int) string {
 	if utf8.RuneCountInString(s) <= limit {
 		return s
@@ -34,7 +35,7 @@ func Listed(words []string) string {
 	return strings.Join(words, ", ") + more
 }
 
-// Counted gives a number with its noun.
+// Counted returns a number with its noun.
 func Counted(n int, singular, plural string) string {
 	if n == 1 {
 		return "1 " + singular
