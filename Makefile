@@ -4,7 +4,15 @@ GOLANGCI := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 CACHE    ?= $(CURDIR)/.cache
 LINT     := $(CACHE)/golangci-lint-v2.15.0
 
-.PHONY: help build test race lint fmt test-services services-start services-stop schemathesis fuzz chaos bench ci
+# The packages with goroutines of their own, or with values that requests share.
+CONCURRENT := ./consumers/... ./http ./ingest/... ./internal/app ./internal/app/check ./internal/auth ./internal/bulk ./internal/client \
+  ./internal/client/display ./internal/index/embedded ./internal/index/embedded/evaluate ./internal/metadata ./internal/queue/... \
+  ./internal/roundtrip ./internal/search/catalogue ./internal/search/download ./internal/search/federation ./internal/search/graphql \
+  ./internal/search/sets ./internal/store ./internal/upstream ./schemas/...
+# The packages whose tests take the number of their random cases from testkit.Cases.
+RANDOM := ./consumers/... ./http ./internal/filter/sqon ./internal/index/embedded/... ./internal/search/graphql
+
+.PHONY: help build test race lint fmt test-services services-start services-stop schemathesis fuzz mutation chaos bench ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 18
@@ -15,10 +23,8 @@ build: ## build every command
 test: ## the suites that need nothing but Go
 	go test ./...
 
-race: ## the concurrent packages under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race ./consumers/... ./ingest/... ./http/... ./internal/bulk/... ./internal/queue/... ./internal/index/embedded/... ./internal/roundtrip ./internal/upstream/... ./internal/client/... ./schemas/... \
-	  ./internal/store/... ./internal/metadata/... ./internal/auth/... ./internal/search/... \
-	  ./internal/app/...
+race: ## the packages with goroutines, or values that requests share, under the race detector (needs a C compiler)
+	CGO_ENABLED=1 go test -race $(CONCURRENT)
 
 $(LINT):
 	mkdir -p $(CACHE)
@@ -50,26 +56,30 @@ schemathesis: ## generated requests against the OpenAPI document (needs Python)
 # A number of inputs, not a time: when a -fuzztime of seconds is over, Go's coordinator can report its own deadline as the failure of a
 # target that found nothing (golang/go#75804, until Go 1.27).
 FUZZ ?= 1
-fuzz: ## each parser of untrusted input, some seconds each (FUZZ=5: five times as many inputs, as `make chaos` runs it)
-	go test -run '^$$' -fuzz '^FuzzParseEvent$$' -fuzztime $$((40000*$(FUZZ)))x ./ingest
-	go test -run '^$$' -fuzz '^FuzzAnswer$$' -fuzztime $$((10000*$(FUZZ)))x ./internal/index/elastic
-	go test -run '^$$' -fuzz '^FuzzSearchAnswer$$' -fuzztime $$((10000*$(FUZZ)))x ./internal/index/elastic
-	go test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $$((4000*$(FUZZ)))x ./internal/index/embedded/segment
-	go test -run '^$$' -fuzz '^FuzzAfter$$' -fuzztime $$((10000*$(FUZZ)))x ./internal/index/embedded/evaluate
-	go test -run '^$$' -fuzz '^FuzzWalk$$' -fuzztime $$((40000*$(FUZZ)))x ./internal/index/mapping
-	go test -run '^$$' -fuzz '^FuzzExecute$$' -fuzztime $$((8000*$(FUZZ)))x ./internal/search/graphql
-	go test -run '^$$' -fuzz '^FuzzParams$$' -fuzztime $$((10000*$(FUZZ)))x ./internal/search/download
-	go test -run '^$$' -fuzz '^FuzzRows$$' -fuzztime $$((30000*$(FUZZ)))x ./internal/search/download/extract
-	go test -run '^$$' -fuzz '^FuzzText$$' -fuzztime $$((40000*$(FUZZ)))x ./internal/jsontext
-	go test -run '^$$' -fuzz '^FuzzScannerPage$$' -fuzztime $$((100000*$(FUZZ)))x ./internal/upstream
-	go test -run '^$$' -fuzz '^FuzzValidate$$' -fuzztime $$((2600*$(FUZZ)))x -fuzzminimizetime 5x ./schemas
-	go test -run '^$$' -fuzz '^FuzzJSONPath$$' -fuzztime $$((70000*$(FUZZ)))x ./schemas/external
-	go test -run '^$$' -fuzz '^FuzzMerge$$' -fuzztime $$((12000*$(FUZZ)))x ./internal/metadata
-	go test -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $$((40000*$(FUZZ)))x ./internal/filter/sqon
-	go test -run '^$$' -fuzz '^FuzzAuthenticate$$' -fuzztime $$((36000*$(FUZZ)))x ./internal/auth
+fuzz: ## each parser of untrusted input, a second or so each (FUZZ=25: 25 times as many inputs, as `make chaos` runs it)
+	go test -run '^$$' -fuzz '^FuzzParseEvent$$' -fuzztime $$((8000*$(FUZZ)))x ./ingest
+	go test -run '^$$' -fuzz '^FuzzAnswer$$' -fuzztime $$((2000*$(FUZZ)))x ./internal/index/elastic
+	go test -run '^$$' -fuzz '^FuzzSearchAnswer$$' -fuzztime $$((2000*$(FUZZ)))x ./internal/index/elastic
+	go test -run '^$$' -fuzz '^FuzzRead$$' -fuzztime $$((800*$(FUZZ)))x ./internal/index/embedded/segment
+	go test -run '^$$' -fuzz '^FuzzAfter$$' -fuzztime $$((2000*$(FUZZ)))x ./internal/index/embedded/evaluate
+	go test -run '^$$' -fuzz '^FuzzWalk$$' -fuzztime $$((8000*$(FUZZ)))x ./internal/index/mapping
+	go test -run '^$$' -fuzz '^FuzzExecute$$' -fuzztime $$((1600*$(FUZZ)))x ./internal/search/graphql
+	go test -run '^$$' -fuzz '^FuzzParams$$' -fuzztime $$((2000*$(FUZZ)))x ./internal/search/download
+	go test -run '^$$' -fuzz '^FuzzRows$$' -fuzztime $$((6000*$(FUZZ)))x ./internal/search/download/extract
+	go test -run '^$$' -fuzz '^FuzzText$$' -fuzztime $$((8000*$(FUZZ)))x ./internal/jsontext
+	go test -run '^$$' -fuzz '^FuzzScannerPage$$' -fuzztime $$((20000*$(FUZZ)))x ./internal/upstream
+	go test -run '^$$' -fuzz '^FuzzValidate$$' -fuzztime $$((520*$(FUZZ)))x -fuzzminimizetime 5x ./schemas
+	go test -run '^$$' -fuzz '^FuzzJSONPath$$' -fuzztime $$((14000*$(FUZZ)))x ./schemas/external
+	go test -run '^$$' -fuzz '^FuzzMerge$$' -fuzztime $$((2400*$(FUZZ)))x ./internal/metadata
+	go test -run '^$$' -fuzz '^FuzzParse$$' -fuzztime $$((8000*$(FUZZ)))x ./internal/filter/sqon
+	go test -run '^$$' -fuzz '^FuzzAuthenticate$$' -fuzztime $$((7200*$(FUZZ)))x ./internal/auth
+
+mutation: ## seeded faults, each of which the tests must catch
+	go run ./internal/tools/mutation
 
 chaos: ## the failure suites at length: crashes, races, random faults, fuzzing
-	$(MAKE) fuzz FUZZ=5
+	$(MAKE) fuzz FUZZ=25
+	TUTTI_TEST_CASES=10 go test -count=1 -timeout 60m $(RANDOM)
 	go test -count=1 -timeout 60m ./consumers ./internal/bulk ./internal/core -rapid.checks=5000
 	go test -count=10 -timeout 60m -run 'Crash|Disconnected' ./consumers
 	go test -count=10 -timeout 60m -run 'Killed|Cluster|ListsAmid' ./internal/queue

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/tools/testkit"
 )
 
 // mutate changes the upstream at random places, and publishes a Request for each change as notifications do: one by one or
@@ -58,8 +59,8 @@ func (w *world) mutate(r *rand.Rand, orgs []string, n int) {
 // TestCrash crashes processes between any two of their steps while the list changes. Nothing is requested afterwards: the
 // run and the notifications must suffice to make the index equal to the upstream.
 func TestCrash(t *testing.T) {
-	for seed := range uint64(40) {
-		disjoint := seed >= 20
+	for seed := range uint64(testkit.Cases(40)) {
+		disjoint := seed%2 == 1
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
 				r := rand.New(rand.NewPCG(seed, 1))
@@ -271,7 +272,7 @@ func (w *world) outlives(p *process, job string) bool {
 // TestDisconnectedProcess repeatedly disconnects one of three processes from the queue for longer than the ack wait: what it
 // does after that is late.
 func TestDisconnectedProcess(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(testkit.Cases(20)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
 				r := rand.New(rand.NewPCG(seed, 2))

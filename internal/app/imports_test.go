@@ -114,6 +114,7 @@ var layers = map[string][]string{
 	"internal/app":            {"*"},
 
 	"internal/tools/testkit":    {},
+	"internal/tools/mutation":   {},
 	"internal/tools/queuetest":  {},
 	"internal/tools/storetest":  {"internal/store"},
 	"internal/tools/indextest":  {"internal/index", "internal/index/mapping"},

@@ -13,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"tutti/internal/filter/sqon"
+	"tutti/internal/tools/testkit"
 )
 
 func golden(t *testing.T, file string, got []byte) {
@@ -120,10 +121,7 @@ func compiled(t *testing.T) *jsonschema.Schema {
 // JSON, which are not generated.
 func TestSchemaAgreesWithParse(t *testing.T) {
 	schema := compiled(t)
-	inputs := 100_000
-	if testing.Short() {
-		inputs = 10_000
-	}
+	inputs := testkit.Cases(10_000)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	g := generator{rand.New(rand.NewPCG(seed, 1))}

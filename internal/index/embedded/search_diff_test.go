@@ -6,12 +6,12 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
 	"tutti/internal/tools/searchtest"
+	"tutti/internal/tools/testkit"
 )
 
-// TestSearchAgainstOracle compares searches with a reference implementation on random documents and filters; an environment
-// variable makes it larger.
+// TestSearchAgainstOracle compares searches with a reference implementation on random documents and filters.
 func TestSearchAgainstOracle(t *testing.T) {
-	searchtest.Run(t, 1, 2000, func(t *testing.T) index.Index { return open(t, embedded.Config{}) }, "scaled_float", "unsigned_long")
+	searchtest.Run(t, 1, testkit.Cases(2000), func(t *testing.T) index.Index { return open(t, embedded.Config{}) }, "scaled_float", "unsigned_long")
 }
 
 // TestSearchTable compares searches with expected results.

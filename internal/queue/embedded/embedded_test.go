@@ -105,6 +105,9 @@ func TestStartStop(t *testing.T) {
 		if s.URL() != "" {
 			t.Errorf("a server in process listens on %s", s.URL())
 		}
+		if !s.SyncsEveryWrite() {
+			t.Error("acknowledged messages would be lost with the power")
+		}
 		conn, err := s.InProcessConn()
 		if err != nil {
 			t.Fatal(err)

@@ -39,6 +39,9 @@ func TestRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	connects(t, s)
+	if !s.SyncsEveryWrite() {
+		t.Error("acknowledged messages would be lost with the power after a restart")
+	}
 	if s.URL() != url {
 		t.Errorf("it moved from %s to %s", url, s.URL())
 	}

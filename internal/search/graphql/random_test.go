@@ -13,6 +13,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/search/graphql"
 	"tutti/internal/search/view"
+	"tutti/internal/tools/testkit"
 )
 
 // asking generates random operations of a schema.
@@ -181,7 +182,7 @@ func TestRandomOperations(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const rounds = 1500
+	rounds := testkit.Cases(1500)
 	executed, seed := 0, uint64(20_260_102)
 	for i := range uint64(rounds) {
 		a := &asking{Rand: rand.New(rand.NewPCG(seed, i)), types: types}

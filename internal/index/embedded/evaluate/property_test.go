@@ -15,11 +15,12 @@ import (
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded/evaluate"
+	"tutti/internal/tools/testkit"
 )
 
 // TestSearchAgainstOracle compares random requests with the oracle, in one segment and spread over several.
 func TestSearchAgainstOracle(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(testkit.Cases(60)) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			w := world{rand.New(rand.NewPCG(seed, 7))}
 			docs := w.documents([]int{1, 20, 90, 400}[w.IntN(4)])

@@ -15,6 +15,7 @@ import (
 
 	"tutti/internal/index/embedded/segment"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/testkit"
 )
 
 const mixedMapping = `{"properties":{
@@ -149,7 +150,7 @@ func reread(tb testing.TB, s *segment.Segment) *segment.Segment {
 func TestMerge(t *testing.T) {
 	tree := parse(t, mixedMapping)
 	for name, interleaved := range map[string]bool{"one behind the other": false, "interleaved": true} {
-		for seed := range uint64(40) {
+		for seed := range uint64(testkit.Cases(40)) {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				r := random{rand.New(rand.NewPCG(seed, 7))}
 				docs := r.documents(t, r.IntN(400))
