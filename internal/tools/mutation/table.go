@@ -13,33 +13,33 @@ func ingestMutations() []mutation {
 	return []mutation{
 		{
 			id: "ack-before-outcome", folder: "consumers",
-			find:     "result, err := r.settleRecord(ctx, m)",
-			replace:  "r.ack(ctx, m)\n\tresult, err := r.settleRecord(ctx, m)",
-			packages: []string{"./consumers"}, run: "TestRecord|TestUpstream|TestDeadLetterBeforeAck|TestPause",
+			find:     "result, err := w.settle(ctx, m)",
+			replace:  "_ = m.Ack(ctx)\n\tresult, err := w.settle(ctx, m)",
+			packages: []string{"./consumers/..."}, run: "TestRecord|TestUpstream|TestDeadLetterBeforeAck|TestPause",
 		},
 		{
 			id: "ack-without-dead-letter", folder: "consumers",
-			find:     "err := r.storeDeadLetter(ctx, req, letter); err != nil {",
-			replace:  "err := r.storeDeadLetter(ctx, req, letter); err != nil && false {",
-			packages: []string{"./consumers"}, run: "TestUpstreamRefusal|TestDeadLetter",
+			find:     ".StoreDeadLetter(ctx, req, letter); err != nil {",
+			replace:  ".StoreDeadLetter(ctx, req, letter); err != nil && false {",
+			packages: []string{"./consumers/..."}, run: "TestUpstreamRefusal|TestDeadLetter",
 		},
 		{
 			id: "page-ends-with-unsettled-rows", folder: "consumers",
 			find:     "readErr == nil && len(w.unsettled) == 0",
 			replace:  "readErr == nil && len(w.unsettled) >= 0",
-			packages: []string{"./consumers"}, run: "TestPage|TestStubbornDocument|TestPause|TestBodyTooOld|TestLate",
+			packages: []string{"./consumers/..."}, run: "TestPage|TestStubbornDocument|TestPause|TestBodyTooOld|TestLate",
 		},
 		{
 			id: "moved-record-is-written", folder: "consumers",
 			find:     "rec.Organization != w.req.Organization",
 			replace:  "false && rec.Organization != w.req.Organization",
-			packages: []string{"./consumers"}, run: "TestRecordOfAnotherOrganizationOnAPage|TestMoved",
+			packages: []string{"./consumers/..."}, run: "TestRecordOfAnotherOrganizationOnAPage|TestMoved",
 		},
 		{
 			id: "heartbeat-ends", folder: "consumers",
 			find:     "_ = m.InProgress()",
 			replace:  "_ = m",
-			packages: []string{"./consumers"}, run: "TestProcessingLongerThanAckWait|TestSlow",
+			packages: []string{"./consumers/..."}, run: "TestProcessingLongerThanAckWait|TestSlow",
 		},
 		{
 			id: "failed-changes-count-as-published", folder: "ingest",
