@@ -123,13 +123,13 @@ func indexMutations() []mutation {
 			id: "validations-reach-private-hosts", folder: "schemas",
 			find:     "|| a.IsPrivate() ||",
 			replace:  "||",
-			packages: []string{"./schemas"}, run: "Address",
+			packages: []string{"./schemas/..."}, run: "Address",
 		},
 		{
 			id: "slow-schema-is-not-quarantined", folder: "schemas",
 			find:     "s.quarantine.add(ref)",
 			replace:  "",
-			packages: []string{"./schemas"}, run: "TestQuarantine",
+			packages: []string{"./schemas/..."}, run: "TestQuarantine",
 		},
 		{
 			id: "change-without-event", folder: "internal/metadata",
@@ -255,13 +255,13 @@ func searchMutations() []mutation {
 			id: "depth-limit-is-ignored", folder: "internal/search/graphql",
 			find:     "case one.depth > depth:",
 			replace:  "case one.depth > maxDepth:",
-			packages: []string{"./internal/search/graphql"}, run: "Depth",
+			packages: []string{"./internal/search/graphql/..."}, run: "Depth",
 		},
 		{
 			id: "large-pages-are-not-clamped", folder: "internal/search/graphql",
 			find:     "r.Size = window",
 			replace:  "r.Size += 0",
-			packages: []string{"./internal/search/graphql"}, run: "Clamped|TestPages",
+			packages: []string{"./internal/search/graphql/..."}, run: "Clamped|TestPages",
 		},
 		{
 			id: "cells-run-formulas", folder: "internal/search/download",
