@@ -9,6 +9,7 @@ import (
 	"tutti/consumers/loop"
 	"tutti/consumers/outcome"
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 // Bounds of the time between two checks of an index.
@@ -57,7 +58,7 @@ func (w *indexWatch) run() {
 				return
 			}
 			if err != nil {
-				pause, why = loop.Backoff(try, minProbeInterval, maxProbeInterval), core.DisplayOf(err)
+				pause, why = retry.Delay(try, minProbeInterval, maxProbeInterval), core.DisplayOf(err)
 			}
 			w.loop.Pause.Set(why, err)
 			if w.loop.Sleep(pause) != nil {

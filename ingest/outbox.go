@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 // Outbox tells what was changed in the built-in metadata repository and not yet sent.
@@ -163,7 +164,7 @@ func (r *Relay) run(ctx context.Context) {
 			if sent > 0 {
 				failures = 0
 			}
-			r.await(r.backoff(failures), nil)
+			r.await(retry.Delay(failures, r.cfg.RetryMin, r.cfg.RetryMax), nil)
 			failures++
 		}
 	}
@@ -194,19 +195,11 @@ func (r *Relay) running() bool {
 
 // await waits for d, for word of a change, or for the end.
 func (r *Relay) await(d time.Duration, changed <-chan struct{}) {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 	case <-changed:
 	case <-r.stopping:
 	}
-}
-
-// backoff returns the pause after one more failure than failures.
-func (r *Relay) backoff(failures int) time.Duration {
-	pause := min(r.cfg.RetryMin<<min(failures, 16), r.cfg.RetryMax)
-	return pause/2 + spreadOver(pause/2)
 }
 
 // recordOutcome keeps for Health how a look went, and logs when an outage begins and ends.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 // Runner starts runs, as Service.Run does.
@@ -107,7 +108,7 @@ func (r *Reconciler) Stop(ctx context.Context) error {
 func (r *Reconciler) reconcile(ctx context.Context, code string, period time.Duration) {
 	spread := min(r.cfg.Spread, period/10)
 	wait, failures := spreadOver(spread), 0
-	for sleep(ctx, wait) {
+	for retry.Sleep(ctx, wait) == nil {
 		next, err := r.runIfDue(ctx, code, period)
 		if err == nil {
 			wait, failures = next+spreadOver(spread), 0
@@ -116,7 +117,7 @@ func (r *Reconciler) reconcile(ctx context.Context, code string, period time.Dur
 		if ctx.Err() != nil {
 			return
 		}
-		wait = r.backoff(failures)
+		wait = retry.Delay(failures, r.cfg.RetryMin, r.cfg.RetryMax)
 		failures++
 		r.cfg.Logger.WarnContext(ctx, "reconciling a repository is tried again", "repository", code,
 			"pause", wait, "err", err)
@@ -173,12 +174,6 @@ func (r *Reconciler) restoreCell(ctx context.Context, cell, former string, own t
 	}
 }
 
-func (r *Reconciler) backoff(failures int) time.Duration {
-	pause := r.cfg.RetryMin << min(failures, 16)
-	pause = min(pause, r.cfg.RetryMax)
-	return pause/2 + spreadOver(pause/2)
-}
-
 // reconcileCell names the cell of a repository's last reconciling run.
 func reconcileCell(code string) string {
 	return "reconcile." + base64.RawURLEncoding.EncodeToString([]byte(code))
@@ -190,16 +185,4 @@ func spreadOver(d time.Duration) time.Duration {
 		return 0
 	}
 	return rand.N(d)
-}
-
-// sleep waits and reports whether ctx still goes on.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 // settleTimeout bounds what is still written once a Request has been published or refused, whether or not the caller
@@ -89,8 +90,8 @@ func (s *Service) joinOrQueue(ctx context.Context, repo core.Repository, r core.
 				reserved, since = id, s.cfg.Now()
 			}
 			if s.cfg.Now().Sub(since) < s.cfg.JoinWait && !s.abandoned(id) {
-				if err := pause(ctx, s.cfg.JoinPoll); err != nil {
-					return core.Job{}, err
+				if err := retry.Sleep(ctx, s.cfg.JoinPoll); err != nil {
+					return core.Job{}, core.WrapError(core.CodeUnavailable, "the trigger was given up", err)
 				}
 				continue
 			}
@@ -210,15 +211,4 @@ func cellName(r core.Request) string {
 		parts = append(parts, base64.RawURLEncoding.EncodeToString([]byte(p)))
 	}
 	return strings.Join(parts, ".")
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return core.WrapError(core.CodeUnavailable, "the trigger was given up", ctx.Err())
-	}
 }

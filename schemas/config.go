@@ -41,8 +41,8 @@ type Config struct {
 	// ValidationTime bounds the validation of one analysis by its schema, without external services. A version that takes longer
 	// accepts no analyses until a later version is registered. Default DefaultValidationTime.
 	ValidationTime time.Duration
-	// RetryWait is the wait before the first retry of an external call. It doubles for the second one; both vary by half. Default
-	// DefaultRetryWait.
+	// RetryWait is the wait before the first retry of an external call. It doubles for the second one; jitter shortens both by up to
+	// half. Default DefaultRetryWait.
 	RetryWait time.Duration
 	// Shared is set if other processes register analysis types in the same store. The latest version is then read from the store,
 	// for each validation and at most once a second for a body. Default: this process is the only one.

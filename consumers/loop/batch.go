@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 // batchesInFlight bounds the batches of a repository in flight; their records are bounded like single records.
@@ -128,7 +129,7 @@ func (m *batchedMessage) requeue(ctx context.Context, req core.Request, delay ti
 		}
 		l.log.Info("publishing a record of a batch as a message of its own", "organization", req.Organization,
 			"record_id", req.RecordID, "request_id", req.ID, "err", err)
-		if l.Sleep(Backoff(try, l.cfg.RetryBase, l.cfg.RetryMax)) != nil {
+		if l.Sleep(retry.Delay(try, l.cfg.RetryBase, l.cfg.RetryMax)) != nil {
 			break
 		}
 	}

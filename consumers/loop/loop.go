@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 // Source is one durable consumer. Fetch returns at most max messages as soon as one is available, and none after wait.
@@ -101,7 +102,7 @@ func (l *Loop) Pull(class core.Class, src Source, limit int, handle Handler) {
 			continue
 		}
 		l.log.Warn("fetching requests", "class", string(class), "err", err)
-		if l.Sleep(Backoff(try, l.cfg.RetryBase, 5*time.Second)) != nil {
+		if l.Sleep(retry.Delay(try, l.cfg.RetryBase, 5*time.Second)) != nil {
 			return
 		}
 		try++

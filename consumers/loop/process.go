@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"tutti/internal/retry"
 )
 
 // Process is the life of the work of all repositories in this process, from Start to Stop.
@@ -74,7 +76,7 @@ func (p *Process) Stopping(ctx context.Context) bool {
 }
 
 // Sleep waits for d. It returns an error when the process stops before.
-func (p *Process) Sleep(d time.Duration) error { return sleep(p.draining, d) }
+func (p *Process) Sleep(d time.Duration) error { return retry.Sleep(p.draining, d) }
 
 // Held counts the messages in flight that have a heartbeat.
 func (p *Process) Held() int {

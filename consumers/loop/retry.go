@@ -3,10 +3,10 @@ package loop
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 // BusyDelay is the delay before a message is redelivered whose scope, page or record is being processed for another one.
@@ -23,15 +23,6 @@ func RetryLevel(attempts int) slog.Level {
 	return slog.LevelDebug
 }
 
-// Backoff returns base doubled try times, at most limit, with jitter: between half and the whole of it.
-func Backoff(try int, base, limit time.Duration) time.Duration {
-	d := limit
-	if try < 20 {
-		d = min(limit, base<<try)
-	}
-	return d/2 + rand.N(d/2+1)
-}
-
 // maxRetryAfter bounds the delay that an upstream may request, so that one response cannot stop a repository for a day.
 const maxRetryAfter = 5 * time.Minute
 
@@ -40,7 +31,7 @@ func retryAfter(err error) time.Duration { return min(core.RetryAfterOf(err), ma
 
 // Delay returns how long to wait before the given attempt, from 0, after err.
 func (l *Loop) Delay(try int, err error) time.Duration {
-	return max(retryAfter(err), Backoff(try, l.cfg.RetryBase, l.cfg.RetryMax))
+	return max(retryAfter(err), retry.Delay(try, l.cfg.RetryBase, l.cfg.RetryMax))
 }
 
 // RetryDelay returns how long to wait before m is retried after err.
@@ -57,20 +48,8 @@ func (l *Loop) RetryUntilStopped(ctx context.Context, what string, f func() erro
 			return err
 		}
 		l.log.Warn("retrying", "action", what, "err", err)
-		if l.Sleep(max(retryAfter(err), Backoff(try, l.cfg.RetryBase, 5*time.Second))) != nil {
+		if l.Sleep(max(retryAfter(err), retry.Delay(try, l.cfg.RetryBase, 5*time.Second))) != nil {
 			return err
 		}
-	}
-}
-
-// sleep waits for d, and returns ctx's error when that ends first.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

@@ -74,13 +74,11 @@ func (p *progress) write(ctx context.Context, jobID, organization string, urgent
 // flush waits for the interval to end, then stores all collected reports and wakes their goroutines.
 func (p *progress) flush(ctx context.Context, jobID, organization string, l *pendingReports, hurry <-chan struct{}, wait time.Duration) {
 	if wait > 0 {
-		t := time.NewTimer(wait)
 		select {
-		case <-t.C:
+		case <-time.After(wait):
 		case <-hurry:
 		case <-ctx.Done():
 		}
-		t.Stop()
 	}
 	p.mu.Lock()
 	batch := l.reports

@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"tutti/consumers/loop"
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 // sweepConcurrency bounds the concurrent calls of a sweep.
@@ -132,7 +132,7 @@ func (q *recordRequests) wait(
 		if len(open) == 0 || time.Since(since) > q.SweepTimeout {
 			return open, nil
 		}
-		if err := q.loop.Sleep(loop.Backoff(try, 20*time.Millisecond, time.Second)); err != nil {
+		if err := q.loop.Sleep(retry.Delay(try, 20*time.Millisecond, time.Second)); err != nil {
 			return nil, err
 		}
 	}

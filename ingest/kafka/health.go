@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 // checkTimeout bounds one look at the brokers, as do ten times the pause between two.
@@ -40,7 +41,7 @@ func (r *Reader) runChecks(ctx context.Context) {
 		if err != nil {
 			wait /= 5
 		}
-		pause(ctx, wait)
+		_ = retry.Sleep(ctx, wait)
 	}
 }
 

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 // Handler takes the messages of a topic.
@@ -156,7 +156,7 @@ func (r *Reader) process(reading, handling context.Context, fetches kgo.Fetches)
 	r.commit(handling)
 	if fetches.NumRecords() == 0 {
 		// Errors alone: what is behind them is retried by the client, and would only spin here.
-		pause(reading, r.cfg.RetryMin)
+		_ = retry.Sleep(reading, r.cfg.RetryMin)
 	}
 }
 
@@ -180,7 +180,7 @@ func (r *Reader) deliver(reading, handling context.Context, records []*kgo.Recor
 		if core.CodeOf(err) == core.CodeOverloaded {
 			size = max(1, len(part)/2)
 		}
-		wait := min(max(r.backoff(attempt), core.RetryAfterOf(err)), r.cfg.RetryMax)
+		wait := min(max(retry.Delay(attempt, r.cfg.RetryMin, r.cfg.RetryMax), core.RetryAfterOf(err)), r.cfg.RetryMax)
 		attempt++
 		r.cfg.Logger.WarnContext(handling, "messages are not taken and are handed over again", "topic", r.cfg.Topic,
 			"count", len(part), "pause", wait, "err", err)
@@ -206,10 +206,8 @@ func (r *Reader) deliverBatch(handling context.Context, records []*kgo.Record) e
 
 // await waits before a batch is handed over again; false when a rebalance or a stop comes first.
 func (r *Reader) await(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return true
 	case <-r.rebalancePending:
 		return false
@@ -227,13 +225,6 @@ func (r *Reader) rewind(records []*kgo.Record) {
 		}
 	}
 	r.client.SetOffsets(map[string]map[int32]kgo.EpochOffset{r.cfg.Topic: first})
-}
-
-// backoff returns the pause after a number of attempts, with jitter, so that processes that were refused together do not
-// come back together.
-func (r *Reader) backoff(attempt int) time.Duration {
-	d := min(r.cfg.RetryMin<<min(attempt, 16), r.cfg.RetryMax)
-	return d/2 + rand.N(d/2+1)
 }
 
 // onRebalance notes that a rebalance waits for the batch in hand. The client calls it on a goroutine of its own.
@@ -279,14 +270,5 @@ func (r *Reader) noteErrors(fetches kgo.Fetches) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.pollErr = nil
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
 	}
 }

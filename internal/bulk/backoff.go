@@ -1,31 +1,28 @@
 package bulk
 
 import (
-	"math/rand/v2"
 	"slices"
 	"time"
+
+	"tutti/internal/retry"
 )
 
 const (
 	firstBackoff = 50 * time.Millisecond
-	// maxDoublings limits the backoff to 3.2 s.
-	maxDoublings = 6
+	maxBackoff   = 3200 * time.Millisecond
 )
 
 // backoff waits before the items [from, to) are retried, at least for the given time, but not beyond the age of the last body. It
 // returns false when the Writer is being closed.
 func (s *sender) backoff(from, to, attempt int, least time.Duration) bool {
-	half := firstBackoff / 2 << min(attempt, maxDoublings)
-	rest := max(half+rand.N(half), least)
+	rest := max(retry.Delay(attempt, firstBackoff, maxBackoff), least)
 	rest = min(rest, time.Duration(s.b.latest(from, to)-s.w.now()))
 	if rest <= 0 {
 		return true
 	}
 	s.releaseSlotForBackoff(to)
-	timer := time.NewTimer(rest)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(rest):
 		return s.acquireSlot()
 	case <-s.w.closing:
 		return false

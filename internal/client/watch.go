@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 const (
@@ -233,16 +233,11 @@ func (w *watch) wait(ctx context.Context, err error) error {
 	d := w.client.cfg.PollInterval
 	if w.streams || err != nil {
 		w.pause = min(max(w.pause*2, firstPause), maxPause)
-		// Random, so that clients that lost their connection together do not reconnect together.
-		d = w.pause/2 + rand.N(w.pause)
+		d = retry.Jitter(w.pause)
 	}
 	d = max(d, min(max(core.RetryAfterOf(err), w.retry), maxRetryAfter))
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	if retry.Sleep(ctx, d) != nil {
 		return fmt.Errorf("waiting for job %s: %w", w.id, context.Cause(ctx))
 	}
+	return nil
 }

@@ -3,8 +3,9 @@ package queue
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
+
+	"tutti/internal/retry"
 )
 
 const (
@@ -33,7 +34,7 @@ func (q *Queue) restartOnError(ctx context.Context, what string, follow func(con
 		if q.nc.IsConnected() && !errors.Is(err, errConnectionChanged) {
 			q.log.Warn("watch of a stream begins again", "watch", what, "err", err)
 		}
-		if pause(ctx, rest/2+rand.N(rest)) != nil {
+		if retry.Sleep(ctx, retry.Jitter(rest)) != nil {
 			return
 		}
 		rest = min(2*rest, maxRestartDelay)

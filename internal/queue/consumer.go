@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 const (
@@ -190,7 +191,7 @@ func (c *Consumer) fetch(ctx context.Context, want budget, deadline time.Time) (
 			c.queue.log.Warn("consumer lost, setting it up again", "consumer", c.label, "err", err)
 			err = c.ensure(ctx)
 			if err == nil && time.Until(deadline) > 0 {
-				if err = pause(ctx, busyPause); err == nil {
+				if err = retry.Sleep(ctx, busyPause); err == nil {
 					continue
 				}
 			}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 const (
@@ -85,7 +85,7 @@ func (d *DeadLetters) put(ctx context.Context, subject string, l core.DeadLetter
 		if !isConflict(err) {
 			return err
 		}
-		if err := pause(ctx, conflictDelay()); err != nil {
+		if err := retry.Sleep(ctx, conflictDelay()); err != nil {
 			return wrapError("storing a dead letter", err)
 		}
 	}
@@ -231,7 +231,7 @@ func (d *DeadLetters) Delete(ctx context.Context, id string) error {
 		if !isConflict(err) {
 			return err
 		}
-		if err := pause(ctx, conflictDelay()); err != nil {
+		if err := retry.Sleep(ctx, conflictDelay()); err != nil {
 			return wrapError("removing a dead letter", err)
 		}
 	}
@@ -362,7 +362,7 @@ func (d *DeadLetters) updateMetric() {
 }
 
 // conflictDelay returns a pause around conflictPause, so that two who lost to each other do not meet again.
-func conflictDelay() time.Duration { return conflictPause/2 + rand.N(conflictPause) }
+func conflictDelay() time.Duration { return retry.Jitter(conflictPause) }
 
 // sortBySequence puts the newest first.
 func sortBySequence(entries []indexEntry) {

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 const (
@@ -192,7 +193,7 @@ func (q *Queue) readAll(ctx context.Context, s jetstream.Stream, filter string, 
 		// The server may count too few messages of a consumer that was made while one was replaced, and answers a pull without a
 		// wait by that count alone.
 		wait = busyPause
-		if err := pause(ctx, busyPause); err != nil {
+		if err := retry.Sleep(ctx, busyPause); err != nil {
 			return err
 		}
 		if last, err = lastSequence(ctx, s, filter); err != nil { // what was last may have been removed

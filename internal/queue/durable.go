@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 const (
@@ -187,7 +187,7 @@ func (q *Queue) runProbes(ctx context.Context) {
 			q.log.Warn("queue cannot store", "err", err)
 			q.probeUntilHealthy(ctx, err)
 		}
-		if pause(ctx, probePause) != nil {
+		if retry.Sleep(ctx, probePause) != nil {
 			return
 		}
 	}
@@ -197,7 +197,7 @@ func (q *Queue) runProbes(ctx context.Context) {
 func (q *Queue) probeUntilHealthy(ctx context.Context, err error) {
 	rest, restartRest := minReprobe, maxReprobe
 	for {
-		if pause(ctx, rest/2+rand.N(rest)) != nil {
+		if retry.Sleep(ctx, retry.Jitter(rest)) != nil {
 			return
 		}
 		restarted := q.restartServer(ctx)

@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 const (
@@ -272,7 +273,7 @@ func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) err
 			}
 			written = data
 		}
-		if err := pause(ctx, conflictDelay()); err != nil {
+		if err := retry.Sleep(ctx, conflictDelay()); err != nil {
 			return zero, wrapError("writing a job", err)
 		}
 	}

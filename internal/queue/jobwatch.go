@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 // rewatchPause is the pause before a watch that broke off begins again.
@@ -42,7 +43,7 @@ func (j *Jobs) Watch(ctx context.Context, id string, each func(core.JobChange) e
 			return wrapError("watching a job", ctx.Err())
 		}
 		j.queue.log.Debug("watch of a job begins again", "job_id", id, "err", err)
-		if err := pause(ctx, rewatchPause); err != nil {
+		if err := retry.Sleep(ctx, rewatchPause); err != nil {
 			return wrapError("watching a job", err)
 		}
 	}

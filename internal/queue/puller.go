@@ -11,6 +11,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/retry"
 )
 
 const (
@@ -185,7 +187,7 @@ func (p *puller) next(ctx context.Context, want budget, wait time.Duration) ([]*
 		case time.Until(deadline) <= 0:
 			return nil, nil
 		}
-		if err := pause(ctx, min(busyPause, time.Until(deadline))); err != nil {
+		if err := retry.Sleep(ctx, min(busyPause, time.Until(deadline))); err != nil {
 			return nil, err
 		}
 	}
@@ -351,13 +353,3 @@ func statusOf(m *nats.Msg) string {
 }
 
 // pause waits for d or the end of ctx.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}

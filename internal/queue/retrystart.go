@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 const (
@@ -31,7 +31,7 @@ func (q *Queue) retryStart(ctx context.Context, try func(ctx context.Context) er
 		if ctx.Err() == nil {
 			q.log.Warn("the start waits for the queue", "err", err, "hint", core.HintOf(err))
 		}
-		if pause(ctx, length/4+rand.N(length/4)) == nil {
+		if retry.Sleep(ctx, retry.Jitter(length/2)) == nil {
 			continue
 		}
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {

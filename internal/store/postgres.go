@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"hash/fnv"
-	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -12,13 +11,14 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 const (
 	// postgresTries bounds the attempts of a transaction that PostgreSQL rolled back because of another one.
 	postgresTries = 8
-	// postgresBackoff bounds the random pause before the first retry; it doubles with each retry.
-	postgresBackoff = 4 * time.Millisecond
+	// firstBackoff is the longest delay before the first retry of a transaction; it doubles with each retry, up to lastBackoff.
+	firstBackoff, lastBackoff = 4 * time.Millisecond, 256 * time.Millisecond
 	// postgresMaxIdleTime is how long an unused connection is kept.
 	postgresMaxIdleTime = 5 * time.Minute
 	// postgresOpen bounds how long Open waits for the first answer, postgresConnect each attempt to connect.
@@ -68,23 +68,16 @@ func (s *Store) updatePostgres(ctx context.Context, change func(context.Context,
 		if !isCollision(err) {
 			return err
 		}
-		if try == postgresTries || !backoff(ctx, try) {
+		if try == postgresTries || backoff(ctx, try) != nil {
 			return core.WrapError(core.CodeUnavailable, "too many conflicts with other transactions", err)
 		}
 		s.cfg.Metrics.retried()
 	}
 }
 
-// backoff pauses for a random time that grows with try, and reports whether ctx is still active.
-func backoff(ctx context.Context, try int) bool {
-	timer := time.NewTimer(rand.N(postgresBackoff << (try - 1)))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+// backoff waits before the retry after try attempts.
+func backoff(ctx context.Context, try int) error {
+	return retry.Sleep(ctx, retry.Delay(try-1, firstBackoff, lastBackoff))
 }
 
 func (s *Store) tryPostgres(ctx context.Context, change func(context.Context, *Tx) error) error {

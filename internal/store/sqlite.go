@@ -83,7 +83,7 @@ func (s *Store) openSQLite(ctx context.Context) error {
 func (s *Store) createLog(ctx context.Context) error {
 	for try := 1; ; try++ {
 		err := s.write.PingContext(ctx)
-		if codeOf(err) != sqlite3.SQLITE_BUSY || try == sqliteTries || !backoff(ctx, try) {
+		if codeOf(err) != sqlite3.SQLITE_BUSY || try == sqliteTries || backoff(ctx, try) != nil {
 			return err
 		}
 	}

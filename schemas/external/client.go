@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
-	"math/rand/v2"
+	"math"
 	"net"
 	"net/http"
 	"strconv"
 	"sync"
 	"time"
+
+	"tutti/internal/retry"
 )
 
 const (
@@ -78,7 +80,7 @@ func (a *Client) Close() { a.client.CloseIdleConnections() }
 func (a *Client) call(ctx context.Context, q *query) result {
 	var last result
 	for attempt := range maxAttempts {
-		if attempt > 0 && !a.wait(ctx, attempt) {
+		if attempt > 0 && retry.Sleep(ctx, retry.Delay(attempt-1, a.cfg.RetryWait, math.MaxInt64)) != nil {
 			return last
 		}
 		leave, ok := a.queues.acquire(ctx, q.host)
@@ -104,19 +106,6 @@ func (an result) label() string {
 		return "invalid"
 	default:
 		return "valid"
-	}
-}
-
-// wait pauses before another attempt; false when ctx ended first.
-func (a *Client) wait(ctx context.Context, attempt int) bool {
-	pause := a.cfg.RetryWait << (attempt - 1)
-	timer := time.NewTimer(pause/2 + rand.N(pause+1)) //nolint:gosec // jitter needs no secrecy
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

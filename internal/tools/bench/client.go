@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 // jobPollInterval is the interval of polling a job. The measured time is the job's own; each poll costs CPU.
@@ -82,7 +83,7 @@ func (c *client) backfill(ctx context.Context) (gjson.Result, time.Duration, err
 		default:
 			return job, 0, core.NewError(core.CodeInternal, fmt.Sprintf("the job ended as %s: %.500s", job.Get("state"), answer))
 		}
-		if err := pause(ctx, jobPollInterval); err != nil {
+		if err := retry.Sleep(ctx, jobPollInterval); err != nil {
 			return job, 0, err
 		}
 	}
@@ -94,16 +95,4 @@ func indexedBy(job gjson.Result, records int) error {
 		return core.NewError(core.CodeInternal, fmt.Sprintf("the job indexed %d of %d records: %.500s", got, records, job.Raw))
 	}
 	return nil
-}
-
-// pause waits.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

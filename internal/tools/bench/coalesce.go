@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 	"tutti/internal/tools/testkit"
 )
 
@@ -131,7 +132,7 @@ func (r *coalesceRun) catchUp(ctx context.Context) (time.Duration, error) {
 		if time.Since(began) > catchUpTimeout {
 			return 0, core.NewError(core.CodeInternal, "the backlog was not completed")
 		}
-		if err := pause(ctx, backlogPollInterval); err != nil {
+		if err := retry.Sleep(ctx, backlogPollInterval); err != nil {
 			return 0, err
 		}
 	}

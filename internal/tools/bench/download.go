@@ -22,6 +22,7 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
+	"tutti/internal/retry"
 	"tutti/internal/tools/testkit"
 	"tutti/internal/upstream"
 )
@@ -246,7 +247,7 @@ func (r *downloadRun) available(ctx context.Context) error {
 		if gjson.GetBytes(all, "catalogs."+r.alias+".status").String() == "available" {
 			return nil
 		}
-		if err := pause(ctx, memoryPollInterval); err != nil {
+		if err := retry.Sleep(ctx, memoryPollInterval); err != nil {
 			return fmt.Errorf("waiting for the catalogue of the index: %w", err)
 		}
 	}
@@ -292,7 +293,7 @@ func maxMemory(ctx context.Context, pid int) (most float64, err error) {
 			return most, err
 		}
 		most = max(most, now)
-		if pause(ctx, memoryPollInterval) != nil {
+		if retry.Sleep(ctx, memoryPollInterval) != nil {
 			return most, nil
 		}
 	}

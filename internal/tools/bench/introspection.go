@@ -16,6 +16,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
+	"tutti/internal/retry"
 )
 
 // The catalogues of a bench: their number, and the number of fields of each.
@@ -157,7 +158,7 @@ func (t *tutti) fillCatalogues(ctx context.Context) error {
 			if len(gjson.GetBytes(detail, "fields").Map()) == catalogueFields {
 				break
 			}
-			if err := pause(ctx, 10*time.Millisecond); err != nil {
+			if err := retry.Sleep(ctx, 10*time.Millisecond); err != nil {
 				return err
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 // memoryPollInterval is the interval of reading a process's resident memory.
@@ -108,7 +109,7 @@ func watch(ctx context.Context, pid int) ([]float64, error) {
 			return nil, err
 		}
 		seen = append(seen, now)
-		if pause(ctx, memoryPollInterval) != nil {
+		if retry.Sleep(ctx, memoryPollInterval) != nil {
 			return seen, nil
 		}
 	}

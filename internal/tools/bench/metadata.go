@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 const (
@@ -157,7 +158,7 @@ func (s *submitter) awaitIndexed(ctx context.Context, id string) (time.Duration,
 		if err != nil || found {
 			return time.Since(began), err
 		}
-		if time.Since(began) > triggerTimeout || pause(ctx, documentPollInterval) != nil {
+		if time.Since(began) > triggerTimeout || retry.Sleep(ctx, documentPollInterval) != nil {
 			return 0, core.NewError(core.CodeInternal, "a published analysis was not indexed")
 		}
 	}
@@ -221,7 +222,7 @@ func (s *submitter) allIndexed(ctx context.Context) error {
 		if err != nil || n == s.published.Load() {
 			return err
 		}
-		if err := pause(ctx, jobPollInterval); err != nil {
+		if err := retry.Sleep(ctx, jobPollInterval); err != nil {
 			return err
 		}
 	}

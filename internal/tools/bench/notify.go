@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 	"tutti/internal/tools/testkit"
 )
 
@@ -126,7 +127,7 @@ func (r *notifyRun) drive(ctx context.Context, group *errgroup.Group, duration t
 	began := time.Now()
 	next := 0
 	for due := began; due.Sub(began) < duration; due = due.Add(notifyEvery) {
-		if err := pause(ctx, time.Until(due)); err != nil {
+		if err := retry.Sleep(ctx, time.Until(due)); err != nil {
 			return err
 		}
 		if time.Since(due) > 100*time.Millisecond {
@@ -190,7 +191,7 @@ func (r *notifyRun) follow(ctx context.Context, a testkit.Analysis, mark string,
 			r.mu.Unlock()
 			return nil
 		}
-		if pause(ctx, notifyPollInterval) != nil {
+		if retry.Sleep(ctx, notifyPollInterval) != nil {
 			return core.NewError(core.CodeInternal, "a notified change was not indexed")
 		}
 	}

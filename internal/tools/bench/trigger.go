@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/sjson"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 	"tutti/internal/tools/testkit"
 )
 
@@ -124,7 +125,7 @@ func (t *tutti) triggerOne(ctx context.Context, upstream *testkit.SongServer, a 
 		if found && changedTo(stored.Source, mark) {
 			return accepted, time.Since(began), nil
 		}
-		if pause(ctx, documentPollInterval) != nil {
+		if retry.Sleep(ctx, documentPollInterval) != nil {
 			return 0, 0, core.NewError(core.CodeInternal, "a triggered change was not indexed")
 		}
 	}

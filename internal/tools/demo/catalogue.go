@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"tutti/internal/retry"
 )
 
 // The catalogues of the demo. The index of the last one does not exist: it shows a failed catalogue.
@@ -62,7 +64,7 @@ func (d *demo) introspect(ctx context.Context) error {
 			if time.Since(waiting) > mappingWait {
 				return fmt.Errorf("the catalogue %s does not return its fields: %s", described.catalogue, detail.Get("error.message"))
 			}
-			if err := pause(ctx, 20*time.Millisecond); err != nil {
+			if err := retry.Sleep(ctx, 20*time.Millisecond); err != nil {
 				return err
 			}
 		}

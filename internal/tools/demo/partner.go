@@ -11,6 +11,7 @@ import (
 
 	"tutti/internal/app"
 	"tutti/internal/config"
+	"tutti/internal/retry"
 	"tutti/internal/tools/testkit"
 )
 
@@ -94,7 +95,7 @@ func (p *partner) fill(ctx context.Context) error {
 		if job.Get("endedAt").String() != "" {
 			return nil
 		}
-		if err := pause(ctx, 5*time.Millisecond); err != nil {
+		if err := retry.Sleep(ctx, 5*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -144,7 +145,7 @@ func (d *demo) federated(ctx context.Context) error {
 			told = append(told, fmt.Sprintf("%s %s (%s)", node.Get("name"), node.Get("hits"), node.Get("status")))
 		}
 		if !ready && time.Since(waiting) < partnerWait {
-			if err := pause(ctx, 20*time.Millisecond); err != nil {
+			if err := retry.Sleep(ctx, 20*time.Millisecond); err != nil {
 				return err
 			}
 			continue

@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 
+	"tutti/internal/retry"
 	"tutti/internal/tools/testkit"
 )
 
@@ -138,7 +139,7 @@ func (d *demo) awaitOutcome(ctx context.Context, index, outcome string, do func(
 		if now > before {
 			return time.Since(began).Round(time.Millisecond), nil
 		}
-		if err := pause(ctx, 2*time.Millisecond); err != nil {
+		if err := retry.Sleep(ctx, 2*time.Millisecond); err != nil {
 			return 0, err
 		}
 	}
@@ -160,7 +161,7 @@ func (d *demo) watch(ctx context.Context, id string, expected int) (gjson.Result
 			d.say("")
 			return job, nil
 		}
-		if err := pause(ctx, 20*time.Millisecond); err != nil {
+		if err := retry.Sleep(ctx, 20*time.Millisecond); err != nil {
 			return job, err
 		}
 	}
@@ -217,15 +218,4 @@ func (d *demo) finish(study, id, jobID, letter, published string) {
 		d.say("  %s", command)
 	}
 	d.say("Every route with its inputs, to try in a browser: %s/api-docs", base)
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
