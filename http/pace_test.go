@@ -21,9 +21,13 @@ import (
 
 func newPipes() *pipes { return &pipes{accepted: make(chan net.Conn), closed: make(chan struct{})} }
 
+// dial returns the client's side of a new connection, once it is accepted or the listener closed.
 func (p *pipes) dial() net.Conn {
 	client, server := net.Pipe()
-	p.accepted <- server
+	select {
+	case p.accepted <- server:
+	case <-p.closed:
+	}
 	return client
 }
 

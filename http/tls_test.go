@@ -196,7 +196,7 @@ func TestSilentHandshakes(t *testing.T) {
 	}
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust}}
 	defer transport.CloseIdleConnections()
-	res, err := (&http.Client{Transport: transport}).Get("https://" + addr + "/ping")
+	res, err := (&http.Client{Transport: transport, Timeout: 20 * time.Second}).Get("https://" + addr + "/ping")
 	if err != nil {
 		t.Fatal(err)
 	}
