@@ -367,8 +367,19 @@ func (a *App) stopConsumers(ctx context.Context) error {
 	return err
 }
 
+// handlerConfig returns the configuration of the HTTP handler.
+func (a *App) handlerConfig() tuttihttp.Config {
+	return tuttihttp.Config{
+		BasePath: a.cfg.Server.BasePath, MaxBodyBytes: a.cfg.Server.MaxBodyBytes,
+		Bodies: a.memory.Requests, Payloads: a.memory.Payloads, CheckHost: a.cfg.Auth.Mode == config.ModeNone,
+		Hosts: a.cfg.Server.Hosts, CORSOrigins: a.cfg.Server.CORS.Origins, TrustedProxies: a.cfg.Server.Proxies(),
+		Version: a.opts.Version, Examples: a.opts.Examples,
+		Logger: a.log.With("component", "http"), Metrics: a.metrics.http, Gatherer: a.registry,
+	}
+}
+
 func (a *App) listen(ctx context.Context) error {
-	log := a.log.With("component", "http")
+	handlerCfg := a.handlerConfig()
 	ports := tuttihttp.Ports{
 		Ingest: a.ingest, Notifications: a.ingest, Jobs: jobsAPI{Jobs: a.queue.Jobs(), consumers: a.consumers},
 		JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.ingest, Readiness: a, Pauses: a,
@@ -379,18 +390,13 @@ func (a *App) listen(ctx context.Context) error {
 	if a.authenticator != nil {
 		ports.Authenticator = a.authenticator
 	}
-	handler, err := tuttihttp.New(ports, tuttihttp.Config{
-		BasePath: a.cfg.Server.BasePath, MaxBodyBytes: a.cfg.Server.MaxBodyBytes,
-		Bodies: a.memory.Requests, Payloads: a.memory.Payloads, CheckHost: a.cfg.Auth.Mode == config.ModeNone,
-		Hosts: a.cfg.Server.Hosts, CORSOrigins: a.cfg.Server.CORS.Origins, Version: a.opts.Version, Logger: log, Metrics: a.metrics.http, Gatherer: a.registry,
-		Examples: a.opts.Examples, TrustedProxies: a.cfg.Server.Proxies(),
-	})
+	handler, err := tuttihttp.New(ports, handlerCfg)
 	if err != nil {
 		return err
 	}
 	a.server = tuttihttp.NewServer(handler, tuttihttp.ServerConfig{
 		MaxConnections: a.cfg.Server.MaxConnections, MaxConnectionsPerAddress: a.cfg.Server.MaxConnectionsPerAddress,
-		TrustedProxies: a.cfg.Server.Proxies(), Logger: log, Metrics: a.metrics.http,
+		TrustedProxies: a.cfg.Server.Proxies(), Logger: handlerCfg.Logger, Metrics: a.metrics.http,
 	})
 	if a.certificate != nil {
 		a.server.UseTLS(a.certificate)

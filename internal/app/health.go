@@ -39,22 +39,20 @@ func (a *App) Health(ctx context.Context) tuttihttp.Health {
 	})
 	asked.Wait()
 	h := tuttihttp.Health{Components: make(map[string]tuttihttp.ComponentState), Paused: a.Paused()}
-	note := func(component string, state tuttihttp.ComponentState, err error) {
-		if err == nil {
-			h.Components[component] = tuttihttp.ComponentUp
-			return
+	note := func(component string, err error) {
+		h.Components[component] = componentState(component, err)
+		if err != nil {
+			h.Reasons = append(h.Reasons, component+": "+core.DisplayOf(err))
 		}
-		h.Components[component] = state
-		h.Reasons = append(h.Reasons, component+": "+core.DisplayOf(err))
 	}
-	note("queue", tuttihttp.ComponentDown, queue)
-	note("index", tuttihttp.ComponentDown, index)
-	note("store", tuttihttp.ComponentDown, store)
+	note("queue", queue)
+	note("index", index)
+	note("store", store)
 	if known, err := a.brokers(); known {
-		note("kafka", tuttihttp.ComponentDown, err)
+		note("kafka", err)
 	}
 	if a.relay != nil {
-		note("outbox", tuttihttp.ComponentDegraded, a.relay.Health()) // changes are kept and published later
+		note(componentOutbox, a.relay.Health())
 	}
 	if index == nil {
 		a.noteDegraded(&h)
@@ -86,6 +84,21 @@ func (a *App) Health(ctx context.Context) tuttihttp.Health {
 		a.metrics.paused.WithLabelValues(r.Code).Set(paused)
 	}
 	return h
+}
+
+const componentOutbox = "outbox"
+
+// componentState returns the state of a component whose check returned err. An outbox that cannot publish is degraded: it keeps the
+// changes and publishes them later.
+func componentState(component string, err error) tuttihttp.ComponentState {
+	switch {
+	case err == nil:
+		return tuttihttp.ComponentUp
+	case component == componentOutbox:
+		return tuttihttp.ComponentDegraded
+	default:
+		return tuttihttp.ComponentDown
+	}
 }
 
 // noteDegraded marks an index that takes writes as degraded while something keeps documents from being written or found.

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	tuttihttp "tutti/http"
 	"tutti/internal/core"
 )
 
@@ -25,6 +26,21 @@ func TestStillLoading(t *testing.T) {
 	} {
 		if got := stillLoading(c.index); got != c.want {
 			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestComponentState: a failed check is a component that is down, but for the outbox, which is degraded.
+func TestComponentState(t *testing.T) {
+	failed := errors.New("failed")
+	for component, want := range map[string]tuttihttp.ComponentState{
+		"queue": "down", "index": "down", "store": "down", "kafka": "down", "outbox": "degraded",
+	} {
+		if got := componentState(component, failed); got != want {
+			t.Errorf("%s is %s, want %s", component, got, want)
+		}
+		if got := componentState(component, nil); got != "up" {
+			t.Errorf("%s without an error is %s", component, got)
 		}
 	}
 }
