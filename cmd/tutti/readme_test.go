@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -78,6 +79,39 @@ func TestReadmeTargets(t *testing.T) {
 	for _, name := range names {
 		if !bytes.Contains(makefile, []byte("\n"+name[1]+":")) {
 			t.Errorf("the README names make %s, which does not exist", name[1])
+		}
+	}
+}
+
+// TestReadmeMetricsAndFolders: every metric and every folder that the README and CONTRIBUTING.md name exist.
+func TestReadmeMetricsAndFolders(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	contributing, err := os.ReadFile(filepath.Join(root, ".github", "CONTRIBUTING.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := readme(t) + string(contributing)
+	var code []byte
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := os.ReadFile(path)
+		code = append(code, file...)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range regexp.MustCompile(`tutti_[a-z_]+`).FindAllString(text, -1) {
+		if !bytes.Contains(code, []byte(`"`+name+`"`)) {
+			t.Errorf("the README names the metric %s, which does not exist", name)
+		}
+	}
+	for _, path := range regexp.MustCompile("`((?:cmd|consumers|deploy|http|ingest|internal|schemas)/[a-z0-9/.-]+)`").FindAllStringSubmatch(text, -1) {
+		if _, err := os.Stat(filepath.Join(root, path[1])); err != nil {
+			t.Errorf("the README names %s: %v", path[1], err)
 		}
 	}
 }
