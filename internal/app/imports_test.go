@@ -91,10 +91,14 @@ var layers = map[string][]string{
 	"internal/search/graphql": {
 		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/jsontext",
 		"internal/search/catalogue", "internal/search/catalogue/definition", "internal/search/graphql/output", "internal/search/graphql/request",
-		"internal/search/graphql/schema", "internal/search/view",
+		"internal/search/graphql/schema", "internal/search/graphql/selection", "internal/search/view",
 	},
 	"internal/search/graphql/output":  {"internal/jsontext"},
 	"internal/search/graphql/request": {"internal/jsontext", "internal/search/graphql/output"},
+	"internal/search/graphql/selection": {
+		"internal/index", "internal/jsontext", "internal/search/catalogue", "internal/search/graphql/output", "internal/search/graphql/request",
+		"internal/search/graphql/schema",
+	},
 	"internal/search/graphql/schema": {
 		"internal/filter/sqon", "internal/index/mapping", "internal/search/catalogue", "internal/search/catalogue/definition",
 	},

@@ -11,6 +11,7 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/selection"
 )
 
 // buckets plans the buckets of a field.
@@ -70,7 +71,7 @@ func (a *aggregationPlanner) topHits(one *facet, most int, f *ast.Field, w *Buck
 			return args.Invalid("_source", "names an unknown field"+near)
 		}
 		source.Paths = append(source.Paths, path)
-		w.Paths = append(w.Paths, segments(path, a.catalogue.prefix))
+		w.Paths = append(w.Paths, selection.Segments(path, a.catalogue.prefix))
 	}
 	if most*size > maxTopHitsInAll {
 		return args.Invalid("size", fmt.Sprintf("times the argument max of buckets is more than %d: use a smaller max", maxTopHitsInAll))

@@ -3,6 +3,7 @@ package graphql
 import (
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/selection"
 )
 
 // readChunk is the maximum size of a new buffer for documents, in bytes.
@@ -12,17 +13,17 @@ const readChunk = 64 << 10
 // written with the rest of the response.
 type documentStream struct {
 	run       *Run
-	selection *selectionSet
+	selection *selection.Set
 	// documents is the maximum number of documents.
 	documents int
 	// read is the method document.
 	read func(id string, data []byte, at int) ([]byte, int)
-	w    selectionWriter
+	w    selection.Writer
 	hit  index.Hit
 }
 
 func newDocumentStream(r *Run) *documentStream {
-	s := &documentStream{run: r, w: selectionWriter{Writer: &output.Writer{}}}
+	s := &documentStream{run: r, w: selection.Writer{Writer: &output.Writer{}}}
 	s.read = s.document
 	return s
 }
@@ -32,21 +33,21 @@ func (s *documentStream) document(id string, data []byte, at int) ([]byte, int) 
 	if s.run.bytesRead > output.MaxBytes { // the response is too large, which its lists report
 		return nil, at
 	}
-	w, usual := &s.w, s.selection.usualSize()
+	w, usual := &s.w, s.selection.UsualSize()
 	// Reordering needs the same space again.
 	if next := 2*usual + 1<<8; cap(w.Buf)-len(w.Buf) <= next {
 		w.Buf = s.run.executor.chunks.Get(max(next, min(s.documents*max(usual, 1<<9), readChunk)))
 		s.run.chunks = append(s.run.chunks, w.Buf)
 	}
 	start := w.Mark()
-	w.dotted, s.hit.ID = false, id
-	end, filled := w.selectedObject(s.selection, data, at, &s.hit)
-	if !filled || w.dotted || w.ErrorCount() > 0 {
+	w.Dotted, s.hit.ID = false, id
+	end, filled := w.Object(s.selection, data, at, &s.hit)
+	if !filled || w.Dotted || w.ErrorCount() > 0 {
 		w.Rollback(start)
 		return nil, at
 	}
 	length := len(w.Buf) - start.Bytes
-	s.selection.learnSize(usual, length)
+	s.selection.LearnSize(usual, length)
 	s.run.bytesRead += length
 	return w.Buf[start.Bytes:len(w.Buf):len(w.Buf)], end
 }
@@ -54,5 +55,5 @@ func (s *documentStream) document(id string, data []byte, at int) ([]byte, int) 
 // reset clears everything of the last execution.
 func (s *documentStream) reset() {
 	s.selection, s.hit = nil, index.Hit{}
-	s.w.reset()
+	s.w.Reset()
 }

@@ -7,6 +7,7 @@ import (
 
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/selection"
 )
 
 // hits plans the documents of a catalogue.
@@ -16,8 +17,8 @@ func (p *Planner) hits(ctx context.Context, f *ast.Field) (Value, *output.Error)
 		return nil, bad
 	}
 	found := &Hits{Request: -1, Field: f, Prefix: p.catalogue.prefix}
-	reads := &projection{model: p.catalogue.model}
-	var selections []*selectionSet
+	reads := selection.NewProjection(p.catalogue.model)
+	var selections []*selection.Set
 	total, edges := false, false
 	found.Members = p.members(p.Below(f), func(f *ast.Field) (Value, *output.Error) {
 		if f.Name == "total" {
@@ -26,12 +27,12 @@ func (p *Planner) hits(ctx context.Context, f *ast.Field) (Value, *output.Error)
 		}
 		edges = true
 		e := p.edge(reads, f)
-		selections = append(selections, e.nodes()...)
+		selections = append(selections, e.Nodes()...)
 		return found.edges(e, output.ItemRequired(f)), nil
 	})
 	found.Counted = total && page.counts
 	if edges {
-		page.request.Source = reads.source(p.catalogue.leaves)
+		page.request.Source = reads.Source(p.catalogue.leaves)
 		found.Offset = page.request.From
 		found.Request = p.requests.documents(index.SearchRequest{Filter: page.filter, Total: found.Counted, Hits: &page.request})
 		if !page.request.Source.None && len(p.catalogue.prefix) == 0 && len(selections) == 1 {
@@ -46,20 +47,20 @@ func (p *Planner) hits(ctx context.Context, f *ast.Field) (Value, *output.Error)
 
 // selectedEdge is the selection of edges with what it reads of the documents.
 type selectedEdge struct {
-	edge  *edge
-	reads *projection
+	edge  *selection.Edge
+	reads *selection.Projection
 }
 
 // edge returns the selection of the edges that a field returns, and adds what it reads to reads.
-func (p *Planner) edge(reads *projection, edges *ast.Field) *edge {
+func (p *Planner) edge(reads *selection.Projection, edges *ast.Field) *selection.Edge {
 	known, found := p.Derived(edges).(selectedEdge)
 	if !found {
-		own := &projection{model: p.catalogue.model}
-		known = selectedEdge{p.selections(own).edge(p.catalogue.schema.Document+"Node", edges), own}
+		own := selection.NewProjection(p.catalogue.model)
+		known = selectedEdge{p.selections(own).Edge(p.catalogue.schema.Document+"Node", edges), own}
 		if !p.rejected {
 			p.Derive(edges, known)
 		}
 	}
-	reads.join(known.reads)
+	reads.Join(known.reads)
 	return known.edge
 }

@@ -139,7 +139,7 @@ func (s *resolver) network(ctx context.Context, p *Planner, f *ast.Field) (Value
 			answer.Nodes = []NetworkNode{}
 		}
 		raw := toJSON(map[string]any{"nodes": answer.Nodes, "aggregations": answer.Aggregations})
-		return w.documents.document(selection, raw, 0, nil)
+		return w.documents.Document(selection, raw, 0, nil)
 	}, nil
 }
 

@@ -103,7 +103,7 @@ func readSearchAfter(args request.Arguments, keys []index.Sort) ([]json.RawMessa
 			return nil, args.Invalid("searchAfter", "must contain only scalar values")
 		}
 		values[i] = json.RawMessage(item.Raw)
-		if item.Type == gjson.String && query.Keyed(keys[i].Field.Type) && unsafeInteger([]byte(item.Str)) {
+		if item.Type == gjson.String && query.Keyed(keys[i].Field.Type) && output.UnsafeInteger([]byte(item.Str)) {
 			values[i] = json.RawMessage(item.Str)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/search/catalogue"
 	"tutti/internal/search/graphql/schema"
+	"tutti/internal/search/graphql/selection"
 	"tutti/internal/search/view"
 )
 
@@ -24,7 +25,7 @@ type Catalogue struct {
 
 // NewCatalogue returns the Catalogue of a model and its schema.
 func NewCatalogue(m *catalogue.Model, s *schema.Schema) *Catalogue {
-	c := &Catalogue{model: m, schema: s, leaves: countLeaves(s, s.Document+"Node"), window: maxPage(m)}
+	c := &Catalogue{model: m, schema: s, leaves: selection.CountLeaves(s, s.Document+"Node"), window: maxPage(m)}
 	if prefix := m.Definition().NestingPrefix; prefix != "" {
 		c.prefix = strings.Split(prefix, ".")
 	}
@@ -69,5 +70,5 @@ type Plan struct {
 type Stream struct {
 	// Request is the index of the request, Documents the maximum number of documents.
 	Request, Documents int
-	Selection          *selectionSet
+	Selection          *selection.Set
 }

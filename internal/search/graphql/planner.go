@@ -9,6 +9,7 @@ import (
 	"tutti/internal/search/graphql/output"
 	"tutti/internal/search/graphql/request"
 	"tutti/internal/search/graphql/schema"
+	"tutti/internal/search/graphql/selection"
 	"tutti/internal/search/view"
 )
 
@@ -100,16 +101,16 @@ func (p *Planner) other(ctx context.Context, f *ast.Field) (Value, *output.Error
 }
 
 // Selection returns the selection of JSON objects whose member names are the field names of their type.
-func (p *Planner) Selection(f *ast.Field) *selectionSet {
-	return p.selections(nil).plain(f.Definition.Type.Name(), f.SelectionSet)
+func (p *Planner) Selection(f *ast.Field) *selection.Set {
+	return p.selections(nil).Plain(f.Definition.Type.Name(), f.SelectionSet)
 }
 
 // Member returns the selection of one member of JSON objects, by the name of a field.
-func (p *Planner) Member(f *ast.Field) *selectionSet { return p.selections(nil).only(f) }
+func (p *Planner) Member(f *ast.Field) *selection.Set { return p.selections(nil).Member(f) }
 
 // selections returns a builder of selections that records what they read.
-func (p *Planner) selections(reads *projection) selectionBuilder {
-	return selectionBuilder{op: p.Operation, schema: p.catalogue.schema, projection: reads, reject: p.reject}
+func (p *Planner) selections(reads *selection.Projection) selection.Builder {
+	return selection.Builder{Op: p.Operation, Schema: p.catalogue.schema, Projection: reads, Reject: p.reject}
 }
 
 // reject records an error of the client in the field that is being planned: nothing is executed.

@@ -64,7 +64,7 @@ func (s *resolver) configs(p *Planner, f *ast.Field) Value {
 			return writeRaw(toJSON(fields)), nil
 		}
 		one := p.Member(f)
-		return func(w *Writer) bool { return w.documents.onlyField(one, raw) }, nil
+		return func(w *Writer) bool { return w.documents.OnlyField(one, raw) }, nil
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/selection"
 )
 
 // missingKey is the key of the bucket of documents without a value.
@@ -43,7 +44,7 @@ type BucketField struct {
 
 // NewBucketField returns the BucketField of a field.
 func NewBucketField(f *ast.Field) BucketField {
-	return BucketField{Field: f, MissingRequest: -1, encodedKey: encodedKey(f)}
+	return BucketField{Field: f, MissingRequest: -1, encodedKey: output.Key(f)}
 }
 
 // found returns the buckets and the number of documents without a value, 0 if that was not requested.
@@ -163,7 +164,7 @@ func (b *Buckets) topHits(w *Writer, one *BucketField, hits []index.Hit) {
 			w.Buf = append(w.Buf, "{}"...)
 			return
 		}
-		w.Buf = appendProjection(w.Buf, hits[0].Source, inside(hits[0].Source, prefix), one.Paths)
+		w.Buf = selection.AppendPaths(w.Buf, hits[0].Source, selection.Inside(hits[0].Source, prefix), one.Paths)
 		return
 	}
 	w.Buf = append(w.Buf, '[')
@@ -171,7 +172,7 @@ func (b *Buckets) topHits(w *Writer, one *BucketField, hits []index.Hit) {
 		if i > 0 {
 			w.Buf = append(w.Buf, ',')
 		}
-		w.Buf = appendProjection(w.Buf, hit.Source, inside(hit.Source, prefix), one.Paths)
+		w.Buf = selection.AppendPaths(w.Buf, hit.Source, selection.Inside(hit.Source, prefix), one.Paths)
 	}
 	w.Buf = append(w.Buf, ']')
 }

@@ -5,6 +5,7 @@ import (
 
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/selection"
 )
 
 // Hits writes the documents of one request.
@@ -51,11 +52,11 @@ func (h *Hits) total(w *Writer) bool {
 }
 
 // edges returns the Value of the documents.
-func (h *Hits) edges(e *edge, required bool) Value {
+func (h *Hits) edges(e *selection.Edge, required bool) Value {
 	return func(w *Writer) bool {
 		hits := h.result(w).Hits
 		return w.List(len(hits), required, func(i int) bool {
-			return w.documents.edge(e, hits[i].Source, inside(hits[i].Source, h.Prefix), &hits[i])
+			return w.documents.Edge(e, hits[i].Source, selection.Inside(hits[i].Source, h.Prefix), &hits[i])
 		})
 	}
 }

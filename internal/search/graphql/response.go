@@ -8,6 +8,7 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/jsontext"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/selection"
 )
 
 // Value writes one JSON value and reports whether it is not null. It is safe for concurrent use with different writers.
@@ -51,7 +52,7 @@ type Results struct {
 type Writer struct {
 	output.Writer
 
-	documents selectionWriter
+	documents selection.Writer
 	results   Results
 	// facets are Response.Facets.
 	facets [][]int
@@ -82,7 +83,7 @@ func (w *Writer) Write(dst []byte, r *Response, results Results) []byte {
 		w.Buf = output.AppendWarnings(append(w.Buf, ','), w.Warnings)
 	}
 	body := append(w.Buf, '}')
-	w.documents.reset()
+	w.documents.Reset()
 	w.results, w.facets = Results{}, nil
 	return body
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
 )
 
@@ -21,9 +20,6 @@ func TestNullPropagates(t *testing.T) {
 	}
 	must, may := field("must", true), field("may", false)
 	const told = `{"message":"the field T.must must not be null, but has no value","path":`
-	wantOf := func(f *ast.Field) selectedField {
-		return selectedField{encodedKey: encodedKey(f), key: f.Alias, field: f}
-	}
 	for _, c := range []struct {
 		name          string
 		write         Value
@@ -43,22 +39,6 @@ func TestNullPropagates(t *testing.T) {
 			return w.List(2, true, func(i int) bool { return i == 0 && w.Bool(true) || w.Null() })
 		}, `null`, ""},
 		{"an item that may", func(w *Writer) bool { return w.List(1, false, func(int) bool { return w.Null() }) }, `[null]`, ""},
-		{"a document", func(w *Writer) bool {
-			return w.documents.document(&selectionSet{fields: []selectedField{wantOf(may), wantOf(must)}}, []byte(`{}`), 0, nil)
-		}, `null`, told + `["must"]`},
-		{"a document whose members stand in the order of the query", func(w *Writer) bool {
-			s := &selectionSet{fields: []selectedField{wantOf(may), wantOf(must)}, keys: []string{"may", "must"}}
-			for i := range s.fields {
-				s.fields[i].kind, s.fields[i].scalar, s.fields[i].keyIndex = fieldScalar, scalarString, i
-			}
-			return w.documents.document(s.finish(), []byte(`{"may":"x","must":{"no":"text"}}`), 0, nil)
-		}, `null`, `{"message":"a document has a value in the field must that is not a string","path":["must"]`},
-		{"a nested field", func(w *Writer) bool {
-			return w.documents.connection(&nestedConnection{fields: []connectionField{{encodedKey: encodedKey(must), key: "must", field: must}}}, nil, 0, 0)
-		}, `null`, told + `["must"]`},
-		{"an edge", func(w *Writer) bool {
-			return w.documents.edge(&edge{fields: []edgeField{{encodedKey: encodedKey(must), key: "must", kind: edgeSearchAfter, field: must}}}, nil, 0, &index.Hit{})
-		}, `null`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := NewWriter()

@@ -115,7 +115,7 @@ func (s *resolver) saveSet(ctx context.Context, p *Planner, f *ast.Field) (Value
 		if err != nil {
 			return w.NullWithError(output.ErrorOf(err).At(f.Position))
 		}
-		return w.documents.document(selection, set.json(time.DateOnly), 0, nil) // GraphQL's Date has no time
+		return w.documents.Document(selection, set.json(time.DateOnly), 0, nil) // GraphQL's Date has no time
 	}, nil
 }
 
@@ -200,11 +200,11 @@ func setSort(item gjson.Result) SetSort {
 
 func (s *resolver) setList(ctx context.Context, p *Planner, f *ast.Field, q SetQuery) Value {
 	selection := p.Selection(f)
-	q.Members = selection.selects("ids")
+	q.Members = selection.Selects("ids")
 	return func(w *Writer) bool {
 		owner := p.View().Who().ID
 		if owner == "" && !s.service.cfg.AllowAnonymousSets {
-			return w.documents.document(selection, []byte(`{"total":0,"edges":[]}`), 0, nil)
+			return w.documents.Document(selection, []byte(`{"total":0,"edges":[]}`), 0, nil)
 		}
 		sets, total, err := s.service.cfg.Sets.Find(ctx, owner, q)
 		if err != nil {
@@ -217,6 +217,6 @@ func (s *resolver) setList(ctx context.Context, p *Planner, f *ast.Field, q SetQ
 		for i, set := range sets {
 			edges[i].Node = set.json(timeLayout)
 		}
-		return w.documents.document(selection, toJSON(map[string]any{"total": total, "edges": edges}), 0, nil)
+		return w.documents.Document(selection, toJSON(map[string]any{"total": total, "edges": edges}), 0, nil)
 	}
 }

@@ -78,6 +78,9 @@ func (w *Writer) Rollback(m Mark) {
 // ErrorCount returns the number of errors, including those dropped.
 func (w *Writer) ErrorCount() int { return len(w.Errors) + w.Dropped }
 
+// Key returns the response key of a field as JSON, with its colon.
+func Key(f *ast.Field) []byte { return append(jsontext.AppendString(nil, f.Alias), ':') }
+
 // MissingValue returns the error of a non-null field without a value.
 func MissingValue(f *ast.Field) *Error {
 	name := f.Name

@@ -1,7 +1,6 @@
-package graphql
+package selection
 
 import (
-	"bytes"
 	"math"
 	"strconv"
 	"strings"
@@ -101,14 +100,11 @@ func appendInt(dst, raw []byte) ([]byte, bool) {
 	return strconv.AppendInt(dst, int64(f), 10), true
 }
 
-// maxSafeInteger is the largest integer that JavaScript represents exactly, together with all smaller ones.
-const maxSafeInteger = 1<<53 - 1
-
-// unsafeInteger reports whether a value is an integer that JavaScript would round.
-func unsafeInteger(raw []byte) bool {
-	if len(raw) < 16 || !jsontext.IsNumber(raw) || bytes.ContainsAny(raw, ".eE") {
+// isInt reports whether b is a number without fraction in the range of GraphQL's Int.
+func isInt(b []byte) bool {
+	if len(b) == 0 || len(b) > len("-2147483648") {
 		return false
 	}
-	n, err := strconv.ParseInt(string(raw), 10, 64)
-	return err != nil || n > maxSafeInteger || n < -maxSafeInteger
+	_, err := strconv.ParseInt(string(b), 10, 32)
+	return err == nil && jsontext.IsNumber(b)
 }

@@ -1,4 +1,4 @@
-package graphql
+package selection
 
 import (
 	"strings"
@@ -6,14 +6,30 @@ import (
 	"tutti/internal/jsontext"
 )
 
-// segments returns the names of a path below the prefix.
-func segments(path string, prefix []string) []string {
+// Segments returns the names of a path below the prefix.
+func Segments(path string, prefix []string) []string {
 	return strings.Split(path, ".")[len(prefix):]
 }
 
-// appendProjection appends the object at doc[at], reduced to the given paths; without paths, the whole object. Engines may return
+// Inside returns the offset of the value at a path of names, len(doc) if there is none.
+func Inside(doc []byte, path []string) int {
+	at := jsontext.Space(doc, 0)
+	for _, name := range path {
+		next := len(doc)
+		jsontext.Members(doc, at, func(found []byte, escaped bool, v span) bool {
+			if string(found) == name || escaped && jsontext.Unescape(found) == name {
+				next = v.Start
+			}
+			return true
+		})
+		at = next
+	}
+	return at
+}
+
+// AppendPaths appends the object at doc[at], reduced to the given paths; without paths, the whole object. Engines may return
 // more than was requested. A value that is not an object becomes {}.
-func appendProjection(dst, doc []byte, at int, paths [][]string) []byte {
+func AppendPaths(dst, doc []byte, at int, paths [][]string) []byte {
 	if at >= len(doc) || doc[at] != '{' {
 		return append(dst, "{}"...)
 	}
@@ -40,16 +56,16 @@ func appendProjection(dst, doc []byte, at int, paths [][]string) []byte {
 			dst = append(dst, v.Of(doc)...)
 			return true
 		}
-		dst = appendProjectedValue(dst, doc, v, below)
+		dst = appendPathsOf(dst, doc, v, below)
 		return true
 	})
 	return append(dst, '}')
 }
 
-// appendProjectedValue is appendProjection for any value; an array is projected item by item.
-func appendProjectedValue(dst, doc []byte, v span, paths [][]string) []byte {
+// appendPathsOf is appendProjection for any value; an array is projected item by item.
+func appendPathsOf(dst, doc []byte, v span, paths [][]string) []byte {
 	if doc[v.Start] != '[' {
-		return appendProjection(dst, doc, v.Start, paths)
+		return AppendPaths(dst, doc, v.Start, paths)
 	}
 	dst = append(dst, '[')
 	first := true
@@ -58,7 +74,7 @@ func appendProjectedValue(dst, doc []byte, v span, paths [][]string) []byte {
 			dst = append(dst, ',')
 		}
 		first = false
-		dst = appendProjection(dst, doc, item.Start, paths)
+		dst = AppendPaths(dst, doc, item.Start, paths)
 		return true
 	})
 	return append(dst, ']')

@@ -1,4 +1,4 @@
-package graphql
+package selection
 
 import (
 	"bytes"
@@ -10,22 +10,22 @@ import (
 	"tutti/internal/index"
 )
 
-// document writes the document whose selected object starts at doc[at]. Dotted member names are rare: a document that has them is
+// Document writes the document whose selected object starts at doc[at]. Dotted member names are rare: a document that has them is
 // expanded and written again.
-func (w *selectionWriter) document(s *selectionSet, doc []byte, at int, hit *index.Hit) bool {
+func (w *Writer) Document(s *Set, doc []byte, at int, hit *index.Hit) bool {
 	start := w.Mark()
-	w.dotted = false
-	end, filled := w.selectedObject(s, doc, at, hit)
-	if !w.dotted {
+	w.Dotted = false
+	end, filled := w.Object(s, doc, at, hit)
+	if !w.Dotted {
 		return filled
 	}
 	w.Rollback(start)
-	_, filled = w.selectedObject(s, expandDotted(doc[at:end], s), 0, hit)
+	_, filled = w.Object(s, expandDotted(doc[at:end], s), 0, hit)
 	return filled
 }
 
 // expandDotted returns an object in which dotted names of selected fields are replaced by objects.
-func expandDotted(object []byte, s *selectionSet) []byte {
+func expandDotted(object []byte, s *Set) []byte {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	decoder.UseNumber()
 	var value any
@@ -35,14 +35,14 @@ func expandDotted(object []byte, s *selectionSet) []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	if encoder.Encode(splitNames(value, []*selectionSet{s})) != nil {
+	if encoder.Encode(splitNames(value, []*Set{s})) != nil {
 		return object
 	}
 	return b.Bytes()
 }
 
 // splitNames splits dotted member names where one of the selections selects a field of the first segment.
-func splitNames(value any, shapes []*selectionSet) any {
+func splitNames(value any, shapes []*Set) any {
 	if list, ok := value.([]any); ok {
 		for i := range list {
 			list[i] = splitNames(list[i], shapes)
@@ -56,14 +56,14 @@ func splitNames(value any, shapes []*selectionSet) any {
 	found := make(map[string]any, len(object))
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		value := object[name]
-		if slices.ContainsFunc(shapes, func(s *selectionSet) bool { return s.find([]byte(name)) < 0 && s.dotted([]byte(name)) }) {
+		if slices.ContainsFunc(shapes, func(s *Set) bool { return s.find([]byte(name)) < 0 && s.dotted([]byte(name)) }) {
 			first, rest, _ := strings.Cut(name, ".")
 			name, value = first, any(map[string]any{rest: value})
 		}
 		found[name] = mergeValues(found[name], value)
 	}
 	for name, value := range found {
-		var below []*selectionSet
+		var below []*Set
 		for _, s := range shapes {
 			below = s.appendNested(below, name)
 		}
@@ -92,7 +92,7 @@ func mergeValues(a, b any) any {
 }
 
 // appendNested appends the selection sets below a member.
-func (s *selectionSet) appendNested(shapes []*selectionSet, name string) []*selectionSet {
+func (s *Set) appendNested(shapes []*Set, name string) []*Set {
 	i := s.find([]byte(name))
 	if i < 0 {
 		return shapes
@@ -110,14 +110,14 @@ func (s *selectionSet) appendNested(shapes []*selectionSet, name string) []*sele
 }
 
 // nodes appends the selection sets of the elements.
-func (n *nestedConnection) nodes(shapes []*selectionSet) []*selectionSet {
+func (n *nestedConnection) nodes(shapes []*Set) []*Set {
 	for i := range n.fields {
 		one := &n.fields[i]
 		if one.hits != nil {
 			shapes = one.hits.nodes(shapes)
 		}
 		if one.edge != nil {
-			shapes = append(shapes, one.edge.nodes()...)
+			shapes = append(shapes, one.edge.Nodes()...)
 		}
 	}
 	return shapes

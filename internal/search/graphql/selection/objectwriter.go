@@ -1,4 +1,4 @@
-package graphql
+package selection
 
 import (
 	"bytes"
@@ -11,8 +11,11 @@ import (
 	"tutti/internal/search/graphql/output"
 )
 
-// selectionWriter writes the selected fields of documents.
-type selectionWriter struct {
+// span is the position of a value in a document.
+type span = jsontext.Span
+
+// Writer writes the selected fields of documents.
+type Writer struct {
 	*output.Writer
 
 	// spans is scratch space for the nested elements, written for the members of objects.
@@ -22,15 +25,15 @@ type selectionWriter struct {
 	pendingList []byte
 	// counting is set while nested elements are counted before they are written.
 	counting bool
-	// dotted is set when a document has member names that are dotted paths.
-	dotted bool
+	// Dotted is set when a document has member names that are dotted paths.
+	Dotted bool
 }
 
 // maxScratch limits the scratch space that is kept for the next response, in elements.
 const maxScratch = 1 << 10
 
-// reset discards everything written, and large scratch space.
-func (w *selectionWriter) reset() {
+// Reset discards everything written, and large scratch space.
+func (w *Writer) Reset() {
 	w.Clear()
 	if cap(w.spans) > maxScratch {
 		w.spans = nil
@@ -49,16 +52,16 @@ type writtenValue struct {
 
 // objectWriter is the state of an object that is being written.
 type objectWriter struct {
-	selection *selectionSet
+	selection *Set
 	// start is where the object begins in the response, base the index of its first value in written.
 	start, base int
 	// next is the number of fields written in order so far, -1 once one was out of order.
 	next int
 }
 
-// selectedObject writes the object that starts at doc[at] and returns where it ends. It visits each member once, in document
+// Object writes the object that starts at doc[at] and returns where it ends. It visits each member once, in document
 // order, and writes it immediately. hit is nil for objects within a document.
-func (w *selectionWriter) selectedObject(s *selectionSet, doc []byte, at int, hit *index.Hit) (end int, filled bool) {
+func (w *Writer) Object(s *Set, doc []byte, at int, hit *index.Hit) (end int, filled bool) {
 	o := objectWriter{selection: s, start: len(w.Buf), base: len(w.written)}
 	for range s.fields {
 		w.written = append(w.written, writtenValue{})
@@ -75,7 +78,7 @@ func (w *selectionWriter) selectedObject(s *selectionSet, doc []byte, at int, hi
 }
 
 // ordered reports whether all fields were written in order, and no required one is null.
-func (w *selectionWriter) ordered(o *objectWriter) bool {
+func (w *Writer) ordered(o *objectWriter) bool {
 	if o.next != len(o.selection.fields) {
 		return false
 	}
@@ -87,8 +90,8 @@ func (w *selectionWriter) ordered(o *objectWriter) bool {
 	return true
 }
 
-// onlyField writes the value of the only field of s, without the object around it.
-func (w *selectionWriter) onlyField(s *selectionSet, object []byte) bool {
+// OnlyField writes the value of the only field of s, without the object around it.
+func (w *Writer) OnlyField(s *Set, object []byte) bool {
 	o := objectWriter{selection: s, start: len(w.Buf), base: len(w.written), next: -1}
 	w.written = append(w.written, writtenValue{})
 	w.members(&o, object, 0)
@@ -102,7 +105,7 @@ func (w *selectionWriter) onlyField(s *selectionSet, object []byte) bool {
 
 // members writes the selected values of the object at doc[at] one after the other and returns where the object ends. A value that
 // is not an object has no members.
-func (w *selectionWriter) members(o *objectWriter, doc []byte, at int) int {
+func (w *Writer) members(o *objectWriter, doc []byte, at int) int {
 	at = jsontext.Space(doc, at)
 	if at >= len(doc) || doc[at] != '{' || len(o.selection.keys) == 0 {
 		return jsontext.Value(doc, at)
@@ -136,7 +139,7 @@ func (w *selectionWriter) members(o *objectWriter, doc []byte, at int) int {
 
 // memberName reads the name at doc[i]. It returns its key index, -1 for none, and the offset of its value, 0 if there is no
 // member.
-func (w *selectionWriter) memberName(s *selectionSet, nth int, doc []byte, i int) (slot, value int) {
+func (w *Writer) memberName(s *Set, nth int, doc []byte, i int) (slot, value int) {
 	end, escaped := jsontext.String(doc, i)
 	if end-1 <= i {
 		return -1, 0
@@ -152,7 +155,7 @@ func (w *selectionWriter) memberName(s *selectionSet, nth int, doc []byte, i int
 	slot = s.find(name)
 	switch {
 	case slot < 0 && s.dotted(name):
-		w.dotted = true
+		w.Dotted = true
 	default:
 		s.learn(nth, doc[i:value], slot)
 	}
@@ -160,7 +163,7 @@ func (w *selectionWriter) memberName(s *selectionSet, nth int, doc []byte, i int
 }
 
 // find returns the index of a key, -1 if it is not selected.
-func (s *selectionSet) find(name []byte) int {
+func (s *Set) find(name []byte) int {
 	if len(name) > s.longest || s.lengthBits>>(len(name)%64)&1 == 0 {
 		return -1
 	}
@@ -179,7 +182,7 @@ func (s *selectionSet) find(name []byte) int {
 }
 
 // dotted reports whether a name is a dotted path below a selected key: to engines, {"a.b":1} is the same as {"a":{"b":1}}.
-func (s *selectionSet) dotted(name []byte) bool {
+func (s *Set) dotted(name []byte) bool {
 	name = name[:min(len(name), s.longest+1)]
 	for i := bytes.IndexByte(name, '.'); i >= 0; {
 		if s.find(name[:i]) >= 0 {
@@ -195,7 +198,7 @@ func (s *selectionSet) dotted(name []byte) bool {
 }
 
 // member writes the value at doc[at] for each field that selects it, and returns where it ends.
-func (w *selectionWriter) member(o *objectWriter, fields []int, doc []byte, at int) (end int) {
+func (w *Writer) member(o *objectWriter, fields []int, doc []byte, at int) (end int) {
 	if at >= len(doc) || doc[at] == 'n' {
 		for _, i := range fields { // of duplicate members the last one counts
 			w.written[o.base+i] = writtenValue{}
@@ -225,7 +228,7 @@ func (w *selectionWriter) member(o *objectWriter, fields []int, doc []byte, at i
 }
 
 // reorder writes the object again in the order of the query, or null if a required field is null.
-func (w *selectionWriter) reorder(o *objectWriter, hit *index.Hit) bool {
+func (w *Writer) reorder(o *objectWriter, hit *index.Hit) bool {
 	mark := len(w.Buf)
 	w.Buf = append(w.Buf, '{')
 	for i := range o.selection.fields {
@@ -261,9 +264,9 @@ func (w *selectionWriter) reorder(o *objectWriter, hit *index.Hit) bool {
 }
 
 // selectedField writes one field for the value at doc[at], which is not null, and returns where it ends.
-func (w *selectionWriter) selectedField(one *selectedField, doc []byte, at int) (end int, filled bool) {
+func (w *Writer) selectedField(one *field, doc []byte, at int) (end int, filled bool) {
 	if one.kind == fieldObject && !one.list && doc[at] == '{' {
-		return w.selectedObject(one.selection, doc, at, nil)
+		return w.Object(one.selection, doc, at, nil)
 	}
 	if one.kind == fieldNested && one.nested.list != nil && !w.counting {
 		if end, clean := w.streamNested(one.nested, doc, at); clean {
@@ -288,7 +291,7 @@ func (w *selectionWriter) selectedField(one *selectedField, doc []byte, at int) 
 }
 
 // single writes the first value of a field that is not a list, with a warning if there are more.
-func (w *selectionWriter) single(one *selectedField, doc []byte, v span) bool {
+func (w *Writer) single(one *field, doc []byte, v span) bool {
 	found, n := v, 1
 	if doc[v.Start] == '[' {
 		n = 0
@@ -312,7 +315,7 @@ func (w *selectionWriter) single(one *selectedField, doc []byte, v span) bool {
 }
 
 // values writes the list of a field's values; a value that is not a list is its only item.
-func (w *selectionWriter) values(one *selectedField, doc []byte, v span) bool {
+func (w *Writer) values(one *field, doc []byte, v span) bool {
 	if one.kind == fieldScalar && one.scalar == scalarJSON && doc[v.Start] == '[' {
 		return w.Raw(v.Of(doc))
 	}
@@ -344,12 +347,12 @@ func (w *selectionWriter) values(one *selectedField, doc []byte, v span) bool {
 }
 
 // value writes a value that is neither null nor an array.
-func (w *selectionWriter) value(one *selectedField, doc []byte, v span) bool {
+func (w *Writer) value(one *field, doc []byte, v span) bool {
 	if one.kind == fieldObject {
 		if doc[v.Start] != '{' {
 			return w.NullWithError(typeError(one.field, "an object"))
 		}
-		_, filled := w.selectedObject(one.selection, doc, v.Start, nil)
+		_, filled := w.Object(one.selection, doc, v.Start, nil)
 		return filled
 	}
 	start := len(w.Buf)

@@ -1,4 +1,4 @@
-package graphql
+package selection
 
 import (
 	"slices"
@@ -8,8 +8,8 @@ import (
 	"tutti/internal/search/graphql/schema"
 )
 
-// projection is the set of source fields that a query reads.
-type projection struct {
+// Projection is the set of source fields that a query reads.
+type Projection struct {
 	model *catalogue.Model
 	// seen is built when there is a second field to compare.
 	seen map[string]bool
@@ -17,8 +17,11 @@ type projection struct {
 	names, paths []string
 }
 
+// NewProjection returns an empty projection.
+func NewProjection(m *catalogue.Model) *Projection { return &Projection{model: m} }
+
 // add adds a field by name.
-func (n *projection) add(name string) {
+func (n *Projection) add(name string) {
 	if n.seen == nil {
 		n.seen = make(map[string]bool, len(n.names)+1)
 		for _, known := range n.names {
@@ -36,8 +39,8 @@ func (n *projection) add(name string) {
 	n.names, n.paths = append(n.names, name), append(n.paths, path)
 }
 
-// join adds the fields of another projection.
-func (n *projection) join(other *projection) {
+// Join adds the fields of another projection.
+func (n *Projection) Join(other *Projection) {
 	if len(n.names) == 0 { // the usual case: one projection only
 		n.names, n.paths = slices.Clip(other.names), slices.Clip(other.paths)
 		return
@@ -47,14 +50,14 @@ func (n *projection) join(other *projection) {
 	}
 }
 
-func (n *projection) count() int { return len(n.paths) }
+func (n *Projection) count() int { return len(n.paths) }
 
 // wholeDocumentShare is the share of a document's values from which on the whole document is cheaper than its parts.
 const wholeDocumentShare = 0.6
 
-// source returns the source filter for the index. If the query reads most of a document, it requests the whole: an engine returns
+// Source returns the source filter for the index. If the query reads most of a document, it requests the whole: an engine returns
 // that without parsing it.
-func (n *projection) source(leaves int) index.Source {
+func (n *Projection) Source(leaves int) index.Source {
 	switch {
 	case len(n.paths) == 0:
 		return index.Source{None: true}
@@ -65,8 +68,8 @@ func (n *projection) source(leaves int) index.Source {
 	}
 }
 
-// countLeaves counts the values below a type that schema.Object knows.
-func countLeaves(s *schema.Schema, typeName string) int {
+// CountLeaves counts the values below a type that schema.Object knows.
+func CountLeaves(s *schema.Schema, typeName string) int {
 	object, known := s.Object(typeName)
 	if !known {
 		return 0
@@ -75,9 +78,9 @@ func countLeaves(s *schema.Schema, typeName string) int {
 	for _, m := range object.Members {
 		switch m.Kind {
 		case schema.Plain:
-			n += countLeaves(s, m.Type)
+			n += CountLeaves(s, m.Type)
 		case schema.Connection:
-			n += countLeaves(s, m.Node)
+			n += CountLeaves(s, m.Node)
 		default:
 			n++
 		}

@@ -1,8 +1,11 @@
 package output
 
 import (
+	"bytes"
 	"math"
 	"strconv"
+
+	"tutti/internal/jsontext"
 )
 
 // appendNumber appends a JSON number, null for infinities and NaN.
@@ -22,4 +25,16 @@ func PlainNumber(f float64) string {
 		return strconv.FormatFloat(f, 'f', -1, 64)
 	}
 	return strconv.FormatFloat(f, 'e', -1, 64)
+}
+
+// maxSafeInteger is the largest integer that JavaScript represents exactly, together with all smaller ones.
+const maxSafeInteger = 1<<53 - 1
+
+// UnsafeInteger reports whether a value is an integer that JavaScript would round.
+func UnsafeInteger(raw []byte) bool {
+	if len(raw) < 16 || !jsontext.IsNumber(raw) || bytes.ContainsAny(raw, ".eE") {
+		return false
+	}
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	return err != nil || n > maxSafeInteger || n < -maxSafeInteger
 }

@@ -1,4 +1,4 @@
-package graphql
+package selection
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ func (n *memberNames) at(nth int, doc []byte, i int) (slot, value int) {
 }
 
 // learn stores the nth name of an object. Concurrent updates may be lost.
-func (s *selectionSet) learn(nth int, written []byte, slot int) {
+func (s *Set) learn(nth int, written []byte, slot int) {
 	known := s.names.Load()
 	if known == nil {
 		known = &memberNames{}
@@ -46,11 +46,11 @@ func (s *selectionSet) learn(nth int, written []byte, slot int) {
 	s.names.Store(now)
 }
 
-// usualSize estimates the size of a written document, biased to the recent larger ones.
-func (s *selectionSet) usualSize() int { return int(s.usual.Load()) }
+// UsualSize estimates the size of a written document, biased to the recent larger ones.
+func (s *Set) UsualSize() int { return int(s.usual.Load()) }
 
-// learnSize updates the estimate after a document. Concurrent updates may be lost.
-func (s *selectionSet) learnSize(usual, size int) {
+// LearnSize updates the estimate after a document. Concurrent updates may be lost.
+func (s *Set) LearnSize(usual, size int) {
 	if now := max(size, usual-usual/8); now != usual {
 		s.usual.Store(int64(now))
 	}

@@ -1,4 +1,4 @@
-package graphql
+package selection
 
 import (
 	"context"
@@ -22,13 +22,13 @@ func TestJoinedProjections(t *testing.T) {
 	if problem != nil {
 		t.Fatal(problem)
 	}
-	kept := &projection{model: m, names: make([]string, 0, 8), paths: make([]string, 0, 8)}
+	kept := &Projection{model: m, names: make([]string, 0, 8), paths: make([]string, 0, 8)}
 	kept.names, kept.paths = append(kept.names, "a", "b"), append(kept.paths, "a", "b")
-	other := &projection{model: m, names: []string{"b", "c"}, paths: []string{"b", "c"}}
-	first, second := &projection{model: m}, &projection{model: m}
-	first.join(kept)
-	second.join(kept)
-	first.join(other)
+	other := &Projection{model: m, names: []string{"b", "c"}, paths: []string{"b", "c"}}
+	first, second := &Projection{model: m}, &Projection{model: m}
+	first.Join(kept)
+	second.Join(kept)
+	first.Join(other)
 	second.add("d")
 	first.add("a")
 	if want := []string{"a", "b", "c"}; !slices.Equal(first.names, want) || !slices.Equal(first.paths, want) {

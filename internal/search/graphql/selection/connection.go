@@ -1,4 +1,4 @@
-package graphql
+package selection
 
 import (
 	"tutti/internal/index"
@@ -7,7 +7,7 @@ import (
 )
 
 // nested writes the connection of nested elements. A value that is not an array is the only element; null is no element.
-func (w *selectionWriter) nested(one *selectedField, doc []byte, v span) bool {
+func (w *Writer) nested(one *field, doc []byte, v span) bool {
 	base, fits := len(w.spans), true
 	jsontext.Items(doc, v, func(item span) bool {
 		if doc[item.Start] == 'n' {
@@ -27,7 +27,7 @@ func (w *selectionWriter) nested(one *selectedField, doc []byte, v span) bool {
 }
 
 // connection writes the connection of n elements, whose spans start at base.
-func (w *selectionWriter) connection(what *nestedConnection, doc []byte, base, n int) bool {
+func (w *Writer) connection(what *nestedConnection, doc []byte, base, n int) bool {
 	start := len(w.Buf)
 	w.Buf = append(w.Buf, '{')
 	for i := range what.fields {
@@ -52,7 +52,7 @@ func (w *selectionWriter) connection(what *nestedConnection, doc []byte, base, n
 	return true
 }
 
-func (w *selectionWriter) connectionField(what *nestedConnection, one *connectionField, doc []byte, base, n int) bool {
+func (w *Writer) connectionField(what *nestedConnection, one *connectionField, doc []byte, base, n int) bool {
 	switch one.kind {
 	case connectionTypename:
 		return w.Text(one.field.ObjectDefinition.Name)
@@ -66,15 +66,15 @@ func (w *selectionWriter) connectionField(what *nestedConnection, one *connectio
 		}
 		from, count := what.elements.window(n)
 		return w.List(count, output.ItemRequired(one.field), func(i int) bool {
-			return w.edge(one.edge, doc, w.spans[base+from+i].Start, nil)
+			return w.Edge(one.edge, doc, w.spans[base+from+i].Start, nil)
 		})
 	default:
 		return w.Null()
 	}
 }
 
-// edge writes an edge. hit is nil for a nested element.
-func (w *selectionWriter) edge(e *edge, doc []byte, at int, hit *index.Hit) bool {
+// Edge writes an edge. hit is nil for a nested element.
+func (w *Writer) Edge(e *Edge, doc []byte, at int, hit *index.Hit) bool {
 	start := len(w.Buf)
 	w.Buf = append(w.Buf, '{')
 	for i := range e.fields {
@@ -104,21 +104,21 @@ func (w *selectionWriter) edge(e *edge, doc []byte, at int, hit *index.Hit) bool
 }
 
 // node writes a document, or a nested element if hit is nil.
-func (w *selectionWriter) node(s *selectionSet, doc []byte, at int, hit *index.Hit) bool {
+func (w *Writer) node(s *Set, doc []byte, at int, hit *index.Hit) bool {
 	switch {
 	case hit == nil:
-		_, filled := w.selectedObject(s, doc, at, nil)
+		_, filled := w.Object(s, doc, at, nil)
 		return filled
 	case hit.Read:
 		return w.Raw(hit.Source)
 	default:
-		return w.document(s, doc, at, hit)
+		return w.Document(s, doc, at, hit)
 	}
 }
 
 // searchAfter writes the sort values of a document. Integers that JavaScript cannot represent are strings, so that clients return
 // them unchanged.
-func (w *selectionWriter) searchAfter(hit *index.Hit) bool {
+func (w *Writer) searchAfter(hit *index.Hit) bool {
 	if hit == nil || hit.Sort == nil {
 		return w.Null()
 	}
@@ -127,7 +127,7 @@ func (w *selectionWriter) searchAfter(hit *index.Hit) bool {
 		if i > 0 {
 			w.Buf = append(w.Buf, ',')
 		}
-		if unsafeInteger(value) {
+		if output.UnsafeInteger(value) {
 			w.Buf = append(append(append(w.Buf, '"'), value...), '"')
 			continue
 		}
@@ -137,9 +137,9 @@ func (w *selectionWriter) searchAfter(hit *index.Hit) bool {
 	return true
 }
 
-// nodes returns the selection sets of an edge's documents.
-func (e *edge) nodes() []*selectionSet {
-	var shapes []*selectionSet
+// Nodes returns the selection sets of an edge's documents.
+func (e *Edge) Nodes() []*Set {
+	var shapes []*Set
 	for i := range e.fields {
 		if e.fields[i].kind == edgeNode {
 			shapes = append(shapes, e.fields[i].selection)

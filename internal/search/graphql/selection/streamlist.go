@@ -1,4 +1,4 @@
-package graphql
+package selection
 
 import (
 	"tutti/internal/jsontext"
@@ -42,7 +42,7 @@ func only(wants []connectionField, is func(w *connectionField) bool) *connection
 
 // streamNested writes the elements at doc[at] in one pass and returns where they end. If there would be an error, it writes
 // nothing and returns false.
-func (w *selectionWriter) streamNested(what *nestedConnection, doc []byte, at int) (end int, clean bool) {
+func (w *Writer) streamNested(what *nestedConnection, doc []byte, at int) (end int, clean bool) {
 	start, errorsBefore := w.Mark(), w.ErrorCount()
 	end, n := w.streamList(what.list, doc, at)
 	clean = n >= 0 && len(w.Buf) <= output.MaxBytes
@@ -61,7 +61,7 @@ func (w *selectionWriter) streamNested(what *nestedConnection, doc []byte, at in
 }
 
 // streamList writes the list of elements and returns where it ends and their number, -1 if an element is not an object.
-func (w *selectionWriter) streamList(list *elementList, doc []byte, at int) (end, n int) {
+func (w *Writer) streamList(list *elementList, doc []byte, at int) (end, n int) {
 	w.Buf = append(w.Buf, '[')
 	if doc[at] == '{' {
 		end, filled := w.streamElement(list, doc, at)
@@ -107,9 +107,9 @@ func (w *selectionWriter) streamList(list *elementList, doc []byte, at int) (end
 }
 
 // streamElement writes the edge of the element at doc[at].
-func (w *selectionWriter) streamElement(list *elementList, doc []byte, at int) (end int, filled bool) {
+func (w *Writer) streamElement(list *elementList, doc []byte, at int) (end int, filled bool) {
 	w.Buf = append(append(w.Buf, '{'), list.node.encodedKey...)
-	end, filled = w.selectedObject(list.node.selection, doc, at, nil)
+	end, filled = w.Object(list.node.selection, doc, at, nil)
 	w.Buf = append(w.Buf, '}')
 	return end, filled
 }

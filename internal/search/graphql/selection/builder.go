@@ -1,0 +1,161 @@
+package selection
+
+import (
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/request"
+	"tutti/internal/search/graphql/schema"
+)
+
+// Builder builds the selection sets of a query, and records the projection they need.
+type Builder struct {
+	Op     *request.Operation
+	Schema *schema.Schema
+	// Projection is nil for JSON that is not from documents.
+	Projection *Projection
+	// Reject rejects the request for an invalid argument of the field that is being planned.
+	Reject func(bad *output.Error)
+}
+
+// selectionSet builds the selection set of a type that schema.Object knows.
+func (p Builder) selectionSet(typeName string, set ast.SelectionSet) *Set {
+	s := &Set{}
+	object, _ := p.Schema.Object(typeName)
+	if object == nil {
+		object = &schema.Object{}
+	}
+	for _, f := range p.Op.Fields(typeName, set) {
+		s.fields = append(s.fields, p.field(s, object, f))
+	}
+	return s.finish()
+}
+
+func (p Builder) field(s *Set, object *schema.Object, f *ast.Field) field {
+	wanted := field{encodedKey: output.Key(f), key: f.Alias, field: f}
+	if f.Name == "__typename" {
+		wanted.kind = fieldTypename
+		return wanted
+	}
+	if f.Name == "id" && object.Name == "" {
+		wanted.kind = fieldID
+		return wanted
+	}
+	m, known := object.Members[f.Name]
+	if !known { // score
+		return wanted
+	}
+	wanted.keyIndex, wanted.list, wanted.name = s.addKey(m.Key), m.List, m.Name
+	switch m.Kind {
+	case schema.Plain:
+		wanted.kind = fieldObject
+		wanted.selection = p.container(m.Name, func() *Set { return p.selectionSet(m.Type, f.SelectionSet) })
+	case schema.Connection:
+		wanted.kind = fieldNested
+		p.container(m.Name, func() *Set {
+			wanted.nested = p.connection(m, m.Type, f.SelectionSet)
+			return nil
+		})
+	default:
+		wanted.kind, wanted.scalar = fieldScalar, scalarOf(m.Type)
+		p.Projection.add(m.Name)
+	}
+	return wanted
+}
+
+// container builds the selection below a container. If it reads no field, the container itself is read, to see whether it exists.
+func (p Builder) container(name string, do func() *Set) *Set {
+	before := p.Projection.count()
+	s := do()
+	if p.Projection.count() == before {
+		p.Projection.add(name)
+	}
+	return s
+}
+
+func (p Builder) connection(m schema.Member, typeName string, set ast.SelectionSet) *nestedConnection {
+	n := &nestedConnection{}
+	for _, f := range p.Op.Fields(typeName, set) {
+		w := connectionField{encodedKey: output.Key(f), key: f.Alias, field: f}
+		switch f.Name {
+		case "__typename":
+			w.kind = connectionTypename
+		case "hits":
+			w.kind, w.hits = connectionHits, p.connection(m, f.Definition.Type.Name(), f.SelectionSet)
+			w.hits.elements = p.elements(f)
+		case "total":
+			w.kind = connectionTotal
+		case "edges":
+			w.kind, w.edge = connectionEdges, p.Edge(m.Node, f)
+		}
+		n.fields = append(n.fields, w)
+	}
+	return n.detectList()
+}
+
+// Edge builds the selection of the edges that a field returns.
+func (p Builder) Edge(node string, edges *ast.Field) *Edge {
+	e := &Edge{}
+	for _, f := range p.Op.Fields(edges.Definition.Type.Name(), edges.SelectionSet) {
+		w := edgeField{encodedKey: output.Key(f), key: f.Alias, field: f}
+		switch f.Name {
+		case "searchAfter":
+			w.kind = edgeSearchAfter
+		case "node":
+			w.kind, w.selection = edgeNode, p.selectionSet(node, f.SelectionSet)
+		}
+		e.fields = append(e.fields, w)
+	}
+	return e
+}
+
+// elements reads the arguments of the hits of a nested field.
+func (p Builder) elements(hits *ast.Field) elements {
+	e := allElements()
+	args := p.Op.Arguments(hits)
+	var bad *output.Error
+	if e.offset, bad = args.Int("offset", 0); bad == nil && e.offset < 0 {
+		bad = args.Invalid("offset", "is negative")
+	}
+	if args.Value("first").Exists() && bad == nil {
+		if e.limit, bad = args.Int("first", 0); bad == nil && e.limit < 0 {
+			bad = args.Invalid("first", "is negative")
+		}
+	}
+	if bad != nil {
+		p.Reject(bad)
+	}
+	return e
+}
+
+// Member returns the selection of one member, by the name of a field.
+func (p Builder) Member(f *ast.Field) *Set {
+	s := &Set{}
+	s.fields = append(s.fields, p.plainField(s, f))
+	return s.finish()
+}
+
+// Plain returns the selection of JSON objects whose member names are the field names of their type.
+func (p Builder) Plain(typeName string, set ast.SelectionSet) *Set {
+	s := &Set{}
+	for _, f := range p.Op.Fields(typeName, set) {
+		s.fields = append(s.fields, p.plainField(s, f))
+	}
+	return s.finish()
+}
+
+func (p Builder) plainField(s *Set, f *ast.Field) field {
+	w := field{encodedKey: output.Key(f), key: f.Alias, field: f}
+	if f.Name == "__typename" {
+		w.kind = fieldTypename
+		return w
+	}
+	of := f.Definition.Type.Name()
+	w.keyIndex, w.list = s.addKey(f.Name), f.Definition.Type.Elem != nil
+	if def := p.Schema.AST.Types[of]; def != nil && def.Kind == ast.Object {
+		w.kind, w.selection = fieldObject, p.Plain(of, f.SelectionSet)
+		return w
+	}
+	w.kind, w.scalar = fieldScalar, scalarOf(of)
+	return w
+}
