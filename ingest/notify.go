@@ -149,7 +149,7 @@ func (s *Service) keepRejected(ctx context.Context, repository string, faults []
 		return told, nil
 	}
 	// Two notifications at once must not both take the same room.
-	unlock, err := s.deadLetterLocks.lock(ctx, repository)
+	unlock, err := s.deadLetterLocks.Lock(ctx, repository)
 	if err != nil {
 		return nil, core.WrapError(core.CodeUnavailable, "the notification was given up", err)
 	}

@@ -45,7 +45,7 @@ func (s *Service) Run(
 		Cause: cause, Force: force, ReceivedAt: s.now(),
 	}
 	cell := cellName(r)
-	unlock, err := s.scopeLocks.lock(ctx, cell)
+	unlock, err := s.scopeLocks.Lock(ctx, cell)
 	if err != nil {
 		return core.Job{}, core.WrapError(core.CodeUnavailable, "the trigger was given up", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"tutti/internal/core"
+	"tutti/internal/keylock"
 )
 
 // Config adjusts a Service. The zero value is the default.
@@ -81,8 +82,8 @@ type Service struct {
 	jobs            JobStore
 	cells           Cells
 	cfg             Config
-	scopeLocks      keyedMutex
-	deadLetterLocks keyedMutex
+	scopeLocks      keylock.Locks
+	deadLetterLocks keylock.Locks
 }
 
 // New makes a Service for the given repositories. Two repositories with one code are CodeInvalid.

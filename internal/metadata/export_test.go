@@ -21,8 +21,4 @@ func (r *Repository) CachedCursors() int {
 }
 
 // LockedAnalyses returns the number of analyses that are being rewritten or waited for.
-func (r *Repository) LockedAnalyses() int {
-	r.locks.mu.Lock()
-	defer r.locks.mu.Unlock()
-	return len(r.locks.locks)
-}
+func (r *Repository) LockedAnalyses() int { return r.locks.Len() }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/keylock"
 	"tutti/internal/store"
 )
 
@@ -81,11 +82,12 @@ func (c Config) withDefaults() Config {
 
 // Repository is the built-in metadata repository. It is safe for concurrent use, and several processes may share one PostgreSQL.
 type Repository struct {
-	cfg        Config
-	store      *store.Store
-	validator  Validator
-	studies    *studies
-	locks      *keyedMutex
+	cfg       Config
+	store     *store.Store
+	validator Validator
+	studies   *studies
+	// locks serialize the rewrites of an analysis in this process, so that they are not repeated because of each other.
+	locks      keylock.Locks
 	cursors    *cursorCache
 	statements statements
 	// generation counts the changes of analyses in this process.
@@ -101,7 +103,7 @@ func New(s *store.Store, v Validator, cfg Config) (*Repository, error) {
 	}
 	cfg = cfg.withDefaults()
 	r := &Repository{
-		cfg: cfg, store: s, validator: v, studies: newStudies(), locks: newKeyedMutex(), cursors: newCursorCache(cfg.Now),
+		cfg: cfg, store: s, validator: v, studies: newStudies(), cursors: newCursorCache(cfg.Now),
 		statements: newStatements(), changed: make(chan struct{}, 1), relaying: make(chan struct{}, 1),
 	}
 	r.relaying <- struct{}{}

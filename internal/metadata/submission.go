@@ -176,9 +176,9 @@ func checkID(sent gjson.Result, id string) error {
 func (r *Repository) change(ctx context.Context, did action, study, id string,
 	edit func(context.Context, *current) (payload, core.AnalysisTypeRef, error),
 ) error {
-	unlock, err := r.locks.lock(ctx, id)
+	unlock, err := r.locks.Lock(ctx, id)
 	if err != nil {
-		return err
+		return core.WrapError(core.CodeUnavailable, "waiting for another change of the analysis", err)
 	}
 	defer unlock()
 	for range maxTries {

@@ -8,9 +8,9 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
+	"tutti/internal/keylock"
 	"tutti/internal/retry"
 )
 
@@ -30,7 +30,8 @@ var errRedirect = errors.New("the redirect is not followed")
 type Client struct {
 	cfg    Settings
 	client *http.Client
-	queues *hostLimits
+	// hosts bound the concurrent calls of each host.
+	hosts keylock.Locks
 }
 
 // Settings configure a Client. All times must be positive.
@@ -55,12 +56,12 @@ func NewClient(cfg Settings) (*Client, error) {
 	// No proxy: it would connect to addresses that the guard does not check.
 	transport := &http.Transport{
 		DialContext: g.dial, ForceAttemptHTTP2: true,
-		// No MaxConnsPerHost: its queue would count towards the timeout of a call. hostLimits bounds the calls.
+		// No MaxConnsPerHost: its queue would count towards the timeout of a call. Client.hosts bounds the calls.
 		MaxIdleConns: 64, MaxIdleConnsPerHost: maxAtOnce, IdleConnTimeout: 90 * time.Second,
 		TLSHandshakeTimeout: cfg.Timeout, ResponseHeaderTimeout: cfg.Timeout, MaxResponseHeaderBytes: maxAnswerBytes,
 	}
 	client := &http.Client{Transport: transport, Timeout: cfg.Timeout, CheckRedirect: sameHost}
-	return &Client{cfg: cfg, client: client, queues: &hostLimits{hosts: map[string]*hostLimit{}}}, nil
+	return &Client{cfg: cfg, client: client, hosts: keylock.Locks{Holders: maxPerHost}}, nil
 }
 
 // sameHost allows redirects to the original scheme, host and port only.
@@ -83,8 +84,8 @@ func (a *Client) call(ctx context.Context, q *query) result {
 		if attempt > 0 && retry.Sleep(ctx, retry.Delay(attempt-1, a.cfg.RetryWait, math.MaxInt64)) != nil {
 			return last
 		}
-		leave, ok := a.queues.acquire(ctx, q.host)
-		if !ok {
+		leave, err := a.hosts.Lock(ctx, q.host)
+		if err != nil {
 			return timedOut()
 		}
 		began := time.Now()
@@ -158,46 +159,3 @@ func (a *Client) failure(err error) result {
 
 // maxPerHost bounds the concurrent calls of one host, by all analyses.
 const maxPerHost = 4 * maxAtOnce
-
-// hostLimits bounds the concurrent calls of each host.
-type hostLimits struct {
-	mu    sync.Mutex
-	hosts map[string]*hostLimit
-}
-
-type hostLimit struct {
-	// running is a semaphore.
-	running chan struct{}
-	// users counts the calls that wait or run; a limit without any is removed.
-	users int
-}
-
-// acquire waits until a call may begin; the caller must call leave after it. It returns false if ctx ends first.
-func (q *hostLimits) acquire(ctx context.Context, host string) (leave func(), ok bool) {
-	q.mu.Lock()
-	own := q.hosts[host]
-	if own == nil {
-		own = &hostLimit{running: make(chan struct{}, maxPerHost)}
-		q.hosts[host] = own
-	}
-	own.users++
-	q.mu.Unlock()
-	select {
-	case own.running <- struct{}{}:
-		return func() {
-			<-own.running
-			q.release(host, own)
-		}, true
-	case <-ctx.Done():
-		q.release(host, own)
-		return nil, false
-	}
-}
-
-func (q *hostLimits) release(host string, own *hostLimit) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if own.users--; own.users == 0 {
-		delete(q.hosts, host)
-	}
-}
