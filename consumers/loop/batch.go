@@ -17,25 +17,31 @@ const batchesInFlight = 16
 // publishAttempts is how often publishing a message for a record of a batch is tried before the batch is requeued instead.
 const publishAttempts = 3
 
-// PullBatches pulls messages for several records from src like Pull, and calls handle with a message for each record, at most
-// limit at a time.
-func (l *Loop) PullBatches(src Source, limit int, handle Handler) {
-	slots := semaphore.NewWeighted(int64(limit))
-	l.Pull(core.ClassBatches, src, batchesInFlight, func(ctx context.Context, m core.Message, _ func()) {
-		l.processBatch(ctx, m, slots, handle)
-	})
+// batch is a message for several records, in flight.
+type batch struct {
+	l       *Loop
+	message core.Message
+	// open counts the records that have not ended; done is closed with the last one. failed is set when a record must be
+	// redelivered with the batch.
+	open   atomic.Int64
+	failed atomic.Bool
+	done   chan struct{}
 }
 
-// processBatch processes each record of m as if it had a message of its own, and ends m when all of them have ended. A
-// record that has to be retried gets a message of its own, so that no record waits for another. When m is redelivered, all
-// of its records do: one of them may have ended the process, and must not affect the others.
-func (l *Loop) processBatch(ctx context.Context, m core.Message, slots *semaphore.Weighted, handle Handler) {
+func newBatch(l *Loop, m core.Message) *batch {
+	b := &batch{l: l, message: m, done: make(chan struct{})}
+	b.open.Store(int64(len(m.Request().Records)))
+	return b
+}
+
+// process calls handle for each record of the batch, as if it had a message of its own, and ends the batch when all of them
+// have ended. A record that has to be retried gets a message of its own, so that no record waits for another. When the batch
+// is redelivered, all of its records do: one of them may have ended the process, and must not affect the others.
+func (b *batch) process(ctx context.Context, slots *semaphore.Weighted, handle Handler) {
+	l, m := b.l, b.message
 	defer l.Release(m)
-	b := &batch{l: l, done: make(chan struct{})}
-	records := m.Request().Records
-	b.open.Store(int64(len(records)))
-	for _, k := range records {
-		one := &batchedMessage{batch: b, parent: m, request: m.Request().ForRecord(k)}
+	for _, k := range m.Request().Records {
+		one := &batchedMessage{batch: b, request: m.Request().ForRecord(k)}
 		if m.Deliveries() > 1 {
 			one.requeue(ctx, one.request, 0)
 			continue
@@ -57,16 +63,7 @@ func (l *Loop) processBatch(ctx context.Context, m core.Message, slots *semaphor
 	l.Ack(ctx, m)
 }
 
-// batch is a message for several records, in flight.
-type batch struct {
-	l *Loop
-	// open counts the records that have not ended; done is closed with the last one. failed is set when a record must be
-	// redelivered with the batch.
-	open   atomic.Int64
-	failed atomic.Bool
-	done   chan struct{}
-}
-
+// endRecord ends one record. With done false the batch is redelivered.
 func (b *batch) endRecord(done bool) {
 	if !done {
 		b.failed.Store(true)
@@ -79,7 +76,6 @@ func (b *batch) endRecord(done bool) {
 // batchedMessage is one record of a batch, as a message of its own.
 type batchedMessage struct {
 	batch   *batch
-	parent  core.Message
 	request core.Request
 }
 
@@ -89,10 +85,10 @@ var _ core.Message = (*batchedMessage)(nil)
 func (m *batchedMessage) Request() core.Request { return m.request }
 
 // Version implements core.Message: the version of the batch.
-func (m *batchedMessage) Version() core.Version { return m.parent.Version() }
+func (m *batchedMessage) Version() core.Version { return m.batch.message.Version() }
 
 // Deliveries implements core.Message: the deliveries of the batch.
-func (m *batchedMessage) Deliveries() int { return m.parent.Deliveries() }
+func (m *batchedMessage) Deliveries() int { return m.batch.message.Deliveries() }
 
 // Ack implements core.Message: it ends the record.
 func (m *batchedMessage) Ack(context.Context) error {

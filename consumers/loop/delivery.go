@@ -30,6 +30,17 @@ func newWorker(l *Loop, limit int, handle Handler) *worker {
 	}
 }
 
+// take starts processing m in a slot, which was acquired before, or requeues m when it is too early for it.
+func (w *worker) take(ctx context.Context, m core.Message) {
+	d := newDelivery(m, w)
+	if early := time.Until(d.Request().NotBefore); early > 0 { // republished with a delay
+		w.slots.Release(1)
+		d.requeue(ctx, d.Request(), early)
+		return
+	}
+	d.start()
+}
+
 // delivery is a delivered message with its worker, so that it can be processed again without another delivery.
 type delivery struct {
 	core.Message

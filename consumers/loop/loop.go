@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"tutti/internal/core"
 	"tutti/internal/retry"
 )
@@ -86,13 +88,7 @@ func (l *Loop) Pull(class core.Class, src Source, limit int, handle Handler) {
 		messages, err := l.fetch(ctx, src, n)
 		w.slots.Release(int64(n - len(messages)))
 		for _, m := range messages {
-			d := newDelivery(m, w)
-			if early := time.Until(m.Request().NotBefore); early > 0 { // republished with a delay
-				w.slots.Release(1)
-				d.requeue(ctx, d.Request(), early)
-				continue
-			}
-			d.start()
+			w.take(ctx, m)
 		}
 		if ctx.Err() != nil {
 			return
@@ -109,6 +105,20 @@ func (l *Loop) Pull(class core.Class, src Source, limit int, handle Handler) {
 	}
 }
 
+// PullQuarantined is Pull with a quarantine: after a crash, messages that may have caused it are processed alone.
+func (l *Loop) PullQuarantined(class core.Class, src Source, limit int, handle Handler) {
+	l.Pull(class, src, limit, newQuarantine(l, class).quarantineSuspects(handle))
+}
+
+// PullBatches pulls messages for several records from src like Pull, and calls handle with a message for each record, at most
+// limit at a time.
+func (l *Loop) PullBatches(src Source, limit int, handle Handler) {
+	slots := semaphore.NewWeighted(int64(limit))
+	l.Pull(core.ClassBatches, src, batchesInFlight, func(ctx context.Context, m core.Message, _ func()) {
+		newBatch(l, m).process(ctx, slots, handle)
+	})
+}
+
 // fetch fetches at most n messages, and stops waiting when the index stops taking writes.
 func (l *Loop) fetch(ctx context.Context, src Source, n int) ([]core.Message, error) {
 	ctx, cancel := l.Pause.whileRunning(ctx)
@@ -122,34 +132,3 @@ func (l *Loop) fetch(ctx context.Context, src Source, n int) ([]core.Message, er
 
 // AwaitIndex returns nil once the repository is not paused, and an error when the process stops before.
 func (l *Loop) AwaitIndex() error { return l.Pause.wait(l.draining) }
-
-// Release ends the heartbeat of a message that has ended.
-func (l *Loop) Release(m core.Message) { l.heartbeat.release(m) }
-
-// Requeue returns a message to the queue, to be redelivered after delay.
-func (l *Loop) Requeue(ctx context.Context, m core.Message, delay time.Duration) {
-	l.RequeueAs(ctx, m, m.Request(), delay)
-}
-
-// RequeueAs is Requeue for a message whose Request has become req.
-func (l *Loop) RequeueAs(ctx context.Context, m core.Message, req core.Request, delay time.Duration) {
-	switch m := m.(type) {
-	case *batchedMessage:
-		m.requeue(ctx, req, delay)
-	case *delivery:
-		m.requeue(ctx, req, delay)
-	}
-}
-
-// RequeueNow returns a message to the queue, to be redelivered at once, also when ctx has ended.
-func (l *Loop) RequeueNow(ctx context.Context, m core.Message) {
-	l.Requeue(context.WithoutCancel(ctx), m, 0)
-}
-
-// Ack acknowledges a message. When the queue does not respond, the message is redelivered, and processing it again changes
-// nothing.
-func (l *Loop) Ack(ctx context.Context, m core.Message) {
-	if err := m.Ack(ctx); err != nil {
-		l.log.Warn("acknowledging a request", "request_id", m.Request().ID, "err", err)
-	}
-}

@@ -45,11 +45,6 @@ type quarantine struct {
 // maxShared is the number of Requests that may share the lock: any number.
 const maxShared = 1 << 30
 
-// PullQuarantined is Pull with a quarantine: after a crash, messages that may have caused it are processed alone.
-func (l *Loop) PullQuarantined(class core.Class, src Source, limit int, handle Handler) {
-	l.Pull(class, src, limit, newQuarantine(l, class).quarantineSuspects(handle))
-}
-
 func newQuarantine(l *Loop, class core.Class) *quarantine {
 	delay := suspectDelay
 	if class == core.ClassPages {
@@ -61,9 +56,9 @@ func newQuarantine(l *Loop, class core.Class) *quarantine {
 	}
 }
 
-// justStarted reports whether the messages that were in flight in the previous process are redelivered now.
-func (l *Loop) justStarted() bool {
-	return time.Since(l.startedAt) < suspectWindow*l.cfg.AckWait
+// active reports whether the messages that were in flight in the previous process are redelivered now.
+func (s *quarantine) active() bool {
+	return time.Since(s.l.startedAt) < suspectWindow*s.l.cfg.AckWait
 }
 
 // quarantineSuspects wraps handle so that a message is processed alone that may have ended the previous processes: it was
@@ -73,7 +68,7 @@ func (l *Loop) justStarted() bool {
 func (s *quarantine) quarantineSuspects(handle Handler) Handler {
 	return func(ctx context.Context, m core.Message, free func()) {
 		l := s.l
-		if !l.justStarted() {
+		if !s.active() {
 			handle(ctx, m, free)
 			return
 		}
@@ -82,13 +77,13 @@ func (s *quarantine) quarantineSuspects(handle Handler) Handler {
 		switch {
 		case mine: // it delays no other message, and each of its deliveries counts until the queue drops it
 			if l.Sleep(s.delay) != nil {
-				l.requeueUnprocessed(ctx, m)
+				s.requeueUnprocessed(ctx, m)
 				return
 			}
 			s.runAlone(ctx, m, free, handle)
 		case m.Deliveries() < suspectDeliveries, s.suspect != "" && m.Deliveries() <= l.cfg.MaxDeliver/2:
 			if s.lock.Acquire(l.draining, 1) != nil {
-				l.requeueUnprocessed(ctx, m)
+				s.requeueUnprocessed(ctx, m)
 				return
 			}
 			defer s.lock.Release(1)
@@ -103,7 +98,7 @@ func (s *quarantine) quarantineSuspects(handle Handler) Handler {
 // next process knows the suspect: it processes all others as usual, and the suspect once they have had time to end.
 func (s *quarantine) runAlone(ctx context.Context, m core.Message, free func(), handle Handler) {
 	if s.lock.Acquire(s.l.draining, maxShared) != nil {
-		s.l.requeueUnprocessed(ctx, m)
+		s.requeueUnprocessed(ctx, m)
 		return
 	}
 	defer s.lock.Release(maxShared)
@@ -113,9 +108,9 @@ func (s *quarantine) runAlone(ctx context.Context, m core.Message, free func(), 
 }
 
 // requeueUnprocessed requeues a message that was not processed.
-func (l *Loop) requeueUnprocessed(ctx context.Context, m core.Message) {
-	l.Release(m)
-	l.RequeueNow(ctx, m)
+func (s *quarantine) requeueUnprocessed(ctx context.Context, m core.Message) {
+	s.l.Release(m)
+	s.l.RequeueNow(ctx, m)
 }
 
 // suspectKey returns the name of a record, or of a page of a job, in the cell.

@@ -9,12 +9,6 @@ import (
 	"tutti/internal/retry"
 )
 
-// BusyDelay is the delay before a message is redelivered whose scope, page or record is being processed for another one.
-const BusyDelay = time.Second
-
-// Attempts counts the earlier attempts at m's Request.
-func Attempts(m core.Message) int { return m.Request().Attempts + m.Deliveries() - 1 }
-
 // RetryLevel returns the log level of a failure: only the first one and those at doubled attempts are visible by default.
 func RetryLevel(attempts int) slog.Level {
 	if attempts&(attempts+1) == 0 {
@@ -33,9 +27,6 @@ func retryAfter(err error) time.Duration { return min(core.RetryAfterOf(err), ma
 func (l *Loop) Delay(try int, err error) time.Duration {
 	return max(retryAfter(err), retry.Delay(try, l.cfg.RetryBase, l.cfg.RetryMax))
 }
-
-// RetryDelay returns how long to wait before m is retried after err.
-func (l *Loop) RetryDelay(m core.Message, err error) time.Duration { return l.Delay(Attempts(m), err) }
 
 // RetryUntilStopped calls f until it succeeds, fails with an error that no retry can fix, or the process stops.
 func (l *Loop) RetryUntilStopped(ctx context.Context, what string, f func() error) error {

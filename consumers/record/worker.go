@@ -61,7 +61,7 @@ type parking struct {
 func New(l *loop.Loop, cfg Config) *Worker {
 	return &Worker{
 		code: cfg.Repository.Code, log: cfg.Logger, loop: l, outcomes: cfg.Outcomes,
-		writer:   &writer{Config: cfg, log: cfg.Logger},
+		writer:   &writer{Config: cfg},
 		inFlight: make(map[string]*parking),
 	}
 }

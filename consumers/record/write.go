@@ -3,7 +3,6 @@ package record
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"tutti/internal/core"
@@ -13,10 +12,7 @@ import (
 var errSweepCancelled = errors.New("the job of the sweep was cancelled")
 
 // writer writes and removes the documents of a repository's records.
-type writer struct {
-	Config
-	log *slog.Logger
-}
+type writer struct{ Config }
 
 // writeVersion is the version that a record is written with. It is strict when it follows a stored version that was read
 // before the record was fetched: when several processes do so, only the first write succeeds, and the others fetch again.

@@ -8,6 +8,16 @@ import (
 	"tutti/internal/core"
 )
 
+// Bounds for reading a shifting list.
+const (
+	// idsCarried is how many of a page's last ids the next page is matched with.
+	idsCarried = 64
+	// minPageSize is the size below which pages are not made smaller: their late rows are requested one by one instead.
+	minPageSize = 16
+	// maxStepsBack is how often a chain steps back before its job ends partial.
+	maxStepsBack = 50
+)
+
 // excludeEarlierIDs removes from pass.fresh the ids that earlier pages of the chain have read. A page that directly follows
 // the one before shares only the overlap with it. So all of them are searched only once rows have moved, and on the pages 1,
 // 2, 4, 8 …, which keeps the cost below that of the list itself.
@@ -140,13 +150,5 @@ func (w *pageWork) nextLimit(pass *pagePass) int {
 	return limit
 }
 
-// checkJoined reads the row before the page by itself: it is the last one of the page before, unless rows moved in between.
-func (w *pageWork) checkJoined(ctx context.Context, pass *pagePass) error {
-	if len(w.page.Before) == 0 {
-		return nil
-	}
-	return w.Fetcher.Row(ctx, w.req.Organization, w.page.Offset-1, func(rec core.Record) error {
-		pass.joined = w.page.Before[len(w.page.Before)-1] == hashOf(rec)
-		return nil
-	})
-}
+// lastIDs returns the hashes that the next page is matched with.
+func (p *pagePass) lastIDs() []uint64 { return p.hashes[max(0, len(p.hashes)-idsCarried):] }

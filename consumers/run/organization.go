@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 
+	"tutti/consumers/loop"
 	"tutti/internal/core"
 )
 
@@ -86,7 +87,7 @@ func (o *organizationEnd) rereadList(ctx context.Context, job core.Job, run core
 	now, err := o.Organizations.UpdateOrganization(ctx, job.ID, run.Organization, func(run *core.OrganizationRun) error {
 		switch {
 		case run.State.Final() || run.Rereads != readings || !run.AllPagesDone():
-			return errSuperseded
+			return loop.ErrBusy
 		case run.Rereads < maxRereads:
 			run.Reread()
 		case run.Unswept == nil:

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 
@@ -13,10 +14,6 @@ import (
 // pagesPerCall is how many pages are in flight for each call to the upstream that may be: those that are not being read wait
 // for the outcomes of their documents.
 const pagesPerCall = 4
-
-// errSuperseded ends the processing of a page that was redelivered to another consumer. Its message must not be
-// acknowledged: only it continues the list should the other consumer fail.
-var errSuperseded = errors.New("another consumer processes the page")
 
 // pages reads pages.
 type pages struct {
@@ -31,7 +28,6 @@ type pages struct {
 // handle reads one page, publishes the next, writes the documents and ends m after their outcomes. free frees the slot
 // for another page while this one only waits for its report to be stored.
 func (p *pages) handle(ctx context.Context, m core.Message, free func()) {
-	defer p.loop.Release(m)
 	req := m.Request()
 	key := req.JobID + "/" + req.Organization + "/" + strconv.Itoa(req.Page.Number)
 	p.mu.Lock()
@@ -39,7 +35,7 @@ func (p *pages) handle(ctx context.Context, m core.Message, free func()) {
 	p.inFlight[key] = struct{}{}
 	p.mu.Unlock()
 	if busy {
-		p.loop.Requeue(ctx, m, loop.BusyDelay)
+		p.loop.End(ctx, m, loop.ErrBusy)
 		return
 	}
 	defer func() {
@@ -47,21 +43,7 @@ func (p *pages) handle(ctx context.Context, m core.Message, free func()) {
 		delete(p.inFlight, key)
 		p.mu.Unlock()
 	}()
-	err := p.settle(ctx, m, free)
-	switch {
-	case err == nil:
-		p.loop.Ack(ctx, m)
-	case p.loop.Stopping(ctx):
-		p.loop.RequeueNow(ctx, m)
-	case errors.Is(err, errSuperseded):
-		p.loop.Requeue(ctx, m, loop.BusyDelay)
-	case errors.Is(err, errJobEnded): // the next delivery ends what a cancel has left open
-		p.loop.Requeue(ctx, m, 0)
-	default:
-		p.log.Warn("page will be retried", "job_id", req.JobID, "organization", req.Organization,
-			"page", req.Page.Number, "err", err)
-		p.loop.Requeue(ctx, m, p.loop.RetryDelay(m, err))
-	}
+	p.loop.End(ctx, m, p.settle(ctx, m, free))
 }
 
 // settle completes m's page. m may end when it returns nil.
@@ -142,13 +124,16 @@ func (p *pages) process(ctx context.Context, w *pageWork, free func()) error {
 	}
 	free()
 	if len(w.late) > 0 {
-		if err := w.noteLate(ctx); err != nil {
+		err := p.loop.RetryUntilStopped(ctx, "storing the late records of a page", func() error {
+			return p.Pages.NoteLate(ctx, job.ID, w.req.Organization, w.page.Number, w.page.Epoch, w.late)
+		})
+		if err != nil {
 			return err
 		}
 	}
 	counted, complete := false, false
 	run, err := p.progress.write(ctx, job.ID, w.req.Organization, failure != nil || w.last, func(run *core.OrganizationRun) {
-		counted = w.report(run, failure)
+		counted = p.report(w, run, failure)
 		complete = counted && failure == nil && run.AllPagesDone()
 	})
 	if err != nil {
@@ -159,7 +144,7 @@ func (p *pages) process(ctx context.Context, w *pageWork, free func()) error {
 		return p.jobs.endIfComplete(ctx, job.ID)
 	}
 	if !counted {
-		return errSuperseded
+		return loop.ErrBusy // another consumer has reported it; should that fail, only this message continues the list
 	}
 	p.Outcomes.Ended(core.ScopePage, w.msg.Version(), failure == nil && (w.totals.Rejected == 0 || w.totals.Written()))
 	if failure != nil {
@@ -172,4 +157,43 @@ func (p *pages) process(ctx context.Context, w *pageWork, free func()) error {
 		return p.end.finish(ctx, job, run)
 	}
 	return nil
+}
+
+// report adds the page to its organization's run. It returns false when it must not: the organization has ended, or another
+// consumer, to which the page was redelivered, has reported it.
+func (p *pages) report(w *pageWork, run *core.OrganizationRun, failure *pageError) bool {
+	if run.State.Final() || run.PageDone(w.page.Number) || w.page.Epoch < run.ListEpoch ||
+		(w.page.Epoch < run.Epoch && w.page.Number >= run.Restart) {
+		return false
+	}
+	if run.State == core.JobQueued {
+		run.State = core.JobRunning
+	}
+	if w.counted && (w.total > 0 || w.last) {
+		run.Expect(int64(w.total))
+	}
+	if w.counted && w.NonOverlapping {
+		run.NoteTotal(w.total)
+	}
+	if failure != nil {
+		run.Count(w.totals)
+		run.State = core.JobFailed
+		run.Error = &core.JobError{Code: string(core.CodeOf(failure.cause)), Message: fmt.Sprintf(
+			"page %d (rows from %d) could not be read: %s", w.page.Number, w.page.Offset, core.MessageOf(failure.cause))}
+		return true
+	}
+	if w.repeats || w.shifted && w.NonOverlapping {
+		run.Shifted = true
+	} else if w.shifted && run.Unswept == nil {
+		run.Unswept = &core.JobError{Code: core.JobErrorListShifted, Message: "the list kept shifting while it was read"}
+	}
+	if w.last {
+		number := w.page.Number
+		run.LastPage = &number
+	}
+	if len(w.late) > 0 {
+		run.NoteLate(w.page.Number, w.page.Epoch)
+	}
+	run.EndPage(w.page.Number, w.totals)
+	return true
 }

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"tutti/consumers/loop"
 	"tutti/internal/core"
 	"tutti/internal/retry"
 )
@@ -127,7 +128,7 @@ func (q *recordRequests) wait(
 			left, since = len(open), time.Now()
 		}
 		if len(open) > 0 && q.jobEnded(ctx, job.ID) {
-			return nil, errJobEnded
+			return nil, loop.ErrJobEnded
 		}
 		if len(open) == 0 || time.Since(since) > q.SweepTimeout {
 			return open, nil
@@ -159,11 +160,11 @@ func (q *recordRequests) eachDocument(
 	}))
 }
 
-// eachUntilJobEnds calls f for each id, concurrently, and returns errJobEnded soon after the job has ended.
+// eachUntilJobEnds calls f for each id, concurrently, and returns loop.ErrJobEnded soon after the job has ended.
 func (q *recordRequests) eachUntilJobEnds(ctx context.Context, job core.Job, ids []string, f func(ctx context.Context, id string) error) error {
 	for chunk := range slices.Chunk(ids, sweepChunk) {
 		if q.jobEnded(ctx, job.ID) {
-			return errJobEnded
+			return loop.ErrJobEnded
 		}
 		calls, callCtx := errgroup.WithContext(ctx)
 		calls.SetLimit(sweepConcurrency)

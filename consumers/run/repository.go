@@ -112,14 +112,14 @@ func (r *repository) forgetPages(ctx context.Context, jobID, organization string
 const refreshAttempts = 8
 
 // refresh makes earlier writes visible to scans and searches, as soon as the index takes writes. It returns why that failed,
-// and an error only when the process is stopping or, errJobEnded, the job has ended.
+// and an error only when the process is stopping or, loop.ErrJobEnded, the job has ended.
 func (r *repository) refresh(ctx context.Context, job core.Job) (*core.JobError, error) {
 	for try := 1; ; try++ {
 		if err := r.loop.AwaitIndex(); err != nil {
 			return nil, err
 		}
 		if try > 1 && r.jobEnded(ctx, job.ID) {
-			return nil, errJobEnded
+			return nil, loop.ErrJobEnded
 		}
 		err := r.Outcomes.PauseOnError(r.Index.Refresh(ctx, r.Repository.IndexName))
 		if err == nil {

@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"encoding/base64"
-	"errors"
 	"time"
 
 	"tutti/consumers/fetch"
@@ -22,44 +21,33 @@ type runs struct {
 
 // handle starts a run: it expands a repository into organizations, or an organization into its first page.
 func (w *runs) handle(ctx context.Context, m core.Message, _ func()) {
-	defer w.loop.Release(m)
-	free, err := w.start(ctx, m)
-	switch {
-	case err == nil && free:
-		w.loop.Ack(ctx, m)
-	case err == nil:
-		w.loop.Requeue(ctx, m, loop.BusyDelay)
-	case w.loop.Stopping(ctx):
-		w.loop.RequeueNow(ctx, m)
-	case errors.Is(err, errJobEnded):
-		w.loop.Requeue(ctx, m, 0)
-	default:
-		w.log.Warn("starting a run", "job_id", m.Request().JobID, "err", err)
-		w.loop.Requeue(ctx, m, w.loop.RetryDelay(m, err))
-	}
+	w.loop.End(ctx, m, w.start(ctx, m))
 }
 
-// start starts the run of m's Request. It returns false when another job of the same scope is still running.
-func (w *runs) start(ctx context.Context, m core.Message) (bool, error) {
+// start starts the run of m's Request. It returns loop.ErrBusy when another job of the same scope is still running.
+func (w *runs) start(ctx context.Context, m core.Message) error {
 	req := m.Request()
 	job, err := w.jobOf(ctx, m)
 	if err != nil || job.State.Final() {
-		return true, err
+		return err
 	}
 	if req.Scope == job.Scope { // otherwise an organization of a repository's job, which holds the scope already
 		free, err := w.acquireScope(ctx, job)
-		if err != nil || !free {
-			return false, err
+		if err != nil {
+			return err
+		}
+		if !free {
+			return loop.ErrBusy
 		}
 	}
 	job, err = w.startJob(ctx, job, m.Version())
 	if err != nil || job.State.Final() {
-		return true, err
+		return err
 	}
 	if req.Scope == core.ScopeRepository {
-		return true, w.expandRepository(ctx, job)
+		return w.expandRepository(ctx, job)
 	}
-	return true, w.startOrganization(ctx, job, req)
+	return w.startOrganization(ctx, job, req)
 }
 
 // scopeCell names the compare-and-swap cell that holds the id of the job that runs over a scope.

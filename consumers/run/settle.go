@@ -2,7 +2,6 @@ package run
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/cespare/xxhash/v2"
 
@@ -68,8 +67,11 @@ func (w *pageWork) settleOne(ctx context.Context, id string, res *core.Result) e
 	return nil
 }
 
-// clearDeadLetter removes the dead letter of a record.
+// clearDeadLetter removes the dead letter of a record, if there is one.
 func (w *pageWork) clearDeadLetter(ctx context.Context, id string) error {
+	if !w.Outcomes.HasDeadLetter(w.req.Organization, id) {
+		return nil
+	}
 	return w.loop.RetryUntilStopped(ctx, "clearing a dead letter", func() error {
 		return w.Outcomes.ClearDeadLetter(ctx, w.req.Organization, id)
 	})
@@ -181,48 +183,9 @@ func (w *pageWork) recordRequest(id string) core.Request {
 	return req
 }
 
-// noteLate stores the ids of the page's records that were requested one by one, for the end of the organization's run.
-func (w *pageWork) noteLate(ctx context.Context) error {
-	return w.loop.RetryUntilStopped(ctx, "storing the late records of a page", func() error {
-		return w.Pages.NoteLate(ctx, w.job.ID, w.req.Organization, w.page.Number, w.page.Epoch, w.late)
-	})
-}
-
-// report adds the page to its organization's run. It returns false when it must not: the organization has ended, or another
-// consumer, to which the page was redelivered, has reported it.
-func (w *pageWork) report(run *core.OrganizationRun, failure *pageError) bool {
-	if run.State.Final() || run.PageDone(w.page.Number) || w.page.Epoch < run.ListEpoch ||
-		(w.page.Epoch < run.Epoch && w.page.Number >= run.Restart) {
-		return false
-	}
-	if run.State == core.JobQueued {
-		run.State = core.JobRunning
-	}
-	if w.counted && (w.total > 0 || w.last) {
-		run.Expect(int64(w.total))
-	}
-	if w.counted && w.NonOverlapping {
-		run.NoteTotal(w.total)
-	}
-	if failure != nil {
-		run.Count(w.totals)
-		run.State = core.JobFailed
-		run.Error = &core.JobError{Code: string(core.CodeOf(failure.cause)), Message: fmt.Sprintf(
-			"page %d (rows from %d) could not be read: %s", w.page.Number, w.page.Offset, core.MessageOf(failure.cause))}
-		return true
-	}
-	if w.repeats || w.shifted && w.NonOverlapping {
-		run.Shifted = true
-	} else if w.shifted && run.Unswept == nil {
-		run.Unswept = &core.JobError{Code: core.JobErrorListShifted, Message: "the list kept shifting while it was read"}
-	}
-	if w.last {
-		number := w.page.Number
-		run.LastPage = &number
-	}
-	if len(w.late) > 0 {
-		run.NoteLate(w.page.Number, w.page.Epoch)
-	}
-	run.EndPage(w.page.Number, w.totals)
-	return true
+// countOnce reports whether the outcome of a row counts: it is the first one of an id that is new to the chain.
+func (p *pagePass) countOnce(hash uint64) bool {
+	_, fresh := p.fresh[hash]
+	delete(p.fresh, hash)
+	return fresh
 }

@@ -19,12 +19,8 @@ const (
 	guardMin   = 10
 )
 
-var (
-	// errGuardReached ends a scan early.
-	errGuardReached = errors.New("the guard's limit is reached")
-	// errJobEnded ends a sweep, or the processing of a page, whose job has ended, by a cancel or in another process.
-	errJobEnded = errors.New("the job has ended")
-)
+// errGuardReached ends a scan early.
+var errGuardReached = errors.New("the guard's limit is reached")
 
 // sweeper sweeps the index for documents that a run did not see.
 type sweeper struct {

@@ -1,0 +1,194 @@
+package run
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"tutti/internal/bulk"
+	"tutti/internal/core"
+)
+
+// maxScratch is the largest buffer for a document that is reused for the next one.
+const maxScratch = 1 << 20
+
+// maxInvalidRows is how many invalid rows are buffered with their documents, up to core.MaxDeadLetterBytes each, before they
+// are stored as dead letters.
+const maxInvalidRows = 16
+
+// pagePass is one pass over the page's rows.
+type pagePass struct {
+	ids         []string            // of the documents added to the ticket, in that order
+	hashes      []uint64            // hashes of all rows' ids
+	fresh       map[uint64]struct{} // those of hashes that the chain did not read before, and that are not counted yet
+	overlapRows int                 // rows that the page before also read
+	ticket      *bulk.Ticket
+	info        core.PageInfo
+	joined      bool
+	skip        int // leading rows that the page before has read
+
+	sent     time.Time           // when the page was requested; no row is assumed to be younger
+	duration time.Duration       // time from sent to the last row, including the waits for the bulk writer
+	waited   time.Duration       // waits for the bulk writer
+	overdue  map[string]struct{} // ids of rows that are too old to be written, or may be when the page is reread
+}
+
+// invalidRow is a row that cannot be a document, with the hash of its id.
+type invalidRow struct {
+	hash   uint64
+	letter core.DeadLetter
+	stored bool
+}
+
+// read streams the page's rows into the bulk writer.
+func (w *pageWork) read(ctx context.Context) (*pagePass, error) {
+	pass := &pagePass{ticket: w.Writer.Ticket(), joined: len(w.page.Before) == 0}
+	pass.ticket.Expect(w.page.Limit)
+	pass.ids = make([]string, 0, w.page.Limit)
+	pass.hashes = make([]uint64, 0, w.page.Limit)
+	pass.fresh = make(map[uint64]struct{}, w.page.Limit)
+	release, err := w.Fetcher.AcquirePage(ctx)
+	if err != nil {
+		return pass, err
+	}
+	defer release()
+	w.markRunning(ctx)
+	w.invalid = w.invalid[:0]
+	pass.sent = time.Now()
+	pass.info, err = w.Fetcher.Page(ctx, w.req.Organization, w.page.Offset, w.page.Limit, func(rec core.Record) error {
+		return w.addRow(ctx, pass, rec)
+	})
+	pass.duration = time.Since(pass.sent)
+	if err == nil && w.NonOverlapping {
+		err = w.checkJoined(ctx, pass)
+	}
+	w.Fetcher.CountPage(len(pass.hashes)-pass.skip, err)
+	return pass, err
+}
+
+// markRunning sets a queued organization to running when its first page is read. If that fails, the report of the page does
+// it.
+func (w *pageWork) markRunning(ctx context.Context) {
+	if !w.organizationQueued {
+		return
+	}
+	w.organizationQueued = false
+	if _, err := w.Organizations.UpdateOrganization(ctx, w.job.ID, w.req.Organization, func(run *core.OrganizationRun) error {
+		if run.State == core.JobQueued {
+			run.State = core.JobRunning
+		}
+		return nil
+	}); err != nil {
+		w.log.Info("setting an organization to running; the report of the page retries", "job_id", w.job.ID, "organization", w.req.Organization, "err", err)
+	}
+}
+
+// addRow processes one row of the page: it writes a document, or sets the row aside, or skips it as settled.
+func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) error {
+	hash := hashOf(rec)
+	first, known := len(pass.hashes) == 0, slices.Contains(w.page.Before, hash)
+	overlap := first && known && !w.NonOverlapping
+	if overlap || known && w.page.SteppedBack {
+		pass.joined = true
+	}
+	pass.hashes = append(pass.hashes, hash)
+	if known {
+		pass.overlapRows++
+	} else {
+		pass.fresh[hash] = struct{}{}
+	}
+	if overlap {
+		pass.skip = 1 // read by the page before
+		return nil
+	}
+	if _, done := w.settled[rec.ID]; done {
+		return nil
+	}
+	if err := core.ValidKey("id", rec.ID); err != nil {
+		return w.setAside(ctx, rec, hash, core.ReasonInvalidID, core.MessageOf(err)+"; fix the record's id at its repository")
+	}
+	if rec.Organization != w.req.Organization {
+		w.Outcomes.Count(core.OutcomeMismatch, 1)
+		w.log.Info("record belongs to another organization", "organization", w.req.Organization, "record_id", rec.ID,
+			"job_id", w.req.JobID)
+		return nil
+	}
+	if !rec.Indexable {
+		return nil // not seen: the sweep requests it
+	}
+	if rec.TooLarge != nil {
+		return w.setAside(ctx, rec, hash, core.ReasonTooLarge, w.Outcomes.TooLargeHint())
+	}
+	pass.noteOverdue(rec.ID, w.Writer.MaxBodyAge())
+	w.scratch = w.Document(w.scratch[:0], rec)
+	pass.ids = append(pass.ids, rec.ID)
+	ready := time.Now()
+	err := w.Writer.Add(ctx, pass.ticket, w.Repository.IndexName, core.Write{
+		Op: core.OpIndex, ID: rec.ID, Version: w.msg.Version(), Document: w.scratch, FetchedAt: pass.sent,
+	})
+	pass.waited += time.Since(ready)
+	if cap(w.scratch) > maxScratch {
+		w.scratch = nil
+	}
+	return err
+}
+
+// noteOverdue records a row that arrived late. A row that waited for the index may be in time when the page is reread, as
+// the rows before it need not be written then. A row for which the upstream used half of the maximum age of a body may not.
+func (p *pagePass) noteOverdue(id string, maxAge time.Duration) {
+	if time.Since(p.sent)-p.waited < maxAge/2 {
+		return
+	}
+	if p.overdue == nil {
+		p.overdue = make(map[string]struct{})
+	}
+	p.overdue[id] = struct{}{}
+}
+
+// setAside buffers a row that cannot be a document, because of its id or its size.
+func (w *pageWork) setAside(ctx context.Context, rec core.Record, hash uint64, reason, hint string) error {
+	kept := rec.TooLarge
+	if kept == nil {
+		kept = core.NewDeadLetterDocument(rec.Body)
+	}
+	id := rec.ID
+	if id == "" {
+		id = "without-id-" + kept.SHA256
+	}
+	if _, done := w.settled[id]; done {
+		return nil
+	}
+	w.invalid = append(w.invalid, invalidRow{hash: hash, letter: core.DeadLetter{
+		Repository: w.Repository.Code, Organization: w.req.Organization, RecordID: id, Reason: reason, Hint: hint,
+		Document: kept.Bytes, Size: kept.Size, SHA256: kept.SHA256, Truncated: kept.Truncated,
+	}})
+	if len(w.invalid)%maxInvalidRows != 0 {
+		return nil
+	}
+	return w.storeInvalid(ctx)
+}
+
+// checkJoined reads the row before the page by itself: it is the last one of the page before, unless rows moved in between.
+func (w *pageWork) checkJoined(ctx context.Context, pass *pagePass) error {
+	if len(w.page.Before) == 0 {
+		return nil
+	}
+	return w.Fetcher.Row(ctx, w.req.Organization, w.page.Offset-1, func(rec core.Record) error {
+		pass.joined = w.page.Before[len(w.page.Before)-1] == hashOf(rec)
+		return nil
+	})
+}
+
+// hashOf returns the hash that identifies a row: that of its id, or of the whole row when it has none.
+func hashOf(rec core.Record) uint64 {
+	switch {
+	case rec.ID != "":
+		return xxhash.Sum64String(rec.ID)
+	case rec.TooLarge != nil:
+		return xxhash.Sum64String(rec.TooLarge.SHA256)
+	default:
+		return xxhash.Sum64(rec.Body)
+	}
+}
