@@ -48,21 +48,15 @@ type Worker struct {
 	outcomes *outcome.Outcomes
 	writer   *writer
 
-	mu       sync.Mutex // guards inFlight
-	inFlight map[string]*parking
-}
-
-// parking holds the newest message that arrived for a record while that is in flight.
-type parking struct {
-	parked core.Message
+	mu     sync.Mutex              // guards parked
+	parked map[string]core.Message // by the ids of the records in flight: the newest message that waits for the record, or nil
 }
 
 // New returns a Worker for the messages that l pulls.
 func New(l *loop.Loop, cfg Config) *Worker {
 	return &Worker{
 		code: cfg.Repository.Code, log: cfg.Logger, loop: l, outcomes: cfg.Outcomes,
-		writer:   &writer{Config: cfg},
-		inFlight: make(map[string]*parking),
+		writer: &writer{Config: cfg}, parked: make(map[string]core.Message),
 	}
 }
 
@@ -70,42 +64,37 @@ func New(l *loop.Loop, cfg Config) *Worker {
 func (w *Worker) InFlight() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.inFlight)
+	return len(w.parked)
 }
 
-// Process processes m, unless its record is in flight: then m parks, without fetching the record, until that has
-// ended. Of several parked messages only the newest is processed; the queue has already replaced the others.
+// Process processes m, unless its record is in flight: then m parks, without fetching the record, until that has ended. Of
+// several parked messages only the newest is processed; the queue has already replaced the others.
 func (w *Worker) Process(ctx context.Context, m core.Message, _ func()) {
 	key := m.Request().RecordID
 	w.mu.Lock()
-	if hand, busy := w.inFlight[key]; busy {
-		older := hand.parked
-		if older == nil || older.Version() <= m.Version() {
-			hand.parked = m
-		} else {
-			older = m
+	if parked, inFlight := w.parked[key]; inFlight {
+		older, newest := parked, m
+		if parked != nil && parked.Version() > m.Version() {
+			older, newest = m, parked
 		}
-		newest := hand.parked
+		w.parked[key] = newest
 		w.mu.Unlock()
 		if older != nil {
 			w.supersede(ctx, older, newest)
 		}
 		return
 	}
-	hand := &parking{}
-	w.inFlight[key] = hand
+	w.parked[key] = nil
 	w.mu.Unlock()
-	for {
+	for m != nil {
 		w.handle(ctx, m)
 		w.mu.Lock()
-		m, hand.parked = hand.parked, nil
-		if m == nil {
-			delete(w.inFlight, key)
+		if m = w.parked[key]; m == nil {
+			delete(w.parked, key)
+		} else {
+			w.parked[key] = nil
 		}
 		w.mu.Unlock()
-		if m == nil {
-			return
-		}
 	}
 }
 
