@@ -50,11 +50,11 @@ func (s *Service) Type(ctx context.Context, name string, version int, unrendered
 
 // versionBody returns the body of one version.
 func (s *Service) versionBody(ctx context.Context, key bodyKey) ([]byte, error) {
-	if body, ok := s.bodies.get(key); ok {
+	if body, ok := s.bodies.Get(key); ok {
 		return body, nil
 	}
 	// A caller must not share a load that a registration, known to it to be done, overtook.
-	return share(ctx, &s.calls, callKey("body", s.latestBodies.now(), key), func(ctx context.Context) ([]byte, error) {
+	return share(ctx, &s.calls, callKey("body", s.latestBodies.Generation(), key), func(ctx context.Context) ([]byte, error) {
 		t, err := s.store.AnalysisType(ctx, key.name, key.version)
 		if err != nil {
 			return nil, notFound(key.name, key.version, err)
@@ -65,11 +65,11 @@ func (s *Service) versionBody(ctx context.Context, key bodyKey) ([]byte, error) 
 
 // latestBody returns the body for version 0.
 func (s *Service) latestBody(ctx context.Context, key bodyKey) (latestBody, error) {
-	known, ok := s.latestBodies.get(key)
+	known, ok := s.latestBodies.Get(key)
 	if ok && (!s.shared.Load() || s.cfg.Now().Sub(known.at) < freshFor) {
 		return known, nil
 	}
-	generation := s.latestBodies.now()
+	generation := s.latestBodies.Generation()
 	return share(ctx, &s.calls, callKey("whole", generation, key), func(ctx context.Context) (latestBody, error) {
 		at := s.cfg.Now()
 		t, err := s.store.AnalysisType(ctx, key.name, 0)
@@ -82,7 +82,7 @@ func (s *Service) latestBody(ctx context.Context, key bodyKey) (latestBody, erro
 		} else if all.body, err = s.loadLatest(ctx, key, t); err != nil {
 			return latestBody{}, err
 		}
-		s.latestBodies.put(generation, key, all, bodyCost(all.body, key))
+		s.latestBodies.PutIn(generation, key, all, bodyCost(all.body, key))
 		return all, nil
 	})
 }
@@ -205,7 +205,7 @@ func rowsAfter(some []core.AnalysisType) int {
 // element returns the body of one version, which is built once.
 func (s *Service) element(t core.AnalysisType, unrendered bool) ([]byte, error) {
 	key := bodyKey{name: t.Name, version: t.Version, unrendered: unrendered}
-	if body, ok := s.bodies.get(key); ok {
+	if body, ok := s.bodies.Get(key); ok {
 		return body, nil
 	}
 	body, err := s.head(nil, t)
@@ -219,7 +219,7 @@ func (s *Service) element(t core.AnalysisType, unrendered bool) ([]byte, error) 
 		}
 	}
 	body = append(append(append(body, `,"schema":`...), schema...), '}')
-	s.bodies.put(0, key, body, bodyCost(body, key))
+	s.bodies.Put(key, body, bodyCost(body, key))
 	return body, nil
 }
 

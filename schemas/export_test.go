@@ -16,11 +16,7 @@ func (s *Service) Validating() bool {
 }
 
 // RulesCost is what the compiled schemas that are kept count for.
-func RulesCost(s *Service) int64 {
-	s.rules.mu.Lock()
-	defer s.rules.mu.Unlock()
-	return s.rules.cost
-}
+func RulesCost(s *Service) int64 { return s.rules.Cost() }
 
 // TypeWhole is Type with the pieces put together.
 func (s *Service) TypeWhole(ctx context.Context, name string, version int, unrendered bool) ([]byte, error) {

@@ -113,7 +113,7 @@ func (s *Service) check(ctx context.Context, ref core.AnalysisTypeRef, types *co
 func (s *Service) overdue(ref core.AnalysisTypeRef, types *compiled) {
 	types.once.Do(func() {
 		s.quarantine.add(ref)
-		s.rules.drop(ref)
+		s.rules.Remove(ref)
 		types.rules.Stop()
 		close(types.overdue)
 		s.cfg.Logger.Error("validation took too long: the version takes no further analyses until a later one is registered",

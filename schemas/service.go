@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"tutti/internal/cache"
 	"tutti/internal/core"
 	"tutti/schemas/external"
 	"tutti/schemas/validation"
@@ -49,10 +50,10 @@ type Service struct {
 	calls sharedCalls
 	// bodies caches the body of each version, latestBodies those of GET without a version, latest the numbers of the latest
 	// versions, rules the compiled schemas. A registration changes only latestBodies and latest.
-	bodies       *cache[bodyKey, []byte]
-	latestBodies *cache[bodyKey, latestBody]
-	latest       *cache[string, int]
-	rules        *cache[core.AnalysisTypeRef, *compiled]
+	bodies       *cache.LRU[bodyKey, []byte]
+	latestBodies *cache.LRU[bodyKey, latestBody]
+	latest       *cache.LRU[string, int]
+	rules        *cache.LRU[core.AnalysisTypeRef, *compiled]
 
 	quarantine quarantine
 	inFlight   *semaphore.Weighted
@@ -88,10 +89,10 @@ func New(store Store, cfg Config) (*Service, error) {
 	}
 	s := &Service{
 		store: store, cfg: cfg, external: asker,
-		bodies:       newCache[bodyKey, []byte](cfg.CacheBytes / 2),
-		latestBodies: newCache[bodyKey, latestBody](cfg.CacheBytes / 2),
-		latest:       newCache[string, int](currentLimit),
-		rules:        newCache[core.AnalysisTypeRef, *compiled](rulesBytes),
+		bodies:       cache.NewLRU[bodyKey, []byte](cfg.CacheBytes / 2),
+		latestBodies: cache.NewLRU[bodyKey, latestBody](cfg.CacheBytes / 2),
+		latest:       cache.NewLRU[string, int](currentLimit),
+		rules:        cache.NewLRU[core.AnalysisTypeRef, *compiled](rulesBytes),
 
 		quarantine: quarantine{versions: map[core.AnalysisTypeRef]struct{}{}, metrics: cfg.Metrics},
 		inFlight:   semaphore.NewWeighted(maxInFlight),
@@ -129,6 +130,6 @@ func (s *Service) Close() {
 
 // forget drops what a registration of name changes.
 func (s *Service) forget(name string) {
-	s.latestBodies.forget(bodyKey{name: name}, bodyKey{name: name, unrendered: true})
-	s.latest.forget(name)
+	s.latestBodies.Invalidate(bodyKey{name: name}, bodyKey{name: name, unrendered: true})
+	s.latest.Invalidate(name)
 }

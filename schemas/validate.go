@@ -153,16 +153,16 @@ func (s *Service) latestVersion(ctx context.Context, name string) (int, error) {
 		}
 		return t.Version, nil
 	}
-	if version, ok := s.latest.get(name); ok {
+	if version, ok := s.latest.Get(name); ok {
 		return version, nil
 	}
-	generation := s.latest.now()
+	generation := s.latest.Generation()
 	return share(ctx, &s.calls, callKey("latest", generation, bodyKey{name: name}), func(ctx context.Context) (int, error) {
 		t, err := s.store.AnalysisType(ctx, name, 0)
 		if err != nil {
 			return 0, notFound(name, 0, err)
 		}
-		s.latest.put(generation, name, t.Version, 1)
+		s.latest.PutIn(generation, name, t.Version, 1)
 		return t.Version, nil
 	})
 }
@@ -172,10 +172,10 @@ func (s *Service) compiled(ctx context.Context, ref core.AnalysisTypeRef) (*comp
 	if s.quarantine.has(ref) {
 		return nil, errOverdue
 	}
-	if types, ok := s.rules.get(ref); ok {
+	if types, ok := s.rules.Get(ref); ok {
 		return types, nil
 	}
-	key := callKey("rules", s.latestBodies.now(), bodyKey{name: ref.Name, version: ref.Version})
+	key := callKey("rules", s.latestBodies.Generation(), bodyKey{name: ref.Name, version: ref.Version})
 	return share(ctx, &s.calls, key, func(ctx context.Context) (*compiled, error) {
 		t, err := s.store.AnalysisType(ctx, ref.Name, ref.Version)
 		if err != nil {
@@ -185,7 +185,7 @@ func (s *Service) compiled(ctx context.Context, ref core.AnalysisTypeRef) (*comp
 		if err != nil {
 			return nil, core.WrapError(core.CodeInternal, "the stored schema of "+violation.Quoted(ref.Name)+" cannot be applied", err)
 		}
-		s.rules.put(0, ref, types, int64(len(t.Schema))+types.rules.Bytes())
+		s.rules.Put(ref, types, int64(len(t.Schema))+types.rules.Bytes())
 		return types, nil
 	})
 }

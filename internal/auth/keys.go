@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"tutti/internal/cache"
 	"tutti/internal/core"
 )
 
@@ -75,7 +76,8 @@ func (c KeysConfig) withDefaults() KeysConfig {
 type Keys struct {
 	store KeyStore
 	cfg   KeysConfig
-	cache *keyCache
+	// cache has only existing keys: neither unknown ids, with which anyone could fill it, nor errors.
+	cache *cache.LRU[string, cachedKey]
 }
 
 // NewKeys returns Keys. CodeInvalid for a bad Config.
@@ -83,7 +85,7 @@ func NewKeys(store KeyStore, cfg KeysConfig) (*Keys, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Keys{store: store, cfg: cfg.withDefaults(), cache: newKeyCache(maxCachedKeys)}, nil
+	return &Keys{store: store, cfg: cfg.withDefaults(), cache: cache.NewLRU[string, cachedKey](maxCachedKeys)}, nil
 }
 
 // Create creates a key and returns it with its complete text, which is not stored. A zero expires means never. CodeInvalid for a name
@@ -181,7 +183,7 @@ func (k *Keys) List(ctx context.Context) ([]core.APIKey, error) {
 func (k *Keys) Revoke(ctx context.Context, id string) (core.APIKey, error) {
 	key, err := k.store.RevokeKey(ctx, id, k.cfg.Now().UTC())
 	// Also after an error: the revocation may have been stored.
-	k.cache.invalidate(id)
+	k.cache.Invalidate(id)
 	if err != nil {
 		return core.APIKey{}, fmt.Errorf("revoking an API key: %w", err)
 	}
@@ -216,20 +218,27 @@ func (k *Keys) Authenticate(ctx context.Context, token string) (core.Principal, 
 	return entry.principal, nil
 }
 
+// cachedKey is a key that was not revoked when it was read, with its Principal.
+type cachedKey struct {
+	key       core.APIKey
+	principal core.Principal
+	until     time.Time
+}
+
 // lookUp returns the key with an id from the cache or the store.
 func (k *Keys) lookUp(ctx context.Context, id string) (cachedKey, error) {
 	now := k.cfg.Now()
-	entry, generation, ok := k.cache.get(id, now)
-	if ok {
+	if entry, ok := k.cache.Get(id); ok && now.Before(entry.until) {
 		return entry, nil
 	}
+	generation := k.cache.Generation()
 	key, err := k.store.Key(ctx, id)
 	if err != nil {
 		return cachedKey{}, fmt.Errorf("reading an API key: %w", err)
 	}
-	entry = cachedKey{key: key, principal: k.cfg.Scopes.grant("key:"+key.ID, key.Name, key.Scopes), until: now.Add(k.cfg.CacheFor)}
+	entry := cachedKey{key: key, principal: k.cfg.Scopes.grant("key:"+key.ID, key.Name, key.Scopes), until: now.Add(k.cfg.CacheFor)}
 	if key.RevokedAt.IsZero() {
-		k.cache.put(id, entry, generation, now)
+		k.cache.PutIn(generation, id, entry, 1)
 	}
 	return entry, nil
 }

@@ -1,8 +1,9 @@
 package metadata
 
 import (
-	"sync"
 	"time"
+
+	"tutti/internal/cache"
 )
 
 const (
@@ -37,38 +38,22 @@ type cursorKey struct {
 // cursorCache remembers where recent pages ended, so that the next pages start there: without counting the rows before them, and
 // with the row that followed then, whichever rows have left or joined the list since.
 type cursorCache struct {
-	now     func() time.Time
-	mu      sync.Mutex
-	cursors map[cursorKey]cursor
-	ring    []cursorKey // in insertion order
-	next    int         // next position to overwrite
+	now    func() time.Time
+	recent *cache.LRU[cursorKey, cursor]
 }
 
 func newCursorCache(now func() time.Time) *cursorCache {
-	return &cursorCache{now: now, cursors: map[cursorKey]cursor{}}
+	return &cursorCache{now: now, recent: cache.NewLRU[cursorKey, cursor](maxCursors)}
 }
 
 func (p *cursorCache) get(key cursorKey) (cursor, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	found, ok := p.cursors[key]
+	found, ok := p.recent.Get(key)
 	return found, ok && p.now().Sub(found.storedAt) < cursorLife
 }
 
 func (p *cursorCache) put(key cursorKey, found cursor) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	found.storedAt = p.now()
-	if _, known := p.cursors[key]; !known {
-		if len(p.ring) < maxCursors {
-			p.ring = append(p.ring, key)
-		} else {
-			delete(p.cursors, p.ring[p.next])
-			p.ring[p.next] = key
-			p.next = (p.next + 1) % maxCursors
-		}
-	}
-	p.cursors[key] = found
+	p.recent.Put(key, found, 1)
 }
 
 // countValid reports whether the cursor's count can still be used. A count of the current list is invalid after this process

@@ -14,11 +14,7 @@ func Merged(target, patch string) string {
 const MaxHistoryBytes = maxHistoryBytes
 
 // CachedCursors returns the number of cached cursors.
-func (r *Repository) CachedCursors() int {
-	r.cursors.mu.Lock()
-	defer r.cursors.mu.Unlock()
-	return len(r.cursors.cursors)
-}
+func (r *Repository) CachedCursors() int { return r.cursors.recent.Len() }
 
 // LockedAnalyses returns the number of analyses that are being rewritten or waited for.
 func (r *Repository) LockedAnalyses() int { return r.locks.Len() }

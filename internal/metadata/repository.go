@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"tutti/internal/cache"
 	"tutti/internal/core"
 	"tutti/internal/keylock"
 	"tutti/internal/store"
@@ -85,7 +86,8 @@ type Repository struct {
 	cfg       Config
 	store     *store.Store
 	validator Validator
-	studies   *studies
+	// studies caches which studies exist. Studies are never removed, so entries stay valid.
+	studies *cache.LRU[string, struct{}]
 	// locks serialize the rewrites of an analysis in this process, so that they are not repeated because of each other.
 	locks      keylock.Locks
 	cursors    *cursorCache
@@ -103,7 +105,7 @@ func New(s *store.Store, v Validator, cfg Config) (*Repository, error) {
 	}
 	cfg = cfg.withDefaults()
 	r := &Repository{
-		cfg: cfg, store: s, validator: v, studies: newStudies(), cursors: newCursorCache(cfg.Now),
+		cfg: cfg, store: s, validator: v, studies: cache.NewLRU[string, struct{}](maxKnownStudies), cursors: newCursorCache(cfg.Now),
 		statements: newStatements(), changed: make(chan struct{}, 1), relaying: make(chan struct{}, 1),
 	}
 	r.relaying <- struct{}{}

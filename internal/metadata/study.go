@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"tutti/internal/core"
@@ -18,30 +17,6 @@ const (
 	// maxDescribingBytes bounds each of a study's name, organization and description.
 	maxDescribingBytes = 64 << 10
 )
-
-// studies caches which studies exist. Studies are never removed, so entries stay valid.
-type studies struct {
-	mu    sync.RWMutex
-	known map[string]struct{}
-}
-
-func newStudies() *studies { return &studies{known: map[string]struct{}{}} }
-
-func (s *studies) has(id string) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	_, ok := s.known[id]
-	return ok
-}
-
-func (s *studies) add(id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.known) >= maxKnownStudies {
-		clear(s.known)
-	}
-	s.known[id] = struct{}{}
-}
 
 // Studies returns the ids of all studies in order, an empty slice when there are none.
 func (r *Repository) Studies(ctx context.Context) ([]string, error) {
@@ -101,7 +76,7 @@ func (r *Repository) CreateStudy(ctx context.Context, s core.Study) error {
 	if err != nil {
 		return err
 	}
-	r.studies.add(s.ID)
+	r.studies.Put(s.ID, struct{}{}, 1)
 	return nil
 }
 
@@ -135,7 +110,7 @@ func storable(text string) bool { return utf8.ValidString(text) && strings.Index
 
 // requireStudy returns CodeNotFound when a study does not exist.
 func (r *Repository) requireStudy(ctx context.Context, conn store.Conn, id string) error {
-	if r.studies.has(id) {
+	if _, exists := r.studies.Get(id); exists {
 		return nil
 	}
 	if !storable(id) {
@@ -149,6 +124,6 @@ func (r *Repository) requireStudy(ctx context.Context, conn store.Conn, id strin
 	if err != nil {
 		return store.WrapError("reading a study", err)
 	}
-	r.studies.add(id)
+	r.studies.Put(id, struct{}{}, 1)
 	return nil
 }

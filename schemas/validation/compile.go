@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync/atomic"
 
-	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
+	"tutti/internal/cache"
 	"tutti/schemas/jsontree"
 	"tutti/schemas/violation"
 )
@@ -105,10 +105,7 @@ func newCompiler(x extensions) *jsonschema.Compiler {
 	c.Draft = jsonschema.Draft7
 	c.AssertFormat = true
 	c.LoadURL = func(string) (io.ReadCloser, error) { return nil, errNotLoaded }
-	known, err := lru.New[string, bool](maxKnownRegexes)
-	if err != nil {
-		panic(err) // maxKnownRegexes is positive
-	}
+	known := cache.NewLRU[string, bool](maxKnownRegexes)
 	c.Formats["regex"] = func(v any) bool {
 		text, ok := v.(string)
 		if !ok {
@@ -122,7 +119,7 @@ func newCompiler(x extensions) *jsonschema.Compiler {
 			_, err := compileRegex(text)
 			valid = err == nil
 			if len(text) <= maxKnownRegex {
-				known.Add(text, valid)
+				known.Put(text, valid, 1)
 			}
 		}
 		return valid

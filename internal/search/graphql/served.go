@@ -73,6 +73,7 @@ func (s *Service) build(m *catalogue.Model) (*servedCatalogue, error) {
 	}
 	d := m.Definition()
 	sv := &servedCatalogue{
+		plans: newPlanCache(),
 		model: m, schema: built, planned: NewCatalogue(m, built),
 		parser: request.NewParser(built.AST, request.Limits{Aliases: d.MaxAliases, Depth: d.MaxDepth, Introspection: d.GraphQLIntrospection}),
 	}

@@ -67,8 +67,8 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 	}
 	v := s.searches.View(m, who)
 	key := planKey{query: r.Query, operation: r.OperationName, variables: string(r.Variables), identity: v.Identity().Field.Path}
-	plan := sv.plans.get(key)
-	if plan == nil {
+	plan, ok := sv.plans.Get(key)
+	if !ok {
 		op, faults := sv.parser.Parse(r)
 		if len(faults) > 0 {
 			return output.Rejection(faults...)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"tutti/internal/cache"
 	"tutti/internal/core"
 	"tutti/internal/store"
 )
@@ -28,12 +29,17 @@ const (
 	maxShown = 64
 )
 
+// memberOverhead is the approximate cost of a cached member in addition to its bytes: its string header.
+const memberOverhead = 16
+
 // Service stores saved sets. It is safe for concurrent use, and several processes may share one PostgreSQL.
 type Service struct {
 	cfg   Config
 	store *store.Store
 	codec *codec
-	cache *cache
+	// cache has the members of sets by id. They never change, and callers look up the set in the store first, so that no expired set
+	// is served.
+	cache *cache.LRU[string, []string]
 	// purged is the time of the last purge by Save, in microseconds.
 	purged atomic.Int64
 }
@@ -48,7 +54,7 @@ func New(s *store.Store, cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Service{cfg: cfg, store: s, codec: p, cache: newCache(cfg.CacheBytes)}, nil
+	return &Service{cfg: cfg, store: s, codec: p, cache: cache.NewLRU[string, []string](int64(cfg.CacheBytes))}, nil
 }
 
 // MaxMembers returns the maximum number of members of a set.
@@ -164,7 +170,7 @@ func (s *Service) Peek(ctx context.Context, owner, id string) ([]string, error) 
 
 // members returns the members of a set that was found.
 func (s *Service) members(ctx context.Context, set core.SavedSet) ([]string, error) {
-	if members, kept := s.cache.get(set.ID); kept {
+	if members, kept := s.cache.Get(set.ID); kept {
 		return members, nil
 	}
 	var blob []byte
@@ -179,7 +185,7 @@ func (s *Service) members(ctx context.Context, set core.SavedSet) ([]string, err
 	if err != nil {
 		return nil, err
 	}
-	s.cache.put(set.ID, members)
+	s.cache.Put(set.ID, members, int64(sizeOf(members)+memberOverhead*len(members)))
 	return members, nil
 }
 
@@ -254,7 +260,7 @@ func (s *Service) Delete(ctx context.Context, owner, id string) error {
 		return nil
 	})
 	if err == nil {
-		s.cache.remove(id)
+		s.cache.Remove(id)
 	}
 	return err
 }

@@ -1,10 +1,11 @@
 package request
 
 import (
-	"container/list"
 	"sync"
 
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"tutti/internal/cache"
 )
 
 // Limits of the cached queries of a catalogue. A parsed query takes about thirty times the memory of its text.
@@ -14,19 +15,18 @@ const (
 	maxCachedQuery = 32 << 10
 )
 
-// documentCache caches validated queries, least recently used first out, so that repeated queries are parsed and validated once. The
-// zero value is an empty cache.
-type documentCache struct {
-	mu    sync.Mutex
-	byKey map[string]*list.Element
-	// order has the most recently used query first.
-	order list.List
-	bytes int
+// documentCache caches validated queries by their texts, so that repeated queries are parsed and validated once.
+type documentCache struct{ *cache.LRU[string, *document] }
+
+func newDocumentCache() documentCache {
+	return documentCache{cache.NewLRU[string, *document](maxCachedBytes)}
 }
 
-type cachedDocument struct {
-	text string
-	doc  *document
+// put stores a document, unless its text is too long. A short text costs as much as maxQueries allows.
+func (c documentCache) put(text string, doc *document) {
+	if len(text) <= maxCachedQuery {
+		c.Put(text, doc, int64(max(len(text), maxCachedBytes/maxQueries)))
+	}
 }
 
 // document is a validated document.
@@ -57,39 +57,5 @@ func (d *document) store(f *ast.Field, value any) {
 	}
 	if len(d.derived) < maxDerived {
 		d.derived[f] = value
-	}
-}
-
-// get returns the document of a query text, nil if it is not cached.
-func (c *documentCache) get(text string) *document {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e := c.byKey[text]
-	if e == nil {
-		return nil
-	}
-	c.order.MoveToFront(e)
-	kept, _ := e.Value.(cachedDocument)
-	return kept.doc
-}
-
-func (c *documentCache) put(text string, doc *document) {
-	if len(text) > maxCachedQuery {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.byKey[text] != nil {
-		return
-	}
-	if c.byKey == nil {
-		c.byKey = map[string]*list.Element{}
-	}
-	c.byKey[text] = c.order.PushFront(cachedDocument{text, doc})
-	c.bytes += len(text)
-	for c.bytes > maxCachedBytes || c.order.Len() > maxQueries {
-		kept, _ := c.order.Remove(c.order.Back()).(cachedDocument)
-		delete(c.byKey, kept.text)
-		c.bytes -= len(kept.text)
 	}
 }

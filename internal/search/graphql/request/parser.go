@@ -29,7 +29,7 @@ type Parser struct {
 
 // NewParser returns a Parser.
 func NewParser(types *ast.Schema, limits Limits) *Parser {
-	return &Parser{types: types, limits: limits}
+	return &Parser{types: types, limits: limits, documents: newDocumentCache()}
 }
 
 // Parse returns the operation of a request with its variables, or the errors for which the request must be rejected.
@@ -55,7 +55,7 @@ func (p *Parser) ParseTrusted(r core.GraphQLRequest) (*Operation, []*output.Erro
 
 // document returns the parsed and validated document of a query.
 func (p *Parser) document(text string) (*document, []*output.Error) {
-	if doc := p.documents.get(text); doc != nil {
+	if doc, ok := p.documents.Get(text); ok {
 		return doc, nil
 	}
 	if len(text) > maxQueryBytes {
