@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// minRestartDelay and maxRest bound the rest after a fault of a background loop.
+	// minRestartDelay and maxRestartDelay bound the pause after an error of a background loop.
 	minRestartDelay = 100 * time.Millisecond
 	maxRestartDelay = 10 * time.Second
-	// lagInterval is how often the metric of waiting messages is brought up to date.
+	// lagInterval is how often the metric of pending messages is updated.
 	lagInterval = 5 * time.Second
 )
 
-// restartOnError runs follow, again after every fault, until ctx ends. The rests in between grow while it ends at once.
+// restartOnError runs follow, and again after every error, until ctx ends. The pauses grow while it fails quickly.
 func (q *Queue) restartOnError(ctx context.Context, what string, follow func(context.Context) error) {
 	rest := minRestartDelay
 	for ctx.Err() == nil {
@@ -32,7 +32,7 @@ func (q *Queue) restartOnError(ctx context.Context, what string, follow func(con
 			rest = minRestartDelay
 		}
 		if q.nc.IsConnected() && !errors.Is(err, errConnectionChanged) {
-			q.log.Warn("watch of a stream begins again", "watch", what, "err", err)
+			q.log.Warn("restarting the watch of a stream", "watch", what, "err", err)
 		}
 		if retry.Sleep(ctx, retry.Jitter(rest)) != nil {
 			return
@@ -41,7 +41,7 @@ func (q *Queue) restartOnError(ctx context.Context, what string, follow func(con
 	}
 }
 
-// refreshLag brings metrics up to date, until ctx ends.
+// refreshLag updates the metric of pending messages, until ctx ends.
 func (q *Queue) refreshLag(ctx context.Context) {
 	lag := time.NewTicker(lagInterval)
 	defer lag.Stop()
@@ -55,7 +55,7 @@ func (q *Queue) refreshLag(ctx context.Context) {
 			continue
 		}
 		if _, err := q.Pending(ctx); err != nil && ctx.Err() == nil {
-			q.log.Debug("look at the queue failed", "err", err)
+			q.log.Debug("reading the consumers' backlog failed", "err", err)
 		}
 	}
 }

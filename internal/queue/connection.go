@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// connectionState tells those who wait for messages that the connection went or came back: the server forgets their pulls with the
-// connection.
+// connectionState wakes waiting goroutines when the connection is lost or restored: the server forgets pulls when
+// their connection closes.
 type connectionState struct {
 	mu      sync.Mutex
 	changed chan struct{}
@@ -17,7 +17,7 @@ type connectionState struct {
 
 func newConnectionState() *connectionState { return &connectionState{changed: make(chan struct{})} }
 
-// broadcast wakes everybody who watches.
+// broadcast wakes all goroutines that wait for a change.
 func (l *connectionState) broadcast() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -25,15 +25,15 @@ func (l *connectionState) broadcast() {
 	l.changed = make(chan struct{})
 }
 
-// changes returns a channel that is closed when the connection next goes or comes.
+// changes returns a channel that is closed when the connection is next lost or restored.
 func (l *connectionState) changes() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.changed
 }
 
-// awaitConnected waits until nc is connected, ctx or ended ends or the time is over; it reports whether nc is connected, with the channel
-// that tells when that changes.
+// awaitConnected blocks until nc is connected, ctx or ended is done, or until has passed. It reports whether nc is
+// connected and returns the channel that is closed on the next change.
 func (l *connectionState) awaitConnected(
 	ctx context.Context, nc *nats.Conn, until time.Time, ended <-chan struct{},
 ) (<-chan struct{}, bool) {

@@ -22,18 +22,18 @@ const (
 
 	// maxNameToken is the longest token that is part of a durable consumer's name: the server takes 255 bytes.
 	maxNameToken = 200
-	// moveRetryDelay is how long a message waits that could not be moved to the dead letters.
+	// moveRetryDelay is the redelivery delay of a message that could not be moved to the dead letters.
 	moveRetryDelay = 10 * time.Second
 )
 
-// ConsumerConfig says how a durable consumer delivers. The zero value is the default.
+// ConsumerConfig configures a durable consumer. The zero value is the default.
 type ConsumerConfig struct {
-	// MaxAckPending is the number of messages that all processes together may have in hand; 0 for 1000.
+	// MaxAckPending is the number of messages that all processes together may have in flight; 0 for 1000.
 	MaxAckPending int
-	// AckWait is how long a message may stay in hand without Ack or InProgress; 0 for 30 s.
+	// AckWait is how long a message may be in flight without Ack or InProgress; 0 for 30 s.
 	AckWait time.Duration
-	// MaxDeliver is the number of deliveries after which a message becomes a dead letter when none of them ended; 0 for 20. Of
-	// the second half, only those count that Fetch returned.
+	// MaxDeliver is the number of deliveries after which a message that never ended becomes a dead letter; 0 for 20. Of
+	// the second half, only deliveries that Fetch returned count.
 	MaxDeliver int
 }
 
@@ -57,7 +57,7 @@ func (c ConsumerConfig) validate() error {
 	return nil
 }
 
-// Consumer is this process's end of one durable consumer, which it shares with the other processes.
+// Consumer is this process's subscription to one durable consumer, which it shares with other processes.
 type Consumer struct {
 	queue      *Queue
 	repository string
@@ -67,15 +67,15 @@ type Consumer struct {
 	cfg   jetstream.ConsumerConfig
 	// maxDeliver is ConsumerConfig.MaxDeliver.
 	maxDeliver int
-	// fetchLock holds one token; who has it uses the puller.
+	// fetchLock holds one token; its holder uses the puller.
 	fetchLock chan struct{}
 	puller    *puller
-	// closed is closed by Close, and ends a Fetch under way.
+	// closed is closed by Close and ends a running Fetch.
 	closed chan struct{}
 }
 
-// Consumer makes the durable consumer of a class of a repository's Requests, or brings the one that is there to cfg, and
-// subscribes to it. CodeUnavailable when the queue does not answer.
+// Consumer creates or updates the durable consumer of a class of a repository's Requests and subscribes to it.
+// CodeUnavailable when the queue does not answer.
 func (q *Queue) Consumer(
 	ctx context.Context, repository string, class core.Class, cfg ConsumerConfig,
 ) (*Consumer, error) {
@@ -101,7 +101,7 @@ func (q *Queue) Consumer(
 			FilterSubjects: filters,
 			AckPolicy:      jetstream.AckExplicitPolicy,
 			AckWait:        cfg.AckWait,
-			MaxDeliver:     -1, // admit counts those that were handed out
+			MaxDeliver:     -1, // admit counts the deliveries that Fetch returned
 			MaxAckPending:  cfg.MaxAckPending,
 			ReplayPolicy:   jetstream.ReplayInstantPolicy,
 		},
@@ -119,7 +119,7 @@ func (q *Queue) Consumer(
 	return c, nil
 }
 
-// durableName returns the name of a durable consumer; a code too long for a name stands as its hash.
+// durableName returns the name of a durable consumer; a code that is too long for a name is replaced by its hash.
 func durableName(repository string, class core.Class) string {
 	token := EncodeToken(repository)
 	if len(token) > maxNameToken {
@@ -147,7 +147,7 @@ func (c *Consumer) ensure(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	old, err := c.queue.requests.Consumer(ctx, c.cfg.Durable)
-	if err == nil && old.CachedInfo().Config.MaxDeliver > 0 { // a new consumer delivers also what this one has given up
+	if err == nil && old.CachedInfo().Config.MaxDeliver > 0 { // a new consumer also delivers the messages that this one no longer delivers
 		err = c.queue.requests.DeleteConsumer(ctx, c.cfg.Durable)
 	}
 	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
@@ -157,9 +157,10 @@ func (c *Consumer) ensure(ctx context.Context) error {
 	return err
 }
 
-// Fetch returns at most maxMessages messages of about maxBytes together (0 for no bound), as soon as there is one; or none
-// when wait is over. What cannot be understood is moved to the dead letters and not given. CodeUnavailable when the
-// queue does not answer or ctx ends; a later call goes on. Calls wait for each other.
+// Fetch returns at most maxMessages messages of about maxBytes together (0 for no limit), as soon as there is one; or
+// none when wait has passed. Messages that cannot be decoded are moved to the dead letters and not returned.
+// CodeUnavailable when the queue does not answer or ctx ends; a later call continues. Concurrent calls wait for each
+// other.
 func (c *Consumer) Fetch(ctx context.Context, maxMessages, maxBytes int, wait time.Duration) ([]core.Message, error) {
 	select {
 	case c.fetchLock <- struct{}{}:
@@ -183,12 +184,12 @@ func (c *Consumer) isClosed() bool {
 	}
 }
 
-// fetch pulls until there is a message that can be understood, or the deadline is over.
+// fetch pulls until there is a valid message or the deadline has passed.
 func (c *Consumer) fetch(ctx context.Context, want budget, deadline time.Time) ([]core.Message, error) {
 	for {
 		raw, err := c.puller.next(ctx, want, max(time.Until(deadline), 0))
 		if errors.Is(err, errConsumerLost) {
-			c.queue.log.Warn("consumer lost, setting it up again", "consumer", c.label, "err", err)
+			c.queue.log.Warn("consumer lost, creating it again", "consumer", c.label, "err", err)
 			err = c.ensure(ctx)
 			if err == nil && time.Until(deadline) > 0 {
 				if err = retry.Sleep(ctx, busyPause); err == nil {
@@ -200,23 +201,24 @@ func (c *Consumer) fetch(ctx context.Context, want budget, deadline time.Time) (
 			return nil, err
 		}
 		var messages []core.Message
-		if lay := c.puller.bufferedFor; lay <= c.redeliveryAge() {
-			messages = c.decode(ctx, raw, lay > c.cfg.AckWait/3)
-		} // else another delivery of them is due, or in flight already
+		if age := c.puller.bufferedFor; age <= c.redeliveryAge() {
+			messages = c.decode(ctx, raw, age > c.cfg.AckWait/3)
+		} // else they are due for redelivery, or already redelivered
 		if len(messages) > 0 || len(raw) == 0 || time.Until(deadline) <= 0 {
 			return messages, nil
 		}
 	}
 }
 
-// redeliveryAge returns the age from which another delivery of a message may be in flight, of which nothing was sent to the queue.
+// redeliveryAge returns the age from which another delivery of a message may be in flight if nothing was sent to the
+// queue for it.
 func (c *Consumer) redeliveryAge() time.Duration { return c.cfg.AckWait * 2 / 3 }
 
-// decode decodes what was delivered; what cannot be decoded goes to the dead letters. The ack wait of the others begins
-// anew when they lay.
-func (c *Consumer) decode(ctx context.Context, raw []*nats.Msg, lay bool) []core.Message {
+// decode decodes delivered messages; those that cannot be decoded are moved to the dead letters. With resetAckWait,
+// the ack wait of the others starts again.
+func (c *Consumer) decode(ctx context.Context, raw []*nats.Msg, resetAckWait bool) []core.Message {
 	messages := make([]core.Message, 0, len(raw))
-	var fault error // of admit, whose calls wait long while the queue does not answer
+	var admitErr error // while the queue does not answer, each call of admit waits for its timeout
 	for _, m := range raw {
 		meta, err := m.Metadata()
 		if err != nil {
@@ -235,19 +237,19 @@ func (c *Consumer) decode(ctx context.Context, raw []*nats.Msg, lay bool) []core
 			nc: c.queue.nc, reply: m.Reply, request: r, version: versionOf(r, meta.Timestamp),
 			sequence: meta.Sequence.Stream, storedAt: meta.Timestamp, deliveries: int(meta.NumDelivered),
 		}
-		if fault != nil && own.deliveries > c.maxDeliver/2 {
+		if admitErr != nil && own.deliveries > c.maxDeliver/2 {
 			continue
 		}
 		var admitted bool
-		if admitted, fault = c.admit(ctx, m, own); fault != nil {
-			c.queue.log.Warn("messages left to their ack wait", "consumer", c.label, "err", fault)
+		if admitted, admitErr = c.admit(ctx, m, own); admitErr != nil {
+			c.queue.log.Warn("messages are redelivered after their ack wait", "consumer", c.label, "err", admitErr)
 		}
 		if !admitted {
 			continue
 		}
-		if lay {
+		if resetAckWait {
 			if err := own.InProgress(); err != nil {
-				c.queue.log.Debug("message that lay", "consumer", c.label, "err", err)
+				c.queue.log.Debug("ack wait of a buffered message not extended", "consumer", c.label, "err", err)
 			}
 		}
 		messages = append(messages, own)
@@ -255,7 +257,7 @@ func (c *Consumer) decode(ctx context.Context, raw []*nats.Msg, lay bool) []core
 	return messages
 }
 
-// versionOf returns the version of a Request that was stored at a time.
+// versionOf returns the version of a Request that was stored at storedAt.
 func versionOf(r core.Request, storedAt time.Time) core.Version {
 	if stored := core.Version(storedAt.UnixNano()); r.AsOf == 0 || r.AsOf > stored {
 		return stored
@@ -263,7 +265,8 @@ func versionOf(r core.Request, storedAt time.Time) core.Version {
 	return r.AsOf
 }
 
-// moveUnreadable moves a message that nobody can work on to the dead letters; it stays where it is if that fails.
+// moveUnreadable moves a message that cannot be processed to the dead letters; if that fails, the message is
+// redelivered.
 func (c *Consumer) moveUnreadable(ctx context.Context, m *nats.Msg, cause error) {
 	letter := unreadableDeadLetter(m.Subject, m.Data, core.ReasonNotUnderstood, core.MessageOf(cause))
 	err := c.queue.deadLetters.put(ctx, unreadableDeadLetterSubject(letter, m.Subject), letter)
@@ -275,11 +278,12 @@ func (c *Consumer) moveUnreadable(ctx context.Context, m *nats.Msg, cause error)
 	}
 	c.queue.log.Warn("message not moved to the dead letters", "consumer", c.label, "err", err)
 	if err := c.queue.nc.Publish(m.Reply, nakPayload(moveRetryDelay)); err != nil {
-		c.queue.log.Warn("message not given back", "consumer", c.label, "err", err)
+		c.queue.log.Warn("message not requeued", "consumer", c.label, "err", err)
 	}
 }
 
-// unreadableDeadLetter makes a dead letter of a message whose body is no Request; its subject says whose it is.
+// unreadableDeadLetter returns the dead letter of a message whose body is not a Request; its subject names the
+// repository.
 func unreadableDeadLetter(subject string, data []byte, reason, hint string) core.DeadLetter {
 	parts := parseRequestSubject(subject)
 	kept := core.NewDeadLetterDocument(data)
@@ -290,7 +294,7 @@ func unreadableDeadLetter(subject string, data []byte, reason, hint string) core
 	}
 }
 
-// requestDeadLetter makes a dead letter of a Request.
+// requestDeadLetter returns the dead letter of a Request.
 func requestDeadLetter(r core.Request, reason, hint string, attempts int) core.DeadLetter {
 	return core.DeadLetter{
 		Repository: r.Repository, Organization: r.Organization, RecordID: r.RecordID, JobID: r.JobID,
@@ -298,7 +302,8 @@ func requestDeadLetter(r core.Request, reason, hint string, attempts int) core.D
 	}
 }
 
-// Close ends a Fetch under way and gives back what was delivered and not fetched. The durable consumer stays.
+// Close ends a running Fetch and requeues the messages that were delivered and not fetched. The durable consumer
+// stays.
 func (c *Consumer) Close() {
 	c.queue.mu.Lock()
 	_, open := c.queue.consumers[c]
@@ -311,11 +316,11 @@ func (c *Consumer) Close() {
 	c.fetchLock <- struct{}{}
 	defer func() { <-c.fetchLock }()
 	for _, m := range c.puller.close() {
-		if time.Since(m.since) > c.redeliveryAge() { // the server would take a Nak for one of the newer delivery
+		if time.Since(m.since) > c.redeliveryAge() { // the server would apply a NAK to the newer delivery
 			continue
 		}
 		if err := c.queue.nc.Publish(m.Reply, nakPayload(0)); err != nil {
-			c.queue.log.Debug("message not given back", "consumer", c.label, "err", err)
+			c.queue.log.Debug("message not requeued", "consumer", c.label, "err", err)
 			return
 		}
 	}

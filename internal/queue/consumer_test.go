@@ -500,24 +500,24 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	want := `
-# HELP tutti_consumer_pending_messages Requests that wait for a durable consumer and are not yet delivered.
+# HELP tutti_consumer_pending_messages Requests pending for a durable consumer, not yet delivered.
 # TYPE tutti_consumer_pending_messages gauge
 tutti_consumer_pending_messages{consumer="song/records"} 1
-# HELP tutti_consumer_redeliveries_total Requests that a durable consumer was given more than once.
+# HELP tutti_consumer_redeliveries_total Deliveries of a Request to a durable consumer after the first.
 # TYPE tutti_consumer_redeliveries_total counter
 tutti_consumer_redeliveries_total{consumer="song/records"} 1
-# HELP tutti_dead_letters Dead letters that are kept, by reason.
+# HELP tutti_dead_letters Stored dead letters, by reason.
 # TYPE tutti_dead_letters gauge
 tutti_dead_letters{reason="rejected",repository="song"} 1
 tutti_dead_letters{reason="unknown_repository",repository="unknown"} 1
-# HELP tutti_dead_letters_total Dead letters written, replaced ones included.
+# HELP tutti_dead_letters_total Dead letters written, including replacements.
 # TYPE tutti_dead_letters_total counter
 tutti_dead_letters_total{reason="rejected",repository="song"} 1
 tutti_dead_letters_total{reason="unknown_repository",repository="unknown"} 1
-# HELP tutti_queue_restarts_total Restarts of the embedded queue's server because it could not store any more.
+# HELP tutti_queue_restarts_total Restarts of the embedded queue's server after storage errors.
 # TYPE tutti_queue_restarts_total counter
 tutti_queue_restarts_total 0
-# HELP tutti_requests_published_total Requests given to the queue, by what became of them: stored or the code of the error.
+# HELP tutti_requests_published_total Requests published to the queue, by result: stored or the error code.
 # TYPE tutti_requests_published_total counter
 tutti_requests_published_total{result="overloaded"} 1
 tutti_requests_published_total{result="stored"} 2

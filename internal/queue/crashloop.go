@@ -13,20 +13,21 @@ import (
 )
 
 const (
-	// keyHandOuts holds how often a message, named by its sequence, was handed out and has not ended.
+	// keyHandOuts is the prefix of the keys, by message sequence, that count how often a message was handed out without
+	// ending.
 	keyHandOuts = "begun."
-	// handOutsTTL is longer than a supervisor waits before it starts a process again that ends each time.
+	// handOutsTTL is longer than a supervisor waits before it restarts a process that keeps crashing.
 	handOutsTTL   = 24 * time.Hour
-	crashLoopHint = "the record was begun many times and never ended: a process may have died of it each time"
+	crashLoopHint = "processing started many times and never finished: it may have crashed the process each time"
 )
 
 func handOutsSubject(sequence uint64) string {
 	return fmt.Sprintf("%s%s%d", jobsPrefix, keyHandOuts, sequence)
 }
 
-// admit reports whether a message may be handed out. One that ends the process each time becomes a dead letter: after half of
-// its deliveries each that is handed out is noted, once by each process, until it ends (forget). The server's own count would do for this if it did
-// not also count deliveries that nothing has worked on.
+// admit reports whether a message may be handed out. A message that crashes its process each time becomes a dead
+// letter: after half of its deliveries every hand-out is counted, once per process, until the message ends
+// (forgetHandOuts). The server's own count is not enough, because it includes deliveries that were never processed.
 func (c *Consumer) admit(ctx context.Context, m *nats.Msg, own *message) (bool, error) {
 	ctx = context.WithoutCancel(ctx)
 	half := c.maxDeliver / 2
@@ -34,7 +35,7 @@ func (c *Consumer) admit(ctx context.Context, m *nats.Msg, own *message) (bool, 
 		return true, nil
 	}
 	own.jobs = c.queue.jobs
-	if _, noted := own.jobs.handedOut.Load(own.sequence); noted { // and has not ended this process
+	if _, noted := own.jobs.handedOut.Load(own.sequence); noted { // and did not crash this process
 		return true, nil
 	}
 	begun, err := own.jobs.handOuts(ctx, own.sequence, own.storedAt)
@@ -62,19 +63,20 @@ func (c *Consumer) admit(ctx context.Context, m *nats.Msg, own *message) (bool, 
 	return false, nil
 }
 
-// handOuts returns how often a message is noted. A note of another message with the same sequence is of a stream that is gone.
+// handOuts returns how often a message was handed out. A count of another message with the same sequence is of a
+// stream that was deleted.
 func (j *Jobs) handOuts(ctx context.Context, sequence uint64, storedAt time.Time) (int, error) {
 	m, err := j.stream.GetLastMsgForSubject(ctx, handOutsSubject(sequence))
 	if isNotFound(err) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, wrapError("reading how often a request was begun", err)
+		return 0, wrapError("reading how often a request was handed out", err)
 	}
 	var at int64
 	var times int
 	if _, err := fmt.Sscan(string(m.Data), &at, &times); err != nil || at != storedAt.UnixNano() {
-		return 0, nil //nolint:nilerr // not a note of this message
+		return 0, nil //nolint:nilerr // not a count of this message
 	}
 	return times, nil
 }
@@ -84,8 +86,8 @@ func (j *Jobs) noteHandOut(ctx context.Context, sequence uint64, storedAt time.T
 	return j.queue.publish(ctx, handOutsSubject(sequence), note, jetstream.WithMsgTTL(handOutsTTL))
 }
 
-// forgetHandOuts removes the note of a message that has ended, or waits without being worked on. One that stays is removed after
-// begunKept.
+// forgetHandOuts removes the count of a message that has ended, or waits without being processed. A count that is not
+// removed expires after handOutsTTL.
 func (m *message) forgetHandOuts(ctx context.Context) {
 	if m.jobs == nil {
 		return
@@ -93,7 +95,7 @@ func (m *message) forgetHandOuts(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	if err := m.jobs.purge(ctx, handOutsSubject(m.sequence)); err != nil {
-		m.jobs.queue.log.Debug("note of a request that was begun", "request_id", m.request.ID, "err", err)
+		m.jobs.queue.log.Debug("hand-out count not removed", "request_id", m.request.ID, "err", err)
 		return
 	}
 	m.jobs.handedOut.Delete(m.sequence)
@@ -128,7 +130,7 @@ func (q *Queue) moveToDeadLetters(ctx context.Context, m *jetstream.RawStreamMsg
 	return nil
 }
 
-// deadLetterRecords stores a dead letter like the given one for each record of r.
+// deadLetterRecords stores a copy of the dead letter for each record of r.
 func (q *Queue) deadLetterRecords(ctx context.Context, r core.Request, letter core.DeadLetter) error {
 	for _, k := range r.Records {
 		one := r.ForRecord(k)
@@ -140,7 +142,7 @@ func (q *Queue) deadLetterRecords(ctx context.Context, r core.Request, letter co
 	return nil
 }
 
-// moveLogLevel: an operator must see a crash loop, and has removed a repository on purpose.
+// moveLogLevel: an operator must see a crash loop, but has removed a repository on purpose.
 func moveLogLevel(reason string) slog.Level {
 	if reason == core.ReasonCrashLoop {
 		return slog.LevelWarn

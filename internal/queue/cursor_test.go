@@ -47,7 +47,7 @@ func TestForeignCursors(t *testing.T) {
 				t.Run(name+"/"+fault, func(t *testing.T) {
 					_, err := list(1, cursor)
 					if core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != "the cursor is not one of this list" ||
-						core.HintOf(err) != "take it from the page before, or leave it out to begin with the first" {
+						core.HintOf(err) != "use the cursor returned with the previous page, or omit it to start with the first page" {
 						t.Errorf("got %v", err)
 					}
 				})

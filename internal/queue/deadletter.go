@@ -20,27 +20,28 @@ import (
 const (
 	headerReason  = "Tutti-Reason"
 	headerRemoved = "Tutti-Removed"
-	// headerBody is there when the letter is of a record and has a part of its document: the watch reads headers only.
+	// headerBody is set when the dead letter is of a record and has a document: the watch reads only headers.
 	headerBody = "Tutti-Body"
 
-	// tombstoneTTL is how long the mark of a removed letter stays, for processes that were disconnected.
+	// tombstoneTTL is how long the tombstone of a removed dead letter stays, for processes that were disconnected.
 	tombstoneTTL = time.Hour
-	// headerReserve is what of the largest message is left to headers and subject.
+	// headerReserve is the part of the maximum message size that is reserved for headers and subject.
 	headerReserve = 16 << 10
-	// maxTextBytes is the most that is kept of a text in a letter, such as the engine's reason; maxNameBytes of a name
-	// or an id. With each byte escaped as six they fill less than half a message.
+	// maxTextBytes limits each text of a dead letter, such as the engine's reason; maxNameBytes each name or id. With
+	// each byte escaped as six they fill less than half a message.
 	maxTextBytes = 16 << 10
 	maxNameBytes = 2 << 10
-	// conflictPause is about how long a lost compare-and-set waits before the next try.
+	// conflictPause is the mean pause after a lost compare-and-swap.
 	conflictPause = 5 * time.Millisecond
 	// indexWait is the longest that a change waits until Has and List of this process show it.
 	indexWait = 2 * time.Second
-	// defaultPage and maxPageSize bound a page of a list.
+	// defaultPage and maxPageSize are the default and the largest page size of a list.
 	defaultPage = 50
 	maxPageSize = 1000
 )
 
-// DeadLetters holds the records, and the page and run Requests, that tutti gave up on, one letter each.
+// DeadLetters holds one dead letter for each record, page Request, run Request or message that tutti stopped
+// retrying.
 type DeadLetters struct {
 	queue  *Queue
 	stream jetstream.Stream
@@ -51,12 +52,12 @@ func newDeadLetters(q *Queue, stream jetstream.Stream) *DeadLetters {
 	return &DeadLetters{queue: q, stream: stream, index: newDeadLetterIndex()}
 }
 
-// Put stores l and returns when the server has it on disk. A letter of the same record, of the same page or run when
-// its Request is one of those and names no record, or of a message from the same Source with the same SHA256, is replaced:
-// its FirstAt is kept, its Attempts are added. ID, LastAt and, for a first letter, FirstAt are filled in. What would make
-// the letter larger than a message may be is cut. Where Config.MaxLetterBodies letters of its repository have a document
-// already, that of another one is left out: its size and hash stay, and the hint says so. A message (Source) is always kept and
-// does not count: unlike a record it cannot be fetched again.
+// Put stores l and returns when the server has it on disk. It replaces a dead letter of the same record, of the same
+// page or run Request if l names no record, or of a message from the same Source with the same SHA256: FirstAt is
+// kept, Attempts are added. ID, LastAt and, for a new dead letter, FirstAt are set. Texts and documents that exceed
+// the message size are truncated. If Config.MaxDeadLetterBodies dead letters of the repository already have a
+// document, the document is left out: its size and hash stay, and the hint says so. A message (Source) is always
+// stored with its document and does not count: unlike a record it cannot be fetched again.
 func (d *DeadLetters) Put(ctx context.Context, l core.DeadLetter) error {
 	return d.put(ctx, deadLetterSubject(l), l)
 }
@@ -66,7 +67,7 @@ func (d *DeadLetters) DeadLetterID(l core.DeadLetter) string {
 	return deadLetterID(deadLetterSubject(l))
 }
 
-// put is Put for the letter of a subject.
+// put is Put for the dead letter of a subject.
 func (d *DeadLetters) put(ctx context.Context, subject string, l core.DeadLetter) error {
 	l.ID = deadLetterID(subject)
 	l.LastAt = time.Now().UTC()
@@ -91,7 +92,7 @@ func (d *DeadLetters) put(ctx context.Context, subject string, l core.DeadLetter
 	}
 }
 
-// merge returns l as the successor of old, which is the zero letter when there was none.
+// merge returns l as the successor of old, which is the zero value when there was none.
 func merge(old, l core.DeadLetter) core.DeadLetter {
 	if !old.FirstAt.IsZero() {
 		l.FirstAt = old.FirstAt
@@ -103,15 +104,15 @@ func merge(old, l core.DeadLetter) core.DeadLetter {
 	return l
 }
 
-// limitDocuments returns l without its document where its repository has as many as it may have. A letter that replaces one with
-// a document takes its place. What is put at the same time counts a moment later, so the bound may be exceeded by that.
+// limitDocuments returns l without its document if its repository has reached the limit. A dead letter that replaces
+// one with a document keeps its own. Concurrent calls may exceed the limit, since the index counts a moment later.
 func (d *DeadLetters) limitDocuments(old, l core.DeadLetter) core.DeadLetter {
 	most := d.queue.cfg.MaxDeadLetterBodies
 	if l.Source != "" || len(l.Document) == 0 || len(old.Document) > 0 || d.index.bodies(l.Repository) < most {
 		return l
 	}
 	l.Document, l.Truncated = nil, true
-	l.Hint = strings.TrimPrefix(fmt.Sprintf("%s; the document is not kept: %d dead letters of this repository have one already "+
+	l.Hint = strings.TrimPrefix(fmt.Sprintf("%s; the document was not stored: this repository already has %d dead letters with a document "+
 		"(deadLetters.maxBodies)", l.Hint, most), "; ")
 	return l
 }
@@ -156,7 +157,7 @@ func encodeDeadLetter(l core.DeadLetter, limit int) ([]byte, error) {
 	}
 }
 
-// truncateTexts cuts the texts of a letter. The ids that name the record in full stand in the subject, as a hash if need be.
+// truncateTexts truncates the texts of a dead letter. The subject names the record in full, as a hash if necessary.
 func truncateTexts(l *core.DeadLetter) {
 	if len(l.Document) > core.MaxDeadLetterBytes {
 		l.Document, l.Truncated = l.Document[:core.MaxDeadLetterBytes], true
@@ -164,7 +165,7 @@ func truncateTexts(l *core.DeadLetter) {
 	truncateAll(maxTextBytes, &l.Hint, &l.EngineReason)
 	truncateAll(maxNameBytes, &l.Repository, &l.Organization, &l.RecordID, &l.JobID, &l.Reason, &l.EngineType,
 		&l.Source, &l.Position)
-	// The reason is a header too, which ends at the first line.
+	// The reason is also a header, which must be one line.
 	l.Reason = strings.Join(strings.Fields(l.Reason), " ")
 	if l.Request == nil {
 		return
@@ -174,7 +175,7 @@ func truncateTexts(l *core.DeadLetter) {
 	l.Request = &r
 }
 
-// truncateAll cuts each text to limit bytes, between two characters.
+// truncateAll truncates each text to limit bytes, between two characters.
 func truncateAll(limit int, texts ...*string) {
 	for _, s := range texts {
 		if len(*s) <= limit {
@@ -188,8 +189,8 @@ func truncateAll(limit int, texts ...*string) {
 	}
 }
 
-// last reads the letter of a subject and its sequence. jetstream.ErrMsgNotFound when there is none, with the sequence of
-// the mark of a removed one, if any.
+// last returns the dead letter of a subject and its sequence. jetstream.ErrMsgNotFound when there is none, with the
+// sequence of its tombstone, if any.
 func (d *DeadLetters) last(ctx context.Context, subject string) (core.DeadLetter, uint64, error) {
 	m, err := d.stream.GetLastMsgForSubject(ctx, subject)
 	if err != nil {
@@ -205,22 +206,22 @@ func (d *DeadLetters) last(ctx context.Context, subject string) (core.DeadLetter
 	return l, m.Sequence, nil
 }
 
-// isRemoved tells the mark of a removed letter: tutti's own, or the server's.
+// isRemoved reports whether h is of the tombstone of a removed dead letter: tutti's own, or the server's.
 func isRemoved(h nats.Header) bool {
 	return h.Get(headerRemoved) != "" || h.Get(jetstream.MarkerReasonHeader) != ""
 }
 
-// Clear removes the letter of a record that was done since; none there is success.
+// Clear removes the dead letter of a record that was processed since; it succeeds if there is none.
 func (d *DeadLetters) Clear(ctx context.Context, repository, organization, id string) error {
 	err := d.remove(ctx, recordDeadLetterSubject(repository, organization, id))
 	if isNotFound(err) || isConflict(err) {
-		// A letter that came in between is of a later failure, and stays.
+		// A dead letter stored in between is of a later failure and stays.
 		return nil
 	}
 	return err
 }
 
-// Delete removes the letter with this ID; CodeNotFound when there is none.
+// Delete removes the dead letter with this ID; CodeNotFound when there is none.
 func (d *DeadLetters) Delete(ctx context.Context, id string) error {
 	entry, ok := d.index.get(id)
 	if !ok {
@@ -239,7 +240,7 @@ func (d *DeadLetters) Delete(ctx context.Context, id string) error {
 
 func deadLetterNotFound() error { return core.NewError(core.CodeNotFound, "no such dead letter") }
 
-// remove replaces a letter by a mark that ends by itself: a removal alone would not reach the other processes.
+// remove replaces a dead letter by a tombstone with a TTL: deleting the message would not notify other processes.
 func (d *DeadLetters) remove(ctx context.Context, subject string) error {
 	_, sequence, err := d.last(ctx, subject)
 	if isNotFound(err) {
@@ -260,13 +261,13 @@ func (d *DeadLetters) remove(ctx context.Context, subject string) error {
 	return nil
 }
 
-// Has reports whether a record has a letter. It asks no server and allocates nothing; what another process did shows
-// within moments.
+// Has reports whether a record has a dead letter. It makes no call and allocates nothing; changes of other processes
+// show within moments.
 func (d *DeadLetters) Has(repository, organization, id string) bool {
 	return d.index.has(repository, organization, id)
 }
 
-// Find returns the letter of a record as it is stored, its document included; CodeNotFound when there is none.
+// Find returns the dead letter of a record as it is stored, with its document; CodeNotFound when there is none.
 func (d *DeadLetters) Find(ctx context.Context, repository, organization, id string) (core.DeadLetter, error) {
 	l, _, err := d.last(ctx, string(appendDeadLetterSubject(nil, repository, organization, id)))
 	if isNotFound(err) {
@@ -275,7 +276,7 @@ func (d *DeadLetters) Find(ctx context.Context, repository, organization, id str
 	return l, wrapError("reading a dead letter", err)
 }
 
-// Get returns the letter with this ID, its document included; CodeNotFound when there is none.
+// Get returns the dead letter with this ID, with its document; CodeNotFound when there is none.
 func (d *DeadLetters) Get(ctx context.Context, id string) (core.DeadLetter, error) {
 	entry, ok := d.index.get(id)
 	if !ok {
@@ -288,9 +289,9 @@ func (d *DeadLetters) Get(ctx context.Context, id string) (core.DeadLetter, erro
 	return l, wrapError("reading a dead letter", err)
 }
 
-// List returns the letters of a repository and of a reason (empty for any), the last written first, at most limit (0 for
-// 50, no more than 1000), and the cursor of the next page, empty after the last one. A letter that is written while
-// somebody pages comes before the first page and is not seen. CodeInvalid for a bad cursor.
+// List returns the dead letters of a repository and of a reason (empty for any), the last written first, at most
+// limit (0 for 50, at most 1000), and the cursor of the next page, empty after the last one. A dead letter written
+// between two pages is on neither. CodeInvalid for an invalid cursor.
 func (d *DeadLetters) List(
 	ctx context.Context, repository, reason string, limit int, cursor string,
 ) ([]core.DeadLetter, string, error) {
@@ -307,7 +308,7 @@ func (d *DeadLetters) List(
 		}
 		l, sequence, err := d.last(ctx, entry.subject)
 		if isNotFound(err) || err == nil && sequence != entry.sequence && before > 0 && sequence >= before {
-			// Removed, or written again and so moved before this page.
+			// Removed, or written again and so before this page.
 			continue
 		}
 		if err != nil {
@@ -341,15 +342,15 @@ func pageSize(limit int) int {
 	return min(limit, maxPageSize)
 }
 
-// Count returns the number of letters per repository.
+// Count returns the number of dead letters per repository.
 func (d *DeadLetters) Count() map[string]int { return d.index.counts() }
 
-// CountReason returns the number of letters of a repository and of a reason, without asking the server.
+// CountReason returns the number of dead letters of a repository and of a reason, without a call to the server.
 func (d *DeadLetters) CountReason(repository, reason string) int {
 	return d.index.countReason(repository, reason)
 }
 
-// updateMetric brings the metric to what the index holds.
+// updateMetric sets the metric to the counts of the index.
 func (d *DeadLetters) updateMetric() {
 	if d.queue.metrics == nil {
 		return
@@ -361,7 +362,7 @@ func (d *DeadLetters) updateMetric() {
 	d.queue.metrics.setDeadLetters(labelled)
 }
 
-// conflictDelay returns a pause around conflictPause, so that two who lost to each other do not meet again.
+// conflictDelay returns a random pause around conflictPause, so that two writers do not conflict again.
 func conflictDelay() time.Duration { return retry.Jitter(conflictPause) }
 
 // sortBySequence puts the newest first.

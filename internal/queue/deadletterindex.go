@@ -10,24 +10,24 @@ import (
 	"time"
 )
 
-// indexEntry is what a process knows of a letter without asking.
+// indexEntry is the metadata of a dead letter in memory.
 type indexEntry struct {
 	sequence uint64
 	subject  string
 	kind     *reasonCount
-	// body reports whether the letter is of a record and has a part of its document.
+	// body reports whether the dead letter is of a record and has a document.
 	body bool
 }
 
-// reasonCount counts the letters of one repository that have one reason. Its entries share it, so that half a million
-// letters do not hold half a million copies of two names.
+// reasonCount counts the dead letters of one repository with one reason. Index entries share it, so that half a
+// million dead letters do not hold half a million copies of two names.
 type reasonCount struct {
 	repository *repositoryCount
 	reason     string
 	letters    int
 }
 
-// repositoryCount counts the letters of one repository. It is forgotten with the last of them.
+// repositoryCount counts the dead letters of one repository. It is removed with the last of them.
 type repositoryCount struct {
 	// code is the repository's, shortened as in a subject.
 	code            string
@@ -35,10 +35,10 @@ type repositoryCount struct {
 	reasons         map[string]*reasonCount
 }
 
-// deadLetterIndex knows which letters there are, and counts them as they come and go. One goroutine, the watch, changes it;
-// any number read.
+// deadLetterIndex holds the metadata of all dead letters and counts them. One goroutine, the watch, changes it; any
+// number read it.
 type deadLetterIndex struct {
-	// size is the number of letters, for the case that there are none.
+	// size is the number of dead letters, a fast path for none.
 	size atomic.Int64
 
 	mu           sync.RWMutex
@@ -46,7 +46,7 @@ type deadLetterIndex struct {
 	repositories map[string]*repositoryCount
 	// sorted holds byHash's entries, the newest first; nil after a change. It is replaced, never changed.
 	sorted []indexEntry
-	// seen is the last sequence of the stream that is known here; advanced is closed when it grows.
+	// seen is the last sequence of the stream that was applied; advanced is closed when it grows.
 	seen     uint64
 	advanced chan struct{}
 	loaded   bool
@@ -81,7 +81,7 @@ func (x *deadLetterIndex) get(id string) (indexEntry, bool) {
 	return e, ok
 }
 
-// list returns the entries below the sequence before (0 for all), the newest first. The slice is the caller's to read only.
+// list returns the entries below the sequence before (0 for all), the newest first. The slice must not be changed.
 func (x *deadLetterIndex) list(repository, reason string, before uint64) []indexEntry {
 	entries := x.newestFirst()
 	if before > 0 {
@@ -103,7 +103,7 @@ func (x *deadLetterIndex) list(repository, reason string, before uint64) []index
 	return selected
 }
 
-// newestFirst returns all entries in order. They are sorted once between two changes: a long list is read in many pages.
+// newestFirst returns all entries in order. They are sorted once after a change: a long list is read in many pages.
 func (x *deadLetterIndex) newestFirst() []indexEntry {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -114,7 +114,7 @@ func (x *deadLetterIndex) newestFirst() []indexEntry {
 	return x.sorted
 }
 
-// counts returns the number of letters of each repository that has any.
+// counts returns the number of dead letters of each repository that has any.
 func (x *deadLetterIndex) counts() map[string]int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -125,7 +125,7 @@ func (x *deadLetterIndex) counts() map[string]int {
 	return counts
 }
 
-// eachKind calls f for each repository and reason that has letters.
+// eachKind calls f for each repository and reason that has dead letters.
 func (x *deadLetterIndex) eachKind(f func(repository, reason string, letters int)) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -136,7 +136,7 @@ func (x *deadLetterIndex) eachKind(f func(repository, reason string, letters int
 	}
 }
 
-// countReason returns the number of letters of a repository that have a reason.
+// countReason returns the number of dead letters of a repository with a reason.
 func (x *deadLetterIndex) countReason(repository, reason string) int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -146,7 +146,7 @@ func (x *deadLetterIndex) countReason(repository, reason string) int {
 	return 0
 }
 
-// bodies returns the number of letters of a repository's records that have a part of their document.
+// bodies returns the number of dead letters of a repository's records that have a document.
 func (x *deadLetterIndex) bodies(repository string) int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -156,7 +156,7 @@ func (x *deadLetterIndex) bodies(repository string) int {
 	return 0
 }
 
-// put notes a letter, in place of an older one of its subject.
+// put adds a dead letter, in place of an older one of its subject.
 func (x *deadLetterIndex) put(subject, reason string, body bool, sequence uint64) {
 	repository, ok := deadLetterRepository(subject)
 	x.mu.Lock()
@@ -172,7 +172,7 @@ func (x *deadLetterIndex) put(subject, reason string, body bool, sequence uint64
 	x.markChanged(sequence)
 }
 
-// remove notes the mark of a removed letter.
+// remove applies the tombstone of a removed dead letter.
 func (x *deadLetterIndex) remove(subject string, sequence uint64) {
 	hash := hashOf([]byte(subject))
 	x.mu.Lock()
@@ -197,7 +197,7 @@ func (x *deadLetterIndex) kindOf(repository, reason string) *reasonCount {
 	return k
 }
 
-// forget removes a letter from the index and its counts, if it is there; the lock must be held.
+// forget removes a dead letter from the index and its counts, if it is there; the lock must be held.
 func (x *deadLetterIndex) forget(hash subjectHash) {
 	e, ok := x.byHash[hash]
 	if !ok {
@@ -213,7 +213,7 @@ func (x *deadLetterIndex) forget(hash subjectHash) {
 	}
 }
 
-// count adds n letters like e to the counts of its kind and repository.
+// count adds n dead letters like e to the counts of its reason and repository.
 func (e indexEntry) count(n int) {
 	e.kind.letters += n
 	e.kind.repository.letters += n
@@ -222,7 +222,7 @@ func (e indexEntry) count(n int) {
 	}
 }
 
-// markChanged notes a change and wakes who waits; the lock must be held.
+// markChanged records a change and wakes waiting goroutines; the lock must be held.
 func (x *deadLetterIndex) markChanged(sequence uint64) {
 	x.sorted = nil
 	x.seen = max(x.seen, sequence)
@@ -230,7 +230,7 @@ func (x *deadLetterIndex) markChanged(sequence uint64) {
 	x.advanced = make(chan struct{})
 }
 
-// reset forgets all: the stream was made anew.
+// reset removes everything: the stream was created anew.
 func (x *deadLetterIndex) reset() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -247,7 +247,7 @@ func (x *deadLetterIndex) lastSeen() uint64 {
 	return x.seen
 }
 
-// setLoaded notes that all letters that were there at the start are known.
+// setLoaded marks that all dead letters that existed at the start are loaded.
 func (x *deadLetterIndex) setLoaded() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -257,8 +257,8 @@ func (x *deadLetterIndex) setLoaded() {
 	}
 }
 
-// await waits until the watch has come to sequence, the time is over or ctx ends. A change is on disk before it is
-// awaited, so it does not matter which.
+// await blocks until the watch has applied sequence, atMost has passed or ctx ends. The caller's change is on disk in
+// any case.
 func (x *deadLetterIndex) await(ctx context.Context, sequence uint64, atMost time.Duration) {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
@@ -279,7 +279,7 @@ func (x *deadLetterIndex) await(ctx context.Context, sequence uint64, atMost tim
 	}
 }
 
-// awaitLoaded waits until the letters that were there at the start are known; an error is ctx's.
+// awaitLoaded blocks until the dead letters that existed at the start are loaded; an error is ctx's.
 func (x *deadLetterIndex) awaitLoaded(ctx context.Context) error {
 	for {
 		x.mu.RLock()

@@ -15,29 +15,29 @@ import (
 const (
 	// watchWait is how long one pull of a watch stays open.
 	watchWait = 30 * time.Second
-	// readerTTL is how long the server keeps a consumer that nobody reads.
+	// readerTTL is how long the server keeps an unused consumer of a reader.
 	readerTTL = 2 * time.Minute
-	// loadTime is the longest that reading the letters at the start may take.
+	// loadTime limits loading the dead letters at start.
 	loadTime = time.Minute
 )
 
-// errGap: a message was lost on the way, so the watch begins again behind the last one that it has.
+// errGap: a message was lost in transit, so the watch restarts after the last one it received.
 var errGap = errors.New("a message was lost on the way")
 
-// awaitLoaded waits until the letters that were there at the start are known.
+// awaitLoaded blocks until the dead letters that existed at the start are loaded.
 func (d *DeadLetters) awaitLoaded(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
 	return wrapError("reading the dead letters", d.index.awaitLoaded(ctx))
 }
 
-// watch keeps the index true until ctx ends.
+// watch updates the index until ctx ends.
 func (d *DeadLetters) watch(ctx context.Context) {
 	d.queue.restartOnError(ctx, "dead_letters", d.follow)
 }
 
-// follow reads the stream from behind the last message that is known, without bodies, until something breaks. Messages
-// need no ack here, so each is sent once, and the consumer's own sequence shows whether one was lost.
+// follow reads the stream from the last applied message on, headers only, until an error. Messages need no ack here,
+// so each is sent once, and the consumer's own sequence shows whether one was lost.
 func (d *DeadLetters) follow(ctx context.Context) error {
 	info, err := d.stream.Info(ctx)
 	if err != nil {
@@ -67,13 +67,13 @@ func (d *DeadLetters) follow(ctx context.Context) error {
 			d.updateMetric()
 			continue
 		}
-		// All that was there at the start is known: wait for what comes.
+		// Everything that existed at the start is loaded: wait for changes.
 		d.index.setLoaded()
 		wait = watchWait
 	}
 }
 
-// apply brings one message of the stream into the index.
+// apply applies one message of the stream to the index.
 func (d *DeadLetters) apply(m readMessage) {
 	if isRemoved(m.Header) {
 		d.index.remove(m.Subject, m.sequence)
@@ -82,7 +82,7 @@ func (d *DeadLetters) apply(m readMessage) {
 	d.index.put(m.Subject, m.Header.Get(headerReason), m.Header.Get(headerBody) != "", m.sequence)
 }
 
-// reader reads messages of a stream in their order, through a consumer of its own that the server forgets by itself.
+// reader reads messages of a stream in order, through its own ephemeral consumer.
 type reader struct {
 	queue  *Queue
 	stream jetstream.Stream
@@ -137,7 +137,7 @@ func (r *reader) next(ctx context.Context, wait time.Duration) ([]readMessage, e
 	return messages, nil
 }
 
-// close removes the consumer; if that fails, the server does so by itself.
+// close deletes the consumer; if that fails, the server does so after readerTTL.
 func (r *reader) close(ctx context.Context) {
 	r.puller.close()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -146,12 +146,12 @@ func (r *reader) close(ctx context.Context) {
 		return
 	}
 	if err := r.stream.DeleteConsumer(ctx, r.name); err != nil {
-		r.queue.log.Debug("reader not removed", "err", err)
+		r.queue.log.Debug("consumer of a reader not deleted", "err", err)
 	}
 }
 
-// readAll calls each for every message that a stream has now on the subjects of filter. A server that is not the stream's
-// leader may serve the read, and be behind what was acknowledged: then it is waited for.
+// readAll calls each for every message that a stream has now on the subjects of filter. The read may be served by a
+// replica that is behind what was acknowledged: then it waits for the replica.
 func (q *Queue) readAll(ctx context.Context, s jetstream.Stream, filter string, each func(readMessage) error) error {
 	last, err := lastSequence(ctx, s, filter)
 	if err != nil {
@@ -168,10 +168,10 @@ func (q *Queue) readAll(ctx context.Context, s jetstream.Stream, filter string, 
 	for {
 		messages, err := reader.next(ctx, wait)
 		if errors.Is(err, errGap) || errors.Is(err, errConnectionChanged) {
-			return core.WrapError(core.CodeUnavailable, "the connection broke off", err)
+			return core.WrapError(core.CodeUnavailable, "the connection was lost", err)
 		}
 		if errors.Is(err, errConsumerLost) && reader.delivered == 0 && time.Since(heard) < callTimeout {
-			err = nil // not every server knows a consumer as soon as it is made
+			err = nil // a replica may not know a new consumer yet
 		} else if err == nil && len(messages) == 0 && read >= last {
 			return nil
 		}
@@ -188,15 +188,15 @@ func (q *Queue) readAll(ctx context.Context, s jetstream.Stream, filter string, 
 			continue
 		}
 		if time.Since(heard) > callTimeout {
-			return core.NewError(core.CodeUnavailable, "a server of the queue is behind the others")
+			return core.NewError(core.CodeUnavailable, "a replica of the queue is behind its leader")
 		}
-		// The server may count too few messages of a consumer that was made while one was replaced, and answers a pull without a
-		// wait by that count alone.
+		// The server may count too few messages of a consumer that was created while one was replaced, and answers a pull
+		// without a wait by that count only.
 		wait = busyPause
 		if err := retry.Sleep(ctx, busyPause); err != nil {
 			return err
 		}
-		if last, err = lastSequence(ctx, s, filter); err != nil { // what was last may have been removed
+		if last, err = lastSequence(ctx, s, filter); err != nil { // the last message may have been removed
 			return err
 		}
 	}

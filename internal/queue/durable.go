@@ -17,43 +17,44 @@ import (
 )
 
 const (
-	// probeMaxAge is how long Ready relies on the last probe: any client may call /ready, and each probe is a synced write to
-	// every stream.
+	// probeMaxAge is how long Ready relies on the last probe: any client may call /ready, and each probe is a synced
+	// write to every stream.
 	probeMaxAge = 2 * time.Second
-	// probePause is the least time between two probes of streams that can store.
+	// probePause is the minimum time between two probes of healthy streams.
 	probePause = 250 * time.Millisecond
-	// slowWriteTime is how long a write may take before the streams are probed. nats-server does not answer a message that it
-	// could not write.
+	// slowWriteTime is how long a write may take before the streams are probed: nats-server does not answer a message
+	// that it could not write.
 	slowWriteTime = 250 * time.Millisecond
-	// storageErrorPoll is how often a server in this process is checked for a write error while a probe waits for its answer.
+	// storageErrorPoll is how often an in-process server is checked for a storage error while a probe waits for its
+	// answer.
 	storageErrorPoll = 50 * time.Millisecond
-	// minReprobe and maxReprobe bound the pause between two probes of streams that cannot store, maxRestartPause that after
-	// a restart which did not help.
+	// minReprobe and maxReprobe bound the pause between two probes of streams that cannot store, maxRestartPause the
+	// pause after a restart that did not help.
 	minReprobe      = 100 * time.Millisecond
 	maxReprobe      = 2 * time.Second
 	maxRestartPause = time.Minute
 )
 
-// errProbeUndelivered marks the errors of probes that prove nothing of whether the streams can store: they did not reach a stream.
+// errProbeUndelivered marks probe errors that say nothing about storage: the probe did not reach its stream.
 var errProbeUndelivered = errors.New("the probe did not reach its stream")
 
-// durability is what is known of whether every stream can store.
+// durability tracks whether every stream can store messages.
 type durability struct {
 	// requested has an element when a probe is requested.
 	requested chan struct{}
-	// denied has an element when the server denied the publishing of a probe.
+	// denied has an element when the server denied publishing a probe.
 	denied chan error
 
 	mu sync.Mutex
-	// err is why the streams cannot store, nil while they can as far as is known; at is when the last probe ended.
+	// err is why the streams cannot store, nil while the last probe succeeded; at is when the last probe ended.
 	err error
 	at  time.Time
 	// waitingSince is since when a caller of ready has waited for a probe; zero for none.
 	waitingSince time.Time
 	// probed is closed when the next probe ends.
 	probed chan struct{}
-	// healthy ends, with err as its cause, when a probe finds that the streams cannot store.
-	healthy context.Context //nolint:containedctx // lives as long as the streams can store, not as long as a call
+	// healthy is cancelled, with err as its cause, when a probe finds that the streams cannot store.
+	healthy context.Context //nolint:containedctx // cancelled when the streams cannot store, not when a call ends
 	fail    context.CancelCauseFunc
 }
 
@@ -63,7 +64,7 @@ func newDurability() *durability {
 	return d
 }
 
-// requestProbe requests a probe; it does not wait for it.
+// requestProbe requests a probe without waiting for it.
 func (d *durability) requestProbe() {
 	select {
 	case d.requested <- struct{}{}:
@@ -71,7 +72,7 @@ func (d *durability) requestProbe() {
 	}
 }
 
-// probeDenied ends a probe when err says that the server denied its publishing, and reports whether it does.
+// probeDenied reports whether err says that the server denied publishing a probe, and ends that probe.
 func (d *durability) probeDenied(err error) bool {
 	if !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), probePrefix) {
 		return false
@@ -98,15 +99,15 @@ func (d *durability) recordProbe(err error) {
 	d.probed = make(chan struct{})
 }
 
-// health returns a context that lives as long as the streams can store, as far as is known.
+// health returns a context that is cancelled when a probe finds that the streams cannot store.
 func (d *durability) health() context.Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.healthy
 }
 
-// ready returns the outcome of a probe that is not older than provenFor, or waits for one. When ctx ends before that does, a
-// probe before it that succeeded counts for callTimeout.
+// ready returns the outcome of a probe that is not older than probeMaxAge, or waits for one. If ctx ends first, an
+// earlier successful probe counts for callTimeout.
 func (d *durability) ready(ctx context.Context) error {
 	for {
 		d.mu.Lock()
@@ -145,8 +146,8 @@ func (q *Queue) Ready(ctx context.Context) error {
 	return q.durability.ready(ctx)
 }
 
-// write runs one write to a stream, for callTimeout at the longest. It fails at once while the streams cannot store, and
-// ends early when that is found out during the write: nats-server does not answer a message that it could not write.
+// write runs one write to a stream, for at most callTimeout. It fails at once while the streams cannot store, and
+// ends early when a probe finds that during the write: nats-server does not answer a message that it could not write.
 func (q *Queue) write(ctx context.Context, write func(ctx context.Context) error) error {
 	state := q.durability.health()
 	if state.Err() != nil {
@@ -166,8 +167,8 @@ func (q *Queue) write(ctx context.Context, write func(ctx context.Context) error
 	return err
 }
 
-// runProbes probes the streams on request, until ctx ends. While they cannot store it probes them again and again,
-// restarts a server in this process that keeps a write error, and sets up streams again that do not take probes.
+// runProbes probes the streams on request, until ctx ends. While they cannot store, it repeats the probe, restarts an
+// in-process server that reports a storage error, and restores streams that do not accept probes.
 func (q *Queue) runProbes(ctx context.Context) {
 	for {
 		select {
@@ -180,11 +181,11 @@ func (q *Queue) runProbes(ctx context.Context) {
 			return
 		}
 		if err != nil && !q.nc.IsConnected() {
-			continue // a lost connection comes back by itself, and calls fail at once until then
+			continue // the client reconnects, and calls fail at once until then
 		}
 		q.durability.recordProbe(err)
 		if err != nil {
-			q.log.Warn("queue cannot store", "err", err)
+			q.log.Warn("queue cannot store messages", "err", err)
 			q.probeUntilHealthy(ctx, err)
 		}
 		if retry.Sleep(ctx, probePause) != nil {
@@ -193,7 +194,7 @@ func (q *Queue) runProbes(ctx context.Context) {
 	}
 }
 
-// probeUntilHealthy ends when the streams can store again, or with ctx. err is the outcome of the last probe.
+// probeUntilHealthy returns when the streams can store again, or with ctx. err is the outcome of the last probe.
 func (q *Queue) probeUntilHealthy(ctx context.Context, err error) {
 	rest, restartRest := minReprobe, maxReprobe
 	for {
@@ -210,7 +211,7 @@ func (q *Queue) probeUntilHealthy(ctx context.Context, err error) {
 		}
 		q.durability.recordProbe(err)
 		if err == nil {
-			q.log.Info("queue can store again")
+			q.log.Info("queue can store messages again")
 			return
 		}
 		if rest = min(2*rest, maxReprobe); restarted {
@@ -219,7 +220,7 @@ func (q *Queue) probeUntilHealthy(ctx context.Context, err error) {
 	}
 }
 
-// restartServer restarts a server in this process that keeps a write error, and reports whether it did.
+// restartServer restarts an in-process server that reports a storage error, and reports whether it did.
 func (q *Queue) restartServer(ctx context.Context) bool {
 	if q.server == nil {
 		return false
@@ -238,21 +239,21 @@ func (q *Queue) restartServer(ctx context.Context) bool {
 	return true
 }
 
-// restoreStreams brings the streams to their configuration: a process of another version may have set them to its own.
+// restoreStreams sets the configuration of the streams again: a process of another version may have changed it.
 func (q *Queue) restoreStreams(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	for _, cfg := range q.cfg.streamConfigs() {
 		if _, err := q.stream(ctx, cfg); err != nil {
-			q.log.Warn("queue not set up again", "err", err)
+			q.log.Warn("streams not restored", "err", err)
 			return
 		}
 	}
-	q.log.Info("queue set up again")
+	q.log.Info("streams restored")
 }
 
-// probe stores a small message in each stream, and returns why one could not: a write that one stream takes proves nothing
-// of another.
+// probe stores a small message in each stream and returns why a stream could not store it: a write to one stream says
+// nothing about another.
 func (q *Queue) probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -268,7 +269,7 @@ func (q *Queue) probe(ctx context.Context) error {
 		group.Go(func() error {
 			err := q.probeStream(probing, stream)
 			if errors.Is(err, jetstream.ErrNoStreamResponse) {
-				unbound <- err // another stream may not be able to store, which is worse
+				unbound <- err // an error of another stream, which cannot store, has priority
 				return nil
 			}
 			return err
@@ -316,7 +317,7 @@ func probeError(err error) error {
 	return e
 }
 
-// watchProbe ends a probe of which no answer can come, until ctx ends.
+// watchProbe ends a probe that cannot get an answer, until ctx ends.
 func (q *Queue) watchProbe(ctx context.Context, fail context.CancelCauseFunc) {
 	tick := time.NewTicker(storageErrorPoll)
 	defer tick.Stop()
@@ -345,7 +346,7 @@ func (q *Queue) probeStream(ctx context.Context, stream string) error {
 	}
 	_, err := q.js.PublishMsg(ctx, m, opts...)
 	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == errCodeStoreFailed {
-		return nil // the stream is full: it answers, and stores again when messages have been worked on
+		return nil // the stream is full: it answers, and stores again when messages have been processed
 	}
 	return err
 }

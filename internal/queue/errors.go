@@ -15,7 +15,7 @@ import (
 // write; the update then succeeds.
 var ErrUnchanged = errors.New("unchanged")
 
-// How long a caller is asked to wait before it tries again.
+// RetryAfter of the errors.
 const (
 	retryWhenFull = 5 * time.Second
 	retryWhenDown = 2 * time.Second
@@ -31,8 +31,8 @@ const (
 	errCodeStoreFailed           jetstream.ErrorCode = 10077
 )
 
-// wrapError makes err, which came from the server or the connection, an Error. doing says what was being done, as in
-// "publishing a request".
+// wrapError turns err, an error of the server or the connection, into a core.Error. doing says what was being done,
+// as in "publishing a request".
 func wrapError(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -52,13 +52,13 @@ func wrapError(doing string, err error) error {
 	case errors.Is(err, nats.ErrMaxPayload):
 		return core.WrapError(core.CodeTooLarge, doing+": the message is too large for the queue", err)
 	case errors.Is(err, jetstream.ErrKeyRevisionMismatch), errors.Is(err, jetstream.ErrKeyExists):
-		return core.WrapError(core.CodeConflict, doing+": somebody else was first", err)
+		return core.WrapError(core.CodeConflict, doing+": it was changed by another process", err)
 	case errors.Is(err, jetstream.ErrKeyNotFound), errors.Is(err, jetstream.ErrMsgNotFound):
 		return core.WrapError(core.CodeNotFound, doing+": not found", err)
 	case errors.Is(err, context.Canceled):
 		return core.WrapError(core.CodeUnavailable, doing+": cancelled", err)
 	default:
-		// Everything else is the connection's: no answer in time, no server, no stream behind the subject.
+		// Everything else is an error of the connection: a timeout, no server, no stream for the subject.
 		return &core.Error{
 			Code: core.CodeUnavailable, Message: doing + ": the queue does not answer", RetryAfter: retryWhenDown, Err: err,
 		}
@@ -72,7 +72,7 @@ func wrapAPIError(doing string, api *jetstream.APIError, err error) error {
 			Code: core.CodeOverloaded, Message: doing + ": the queue is full", RetryAfter: retryWhenFull, Err: err,
 		}
 	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant:
-		return core.WrapError(core.CodeConflict, doing+": somebody else was first", err)
+		return core.WrapError(core.CodeConflict, doing+": it was changed by another process", err)
 	case jetstream.JSErrCodeStreamMessageExceedsMaximum:
 		return core.WrapError(core.CodeTooLarge, doing+": the message is too large for the queue", err)
 	case jetstream.JSErrCodeMessageNotFound:
@@ -92,7 +92,7 @@ func wrapAPIError(doing string, api *jetstream.APIError, err error) error {
 			Code: core.CodeInvalid, Message: doing + ": the queue's server belongs to no cluster, so that it stores one copy",
 			Hint: "set queue.replicas to 1", Err: err,
 		}
-	case jetstream.JSErrCodeStreamNameInUse: // the requests of two processes met
+	case jetstream.JSErrCodeStreamNameInUse: // two processes created it at the same time
 		return &core.Error{
 			Code: core.CodeUnavailable, Message: doing + ": another process creates it with other settings", RetryAfter: retryWhenDown, Err: err,
 		}
@@ -103,10 +103,10 @@ func wrapAPIError(doing string, api *jetstream.APIError, err error) error {
 	default:
 		if api.Code >= 500 {
 			return &core.Error{
-				Code: core.CodeUnavailable, Message: doing + ": the queue cannot do it now", RetryAfter: retryWhenDown, Err: err,
+				Code: core.CodeUnavailable, Message: doing + ": the queue reports a temporary error", RetryAfter: retryWhenDown, Err: err,
 			}
 		}
-		return core.WrapError(core.CodeInternal, doing+": the queue refused", err)
+		return core.WrapError(core.CodeInternal, doing+": the queue rejected the call", err)
 	}
 }
 

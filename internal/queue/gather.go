@@ -12,38 +12,39 @@ import (
 )
 
 const (
-	// maxUngathered is how many publishes are under way before Requests that come meanwhile are gathered.
+	// maxUngathered is how many publishes may be in flight before further Requests are gathered.
 	maxUngathered = 2
-	// gatherWindow is the time over which arrivals are counted: many came when gatherMany did in the last one.
+	// gatherWindow is the interval over which arrivals are counted: a burst is burstSize arrivals in the previous one.
 	gatherWindow = 20 * time.Millisecond
 	burstSize    = 2 * minBatch
-	// maxGathered is how many may wait; more are refused.
+	// maxGathered is how many Requests may wait; more are rejected.
 	maxGathered = 4096
-	// gatherLinger is how long the first of many waits for the others.
+	// gatherLinger is how long the first Request of a burst waits for others.
 	gatherLinger = 5 * time.Millisecond
 )
 
-// gatherer lets Requests that come one by one, in quick succession or while others are being published, travel together:
-// the server syncs each message, so the more come, the less each costs. One that comes alone does not wait.
+// gatherer combines Requests that arrive one by one, in quick succession or while others are being published, into
+// batches: the server syncs once for each message. A single Request does not wait.
 type gatherer struct {
 	mu       sync.Mutex
 	inFlight int
 	waiting  []gathered
-	// window began at since, with arrived Requests so far; many reports whether the one before had many.
+	// The current window began at since, with arrived Requests so far; burst reports whether the previous one was a
+	// burst.
 	since   time.Time
 	arrived int
 	burst   bool
 }
 
 type gathered struct {
-	// ctx is the caller's: one who was told of a failure must not be followed by the Request all the same.
+	// ctx is the caller's: a Request whose publish failed must not be stored later.
 	ctx     context.Context //nolint:containedctx // it bounds one call that another goroutine makes
 	request core.Request
-	// stored takes the outcome; there is room for it, whether or not somebody still waits.
+	// stored receives the outcome; it is buffered, because the caller may have gone.
 	stored chan error
 }
 
-// publish stores r, alone or with others.
+// publish stores r, by itself or in a batch.
 func (g *gatherer) publish(ctx context.Context, q *Queue, r core.Request) error {
 	g.mu.Lock()
 	g.countArrival(time.Now())
@@ -57,7 +58,7 @@ func (g *gatherer) publish(ctx context.Context, q *Queue, r core.Request) error 
 	if len(g.waiting) >= maxGathered {
 		g.mu.Unlock()
 		return &core.Error{
-			Code: core.CodeOverloaded, Message: "publishing the request: too many wait for the queue already",
+			Code: core.CodeOverloaded, Message: "publishing the request: too many requests are waiting to be published",
 			RetryAfter: retryWhenFull,
 		}
 	}
@@ -85,18 +86,18 @@ func (g *gatherer) countArrival(now time.Time) {
 	g.arrived++
 }
 
-// publishDone lets what was gathered during a publish take its place.
+// publishDone starts the next group after a publish.
 func (g *gatherer) publishDone(q *Queue) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.waiting) == 0 || g.burst && g.inFlight > 1 { // of many, all wait for the same flight
+	if len(g.waiting) == 0 || g.burst && g.inFlight > 1 { // during a burst, all wait for the same publish
 		g.inFlight--
 		return
 	}
 	q.work.Go(func() { g.publishGroup(q) })
 }
 
-// publishGroup publishes what is waiting, and waits a moment for more where many come.
+// publishGroup publishes the waiting Requests, during a burst after a short wait for more.
 func (g *gatherer) publishGroup(q *Queue) {
 	g.mu.Lock()
 	linger := g.burst && len(g.waiting) < minBatch
@@ -113,14 +114,14 @@ func (g *gatherer) publishGroup(q *Queue) {
 	g.publishDone(q)
 }
 
-// publishGathered publishes a group: those that may travel together in batches, all others side by side.
+// publishGathered publishes a group: batchable Requests in batches, all others concurrently.
 func (g *gatherer) publishGathered(q *Queue, group []gathered) {
 	group = slices.DeleteFunc(group, func(one gathered) bool { return one.ctx.Err() != nil })
 	requests := make([]core.Request, len(group))
 	for i, one := range group {
 		requests[i] = one.request
 	}
-	ctx := context.Background() // each call is bounded by itself; a batch is of many callers
+	ctx := context.Background() // each call has its own timeout; a batch is of many callers
 	var alone errgroup.Group
 	alone.SetLimit(publishConcurrency)
 	for _, members := range groupBatches(requests) {

@@ -24,8 +24,8 @@ const (
 	keyCell         = "slot."
 )
 
-// Jobs holds the jobs of tutti, the organizations of each, and named cells, in a key-value bucket: one key each, changed
-// by compare-and-set alone.
+// Jobs holds the jobs of tutti, the organizations of each, and named compare-and-swap cells, in a key-value bucket:
+// one key each, changed only by compare-and-swap.
 type Jobs struct {
 	queue  *Queue
 	bucket jetstream.KeyValue
@@ -38,9 +38,9 @@ type Jobs struct {
 type JobFilter struct {
 	Repository string
 	State      core.JobState
-	// Limit is the size of a page, 0 for 50, no more than 1000.
+	// Limit is the page size, 0 for 50, at most 1000.
 	Limit int
-	// Cursor is what List gave for the next page; empty for the first.
+	// Cursor is the one that List returned for the next page; empty for the first.
 	Cursor string
 }
 
@@ -54,7 +54,7 @@ func organizationKey(jobID, organization string) string {
 	return keyOrganization + EncodeToken(jobID) + "." + EncodeToken(organization)
 }
 
-// Create stores a new job; CodeConflict when there is one with this ID, CodeInvalid when the ID is none.
+// Create stores a new job; CodeConflict when the ID is taken, CodeInvalid when it is not valid.
 func (j *Jobs) Create(ctx context.Context, job core.Job) error {
 	if err := core.ValidKey("job id", job.ID); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (j *Jobs) Create(ctx context.Context, job core.Job) error {
 		return wrapError("creating the job", err)
 	}
 	if !created {
-		return core.NewError(core.CodeConflict, "there is a job with this id")
+		return core.NewError(core.CodeConflict, "a job with this id already exists")
 	}
 	return nil
 }
@@ -81,9 +81,9 @@ func (j *Jobs) Get(ctx context.Context, id string) (core.Job, error) {
 
 func jobNotFound() error { return core.NewError(core.CodeNotFound, "no such job") }
 
-// Update reads a job, lets change change it and writes it, again from the start when somebody else wrote in between. An
-// error of change ends it, with nothing written, and is given as it is; ErrUnchanged means that there is nothing to
-// write, and is success. change may be called more than once. It returns the job as it is stored now.
+// Update reads a job, calls change and writes the result by compare-and-swap, repeating all of it after a conflict,
+// so that change may be called more than once. An error of change is returned unchanged, with nothing written; for
+// ErrUnchanged, Update succeeds without writing. It returns the job as it is stored now.
 func (j *Jobs) Update(ctx context.Context, id string, change func(*core.Job) error) (core.Job, error) {
 	job, err := update(ctx, j, jobKey(id), change)
 	if isMissing(err) {
@@ -92,7 +92,7 @@ func (j *Jobs) Update(ctx context.Context, id string, change func(*core.Job) err
 	return job, err
 }
 
-// CreateOrganization stores a new organization of a job; false when it is there already.
+// CreateOrganization stores a new organization of a job; false when it already exists.
 func (j *Jobs) CreateOrganization(ctx context.Context, jobID string, run core.OrganizationRun) (bool, error) {
 	if err := errors.Join(core.ValidKey("job id", jobID), core.ValidKey("organization", run.Organization)); err != nil {
 		return false, wrapError("creating an organization of the job", err)
@@ -136,8 +136,8 @@ func (j *Jobs) Organizations(ctx context.Context, jobID string) ([]core.Organiza
 	return runs, nil
 }
 
-// List returns the jobs that f selects, the newest first (their ids are UUIDs of version 7, which sort by time), and the
-// cursor of the next page, empty after the last one. CodeInvalid for a bad cursor.
+// List returns the jobs that f selects, the newest first (their ids are UUIDs of version 7, which sort by time), and
+// the cursor of the next page, empty after the last one. CodeInvalid for an invalid cursor.
 func (j *Jobs) List(ctx context.Context, f JobFilter) ([]core.Job, string, error) {
 	after := ""
 	if f.Cursor != "" {
@@ -177,7 +177,7 @@ func sortNewestFirst(jobs []core.Job) {
 	slices.SortFunc(jobs, func(a, b core.Job) int { return cmp.Compare(b.ID, a.ID) })
 }
 
-// Counts returns the number of jobs in each state, of all repositories; every state is in it.
+// Counts returns the number of jobs in each state, of all repositories; it has every state.
 func (j *Jobs) Counts(ctx context.Context) (map[core.JobState]int, error) {
 	jobs, err := readKeys[struct {
 		State core.JobState `json:"state"`
@@ -195,7 +195,7 @@ func (j *Jobs) Counts(ctx context.Context) (map[core.JobState]int, error) {
 	return counts, nil
 }
 
-// create stores a new key; false when it is there already.
+// create stores a new key; false when it already exists.
 func (j *Jobs) create(ctx context.Context, key string, value any) (bool, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
@@ -223,7 +223,7 @@ func (j *Jobs) get(ctx context.Context, key string, value any) ([]byte, uint64, 
 	return entry.Value(), entry.Revision(), nil
 }
 
-// missingKeyError marks that the key to update is not there, apart from a CodeNotFound of the function that changes it.
+// missingKeyError marks that the key to update does not exist, as opposed to a CodeNotFound of the change function.
 type missingKeyError struct{ err error }
 
 // Error implements error.
@@ -234,7 +234,7 @@ func isMissing(err error) bool {
 	return errors.As(err, &missing)
 }
 
-// update is a read, a change and a compare-and-set, until that is won.
+// update repeats a read, a change and a compare-and-swap until the swap succeeds.
 func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) error) (T, error) {
 	var zero T
 	var written []byte
@@ -248,7 +248,7 @@ func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) err
 			return zero, wrapError("reading a job", err)
 		}
 		if written != nil && bytes.Equal(old, written) {
-			// The write whose answer did not come was done all the same.
+			// The write whose answer was lost succeeded.
 			return value, nil
 		}
 		if err := change(&value); errors.Is(err, ErrUnchanged) {

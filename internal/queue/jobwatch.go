@@ -13,19 +13,19 @@ import (
 	"tutti/internal/retry"
 )
 
-// rewatchPause is the pause before a watch that broke off begins again.
+// rewatchPause is the pause before an interrupted watch is restarted.
 const rewatchPause = 200 * time.Millisecond
 
-// callerError is an error of the function that a watch calls.
+// callerError is an error of the callback of a watch.
 type callerError struct{ err error }
 
 // Error implements error.
 func (e *callerError) Error() string { return e.err.Error() }
 
 // Watch calls each for a job and its organizations as they are, in the order of their last changes, then once with
-// neither, and then for every change; of changes that follow one another quickly the last is seen in any case. It goes on
-// over lost connections until each returns an error, which is returned as it is, ctx ends, or the job is removed, which
-// returns nil. CodeNotFound when there is no such job.
+// neither, and then for every change; of changes in quick succession at least the last is delivered. It continues
+// after lost connections until each returns an error, which is returned unchanged, ctx ends, or the job is removed,
+// which returns nil. CodeNotFound when there is no such job.
 func (j *Jobs) Watch(ctx context.Context, id string, each func(core.JobChange) error) error {
 	if _, err := j.Get(ctx, id); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (j *Jobs) Watch(ctx context.Context, id string, each func(core.JobChange) e
 		case ctx.Err() != nil:
 			return wrapError("watching a job", ctx.Err())
 		}
-		j.queue.log.Debug("watch of a job begins again", "job_id", id, "err", err)
+		j.queue.log.Debug("restarting the watch of a job", "job_id", id, "err", err)
 		if err := retry.Sleep(ctx, rewatchPause); err != nil {
 			return wrapError("watching a job", err)
 		}
@@ -54,12 +54,12 @@ type jobWatch struct {
 	jobs *Jobs
 	id   string
 	each func(core.JobChange) error
-	// seen is the last revision that was told, begun whether all that was there at the start was.
+	// seen is the last revision that was delivered, caughtUp whether everything that existed at the start was.
 	seen     uint64
 	caughtUp bool
 }
 
-// follow tells what is new since the last revision until something breaks or the job is gone, which is nil.
+// follow delivers changes after the last revision until an error, or until the job is removed, which is nil.
 func (w *jobWatch) follow(ctx context.Context) error {
 	cfg := jetstream.ConsumerConfig{
 		FilterSubjects: []string{jobsPrefix + jobKey(w.id), jobsPrefix + organizationKey(w.id, "") + "*"},
@@ -88,7 +88,7 @@ func (w *jobWatch) follow(ctx context.Context) error {
 			if err := w.each(core.JobChange{Revision: w.seen}); err != nil {
 				return &callerError{err}
 			}
-		case wait > 0: // quiet; what is purged makes no message
+		case wait > 0: // no change; a purge sends no message
 			if _, err := w.jobs.Get(ctx, w.id); core.CodeOf(err) == core.CodeNotFound {
 				return nil
 			}
@@ -99,7 +99,7 @@ func (w *jobWatch) follow(ctx context.Context) error {
 	}
 }
 
-// deliver decodes one key's new value.
+// deliver decodes one key's new value and calls each.
 func (w *jobWatch) deliver(m readMessage) error {
 	w.seen = m.sequence
 	if m.Header.Get("KV-Operation") != "" {

@@ -9,18 +9,18 @@ import (
 	"tutti/internal/core"
 )
 
-// cellRepositories names the compare-and-swap cell of the repositories that were configured at any start, of which
-// maxRepositories are kept.
+// cellRepositories names the compare-and-swap cell that stores the repositories configured at any start, at most
+// maxRepositories.
 const (
 	cellRepositories = "repositories"
 	maxRepositories  = 1000
 )
 
-// otherRepository is the label of every repository that was never configured, so that what comes in from outside cannot
-// make label values without bound.
+// otherRepository is the label of every repository that was never configured, so that clients cannot create an
+// unlimited number of label values.
 const otherRepository = "unknown"
 
-// labels knows which repositories may be named in metrics.
+// labels holds the repositories that may be named in metrics.
 type labels struct {
 	mu    sync.RWMutex
 	known map[string]struct{}
@@ -45,8 +45,8 @@ func (l *labels) labelFor(repository string) string {
 	return otherRepository
 }
 
-// rememberRepositories adds the configured repositories to those of earlier starts, and lets metrics name all of them: a
-// repository that was removed from the configuration may have dead letters.
+// rememberRepositories adds the configured repositories to those of earlier starts and allows metrics to name all of
+// them: a repository that was removed from the configuration may have dead letters.
 func (q *Queue) rememberRepositories(ctx context.Context, configured []string) error {
 	q.labels.add(configured...)
 	for {
@@ -71,7 +71,7 @@ func (q *Queue) rememberRepositories(ctx context.Context, configured []string) e
 		if err != nil {
 			return core.WrapError(core.CodeInternal, "encoding the repositories", err)
 		}
-		// Also when nothing changed: what is not written for as long as jobs are kept is removed.
+		// Also when nothing changed: a key that is not written for jobsKept expires.
 		if err := q.jobs.SetCell(ctx, cellRepositories, string(encoded), revision); !isConflict(err) {
 			return err
 		}

@@ -11,7 +11,7 @@ import (
 	"tutti/internal/core"
 )
 
-// message is a Request in hand.
+// message is a Request in flight.
 type message struct {
 	nc         *nats.Conn
 	reply      string
@@ -20,7 +20,7 @@ type message struct {
 	sequence   uint64
 	storedAt   time.Time
 	deliveries int
-	// jobs keeps the note that the message is in hand; nil where there is none.
+	// jobs stores the hand-out count of the message; nil if there is none.
 	jobs *Jobs
 }
 
@@ -35,7 +35,7 @@ func (m *message) Version() core.Version { return m.version }
 // Deliveries implements core.Message.
 func (m *message) Deliveries() int { return m.deliveries }
 
-// Ack implements core.Message. A late Ack of a message that was replaced meanwhile changes nothing and succeeds.
+// Ack implements core.Message. A late Ack of a message that was replaced changes nothing and succeeds.
 func (m *message) Ack(ctx context.Context) error {
 	defer m.forgetHandOuts(ctx)
 	return wrapError("acknowledging a request", sendAck(ctx, m.nc, m.reply, "+ACK"))
@@ -46,12 +46,12 @@ func (m *message) Nak(delay time.Duration) error {
 	if m.nc.IsConnected() {
 		m.forgetHandOuts(context.Background())
 	}
-	return wrapError("giving a request back", m.nc.Publish(m.reply, nakPayload(delay)))
+	return wrapError("requeueing a request", m.nc.Publish(m.reply, nakPayload(delay)))
 }
 
 // InProgress implements core.Message.
 func (m *message) InProgress() error {
-	return wrapError("keeping a request in hand", m.nc.Publish(m.reply, []byte("+WPI")))
+	return wrapError("extending the ack wait of a request", m.nc.Publish(m.reply, []byte("+WPI")))
 }
 
 func nakPayload(delay time.Duration) []byte {
@@ -61,26 +61,26 @@ func nakPayload(delay time.Duration) []byte {
 	return fmt.Appendf(nil, `-NAK {"delay": %d}`, delay.Nanoseconds())
 }
 
-// sendAck sends word on a message to the server and waits until it was taken.
-func sendAck(ctx context.Context, nc *nats.Conn, reply, word string) error {
+// sendAck sends an acknowledgement and waits for the server's answer.
+func sendAck(ctx context.Context, nc *nats.Conn, reply, ack string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	_, err := nc.RequestWithContext(ctx, reply, []byte(word))
+	_, err := nc.RequestWithContext(ctx, reply, []byte(ack))
 	return err
 }
 
-// decodeRequest reads a Request, which must be valid and belong to the subject that it stands on.
+// decodeRequest decodes a Request, which must be valid and belong to its subject.
 func decodeRequest(subject string, data []byte) (core.Request, error) {
 	var r core.Request
 	if err := json.Unmarshal(data, &r); err != nil {
-		return core.Request{}, core.WrapError(core.CodeInvalid, "the request is not JSON of tutti", err)
+		return core.Request{}, core.WrapError(core.CodeInvalid, "the request cannot be decoded", err)
 	}
 	own, err := requestSubject(r)
 	if err != nil {
 		return core.Request{}, err
 	}
 	if own != subject {
-		return core.Request{}, core.NewError(core.CodeInvalid, "the request stands on another's subject")
+		return core.Request{}, core.NewError(core.CodeInvalid, "the request does not belong to its subject")
 	}
 	return r, nil
 }

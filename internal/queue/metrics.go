@@ -6,7 +6,7 @@ import (
 	"tutti/internal/core"
 )
 
-// Metrics counts what goes through the queue (CONTRACT section 9). A nil Metrics counts nothing.
+// Metrics holds the metrics of the queue (CONTRACT section 9). A nil Metrics counts nothing.
 type Metrics struct {
 	published        *prometheus.CounterVec
 	pending          *prometheus.GaugeVec
@@ -21,27 +21,27 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		published: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tutti_requests_published_total",
-			Help: "Requests given to the queue, by what became of them: stored or the code of the error.",
+			Help: "Requests published to the queue, by result: stored or the error code.",
 		}, []string{"result"}),
 		pending: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "tutti_consumer_pending_messages",
-			Help: "Requests that wait for a durable consumer and are not yet delivered.",
+			Help: "Requests pending for a durable consumer, not yet delivered.",
 		}, []string{"consumer"}),
 		redeliveries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tutti_consumer_redeliveries_total",
-			Help: "Requests that a durable consumer was given more than once.",
+			Help: "Deliveries of a Request to a durable consumer after the first.",
 		}, []string{"consumer"}),
 		deadLetters: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "tutti_dead_letters",
-			Help: "Dead letters that are kept, by reason.",
+			Help: "Stored dead letters, by reason.",
 		}, []string{"repository", "reason"}),
 		deadLettersTotal: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tutti_dead_letters_total",
-			Help: "Dead letters written, replaced ones included.",
+			Help: "Dead letters written, including replacements.",
 		}, []string{"repository", "reason"}),
 		restarts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tutti_queue_restarts_total",
-			Help: "Restarts of the embedded queue's server because it could not store any more.",
+			Help: "Restarts of the embedded queue's server after storage errors.",
 		}),
 	}
 	reg.MustRegister(m.published, m.pending, m.redeliveries, m.deadLetters, m.deadLettersTotal, m.restarts)
@@ -87,7 +87,7 @@ func (m *Metrics) setDeadLetters(counts map[deadLetterLabels]int) {
 	}
 }
 
-// deadLetterLabels are the labels of a number of dead letters.
+// deadLetterLabels are the labels of a count of dead letters.
 type deadLetterLabels struct{ repository, reason string }
 
 func (m *Metrics) countDeadLetter(repository, reason string) {

@@ -11,15 +11,15 @@ import (
 	"tutti/internal/core"
 )
 
-// keyPages holds the ids of the pages of the lists that are being read.
+// keyPages is the prefix of the keys that store the record ids of the pages of lists being read.
 const keyPages = "pages."
 
 func pagesKey(jobID, organization string) string {
 	return keyPages + EncodeToken(jobID) + "." + EncodeToken(organization) + "."
 }
 
-// NotePage stores the hashes of the ids that a page of an organization's list held, in place of what was noted of it
-// before. reading counts how often the list was begun anew.
+// NotePage stores the hashes of the ids on a page of an organization's list, in place of an earlier note of the page.
+// reading counts how often the list was restarted.
 func (j *Jobs) NotePage(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) error {
 	data := make([]byte, 0, 8*len(ids))
 	for _, id := range ids {
@@ -33,8 +33,8 @@ func (j *Jobs) NotePage(ctx context.Context, jobID, organization string, reading
 	return wrapError("noting the ids of a page", err)
 }
 
-// NotedIDs returns how many different ids the pages up to and including last held, in one reading of an organization's
-// list.
+// NotedIDs returns the number of distinct ids on the pages up to and including last, in one reading of an
+// organization's list.
 func (j *Jobs) NotedIDs(ctx context.Context, jobID, organization string, reading, last int) (int, error) {
 	var ids []uint64
 	err := j.eachNoted(ctx, jobID, organization, reading, last+1, func(id uint64) { ids = append(ids, id) })
@@ -45,8 +45,8 @@ func (j *Jobs) NotedIDs(ctx context.Context, jobID, organization string, reading
 	return len(slices.Compact(ids)), nil
 }
 
-// NotedBefore returns those of ids that a page below the given one held, in one reading of an organization's list. Its
-// memory does not grow with the list.
+// NotedBefore returns those of ids that are on a page below the given one, in one reading of an organization's list.
+// Its memory does not grow with the list.
 func (j *Jobs) NotedBefore(
 	ctx context.Context, jobID, organization string, reading, page int, ids []uint64,
 ) (map[uint64]struct{}, error) {
@@ -63,7 +63,7 @@ func (j *Jobs) NotedBefore(
 	return noted, err
 }
 
-// eachNoted calls each for every id of the pages below the given one, in one reading of an organization's list.
+// eachNoted calls each for every id on the pages below the given one, in one reading of an organization's list.
 func (j *Jobs) eachNoted(ctx context.Context, jobID, organization string, reading, below int, each func(id uint64)) error {
 	filter := jobsPrefix + pagesKey(jobID, organization) + strconv.Itoa(reading) + "."
 	err := j.queue.readAll(ctx, j.stream, filter+"*", func(m readMessage) error {
@@ -82,10 +82,10 @@ func (j *Jobs) eachNoted(ctx context.Context, jobID, organization string, readin
 	return wrapError("reading the noted ids", err)
 }
 
-// keyLate is where the notes of a list hold the ids of records that its pages requested one by one.
+// keyLate is the key part for the ids of records that the pages of a list requested one by one.
 const keyLate = "late."
 
-// maxLatePerNote is how many ids a note holds at most: as many of the longest ones fit into a message.
+// maxLatePerNote is the largest number of ids in one note: 1000 of the longest ids fit into a message.
 const maxLatePerNote = 1000
 
 // NoteLate stores the ids of records that a page of an organization's list requested one by one, under the page's epoch.
@@ -136,7 +136,7 @@ func (j *Jobs) LateIDs(ctx context.Context, jobID, organization string, pages ma
 	return slices.Compact(ids), wrapError("reading the late records", err)
 }
 
-// ForgetPages removes what was noted of an organization's list, or of every list of the job when organization is empty.
+// ForgetPages removes the notes of an organization's list, or of every list of the job when organization is empty.
 func (j *Jobs) ForgetPages(ctx context.Context, jobID, organization string) error {
 	key := keyPages + EncodeToken(jobID) + ".>"
 	if organization != "" {

@@ -10,25 +10,26 @@ import (
 	"tutti/internal/core"
 )
 
-// ConsumerLag says how far a durable consumer is behind.
+// ConsumerLag is the backlog of a durable consumer.
 type ConsumerLag struct {
 	Repository string
 	Class      core.Class
-	// Pending is the number of Requests not yet delivered, InHand of those delivered and not yet acked, by any process.
+	// Pending is the number of Requests not yet delivered, InFlight of those delivered and not yet acked, by any
+	// process.
 	Pending  uint64
 	InFlight int
-	// Redelivered is the number of those in hand that were delivered before.
+	// Redelivered is the number of those in flight that were delivered before.
 	Redelivered int
 }
 
-// Pending asks how far the durable consumers of this Queue are behind, and brings the metric to it.
+// Pending returns the backlog of the durable consumers of this Queue and updates its metric.
 func (q *Queue) Pending(ctx context.Context) ([]ConsumerLag, error) {
 	consumers := q.openConsumers()
 	lags := make([]ConsumerLag, 0, len(consumers))
 	for _, c := range consumers {
 		info, err := q.requests.Consumer(ctx, c.cfg.Durable)
 		if err != nil {
-			return nil, wrapError("asking for waiting requests", err)
+			return nil, wrapError("reading the pending requests", err)
 		}
 		state := info.CachedInfo()
 		lags = append(lags, ConsumerLag{
@@ -40,13 +41,13 @@ func (q *Queue) Pending(ctx context.Context) ([]ConsumerLag, error) {
 	return lags, nil
 }
 
-// Idle reports whether no record or page Request of a repository waits or is in hand of any process.
+// Idle reports whether no record or page Request of a repository is pending or in flight in any process.
 func (q *Queue) Idle(ctx context.Context, repository string) (bool, error) {
-	// In this order: pages and batches hand records over, which are there before the page or the batch has ended.
+	// In this order: pages and batches publish records before they end.
 	for _, class := range []core.Class{core.ClassPages, core.ClassBatches, core.ClassRecords} {
 		consumer, err := q.requests.Consumer(ctx, durableName(repository, class))
 		if err != nil {
-			return false, wrapError("asking for waiting requests", err)
+			return false, wrapError("reading the pending requests", err)
 		}
 		if state := consumer.CachedInfo(); state.NumPending > 0 || state.NumAckPending > 0 {
 			return false, nil
@@ -55,12 +56,12 @@ func (q *Queue) Idle(ctx context.Context, repository string) (bool, error) {
 	return true, nil
 }
 
-// PendingRecords returns the ids of an organization's records, or of all of the repository's when organization is empty,
-// that have a Request waiting or in hand.
+// PendingRecords returns the ids of an organization's records, or of all of the repository's when organization is
+// empty, that have a pending or in-flight Request.
 func (q *Queue) PendingRecords(ctx context.Context, repository, organization string) (map[string]struct{}, error) {
 	info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(recordFilter(repository, organization)))
 	if err != nil {
-		return nil, wrapError("asking for waiting records", err)
+		return nil, wrapError("reading the pending records", err)
 	}
 	ids := make(map[string]struct{}, len(info.State.Subjects))
 	for subject := range info.State.Subjects {
@@ -71,17 +72,17 @@ func (q *Queue) PendingRecords(ctx context.Context, repository, organization str
 	return ids, nil
 }
 
-// JobIDs returns the ids of the jobs, of any repository, that have a page, organization or repository Request waiting or in
-// hand.
+// JobIDs returns the ids of the jobs, of any repository, that have a pending or in-flight page, organization or
+// repository Request.
 func (q *Queue) JobIDs(ctx context.Context) (map[string]struct{}, error) {
 	ids := make(map[string]struct{})
-	// In the order in which a run publishes them: each Request is acked after those that follow from it were stored, so a
-	// run that goes on meanwhile is not missed.
+	// In the order in which a run publishes them: each Request is acked after those that follow from it were stored, so
+	// a running job is not missed.
 	for _, scope := range []core.Scope{core.ScopeRepository, core.ScopeOrganization, core.ScopePage} {
 		filter := requestPrefix + "*." + string(scope) + ".>"
 		info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(filter))
 		if err != nil {
-			return nil, wrapError("asking for the jobs of waiting requests", err)
+			return nil, wrapError("reading the jobs of pending requests", err)
 		}
 		for subject := range info.State.Subjects {
 			if id := parseRequestSubject(subject).jobID; id != "" {
@@ -92,9 +93,9 @@ func (q *Queue) JobIDs(ctx context.Context) (map[string]struct{}, error) {
 	return ids, nil
 }
 
-// MoveUnknown removes the durable consumers of repositories that are not among the known codes and moves their Requests
-// to the dead letters; it returns how many it moved. Without it a work queue keeps them for ever. It is for the start:
-// known are the configured repositories.
+// MoveUnknown removes the durable consumers of repositories that are not known and moves their Requests to the dead
+// letters; it returns how many it moved. Otherwise a work queue would keep them forever. It is called at start with
+// the codes of the configured repositories.
 func (q *Queue) MoveUnknown(ctx context.Context, known []string) (int, error) {
 	if err := q.rememberRepositories(ctx, known); err != nil {
 		return 0, err
@@ -109,7 +110,7 @@ func (q *Queue) MoveUnknown(ctx context.Context, known []string) (int, error) {
 	}
 	info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(requestPrefix+">"))
 	if err != nil {
-		return 0, wrapError("looking for requests of unknown repositories", err)
+		return 0, wrapError("reading the requests of unknown repositories", err)
 	}
 	moved := 0
 	for subject := range info.State.Subjects {

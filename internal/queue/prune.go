@@ -13,18 +13,18 @@ import (
 	"tutti/internal/core"
 )
 
-// orphanAge is how long ago a cell, or the organizations of a job, must have been written before the job that they name
-// counts as gone: a trigger fills its cell a moment before its job is there.
+// orphanAge is how long ago a cell, or the organizations of a job, must have been written before the job they name
+// counts as missing: a trigger sets its cell a moment before it creates its job.
 const orphanAge = 10 * time.Minute
 
-// Prune removes the jobs that have ended, with their organizations, but for those among the newest keep jobs. It also
-// removes the cells "queued.*" and "running.*" of jobs that have ended, and what names a job that is gone: such cells and
-// organizations, unless they are younger than ten minutes or a Request of the job, which makes it again, is in the queue.
-// What is written meanwhile stays.
+// Prune removes ended jobs, with their organizations, except those among the newest keep jobs. It also removes the
+// cells "queued.*" and "running.*" of ended jobs, and cells and organizations whose job does not exist, unless they
+// are younger than ten minutes or a Request of the job, which creates it again, is in the queue. Concurrent writes
+// are not removed.
 func (j *Jobs) Prune(ctx context.Context, keep int) error { return j.prune(ctx, keep, orphanAge) }
 
 func (j *Jobs) prune(ctx context.Context, keep int, age time.Duration) error {
-	// Before the bucket: a Request that ended since has made its job by then.
+	// Before reading the bucket: a Request that has ended since has created its job by then.
 	waiting, err := j.queue.JobIDs(ctx)
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (j *Jobs) pruneJobs(ctx context.Context, jobs []core.Job, keep int) error {
 		if i < keep || !job.State.Final() {
 			continue
 		}
-		// The organizations first: a job that is still there is pruned again after a crash.
+		// The organizations first: after a crash the job still exists and is pruned again.
 		for _, key := range []string{keyPages + EncodeToken(job.ID) + ".>", organizationKey(job.ID, "") + "*", jobKey(job.ID)} {
 			if err := j.purge(ctx, jobsPrefix+key); err != nil {
 				return wrapError("removing an old job", err)
@@ -79,7 +79,7 @@ func (j *Jobs) purge(ctx context.Context, subject string, opts ...jetstream.Stre
 	return j.stream.Purge(ctx, append(opts, jetstream.WithPurgeSubject(subject))...)
 }
 
-// contents is what the bucket holds, with what is needed to remove no more of it than was read.
+// contents is the content of the bucket, with the sequences needed to remove no more than was read.
 type contents struct {
 	jobs map[string]core.Job
 	// cells holds the cells that name the queued or running job of a scope, by their subject.
@@ -98,7 +98,8 @@ type lastWrite struct {
 	writtenAt time.Time
 }
 
-// readContents reads the whole bucket once. A key that is there all the time is in it, whoever writes meanwhile.
+// readContents reads the whole bucket once. It has every key that exists all the time, whatever is written
+// concurrently.
 func (j *Jobs) readContents(ctx context.Context) (contents, error) {
 	c := contents{
 		jobs: make(map[string]core.Job), cells: make(map[string]cellContent), organizations: make(map[string]lastWrite),
@@ -136,7 +137,7 @@ func (c *contents) add(m readMessage) error {
 	return nil
 }
 
-// isJobCell tells the cells that name the queued or the running job of a scope.
+// isJobCell reports whether a cell names the queued or the running job of a scope.
 func isJobCell(name string) bool {
 	return strings.HasPrefix(name, "queued.") || strings.HasPrefix(name, "running.")
 }

@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	// publishRetries and publishRetryWait bridge the moment in which a stream of a cluster has no leader.
+	// publishRetries and publishRetryWait cover the time in which a stream of a cluster has no leader.
 	publishRetries   = 3
 	publishRetryWait = 100 * time.Millisecond
 )
 
 // Publish validates r and stores it in place of an older Request of the same subject; it returns when the server has
-// it on disk. A Request as of an earlier version (AsOf), such as a removal of a topic that is read again, is stored as by
-// PublishUnlessRemovalPending. A Request of the outbox is stored once per id: the same id again within two minutes is dropped and counts
-// as stored. CodeInvalid for a bad Request, CodeOverloaded when the queue is full, CodeUnavailable when it does not
-// answer; then the Request may be stored all the same, and repeating it does no harm.
+// it on disk. A Request as of an earlier version (AsOf), such as a removal read again from a topic, is stored by
+// PublishUnlessRemovalPending. A Request of the outbox is stored once per id: the same id within two minutes is
+// dropped and counts as stored. CodeInvalid for an invalid Request, CodeOverloaded when the queue is full,
+// CodeUnavailable when it does not answer; then the Request may still be stored, and publishing it again is safe.
 func (q *Queue) Publish(ctx context.Context, r core.Request) error {
 	if r.AsOf > 0 {
 		return q.PublishUnlessRemovalPending(ctx, r)
@@ -57,7 +57,7 @@ func (q *Queue) publishUnlessRemovalPending(ctx context.Context, r core.Request)
 			sequence, offered = 0, r
 			continue
 		case err != nil:
-			return wrapError("reading the request that is there", err)
+			return wrapError("reading the pending request", err)
 		}
 		var pending core.Request
 		sequence, offered = there.Sequence, r
@@ -88,16 +88,15 @@ func (q *Queue) publishRequest(ctx context.Context, r core.Request, opts ...jets
 	return wrapError("publishing the request", err)
 }
 
-// Republish stores r, which is the Request of m with or without a change, not to be worked on before the time after from now,
-// with its deliveries added to its attempts and as of m's version, so that m, which must have come from a Consumer of this
-// Queue, is replaced and never reaches its last delivery. It is delivered at once all the same: who gets it reads its
-// NotBefore. When a newer Request of the subject is there already, that one stands and nothing is stored. m needs no Ack
-// afterwards. CodeOverloaded when the queue is full, as a cluster refuses replacements then too: m is still in flight, and the
-// delivery that it has does not count.
+// Republish stores r, the Request of m with or without changes, in place of m, with m's deliveries added to its
+// attempts and as of m's version, so that m never reaches its last delivery. r must not be processed before after has
+// passed: it is delivered at once, and the consumer reads its NotBefore. m must be from a Consumer of this Queue and
+// needs no Ack afterwards. If the subject has a newer Request, nothing is stored. CodeOverloaded when the queue is
+// full, since a cluster rejects replacements then too: m is still in flight, and its current delivery does not count.
 func (q *Queue) Republish(ctx context.Context, m core.Message, r core.Request, after time.Duration) error {
 	own, ok := m.(*message)
 	if !ok {
-		return core.NewError(core.CodeInvalid, "republishing a message that is not the queue's")
+		return core.NewError(core.CodeInvalid, "republishing a message of another queue")
 	}
 	r.Attempts += own.deliveries
 	r.NotBefore = time.Now().UTC().Add(after)
@@ -110,7 +109,7 @@ func (q *Queue) Republish(ctx context.Context, m core.Message, r core.Request, a
 	return err
 }
 
-// publish waits until the server has stored a message.
+// publish stores a message and returns when the server has it on disk.
 func (q *Queue) publish(ctx context.Context, subject string, data []byte, opts ...jetstream.PublishOpt) error {
 	opts = append(opts, jetstream.WithRetryAttempts(publishRetries), jetstream.WithRetryWait(publishRetryWait))
 	return q.write(ctx, func(ctx context.Context) error {

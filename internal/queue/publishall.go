@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// publishConcurrency is how many Requests of one PublishAll are under way.
+	// publishConcurrency is how many Requests of one PublishAll are in flight.
 	publishConcurrency = 64
-	// minBatch is how many records travel together at least: fewer are sent one by one, and replace older ones.
+	// minBatch is the smallest batch: fewer records are published one by one and replace older Requests.
 	minBatch = 8
-	// batchShare is the share of maxPending that may be batches: more than a few wait only where records are not worked
-	// on, and then it counts that newer Requests replace older ones.
+	// batchShare limits the batches to this fraction of MaxPending: more than a few are pending only where records are
+	// not processed, and then newer Requests should replace older ones.
 	batchShare = 1000
-	// batchCountMaxAge is how old the number of waiting batches may be that PublishAll goes by.
+	// batchCountMaxAge is how old the count of pending batches may be.
 	batchCountMaxAge = 500 * time.Millisecond
 )
 
-// PublishAll is Publish for many Requests, for which the server syncs far less often: those that index records of one
-// repository for one cause travel together, up to core.MaxBatchRecords in a message. Such a message replaces none that
-// waits for one of its records, and none replaces it; versions decide where a record is in several. While many batches
-// wait, every Request travels by itself and replaces an older one as always. A few that come while others are under way
-// are gathered with those of other callers. It returns one error for each Request, in
-// order, or nil when all are stored.
+// PublishAll is Publish for many Requests, with far fewer syncs on the server: Requests to index records of one
+// repository for one cause share a message, up to core.MaxBatchRecords. A batch replaces no pending Request of its
+// records, and no Request replaces it; versions decide if a record is in several. While many batches are pending,
+// every Request is published by itself and replaces an older one. Small groups that arrive while others are in flight
+// are combined with those of other callers. It returns one error for each Request, in order, or nil when all are
+// stored.
 func (q *Queue) PublishAll(ctx context.Context, rs []core.Request) []error {
 	errs := make([]error, len(rs))
 	group := errgroup.Group{}
@@ -52,7 +52,7 @@ func (q *Queue) PublishAll(ctx context.Context, rs []core.Request) []error {
 			publish(members[i : i+1])
 		}
 	}
-	_ = group.Wait() // the errors are each Request's own
+	_ = group.Wait() // each Request has its own error
 	for _, err := range errs {
 		if err != nil {
 			return errs
@@ -61,14 +61,15 @@ func (q *Queue) PublishAll(ctx context.Context, rs []core.Request) []error {
 	return nil
 }
 
-// groupBatches groups the Requests that may travel together, by their places in rs; all others stand alone.
+// groupBatches groups the Requests that may share a batch, by their positions in rs; each other Request is its own
+// group.
 func groupBatches(rs []core.Request) [][]int {
 	type group struct {
 		repository string
 		cause      core.Cause
 	}
 	var batches [][]int
-	open := make(map[group]int) // the batch of a group that has room
+	open := make(map[group]int) // the last batch of each group
 	for i, r := range rs {
 		if !batchable(r) {
 			batches = append(batches, []int{i})
@@ -86,7 +87,7 @@ func groupBatches(rs []core.Request) [][]int {
 	return batches
 }
 
-// batchable reports whether nothing that is worked by is lost when r travels in a batch.
+// batchable reports whether r may be in a batch without losing anything that its processing needs.
 func batchable(r core.Request) bool {
 	return r.Scope == core.ScopeRecord && r.Kind == core.KindIndex && r.JobID == "" && r.Attempts == 0 &&
 		r.AsOf == 0 && !r.Force && !r.Rebuild && r.NotBefore.IsZero() && r.Cause != core.CauseOutbox && r.Validate() == nil
@@ -117,15 +118,15 @@ func (q *Queue) publishBatch(ctx context.Context, rs []core.Request, members []i
 	return q.publishRequest(ctx, batch)
 }
 
-// batchLimiter bounds how many records wait in batches: the stream's own bound counts messages.
+// batchLimiter limits how many batches are pending: the stream's own limit counts messages.
 type batchLimiter struct {
 	mu        sync.Mutex
 	waiting   int64
 	countedAt time.Time
 }
 
-// admit counts a batch that is about to be published; false when too many wait, or nobody knows. Of those that ask at the
-// same time one asks the server; the others go by what was known before.
+// admit counts a batch that is about to be published; false when too many are pending. Of concurrent callers, one
+// asks the server; the others use the previous count.
 func (w *batchLimiter) admit(ctx context.Context, q *Queue) bool {
 	limit := max(2, int64(q.cfg.MaxPending/batchShare))
 	w.mu.Lock()
@@ -137,7 +138,7 @@ func (w *batchLimiter) admit(ctx context.Context, q *Queue) bool {
 	if stale {
 		waiting, err := q.countBatches(ctx)
 		if err != nil {
-			waiting = limit // the publishes will say what is wrong
+			waiting = limit // the publish returns the cause
 		}
 		w.mu.Lock()
 		w.waiting, w.countedAt = waiting, time.Now()
@@ -152,7 +153,7 @@ func (w *batchLimiter) admit(ctx context.Context, q *Queue) bool {
 	return true
 }
 
-// countBatches returns the number of batches of any repository that wait or are in hand.
+// countBatches returns the number of batches of all repositories that are pending or in flight.
 func (q *Queue) countBatches(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -163,7 +164,7 @@ func (q *Queue) countBatches(ctx context.Context) (int64, error) {
 		}
 		consumer, err := q.requests.Consumer(ctx, c.cfg.Durable)
 		if err != nil {
-			return 0, wrapError("counting the batches that wait", err)
+			return 0, wrapError("counting the pending batches", err)
 		}
 		state := consumer.CachedInfo()
 		total += int64(state.NumPending) + int64(state.NumAckPending)

@@ -16,29 +16,29 @@ import (
 )
 
 const (
-	// maxPull is the most messages that are asked for at once.
+	// maxPull is the largest number of messages in one pull request.
 	maxPull = 1024
-	// inboxSize holds two pulls whose messages nobody took yet, and the server's words between them.
+	// inboxSize holds the messages of two pulls, and status messages between them.
 	inboxSize = 2*maxPull + 256
-	// batchGap is how long the next message of a pull may take after the last one came, before what is there is given.
-	// It matters only where the server does not end the pull by itself: too many messages are in hand, or it is busy.
+	// batchGap is how long the next message of a pull may take after the previous one before the batch is returned. It
+	// matters only where the server does not end the pull: MaxAckPending is reached, or the server is busy.
 	batchGap = 10 * time.Millisecond
-	// answerTimeout is how long the server may take to end a pull that is over.
+	// answerTimeout is how long the server may take to end an expired pull.
 	answerTimeout = 5 * time.Second
-	// maxHeartbeat is how often the server says at least that a pull is still known.
+	// maxHeartbeat is the longest heartbeat interval of a pull.
 	maxHeartbeat = 5 * time.Second
-	// drainTimeout is how long what is on its way may take to arrive when a subscription ends.
+	// drainTimeout is how long messages in transit may take to arrive when a subscription ends.
 	drainTimeout = time.Second
-	// busyPause is the pause before a pull is repeated that the server did not take because others wait already.
+	// busyPause is the pause before repeating a pull that the server rejected because too many are waiting.
 	busyPause = 10 * time.Millisecond
 )
 
 var (
-	// errConsumerLost: the server does not know the consumer any more, or not this pull.
+	// errConsumerLost: the server does not know the consumer, or not this pull.
 	errConsumerLost = errors.New("the queue forgot the consumer")
-	// errConnectionChanged: the connection went or came back while a strict puller waited.
+	// errConnectionChanged: the connection was lost or restored while a strict puller waited.
 	errConnectionChanged = errors.New("the connection to the queue changed")
-	// errClosed: the puller's owner wants it no more.
+	// errClosed: the owner closed the puller.
 	errClosed = errors.New("the consumer was closed")
 	// errNotConnected: there is no connection.
 	errNotConnected = errors.New("the queue is not connected")
@@ -46,12 +46,13 @@ var (
 	errBudgetTooSmall = errors.New("the next message is over the byte budget")
 )
 
-// puller asks one pull consumer for messages, by the protocol of ADR-15 of NATS ("JetStream Subscribe Workflow"). It
-// exists beside the library's Fetch because that waits for a whole batch, loses what arrives after a cancelled call
-// until the ack wait ends, and cannot tell an empty consumer from a silent one.
+// puller requests messages from one pull consumer, by the protocol of ADR-15 of NATS ("JetStream Subscribe
+// Workflow"). The library's Fetch is not used because it waits for a whole batch, loses messages that arrive after a
+// cancelled call until their ack wait ends, and cannot distinguish an empty consumer from a silent server.
 //
-// A pull is one shot: the server gives what it has, or waits for the first message, and then ends the pull. At most one
-// is open; what arrives while nobody waits is given first by the next call. One goroutine at a time may use a puller.
+// The server answers a pull with the messages it has, or waits for the first one, and then ends the pull. At most one
+// pull is open; messages that arrive between calls are returned first by the next call. A puller must not be used by
+// two goroutines at once.
 type puller struct {
 	nc         *nats.Conn
 	connection *connectionState
@@ -59,30 +60,32 @@ type puller struct {
 	inbox      string
 	sub        *nats.Subscription
 	arrived    chan *nats.Msg
-	// buffered holds what arrived and did not fit into the batches before.
+	// buffered holds messages that arrived and did not fit into earlier batches.
 	buffered []bufferedMessage
 	// strict makes a lost connection an error instead of a new pull.
 	strict bool
-	// closed makes a call end when it is closed; nil for never.
+	// closed ends a call when it is closed; nil for never.
 	closed <-chan struct{}
 
-	// pulls counts the pulls; reply is where the server answers the last one, left how many messages it still owes.
+	// pulls counts the pull requests; reply is the reply subject of the last one, remaining how many of its messages are
+	// outstanding.
 	pulls     uint64
 	open      bool
 	reply     string
 	remaining int
-	// expires is when the server ends the open pull; heard is when it last said something, silent how long it may
-	// say nothing.
+	// expires is when the server ends the open pull; lastHeard is when the server last sent something, idleTimeout how
+	// long it may send nothing.
 	expires      time.Time
 	lastHeard    time.Time
 	idleTimeout  time.Duration
 	disconnected <-chan struct{}
-	// idleSince is when the last call ended; lay is how long the messages of the last batch may have been here before.
+	// idleSince is when the last call ended; bufferedFor is how long the messages of the last batch may have been
+	// buffered.
 	idleSince   time.Time
 	bufferedFor time.Duration
 }
 
-// bufferedMessage is a message that no batch has taken. It has been here since that time at most.
+// bufferedMessage is a message that is in no batch yet. It arrived at or after since.
 type bufferedMessage struct {
 	*nats.Msg
 	since time.Time
@@ -111,23 +114,23 @@ func newPuller(nc *nats.Conn, l *connectionState, stream, consumer string) (*pul
 	return p, nil
 }
 
-// close ends the subscription and returns what arrived and was not taken, also what was on its way: the server counts it as in
-// hand, and would give it to nobody else before its ack wait is over.
+// close ends the subscription and returns all messages that were not taken, including those in transit: the server
+// counts them as in flight and would not redeliver them before their ack wait ends.
 func (p *puller) close() []bufferedMessage {
 	err := p.sub.Drain()
-	_ = err // Only a closed connection refuses, and with it the subscription has ended.
+	_ = err // Only a closed connection fails, and with it the subscription has ended.
 	if p.nc.IsConnected() {
 		err = p.nc.FlushTimeout(drainTimeout)
-		_ = err // What did not arrive by then comes again after the ack wait.
+		_ = err // What did not arrive by then is redelivered after the ack wait.
 	}
 	p.bufferArrived()
 	return p.buffered
 }
 
-// budget is what one call may take.
+// budget limits one call.
 type budget struct {
 	messages int
-	// bytes bounds the sum of the messages' sizes, 0 for no bound. One message is given whatever its size.
+	// bytes limits the sum of the message sizes, 0 for no limit. The first message is returned whatever its size.
 	bytes int
 }
 
@@ -142,7 +145,7 @@ func (b *batch) full() bool {
 	return len(b.messages) >= b.budget.messages || b.bytes > 0 && b.size >= b.bytes
 }
 
-// fits reports whether m may be added; the first always may.
+// fits reports whether m may be added; the first message always may.
 func (b *batch) fits(m *nats.Msg) bool {
 	return len(b.messages) == 0 || b.bytes == 0 || b.size+m.Size() <= b.bytes
 }
@@ -152,7 +155,8 @@ func (b *batch) add(m *nats.Msg) {
 	b.size += m.Size()
 }
 
-// next returns messages as soon as there is one, or none when wait is over; a wait of 0 returns what is there now.
+// next returns messages as soon as there is one, or none when wait has passed; with a wait of 0 it returns what is
+// available now.
 func (p *puller) next(ctx context.Context, want budget, wait time.Duration) ([]*nats.Msg, error) {
 	want.messages = min(max(want.messages, 1), maxPull)
 	got := &batch{budget: want}
@@ -177,7 +181,7 @@ func (p *puller) next(ctx context.Context, want budget, wait time.Duration) ([]*
 		err := p.receive(ctx, got, deadline)
 		switch {
 		case len(got.messages) > 0:
-			// A fault behind the messages shows again at the next call.
+			// An error after the messages is returned by the next call.
 			return got.messages, nil
 		case errors.Is(err, errBudgetTooSmall):
 			want, mayAsk = budget{messages: 1}, true
@@ -193,7 +197,7 @@ func (p *puller) next(ctx context.Context, want budget, wait time.Duration) ([]*
 	}
 }
 
-// takeBuffered takes what came while nobody waited, of one age.
+// takeBuffered takes the messages that arrived between calls, as long as they have the same age.
 func (p *puller) takeBuffered(got *batch) {
 	p.bufferArrived()
 	taken := 0
@@ -208,7 +212,7 @@ func (p *puller) takeBuffered(got *batch) {
 	p.buffered = slices.Delete(p.buffered, 0, taken)
 }
 
-// bufferArrived notes how long what has arrived may have been here.
+// bufferArrived moves arrived messages to the buffer, with the time since when they may have been here.
 func (p *puller) bufferArrived() {
 	for {
 		select {
@@ -222,7 +226,7 @@ func (p *puller) bufferArrived() {
 	}
 }
 
-// openPull opens a pull that the server keeps until deadline.
+// openPull sends a pull request that the server keeps open until deadline.
 func (p *puller) openPull(ctx context.Context, want budget, deadline time.Time) error {
 	down, connected := p.connection.awaitConnected(ctx, p.nc, deadline, p.closed)
 	if err := ctx.Err(); err != nil {
@@ -252,8 +256,8 @@ func (p *puller) openPull(ctx context.Context, want budget, deadline time.Time) 
 	return nil
 }
 
-// receive takes messages until the pull has ended, the batch is full, or there are some and no more come at once. A nil
-// error without messages means that there was none.
+// receive takes messages until the pull has ended, the batch is full, or no more arrive within batchGap. A nil error
+// without messages means that there were none.
 func (p *puller) receive(ctx context.Context, got *batch, deadline time.Time) error {
 	timer := time.NewTimer(p.receiveTimeout(got, deadline))
 	defer timer.Stop()
@@ -284,7 +288,7 @@ func (p *puller) receive(ctx context.Context, got *batch, deadline time.Time) er
 			}
 			if time.Since(p.lastHeard) >= p.idleTimeout || time.Since(p.expires) >= answerTimeout {
 				p.open = false
-				return fmt.Errorf("%w: it is silent", errConsumerLost)
+				return fmt.Errorf("%w: no answer", errConsumerLost)
 			}
 			timer.Reset(p.receiveTimeout(got, deadline))
 		}
@@ -292,20 +296,21 @@ func (p *puller) receive(ctx context.Context, got *batch, deadline time.Time) er
 	return nil
 }
 
-// receiveTimeout is how long receive waits for the next word of the server.
+// receiveTimeout is how long receive waits for the next message of the server.
 func (p *puller) receiveTimeout(got *batch, deadline time.Time) time.Duration {
 	if len(got.messages) > 0 {
 		return batchGap
 	}
 	end := p.expires.Add(answerTimeout)
 	if p.expires.After(deadline) {
-		// The pull is an earlier call's and stays open behind this one.
+		// The pull is of an earlier call and stays open after this one.
 		end = deadline
 	}
 	return max(min(p.idleTimeout-time.Since(p.lastHeard), time.Until(end)), time.Millisecond)
 }
 
-// handle adds a message to got, or to those that wait when there is no batch or no room in it, or acts on a status.
+// handle adds a message to got, or to the buffer when there is no batch or no room in it, or acts on a status
+// message.
 func (p *puller) handle(m *nats.Msg, got *batch) error {
 	since := p.idleSince
 	if got != nil {
@@ -344,7 +349,7 @@ func (p *puller) handle(m *nats.Msg, got *batch) error {
 	}
 }
 
-// statusOf returns the status code of a message that is a word of the server itself, "" for one of the stream.
+// statusOf returns the status code of a status message of the server, "" for a message of the stream.
 func statusOf(m *nats.Msg) string {
 	if len(m.Data) != 0 || len(m.Header) == 0 {
 		return ""

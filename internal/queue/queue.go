@@ -20,18 +20,18 @@ const (
 	defaultMaxPending = 200_000
 	defaultMaxBodies  = 10_000
 
-	// callTimeout is the longest that one call waits for the server's word.
+	// callTimeout is the longest that one call waits for an answer of the server.
 	callTimeout = 5 * time.Second
 	// readyTimeout is the longest that Ready waits.
 	readyTimeout = 2 * time.Second
-	// pingInterval and maxPings say how soon a silent server counts as gone: after ten seconds.
+	// pingInterval and maxPings: a silent server counts as disconnected after ten seconds.
 	pingInterval = 5 * time.Second
 	maxPings     = 2
-	// reconnectWait is the pause between two tries to connect again.
+	// reconnectWait is the pause between two attempts to reconnect.
 	reconnectWait = 250 * time.Millisecond
 )
 
-// Config says which server is used and how. The zero value is the default.
+// Config configures a Queue. The zero value is the default.
 type Config struct {
 	// URL names the external servers, comma-separated; only Connect uses it.
 	URL string
@@ -39,15 +39,16 @@ type Config struct {
 	CredentialsFile string
 	// Replicas is the number of copies of each stream, 1 to 5; 0 for 1.
 	Replicas int
-	// MaxPending is the number of Requests that may wait, above which Publish is refused; 0 for 200,000.
+	// MaxPending is the number of pending Requests above which Publish returns CodeOverloaded; 0 for 200,000.
 	MaxPending int
-	// MaxDeadLetterBodies is the number of dead letters of one repository's records that keep a document; 0 for 10,000.
+	// MaxDeadLetterBodies is the number of dead letters of one repository's records that are stored with a document; 0
+	// for 10,000.
 	MaxDeadLetterBodies int
 	// StartTimeout is how long Connect tries to connect and to set up the streams; 0 for 1 minute.
 	StartTimeout time.Duration
-	// Logger takes what the queue has to say; nil for nothing.
+	// Logger receives log lines; nil discards them.
 	Logger *slog.Logger
-	// Metrics counts; nil for off.
+	// Metrics receives the counts; nil for none.
 	Metrics *Metrics
 }
 
@@ -86,7 +87,7 @@ func (c Config) validate() error {
 	return nil
 }
 
-// Queue is a connection to the streams of tutti. All its methods may be called by any number of goroutines.
+// Queue is a connection to the streams of tutti. It is safe for concurrent use.
 type Queue struct {
 	cfg        Config
 	log        *slog.Logger
@@ -94,7 +95,7 @@ type Queue struct {
 	nc         *nats.Conn
 	js         jetstream.JetStream
 	connection *connectionState
-	// server is the server in this process, nil for an external one.
+	// server is the in-process server, nil for an external one.
 	server      InProcessServer
 	durability  *durability
 	closed      chan struct{}
@@ -106,7 +107,7 @@ type Queue struct {
 	batches     batchLimiter
 	gather      gatherer
 
-	// stop ends the queue's own goroutines, which work counts.
+	// stop ends the background goroutines, which work counts.
 	stop context.CancelFunc
 	work sync.WaitGroup
 
@@ -114,9 +115,9 @@ type Queue struct {
 	consumers map[*Consumer]struct{}
 }
 
-// Connect connects to the external servers of cfg.URL and sets up the streams, as soon as they answer. A connection that is
-// lost later is made again for ever; until it is, calls fail. CodeUnavailable when no server answers in time,
-// CodeUnauthenticated when one does not accept the credentials.
+// Connect connects to the external servers of cfg.URL and sets up the streams, retrying until cfg.StartTimeout. A
+// connection that is lost later is restored in the background without limit; until then calls fail. CodeUnavailable
+// when no server answers in time, CodeUnauthenticated when a server does not accept the credentials.
 func Connect(ctx context.Context, cfg Config) (*Queue, error) {
 	if cfg.URL == "" {
 		return nil, core.NewError(core.CodeInvalid, "queue.url is empty")
@@ -132,13 +133,13 @@ func Connect(ctx context.Context, cfg Config) (*Queue, error) {
 type InProcessServer interface {
 	// InProcessConn returns a new connection to the server.
 	InProcessConn() (net.Conn, error)
-	// StorageError returns why the server cannot store until it is restarted, nil when it knows of nothing.
+	// StorageError returns why the server cannot store until it is restarted, nil if it can as far as it knows.
 	StorageError() error
-	// Restart replaces the server by a new one with the same streams. An error leaves it as it was, or not running.
+	// Restart replaces the server by a new one with the same streams. After an error the server is unchanged or stopped.
 	Restart(ctx context.Context) error
 }
 
-// ConnectInProcess is Connect for a server in this process. The server must outlive the Queue.
+// ConnectInProcess is Connect for an in-process server. The server must outlive the Queue.
 func ConnectInProcess(ctx context.Context, server InProcessServer, cfg Config) (*Queue, error) {
 	return open(ctx, cfg, server, "", []nats.Option{nats.InProcessServer(server)})
 }
@@ -177,11 +178,11 @@ func open(ctx context.Context, cfg Config, server InProcessServer, url string, o
 	return q, nil
 }
 
-// start reads which dead letters there are and starts the queue's own goroutines, which run until background ends.
+// start loads the index of dead letters and starts the background goroutines, which run until background ends.
 func (q *Queue) start(ctx, background context.Context) error {
 	q.work.Go(func() { q.runProbes(background) })
 	if err := q.Ready(ctx); err != nil {
-		q.log.Warn("queue opened that cannot store yet", "err", err)
+		q.log.Warn("queue connected, but it cannot store messages yet", "err", err)
 	}
 	q.work.Go(func() { q.deadLetters.watch(background) })
 	if err := q.deadLetters.awaitLoaded(ctx); err != nil {
@@ -207,8 +208,8 @@ func connectError(err error) error {
 	return e
 }
 
-// options: reconnecting never ends, and nothing is kept back while disconnected, because a caller who was told of a
-// failure must not be followed by the message all the same.
+// options: reconnecting never ends, and nothing is buffered while disconnected, because a message whose publish
+// failed must not be sent later.
 func (q *Queue) options() []nats.Option {
 	return []nats.Option{
 		nats.Name("tutti"),
@@ -228,19 +229,19 @@ func (q *Queue) options() []nats.Option {
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) {
 			q.connection.broadcast()
-			q.log.Info("queue connected again")
+			q.log.Info("queue reconnected")
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			if !q.durability.probeDenied(err) {
-				q.log.Warn("queue connection reported a fault", "err", err)
+				q.log.Warn("queue connection reported an error", "err", err)
 			}
 		}),
 		nats.ClosedHandler(func(*nats.Conn) { close(q.closed) }),
 	}
 }
 
-// Close gives back what was delivered and not taken, ends the queue's goroutines and hangs up. It waits for that, or
-// until ctx ends, then as CodeUnavailable. Messages in hand must have been ended before.
+// Close requeues the messages that were delivered and not fetched, ends the background goroutines and disconnects. It
+// waits for that, or until ctx ends, then it returns CodeUnavailable. Messages in flight must have ended before.
 func (q *Queue) Close(ctx context.Context) error {
 	q.mu.Lock()
 	consumers := make([]*Consumer, 0, len(q.consumers))
@@ -266,12 +267,12 @@ func (q *Queue) Close(ctx context.Context) error {
 	return errors.Join(err, q.disconnect(ctx))
 }
 
-// disconnect sends what is unsent and closes the connection.
+// disconnect flushes and closes the connection.
 func (q *Queue) disconnect(ctx context.Context) error {
 	if q.nc.IsConnected() {
 		flush, cancel := context.WithTimeout(ctx, callTimeout)
 		if err := q.nc.FlushWithContext(flush); err != nil {
-			q.log.Debug("queue not flushed at the end", "err", err)
+			q.log.Debug("queue not flushed before closing", "err", err)
 		}
 		cancel()
 	}

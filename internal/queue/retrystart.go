@@ -12,14 +12,14 @@ import (
 
 const (
 	defaultStartTimeout = time.Minute
-	// firstAttemptTimeout is how long the first attempt of a call at the start may take, doubled with each further one up to
-	// callTimeout. A cluster leaves requests without an answer while it forms, and of several that create the same stream at
-	// once.
+	// firstAttemptTimeout limits the first attempt of a call at start; each further attempt gets twice as long, up to
+	// callTimeout. A cluster leaves requests unanswered while it forms, and when several processes create the same
+	// stream at once.
 	firstAttemptTimeout = time.Second
 )
 
-// retryStart calls try until it succeeds, and returns the last error when that is final or ctx has ended, which ends with
-// Config.StartTimeout. The context of try bounds one attempt.
+// retryStart calls try until it succeeds, and returns the last error when that is not retryable or ctx has ended
+// (Config.StartTimeout). The context of try limits one attempt.
 func (q *Queue) retryStart(ctx context.Context, try func(ctx context.Context) error) error {
 	for length := firstAttemptTimeout; ; length = min(2*length, callTimeout) {
 		attempt, end := context.WithTimeout(ctx, length)

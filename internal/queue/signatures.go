@@ -13,7 +13,7 @@ import (
 const (
 	streamSeen = "SEEN_SIGNATURES"
 	seenPrefix = "tutti.seen."
-	// seenTTL is how long a key is remembered, maxSeen how many are: the oldest is forgotten first.
+	// seenTTL is how long a key is stored, maxSeen how many are: the oldest is discarded first.
 	seenTTL = 7 * 24 * time.Hour
 	maxSeen = 100_000
 )
@@ -34,7 +34,7 @@ func (c Config) seenConfig() jetstream.StreamConfig {
 	}
 }
 
-// FirstSeen returns when any process first remembered a key, the zero time when none has.
+// FirstSeen returns when a key was first stored by any process, the zero time if it was not.
 func (q *Queue) FirstSeen(ctx context.Context, key string) (time.Time, error) {
 	m, err := q.seen.GetLastMsgForSubject(ctx, seenSubject(key))
 	switch {
@@ -46,7 +46,8 @@ func (q *Queue) FirstSeen(ctx context.Context, key string) (time.Time, error) {
 	return m.Time, nil
 }
 
-// Remember remembers a key for a week, while no more than 100,000 later ones are. A key that is remembered already keeps its time.
+// Remember stores a key for a week, or until 100,000 later ones are stored. A key that is already stored keeps its
+// time.
 func (q *Queue) Remember(ctx context.Context, key string) error {
 	err := wrapError("remembering a signature", q.publish(ctx, seenSubject(key), nil,
 		jetstream.WithExpectStream(streamSeen), jetstream.WithExpectLastSequencePerSubject(0)))

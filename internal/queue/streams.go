@@ -14,14 +14,15 @@ const (
 	bucketJobs        = "tutti_jobs"
 	streamJobs        = "KV_" + bucketJobs
 
-	// probePrefix leads the subject of a stream's probe. The probe of REQUESTS stays in it: one more message than may wait.
+	// probePrefix starts the subject of a stream's probe. The probe of REQUESTS stays in the stream, one message above
+	// MaxPending.
 	probePrefix = "tutti.probe."
 )
 
 const (
-	// dedupWindow is how long a change's id of the outbox is remembered.
+	// dedupWindow is how long the id of an outbox change is remembered.
 	dedupWindow = 2 * time.Minute
-	// jobsKept is how long a job is kept after its last change.
+	// jobsKept is how long a job is stored after its last change.
 	jobsKept = 90 * 24 * time.Hour
 )
 
@@ -30,8 +31,8 @@ func streams() []string {
 	return []string{streamRequests, streamDeadLetters, streamSeen, streamJobs}
 }
 
-// requestsConfig: one message per subject, so that the newest intention for a record replaces an older one, and a full
-// stream refuses what is new rather than forget what it has.
+// requestsConfig: one message per subject, so that a newer Request of a record replaces an older one, and a full
+// stream rejects new messages instead of discarding old ones.
 func (c Config) requestsConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              streamRequests,
@@ -48,7 +49,7 @@ func (c Config) requestsConfig() jetstream.StreamConfig {
 	}
 }
 
-// deadLettersConfig lets messages end by themselves, for the marks of removed letters alone.
+// deadLettersConfig allows message TTLs, which only the tombstones of removed dead letters have.
 func (c Config) deadLettersConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              streamDeadLetters,
@@ -65,8 +66,8 @@ func (c Config) deadLettersConfig() jetstream.StreamConfig {
 	}
 }
 
-// jobsConfig is the stream under the key-value bucket, as the key-value layer of NATS lays it out, but without direct
-// reads: those may come from a replica that is behind, and a job just made must be found.
+// jobsConfig is the stream of the key-value bucket, configured as the key-value layer of NATS does it, but without
+// direct reads: a replica may be behind, and a job that was just created must be found.
 func (c Config) jobsConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              streamJobs,
@@ -94,7 +95,7 @@ func (c Config) streamConfigs() []jetstream.StreamConfig {
 	}
 }
 
-// setUpStreams creates the streams, or brings those that are there to the configuration.
+// setUpStreams creates the streams, or updates existing ones to the configuration.
 func (q *Queue) setUpStreams(ctx context.Context) error {
 	set := make(map[string]jetstream.Stream)
 	for _, cfg := range q.cfg.streamConfigs() {

@@ -15,20 +15,20 @@ const (
 	requestPrefix = "tutti.requests."
 	deadPrefix    = "tutti.dead."
 
-	// noToken stands for an empty part in a dead letter's subject, and leads the hash of one that is too long. A tilde
-	// is no letter of base64url, so neither can be mistaken for an encoded part.
+	// noToken replaces an empty part of a dead letter's subject and starts the hash of a part that is too long. A tilde
+	// is not in the base64url alphabet, so neither can be taken for an encoded part.
 	noToken = "~"
 )
 
-// EncodeToken returns s as one token of a subject: base64url without padding, so that no byte of an id can be taken for a
-// separator or a wildcard.
+// EncodeToken returns s as one token of a subject: base64url without padding, so that no byte of an id is a separator
+// or a wildcard.
 func EncodeToken(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
 
 // DecodeToken reverses EncodeToken; CodeInvalid when the token is not base64url.
 func DecodeToken(token string) (string, error) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil {
-		return "", core.WrapError(core.CodeInvalid, "not a token of the queue", err)
+		return "", core.WrapError(core.CodeInvalid, "the token is not base64url", err)
 	}
 	return string(raw), nil
 }
@@ -61,8 +61,8 @@ func requestSubject(r core.Request) (string, error) {
 	}
 }
 
-// pageToken returns a page's number, and the epoch of its chain once that was read again: a page that an older chain left
-// behind must not take the place of the new one's.
+// pageToken returns a page's number, and the epoch of its chain if the list was restarted: a page of the older chain
+// must not replace one of the new chain.
 func pageToken(p core.Page) string {
 	token := strconv.Itoa(p.Number)
 	if p.Epoch > 0 {
@@ -71,8 +71,8 @@ func pageToken(p core.Page) string {
 	return token
 }
 
-// classFilters returns the subjects of one class of a repository. The filters of all consumers are disjoint, as a work
-// queue demands.
+// classFilters returns the subjects of one class of a repository. The filters of all consumers do not overlap, as a
+// work queue requires.
 func classFilters(repository string, class core.Class) ([]string, error) {
 	prefix := requestPrefix + EncodeToken(repository) + "."
 	switch class {
@@ -98,7 +98,7 @@ func recordFilter(repository, organization string) string {
 	return requestPrefix + EncodeToken(repository) + "." + string(core.ScopeRecord) + "." + token + ".*"
 }
 
-// subjectParts is what can be read from a Request's subject when its body cannot be understood.
+// subjectParts are the parts of a Request's subject, for a body that cannot be decoded.
 type subjectParts struct {
 	repository   string
 	scope        core.Scope
@@ -107,7 +107,7 @@ type subjectParts struct {
 	jobID        string
 }
 
-// parseRequestSubject reads as many parts as it can; what cannot be decoded stays empty.
+// parseRequestSubject decodes as many parts as it can; parts that cannot be decoded are empty.
 func parseRequestSubject(subject string) subjectParts {
 	tokens := strings.Split(strings.TrimPrefix(subject, requestPrefix), ".")
 	part := func(i int) string {
@@ -139,7 +139,7 @@ func parseRequestSubject(subject string) subjectParts {
 	return p
 }
 
-// shorten returns s, or the hash that stands for it when it is too long for a subject.
+// shorten returns s, or its hash if it is too long for a subject.
 func shorten(s string) string {
 	if len(s) <= core.MaxIDBytes {
 		return s
@@ -160,15 +160,15 @@ func appendDeadLetterSubject(b []byte, repository, organization, id string) []by
 	return appendDeadLetterToken(append(b, '.'), id)
 }
 
-// requestDeadLetterSubject returns the subject of the dead letter of a page or run Request: one for each subject of a Request, which
-// names its scope, its job and its page. All of that stands as a hash, as what cannot be understood may stand on any
-// subject.
+// requestDeadLetterSubject returns the subject of the dead letter of a page or run Request: one for each subject of a
+// Request, which names its scope, its job and its page. The subject is hashed, because a body that cannot be decoded
+// may be on any subject.
 func requestDeadLetterSubject(repository, organization, subject string) string {
 	sum := sha256.Sum256([]byte(subject))
 	return recordDeadLetterSubject(repository, organization, "") + "." + hex.EncodeToString(sum[:])
 }
 
-// deadLetterSubject returns the subject of l: its record's, that of its page or run Request, or that of its message.
+// deadLetterSubject returns the subject of l: that of its record, of its page or run Request, or of its message.
 func deadLetterSubject(l core.DeadLetter) string {
 	if l.Source != "" {
 		return requestDeadLetterSubject(l.Repository, l.Organization, "message "+l.Source+"\x00"+l.SHA256)
@@ -181,7 +181,7 @@ func deadLetterSubject(l core.DeadLetter) string {
 	return recordDeadLetterSubject(l.Repository, l.Organization, l.RecordID)
 }
 
-// unreadableDeadLetterSubject is letterSubject for the letter l of a message on subject whose body is no Request.
+// unreadableDeadLetterSubject is deadLetterSubject for the dead letter of a message whose body is not a Request.
 func unreadableDeadLetterSubject(l core.DeadLetter, subject string) string {
 	if parseRequestSubject(subject).scope != core.ScopeRecord {
 		return requestDeadLetterSubject(l.Repository, l.Organization, subject)
@@ -189,7 +189,8 @@ func unreadableDeadLetterSubject(l core.DeadLetter, subject string) string {
 	return recordDeadLetterSubject(l.Repository, l.Organization, l.RecordID)
 }
 
-// appendDeadLetterToken appends a part of a dead letter's subject to b. Parts over core.MaxIDBytes stand as their hash.
+// appendDeadLetterToken appends a part of a dead letter's subject to b. Parts over core.MaxIDBytes are replaced by
+// their hash.
 func appendDeadLetterToken(b []byte, s string) []byte {
 	switch {
 	case s == "":
@@ -201,8 +202,8 @@ func appendDeadLetterToken(b []byte, s string) []byte {
 	}
 }
 
-// deadLetterRepository returns the repository in the subject of a dead letter, or the hash that stands for a long one; false
-// when subject is no letter's.
+// deadLetterRepository returns the repository in the subject of a dead letter, or the hash of a long one; false when
+// subject is not of a dead letter.
 func deadLetterRepository(subject string) (string, bool) {
 	rest, ok := strings.CutPrefix(subject, deadPrefix)
 	if !ok {
@@ -219,7 +220,7 @@ func deadLetterRepository(subject string) (string, bool) {
 	return repository, err == nil
 }
 
-// subjectHash stands for the subject of a dead letter.
+// subjectHash identifies the subject of a dead letter.
 type subjectHash [18]byte
 
 func hashOf(subject []byte) subjectHash {
@@ -233,7 +234,7 @@ func deadLetterID(subject string) string {
 	return base64.RawURLEncoding.EncodeToString(hash[:])
 }
 
-// parseDeadLetterID reverses letterID as far as that is possible; false when id is none.
+// parseDeadLetterID decodes an id to the hash of its subject; false when it is not an id.
 func parseDeadLetterID(id string) (subjectHash, bool) {
 	var hash subjectHash
 	if base64.RawURLEncoding.EncodedLen(len(hash)) != len(id) {
