@@ -9,13 +9,13 @@ import (
 	"tutti/internal/core"
 )
 
-// Sources of the letters of messages.
+// Sources of the dead letters of messages.
 const (
 	sourceWebhook = "webhook"
 	sourceKafka   = "kafka "
 )
 
-// messageDeadLetter makes the letter of a message that came to nothing.
+// messageDeadLetter returns the dead letter of a rejected message.
 func messageDeadLetter(fault *Rejection, repository, source, position string, document []byte) core.DeadLetter {
 	reason := core.ReasonNotUnderstood
 	if fault.Kind == RejectUnknownRepository {
@@ -29,14 +29,14 @@ func messageDeadLetter(fault *Rejection, repository, source, position string, do
 	}
 }
 
-// putDeadLetters stores letters, several at a time.
+// putDeadLetters stores dead letters, several at a time.
 func (s *Service) putDeadLetters(ctx context.Context, letters []core.DeadLetter) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(publishConcurrency)
 	for _, l := range letters {
 		g.Go(func() error {
 			if err := s.cfg.DeadLetters.Put(ctx, l); err != nil {
-				return fmt.Errorf("keeping an event that was not understood: %w", err)
+				return fmt.Errorf("storing an event that could not be decoded: %w", err)
 			}
 			return nil
 		})

@@ -10,7 +10,7 @@ import (
 	"tutti/internal/jsontext"
 )
 
-// EventFormat tells the bodies of an event apart (CONTRACT section 1, Notifications in).
+// EventFormat is the kind of an event's body (CONTRACT section 1, Notifications in).
 type EventFormat string
 
 // Formats of an Event, each named by the member that only it has.
@@ -23,24 +23,24 @@ const (
 	FormatSong EventFormat = "song"
 )
 
-// Event is one notification as understood. Of what it says of a record's state nothing is kept: the record as fetched
-// decides, so that a late or repeated event cannot remove a published record.
+// Event is one decoded notification. It holds nothing of the record's state: the record as fetched decides, so that a
+// late or repeated event cannot remove a published record.
 type Event struct {
 	Format EventFormat
-	// Repository is the repositoryCode of FormatMaestro, or the songServerId of FormatSong, empty when there is none.
+	// Repository is the repositoryCode of FormatMaestro, or the songServerId of FormatSong, empty when absent.
 	Repository string
-	// Categories are the categoryId and the categoryAlias of FormatLyric, as far as there are any.
+	// Categories are the categoryId and the categoryAlias of FormatLyric, if present.
 	Categories []string
-	// Entity is the entityName of FormatLyric, empty when there is none.
+	// Entity is the entityName of FormatLyric, empty when absent.
 	Entity string
-	// Organization and RecordID are empty where an event of FormatMaestro names a wider scope.
+	// Organization and RecordID are empty if an event of FormatMaestro names a wider scope.
 	Organization string
 	RecordID     string
-	// Remove is true for removeAnalysis of FormatMaestro alone.
+	// Remove is true only for removeAnalysis of FormatMaestro.
 	Remove bool
 }
 
-// Scope tells how much the event asks for.
+// Scope returns the scope that the event requests.
 func (e Event) Scope() core.Scope {
 	switch {
 	case e.RecordID != "":
@@ -52,38 +52,38 @@ func (e Event) Scope() core.Scope {
 	}
 }
 
-// RejectionKind tells the ways apart in which an event comes to nothing.
+// RejectionKind is the reason why an event is not accepted.
 type RejectionKind int
 
-// Kinds of Fault.
+// Kinds of Rejection.
 const (
-	// RejectNotUnderstood: the event is none, or a member of it is wrong.
+	// RejectNotUnderstood: the body is not an event, or a member is invalid.
 	RejectNotUnderstood RejectionKind = iota
-	// RejectOtherServer: the event is of a server that is not the repository's.
+	// RejectOtherServer: the event is of another server than the repository's.
 	RejectOtherServer
-	// RejectUnknownRepository: the event asks for a repository that is not configured.
+	// RejectUnknownRepository: the event names a repository that is not configured.
 	RejectUnknownRepository
 )
 
-// Rejection says why an event comes to nothing.
+// Rejection says why an event is not accepted.
 type Rejection struct {
 	Kind RejectionKind
-	// Member names the member at rejection, empty for the event as a whole.
+	// Member names the invalid member, empty for the event as a whole.
 	Member string
-	// Message names the rejection; safe to display.
+	// Message describes the problem; it is safe to display.
 	Message string
-	// Server is the other server's or unknown repository's name, of FaultOtherServer and FaultUnknownRepository.
+	// Server is the name of the other server or unknown repository, for RejectOtherServer and RejectUnknownRepository.
 	Server string
-	// Organization and RecordID are those of the event as far as they could be read.
+	// Organization and RecordID are those of the event as far as they could be decoded.
 	Organization string
 	RecordID     string
 }
 
-// maxDepth is how deep an event may be nested. The validation of JSON and the reading of it go down one call for each
-// level, so that a body of brackets alone would end the process.
+// maxDepth limits the nesting of an event. Validating and reading JSON recurses once per level, so that a body of
+// brackets could overflow the stack.
 const maxDepth = 500
 
-// The members of an event that are read. All others are tolerated.
+// The members of an event that are read. All others are ignored.
 const (
 	memberRepository = "repositoryCode"
 	memberStudy      = "studyId"
@@ -97,9 +97,9 @@ const (
 	memberEntity     = "entityName"
 )
 
-// ParseEvent reads the bytes of one event. Of an Event and a Fault exactly one is given. A member that is null counts as
-// absent, since producers write absent members so; a member of the known ones that stands twice is a rejection, since readers
-// disagree on which one counts.
+// ParseEvent decodes one event. It returns either an Event or a Rejection. A null member counts as absent, since
+// producers write absent members so; a known member that occurs twice is rejected, since parsers disagree on which
+// one counts.
 func ParseEvent(data []byte) (Event, *Rejection) {
 	if rejection := checkJSON(data, "the event"); rejection != nil {
 		return Event{}, rejection
@@ -111,7 +111,7 @@ func ParseEvent(data []byte) (Event, *Rejection) {
 	return readEvent(root)
 }
 
-// checkJSON reports whether data is one JSON value that can be read. what names it in the message.
+// checkJSON rejects data that is not one JSON value of at most maxDepth levels. what names it in the message.
 func checkJSON(data []byte, what string) *Rejection {
 	switch {
 	case len(data) == 0:
@@ -125,10 +125,10 @@ func checkJSON(data []byte, what string) *Rejection {
 	}
 }
 
-// members holds the known members of an event that are there and not null.
+// members holds the known members of an event that are present and not null.
 type members map[string]gjson.Result
 
-// readEvent reads an event that is a valid JSON object.
+// readEvent decodes an event that is a valid JSON object.
 func readEvent(object gjson.Result) (Event, *Rejection) {
 	m := make(members, 4)
 	twice := ""
@@ -157,7 +157,7 @@ func readEvent(object gjson.Result) (Event, *Rejection) {
 
 func (m members) event(twice string) (Event, *Rejection) {
 	if twice != "" {
-		return Event{}, rejectMember(twice, "is given twice")
+		return Event{}, rejectMember(twice, "occurs twice")
 	}
 	switch {
 	case m.has(memberRepository):
@@ -206,8 +206,8 @@ func (m members) maestro() (Event, *Rejection) {
 	return e, nil
 }
 
-// runnable checks an organization that a run may have to name: a run is displayed and requested by its organization, so
-// the rules of a path apply to it.
+// runnable checks an organization that may become a run: a run is displayed and requested by its organization, so the
+// rules of a path apply to it.
 func runnable(member, organization string) *Rejection {
 	if err := core.ValidID(member, organization); err != nil {
 		return &Rejection{Member: member, Message: core.MessageOf(err)}
@@ -224,7 +224,7 @@ func (m members) lyric() (Event, *Rejection) {
 	if e.Organization, rejection = m.key(memberOrg); rejection != nil {
 		return Event{}, rejection
 	}
-	// A change of an entity that is not indexed by itself runs the organization.
+	// A change of an entity that is not indexed itself runs the organization.
 	if rejection = runnable(memberOrg, e.Organization); rejection != nil {
 		return Event{}, rejection
 	}
@@ -273,7 +273,7 @@ func (m members) has(name string) bool {
 	return ok
 }
 
-// key returns a member that must be there and be part of a Request.
+// key returns a required member that becomes part of a Request.
 func (m members) key(name string) (string, *Rejection) {
 	value, ok := m[name]
 	if !ok {
@@ -285,7 +285,7 @@ func (m members) key(name string) (string, *Rejection) {
 	if err := core.ValidKey(name, value.Str); err != nil {
 		return "", &Rejection{Member: name, Message: core.MessageOf(err)}
 	}
-	// The value may share the bytes of the whole event, which would live as long.
+	// The value may share the memory of the whole event.
 	return strings.Clone(value.Str), nil
 }
 
@@ -297,7 +297,7 @@ func (m members) appendKey(keys []string, name string) ([]string, *Rejection) {
 	return append(keys, key), nil
 }
 
-// readable returns what can be read of the organization and the record of an event that is at rejection.
+// readable returns what can be decoded of the organization and the record of a rejected event.
 func (m members) readable() (organization, recordID string) {
 	first := func(names ...string) string {
 		for _, name := range names {
@@ -313,7 +313,7 @@ func (m members) readable() (organization, recordID string) {
 	return first(memberStudy), first(memberAnalysis)
 }
 
-// rejectMember makes a Fault of one member.
-func rejectMember(member, rejection string) *Rejection {
-	return &Rejection{Member: member, Message: member + " " + rejection}
+// rejectMember returns a Rejection of one member.
+func rejectMember(member, problem string) *Rejection {
+	return &Rejection{Member: member, Message: member + " " + problem}
 }

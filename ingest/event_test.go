@@ -123,7 +123,7 @@ func TestParseEventNamesTheMember(t *testing.T) {
 		},
 		"removal said twice": {
 			`{"repositoryCode":"song.ca","studyId":"S","analysisId":"A","removeAnalysis":false,"removeAnalysis":true}`,
-			ingest.Rejection{Member: "removeAnalysis", Message: "removeAnalysis is given twice", Organization: "S", RecordID: "A"},
+			ingest.Rejection{Member: "removeAnalysis", Message: "removeAnalysis occurs twice", Organization: "S", RecordID: "A"},
 		},
 		"code that is a number": {
 			`{"repositoryCode":1}`, ingest.Rejection{Member: "repositoryCode", Message: "repositoryCode must be a string"},

@@ -11,16 +11,16 @@ import (
 )
 
 const (
-	// otherServerInterval is how often at most a letter is put for events of one other server on a topic.
+	// otherServerInterval is the shortest interval between dead letters for events of one other server on a topic.
 	otherServerInterval = time.Minute
-	// maxTopicDeadLetters is how many messages that are not understood are kept, of the repository that a topic is of, before
-	// the rest is only counted.
+	// maxTopicDeadLetters is how many undecodable messages of a topic are stored, for the topic's repository, before the
+	// rest is only counted.
 	maxTopicDeadLetters = 10_000
-	// maxOtherServers is how many names of other servers are remembered, and so how many letters there can be.
+	// maxOtherServers limits the names of other servers that are remembered, and so the dead letters for them.
 	maxOtherServers = 100
 )
 
-// Feed takes the messages of one Kafka topic for the repositories that share it. It is safe for concurrent use.
+// Feed handles the messages of one Kafka topic for the repositories that share it. It is safe for concurrent use.
 type Feed struct {
 	service *Service
 	topic   string
@@ -31,19 +31,19 @@ type Feed struct {
 	otherServers map[string]time.Time // the names of other servers, and when a letter was put for each
 }
 
-// FeedConfig says what a topic carries.
+// FeedConfig configures a Feed.
 type FeedConfig struct {
 	// Topic is the topic's name.
 	Topic string
-	// Repositories are the codes of the repositories whose events are on the topic. Events are told apart by songServerId
+	// Repositories are the codes of the repositories whose events are on the topic. Events are assigned by songServerId
 	// and by category.
 	Repositories []string
-	// Requests tells that the topic carries requests of the form of Maestro's for any configured repository.
+	// Requests reports whether the topic carries requests in Maestro's format for any configured repository.
 	Requests bool
 }
 
-// NewFeed makes the Feed of a topic. CodeNotFound when a repository is not configured, CodeInvalid when the topic carries
-// nothing, CodeUnsupported when the Service keeps no letters: a message that is not understood would be lost.
+// NewFeed returns the Feed of a topic. CodeNotFound when a repository is not configured, CodeInvalid when the topic
+// carries nothing, CodeUnsupported when the Service stores no dead letters: undecodable messages would be lost.
 func (s *Service) NewFeed(cfg FeedConfig) (*Feed, error) {
 	if s.cfg.DeadLetters == nil {
 		return nil, errNoDeadLetters()
@@ -65,12 +65,13 @@ func (s *Service) NewFeed(cfg FeedConfig) (*Feed, error) {
 	return f, nil
 }
 
-// Handle takes the values of a batch of messages and returns nil only when each is published or kept as a dead letter;
-// after an error the batch may be given again, and nothing is done twice that must not be. position says where the i-th
-// message stands, and at when it was written: a removal is as of that time, so that one that is read again removes nothing
-// newer, and so is every event of a topic that carries requests, whose removals and other events are thus ordered by one clock.
-// A nil value, which Kafka calls a tombstone, is skipped. Of several events for one record the last one counts. An event of
-// another server, as is normal on a topic that servers share, is counted, and one letter is kept for each such server.
+// Handle processes the values of a batch of messages and returns nil only when each is published or stored as a dead
+// letter; after an error the batch may be passed again safely. position returns where the i-th message is, and at
+// when it was written: a removal is as of that time, so that one that is read again removes nothing newer. So is
+// every event of a topic that carries requests, whose removals and other events are thus ordered by one clock. A nil
+// value, a Kafka tombstone, is skipped. Of several events for one record the last one counts. An event of another
+// server, which is normal on a topic that servers share, is counted, and one dead letter is stored for each such
+// server.
 func (f *Feed) Handle(
 	ctx context.Context, values [][]byte, position func(i int) string, at func(i int) time.Time,
 ) error {
@@ -93,7 +94,7 @@ func (f *Feed) Handle(
 	return nil
 }
 
-// feedBatch is what a batch of messages comes to.
+// feedBatch is the outcome of a batch of messages.
 type feedBatch struct {
 	requests     *requestSet
 	deadLetters  []core.DeadLetter
@@ -101,7 +102,7 @@ type feedBatch struct {
 	results      map[string]int
 }
 
-// addMessage reads one message.
+// addMessage decodes one message.
 func (f *Feed) addMessage(b *feedBatch, value []byte, position func() string, at func() time.Time) {
 	if value == nil {
 		b.results[resultSkipped]++
@@ -116,7 +117,8 @@ func (f *Feed) addMessage(b *feedBatch, value []byte, position func() string, at
 		b.results[resultAccepted]++
 		asOf := core.Version(0)
 		if e.Remove || f.targets.requests {
-			// Kafka counts milliseconds: a removal is newer than what was asked for in the one in which it was written.
+			// Kafka timestamps are in milliseconds: a removal is newer than anything requested in the millisecond in which it
+			// was written.
 			asOf = f.service.asOf(at().Add(time.Millisecond - 1))
 		}
 		for _, repo := range repositories {
@@ -132,8 +134,8 @@ func (f *Feed) addMessage(b *feedBatch, value []byte, position func() string, at
 	b.deadLetters = append(b.deadLetters, messageDeadLetter(rejection, f.soleRepository(), f.source, position(), value))
 }
 
-// limitDeadLetters returns the letters that are kept: where a topic carries too much that is not understood, the last one stands for
-// those beyond, and counts them, as the topic itself still has them for a while. A disk must not fill up with them.
+// limitDeadLetters returns the dead letters to store: beyond the limit of a topic, the last one stands for the rest
+// and counts them, since the topic still has them for some time. They must not fill the disk.
 func (f *Feed) limitDeadLetters(letters []core.DeadLetter) []core.DeadLetter {
 	index := f.service.cfg.DeadLetterIndex
 	if index == nil || len(letters) == 0 {
@@ -144,14 +146,14 @@ func (f *Feed) limitDeadLetters(letters []core.DeadLetter) []core.DeadLetter {
 		return letters
 	}
 	beyond := letters[room:]
-	about := Rejection{Message: fmt.Sprintf("the topic carries more than %d messages that are not understood: this letter counts "+
-		"those beyond, the last one stands at the position; mend their sender, then discard the letters", maxTopicDeadLetters)}
+	about := Rejection{Message: fmt.Sprintf("the topic has more than %d messages that cannot be decoded: this dead letter counts "+
+		"those above the limit, the last of them is at the position; fix their sender, then discard the dead letters", maxTopicDeadLetters)}
 	rest := messageDeadLetter(&about, f.soleRepository(), f.source, beyond[len(beyond)-1].Position, fmt.Appendf(nil, "{%q:%q}", "topic", f.topic))
 	rest.Attempts = len(beyond)
 	return append(letters[:room:room], rest)
 }
 
-// soleRepository returns the code of the feed's repository where there is just one, else "".
+// soleRepository returns the code of the feed's repository if there is only one, else "".
 func (f *Feed) soleRepository() string {
 	if len(f.targets.repositories) != 1 || f.targets.requests {
 		return ""
@@ -159,7 +161,7 @@ func (f *Feed) soleRepository() string {
 	return f.targets.repositories[0].Code
 }
 
-// reportOtherServers keeps one letter for each other server whose events arrive, at most once a minute.
+// reportOtherServers stores one dead letter for each other server whose events arrive, at most once a minute.
 func (f *Feed) reportOtherServers(ctx context.Context, others map[string]*Rejection) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -182,18 +184,18 @@ func (f *Feed) reportOtherServers(ctx context.Context, others map[string]*Reject
 	return nil
 }
 
-// otherServerDeadLetter makes the letter of another server. Its document is not an event but the server's name, so that there is
-// one letter for each, and for a server that has a code it is the request that makes up for the events that passed: once
-// the repository is configured, a retry of the letter runs over it.
+// otherServerDeadLetter returns the dead letter of another server. Its document is not an event but the server's
+// name, so that there is one for each. For a server that has a code, the document is a request for a run that
+// replaces the missed events: once the repository is configured, retrying the dead letter runs it.
 func (f *Feed) otherServerDeadLetter(name string, rejection *Rejection) (core.DeadLetter, error) {
 	about := Rejection{Message: fmt.Sprintf(
 		"events of server %q arrive on this topic, but no repository that reads it has that code: "+
-			"configure one, or leave them to whoever else reads the topic", name)}
+			"configure one, or ignore this if other consumers read the topic", name)}
 	member := memberRepository
 	if rejection.Member == memberCategory {
 		member = memberCategory
 		about.Message = fmt.Sprintf("events of category %q arrive on this topic, but no repository that reads it has that "+
-			"category: configure one, or leave them to whoever else reads the topic", name)
+			"category: configure one, or ignore this if other consumers read the topic", name)
 	}
 	document, err := json.Marshal(map[string]string{member: name})
 	if err != nil {
@@ -208,5 +210,5 @@ func (f *Feed) otherServerDeadLetter(name string, rejection *Rejection) (core.De
 }
 
 func errNoDeadLetters() error {
-	return core.NewError(core.CodeUnsupported, "dead letters are not kept here")
+	return core.NewError(core.CodeUnsupported, "dead letters are not stored here")
 }

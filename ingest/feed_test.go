@@ -161,7 +161,7 @@ func TestFeedOfRequestsTellsUnknownRepositories(t *testing.T) {
 	}
 	for _, l := range letters {
 		want := core.DeadLetter{
-			ID: l.ID, Reason: core.ReasonNotUnderstood, Hint: "repositoryCode is missing: this topic takes requests only",
+			ID: l.ID, Reason: core.ReasonNotUnderstood, Hint: "repositoryCode is missing: this topic accepts only requests",
 			Organization: "S", RecordID: "A", Position: "partition 3, offset 101",
 		}
 		if l.Repository != "" {
@@ -248,11 +248,11 @@ func TestFeedSucceedsOnlyWhenAllIsSafe(t *testing.T) {
 		},
 		"a letter": {
 			values("{"), func(w *world) { w.letters.put = func(core.DeadLetter) error { return full } },
-			"keeping an event that was not understood: the queue is full",
+			"storing an event that could not be decoded: the queue is full",
 		},
 		"another server's letter": {
 			values(songOf("song.de", "A")), func(w *world) { w.letters.put = func(core.DeadLetter) error { return full } },
-			"keeping an event that was not understood: the queue is full",
+			"storing an event that could not be decoded: the queue is full",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -284,7 +284,7 @@ func TestFeedIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `
-# HELP tutti_notifications_total Events of repositories that were taken in, by where they came from and what became of them.
+# HELP tutti_notifications_total Notification events received, by source and result.
 # TYPE tutti_notifications_total counter
 tutti_notifications_total{result="accepted",source="kafka"} 2
 tutti_notifications_total{result="not_understood",source="kafka"} 1
@@ -313,7 +313,7 @@ func TestNewFeedRefuses(t *testing.T) {
 		})
 	}
 	_, err := newWorld(t, func(c *ingest.Config) { c.DeadLetters = nil }).service.NewFeed(ingest.FeedConfig{Topic: "t", Requests: true})
-	wantError(t, err, core.CodeUnsupported, "dead letters are not kept here")
+	wantError(t, err, core.CodeUnsupported, "dead letters are not stored here")
 }
 
 // TestFeedOfRelatedEntities: a change of a record that stands inside another one's asks for their organization.

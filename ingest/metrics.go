@@ -6,7 +6,7 @@ import (
 	"tutti/internal/core"
 )
 
-// Metrics counts what comes in. A nil *Metrics counts nothing.
+// Metrics holds the metrics of ingest. A nil *Metrics counts nothing.
 type Metrics struct {
 	received      *prometheus.CounterVec
 	notifications *prometheus.CounterVec
@@ -34,20 +34,20 @@ const (
 	resultFailed     = "failed"
 )
 
-// NewMetrics makes the package's metrics and registers them with reg, which panics on a name registered twice.
+// NewMetrics registers the package's metrics with reg, which panics on a duplicate name.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		received: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tutti_requests_received_total",
-			Help: "Triggers that passed validation, by where they came from and what they want done.",
+			Help: "Triggers that passed validation, by source and kind.",
 		}, []string{"source", "kind"}),
 		notifications: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tutti_notifications_total",
-			Help: "Events of repositories that were taken in, by where they came from and what became of them.",
+			Help: "Notification events received, by source and result.",
 		}, []string{"source", "result"}),
 		relayed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tutti_outbox_events_total",
-			Help: "Tries to send an event of the built-in repository's outbox to the queue, by how they ended; failed ones are tried again.",
+			Help: "Attempts to publish an event of the built-in repository's outbox, by result; failed ones are retried.",
 		}, []string{"result"}),
 	}
 	reg.MustRegister(m.received, m.notifications, m.relayed)

@@ -12,21 +12,22 @@ import (
 )
 
 const (
-	// maxEvents is the most events that one notification by webhook may hold.
+	// maxEvents is the largest number of events in one webhook notification.
 	maxEvents = 10_000
-	// maxWebhookDeadLetters is the number of letters not understood of one repository from which on its webhook keeps no more:
-	// whoever can call it could fill the disk.
+	// maxWebhookDeadLetters is how many undecodable events of one repository are stored: anybody who can call the
+	// webhook could fill the disk otherwise.
 	maxWebhookDeadLetters = 1000
 )
 
-// Notify takes the body of a notification by webhook for a repository: one event, or an array of at most 10,000, with the
-// value of X-Signature-256, which must be the body's where the repository has a secret (CONTRACT section 1, Notifications
-// in). It returns after the queue has stored every Request and dead letter; with an error the whole body may be sent
-// again. Of several events for one record the last one counts. An event that is not understood blocks no other: it is
-// among the Faults and kept as a dead letter, unless its repository has 1,000 already. A signed body that was accepted in the week
-// before is a repetition: what it removes is as of the first time, so that nothing newer is removed. Errors: CodeInvalid for a body that
-// is no JSON object or array of objects, with the JSON pointer of the rejection, CodeNotFound for an unknown repository,
-// CodeUnauthenticated for a signature that is missing or wrong, CodeOverloaded or CodeUnavailable from the queue.
+// Notify processes the body of a webhook notification for a repository: one event, or an array of at most 10,000.
+// signature is the value of X-Signature-256, which is checked if the repository has a secret (CONTRACT section 1,
+// Notifications in). Notify returns after the queue has stored every Request and dead letter; after an error the
+// whole body may be sent again. Of several events for one record the last one counts. An invalid event blocks no
+// other: it is in the result's Errors and stored as a dead letter, unless its repository has 1,000 already. A signed
+// body that was accepted within the last week is a repetition: its removals are as of the first time, so that nothing
+// newer is removed. Errors: CodeInvalid for a body that is not a JSON object or array of objects, with the JSON
+// pointer of the problem, CodeNotFound for an unknown repository, CodeUnauthenticated for a missing or wrong
+// signature, CodeOverloaded or CodeUnavailable from the queue.
 func (s *Service) Notify(
 	ctx context.Context, repository string, body []byte, signature, requestID string,
 ) (core.NotificationResult, error) {
@@ -84,12 +85,13 @@ func (s *Service) Notify(
 	return notified, nil
 }
 
-// Signed reports whether a notification by webhook for a repository must carry a signature. An unknown repository has none.
+// Signed reports whether webhook notifications for a repository must carry a signature; false for an unknown
+// repository.
 func (s *Service) Signed(repository string) bool {
 	return s.cfg.Sources[repository].WebhookSecret != ""
 }
 
-// pointedEvent is one event of a body, and its JSON pointer there.
+// pointedEvent is one event of a body, with its JSON pointer.
 type pointedEvent struct {
 	pointer string
 	object  gjson.Result
@@ -118,7 +120,7 @@ func splitBody(body []byte) ([]pointedEvent, error) {
 		pointer := "/" + strconv.Itoa(len(events))
 		switch {
 		case len(events) == maxEvents:
-			err = invalidBody(fmt.Sprintf("%s is one event too many: a notification holds at most %d", pointer, maxEvents))
+			err = invalidBody(fmt.Sprintf("%s is over the limit: a notification has at most %d events", pointer, maxEvents))
 		case !value.IsObject():
 			err = invalidBody(pointer + " is not a JSON object")
 		default:
@@ -133,7 +135,7 @@ func invalidBody(message string) error {
 	return &core.Error{Code: core.CodeInvalid, Message: message, Hint: "send one event as a JSON object, or an array of them"}
 }
 
-// keepRejected keeps the events that came to nothing, as many as there is room for, and returns what is told of all of them.
+// keepRejected stores rejected events as dead letters, up to the limit, and returns the errors of all of them.
 func (s *Service) keepRejected(ctx context.Context, repository string, faults []rejectedEvent) ([]core.EventError, error) {
 	if len(faults) == 0 {
 		return nil, nil
@@ -148,15 +150,15 @@ func (s *Service) keepRejected(ctx context.Context, repository string, faults []
 	if s.cfg.DeadLetters == nil {
 		return told, nil
 	}
-	// Two notifications at once must not both take the same room.
+	// Concurrent notifications must not both use the same remaining number.
 	unlock, err := s.deadLetterLocks.Lock(ctx, repository)
 	if err != nil {
-		return nil, core.WrapError(core.CodeUnavailable, "the notification was given up", err)
+		return nil, core.WrapError(core.CodeUnavailable, "the notification was cancelled", err)
 	}
 	defer unlock()
 	room := min(s.remainingDeadLetters(repository), len(faults))
 	if room < len(faults) {
-		s.cfg.Logger.WarnContext(ctx, "events that are not understood are no longer kept",
+		s.cfg.Logger.WarnContext(ctx, "too many dead letters: events that cannot be decoded are no longer stored",
 			"repository", repository, "not_kept", len(faults)-room)
 	}
 	letters := make([]core.DeadLetter, room)
@@ -167,7 +169,7 @@ func (s *Service) keepRejected(ctx context.Context, repository string, faults []
 	return told, s.putDeadLetters(ctx, letters)
 }
 
-// remainingDeadLetters returns how many more letters a repository's webhook may keep.
+// remainingDeadLetters returns how many more dead letters the webhook of a repository may store.
 func (s *Service) remainingDeadLetters(repository string) int {
 	if s.cfg.DeadLetterIndex == nil {
 		return maxWebhookDeadLetters
@@ -175,7 +177,7 @@ func (s *Service) remainingDeadLetters(repository string) int {
 	return max(0, maxWebhookDeadLetters-s.cfg.DeadLetterIndex.CountReason(repository, core.ReasonNotUnderstood))
 }
 
-// result returns the label of a rejection in the metric of notifications.
+// result returns the label of a rejection in tutti_notifications_total.
 func (f *Rejection) result() string {
 	if f.Kind == RejectNotUnderstood {
 		return resultNotUnderstood

@@ -84,7 +84,7 @@ func TestNotifyRefuses(t *testing.T) {
 		"text":               {"song.ca", `"A"`, core.CodeInvalid, "the body is neither a JSON object nor an array"},
 		"an array of more":   {"song.ca", `[` + songEvent("A") + `,[` + songEvent("B") + `]]`, core.CodeInvalid, "/1 is not a JSON object"},
 		"null in an array":   {"song.ca", `[null]`, core.CodeInvalid, "/0 is not a JSON object"},
-		"too many":           {"song.ca", many, core.CodeInvalid, "/10000 is one event too many: a notification holds at most 10000"},
+		"too many":           {"song.ca", many, core.CodeInvalid, "/10000 is over the limit: a notification has at most 10000 events"},
 		"deep":               {"song.ca", strings.Repeat("[", 5_000_000), core.CodeInvalid, "the body is nested deeper than 500 levels"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,7 +232,7 @@ func TestNotifyKeepsWhatItDoesNotUnderstand(t *testing.T) {
 		{Pointer: "/1/analysisId", Message: "analysisId must be a string", DeadLetterID: id[`{"analysisId":7,"studyId":"S"}`]},
 		{Pointer: "/2", Message: "the event has none of the members repositoryCode, systemId and analysisId", DeadLetterID: id[`{}`]},
 		{
-			Pointer: "/3/systemId", Message: "systemId is not of the events of a repository of type song",
+			Pointer: "/3/systemId", Message: "systemId is not in the events of a repository of type song",
 			DeadLetterID: id[`{"systemId":"L","organization":"O"}`],
 		},
 		{
@@ -340,7 +340,7 @@ func TestNotifyIsAllOrNothingForTheClient(t *testing.T) {
 		w := newWorld(t, nil)
 		w.letters.put = func(core.DeadLetter) error { return core.NewError(core.CodeUnavailable, "gone") }
 		_, err := w.service.Notify(t.Context(), "song.ca", body, "", "")
-		wantError(t, err, core.CodeUnavailable, "keeping an event that was not understood: gone")
+		wantError(t, err, core.CodeUnavailable, "storing an event that could not be decoded: gone")
 	})
 	t.Run("one by one where there is no call for many", func(t *testing.T) {
 		w := newWorld(t, func(c *ingest.Config) { c.Batches, c.DeadLetterIndex = nil, nil })
@@ -369,12 +369,12 @@ func TestNotifyIsCounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `
-# HELP tutti_notifications_total Events of repositories that were taken in, by where they came from and what became of them.
+# HELP tutti_notifications_total Notification events received, by source and result.
 # TYPE tutti_notifications_total counter
 tutti_notifications_total{result="accepted",source="webhook"} 2
 tutti_notifications_total{result="not_understood",source="webhook"} 1
 tutti_notifications_total{result="other_server",source="webhook"} 1
-# HELP tutti_requests_received_total Triggers that passed validation, by where they came from and what they want done.
+# HELP tutti_requests_received_total Triggers that passed validation, by source and kind.
 # TYPE tutti_requests_received_total counter
 tutti_requests_received_total{kind="index",source="webhook"} 1
 `

@@ -10,31 +10,31 @@ import (
 	"tutti/internal/retry"
 )
 
-// Outbox tells what was changed in the built-in metadata repository and not yet sent.
+// Outbox holds the changes of the built-in metadata repository that were not sent yet.
 type Outbox interface {
-	// Relay returns the oldest changes that were not sent, at most limit, to publish, which returns an error for each of them,
-	// or nil for all, and marks those as sent that have none. It returns how many it gave to publish. publish may be called
-	// again, also with changes that it had before.
+	// Relay passes the oldest unsent changes, at most limit, to publish, which returns an error for each of them, or nil
+	// for all, and marks those without an error as sent. It returns how many it passed to publish. publish may be called
+	// again, also with the same changes.
 	Relay(ctx context.Context, limit int, publish func(ctx context.Context, changes []core.Change) []error) (given int, err error)
-	// Changed is readable after this process committed a change.
+	// Changed receives a value after this process committed a change.
 	Changed() <-chan struct{}
 }
 
-// maxRelayTime is how long a look at the outbox may take before something is wrong.
+// maxRelayTime is how long one relay may take before Health reports an error.
 const maxRelayTime = 15 * time.Second
 
-// RelayConfig adjusts a Relay. The zero value is the default.
+// RelayConfig configures a Relay. The zero value is the default.
 type RelayConfig struct {
-	// Limit is how many changes are taken out of the outbox at once. Default 256.
+	// Limit is how many changes are read from the outbox at once. Default 256.
 	Limit int
 	// Concurrency is how many of them are published at once. Default 32.
 	Concurrency int
-	// Poll is about how often the outbox is looked at without word of a change: a process that shares it may have ended
-	// with changes unsent. Default 1 s.
+	// Poll is the mean interval at which the outbox is polled without a change of this process: a process that shares it
+	// may have ended with unsent changes. Default 1 s.
 	Poll time.Duration
 	// RetryMin and RetryMax are the shortest and the longest pause after an error. Default 50 ms and 5 s.
 	RetryMin, RetryMax time.Duration
-	// Logger takes outages and changes that were given up. Default: nothing is logged.
+	// Logger receives outages and changes that became dead letters. Default: nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -67,9 +67,9 @@ func (c RelayConfig) withDefaults() RelayConfig {
 	return c
 }
 
-// Relay publishes a Request for each change in an outbox, soon after it was committed and again until the queue has stored
-// it, so that no change is lost (RELIABILITY, P9). The change's id is the Request's, by which the queue drops what it was
-// told twice. Any number of processes may each have a Relay on one outbox.
+// Relay publishes a Request for each change in an outbox, soon after it was committed, and retries until the queue
+// has stored it, so that no change is lost (RELIABILITY, P9). The change's id is the Request's, by which the queue
+// drops duplicates. Any number of processes may each have a Relay on one outbox.
 type Relay struct {
 	service    *Service
 	outbox     Outbox
@@ -82,16 +82,16 @@ type Relay struct {
 	ended    chan struct{}
 
 	mu sync.Mutex
-	// lastRelay is when the last look ended, or the first began.
+	// lastRelay is when the last relay ended, or the first began.
 	lastRelay time.Time
-	// lastErr is why the last look at the outbox left something unsent, since when that is so is failing.
+	// lastErr is why the last relay left changes unsent, failingSince since when.
 	lastErr      error
 	failingSince time.Time
 }
 
-// NewRelay makes the Relay of the repository that outbox is of, by its code, which publishes as s does. CodeNotFound when
-// the repository is not configured, CodeUnsupported when s keeps no letters: a change that can never be published would
-// be lost, or hold up all others.
+// NewRelay returns the Relay of the repository with this code, whose changes are in outbox; it publishes as s does.
+// CodeNotFound when the repository is not configured, CodeUnsupported when s stores no dead letters: a change that
+// can never be published would be lost, or block all others.
 func NewRelay(s *Service, outbox Outbox, repository string, cfg RelayConfig) (*Relay, error) {
 	if s.cfg.DeadLetters == nil {
 		return nil, errNoDeadLetters()
@@ -108,7 +108,7 @@ func NewRelay(s *Service, outbox Outbox, repository string, cfg RelayConfig) (*R
 	}, nil
 }
 
-// Start begins to send and returns at once. It is called once.
+// Start starts the relay and returns at once. It must be called only once.
 func (r *Relay) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
@@ -118,8 +118,8 @@ func (r *Relay) Start() {
 	go r.run(ctx)
 }
 
-// Stop lets the changes in hand be sent and marked, and waits for that, not beyond the end of ctx. What is not sent then
-// is sent after the next start. It may be called again; a Relay that was not started is stopped already.
+// Stop finishes and marks the changes in flight, and waits for that, at most until ctx ends. Unsent changes are sent
+// after the next start. It may be called again; it does nothing before Start.
 func (r *Relay) Stop(ctx context.Context) error {
 	if r.cancel == nil {
 		return nil
@@ -134,8 +134,8 @@ func (r *Relay) Stop(ctx context.Context) error {
 	}
 }
 
-// Health is nil when the last look at the outbox left nothing unsent, and was not long ago. Its errors are of
-// CodeUnavailable, with a message that is safe to show.
+// Health returns nil when the last relay left nothing unsent and was not long ago. Its errors are CodeUnavailable,
+// with a message that is safe to display.
 func (r *Relay) Health() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,12 +143,12 @@ func (r *Relay) Health() error {
 		return nil
 	}
 	if r.lastErr == nil {
-		return core.NewError(core.CodeUnavailable, "the outbox has not been read for a while: the store or the queue does not answer")
+		return core.NewError(core.CodeUnavailable, "the outbox has not been read recently: the store or the queue does not answer")
 	}
-	return core.WrapError(core.CodeUnavailable, "changes wait to be sent: "+core.MessageOf(r.lastErr), r.lastErr)
+	return core.WrapError(core.CodeUnavailable, "changes are waiting to be sent: "+core.MessageOf(r.lastErr), r.lastErr)
 }
 
-// run sends until stopping is closed; ctx ends what is in hand then.
+// run relays until stopping is closed; ctx ends the changes in flight.
 func (r *Relay) run(ctx context.Context) {
 	defer close(r.ended)
 	for failures := 0; r.running(); {
@@ -170,7 +170,7 @@ func (r *Relay) run(ctx context.Context) {
 	}
 }
 
-// relayOnce sends what is in the outbox, as far as its limit goes, and returns how many changes it found there and how many it
+// relayOnce sends the changes in the outbox, up to its limit, and returns how many it found there and how many it
 // sent. The error is the first one that left a change unsent or unmarked.
 func (r *Relay) relayOnce(ctx context.Context) (given, sent int, err error) {
 	round := &relayResult{}
@@ -193,7 +193,7 @@ func (r *Relay) running() bool {
 	}
 }
 
-// await waits for d, for word of a change, or for the end.
+// await waits for d, for a change, or for Stop.
 func (r *Relay) await(d time.Duration, changed <-chan struct{}) {
 	select {
 	case <-time.After(d):
@@ -202,7 +202,7 @@ func (r *Relay) await(d time.Duration, changed <-chan struct{}) {
 	}
 }
 
-// recordOutcome keeps for Health how a look went, and logs when an outage begins and ends.
+// recordOutcome stores the outcome of a relay for Health, and logs when an outage begins and ends.
 func (r *Relay) recordOutcome(ctx context.Context, err error) {
 	r.mu.Lock()
 	before, since := r.lastErr, r.failingSince
@@ -214,8 +214,8 @@ func (r *Relay) recordOutcome(ctx context.Context, err error) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil && before == nil:
-		r.cfg.Logger.WarnContext(ctx, "changes wait in the outbox and are tried again", "repository", r.repository, "err", err)
+		r.cfg.Logger.WarnContext(ctx, "changes in the outbox were not sent and are retried", "repository", r.repository, "err", err)
 	case err == nil && before != nil:
-		r.cfg.Logger.InfoContext(ctx, "the outbox is sent again", "repository", r.repository, "after", time.Since(since))
+		r.cfg.Logger.InfoContext(ctx, "changes in the outbox are sent again", "repository", r.repository, "after", time.Since(since))
 	}
 }

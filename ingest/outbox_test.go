@@ -241,7 +241,7 @@ func TestRelayTriesAgain(t *testing.T) {
 				t.Errorf("%d tries in %d looks in a minute, want pauses that grow to 5 s and few tries in a look", n, looks)
 			}
 			up.Store(true)
-			wantError(t, r.Health(), core.CodeUnavailable, "changes wait to be sent: the queue does not answer")
+			wantError(t, r.Health(), core.CodeUnavailable, "changes are waiting to be sent: the queue does not answer")
 			time.Sleep(5 * time.Second)
 			wantLeft(t, o)
 			if err := r.Health(); err != nil {
@@ -290,7 +290,7 @@ func TestRelayTriesAgain(t *testing.T) {
 			}
 			hangs.Store(true)
 			time.Sleep(20 * time.Second)
-			wantError(t, r.Health(), core.CodeUnavailable, "the outbox has not been read for a while: the store or the queue does not answer")
+			wantError(t, r.Health(), core.CodeUnavailable, "the outbox has not been read recently: the store or the queue does not answer")
 			hangs.Store(false)
 			time.Sleep(time.Minute)
 			if err := r.Health(); err != nil {
@@ -345,9 +345,9 @@ func TestRelayKeepsWhatCanNeverBePublished(t *testing.T) {
 		err  *core.Error
 		hint string
 	}{
-		"an id that is too long": {nil, "id has 513 bytes, the limit is 512; mend the record's id at its repository"},
+		"an id that is too long": {nil, "id has 513 bytes, the limit is 512; fix the record's id in its repository"},
 		"too large for the queue": {
-			core.NewError(core.CodeTooLarge, "the message is too large"), "the message is too large; mend the record's id at its repository",
+			core.NewError(core.CodeTooLarge, "the message is too large"), "the message is too large; fix the record's id in its repository",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -396,12 +396,12 @@ func TestRelayKeepsWhatCanNeverBePublished(t *testing.T) {
 					t.Error(diff)
 				}
 				wantMetrics := `
-# HELP tutti_outbox_events_total Tries to send an event of the built-in repository's outbox to the queue, by how they ended; failed ones are tried again.
+# HELP tutti_outbox_events_total Attempts to publish an event of the built-in repository's outbox, by result; failed ones are retried.
 # TYPE tutti_outbox_events_total counter
 tutti_outbox_events_total{result="dead_letter"} 1
 tutti_outbox_events_total{result="failed"} 1
 tutti_outbox_events_total{result="published"} 1
-# HELP tutti_requests_received_total Triggers that passed validation, by where they came from and what they want done.
+# HELP tutti_requests_received_total Triggers that passed validation, by source and kind.
 # TYPE tutti_requests_received_total counter
 tutti_requests_received_total{kind="index",source="outbox"} 1
 `
@@ -503,7 +503,7 @@ func TestNewRelayRefuses(t *testing.T) {
 		"another repository": {"other", ingest.RelayConfig{}, true, core.CodeNotFound, `repository "other" is not configured`},
 		"a negative limit":   {"local", ingest.RelayConfig{Limit: -1}, true, core.CodeInvalid, "must not be negative"},
 		"a negative pause":   {"local", ingest.RelayConfig{RetryMax: -1}, true, core.CodeInvalid, "must not be negative"},
-		"without letters":    {"local", ingest.RelayConfig{}, false, core.CodeUnsupported, "dead letters are not kept here"},
+		"without letters":    {"local", ingest.RelayConfig{}, false, core.CodeUnsupported, "dead letters are not stored here"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, func(c *ingest.Config) {

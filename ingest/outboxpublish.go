@@ -10,22 +10,22 @@ import (
 	"tutti/internal/core"
 )
 
-// relayResult is what became of the changes of one look at an outbox.
+// relayResult is the outcome of one relay.
 type relayResult struct {
-	// errs has one error for each change, and is nil when none is left unsent.
+	// errs has one error for each change; nil when all are sent.
 	errs []error
-	// sent counts the changes that are done with, first is the first error of the others.
+	// sent counts the changes that are finished, first is the first error of the others.
 	sent  int
 	first error
 
 	mu sync.Mutex
-	// stopErr is why no more changes of the round are tried: the queue takes none now, and to ask it for each of them
-	// would only cost its time-out again and again.
+	// stopErr is why the remaining changes of the relay are not tried: the queue accepts none now, and each call would
+	// wait for its timeout.
 	stopErr error
 }
 
-// publish sends changes, several at once. The order of those of one record does not matter: each makes the record be
-// fetched anew.
+// publish sends changes concurrently. The order of changes of one record does not matter: each causes a new fetch of
+// the record.
 func (r *Relay) publish(ctx context.Context, changes []core.Change) *relayResult {
 	round := &relayResult{}
 	errs := make([]error, len(changes))
@@ -37,7 +37,7 @@ func (r *Relay) publish(ctx context.Context, changes []core.Change) *relayResult
 			return nil
 		})
 	}
-	_ = g.Wait() // the errors are each change's own
+	_ = g.Wait() // each change has its own error
 	for _, err := range errs {
 		switch {
 		case err == nil:
@@ -49,7 +49,7 @@ func (r *Relay) publish(ctx context.Context, changes []core.Change) *relayResult
 	return round
 }
 
-// try calls send unless the round was halted.
+// try calls send unless an earlier error stopped the relay.
 func (r *relayResult) try(send func() error) error {
 	r.mu.Lock()
 	halted := r.stopErr
@@ -66,8 +66,8 @@ func (r *relayResult) try(send func() error) error {
 	return err
 }
 
-// send publishes the Request of one change. One that can never be published is kept as a dead letter, so that it does not
-// hold up the others for ever.
+// send publishes the Request of one change. A change that can never be published becomes a dead letter, so that it
+// does not block the others.
 func (r *Relay) send(ctx context.Context, c core.Change) error {
 	s := r.service
 	req := core.Request{
@@ -91,17 +91,17 @@ func (r *Relay) send(ctx context.Context, c core.Change) error {
 	return err
 }
 
-// deadLetter keeps the change that a Request was made of as a dead letter.
+// deadLetter stores the change of a Request as a dead letter.
 func (r *Relay) deadLetter(ctx context.Context, req core.Request, cause error) error {
 	letter := core.DeadLetter{
 		Repository: req.Repository, Organization: req.Organization, RecordID: req.RecordID,
-		Reason: core.ReasonInvalidID, Hint: core.MessageOf(cause) + "; mend the record's id at its repository",
+		Reason: core.ReasonInvalidID, Hint: core.MessageOf(cause) + "; fix the record's id in its repository",
 		Attempts: 1, Request: &req,
 	}
 	if err := r.service.cfg.DeadLetters.Put(ctx, letter); err != nil {
-		return fmt.Errorf("keeping a change that cannot be published: %w", err)
+		return fmt.Errorf("storing a change that cannot be published: %w", err)
 	}
-	r.cfg.Logger.WarnContext(ctx, "a change was given up", "repository", req.Repository, "request_id", req.ID,
+	r.cfg.Logger.WarnContext(ctx, "a change became a dead letter", "repository", req.Repository, "request_id", req.ID,
 		"reason", letter.Reason, "err", cause)
 	return nil
 }

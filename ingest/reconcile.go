@@ -18,14 +18,14 @@ type Runner interface {
 		cause core.Cause, requestID string) (core.Job, error)
 }
 
-// ReconcilerConfig adjusts a Reconciler. The zero value is the default.
+// ReconcilerConfig configures a Reconciler. The zero value is the default.
 type ReconcilerConfig struct {
-	// Spread is how far apart the processes of one queue look whether a run is due, each at random. Default 30 s, and at
-	// most a tenth of a repository's period.
+	// Spread is the range of the random delay with which the processes of one queue check whether a run is due. Default
+	// 30 s, and at most a tenth of a repository's period.
 	Spread time.Duration
 	// RetryMin and RetryMax are the shortest and the longest pause after an error. Default 1 s and 1 min.
 	RetryMin, RetryMax time.Duration
-	// Logger takes errors. Default: nothing is logged.
+	// Logger receives errors. Default: nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -45,8 +45,8 @@ func (c ReconcilerConfig) withDefaults() ReconcilerConfig {
 	return c
 }
 
-// Reconciler runs repositories again and again, each in its own period, so that what a notification did not tell is seen
-// all the same. Of several processes on one queue one starts a run per period: when the last one started stands in a cell
+// Reconciler runs repositories periodically, each with its own period, so that changes without a notification are
+// indexed too. Of several processes on one queue one starts a run per period: the time of the last start is in a cell
 // of the queue, which also outlives a restart.
 type Reconciler struct {
 	runner  Runner
@@ -58,8 +58,8 @@ type Reconciler struct {
 	wg     sync.WaitGroup
 }
 
-// NewReconciler makes a Reconciler of the periods of repositories, by their codes. A period of 0 leaves its repository
-// out. CodeInvalid for a negative one.
+// NewReconciler returns a Reconciler for the periods of repositories, by their codes. A period of 0 disables its
+// repository. CodeInvalid for a negative one.
 func NewReconciler(
 	runner Runner, cells Cells, every map[string]time.Duration, cfg ReconcilerConfig,
 ) (*Reconciler, error) {
@@ -74,7 +74,7 @@ func NewReconciler(
 	return &Reconciler{runner: runner, cells: cells, periods: every, cfg: cfg.withDefaults()}, nil
 }
 
-// Start begins to look after the repositories and returns at once. It is called once.
+// Start starts the schedules and returns at once. It must be called only once.
 func (r *Reconciler) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
@@ -85,7 +85,7 @@ func (r *Reconciler) Start() {
 	}
 }
 
-// Stop ends it and waits, not beyond the end of ctx. A Reconciler that was not started is stopped already.
+// Stop ends the schedules and waits for that, at most until ctx ends. It does nothing before Start.
 func (r *Reconciler) Stop(ctx context.Context) error {
 	if r.cancel == nil {
 		return nil
@@ -119,12 +119,12 @@ func (r *Reconciler) reconcile(ctx context.Context, code string, period time.Dur
 		}
 		wait = retry.Delay(failures, r.cfg.RetryMin, r.cfg.RetryMax)
 		failures++
-		r.cfg.Logger.WarnContext(ctx, "reconciling a repository is tried again", "repository", code,
+		r.cfg.Logger.WarnContext(ctx, "reconciling a repository failed and is retried", "repository", code,
 			"pause", wait, "err", err)
 	}
 }
 
-// runIfDue starts a run when the last one is a period ago, and returns how long it is until the next one.
+// runIfDue starts a run if the last one is a period ago, and returns how long it is until the next one.
 func (r *Reconciler) runIfDue(ctx context.Context, code string, period time.Duration) (time.Duration, error) {
 	cell := reconcileCell(code)
 	value, revision, err := r.cells.Cell(ctx, cell)
@@ -150,8 +150,8 @@ func (r *Reconciler) runIfDue(ctx context.Context, code string, period time.Dura
 	return period, nil
 }
 
-// untilDue returns how long it is until the next run, from the content of the cell. A time that cannot be read, or that lies
-// in the future as a clock once was wrong, counts as none: a run too many does no harm.
+// untilDue returns how long it is until the next run, from the content of the cell. An invalid time, or one too far
+// in the future because of a wrong clock, counts as none: an additional run does no harm.
 func untilDue(value string, now time.Time, period time.Duration) time.Duration {
 	last, err := time.Parse(time.RFC3339Nano, value)
 	if err != nil || last.After(now.Add(period)) {
@@ -160,8 +160,8 @@ func untilDue(value string, now time.Time, period time.Duration) time.Duration {
 	return last.Add(period).Sub(now)
 }
 
-// restoreCell puts the former time into the cell of a run that was not started, so that any process may start it. Where that
-// fails too, the run comes a period later.
+// restoreCell puts the former time into the cell of a run that was not started, so that any process may start it. If
+// that fails too, the run is a period late.
 func (r *Reconciler) restoreCell(ctx context.Context, cell, former string, own time.Time) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
@@ -170,7 +170,7 @@ func (r *Reconciler) restoreCell(ctx context.Context, cell, former string, own t
 		err = r.cells.SetCell(ctx, cell, former, revision)
 	}
 	if err != nil && core.CodeOf(err) != core.CodeConflict {
-		r.cfg.Logger.WarnContext(ctx, "giving back the cell of a run that was not started", "err", err)
+		r.cfg.Logger.WarnContext(ctx, "restoring the cell of a run that was not started", "err", err)
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 	"tutti/internal/core"
 )
 
-// publishConcurrency is how many calls to the queue are under way at once where there is no call for many.
+// publishConcurrency is how many calls to the queue are in flight where there is no call for many.
 const publishConcurrency = 16
 
-// requestSet gathers what the events of one batch ask for: of each record the last word, each run once.
+// requestSet collects what the events of one batch request: the last event of each record, and each run once.
 type requestSet struct {
 	cause     core.Cause
 	requestID string
@@ -32,7 +32,8 @@ func newRequestSet(cause core.Cause, requestID string) *requestSet {
 	return &requestSet{cause: cause, requestID: requestID, positions: map[recordKey]int{}, hasRun: map[runKey]bool{}}
 }
 
-// add notes what an event asks of a repository. The Request of a record is as of a version, 0 for that of its own message.
+// add adds what an event requests of a repository. The Request of a record is as of a version, 0 for that of its own
+// message.
 func (in *requestSet) add(e Event, repository string, asOf core.Version) {
 	if e.Scope() != core.ScopeRecord {
 		run := runKey{repository, e.Organization}
@@ -52,7 +53,7 @@ func (in *requestSet) add(e Event, repository string, asOf core.Version) {
 	in.put(r)
 }
 
-// asOf returns the version of what was asked for at a time, 0 where that is not known. A time to come counts as now.
+// asOf returns the version of a request made at a time, 0 if that is unknown. A future time counts as now.
 func (s *Service) asOf(at time.Time) core.Version {
 	if at.Unix() <= 0 {
 		return 0
@@ -63,7 +64,7 @@ func (s *Service) asOf(at time.Time) core.Version {
 	return core.Version(at.UnixNano())
 }
 
-// put notes the Request of one record, in place of an earlier one.
+// put adds the Request of one record, in place of an earlier one.
 func (in *requestSet) put(r core.Request) {
 	key := recordKey{r.Repository, r.Organization, r.RecordID}
 	if i, there := in.positions[key]; there {
@@ -74,8 +75,7 @@ func (in *requestSet) put(r core.Request) {
 	in.records = append(in.records, r)
 }
 
-// submit stores everything of an intake. With an error some of it may be stored all the same; storing it again does no
-// harm.
+// submit stores all Requests of a set. After an error some may be stored; storing them again is safe.
 func (s *Service) submit(ctx context.Context, in *requestSet) error {
 	if _, err := s.submitRecords(ctx, in); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (s *Service) submit(ctx context.Context, in *requestSet) error {
 	return g.Wait()
 }
 
-// submitRecords stores the Requests of records and returns how many are stored, all of them when there is no error.
+// submitRecords stores the Requests of records and returns how many are stored, all of them if there is no error.
 func (s *Service) submitRecords(ctx context.Context, in *requestSet) (stored int, err error) {
 	now := s.now()
 	for i := range in.records {

@@ -8,16 +8,16 @@ import (
 	"tutti/internal/core"
 )
 
-// eventTargets is who the events of one source may be of.
+// eventTargets are the repositories that the events of one source may be for.
 type eventTargets struct {
 	// repositories are the ones that share the source.
 	repositories []core.Repository
-	// requests tells that requests of FormatMaestro are taken for any configured repository.
+	// requests reports whether requests of FormatMaestro are accepted for any configured repository.
 	requests bool
 }
 
-// resolve returns the repositories that an event is of, or why it is of none. An event that does not say which of several
-// repositories it is of is of each: what each fetches decides.
+// resolve returns the repositories that an event is for, or why there are none. An event that does not say which of
+// several repositories it is for is for each: the record as fetched decides.
 func (s *Service) resolve(e Event, a eventTargets) ([]core.Repository, *Rejection) {
 	found, rejection := s.matchRepositories(e, a)
 	if rejection != nil {
@@ -37,7 +37,7 @@ func (s *Service) matchRepositories(e Event, a eventTargets) ([]core.Repository,
 		}
 	}
 	if len(a.repositories) == 0 {
-		return nil, rejectMember(memberRepository, "is missing: this topic takes requests only")
+		return nil, rejectMember(memberRepository, "is missing: this topic accepts only requests")
 	}
 	fitting := slices.DeleteFunc(slices.Clone(a.repositories), func(r core.Repository) bool { return !e.fits(r.Type) })
 	if len(fitting) == 0 {
@@ -50,7 +50,7 @@ func (s *Service) matchRepositories(e Event, a eventTargets) ([]core.Repository,
 	return found, nil
 }
 
-// fits reports whether repositories of a type send events of e's format.
+// fits reports whether repositories of type t send events of e's format.
 func (e Event) fits(t core.RepositoryType) bool {
 	switch e.Format {
 	case FormatLyric:
@@ -64,7 +64,7 @@ func (e Event) fits(t core.RepositoryType) bool {
 	}
 }
 
-// sentBy reports whether a fitting repository can be the one that e is of.
+// sentBy reports whether e can be for a repository of a fitting type.
 func (s *Service) sentBy(e Event, repo core.Repository) bool {
 	if e.Format == FormatLyric {
 		category := s.cfg.Sources[repo.Code].LyricCategory
@@ -73,8 +73,8 @@ func (s *Service) sentBy(e Event, repo core.Repository) bool {
 	return e.Repository == repo.Code || e.Format == FormatSong && e.Repository == ""
 }
 
-// requestedScope returns what an event asks of a repository that it is of: a change of a record that is not indexed by itself asks for
-// its organization.
+// requestedScope returns what an event requests of its repository: a change of an entity that is not indexed itself
+// requests its organization.
 func (s *Service) requestedScope(e Event, repository string) Event {
 	entity := s.cfg.Sources[repository].LyricEntity
 	if e.Format == FormatLyric && entity != "" && e.Entity != "" && e.Entity != entity {
@@ -88,7 +88,7 @@ func (e Event) wrongType(repositories []core.Repository) *Rejection {
 	if e.Format == FormatLyric {
 		member = memberSystem
 	}
-	return rejectMember(member, fmt.Sprintf("is not of the events of a repository of type %s", repositories[0].Type))
+	return rejectMember(member, fmt.Sprintf("is not in the events of a repository of type %s", repositories[0].Type))
 }
 
 func (e Event) otherServer() *Rejection {

@@ -11,19 +11,20 @@ import (
 )
 
 const (
-	// retryPage is how many letters are listed at once: each comes with as much of its document as is kept.
+	// retryPage is how many dead letters are listed at once: each has its document.
 	retryPage = 100
-	// retryChunk is how many letters are retried before the next ones are looked at.
+	// retryChunk is how many dead letters are retried at a time.
 	retryChunk = 512
-	// retryParallel is how many letters are read or retried at once where there is no call for many.
+	// retryParallel is how many dead letters are read or retried concurrently where there is no call for many.
 	retryParallel = 32
 )
 
-// Retry asks again for what one letter is about. The Request of a record is published again: the record is fetched anew,
-// the stored copy is never written, and the letter stays until a success clears it. For a page or a run its organization
-// or repository is run, and the letter goes. A message is read again, as it would be now; when it is understood, it is
-// published and the letter goes. It returns the letter. Errors: CodeNotFound when there is none, CodeConflict with a hint
-// when it cannot be retried, CodeOverloaded or CodeUnavailable from the queue, CodeUnsupported without Letters.
+// Retry retries one dead letter. The Request of a record is published again: the record is fetched again, the stored
+// copy is never written, and the dead letter stays until a success removes it. For a page or a run, its organization
+// or repository is run, and the dead letter is removed. A message is decoded again with the current configuration; if
+// it is accepted, it is published and the dead letter removed. Retry returns the dead letter. Errors: CodeNotFound
+// when there is none, CodeConflict with a hint when it cannot be retried, CodeOverloaded or CodeUnavailable from the
+// queue, CodeUnsupported without Config.DeadLetters.
 func (s *Service) Retry(ctx context.Context, id, requestID string) (core.DeadLetter, error) {
 	if s.cfg.DeadLetters == nil {
 		return core.DeadLetter{}, errNoDeadLetters()
@@ -43,9 +44,9 @@ func (s *Service) Retry(ctx context.Context, id, requestID string) (core.DeadLet
 	return l, nil
 }
 
-// RetryAll retries every letter of a repository and of a reason, "" for any, that is there when it begins, and returns how
-// many were retried and how many cannot be. An error says that the queue stopped taking them; those that were retried
-// until then stay so.
+// RetryAll retries every dead letter of a repository and of a reason, "" for any, that exists when it starts, and
+// returns how many were retried and how many cannot be. After an error of the queue, those retried until then stay
+// retried.
 func (s *Service) RetryAll(
 	ctx context.Context, repository, reason, requestID string,
 ) (retried, refused int, err error) {
@@ -68,7 +69,7 @@ func (s *Service) RetryAll(
 	return retried, refused, nil
 }
 
-// allDeadLetters lists letters without their documents.
+// allDeadLetters lists dead letters without their documents.
 func (s *Service) allDeadLetters(ctx context.Context, repository, reason string) ([]core.DeadLetter, error) {
 	var all []core.DeadLetter
 	for cursor := ""; ; {
@@ -87,7 +88,7 @@ func (s *Service) allDeadLetters(ctx context.Context, repository, reason string)
 	}
 }
 
-// retryChunk retries some letters: those of records all at once, the others several at a time.
+// retryChunk retries some dead letters: those of records in one call, the others concurrently.
 func (s *Service) retryChunk(
 	ctx context.Context, letters []core.DeadLetter, requestID string,
 ) (retried, refused int, err error) {
@@ -113,7 +114,7 @@ func (s *Service) retryChunk(
 	return retried + did, refused + cannot, err
 }
 
-// retryEach retries letters one by one, several at a time.
+// retryEach retries dead letters one by one, concurrently.
 func (s *Service) retryEach(
 	ctx context.Context, letters []core.DeadLetter, requestID string,
 ) (retried, refused int, err error) {
@@ -131,7 +132,7 @@ func (s *Service) retryEach(
 			case core.CodeConflict:
 				refused++
 			case core.CodeNotFound:
-				// It went while the others were retried.
+				// It was removed while the others were retried.
 			default:
 				return err
 			}
@@ -142,7 +143,7 @@ func (s *Service) retryEach(
 	return retried, refused, err
 }
 
-// planRetry returns what the retry of a letter publishes; CodeConflict when it cannot be retried.
+// planRetry returns the Requests of the retry of a dead letter; CodeConflict when it cannot be retried.
 func (s *Service) planRetry(l core.DeadLetter, requestID string) (*requestSet, error) {
 	in := newRequestSet(core.CauseREST, requestID)
 	switch {
@@ -158,24 +159,24 @@ func (s *Service) planRetry(l core.DeadLetter, requestID string) (*requestSet, e
 	case l.Request != nil && l.Request.Scope != core.ScopeRecords:
 		return in, s.planRun(in, l)
 	default:
-		return nil, notRetryable("the letter names neither a record nor a run",
-			"mend the record in its repository, then index its organization")
+		return nil, notRetryable("the dead letter names neither a record nor a run",
+			"fix the record in its repository, then index its organization")
 	}
 }
 
-// isOfRecord reports whether a letter is about one record. The letters of pages and runs name none.
+// isOfRecord reports whether a dead letter is of one record. Those of pages and runs name none.
 func isOfRecord(l core.DeadLetter) bool {
 	return l.RecordID != "" || l.Request != nil && l.Request.Scope == core.ScopeRecord
 }
 
-// recordRequest returns the Request that asks for a letter's record again.
+// recordRequest returns the Request that retries the record of a dead letter.
 func (s *Service) recordRequest(l core.DeadLetter) (core.Request, error) {
 	if err := s.stillConfigured(l.Repository); err != nil {
 		return core.Request{}, err
 	}
 	if l.Reason == core.ReasonInvalidID {
-		return core.Request{}, notRetryable("the record cannot be asked for by its id",
-			"give the record another id in its repository, which a run brings along, and discard the letter")
+		return core.Request{}, notRetryable("the record cannot be requested by its id",
+			"change the record's id in its repository, run its organization, and discard the dead letter")
 	}
 	r := core.Request{
 		Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: l.Repository, Organization: l.Organization,
@@ -188,8 +189,8 @@ func (s *Service) recordRequest(l core.DeadLetter) (core.Request, error) {
 		}
 	}
 	if err := r.Validate(); err != nil {
-		return core.Request{}, notRetryable("the record cannot be asked for: "+core.MessageOf(err),
-			"give the record another id in its repository, or discard the letter")
+		return core.Request{}, notRetryable("the record cannot be requested: "+core.MessageOf(err),
+			"change the record's id in its repository, or discard the dead letter")
 	}
 	return r, nil
 }
@@ -208,12 +209,12 @@ func (s *Service) planRun(in *requestSet, l core.DeadLetter) error {
 	return nil
 }
 
-// planMessage reads a kept message as it would be read now.
+// planMessage decodes a stored message with the current configuration.
 func (s *Service) planMessage(in *requestSet, l core.DeadLetter) error {
 	a := eventTargets{requests: l.Source != sourceWebhook}
 	switch {
 	case l.Truncated:
-		return notRetryable("only a part of the message is kept", "have it sent again, or index what it is about")
+		return notRetryable("only a part of the message is stored", "have the message sent again, or index its record or organization")
 	case l.Repository != "":
 		if err := s.stillConfigured(l.Repository); err != nil {
 			return err
@@ -247,19 +248,19 @@ func (s *Service) stillConfigured(repository string) error {
 		return nil
 	}
 	return notRetryable(fmt.Sprintf("repository %q is not configured", repository),
-		"configure the repository again, or discard the letter")
+		"configure the repository again, or discard the dead letter")
 }
 
 func notUnderstood(rejection *Rejection) error {
-	return notRetryable("still not understood: "+rejection.Message, "have it sent again as it should be, or discard the letter")
+	return notRetryable("the message still cannot be used: "+rejection.Message, "have a corrected message sent, or discard the dead letter")
 }
 
 func notRetryable(message, hint string) error {
 	return &core.Error{Code: core.CodeConflict, Message: message, Hint: hint}
 }
 
-// discard removes a letter that no success of a record will clear. What goes wrong leaves a letter that can be retried
-// once more.
+// discard removes a dead letter that no success of a record will remove. If that fails, the dead letter can be
+// retried again.
 func (s *Service) discard(ctx context.Context, l core.DeadLetter) {
 	if l.Source == "" && isOfRecord(l) {
 		return

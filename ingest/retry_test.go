@@ -119,28 +119,28 @@ func TestRetryRefuses(t *testing.T) {
 			core.DeadLetter{Repository: "song.de", Request: &core.Request{Scope: core.ScopeRepository}},
 			`repository "song.de" is not configured`,
 		},
-		"long id": {long, "the record cannot be asked for: id has 600 bytes, the limit is 512"},
+		"long id": {long, "the record cannot be requested: id has 600 bytes, the limit is 512"},
 		"a record without an id": {
 			core.DeadLetter{
 				Repository: "song.ca", Organization: "S", RecordID: "without-id-1", Reason: core.ReasonInvalidID,
 				Request: &core.Request{Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: "song.ca", Organization: "S", RecordID: "without-id-1"},
 			},
-			"the record cannot be asked for by its id",
+			"the record cannot be requested by its id",
 		},
 		"records, of which none is named": {
 			core.DeadLetter{Repository: "song.ca", Request: &core.Request{Scope: core.ScopeRecords}},
-			"the letter names neither a record nor a run",
+			"the dead letter names neither a record nor a run",
 		},
-		"no record":    {nothing, "the letter names neither a record nor a run"},
+		"no record":    {nothing, "the dead letter names neither a record nor a run"},
 		"bad run":      {runLetter(core.ScopeOrganization, "..", "j"), "the organization cannot be run: organization must not be a relative path segment"},
-		"still broken": {messageLetter("webhook", "song.ca", "{"), "still not understood: the event is not valid JSON"},
+		"still broken": {messageLetter("webhook", "song.ca", "{"), "the message still cannot be used: the event is not valid JSON"},
 		"still another's": {
 			messageLetter("webhook", "song.ca", songOf("song.jp", "A")),
-			`still not understood: songServerId names another server, "song.jp"`,
+			`the message still cannot be used: songServerId names another server, "song.jp"`,
 		},
 		"truncated": {
 			messageLetter("kafka t", "song.ca", `{"analysisId":"A","studyId":"S","analysis":"`+strings.Repeat("x", 300<<10)+`"}`),
-			"only a part of the message is kept",
+			"only a part of the message is stored",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,9 +162,9 @@ func TestRetryRefuses(t *testing.T) {
 	t.Run("no letters", func(t *testing.T) {
 		s := newWorld(t, func(c *ingest.Config) { c.DeadLetters = nil }).service
 		_, err := s.Retry(t.Context(), "x", "req")
-		wantError(t, err, core.CodeUnsupported, "dead letters are not kept here")
+		wantError(t, err, core.CodeUnsupported, "dead letters are not stored here")
 		_, _, err = s.RetryAll(t.Context(), "", "", "req")
-		wantError(t, err, core.CodeUnsupported, "dead letters are not kept here")
+		wantError(t, err, core.CodeUnsupported, "dead letters are not stored here")
 	})
 }
 

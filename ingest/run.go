@@ -14,18 +14,18 @@ import (
 	"tutti/internal/retry"
 )
 
-// settleTimeout bounds what is still written once a Request has been published or refused, whether or not the caller
-// still waits.
+// settleTimeout limits the writes after a Request has been published or rejected, which do not end with the caller's
+// ctx.
 const settleTimeout = 5 * time.Second
 
-// maxCellConflicts is how many compare-and-sets a trigger may lose before it answers CodeOverloaded.
+// maxCellConflicts is how many compare-and-swaps a trigger may lose before it returns CodeOverloaded.
 const maxCellConflicts = 100
 
 // errNotQueued ends an update of a job that is no longer queued.
 var errNotQueued = errors.New("the job is no longer queued")
 
-// Run asks for a whole organization or repository to be indexed and returns the job that does it: a queued, not yet
-// started job of the same scope and flags when there is one, else a new one (CONTRACT section 1). It returns nil only
+// Run requests that a whole organization or repository is indexed and returns the job that does it: a queued, not yet
+// started job of the same scope and flags if there is one, else a new one (CONTRACT section 1). It returns nil only
 // after the queue has stored the job's Request. Errors: CodeInvalid, CodeNotFound for an unknown repository,
 // CodeOverloaded or CodeUnavailable from the queue.
 func (s *Service) Run(
@@ -47,7 +47,7 @@ func (s *Service) Run(
 	cell := cellName(r)
 	unlock, err := s.scopeLocks.Lock(ctx, cell)
 	if err != nil {
-		return core.Job{}, core.WrapError(core.CodeUnavailable, "the trigger was given up", err)
+		return core.Job{}, core.WrapError(core.CodeUnavailable, "the trigger was cancelled", err)
 	}
 	defer unlock()
 	return s.joinOrQueue(ctx, repo, r, cell)
@@ -59,7 +59,7 @@ func validRun(scope core.Scope, organization string) error {
 		return core.ValidID("organization", organization)
 	case core.ScopeRepository:
 		if organization != "" {
-			return core.NewError(core.CodeInvalid, "a run over a repository names no organization")
+			return core.NewError(core.CodeInvalid, "a run of a repository must not name an organization")
 		}
 		return nil
 	case core.ScopeRecord, core.ScopeRecords, core.ScopePage:
@@ -71,7 +71,7 @@ func validRun(scope core.Scope, organization string) error {
 
 // joinOrQueue returns the queued job in the cell, or reserves the cell and queues a new one.
 func (s *Service) joinOrQueue(ctx context.Context, repo core.Repository, r core.Request, cell string) (core.Job, error) {
-	var reserved string // a job id that somebody else reserved and has not created yet
+	var reserved string // a job id that another trigger reserved and has not created yet
 	var since time.Time
 	for losses := 0; losses < maxCellConflicts; {
 		id, revision, err := s.cells.Cell(ctx, cell)
@@ -105,11 +105,11 @@ func (s *Service) joinOrQueue(ctx context.Context, repo core.Repository, r core.
 		}
 		losses++
 	}
-	return core.Job{}, core.NewError(core.CodeOverloaded, "too many triggers of one scope at the same time")
+	return core.Job{}, core.NewError(core.CodeOverloaded, "too many concurrent triggers of one scope")
 }
 
-// abandoned reports whether the id of a job that does not exist was made longer ago than its maker needs to create the
-// job: the job was pruned, or whoever reserved the cell died. An id that tells no time (RFC 9562, 5.7) is not abandoned.
+// abandoned reports whether the id of a missing job is older than the time its creator needs to create the job: the
+// job was pruned, or the process that reserved the cell died. An id without a time (RFC 9562, 5.7) is not abandoned.
 func (s *Service) abandoned(id string) bool {
 	parsed, err := uuid.Parse(id)
 	if err != nil || parsed.Version() != 7 {
@@ -123,7 +123,7 @@ func (s *Service) abandoned(id string) bool {
 type cellState int
 
 const (
-	// cellFree: nothing there, or a job that has started; a new job may be queued.
+	// cellFree: empty, or a job that has started; a new job may be queued.
 	cellFree cellState = iota
 	// cellJoined: a queued job, which is returned.
 	cellJoined
@@ -131,8 +131,8 @@ const (
 	cellReserved
 )
 
-// join notes on the job that it was returned, if it is still queued: both changes of a queued job, this and the start,
-// are compare-and-set, so a returned job can only start after it was returned.
+// join counts on the job that it was returned, if it is still queued: both changes of a queued job, this and the
+// start, are compare-and-swap, so a returned job can only start after it was returned.
 func (s *Service) join(ctx context.Context, id string) (core.Job, cellState, error) {
 	if id == "" {
 		return core.Job{}, cellFree, nil
@@ -174,14 +174,14 @@ func (s *Service) queue(ctx context.Context, repo core.Repository, r core.Reques
 	}
 	if err := s.jobs.Create(ctx, job); err != nil && core.CodeOf(err) != core.CodeConflict {
 		// The Request is stored, so the trigger is accepted: the consumer creates the job from it.
-		s.cfg.Logger.WarnContext(ctx, "creating a job is left to its consumer",
+		s.cfg.Logger.WarnContext(ctx, "creating a job failed; its consumer creates it",
 			"repository", r.Repository, "job_id", r.JobID, "request_id", r.ID, "err", err)
 	}
 	return job, nil
 }
 
-// release empties a cell whose Request was not stored, so that the next trigger need not wait for its job. What goes
-// wrong here only makes that trigger wait.
+// release empties a cell whose Request was not stored, so that the next trigger need not wait for its job. If that
+// fails, that trigger waits.
 func (s *Service) release(ctx context.Context, cell, jobID string) {
 	id, revision, err := s.cells.Cell(ctx, cell)
 	if err == nil && id == jobID {
@@ -192,8 +192,8 @@ func (s *Service) release(ctx context.Context, cell, jobID string) {
 	}
 }
 
-// cellName names the cell of the queued job of r's scope and flags. Parts are base64url, an empty one is "=", so that
-// no id can reach into another's name.
+// cellName returns the name of the cell of the queued job of r's scope and flags. Parts are base64url, an empty one
+// is "=", so that no id can form another's name.
 func cellName(r core.Request) string {
 	flags := ""
 	if r.Force {

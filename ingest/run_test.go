@@ -60,7 +60,7 @@ func TestRunRefusesBadInput(t *testing.T) {
 	}{
 		"unknown repository":        {core.ScopeRepository, "x", "", core.CodeNotFound, "not configured"},
 		"no organization":           {core.ScopeOrganization, "song.ca", "", core.CodeInvalid, "organization is empty"},
-		"organization too many":     {core.ScopeRepository, "song.ca", "S", core.CodeInvalid, "names no organization"},
+		"organization too many":     {core.ScopeRepository, "song.ca", "S", core.CodeInvalid, "must not name an organization"},
 		"record scope":              {core.ScopeRecord, "song.ca", "S", core.CodeInvalid, "is not a run"},
 		"page scope":                {core.ScopePage, "song.ca", "S", core.CodeInvalid, "is not a run"},
 		"unknown scope":             {"galaxy", "song.ca", "S", core.CodeInvalid, "unknown scope"},
@@ -193,7 +193,7 @@ func TestRunTakesOverAtOnceFromAnOldReservation(t *testing.T) {
 			s := newService(t, q, ingest.Config{JoinPoll: time.Nanosecond})
 			job, err := s.Run(ctx, core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
 			if tt.waits {
-				wantError(t, err, core.CodeUnavailable, "given up")
+				wantError(t, err, core.CodeUnavailable, "was cancelled")
 				return
 			}
 			if err != nil || looks != 1 || job.ID == tt.id || len(q.requests()) != 1 {
@@ -246,7 +246,7 @@ func TestRunGivesUpWithItsCaller(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	q.afterCell = func(string, string) { cancel() }
 	_, err := newService(t, q, ingest.Config{}).Run(ctx, core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
-	wantError(t, err, core.CodeUnavailable, "given up")
+	wantError(t, err, core.CodeUnavailable, "was cancelled")
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
@@ -303,7 +303,7 @@ func TestRunReportsCellErrors(t *testing.T) {
 	var tries atomic.Int32
 	q.setCell = func(string, string) error { tries.Add(1); return core.NewError(core.CodeConflict, "moved") }
 	_, err = newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
-	wantError(t, err, core.CodeOverloaded, "too many triggers")
+	wantError(t, err, core.CodeOverloaded, "too many concurrent triggers")
 	if tries.Load() != 100 {
 		t.Errorf("%d tries", tries.Load())
 	}

@@ -12,42 +12,43 @@ import (
 	"tutti/internal/keylock"
 )
 
-// Config adjusts a Service. The zero value is the default.
+// Config configures a Service. The zero value is the default.
 type Config struct {
 	// JoinWait is how long a trigger waits for a job that another trigger has reserved but not yet created, before it
-	// takes over; it does so at once where the job's id is older than that. Default 2 s.
+	// takes over; it does so at once if the job's id is older than that. Default 2 s.
 	JoinWait time.Duration
-	// JoinPoll is the pause between two looks at such a job. Default 20 ms.
+	// JoinPoll is the interval at which it polls for that job. Default 20 ms.
 	JoinPoll time.Duration
-	// Logger takes what is worth telling and not an answer. Default: nothing is logged.
+	// Logger receives log lines. Default: nothing is logged.
 	Logger *slog.Logger
 	// Metrics counts triggers; nil counts nothing.
 	Metrics *Metrics
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
-	// Sources says, by the code of a repository, what is known of its notifications. A repository without an entry has
-	// the zero Source.
+	// Sources configures the notifications of repositories, by their codes. A repository without an entry has the zero
+	// Source.
 	Sources map[string]Source
-	// Batches stores many Requests at once; nil stores them one after the other.
+	// Batches stores many Requests at once; with nil they are stored one after the other.
 	Batches BatchPublisher
-	// DeadLetters keeps events that are not understood, and is where Retry finds what was given up. With nil no event is kept,
-	// and Retry, RetryAll and NewFeed give CodeUnsupported.
+	// DeadLetters stores events that are not accepted, and is where Retry finds dead letters. With nil no event is
+	// stored, and Retry, RetryAll and NewFeed return CodeUnsupported.
 	DeadLetters DeadLetters
-	// DeadLetterIndex tells ids and numbers of letters; nil leaves the ids out and lets webhooks keep letters without limit.
+	// DeadLetterIndex returns ids and counts of dead letters; with nil ids are left out and webhooks store dead letters
+	// without limit.
 	DeadLetterIndex DeadLetterIndex
-	// Signatures tells signed notifications that are repeated; nil takes each for the first.
+	// Signatures detects repeated signed notifications; with nil each counts as the first.
 	Signatures Signatures
 }
 
-// Source is what is known of the notifications of one repository. The zero value takes every notification.
+// Source configures the notifications of one repository. The zero value accepts every notification.
 type Source struct {
-	// WebhookSecret is the key of the HMAC-SHA256 that a notification by webhook must carry; empty for none.
+	// WebhookSecret is the key of the HMAC-SHA256 that a webhook notification must carry; empty for none.
 	WebhookSecret string
 	// LyricCategory is the id or the alias of the category that a tabular repository reads; events of another one are of
 	// another server. Empty for any.
 	LyricCategory string
-	// LyricEntity is the one entity of a tabular repository whose records are indexed. A record of another one stands
-	// inside one of that, which only a run of its organization finds. Empty for any.
+	// LyricEntity is the entity of a tabular repository whose records are indexed. A record of another entity is part of
+	// one of these, which only a run of its organization finds. Empty for any.
 	LyricEntity string
 }
 
@@ -74,7 +75,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Service turns triggers into Requests on the queue. It holds no state beside locks; any number of processes may each
+// Service turns triggers into Requests on the queue. It has no state except locks; any number of processes may each
 // have one.
 type Service struct {
 	repositories    map[string]core.Repository
@@ -86,7 +87,7 @@ type Service struct {
 	deadLetterLocks keylock.Locks
 }
 
-// New makes a Service for the given repositories. Two repositories with one code are CodeInvalid.
+// New returns a Service for the given repositories. CodeInvalid for a duplicate code.
 func New(repositories []core.Repository, publisher Publisher, jobs JobStore, cells Cells, cfg Config) (*Service, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -108,8 +109,8 @@ func New(repositories []core.Repository, publisher Publisher, jobs JobStore, cel
 	}, nil
 }
 
-// Record asks for one record to be indexed or removed (kind) and returns the alias that its repository writes to. It
-// returns nil only after the queue has stored the Request. An empty requestID is replaced by a new one. Errors:
+// Record requests that one record is indexed or removed (kind) and returns the alias that its repository writes to.
+// It returns nil only after the queue has stored the Request. An empty requestID is replaced by a new one. Errors:
 // CodeInvalid, CodeNotFound for an unknown repository, CodeOverloaded or CodeUnavailable from the queue.
 func (s *Service) Record(
 	ctx context.Context, kind core.Kind, repository, organization, id, requestID string,
@@ -163,7 +164,7 @@ func (s *Service) publish(ctx context.Context, r core.Request) error {
 
 func (s *Service) now() time.Time { return s.cfg.Now().UTC() }
 
-// orNewID returns id, or a new time-ordered one where it is empty.
+// orNewID returns id, or a new time-ordered one if it is empty.
 func orNewID(id string) string {
 	if id != "" {
 		return id

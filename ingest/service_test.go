@@ -152,7 +152,7 @@ func TestMetricsCountTriggers(t *testing.T) {
 		t.Fatal("want an error")
 	}
 	want := `
-# HELP tutti_requests_received_total Triggers that passed validation, by where they came from and what they want done.
+# HELP tutti_requests_received_total Triggers that passed validation, by source and kind.
 # TYPE tutti_requests_received_total counter
 tutti_requests_received_total{kind="index",source="reconcile"} 1
 tutti_requests_received_total{kind="index",source="rest"} 3

@@ -19,8 +19,8 @@ func Sign(secret string, body []byte) string {
 	return signaturePrefix + hex.EncodeToString(sum(secret, body))
 }
 
-// CheckSignature reports whether signature, the value of X-Signature-256, is that of body; CodeUnauthenticated when it is
-// missing or another one. The time that it takes tells nothing of the right one.
+// CheckSignature returns nil if signature, the value of X-Signature-256, is that of body; CodeUnauthenticated if it
+// is missing or wrong. The comparison takes constant time.
 func CheckSignature(secret string, body []byte, signature string) error {
 	if signature == "" {
 		return &core.Error{
@@ -39,8 +39,8 @@ func CheckSignature(secret string, body []byte, signature string) error {
 	return nil
 }
 
-// signatureKey returns the key under which the signature of a body is remembered. Without a secret there is no signature, and
-// nothing tells a repetition from another notification.
+// signatureKey returns the key under which the signature of a body is stored. Without a secret there is no signature,
+// and repetitions cannot be detected.
 func (s *Service) signatureKey(repository string, body []byte) (key string, ok bool) {
 	secret := s.cfg.Sources[repository].WebhookSecret
 	if secret == "" || s.cfg.Signatures == nil {
@@ -49,7 +49,8 @@ func (s *Service) signatureKey(repository string, body []byte) (key string, ok b
 	return repository + "\x00" + Sign(secret, body), true
 }
 
-// firstSeen returns the version of what a body removes: that of the time at which it was first accepted, 0 where that is now.
+// firstSeen returns the version of a body's removals: that of the time at which it was first accepted, 0 if that is
+// now.
 func (s *Service) firstSeen(ctx context.Context, repository string, body []byte) (core.Version, error) {
 	key, ok := s.signatureKey(repository, body)
 	if !ok {
@@ -62,8 +63,8 @@ func (s *Service) firstSeen(ctx context.Context, repository string, body []byte)
 	return s.asOf(at), nil
 }
 
-// remember notes that a body that removes was accepted. One that was refused is not noted: what is indexed between it and its
-// repetition is older than the removal.
+// remember stores that a body with removals was accepted. A rejected one is not stored: what is indexed between it
+// and its repetition is older than the removal.
 func (s *Service) remember(ctx context.Context, repository string, body []byte) error {
 	key, ok := s.signatureKey(repository, body)
 	if !ok {

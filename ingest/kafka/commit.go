@@ -6,12 +6,12 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// addUncommitted notes messages that are safe and whose offsets are to be committed.
+// addUncommitted adds messages that are stored and whose offsets must be committed.
 func (r *Reader) addUncommitted(records []*kgo.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, record := range records {
-		// Only the offset is needed, and the record's bytes must not live on with it.
+		// Only the offset is needed; the record's bytes must not be retained.
 		r.uncommitted[record.Partition] = &kgo.Record{
 			Topic: record.Topic, Partition: record.Partition, Offset: record.Offset, LeaderEpoch: record.LeaderEpoch,
 		}
@@ -24,8 +24,8 @@ func (r *Reader) hasUncommitted() bool {
 	return len(r.uncommitted) > 0
 }
 
-// commit commits what is owed. What fails stays owed: it is tried again with the next batch or soon, and until then a
-// restart only reads messages again.
+// commit commits the pending offsets. On an error they stay pending: they are retried with the next batch or soon,
+// and until then a restart only reads messages again.
 func (r *Reader) commit(ctx context.Context) {
 	r.mu.Lock()
 	records := make([]*kgo.Record, 0, len(r.uncommitted))
@@ -51,14 +51,14 @@ func (r *Reader) commit(ctx context.Context) {
 	}
 }
 
-// revoked commits what is still owed before partitions go to somebody else. The client calls it while no batch is in
-// hand.
+// revoked commits the pending offsets before partitions are assigned to another process. The client calls it while no
+// batch is in flight.
 func (r *Reader) revoked(ctx context.Context, _ *kgo.Client, partitions map[string][]int32) {
 	r.commit(ctx)
 	r.dropUncommitted(partitions)
 }
 
-// lost forgets what is owed of partitions that are somebody else's already: committing it could set them back.
+// lost drops the pending offsets of partitions that another process already has: committing could set them back.
 func (r *Reader) lost(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
 	r.dropUncommitted(partitions)
 }

@@ -9,36 +9,34 @@ import (
 	"tutti/internal/core"
 )
 
-// Config says what a Reader reads and how. Brokers, Topic and Group are required; the zero value of the rest is the
-// default.
+// Config configures a Reader. Brokers, Topic and Group are required; the zero value of the rest is the default.
 type Config struct {
-	// Brokers are host:port of the brokers that are asked first.
+	// Brokers are the host:port of the seed brokers.
 	Brokers []string
-	// Topic is the one topic that is read, Group the consumer group in whose name offsets are committed. The readers of a
-	// group share the partitions of its topic, so that two of them in one process would see a half each: those that want
-	// the same topic for the same group share one Reader. A group without a committed offset begins with the oldest message
-	// that the topic holds.
+	// Topic is the topic to read, Group the consumer group whose offsets are committed. The readers of a group share the
+	// partitions of its topic, so two of them in one process would each receive half the messages: users of the same
+	// topic and group share one Reader. A group without a committed offset starts with the oldest message of the topic.
 	Topic string
 	Group string
-	// BatchMessages is the most messages that are handed over at once. Default 1000.
+	// BatchMessages is the largest number of messages in a batch. Default 1000.
 	BatchMessages int
-	// HandleTimeout is how long one try of a batch may take. With CommitTimeout it must not be more than RebalanceTimeout.
+	// HandleTimeout limits one attempt to handle a batch. With CommitTimeout it must not exceed RebalanceTimeout.
 	// Default 30 s.
 	HandleTimeout time.Duration
-	// RetryMin and RetryMax are the shortest and the longest pause before a batch that was refused is handed over again.
-	// Default 200 ms and 30 s.
+	// RetryMin and RetryMax are the shortest and the longest pause before a rejected batch is retried. Default 200 ms
+	// and 30 s.
 	RetryMin, RetryMax time.Duration
-	// CheckEvery is how often the brokers are asked for the topic and its length, for Health and the metrics; after a
-	// failure five times as often. Default 10 s.
+	// CheckEvery is how often the topic and its end offsets are read, for Health and the metrics; after a failure five
+	// times as often. Default 10 s.
 	CheckEvery time.Duration
-	// CommitTimeout bounds one commit. Default 10 s.
+	// CommitTimeout limits one commit. Default 10 s.
 	CommitTimeout time.Duration
-	// SessionTimeout is how long the group waits for a process that has vanished before it gives its partitions to the
-	// others, RebalanceTimeout how long it waits in a rebalance for a process to end what is in hand. Defaults 45 s, 60 s.
+	// SessionTimeout is how long the group waits for a process that has vanished before it reassigns its partitions,
+	// RebalanceTimeout how long a rebalance waits for a process to finish its batch. Defaults 45 s, 60 s.
 	SessionTimeout, RebalanceTimeout time.Duration
-	// Logger takes what is worth telling. Default: nothing is logged.
+	// Logger receives log lines. Default: nothing is logged.
 	Logger *slog.Logger
-	// Metrics measures; nil measures nothing.
+	// Metrics receives the measurements; nil for none.
 	Metrics *Metrics
 }
 
@@ -57,12 +55,12 @@ func (c Config) validate() error {
 		c.HandleTimeout, c.RetryMin, c.RetryMax, c.CheckEvery, c.CommitTimeout, c.SessionTimeout, c.RebalanceTimeout,
 	} {
 		if d < 0 {
-			return core.NewError(core.CodeInvalid, "the times of a reader must not be negative")
+			return core.NewError(core.CodeInvalid, "the durations of a reader must not be negative")
 		}
 	}
 	if d := c.withDefaults(); d.HandleTimeout+d.CommitTimeout > d.RebalanceTimeout {
 		return core.NewError(core.CodeInvalid,
-			"a reader's time for a batch and its commit must not be longer than that for a rebalance")
+			"the handle and commit timeouts of a reader together must not exceed its rebalance timeout")
 	}
 	return nil
 }
@@ -88,16 +86,16 @@ func (c Config) withDefaults() Config {
 }
 
 const (
-	// maxFetchBytes bounds what the client reads ahead while a batch is in hand; maxFetchPartitionBytes the same for one
-	// partition. A message that is larger is read all the same.
+	// maxFetchBytes limits what the client prefetches while a batch is in flight; maxFetchPartitionBytes the same for
+	// one partition. A single message may be larger.
 	maxFetchBytes          = 16 << 20
 	maxFetchPartitionBytes = 4 << 20
-	// metadataEvery is how soon a topic that was missing, or a broker that came back, is noticed.
+	// metadataEvery is how soon a topic that was missing, or a broker that recovered, is noticed.
 	metadataEvery = time.Second
 )
 
-// options returns the client's options. A new group begins with the oldest message, as does one whose offset the topic no
-// longer holds: nothing that is there is missed, and an event too many does no harm.
+// options returns the client's options. A new group starts with the oldest message, as does one whose offset the
+// topic no longer has: no stored message is missed, and a repeated event does no harm.
 func (r *Reader) options() []kgo.Opt {
 	return []kgo.Opt{
 		kgo.SeedBrokers(r.cfg.Brokers...),

@@ -1,4 +1,4 @@
-// Package kafka reads notifications from a Kafka topic and hands them, in batches, to whoever takes them; it commits what
-// was taken and nothing else (CONTRACT section 1). It knows no event and no queue, declares the interface it needs, and
-// must not import anything of tutti but internal/core.
+// Package kafka reads notifications from a Kafka topic and passes them, in batches, to a Handler; it commits only the
+// offsets of handled messages (CONTRACT section 1). It does not decode events, declares the interface it needs, and
+// of tutti must import only internal/core.
 package kafka

@@ -13,11 +13,11 @@ import (
 	"tutti/internal/retry"
 )
 
-// checkTimeout bounds one look at the brokers, as do ten times the pause between two.
+// checkTimeout limits one check of the brokers, as does ten times the interval of checks.
 const checkTimeout = 5 * time.Second
 
-// Health is nil when a broker answered the last look and reading goes on. Its errors are of CodeUnavailable, with a message
-// that is safe to display and a hint where there is one.
+// Health returns nil when a broker answered the last check and reading continues. Its errors are CodeUnavailable,
+// with a message that is safe to display and a hint where there is one.
 func (r *Reader) Health() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -27,7 +27,7 @@ func (r *Reader) Health() error {
 	return r.pollErr
 }
 
-// runChecks looks at the brokers again and again, for Health and the metrics.
+// runChecks checks the brokers periodically, for Health and the metrics.
 func (r *Reader) runChecks(ctx context.Context) {
 	admin := kadm.NewClient(r.client)
 	for ctx.Err() == nil {
@@ -45,7 +45,7 @@ func (r *Reader) runChecks(ctx context.Context) {
 	}
 }
 
-// recordCheck keeps what a look found, and logs when that changed.
+// recordCheck stores the result of a check, and logs when it changed.
 func (r *Reader) recordCheck(err error) {
 	r.mu.Lock()
 	before := r.checkErr
@@ -63,7 +63,7 @@ func (r *Reader) recordCheck(err error) {
 	}
 }
 
-// check asks for the topic, and for how far its end is ahead.
+// check reads the topic's metadata and its lag.
 func (r *Reader) check(ctx context.Context, admin *kadm.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, min(checkTimeout, 10*r.cfg.CheckEvery))
 	defer cancel()
@@ -82,7 +82,7 @@ func (r *Reader) check(ctx context.Context, admin *kadm.Client) error {
 	return nil
 }
 
-// lag returns the number of messages behind the committed offsets of the partitions that this process reads.
+// lag returns the number of messages after the committed offsets of the partitions that this process reads.
 func (r *Reader) lag(ctx context.Context, admin *kadm.Client) (int64, error) {
 	if r.cfg.Metrics == nil {
 		return 0, nil
@@ -114,16 +114,16 @@ func (r *Reader) topicError(err error) error {
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
 		return &core.Error{
 			Code: core.CodeUnavailable, Message: fmt.Sprintf("the Kafka topic %q does not exist", r.cfg.Topic),
-			Hint: "create the topic, or mend its name in the configuration; it is read as soon as it is there", Err: err,
+			Hint: "create the topic, or fix its name in the configuration; reading starts as soon as it exists", Err: err,
 		}
 	}
 	if errors.Is(err, kerr.TopicAuthorizationFailed) {
 		return &core.Error{
-			Code: core.CodeUnavailable, Message: fmt.Sprintf("the Kafka topic %q may not be read", r.cfg.Topic),
-			Hint: "permit reading and describing the topic", Err: err,
+			Code: core.CodeUnavailable, Message: fmt.Sprintf("reading the Kafka topic %q is not authorized", r.cfg.Topic),
+			Hint: "allow this client to read and describe the topic", Err: err,
 		}
 	}
-	return core.WrapError(core.CodeUnavailable, fmt.Sprintf("the Kafka topic %q cannot be read now", r.cfg.Topic), err)
+	return core.WrapError(core.CodeUnavailable, fmt.Sprintf("the Kafka topic %q cannot be read at the moment", r.cfg.Topic), err)
 }
 
 func unreachable(err error) error {
@@ -133,13 +133,13 @@ func unreachable(err error) error {
 	}
 }
 
-// groupError makes what a poll reported displayable.
+// groupError turns an error of a poll into a displayable one.
 func groupError(err error) error {
 	if errors.Is(err, kerr.GroupAuthorizationFailed) {
 		return &core.Error{
-			Code: core.CodeUnavailable, Message: "the Kafka consumer group may not be used",
-			Hint: "permit reading in the name of the group", Err: err,
+			Code: core.CodeUnavailable, Message: "using the Kafka consumer group is not authorized",
+			Hint: "allow this client to read with the group", Err: err,
 		}
 	}
-	return core.WrapError(core.CodeUnavailable, "Kafka refuses to be read now", err)
+	return core.WrapError(core.CodeUnavailable, "Kafka rejects reads at the moment", err)
 }

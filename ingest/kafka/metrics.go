@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics shows how reading goes. Where several Readers read a topic of one name, it is up when all of them are, and
-// their lags are added. A nil *Metrics shows nothing.
+// Metrics holds the metrics of Readers. If several Readers read topics of one name, it is up when all of them are,
+// and their lags are added. A nil *Metrics records nothing.
 type Metrics struct {
 	up  *prometheus.GaugeVec
 	lag *prometheus.GaugeVec
@@ -21,7 +21,7 @@ type readerState struct {
 	lag int64
 }
 
-// NewMetrics makes the package's metrics and registers them with reg, which panics on a name registered twice.
+// NewMetrics registers the package's metrics with reg, which panics on a duplicate name.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -57,7 +57,7 @@ func (m *Metrics) change(r *Reader, change func(*readerState)) {
 	m.updateGauges(r.cfg.Topic)
 }
 
-// forget takes out a Reader that has stopped.
+// forget removes a Reader that has stopped.
 func (m *Metrics) forget(r *Reader) {
 	if m == nil {
 		return
@@ -68,7 +68,7 @@ func (m *Metrics) forget(r *Reader) {
 	m.updateGauges(r.cfg.Topic)
 }
 
-// updateGauges brings the gauges of a topic to what its Readers say.
+// updateGauges sets the gauges of a topic from its Readers.
 func (m *Metrics) updateGauges(topic string) {
 	up, lag, found := 1.0, int64(0), false
 	for r, v := range m.readers {

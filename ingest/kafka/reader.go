@@ -13,35 +13,35 @@ import (
 	"tutti/internal/retry"
 )
 
-// Handler takes the messages of a topic.
+// Handler handles the messages of a topic.
 type Handler interface {
-	// Handle takes the values of a batch, in order for each partition, and returns nil only when each of them is safe;
-	// the batch's offsets are committed only then. After an error the same batch, or a part of it, is handed over again,
-	// also when some of it was safe already. position tells where the i-th message stands, such as "partition 3, offset
-	// 117", and at when Kafka says it was written, a time before 1970 where it does not say. A tombstone's value is nil.
-	// Neither values nor their bytes may be kept beyond the call.
+	// Handle handles the values of a batch, in order for each partition, and returns nil only when each of them is
+	// stored; the batch's offsets are committed only then. After an error the same batch, or a part of it, is passed
+	// again, even if some of it was stored. position returns where the i-th message is, such as "partition 3, offset
+	// 117", and at its Kafka timestamp, a time before 1970 if it has none. A tombstone's value is nil. Neither values
+	// nor their bytes may be used after the call.
 	Handle(ctx context.Context, values [][]byte, position func(i int) string, at func(i int) time.Time) error
 }
 
-// Reader reads one topic in the name of one consumer group and hands what it reads to a Handler, at least once.
+// Reader reads one topic with one consumer group and passes its messages to a Handler, at least once.
 type Reader struct {
 	cfg              Config
 	handler          Handler
-	rebalancePending chan struct{} // holds a token while a rebalance waits for the batch in hand
+	rebalancePending chan struct{} // holds a token while a rebalance waits for the current batch
 
 	mu          sync.Mutex
 	client      *kgo.Client
 	closed      bool
-	checkErr    error                 // what the last look at the brokers found
-	pollErr     error                 // what the group or a poll reported since it was last well
-	uncommitted map[int32]*kgo.Record // the last message of each partition that is safe and not yet committed
+	checkErr    error                 // result of the last check
+	pollErr     error                 // error of the group or of a poll since the last success
+	uncommitted map[int32]*kgo.Record // the last stored and not yet committed message of each partition
 
 	stopReading  context.CancelFunc // ends polling and waiting
-	stopHandling context.CancelFunc // ends what is in hand as well
+	stopHandling context.CancelFunc // cancels the current batch as well
 	done         chan struct{}
 }
 
-// New makes a Reader. CodeInvalid names what is wrong with cfg.
+// New returns a Reader. CodeInvalid when cfg is not valid.
 func New(cfg Config, handler Handler) (*Reader, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -56,8 +56,8 @@ func New(cfg Config, handler Handler) (*Reader, error) {
 	return r, nil
 }
 
-// Start begins to read and returns at once: brokers that do not answer are tried for as long as it takes, which Health
-// tells. It may be called once. The values of ctx are kept, its end is not heeded.
+// Start starts reading and returns at once: brokers that do not answer are retried without limit, which Health
+// reports. It must be called only once. The values of ctx are used, its end is ignored.
 func (r *Reader) Start(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,9 +84,9 @@ func (r *Reader) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends reading: the batch in hand is ended and committed, the group is left. When ctx ends first, the batch is given
-// up, to be read again by whoever gets its partition, and Stop returns a moment later with an error. A Reader that is
-// stopped is not started again.
+// Stop ends reading: the current batch is finished and committed, the group is left. If ctx ends first, the batch is
+// cancelled, to be read again by the next owner of its partition, and Stop returns an error shortly after. A stopped
+// Reader cannot be started again.
 func (r *Reader) Stop(ctx context.Context) error {
 	r.mu.Lock()
 	client, idle := r.client, r.client == nil || r.closed
@@ -100,11 +100,11 @@ func (r *Reader) Stop(ctx context.Context) error {
 	select {
 	case <-r.done:
 	case <-ctx.Done():
-		err = core.WrapError(core.CodeUnavailable, "stopping the Kafka reader: the batch in hand was given up", ctx.Err())
+		err = core.WrapError(core.CodeUnavailable, "stopping the Kafka reader: the current batch was cancelled", ctx.Err())
 		r.stopHandling()
 		<-r.done
 	}
-	// Leaving is a courtesy to the others of the group, who otherwise wait for the session to end.
+	// Leaving lets the others of the group take over at once; they would wait for the session timeout otherwise.
 	leaving, cancel := context.WithTimeout(ctx, r.cfg.CommitTimeout)
 	defer cancel()
 	if left := client.LeaveGroupContext(leaving); left != nil {
@@ -112,7 +112,7 @@ func (r *Reader) Stop(ctx context.Context) error {
 	}
 	r.stopHandling()
 	client.CloseAllowingRebalance()
-	client.AllowRebalance() // of the two leaves, this one's and Close's, the second may still wait for its turn
+	client.AllowRebalance() // of the two leaves, this one's and Close's, the second may still be blocked
 	r.mu.Lock()
 	r.checkErr = core.NewError(core.CodeUnavailable, "the Kafka reader is not running")
 	r.mu.Unlock()
@@ -120,7 +120,7 @@ func (r *Reader) Stop(ctx context.Context) error {
 	return err
 }
 
-// read polls and hands over until reading ends; what is in hand then is ended, until handling ends.
+// read polls and delivers until reading ends; the current batch is then finished, until handling ends.
 func (r *Reader) read(reading, handling context.Context) {
 	for reading.Err() == nil {
 		r.clearRebalance()
@@ -130,7 +130,7 @@ func (r *Reader) read(reading, handling context.Context) {
 	}
 }
 
-// poll waits for messages, not for long where a commit is still owed.
+// poll waits for messages, for a short time if a commit is pending.
 func (r *Reader) poll(ctx context.Context) kgo.Fetches {
 	if r.hasUncommitted() {
 		var cancel context.CancelFunc
@@ -140,7 +140,7 @@ func (r *Reader) poll(ctx context.Context) kgo.Fetches {
 	return r.client.PollRecords(ctx, r.cfg.BatchMessages)
 }
 
-// process hands over what was polled and commits it. Nobody is given a partition of this process meanwhile.
+// process delivers what was polled and commits it. No partition of this process is reassigned during that.
 func (r *Reader) process(reading, handling context.Context, fetches kgo.Fetches) {
 	r.noteErrors(fetches)
 	records := fetches.Records()
@@ -149,20 +149,20 @@ func (r *Reader) process(reading, handling context.Context, fetches kgo.Fetches)
 		records = records[:taken]
 	}
 	if len(fetches) == 0 {
-		// A rebalance may be under way, and a commit now could be of a partition that is somebody else's.
+		// A rebalance may be in progress, and a commit now could be of a partition that another process has.
 		return
 	}
 	r.addUncommitted(records)
 	r.commit(handling)
 	if fetches.NumRecords() == 0 {
-		// Errors alone: what is behind them is retried by the client, and would only spin here.
+		// Only errors: the client retries them, and this loop would spin.
 		_ = retry.Sleep(reading, r.cfg.RetryMin)
 	}
 }
 
-// deliver returns a batch to the handler until it takes it, for as long as it takes: nothing more is polled meanwhile. Where
-// there is no room for all of it, it is given in parts, half as large each time. It returns the number of records that were
-// taken, in order: fewer than all when what is refused is in the way of a rebalance or of a stop.
+// deliver passes a batch to the handler until it is handled, without a time limit: nothing more is polled until then.
+// If the queue is full, the batch is split in parts, half as large each time. It returns the number of records that
+// were handled, in order: fewer than all when an unhandled part delays a rebalance or a stop.
 func (r *Reader) deliver(reading, handling context.Context, records []*kgo.Record) int {
 	taken, size, attempt := 0, len(records), 0
 	for taken < len(records) {
@@ -182,7 +182,7 @@ func (r *Reader) deliver(reading, handling context.Context, records []*kgo.Recor
 		}
 		wait := min(max(retry.Delay(attempt, r.cfg.RetryMin, r.cfg.RetryMax), core.RetryAfterOf(err)), r.cfg.RetryMax)
 		attempt++
-		r.cfg.Logger.WarnContext(handling, "messages are not taken and are handed over again", "topic", r.cfg.Topic,
+		r.cfg.Logger.WarnContext(handling, "messages were not handled and are retried", "topic", r.cfg.Topic,
 			"count", len(part), "pause", wait, "err", err)
 		if !r.await(reading, wait) {
 			return taken
@@ -204,7 +204,7 @@ func (r *Reader) deliverBatch(handling context.Context, records []*kgo.Record) e
 	return r.handler.Handle(ctx, values, position, func(i int) time.Time { return records[i].Timestamp })
 }
 
-// await waits before a batch is handed over again; false when a rebalance or a stop comes first.
+// await waits before a batch is retried; false when a rebalance or a stop comes first.
 func (r *Reader) await(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -216,7 +216,7 @@ func (r *Reader) await(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// rewind makes the client read a batch again that was given up: it has counted it as read.
+// rewind makes the client read again the records of a batch that was not handled: it has counted them as read.
 func (r *Reader) rewind(records []*kgo.Record) {
 	first := map[int32]kgo.EpochOffset{}
 	for _, record := range records {
@@ -245,7 +245,7 @@ func (r *Reader) takeRebalance() bool {
 	}
 }
 
-// clearRebalance forgets a rebalance that has been allowed. One that comes up from here on is of the next batch.
+// clearRebalance clears a rebalance that has been allowed. A later one is of the next batch.
 func (r *Reader) clearRebalance() {
 	select {
 	case <-r.rebalancePending:
@@ -253,7 +253,7 @@ func (r *Reader) clearRebalance() {
 	}
 }
 
-// noteErrors keeps for Health what a poll reported beside messages.
+// noteErrors stores the errors of a poll for Health.
 func (r *Reader) noteErrors(fetches kgo.Fetches) {
 	fetches.EachError(func(_ string, partition int32, err error) {
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, kgo.ErrClientClosed) {

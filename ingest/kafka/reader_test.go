@@ -53,7 +53,7 @@ func TestNewRefuses(t *testing.T) {
 		"negative batch": {func(c *kafka.Config) { c.BatchMessages = -1 }, "must not be negative"},
 		"negative pause": {func(c *kafka.Config) { c.RetryMin = -1 }, "must not be negative"},
 		"bad address":    {func(c *kafka.Config) { c.Brokers = []string{"host:port"} }, "are not valid"},
-		"slow handler":   {func(c *kafka.Config) { c.HandleTimeout = time.Minute }, "must not be longer than that for a rebalance"},
+		"slow handler":   {func(c *kafka.Config) { c.HandleTimeout = time.Minute }, "must not exceed its rebalance timeout"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := good

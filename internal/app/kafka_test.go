@@ -309,7 +309,7 @@ func TestKafkaRequests(t *testing.T) {
 	for position, want := range map[string]string{
 		"partition 0, offset 3": `unknown_repository, song.other: repositoryCode "song.other" is not configured`,
 		"partition 0, offset 4": "not_understood, : analysisId is missing: removeAnalysis exists for one record only",
-		"partition 0, offset 5": "not_understood, : repositoryCode is missing: this topic takes requests only",
+		"partition 0, offset 5": "not_understood, : repositoryCode is missing: this topic accepts only requests",
 	} {
 		if hints[position] != want {
 			t.Errorf("%s: %q, want %q", position, hints[position], want)
@@ -376,7 +376,7 @@ func TestKafkaQueueFull(t *testing.T) {
 		b.produce(songTopic, int32(i%2), songEvent(code, "S1", id, "PUBLISHED"))
 	}
 	w.eventually(wait, func() (bool, string) {
-		return strings.Contains(strings.Join(w.logs.all(), ""), "messages are not taken and are handed over again"), "no batch is refused"
+		return strings.Contains(strings.Join(w.logs.all(), ""), "messages were not handled and are retried"), "no batch is refused"
 	})
 	w.stop() // in the middle of that
 	w.engine.setDown(false)

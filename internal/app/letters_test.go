@@ -336,8 +336,8 @@ func TestLettersRetryAll(t *testing.T) {
 
 	letter := w.byRecord("?reason=invalid_id")[long]
 	a := w.retry(letter, http.StatusConflict)
-	if a.get("detail").String() != "the record cannot be asked for by its id" || a.get("hint").String() !=
-		"give the record another id in its repository, which a run brings along, and discard the letter" {
+	if a.get("detail").String() != "the record cannot be requested by its id" || a.get("hint").String() !=
+		"change the record's id in its repository, run its organization, and discard the dead letter" {
 		t.Errorf("retry of an id that is too long: %s", a.raw)
 	}
 	for _, l := range w.deadLetters("") {
@@ -413,8 +413,8 @@ func TestLettersOfKafka(t *testing.T) {
 		t.Errorf("the message that is kept: %s", whole.raw)
 	}
 	a := w.retry(list[0], http.StatusConflict)
-	if a.get("detail").String() != "still not understood: analysisId has 513 bytes, the limit is 512" ||
-		a.get("hint").String() != "have it sent again as it should be, or discard the letter" {
+	if a.get("detail").String() != "the message still cannot be used: analysisId has 513 bytes, the limit is 512" ||
+		a.get("hint").String() != "have a corrected message sent, or discard the dead letter" {
 		t.Errorf("retry: %s", a.raw)
 	}
 	later := w.deadLetters("?reason=unknown_repository")[0]

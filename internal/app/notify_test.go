@@ -160,7 +160,7 @@ func TestNotifyLyric(t *testing.T) {
 	accepted(t, w.postBody(webhook, maestroRequest(code, "O1", ""), 202), 1)
 	w.lyricConverges()
 	for event, detail := range map[string]string{
-		songEvent(code, "O1", "a", "PUBLISHED"):                         "analysisId is not of the events of a repository of type lyric",
+		songEvent(code, "O1", "a", "PUBLISHED"):                         "analysisId is not in the events of a repository of type lyric",
 		strings.Replace(lyricEvent("O1", "a", true), ":1,", ":2,", 1):   `categoryId names another server, "2"`,
 		strings.Replace(lyricEvent("O1", "a", true), `"O1"`, `null`, 1): "organization is missing",
 	} {
@@ -189,9 +189,9 @@ func TestNotifyRefuses(t *testing.T) {
 		{"without a study", webhook, `{"analysisId":"a"}`, "", 400, "not_understood", "studyId is missing", "/studyId"},
 		{"an id that is a number", webhook, `{"analysisId":1,"studyId":"S1"}`, "", 400, "not_understood", "analysisId must be a string", "/analysisId"},
 		{"an id that is too long", webhook, songEvent(code, "S1", strings.Repeat("x", 513), "PUBLISHED"), "", 400, "not_understood", "analysisId has 513 bytes, the limit is 512", "/analysisId"},
-		{"an id twice", webhook, `{"analysisId":"a","studyId":"S1","analysisId":"b"}`, "", 400, "not_understood", "analysisId is given twice", "/analysisId"},
+		{"an id twice", webhook, `{"analysisId":"a","studyId":"S1","analysisId":"b"}`, "", 400, "not_understood", "analysisId occurs twice", "/analysisId"},
 		{"the removal of a study", webhook, removalRequest(code, "S1", ""), "", 400, "not_understood", "analysisId is missing: removeAnalysis exists for one record only", "/analysisId"},
-		{"an event of Lyric", webhook, lyricEvent("S1", ids[0], true), "", 400, "not_understood", "systemId is not of the events of a repository of type song", "/systemId"},
+		{"an event of Lyric", webhook, lyricEvent("S1", ids[0], true), "", 400, "not_understood", "systemId is not in the events of a repository of type song", "/systemId"},
 		{"in an array", webhook, array(`{}`), "", 400, "not_understood", "the event has none of the members repositoryCode, systemId and analysisId", "/0"},
 		{"broken JSON", webhook, `{"analysisId":"a",`, "", 400, "invalid", "the body is not valid JSON", ""},
 		{"too deep", webhook, deep, "", 400, "invalid", "the body is nested deeper than 500 levels", ""},
@@ -264,8 +264,8 @@ func TestNotifyPartly(t *testing.T) {
 	}
 	for _, l := range list {
 		a := w.ask(http.MethodPost, "/dead-letters/"+l.Get("id").String()+"/retry", http.StatusConflict)
-		want := "still not understood: " + l.Get("hint").String()
-		if a.get("detail").String() != want || a.get("hint").String() != "have it sent again as it should be, or discard the letter" ||
+		want := "the message still cannot be used: " + l.Get("hint").String()
+		if a.get("detail").String() != want || a.get("hint").String() != "have a corrected message sent, or discard the dead letter" ||
 			a.get("code").String() != "conflict" || l.Get("attempts").Int() != 2 {
 			t.Errorf("retry of %s: %s", l.Raw, a.raw)
 		}

@@ -27,7 +27,7 @@ func TestRemovedRepositoryKeepsItsName(t *testing.T) {
 			}
 		}
 		want := `
-# HELP tutti_dead_letters Dead letters that are kept, by reason.
+# HELP tutti_dead_letters Stored dead letters, by reason.
 # TYPE tutti_dead_letters gauge
 tutti_dead_letters{reason="rejected",repository="gone"} 1
 tutti_dead_letters{reason="rejected",repository="unknown"} 1

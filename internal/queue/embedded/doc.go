@@ -1,4 +1,4 @@
-// Package embedded owns the nats-server that tutti runs in its own process when no external one is configured, and the
-// lock that keeps two processes off one data folder. It imports core and nats-server, and nothing else of tutti: package
-// queue connects to what it starts.
+// Package embedded owns the nats-server that runs inside the tutti process when no external one is configured, and
+// the lock that prevents two processes from using one data folder. Of tutti it imports only core and disk; package
+// queue connects to the server.
 package embedded

@@ -12,16 +12,16 @@ import (
 // lockName is the file inside a data folder that is locked; it stays behind, empty.
 const lockName = ".lock"
 
-// errLocked is what lockFile gives when another process holds the lock.
+// errLocked is returned by lockFile when another process holds the lock.
 var errLocked = errors.New("locked by another process")
 
-// Lock is the hold of this process on a data folder. The operating system ends it with the process, however that ends.
+// Lock is this process's lock on a data folder. The operating system releases it when the process ends.
 type Lock struct {
 	file *os.File
 }
 
-// LockDir makes dir if it is missing and takes hold of it for this process. It does not wait: CodeConflict when another
-// tutti, in this process or in another one, has it; CodeInternal when the folder cannot be written.
+// LockDir creates dir if it is missing and locks it for this process. It does not wait: CodeConflict when another
+// tutti, in this process or in another one, has locked it; CodeInternal when the folder cannot be written.
 func LockDir(dir string) (*Lock, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		return nil, core.WrapError(core.CodeInternal, fmt.Sprintf("making the data folder %s", dir), err)
@@ -48,7 +48,7 @@ func lockError(dir string, err error) error {
 	return core.WrapError(core.CodeInternal, fmt.Sprintf("locking the data folder %s", dir), err)
 }
 
-// Unlock returns the folder back. A second call does nothing.
+// Unlock releases the folder. A second call does nothing.
 func (l *Lock) Unlock() error {
 	if l == nil || l.file == nil {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// lockFile refuses: two processes on one data folder would ruin it, and this system offers no lock that ends with its
-// process.
+// lockFile returns an error: two processes must not use one data folder, and this system has no lock that ends with
+// its process.
 func lockFile(*os.File) error {
 	return errors.New("this operating system offers no file locks")
 }

@@ -5,14 +5,13 @@ import (
 	"log/slog"
 )
 
-// message is the message of every line; what the server said is its text.
+// message is the message of every line; the server's text is in the attribute "text".
 const message = "embedded queue"
 
-// logger gives the server's words to slog. What the server says of its ordinary life is of no interest to anybody who
-// runs tutti, so that goes to the debug level.
+// logger forwards the server's log to slog. Notices of normal operation are logged at the debug level.
 type logger struct {
 	log *slog.Logger
-	// fatal gets the text of the first fatal error: the server itself goes on after one.
+	// fatal receives the text of the first fatal error: the server does not exit after one.
 	fatal chan string
 }
 

@@ -10,15 +10,16 @@ import (
 	"tutti/internal/disk"
 )
 
-// minFreeBytes is what the folder must have room for before a restart: the largest message.
+// minFreeBytes is the free space that a restart needs: the largest message.
 const minFreeBytes = maxPayload
 
 func errNotRunning() error {
-	return core.NewError(core.CodeUnavailable, "the embedded queue does not run")
+	return core.NewError(core.CodeUnavailable, "the embedded queue is not running")
 }
 
-// StorageError returns why the server cannot store although it may take connections, nil when it knows of nothing. nats-server
-// keeps the first write error of a stream and refuses every later write to it, so only Restart removes such a fault.
+// StorageError returns why the server cannot store although it may accept connections, nil if it can as far as it
+// knows. nats-server keeps the first write error of a stream and rejects every later write to it, so only Restart
+// clears it.
 func (s *Server) StorageError() error {
 	i := s.current.Load()
 	if i == nil {
@@ -32,9 +33,9 @@ func (s *Server) StorageError() error {
 	return nil
 }
 
-// Restart replaces the server by a new one on the same folder, which stays locked. Connections break off, and everything
-// that was stored is there afterwards. CodeUnavailable, and the server runs on, while the folder has no room for a write;
-// after another error no server runs until a later Restart succeeds.
+// Restart replaces the server by a new one on the same folder, which stays locked. Connections are closed; everything
+// stored is kept. CodeUnavailable, and the server keeps running, while the folder has no space for a write; after
+// another error no server runs until a later Restart succeeds.
 func (s *Server) Restart(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +43,7 @@ func (s *Server) Restart(ctx context.Context) error {
 		return errNotRunning()
 	}
 	if err := disk.ProbeSpace(s.cfg.Dir, minFreeBytes); err != nil {
-		return core.WrapError(core.CodeUnavailable, "the folder of the embedded queue takes no writes", err)
+		return core.WrapError(core.CodeUnavailable, "the folder of the embedded queue cannot be written", err)
 	}
 	if i := s.current.Swap(nil); i != nil {
 		i.stop()

@@ -19,27 +19,27 @@ import (
 )
 
 const (
-	// maxMemory bounds what streams in memory may take; tutti keeps its streams in files, so only the state of
-	// short-lived consumers lives there.
+	// maxMemory limits streams in memory; tutti stores its streams in files, so only the state of ephemeral consumers is
+	// there.
 	maxMemory = 64 << 20
-	// maxPayload is the default of an external nats-server, so that both refuse the same messages.
+	// maxPayload is the default of an external nats-server, so that both reject the same messages.
 	maxPayload = 1 << 20
-	// maxStore is the bound of the streams where none is configured. nats-server's own default is three quarters of what is
-	// free when it starts, so that one started on a nearly full disk would refuse messages after space was freed.
+	// maxStore is the limit of the streams if none is configured. nats-server's own default is three quarters of the
+	// free space when it starts, so that one started on a nearly full disk would reject messages after space was freed.
 	maxStore = math.MaxInt64
-	// readyPoll is how long one look at the starting server waits.
+	// readyPoll is the interval at which a starting server is polled.
 	readyPoll = 50 * time.Millisecond
 )
 
-// Config says how the server in this process runs. The zero value of all but Dir is the default.
+// Config configures the in-process server. The zero value of all but Dir is the default.
 type Config struct {
-	// Dir is the folder of its streams; it is made if missing and locked against other processes.
+	// Dir is the folder of its streams; it is created if missing and locked against other processes.
 	Dir string
-	// Listen is a host:port to take TCP connections on, port 0 for a free one; empty, the default, for none.
+	// Listen is a host:port for TCP connections, port 0 for a free one; empty, the default, for none.
 	Listen string
-	// MaxStoreBytes bounds the size of all streams in bytes; 0 for no bound but the disk's.
+	// MaxStoreBytes limits the size of all streams in bytes; 0 for no limit but the disk's.
 	MaxStoreBytes int64
-	// Logger takes the server's warnings and errors; nil for none.
+	// Logger receives the server's warnings and errors; nil for none.
 	Logger *slog.Logger
 }
 
@@ -111,8 +111,9 @@ type instance struct {
 	ended chan struct{}
 }
 
-// Start locks cfg.Dir and starts the server on it; it returns when connections are taken, which after a crash may need
-// seconds of reading. CodeConflict when another process has the folder, CodeInternal when the server cannot start.
+// Start locks cfg.Dir and starts the server on it; it returns when the server accepts connections, which after a
+// crash may take seconds of reading. CodeConflict when another process has locked the folder, CodeInternal when the
+// server cannot start.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -159,7 +160,7 @@ func (s *Server) run(ctx context.Context) error {
 	return nil
 }
 
-// ready waits until the server takes connections, ctx ends or the server gives up.
+// ready waits until the server accepts connections, ctx ends or the server fails.
 func (i *instance) ready(ctx context.Context, log *logger) error {
 	for !i.nats.ReadyForConnections(readyPoll) {
 		select {
@@ -181,14 +182,14 @@ func (i *instance) ready(ctx context.Context, log *logger) error {
 	return nil
 }
 
-// stop closes every connection and writes what is unwritten.
+// stop closes every connection and flushes the streams.
 func (i *instance) stop() {
 	i.nats.Shutdown()
 	<-i.ended
 	i.nats.WaitForShutdown()
 }
 
-// InProcessConn returns a connection to the server that never leaves the process.
+// InProcessConn returns a connection to the server inside the process.
 func (s *Server) InProcessConn() (net.Conn, error) {
 	i := s.current.Load()
 	if i == nil {
@@ -211,8 +212,8 @@ func (s *Server) URL() string {
 	return "nats://" + s.cfg.Listen
 }
 
-// Stop closes every connection, writes what is unwritten and releases the folder. It waits for that, or until ctx
-// ends, then as CodeUnavailable; stopping goes on all the same. Every call after the first waits for the same end.
+// Stop closes every connection, flushes the streams and releases the folder. It waits for that, or until ctx ends,
+// then it returns CodeUnavailable; stopping continues. Every later call waits for the same end.
 func (s *Server) Stop(ctx context.Context) error {
 	s.once.Do(func() {
 		go func() {
