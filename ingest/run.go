@@ -91,7 +91,7 @@ func (s *Service) joinOrQueue(ctx context.Context, repo core.Repository, r core.
 			}
 			if s.cfg.Now().Sub(since) < s.cfg.JoinWait && !s.abandoned(id) {
 				if err := retry.Sleep(ctx, s.cfg.JoinPoll); err != nil {
-					return core.Job{}, core.WrapError(core.CodeUnavailable, "the trigger was given up", err)
+					return core.Job{}, core.WrapError(core.CodeUnavailable, "the trigger was cancelled", err)
 				}
 				continue
 			}
