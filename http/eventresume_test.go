@@ -64,7 +64,7 @@ func TestJobEventsResume(t *testing.T) {
 // TestResumingLosesNothing cuts streams of random jobs anywhere and goes on with the last id that was read. In the end
 // the client must know the newest state of everything.
 func TestResumingLosesNothing(t *testing.T) {
-	for seed := range uint64(testkit.Cases(200)) {
+	for seed := range uint64(testkit.Cases(40)) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { cutAndResume(t, rand.New(rand.NewPCG(seed, 0))) })
 		})

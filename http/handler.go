@@ -2,6 +2,7 @@ package http
 
 import (
 	"net/http"
+	"sync"
 	"sync/atomic"
 
 	"github.com/go-chi/chi/v5"
@@ -23,7 +24,7 @@ type Handler struct {
 	cfg         Config
 	ports       Ports
 	router      *chi.Mux
-	openAPI     []byte
+	openAPI     func() ([]byte, error) // merges the document at its first call
 	crossOrigin crossOrigin
 	docs        map[string]docsAsset
 	catalogues  *catalogueAnswers
@@ -51,11 +52,9 @@ func New(ports Ports, cfg Config) (*Handler, error) {
 	if h.docs, err = loadDocs(); err != nil {
 		return nil, err
 	}
-	document, err := openapi.Merge(h.cfg.Version, h.cfg.BasePath, indexingDocument, metadataDocument, searchDocument, systemDocument)
-	if err != nil {
-		return nil, core.WrapError(core.CodeInternal, "making the OpenAPI document", err)
-	}
-	h.openAPI = document
+	h.openAPI = sync.OnceValues(func() ([]byte, error) {
+		return openapi.Merge(h.cfg.Version, h.cfg.BasePath, indexingDocument, metadataDocument, searchDocument, systemDocument)
+	})
 	h.catalogues = &catalogueAnswers{port: ports.Catalogues, basePath: h.cfg.BasePath}
 	h.route()
 	h.routed = firstSegments(h.Routes())

@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"net/http"
 	"strings"
+
+	"tutti/internal/core"
 )
 
 // The parts of the OpenAPI document, one for each surface.
@@ -19,7 +21,10 @@ var (
 )
 
 func (h *Handler) serveOpenAPI(w http.ResponseWriter, _ *http.Request) error {
-	document := h.openAPI
+	document, err := h.openAPI()
+	if err != nil {
+		return core.WrapError(core.CodeInternal, "making the OpenAPI document", err)
+	}
 	if h.cfg.Examples != nil {
 		document = []byte(strings.NewReplacer(h.cfg.Examples()...).Replace(string(document)))
 	}
