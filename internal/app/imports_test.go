@@ -114,6 +114,10 @@ var layers = map[string][]string{
 	},
 	"internal/search/download/extract": {"internal/index/mapping"},
 	"internal/search/sets":             {"internal/store"},
+	"internal/search/savedsets": {
+		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/search/download/extract", "internal/search/graphql",
+		"internal/search/sets", "internal/search/view",
+	},
 
 	"internal/config":         {},
 	"internal/client":         {},

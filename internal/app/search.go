@@ -9,6 +9,7 @@ import (
 	"tutti/internal/search/download"
 	"tutti/internal/search/federation"
 	"tutti/internal/search/graphql"
+	"tutti/internal/search/savedsets"
 	"tutti/internal/search/sets"
 	"tutti/internal/search/view"
 )
@@ -29,7 +30,7 @@ func (a *App) openSearch(ctx context.Context) (err error) {
 	a.network = federation.New(nil, federation.Config{
 		Changed: func(id string) { a.graphs.Forget(id) }, Logger: a.log.With("component", "federation"), Metrics: a.metrics.federation,
 	})
-	a.graphs = graphql.New(a.searches, graphql.Config{Sets: newSavedSets(a.sets), AllowAnonymousSets: open, Network: a.network})
+	a.graphs = graphql.New(a.searches, graphql.Config{Sets: savedsets.New(a.sets), AllowAnonymousSets: open, Network: a.network})
 	a.cleanup.push("federation", a.network.Stop)
 	return a.network.Start(ctx)
 }

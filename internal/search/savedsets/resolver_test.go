@@ -1,4 +1,4 @@
-package app
+package savedsets_test
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"tutti/internal/search/catalogue"
 	"tutti/internal/search/catalogue/definition"
 	"tutti/internal/search/graphql"
+	"tutti/internal/search/savedsets"
 	"tutti/internal/search/sets"
 	"tutti/internal/search/view"
 	"tutti/internal/tools/storetest"
@@ -57,7 +58,7 @@ func (m setMapping) Mapping(context.Context, string) (json.RawMessage, error) {
 
 // setWorld is the saved sets of a catalogue whose documents a scope grants.
 type setWorld struct {
-	savedSets
+	savedsets.Resolver
 	engine   *setEngine
 	searches *view.Service
 	model    *catalogue.Model
@@ -82,7 +83,7 @@ func newSetWorld(t *testing.T, cfg sets.Config) *setWorld {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &setWorld{savedSets: newSavedSets(s), engine: &setEngine{}, model: m}
+	w := &setWorld{Resolver: savedsets.New(s), engine: &setEngine{}, model: m}
 	w.searches = view.New(w.engine, view.Config{Sets: s})
 	w.engine.hits = []index.Hit{
 		{ID: "A2", Source: []byte(`{"studyId":"S1","name":"b","count":7,"files":[{"name":"x"},{"name":"y \"z\""}]}`)},

@@ -1,4 +1,4 @@
-package app
+package savedsets
 
 import (
 	"context"
@@ -17,16 +17,17 @@ import (
 // maxListedMembers is how many members the sets of one list may have together, because a list contains them.
 const maxListedMembers = 1_000_000
 
-// savedSets implements GraphQL's saved sets. It reads members through the caller's view, so a set contains only documents that the
+// Resolver implements GraphQL's saved sets. It reads members through the caller's view, so a set contains only documents that the
 // caller may see.
-type savedSets struct{ sets *sets.Service }
+type Resolver struct{ sets *sets.Service }
 
-var _ graphql.Sets = savedSets{}
+var _ graphql.Sets = Resolver{}
 
-func newSavedSets(s *sets.Service) savedSets { return savedSets{sets: s} }
+// New returns a Resolver.
+func New(s *sets.Service) Resolver { return Resolver{sets: s} }
 
 // Save stores the values of a field in the matching documents.
-func (s savedSets) Save(ctx context.Context, v *view.View, r graphql.SetRequest) (graphql.Set, error) {
+func (s Resolver) Save(ctx context.Context, v *view.View, r graphql.SetRequest) (graphql.Set, error) {
 	if err := s.sets.MayOwn(v.Who().ID); err != nil {
 		return graphql.Set{}, err
 	}
@@ -44,7 +45,7 @@ func (s savedSets) Save(ctx context.Context, v *view.View, r graphql.SetRequest)
 }
 
 // members returns the distinct values of the field, in the order of the documents.
-func (s savedSets) members(ctx context.Context, v *view.View, r graphql.SetRequest) ([]string, error) {
+func (s Resolver) members(ctx context.Context, v *view.View, r graphql.SetRequest) ([]string, error) {
 	if r.Field.Path == "_id" {
 		// Check the count before reading them.
 		results, err := v.Search(ctx, view.KindSet, []index.SearchRequest{{Filter: r.Filter, Total: true}})
@@ -129,7 +130,7 @@ func (c *collector) take() error {
 
 // Find returns the matching sets of an owner, by default the newest first. It does not count as a use of a set, which would extend
 // its expiry.
-func (s savedSets) Find(ctx context.Context, owner string, q graphql.SetQuery) ([]graphql.Set, int, error) {
+func (s Resolver) Find(ctx context.Context, owner string, q graphql.SetQuery) ([]graphql.Set, int, error) {
 	match, err := newSetFilter(ctx, q.Filter)
 	if err != nil {
 		return nil, 0, err
@@ -170,7 +171,7 @@ func (s savedSets) Find(ctx context.Context, owner string, q graphql.SetQuery) (
 }
 
 // listed returns sets with their members.
-func (s savedSets) listed(ctx context.Context, owner string, page []core.SavedSet) ([]graphql.Set, error) {
+func (s Resolver) listed(ctx context.Context, owner string, page []core.SavedSet) ([]graphql.Set, error) {
 	count := 0
 	for _, set := range page {
 		count += set.Size
