@@ -72,10 +72,12 @@ var layers = map[string][]string{
 	"internal/index":         {"internal/filter/query", "internal/index/mapping"},
 	"internal/index/mapping": {},
 	"internal/index/elastic": {
-		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/elastic/transport",
+		"internal/filter/query", "internal/index", "internal/index/elastic/dsl", "internal/index/elastic/transport",
 		"internal/index/mapping",
 	},
-
+	"internal/index/elastic/dsl": {
+		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/elastic/transport",
+	},
 	"internal/index/elastic/transport": {"internal/roundtrip"},
 	"internal/index/embedded": {
 		"internal/disk", "internal/filter/query", "internal/index", "internal/index/embedded/evaluate",

@@ -25,9 +25,9 @@ type bulkResponse struct {
 	} `json:"items"`
 }
 
-// results converts the response to a bulk request to one Result per item. A response without exactly one matching entry per item
+// decode converts the response to a bulk request to one Result per item. A response without exactly one matching entry per item
 // is an error.
-func (x *Index) results(body []byte, alias string, items []core.BatchItem) ([]core.Result, error) {
+func (d *resultDecoder) decode(body []byte, alias string, items []core.BatchItem) ([]core.Result, error) {
 	results := make([]core.Result, len(items))
 	if allSucceeded(body, items, results) {
 		return results, nil
@@ -47,7 +47,7 @@ func (x *Index) results(body []byte, alias string, items []core.BatchItem) ([]co
 		if got == nil || got.Status == 0 {
 			return nil, core.NewError(core.CodeUnavailable, "the bulk response of the index does not match the request")
 		}
-		results[i] = x.outcome(alias, items[i].Op, got)
+		results[i] = d.outcome(alias, items[i].Op, got)
 	}
 	return results, nil
 }

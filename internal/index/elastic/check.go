@@ -2,16 +2,8 @@ package elastic
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"maps"
 	"net/http"
-	"net/url"
-	"slices"
-	"strings"
-	"time"
-
-	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"tutti/internal/core"
 	"tutti/internal/index/elastic/transport"
@@ -24,13 +16,13 @@ const checkBody = `{"index":{"_id":"tutti-check","if_seq_no":9007199254740991,"i
 // Check returns nil when the alias accepts writes; core.CodeIndexBlocked when it is missing, closed or blocked or the credentials
 // are rejected (core.ErrIndexMissing only if no index of the alias exists either); and core.CodeUnavailable when the cluster or
 // one of the primary shards does not answer. The message is safe to display.
-func (x *Index) Check(ctx context.Context, alias string) error {
-	end, err := x.client.Begin(alias)
+func (w *writer) Check(ctx context.Context, alias string) error {
+	end, err := w.client.Begin(alias)
 	if err != nil {
 		return err
 	}
 	defer end()
-	reply, err := x.client.Do(ctx, x.bulkRequest(alias, []byte(checkBody)), nil)
+	reply, err := w.client.Do(ctx, w.bulkRequest(alias, []byte(checkBody)), nil)
 	if err != nil {
 		if core.CodeOf(err) == core.CodeIndexBlocked {
 			return err
@@ -47,57 +39,22 @@ func (x *Index) Check(ctx context.Context, alias string) error {
 	err = checkItem(alias, answer.Items[0].Index)
 	switch {
 	case errors.Is(err, core.ErrIndexMissing):
-		return x.missingAliasError(ctx, alias, err)
+		return w.meta.missingAliasError(ctx, alias, err)
 	case err != nil:
 		return err
 	default:
-		return x.checkPrimaries(ctx, alias)
-	}
-}
-
-// missingAliasError returns the error of a missing alias. It is core.ErrIndexMissing only if neither the index last seen behind
-// the alias nor another one created by Ensure for it exists: such an index lost its alias, temporarily or by mistake, and must
-// not be replaced by a new one.
-func (x *Index) missingAliasError(ctx context.Context, alias string, gone error) error {
-	among, seen := []string{alias + "-*"}, x.state(alias).physicalName.Load()
-	if seen != nil {
-		among = append(among, url.PathEscape(*seen))
-	}
-	reply, err := x.client.Do(ctx, esapi.IndicesGetAliasRequest{Index: among, ExpandWildcards: "all", IgnoreUnavailable: new(true)}, nil)
-	if err != nil {
-		return err
-	}
-	var indices map[string]json.RawMessage
-	if err := reply.Decode(&indices); err != nil {
-		return err
-	}
-	names := slices.Sorted(maps.Keys(indices))
-	if seen != nil && indices[*seen] != nil {
-		names = []string{*seen}
-	}
-	for _, name := range names {
-		_, err := time.Parse(nameLayout, strings.TrimPrefix(name, alias+"-"))
-		if err == nil || seen != nil && name == *seen {
-			return &core.Error{
-				Code: core.CodeIndexBlocked, Message: "the alias " + alias + " is missing, but an index of it exists",
-				Hint: "add the alias " + alias + " to " + name + ", or delete that index to have it created and filled again",
-			}
-		}
-	}
-	return &core.Error{
-		Code: core.CodeIndexBlocked, Message: core.MessageOf(gone), Err: gone,
-		Hint: "it is created again, empty, and the repository is indexed again",
+		return w.checkPrimaries(ctx, alias)
 	}
 }
 
 // checkPrimaries returns core.CodeUnavailable if a primary shard of the alias' index is not active; the write of Check reaches
 // only one of them.
-func (x *Index) checkPrimaries(ctx context.Context, alias string) error {
-	one, err := x.physicalIndexOf(ctx, alias)
+func (w *writer) checkPrimaries(ctx context.Context, alias string) error {
+	one, err := w.meta.physicalIndexOf(ctx, alias)
 	if err != nil || one.primaries <= 1 {
 		return nil // the credentials may lack the privilege, and one shard has answered
 	}
-	stats, err := x.shardStats(ctx, alias)
+	stats, err := w.meta.shardStats(ctx, alias)
 	if err == nil && stats.activePrimaries() < one.primaries {
 		return shardMissing(alias, nil)
 	}
@@ -124,20 +81,5 @@ func checkItem(alias string, item *bulkItem) error {
 		return shardMissing(alias, f)
 	default:
 		return nil
-	}
-}
-
-func blockedMessage(alias, kind string) string {
-	switch kind {
-	case transport.TypeIndexNotFound:
-		return "there is no alias " + alias
-	case transport.TypeIndexClosed:
-		return "the index " + alias + " is closed"
-	case transport.TypeClusterBlock:
-		return "the index " + alias + " is blocked for writes"
-	case transport.TypeSecurity:
-		return "the index rejected the credentials for " + alias
-	default:
-		return "the index " + alias + " has no index to write to"
 	}
 }

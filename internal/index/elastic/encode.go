@@ -10,7 +10,7 @@ import (
 
 // Encode appends w as lines of a bulk body to dst and returns it with the bounds of the document in it, which are equal for a
 // deletion. It allocates only to grow dst.
-func (x *Index) Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd int) {
+func (*writer) Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd int) {
 	if w.Op == core.OpDelete {
 		dst = append(dst, `{"delete":{"_id":`...)
 	} else {

@@ -24,6 +24,8 @@ const (
 	nameLayout = "20060102150405"
 	// maxCreateRounds limits how often Ensure starts again after another process was faster.
 	maxCreateRounds = 5
+	// maxUpdateRounds limits how often fields are added again after another process added them with other types.
+	maxUpdateRounds = 3
 	// gcDeletes is how long the cluster keeps the version of a deletion while the shard stays open.
 	gcDeletes = "24h"
 )
@@ -32,25 +34,25 @@ const (
 // Of several concurrent processes exactly one creates the index: the alias is created with a write index, and the cluster allows
 // only one. An index with the alias' name, and a spec.Mapping that contradicts the index, are core.CodeConflict; a name or
 // mapping that the cluster does not accept is core.CodeInvalid.
-func (x *Index) Ensure(ctx context.Context, spec index.Spec) error {
-	end, err := x.client.Begin(spec.Alias)
+func (a *admin) Ensure(ctx context.Context, spec index.Spec) error {
+	end, err := a.client.Begin(spec.Alias)
 	if err != nil {
 		return err
 	}
 	defer end()
 	for round := range maxCreateRounds {
-		found, err := x.exists(ctx, spec.Alias)
+		found, err := a.exists(ctx, spec.Alias)
 		if err != nil {
 			return err
 		}
 		if found {
-			return x.update(ctx, spec)
+			return a.update(ctx, spec)
 		}
-		if err := x.mayCreate(ctx, spec); !errors.Is(err, core.ErrIndexMissing) {
+		if err := a.mayCreate(ctx, spec); !errors.Is(err, core.ErrIndexMissing) {
 			return err
 		}
-		at := x.now().UTC().Add(time.Duration(round) * time.Second)
-		err = x.create(ctx, spec, spec.Alias+"-"+at.Format(nameLayout))
+		at := a.cfg.Now().UTC().Add(time.Duration(round) * time.Second)
+		err = a.create(ctx, spec, spec.Alias+"-"+at.Format(nameLayout))
 		switch transport.TypeOf(err) {
 		case transport.TypeAlreadyExists, transport.TypeIllegalState:
 			continue // another process was faster, or an index without the alias has the name
@@ -67,20 +69,20 @@ func (x *Index) Ensure(ctx context.Context, spec index.Spec) error {
 
 // mayCreate returns core.ErrIndexMissing if an index may be created for spec's missing alias: the alias was never seen before, or
 // no index of it exists.
-func (x *Index) mayCreate(ctx context.Context, spec index.Spec) error {
+func (a *admin) mayCreate(ctx context.Context, spec index.Spec) error {
 	missing := core.WrapError(core.CodeIndexBlocked, blockedMessage(spec.Alias, transport.TypeIndexNotFound), core.ErrIndexMissing)
 	if name, _, ok := strings.Cut(spec.Identity, "/"); ok {
-		x.state(spec.Alias).physicalName.CompareAndSwap(nil, &name)
+		a.meta.state(spec.Alias).physicalName.CompareAndSwap(nil, &name)
 	}
-	if x.state(spec.Alias).physicalName.Load() == nil {
+	if a.meta.state(spec.Alias).physicalName.Load() == nil {
 		return missing
 	}
-	return x.missingAliasError(ctx, spec.Alias, missing)
+	return a.meta.missingAliasError(ctx, spec.Alias, missing)
 }
 
 // exists reports whether alias is an alias. More than one index behind it is a conflict: documents could not be read by id.
-func (x *Index) exists(ctx context.Context, alias string) (bool, error) {
-	reply, err := x.client.Do(ctx, esapi.IndicesGetAliasRequest{Name: []string{alias}}, nil)
+func (a *admin) exists(ctx context.Context, alias string) (bool, error) {
+	reply, err := a.client.Do(ctx, esapi.IndicesGetAliasRequest{Name: []string{alias}}, nil)
 	if f := transport.ErrorOf(err); f != nil && f.Status == http.StatusNotFound && (f.Type != "" || f.Reason != "") {
 		return false, nil
 	}
@@ -98,52 +100,33 @@ func (x *Index) exists(ctx context.Context, alias string) (bool, error) {
 }
 
 // create creates the physical index and the alias in one request.
-func (x *Index) create(ctx context.Context, spec index.Spec, name string) error {
-	body, err := x.createIndexBody(spec)
+func (a *admin) create(ctx context.Context, spec index.Spec, name string) error {
+	body, err := a.createIndexBody(spec)
 	if err != nil {
 		return err
 	}
-	if _, err := x.client.Do(ctx, esapi.IndicesCreateRequest{Index: name, Body: bytes.NewReader(body)}, nil); err != nil {
+	if _, err := a.client.Do(ctx, esapi.IndicesCreateRequest{Index: name, Body: bytes.NewReader(body)}, nil); err != nil {
 		return err
 	}
-	x.logger.Info("created an index", "index", spec.Alias, "physical_index", name)
+	a.cfg.Logger.Info("created an index", "index", spec.Alias, "physical_index", name)
 	if spec.Mapping == nil {
-		x.rememberCreated(spec)
+		a.rememberCreated(spec)
 	}
 	return nil
 }
 
 // rememberCreated caches the mapping of a new index.
-func (x *Index) rememberCreated(spec index.Spec) {
+func (a *admin) rememberCreated(spec index.Spec) {
 	tree, err := mapping.Merge(mapping.NewRoot(), spec.Known)
 	if err != nil {
 		return // the cluster has accepted the mapping; it is read when it is needed
 	}
-	st := x.state(spec.Alias)
+	st := a.meta.state(spec.Alias)
 	st.tree.Store(tree)
 	st.unreadAfter.Store(readBatches)
 }
 
-// mappingFile is the create-index body that a user's mapping file may contain instead of the mapping itself.
-type mappingFile struct {
-	Settings map[string]any             `json:"settings"`
-	Mappings json.RawMessage            `json:"mappings"`
-	Aliases  map[string]json.RawMessage `json:"aliases"`
-}
-
-// parseMappingFile parses the content of a user's mapping file.
-func parseMappingFile(raw json.RawMessage) (mappingFile, error) {
-	var body mappingFile
-	if err := json.Unmarshal(raw, &body); err != nil {
-		return mappingFile{}, core.WrapError(core.CodeInvalid, "the mapping file cannot be parsed", err)
-	}
-	if body.Mappings == nil {
-		body = mappingFile{Mappings: raw}
-	}
-	return body, nil
-}
-
-func (x *Index) createIndexBody(spec index.Spec) (json.RawMessage, error) {
+func (a *admin) createIndexBody(spec index.Spec) (json.RawMessage, error) {
 	var body mappingFile
 	var err error
 	if spec.Mapping == nil {
@@ -155,99 +138,41 @@ func (x *Index) createIndexBody(spec index.Spec) (json.RawMessage, error) {
 		return nil, err
 	}
 	settings := map[string]any{
-		"index.number_of_shards":   strconv.Itoa(x.shards),
-		"index.number_of_replicas": strconv.Itoa(x.replicas),
+		"index.number_of_shards":   strconv.Itoa(a.cfg.Shards),
+		"index.number_of_replicas": strconv.Itoa(a.cfg.Replicas),
 		"index.gc_deletes":         gcDeletes,
 	}
 	flattenSettings(settings, "", body.Settings)
 	aliases := map[string]json.RawMessage{}
 	maps.Copy(aliases, body.Aliases)
 	aliases[spec.Alias] = json.RawMessage(`{"is_write_index":true}`)
-	raw, err := json.Marshal(object{"aliases": aliases, "settings": settings, "mappings": body.Mappings})
+	raw, err := json.Marshal(map[string]any{"aliases": aliases, "settings": settings, "mappings": body.Mappings})
 	if err != nil {
 		return nil, core.WrapError(core.CodeInvalid, "the mapping file cannot be parsed", err)
 	}
 	return raw, nil
-}
-
-// ownMapping renders tutti's own mapping.
-func ownMapping(known *mapping.Field) (json.RawMessage, error) {
-	tree, err := mapping.Merge(mapping.NewRoot(), known)
-	if err != nil {
-		return nil, err
-	}
-	return tree.Render()
-}
-
-// withOwnFields returns a user's mapping with the fields that tutti adds to documents, if it does not define them. Everything
-// else stays as written.
-func withOwnFields(raw json.RawMessage, known *mapping.Field) (json.RawMessage, error) {
-	tree, err := mapping.Parse(raw)
-	if err != nil {
-		return raw, nil // the cluster accepts mappings that this parser does not, and reports errors in others
-	}
-	own := mapping.MissingOwn(tree, known)
-	if own == nil {
-		return raw, nil
-	}
-	added, err := own.Render()
-	if err != nil {
-		return nil, err
-	}
-	var given map[string]json.RawMessage
-	var fields struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	for _, part := range []json.RawMessage{raw, added} { // the fields of both are collected in one map
-		if err := errors.Join(json.Unmarshal(part, &fields), json.Unmarshal(raw, &given)); err != nil {
-			return nil, core.WrapError(core.CodeInvalid, "the mapping file cannot be parsed", err)
-		}
-	}
-	if given["properties"], err = json.Marshal(fields.Properties); err == nil {
-		raw, err = json.Marshal(given)
-	}
-	if err != nil {
-		return nil, core.WrapError(core.CodeInvalid, "the mapping file cannot be parsed", err)
-	}
-	return raw, nil
-}
-
-// flattenSettings writes settings into out under their full names, so that a setting in nested form
-// ({"index":{"number_of_shards":2}}) replaces the default instead of duplicating it.
-func flattenSettings(out map[string]any, prefix string, settings map[string]any) {
-	for name, value := range settings {
-		full := prefix + name
-		if inner, ok := value.(map[string]any); ok {
-			flattenSettings(out, full+".", inner)
-			continue
-		}
-		if !strings.HasPrefix(full, "index.") {
-			full = "index." + full
-		}
-		out[full] = value
-	}
 }
 
 // update adds spec's fields to the index behind an existing alias.
-func (x *Index) update(ctx context.Context, spec index.Spec) error {
-	st := x.state(spec.Alias)
+func (a *admin) update(ctx context.Context, spec index.Spec) error {
+	st := a.meta.state(spec.Alias)
 	if err := st.lock(ctx); err != nil {
 		return err
 	}
 	defer st.unlock()
 	if spec.Mapping != nil {
-		return x.putUserMapping(ctx, st, spec)
+		return a.putUserMapping(ctx, st, spec)
 	}
 	for round := 0; ; round++ {
-		tree, err := x.fetchTree(ctx, spec.Alias)
+		tree, err := a.meta.fetchTree(ctx, spec.Alias)
 		if err != nil {
 			return err
 		}
 		st.tree.Store(tree)
 		st.unreadAfter.Store(readBatches)
-		err = x.addFields(ctx, st, spec.Alias, tree, mapping.Missing(tree, spec.Known))
+		err = a.meta.addFields(ctx, st, spec.Alias, tree, mapping.Missing(tree, spec.Known))
 		// Another process may have added a field with another type after it was read; then it is no longer missing.
-		if transport.TypeOf(err) == transport.TypeIllegalArgument && round+1 < maxGrowRounds {
+		if transport.TypeOf(err) == transport.TypeIllegalArgument && round+1 < maxUpdateRounds {
 			continue
 		}
 		return err
@@ -255,13 +180,13 @@ func (x *Index) update(ctx context.Context, spec index.Spec) error {
 }
 
 // putUserMapping puts the user's mapping, which must not contradict the existing index.
-func (x *Index) putUserMapping(ctx context.Context, st *aliasState, spec index.Spec) error {
+func (a *admin) putUserMapping(ctx context.Context, st *aliasState, spec index.Spec) error {
 	body, err := parseMappingFile(spec.Mapping)
 	if err != nil {
 		return err
 	}
 	st.tree.Store(nil)
-	err = x.putRawMapping(ctx, spec.Alias, body.Mappings)
+	err = a.meta.putRawMapping(ctx, spec.Alias, body.Mappings)
 	if transport.TypeOf(err) == transport.TypeIllegalArgument {
 		return &core.Error{
 			Code: core.CodeConflict, Message: "the mapping file contradicts the mapping of " + spec.Alias,
@@ -271,12 +196,12 @@ func (x *Index) putUserMapping(ctx context.Context, st *aliasState, spec index.S
 	if err != nil || spec.Known == nil {
 		return err
 	}
-	return x.addOwnFields(ctx, st, spec)
+	return a.addOwnFields(ctx, st, spec)
 }
 
 // addOwnFields adds the fields that tutti adds to documents, if the index does not have them yet.
-func (x *Index) addOwnFields(ctx context.Context, st *aliasState, spec index.Spec) error {
-	raw, err := x.fetchMapping(ctx, spec.Alias)
+func (a *admin) addOwnFields(ctx context.Context, st *aliasState, spec index.Spec) error {
+	raw, err := a.meta.fetchMapping(ctx, spec.Alias)
 	if err != nil {
 		return err
 	}
@@ -284,9 +209,9 @@ func (x *Index) addOwnFields(ctx context.Context, st *aliasState, spec index.Spe
 	if err != nil {
 		return nil // the cluster accepts mappings that this parser does not
 	}
-	err = x.addFields(ctx, st, spec.Alias, tree, mapping.MissingOwn(tree, spec.Known))
+	err = a.meta.addFields(ctx, st, spec.Alias, tree, mapping.MissingOwn(tree, spec.Known))
 	if transport.TypeOf(err) == transport.TypeIllegalArgument { // a document added the field first, or the index has reached its limit of fields
-		x.logger.Warn("the field repositories could not be added to the mapping", "index", spec.Alias, "err", err)
+		a.cfg.Logger.Warn("the field repositories could not be added to the mapping", "index", spec.Alias, "err", err)
 		return nil
 	}
 	return err

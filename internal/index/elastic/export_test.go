@@ -20,7 +20,7 @@ func (x *Index) SendBy(to http.RoundTripper) error {
 }
 
 // KeepAtMost makes one Search of x keep so many bytes of documents at most.
-func (x *Index) KeepAtMost(bytes int64) { x.maxSourceBytes = bytes }
+func (x *Index) KeepAtMost(bytes int64) { x.MaxSourceBytes = bytes }
 
 // ErrOverLimit gives the error that is behind that of an answer which is longer than one may be.
 func ErrOverLimit() error { return transport.ErrOverLimit }

@@ -11,10 +11,10 @@ import (
 // readBatches is the number of consecutive batches that must add no field before documents are sent unread.
 const readBatches = 2
 
-// addFieldsAhead adds the fields of b's documents before they are sent, after the mapping was created or read again. Under a
+// addAhead adds the fields of b's documents before they are sent, after the mapping was created or read again. Under a
 // strict mapping one field that all documents add would make the cluster reject every document of this batch and of concurrent
-// ones, and each would be sent twice. Errors are ignored here: growMapping handles what the cluster then rejects.
-func (x *Index) addFieldsAhead(ctx context.Context, st *aliasState, b core.Batch) {
+// ones, and each would be sent twice. Errors are ignored here: grow handles what the cluster then rejects.
+func (m *mapper) addAhead(ctx context.Context, st *aliasState, b core.Batch) {
 	if st.unreadAfter.Load() <= 0 || st.lock(ctx) != nil {
 		return
 	}
@@ -30,8 +30,8 @@ func (x *Index) addFieldsAhead(ctx context.Context, st *aliasState, b core.Batch
 		return
 	}
 	st.unreadAfter.Store(readBatches)
-	if err := x.addFields(ctx, st, b.Index, tree, added); err != nil {
-		x.logger.Debug("fields could not be added before sending", "index", b.Index, "error_type", transport.TypeOf(err))
+	if err := m.meta.addFields(ctx, st, b.Index, tree, added); err != nil {
+		m.logger.Debug("fields could not be added before sending", "index", b.Index, "error_type", transport.TypeOf(err))
 		st.unreadAfter.Store(0)
 	}
 }

@@ -14,9 +14,9 @@ import (
 
 // outcome returns the result of one item by the type of its error. The status is not sufficient: a closed index is a 400, and a
 // full disk blocks with 429.
-func (x *Index) outcome(alias string, op core.WriteOp, item *bulkItem) core.Result {
+func (d *resultDecoder) outcome(alias string, op core.WriteOp, item *bulkItem) core.Result {
 	if item.Error.Type == "" {
-		return x.successOutcome(alias, op, item.Status)
+		return d.successOutcome(alias, op, item.Status)
 	}
 	result := core.Result{Type: item.Error.Type, Reason: item.Error.FullReason()}
 	if code := transport.BlockCode(item.Error.Type, item.Status, item.Error.Reason); code != "" {
@@ -37,7 +37,7 @@ func (x *Index) outcome(alias string, op core.WriteOp, item *bulkItem) core.Resu
 	default:
 		result.Outcome, result.Code = core.OutcomeRetry, core.CodeOverloaded
 		if item.Status != http.StatusTooManyRequests && item.Status < http.StatusInternalServerError {
-			x.unknown.warn(alias, item.Error.Type, item.Status)
+			d.warn(alias, item.Error.Type, item.Status)
 		}
 	}
 	return result
@@ -45,14 +45,14 @@ func (x *Index) outcome(alias string, op core.WriteOp, item *bulkItem) core.Resu
 
 // successOutcome returns the result of an item without an error. A deletion of an absent document is a 404 of this kind; its
 // version is stored as well.
-func (x *Index) successOutcome(alias string, op core.WriteOp, status int) core.Result {
+func (d *resultDecoder) successOutcome(alias string, op core.WriteOp, status int) core.Result {
 	switch {
 	case op == core.OpDelete && (status/100 == 2 || status == http.StatusNotFound):
 		return core.Result{Outcome: core.OutcomeRemoved}
 	case op == core.OpIndex && status/100 == 2:
 		return core.Result{Outcome: core.OutcomeIndexed}
 	default:
-		x.unknown.warn(alias, "none", status)
+		d.warn(alias, "none", status)
 		return core.Result{Outcome: core.OutcomeRetry, Code: core.CodeOverloaded}
 	}
 }
@@ -84,8 +84,8 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s[:at], s[at+len(sep):], true
 }
 
-// unknownTypes logs unexpected error types, each at most once a minute.
-type unknownTypes struct {
+// resultDecoder decodes bulk responses. It logs unexpected error types, each at most once a minute.
+type resultDecoder struct {
 	logger *slog.Logger
 	now    func() time.Time
 
@@ -99,21 +99,21 @@ const (
 	maxUnknownTypes = 256
 )
 
-func newUnknownTypes(logger *slog.Logger, now func() time.Time) *unknownTypes {
-	return &unknownTypes{logger: logger, now: now, last: make(map[string]time.Time)}
+func newResultDecoder(logger *slog.Logger, now func() time.Time) *resultDecoder {
+	return &resultDecoder{logger: logger, now: now, last: make(map[string]time.Time)}
 }
 
-func (u *unknownTypes) warn(alias, kind string, status int) {
-	now := u.now()
-	u.mu.Lock()
-	last, seen := u.last[kind]
-	due := !seen && len(u.last) < maxUnknownTypes || seen && now.Sub(last) >= unknownEvery
+func (d *resultDecoder) warn(alias, kind string, status int) {
+	now := d.now()
+	d.mu.Lock()
+	last, seen := d.last[kind]
+	due := !seen && len(d.last) < maxUnknownTypes || seen && now.Sub(last) >= unknownEvery
 	if due {
-		u.last[kind] = now
+		d.last[kind] = now
 	}
-	u.mu.Unlock()
+	d.mu.Unlock()
 	if due {
-		u.logger.Warn("the index returned an unknown error, the documents are retried",
+		d.logger.Warn("the index returned an unknown error, the documents are retried",
 			"index", alias, "error_type", kind, "status", status)
 	}
 }

@@ -3,56 +3,13 @@ package elastic
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
-	"slices"
 	"strconv"
 
-	"tutti/internal/core"
+	"tutti/internal/filter/query"
 	"tutti/internal/index"
+	"tutti/internal/index/elastic/dsl"
+	"tutti/internal/index/elastic/transport"
 )
-
-// facetPrefix starts the name of a facet's aggregation, before its index in the search.
-const facetPrefix = 'a'
-
-// checkSearch rejects requests that the cluster cannot evaluate.
-func checkSearch(reqs []index.SearchRequest) error {
-	for i := range reqs {
-		if h := reqs[i].Hits; h != nil {
-			if err := checkHits(h); err != nil {
-				return err
-			}
-		}
-		for j := range reqs[i].Facets {
-			if err := reqs[i].Facets[j].Check(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func checkHits(h *index.HitsRequest) error {
-	if h.From < 0 || h.Size < 0 || h.From > index.MaxWindow || h.Size > index.MaxWindow || h.From+h.Size > index.MaxWindow {
-		return core.NewError(core.CodeInvalid, fmt.Sprintf("the requested documents must be among the first %d", index.MaxWindow))
-	}
-	if h.After != nil {
-		if len(h.After) != len(h.Sort) {
-			return core.NewError(core.CodeInvalid, "the cursor must have one value for each sort key")
-		}
-		for _, value := range h.After {
-			if !scalar(value) {
-				return core.NewError(core.CodeInvalid, "the cursor was not returned with a document")
-			}
-		}
-	}
-	return checkSorts(h.Sort)
-}
-
-// scalar reports whether raw is one JSON value other than an object or array.
-func scalar(raw json.RawMessage) bool {
-	raw = bytes.TrimSpace(raw)
-	return len(raw) > 0 && raw[0] != '{' && raw[0] != '[' && json.Valid(raw)
-}
 
 // newResults returns empty results for reqs.
 func newResults(reqs []index.SearchRequest) []index.SearchResult {
@@ -84,14 +41,15 @@ func emptyFacet(f *index.Facet) index.FacetResult {
 
 // searchPlan is the list of searches that evaluate a list of requests.
 type searchPlan struct {
-	filter  filterWriter
+	client  *transport.Client
+	alias   string
+	cursors *sealer
+	filter  dsl.FilterWriter
 	idField string
 	// sharded is set when the index may have several shards. positions are where the requests' pages begin in the order of
 	// sequence numbers, nil for the first page and for other orders. Cursors are encrypted for alias.
 	sharded   bool
 	positions []*position
-	alias     string
-	cursors   *sealer
 	// indicesHash identifies the alias' indices.
 	indicesHash uint64
 	searches    []*subsearch
@@ -112,7 +70,7 @@ func (p *searchPlan) build(reqs []index.SearchRequest) {
 	filters := make([][]byte, len(reqs))
 	var counts []*countSearch
 	for i := range reqs {
-		filters[i] = p.filter.write(nil, reqs[i].Filter)
+		filters[i] = p.filter.Write(nil, reqs[i].Filter)
 		// A page that excludes documents does not count all of them.
 		hits := wantsHits(reqs[i].Hits) && p.position(i) == nil
 		if len(reqs[i].Facets) == 0 && (hits || !reqs[i].Total) {
@@ -166,7 +124,7 @@ func (p *searchPlan) addFacets(s *subsearch, facets []index.Facet, results []ind
 		task := findFacetTask(s.facets, asked, &facets[i])
 		if task == nil {
 			task = &facetTask{body: asked}
-			task.facet, task.into = &facets[i], emptyFacet(&facets[i])
+			task.Facet, task.Into = &facets[i], emptyFacet(&facets[i])
 			s.facets = append(s.facets, task)
 		}
 		task.results = append(task.results, &results[i])
@@ -177,10 +135,10 @@ func (p *searchPlan) addFacets(s *subsearch, facets []index.Facet, results []ind
 // value, the maximum number of addresses, and whether an empty source was requested.
 func findFacetTask(tasks []*facetTask, asked []byte, f *index.Facet) *facetTask {
 	for _, task := range tasks {
-		if !bytes.Equal(task.body, asked) || len(task.facet.Ranges) != len(f.Ranges) {
+		if !bytes.Equal(task.body, asked) || len(task.Facet.Ranges) != len(f.Ranges) {
 			continue
 		}
-		a, b := task.facet.Buckets, f.Buckets
+		a, b := task.Facet.Buckets, f.Buckets
 		if a == nil || b == nil || a.Max == b.Max && a.TopSource.None == b.TopSource.None {
 			return task
 		}
@@ -189,8 +147,8 @@ func findFacetTask(tasks []*facetTask, asked []byte, f *index.Facet) *facetTask 
 }
 
 func (p *searchPlan) facetBody(dst []byte, name string, f *index.Facet) []byte {
-	w := facetWriter{filter: &p.filter, idField: p.idField}
-	return w.write(dst, name, f)
+	w := dsl.FacetWriter{Filter: &p.filter, IDField: p.idField}
+	return w.Write(dst, name, f)
 }
 
 // writeCounts writes the body of a count search.
@@ -203,7 +161,7 @@ func (p *searchPlan) writeCounts(s *subsearch, filter []byte) {
 			if i > 0 {
 				s.body = append(s.body, ',')
 			}
-			s.body = p.facetBody(s.body, string(facetPrefix)+strconv.Itoa(i), task.facet)
+			s.body = p.facetBody(s.body, dsl.FacetName(i), task.Facet)
 		}
 		s.body = append(s.body, '}')
 	}
@@ -220,8 +178,8 @@ func (p *searchPlan) position(i int) *position {
 
 // seqNoSort returns the order by sequence numbers for h, nil when h uses another order.
 func (p *searchPlan) seqNoSort(h *index.HitsRequest, from *position) *seqNoSort {
-	at := idKey(h.Sort)
-	if at < 0 || p.idField != seqNo {
+	at := dsl.IDKey(h.Sort)
+	if at < 0 || p.idField != dsl.SeqNo {
 		return nil
 	}
 	scored := h.Restricted && p.sharded // the numbers of several shards show how much was written to each
@@ -259,9 +217,9 @@ func (p *searchPlan) addHits(req *index.SearchRequest, filter []byte, from *posi
 		b = append(b, filter...)
 		b = append(b, `,"sort":`...)
 		b = p.appendOrder(b, h)
-		task.idKey = idKey(h.Sort)
+		task.idKey = dsl.IDKey(h.Sort)
 	}
-	b = appendSource(b, h.Source)
+	b = dsl.AppendSource(b, h.Source)
 	s.body = append(b, '}')
 	p.searches = append(p.searches, s)
 }
@@ -271,7 +229,7 @@ func (p *searchPlan) appendOrder(b []byte, h *index.HitsRequest) []byte {
 	if len(h.Sort) == 0 {
 		b = append(b, `["_doc"]`...)
 	} else {
-		b = appendSorts(b, h.Sort, p.idField)
+		b = dsl.AppendSorts(b, h.Sort, p.idField)
 	}
 	if len(h.After) == 0 {
 		return b
@@ -289,11 +247,6 @@ func (p *searchPlan) appendOrder(b []byte, h *index.HitsRequest) []byte {
 // trimmed returns a value without surrounding line feeds, which would end the search in an msearch body.
 func trimmed(value json.RawMessage) []byte { return bytes.TrimSpace(value) }
 
-// idKey returns the index of the sort key that is the id, -1 for none.
-func idKey(sorts []index.Sort) int {
-	return slices.IndexFunc(sorts, func(s index.Sort) bool { return s.Field.Path == idPath })
-}
-
 // wrongIDField reports whether the presumed id field of a document was not its id.
 func (p *searchPlan) wrongIDField() bool {
 	for _, s := range p.searches {
@@ -302,4 +255,42 @@ func (p *searchPlan) wrongIDField() bool {
 		}
 	}
 	return false
+}
+
+// subsearch is one search of a plan: for documents, or for counts.
+type subsearch struct {
+	body []byte
+	// filter selects the documents, nil for all.
+	filter *query.Node
+	// hits receives the documents; nil for a count search.
+	hits *hitsTask
+	// totals receive the number of documents.
+	totals []*index.SearchResult
+	facets []*facetTask
+	// err is set when the response would have too many buckets or is over the limit of bytes.
+	err error
+}
+
+// hitsTask is the part of a search for documents.
+type hitsTask struct {
+	request *index.HitsRequest
+	into    *index.SearchResult
+	// idKey is the index of the sort key for which a field replaces the id, -1 for none.
+	idKey        int
+	wrongIDField bool
+	// seqNo is set when the order uses sequence numbers.
+	seqNo *seqNoSort
+	err   error
+	// sourceBytes is the total size of the documents.
+	sourceBytes int64
+	// budget is the plan's.
+	budget *int64
+}
+
+// facetTask is a facet and the results that it is for.
+type facetTask struct {
+	dsl.FacetReader
+	results []*index.FacetResult
+	// body is the aggregation's body, to find equal facets.
+	body []byte
 }

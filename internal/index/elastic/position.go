@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"tutti/internal/index"
+	"tutti/internal/index/elastic/dsl"
 	"tutti/internal/jsontext"
 )
 
@@ -109,7 +110,7 @@ func (n *seqNoSort) keys() int {
 // appendFilter appends filter, excluding the documents already returned at the start position, and with the scores.
 func (n *seqNoSort) appendFilter(dst, filter []byte) []byte {
 	if n.scored {
-		dst = append(dst, `{"function_score":{"boost_mode":"replace","random_score":{"field":"`+seqNo+`","seed":`...)
+		dst = append(dst, `{"function_score":{"boost_mode":"replace","random_score":{"field":"`+dsl.SeqNo+`","seed":`...)
 		dst = strconv.AppendUint(dst, uint64(n.cursors.seed), 10)
 		dst = append(dst, `},"query":`...)
 	}
@@ -137,7 +138,7 @@ func (p *position) appendExcluding(dst, filter []byte) []byte {
 		dst = jsontext.AppendRawString(dst, at.id)
 		dst = append(dst, `]}},{"term":{"_index":`...)
 		dst = jsontext.AppendRawString(dst, at.index)
-		dst = append(dst, `}},{"term":{"`+seqNo+`":`...)
+		dst = append(dst, `}},{"term":{"`+dsl.SeqNo+`":`...)
 		dst = strconv.AppendInt(dst, p.number, 10)
 		dst = append(dst, "}}]}}"...)
 	}
@@ -146,7 +147,7 @@ func (p *position) appendExcluding(dst, filter []byte) []byte {
 
 // appendSort appends the sort.
 func (n *seqNoSort) appendSort(dst []byte, sorts []index.Sort) []byte {
-	dst = appendSorts(dst, sorts[:n.key], seqNo)
+	dst = dsl.AppendSorts(dst, sorts[:n.key], dsl.SeqNo)
 	dst = dst[:len(dst)-1]
 	if n.key > 0 {
 		dst = append(dst, ',')
@@ -154,7 +155,7 @@ func (n *seqNoSort) appendSort(dst []byte, sorts []index.Sort) []byte {
 	if n.scored {
 		dst = append(dst, `{"_score":{"order":"asc"}},`...)
 	}
-	return append(appendSort(dst, sorts[n.key], seqNo), ']')
+	return append(dsl.AppendSort(dst, sorts[n.key], dsl.SeqNo), ']')
 }
 
 // appendAfter appends the search_after member. It uses the number before that of the position, as other documents may have the
@@ -186,7 +187,7 @@ func (n *seqNoSort) seal(hits []index.Hit, indices []string, keys int) bool {
 		at.returned = slices.Clone(at.returned)
 	}
 	places := make([]json.RawMessage, len(hits)*keys)
-	sealing, kept := n.cursors.sealing(n.alias), new(arena)
+	sealing, kept := n.cursors.sealing(n.alias), new(dsl.Arena)
 	var plain, cursor []byte
 	for i := range hits {
 		next, ok := n.position(hits[i].Sort)
@@ -202,9 +203,9 @@ func (n *seqNoSort) seal(hits []index.Hit, indices []string, keys int) bool {
 		cursor = sealing.seal(cursor[:0], plain)
 		place := places[i*keys : (i+1)*keys : (i+1)*keys]
 		copy(place, hits[i].Sort[:n.key])
-		place[n.key] = kept.copy(cursor)
+		place[n.key] = kept.Copy(cursor)
 		for j := n.key + 1; j < keys; j++ {
-			place[j] = json.RawMessage(null)
+			place[j] = json.RawMessage(dsl.Null)
 		}
 		hits[i].Sort = place
 	}
@@ -229,4 +230,16 @@ func (n *seqNoSort) position(sort []json.RawMessage) (position, bool) {
 		p.score = float32(score)
 	}
 	return p, true
+}
+
+// position returns the position in a cursor, nil if it has none.
+func (s *sealer) position(alias string, raw json.RawMessage) *position {
+	var text string
+	if raw == nil || json.Unmarshal(raw, &text) != nil {
+		return nil
+	}
+	if plain, ok := s.open(alias, text); ok {
+		return decodePosition(plain)
+	}
+	return nil
 }

@@ -3,6 +3,8 @@ package elastic
 import (
 	"context"
 	"encoding/json"
+	"strconv"
+	"strings"
 
 	"tutti/internal/core"
 	"tutti/internal/index/elastic/transport"
@@ -17,15 +19,15 @@ const (
 // Scan calls each for every document in scope whose version is lower than below (0: for all) or higher than scope.Beyond, in no
 // particular order, as of the last Refresh, regardless of concurrent writes. Versions are not searchable, so it reads every
 // document in scope unless scope.WrittenBy excludes some. An error of each ends the scan and is returned unwrapped.
-func (x *Index) Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version,
+func (r *reader) Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version,
 	each func(id string, v core.Version) error,
 ) error {
-	end, err := x.client.Begin(alias)
+	end, err := r.client.Begin(alias)
 	if err != nil {
 		return err
 	}
 	defer end()
-	query, err := x.scopeQuery(ctx, alias, scope)
+	query, err := r.scopeQuery(ctx, alias, scope)
 	if err != nil {
 		return err
 	}
@@ -33,7 +35,7 @@ func (x *Index) Scan(ctx context.Context, alias string, scope core.IndexScope, b
 		return nil
 	}
 	if scope.WrittenBy != "" {
-		written, err := x.checkpointFilter(ctx, alias, scope.WrittenBy)
+		written, err := r.checkpointFilter(ctx, alias, scope.WrittenBy)
 		if err != nil {
 			return err
 		}
@@ -41,14 +43,14 @@ func (x *Index) Scan(ctx context.Context, alias string, scope core.IndexScope, b
 			query = object{"bool": object{"filter": []object{query, written}}}
 		}
 	}
-	pit, err := x.client.OpenPIT(ctx, alias)
+	pit, err := r.client.OpenPIT(ctx, alias)
 	if err != nil {
 		return err
 	}
-	defer func() { x.client.ClosePIT(ctx, pit) }()
+	defer func() { r.client.ClosePIT(ctx, pit) }()
 	var after json.RawMessage
 	for {
-		page, err := x.scanPage(ctx, alias, pit, query, after)
+		page, err := r.scanPage(ctx, alias, pit, query, after)
 		if err != nil {
 			return err
 		}
@@ -81,7 +83,7 @@ type scanResponse struct {
 	} `json:"hits"`
 }
 
-func (x *Index) scanPage(ctx context.Context, alias, pit string, query object, after json.RawMessage) (*scanResponse, error) {
+func (r *reader) scanPage(ctx context.Context, alias, pit string, query object, after json.RawMessage) (*scanResponse, error) {
 	search := object{
 		"size": scanPage, "query": query, "version": true, "_source": false, "track_total_hits": false,
 		"pit": object{"id": pit, "keep_alive": transport.PITKeepAlive}, "sort": []string{"_shard_doc"},
@@ -93,9 +95,9 @@ func (x *Index) scanPage(ctx context.Context, alias, pit string, query object, a
 	if err != nil {
 		return nil, core.WrapError(core.CodeInternal, "the search cannot be encoded", err)
 	}
-	r := transport.SearchRequest(body)
-	r.FilterPath = []string{scanFilterPath}
-	reply, err := x.client.Do(ctx, r, nil)
+	req := transport.SearchRequest(body)
+	req.FilterPath = []string{scanFilterPath}
+	reply, err := r.client.Do(ctx, req, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -107,4 +109,19 @@ func (x *Index) scanPage(ctx context.Context, alias, pit string, query object, a
 		return nil, core.NewError(core.CodeUnavailable, "the index returned an incomplete page of a scan")
 	}
 	return answer, reply.CheckShards(alias)
+}
+
+// checkpointFilter returns the filter of documents written up to a checkpoint; nil, which omits nothing, if the checkpoint is of
+// another index than the alias' current one. With several shards it includes some later documents.
+func (r *reader) checkpointFilter(ctx context.Context, alias, mark string) (object, error) {
+	uuid, number, ok := strings.Cut(mark, "/")
+	highest, err := strconv.ParseInt(number, 10, 64)
+	if !ok || err != nil {
+		return nil, core.NewError(core.CodeInvalid, "the checkpoint is not from this index")
+	}
+	current, err := r.meta.physicalIndexOf(ctx, alias)
+	if err != nil || current.uuid != uuid {
+		return nil, err
+	}
+	return object{"range": object{"_seq_no": object{"lte": highest}}}, nil
 }

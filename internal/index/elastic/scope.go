@@ -19,11 +19,11 @@ const (
 )
 
 // scopeQuery returns the query of a scope. It reads the mapping each time, as the alias may point to another index.
-func (x *Index) scopeQuery(ctx context.Context, alias string, scope core.IndexScope) (object, error) {
+func (r *reader) scopeQuery(ctx context.Context, alias string, scope core.IndexScope) (object, error) {
 	if scope.Repository == "" && scope.Field == "" {
 		return object{"match_all": object{}}, nil
 	}
-	tree, err := x.fetchTree(ctx, alias)
+	tree, err := r.meta.fetchTree(ctx, alias)
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package elastic
 
 import (
-	"context"
 	"sync/atomic"
 
 	"tutti/internal/index"
@@ -45,18 +44,6 @@ func (w *meanSize) observe(documents int, bytes int64) {
 		mean = (3*before + mean) / 4
 	}
 	w.bytes.Store(mean)
-}
-
-// sampleSizes reads some documents if a request needs the documents' size and it is unknown.
-func (x *Index) sampleSizes(ctx context.Context, alias string, reqs []index.SearchRequest) error {
-	w := &x.state(alias).meanSize
-	for i := range reqs {
-		if h := reqs[i].Hits; h != nil && w.needsSample(h.Source, h.Size) {
-			_, err := x.sampleDocuments(ctx, alias)
-			return err
-		}
-	}
-	return nil
 }
 
 // chooseSources returns reqs with the sources to request from the cluster.

@@ -7,6 +7,7 @@ import (
 
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
+	"tutti/internal/index/elastic/dsl"
 	"tutti/internal/index/elastic/transport"
 )
 
@@ -19,13 +20,13 @@ const (
 )
 
 // Stream calls each with pages of documents of one point in time, which it closes at the end, even if ctx has ended.
-func (x *Index) Stream(ctx context.Context, alias string, req index.StreamRequest, each func([]index.Hit) error) error {
+func (x *Searcher) Stream(ctx context.Context, alias string, req index.StreamRequest, each func([]index.Hit) error) error {
 	end, err := x.client.Begin(alias)
 	if err != nil {
 		return err
 	}
 	defer end()
-	if err := checkSorts(req.Sort); err != nil {
+	if err := dsl.CheckSorts(req.Sort); err != nil {
 		return err
 	}
 	s, err := x.newStream(ctx, alias, req)
@@ -64,7 +65,7 @@ func (x *Index) Stream(ctx context.Context, alias string, req index.StreamReques
 
 // stream is one call of Stream.
 type stream struct {
-	x   *Index
+	x   *Searcher
 	req index.StreamRequest
 	// head is the part of the body that all pages share.
 	head     []byte
@@ -73,32 +74,32 @@ type stream struct {
 	after    []byte
 }
 
-func (x *Index) newStream(ctx context.Context, alias string, req index.StreamRequest) (*stream, error) {
-	s := &stream{x: x, req: req, meanSize: &x.state(alias).meanSize}
-	var w filterWriter
+func (x *Searcher) newStream(ctx context.Context, alias string, req index.StreamRequest) (*stream, error) {
+	s := &stream{x: x, req: req, meanSize: &x.stats(alias).meanSize}
+	var w dsl.FilterWriter
 	var err error
-	if w.values, err = x.patternValues(ctx, alias, []*query.Node{req.Filter}); err != nil {
+	if w.Values, err = x.patternValues(ctx, alias, []*query.Node{req.Filter}); err != nil {
 		return nil, err
 	}
-	byID := shardDoc
-	if idKey(req.Sort) >= 0 {
+	byID := dsl.ShardDoc
+	if dsl.IDKey(req.Sort) >= 0 {
 		id, err := x.idFieldOf(ctx, alias)
 		if err != nil {
 			return nil, err
 		}
-		if id.path != seqNo {
+		if id.path != dsl.SeqNo {
 			byID = id.path
 		}
 	}
 	s.head = append(s.head, `{"track_total_hits":false,"query":`...)
-	s.head = w.write(s.head, req.Filter)
+	s.head = w.Write(s.head, req.Filter)
 	s.head = append(s.head, `,"sort":`...)
 	if len(req.Sort) == 0 {
 		s.head = append(s.head, `["_shard_doc"]`...)
 	} else {
-		s.head = appendSorts(s.head, req.Sort, byID) // the cluster appends _shard_doc
+		s.head = dsl.AppendSorts(s.head, req.Sort, byID) // the cluster appends _shard_doc
 	}
-	return s, w.err
+	return s, w.Err
 }
 
 // page reads the next page into a buffer whose bytes the hits share.
@@ -112,29 +113,29 @@ func (s *stream) page(ctx context.Context, size int, into *bytes.Buffer) ([]inde
 		body = append(body, s.after...)
 	}
 	source := s.meanSize.choose(s.req.Source, size)
-	body = append(appendSource(body, source), '}')
+	body = append(dsl.AppendSource(body, source), '}')
 	reply, err := s.x.client.Do(ctx, transport.SearchRequest(body), into)
 	if err != nil {
 		return nil, transport.AsSearchError(err)
 	}
 	var hits []index.Hit
-	r := hitsReader{source: source, sortKeys: len(s.req.Sort), copy: func(b []byte) []byte { return b }}
-	c := jsonReader{data: reply.Body}
-	a := searchResponse{readHits: func(c *jsonReader) { hits = r.read(c) }}
-	a.read(&c)
-	if a.pit != "" {
-		s.pit = a.pit
+	r := dsl.HitsReader{Source: source, SortKeys: len(s.req.Sort), Copy: func(b []byte) []byte { return b }}
+	c := dsl.Reader{Data: reply.Body}
+	a := dsl.Response{ReadHits: func(c *dsl.Reader) { hits = r.Read(c) }}
+	a.Read(&c)
+	if a.PIT != "" {
+		s.pit = a.PIT
 	}
-	if err := a.check(&c); err != nil {
+	if err := a.Check(&c); err != nil {
 		return nil, err
 	}
-	if len(hits) > 0 && r.lastSort == nil {
+	if len(hits) > 0 && r.LastSort == nil {
 		return nil, transport.UnexpectedResponse()
 	}
-	s.after = bytes.Clone(r.lastSort)
-	nullMissing(hits, s.req.Sort)
+	s.after = bytes.Clone(r.LastSort)
+	dsl.NullMissing(hits, s.req.Sort)
 	if !source.None && source.Paths == nil {
-		s.meanSize.observe(len(hits), r.sourceBytes)
+		s.meanSize.observe(len(hits), r.SourceBytes)
 	}
 	return hits, nil
 }

@@ -14,7 +14,7 @@ func worthTrimming(trimmed, of int) bool { return trimmed*trimShare >= of }
 
 // trimAhead returns b's payload without members that have no value and are not in the mapping, nil if there are none. Documents
 // that cannot be parsed stay unchanged; the cluster rejects them.
-func (x *Index) trimAhead(st *aliasState, b core.Batch) []byte {
+func trimAhead(st *aliasState, b core.Batch) []byte {
 	tree := st.tree.Load()
 	if tree == nil {
 		return nil

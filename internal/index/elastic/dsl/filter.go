@@ -1,4 +1,4 @@
-package elastic
+package dsl
 
 import (
 	"encoding/base64"
@@ -20,31 +20,32 @@ const (
 	maxPatternMatches = 10_000
 )
 
+// Queries that match everything and nothing.
 const (
-	matchAll  = `{"match_all":{}}`
+	MatchAll  = `{"match_all":{}}`
 	matchNone = `{"match_none":{}}`
 )
 
-// filterWriter writes filters as queries. Equal trees produce equal bytes, which the cluster's request cache requires.
-type filterWriter struct {
-	// values are the values in the index, by path, of the fields whose patterns the cluster cannot match.
-	values map[string][]string
-	err    error
+// FilterWriter writes filters as queries. Equal trees produce equal bytes, which the cluster's request cache requires.
+type FilterWriter struct {
+	// Values are the values in the index, by path, of the fields whose patterns the cluster cannot match.
+	Values map[string][]string
+	Err    error
 }
 
-// write appends the query of n to dst; nil matches everything.
-func (w *filterWriter) write(dst []byte, n *query.Node) []byte {
+// Write appends the query of n to dst; nil matches everything.
+func (w *FilterWriter) Write(dst []byte, n *query.Node) []byte {
 	if n == nil {
-		return append(dst, matchAll...)
+		return append(dst, MatchAll...)
 	}
 	return w.node(dst, n, 1)
 }
 
 // node appends the query of n at a nesting depth.
-func (w *filterWriter) node(dst []byte, n *query.Node, depth int) []byte {
+func (w *FilterWriter) node(dst []byte, n *query.Node, depth int) []byte {
 	switch n.Op {
 	case query.Everything:
-		return append(dst, matchAll...)
+		return append(dst, MatchAll...)
 	case query.And, query.Or, query.Not, query.Some:
 		if depth >= maxQueryDepth {
 			return w.wrapped(dst, n)
@@ -64,13 +65,13 @@ func (w *filterWriter) node(dst []byte, n *query.Node, depth int) []byte {
 }
 
 // wrapped appends the query of n as a wrapper query, in which the cluster restarts counting depth.
-func (w *filterWriter) wrapped(dst []byte, n *query.Node) []byte {
+func (w *FilterWriter) wrapped(dst []byte, n *query.Node) []byte {
 	dst = append(dst, `{"wrapper":{"query":"`...)
 	dst = base64.StdEncoding.AppendEncode(dst, w.compound(nil, n, 1))
 	return append(dst, `"}}`...)
 }
 
-func (w *filterWriter) compound(dst []byte, n *query.Node, depth int) []byte {
+func (w *FilterWriter) compound(dst []byte, n *query.Node, depth int) []byte {
 	switch n.Op {
 	case query.Some:
 		dst = append(dst, `{"nested":{"path":`...)
@@ -105,7 +106,7 @@ func (w *filterWriter) compound(dst []byte, n *query.Node, depth int) []byte {
 }
 
 // clauses appends one list of a bool query.
-func (w *filterWriter) clauses(dst []byte, name string, nodes []*query.Node, depth int) []byte {
+func (w *FilterWriter) clauses(dst []byte, name string, nodes []*query.Node, depth int) []byte {
 	dst = append(dst, '"')
 	dst = append(dst, name...)
 	dst = append(dst, `":[`...)
@@ -148,7 +149,7 @@ func splitBool(filter, mustNot []*query.Node, n *query.Node) (with, without []*q
 }
 
 // terms appends the query of rows with a value in terms.
-func (w *filterWriter) terms(dst []byte, f query.Field, terms []string) []byte {
+func (w *FilterWriter) terms(dst []byte, f query.Field, terms []string) []byte {
 	switch {
 	case len(terms) == 0 || !searchable(f):
 		return append(dst, matchNone...)
@@ -179,7 +180,7 @@ func (w *filterWriter) terms(dst []byte, f query.Field, terms []string) []byte {
 }
 
 // patterns appends the query of rows with a value that matches a pattern.
-func (w *filterWriter) patterns(dst []byte, n *query.Node) []byte {
+func (w *FilterWriter) patterns(dst []byte, n *query.Node) []byte {
 	if n.Field.Path == idPath || !searchable(n.Field) || query.Keyed(n.Field.Type) || len(n.Patterns) == 0 {
 		return append(dst, matchNone...)
 	}
@@ -214,10 +215,23 @@ func appendPattern(dst []byte, n *query.Node, p sqon.Pattern) []byte {
 // query for addresses.
 func matchesLocally(n *query.Node) bool { return n.Op == query.Patterns && n.Field.Type == typeIP }
 
+// PatternFields adds the fields below n whose values are needed to match patterns.
+func PatternFields(n *query.Node, fields map[string]query.Field) {
+	if n == nil {
+		return
+	}
+	if matchesLocally(n) {
+		fields[n.Field.Path] = n.Field
+	}
+	for _, child := range n.Children {
+		PatternFields(child, fields)
+	}
+}
+
 // matches returns the values that match n.
-func (w *filterWriter) matches(n *query.Node) []string {
+func (w *FilterWriter) matches(n *query.Node) []string {
 	var found []string
-	for _, value := range w.values[n.Field.Path] {
+	for _, value := range w.Values[n.Field.Path] {
 		for _, p := range n.Patterns {
 			if n.Fold && p.MatchFold(value) || !n.Fold && p.Match(value) {
 				found = append(found, value)
@@ -226,7 +240,7 @@ func (w *filterWriter) matches(n *query.Node) []string {
 		}
 	}
 	if len(found) > maxPatternMatches {
-		w.err = core.NewError(core.CodeInvalid, fmt.Sprintf("more than %d values of the field %s match a pattern; use a more specific one",
+		w.Err = core.NewError(core.CodeInvalid, fmt.Sprintf("more than %d values of the field %s match a pattern; use a more specific one",
 			maxPatternMatches, n.Field.Path))
 	}
 	return found
@@ -234,7 +248,7 @@ func (w *filterWriter) matches(n *query.Node) []string {
 
 func appendExists(dst []byte, f query.Field) []byte {
 	if f.Path == idPath {
-		return append(dst, matchAll...)
+		return append(dst, MatchAll...)
 	}
 	dst = append(dst, `{"exists":{"field":`...)
 	return append(jsontext.AppendRawString(dst, f.Path), "}}"...)

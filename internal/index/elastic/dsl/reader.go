@@ -1,4 +1,4 @@
-package elastic
+package dsl
 
 import (
 	"strconv"
@@ -6,18 +6,18 @@ import (
 	"tutti/internal/jsontext"
 )
 
-// jsonReader reads the cluster's responses sequentially, without decoding the parts that are passed on unchanged. After a syntax
+// Reader reads the cluster's responses sequentially, without decoding the parts that are passed on unchanged. After a syntax
 // error it is bad and reads nothing more.
-type jsonReader struct {
-	data []byte
+type Reader struct {
+	Data []byte
 	at   int
-	bad  bool
+	Bad  bool
 }
 
-// peek returns the next byte that is not white space, 0 at the end.
-func (c *jsonReader) peek() byte {
-	for ; !c.bad && c.at < len(c.data); c.at++ {
-		switch b := c.data[c.at]; b {
+// Peek returns the next byte that is not white space, 0 at the end.
+func (c *Reader) Peek() byte {
+	for ; !c.Bad && c.at < len(c.Data); c.at++ {
+		switch b := c.Data[c.at]; b {
 		case ' ', '\t', '\r', '\n':
 		default:
 			return b
@@ -27,30 +27,30 @@ func (c *jsonReader) peek() byte {
 }
 
 // skip reads b if it is the next byte, and reports whether it was.
-func (c *jsonReader) skip(b byte) bool {
-	if c.peek() != b {
+func (c *Reader) skip(b byte) bool {
+	if c.Peek() != b {
 		return false
 	}
 	c.at++
 	return true
 }
 
-// object reads an object and calls member at each value with the raw name. It skips values that member does not read.
-func (c *jsonReader) object(member func(name []byte)) {
+// Object reads an object and calls member at each value with the raw name. It skips values that member does not read.
+func (c *Reader) Object(member func(name []byte)) {
 	if !c.skip('{') {
-		c.bad = true
+		c.Bad = true
 		return
 	}
 	if c.skip('}') {
 		return
 	}
-	for !c.bad {
+	for !c.Bad {
 		name := c.text()
 		if !c.skip(':') {
-			c.bad = true
+			c.Bad = true
 			return
 		}
-		c.peek()
+		c.Peek()
 		from := c.at
 		member(name)
 		if c.at == from {
@@ -60,22 +60,22 @@ func (c *jsonReader) object(member func(name []byte)) {
 			return
 		}
 		if !c.skip(',') {
-			c.bad = true
+			c.Bad = true
 		}
 	}
 }
 
-// array reads an array and calls element at each value. It skips values that element does not read.
-func (c *jsonReader) array(element func()) {
+// Array reads an array and calls element at each value. It skips values that element does not read.
+func (c *Reader) Array(element func()) {
 	if !c.skip('[') {
-		c.bad = true
+		c.Bad = true
 		return
 	}
 	if c.skip(']') {
 		return
 	}
-	for !c.bad {
-		c.peek()
+	for !c.Bad {
+		c.Peek()
 		from := c.at
 		element()
 		if c.at == from {
@@ -85,45 +85,45 @@ func (c *jsonReader) array(element func()) {
 			return
 		}
 		if !c.skip(',') {
-			c.bad = true
+			c.Bad = true
 		}
 	}
 }
 
 // text reads a string and returns the raw bytes between its quotes.
-func (c *jsonReader) text() []byte {
-	if c.peek() != '"' {
-		c.bad = true
+func (c *Reader) text() []byte {
+	if c.Peek() != '"' {
+		c.Bad = true
 		return nil
 	}
 	from := c.at + 1
-	if c.at, _ = jsontext.String(c.data, c.at); c.at <= from || c.data[c.at-1] != '"' {
-		c.at, c.bad = len(c.data), true
+	if c.at, _ = jsontext.String(c.Data, c.at); c.at <= from || c.Data[c.at-1] != '"' {
+		c.at, c.Bad = len(c.Data), true
 		return nil
 	}
-	return c.data[from : c.at-1]
+	return c.Data[from : c.at-1]
 }
 
-// string reads and decodes a string.
-func (c *jsonReader) string() string {
-	if c.peek() != '"' {
-		c.bad = true
+// ReadString reads and decodes a string.
+func (c *Reader) ReadString() string {
+	if c.Peek() != '"' {
+		c.Bad = true
 		return ""
 	}
 	return jsontext.Unquote(c.raw())
 }
 
 // raw reads any value and returns its bytes.
-func (c *jsonReader) raw() []byte {
-	switch c.peek() {
+func (c *Reader) raw() []byte {
+	switch c.Peek() {
 	case '"':
 		from := c.at
 		c.text()
-		return c.data[from:c.at]
+		return c.Data[from:c.at]
 	case '{', '[':
 		return c.container()
 	case 0:
-		c.bad = true
+		c.Bad = true
 		return nil
 	default:
 		return c.scalar()
@@ -131,20 +131,20 @@ func (c *jsonReader) raw() []byte {
 }
 
 // container reads an object or an array; it only searches its end. A missing end is detected by the enclosing container.
-func (c *jsonReader) container() []byte {
+func (c *Reader) container() []byte {
 	from := c.at
-	c.at = jsontext.Container(c.data, from)
-	return c.data[from:c.at]
+	c.at = jsontext.Container(c.Data, from)
+	return c.Data[from:c.at]
 }
 
 // scalar reads a number, true, false or null.
-func (c *jsonReader) scalar() []byte {
+func (c *Reader) scalar() []byte {
 	from := c.at
-	for c.at < len(c.data) {
-		switch c.data[c.at] {
+	for c.at < len(c.Data) {
+		switch c.Data[c.at] {
 		case ',', '}', ']', ':', ' ', '\t', '\r', '\n':
 		case '"', '{', '[':
-			c.bad = true
+			c.Bad = true
 			return nil
 		default:
 			c.at++
@@ -153,32 +153,32 @@ func (c *jsonReader) scalar() []byte {
 		break
 	}
 	if c.at == from {
-		c.bad = true
+		c.Bad = true
 	}
-	return c.data[from:c.at]
+	return c.Data[from:c.at]
 }
 
 // count reads an integer.
-func (c *jsonReader) count() int64 {
+func (c *Reader) count() int64 {
 	n, err := strconv.ParseInt(string(c.raw()), 10, 64)
 	if err != nil {
-		c.bad = true
+		c.Bad = true
 	}
 	return n
 }
 
 // number reads a number; 0 for null.
-func (c *jsonReader) number() float64 {
+func (c *Reader) number() float64 {
 	raw := c.raw()
 	if string(raw) == "null" {
 		return 0
 	}
 	v, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil {
-		c.bad = true
+		c.Bad = true
 	}
 	return v
 }
 
 // boolean reads a value and reports whether it is true.
-func (c *jsonReader) boolean() bool { return string(c.raw()) == "true" }
+func (c *Reader) boolean() bool { return string(c.raw()) == "true" }

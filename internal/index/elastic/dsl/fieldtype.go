@@ -1,4 +1,4 @@
-package elastic
+package dsl
 
 import "tutti/internal/filter/query"
 
@@ -11,11 +11,11 @@ const (
 
 // searchable reports whether the field can be searched by value.
 func searchable(f query.Field) bool {
-	return f.Path == idPath || query.Analyzed(f.Type) || countable(f)
+	return f.Path == idPath || query.Analyzed(f.Type) || Countable(f)
 }
 
-// countable reports whether values of a field can be counted and sorted; other fields have no buckets and no order.
-func countable(f query.Field) bool {
+// Countable reports whether values of a field can be counted and sorted; other fields have no buckets and no order.
+func Countable(f query.Field) bool {
 	return f.Path != idPath && query.Countable(f.Type)
 }
 

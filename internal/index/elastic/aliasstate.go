@@ -20,12 +20,8 @@ type aliasState struct {
 	trimFirst atomic.Bool
 	// unreadAfter is the number of consecutive batches that must still add no field before documents are sent unread.
 	unreadAfter atomic.Int32
-	// idField is the field that holds the documents' ids, for sorting; nil before the first request for it.
-	idField atomic.Pointer[idField]
 	// physicalName is the name of the index behind the alias when last read, nil before.
 	physicalName atomic.Pointer[string]
-	// meanSize estimates the size of the alias' documents.
-	meanSize meanSize
 }
 
 func newAliasState() *aliasState { return &aliasState{sem: make(chan struct{}, 1)} }

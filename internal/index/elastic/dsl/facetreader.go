@@ -1,4 +1,4 @@
-package elastic
+package dsl
 
 import (
 	"bytes"
@@ -12,22 +12,22 @@ import (
 	"tutti/internal/jsontext"
 )
 
-// facetReader reads the aggregations of one facet.
-type facetReader struct {
-	facet *index.Facet
-	// into is the result.
-	into index.FacetResult
-	// more is set when more buckets were requested than the response contains, and there are more.
-	more bool
-	// after is the raw key after which the next page of buckets begins.
-	after []byte
-	keep  func([]byte) []byte
-	err   error
+// FacetReader reads the aggregations of one facet.
+type FacetReader struct {
+	Facet *index.Facet
+	// Into is the result.
+	Into index.FacetResult
+	// More is set when more buckets were requested than the response contains, and there are more.
+	More bool
+	// After is the raw key after which the next page of buckets begins.
+	After []byte
+	Copy  func([]byte) []byte
+	Err   error
 }
 
-// readFacets reads the aggregations of a search, which are named by the facets' indexes in readers.
-func readFacets(c *jsonReader, readers []*facetReader) {
-	c.object(func(name []byte) {
+// ReadFacets reads the aggregations of a search, which are named by the facets' indexes in readers.
+func ReadFacets(c *Reader, readers []*FacetReader) {
+	c.Object(func(name []byte) {
 		if len(name) < 2 || name[0] != facetPrefix {
 			return
 		}
@@ -42,15 +42,15 @@ func readFacets(c *jsonReader, readers []*facetReader) {
 		if digits < len(name) {
 			readers[place].aggregation(c, name[digits:])
 		} else {
-			c.object(func(name []byte) { readers[place].aggregation(c, name) })
+			c.Object(func(name []byte) { readers[place].aggregation(c, name) })
 		}
 	})
 }
 
 // aggregation reads the aggregation named name.
-func (r *facetReader) aggregation(c *jsonReader, name []byte) {
+func (r *FacetReader) aggregation(c *Reader, name []byte) {
 	if string(name) == aggElements {
-		c.object(func(name []byte) { r.aggregation(c, name) })
+		c.Object(func(name []byte) { r.aggregation(c, name) })
 		return
 	}
 	if len(name) != 1 {
@@ -60,11 +60,11 @@ func (r *facetReader) aggregation(c *jsonReader, name []byte) {
 	case aggTerms, aggPage:
 		r.buckets(c)
 	case aggMissing:
-		r.into.Missing = documentCount(c)
+		r.Into.Missing = documentCount(c)
 	case aggCardinality:
-		c.object(func(name []byte) {
+		c.Object(func(name []byte) {
 			if string(name) == "value" {
-				r.into.Cardinality = c.count()
+				r.Into.Cardinality = c.count()
 			}
 		})
 	case aggStats:
@@ -77,9 +77,9 @@ func (r *facetReader) aggregation(c *jsonReader, name []byte) {
 }
 
 // documentCount reads an aggregation's doc_count.
-func documentCount(c *jsonReader) int64 {
+func documentCount(c *Reader) int64 {
 	var n int64
-	c.object(func(name []byte) {
+	c.Object(func(name []byte) {
 		if string(name) == "doc_count" {
 			n = c.count()
 		}
@@ -88,41 +88,41 @@ func documentCount(c *jsonReader) int64 {
 }
 
 // buckets reads the buckets of values and appends them to those of earlier pages.
-func (r *facetReader) buckets(c *jsonReader) {
+func (r *FacetReader) buckets(c *Reader) {
 	others := int64(0)
-	c.object(func(name []byte) {
+	c.Object(func(name []byte) {
 		switch string(name) {
 		case "buckets":
-			c.array(func() { r.into.Buckets = append(r.into.Buckets, r.bucket(c)) })
+			c.Array(func() { r.Into.Buckets = append(r.Into.Buckets, r.bucket(c)) })
 		case "sum_other_doc_count":
 			others = c.count()
 		case "after_key":
-			r.after = bytes.Clone(c.raw())
+			r.After = bytes.Clone(c.raw())
 		}
 	})
-	r.more = others > 0 && r.facet.Buckets.Max > len(r.into.Buckets)
-	if r.facet.Field.Type == typeIP && !r.more {
-		r.into.Buckets = sorted(r.facet, r.into.Buckets)
+	r.More = others > 0 && r.Facet.Buckets.Max > len(r.Into.Buckets)
+	if r.Facet.Field.Type == typeIP && !r.More {
+		r.Into.Buckets = SortBuckets(r.Facet, r.Into.Buckets)
 	}
 }
 
-func (r *facetReader) bucket(c *jsonReader) index.Bucket {
+func (r *FacetReader) bucket(c *Reader) index.Bucket {
 	var b index.Bucket
-	if n := len(r.facet.Buckets.Filters); n > 0 {
+	if n := len(r.Facet.Buckets.Filters); n > 0 {
 		b.Filters = make([]int64, n)
 	}
-	nested := r.facet.Field.Row() != ""
-	c.object(func(name []byte) {
+	nested := r.Facet.Field.Row() != ""
+	c.Object(func(name []byte) {
 		switch string(name) {
 		case "key":
-			if c.peek() == '{' { // a page of a composite aggregation
-				c.object(func([]byte) { b.Key = r.key(c.raw()) })
+			if c.Peek() == '{' { // a page of a composite aggregation
+				c.Object(func([]byte) { b.Key = r.key(c.raw()) })
 				return
 			}
 			b.Key = r.key(c.raw())
 		case "key_as_string":
-			if r.facet.Field.Type == "boolean" {
-				b.Key = c.string()
+			if r.Facet.Field.Type == "boolean" {
+				b.Key = c.ReadString()
 			}
 		case "doc_count":
 			if !nested {
@@ -131,7 +131,7 @@ func (r *facetReader) bucket(c *jsonReader) index.Bucket {
 		case aggDocuments:
 			b.Count = documentCount(c)
 		case aggPerDocument:
-			c.object(func(name []byte) { r.perBucket(c, name, &b) })
+			c.Object(func(name []byte) { r.perBucket(c, name, &b) })
 		default:
 			r.perBucket(c, name, &b)
 		}
@@ -140,13 +140,13 @@ func (r *facetReader) bucket(c *jsonReader) index.Bucket {
 }
 
 // perBucket reads a sub-aggregation of a bucket.
-func (r *facetReader) perBucket(c *jsonReader, name []byte, b *index.Bucket) {
+func (r *FacetReader) perBucket(c *Reader, name []byte, b *index.Bucket) {
 	if string(name) == aggTopHits {
-		c.object(func([]byte) { // the member hits
-			c.object(func(name []byte) {
+		c.Object(func([]byte) { // the member hits
+			c.Object(func(name []byte) {
 				if string(name) == "hits" {
-					hits := hitsReader{source: r.facet.Buckets.TopSource, copy: r.keep}
-					b.TopHits = hits.read(c)
+					hits := HitsReader{Source: r.Facet.Buckets.TopSource, Copy: r.Copy}
+					b.TopHits = hits.Read(c)
 				}
 			})
 		})
@@ -160,7 +160,7 @@ func (r *facetReader) perBucket(c *jsonReader, name []byte, b *index.Bucket) {
 }
 
 // key returns a bucket's key in the form of Bucket.Key.
-func (r *facetReader) key(raw []byte) string {
+func (r *FacetReader) key(raw []byte) string {
 	switch {
 	case len(raw) > 0 && raw[0] == '"':
 		return jsontext.Unquote(raw)
@@ -175,8 +175,8 @@ func (r *facetReader) key(raw []byte) string {
 	}
 }
 
-// sorted sorts buckets in the port's order and drops those over the requested maximum.
-func sorted(f *index.Facet, buckets []index.Bucket) []index.Bucket {
+// SortBuckets sorts buckets in the port's order and drops those over the requested maximum.
+func SortBuckets(f *index.Facet, buckets []index.Bucket) []index.Bucket {
 	numeric := query.Keyed(f.Field.Type) && f.Field.Type != "boolean"
 	slices.SortFunc(buckets, func(a, b index.Bucket) int {
 		if byCount := cmp.Compare(b.Count, a.Count); byCount != 0 {
@@ -200,9 +200,9 @@ func compareNumbers(f query.Field, a, b string) int {
 	return cmp.Compare(left, right)
 }
 
-func (r *facetReader) stats(c *jsonReader) {
-	s := &r.into.Stats
-	c.object(func(name []byte) {
+func (r *FacetReader) stats(c *Reader) {
+	s := &r.Into.Stats
+	c.Object(func(name []byte) {
 		switch string(name) {
 		case "count":
 			s.Count = c.count()
@@ -219,7 +219,7 @@ func (r *facetReader) stats(c *jsonReader) {
 }
 
 // histogram reads the intervals that have documents and adds the empty ones between them.
-func (r *facetReader) histogram(c *jsonReader) {
+func (r *FacetReader) histogram(c *Reader) {
 	var found []index.Interval
 	endless := false
 	r.numberBuckets(c, func(raw []byte, documents int64) {
@@ -235,10 +235,10 @@ func (r *facetReader) histogram(c *jsonReader) {
 	}
 	if !endless {
 		slices.SortFunc(found, func(a, b index.Interval) int { return cmp.Compare(a.Key, b.Key) })
-		r.into.Histogram, endless = fillIntervals(found, r.facet.Histogram)
+		r.Into.Histogram, endless = fillIntervals(found, r.Facet.Histogram)
 	}
 	if endless {
-		r.err = r.facet.TooManyIntervals()
+		r.Err = r.Facet.TooManyIntervals()
 	}
 }
 
@@ -260,25 +260,25 @@ func fillIntervals(found []index.Interval, width float64) ([]index.Interval, boo
 	return all, false
 }
 
-func (r *facetReader) ranges(c *jsonReader) {
+func (r *FacetReader) ranges(c *Reader) {
 	r.numberBuckets(c, func(raw []byte, documents int64) {
-		if place, err := strconv.Atoi(jsontext.Unquote(raw)); err == nil && place >= 0 && place < len(r.into.Ranges) {
-			r.into.Ranges[place] = documents
+		if place, err := strconv.Atoi(jsontext.Unquote(raw)); err == nil && place >= 0 && place < len(r.Into.Ranges) {
+			r.Into.Ranges[place] = documents
 		}
 	})
 }
 
 // numberBuckets calls each with the raw keys of numeric buckets and their document counts.
-func (r *facetReader) numberBuckets(c *jsonReader, each func(key []byte, documents int64)) {
-	nested := r.facet.Field.Row() != ""
-	c.object(func(name []byte) {
+func (r *FacetReader) numberBuckets(c *Reader, each func(key []byte, documents int64)) {
+	nested := r.Facet.Field.Row() != ""
+	c.Object(func(name []byte) {
 		if string(name) != "buckets" {
 			return
 		}
-		c.array(func() {
+		c.Array(func() {
 			var key []byte
 			var documents int64
-			c.object(func(name []byte) {
+			c.Object(func(name []byte) {
 				switch string(name) {
 				case "key":
 					key = c.raw()

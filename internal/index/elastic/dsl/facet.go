@@ -1,4 +1,4 @@
-package elastic
+package dsl
 
 import (
 	"math"
@@ -39,18 +39,24 @@ const (
 	aggFilter      = "f"
 )
 
-// numeric reports whether values of a field have statistics.
-func numeric(f query.Field) bool { return query.Keyed(f.Type) && f.Path != idPath }
+// facetPrefix starts the name of a facet's aggregation, before its index in the search.
+const facetPrefix = 'a'
 
-// facetWriter appends the aggregations of facets.
-type facetWriter struct {
-	filter  *filterWriter
-	idField string
+// FacetName returns the name of the aggregations of the i-th facet of a search.
+func FacetName(i int) string { return string(facetPrefix) + strconv.Itoa(i) }
+
+// Numeric reports whether values of a field have statistics.
+func Numeric(f query.Field) bool { return query.Keyed(f.Type) && f.Path != idPath }
+
+// FacetWriter appends the aggregations of facets.
+type FacetWriter struct {
+	Filter  *FilterWriter
+	IDField string
 }
 
-// write appends the members of an aggs object that compute f, with names that start with name; nothing if the field's type
+// Write appends the members of an aggs object that compute f, with names that start with name; nothing if the field's type
 // supports none of them.
-func (w *facetWriter) write(dst []byte, name string, f *index.Facet) []byte {
+func (w *FacetWriter) Write(dst []byte, name string, f *index.Facet) []byte {
 	top := memberList{dst: dst}
 	if f.Missing {
 		top.next()
@@ -58,7 +64,7 @@ func (w *facetWriter) write(dst []byte, name string, f *index.Facet) []byte {
 		top.dst = append(top.dst, name...)
 		top.dst = append(top.dst, aggMissing)
 		top.dst = append(top.dst, `":{"filter":{"bool":{"must_not":[`...)
-		top.dst = w.filter.write(top.dst, existsAnywhere(f.Field))
+		top.dst = w.Filter.Write(top.dst, existsAnywhere(f.Field))
 		top.dst = append(top.dst, "]}}}"...)
 	}
 	if f.Field.Row() == "" {
@@ -74,7 +80,7 @@ func (w *facetWriter) write(dst []byte, name string, f *index.Facet) []byte {
 }
 
 // nested appends a nested aggregation over the rows of f's path that contains aggs.
-func (w *facetWriter) nested(dst []byte, name string, f *index.Facet, aggs []byte) []byte {
+func (w *FacetWriter) nested(dst []byte, name string, f *index.Facet, aggs []byte) []byte {
 	dst = append(dst, '"')
 	dst = append(dst, name...)
 	dst = append(dst, `":{"nested":{"path":`...)
@@ -82,7 +88,7 @@ func (w *facetWriter) nested(dst []byte, name string, f *index.Facet, aggs []byt
 	dst = append(dst, `},"aggs":{`...)
 	if f.Elements != nil {
 		dst = append(dst, `"`+aggElements+`":{"filter":`...)
-		dst = w.filter.write(dst, f.Elements)
+		dst = w.Filter.Write(dst, f.Elements)
 		dst = append(dst, `,"aggs":{`...)
 	}
 	dst = append(dst, aggs...)
@@ -92,8 +98,8 @@ func (w *facetWriter) nested(dst []byte, name string, f *index.Facet, aggs []byt
 	return append(dst, "}}"...)
 }
 
-// page appends the members of an aggs object that return one page of all values of f in their order, after the key after.
-func (w *facetWriter) page(dst []byte, name string, f *index.Facet, after []byte) []byte {
+// Page appends the members of an aggs object that return one page of all values of f in their order, after the key after.
+func (w *FacetWriter) Page(dst []byte, name string, f *index.Facet, after []byte) []byte {
 	head := `"` + string(aggPage)
 	if f.Field.Row() == "" {
 		head = `"` + name + string(aggPage)
@@ -139,7 +145,7 @@ func (l *memberList) next() {
 }
 
 // metrics appends the aggregations of f's values at their row; nonEmpty means that dst already ends with a member.
-func (w *facetWriter) metrics(dst []byte, name string, f *index.Facet, nonEmpty bool) []byte {
+func (w *FacetWriter) metrics(dst []byte, name string, f *index.Facet, nonEmpty bool) []byte {
 	l := memberList{dst: dst, nonEmpty: nonEmpty}
 	part := func(letter byte, kind string) {
 		l.next()
@@ -151,17 +157,17 @@ func (w *facetWriter) metrics(dst []byte, name string, f *index.Facet, nonEmpty 
 		l.dst = append(l.dst, `":{"field":`...)
 		l.dst = jsontext.AppendRawString(l.dst, f.Field.Path)
 	}
-	if f.Buckets != nil && countable(f.Field) {
+	if f.Buckets != nil && Countable(f.Field) {
 		part(aggTerms, "terms")
 		l.dst = w.terms(l.dst, f)
 	}
-	if f.Cardinality > 0 && countable(f.Field) {
+	if f.Cardinality > 0 && Countable(f.Field) {
 		part(aggCardinality, "cardinality")
 		l.dst = append(l.dst, `,"precision_threshold":`...)
 		l.dst = strconv.AppendInt(l.dst, int64(min(f.Cardinality, maxPrecision)), 10)
 		l.dst = append(l.dst, "}}"...)
 	}
-	if !numeric(f.Field) {
+	if !Numeric(f.Field) {
 		return l.dst
 	}
 	if f.Stats {
@@ -190,7 +196,7 @@ func (w *facetWriter) metrics(dst []byte, name string, f *index.Facet, nonEmpty 
 
 // terms appends the rest of a terms aggregation. Each shard returns more values than requested, so that counts are exact unless
 // an index has very many values that are distributed unevenly over shards.
-func (w *facetWriter) terms(dst []byte, f *index.Facet) []byte {
+func (w *FacetWriter) terms(dst []byte, f *index.Facet) []byte {
 	size := termsSize(f)
 	dst = append(dst, `,"size":`...)
 	dst = strconv.AppendInt(dst, int64(size), 10)
@@ -214,14 +220,14 @@ func termsSize(f *index.Facet) int {
 }
 
 // perBucket appends the sub-aggregations for the documents of a bucket.
-func (w *facetWriter) perBucket(dst []byte, b *index.Buckets) []byte {
+func (w *FacetWriter) perBucket(dst []byte, b *index.Buckets) []byte {
 	l := memberList{dst: dst}
 	for i, n := range b.Filters {
 		l.next()
 		l.dst = append(l.dst, `"`+aggFilter...)
 		l.dst = strconv.AppendInt(l.dst, int64(i), 10)
 		l.dst = append(l.dst, `":{"filter":`...)
-		l.dst = w.filter.write(l.dst, n)
+		l.dst = w.Filter.Write(l.dst, n)
 		l.dst = append(l.dst, '}')
 	}
 	if b.TopHits > 0 {
@@ -229,8 +235,8 @@ func (w *facetWriter) perBucket(dst []byte, b *index.Buckets) []byte {
 		l.dst = append(l.dst, `"`+aggTopHits+`":{"top_hits":{"size":`...)
 		l.dst = strconv.AppendInt(l.dst, int64(b.TopHits), 10)
 		l.dst = append(l.dst, `,"sort":`...)
-		l.dst = appendSorts(l.dst, []index.Sort{{Field: query.Field{Path: idPath}}}, w.idField)
-		l.dst = appendSource(l.dst, b.TopSource)
+		l.dst = AppendSorts(l.dst, []index.Sort{{Field: query.Field{Path: idPath}}}, w.IDField)
+		l.dst = AppendSource(l.dst, b.TopSource)
 		l.dst = append(l.dst, "}}"...)
 	}
 	return l.dst
@@ -287,10 +293,10 @@ func appendNumberRanges(dst []byte, f query.Field, ranges []index.NumberRange) [
 	return l.dst
 }
 
-// appendSource appends the _source member of a search that selects a part of documents. It requests whole top-level members: from
+// AppendSource appends the _source member of a search that selects a part of documents. It requests whole top-level members: from
 // within an object the cluster omits empty lists and elements without the requested part, which would shift the positions of
 // others.
-func appendSource(dst []byte, s index.Source) []byte {
+func AppendSource(dst []byte, s index.Source) []byte {
 	switch {
 	case s.None || s.Paths != nil && len(s.Paths) == 0:
 		return append(dst, `,"_source":false`...)

@@ -1,13 +1,9 @@
 package elastic
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"strings"
-
-	"github.com/elastic/go-elasticsearch/v8/esapi"
+	"log/slog"
 
 	"tutti/internal/core"
 	"tutti/internal/index/elastic/transport"
@@ -18,9 +14,15 @@ const (
 	// maxGrowRounds limits how often documents are sent again within one Write: once after adding the fields missing in the
 	// cached mapping, and again if the mapping was a different one.
 	maxGrowRounds = 3
-	// maxLoggedFields limits the field names in one log message.
-	maxLoggedFields = 20
 )
+
+// mapper extends the mapping of an alias for the documents of a batch.
+type mapper struct {
+	meta   *metadata
+	logger *slog.Logger
+	// send sends items of b, encoded in body, again.
+	send func(ctx context.Context, b core.Batch, items []core.BatchItem, body []byte) ([]core.Result, error)
+}
 
 // rejectedDoc is a document with a field that the strict mapping does not have.
 type rejectedDoc struct {
@@ -35,9 +37,9 @@ type rejectedDoc struct {
 	result *core.Result
 }
 
-// growMapping handles the documents of b with unknown paths under a strict mapping: it adds the fields, sends these documents
+// grow handles the documents of b with unknown paths under a strict mapping: it adds the fields, sends these documents
 // again, and replaces their results.
-func (x *Index) growMapping(ctx context.Context, st *aliasState, b core.Batch, results []core.Result) {
+func (m *mapper) grow(ctx context.Context, st *aliasState, b core.Batch, results []core.Result) {
 	for round := range maxGrowRounds {
 		var docs []*rejectedDoc
 		for i := range results {
@@ -48,21 +50,21 @@ func (x *Index) growMapping(ctx context.Context, st *aliasState, b core.Batch, r
 		if len(docs) == 0 {
 			return
 		}
-		if err := x.extendMapping(ctx, st, b.Index, docs, round > 0); err != nil {
-			x.retryLater(b, docs, results, err)
+		if err := m.extend(ctx, st, b.Index, docs, round > 0); err != nil {
+			m.retryLater(b, docs, results, err)
 			return
 		}
-		x.resend(ctx, st, b, docs, results)
+		m.resend(ctx, st, b, docs, results)
 	}
 }
 
 // retryLater makes docs retryable after a failed request to the cluster.
-func (x *Index) retryLater(b core.Batch, docs []*rejectedDoc, results []core.Result, err error) {
+func (m *mapper) retryLater(b core.Batch, docs []*rejectedDoc, results []core.Result, err error) {
 	code := core.CodeOf(err)
 	if !core.Retryable(err) {
 		code = core.CodeUnavailable
 		// The text of err may quote the document.
-		x.logger.Warn("documents could not be sent again after the mapping was extended", "index", b.Index, "code", code, "error_type", transport.TypeOf(err))
+		m.logger.Warn("documents could not be sent again after the mapping was extended", "index", b.Index, "code", code, "error_type", transport.TypeOf(err))
 	}
 	for _, c := range docs {
 		results[c.item] = core.Result{Outcome: core.OutcomeRetry, Type: transport.TypeOf(err), Code: code}
@@ -70,7 +72,7 @@ func (x *Index) retryLater(b core.Batch, docs []*rejectedDoc, results []core.Res
 }
 
 // resend sends the documents without a final result in a bulk request of their own.
-func (x *Index) resend(ctx context.Context, st *aliasState, b core.Batch, docs []*rejectedDoc, results []core.Result) {
+func (m *mapper) resend(ctx context.Context, st *aliasState, b core.Batch, docs []*rejectedDoc, results []core.Result) {
 	var (
 		body    []byte
 		items   []core.BatchItem
@@ -100,9 +102,9 @@ func (x *Index) resend(ctx context.Context, st *aliasState, b core.Batch, docs [
 	if worthTrimming(trimmed, len(b.Items)) {
 		st.trimFirst.Store(true)
 	}
-	again, err := x.send(ctx, b, items, body)
+	again, err := m.send(ctx, b, items, body)
 	if err != nil {
-		x.retryLater(b, sent, results, err)
+		m.retryLater(b, sent, results, err)
 		return
 	}
 	for i, c := range sent {
@@ -139,10 +141,10 @@ func appendTrimmed(dst []byte, b core.Batch, i int, paths []string) []byte {
 	return append(dst, b.Body[item.DocEnd:item.End]...)
 }
 
-// extendMapping adds the fields of docs to the mapping of alias, or sets the result of those that can never be written. fresh
+// extend adds the fields of docs to the mapping of alias, or sets the result of those that can never be written. fresh
 // reads the mapping first; otherwise the cached one is used, and read again if it does not explain the rejections. An error means
 // that a request to the cluster failed.
-func (x *Index) extendMapping(ctx context.Context, st *aliasState, alias string, docs []*rejectedDoc, fresh bool) error {
+func (m *mapper) extend(ctx context.Context, st *aliasState, alias string, docs []*rejectedDoc, fresh bool) error {
 	if err := st.lock(ctx); err != nil {
 		return err
 	}
@@ -151,23 +153,23 @@ func (x *Index) extendMapping(ctx context.Context, st *aliasState, alias string,
 	if tree != nil && !fresh {
 		added, explained := planFields(tree, docs)
 		if explained {
-			err := x.addFields(ctx, st, alias, tree, added)
+			err := m.meta.addFields(ctx, st, alias, tree, added)
 			if err == nil || transport.TypeOf(err) != transport.TypeIllegalArgument {
 				return err
 			}
 		}
 	}
-	tree, err := x.fetchTree(ctx, alias)
+	tree, err := m.meta.fetchTree(ctx, alias)
 	if err != nil {
 		return err
 	}
 	st.tree.Store(tree)
 	added, _ := planFields(tree, docs)
-	err = x.addFields(ctx, st, alias, tree, added)
+	err = m.meta.addFields(ctx, st, alias, tree, added)
 	if transport.TypeOf(err) != transport.TypeIllegalArgument {
 		return err
 	}
-	return x.addOneByOne(ctx, st, alias, docs)
+	return m.addOneByOne(ctx, st, alias, docs)
 }
 
 // planFields derives the fields that each document adds to tree and its members without a value, and returns all fields to add.
@@ -198,33 +200,16 @@ func planFields(tree *mapping.Field, docs []*rejectedDoc) (added *mapping.Field,
 	return added, explained
 }
 
-// addFields adds fields to the mapping of alias, which is tree.
-func (x *Index) addFields(ctx context.Context, st *aliasState, alias string, tree, added *mapping.Field) error {
-	if added.Empty() {
-		return nil
-	}
-	if err := x.putMapping(ctx, alias, added); err != nil {
-		return err
-	}
-	grown, err := mapping.Merge(tree, added)
-	if err != nil {
-		return core.WrapError(core.CodeInternal, "the mapping of "+alias+" cannot be extended", err)
-	}
-	st.tree.Store(grown)
-	x.logger.Info("extended the mapping", "index", alias, "fields", fieldNames(added))
-	return nil
-}
-
 // addOneByOne adds the fields of each document separately, so that rejected ones (over the limit of fields, say) affect only the
 // documents that add them.
-func (x *Index) addOneByOne(ctx context.Context, st *aliasState, alias string, docs []*rejectedDoc) error {
+func (m *mapper) addOneByOne(ctx context.Context, st *aliasState, alias string, docs []*rejectedDoc) error {
 	for _, c := range docs {
 		tree := st.tree.Load()
 		added, _ := planFields(tree, []*rejectedDoc{c})
 		if c.result != nil {
 			continue
 		}
-		err := x.addFields(ctx, st, alias, tree, added)
+		err := m.meta.addFields(ctx, st, alias, tree, added)
 		if transport.TypeOf(err) == transport.TypeIllegalArgument {
 			c.result = &core.Result{
 				Outcome: core.OutcomeRejected, Type: transport.TypeIllegalArgument, Reason: transport.ErrorOf(err).FullReason(),
@@ -238,24 +223,6 @@ func (x *Index) addOneByOne(ctx context.Context, st *aliasState, alias string, d
 	return nil
 }
 
-// putMapping adds fields to the mapping of alias. Other parameters of the root are not sent and stay unchanged.
-func (x *Index) putMapping(ctx context.Context, alias string, added *mapping.Field) error {
-	only := &mapping.Field{Type: mapping.Object, Properties: added.Properties}
-	body, err := only.Render()
-	if err != nil {
-		return err
-	}
-	return x.putRawMapping(ctx, alias, body)
-}
-
-func (x *Index) putRawMapping(ctx context.Context, alias string, body json.RawMessage) error {
-	_, err := x.client.Do(ctx, esapi.IndicesPutMappingRequest{Index: []string{alias}, Body: bytes.NewReader(body)}, nil)
-	if err == nil {
-		x.grown(alias)
-	}
-	return err
-}
-
 // rejection returns the result of a document that no mapping can accept.
 func rejection(err error) *core.Result {
 	result := &core.Result{Outcome: core.OutcomeRejected, Type: mapping.TypeParsing, Reason: transport.TruncateReason(err.Error())}
@@ -263,16 +230,4 @@ func rejection(err error) *core.Result {
 		result.Type = parsing.Type
 	}
 	return result
-}
-
-func fieldNames(added *mapping.Field) string {
-	var names []string
-	for name := range added.All() {
-		if len(names) == maxLoggedFields {
-			names = append(names, "…")
-			break
-		}
-		names = append(names, name)
-	}
-	return strings.Join(names, " ")
 }
