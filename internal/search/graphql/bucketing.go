@@ -11,11 +11,12 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/response"
 	"tutti/internal/search/graphql/selection"
 )
 
 // buckets plans the buckets of a field.
-func (a *aggregationPlanner) buckets(ctx context.Context, one *facet, f *ast.Field) (*Buckets, *output.Error) {
+func (a *aggregationPlanner) buckets(ctx context.Context, one *facet, f *ast.Field) (*response.Buckets, *output.Error) {
 	args := a.Arguments(f)
 	most, bad := args.Int("max", index.MaxBuckets)
 	switch {
@@ -29,9 +30,9 @@ func (a *aggregationPlanner) buckets(ctx context.Context, one *facet, f *ast.Fie
 		most = defaultTopBuckets
 	}
 	at := one.at(one.buckets(most, a.missing))
-	b := &Buckets{Facet: at, Type: one.field.Type, Field: f, Missing: a.missing, Prefix: a.catalogue.prefix}
+	b := &response.Buckets{Facet: at, Type: one.field.Type, Field: f, Missing: a.missing, Prefix: a.catalogue.prefix}
 	for _, part := range a.Below(f) {
-		w := NewBucketField(part)
+		w := response.NewBucketField(part)
 		switch part.Name {
 		case "top_hits":
 			bad = a.topHits(one, most, part, &w)
@@ -47,7 +48,7 @@ func (a *aggregationPlanner) buckets(ctx context.Context, one *facet, f *ast.Fie
 }
 
 // topHits plans the documents of a bucket.
-func (a *aggregationPlanner) topHits(one *facet, most int, f *ast.Field, w *BucketField) *output.Error {
+func (a *aggregationPlanner) topHits(one *facet, most int, f *ast.Field, w *response.BucketField) *output.Error {
 	args := a.Arguments(f)
 	names, bad := args.Texts("_source")
 	if bad != nil {
@@ -105,7 +106,7 @@ func (o *facet) missingFilter() *query.Node {
 }
 
 // filterByTerm plans the number of a bucket's documents that match an additional filter.
-func (a *aggregationPlanner) filterByTerm(ctx context.Context, one *facet, most int, f *ast.Field, w *BucketField) *output.Error {
+func (a *aggregationPlanner) filterByTerm(ctx context.Context, one *facet, most int, f *ast.Field, w *response.BucketField) *output.Error {
 	node, bad := a.LowerFilter(ctx, f, "filter")
 	if bad != nil {
 		return bad

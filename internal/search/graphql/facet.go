@@ -11,6 +11,7 @@ import (
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/response"
 )
 
 // Defaults and limits of aggregations.
@@ -29,7 +30,7 @@ const (
 )
 
 // aggregations plans the facets of a catalogue.
-func (p *Planner) aggregations(ctx context.Context, f *ast.Field) (Value, *output.Error) {
+func (p *Planner) aggregations(ctx context.Context, f *ast.Field) (response.Value, *output.Error) {
 	args := p.Arguments(f)
 	a := aggregationPlanner{Planner: p, facets: map[string]*facet{}}
 	var bad *output.Error
@@ -42,10 +43,10 @@ func (p *Planner) aggregations(ctx context.Context, f *ast.Field) (Value, *outpu
 	if a.missing, bad = args.Bool("include_missing", true); bad != nil {
 		return nil, bad
 	}
-	found := &Aggregations{Field: f}
-	found.Members = p.members(p.Below(f), func(f *ast.Field) (Value, *output.Error) { return a.field(ctx, f) })
+	found := &response.Aggregations{Field: f}
+	found.Members = p.members(p.Below(f), func(f *ast.Field) (response.Value, *output.Error) { return a.field(ctx, f) })
 	found.Requested = len(a.facets) > 0
-	return found.write, nil
+	return found.Write, nil
 }
 
 // aggregationPlanner plans one field aggregations.
@@ -124,10 +125,10 @@ type facet struct {
 }
 
 // field plans the aggregation of one field.
-func (a *aggregationPlanner) field(ctx context.Context, f *ast.Field) (Value, *output.Error) {
+func (a *aggregationPlanner) field(ctx context.Context, f *ast.Field) (response.Value, *output.Error) {
 	name, known := a.catalogue.schema.Aggregated(f.Name)
 	if !known {
-		return writeNull, nil
+		return response.Null, nil
 	}
 	one := a.facets[name]
 	if one == nil {
@@ -145,7 +146,7 @@ func (a *aggregationPlanner) field(ctx context.Context, f *ast.Field) (Value, *o
 	}
 	fields := a.Below(f)
 	// bucket_count counts the buckets selected beside it.
-	var beside *Buckets
+	var beside *response.Buckets
 	for _, part := range fields {
 		if part.Name == "buckets" && beside == nil {
 			b, bad := a.buckets(ctx, one, part)
@@ -155,12 +156,12 @@ func (a *aggregationPlanner) field(ctx context.Context, f *ast.Field) (Value, *o
 			beside = b
 		}
 	}
-	members := a.members(fields, func(part *ast.Field) (Value, *output.Error) { return a.part(ctx, one, beside, part) })
-	return writeObject(members), nil
+	members := a.members(fields, func(part *ast.Field) (response.Value, *output.Error) { return a.part(ctx, one, beside, part) })
+	return response.Object(members), nil
 }
 
 // part plans one field of an aggregation.
-func (a *aggregationPlanner) part(ctx context.Context, one *facet, beside *Buckets, f *ast.Field) (Value, *output.Error) {
+func (a *aggregationPlanner) part(ctx context.Context, one *facet, beside *response.Buckets, f *ast.Field) (response.Value, *output.Error) {
 	switch f.Name {
 	case "buckets":
 		b := beside
@@ -170,12 +171,12 @@ func (a *aggregationPlanner) part(ctx context.Context, one *facet, beside *Bucke
 				return nil, bad
 			}
 		}
-		return b.write, nil
+		return b.Write, nil
 	case "bucket_count":
 		if beside == nil {
-			beside = &Buckets{Facet: one.at(one.buckets(index.MaxBuckets, a.missing)), Missing: a.missing}
+			beside = &response.Buckets{Facet: one.at(one.buckets(index.MaxBuckets, a.missing)), Missing: a.missing}
 		}
-		return beside.count, nil
+		return beside.Count, nil
 	case "cardinality":
 		return a.cardinality(one, f)
 	case "stats":
@@ -185,7 +186,7 @@ func (a *aggregationPlanner) part(ctx context.Context, one *facet, beside *Bucke
 	case "range":
 		return a.ranges(one, f)
 	default:
-		return writeNull, nil
+		return response.Null, nil
 	}
 }
 
@@ -206,7 +207,7 @@ func (o *facet) findOrAdd(fits func(*index.Facet) bool, ask func(*index.Facet)) 
 }
 
 // at returns the reference to a facet of the request.
-func (o *facet) at(i int) Facet { return Facet{Request: o.request, Index: i} }
+func (o *facet) at(i int) response.Facet { return response.Facet{Request: o.request, Index: i} }
 
 // buckets requests the values of the field.
 func (o *facet) buckets(most int, missing bool) int {

@@ -11,9 +11,10 @@ import (
 
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/response"
 )
 
-func (a *aggregationPlanner) cardinality(one *facet, f *ast.Field) (Value, *output.Error) {
+func (a *aggregationPlanner) cardinality(one *facet, f *ast.Field) (response.Value, *output.Error) {
 	args := a.Arguments(f)
 	precision, bad := args.Int("precision_threshold", defaultPrecision)
 	switch {
@@ -27,16 +28,16 @@ func (a *aggregationPlanner) cardinality(one *facet, f *ast.Field) (Value, *outp
 		func(f *index.Facet) bool { return f.Cardinality == 0 || f.Cardinality == precision },
 		func(f *index.Facet) { f.Cardinality = precision },
 	)
-	return one.at(i).cardinality, nil
+	return one.at(i).Cardinality, nil
 }
 
 // stats plans statistics. Without values, min, max and avg are null.
-func (a *aggregationPlanner) stats(one *facet, f *ast.Field) Value {
+func (a *aggregationPlanner) stats(one *facet, f *ast.Field) response.Value {
 	i := one.findOrAdd(func(*index.Facet) bool { return true }, func(f *index.Facet) { f.Stats = true })
-	return a.Object(f, func(f *ast.Field) (Value, *output.Error) { return one.at(i).statistic(f.Name), nil })
+	return a.Object(f, func(f *ast.Field) (response.Value, *output.Error) { return one.at(i).Statistic(f.Name), nil })
 }
 
-func (a *aggregationPlanner) histogram(one *facet, f *ast.Field) (Value, *output.Error) {
+func (a *aggregationPlanner) histogram(one *facet, f *ast.Field) (response.Value, *output.Error) {
 	args := a.Arguments(f)
 	interval, bad := args.Number("interval", defaultInterval)
 	switch {
@@ -52,20 +53,20 @@ func (a *aggregationPlanner) histogram(one *facet, f *ast.Field) (Value, *output
 		func(f *index.Facet) { f.Histogram = interval },
 	)
 	at := one.at(i)
-	return at.histogram(one.field, interval, f.Position, a.intervals(f, at.histogramIntervals(isDate(one.field.Type)))), nil
+	return at.Histogram(one.field, interval, f.Position, a.intervals(f, at.HistogramIntervals(response.IsDate(one.field.Type)))), nil
 }
 
-func (a *aggregationPlanner) ranges(one *facet, f *ast.Field) (Value, *output.Error) {
+func (a *aggregationPlanner) ranges(one *facet, f *ast.Field) (response.Value, *output.Error) {
 	args := a.Arguments(f)
-	var wanted []Range
+	var wanted []response.Range
 	for _, item := range args.List("ranges") {
 		if item.Type != gjson.Null {
-			wanted = append(wanted, RangeOf(item, isDate(one.field.Type)))
+			wanted = append(wanted, response.RangeOf(item, response.IsDate(one.field.Type)))
 		}
 	}
 	if len(wanted) == 0 {
 		zero := 0.0
-		wanted = []Range{{NumberRange: index.NumberRange{From: &zero}, Name: rangeName(&zero, nil, isDate(one.field.Type))}}
+		wanted = []response.Range{{NumberRange: index.NumberRange{From: &zero}, Name: response.RangeName(&zero, nil, response.IsDate(one.field.Type))}}
 	}
 	if len(wanted) > maxRanges {
 		return nil, args.Invalid("ranges", "has more than 1000 ranges")
@@ -79,15 +80,15 @@ func (a *aggregationPlanner) ranges(one *facet, f *ast.Field) (Value, *output.Er
 		func(f *index.Facet) bool { return f.Ranges == nil || slices.EqualFunc(f.Ranges, asked, equalRange) },
 		func(f *index.Facet) { f.Ranges = asked },
 	)
-	return writeObject(a.intervals(f, one.at(i).rangeIntervals(wanted))), nil
+	return response.Object(a.intervals(f, one.at(i).RangeIntervals(wanted))), nil
 }
 
 // intervals plans the buckets of a histogram or of ranges, and their number.
-func (a *aggregationPlanner) intervals(f *ast.Field, all Intervals) []Member {
-	return a.members(a.Below(f), func(f *ast.Field) (Value, *output.Error) {
+func (a *aggregationPlanner) intervals(f *ast.Field, all response.Intervals) []response.Member {
+	return a.members(a.Below(f), func(f *ast.Field) (response.Value, *output.Error) {
 		switch f.Name {
 		case "bucket_count":
-			return all.count, nil
+			return all.Count, nil
 		case "buckets":
 			fields := a.Below(f)
 			for _, part := range fields {
@@ -97,15 +98,15 @@ func (a *aggregationPlanner) intervals(f *ast.Field, all Intervals) []Member {
 					)).At(part.Position)
 				}
 			}
-			return all.list(f, fields), nil
+			return all.List(f, fields), nil
 		default:
-			return writeNull, nil
+			return response.Null, nil
 		}
 	})
 }
 
 // byBounds orders ranges as the engine returns them.
-func byBounds(a, b Range) int {
+func byBounds(a, b response.Range) int {
 	low := func(f *float64) float64 {
 		if f == nil {
 			return -1e308

@@ -7,28 +7,29 @@ import (
 
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/response"
 	"tutti/internal/search/graphql/selection"
 )
 
 // hits plans the documents of a catalogue.
-func (p *Planner) hits(ctx context.Context, f *ast.Field) (Value, *output.Error) {
+func (p *Planner) hits(ctx context.Context, f *ast.Field) (response.Value, *output.Error) {
 	page, bad := p.page(ctx, f)
 	if bad != nil {
 		return nil, bad
 	}
-	found := &Hits{Request: -1, Field: f, Prefix: p.catalogue.prefix}
+	found := &response.Hits{Request: -1, Field: f, Prefix: p.catalogue.prefix}
 	reads := selection.NewProjection(p.catalogue.model)
 	var selections []*selection.Set
 	total, edges := false, false
-	found.Members = p.members(p.Below(f), func(f *ast.Field) (Value, *output.Error) {
+	found.Members = p.members(p.Below(f), func(f *ast.Field) (response.Value, *output.Error) {
 		if f.Name == "total" {
 			total = true
-			return found.total, nil
+			return found.Total, nil
 		}
 		edges = true
 		e := p.edge(reads, f)
 		selections = append(selections, e.Nodes()...)
-		return found.edges(e, output.ItemRequired(f)), nil
+		return found.Edges(e, output.ItemRequired(f)), nil
 	})
 	found.Counted = total && page.counts
 	if edges {
@@ -42,7 +43,7 @@ func (p *Planner) hits(ctx context.Context, f *ast.Field) (Value, *output.Error)
 		found.Request = p.requests.aggregation(page.filter)
 		p.requests.all[found.Request].Total = true
 	}
-	return found.write, nil
+	return found.Write, nil
 }
 
 // selectedEdge is the selection of edges with what it reads of the documents.

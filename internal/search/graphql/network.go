@@ -16,6 +16,7 @@ import (
 	"tutti/internal/filter/sqon"
 	"tutti/internal/search/catalogue"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/response"
 	"tutti/internal/search/view"
 )
 
@@ -92,7 +93,7 @@ func WithHeader(ctx context.Context, h http.Header) context.Context {
 }
 
 // network plans the query to a federation. It is sent when the field is written.
-func (s *resolver) network(ctx context.Context, p *Planner, f *ast.Field) (Value, *output.Error) {
+func (s *resolver) network(ctx context.Context, p *Planner, f *ast.Field) (response.Value, *output.Error) {
 	if s.service.cfg.Network == nil {
 		return nil, (&output.Error{Message: "this catalogue is not part of a network", Code: output.CodeInput}).At(f.Position)
 	}
@@ -130,7 +131,7 @@ func (s *resolver) network(ctx context.Context, p *Planner, f *ast.Field) (Value
 		}
 	}
 	selection := p.Selection(f)
-	return func(w *Writer) bool {
+	return func(w *response.Writer) bool {
 		answer, err := s.service.cfg.Network.Query(ctx, p.View(), r)
 		if err != nil {
 			return w.NullWithError(output.ErrorOf(err).At(f.Position))
@@ -139,7 +140,7 @@ func (s *resolver) network(ctx context.Context, p *Planner, f *ast.Field) (Value
 			answer.Nodes = []NetworkNode{}
 		}
 		raw := toJSON(map[string]any{"nodes": answer.Nodes, "aggregations": answer.Aggregations})
-		return w.documents.Document(selection, raw, 0, nil)
+		return w.Documents.Document(selection, raw, 0, nil)
 	}, nil
 }
 

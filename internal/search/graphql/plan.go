@@ -6,6 +6,7 @@ import (
 
 	"tutti/internal/index"
 	"tutti/internal/search/catalogue"
+	"tutti/internal/search/graphql/response"
 	"tutti/internal/search/graphql/schema"
 	"tutti/internal/search/graphql/selection"
 	"tutti/internal/search/view"
@@ -56,7 +57,7 @@ type Plan struct {
 	// Streams are the requests whose documents can be written while the index reads them.
 	Streams []Stream
 	// Response is the response. If Rejected is set, the request is invalid, and the response has only errors.
-	Response Response
+	Response response.Response
 	Rejected bool
 	// Reusable is set if the plan depends only on the operation, its variables, the catalogue and Identity.
 	Reusable bool

@@ -26,9 +26,9 @@ type planCache struct{ *cache.LRU[planKey, *Plan] }
 func newPlanCache() planCache { return planCache{cache.NewLRU[planKey, *Plan](maxPlansWeight)} }
 
 // put stores a plan, unless it is too large.
-func (c planCache) put(key planKey, plan *Plan) {
+func (c planCache) put(key planKey, p *Plan) {
 	bytes := len(key.query) + len(key.variables)
-	if plan.Weight <= maxPlanWeight && bytes <= maxKeyBytes {
-		c.Put(key, plan, int64(plan.Weight+bytes/keyWeight))
+	if p.Weight <= maxPlanWeight && bytes <= maxKeyBytes {
+		c.Put(key, p, int64(p.Weight+bytes/keyWeight))
 	}
 }

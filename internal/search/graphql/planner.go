@@ -8,13 +8,14 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
 	"tutti/internal/search/graphql/request"
+	"tutti/internal/search/graphql/response"
 	"tutti/internal/search/graphql/schema"
 	"tutti/internal/search/graphql/selection"
 	"tutti/internal/search/view"
 )
 
 // Resolver plans a field other than hits and aggregations. The plan of an operation with such a field is not Reusable.
-type Resolver func(ctx context.Context, p *Planner, f *ast.Field) (Value, *output.Error)
+type Resolver func(ctx context.Context, p *Planner, f *ast.Field) (response.Value, *output.Error)
 
 // Planner plans one operation.
 type Planner struct {
@@ -38,7 +39,7 @@ type Planner struct {
 // NewPlan plans an operation for a view.
 func NewPlan(ctx context.Context, c *Catalogue, op *request.Operation, v *view.View, resolve Resolver) *Plan {
 	p := &Planner{Operation: op, catalogue: c, view: v, identity: v.Identity(), resolve: resolve}
-	members := p.members(op.Root(), func(f *ast.Field) (Value, *output.Error) {
+	members := p.members(op.Root(), func(f *ast.Field) (response.Value, *output.Error) {
 		if f.Name == c.schema.Document {
 			return p.document(ctx, f), nil
 		}
@@ -46,7 +47,7 @@ func NewPlan(ctx context.Context, c *Catalogue, op *request.Operation, v *view.V
 	})
 	plan := &Plan{
 		Identity: p.identity.Field.Path, Rejected: p.rejected, Kind: p.requests.kind(), Streams: p.streams,
-		Response: Response{Members: members, Errors: p.problems.Errors, Dropped: p.problems.Dropped, Warnings: p.warnings},
+		Response: response.Response{Members: members, Errors: p.problems.Errors, Dropped: p.problems.Dropped, Warnings: p.warnings},
 		Reusable: !p.resolved && !v.UsedSets() && len(p.problems.Errors) == 0,
 		Weight:   1 + op.Collected() + p.requests.weight(),
 	}
@@ -55,11 +56,11 @@ func NewPlan(ctx context.Context, c *Catalogue, op *request.Operation, v *view.V
 }
 
 // members plans the members of an object. do plans one field; its error rejects the request if the client caused it.
-func (p *Planner) members(fields []*ast.Field, do func(f *ast.Field) (Value, *output.Error)) []Member {
-	all := make([]Member, 0, len(fields))
+func (p *Planner) members(fields []*ast.Field, do func(f *ast.Field) (response.Value, *output.Error)) []response.Member {
+	all := make([]response.Member, 0, len(fields))
 	for _, f := range fields {
 		if f.Name == "__typename" {
-			all = append(all, memberOf(f, writeText(f.ObjectDefinition.Name)))
+			all = append(all, response.NewMember(f, response.Text(f.ObjectDefinition.Name)))
 			continue
 		}
 		p.problems.Push(f.Alias)
@@ -67,22 +68,22 @@ func (p *Planner) members(fields []*ast.Field, do func(f *ast.Field) (Value, *ou
 		if bad != nil {
 			p.problems.AddError(bad)
 			p.rejected = p.rejected || bad.Code == output.CodeInput
-			value = writeNull
+			value = response.Null
 		}
 		p.problems.Pop()
-		all = append(all, memberOf(f, value))
+		all = append(all, response.NewMember(f, value))
 	}
 	return all
 }
 
 // Object plans the object of field f; do plans its fields.
-func (p *Planner) Object(f *ast.Field, do func(f *ast.Field) (Value, *output.Error)) Value {
-	return writeObject(p.members(p.Below(f), do))
+func (p *Planner) Object(f *ast.Field, do func(f *ast.Field) (response.Value, *output.Error)) response.Value {
+	return response.Object(p.members(p.Below(f), do))
 }
 
 // document plans the fields of the catalogue.
-func (p *Planner) document(ctx context.Context, f *ast.Field) Value {
-	return p.Object(f, func(f *ast.Field) (Value, *output.Error) {
+func (p *Planner) document(ctx context.Context, f *ast.Field) response.Value {
+	return p.Object(f, func(f *ast.Field) (response.Value, *output.Error) {
 		switch f.Name {
 		case "hits":
 			return p.hits(ctx, f)
@@ -95,7 +96,7 @@ func (p *Planner) document(ctx context.Context, f *ast.Field) Value {
 }
 
 // other plans a field with the resolver.
-func (p *Planner) other(ctx context.Context, f *ast.Field) (Value, *output.Error) {
+func (p *Planner) other(ctx context.Context, f *ast.Field) (response.Value, *output.Error) {
 	p.resolved = true
 	return p.resolve(ctx, p, f)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/response"
 )
 
 // resolver plans the fields that are not read from documents.
@@ -17,7 +18,7 @@ type resolver struct {
 }
 
 // resolve plans a field of the query, the mutation or the catalogue.
-func (s *resolver) resolve(ctx context.Context, p *Planner, f *ast.Field) (Value, *output.Error) {
+func (s *resolver) resolve(ctx context.Context, p *Planner, f *ast.Field) (response.Value, *output.Error) {
 	switch f.Name {
 	case "__schema", "__type":
 		return s.meta(p, f), nil
@@ -34,22 +35,22 @@ func (s *resolver) resolve(ctx context.Context, p *Planner, f *ast.Field) (Value
 	case "mapping":
 		return s.mapping, nil
 	default:
-		return writeNull, nil
+		return response.Null, nil
 	}
 }
 
 // meta writes an introspection field.
-func (s *resolver) meta(p *Planner, f *ast.Field) Value {
-	return func(w *Writer) bool {
+func (s *resolver) meta(p *Planner, f *ast.Field) response.Value {
+	return func(w *response.Writer) bool {
 		return w.Raw(s.served.schema.AppendMeta(nil, f, p.Variables(), p.Fields))
 	}
 }
 
 // configs plans the display configuration of a catalogue.
-func (s *resolver) configs(p *Planner, f *ast.Field) Value {
+func (s *resolver) configs(p *Planner, f *ast.Field) response.Value {
 	fields := s.served.fields()
 	raw := s.served.config()
-	return p.Object(f, func(f *ast.Field) (Value, *output.Error) {
+	return p.Object(f, func(f *ast.Field) (response.Value, *output.Error) {
 		if f.Name == "extended" {
 			wanted, bad := p.Arguments(f).Texts("fieldNames")
 			if bad != nil {
@@ -61,15 +62,15 @@ func (s *resolver) configs(p *Planner, f *ast.Field) Value {
 			if fields == nil {
 				fields = []fieldDescription{}
 			}
-			return writeRaw(toJSON(fields)), nil
+			return response.Raw(toJSON(fields)), nil
 		}
 		one := p.Member(f)
-		return func(w *Writer) bool { return w.documents.OnlyField(one, raw) }, nil
+		return func(w *response.Writer) bool { return w.Documents.OnlyField(one, raw) }, nil
 	})
 }
 
 // mapping writes the index mapping of the catalogue's fields.
-func (s *resolver) mapping(w *Writer) bool {
+func (s *resolver) mapping(w *response.Writer) bool {
 	rendered, err := s.served.model.Root().Render()
 	if err != nil {
 		return w.NullWithError(output.ErrorOf(err))
@@ -82,9 +83,9 @@ func (s *resolver) mapping(w *Writer) bool {
 }
 
 // validConfig writes whether the catalogue has the documentType and the index of the arguments.
-func (s *resolver) validConfig(p *Planner, f *ast.Field) Value {
+func (s *resolver) validConfig(p *Planner, f *ast.Field) response.Value {
 	args := p.Arguments(f)
 	d := s.served.model.Definition()
 	valid := args.Value("documentType").String() == d.DocumentType && args.Value("index").String() == d.Index
-	return writeFlag(valid)
+	return response.Bool(valid)
 }

@@ -6,6 +6,7 @@ import (
 
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/response"
 	"tutti/internal/search/view"
 )
 
@@ -20,7 +21,7 @@ type Executor struct {
 // Run is an execution of a plan. It is used by one goroutine at a time.
 type Run struct {
 	// Results are the results of the index. They are valid until Release.
-	Results Results
+	Results response.Results
 
 	executor *Executor
 	// requests are the requests with the functions that write documents while the index reads them.
@@ -45,7 +46,7 @@ func (e *Executor) Execute(ctx context.Context, v *view.View, p *Plan) *Run {
 	if err == nil && !answersAll(results, p.Requests) {
 		err = notAllAnswered()
 	}
-	r.Results = Results{Searches: results, Err: err, Warnings: r.Results.Warnings}
+	r.Results = response.Results{Searches: results, Err: err, Warnings: r.Results.Warnings}
 	for _, s := range r.streams[:len(p.Streams)] {
 		r.Results.Warnings = append(r.Results.Warnings, s.w.Warnings...)
 	}
@@ -86,6 +87,6 @@ func (r *Run) Release() {
 	clear(r.chunks)
 	clear(r.requests)
 	r.chunks, r.requests, r.bytesRead = r.chunks[:0], r.requests[:0], 0
-	r.Results = Results{Warnings: r.Results.Warnings[:0]}
+	r.Results = response.Results{Warnings: r.Results.Warnings[:0]}
 	r.executor.idle.Put(r)
 }

@@ -8,6 +8,7 @@ import (
 	"tutti/internal/search/catalogue"
 	"tutti/internal/search/graphql/output"
 	"tutti/internal/search/graphql/request"
+	"tutti/internal/search/graphql/response"
 	"tutti/internal/search/view"
 )
 
@@ -67,19 +68,19 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 	}
 	v := s.searches.View(m, who)
 	key := planKey{query: r.Query, operation: r.OperationName, variables: string(r.Variables), identity: v.Identity().Field.Path}
-	plan, ok := sv.plans.Get(key)
+	p, ok := sv.plans.Get(key)
 	if !ok {
 		op, faults := sv.parser.Parse(r)
 		if len(faults) > 0 {
 			return output.Rejection(faults...)
 		}
-		plan = s.plan(ctx, sv, op, v)
-		if plan.Reusable {
-			key.identity = plan.Identity
-			sv.plans.put(key, plan)
+		p = s.plan(ctx, sv, op, v)
+		if p.Reusable {
+			key.identity = p.Identity
+			sv.plans.put(key, p)
 		}
 	}
-	return s.execute(ctx, v, plan)
+	return s.execute(ctx, v, p)
 }
 
 // plan plans an operation.
@@ -93,11 +94,11 @@ func (s *Service) execute(ctx context.Context, v *view.View, p *Plan) core.Graph
 		return output.Rejection(p.Response.Errors...)
 	}
 	run := s.executor.Execute(ctx, v, p)
-	w, _ := s.writers.Get().(*Writer)
+	w, _ := s.writers.Get().(*response.Writer)
 	if w == nil {
-		w = NewWriter()
+		w = response.NewWriter()
 	}
-	body := w.Write(s.bodies.Get(estimateSize(run.Results.Searches)), &p.Response, run.Results)
+	body := w.Write(s.bodies.Get(response.EstimateSize(run.Results.Searches)), &p.Response, run.Results)
 	s.writers.Put(w)
 	run.Release()
 	return core.GraphQLResponse{Body: body, Release: func() { s.bodies.Put(body) }}

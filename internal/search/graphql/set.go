@@ -16,6 +16,7 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
 	"tutti/internal/search/graphql/request"
+	"tutti/internal/search/graphql/response"
 	"tutti/internal/search/view"
 )
 
@@ -88,7 +89,7 @@ func (s *resolver) setsDisabled(f *ast.Field) *output.Error {
 const typeOfSets = "sets"
 
 // saveSet plans the saving of a set. It is saved when the field is written, because mutations run one after the other.
-func (s *resolver) saveSet(ctx context.Context, p *Planner, f *ast.Field) (Value, *output.Error) {
+func (s *resolver) saveSet(ctx context.Context, p *Planner, f *ast.Field) (response.Value, *output.Error) {
 	if bad := s.setsDisabled(f); bad != nil {
 		return nil, bad
 	}
@@ -110,12 +111,12 @@ func (s *resolver) saveSet(ctx context.Context, p *Planner, f *ast.Field) (Value
 		return nil, bad
 	}
 	selection := p.Selection(f)
-	return func(w *Writer) bool {
+	return func(w *response.Writer) bool {
 		set, err := s.service.cfg.Sets.Save(ctx, p.View(), r)
 		if err != nil {
 			return w.NullWithError(output.ErrorOf(err).At(f.Position))
 		}
-		return w.documents.Document(selection, set.json(time.DateOnly), 0, nil) // GraphQL's Date has no time
+		return w.Documents.Document(selection, set.json(time.DateOnly), 0, nil) // GraphQL's Date has no time
 	}, nil
 }
 
@@ -139,9 +140,6 @@ func (s *resolver) setField(p *Planner, args request.Arguments, path string) (qu
 	return query.Field{}, args.Invalid("path", fmt.Sprintf("names no field with values%s", near))
 }
 
-// timeLayout is the format of times.
-const timeLayout = "2006-01-02T15:04:05.000Z"
-
 // json returns the set in the form of its GraphQL type: with id besides setId, and createdAt in the given layout.
 func (s Set) json(layout string) json.RawMessage {
 	if s.IDs == nil {
@@ -158,11 +156,11 @@ func (s Set) json(layout string) json.RawMessage {
 }
 
 // sets plans the list of the caller's sets.
-func (s *resolver) sets(ctx context.Context, p *Planner, f *ast.Field) (Value, *output.Error) {
+func (s *resolver) sets(ctx context.Context, p *Planner, f *ast.Field) (response.Value, *output.Error) {
 	if bad := s.setsDisabled(f); bad != nil {
 		return nil, bad
 	}
-	return p.Object(f, func(f *ast.Field) (Value, *output.Error) {
+	return p.Object(f, func(f *ast.Field) (response.Value, *output.Error) {
 		args := p.Arguments(f)
 		var q SetQuery
 		var bad *output.Error
@@ -198,13 +196,13 @@ func setSort(item gjson.Result) SetSort {
 	}
 }
 
-func (s *resolver) setList(ctx context.Context, p *Planner, f *ast.Field, q SetQuery) Value {
+func (s *resolver) setList(ctx context.Context, p *Planner, f *ast.Field, q SetQuery) response.Value {
 	selection := p.Selection(f)
 	q.Members = selection.Selects("ids")
-	return func(w *Writer) bool {
+	return func(w *response.Writer) bool {
 		owner := p.View().Who().ID
 		if owner == "" && !s.service.cfg.AllowAnonymousSets {
-			return w.documents.Document(selection, []byte(`{"total":0,"edges":[]}`), 0, nil)
+			return w.Documents.Document(selection, []byte(`{"total":0,"edges":[]}`), 0, nil)
 		}
 		sets, total, err := s.service.cfg.Sets.Find(ctx, owner, q)
 		if err != nil {
@@ -215,8 +213,8 @@ func (s *resolver) setList(ctx context.Context, p *Planner, f *ast.Field, q SetQ
 		}
 		edges := make([]edge, len(sets))
 		for i, set := range sets {
-			edges[i].Node = set.json(timeLayout)
+			edges[i].Node = set.json(output.TimeLayout)
 		}
-		return w.documents.Document(selection, toJSON(map[string]any{"total": total, "edges": edges}), 0, nil)
+		return w.Documents.Document(selection, toJSON(map[string]any{"total": total, "edges": edges}), 0, nil)
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"tutti/internal/jsontext"
 )
 
+// TimeLayout is the format of times.
+const TimeLayout = "2006-01-02T15:04:05.000Z"
+
 // appendNumber appends a JSON number, null for infinities and NaN.
 func appendNumber(dst []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {

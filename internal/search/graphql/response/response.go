@@ -1,4 +1,4 @@
-package graphql
+package response
 
 import (
 	"fmt"
@@ -23,8 +23,8 @@ type Member struct {
 	value    Value
 }
 
-// memberOf returns the member of a field.
-func memberOf(f *ast.Field, value Value) Member {
+// NewMember returns the member of a field.
+func NewMember(f *ast.Field, value Value) Member {
 	return Member{key: f.Alias, required: f.Definition.Type.NonNull, field: f, value: value}
 }
 
@@ -52,7 +52,7 @@ type Results struct {
 type Writer struct {
 	output.Writer
 
-	documents selection.Writer
+	Documents selection.Writer
 	results   Results
 	// facets are Response.Facets.
 	facets [][]int
@@ -61,7 +61,7 @@ type Writer struct {
 // NewWriter returns a Writer.
 func NewWriter() *Writer {
 	w := &Writer{}
-	w.documents.Writer = &w.Writer
+	w.Documents.Writer = &w.Writer
 	return w
 }
 
@@ -83,7 +83,7 @@ func (w *Writer) Write(dst []byte, r *Response, results Results) []byte {
 		w.Buf = output.AppendWarnings(append(w.Buf, ','), w.Warnings)
 	}
 	body := append(w.Buf, '}')
-	w.documents.Reset()
+	w.Documents.Reset()
 	w.results, w.facets = Results{}, nil
 	return body
 }
@@ -115,8 +115,8 @@ func (w *Writer) object(members []Member) bool {
 	return true
 }
 
-// estimateSize estimates the size of a response in bytes.
-func estimateSize(results []index.SearchResult) int {
+// EstimateSize estimates the size of a response in bytes.
+func EstimateSize(results []index.SearchResult) int {
 	n := 1 << 10
 	for _, result := range results {
 		for _, hit := range result.Hits {
@@ -134,16 +134,17 @@ func estimateSize(results []index.SearchResult) int {
 	return n
 }
 
-func writeNull(w *Writer) bool { return w.Null() }
+// Null is the Value null.
+func Null(w *Writer) bool { return w.Null() }
 
-// writeText returns the Value of a constant string.
-func writeText(s string) Value { return func(w *Writer) bool { return w.Text(s) } }
+// Text returns the Value of a constant string.
+func Text(s string) Value { return func(w *Writer) bool { return w.Text(s) } }
 
-// writeRaw returns the Value of constant JSON.
-func writeRaw(raw []byte) Value { return func(w *Writer) bool { return w.Raw(raw) } }
+// Raw returns the Value of constant JSON.
+func Raw(raw []byte) Value { return func(w *Writer) bool { return w.Raw(raw) } }
 
-// writeFlag returns the Value of a constant boolean.
-func writeFlag(is bool) Value { return func(w *Writer) bool { return w.Bool(is) } }
+// Bool returns the Value of a constant boolean.
+func Bool(is bool) Value { return func(w *Writer) bool { return w.Bool(is) } }
 
-// writeObject returns the Value of an object.
-func writeObject(members []Member) Value { return func(w *Writer) bool { return w.object(members) } }
+// Object returns the Value of an object.
+func Object(members []Member) Value { return func(w *Writer) bool { return w.object(members) } }

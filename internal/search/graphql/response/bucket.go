@@ -1,4 +1,4 @@
-package graphql
+package response
 
 import (
 	"strconv"
@@ -56,8 +56,8 @@ func (b *Buckets) found(w *Writer) ([]index.Bucket, int64) {
 	return result.Buckets, result.Missing
 }
 
-// count writes the number of buckets.
-func (b *Buckets) count(w *Writer) bool {
+// Count writes the number of buckets.
+func (b *Buckets) Count(w *Writer) bool {
 	buckets, missing := b.found(w)
 	n := int64(len(buckets))
 	if missing > 0 {
@@ -66,8 +66,8 @@ func (b *Buckets) count(w *Writer) bool {
 	return w.Int(n)
 }
 
-// write writes the buckets; the bucket of documents without a value is last.
-func (b *Buckets) write(w *Writer) bool {
+// Write writes the buckets; the bucket of documents without a value is last.
+func (b *Buckets) Write(w *Writer) bool {
 	buckets, missing := b.found(w)
 	n := len(buckets)
 	if missing > 0 {
@@ -193,7 +193,7 @@ func keyText(fieldType, key string) string {
 	switch {
 	case fieldType == "boolean":
 		return key
-	case isDate(fieldType):
+	case IsDate(fieldType):
 		millis, err := strconv.ParseFloat(key, 64)
 		if err != nil {
 			return ""
@@ -204,9 +204,10 @@ func keyText(fieldType, key string) string {
 	}
 }
 
-func isDate(fieldType string) bool { return fieldType == "date" || fieldType == "date_nanos" }
+// IsDate reports whether the values of a type are times.
+func IsDate(fieldType string) bool { return fieldType == "date" || fieldType == "date_nanos" }
 
 // dateText formats milliseconds since 1970 in the engine's default date format.
 func dateText(millis float64) string {
-	return time.UnixMilli(int64(millis)).UTC().Format(timeLayout)
+	return time.UnixMilli(int64(millis)).UTC().Format(output.TimeLayout)
 }

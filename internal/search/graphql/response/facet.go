@@ -1,4 +1,4 @@
-package graphql
+package response
 
 import (
 	"github.com/vektah/gqlparser/v2/ast"
@@ -24,19 +24,19 @@ type Aggregations struct {
 	Requested bool
 }
 
-// write writes the aggregations, or null with an error.
-func (a *Aggregations) write(w *Writer) bool {
+// Write writes the aggregations, or null with an error.
+func (a *Aggregations) Write(w *Writer) bool {
 	if a.Requested && w.results.Err != nil {
 		return w.NullWithError(output.ErrorOf(w.results.Err).At(a.Field.Position))
 	}
 	return w.object(a.Members)
 }
 
-// cardinality writes the number of distinct values.
-func (f Facet) cardinality(w *Writer) bool { return w.Int(w.facet(f).Cardinality) }
+// Cardinality writes the number of distinct values.
+func (f Facet) Cardinality(w *Writer) bool { return w.Int(w.facet(f).Cardinality) }
 
-// statistic returns the Value of a field of stats. Without values, min, max and avg are null.
-func (f Facet) statistic(name string) Value {
+// Statistic returns the Value of a field of stats. Without values, min, max and avg are null.
+func (f Facet) Statistic(name string) Value {
 	return func(w *Writer) bool {
 		s := w.facet(f).Stats
 		switch {
@@ -56,9 +56,9 @@ func (f Facet) statistic(name string) Value {
 	}
 }
 
-// histogram returns the Value of a histogram with intervals of a width, or null with an error if it has too many intervals: then it
+// Histogram returns the Value of a histogram with intervals of a width, or null with an error if it has too many intervals: then it
 // has values, but no intervals.
-func (f Facet) histogram(field query.Field, width float64, position *ast.Position, members []Member) Value {
+func (f Facet) Histogram(field query.Field, width float64, position *ast.Position, members []Member) Value {
 	return func(w *Writer) bool {
 		if r := w.facet(f); len(r.Histogram) == 0 && r.Stats.Count > 0 {
 			asked := index.Facet{Field: field, Histogram: width}

@@ -1,4 +1,4 @@
-package graphql
+package response
 
 import (
 	"github.com/vektah/gqlparser/v2/ast"
@@ -22,8 +22,8 @@ type Hits struct {
 	Prefix []string
 }
 
-// write writes the connection, or null with an error.
-func (h *Hits) write(w *Writer) bool {
+// Write writes the connection, or null with an error.
+func (h *Hits) Write(w *Writer) bool {
 	if h.Request >= 0 && w.results.Err != nil {
 		return w.NullWithError(output.ErrorOf(w.results.Err).At(h.Field.Position))
 	}
@@ -38,9 +38,9 @@ func (h *Hits) result(w *Writer) *index.SearchResult {
 	return &w.results.Searches[h.Request]
 }
 
-// total writes the number of matching documents. If they were not counted, it is the number of documents up to the end of the
+// Total writes the number of matching documents. If they were not counted, it is the number of documents up to the end of the
 // page.
-func (h *Hits) total(w *Writer) bool {
+func (h *Hits) Total(w *Writer) bool {
 	result := h.result(w)
 	if h.Counted {
 		return w.Int(result.Total)
@@ -51,12 +51,12 @@ func (h *Hits) total(w *Writer) bool {
 	return w.Int(int64(h.Offset + len(result.Hits)))
 }
 
-// edges returns the Value of the documents.
-func (h *Hits) edges(e *selection.Edge, required bool) Value {
+// Edges returns the Value of the documents.
+func (h *Hits) Edges(e *selection.Edge, required bool) Value {
 	return func(w *Writer) bool {
 		hits := h.result(w).Hits
 		return w.List(len(hits), required, func(i int) bool {
-			return w.documents.Edge(e, hits[i].Source, selection.Inside(hits[i].Source, h.Prefix), &hits[i])
+			return w.Documents.Edge(e, hits[i].Source, selection.Inside(hits[i].Source, h.Prefix), &hits[i])
 		})
 	}
 }

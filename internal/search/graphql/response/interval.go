@@ -1,4 +1,4 @@
-package graphql
+package response
 
 import (
 	"github.com/tidwall/gjson"
@@ -18,8 +18,8 @@ type Interval struct {
 // Intervals are the intervals of a facet's result.
 type Intervals func(w *Writer) []Interval
 
-// histogramIntervals returns the intervals of a histogram of numbers or dates.
-func (f Facet) histogramIntervals(date bool) Intervals {
+// HistogramIntervals returns the intervals of a histogram of numbers or dates.
+func (f Facet) HistogramIntervals(date bool) Intervals {
 	return func(w *Writer) []Interval {
 		found := w.facet(f).Histogram
 		out := make([]Interval, len(found))
@@ -33,8 +33,8 @@ func (f Facet) histogramIntervals(date bool) Intervals {
 	}
 }
 
-// rangeIntervals returns the intervals of ranges.
-func (f Facet) rangeIntervals(ranges []Range) Intervals {
+// RangeIntervals returns the intervals of ranges.
+func (f Facet) RangeIntervals(ranges []Range) Intervals {
 	return func(w *Writer) []Interval {
 		counts := w.facet(f).Ranges
 		out := make([]Interval, 0, len(ranges))
@@ -47,11 +47,11 @@ func (f Facet) rangeIntervals(ranges []Range) Intervals {
 	}
 }
 
-// count writes the number of intervals.
-func (all Intervals) count(w *Writer) bool { return w.Int(int64(len(all(w)))) }
+// Count writes the number of intervals.
+func (all Intervals) Count(w *Writer) bool { return w.Int(int64(len(all(w)))) }
 
-// list returns the Value of the buckets of a field with the given fields.
-func (all Intervals) list(f *ast.Field, fields []*ast.Field) Value {
+// List returns the Value of the buckets of a field with the given fields.
+func (all Intervals) List(f *ast.Field, fields []*ast.Field) Value {
 	return func(w *Writer) bool {
 		intervals := all(w)
 		return w.List(len(intervals), output.ItemRequired(f), func(i int) bool { return w.interval(fields, &intervals[i]) })
@@ -99,13 +99,13 @@ func RangeOf(item gjson.Result, date bool) Range {
 	}
 	r := Range{NumberRange: index.NumberRange{From: bound("from"), To: bound("to")}, Name: item.Get("key").String()}
 	if r.Name == "" {
-		r.Name = rangeName(r.From, r.To, date)
+		r.Name = RangeName(r.From, r.To, date)
 	}
 	return r
 }
 
-// rangeName returns the engine's default key of a range.
-func rangeName(from, to *float64, date bool) string {
+// RangeName returns the engine's default key of a range.
+func RangeName(from, to *float64, date bool) string {
 	bound := func(f *float64) string {
 		switch {
 		case f == nil:

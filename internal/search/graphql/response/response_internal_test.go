@@ -1,4 +1,4 @@
-package graphql
+package response
 
 import (
 	"strings"
@@ -25,15 +25,15 @@ func TestNullPropagates(t *testing.T) {
 		write         Value
 		want, message string
 	}{
-		{"a member that may", func(w *Writer) bool { return w.object([]Member{memberOf(may, writeNull)}) }, `{"may":null}`, ""},
+		{"a member that may", func(w *Writer) bool { return w.object([]Member{NewMember(may, Null)}) }, `{"may":null}`, ""},
 		{"a member", func(w *Writer) bool {
-			return w.object([]Member{memberOf(may, writeText("x")), memberOf(must, writeNull)})
+			return w.object([]Member{NewMember(may, Text("x")), NewMember(must, Null)})
 		}, `null`, told + `["must"]`},
 		{"a member that told why", func(w *Writer) bool {
-			return w.object([]Member{memberOf(must, func(w *Writer) bool { return w.NullWithError(output.InputError("why")) })})
+			return w.object([]Member{NewMember(must, func(w *Writer) bool { return w.NullWithError(output.InputError("why")) })})
 		}, `null`, `{"message":"why","path":["must"]`},
 		{"through members", func(w *Writer) bool {
-			return w.object([]Member{memberOf(may, func(w *Writer) bool { return w.object([]Member{memberOf(must, writeNull)}) })})
+			return w.object([]Member{NewMember(may, func(w *Writer) bool { return w.object([]Member{NewMember(must, Null)}) })})
 		}, `{"may":null}`, told + `["may","must"]`},
 		{"an item", func(w *Writer) bool {
 			return w.List(2, true, func(i int) bool { return i == 0 && w.Bool(true) || w.Null() })
