@@ -16,6 +16,7 @@ import (
 	"tutti/internal/filter/sqon"
 	"tutti/internal/search/catalogue"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/plan"
 	"tutti/internal/search/graphql/response"
 	"tutti/internal/search/view"
 )
@@ -93,7 +94,7 @@ func WithHeader(ctx context.Context, h http.Header) context.Context {
 }
 
 // network plans the query to a federation. It is sent when the field is written.
-func (s *resolver) network(ctx context.Context, p *Planner, f *ast.Field) (response.Value, *output.Error) {
+func (s *resolver) network(ctx context.Context, p *plan.Planner, f *ast.Field) (response.Value, *output.Error) {
 	if s.service.cfg.Network == nil {
 		return nil, (&output.Error{Message: "this catalogue is not part of a network", Code: output.CodeInput}).At(f.Position)
 	}
@@ -145,7 +146,7 @@ func (s *resolver) network(ctx context.Context, p *Planner, f *ast.Field) (respo
 }
 
 // networkFilter checks the filter and records its fields. A filter with fields of other nodes is checked by those nodes.
-func (s *resolver) networkFilter(p *Planner, r *NetworkRequest, f *ast.Field) *output.Error {
+func (s *resolver) networkFilter(p *plan.Planner, r *NetworkRequest, f *ast.Field) *output.Error {
 	_, bad := p.Filter(f, "filters")
 	filter, err := sqon.Parse(r.Filters)
 	if err != nil || bad != nil && s.served.model.Definition().DisableFilters {
@@ -196,7 +197,7 @@ func (s *resolver) networkHas(name string) bool {
 }
 
 // networkFields adds the requested aggregations.
-func (s *resolver) networkFields(p *Planner, r *NetworkRequest, aggregations *ast.Field) *output.Error {
+func (s *resolver) networkFields(p *plan.Planner, r *NetworkRequest, aggregations *ast.Field) *output.Error {
 	for _, f := range p.Below(aggregations) {
 		if f.Name == "__typename" {
 			continue
@@ -216,7 +217,7 @@ func (s *resolver) networkFields(p *Planner, r *NetworkRequest, aggregations *as
 }
 
 // networkPart adds one requested part of a field. A part may be requested once, and only for counts.
-func networkPart(p *Planner, field *NetworkField, part *ast.Field) *output.Error {
+func networkPart(p *plan.Planner, field *NetworkField, part *ast.Field) *output.Error {
 	if part.Name == "__typename" {
 		return nil
 	}

@@ -2,6 +2,7 @@ package graphql
 
 import (
 	"tutti/internal/cache"
+	"tutti/internal/search/graphql/plan"
 )
 
 // Limits of the cached plans of a catalogue, in units of Plan.Weight.
@@ -21,12 +22,14 @@ type planKey struct {
 }
 
 // planCache caches plans, so that the same operation with the same variables is not parsed and planned again.
-type planCache struct{ *cache.LRU[planKey, *Plan] }
+type planCache struct {
+	*cache.LRU[planKey, *plan.Plan]
+}
 
-func newPlanCache() planCache { return planCache{cache.NewLRU[planKey, *Plan](maxPlansWeight)} }
+func newPlanCache() planCache { return planCache{cache.NewLRU[planKey, *plan.Plan](maxPlansWeight)} }
 
 // put stores a plan, unless it is too large.
-func (c planCache) put(key planKey, p *Plan) {
+func (c planCache) put(key planKey, p *plan.Plan) {
 	bytes := len(key.query) + len(key.variables)
 	if p.Weight <= maxPlanWeight && bytes <= maxKeyBytes {
 		c.Put(key, p, int64(p.Weight+bytes/keyWeight))

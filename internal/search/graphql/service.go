@@ -6,7 +6,9 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/search/catalogue"
+	"tutti/internal/search/graphql/execute"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/plan"
 	"tutti/internal/search/graphql/request"
 	"tutti/internal/search/graphql/response"
 	"tutti/internal/search/view"
@@ -27,7 +29,7 @@ type Service struct {
 	searches *view.Service
 	cfg      Config
 
-	executor Executor
+	executor execute.Executor
 	// bodies are buffers for responses, writers has a *Writer for each response that is complete.
 	bodies  output.BufferPool
 	writers sync.Pool
@@ -84,12 +86,12 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 }
 
 // plan plans an operation.
-func (s *Service) plan(ctx context.Context, sv *servedCatalogue, op *request.Operation, v *view.View) *Plan {
-	return NewPlan(ctx, sv.planned, op, v, (&resolver{service: s, served: sv}).resolve)
+func (s *Service) plan(ctx context.Context, sv *servedCatalogue, op *request.Operation, v *view.View) *plan.Plan {
+	return plan.New(ctx, sv.planned, op, v, (&resolver{service: s, served: sv}).resolve)
 }
 
 // execute executes a plan and writes the response.
-func (s *Service) execute(ctx context.Context, v *view.View, p *Plan) core.GraphQLResponse {
+func (s *Service) execute(ctx context.Context, v *view.View, p *plan.Plan) core.GraphQLResponse {
 	if p.Rejected {
 		return output.Rejection(p.Response.Errors...)
 	}

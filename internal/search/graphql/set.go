@@ -15,6 +15,7 @@ import (
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/plan"
 	"tutti/internal/search/graphql/request"
 	"tutti/internal/search/graphql/response"
 	"tutti/internal/search/view"
@@ -89,7 +90,7 @@ func (s *resolver) setsDisabled(f *ast.Field) *output.Error {
 const typeOfSets = "sets"
 
 // saveSet plans the saving of a set. It is saved when the field is written, because mutations run one after the other.
-func (s *resolver) saveSet(ctx context.Context, p *Planner, f *ast.Field) (response.Value, *output.Error) {
+func (s *resolver) saveSet(ctx context.Context, p *plan.Planner, f *ast.Field) (response.Value, *output.Error) {
 	if bad := s.setsDisabled(f); bad != nil {
 		return nil, bad
 	}
@@ -121,7 +122,7 @@ func (s *resolver) saveSet(ctx context.Context, p *Planner, f *ast.Field) (respo
 }
 
 // setField returns the field whose values a set has. Clients write two underscores for a dot.
-func (s *resolver) setField(p *Planner, args request.Arguments, path string) (query.Field, *output.Error) {
+func (s *resolver) setField(p *plan.Planner, args request.Arguments, path string) (query.Field, *output.Error) {
 	if path == "_id" || path == "id" {
 		if field, own := p.View().Field(path); own {
 			return field, nil
@@ -156,7 +157,7 @@ func (s Set) json(layout string) json.RawMessage {
 }
 
 // sets plans the list of the caller's sets.
-func (s *resolver) sets(ctx context.Context, p *Planner, f *ast.Field) (response.Value, *output.Error) {
+func (s *resolver) sets(ctx context.Context, p *plan.Planner, f *ast.Field) (response.Value, *output.Error) {
 	if bad := s.setsDisabled(f); bad != nil {
 		return nil, bad
 	}
@@ -164,7 +165,7 @@ func (s *resolver) sets(ctx context.Context, p *Planner, f *ast.Field) (response
 		args := p.Arguments(f)
 		var q SetQuery
 		var bad *output.Error
-		if q.First, bad = args.Int("first", DefaultFirst); bad != nil {
+		if q.First, bad = args.Int("first", plan.DefaultFirst); bad != nil {
 			return nil, bad
 		}
 		if q.Offset, bad = args.Int("offset", 0); bad != nil {
@@ -196,7 +197,7 @@ func setSort(item gjson.Result) SetSort {
 	}
 }
 
-func (s *resolver) setList(ctx context.Context, p *Planner, f *ast.Field, q SetQuery) response.Value {
+func (s *resolver) setList(ctx context.Context, p *plan.Planner, f *ast.Field, q SetQuery) response.Value {
 	selection := p.Selection(f)
 	q.Members = selection.Selects("ids")
 	return func(w *response.Writer) bool {

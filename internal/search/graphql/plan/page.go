@@ -1,4 +1,4 @@
-package graphql
+package plan
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package graphql
+package plan
 
 import (
 	"context"
@@ -36,8 +36,8 @@ type Planner struct {
 	resolved bool
 }
 
-// NewPlan plans an operation for a view.
-func NewPlan(ctx context.Context, c *Catalogue, op *request.Operation, v *view.View, resolve Resolver) *Plan {
+// New plans an operation for a view.
+func New(ctx context.Context, c *Catalogue, op *request.Operation, v *view.View, resolve Resolver) *Plan {
 	p := &Planner{Operation: op, catalogue: c, view: v, identity: v.Identity(), resolve: resolve}
 	members := p.members(op.Root(), func(f *ast.Field) (response.Value, *output.Error) {
 		if f.Name == c.schema.Document {

@@ -1,4 +1,4 @@
-package graphql
+package execute
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/plan"
 	"tutti/internal/search/graphql/response"
 	"tutti/internal/search/view"
 )
@@ -34,7 +35,7 @@ type Run struct {
 }
 
 // Execute sends the requests of a plan to the index in one search. Without requests, it does not call the index.
-func (e *Executor) Execute(ctx context.Context, v *view.View, p *Plan) *Run {
+func (e *Executor) Execute(ctx context.Context, v *view.View, p *plan.Plan) *Run {
 	r, _ := e.idle.Get().(*Run)
 	if r == nil {
 		r = &Run{executor: e}
@@ -54,7 +55,7 @@ func (e *Executor) Execute(ctx context.Context, v *view.View, p *Plan) *Run {
 }
 
 // streamed returns the requests of a plan whose documents are written while the index reads them.
-func (r *Run) streamed(p *Plan) []index.SearchRequest {
+func (r *Run) streamed(p *plan.Plan) []index.SearchRequest {
 	if len(p.Streams) == 0 {
 		return p.Requests
 	}

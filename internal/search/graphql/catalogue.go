@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"tutti/internal/search/catalogue"
+	"tutti/internal/search/graphql/plan"
 	"tutti/internal/search/graphql/request"
 	"tutti/internal/search/graphql/schema"
 )
@@ -17,7 +18,7 @@ type servedCatalogue struct {
 	model   *catalogue.Model
 	schema  *schema.Schema
 	parser  *request.Parser
-	planned *Catalogue
+	planned *plan.Catalogue
 	plans   planCache
 	// fields and config are the results of configs, computed on first use.
 	fields func() []fieldDescription
@@ -73,8 +74,7 @@ func (s *Service) build(m *catalogue.Model) (*servedCatalogue, error) {
 	}
 	d := m.Definition()
 	sv := &servedCatalogue{
-		plans: newPlanCache(),
-		model: m, schema: built, planned: NewCatalogue(m, built),
+		model: m, schema: built, planned: plan.NewCatalogue(m, built), plans: newPlanCache(),
 		parser: request.NewParser(built.AST, request.Limits{Aliases: d.MaxAliases, Depth: d.MaxDepth, Introspection: d.GraphQLIntrospection}),
 	}
 	sv.fields = sync.OnceValue(sv.describedFields)

@@ -1,4 +1,4 @@
-package graphql
+package execute
 
 import (
 	"tutti/internal/index"

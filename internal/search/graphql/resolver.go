@@ -8,6 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/plan"
 	"tutti/internal/search/graphql/response"
 )
 
@@ -18,7 +19,7 @@ type resolver struct {
 }
 
 // resolve plans a field of the query, the mutation or the catalogue.
-func (s *resolver) resolve(ctx context.Context, p *Planner, f *ast.Field) (response.Value, *output.Error) {
+func (s *resolver) resolve(ctx context.Context, p *plan.Planner, f *ast.Field) (response.Value, *output.Error) {
 	switch f.Name {
 	case "__schema", "__type":
 		return s.meta(p, f), nil
@@ -40,14 +41,14 @@ func (s *resolver) resolve(ctx context.Context, p *Planner, f *ast.Field) (respo
 }
 
 // meta writes an introspection field.
-func (s *resolver) meta(p *Planner, f *ast.Field) response.Value {
+func (s *resolver) meta(p *plan.Planner, f *ast.Field) response.Value {
 	return func(w *response.Writer) bool {
 		return w.Raw(s.served.schema.AppendMeta(nil, f, p.Variables(), p.Fields))
 	}
 }
 
 // configs plans the display configuration of a catalogue.
-func (s *resolver) configs(p *Planner, f *ast.Field) response.Value {
+func (s *resolver) configs(p *plan.Planner, f *ast.Field) response.Value {
 	fields := s.served.fields()
 	raw := s.served.config()
 	return p.Object(f, func(f *ast.Field) (response.Value, *output.Error) {
@@ -83,7 +84,7 @@ func (s *resolver) mapping(w *response.Writer) bool {
 }
 
 // validConfig writes whether the catalogue has the documentType and the index of the arguments.
-func (s *resolver) validConfig(p *Planner, f *ast.Field) response.Value {
+func (s *resolver) validConfig(p *plan.Planner, f *ast.Field) response.Value {
 	args := p.Arguments(f)
 	d := s.served.model.Definition()
 	valid := args.Value("documentType").String() == d.DocumentType && args.Value("index").String() == d.Index
