@@ -33,7 +33,7 @@ func TestRelayOnTheQueue(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	s, err := ingest.New([]core.Repository{{Code: "local", Type: core.TypeLocal, IndexName: "analyses"}}, q, q.Jobs(), q.Jobs(),
+	s, err := ingest.New([]core.Repository{{Code: "local", Type: core.TypeLocal, IndexName: "analyses"}}, q, q.Jobs(), q.Cells(),
 		ingest.Config{Batches: q, DeadLetters: q.DeadLetters(), DeadLetterIndex: q.DeadLetters()})
 	if err != nil {
 		t.Fatal(err)

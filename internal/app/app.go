@@ -337,8 +337,8 @@ func (a *App) startConsumers(ctx context.Context) error {
 	}
 	jobs := a.queue.Jobs()
 	a.consumers, err = consumers.New(work, consumers.Deps{
-		Requests: a.queue, DeadLetters: a.queue.DeadLetters(), Jobs: jobs, Organizations: jobs, Pages: jobs,
-		Cells: jobs,
+		Requests: a.queue, DeadLetters: a.queue.DeadLetters(), Jobs: jobs, Organizations: jobs, Pages: a.queue.PageNotes(),
+		Cells: a.queue.Cells(),
 		Index: a.index, Writer: a.writer,
 	}, consumers.Config{
 		Logger: a.log.With("component", "consumers"), Metrics: a.metrics.consumers, AckWait: a.ackWait(),

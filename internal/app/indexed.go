@@ -64,7 +64,7 @@ func (a *App) checkIndexed(ctx context.Context) error {
 // fillState returns the state of a repository's index, and stores that it is filled once a job has done so.
 func (a *App) fillState(ctx context.Context, rc config.Repository) (fillState, error) {
 	cell := consumers.FillCell(rc.Code, rc.IndexName)
-	value, revision, err := a.queue.Jobs().Cell(ctx, cell)
+	value, revision, err := a.queue.Cells().Cell(ctx, cell)
 	switch {
 	case err != nil || value == "":
 		return fillUnknown, err
@@ -83,7 +83,7 @@ func (a *App) fillState(ctx context.Context, rc config.Repository) (fillState, e
 		}
 	}
 	if state == fillDone {
-		err = a.queue.Jobs().SetCell(ctx, cell, consumers.FillDone, revision)
+		err = a.queue.Cells().SetCell(ctx, cell, consumers.FillDone, revision)
 	}
 	return state, err
 }
@@ -160,9 +160,9 @@ func (a *App) startIndexed(ctx context.Context) error {
 			continue
 		}
 		cell := consumers.FillCell(rc.Code, rc.IndexName)
-		_, revision, err := a.queue.Jobs().Cell(ctx, cell)
+		_, revision, err := a.queue.Cells().Cell(ctx, cell)
 		if err == nil {
-			err = a.queue.Jobs().SetCell(ctx, cell, consumers.FillDone, revision)
+			err = a.queue.Cells().SetCell(ctx, cell, consumers.FillDone, revision)
 		}
 		if err != nil && core.CodeOf(err) != core.CodeConflict { // another process set it
 			return err

@@ -26,9 +26,9 @@ func (a *App) openIngest(context.Context) error {
 			LyricEntity: rc.Lyric.Entity,
 		}
 	}
-	jobs, letters := a.queue.Jobs(), a.queue.DeadLetters()
+	letters := a.queue.DeadLetters()
 	var err error
-	a.ingest, err = ingest.New(repositories, a.queue, jobs, jobs, ingest.Config{
+	a.ingest, err = ingest.New(repositories, a.queue, a.queue.Jobs(), a.queue.Cells(), ingest.Config{
 		Logger: a.log.With("component", "ingest"), Metrics: a.metrics.ingest,
 		Sources: sources, Batches: a.queue, DeadLetters: letters, DeadLetterIndex: letters, Signatures: a.queue,
 	})
@@ -80,7 +80,7 @@ func (a *App) startSources(ctx context.Context) error {
 			every[rc.Code] = rc.Reconcile.Every
 		}
 	}
-	reconciler, err := ingest.NewReconciler(a.ingest, a.queue.Jobs(), every, ingest.ReconcilerConfig{
+	reconciler, err := ingest.NewReconciler(a.ingest, a.queue.Cells(), every, ingest.ReconcilerConfig{
 		Logger: a.log.With("component", "reconcile"),
 	})
 	if err != nil {

@@ -7,9 +7,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
+// keyCell is the prefix of the keys of cells.
+const keyCell = "slot."
+
+// Cells are named compare-and-swap cells that hold one string each, such as a job's id.
+type Cells struct{ *bucket }
+
 // Cell returns the job that a named cell holds, with the revision for SetCell; "" and 0 when it is empty.
-func (j *Jobs) Cell(ctx context.Context, name string) (jobID string, revision uint64, err error) {
-	entry, err := j.bucket.Get(ctx, cellKey(name))
+func (c *Cells) Cell(ctx context.Context, name string) (jobID string, revision uint64, err error) {
+	entry, err := c.kv.Get(ctx, cellKey(name))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return "", 0, nil
 	}
@@ -21,15 +27,15 @@ func (j *Jobs) Cell(ctx context.Context, name string) (jobID string, revision ui
 
 // SetCell puts a job into a cell, or empties it with an empty jobID. revision is the one that Cell returned; CodeConflict
 // when the cell changed since. Emptying an empty cell is success.
-func (j *Jobs) SetCell(ctx context.Context, name, jobID string, revision uint64) error {
-	err := j.queue.write(ctx, func(ctx context.Context) (err error) {
+func (c *Cells) SetCell(ctx context.Context, name, jobID string, revision uint64) error {
+	err := c.conn.Write(ctx, func(ctx context.Context) (err error) {
 		switch key := cellKey(name); {
 		case jobID != "" && revision == 0:
-			_, err = j.bucket.Create(ctx, key, []byte(jobID))
+			_, err = c.kv.Create(ctx, key, []byte(jobID))
 		case jobID != "":
-			_, err = j.bucket.Update(ctx, key, []byte(jobID), revision)
+			_, err = c.kv.Update(ctx, key, []byte(jobID), revision)
 		case revision != 0:
-			err = j.bucket.Delete(ctx, key, jetstream.LastRevision(revision))
+			err = c.kv.Delete(ctx, key, jetstream.LastRevision(revision))
 		}
 		return err
 	})

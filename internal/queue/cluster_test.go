@@ -152,10 +152,10 @@ func TestListsOnCluster(t *testing.T) {
 		if len(runs) != i+1 {
 			t.Errorf("%d organizations of %d", len(runs), i+1)
 		}
-		if err := jobs.NotePage(t.Context(), "job", "S1", 0, i, []uint64{uint64(i)}); err != nil {
+		if err := q.PageNotes().NotePage(t.Context(), "job", "S1", 0, i, []uint64{uint64(i)}); err != nil {
 			t.Fatal(err)
 		}
-		ids, err := jobs.NotedIDs(t.Context(), "job", "S1", 0, lists)
+		ids, err := q.PageNotes().NotedIDs(t.Context(), "job", "S1", 0, lists)
 		if err != nil {
 			t.Fatal(err)
 		}

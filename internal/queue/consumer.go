@@ -109,7 +109,7 @@ func (q *Queue) Consumer(
 	if err := c.ensure(ctx); err != nil {
 		return nil, wrapError("setting up the consumer "+c.label, err)
 	}
-	if c.puller, err = newPuller(q.nc, q.connection, streamRequests, c.cfg.Durable); err != nil {
+	if c.puller, err = q.conn.newPuller(streamRequests, c.cfg.Durable); err != nil {
 		return nil, wrapError("setting up the consumer "+c.label, err)
 	}
 	c.puller.closed = c.closed
@@ -234,7 +234,7 @@ func (c *Consumer) decode(ctx context.Context, raw []*nats.Msg, resetAckWait boo
 			continue
 		}
 		own := &message{
-			nc: c.queue.nc, reply: m.Reply, request: r, version: versionOf(r, meta.Timestamp),
+			nc: c.queue.conn.NC, log: c.queue.log, reply: m.Reply, request: r, version: versionOf(r, meta.Timestamp),
 			sequence: meta.Sequence.Stream, storedAt: meta.Timestamp, deliveries: int(meta.NumDelivered),
 		}
 		if admitErr != nil && own.deliveries > c.maxDeliver/2 {
@@ -271,13 +271,13 @@ func (c *Consumer) moveUnreadable(ctx context.Context, m *nats.Msg, cause error)
 	letter := unreadableDeadLetter(m.Subject, m.Data, core.ReasonNotUnderstood, core.MessageOf(cause))
 	err := c.queue.deadLetters.put(ctx, unreadableDeadLetterSubject(letter, m.Subject), letter)
 	if err == nil {
-		err = sendAck(ctx, c.queue.nc, m.Reply, "+TERM")
+		err = sendAck(ctx, c.queue.conn.NC, m.Reply, "+TERM")
 	}
 	if err == nil {
 		return
 	}
 	c.queue.log.Warn("message not moved to the dead letters", "consumer", c.label, "err", err)
-	if err := c.queue.nc.Publish(m.Reply, nakPayload(moveRetryDelay)); err != nil {
+	if err := c.queue.conn.NC.Publish(m.Reply, nakPayload(moveRetryDelay)); err != nil {
 		c.queue.log.Warn("message not requeued", "consumer", c.label, "err", err)
 	}
 }
@@ -319,7 +319,7 @@ func (c *Consumer) Close() {
 		if time.Since(m.since) > c.redeliveryAge() { // the server would apply a NAK to the newer delivery
 			continue
 		}
-		if err := c.queue.nc.Publish(m.Reply, nakPayload(0)); err != nil {
+		if err := c.queue.conn.NC.Publish(m.Reply, nakPayload(0)); err != nil {
 			c.queue.log.Debug("message not requeued", "consumer", c.label, "err", err)
 			return
 		}

@@ -43,13 +43,24 @@ const (
 // DeadLetters holds one dead letter for each record, page Request, run Request or message that tutti stopped
 // retrying.
 type DeadLetters struct {
-	queue  *Queue
+	conn   *Conn
+	cfg    DeadLetterConfig
 	stream jetstream.Stream
 	index  *deadLetterIndex
 }
 
-func newDeadLetters(q *Queue, stream jetstream.Stream) *DeadLetters {
-	return &DeadLetters{queue: q, stream: stream, index: newDeadLetterIndex()}
+// DeadLetterConfig configures DeadLetters.
+type DeadLetterConfig struct {
+	// MaxDocuments is the number of dead letters of one repository's records that are stored with a document.
+	MaxDocuments int
+	// Metrics receives the counts; nil for none.
+	Metrics *DeadLetterMetrics
+	// Label returns the label of a repository in metrics.
+	Label func(repository string) string
+}
+
+func newDeadLetters(conn *Conn, stream jetstream.Stream, cfg DeadLetterConfig) *DeadLetters {
+	return &DeadLetters{conn: conn, cfg: cfg, stream: stream, index: newDeadLetterIndex()}
 }
 
 // Put stores l and returns when the server has it on disk. It replaces a dead letter of the same record, of the same
@@ -79,7 +90,7 @@ func (d *DeadLetters) put(ctx context.Context, subject string, l core.DeadLetter
 		}
 		ack, err := d.store(ctx, subject, sequence, d.limitDocuments(old, merge(old, l)))
 		if err = wrapError("storing a dead letter", err); err == nil {
-			d.queue.metrics.countDeadLetter(d.queue.labels.labelFor(l.Repository), l.Reason)
+			d.cfg.Metrics.count(d.cfg.Label(l.Repository), l.Reason)
 			d.index.await(ctx, ack.Sequence, indexWait)
 			return nil
 		}
@@ -107,7 +118,7 @@ func merge(old, l core.DeadLetter) core.DeadLetter {
 // limitDocuments returns l without its document if its repository has reached the limit. A dead letter that replaces
 // one with a document keeps its own. Concurrent calls may exceed the limit, since the index counts a moment later.
 func (d *DeadLetters) limitDocuments(old, l core.DeadLetter) core.DeadLetter {
-	most := d.queue.cfg.MaxDeadLetterBodies
+	most := d.cfg.MaxDocuments
 	if l.Source != "" || len(l.Document) == 0 || len(old.Document) > 0 || d.index.bodies(l.Repository) < most {
 		return l
 	}
@@ -121,7 +132,7 @@ func (d *DeadLetters) limitDocuments(old, l core.DeadLetter) core.DeadLetter {
 func (d *DeadLetters) store(
 	ctx context.Context, subject string, sequence uint64, l core.DeadLetter,
 ) (*jetstream.PubAck, error) {
-	data, err := encodeDeadLetter(l, int(d.queue.nc.MaxPayload())-headerReserve)
+	data, err := encodeDeadLetter(l, int(d.conn.NC.MaxPayload())-headerReserve)
 	if err != nil {
 		return nil, err
 	}
@@ -133,14 +144,8 @@ func (d *DeadLetters) store(
 		jetstream.WithExpectLastSequencePerSubject(sequence))
 }
 
-func (d *DeadLetters) send(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (ack *jetstream.PubAck, err error) {
-	opts = append(opts, jetstream.WithExpectStream(streamDeadLetters),
-		jetstream.WithRetryAttempts(publishRetries), jetstream.WithRetryWait(publishRetryWait))
-	err = d.queue.write(ctx, func(ctx context.Context) error {
-		ack, err = d.queue.js.PublishMsg(ctx, m, opts...)
-		return err
-	})
-	return ack, err
+func (d *DeadLetters) send(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	return d.conn.Publish(ctx, m, append(opts, jetstream.WithExpectStream(streamDeadLetters))...)
 }
 
 // encodeDeadLetter returns l as JSON of at most limit bytes, with as much of its document as fits.
@@ -352,14 +357,14 @@ func (d *DeadLetters) CountReason(repository, reason string) int {
 
 // updateMetric sets the metric to the counts of the index.
 func (d *DeadLetters) updateMetric() {
-	if d.queue.metrics == nil {
+	if d.cfg.Metrics == nil {
 		return
 	}
 	labelled := make(map[deadLetterLabels]int)
 	d.index.eachKind(func(repository, reason string, letters int) {
-		labelled[deadLetterLabels{d.queue.labels.labelFor(repository), reason}] += letters
+		labelled[deadLetterLabels{d.cfg.Label(repository), reason}] += letters
 	})
-	d.queue.metrics.setDeadLetters(labelled)
+	d.cfg.Metrics.set(labelled)
 }
 
 // conflictDelay returns a random pause around conflictPause, so that two writers do not conflict again.

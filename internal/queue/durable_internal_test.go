@@ -22,7 +22,7 @@ func TestReadyWhileAProbeIsSlow(t *testing.T) {
 		if err := ready(); core.MessageOf(err) != "did not answer within 2s" {
 			t.Errorf("before the first probe: %v", err)
 		}
-		d.recordProbe(nil)
+		d.RecordProbe(nil)
 		time.Sleep(probeMaxAge)
 		for range 2 {
 			if err := ready(); err != nil {
@@ -39,11 +39,11 @@ func TestReadyWhileAProbeIsSlow(t *testing.T) {
 // it could not write.
 func TestSlowWriteRequestsProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := &Queue{durability: newDurability()}
-		err := q.write(t.Context(), func(context.Context) error {
+		c := &Conn{Durability: newDurability()}
+		err := c.Write(t.Context(), func(context.Context) error {
 			time.Sleep(slowWriteTime)
 			synctest.Wait()
-			if len(q.durability.requested) != 1 {
+			if len(c.Durability.requested) != 1 {
 				t.Error("no probe was requested")
 			}
 			return nil

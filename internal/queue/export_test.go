@@ -20,16 +20,11 @@ const (
 	StreamSeen        = streamSeen
 )
 
-// PruneOlder is Prune with the age at which what names no job counts as an orphan's.
-func (j *Jobs) PruneOlder(ctx context.Context, keep int, age time.Duration) error {
-	return j.prune(ctx, keep, age)
-}
-
 // RequestSubject gives the subject of a Request.
 var RequestSubject = requestSubject
 
 // Conn returns the connection.
-func (q *Queue) Conn() *nats.Conn { return q.nc }
+func (q *Queue) Conn() *nats.Conn { return q.conn.NC }
 
 // HoldGathered makes Requests that come one by one wait as if publishes were under way, until the function that it gives
 // is called.
@@ -69,24 +64,24 @@ func ShowDeadLetterCounts(q *Queue) { q.deadLetters.updateMetric() }
 func (q *Queue) Restarts() prometheus.Counter { return q.metrics.restarts }
 
 // Probe probes the streams now and returns why they cannot store.
-func (q *Queue) Probe(ctx context.Context) error { return q.probe(ctx) }
+func (q *Queue) Probe(ctx context.Context) error { return q.conn.Probe(ctx) }
 
 // RequestProbe requests a probe of the kind that is followed by others until the streams can store.
-func (q *Queue) RequestProbe() { q.durability.requestProbe() }
+func (q *Queue) RequestProbe() { q.conn.Durability.RequestProbe() }
 
 // Write runs one write.
 func (q *Queue) Write(ctx context.Context, write func(context.Context) error) error {
-	return q.write(ctx, write)
+	return q.conn.Write(ctx, write)
 }
 
 // Settle records the outcome of a probe.
-func (q *Queue) Settle(err error) { q.durability.recordProbe(err) }
+func (q *Queue) Settle(err error) { q.conn.Durability.RecordProbe(err) }
 
 // ProbeError is the error of a probe that failed with err.
 var ProbeError = probeError
 
 // Streams are the names of all streams.
-func Streams() []string { return streams() }
+func Streams() []string { return []string{streamRequests, streamDeadLetters, streamSeen, streamJobs} }
 
 // Ask opens a pull and takes nothing of what it brings.
 func (c *Consumer) Ask(ctx context.Context, messages int) error {
@@ -103,12 +98,12 @@ func (c *Consumer) Arrived() int { return len(c.puller.arrived) }
 
 // NoteHandOut notes the message at sequence, stored at a time, as handed out a number of times.
 func (q *Queue) NoteHandOut(ctx context.Context, sequence uint64, storedAt time.Time, times int) error {
-	return q.jobs.noteHandOut(ctx, sequence, storedAt, times)
+	return q.bucket.HandOuts.Set(ctx, sequence, storedAt, times)
 }
 
 // Notes returns how many messages are noted as handed out.
 func (q *Queue) Notes(ctx context.Context) (int, error) {
-	info, err := q.jobs.stream.Info(ctx, jetstream.WithSubjectFilter(jobsPrefix+keyHandOuts+">"))
+	info, err := q.bucket.Jobs.stream.Info(ctx, jetstream.WithSubjectFilter(jobsPrefix+keyHandOuts+">"))
 	if err != nil {
 		return 0, err
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -17,21 +16,15 @@ import (
 )
 
 const (
-	jobsPrefix = "$KV." + bucketJobs + "."
-
 	keyJob          = "job."
 	keyOrganization = "organization."
-	keyCell         = "slot."
 )
 
-// Jobs holds the jobs of tutti, the organizations of each, and named compare-and-swap cells, in a key-value bucket:
-// one key each, changed only by compare-and-swap.
+// Jobs holds the jobs of tutti and the organizations of each: one key each, changed only by compare-and-swap.
 type Jobs struct {
-	queue  *Queue
-	bucket jetstream.KeyValue
-	stream jetstream.Stream
-	// handedOut holds the sequences of messages that this process has noted as handed out.
-	handedOut sync.Map
+	*bucket
+	// pending returns the ids of the jobs that have a Request in the queue.
+	pending func(ctx context.Context) (map[string]struct{}, error)
 }
 
 // JobFilter selects jobs. The zero value selects all, in pages of 50.
@@ -201,8 +194,8 @@ func (j *Jobs) create(ctx context.Context, key string, value any) (bool, error) 
 	if err != nil {
 		return false, core.WrapError(core.CodeInternal, "encoding a job", err)
 	}
-	err = j.queue.write(ctx, func(ctx context.Context) error {
-		_, err := j.bucket.Create(ctx, key, data)
+	err = j.conn.Write(ctx, func(ctx context.Context) error {
+		_, err := j.kv.Create(ctx, key, data)
 		return err
 	})
 	if errors.Is(err, jetstream.ErrKeyExists) {
@@ -213,7 +206,7 @@ func (j *Jobs) create(ctx context.Context, key string, value any) (bool, error) 
 
 // get decodes the value of a key into value, and returns its bytes and revision.
 func (j *Jobs) get(ctx context.Context, key string, value any) ([]byte, uint64, error) {
-	entry, err := j.bucket.Get(ctx, key)
+	entry, err := j.kv.Get(ctx, key)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -260,8 +253,8 @@ func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) err
 		if err != nil {
 			return zero, core.WrapError(core.CodeInternal, "encoding a job", err)
 		}
-		err = j.queue.write(ctx, func(ctx context.Context) error {
-			_, err := j.bucket.Update(ctx, key, data, revision)
+		err = j.conn.Write(ctx, func(ctx context.Context) error {
+			_, err := j.kv.Update(ctx, key, data, revision)
 			return err
 		})
 		if err == nil {
@@ -282,7 +275,7 @@ func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) err
 // readKeys decodes the values of all keys that match filter, each once.
 func readKeys[T any](ctx context.Context, j *Jobs, filter string) ([]T, error) {
 	byKey := make(map[string]T)
-	err := j.queue.readAll(ctx, j.stream, jobsPrefix+filter, func(m readMessage) error {
+	err := j.conn.ReadAll(ctx, j.stream, jobsPrefix+filter, func(m readMessage) error {
 		if m.Header.Get("KV-Operation") != "" {
 			delete(byKey, m.Subject)
 			return nil

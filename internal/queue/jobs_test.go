@@ -301,7 +301,7 @@ func TestPruneOrphans(t *testing.T) {
 			"queued.c": "gone", "running.c": "gone", "queued.d": "waits", "else.a": ended, "else.b": "gone",
 		}
 		for name, id := range cells {
-			if err := j.SetCell(t.Context(), name, id, 0); err != nil {
+			if err := q.Cells().SetCell(t.Context(), name, id, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -316,7 +316,7 @@ func TestPruneOrphans(t *testing.T) {
 		check := func(removedCells, removedJobs []string) {
 			t.Helper()
 			for name, id := range cells {
-				got, _, err := j.Cell(t.Context(), name)
+				got, _, err := q.Cells().Cell(t.Context(), name)
 				if slices.Contains(removedCells, name) {
 					id = ""
 				}
@@ -341,7 +341,7 @@ func TestPruneOrphans(t *testing.T) {
 		}
 		check([]string{"queued.b", "running.b", "queued.c", "running.c"}, []string{"gone"})
 		for _, name := range []string{"queued.b", "queued.c"} {
-			if err := j.SetCell(t.Context(), name, queued, 0); err != nil {
+			if err := q.Cells().SetCell(t.Context(), name, queued, 0); err != nil {
 				t.Errorf("filling a removed cell: %v", err)
 			}
 		}
@@ -350,7 +350,7 @@ func TestPruneOrphans(t *testing.T) {
 
 func TestCells(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
-		a, b := s.connect(t, queue.Config{}).Jobs(), s.connect(t, queue.Config{}).Jobs()
+		a, b := s.connect(t, queue.Config{}).Cells(), s.connect(t, queue.Config{}).Cells()
 		const name = "running/song/S1 ü"
 		state := func(want string) uint64 {
 			t.Helper()
@@ -387,7 +387,7 @@ func TestCellHasOneWinner(t *testing.T) {
 		results := make(chan error, rivals)
 		for i := range rivals {
 			go func() {
-				results <- queues[i%2].Jobs().SetCell(context.WithoutCancel(t.Context()), "cell", numbered(i), 0)
+				results <- queues[i%2].Cells().SetCell(context.WithoutCancel(t.Context()), "cell", numbered(i), 0)
 			}()
 		}
 		won := 0

@@ -42,7 +42,7 @@ func (j *Jobs) Watch(ctx context.Context, id string, each func(core.JobChange) e
 		case ctx.Err() != nil:
 			return wrapError("watching a job", ctx.Err())
 		}
-		j.queue.log.Debug("restarting the watch of a job", "job_id", id, "err", err)
+		j.conn.Log.Debug("restarting the watch of a job", "job_id", id, "err", err)
 		if err := retry.Sleep(ctx, rewatchPause); err != nil {
 			return wrapError("watching a job", err)
 		}
@@ -65,7 +65,7 @@ func (w *jobWatch) follow(ctx context.Context) error {
 		FilterSubjects: []string{jobsPrefix + jobKey(w.id), jobsPrefix + organizationKey(w.id, "") + "*"},
 		DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: w.seen + 1,
 	}
-	reader, err := w.jobs.queue.newReader(ctx, w.jobs.stream, cfg)
+	reader, err := w.jobs.conn.NewReader(ctx, w.jobs.stream, cfg)
 	if err != nil {
 		return err
 	}

@@ -141,16 +141,15 @@ func TestWatchEnds(t *testing.T) {
 func TestNotedPages(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
-		jobs := q.Jobs()
 		note := func(organization string, reading, page int, ids ...uint64) {
 			t.Helper()
-			if err := jobs.NotePage(t.Context(), "job", organization, reading, page, ids); err != nil {
+			if err := q.PageNotes().NotePage(t.Context(), "job", organization, reading, page, ids); err != nil {
 				t.Fatal(err)
 			}
 		}
 		want := func(organization string, reading, last, n int) {
 			t.Helper()
-			got, err := jobs.NotedIDs(t.Context(), "job", organization, reading, last)
+			got, err := q.PageNotes().NotedIDs(t.Context(), "job", organization, reading, last)
 			if err != nil || got != n {
 				t.Errorf("%s, reading %d up to %d: %d ids, %v, want %d", organization, reading, last, got, err, n)
 			}
@@ -166,19 +165,19 @@ func TestNotedPages(t *testing.T) {
 		want("S.1", 1, 3, 1)
 		want("S", 0, 0, 1)
 		want("none", 0, 3, 0)
-		before, err := jobs.NotedBefore(t.Context(), "job", "S.1", 0, 10, []uint64{2, 4, 5, 1 << 63, 99})
+		before, err := q.PageNotes().NotedBefore(t.Context(), "job", "S.1", 0, 10, []uint64{2, 4, 5, 1 << 63, 99})
 		if wanted := (map[uint64]struct{}{2: {}, 4: {}, 1 << 63: {}}); err != nil || !maps.Equal(before, wanted) {
 			t.Errorf("noted before page 10: %v, %v, want %v", before, err, wanted)
 		}
 		late := func(organization string, page, epoch int, ids ...string) {
 			t.Helper()
-			if err := jobs.NoteLate(t.Context(), "job", organization, page, epoch, ids); err != nil {
+			if err := q.PageNotes().NoteLate(t.Context(), "job", organization, page, epoch, ids); err != nil {
 				t.Fatal(err)
 			}
 		}
 		wantLate := func(organization string, pages map[int]int, ids ...string) {
 			t.Helper()
-			got, err := jobs.LateIDs(t.Context(), "job", organization, pages)
+			got, err := q.PageNotes().LateIDs(t.Context(), "job", organization, pages)
 			if err != nil || !slices.Equal(got, ids) {
 				t.Errorf("%s, pages %v: late records %q, %v, want %q", organization, pages, got, err, ids)
 			}
@@ -195,7 +194,7 @@ func TestNotedPages(t *testing.T) {
 		wantLate("S.1", map[int]int{1: 1}, "b.*>\n", "c")
 		wantLate("S", map[int]int{2: 0}, many...)
 		want("S.1", 0, 10, 6)
-		if err := jobs.ForgetPages(t.Context(), "job", "S.1"); err != nil {
+		if err := q.PageNotes().ForgetPages(t.Context(), "job", "S.1"); err != nil {
 			t.Fatal(err)
 		}
 		want("S.1", 0, 10, 0)

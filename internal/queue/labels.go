@@ -50,7 +50,7 @@ func (l *labels) labelFor(repository string) string {
 func (q *Queue) rememberRepositories(ctx context.Context, configured []string) error {
 	q.labels.add(configured...)
 	for {
-		stored, revision, err := q.jobs.Cell(ctx, cellRepositories)
+		stored, revision, err := q.bucket.Cells.Cell(ctx, cellRepositories)
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (q *Queue) rememberRepositories(ctx context.Context, configured []string) e
 			return core.WrapError(core.CodeInternal, "encoding the repositories", err)
 		}
 		// Also when nothing changed: a key that is not written for jobsKept expires.
-		if err := q.jobs.SetCell(ctx, cellRepositories, string(encoded), revision); !isConflict(err) {
+		if err := q.bucket.Cells.SetCell(ctx, cellRepositories, string(encoded), revision); !isConflict(err) {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -20,8 +21,9 @@ type message struct {
 	sequence   uint64
 	storedAt   time.Time
 	deliveries int
-	// jobs stores the hand-out count of the message; nil if there is none.
-	jobs *Jobs
+	// handOuts stores the hand-out count of the message; nil if there is none.
+	handOuts *HandOuts
+	log      *slog.Logger
 }
 
 var _ core.Message = (*message)(nil)
@@ -52,6 +54,16 @@ func (m *message) Nak(delay time.Duration) error {
 // InProgress implements core.Message.
 func (m *message) InProgress() error {
 	return wrapError("extending the ack wait of a request", m.nc.Publish(m.reply, []byte("+WPI")))
+}
+
+// forgetHandOuts removes the hand-out count of a message that has ended, or waits without being processed.
+func (m *message) forgetHandOuts(ctx context.Context) {
+	if m.handOuts == nil {
+		return
+	}
+	if err := m.handOuts.Forget(ctx, m.sequence); err != nil {
+		m.log.Debug("hand-out count not removed", "request_id", m.request.ID, "err", err)
+	}
 }
 
 func nakPayload(delay time.Duration) []byte {

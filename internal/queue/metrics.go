@@ -8,12 +8,11 @@ import (
 
 // Metrics holds the metrics of the queue (CONTRACT section 9). A nil Metrics counts nothing.
 type Metrics struct {
-	published        *prometheus.CounterVec
-	pending          *prometheus.GaugeVec
-	redeliveries     *prometheus.CounterVec
-	deadLetters      *prometheus.GaugeVec
-	deadLettersTotal *prometheus.CounterVec
-	restarts         prometheus.Counter
+	published    *prometheus.CounterVec
+	pending      *prometheus.GaugeVec
+	redeliveries *prometheus.CounterVec
+	deadLetters  *DeadLetterMetrics
+	restarts     prometheus.Counter
 }
 
 // NewMetrics registers the queue's metrics on reg.
@@ -31,20 +30,13 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "tutti_consumer_redeliveries_total",
 			Help: "Deliveries of a Request to a durable consumer after the first.",
 		}, []string{"consumer"}),
-		deadLetters: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "tutti_dead_letters",
-			Help: "Stored dead letters, by reason.",
-		}, []string{"repository", "reason"}),
-		deadLettersTotal: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tutti_dead_letters_total",
-			Help: "Dead letters written, including replacements.",
-		}, []string{"repository", "reason"}),
+		deadLetters: newDeadLetterMetrics(reg),
 		restarts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tutti_queue_restarts_total",
 			Help: "Restarts of the embedded queue's server after storage errors.",
 		}),
 	}
-	reg.MustRegister(m.published, m.pending, m.redeliveries, m.deadLetters, m.deadLettersTotal, m.restarts)
+	reg.MustRegister(m.published, m.pending, m.redeliveries, m.restarts)
 	return m
 }
 
@@ -77,21 +69,9 @@ func (m *Metrics) countRedelivery(consumer string) {
 	}
 }
 
-func (m *Metrics) setDeadLetters(counts map[deadLetterLabels]int) {
+func (m *Metrics) deadLetterMetrics() *DeadLetterMetrics {
 	if m == nil {
-		return
+		return nil
 	}
-	m.deadLetters.Reset()
-	for of, n := range counts {
-		m.deadLetters.WithLabelValues(of.repository, of.reason).Set(float64(n))
-	}
-}
-
-// deadLetterLabels are the labels of a count of dead letters.
-type deadLetterLabels struct{ repository, reason string }
-
-func (m *Metrics) countDeadLetter(repository, reason string) {
-	if m != nil {
-		m.deadLettersTotal.WithLabelValues(repository, reason).Inc()
-	}
+	return m.deadLetters
 }

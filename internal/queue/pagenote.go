@@ -14,20 +14,23 @@ import (
 // keyPages is the prefix of the keys that store the record ids of the pages of lists being read.
 const keyPages = "pages."
 
+// PageNotes holds notes about the pages of lists that jobs read.
+type PageNotes struct{ *bucket }
+
 func pagesKey(jobID, organization string) string {
 	return keyPages + EncodeToken(jobID) + "." + EncodeToken(organization) + "."
 }
 
 // NotePage stores the hashes of the ids on a page of an organization's list, in place of an earlier note of the page.
 // reading counts how often the list was restarted.
-func (j *Jobs) NotePage(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) error {
+func (p *PageNotes) NotePage(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) error {
 	data := make([]byte, 0, 8*len(ids))
 	for _, id := range ids {
 		data = binary.LittleEndian.AppendUint64(data, id)
 	}
 	key := pagesKey(jobID, organization) + strconv.Itoa(reading) + "." + strconv.Itoa(page)
-	err := j.queue.write(ctx, func(ctx context.Context) error {
-		_, err := j.bucket.Put(ctx, key, data)
+	err := p.conn.Write(ctx, func(ctx context.Context) error {
+		_, err := p.kv.Put(ctx, key, data)
 		return err
 	})
 	return wrapError("noting the ids of a page", err)
@@ -35,9 +38,9 @@ func (j *Jobs) NotePage(ctx context.Context, jobID, organization string, reading
 
 // NotedIDs returns the number of distinct ids on the pages up to and including last, in one reading of an
 // organization's list.
-func (j *Jobs) NotedIDs(ctx context.Context, jobID, organization string, reading, last int) (int, error) {
+func (p *PageNotes) NotedIDs(ctx context.Context, jobID, organization string, reading, last int) (int, error) {
 	var ids []uint64
-	err := j.eachNoted(ctx, jobID, organization, reading, last+1, func(id uint64) { ids = append(ids, id) })
+	err := p.eachNoted(ctx, jobID, organization, reading, last+1, func(id uint64) { ids = append(ids, id) })
 	if err != nil {
 		return 0, err
 	}
@@ -47,7 +50,7 @@ func (j *Jobs) NotedIDs(ctx context.Context, jobID, organization string, reading
 
 // NotedBefore returns those of ids that are on a page below the given one, in one reading of an organization's list.
 // Its memory does not grow with the list.
-func (j *Jobs) NotedBefore(
+func (p *PageNotes) NotedBefore(
 	ctx context.Context, jobID, organization string, reading, page int, ids []uint64,
 ) (map[uint64]struct{}, error) {
 	asked := make(map[uint64]struct{}, len(ids))
@@ -55,7 +58,7 @@ func (j *Jobs) NotedBefore(
 		asked[id] = struct{}{}
 	}
 	noted := make(map[uint64]struct{})
-	err := j.eachNoted(ctx, jobID, organization, reading, page, func(id uint64) {
+	err := p.eachNoted(ctx, jobID, organization, reading, page, func(id uint64) {
 		if _, is := asked[id]; is {
 			noted[id] = struct{}{}
 		}
@@ -64,9 +67,9 @@ func (j *Jobs) NotedBefore(
 }
 
 // eachNoted calls each for every id on the pages below the given one, in one reading of an organization's list.
-func (j *Jobs) eachNoted(ctx context.Context, jobID, organization string, reading, below int, each func(id uint64)) error {
+func (p *PageNotes) eachNoted(ctx context.Context, jobID, organization string, reading, below int, each func(id uint64)) error {
 	filter := jobsPrefix + pagesKey(jobID, organization) + strconv.Itoa(reading) + "."
-	err := j.queue.readAll(ctx, j.stream, filter+"*", func(m readMessage) error {
+	err := p.conn.ReadAll(ctx, p.stream, filter+"*", func(m readMessage) error {
 		n, err := strconv.Atoi(strings.TrimPrefix(m.Subject, filter))
 		if err != nil || len(m.Data)%8 != 0 {
 			return core.NewError(core.CodeInternal, fmt.Sprintf("the note of a page has %d bytes", len(m.Data)))
@@ -89,7 +92,7 @@ const keyLate = "late."
 const maxLatePerNote = 1000
 
 // NoteLate stores the ids of records that a page of an organization's list requested one by one, under the page's epoch.
-func (j *Jobs) NoteLate(ctx context.Context, jobID, organization string, page, epoch int, ids []string) error {
+func (p *PageNotes) NoteLate(ctx context.Context, jobID, organization string, page, epoch int, ids []string) error {
 	part := 0
 	for chunk := range slices.Chunk(ids, maxLatePerNote) {
 		var data []byte
@@ -97,8 +100,8 @@ func (j *Jobs) NoteLate(ctx context.Context, jobID, organization string, page, e
 			data = append(binary.AppendUvarint(data, uint64(len(id))), id...)
 		}
 		key := fmt.Sprintf("%s%s%d.%d.%d", pagesKey(jobID, organization), keyLate, page, epoch, part)
-		err := j.queue.write(ctx, func(ctx context.Context) error {
-			_, err := j.bucket.Put(ctx, key, data)
+		err := p.conn.Write(ctx, func(ctx context.Context) error {
+			_, err := p.kv.Put(ctx, key, data)
 			return err
 		})
 		if err != nil {
@@ -110,10 +113,10 @@ func (j *Jobs) NoteLate(ctx context.Context, jobID, organization string, page, e
 }
 
 // LateIDs returns the ids that were noted for pages, a map of page numbers to epochs, each id once.
-func (j *Jobs) LateIDs(ctx context.Context, jobID, organization string, pages map[int]int) ([]string, error) {
+func (p *PageNotes) LateIDs(ctx context.Context, jobID, organization string, pages map[int]int) ([]string, error) {
 	var ids []string
 	filter := jobsPrefix + pagesKey(jobID, organization) + keyLate
-	err := j.queue.readAll(ctx, j.stream, filter+">", func(m readMessage) error {
+	err := p.conn.ReadAll(ctx, p.stream, filter+">", func(m readMessage) error {
 		var page, epoch, part int
 		if _, err := fmt.Sscanf(strings.TrimPrefix(m.Subject, filter), "%d.%d.%d", &page, &epoch, &part); err != nil {
 			return core.WrapError(core.CodeInternal, "decoding the key of a note of late records", err)
@@ -137,10 +140,10 @@ func (j *Jobs) LateIDs(ctx context.Context, jobID, organization string, pages ma
 }
 
 // ForgetPages removes the notes of an organization's list, or of every list of the job when organization is empty.
-func (j *Jobs) ForgetPages(ctx context.Context, jobID, organization string) error {
+func (p *PageNotes) ForgetPages(ctx context.Context, jobID, organization string) error {
 	key := keyPages + EncodeToken(jobID) + ".>"
 	if organization != "" {
 		key = pagesKey(jobID, organization) + ">"
 	}
-	return wrapError("forgetting the ids of pages", j.purge(ctx, jobsPrefix+key))
+	return wrapError("forgetting the ids of pages", p.purge(ctx, jobsPrefix+key))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -159,4 +160,26 @@ func (q *Queue) removeUnknownConsumers(ctx context.Context, known []string) erro
 		q.log.Info("consumer of an unknown repository removed", "consumer", name)
 	}
 	return nil
+}
+
+// lagInterval is how often the metric of pending messages is updated.
+const lagInterval = 5 * time.Second
+
+// refreshLag updates the metric of pending messages, until ctx ends.
+func (q *Queue) refreshLag(ctx context.Context) {
+	lag := time.NewTicker(lagInterval)
+	defer lag.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-lag.C:
+		}
+		if q.metrics == nil {
+			continue
+		}
+		if _, err := q.Pending(ctx); err != nil && ctx.Err() == nil {
+			q.log.Debug("reading the consumers' backlog failed", "err", err)
+		}
+	}
 }

@@ -21,11 +21,14 @@ const orphanAge = 10 * time.Minute
 // cells "queued.*" and "running.*" of ended jobs, and cells and organizations whose job does not exist, unless they
 // are younger than ten minutes or a Request of the job, which creates it again, is in the queue. Concurrent writes
 // are not removed.
-func (j *Jobs) Prune(ctx context.Context, keep int) error { return j.prune(ctx, keep, orphanAge) }
+func (j *Jobs) Prune(ctx context.Context, keep int) error {
+	return j.PruneOlder(ctx, keep, orphanAge)
+}
 
-func (j *Jobs) prune(ctx context.Context, keep int, age time.Duration) error {
+// PruneOlder is Prune with another age for cells and organizations whose job does not exist.
+func (j *Jobs) PruneOlder(ctx context.Context, keep int, age time.Duration) error {
 	// Before reading the bucket: a Request that has ended since has created its job by then.
-	waiting, err := j.queue.JobIDs(ctx)
+	waiting, err := j.pending(ctx)
 	if err != nil {
 		return err
 	}
@@ -75,10 +78,6 @@ func (j *Jobs) pruneJobs(ctx context.Context, jobs []core.Job, keep int) error {
 	return nil
 }
 
-func (j *Jobs) purge(ctx context.Context, subject string, opts ...jetstream.StreamPurgeOpt) error {
-	return j.stream.Purge(ctx, append(opts, jetstream.WithPurgeSubject(subject))...)
-}
-
 // contents is the content of the bucket, with the sequences needed to remove no more than was read.
 type contents struct {
 	jobs map[string]core.Job
@@ -104,7 +103,7 @@ func (j *Jobs) readContents(ctx context.Context) (contents, error) {
 	c := contents{
 		jobs: make(map[string]core.Job), cells: make(map[string]cellContent), organizations: make(map[string]lastWrite),
 	}
-	err := j.queue.readAll(ctx, j.stream, jobsPrefix+">", c.add)
+	err := j.conn.ReadAll(ctx, j.stream, jobsPrefix+">", c.add)
 	return c, err
 }
 

@@ -6,15 +6,10 @@ import (
 	"errors"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
-)
-
-const (
-	// publishRetries and publishRetryWait cover the time in which a stream of a cluster has no leader.
-	publishRetries   = 3
-	publishRetryWait = 100 * time.Millisecond
 )
 
 // Publish validates r and stores it in place of an older Request of the same subject; it returns when the server has
@@ -84,7 +79,7 @@ func (q *Queue) publishRequest(ctx context.Context, r core.Request, opts ...jets
 	if r.Cause == core.CauseOutbox && r.Attempts == 0 && r.ID != "" {
 		opts = append(opts, jetstream.WithMsgID(r.ID))
 	}
-	err = q.publish(ctx, subject, data, opts...)
+	_, err = q.conn.Publish(ctx, &nats.Msg{Subject: subject, Data: data}, opts...)
 	return wrapError("publishing the request", err)
 }
 
@@ -107,13 +102,4 @@ func (q *Queue) Republish(ctx context.Context, m core.Message, r core.Request, a
 		return nil
 	}
 	return err
-}
-
-// publish stores a message and returns when the server has it on disk.
-func (q *Queue) publish(ctx context.Context, subject string, data []byte, opts ...jetstream.PublishOpt) error {
-	opts = append(opts, jetstream.WithRetryAttempts(publishRetries), jetstream.WithRetryWait(publishRetryWait))
-	return q.write(ctx, func(ctx context.Context) error {
-		_, err := q.js.Publish(ctx, subject, data, opts...)
-		return err
-	})
 }

@@ -100,15 +100,16 @@ type pullRequest struct {
 	Heartbeat time.Duration `json:"idle_heartbeat,omitempty"`
 }
 
-func newPuller(nc *nats.Conn, l *connectionState, stream, consumer string) (*puller, error) {
+// newPuller subscribes to a consumer of a stream.
+func (c *Conn) newPuller(stream, consumer string) (*puller, error) {
 	p := &puller{
-		nc: nc, connection: l,
+		nc: c.NC, connection: c.state,
 		subject: jetstream.DefaultAPIPrefix + "CONSUMER.MSG.NEXT." + stream + "." + consumer,
-		inbox:   nc.NewInbox() + ".",
+		inbox:   c.NC.NewInbox() + ".",
 		arrived: make(chan *nats.Msg, inboxSize), idleSince: time.Now(),
 	}
 	var err error
-	if p.sub, err = nc.ChanSubscribe(p.inbox+"*", p.arrived); err != nil {
+	if p.sub, err = c.NC.ChanSubscribe(p.inbox+"*", p.arrived); err != nil {
 		return nil, fmt.Errorf("subscribing to a consumer: %w", err)
 	}
 	return p, nil

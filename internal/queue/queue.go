@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
@@ -19,16 +19,6 @@ const (
 	defaultReplicas   = 1
 	defaultMaxPending = 200_000
 	defaultMaxBodies  = 10_000
-
-	// callTimeout is the longest that one call waits for an answer of the server.
-	callTimeout = 5 * time.Second
-	// readyTimeout is the longest that Ready waits.
-	readyTimeout = 2 * time.Second
-	// pingInterval and maxPings: a silent server counts as disconnected after ten seconds.
-	pingInterval = 5 * time.Second
-	maxPings     = 2
-	// reconnectWait is the pause between two attempts to reconnect.
-	reconnectWait = 250 * time.Millisecond
 )
 
 // Config configures a Queue. The zero value is the default.
@@ -89,20 +79,14 @@ func (c Config) validate() error {
 
 // Queue is a connection to the streams of tutti. It is safe for concurrent use.
 type Queue struct {
-	cfg        Config
-	log        *slog.Logger
-	metrics    *Metrics
-	nc         *nats.Conn
-	js         jetstream.JetStream
-	connection *connectionState
-	// server is the in-process server, nil for an external one.
-	server      InProcessServer
-	durability  *durability
-	closed      chan struct{}
+	cfg         Config
+	log         *slog.Logger
+	metrics     *Metrics
+	conn        *Conn
 	requests    jetstream.Stream
 	seen        jetstream.Stream
 	deadLetters *DeadLetters
-	jobs        *Jobs
+	bucket      *Bucket
 	labels      *labels
 	batches     batchLimiter
 	gather      gatherer
@@ -122,54 +106,36 @@ func Connect(ctx context.Context, cfg Config) (*Queue, error) {
 	if cfg.URL == "" {
 		return nil, core.NewError(core.CodeInvalid, "queue.url is empty")
 	}
-	var opts []nats.Option
-	if cfg.CredentialsFile != "" {
-		opts = append(opts, nats.UserCredentials(cfg.CredentialsFile))
-	}
-	return open(ctx, cfg, nil, cfg.URL, opts)
-}
-
-// InProcessServer is a nats-server in this process, such as embedded.Server.
-type InProcessServer interface {
-	// InProcessConn returns a new connection to the server.
-	InProcessConn() (net.Conn, error)
-	// StorageError returns why the server cannot store until it is restarted, nil if it can as far as it knows.
-	StorageError() error
-	// Restart replaces the server by a new one with the same streams. After an error the server is unchanged or stopped.
-	Restart(ctx context.Context) error
+	return open(ctx, cfg, nil)
 }
 
 // ConnectInProcess is Connect for an in-process server. The server must outlive the Queue.
 func ConnectInProcess(ctx context.Context, server InProcessServer, cfg Config) (*Queue, error) {
-	return open(ctx, cfg, server, "", []nats.Option{nats.InProcessServer(server)})
+	cfg.URL, cfg.CredentialsFile = "", ""
+	return open(ctx, cfg, server)
 }
 
-func open(ctx context.Context, cfg Config, server InProcessServer, url string, opts []nats.Option) (*Queue, error) {
+func open(ctx context.Context, cfg Config, server InProcessServer) (*Queue, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	q := &Queue{
-		cfg: cfg, log: cfg.Logger, metrics: cfg.Metrics, connection: newConnectionState(), server: server, durability: newDurability(),
-		closed: make(chan struct{}),
-		labels: newLabels(), consumers: make(map[*Consumer]struct{}),
-	}
-	opts = append(opts, q.options()...)
 	starting, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancel()
-	err := q.retryStart(starting, func(context.Context) (err error) {
-		q.nc, err = nats.Connect(url, opts...)
-		return connectError(err)
+	conn, err := Dial(starting, ConnConfig{
+		URL: cfg.URL, CredentialsFile: cfg.CredentialsFile, Server: server, Streams: cfg.streamConfigs(),
+		StartTimeout: cfg.StartTimeout, Logger: cfg.Logger, OnRestart: cfg.Metrics.countRestart,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if q.js, err = jetstream.New(q.nc, jetstream.WithDefaultTimeout(callTimeout)); err != nil {
-		return nil, errors.Join(wrapError("connecting to the queue", err), q.disconnect(ctx))
+	q := &Queue{
+		cfg: cfg, log: cfg.Logger, metrics: cfg.Metrics, conn: conn,
+		labels: newLabels(), consumers: make(map[*Consumer]struct{}),
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	q.stop = stop
-	if err = q.setUpStreams(starting); err == nil {
+	if err = q.setUp(starting); err == nil {
 		err = q.start(ctx, background)
 	}
 	if err != nil {
@@ -178,9 +144,23 @@ func open(ctx context.Context, cfg Config, server InProcessServer, url string, o
 	return q, nil
 }
 
+// setUp creates the streams and opens the bucket.
+func (q *Queue) setUp(ctx context.Context) error {
+	streams, err := q.conn.SetUp(ctx)
+	if err != nil {
+		return err
+	}
+	q.requests, q.seen = streams[streamRequests], streams[streamSeen]
+	q.deadLetters = newDeadLetters(q.conn, streams[streamDeadLetters], DeadLetterConfig{
+		MaxDocuments: q.cfg.MaxDeadLetterBodies, Metrics: q.metrics.deadLetterMetrics(), Label: q.labels.labelFor,
+	})
+	q.bucket, err = openBucket(ctx, q.conn, streams[streamJobs], q.JobIDs)
+	return err
+}
+
 // start loads the index of dead letters and starts the background goroutines, which run until background ends.
 func (q *Queue) start(ctx, background context.Context) error {
-	q.work.Go(func() { q.runProbes(background) })
+	q.work.Go(func() { q.conn.RunProbes(background) })
 	if err := q.Ready(ctx); err != nil {
 		q.log.Warn("queue connected, but it cannot store messages yet", "err", err)
 	}
@@ -192,64 +172,10 @@ func (q *Queue) start(ctx, background context.Context) error {
 	return nil
 }
 
-func connectError(err error) error {
-	if err == nil {
-		return nil
-	}
-	e := &core.Error{
-		Code: core.CodeUnavailable, Message: "connecting to the queue: no server answers",
-		Hint: "check queue.url and that nats-server runs there", RetryAfter: retryWhenDown, Err: err,
-	}
-	if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
-		e.Code, e.RetryAfter = core.CodeUnauthenticated, 0
-		e.Message = "connecting to the queue: the server does not accept the credentials"
-		e.Hint = "check queue.credentialsFile"
-	}
-	return e
-}
-
-// options: reconnecting never ends, and nothing is buffered while disconnected, because a message whose publish
-// failed must not be sent later.
-func (q *Queue) options() []nats.Option {
-	return []nats.Option{
-		nats.Name("tutti"),
-		nats.Timeout(callTimeout),
-		nats.MaxReconnects(-1),
-		nats.ReconnectWait(reconnectWait),
-		nats.ReconnectJitter(reconnectWait, reconnectWait),
-		nats.ReconnectBufSize(-1),
-		nats.PingInterval(pingInterval),
-		nats.MaxPingsOutstanding(maxPings),
-		nats.IgnoreAuthErrorAbort(),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			q.connection.broadcast()
-			if err != nil {
-				q.log.Warn("queue disconnected", "err", err)
-			}
-		}),
-		nats.ReconnectHandler(func(*nats.Conn) {
-			q.connection.broadcast()
-			q.log.Info("queue reconnected")
-		}),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			if !q.durability.probeDenied(err) {
-				q.log.Warn("queue connection reported an error", "err", err)
-			}
-		}),
-		nats.ClosedHandler(func(*nats.Conn) { close(q.closed) }),
-	}
-}
-
 // Close requeues the messages that were delivered and not fetched, ends the background goroutines and disconnects. It
 // waits for that, or until ctx ends, then it returns CodeUnavailable. Messages in flight must have ended before.
 func (q *Queue) Close(ctx context.Context) error {
-	q.mu.Lock()
-	consumers := make([]*Consumer, 0, len(q.consumers))
-	for c := range q.consumers {
-		consumers = append(consumers, c)
-	}
-	q.mu.Unlock()
-	for _, c := range consumers {
+	for _, c := range q.openConsumers() {
 		c.Close()
 	}
 	q.stop()
@@ -264,29 +190,27 @@ func (q *Queue) Close(ctx context.Context) error {
 	case <-ctx.Done():
 		err = core.WrapError(core.CodeUnavailable, "closing the queue", ctx.Err())
 	}
-	return errors.Join(err, q.disconnect(ctx))
-}
-
-// disconnect flushes and closes the connection.
-func (q *Queue) disconnect(ctx context.Context) error {
-	if q.nc.IsConnected() {
-		flush, cancel := context.WithTimeout(ctx, callTimeout)
-		if err := q.nc.FlushWithContext(flush); err != nil {
-			q.log.Debug("queue not flushed before closing", "err", err)
-		}
-		cancel()
-	}
-	q.nc.Close()
-	select {
-	case <-q.closed:
-		return nil
-	case <-ctx.Done():
-		return core.WrapError(core.CodeUnavailable, "closing the queue", ctx.Err())
-	}
+	return errors.Join(err, q.conn.Disconnect(ctx))
 }
 
 // DeadLetters returns the dead letters of the queue.
 func (q *Queue) DeadLetters() *DeadLetters { return q.deadLetters }
 
 // Jobs returns the jobs of the queue.
-func (q *Queue) Jobs() *Jobs { return q.jobs }
+func (q *Queue) Jobs() *Jobs { return q.bucket.Jobs }
+
+// Cells returns the compare-and-swap cells of the queue.
+func (q *Queue) Cells() *Cells { return q.bucket.Cells }
+
+// PageNotes returns the notes of pages of lists.
+func (q *Queue) PageNotes() *PageNotes { return q.bucket.PageNotes }
+
+// Ready reports whether the queue is connected and every stream stored a probe within the last seconds; CodeUnavailable
+// otherwise. A stream that has as many messages as it may is ready.
+func (q *Queue) Ready(ctx context.Context) error { return q.conn.Ready(ctx) }
+
+func (q *Queue) openConsumers() []*Consumer {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Collect(maps.Keys(q.consumers))
+}

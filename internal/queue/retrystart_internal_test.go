@@ -15,9 +15,9 @@ import (
 // twice the time of the one before, up to five seconds.
 func TestRetryStartAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := &Queue{log: slog.New(slog.DiscardHandler)}
+		c := &Conn{Log: slog.New(slog.DiscardHandler)}
 		var lengths []time.Duration
-		err := q.retryStart(t.Context(), func(ctx context.Context) error {
+		err := c.RetryStart(t.Context(), func(ctx context.Context) error {
 			began := time.Now()
 			if len(lengths) == 5 {
 				return nil

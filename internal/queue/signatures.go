@@ -7,6 +7,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -49,8 +50,9 @@ func (q *Queue) FirstSeen(ctx context.Context, key string) (time.Time, error) {
 // Remember stores a key for a week, or until 100,000 later ones are stored. A key that is already stored keeps its
 // time.
 func (q *Queue) Remember(ctx context.Context, key string) error {
-	err := wrapError("remembering a signature", q.publish(ctx, seenSubject(key), nil,
-		jetstream.WithExpectStream(streamSeen), jetstream.WithExpectLastSequencePerSubject(0)))
+	_, err := q.conn.Publish(ctx, &nats.Msg{Subject: seenSubject(key)},
+		jetstream.WithExpectStream(streamSeen), jetstream.WithExpectLastSequencePerSubject(0))
+	err = wrapError("remembering a signature", err)
 	if isConflict(err) {
 		return nil
 	}

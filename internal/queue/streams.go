@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"context"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -13,10 +12,6 @@ const (
 	streamDeadLetters = "DEAD_LETTERS"
 	bucketJobs        = "tutti_jobs"
 	streamJobs        = "KV_" + bucketJobs
-
-	// probePrefix starts the subject of a stream's probe. The probe of REQUESTS stays in the stream, one message above
-	// MaxPending.
-	probePrefix = "tutti.probe."
 )
 
 const (
@@ -25,11 +20,6 @@ const (
 	// jobsKept is how long a job is stored after its last change.
 	jobsKept = 90 * 24 * time.Hour
 )
-
-// streams returns the names of all streams.
-func streams() []string {
-	return []string{streamRequests, streamDeadLetters, streamSeen, streamJobs}
-}
 
 // requestsConfig: one message per subject, so that a newer Request of a record replaces an older one, and a full
 // stream rejects new messages instead of discarding old ones.
@@ -93,32 +83,4 @@ func (c Config) streamConfigs() []jetstream.StreamConfig {
 	return []jetstream.StreamConfig{
 		c.requestsConfig(), c.deadLettersConfig(), c.seenConfig(), c.jobsConfig(),
 	}
-}
-
-// setUpStreams creates the streams, or updates existing ones to the configuration.
-func (q *Queue) setUpStreams(ctx context.Context) error {
-	set := make(map[string]jetstream.Stream)
-	for _, cfg := range q.cfg.streamConfigs() {
-		if err := q.retryStart(ctx, func(ctx context.Context) (err error) {
-			set[cfg.Name], err = q.stream(ctx, cfg)
-			return err
-		}); err != nil {
-			return err
-		}
-	}
-	q.requests, q.seen = set[streamRequests], set[streamSeen]
-	q.deadLetters = newDeadLetters(q, set[streamDeadLetters])
-	q.jobs = &Jobs{queue: q, stream: set[streamJobs]}
-	return q.retryStart(ctx, func(ctx context.Context) (err error) {
-		q.jobs.bucket, err = q.js.KeyValue(ctx, bucketJobs)
-		return wrapError("opening the bucket of jobs", err)
-	})
-}
-
-func (q *Queue) stream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
-	s, err := q.js.CreateOrUpdateStream(ctx, cfg)
-	if err != nil {
-		return nil, wrapError("setting up the stream "+cfg.Name, err)
-	}
-	return s, nil
 }

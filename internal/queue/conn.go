@@ -1,0 +1,224 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/core"
+	"tutti/internal/retry"
+)
+
+// ConnConfig configures a Conn.
+type ConnConfig struct {
+	// URL names the external servers, comma-separated; empty with Server.
+	URL string
+	// CredentialsFile is a .creds file of an external server; empty for none.
+	CredentialsFile string
+	// Server is the in-process server; nil for an external one.
+	Server InProcessServer
+	// Streams are the streams that SetUp creates and that are probed.
+	Streams []jetstream.StreamConfig
+	// StartTimeout limits Dial and SetUp together.
+	StartTimeout time.Duration
+	Logger       *slog.Logger
+	// OnRestart is called after each restart of Server.
+	OnRestart func()
+}
+
+// Conn is a connection to JetStream, which is restored in the background when it is lost. It is safe for concurrent use.
+type Conn struct {
+	NC         *nats.Conn
+	JS         jetstream.JetStream
+	Log        *slog.Logger
+	Durability *Durability
+
+	cfg    ConnConfig
+	state  *connectionState
+	closed chan struct{}
+}
+
+// Dial connects to a server, retrying until ctx ends.
+func Dial(ctx context.Context, cfg ConnConfig) (*Conn, error) {
+	c := &Conn{
+		Log: cfg.Logger, Durability: newDurability(), cfg: cfg, state: newConnectionState(), closed: make(chan struct{}),
+	}
+	opts := c.options()
+	if cfg.CredentialsFile != "" {
+		opts = append(opts, nats.UserCredentials(cfg.CredentialsFile))
+	}
+	if cfg.Server != nil {
+		opts = append(opts, nats.InProcessServer(cfg.Server))
+	}
+	err := c.RetryStart(ctx, func(context.Context) (err error) {
+		c.NC, err = nats.Connect(cfg.URL, opts...)
+		return connectError(err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if c.JS, err = jetstream.New(c.NC, jetstream.WithDefaultTimeout(callTimeout)); err != nil {
+		return nil, errors.Join(wrapError("connecting to the queue", err), c.Disconnect(ctx))
+	}
+	return c, nil
+}
+
+// SetUp creates the streams, or updates existing ones to the configuration, and returns them by name.
+func (c *Conn) SetUp(ctx context.Context) (map[string]jetstream.Stream, error) {
+	streams := make(map[string]jetstream.Stream)
+	for _, cfg := range c.cfg.Streams {
+		if err := c.RetryStart(ctx, func(ctx context.Context) (err error) {
+			streams[cfg.Name], err = c.createStream(ctx, cfg)
+			return err
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return streams, nil
+}
+
+func (c *Conn) createStream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
+	s, err := c.JS.CreateOrUpdateStream(ctx, cfg)
+	if err != nil {
+		return nil, wrapError("setting up the stream "+cfg.Name, err)
+	}
+	return s, nil
+}
+
+// Publish stores a message and returns when the server has it on disk.
+func (c *Conn) Publish(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (ack *jetstream.PubAck, err error) {
+	opts = append(opts, jetstream.WithRetryAttempts(publishRetries), jetstream.WithRetryWait(publishRetryWait))
+	err = c.Write(ctx, func(ctx context.Context) error {
+		ack, err = c.JS.PublishMsg(ctx, m, opts...)
+		return err
+	})
+	return ack, err
+}
+
+// InProcessServer is a nats-server in this process, such as embedded.Server.
+type InProcessServer interface {
+	// InProcessConn returns a new connection to the server.
+	InProcessConn() (net.Conn, error)
+	// StorageError returns why the server cannot store until it is restarted, nil if it can as far as it knows.
+	StorageError() error
+	// Restart replaces the server by a new one with the same streams. After an error the server is unchanged or stopped.
+	Restart(ctx context.Context) error
+}
+
+const (
+	// callTimeout is the longest that one call waits for an answer of the server.
+	callTimeout = 5 * time.Second
+	// readyTimeout is the longest that Ready waits.
+	readyTimeout = 2 * time.Second
+	// pingInterval and maxPings: a silent server counts as disconnected after ten seconds.
+	pingInterval = 5 * time.Second
+	maxPings     = 2
+	// reconnectWait is the pause between two attempts to reconnect.
+	reconnectWait = 250 * time.Millisecond
+	// publishRetries and publishRetryWait cover the time in which a stream of a cluster has no leader.
+	publishRetries      = 3
+	publishRetryWait    = 100 * time.Millisecond
+	defaultStartTimeout = time.Minute
+	// firstAttemptTimeout limits the first attempt of a call at start; each further attempt gets twice as long, up to
+	// callTimeout. A cluster leaves requests unanswered while it forms, and when several processes create the same
+	// stream at once.
+	firstAttemptTimeout = time.Second
+)
+
+// RetryStart calls try until it succeeds, and returns the last error when that is not retryable or ctx has ended
+// (Config.StartTimeout). The context of try limits one attempt.
+func (c *Conn) RetryStart(ctx context.Context, try func(ctx context.Context) error) error {
+	for length := firstAttemptTimeout; ; length = min(2*length, callTimeout) {
+		attempt, end := context.WithTimeout(ctx, length)
+		err := try(attempt)
+		end()
+		if err == nil || !core.Retryable(err) {
+			return err
+		}
+		if ctx.Err() == nil {
+			c.Log.Warn("the start waits for the queue", "err", err, "hint", core.HintOf(err))
+		}
+		if retry.Sleep(ctx, retry.Jitter(length/2)) == nil {
+			continue
+		}
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return &core.Error{
+				Code: core.CodeOf(err), Hint: core.HintOf(err), Err: err,
+				Message: fmt.Sprintf("%s; gave up after %s", core.MessageOf(err), c.cfg.StartTimeout),
+			}
+		}
+		return err
+	}
+}
+
+func connectError(err error) error {
+	if err == nil {
+		return nil
+	}
+	e := &core.Error{
+		Code: core.CodeUnavailable, Message: "connecting to the queue: no server answers",
+		Hint: "check queue.url and that nats-server runs there", RetryAfter: retryWhenDown, Err: err,
+	}
+	if errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) {
+		e.Code, e.RetryAfter = core.CodeUnauthenticated, 0
+		e.Message = "connecting to the queue: the server does not accept the credentials"
+		e.Hint = "check queue.credentialsFile"
+	}
+	return e
+}
+
+// options: reconnecting never ends, and nothing is buffered while disconnected, because a message whose publish
+// failed must not be sent later.
+func (c *Conn) options() []nats.Option {
+	return []nats.Option{
+		nats.Name("tutti"),
+		nats.Timeout(callTimeout),
+		nats.MaxReconnects(-1),
+		nats.ReconnectWait(reconnectWait),
+		nats.ReconnectJitter(reconnectWait, reconnectWait),
+		nats.ReconnectBufSize(-1),
+		nats.PingInterval(pingInterval),
+		nats.MaxPingsOutstanding(maxPings),
+		nats.IgnoreAuthErrorAbort(),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			c.state.broadcast()
+			if err != nil {
+				c.Log.Warn("queue disconnected", "err", err)
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) {
+			c.state.broadcast()
+			c.Log.Info("queue reconnected")
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if !c.Durability.probeDenied(err) {
+				c.Log.Warn("queue connection reported an error", "err", err)
+			}
+		}),
+		nats.ClosedHandler(func(*nats.Conn) { close(c.closed) }),
+	}
+}
+
+// Disconnect flushes and closes the connection.
+func (c *Conn) Disconnect(ctx context.Context) error {
+	if c.NC.IsConnected() {
+		flush, cancel := context.WithTimeout(ctx, callTimeout)
+		if err := c.NC.FlushWithContext(flush); err != nil {
+			c.Log.Debug("queue not flushed before closing", "err", err)
+		}
+		cancel()
+	}
+	c.NC.Close()
+	select {
+	case <-c.closed:
+		return nil
+	case <-ctx.Done():
+		return core.WrapError(core.CodeUnavailable, "closing the queue", ctx.Err())
+	}
+}

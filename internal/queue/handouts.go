@@ -1,0 +1,76 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// keyHandOuts is the prefix of the keys, by message sequence, that count how often a message was handed out without
+	// ending.
+	keyHandOuts = "begun."
+	// handOutsTTL is longer than a supervisor waits before it restarts a process that keeps crashing.
+	handOutsTTL = 24 * time.Hour
+)
+
+func handOutsSubject(sequence uint64) string {
+	return fmt.Sprintf("%s%s%d", jobsPrefix, keyHandOuts, sequence)
+}
+
+// HandOuts counts how often messages were handed out to consumers, by all processes, to detect crash loops.
+type HandOuts struct {
+	*bucket
+	// current holds the sequences of messages that this process has counted.
+	current sync.Map
+}
+
+// Count returns how often a message was handed out. A count of another message with the same sequence is of a
+// stream that was deleted.
+func (h *HandOuts) Count(ctx context.Context, sequence uint64, storedAt time.Time) (int, error) {
+	m, err := h.stream.GetLastMsgForSubject(ctx, handOutsSubject(sequence))
+	if isNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, wrapError("reading how often a request was handed out", err)
+	}
+	var at int64
+	var times int
+	if _, err := fmt.Sscan(string(m.Data), &at, &times); err != nil || at != storedAt.UnixNano() {
+		return 0, nil //nolint:nilerr // not a count of this message
+	}
+	return times, nil
+}
+
+// Set stores how often a message was handed out, and that this process has it.
+func (h *HandOuts) Set(ctx context.Context, sequence uint64, storedAt time.Time, times int) error {
+	note := fmt.Appendf(nil, "%d %d", storedAt.UnixNano(), times)
+	if _, err := h.conn.Publish(ctx, &nats.Msg{Subject: handOutsSubject(sequence), Data: note}, jetstream.WithMsgTTL(handOutsTTL)); err != nil {
+		return err
+	}
+	h.current.Store(sequence, nil)
+	return nil
+}
+
+// Forget removes the count of a message that has ended, or waits without being processed. A count that is not removed
+// expires after handOutsTTL.
+func (h *HandOuts) Forget(ctx context.Context, sequence uint64) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	if err := h.purge(ctx, handOutsSubject(sequence)); err != nil {
+		return err
+	}
+	h.current.Delete(sequence)
+	return nil
+}
+
+// Current reports whether this process was handed out a message and has not forgotten it.
+func (h *HandOuts) Current(sequence uint64) bool {
+	_, ok := h.current.Load(sequence)
+	return ok
+}

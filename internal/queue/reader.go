@@ -1,0 +1,184 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/core"
+	"tutti/internal/retry"
+)
+
+const (
+	// watchWait is how long one pull of a watch stays open.
+	watchWait = 30 * time.Second
+	// readerTTL is how long the server keeps an unused consumer of a reader.
+	readerTTL = 2 * time.Minute
+	// minRestartDelay and maxRestartDelay bound the pause after an error of a background loop.
+	minRestartDelay = 100 * time.Millisecond
+	maxRestartDelay = 10 * time.Second
+)
+
+// errGap: a message was lost in transit, so the watch restarts after the last one it received.
+var errGap = errors.New("a message was lost on the way")
+
+// RestartOnError runs follow, and again after every error, until ctx ends. The pauses grow while it fails quickly.
+func (c *Conn) RestartOnError(ctx context.Context, what string, follow func(context.Context) error) {
+	rest := minRestartDelay
+	for ctx.Err() == nil {
+		if _, connected := c.state.awaitConnected(ctx, c.NC, time.Now().Add(watchWait), nil); !connected {
+			continue
+		}
+		began := time.Now()
+		err := follow(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > maxRestartDelay {
+			rest = minRestartDelay
+		}
+		if c.NC.IsConnected() && !errors.Is(err, errConnectionChanged) {
+			c.Log.Warn("restarting the watch of a stream", "watch", what, "err", err)
+		}
+		if retry.Sleep(ctx, retry.Jitter(rest)) != nil {
+			return
+		}
+		rest = min(2*rest, maxRestartDelay)
+	}
+}
+
+// reader reads messages of a stream in order, through its own ephemeral consumer.
+type reader struct {
+	conn   *Conn
+	stream jetstream.Stream
+	name   string
+	puller *puller
+	// delivered is the consumer's sequence of the last message.
+	delivered uint64
+}
+
+// readMessage is a message with its sequence in the stream and the time at which it was stored.
+type readMessage struct {
+	*nats.Msg
+	sequence uint64
+	storedAt time.Time
+}
+
+// NewReader returns a reader of a stream through an ephemeral consumer with cfg.
+func (c *Conn) NewReader(ctx context.Context, s jetstream.Stream, cfg jetstream.ConsumerConfig) (*reader, error) {
+	cfg.AckPolicy = jetstream.AckNonePolicy
+	cfg.MemoryStorage = true
+	cfg.Replicas = 1
+	cfg.InactiveThreshold = readerTTL
+	consumer, err := s.CreateConsumer(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	r := &reader{conn: c, stream: s, name: consumer.CachedInfo().Name}
+	if r.puller, err = c.newPuller(s.CachedInfo().Config.Name, r.name); err != nil {
+		return nil, err
+	}
+	r.puller.strict = true
+	return r, nil
+}
+
+// next returns the next messages; none when there are none within wait. errGap when one was lost.
+func (r *reader) next(ctx context.Context, wait time.Duration) ([]readMessage, error) {
+	raw, err := r.puller.next(ctx, budget{messages: maxPull / 2}, wait)
+	if err != nil {
+		return nil, err
+	}
+	messages := make([]readMessage, 0, len(raw))
+	for _, m := range raw {
+		meta, err := m.Metadata()
+		if err != nil {
+			return nil, err
+		}
+		if meta.Sequence.Consumer != r.delivered+1 {
+			return nil, errGap
+		}
+		r.delivered++
+		messages = append(messages, readMessage{Msg: m, sequence: meta.Sequence.Stream, storedAt: meta.Timestamp})
+	}
+	return messages, nil
+}
+
+// close deletes the consumer; if that fails, the server does so after readerTTL.
+func (r *reader) close(ctx context.Context) {
+	r.puller.close()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if !r.conn.NC.IsConnected() {
+		return
+	}
+	if err := r.stream.DeleteConsumer(ctx, r.name); err != nil {
+		r.conn.Log.Debug("consumer of a reader not deleted", "err", err)
+	}
+}
+
+// ReadAll calls each for every message that a stream has now on the subjects of filter. The read may be served by a
+// replica that is behind what was acknowledged: then it waits for the replica.
+func (c *Conn) ReadAll(ctx context.Context, s jetstream.Stream, filter string, each func(readMessage) error) error {
+	last, err := lastSequence(ctx, s, filter)
+	if err != nil {
+		return err
+	}
+	reader, err := c.NewReader(ctx, s, jetstream.ConsumerConfig{
+		FilterSubject: filter, DeliverPolicy: jetstream.DeliverAllPolicy,
+	})
+	if err != nil {
+		return err
+	}
+	defer reader.close(ctx)
+	heard, read, wait := time.Now(), uint64(0), time.Duration(0)
+	for {
+		messages, err := reader.next(ctx, wait)
+		if errors.Is(err, errGap) || errors.Is(err, errConnectionChanged) {
+			return core.WrapError(core.CodeUnavailable, "the connection was lost", err)
+		}
+		if errors.Is(err, errConsumerLost) && reader.delivered == 0 && time.Since(heard) < callTimeout {
+			err = nil // a replica may not know a new consumer yet
+		} else if err == nil && len(messages) == 0 && read >= last {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, m := range messages {
+			if err := each(m); err != nil {
+				return err
+			}
+			heard, read = time.Now(), m.sequence
+		}
+		if len(messages) > 0 {
+			continue
+		}
+		if time.Since(heard) > callTimeout {
+			return core.NewError(core.CodeUnavailable, "a replica of the queue is behind its leader")
+		}
+		// The server may count too few messages of a consumer that was created while one was replaced, and answers a pull
+		// without a wait by that count only.
+		wait = busyPause
+		if err := retry.Sleep(ctx, busyPause); err != nil {
+			return err
+		}
+		if last, err = lastSequence(ctx, s, filter); err != nil { // the last message may have been removed
+			return err
+		}
+	}
+}
+
+// lastSequence returns the sequence of the last message on the subjects of filter, as the stream's leader has it, 0 for none.
+func lastSequence(ctx context.Context, s jetstream.Stream, filter string) (uint64, error) {
+	m, err := s.GetLastMsgForSubject(ctx, filter)
+	if isNotFound(err) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return m.Sequence, nil
+}
