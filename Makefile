@@ -5,10 +5,12 @@ CACHE    ?= $(CURDIR)/.cache
 LINT     := $(CACHE)/golangci-lint-v2.15.0
 
 # The packages with goroutines of their own, or with values that requests share.
-CONCURRENT := ./consumers/... ./http ./ingest/... ./internal/app ./internal/app/check ./internal/auth ./internal/bulk ./internal/client \
+CONCURRENT := ./consumers/... ./http ./ingest/... ./internal/app/check ./internal/auth ./internal/bulk ./internal/client \
   ./internal/client/display ./internal/index/embedded ./internal/index/embedded/evaluate ./internal/metadata ./internal/queue/... \
   ./internal/roundtrip ./internal/search/catalogue ./internal/search/download ./internal/search/federation ./internal/search/graphql \
   ./internal/search/sets ./internal/store ./internal/upstream ./schemas/...
+# The end-to-end tests that send one request after another, or prepare the same concurrency as others.
+SEQUENTIAL := ^Test(Auth|BadDocuments|BuiltIn(Guard|Refuses)|Catalogue(Arranger|Auth|BasePath|Default|Details|Fixed|Mapped|None)|DefaultAccess|EventsRefuse|ExpiredSets|External(Hangs|NotListed|Timeout|Validations)|FailingRecords|IDs|ImportTable|IndexRefuses|JobsKept|Large|LetterBodies|Letters(List|Show)|LocalIs|Lyric(PageSize|Refuses)|NeverIndexed|Notify(Refuses|Signature)|OtherOrganization|PathsStay|Refusals|SavedSet(Is|sAre|sHave)|WrongMapping)
 # The packages whose tests take the number of their random cases from testkit.Cases.
 RANDOM := ./consumers/... ./http ./internal/filter/sqon ./internal/index/embedded/... ./internal/search/graphql
 
@@ -25,6 +27,7 @@ test: ## the suites that need nothing but Go
 
 race: ## the packages with goroutines, or values that requests share, under the race detector (needs a C compiler)
 	CGO_ENABLED=1 go test -race $(CONCURRENT)
+	CGO_ENABLED=1 go test -race -skip '$(SEQUENTIAL)' ./internal/app
 
 $(LINT):
 	mkdir -p $(CACHE)

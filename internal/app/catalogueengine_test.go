@@ -1,99 +1,15 @@
 package app_test
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-
-	"tutti/internal/app"
-	"tutti/internal/index"
-	"tutti/internal/index/embedded"
 )
-
-// moodyIndex is an embedded index that reads mappings and makes indices as the test says.
-type moodyIndex struct {
-	index.Index
-
-	mu sync.Mutex
-	// reading and making are asked before a mapping is read and an index is made, by alias; what they give is the answer.
-	reading, making map[string]func(context.Context) error
-	asked           map[string]int
-}
-
-// set says what becomes of reading the mapping of an alias; nil reads it.
-func (x *moodyIndex) set(alias string, reading func(context.Context) error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.reading[alias] = reading
-}
-
-// count returns how often the mapping of an alias was asked for.
-func (x *moodyIndex) count(alias string) int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.asked[alias]
-}
-
-// Mapping reads a mapping, if the test lets it.
-func (x *moodyIndex) Mapping(ctx context.Context, alias string) (json.RawMessage, error) {
-	x.mu.Lock()
-	x.asked[alias]++
-	reading := x.reading[alias]
-	x.mu.Unlock()
-	if reading != nil {
-		if err := reading(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return x.Index.Mapping(ctx, alias)
-}
-
-// Ensure makes an index, if the test lets it.
-func (x *moodyIndex) Ensure(ctx context.Context, spec index.Spec) error {
-	x.mu.Lock()
-	making := x.making[spec.Alias]
-	x.mu.Unlock()
-	if making != nil {
-		if err := making(ctx); err != nil {
-			return err
-		}
-	}
-	return x.Index.Ensure(ctx, spec)
-}
-
-// moodyEngine puts a moodyIndex into a world, whatever its engine.
-type moodyEngine struct {
-	engine
-	index *moodyIndex
-}
-
-func (e moodyEngine) url() string { return "" }
-
-func (e moodyEngine) replace(opts *app.Options) { opts.Index = e.index }
-
-// moody puts a moodyIndex in the place of a world's engine, before it starts.
-func (w *world) moody() *moodyIndex {
-	w.t.Helper()
-	x, err := embedded.Open(embedded.Config{Dir: filepath.Join(w.dir, "moody")})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.t.Cleanup(func() { _ = x.Close() })
-	m := &moodyIndex{
-		Index: x, reading: map[string]func(context.Context) error{}, making: map[string]func(context.Context) error{},
-		asked: map[string]int{},
-	}
-	w.engine = moodyEngine{w.engine, m}
-	return m
-}
 
 // cluster speaks as much of Elasticsearch as catalogues need: it gives mappings, and refuses all else as a cluster that is
 // still starting does, or has another answer it.
@@ -127,13 +43,6 @@ func refuses(status int, kind string) http.HandlerFunc {
 // mapped returns the mapping of one index with properties.
 func mapped(properties string) http.HandlerFunc {
 	return answers(http.StatusOK, `{"physical-1":{"mappings":{"properties":{`+properties+`}}}}`)
-}
-
-// hangsUp returns no answer.
-func hangsUp(w http.ResponseWriter, _ *http.Request) {
-	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
-		_ = conn.Close()
-	}
 }
 
 // newCluster starts a cluster, which is stopped at the end of the test.

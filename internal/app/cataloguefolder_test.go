@@ -161,10 +161,6 @@ func indexSilent() core.CatalogueProblem {
 	return core.CatalogueProblem{Code: core.CatalogueConnectionError, Message: "the index does not answer"}
 }
 
-func mappingUnread() core.CatalogueProblem {
-	return core.CatalogueProblem{Code: core.CatalogueMappingFetch, Message: "the mapping of the index could not be read"}
-}
-
 func notBuilt(message string) core.CatalogueProblem {
 	return core.CatalogueProblem{Code: core.CatalogueSchemaBuild, Message: message}
 }
@@ -247,7 +243,6 @@ func (w *world) logged(message, id string) int {
 const (
 	saysAvailable = "a catalogue is available"
 	saysFailed    = "a catalogue has failed"
-	saysChanged   = "the mapping of a catalogue has changed"
 )
 
 // gauged demands what the metric says of catalogues.

@@ -3,8 +3,6 @@ package app_test
 import (
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,76 +11,6 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
 )
-
-// TestCatalogueModes: a folder that gets a second catalogue changes the mode, and the paths of a single one go; they come
-// back when the second is taken away.
-func TestCatalogueModes(t *testing.T) {
-	t.Parallel()
-	files := folder{"only/base.json": based("analysis", aliasWord, `"description":"The first"`)}
-	w, dir := newCatalogued(t, settings{}, files)
-	w.start()
-	w.awaitAvailable("only")
-	w.isSingle()
-	w.stop()
-
-	more := folder{"second/base.json": based("second", aliasWord, "")}
-	more.write(w, dir)
-	w.start()
-	w.awaitAvailable("only", "second")
-	a := w.summary()
-	if a.get("mode").String() != "multiple" || a.get("catalogs.only.paths.fields").Exists() || a.get("catalogs.second.paths.fields").Exists() {
-		t.Errorf("with two the summary is %s", a.raw)
-	}
-	gone := w.ask(http.MethodGet, "/introspection/fields", http.StatusNotFound)
-	if hint := gone.get("hint").String(); !strings.Contains(hint, "/introspection/only, /introspection/second") {
-		t.Errorf("the hint is %q", hint)
-	}
-	w.detail("only")
-	w.stop()
-
-	if err := os.RemoveAll(filepath.Join(dir, "second")); err != nil {
-		t.Fatal(err)
-	}
-	w.start()
-	w.awaitAvailable("only")
-	w.isSingle()
-}
-
-// isSingle demands what holds while a catalogue called only is the only one.
-func (w *world) isSingle() {
-	w.t.Helper()
-	a := w.summary()
-	want := `{"graphql":"/only/graphql","introspection":"/introspection/only","fields":"/introspection/fields"}`
-	if a.get("mode").String() != "single" || a.get("catalogs.only.paths").Raw != want || a.get("catalogs.only.error").Exists() {
-		w.t.Errorf("the summary is %s", a.raw)
-	}
-	detail, fields := w.detail("only"), w.ask(http.MethodGet, "/introspection/fields", http.StatusOK)
-	strip := func(raw []byte) string { return generated.ReplaceAllString(string(raw), "") }
-	if strip(detail.raw) != strip(fields.raw) || detail.header.Get("ETag") != fields.header.Get("ETag") {
-		w.t.Errorf("/introspection/fields is not the detail:\n%s\n%s", fields.raw, detail.raw)
-	}
-}
-
-// TestCatalogueSingleFailed: the only catalogue has failed: its short paths say so too.
-func TestCatalogueSingleFailed(t *testing.T) {
-	t.Parallel()
-	w, _ := newCatalogued(t, settings{}, folder{"base.json": based("analysis", aliasWord+"-none", `"catalogId":"only","description":"One and only"`)})
-	w.start()
-	w.awaitProblem("only", indexMissing())
-	failed := failedCatalogue{"analysis", "One and only", indexMissing()}
-	failed.shown(w, "only")
-	w.readiness(core.CataloguesUnhealthy)
-	if got := string(w.ask(http.MethodGet, "/introspection/fields", http.StatusOK).raw); got != failed.failedPayload("only") {
-		t.Errorf("/introspection/fields: %s", got)
-	}
-	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		a := w.ask(method, "/graphql", http.StatusNotFound)
-		if a.header.Get("Content-Type") != "application/json" || a.get("details").String() != "/introspection/only" ||
-			a.get("error.code").String() != string(core.CatalogueIndexNotFound) {
-			t.Errorf("%s /graphql: %s", method, a.raw)
-		}
-	}
-}
 
 // TestCatalogueBasePath: behind a proxy every path has its prefix.
 func TestCatalogueBasePath(t *testing.T) {

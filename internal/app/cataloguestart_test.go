@@ -1,15 +1,9 @@
 package app_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
-
-	"go.uber.org/goleak"
 
 	"tutti/internal/core"
 )
@@ -70,50 +64,4 @@ func TestCatalogueDownAtStart(t *testing.T) {
 	w.awaitAvailable("a", "b")
 	w.awaitPaused(false)
 	w.converges(wait)
-}
-
-// TestCatalogueStop: catalogues that are tried again and again, and such whose engine never answers, do not hold a stop up
-// and leave nothing behind.
-func TestCatalogueStop(t *testing.T) {
-	const limit = 3 * time.Second
-	for name, engine := range map[string]func(*testing.T) string{"refused": nobody, "silent": silence} {
-		t.Run(name, func(t *testing.T) {
-			leavesNothing(t)
-			b := newBuilt(t, engine(t), twenty())
-			b.set.shutdownTimeout = limit
-			b.start()
-			b.stop()
-		})
-	}
-	t.Run("while a mapping is read", func(t *testing.T) {
-		leavesNothing(t)
-		w, _ := newCatalogued(t, settings{shutdownTimeout: limit}, folder{
-			"a/base.json": based("a", aliasWord, ""), "b/base.json": based("b", aliasWord+"-b", ""),
-		})
-		x := w.moody()
-		begun := make(chan struct{})
-		var first sync.Once
-		var reading atomic.Int64
-		x.set(w.alias, func(ctx context.Context) error {
-			reading.Add(1)
-			defer reading.Add(-1)
-			first.Do(func() { close(begun) })
-			<-ctx.Done()
-			return ctx.Err()
-		})
-		w.start()
-		<-begun
-		w.awaitProblem("b", indexMissing())
-		w.stop()
-		if n := reading.Load(); n != 0 {
-			t.Errorf("%d readings go on after the stop", n)
-		}
-	})
-}
-
-// leavesNothing demands that at the end of the test no goroutine is there that was not there at its beginning.
-func leavesNothing(t *testing.T) {
-	t.Helper()
-	before := goleak.IgnoreCurrent()
-	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 }

@@ -204,16 +204,16 @@ func TestAddressPatterns(t *testing.T) {
 	ip := field("a.ip", "ip", "a")
 	filter := some("a", patterns(ip, true, "10.*", "*::1"))
 	page := func(keys ...string) answer {
-		buckets := ""
+		var buckets strings.Builder
 		for _, key := range keys {
-			buckets += `{"key":{"v":"` + key + `"},"doc_count":1,"d":{"doc_count":1}},`
+			buckets.WriteString(`{"key":{"v":"` + key + `"},"doc_count":1,"d":{"doc_count":1}},`)
 		}
 		after := ""
 		if len(keys) > 0 {
 			after = `"after_key":{"v":"` + keys[len(keys)-1] + `"},`
 		}
 		return answer{200, `{"pit_id":"P2","_shards":{"failed":0},"aggregations":{"a0":{"doc_count":3,"p":{` + after +
-			`"buckets":[` + strings.TrimSuffix(buckets, ",") + `]}}}}`}
+			`"buckets":[` + strings.TrimSuffix(buckets.String(), ",") + `]}}}}`}
 	}
 	none := answer{200, `{"_shards":{"failed":0},"hits":{"total":{"value":3},"hits":[]}}`}
 
