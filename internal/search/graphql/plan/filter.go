@@ -9,6 +9,7 @@ import (
 
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
+	"tutti/internal/search/catalogue"
 	"tutti/internal/search/graphql/output"
 	"tutti/internal/search/view"
 )
@@ -19,7 +20,7 @@ func (p *Planner) Filter(f *ast.Field, name string) (sqon.Filter, *output.Error)
 	raw := args.Raw(name)
 	filter, err := p.view.Parse(raw)
 	if err != nil {
-		bad := p.idHint(output.ErrorOf(err), raw)
+		bad := withIDHint(p.catalogue.model, output.ErrorOf(err), raw)
 		if arg := f.Arguments.ForName(name); arg != nil {
 			bad.At(arg.Position)
 		}
@@ -49,25 +50,25 @@ func (p *Planner) LowerFilter(ctx context.Context, f *ast.Field, name string) (*
 	return node, nil
 }
 
-// idHint adds a hint to the error of a filter that uses the node field id: in filters the document id has another name.
-func (p *Planner) idHint(bad *output.Error, raw json.RawMessage) *output.Error {
+// withIDHint adds a hint to the error of a filter that uses the node field id: in filters the document id has another name.
+func withIDHint(m *catalogue.Model, bad *output.Error, raw json.RawMessage) *output.Error {
 	filter, err := sqon.Parse(raw)
-	if err == nil && bad.Hint == "" && p.namesID(filter.Root) {
+	if err == nil && bad.Hint == "" && namesID(m, filter.Root) {
 		bad.Hint = "id is not a field: filter by " + view.IDField + ", the document id"
 	}
 	return bad
 }
 
 // namesID reports whether a filter names id although the catalogue has no such field.
-func (p *Planner) namesID(n *sqon.Node) bool {
+func namesID(m *catalogue.Model, n *sqon.Node) bool {
 	if n == nil {
 		return false
 	}
 	if slices.ContainsFunc(n.Fields, func(name string) bool {
-		_, own := p.catalogue.model.Field(name)
+		_, own := m.Field(name)
 		return !own && name == "id"
 	}) {
 		return true
 	}
-	return slices.ContainsFunc(n.Content, p.namesID)
+	return slices.ContainsFunc(n.Content, func(child *sqon.Node) bool { return namesID(m, child) })
 }

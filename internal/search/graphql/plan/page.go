@@ -1,12 +1,10 @@
 package plan
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 
 	"github.com/tidwall/gjson"
-	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
@@ -22,48 +20,6 @@ type page struct {
 	filter  *query.Node
 	request index.HitsRequest
 	counts  bool
-}
-
-// page reads the arguments of hits.
-func (p *Planner) page(ctx context.Context, f *ast.Field) (page, *output.Error) {
-	args := p.Arguments(f)
-	var g page
-	var bad *output.Error
-	if g.filter, bad = p.LowerFilter(ctx, f, "filters"); bad != nil {
-		return g, bad
-	}
-	if g.request.Size, bad = args.Int("first", DefaultFirst); bad != nil {
-		return g, bad
-	}
-	if g.request.From, bad = args.Int("offset", 0); bad != nil {
-		return g, bad
-	}
-	if g.counts, bad = args.Bool("trackTotalHits", true); bad != nil {
-		return g, bad
-	}
-	p.clamp(&g.request, args.Given("first") != nil)
-	if g.request.Sort, bad = p.Sort(args); bad != nil {
-		return g, bad
-	}
-	if g.request.After, bad = readSearchAfter(args, g.request.Sort); bad != nil {
-		return g, bad
-	}
-	return g, g.check(args)
-}
-
-// clamp reduces a page to the window, as clients of Arranger expect, with a warning if its size was given.
-func (p *Planner) clamp(r *index.HitsRequest, given bool) {
-	window := p.catalogue.window
-	if r.Size <= window {
-		return
-	}
-	if given {
-		p.warnings = append(p.warnings, output.PageClamped(r.Size, window))
-	}
-	r.Size = window
-	if r.From > 0 && r.From < index.MaxWindow {
-		r.Size = min(r.Size, index.MaxWindow-r.From)
-	}
 }
 
 // check rejects pages that engines cannot return.

@@ -120,6 +120,11 @@ func (p *Planner) reject(bad *output.Error) {
 	p.rejected = true
 }
 
+// Sort reads the sort keys in the argument sort of a field. The last one is unique per document, so that the order is total.
+func (p *Planner) Sort(args request.Arguments) ([]index.Sort, *output.Error) {
+	return sortKeys(args, p.view, p.identity)
+}
+
 // Schema returns the schema of the catalogue.
 func (p *Planner) Schema() *schema.Schema { return p.catalogue.schema }
 

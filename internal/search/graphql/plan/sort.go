@@ -11,17 +11,17 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
 	"tutti/internal/search/graphql/request"
+	"tutti/internal/search/view"
 )
 
-// Sort reads the sort keys and adds identity as the last one, so that the order is total.
-func (p *Planner) Sort(args request.Arguments) ([]index.Sort, *output.Error) {
-	identity := p.identity
+// sortKeys reads the sort keys and adds identity as the last one, so that the order is total.
+func sortKeys(args request.Arguments, v *view.View, identity index.Sort) ([]index.Sort, *output.Error) {
 	var keys []index.Sort
 	for i, item := range args.List("sort") {
-		if item.Type == gjson.Null || p.sortsByScore(item) {
+		if item.Type == gjson.Null || sortsByScore(v, item) {
 			continue
 		}
-		key, bad := p.sortKey(args, i, item)
+		key, bad := sortKey(v, args, i, item)
 		if bad != nil {
 			return nil, bad
 		}
@@ -33,7 +33,8 @@ func (p *Planner) Sort(args request.Arguments) ([]index.Sort, *output.Error) {
 	return append(keys, identity), nil
 }
 
-func (p *Planner) sortKey(args request.Arguments, i int, item gjson.Result) (index.Sort, *output.Error) {
+// sortKey reads one sort key.
+func sortKey(v *view.View, args request.Arguments, i int, item gjson.Result) (index.Sort, *output.Error) {
 	wrong := func(format string, with ...any) (index.Sort, *output.Error) {
 		return index.Sort{}, args.Invalid("sort", fmt.Sprintf("[%d]: ", i)+fmt.Sprintf(format, with...))
 	}
@@ -41,7 +42,7 @@ func (p *Planner) sortKey(args request.Arguments, i int, item gjson.Result) (ind
 	key := index.Sort{Descending: order == "desc", Mode: mode}
 	// An explicit ascending order has missing values first, as clients of Arranger expect.
 	key.MissingFirst = missing == "first" || missing == "" && order == "asc"
-	field, known := p.view.Field(name)
+	field, known := v.Field(name)
 	switch {
 	case known:
 		key.Field = field
@@ -49,11 +50,11 @@ func (p *Planner) sortKey(args request.Arguments, i int, item gjson.Result) (ind
 		key.Field = query.Field{Path: "_id", Type: "keyword"}
 		return key, nil
 	default:
-		if _, container := p.catalogue.model.Field(name); container {
+		if _, container := v.Model().Field(name); container {
 			return wrong("%q is an object, not a value", name)
 		}
 		near := ""
-		if meant := core.Suggest(name, p.catalogue.model.Names()); meant != "" {
+		if meant := core.Suggest(name, v.Model().Names()); meant != "" {
 			near = fmt.Sprintf(", did you mean %q?", meant)
 		}
 		return wrong("there is no field %q%s", name, near)
@@ -85,10 +86,10 @@ const scoreKey = "_score"
 
 // sortsByScore reports whether a sort key is the score. Documents are not scored: all have the same score, so the other keys
 // decide.
-func (p *Planner) sortsByScore(item gjson.Result) bool {
+func sortsByScore(v *view.View, item gjson.Result) bool {
 	if item.Get("fieldName").String() != scoreKey {
 		return false
 	}
-	_, own := p.view.Field(scoreKey)
+	_, own := v.Field(scoreKey)
 	return !own
 }
