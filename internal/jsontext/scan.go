@@ -13,11 +13,11 @@ type Text interface{ ~string | ~[]byte }
 type State uint8
 
 const (
-	// Valid: the token is complete.
+	// Valid is the state of a complete token.
 	Valid State = iota
-	// Incomplete: the text ended first.
+	// Incomplete is the state of a token that the end of the text cuts.
 	Incomplete
-	// Invalid: the text is not JSON.
+	// Invalid is the state of a text that is not JSON.
 	Invalid
 )
 
