@@ -6,9 +6,10 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/tidwall/gjson"
+
+	"tutti/internal/retry"
 )
 
 // Parts of Elasticsearch's response to a bulk request with tutti's filter_path.
@@ -33,7 +34,7 @@ func (s *sink) serveBulk(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.ReadFull(r.Body, *in); err != nil {
 		return // the client has disconnected
 	}
-	if !s.wait(r) {
+	if retry.Sleep(r.Context(), s.delay) != nil { // the client has disconnected
 		return
 	}
 	if bytes.Contains((*in)[:min(len(*in), 128)], []byte(`"if_seq_no"`)) {
@@ -76,21 +77,6 @@ func (s *sink) keep(id string, doc []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kept[id] = bytes.Clone(doc)
-}
-
-// wait waits for the duration of a bulk request; it reports false when the client has disconnected.
-func (s *sink) wait(r *http.Request) bool {
-	if s.delay == 0 {
-		return true
-	}
-	t := time.NewTimer(s.delay)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-r.Context().Done():
-		return false
-	}
 }
 
 func (s *sink) body() *[]byte {
