@@ -26,6 +26,7 @@ func TestScanString(t *testing.T) {
 		"\"123456\x1f8\"":        {7, false, jsontext.Invalid},
 		"\"1234567890123456\n\"": {17, false, jsontext.Invalid},
 		"\"\x7f\xff\u00e9\"":     {6, false, jsontext.Valid},
+		"\"1234567\x7f\u65e5\u672c\u8a9e\u306e\" ": {22, false, jsontext.Valid},
 	} {
 		for _, before := range []string{"", "[1,"} {
 			end, escaped, state := jsontext.ScanString([]byte(before+text), len(before))

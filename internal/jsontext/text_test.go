@@ -65,6 +65,18 @@ func FuzzAppendString(f *testing.F) {
 	})
 }
 
+func TestAppendString(t *testing.T) {
+	const text = "a\"\\/\n\t\r\b\x1f\x7f\u00e9<\xff"
+	for want, got := range map[string][]byte{
+		`["a\"\\/\n\t\r\u0008\u001f` + "\x7f\u00e9<\ufffd\"": jsontext.AppendString([]byte("["), text),
+		`["a\"\\/\n\t\r\u0008\u001f` + "\x7f\u00e9<\xff\"":   jsontext.AppendRawString([]byte("["), text),
+	} {
+		if string(got) != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestTooDeep(t *testing.T) {
 	for text, deep := range map[string]bool{
 		"":                                  false,
