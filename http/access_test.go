@@ -20,7 +20,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/auth"
 	"tutti/internal/core"
 )
@@ -156,23 +156,22 @@ func signed(t *testing.T, key *ecdsa.PrivateKey, scopes []string, good time.Dura
 // header returns one Authorization header of who asks.
 func (d tokenIssuer) header(who string) []string { return d.headers[who]["api key"] }
 
-func guardedHandler(t *testing.T, p *ports, authenticator tuttihttp.Authenticator, cfg tuttihttp.Config) handler {
+func guardedHandler(t *testing.T, p *ports, authenticator api.Authenticator, cfg api.Config) handler {
 	t.Helper()
 	if cfg.Now == nil {
 		cfg.Now = func() time.Time { return noon }
 	}
-	wired := p.ports()
-	wired.Authenticator = authenticator
-	h, err := tuttihttp.New(wired, cfg)
+	cfg.Authenticator = authenticator
+	h, err := assemble(p, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return handler{Handler: h}
+	return handler{Router: h}
 }
 
 // silent returns ports that nobody may call.
 func silent() *ports {
-	return &ports{letters: &letters{}, metadata: &metadata{}, catalogues: newShelf(), searches: &searches{}}
+	return &ports{letters: &letters{}, metadata: &metadataMock{}, catalogues: newShelf(), searches: &searches{}}
 }
 
 // unread is a body that notes whether anybody reads it.
@@ -225,7 +224,7 @@ var (
 
 // routeAccess says for every route who may use it. The organization of a path is S1; a route that hides what a caller may not
 // see answers 404 to the other tokens.
-func routeAccess() map[tuttihttp.Route]struct {
+func routeAccess() map[api.Route]struct {
 	may   []string
 	hides bool
 } {
@@ -235,7 +234,7 @@ func routeAccess() map[tuttihttp.Route]struct {
 	}
 	const record = "/index/repository/{repositoryCode}/organization/{organization}/id/{id}"
 	const analysis = "/studies/{study}/analysis"
-	return map[tuttihttp.Route]admission{
+	return map[api.Route]admission{
 		{Method: "GET", Pattern: "/ping"}:             {may: everybody},
 		{Method: "GET", Pattern: "/ready"}:            {may: everybody},
 		{Method: "GET", Pattern: "/metrics"}:          {may: everybody},
@@ -340,7 +339,7 @@ func organizationJob(id, organization string) core.Job {
 // before anything is looked for.
 func TestEveryRouteAsksForWhatItNeeds(t *testing.T) {
 	d := newTokenIssuer(t, &memoryKeyStore{})
-	open, shut := guardedHandler(t, ofS1(), d, tuttihttp.Config{}), guardedHandler(t, silent(), d, tuttihttp.Config{})
+	open, shut := guardedHandler(t, ofS1(), d, api.Config{}), guardedHandler(t, silent(), d, api.Config{})
 	expected := routeAccess()
 	routes := open.Routes()
 	if len(routes) != len(expected) {
@@ -418,7 +417,7 @@ func wantRefused(t *testing.T, name, who, method string, got accessAnswer) {
 func TestRefusalsSayWhatIsMissing(t *testing.T) {
 	store := &memoryKeyStore{}
 	d := newTokenIssuer(t, store)
-	h := guardedHandler(t, silent(), d, tuttihttp.Config{})
+	h := guardedHandler(t, silent(), d, api.Config{})
 	const organization = "/index/repository/song.ca/organization/"
 	for _, tc := range []struct {
 		name, method, target    string
@@ -488,7 +487,7 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 	}
 	t.Run("the store does not answer", func(t *testing.T) {
 		store.fault = core.NewError(core.CodeUnavailable, "the database is gone")
-		got := requestWith(t, guardedHandler(t, silent(), newColdAuthenticator(t, store), tuttihttp.Config{}), "GET", "/jobs", d.header(writeRight))
+		got := requestWith(t, guardedHandler(t, silent(), newColdAuthenticator(t, store), api.Config{}), "GET", "/jobs", d.header(writeRight))
 		p := wantProblem(t, got.Response, got.body, 503, "unavailable", "API keys cannot be verified now")
 		if got.Header.Get("Retry-After") == "" || got.Header.Get("WWW-Authenticate") != "" || p.Hint != "" {
 			t.Errorf("headers %v, hint %q", got.Header, p.Hint)
@@ -509,7 +508,7 @@ func newColdAuthenticator(t *testing.T, store *memoryKeyStore) *auth.Authenticat
 // TestForceIsTheSystems also where the organization's own writer may index.
 func TestForceIsTheSystems(t *testing.T) {
 	d := newTokenIssuer(t, &memoryKeyStore{})
-	h := guardedHandler(t, ofS1(), d, tuttihttp.Config{})
+	h := guardedHandler(t, ofS1(), d, api.Config{})
 	const target = "/index/repository/song.ca/organization/S1?force="
 	for who, want := range map[string]map[string]int{
 		writeRight: {"true": 403, "false": 202}, systemRight: {"true": 202, "false": 202},
@@ -532,7 +531,7 @@ func TestNotificationsAreSignedOrTheSystems(t *testing.T) {
 		}
 		return core.NotificationResult{Accepted: 1}, nil
 	}
-	h := guardedHandler(t, p, d, tuttihttp.Config{})
+	h := guardedHandler(t, p, d, api.Config{})
 	for _, who := range []string{nobody, writeRight, systemRight} {
 		t.Run(who, func(t *testing.T) {
 			got := requestWith(t, h, "POST", "/notifications/"+signedRepository, d.header(who))
@@ -565,7 +564,7 @@ func TestLogNamesTheCaller(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var log bytes.Buffer
-			h := guardedHandler(t, ofS1(), d, tuttihttp.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			h := guardedHandler(t, ofS1(), d, api.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			requestWith(t, h, tc.method, tc.target, d.header(tc.who))
 			line := log.String()
 			if strings.Contains(line, "principal=") != (tc.want != "") || !strings.Contains(line, tc.want) {
@@ -581,7 +580,7 @@ func TestLogNamesTheCaller(t *testing.T) {
 
 // TestNobodyIsAskedWithoutAuthenticator: auth.mode none.
 func TestNobodyIsAskedWithoutAuthenticator(t *testing.T) {
-	h := newHandler(t, ofS1(), tuttihttp.Config{})
+	h := newHandler(t, ofS1(), api.Config{})
 	for route := range routeAccess() {
 		got := requestWith(t, h, route.Method, filled(route.Pattern), []string{"Bearer hunter2"})
 		wantAdmitted(t, route.Method+" "+route.Pattern, got)

@@ -14,14 +14,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
 // studyOfAnalyses returns ports whose study has n analyses, each with some more bytes, in the states that are asked for in
 // turn; it ends with err after the last one.
 func studyOfAnalyses(n, more int, err error) *ports {
-	return withMetadata(func(m *metadata) {
+	return withMetadata(func(m *metadataMock) {
 		m.page = func(ctx context.Context, study string, states []core.AnalysisState, offset, limit int, each func(core.Analysis) error) (core.PageInfo, error) {
 			info := core.PageInfo{Total: n}
 			for i := offset; i < n && (limit == 0 || i < offset+limit); i++ {
@@ -57,7 +57,7 @@ func TestListAnalyses(t *testing.T) {
 		"each over a chunk": {3, 40 << 10}, "the last over a chunk": {2, 20 << 10},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHandler(t, studyOfAnalyses(tt.rows, tt.more, nil), tuttihttp.Config{})
+			h := newHandler(t, studyOfAnalyses(tt.rows, tt.more, nil), api.Config{})
 			want := []string{}
 			for i := range tt.rows {
 				want = append(want, fmt.Sprint("A", i))
@@ -97,13 +97,13 @@ func TestListAnalysesAsksFor(t *testing.T) {
 	} {
 		t.Run(target, func(t *testing.T) {
 			var got string
-			p := withMetadata(func(m *metadata) {
+			p := withMetadata(func(m *metadataMock) {
 				m.page = func(_ context.Context, study string, states []core.AnalysisState, offset, limit int, _ func(core.Analysis) error) (core.PageInfo, error) {
 					got = fmt.Sprint(study, " ", states, " ", offset, " ", limit)
 					return core.PageInfo{}, nil
 				}
 			})
-			if res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: target}); res.StatusCode != 200 || got != want {
+			if res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: target}); res.StatusCode != 200 || got != want {
 				t.Errorf("got %d %s for %q", res.StatusCode, body, got)
 			}
 		})
@@ -111,7 +111,7 @@ func TestListAnalysesAsksFor(t *testing.T) {
 }
 
 func TestListOfAStudyThatIsNotThere(t *testing.T) {
-	h := newHandler(t, studyOfAnalyses(0, 0, &core.Error{Code: core.CodeNotFound, ErrorID: "study.id.does.not.exist", Message: "there is no study S"}), tuttihttp.Config{})
+	h := newHandler(t, studyOfAnalyses(0, 0, &core.Error{Code: core.CodeNotFound, ErrorID: "study.id.does.not.exist", Message: "there is no study S"}), api.Config{})
 	for _, target := range []string{"/studies/S/analysis", "/studies/S/analysis/paginated"} {
 		res, body := do(t, h, ask{method: "GET", target: target})
 		if p := wantProblem(t, res, body, 404, "not_found", "there is no study S"); p.ErrorID != "study.id.does.not.exist" {
@@ -126,11 +126,11 @@ func TestListThatFails(t *testing.T) {
 	gone := core.NewError(core.CodeUnavailable, "the database does not answer")
 	for _, target := range []string{"/studies/S/analysis", "/studies/S/analysis/paginated?limit=1000"} {
 		t.Run("early "+target, func(t *testing.T) {
-			res, body := do(t, newHandler(t, studyOfAnalyses(3, 0, gone), tuttihttp.Config{}), ask{method: "GET", target: target})
+			res, body := do(t, newHandler(t, studyOfAnalyses(3, 0, gone), api.Config{}), ask{method: "GET", target: target})
 			wantProblem(t, res, body, 503, "unavailable", "the database does not answer")
 		})
 		t.Run("late "+target, func(t *testing.T) {
-			_, addr := start(t, studyOfAnalyses(200, 1000, gone), tuttihttp.Config{})
+			_, addr := start(t, studyOfAnalyses(200, 1000, gone), api.Config{})
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+addr+target, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -159,7 +159,7 @@ func TestHeadOfALongList(t *testing.T) {
 			return each(a)
 		})
 	}
-	s := open(t, newHandler(t, p, tuttihttp.Config{}), "HEAD", "/studies/S/analysis", nil)
+	s := open(t, newHandler(t, p, api.Config{}), "HEAD", "/studies/S/analysis", nil)
 	<-s.done
 	if s.w.Code != 200 || s.w.Header().Get("Content-Type") != "application/json" || rows > 100 {
 		t.Errorf("got %d after %d rows", s.w.Code, rows)
@@ -169,7 +169,7 @@ func TestHeadOfALongList(t *testing.T) {
 // TestListEndsWhenTheClientIsGone: the port is told by its callback or its context.
 func TestListEndsWhenTheClientIsGone(t *testing.T) {
 	ended := make(chan error, 1)
-	p := withMetadata(func(m *metadata) {
+	p := withMetadata(func(m *metadataMock) {
 		m.page = func(ctx context.Context, study string, states []core.AnalysisState, _, _ int, each func(core.Analysis) error) (core.PageInfo, error) {
 			a := newAnalysis(study, "A", states[0])
 			for {
@@ -180,7 +180,7 @@ func TestListEndsWhenTheClientIsGone(t *testing.T) {
 			}
 		}
 	})
-	_, addr := start(t, p, tuttihttp.Config{})
+	_, addr := start(t, p, api.Config{})
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/studies/S/analysis", nil)
 	if err != nil {
@@ -198,7 +198,7 @@ func TestListEndsWhenTheClientIsGone(t *testing.T) {
 }
 
 func TestReadAnalysis(t *testing.T) {
-	p := withMetadata(func(m *metadata) {
+	p := withMetadata(func(m *metadataMock) {
 		m.analysis = func(study, id string) (core.Analysis, error) {
 			if id == "nobody" {
 				return core.Analysis{}, fmt.Errorf("reading: %w", &core.Error{Code: core.CodeNotFound, ErrorID: "analysis.id.not.found", Message: "words of its own"})
@@ -216,7 +216,7 @@ func TestReadAnalysis(t *testing.T) {
 			return a, nil
 		}
 	})
-	h := newHandler(t, p, tuttihttp.Config{})
+	h := newHandler(t, p, api.Config{})
 	for target, want := range map[string]string{
 		"/studies/S/analysis/a%2Fb":       string(newAnalysis("S", "a/b", core.StateSuppressed).Body),
 		"/studies/S/analysis/a%2Fb/files": `[{"fileName":"a/b.vcf","fileSize":1}]`,
@@ -268,7 +268,7 @@ func (readers) ReadScope(organization string) string  { return organization + ".
 // TestUnpublishedAnalysesAreForReaders: an analysis that a caller may not see is absent in the same words as one that is
 // not there, and a list is refused before anybody looks whether there is a study.
 func TestUnpublishedAnalysesAreForReaders(t *testing.T) {
-	p := withMetadata(func(m *metadata) {
+	p := withMetadata(func(m *metadataMock) {
 		m.analysis = func(study, id string) (core.Analysis, error) {
 			state, known := map[string]core.AnalysisState{
 				"published": core.StatePublished, "unpublished": core.StateUnpublished, "suppressed": core.StateSuppressed,
@@ -279,17 +279,13 @@ func TestUnpublishedAnalysesAreForReaders(t *testing.T) {
 			return newAnalysis(study, id, state), nil
 		}
 	})
-	h, err := tuttihttp.New(func() tuttihttp.Ports {
-		ports := p.ports()
-		ports.Authenticator = readers{}
-		return ports
-	}(), tuttihttp.Config{})
+	h, err := assemble(p, api.Config{Authenticator: readers{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	get := func(t *testing.T, token, target string) (int, []byte) {
 		t.Helper()
-		res, body := do(t, handler{Handler: h}, ask{method: "GET", target: target, header: http.Header{"Authorization": {"Bearer " + token}}})
+		res, body := do(t, handler{Router: h}, ask{method: "GET", target: target, header: http.Header{"Authorization": {"Bearer " + token}}})
 		return res.StatusCode, body
 	}
 	type statuses map[string]int
@@ -337,7 +333,7 @@ func TestUnpublishedAnalysesAreForReaders(t *testing.T) {
 
 // TestManyListsAtOnce: streams share nothing.
 func TestManyListsAtOnce(t *testing.T) {
-	h := newHandler(t, studyOfAnalyses(100, 1000, nil), tuttihttp.Config{})
+	h := newHandler(t, studyOfAnalyses(100, 1000, nil), api.Config{})
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
@@ -353,7 +349,7 @@ func TestManyListsAtOnce(t *testing.T) {
 
 // TestRefusalsOfTheServerHaveAnErrorID: the path is not known, so they have the members of every surface.
 func TestRefusalsOfTheServerHaveAnErrorID(t *testing.T) {
-	_, addr := start(t, working(), tuttihttp.Config{})
+	_, addr := start(t, working(), api.Config{})
 	for raw, want := range map[string]string{
 		"GET /studies/%zz HTTP/1.1\r\nHost: localhost\r\n\r\n":                                           "malformed.parameter",
 		"GET /studies/all HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("x", 80<<10) + "\r\n\r\n": "header.too.large",

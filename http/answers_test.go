@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 )
 
 // pathOf fills the parameters of a pattern.
@@ -36,7 +36,7 @@ func methodsOf(h handler) map[string][]string {
 }
 
 func TestEveryPathRefusesOtherMethods(t *testing.T) {
-	h := newHandler(t, working(), tuttihttp.Config{})
+	h := newHandler(t, working(), api.Config{})
 	for path, methods := range methodsOf(h) {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PROPFIND"} {
 			if slices.Contains(methods, method) {
@@ -60,7 +60,7 @@ func TestEveryPathRefusesOtherMethods(t *testing.T) {
 func TestEveryRouteRefusesWhatItCannotAnswer(t *testing.T) {
 	p := working()
 	p.catalogues.put(plain("C"))
-	h := newHandler(t, p, tuttihttp.Config{MaxBodyBytes: 8})
+	h := newHandler(t, p, api.Config{MaxBodyBytes: 8})
 	for _, route := range h.Routes() {
 		t.Run(route.Method+route.Pattern, func(t *testing.T) {
 			responses := document(t).Paths.Value(route.Pattern).GetOperation(route.Method).Responses
@@ -104,8 +104,8 @@ func TestEveryRouteRefusesWhatItCannotAnswer(t *testing.T) {
 
 // TestEveryRouteRefusesWhatNoHandlerSees: net/http itself refuses, so that a target too long is 431 like any header.
 func TestEveryRouteRefusesWhatNoHandlerSees(t *testing.T) {
-	_, addr := start(t, working(), tuttihttp.Config{})
-	for _, route := range newHandler(t, working(), tuttihttp.Config{}).Routes() {
+	_, addr := start(t, working(), api.Config{})
+	for _, route := range newHandler(t, working(), api.Config{}).Routes() {
 		t.Run(route.Method+route.Pattern, func(t *testing.T) {
 			head := route.Method + " " + pathOf(route.Pattern)
 			res, body := wire(t, addr, head+"?x="+strings.Repeat("x", 80<<10)+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -122,7 +122,7 @@ func TestEveryRouteRefusesWhatNoHandlerSees(t *testing.T) {
 func TestEveryGetAnswersHeadAlike(t *testing.T) {
 	p := working()
 	p.watch = newChanges(jobChange(1, "succeeded")).watch
-	h := newHandler(t, p, tuttihttp.Config{})
+	h := newHandler(t, p, api.Config{})
 	for path, methods := range methodsOf(h) {
 		if !slices.Contains(methods, "HEAD") {
 			continue

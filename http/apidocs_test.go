@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 )
 
 var (
@@ -22,7 +22,7 @@ var (
 // TestDocsPageLoadsFromThisServerAlone follows every address of the page under any base path.
 func TestDocsPageLoadsFromThisServerAlone(t *testing.T) {
 	for _, base := range []string{"", "/base/path"} {
-		h := newHandler(t, working(), tuttihttp.Config{BasePath: base})
+		h := newHandler(t, working(), api.Config{BasePath: base})
 		res, body := do(t, h, ask{method: "GET", target: base + "/api-docs", header: http.Header{"Accept": {"text/html"}}})
 		if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/html; charset=utf-8" {
 			t.Errorf("got %d %s", res.StatusCode, res.Header.Get("Content-Type"))
@@ -52,7 +52,7 @@ func TestDocsPageLoadsFromThisServerAlone(t *testing.T) {
 }
 
 func TestDocsAssets(t *testing.T) {
-	h := newHandler(t, working(), tuttihttp.Config{})
+	h := newHandler(t, working(), api.Config{})
 	for name, tt := range map[string]struct {
 		contentType string
 		zipped      bool
@@ -116,7 +116,7 @@ func unzipped(t *testing.T, body *bytes.Buffer, zipped bool) []byte {
 }
 
 func TestDocsAreCompressedForWhoTakesIt(t *testing.T) {
-	h := newHandler(t, working(), tuttihttp.Config{})
+	h := newHandler(t, working(), api.Config{})
 	for accept, zipped := range map[string]bool{
 		"": false, "identity": false, "br": false, "gzip": true, "GZIP": true, "deflate, gzip;q=1.0": true, "*": true,
 		"gzip;q=0": false, "gzip; q=0.0, *": false, "*, gzip;q=0": false, "*;q=0, gzip": true, "*;q=0": false, "gzip;q=x": false,
@@ -133,7 +133,7 @@ func TestDocsAreCompressedForWhoTakesIt(t *testing.T) {
 }
 
 func TestDocsKnownTags(t *testing.T) {
-	h := newHandler(t, working(), tuttihttp.Config{})
+	h := newHandler(t, working(), api.Config{})
 	res, _ := do(t, h, ask{method: "GET", target: "/api-docs"})
 	tag := res.Header.Get("ETag")
 	for given, status := range map[string]int{
@@ -147,7 +147,7 @@ func TestDocsKnownTags(t *testing.T) {
 
 func TestDocsRefuse(t *testing.T) {
 	for _, base := range []string{"", "/base"} {
-		h := newHandler(t, working(), tuttihttp.Config{BasePath: base})
+		h := newHandler(t, working(), api.Config{BasePath: base})
 		for _, name := range []string{"none.js", "index.html", "swagger-ui.js", "..%2Fopenapi.json", "%2E%2E", "swagger-ui.css.gz", "embed.go", "page.js%00"} {
 			res, body := do(t, h, ask{method: "GET", target: base + "/api-docs/" + name})
 			wantProblem(t, res, body, 404, "not_found", "no such part")
@@ -162,7 +162,7 @@ func TestDocsRefuse(t *testing.T) {
 // TestDocsAreFoundWithASlash: /api-docs/ is where other services have theirs.
 func TestDocsAreFoundWithASlash(t *testing.T) {
 	for _, base := range []string{"", "/base"} {
-		h := newHandler(t, working(), tuttihttp.Config{BasePath: base})
+		h := newHandler(t, working(), api.Config{BasePath: base})
 		for _, method := range []string{"GET", "HEAD"} {
 			s := open(t, h, method, base+"/api-docs/", nil)
 			<-s.done

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
@@ -33,11 +33,11 @@ func (m memory) Acquire(ctx context.Context, _ core.Caller, n int64) (func(), er
 func TestBodyMemory(t *testing.T) {
 	json := http.Header{"Content-Type": {"application/json"}}
 	for name, tt := range map[string]struct {
-		target string
-		cfg    tuttihttp.Config
+		target           string
+		bodies, payloads api.Memory
 	}{
-		"received":  {"/notifications/song.ca", tuttihttp.Config{Bodies: memory{semaphore.NewWeighted(150 << 10)}}},
-		"worked on": {"/submit/S", tuttihttp.Config{Payloads: memory{semaphore.NewWeighted(6 * 150 << 10)}}},
+		"received":  {"/notifications/song.ca", memory{semaphore.NewWeighted(150 << 10)}, nil},
+		"worked on": {"/submit/S", nil, memory{semaphore.NewWeighted(6 * 150 << 10)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestBodyMemory(t *testing.T) {
 						<-free
 					}
 				}
-				p := withMetadata(func(m *metadata) {
+				p := withMetadata(func(m *metadataMock) {
 					m.submit = func(_ string, body []byte, _ bool) (string, error) {
 						hold(body)
 						return "A", nil
@@ -58,8 +58,7 @@ func TestBodyMemory(t *testing.T) {
 					hold(body)
 					return core.NotificationResult{Accepted: 1}, nil
 				}
-				tt.cfg.MaxBodyBytes = 100 << 10
-				h := newHandler(t, p, tt.cfg)
+				h := newHandler(t, p.bounded(tt.payloads), api.Config{Bodies: tt.bodies, MaxBodyBytes: 100 << 10})
 				send := func(word string, size int) (*http.Response, string) {
 					res, body := do(t, h, ask{
 						method: http.MethodPost, target: tt.target, body: `"` + word + strings.Repeat(" ", size) + `"`, header: json,
@@ -101,13 +100,13 @@ func TestBodyMemory(t *testing.T) {
 func TestSmallBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
-		p := withMetadata(func(*metadata) {})
+		p := withMetadata(func(*metadataMock) {})
 		p.notify = func(string, []byte, string, string) (core.NotificationResult, error) {
 			<-free
 			return core.NotificationResult{Accepted: 1}, nil
 		}
 		bodies := memory{semaphore.NewWeighted(64 << 10)}
-		h := newHandler(t, p, tuttihttp.Config{Bodies: bodies})
+		h := newHandler(t, p, api.Config{Bodies: bodies})
 		send := func() int {
 			res, _ := do(t, h, ask{
 				method: http.MethodPost, target: "/notifications/song.ca", body: strings.Repeat(" ", 64<<10-2) + "{}",
@@ -147,7 +146,7 @@ func TestSmallBodies(t *testing.T) {
 
 // TestAnnouncedBodies: a small body takes memory as it arrives, not as announced.
 func TestAnnouncedBodies(t *testing.T) {
-	h := newHandler(t, withMetadata(func(*metadata) {}), tuttihttp.Config{})
+	h := newHandler(t, withMetadata(func(*metadataMock) {}), api.Config{})
 	const requests = 100
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -166,14 +165,14 @@ func TestAnnouncedBodies(t *testing.T) {
 func TestPayloadsHoldNoBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
-		p := withMetadata(func(m *metadata) {
+		p := withMetadata(func(m *metadataMock) {
 			m.submit = func(string, []byte, bool) (string, error) {
 				<-free
 				return "A", nil
 			}
 		})
 		bodies := memory{semaphore.NewWeighted(100 << 10)}
-		h := newHandler(t, p, tuttihttp.Config{Bodies: bodies})
+		h := newHandler(t, p, api.Config{Bodies: bodies})
 		answered := make(chan int)
 		go func() {
 			res, _ := do(t, h, ask{method: http.MethodPost, target: "/submit/S", body: `{"a":"` + strings.Repeat("x", 90<<10) + `"}`})

@@ -14,7 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/server"
 	"tutti/internal/budget"
 	"tutti/internal/core"
 )
@@ -32,8 +33,8 @@ func inBudget(t *testing.T, p *ports, test func(crowd, *budget.Budget)) {
 			t.Fatal(err)
 		}
 		l := newPipes()
-		s := tuttihttp.NewServer(newHandler(t, p, tuttihttp.Config{Bodies: b.Requests, Payloads: b.Payloads}), tuttihttp.ServerConfig{})
-		tuttihttp.Serve(s, l)
+		s := server.New(newHandler(t, p.bounded(b.Payloads), api.Config{Bodies: b.Requests}), server.Config{})
+		s.Serve(l)
 		test(crowd{t, l}, b)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -93,7 +94,7 @@ func TestSlowBodiesLoseTheirMemory(t *testing.T) {
 // TestSubmissionsOfOneCaller: one that is worked on for long does not delay those of others.
 func TestSubmissionsOfOneCaller(t *testing.T) {
 	validated := make(chan struct{})
-	p := withMetadata(func(m *metadata) {
+	p := withMetadata(func(m *metadataMock) {
 		m.submit = func(_ string, body []byte, _ bool) (string, error) {
 			if strings.HasPrefix(string(body), `"external`) {
 				<-validated
@@ -121,7 +122,7 @@ func TestSubmissionsOfOneCaller(t *testing.T) {
 }
 
 // noMemory is a Memory that has none left.
-type noMemory struct{ tuttihttp.Memory }
+type noMemory struct{ api.Memory }
 
 func (noMemory) Acquire(context.Context, core.Caller, int64) (func(), error) {
 	return nil, core.NewError(core.CodeOverloaded, "full")
@@ -129,7 +130,7 @@ func (noMemory) Acquire(context.Context, core.Caller, int64) (func(), error) {
 
 // TestRefusedForMemory: a client that sends its body whole before it reads gets the 503, not a reset.
 func TestRefusedForMemory(t *testing.T) {
-	_, addr := start(t, working(), tuttihttp.Config{Bodies: noMemory{}})
+	_, addr := start(t, working(), api.Config{Bodies: noMemory{}})
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +192,7 @@ func TestAccountable(t *testing.T) {
 		"a principal, not its scopes": {remote: first + ":1", token: systemRight, want: core.Caller{Known: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := withMetadata(func(m *metadata) {
+			p := withMetadata(func(m *metadataMock) {
 				m.submit = func(string, []byte, bool) (string, error) { return "A", nil }
 			})
 			p.catalogues = newShelf(participants())
@@ -201,11 +202,11 @@ func TestAccountable(t *testing.T) {
 				downloads = append(downloads, r.Caller)
 				return answer(ctx, id, who, r, begin)
 			}
-			cfg := tuttihttp.Config{
-				Bodies: callers{&asked}, Payloads: callers{&asked}, Hosts: []string{"*"},
+			cfg := api.Config{
+				Bodies: callers{&asked}, Hosts: []string{"*"},
 				TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")},
 			}
-			h := newHandler(t, p, cfg)
+			h := newHandler(t, p.bounded(callers{&asked}), cfg)
 			if !tt.open {
 				h = guardedHandler(t, p, d, cfg)
 			}

@@ -10,7 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/search"
 	"tutti/internal/core"
 )
 
@@ -19,7 +20,7 @@ const biosamplesFailure = `{"catalogueId":"biosamples","description":"Tissue sam
 
 // TestEveryPathOfAFailedCatalogue answers with why it failed, by any method.
 func TestEveryPathOfAFailedCatalogue(t *testing.T) {
-	h, _ := catalogued(t, tuttihttp.Config{}, participants(), biosamples())
+	h, _ := catalogued(t, api.Config{}, participants(), biosamples())
 	for _, target := range []string{
 		"/biosamples", "/biosamples/", "/biosamples/graphql", "/biosamples/graphql/", "/biosamples/download", "/biosamples/introspection", "/biosamples/a/b/c",
 		"/biosamples/graphql?query=%7B__typename%7D", "/biosamples/graphql/Arranger-Table", "/biosamples/download/x", "/introspection/biosamples/anything", "/introspection/biosamples/",
@@ -73,13 +74,13 @@ func TestWhereNoCatalogueHasFailed(t *testing.T) {
 		"an empty id in the detail": {"", "/introspection//x", []*core.Catalogue{biosamples()}, nothing},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _ := catalogued(t, tuttihttp.Config{BasePath: tt.base}, tt.all...)
+			h, _ := catalogued(t, api.Config{BasePath: tt.base}, tt.all...)
 			res, body := do(t, h, ask{method: "POST", target: tt.target, body: "{}", header: http.Header{"Content-Type": {"application/json"}}})
 			wantProblem(t, res, body, 404, "not_found", tt.detail)
 		})
 	}
 	t.Run("a shared type", func(t *testing.T) {
-		h, _ := catalogued(t, tuttihttp.Config{}, shared...)
+		h, _ := catalogued(t, api.Config{}, shared...)
 		res, body := do(t, h, ask{method: "POST", target: "/shared/graphql"})
 		wantProblem(t, res, body, 409, "ambiguous_document_type", `documentType "shared" is that of 2 catalogues`)
 		wantMember(t, body, []any{"a", "b"}, "matchingCatalogueIds")
@@ -88,7 +89,7 @@ func TestWhereNoCatalogueHasFailed(t *testing.T) {
 
 // TestGraphQLOfTheOnlyCatalogue: while it has failed, the paths without its id tell so too.
 func TestGraphQLOfTheOnlyCatalogue(t *testing.T) {
-	h, s := catalogued(t, tuttihttp.Config{}, biosamples())
+	h, s := catalogued(t, api.Config{}, biosamples())
 	for _, target := range []string{"/graphql", "/graphql?query=x", "/graphql/Arranger-Table", "/graphql/a/b", "/download", "/download/x", "/graphql/"} {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "OPTIONS"} {
 			wantFailure(t, h, ask{method: method, target: target}, biosamplesFailure)
@@ -103,7 +104,7 @@ func TestGraphQLOfTheOnlyCatalogue(t *testing.T) {
 
 // TestFailureEndsWithTheFailure at once, and comes back with the next.
 func TestFailureEndsWithTheFailure(t *testing.T) {
-	h, s := catalogued(t, tuttihttp.Config{}, participants(), biosamples())
+	h, s := catalogued(t, api.Config{}, participants(), biosamples())
 	healed := biosamples()
 	healed.Problem = nil
 	for range 3 {
@@ -122,7 +123,7 @@ func TestFailureEndsWithTheFailure(t *testing.T) {
 func TestFailureUnderABasePath(t *testing.T) {
 	c := biosamples()
 	c.ID = "a b/ü"
-	h, _ := catalogued(t, tuttihttp.Config{BasePath: "/base"}, c, participants())
+	h, _ := catalogued(t, api.Config{BasePath: "/base"}, c, participants())
 	want := strings.NewReplacer(`"catalogueId":"biosamples"`, `"catalogueId":"a b/ü"`,
 		"/introspection/biosamples", "/base/introspection/a%20b%2F%C3%BC").Replace(biosamplesFailure)
 	wantFailure(t, h, ask{method: "POST", target: "/base/a%20b%2F%C3%BC/graphql"}, want)
@@ -132,7 +133,7 @@ func TestFailureUnderABasePath(t *testing.T) {
 
 // TestFailureOfWhatIsBarelyKnown has no description, and an empty document type.
 func TestFailureOfWhatIsBarelyKnown(t *testing.T) {
-	h, _ := catalogued(t, tuttihttp.Config{}, broken("donors"))
+	h, _ := catalogued(t, api.Config{}, broken("donors"))
 	wantFailure(t, h, ask{method: "GET", target: "/donors/graphql"}, `{"catalogueId":"donors","documentType":"","status":"failed",`+
 		`"error":{"code":"schema_build_error","message":"base.json is not JSON."},"details":"/introspection/donors"}`)
 }
@@ -140,7 +141,7 @@ func TestFailureOfWhatIsBarelyKnown(t *testing.T) {
 // TestFailureIsAnAnswerLikeOthers: what is asked of every request holds there too.
 func TestFailureIsAnAnswerLikeOthers(t *testing.T) {
 	var log bytes.Buffer
-	h, _ := catalogued(t, tuttihttp.Config{
+	h, _ := catalogued(t, api.Config{
 		CORSOrigins: []string{portal}, CheckHost: true, MaxBodyBytes: 64, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 	}, biosamples())
 	const target = "/biosamples/graphql"
@@ -183,7 +184,7 @@ func TestFailureIsAnAnswerLikeOthers(t *testing.T) {
 
 // TestReservedIDsAreThoseOfTheRoutes and those of the routes to come.
 func TestReservedIDsAreThoseOfTheRoutes(t *testing.T) {
-	h, _ := catalogued(t, tuttihttp.Config{BasePath: "/base"})
+	h, _ := catalogued(t, api.Config{BasePath: "/base"})
 	want := []string{"console"}
 	for _, r := range h.Routes() {
 		segments := strings.Split(strings.TrimPrefix(r.Pattern, "/"), "/")
@@ -199,7 +200,7 @@ func TestReservedIDsAreThoseOfTheRoutes(t *testing.T) {
 		}
 	}
 	slices.Sort(want)
-	if diff := cmp.Diff(slices.Compact(want), tuttihttp.ReservedIDs()); diff != "" {
+	if diff := cmp.Diff(slices.Compact(want), search.ReservedIDs()); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	tuttihttp "tutti/http"
+	"tutti/http/server"
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
 )
@@ -68,7 +68,7 @@ func (p pair) read(t *testing.T) (cert, key []byte) {
 // leaf is the certificate that the files hold.
 func (p pair) leaf(t *testing.T) *x509.Certificate {
 	t.Helper()
-	c, err := tuttihttp.ReadCertificate(p.certFile, p.keyFile)
+	c, err := server.ReadCertificate(p.certFile, p.keyFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,9 +107,9 @@ func TestReadCertificate(t *testing.T) {
 		"another's key":       {good.certFile, other.keyFile, "the key in " + other.keyFile + " is not that of the certificate in " + good.certFile},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, err := tuttihttp.ReadCertificate(tc.cert, tc.key)
+			c, err := server.ReadCertificate(tc.cert, tc.key)
 			if tc.message == "" {
-				if err != nil || strings.Join(tuttihttp.CertificateNames(c), " ") != "localhost 127.0.0.1" {
+				if err != nil || strings.Join(server.CertificateNames(c), " ") != "localhost 127.0.0.1" {
 					t.Errorf("%v, %v", c, err)
 				}
 				return
@@ -117,7 +117,7 @@ func TestReadCertificate(t *testing.T) {
 			if core.CodeOf(err) != core.CodeInvalid || !strings.HasPrefix(core.MessageOf(err), tc.message) || core.HintOf(err) == "" {
 				t.Errorf("got %v, want %q", err, tc.message)
 			}
-			if _, again := tuttihttp.NewCertificate(t.Context(), tc.cert, tc.key, nil, nil); core.MessageOf(again) != core.MessageOf(err) {
+			if _, again := server.NewCertificate(t.Context(), tc.cert, tc.key, nil, nil); core.MessageOf(again) != core.MessageOf(err) {
 				t.Errorf("NewCertificate: %v", again)
 			}
 		})
@@ -132,7 +132,7 @@ func TestCertificateFollowsItsFiles(t *testing.T) {
 		reg := prometheus.NewRegistry()
 		var log lockedBuffer
 		seen := 0
-		c, err := tuttihttp.NewCertificate(t.Context(), p.certFile, p.keyFile, slog.New(slog.NewTextHandler(&log, nil)), tuttihttp.NewMetrics(reg))
+		c, err := server.NewCertificate(t.Context(), p.certFile, p.keyFile, slog.New(slog.NewTextHandler(&log, nil)), server.NewMetrics(reg))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +146,7 @@ func TestCertificateFollowsItsFiles(t *testing.T) {
 		want := func(what string, leaf *x509.Certificate, used, refused int, says ...string) {
 			t.Helper()
 			look()
-			if got := tuttihttp.CurrentCertificate(c).Leaf; !got.Equal(leaf) {
+			if got := c.Current().Leaf; !got.Equal(leaf) {
 				t.Errorf("%s: the certificate in use is %s", what, got.SerialNumber)
 			}
 			for metric, value := range map[string]int{"used": used, "refused": refused} {
@@ -192,7 +192,7 @@ func TestCertificateFollowsItsFiles(t *testing.T) {
 		if err := c.Stop(context.Background()); err != nil {
 			t.Error(err)
 		}
-		last := tuttihttp.CurrentCertificate(c).Leaf
+		last := c.Current().Leaf
 		p.replace(t, time.Hour)
 		want("after the stop", last, 3, 3)
 		if err := c.Stop(context.Background()); err != nil {

@@ -19,7 +19,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/server"
+	"tutti/http/system"
 	"tutti/internal/core"
 )
 
@@ -29,9 +31,9 @@ const half = "POST " + repositoryPath + " HTTP/1.1\r\nHost: localhost\r\nExpect:
 // other requests refused so that the client can read it.
 func TestMonitoringBesideHalfSentRequests(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	metrics := tuttihttp.NewMetrics(reg)
-	s := tuttihttp.NewServer(newHandler(t, holding(), tuttihttp.Config{Metrics: metrics, Gatherer: reg}),
-		tuttihttp.ServerConfig{MaxConnections: 16, MaxConnectionsPerAddress: 17, Metrics: metrics})
+	metrics := api.NewMetrics(reg)
+	s := server.New(newHandler(t, holding().measured(reg), api.Config{Metrics: metrics}),
+		server.Config{MaxConnections: 16, MaxConnectionsPerAddress: 17, Metrics: server.NewMetrics(reg)})
 	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -134,11 +136,11 @@ func (c crowd) want(what string, conn net.Conn, status int) {
 	}
 }
 
-func inCrowd(t *testing.T, p *ports, cfg tuttihttp.ServerConfig, test func(crowd)) {
+func inCrowd(t *testing.T, p *ports, cfg server.Config, test func(crowd)) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newPipes()
-		s := tuttihttp.NewServer(newHandler(t, p, tuttihttp.Config{}), cfg)
-		tuttihttp.Serve(s, l)
+		s := server.New(newHandler(t, p, api.Config{}), cfg)
+		s.Serve(l)
 		test(crowd{t, l})
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -172,7 +174,7 @@ func TestConnectionsPerAddress(t *testing.T) {
 		"another network's proxy": {"10.8.0.1", "10.8.0.1", "10.8.0.1", 503},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inCrowd(t, holding(), tuttihttp.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 2, TrustedProxies: proxies}, func(c crowd) {
+			inCrowd(t, holding(), server.Config{MaxConnections: 9, MaxConnectionsPerAddress: 2, TrustedProxies: proxies}, func(c crowd) {
 				idle := c.ask("198.51.100.1", jobsOf)
 				c.want("one of another address", idle, 200)
 				for _, address := range []string{tt.first, tt.second} {
@@ -191,7 +193,7 @@ func TestConnectionsPerAddress(t *testing.T) {
 
 // TestWaitingConnectionsAreReplaced: connections on which no request is in flight keep none from being opened.
 func TestWaitingConnectionsAreReplaced(t *testing.T) {
-	for name, cfg := range map[string]tuttihttp.ServerConfig{
+	for name, cfg := range map[string]server.Config{
 		"total":       {MaxConnections: 3, MaxConnectionsPerAddress: 3},
 		"per address": {MaxConnections: 100, MaxConnectionsPerAddress: 3},
 	} {
@@ -215,7 +217,7 @@ func TestWaitingConnectionsAreReplaced(t *testing.T) {
 
 // TestConnectionsAreCountedUntilTheyEnd: those that were closed count no more, by either side.
 func TestConnectionsAreCountedUntilTheyEnd(t *testing.T) {
-	inCrowd(t, holding(), tuttihttp.ServerConfig{MaxConnections: 2, MaxConnectionsPerAddress: 2}, func(c crowd) {
+	inCrowd(t, holding(), server.Config{MaxConnections: 2, MaxConnectionsPerAddress: 2}, func(c crowd) {
 		for range 3 {
 			first, second := c.ask("192.0.2.1", half), c.ask("192.0.2.1", half)
 			c.want("a half-sent request", first, 100)
@@ -232,11 +234,11 @@ func TestConnectionsAreCountedUntilTheyEnd(t *testing.T) {
 // TestProbesInFlightAreNotReplaced: the newest connection beyond the limit replaces no probe that is being answered.
 func TestProbesInFlightAreNotReplaced(t *testing.T) {
 	p := holding()
-	inCrowd(t, p, tuttihttp.ServerConfig{MaxConnections: 1, MaxConnectionsPerAddress: 1}, func(c crowd) {
+	inCrowd(t, p, server.Config{MaxConnections: 1, MaxConnectionsPerAddress: 1}, func(c crowd) {
 		answer := make(chan struct{})
-		p.health = func() tuttihttp.Health {
+		p.health = func() system.Health {
 			<-answer
-			return tuttihttp.Health{}
+			return system.Health{}
 		}
 		stuck := c.ask("192.0.2.1", half)
 		defer func() { _ = stuck.Close() }()
@@ -261,7 +263,7 @@ func TestProbesInFlightAreNotReplaced(t *testing.T) {
 func TestLateRequestsAreReplaced(t *testing.T) {
 	const whole = "POST /notifications/song.ca HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"
 	for name, tt := range map[string]struct {
-		cfg     tuttihttp.ServerConfig
+		cfg     server.Config
 		open    []string // addresses that open connections, one after the other
 		request string
 		wait    time.Duration
@@ -269,14 +271,14 @@ func TestLateRequestsAreReplaced(t *testing.T) {
 		status  int
 		victim  int // the connection that is closed, -1 for none
 	}{
-		"half a body":                {tuttihttp.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, half, 2 * time.Second, "192.0.2.1", 200, 0},
-		"half a header":              {tuttihttp.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, "GET /jobs HTTP/1.1\r\nHo", 2 * time.Second, "192.0.2.1", 200, 0},
-		"not late":                   {tuttihttp.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, half, 0, "192.0.2.1", 503, -1},
-		"of others":                  {tuttihttp.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 1}, []string{"192.0.2.2", "192.0.2.1"}, half, 2 * time.Second, "192.0.2.1", 200, 1},
-		"the most":                   {tuttihttp.ServerConfig{MaxConnections: 3, MaxConnectionsPerAddress: 3}, []string{"192.0.2.2", "192.0.2.1", "192.0.2.1"}, half, 2 * time.Second, "192.0.2.3", 200, 1},
-		"of one that has fewer":      {tuttihttp.ServerConfig{MaxConnections: 2, MaxConnectionsPerAddress: 3}, []string{"192.0.2.2", "192.0.2.1"}, half, 2 * time.Second, "192.0.2.1", 200, 1},
-		"a request that is served":   {tuttihttp.ServerConfig{MaxConnections: 9, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, whole, 2 * time.Second, "192.0.2.1", 503, -1},
-		"served at the limit of all": {tuttihttp.ServerConfig{MaxConnections: 2, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, whole, 2 * time.Second, "192.0.2.2", 503, -1},
+		"half a body":                {server.Config{MaxConnections: 9, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, half, 2 * time.Second, "192.0.2.1", 200, 0},
+		"half a header":              {server.Config{MaxConnections: 9, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, "GET /jobs HTTP/1.1\r\nHo", 2 * time.Second, "192.0.2.1", 200, 0},
+		"not late":                   {server.Config{MaxConnections: 9, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, half, 0, "192.0.2.1", 503, -1},
+		"of others":                  {server.Config{MaxConnections: 9, MaxConnectionsPerAddress: 1}, []string{"192.0.2.2", "192.0.2.1"}, half, 2 * time.Second, "192.0.2.1", 200, 1},
+		"the most":                   {server.Config{MaxConnections: 3, MaxConnectionsPerAddress: 3}, []string{"192.0.2.2", "192.0.2.1", "192.0.2.1"}, half, 2 * time.Second, "192.0.2.3", 200, 1},
+		"of one that has fewer":      {server.Config{MaxConnections: 2, MaxConnectionsPerAddress: 3}, []string{"192.0.2.2", "192.0.2.1"}, half, 2 * time.Second, "192.0.2.1", 200, 1},
+		"a request that is served":   {server.Config{MaxConnections: 9, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, whole, 2 * time.Second, "192.0.2.1", 503, -1},
+		"served at the limit of all": {server.Config{MaxConnections: 2, MaxConnectionsPerAddress: 2}, []string{"192.0.2.1", "192.0.2.1"}, whole, 2 * time.Second, "192.0.2.2", 503, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := holding()
@@ -315,7 +317,7 @@ func TestLateRequestsAreReplaced(t *testing.T) {
 func TestUnreadProbesAreReplaced(t *testing.T) {
 	for _, path := range []string{"/ping", "/ready", "/metrics"} {
 		t.Run(path, func(t *testing.T) {
-			inCrowd(t, holding(), tuttihttp.ServerConfig{MaxConnections: 1, MaxConnectionsPerAddress: 1}, func(c crowd) {
+			inCrowd(t, holding(), server.Config{MaxConnections: 1, MaxConnectionsPerAddress: 1}, func(c crowd) {
 				stuck := c.ask("192.0.2.1", half)
 				defer func() { _ = stuck.Close() }()
 				c.want("a half-sent request", stuck, 100)
@@ -333,7 +335,7 @@ func TestUnreadProbesAreReplaced(t *testing.T) {
 
 // TestHalfAProbe: a probe beyond the limit is answered before its body is received.
 func TestHalfAProbe(t *testing.T) {
-	inCrowd(t, holding(), tuttihttp.ServerConfig{MaxConnections: 1, MaxConnectionsPerAddress: 1}, func(c crowd) {
+	inCrowd(t, holding(), server.Config{MaxConnections: 1, MaxConnectionsPerAddress: 1}, func(c crowd) {
 		stuck := c.ask("192.0.2.1", half)
 		defer func() { _ = stuck.Close() }()
 		c.want("a half-sent request", stuck, 100)
@@ -352,7 +354,7 @@ func TestOverloadAnswersAreRead(t *testing.T) {
 	const size = 4 << 20
 	head := fmt.Sprintf("POST /notifications/song.ca HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", size)
 	p := holding()
-	inCrowd(t, p, tuttihttp.ServerConfig{MaxConnections: 1, MaxConnectionsPerAddress: 1}, func(c crowd) {
+	inCrowd(t, p, server.Config{MaxConnections: 1, MaxConnectionsPerAddress: 1}, func(c crowd) {
 		release := make(chan struct{})
 		defer close(release)
 		p.notify = func(string, []byte, string, string) (core.NotificationResult, error) {
@@ -416,19 +418,19 @@ func TestServedHTTP2IsNotReplaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				certificate, err := tuttihttp.NewCertificate(t.Context(), files.certFile, files.keyFile, nil, nil)
+				certificate, err := server.NewCertificate(t.Context(), files.certFile, files.keyFile, nil, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
 				p, release := holding(), make(chan struct{})
-				p.health = func() tuttihttp.Health {
+				p.health = func() system.Health {
 					<-release
-					return tuttihttp.Health{}
+					return system.Health{}
 				}
-				s := tuttihttp.NewServer(newHandler(t, p, tuttihttp.Config{}), tuttihttp.ServerConfig{MaxConnections: 1, MaxConnectionsPerAddress: 1})
+				s := server.New(newHandler(t, p, api.Config{}), server.Config{MaxConnections: 1, MaxConnectionsPerAddress: 1})
 				s.UseTLS(certificate)
 				l := newPipes()
-				tuttihttp.Serve(s, l)
+				s.Serve(l)
 				now := files.leaf(t).NotBefore.UTC // not the bubble's time
 				client := func() *http.Client {
 					return &http.Client{Transport: &http.Transport{
@@ -473,28 +475,6 @@ func TestServedHTTP2IsNotReplaced(t *testing.T) {
 					t.Error(err)
 				}
 			})
-		})
-	}
-}
-
-func TestConnectionLimits(t *testing.T) {
-	for name, tt := range map[string]struct {
-		cfg                        tuttihttp.ServerConfig
-		files                      int
-		total, perAddress, reserve int
-	}{
-		"few files":           {tuttihttp.ServerConfig{}, 256, 128, 64, 8},
-		"usual":               {tuttihttp.ServerConfig{}, 1024, 512, 256, 32},
-		"many files":          {tuttihttp.ServerConfig{}, 1 << 20, 8192, 4096, 64},
-		"not known":           {tuttihttp.ServerConfig{}, 1<<31 - 1, 8192, 4096, 64},
-		"next to none":        {tuttihttp.ServerConfig{}, 2, 1, 1, 2},
-		"configured":          {tuttihttp.ServerConfig{MaxConnections: 100, MaxConnectionsPerAddress: 7}, 1024, 100, 7, 6},
-		"more than there are": {tuttihttp.ServerConfig{MaxConnections: 5000}, 1024, 704, 352, 64},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if total, perAddress, reserve := tuttihttp.ConnectionLimits(tt.cfg, tt.files); total != tt.total || perAddress != tt.perAddress || reserve != tt.reserve {
-				t.Errorf("got %d, %d, %d, want %d, %d, %d", total, perAddress, reserve, tt.total, tt.perAddress, tt.reserve)
-			}
 		})
 	}
 }

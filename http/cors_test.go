@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
@@ -57,7 +57,7 @@ func TestCORSAnswers(t *testing.T) {
 		"problem of another page": {[]string{"*"}, "DELETE", "/jobs/j", "https://evil.example", 403, open},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHandler(t, working(), tuttihttp.Config{CORSOrigins: tt.origins})
+			h := newHandler(t, working(), api.Config{CORSOrigins: tt.origins})
 			header := http.Header{}
 			if tt.origin != "" {
 				header.Set("Origin", tt.origin)
@@ -96,7 +96,7 @@ func wantCORS(t *testing.T, header http.Header, want map[string]string) {
 }
 
 func TestCORSOfAMisdirectedRequest(t *testing.T) {
-	h := newHandler(t, working(), tuttihttp.Config{CORSOrigins: []string{portal}, CheckHost: true})
+	h := newHandler(t, working(), api.Config{CORSOrigins: []string{portal}, CheckHost: true})
 	header := http.Header{"Origin": {portal}, "Access-Control-Request-Method": {"GET"}}
 	for _, method := range []string{"GET", "OPTIONS"} {
 		res, body := do(t, h, ask{method: method, target: "/jobs", header: header, host: "evil.example"})
@@ -109,7 +109,7 @@ func TestCORSOfAMisdirectedRequest(t *testing.T) {
 
 // TestCORSOfAFailedCatalogue: a page of a listed origin reads why a catalogue has failed where it would ask its GraphQL.
 func TestCORSOfAFailedCatalogue(t *testing.T) {
-	h, s := catalogued(t, tuttihttp.Config{CORSOrigins: []string{portal}}, biosamples())
+	h, s := catalogued(t, api.Config{CORSOrigins: []string{portal}}, biosamples())
 	header := http.Header{"Origin": {portal}, "Access-Control-Request-Method": {"POST"}}
 	res, body := preflight(t, h, "/biosamples/graphql", header)
 	if got := corsOf(res.Header); res.StatusCode != 204 || body != "" || got["Allow-Methods"] != "GET, HEAD, POST" || got["Allow-Origin"] != portal {
@@ -142,7 +142,7 @@ func TestCORSPreflight(t *testing.T) {
 			"any beside listed": {[]string{"*", portal}, "/jobs/j", "https://other.example", "GET, HEAD"},
 		} {
 			t.Run(base+" "+name, func(t *testing.T) {
-				h := newHandler(t, working(), tuttihttp.Config{CORSOrigins: tt.origins, BasePath: base})
+				h := newHandler(t, working(), api.Config{CORSOrigins: tt.origins, BasePath: base})
 				r := http.Header{
 					"Origin": {tt.origin}, "Access-Control-Request-Method": {"DELETE"}, "Sec-Fetch-Site": {"cross-site"},
 					"Access-Control-Request-Headers": {"authorization"},
@@ -195,7 +195,7 @@ func TestOptionsThatIsNoPreflight(t *testing.T) {
 		"on, of another, no way": {[]string{"https://other.example"}, "/nowhere", asks, 404, "not_found", "nothing at this path"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHandler(t, working(), tuttihttp.Config{CORSOrigins: tt.origins})
+			h := newHandler(t, working(), api.Config{CORSOrigins: tt.origins})
 			res, body := do(t, h, ask{method: "OPTIONS", target: tt.target, header: tt.header})
 			wantProblem(t, res, body, tt.status, tt.code, tt.text)
 			if allow := res.Header.Get("Allow"); (allow == "GET, HEAD") != (tt.status == 405) {
@@ -217,7 +217,7 @@ func TestNewRefusesWhatIsNoOrigin(t *testing.T) {
 		"https://portal.example.org,https://other.example", "https://portal.example.org\n", "https://%70ortal.example.org",
 	} {
 		t.Run(origin, func(t *testing.T) {
-			_, err := tuttihttp.New(working().ports(), tuttihttp.Config{CORSOrigins: []string{portal, origin}})
+			_, err := assemble(working(), api.Config{CORSOrigins: []string{portal, origin}})
 			if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), "is not an origin") ||
 				!strings.Contains(core.HintOf(err), portal) {
 				t.Errorf("got %v, hint %q", err, core.HintOf(err))
@@ -240,7 +240,7 @@ func TestOriginsAreTakenAsBrowsersWriteThem(t *testing.T) {
 		"https://under_score.example.org": "https://under_score.example.org",
 	} {
 		t.Run(given, func(t *testing.T) {
-			h := newHandler(t, working(), tuttihttp.Config{CORSOrigins: []string{given}})
+			h := newHandler(t, working(), api.Config{CORSOrigins: []string{given}})
 			res, _ := do(t, h, ask{method: "GET", target: "/jobs", header: http.Header{"Origin": {sent}}})
 			if got := corsOf(res.Header)["Allow-Origin"]; got != sent {
 				t.Errorf("got %q", got)
@@ -255,7 +255,7 @@ func FuzzCORSOrigins(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, given string) {
-		h, err := tuttihttp.New(working().ports(), tuttihttp.Config{CORSOrigins: []string{given}})
+		h, err := assemble(working(), api.Config{CORSOrigins: []string{given}})
 		if err != nil || given == "*" {
 			return
 		}

@@ -17,7 +17,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/indexing"
 	"tutti/internal/core"
 )
 
@@ -47,8 +48,8 @@ func (l *letters) RetryAll(_ context.Context, repository, reason, requestID stri
 }
 
 var (
-	_ tuttihttp.DeadLetters = (*letters)(nil)
-	_ tuttihttp.Retries     = (*letters)(nil)
+	_ indexing.DeadLetters = (*letters)(nil)
+	_ indexing.Retries     = (*letters)(nil)
 )
 
 // noLetters answers as where there are none.
@@ -124,7 +125,7 @@ func fullLetter(id string) core.DeadLetter {
 func TestGoldenDeadLetter(t *testing.T) {
 	l := noLetters()
 	l.get = func(id string) (core.DeadLetter, error) { return fullLetter(id), nil }
-	res, body := do(t, newHandler(t, withLetters(l), tuttihttp.Config{}), ask{method: "GET", target: "/dead-letters/a%2Fb"})
+	res, body := do(t, newHandler(t, withLetters(l), api.Config{}), ask{method: "GET", target: "/dead-letters/a%2Fb"})
 	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("got %d %s", res.StatusCode, res.Header.Get("Content-Type"))
 	}
@@ -143,7 +144,7 @@ func TestGoldenDeadLetters(t *testing.T) {
 		}
 		return []core.DeadLetter{fullLetter("f"), message}, "", nil
 	}
-	_, body := do(t, newHandler(t, withLetters(l), tuttihttp.Config{}), ask{method: "GET", target: "/dead-letters"})
+	_, body := do(t, newHandler(t, withLetters(l), api.Config{}), ask{method: "GET", target: "/dead-letters"})
 	golden(t, "dead_letters", body)
 }
 
@@ -184,7 +185,7 @@ func TestDocumentOfADeadLetter(t *testing.T) {
 				letter.Document, letter.Size, letter.Truncated = []byte(tt.document), len(tt.document), tt.truncated
 				return letter, nil
 			}
-			_, body := do(t, newHandler(t, withLetters(l), tuttihttp.Config{}), ask{method: "GET", target: "/dead-letters/x"})
+			_, body := do(t, newHandler(t, withLetters(l), api.Config{}), ask{method: "GET", target: "/dead-letters/x"})
 			got := documentOf(t, body)
 			want := map[string]string{}
 			if tt.member != "" {
@@ -206,7 +207,7 @@ func TestDocumentDoesNotGrow(t *testing.T) {
 			l.get = func(id string) (core.DeadLetter, error) {
 				return core.DeadLetter{ID: id, Reason: core.ReasonTooLarge, Document: []byte(document), Truncated: true}, nil
 			}
-			_, body := do(t, newHandler(t, withLetters(l), tuttihttp.Config{}), ask{method: "GET", target: "/dead-letters/x"})
+			_, body := do(t, newHandler(t, withLetters(l), api.Config{}), ask{method: "GET", target: "/dead-letters/x"})
 			if len(body) < core.MaxDeadLetterBytes/2 || len(body) > 2*core.MaxDeadLetterBytes+1024 {
 				t.Errorf("%d bytes are shown in %d", len(document), len(body))
 			}
@@ -220,7 +221,7 @@ func FuzzDocumentOfADeadLetter(f *testing.F) {
 		f.Add([]byte(s), true)
 	}
 	l := noLetters()
-	h := newHandler(f, withLetters(l), tuttihttp.Config{})
+	h := newHandler(f, withLetters(l), api.Config{})
 	f.Fuzz(func(t *testing.T, document []byte, truncated bool) {
 		l.get = func(id string) (core.DeadLetter, error) {
 			letter := recordLetter(id)
@@ -288,7 +289,7 @@ func TestListDeadLetters(t *testing.T) {
 				}
 				return nil, "", nil
 			}
-			res, body := do(t, newHandler(t, withLetters(l), tuttihttp.Config{}), ask{method: "GET", target: "/dead-letters" + tt.query})
+			res, body := do(t, newHandler(t, withLetters(l), api.Config{}), ask{method: "GET", target: "/dead-letters" + tt.query})
 			if res.StatusCode != 200 || string(body) != `{"deadLetters":[]}` {
 				t.Errorf("got %d %s", res.StatusCode, body)
 			}
@@ -316,7 +317,7 @@ func TestLongListIsReadInPages(t *testing.T) {
 				calls = append(calls, limit)
 				return list(ctx, repository, reason, limit, cursor)
 			}
-			_, body := do(t, newHandler(t, withLetters(l), tuttihttp.Config{}),
+			_, body := do(t, newHandler(t, withLetters(l), api.Config{}),
 				ask{method: "GET", target: "/dead-letters?limit=" + strconv.Itoa(tt.limit)})
 			var got struct {
 				DeadLetters []struct {
@@ -341,7 +342,7 @@ func TestLongListIsReadInPages(t *testing.T) {
 }
 
 func TestListDeadLettersRefusesBadInput(t *testing.T) {
-	h := newHandler(t, withLetters(shelf(3, nil)), tuttihttp.Config{})
+	h := newHandler(t, withLetters(shelf(3, nil)), api.Config{})
 	for name, tt := range map[string]struct{ query, text string }{
 		"limit zero":      {"limit=0", "from 1 to 1000"},
 		"limit too high":  {"limit=1001", "from 1 to 1000"},
@@ -372,7 +373,7 @@ func TestRetryDeadLetter(t *testing.T) {
 		}
 		return recordLetter(id), nil
 	}
-	h := newHandler(t, withLetters(l), tuttihttp.Config{})
+	h := newHandler(t, withLetters(l), api.Config{})
 	for _, body := range []string{"", "{}", ` {"x": 1} `} {
 		res, got := do(t, h, ask{method: "POST", target: "/dead-letters/a%2Fb/retry", body: body})
 		want := `{"successful":true,"requestId":"req-1","id":"a/b","repository":"song.ca","organization":"PACA-CA","recordId":"A1"}`
@@ -403,7 +404,7 @@ func TestRetryDeadLetters(t *testing.T) {
 				}
 				return 41, 1, nil
 			}
-			res, body := do(t, newHandler(t, withLetters(l), tuttihttp.Config{}), ask{method: "POST", target: "/dead-letters/retry" + tt.query})
+			res, body := do(t, newHandler(t, withLetters(l), api.Config{}), ask{method: "POST", target: "/dead-letters/retry" + tt.query})
 			if want := `{"successful":true,"requestId":"req-1","retried":41,"refused":1}`; res.StatusCode != 202 || string(body) != want {
 				t.Errorf("got %d %s", res.StatusCode, body)
 			}
@@ -418,7 +419,7 @@ func TestRetryTellsWhatWasRetriedBeforeTheQueueRefused(t *testing.T) {
 			l.retryAll = func(string, string, string) (int, int, error) {
 				return retried, 2, &core.Error{Code: core.CodeOverloaded, Message: "the queue is full", Hint: "wait", RetryAfter: 7 * time.Second}
 			}
-			res, body := do(t, newHandler(t, withLetters(l), tuttihttp.Config{}), ask{method: "POST", target: "/dead-letters/retry"})
+			res, body := do(t, newHandler(t, withLetters(l), api.Config{}), ask{method: "POST", target: "/dead-letters/retry"})
 			p := wantProblem(t, res, body, 503, "overloaded", "the queue is full")
 			if res.Header.Get("Retry-After") != "7" {
 				t.Errorf("retry-after %q", res.Header.Get("Retry-After"))
@@ -440,7 +441,7 @@ func TestDiscardDeadLetter(t *testing.T) {
 		discarded = id
 		return nil
 	}
-	res, body := do(t, newHandler(t, withLetters(l), tuttihttp.Config{}), ask{method: "DELETE", target: "/dead-letters/a%2Fb"})
+	res, body := do(t, newHandler(t, withLetters(l), api.Config{}), ask{method: "DELETE", target: "/dead-letters/a%2Fb"})
 	if res.StatusCode != 204 || len(body) != 0 || discarded != "a/b" {
 		t.Errorf("got %d %q, discarded %q", res.StatusCode, body, discarded)
 	}
@@ -495,7 +496,7 @@ func TestDeadLetterErrors(t *testing.T) {
 		{noLetters(), "GET", "/dead-letters/x/retry", "", 405, "method_not_allowed", "this method"},
 	} {
 		t.Run(tt.method+tt.target+tt.body, func(t *testing.T) {
-			res, body := do(t, newHandler(t, withLetters(tt.letters), tuttihttp.Config{}),
+			res, body := do(t, newHandler(t, withLetters(tt.letters), api.Config{}),
 				ask{method: tt.method, target: tt.target, body: tt.body})
 			wantProblem(t, res, body, tt.status, tt.code, tt.text)
 		})
@@ -503,7 +504,7 @@ func TestDeadLetterErrors(t *testing.T) {
 }
 
 func TestRetriesRefuseOtherContent(t *testing.T) {
-	h := newHandler(t, working(), tuttihttp.Config{})
+	h := newHandler(t, working(), api.Config{})
 	for _, a := range []ask{
 		{method: "POST", target: "/dead-letters/x/retry"}, {method: "POST", target: "/dead-letters/retry"}, {method: "DELETE", target: "/dead-letters/x"},
 	} {
@@ -541,7 +542,7 @@ func TestReasonsAreThoseOfTheCore(t *testing.T) {
 	if diff := cmp.Diff(want, described); diff != "" || len(want) == 0 {
 		t.Errorf("core, document: %s", diff)
 	}
-	h := newHandler(t, working(), tuttihttp.Config{})
+	h := newHandler(t, working(), api.Config{})
 	for _, reason := range slices.Concat(want, []string{""}) {
 		if res, body := do(t, h, ask{method: "GET", target: "/dead-letters?reason=" + reason}); res.StatusCode != 200 {
 			t.Errorf("%s: %d %s", reason, res.StatusCode, body)

@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
@@ -18,7 +18,7 @@ func disposer(tb testing.TB) func(t *testing.T, name string) string {
 	tb.Helper()
 	p := working()
 	p.catalogues.put(plain("C"))
-	h := newHandler(tb, p, tuttihttp.Config{})
+	h := newHandler(tb, p, api.Config{})
 	return func(t *testing.T, name string) string {
 		t.Helper()
 		p.searches.download = writing(core.DownloadHead{ContentType: core.MediaTSV, FileName: name}, nil, "x")

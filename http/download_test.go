@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
@@ -60,7 +60,7 @@ func TestDownloadParams(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, target := range []string{"/download", "/participants/download", "/participant/download"} {
-				h, _, last := searched(t, tuttihttp.Config{}, participants())
+				h, _, last := searched(t, api.Config{}, participants())
 				res, body := do(t, h, ask{method: "POST", target: target, body: tt.body, header: http.Header{"Content-Type": {tt.contentType}}})
 				if res.StatusCode != 200 || string(body) != "id\nA\n" || last.catalogue != "participants" || string(last.download.Params) != tt.want {
 					t.Errorf("%s: got %d %s, params %s of %q", target, res.StatusCode, body, last.download.Params, last.catalogue)
@@ -101,7 +101,7 @@ func TestDownloadBodiesAtFault(t *testing.T) {
 		"other charset":   {form + "; charset=latin1", "params={}", 415, refused, media},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _, last := searched(t, tuttihttp.Config{}, participants())
+			h, _, last := searched(t, api.Config{}, participants())
 			res, body := do(t, h, ask{method: "POST", target: "/download", body: tt.body, header: http.Header{"Content-Type": {tt.contentType}}})
 			code := map[int]string{400: "invalid", 415: "unsupported_media_type"}[tt.status]
 			p := wantProblem(t, res, body, tt.status, code, tt.detail)
@@ -133,7 +133,7 @@ func TestDownloadAccept(t *testing.T) {
 		"application/graphql-response+json, a/b": {detail: none, hint: "accept " + all},
 	} {
 		t.Run(accept, func(t *testing.T) {
-			h, p, _ := searched(t, tuttihttp.Config{}, participants())
+			h, p, _ := searched(t, api.Config{}, participants())
 			told := "nothing"
 			p.searches.download = func(ctx context.Context, id string, who core.Principal, r core.DownloadRequest, begin core.BeginDownload) error {
 				told = r.Accept
@@ -168,7 +168,7 @@ func TestDownloadOfAChunk(t *testing.T) {
 	head := core.DownloadHead{ContentType: "text/tab-separated-values; charset=utf-8", FileName: "a.tsv"}
 	params := ask{method: "POST", target: "/participants/download", body: "{}", header: http.Header{"Content-Type": {"application/json"}}}
 	t.Run("whole", func(t *testing.T) {
-		h, p, _ := searched(t, tuttihttp.Config{}, participants())
+		h, p, _ := searched(t, api.Config{}, participants())
 		for _, pieces := range [][]string{nil, {""}, {"id\n", "", "A\n"}, {strings.Repeat("x", 32<<10-1)}} {
 			p.searches.download = writing(head, nil, pieces...)
 			res, body := do(t, h, params)
@@ -210,7 +210,7 @@ func TestDownloadOfAChunk(t *testing.T) {
 		"an error without words": {writing(head, errors.New("secret"), "x"), 500, "internal", "an internal error occurred"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, p, _ := searched(t, tuttihttp.Config{}, participants())
+			h, p, _ := searched(t, api.Config{}, participants())
 			p.searches.download = tt.download
 			res, body := do(t, h, params)
 			wantProblem(t, res, body, tt.status, tt.code, tt.detail)
@@ -220,7 +220,7 @@ func TestDownloadOfAChunk(t *testing.T) {
 		})
 	}
 	t.Run("failed meanwhile", func(t *testing.T) {
-		h, p, _ := searched(t, tuttihttp.Config{}, plain("biosamples"))
+		h, p, _ := searched(t, api.Config{}, plain("biosamples"))
 		p.searches.download = func(context.Context, string, core.Principal, core.DownloadRequest, core.BeginDownload) error {
 			p.catalogues.put(biosamples())
 			return core.NewError(core.CodeNotFound, "the catalogue is not available")
@@ -272,7 +272,7 @@ func TestDownloadOfMany(t *testing.T) {
 	p := working()
 	p.catalogues.put(participants())
 	var log bytes.Buffer
-	s, addr := start(t, p, tuttihttp.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s, addr := start(t, p, api.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	t.Run("whole", func(t *testing.T) {
 		p.searches.download = writing(head, nil, rows...)
 		res, body, err := fetch(t, addr)
@@ -323,7 +323,7 @@ func TestDownloadOfMany(t *testing.T) {
 func TestDownloadEndsWithItsClient(t *testing.T) {
 	p := working()
 	p.catalogues.put(participants())
-	_, addr := start(t, p, tuttihttp.Config{})
+	_, addr := start(t, p, api.Config{})
 	ended := make(chan error, 1)
 	begun := make(chan struct{})
 	p.searches.download = func(ctx context.Context, _ string, _ core.Principal, _ core.DownloadRequest, begin core.BeginDownload) error {

@@ -13,7 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/indexing"
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
 )
@@ -44,7 +45,7 @@ func TestJobEventsResume(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newChanges(tt.there...)
-				s := open(t, newHandler(t, watching(c), tuttihttp.Config{}), "GET", "/jobs/job-1/events"+tt.query, tt.header)
+				s := open(t, newHandler(t, watching(c), api.Config{}), "GET", "/jobs/job-1/events"+tt.query, tt.header)
 				synctest.Wait()
 				wantEvents(t, s.text(), tt.want...)
 				if s.w.Code != tt.status {
@@ -124,11 +125,11 @@ func cutAndResume(t *testing.T, random *rand.Rand) {
 				t.Fatal(err)
 			}
 			switch e.name {
-			case tuttihttp.EventOrganization:
+			case indexing.EventOrganization:
 				known[d.Organization] = d.Totals.Fetched
-			case tuttihttp.EventJob:
+			case indexing.EventJob:
 				state = d.State
-			case tuttihttp.EventEnd:
+			case indexing.EventEnd:
 				ended = true
 			}
 		}
@@ -157,7 +158,7 @@ func oneConnection(t *testing.T, random *rand.Rand, history []core.JobChange, th
 	}
 	now := slices.SortedFunc(maps.Values(newest), func(a, b core.JobChange) int { return int(a.Revision) - int(b.Revision) })
 	c := newChanges(now...)
-	s := open(t, newHandler(t, watching(c), tuttihttp.Config{}), "GET", "/jobs/job-1/events",
+	s := open(t, newHandler(t, watching(c), api.Config{}), "GET", "/jobs/job-1/events",
 		http.Header{"Last-Event-Id": {strconv.FormatUint(last, 10)}})
 	for _, ch := range history[there:] {
 		time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)

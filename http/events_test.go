@@ -22,14 +22,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/tidwall/gjson"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/indexing"
 	"tutti/internal/core"
 )
 
 func TestJobEventsFromStartToEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChanges(jobChange(2, core.JobRunning), runChange(3, "B", 10), runChange(5, "A", 20))
-		s := open(t, newHandler(t, watching(c), tuttihttp.Config{}), "GET", "/jobs/job-1/events", nil)
+		s := open(t, newHandler(t, watching(c), api.Config{}), "GET", "/jobs/job-1/events", nil)
 		synctest.Wait()
 		there := []string{"3 organization B running 10", "5 organization A running 20", "5 job  running 30"}
 		wantEvents(t, s.text(), there...)
@@ -76,7 +77,7 @@ func TestJobEventsDataIsTheJobsBody(t *testing.T) {
 		p := watching(c)
 		p.get = func(string) (core.Job, error) { return job, nil }
 		p.organizations = func(string) ([]core.OrganizationRun, error) { return runs, nil }
-		h := newHandler(t, p, tuttihttp.Config{})
+		h := newHandler(t, p, api.Config{})
 		var want map[string]any
 		_, body := do(t, h, ask{method: "GET", target: "/jobs/job-1"})
 		if err := json.Unmarshal(body, &want); err != nil {
@@ -92,14 +93,14 @@ func TestJobEventsDataIsTheJobsBody(t *testing.T) {
 				t.Fatal(err)
 			}
 			switch e.name {
-			case tuttihttp.EventOrganization:
+			case indexing.EventOrganization:
 				rows = append(rows, got)
-			case tuttihttp.EventJob:
+			case indexing.EventJob:
 				got["organizations"] = rows
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("body, events: %s", diff)
 				}
-			case tuttihttp.EventEnd:
+			case indexing.EventEnd:
 				if diff := cmp.Diff(map[string]any{"state": "running"}, got); diff != "" {
 					t.Errorf("end: %s", diff)
 				}
@@ -111,7 +112,7 @@ func TestJobEventsDataIsTheJobsBody(t *testing.T) {
 func TestJobEventsAreNoMoreThanFourASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChanges(jobChange(1, core.JobRunning))
-		s := open(t, newHandler(t, watching(c), tuttihttp.Config{}), "GET", "/jobs/job-1/events", nil)
+		s := open(t, newHandler(t, watching(c), api.Config{}), "GET", "/jobs/job-1/events", nil)
 		synctest.Wait()
 		for i := range 1000 { // ten seconds
 			c.later <- runChange(uint64(i+2), string(rune('A'+i%2)), int64(i))
@@ -138,7 +139,7 @@ func TestJobEventsAreNoMoreThanFourASecond(t *testing.T) {
 func TestJobEventsKeepAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChanges(jobChange(1, core.JobRunning))
-		s := open(t, newHandler(t, watching(c), tuttihttp.Config{}), "GET", "/jobs/job-1/events", nil)
+		s := open(t, newHandler(t, watching(c), api.Config{}), "GET", "/jobs/job-1/events", nil)
 		time.Sleep(14 * time.Second)
 		c.later <- jobChange(2, core.JobRunning)
 		time.Sleep(14 * time.Second)
@@ -160,17 +161,17 @@ func TestJobSaysThatItIsPaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := watching(newChanges(jobChange(1, core.JobRunning)))
 		repository := jobChange(1, core.JobRunning).Job.Repository
-		var paused atomic.Pointer[[]tuttihttp.Pause]
-		paused.Store(&[]tuttihttp.Pause{{Repository: "other", Reason: "another reason"}})
-		p.paused = func() []tuttihttp.Pause { return *paused.Load() }
-		h := newHandler(t, p, tuttihttp.Config{})
+		var paused atomic.Pointer[[]core.Pause]
+		paused.Store(&[]core.Pause{{Repository: "other", Reason: "another reason"}})
+		p.paused = func() []core.Pause { return *paused.Load() }
+		h := newHandler(t, p, api.Config{})
 		s := open(t, h, "GET", "/jobs/job-1/events", nil)
 		synctest.Wait()
 		wantPaused := func(want ...string) {
 			t.Helper()
 			var told []string
 			for _, e := range readEvents(t, s.text()) {
-				if e.name == tuttihttp.EventJob {
+				if e.name == indexing.EventJob {
 					told = append(told, gjson.Get(e.data, "paused").String())
 				}
 			}
@@ -183,11 +184,11 @@ func TestJobSaysThatItIsPaused(t *testing.T) {
 			}
 		}
 		wantPaused("")
-		paused.Store(&[]tuttihttp.Pause{{Repository: repository, Reason: "the mapping is wrong"}})
+		paused.Store(&[]core.Pause{{Repository: repository, Reason: "the mapping is wrong"}})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		wantPaused("", "the mapping is wrong")
-		paused.Store(&[]tuttihttp.Pause{})
+		paused.Store(&[]core.Pause{})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		wantPaused("", "the mapping is wrong", "")
@@ -199,7 +200,7 @@ func TestJobSaysThatItIsPaused(t *testing.T) {
 func TestJobEventsOfARemovedJobEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChanges(jobChange(1, core.JobRunning))
-		s := open(t, newHandler(t, watching(c), tuttihttp.Config{}), "GET", "/jobs/job-1/events", nil)
+		s := open(t, newHandler(t, watching(c), api.Config{}), "GET", "/jobs/job-1/events", nil)
 		synctest.Wait()
 		c.later <- runChange(2, "A", 7)
 		close(c.later)
@@ -211,7 +212,7 @@ func TestJobEventsOfARemovedJobEnd(t *testing.T) {
 func TestJobEventsHead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChanges(jobChange(1, core.JobRunning))
-		s := open(t, newHandler(t, watching(c), tuttihttp.Config{}), "HEAD", "/jobs/job-1/events", nil)
+		s := open(t, newHandler(t, watching(c), api.Config{}), "HEAD", "/jobs/job-1/events", nil)
 		<-s.done
 		<-c.gone
 		if s.w.Code != 200 || s.w.Body.Len() > 0 || s.w.Header().Get("Content-Type") != "text/event-stream" {
@@ -257,7 +258,7 @@ func TestJobEventsRefuse(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := working()
 			p.watch = tt.watch
-			res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: tt.target, header: tt.header})
+			res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: tt.target, header: tt.header})
 			wantProblem(t, res, body, tt.status, tt.code, tt.text)
 			if strings.Contains(string(body), "secret") {
 				t.Errorf("the panic is shown: %s", body)
@@ -270,7 +271,7 @@ func TestJobEventsAccept(t *testing.T) {
 	for _, accept := range []string{"", "*/*", "text/*", "text/event-stream", "application/json;q=0.5, text/event-stream;charset=utf-8"} {
 		t.Run(accept, func(t *testing.T) {
 			c := newChanges(jobChange(1, core.JobCancelled))
-			res, body := do(t, newHandler(t, watching(c), tuttihttp.Config{}),
+			res, body := do(t, newHandler(t, watching(c), api.Config{}),
 				ask{method: "GET", target: "/jobs/job-1/events", header: http.Header{"Accept": {accept}}})
 			if res.StatusCode != 200 {
 				t.Errorf("got %d", res.StatusCode)
@@ -287,7 +288,7 @@ func TestJobEventsAreLoggedAtTheirEnd(t *testing.T) {
 		var log bytes.Buffer
 		reg := prometheus.NewRegistry()
 		c := newChanges(jobChange(1, core.JobRunning))
-		h := newHandler(t, watching(c), tuttihttp.Config{Metrics: tuttihttp.NewMetrics(reg), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		h := newHandler(t, watching(c), api.Config{Metrics: api.NewMetrics(reg), Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		s := open(t, h, "GET", "/jobs/job-1/events", nil)
 		time.Sleep(20 * time.Second)
 		if synctest.Wait(); log.Len() > 0 {
@@ -305,7 +306,7 @@ func TestJobEventsAreLoggedAtTheirEnd(t *testing.T) {
 			}
 		}
 		const metric = `tutti_http_request_duration_seconds_sum{code="200",method="GET",route="/jobs/{id}/events"} 0`
-		if _, body := do(t, newHandler(t, working(), tuttihttp.Config{Gatherer: reg}), ask{method: "GET", target: "/metrics"}); !strings.Contains(string(body), metric+"\n") {
+		if _, body := do(t, newHandler(t, working().measured(reg), api.Config{}), ask{method: "GET", target: "/metrics"}); !strings.Contains(string(body), metric+"\n") {
 			t.Errorf("the metric shows more than the beginning: %s", body)
 		}
 		if n, err := testutil.GatherAndCount(reg, "tutti_http_request_duration_seconds"); n != 1 || err != nil {
@@ -335,7 +336,7 @@ func TestJobEventsGiveUpAClientThatTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		c := newChanges(jobChange(1, core.JobRunning))
-		h := newHandler(t, watching(c), tuttihttp.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		h := newHandler(t, watching(c), api.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		w := &stuckWriter{ResponseRecorder: httptest.NewRecorder()}
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/jobs/job-1/events", nil)
 		done := make(chan struct{})
@@ -371,7 +372,7 @@ func TestJobEventsOfManyOrganizationsAreWrittenInParts(t *testing.T) {
 			there = append(there, runChange(uint64(i+2), strconv.Itoa(i), 1))
 		}
 		c := newChanges(there...)
-		h := newHandler(t, watching(c), tuttihttp.Config{})
+		h := newHandler(t, watching(c), api.Config{})
 		w := &countingWriter{ResponseRecorder: httptest.NewRecorder()}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -409,7 +410,7 @@ func TestAClientThatGoesBeforeTheStreamBeginsIsNoFault(t *testing.T) {
 			<-ctx.Done()
 			return errors.New("reading: " + ctx.Err().Error())
 		}
-		h := newHandler(t, p, tuttihttp.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		h := newHandler(t, p, api.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		s := open(t, h, "GET", "/jobs/job-1/events", nil)
 		synctest.Wait()
 		s.cancel()

@@ -9,14 +9,15 @@ import (
 	"testing"
 	"time"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/server"
 	"tutti/internal/core"
 )
 
 func TestJobEventsEndWhenTheClientIsGone(t *testing.T) {
 	var log bytes.Buffer
 	c := newChanges(jobChange(1, core.JobRunning))
-	s := tuttihttp.NewServer(newHandler(t, watching(c), tuttihttp.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}), tuttihttp.ServerConfig{})
+	s := server.New(newHandler(t, watching(c), api.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}), server.Config{})
 	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +61,7 @@ func readJob(ctx context.Context, t *testing.T, addr, want string) *http.Respons
 func TestStopEndsStreams(t *testing.T) {
 	var log bytes.Buffer
 	c := newChanges(jobChange(1, core.JobRunning))
-	s := tuttihttp.NewServer(newHandler(t, watching(c), tuttihttp.Config{}), tuttihttp.ServerConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s := server.New(newHandler(t, watching(c), api.Config{}), server.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func TestStopEndsStreamsThatHaveNotBegun(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	s, addr := start(t, p, tuttihttp.Config{})
+	s, addr := start(t, p, api.Config{})
 	type answer struct {
 		res  *http.Response
 		body []byte

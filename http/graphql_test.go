@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
@@ -38,7 +38,7 @@ func TestGraphQLOperationIsThatOfTheBody(t *testing.T) {
 		"own case":       {"application/json", `{"query":"{a}","Query":"{b}","Variables":7}`, core.GraphQLRequest{Query: "{a}"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _, last := searched(t, tuttihttp.Config{}, participants())
+			h, _, last := searched(t, api.Config{}, participants())
 			res, body := do(t, h, ask{method: "POST", target: "/graphql?operation=A&query=", body: tt.body, header: http.Header{"Content-Type": {tt.contentType}}})
 			if res.StatusCode != 200 || string(body) != answered {
 				t.Errorf("got %d %s", res.StatusCode, body)
@@ -111,7 +111,7 @@ func TestGraphQLBodiesThatHoldNoOperation(t *testing.T) {
 		"a type of its own kind": {"application/graphql-response+json", typename, 415, "unsupported_media_type", "the body is not declared as JSON", media},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _, last := searched(t, tuttihttp.Config{}, participants())
+			h, _, last := searched(t, api.Config{}, participants())
 			for _, accept := range []string{"", "application/json", "application/graphql-response+json"} {
 				header := http.Header{"Content-Type": {tt.contentType}, "Accept": {accept}}
 				res, body := do(t, h, ask{method: "POST", target: "/participants/graphql", body: tt.body, header: header})
@@ -157,7 +157,7 @@ func TestGraphQLByGet(t *testing.T) {
 		"a malformed escape": {"query=%zz", core.GraphQLRequest{}, "the query string is malformed", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _, last := searched(t, tuttihttp.Config{}, participants())
+			h, _, last := searched(t, api.Config{}, participants())
 			res, body := do(t, h, ask{method: "GET", target: "/participants/graphql?" + tt.query})
 			if tt.detail != "" {
 				if p := wantProblem(t, res, body, 400, "invalid", tt.detail); p.Hint != tt.hint || last.catalogue != "" {
@@ -210,7 +210,7 @@ func TestGraphQLMutationByGet(t *testing.T) {
 		"nothing":                      {" ", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _, last := searched(t, tuttihttp.Config{}, participants())
+			h, _, last := searched(t, api.Config{}, participants())
 			target := "/graphql?query=" + url.QueryEscape(tt.query) + "&operationName=" + url.QueryEscape(tt.operation)
 			res, body := do(t, h, ask{method: "GET", target: target})
 			if !tt.mutation {
@@ -259,7 +259,7 @@ func TestGraphQLMediaTypes(t *testing.T) {
 		"application/json;q=0, application/graphql-response+json;q=0.0,b/c": "",
 	} {
 		t.Run(accept, func(t *testing.T) {
-			h, p, last := searched(t, tuttihttp.Config{}, participants())
+			h, p, last := searched(t, api.Config{}, participants())
 			for _, a := range []ask{
 				{method: "POST", target: "/graphql", body: typename, header: http.Header{"Content-Type": {"application/json"}, "Accept": {accept}}},
 				{method: "GET", target: "/participants/graphql?query=q", header: http.Header{"Accept": {accept}}},
@@ -302,7 +302,7 @@ func answering(body string, refused bool) func(context.Context, string, core.Pri
 // TestGraphQLAnswersAreNotKept, and tell what they depend on.
 func TestGraphQLAnswersAreNotKept(t *testing.T) {
 	var log bytes.Buffer
-	h, p, _ := searched(t, tuttihttp.Config{CORSOrigins: []string{portal}, Logger: slog.New(slog.NewTextHandler(&log, nil))}, participants())
+	h, p, _ := searched(t, api.Config{CORSOrigins: []string{portal}, Logger: slog.New(slog.NewTextHandler(&log, nil))}, participants())
 	for name, a := range map[string]ask{
 		"post":    {method: "POST", target: "/graphql", body: typename, header: http.Header{"Content-Type": {"application/json"}}},
 		"get":     {method: "GET", target: "/graphql?query=q", header: http.Header{"If-None-Match": {"*"}}},
@@ -347,7 +347,7 @@ func TestGraphQLThatCannotBeExecuted(t *testing.T) {
 		"a fault":            {errors.New("secret"), 500, "internal", "an internal error occurred", "INTERNAL_SERVER_ERROR"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, p, _ := searched(t, tuttihttp.Config{}, participants())
+			h, p, _ := searched(t, api.Config{}, participants())
 			p.searches.execute = func(context.Context, string, core.Principal, core.GraphQLRequest) (core.GraphQLResponse, error) {
 				return core.GraphQLResponse{}, tt.err
 			}
@@ -362,7 +362,7 @@ func TestGraphQLThatCannotBeExecuted(t *testing.T) {
 		})
 	}
 	t.Run("failed meanwhile", func(t *testing.T) {
-		h, p, _ := searched(t, tuttihttp.Config{}, plain("biosamples"))
+		h, p, _ := searched(t, api.Config{}, plain("biosamples"))
 		p.searches.execute = func(context.Context, string, core.Principal, core.GraphQLRequest) (core.GraphQLResponse, error) {
 			p.catalogues.put(biosamples())
 			return core.GraphQLResponse{}, core.NewError(core.CodeNotFound, "the catalogue is not available")
@@ -383,7 +383,7 @@ func TestGraphQLThatCannotBeExecuted(t *testing.T) {
 
 // TestGraphQLEndsWithItsClient: whoever executes is told that nobody waits any more.
 func TestGraphQLEndsWithItsClient(t *testing.T) {
-	h, p, _ := searched(t, tuttihttp.Config{}, participants())
+	h, p, _ := searched(t, api.Config{}, participants())
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("the client has gone")
 	p.searches.execute = func(ctx context.Context, _ string, _ core.Principal, _ core.GraphQLRequest) (core.GraphQLResponse, error) {
@@ -403,8 +403,8 @@ func TestGraphQLEndsWithItsClient(t *testing.T) {
 // TestGraphQLCaller: who is asked for is whom the token is of, and nobody without one.
 func TestGraphQLCaller(t *testing.T) {
 	d := newTokenIssuer(t, &memoryKeyStore{})
-	_, p, last := searched(t, tuttihttp.Config{}, participants())
-	h := guardedHandler(t, p, d, tuttihttp.Config{})
+	_, p, last := searched(t, api.Config{}, participants())
+	h := guardedHandler(t, p, d, api.Config{})
 	for who, want := range map[string]core.Principal{
 		nobody: {}, writeRight: {Name: writeRight, Scopes: []string{"S1.WRITE"}}, systemRight: {Name: systemRight, Scopes: []string{"tutti.WRITE"}, System: true},
 	} {
@@ -424,7 +424,7 @@ func TestGraphQLCaller(t *testing.T) {
 		}
 	}
 	t.Run("nobody is asked", func(t *testing.T) {
-		h, _, last := searched(t, tuttihttp.Config{}, participants())
+		h, _, last := searched(t, api.Config{}, participants())
 		header := http.Header{"Content-Type": {"application/json"}, "Authorization": d.header(systemRight)}
 		do(t, h, ask{method: "POST", target: "/graphql", body: typename, header: header})
 		if diff := cmp.Diff(core.Principal{}, last.who); diff != "" || last.catalogue == "" {
@@ -435,7 +435,7 @@ func TestGraphQLCaller(t *testing.T) {
 
 // TestGraphQLOfOtherPages: a page of another origin cannot ask as its visitor.
 func TestGraphQLOfOtherPages(t *testing.T) {
-	h, _, last := searched(t, tuttihttp.Config{}, participants())
+	h, _, last := searched(t, api.Config{}, participants())
 	for name, contentType := range map[string]string{"simple": "text/plain", "preflighted": "application/json"} {
 		header := http.Header{"Content-Type": {contentType}, "Sec-Fetch-Site": {"cross-site"}, "Origin": {"https://evil.example"}}
 		res, body := do(t, h, ask{method: "POST", target: "/graphql", body: typename, header: header})
@@ -448,7 +448,7 @@ func TestGraphQLOfOtherPages(t *testing.T) {
 
 // TestGraphQLBodiesAreBounded also where their length is not said.
 func TestGraphQLBodiesAreBounded(t *testing.T) {
-	h, _, last := searched(t, tuttihttp.Config{MaxBodyBytes: 64}, participants())
+	h, _, last := searched(t, api.Config{MaxBodyBytes: 64}, participants())
 	long := `{"query":"` + strings.Repeat(" ", 64) + `{a}"}`
 	for name, length := range map[string]int64{"said": int64(len(long)), "not said": -1} {
 		r := httptest.NewRequestWithContext(t.Context(), "POST", "/graphql", strings.NewReader(long))
@@ -470,7 +470,8 @@ func TestSearchMetricsAreBounded(t *testing.T) {
 	for i := range 5 {
 		all = append(all, plain(fmt.Sprintf("c%d", i)))
 	}
-	h, _, _ := searched(t, tuttihttp.Config{Metrics: tuttihttp.NewMetrics(reg), Gatherer: reg}, append(all, biosamples())...)
+	_, p, _ := searched(t, api.Config{}, append(all, biosamples())...)
+	h := newHandler(t, p.measured(reg), api.Config{Metrics: api.NewMetrics(reg)})
 	for i := range 5 {
 		for _, below := range []string{"/graphql", fmt.Sprintf("/graphql/tag-%d", i), "/download"} {
 			post(t, h, fmt.Sprintf("/c%d%s", i, below), typename)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
@@ -31,7 +31,7 @@ func TestGraphQLPathsOfACatalogue(t *testing.T) {
 		"beside a failed":   {"", "/participants/graphql", "participants", []*core.Catalogue{participants(), biosamples()}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _, last := searched(t, tuttihttp.Config{BasePath: tt.base}, tt.all...)
+			h, _, last := searched(t, api.Config{BasePath: tt.base}, tt.all...)
 			res, body := post(t, h, tt.target, typename)
 			if res.StatusCode != 200 || string(body) != answered || last.catalogue != tt.want {
 				t.Errorf("got %d %s of %q", res.StatusCode, body, last.catalogue)
@@ -114,7 +114,7 @@ func TestGraphQLPathsThatAreNone(t *testing.T) {
 		"empty tag":      {"POST", "/participants/graphql/", many, 400, "invalid", "the last segment of the path is empty", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _, last := searched(t, tuttihttp.Config{}, tt.all...)
+			h, _, last := searched(t, api.Config{}, tt.all...)
 			header := http.Header{"Content-Type": {"application/json"}}
 			res, body := do(t, h, ask{method: tt.method, target: tt.target, body: typename, header: header})
 			p := wantProblem(t, res, body, tt.status, tt.code, tt.detail)

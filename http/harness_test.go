@@ -20,9 +20,14 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/indexing"
+	"tutti/http/metadata"
+	"tutti/http/search"
+	"tutti/http/system"
 	"tutti/internal/core"
 )
 
@@ -56,14 +61,31 @@ type ports struct {
 	get           func(id string) (core.Job, error)
 	organizations func(jobID string) ([]core.OrganizationRun, error)
 	cancel        func(id string) (core.Job, error)
-	health        func() tuttihttp.Health
-	paused        func() []tuttihttp.Pause
+	health        func() system.Health
+	paused        func() []core.Pause
 	notify        func(repository string, body []byte, signature, requestID string) (core.NotificationResult, error)
 	letters       *letters
 	watch         func(ctx context.Context, id string, each func(core.JobChange) error) error
-	metadata      *metadata
+	metadata      *metadataMock
 	catalogues    *catalogueShelf
 	searches      *searches
+	// types replaces metadata as the analysis types, unless it is nil.
+	types metadata.AnalysisTypes
+	// payloads and gatherer may be nil.
+	payloads api.Memory
+	gatherer prometheus.Gatherer
+}
+
+// bounded makes the payloads that are worked on take memory.
+func (p *ports) bounded(payloads api.Memory) *ports {
+	p.payloads = payloads
+	return p
+}
+
+// measured makes /metrics show what g has.
+func (p *ports) measured(g prometheus.Gatherer) *ports {
+	p.gatherer = g
+	return p
 }
 
 func (p *ports) Record(_ context.Context, kind core.Kind, repository, organization, id, requestID string) (string, error) {
@@ -92,29 +114,43 @@ func (p *ports) Notify(_ context.Context, repository string, body []byte, signat
 
 func (p *ports) Signed(repository string) bool { return repository == signedRepository }
 
-func (p *ports) Paused() []tuttihttp.Pause { return p.paused() }
+func (p *ports) Paused() []core.Pause { return p.paused() }
 
-func (p *ports) Health(context.Context) tuttihttp.Health { return p.health() }
+func (p *ports) Health(context.Context) system.Health { return p.health() }
 
 func (p *ports) Watch(ctx context.Context, id string, each func(core.JobChange) error) error {
 	return p.watch(ctx, id, each)
 }
 
 var (
-	_ tuttihttp.Ingest        = (*ports)(nil)
-	_ tuttihttp.Jobs          = (*ports)(nil)
-	_ tuttihttp.Readiness     = (*ports)(nil)
-	_ tuttihttp.JobEvents     = (*ports)(nil)
-	_ tuttihttp.Notifications = (*ports)(nil)
+	_ indexing.Ingest        = (*ports)(nil)
+	_ indexing.Jobs          = (*ports)(nil)
+	_ system.Readiness       = (*ports)(nil)
+	_ indexing.JobEvents     = (*ports)(nil)
+	_ indexing.Notifications = (*ports)(nil)
 )
 
-// ports returns p for every port; the parts that it lacks answer nothing.
-func (p *ports) ports() tuttihttp.Ports {
-	return tuttihttp.Ports{
-		Ingest: p, Jobs: p, JobEvents: p, Readiness: p, Pauses: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters,
-		AnalysisTypes: p.metadata, Studies: p.metadata, Analyses: p.metadata, Submissions: p.metadata, Keys: apiKeys{p.metadata},
-		Catalogues: p.catalogues, GraphQL: p.searches, Downloads: p.searches,
+// assemble makes a Router of all surfaces with the ports of p.
+func assemble(p *ports, cfg api.Config) (*api.Router, error) {
+	probes, err := system.New(system.Ports{
+		Readiness: p, Keys: apiKeys{p.metadata}, Catalogues: p.catalogues, Gatherer: p.gatherer,
+	})
+	if err != nil {
+		return nil, err
 	}
+	types := metadata.AnalysisTypes(p.metadata)
+	if p.types != nil {
+		types = p.types
+	}
+	return api.New(cfg,
+		indexing.New(indexing.Ports{
+			Ingest: p, Jobs: p, JobEvents: p, Pauses: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters,
+		}),
+		metadata.New(metadata.Ports{
+			AnalysisTypes: types, Studies: p.metadata, Analyses: p.metadata, Submissions: p.metadata, Payloads: p.payloads,
+		}),
+		search.New(search.Ports{Catalogues: p.catalogues, GraphQL: p.searches, Downloads: p.searches}),
+		probes)
 }
 
 // working returns ports that all succeed.
@@ -128,8 +164,8 @@ func working() *ports {
 		get:           func(id string) (core.Job, error) { return queuedJob(id), nil },
 		organizations: func(string) ([]core.OrganizationRun, error) { return nil, nil },
 		cancel:        func(id string) (core.Job, error) { return queuedJob(id), nil },
-		health:        func() tuttihttp.Health { return tuttihttp.Health{} },
-		paused:        func() []tuttihttp.Pause { return nil },
+		health:        func() system.Health { return system.Health{} },
+		paused:        func() []core.Pause { return nil },
 		notify: func(string, []byte, string, string) (core.NotificationResult, error) {
 			return core.NotificationResult{Accepted: 1}, nil
 		},
@@ -148,20 +184,20 @@ func queuedJob(id string) core.Job {
 
 // handler is a Handler whose base path the tests know.
 type handler struct {
-	*tuttihttp.Handler
+	*api.Router
 	base string
 }
 
-func newHandler(t testing.TB, p *ports, cfg tuttihttp.Config) handler {
+func newHandler(t testing.TB, p *ports, cfg api.Config) handler {
 	t.Helper()
 	if cfg.Now == nil {
 		cfg.Now = func() time.Time { return noon }
 	}
-	h, err := tuttihttp.New(p.ports(), cfg)
+	h, err := assemble(p, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return handler{Handler: h, base: strings.TrimSuffix(cfg.BasePath, "/")}
+	return handler{Router: h, base: strings.TrimSuffix(cfg.BasePath, "/")}
 }
 
 // ask is one request to a handler.
@@ -207,7 +243,7 @@ var loadDocument = sync.OnceValues(func() (*openapi3.T, error) { return openapi3
 
 // readDocument returns the served document, nothing where there is none.
 var readDocument = sync.OnceValue(func() []byte {
-	h, err := tuttihttp.New(working().ports(), tuttihttp.Config{})
+	h, err := assemble(working(), api.Config{})
 	if err != nil {
 		return []byte(err.Error())
 	}
@@ -284,7 +320,7 @@ func patternOf(h handler, r *http.Request) string {
 
 // isFirstSegment reports whether a path, in its segments, begins as a route that is no catalogue's, or with nothing.
 func isFirstSegment(h handler, path []string) bool {
-	return len(path) < 2 || path[1] == "" || slices.ContainsFunc(h.Routes(), func(r tuttihttp.Route) bool {
+	return len(path) < 2 || path[1] == "" || slices.ContainsFunc(h.Routes(), func(r api.Route) bool {
 		return strings.HasPrefix(r.Pattern+"/", "/"+path[1]+"/")
 	})
 }
@@ -326,8 +362,8 @@ func golden(t *testing.T, name string, body []byte) {
 	}
 }
 
-// problem is what the tests read of one.
-type problem struct {
+// Problem is what the tests read of one.
+type Problem struct {
 	Status     int
 	Detail     string
 	Code       string
@@ -346,7 +382,7 @@ type problem struct {
 	Violations     json.RawMessage
 }
 
-func wantProblem(t *testing.T, res *http.Response, body []byte, status int, code, text string) problem {
+func wantProblem(t *testing.T, res *http.Response, body []byte, status int, code, text string) Problem {
 	t.Helper()
 	if res.StatusCode != status {
 		t.Errorf("status: got %d, want %d\n%s", res.StatusCode, status, body)
@@ -354,7 +390,7 @@ func wantProblem(t *testing.T, res *http.Response, body []byte, status int, code
 	if ct := res.Header.Get("Content-Type"); ct != "application/problem+json" {
 		t.Errorf("content type: got %q", ct)
 	}
-	var p problem
+	var p Problem
 	if err := json.Unmarshal(body, &p); err != nil {
 		t.Fatalf("not a problem: %v\n%s", err, body)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
@@ -58,7 +58,7 @@ func TestIndexAccepts(t *testing.T) {
 				call = fmt.Sprintf("run %s %s %s %t %s %s", scope, repository, organization, force, cause, requestID)
 				return core.Job{ID: "job-1", IndexName: "analyses"}, nil
 			}
-			res, body := do(t, newHandler(t, p, tuttihttp.Config{}), tt.ask)
+			res, body := do(t, newHandler(t, p, api.Config{}), tt.ask)
 			if call != tt.call {
 				t.Errorf("call: got %q, want %q", call, tt.call)
 			}
@@ -137,7 +137,7 @@ func TestIndexRefusesBadInput(t *testing.T) {
 				t.Error("a run was asked for")
 				return core.Job{}, nil
 			}
-			res, body := do(t, newHandler(t, p, tuttihttp.Config{MaxBodyBytes: 64}), tt.ask)
+			res, body := do(t, newHandler(t, p, api.Config{MaxBodyBytes: 64}), tt.ask)
 			got := wantProblem(t, res, body, tt.status, tt.code, tt.text)
 			if strings.HasPrefix(tt.ask.target, "/index%2F") {
 				return
@@ -168,7 +168,7 @@ func TestIndexErrorsOfTheService(t *testing.T) {
 			p.run = func(core.Scope, string, string, bool, core.Cause, string) (core.Job, error) {
 				return core.Job{}, tt.err
 			}
-			h := newHandler(t, p, tuttihttp.Config{})
+			h := newHandler(t, p, api.Config{})
 			for _, target := range []string{recordPath, organizationPath, repositoryPath} {
 				res, body := do(t, h, ask{method: "POST", target: target})
 				wantProblem(t, res, body, tt.status, tt.code, tt.text)
@@ -187,7 +187,7 @@ func TestIndexErrorsOfTheService(t *testing.T) {
 }
 
 func TestBasePathPrefixesEverything(t *testing.T) {
-	h := newHandler(t, working(), tuttihttp.Config{BasePath: "/base/"})
+	h := newHandler(t, working(), api.Config{BasePath: "/base/"})
 	res, _ := do(t, h, ask{method: "POST", target: "/base" + repositoryPath})
 	if res.StatusCode != 202 || res.Header.Get("Location") != "/base/jobs/job-1" {
 		t.Errorf("got %d, location %q", res.StatusCode, res.Header.Get("Location"))
@@ -209,7 +209,7 @@ func TestGoldenProblems(t *testing.T) {
 	p.run = func(core.Scope, string, string, bool, core.Cause, string) (core.Job, error) {
 		return core.Job{}, &core.Error{Code: core.CodeNotFound, Message: `repository "song.xx" is not configured`, Hint: "use the code of a configured repository"}
 	}
-	h := newHandler(t, p, tuttihttp.Config{})
+	h := newHandler(t, p, api.Config{})
 	_, body := do(t, h, ask{method: "POST", target: "/index/repository/song.xx"})
 	golden(t, "problem_index", body)
 	_, body = do(t, h, ask{method: "GET", target: "/nowhere/%7E"})

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 	"tutti/internal/filter/sqon"
 )
@@ -38,7 +38,7 @@ func TestIntrospectionBodies(t *testing.T) {
 		"catalogue_without":       {"", "/introspection/empty", []*core.Catalogue{{ID: "empty"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, _ := catalogued(t, tuttihttp.Config{BasePath: tt.base}, tt.all...)
+			h, _ := catalogued(t, api.Config{BasePath: tt.base}, tt.all...)
 			goldenInOrder(t, name, introspect(t, h, tt.base+tt.target, 200))
 		})
 	}
@@ -46,7 +46,7 @@ func TestIntrospectionBodies(t *testing.T) {
 
 // TestSQONDescription: the package of the language says what it is, and what is sent is that.
 func TestSQONDescription(t *testing.T) {
-	h, _ := catalogued(t, tuttihttp.Config{})
+	h, _ := catalogued(t, api.Config{})
 	body := introspect(t, h, "/introspection/sqon", 200)
 	if string(body) != string(sqon.Description()) {
 		t.Errorf("got %s", body)
@@ -66,7 +66,7 @@ func TestIntrospectionOfAnyID(t *testing.T) {
 	} {
 		t.Run(id, func(t *testing.T) {
 			for _, base := range []string{"", "/base"} {
-				h, _ := catalogued(t, tuttihttp.Config{BasePath: base}, plain(id), plain("other"))
+				h, _ := catalogued(t, api.Config{BasePath: base}, plain(id), plain("other"))
 				summary := introspect(t, h, base+"/introspection", 200)
 				paths, _ := memberOf(t, summary, "catalogs", id, "paths").(map[string]any)
 				escaped := url.PathEscape(id)
@@ -83,7 +83,7 @@ func TestIntrospectionOfAnyID(t *testing.T) {
 }
 
 func TestIntrospectionRefuses(t *testing.T) {
-	h, _ := catalogued(t, tuttihttp.Config{BasePath: "/base"}, participants(), biosamples())
+	h, _ := catalogued(t, api.Config{BasePath: "/base"}, participants(), biosamples())
 	long := url.PathEscape(strings.Repeat("é", 257))
 	for name, tt := range map[string]struct {
 		a                  ask
@@ -159,7 +159,7 @@ func TestIntrospectionRefuses(t *testing.T) {
 
 // TestIntrospectionIsReadOnly also for a catalogue that failed, whose detail takes no other method than others do.
 func TestIntrospectionIsReadOnly(t *testing.T) {
-	h, _ := catalogued(t, tuttihttp.Config{}, biosamples())
+	h, _ := catalogued(t, api.Config{}, biosamples())
 	for _, target := range []string{"/introspection", "/introspection/fields", "/introspection/sqon", "/introspection/biosamples", "/introspection/none"} {
 		for _, method := range []string{"POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
 			t.Run(method+target, func(t *testing.T) {
@@ -174,7 +174,7 @@ func TestIntrospectionIsReadOnly(t *testing.T) {
 }
 
 func TestFieldsOfNoAndOfManyCatalogues(t *testing.T) {
-	h, s := catalogued(t, tuttihttp.Config{})
+	h, s := catalogued(t, api.Config{})
 	res, body := do(t, h, ask{method: "GET", target: "/introspection/fields"})
 	p := wantProblem(t, res, body, 404, "not_found", "exactly one catalogue, and there is none")
 	if p.Hint != "" {
@@ -198,7 +198,7 @@ func TestFieldsOfNoAndOfManyCatalogues(t *testing.T) {
 
 // TestOtherPathsOfIntrospection: existing clients send a slash behind the summary's path, and find a catalogue's detail below its id.
 func TestOtherPathsOfIntrospection(t *testing.T) {
-	h, _ := catalogued(t, tuttihttp.Config{BasePath: "/base"}, participants(), biosamples())
+	h, _ := catalogued(t, api.Config{BasePath: "/base"}, participants(), biosamples())
 	for target, same := range map[string]string{
 		"/base/introspection/":             "/base/introspection",
 		"/base/participants/introspection": "/base/introspection/participants",
@@ -239,7 +239,7 @@ func TestCatalogueByDocumentType(t *testing.T) {
 	typed := &core.Catalogue{ID: "calls", DocumentType: "mutation"}
 	first, second := plain("records-a"), plain("records-b")
 	second.Problem, second.Fields = &core.CatalogueProblem{Code: core.CatalogueUnknown, Message: "Something went wrong."}, nil
-	h, s := catalogued(t, tuttihttp.Config{}, donor, named, typed, first, second, broken("nameless"), biosamples())
+	h, s := catalogued(t, api.Config{}, donor, named, typed, first, second, broken("nameless"), biosamples())
 	for name, want := range map[string]string{
 		"donors": "donors", "donor": "donors", "mutation": "mutation", "variant": "mutation", "calls": "calls",
 		"records-a": "records-a",
@@ -274,7 +274,7 @@ func TestCatalogueByDocumentType(t *testing.T) {
 
 // TestReservedCatalogueShadowsNoRoute: also one that is listed for its folder's name answers where no route does.
 func TestReservedCatalogueShadowsNoRoute(t *testing.T) {
-	h, _ := catalogued(t, tuttihttp.Config{}, broken("sqon"), broken("fields"), broken("jobs"), broken("ping"), broken("introspection"))
+	h, _ := catalogued(t, api.Config{}, broken("sqon"), broken("fields"), broken("jobs"), broken("ping"), broken("introspection"))
 	if got := memberOf(t, introspect(t, h, "/introspection/sqon", 200), "aliases"); got == nil {
 		t.Error("the catalogue sqon has taken the place of the filter language")
 	}
@@ -295,7 +295,7 @@ func TestReservedCatalogueShadowsNoRoute(t *testing.T) {
 func TestMalformedEscapeOfACatalogue(t *testing.T) {
 	p := working()
 	p.catalogues.put(biosamples())
-	_, addr := start(t, p, tuttihttp.Config{})
+	_, addr := start(t, p, api.Config{})
 	for _, target := range []string{"/introspection/%E0%A4%A", "/introspection/%", "/introspection/%zz", "/%E0%A4%A/graphql", "/biosamples/%E0%A4%A"} {
 		t.Run(target, func(t *testing.T) {
 			res, body := wire(t, addr, "GET "+target+" HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -311,7 +311,7 @@ func TestMalformedEscapeOfACatalogue(t *testing.T) {
 // TestGeneratedAtIsTheTimeOfTheAnswer in UTC with milliseconds, which a clock of another zone does not change.
 func TestGeneratedAtIsTheTimeOfTheAnswer(t *testing.T) {
 	now := noon
-	h, _ := catalogued(t, tuttihttp.Config{Now: func() time.Time { return now }}, participants())
+	h, _ := catalogued(t, api.Config{Now: func() time.Time { return now }}, participants())
 	for given, want := range map[time.Time]string{
 		noon: "2026-05-04T12:00:00.000Z",
 		noon.Add(time.Hour + 7*time.Millisecond + 999*time.Microsecond):          "2026-05-04T13:00:00.007Z",
@@ -333,7 +333,7 @@ func TestAuthFiltered(t *testing.T) {
 	known.DefaultAccess, denied.DefaultAccess = core.AccessAuthenticated, core.AccessDeny
 	p.catalogues.put(restricted, free, known, denied)
 	d := newTokenIssuer(t, &memoryKeyStore{})
-	asking, open := guardedHandler(t, p, d, tuttihttp.Config{}), newHandler(t, p, tuttihttp.Config{})
+	asking, open := guardedHandler(t, p, d, api.Config{}), newHandler(t, p, api.Config{})
 	for name, tt := range map[string]struct {
 		h      handler
 		header []string
@@ -379,7 +379,7 @@ func TestIntrospectionTags(t *testing.T) {
 	p.catalogues.put(restricted)
 	d := newTokenIssuer(t, &memoryKeyStore{})
 	now := noon
-	h := guardedHandler(t, p, d, tuttihttp.Config{Now: func() time.Time { return now }})
+	h := guardedHandler(t, p, d, api.Config{Now: func() time.Time { return now }})
 	tagOf := func(target string, who []string) string {
 		t.Helper()
 		res, _ := do(t, h, ask{method: "GET", target: target, header: http.Header{"Authorization": who}})
@@ -435,7 +435,7 @@ func TestIntrospectionTags(t *testing.T) {
 
 func TestIntrospectionIsNotSentTwice(t *testing.T) {
 	for _, c := range []*core.Catalogue{participants(), biosamples()} {
-		h, _ := catalogued(t, tuttihttp.Config{}, c)
+		h, _ := catalogued(t, api.Config{}, c)
 		for _, target := range []string{"/introspection", "/introspection/fields", "/introspection/sqon", "/introspection/" + c.ID} {
 			res, _ := do(t, h, ask{method: "GET", target: target})
 			tag := res.Header.Get("ETag")
@@ -471,7 +471,7 @@ func TestIntrospectionIsNotSentTwice(t *testing.T) {
 
 // TestDetailVariesByCaller, beside what CORS adds, with 304 too; the rest is the same for all.
 func TestDetailVariesByCaller(t *testing.T) {
-	h, _ := catalogued(t, tuttihttp.Config{CORSOrigins: []string{portal}}, participants())
+	h, _ := catalogued(t, api.Config{CORSOrigins: []string{portal}}, participants())
 	for target, want := range map[string][]string{
 		"/introspection": {"Origin"}, "/introspection/sqon": {"Origin"},
 		"/introspection/fields": {"Origin", "Authorization"}, "/introspection/participants": {"Origin", "Authorization"},
@@ -490,7 +490,7 @@ func TestDetailVariesByCaller(t *testing.T) {
 func TestHeadOfIntrospection(t *testing.T) {
 	p := working()
 	p.catalogues.put(wide("wide", 500))
-	_, addr := start(t, p, tuttihttp.Config{})
+	_, addr := start(t, p, api.Config{})
 	for _, target := range []string{"/introspection", "/introspection/fields", "/introspection/sqon", "/introspection/wide", "/introspection/none"} {
 		get, body := wire(t, addr, "GET "+target+" HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: r\r\nConnection: close\r\n\r\n")
 		head, none := wire(t, addr, "HEAD "+target+" HTTP/1.1\r\nHost: localhost\r\nX-Request-Id: r\r\nConnection: close\r\n\r\n")
@@ -510,7 +510,7 @@ func TestWideCatalogueIsWhole(t *testing.T) {
 	c := wide("wide", 1500)
 	p := working()
 	p.catalogues.put(c)
-	_, addr := start(t, p, tuttihttp.Config{})
+	_, addr := start(t, p, api.Config{})
 	res, body := wire(t, addr, "GET /introspection/wide HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 	var got struct {
 		Fields    map[string]struct{ DisplayName, Type string }

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"testing"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/search"
 	"tutti/internal/core"
 )
 
@@ -21,7 +22,7 @@ func FuzzCatalogueID(f *testing.F) {
 			t.Skip()
 		}
 		c := broken(id)
-		h, _ := catalogued(t, tuttihttp.Config{BasePath: "/base"}, c, plain("other"))
+		h, _ := catalogued(t, api.Config{BasePath: "/base"}, c, plain("other"))
 		get := func(target string, status int) []byte {
 			t.Helper()
 			w := httptest.NewRecorder()
@@ -35,7 +36,7 @@ func FuzzCatalogueID(f *testing.F) {
 		introspection, _ := memberOf(t, summary, "catalogs", id, "paths", "introspection").(string)
 		graphql, _ := memberOf(t, summary, "catalogs", id, "paths", "graphql").(string)
 		wantMember(t, get(introspection, 200), id, "catalogueId")
-		if slices.Contains(tuttihttp.ReservedIDs(), id) {
+		if slices.Contains(search.ReservedIDs(), id) {
 			return
 		}
 		failure := get(graphql, 404)

@@ -14,7 +14,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/search"
 	"tutti/internal/core"
 )
 
@@ -23,7 +24,7 @@ type catalogueShelf struct {
 	set atomic.Pointer[core.CatalogueSet]
 }
 
-var _ tuttihttp.Catalogues = (*catalogueShelf)(nil)
+var _ search.Catalogues = (*catalogueShelf)(nil)
 
 // newShelf returns one with some catalogues.
 func newShelf(all ...*core.Catalogue) *catalogueShelf {
@@ -91,7 +92,7 @@ func wide(id string, fields int) *core.Catalogue {
 }
 
 // catalogued returns a handler over catalogues, and where they are.
-func catalogued(t testing.TB, cfg tuttihttp.Config, all ...*core.Catalogue) (handler, *catalogueShelf) {
+func catalogued(t testing.TB, cfg api.Config, all ...*core.Catalogue) (handler, *catalogueShelf) {
 	t.Helper()
 	p := working()
 	p.catalogues.put(all...)

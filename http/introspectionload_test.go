@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
@@ -56,8 +56,8 @@ func once(t testing.TB, h handler, target string) func() {
 
 // TestIntrospectionCostsTheSameForAnyNumber of catalogues and fields: nothing is encoded for a request.
 func TestIntrospectionCostsTheSameForAnyNumber(t *testing.T) {
-	little, _ := catalogued(t, tuttihttp.Config{}, wide("catalogue-7", 1))
-	much, _ := catalogued(t, tuttihttp.Config{}, twenty(2000)...)
+	little, _ := catalogued(t, api.Config{}, wide("catalogue-7", 1))
+	much, _ := catalogued(t, api.Config{}, twenty(2000)...)
 	for _, target := range []string{"/introspection", "/introspection/catalogue-7"} {
 		a, b := testing.AllocsPerRun(100, once(t, little, target)), testing.AllocsPerRun(100, once(t, much, target))
 		if b > a+10 {
@@ -69,7 +69,7 @@ func TestIntrospectionCostsTheSameForAnyNumber(t *testing.T) {
 // TestWhatDidNotChangeIsNotMadeAgain: a new set costs what has changed in it.
 func TestWhatDidNotChangeIsNotMadeAgain(t *testing.T) {
 	kept := wide("kept", 5000)
-	h, s := catalogued(t, tuttihttp.Config{}, kept, plain("a"))
+	h, s := catalogued(t, api.Config{}, kept, plain("a"))
 	get := once(t, h, "/introspection/kept")
 	get()
 	if n := testing.AllocsPerRun(10, func() {
@@ -88,7 +88,7 @@ func TestWhatDidNotChangeIsNotMadeAgain(t *testing.T) {
 
 // TestReadersWhileCataloguesChange: every answer is of one set, and a tag never stands for two bodies.
 func TestReadersWhileCataloguesChange(t *testing.T) {
-	h, s := catalogued(t, tuttihttp.Config{})
+	h, s := catalogued(t, api.Config{})
 	version := func(n int) *core.Catalogue {
 		c := wide("c", 3)
 		c.Description = "v" + strconv.Itoa(n)
@@ -176,7 +176,7 @@ func BenchmarkCatalogueSummary(b *testing.B) {
 
 func benchmarkGet(b *testing.B, target string) {
 	b.Helper()
-	h, _ := catalogued(b, tuttihttp.Config{}, twenty(500)...)
+	h, _ := catalogued(b, api.Config{}, twenty(500)...)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequestWithContext(b.Context(), "GET", target, nil))
 	get := once(b, h, target)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
@@ -61,7 +61,7 @@ func wantMember(t *testing.T, body []byte, want any, path ...string) {
 func TestSpecificationService(t *testing.T) {
 	trySentences(t, []sentence{
 		{"REST endpoints return plain JSON and need no GraphQL client", func(t *testing.T) {
-			h, _ := catalogued(t, tuttihttp.Config{}, participants())
+			h, _ := catalogued(t, api.Config{}, participants())
 			for _, target := range []string{"/introspection", "/introspection/sqon", "/introspection/participants", "/introspection/fields"} {
 				if body := introspect(t, h, target, 200); !json.Valid(body) {
 					t.Errorf("%s: %s", target, body)
@@ -69,7 +69,7 @@ func TestSpecificationService(t *testing.T) {
 			}
 		}},
 		{"each catalogue has an id, a documentType, an optional description, a GraphQL path and an introspection path", func(t *testing.T) {
-			h, _ := catalogued(t, tuttihttp.Config{}, participants(), plain("records"))
+			h, _ := catalogued(t, api.Config{}, participants(), plain("records"))
 			body := introspect(t, h, "/introspection", 200)
 			wantNames(t, memberOf(t, body, "catalogs"), "participants", "records")
 			wantNames(t, memberOf(t, body, "catalogs", "participants"), "description", "documentType", "paths", "status")
@@ -77,23 +77,23 @@ func TestSpecificationService(t *testing.T) {
 			wantNames(t, memberOf(t, body, "catalogs", "records", "paths"), "graphql", "introspection")
 		}},
 		{"always available, whatever the GraphQL introspection setting", func(t *testing.T) {
-			h, _ := catalogued(t, tuttihttp.Config{}, participants())
+			h, _ := catalogued(t, api.Config{}, participants())
 			want := introspect(t, h, "/introspection/participants", 200)
 			for _, set := range []string{"true", "false"} {
 				t.Setenv("DISABLE_GRAPHQL_INTROSPECTION", set)
 				t.Setenv("NODE_ENV", "production")
-				h, _ := catalogued(t, tuttihttp.Config{}, participants())
+				h, _ := catalogued(t, api.Config{}, participants())
 				if got := introspect(t, h, "/introspection/participants", 200); string(got) != string(want) {
 					t.Errorf("%s: %s", set, got)
 				}
 			}
 		}},
 		{"a catalogue is never dropped from the listing because it failed to load", func(t *testing.T) {
-			h, _ := catalogued(t, tuttihttp.Config{}, participants(), biosamples(), broken("donors"))
+			h, _ := catalogued(t, api.Config{}, participants(), biosamples(), broken("donors"))
 			wantNames(t, memberOf(t, introspect(t, h, "/introspection", 200), "catalogs"), "biosamples", "donors", "participants")
 		}},
 		{"a failed catalogue is listed with status failed and an error object", func(t *testing.T) {
-			h, _ := catalogued(t, tuttihttp.Config{}, participants(), biosamples())
+			h, _ := catalogued(t, api.Config{}, participants(), biosamples())
 			body := introspect(t, h, "/introspection", 200)
 			wantMember(t, body, "failed", "catalogs", "biosamples", "status")
 			wantNames(t, memberOf(t, body, "catalogs", "biosamples", "error"), "code", "message")
@@ -105,7 +105,7 @@ func TestSpecificationService(t *testing.T) {
 func TestSpecificationSummary(t *testing.T) {
 	summaryOf := func(t *testing.T, all ...*core.Catalogue) []byte {
 		t.Helper()
-		h, _ := catalogued(t, tuttihttp.Config{}, all...)
+		h, _ := catalogued(t, api.Config{}, all...)
 		body := introspect(t, h, "/introspection", 200)
 		wantNames(t, memberOf(t, body), "catalogCount", "mode", "status", "sqonSchemaPath", "catalogs")
 		return body
@@ -134,7 +134,7 @@ func TestSpecificationSummary(t *testing.T) {
 			wantMember(t, summaryOf(t, biosamples(), broken("b")), "unhealthy", "status")
 		}},
 		{"sqonSchemaPath: path of the shared SQON schema endpoint", func(t *testing.T) {
-			h, _ := catalogued(t, tuttihttp.Config{BasePath: "/base"}, participants())
+			h, _ := catalogued(t, api.Config{BasePath: "/base"}, participants())
 			path, _ := memberOf(t, introspect(t, h, "/base/introspection", 200), "sqonSchemaPath").(string)
 			if got := memberOf(t, introspect(t, h, path, 200), "operators", "combination"); got == nil {
 				t.Errorf("%s does not lead to the schema", path)
@@ -150,7 +150,7 @@ func TestSpecificationSummary(t *testing.T) {
 func TestSpecificationEntry(t *testing.T) {
 	entryOf := func(t *testing.T, id string, all ...*core.Catalogue) []byte {
 		t.Helper()
-		h, _ := catalogued(t, tuttihttp.Config{}, all...)
+		h, _ := catalogued(t, api.Config{}, all...)
 		entry, err := json.Marshal(memberOf(t, introspect(t, h, "/introspection", 200), "catalogs", id))
 		if err != nil {
 			t.Fatal(err)
@@ -189,7 +189,7 @@ func TestSpecificationEntry(t *testing.T) {
 			if entry := entryOf(t, "participants", participants(), biosamples()); strings.Contains(string(entry), "error") {
 				t.Errorf("%s", entry)
 			}
-			h, _ := catalogued(t, tuttihttp.Config{}, participants(), plain("x"))
+			h, _ := catalogued(t, api.Config{}, participants(), plain("x"))
 			for _, target := range []string{"/introspection", "/introspection/participants", "/introspection/x"} {
 				if body := introspect(t, h, target, 200); strings.Contains(string(body), "null") || strings.Contains(string(body), `"error"`) {
 					t.Errorf("%s: %s", target, body)
@@ -203,7 +203,7 @@ func TestSpecificationEntry(t *testing.T) {
 				c := plain("x")
 				c.Problem = &core.CatalogueProblem{Code: code, Message: "It is so."}
 				wantMember(t, entryOf(t, "x", c), map[string]any{"code": string(code), "message": "It is so."}, "error")
-				h, _ := catalogued(t, tuttihttp.Config{}, c)
+				h, _ := catalogued(t, api.Config{}, c)
 				wantMember(t, introspect(t, h, "/introspection/x", 200), string(code), "error", "code")
 			}
 		}},
@@ -212,7 +212,7 @@ func TestSpecificationEntry(t *testing.T) {
 
 // TestSpecificationDetail: the detail of a healthy catalogue and its fields.
 func TestSpecificationDetail(t *testing.T) {
-	h, _ := catalogued(t, tuttihttp.Config{}, participants(), plain("records"), biosamples())
+	h, _ := catalogued(t, api.Config{}, participants(), plain("records"), biosamples())
 	full, least := introspect(t, h, "/introspection/participants", 200), introspect(t, h, "/introspection/records", 200)
 	trySentences(t, []sentence{
 		{"catalogId: catalogue id", func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestSpecificationDetail(t *testing.T) {
 			wantMember(t, full, map[string]any{"authFiltered": false}, "meta")
 			restricted := participants()
 			restricted.Restricted = true
-			h, _ := catalogued(t, tuttihttp.Config{}, restricted)
+			h, _ := catalogued(t, api.Config{}, restricted)
 			wantMember(t, introspect(t, h, "/introspection/participants", 200), map[string]any{"authFiltered": true}, "meta")
 		}},
 		{"operators: only types actually present appear", func(t *testing.T) {
@@ -282,7 +282,7 @@ func TestSpecificationDetail(t *testing.T) {
 
 // TestSpecificationFailedDetail: the detail of a failed catalogue.
 func TestSpecificationFailedDetail(t *testing.T) {
-	h, _ := catalogued(t, tuttihttp.Config{}, biosamples(), broken("donors"))
+	h, _ := catalogued(t, api.Config{}, biosamples(), broken("donors"))
 	body, least := introspect(t, h, "/introspection/biosamples", 200), introspect(t, h, "/introspection/donors", 200)
 	trySentences(t, []sentence{
 		{"catalogueId (this key is spelled catalogueId here)", func(t *testing.T) { wantMember(t, body, "biosamples", "catalogueId") }},
@@ -306,7 +306,7 @@ func TestSpecificationFailedDetail(t *testing.T) {
 func TestSpecificationEndpoints(t *testing.T) {
 	trySentences(t, []sentence{
 		{"GET /introspection/sqon: shared by all catalogues, combination operators and, or, not", func(t *testing.T) {
-			h, s := catalogued(t, tuttihttp.Config{}, participants(), biosamples())
+			h, s := catalogued(t, api.Config{}, participants(), biosamples())
 			body := introspect(t, h, "/introspection/sqon", 200)
 			wantMember(t, body, []any{"and", "or", "not"}, "operators", "combination")
 			s.put()
@@ -315,7 +315,7 @@ func TestSpecificationEndpoints(t *testing.T) {
 			}
 		}},
 		{"GET /introspection/sqon: field operators with value types and applicability; accepted aliases", func(t *testing.T) {
-			h, _ := catalogued(t, tuttihttp.Config{})
+			h, _ := catalogued(t, api.Config{})
 			body := introspect(t, h, "/introspection/sqon", 200)
 			operators, _ := memberOf(t, body, "operators", "field").([]any)
 			for _, o := range operators {
@@ -330,7 +330,7 @@ func TestSpecificationEndpoints(t *testing.T) {
 			for status, all := range map[string][]*core.Catalogue{
 				"healthy": {participants()}, "degraded": {participants(), biosamples()}, "unhealthy": {biosamples()},
 			} {
-				h, _ := catalogued(t, tuttihttp.Config{}, all...)
+				h, _ := catalogued(t, api.Config{}, all...)
 				ready := 200
 				if status == "unhealthy" {
 					ready = 503
@@ -340,7 +340,7 @@ func TestSpecificationEndpoints(t *testing.T) {
 			}
 		}},
 		{"all endpoints use GET, take no payload and return JSON", func(t *testing.T) {
-			h, _ := catalogued(t, tuttihttp.Config{}, participants())
+			h, _ := catalogued(t, api.Config{}, participants())
 			for _, target := range []string{"/introspection", "/introspection/sqon", "/introspection/participants", "/introspection/fields"} {
 				res, body := do(t, h, ask{method: "POST", target: target})
 				wantProblem(t, res, body, 405, "method_not_allowed", "does not support this method")
@@ -351,7 +351,7 @@ func TestSpecificationEndpoints(t *testing.T) {
 			}
 		}},
 		{"{base_url} prefixes every path", func(t *testing.T) {
-			h, _ := catalogued(t, tuttihttp.Config{BasePath: "/a/b"}, participants())
+			h, _ := catalogued(t, api.Config{BasePath: "/a/b"}, participants())
 			body := introspect(t, h, "/a/b/introspection", 200)
 			wantMember(t, body, map[string]any{
 				"graphql": "/a/b/participants/graphql", "introspection": "/a/b/introspection/participants", "fields": "/a/b/introspection/fields",
@@ -360,7 +360,7 @@ func TestSpecificationEndpoints(t *testing.T) {
 		}},
 		{"GET /introspection/fields: alias of the detail endpoint", func(t *testing.T) {
 			for _, c := range []*core.Catalogue{participants(), biosamples()} {
-				h, _ := catalogued(t, tuttihttp.Config{}, c)
+				h, _ := catalogued(t, api.Config{}, c)
 				alias, detail := introspect(t, h, "/introspection/fields", 200), introspect(t, h, "/introspection/"+c.ID, 200)
 				if string(alias) != string(detail) {
 					t.Errorf("%s and %s", alias, detail)
@@ -368,7 +368,7 @@ func TestSpecificationEndpoints(t *testing.T) {
 			}
 		}},
 		{"exists only in single-catalogue mode and disappears when a second catalogue is added", func(t *testing.T) {
-			h, s := catalogued(t, tuttihttp.Config{})
+			h, s := catalogued(t, api.Config{})
 			introspect(t, h, "/introspection/fields", 404)
 			for range 2 {
 				s.put(participants())
@@ -388,14 +388,14 @@ func TestSpecificationEndpoints(t *testing.T) {
 			}
 		}},
 		{"detail endpoint for a failed catalogue: status 200 with the minimal failed payload", func(t *testing.T) {
-			h, _ := catalogued(t, tuttihttp.Config{}, participants(), biosamples())
+			h, _ := catalogued(t, api.Config{}, participants(), biosamples())
 			want := strings.Replace(biosamplesFailure, `,"details":"/introspection/biosamples"`, "", 1)
 			if body := introspect(t, h, "/introspection/biosamples", 200); string(body) != want {
 				t.Errorf("got %s, want %s", body, want)
 			}
 		}},
 		{"any other path of a failed catalogue, its GraphQL endpoint included: 404 with the same fields plus a details pointer", func(t *testing.T) {
-			h, _ := catalogued(t, tuttihttp.Config{}, participants(), biosamples())
+			h, _ := catalogued(t, api.Config{}, participants(), biosamples())
 			for _, target := range []string{"/biosamples/graphql", "/biosamples", "/introspection/biosamples/x"} {
 				wantFailure(t, h, ask{method: "POST", target: target}, biosamplesFailure)
 			}
@@ -403,7 +403,7 @@ func TestSpecificationEndpoints(t *testing.T) {
 		}},
 		{"the GraphQL endpoint of a failed catalogue: 404, application/json and no GraphQL, whatever is asked", func(t *testing.T) {
 			for _, all := range [][]*core.Catalogue{{biosamples()}, {participants(), biosamples()}} {
-				h, _ := catalogued(t, tuttihttp.Config{}, all...)
+				h, _ := catalogued(t, api.Config{}, all...)
 				for _, contentType := range []string{"application/json", "text/plain", ""} {
 					for _, body := range []string{typename, "{}", "[]", "", "{"} {
 						header := http.Header{"Content-Type": {contentType}, "Accept": {"application/graphql-response+json"}}
@@ -416,7 +416,7 @@ func TestSpecificationEndpoints(t *testing.T) {
 			}
 		}},
 		{"the GraphQL endpoint of a failed catalogue: nothing is executed, and others answer as before", func(t *testing.T) {
-			h, p, last := searched(t, tuttihttp.Config{}, participants(), biosamples())
+			h, p, last := searched(t, api.Config{}, participants(), biosamples())
 			wantFailure(t, h, ask{method: "POST", target: "/biosamples/graphql", body: typename}, biosamplesFailure)
 			wantFailure(t, h, ask{method: "POST", target: "/biosamples/download", body: "{}"}, biosamplesFailure)
 			if last.catalogue != "" {
@@ -429,7 +429,7 @@ func TestSpecificationEndpoints(t *testing.T) {
 			wantFailure(t, h, ask{method: "POST", target: "/graphql", body: typename}, biosamplesFailure)
 		}},
 		{"paths.graphql of an available catalogue leads to its GraphQL endpoint, in single mode /graphql too", func(t *testing.T) {
-			h, p, last := searched(t, tuttihttp.Config{BasePath: "/a/b"}, participants())
+			h, p, last := searched(t, api.Config{BasePath: "/a/b"}, participants())
 			for _, id := range []string{"participants", "x y/z"} {
 				c := participants()
 				c.ID = id

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
@@ -40,7 +40,7 @@ func TestGoldenJob(t *testing.T) {
 		return job, nil
 	}
 	p.organizations = func(string) ([]core.OrganizationRun, error) { return runs, nil }
-	res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: "/jobs/a%2Fb"})
+	res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: "/jobs/a%2Fb"})
 	if res.StatusCode != 200 {
 		t.Errorf("status %d", res.StatusCode)
 	}
@@ -50,12 +50,12 @@ func TestGoldenJob(t *testing.T) {
 	job.State, job.EndedAt, job.Organization, job.Scope = core.JobFailed, &ended, "PACA-CA", core.ScopeOrganization
 	job.Totals = core.Totals{Expected: 100, Fetched: 50, Indexed: 50}
 	job.Error = &core.JobError{Code: "unavailable", Message: "the upstream does not answer"}
-	_, body = do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: "/jobs/a%2Fb"})
+	_, body = do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: "/jobs/a%2Fb"})
 	golden(t, "job_failed", body)
 }
 
 func TestQueuedJobHasNoRate(t *testing.T) {
-	_, body := do(t, newHandler(t, working(), tuttihttp.Config{}), ask{method: "GET", target: "/jobs/j"})
+	_, body := do(t, newHandler(t, working(), api.Config{}), ask{method: "GET", target: "/jobs/j"})
 	golden(t, "job_queued", body)
 }
 
@@ -83,7 +83,7 @@ func TestJobRateAndETA(t *testing.T) {
 				job.State, job.StartedAt, job.EndedAt, job.Totals, job.ExpectedOrganizations = tt.state, tt.started, tt.ended, tt.totals, new(0)
 				return job, nil
 			}
-			_, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: "/jobs/j"})
+			_, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: "/jobs/j"})
 			var got struct{ RatePerSecond, ETASeconds json.RawMessage }
 			if err := json.Unmarshal(body, &got); err != nil {
 				t.Fatal(err)
@@ -122,7 +122,7 @@ func TestExpectedIsNullUntilCounted(t *testing.T) {
 				return job, nil
 			}
 			p.organizations = func(string) ([]core.OrganizationRun, error) { return tt.runs, nil }
-			_, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: "/jobs/j"})
+			_, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: "/jobs/j"})
 			got := gjson.ParseBytes(body)
 			if expected, eta := got.Get("totals.expected").Raw, got.Get("etaSeconds").Raw; expected != tt.expected || eta != tt.eta {
 				t.Errorf("expected %s, eta %s, want %s and %s", expected, eta, tt.expected, tt.eta)
@@ -151,7 +151,7 @@ func TestListJobs(t *testing.T) {
 			p.organizations = func(id string) ([]core.OrganizationRun, error) {
 				return []core.OrganizationRun{{Organization: "of " + id, State: core.JobQueued}}, nil
 			}
-			_, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: "/jobs" + tt.query})
+			_, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: "/jobs" + tt.query})
 			golden(t, "jobs", body)
 		})
 	}
@@ -181,7 +181,7 @@ func TestListShowsTheFirstOrganizations(t *testing.T) {
 				OrganizationsTotal int
 				Totals             core.Totals
 			}
-			h := newHandler(t, p, tuttihttp.Config{})
+			h := newHandler(t, p, api.Config{})
 			check := func(j job, shown int) {
 				t.Helper()
 				if len(j.Organizations) != shown || j.OrganizationsTotal != n || j.Totals.Expected != int64(n) {
@@ -211,7 +211,7 @@ func TestListShowsTheFirstOrganizations(t *testing.T) {
 }
 
 func TestListJobsIsEmptyNotNull(t *testing.T) {
-	_, body := do(t, newHandler(t, working(), tuttihttp.Config{}), ask{method: "GET", target: "/jobs"})
+	_, body := do(t, newHandler(t, working(), api.Config{}), ask{method: "GET", target: "/jobs"})
 	if string(body) != `{"jobs":[]}` {
 		t.Errorf("got %s", body)
 	}
@@ -230,7 +230,7 @@ func TestListJobsRefusesBadInput(t *testing.T) {
 		"escape":          {"cursor=%zz", "malformed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res, body := do(t, newHandler(t, working(), tuttihttp.Config{}), ask{method: "GET", target: "/jobs?" + tt.query})
+			res, body := do(t, newHandler(t, working(), api.Config{}), ask{method: "GET", target: "/jobs?" + tt.query})
 			if p := wantProblem(t, res, body, 400, "invalid", tt.text); p.Successful != nil {
 				t.Error("a problem of /jobs has a member of /index")
 			}
@@ -246,7 +246,7 @@ func TestJobErrors(t *testing.T) {
 	p.get = func(string) (core.Job, error) { return core.Job{}, notFound }
 	p.cancel = func(string) (core.Job, error) { return core.Job{}, ended }
 	p.list = func(string, core.JobState, int, string) ([]core.Job, string, error) { return nil, "", down }
-	h := newHandler(t, p, tuttihttp.Config{})
+	h := newHandler(t, p, api.Config{})
 	res, body := do(t, h, ask{method: "GET", target: "/jobs/none"})
 	wantProblem(t, res, body, 404, "not_found", "no such job")
 	res, body = do(t, h, ask{method: "DELETE", target: "/jobs/done"})
@@ -263,7 +263,7 @@ func TestJobErrors(t *testing.T) {
 		return []core.Job{queuedJob("j")}, "", nil
 	}
 	p.organizations = func(string) ([]core.OrganizationRun, error) { return nil, down }
-	h = newHandler(t, p, tuttihttp.Config{})
+	h = newHandler(t, p, api.Config{})
 	for _, a := range []ask{{method: "GET", target: "/jobs"}, {method: "GET", target: "/jobs/j"}, {method: "DELETE", target: "/jobs/j"}} {
 		res, body = do(t, h, a)
 		wantProblem(t, res, body, 503, "unavailable", "does not answer")
@@ -278,7 +278,7 @@ func TestCancelGivesTheJob(t *testing.T) {
 		job.State, job.EndedAt = core.JobCancelled, &end
 		return job, nil
 	}
-	res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "DELETE", target: "/jobs/j"})
+	res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "DELETE", target: "/jobs/j"})
 	if res.StatusCode != 200 || !strings.Contains(string(body), `"state":"cancelled"`) {
 		t.Errorf("got %d %s", res.StatusCode, body)
 	}
@@ -304,7 +304,7 @@ func TestCancelRefusesABodyThatIsNone(t *testing.T) {
 				cancelled = true
 				return queuedJob(id), nil
 			}
-			h := newHandler(t, p, tuttihttp.Config{MaxBodyBytes: 64})
+			h := newHandler(t, p, api.Config{MaxBodyBytes: 64})
 			header := http.Header{}
 			if tt.contentType != "" {
 				header.Set("Content-Type", tt.contentType)

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
 func TestListKeys(t *testing.T) {
 	berlin := time.FixedZone("CEST", 7200)
-	p := withMetadata(func(m *metadata) {
+	p := withMetadata(func(m *metadataMock) {
 		m.listKeys = func() ([]core.APIKey, error) {
 			return []core.APIKey{
 				{ID: "k2", Name: "portal", Scopes: []string{"S.READ", "S.WRITE"}, CreatedAt: noon.In(berlin), ExpiresAt: noon.In(berlin), RevokedAt: noon.In(berlin), Hash: []byte("hash")},
@@ -21,21 +21,21 @@ func TestListKeys(t *testing.T) {
 			}, nil
 		}
 	})
-	res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: "/keys"})
+	res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: "/keys"})
 	if res.StatusCode != 200 {
 		t.Errorf("got %d", res.StatusCode)
 	}
 	golden(t, "keys", body)
 
 	p.metadata.listKeys = func() ([]core.APIKey, error) { return nil, nil }
-	if _, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: "/keys"}); string(body) != `{"keys":[]}` {
+	if _, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: "/keys"}); string(body) != `{"keys":[]}` {
 		t.Errorf("none: got %s", body)
 	}
 }
 
 // TestOneBadKeyHidesNoOther: times that JSON does not have are shown as the nearest that it has.
 func TestOneBadKeyHidesNoOther(t *testing.T) {
-	p := withMetadata(func(m *metadata) {
+	p := withMetadata(func(m *metadataMock) {
 		m.listKeys = func() ([]core.APIKey, error) {
 			return []core.APIKey{
 				{ID: "k1", Name: "late", CreatedAt: noon, ExpiresAt: time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -23*3600))},
@@ -43,7 +43,7 @@ func TestOneBadKeyHidesNoOther(t *testing.T) {
 			}, nil
 		}
 	})
-	res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: "/keys"})
+	res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: "/keys"})
 	want := `{"keys":[{"id":"k1","name":"late","scopes":[],"createdAt":"2026-05-04T12:00:00Z","expiresAt":"9999-12-31T23:59:59Z"},` +
 		`{"id":"k2","name":"early","scopes":[],"createdAt":"0000-01-01T00:00:00Z","revokedAt":"9999-12-31T23:59:59Z"}]}`
 	if res.StatusCode != 200 || string(body) != want {
@@ -65,7 +65,7 @@ func TestCreateKey(t *testing.T) {
 				got = fmt.Sprint(name, " ", scopes, " ", expires.UTC().Format(time.RFC3339))
 				return create(name, scopes, expires)
 			}
-			res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "POST", target: "/keys", body: sent})
+			res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "POST", target: "/keys", body: sent})
 			if res.StatusCode != 200 || got != want || !strings.Contains(string(body), `"key":"tutti_k1_secret"`) {
 				t.Errorf("got %d %s for %s", res.StatusCode, body, got)
 			}
@@ -77,12 +77,12 @@ func TestCreateKey(t *testing.T) {
 }
 
 func TestCreateKeyRefuses(t *testing.T) {
-	p := withMetadata(func(m *metadata) {
+	p := withMetadata(func(m *metadataMock) {
 		m.createKey = func(string, []string, time.Time) (core.APIKey, string, error) {
 			return core.APIKey{}, "", core.NewError(core.CodeInvalid, "a key needs a name")
 		}
 	})
-	h := newHandler(t, p, tuttihttp.Config{})
+	h := newHandler(t, p, api.Config{})
 	for sent, text := range map[string]string{
 		``:                              "the body is empty",
 		`{`:                             "the body is not valid JSON",
@@ -117,7 +117,7 @@ func TestCreateKeyRefuses(t *testing.T) {
 }
 
 func TestRevokeKey(t *testing.T) {
-	h := newHandler(t, withMetadata(func(m *metadata) {
+	h := newHandler(t, withMetadata(func(m *metadataMock) {
 		revoke := m.revokeKey
 		m.revokeKey = func(id string) (core.APIKey, error) {
 			if id == "nobody" {
@@ -125,7 +125,7 @@ func TestRevokeKey(t *testing.T) {
 			}
 			return revoke(id)
 		}
-	}), tuttihttp.Config{})
+	}), api.Config{})
 	res, body := do(t, h, ask{method: "DELETE", target: "/keys/k1"})
 	if want := `{"id":"k1","name":"portal","scopes":["S.READ"],"createdAt":"2026-05-04T12:00:00Z","revokedAt":"2026-05-04T12:00:00Z"}`; res.StatusCode != 200 || string(body) != want {
 		t.Errorf("got %d %s", res.StatusCode, body)

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
@@ -39,7 +39,7 @@ func TestExportGivesEveryLetterWhole(t *testing.T) {
 		{1500, "?cursor=7", 7, 1493, ""},
 	} {
 		t.Run(fmt.Sprintf("%d%s", tt.letters, tt.query), func(t *testing.T) {
-			h := newHandler(t, withLetters(shelf(tt.letters, []byte("{\n\"a\": [1]\n}"))), tuttihttp.Config{})
+			h := newHandler(t, withLetters(shelf(tt.letters, []byte("{\n\"a\": [1]\n}"))), api.Config{})
 			res, body := do(t, h, ask{method: "GET", target: "/dead-letters" + tt.query, header: acceptNDJSON()})
 			if res.StatusCode != 200 || res.Header.Get("Content-Type") != "application/x-ndjson" {
 				t.Fatalf("got %d %s", res.StatusCode, res.Header.Get("Content-Type"))
@@ -72,7 +72,7 @@ func TestExportGivesEveryLetterWhole(t *testing.T) {
 }
 
 func TestExportByAccept(t *testing.T) {
-	h := newHandler(t, withLetters(shelf(1, nil)), tuttihttp.Config{})
+	h := newHandler(t, withLetters(shelf(1, nil)), api.Config{})
 	const list, lines = "application/json", "application/x-ndjson"
 	for accept, want := range map[string]string{
 		"":                         list,
@@ -128,7 +128,7 @@ func FuzzAccept(f *testing.F) {
 	for _, s := range []string{"*/*", "application/x-ndjson;q=0.1", "a/b;q=NaN", ";q=", "application/json;q=-1,*/*;q=9e999"} {
 		f.Add(s)
 	}
-	h := newHandler(f, withLetters(shelf(1, nil)), tuttihttp.Config{})
+	h := newHandler(f, withLetters(shelf(1, nil)), api.Config{})
 	f.Fuzz(func(t *testing.T, accept string) {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/dead-letters", nil)
 		r.Header.Set("Accept", accept)
@@ -149,7 +149,7 @@ func TestHeadOfAnExportReadsOneLetter(t *testing.T) {
 		asked += limit
 		return list(ctx, repository, reason, limit, cursor)
 	}
-	server := httptest.NewServer(newHandler(t, withLetters(l), tuttihttp.Config{}))
+	server := httptest.NewServer(newHandler(t, withLetters(l), api.Config{}))
 	defer server.Close()
 	res, body := askExport(t, server, "HEAD", "")
 	if _, err := io.ReadAll(body); err != nil {
@@ -165,7 +165,7 @@ func TestExportThatCannotBeginIsAProblem(t *testing.T) {
 	l.list = func(context.Context, string, string, int, string) ([]core.DeadLetter, string, error) {
 		return nil, "", core.NewError(core.CodeUnavailable, "the queue does not answer")
 	}
-	res, body := do(t, newHandler(t, withLetters(l), tuttihttp.Config{}), ask{method: "GET", target: "/dead-letters", header: acceptNDJSON()})
+	res, body := do(t, newHandler(t, withLetters(l), api.Config{}), ask{method: "GET", target: "/dead-letters", header: acceptNDJSON()})
 	wantProblem(t, res, body, 503, "unavailable", "does not answer")
 }
 
@@ -180,7 +180,7 @@ func TestExportThatFailsOnTheWayIsBrokenOff(t *testing.T) {
 		return list(ctx, repository, reason, limit, cursor)
 	}
 	var log lockedBuffer
-	server := httptest.NewServer(newHandler(t, withLetters(l), tuttihttp.Config{Logger: slog.New(slog.NewJSONHandler(&log, nil))}))
+	server := httptest.NewServer(newHandler(t, withLetters(l), api.Config{Logger: slog.New(slog.NewJSONHandler(&log, nil))}))
 	res, body := askExport(t, server, "GET", "")
 	read, err := io.ReadAll(body)
 	if res.StatusCode != 200 || !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -209,7 +209,7 @@ func TestExportIsSentAsItIsRead(t *testing.T) {
 		}
 		return list(ctx, repository, reason, limit, cursor)
 	}
-	server := httptest.NewServer(newHandler(t, withLetters(l), tuttihttp.Config{}))
+	server := httptest.NewServer(newHandler(t, withLetters(l), api.Config{}))
 	defer server.Close()
 	_, body := askExport(t, server, "GET", "")
 	lines := bufio.NewReader(body)
@@ -231,7 +231,7 @@ func TestExportEndsWhenItsClientGoes(t *testing.T) {
 	l.list = func(ctx context.Context, _, _ string, limit int, _ string) ([]core.DeadLetter, string, error) {
 		return make([]core.DeadLetter, limit), "more", ctx.Err()
 	}
-	server := httptest.NewServer(newHandler(t, withLetters(l), tuttihttp.Config{}))
+	server := httptest.NewServer(newHandler(t, withLetters(l), api.Config{}))
 	ctx, cancel := context.WithCancel(t.Context())
 	r, err := http.NewRequestWithContext(ctx, "GET", server.URL+"/dead-letters", nil)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 )
 
 // FuzzMetadataQuery: whatever stands in a query, the answer is the list or says what is wrong.
@@ -18,7 +18,7 @@ func FuzzMetadataQuery(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	h := newHandler(f, working(), tuttihttp.Config{})
+	h := newHandler(f, working(), api.Config{})
 	f.Fuzz(func(t *testing.T, query string) {
 		for _, path := range []string{"/schemas", "/schemas/a", "/studies/S/analysis", "/studies/S/analysis/paginated"} {
 			r := &http.Request{Method: "GET", Header: http.Header{}, Host: "localhost"}
@@ -41,7 +41,7 @@ func FuzzMetadataBody(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	h := newHandler(f, working(), tuttihttp.Config{})
+	h := newHandler(f, working(), api.Config{})
 	f.Fuzz(func(t *testing.T, sent string) {
 		for _, path := range []string{"/studies/S", "/keys"} {
 			r := httptest.NewRequestWithContext(t.Context(), "POST", path, io.NopCloser(strings.NewReader(sent)))

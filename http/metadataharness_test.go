@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"time"
 
-	tuttihttp "tutti/http"
+	"tutti/http/metadata"
+	"tutti/http/system"
 	"tutti/internal/core"
 )
 
 // metadata are func-field mocks of the analysis types, the built-in metadata repository and the API keys.
-type metadata struct {
+type metadataMock struct {
 	register func(body []byte) ([]byte, error)
 	typ      func(name string, version int, unrendered bool) ([]byte, error)
 	list     func(query core.AnalysisTypeQuery, hideSchema, unrendered bool) ([]byte, error)
@@ -33,16 +34,18 @@ type metadata struct {
 }
 
 var (
-	_ tuttihttp.AnalysisTypes = (*metadata)(nil)
-	_ tuttihttp.Studies       = (*metadata)(nil)
-	_ tuttihttp.Analyses      = (*metadata)(nil)
-	_ tuttihttp.Submissions   = (*metadata)(nil)
-	_ tuttihttp.Keys          = apiKeys{}
+	_ metadata.AnalysisTypes = (*metadataMock)(nil)
+	_ metadata.Studies       = (*metadataMock)(nil)
+	_ metadata.Analyses      = (*metadataMock)(nil)
+	_ metadata.Submissions   = (*metadataMock)(nil)
+	_ system.Keys            = apiKeys{}
 )
 
-func (m *metadata) Register(_ context.Context, body []byte) ([]byte, error) { return m.register(body) }
+func (m *metadataMock) Register(_ context.Context, body []byte) ([]byte, error) {
+	return m.register(body)
+}
 
-func (m *metadata) Type(_ context.Context, name string, version int, unrendered bool, each func([]byte) error) error {
+func (m *metadataMock) Type(_ context.Context, name string, version int, unrendered bool, each func([]byte) error) error {
 	body, err := m.typ(name, version, unrendered)
 	if err != nil {
 		return err
@@ -50,7 +53,7 @@ func (m *metadata) Type(_ context.Context, name string, version int, unrendered 
 	return each(body)
 }
 
-func (m *metadata) List(_ context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool, each func([]byte) error) error {
+func (m *metadataMock) List(_ context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool, each func([]byte) error) error {
 	body, err := m.list(query, hideSchema, unrendered)
 	if err != nil {
 		return err
@@ -58,40 +61,40 @@ func (m *metadata) List(_ context.Context, query core.AnalysisTypeQuery, hideSch
 	return each(body)
 }
 
-func (m *metadata) MetaSchema() []byte { return []byte(`{"type":"object"}`) }
+func (m *metadataMock) MetaSchema() []byte { return []byte(`{"type":"object"}`) }
 
-func (m *metadata) Studies(context.Context) ([]string, error) { return m.studies() }
+func (m *metadataMock) Studies(context.Context) ([]string, error) { return m.studies() }
 
-func (m *metadata) Study(_ context.Context, id string) (core.Study, error) { return m.study(id) }
+func (m *metadataMock) Study(_ context.Context, id string) (core.Study, error) { return m.study(id) }
 
-func (m *metadata) CreateStudy(_ context.Context, s core.Study) error { return m.createStudy(s) }
+func (m *metadataMock) CreateStudy(_ context.Context, s core.Study) error { return m.createStudy(s) }
 
-func (m *metadata) Analysis(_ context.Context, study, id string) (core.Analysis, error) {
+func (m *metadataMock) Analysis(_ context.Context, study, id string) (core.Analysis, error) {
 	return m.analysis(study, id)
 }
 
-func (m *metadata) Page(ctx context.Context, study string, states []core.AnalysisState, offset, limit int, each func(core.Analysis) error) (core.PageInfo, error) {
+func (m *metadataMock) Page(ctx context.Context, study string, states []core.AnalysisState, offset, limit int, each func(core.Analysis) error) (core.PageInfo, error) {
 	return m.page(ctx, study, states, offset, limit, each)
 }
 
-func (m *metadata) Submit(_ context.Context, study string, body []byte, allowDuplicates bool) (string, error) {
+func (m *metadataMock) Submit(_ context.Context, study string, body []byte, allowDuplicates bool) (string, error) {
 	return m.submit(study, body, allowDuplicates)
 }
 
-func (m *metadata) Replace(_ context.Context, study, id string, body []byte) error {
+func (m *metadataMock) Replace(_ context.Context, study, id string, body []byte) error {
 	return m.replace(study, id, body)
 }
 
-func (m *metadata) Merge(_ context.Context, study, id string, patch []byte) error {
+func (m *metadataMock) Merge(_ context.Context, study, id string, patch []byte) error {
 	return m.merge(study, id, patch)
 }
 
-func (m *metadata) SetState(_ context.Context, study, id string, state core.AnalysisState) error {
+func (m *metadataMock) SetState(_ context.Context, study, id string, state core.AnalysisState) error {
 	return m.setState(study, id, state)
 }
 
 // apiKeys gives the keys of a metadata, whose List is another.
-type apiKeys struct{ m *metadata }
+type apiKeys struct{ m *metadataMock }
 
 func (k apiKeys) Create(_ context.Context, name string, scopes []string, expires time.Time) (core.APIKey, string, error) {
 	return k.m.createKey(name, scopes, expires)
@@ -104,8 +107,8 @@ func (k apiKeys) Revoke(_ context.Context, id string) (core.APIKey, error) { ret
 const typeBody = `{"name":"variant_call","version":1,"createdAt":"2026-05-04T12:00:00Z","options":{"fileTypes":[],"externalValidations":[]},"schema":{"type":"object"}}`
 
 // workingMetadata returns a metadata whose calls all succeed.
-func workingMetadata() *metadata {
-	return &metadata{
+func workingMetadata() *metadataMock {
+	return &metadataMock{
 		register: func([]byte) ([]byte, error) { return []byte(typeBody), nil },
 		typ:      func(string, int, bool) ([]byte, error) { return []byte(typeBody), nil },
 		list: func(core.AnalysisTypeQuery, bool, bool) ([]byte, error) {

@@ -15,12 +15,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
 func TestRequestIDIsEchoedOrMade(t *testing.T) {
-	h := newHandler(t, working(), tuttihttp.Config{})
+	h := newHandler(t, working(), api.Config{})
 	for name, tt := range map[string]struct{ sent, want string }{
 		"echoed":          {"abc-123", "abc-123"},
 		"spaces":          {" a b ", "ab"},
@@ -72,7 +72,7 @@ func TestHostCheck(t *testing.T) {
 		"unspecified":      {"0.0.0.0", nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHandler(t, working(), tuttihttp.Config{CheckHost: true, Hosts: tt.hosts})
+			h := newHandler(t, working(), api.Config{CheckHost: true, Hosts: tt.hosts})
 			res, body := do(t, h, ask{method: "GET", target: "/jobs", host: tt.host})
 			if tt.ok {
 				if res.StatusCode != 200 {
@@ -83,7 +83,7 @@ func TestHostCheck(t *testing.T) {
 			wantProblem(t, res, body, 421, "misdirected_request", "Host header")
 		})
 	}
-	res, _ := do(t, newHandler(t, working(), tuttihttp.Config{}), ask{method: "GET", target: "/jobs", host: "any.example"})
+	res, _ := do(t, newHandler(t, working(), api.Config{}), ask{method: "GET", target: "/jobs", host: "any.example"})
 	if res.StatusCode != 200 {
 		t.Errorf("unchecked: got %d", res.StatusCode)
 	}
@@ -92,7 +92,7 @@ func TestHostCheck(t *testing.T) {
 // TestMonitoringMayAskByAnyHost: probes and scrapes come with a pod's address as their Host.
 func TestMonitoringMayAskByAnyHost(t *testing.T) {
 	for _, base := range []string{"", "/base"} {
-		h := newHandler(t, working(), tuttihttp.Config{BasePath: base, CheckHost: true})
+		h := newHandler(t, working(), api.Config{BasePath: base, CheckHost: true})
 		for _, target := range []string{"/ping", "/ready", "/metrics", "/ping?"} {
 			res, _ := do(t, h, ask{method: "GET", target: base + target, host: "10.1.2.3:8080"})
 			if res.StatusCode != 200 {
@@ -123,7 +123,7 @@ func TestMonitoringMayAskByAnyHost(t *testing.T) {
 }
 
 func TestCrossOriginRequestsAreRefused(t *testing.T) {
-	h := newHandler(t, working(), tuttihttp.Config{})
+	h := newHandler(t, working(), api.Config{})
 	for name, header := range map[string]http.Header{
 		"fetch metadata": {"Sec-Fetch-Site": {"cross-site"}},
 		"origin":         {"Origin": {"https://evil.example"}},
@@ -143,7 +143,7 @@ func TestCrossOriginRequestsAreRefused(t *testing.T) {
 }
 
 func TestMethodNotAllowedNamesTheAllowedOnes(t *testing.T) {
-	h := newHandler(t, working(), tuttihttp.Config{})
+	h := newHandler(t, working(), api.Config{})
 	for _, tt := range []struct{ method, target, allow string }{
 		{"GET", recordPath, "POST, DELETE"},
 		{"DELETE", organizationPath, "POST"},
@@ -172,7 +172,7 @@ func TestUnknownQueryParametersAreRefused(t *testing.T) {
 		t.Error("a run was asked for")
 		return core.Job{}, nil
 	}
-	h := newHandler(t, p, tuttihttp.Config{})
+	h := newHandler(t, p, api.Config{})
 	const none = "this path takes no query parameters"
 	nearest := func(name string) string { return "the nearest query parameter of this path is " + name }
 	for _, tt := range []struct{ method, target, name, hint string }{
@@ -203,7 +203,7 @@ func TestUnknownQueryParametersAreRefused(t *testing.T) {
 }
 
 func TestAccept(t *testing.T) {
-	h := newHandler(t, working(), tuttihttp.Config{})
+	h := newHandler(t, working(), api.Config{})
 	for accept, ok := range map[string]bool{
 		"":                         true,
 		"*/*":                      true,
@@ -238,7 +238,7 @@ func TestAccept(t *testing.T) {
 }
 
 func TestTooLargeBodiesOnAnyRoute(t *testing.T) {
-	h := newHandler(t, working(), tuttihttp.Config{MaxBodyBytes: 8})
+	h := newHandler(t, working(), api.Config{MaxBodyBytes: 8})
 	res, body := do(t, h, ask{method: "GET", target: "/jobs", body: strings.Repeat("x", 9)})
 	wantProblem(t, res, body, 413, "too_large", "8 bytes")
 	r := httptest.NewRequestWithContext(t.Context(), "POST", repositoryPath, strings.NewReader(`{"a": "long"}`))
@@ -256,7 +256,7 @@ func TestPanicIsAProblem(t *testing.T) {
 	p := working()
 	p.get = func(string) (core.Job, error) { panic("secret") }
 	var log bytes.Buffer
-	h := newHandler(t, p, tuttihttp.Config{Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	h := newHandler(t, p, api.Config{Logger: slog.New(slog.NewJSONHandler(&log, nil))})
 	res, body := do(t, h, ask{method: "GET", target: "/jobs/j"})
 	wantProblem(t, res, body, 500, "internal", "an internal error occurred")
 	if strings.Contains(string(body), "secret") {
@@ -270,7 +270,7 @@ func TestPanicIsAProblem(t *testing.T) {
 func TestAbortIsLeftToTheServer(t *testing.T) {
 	p := working()
 	p.get = func(string) (core.Job, error) { panic(http.ErrAbortHandler) }
-	h := newHandler(t, p, tuttihttp.Config{})
+	h := newHandler(t, p, api.Config{})
 	defer func() {
 		if err, ok := recover().(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
 			t.Errorf("got %v", err)
@@ -286,7 +286,7 @@ func TestLogLine(t *testing.T) {
 		return core.Job{}, core.WrapError(core.CodeUnavailable, "the queue does not answer", errors.New("dial: refused"))
 	}
 	var log bytes.Buffer
-	h := newHandler(t, p, tuttihttp.Config{Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	h := newHandler(t, p, api.Config{Logger: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "/jobs/a%0Ab?token=s3cret", nil)
 	r.Header.Set("Authorization", "Bearer s3cret")
 	h.ServeHTTP(httptest.NewRecorder(), r)
@@ -315,7 +315,7 @@ func TestLogLine(t *testing.T) {
 
 func TestRequestMetrics(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	h := newHandler(t, working(), tuttihttp.Config{BasePath: "/base", Metrics: tuttihttp.NewMetrics(reg), Gatherer: reg})
+	h := newHandler(t, working().measured(reg), api.Config{BasePath: "/base", Metrics: api.NewMetrics(reg)})
 	for _, a := range []ask{
 		{method: "GET", target: "/base/jobs/1"},
 		{method: "GET", target: "/base/jobs/2"},
@@ -346,19 +346,19 @@ func TestRequestMetrics(t *testing.T) {
 
 func TestNewRefusesABadConfig(t *testing.T) {
 	p := working()
-	for _, cfg := range []tuttihttp.Config{{BasePath: "tutti"}, {BasePath: "/a b"}, {BasePath: "/{x}"}, {BasePath: "/*"}, {MaxBodyBytes: -1}} {
-		if _, err := tuttihttp.New(p.ports(), cfg); core.CodeOf(err) != core.CodeInvalid {
+	for _, cfg := range []api.Config{{BasePath: "tutti"}, {BasePath: "/a b"}, {BasePath: "/{x}"}, {BasePath: "/*"}, {MaxBodyBytes: -1}} {
+		if _, err := assemble(p, cfg); core.CodeOf(err) != core.CodeInvalid {
 			t.Errorf("%+v: got %v", cfg, err)
 		}
 	}
-	if _, err := tuttihttp.New(p.ports(), tuttihttp.Config{BasePath: "/"}); err != nil {
+	if _, err := assemble(p, api.Config{BasePath: "/"}); err != nil {
 		t.Error(err)
 	}
 }
 
 func ExampleNew() {
 	p := working()
-	h, err := tuttihttp.New(p.ports(), tuttihttp.Config{})
+	h, err := assemble(p, api.Config{})
 	if err != nil {
 		return
 	}

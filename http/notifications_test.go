@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
@@ -32,7 +32,7 @@ func TestNotifyPassesTheBodyAsItCame(t *testing.T) {
 		}
 		return core.NotificationResult{Accepted: 1}, nil
 	}
-	res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{
+	res, body := do(t, newHandler(t, p, api.Config{}), ask{
 		method: "POST", target: "/notifications/song%2Fca", body: sent, header: http.Header{"X-Signature-256": {"sha256=ab"}},
 	})
 	if want := `{"successful":true,"requestId":"req-1","accepted":1,"notUnderstood":0,"faults":[]}`; res.StatusCode != 202 || string(body) != want {
@@ -63,7 +63,7 @@ func TestNotifyAnswersWhatBecameOfTheEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := working()
 			p.notify = func(string, []byte, string, string) (core.NotificationResult, error) { return tt.notified, nil }
-			res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "POST", target: notifyPath, body: "[]"})
+			res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "POST", target: notifyPath, body: "[]"})
 			if res.StatusCode != tt.status || string(body) != tt.body {
 				t.Errorf("got %d %s", res.StatusCode, body)
 			}
@@ -77,7 +77,7 @@ func TestNotifyListsTheFirstFaults(t *testing.T) {
 		p.notify = func(string, []byte, string, string) (core.NotificationResult, error) {
 			return core.NotificationResult{Accepted: accepted, Errors: faults(2000)}, nil
 		}
-		res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "POST", target: notifyPath, body: "[]"})
+		res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "POST", target: notifyPath, body: "[]"})
 		var got struct {
 			NotUnderstood      int
 			Faults, Violations []core.EventError
@@ -101,7 +101,7 @@ func TestNotifyRefuses(t *testing.T) {
 		t.Error("a notification was taken")
 		return core.NotificationResult{}, nil
 	}
-	h := newHandler(t, p, tuttihttp.Config{MaxBodyBytes: 32})
+	h := newHandler(t, p, api.Config{MaxBodyBytes: 32})
 	header := func(name, value string) http.Header { return http.Header{name: {value}} }
 	for name, tt := range map[string]struct {
 		a          ask
@@ -144,7 +144,7 @@ func TestNotifyRefuses(t *testing.T) {
 
 // TestNotifyTakesWhatWebhooksSend: no Origin, no Sec-Fetch-Site, any JSON type.
 func TestNotifyTakesWhatWebhooksSend(t *testing.T) {
-	h := newHandler(t, working(), tuttihttp.Config{})
+	h := newHandler(t, working(), api.Config{})
 	for _, contentType := range []string{"", "application/json", "application/json; charset=utf-8", "application/cloudevents+json"} {
 		header := http.Header{"User-Agent": {"hook/1"}}
 		if contentType != "" {
@@ -175,7 +175,7 @@ func TestNotifyErrors(t *testing.T) {
 			p.notify = func(string, []byte, string, string) (core.NotificationResult, error) {
 				return core.NotificationResult{}, tt.err
 			}
-			res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "POST", target: notifyPath, body: "{}"})
+			res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "POST", target: notifyPath, body: "{}"})
 			wantProblem(t, res, body, tt.status, string(tt.err.Code), tt.err.Message)
 			if got := res.Header.Get(tt.header); got != tt.value {
 				t.Errorf("%s: %q", tt.header, got)

@@ -15,7 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/server"
 	"tutti/internal/core"
 )
 
@@ -32,11 +33,11 @@ func (p *pipes) dial() net.Conn {
 }
 
 // servePipes serves p in a bubble until stop.
-func servePipes(t *testing.T, p *ports, cfg tuttihttp.Config) (l *pipes, stop func()) {
+func servePipes(t *testing.T, p *ports, cfg api.Config) (l *pipes, stop func()) {
 	t.Helper()
 	l = newPipes()
-	s := tuttihttp.NewServer(newHandler(t, p, cfg), tuttihttp.ServerConfig{})
-	tuttihttp.Serve(s, l)
+	s := server.New(newHandler(t, p, cfg), server.Config{})
+	s.Serve(l)
 	return l, func() {
 		if err := s.Stop(context.Background()); err != nil {
 			t.Error(err)
@@ -88,7 +89,7 @@ func TestHalfSentRequestsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l, stop := servePipes(t, holding(), tuttihttp.Config{CheckHost: true})
+				l, stop := servePipes(t, holding(), api.Config{CheckHost: true})
 				defer stop()
 				conn := l.dial()
 				sent := make(chan struct{})
@@ -130,7 +131,7 @@ func TestUnreadAnswersEnd(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				reg := prometheus.NewRegistry()
 				reg.MustRegister(collectors.NewGoCollector())
-				l, stop := servePipes(t, holding(), tuttihttp.Config{Gatherer: reg})
+				l, stop := servePipes(t, holding().measured(reg), api.Config{})
 				defer stop()
 				conn := l.dial()
 				defer func() { _ = conn.Close() }()
@@ -161,7 +162,7 @@ func TestSlowBodies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l, stop := servePipes(t, holding(), tuttihttp.Config{})
+				l, stop := servePipes(t, holding(), api.Config{})
 				defer stop()
 				conn := l.dial()
 				sent := make(chan error, 1)
@@ -197,7 +198,7 @@ func TestSlowBodies(t *testing.T) {
 // TestConnectionsSurviveUnreadBodies: a short body that a route does not read, and that is there, does not cost its connection.
 func TestConnectionsSurviveUnreadBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, stop := servePipes(t, holding(), tuttihttp.Config{})
+		l, stop := servePipes(t, holding(), api.Config{})
 		defer stop()
 		conn := l.dial()
 		defer func() { _ = conn.Close() }()
@@ -235,7 +236,7 @@ func TestStreamsOutliveTheirRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newChanges(jobChange(1, core.JobRunning))
-				l, stop := servePipes(t, watching(c), tuttihttp.Config{})
+				l, stop := servePipes(t, watching(c), api.Config{})
 				defer stop()
 				conn := l.dial()
 				if _, err := io.WriteString(conn, "GET /jobs/job-1/events HTTP/1.1\r\nHost: localhost\r\n"+request); err != nil {
@@ -257,7 +258,7 @@ func TestStreamsOutliveTheirRequest(t *testing.T) {
 
 // TestRefusedBodiesAreDrained: a client that sends its body whole before it reads gets the answer, not a reset.
 func TestRefusedBodiesAreDrained(t *testing.T) {
-	_, addr := start(t, working(), tuttihttp.Config{MaxBodyBytes: 8 << 20})
+	_, addr := start(t, working(), api.Config{MaxBodyBytes: 8 << 20})
 	for name, tt := range map[string]struct {
 		request string
 		size    int

@@ -9,12 +9,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
 // withMetadata returns working ports with a changed metadata.
-func withMetadata(change func(*metadata)) *ports {
+func withMetadata(change func(*metadataMock)) *ports {
 	p := working()
 	change(p.metadata)
 	return p
@@ -30,13 +30,13 @@ func TestRegisterAnalysisType(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got string
-			p := withMetadata(func(m *metadata) {
+			p := withMetadata(func(m *metadataMock) {
 				m.register = func(body []byte) ([]byte, error) {
 					got = string(body)
 					return []byte(typeBody), nil
 				}
 			})
-			res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "POST", target: "/schemas", body: sent, header: header})
+			res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "POST", target: "/schemas", body: sent, header: header})
 			if res.StatusCode != 200 || string(body) != typeBody || got != sent {
 				t.Errorf("got %d %s for %s", res.StatusCode, body, got)
 			}
@@ -45,14 +45,14 @@ func TestRegisterAnalysisType(t *testing.T) {
 }
 
 func TestRegisterRefusesABadBody(t *testing.T) {
-	h := newHandler(t, withMetadata(func(m *metadata) {
+	h := newHandler(t, withMetadata(func(m *metadataMock) {
 		m.register = func([]byte) ([]byte, error) {
 			return nil, fmt.Errorf("registering: %w", &core.Error{
 				Code: core.CodeInvalid, ErrorID: "malformed.json.schema", Message: "the schema is not one of an analysis type",
 				Violations: []core.Violation{{Pointer: "/schema/required", Message: "experiment is not required", Keyword: "contains"}},
 			})
 		}
-	}), tuttihttp.Config{MaxBodyBytes: 10 << 20})
+	}), api.Config{MaxBodyBytes: 10 << 20})
 	for name, tt := range map[string]struct {
 		ask           ask
 		status        int
@@ -109,7 +109,7 @@ func TestListAnalysisTypes(t *testing.T) {
 				got = asked(q, hideSchema, unrendered)
 				return answer(q, hideSchema, unrendered)
 			}
-			res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: target})
+			res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: target})
 			if res.StatusCode != 200 {
 				t.Errorf("got %d %s", res.StatusCode, body)
 			}
@@ -136,13 +136,13 @@ func TestReadAnalysisType(t *testing.T) {
 	} {
 		t.Run(target, func(t *testing.T) {
 			var got string
-			p := withMetadata(func(m *metadata) {
+			p := withMetadata(func(m *metadataMock) {
 				m.typ = func(name string, version int, unrendered bool) ([]byte, error) {
 					got = fmt.Sprintln(name, version, unrendered)
 					return []byte(typeBody), nil
 				}
 			})
-			res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: target})
+			res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: target})
 			if res.StatusCode != 200 || string(body) != typeBody || got != want+"\n" {
 				t.Errorf("got %d %s for %s", res.StatusCode, body, got)
 			}
@@ -154,26 +154,26 @@ func TestReadAnalysisType(t *testing.T) {
 }
 
 func TestRegistrationSchema(t *testing.T) {
-	res, body := do(t, newHandler(t, working(), tuttihttp.Config{}), ask{method: "GET", target: "/schemas/registration"})
+	res, body := do(t, newHandler(t, working(), api.Config{}), ask{method: "GET", target: "/schemas/registration"})
 	if res.StatusCode != 200 || string(body) != `{"type":"object"}` || res.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("got %d %s", res.StatusCode, body)
 	}
 }
 
 func TestAnalysisTypeThatIsNotThere(t *testing.T) {
-	p := withMetadata(func(m *metadata) {
+	p := withMetadata(func(m *metadataMock) {
 		m.typ = func(name string, _ int, _ bool) ([]byte, error) {
 			return nil, &core.Error{Code: core.CodeNotFound, ErrorID: "analysis.type.not.found", Message: "there is no analysis type " + name}
 		}
 	})
-	res, body := do(t, newHandler(t, p, tuttihttp.Config{BasePath: "/base"}), ask{method: "GET", target: "/base/schemas/nobody?version=1"})
+	res, body := do(t, newHandler(t, p, api.Config{BasePath: "/base"}), ask{method: "GET", target: "/base/schemas/nobody?version=1"})
 	wantProblem(t, res, body, 404, "not_found", "there is no analysis type nobody")
 	golden(t, "problem_metadata", body)
 }
 
 // TestBadParametersOfMetadata: each names the parameter and the value, none is a fault of the server.
 func TestBadParametersOfMetadata(t *testing.T) {
-	h := newHandler(t, working(), tuttihttp.Config{})
+	h := newHandler(t, working(), api.Config{})
 	const types, one, page, list = "/schemas", "/schemas/variant_call", "/studies/S/analysis/paginated", "/studies/S/analysis"
 	whole := "must be a whole number from "
 	for target, text := range map[string]string{
@@ -258,11 +258,11 @@ func TestEveryCodeHasAnErrorID(t *testing.T) {
 	} {
 		t.Run(string(code), func(t *testing.T) {
 			refused := func() error { return core.WrapError(code, "it cannot be", errors.New("secret")) }
-			p := withMetadata(func(m *metadata) {
+			p := withMetadata(func(m *metadataMock) {
 				m.submit = func(string, []byte, bool) (string, error) { return "", refused() }
 			})
 			p.get = func(string) (core.Job, error) { return core.Job{}, refused() }
-			h := newHandler(t, p, tuttihttp.Config{})
+			h := newHandler(t, p, api.Config{})
 			// Not by do: the document does not describe what no port answers.
 			_, res, body := exchange(t, h, ask{method: "POST", target: "/submit/S", body: "{}"})
 			got := wantProblem(t, res, body, want.status, string(code), "it cannot be")
@@ -282,7 +282,7 @@ func TestEveryCodeHasAnErrorID(t *testing.T) {
 
 // TestProblemsOfTheTransportHaveAnErrorID: also where no route is, and where no handler was asked.
 func TestProblemsOfTheTransportHaveAnErrorID(t *testing.T) {
-	h := newHandler(t, working(), tuttihttp.Config{CheckHost: true})
+	h := newHandler(t, working(), api.Config{CheckHost: true})
 	for name, tt := range map[string]struct {
 		ask           ask
 		status        int

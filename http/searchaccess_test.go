@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
@@ -15,7 +15,7 @@ func TestTokensThatAreShownToSearches(t *testing.T) {
 	d := newTokenIssuer(t, store)
 	p := ofS1()
 	p.searches = &searches{} // nothing is executed for who is refused
-	h := guardedHandler(t, p, d, tuttihttp.Config{})
+	h := guardedHandler(t, p, d, api.Config{})
 	const bare = "Bearer"
 	for _, tc := range []struct {
 		name, who, detail, say string
@@ -39,7 +39,7 @@ func TestTokensThatAreShownToSearches(t *testing.T) {
 		store.fault = core.NewError(core.CodeUnavailable, "the database is gone")
 		t.Cleanup(func() { store.fault = nil })
 		for _, target := range []string{"/participants/graphql", "/participants/download"} {
-			got := requestWith(t, guardedHandler(t, p, newColdAuthenticator(t, store), tuttihttp.Config{}), "POST", target, d.header(writeRight))
+			got := requestWith(t, guardedHandler(t, p, newColdAuthenticator(t, store), api.Config{}), "POST", target, d.header(writeRight))
 			wantProblem(t, got.Response, got.body, 503, "unavailable", "API keys cannot be verified now")
 		}
 	})
@@ -75,7 +75,7 @@ func TestDefaultAccess(t *testing.T) {
 				p.searches = &searches{}
 			}
 			p.catalogues.put(c)
-			h := guardedHandler(t, p, d, tuttihttp.Config{})
+			h := guardedHandler(t, p, d, api.Config{})
 			for _, target := range []string{
 				"POST /participants/graphql", "POST /participants/graphql/tag", "GET /participants/graphql?query=%7B__typename%7D", "POST /participants/download",
 				"POST /graphql", "POST /graphql/tag", "GET /graphql?query=%7B__typename%7D", "POST /download",

@@ -13,7 +13,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
@@ -33,7 +33,7 @@ func FuzzGraphQLMutationByGet(f *testing.F) {
 		executed = true
 		return core.GraphQLResponse{Body: []byte(answered)}, nil
 	}
-	h := newHandler(f, p, tuttihttp.Config{})
+	h := newHandler(f, p, api.Config{})
 	f.Fuzz(func(t *testing.T, query, name string) {
 		document, err := parser.ParseQuery(&ast.Source{Input: query})
 		if err != nil || len(document.Operations) == 0 || !utf8.ValidString(query+name) {
@@ -83,7 +83,7 @@ func FuzzSearchBody(f *testing.F) {
 		got = &r.Params
 		return download(ctx, id, who, r, begin)
 	}
-	h := newHandler(f, p, tuttihttp.Config{MaxBodyBytes: 1 << 10})
+	h := newHandler(f, p, api.Config{MaxBodyBytes: 1 << 10})
 	f.Fuzz(func(t *testing.T, body, contentType string) {
 		for _, target := range []string{"/graphql", "/download"} {
 			got = nil

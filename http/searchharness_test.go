@@ -6,7 +6,8 @@ import (
 	"net/http"
 	"testing"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/search"
 	"tutti/internal/core"
 )
 
@@ -17,8 +18,8 @@ type searches struct {
 }
 
 var (
-	_ tuttihttp.GraphQL   = (*searches)(nil)
-	_ tuttihttp.Downloads = (*searches)(nil)
+	_ search.GraphQL   = (*searches)(nil)
+	_ search.Downloads = (*searches)(nil)
 )
 
 func (s *searches) Execute(ctx context.Context, id string, who core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error) {
@@ -57,7 +58,7 @@ type seen struct {
 }
 
 // searched returns a handler over catalogues and what its mocks were asked for last.
-func searched(t testing.TB, cfg tuttihttp.Config, all ...*core.Catalogue) (handler, *ports, *seen) {
+func searched(t testing.TB, cfg api.Config, all ...*core.Catalogue) (handler, *ports, *seen) {
 	t.Helper()
 	p, last := working(), &seen{}
 	p.catalogues.put(all...)

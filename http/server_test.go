@@ -15,14 +15,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/server"
 	"tutti/internal/core"
 )
 
 // start serves p until the test ends and returns the address.
-func start(t *testing.T, p *ports, cfg tuttihttp.Config) (*tuttihttp.Server, string) {
+func start(t *testing.T, p *ports, cfg api.Config) (*server.Server, string) {
 	t.Helper()
-	s := tuttihttp.NewServer(newHandler(t, p, cfg), tuttihttp.ServerConfig{})
+	s := server.New(newHandler(t, p, cfg), server.Config{})
 	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +64,7 @@ func wire(t *testing.T, addr, raw string) (*http.Response, []byte) {
 }
 
 func TestWhatTheServerItselfRefusesIsAProblem(t *testing.T) {
-	_, addr := start(t, working(), tuttihttp.Config{})
+	_, addr := start(t, working(), api.Config{})
 	for name, tt := range map[string]struct {
 		raw    string
 		status int
@@ -96,7 +97,7 @@ func TestWhatTheServerItselfRefusesIsAProblem(t *testing.T) {
 }
 
 func TestExpectContinue(t *testing.T) {
-	_, addr := start(t, working(), tuttihttp.Config{})
+	_, addr := start(t, working(), api.Config{})
 	res, body := wire(t, addr, "POST /index/repository/song.ca HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
 	if res.StatusCode != 100 {
 		t.Errorf("got %d %s", res.StatusCode, body)
@@ -113,7 +114,7 @@ func TestPathsArriveAsSent(t *testing.T) {
 		ids = append(ids, id)
 		return queuedJob(id), nil
 	}
-	_, addr := start(t, p, tuttihttp.Config{})
+	_, addr := start(t, p, api.Config{})
 	for path, want := range map[string]string{
 		"/jobs/..%2F..%2Fping": "../../ping", "/jobs/a%252Fb": "a%2Fb", "/jobs/a+b%20c": "a+b c", "/jobs/%2Fa": "/a", "/jobs/a;b=c": "a;b=c",
 		"http://localhost/jobs/absolute%2Fform": "absolute/form",
@@ -130,7 +131,7 @@ func TestPathsArriveAsSent(t *testing.T) {
 }
 
 func TestHeadAnswersLikeGet(t *testing.T) {
-	_, addr := start(t, working(), tuttihttp.Config{})
+	_, addr := start(t, working(), api.Config{})
 	res, body := wire(t, addr, "HEAD /ping HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
 	if res.StatusCode != 200 || len(body) != 0 || res.ContentLength == 0 {
 		t.Errorf("got %d, %d bytes of %d", res.StatusCode, len(body), res.ContentLength)
@@ -143,7 +144,7 @@ func TestCutBodyIsNotAccepted(t *testing.T) {
 		t.Error("a run was asked for")
 		return core.Job{}, nil
 	}
-	_, addr := start(t, p, tuttihttp.Config{})
+	_, addr := start(t, p, api.Config{})
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +175,7 @@ func TestStopWaitsForRequestsInHand(t *testing.T) {
 		<-release
 		return queuedJob(id), nil
 	}
-	s, addr := start(t, p, tuttihttp.Config{})
+	s, addr := start(t, p, api.Config{})
 	answered := make(chan int, 1)
 	go func() {
 		res, _ := wire(t, addr, "GET /jobs/j HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -199,10 +200,10 @@ func TestStopWaitsForRequestsInHand(t *testing.T) {
 }
 
 // startLogged serves p without stopping it at the end, and returns a connection to it and what it logs.
-func startLogged(t *testing.T, p *ports) (*tuttihttp.Server, net.Conn, *bytes.Buffer) {
+func startLogged(t *testing.T, p *ports) (*server.Server, net.Conn, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
-	s := tuttihttp.NewServer(newHandler(t, p, tuttihttp.Config{}), tuttihttp.ServerConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	s := server.New(newHandler(t, p, api.Config{}), server.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err := s.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
@@ -247,9 +248,9 @@ func TestStopLeavesTimeForTheRest(t *testing.T) {
 			return core.Job{}, nil
 		}
 		var log bytes.Buffer
-		s := tuttihttp.NewServer(newHandler(t, p, tuttihttp.Config{}), tuttihttp.ServerConfig{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		s := server.New(newHandler(t, p, api.Config{}), server.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		listener := newPipes()
-		tuttihttp.Serve(s, listener)
+		s.Serve(listener)
 		conn := listener.dial()
 		defer conn.Close()
 		// The server asks for the body only once a handler reads it.
@@ -338,8 +339,8 @@ func TestStopClosesIdleConnections(t *testing.T) {
 }
 
 func TestStartRefusesAnAddressInUse(t *testing.T) {
-	_, addr := start(t, working(), tuttihttp.Config{})
-	s := tuttihttp.NewServer(newHandler(t, working(), tuttihttp.Config{}), tuttihttp.ServerConfig{})
+	_, addr := start(t, working(), api.Config{})
+	s := server.New(newHandler(t, working(), api.Config{}), server.Config{})
 	err := s.Start(t.Context(), addr)
 	if core.CodeOf(err) != core.CodeInvalid || !strings.Contains(core.MessageOf(err), "listening on "+addr) {
 		t.Errorf("got %v", err)

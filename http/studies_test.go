@@ -7,12 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
 func TestIsAlive(t *testing.T) {
-	res, body := do(t, newHandler(t, working(), tuttihttp.Config{}), ask{method: "GET", target: "/isAlive"})
+	res, body := do(t, newHandler(t, working(), api.Config{}), ask{method: "GET", target: "/isAlive"})
 	if res.StatusCode != 200 || string(body) != "true" || res.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("got %d %s", res.StatusCode, body)
 	}
@@ -21,8 +21,8 @@ func TestIsAlive(t *testing.T) {
 func TestListStudies(t *testing.T) {
 	for want, ids := range map[string][]string{`[]`: nil, `["A","B <&>"]`: {"A", "B <&>"}} {
 		t.Run(want, func(t *testing.T) {
-			p := withMetadata(func(m *metadata) { m.studies = func() ([]string, error) { return ids, nil } })
-			res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: "/studies/all"})
+			p := withMetadata(func(m *metadataMock) { m.studies = func() ([]string, error) { return ids, nil } })
+			res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: "/studies/all"})
 			if res.StatusCode != 200 || string(body) != want {
 				t.Errorf("got %d %s", res.StatusCode, body)
 			}
@@ -31,7 +31,7 @@ func TestListStudies(t *testing.T) {
 }
 
 func TestReadStudy(t *testing.T) {
-	p := withMetadata(func(m *metadata) {
+	p := withMetadata(func(m *metadataMock) {
 		m.study = func(id string) (core.Study, error) {
 			if id != "a/b" {
 				return core.Study{}, &core.Error{Code: core.CodeNotFound, ErrorID: "study.id.does.not.exist", Message: "there is no study " + id}
@@ -39,7 +39,7 @@ func TestReadStudy(t *testing.T) {
 			return core.Study{ID: id, Name: "N", Organization: "O", Description: "D"}, nil
 		}
 	})
-	h := newHandler(t, p, tuttihttp.Config{})
+	h := newHandler(t, p, api.Config{})
 	res, body := do(t, h, ask{method: "GET", target: "/studies/a%2Fb"})
 	if want := `{"studyId":"a/b","name":"N","organization":"O","description":"D","info":{}}`; res.StatusCode != 200 || string(body) != want {
 		t.Errorf("got %d %s", res.StatusCode, body)
@@ -67,13 +67,13 @@ func TestCreateStudy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got core.Study
-			p := withMetadata(func(m *metadata) {
+			p := withMetadata(func(m *metadataMock) {
 				m.createStudy = func(s core.Study) error {
 					got = s
 					return nil
 				}
 			})
-			res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "POST", target: tt.target, body: tt.body})
+			res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "POST", target: tt.target, body: tt.body})
 			if diff := cmp.Diff(tt.want, got); diff != "" || res.StatusCode != 200 {
 				t.Errorf("%d %s", res.StatusCode, diff)
 			}
@@ -85,12 +85,12 @@ func TestCreateStudy(t *testing.T) {
 }
 
 func TestCreateStudyRefuses(t *testing.T) {
-	p := withMetadata(func(m *metadata) {
+	p := withMetadata(func(m *metadataMock) {
 		m.createStudy = func(s core.Study) error {
 			return &core.Error{Code: core.CodeConflict, ErrorID: "study.already.exists", Message: "there is a study " + s.ID + " already"}
 		}
 	})
-	h := newHandler(t, p, tuttihttp.Config{MaxBodyBytes: 1 << 20})
+	h := newHandler(t, p, api.Config{MaxBodyBytes: 1 << 20})
 	deep := strings.Repeat(`{"a":`, 10_001) + "1" + strings.Repeat("}", 10_001)
 	for name, tt := range map[string]struct {
 		ask           ask

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
 // calls are ports that write down what they are asked for.
 func calls(got *string) *ports {
-	return withMetadata(func(m *metadata) {
+	return withMetadata(func(m *metadataMock) {
 		m.submit = func(study string, body []byte, allowDuplicates bool) (string, error) {
 			*got = fmt.Sprint("submit ", study, " ", string(body), " ", allowDuplicates)
 			return "A1", nil
@@ -51,7 +51,7 @@ func TestSubmissions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got string
-			res, body := do(t, newHandler(t, calls(&got), tuttihttp.Config{}), tt.ask)
+			res, body := do(t, newHandler(t, calls(&got), api.Config{}), tt.ask)
 			if res.StatusCode != 200 || string(body) != tt.body || got != tt.call {
 				t.Errorf("got %d %s for %s", res.StatusCode, body, got)
 			}
@@ -72,13 +72,13 @@ func TestSubmissionsRefuse(t *testing.T) {
 		"duplicate.file": 409, "suppressed.state.transition": 409,
 	}
 	for id, code := range kinds {
-		p := withMetadata(func(m *metadata) {
+		p := withMetadata(func(m *metadataMock) {
 			m.submit = func(string, []byte, bool) (string, error) { return "", refuse(id, code) }
 			m.replace = func(string, string, []byte) error { return refuse(id, code) }
 			m.merge = m.replace
 			m.setState = func(string, string, core.AnalysisState) error { return refuse(id, code) }
 		})
-		h := newHandler(t, p, tuttihttp.Config{})
+		h := newHandler(t, p, api.Config{})
 		for _, a := range []ask{
 			{method: "POST", target: "/submit/S", body: "["},
 			{method: "PUT", target: "/studies/S/analysis/A", body: "["},
@@ -101,7 +101,7 @@ func TestSubmissionsRefuse(t *testing.T) {
 // TestPayloadsThatNobodyReads are refused before any port is asked.
 func TestPayloadsThatNobodyReads(t *testing.T) {
 	var got string
-	h := newHandler(t, calls(&got), tuttihttp.Config{MaxBodyBytes: 64})
+	h := newHandler(t, calls(&got), api.Config{MaxBodyBytes: 64})
 	text := http.Header{"Content-Type": {"text/plain"}}
 	for name, tt := range map[string]struct {
 		body   string

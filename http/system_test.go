@@ -12,37 +12,38 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/system"
 	"tutti/internal/core"
 )
 
 func TestPing(t *testing.T) {
-	res, body := do(t, newHandler(t, working(), tuttihttp.Config{}), ask{method: "GET", target: "/ping"})
+	res, body := do(t, newHandler(t, working(), api.Config{}), ask{method: "GET", target: "/ping"})
 	if res.StatusCode != 200 || string(body) != `{"message":"tutti is alive"}` {
 		t.Errorf("got %d %s", res.StatusCode, body)
 	}
 }
 
 func TestReady(t *testing.T) {
-	type components = map[string]tuttihttp.ComponentState
+	type components = map[string]system.ComponentState
 	for name, tt := range map[string]struct {
-		health tuttihttp.Health
+		health system.Health
 		// failed are whether each catalogue has failed.
 		failed []bool
 		status int
 		body   string
 	}{
-		"nothing said": {tuttihttp.Health{}, nil, 200, `{"status":"healthy","ready":true,"reasons":[],"components":{},"paused":[]}`},
+		"nothing said": {system.Health{}, nil, 200, `{"status":"healthy","ready":true,"reasons":[],"components":{},"paused":[]}`},
 		"all up": {
-			tuttihttp.Health{Components: components{"queue": "up", "index": "up"}},
+			system.Health{Components: components{"queue": "up", "index": "up"}},
 			nil,
 			200,
 			`{"status":"healthy","ready":true,"reasons":[],"components":{"index":"up","queue":"up"},"paused":[]}`,
 		},
 		"index down": {
-			tuttihttp.Health{
+			system.Health{
 				Components: components{"queue": "up", "index": "down"}, Reasons: []string{"index: it does not answer"},
-				Paused: []tuttihttp.Pause{{Repository: "song.ca", Reason: "the index does not answer"}},
+				Paused: []core.Pause{{Repository: "song.ca", Reason: "the index does not answer"}},
 			},
 			nil,
 			200,
@@ -50,23 +51,23 @@ func TestReady(t *testing.T) {
 				`"components":{"index":"down","queue":"up"},"paused":[{"repository":"song.ca","reason":"the index does not answer"}]}`,
 		},
 		"queue down": {
-			tuttihttp.Health{Components: components{"queue": "down"}, Reasons: []string{"queue: its disk is full"}},
+			system.Health{Components: components{"queue": "down"}, Reasons: []string{"queue: its disk is full"}},
 			nil,
 			503,
 			`{"status":"healthy","ready":false,"reasons":["queue: its disk is full"],"components":{"queue":"down"},"paused":[]}`,
 		},
 		"store down": {
-			tuttihttp.Health{Components: components{"store": "down"}},
+			system.Health{Components: components{"store": "down"}},
 			nil,
 			503,
 			`{"status":"healthy","ready":false,"reasons":[],"components":{"store":"down"},"paused":[]}`,
 		},
-		"one available":  {tuttihttp.Health{}, []bool{false}, 200, `{"status":"healthy","ready":true,"reasons":[],"components":{},"paused":[]}`},
-		"unhealthy":      {tuttihttp.Health{}, []bool{true}, 503, `{"status":"unhealthy","ready":false,"reasons":["catalogue 0 failed: The search engine does not answer."],"components":{},"paused":[]}`},
-		"unhealthy, two": {tuttihttp.Health{}, []bool{true, true}, 503, `{"status":"unhealthy","ready":false,"reasons":["catalogue 0 failed: The search engine does not answer.","catalogue 1 failed: The search engine does not answer."],"components":{},"paused":[]}`},
-		"degraded":       {tuttihttp.Health{}, []bool{true, false}, 200, `{"status":"degraded","ready":true,"reasons":["catalogue 0 failed: The search engine does not answer."],"components":{},"paused":[]}`},
+		"one available":  {system.Health{}, []bool{false}, 200, `{"status":"healthy","ready":true,"reasons":[],"components":{},"paused":[]}`},
+		"unhealthy":      {system.Health{}, []bool{true}, 503, `{"status":"unhealthy","ready":false,"reasons":["catalogue 0 failed: The search engine does not answer."],"components":{},"paused":[]}`},
+		"unhealthy, two": {system.Health{}, []bool{true, true}, 503, `{"status":"unhealthy","ready":false,"reasons":["catalogue 0 failed: The search engine does not answer.","catalogue 1 failed: The search engine does not answer."],"components":{},"paused":[]}`},
+		"degraded":       {system.Health{}, []bool{true, false}, 200, `{"status":"degraded","ready":true,"reasons":["catalogue 0 failed: The search engine does not answer."],"components":{},"paused":[]}`},
 		"degraded, queue down": {
-			tuttihttp.Health{Components: components{"queue": "down"}},
+			system.Health{Components: components{"queue": "down"}},
 			[]bool{true, false},
 			503,
 			`{"status":"degraded","ready":false,"reasons":["catalogue 0 failed: The search engine does not answer."],"components":{"queue":"down"},"paused":[]}`,
@@ -74,7 +75,7 @@ func TestReady(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := working()
-			p.health = func() tuttihttp.Health { return tt.health }
+			p.health = func() system.Health { return tt.health }
 			var all []*core.Catalogue
 			for i, failed := range tt.failed {
 				c := &core.Catalogue{ID: strconv.Itoa(i)}
@@ -84,7 +85,7 @@ func TestReady(t *testing.T) {
 				all = append(all, c)
 			}
 			p.catalogues.put(all...)
-			res, body := do(t, newHandler(t, p, tuttihttp.Config{}), ask{method: "GET", target: "/ready"})
+			res, body := do(t, newHandler(t, p, api.Config{}), ask{method: "GET", target: "/ready"})
 			if res.StatusCode != tt.status || string(body) != tt.body {
 				t.Errorf("got %d %s", res.StatusCode, body)
 			}
@@ -99,7 +100,7 @@ func TestDocumentIsValid(t *testing.T) {
 	if err := document(t).Validate(t.Context()); err != nil {
 		t.Error(err)
 	}
-	_, body := do(t, newHandler(t, working(), tuttihttp.Config{Version: "1.2.3"}), ask{method: "GET", target: "/openapi.json"})
+	_, body := do(t, newHandler(t, working(), api.Config{Version: "1.2.3"}), ask{method: "GET", target: "/openapi.json"})
 	var got struct {
 		OpenAPI string
 		Info    struct{ Version string }
@@ -116,7 +117,7 @@ func TestDocumentIsValid(t *testing.T) {
 func TestDocumentAndRoutesAreEqual(t *testing.T) {
 	for _, base := range []string{"", "/base"} {
 		var routed []string
-		for _, r := range newHandler(t, working(), tuttihttp.Config{BasePath: base}).Routes() {
+		for _, r := range newHandler(t, working(), api.Config{BasePath: base}).Routes() {
 			routed = append(routed, r.Method+" "+r.Pattern)
 		}
 		var described []string
@@ -174,7 +175,7 @@ func TestEveryOperationIsDescribedInFull(t *testing.T) {
 func TestQueryParametersAreThoseOfTheDocument(t *testing.T) {
 	p := working()
 	p.catalogues.put(plain("C"))
-	h := newHandler(t, p, tuttihttp.Config{})
+	h := newHandler(t, p, api.Config{})
 	for pattern, item := range document(t).Paths.Map() {
 		for method, op := range item.Operations() {
 			a := ask{method: method, target: pathOf(pattern)}

@@ -20,27 +20,28 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/server"
 	"tutti/internal/core"
 )
 
 // secured serves p over TLS until the test ends, and returns the server, its address and the authorities that trust it.
-func secured(t *testing.T, p *ports) (server *tuttihttp.Server, addr string, trust *x509.CertPool, files pair) {
+func secured(t *testing.T, p *ports) (running *server.Server, addr string, trust *x509.CertPool, files pair) {
 	t.Helper()
 	files = newPair(t, time.Hour)
-	certificate, err := tuttihttp.NewCertificate(t.Context(), files.certFile, files.keyFile, nil, nil)
+	certificate, err := server.NewCertificate(t.Context(), files.certFile, files.keyFile, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	server = tuttihttp.NewServer(newHandler(t, p, tuttihttp.Config{}), tuttihttp.ServerConfig{})
-	server.UseTLS(certificate)
-	if err := server.Start(t.Context(), "127.0.0.1:0"); err != nil {
+	running = server.New(newHandler(t, p, api.Config{}), server.Config{})
+	running.UseTLS(certificate)
+	if err := running.Start(t.Context(), "127.0.0.1:0"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		if err := server.Stop(ctx); err != nil {
+		if err := running.Stop(ctx); err != nil {
 			t.Error(err)
 		}
 		if err := certificate.Stop(ctx); err != nil {
@@ -49,7 +50,7 @@ func secured(t *testing.T, p *ports) (server *tuttihttp.Server, addr string, tru
 	})
 	trust = x509.NewCertPool()
 	trust.AddCert(files.leaf(t))
-	return server, server.Addr().String(), trust, files
+	return running, running.Addr().String(), trust, files
 }
 
 // TestTLS: HTTP/2 and HTTP/1.1 are spoken over TLS 1.2 and later, and nothing else.
@@ -212,15 +213,15 @@ func TestSilentHandshakeDelaysNoOther(t *testing.T) {
 	trust := x509.NewCertPool()
 	trust.AddCert(files.leaf(t))
 	synctest.Test(t, func(t *testing.T) {
-		certificate, err := tuttihttp.NewCertificate(t.Context(), files.certFile, files.keyFile, nil, nil)
+		certificate, err := server.NewCertificate(t.Context(), files.certFile, files.keyFile, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		reg := prometheus.NewRegistry()
-		s := tuttihttp.NewServer(newHandler(t, working(), tuttihttp.Config{}), tuttihttp.ServerConfig{Metrics: tuttihttp.NewMetrics(reg)})
+		s := server.New(newHandler(t, working(), api.Config{}), server.Config{Metrics: server.NewMetrics(reg)})
 		s.UseTLS(certificate)
 		l := newPipes()
-		tuttihttp.Serve(s, l)
+		s.Serve(l)
 		defer func() {
 			if err := errors.Join(s.Stop(context.Background()), certificate.Stop(context.Background())); err != nil {
 				t.Error(err)

@@ -14,7 +14,8 @@ import (
 	"testing"
 	"time"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/server"
 	"tutti/internal/core"
 )
 
@@ -52,8 +53,8 @@ func TestAnswersInOnePiece(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &writes{Listener: inner}
-	s := tuttihttp.NewServer(newHandler(t, p, tuttihttp.Config{}), tuttihttp.ServerConfig{})
-	tuttihttp.Serve(s, l)
+	s := server.New(newHandler(t, p, api.Config{}), server.Config{})
+	s.Serve(l)
 	defer func() {
 		if err := s.Stop(context.Background()); err != nil {
 			t.Error(err)
@@ -115,8 +116,8 @@ func TestNothingFollowsHalfAnAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := tuttihttp.NewServer(newHandler(t, p, tuttihttp.Config{}), tuttihttp.ServerConfig{})
-		tuttihttp.Serve(s, &halves{Listener: inner})
+		s := server.New(newHandler(t, p, api.Config{}), server.Config{})
+		s.Serve(&halves{Listener: inner})
 		c, err := net.Dial("tcp", inner.Addr().String())
 		if err != nil {
 			t.Fatal(err)

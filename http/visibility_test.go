@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
 	"tutti/internal/core"
 )
 
@@ -91,7 +91,7 @@ func TestJobsAreListedToThoseWhoMayWrite(t *testing.T) {
 	var calls int
 	p.list = jobShelf(jobs, &calls)
 	d := newTokenIssuer(t, &memoryKeyStore{})
-	h := guardedHandler(t, p, d, tuttihttp.Config{})
+	h := guardedHandler(t, p, d, api.Config{})
 	all := func(pages [][]string) (ids []string) {
 		for _, page := range pages {
 			ids = append(ids, page...)
@@ -138,7 +138,7 @@ func TestForeignLooksLikeUnknown(t *testing.T) {
 	repository.letters.get = func(string) (core.DeadLetter, error) {
 		return core.DeadLetter{ID: "x1", Repository: "song.ca", Reason: core.ReasonUpstream}, nil
 	}
-	for _, route := range []tuttihttp.Route{
+	for _, route := range []api.Route{
 		{Method: "GET", Pattern: "/jobs/x1"},
 		{Method: "DELETE", Pattern: "/jobs/x1"},
 		{Method: "GET", Pattern: "/jobs/x1/events"},
@@ -147,7 +147,7 @@ func TestForeignLooksLikeUnknown(t *testing.T) {
 	} {
 		t.Run(route.Method+" "+route.Pattern, func(t *testing.T) {
 			answer := func(p *ports, who string) string {
-				got := requestWith(t, guardedHandler(t, p, d, tuttihttp.Config{}), route.Method, route.Pattern, d.header(who))
+				got := requestWith(t, guardedHandler(t, p, d, api.Config{}), route.Method, route.Pattern, d.header(who))
 				return fmt.Sprint(got.StatusCode, got.Header, string(got.body))
 			}
 			want := answer(missing, foreignRight)
@@ -180,7 +180,7 @@ func TestNothingHappensToWhatIsNotSeen(t *testing.T) {
 		t.Error("watched")
 		return nil
 	}
-	h := guardedHandler(t, p, d, tuttihttp.Config{})
+	h := guardedHandler(t, p, d, api.Config{})
 	requestWith(t, h, "DELETE", "/jobs/x1", d.header(foreignRight))
 	requestWith(t, h, "POST", "/dead-letters/x1/retry", d.header(readRight))
 	requestWith(t, h, "GET", "/jobs/x1/events", d.header(readRight))
@@ -240,7 +240,7 @@ func TestLettersAreShownToThoseWhoMayWrite(t *testing.T) {
 		return core.DeadLetter{}, core.NewError(core.CodeNotFound, "no such dead letter")
 	}
 	d := newTokenIssuer(t, &memoryKeyStore{})
-	h := guardedHandler(t, p, d, tuttihttp.Config{})
+	h := guardedHandler(t, p, d, api.Config{})
 	own := []string{"own-record", "own-page", "own-bare"}
 	for _, limit := range []int{1, 3, 50} {
 		t.Run(fmt.Sprintf("list by %d", limit), func(t *testing.T) {
@@ -324,7 +324,7 @@ func TestUnpublishedAnalysesNeedTheReadScope(t *testing.T) {
 	p.metadata.analysis = func(study, id string) (core.Analysis, error) {
 		return newAnalysis(study, id, core.StateUnpublished), nil
 	}
-	h := guardedHandler(t, p, d, tuttihttp.Config{})
+	h := guardedHandler(t, p, d, api.Config{})
 	const list = "/studies/S1/analysis"
 	for _, tc := range []struct {
 		name, target string

@@ -14,7 +14,8 @@ import (
 	"testing"
 	"time"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/metadata"
 	"tutti/internal/core"
 )
 
@@ -48,7 +49,7 @@ func large() []byte { return []byte(`"` + strings.Repeat("x", 1_000_000) + `"`) 
 
 // TestEveryAnswerHasADeadline for each chunk: a client that reads nothing does not pin a body for ever.
 func TestEveryAnswerHasADeadline(t *testing.T) {
-	p := withMetadata(func(m *metadata) {
+	p := withMetadata(func(m *metadataMock) {
 		m.typ = func(string, int, bool) ([]byte, error) { return large(), nil }
 		m.list = func(core.AnalysisTypeQuery, bool, bool) ([]byte, error) { return large(), nil }
 		m.register = func([]byte) ([]byte, error) { return large(), nil }
@@ -60,7 +61,7 @@ func TestEveryAnswerHasADeadline(t *testing.T) {
 			return core.PageInfo{Rows: 1, Total: 1}, each(core.Analysis{ID: "A", Study: study, State: states[0], Body: large()})
 		}
 	})
-	h := newHandler(t, p, tuttihttp.Config{})
+	h := newHandler(t, p, api.Config{})
 	for _, target := range []string{
 		"GET /schemas/a", "GET /schemas", "POST /schemas", "GET /studies/all", "GET /studies/S/analysis/A",
 		"GET /studies/S/analysis", "GET /openapi.json",
@@ -96,7 +97,7 @@ func TestAnswerThatIsNoJSON(t *testing.T) {
 		job.QueuedAt = time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
 		return job, nil
 	}
-	h := newHandler(t, p, tuttihttp.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	h := newHandler(t, p, api.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	_, res, body := exchange(t, h, ask{method: "GET", target: "/jobs/j"})
 	got := wantProblem(t, res, body, 500, "internal", "the answer cannot be written as JSON")
 	if got.Instance != "/jobs/j" || got.RequestID != testRequestID {
@@ -109,7 +110,7 @@ func TestAnswerThatIsNoJSON(t *testing.T) {
 
 // streams are analysis types that are given piece by piece.
 type streams struct {
-	*metadata
+	*metadataMock
 	pieces int
 	piece  []byte
 	// given counts the pieces that were taken, err is given after them.
@@ -117,7 +118,7 @@ type streams struct {
 	err   error
 }
 
-var _ tuttihttp.AnalysisTypes = (*streams)(nil)
+var _ metadata.AnalysisTypes = (*streams)(nil)
 
 func (s *streams) stream(each func([]byte) error) error {
 	for range s.pieces {
@@ -141,10 +142,9 @@ func (s *streams) List(_ context.Context, _ core.AnalysisTypeQuery, _, _ bool, e
 func TestAnalysisTypesAreStreamed(t *testing.T) {
 	at := func(s *streams) string {
 		p := working()
-		s.metadata = p.metadata
-		all := p.ports()
-		all.AnalysisTypes = s
-		h, err := tuttihttp.New(all, tuttihttp.Config{})
+		s.metadataMock = p.metadata
+		p.types = s
+		h, err := assemble(p, api.Config{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestAnalysisTypesAreStreamed(t *testing.T) {
 		t.Run(path+" that fails at once", func(t *testing.T) {
 			s := &streams{pieces: 1, piece: piece, err: core.NewError(core.CodeUnavailable, "the store does not answer")}
 			res, body, err := ask(t, s, http.MethodGet)
-			var got problem
+			var got Problem
 			if err != nil || res.StatusCode != 503 || json.Unmarshal(body, &got) != nil || got.Detail != "the store does not answer" {
 				t.Errorf("got %d %s, %v", res.StatusCode, body, err)
 			}

@@ -12,7 +12,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/metadata"
+	"tutti/http/search"
+	"tutti/http/system"
 	"tutti/internal/core"
 )
 
@@ -22,8 +25,11 @@ func startStub(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: stub")
 	}
-	ports := tuttihttp.Ports{AnalysisTypes: &stubTypes{}, Keys: &stubKeys{}, Catalogues: stubCatalogues{}}
-	handler, err := tuttihttp.New(ports, tuttihttp.Config{})
+	system, err := system.New(system.Ports{Keys: &stubKeys{}, Catalogues: stubCatalogues{}})
+	ts.Check(err)
+	handler, err := api.New(api.Config{},
+		metadata.New(metadata.Ports{AnalysisTypes: &stubTypes{}}),
+		search.New(search.Ports{Catalogues: stubCatalogues{}}), system)
 	ts.Check(err)
 	server := httptest.NewServer(handler)
 	ts.Defer(server.Close)

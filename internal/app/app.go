@@ -14,7 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"tutti/consumers"
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/server"
 	"tutti/ingest"
 	"tutti/ingest/kafka"
 	"tutti/internal/auth"
@@ -88,8 +89,8 @@ type App struct {
 	ingest        *ingest.Service
 	readers       []*kafka.Reader
 	relay         *ingest.Relay // nil without a repository that the built-in one feeds
-	server        *tuttihttp.Server
-	certificate   *tuttihttp.Certificate // nil without TLS
+	server        *server.Server
+	certificate   *server.Certificate // nil without TLS
 	// indexProof and storeProof prove durable writes for Health.
 	indexProof, storeProof *proof
 	// indexed are the repositories whose index was filled, and fills spaces the runs that fill the built-in one's; only
@@ -110,7 +111,8 @@ type metrics struct {
 	consumers  *consumers.Metrics
 	ingest     *ingest.Metrics
 	kafka      *kafka.Metrics
-	http       *tuttihttp.Metrics
+	http       *api.Metrics
+	server     *server.Metrics
 	store      *store.Metrics
 	schemas    *schemas.Metrics
 	metadata   *metadata.Metrics
@@ -174,8 +176,9 @@ func (a *App) measure() {
 	}
 	a.metrics = metrics{
 		queue: queue.NewMetrics(reg), bulk: bulk.NewMetrics(reg), upstream: upstream.NewMetrics(reg),
-		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), kafka: kafka.NewMetrics(reg), http: tuttihttp.NewMetrics(reg),
-		store: store.NewMetrics(reg), schemas: schemas.NewMetrics(reg), metadata: metadata.NewMetrics(reg),
+		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), kafka: kafka.NewMetrics(reg), http: api.NewMetrics(reg),
+		server: server.NewMetrics(reg),
+		store:  store.NewMetrics(reg), schemas: schemas.NewMetrics(reg), metadata: metadata.NewMetrics(reg),
 		catalogues: catalogue.NewMetrics(reg), search: view.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), jobs: jobs, outbox: outbox, components: components, paused: paused, progress: progress,
 	}
 }
@@ -257,7 +260,7 @@ func (a *App) openCertificate(ctx context.Context) (err error) {
 	if !files.Enabled() {
 		return nil
 	}
-	a.certificate, err = tuttihttp.NewCertificate(ctx, files.CertFile, files.KeyFile, a.log.With("component", "http"), a.metrics.http)
+	a.certificate, err = server.NewCertificate(ctx, files.CertFile, files.KeyFile, a.log.With("component", "http"), a.metrics.server)
 	if err != nil {
 		return err
 	}
@@ -365,46 +368,4 @@ func (a *App) stopConsumers(ctx context.Context) error {
 		return nil
 	}
 	return err
-}
-
-// handlerConfig returns the configuration of the HTTP handler.
-func (a *App) handlerConfig() tuttihttp.Config {
-	return tuttihttp.Config{
-		BasePath: a.cfg.Server.BasePath, MaxBodyBytes: a.cfg.Server.MaxBodyBytes,
-		Bodies: a.memory.Requests, Payloads: a.memory.Payloads, CheckHost: a.cfg.Auth.Mode == config.ModeNone,
-		Hosts: a.cfg.Server.Hosts, CORSOrigins: a.cfg.Server.CORS.Origins, TrustedProxies: a.cfg.Server.Proxies(),
-		Version: a.opts.Version, Examples: a.opts.Examples,
-		Logger: a.log.With("component", "http"), Metrics: a.metrics.http, Gatherer: a.registry,
-	}
-}
-
-func (a *App) listen(ctx context.Context) error {
-	handlerCfg := a.handlerConfig()
-	ports := tuttihttp.Ports{
-		Ingest: a.ingest, Notifications: a.ingest, Jobs: jobsAPI{Jobs: a.queue.Jobs(), consumers: a.consumers},
-		JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.ingest, Readiness: a, Pauses: a,
-		AnalysisTypes: a.analysisTypes, Studies: a.metadata, Analyses: a.metadata, Submissions: a.metadata, Keys: a.keys,
-		Catalogues: a.catalogues, GraphQL: graphAPI{catalogues: a.catalogues, graphs: a.graphs},
-		Downloads: a.downloads,
-	}
-	if a.authenticator != nil {
-		ports.Authenticator = a.authenticator
-	}
-	handler, err := tuttihttp.New(ports, handlerCfg)
-	if err != nil {
-		return err
-	}
-	a.server = tuttihttp.NewServer(handler, tuttihttp.ServerConfig{
-		MaxConnections: a.cfg.Server.MaxConnections, MaxConnectionsPerAddress: a.cfg.Server.MaxConnectionsPerAddress,
-		TrustedProxies: a.cfg.Server.Proxies(), Logger: handlerCfg.Logger, Metrics: a.metrics.http,
-	})
-	if a.certificate != nil {
-		a.server.UseTLS(a.certificate)
-	}
-	if err := a.server.Start(ctx, a.cfg.Server.Listen); err != nil {
-		return err
-	}
-	a.cleanup.push("HTTP server", a.server.Stop)
-	a.log.Info("tutti is ready", "url", a.URL(), "version", a.opts.Version)
-	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"tutti/consumers"
-	tuttihttp "tutti/http"
+	"tutti/http/system"
 	"tutti/internal/core"
 )
 
@@ -24,7 +24,7 @@ const (
 // Health returns the state of the parts of the process, and sets the metrics to it. Queue, index and store are up when they
 // took a durable write within the last seconds. They are checked concurrently, and one that does not answer
 // within healthWait is down.
-func (a *App) Health(ctx context.Context) tuttihttp.Health {
+func (a *App) Health(ctx context.Context) system.Health {
 	ctx, cancel := context.WithTimeout(ctx, healthWait)
 	defer cancel()
 	var queue, index, store error
@@ -38,7 +38,7 @@ func (a *App) Health(ctx context.Context) tuttihttp.Health {
 		}
 	})
 	asked.Wait()
-	h := tuttihttp.Health{Components: make(map[string]tuttihttp.ComponentState), Paused: a.Paused()}
+	h := system.Health{Components: make(map[string]system.ComponentState), Paused: a.Paused()}
 	note := func(component string, err error) {
 		h.Components[component] = componentState(component, err)
 		if err != nil {
@@ -71,14 +71,14 @@ func (a *App) Health(ctx context.Context) tuttihttp.Health {
 	}
 	for component, state := range h.Components {
 		up := 1.0
-		if state == tuttihttp.ComponentDown {
+		if state == system.ComponentDown {
 			up = 0
 		}
 		a.metrics.components.WithLabelValues(component).Set(up)
 	}
 	for _, r := range a.cfg.Repositories {
 		paused := 0.0
-		if slices.ContainsFunc(h.Paused, func(p tuttihttp.Pause) bool { return p.Repository == r.Code }) {
+		if slices.ContainsFunc(h.Paused, func(p core.Pause) bool { return p.Repository == r.Code }) {
 			paused = 1
 		}
 		a.metrics.paused.WithLabelValues(r.Code).Set(paused)
@@ -90,19 +90,19 @@ const componentOutbox = "outbox"
 
 // componentState returns the state of a component whose check returned err. An outbox that cannot publish is degraded: it keeps the
 // changes and publishes them later.
-func componentState(component string, err error) tuttihttp.ComponentState {
+func componentState(component string, err error) system.ComponentState {
 	switch {
 	case err == nil:
-		return tuttihttp.ComponentUp
+		return system.ComponentUp
 	case component == componentOutbox:
-		return tuttihttp.ComponentDegraded
+		return system.ComponentDegraded
 	default:
-		return tuttihttp.ComponentDown
+		return system.ComponentDown
 	}
 }
 
 // noteDegraded marks an index that takes writes as degraded while something keeps documents from being written or found.
-func (a *App) noteDegraded(h *tuttihttp.Health) {
+func (a *App) noteDegraded(h *system.Health) {
 	degraded := slices.ContainsFunc(a.consumers.Paused(), func(p consumers.Pause) bool { return p.Index }) // paused says why
 	if a.consumers.ClockAlarm() {
 		degraded = true
@@ -113,15 +113,15 @@ func (a *App) noteDegraded(h *tuttihttp.Health) {
 		h.Reasons = append(h.Reasons, "index: documents are still being loaded after the start")
 	}
 	if degraded {
-		h.Components["index"] = tuttihttp.ComponentDegraded
+		h.Components["index"] = system.ComponentDegraded
 	}
 }
 
 // Paused lists the repositories whose consumers wait for something.
-func (a *App) Paused() []tuttihttp.Pause {
-	var all []tuttihttp.Pause
+func (a *App) Paused() []core.Pause {
+	var all []core.Pause
 	for _, p := range a.consumers.Paused() {
-		all = append(all, tuttihttp.Pause{Repository: p.Repository, Reason: p.Reason})
+		all = append(all, core.Pause{Repository: p.Repository, Reason: p.Reason})
 	}
 	return all
 }

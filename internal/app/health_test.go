@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	tuttihttp "tutti/http"
+	"tutti/http/system"
 	"tutti/internal/core"
 )
 
@@ -33,7 +33,7 @@ func TestStillLoading(t *testing.T) {
 // TestComponentState: a failed check is a component that is down, but for the outbox, which is degraded.
 func TestComponentState(t *testing.T) {
 	failed := errors.New("failed")
-	for component, want := range map[string]tuttihttp.ComponentState{
+	for component, want := range map[string]system.ComponentState{
 		"queue": "down", "index": "down", "store": "down", "kafka": "down", "outbox": "degraded",
 	} {
 		if got := componentState(component, failed); got != want {

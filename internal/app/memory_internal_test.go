@@ -17,7 +17,7 @@ func TestHandlerMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := a.handlerConfig(); got.Bodies != a.memory.Requests || got.Payloads != a.memory.Payloads {
-		t.Errorf("the handler's memory is %p for bodies and %p for payloads, want %p and %p", got.Bodies, got.Payloads, a.memory.Requests, a.memory.Payloads)
+	if bodies, payloads := a.routerConfig().Bodies, a.metadataPorts().Payloads; bodies != a.memory.Requests || payloads != a.memory.Payloads {
+		t.Errorf("the handler's memory is %p for bodies and %p for payloads, want %p and %p", bodies, payloads, a.memory.Requests, a.memory.Payloads)
 	}
 }

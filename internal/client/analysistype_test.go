@@ -11,7 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/metadata"
+	"tutti/http/system"
 	"tutti/internal/client"
 	"tutti/internal/core"
 )
@@ -166,9 +168,9 @@ func TestInvalidNames(t *testing.T) {
 }
 
 // metadata implements the ports of the real handler for analysis types and keys.
-type metadata struct{ tuttihttp.AnalysisTypes }
+type types struct{ metadata.AnalysisTypes }
 
-func (metadata) Register(_ context.Context, body []byte) ([]byte, error) {
+func (types) Register(_ context.Context, body []byte) ([]byte, error) {
 	if !strings.Contains(string(body), "wgs") {
 		return nil, &core.Error{
 			Code: core.CodeInvalid, Message: "the registration is at fault", ErrorID: "malformed.parameter",
@@ -178,14 +180,14 @@ func (metadata) Register(_ context.Context, body []byte) ([]byte, error) {
 	return []byte(typeJSON), nil
 }
 
-func (metadata) Type(_ context.Context, name string, version int, _ bool, each func([]byte) error) error {
+func (types) Type(_ context.Context, name string, version int, _ bool, each func([]byte) error) error {
 	if name != "wgs" || version != 2 {
 		return &core.Error{Code: core.CodeNotFound, Message: "no such analysis type", ErrorID: "analysis.type.not.found"}
 	}
 	return each([]byte(typeJSON))
 }
 
-func (metadata) List(_ context.Context, query core.AnalysisTypeQuery, hideSchema, _ bool, each func([]byte) error) error {
+func (types) List(_ context.Context, query core.AnalysisTypeQuery, hideSchema, _ bool, each func([]byte) error) error {
 	if strings.Join(query.Names, " ") != "a b" || query.Limit != 3 || !hideSchema {
 		return core.NewError(core.CodeInvalid, "asked for something else")
 	}
@@ -212,7 +214,11 @@ func (keys) Revoke(_ context.Context, id string) (core.APIKey, error) {
 // TestSchemasAndKeysOfTheHandler: client and real handler understand each other.
 func TestSchemasAndKeysOfTheHandler(t *testing.T) {
 	t.Parallel()
-	handler, err := tuttihttp.New(tuttihttp.Ports{AnalysisTypes: metadata{}, Keys: keys{}}, tuttihttp.Config{})
+	system, err := system.New(system.Ports{Keys: keys{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := api.New(api.Config{}, metadata.New(metadata.Ports{AnalysisTypes: types{}}), system)
 	if err != nil {
 		t.Fatal(err)
 	}

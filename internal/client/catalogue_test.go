@@ -8,7 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/search"
 	"tutti/internal/client"
 	"tutti/internal/core"
 )
@@ -132,7 +133,7 @@ func (catalogues) Catalogues() *core.CatalogueSet {
 // TestCataloguesOfTheHandler: client and real handler understand each other.
 func TestCataloguesOfTheHandler(t *testing.T) {
 	t.Parallel()
-	handler, err := tuttihttp.New(tuttihttp.Ports{Catalogues: catalogues{}}, tuttihttp.Config{})
+	handler, err := api.New(api.Config{}, search.New(search.Ports{Catalogues: catalogues{}}))
 	if err != nil {
 		t.Fatal(err)
 	}

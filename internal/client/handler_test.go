@@ -13,7 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	tuttihttp "tutti/http"
+	"tutti/http/api"
+	"tutti/http/indexing"
+	"tutti/http/server"
 	"tutti/internal/client"
 	"tutti/internal/core"
 )
@@ -146,30 +148,30 @@ func (f letters) Delete(ctx context.Context, id string) error {
 }
 
 // start serves f with the real handler on an address, a free one when it is empty, until the test ends or stop is called.
-func (f *tutti) start(t *testing.T, address string) (server *tuttihttp.Server, stop func()) {
+func (f *tutti) start(t *testing.T, address string) (running *server.Server, stop func()) {
 	t.Helper()
-	handler, err := tuttihttp.New(tuttihttp.Ports{
+	handler, err := api.New(api.Config{BasePath: "/base"}, indexing.New(indexing.Ports{
 		Ingest: f, Jobs: f, JobEvents: f, DeadLetters: letters{f}, Retries: f,
-	}, tuttihttp.Config{BasePath: "/base"})
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	server = tuttihttp.NewServer(handler, tuttihttp.ServerConfig{})
+	running = server.New(handler, server.Config{})
 	if address == "" {
 		address = "127.0.0.1:0"
 	}
-	if err := server.Start(t.Context(), address); err != nil {
+	if err := running.Start(t.Context(), address); err != nil {
 		t.Fatal(err)
 	}
 	stop = sync.OnceFunc(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Second)
 		defer cancel()
-		if err := server.Stop(ctx); err != nil {
+		if err := running.Stop(ctx); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Cleanup(stop)
-	return server, stop
+	return running, stop
 }
 
 func urlOf(addr net.Addr) string { return "http://" + addr.String() + "/base" }

@@ -41,3 +41,9 @@ func (t RepositoryType) Fields() RecordFields {
 	}
 	return RecordFields{ID: "analysisId", Organization: "studyId"}
 }
+
+// Pause is a repository whose consumers are paused, and why. Reason is safe to display.
+type Pause struct {
+	Repository string `json:"repository"`
+	Reason     string `json:"reason"`
+}

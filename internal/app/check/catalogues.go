@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	tuttihttp "tutti/http"
+	"tutti/http/search"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/search/catalogue/definition"
@@ -19,7 +19,7 @@ const subjectCatalogues = "catalogues"
 // Catalogues checks a folder of catalogues. It reports each catalogue with its errors and warnings. If fieldsOf is not nil, it
 // returns the fields of a catalogue as a server describes them; no other service is called.
 func Catalogues(dir string, fieldsOf func(id string) ([]core.CatalogueField, error)) Report {
-	set, err := definition.Load(dir, definition.Options{Reserved: tuttihttp.ReservedIDs()})
+	set, err := definition.Load(dir, definition.Options{Reserved: search.ReservedIDs()})
 	if err != nil {
 		return newReport([]Finding{{subjectCatalogues, StatusFail, core.MessageOf(err) + ": " + dir, core.HintOf(err)}})
 	}
@@ -61,7 +61,7 @@ func undeclaredLists(d definition.Definition, fields []core.CatalogueField, err 
 // Its error is that of definition.Load. The server reads catalogues with it at the start.
 func Definitions(cfg config.Config) (definition.Set, error) {
 	opts := definition.Options{
-		Reserved:                    tuttihttp.ReservedIDs(),
+		Reserved:                    search.ReservedIDs(),
 		DisableGraphQLIntrospection: cfg.Catalogues.DisableGraphQLIntrospection,
 		Production:                  cfg.Catalogues.Production,
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	tuttihttp "tutti/http"
+	"tutti/http/server"
 	"tutti/internal/config"
 	"tutti/internal/core"
 )
@@ -23,12 +23,12 @@ func tlsProbe(files config.TLS) probe {
 
 func certificateFinding(files config.TLS) Finding {
 	const renew = "renew the certificate; a running tutti uses the new one within ten seconds"
-	c, err := tuttihttp.ReadCertificate(files.CertFile, files.KeyFile)
+	c, err := server.ReadCertificate(files.CertFile, files.KeyFile)
 	if err != nil {
 		return Finding{subjectTLS, StatusFail, core.MessageOf(err), core.HintOf(err)}
 	}
 	now, from, until := time.Now(), c.Leaf.NotBefore.UTC(), c.Leaf.NotAfter.UTC()
-	names := tuttihttp.CertificateNames(c)
+	names := server.CertificateNames(c)
 	switch {
 	case len(names) == 0:
 		return Finding{subjectTLS, StatusFail, files.CertFile + " is valid for no host: it has no subject alternative name", "request a certificate with the names that clients use"}
@@ -38,7 +38,7 @@ func certificateFinding(files config.TLS) Finding {
 		return Finding{subjectTLS, StatusFail, fmt.Sprintf("%s is not valid before %s", files.CertFile, from.Format(time.RFC3339)), "check the clock of this machine, or wait"}
 	}
 	found := Finding{subjectTLS, StatusOK, fmt.Sprintf("%s is valid for %s and expires at %s", files.CertFile, strings.Join(names, ", "), until.Format(time.RFC3339)), ""}
-	if until.Sub(now) < tuttihttp.CertificateExpiresSoon {
+	if until.Sub(now) < server.CertificateExpiresSoon {
 		found.Status, found.Hint = StatusWarn, renew
 	}
 	return found

@@ -1,0 +1,56 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"tutti/internal/core"
+)
+
+const (
+	// SmallBody is the size up to which a body takes no memory budget, so that large bodies do not delay small ones.
+	SmallBody = 64 << 10
+	// maxSmallBodies bounds the bytes of small bodies that are not counted.
+	maxSmallBodies = 16 << 20
+	// bodyMemoryTimeout is how long a request waits for memory that other large bodies hold.
+	bodyMemoryTimeout = 30 * time.Second
+)
+
+// Memory bounds the bytes that requests hold at the same time.
+type Memory interface {
+	// Acquire blocks until n bytes are available for a caller, or ctx ends. release returns them; it may be called again.
+	Acquire(ctx context.Context, c core.Caller, n int64) (release func(), err error)
+}
+
+// Unbounded is the Memory of a Config that has none.
+type Unbounded struct{}
+
+// Acquire implements Memory.
+func (Unbounded) Acquire(context.Context, core.Caller, int64) (release func(), err error) {
+	return func() {}, nil
+}
+
+// Acquire takes n bytes of memory until the request ends, or release is called. CodeOverloaded when they are not free soon. Small
+// bodies take none of it while there are few of them.
+func Acquire(r *http.Request, memory Memory, n int64) (release func(), err error) {
+	ex := exchangeOf(r.Context())
+	if n <= SmallBody {
+		if ex.router.smallBodies.Add(n) <= maxSmallBodies {
+			release = sync.OnceFunc(func() { ex.router.smallBodies.Add(-n) })
+			ex.atEnd = append(ex.atEnd, release)
+			return release, nil
+		}
+		ex.router.smallBodies.Add(-n)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), bodyMemoryTimeout)
+	defer cancel()
+	if release, err = memory.Acquire(ctx, LimitCaller(r), n); err != nil {
+		return nil, &core.Error{
+			Code: core.CodeOverloaded, Message: "too many large bodies are being processed", Hint: "retry later", Err: err,
+		}
+	}
+	ex.atEnd = append(ex.atEnd, release)
+	return release, nil
+}

@@ -1,0 +1,76 @@
+package api
+
+import (
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// DefaultMaxBodyBytes is the largest request body that is read unless Config says otherwise.
+const DefaultMaxBodyBytes = 10 << 20
+
+// Config adjusts a Handler. The zero value is the default.
+type Config struct {
+	// BasePath prefixes every route, such as "/tutti"; "" or "/" for none. A final slash is dropped.
+	BasePath string
+	// MaxBodyBytes is the largest request body in bytes. Default DefaultMaxBodyBytes.
+	MaxBodyBytes int64
+	// Bodies bounds the bytes of bodies over 64 KiB that are received, and of smaller ones beyond 16 MiB of them. A request waits for
+	// 30 s, and gets 503 then. Default: no bound.
+	Bodies Memory
+	// Authenticator verifies tokens. Default: authentication is off.
+	Authenticator Authenticator
+	// TrustedProxies are the addresses from which X-Forwarded-For is read, to tell anonymous callers apart. Default: none.
+	TrustedProxies []netip.Prefix
+	// CheckHost answers 421 to a Host that is neither loopback nor in Hosts (DNS rebinding), except on /ping, /ready and
+	// /metrics; set it when authentication is off.
+	CheckHost bool
+	// Hosts are host names without port that may be asked beside loopback ones, in any case; "*" allows all.
+	Hosts []string
+	// CORSOrigins are the origins, such as https://portal.example.org, whose pages may use every route from a browser.
+	// "*" lets the pages of all others read, without credentials. Default: none, so that a browser shows answers to pages
+	// of this server alone.
+	CORSOrigins []string
+	// Version is the program's version as in the OpenAPI document. Default "dev".
+	Version string
+	// Logger takes one line per request. Default: nothing is logged.
+	Logger *slog.Logger
+	// Metrics measures requests; nil measures nothing.
+	Metrics *Metrics
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+func (c Config) validate() error {
+	if c.MaxBodyBytes < 0 {
+		return core.NewError(core.CodeInvalid, "the body limit must not be negative")
+	}
+	if c.BasePath != "" && (c.BasePath[0] != '/' || strings.ContainsAny(c.BasePath, "?#%{}* ")) {
+		return core.NewError(core.CodeInvalid, fmt.Sprintf("base path %q is not a plain absolute path", c.BasePath))
+	}
+	return nil
+}
+
+func (c Config) withDefaults() Config {
+	c.BasePath = strings.TrimRight(c.BasePath, "/")
+	if c.MaxBodyBytes == 0 {
+		c.MaxBodyBytes = DefaultMaxBodyBytes
+	}
+	if c.Bodies == nil {
+		c.Bodies = Unbounded{}
+	}
+	if c.Version == "" {
+		c.Version = "dev"
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}

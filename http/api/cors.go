@@ -1,0 +1,163 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"tutti/internal/core"
+)
+
+const (
+	// HeaderSignature carries the HMAC-SHA256 of a notification's body, as sha256=<hex>.
+	HeaderSignature = "X-Signature-256"
+	// anyOrigin in Config.CORSOrigins lets every page read.
+	anyOrigin = "*"
+	// corsHeaders are the request headers that a page may set beside those that every page may.
+	corsHeaders = "Authorization, Content-Type, If-None-Match, Last-Event-ID, X-Request-Id, " + HeaderSignature + ", " + corsGraphQL
+	// corsGraphQL are those that GraphQL clients set of their own accord: how a page calls itself, and what makes a browser ask first.
+	corsGraphQL = "Apollo-Require-Preflight, Apollographql-Client-Name, Apollographql-Client-Version"
+	// corsExposed are the headers of an answer that a page may read beside those that every page may.
+	corsExposed = "X-Request-Id, Content-Disposition, Location, Retry-After, ETag, " + headerChallenge
+	// corsMaxAge is how long a browser may remember the answer to a preflight, in seconds.
+	corsMaxAge = "600"
+)
+
+// crossOrigin says what pages of other origins may do (CONTRACT section 0; WHATWG Fetch, "CORS protocol"). Origins that
+// are listed may use every route, with credentials. "*" lets every other page read, without credentials; what changes
+// something stays with the listed ones, since a request from a machine that needs no token would carry all its rights.
+type crossOrigin struct {
+	listed []string
+	any    bool
+	// methods lists the methods that a preflight allows at a path.
+	methods func(path string) []string
+}
+
+// newCrossOrigin takes origins as in Config.CORSOrigins; one that is no origin is CodeInvalid.
+func newCrossOrigin(origins []string, methods func(path string) []string) (crossOrigin, error) {
+	c := crossOrigin{methods: methods}
+	for _, given := range origins {
+		if given == anyOrigin {
+			c.any = true
+			continue
+		}
+		origin, ok := parseOrigin(given)
+		if !ok {
+			return crossOrigin{}, &core.Error{
+				Code: core.CodeInvalid, Message: fmt.Sprintf("%q is not an origin", given),
+				Hint: "an origin is a scheme, a host and where it is not the scheme's own a port, such as " +
+					"https://portal.example.org; * stands for all",
+			}
+		}
+		c.listed = append(c.listed, origin)
+	}
+	return c, nil
+}
+
+// parseOrigin returns an origin as a browser writes it: lower case, without the scheme's own port.
+func parseOrigin(given string) (string, bool) {
+	u, err := url.Parse(strings.ToLower(given))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return "", false
+	}
+	if strings.ContainsFunc(u.Host, func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`*\%"<>^{|}`, c) }) {
+		return "", false
+	}
+	if u.Scheme+"://"+u.Host != strings.ToLower(given) || strings.HasSuffix(u.Host, ":") {
+		return "", false
+	}
+	if port := u.Port(); port == "80" && u.Scheme == "http" || port == "443" && u.Scheme == "https" {
+		u.Host = strings.TrimSuffix(u.Host, ":"+port)
+	}
+	return u.Scheme + "://" + u.Host, true
+}
+
+func (c crossOrigin) on() bool { return c.any || len(c.listed) > 0 }
+
+// mayRead reports whether pages of an origin may read answers.
+func (c crossOrigin) mayRead(origin string) bool { return c.any || c.mayChange(origin) }
+
+// mayChange reports whether pages of an origin may use methods that are not safe, and send credentials.
+func (c crossOrigin) mayChange(origin string) bool { return slices.Contains(c.listed, origin) }
+
+// share sets the headers that let a page of another origin read an answer, problems included.
+func (c crossOrigin) share(next http.Handler) http.Handler {
+	if !c.on() {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		header := w.Header()
+		header.Add("Vary", "Origin")
+		origin := r.Header.Get("Origin")
+		switch {
+		case origin == "":
+		case c.mayChange(origin):
+			header.Set("Access-Control-Allow-Origin", origin)
+			header.Set("Access-Control-Allow-Credentials", "true")
+			header.Set("Access-Control-Expose-Headers", corsExposed)
+		case c.mayRead(origin):
+			header.Set("Access-Control-Allow-Origin", anyOrigin)
+			header.Set("Access-Control-Expose-Headers", corsExposed)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// answerPreflight answers what a browser asks before it sends a request for a page of another origin. An OPTIONS of
+// anybody else is left to the routes, of which none takes it.
+func (c crossOrigin) answerPreflight(next http.Handler) http.Handler {
+	if !c.on() {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		origin := r.Header.Get("Origin")
+		var methods []string
+		if r.Method == http.MethodOptions && origin != "" && r.Header.Get("Access-Control-Request-Method") != "" {
+			methods = c.methods(r.URL.EscapedPath())
+		}
+		if len(methods) == 0 {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if !c.mayRead(origin) {
+			Fail(w, r, originError(nil))
+			return
+		}
+		if !c.mayChange(origin) {
+			methods = slices.DeleteFunc(methods, func(m string) bool {
+				return m != http.MethodGet && m != http.MethodHead
+			})
+		}
+		if len(methods) == 0 {
+			Fail(w, r, originError(nil))
+			return
+		}
+		header := w.Header()
+		header.Set("Access-Control-Allow-Methods", strings.Join(methods, ", "))
+		header.Set("Access-Control-Allow-Headers", corsHeaders)
+		header.Set("Access-Control-Max-Age", corsMaxAge)
+		w.WriteHeader(http.StatusNoContent)
+	})
+}
+
+// check refuses unsafe requests that a browser sends for a page of an origin that is not listed.
+func (c crossOrigin) check(next http.Handler) http.Handler {
+	protection := http.NewCrossOriginProtection()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := protection.Check(r)
+		if err != nil && !c.mayChange(r.Header.Get("Origin")) {
+			Fail(w, r, originError(err))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func originError(err error) error {
+	return &core.Error{
+		Code: core.CodeForbidden, Message: "a page of another origin may not do this",
+		Hint: "add the origin to server.cors.origins", Err: err,
+	}
+}

@@ -1,0 +1,90 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+)
+
+// errBodyDiscarded ends the reading of a list that is answered to HEAD.
+var errBodyDiscarded = errors.New("nobody reads the body")
+
+// ListStream answers a list whose size nobody knows beforehand, with memory that does not grow with it. What ends within
+// ListChunk goes with its length, like any answer; a longer list goes piece by piece.
+type ListStream struct {
+	W       http.ResponseWriter
+	R       *http.Request
+	pending []byte
+	rows    int
+	// ContentType is that of the answer.
+	ContentType string
+	// Begun is true once the status is sent.
+	Begun bool
+}
+
+// NewListStream makes a stream that begins with head. Nothing is written before there is a chunk.
+func NewListStream(w http.ResponseWriter, r *http.Request, contentType, head string) *ListStream {
+	return &ListStream{W: w, R: r, pending: []byte(head), ContentType: contentType}
+}
+
+// AddRow adds an element of the array.
+func (s *ListStream) AddRow(row []byte) error {
+	if s.rows > 0 {
+		s.pending = append(s.pending, ',')
+	}
+	s.rows++
+	return s.Add(row)
+}
+
+// Add adds a piece of the body.
+func (s *ListStream) Add(piece []byte) error {
+	if len(s.pending)+len(piece) < ListChunk {
+		s.pending = append(s.pending, piece...)
+		return nil
+	}
+	if err := s.send(s.pending); err != nil {
+		return err
+	}
+	s.pending = s.pending[:0]
+	if len(piece) < ListChunk {
+		s.pending = append(s.pending, piece...)
+		return nil
+	}
+	return s.send(piece)
+}
+
+func (s *ListStream) send(b []byte) error {
+	if !s.Begun {
+		s.Begun = true
+		s.W.Header().Set("Content-Type", s.ContentType)
+		s.W.WriteHeader(http.StatusOK)
+	}
+	if s.R.Method == http.MethodHead {
+		return errBodyDiscarded
+	}
+	return WriteChunks(s.W, b)
+}
+
+// End writes what is left, and tail behind it.
+func (s *ListStream) End(tail string) error {
+	s.pending = append(s.pending, tail...)
+	if !s.Begun {
+		WriteWhole(s.W, http.StatusOK, s.ContentType, s.pending)
+		return nil
+	}
+	if err := s.send(s.pending); err != nil {
+		return s.Fail(err)
+	}
+	return nil
+}
+
+// Fail returns err to answer with while nothing is sent. Afterwards it breaks the connection off: the status is sent by
+// then, and a part must never be taken for the whole.
+func (s *ListStream) Fail(err error) error {
+	if errors.Is(err, errBodyDiscarded) {
+		return nil
+	}
+	if !s.Begun {
+		return err
+	}
+	return AbortResponse(s.R, err)
+}

@@ -1,0 +1,105 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"tutti/internal/core"
+	"tutti/internal/jsontext"
+)
+
+// object is a JSON object of a body by its members, whose names are taken as they are: encoding/json alone would take
+// EXPIRESAT for expiresAt.
+type object map[string]json.RawMessage
+
+// DecodeObject reads a body; one that is no JSON object, or has two members of one name, of which readers would take
+// different ones, is CodeInvalid.
+func DecodeObject(body []byte) (object, error) { return DecodeObjectOf("the body", body) }
+
+// DecodeObjectOf reads an object as decodeObject does; what names it in messages.
+func DecodeObjectOf(what string, text []byte) (object, error) {
+	if !utf8.Valid(text) {
+		return nil, core.NewError(core.CodeInvalid, what+" is not UTF-8")
+	}
+	if !json.Valid(text) {
+		var whole json.RawMessage
+		return nil, core.WrapError(core.CodeInvalid, what+" is not valid JSON", json.Unmarshal(text, &whole))
+	}
+	if text[jsontext.Space(text, 0)] != '{' {
+		return nil, core.NewError(core.CodeInvalid, what+" is not a JSON object")
+	}
+	members := object{}
+	var err error
+	jsontext.Members(text, 0, func(written []byte, _ bool, value jsontext.Span) bool {
+		name := jsontext.Unescape(written)
+		if _, twice := members[name]; twice {
+			err = core.NewError(core.CodeInvalid, "member "+QuoteValue(name)+" of "+what+" appears twice")
+		}
+		members[name] = value.Of(text)
+		return err == nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return members, nil
+}
+
+// Only refuses a member that is not one of the names.
+func (o object) Only(names ...string) error {
+	for _, given := range slices.Sorted(maps.Keys(o)) {
+		if slices.Contains(names, given) {
+			continue
+		}
+		name := strings.ToValidUTF8(given[:min(len(given), maxNameBytes)], "")
+		return &core.Error{
+			Code: core.CodeInvalid, Message: fmt.Sprintf("unknown member %q", name),
+			Hint: "the nearest member is " + core.Nearest(name, slices.Values(names)),
+		}
+	}
+	return nil
+}
+
+// Has reports whether a member is there and not null.
+func (o object) Has(name string) bool { return len(o[name]) > 0 && string(o[name]) != "null" }
+
+// Text returns a member that is a string, "" when it is absent or null.
+func (o object) Text(name string) (string, error) {
+	if !o.Has(name) {
+		return "", nil
+	}
+	var v string
+	if err := json.Unmarshal(o[name], &v); err != nil {
+		return "", MemberError(name, "must be a string")
+	}
+	if strings.ContainsRune(v, 0) {
+		return "", MemberError(name, "holds a NUL character")
+	}
+	return v, nil
+}
+
+// Texts returns a member that is an array of strings, none when it is absent or null.
+func (o object) Texts(name string) ([]string, error) {
+	if !o.Has(name) {
+		return nil, nil
+	}
+	var given []*string
+	if err := json.Unmarshal(o[name], &given); err != nil {
+		return nil, MemberError(name, "must be an array of strings")
+	}
+	values := make([]string, len(given))
+	for i, v := range given {
+		if v == nil {
+			return nil, MemberError(name, "must be an array of strings")
+		}
+		values[i] = *v
+	}
+	return values, nil
+}
+
+func MemberError(name, fault string) error {
+	return core.NewError(core.CodeInvalid, "member "+name+" of the body "+fault)
+}

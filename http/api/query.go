@@ -1,0 +1,205 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"tutti/internal/core"
+)
+
+// maxNameBytes is how much of an unknown parameter's name is compared and shown.
+const maxNameBytes = 64
+
+// maxQuotedBytes is how much of an invalid value an error message quotes.
+const maxQuotedBytes = 64
+
+// Parameters are the names of a route's query parameters. Unknown ones are rejected: a misspelt force would run with the prune
+// guard, and a misspelt filter would show everything.
+type Parameters struct {
+	// allowed are those of the route.
+	allowed []string
+	// rejected are those of other routes, for which the handler returns its own error.
+	rejected []string
+	// ignored allows every query string; it is not read.
+	ignored bool
+}
+
+func AllowParams(names ...string) Parameters { return Parameters{allowed: names} }
+
+// Rejecting adds names that are left to the handler to reject.
+func (p Parameters) Rejecting(names ...string) Parameters {
+	p.rejected = names
+	return p
+}
+
+func IgnoreParams() Parameters { return Parameters{ignored: true} }
+
+func RejectParams(names ...string) Parameters { return Parameters{rejected: names} }
+
+// Check returns an error for a malformed query and for a parameter that p does not have.
+func (p Parameters) Check(r *http.Request) error {
+	if r.URL.RawQuery == "" || p.ignored {
+		return nil
+	}
+	q, err := QueryOf(r)
+	if err != nil {
+		return err
+	}
+	var unknown []string
+	for name := range q.values {
+		if !slices.Contains(p.allowed, name) && !slices.Contains(p.rejected, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	name := slices.Min(unknown)
+	name = strings.ToValidUTF8(name[:min(len(name), maxNameBytes)], "")
+	hint := "this path takes no query parameters"
+	if len(p.allowed) > 0 {
+		hint = "the nearest query parameter of this path is " + core.Nearest(name, slices.Values(p.allowed))
+	}
+	return &core.Error{Code: core.CodeInvalid, Message: fmt.Sprintf("unknown query parameter %q", name), Hint: hint}
+}
+
+// Query is a parsed query string.
+type Query struct{ values url.Values }
+
+// QueryOf parses the query of r; a malformed escape is CodeInvalid, where net/url alone would drop the parameter.
+func QueryOf(r *http.Request) (Query, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return Query{}, core.WrapError(core.CodeInvalid, "the query string is malformed", err)
+	}
+	return Query{values}, nil
+}
+
+// Text returns the one value of name, "" when it is absent.
+func (q Query) Text(name string) (string, error) {
+	switch v := q.values[name]; len(v) {
+	case 0:
+		return "", nil
+	case 1:
+		return v[0], nil
+	default:
+		return "", core.NewError(core.CodeInvalid, fmt.Sprintf("query parameter %s is given %d times", name, len(v)))
+	}
+}
+
+// Unicode returns the one value of name as text does; one that is not UTF-8 is CodeInvalid.
+func (q Query) Unicode(name string) (string, error) {
+	v, err := q.Text(name)
+	if err == nil && !utf8.ValidString(v) {
+		err = core.NewError(core.CodeInvalid, "query parameter "+name+" is not UTF-8")
+	}
+	return v, err
+}
+
+// Boolean returns name as true or false, false when it is absent; anything else is CodeInvalid.
+func (q Query) Boolean(name string) (bool, error) {
+	if !q.values.Has(name) {
+		return false, nil
+	}
+	v, err := q.Text(name)
+	if err != nil {
+		return false, err
+	}
+	switch v {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	default:
+		return false, core.NewError(core.CodeInvalid, fmt.Sprintf("query parameter %s must be true or false", name))
+	}
+}
+
+// Integer returns name as a number from low to high, fallback when it is absent.
+func (q Query) Integer(name string, low, high, fallback int) (int, error) {
+	if !q.values.Has(name) {
+		return fallback, nil
+	}
+	v, err := q.Text(name)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < low || n > high {
+		return 0, core.NewError(core.CodeInvalid,
+			fmt.Sprintf("query parameter %s must be a whole number from %d to %d, not %s", name, low, high, QuoteValue(v)))
+	}
+	return n, nil
+}
+
+// LenientBoolean returns name as true or false, false when it is absent. Unlike boolean it takes 1 and 0 as well, and any case, which
+// clients of Song are used to.
+func (q Query) LenientBoolean(name string) (bool, error) {
+	if !q.values.Has(name) {
+		return false, nil
+	}
+	v, err := q.Text(name)
+	if err != nil {
+		return false, err
+	}
+	switch strings.ToLower(v) {
+	case "true", "1":
+		return true, nil
+	case "false", "0":
+		return false, nil
+	default:
+		return false, core.NewError(core.CodeInvalid,
+			fmt.Sprintf("query parameter %s must be true or false, not %s", name, QuoteValue(v)))
+	}
+}
+
+// Choice returns the one of the choices that name says, in any case, and fallback when it is absent.
+func (q Query) Choice(name, fallback string, choices ...string) (string, error) {
+	if !q.values.Has(name) {
+		return fallback, nil
+	}
+	v, err := q.Text(name)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range choices {
+		if strings.EqualFold(v, c) {
+			return c, nil
+		}
+	}
+	return "", core.NewError(core.CodeInvalid,
+		fmt.Sprintf("query parameter %s must be %s, not %s", name, strings.Join(choices, " or "), QuoteValue(v)))
+}
+
+// List returns the values of name, which may be repeated and may each be several with commas between; none when it is
+// absent. An empty one, and more than most, are CodeInvalid.
+func (q Query) List(name string, most int) ([]string, error) {
+	var values []string
+	for _, given := range q.values[name] {
+		for v := range strings.SplitSeq(given, ",") {
+			if v == "" {
+				return nil, core.NewError(core.CodeInvalid,
+					fmt.Sprintf("query parameter %s has an empty value: %s", name, QuoteValue(given)))
+			}
+			if len(values) == most {
+				return nil, core.NewError(core.CodeInvalid,
+					fmt.Sprintf("query parameter %s has more than %d values", name, most))
+			}
+			values = append(values, v)
+		}
+	}
+	return values, nil
+}
+
+// QuoteValue returns a client's value for a message: quoted, and its beginning only when it is long.
+func QuoteValue(v string) string {
+	if len(v) > maxQuotedBytes {
+		return strconv.Quote(strings.ToValidUTF8(v[:maxQuotedBytes], "")) + "…"
+	}
+	return strconv.Quote(v)
+}

@@ -1,0 +1,177 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"tutti/http/openapi"
+	"tutti/http/problem"
+	"tutti/internal/core"
+)
+
+// Paths for monitoring, without the base path. They are answered also over the connection limit and to any Host.
+const (
+	PathPing    = "/ping"
+	PathReady   = "/ready"
+	PathMetrics = "/metrics"
+)
+
+// Surface is a part of the API: its routes and their part of the OpenAPI document.
+type Surface interface {
+	// Register adds the routes to r. It is called once.
+	Register(r *Router)
+	// OpenAPI returns the part of the OpenAPI document in YAML.
+	OpenAPI() []byte
+}
+
+// Router answers the requests for the routes of its surfaces.
+type Router struct {
+	cfg Config
+	mux *chi.Mux
+	// openAPI merges the OpenAPI document at its first call.
+	openAPI     func() ([]byte, error)
+	crossOrigin crossOrigin
+	// smallBodies counts the bytes of the bodies up to SmallBody that are held outside Config.Bodies.
+	smallBodies atomic.Int64
+	// routed are the first segments of all paths that are routed.
+	routed map[string]bool
+	// extensions complete problems, and redirects answer some paths that have no route.
+	extensions []ProblemExtension
+	redirects  []func(http.ResponseWriter, *http.Request) bool
+	wildcards  Wildcards
+}
+
+var _ http.Handler = (*Router)(nil)
+
+// HandlerFunc answers a request, or returns the error to answer with; not both.
+type HandlerFunc func(http.ResponseWriter, *http.Request) error
+
+// ProblemExtension adds to a problem what the surface of a request has beside the others.
+type ProblemExtension func(p problem.Problem, r *http.Request, err error) problem.Problem
+
+// Wildcards decides about paths whose first segment is a parameter, which the patterns of other surfaces fit as well.
+type Wildcards interface {
+	// Owns reports whether a pattern that begins with a parameter may take a path.
+	Owns(path string) bool
+	// Override returns what answers a path that has no route; nil for the usual problem.
+	Override(path string) http.HandlerFunc
+}
+
+// New returns a Router of some surfaces. An invalid body limit, base path or origin is CodeInvalid.
+func New(cfg Config, surfaces ...Surface) (*Router, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	h := &Router{cfg: cfg.withDefaults(), mux: chi.NewRouter()}
+	var err error
+	if h.crossOrigin, err = newCrossOrigin(cfg.CORSOrigins, h.preflightMethods); err != nil {
+		return nil, err
+	}
+	h.mux.Use(h.identify, pace(h.cfg.Metrics, h.cfg.MaxBodyBytes), h.cfg.observe, recoverPanic, h.cfg.reserve, h.crossOrigin.share,
+		h.cfg.checkHost, h.crossOrigin.answerPreflight, h.crossOrigin.check, limitBody(h.cfg.MaxBodyBytes), routeRaw)
+	h.mux.NotFound(h.answerMissing)
+	h.mux.MethodNotAllowed(h.AnswerUnrouted)
+	var parts [][]byte
+	for _, s := range surfaces {
+		s.Register(h)
+		parts = append(parts, s.OpenAPI())
+	}
+	h.routed = firstSegments(h.Routes())
+	h.openAPI = sync.OnceValues(func() ([]byte, error) { return openapi.Merge(h.cfg.Version, h.cfg.BasePath, parts...) })
+	return h, nil
+}
+
+// ServeHTTP answers a request.
+func (h *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
+
+// OpenAPI returns the OpenAPI document of all surfaces as JSON.
+func (h *Router) OpenAPI() ([]byte, error) {
+	document, err := h.openAPI()
+	if err != nil {
+		return nil, core.WrapError(core.CodeInternal, "making the OpenAPI document", err)
+	}
+	return document, nil
+}
+
+// BasePath returns what prefixes every path, "" for nothing.
+func (h *Router) BasePath() string { return h.cfg.BasePath }
+
+// Now returns the time by the clock of Config.
+func (h *Router) Now() time.Time { return h.cfg.Now() }
+
+// ExtendProblems makes extend complete all problems. Surfaces call it while they register.
+func (h *Router) ExtendProblems(extend ProblemExtension) { h.extensions = append(h.extensions, extend) }
+
+// Redirect makes answer try to answer the paths that have no route; it reports whether it did.
+func (h *Router) Redirect(answer func(http.ResponseWriter, *http.Request) bool) {
+	h.redirects = append(h.redirects, answer)
+}
+
+// UseWildcards makes w decide about paths whose first segment is a parameter.
+func (h *Router) UseWildcards(w Wildcards) { h.wildcards = w }
+
+// Route is one method and path pattern that a Router answers, without the base path.
+type Route struct{ Method, Pattern string }
+
+// Routes lists every route, in no particular order.
+func (h *Router) Routes() []Route {
+	var routes []Route
+	// Walk returns only the callback's errors, and this one returns none.
+	_ = chi.Walk(h.mux, func(method, pattern string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+		routes = append(routes, Route{Method: method, Pattern: pattern[len(h.cfg.BasePath):]})
+		return nil
+	})
+	return routes
+}
+
+// firstSegments returns the first segments of the paths of routes, those that are parameters left out.
+func firstSegments(routes []Route) map[string]bool {
+	first := map[string]bool{}
+	for _, r := range routes {
+		segment, _, _ := strings.Cut(strings.TrimPrefix(r.Pattern, "/"), "/")
+		if !strings.HasPrefix(segment, "{") {
+			first[segment] = true
+		}
+	}
+	return first
+}
+
+// Begins reports whether the path of a route begins with a segment.
+func (h *Router) Begins(segment string) bool { return h.routed[segment] }
+
+// Handle routes a handler that answers JSON and takes the given query parameters.
+func (h *Router) Handle(method, pattern string, answer HandlerFunc, query Parameters, who access) {
+	h.HandleMedia(method, pattern, []string{ContentTypeJSON}, answer, query, who)
+}
+
+// HandleMedia routes a handler that answers one of the offered media types and takes the given query parameters.
+func (h *Router) HandleMedia(method, pattern string, offers []string, answer HandlerFunc, query Parameters, who access) {
+	h.HandleFunc(method, pattern, RequireAccess(who, Negotiating(offers, answer, query)))
+}
+
+// HandleFunc routes a handler as it is: it must check access and parameters itself.
+func (h *Router) HandleFunc(method, pattern string, next http.HandlerFunc) {
+	h.mux.MethodFunc(method, h.cfg.BasePath+pattern, next)
+}
+
+// Negotiating returns a handler that checks Accept and the query parameters, calls answer and writes its error.
+func Negotiating(offers []string, answer HandlerFunc, query Parameters) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if Negotiate(r.Header.Values("Accept"), offers...) == "" {
+			Fail(w, r, NotAcceptable(offers))
+			return
+		}
+		err := query.Check(r)
+		if err == nil {
+			err = answer(w, r)
+		}
+		if err != nil {
+			Fail(w, r, err)
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/go-chi/chi/v5"
+
+	"tutti/http/problem"
+	"tutti/internal/core"
+)
+
+// routeRaw makes chi route on the escaped path, so that an escaped slash stays inside its segment. chi alone takes the
+// decoded path whenever its default escaping is the one received, and a handler could not tell what to decode.
+func routeRaw(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if rctx := chi.RouteContext(r.Context()); rctx != nil {
+			rctx.RoutePath = r.URL.EscapedPath()
+			if r.Method == http.MethodHead {
+				rctx.RouteMethod = http.MethodGet
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// PathParam returns a path parameter, percent-decoded once and checked. what names it in the message.
+func PathParam(r *http.Request, name, what string) (string, error) {
+	value, err := url.PathUnescape(chi.URLParam(r, name))
+	if err != nil {
+		return "", core.WrapError(core.CodeInvalid, what+" has a malformed percent escape", err)
+	}
+	if err := core.ValidID(what, value); err != nil {
+		return "", err
+	}
+	return value, nil
+}
+
+// answerMissing answers a request whose path has no route at all.
+func (h *Router) answerMissing(w http.ResponseWriter, r *http.Request) {
+	for _, answer := range h.redirects {
+		if answer(w, r) {
+			return
+		}
+	}
+	h.AnswerUnrouted(w, r)
+}
+
+// AnswerUnrouted answers a request without a route: as Wildcards have it, else 405 if the path has other methods, else 404.
+func (h *Router) AnswerUnrouted(w http.ResponseWriter, r *http.Request) {
+	path := r.URL.EscapedPath()
+	override := h.override(path)
+	if allowed := h.allowed(path); len(allowed) > 0 && (override == nil || !h.owned(path)) {
+		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		Fail(w, r, &core.Error{
+			Code: problem.CodeMethodNotAllowed, Message: "this path does not support this method",
+			Hint: "use " + strings.Join(allowed, ", "),
+		})
+		return
+	}
+	if override != nil {
+		override(w, r)
+		return
+	}
+	if strings.HasSuffix(path, "/") && h.endsInParameter(r.Method, path+"-") {
+		Fail(w, r, core.NewError(core.CodeInvalid, "the last segment of the path is empty"))
+		return
+	}
+	Fail(w, r, &core.Error{
+		Code: core.CodeNotFound, Message: "there is nothing at this path",
+		Hint: "every path is in " + h.cfg.BasePath + "/openapi.json",
+	})
+}
+
+// override returns what answers a path without a route in the place of a problem, nil for nothing.
+func (h *Router) override(path string) http.HandlerFunc {
+	if h.wildcards == nil {
+		return nil
+	}
+	return h.wildcards.Override(path)
+}
+
+// owned reports whether a pattern that begins with a parameter may take a path.
+func (h *Router) owned(path string) bool { return h.wildcards != nil && h.wildcards.Owns(path) }
+
+// allowed lists the methods that are routed at path.
+func (h *Router) allowed(path string) []string {
+	var methods []string
+	for _, m := range []string{
+		http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+	} {
+		pattern := h.mux.Find(chi.NewRouteContext(), m, path)
+		if pattern == "" || strings.HasPrefix(pattern[len(h.cfg.BasePath):], "/{") && !h.owned(path) {
+			continue
+		}
+		methods = append(methods, m)
+		if m == http.MethodGet {
+			methods = append(methods, http.MethodHead)
+		}
+	}
+	return methods
+}
+
+// preflightMethods lists the methods that a preflight allows at path: the routed ones or, where something else answers, those that it
+// may.
+func (h *Router) preflightMethods(path string) []string {
+	if methods := h.allowed(path); len(methods) > 0 || h.override(path) == nil {
+		return methods
+	}
+	return []string{http.MethodGet, http.MethodHead, http.MethodPost}
+}
+
+// endsInParameter reports whether path is routed to a pattern whose last segment is a parameter.
+func (h *Router) endsInParameter(method, path string) bool {
+	return strings.HasSuffix(h.mux.Find(chi.NewRouteContext(), method, path), "}")
+}

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package http
-
-import "math"
-
-// maxFiles returns how many files this process may have open, which is not known on this operating system.
-func maxFiles() int { return math.MaxInt32 }

@@ -1,0 +1,242 @@
+package indexing
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+
+	"tutti/http/api"
+	"tutti/internal/core"
+)
+
+const (
+	defaultLetters = 50
+	maxLetters     = 1000
+	// letterPage is how many letters are read at a time: each holds up to core.MaxDeadLetterBytes of a document.
+	letterPage = 64
+)
+
+// letterQuery holds the parameters of a list of dead letters.
+type letterQuery struct {
+	// repository and reason are "" for any.
+	repository, reason string
+	// limit is 0 for none.
+	limit  int
+	cursor string
+}
+
+type letterList struct {
+	DeadLetters []letterBody `json:"deadLetters"`
+	NextCursor  string       `json:"nextCursor,omitempty"`
+}
+
+// retriedLetter is the 202 of the retry of one letter.
+type retriedLetter struct {
+	Successful   bool   `json:"successful"`
+	RequestID    string `json:"requestId"`
+	ID           string `json:"id"`
+	Repository   string `json:"repository"`
+	Organization string `json:"organization,omitempty"`
+	RecordID     string `json:"recordId,omitempty"`
+}
+
+// retriedLetters is the 202 of the retry of many.
+type retriedLetters struct {
+	Successful bool   `json:"successful"`
+	RequestID  string `json:"requestId"`
+	Retried    int    `json:"retried"`
+	Refused    int    `json:"refused"`
+}
+
+// letterReasons lists the reasons that a letter can have.
+func letterReasons() []string {
+	return []string{
+		core.ReasonRejected, core.ReasonTooLarge, core.ReasonInvalidID, core.ReasonUpstream,
+		core.ReasonUnknownRepository, core.ReasonCrashLoop, core.ReasonNotUnderstood,
+	}
+}
+
+// letterFilterOf parses the filter parameters of dead letters.
+func letterFilterOf(q api.Query) (repository, reason string, err error) {
+	if repository, err = q.Text("repository"); err != nil {
+		return "", "", err
+	}
+	if repository != "" {
+		if err := core.ValidID("query parameter repository", repository); err != nil {
+			return "", "", err
+		}
+	}
+	if reason, err = q.Text("reason"); err != nil {
+		return "", "", err
+	}
+	if reason != "" && !slices.Contains(letterReasons(), reason) {
+		return "", "", core.NewError(core.CodeInvalid, fmt.Sprintf("query parameter reason must be one of %v", letterReasons()))
+	}
+	return repository, reason, nil
+}
+
+func letterQueryOf(r *http.Request) (letterQuery, error) {
+	q, err := api.QueryOf(r)
+	if err != nil {
+		return letterQuery{}, err
+	}
+	var l letterQuery
+	if l.repository, l.reason, err = letterFilterOf(q); err != nil {
+		return letterQuery{}, err
+	}
+	if l.limit, err = q.Integer("limit", 1, maxLetters, 0); err != nil {
+		return letterQuery{}, err
+	}
+	if l.cursor, err = q.Text("cursor"); err != nil {
+		return letterQuery{}, err
+	}
+	if len(l.cursor) > maxCursorBytes {
+		return letterQuery{}, core.NewError(core.CodeInvalid, "query parameter cursor was not issued by this server")
+	}
+	return l, nil
+}
+
+// letters handles /dead-letters.
+type letters struct {
+	port    DeadLetters
+	retries Retries
+}
+
+// each calls each with pages of the letters of l that the caller may see, up to l's limit, and returns the next cursor.
+// Memory is bounded by the page, not by the limit.
+func (d letters) each(
+	r *http.Request, l letterQuery, each func([]core.DeadLetter) error,
+) (string, error) {
+	filter, narrowed := visibleLetters(r)
+	cursor := l.cursor
+	seen := 0
+	for round := 1; ; round++ {
+		n := letterPage
+		if l.limit > 0 {
+			n = min(n, l.limit-seen)
+		}
+		letters, next, err := d.port.List(r.Context(), l.repository, l.reason, n, cursor)
+		if err != nil {
+			return "", fmt.Errorf("listing dead letters: %w", err)
+		}
+		letters = filter(letters)
+		if err := each(letters); err != nil {
+			return "", err
+		}
+		seen += len(letters)
+		if next == "" || l.limit > 0 && (seen >= l.limit || narrowed && round == maxVisiblePages) {
+			return next, nil
+		}
+		cursor = next
+	}
+}
+
+// list answers a page of letters without their documents, or streams whole letters as NDJSON.
+func (d letters) list(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Add("Vary", "Accept")
+	l, err := letterQueryOf(r)
+	if err != nil {
+		return err
+	}
+	if api.Negotiate(r.Header.Values("Accept"), api.ContentTypeJSON, contentTypeNDJSON) == contentTypeNDJSON {
+		return d.export(w, r, l)
+	}
+	if l.limit == 0 {
+		l.limit = defaultLetters
+	}
+	list := letterList{DeadLetters: []letterBody{}}
+	list.NextCursor, err = d.each(r, l, func(letters []core.DeadLetter) error {
+		for _, letter := range letters {
+			list.DeadLetters = append(list.DeadLetters, newLetterBody(letter))
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return api.WriteJSON(w, http.StatusOK, list)
+}
+
+func (d letters) get(w http.ResponseWriter, r *http.Request) error {
+	id, err := api.PathParam(r, "id", "id")
+	if err != nil {
+		return err
+	}
+	if err := d.check(r, id); err != nil {
+		return err
+	}
+	letter, err := d.port.Get(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return api.WriteJSON(w, http.StatusOK, wholeLetterBody(letter))
+}
+
+func (d letters) discard(w http.ResponseWriter, r *http.Request) error {
+	id, err := api.PathParam(r, "id", "id")
+	if err != nil {
+		return err
+	}
+	if err := api.ReadEmptyObject(r); err != nil {
+		return err
+	}
+	if err := d.port.Delete(r.Context(), id); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (d letters) retry(w http.ResponseWriter, r *http.Request) error {
+	id, err := api.PathParam(r, "id", "id")
+	if err != nil {
+		return err
+	}
+	if err := api.ReadEmptyObject(r); err != nil {
+		return err
+	}
+	if err := d.check(r, id); err != nil {
+		return err
+	}
+	requestID := api.RequestIDOf(r)
+	letter, err := d.retries.Retry(r.Context(), id, requestID)
+	if err != nil {
+		return err
+	}
+	return api.WriteJSON(w, http.StatusAccepted, retriedLetter{
+		Successful: true, RequestID: requestID, ID: id, Repository: letter.Repository,
+		Organization: letter.Organization, RecordID: letter.RecordID,
+	})
+}
+
+func (d letters) retryAll(w http.ResponseWriter, r *http.Request) error {
+	q, err := api.QueryOf(r)
+	if err != nil {
+		return err
+	}
+	repository, reason, err := letterFilterOf(q)
+	if err != nil {
+		return err
+	}
+	if err := api.ReadEmptyObject(r); err != nil {
+		return err
+	}
+	requestID := api.RequestIDOf(r)
+	retried, refused, err := d.retries.RetryAll(r.Context(), repository, reason, requestID)
+	if err != nil {
+		return partialRetryError(err, retried)
+	}
+	return api.WriteJSON(w, http.StatusAccepted, retriedLetters{Successful: true, RequestID: requestID, Retried: retried, Refused: refused})
+}
+
+// partialRetryError adds to err how many letters were retried before it; they stay retried.
+func partialRetryError(err error, retried int) error {
+	if retried == 0 {
+		return err
+	}
+	return &core.Error{
+		Code:    core.CodeOf(err),
+		Message: fmt.Sprintf("%s; %d dead letters had been retried before", core.MessageOf(err), retried),
+		Hint:    "retry the others: retrying a letter twice is harmless", RetryAfter: core.RetryAfterOf(err), Err: err,
+	}
+}

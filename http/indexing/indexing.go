@@ -1,0 +1,58 @@
+package indexing
+
+import (
+	_ "embed"
+	"net/http"
+
+	"tutti/http/api"
+	"tutti/http/problem"
+	"tutti/internal/core"
+)
+
+//go:embed openapi.yaml
+var document []byte
+
+// Surface is the surface of triggers, jobs, dead letters and notifications (CONTRACT section 1).
+type Surface struct{ ports Ports }
+
+// New returns the surface of some ports.
+func New(ports Ports) *Surface { return &Surface{ports: ports} }
+
+// OpenAPI implements Surface.
+func (s *Surface) OpenAPI() []byte { return document }
+
+// Register implements Surface.
+func (s *Surface) Register(r *api.Router) {
+	r.ExtendProblems(func(p problem.Problem, req *http.Request, _ error) problem.Problem {
+		if r.Below(req, "/index") {
+			return p.WithIndexMembers()
+		}
+		return p
+	})
+	t := triggers{ingest: s.ports.Ingest, basePath: r.BasePath()}
+	const repository = "/index/repository/{repositoryCode}"
+	const organization = repository + "/organization/{organization}"
+	const record = organization + "/id/{id}"
+	r.Handle(http.MethodPost, record, t.record(core.KindIndex), api.RejectParams("force", "rebuild"), api.WriterOf("organization"))
+	r.Handle(http.MethodDelete, record, t.record(core.KindRemove), api.RejectParams("force", "rebuild"), api.WriterOf("organization"))
+	r.Handle(http.MethodPost, organization, t.run(core.ScopeOrganization, organizationTarget),
+		api.AllowParams("force").Rejecting("rebuild"), api.WriterOf("organization"))
+	r.Handle(http.MethodPost, repository, t.run(core.ScopeRepository, repositoryTarget), api.AllowParams("force", "rebuild"), api.System())
+
+	j := jobs{port: s.ports.Jobs, events: s.ports.JobEvents, pauses: s.ports.Pauses, now: r.Now}
+	r.Handle(http.MethodGet, "/jobs", j.list, api.AllowParams("repository", "state", "limit", "cursor"), api.Token())
+	r.Handle(http.MethodGet, "/jobs/{id}", j.get, api.AllowParams(), api.Token())
+	r.Handle(http.MethodDelete, "/jobs/{id}", j.cancel, api.AllowParams(), api.Token())
+	r.HandleMedia(http.MethodGet, "/jobs/{id}/events", []string{contentTypeEvents}, j.stream, api.AllowParams("lastEventId"), api.Token())
+
+	l := letters{port: s.ports.DeadLetters, retries: s.ports.Retries}
+	r.HandleMedia(http.MethodGet, "/dead-letters", []string{api.ContentTypeJSON, contentTypeNDJSON}, l.list,
+		api.AllowParams("repository", "reason", "limit", "cursor"), api.Token())
+	r.Handle(http.MethodPost, "/dead-letters/retry", l.retryAll, api.AllowParams("repository", "reason"), api.System())
+	r.Handle(http.MethodGet, "/dead-letters/{id}", l.get, api.AllowParams(), api.Token())
+	r.Handle(http.MethodDelete, "/dead-letters/{id}", l.discard, api.AllowParams(), api.System())
+	r.Handle(http.MethodPost, "/dead-letters/{id}/retry", l.retry, api.AllowParams(), api.Token())
+
+	r.Handle(http.MethodPost, "/notifications/{repositoryCode}", notify(s.ports.Notifications), api.AllowParams(),
+		api.Signed("repositoryCode", func(repository string) bool { return s.ports.Notifications.Signed(repository) }))
+}

@@ -1,0 +1,160 @@
+package indexing
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// jobFeed holds the changes of a job that one client has not received yet. It decouples the port, which must never wait, from the
+// client, which may be slow: only the newest state of each organization and of the job is kept.
+type jobFeed struct {
+	// ready is closed when everything that was there at the start is known; changed gets a token for every change after.
+	ready   chan struct{}
+	changed chan struct{}
+
+	mu      sync.Mutex
+	started bool
+	job     *core.Job
+	// jobRevision is that of job, revision the highest of all.
+	jobRevision uint64
+	revision    uint64
+	rows        map[string]feedRow
+	// pending names the rows, and jobPending the job, that were not sent yet.
+	pending    map[string]struct{}
+	jobPending bool
+}
+
+// feedRow is the newest state of an organization.
+type feedRow struct {
+	revision uint64
+	run      *core.OrganizationRun
+}
+
+// feedBatch is a set of changes that are sent together.
+type feedBatch struct {
+	// rows are the organizations that changed, by revision.
+	rows []feedRow
+	// job is nil while the job's own state is unknown.
+	job         *jobSummary
+	jobRevision uint64
+	// revision is the highest that the batch and those before it hold.
+	revision uint64
+	// changed is false when nothing was pending.
+	changed bool
+}
+
+// final reports whether the batch ends the stream.
+func (b feedBatch) final() bool { return b.job != nil && b.job.State.Final() }
+
+// paused returns why the job waits, "" when it does not.
+func (b feedBatch) paused() string {
+	if b.job == nil {
+		return ""
+	}
+	return b.job.Paused
+}
+
+func newJobFeed() *jobFeed {
+	return &jobFeed{
+		ready: make(chan struct{}), changed: make(chan struct{}, 1),
+		rows: map[string]feedRow{}, pending: map[string]struct{}{},
+	}
+}
+
+// add takes a change. It never waits and never returns an error.
+func (f *jobFeed) add(c core.JobChange) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.revision = max(f.revision, c.Revision)
+	switch {
+	case c.Job != nil:
+		f.job, f.jobRevision, f.jobPending = c.Job, c.Revision, true
+	case c.Run != nil:
+		f.rows[c.Run.Organization] = feedRow{revision: c.Revision, run: c.Run}
+		f.pending[c.Run.Organization] = struct{}{}
+	default:
+		if !f.started {
+			f.started = true
+			close(f.ready)
+		}
+		return nil
+	}
+	if f.started {
+		select {
+		case f.changed <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// isReady reports whether everything that was there at the start is known.
+func (f *jobFeed) isReady() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.started
+}
+
+// resume drops the changes up to revision last, which the client has received, and returns the revision after which its ids continue.
+// ended is true when the job is final and the client knows it. An id beyond all revisions of a running job was never issued, so it
+// counts as none.
+func (f *jobFeed) resume(last uint64) (from uint64, ended bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if last >= f.revision && f.job != nil && f.job.State.Final() {
+		return last, true
+	}
+	if last > f.revision {
+		return 0, false
+	}
+	for name := range f.pending {
+		if f.rows[name].revision <= last {
+			delete(f.pending, name)
+		}
+	}
+	return last, false
+}
+
+// take returns and clears the pending changes, with the job as of now.
+func (f *jobFeed) take(now time.Time) feedBatch {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	select {
+	case <-f.changed:
+	default:
+	}
+	b := feedBatch{
+		jobRevision: f.jobRevision, revision: f.revision, rows: make([]feedRow, 0, len(f.pending)),
+		changed: f.jobPending || len(f.pending) > 0,
+	}
+	for name := range f.pending {
+		b.rows = append(b.rows, f.rows[name])
+	}
+	clear(f.pending)
+	f.jobPending = false
+	slices.SortFunc(b.rows, func(x, y feedRow) int { return cmp.Compare(x.revision, y.revision) })
+	if f.job == nil {
+		return b
+	}
+	var sum core.JobSum
+	for _, row := range f.rows {
+		sum.Add(row.run)
+	}
+	summary := newJobSummary(*f.job, sum, now)
+	b.job = &summary
+	return b
+}
+
+// state returns the last known state of the job.
+func (f *jobFeed) state() core.JobState {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.job == nil {
+		return ""
+	}
+	return f.job.State
+}

@@ -1,0 +1,281 @@
+package indexing
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"tutti/http/api"
+	"tutti/internal/core"
+)
+
+const (
+	defaultJobs = 50
+	maxJobs     = 200
+	// parallelJobs is how many jobs' organizations are read at a time for a list.
+	parallelJobs = 8
+	// listedOrganizations is how many organizations of each job a list shows; there may be thousands.
+	listedOrganizations = 100
+	// maxCursorBytes bounds a cursor before it is parsed.
+	maxCursorBytes = 1024
+)
+
+// totalsBody is Totals whose Expected is null until it is known.
+type totalsBody struct {
+	Expected *int64 `json:"expected"`
+	core.Totals
+}
+
+func newTotalsBody(t core.Totals, counted bool) totalsBody {
+	body := totalsBody{Totals: t}
+	if counted {
+		body.Expected = &t.Expected
+	}
+	return body
+}
+
+// jobSummary is a job as CONTRACT section 1 has it, without its organizations.
+type jobSummary struct {
+	ID            string         `json:"id"`
+	Scope         core.Scope     `json:"scope"`
+	Repository    string         `json:"repository"`
+	Organization  string         `json:"organization,omitempty"`
+	IndexName     string         `json:"indexName"`
+	State         core.JobState  `json:"state"`
+	Cause         core.Cause     `json:"cause"`
+	QueuedAt      time.Time      `json:"queuedAt"`
+	StartedAt     *time.Time     `json:"startedAt"`
+	EndedAt       *time.Time     `json:"endedAt"`
+	Totals        totalsBody     `json:"totals"`
+	RatePerSecond float64        `json:"ratePerSecond"`
+	ETASeconds    *int64         `json:"etaSeconds"`
+	Error         *core.JobError `json:"error,omitempty"`
+	// Paused is why the job waits, "" while it does not.
+	Paused string `json:"paused,omitempty"`
+	// OrganizationsTotal is how many there are, of which a list shows the first.
+	OrganizationsTotal int `json:"organizationsTotal"`
+}
+
+// jobBody is a job with its organizations.
+type jobBody struct {
+	jobSummary
+	Organizations []organizationBody `json:"organizations"`
+}
+
+type organizationBody struct {
+	Organization string         `json:"organization"`
+	Totals       totalsBody     `json:"totals"`
+	State        core.JobState  `json:"state"`
+	Error        *core.JobError `json:"error,omitempty"`
+}
+
+type jobList struct {
+	Jobs       []jobBody `json:"jobs"`
+	NextCursor string    `json:"nextCursor,omitempty"`
+}
+
+// newJobBody computes a job's body as of now.
+func newJobBody(job core.Job, runs []core.OrganizationRun, now time.Time) jobBody {
+	rows := make([]organizationBody, len(runs))
+	var sum core.JobSum
+	for i := range runs {
+		rows[i] = newOrganizationBody(&runs[i])
+		sum.Add(&runs[i])
+	}
+	return jobBody{jobSummary: newJobSummary(job, sum, now), Organizations: rows}
+}
+
+// newJobSummary computes what a job's body says as of now. How many records are expected is known once
+// every organization was counted.
+func newJobSummary(job core.Job, sum core.JobSum, now time.Time) jobSummary {
+	b := jobSummary{
+		ID: job.ID, Scope: job.Scope, Repository: job.Repository, Organization: job.Organization,
+		IndexName: job.IndexName, State: job.State, Cause: job.Cause, QueuedAt: job.QueuedAt.UTC(),
+		StartedAt: utc(job.StartedAt), EndedAt: utc(job.EndedAt), Error: job.Error,
+		OrganizationsTotal: sum.Known,
+	}
+	b.Totals = newTotalsBody(sum.TotalsOf(&job))
+	b.RatePerSecond = rate(b.Totals.Fetched, job, now)
+	b.ETASeconds = eta(b.Totals, b.RatePerSecond, job.State)
+	return b
+}
+
+func newOrganizationBody(o *core.OrganizationRun) organizationBody {
+	totals := o.Totals
+	if o.State.Final() {
+		totals = o.FinalTotals()
+	}
+	return organizationBody{Organization: o.Organization, Totals: newTotalsBody(totals, o.Counted()), State: o.State, Error: o.Error}
+}
+
+// rate returns records fetched per second between a job's start and its end or now, 0 before the start.
+func rate(fetched int64, job core.Job, now time.Time) float64 {
+	if job.StartedAt == nil {
+		return 0
+	}
+	if job.EndedAt != nil {
+		now = *job.EndedAt
+	}
+	elapsed := now.Sub(*job.StartedAt).Seconds()
+	if elapsed <= 0 {
+		return 0
+	}
+	return math.Round(float64(fetched)/elapsed*1000) / 1000
+}
+
+// eta returns the seconds that a running job still needs at its rate, nil when that cannot be told.
+func eta(t totalsBody, rate float64, state core.JobState) *int64 {
+	if state != core.JobRunning || rate <= 0 || t.Expected == nil || *t.Expected <= 0 {
+		return nil
+	}
+	left := int64(math.Ceil(float64(max(0, *t.Expected-t.Fetched)) / rate))
+	return &left
+}
+
+func utc(t *time.Time) *time.Time {
+	if t == nil {
+		return nil
+	}
+	u := t.UTC()
+	return &u
+}
+
+// jobs handles /jobs.
+type jobs struct {
+	port   Jobs
+	events JobEvents
+	// pauses is nil for none.
+	pauses Pauses
+	now    func() time.Time
+}
+
+func (j jobs) list(w http.ResponseWriter, r *http.Request) error {
+	q, err := api.QueryOf(r)
+	if err != nil {
+		return err
+	}
+	repository, err := q.Text("repository")
+	if err != nil {
+		return err
+	}
+	if repository != "" {
+		if err := core.ValidID("query parameter repository", repository); err != nil {
+			return err
+		}
+	}
+	state, err := stateOf(q)
+	if err != nil {
+		return err
+	}
+	limit, err := q.Integer("limit", 1, maxJobs, defaultJobs)
+	if err != nil {
+		return err
+	}
+	cursor, err := q.Text("cursor")
+	if err != nil {
+		return err
+	}
+	if len(cursor) > maxCursorBytes {
+		return core.NewError(core.CodeInvalid, "query parameter cursor was not issued by this server")
+	}
+	page, next, err := j.visible(r, jobQuery{repository: repository, state: state, limit: limit, cursor: cursor})
+	if err != nil {
+		return fmt.Errorf("listing jobs: %w", err)
+	}
+	bodies, err := j.bodies(r.Context(), page)
+	if err != nil {
+		return err
+	}
+	return api.WriteJSON(w, http.StatusOK, jobList{Jobs: bodies, NextCursor: next})
+}
+
+func stateOf(q api.Query) (core.JobState, error) {
+	v, err := q.Text("state")
+	if err != nil {
+		return "", err
+	}
+	state := core.JobState(v)
+	if v != "" && !slices.Contains(core.JobStates(), state) {
+		return "", core.NewError(core.CodeInvalid, fmt.Sprintf("query parameter state must be one of %v", core.JobStates()))
+	}
+	return state, nil
+}
+
+// bodies returns the bodies of a list, with no more than listedOrganizations of each job.
+func (j jobs) bodies(ctx context.Context, list []core.Job) ([]jobBody, error) {
+	bodies := make([]jobBody, len(list))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelJobs)
+	for i, job := range list {
+		group.Go(func() (err error) {
+			bodies[i], err = j.body(ctx, job)
+			shown := bodies[i].Organizations
+			bodies[i].Organizations = shown[:min(len(shown), listedOrganizations)]
+			return err
+		})
+	}
+	return bodies, group.Wait()
+}
+
+func (j jobs) body(ctx context.Context, job core.Job) (jobBody, error) {
+	runs, err := j.port.Organizations(ctx, job.ID)
+	if err != nil {
+		return jobBody{}, fmt.Errorf("reading the organizations of a job: %w", err)
+	}
+	body := newJobBody(job, runs, j.now())
+	body.Paused = j.pausedWhy(job.Repository, job.State)
+	return body, nil
+}
+
+// pausedWhy returns why a job of a repository waits, "" when it does not or has ended.
+func (j jobs) pausedWhy(repository string, state core.JobState) string {
+	if state.Final() || j.pauses == nil {
+		return ""
+	}
+	for _, p := range j.pauses.Paused() {
+		if p.Repository == repository {
+			return p.Reason
+		}
+	}
+	return ""
+}
+
+func (j jobs) get(w http.ResponseWriter, r *http.Request) error {
+	return j.answer(w, r, j.port.Get)
+}
+
+// cancel cancels a job; one that has ended already is 409.
+func (j jobs) cancel(w http.ResponseWriter, r *http.Request) error {
+	return j.answer(w, r, func(ctx context.Context, id string) (core.Job, error) {
+		if err := api.ReadEmptyObject(r); err != nil {
+			return core.Job{}, err
+		}
+		return j.port.Cancel(ctx, id)
+	})
+}
+
+func (j jobs) answer(
+	w http.ResponseWriter, r *http.Request, do func(context.Context, string) (core.Job, error),
+) error {
+	id, err := api.PathParam(r, "id", "id")
+	if err != nil {
+		return err
+	}
+	if err := j.check(r, id); err != nil {
+		return err
+	}
+	job, err := do(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	body, err := j.body(r.Context(), job)
+	if err != nil {
+		return err
+	}
+	return api.WriteJSON(w, http.StatusOK, body)
+}

@@ -1,0 +1,89 @@
+package indexing
+
+import (
+	"context"
+
+	"tutti/internal/core"
+)
+
+// Ports is what a Surface needs; each member but Pauses is required.
+type Ports struct {
+	Ingest        Ingest
+	Notifications Notifications
+	Jobs          Jobs
+	JobEvents     JobEvents
+	DeadLetters   DeadLetters
+	Retries       Retries
+	// Pauses says why jobs wait; nil for none that do.
+	Pauses Pauses
+}
+
+// Ingest takes triggers. Both methods return nil only after the queue has stored the Request; both return CodeInvalid,
+// CodeNotFound for an unknown repository, and CodeOverloaded or CodeUnavailable when the queue refuses.
+type Ingest interface {
+	// Record asks for one record to be indexed or removed and returns the alias it is written to.
+	Record(ctx context.Context, kind core.Kind, repository, organization, id, requestID string) (indexName string, err error)
+	// Run asks for an organization or a repository and returns the job that does it, which may be one queued before.
+	Run(ctx context.Context, scope core.Scope, repository, organization string, force bool,
+		cause core.Cause, requestID string) (core.Job, error)
+}
+
+// Jobs reads and cancels jobs.
+type Jobs interface {
+	// List returns at most limit jobs, newest first, and the cursor of the next ones, "" after the last. An empty
+	// repository or state means any; a cursor that List did not give is CodeInvalid.
+	List(ctx context.Context, repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error)
+	// Get returns one job, CodeNotFound when there is none.
+	Get(ctx context.Context, id string) (core.Job, error)
+	// Organizations returns the organizations of a job that are known so far.
+	Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error)
+	// Cancel ends a job and returns it as it is then; CodeConflict when it had ended before, CodeNotFound when there is
+	// none.
+	Cancel(ctx context.Context, id string) (core.Job, error)
+}
+
+// JobEvents watches jobs.
+type JobEvents interface {
+	// Watch calls each for a job and its organizations as they are, in the order of their revisions, then once with
+	// neither, and then for every change, until each returns an error, which is returned, ctx ends, or the job is removed,
+	// which returns nil. CodeNotFound when there is no such job.
+	Watch(ctx context.Context, id string, each func(core.JobChange) error) error
+}
+
+// Pauses lists the repositories whose consumers are paused. It does not block.
+type Pauses interface {
+	Paused() []core.Pause
+}
+
+// DeadLetters reads and deletes dead letters.
+type DeadLetters interface {
+	// List returns at most limit letters, the last written first, and the cursor of the next ones, "" after the last. An
+	// empty repository or reason means any; a cursor that List did not give is CodeInvalid.
+	List(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error)
+	// Get returns one letter, CodeNotFound when there is none.
+	Get(ctx context.Context, id string) (core.DeadLetter, error)
+	// Delete discards one letter, CodeNotFound when there is none.
+	Delete(ctx context.Context, id string) error
+}
+
+// Retries retries dead letters. A retry fetches the record again; the letter is deleted when it succeeds.
+type Retries interface {
+	// Retry publishes the Request of one letter again; CodeNotFound when there is none, CodeConflict when the letter
+	// cannot be retried, with a hint that says what to do instead.
+	Retry(ctx context.Context, id, requestID string) (core.DeadLetter, error)
+	// RetryAll retries every letter of a repository and of a reason, "" for any, that exists when it begins, and returns
+	// how many were retried and how many cannot be. An error says that the queue stopped taking them; those that were
+	// retried until then stay so.
+	RetryAll(ctx context.Context, repository, reason, requestID string) (retried, refused int, err error)
+}
+
+// Notifications accepts the webhook notifications of repositories.
+type Notifications interface {
+	// Notify takes the body of a notification for a repository, one event or an array of them, with the value of
+	// X-Signature-256, "" when there is none. It returns after the queue has stored every Request and dead letter. Errors:
+	// CodeInvalid for a body that is no JSON object or array of objects, CodeNotFound for an unknown repository,
+	// CodeUnauthenticated for a signature that is missing or wrong, CodeOverloaded or CodeUnavailable from the queue.
+	Notify(ctx context.Context, repository string, body []byte, signature, requestID string) (core.NotificationResult, error)
+	// Signed reports whether the notifications of a repository must be signed; false also for an unknown one.
+	Signed(repository string) bool
+}

@@ -1,0 +1,103 @@
+package indexing
+
+import (
+	"net/http"
+
+	"tutti/http/api"
+	"tutti/internal/core"
+)
+
+// maxVisiblePages is how many pages of a list are read for one page of the entries that a caller may see. A page may therefore hold
+// fewer entries than its limit and still have a next cursor.
+const maxVisiblePages = 8
+
+// seesJob reports whether a caller sees a job: it may write in the organization that the job is of.
+func seesJob(caller core.Principal, job core.Job) bool {
+	return job.Scope == core.ScopeOrganization && job.Organization != "" && caller.MayWrite(job.Organization)
+}
+
+// seesLetter reports whether a caller sees a dead letter: it may write in the organization that the letter and its Request
+// are of. A message that was not understood may hold anything, and its retry do anything, so it is the system's.
+func seesLetter(caller core.Principal, letter core.DeadLetter) bool {
+	if letter.Source != "" || letter.Organization == "" || !caller.MayWrite(letter.Organization) {
+		return false
+	}
+	return letter.Request == nil || letter.Request.Organization == letter.Organization
+}
+
+// check returns the same error for a job that the caller may not see as for one that does not exist.
+func (j jobs) check(r *http.Request, id string) error {
+	caller, bound := api.RestrictedCaller(r)
+	if !bound {
+		return nil
+	}
+	job, err := j.port.Get(r.Context(), id)
+	if core.CodeOf(err) == core.CodeNotFound || err == nil && !seesJob(caller, job) {
+		return &core.Error{Code: core.CodeNotFound, Message: "there is no such job", Hint: "jobs are deleted after a while", Err: err}
+	}
+	return err
+}
+
+// check returns the same error for a dead letter that the caller may not see as for one that does not exist.
+func (d letters) check(r *http.Request, id string) error {
+	caller, bound := api.RestrictedCaller(r)
+	if !bound {
+		return nil
+	}
+	letter, err := d.port.Get(r.Context(), id)
+	if core.CodeOf(err) == core.CodeNotFound || err == nil && !seesLetter(caller, letter) {
+		return &core.Error{
+			Code: core.CodeNotFound, Message: "there is no such dead letter", Hint: "it is deleted when its record succeeds", Err: err,
+		}
+	}
+	return err
+}
+
+// jobQuery holds the parameters of a list of jobs.
+type jobQuery struct {
+	repository string
+	state      core.JobState
+	limit      int
+	cursor     string
+}
+
+// visible returns a page of the jobs that the caller sees, and the cursor of the next ones.
+func (j jobs) visible(r *http.Request, q jobQuery) ([]core.Job, string, error) {
+	caller, bound := api.RestrictedCaller(r)
+	if !bound {
+		return j.port.List(r.Context(), q.repository, q.state, q.limit, q.cursor)
+	}
+	var seen []core.Job
+	for round := 1; ; round++ {
+		page, next, err := j.port.List(r.Context(), q.repository, q.state, q.limit-len(seen), q.cursor)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, job := range page {
+			if seesJob(caller, job) {
+				seen = append(seen, job)
+			}
+		}
+		if next == "" || len(seen) >= q.limit || round == maxVisiblePages {
+			return seen, next, nil
+		}
+		q.cursor = next
+	}
+}
+
+// visibleLetters returns a function that keeps only the letters that the caller may see.
+func visibleLetters(r *http.Request) (filter func([]core.DeadLetter) []core.DeadLetter, bound bool) {
+	caller, bound := api.RestrictedCaller(r)
+	return func(letters []core.DeadLetter) []core.DeadLetter {
+		if !bound {
+			return letters
+		}
+		var seen []core.DeadLetter
+		for _, letter := range letters {
+			if seesLetter(caller, letter) {
+				seen = append(seen, letter)
+			}
+		}
+		return seen
+	}, bound
+}

@@ -1,0 +1,194 @@
+package metadata
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"tutti/http/api"
+	"tutti/http/problem"
+	"tutti/internal/core"
+)
+
+const (
+	// defaultAnalyses is Song's.
+	defaultAnalyses = 100
+	// maxAnalyses is the largest page of analyses; pages are streamed, so it does not bound memory.
+	maxAnalyses = 10_000
+	// maxStates is the largest number of values of analysisStates.
+	maxStates = 100
+)
+
+// analyses handles the reading of analyses. With tokens, unpublished ones require the study's read scope.
+type analyses struct{ port Analyses }
+
+func (h analyses) register(r *api.Router) {
+	const list = "/studies/{study}/analysis"
+	r.Handle(http.MethodGet, list, h.list, api.AllowParams("analysisStates"), api.Token())
+	r.Handle(http.MethodGet, list+"/paginated", h.page, api.AllowParams("analysisStates", "limit", "offset"), api.Token())
+	r.Handle(http.MethodGet, list+"/{id}", h.get, api.AllowParams(), api.Token())
+	r.Handle(http.MethodGet, list+"/{id}/files", h.files, api.AllowParams(), api.Token())
+}
+
+// analysisQuery holds the parameters of a list of analyses.
+type analysisQuery struct {
+	study         string
+	states        []core.AnalysisState
+	limit, offset int
+}
+
+// list answers all analyses of a study in some states as an array.
+func (h analyses) list(w http.ResponseWriter, r *http.Request) error {
+	a, err := analysisQueryOf(r)
+	if err != nil {
+		return err
+	}
+	stream := api.NewListStream(w, r, api.ContentTypeJSON, "[")
+	_, err = h.port.Page(r.Context(), a.study, a.states, 0, 0, func(a core.Analysis) error { return stream.AddRow(a.Body) })
+	if err != nil {
+		return stream.Fail(fmt.Errorf("listing analyses: %w", err))
+	}
+	return stream.End("]")
+}
+
+// page answers a page of the analyses of a study in some states, in Song's form: totalAnalyses is the length of
+// the whole list, currentTotalAnalyses that of the page.
+func (h analyses) page(w http.ResponseWriter, r *http.Request) error {
+	a, err := analysisQueryOf(r)
+	if err != nil {
+		return err
+	}
+	stream := api.NewListStream(w, r, api.ContentTypeJSON, `{"analyses":[`)
+	info, err := h.port.Page(r.Context(), a.study, a.states, a.offset, a.limit, func(a core.Analysis) error { return stream.AddRow(a.Body) })
+	if err != nil {
+		return stream.Fail(fmt.Errorf("listing a page of analyses: %w", err))
+	}
+	return stream.End(fmt.Sprintf(`],"totalAnalyses":%d,"currentTotalAnalyses":%d}`, info.Total, info.Rows))
+}
+
+// analysisQueryOf parses a list request and rejects a caller that may not read these analyses.
+func analysisQueryOf(r *http.Request) (analysisQuery, error) {
+	var a analysisQuery
+	var err error
+	if a.study, err = api.PathParam(r, "study", "study"); err != nil {
+		return a, err
+	}
+	q, err := api.QueryOf(r)
+	if err != nil {
+		return a, err
+	}
+	if a.limit, err = q.Integer("limit", 1, maxAnalyses, defaultAnalyses); err != nil {
+		return a, err
+	}
+	if a.offset, err = q.Integer("offset", 0, maxNumber, 0); err != nil {
+		return a, err
+	}
+	if a.states, err = analysisStatesOf(q); err != nil {
+		return a, err
+	}
+	return a, checkStates(r, a.study, a.states...)
+}
+
+// analysisStatesOf parses analysisStates, without duplicates.
+func analysisStatesOf(q api.Query) ([]core.AnalysisState, error) {
+	given, err := q.List("analysisStates", maxStates)
+	if err != nil {
+		return nil, err
+	}
+	if len(given) == 0 {
+		return []core.AnalysisState{core.StatePublished}, nil
+	}
+	var states []core.AnalysisState
+	for _, v := range given {
+		state := core.AnalysisState(v)
+		if !state.Valid() {
+			return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("query parameter analysisStates must be of %s, %s and %s, not %s",
+				core.StateUnpublished, core.StatePublished, core.StateSuppressed, api.QuoteValue(v)))
+		}
+		if !slices.Contains(states, state) {
+			states = append(states, state)
+		}
+	}
+	return states, nil
+}
+
+func (h analyses) get(w http.ResponseWriter, r *http.Request) error {
+	a, err := h.read(r)
+	if err != nil {
+		return err
+	}
+	api.WriteEncoded(w, a.Body)
+	return nil
+}
+
+// files answers with the array of files in the body of an analysis.
+func (h analyses) files(w http.ResponseWriter, r *http.Request) error {
+	a, err := h.read(r)
+	if err != nil {
+		return err
+	}
+	body := struct {
+		Files json.RawMessage `json:"files"`
+	}{Files: json.RawMessage("[]")}
+	if err := json.Unmarshal(a.Body, &body); err != nil {
+		return core.WrapError(core.CodeInternal, "an internal error occurred", fmt.Errorf("decoding a stored analysis: %w", err))
+	}
+	api.WriteEncoded(w, body.Files)
+	return nil
+}
+
+// analysisTarget is what the path of an analysis names.
+type analysisTarget struct{ study, id string }
+
+func analysisTargetOf(r *http.Request) (analysisTarget, error) {
+	study, err := api.PathParam(r, "study", "study")
+	if err != nil {
+		return analysisTarget{}, err
+	}
+	id, err := api.PathParam(r, "id", "id")
+	return analysisTarget{study: study, id: id}, err
+}
+
+// read reads the analysis that the path names. An analysis that the caller may not see returns the same error as one that
+// does not exist, unless the caller may change it.
+func (h analyses) read(r *http.Request) (core.Analysis, error) {
+	t, err := analysisTargetOf(r)
+	if err != nil {
+		return core.Analysis{}, err
+	}
+	a, err := h.port.Analysis(r.Context(), t.study, t.id)
+	if e, ok := errors.AsType[*core.Error](err); ok && e.Code == core.CodeNotFound && e.ErrorID == problem.ErrorIDAnalysisMissing {
+		return core.Analysis{}, t.absent(err)
+	}
+	if err != nil {
+		return core.Analysis{}, fmt.Errorf("reading an analysis: %w", err)
+	}
+	err = checkStates(r, t.study, a.State)
+	if core.CodeOf(err) == core.CodeForbidden && api.RequireWrite(r, t.study) != nil {
+		err = t.absent(err)
+	}
+	if err != nil {
+		return core.Analysis{}, err
+	}
+	return a, nil
+}
+
+func (t analysisTarget) absent(cause error) error {
+	return &core.Error{
+		Code: core.CodeNotFound, ErrorID: problem.ErrorIDAnalysisMissing, Err: cause,
+		Message: fmt.Sprintf("study %s has no analysis %s", api.QuoteValue(t.study), api.QuoteValue(t.id)),
+	}
+}
+
+// checkStates rejects a caller that may not read analyses of a study in some states: every caller that passed requireAccess may
+// read published ones.
+func checkStates(r *http.Request, study string, states ...core.AnalysisState) error {
+	for _, s := range states {
+		if s != core.StatePublished {
+			return api.RequireRead(r, study)
+		}
+	}
+	return nil
+}

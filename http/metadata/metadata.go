@@ -1,0 +1,53 @@
+package metadata
+
+import (
+	_ "embed"
+	"net/http"
+	"net/url"
+
+	"tutti/http/api"
+	"tutti/http/problem"
+)
+
+//go:embed openapi.yaml
+var document []byte
+
+// Surface is the surface of the analysis types (CONTRACT section 7) and of the built-in metadata repository (section 8).
+type Surface struct{ ports Ports }
+
+// New returns the surface of some ports.
+func New(ports Ports) *Surface {
+	if ports.Payloads == nil {
+		ports.Payloads = api.Unbounded{}
+	}
+	return &Surface{ports: ports}
+}
+
+// OpenAPI implements Surface.
+func (s *Surface) OpenAPI() []byte { return document }
+
+// Register implements Surface.
+func (s *Surface) Register(r *api.Router) {
+	r.ExtendProblems(func(p problem.Problem, req *http.Request, err error) problem.Problem {
+		if r.Below(req, "/schemas") || r.Below(req, "/studies") || r.Below(req, "/submit") {
+			return p.WithMetadataMembers(problem.ErrorIDOf(err), requestURL(req), r.Now())
+		}
+		return p
+	})
+	analysisTypes{s.ports.AnalysisTypes}.register(r)
+	studies{s.ports.Studies}.register(r)
+	analyses{s.ports.Analyses}.register(r)
+	submissions{port: s.ports.Submissions, memory: s.ports.Payloads}.register(r)
+}
+
+// requestURL returns the URL that was asked, as far as this server sees it, without its query, which may hold anything.
+func requestURL(r *http.Request) string {
+	if r.Host == "" {
+		return api.InstanceOf(r)
+	}
+	u := url.URL{Scheme: "http", Host: r.Host, Path: r.URL.Path, RawPath: r.URL.RawPath}
+	if r.TLS != nil {
+		u.Scheme = "https"
+	}
+	return u.String()
+}

@@ -1,0 +1,69 @@
+package metadata
+
+import (
+	"context"
+
+	"tutti/http/api"
+	"tutti/internal/core"
+)
+
+// Ports is what a Surface needs; each member but Payloads is required.
+type Ports struct {
+	AnalysisTypes AnalysisTypes
+	Studies       Studies
+	Analyses      Analyses
+	Submissions   Submissions
+	// Payloads bounds the bytes that working on submissions over 64 KiB takes. A request waits for 30 s, and gets 503 then. Default:
+	// no bound.
+	Payloads api.Memory
+}
+
+// AnalysisTypes stores the analysis types (CONTRACT section 7). Each method returns the bytes of a JSON response body, which the
+// caller must not change.
+type AnalysisTypes interface {
+	// Register takes the body of a registration and returns the new version, rendered. CodeInvalid with an ErrorID and
+	// Violations when the body is at fault.
+	Register(ctx context.Context, body []byte) ([]byte, error)
+	// Type returns the body of one version piece by piece, so that a large one is never held as a whole; version 0 returns the
+	// latest with all versions beside it. unrendered leaves the base schema out. each must not change the bytes; an error of
+	// it ends the call and is returned. CodeNotFound when there is none.
+	Type(ctx context.Context, name string, version int, unrendered bool, each func(piece []byte) error) error
+	// List returns the body of a page of the analysis types, as Type does. hideSchema leaves their schemas out.
+	List(ctx context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool, each func(piece []byte) error) error
+	// MetaSchema returns the JSON Schema of the body of a registration.
+	MetaSchema() []byte
+}
+
+// Studies are those of the built-in metadata repository.
+type Studies interface {
+	// Studies returns the ids of all studies in order.
+	Studies(ctx context.Context) ([]string, error)
+	// Study returns one study, CodeNotFound when there is none.
+	Study(ctx context.Context, id string) (core.Study, error)
+	// CreateStudy adds a study; CodeInvalid for a bad id, CodeConflict when it is there already.
+	CreateStudy(ctx context.Context, s core.Study) error
+}
+
+// Analyses reads those of the built-in metadata repository.
+type Analyses interface {
+	// Analysis returns one analysis in any state, CodeNotFound when the study has none of that id.
+	Analysis(ctx context.Context, study, id string) (core.Analysis, error)
+	// Page calls each for at most limit analyses of a study in some states, from a row offset, in the order of their
+	// submission; limit 0 means all. An Analysis is valid until each returns. CodeNotFound for an unknown study.
+	Page(ctx context.Context, study string, states []core.AnalysisState, offset, limit int,
+		each func(core.Analysis) error) (core.PageInfo, error)
+}
+
+// Submissions changes analyses. Each method returns after the change and its event are durable. Errors: CodeInvalid with
+// an ErrorID and Violations for what is not valid, CodeNotFound for an unknown study or analysis, CodeConflict with an
+// ErrorID for what contradicts the state of the repository.
+type Submissions interface {
+	// Submit adds an analysis and returns its id. allowDuplicates takes files whose MD5 the study has already.
+	Submit(ctx context.Context, study string, body []byte, allowDuplicates bool) (string, error)
+	// Replace puts body in the place of an analysis, whose id and state stay.
+	Replace(ctx context.Context, study, id string, body []byte) error
+	// Merge merges a JSON merge patch (RFC 7396) into an analysis.
+	Merge(ctx context.Context, study, id string, patch []byte) error
+	// SetState publishes, unpublishes or suppresses an analysis.
+	SetState(ctx context.Context, study, id string, state core.AnalysisState) error
+}

@@ -1,0 +1,170 @@
+package metadata
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+
+	"tutti/http/api"
+	"tutti/internal/core"
+)
+
+const (
+	defaultAnalysisTypes = 20
+	maxAnalysisTypes     = 1000
+	// maxListed is the largest number of names or versions in a filter.
+	maxListed = 1000
+	// maxNumber bounds offsets and versions: the databases keep them in 32 bits.
+	maxNumber = math.MaxInt32
+)
+
+// analysisTypes handles /schemas.
+type analysisTypes struct{ port AnalysisTypes }
+
+func (a analysisTypes) register(r *api.Router) {
+	r.Handle(http.MethodPost, "/schemas", a.add, api.AllowParams(), api.System())
+	r.Handle(http.MethodGet, "/schemas", a.list,
+		api.AllowParams("hideSchema", "unrenderedOnly", "limit", "offset", "names", "versions", "sort", "sortOrder"), api.Token())
+	r.Handle(http.MethodGet, "/schemas/registration", a.metaSchema, api.AllowParams(), api.Token())
+	r.Handle(http.MethodGet, "/schemas/{name}", a.get, api.AllowParams("version", "unrenderedOnly"), api.Token())
+	r.Handle(http.MethodGet, "/schemas/{name}/versions/{version}", a.getVersion,
+		api.AllowParams("unrenderedOnly"), api.Token())
+}
+
+func (a analysisTypes) add(w http.ResponseWriter, r *http.Request) error {
+	body, err := api.ReadJSON(r)
+	if err != nil {
+		return err
+	}
+	registered, err := a.port.Register(r.Context(), body)
+	if err != nil {
+		return fmt.Errorf("registering an analysis type: %w", err)
+	}
+	api.WriteEncoded(w, registered)
+	return nil
+}
+
+func (a analysisTypes) metaSchema(w http.ResponseWriter, _ *http.Request) error {
+	api.WriteEncoded(w, a.port.MetaSchema())
+	return nil
+}
+
+// get answers one version, or without version the latest and all versions beside it.
+func (a analysisTypes) get(w http.ResponseWriter, r *http.Request) error {
+	q, err := api.QueryOf(r)
+	if err != nil {
+		return err
+	}
+	version, err := q.Integer("version", 1, maxNumber, 0)
+	if err != nil {
+		return err
+	}
+	return a.answer(w, r, version)
+}
+
+func (a analysisTypes) getVersion(w http.ResponseWriter, r *http.Request) error {
+	given, err := api.PathParam(r, "version", "version")
+	if err != nil {
+		return err
+	}
+	version, err := versionOf("version", given)
+	if err != nil {
+		return err
+	}
+	return a.answer(w, r, version)
+}
+
+func (a analysisTypes) answer(w http.ResponseWriter, r *http.Request, version int) error {
+	name, err := api.PathParam(r, "name", "name")
+	if err != nil {
+		return err
+	}
+	q, err := api.QueryOf(r)
+	if err != nil {
+		return err
+	}
+	unrendered, err := q.LenientBoolean("unrenderedOnly")
+	if err != nil {
+		return err
+	}
+	stream := api.NewListStream(w, r, api.ContentTypeJSON, "")
+	err = a.port.Type(r.Context(), name, version, unrendered, stream.Add)
+	if err != nil {
+		return stream.Fail(fmt.Errorf("reading an analysis type: %w", err))
+	}
+	return stream.End("")
+}
+
+func (a analysisTypes) list(w http.ResponseWriter, r *http.Request) error {
+	q, err := api.QueryOf(r)
+	if err != nil {
+		return err
+	}
+	hideSchema, err := q.LenientBoolean("hideSchema")
+	if err != nil {
+		return err
+	}
+	unrendered, err := q.LenientBoolean("unrenderedOnly")
+	if err != nil {
+		return err
+	}
+	query, err := analysisTypeQueryOf(q)
+	if err != nil {
+		return err
+	}
+	stream := api.NewListStream(w, r, api.ContentTypeJSON, "")
+	err = a.port.List(r.Context(), query, hideSchema, unrendered, stream.Add)
+	if err != nil {
+		return stream.Fail(fmt.Errorf("listing analysis types: %w", err))
+	}
+	return stream.End("")
+}
+
+// analysisTypeQueryOf reads which analysis types are listed, and in which order: by default the newest first.
+func analysisTypeQueryOf(q api.Query) (core.AnalysisTypeQuery, error) {
+	var a core.AnalysisTypeQuery
+	var err error
+	if a.Limit, err = q.Integer("limit", 1, maxAnalysisTypes, defaultAnalysisTypes); err != nil {
+		return a, err
+	}
+	if a.Offset, err = q.Integer("offset", 0, maxNumber, 0); err != nil {
+		return a, err
+	}
+	if a.Names, err = q.List("names", maxListed); err != nil {
+		return a, err
+	}
+	for _, name := range a.Names {
+		if err := core.ValidID("query parameter names", name); err != nil {
+			return a, err
+		}
+	}
+	versions, err := q.List("versions", maxListed)
+	if err != nil {
+		return a, err
+	}
+	for _, given := range versions {
+		version, err := versionOf("query parameter versions", given)
+		if err != nil {
+			return a, err
+		}
+		a.Versions = append(a.Versions, version)
+	}
+	if a.Sort, err = q.Choice("sort", "", "version", "name"); err != nil {
+		return a, err
+	}
+	order, err := q.Choice("sortOrder", "desc", "asc", "desc")
+	// Without Sort the newest comes first of itself.
+	a.Descending = (order == "desc") == (a.Sort != "")
+	return a, err
+}
+
+// versionOf reads a version; what names it in the message.
+func versionOf(what, given string) (int, error) {
+	version, err := strconv.Atoi(given)
+	if err != nil || version < 1 || version > maxNumber {
+		return 0, core.NewError(core.CodeInvalid,
+			fmt.Sprintf("%s must be a whole number from 1 to %d, not %s", what, maxNumber, api.QuoteValue(given)))
+	}
+	return version, nil
+}

@@ -1,0 +1,118 @@
+package metadata
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+
+	"tutti/http/api"
+	"tutti/http/problem"
+	"tutti/internal/core"
+)
+
+// listOfStudies is the segment below /studies that lists them, so that no study can have it as its id.
+const listOfStudies = "all"
+
+// studyBody is a study as Song's clients get it. Info is where Song keeps members that it does not know; there are none.
+type studyBody struct {
+	core.Study
+	Info struct{} `json:"info"`
+}
+
+// messageBody says in words what was done.
+type messageBody struct {
+	Message string `json:"message"`
+}
+
+// studies handles /studies.
+type studies struct{ port Studies }
+
+func (s studies) register(r *api.Router) {
+	r.Handle(http.MethodGet, "/studies/"+listOfStudies, s.list, api.AllowParams(), api.Token())
+	r.Handle(http.MethodGet, "/studies/{study}", s.get, api.AllowParams(), api.Token())
+	r.Handle(http.MethodPost, "/studies/{study}", s.create, api.AllowParams(), api.System())
+	r.Handle(http.MethodPost, "/studies/{study}/", s.create, api.AllowParams(), api.System())
+}
+
+func (s studies) list(w http.ResponseWriter, r *http.Request) error {
+	ids, err := s.port.Studies(r.Context())
+	if err != nil {
+		return fmt.Errorf("listing studies: %w", err)
+	}
+	if ids == nil {
+		ids = []string{}
+	}
+	return api.WriteJSON(w, http.StatusOK, ids)
+}
+
+func (s studies) get(w http.ResponseWriter, r *http.Request) error {
+	id, err := api.PathParam(r, "study", "study")
+	if err != nil {
+		return err
+	}
+	study, err := s.port.Study(r.Context(), id)
+	if err != nil {
+		return fmt.Errorf("reading a study: %w", err)
+	}
+	return api.WriteJSON(w, http.StatusOK, studyBody{Study: study})
+}
+
+// create adds the study of the path; what the body may say of it is optional. It answers the study.
+func (s studies) create(w http.ResponseWriter, r *http.Request) error {
+	id, err := api.PathParam(r, "study", "study")
+	if err != nil {
+		return err
+	}
+	body, err := api.ReadBody(r)
+	if err != nil {
+		return err
+	}
+	study, err := studyOf(id, body, r.Header)
+	if err != nil {
+		return err
+	}
+	if err := s.port.CreateStudy(r.Context(), study); err != nil {
+		return fmt.Errorf("adding a study: %w", err)
+	}
+	return api.WriteJSON(w, http.StatusOK, studyBody{Study: study})
+}
+
+// studyOf reads the study that a body describes. Members that a study does not have are passed over: Song's clients send
+// info, among others.
+func studyOf(id string, body []byte, header http.Header) (core.Study, error) {
+	study := core.Study{ID: id}
+	if id == listOfStudies {
+		return study, core.NewError(core.CodeInvalid, fmt.Sprintf("no study can be called %q: its path lists all studies", id))
+	}
+	if len(bytes.Trim(body, " \t\r\n")) == 0 {
+		return study, nil
+	}
+	if err := api.JsonContent(header); err != nil {
+		return study, err
+	}
+	members, err := api.DecodeObject(body)
+	if err != nil {
+		return study, err
+	}
+	var given string
+	for _, m := range []struct {
+		name string
+		into *string
+	}{
+		{"studyId", &given},
+		{"name", &study.Name},
+		{"organization", &study.Organization},
+		{"description", &study.Description},
+	} {
+		if *m.into, err = members.Text(m.name); err != nil {
+			return study, err
+		}
+	}
+	if given != "" && given != id {
+		return study, &core.Error{
+			Code: core.CodeConflict, ErrorID: problem.ErrorIDStudyMismatch,
+			Message: fmt.Sprintf("the body is of study %s, the path of study %s", api.QuoteValue(given), api.QuoteValue(id)),
+		}
+	}
+	return study, nil
+}

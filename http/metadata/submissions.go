@@ -1,0 +1,142 @@
+package metadata
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"tutti/http/api"
+	"tutti/http/problem"
+	"tutti/internal/core"
+)
+
+// statusOK is what Song's clients read in the answer to a submission.
+const statusOK = "OK"
+
+// submittedBody is the answer to a submission.
+type submittedBody struct {
+	AnalysisID string `json:"analysisId"`
+	Status     string `json:"status"`
+}
+
+// submissions handles what changes analyses.
+type submissions struct {
+	port Submissions
+	// memory bounds what working on large payloads takes.
+	memory api.Memory
+}
+
+func (s submissions) register(r *api.Router) {
+	const analysis = "/studies/{study}/analysis"
+	writer := api.WriterOf("study")
+	r.Handle(http.MethodPost, "/submit/{study}", s.submit, api.AllowParams("allowDuplicates"), writer)
+	r.Handle(http.MethodPut, analysis+"/{id}", s.change(func(p Submissions) changeFunc { return p.Replace }), api.AllowParams(), writer)
+	r.Handle(http.MethodPatch, analysis+"/{id}", s.change(func(p Submissions) changeFunc { return p.Merge }), api.AllowParams(), writer)
+	r.Handle(http.MethodPut, analysis+"/publish/{id}",
+		s.setState(core.StatePublished, "AnalysisId %s successfully published"), api.AllowParams("ignoreUndefinedMd5"), writer)
+	r.Handle(http.MethodPut, analysis+"/unpublish/{id}",
+		s.setState(core.StateUnpublished, "AnalysisId %s successfully unpublished"), api.AllowParams(), writer)
+	r.Handle(http.MethodPut, analysis+"/suppress/{id}",
+		s.setState(core.StateSuppressed, "AnalysisId %s was suppressed"), api.AllowParams(), writer)
+}
+
+func (s submissions) submit(w http.ResponseWriter, r *http.Request) error {
+	study, err := api.PathParam(r, "study", "study")
+	if err != nil {
+		return err
+	}
+	q, err := api.QueryOf(r)
+	if err != nil {
+		return err
+	}
+	allowDuplicates, err := q.LenientBoolean("allowDuplicates")
+	if err != nil {
+		return err
+	}
+	body, err := s.readPayload(r)
+	if err != nil {
+		return err
+	}
+	id, err := s.port.Submit(r.Context(), study, body, allowDuplicates)
+	if err != nil {
+		return fmt.Errorf("submitting an analysis: %w", err)
+	}
+	return api.WriteJSON(w, http.StatusOK, submittedBody{AnalysisID: id, Status: statusOK})
+}
+
+// changeFunc changes an analysis by a body.
+type changeFunc func(ctx context.Context, study, id string, body []byte) error
+
+// change handles a body that changes an analysis.
+func (s submissions) change(by func(Submissions) changeFunc) api.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		t, err := analysisTargetOf(r)
+		if err != nil {
+			return err
+		}
+		body, err := s.readPayload(r)
+		if err != nil {
+			return err
+		}
+		if err := by(s.port)(r.Context(), t.study, t.id, body); err != nil {
+			return fmt.Errorf("changing an analysis: %w", err)
+		}
+		return api.WriteJSON(w, http.StatusOK, messageBody{Message: "AnalysisId " + t.id + " successfully updated"})
+	}
+}
+
+// setState handles a change of state; done is the answer, with the id, in Song's words.
+func (s submissions) setState(state core.AnalysisState, done string) api.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		t, err := analysisTargetOf(r)
+		if err != nil {
+			return err
+		}
+		q, err := api.QueryOf(r)
+		if err != nil {
+			return err
+		}
+		// Song's clients send it. It is of the storage that Song asks and tutti does not, so it changes nothing.
+		if _, err := q.LenientBoolean("ignoreUndefinedMd5"); err != nil {
+			return err
+		}
+		if err := api.ReadEmptyObject(r); err != nil {
+			return err
+		}
+		if err := s.port.SetState(r.Context(), t.study, t.id, state); err != nil {
+			return fmt.Errorf("changing the state of an analysis: %w", err)
+		}
+		return api.WriteJSON(w, http.StatusOK, messageBody{Message: fmt.Sprintf(done, t.id)})
+	}
+}
+
+// readPayload reads the body of a submission, and waits for the memory that working on it takes; what is no payload at all
+// is that to Song's clients too.
+func (s submissions) readPayload(r *http.Request) ([]byte, error) {
+	body, release, err := api.ReceiveJSON(r)
+	if e, ok := errors.AsType[*core.Error](err); ok && e.Code == core.CodeInvalid {
+		refused := *e
+		refused.ErrorID = problem.ErrorIDPayload
+		return nil, &refused
+	}
+	if err != nil || len(body) <= api.SmallBody {
+		return body, err
+	}
+	defer release()
+	_, err = api.Acquire(r, s.memory, payloadWeight(body))
+	return body, err
+}
+
+const (
+	// payloadCopies is about how many copies of an analysis checking and storing it makes, and payloadValue what each of its
+	// values takes beside, in bytes.
+	payloadCopies, payloadValue = 6, 100
+)
+
+// payloadWeight estimates the memory that validating and storing an analysis takes, in bytes.
+func payloadWeight(body []byte) int64 {
+	values := bytes.Count(body, []byte(",")) + bytes.Count(body, []byte("{")) + bytes.Count(body, []byte("["))
+	return payloadCopies*int64(len(body)) + payloadValue*int64(values)
+}

@@ -1,0 +1,132 @@
+package search
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tutti/http/api"
+	"tutti/internal/core"
+)
+
+// generatedAtLayout is ISO 8601 with milliseconds, of a time in UTC.
+const generatedAtLayout = "2006-01-02T15:04:05.000Z"
+
+// catalogueAnswers caches the encoded introspection responses: the summary of a set and the detail of a catalogue are encoded once,
+// on the first request, and reused while the port returns the same pointers.
+type catalogueAnswers struct {
+	port     Catalogues
+	basePath string
+	// mu is held while the responses for a new set are prepared.
+	mu    sync.Mutex
+	known atomic.Pointer[answerSet]
+}
+
+// current returns the answers for the catalogues as they are.
+func (a *catalogueAnswers) current() *answerSet {
+	set := a.port.Catalogues()
+	if known := a.known.Load(); known != nil && known.set == set {
+		return known
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	// Read again under mu: another request may have stored the responses of a newer set.
+	set = a.port.Catalogues()
+	known := a.known.Load()
+	if known != nil && known.set == set {
+		return known
+	}
+	next := newAnswerSet(set, a.basePath, known)
+	a.known.Store(next)
+	return next
+}
+
+// answerSet holds the introspection responses of one set.
+type answerSet struct {
+	set     *core.CatalogueSet
+	summary func() taggedBody
+	details map[*core.Catalogue]func() *catalogueAnswer
+}
+
+// taggedBody is a body with its entity tag.
+type taggedBody struct {
+	body []byte
+	tag  string
+}
+
+func newTaggedBody(v any) taggedBody {
+	body := rendered(v)
+	return taggedBody{body: body, tag: api.WeakTag(body)}
+}
+
+// newAnswerSet prepares the responses for a set; it reuses those of catalogues that before contains.
+func newAnswerSet(set *core.CatalogueSet, basePath string, before *answerSet) *answerSet {
+	s := &answerSet{
+		set: set, details: make(map[*core.Catalogue]func() *catalogueAnswer, len(set.Catalogues)),
+		summary: sync.OnceValue(func() taggedBody { return newTaggedBody(newSummaryBody(set, basePath)) }),
+	}
+	for _, c := range set.Catalogues {
+		if before != nil && before.details[c] != nil {
+			s.details[c] = before.details[c]
+			continue
+		}
+		s.details[c] = sync.OnceValue(func() *catalogueAnswer { return newCatalogueAnswer(c, basePath) })
+	}
+	return s
+}
+
+// of returns the answers for a catalogue of the set.
+func (s *answerSet) of(c *core.Catalogue) *catalogueAnswer { return s.details[c]() }
+
+// catalogueAnswer holds the responses for one catalogue.
+type catalogueAnswer struct {
+	restricted    bool
+	defaultAccess core.DefaultAccess
+	// problem is the catalogue's, nil when it is available.
+	problem *core.CatalogueProblem
+	// failed is the detail of a failed catalogue, and notFoundBody the body of its other paths.
+	failed       taggedBody
+	notFoundBody []byte
+	// head is the detail until generatedAt, and tail what follows meta.
+	head, tail []byte
+	// unfiltered and filtered are the part between: for callers that see everything, and for those an access rule applies to.
+	unfiltered, filtered detailMeta
+}
+
+// detailMeta is the part of a detail that depends on the caller, with the entity tag of the whole detail.
+type detailMeta struct {
+	text string
+	tag  string
+}
+
+func newCatalogueAnswer(c *core.Catalogue, basePath string) *catalogueAnswer {
+	a := &catalogueAnswer{restricted: c.Restricted, defaultAccess: c.DefaultAccess, problem: c.Problem}
+	if c.Problem != nil {
+		body := newFailedBody(c)
+		a.failed = newTaggedBody(body)
+		body.Details = basePath + introspectionPath(c)
+		a.notFoundBody = rendered(body)
+		return a
+	}
+	a.head, a.tail = detailAround(c)
+	meta := func(text string) detailMeta {
+		return detailMeta{text: text, tag: api.WeakTag(a.head, []byte(text), a.tail)}
+	}
+	a.unfiltered, a.filtered = meta(`","meta":{"authFiltered":false},`), meta(`","meta":{"authFiltered":true},`)
+	return a
+}
+
+func (a *catalogueAnswer) metaFor(narrowed bool) detailMeta {
+	if narrowed {
+		return a.filtered
+	}
+	return a.unfiltered
+}
+
+// headAt returns the detail up to its tail, generated at now.
+func (a *catalogueAnswer) headAt(now time.Time, meta detailMeta) []byte {
+	b := make([]byte, 0, len(a.head)+len(generatedAtLayout)+len(meta.text))
+	b = append(b, a.head...)
+	b = now.UTC().AppendFormat(b, generatedAtLayout)
+	return append(b, meta.text...)
+}

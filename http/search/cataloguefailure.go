@@ -1,0 +1,70 @@
+package search
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"tutti/http/api"
+	"tutti/internal/core"
+)
+
+// Path segments of search routes, below a catalogue's id or, with exactly one catalogue, without it.
+const (
+	segmentGraphQL  = "graphql"
+	segmentDownload = "download"
+)
+
+// ReservedIDs returns the names that no catalogue may have for its id, in order: the first segments of the paths of all routes
+// and what they have below /introspection, where a catalogue of that name could not be reached.
+func ReservedIDs() []string {
+	return []string{
+		"api-docs", "console", "dead-letters", segmentDownload, "fields", segmentGraphQL, "index", "introspection", "isAlive", "jobs",
+		"keys", "metrics", "notifications", "openapi.json", "ping", "ready", "schemas", "sqon", "studies", "submit",
+	}
+}
+
+// failedAt returns the failed catalogue that a path belongs to, nil for none: a path below its id or its document type, one
+// below its detail, or, if it is the only catalogue, a path without an id.
+func (h *catalogues) failedAt(path string) *catalogueAnswer {
+	rest, ok := strings.CutPrefix(path, h.router.BasePath()+"/")
+	if !ok {
+		return nil
+	}
+	answers := h.answers.current()
+	segment, below, _ := strings.Cut(rest, "/")
+	var c *core.Catalogue
+	switch {
+	case segment == segmentGraphQL || segment == segmentDownload:
+		c = onlyOf(answers.set)
+	case "/"+segment == pathIntrospection:
+		segment, _, _ = strings.Cut(below, "/")
+		c = segmentCatalogue(answers.set, segment)
+	case !h.router.Begins(segment):
+		c = segmentCatalogue(answers.set, segment)
+	}
+	if c == nil || c.Problem == nil {
+		return nil
+	}
+	return answers.of(c)
+}
+
+// segmentCatalogue returns the catalogue that an escaped segment names, nil when it names none or several.
+func segmentCatalogue(set *core.CatalogueSet, segment string) *core.Catalogue {
+	name, err := url.PathUnescape(segment)
+	if err != nil {
+		return nil
+	}
+	called := cataloguesNamed(set, name)
+	if len(called) != 1 {
+		return nil
+	}
+	return called[0]
+}
+
+// answerFailed answers every path of a failed catalogue except its detail (CONTRACT section 2): the only error that is not
+// a problem. Like all errors it ignores Accept.
+func answerFailed(w http.ResponseWriter, r *http.Request, c *catalogueAnswer) {
+	api.NoteError(r, core.NewError(core.CodeNotFound, "the catalogue has failed: "+c.problem.Message))
+	api.WriteWhole(w, http.StatusNotFound, api.ContentTypeJSON, c.notFoundBody)
+}

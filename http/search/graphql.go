@@ -1,0 +1,87 @@
+package search
+
+import (
+	"net/http"
+	"slices"
+
+	"github.com/go-chi/chi/v5"
+
+	"tutti/http/api"
+	"tutti/http/problem"
+	"tutti/internal/core"
+)
+
+const (
+	// contentTypeGraphQL is the media type of GraphQL responses (GraphQL over HTTP, "Media types").
+	contentTypeGraphQL = "application/graphql-response+json"
+	charsetUTF8        = "; charset=utf-8"
+	// paramTag names the segment behind a GraphQL path that clients of Arranger put there to tell their requests apart.
+	paramTag = "tag"
+)
+
+// graphql handles GraphQL operations. The catalogue's access rule, or its default access without one, says what is seen without a
+// token.
+type graphql struct {
+	port     GraphQL
+	basePath string
+}
+
+// executeFromBody answers a GraphQL operation in a body.
+func (g graphql) executeFromBody(w http.ResponseWriter, r *http.Request, c *core.Catalogue) error {
+	if chi.URLParam(r, paramTag) != "" {
+		if _, err := api.PathParam(r, paramTag, paramTag); err != nil {
+			return err
+		}
+	}
+	operation, err := operationFromBody(r)
+	if err != nil {
+		return err
+	}
+	return g.execute(w, r, c, operation)
+}
+
+// executeFromQuery answers a GraphQL operation in the query of a GET, which changes nothing.
+func (g graphql) executeFromQuery(w http.ResponseWriter, r *http.Request, c *core.Catalogue) error {
+	operation, err := g.operationFromQuery(r)
+	if err != nil {
+		return err
+	}
+	if isMutation(operation.Query, operation.OperationName) {
+		w.Header().Set("Allow", http.MethodPost)
+		return &core.Error{
+			Code: problem.CodeMethodNotAllowed, Message: "mutations are not allowed with GET", Hint: "use " + http.MethodPost,
+		}
+	}
+	return g.execute(w, r, c, operation)
+}
+
+// execute answers an operation. What fails while it is executed is in the response beside the data, with status 200; one that is
+// refused as a whole is 400 in either media type, as existing clients of Arranger have seen it.
+func (g graphql) execute(w http.ResponseWriter, r *http.Request, c *core.Catalogue, operation core.GraphQLRequest) error {
+	caller, _ := api.CallerOf(r.Context())
+	operation.Header = r.Header
+	response, err := g.port.Execute(r.Context(), c.ID, caller, operation)
+	if err != nil {
+		return err
+	}
+	if response.Release != nil {
+		defer response.Release()
+	}
+	status := http.StatusOK
+	if response.Rejected {
+		status = http.StatusBadRequest
+		api.NoteError(r, core.NewError(core.CodeInvalid, "the GraphQL operation was refused"))
+	}
+	api.WriteWhole(w, status, graphQLMedia(r.Header.Values("Accept"))+charsetUTF8, response.Body)
+	return nil
+}
+
+// graphQLMedia returns the media type to answer with: JSON, which every client knows, unless the other is named and liked no
+// less.
+func graphQLMedia(accept []string) string {
+	offers := []string{api.ContentTypeJSON, contentTypeGraphQL}
+	if api.PreferenceFor(accept, contentTypeGraphQL).Rank == api.RankNamed {
+		slices.Reverse(offers)
+	}
+	return api.Negotiate(accept, offers...)
+}

@@ -1,0 +1,40 @@
+package search
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"tutti/http/problem"
+)
+
+// errPersistedQuery is that of a request with the hash of a query in its place (Apollo's "automatic persisted queries").
+var errPersistedQuery = errors.New("persisted queries are not supported")
+
+// withGraphQLMembers adds what a GraphQL path has beside the others. The code is in the words of Apollo's server, by which clients tell
+// that they need another token, or must send a query that they named by its hash.
+func withGraphQLMembers(p problem.Problem, err error) problem.Problem {
+	code := p.StatusName()
+	message := p.Detail
+	switch {
+	case p.Status == http.StatusUnauthorized:
+		code = "UNAUTHENTICATED"
+	case errors.Is(err, errPersistedQuery):
+		code, message = "PERSISTED_QUERY_NOT_SUPPORTED", "PersistedQueryNotSupported"
+	}
+	p.GraphQLMembers = &problem.GraphQLMembers{Errors: []problem.GraphQLError{{Message: message, Extensions: problem.GraphQLExtensions{Code: code}}}}
+	return p
+}
+
+// isGraphQL reports whether the request is for a GraphQL path of a catalogue.
+func (h *catalogues) isGraphQL(r *http.Request) bool {
+	path := r.URL.EscapedPath()
+	if !h.Owns(path) {
+		return false
+	}
+	segments := strings.Split(strings.TrimPrefix(path, h.router.BasePath()+"/"), "/")
+	if segments[0] != segmentGraphQL {
+		segments = segments[1:]
+	}
+	return len(segments) > 0 && len(segments) <= 2 && segments[0] == segmentGraphQL
+}

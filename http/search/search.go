@@ -1,0 +1,52 @@
+package search
+
+import (
+	_ "embed"
+	"net/http"
+
+	"tutti/http/api"
+	"tutti/http/problem"
+)
+
+//go:embed openapi.yaml
+var document []byte
+
+// Surface is the surface of introspection (CONTRACT section 2), GraphQL and downloads (section 5).
+type Surface struct{ ports Ports }
+
+// New returns the surface of some ports.
+func New(ports Ports) *Surface { return &Surface{ports: ports} }
+
+// OpenAPI implements Surface.
+func (s *Surface) OpenAPI() []byte { return document }
+
+// Register implements Surface.
+func (s *Surface) Register(r *api.Router) {
+	c := &catalogues{router: r, answers: &catalogueAnswers{port: s.ports.Catalogues, basePath: r.BasePath()}}
+	r.UseWildcards(c)
+	r.ExtendProblems(func(p problem.Problem, req *http.Request, err error) problem.Problem {
+		if c.isGraphQL(req) {
+			return withGraphQLMembers(p, err)
+		}
+		return p
+	})
+	c.register(r)
+
+	// By POST the query string says nothing: clients put names of operations there, for the logs of proxies.
+	g := graphql{port: s.ports.GraphQL, basePath: r.BasePath()}
+	route := catalogueRoute{
+		method: http.MethodPost, below: segmentGraphQL, offers: []string{api.ContentTypeJSON, contentTypeGraphQL},
+		query: api.IgnoreParams(), answer: g.executeFromBody, path: graphqlPath,
+	}
+	c.handle(route)
+	route.below += "/{" + paramTag + "}"
+	c.handle(route)
+	route.method, route.below = http.MethodGet, segmentGraphQL
+	route.query, route.answer = api.AllowParams("query", "operationName", "variables", "extensions"), g.executeFromQuery
+	c.handle(route)
+
+	c.handle(catalogueRoute{
+		method: http.MethodPost, below: segmentDownload, offers: downloadOffers(),
+		query: api.AllowParams(), answer: downloads{s.ports.Downloads}.download, path: downloadPath,
+	})
+}

@@ -1,0 +1,78 @@
+package server
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Metrics measures connections and certificates. A nil *Metrics measures nothing.
+type Metrics struct {
+	// expires and reloads show nothing without TLS.
+	expires *prometheus.GaugeVec
+	reloads *prometheus.CounterVec
+	open    prometheus.Gauge
+	over    *prometheus.CounterVec
+}
+
+// NewMetrics makes the package's metrics and registers them with reg, which panics on a name registered twice.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		open: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tutti_http_connections", Help: "Connections that are open."}),
+		over: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tutti_http_connections_refused_total",
+			Help: "Connections over a limit, on which at most /ping, /ready and /metrics are answered.",
+		}, []string{"limit"}),
+		expires: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "tutti_tls_certificate_expiry_timestamp_seconds", Help: "Unix time at which the certificate in use expires.",
+		}, nil),
+		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tutti_tls_certificate_reloads_total", Help: "Changes of the certificate's files, by whether the new pair is used.",
+		}, []string{"result"}),
+	}
+	for _, limit := range []string{limitTotal, limitAddress} {
+		m.over.WithLabelValues(limit)
+	}
+	reg.MustRegister(m.open, m.over, m.expires, m.reloads)
+	return m
+}
+
+func (m *Metrics) certificateExpires(at time.Time) {
+	if m != nil {
+		m.expires.WithLabelValues().Set(float64(at.Unix()))
+		for _, result := range []string{resultUsed, resultRefused} {
+			m.reloads.WithLabelValues(result)
+		}
+	}
+}
+
+func (m *Metrics) certificateReloaded(used bool) {
+	if m == nil {
+		return
+	}
+	result := resultRefused
+	if used {
+		result = resultUsed
+	}
+	m.reloads.WithLabelValues(result).Inc()
+}
+
+// Values of the label result of reloads.
+const (
+	resultUsed    = "used"
+	resultRefused = "refused"
+)
+
+// connections notes how many are open.
+func (m *Metrics) connections(n int) {
+	if m != nil {
+		m.open.Set(float64(n))
+	}
+}
+
+// limited counts a connection over a limit.
+func (m *Metrics) limited(limit string) {
+	if m != nil {
+		m.over.WithLabelValues(limit).Inc()
+	}
+}

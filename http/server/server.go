@@ -1,0 +1,161 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"tutti/internal/core"
+)
+
+const (
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 120 * time.Second
+	maxHeaderBytes    = 64 << 10
+	// gracefulShare divides the time left at a stop: requests in flight get 1/gracefulShare of it. The rest of the process needs the
+	// remainder, and a client that never ends its body would use all of it.
+	gracefulShare = 4
+)
+
+// Server listens and answers with a handler. Make it with New, Start it once, Stop it.
+type Server struct {
+	server *http.Server
+	logger *slog.Logger
+	limits *connLimits
+	addr   net.Addr
+	failed chan error
+	done   chan struct{}
+	// stopping is closed when Stop begins.
+	stopping chan struct{}
+	stop     sync.Once
+	// certificate is nil without TLS.
+	certificate *Certificate
+}
+
+// UseTLS makes the Server accept only TLS 1.2 and later, with HTTP/2 and HTTP/1.1. It must be called before Start.
+func (s *Server) UseTLS(certificate *Certificate) { s.certificate = certificate }
+
+type stoppingKey struct{}
+
+// StoppingOf returns a channel that is closed when the request's Server begins to stop. Unbounded responses must end then; the
+// request's context stays valid, so that other responses can finish. The channel is nil for a request without a Server.
+func StoppingOf(ctx context.Context) <-chan struct{} {
+	stopping, _ := ctx.Value(stoppingKey{}).(chan struct{})
+	return stopping
+}
+
+// Config adjusts a Server. The zero value is the default.
+type Config struct {
+	// MaxConnections is how many connections are served at once, at most about three quarters of the files that this process may
+	// have open. On a few more only /ping, /ready and /metrics are answered, and 503 else. Default: half of those files, at most
+	// 8192.
+	MaxConnections int
+	// MaxConnectionsPerAddress is how many of them one IPv4 address, or one /64 network of IPv6, may have. Default: half.
+	MaxConnectionsPerAddress int
+	// TrustedProxies are the addresses that this has no limit for.
+	TrustedProxies []netip.Prefix
+	// Logger takes what net/http has to say of broken connections, and a stop that cut requests. Default: nothing is logged.
+	Logger *slog.Logger
+	// Metrics counts connections; nil counts nothing.
+	Metrics *Metrics
+}
+
+// New makes a Server for handler.
+func New(handler http.Handler, cfg Config) *Server {
+	logger := cfg.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	stopping := make(chan struct{})
+	limits := newConnLimits(cfg, maxFiles())
+	return &Server{
+		logger: logger,
+		limits: limits,
+		server: &http.Server{
+			Handler:                      handler,
+			DisableGeneralOptionsHandler: true,
+			ReadHeaderTimeout:            readHeaderTimeout,
+			IdleTimeout:                  idleTimeout,
+			MaxHeaderBytes:               maxHeaderBytes,
+			HTTP2: &http.HTTP2Config{
+				MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: maxReceived, MaxReceiveBufferPerStream: maxReceived,
+			},
+			ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+			BaseContext: func(net.Listener) context.Context {
+				return context.WithValue(context.Background(), stoppingKey{}, stopping)
+			},
+			ConnContext: withConn,
+			ConnState:   limits.changed,
+		},
+		failed:   make(chan error, 1),
+		done:     make(chan struct{}),
+		stopping: stopping,
+	}
+}
+
+// Start listens on a TCP address such as 127.0.0.1:8080 and serves until Stop. It returns once connections are taken;
+// an address that cannot be listened on is CodeInvalid. A Server is started once.
+func (s *Server) Start(ctx context.Context, listen string) error {
+	var lc net.ListenConfig
+	listener, err := lc.Listen(ctx, "tcp", listen)
+	if err != nil {
+		return &core.Error{
+			Code: core.CodeInvalid, Message: fmt.Sprintf("listening on %s", listen),
+			Hint: "choose an address of this machine and a port that no other process uses", Err: err,
+		}
+	}
+	s.Serve(listener)
+	return nil
+}
+
+// Serve serves on a listener, as Start does on its own, until Stop.
+func (s *Server) Serve(listener net.Listener) {
+	s.addr = listener.Addr()
+	listener = problemListener{listener, new(sync.Pool), s.limits}
+	if s.certificate != nil {
+		listener = newTLSListener(listener, s.certificate.config())
+	}
+	go func() {
+		defer close(s.done)
+		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			s.failed <- core.WrapError(core.CodeInternal, "serving HTTP", err)
+		}
+	}()
+}
+
+// Addr returns the address that Start listens on, nil before.
+func (s *Server) Addr() net.Addr { return s.addr }
+
+// Failed returns the error of a server that ended without Stop.
+func (s *Server) Failed() <-chan error { return s.failed }
+
+// Stop accepts no new connections, closes idle ones and ends streams, whose clients reconnect to the next process. It waits for
+// requests in flight for a quarter of the time until ctx's deadline (until ctx ends if it has none), then closes their connections,
+// and waits for the serving goroutine. Closed requests are logged and no error: their clients retry. A second Stop does nothing.
+func (s *Server) Stop(ctx context.Context) error {
+	started := time.Now()
+	graceful, cancel := ctx, context.CancelFunc(func() {})
+	if deadline, ok := ctx.Deadline(); ok {
+		graceful, cancel = context.WithTimeout(ctx, time.Until(deadline)/gracefulShare)
+	}
+	defer cancel()
+	s.stop.Do(func() { close(s.stopping) })
+	err := s.server.Shutdown(graceful)
+	if err != nil && graceful.Err() != nil {
+		s.logger.WarnContext(ctx, "requests were cut at shutdown", "waited", time.Since(started))
+		err = s.server.Close()
+	}
+	if err != nil {
+		err = core.WrapError(core.CodeInternal, "closing the HTTP listener", err)
+	}
+	if s.addr != nil {
+		<-s.done
+	}
+	return err
+}

@@ -1,0 +1,135 @@
+package system
+
+import (
+	"context"
+	_ "embed"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"tutti/http/api"
+	"tutti/internal/core"
+)
+
+//go:embed openapi.yaml
+var document []byte
+
+// Surface is the surface for probes, monitoring, API keys and documentation.
+type Surface struct {
+	ports Ports
+	docs  docs
+}
+
+// New returns the surface of some ports.
+func New(ports Ports) (*Surface, error) {
+	if ports.Gatherer == nil {
+		ports.Gatherer = prometheus.NewRegistry()
+	}
+	pages, err := loadDocs()
+	if err != nil {
+		return nil, err
+	}
+	return &Surface{ports: ports, docs: pages}, nil
+}
+
+// OpenAPI implements Surface.
+func (s *Surface) OpenAPI() []byte { return document }
+
+// Register implements Surface.
+func (s *Surface) Register(r *api.Router) {
+	keys{s.ports.Keys}.register(r)
+	r.Handle(http.MethodGet, api.PathPing, s.ping, api.AllowParams(), api.Open())
+	r.Handle(http.MethodGet, "/isAlive", s.isAlive, api.AllowParams(), api.Open())
+	r.Handle(http.MethodGet, api.PathReady, s.ready, api.AllowParams(), api.Open())
+	r.Handle(http.MethodGet, "/openapi.json", s.openAPI(r), api.AllowParams(), api.Open())
+	s.docs.register(r)
+	metrics := promhttp.HandlerFor(s.ports.Gatherer, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
+	query := api.AllowParams("name[]")
+	// promhttp answers in Prometheus' formats, which it negotiates itself; name[] picks metrics.
+	r.HandleFunc(http.MethodGet, api.PathMetrics, api.RequireAccess(api.Open(), func(w http.ResponseWriter, req *http.Request) {
+		if err := query.Check(req); err != nil {
+			api.Fail(w, req, err)
+			return
+		}
+		metrics.ServeHTTP(api.ChunkWriter{ResponseWriter: w}, req)
+	}))
+}
+
+// openAPI answers with the document of all surfaces.
+func (s *Surface) openAPI(router *api.Router) api.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) error {
+		document, err := router.OpenAPI()
+		if err != nil {
+			return err
+		}
+		if s.ports.Examples != nil {
+			document = []byte(strings.NewReplacer(s.ports.Examples()...).Replace(string(document)))
+		}
+		api.WriteEncoded(w, document)
+		return nil
+	}
+}
+
+// isAlive answers what Song's clients ask before anything else.
+func (s *Surface) isAlive(w http.ResponseWriter, _ *http.Request) error {
+	api.WriteEncoded(w, []byte("true"))
+	return nil
+}
+
+// healthTimeout bounds the probes of the components.
+const healthTimeout = 5 * time.Second
+
+type readyBody struct {
+	Status core.CatalogueStatus `json:"status"`
+	// Ready is false exactly when the answer is 503.
+	Ready bool `json:"ready"`
+	// Reasons describes what is wrong, one sentence for each.
+	Reasons    []string                  `json:"reasons"`
+	Components map[string]ComponentState `json:"components"`
+	Paused     []core.Pause              `json:"paused"`
+}
+
+type pingBody struct {
+	Message string `json:"message"`
+}
+
+func (s *Surface) ping(w http.ResponseWriter, r *http.Request) error {
+	return api.WriteJSON(w, http.StatusOK, pingBody{Message: "tutti is alive"})
+}
+
+// ready answers 503, with the same body, when the catalogues are unhealthy or what Requests are kept in is down
+// (CONTRACT section 0).
+func (s *Surface) ready(w http.ResponseWriter, r *http.Request) error {
+	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
+	defer cancel()
+	health := s.ports.Readiness.Health(ctx)
+	catalogues := s.ports.Catalogues.Catalogues()
+	body := readyBody{
+		Status: catalogues.Status(), Reasons: append([]string{}, health.Reasons...), Components: health.Components, Paused: health.Paused,
+	}
+	for _, p := range health.Paused {
+		body.Reasons = append(body.Reasons, "repository "+p.Repository+" is paused: "+p.Reason)
+	}
+	for _, c := range catalogues.Catalogues {
+		if c.Problem != nil {
+			body.Reasons = append(body.Reasons, "catalogue "+c.ID+" failed: "+c.Problem.Message)
+		}
+	}
+	if body.Components == nil {
+		body.Components = map[string]ComponentState{}
+	}
+	if body.Paused == nil {
+		body.Paused = []core.Pause{}
+	}
+	body.Ready = body.Status != core.CataloguesUnhealthy &&
+		body.Components["queue"] != ComponentDown && body.Components["store"] != ComponentDown
+	status := http.StatusOK
+	if !body.Ready {
+		status = http.StatusServiceUnavailable
+		w.Header().Set("Retry-After", api.RetryAfter(0))
+	}
+	return api.WriteJSON(w, status, body)
+}

@@ -1,0 +1,71 @@
+package app
+
+import (
+	"context"
+
+	"tutti/http/api"
+	"tutti/http/indexing"
+	"tutti/http/metadata"
+	"tutti/http/search"
+	"tutti/http/server"
+	"tutti/http/system"
+	"tutti/internal/config"
+)
+
+// listen starts the server of all surfaces.
+func (a *App) listen(ctx context.Context) error {
+	log := a.log.With("component", "http")
+	probes, err := system.New(system.Ports{
+		Readiness: a, Keys: a.keys, Catalogues: a.catalogues, Gatherer: a.registry, Examples: a.opts.Examples,
+	})
+	if err != nil {
+		return err
+	}
+	handler, err := api.New(a.routerConfig(),
+		indexing.New(indexing.Ports{
+			Ingest: a.ingest, Notifications: a.ingest, Jobs: jobsAPI{Jobs: a.queue.Jobs(), consumers: a.consumers},
+			JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.ingest, Pauses: a,
+		}),
+		metadata.New(a.metadataPorts()),
+		search.New(search.Ports{
+			Catalogues: a.catalogues, GraphQL: graphAPI{catalogues: a.catalogues, graphs: a.graphs}, Downloads: a.downloads,
+		}),
+		probes)
+	if err != nil {
+		return err
+	}
+	a.server = server.New(handler, server.Config{
+		MaxConnections: a.cfg.Server.MaxConnections, MaxConnectionsPerAddress: a.cfg.Server.MaxConnectionsPerAddress,
+		TrustedProxies: a.cfg.Server.Proxies(), Logger: log, Metrics: a.metrics.server,
+	})
+	if a.certificate != nil {
+		a.server.UseTLS(a.certificate)
+	}
+	if err := a.server.Start(ctx, a.cfg.Server.Listen); err != nil {
+		return err
+	}
+	a.cleanup.push("HTTP server", a.server.Stop)
+	a.log.Info("tutti is ready", "url", a.URL(), "version", a.opts.Version)
+	return nil
+}
+
+// routerConfig returns the configuration of the router.
+func (a *App) routerConfig() api.Config {
+	cfg := api.Config{
+		BasePath: a.cfg.Server.BasePath, MaxBodyBytes: a.cfg.Server.MaxBodyBytes, Bodies: a.memory.Requests,
+		CheckHost: a.cfg.Auth.Mode == config.ModeNone, Hosts: a.cfg.Server.Hosts, CORSOrigins: a.cfg.Server.CORS.Origins,
+		TrustedProxies: a.cfg.Server.Proxies(), Version: a.opts.Version,
+		Logger: a.log.With("component", "http"), Metrics: a.metrics.http,
+	}
+	if a.authenticator != nil {
+		cfg.Authenticator = a.authenticator
+	}
+	return cfg
+}
+
+// metadataPorts returns what the surface of the metadata repository needs.
+func (a *App) metadataPorts() metadata.Ports {
+	return metadata.Ports{
+		AnalysisTypes: a.analysisTypes, Studies: a.metadata, Analyses: a.metadata, Submissions: a.metadata, Payloads: a.memory.Payloads,
+	}
+}
