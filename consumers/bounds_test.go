@@ -273,3 +273,33 @@ func TestHalfCancelledJob(t *testing.T) {
 		}
 	})
 }
+
+// TestHalfCancelledJobWhilePaused: the job's only page waits for the index when another process cancels the job and crashes
+// before its organization. The page ends the organization when the index is back.
+func TestHalfCancelledJobWhilePaused(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 50)
+		p := w.boot(-1)
+		w.upstream.onPage = func(context.Context, pageCall) error {
+			w.engine.setDown(errDown)
+			return nil
+		}
+		id := w.run("A", false)
+		eventually(t, "the page waits", func() bool { return len(w.upstream.pageCalls()) == 1 && len(p.c.Paused()) == 1 })
+		if _, err := (jobPort{p}).Update(t.Context(), id, func(j *core.Job) error {
+			j.State = core.JobCancelled
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		w.engine.setDown(nil)
+		w.idle()
+		runs, err := runPort{p}.Organizations(t.Context(), id)
+		if err != nil || len(runs) != 1 || runs[0].State != core.JobCancelled {
+			t.Errorf("organizations %+v, %v", runs, err)
+		}
+		if n := len(w.upstream.pageCalls()); n != 1 {
+			t.Errorf("the page was read %d times", n)
+		}
+	})
+}
