@@ -10,8 +10,8 @@ import (
 	"tutti/internal/core"
 )
 
-// access is the authorization rule of a route; it applies only with an Authenticator (CONTRACT section 6).
-type access struct {
+// Access is the authorization rule of a route; it applies only with an Authenticator (CONTRACT section 6).
+type Access struct {
 	kind accessKind
 	// param names the path parameter that decides: the organization of accessOrganization, the repository of accessSigned.
 	param string
@@ -41,23 +41,31 @@ const (
 	accessSigned
 )
 
-func Open() access         { return access{kind: accessOpen} }
-func LenientToken() access { return access{kind: accessLenientToken} }
-func Token() access        { return access{kind: accessToken} }
-func System() access       { return access{kind: accessSystem} }
+// Open needs no token, and ignores one that is sent.
+func Open() Access { return Access{kind: accessOpen} }
+
+// LenientToken needs no token, and takes an invalid one for none.
+func LenientToken() Access { return Access{kind: accessLenientToken} }
+
+// Token requires a valid token; the handler applies the access filter.
+func Token() Access { return Access{kind: accessToken} }
+
+// System requires the system's write scope.
+func System() Access { return Access{kind: accessSystem} }
 
 // OptionalToken needs no token, but rejects an invalid one.
-func OptionalToken() access { return access{kind: accessOptionalToken} }
+func OptionalToken() Access { return Access{kind: accessOptionalToken} }
 
 // Signed requires a signature, where required reports so for the repository that a path parameter names, or the system's scope.
-func Signed(param string, required func(repository string) bool) access {
-	return access{kind: accessSigned, param: param, signed: required}
+func Signed(param string, required func(repository string) bool) Access {
+	return Access{kind: accessSigned, param: param, signed: required}
 }
 
 // WriterOf requires the write scope of the organization that a path parameter names.
-func WriterOf(param string) access { return access{kind: accessOrganization, param: param} }
+func WriterOf(param string) Access { return Access{kind: accessOrganization, param: param} }
 
 const (
+	// HeaderAuthorization carries the token of a request.
 	HeaderAuthorization = "Authorization"
 	headerChallenge     = "WWW-Authenticate"
 	bearer              = "Bearer"
@@ -87,7 +95,7 @@ func CallerOf(ctx context.Context) (core.Principal, bool) {
 
 // RequireAccess calls next only for callers that may use a route. It is the only place that checks tokens: it runs on every route
 // before the body is read and before anything that the request names is looked up.
-func RequireAccess(who access, next http.HandlerFunc) http.HandlerFunc {
+func RequireAccess(who Access, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if authenticatorOf(r) == nil {
 			next(w, r)
@@ -115,7 +123,7 @@ func RequireAccess(who access, next http.HandlerFunc) http.HandlerFunc {
 func authenticatorOf(r *http.Request) Authenticator { return configOf(r).Authenticator }
 
 // needsToken reports whether the token of a request must be checked.
-func needsToken(r *http.Request, who access) bool {
+func needsToken(r *http.Request, who Access) bool {
 	switch who.kind {
 	case accessOpen:
 		return false
@@ -129,13 +137,13 @@ func needsToken(r *http.Request, who access) bool {
 }
 
 // isSigned reports whether the repository of a notification requires a signature, which then replaces the token.
-func isSigned(r *http.Request, who access) bool {
+func isSigned(r *http.Request, who Access) bool {
 	repository, err := PathParam(r, who.param, who.param)
 	return err == nil && who.signed(repository)
 }
 
 // checkAccess rejects a caller whose scopes do not cover a route.
-func checkAccess(r *http.Request, who access) error {
+func checkAccess(r *http.Request, who Access) error {
 	switch who.kind {
 	case accessOpen, accessLenientToken, accessOptionalToken, accessToken:
 		return nil

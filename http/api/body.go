@@ -14,6 +14,7 @@ import (
 	"tutti/internal/core"
 )
 
+// ContentTypeJSON is the media type of most answers.
 const ContentTypeJSON = "application/json"
 
 // ReadEmptyObject reads a body that carries nothing: absent, empty or a JSON object, which is ignored (CONTRACT
@@ -27,7 +28,7 @@ func ReadEmptyObject(r *http.Request) error {
 	if len(trimmed) == 0 {
 		return nil
 	}
-	if err := JsonContent(r.Header); err != nil {
+	if err := JSONContent(r.Header); err != nil {
 		return err
 	}
 	if !json.Valid(trimmed) {
@@ -58,7 +59,7 @@ func ReceiveJSON(r *http.Request) (body []byte, release func(), err error) {
 	if len(bytes.Trim(body, " \t\r\n")) == 0 {
 		return nil, release, &core.Error{Code: core.CodeInvalid, Message: "the body is empty", Hint: "send a JSON object"}
 	}
-	return body, release, JsonContent(r.Header)
+	return body, release, JSONContent(r.Header)
 }
 
 // ReadBody reads a whole body. Its share of Config.Bodies is released at the end of the request.
@@ -95,8 +96,8 @@ func receive(r *http.Request) (body []byte, release func(), err error) {
 	return nil, release, bodyReadError(err)
 }
 
-// JsonContent rejects a Content-Type other than JSON. A missing Content-Type is accepted.
-func JsonContent(header http.Header) error {
+// JSONContent rejects a Content-Type other than JSON. A missing Content-Type is accepted.
+func JSONContent(header http.Header) error {
 	refused := &core.Error{
 		Code: core.CodeUnsupportedMedia, Message: "the body is not declared as JSON",
 		Hint: "send Content-Type: application/json, and no Content-Encoding",

@@ -12,16 +12,16 @@ import (
 	"tutti/internal/jsontext"
 )
 
-// object is a JSON object of a body by its members, whose names are taken as they are: encoding/json alone would take
+// Object is a JSON object of a body by its members, whose names are taken as they are: encoding/json alone would take
 // EXPIRESAT for expiresAt.
-type object map[string]json.RawMessage
+type Object map[string]json.RawMessage
 
 // DecodeObject reads a body; one that is no JSON object, or has two members of one name, of which readers would take
 // different ones, is CodeInvalid.
-func DecodeObject(body []byte) (object, error) { return DecodeObjectOf("the body", body) }
+func DecodeObject(body []byte) (Object, error) { return DecodeObjectOf("the body", body) }
 
 // DecodeObjectOf reads an object as decodeObject does; what names it in messages.
-func DecodeObjectOf(what string, text []byte) (object, error) {
+func DecodeObjectOf(what string, text []byte) (Object, error) {
 	if !utf8.Valid(text) {
 		return nil, core.NewError(core.CodeInvalid, what+" is not UTF-8")
 	}
@@ -32,7 +32,7 @@ func DecodeObjectOf(what string, text []byte) (object, error) {
 	if text[jsontext.Space(text, 0)] != '{' {
 		return nil, core.NewError(core.CodeInvalid, what+" is not a JSON object")
 	}
-	members := object{}
+	members := Object{}
 	var err error
 	jsontext.Members(text, 0, func(written []byte, _ bool, value jsontext.Span) bool {
 		name := jsontext.Unescape(written)
@@ -49,7 +49,7 @@ func DecodeObjectOf(what string, text []byte) (object, error) {
 }
 
 // Only refuses a member that is not one of the names.
-func (o object) Only(names ...string) error {
+func (o Object) Only(names ...string) error {
 	for _, given := range slices.Sorted(maps.Keys(o)) {
 		if slices.Contains(names, given) {
 			continue
@@ -64,10 +64,10 @@ func (o object) Only(names ...string) error {
 }
 
 // Has reports whether a member is there and not null.
-func (o object) Has(name string) bool { return len(o[name]) > 0 && string(o[name]) != "null" }
+func (o Object) Has(name string) bool { return len(o[name]) > 0 && string(o[name]) != "null" }
 
 // Text returns a member that is a string, "" when it is absent or null.
-func (o object) Text(name string) (string, error) {
+func (o Object) Text(name string) (string, error) {
 	if !o.Has(name) {
 		return "", nil
 	}
@@ -82,7 +82,7 @@ func (o object) Text(name string) (string, error) {
 }
 
 // Texts returns a member that is an array of strings, none when it is absent or null.
-func (o object) Texts(name string) ([]string, error) {
+func (o Object) Texts(name string) ([]string, error) {
 	if !o.Has(name) {
 		return nil, nil
 	}
@@ -100,6 +100,7 @@ func (o object) Texts(name string) ([]string, error) {
 	return values, nil
 }
 
+// MemberError returns the CodeInvalid of a member of the body.
 func MemberError(name, fault string) error {
 	return core.NewError(core.CodeInvalid, "member "+name+" of the body "+fault)
 }

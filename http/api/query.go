@@ -29,6 +29,7 @@ type Parameters struct {
 	ignored bool
 }
 
+// AllowParams returns the parameters of a route that takes those of some names.
 func AllowParams(names ...string) Parameters { return Parameters{allowed: names} }
 
 // Rejecting adds names that are left to the handler to reject.
@@ -37,8 +38,10 @@ func (p Parameters) Rejecting(names ...string) Parameters {
 	return p
 }
 
+// IgnoreParams returns the parameters of a route that ignores its query string.
 func IgnoreParams() Parameters { return Parameters{ignored: true} }
 
+// RejectParams returns the parameters of a route that takes none, and rejects those of some names itself.
 func RejectParams(names ...string) Parameters { return Parameters{rejected: names} }
 
 // Check returns an error for a malformed query and for a parameter that p does not have.

@@ -145,12 +145,12 @@ func firstSegments(routes []Route) map[string]bool {
 func (h *Router) Begins(segment string) bool { return h.routed[segment] }
 
 // Handle routes a handler that answers JSON and takes the given query parameters.
-func (h *Router) Handle(method, pattern string, answer HandlerFunc, query Parameters, who access) {
+func (h *Router) Handle(method, pattern string, answer HandlerFunc, query Parameters, who Access) {
 	h.HandleMedia(method, pattern, []string{ContentTypeJSON}, answer, query, who)
 }
 
 // HandleMedia routes a handler that answers one of the offered media types and takes the given query parameters.
-func (h *Router) HandleMedia(method, pattern string, offers []string, answer HandlerFunc, query Parameters, who access) {
+func (h *Router) HandleMedia(method, pattern string, offers []string, answer HandlerFunc, query Parameters, who Access) {
 	h.HandleFunc(method, pattern, RequireAccess(who, Negotiating(offers, answer, query)))
 }
 

@@ -54,7 +54,7 @@ func notify(port Notifications) api.HandlerFunc {
 				Code: core.CodeInvalid, Message: "the body is empty", Hint: "send one event as a JSON object, or an array of them",
 			}
 		}
-		if err := api.JsonContent(r.Header); err != nil {
+		if err := api.JSONContent(r.Header); err != nil {
 			return err
 		}
 		requestID := api.RequestIDOf(r)

@@ -87,7 +87,7 @@ func studyOf(id string, body []byte, header http.Header) (core.Study, error) {
 	if len(bytes.Trim(body, " \t\r\n")) == 0 {
 		return study, nil
 	}
-	if err := api.JsonContent(header); err != nil {
+	if err := api.JSONContent(header); err != nil {
 		return study, err
 	}
 	members, err := api.DecodeObject(body)

@@ -53,6 +53,7 @@ type AmbiguousType struct {
 	Error                AmbiguousTypeError `json:"error"`
 }
 
+// AmbiguousTypeError is the error of an AmbiguousType.
 type AmbiguousTypeError struct {
 	Code    core.Code `json:"code"`
 	Message string    `json:"message"`
@@ -63,11 +64,13 @@ type GraphQLMembers struct {
 	Errors []GraphQLError `json:"errors"`
 }
 
+// GraphQLError is an error in the form of a GraphQL response.
 type GraphQLError struct {
 	Message    string            `json:"message"`
 	Extensions GraphQLExtensions `json:"extensions"`
 }
 
+// GraphQLExtensions is what a GraphQLError has beside its message.
 type GraphQLExtensions struct {
 	Code string `json:"code"`
 }

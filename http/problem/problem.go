@@ -17,6 +17,7 @@ const (
 	CodeAmbiguousType    core.Code = "ambiguous_document_type"
 )
 
+// ContentTypeProblem is the media type of a Problem.
 const ContentTypeProblem = "application/problem+json"
 
 // Problem is the body of every error (CONTRACT section 0, RFC 9457).
