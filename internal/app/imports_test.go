@@ -79,11 +79,25 @@ var layers = map[string][]string{
 	"internal/index":         {"internal/filter/query", "internal/index/mapping"},
 	"internal/index/mapping": {},
 	"internal/index/elastic": {
-		"internal/filter/query", "internal/index", "internal/index/elastic/dsl", "internal/index/elastic/transport",
-		"internal/index/mapping",
+		"internal/index", "internal/index/elastic/admin", "internal/index/elastic/metadata", "internal/index/elastic/read",
+		"internal/index/elastic/search", "internal/index/elastic/transport", "internal/index/elastic/write",
+	},
+	"internal/index/elastic/admin": {
+		"internal/index", "internal/index/elastic/metadata", "internal/index/elastic/transport", "internal/index/mapping",
 	},
 	"internal/index/elastic/dsl": {
 		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/elastic/transport",
+	},
+	"internal/index/elastic/metadata": {"internal/index/elastic/transport", "internal/index/mapping"},
+	"internal/index/elastic/read": {
+		"internal/index/elastic/metadata", "internal/index/elastic/transport", "internal/index/mapping",
+	},
+	"internal/index/elastic/search": {
+		"internal/filter/query", "internal/index", "internal/index/elastic/dsl", "internal/index/elastic/metadata",
+		"internal/index/elastic/transport",
+	},
+	"internal/index/elastic/write": {
+		"internal/index/elastic/metadata", "internal/index/elastic/transport", "internal/index/mapping",
 	},
 	"internal/index/elastic/transport": {"internal/roundtrip"},
 	"internal/index/embedded": {

@@ -5,11 +5,16 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/index/elastic/search"
 	"tutti/internal/index/elastic/transport"
 )
 
-// DefaultShards is the default of Config.Shards.
-const DefaultShards = 1
+const (
+	// DefaultShards is the default of Config.Shards.
+	DefaultShards = 1
+	// CursorKeyBytes is the length of Config.CursorKey.
+	CursorKeyBytes = search.CursorKeyBytes
+)
 
 // Config configures an Index. Only URLs is required.
 type Config struct {

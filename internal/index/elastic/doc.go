@@ -1,6 +1,9 @@
-// Package elastic owns the engine of the index port that keeps its documents in an Elasticsearch cluster: encoding and
-// sending bulk requests, telling their outcomes apart, growing the mapping, and the few reads that indexing needs. Every
-// request is one of go-elasticsearch's esapi, sent by elastic-transport-go; the transport's own retries are off, since only
-// the caller knows whether a body is still worth sending. It imports internal/core, internal/index and internal/index/mapping,
-// never another adapter, and no package of consumers or bulk, whose engine it is.
+// Package elastic implements the index port on an Elasticsearch cluster. Index combines one type for each kind of work:
+//
+//   - admin.Admin creates aliases and reports on them;
+//   - write.Writer sends bulk requests and extends mappings;
+//   - read.Reader reads single documents, counts and scans;
+//   - search.Searcher evaluates searches, which package dsl encodes and decodes.
+//
+// They share a transport.Client, which sends all requests, and metadata.Aliases, which caches mappings. Probe sends diagnostic requests.
 package elastic

@@ -2,17 +2,22 @@ package elastic
 
 import (
 	"tutti/internal/index"
+	"tutti/internal/index/elastic/admin"
+	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/read"
+	"tutti/internal/index/elastic/search"
 	"tutti/internal/index/elastic/transport"
+	"tutti/internal/index/elastic/write"
 )
 
 var _ index.Index = (*Index)(nil)
 
 // Index stores documents in an Elasticsearch cluster. All methods are safe for concurrent use.
 type Index struct {
-	*admin
-	*writer
-	*reader
-	*Searcher
+	*admin.Admin
+	*write.Writer
+	*read.Reader
+	*search.Searcher
 	client *transport.Client
 }
 
@@ -25,15 +30,15 @@ func New(cfg Config) (*Index, error) {
 	if err != nil {
 		return nil, err
 	}
-	meta := newMetadata(client, cfg.Logger, cfg.Grown)
-	searcher, err := NewSearcher(client, meta, cfg.CursorKey, cfg.Now)
+	meta := metadata.New(client, cfg.Logger, cfg.Grown)
+	searcher, err := search.New(client, meta, cfg.CursorKey, cfg.Now)
 	if err != nil {
 		return nil, err
 	}
 	return &Index{
-		admin:    newAdmin(client, meta, adminConfig{Shards: cfg.Shards, Replicas: cfg.Replicas, Logger: cfg.Logger, Now: cfg.Now}),
-		writer:   newWriter(client, meta, writerConfig{Compress: cfg.Compress, Logger: cfg.Logger, Now: cfg.Now}),
-		reader:   newReader(client, meta),
+		Admin:    admin.New(client, meta, admin.Config{Shards: cfg.Shards, Replicas: cfg.Replicas, Logger: cfg.Logger, Now: cfg.Now}),
+		Writer:   write.New(client, meta, write.Config{Compress: cfg.Compress, Logger: cfg.Logger, Now: cfg.Now}),
+		Reader:   read.New(client, meta),
 		Searcher: searcher,
 		client:   client,
 	}, nil

@@ -24,7 +24,7 @@ func TestEnsureMakesTheIndex(t *testing.T) {
 	x := cluster(t, func(c *elastic.Config) { c.Now, c.Shards = func() time.Time { return now }, 2 })
 	alias := fresh(t)
 	ensure(t, x, index.Spec{Alias: alias, Known: mapping.Song()})
-	name := physicalIndex(t, alias)
+	name := PhysicalIndex(t, alias)
 	if want := alias + "-20260203040506"; name != want {
 		t.Errorf("the index is named %s, want %s", name, want)
 	}

@@ -16,7 +16,7 @@ func TestIdentityOfAnotherIndex(t *testing.T) {
 	x := cluster(t)
 	alias := fresh(t)
 	ensure(t, x, index.Spec{Alias: alias})
-	name := physicalIndex(t, alias)
+	name := PhysicalIndex(t, alias)
 	before, err := x.Identity(t.Context(), alias)
 	if err != nil || before == "" {
 		t.Fatalf("%q, %v", before, err)

@@ -47,12 +47,12 @@ func cluster(t testing.TB, change ...func(*elastic.Config)) *elastic.Index {
 func fresh(t testing.TB) string {
 	t.Helper()
 	alias := "test-" + uuid.NewString()
-	t.Cleanup(func() { admin(t, http.MethodDelete, "/"+physicalIndex(t, alias), "") })
+	t.Cleanup(func() { admin(t, http.MethodDelete, "/"+PhysicalIndex(t, alias), "") })
 	return alias
 }
 
-// physicalIndex gives the index behind alias, "" when there is none.
-func physicalIndex(t testing.TB, alias string) string {
+// PhysicalIndex gives the index behind alias, "" when there is none.
+func PhysicalIndex(t testing.TB, alias string) string {
 	t.Helper()
 	var found map[string]json.RawMessage
 	if err := json.Unmarshal([]byte(admin(t, http.MethodGet, "/_alias/"+alias, "")), &found); err != nil {
@@ -99,7 +99,7 @@ type tidy struct {
 
 func (x tidy) Ensure(ctx context.Context, spec index.Spec) error {
 	if _, known := x.once.LoadOrStore(spec.Alias, true); !known {
-		x.t.Cleanup(func() { admin(x.t, http.MethodDelete, "/"+physicalIndex(x.t, spec.Alias), "") })
+		x.t.Cleanup(func() { admin(x.t, http.MethodDelete, "/"+PhysicalIndex(x.t, spec.Alias), "") })
 	}
 	return x.Index.Ensure(ctx, spec)
 }
@@ -170,7 +170,7 @@ func TestBlocks(t *testing.T) {
 	if err := x.Check(t.Context(), alias); err != nil {
 		t.Fatal(err)
 	}
-	name := physicalIndex(t, alias)
+	name := PhysicalIndex(t, alias)
 	setting := func(block, value string) {
 		admin(t, http.MethodPut, "/"+name+"/_settings", `{"index.blocks.`+block+`":`+value+`}`)
 	}

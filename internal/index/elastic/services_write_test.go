@@ -207,7 +207,7 @@ func TestReopenedShard(t *testing.T) {
 	if got := write(t, x, alias, put("a", 5, `{}`)); got[0].Outcome != core.OutcomeStale || got[0].CurrentVersion != 6 {
 		t.Errorf("before: got %+v", got)
 	}
-	name := physicalIndex(t, alias)
+	name := PhysicalIndex(t, alias)
 	admin(t, http.MethodPost, "/"+name+"/_close", "")
 	admin(t, http.MethodPost, "/"+name+"/_open?wait_for_active_shards=1", "")
 	got := write(t, x, alias, put("a", 5, `{}`), put("b", 4, `{}`))

@@ -168,13 +168,13 @@ func indexMutations() []mutation {
 			packages: []string{"./internal/filter/query"},
 		},
 		{
-			id: "conflict-counts-as-written", folder: "internal/index/elastic",
+			id: "conflict-counts-as-written", folder: "internal/index/elastic/write",
 			find:     "result.Outcome, result.CurrentVersion = core.OutcomeStale,",
 			replace:  "result.Outcome, result.CurrentVersion = core.OutcomeIndexed,",
 			packages: []string{"./internal/index/elastic"}, run: "Outcome|TestTruth|Result|Items",
 		},
 		{
-			id: "writes-without-version-check", folder: "internal/index/elastic",
+			id: "writes-without-version-check", folder: "internal/index/elastic/write",
 			find:     "\"version_type\":\"external_gte\"",
 			replace:  "\"version_type\":\"internal\"",
 			packages: []string{"./internal/index/elastic"},

@@ -1,0 +1,128 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"tutti/internal/core"
+	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/transport"
+)
+
+// Admin creates aliases and reports on them. All methods are safe for concurrent use.
+type Admin struct {
+	client *transport.Client
+	meta   *metadata.Aliases
+	cfg    Config
+}
+
+// Config configures an Admin. All fields are required.
+type Config struct {
+	// Shards is the number of primary shards of an index created by Ensure, Replicas the number of copies of each besides the primary.
+	Shards, Replicas int
+	Logger           *slog.Logger
+	// Now is the clock for the names of physical indices.
+	Now func() time.Time
+}
+
+// New returns an Admin.
+func New(client *transport.Client, meta *metadata.Aliases, cfg Config) *Admin {
+	return &Admin{client: client, meta: meta, cfg: cfg}
+}
+
+// Ping returns nil when the cluster answers, core.CodeIndexBlocked when it rejects the credentials, otherwise
+// core.CodeUnavailable.
+func (a *Admin) Ping(ctx context.Context) error {
+	end, err := a.client.BeginCall()
+	if err != nil {
+		return err
+	}
+	defer end()
+	_, err = a.client.Do(ctx, esapi.ClusterHealthRequest{FilterPath: []string{"status"}}, nil)
+	switch failure := transport.ErrorOf(err); {
+	case err == nil, failure != nil && failure.Status == http.StatusForbidden:
+		// The cluster knows a user who lacks the privilege to read the cluster's health.
+		return nil
+	case core.CodeOf(err) == core.CodeIndexBlocked:
+		return err
+	default:
+		return core.WrapError(core.CodeUnavailable, "the index does not answer", err)
+	}
+}
+
+// Refresh makes all earlier writes visible to Count, Scan and searches.
+func (a *Admin) Refresh(ctx context.Context, alias string) error {
+	end, err := a.client.Begin(alias)
+	if err != nil {
+		return err
+	}
+	defer end()
+	reply, err := a.client.Do(ctx, esapi.IndicesRefreshRequest{Index: []string{alias}, FilterPath: []string{"_shards.failed"}}, nil)
+	if err != nil {
+		return err
+	}
+	return reply.CheckShards(alias)
+}
+
+// Mapping returns the alias' mapping, merged from all indices if the name is an alias or data stream of several.
+func (a *Admin) Mapping(ctx context.Context, alias string) (json.RawMessage, error) {
+	end, err := a.client.Begin(alias)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	all, err := a.meta.Mappings(ctx, alias)
+	if err != nil {
+		return nil, err
+	}
+	return metadata.MergeMappings(alias, all)
+}
+
+// Checkpoint returns the identity of the alias' index and its highest sequence number over all shards, or core.CheckpointNone.
+// Documents written later have higher numbers in their shards. It is "" unless the alias has exactly one index and every primary
+// shard answered: an unavailable shard may have higher numbers, and a scan up to the checkpoint would miss those documents.
+func (a *Admin) Checkpoint(ctx context.Context, alias string) (string, error) {
+	end, err := a.client.Begin(alias)
+	if err != nil {
+		return "", err
+	}
+	defer end()
+	one, err := a.meta.Physical(ctx, alias)
+	if err != nil {
+		return "", err
+	}
+	stats, err := a.meta.Shards(ctx, alias)
+	if err != nil {
+		return "", err
+	}
+	highest, ok := stats.Highest(one.UUID, one.Primaries)
+	switch {
+	case !ok:
+		return "", nil
+	case highest < 0:
+		return core.CheckpointNone, nil
+	default:
+		return one.UUID + "/" + strconv.FormatInt(highest, 10), nil
+	}
+}
+
+// Identity returns the name and the UUID of the alias' index, "" if the alias has several indices or the cluster does not return
+// them.
+func (a *Admin) Identity(ctx context.Context, alias string) (string, error) {
+	end, err := a.client.Begin(alias)
+	if err != nil {
+		return "", err
+	}
+	defer end()
+	one, err := a.meta.Physical(ctx, alias)
+	if err != nil || one.UUID == "" {
+		return "", err
+	}
+	return one.Name + "/" + one.UUID, nil
+}

@@ -1,0 +1,3 @@
+// Package admin creates aliases with their indices and mappings, and reports on them: mapping, identity, checkpoint, and whether the cluster
+// answers.
+package admin

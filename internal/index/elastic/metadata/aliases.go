@@ -1,0 +1,30 @@
+package metadata
+
+import (
+	"log/slog"
+	"sync"
+
+	"tutti/internal/index/elastic/transport"
+)
+
+// Aliases reads and changes what the cluster stores about aliases: their mappings, indices and shards. It is safe for concurrent use.
+type Aliases struct {
+	client *transport.Client
+	logger *slog.Logger
+	grown  func(alias string)
+	states sync.Map // alias to *aliasState
+}
+
+// New returns the metadata of client's cluster. grown is called with an alias after its mapping was extended.
+func New(client *transport.Client, logger *slog.Logger, grown func(alias string)) *Aliases {
+	return &Aliases{client: client, logger: logger, grown: grown}
+}
+
+// Alias returns the cached state of alias.
+func (m *Aliases) Alias(alias string) *Alias {
+	st, ok := m.states.Load(alias)
+	if !ok {
+		st, _ = m.states.LoadOrStore(alias, newAliasState())
+	}
+	return st.(*Alias)
+}

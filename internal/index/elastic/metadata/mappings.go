@@ -1,0 +1,136 @@
+package metadata
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"tutti/internal/core"
+	"tutti/internal/index/mapping"
+)
+
+// maxLoggedFields limits the field names in one log message.
+const maxLoggedFields = 20
+
+// MergeMappings merges mappings by index name. Of parameters that differ it keeps those of the index whose name sorts last, the
+// newest of a series. It omits fields with an empty part in their path, which cannot be referenced.
+func MergeMappings(alias string, all map[string]json.RawMessage) (json.RawMessage, error) {
+	if len(all) == 1 {
+		for _, only := range all {
+			return only, nil
+		}
+	}
+	var whole *mapping.Field
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		tree, _, err := mapping.ParseForeign(all[name])
+		if err != nil {
+			return nil, core.WrapError(core.CodeUnsupported, "the mapping of "+alias+" cannot be parsed", err)
+		}
+		if whole, err = mapping.Unite(whole, tree); err != nil {
+			return nil, err
+		}
+	}
+	return whole.Render()
+}
+
+// Mapping returns the mapping of the alias' only index.
+func (m *Aliases) Mapping(ctx context.Context, alias string) (json.RawMessage, error) {
+	all, err := m.Mappings(ctx, alias)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) != 1 {
+		return nil, core.NewError(core.CodeConflict, "the alias "+alias+" has more than one index")
+	}
+	return MergeMappings(alias, all)
+}
+
+// Mappings returns the mappings of the alias' indices by their names, at least one.
+func (m *Aliases) Mappings(ctx context.Context, alias string) (map[string]json.RawMessage, error) {
+	reply, err := m.client.Do(ctx, esapi.IndicesGetMappingRequest{Index: []string{alias}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	var answer map[string]struct {
+		Mappings json.RawMessage `json:"mappings"`
+	}
+	if err := reply.Decode(&answer); err != nil {
+		return nil, err
+	}
+	all := make(map[string]json.RawMessage, len(answer))
+	for name, physical := range answer {
+		if physical.Mappings != nil {
+			all[name] = physical.Mappings
+		}
+	}
+	if len(all) == 0 || len(all) < len(answer) {
+		return nil, core.NewError(core.CodeUnavailable, "the index returned an unexpected response")
+	}
+	return all, nil
+}
+
+// MappingTree returns the parsed mapping of alias.
+func (m *Aliases) MappingTree(ctx context.Context, alias string) (*mapping.Field, error) {
+	raw, err := m.Mapping(ctx, alias)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := mapping.Parse(raw)
+	if err != nil {
+		return nil, core.WrapError(core.CodeInternal, "the mapping of "+alias+" cannot be parsed", err)
+	}
+	return tree, nil
+}
+
+// AddFields adds fields to the mapping of alias, which is tree.
+func (m *Aliases) AddFields(ctx context.Context, st *Alias, alias string, tree, added *mapping.Field) error {
+	if added.Empty() {
+		return nil
+	}
+	if err := m.putFields(ctx, alias, added); err != nil {
+		return err
+	}
+	grown, err := mapping.Merge(tree, added)
+	if err != nil {
+		return core.WrapError(core.CodeInternal, "the mapping of "+alias+" cannot be extended", err)
+	}
+	st.Tree.Store(grown)
+	m.logger.Info("extended the mapping", "index", alias, "fields", fieldNames(added))
+	return nil
+}
+
+// putFields adds fields to the mapping of alias. Other parameters of the root are not sent and stay unchanged.
+func (m *Aliases) putFields(ctx context.Context, alias string, added *mapping.Field) error {
+	only := &mapping.Field{Type: mapping.Object, Properties: added.Properties}
+	body, err := only.Render()
+	if err != nil {
+		return err
+	}
+	return m.PutMapping(ctx, alias, body)
+}
+
+// PutMapping adds the fields of a mapping in JSON to that of alias.
+func (m *Aliases) PutMapping(ctx context.Context, alias string, body json.RawMessage) error {
+	_, err := m.client.Do(ctx, esapi.IndicesPutMappingRequest{Index: []string{alias}, Body: bytes.NewReader(body)}, nil)
+	if err == nil {
+		m.grown(alias)
+	}
+	return err
+}
+
+func fieldNames(added *mapping.Field) string {
+	var names []string
+	for name := range added.All() {
+		if len(names) == maxLoggedFields {
+			names = append(names, "…")
+			break
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, " ")
+}

@@ -1,0 +1,3 @@
+// Package search evaluates searches: it plans them as few requests as possible, splits those whose responses are too large, sorts by ids,
+// and encrypts cursors.
+package search

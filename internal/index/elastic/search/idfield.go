@@ -1,0 +1,162 @@
+package search
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"tutti/internal/index"
+	"tutti/internal/index/elastic/dsl"
+	"tutti/internal/index/elastic/transport"
+)
+
+const (
+	// idFieldTTL is how long the result is cached that an alias has no field with the documents' ids.
+	idFieldTTL = time.Minute
+	// sampleSize is the number of documents read to find that field and to estimate document sizes.
+	sampleSize = 10
+)
+
+// idField is the field that replaces a document's id in sorts. The cluster does not sort by _id (indices.id_field_data.enabled is
+// off by default and would cost memory for every id), but most documents contain their id in a field. If none is known, path is
+// seqNo, whose order is not that of the ids (see seqNoSort).
+type idField struct {
+	path string
+	// shards is the number of the alias' shards, 0 if unknown.
+	shards int
+	// indicesHash identifies the alias' indices, 0 if unknown.
+	indicesHash uint64
+	// expires is when it must be determined again, zero for never.
+	expires time.Time
+}
+
+// idFieldOf returns the field that replaces the ids of alias.
+func (x *Searcher) idFieldOf(ctx context.Context, alias string) (*idField, error) {
+	st := x.stats(alias)
+	if known := st.idField.Load(); known != nil && (known.expires.IsZero() || x.now().Before(known.expires)) {
+		return known, nil
+	}
+	found, err := x.sampleDocuments(ctx, alias)
+	if err != nil {
+		return nil, err
+	}
+	learned := &idField{path: dsl.SeqNo, shards: found.shards, expires: x.now().Add(idFieldTTL)}
+	if !found.nonEmpty { // an alias without documents
+		return learned, nil
+	}
+	if len(found.idMembers) > 0 {
+		mappings, err := x.meta.Mappings(ctx, alias)
+		if err != nil {
+			return nil, transport.AsSearchError(err)
+		}
+		for _, name := range found.idMembers {
+			if allKeywords(mappings, name) {
+				learned.path, learned.expires = name, time.Time{}
+				break
+			}
+		}
+	}
+	if learned.path == dsl.SeqNo {
+		if learned.indicesHash, err = x.meta.IndicesHash(ctx, alias); err != nil {
+			return nil, transport.AsSearchError(err)
+		}
+	}
+	st.idField.Store(learned)
+	return learned, nil
+}
+
+// sample is the result of reading some documents: idMembers are their top-level members that contain the document's id.
+type sample struct {
+	idMembers []string
+	// nonEmpty is set when there are documents; shards is the number of shards.
+	nonEmpty bool
+	shards   int
+}
+
+// sampleDocuments reads some documents of alias, for the members that contain their ids and for their size.
+func (x *Searcher) sampleDocuments(ctx context.Context, alias string) (sample, error) {
+	size := sampleSize
+	found, err := x.readSample(ctx, alias, size)
+	for ; transport.IsOverLimit(err) && size > 1; found, err = x.readSample(ctx, alias, size) {
+		size /= 2
+	}
+	if transport.IsOverLimit(err) {
+		return sample{}, transport.TooLarge(err)
+	}
+	return found, err
+}
+
+// sampleSizes reads some documents if a request needs the documents' size and it is unknown.
+func (x *Searcher) sampleSizes(ctx context.Context, alias string, reqs []index.SearchRequest) error {
+	w := &x.stats(alias).meanSize
+	for i := range reqs {
+		if h := reqs[i].Hits; h != nil && w.needsSample(h.Source, h.Size) {
+			_, err := x.sampleDocuments(ctx, alias)
+			return err
+		}
+	}
+	return nil
+}
+
+// readSample reads at most size documents of alias. hitsTask verifies for each returned document that the chosen member contains
+// its id.
+func (x *Searcher) readSample(ctx context.Context, alias string, size int) (sample, error) {
+	into := x.client.GetBuffer()
+	defer x.client.PutBuffer(into)
+	body := []byte(`{"size":` + strconv.Itoa(size) + `,"track_total_hits":false,"query":` + dsl.MatchAll + `,"sort":["_doc"]}`)
+	reply, err := x.client.Do(ctx, transport.SearchRequest(body, alias), into)
+	if err != nil {
+		return sample{}, transport.AsSearchError(err)
+	}
+	var hits []index.Hit
+	r := dsl.HitsReader{Copy: func(b []byte) []byte { return b }}
+	c := dsl.Reader{Data: reply.Body}
+	a := dsl.Response{ReadHits: func(c *dsl.Reader) { hits = r.Read(c) }}
+	a.Read(&c)
+	if err := a.Check(&c); err != nil {
+		return sample{}, err
+	}
+	var answer struct {
+		Shards struct{ Total int } `json:"_shards"`
+	}
+	if err := reply.Decode(&answer); err != nil {
+		return sample{}, err
+	}
+	x.stats(alias).meanSize.observe(len(hits), r.SourceBytes)
+	votes := make(map[string]int)
+	for _, hit := range hits {
+		source := dsl.Reader{Data: hit.Source}
+		source.Object(func(name []byte) {
+			if source.Peek() == '"' && source.ReadString() == hit.ID {
+				votes[string(name)]++
+			}
+		})
+	}
+	maps.DeleteFunc(votes, func(_ string, n int) bool { return n < len(hits) })
+	return sample{idMembers: slices.Sorted(maps.Keys(votes)), nonEmpty: len(hits) > 0, shards: answer.Shards.Total}, nil
+}
+
+// allKeywords reports whether name is a keyword without a normalizer in all mappings.
+func allKeywords(mappings map[string]json.RawMessage, name string) bool {
+	for _, raw := range mappings {
+		var mapped struct {
+			Properties map[string]struct {
+				Type       string `json:"type"`
+				Normalizer string `json:"normalizer"`
+			} `json:"properties"`
+		}
+		if json.Unmarshal(raw, &mapped) != nil || mapped.Properties[name].Type != "keyword" || mapped.Properties[name].Normalizer != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// rejectIDField permanently sets seqNo as the id field of alias, after the presumed field did not contain an id. The number of
+// shards is unknown then, as the alias may later have others.
+func (x *Searcher) rejectIDField(alias string) {
+	x.stats(alias).idField.Store(&idField{path: dsl.SeqNo})
+}

@@ -1,0 +1,166 @@
+package search
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"tutti/internal/filter/query"
+	"tutti/internal/index"
+	"tutti/internal/index/elastic/dsl"
+	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/transport"
+)
+
+// Searcher evaluates searches. All methods are safe for concurrent use.
+type Searcher struct {
+	client  *transport.Client
+	meta    *metadata.Aliases
+	cursors *sealer
+	now     func() time.Time
+	// MaxSourceBytes limits the bytes of documents that one Search keeps in memory. It must not be changed after the first one.
+	MaxSourceBytes int64
+	aliases        sync.Map // alias to *aliasStats
+}
+
+// aliasStats is what a Searcher learned from the documents of an alias.
+type aliasStats struct {
+	// idField is the field that holds the documents' ids, nil before the first request for it.
+	idField atomic.Pointer[idField]
+	// meanSize estimates the size of the documents.
+	meanSize meanSize
+}
+
+// New returns a Searcher whose cursors are encrypted with cursorKey, of CursorKeyBytes bytes or nil for a random one. now is the
+// clock for the age of what it learned.
+func New(client *transport.Client, meta *metadata.Aliases, cursorKey []byte, now func() time.Time) (*Searcher, error) {
+	cursors, err := newSealer(cursorKey)
+	if err != nil {
+		return nil, err
+	}
+	return &Searcher{client: client, meta: meta, cursors: cursors, now: now, MaxSourceBytes: transport.DefaultMaxResponseBytes}, nil
+}
+
+// stats returns what was learned from the documents of alias.
+func (x *Searcher) stats(alias string) *aliasStats {
+	st, ok := x.aliases.Load(alias)
+	if !ok {
+		st, _ = x.aliases.LoadOrStore(alias, new(aliasStats))
+	}
+	return st.(*aliasStats)
+}
+
+// Search evaluates reqs in one round trip: one search for the documents of each request, and one for the totals and facets of
+// each distinct filter, which the cluster caches. Facets with more values than fit one response, histograms besides them,
+// patterns of addresses, and documents over the response limit need further round trips.
+func (x *Searcher) Search(ctx context.Context, alias string, reqs []index.SearchRequest) ([]index.SearchResult, error) {
+	end, err := x.client.Begin(alias)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	if err := checkSearch(reqs); err != nil {
+		return nil, err
+	}
+	sources := &x.stats(alias).meanSize
+	if err := x.sampleSizes(ctx, alias, reqs); err != nil {
+		return nil, err
+	}
+	reqs = chooseSources(reqs, sources)
+	for _, req := range reqs {
+		if req.Hits != nil { // a copy of this call's own
+			req.Hits.After = dsl.RestoreMissing(req.Hits.After, req.Hits.Sort)
+		}
+	}
+	values, err := x.patternValues(ctx, alias, filtersOf(reqs))
+	if err != nil {
+		return nil, err
+	}
+	for {
+		p, err := x.newPlan(ctx, alias, reqs, values)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.run(ctx); err != nil {
+			return nil, err
+		}
+		if !p.wrongIDField() {
+			observeSizes(p.searches, sources)
+			return p.results, nil
+		}
+		x.rejectIDField(alias)
+	}
+}
+
+// newPlan returns the plan of reqs. values are the values of fields whose patterns the cluster cannot match.
+func (x *Searcher) newPlan(ctx context.Context, alias string, reqs []index.SearchRequest, values map[string][]string) (*searchPlan, error) {
+	budget := x.MaxSourceBytes
+	p := &searchPlan{
+		client: x.client, alias: alias, cursors: x.cursors, filter: dsl.FilterWriter{Values: values}, results: newResults(reqs), budget: &budget,
+	}
+	if sortsByID(reqs) {
+		if err := x.prepareIDSort(ctx, alias, reqs, p); err != nil {
+			return nil, err
+		}
+	}
+	p.build(reqs)
+	return p, p.filter.Err
+}
+
+// sortsByID reports whether a result of reqs is sorted by id.
+func sortsByID(reqs []index.SearchRequest) bool {
+	for i := range reqs {
+		if h := reqs[i].Hits; h != nil && dsl.IDKey(h.Sort) >= 0 {
+			return true
+		}
+		for j := range reqs[i].Facets {
+			if b := reqs[i].Facets[j].Buckets; b != nil && b.TopHits > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// patternValues returns, by path, the values of the fields whose patterns the cluster cannot match.
+func (x *Searcher) patternValues(ctx context.Context, alias string, filters []*query.Node) (map[string][]string, error) {
+	fields := make(map[string]query.Field)
+	for _, n := range filters {
+		dsl.PatternFields(n, fields)
+	}
+	if len(fields) == 0 {
+		return nil, nil
+	}
+	values := make(map[string][]string, len(fields))
+	p := searchPlan{client: x.client, alias: alias}
+	for path, field := range fields {
+		f := index.Facet{Field: field, Buckets: &index.Buckets{Max: index.MaxBuckets}}
+		err := p.eachBucketPage(ctx, nil, &f, func(page []index.Bucket) error {
+			for i := range page {
+				values[path] = append(values[path], page[i].Key)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+// filtersOf returns all filters of reqs.
+func filtersOf(reqs []index.SearchRequest) []*query.Node {
+	var filters []*query.Node
+	for i := range reqs {
+		filters = append(filters, reqs[i].Filter)
+		for j := range reqs[i].Facets {
+			f := &reqs[i].Facets[j]
+			filters = append(filters, f.Elements)
+			if f.Buckets != nil {
+				filters = append(filters, f.Buckets.Filters...)
+			}
+		}
+	}
+	return filters
+}

@@ -1,0 +1,56 @@
+package write
+
+import (
+	"context"
+
+	"tutti/internal/core"
+	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/transport"
+	"tutti/internal/index/mapping"
+)
+
+// addAhead adds the fields of b's documents before they are sent, after the mapping was created or read again. Under a
+// strict mapping one field that all documents add would make the cluster reject every document of this batch and of concurrent
+// ones, and each would be sent twice. Errors are ignored here: grow handles what the cluster then rejects.
+func (m *mapper) addAhead(ctx context.Context, st *metadata.Alias, b core.Batch) {
+	if st.UnreadAfter.Load() <= 0 || st.Lock(ctx) != nil {
+		return
+	}
+	defer st.Unlock()
+	tree := st.Tree.Load()
+	if tree == nil || tree.Dynamic != mapping.DynamicStrict {
+		st.UnreadAfter.Store(0)
+		return
+	}
+	added := newFields(tree, b)
+	if added.Empty() {
+		st.UnreadAfter.Add(-1)
+		return
+	}
+	st.UnreadAfter.Store(metadata.ReadBatches)
+	if err := m.meta.AddFields(ctx, st, b.Index, tree, added); err != nil {
+		m.logger.Debug("fields could not be added before sending", "index", b.Index, "error_type", transport.TypeOf(err))
+		st.UnreadAfter.Store(0)
+	}
+}
+
+// newFields returns the fields that b's documents add to tree, nil for none. It skips documents that contradict the tree or
+// earlier documents; the cluster rejects them.
+func newFields(tree *mapping.Field, b core.Batch) *mapping.Field {
+	var added *mapping.Field
+	for i := range b.Items {
+		if b.Items[i].Op != core.OpIndex {
+			continue
+		}
+		grown, own, err := mapping.Grow(tree, b.Document(i))
+		if err != nil || own.Empty() {
+			continue
+		}
+		merged, err := mapping.Merge(added, own)
+		if err != nil {
+			continue
+		}
+		tree, added = grown, merged
+	}
+	return added
+}

@@ -1,0 +1,86 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"tutti/internal/core"
+	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/transport"
+)
+
+// checkBody is a write that reaches the primary shard but never applies: it requires a sequence number that no document has, so
+// the result is a version conflict.
+const checkBody = `{"index":{"_id":"tutti-check","if_seq_no":9007199254740991,"if_primary_term":1}}` + "\n{}\n"
+
+// Check returns nil when the alias accepts writes; core.CodeIndexBlocked when it is missing, closed or blocked or the credentials
+// are rejected (core.ErrIndexMissing only if no index of the alias exists either); and core.CodeUnavailable when the cluster or
+// one of the primary shards does not answer. The message is safe to display.
+func (w *Writer) Check(ctx context.Context, alias string) error {
+	end, err := w.client.Begin(alias)
+	if err != nil {
+		return err
+	}
+	defer end()
+	reply, err := w.client.Do(ctx, w.bulkRequest(alias, []byte(checkBody)), nil)
+	if err != nil {
+		if core.CodeOf(err) == core.CodeIndexBlocked {
+			return err
+		}
+		return core.WrapError(core.CodeUnavailable, core.MessageOf(err), err)
+	}
+	var answer bulkResponse
+	if err := reply.Decode(&answer); err != nil {
+		return err
+	}
+	if len(answer.Items) != 1 || answer.Items[0].Index == nil {
+		return core.NewError(core.CodeUnavailable, "the index returned an unexpected response")
+	}
+	err = checkItem(alias, answer.Items[0].Index)
+	switch {
+	case errors.Is(err, core.ErrIndexMissing):
+		return w.meta.MissingAlias(ctx, alias, err)
+	case err != nil:
+		return err
+	default:
+		return w.checkPrimaries(ctx, alias)
+	}
+}
+
+// checkPrimaries returns core.CodeUnavailable if a primary shard of the alias' index is not active; the write of Check reaches
+// only one of them.
+func (w *Writer) checkPrimaries(ctx context.Context, alias string) error {
+	one, err := w.meta.Physical(ctx, alias)
+	if err != nil || one.Primaries <= 1 {
+		return nil // the credentials may lack the privilege, and one shard has answered
+	}
+	stats, err := w.meta.Shards(ctx, alias)
+	if err == nil && stats.ActivePrimaries() < one.Primaries {
+		return shardMissing(alias, nil)
+	}
+	return nil
+}
+
+func shardMissing(alias string, cause error) error {
+	return core.WrapError(core.CodeUnavailable, "a shard of the index "+alias+" does not answer", cause)
+}
+
+// checkItem returns the error that the result of Check's write indicates. Errors of the document itself (a mapping that requires
+// routing, say) do not count: they do not block the index.
+func checkItem(alias string, item *bulkItem) error {
+	code := transport.BlockCode(item.Error.Type, item.Status, item.Error.Reason)
+	f := &transport.ResponseError{Status: item.Status, EngineError: item.Error}
+	switch {
+	case item.Error.FloodStage(item.Status):
+		return &core.Error{
+			Code: code, Message: "the index " + alias + " accepts no writes: " + transport.FloodStageMessage, Hint: transport.FloodStageHint, Err: f,
+		}
+	case code == core.CodeIndexBlocked:
+		return core.WrapError(code, metadata.BlockedMessage(alias, item.Error.Type), f)
+	case item.Status == http.StatusTooManyRequests, item.Status >= http.StatusInternalServerError:
+		return shardMissing(alias, f)
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,234 @@
+package write
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"tutti/internal/core"
+	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/transport"
+	"tutti/internal/index/mapping"
+)
+
+const (
+	// maxGrowRounds limits how often documents are sent again within one Write: once after adding the fields missing in the
+	// cached mapping, and again if the mapping was a different one.
+	maxGrowRounds = 3
+)
+
+// mapper extends the mapping of an alias for the documents of a batch.
+type mapper struct {
+	meta   *metadata.Aliases
+	logger *slog.Logger
+	// send sends items of b, encoded in body, again.
+	send func(ctx context.Context, b core.Batch, items []core.BatchItem, body []byte) ([]core.Result, error)
+}
+
+// rejectedDoc is a document with a field that the strict mapping does not have.
+type rejectedDoc struct {
+	item int // index in the batch
+	doc  []byte
+	// fields are the fields that it adds, nil for none.
+	fields *mapping.Field
+	// valueless are the paths of members without a value, whose type cannot be derived. They are removed before sending, which
+	// changes no search result and fixes no type.
+	valueless []string
+	// result is the reason why it can never be written, nil when it can.
+	result *core.Result
+}
+
+// grow handles the documents of b with unknown paths under a strict mapping: it adds the fields, sends these documents
+// again, and replaces their results.
+func (m *mapper) grow(ctx context.Context, st *metadata.Alias, b core.Batch, results []core.Result) {
+	for round := range maxGrowRounds {
+		var docs []*rejectedDoc
+		for i := range results {
+			if results[i].Type == transport.TypeStrictMapping && results[i].Outcome == core.OutcomeRejected {
+				docs = append(docs, &rejectedDoc{item: i, doc: b.Document(i)})
+			}
+		}
+		if len(docs) == 0 {
+			return
+		}
+		if err := m.extend(ctx, st, b.Index, docs, round > 0); err != nil {
+			m.retryLater(b, docs, results, err)
+			return
+		}
+		m.resend(ctx, st, b, docs, results)
+	}
+}
+
+// retryLater makes docs retryable after a failed request to the cluster.
+func (m *mapper) retryLater(b core.Batch, docs []*rejectedDoc, results []core.Result, err error) {
+	code := core.CodeOf(err)
+	if !core.Retryable(err) {
+		code = core.CodeUnavailable
+		// The text of err may quote the document.
+		m.logger.Warn("documents could not be sent again after the mapping was extended", "index", b.Index, "code", code, "error_type", transport.TypeOf(err))
+	}
+	for _, c := range docs {
+		results[c.item] = core.Result{Outcome: core.OutcomeRetry, Type: transport.TypeOf(err), Code: code}
+	}
+}
+
+// resend sends the documents without a final result in a bulk request of their own.
+func (m *mapper) resend(ctx context.Context, st *metadata.Alias, b core.Batch, docs []*rejectedDoc, results []core.Result) {
+	var (
+		body    []byte
+		items   []core.BatchItem
+		sent    []*rejectedDoc
+		trimmed int
+	)
+	done := lastApplied(b, results)
+	for _, c := range docs {
+		if c.result != nil {
+			results[c.item] = *c.result
+			continue
+		}
+		if newer, ok := done[b.Items[c.item].ID]; ok && newer.at > c.item && newer.version >= b.Items[c.item].Version {
+			results[c.item] = core.Result{Outcome: core.OutcomeStale, CurrentVersion: newer.version}
+			continue
+		}
+		if len(c.valueless) > 0 {
+			trimmed++
+		}
+		body = appendTrimmed(body, b, c.item, c.valueless)
+		items = append(items, b.Items[c.item])
+		sent = append(sent, c)
+	}
+	if len(sent) == 0 {
+		return
+	}
+	if worthTrimming(trimmed, len(b.Items)) {
+		st.TrimFirst.Store(true)
+	}
+	again, err := m.send(ctx, b, items, body)
+	if err != nil {
+		m.retryLater(b, sent, results, err)
+		return
+	}
+	for i, c := range sent {
+		results[c.item] = again[i]
+	}
+}
+
+// appliedWrite is the index in the batch and the version of a write that applied.
+type appliedWrite struct {
+	at      int
+	version core.Version
+}
+
+// lastApplied returns, by id, the last write of b that applied. A write that is sent again must not overwrite a later one of the
+// same document with the same version, which the cluster would allow.
+func lastApplied(b core.Batch, results []core.Result) map[string]appliedWrite {
+	done := make(map[string]appliedWrite, len(results))
+	for i, r := range results {
+		if r.Outcome == core.OutcomeIndexed || r.Outcome == core.OutcomeRemoved {
+			done[b.Items[i].ID] = appliedWrite{at: i, version: b.Items[i].Version}
+		}
+	}
+	return done
+}
+
+// appendTrimmed appends the encoding of b's i-th item to dst without the members at paths.
+func appendTrimmed(dst []byte, b core.Batch, i int, paths []string) []byte {
+	item := b.Items[i]
+	if len(paths) == 0 {
+		return append(dst, b.Body[item.Start:item.End]...)
+	}
+	dst = append(dst, b.Body[item.Start:item.DocStart]...)
+	dst = mapping.Remove(dst, b.Body[item.DocStart:item.DocEnd], paths)
+	return append(dst, b.Body[item.DocEnd:item.End]...)
+}
+
+// extend adds the fields of docs to the mapping of alias, or sets the result of those that can never be written. fresh
+// reads the mapping first; otherwise the cached one is used, and read again if it does not explain the rejections. An error means
+// that a request to the cluster failed.
+func (m *mapper) extend(ctx context.Context, st *metadata.Alias, alias string, docs []*rejectedDoc, fresh bool) error {
+	if err := st.Lock(ctx); err != nil {
+		return err
+	}
+	defer st.Unlock()
+	tree := st.Tree.Load()
+	if tree != nil && !fresh {
+		added, explained := planFields(tree, docs)
+		if explained {
+			err := m.meta.AddFields(ctx, st, alias, tree, added)
+			if err == nil || transport.TypeOf(err) != transport.TypeIllegalArgument {
+				return err
+			}
+		}
+	}
+	tree, err := m.meta.MappingTree(ctx, alias)
+	if err != nil {
+		return err
+	}
+	st.Tree.Store(tree)
+	added, _ := planFields(tree, docs)
+	err = m.meta.AddFields(ctx, st, alias, tree, added)
+	if transport.TypeOf(err) != transport.TypeIllegalArgument {
+		return err
+	}
+	return m.addOneByOne(ctx, st, alias, docs)
+}
+
+// planFields derives the fields that each document adds to tree and its members without a value, and returns all fields to add.
+// Later documents see the fields of earlier ones. explained is false when the tree does not explain every rejection, so that it
+// must be outdated.
+func planFields(tree *mapping.Field, docs []*rejectedDoc) (added *mapping.Field, explained bool) {
+	explained = true
+	for _, c := range docs {
+		c.fields, c.valueless, c.result = nil, nil, nil
+		own, err := mapping.Derive(tree, c.doc)
+		if err == nil && !own.Empty() {
+			var grown *mapping.Field
+			if grown, err = mapping.Merge(tree, own); err == nil {
+				tree, c.fields = grown, own
+				added, err = mapping.Merge(added, own)
+			}
+		}
+		if err == nil {
+			c.valueless, err = mapping.Empties(tree, c.doc)
+		}
+		if err != nil {
+			c.result, explained = rejection(err), false
+		}
+		if c.fields == nil && len(c.valueless) == 0 {
+			explained = false
+		}
+	}
+	return added, explained
+}
+
+// addOneByOne adds the fields of each document separately, so that rejected ones (over the limit of fields, say) affect only the
+// documents that add them.
+func (m *mapper) addOneByOne(ctx context.Context, st *metadata.Alias, alias string, docs []*rejectedDoc) error {
+	for _, c := range docs {
+		tree := st.Tree.Load()
+		added, _ := planFields(tree, []*rejectedDoc{c})
+		if c.result != nil {
+			continue
+		}
+		err := m.meta.AddFields(ctx, st, alias, tree, added)
+		if transport.TypeOf(err) == transport.TypeIllegalArgument {
+			c.result = &core.Result{
+				Outcome: core.OutcomeRejected, Type: transport.TypeIllegalArgument, Reason: transport.ErrorOf(err).FullReason(),
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rejection returns the result of a document that no mapping can accept.
+func rejection(err error) *core.Result {
+	result := &core.Result{Outcome: core.OutcomeRejected, Type: mapping.TypeParsing, Reason: transport.TruncateReason(err.Error())}
+	if parsing, ok := errors.AsType[*mapping.ParsingError](err); ok {
+		result.Type = parsing.Type
+	}
+	return result
+}

@@ -1,0 +1,119 @@
+package write
+
+import (
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"tutti/internal/core"
+	"tutti/internal/index/elastic/transport"
+)
+
+// outcome returns the result of one item by the type of its error. The status is not sufficient: a closed index is a 400, and a
+// full disk blocks with 429.
+func (d *resultDecoder) outcome(alias string, op core.WriteOp, item *bulkItem) core.Result {
+	if item.Error.Type == "" {
+		return d.successOutcome(alias, op, item.Status)
+	}
+	result := core.Result{Type: item.Error.Type, Reason: item.Error.FullReason()}
+	if code := transport.BlockCode(item.Error.Type, item.Status, item.Error.Reason); code != "" {
+		result.Outcome, result.Code = core.OutcomeRetry, code
+		return result
+	}
+	switch item.Error.Type {
+	case transport.TypeVersionConflict:
+		result.Outcome, result.CurrentVersion = core.OutcomeStale, currentVersion(item.Error.Reason)
+	case transport.TypeDocumentParsing, transport.TypeMapperParsing, transport.TypeIllegalArgument, transport.TypeRequestValidation, transport.TypeStrictMapping:
+		result.Outcome = core.OutcomeRejected
+	case transport.TypeUnavailableShards:
+		// A shard that reopens before it accepts the document has lost the versions of deletions, so the document must be fetched
+		// again. Waiting for the shard would delay other documents of the index.
+		result.Outcome, result.Code = core.OutcomeRetry, core.CodeUnavailable
+	case transport.TypeRejectedExecution, transport.TypeCircuitBreaking:
+		result.Outcome, result.Code = core.OutcomeRetry, core.CodeOverloaded
+	default:
+		result.Outcome, result.Code = core.OutcomeRetry, core.CodeOverloaded
+		if item.Status != http.StatusTooManyRequests && item.Status < http.StatusInternalServerError {
+			d.warn(alias, item.Error.Type, item.Status)
+		}
+	}
+	return result
+}
+
+// successOutcome returns the result of an item without an error. A deletion of an absent document is a 404 of this kind; its
+// version is stored as well.
+func (d *resultDecoder) successOutcome(alias string, op core.WriteOp, status int) core.Result {
+	switch {
+	case op == core.OpDelete && (status/100 == 2 || status == http.StatusNotFound):
+		return core.Result{Outcome: core.OutcomeRemoved}
+	case op == core.OpIndex && status/100 == 2:
+		return core.Result{Outcome: core.OutcomeIndexed}
+	default:
+		d.warn(alias, "none", status)
+		return core.Result{Outcome: core.OutcomeRetry, Code: core.CodeOverloaded}
+	}
+}
+
+// currentVersion parses the stored version from the reason of a version conflict, which contains it nowhere else; 0 for other
+// texts.
+func currentVersion(reason string) core.Version {
+	_, rest, ok := cutLast(reason, "current version [")
+	if !ok {
+		return 0
+	}
+	digits, _, ok := strings.Cut(rest, "]")
+	if !ok {
+		return 0
+	}
+	version, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return core.Version(version)
+}
+
+// cutLast cuts s around the last sep: the text starts with the id, which may contain sep.
+func cutLast(s, sep string) (before, after string, found bool) {
+	at := strings.LastIndex(s, sep)
+	if at < 0 {
+		return s, "", false
+	}
+	return s[:at], s[at+len(sep):], true
+}
+
+// resultDecoder decodes bulk responses. It logs unexpected error types, each at most once a minute.
+type resultDecoder struct {
+	logger *slog.Logger
+	now    func() time.Time
+
+	mu   sync.Mutex
+	last map[string]time.Time
+}
+
+const (
+	unknownEvery = time.Minute
+	// maxUnknownTypes limits memory, as a misconfigured proxy may return any number of types.
+	maxUnknownTypes = 256
+)
+
+func newResultDecoder(logger *slog.Logger, now func() time.Time) *resultDecoder {
+	return &resultDecoder{logger: logger, now: now, last: make(map[string]time.Time)}
+}
+
+func (d *resultDecoder) warn(alias, kind string, status int) {
+	now := d.now()
+	d.mu.Lock()
+	last, seen := d.last[kind]
+	due := !seen && len(d.last) < maxUnknownTypes || seen && now.Sub(last) >= unknownEvery
+	if due {
+		d.last[kind] = now
+	}
+	d.mu.Unlock()
+	if due {
+		d.logger.Warn("the index returned an unknown error, the documents are retried",
+			"index", alias, "error_type", kind, "status", status)
+	}
+}
