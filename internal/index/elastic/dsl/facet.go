@@ -175,7 +175,7 @@ func (w *FacetWriter) metrics(dst []byte, name string, f *index.Facet, nonEmpty 
 		l.dst = append(l.dst, "}}"...)
 	}
 	if f.Histogram != 0 {
-		// Empty intervals are added by facetReader: the cluster would create them before it could reject too many.
+		// Empty intervals are added by FacetReader: the cluster would create them before it could reject too many.
 		part(aggHistogram, "histogram")
 		l.dst = append(l.dst, `,"interval":`...)
 		l.dst = append(l.dst, query.Literal(f.Histogram)...)

@@ -45,7 +45,7 @@ type Response struct {
 	// Total is the number of matching documents if hasTotal is set.
 	Total    int64
 	HasTotal bool
-	// ReadHits and readAggs read these members at the reader's position.
+	// ReadHits and ReadAggs read these members at the reader's position.
 	ReadHits func(*Reader)
 	ReadAggs func(*Reader)
 	found    struct{ hits, aggs bool }
