@@ -91,13 +91,13 @@ type App struct {
 	relay         *ingest.Relay // nil without a repository that the built-in one feeds
 	server        *server.Server
 	certificate   *server.Certificate // nil without TLS
-	// indexProof and storeProof prove durable writes for Health.
-	indexProof, storeProof *proof
-	// indexed are the repositories whose index was filled, and fills spaces the runs that fill the built-in one's; only
-	// indexCheck changes both. neverIndexed says which were not filled, one sentence each.
-	indexed      map[string]struct{}
+	// indexCheck and storeCheck check for Health that index and store take durable writes.
+	indexCheck, storeCheck *cachedCheck
+	// filled are the repositories whose index was filled, and fills spaces the runs that fill the index of the built-in one; only
+	// fillCheck changes both. neverIndexed lists those that were not filled, as one reason of Health each.
+	filled       map[string]struct{}
 	fills        fillBackoff
-	indexCheck   *proof
+	fillCheck    *cachedCheck
 	neverIndexed atomic.Pointer[[]string]
 
 	started sync.Once
@@ -208,8 +208,8 @@ func (a *App) start(ctx context.Context) error {
 		{"opening the metadata repository", a.openMetadata},
 		{"starting the bulk writer", a.startWriter},
 		{"preparing ingest", a.openIngest},
-		{"checking what was indexed", a.startIndexed},
-		{"reading when repositories were last indexed", a.startLastSuccess},
+		{"checking what was indexed", a.startFilled},
+		{"reading when repositories were last indexed", a.setLastSuccess},
 		{"starting the consumers", a.startConsumers},
 		{"starting the readers of notifications", a.startSources},
 		{"starting the outbox relay", a.startRelay},

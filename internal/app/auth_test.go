@@ -11,10 +11,10 @@ import (
 	"tutti/internal/core"
 )
 
-// refused demands that a request is refused as one of who may not do it, in words that name what is missing.
-func (b *builtIn) refused(token, method, path, body string, status int, says string) {
+// wantRefused fails the test unless a request is answered with a status, a Bearer challenge and a message that contains says.
+func (b *builtIn) wantRefused(token, method, path, body string, status int, says string) {
 	b.t.Helper()
-	a := b.demandAs(token, method, path, body, status)
+	a := b.mustSendAs(token, method, path, body, status)
 	challenge := a.header.Get("WWW-Authenticate")
 	if !strings.HasPrefix(challenge, "Bearer") || a.header.Get("Content-Type") != "application/problem+json" {
 		b.t.Errorf("%s %s: challenge %q, content type %q", method, path, challenge, a.header.Get("Content-Type"))
@@ -33,7 +33,7 @@ func TestAuthFirstKey(t *testing.T) {
 	t.Parallel()
 	b := newBuiltIn(t, plan{more: tokens})
 	id, key := b.firstKey("tutti.WRITE")
-	b.up()
+	b.startReady()
 	keys, err := b.openKeys()
 	if err == nil {
 		_ = keys.Close(t.Context())
@@ -43,9 +43,9 @@ func TestAuthFirstKey(t *testing.T) {
 		!strings.Contains(core.HintOf(err), "--server") {
 		t.Errorf("opening the keys of a running tutti: %s, %q, hint %q", core.CodeOf(err), core.MessageOf(err), core.HintOf(err))
 	}
-	b.refused("", http.MethodGet, "/keys", "", http.StatusUnauthorized, "Authorization: Bearer")
+	b.wantRefused("", http.MethodGet, "/keys", "", http.StatusUnauthorized, "Authorization: Bearer")
 	b.token = key
-	a := b.demand(http.MethodGet, "/keys", "", http.StatusOK)
+	a := b.mustSend(http.MethodGet, "/keys", "", http.StatusOK)
 	if a.get("keys.#").Int() != 1 || a.get("keys.0.id").String() != id || a.get("keys.0.name").String() != "first" {
 		t.Errorf("keys: %s", a.raw)
 	}
@@ -56,12 +56,12 @@ func TestAuthFirstKey(t *testing.T) {
 	if strings.Contains(string(a.raw), secret) {
 		t.Error("the list of keys shows a secret")
 	}
-	b.furnish("S1")
+	b.prepareStudies("S1")
 	b.publish("S1", b.submit("S1"))
-	b.follows()
+	b.awaitConverged()
 	b.stop()
 	b.start() // the key is still good, and its secret is nowhere
-	b.demand(http.MethodGet, "/keys", "", http.StatusOK)
+	b.mustSend(http.MethodGet, "/keys", "", http.StatusOK)
 	b.stop()
 	if lines := strings.Join(b.logs.all(), ""); strings.Contains(lines, secret) {
 		t.Error("the log holds the secret of a key")
@@ -82,25 +82,25 @@ func TestAuthFirstKey(t *testing.T) {
 }
 
 // TestAuthOrganization: the key of an organization submits, publishes and indexes there and nowhere else; one that only
-// reads does none of it. A revoked key is refused at once.
+// reads can do none of it. A revoked key is refused at once.
 func TestAuthOrganization(t *testing.T) {
 	t.Parallel()
 	b := newBuiltIn(t, plan{more: tokens})
 	_, b.token = b.firstKey("tutti.WRITE")
-	b.up()
-	b.furnish("S1", "S2")
+	b.startReady()
+	b.prepareStudies("S1", "S2")
 	writerID, writer := b.key(`["S1.WRITE"]`)
 	_, reading := b.key(`["S1.READ"]`)
 
-	id := b.demandAs(writer, http.MethodPost, "/submit/S1", b.payload("S1", ""), http.StatusOK).get("analysisId").String()
-	b.demandAs(writer, http.MethodPut, statePath("S1", "publish", id), "", http.StatusOK)
-	b.follows()
-	b.demandAs(writer, http.MethodPatch, analysisPath("S1", id), `{"experiment":{"merged":true}}`, http.StatusOK)
+	id := b.mustSendAs(writer, http.MethodPost, "/submit/S1", b.payload("S1", ""), http.StatusOK).get("analysisId").String()
+	b.mustSendAs(writer, http.MethodPut, statePath("S1", "publish", id), "", http.StatusOK)
+	b.awaitConverged()
+	b.mustSendAs(writer, http.MethodPatch, analysisPath("S1", id), `{"experiment":{"merged":true}}`, http.StatusOK)
 	b.awaitOutcomes(core.OutcomeIndexed, 2)
-	b.demandAs(writer, http.MethodPost, "/index/repository/local/organization/S1/id/"+id, "", http.StatusAccepted)
+	b.mustSendAs(writer, http.MethodPost, "/index/repository/local/organization/S1/id/"+id, "", http.StatusAccepted)
 	b.awaitOutcomes(core.OutcomeIndexed, 3)
-	b.demandAs(writer, http.MethodPost, "/index/repository/local/organization/S1", "", http.StatusAccepted)
-	b.follows()
+	b.mustSendAs(writer, http.MethodPost, "/index/repository/local/organization/S1", "", http.StatusAccepted)
+	b.awaitConverged()
 	hidden, other := b.submit("S1"), b.submit("S2")
 
 	for _, tc := range []struct{ method, path, body, scope string }{
@@ -122,60 +122,60 @@ func TestAuthOrganization(t *testing.T) {
 		{http.MethodDelete, "/keys/" + writerID, "", "tutti.WRITE"},
 		{http.MethodPost, "/notifications/local", `{}`, "tutti.WRITE"},
 	} {
-		b.refused(writer, tc.method, tc.path, tc.body, http.StatusForbidden, tc.scope)
-		b.refused(reading, tc.method, tc.path, tc.body, http.StatusForbidden, tc.scope)
-		b.refused("", tc.method, tc.path, tc.body, http.StatusUnauthorized, "Bearer")
+		b.wantRefused(writer, tc.method, tc.path, tc.body, http.StatusForbidden, tc.scope)
+		b.wantRefused(reading, tc.method, tc.path, tc.body, http.StatusForbidden, tc.scope)
+		b.wantRefused("", tc.method, tc.path, tc.body, http.StatusUnauthorized, "Bearer")
 	}
 	for _, tc := range []struct{ method, path string }{
 		{http.MethodPost, "/submit/S1"},
 		{http.MethodPut, statePath("S1", "publish", hidden)},
 		{http.MethodPost, "/index/repository/local/organization/S1"},
 	} {
-		b.refused(reading, tc.method, tc.path, "", http.StatusForbidden, "S1.WRITE")
+		b.wantRefused(reading, tc.method, tc.path, "", http.StatusForbidden, "S1.WRITE")
 	}
-	// Nothing of what was refused has happened.
-	if kept := b.kept("UNPUBLISHED"); len(kept) != 2 || kept[hidden] == "" || kept[other] == "" {
+	// None of the refused requests had an effect.
+	if kept := b.storedAnalyses("UNPUBLISHED"); len(kept) != 2 || kept[hidden] == "" || kept[other] == "" {
 		t.Errorf("unpublished: %v", kept)
 	}
-	b.holds()
-	b.readable(reading, "S1", hidden, http.StatusOK)
-	b.readable(writer, "S1", hidden, http.StatusForbidden)
-	b.readable(reading, "S2", other, http.StatusNotFound)
-	b.readable(reading, "S1", id, http.StatusOK)
+	b.wantConverged()
+	b.wantReadable(reading, "S1", hidden, http.StatusOK)
+	b.wantReadable(writer, "S1", hidden, http.StatusForbidden)
+	b.wantReadable(reading, "S2", other, http.StatusNotFound)
+	b.wantReadable(reading, "S1", id, http.StatusOK)
 	for _, path := range []string{"/studies/S1/analysis", "/studies/S1/analysis/paginated"} {
 		for _, states := range []string{"UNPUBLISHED", "PUBLISHED,UNPUBLISHED", "SUPPRESSED"} {
-			b.refused(writer, http.MethodGet, path+"?analysisStates="+states, "", http.StatusForbidden, "S1.READ")
+			b.wantRefused(writer, http.MethodGet, path+"?analysisStates="+states, "", http.StatusForbidden, "S1.READ")
 		}
 		for token, want := range map[string]bool{reading: true, writer: false} {
 			states := map[bool]string{true: everyState, false: "PUBLISHED"}[want]
-			a := b.demandAs(token, http.MethodGet, path+"?analysisStates="+states, "", http.StatusOK)
+			a := b.mustSendAs(token, http.MethodGet, path+"?analysisStates="+states, "", http.StatusOK)
 			if strings.Contains(string(a.raw), hidden) != want || !strings.Contains(string(a.raw), id) {
 				t.Errorf("%s in %s: %s", path, states, a.raw)
 			}
 		}
 	}
-	b.readable(writer, "S1", id, http.StatusOK)
+	b.wantReadable(writer, "S1", id, http.StatusOK)
 
-	a := b.demand(http.MethodDelete, "/keys/"+writerID, "", http.StatusOK)
+	a := b.mustSend(http.MethodDelete, "/keys/"+writerID, "", http.StatusOK)
 	if a.get("revokedAt").String() == "" {
 		t.Errorf("a revoked key: %s", a.raw)
 	}
-	b.refused(writer, http.MethodPost, "/submit/S1", b.payload("S1", ""), http.StatusUnauthorized, "revoked")
-	b.refused(reading+"x", http.MethodGet, "/studies/all", "", http.StatusUnauthorized, "API key")
-	b.refused("not-a-token", http.MethodGet, "/studies/all", "", http.StatusUnauthorized, "tutti_")
+	b.wantRefused(writer, http.MethodPost, "/submit/S1", b.payload("S1", ""), http.StatusUnauthorized, "revoked")
+	b.wantRefused(reading+"x", http.MethodGet, "/studies/all", "", http.StatusUnauthorized, "API key")
+	b.wantRefused("not-a-token", http.MethodGet, "/studies/all", "", http.StatusUnauthorized, "tutti_")
 }
 
-// readable demands how an analysis is answered to the holder of a token.
-func (b *builtIn) readable(token, study, id string, status int) {
+// wantReadable fails the test unless a read of an analysis with a token has a status.
+func (b *builtIn) wantReadable(token, study, id string, status int) {
 	b.t.Helper()
-	b.demandAs(token, http.MethodGet, analysisPath(study, id), "", status)
-	b.demandAs(token, http.MethodGet, analysisPath(study, id)+"/files", "", status)
+	b.mustSendAs(token, http.MethodGet, analysisPath(study, id), "", status)
+	b.mustSendAs(token, http.MethodGet, analysisPath(study, id)+"/files", "", status)
 }
 
-// TestStoreLocked: the folder of the embedded store belongs to one process, also where the queue is another's.
+// TestStoreLocked: the folder of the embedded store belongs to one process, also with an external queue.
 func TestStoreLocked(t *testing.T) {
 	t.Parallel()
-	b := startBuiltIn(t, plan{set: settings{queueURL: externalQueue(t), spoilt: true}})
+	b := startBuiltIn(t, plan{set: settings{queueURL: externalQueue(t), faulty: true}})
 	second := b.newApp()
 	err := second.Start(t.Context())
 	if err == nil {
@@ -193,5 +193,5 @@ func TestStoreLocked(t *testing.T) {
 		t.Errorf("the second process does not say why:\n%s", b.logs.tail())
 	}
 	b.publish("S1", b.submit("S1"))
-	b.follows()
+	b.awaitConverged()
 }

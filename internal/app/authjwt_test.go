@@ -27,7 +27,7 @@ type signer struct {
 	t    *testing.T
 	id   string
 	key  ed25519.PrivateKey
-	form string // as it stands in a key set
+	form string // as in a key set
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -68,7 +68,7 @@ func (i *issuer) yaml() string {
 	return fmt.Sprintf("auth: {mode: token, jwt: {jwksUrl: %q, issuer: %q, audience: tutti}}\n", i.server.URL+"/keys", i.server.URL)
 }
 
-// token signs claims; what is not given is as it should be.
+// token signs claims; missing claims have valid values.
 func (i *issuer) token(k signer, claims map[string]any) string {
 	i.t.Helper()
 	all := map[string]any{
@@ -97,21 +97,21 @@ func TestAuthJWT(t *testing.T) {
 	source.publishes(first)
 	b := newBuiltIn(t, plan{more: source.yaml()})
 	_, key := b.firstKey("tutti.WRITE")
-	b.up()
+	b.startReady()
 	b.token = source.token(first, map[string]any{"scope": "openid tutti.WRITE"})
-	b.furnish("S1", "S2")
+	b.prepareStudies("S1", "S2")
 
 	for name, claims := range map[string]map[string]any{
 		"scope": {"scope": "openid S1.WRITE"}, "scp": {"scp": []string{"S1.WRITE"}},
 		"context.scope": {"context": map[string]any{"scope": []string{"S1.WRITE"}}},
 	} {
 		writer := source.token(first, claims)
-		id := b.demandAs(writer, http.MethodPost, "/submit/S1", b.payload("S1", ""), http.StatusOK).get("analysisId").String()
-		b.demandAs(writer, http.MethodPut, statePath("S1", "publish", id), "", http.StatusOK)
-		b.refused(writer, http.MethodPost, "/submit/S2", b.payload("S2", ""), http.StatusForbidden, "S2.WRITE")
+		id := b.mustSendAs(writer, http.MethodPost, "/submit/S1", b.payload("S1", ""), http.StatusOK).get("analysisId").String()
+		b.mustSendAs(writer, http.MethodPut, statePath("S1", "publish", id), "", http.StatusOK)
+		b.wantRefused(writer, http.MethodPost, "/submit/S2", b.payload("S2", ""), http.StatusForbidden, "S2.WRITE")
 		t.Logf("scopes in %s", name)
 	}
-	b.follows()
+	b.awaitConverged()
 
 	good := source.token(first, map[string]any{"scope": "S1.WRITE"})
 	head, rest, _ := strings.Cut(good, ".")
@@ -127,7 +127,7 @@ func TestAuthJWT(t *testing.T) {
 		"other claims":     head + "." + forged + "." + signature,
 		"not signed":       none + "." + body + ".",
 	} {
-		a := b.demandAs(token, http.MethodPost, "/submit/S1", b.payload("S1", ""), http.StatusUnauthorized)
+		a := b.mustSendAs(token, http.MethodPost, "/submit/S1", b.payload("S1", ""), http.StatusUnauthorized)
 		if a.get("detail").String() == "" || !strings.Contains(a.header.Get("WWW-Authenticate"), "invalid_token") {
 			t.Errorf("%s: challenge %q: %s", name, a.header.Get("WWW-Authenticate"), a.raw)
 		}
@@ -135,22 +135,22 @@ func TestAuthJWT(t *testing.T) {
 
 	source.publishes(second)
 	later := source.token(second, map[string]any{"scope": "S1.WRITE"})
-	b.eventually(wait, func() (bool, string) { // the issuer is not asked more than every few seconds
+	b.eventually(wait, func() (bool, string) { // the keys are fetched at most every few seconds
 		a, err := b.sendAs(later, http.MethodPost, "/submit/S1", b.payload("S1", ""))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return a.status == http.StatusOK, string(a.raw)
 	})
-	b.refused(good, http.MethodPost, "/submit/S1", b.payload("S1", ""), http.StatusUnauthorized, "token")
+	b.wantRefused(good, http.MethodPost, "/submit/S1", b.payload("S1", ""), http.StatusUnauthorized, "token")
 	if n := source.fetches.Load(); n < 2 || n > 10 {
-		t.Errorf("the issuer was asked %d times for its keys", n)
+		t.Errorf("the keys were fetched %d times", n)
 	}
 
 	// Without the issuer, the keys that are known go on, and so do API keys.
 	source.server.Close()
-	b.demandAs(later, http.MethodGet, "/studies/S1", "", http.StatusOK)
-	b.demandAs(key, http.MethodGet, "/keys", "", http.StatusOK)
+	b.mustSendAs(later, http.MethodGet, "/studies/S1", "", http.StatusOK)
+	b.mustSendAs(key, http.MethodGet, "/keys", "", http.StatusOK)
 	b.token = key
-	b.follows()
+	b.awaitConverged()
 }

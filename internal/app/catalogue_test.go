@@ -63,8 +63,8 @@ func soundIDs() []string {
 	return []string{"__proto__", "analyses", "envelope", "guarded", "records", "toString", "twin-a", "twin-b"}
 }
 
-// gallery makes a world with two repositories, of analyses and of tabular records, and a folder of catalogues. Its tutti
-// does not run yet.
+// gallery returns a world with two repositories, of analyses and of tabular records, and a folder of catalogues. Its tutti is
+// not started.
 func gallery(t *testing.T, files folder) *world {
 	t.Helper()
 	lyric, err := testkit.NewLyric(testkit.LyricConfig{})
@@ -76,14 +76,14 @@ func gallery(t *testing.T, files folder) *world {
 	w := newWorld(t, settings{})
 	w.set.more = fmt.Sprintf("  - {code: %s, type: lyric, url: %q, indexName: %s, lyric: {categoryId: \"1\"}}\n%s",
 		tabularCode, lyric.URL(), w.records(), catalogueDir(dir))
-	w.forgets(w.records())
+	w.dropAtEnd(w.records())
 	files.write(w, dir)
 	w.fill("S1", 40)
 	w.fill("S2", 40)
-	// The Lyric server stands beside the world's Song server.
+	// The Lyric server runs beside the world's Song server.
 	tabular := *w
 	tabular.lyric = lyric
-	tabular.enrol("ORG-CA", 40)
+	tabular.addRecords("ORG-CA", 40)
 	return w
 }
 
@@ -91,7 +91,7 @@ func gallery(t *testing.T, files folder) *world {
 func (w *world) index() {
 	w.t.Helper()
 	for _, repository := range []string{code, tabularCode} {
-		job := w.ended(w.ask(http.MethodPost, "/index/repository/"+repository, http.StatusAccepted).get("jobId").String())
+		job := w.awaitJob(w.mustRequest(http.MethodPost, "/index/repository/"+repository, http.StatusAccepted).get("jobId").String())
 		if job.Get("state").String() != string(core.JobSucceeded) {
 			w.t.Fatalf("the job of %s: %s", repository, job.Raw)
 		}
@@ -160,8 +160,7 @@ func faults() map[string]faulty {
 	}
 }
 
-// TestCatalogueFolder: a folder with catalogues of every kind, sound and broken: all are listed, each broken one says why
-// wherever it is asked for, and the sound ones do not suffer.
+// TestCatalogueFolder: all catalogues of a folder are listed; every answer about a broken one has the reason, and the others work.
 func TestCatalogueFolder(t *testing.T) {
 	t.Parallel()
 	files := sound()
@@ -172,7 +171,7 @@ func TestCatalogueFolder(t *testing.T) {
 	w.start()
 	w.index()
 	w.stop() // so that the fields are those of all documents at once
-	w.logs = &logBook{}
+	w.logs = &logBuffer{}
 	w.start()
 	w.awaitAvailable(soundIDs()...)
 
@@ -180,7 +179,7 @@ func TestCatalogueFolder(t *testing.T) {
 	if a.get("mode").String() != "multiple" || a.get("sqonSchemaPath").String() != "/introspection/sqon" {
 		t.Errorf("the summary is %s", a.raw)
 	}
-	w.readiness(core.CataloguesDegraded)
+	w.wantStatus(core.CataloguesDegraded)
 	states := map[string]bool{}
 	for _, id := range soundIDs() {
 		states[id] = true
@@ -196,7 +195,7 @@ func TestCatalogueFolder(t *testing.T) {
 			t.Errorf("that %s has failed is logged %d times", f.id, n)
 		}
 	}
-	w.gauged(states)
+	w.wantGauge(states)
 	for _, id := range soundIDs() {
 		if entry := w.catalogs()[id]; entry.Status != "available" || entry.Error != nil || entry.Paths.Fields != "" {
 			t.Errorf("the entry of %s is %+v", id, entry)
@@ -208,12 +207,12 @@ func TestCatalogueFolder(t *testing.T) {
 	if n := len(w.catalogs()); n != len(states) {
 		t.Errorf("%d catalogues are listed, want %d", n, len(states))
 	}
-	w.toldApart()
-	w.misasked()
+	w.wantOwnFields()
+	w.wantProblems()
 }
 
-// toldApart looks at what the sound catalogues of a gallery have of their own.
-func (w *world) toldApart() {
+// wantOwnFields checks what differs between the working catalogues of a gallery.
+func (w *world) wantOwnFields() {
 	w.t.Helper()
 	study := shownField{"Study", "keyword", "", "The study that submitted the analysis"}
 	if diff := cmp.Diff(study, w.fields("analyses")["studyId"]); diff != "" {
@@ -234,18 +233,18 @@ func (w *world) toldApart() {
 			w.t.Errorf("authFiltered of %s is %s", id, got.Raw)
 		}
 	}
-	if got := w.ask(http.MethodGet, "/introspection/stringy", http.StatusOK).get("catalogId").String(); got != "toString" {
+	if got := w.mustRequest(http.MethodGet, "/introspection/stringy", http.StatusOK).get("catalogId").String(); got != "toString" {
 		w.t.Errorf("the document type of one catalogue leads to %q", got)
 	}
-	a := w.ask(http.MethodGet, "/introspection/twin", http.StatusConflict)
+	a := w.mustRequest(http.MethodGet, "/introspection/twin", http.StatusConflict)
 	if a.get("code").String() != "ambiguous_document_type" || a.get("matchingCatalogueIds").Raw != `["twin-a","twin-b"]` ||
 		a.header.Get("Content-Type") != "application/problem+json" {
 		w.t.Errorf("a shared document type: %s", a.raw)
 	}
 }
 
-// misasked asks for what is not there, in ways that nobody should, and demands a problem each time.
-func (w *world) misasked() {
+// wantProblems sends invalid requests, and fails the test unless each answer is a problem.
+func (w *world) wantProblems() {
 	w.t.Helper()
 	for _, tc := range []struct {
 		method, target string
@@ -269,7 +268,7 @@ func (w *world) misasked() {
 		{http.MethodPost, "/none/graphql", http.StatusNotFound, "not_found", "no such catalogue"},
 		{http.MethodPost, "/graphql", http.StatusNotFound, "not_found", "exactly one catalogue"},
 	} {
-		a := w.bare(tc.method, tc.target)
+		a := w.sendRaw(tc.method, tc.target)
 		if a.status != tc.status || a.get("code").String() != tc.code || !strings.Contains(a.get("detail").String(), tc.detail) ||
 			a.header.Get("Content-Type") != "application/problem+json" {
 			w.t.Errorf("%s %s: %d %v %s", tc.method, tc.target, a.status, a.header, a.raw)
@@ -279,8 +278,8 @@ func (w *world) misasked() {
 		}
 	}
 	// Routes that catalogues are called as are still the routes.
-	w.ask(http.MethodGet, "/studies/all", http.StatusOK)
-	if got := w.ask(http.MethodGet, "/introspection/sqon", http.StatusOK).get("schema.$schema").String(); !strings.Contains(got, "2020-12") {
+	w.mustRequest(http.MethodGet, "/studies/all", http.StatusOK)
+	if got := w.mustRequest(http.MethodGet, "/introspection/sqon", http.StatusOK).get("schema.$schema").String(); !strings.Contains(got, "2020-12") {
 		w.t.Errorf("the schema of SQON is one of %q", got)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"tutti/internal/core"
 )
 
-// user and password are what the engine of an Arranger's environment asks for.
+// user and password are the credentials of the engine in an Arranger's environment.
 const (
 	arrangerUser     = "elastic"
 	arrangerPassword = "pass word:1"
@@ -42,7 +42,7 @@ func (w *world) environment(dir, engine string, more ...string) []string {
 	}, more...)
 }
 
-// startIn starts the world's tutti on an environment alone.
+// startIn starts the world's tutti, configured by an environment only.
 func (w *world) startIn(environ []string) {
 	w.t.Helper()
 	cfg, err := config.Load("", environ)
@@ -62,10 +62,10 @@ func (w *world) startIn(environ []string) {
 			w.t.Errorf("stopping: %v", err)
 		}
 	})
-	w.t.Cleanup(w.report)
+	w.t.Cleanup(w.logState)
 }
 
-// secured returns an engine that asks for a name and a password, and forbids the index of files until it is told otherwise.
+// secured returns an engine that requires a name and a password, and forbids the index of files until set allows it.
 // Behind it is the world's own engine, where that is reached by an address.
 func secured(t *testing.T, w *world) *cluster {
 	t.Helper()
@@ -101,8 +101,8 @@ func forwardTo(target *url.URL, calls http.RoundTripper) http.Handler {
 	})
 }
 
-// TestCatalogueArranger: the environment of an Arranger and its folder are all that it takes, with and without credentials
-// that the engine accepts.
+// TestCatalogueArranger: tutti runs with only the environment and the folder of an Arranger, with and without credentials that
+// the engine accepts.
 func TestCatalogueArranger(t *testing.T) {
 	t.Parallel()
 	t.Run("with its credentials", func(t *testing.T) {
@@ -118,12 +118,12 @@ func TestCatalogueArranger(t *testing.T) {
 		}
 		w.awaitProblem("files", indexForbidden())
 		failedCatalogue{documentType: "file", CatalogueProblem: indexForbidden()}.shown(w, "files")
-		w.readiness(core.CataloguesDegraded)
-		w.says("catalogues.dir from CONFIGS_PATH, index.url from ES_HOST, index.username from ES_USER, index.password from ES_PASS")
-		w.says("NODE_ENV is production")
+		w.wantStatus(core.CataloguesDegraded)
+		w.wantLogged("catalogues.dir from CONFIGS_PATH, index.url from ES_HOST, index.username from ES_USER, index.password from ES_PASS")
+		w.wantLogged("NODE_ENV is production")
 		c.set(w.alias+"-files", mapped(`"name":{"type":"keyword"}`))
 		w.awaitAvailable("files")
-		w.readiness(core.CataloguesHealthy)
+		w.wantStatus(core.CataloguesHealthy)
 	})
 	for name, credentials := range map[string][]string{
 		"without": nil, "with others": {"ES_USER=" + arrangerUser, "ES_PASS=wrong"},
@@ -136,7 +136,7 @@ func TestCatalogueArranger(t *testing.T) {
 			w.startIn(w.environment(dir, c.server.URL, credentials...))
 			w.awaitProblem("donors", indexForbidden())
 			w.awaitProblem("files", indexForbidden())
-			w.readiness(core.CataloguesUnhealthy)
+			w.wantStatus(core.CataloguesUnhealthy)
 			for _, line := range w.logs.all() {
 				if strings.Contains(line, "wrong") || strings.Contains(line, arrangerPassword) {
 					t.Errorf("a password is logged: %s", line)
@@ -146,8 +146,8 @@ func TestCatalogueArranger(t *testing.T) {
 	}
 }
 
-// says demands that something is logged.
-func (w *world) says(what string) {
+// wantLogged fails the test unless the log contains a text.
+func (w *world) wantLogged(what string) {
 	w.t.Helper()
 	if !strings.Contains(strings.Join(w.logs.all(), ""), what) {
 		w.t.Errorf("the log does not say %q", what)

@@ -9,8 +9,8 @@ import (
 	"tutti/internal/core"
 )
 
-// TestCatalogueAuth: a catalogue with an access rule says to everybody but the system that what is seen of it is narrowed,
-// each of the two answers under a tag of its own. A token that proves nothing is nobody's.
+// TestCatalogueAuth: authFiltered of a catalogue with an access rule is true but for the scope system; both answers have their own
+// ETag. An invalid token is treated as anonymous.
 func TestCatalogueAuth(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func TestCatalogueAuth(t *testing.T) {
 	for token, narrowed := range map[string]bool{
 		"": true, reading: true, writing: true, system: false, system + "x": true, "nonsense": true,
 	} {
-		a := b.demandAs(token, http.MethodGet, "/introspection/guarded", "", http.StatusOK)
+		a := b.mustSendAs(token, http.MethodGet, "/introspection/guarded", "", http.StatusOK)
 		if got := a.get("meta.authFiltered"); got.Bool() != narrowed || !got.IsBool() {
 			t.Errorf("authFiltered is %s, want %t", got.Raw, narrowed)
 		}
@@ -45,15 +45,15 @@ func TestCatalogueAuth(t *testing.T) {
 		if vary := strings.Join(a.header.Values("Vary"), ","); !strings.Contains(vary, "Authorization") {
 			t.Errorf("Vary is %q", vary)
 		}
-		valid := token == reading || token == writing || token == system // which the default access asks for
-		if a := b.demandAs(token, http.MethodGet, "/introspection/open", "", http.StatusOK); a.get("meta.authFiltered").Bool() == valid {
+		valid := token == reading || token == writing || token == system // which the default access requires
+		if a := b.mustSendAs(token, http.MethodGet, "/introspection/open", "", http.StatusOK); a.get("meta.authFiltered").Bool() == valid {
 			t.Errorf("the open catalogue, with a valid token %t: %s", valid, a.get("meta").Raw)
 		}
-		if a := b.demandAs(token, http.MethodGet, "/introspection", "", http.StatusOK); a.get("catalogCount").Int() != 3 {
+		if a := b.mustSendAs(token, http.MethodGet, "/introspection", "", http.StatusOK); a.get("catalogCount").Int() != 3 {
 			t.Errorf("the summary: %s", a.raw)
 		}
-		b.demandAs(token, http.MethodGet, "/introspection/sqon", "", http.StatusOK)
-		b.demandAs(token, http.MethodGet, "/introspection/failed", "", http.StatusOK)
+		b.mustSendAs(token, http.MethodGet, "/introspection/sqon", "", http.StatusOK)
+		b.mustSendAs(token, http.MethodGet, "/introspection/failed", "", http.StatusOK)
 	}
 	if tags[true] == tags[false] {
 		t.Errorf("both answers have the tag %s", tags[true])
@@ -73,12 +73,12 @@ func TestCatalogueAuth(t *testing.T) {
 			t.Errorf("with the tag %s: %d, want %d", tc.tag, got, tc.status)
 		}
 	}
-	b.refused("nonsense", http.MethodGet, "/keys", "", http.StatusUnauthorized, "tutti_")
-	b.demandAs("nonsense", http.MethodPost, "/failed/graphql", "{}", http.StatusNotFound)
-	b.readiness(core.CataloguesDegraded)
+	b.wantRefused("nonsense", http.MethodGet, "/keys", "", http.StatusUnauthorized, "tutti_")
+	b.mustSendAs("nonsense", http.MethodPost, "/failed/graphql", "{}", http.StatusNotFound)
+	b.wantStatus(core.CataloguesDegraded)
 }
 
-// conditional asks for a path unless it has a tag still, and returns the status.
+// conditional requests a path with If-None-Match, and returns the status.
 func (b *builtIn) conditional(token, path, tag string) int {
 	b.t.Helper()
 	req, err := http.NewRequestWithContext(context.WithoutCancel(b.t.Context()), http.MethodGet, b.url+path, nil)

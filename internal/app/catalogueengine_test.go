@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// cluster speaks as much of Elasticsearch as catalogues need: it gives mappings, and refuses all else as a cluster that is
+// cluster answers the requests to Elasticsearch that catalogues need: it returns mappings, and refuses all else as a cluster that is
 // still starting does, or has another answer it.
 type cluster struct {
 	server *httptest.Server
@@ -19,9 +19,9 @@ type cluster struct {
 	mu sync.Mutex
 	// answers are those to GET /<index>/_mapping, by index; an index without one is missing.
 	answers map[string]http.HandlerFunc
-	// user and password are asked of everybody, when there is a user.
+	// user and password are required when user is set.
 	user, password string
-	// behind, when set before the first request, answers all that is not about a mapping.
+	// behind, when set before the first request, answers all requests but those for mappings.
 	behind http.Handler
 }
 
@@ -35,7 +35,7 @@ func answers(status int, body string) http.HandlerFunc {
 	}
 }
 
-// refuses returns a cluster's refusal, whose reason nobody may be told.
+// refuses returns a cluster's error response, whose reason must not reach a client.
 func refuses(status int, kind string) http.HandlerFunc {
 	return answers(status, fmt.Sprintf(`{"error":{"type":%q,"reason":"a secret of the engine"},"status":%d}`, kind, status))
 }
@@ -82,8 +82,8 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// nobody returns the address of a port at which nobody listens.
-func nobody(t *testing.T) string {
+// closedAddress returns an address that nothing listens on.
+func closedAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -96,8 +96,8 @@ func nobody(t *testing.T) string {
 	return "http://" + address
 }
 
-// silence returns the address of one who takes every connection and never says a word.
-func silence(t *testing.T) string {
+// silentAddress returns the address of a server that accepts every connection and sends nothing.
+func silentAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -123,7 +123,7 @@ func silence(t *testing.T) string {
 	return "http://" + listener.Addr().String()
 }
 
-// built returns the configuration of a tutti with the built-in repository alone, on an engine at a URL, with a folder of
+// built returns the configuration of a tutti with only the built-in repository, on an engine at a URL, with a folder of
 // catalogues.
 func built(engine, dir string) func(w *world) string {
 	return func(w *world) string {
@@ -136,7 +136,7 @@ repositories: [{code: %s, type: local, indexName: %s}]
 	}
 }
 
-// newBuilt makes such a world, whose tutti does not run yet.
+// newBuilt returns a world with that configuration, whose tutti is not started.
 func newBuilt(t *testing.T, engine string, files folder) *builtIn {
 	t.Helper()
 	dir := t.TempDir()

@@ -36,27 +36,27 @@ func TestCatalogueFixed(t *testing.T) {
 	})
 	w.start()
 	w.awaitAvailable("sound")
-	w.gauged(map[string]bool{"sound": true, "broken": false, "empty": false, "one": false, "other": false, "guarded": false})
+	w.wantGauge(map[string]bool{"sound": true, "broken": false, "empty": false, "one": false, "other": false, "guarded": false})
 
-	// Another fault is told in the place of the first.
-	folder{"broken/base.json": `{"documentType":"mended"}`}.write(w, dir)
+	// Another error replaces the first.
+	folder{"broken/base.json": `{"documentType":"fixed"}`}.write(w, dir)
 	w.awaitProblem("broken", notBuilt("broken/base.json does not set esIndex"))
 	folder{
-		"broken/base.json":    based("mended", aliasWord, `"catalogId":"mended"`),
+		"broken/base.json":    based("fixed", aliasWord, `"catalogId":"fixed"`),
 		"empty/base.json":     based("filled", aliasWord+"-none", ""),
 		"other/base.json":     based("other", aliasWord, ""),
 		"guarded/access.json": `{"field":"studyId","scope":"{value}.READ"}`,
 		"sound/base.json":     `{`,
 	}.write(w, dir)
-	w.awaitListed("mended", true)
+	w.awaitListed("fixed", true)
 	w.awaitListed("same", true)
-	w.awaitAvailable("mended", "same", "other", "guarded", "sound")
+	w.awaitAvailable("fixed", "same", "other", "guarded", "sound")
 	w.awaitProblem("empty", indexMissing())
 	w.awaitListed("broken", false)
 	w.awaitListed("one", false)
-	w.ask(http.MethodPost, "/broken/graphql", http.StatusNotFound)
-	w.gauged(map[string]bool{"sound": true, "mended": true, "empty": false, "same": true, "other": true, "guarded": true})
-	w.readiness(core.CataloguesDegraded)
+	w.mustRequest(http.MethodPost, "/broken/graphql", http.StatusNotFound)
+	w.wantGauge(map[string]bool{"sound": true, "fixed": true, "empty": false, "same": true, "other": true, "guarded": true})
+	w.wantStatus(core.CataloguesDegraded)
 	if got := w.detail("guarded").get("meta.authFiltered").Raw; got != "true" {
 		t.Errorf("authFiltered of the one with a rule is %s", got)
 	}
@@ -73,7 +73,7 @@ func TestCatalogueFixed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.awaitListed("mended", false)
+	w.awaitListed("fixed", false)
 	w.put("S1", "a", `"experiment":{"weight":1.5}`)
 	w.trigger("S1", "a")
 	for _, id := range []string{"same", "sound"} {

@@ -53,7 +53,7 @@ func (f folder) write(w *world, dir string) {
 // records is the alias of a world's second repository, where it has one.
 func (w *world) records() string { return w.alias + "-records" }
 
-// newCatalogued makes a world with a folder of catalogues, whose tutti does not run yet, and returns the folder's path.
+// newCatalogued returns a world with a folder of catalogues, whose tutti is not started, and the folder's path.
 func newCatalogued(t *testing.T, set settings, files folder) (*world, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -74,18 +74,18 @@ func based(documentType, index, more string) string {
 	return fmt.Sprintf(`{"documentType":%q,"esIndex":%q%s}`, documentType, index, more)
 }
 
-// summary asks for all catalogues.
+// summary requests the list of all catalogues.
 func (w *world) summary() answer {
 	w.t.Helper()
-	return w.ask(http.MethodGet, "/introspection", http.StatusOK)
+	return w.mustRequest(http.MethodGet, "/introspection", http.StatusOK)
 }
 
 func detailPath(id string) string { return "/introspection/" + url.PathEscape(id) }
 
-// detail asks for one catalogue.
+// detail requests one catalogue.
 func (w *world) detail(id string) answer {
 	w.t.Helper()
-	return w.ask(http.MethodGet, detailPath(id), http.StatusOK)
+	return w.mustRequest(http.MethodGet, detailPath(id), http.StatusOK)
 }
 
 // problemOf returns why a catalogue has failed, nil when it is available.
@@ -181,7 +181,7 @@ func (f failedCatalogue) failedPayload(id string) string {
 		quoted(id), description, quoted(f.documentType), f.Code, quoted(f.Message))
 }
 
-// shown demands everything that is shown of a failed catalogue: its entry, its detail, and the 404 of all else.
+// shown checks all answers about a failed catalogue: its entry, its detail, and the 404 of every other path.
 func (f failedCatalogue) shown(w *world, id string) {
 	w.t.Helper()
 	entry := w.catalogs()[id]
@@ -197,7 +197,7 @@ func (f failedCatalogue) shown(w *world, id string) {
 	elsewhere := strings.TrimSuffix(payload, "}") + `,"details":` + quoted(detailPath(id)) + `}`
 	for _, path := range []string{entry.Paths.GraphQL, "/" + url.PathEscape(id), "/" + url.PathEscape(id) + "/download", detailPath(id) + "/x"} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
-			if a := w.ask(method, path, http.StatusNotFound); string(a.raw) != elsewhere || a.header.Get("Content-Type") != "application/json" {
+			if a := w.mustRequest(method, path, http.StatusNotFound); string(a.raw) != elsewhere || a.header.Get("Content-Type") != "application/json" {
 				w.t.Errorf("%s %s: %s\n%s, want\n%s", method, path, a.header.Get("Content-Type"), a.raw, elsewhere)
 			}
 		}
@@ -245,11 +245,11 @@ const (
 	saysFailed    = "a catalogue has failed"
 )
 
-// gauged demands what the metric says of catalogues.
-func (w *world) gauged(want map[string]bool) {
+// wantGauge checks the metric of catalogues.
+func (w *world) wantGauge(want map[string]bool) {
 	w.t.Helper()
 	got := map[string]bool{}
-	for line := range strings.Lines(string(w.ask(http.MethodGet, "/metrics", http.StatusOK).raw)) {
+	for line := range strings.Lines(string(w.mustRequest(http.MethodGet, "/metrics", http.StatusOK).raw)) {
 		rest, ours := strings.CutPrefix(line, `tutti_catalogue_available{catalogue="`)
 		if id, value, found := strings.Cut(rest, `"} `); ours && found {
 			got[id] = strings.TrimSpace(value) == "1"
@@ -260,8 +260,8 @@ func (w *world) gauged(want map[string]bool) {
 	}
 }
 
-// readiness demands the aggregate, in the summary and in /ready.
-func (w *world) readiness(want core.CatalogueStatus) {
+// wantStatus checks the aggregate status, in the summary and in /ready.
+func (w *world) wantStatus(want core.CatalogueStatus) {
 	w.t.Helper()
 	if got := w.summary().get("status").String(); got != string(want) {
 		w.t.Errorf("the summary is %s, want %s", got, want)
@@ -271,8 +271,8 @@ func (w *world) readiness(want core.CatalogueStatus) {
 	}
 }
 
-// bare sends a target that no client would send, and returns the answer.
-func (w *world) bare(method, target string) answer {
+// sendRaw sends an unescaped target, and returns the answer.
+func (w *world) sendRaw(method, target string) answer {
 	w.t.Helper()
 	base, err := url.Parse(w.url)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"tutti/internal/core"
 )
 
-// TestCatalogueGrows: fields that new documents bring are shown, and its time and its tag tell that the answer is another.
+// TestCatalogueGrows: fields of new documents appear, with a new generatedAt and ETag.
 func TestCatalogueGrows(t *testing.T) {
 	t.Parallel()
 	w, _ := newCatalogued(t, settings{}, folder{
@@ -17,7 +17,7 @@ func TestCatalogueGrows(t *testing.T) {
 	w.awaitAvailable("a")
 	before := w.detail("a")
 	if _, is := w.fields("a")["experiment.weight"]; is {
-		t.Fatal("the field is there already")
+		t.Fatal("the field exists already")
 	}
 	w.put("S1", "first", `"experiment":{"weight":1.5,"visits":[{"at":"2024-05-01"}]}`)
 	w.trigger("S1", "first")
@@ -39,14 +39,14 @@ func TestCatalogueGrows(t *testing.T) {
 	if n := w.logged(saysFailed, "a"); n != 0 {
 		t.Errorf("that it has failed is logged %d times", n)
 	}
-	w.converges(wait)
+	w.awaitConverged(wait)
 }
 
-// TestCatalogueEngineGoes: an engine that goes makes its catalogues fail after a while, one that comes back makes them
-// available, and what was triggered meanwhile is done.
+// TestCatalogueEngineGoes: the catalogues of an engine that goes down fail after a while, and are available when it is back; what was
+// triggered before is indexed.
 func TestCatalogueEngineGoes(t *testing.T) {
 	t.Parallel()
-	w, _ := newCatalogued(t, settings{spoilt: true}, folder{
+	w, _ := newCatalogued(t, settings{faulty: true}, folder{
 		"a/base.json": based("a", aliasWord, ""), "b/base.json": based("b", aliasWord, ""), "c/base.json": `{}`,
 	})
 	ids := w.fill("S1", 30)
@@ -63,14 +63,14 @@ func TestCatalogueEngineGoes(t *testing.T) {
 	if got := w.problemOf("c").Code; got != core.CatalogueSchemaBuild {
 		t.Errorf("what was wrong by itself is %s now", got)
 	}
-	w.gauged(map[string]bool{"a": false, "b": false, "c": false})
+	w.wantGauge(map[string]bool{"a": false, "b": false, "c": false})
 	w.put("S1", ids[0], `"experiment":{"changed":true}`)
 	w.trigger("S1", ids[0])
 	w.engine.setDown(false)
 	w.awaitAvailable("a", "b")
-	w.readiness(core.CataloguesDegraded)
-	w.converges(wait)
-	w.gauged(map[string]bool{"a": true, "b": true, "c": false})
+	w.wantStatus(core.CataloguesDegraded)
+	w.awaitConverged(wait)
+	w.wantGauge(map[string]bool{"a": true, "b": true, "c": false})
 	for id, want := range map[string][2]int{"a": {2, 1}, "b": {2, 1}, "c": {0, 1}} {
 		if available, failed := w.logged(saysAvailable, id), w.logged(saysFailed, id); available != want[0] || failed != want[1] {
 			t.Errorf("%s: that it is available is logged %d times, that it has failed %d times, want %v", id, available, failed, want)

@@ -12,8 +12,8 @@ import (
 	"tutti/internal/core"
 )
 
-// everything is a mapping file with what an operator may have written: multi-fields, an alias, containers of both kinds,
-// types that no operator of a range or of a wildcard takes, a field of the source alone, and names that mean something elsewhere.
+// everything is a mapping file with multi-fields, an alias, containers of both kinds, types without range or wildcard operators, a
+// field that is not indexed, and names with a meaning elsewhere.
 const everything = `{"dynamic":"strict",
 "runtime":{"day":{"type":"keyword"}},
 "properties":{
@@ -53,7 +53,7 @@ func TestCatalogueMapped(t *testing.T) {
 	)}.shown(w, "visits")
 	w.put("S1", "a", `"title":"One","visits":[{"tests":[{"result":1}]}]`)
 	w.trigger("S1", "a")
-	w.converges(wait)
+	w.awaitConverged(wait)
 }
 
 // TestCatalogueNone: a folder in which there is nothing yet is no fault.
@@ -64,11 +64,11 @@ func TestCatalogueNone(t *testing.T) {
 	if a := w.summary(); string(a.raw) != `{"catalogCount":0,"mode":"multiple","status":"healthy","sqonSchemaPath":"/introspection/sqon","catalogs":{}}` {
 		t.Errorf("the summary is %s", a.raw)
 	}
-	w.readiness(core.CataloguesHealthy)
+	w.wantStatus(core.CataloguesHealthy)
 	for _, path := range []string{"/introspection/fields", "/introspection/a", "/graphql"} {
-		w.ask(http.MethodGet, path, http.StatusNotFound)
+		w.mustRequest(http.MethodGet, path, http.StatusNotFound)
 	}
-	w.says("holds no JSON file and no folder")
+	w.wantLogged("holds no JSON file and no folder")
 	w.stop()
 
 	// A folder that goes between the reading of the configuration and the start does stop the start, and leaves nothing open.

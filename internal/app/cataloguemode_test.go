@@ -27,13 +27,13 @@ func TestCatalogueBasePath(t *testing.T) {
 		a.get("catalogs.a.paths").Raw != `{"graphql":"/search/api/a/graphql","introspection":"/search/api/introspection/a"}` {
 		t.Errorf("the summary is %s", a.raw)
 	}
-	if got := w.ask(http.MethodPost, "/b/graphql", http.StatusNotFound).get("details").String(); got != "/search/api/introspection/b" {
+	if got := w.mustRequest(http.MethodPost, "/b/graphql", http.StatusNotFound).get("details").String(); got != "/search/api/introspection/b" {
 		t.Errorf("details is %q", got)
 	}
 }
 
 // TestCatalogueDefaults: without a folder each index that is written to has a catalogue, called as its alias; one whose
-// alias is a route's name is listed as failed, and its repository works all the same.
+// alias is a route's name is listed as failed, and its repository is indexed.
 func TestCatalogueDefaults(t *testing.T) {
 	t.Parallel()
 	lyric, err := testkit.NewLyric(testkit.LyricConfig{})
@@ -46,8 +46,8 @@ func TestCatalogueDefaults(t *testing.T) {
 	w.set.more = fmt.Sprintf("  - {code: %s, type: lyric, url: %q, indexName: %s, lyric: {categoryId: \"1\"}}\n"+
 		"  - {code: %s, type: local, indexName: %s}\n",
 		tabularCode, lyric.URL(), w.records(), builtInCode, local)
-	w.forgets(w.records())
-	w.forgets(local)
+	w.dropAtEnd(w.records())
+	w.dropAtEnd(local)
 	w.start()
 	want := map[string]string{w.alias: "analysis", w.records(): "record", local: "analysis"}
 	got := map[string]string{}
@@ -58,14 +58,14 @@ func TestCatalogueDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the default catalogues (-want +got):\n%s", diff)
 	}
-	w.readiness(core.CataloguesHealthy)
+	w.wantStatus(core.CataloguesHealthy)
 	if f := w.fields(w.records())["systemId"]; f.Type != "keyword" {
 		t.Errorf("systemId is %+v", f)
 	}
-	if got := w.ask(http.MethodGet, "/introspection/record", http.StatusOK).get("catalogId").String(); got != w.records() {
+	if got := w.mustRequest(http.MethodGet, "/introspection/record", http.StatusOK).get("catalogId").String(); got != w.records() {
 		t.Errorf("the document type record leads to %q", got)
 	}
-	if a := w.ask(http.MethodGet, "/introspection/analysis", http.StatusConflict); a.get("matchingCatalogueIds.#").Int() != 2 {
+	if a := w.mustRequest(http.MethodGet, "/introspection/analysis", http.StatusConflict); a.get("matchingCatalogueIds.#").Int() != 2 {
 		t.Errorf("the document type of two: %s", a.raw)
 	}
 }
@@ -80,7 +80,7 @@ func TestCatalogueDefaultCalledAsRoute(t *testing.T) {
 		a := b.ready()
 		return len(a.get("paused").Array()) == 0, string(a.raw)
 	})
-	b.furnish("S1")
+	b.prepareStudies("S1")
 	want := notBuilt(`"jobs" cannot be the id of a catalogue, because it is the name of a server route: configure a folder of catalogues with another catalogId for this index`)
 	entry := b.catalogs()["jobs"]
 	if entry.Status != "failed" || entry.Error == nil || *entry.Error != want || entry.DocumentType != "analysis" {
@@ -89,11 +89,11 @@ func TestCatalogueDefaultCalledAsRoute(t *testing.T) {
 	if got, payload := string(b.detail("jobs").raw), (failedCatalogue{"analysis", "", want}).failedPayload("jobs"); got != payload {
 		t.Errorf("its detail is %s, want %s", got, payload)
 	}
-	b.readiness(core.CataloguesUnhealthy)
+	b.wantStatus(core.CataloguesUnhealthy)
 	b.publish("S1", b.submit("S1"))
-	b.follows()
+	b.awaitConverged()
 	b.runLocal("", "", core.JobSucceeded)
-	if a := b.demand(http.MethodGet, "/jobs", "", http.StatusOK); a.get("jobs.#").Int() != 1 {
+	if a := b.mustSend(http.MethodGet, "/jobs", "", http.StatusOK); a.get("jobs.#").Int() != 1 {
 		t.Errorf("the route that it is called as: %s", a.raw)
 	}
 }

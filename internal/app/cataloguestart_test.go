@@ -18,9 +18,9 @@ func twenty() folder {
 }
 
 // TestCatalogueStart: a tutti starts without its engine, and every catalogue is listed. How long the start waits for
-// catalogues at most, the tests of internal/search/catalogue hold to a clock of their own.
+// catalogues at most, the tests of internal/search/catalogue check with a fake clock.
 func TestCatalogueStart(t *testing.T) {
-	for name, engine := range map[string]func(*testing.T) string{"refused": nobody, "silent": silence} {
+	for name, engine := range map[string]func(*testing.T) string{"refused": closedAddress, "silent": silentAddress} {
 		t.Run(name, func(t *testing.T) {
 			b := newBuilt(t, engine(t), twenty())
 			b.start()
@@ -33,25 +33,25 @@ func TestCatalogueStart(t *testing.T) {
 					t.Errorf("%s is %+v", id, entry)
 				}
 			}
-			b.readiness(core.CataloguesUnhealthy)
-			b.furnish("S1")
+			b.wantStatus(core.CataloguesUnhealthy)
+			b.prepareStudies("S1")
 			b.publish("S1", b.submit("S1"))
-			b.demand(http.MethodPost, "/index/repository/"+builtInCode, "", http.StatusAccepted)
-			b.demand(http.MethodPost, "/c00/graphql", `{"query":"{__typename}"}`, http.StatusNotFound)
+			b.mustSend(http.MethodPost, "/index/repository/"+builtInCode, "", http.StatusAccepted)
+			b.mustSend(http.MethodPost, "/c00/graphql", `{"query":"{__typename}"}`, http.StatusNotFound)
 		})
 	}
 }
 
-// TestCatalogueDownAtStart: without its engine a tutti starts, says of every catalogue that there is no connection,
-// takes triggers, and does everything once the engine is there.
+// TestCatalogueDownAtStart: without its engine a tutti starts, each catalogue has connection_error, and triggers are accepted; they are
+// done once the engine is up.
 func TestCatalogueDownAtStart(t *testing.T) {
-	w, _ := newCatalogued(t, settings{spoilt: true}, folder{
+	w, _ := newCatalogued(t, settings{faulty: true}, folder{
 		"a/base.json": based("a", aliasWord, ""), "b/base.json": based("b", aliasWord, ""),
 	})
 	ids := w.fill("S1", 20)
 	w.engine.setDown(true)
 	w.start()
-	w.readiness(core.CataloguesUnhealthy)
+	w.wantStatus(core.CataloguesUnhealthy)
 	for _, id := range []string{"a", "b"} {
 		if p := w.problemOf(id); p == nil || p.Code != core.CatalogueConnectionError {
 			t.Errorf("%s: %+v", id, p)
@@ -63,5 +63,5 @@ func TestCatalogueDownAtStart(t *testing.T) {
 	w.engine.setDown(false)
 	w.awaitAvailable("a", "b")
 	w.awaitPaused(false)
-	w.converges(wait)
+	w.awaitConverged(wait)
 }

@@ -25,8 +25,8 @@ type answer struct {
 
 func (a answer) get(path string) gjson.Result { return gjson.GetBytes(a.raw, path) }
 
-// try sends one request without a body; path is percent-encoded already.
-func (w *world) try(method, path string) (answer, error) {
+// request sends one request without a body; path is percent-encoded already.
+func (w *world) request(method, path string) (answer, error) {
 	req, err := http.NewRequestWithContext(context.WithoutCancel(w.t.Context()), method, w.url+path, nil)
 	if err != nil {
 		return answer{}, err
@@ -40,10 +40,10 @@ func (w *world) try(method, path string) (answer, error) {
 	return answer{status: resp.StatusCode, header: resp.Header, raw: raw}, err
 }
 
-// ask sends one request and demands a status.
-func (w *world) ask(method, path string, status int) answer {
+// mustRequest sends one request, and fails the test unless the answer has a status.
+func (w *world) mustRequest(method, path string, status int) answer {
 	w.t.Helper()
-	a, err := w.try(method, path)
+	a, err := w.request(method, path)
 	if err != nil {
 		w.t.Fatalf("%s %s: %v", method, path, err)
 	}
@@ -67,18 +67,18 @@ func runPath(study string) string {
 
 func (w *world) trigger(study, id string) {
 	w.t.Helper()
-	w.ask(http.MethodPost, recordPath(study, id), http.StatusAccepted)
+	w.mustRequest(http.MethodPost, recordPath(study, id), http.StatusAccepted)
 }
 
 func (w *world) removal(study, id string) {
 	w.t.Helper()
-	w.ask(http.MethodDelete, recordPath(study, id), http.StatusAccepted)
+	w.mustRequest(http.MethodDelete, recordPath(study, id), http.StatusAccepted)
 }
 
-// begin begins a run and returns its job's id.
-func (w *world) begin(study, query string) string {
+// startRun begins a run and returns its job's id.
+func (w *world) startRun(study, query string) string {
 	w.t.Helper()
-	a := w.ask(http.MethodPost, runPath(study)+query, http.StatusAccepted)
+	a := w.mustRequest(http.MethodPost, runPath(study)+query, http.StatusAccepted)
 	id := a.get("jobId").String()
 	if id == "" || a.header.Get("Location") != "/jobs/"+id {
 		w.t.Fatalf("no job in %s, Location %q", a.raw, a.header.Get("Location"))
@@ -88,11 +88,11 @@ func (w *world) begin(study, query string) string {
 
 func (w *world) job(id string) gjson.Result {
 	w.t.Helper()
-	return gjson.ParseBytes(w.ask(http.MethodGet, "/jobs/"+id, http.StatusOK).raw)
+	return gjson.ParseBytes(w.mustRequest(http.MethodGet, "/jobs/"+id, http.StatusOK).raw)
 }
 
-// ended waits until a job has ended, and returns it.
-func (w *world) ended(id string) gjson.Result {
+// awaitJob waits until a job has ended, and returns it.
+func (w *world) awaitJob(id string) gjson.Result {
 	w.t.Helper()
 	var job gjson.Result
 	w.eventually(2*time.Minute, func() (bool, string) {
@@ -102,17 +102,17 @@ func (w *world) ended(id string) gjson.Result {
 	return job
 }
 
-// run runs over a study, or the repository for "", and demands the job's end state.
+// run runs over a study, or the repository for "", and fails the test unless the job ends in a state.
 func (w *world) run(study, query string, state core.JobState) gjson.Result {
 	w.t.Helper()
-	job := w.ended(w.begin(study, query))
+	job := w.awaitJob(w.startRun(study, query))
 	if job.Get("state").String() != string(state) {
 		w.t.Fatalf("job ended %s, want %s: %s", job.Get("state"), state, job.Raw)
 	}
 	return job
 }
 
-// eventually asks again and again until done says so; what it says beside is told when the time is up.
+// eventually calls done until it returns true, and fails the test with its text when the time is up.
 func (w *world) eventually(limit time.Duration, done func() (bool, string)) {
 	w.t.Helper()
 	eventually(w.t, limit, done)
@@ -158,7 +158,7 @@ func (w *world) metric(name string, labels ...string) float64 {
 	return sum
 }
 
-// fits reports whether a metric has the labels, given as name, value, name, value.
+// fits reports whether a metric has the labels, listed as name, value, name, value.
 func fits(m *dto.Metric, labels []string) bool {
 	for i := 0; i < len(labels); i += 2 {
 		found := false
@@ -187,8 +187,8 @@ func (w *world) awaitOutcomes(o core.Outcome, n int) {
 	})
 }
 
-// letters returns every dead letter by its record.
-func (w *world) letters() map[string]core.DeadLetter {
+// deadLettersByRecord returns all dead letters by their record ids.
+func (w *world) deadLettersByRecord() map[string]core.DeadLetter {
 	w.t.Helper()
 	letters, next, err := w.app.DeadLetters().List(w.t.Context(), code, "", 1000, "")
 	if err != nil || next != "" {
@@ -209,5 +209,5 @@ func pagesOf(study string) *regexp.Regexp {
 	return regexp.MustCompile(`/studies/` + regexp.QuoteMeta(study) + `/analysis/paginated`)
 }
 
-// wait is how long a test waits for what takes moments.
+// wait is how long a test waits for what usually takes less than a second.
 const wait = time.Minute

@@ -13,8 +13,8 @@ import (
 	"tutti/internal/tools/testkit"
 )
 
-// TestFullCluster: on three NATS servers, a full queue does not take Requests again that fail. They wait in flight, more
-// often tried than they may be delivered, and none is given up.
+// TestFullCluster: on three NATS servers, a full queue does not accept failed Requests for a retry. They wait in flight, are retried
+// more often than they may be delivered, and none is given up.
 func TestFullCluster(t *testing.T) {
 	t.Parallel()
 	const maxDeliver = 4
@@ -33,7 +33,7 @@ func TestFullCluster(t *testing.T) {
 	})
 	w.song.ClearFaults()
 	w.awaitOutcomes(core.OutcomeIndexed, accepted)
-	if letters := w.letters(); accepted < 10 || accepted == len(ids) || len(letters) != 0 {
+	if letters := w.deadLettersByRecord(); accepted < 10 || accepted == len(ids) || len(letters) != 0 {
 		t.Errorf("%d of %d accepted, dead letters: %+v", accepted, len(ids), letters)
 	}
 }
@@ -46,14 +46,14 @@ func TestClusterSweeps(t *testing.T) {
 	w.fill("S2", 3)
 	w.fill("S3", 2)
 	w.run("", "", core.JobSucceeded)
-	w.converged()
+	w.wantConverged()
 	w.song.Delete(ids[0])
 	w.song.DropStudy("S3")
 	job := w.run("", "", core.JobSucceeded)
 	if n := job.Get("totals.removed").Int(); n != 3 {
 		t.Errorf("removed %d, want 3: %s", n, job.Raw)
 	}
-	w.converged()
+	w.wantConverged()
 }
 
 // TestStartTimeout: a start without the queue that is configured fails once server.startTimeout has passed.

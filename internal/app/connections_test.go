@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// withServer returns settings whose server has further keys.
+// withServer returns settings with more keys of server.
 func withServer(keys string) settings {
 	return settings{configuration: func(w *world) string {
 		plain := *w
@@ -20,7 +20,7 @@ func withServer(keys string) settings {
 	}}
 }
 
-// TestConnectionLimitsAreConfigured: each of the keys counts, and /metrics shows what was refused.
+// TestConnectionLimitsAreConfigured: each of the keys takes effect, and /metrics counts refused connections.
 func TestConnectionLimitsAreConfigured(t *testing.T) {
 	for limit, keys := range map[string]string{
 		"address": "maxConnectionsPerAddress: 2",

@@ -10,8 +10,8 @@ import (
 	"tutti/internal/tools/testkit"
 )
 
-// TestKilled: a tutti that is killed in the middle of a run and of single changes goes on after its next start, and
-// ends with the index equal to the upstream, without any new trigger.
+// TestKilled: a tutti that is killed in the middle of a run and of single changes continues after its next start; without a new
+// trigger the index becomes equal to the upstream.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	for round := range 6 {
@@ -27,7 +27,7 @@ func TestKilled(t *testing.T) {
 				}
 			}
 			read := w.song.Requests(testkit.RoutePage)
-			job := w.begin("", "")
+			job := w.startRun("", "")
 			until := 1 + rand.IntN(20)
 			var doubtful []string
 			for i := 30; w.song.Requests(testkit.RoutePage)-read < until && i < 400; i++ {
@@ -45,11 +45,11 @@ func TestKilled(t *testing.T) {
 			t.Logf("killed after %d pages of 21", w.song.Requests(testkit.RoutePage)-read)
 
 			w.start()
-			if j := w.ended(job); j.Get("state").String() != string(core.JobSucceeded) {
+			if j := w.awaitJob(job); j.Get("state").String() != string(core.JobSucceeded) {
 				t.Errorf("the job ended %s", j.Raw)
 			}
-			w.converges(wait, doubtful...)
-			if letters := w.letters(); len(letters) != 0 {
+			w.awaitConverged(wait, doubtful...)
+			if letters := w.deadLettersByRecord(); len(letters) != 0 {
 				t.Errorf("dead letters: %+v", letters)
 			}
 		})

@@ -10,7 +10,7 @@ import (
 )
 
 // TestCrashLoop: one record ends the process each time it is fetched. After its last delivery it is a dead letter, every
-// other record is indexed, no process dies any more, and a retry that goes well clears the letter.
+// other record is indexed, no further process ends, and a retry that succeeds clears the dead letter.
 func TestCrashLoop(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -25,7 +25,7 @@ func TestCrashLoop(t *testing.T) {
 			live = nil
 		}
 	}
-	w := newWorld(t, settings{hasty: true, song: testkit.SongConfig{BeforeRecord: kill}})
+	w := newWorld(t, settings{givesUpSoon: true, song: testkit.SongConfig{BeforeRecord: kill}})
 	ids := w.fill("S1", 30)
 	boot := func() {
 		mu.Lock() // a fetch waits until it is known which process to kill
@@ -37,7 +37,7 @@ func TestCrashLoop(t *testing.T) {
 	poison = ids[11]
 	mu.Unlock()
 	for _, id := range ids {
-		if !w.tryPost(recordPath("S1", id)) { // the process died meanwhile
+		if !w.tryPost(recordPath("S1", id)) { // the process has ended
 			boot()
 			if !w.tryPost(recordPath("S1", id)) {
 				t.Logf("%s was not taken", id)
@@ -53,7 +53,7 @@ func TestCrashLoop(t *testing.T) {
 		if dead() {
 			boot()
 		}
-		a, err := w.try("GET", "/dead-letters")
+		a, err := w.request("GET", "/dead-letters")
 		if err != nil {
 			return false, err.Error()
 		}
@@ -61,27 +61,27 @@ func TestCrashLoop(t *testing.T) {
 		defer mu.Unlock()
 		return len(a.get("deadLetters").Array()) > 0, fmt.Sprintf("%d kills, %s", kills, a.raw)
 	})
-	letters := w.ask("GET", "/dead-letters", 200).get("deadLetters").Array()
+	letters := w.mustRequest("GET", "/dead-letters", 200).get("deadLetters").Array()
 	if len(letters) != 1 || letters[0].Get("recordId").String() != poison || letters[0].Get("reason").String() != core.ReasonCrashLoop {
 		t.Fatalf("dead letters: %s", letters)
 	}
-	if attempts := letters[0].Get("attempts").Int(); attempts < int64(hasty.MaxDeliver) || kills < hasty.MaxDeliver {
-		t.Errorf("%d attempts, %d kills, want at least %d", attempts, kills, hasty.MaxDeliver)
+	if attempts := letters[0].Get("attempts").Int(); attempts < int64(soonOptions.MaxDeliver) || kills < soonOptions.MaxDeliver {
+		t.Errorf("%d attempts, %d kills, want at least %d", attempts, kills, soonOptions.MaxDeliver)
 	}
 	mu.Lock()
-	poison = "" // mended
+	poison = "" // fixed
 	mu.Unlock()
 	for _, id := range ids {
 		if id != letters[0].Get("recordId").String() {
 			w.trigger("S1", id) // those that were not taken
 		}
 	}
-	w.ask("POST", "/dead-letters/"+letters[0].Get("id").String()+"/retry", 202)
+	w.mustRequest("POST", "/dead-letters/"+letters[0].Get("id").String()+"/retry", 202)
 	w.eventually(wait, func() (bool, string) {
-		a := w.ask("GET", "/dead-letters", 200)
+		a := w.mustRequest("GET", "/dead-letters", 200)
 		return len(a.get("deadLetters").Array()) == 0, string(a.raw)
 	})
 	live.kill()
 	w.start()
-	w.converges(wait)
+	w.awaitConverged(wait)
 }

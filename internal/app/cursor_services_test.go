@@ -51,7 +51,7 @@ func TestCursorsOfAForeignIndex(t *testing.T) {
 	page := func(sort, after string) gjson.Result {
 		t.Helper()
 		q := graphql("", `query($a:JSON){guarded{hits(first:5,sort:[`+sort+`],searchAfter:$a){total edges{searchAfter node{id studyId}}}}}`, `{"a":`+after+`}`)
-		return gjson.ParseBytes(b.demandAs(reader, http.MethodPost, q.path, q.body, http.StatusOK).raw)
+		return gjson.ParseBytes(b.mustSendAs(reader, http.MethodPost, q.path, q.body, http.StatusOK).raw)
 	}
 	for _, sort := range []string{"", `{fieldName:"n",order:desc}`} {
 		var got []string

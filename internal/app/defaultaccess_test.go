@@ -76,9 +76,9 @@ func TestDefaultAccess(t *testing.T) {
 			b.start()
 			folder{"late/base.json": based("late", aliasWord, `"enableSets":true`)}.write(b.world, dir)
 			b.awaitPaused(false)
-			b.furnish("S1")
+			b.prepareStudies("S1")
 			b.publish("S1", b.submit("S1"))
-			b.follows()
+			b.awaitConverged()
 			_, reader := b.key(`["S2.READ"]`)
 			b.awaitAvailable("plain", "guarded", "late")
 			b.awaitField("late", "studyId", "keyword")
@@ -87,15 +87,15 @@ func TestDefaultAccess(t *testing.T) {
 				for _, q := range readings(id) {
 					for token, status := range map[string]int{"": tc.nobody, reader: tc.key, b.token: tc.owner} {
 						if status == http.StatusOK {
-							b.demandAs(token, http.MethodPost, q.path, q.body, status)
+							b.mustSendAs(token, http.MethodPost, q.path, q.body, status)
 							continue
 						}
-						b.refused(token, http.MethodPost, q.path, q.body, status, tc.says)
+						b.wantRefused(token, http.MethodPost, q.path, q.body, status, tc.says)
 					}
 				}
 				for token, status := range map[string]int{"": tc.nobody, reader: tc.key, b.token: tc.owner} {
-					b.demandAs(token, http.MethodGet, "/"+id+"/graphql?query=%7B__typename%7D", "", status)
-					a := b.demandAs(token, http.MethodGet, "/introspection/"+id, "", http.StatusOK)
+					b.mustSendAs(token, http.MethodGet, "/"+id+"/graphql?query=%7B__typename%7D", "", status)
+					a := b.mustSendAs(token, http.MethodGet, "/introspection/"+id, "", http.StatusOK)
 					if filtered := a.get("meta.authFiltered").Bool(); filtered != (status != http.StatusOK) {
 						t.Errorf("%s: authFiltered is %t where GraphQL answers %d", id, filtered, status)
 					}
@@ -104,7 +104,7 @@ func TestDefaultAccess(t *testing.T) {
 					t.Errorf("that %s has no access.json is logged %d times", id, n)
 				}
 			}
-			if a := b.demandAs("", http.MethodPost, "/guarded/graphql", `{"query":"{guarded{hits{total}}}"}`, http.StatusOK); a.get("data.guarded.hits.total").Int() != 1 {
+			if a := b.mustSendAs("", http.MethodPost, "/guarded/graphql", `{"query":"{guarded{hits{total}}}"}`, http.StatusOK); a.get("data.guarded.hits.total").Int() != 1 {
 				t.Errorf("what an access.json makes public: %s", a.raw)
 			}
 			if n := b.namedWithoutRule("guarded", ""); n != 0 {
@@ -129,16 +129,16 @@ func TestDefaultAccessOfAnIndex(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			b := newBuiltIn(t, plan{more: tc.auth})
-			b.up()
+			b.startReady()
 			b.awaitAvailable(b.alias)
 			for _, path := range []string{"/graphql", "/" + b.alias + "/graphql"} {
-				a := b.demand(http.MethodPost, path, `{"query":"{analysis{hits{total}}}"}`, tc.status)
+				a := b.mustSend(http.MethodPost, path, `{"query":"{analysis{hits{total}}}"}`, tc.status)
 				if tc.status == http.StatusOK && a.get("data.analysis.hits.total").Raw != "0" {
 					t.Errorf("%s: %s", path, a.raw)
 				}
 			}
-			b.demand(http.MethodPost, "/download", `{"format":"tsv","columns":["id"]}`, tc.status)
-			filtered := b.demand(http.MethodGet, "/introspection/fields", "", http.StatusOK).get("meta.authFiltered").Bool()
+			b.mustSend(http.MethodPost, "/download", `{"format":"tsv","columns":["id"]}`, tc.status)
+			filtered := b.mustSend(http.MethodGet, "/introspection/fields", "", http.StatusOK).get("meta.authFiltered").Bool()
 			if filtered != (tc.status != http.StatusOK) {
 				t.Errorf("authFiltered is %t", filtered)
 			}

@@ -34,12 +34,12 @@ func (w *world) documents() map[string]string {
 	w.t.Helper()
 	own := map[string]string{}
 	for id, source := range w.engine.documents(w) {
-		own[id] = w.unspliced(id, source)
+		own[id] = w.withoutRepositories(id, source)
 	}
 	return own
 }
 
-func (w *world) unspliced(id string, source []byte) string {
+func (w *world) withoutRepositories(id string, source []byte) string {
 	w.t.Helper()
 	rest, ok := bytes.CutPrefix(source, []byte(spliced))
 	decoder := json.NewDecoder(bytes.NewReader(rest))
@@ -57,7 +57,7 @@ func (w *world) unspliced(id string, source []byte) string {
 	return "{" + strings.TrimPrefix(string(rest[decoder.InputOffset():]), ",")
 }
 
-// difference tells how the index differs from what is wanted, "" when it does not. Ids in except are not looked at.
+// difference describes how the documents differ from those wanted, "" when they do not. Ids in except are ignored.
 func difference(want, got map[string]string, except ...string) string {
 	var faults []string
 	for id, body := range want {
@@ -83,16 +83,16 @@ func difference(want, got map[string]string, except ...string) string {
 		strings.Join(faults[:min(len(faults), 8)], "\n"))
 }
 
-// converged demands that the index equals the upstream now, byte for byte.
-func (w *world) converged(except ...string) {
+// wantConverged fails the test unless the index equals the upstream, byte for byte.
+func (w *world) wantConverged(except ...string) {
 	w.t.Helper()
 	if fault := difference(w.upstreamDocuments(), w.documents(), except...); fault != "" {
 		w.t.Fatal(fault)
 	}
 }
 
-// converges waits until the index equals the upstream.
-func (w *world) converges(limit time.Duration, except ...string) {
+// awaitConverged waits until the index equals the upstream.
+func (w *world) awaitConverged(limit time.Duration, except ...string) {
 	w.t.Helper()
 	w.eventually(limit, func() (bool, string) {
 		fault := difference(w.upstreamDocuments(), w.documents(), except...)
@@ -112,7 +112,7 @@ func (w *world) fill(study string, n int) []string {
 	return ids
 }
 
-// put puts an analysis of little more than its id into a study; extra are more members, such as `"a":1`.
+// put puts a minimal analysis into a study; extra are more members, such as `"a":1`.
 func (w *world) put(study, id, extra string) {
 	w.t.Helper()
 	if extra != "" {

@@ -15,20 +15,20 @@ import (
 	"tutti/internal/index/embedded"
 )
 
-// embeddedEngine is the index in process. A spoilt one is opened by the test and outlives the app.
-type embeddedEngine struct{ spoilt *spoiltIndex }
+// embeddedEngine is the index in process. The test opens a faulty one, which outlives the app.
+type embeddedEngine struct{ faulty *faultyIndex }
 
 func newEngine(t *testing.T, w *world) engine {
 	t.Helper()
-	if !w.set.spoilt {
+	if !w.set.faulty {
 		return &embeddedEngine{}
 	}
-	x, err := embedded.Open(embedded.Config{Dir: filepath.Join(w.dir, "spoilt")})
+	x, err := embedded.Open(embedded.Config{Dir: filepath.Join(w.dir, "faulty")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = x.Close() })
-	return &embeddedEngine{spoilt: &spoiltIndex{Index: x, rates: [...]float64{
+	return &embeddedEngine{faulty: &faultyIndex{Index: x, rates: [...]float64{
 		w.set.rates.TooManyRequests, w.set.rates.Unavailable, w.set.rates.ResetRequest, w.set.rates.ResetResponse,
 		w.set.rates.Cut,
 	}}}
@@ -37,15 +37,15 @@ func newEngine(t *testing.T, w *world) engine {
 func (e *embeddedEngine) url() string { return "" }
 
 func (e *embeddedEngine) replace(opts *app.Options) {
-	if e.spoilt != nil {
-		opts.Index = e.spoilt
+	if e.faulty != nil {
+		opts.Index = e.faulty
 	}
 }
 
-func (e *embeddedEngine) setDown(down bool) { e.spoilt.down.Store(down) }
-func (e *embeddedEngine) spoil(on bool)     { e.spoilt.on.Store(on) }
+func (e *embeddedEngine) setDown(down bool)    { e.faulty.down.Store(down) }
+func (e *embeddedEngine) injectFaults(on bool) { e.faulty.on.Store(on) }
 func (e *embeddedEngine) faults() (whole, items int64) {
-	return e.spoilt.whole.Load(), e.spoilt.items.Load()
+	return e.faulty.whole.Load(), e.faulty.items.Load()
 }
 
 func (e *embeddedEngine) largestBulk() (int64, bool) { return 0, false }
@@ -53,8 +53,8 @@ func (e *embeddedEngine) largestBulk() (int64, bool) { return 0, false }
 func (e *embeddedEngine) documents(w *world) map[string][]byte {
 	w.t.Helper()
 	var x index.Index
-	if e.spoilt != nil {
-		x = e.spoilt.Index
+	if e.faulty != nil {
+		x = e.faulty.Index
 	} else {
 		x = w.app.Index()
 	}
@@ -76,15 +76,15 @@ func (e *embeddedEngine) documents(w *world) map[string][]byte {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if found { // it may have been removed meanwhile
+		if found { // it may have been removed since
 			documents[id] = append([]byte(nil), stored.Source...)
 		}
 	}
 	return documents
 }
 
-// spoiltIndex does to the embedded index what a FaultProxy does to one behind HTTP, and refuses single documents.
-type spoiltIndex struct {
+// faultyIndex injects the faults of a FaultProxy into the embedded index, and refuses single documents.
+type faultyIndex struct {
 	index.Index
 
 	// rates are those of 429, 503, a reset before the request, a reset after it, and an answer cut short.
@@ -96,7 +96,7 @@ type spoiltIndex struct {
 func gone() error { return core.NewError(core.CodeUnavailable, "the index does not answer") }
 
 // Write fails as a whole, answers too little, or writes a part and puts the rest off.
-func (x *spoiltIndex) Write(ctx context.Context, b core.Batch) ([]core.Result, error) {
+func (x *faultyIndex) Write(ctx context.Context, b core.Batch) ([]core.Result, error) {
 	if x.down.Load() {
 		return nil, gone()
 	}
@@ -136,30 +136,30 @@ func (x *spoiltIndex) Write(ctx context.Context, b core.Batch) ([]core.Result, e
 	return results, err
 }
 
-// The rest of the port only knows whether the engine is there.
+// The other methods of the port fail only while the engine is down.
 
-func (x *spoiltIndex) Ensure(ctx context.Context, spec index.Spec) error {
+func (x *faultyIndex) Ensure(ctx context.Context, spec index.Spec) error {
 	if x.down.Load() {
 		return gone()
 	}
 	return x.Index.Ensure(ctx, spec)
 }
 
-func (x *spoiltIndex) Check(ctx context.Context, alias string) error {
+func (x *faultyIndex) Check(ctx context.Context, alias string) error {
 	if x.down.Load() {
 		return gone()
 	}
 	return x.Index.Check(ctx, alias)
 }
 
-func (x *spoiltIndex) Ping(ctx context.Context) error {
+func (x *faultyIndex) Ping(ctx context.Context) error {
 	if x.down.Load() {
 		return gone()
 	}
 	return x.Index.Ping(ctx)
 }
 
-func (x *spoiltIndex) Get(ctx context.Context, alias, id string) (core.StoredDocument, bool, error) {
+func (x *faultyIndex) Get(ctx context.Context, alias, id string) (core.StoredDocument, bool, error) {
 	if x.down.Load() {
 		return core.StoredDocument{}, false, gone()
 	}

@@ -23,8 +23,8 @@ import (
 	"tutti/internal/tools/testkit"
 )
 
-// elasticEngine is a real Elasticsearch, reached through a proxy that refuses single documents and, before that, one
-// that spoils whole requests.
+// elasticEngine is a real Elasticsearch behind two proxies: the first injects faults into whole requests, the second refuses single
+// documents.
 type elasticEngine struct {
 	t      *testing.T
 	direct string
@@ -65,7 +65,7 @@ func (e *elasticEngine) setDown(down bool) {
 	}
 }
 
-func (e *elasticEngine) spoil(on bool) {
+func (e *elasticEngine) injectFaults(on bool) {
 	e.whole.On(on)
 	e.items.on.Store(on)
 }
@@ -77,7 +77,7 @@ func (e *elasticEngine) faults() (whole, items int64) {
 
 func (e *elasticEngine) largestBulk() (int64, bool) { return e.items.largest.Load(), true }
 
-// call asks the real engine, past the proxies.
+// call sends a request to the real engine, without the proxies.
 func (e *elasticEngine) call(method, path, body string) (int, []byte) {
 	e.t.Helper()
 	req, err := http.NewRequestWithContext(context.WithoutCancel(e.t.Context()), method, e.direct+path, strings.NewReader(body))
@@ -100,7 +100,7 @@ func (e *elasticEngine) call(method, path, body string) (int, []byte) {
 func (e *elasticEngine) removeIndex(alias string) {
 	status, body := e.call(http.MethodGet, "/_alias/"+alias, "")
 	if status != http.StatusOK {
-		return // it was never made
+		return // it was never created
 	}
 	gjson.ParseBytes(body).ForEach(func(name, _ gjson.Result) bool {
 		e.call(http.MethodDelete, "/"+name.String(), "")
@@ -108,7 +108,7 @@ func (e *elasticEngine) removeIndex(alias string) {
 	})
 }
 
-// documents reads the sources over the engine's own interface, none of tutti's code between.
+// documents reads the sources from the engine, without tutti's code.
 func (e *elasticEngine) documents(w *world) map[string][]byte {
 	e.t.Helper()
 	if status, body := e.call(http.MethodPost, "/"+w.alias+"/_refresh", ""); status != http.StatusOK {

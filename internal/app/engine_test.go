@@ -4,20 +4,20 @@ import (
 	"tutti/internal/app"
 )
 
-// engine is the index that a world runs on, seen from outside.
+// engine is the index of a world.
 type engine interface {
-	// url is the engine's address in the configuration, "" for the embedded one.
+	// url returns the engine's address in the configuration, "" for the embedded one.
 	url() string
-	// replace puts a spoilt engine in the place of the configured one, where an address cannot.
+	// replace sets Options.Index to a faulty engine that has no address.
 	replace(opts *app.Options)
 	// documents returns every document of the world's alias as stored.
 	documents(w *world) map[string][]byte
-	// setDown makes the engine unreachable, or reachable again. The world must be spoilt.
+	// setDown makes the engine unreachable, or reachable again. The settings must be faulty.
 	setDown(down bool)
-	// spoil lets the faults of the world's rates happen, or stops them.
-	spoil(on bool)
-	// faults counts the faults that happened, whole is those of a whole request, items those of single documents.
+	// injectFaults starts or stops the faults of settings.rates.
+	injectFaults(on bool)
+	// faults returns the number of faults: whole those of a whole request, items those of single documents.
 	faults() (whole, items int64)
-	// largestBulk is the size of the largest bulk request that the engine was sent, where that can be seen.
+	// largestBulk returns the size of the largest bulk request that the engine received, if known.
 	largestBulk() (bytes int64, known bool)
 }

@@ -35,7 +35,7 @@ type stream struct {
 	events []event
 }
 
-// follow opens the events of a job, from behind the event last where that is not 0, and demands a status. It returns nil
+// follow opens the events of a job, after the event last unless that is 0, and fails the test unless the answer has a status. It returns nil
 // unless that is 200.
 func (w *world) follow(url, job string, last uint64, status int) *stream {
 	w.t.Helper()
@@ -48,7 +48,7 @@ func (w *world) follow(url, job string, last uint64, status int) *stream {
 	if last != 0 {
 		req.Header.Set("Last-Event-ID", strconv.FormatUint(last, 10))
 	}
-	client := http.Client{Transport: w.client.Transport} // whose time-out would end the stream
+	client := http.Client{Transport: w.client.Transport} // whose timeout would end the stream
 	resp, err := client.Do(req)
 	if err != nil {
 		w.t.Fatal(err)
@@ -99,11 +99,11 @@ func (s *stream) next() (event, bool) {
 	return e, false
 }
 
-// check holds an event to the order of the stream.
+// check checks that an event follows the events before.
 func (s *stream) check(e event) {
 	s.t.Helper()
 	if n := len(s.events); n > 0 && (e.id < s.events[n-1].id || s.events[n-1].name == "end") {
-		s.t.Errorf("event %+v comes behind %+v", e, s.events[n-1])
+		s.t.Errorf("event %+v follows %+v", e, s.events[n-1])
 	}
 	if e.name != "job" && e.name != "organization" && e.name != "end" {
 		s.t.Errorf("event %+v is of no known kind", e)
@@ -129,7 +129,7 @@ func (s *stream) rest() {
 	s.t.Helper()
 	s.until(func(e event) bool { return e.name == "end" })
 	if e, more := s.next(); more || s.lines.Err() != nil {
-		s.t.Errorf("behind the end comes %+v, %v", e, s.lines.Err())
+		s.t.Errorf("after the end event: %+v, %v", e, s.lines.Err())
 	}
 	_ = s.body.Close()
 }
@@ -141,7 +141,7 @@ func (s *stream) drop() uint64 {
 	return s.events[len(s.events)-1].id
 }
 
-// rows returns the newest state of each organization that the events told.
+// rows returns the newest state of each organization in the events.
 func rows(events ...event) map[string]gjson.Result {
 	newest := map[string]gjson.Result{}
 	for _, e := range events {
@@ -152,21 +152,21 @@ func rows(events ...event) map[string]gjson.Result {
 	return newest
 }
 
-// tells compares what a stream told, ended by an end event, with the job as it is shown.
-func (w *world) tells(job string, events []event) {
+// wantSameAsJob compares the events of a stream, which ends with an end event, with the job's own answer.
+func (w *world) wantSameAsJob(job string, events []event) {
 	w.t.Helper()
 	shown := w.job(job)
-	told := rows(events...)
-	if n := len(shown.Get("organizations").Array()); n != len(told) {
-		w.t.Errorf("%d organizations were told, the job has %d", len(told), n)
+	reported := rows(events...)
+	if n := len(shown.Get("organizations").Array()); n != len(reported) {
+		w.t.Errorf("events of %d organizations, the job has %d", len(reported), n)
 	}
 	var sum core.Totals
 	for _, row := range shown.Get("organizations").Array() {
 		name := row.Get("organization").String()
-		if told[name].Raw != row.Raw {
-			w.t.Errorf("organization %s was told as %s, it is %s", name, told[name].Raw, row.Raw)
+		if reported[name].Raw != row.Raw {
+			w.t.Errorf("the event of organization %s is %s, the job's answer %s", name, reported[name].Raw, row.Raw)
 		}
-		totals := told[name].Get("totals")
+		totals := reported[name].Get("totals")
 		sum.Add(core.Totals{
 			Expected: totals.Get("expected").Int(), Fetched: totals.Get("fetched").Int(), Indexed: totals.Get("indexed").Int(),
 			Stale: totals.Get("stale").Int(), Removed: totals.Get("removed").Int(), Rejected: totals.Get("rejected").Int(),
@@ -181,7 +181,7 @@ func (w *world) tells(job string, events []event) {
 	end, whole := last[0].data, last[1].data
 	for _, member := range []string{"id", "scope", "repository", "indexName", "state", "cause", "queuedAt", "startedAt", "endedAt", "totals", "error", "organizationsTotal", "ratePerSecond"} {
 		if whole.Get(member).Raw != shown.Get(member).Raw {
-			w.t.Errorf("%s of the job was told as %s, it is %s", member, whole.Get(member).Raw, shown.Get(member).Raw)
+			w.t.Errorf("%s of the job is %s in the event, %s in its answer", member, whole.Get(member).Raw, shown.Get(member).Raw)
 		}
 	}
 	if whole.Get("organizations").Exists() || end.Raw != `{"state":`+shown.Get("state").Raw+`}` {
@@ -197,8 +197,8 @@ func (w *world) tells(job string, events []event) {
 	}
 }
 
-// TestEvents: the stream of a running job tells each organization and the job as they go on; one that breaks off is
-// resumed by its last id, and tells only what changed since; after the end there is nothing more.
+// TestEvents: the stream of a running job has the progress of each organization and of the job; a stream that breaks is resumed by its
+// last id, with only what changed since; nothing follows the end event.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{pageSize: 25})
@@ -208,7 +208,7 @@ func TestEvents(t *testing.T) {
 	w.put("S1", "bad", broken)
 	release := make(chan struct{})
 	w.song.Fail(testkit.Fault{Path: regexp.MustCompile(`/studies/S3/.*offset=[1-9]`), Times: 1, Release: release})
-	job := w.begin("", "")
+	job := w.startRun("", "")
 
 	one := w.follow(w.url, job, 0, http.StatusOK)
 	two := w.follow(w.url, job, 0, http.StatusOK)
@@ -232,21 +232,21 @@ func TestEvents(t *testing.T) {
 	again.until(func(e event) bool { return e.name == "job" })
 	for name := range rows(again.events...) {
 		if name != "S3" && rows(one.events...)[name].Get("state").String() == "succeeded" {
-			t.Errorf("%s was told again, although it had not changed: %+v", name, again.events)
+			t.Errorf("an event of %s, which has not changed: %+v", name, again.events)
 		}
 	}
-	ahead := w.follow(w.url, job, from+1_000_000, http.StatusOK) // an id that nobody gave
+	ahead := w.follow(w.url, job, from+1_000_000, http.StatusOK) // an id that no event has
 	ahead.until(func(e event) bool { return e.name == "job" })
 	if n := len(rows(ahead.events...)); n != 4 {
-		t.Errorf("%d organizations were told to a client with a foreign id, want all 4", n)
+		t.Errorf("a client with a foreign id got events of %d organizations, want all 4", n)
 	}
 	close(release)
 	for _, s := range []*stream{again, two, ahead} {
 		s.rest()
 	}
-	w.tells(job, two.events)
-	w.tells(job, ahead.events)
-	w.tells(job, append(slices.Clone(one.events), again.events...))
+	w.wantSameAsJob(job, two.events)
+	w.wantSameAsJob(job, ahead.events)
+	w.wantSameAsJob(job, append(slices.Clone(one.events), again.events...))
 	if state := w.job(job).Get("state").String(); state != string(core.JobPartial) {
 		t.Errorf("the job ended %s", state)
 	}
@@ -258,26 +258,26 @@ func TestEvents(t *testing.T) {
 	w.follow(w.url, job, end+5, http.StatusNoContent)
 	late := w.follow(w.url, job, 0, http.StatusOK) // all of it again
 	late.rest()
-	w.tells(job, late.events)
+	w.wantSameAsJob(job, late.events)
 	behind := w.follow(w.url, job, from, http.StatusOK) // came back too late
 	behind.rest()
-	w.tells(job, append(slices.Clone(one.events), behind.events...))
+	w.wantSameAsJob(job, append(slices.Clone(one.events), behind.events...))
 }
 
-// TestEventsRefuse: what cannot be followed is told before a stream begins.
+// TestEventsRefuse: a stream that cannot be opened is answered with a problem.
 func TestEventsRefuse(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{})
 	w.fill("S1", 5)
-	if a := w.ask(http.MethodGet, "/jobs/none/events", http.StatusNotFound); a.get("code").String() != "not_found" || a.get("detail").String() == "" {
+	if a := w.mustRequest(http.MethodGet, "/jobs/none/events", http.StatusNotFound); a.get("code").String() != "not_found" || a.get("detail").String() == "" {
 		t.Errorf("events of no job: %s", a.raw)
 	}
 	job := w.run("S1", "", core.JobSucceeded).Get("id").String()
-	a := w.ask(http.MethodGet, "/jobs/"+job+"/events?lastEventId=x", http.StatusBadRequest)
+	a := w.mustRequest(http.MethodGet, "/jobs/"+job+"/events?lastEventId=x", http.StatusBadRequest)
 	if a.get("detail").String() != "query parameter lastEventId is not an id issued by this server" {
 		t.Errorf("a wrong id: %s", a.raw)
 	}
-	if a := w.ask(http.MethodGet, "/jobs/"+job+"/events?lastEventId=1000000", http.StatusNoContent); len(a.raw) != 0 {
+	if a := w.mustRequest(http.MethodGet, "/jobs/"+job+"/events?lastEventId=1000000", http.StatusNoContent); len(a.raw) != 0 {
 		t.Errorf("the end by query: %s", a.raw)
 	}
 }
@@ -291,10 +291,10 @@ func TestEventsCancelled(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	w.song.Fail(testkit.Fault{Path: pagesOf("S2"), Times: 1, Release: release})
-	job := w.begin("", "")
+	job := w.startRun("", "")
 	s := w.follow(w.url, job, 0, http.StatusOK)
 	s.until(func(e event) bool { return rows(s.events...)["S1"].Get("state").String() == "succeeded" })
-	w.ask(http.MethodDelete, "/jobs/"+job, http.StatusOK)
+	w.mustRequest(http.MethodDelete, "/jobs/"+job, http.StatusOK)
 	s.rest()
 	end := s.events[len(s.events)-1]
 	if end.data.Get("state").String() != string(core.JobCancelled) || rows(s.events...)["S1"].Get("state").String() != "succeeded" {
@@ -312,7 +312,7 @@ func TestEventsElsewhere(t *testing.T) {
 	}
 	release := make(chan struct{})
 	p.song.Fail(testkit.Fault{Path: regexp.MustCompile(`/studies/S3/.*offset=[1-9]`), Times: 1, Release: release})
-	job := p.begin("", "")
+	job := p.startRun("", "")
 	here, there := p.follow(p.url, job, 0, http.StatusOK), p.follow(p.second.URL(), job, 0, http.StatusOK)
 	moving := p.follow(p.url, job, 0, http.StatusOK)
 	moving.until(func(e event) bool {
@@ -324,20 +324,20 @@ func TestEventsElsewhere(t *testing.T) {
 	for _, s := range []*stream{here, there, moved} {
 		s.rest()
 	}
-	p.tells(job, here.events)
-	p.tells(job, there.events)
-	p.tells(job, append(slices.Clone(moving.events), moved.events...))
+	p.wantSameAsJob(job, here.events)
+	p.wantSameAsJob(job, there.events)
+	p.wantSameAsJob(job, append(slices.Clone(moving.events), moved.events...))
 	for _, url := range []string{p.url, p.second.URL()} {
 		p.follow(url, job, there.events[len(there.events)-1].id, http.StatusNoContent)
 	}
-	p.converges(wait)
+	p.awaitConverged(wait)
 }
 
-// TestEventsOfOther: when the process that runs a job stops, its streams end without an end, and who goes on at another
-// process sees the job end there.
+// TestEventsOfOther: when the process that runs a job stops, its streams end without an end event, and a client that resumes at another
+// process gets the end of the job.
 func TestEventsOfOther(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, settings{pageSize: 20, queueURL: externalQueue(t), spoilt: true, shutdownTimeout: 3 * time.Second})
+	w := newWorld(t, settings{pageSize: 20, queueURL: externalQueue(t), faulty: true, shutdownTimeout: 3 * time.Second})
 	w.start()
 	w.awaitPaused(false)
 	for i := range 3 {
@@ -346,12 +346,12 @@ func TestEventsOfOther(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	w.song.Fail(testkit.Fault{Path: regexp.MustCompile(`/studies/S2/.*offset=[1-9]`), Times: 1, Release: release})
-	job := w.begin("", "")
+	job := w.startRun("", "")
 	before := w.follow(w.url, job, 0, http.StatusOK)
 	before.until(func(e event) bool {
 		return e.name == "job" && rows(before.events...)["S0"].Get("state").String() == "succeeded"
 	})
-	other := w.elsewhere().newApp()
+	other := w.secondProcess().newApp()
 	if err := other.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +360,7 @@ func TestEventsOfOther(t *testing.T) {
 			t.Errorf("stopping the other app: %v", err)
 		}
 	})
-	w.stop() // gives back the page that it waits for
+	w.stop() // requeues the page that it waits for
 	for e, more := before.next(); more; e, more = before.next() {
 		if e.name == "end" {
 			t.Errorf("the stream of a process that stops ends as if the job had: %+v", e)
@@ -369,6 +369,6 @@ func TestEventsOfOther(t *testing.T) {
 	w.app, w.url = other, other.URL()
 	after := w.follow(w.url, job, before.events[len(before.events)-1].id, http.StatusOK)
 	after.rest()
-	w.tells(job, append(slices.Clone(before.events), after.events...))
-	w.converges(wait)
+	w.wantSameAsJob(job, append(slices.Clone(before.events), after.events...))
+	w.awaitConverged(wait)
 }

@@ -16,22 +16,22 @@ import (
 	"tutti/internal/tools/testkit"
 )
 
-// TestIndexRefuses: an engine that answers 429 and 503, hangs up before and after a write, cuts its answers short and
-// puts single documents off costs no document and makes no dead letter, in runs and record by record.
+// TestIndexRefuses: no document is lost and there is no dead letter when an engine answers 429 and 503, closes connections before and
+// after a write, cuts its answers and rejects single documents for now, in runs and record by record.
 func TestIndexRefuses(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{
-		spoilt: true, pageSize: 50, batchBytes: 40 << 10,
+		faulty: true, pageSize: 50, batchBytes: 40 << 10,
 		rates: testkit.FaultRates{TooManyRequests: 0.1, Unavailable: 0.06, ResetRequest: 0.04, ResetResponse: 0.04, Cut: 0.04},
 	})
 	ids := w.fill("S1", 600)
-	w.engine.spoil(true)
+	w.engine.injectFaults(true)
 	job := w.run("S1", "?force=true", core.JobSucceeded)
-	// What is refused again and again does not hold up its page: it is asked for by itself, and counts as tried again.
+	// A record that keeps being refused does not delay its page: it is fetched alone, and counts as retried.
 	if n := job.Get("totals.indexed").Int() + job.Get("totals.stale").Int() + job.Get("totals.retried").Int(); n < 600 {
-		t.Errorf("%d documents arrived or were tried again, want 600: %s", n, job.Raw)
+		t.Errorf("%d documents arrived or were retried, want 600: %s", n, job.Raw)
 	}
-	w.converges(wait)
+	w.awaitConverged(wait)
 	for _, id := range ids[:40] {
 		w.put("S1", id, `"experiment":{"changed":true}`)
 		w.trigger("S1", id)
@@ -40,19 +40,19 @@ func TestIndexRefuses(t *testing.T) {
 		w.song.SetState(id, "UNPUBLISHED")
 		w.trigger("S1", id)
 	}
-	w.converges(2 * time.Minute)
-	w.engine.spoil(false)
+	w.awaitConverged(2 * time.Minute)
+	w.engine.injectFaults(false)
 	whole, items := w.engine.faults()
 	t.Logf("%d whole requests and %d documents were refused", whole, items)
 	if whole < 5 || items < 50 {
 		t.Errorf("%d whole requests and %d documents were refused: that proves little", whole, items)
 	}
-	if letters := w.letters(); len(letters) != 0 {
+	if letters := w.deadLettersByRecord(); len(letters) != 0 {
 		t.Errorf("dead letters: %+v", letters)
 	}
 }
 
-// TestUpstreamFails: an upstream that cuts, truncates and refuses its answers costs nothing either.
+// TestUpstreamFails: nothing is lost when an upstream cuts, truncates or refuses its answers.
 func TestUpstreamFails(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{pageSize: 50})
@@ -66,7 +66,7 @@ func TestUpstreamFails(t *testing.T) {
 		w.song.Fail(fault)
 	}
 	w.run("S1", "", core.JobSucceeded)
-	w.converged()
+	w.wantConverged()
 	for _, fault := range []testkit.Fault{
 		{Times: 1, Cut: 100},
 		{Times: 1, Truncate: 100},
@@ -76,9 +76,9 @@ func TestUpstreamFails(t *testing.T) {
 		w.song.Fail(fault)
 		w.put("S1", ids[0], fmt.Sprintf(`"experiment":{"round":%d}`, rand.Uint32()))
 		w.trigger("S1", ids[0])
-		w.converges(wait)
+		w.awaitConverged(wait)
 	}
-	if letters := w.letters(); len(letters) != 0 {
+	if letters := w.deadLettersByRecord(); len(letters) != 0 {
 		t.Errorf("dead letters: %+v", letters)
 	}
 }
@@ -106,7 +106,7 @@ func TestLargeStudy(t *testing.T) {
 	if largest, known := w.engine.largestBulk(); known && (largest > batch+size+4096 || largest < size) {
 		t.Errorf("the engine was sent a bulk request of %d bytes, the limit is %d and one document of %d", largest, batch, size)
 	}
-	w.converged()
+	w.wantConverged()
 }
 
 // histogram returns the number of all observations and of those up to a bucket's bound.
@@ -131,28 +131,28 @@ func (w *world) histogram(name string, bound float64) (all, within uint64) {
 	return 0, 0
 }
 
-// TestIndexDownAtStart: without its index tutti starts, says why it pauses, accepts triggers, and does them when the
-// index is there; the same when the index goes later.
+// TestIndexDownAtStart: without its index tutti starts, reports why it pauses, accepts triggers, and does them when the index is up; the
+// same when the index goes down later.
 func TestIndexDownAtStart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, settings{spoilt: true})
+	w := newWorld(t, settings{faulty: true})
 	ids := w.fill("S1", 150)
 	w.fill("S2", 30)
 	w.engine.setDown(true)
 	w.start()
 	w.awaitPaused(true)
-	job := w.begin("S1", "")
+	job := w.startRun("S1", "")
 	for _, a := range w.song.Analyses("S2") {
 		w.trigger("S2", a.ID)
 	}
 	if n := w.song.Requests(testkit.RoutePage) + w.song.Requests(testkit.RouteRecord); n != 0 {
-		t.Errorf("the upstream was asked %d times while there was no index", n)
+		t.Errorf("the upstream received %d requests while there was no index", n)
 	}
 	w.engine.setDown(false)
-	if j := w.ended(job); j.Get("state").String() != string(core.JobSucceeded) {
+	if j := w.awaitJob(job); j.Get("state").String() != string(core.JobSucceeded) {
 		t.Errorf("job %s", j.Raw)
 	}
-	w.converges(wait)
+	w.awaitConverged(wait)
 	w.awaitPaused(false)
 
 	w.engine.setDown(true)
@@ -162,15 +162,15 @@ func TestIndexDownAtStart(t *testing.T) {
 	w.song.SetState(ids[1], "UNPUBLISHED")
 	w.trigger("S1", ids[1])
 	w.engine.setDown(false)
-	w.converges(wait)
+	w.awaitConverged(wait)
 	w.awaitPaused(false)
 }
 
-// ready asks /ready, which answers 503 when all catalogues have failed, or the queue or the store is down, and at no other
-// time: a repository that waits is no reason.
+// ready requests /ready, which must answer 503 when all catalogues have failed, or the queue or the store is down, and 200 else, also
+// while a repository is paused.
 func (w *world) ready() answer {
 	w.t.Helper()
-	a, err := w.try(http.MethodGet, "/ready")
+	a, err := w.request(http.MethodGet, "/ready")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestUnreachableRepository(t *testing.T) {
 	t.Parallel()
 	for name, begin := range map[string]func(w *world, id string){
 		"/analysis/": func(w *world, id string) { w.trigger("S1", id) },
-		"/studies/":  func(w *world, _ string) { w.begin("S1", "") },
+		"/studies/":  func(w *world, _ string) { w.startRun("S1", "") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -212,37 +212,37 @@ func TestUnreachableRepository(t *testing.T) {
 			id := w.fill("S1", 1)[0]
 			w.song.Fail(testkit.Fault{Path: regexp.MustCompile(name), Times: 1 << 30, Status: http.StatusInternalServerError})
 			begin(w, id)
-			told := func(yes bool) {
+			awaitReason := func(yes bool) {
 				w.eventually(wait, func() (bool, string) {
 					a := w.ready()
 					reason := a.get(`reasons.#(%"repository ` + code + ` did not answer*")`).String()
 					return strings.Contains(reason, "500") == yes && (reason == "") != yes, string(a.raw)
 				})
 			}
-			told(true)
+			awaitReason(true)
 			if a := w.ready(); a.status != http.StatusOK || !a.get("ready").Bool() {
 				t.Errorf("GET /ready: %d, %s", a.status, a.raw)
 			}
 			w.song.ClearFaults()
-			w.converges(wait)
-			told(false)
+			w.awaitConverged(wait)
+			awaitReason(false)
 		})
 	}
 }
 
-// TestQueueFull: a full queue answers 503 with Retry-After, takes a newer Request in the place of an older, and loses
-// nothing of what it accepted.
+// TestQueueFull: a full queue answers 503 with Retry-After, replaces an older Request by a newer one, and loses no
+// accepted one.
 func TestQueueFull(t *testing.T) {
 	t.Parallel()
 	const room = 20
-	w := newWorld(t, settings{spoilt: true, maxPending: room})
+	w := newWorld(t, settings{faulty: true, maxPending: room})
 	ids := w.fill("S1", 2*room)
 	w.engine.setDown(true)
 	w.start()
 	w.awaitPaused(true)
 	accepted := map[string]bool{}
 	for _, id := range ids {
-		a, err := w.try(http.MethodPost, recordPath("S1", id))
+		a, err := w.request(http.MethodPost, recordPath("S1", id))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +260,7 @@ func TestQueueFull(t *testing.T) {
 	if len(accepted) != room {
 		t.Fatalf("%d requests were accepted, want %d", len(accepted), room)
 	}
-	if a, err := w.try(http.MethodPost, runPath("S1")); err != nil || a.status != http.StatusServiceUnavailable {
+	if a, err := w.request(http.MethodPost, runPath("S1")); err != nil || a.status != http.StatusServiceUnavailable {
 		t.Errorf("a run: status %d, %v, want 503", a.status, err)
 	}
 	w.trigger("S1", ids[0]) // replaces the one that waits
@@ -272,12 +272,12 @@ func TestQueueFull(t *testing.T) {
 	})
 	for id := range w.documents() {
 		if !accepted[id] {
-			t.Errorf("%s was refused and arrived all the same", id)
+			t.Errorf("%s was refused and arrived", id)
 		}
 	}
-	// There is room again, and a run larger than the queue ends too.
+	// The queue takes requests again, and a run larger than the queue ends.
 	w.run("S1", "", core.JobSucceeded)
-	w.converged()
+	w.wantConverged()
 }
 
 // TestStopUnderLoad: a stop in the middle of a run ends without an error, and what was in flight is done after the next start,
@@ -302,7 +302,7 @@ func TestStopUnderLoad(t *testing.T) {
 			w.song.Fail(testkit.Fault{Release: make(chan struct{})}) // never answers
 		}
 		before := w.song.Requests(testkit.RoutePage)
-		job := w.begin("S1", "")
+		job := w.startRun("S1", "")
 		reads := 1 + rand.IntN(20)
 		if stuck {
 			reads = 1
@@ -323,10 +323,10 @@ func TestStopUnderLoad(t *testing.T) {
 		t.Logf("round %d: stopped after %d pages", round, w.song.Requests(testkit.RoutePage)-before)
 		w.song.ClearFaults()
 		w.start()
-		if j := w.ended(job); j.Get("state").String() != string(core.JobSucceeded) {
+		if j := w.awaitJob(job); j.Get("state").String() != string(core.JobSucceeded) {
 			t.Errorf("round %d: %s", round, j.Raw)
 		}
-		w.converges(wait)
+		w.awaitConverged(wait)
 	}
 }
 
@@ -366,15 +366,15 @@ func TestSecondProcess(t *testing.T) {
 		t.Errorf("the second process does not say why:\n%s", w.logs.tail())
 	}
 	w.run("S1", "", core.JobSucceeded)
-	w.converged()
+	w.wantConverged()
 	var refusal *core.Error
 	if !errors.As(err, &refusal) || refusal.Message == "" {
 		t.Errorf("the refusal has no message: %v", err)
 	}
 }
 
-// TestFailingRecordsBlockNobody: more records than a durable consumer usually may have in hand keep failing at the
-// upstream, and one that does not is indexed all the same, at once.
+// TestFailingRecordsBlockNobody: while more records than a durable consumer usually has in flight keep failing at the upstream, another
+// record is indexed at once.
 func TestFailingRecordsBlockNobody(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{concurrency: 16})

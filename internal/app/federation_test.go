@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// networkQuery asks all nodes of a federation.
+// networkQuery queries all nodes of a federation.
 const networkQuery = `{network{nodes{nodeId name hits status errors} aggregations{studyId{bucket_count buckets{key doc_count}} experiment__number{stats{count}}}}}`
 
-// federated returns the configuration of a node: its remotes by name, those called dark with introspection asked of them.
+// federated returns the configuration of a node: its remotes by name.
 func federated(remotes map[string]string) string {
 	var nodes []string
 	for _, name := range []string{"east", "west", "dark", "gone"} {
@@ -23,7 +23,7 @@ func federated(remotes map[string]string) string {
 	return `{"network":{"localNode":{"nodeId":"here","displayName":"here"},"remoteNodes":[` + strings.Join(nodes, ",") + `]}}`
 }
 
-// node starts a tutti in a process of its own, with a catalogue and n published analyses of a study. It returns where its GraphQL is.
+// node starts a tutti with a catalogue and n published analyses of a study, and returns it and the URL of its GraphQL.
 func node(t *testing.T, study string, n int, files folder, base string) (*builtIn, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func node(t *testing.T, study string, n int, files folder, base string) (*builtI
 	all.write(b.world, dir)
 	b.startChild()
 	b.awaitPaused(false)
-	b.furnish(study)
+	b.prepareStudies(study)
 	for range n {
 		b.publish(study, b.submit(study))
 	}
@@ -41,13 +41,13 @@ func node(t *testing.T, study string, n int, files folder, base string) (*builtI
 	return b, b.url + "/nodes/graphql"
 }
 
-// network asks a node about all nodes, until its answer has what is wanted.
+// network queries all nodes through one, until the answer is as wanted.
 func (b *builtIn) network(want ...string) string {
 	b.t.Helper()
 	body := `{"query":` + fmt.Sprintf("%q", networkQuery) + `}`
 	last := ""
 	b.eventually(30*time.Second, func() (bool, string) {
-		last = string(b.demand(http.MethodPost, "/nodes/graphql", body, http.StatusOK).raw)
+		last = string(b.mustSend(http.MethodPost, "/nodes/graphql", body, http.StatusOK).raw)
 		for _, part := range want {
 			if !strings.Contains(last, part) {
 				return false, "no " + part + " in " + last
@@ -58,14 +58,14 @@ func (b *builtIn) network(want ...string) string {
 	return last
 }
 
-// TestFederation of three processes: what each holds is counted together; one that allows no introspection, and one that cannot
-// be reached, are errored nodes without hits and disturb nobody.
+// TestFederation: an answer counts the documents of all nodes; a node without introspection and one that cannot be reached have the
+// status ERROR and no hits, and do not affect the others.
 func TestFederation(t *testing.T) {
 	t.Parallel()
 	east, eastURL := node(t, "E1", 3, nil, "")
 	_, darkURL := node(t, "D1", 2, nil, `"disableGraphQLIntrospection":true`)
 	here, _ := node(t, "H1", 2, folder{"nodes/network.json": federated(map[string]string{
-		"east": eastURL, "dark": darkURL, "gone": "http://" + nobody(t) + "/nodes/graphql",
+		"east": eastURL, "dark": darkURL, "gone": "http://" + closedAddress(t) + "/nodes/graphql",
 	})}, "")
 	answer := here.network(
 		`{"nodeId":"east","name":"east","hits":3,"status":"OK"`, `{"nodeId":"here","name":"here","hits":2,"status":"OK"`,
@@ -73,7 +73,7 @@ func TestFederation(t *testing.T) {
 		`{"key":"E1","doc_count":3},{"key":"H1","doc_count":2}`, `"stats":{"count":5}`,
 	)
 	if strings.Contains(answer, "127.0.0.1") || strings.Contains(answer, "D1") {
-		t.Errorf("the answer tells where nodes are, or what one holds that was not asked: %s", answer)
+		t.Errorf("the answer contains the address of a node, or data of a node without introspection: %s", answer)
 	}
 	east.publish("E1", east.submit("E1"))
 	here.network(`"hits":4`, `{"key":"E1","doc_count":4}`, `"stats":{"count":6}`)

@@ -11,8 +11,8 @@ import (
 	"tutti/internal/core"
 )
 
-// TestFloodStage: while the engine blocks the index because a disk is nearly full, /ready says so and how to fix it, and
-// nothing is lost; afterwards the repository goes on by itself.
+// TestFloodStage: while the engine blocks the index because a disk is nearly full, /ready has the reason and a hint, and
+// nothing is lost; afterwards the repository continues.
 func TestFloodStage(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{})
@@ -27,23 +27,23 @@ func TestFloodStage(t *testing.T) {
 	w.run("S1", "", core.JobSucceeded)
 	ids := w.fill("S2", 20)
 	block("true")
-	id := w.begin("S2", "")
+	id := w.startRun("S2", "")
 	w.eventually(wait, func() (bool, string) {
 		block("true") // a cluster without watermarks lifts it every now and then
 		w.trigger("S2", ids[0])
-		ready := w.ask(http.MethodGet, "/ready", http.StatusOK)
+		ready := w.mustRequest(http.MethodGet, "/ready", http.StatusOK)
 		reason := ready.get("paused.0.reason").String()
 		return strings.Contains(reason, "flood-stage watermark") && strings.Contains(reason, "free disk space") &&
 			ready.get("components.index").String() == "degraded", fmt.Sprintf("GET /ready: %s", ready.raw)
 	})
 	block("null")
-	w.ended(id)
-	w.converged()
+	w.awaitJob(id)
+	w.wantConverged()
 	w.eventually(wait, func() (bool, string) {
-		ready := w.ask(http.MethodGet, "/ready", http.StatusOK)
+		ready := w.mustRequest(http.MethodGet, "/ready", http.StatusOK)
 		return ready.get("components.index").String() == "up" && ready.get("paused.#").Int() == 0, string(ready.raw)
 	})
-	if n := len(w.letters()); n != 0 {
+	if n := len(w.deadLettersByRecord()); n != 0 {
 		t.Errorf("%d dead letters", n)
 	}
 }

@@ -31,7 +31,7 @@ const (
 	downWithin = 10 * time.Second
 )
 
-// wholeDisk stands for queue, store and index on one disk.
+// wholeDisk means queue, store and index on one disk.
 const wholeDisk = "all"
 
 // TestFullDisks fills the disk of the queue, of the store, of the index and of all three, each a tmpfs of 48 MB, and frees it
@@ -107,7 +107,7 @@ func newFullDisk(t *testing.T, part string) *fullDisk {
 	}
 	t.Cleanup(song.Close)
 	f := &fullDisk{part: part, disk: disk, world: &world{
-		t: t, song: song, dir: dir, alias: "analyses", logs: &logBook{}, client: &http.Client{Timeout: 30 * time.Second},
+		t: t, song: song, dir: dir, alias: "analyses", logs: &logBuffer{}, client: &http.Client{Timeout: 30 * time.Second},
 	}}
 	cfg, err := config.Parse(fmt.Appendf(nil, `
 server: {listen: "127.0.0.1:0"}
@@ -130,7 +130,7 @@ repositories: [{code: %s, type: song, url: %q, indexName: %s}]
 		}
 	})
 	f.app, f.url = a, a.URL()
-	t.Cleanup(f.report)
+	t.Cleanup(f.logState)
 	return f
 }
 
@@ -159,7 +159,7 @@ func (f *fullDisk) trial(rounds int) {
 		acked = len(f.acked)
 		f.write(20)
 		if len(f.acked) != acked+20 {
-			f.t.Fatalf("%d of 20 requests were acknowledged with room again", len(f.acked)-acked)
+			f.t.Fatalf("%d of 20 requests were acknowledged with free space again", len(f.acked)-acked)
 		}
 	}
 	f.arrived()
@@ -178,7 +178,7 @@ func (f *fullDisk) write(n int) (slowest time.Duration) {
 			id, path, want = a.ID, recordPath("S1", a.ID), http.StatusAccepted
 		}
 		began := time.Now()
-		got, err := f.try(http.MethodPost, path)
+		got, err := f.request(http.MethodPost, path)
 		if err != nil {
 			f.t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func (f *fullDisk) fill() string {
 	return filler.Name()
 }
 
-// await sends requests until /ready says of the part what it must, for at most the time given.
+// await sends requests until /ready has the expected state of the component, at most for within.
 func (f *fullDisk) await(state string, within time.Duration) {
 	f.t.Helper()
 	f.eventually(within, func() (bool, string) {
@@ -245,13 +245,13 @@ func (f *fullDisk) parts() []string {
 	return []string{f.part}
 }
 
-// arrived fails the test unless all that was acknowledged is there.
+// arrived fails the test unless the index holds all that was acknowledged.
 func (f *fullDisk) arrived() {
 	f.t.Helper()
 	lost := func() (missing []string) {
 		var studies string
 		if f.part == "store" {
-			studies = string(f.ask(http.MethodGet, "/studies/all", http.StatusOK).raw)
+			studies = string(f.mustRequest(http.MethodGet, "/studies/all", http.StatusOK).raw)
 		}
 		for _, id := range f.acked {
 			there := strings.Contains(studies, `"`+id+`"`)

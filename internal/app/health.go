@@ -13,31 +13,31 @@ import (
 )
 
 const (
-	// healthWait bounds one check of queue, index or store: a probe from outside seldom waits longer.
-	healthWait = 2 * time.Second
-	// provenFor is how long one durable write counts as proof: any client may call /ready.
-	provenFor = 2 * time.Second
-	// proofTime is the longest that a durable write may take.
-	proofTime = 5 * time.Second
+	// healthTimeout bounds one check of queue, index or store: few monitoring probes wait longer.
+	healthTimeout = 2 * time.Second
+	// checkTTL is how long the outcome of a check is reused: any client may call /ready.
+	checkTTL = 2 * time.Second
+	// checkTimeout is the longest that a check may take.
+	checkTimeout = 5 * time.Second
 )
 
 // Health returns the state of the parts of the process, and sets the metrics to it. Queue, index and store are up when they
 // took a durable write within the last seconds. They are checked concurrently, and one that does not answer
-// within healthWait is down.
+// within healthTimeout is down.
 func (a *App) Health(ctx context.Context) system.Health {
-	ctx, cancel := context.WithTimeout(ctx, healthWait)
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
 	var queue, index, store error
-	var asked sync.WaitGroup
-	asked.Go(func() { queue = a.queue.Ready(ctx) })
-	asked.Go(func() { index = a.indexProof.result(ctx) })
-	asked.Go(func() { store = a.storeProof.result(ctx) })
-	asked.Go(func() {
-		if err := a.indexCheck.result(ctx); err != nil {
+	var checks sync.WaitGroup
+	checks.Go(func() { queue = a.queue.Ready(ctx) })
+	checks.Go(func() { index = a.indexCheck.result(ctx) })
+	checks.Go(func() { store = a.storeCheck.result(ctx) })
+	checks.Go(func() {
+		if err := a.fillCheck.result(ctx); err != nil {
 			a.log.Debug("checking which repositories were indexed", "err", err)
 		}
 	})
-	asked.Wait()
+	checks.Wait()
 	h := system.Health{Components: make(map[string]system.ComponentState), Paused: a.Paused()}
 	note := func(component string, err error) {
 		h.Components[component] = componentState(component, err)
@@ -65,8 +65,8 @@ func (a *App) Health(ctx context.Context) system.Health {
 			t.Version, t.Name, a.cfg.Schemas.ValidationTimeout))
 	}
 	for _, r := range a.cfg.Repositories {
-		if u := a.upstreams[r.Code]; u != nil && u.reason() != "" {
-			h.Reasons = append(h.Reasons, "repository "+r.Code+" did not answer the last call: "+u.reason())
+		if u := a.upstreams[r.Code]; u != nil && u.failureReason() != "" {
+			h.Reasons = append(h.Reasons, "repository "+r.Code+" did not answer the last call: "+u.failureReason())
 		}
 	}
 	for component, state := range h.Components {
@@ -101,7 +101,7 @@ func componentState(component string, err error) system.ComponentState {
 	}
 }
 
-// noteDegraded marks an index that takes writes as degraded while something keeps documents from being written or found.
+// noteDegraded sets an index that takes writes to degraded while documents cannot be written or found.
 func (a *App) noteDegraded(h *system.Health) {
 	degraded := slices.ContainsFunc(a.consumers.Paused(), func(p consumers.Pause) bool { return p.Index }) // paused says why
 	if a.consumers.ClockAlarm() {
@@ -117,7 +117,7 @@ func (a *App) noteDegraded(h *system.Health) {
 	}
 }
 
-// Paused lists the repositories whose consumers wait for something.
+// Paused lists the repositories whose consumers are paused.
 func (a *App) Paused() []core.Pause {
 	var all []core.Pause
 	for _, p := range a.consumers.Paused() {
@@ -126,33 +126,33 @@ func (a *App) Paused() []core.Pause {
 	return all
 }
 
-// stillLoading tells that an index takes writes, and has aliases that cannot be searched yet after a start.
+// stillLoading reports whether some aliases of an index cannot be searched yet after a start.
 func stillLoading(index any) bool {
 	loader, loads := index.(interface{ Loading() []string })
 	return loads && len(loader.Loading()) > 0
 }
 
-// proof proves by a durable write that a part of the process can store, at most every provenFor however often its result is read.
-type proof struct {
-	// life ends when no write may begin or continue.
-	life  context.Context //nolint:containedctx // the process's: a write outlives the call that began it
-	write func(ctx context.Context) error
+// cachedCheck runs a check, such as a durable write, at most once every checkTTL, however often its result is read.
+type cachedCheck struct {
+	// life ends when no check may begin or continue.
+	life  context.Context //nolint:containedctx // the process's: a check outlives the call that began it
+	check func(ctx context.Context) error
 	work  sync.WaitGroup
 
 	mu  sync.Mutex
 	err error
 	at  time.Time
-	// began is when the write in flight began.
+	// began is when the check in flight began.
 	began time.Time
-	// ended is closed at the end of the write in flight; nil when none is.
+	// ended is closed at the end of the check in flight; nil without one.
 	ended chan struct{}
 }
 
-// result returns the outcome of a write that ended less than provenFor ago, or of the next one. When ctx ends before that does,
-// a write before it that succeeded counts for proofTime; CodeUnavailable after that, or where there is none.
-func (p *proof) result(ctx context.Context) error {
+// result returns the outcome of a check that ended less than checkTTL ago, or of the next one. When ctx ends first, it returns nil if
+// the last check succeeded and the one in flight began less than checkTimeout ago, else CodeUnavailable.
+func (p *cachedCheck) result(ctx context.Context) error {
 	p.mu.Lock()
-	if p.ended == nil && time.Since(p.at) < provenFor {
+	if p.ended == nil && time.Since(p.at) < checkTTL {
 		defer p.mu.Unlock()
 		return p.err
 	}
@@ -166,20 +166,20 @@ func (p *proof) result(ctx context.Context) error {
 	select {
 	case <-ended:
 	case <-ctx.Done():
-		if proven && time.Since(began) < proofTime {
+		if proven && time.Since(began) < checkTimeout {
 			return nil
 		}
-		return core.WrapError(core.CodeUnavailable, "did not answer within "+healthWait.String(), ctx.Err())
+		return core.WrapError(core.CodeUnavailable, "did not answer within "+healthTimeout.String(), ctx.Err())
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err
 }
 
-func (p *proof) run() {
-	ctx, cancel := context.WithTimeout(p.life, proofTime)
+func (p *cachedCheck) run() {
+	ctx, cancel := context.WithTimeout(p.life, checkTimeout)
 	defer cancel()
-	err := p.write(ctx)
+	err := p.check(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.err, p.at = err, time.Now()
@@ -187,5 +187,5 @@ func (p *proof) run() {
 	p.ended = nil
 }
 
-// wait returns when no write is in flight. result must not be called afterwards.
-func (p *proof) wait() { p.work.Wait() }
+// wait blocks until no check is in flight. result must not be called afterwards.
+func (p *cachedCheck) wait() { p.work.Wait() }

@@ -45,13 +45,13 @@ func TestComponentState(t *testing.T) {
 	}
 }
 
-// TestProof holds that durable writes are tried at most every provenFor, however many ask, and that what failed is tried again.
-func TestProof(t *testing.T) {
+// TestCachedCheck: a check runs at most once every checkTTL, however many callers there are, and again after a failure.
+func TestCachedCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.New("full")
-		writes, outcome := 0, full
-		p := &proof{life: t.Context(), write: func(context.Context) error {
-			writes++
+		checks, outcome := 0, full
+		p := &cachedCheck{life: t.Context(), check: func(context.Context) error {
+			checks++
 			time.Sleep(time.Second)
 			return outcome
 		}}
@@ -63,23 +63,23 @@ func TestProof(t *testing.T) {
 			}()
 		}
 		time.Sleep(1500 * time.Millisecond)
-		if err := p.result(t.Context()); !errors.Is(err, full) || writes != 1 {
-			t.Errorf("%v after %d writes", err, writes)
+		if err := p.result(t.Context()); !errors.Is(err, full) || checks != 1 {
+			t.Errorf("%v after %d checks", err, checks)
 		}
 		outcome = nil
-		time.Sleep(provenFor)
-		if err := p.result(t.Context()); err != nil || writes != 2 {
-			t.Errorf("%v after %d writes", err, writes)
+		time.Sleep(checkTTL)
+		if err := p.result(t.Context()); err != nil || checks != 2 {
+			t.Errorf("%v after %d checks", err, checks)
 		}
 		p.wait()
 	})
 }
 
-// TestProofThatHangs holds that a caller waits no longer than it wants, and that the write ends with the process.
-func TestProofThatHangs(t *testing.T) {
+// TestCachedCheckThatHangs: a caller waits no longer than its context, and the check ends with the process.
+func TestCachedCheckThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		life, stop := context.WithCancel(t.Context())
-		p := &proof{life: life, write: func(ctx context.Context) error {
+		p := &cachedCheck{life: life, check: func(ctx context.Context) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}}
@@ -93,32 +93,32 @@ func TestProofThatHangs(t *testing.T) {
 	})
 }
 
-// TestProofThatIsSlow holds that a write which takes longer than its caller waits takes back no success before it, until it
-// takes longer than a write may.
-func TestProofThatIsSlow(t *testing.T) {
+// TestCachedCheckThatIsSlow: while a check takes longer than its caller waits, the success before it counts, until the check takes
+// longer than checkTimeout.
+func TestCachedCheckThatIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		takes := time.Duration(0)
-		p := &proof{life: t.Context(), write: func(context.Context) error {
+		p := &cachedCheck{life: t.Context(), check: func(context.Context) error {
 			time.Sleep(takes)
 			return nil
 		}}
 		result := func() error {
-			ctx, cancel := context.WithTimeout(t.Context(), healthWait)
+			ctx, cancel := context.WithTimeout(t.Context(), healthTimeout)
 			defer cancel()
 			return p.result(ctx)
 		}
 		if err := result(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(provenFor)
-		takes = 2 * proofTime
+		time.Sleep(checkTTL)
+		takes = 2 * checkTimeout
 		for range 2 {
 			if err := result(); err != nil {
-				t.Errorf("a slow write: %v", err)
+				t.Errorf("a slow check: %v", err)
 			}
 		}
 		if err := result(); core.MessageOf(err) != "did not answer within 2s" {
-			t.Errorf("a write that hangs: %v", err)
+			t.Errorf("a check that hangs: %v", err)
 		}
 		p.wait()
 	})

@@ -190,7 +190,7 @@ var confined = map[string][]string{
 	"github.com/dlclark/":                   {"schemas/validation"},
 }
 
-// TestImportTable holds the code to the import table: siblings never import each other, only app sees everything.
+// TestImportTable checks the imports against the import table: siblings never import each other, only app imports all.
 func TestImportTable(t *testing.T) {
 	root := filepath.Join("..", "..")
 	seen := map[string]bool{}

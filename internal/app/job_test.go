@@ -20,18 +20,18 @@ func TestJobsOfOneScope(t *testing.T) {
 	w.fill("S2", 50)
 	release := make(chan struct{})
 	w.song.Fail(testkit.Fault{Path: pagesOf("S1"), Times: 1, Release: release})
-	running := w.begin("S1", "")
+	running := w.startRun("S1", "")
 	w.eventually(wait, func() (bool, string) { n := w.song.Requests(testkit.RoutePage); return n == 1, fmt.Sprint(n, " pages") })
-	queued := w.begin("S1", "")
+	queued := w.startRun("S1", "")
 	if queued == running {
 		t.Fatal("a running job was returned instead of queuing one")
 	}
 	for range 5 {
-		if again := w.begin("S1", ""); again != queued {
+		if again := w.startRun("S1", ""); again != queued {
 			t.Errorf("job %s, want the queued %s", again, queued)
 		}
 	}
-	forced := w.begin("S1", "?force=true")
+	forced := w.startRun("S1", "?force=true")
 	if forced == queued {
 		t.Error("a job with other flags was returned")
 	}
@@ -42,7 +42,7 @@ func TestJobsOfOneScope(t *testing.T) {
 	close(release)
 	var spans []gjson.Result
 	for _, id := range []string{running, queued, forced} {
-		job := w.ended(id)
+		job := w.awaitJob(id)
 		if job.Get("state").String() != string(core.JobSucceeded) {
 			t.Errorf("job %s", job.Raw)
 		}
@@ -55,8 +55,8 @@ func TestJobsOfOneScope(t *testing.T) {
 			}
 		}
 	}
-	w.converged()
-	if n := len(w.ask(http.MethodGet, "/jobs?state=succeeded", http.StatusOK).get("jobs").Array()); n != 4 {
+	w.wantConverged()
+	if n := len(w.mustRequest(http.MethodGet, "/jobs?state=succeeded", http.StatusOK).get("jobs").Array()); n != 4 {
 		t.Errorf("%d jobs succeeded, want 4", n)
 	}
 }
@@ -71,19 +71,19 @@ func TestCancel(t *testing.T) {
 	read := w.song.Requests(testkit.RoutePage)
 	release := make(chan struct{})
 	w.song.Fail(testkit.Fault{Path: pagesOf("S1"), Skip: 1, Times: 1, Release: release})
-	id := w.begin("S1", "")
+	id := w.startRun("S1", "")
 	w.eventually(wait, func() (bool, string) {
 		n := w.song.Requests(testkit.RoutePage) - read
 		return n == 2, fmt.Sprint(n, " pages")
 	})
-	job := w.ask(http.MethodDelete, "/jobs/"+id, http.StatusOK)
+	job := w.mustRequest(http.MethodDelete, "/jobs/"+id, http.StatusOK)
 	if job.get("state").String() != string(core.JobCancelled) || job.get("error.code").String() != core.JobErrorCancelled {
 		t.Errorf("cancelled job: %s", job.raw)
 	}
-	w.ask(http.MethodDelete, "/jobs/"+id, http.StatusConflict)
-	next := w.begin("S1", "")
+	w.mustRequest(http.MethodDelete, "/jobs/"+id, http.StatusConflict)
+	next := w.startRun("S1", "")
 	close(release)
-	if j := w.ended(next); j.Get("state").String() != string(core.JobSucceeded) {
+	if j := w.awaitJob(next); j.Get("state").String() != string(core.JobSucceeded) {
 		t.Errorf("the next job: %s", j.Raw)
 	}
 	// The cancelled job read two pages and at most published a third; the next one reads all five.
@@ -93,5 +93,5 @@ func TestCancel(t *testing.T) {
 	if j := w.job(id); j.Get("state").String() != string(core.JobCancelled) || j.Get("totals.removed").Int() != 0 {
 		t.Errorf("the cancelled job went on: %s", j.Raw)
 	}
-	w.converged()
+	w.wantConverged()
 }

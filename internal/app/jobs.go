@@ -37,17 +37,17 @@ func (j jobsAPI) Cancel(ctx context.Context, id string) (core.Job, error) {
 // startHousekeeping starts the goroutine that counts jobs for the metric, ends orphaned jobs, and removes old ones.
 func (a *App) startHousekeeping(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	a.indexProof = &proof{life: ctx, write: a.index.Ping}
-	a.storeProof = &proof{life: ctx, write: a.store.Ready}
-	a.indexCheck = &proof{life: ctx, write: a.checkIndexed}
+	a.indexCheck = &cachedCheck{life: ctx, check: a.index.Ping}
+	a.storeCheck = &cachedCheck{life: ctx, check: a.store.Ready}
+	a.fillCheck = &cachedCheck{life: ctx, check: a.checkFilled}
 	var done sync.WaitGroup
 	done.Go(func() { a.runHousekeeping(ctx) })
 	a.cleanup.push("housekeeping", func(context.Context) error {
 		cancel()
 		done.Wait()
-		a.indexProof.wait()
-		a.storeProof.wait()
 		a.indexCheck.wait()
+		a.storeCheck.wait()
+		a.fillCheck.wait()
 		return nil
 	})
 	return nil

@@ -48,7 +48,7 @@ func startBroker(t *testing.T, opts ...kfake.Opt) broker {
 // brokers returns the broker's addresses as a YAML list.
 func (b broker) brokers() string { return `["` + strings.Join(b.cluster.ListenAddrs(), `","`) + `"]` }
 
-// notifications returns the YAML of a repository whose changes are told on a topic.
+// notifications returns the YAML of a repository with a topic of notifications.
 func (b broker) notifications(topic string) string {
 	return "notifications: {kafka: {brokers: " + b.brokers() + ", topic: " + topic + "}}"
 }
@@ -80,11 +80,11 @@ func (b broker) produce(topic string, partition int32, values ...string) {
 // deadLetters returns the dead letters that a query selects, the newest first.
 func (w *world) deadLetters(query string) []gjson.Result {
 	w.t.Helper()
-	return w.ask(http.MethodGet, "/dead-letters"+query, http.StatusOK).get("deadLetters").Array()
+	return w.mustRequest(http.MethodGet, "/dead-letters"+query, http.StatusOK).get("deadLetters").Array()
 }
 
-// awaitLetters waits until a query selects n dead letters, and returns them.
-func (w *world) awaitLetters(query string, n int) []gjson.Result {
+// awaitDeadLetters waits until a query selects n dead letters, and returns them.
+func (w *world) awaitDeadLetters(query string, n int) []gjson.Result {
 	w.t.Helper()
 	var list []gjson.Result
 	w.eventually(wait, func() (bool, string) {
@@ -94,14 +94,14 @@ func (w *world) awaitLetters(query string, n int) []gjson.Result {
 	return list
 }
 
-// second adds another repository to a world that has not started, and forgets its index at the end.
-func (w *world) second(yaml, alias string) {
+// addRepository adds a repository to a world that is not started, and removes its index at the end.
+func (w *world) addRepository(yaml, alias string) {
 	w.set.more = "  - " + strings.ReplaceAll(strings.TrimSpace(yaml), "\n", "\n    ") + "\n" + w.set.more
-	w.t.Cleanup(func() { w.forgetIndex(alias) })
+	w.t.Cleanup(func() { w.dropIndex(alias) })
 }
 
-// forgetIndex removes the index of an alias from an engine that outlives the test.
-func (w *world) forgetIndex(alias string) {
+// dropIndex removes the index of an alias from an engine that outlives the test.
+func (w *world) dropIndex(alias string) {
 	base := w.engine.url()
 	if base == "" {
 		return
@@ -128,8 +128,8 @@ func (w *world) forgetIndex(alias string) {
 	})
 }
 
-// TestKafkaSong: what Song tells on its topic is indexed, what it told while tutti was down as well, and a message that
-// nobody understands is kept without being in the way.
+// TestKafkaSong: changes on Song's topic are indexed, also those sent while tutti was down; a message that cannot be parsed is kept as a
+// dead letter and delays none.
 func TestKafkaSong(t *testing.T) {
 	t.Parallel()
 	b := startBroker(t)
@@ -144,7 +144,7 @@ func TestKafkaSong(t *testing.T) {
 		b.produce(songTopic, 1, message, songEvent(code, "S1", ids[2+i], "PUBLISHED"))
 	}
 	w.awaitOutcomes(core.OutcomeIndexed, 2+len(poison))
-	letters := w.awaitLetters("?reason=not_understood", len(poison))
+	letters := w.awaitDeadLetters("?reason=not_understood", len(poison))
 	at := map[string]string{}
 	for _, l := range letters {
 		at[l.Get("position").String()] = l.Get("hint").String()
@@ -173,17 +173,17 @@ func TestKafkaSong(t *testing.T) {
 		b.produce(songTopic, int32(i%2), songEvent(code, "S1", id, "PUBLISHED"))
 	}
 	w.start()
-	w.converges(wait)
+	w.awaitConverged(wait)
 	if n, want := w.song.Requests(testkit.RouteRecord)-asked, 40-2-len(poison); n != want {
-		t.Errorf("%d records were asked for after the restart, want those %d that were told of meanwhile", n, want)
+		t.Errorf("%d records were fetched after the restart, want the %d of the messages sent before it", n, want)
 	}
 	if n := len(w.deadLetters("")); n != len(poison) {
 		t.Errorf("%d dead letters after the restart, want %d", n, len(poison))
 	}
 }
 
-// TestKafkaShared: two repositories on one topic and group are told apart by the server that an event is of; a server
-// that is neither is one letter, however much it tells.
+// TestKafkaShared: of two repositories on one topic and group, songServerId selects the one of an event; all events of an unknown
+// server are one dead letter.
 func TestKafkaShared(t *testing.T) {
 	t.Parallel()
 	b := startBroker(t)
@@ -194,7 +194,7 @@ func TestKafkaShared(t *testing.T) {
 	}
 	t.Cleanup(other.Close)
 	alias := w.alias + "-two"
-	w.second(fmt.Sprintf("code: song.two\ntype: song\nurl: %q\nindexName: %s\n%s", other.URL(), alias, b.notifications(songTopic)), alias)
+	w.addRepository(fmt.Sprintf("code: song.two\ntype: song\nurl: %q\nindexName: %s\n%s", other.URL(), alias, b.notifications(songTopic)), alias)
 	mine := w.fill("S1", 30)
 	theirs := testkit.GenerateAnalyses(2, "S1", 30)
 	other.PutAll(theirs...)
@@ -209,63 +209,63 @@ func TestKafkaShared(t *testing.T) {
 	for i, message := range messages {
 		b.produce(songTopic, int32(i%2), message)
 	}
-	w.converges(wait)
+	w.awaitConverged(wait)
 	want := map[string]string{}
 	for _, a := range theirs {
 		want[a.ID] = string(a.Body)
 	}
 	w.eventually(wait, func() (bool, string) {
-		fault := difference(want, w.held(alias, map[string]string{
+		fault := difference(want, w.storedRecords(alias, map[string]string{
 			"code": "song.two", "name": "", "organization": "", "country": "", "url": other.URL(), "type": "song",
 		}))
 		return fault == "", fault
 	})
-	letters := w.awaitLetters("", 1)
+	letters := w.awaitDeadLetters("", 1)
 	if l := letters[0]; l.Get("reason").String() != core.ReasonUnknownRepository || l.Get("repository").String() != "song.three" ||
 		!strings.Contains(l.Get("hint").String(), `events of server "song.three" arrive on this topic`) ||
 		l.Get("source").String() != "kafka "+songTopic {
 		t.Errorf("dead letter %s", l.Raw)
 	}
 	if one, two := w.song.Requests(testkit.RouteRecord), other.Requests(testkit.RouteRecord); one != 30 || two != 30 {
-		t.Errorf("the servers were asked for %d and %d records, want 30 each", one, two)
+		t.Errorf("%d and %d records were fetched from the servers, want 30 each", one, two)
 	}
-	a := w.ask(http.MethodPost, "/dead-letters/"+letters[0].Get("id").String()+"/retry", http.StatusConflict)
+	a := w.mustRequest(http.MethodPost, "/dead-letters/"+letters[0].Get("id").String()+"/retry", http.StatusConflict)
 	if a.get("detail").String() != `repository "song.three" is not configured` || a.get("hint").String() == "" {
 		t.Errorf("retry of another server's letter: %s", a.raw)
 	}
 }
 
-// TestKafkaLyric: Lyric's flat records on its topic make the compound ones be fetched; another category's are one letter.
+// TestKafkaLyric: a flat record on Lyric's topic makes the compound one be fetched; those of another category are one dead letter.
 func TestKafkaLyric(t *testing.T) {
 	t.Parallel()
 	b := startBroker(t)
 	w := newWorld(t, tabular(settings{repository: b.notifications(lyricTopic)}))
-	ids := w.enrol("O1", 25)
+	ids := w.addRecords("O1", 25)
 	w.start()
 	w.awaitPaused(false)
 	for i, id := range ids {
 		b.produce(lyricTopic, int32(i%2), lyricEvent("O1", id, false),
 			strings.Replace(lyricEvent("O1", fmt.Sprintf("foreign-%d", i), true), `"categoryId":1`, `"categoryId":7`, 1))
 	}
-	w.lyricConverges()
+	w.awaitLyricConverged()
 	w.lyric.SetValid(ids[0], false)
 	w.lyric.Remove(ids[1])
 	b.produce(lyricTopic, 0, lyricEvent("O1", ids[0], true), lyricEvent("O1", ids[1], true))
-	w.lyricConverges()
-	letters := w.awaitLetters("", 1)
+	w.awaitLyricConverged()
+	letters := w.awaitDeadLetters("", 1)
 	if l := letters[0]; l.Get("reason").String() != core.ReasonUnknownRepository ||
 		!strings.Contains(l.Get("hint").String(), `events of category "7" arrive on this topic`) {
 		t.Errorf("dead letter %s", l.Raw)
 	}
 	for i := range 25 {
 		if n := w.lyric.RecordRequests(fmt.Sprintf("foreign-%d", i)); n != 0 {
-			t.Errorf("a record of another category was asked for %d times", n)
+			t.Errorf("a record of another category was fetched %d times", n)
 		}
 	}
 }
 
 // TestKafkaRequests: requests of Maestro's clients for a record, a study, a repository and a removal are done; one for a
-// repository that nobody knows is a letter.
+// repository that is not configured is a dead letter.
 func TestKafkaRequests(t *testing.T) {
 	t.Parallel()
 	b := startBroker(t)
@@ -291,19 +291,19 @@ func TestKafkaRequests(t *testing.T) {
 	say(removalRequest(code, "S1", ""))
 	say(songEvent(code, "S1", one[1], "PUBLISHED")) // no request
 	say(maestroRequest(code, "", ""))
-	w.converges(wait)
-	jobs := w.ask(http.MethodGet, "/jobs", http.StatusOK).get("jobs").Array()
+	w.awaitConverged(wait)
+	jobs := w.mustRequest(http.MethodGet, "/jobs", http.StatusOK).get("jobs").Array()
 	if len(jobs) != 2 || jobs[0].Get("scope").String() != "repository" || jobs[0].Get("cause").String() != "kafka" ||
 		jobs[1].Get("scope").String() != "organization" || jobs[1].Get("organization").String() != "S2" {
 		t.Errorf("jobs: %s", jobs)
 	}
 	for _, j := range jobs {
-		if ended := w.ended(j.Get("id").String()); ended.Get("state").String() != string(core.JobSucceeded) {
+		if ended := w.awaitJob(j.Get("id").String()); ended.Get("state").String() != string(core.JobSucceeded) {
 			t.Errorf("job %s", ended.Raw)
 		}
 	}
 	hints := map[string]string{}
-	for _, l := range w.awaitLetters("", 3) {
+	for _, l := range w.awaitDeadLetters("", 3) {
 		hints[l.Get("position").String()] = l.Get("reason").String() + ", " + l.Get("repository").String() + ": " + l.Get("hint").String()
 	}
 	for position, want := range map[string]string{
@@ -316,7 +316,7 @@ func TestKafkaRequests(t *testing.T) {
 		}
 	}
 	if n := w.song.RecordRequests(one[1]); n != 0 {
-		t.Errorf("an event on the topic of requests made its record be asked for %d times", n)
+		t.Errorf("the record of an event on the topic of requests was fetched %d times", n)
 	}
 }
 
@@ -333,7 +333,7 @@ func TestKafkaUnreachable(t *testing.T) {
 	w := startWorld(t, settings{repository: fmt.Sprintf(
 		"notifications: {kafka: {brokers: [\"127.0.0.1:%d\"], topic: %s, group: later}}", port, songTopic)})
 	ids := w.fill("S1", 10)
-	a := w.ask(http.MethodGet, "/ready", http.StatusOK)
+	a := w.mustRequest(http.MethodGet, "/ready", http.StatusOK)
 	if a.get("components.kafka").String() != "down" || a.get("status").String() != "healthy" {
 		t.Errorf("ready without the broker: %s", a.raw)
 	}
@@ -341,7 +341,7 @@ func TestKafkaUnreachable(t *testing.T) {
 	w.awaitOutcomes(core.OutcomeIndexed, 1)
 	w.run("S1", "", core.JobSucceeded)
 	w.eventually(wait, func() (bool, string) {
-		text := string(w.ask(http.MethodGet, "/metrics", http.StatusOK).raw)
+		text := string(w.mustRequest(http.MethodGet, "/metrics", http.StatusOK).raw)
 		_, text, _ = strings.Cut(text, "# TYPE tutti_kafka_up")
 		text = text[:min(len(text), 200)]
 		return strings.Contains(text, `tutti_kafka_up{topic="`+songTopic+`"} 0`), text
@@ -350,21 +350,20 @@ func TestKafkaUnreachable(t *testing.T) {
 	b := startBroker(t, kfake.Ports(port))
 	w.put("S1", ids[0], fmt.Sprintf(`"experiment":{"number":%d}`, rand.Uint32()))
 	b.produce(songTopic, 0, songEvent(code, "S1", ids[0], "PUBLISHED"))
-	w.converges(wait)
+	w.awaitConverged(wait)
 	w.eventually(wait, func() (bool, string) {
-		a := w.ask(http.MethodGet, "/ready", http.StatusOK)
+		a := w.mustRequest(http.MethodGet, "/ready", http.StatusOK)
 		up := w.metric("tutti_kafka_up", "topic", songTopic)
 		return a.get("components.kafka").String() == "up" && up == 1, fmt.Sprintf("%s, tutti_kafka_up %v", a.raw, up)
 	})
 }
 
-// TestKafkaQueueFull: while the queue takes nothing, no message is passed over, also by a restart: all are done when it
-// does again.
+// TestKafkaQueueFull: while the queue is full, no message is skipped, also by a restart: all are done when it accepts requests again.
 func TestKafkaQueueFull(t *testing.T) {
 	t.Parallel()
 	const room = 30
 	b := startBroker(t)
-	w := newWorld(t, settings{spoilt: true, maxPending: room, repository: b.notifications(songTopic)})
+	w := newWorld(t, settings{faulty: true, maxPending: room, repository: b.notifications(songTopic)})
 	ids := w.fill("S1", 2*room)
 	w.engine.setDown(true)
 	w.start()
@@ -382,7 +381,7 @@ func TestKafkaQueueFull(t *testing.T) {
 	w.engine.setDown(false)
 	w.start()
 	w.awaitPaused(false)
-	w.converges(wait)
+	w.awaitConverged(wait)
 	if n := len(w.deadLetters("")); n != 0 {
 		t.Errorf("%d dead letters", n)
 	}

@@ -20,13 +20,13 @@ import (
 	"tutti/internal/tools/testkit"
 )
 
-// broken is a member that no mapping takes, mended the same as it should be.
+// broken is a member that no mapping accepts, fixed the same one with a valid value.
 const (
 	broken = `"analysisType":"not an object"`
-	mended = `"analysisType":{"name":"mended","version":1}`
+	fixed  = `"analysisType":{"name":"fixed","version":1}`
 )
 
-// reject puts n records that the index refuses into a study, and waits for their dead letters, which it returns by record.
+// reject puts n records that the index rejects into a study, waits for their dead letters, and returns them by record.
 func (w *world) reject(study string, n int) map[string]gjson.Result {
 	w.t.Helper()
 	var events []string
@@ -37,7 +37,7 @@ func (w *world) reject(study string, n int) map[string]gjson.Result {
 	}
 	before := len(w.deadLetters("?limit=1000"))
 	w.postBody(webhook, array(events...), http.StatusAccepted)
-	w.awaitLetters("?limit=1000", before+n)
+	w.awaitDeadLetters("?limit=1000", before+n)
 	return w.byRecord("?limit=1000&reason=rejected")
 }
 
@@ -51,10 +51,10 @@ func (w *world) byRecord(query string) map[string]gjson.Result {
 	return letters
 }
 
-// retry retries a dead letter and demands a status.
+// retry retries a dead letter, and fails the test unless the answer has a status.
 func (w *world) retry(letter gjson.Result, status int) answer {
 	w.t.Helper()
-	return w.ask(http.MethodPost, "/dead-letters/"+letter.Get("id").String()+"/retry", status)
+	return w.mustRequest(http.MethodPost, "/dead-letters/"+letter.Get("id").String()+"/retry", status)
 }
 
 // TestLettersList: dead letters are listed by repository and reason, a page at a time, without their documents.
@@ -69,23 +69,23 @@ func TestLettersList(t *testing.T) {
 		"": 13, "?repository=" + code: 13, "?repository=song.other": 0, "?reason=rejected": 9, "?reason=not_understood": 4,
 		"?reason=crash_loop": 0, "?repository=" + code + "&reason=rejected": 9, "?limit=5": 5, "?reason=not_understood&limit=3": 3,
 	} {
-		a := w.ask(http.MethodGet, "/dead-letters"+query, http.StatusOK)
+		a := w.mustRequest(http.MethodGet, "/dead-letters"+query, http.StatusOK)
 		list := a.get("deadLetters")
 		if !list.IsArray() || len(list.Array()) != want {
-			t.Errorf("%q gives %d dead letters, want %d", query, len(list.Array()), want)
+			t.Errorf("%q returns %d dead letters, want %d", query, len(list.Array()), want)
 		}
 		if more := strings.Contains(query, "limit"); a.get("nextCursor").Exists() != more {
 			t.Errorf("%q has a cursor: %v, want %v", query, !more, more)
 		}
 		if one := list.Get("0"); one.Get("document").Exists() || one.Get("documentText").Exists() {
-			t.Errorf("%q gives documents: %s", query, list.Raw)
+			t.Errorf("%q returns documents: %s", query, list.Raw)
 		}
 	}
 	var all []string
 	var times []string
 	pages := 0
 	for cursor := ""; pages == 0 || cursor != ""; pages++ {
-		a := w.ask(http.MethodGet, "/dead-letters?limit=5"+cursor, http.StatusOK)
+		a := w.mustRequest(http.MethodGet, "/dead-letters?limit=5"+cursor, http.StatusOK)
 		for _, l := range a.get("deadLetters").Array() {
 			all = append(all, l.Get("id").String())
 			times = append(times, l.Get("lastAt").Time().Format("15:04:05.000000000"))
@@ -113,16 +113,16 @@ func TestLettersList(t *testing.T) {
 		"?repository=%00":        "query parameter repository contains a control character",
 		"?limit=1001&repository": `query parameter limit must be a whole number from 1 to 1000, not "1001"`,
 	} {
-		if a := w.ask(http.MethodGet, "/dead-letters"+query, http.StatusBadRequest); a.get("detail").String() != detail {
+		if a := w.mustRequest(http.MethodGet, "/dead-letters"+query, http.StatusBadRequest); a.get("detail").String() != detail {
 			t.Errorf("%q: %s", query, a.raw)
 		}
 	}
 	for _, method := range []string{http.MethodGet, http.MethodDelete} {
-		if a := w.ask(method, "/dead-letters/none", http.StatusNotFound); a.get("detail").String() != "no such dead letter" {
+		if a := w.mustRequest(method, "/dead-letters/none", http.StatusNotFound); a.get("detail").String() != "no such dead letter" {
 			t.Errorf("%s of none: %s", method, a.raw)
 		}
 	}
-	if a := w.ask(http.MethodPost, "/dead-letters/none/retry", http.StatusNotFound); a.get("detail").String() != "no such dead letter" {
+	if a := w.mustRequest(http.MethodPost, "/dead-letters/none/retry", http.StatusNotFound); a.get("detail").String() != "no such dead letter" {
 		t.Errorf("retry of none: %s", a.raw)
 	}
 }
@@ -133,7 +133,7 @@ func TestLetterBodies(t *testing.T) {
 	w := startWorld(t, settings{more: "deadLetters: {maxBodies: 1}\n"})
 	w.reject("S1", 1)
 	for id, listed := range w.reject("S2", 1) {
-		a := w.ask(http.MethodGet, "/dead-letters/"+listed.Get("id").String(), http.StatusOK)
+		a := w.mustRequest(http.MethodGet, "/dead-letters/"+listed.Get("id").String(), http.StatusOK)
 		if kept := a.get("document").Exists(); kept != (id == "bad-S1-0") || kept == a.get("truncated").Bool() {
 			t.Errorf("%s: %s", id, a.raw)
 		}
@@ -141,7 +141,7 @@ func TestLetterBodies(t *testing.T) {
 }
 
 // TestLettersShow: a dead letter shows the document, the engine's reason and what was being done; a large document is
-// cut, and the export returns every letter whole.
+// truncated, and the export returns every dead letter whole.
 func TestLettersShow(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{})
@@ -153,7 +153,7 @@ func TestLettersShow(t *testing.T) {
 		t.Errorf("%d documents were rejected, want 2: %s", n, job.Raw)
 	}
 	for id, listed := range w.byRecord("") {
-		a := w.ask(http.MethodGet, "/dead-letters/"+listed.Get("id").String(), http.StatusOK)
+		a := w.mustRequest(http.MethodGet, "/dead-letters/"+listed.Get("id").String(), http.StatusOK)
 		if a.get("recordId").String() != id || a.get("organization").String() != "S1" || a.get("repository").String() != code ||
 			a.get("reason").String() != core.ReasonRejected || a.get("hint").String() != "fix the record or the index mapping, then retry" ||
 			a.get("engineType").String() == "" || a.get("engineReason").String() == "" || a.get("attempts").Int() != 1 ||
@@ -165,7 +165,7 @@ func TestLettersShow(t *testing.T) {
 		if id == "small" {
 			document := []byte(a.get("document").Raw)
 			sum := sha256.Sum256(document)
-			if own := w.unspliced(id, document); own != string(record.Body) || a.get("truncated").Bool() ||
+			if own := w.withoutRepositories(id, document); own != string(record.Body) || a.get("truncated").Bool() ||
 				a.get("size").Int() != int64(len(document)) || a.get("sha256").String() != hex.EncodeToString(sum[:]) {
 				t.Errorf("the document of %s: %s", id, a.raw)
 			}
@@ -183,7 +183,7 @@ func TestLettersShow(t *testing.T) {
 		t.Errorf("%d lines of the export, want 2; trailer %q", len(lines), trailer)
 	}
 	for _, l := range lines {
-		one := w.ask(http.MethodGet, "/dead-letters/"+l.Get("id").String(), http.StatusOK)
+		one := w.mustRequest(http.MethodGet, "/dead-letters/"+l.Get("id").String(), http.StatusOK)
 		if l.Raw != string(bytes.TrimSpace(one.raw)) {
 			t.Errorf("the export has %.500s, the letter is %.500s", l.Raw, one.raw)
 		}
@@ -198,7 +198,7 @@ func TestLettersShow(t *testing.T) {
 	}
 }
 
-// export returns the lines of the dead letters as NDJSON, and the cursor behind them.
+// export returns the dead letters exported as NDJSON, and the next cursor.
 func (w *world) export(query string) ([]gjson.Result, string) {
 	w.t.Helper()
 	req, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, w.url+"/dead-letters"+query, nil)
@@ -230,7 +230,7 @@ func (w *world) export(query string) ([]gjson.Result, string) {
 	return lines, resp.Trailer.Get("Next-Cursor")
 }
 
-// TestLettersRetry: a retry fetches the record anew; a success clears the letter, another failure is added to it.
+// TestLettersRetry: a retry fetches the record again; a success clears the dead letter, another failure is added to it.
 func TestLettersRetry(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{})
@@ -239,14 +239,14 @@ func TestLettersRetry(t *testing.T) {
 	letters := w.reject("S1", 4)
 	one, two, three, four := letters["bad-S1-0"], letters["bad-S1-1"], letters["bad-S1-2"], letters["bad-S1-3"]
 
-	w.put("S1", "bad-S1-0", mended)
+	w.put("S1", "bad-S1-0", fixed)
 	a := w.retry(one, http.StatusAccepted)
 	if !a.get("successful").Bool() || a.get("id").String() != one.Get("id").String() || a.get("repository").String() != code ||
 		a.get("organization").String() != "S1" || a.get("recordId").String() != "bad-S1-0" || a.get("requestId").String() == "" {
 		t.Errorf("the answer to a retry: %s", a.raw)
 	}
-	w.awaitLetters("", 3)
-	w.ask(http.MethodGet, "/dead-letters/"+one.Get("id").String(), http.StatusNotFound)
+	w.awaitDeadLetters("", 3)
+	w.mustRequest(http.MethodGet, "/dead-letters/"+one.Get("id").String(), http.StatusNotFound)
 	w.awaitOutcomes(core.OutcomeIndexed, 4)
 
 	w.retry(two, http.StatusAccepted) // still broken
@@ -262,24 +262,24 @@ func TestLettersRetry(t *testing.T) {
 	again := raised("bad-S1-1", 2)
 	if again.Get("id").String() != two.Get("id").String() || again.Get("firstAt").String() != two.Get("firstAt").String() ||
 		!again.Get("lastAt").Time().After(two.Get("lastAt").Time()) || again.Get("request.cause").String() != "rest" {
-		t.Errorf("the letter after a retry in vain: %s\nbefore: %s", again.Raw, two.Raw)
+		t.Errorf("the dead letter after a failed retry: %s\nbefore: %s", again.Raw, two.Raw)
 	}
 	w.trigger("S1", "bad-S1-1")
 	raised("bad-S1-1", 3)
 
-	w.put("S1", "bad-S1-1", mended) // an ordinary trigger that goes well clears it too
+	w.put("S1", "bad-S1-1", fixed) // a trigger that succeeds clears it too
 	w.trigger("S1", "bad-S1-1")
-	w.awaitLetters("", 2)
+	w.awaitDeadLetters("", 2)
 
 	w.song.SetState("bad-S1-2", "UNPUBLISHED") // nothing to index any more
 	w.retry(three, http.StatusAccepted)
-	w.awaitLetters("", 1)
+	w.awaitDeadLetters("", 1)
 
 	w.song.Delete("bad-S1-3") // nor here, as a run finds
 	w.run("S1", "", core.JobSucceeded)
 	w.retry(four, http.StatusAccepted)
-	w.awaitLetters("", 0)
-	w.converges(wait)
+	w.awaitDeadLetters("", 0)
+	w.awaitConverged(wait)
 }
 
 // TestLettersRetryStale: the stored copy is never written over newer data.
@@ -288,23 +288,23 @@ func TestLettersRetryStale(t *testing.T) {
 	w := startWorld(t, settings{})
 	letter := w.reject("S1", 1)["bad-S1-0"]
 	release := make(chan struct{})
-	w.put("S1", "bad-S1-0", mended+`,"experiment":{"number":1}`)
+	w.put("S1", "bad-S1-0", fixed+`,"experiment":{"number":1}`)
 	w.song.Fail(testkit.Fault{Times: 1, Release: release})
 	asked := w.song.RecordRequests("bad-S1-0")
 	w.retry(letter, http.StatusAccepted)
 	w.eventually(wait, func() (bool, string) {
 		return w.song.RecordRequests("bad-S1-0") > asked, "nobody asks for the record"
 	})
-	w.put("S1", "bad-S1-0", mended+`,"experiment":{"number":2}`)
+	w.put("S1", "bad-S1-0", fixed+`,"experiment":{"number":2}`)
 	close(release)
-	w.awaitLetters("", 0)
-	w.put("S1", "bad-S1-0", mended+`,"experiment":{"number":3}`)
+	w.awaitDeadLetters("", 0)
+	w.put("S1", "bad-S1-0", fixed+`,"experiment":{"number":3}`)
 	w.trigger("S1", "bad-S1-0")
-	w.converges(wait)
+	w.awaitConverged(wait)
 }
 
-// TestLettersRetryAll: a retry of all takes those of a repository and a reason, tells how many it cannot take, and leaves
-// the others; what is discarded is gone.
+// TestLettersRetryAll: a retry of all retries the dead letters of a repository and a reason, and returns how many it cannot retry; the
+// others stay. A discarded one is gone.
 func TestLettersRetryAll(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{})
@@ -314,13 +314,13 @@ func TestLettersRetryAll(t *testing.T) {
 	w.put("S2", long, "")
 	w.run("S2", "", core.JobPartial)
 	w.postBody(webhook, `{"studyId":"S1"}`, http.StatusBadRequest)
-	w.awaitLetters("?limit=1000", n+2)
+	w.awaitDeadLetters("?limit=1000", n+2)
 	for i := range n {
-		w.put("S1", fmt.Sprintf("bad-S1-%d", i), mended)
+		w.put("S1", fmt.Sprintf("bad-S1-%d", i), fixed)
 	}
 	retryAll := func(query string, retried, refused int64) {
 		t.Helper()
-		a := w.ask(http.MethodPost, "/dead-letters/retry"+query, http.StatusAccepted)
+		a := w.mustRequest(http.MethodPost, "/dead-letters/retry"+query, http.StatusAccepted)
 		if a.get("retried").Int() != retried || a.get("refused").Int() != refused || !a.get("successful").Bool() {
 			t.Errorf("retry of %q: %s, want %d retried and %d refused", query, a.raw, retried, refused)
 		}
@@ -329,10 +329,10 @@ func TestLettersRetryAll(t *testing.T) {
 	retryAll("?reason=upstream_error", 0, 0)
 	retryAll("?reason=not_understood", 0, 1)
 	retryAll("?repository="+code+"&reason=rejected", n, 0)
-	w.awaitLetters("?limit=1000", 2)
+	w.awaitDeadLetters("?limit=1000", 2)
 	retryAll("", 0, 2)
-	w.song.Delete(long) // its id is none that can be indexed
-	w.converges(wait)
+	w.song.Delete(long) // its id cannot be indexed
+	w.awaitConverged(wait)
 
 	letter := w.byRecord("?reason=invalid_id")[long]
 	a := w.retry(letter, http.StatusConflict)
@@ -342,11 +342,11 @@ func TestLettersRetryAll(t *testing.T) {
 	}
 	for _, l := range w.deadLetters("") {
 		path := "/dead-letters/" + l.Get("id").String()
-		if a := w.ask(http.MethodDelete, path, http.StatusNoContent); len(a.raw) != 0 {
+		if a := w.mustRequest(http.MethodDelete, path, http.StatusNoContent); len(a.raw) != 0 {
 			t.Errorf("discarding answers %s", a.raw)
 		}
-		w.ask(http.MethodDelete, path, http.StatusNotFound)
-		w.ask(http.MethodGet, path, http.StatusNotFound)
+		w.mustRequest(http.MethodDelete, path, http.StatusNotFound)
+		w.mustRequest(http.MethodGet, path, http.StatusNotFound)
 	}
 	if list := w.deadLetters(""); len(list) != 0 {
 		t.Errorf("dead letters after all were discarded: %s", list)
@@ -365,7 +365,7 @@ func TestLettersRestart(t *testing.T) {
 		if after[id].Raw != l.Raw {
 			t.Errorf("the letter of %s is %s, was %s", id, after[id].Raw, l.Raw)
 		}
-		w.put("S1", id, mended)
+		w.put("S1", id, fixed)
 	}
 	if n := int(w.metric("tutti_dead_letters", "repository", code, "reason", core.ReasonRejected)); n != 3 || len(after) != 3 {
 		t.Errorf("tutti_dead_letters is %d and %d are listed, want 3", n, len(after))
@@ -379,8 +379,8 @@ func TestLettersRestart(t *testing.T) {
 	if at := w.metric(success, "repository", code); at < began {
 		t.Errorf("%s is %f, the run began at %f", success, at, began)
 	}
-	w.awaitLetters("", 0)
-	w.converged()
+	w.awaitDeadLetters("", 0)
+	w.wantConverged()
 	w.stop()
 	w.start()
 	if at := w.metric(success, "repository", code); at < began {
@@ -388,8 +388,8 @@ func TestLettersRestart(t *testing.T) {
 	}
 }
 
-// TestLettersOfKafka: a message that is not understood has one letter however often it comes; an id that is too long for
-// a request is one, whose retry says what to do instead. A message is done by its retry once its repository is configured.
+// TestLettersOfKafka: a message that cannot be parsed is one dead letter, however often it is redelivered. An id that is too long for a
+// request is one, whose retry returns a hint. A retry handles a message once its repository is configured.
 func TestLettersOfKafka(t *testing.T) {
 	t.Parallel()
 	b := startBroker(t)
@@ -408,7 +408,7 @@ func TestLettersOfKafka(t *testing.T) {
 	if got := list[0].Get("position").String(); !strings.HasPrefix(got, "partition 0, offset ") {
 		t.Errorf("position %q", got)
 	}
-	whole := w.ask(http.MethodGet, "/dead-letters/"+list[0].Get("id").String(), http.StatusOK)
+	whole := w.mustRequest(http.MethodGet, "/dead-letters/"+list[0].Get("id").String(), http.StatusOK)
 	if whole.get("document").Raw != long || len(whole.get("recordId").String()) != 513 {
 		t.Errorf("the message that is kept: %s", whole.raw)
 	}
@@ -428,11 +428,11 @@ func TestLettersOfKafka(t *testing.T) {
 	}
 	t.Cleanup(other.Close)
 	other.PutAll(testkit.GenerateAnalyses(4, "S9", 5)...)
-	w.second(fmt.Sprintf("code: song.later\ntype: song\nurl: %q\nindexName: %s", other.URL(), alias), alias)
+	w.addRepository(fmt.Sprintf("code: song.later\ntype: song\nurl: %q\nindexName: %s", other.URL(), alias), alias)
 	w.start()
 	w.awaitPaused(false)
 	w.retry(later, http.StatusAccepted)
-	w.awaitLetters("", 1)
+	w.awaitDeadLetters("", 1)
 	w.eventually(wait, func() (bool, string) {
 		if err := w.app.Index().Refresh(context.WithoutCancel(t.Context()), alias); err != nil {
 			return false, err.Error()

@@ -25,13 +25,13 @@ import (
 // builtInCode is the code of the built-in metadata repository, as it is without any configuration.
 const builtInCode = "local"
 
-// plainType is an analysis type that takes any experiment, as POST /schemas takes it.
+// plainType is the body of POST /schemas for an analysis type that accepts any experiment.
 const plainType = `{"name":"plain","schema":{"type":"object","required":["experiment"],"properties":{"experiment":{"type":"object"}}}}`
 
-// builtIn is a world whose tutti has the built-in metadata repository, and none elsewhere.
+// builtIn is a world whose tutti has only the built-in metadata repository.
 type builtIn struct {
 	*world
-	// token is shown with each request, "" for none.
+	// token is sent with each request, "" for none.
 	token string
 	// store is the URL of a PostgreSQL, "" for SQLite in the world's folder.
 	store string
@@ -42,7 +42,7 @@ type builtIn struct {
 // plan says how the tutti of a built-in world is configured beside its addresses. Zero values are the program's defaults.
 type plan struct {
 	set settings
-	// defaults names no repository at all, so that the program's own is there.
+	// defaults configures no repository, so that the default one is used.
 	defaults bool
 	// repository is more YAML of the repository, server further keys of server with a comma before each, more further top-level
 	// keys.
@@ -50,7 +50,7 @@ type plan struct {
 	store                    string
 }
 
-// newBuiltIn makes a world whose tutti does not run yet.
+// newBuiltIn returns a world whose tutti is not started.
 func newBuiltIn(t *testing.T, p plan) *builtIn {
 	t.Helper()
 	p.set.configuration = p.yaml
@@ -61,17 +61,17 @@ func newBuiltIn(t *testing.T, p plan) *builtIn {
 	return b
 }
 
-// startBuiltIn makes a world whose tutti runs, with a study S1 and the analysis type plain.
+// startBuiltIn returns a world whose tutti is started, with a study S1 and the analysis type plain.
 func startBuiltIn(t *testing.T, p plan) *builtIn {
 	t.Helper()
 	b := newBuiltIn(t, p)
-	b.up()
-	b.furnish("S1")
+	b.startReady()
+	b.prepareStudies("S1")
 	return b
 }
 
-// up starts the world's tutti and waits until its index takes writes.
-func (b *builtIn) up() {
+// startReady starts the world's tutti and waits until its index takes writes.
+func (b *builtIn) startReady() {
 	b.t.Helper()
 	b.start()
 	b.awaitPaused(false)
@@ -94,12 +94,12 @@ store: {url: %q}
 	return text + p.more
 }
 
-// furnish adds studies, and the analysis type plain.
-func (b *builtIn) furnish(studies ...string) {
+// prepareStudies adds studies, and the analysis type plain.
+func (b *builtIn) prepareStudies(studies ...string) {
 	b.t.Helper()
-	b.demand(http.MethodPost, "/schemas", plainType, http.StatusOK)
+	b.mustSend(http.MethodPost, "/schemas", plainType, http.StatusOK)
 	for _, study := range studies {
-		b.demand(http.MethodPost, "/studies/"+study, "", http.StatusOK)
+		b.mustSend(http.MethodPost, "/studies/"+study, "", http.StatusOK)
 	}
 }
 
@@ -128,13 +128,13 @@ func (b *builtIn) sendAs(token, method, path, body string) (answer, error) {
 	return answer{status: resp.StatusCode, header: resp.Header, raw: raw}, err
 }
 
-// demand sends a request and demands a status.
-func (b *builtIn) demand(method, path, body string, status int) answer {
+// mustSend sends a request, and fails the test unless the answer has a status.
+func (b *builtIn) mustSend(method, path, body string, status int) answer {
 	b.t.Helper()
-	return b.demandAs(b.token, method, path, body, status)
+	return b.mustSendAs(b.token, method, path, body, status)
 }
 
-func (b *builtIn) demandAs(token, method, path, body string, status int) answer {
+func (b *builtIn) mustSendAs(token, method, path, body string, status int) answer {
 	b.t.Helper()
 	a, err := b.sendAs(token, method, path, body)
 	if err != nil {
@@ -146,7 +146,7 @@ func (b *builtIn) demandAs(token, method, path, body string, status int) answer 
 	return a
 }
 
-// payload returns a new analysis of type plain; members are more of its experiment, such as `"a":1`.
+// payload returns a new analysis of type plain; members are added to its experiment, such as `"a":1`.
 func (b *builtIn) payload(study, members string) string {
 	n := b.submissions.Add(1)
 	if members != "" {
@@ -168,21 +168,21 @@ func statePath(study, verb, id string) string {
 // submit submits an analysis and returns its id.
 func (b *builtIn) submit(study string) string {
 	b.t.Helper()
-	return b.demand(http.MethodPost, "/submit/"+study, b.payload(study, ""), http.StatusOK).get("analysisId").String()
+	return b.mustSend(http.MethodPost, "/submit/"+study, b.payload(study, ""), http.StatusOK).get("analysisId").String()
 }
 
 func (b *builtIn) publish(study, id string) {
 	b.t.Helper()
-	b.demand(http.MethodPut, statePath(study, "publish", id), "", http.StatusOK)
+	b.mustSend(http.MethodPut, statePath(study, "publish", id), "", http.StatusOK)
 }
 
-// kept returns the bodies of all analyses in some states by id, as GET …/paginated lists them, in pages of 100.
-func (b *builtIn) kept(states string) map[string]string {
+// storedAnalyses returns the bodies of all analyses in some states by id, as GET …/paginated lists them, in pages of 100.
+func (b *builtIn) storedAnalyses(states string) map[string]string {
 	b.t.Helper()
 	all := map[string]string{}
-	for _, study := range b.demand(http.MethodGet, "/studies/all", "", http.StatusOK).get("@this").Array() {
+	for _, study := range b.mustSend(http.MethodGet, "/studies/all", "", http.StatusOK).get("@this").Array() {
 		for offset := 0; ; {
-			page := b.demand(http.MethodGet, fmt.Sprintf("/studies/%s/analysis/paginated?analysisStates=%s&limit=100&offset=%d",
+			page := b.mustSend(http.MethodGet, fmt.Sprintf("/studies/%s/analysis/paginated?analysisStates=%s&limit=100&offset=%d",
 				study, states, offset), "", http.StatusOK)
 			for _, a := range page.get("analyses").Array() {
 				id := a.Get("analysisId").String()
@@ -200,11 +200,11 @@ func (b *builtIn) kept(states string) map[string]string {
 	return all
 }
 
-// everyState are the states of analyses, as a query takes them.
+// everyState are all states of analyses, as a query parameter.
 const everyState = "UNPUBLISHED,PUBLISHED,SUPPRESSED"
 
-// documents returns every document of the index by id, as the analyses' own bytes: the repositories, which must be the
-// built-in one alone, are taken out.
+// documents returns every document of the index by id, as the analyses' own bytes: the repositories, which must be
+// only the built-in one, are removed.
 func (b *builtIn) documents() map[string]string {
 	b.t.Helper()
 	return ownBytes(b.t, b.engine.documents(b.world), map[string]string{
@@ -212,7 +212,7 @@ func (b *builtIn) documents() map[string]string {
 	})
 }
 
-// ownBytes takes the repositories, which must be block alone, out of documents.
+// ownBytes removes the repositories, which must be only block, from documents.
 func ownBytes(t *testing.T, documents map[string][]byte, block map[string]string) map[string]string {
 	t.Helper()
 	own := make(map[string]string, len(documents))
@@ -231,34 +231,34 @@ func ownBytes(t *testing.T, documents map[string][]byte, block map[string]string
 	return own
 }
 
-// follows waits until the index holds the published analyses, byte for byte, and nothing else.
-func (b *builtIn) follows() {
+// awaitConverged waits until the index holds exactly the published analyses, byte for byte.
+func (b *builtIn) awaitConverged() {
 	b.t.Helper()
 	b.eventually(wait, func() (bool, string) {
-		fault := difference(b.kept("PUBLISHED"), b.documents())
+		fault := difference(b.storedAnalyses("PUBLISHED"), b.documents())
 		return fault == "", fault
 	})
 }
 
-// holds demands it now.
-func (b *builtIn) holds() {
+// wantConverged fails the test unless it does now.
+func (b *builtIn) wantConverged() {
 	b.t.Helper()
-	if fault := difference(b.kept("PUBLISHED"), b.documents()); fault != "" {
+	if fault := difference(b.storedAnalyses("PUBLISHED"), b.documents()); fault != "" {
 		b.t.Fatal(fault)
 	}
 }
 
-// runLocal runs over a study, or the repository for "", and demands the job's end state.
+// runLocal runs over a study, or the repository for "", and fails the test unless the job ends in a state.
 func (b *builtIn) runLocal(study, query string, state core.JobState) gjson.Result {
 	b.t.Helper()
 	path := "/index/repository/" + builtInCode
 	if study != "" {
 		path += "/organization/" + study
 	}
-	id := b.demand(http.MethodPost, path+query, "", http.StatusAccepted).get("jobId").String()
+	id := b.mustSend(http.MethodPost, path+query, "", http.StatusAccepted).get("jobId").String()
 	var job gjson.Result
 	b.eventually(wait, func() (bool, string) {
-		job = gjson.ParseBytes(b.demand(http.MethodGet, "/jobs/"+id, "", http.StatusOK).raw)
+		job = gjson.ParseBytes(b.mustSend(http.MethodGet, "/jobs/"+id, "", http.StatusOK).raw)
 		return core.JobState(job.Get("state").String()).Final(), job.Raw
 	})
 	if job.Get("state").String() != string(state) {
@@ -267,8 +267,8 @@ func (b *builtIn) runLocal(study, query string, state core.JobState) gjson.Resul
 	return job
 }
 
-// noLetters demands that nothing was given up.
-func (b *builtIn) noLetters() {
+// wantNoDeadLetters fails the test if there is a dead letter.
+func (b *builtIn) wantNoDeadLetters() {
 	b.t.Helper()
 	letters, _, err := b.app.DeadLetters().List(b.t.Context(), "", "", 10, "")
 	if err != nil || len(letters) != 0 {
@@ -276,7 +276,7 @@ func (b *builtIn) noLetters() {
 	}
 }
 
-// takes is a Validator that takes everything.
+// takes is a Validator that accepts every analysis.
 type takes struct{}
 
 // Validate returns the type that the analysis names.
@@ -284,8 +284,8 @@ func (takes) Validate(_ context.Context, _, analysis string) (core.AnalysisTypeR
 	return core.AnalysisTypeRef{Name: gjson.Get(analysis, "analysisType.name").String(), Version: 1}, nil
 }
 
-// secretly lets change use the repository of a world whose tutti does not run, and loses every event of what it did.
-func (b *builtIn) secretly(change func(ctx context.Context, r *metadata.Repository)) {
+// changeWithoutEvents calls change with the repository of a world whose tutti is stopped, and deletes the events of the changes.
+func (b *builtIn) changeWithoutEvents(change func(ctx context.Context, r *metadata.Repository)) {
 	b.t.Helper()
 	b.storeOf(func(ctx context.Context, s *store.Store) {
 		r, err := metadata.New(s, takes{}, metadata.Config{})
@@ -302,7 +302,7 @@ func (b *builtIn) secretly(change func(ctx context.Context, r *metadata.Reposito
 	})
 }
 
-// storeOf opens the store of a world whose tutti does not run.
+// storeOf opens the store of a world whose tutti is stopped.
 func (b *builtIn) storeOf(use func(ctx context.Context, s *store.Store)) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.t.Context()), wait)
@@ -323,9 +323,9 @@ func (b *builtIn) storeOf(use func(ctx context.Context, s *store.Store)) {
 	use(ctx, s)
 }
 
-// stock submits n analyses to a study of a repository, all of which it publishes but every seventh, and returns the ids of
+// addAnalyses submits n analyses to a study of a repository, publishes all but every seventh, and returns the ids of
 // the published and of the others.
-func (b *builtIn) stock(ctx context.Context, r *metadata.Repository, study string, n int) (published, others []string) {
+func (b *builtIn) addAnalyses(ctx context.Context, r *metadata.Repository, study string, n int) (published, others []string) {
 	b.t.Helper()
 	if err := r.CreateStudy(ctx, core.Study{ID: study}); err != nil {
 		b.t.Fatal(err)

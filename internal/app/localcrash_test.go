@@ -16,14 +16,14 @@ import (
 	"tutti/internal/tools/storetest"
 )
 
-// client submits and publishes without a pause until the server is gone, and keeps what it was told.
+// client submits and publishes without a pause until the server ends, and keeps the answers.
 type client struct {
 	mu sync.Mutex
 	// submitted holds the ids that a submission was answered with, by its number; published those whose publishing was
 	// answered.
 	submitted map[int64]string
 	published map[string]bool
-	// asked are the ids whose publishing was asked for, numbered the numbers of all submissions.
+	// asked are the ids whose publishing was requested, numbered the numbers of all submissions.
 	asked    map[string]bool
 	numbered map[int64]bool
 	// faults are answers that no client should get.
@@ -86,13 +86,13 @@ func (c *client) once(b *builtIn, payload, study string, n int) bool {
 	return true
 }
 
-// check compares what the client was told with what the store and the index hold.
+// check compares the answers with what the store and the index hold.
 func (c *client) check(b *builtIn) {
 	b.t.Helper()
 	for _, f := range c.faults {
 		b.t.Error(f)
 	}
-	kept, published, documents := b.kept(everyState), b.kept("PUBLISHED"), b.documents()
+	kept, published, documents := b.storedAnalyses(everyState), b.storedAnalyses("PUBLISHED"), b.documents()
 	times := map[int64]int{}
 	for _, body := range kept {
 		times[gjson.Get(body, "experiment.number").Int()]++
@@ -115,14 +115,14 @@ func (c *client) check(b *builtIn) {
 	}
 	for id := range documents {
 		if !c.asked[id] {
-			b.t.Errorf("%s is in the index, and nobody has published it", id)
+			b.t.Errorf("%s is in the index, but was not published", id)
 		}
 	}
 	b.t.Logf("%d submitted, %d published; %d kept, %d in the index", len(c.submitted), len(c.published), len(kept), len(documents))
 }
 
-// untold counts the events of a world whose tutti was killed.
-func (b *builtIn) untold() int {
+// unpublishedEvents returns the number of unpublished events of a world whose tutti was killed.
+func (b *builtIn) unpublishedEvents() int {
 	b.t.Helper()
 	var n int
 	b.storeOf(func(ctx context.Context, s *store.Store) {
@@ -137,8 +137,8 @@ func (b *builtIn) untold() int {
 	return n
 }
 
-// TestBuiltInKilled: a tutti that is killed ten times while clients submit and publish loses nothing that it answered, and
-// tells the index of all of it after the next start: also what was committed and not told to the queue (RELIABILITY P9).
+// TestBuiltInKilled: a tutti that is killed ten times while clients submit and publish loses nothing that it
+// acknowledged, and indexes all of it after the next start, also what was committed and not published to the queue.
 func TestBuiltInKilled(t *testing.T) {
 	t.Parallel()
 	storetest.Configs(t, func(t *testing.T, cfg store.Config) {
@@ -149,7 +149,7 @@ func TestBuiltInKilled(t *testing.T) {
 		for round := range 10 {
 			process := b.startChild()
 			if round == 0 {
-				b.furnish("S1", "S2")
+				b.prepareStudies("S1", "S2")
 			}
 			url, before, until := b.url, c.count(), 1+rand.IntN(60)
 			var clients sync.WaitGroup
@@ -163,7 +163,7 @@ func TestBuiltInKilled(t *testing.T) {
 			<-time.After(rand.N(20 * time.Millisecond)) // for nothing: the kill shall meet the process anywhere
 			process.kill()
 			clients.Wait()
-			if b.untold() > 0 {
+			if b.unpublishedEvents() > 0 {
 				met++
 			}
 		}
@@ -171,9 +171,9 @@ func TestBuiltInKilled(t *testing.T) {
 		if met == 0 {
 			t.Error("no kill came while an event was in the outbox: that proves nothing")
 		}
-		b.up()
-		b.follows()
+		b.startReady()
+		b.awaitConverged()
 		c.check(b)
-		b.noLetters()
+		b.wantNoDeadLetters()
 	})
 }

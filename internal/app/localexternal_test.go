@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// registry is a service that external validations ask: it knows the ids that begin with DO, and keeps what it was asked.
+// registry is a service for external validations: it knows the ids that begin with DO, and records the requests.
 type registry struct {
 	server *httptest.Server
-	// hanging is told of each call below /hangs, which is answered once release is closed, if ever.
+	// hanging receives a value for each call below /hangs, which is answered once release is closed.
 	hanging, release chan struct{}
 
 	mu    sync.Mutex
@@ -49,7 +49,7 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// asked returns how often each address was asked since the last time.
+// asked returns the number of requests for each address since the last call.
 func (r *registry) asked() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,10 +58,10 @@ func (r *registry) asked() map[string]int {
 	return calls
 }
 
-// asking registers an analysis type whose donors are asked about at a path of the registry.
-func (b *builtIn) asking(name, address string) {
+// registerExternalType registers an analysis type whose donors are validated at a path of the registry.
+func (b *builtIn) registerExternalType(name, address string) {
 	b.t.Helper()
-	b.demand(http.MethodPost, "/schemas", typeOf(name, "", fmt.Sprintf(
+	b.mustSend(http.MethodPost, "/schemas", typeOf(name, "", fmt.Sprintf(
 		`,"options":{"externalValidations":[{"url":%q,"jsonPath":"$.experiment.donors[*].id"}]}`, address)), http.StatusOK)
 }
 
@@ -74,60 +74,60 @@ func (b *builtIn) donors(kind string, ids ...string) string {
 	return strings.Replace(b.payload("S1", `"donors":[`+strings.Join(list, ",")+`]`), `"plain"`, `"`+kind+`"`, 1)
 }
 
-// external allows some hosts to be asked.
+// external allows some hosts for external validations.
 func external(hosts, timeout string) string {
 	return "schemas: {externalValidations: {allowedHosts: " + hosts + ", timeout: " + timeout + "}}\n"
 }
 
-// TestExternalValidations: every different value of a submission is asked about once, as text of its address; an analysis
-// with one that the service does not know is refused, with where it stands.
+// TestExternalValidations: every distinct value of a submission is validated by one request; an analysis with an unknown value is
+// refused, with the pointer of the value.
 func TestExternalValidations(t *testing.T) {
 	t.Parallel()
 	r := newRegistry(t)
 	b := startBuiltIn(t, plan{more: external(`["127.0.0.1"]`, "5s")})
-	b.asking("donors", r.server.URL+"/{study}?id={value}")
+	b.registerExternalType("donors", r.server.URL+"/{study}?id={value}")
 
-	b.demand(http.MethodPost, "/submit/S1", b.donors("donors", "DO1", "DO 2&x=é/?", "DO1", "DO1"), http.StatusOK)
+	b.mustSend(http.MethodPost, "/submit/S1", b.donors("donors", "DO1", "DO 2&x=é/?", "DO1", "DO1"), http.StatusOK)
 	want := map[string]int{"/S1?id=DO1": 1, "/S1?id=" + url.QueryEscape("DO 2&x=é/?"): 1}
 	if got := r.asked(); fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("asked %v, want %v", got, want)
+		t.Errorf("requests %v, want %v", got, want)
 	}
-	id := b.demand(http.MethodPost, "/submit/S1", b.donors("donors"), http.StatusOK).get("analysisId").String()
+	id := b.mustSend(http.MethodPost, "/submit/S1", b.donors("donors"), http.StatusOK).get("analysisId").String()
 	if got := r.asked(); len(got) != 0 {
-		t.Errorf("asked %v about nothing", got)
+		t.Errorf("requests %v without values", got)
 	}
 
 	bad := b.donors("donors", "DO1", "XX7", "DO1", "XX7")
-	a := b.demand(http.MethodPost, "/submit/S1", bad, http.StatusBadRequest)
+	a := b.mustSend(http.MethodPost, "/submit/S1", bad, http.StatusBadRequest)
 	if a.get("errorId").String() != "schema.violation" || !strings.Contains(a.get("message").String(), "XX7") ||
 		a.get("violations.#.pointer").Raw != `["/experiment/donors/1/id","/experiment/donors/3/id"]` ||
 		a.get("violations.0.retryable").Bool() || strings.Contains(string(a.raw), r.server.URL) {
 		t.Errorf("an unknown donor: %s", a.raw)
 	}
 	if got := r.asked(); got["/S1?id=DO1"] != 1 || got["/S1?id=XX7"] != 1 || len(got) != 2 {
-		t.Errorf("asked %v, want each once", got)
+		t.Errorf("requests %v, want each once", got)
 	}
-	// The same on a change, and a service that is broken is asked again before it is given up.
-	b.demand(http.MethodPut, analysisPath("S1", id), bad, http.StatusBadRequest)
-	b.demand(http.MethodPatch, analysisPath("S1", id), `{"experiment":{"donors":[{"id":"XX8"}]}}`, http.StatusBadRequest)
-	b.demand(http.MethodPatch, analysisPath("S1", id), `{"experiment":{"donors":[{"id":"DO8"}]}}`, http.StatusOK)
-	b.asking("broken", r.server.URL+"/breaks/{value}")
+	// The same on a change; a call of a broken service is retried before the change is refused.
+	b.mustSend(http.MethodPut, analysisPath("S1", id), bad, http.StatusBadRequest)
+	b.mustSend(http.MethodPatch, analysisPath("S1", id), `{"experiment":{"donors":[{"id":"XX8"}]}}`, http.StatusBadRequest)
+	b.mustSend(http.MethodPatch, analysisPath("S1", id), `{"experiment":{"donors":[{"id":"DO8"}]}}`, http.StatusOK)
+	b.registerExternalType("broken", r.server.URL+"/breaks/{value}")
 	r.asked()
-	a = b.demand(http.MethodPost, "/submit/S1", b.donors("broken", "DO1"), http.StatusBadRequest)
+	a = b.mustSend(http.MethodPost, "/submit/S1", b.donors("broken", "DO1"), http.StatusBadRequest)
 	if !strings.Contains(a.get("message").String(), "503") || !a.get("violations.0.retryable").Bool() {
 		t.Errorf("a broken service: %s", a.raw)
 	}
 	if got := r.asked(); got["/breaks/DO1"] != 3 {
-		t.Errorf("a broken service was asked %v, want three times", got)
+		t.Errorf("requests %v to a broken service, want three", got)
 	}
 	b.publish("S1", id)
 	if got := r.asked(); len(got) != 0 {
-		t.Errorf("asked %v at the publishing", got)
+		t.Errorf("requests %v on publishing", got)
 	}
-	b.follows()
+	b.awaitConverged()
 }
 
-// TestExternalNotListed: without a list no address of this machine is asked, and with one nothing that is not in it.
+// TestExternalNotListed: without a list no address of this machine is called, and with one only the hosts in it.
 func TestExternalNotListed(t *testing.T) {
 	t.Parallel()
 	for name, hosts := range map[string]string{"no list": "[]", "another host": `["example.org", "127.0.0.1:1"]`} {
@@ -137,26 +137,26 @@ func TestExternalNotListed(t *testing.T) {
 			b := startBuiltIn(t, plan{more: external(hosts, "5s")})
 			for i, address := range []string{r.server.URL, strings.Replace(r.server.URL, "127.0.0.1", "localhost", 1)} {
 				kind := fmt.Sprintf("donors%d", i)
-				b.asking(kind, address+"/{study}?id={value}")
-				a := b.demand(http.MethodPost, "/submit/S1", b.donors(kind, "DO1"), http.StatusBadRequest)
+				b.registerExternalType(kind, address+"/{study}?id={value}")
+				a := b.mustSend(http.MethodPost, "/submit/S1", b.donors(kind, "DO1"), http.StatusBadRequest)
 				if a.get("errorId").String() != "schema.violation" || a.get("violations.0.retryable").Bool() ||
 					!strings.Contains(a.get("message").String(), "allowedHosts") {
 					t.Errorf("asking %s: %s", address, a.raw)
 				}
 			}
 			if got := r.asked(); len(got) != 0 {
-				t.Errorf("asked %v", got)
+				t.Errorf("requests %v", got)
 			}
 		})
 	}
 }
 
-// TestExternalHangs: a service that does not answer yet holds up those alone whose analyses it is asked about.
+// TestExternalHangs: a service that hangs delays only the submissions that it validates.
 func TestExternalHangs(t *testing.T) {
 	t.Parallel()
 	r := newRegistry(t)
 	b := startBuiltIn(t, plan{more: external(`["127.0.0.1"]`, "1m")})
-	b.asking("stuck", r.server.URL+"/hangs/{value}")
+	b.registerExternalType("stuck", r.server.URL+"/hangs/{value}")
 	ready := b.submit("S1")
 	const clients = 8
 	answers := make([]answer, clients)
@@ -169,15 +169,15 @@ func TestExternalHangs(t *testing.T) {
 	}
 	b.eventually(wait, func() (bool, string) {
 		n := len(r.hanging)
-		return n == clients, fmt.Sprintf("the service was asked %d times", n)
+		return n == clients, fmt.Sprintf("the service received %d requests", n)
 	})
 	b.publish("S1", ready)
 	b.publish("S1", b.submit("S1"))
-	b.follows()
+	b.awaitConverged()
 	if n := len(b.documents()); n != 2 {
 		t.Errorf("%d documents while a service hangs, want 2", n)
 	}
-	if n := len(b.kept(everyState)); n != 2 {
+	if n := len(b.storedAnalyses(everyState)); n != 2 {
 		t.Errorf("%d analyses are kept while a service hangs, want 2", n)
 	}
 	close(r.release)
@@ -187,7 +187,7 @@ func TestExternalHangs(t *testing.T) {
 			t.Errorf("an analysis whose service answered late: %v %s", errs[i], a.raw)
 		}
 	}
-	if n := len(b.kept(everyState)); n != 2+clients {
+	if n := len(b.storedAnalyses(everyState)); n != 2+clients {
 		t.Errorf("%d analyses are kept, want %d", n, 2+clients)
 	}
 }
@@ -200,7 +200,7 @@ func TestExternalHangsOneCaller(t *testing.T) {
 	b := startBuiltIn(t, plan{
 		server: `, maxBytesInFlight: 1048576, trustedProxies: ["127.0.0.0/8", "::1"]`, more: external(`["127.0.0.1"]`, "1m"),
 	})
-	b.asking("stuck", r.server.URL+"/hangs/{value}")
+	b.registerExternalType("stuck", r.server.URL+"/hangs/{value}")
 	sent := make(chan struct{}, 10)
 	sending := httptrace.WithClientTrace(context.WithoutCancel(t.Context()),
 		&httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { sent <- struct{}{} }})
@@ -251,22 +251,21 @@ func TestExternalHangsOneCaller(t *testing.T) {
 	<-second
 }
 
-// TestExternalTimeout: a service that does not answer in time is asked three times; then the analysis is refused, with
-// the word that it may be sent again.
+// TestExternalTimeout: a service that times out is called three times; then the analysis is refused as retryable.
 func TestExternalTimeout(t *testing.T) {
 	t.Parallel()
 	r := newRegistry(t)
 	b := startBuiltIn(t, plan{more: external(`["127.0.0.1"]`, "1s")})
-	b.asking("stuck", r.server.URL+"/hangs/{value}")
-	a := b.demand(http.MethodPost, "/submit/S1", b.donors("stuck", "DO1", "DO1"), http.StatusBadRequest)
+	b.registerExternalType("stuck", r.server.URL+"/hangs/{value}")
+	a := b.mustSend(http.MethodPost, "/submit/S1", b.donors("stuck", "DO1", "DO1"), http.StatusBadRequest)
 	if a.get("violations.#(retryable==true)#.pointer").Raw != `["/experiment/donors/0/id","/experiment/donors/1/id"]` ||
 		!strings.Contains(a.get("message").String(), "did not answer within 1s") {
-		t.Errorf("an analysis that nobody could be asked about: %s", a.raw)
+		t.Errorf("an analysis whose service did not answer: %s", a.raw)
 	}
 	if got := r.asked(); len(got) != 1 || got["/hangs/DO1"] != 3 {
-		t.Errorf("asked %v, want three times", got)
+		t.Errorf("requests %v, want three", got)
 	}
-	if n := len(b.kept(everyState)); n != 0 {
+	if n := len(b.storedAnalyses(everyState)); n != 0 {
 		t.Errorf("%d analyses are kept, want none", n)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"tutti/internal/core"
 )
 
-// outboxCount returns how many changes the queue was told of.
+// outboxCount returns how many changes were published to the queue.
 func (b *builtIn) outboxCount() int {
 	b.t.Helper()
 	return int(b.metric("tutti_requests_received_total", "source", "outbox", "kind", "index"))
@@ -22,12 +22,12 @@ func (b *builtIn) outboxCount() int {
 func TestBuiltIn(t *testing.T) {
 	t.Parallel()
 	b := startBuiltIn(t, plan{defaults: true})
-	ready := b.demand(http.MethodGet, "/ready", "", http.StatusOK)
+	ready := b.mustSend(http.MethodGet, "/ready", "", http.StatusOK)
 	if ready.get("components.outbox").String() != "up" || ready.get("components.store").String() != "up" {
 		t.Errorf("ready: %s", ready.raw)
 	}
 	quiet, id := b.submit("S1"), b.submit("S1")
-	if got := b.kept("UNPUBLISHED"); len(got) != 2 || got[id] == "" || got[quiet] == "" {
+	if got := b.storedAnalyses("UNPUBLISHED"); len(got) != 2 || got[id] == "" || got[quiet] == "" {
 		t.Errorf("unpublished: %v", got)
 	}
 	events, indexed, removed := 0, 0, 0
@@ -52,7 +52,7 @@ func TestBuiltIn(t *testing.T) {
 		},
 		{"suppressed", http.MethodPut, statePath("S1", "suppress", id), "", core.OutcomeRemoved, "analysisState", "SUPPRESSED"},
 	} {
-		b.demand(step.method, step.path, step.body, http.StatusOK)
+		b.mustSend(step.method, step.path, step.body, http.StatusOK)
 		if events++; step.outcome == core.OutcomeRemoved {
 			removed++
 		} else {
@@ -60,28 +60,28 @@ func TestBuiltIn(t *testing.T) {
 		}
 		b.awaitOutcomes(core.OutcomeIndexed, indexed)
 		b.awaitOutcomes(core.OutcomeRemoved, removed)
-		b.holds()
+		b.wantConverged()
 		document, there := b.documents()[id]
 		if there != (step.outcome == core.OutcomeIndexed) {
 			t.Fatalf("%s: in the index: %t", step.name, there)
 		}
 		if !there {
-			document = string(b.demand(http.MethodGet, analysisPath("S1", id), "", http.StatusOK).raw)
+			document = string(b.mustSend(http.MethodGet, analysisPath("S1", id), "", http.StatusOK).raw)
 		}
 		if got := gjson.Get(document, step.query).String(); got != step.want {
 			t.Errorf("%s: %s is %q, want %q: %s", step.name, step.query, got, step.want, document)
 		}
 		if n := b.outboxCount(); n != events {
-			t.Errorf("%s: the queue was told of %d changes, want %d", step.name, n, events)
+			t.Errorf("%s: %d changes were published, want %d", step.name, n, events)
 		}
 	}
-	a := b.demand(http.MethodPut, statePath("S1", "publish", id), "", http.StatusConflict)
+	a := b.mustSend(http.MethodPut, statePath("S1", "publish", id), "", http.StatusConflict)
 	if a.get("errorId").String() != "suppressed.state.transition" || !strings.Contains(a.get("message").String(), "final") {
 		t.Errorf("publishing what is suppressed: %s", a.raw)
 	}
 	// Asked for by hand it stays away as well; so does what was never published.
 	for i, id := range []string{id, quiet} {
-		b.demand(http.MethodPost, "/index/repository/local/organization/S1/id/"+id, "", http.StatusAccepted)
+		b.mustSend(http.MethodPost, "/index/repository/local/organization/S1/id/"+id, "", http.StatusAccepted)
 		b.awaitOutcomes(core.OutcomeRemoved, removed+1+i)
 	}
 	if documents := b.documents(); len(documents) != 0 {
@@ -97,17 +97,17 @@ func TestBuiltIn(t *testing.T) {
 	if n := int(b.metric("tutti_outbox_events_total", "result", "published")); n != events {
 		t.Errorf("%d events were published, want %d", n, events)
 	}
-	b.noLetters()
+	b.wantNoDeadLetters()
 }
 
-// TestBuiltInIndexDown: publishing goes on while the index is down and the queue has no more room; all of it arrives.
+// TestBuiltInIndexDown: analyses can be published while the index is down and the queue is full; all are indexed later.
 func TestBuiltInIndexDown(t *testing.T) {
 	t.Parallel()
 	const room, published = 20, 50
-	b := newBuiltIn(t, plan{set: settings{spoilt: true, maxPending: room}})
+	b := newBuiltIn(t, plan{set: settings{faulty: true, maxPending: room}})
 	b.engine.setDown(true)
 	b.start()
-	b.furnish("S1", "S2")
+	b.prepareStudies("S1", "S2")
 	var ids []string
 	for i := range published {
 		study := fmt.Sprintf("S%d", 1+i%2)
@@ -119,13 +119,13 @@ func TestBuiltInIndexDown(t *testing.T) {
 		return a.get("components.outbox").String() == "degraded" && a.get("components.index").String() == "down", string(a.raw)
 	})
 	if n := b.outboxCount(); n != room {
-		t.Errorf("the queue was told of %d changes, it has room for %d", n, room)
+		t.Errorf("%d changes were published to a queue for %d", n, room)
 	}
-	b.demand(http.MethodPut, statePath("S1", "unpublish", ids[0]), "", http.StatusOK)
-	b.demand(http.MethodPut, statePath("S2", "suppress", ids[published-1]), "", http.StatusOK)
+	b.mustSend(http.MethodPut, statePath("S1", "unpublish", ids[0]), "", http.StatusOK)
+	b.mustSend(http.MethodPut, statePath("S2", "suppress", ids[published-1]), "", http.StatusOK)
 	b.engine.setDown(false)
 	b.awaitPaused(false)
-	b.follows()
+	b.awaitConverged()
 	if n := len(b.documents()); n != published-2 {
 		t.Errorf("%d documents, want %d", n, published-2)
 	}
@@ -133,7 +133,7 @@ func TestBuiltInIndexDown(t *testing.T) {
 		a := b.ready()
 		return a.get("components.outbox").String() == "up" && a.get("status").String() == "healthy", string(a.raw)
 	})
-	b.noLetters()
+	b.wantNoDeadLetters()
 }
 
 // TestBuiltInRestart: what was committed right before a stop is in the index after the next start.
@@ -147,7 +147,7 @@ func TestBuiltInRestart(t *testing.T) {
 		b.stop()
 		b.start()
 	}
-	b.follows()
+	b.awaitConverged()
 	if n := len(b.documents()); n != 60 {
 		t.Errorf("%d documents, want 60", n)
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSlowAnalysisType: a version that an analysis takes too long to validate by is refused with 400 from then on, /ready and
-// a metric say so, and a later version ends it.
+// TestSlowAnalysisType: analyses of a version whose validation timed out are refused with 400, and /ready and a metric report it, until
+// a later version is registered.
 func TestSlowAnalysisType(t *testing.T) {
 	t.Parallel()
 	b := startBuiltIn(t, plan{more: "schemas: {validationTimeout: 1s}\n"})
@@ -29,18 +29,18 @@ func TestSlowAnalysisType(t *testing.T) {
 	payload := func(members string) string { return strings.Replace(b.payload("S1", members), `"plain"`, `"slow"`, 1) }
 	text := payload(`"text":"` + strings.Repeat("a", 2<<20) + `"`) // which takes seconds
 
-	b.demand(http.MethodPost, "/schemas", `{"name":"slow","schema":{"type":"object","required":["experiment"],"properties":{"experiment":`+
+	b.mustSend(http.MethodPost, "/schemas", `{"name":"slow","schema":{"type":"object","required":["experiment"],"properties":{"experiment":`+
 		`{"type":"object","properties":{"text":{"pattern":"(.*a){200}b"}}}}}}`, http.StatusOK)
 	state("")
 	for _, body := range []string{text, payload("")} {
-		a := b.demand(http.MethodPost, "/submit/S1", body, http.StatusBadRequest)
+		a := b.mustSend(http.MethodPost, "/submit/S1", body, http.StatusBadRequest)
 		if a.get("errorId").String() != "schema.violation" || !strings.Contains(a.get("detail").String(), "takes no others until a later version is registered") {
 			t.Errorf("POST /submit: %s", a.raw)
 		}
 	}
 	state(reason)
 	b.submit("S1")
-	b.demand(http.MethodPost, "/schemas", strings.Replace(plainType, "plain", "slow", 1), http.StatusOK)
+	b.mustSend(http.MethodPost, "/schemas", strings.Replace(plainType, "plain", "slow", 1), http.StatusOK)
 	state("")
-	b.demand(http.MethodPost, "/submit/S1", payload(""), http.StatusOK)
+	b.mustSend(http.MethodPost, "/submit/S1", payload(""), http.StatusOK)
 }

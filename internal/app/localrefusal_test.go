@@ -15,7 +15,7 @@ func typeOf(name, schema, more string) string {
 		name, schema, more)
 }
 
-// leaked is what no answer may hold: traces of the program, and formats that nobody filled in.
+// leaked matches what no answer may contain: stack traces, format verbs, and text of the database.
 var leaked = regexp.MustCompile(`goroutine \d|\.go:\d|runtime\.|panic|%!|%[sdvq]|0x[0-9a-f]{6,}|<nil>|SQLITE|sqlite|pgx|\*core\.`)
 
 // refusal is a request that must be refused, and how.
@@ -420,7 +420,7 @@ func changes(b *builtIn, id string) []refusal {
 func TestBuiltInRefuses(t *testing.T) {
 	t.Parallel()
 	b := startBuiltIn(t, plan{})
-	b.demand(http.MethodPost, "/studies/S2", "", http.StatusOK)
+	b.mustSend(http.MethodPost, "/studies/S2", "", http.StatusOK)
 	id := b.submit("S1")
 	for group, list := range map[string][]refusal{
 		"registration": registrations(), "question": questions(), "submission": submissions(b), "change": changes(b, id),
@@ -431,17 +431,17 @@ func TestBuiltInRefuses(t *testing.T) {
 			}
 		})
 	}
-	if got := b.kept(everyState); len(got) != 1 || !strings.Contains(got[id], `"UNPUBLISHED"`) {
+	if got := b.storedAnalyses(everyState); len(got) != 1 || !strings.Contains(got[id], `"UNPUBLISHED"`) {
 		t.Errorf("kept: %v", got)
 	}
-	if a := b.demand(http.MethodGet, "/schemas", "", http.StatusOK); a.get("count").Int() != 1 {
+	if a := b.mustSend(http.MethodGet, "/schemas", "", http.StatusOK); a.get("count").Int() != 1 {
 		t.Errorf("analysis types: %s", a.raw)
 	}
-	if a := b.demand(http.MethodGet, "/studies/all", "", http.StatusOK); strings.TrimSpace(string(a.raw)) != `["S1","S2"]` {
+	if a := b.mustSend(http.MethodGet, "/studies/all", "", http.StatusOK); strings.TrimSpace(string(a.raw)) != `["S1","S2"]` {
 		t.Errorf("studies: %s", a.raw)
 	}
 	if n := b.outboxCount(); n != 0 {
-		t.Errorf("the queue was told of %d changes", n)
+		t.Errorf("%d changes were published", n)
 	}
 	for _, line := range b.logs.all() {
 		if strings.Contains(line, `"level":"ERROR"`) {

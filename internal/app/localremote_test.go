@@ -17,7 +17,7 @@ import (
 // tokens turns on auth.mode token.
 const tokens = "auth: {mode: token}\n"
 
-// firstKey makes a key in the store of a world whose tutti does not run.
+// firstKey creates a key in the store of a world whose tutti is stopped.
 func (b *builtIn) firstKey(scopes ...string) (id, text string) {
 	b.t.Helper()
 	keys, err := b.openKeys()
@@ -42,10 +42,10 @@ func (b *builtIn) openKeys() (*app.KeyStore, error) {
 	return app.OpenKeys(b.t.Context(), cfg)
 }
 
-// key makes a key by the running tutti.
+// key creates a key with the running tutti.
 func (b *builtIn) key(scopes string) (id, text string) {
 	b.t.Helper()
-	a := b.demand(http.MethodPost, "/keys", `{"name":"made","scopes":`+scopes+`}`, http.StatusOK)
+	a := b.mustSend(http.MethodPost, "/keys", `{"name":"made","scopes":`+scopes+`}`, http.StatusOK)
 	return a.get("id").String(), a.get("key").String()
 }
 
@@ -63,11 +63,11 @@ repositories:
 	}})
 }
 
-// mirrors waits until the index of w holds the published analyses of source, byte for byte, and nothing else.
-func (w *world) mirrors(source *builtIn) {
+// awaitMirrored waits until the index of w holds exactly the published analyses of source, byte for byte.
+func (w *world) awaitMirrored(source *builtIn) {
 	w.t.Helper()
 	w.eventually(wait, func() (bool, string) {
-		fault := difference(source.kept("PUBLISHED"), ownBytes(w.t, w.engine.documents(w), map[string]string{
+		fault := difference(source.storedAnalyses("PUBLISHED"), ownBytes(w.t, w.engine.documents(w), map[string]string{
 			"code": code, "name": "", "organization": "", "country": "", "url": source.url, "type": "song",
 		}))
 		return fault == "", fault
@@ -80,14 +80,14 @@ func TestBuiltInRead(t *testing.T) {
 	t.Parallel()
 	source := newBuiltIn(t, plan{more: tokens})
 	var published, others []string
-	source.secretly(func(ctx context.Context, r *metadata.Repository) {
-		published, others = source.stock(ctx, r, "S1", 75)
-		source.stock(ctx, r, "S.2_x-3", 10)
-		source.stock(ctx, r, "S4", 0)
+	source.changeWithoutEvents(func(ctx context.Context, r *metadata.Repository) {
+		published, others = source.addAnalyses(ctx, r, "S1", 75)
+		source.addAnalyses(ctx, r, "S.2_x-3", 10)
+		source.addAnalyses(ctx, r, "S4", 0)
 	})
 	_, source.token = source.firstKey("tutti.WRITE")
-	source.up()
-	source.demand(http.MethodPost, "/schemas", plainType, http.StatusOK)
+	source.startReady()
+	source.mustSend(http.MethodPost, "/schemas", plainType, http.StatusOK)
 	_, token := source.key(`["OTHER.READ"]`)
 
 	w := reader(t, source, token)
@@ -97,12 +97,12 @@ func TestBuiltInRead(t *testing.T) {
 	counted(t, job, map[string]int64{
 		"totals.expected": 64 + 8, "totals.indexed": 64 + 8, "totals.removed": 0, "totals.rejected": 0, "organizations.#": 3,
 	})
-	w.mirrors(source)
+	w.awaitMirrored(source)
 
 	changed, unpublished, suppressed := published[0], published[1], published[2]
-	source.demand(http.MethodPatch, analysisPath("S1", changed), `{"experiment":{"platform":"ONT","note":null}}`, http.StatusOK)
-	source.demand(http.MethodPut, statePath("S1", "unpublish", unpublished), "", http.StatusOK)
-	source.demand(http.MethodPut, statePath("S1", "suppress", suppressed), "", http.StatusOK)
+	source.mustSend(http.MethodPatch, analysisPath("S1", changed), `{"experiment":{"platform":"ONT","note":null}}`, http.StatusOK)
+	source.mustSend(http.MethodPut, statePath("S1", "unpublish", unpublished), "", http.StatusOK)
+	source.mustSend(http.MethodPut, statePath("S1", "suppress", suppressed), "", http.StatusOK)
 	for _, id := range []string{changed, unpublished, suppressed, others[0], "nobody-has-it"} {
 		w.trigger("S1", id)
 	}
@@ -110,21 +110,21 @@ func TestBuiltInRead(t *testing.T) {
 	w.awaitOutcomes(core.OutcomeIndexed, 64+8+1)
 	w.awaitOutcomes(core.OutcomeRemoved, 4)
 	w.awaitOutcomes(core.OutcomeMismatch, 1)
-	w.mirrors(source)
+	w.awaitMirrored(source)
 
 	for _, id := range published[3:8] {
-		source.demand(http.MethodPut, statePath("S1", "unpublish", id), "", http.StatusOK)
+		source.mustSend(http.MethodPut, statePath("S1", "unpublish", id), "", http.StatusOK)
 	}
 	counted(t, w.run("S1", "", core.JobSucceeded), map[string]int64{"totals.expected": 57, "totals.removed": 5})
-	w.mirrors(source)
-	if letters := w.letters(); len(letters) != 0 {
+	w.awaitMirrored(source)
+	if letters := w.deadLettersByRecord(); len(letters) != 0 {
 		t.Errorf("dead letters: %+v", letters)
 	}
 
 	// A key that is no longer taken ends the run with the reason, and removes nothing.
 	before := len(w.engine.documents(w))
-	keys := source.demand(http.MethodGet, "/keys", "", http.StatusOK)
-	source.demand(http.MethodDelete, "/keys/"+keys.get(`keys.#(name=="made").id`).String(), "", http.StatusOK)
+	keys := source.mustSend(http.MethodGet, "/keys", "", http.StatusOK)
+	source.mustSend(http.MethodDelete, "/keys/"+keys.get(`keys.#(name=="made").id`).String(), "", http.StatusOK)
 	job = w.run("", "?force=true", core.JobFailed)
 	if text := job.Get("error.message").String(); !strings.Contains(text, "401") {
 		t.Errorf("the job does not say why: %s", job.Raw)

@@ -12,8 +12,8 @@ import (
 	"tutti/internal/metadata"
 )
 
-// writeByHand puts a document into the index that no repository has.
-func (b *builtIn) writeByHand(study, id string) {
+// writeToStore puts a document into the index that no repository has.
+func (b *builtIn) writeToStore(study, id string) {
 	b.t.Helper()
 	document := fmt.Appendf(nil, `{"repositories":[{"code":%q,"name":"","organization":"","country":"","url":"","type":"local"}],`+
 		`"analysisId":%q,"studyId":%q,"analysisState":"PUBLISHED"}`, builtInCode, id, study)
@@ -32,17 +32,17 @@ func (b *builtIn) writeByHand(study, id string) {
 	}
 }
 
-// TestBuiltInRun: a run over the built-in repository finds what no event told of, reads every page of every study, and
-// takes published analyses alone; its sweep removes what is no longer published.
+// TestBuiltInRun: a run over the built-in repository finds changes without events, reads every page of every study, and indexes only
+// published analyses; its sweep removes what is no longer published.
 func TestBuiltInRun(t *testing.T) {
 	t.Parallel()
 	b := newBuiltIn(t, plan{set: settings{pageSize: 20}})
 	sizes := map[string]int{"S1": 140, "S2": 35, "S3": 1, "S4": 0}
 	published := map[string][]string{}
-	b.secretly(func(ctx context.Context, r *metadata.Repository) {
+	b.changeWithoutEvents(func(ctx context.Context, r *metadata.Repository) {
 		for study, n := range sizes {
 			var others []string
-			published[study], others = b.stock(ctx, r, study, n)
+			published[study], others = b.addAnalyses(ctx, r, study, n)
 			for i, id := range others {
 				if i%2 == 1 {
 					continue
@@ -53,15 +53,15 @@ func TestBuiltInRun(t *testing.T) {
 			}
 		}
 	})
-	b.up()
+	b.startReady()
 	want := len(published["S1"]) + len(published["S2"])
-	if got := b.kept(everyState); len(got) != 176 {
+	if got := b.storedAnalyses(everyState); len(got) != 176 {
 		t.Fatalf("%d analyses are kept, want 176", len(got))
 	}
 	b.awaitPaused(false)
-	b.eventually(wait, func() (bool, string) { // the empty index is filled by itself
-		b.ask(http.MethodGet, "/ready", http.StatusOK)
-		jobs := b.ask(http.MethodGet, "/jobs", http.StatusOK)
+	b.eventually(wait, func() (bool, string) { // the empty index is filled without a request
+		b.mustRequest(http.MethodGet, "/ready", http.StatusOK)
+		jobs := b.mustRequest(http.MethodGet, "/jobs", http.StatusOK)
 		return jobs.get("jobs.0.state").String() == string(core.JobSucceeded), string(jobs.raw)
 	})
 	job := b.runLocal("S2", "", core.JobSucceeded)
@@ -71,16 +71,16 @@ func TestBuiltInRun(t *testing.T) {
 		"totals.expected": int64(want), "totals.fetched": int64(want), "totals.indexed": int64(want), "totals.removed": 0,
 		"totals.rejected": 0, "organizations.#": 4,
 	})
-	b.holds()
+	b.wantConverged()
 	if n := len(b.documents()); n != want {
 		t.Errorf("%d documents, want %d", n, want)
 	}
 	if n := b.outboxCount(); n != 0 {
-		t.Errorf("the queue was told of %d changes whose events were lost", n)
+		t.Errorf("%d changes whose events were lost were published", n)
 	}
 
 	b.stop()
-	b.secretly(func(ctx context.Context, r *metadata.Repository) {
+	b.changeWithoutEvents(func(ctx context.Context, r *metadata.Repository) {
 		for i, id := range published["S1"][:6] {
 			state := core.StateUnpublished
 			if i%2 == 0 {
@@ -94,20 +94,20 @@ func TestBuiltInRun(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	b.up()
+	b.startReady()
 	if n := len(b.documents()); n != want {
 		t.Fatalf("%d documents before the second run, want %d still", n, want)
 	}
-	b.writeByHand("S1", "nobody-has-it")
-	b.writeByHand("S2", published["S1"][7]+"x")
-	b.writeByHand("gone", "of-no-study")
+	b.writeToStore("S1", "nobody-has-it")
+	b.writeToStore("S2", published["S1"][7]+"x")
+	b.writeToStore("gone", "of-no-study")
 	job = b.runLocal("", "", core.JobSucceeded)
 	counted(t, job, map[string]int64{"totals.expected": int64(want - 6), "totals.removed": 6 + 3})
-	b.holds()
+	b.wantConverged()
 	if !strings.Contains(b.documents()[published["S1"][6]], `"merged":true`) {
 		t.Error("the merged analysis is not in the index as it is now")
 	}
-	b.noLetters()
+	b.wantNoDeadLetters()
 }
 
 // TestBuiltInGuard: a run that would remove most of a study removes nothing unless it is forced.
@@ -115,18 +115,18 @@ func TestBuiltInGuard(t *testing.T) {
 	t.Parallel()
 	b := newBuiltIn(t, plan{})
 	var published []string
-	b.secretly(func(ctx context.Context, r *metadata.Repository) { published, _ = b.stock(ctx, r, "S1", 70) })
-	b.up()
+	b.changeWithoutEvents(func(ctx context.Context, r *metadata.Repository) { published, _ = b.addAnalyses(ctx, r, "S1", 70) })
+	b.startReady()
 	b.runLocal("", "", core.JobSucceeded)
 	b.stop()
-	b.secretly(func(ctx context.Context, r *metadata.Repository) {
+	b.changeWithoutEvents(func(ctx context.Context, r *metadata.Repository) {
 		for _, id := range published[:40] {
 			if err := r.SetState(ctx, "S1", id, core.StateUnpublished); err != nil {
 				t.Fatal(err)
 			}
 		}
 	})
-	b.up()
+	b.startReady()
 	job := b.runLocal("S1", "", core.JobPartial)
 	if c := job.Get("error.code").String(); c != core.JobErrorPruneGuard {
 		t.Errorf("error.code is %q, want %q: %s", c, core.JobErrorPruneGuard, job.Raw)
@@ -135,21 +135,21 @@ func TestBuiltInGuard(t *testing.T) {
 		t.Errorf("%d documents after a guarded run, want all 60", n)
 	}
 	counted(t, b.runLocal("S1", "?force=true", core.JobSucceeded), map[string]int64{"totals.removed": 40})
-	b.holds()
+	b.wantConverged()
 }
 
-// TestBuiltInReconcile: the regular comparison of the built-in repository mends the index without anybody asking.
+// TestBuiltInReconcile: the periodic run of the built-in repository corrects the index.
 func TestBuiltInReconcile(t *testing.T) {
 	t.Parallel()
 	b := newBuiltIn(t, plan{repository: "reconcile: {every: 10s}"})
-	b.secretly(func(ctx context.Context, r *metadata.Repository) { b.stock(ctx, r, "S1", 30) })
-	b.up()
-	b.follows()
+	b.changeWithoutEvents(func(ctx context.Context, r *metadata.Repository) { b.addAnalyses(ctx, r, "S1", 30) })
+	b.startReady()
+	b.awaitConverged()
 	if n := len(b.documents()); n != 25 {
 		t.Errorf("%d documents, want 25", n)
 	}
 	b.eventually(wait, func() (bool, string) {
-		a := b.demand(http.MethodGet, "/jobs", "", http.StatusOK)
+		a := b.mustSend(http.MethodGet, "/jobs", "", http.StatusOK)
 		return a.get("jobs.0.cause").String() == "reconcile" && a.get("jobs.0.state").String() == string(core.JobSucceeded), string(a.raw)
 	})
 }

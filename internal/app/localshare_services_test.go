@@ -28,7 +28,7 @@ func startShare(t *testing.T, children int, set settings) *share {
 	t.Helper()
 	set.queueURL = externalQueue(t)
 	s := &share{builtIn: newBuiltIn(t, plan{set: set, store: storetest.PostgresURL(t)})}
-	s.up()
+	s.startReady()
 	own := s.url
 	s.urls = []string{own}
 	for range children {
@@ -47,12 +47,12 @@ func (s *share) at(i int) *builtIn {
 	return &builtIn{world: &w, store: s.store}
 }
 
-// told sums up a counter over all processes, as GET /metrics shows it, of the lines that hold all of labels.
-func (s *share) told(name string, labels ...string) int {
+// metric returns the sum of a counter in GET /metrics over all processes, of the lines that contain all labels.
+func (s *share) metric(name string, labels ...string) int {
 	s.t.Helper()
 	sum := 0.0
 	for i := range s.urls {
-		lines := bufio.NewScanner(bytes.NewReader(s.at(i).demand(http.MethodGet, "/metrics", "", http.StatusOK).raw))
+		lines := bufio.NewScanner(bytes.NewReader(s.at(i).mustSend(http.MethodGet, "/metrics", "", http.StatusOK).raw))
 		for lines.Scan() {
 			line := lines.Text()
 			if !strings.HasPrefix(line, name+"{") || slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(line, l) }) {
@@ -90,12 +90,12 @@ func TestSharedRegistration(t *testing.T) {
 	g.Wait()
 	for i := range s.urls {
 		for number, version := range versions {
-			a := s.at(i).demand(http.MethodGet, fmt.Sprintf("/schemas/raced?version=%d", version), "", http.StatusOK)
+			a := s.at(i).mustSend(http.MethodGet, fmt.Sprintf("/schemas/raced?version=%d", version), "", http.StatusOK)
 			if got := a.get("schema.properties.experiment.properties.n.const").Int(); int(got) != number {
 				t.Errorf("process %d: version %d is of registration %d, want %d", i, version, got, number)
 			}
 		}
-		if got := s.at(i).demand(http.MethodGet, "/schemas/raced", "", http.StatusOK); got.get("version").Int() != n ||
+		if got := s.at(i).mustSend(http.MethodGet, "/schemas/raced", "", http.StatusOK); got.get("version").Int() != n ||
 			got.get("versions.#").Int() != n {
 			t.Errorf("process %d: latest %s of %s versions", i, got.get("version"), got.get("versions.#"))
 		}
@@ -107,22 +107,22 @@ func TestSharedRegistration(t *testing.T) {
 		}
 	}
 	// The latest counts at once in every process, also in one that knew the one before.
-	s.demand(http.MethodPost, "/studies/S1", "", http.StatusOK)
+	s.mustSend(http.MethodPost, "/studies/S1", "", http.StatusOK)
 	for i := range 4 {
-		s.at(i).demand(http.MethodPost, "/schemas", plainType, http.StatusOK)
+		s.at(i).mustSend(http.MethodPost, "/schemas", plainType, http.StatusOK)
 		for other := range s.urls {
 			versioned := strings.Replace(s.payload("S1", ""), `"plain"`, fmt.Sprintf(`"plain","version":%d`, i+1), 1)
-			s.at(other).demand(http.MethodPost, "/submit/S1", versioned, http.StatusOK)
+			s.at(other).mustSend(http.MethodPost, "/submit/S1", versioned, http.StatusOK)
 		}
 	}
 }
 
-// TestSharedEvents: what is submitted and published through two processes at once is told to the queue once, by either.
+// TestSharedEvents: changes through two processes at once are published to the queue once each.
 func TestSharedEvents(t *testing.T) {
 	t.Parallel()
 	const n = 120
 	s := startShare(t, 1, settings{})
-	s.furnish("S1", "S2")
+	s.prepareStudies("S1", "S2")
 	events := 0
 	var mu sync.Mutex
 	var g sync.WaitGroup
@@ -154,23 +154,23 @@ func TestSharedEvents(t *testing.T) {
 		})
 	}
 	g.Wait()
-	s.follows()
+	s.awaitConverged()
 	s.eventually(wait, func() (bool, string) {
-		got := s.told("tutti_requests_received_total", `source="outbox"`)
-		return got >= events, fmt.Sprintf("%d events were told, want %d", got, events)
+		got := s.metric("tutti_requests_received_total", `source="outbox"`)
+		return got >= events, fmt.Sprintf("%d events were published, want %d", got, events)
 	})
-	if got := s.told("tutti_requests_received_total", `source="outbox"`); got != events {
-		t.Errorf("%d events were told, want %d, each once", got, events)
+	if got := s.metric("tutti_requests_received_total", `source="outbox"`); got != events {
+		t.Errorf("%d events were published, want %d, each once", got, events)
 	}
-	if got := s.told("tutti_outbox_events_total", `result="published"`); got != events {
+	if got := s.metric("tutti_outbox_events_total", `result="published"`); got != events {
 		t.Errorf("%d events were published, want %d", got, events)
 	}
-	if s.untold() != 0 {
+	if s.unpublishedEvents() != 0 {
 		t.Error("events are left in the outbox")
 	}
 	mine := s.outboxCount()
-	t.Logf("%d events, %d of them told by the first process; %d documents", events, mine, len(s.documents()))
-	s.noLetters()
+	t.Logf("%d events, %d of them published by the first process; %d documents", events, mine, len(s.documents()))
+	s.wantNoDeadLetters()
 }
 
 // TestSharedKilled: of three processes on one store, queue and index one is killed while clients submit and publish
@@ -178,7 +178,7 @@ func TestSharedEvents(t *testing.T) {
 func TestSharedKilled(t *testing.T) {
 	t.Parallel()
 	s := startShare(t, 2, settings{})
-	s.furnish("S1", "S2")
+	s.prepareStudies("S1", "S2")
 	c := newClient()
 	var doomed, others sync.WaitGroup
 	ended := make(chan struct{})
@@ -209,9 +209,9 @@ func TestSharedKilled(t *testing.T) {
 	})
 	close(ended)
 	others.Wait()
-	s.follows()
+	s.awaitConverged()
 	c.check(s.builtIn)
-	s.noLetters()
+	s.wantNoDeadLetters()
 	if n := s.outcomes(core.OutcomeIndexed); n == 0 || n >= len(s.documents()) {
 		t.Errorf("the first process wrote %d of %d documents: the work was not shared", n, len(s.documents()))
 	}

@@ -18,26 +18,26 @@ func TestIndexDeletedUnderARun(t *testing.T) {
 	e := w.engine.(*elasticEngine)
 	w.fill("S1", 600)
 	w.fill("S2", 40)
-	id := w.begin("", "")
+	id := w.startRun("", "")
 	w.awaitOutcomes(core.OutcomeIndexed, 100)
 	e.removeIndex(w.alias)
 	reruns := func() int64 {
-		return w.ask(http.MethodGet, "/jobs?limit=10", http.StatusOK).get(`jobs.#(cause=="reconcile")#|#`).Int()
+		return w.mustRequest(http.MethodGet, "/jobs?limit=10", http.StatusOK).get(`jobs.#(cause=="reconcile")#|#`).Int()
 	}
 	w.eventually(wait, func() (bool, string) { return reruns() > 0, "no run by itself" })
-	w.ended(id)
-	again := w.ask(http.MethodGet, "/jobs?limit=10", http.StatusOK).get(`jobs.#(cause=="reconcile").id`).String()
-	w.ended(again)
-	w.converged()
+	w.awaitJob(id)
+	again := w.mustRequest(http.MethodGet, "/jobs?limit=10", http.StatusOK).get(`jobs.#(cause=="reconcile").id`).String()
+	w.awaitJob(again)
+	w.wantConverged()
 	w.eventually(wait, func() (bool, string) {
-		ready := w.ask(http.MethodGet, "/ready", http.StatusOK)
+		ready := w.mustRequest(http.MethodGet, "/ready", http.StatusOK)
 		return ready.get("status").String() == "healthy" && ready.get("components.index").String() == "up" &&
 			ready.get("paused.#").Int() == 0, fmt.Sprintf("GET /ready: %s", ready.raw)
 	})
 	if n := reruns(); n != 1 {
 		t.Errorf("%d runs by itself, want 1", n)
 	}
-	if n := len(w.letters()); n != 0 {
+	if n := len(w.deadLettersByRecord()); n != 0 {
 		t.Errorf("%d dead letters", n)
 	}
 }

@@ -31,9 +31,9 @@ func tabular(set settings) settings {
 	return set
 }
 
-// enrol adds n generated records of an organization to the world's Lyric server, and returns their ids. Each member has a
-// value: Elasticsearch is not told of one without before a record has told what its values are.
-func (w *world) enrol(organization string, n int) []string {
+// addRecords adds n generated records of an organization to the world's Lyric server, and returns their ids. Each member has a
+// value: Elasticsearch does not receive a member without a value before a record has one.
+func (w *world) addRecords(organization string, n int) []string {
 	records := testkit.GenerateRecords(1, organization, n)
 	ids := make([]string, n)
 	for i := range records {
@@ -57,9 +57,9 @@ func (w *world) lyricRecords() map[string]string {
 	return want
 }
 
-// held returns every document of an alias by id, as the records' own bytes: the repositories, which must be block alone, are
-// taken out.
-func (w *world) held(alias string, block map[string]string) map[string]string {
+// storedRecords returns every document of an alias by id, as the records' own bytes: the repositories, which must be only block, are
+// removed.
+func (w *world) storedRecords(alias string, block map[string]string) map[string]string {
 	w.t.Helper()
 	ctx, x := context.WithoutCancel(w.t.Context()), w.app.Index()
 	if err := x.Refresh(ctx, alias); err != nil {
@@ -78,7 +78,7 @@ func (w *world) held(alias string, block map[string]string) map[string]string {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if !found { // removed meanwhile
+		if !found { // removed since
 			continue
 		}
 		rest, spliced := bytes.CutPrefix(stored.Source, []byte(spliced))
@@ -98,14 +98,14 @@ func (w *world) held(alias string, block map[string]string) map[string]string {
 // lyricDocuments returns every document of the world's tabular repository.
 func (w *world) lyricDocuments() map[string]string {
 	w.t.Helper()
-	return w.held(w.alias, map[string]string{
+	return w.storedRecords(w.alias, map[string]string{
 		"code": code, "name": "Test repository", "organization": "Example Institute", "country": "CA",
 		"url": w.lyric.URL(), "type": "lyric",
 	})
 }
 
-// lyricConverges waits until the index holds the valid records of the Lyric server, byte for byte, and nothing else.
-func (w *world) lyricConverges() {
+// awaitLyricConverged waits until the index holds exactly the valid records of the Lyric server, byte for byte.
+func (w *world) awaitLyricConverged() {
 	w.t.Helper()
 	w.eventually(wait, func() (bool, string) {
 		fault := difference(w.lyricRecords(), w.lyricDocuments())
@@ -113,8 +113,8 @@ func (w *world) lyricConverges() {
 	})
 }
 
-// lyricConverged demands it now.
-func (w *world) lyricConverged() {
+// wantLyricConverged fails the test unless it does now.
+func (w *world) wantLyricConverged() {
 	w.t.Helper()
 	if fault := difference(w.lyricRecords(), w.lyricDocuments()); fault != "" {
 		w.t.Fatal(fault)
@@ -146,7 +146,7 @@ func TestLyricBackfill(t *testing.T) {
 			sizes := map[string]int{"O1": 220, "O2": 100, "Ö/3 %2F": 1}
 			var invalid []string
 			for organization, n := range sizes {
-				for i, id := range w.enrol(organization, n) {
+				for i, id := range w.addRecords(organization, n) {
 					if i%7 == 3 {
 						w.lyric.SetValid(id, false)
 						invalid = append(invalid, id)
@@ -173,13 +173,13 @@ func TestLyricBackfill(t *testing.T) {
 					continue
 				}
 				if calls[c.Organization]++; c.View != "compound" || c.PageSize != 50 {
-					t.Errorf("a page was asked for as %+v", c)
+					t.Errorf("a request for a page is %+v", c)
 				}
 			}
 			if calls["O1"] != 5 || calls["O2"] < 2 || calls["O2"] > 3 || calls["Ö/3 %2F"] != 1 || len(calls) != 3 {
-				t.Errorf("pages that were asked for: %v", calls)
+				t.Errorf("requests for pages: %v", calls)
 			}
-			if letters := w.letters(); len(letters) != 0 {
+			if letters := w.deadLettersByRecord(); len(letters) != 0 {
 				t.Errorf("dead letters: %+v", letters)
 			}
 		})
@@ -190,9 +190,9 @@ func TestLyricBackfill(t *testing.T) {
 func TestLyricRecord(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, tabular(settings{}))
-	ids := w.enrol("O1", 20)
+	ids := w.addRecords("O1", 20)
 	w.run("O1", "", core.JobSucceeded)
-	w.lyricConverged()
+	w.wantLyricConverged()
 
 	without := 0
 	for _, r := range testkit.GenerateRecords(1, "O1", 20) { // the same, with members that have no value
@@ -200,29 +200,29 @@ func TestLyricRecord(t *testing.T) {
 		w.lyric.PutAll(r)
 	}
 	w.run("O1", "", core.JobSucceeded)
-	if w.lyricConverged(); without == 0 {
+	if w.wantLyricConverged(); without == 0 {
 		t.Error("every member of the records has a value")
 	}
 
 	w.lyric.SetValid(ids[0], false)
 	w.trigger("O1", ids[0])
 	w.awaitOutcomes(core.OutcomeRemoved, 1)
-	w.lyricConverged()
+	w.wantLyricConverged()
 	w.lyric.SetValid(ids[0], true)
 	w.trigger("O1", ids[0])
 	w.awaitOutcomes(core.OutcomeIndexed, 41)
-	w.lyricConverged()
+	w.wantLyricConverged()
 
 	w.lyric.Remove(ids[1])
 	w.trigger("O1", ids[1])
 	w.awaitOutcomes(core.OutcomeRemoved, 2)
-	w.lyricConverged()
+	w.wantLyricConverged()
 
 	w.trigger("O2", ids[2])
 	w.awaitOutcomes(core.OutcomeMismatch, 1)
 	w.removal("O2", ids[2])
 	w.awaitOutcomes(core.OutcomeMismatch, 2)
-	w.lyricConverged()
+	w.wantLyricConverged()
 
 	w.removal("O1", ids[2])
 	w.awaitOutcomes(core.OutcomeRemoved, 3)
@@ -230,8 +230,8 @@ func TestLyricRecord(t *testing.T) {
 		t.Errorf("%d documents after a removal on request, want 18", len(documents))
 	}
 	w.run("", "", core.JobSucceeded)
-	w.lyricConverged()
-	if letters := w.letters(); len(letters) != 0 {
+	w.wantLyricConverged()
+	if letters := w.deadLettersByRecord(); len(letters) != 0 {
 		t.Errorf("dead letters: %+v", letters)
 	}
 }
@@ -241,22 +241,22 @@ func TestLyricRecord(t *testing.T) {
 func TestLyricSweep(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, tabular(settings{pageSize: 25}))
-	one := w.enrol("O1", 80)
-	w.enrol("O2", 5)
-	three := w.enrol("O3", 40)
+	one := w.addRecords("O1", 80)
+	w.addRecords("O2", 5)
+	three := w.addRecords("O3", 40)
 	w.run("", "", core.JobSucceeded)
-	w.lyricConverged()
+	w.wantLyricConverged()
 
 	for _, id := range one[:6] {
 		w.lyric.Remove(id)
 	}
 	w.lyric.SetValid(one[6], false)
 	counted(t, w.run("O1", "", core.JobSucceeded), map[string]int64{"totals.removed": 7, "totals.expected": 74})
-	w.lyricConverged()
+	w.wantLyricConverged()
 
 	w.lyric.DropOrganization("O2") // few enough documents of the whole repository
 	counted(t, w.run("", "", core.JobSucceeded), map[string]int64{"totals.indexed": 113, "organizations.#": 2})
-	w.lyricConverged()
+	w.wantLyricConverged()
 
 	for _, id := range one[7:40] {
 		w.lyric.Remove(id)
@@ -279,7 +279,7 @@ func TestLyricSweep(t *testing.T) {
 		"totals.removed": 40, "totals.expected": 0, "totals.fetched": 0,
 	})
 	counted(t, w.run("", "?force=true", core.JobSucceeded), map[string]int64{"totals.indexed": 40, "totals.expected": 41})
-	w.lyricConverged()
+	w.wantLyricConverged()
 }
 
 // TestLyricListShifts: a list that moves while it is read is read once more; one that keeps moving makes the run partial,
@@ -294,14 +294,14 @@ func TestLyricListShifts(t *testing.T) {
 			}
 		},
 	}}))
-	ids := w.enrol("O1", 100)
+	ids := w.addRecords("O1", 100)
 	w.run("O1", "", core.JobSucceeded)
 	pages := func() int {
 		return len(slices.DeleteFunc(w.lyric.PageCalls(), func(c testkit.LyricPageCall) bool { return c.PageSize != 20 }))
 	}
 	before := pages()
 
-	// One goes and another comes, so that neither the total nor the number of ids tells.
+	// One is removed and another added: neither the total nor the number of ids changes.
 	fresh := testkit.GenerateRecords(4, "O1", 1)
 	once := func(s *testkit.LyricServer, page int) {
 		if page == 3 && s.Remove(ids[0]) {
@@ -319,11 +319,11 @@ func TestLyricListShifts(t *testing.T) {
 	}
 	counted(t, job, map[string]int64{"totals.expected": 130, "totals.fetched": 130, "totals.indexed": 130})
 	if n := pages() - before; n < 13 || n > 15 {
-		t.Errorf("%d pages were asked for, want 7 and 7 again", n)
+		t.Errorf("%d pages were read, want 7 twice", n)
 	}
 	shift.Store(nil)
 	w.run("O1", "", core.JobSucceeded)
-	w.lyricConverged()
+	w.wantLyricConverged()
 
 	w.lyric.Remove(ids[1])
 	joined, more := testkit.GenerateRecords(2, "O1", 100), atomic.Int64{}
@@ -342,17 +342,17 @@ func TestLyricListShifts(t *testing.T) {
 		t.Error("a run over a list that kept moving removed a document")
 	}
 	w.run("O1", "", core.JobSucceeded)
-	w.lyricConverged()
+	w.wantLyricConverged()
 }
 
-// TestLyricRefuses: an answer that is not Lyric's own word for no data ends the job as failed and removes nothing.
+// TestLyricRefuses: an error that is not Lyric's answer for no data ends the job as failed and removes nothing.
 func TestLyricRefuses(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, tabular(settings{pageSize: 20}))
-	ids := w.enrol("O1", 50)
-	w.enrol("O2", 30)
+	ids := w.addRecords("O1", 50)
+	w.addRecords("O2", 30)
 	w.run("", "", core.JobSucceeded)
-	w.lyricConverged()
+	w.wantLyricConverged()
 	full := w.lyricDocuments()
 	w.lyric.Remove(ids[0])
 	const html = "<html><body>404 page not found</body></html>"
@@ -384,14 +384,14 @@ func TestLyricRefuses(t *testing.T) {
 		}
 	}
 
-	// One record alone: a dead letter, and the document stays. A proxy's 404 is retried before.
+	// A single record: a dead letter, and the document stays. A proxy's 404 is retried before.
 	w.lyric.Fail(testkit.Fault{
 		Path: regexp.MustCompile("/id/"), Times: 2, Status: http.StatusNotFound, ContentType: "text/html", Body: html,
 	})
 	w.lyric.Fail(testkit.Fault{Path: regexp.MustCompile("/id/"), Status: http.StatusForbidden, Body: `{}`})
 	w.trigger("O1", ids[0])
 	w.eventually(wait, func() (bool, string) {
-		letter := w.letters()[ids[0]]
+		letter := w.deadLettersByRecord()[ids[0]]
 		return letter.Reason == core.ReasonUpstream && strings.Contains(letter.Hint, "status 403") && letter.Attempts >= 3,
 			fmt.Sprintf("%+v", letter)
 	})
@@ -400,29 +400,29 @@ func TestLyricRefuses(t *testing.T) {
 	}
 	w.lyric.ClearFaults()
 	w.run("", "", core.JobSucceeded)
-	w.lyricConverged()
-	if letters := w.letters(); len(letters) != 0 {
+	w.wantLyricConverged()
+	if letters := w.deadLettersByRecord(); len(letters) != 0 {
 		t.Errorf("the sweep's own question left the letter: %+v", letters)
 	}
 }
 
-// TestLyricPageSizeCapped: a server that caps its pages is told of, and nothing is removed.
+// TestLyricPageSizeCapped: a server that caps its pages is reported, and nothing is removed.
 func TestLyricPageSizeCapped(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, tabular(settings{pageSize: 30, lyric: &testkit.LyricConfig{MaxPageSize: 20}}))
-	w.enrol("O1", 70)
+	w.addRecords("O1", 70)
 	job := w.run("", "", core.JobFailed)
 	if text := job.Get("error.message").String(); !strings.Contains(text, "a page of 20 records instead of 30") {
-		t.Errorf("the job does not give the reason: %s", job.Raw)
+		t.Errorf("the job does not contain the reason: %s", job.Raw)
 	}
 }
 
-// TestLyricKilled: a process that is killed in the middle of a run over a tabular repository goes on after its next start.
+// TestLyricKilled: a process that is killed in the middle of a run over a tabular repository continues after its next start.
 func TestLyricKilled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, tabular(settings{pageSize: 20, batchBytes: 32 << 10, concurrency: 2}))
-	ids := w.enrol("O1", 300)
-	w.enrol("O2", 100)
+	ids := w.addRecords("O1", 300)
+	w.addRecords("O2", 100)
 	process := w.startChild()
 	w.run("", "", core.JobSucceeded)
 	for _, id := range ids[:5] {
@@ -432,7 +432,7 @@ func TestLyricKilled(t *testing.T) {
 	read := w.lyric.Requests(testkit.LyricRoutePage)
 	release := make(chan struct{})
 	w.lyric.Fail(testkit.Fault{Path: regexp.MustCompile("O1.*page=9&"), Times: 1, Release: release})
-	job := w.begin("", "")
+	job := w.startRun("", "")
 	w.eventually(wait, func() (bool, string) {
 		n := w.lyric.Requests(testkit.LyricRoutePage) - read
 		return n >= 9, fmt.Sprintf("%d pages read", n)
@@ -446,11 +446,11 @@ func TestLyricKilled(t *testing.T) {
 	process.kill()
 	close(release)
 	w.start()
-	if j := w.ended(job); j.Get("state").String() != string(core.JobSucceeded) {
+	if j := w.awaitJob(job); j.Get("state").String() != string(core.JobSucceeded) {
 		t.Errorf("the job ended %s", j.Raw)
 	}
-	w.lyricConverges()
-	if letters := w.letters(); len(letters) != 0 {
+	w.awaitLyricConverged()
+	if letters := w.deadLettersByRecord(); len(letters) != 0 {
 		t.Errorf("dead letters: %+v", letters)
 	}
 }
@@ -461,9 +461,9 @@ func TestLyricTwoShare(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, tabular(settings{pageSize: 10}))
 	for i := range 6 {
-		p.enrol(fmt.Sprintf("O%d", i), 120)
+		p.addRecords(fmt.Sprintf("O%d", i), 120)
 	}
-	job := p.begin("", "")
+	job := p.startRun("", "")
 	for id := range maps.Keys(p.lyricRecords()) {
 		r, _ := p.lyric.Record(id)
 		p.trigger(r.Organization, id)
@@ -478,13 +478,13 @@ func TestLyricTwoShare(t *testing.T) {
 	if err := p.second.Stop(context.WithoutCancel(t.Context())); err != nil {
 		t.Errorf("stopping the second app: %v", err)
 	}
-	j := p.ended(job)
+	j := p.awaitJob(job)
 	if j.Get("state").String() != string(core.JobSucceeded) {
 		t.Errorf("job %s", j.Raw)
 	}
 	counted(t, j, map[string]int64{"totals.expected": 720, "organizations.#": 6})
-	p.lyricConverges()
-	if letters := p.letters(); len(letters) != 0 {
+	p.awaitLyricConverged()
+	if letters := p.deadLettersByRecord(); len(letters) != 0 {
 		t.Errorf("dead letters: %+v", letters)
 	}
 	var names []string

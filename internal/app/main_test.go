@@ -22,19 +22,19 @@ import (
 	"tutti/internal/tools/queuetest"
 )
 
-// childVariable holds the configuration file of a child process: this test program as a tutti of its own.
+// childVariable is the variable with the configuration of a child process: this test program, run as a tutti.
 const childVariable = "E2E_CHILD_CONFIGURATION"
 
-// hastyVariable makes a child give up Requests sooner than it would.
-const hastyVariable = "E2E_CHILD_HASTY"
+// givesUpSoonVariable makes a child give up Requests sooner.
+const givesUpSoonVariable = "E2E_CHILD_HASTY"
 
 // natsCluster is three NATS servers that tests share.
 var natsCluster queuetest.Shared
 
-// hasty is how a hasty child treats Requests.
-var hasty = app.Options{AckWait: 300 * time.Millisecond, MaxDeliver: 8}
+// soonOptions are the Options of a child that gives up Requests sooner.
+var soonOptions = app.Options{AckWait: 300 * time.Millisecond, MaxDeliver: 8}
 
-// TestMain runs the tests, or, in a child process, a tutti. No test may leave a goroutine behind.
+// TestMain runs the tests, or, in a child process, a tutti. Goroutines that outlive the tests fail them.
 func TestMain(m *testing.M) {
 	if yaml := os.Getenv(childVariable); yaml != "" {
 		if err := serveChild(yaml); err != nil {
@@ -60,8 +60,8 @@ func serveChild(yaml string) error {
 		return err
 	}
 	opts := app.Options{}
-	if os.Getenv(hastyVariable) != "" {
-		opts = hasty
+	if os.Getenv(givesUpSoonVariable) != "" {
+		opts = soonOptions
 	}
 	opts.Logger = slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	a, err := app.New(cfg, opts)
@@ -99,8 +99,8 @@ func (w *world) startChild() *child {
 func (w *world) tryChild() (*child, string, error) {
 	c := &child{cmd: exec.Command(os.Args[0])}
 	c.cmd.Env = append(os.Environ(), childVariable+"="+w.yaml())
-	if w.set.hasty {
-		c.cmd.Env = append(c.cmd.Env, hastyVariable+"=1")
+	if w.set.givesUpSoon {
+		c.cmd.Env = append(c.cmd.Env, givesUpSoonVariable+"=1")
 	}
 	c.cmd.Stderr = w.logs
 	stdin, err := c.cmd.StdinPipe()
@@ -137,6 +137,6 @@ func (c *child) kill() {
 
 // tryPost posts and reports whether the answer was 202.
 func (w *world) tryPost(path string) bool {
-	a, err := w.try(http.MethodPost, path)
+	a, err := w.request(http.MethodPost, path)
 	return err == nil && a.status == http.StatusAccepted
 }

@@ -23,7 +23,7 @@ func TestWrongMappingPauses(t *testing.T) {
 	for i := range 1500 {
 		w.put("S1", fmt.Sprintf("A%04d", i), `"donor":{"age":"unknown"}`)
 	}
-	id := w.begin("S1", "")
+	id := w.startRun("S1", "")
 	said := func(why string) bool {
 		return strings.Contains(why, "_exception") && strings.Contains(why, `field "donor.age"`)
 	}
@@ -40,7 +40,7 @@ func TestWrongMappingPauses(t *testing.T) {
 	if job := w.job(id); job.Get("state").String() != string(core.JobRunning) {
 		t.Errorf("job %s", job.Raw)
 	}
-	if n := len(w.letters()); n == 0 || n >= 1000 {
+	if n := len(w.deadLettersByRecord()); n == 0 || n >= 1000 {
 		t.Errorf("%d dead letters", n)
 	}
 }

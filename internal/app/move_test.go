@@ -11,7 +11,7 @@ import (
 	"tutti/internal/tools/testkit"
 )
 
-// move makes a record of the world's repository another organization's.
+// move moves a record of the world's repository to another organization.
 func (w *world) move(t *testing.T, id, from, to string) {
 	t.Helper()
 	body, put := []byte(nil), w.song.Put
@@ -29,8 +29,8 @@ func (w *world) move(t *testing.T, id, from, to string) {
 	}
 }
 
-// fromTheFuture sets the documents of ids to versions of 90 s from now, as they have after a clock was set back.
-func (w *world) fromTheFuture(ids ...string) {
+// setFutureVersions sets the documents of ids to versions of 90 s from now, as they have after a clock was set back.
+func (w *world) setFutureVersions(ids ...string) {
 	w.t.Helper()
 	ctx, x := context.WithoutCancel(w.t.Context()), w.app.Index()
 	for _, id := range ids {
@@ -62,9 +62,9 @@ func TestMovedRecords(t *testing.T) {
 				set = tabular(set)
 			}
 			w := startWorld(t, set)
-			fill, converged, hide, drop := w.fill, w.converges, w.song.SetState, w.song.Delete
+			fill, converged, hide, drop := w.fill, w.awaitConverged, w.song.SetState, w.song.Delete
 			if name == "lyric" {
-				fill, drop = w.enrol, w.lyric.Remove
+				fill, drop = w.addRecords, w.lyric.Remove
 				hide = func(id, _ string) bool { return w.lyric.SetValid(id, false) }
 			}
 			ids := fill("O1", 20)
@@ -84,24 +84,24 @@ func TestMovedRecords(t *testing.T) {
 				w.trigger(organization, ids[i])
 			}
 			if name == "lyric" {
-				w.lyricConverges()
+				w.awaitLyricConverged()
 			} else {
 				converged(wait)
 			}
 			change(ids[3:6])
 			w.run("O1", "", core.JobSucceeded)
 			change(ids[6:9])
-			w.fromTheFuture(ids[9:16]...)
+			w.setFutureVersions(ids[9:16]...)
 			change(ids[9:12])
 			hide(ids[12], "UNPUBLISHED")
 			drop(ids[13])
 			w.run("", "", core.JobSucceeded)
-			if name == "lyric" { // what a page could not write is asked for by itself
-				w.lyricConverges()
+			if name == "lyric" { // a record that a page could not write is fetched alone
+				w.awaitLyricConverged()
 			} else {
 				converged(wait)
 			}
-			if letters := w.letters(); len(letters) != 0 {
+			if letters := w.deadLettersByRecord(); len(letters) != 0 {
 				t.Errorf("dead letters: %s", fmt.Sprint(letters))
 			}
 		})

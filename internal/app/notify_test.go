@@ -19,7 +19,7 @@ import (
 // webhook is the path of the world's notifications.
 const webhook = "/notifications/" + code
 
-// tryPostBody posts a body; headers are given as name, value, name, value.
+// tryPostBody posts a body; headers are listed as name, value, name, value.
 func (w *world) tryPostBody(path, body string, headers ...string) (answer, error) {
 	req, err := http.NewRequestWithContext(context.WithoutCancel(w.t.Context()), http.MethodPost, w.url+path, strings.NewReader(body))
 	if err != nil {
@@ -38,7 +38,7 @@ func (w *world) tryPostBody(path, body string, headers ...string) (answer, error
 	return answer{status: resp.StatusCode, header: resp.Header, raw: raw}, err
 }
 
-// postBody posts a body and demands a status.
+// postBody posts a body, and fails the test unless the answer has a status.
 func (w *world) postBody(path, body string, status int, headers ...string) answer {
 	w.t.Helper()
 	a, err := w.tryPostBody(path, body, headers...)
@@ -51,19 +51,19 @@ func (w *world) postBody(path, body string, status int, headers ...string) answe
 	return a
 }
 
-// songEvent is what Song tells of an analysis; it sends updates of one in any state as PUBLISH.
+// songEvent is a message of Song about an analysis; Song sends updates in any state as PUBLISH.
 func songEvent(server, study, id, state string) string {
 	return fmt.Sprintf(`{"action":"PUBLISH","analysisId":%s,"studyId":%s,"state":%s,"songServerId":%s,"analysis":{"analysisId":"another","info":{"a":[1]}}}`,
 		quoted(id), quoted(study), quoted(state), quoted(server))
 }
 
-// lyricEvent is what Lyric tells of a record; its data are the flat ones.
+// lyricEvent is a message of Lyric about a record, with its flat data.
 func lyricEvent(organization, id string, valid bool) string {
 	return fmt.Sprintf(`{"action":"UPDATE","categoryId":1,"entityName":"donor","isValid":%v,"organization":%s,"systemId":%s,"data":{"a":"b"}}`,
 		valid, quoted(organization), quoted(id))
 }
 
-// maestroRequest is a request as Maestro's clients make it, of what is given.
+// maestroRequest is a request of Maestro's clients, with the non-empty members.
 func maestroRequest(repository, study, id string) string {
 	body := `{"repositoryCode":` + quoted(repository)
 	if study != "" {
@@ -91,7 +91,7 @@ func accepted(t *testing.T, a answer, n int) {
 	}
 }
 
-// TestNotifySong: every form of an event, alone and in an array, brings what it is about into the index.
+// TestNotifySong: each form of an event, single and in an array, makes its record be indexed.
 func TestNotifySong(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{})
@@ -113,27 +113,27 @@ func TestNotifySong(t *testing.T) {
 	accepted(t, w.postBody(webhook, array(maestroRequest(code, "S1", one[5]), songEvent(code, "S1", one[6], "PUBLISHED")), 202), 2)
 	arrive(2)
 	if got := len(w.documents()); got != 7 {
-		t.Errorf("%d documents, want the 7 that were told of", got)
+		t.Errorf("%d documents, want the 7 of the events", got)
 	}
 	accepted(t, w.postBody(webhook, maestroRequest(code, "S2", ""), 202), 1)
 	arrive(len(two))
 	accepted(t, w.postBody(webhook, array(), 202), 0)
 	accepted(t, w.postBody(webhook, array(maestroRequest(code, "", ""), maestroRequest(code, "", "")), 202), 2)
-	w.converges(wait)
-	jobs := w.ask(http.MethodGet, "/jobs", http.StatusOK).get("jobs").Array()
+	w.awaitConverged(wait)
+	jobs := w.mustRequest(http.MethodGet, "/jobs", http.StatusOK).get("jobs").Array()
 	if len(jobs) != 2 || jobs[0].Get("scope").String() != "repository" || jobs[1].Get("organization").String() != "S2" ||
 		jobs[0].Get("cause").String() != "webhook" {
 		t.Errorf("jobs: %s", jobs)
 	}
-	w.ended(jobs[0].Get("id").String())
+	w.awaitJob(jobs[0].Get("id").String())
 
 	w.put("S3", three[0], `"experiment":{"changed":true}`)
 	w.postBody(webhook, songEvent(code, "S3", three[0], "PUBLISHED"), 202)
-	w.converges(wait)
+	w.awaitConverged(wait)
 	w.song.SetState(three[0], "UNPUBLISHED")
 	w.postBody(webhook, songEvent(code, "S3", three[0], "PUBLISHED"), 202) // late
-	w.converges(wait)
-	if letters := w.letters(); len(letters) != 0 {
+	w.awaitConverged(wait)
+	if letters := w.deadLettersByRecord(); len(letters) != 0 {
 		t.Errorf("dead letters: %+v", letters)
 	}
 }
@@ -142,7 +142,7 @@ func TestNotifySong(t *testing.T) {
 func TestNotifyLyric(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, tabular(settings{}))
-	ids := w.enrol("O1", 10)
+	ids := w.addRecords("O1", 10)
 	w.lyric.SetValid(ids[0], false)
 	accepted(t, w.postBody(webhook, lyricEvent("O1", ids[0], true), 202), 1)
 	w.awaitOutcomes(core.OutcomeRemoved, 1)
@@ -151,14 +151,14 @@ func TestNotifyLyric(t *testing.T) {
 		events = append(events, lyricEvent("O1", id, false))
 	}
 	accepted(t, w.postBody(webhook, array(events...), 202), 9)
-	w.lyricConverges()
+	w.awaitLyricConverged()
 	accepted(t, w.postBody(webhook, removalRequest(code, "O1", ids[1]), 202), 1)
 	w.awaitOutcomes(core.OutcomeRemoved, 2)
 	if documents := w.lyricDocuments(); len(documents) != 8 {
 		t.Errorf("%d documents after a removal, want 8", len(documents))
 	}
 	accepted(t, w.postBody(webhook, maestroRequest(code, "O1", ""), 202), 1)
-	w.lyricConverges()
+	w.awaitLyricConverged()
 	for event, detail := range map[string]string{
 		songEvent(code, "O1", "a", "PUBLISHED"):                         "analysisId is not in the events of a repository of type lyric",
 		strings.Replace(lyricEvent("O1", "a", true), ":1,", ":2,", 1):   `categoryId names another server, "2"`,
@@ -170,7 +170,7 @@ func TestNotifyLyric(t *testing.T) {
 	}
 }
 
-// TestNotifyRefuses: what is wrong with a notification is told, and an event at fault is kept.
+// TestNotifyRefuses: the answer names the error of a notification, and an invalid event is kept.
 func TestNotifyRefuses(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{maxBodyBytes: 64 << 10})
@@ -225,24 +225,24 @@ func TestNotifyRefuses(t *testing.T) {
 			continue
 		}
 		kept[letter] = true
-		l := w.ask(http.MethodGet, "/dead-letters/"+letter, http.StatusOK)
+		l := w.mustRequest(http.MethodGet, "/dead-letters/"+letter, http.StatusOK)
 		document := strings.TrimSuffix(strings.TrimPrefix(tc.body, "["), "]")
 		if l.get("reason").String() != core.ReasonNotUnderstood || l.get("source").String() != "webhook" ||
 			l.get("repository").String() != code || l.get("hint").String() != tc.detail || l.get("document").Raw != document {
 			t.Errorf("%s: dead letter %s", tc.name, l.raw)
 		}
 	}
-	if n := len(w.ask(http.MethodGet, "/dead-letters?reason=not_understood", http.StatusOK).get("deadLetters").Array()); n != len(kept) {
-		t.Errorf("%d dead letters, %d were told of", n, len(kept))
+	if n := len(w.mustRequest(http.MethodGet, "/dead-letters?reason=not_understood", http.StatusOK).get("deadLetters").Array()); n != len(kept) {
+		t.Errorf("%d dead letters, the answers list %d", n, len(kept))
 	}
-	if a := w.ask(http.MethodGet, webhook, http.StatusMethodNotAllowed); a.header.Get("Allow") != "POST" {
+	if a := w.mustRequest(http.MethodGet, webhook, http.StatusMethodNotAllowed); a.header.Get("Allow") != "POST" {
 		t.Errorf("GET: Allow %q: %s", a.header.Get("Allow"), a.raw)
 	}
-	w.converged()
+	w.wantConverged()
 }
 
-// TestNotifyPartly: of an array what is understood is done, the rest is told and kept; a retry of such a letter says what
-// is still wrong with it.
+// TestNotifyPartly: the valid events of an array are done, the others are in the answer and kept; a retry of their dead letter returns
+// the error that remains.
 func TestNotifyPartly(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{})
@@ -257,20 +257,20 @@ func TestNotifyPartly(t *testing.T) {
 			t.Errorf("the answer: %s", a.raw)
 		}
 	}
-	w.converges(wait)
-	list := w.ask(http.MethodGet, "/dead-letters?repository="+code, http.StatusOK).get("deadLetters").Array()
+	w.awaitConverged(wait)
+	list := w.mustRequest(http.MethodGet, "/dead-letters?repository="+code, http.StatusOK).get("deadLetters").Array()
 	if len(list) != 2 {
 		t.Fatalf("dead letters: %s", list)
 	}
 	for _, l := range list {
-		a := w.ask(http.MethodPost, "/dead-letters/"+l.Get("id").String()+"/retry", http.StatusConflict)
+		a := w.mustRequest(http.MethodPost, "/dead-letters/"+l.Get("id").String()+"/retry", http.StatusConflict)
 		want := "the message still cannot be used: " + l.Get("hint").String()
 		if a.get("detail").String() != want || a.get("hint").String() != "have a corrected message sent, or discard the dead letter" ||
 			a.get("code").String() != "conflict" || l.Get("attempts").Int() != 2 {
 			t.Errorf("retry of %s: %s", l.Raw, a.raw)
 		}
 	}
-	a := w.ask(http.MethodPost, "/dead-letters/retry", http.StatusAccepted)
+	a := w.mustRequest(http.MethodPost, "/dead-letters/retry", http.StatusAccepted)
 	if a.get("retried").Int() != 0 || a.get("refused").Int() != 2 {
 		t.Errorf("retry of all: %s", a.raw)
 	}
@@ -304,15 +304,15 @@ func TestNotifySignature(t *testing.T) {
 		}
 	}
 	if n := w.song.RecordRequests(ids[0]); n != 0 {
-		t.Errorf("the record was asked for %d times", n)
+		t.Errorf("the record was fetched %d times", n)
 	}
-	if list := w.ask(http.MethodGet, "/dead-letters", http.StatusOK).get("deadLetters"); list.Raw != "[]" {
+	if list := w.mustRequest(http.MethodGet, "/dead-letters", http.StatusOK).get("deadLetters"); list.Raw != "[]" {
 		t.Errorf("dead letters: %s", list.Raw)
 	}
 	accepted(t, w.postBody(webhook, body, http.StatusAccepted, "X-Signature-256", ingest.Sign(secret, []byte(body))), 1)
 	single := songEvent(code, "S1", ids[1], "PUBLISHED")
 	accepted(t, w.postBody(webhook, single, http.StatusAccepted, "X-Signature-256", ingest.Sign(secret, []byte(single))), 1)
-	w.converges(wait)
+	w.awaitConverged(wait)
 	removal, again := removalRequest(code, "S1", ids[0]), songEvent(code, "S1", ids[0], "PUBLISHED")
 	accepted(t, w.postBody(webhook, removal, http.StatusAccepted, "X-Signature-256", ingest.Sign(secret, []byte(removal))), 1)
 	w.awaitOutcomes(core.OutcomeRemoved, 1)
@@ -320,7 +320,7 @@ func TestNotifySignature(t *testing.T) {
 	w.awaitOutcomes(core.OutcomeIndexed, 3)
 	accepted(t, w.postBody(webhook, removal, http.StatusAccepted, "X-Signature-256", ingest.Sign(secret, []byte(removal))), 1)
 	w.awaitOutcomes(core.OutcomeStale, 1)
-	w.converged()
+	w.wantConverged()
 }
 
 // TestNotifyUnpublished: an event that says unpublished removes nothing that is published, however late or often it comes;
@@ -338,12 +338,12 @@ func TestNotifyUnpublished(t *testing.T) {
 			w.eventually(wait, func() (bool, string) {
 				return w.song.RecordRequests(ids[0]) > asked, "the event does not make anybody ask for the record"
 			})
-			w.converged()
+			w.wantConverged()
 		}
 	}
 	w.postBody(webhook, array(songEvent(code, "S1", ids[1], "UNPUBLISHED"), songEvent(code, "S1", ids[1], "UNPUBLISHED")), http.StatusAccepted)
 	w.awaitOutcomes(core.OutcomeIndexed, 4+6+1)
-	w.converged()
+	w.wantConverged()
 	if n := w.outcomes(core.OutcomeRemoved); n != 0 {
 		t.Errorf("%d documents were removed", n)
 	}
@@ -364,7 +364,7 @@ func TestNotifyUnpublished(t *testing.T) {
 	}
 	w.postBody(webhook, songEvent(code, "S1", ids[3], "PUBLISHED"), http.StatusAccepted)
 	w.trigger("S1", ids[2])
-	w.converges(wait)
+	w.awaitConverged(wait)
 }
 
 // TestNotifyMany: 300 events of one post, and 200 posts side by side, are all done, also when they are of one record.
@@ -377,7 +377,7 @@ func TestNotifyMany(t *testing.T) {
 		events = append(events, songEvent(code, "S1", a.ID, "PUBLISHED"))
 	}
 	accepted(t, w.postBody(webhook, array(events...), http.StatusAccepted), 300)
-	w.converges(wait)
+	w.awaitConverged(wait)
 
 	two := w.fill("S2", 200)
 	var posts sync.WaitGroup
@@ -390,7 +390,7 @@ func TestNotifyMany(t *testing.T) {
 		})
 	}
 	posts.Wait()
-	w.converges(wait)
+	w.awaitConverged(wait)
 
 	for i := range 50 {
 		w.put("S2", two[0], fmt.Sprintf(`"experiment":{"number":%d}`, i))
@@ -401,18 +401,17 @@ func TestNotifyMany(t *testing.T) {
 		})
 	}
 	posts.Wait()
-	w.converges(wait)
-	if letters := w.letters(); len(letters) != 0 {
+	w.awaitConverged(wait)
+	if letters := w.deadLettersByRecord(); len(letters) != 0 {
 		t.Errorf("dead letters: %+v", letters)
 	}
 }
 
-// TestNotifyQueueFull: a notification that finds no room is refused with a 503, and what is sent again when there is room
-// arrives; nothing that was accepted is lost.
+// TestNotifyQueueFull: a full queue refuses a notification with a 503, and accepts it again later; no accepted one is lost.
 func TestNotifyQueueFull(t *testing.T) {
 	t.Parallel()
 	const room = 20
-	w := newWorld(t, settings{spoilt: true, maxPending: room})
+	w := newWorld(t, settings{faulty: true, maxPending: room})
 	ids := w.fill("S1", 3*room)
 	w.engine.setDown(true)
 	w.start()
@@ -455,7 +454,7 @@ func TestNotifyQueueFull(t *testing.T) {
 		a, err := w.tryPostBody(webhook, array(rest...))
 		return err == nil && a.status == http.StatusAccepted, fmt.Sprintf("%v: %s", err, a.raw)
 	})
-	w.converges(wait)
+	w.awaitConverged(wait)
 }
 
 // TestNotifyUpstreamDown: events of an upstream that does not answer are done when it does.
@@ -471,8 +470,8 @@ func TestNotifyUpstreamDown(t *testing.T) {
 	w.postBody(webhook, array(events...), http.StatusAccepted)
 	w.awaitOutcomes(core.OutcomeRetry, 20)
 	w.song.ClearFaults()
-	w.converges(wait)
-	if list := gjson.ParseBytes(w.ask(http.MethodGet, "/dead-letters", http.StatusOK).raw).Get("deadLetters"); list.Raw != "[]" {
+	w.awaitConverged(wait)
+	if list := gjson.ParseBytes(w.mustRequest(http.MethodGet, "/dead-letters", http.StatusOK).raw).Get("deadLetters"); list.Raw != "[]" {
 		t.Errorf("dead letters: %s", list.Raw)
 	}
 }

@@ -79,8 +79,8 @@ func TestMetrics(t *testing.T) {
 		n := w.metric("tutti_job_progress_ratio", "repository", code)
 		return n == 1, fmt.Sprintf("job_progress_ratio is %v", n)
 	})
-	w.eventually(wait, func() (bool, string) { // how far the consumers are behind is measured every few seconds
-		text := string(w.ask(http.MethodGet, "/metrics", http.StatusOK).raw)
+	w.eventually(wait, func() (bool, string) { // the consumers' lag is measured every few seconds
+		text := string(w.mustRequest(http.MethodGet, "/metrics", http.StatusOK).raw)
 		missing := slices.DeleteFunc(metricNames(), func(name string) bool {
 			return strings.Contains(text, "\n# TYPE tutti_"+name+" ")
 		})
@@ -95,12 +95,12 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestLogsHoldNoBodies: in whatever fails, no line of the log holds a part of a record, nor a token.
+// TestLogsHoldNoBodies: whatever fails, no log line contains a part of a record or a token.
 func TestLogsHoldNoBodies(t *testing.T) {
 	t.Parallel()
 	const marker, token = "PATIENT-MARKER-4711", "secret-token-0815"
 	w := startWorld(t, settings{
-		spoilt: true, pageSize: 20, song: testkit.SongConfig{Token: token}, repository: "token: " + token,
+		faulty: true, pageSize: 20, song: testkit.SongConfig{Token: token}, repository: "token: " + token,
 		rates: testkit.FaultRates{TooManyRequests: 0.2, Unavailable: 0.2, ResetResponse: 0.1, Cut: 0.1},
 	})
 	for i := range 60 {
@@ -118,12 +118,12 @@ func TestLogsHoldNoBodies(t *testing.T) {
 	w.song.Fail(testkit.Fault{
 		Skip: 2, Times: 1, Status: http.StatusInternalServerError, ContentType: "application/json", Body: `{"message":"` + marker + `"}`,
 	})
-	w.engine.spoil(true)
-	job := w.begin("S1", "")
-	w.spoilt(8, "good-0")
-	w.engine.spoil(false)
-	w.ended(job)
-	w.engine.spoil(true)
+	w.engine.injectFaults(true)
+	job := w.startRun("S1", "")
+	w.triggerUntilFaults(8, "good-0")
+	w.engine.injectFaults(false)
+	w.awaitJob(job)
+	w.engine.injectFaults(true)
 	for i := range 5 {
 		w.trigger("S1", fmt.Sprintf("good-%d", i))
 		w.trigger("S1", fmt.Sprintf("bad-%d", i))
@@ -133,13 +133,13 @@ func TestLogsHoldNoBodies(t *testing.T) {
 	w.song.Fail(testkit.Fault{Times: 1, Cut: 60})
 	w.song.Fail(testkit.Fault{Times: 1, ContentType: "application/json", Status: http.StatusOK, Body: `["` + marker + `"`})
 	w.song.AddStudy("S2")
-	empty, whole := w.begin("S2", ""), w.begin("", "")
-	w.spoilt(16, "good-1")
-	w.engine.spoil(false)
-	w.ended(empty)
-	w.ended(whole)
+	empty, whole := w.startRun("S2", ""), w.startRun("", "")
+	w.triggerUntilFaults(16, "good-1")
+	w.engine.injectFaults(false)
+	w.awaitJob(empty)
+	w.awaitJob(whole)
 	w.run("S1", "", core.JobPartial) // with those that are rejected
-	if n := len(w.letters()); n < 6 {
+	if n := len(w.deadLettersByRecord()); n < 6 {
 		t.Errorf("%d dead letters: too little failed to prove anything", n)
 	}
 	w.stop()
@@ -151,20 +151,20 @@ func TestLogsHoldNoBodies(t *testing.T) {
 			}
 		}
 	}
-	for _, said := range []string{"record given up", "page could not be read", "job ended"} {
+	for _, said := range []string{"record moved to the dead letters", "reading a page", "job ended"} {
 		if !strings.Contains(strings.Join(lines, ""), said) {
 			t.Errorf("the log does not say %q: too little was logged to prove anything", said)
 		}
 	}
 }
 
-// spoilt triggers a record of S1 until so many requests to the engine have met a fault.
-func (w *world) spoilt(n int64, id string) {
+// triggerUntilFaults triggers a record of S1 until n requests to the engine had a fault.
+func (w *world) triggerUntilFaults(n int64, id string) {
 	w.t.Helper()
 	w.eventually(wait, func() (bool, string) {
 		w.trigger("S1", id)
 		whole, items := w.engine.faults()
-		return whole >= n, fmt.Sprintf("%d requests and %d documents met a fault, want %d requests", whole, items, n)
+		return whole >= n, fmt.Sprintf("%d requests and %d documents had a fault, want %d requests", whole, items, n)
 	})
 }
 
@@ -174,7 +174,7 @@ func TestStopLeavesNothing(t *testing.T) {
 	t.Run("busy", func(t *testing.T) {
 		w := startWorld(t, settings{})
 		w.fill("S1", 300)
-		w.begin("", "")
+		w.startRun("", "")
 		w.stop()
 	})
 	t.Run("refused", func(t *testing.T) {

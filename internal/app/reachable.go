@@ -8,22 +8,22 @@ import (
 	"tutti/internal/core"
 )
 
-// watchedUpstream notes how the last call to a repository ended.
+// watchedUpstream records how the last call to a repository ended.
 type watchedUpstream struct {
 	consumers.Upstream
 	failure atomic.Pointer[string]
 }
 
-// reason says why the last call failed, safe to display; empty when it was answered.
-func (u *watchedUpstream) reason() string {
+// failureReason returns why the last call failed, safe to display; empty when it was answered.
+func (u *watchedUpstream) failureReason() string {
 	if failure := u.failure.Load(); failure != nil {
 		return *failure
 	}
 	return ""
 }
 
-// note notes the end of a call, unless its caller gave it up.
-func (u *watchedUpstream) note(ctx context.Context, err error) {
+// record records the outcome of a call, unless its caller canceled it.
+func (u *watchedUpstream) record(ctx context.Context, err error) {
 	switch {
 	case ctx.Err() != nil:
 	case core.Retryable(err), core.CodeOf(err) == core.CodeUpstream:
@@ -37,11 +37,11 @@ func (u *watchedUpstream) note(ctx context.Context, err error) {
 // Organizations implements consumers.Upstream.
 func (u *watchedUpstream) Organizations(ctx context.Context) ([]string, error) {
 	organizations, err := u.Upstream.Organizations(ctx)
-	u.note(ctx, err)
+	u.record(ctx, err)
 	return organizations, err
 }
 
-// Page implements consumers.Upstream. An error of each is not the repository's.
+// Page implements consumers.Upstream. It does not record an error that each returned.
 func (u *watchedUpstream) Page(
 	ctx context.Context, organization string, offset, limit int, each func(core.Record) error,
 ) (core.PageInfo, error) {
@@ -51,7 +51,7 @@ func (u *watchedUpstream) Page(
 		return own
 	})
 	if own == nil {
-		u.note(ctx, err)
+		u.record(ctx, err)
 	}
 	return info, err
 }
@@ -59,6 +59,6 @@ func (u *watchedUpstream) Page(
 // Record implements consumers.Upstream.
 func (u *watchedUpstream) Record(ctx context.Context, organization, id string) (core.Record, error) {
 	record, err := u.Upstream.Record(ctx, organization, id)
-	u.note(ctx, err)
+	u.record(ctx, err)
 	return record, err
 }

@@ -52,17 +52,17 @@ func TestReachable(t *testing.T) {
 				inner := &upstreamOf{err: tt.err}
 				u := &watchedUpstream{Upstream: inner}
 				begin(t.Context(), u)
-				if got := u.reason(); got != tt.want {
+				if got := u.failureReason(); got != tt.want {
 					t.Errorf("the reason is %q, want %q", got, tt.want)
 				}
 				ended, end := context.WithCancel(t.Context())
 				end()
 				inner.err = nil
-				if begin(ended, u); u.reason() != tt.want {
-					t.Errorf("a call that its caller gave up made the reason %q", u.reason())
+				if begin(ended, u); u.failureReason() != tt.want {
+					t.Errorf("a call that its caller gave up made the reason %q", u.failureReason())
 				}
-				if begin(t.Context(), u); u.reason() != "" {
-					t.Errorf("after an answer the reason is %q", u.reason())
+				if begin(t.Context(), u); u.failureReason() != "" {
+					t.Errorf("after an answer the reason is %q", u.failureReason())
 				}
 			})
 		}

@@ -16,15 +16,15 @@ import (
 	"tutti/internal/index/embedded"
 )
 
-// deaf is an index that takes everything but never says that it is there.
-type deaf struct{ index.Index }
+// hangingIndex is an index whose Ping hangs.
+type hangingIndex struct{ index.Index }
 
-func (deaf) Ping(ctx context.Context) error {
+func (hangingIndex) Ping(ctx context.Context) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-// TestReadyWithAHangingPart: a part that hangs is down, and nothing else is taken for it.
+// TestReadyWithAHangingPart: a component that hangs is down, and no other one.
 func TestReadyWithAHangingPart(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -37,7 +37,7 @@ func TestReadyWithAHangingPart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := app.New(cfg, app.Options{Index: deaf{x}})
+	a, err := app.New(cfg, app.Options{Index: hangingIndex{x}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,13 +26,13 @@ func TestRecord(t *testing.T) {
 	} {
 		change()
 		w.trigger("S1", id)
-		w.converges(wait)
+		w.awaitConverged(wait)
 		t.Logf("change %d arrived", i)
 	}
 	// Removal on request touches the document only.
 	w.put("S1", id, "")
 	w.trigger("S1", id)
-	w.converges(wait)
+	w.awaitConverged(wait)
 	w.removal("S1", id)
 	w.eventually(wait, func() (bool, string) { return len(w.documents()) == 0, "the document is still there" })
 	if _, ok := w.song.Analysis(id); !ok {
@@ -40,7 +40,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestRefusals: what cannot be a Request is refused and never reaches the queue or the upstream.
+// TestRefusals: an invalid request is refused and reaches neither the queue nor the upstream.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{})
@@ -59,7 +59,7 @@ func TestRefusals(t *testing.T) {
 		{http.MethodPost, runPath("S1") + "/id/a%00b", http.StatusBadRequest},
 		{http.MethodGet, "/jobs/unknown", http.StatusNotFound},
 	} {
-		a := w.ask(tc.method, tc.path, tc.status)
+		a := w.mustRequest(tc.method, tc.path, tc.status)
 		if ct := a.header.Get("Content-Type"); ct != "application/problem+json" {
 			t.Errorf("%s %s: content type %q", tc.method, tc.path, ct)
 		}
@@ -68,11 +68,11 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("%v requests were published", n)
 	}
 	if n := len(w.song.RawPaths()); n != 0 {
-		t.Errorf("the upstream was asked %d times", n)
+		t.Errorf("the upstream received %d requests", n)
 	}
 }
 
-// TestPathsStayInTheirSegment: an id cannot change the path that the upstream is asked for.
+// TestPathsStayInTheirSegment: an id cannot change the path of the request to the upstream.
 func TestPathsStayInTheirSegment(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{song: testkit.SongConfig{BasePath: "/song"}})
@@ -85,7 +85,7 @@ func TestPathsStayInTheirSegment(t *testing.T) {
 		{"S1", "a;b=c&d+e", "/song/studies/S1/analysis/a;b=c&d+e"},
 	} {
 		before := len(w.song.RawPaths())
-		w.ask(http.MethodPost, "/index/repository/"+code+"/organization/"+tc.study+"/id/"+tc.id, http.StatusAccepted)
+		w.mustRequest(http.MethodPost, "/index/repository/"+code+"/organization/"+tc.study+"/id/"+tc.id, http.StatusAccepted)
 		w.eventually(wait, func() (bool, string) {
 			paths := w.song.RawPaths()[before:]
 			return slices.ContainsFunc(paths, func(p string) bool { return samePath(p, tc.want) }), fmt.Sprintf("%q, want %q", paths, tc.want)
@@ -94,7 +94,7 @@ func TestPathsStayInTheirSegment(t *testing.T) {
 	for _, path := range w.song.RawPaths() {
 		segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
 		if path != "/song/studies/all" && (len(segments) != 5 || segments[1] != "studies" || segments[3] != "analysis") {
-			t.Errorf("the upstream was asked for %s", path)
+			t.Errorf("the upstream received a request for %s", path)
 		}
 	}
 }
@@ -109,8 +109,8 @@ func samePath(a, b string) bool {
 	})
 }
 
-// TestOtherOrganization: a record of study B that is asked for, or removed, under study A stays as it is, whether the
-// upstream refuses the question, as Song does, or answers it.
+// TestOtherOrganization: a request to index or remove a record of study B under study A changes nothing, whether the upstream refuses
+// to return it, as Song does, or returns it.
 func TestOtherOrganization(t *testing.T) {
 	t.Parallel()
 	for _, lenient := range []bool{false, true} {
@@ -120,13 +120,13 @@ func TestOtherOrganization(t *testing.T) {
 			w.song.AddStudy("A")
 			id := w.fill("B", 1)[0]
 			w.trigger("B", id)
-			w.converges(wait)
+			w.awaitConverged(wait)
 
 			w.trigger("A", id)
 			w.awaitOutcomes(core.OutcomeMismatch, 1)
 			w.removal("A", id)
 			w.awaitOutcomes(core.OutcomeMismatch, 2)
-			w.converged()
+			w.wantConverged()
 
 			// A list of A that holds a record of B does not write it either.
 			stray, _ := w.song.Analysis(id)
@@ -163,20 +163,20 @@ func TestIDs(t *testing.T) {
 	for _, id := range ids {
 		w.trigger(`study "1"/A %`, id)
 	}
-	w.converges(wait)
+	w.awaitConverged(wait)
 	for _, id := range ids {
 		w.removal(`study "1"/A %`, id)
 	}
 	w.eventually(wait, func() (bool, string) { n := len(w.documents()); return n == 0, fmt.Sprint(n, " documents left") })
 	w.run(`study "1"/A %`, "", core.JobSucceeded)
-	w.converged()
-	if letters := w.letters(); len(letters) != 0 {
+	w.wantConverged()
+	if letters := w.deadLettersByRecord(); len(letters) != 0 {
 		t.Errorf("dead letters: %+v", letters)
 	}
 }
 
-// TestBadDocuments: of a study with 1 % bad documents exactly those are dead letters, with the engine's reason; mended
-// they arrive and their letters go.
+// TestBadDocuments: of a study with 1 % bad documents exactly those are dead letters, with the engine's reason; once fixed,
+// they are indexed and their dead letters removed.
 func TestBadDocuments(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{})
@@ -201,7 +201,7 @@ func TestBadDocuments(t *testing.T) {
 	if c := job.Get("error.code").String(); c != core.JobErrorRecordsRejected {
 		t.Errorf("error.code is %q, want %q", c, core.JobErrorRecordsRejected)
 	}
-	for id, l := range w.letters() {
+	for id, l := range w.deadLettersByRecord() {
 		if !bad[id] {
 			t.Errorf("%s is a dead letter: %+v", id, l)
 		}
@@ -210,7 +210,7 @@ func TestBadDocuments(t *testing.T) {
 		}
 		t.Logf("%s: %s: %s", id, l.EngineType, l.EngineReason)
 	}
-	if n := len(w.letters()); n != len(bad) {
+	if n := len(w.deadLettersByRecord()); n != len(bad) {
 		t.Errorf("%d dead letters, want %d", n, len(bad))
 	}
 	got := w.documents()
@@ -223,9 +223,12 @@ func TestBadDocuments(t *testing.T) {
 		t.Errorf("%d documents, want %d", len(got), len(ids))
 	}
 	for id := range bad {
-		w.put("S1", id, `"analysisType":{"name":"mended","version":1}`)
+		w.put("S1", id, `"analysisType":{"name":"fixed","version":1}`)
 		w.trigger("S1", id)
 	}
-	w.eventually(wait, func() (bool, string) { n := len(w.letters()); return n == 0, fmt.Sprint(n, " dead letters left") })
-	w.converged()
+	w.eventually(wait, func() (bool, string) {
+		n := len(w.deadLettersByRecord())
+		return n == 0, fmt.Sprint(n, " dead letters left")
+	})
+	w.wantConverged()
 }

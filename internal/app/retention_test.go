@@ -16,7 +16,7 @@ import (
 	"tutti/internal/store"
 )
 
-// TestExpiredSetsGo: a saved set that has expired is removed by itself, whether anybody saves another one or not.
+// TestExpiredSetsGo: a saved set that has expired is removed, whether or not another one is saved.
 func TestExpiredSetsGo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, settings{})
@@ -87,11 +87,11 @@ func TestJobsKept(t *testing.T) {
 	}
 	w.start()
 	w.eventually(wait, func() (bool, string) {
-		a, err := w.try("GET", "/jobs/"+ids[0]) // the last that goes
+		a, err := w.request("GET", "/jobs/"+ids[0]) // the last that is removed
 		return err == nil && a.status == 404, fmt.Sprintf("%d, %v", a.status, err)
 	})
 	for i, id := range ids {
-		if a, err := w.try("GET", "/jobs/"+id); i >= 5 && (err != nil || a.status != 200) || i < 5 && a.status != 404 {
+		if a, err := w.request("GET", "/jobs/"+id); i >= 5 && (err != nil || a.status != 200) || i < 5 && a.status != 404 {
 			t.Fatalf("job %d: %d, %v", i, a.status, err)
 		}
 	}

@@ -29,14 +29,14 @@ func TestRunReadsEveryPage(t *testing.T) {
 	if calls := w.song.PageCalls(); len(calls) < 5 || len(calls) > 6 {
 		t.Errorf("%d calls for pages, want 5 or 6: %v", len(calls), calls)
 	}
-	w.converged()
-	if n := len(w.letters()); n != 0 {
+	w.wantConverged()
+	if n := len(w.deadLettersByRecord()); n != 0 {
 		t.Errorf("%d dead letters, want none", n)
 	}
 }
 
 // TestRunKeepsBytes: a document is the record's own bytes, whatever a re-encoding would do to them. Members without a
-// value stay once a record before it has told what their values are: until then, Elasticsearch is not told of them.
+// value stay once an earlier record had a value for them: until then, Elasticsearch does not receive them.
 func TestRunKeepsBytes(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{})
@@ -67,19 +67,19 @@ func TestRunPageFails(t *testing.T) {
 
 	w.song.Fail(testkit.Fault{Path: pages, Skip: 2, Times: 1, Status: http.StatusInternalServerError})
 	job := w.run("S1", "", core.JobSucceeded)
-	w.converged()
+	w.wantConverged()
 	if n := w.song.Requests(testkit.RoutePage); n != 7 {
 		t.Errorf("%d calls for pages, want 6 and one repeated: %s", n, job.Raw)
 	}
 
-	// Unpublished, so a sweep would ask for it.
+	// Unpublished, so that a sweep would fetch it.
 	w.song.SetState(ids[499], "UNPUBLISHED")
 	w.song.ClearFaults()
 	w.song.Fail(testkit.Fault{Path: regexp.MustCompile(`/paginated.*offset=198\b`), Status: http.StatusInternalServerError})
 	job = w.run("S1", "", core.JobFailed)
 	for _, path := range []string{"error.message", "organizations.0.error.message"} {
 		if text := job.Get(path).String(); !strings.Contains(text, "page 2 (rows from 198)") || !strings.Contains(text, "500") {
-			t.Errorf("%s does not give the reason: %s", path, job.Raw)
+			t.Errorf("%s does not contain the reason: %s", path, job.Raw)
 		}
 	}
 	if state := job.Get("organizations.0.state").String(); state != string(core.JobFailed) {
@@ -89,7 +89,7 @@ func TestRunPageFails(t *testing.T) {
 		t.Errorf("%d documents after a failed run, want all 500: nothing may be swept", n)
 	}
 	if asked := w.song.RecordRequests(ids[499]); asked != 0 {
-		t.Errorf("the failed run asked %d times for the record it did not see", asked)
+		t.Errorf("the failed run fetched the record it did not see %d times", asked)
 	}
 	if !strings.Contains(strings.Join(w.logs.all(), ""), "organization could not be read") {
 		t.Error("the log does not say that the organization could not be read")
@@ -97,7 +97,7 @@ func TestRunPageFails(t *testing.T) {
 
 	w.song.ClearFaults()
 	w.run("S1", "", core.JobSucceeded)
-	w.converged()
+	w.wantConverged()
 }
 
 // TestRunListShifts: rows that leave or join the list while it is read cost no other row.
@@ -130,22 +130,22 @@ func TestRunListShifts(t *testing.T) {
 			w := startWorld(t, settings{song: testkit.SongConfig{BeforePage: shift}})
 			w.fill("S1", 500)
 			first := w.song.Analyses("S1")
-			job := w.ended(w.begin("S1", ""))
+			job := w.awaitJob(w.startRun("S1", ""))
 			got := w.documents()
 			for _, a := range first[tc.removed:] {
 				if got[a.ID] != string(a.Body) {
 					t.Errorf("%s was lost: %s", a.ID, job.Raw)
 				}
 			}
-			// What left or joined behind the cursor is the next run's.
+			// The next run handles what was removed or added behind the cursor.
 			w.run("S1", "?force=true", core.JobSucceeded)
-			w.converged()
+			w.wantConverged()
 		})
 	}
 }
 
-// TestRunSweeps: what the upstream lost goes with the next run; a mass removal needs force; a study that vanished goes
-// with a run over the repository.
+// TestRunSweeps: the next run removes what the upstream no longer has; a mass removal needs force; a run over the repository removes a
+// study that no longer exists.
 func TestRunSweeps(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{})
@@ -153,7 +153,7 @@ func TestRunSweeps(t *testing.T) {
 	w.fill("S2", 30)
 	w.fill("S3", 5)
 	w.run("", "", core.JobSucceeded)
-	w.converged()
+	w.wantConverged()
 
 	w.song.Delete(ids[0])
 	w.song.SetState(ids[1], "SUPPRESSED")
@@ -161,7 +161,7 @@ func TestRunSweeps(t *testing.T) {
 	if n := job.Get("totals.removed").Int(); n != 2 {
 		t.Errorf("removed %d, want 2: %s", n, job.Raw)
 	}
-	w.converged()
+	w.wantConverged()
 
 	for _, id := range ids[2:50] {
 		w.song.SetState(id, "UNPUBLISHED")
@@ -180,14 +180,14 @@ func TestRunSweeps(t *testing.T) {
 	if n := job.Get("totals.removed").Int(); n != 48 {
 		t.Errorf("removed %d, want 48: %s", n, job.Raw)
 	}
-	w.converged()
+	w.wantConverged()
 
 	w.song.DropStudy("S3")
 	job = w.run("", "", core.JobSucceeded)
 	if n := job.Get("totals.removed").Int(); n != 5 {
 		t.Errorf("removed %d, want the 5 of the study that vanished: %s", n, job.Raw)
 	}
-	w.converged()
+	w.wantConverged()
 
 	// A list that comes back empty is no reason to remove everything.
 	for _, a := range w.song.Analyses("S2") {
@@ -195,11 +195,10 @@ func TestRunSweeps(t *testing.T) {
 	}
 	w.run("S2", "", core.JobPartial)
 	w.run("S2", "?force=true", core.JobSucceeded)
-	w.converged()
+	w.wantConverged()
 }
 
-// TestRunAgainstProxyPages: a 404 that is not the upstream's own word, such as a proxy's page, removes nothing,
-// neither asked for by a run nor for one record.
+// TestRunAgainstProxyPages: a 404 that is not the upstream's own, such as a proxy's page, removes nothing, in a run or for one record.
 func TestRunAgainstProxyPages(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{})
@@ -217,7 +216,7 @@ func TestRunAgainstProxyPages(t *testing.T) {
 	}
 	w.trigger("S1", ids[0])
 	w.awaitOutcomes(core.OutcomeRetry, 2)
-	if letters := w.letters(); len(letters) > 0 {
+	if letters := w.deadLettersByRecord(); len(letters) > 0 {
 		t.Errorf("a proxy's page is retried for ten minutes, and made dead letters at once: %v", letters)
 	}
 	if fault := difference(before, w.documents()); fault != "" {

@@ -11,12 +11,12 @@ import (
 	"tutti/internal/core"
 )
 
-// ask is one way to read documents or to count them.
+// ask is one way to read or count documents.
 type ask struct {
 	name, path, body string
 }
 
-// graphql asks a catalogue; variables may be empty.
+// graphql queries a catalogue; variables may be empty.
 func graphql(name, query, variables string) ask {
 	if variables == "" {
 		variables = "null"
@@ -28,7 +28,7 @@ func graphql(name, query, variables string) ask {
 	return ask{name: name, path: "/guarded/graphql", body: string(body)}
 }
 
-// asks are all ways to documents and counts that there are. Each must show a difference when a document is added.
+// asks are all ways to read or count documents. The answer of each must change when a document is added.
 func asks() []ask {
 	const (
 		all     = `{"f":null}`
@@ -70,8 +70,8 @@ func asks() []ask {
 	return list
 }
 
-// TestNothingForbiddenIsSeen by any way to documents or counts (promise P8): what somebody who may see one study is answered,
-// in every byte, is what there would be to see if the others' documents did not exist.
+// TestNothingForbiddenIsSeen: every answer to a caller who may see one study is, byte for byte, the one without the documents of the
+// other studies.
 func TestNothingForbiddenIsSeen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -83,17 +83,17 @@ func TestNothingForbiddenIsSeen(t *testing.T) {
 	_, system := b.firstKey("tutti.WRITE")
 	b.start()
 	b.token = system
-	b.furnish("S1", "S2", "S3")
+	b.prepareStudies("S1", "S2", "S3")
 	_, reader := b.key(`["S1.READ"]`)
 	_, writer := b.key(`["S1.WRITE"]`)
 	_, odd := b.key(`["S.READ","S11.READ","__missing__.READ","S1.READ.READ"]`)
 
 	// What the fields are is known once a document has been there.
-	first := b.demand(http.MethodPost, "/submit/S3", b.payload("S3", `"hint":"x"`), http.StatusOK).get("analysisId").String()
+	first := b.mustSend(http.MethodPost, "/submit/S3", b.payload("S3", `"hint":"x"`), http.StatusOK).get("analysisId").String()
 	b.publish("S3", first)
-	b.follows()
-	b.demand(http.MethodPut, statePath("S3", "unpublish", first), "", http.StatusOK)
-	b.follows()
+	b.awaitConverged()
+	b.mustSend(http.MethodPut, statePath("S3", "unpublish", first), "", http.StatusOK)
+	b.awaitConverged()
 	b.awaitField("guarded", "experiment.hint", "keyword")
 
 	answers := func(token string) map[string]string {
@@ -103,7 +103,7 @@ func TestNothingForbiddenIsSeen(t *testing.T) {
 		}
 		all := map[string]string{}
 		for _, q := range asks() {
-			a := b.demandAs(token, http.MethodPost, q.path, q.body, http.StatusOK)
+			a := b.mustSendAs(token, http.MethodPost, q.path, q.body, http.StatusOK)
 			if a.get("errors").Exists() {
 				t.Errorf("%s: %s", q.name, a.raw)
 			}
@@ -115,16 +115,16 @@ func TestNothingForbiddenIsSeen(t *testing.T) {
 	for range 3 {
 		b.publish("S1", b.submit("S1"))
 	}
-	b.follows()
+	b.awaitConverged()
 	mine := answers(system)
 	for range 2 {
 		b.publish("S2", b.submit("S2"))
 	}
-	b.follows()
+	b.awaitConverged()
 	whole := answers(system)
 	for _, q := range asks() {
 		if whole[q.name] == mine[q.name] || mine[q.name] == none[q.name] && !strings.Contains(q.name, "own clause") {
-			t.Errorf("%s does not tell whether there are documents: %s", q.name, whole[q.name])
+			t.Errorf("%s does not depend on the documents: %s", q.name, whole[q.name])
 		}
 	}
 	for _, c := range []struct {
@@ -151,9 +151,9 @@ func TestErrorsShowNothingForbidden(t *testing.T) {
 	_, system := b.firstKey("tutti.WRITE")
 	b.start()
 	b.token = system
-	b.furnish("S2")
+	b.prepareStudies("S2")
 	b.publish("S2", b.submit("S2"))
-	b.follows()
+	b.awaitConverged()
 	b.awaitAvailable("guarded")
 	for _, query := range []string{
 		`{guarded{hits(filters:{op:"in",content:{fieldName:"nope",value:["S2"]}}){total}}}`,
@@ -169,11 +169,11 @@ func TestErrorsShowNothingForbidden(t *testing.T) {
 		if !a.get("errors").Exists() {
 			t.Errorf("%s: %d %s", query, a.status, a.raw)
 		}
-		for _, told := range []string{"reads-1", `"total":1`, "_index", "shard", "exception", b.alias} {
-			if strings.Contains(string(a.raw), told) {
-				t.Errorf("%s tells %q: %s", query, told, a.raw)
+		for _, secret := range []string{"reads-1", `"total":1`, "_index", "shard", "exception", b.alias} {
+			if strings.Contains(string(a.raw), secret) {
+				t.Errorf("%s reveals %q: %s", query, secret, a.raw)
 			}
 		}
 	}
-	b.readiness(core.CataloguesHealthy)
+	b.wantStatus(core.CataloguesHealthy)
 }

@@ -53,33 +53,33 @@ func TestRealRecords(t *testing.T) {
 	w.song.PutAll(records...)
 	job := w.run("", "", core.JobSucceeded)
 	t.Logf("%d records in %d studies: %s", len(records), len(w.song.Studies()), job.Get("totals").Raw)
-	for _, l := range w.letters() {
+	for _, l := range w.deadLettersByRecord() {
 		t.Errorf("dead letter %s: %s: %s", l.RecordID, l.EngineType, l.EngineReason)
 	}
-	w.converged()
+	w.wantConverged()
 	for _, a := range records[:min(len(records), 20)] {
 		w.trigger(a.Study, a.ID)
 	}
-	w.converges(wait)
+	w.awaitConverged(wait)
 }
 
 // TestTwoShareKilled: two processes share the work, one of them is killed, and everything arrives.
 func TestTwoShareKilled(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{queueURL: externalQueue(t), pageSize: 20})
-	other := w.elsewhere().startChild()
+	other := w.secondProcess().startChild()
 	for i := range 8 {
 		w.fill(fmt.Sprintf("S%d", i), 250)
 	}
-	job := w.begin("", "")
+	job := w.startRun("", "")
 	w.eventually(wait, func() (bool, string) {
 		mine, all := w.outcomes(core.OutcomeIndexed), int(w.job(job).Get("totals.indexed").Int())
 		return mine > 0 && all > mine+100, fmt.Sprintf("%d of %d documents are this process's", mine, all)
 	})
 	other.kill()
-	if j := w.ended(job); j.Get("state").String() != string(core.JobSucceeded) {
+	if j := w.awaitJob(job); j.Get("state").String() != string(core.JobSucceeded) {
 		t.Errorf("job %s", j.Raw)
 	}
-	w.converges(wait)
+	w.awaitConverged(wait)
 	t.Logf("this process wrote %d of 2000", w.outcomes(core.OutcomeIndexed))
 }

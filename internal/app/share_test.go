@@ -43,9 +43,9 @@ type pair struct {
 
 func startPair(t *testing.T, set settings) pair {
 	t.Helper()
-	set.queueURL, set.spoilt = externalQueue(t), true
+	set.queueURL, set.faulty = externalQueue(t), true
 	p := pair{world: startWorld(t, set)}
-	p.second = p.elsewhere().newApp()
+	p.second = p.secondProcess().newApp()
 	if err := p.second.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -65,32 +65,32 @@ func (p pair) wrote(a *app.App) int {
 	return own.outcomes(core.OutcomeIndexed)
 }
 
-// TestExternalQueue: everything works with the queue behind TCP.
+// TestExternalQueue: everything works with an external queue.
 func TestExternalQueue(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{queueURL: externalQueue(t)})
 	ids := w.fill("S1", 250)
 	w.run("", "", core.JobSucceeded)
-	w.converged()
+	w.wantConverged()
 	w.song.SetState(ids[0], "UNPUBLISHED")
 	w.trigger("S1", ids[0])
-	w.converges(wait)
+	w.awaitConverged(wait)
 	w.stop()
 	w.put("S1", ids[1], "")
 	w.start()
 	w.trigger("S1", ids[1])
-	w.converges(wait)
+	w.awaitConverged(wait)
 }
 
 // TestTwoShare: two processes on one queue and one index share the work; one of them is stopped without time to end
-// what it has in hand, and everything arrives.
+// what it has in flight, and everything is indexed.
 func TestTwoShare(t *testing.T) {
 	t.Parallel()
 	p := startPair(t, settings{pageSize: 20})
 	for i := range 8 {
 		p.fill(fmt.Sprintf("S%d", i), 250)
 	}
-	job := p.begin("", "")
+	job := p.startRun("", "")
 	for i := range 8 {
 		for _, a := range p.song.Analyses(fmt.Sprintf("S%d", i))[:10] {
 			p.trigger(a.Study, a.ID)
@@ -103,23 +103,23 @@ func TestTwoShare(t *testing.T) {
 	none, cancel := context.WithCancel(t.Context())
 	cancel()
 	_ = p.second.Stop(none) // says that there was no time
-	if j := p.ended(job); j.Get("state").String() != string(core.JobSucceeded) {
+	if j := p.awaitJob(job); j.Get("state").String() != string(core.JobSucceeded) {
 		t.Errorf("job %s", j.Raw)
 	}
-	p.converges(wait)
+	p.awaitConverged(wait)
 	t.Logf("one wrote %d, the other %d", p.wrote(p.app), p.wrote(p.second))
-	if letters := p.letters(); len(letters) != 0 {
+	if letters := p.deadLettersByRecord(); len(letters) != 0 {
 		t.Errorf("dead letters: %+v", letters)
 	}
 }
 
-// TestLateWrite: a process that holds an old answer of the upstream, or an old intention, while another one is done
-// with a newer Request of the record, changes nothing when it comes to write.
+// TestLateWrite: the late write of a process with an older answer of the upstream, or an older Request, changes nothing after another
+// process has done a newer Request of the record.
 func TestLateWrite(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name   string
-		before func(w *world, id string) // what the slow process is asked for
+		before func(w *world, id string) // the request to the slow process
 		change func(w *world, id string)
 	}{
 		{
@@ -171,12 +171,12 @@ func TestLateWrite(t *testing.T) {
 					late++
 				}
 				close(release)
-				p.converges(wait)
+				p.awaitConverged(wait)
 				p.eventually(wait, func() (bool, string) {
 					n := p.pending(q, "S1")
 					return n == 0, fmt.Sprintf("%d requests are left", n)
 				})
-				p.converged()
+				p.wantConverged()
 			}
 		})
 	}
@@ -214,7 +214,7 @@ func (p pair) firstIsOther(before int) bool {
 	return true
 }
 
-// pending counts the Requests for records of a study that are in the queue, those in hand included.
+// pending counts the Requests for records of a study that are in the queue, those in flight included.
 func (p pair) pending(q *queue.Queue, study string) int {
 	p.t.Helper()
 	ids, err := q.PendingRecords(p.t.Context(), code, study)
@@ -243,10 +243,10 @@ func TestRepeatedTriggers(t *testing.T) {
 			}
 		}
 	}
-	w.converges(wait)
+	w.awaitConverged(wait)
 	fetched := slices.Max([]int{w.song.Requests(testkit.RouteRecord), 1})
 	t.Logf("%d triggers, %d calls", int(w.metric("tutti_requests_received_total")), fetched)
-	if a := w.ask(http.MethodGet, "/ready", http.StatusOK); a.get("status").String() != "healthy" {
+	if a := w.mustRequest(http.MethodGet, "/ready", http.StatusOK); a.get("status").String() != "healthy" {
 		t.Errorf("ready: %s", a.raw)
 	}
 }

@@ -21,10 +21,10 @@ import (
 // code is the repository of every world.
 const code = "song.e2e"
 
-// settings are what a world's configuration says beside its addresses. Zero values are the program's defaults.
+// settings configure a world. Zero values are the program's defaults.
 type settings struct {
 	song testkit.SongConfig
-	// lyric, when set, makes the world's repository a tabular one; its Song server then stands idle.
+	// lyric, when set, makes the world's repository a tabular one; its Song server is then unused.
 	lyric           *testkit.LyricConfig
 	pageSize        int
 	concurrency     int
@@ -37,17 +37,17 @@ type settings struct {
 	maxInFlight     int
 	maxBodyBytes    int
 	maxRecordBytes  int
-	// hasty makes children give up Requests sooner.
-	hasty bool
+	// givesUpSoon makes child processes give up Requests sooner.
+	givesUpSoon bool
 	// repository is more of the repository's YAML, such as a token.
 	repository string
-	// more is YAML behind the repository: further ones first, then other top-level keys.
+	// more is YAML after the repository: more repositories first, then other top-level keys.
 	more string
-	// spoilt puts the engine behind something that can refuse, hang up and go away.
-	spoilt bool
-	// rates are the faults of a spoilt engine while it is on.
+	// faulty makes the engine one that can refuse requests, close connections and go down.
+	faulty bool
+	// rates are the faults of a faulty engine between injectFaults(true) and injectFaults(false).
 	rates testkit.FaultRates
-	// configuration, when set, returns the configuration file instead of what the other settings make of it.
+	// configuration, when set, returns the configuration file; the other settings are then ignored.
 	configuration func(w *world) string
 }
 
@@ -60,13 +60,13 @@ type world struct {
 	engine engine
 	dir    string
 	alias  string
-	logs   *logBook
+	logs   *logBuffer
 	client *http.Client
 	app    *app.App
 	url    string
 }
 
-// newWorld makes a world whose tutti does not run yet.
+// newWorld returns a world whose tutti is not started.
 func newWorld(t *testing.T, set settings) *world {
 	t.Helper()
 	if set.pageSize == 0 {
@@ -99,7 +99,7 @@ func newWorld(t *testing.T, set settings) *world {
 	}
 	t.Cleanup(song.Close)
 	w := &world{
-		t: t, set: set, song: song, dir: t.TempDir(), logs: &logBook{},
+		t: t, set: set, song: song, dir: t.TempDir(), logs: &logBuffer{},
 		alias:  fmt.Sprintf("e2e-%08x", rand.Uint32()),
 		client: &http.Client{Transport: &http.Transport{}, Timeout: 30 * time.Second},
 	}
@@ -114,7 +114,7 @@ func newWorld(t *testing.T, set settings) *world {
 	return w
 }
 
-// startWorld makes a world whose tutti runs and whose index takes writes.
+// startWorld returns a world whose tutti is started and whose index takes writes.
 func startWorld(t *testing.T, set settings) *world {
 	t.Helper()
 	w := newWorld(t, set)
@@ -162,7 +162,7 @@ func indent(yaml string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSpace(yaml), "\n", "\n    ") + "\n"
 }
 
-// newApp makes a tutti of the world, not started.
+// newApp returns an App with the world's configuration, not started.
 func (w *world) newApp() *app.App {
 	w.t.Helper()
 	cfg, err := config.Parse([]byte(w.yaml()), nil)
@@ -179,8 +179,8 @@ func (w *world) newApp() *app.App {
 	return a
 }
 
-// elsewhere is the world of a second process beside this one: all is shared but the data folder.
-func (w *world) elsewhere() *world {
+// secondProcess returns the world of a second process, which shares everything but the data folder.
+func (w *world) secondProcess() *world {
 	other := *w
 	other.dir = w.t.TempDir()
 	return &other
@@ -201,7 +201,7 @@ func (w *world) start() {
 			w.t.Errorf("stopping: %v", err)
 		}
 	})
-	w.t.Cleanup(w.report)
+	w.t.Cleanup(w.logState)
 }
 
 // stop stops the world's tutti and returns how long that took.
@@ -216,14 +216,14 @@ func (w *world) stop() time.Duration {
 	return took
 }
 
-// report tells the state of a world whose test has failed.
-func (w *world) report() {
+// logState logs the state of a world whose test has failed.
+func (w *world) logState() {
 	if !w.t.Failed() {
 		return
 	}
 	if w.app != nil {
 		for _, path := range []string{"/ready", "/jobs?limit=5"} {
-			if a, err := w.try(http.MethodGet, path); err == nil {
+			if a, err := w.request(http.MethodGet, path); err == nil {
 				w.t.Logf("GET %s: %s", path, a.raw)
 			}
 		}
@@ -235,31 +235,31 @@ func (w *world) report() {
 			w.t.Logf("dead letters: %v", err)
 		}
 	}
-	w.t.Logf("the last of the log:\n%s", w.logs.tail())
+	w.t.Logf("the last log lines:\n%s", w.logs.tail())
 }
 
-// logBook keeps everything that is logged, a line each.
-type logBook struct {
+// logBuffer keeps all log lines.
+type logBuffer struct {
 	mu    sync.Mutex
 	lines []string
 }
 
 // Write implements io.Writer; the handler writes a line at a time.
-func (l *logBook) Write(line []byte) (int, error) {
+func (l *logBuffer) Write(line []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines = append(l.lines, string(line))
 	return len(line), nil
 }
 
-func (l *logBook) all() []string {
+func (l *logBuffer) all() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]string(nil), l.lines...)
 }
 
-// tail returns the last lines, those of requests and of the queue's server left out.
-func (l *logBook) tail() string {
+// tail returns the last lines, without those of requests and of the queue's server.
+func (l *logBuffer) tail() string {
 	lines := slices.DeleteFunc(l.all(), func(line string) bool {
 		return strings.Contains(line, `"component":"http"`) || strings.Contains(line, `"component":"nats"`)
 	})

@@ -24,13 +24,13 @@ import (
 	"tutti/internal/tools/storetest"
 )
 
-// setEngine gives the same documents to everybody, and notes what it is asked.
+// setEngine returns the same documents to every caller, and records the requests.
 type setEngine struct {
 	hits    []index.Hit
 	total   int64
 	streams []index.StreamRequest
 	counts  []index.SearchRequest
-	// given counts the documents that were streamed.
+	// given is the number of documents that were streamed.
 	given int
 }
 
@@ -56,7 +56,7 @@ func (m setMapping) Mapping(context.Context, string) (json.RawMessage, error) {
 	return json.RawMessage(m), nil
 }
 
-// setWorld is the saved sets of a catalogue whose documents a scope grants.
+// setWorld has the saved sets of a catalogue whose access rule is a scope.
 type setWorld struct {
 	savedsets.Resolver
 	engine   *setEngine
@@ -148,7 +148,7 @@ func TestSavedSetHasWhatItsOwnerSees(t *testing.T) {
 			if diff := cmp.Diff([]graphql.Set{want}, found); diff != "" || total != 1 || err != nil {
 				t.Error(diff, total, err)
 			}
-			// A filter that names it asks for its members.
+			// A filter that names it reads its members.
 			view := w.as("key:1")
 			f, err := view.Parse(json.RawMessage(`{"op":"in","content":{"fieldName":"studyId","value":["set_id:` + saved.ID + `"]}}`))
 			if err != nil {

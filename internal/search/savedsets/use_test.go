@@ -13,13 +13,13 @@ import (
 	"tutti/internal/search/sets"
 )
 
-// days moves a clock that stands still.
-type days struct{ now time.Time }
+// fakeClock is a clock that only advance moves.
+type fakeClock struct{ now time.Time }
 
-func newDays() *days { return &days{time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)} }
+func newDays() *fakeClock { return &fakeClock{time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)} }
 
-func (d *days) Now() time.Time { return d.now }
-func (d *days) pass(n int)     { d.now = d.now.Add(time.Duration(n) * 24 * time.Hour) }
+func (d *fakeClock) Now() time.Time { return d.now }
+func (d *fakeClock) advance(n int)  { d.now = d.now.Add(time.Duration(n) * 24 * time.Hour) }
 
 func (w *setWorld) saved(t *testing.T, r graphql.SetRequest) graphql.Set {
 	t.Helper()
@@ -61,9 +61,9 @@ func TestOnlyFiltersUseASet(t *testing.T) {
 		clock := newDays()
 		w := newSetWorld(t, sets.Config{Now: clock.Now, Retention: 10 * 24 * time.Hour})
 		saved := w.saved(t, study)
-		clock.pass(9)
+		clock.advance(9)
 		list(t, w, 1)
-		clock.pass(1)
+		clock.advance(1)
 		list(t, w, 0)
 		wantFault(t, w.filters(t, saved.ID), core.CodeInvalid, "there is no saved set "+saved.ID+", or it is not yours, or it has expired")
 	})
@@ -71,13 +71,13 @@ func TestOnlyFiltersUseASet(t *testing.T) {
 		clock := newDays()
 		w := newSetWorld(t, sets.Config{Now: clock.Now, Retention: 10 * 24 * time.Hour})
 		saved := w.saved(t, study)
-		clock.pass(9)
+		clock.advance(9)
 		if err := w.filters(t, saved.ID); err != nil {
 			t.Fatal(err)
 		}
-		clock.pass(9)
+		clock.advance(9)
 		list(t, w, 1)
-		clock.pass(1)
+		clock.advance(1)
 		wantFault(t, w.filters(t, saved.ID), core.CodeInvalid, "there is no saved set "+saved.ID+", or it is not yours, or it has expired")
 	})
 }
@@ -89,7 +89,7 @@ func TestSavedSetsHaveAnOrder(t *testing.T) {
 	for _, one := range []struct{ name, path, user string }{
 		{"first", "studyId", ""}, {"second", "_id", "b"}, {"third", "files.name", "a"}, {"fourth", "studyId", "b"},
 	} {
-		clock.pass(1)
+		clock.advance(1)
 		saved := w.saved(t, graphql.SetRequest{Type: "analysis", Path: one.path, UserID: one.user, Field: keywordAt(one.path)})
 		names[saved.ID] = one.name
 	}

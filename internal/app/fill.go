@@ -10,31 +10,31 @@ import (
 	"tutti/internal/queue"
 )
 
-// Bounds of the time between two runs that the built-in repository's index is filled with.
+// Bounds of the time between two runs that fill the index of the built-in repository.
 const (
-	fillEvery    = 2 * time.Second
-	fillEveryMax = time.Hour
+	fillRetry    = 2 * time.Second
+	fillRetryMax = time.Hour
 )
 
-// fillState says whether a repository's index was filled by a run.
+// fillState is whether a run has filled a repository's index.
 type fillState int
 
 const (
 	// fillUnknown is the state of an index that the consumers have not prepared.
 	fillUnknown fillState = iota
 	fillDue
-	// fillOpen is the state of an index whose run has not ended.
+	// fillOpen is the state of an index whose filling run has not ended.
 	fillOpen
 	fillDone
 )
 
-// checkIndexed finds the repositories whose index has to be filled by a run. The built-in one is run, again when its run fills
-// nothing, the others are reasons of Health. One that was filled is not checked again: an index that is replaced later is run
-// again by the consumers.
-func (a *App) checkIndexed(ctx context.Context) error {
+// checkFilled finds the repositories whose index has to be filled by a run. It queues a run of the built-in one, again when the run
+// fills nothing; the others are reasons of Health. A repository whose index was filled is not checked again: when the index is replaced
+// later, the consumers queue the run.
+func (a *App) checkFilled(ctx context.Context) error {
 	var never []string
 	for _, rc := range a.cfg.Repositories {
-		if _, done := a.indexed[rc.Code]; done {
+		if _, done := a.filled[rc.Code]; done {
 			continue
 		}
 		state, err := a.fillState(ctx, rc)
@@ -43,7 +43,7 @@ func (a *App) checkIndexed(ctx context.Context) error {
 		}
 		switch {
 		case state == fillDone:
-			a.indexed[rc.Code] = struct{}{}
+			a.filled[rc.Code] = struct{}{}
 		case state == fillDue && rc.Type == core.TypeLocal:
 			if !a.fills.due(time.Now()) {
 				continue
@@ -52,7 +52,7 @@ func (a *App) checkIndexed(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			a.log.Info("the index of the built-in repository is empty; it is run", "repository", rc.Code, "job_id", job.ID)
+			a.log.Info("the index of the built-in repository is empty; queued a run", "repository", rc.Code, "job_id", job.ID)
 		case state == fillDue:
 			never = append(never, "repository "+rc.Code+": never indexed; run tutti index "+rc.Code)
 		}
@@ -61,7 +61,7 @@ func (a *App) checkIndexed(ctx context.Context) error {
 	return nil
 }
 
-// fillState returns the state of a repository's index, and stores that it is filled once a job has done so.
+// fillState returns the state of a repository's index, and stores FillDone once a job has filled it.
 func (a *App) fillState(ctx context.Context, rc config.Repository) (fillState, error) {
 	cell := consumers.FillCell(rc.Code, rc.IndexName)
 	value, revision, err := a.queue.Cells().Cell(ctx, cell)
@@ -77,7 +77,7 @@ func (a *App) fillState(ctx context.Context, rc config.Repository) (fillState, e
 		if err != nil {
 			return fillUnknown, err
 		}
-		state = max(state, fillOf(page, rc.IndexName))
+		state = max(state, fillStateOf(page, rc.IndexName))
 		if cursor = next; cursor == "" || state == fillDone {
 			break
 		}
@@ -88,9 +88,9 @@ func (a *App) fillState(ctx context.Context, rc config.Repository) (fillState, e
 	return state, err
 }
 
-// fillOf returns what the jobs of a repository say of an index that was empty: a run over the whole repository fills it that
-// succeeds, also with no records, or ends partial and wrote some.
-func fillOf(jobs []core.Job, indexName string) fillState {
+// fillStateOf returns the state of an index that was empty, from the jobs of its repository: a run over the whole repository fills it
+// if it succeeds, also without records, or ends partial and has written some.
+func fillStateOf(jobs []core.Job, indexName string) fillState {
 	state := fillDue
 	for _, j := range jobs {
 		switch {
@@ -104,13 +104,13 @@ func fillOf(jobs []core.Job, indexName string) fillState {
 	return state
 }
 
-// hasWritten reports whether a job succeeded, or ended partial and wrote something.
+// hasWritten reports whether a job succeeded, or ended partial and has written documents.
 func hasWritten(j core.Job) bool {
 	return j.State == core.JobSucceeded || j.State == core.JobPartial && j.Totals.Written()
 }
 
-// startLastSuccess sets the metric of each repository's last success to the end of its newest job that has written.
-func (a *App) startLastSuccess(ctx context.Context) error {
+// setLastSuccess sets each repository's metric of the last success to the end of its newest job for which hasWritten holds.
+func (a *App) setLastSuccess(ctx context.Context) error {
 	for _, rc := range a.cfg.Repositories {
 		var at time.Time
 		for cursor := ""; at.IsZero(); {
@@ -143,14 +143,14 @@ func (b *fillBackoff) due(now time.Time) bool {
 	if now.Before(b.next) {
 		return false
 	}
-	b.wait = min(max(fillEvery, 2*b.wait), fillEveryMax)
+	b.wait = min(max(fillRetry, 2*b.wait), fillRetryMax)
 	b.next = now.Add(b.wait)
 	return true
 }
 
-// startIndexed notes the built-in repository as filled where it has no study yet: the outbox publishes what will be in it.
-func (a *App) startIndexed(ctx context.Context) error {
-	a.indexed = make(map[string]struct{})
+// startFilled marks the index of the built-in repository as filled if there is no study yet: the outbox publishes all later changes.
+func (a *App) startFilled(ctx context.Context) error {
+	a.filled = make(map[string]struct{})
 	studies, err := a.metadata.Studies(ctx)
 	if err != nil || len(studies) > 0 {
 		return err
@@ -167,7 +167,7 @@ func (a *App) startIndexed(ctx context.Context) error {
 		if err != nil && core.CodeOf(err) != core.CodeConflict { // another process set it
 			return err
 		}
-		a.indexed[rc.Code] = struct{}{}
+		a.filled[rc.Code] = struct{}{}
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ import (
 	"tutti/internal/core"
 )
 
-// TestNeverIndexed: a repository whose index is empty and that no job has indexed there is a reason in /ready, until it is
-// indexed, and again after a start with another indexName.
+// TestNeverIndexed: a repository whose index no run has filled is a reason in /ready until it is indexed, and again after a start with
+// another indexName.
 func TestNeverIndexed(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{})
@@ -20,7 +20,7 @@ func TestNeverIndexed(t *testing.T) {
 	reasons := func(want string) {
 		t.Helper()
 		w.eventually(wait, func() (bool, string) {
-			ready := w.ask(http.MethodGet, "/ready", http.StatusOK)
+			ready := w.mustRequest(http.MethodGet, "/ready", http.StatusOK)
 			return ready.get("ready").Bool() && ready.get("reasons.0").String() == want && ready.get("reasons.#").Int() <= 1, string(ready.raw)
 		})
 	}
@@ -30,7 +30,7 @@ func TestNeverIndexed(t *testing.T) {
 	w.stop()
 	w.alias += "-new"
 	w.start()
-	w.ask(http.MethodPost, recordPath("S1", ids[0]), http.StatusAccepted)
+	w.mustRequest(http.MethodPost, recordPath("S1", ids[0]), http.StatusAccepted)
 	w.eventually(wait, func() (bool, string) { return len(w.documents()) == 1, "no document" })
 	w.run("S1", "", core.JobSucceeded)
 	w.stop()
@@ -51,21 +51,22 @@ func TestLocalIsIndexedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := startBuiltIn(t, plan{})
-	id := b.demand(http.MethodPost, "/submit/S1", b.payload("S1", `"age":"unknown"`), http.StatusOK).get("analysisId").String()
+	id := b.mustSend(http.MethodPost, "/submit/S1", b.payload("S1", `"age":"unknown"`), http.StatusOK).get("analysisId").String()
 	b.publish("S1", id)
 	b.awaitOutcomes(core.OutcomeIndexed, 1)
 	b.stop()
 	b.alias += "-new"
 	b.set.configuration = plan{repository: fmt.Sprintf("mappingFile: %q", file)}.yaml
-	b.up()
+	b.startReady()
 	b.eventually(wait, func() (bool, string) {
-		b.ask(http.MethodGet, "/ready", http.StatusOK)
-		jobs := b.ask(http.MethodGet, "/jobs", http.StatusOK)
+		b.mustRequest(http.MethodGet, "/ready", http.StatusOK)
+		jobs := b.mustRequest(http.MethodGet, "/jobs", http.StatusOK)
 		return jobs.get("jobs.#").Int() > 1, string(jobs.raw)
 	})
 }
 
-// TestLocalIsIndexedByItself: the built-in repository fills an empty index, such as that of another indexName, by itself.
+// TestLocalIsIndexedByItself: an empty index, such as that of another indexName, is filled from the built-in repository without a
+// request.
 func TestLocalIsIndexedByItself(t *testing.T) {
 	t.Parallel()
 	b := startBuiltIn(t, plan{})
@@ -74,13 +75,13 @@ func TestLocalIsIndexedByItself(t *testing.T) {
 	b.awaitOutcomes(core.OutcomeIndexed, 1)
 	b.stop()
 	b.alias += "-new"
-	b.up()
+	b.startReady()
 	b.eventually(wait, func() (bool, string) {
-		b.ask(http.MethodGet, "/ready", http.StatusOK) // which checks, more often than the process does by itself
-		fault := difference(b.kept("PUBLISHED"), b.documents())
+		b.mustRequest(http.MethodGet, "/ready", http.StatusOK) // which checks, more often than the housekeeping
+		fault := difference(b.storedAnalyses("PUBLISHED"), b.documents())
 		return fault == "", fault
 	})
-	if n := b.ask(http.MethodGet, "/jobs", http.StatusOK).get("jobs.#").Int(); n != 1 {
+	if n := b.mustRequest(http.MethodGet, "/jobs", http.StatusOK).get("jobs.#").Int(); n != 1 {
 		t.Errorf("%d jobs, want 1", n)
 	}
 }
