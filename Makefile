@@ -6,7 +6,7 @@ LINT     := $(CACHE)/golangci-lint-v2.15.0
 
 # The packages with goroutines of their own, or with values that requests share.
 CONCURRENT := ./consumers/... ./http ./ingest/... ./internal/app/check ./internal/auth ./internal/bulk ./internal/client \
-  ./internal/client/display ./internal/index/embedded ./internal/index/embedded/evaluate ./internal/metadata ./internal/queue/... \
+  ./internal/cache ./internal/client/display ./internal/index/embedded ./internal/index/embedded/evaluate ./internal/keylock ./internal/metadata ./internal/queue/... \
   ./internal/roundtrip ./internal/search/catalogue ./internal/search/download ./internal/search/federation ./internal/search/graphql \
   ./internal/search/sets ./internal/store ./internal/upstream ./schemas/...
 # The end-to-end tests that send one request after another, or prepare the same concurrency as others.
