@@ -62,7 +62,8 @@ var layers = map[string][]string{
 	"internal/metadata": {"internal/store"},
 	"internal/auth":     {},
 
-	"internal/queue":          {"internal/queue/embedded"},
+	"internal/queue":          {"internal/queue/embedded", "internal/queue/natsconn"},
+	"internal/queue/natsconn": {"internal/retry"},
 	"internal/queue/embedded": {"internal/disk"},
 
 	"internal/upstream":       {},

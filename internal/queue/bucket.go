@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/queue/natsconn"
 )
 
 const jobsPrefix = "$KV." + bucketJobs + "."
@@ -18,19 +20,19 @@ type Bucket struct {
 
 // bucket is what all kinds of keys share.
 type bucket struct {
-	conn   *Conn
+	conn   *natsconn.Conn
 	kv     jetstream.KeyValue
 	stream jetstream.Stream
 }
 
 // openBucket opens the bucket of a stream. pending returns the ids of the jobs that have a Request in the queue.
 func openBucket(
-	ctx context.Context, conn *Conn, stream jetstream.Stream, pending func(context.Context) (map[string]struct{}, error),
+	ctx context.Context, conn *natsconn.Conn, stream jetstream.Stream, pending func(context.Context) (map[string]struct{}, error),
 ) (*Bucket, error) {
 	b := &bucket{conn: conn, stream: stream}
 	err := conn.RetryStart(ctx, func(ctx context.Context) (err error) {
 		b.kv, err = conn.JS.KeyValue(ctx, bucketJobs)
-		return wrapError("opening the bucket of jobs", err)
+		return natsconn.WrapError("opening the bucket of jobs", err)
 	})
 	return &Bucket{
 		Jobs: &Jobs{bucket: b, pending: pending}, Cells: &Cells{b}, PageNotes: &PageNotes{b}, HandOuts: &HandOuts{bucket: b},

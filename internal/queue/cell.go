@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/queue/natsconn"
 )
 
 // keyCell is the prefix of the keys of cells.
@@ -20,7 +22,7 @@ func (c *Cells) Cell(ctx context.Context, name string) (jobID string, revision u
 		return "", 0, nil
 	}
 	if err != nil {
-		return "", 0, wrapError("reading a cell", err)
+		return "", 0, natsconn.WrapError("reading a cell", err)
 	}
 	return string(entry.Value()), entry.Revision(), nil
 }
@@ -39,7 +41,7 @@ func (c *Cells) SetCell(ctx context.Context, name, jobID string, revision uint64
 		}
 		return err
 	})
-	return wrapError("setting a cell", err)
+	return natsconn.WrapError("setting a cell", err)
 }
 
 func cellKey(name string) string { return keyCell + EncodeToken(name) }

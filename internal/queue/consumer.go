@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/natsconn"
 	"tutti/internal/retry"
 )
 
@@ -69,7 +70,7 @@ type Consumer struct {
 	maxDeliver int
 	// fetchLock holds one token; its holder uses the puller.
 	fetchLock chan struct{}
-	puller    *puller
+	puller    *natsconn.Puller
 	// closed is closed by Close and ends a running Fetch.
 	closed chan struct{}
 }
@@ -107,12 +108,12 @@ func (q *Queue) Consumer(
 		},
 	}
 	if err := c.ensure(ctx); err != nil {
-		return nil, wrapError("setting up the consumer "+c.label, err)
+		return nil, natsconn.WrapError("setting up the consumer "+c.label, err)
 	}
-	if c.puller, err = q.conn.newPuller(streamRequests, c.cfg.Durable); err != nil {
-		return nil, wrapError("setting up the consumer "+c.label, err)
+	if c.puller, err = q.conn.NewPuller(streamRequests, c.cfg.Durable); err != nil {
+		return nil, natsconn.WrapError("setting up the consumer "+c.label, err)
 	}
-	c.puller.closed = c.closed
+	c.puller.Closed = c.closed
 	q.mu.Lock()
 	q.consumers[c] = struct{}{}
 	q.mu.Unlock()
@@ -144,7 +145,7 @@ func classes() []core.Class {
 }
 
 func (c *Consumer) ensure(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, natsconn.CallTimeout)
 	defer cancel()
 	old, err := c.queue.requests.Consumer(ctx, c.cfg.Durable)
 	if err == nil && old.CachedInfo().Config.MaxDeliver > 0 { // a new consumer also delivers the messages that this one no longer delivers
@@ -166,13 +167,13 @@ func (c *Consumer) Fetch(ctx context.Context, maxMessages, maxBytes int, wait ti
 	case c.fetchLock <- struct{}{}:
 		defer func() { <-c.fetchLock }()
 	case <-ctx.Done():
-		return nil, wrapError("fetching requests", ctx.Err())
+		return nil, natsconn.WrapError("fetching requests", ctx.Err())
 	}
 	if c.isClosed() {
 		return nil, core.NewError(core.CodeUnavailable, "fetching requests: the consumer is closed")
 	}
-	messages, err := c.fetch(ctx, budget{maxMessages, maxBytes}, time.Now().Add(wait))
-	return messages, wrapError("fetching requests", err)
+	messages, err := c.fetch(ctx, natsconn.Budget{Messages: maxMessages, Bytes: maxBytes}, time.Now().Add(wait))
+	return messages, natsconn.WrapError("fetching requests", err)
 }
 
 func (c *Consumer) isClosed() bool {
@@ -185,14 +186,14 @@ func (c *Consumer) isClosed() bool {
 }
 
 // fetch pulls until there is a valid message or the deadline has passed.
-func (c *Consumer) fetch(ctx context.Context, want budget, deadline time.Time) ([]core.Message, error) {
+func (c *Consumer) fetch(ctx context.Context, want natsconn.Budget, deadline time.Time) ([]core.Message, error) {
 	for {
-		raw, err := c.puller.next(ctx, want, max(time.Until(deadline), 0))
-		if errors.Is(err, errConsumerLost) {
+		raw, err := c.puller.Next(ctx, want, max(time.Until(deadline), 0))
+		if errors.Is(err, natsconn.ErrConsumerLost) {
 			c.queue.log.Warn("consumer lost, creating it again", "consumer", c.label, "err", err)
 			err = c.ensure(ctx)
 			if err == nil && time.Until(deadline) > 0 {
-				if err = retry.Sleep(ctx, busyPause); err == nil {
+				if err = retry.Sleep(ctx, natsconn.BusyPause); err == nil {
 					continue
 				}
 			}
@@ -201,7 +202,7 @@ func (c *Consumer) fetch(ctx context.Context, want budget, deadline time.Time) (
 			return nil, err
 		}
 		var messages []core.Message
-		if age := c.puller.bufferedFor; age <= c.redeliveryAge() {
+		if age := c.puller.BufferedFor; age <= c.redeliveryAge() {
 			messages = c.decode(ctx, raw, age > c.cfg.AckWait/3)
 		} // else they are due for redelivery, or already redelivered
 		if len(messages) > 0 || len(raw) == 0 || time.Until(deadline) <= 0 {
@@ -315,8 +316,8 @@ func (c *Consumer) Close() {
 	close(c.closed)
 	c.fetchLock <- struct{}{}
 	defer func() { <-c.fetchLock }()
-	for _, m := range c.puller.close() {
-		if time.Since(m.since) > c.redeliveryAge() { // the server would apply a NAK to the newer delivery
+	for _, m := range c.puller.Close() {
+		if time.Since(m.Since) > c.redeliveryAge() { // the server would apply a NAK to the newer delivery
 			continue
 		}
 		if err := c.queue.conn.NC.Publish(m.Reply, nakPayload(0)); err != nil {

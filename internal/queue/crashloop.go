@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/natsconn"
 )
 
 const crashLoopHint = "processing started many times and never finished: it may have crashed the process each time"
@@ -35,11 +36,11 @@ func (c *Consumer) admit(ctx context.Context, m *nats.Msg, own *message) (bool, 
 		}
 		return true, nil
 	}
-	if _, err := c.queue.requests.GetMsg(ctx, own.sequence); isNotFound(err) { // replaced, or ended by another process
+	if _, err := c.queue.requests.GetMsg(ctx, own.sequence); natsconn.IsNotFound(err) { // replaced, or ended by another process
 		own.forgetHandOuts(ctx)
 		return false, nil
 	} else if err != nil {
-		return false, wrapError("reading a request", err)
+		return false, natsconn.WrapError("reading a request", err)
 	}
 	stored := &jetstream.RawStreamMsg{Subject: m.Subject, Sequence: own.sequence, Data: m.Data}
 	if err := c.queue.moveToDeadLetters(ctx, stored, core.ReasonCrashLoop, crashLoopHint, own.deliveries-1); err != nil {
@@ -67,9 +68,9 @@ func (q *Queue) moveToDeadLetters(ctx context.Context, m *jetstream.RawStreamMsg
 	if err != nil {
 		return err
 	}
-	if err := q.requests.DeleteMsg(ctx, m.Sequence); err != nil && !isNotFound(err) {
+	if err := q.requests.DeleteMsg(ctx, m.Sequence); err != nil && !natsconn.IsNotFound(err) {
 		if stillThere, getErr := q.requests.GetMsg(ctx, m.Sequence); getErr == nil && stillThere != nil {
-			return wrapError("removing a request", err)
+			return natsconn.WrapError("removing a request", err)
 		}
 	}
 	q.log.Log(ctx, moveLogLevel(reason), "request moved to the dead letters", "reason", reason,

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/natsconn"
 	"tutti/internal/retry"
 )
 
@@ -43,7 +44,7 @@ const (
 // DeadLetters holds one dead letter for each record, page Request, run Request or message that tutti stopped
 // retrying.
 type DeadLetters struct {
-	conn   *Conn
+	conn   *natsconn.Conn
 	cfg    DeadLetterConfig
 	stream jetstream.Stream
 	index  *deadLetterIndex
@@ -59,7 +60,7 @@ type DeadLetterConfig struct {
 	Label func(repository string) string
 }
 
-func newDeadLetters(conn *Conn, stream jetstream.Stream, cfg DeadLetterConfig) *DeadLetters {
+func newDeadLetters(conn *natsconn.Conn, stream jetstream.Stream, cfg DeadLetterConfig) *DeadLetters {
 	return &DeadLetters{conn: conn, cfg: cfg, stream: stream, index: newDeadLetterIndex()}
 }
 
@@ -85,20 +86,20 @@ func (d *DeadLetters) put(ctx context.Context, subject string, l core.DeadLetter
 	truncateTexts(&l)
 	for {
 		old, sequence, err := d.last(ctx, subject)
-		if err != nil && !isNotFound(err) {
-			return wrapError("reading a dead letter", err)
+		if err != nil && !natsconn.IsNotFound(err) {
+			return natsconn.WrapError("reading a dead letter", err)
 		}
 		ack, err := d.store(ctx, subject, sequence, d.limitDocuments(old, merge(old, l)))
-		if err = wrapError("storing a dead letter", err); err == nil {
+		if err = natsconn.WrapError("storing a dead letter", err); err == nil {
 			d.cfg.Metrics.count(d.cfg.Label(l.Repository), l.Reason)
 			d.index.await(ctx, ack.Sequence, indexWait)
 			return nil
 		}
-		if !isConflict(err) {
+		if !natsconn.IsConflict(err) {
 			return err
 		}
 		if err := retry.Sleep(ctx, conflictDelay()); err != nil {
-			return wrapError("storing a dead letter", err)
+			return natsconn.WrapError("storing a dead letter", err)
 		}
 	}
 }
@@ -219,7 +220,7 @@ func isRemoved(h nats.Header) bool {
 // Clear removes the dead letter of a record that was processed since; it succeeds if there is none.
 func (d *DeadLetters) Clear(ctx context.Context, repository, organization, id string) error {
 	err := d.remove(ctx, recordDeadLetterSubject(repository, organization, id))
-	if isNotFound(err) || isConflict(err) {
+	if natsconn.IsNotFound(err) || natsconn.IsConflict(err) {
 		// A dead letter stored in between is of a later failure and stays.
 		return nil
 	}
@@ -234,11 +235,11 @@ func (d *DeadLetters) Delete(ctx context.Context, id string) error {
 	}
 	for {
 		err := d.remove(ctx, entry.subject)
-		if !isConflict(err) {
+		if !natsconn.IsConflict(err) {
 			return err
 		}
 		if err := retry.Sleep(ctx, conflictDelay()); err != nil {
-			return wrapError("removing a dead letter", err)
+			return natsconn.WrapError("removing a dead letter", err)
 		}
 	}
 }
@@ -248,19 +249,19 @@ func deadLetterNotFound() error { return core.NewError(core.CodeNotFound, "no su
 // remove replaces a dead letter by a tombstone with a TTL: deleting the message would not notify other processes.
 func (d *DeadLetters) remove(ctx context.Context, subject string) error {
 	_, sequence, err := d.last(ctx, subject)
-	if isNotFound(err) {
+	if natsconn.IsNotFound(err) {
 		return deadLetterNotFound()
 	}
 	if err != nil && core.CodeOf(err) != core.CodeInternal {
-		return wrapError("removing a dead letter", err)
+		return natsconn.WrapError("removing a dead letter", err)
 	}
 	if sequence == 0 {
-		return wrapError("removing a dead letter", err)
+		return natsconn.WrapError("removing a dead letter", err)
 	}
 	ack, err := d.send(ctx, &nats.Msg{Subject: subject, Header: nats.Header{headerRemoved: {"1"}}},
 		jetstream.WithExpectLastSequencePerSubject(sequence), jetstream.WithMsgTTL(tombstoneTTL))
 	if err != nil {
-		return wrapError("removing a dead letter", err)
+		return natsconn.WrapError("removing a dead letter", err)
 	}
 	d.index.await(ctx, ack.Sequence, indexWait)
 	return nil
@@ -275,10 +276,10 @@ func (d *DeadLetters) Has(repository, organization, id string) bool {
 // Find returns the dead letter of a record as it is stored, with its document; CodeNotFound when there is none.
 func (d *DeadLetters) Find(ctx context.Context, repository, organization, id string) (core.DeadLetter, error) {
 	l, _, err := d.last(ctx, string(appendDeadLetterSubject(nil, repository, organization, id)))
-	if isNotFound(err) {
+	if natsconn.IsNotFound(err) {
 		return core.DeadLetter{}, deadLetterNotFound()
 	}
-	return l, wrapError("reading a dead letter", err)
+	return l, natsconn.WrapError("reading a dead letter", err)
 }
 
 // Get returns the dead letter with this ID, with its document; CodeNotFound when there is none.
@@ -288,10 +289,10 @@ func (d *DeadLetters) Get(ctx context.Context, id string) (core.DeadLetter, erro
 		return core.DeadLetter{}, deadLetterNotFound()
 	}
 	l, _, err := d.last(ctx, entry.subject)
-	if isNotFound(err) {
+	if natsconn.IsNotFound(err) {
 		return core.DeadLetter{}, deadLetterNotFound()
 	}
-	return l, wrapError("reading a dead letter", err)
+	return l, natsconn.WrapError("reading a dead letter", err)
 }
 
 // List returns the dead letters of a repository and of a reason (empty for any), the last written first, at most
@@ -312,12 +313,12 @@ func (d *DeadLetters) List(
 			return letters, encodeCursor(deadLetterCursor, strconv.FormatUint(entries[i-1].sequence, 36)), nil
 		}
 		l, sequence, err := d.last(ctx, entry.subject)
-		if isNotFound(err) || err == nil && sequence != entry.sequence && before > 0 && sequence >= before {
+		if natsconn.IsNotFound(err) || err == nil && sequence != entry.sequence && before > 0 && sequence >= before {
 			// Removed, or written again and so before this page.
 			continue
 		}
 		if err != nil {
-			return nil, "", wrapError("listing dead letters", err)
+			return nil, "", natsconn.WrapError("listing dead letters", err)
 		}
 		letters = append(letters, l)
 	}

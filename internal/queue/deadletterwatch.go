@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/queue/natsconn"
 )
 
 // loadTime limits loading the dead letters at start.
@@ -14,7 +16,7 @@ const loadTime = time.Minute
 func (d *DeadLetters) awaitLoaded(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
-	return wrapError("reading the dead letters", d.index.awaitLoaded(ctx))
+	return natsconn.WrapError("reading the dead letters", d.index.awaitLoaded(ctx))
 }
 
 // watch updates the index until ctx ends.
@@ -39,10 +41,10 @@ func (d *DeadLetters) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer reader.close(ctx)
+	defer reader.Close(ctx)
 	wait := time.Duration(0)
 	for {
-		messages, err := reader.next(ctx, wait)
+		messages, err := reader.Next(ctx, wait)
 		if err != nil {
 			return err
 		}
@@ -55,15 +57,15 @@ func (d *DeadLetters) follow(ctx context.Context) error {
 		}
 		// Everything that existed at the start is loaded: wait for changes.
 		d.index.setLoaded()
-		wait = watchWait
+		wait = natsconn.WatchWait
 	}
 }
 
 // apply applies one message of the stream to the index.
-func (d *DeadLetters) apply(m readMessage) {
+func (d *DeadLetters) apply(m natsconn.Message) {
 	if isRemoved(m.Header) {
-		d.index.remove(m.Subject, m.sequence)
+		d.index.remove(m.Subject, m.Sequence)
 		return
 	}
-	d.index.put(m.Subject, m.Header.Get(headerReason), m.Header.Get(headerBody) != "", m.sequence)
+	d.index.put(m.Subject, m.Header.Get(headerReason), m.Header.Get(headerBody) != "", m.Sequence)
 }

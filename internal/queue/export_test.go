@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/natsconn"
 )
 
 // Names of the streams, for tests that look at the server itself.
@@ -78,7 +79,7 @@ func (q *Queue) Write(ctx context.Context, write func(context.Context) error) er
 func (q *Queue) Settle(err error) { q.conn.Durability.RecordProbe(err) }
 
 // ProbeError is the error of a probe that failed with err.
-var ProbeError = probeError
+var ProbeError = natsconn.ProbeFailure
 
 // Streams are the names of all streams.
 func Streams() []string { return []string{streamRequests, streamDeadLetters, streamSeen, streamJobs} }
@@ -87,14 +88,14 @@ func Streams() []string { return []string{streamRequests, streamDeadLetters, str
 func (c *Consumer) Ask(ctx context.Context, messages int) error {
 	c.fetchLock <- struct{}{}
 	defer func() { <-c.fetchLock }()
-	return c.puller.openPull(ctx, budget{messages: messages}, time.Now().Add(20*time.Second))
+	return c.puller.Open(ctx, natsconn.Budget{Messages: messages}, time.Now().Add(20*time.Second))
 }
 
 // IdleFor makes the last Fetch older.
-func (c *Consumer) IdleFor(d time.Duration) { c.puller.idleSince = time.Now().Add(-d) }
+func (c *Consumer) IdleFor(d time.Duration) { c.puller.IdleSince = time.Now().Add(-d) }
 
 // Arrived returns how many messages of the server no Fetch has taken, its own words included.
-func (c *Consumer) Arrived() int { return len(c.puller.arrived) }
+func (c *Consumer) Arrived() int { return len(c.puller.Arrived) }
 
 // NoteHandOut notes the message at sequence, stored at a time, as handed out a number of times.
 func (q *Queue) NoteHandOut(ctx context.Context, sequence uint64, storedAt time.Time, times int) error {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/natsconn"
 )
 
 const (
@@ -59,7 +60,7 @@ func (g *gatherer) publish(ctx context.Context, q *Queue, r core.Request) error 
 		g.mu.Unlock()
 		return &core.Error{
 			Code: core.CodeOverloaded, Message: "publishing the request: too many requests are waiting to be published",
-			RetryAfter: retryWhenFull,
+			RetryAfter: natsconn.RetryWhenFull,
 		}
 	}
 	one := gathered{ctx, r, make(chan error, 1)}
@@ -73,7 +74,7 @@ func (g *gatherer) publish(ctx context.Context, q *Queue, r core.Request) error 
 	case err := <-one.stored:
 		return err
 	case <-ctx.Done():
-		return wrapError("publishing the request", ctx.Err())
+		return natsconn.WrapError("publishing the request", ctx.Err())
 	}
 }
 

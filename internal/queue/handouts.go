@@ -8,6 +8,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/queue/natsconn"
 )
 
 const (
@@ -33,11 +35,11 @@ type HandOuts struct {
 // stream that was deleted.
 func (h *HandOuts) Count(ctx context.Context, sequence uint64, storedAt time.Time) (int, error) {
 	m, err := h.stream.GetLastMsgForSubject(ctx, handOutsSubject(sequence))
-	if isNotFound(err) {
+	if natsconn.IsNotFound(err) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, wrapError("reading how often a request was handed out", err)
+		return 0, natsconn.WrapError("reading how often a request was handed out", err)
 	}
 	var at int64
 	var times int
@@ -60,7 +62,7 @@ func (h *HandOuts) Set(ctx context.Context, sequence uint64, storedAt time.Time,
 // Forget removes the count of a message that has ended, or waits without being processed. A count that is not removed
 // expires after handOutsTTL.
 func (h *HandOuts) Forget(ctx context.Context, sequence uint64) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), natsconn.CallTimeout)
 	defer cancel()
 	if err := h.purge(ctx, handOutsSubject(sequence)); err != nil {
 		return err

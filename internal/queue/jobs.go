@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/natsconn"
 	"tutti/internal/retry"
 )
 
@@ -19,6 +20,10 @@ const (
 	keyJob          = "job."
 	keyOrganization = "organization."
 )
+
+// ErrUnchanged is what the function given to Jobs.Update and Jobs.UpdateOrganization returns when there is nothing to
+// write; the update then succeeds.
+var ErrUnchanged = errors.New("unchanged")
 
 // Jobs holds the jobs of tutti and the organizations of each: one key each, changed only by compare-and-swap.
 type Jobs struct {
@@ -54,7 +59,7 @@ func (j *Jobs) Create(ctx context.Context, job core.Job) error {
 	}
 	created, err := j.create(ctx, jobKey(job.ID), job)
 	if err != nil {
-		return wrapError("creating the job", err)
+		return natsconn.WrapError("creating the job", err)
 	}
 	if !created {
 		return core.NewError(core.CodeConflict, "a job with this id already exists")
@@ -66,10 +71,10 @@ func (j *Jobs) Create(ctx context.Context, job core.Job) error {
 func (j *Jobs) Get(ctx context.Context, id string) (core.Job, error) {
 	var job core.Job
 	_, _, err := j.get(ctx, jobKey(id), &job)
-	if isNotFound(err) {
+	if natsconn.IsNotFound(err) {
 		return core.Job{}, jobNotFound()
 	}
-	return job, wrapError("reading the job", err)
+	return job, natsconn.WrapError("reading the job", err)
 }
 
 func jobNotFound() error { return core.NewError(core.CodeNotFound, "no such job") }
@@ -88,20 +93,20 @@ func (j *Jobs) Update(ctx context.Context, id string, change func(*core.Job) err
 // CreateOrganization stores a new organization of a job; false when it already exists.
 func (j *Jobs) CreateOrganization(ctx context.Context, jobID string, run core.OrganizationRun) (bool, error) {
 	if err := errors.Join(core.ValidKey("job id", jobID), core.ValidKey("organization", run.Organization)); err != nil {
-		return false, wrapError("creating an organization of the job", err)
+		return false, natsconn.WrapError("creating an organization of the job", err)
 	}
 	created, err := j.create(ctx, organizationKey(jobID, run.Organization), run)
-	return created, wrapError("creating an organization of the job", err)
+	return created, natsconn.WrapError("creating an organization of the job", err)
 }
 
 // Organization returns one organization of a job; CodeNotFound when there is none.
 func (j *Jobs) Organization(ctx context.Context, jobID, organization string) (core.OrganizationRun, error) {
 	var run core.OrganizationRun
 	_, _, err := j.get(ctx, organizationKey(jobID, organization), &run)
-	if isNotFound(err) {
+	if natsconn.IsNotFound(err) {
 		return core.OrganizationRun{}, organizationNotFound()
 	}
-	return run, wrapError("reading an organization of the job", err)
+	return run, natsconn.WrapError("reading an organization of the job", err)
 }
 
 func organizationNotFound() error {
@@ -123,7 +128,7 @@ func (j *Jobs) UpdateOrganization(
 func (j *Jobs) Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error) {
 	runs, err := readKeys[core.OrganizationRun](ctx, j, keyOrganization+EncodeToken(jobID)+".*")
 	if err != nil {
-		return nil, wrapError("reading the organizations of the job", err)
+		return nil, natsconn.WrapError("reading the organizations of the job", err)
 	}
 	slices.SortFunc(runs, func(a, b core.OrganizationRun) int { return strings.Compare(a.Organization, b.Organization) })
 	return runs, nil
@@ -160,7 +165,7 @@ func (j *Jobs) List(ctx context.Context, f JobFilter) ([]core.Job, string, error
 func (j *Jobs) newestFirst(ctx context.Context) ([]core.Job, error) {
 	jobs, err := readKeys[core.Job](ctx, j, keyJob+"*")
 	if err != nil {
-		return nil, wrapError("listing jobs", err)
+		return nil, natsconn.WrapError("listing jobs", err)
 	}
 	sortNewestFirst(jobs)
 	return jobs, nil
@@ -176,7 +181,7 @@ func (j *Jobs) Counts(ctx context.Context) (map[core.JobState]int, error) {
 		State core.JobState `json:"state"`
 	}](ctx, j, keyJob+"*")
 	if err != nil {
-		return nil, wrapError("counting jobs", err)
+		return nil, natsconn.WrapError("counting jobs", err)
 	}
 	counts := make(map[core.JobState]int, len(core.JobStates()))
 	for _, state := range core.JobStates() {
@@ -234,11 +239,11 @@ func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) err
 	for {
 		var value T
 		old, revision, err := j.get(ctx, key, &value)
-		if isNotFound(err) {
+		if natsconn.IsNotFound(err) {
 			return zero, &missingKeyError{err}
 		}
 		if err != nil {
-			return zero, wrapError("reading a job", err)
+			return zero, natsconn.WrapError("reading a job", err)
 		}
 		if written != nil && bytes.Equal(old, written) {
 			// The write whose answer was lost succeeded.
@@ -260,14 +265,14 @@ func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) err
 		if err == nil {
 			return value, nil
 		}
-		if err = wrapError("writing a job", err); !isConflict(err) {
+		if err = natsconn.WrapError("writing a job", err); !natsconn.IsConflict(err) {
 			if written != nil || ctx.Err() != nil || core.CodeOf(err) != core.CodeUnavailable {
 				return zero, err
 			}
 			written = data
 		}
 		if err := retry.Sleep(ctx, conflictDelay()); err != nil {
-			return zero, wrapError("writing a job", err)
+			return zero, natsconn.WrapError("writing a job", err)
 		}
 	}
 }
@@ -275,7 +280,7 @@ func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) err
 // readKeys decodes the values of all keys that match filter, each once.
 func readKeys[T any](ctx context.Context, j *Jobs, filter string) ([]T, error) {
 	byKey := make(map[string]T)
-	err := j.conn.ReadAll(ctx, j.stream, jobsPrefix+filter, func(m readMessage) error {
+	err := j.conn.ReadAll(ctx, j.stream, jobsPrefix+filter, func(m natsconn.Message) error {
 		if m.Header.Get("KV-Operation") != "" {
 			delete(byKey, m.Subject)
 			return nil

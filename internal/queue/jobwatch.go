@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/natsconn"
 	"tutti/internal/retry"
 )
 
@@ -40,11 +41,11 @@ func (j *Jobs) Watch(ctx context.Context, id string, each func(core.JobChange) e
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			return wrapError("watching a job", ctx.Err())
+			return natsconn.WrapError("watching a job", ctx.Err())
 		}
 		j.conn.Log.Debug("restarting the watch of a job", "job_id", id, "err", err)
 		if err := retry.Sleep(ctx, rewatchPause); err != nil {
-			return wrapError("watching a job", err)
+			return natsconn.WrapError("watching a job", err)
 		}
 	}
 }
@@ -69,10 +70,10 @@ func (w *jobWatch) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer reader.close(ctx)
+	defer reader.Close(ctx)
 	wait := time.Duration(0)
 	for {
-		messages, err := reader.next(ctx, wait)
+		messages, err := reader.Next(ctx, wait)
 		if err != nil {
 			return err
 		}
@@ -94,18 +95,18 @@ func (w *jobWatch) follow(ctx context.Context) error {
 			}
 		}
 		if w.caughtUp {
-			wait = watchWait
+			wait = natsconn.WatchWait
 		}
 	}
 }
 
 // deliver decodes one key's new value and calls each.
-func (w *jobWatch) deliver(m readMessage) error {
-	w.seen = m.sequence
+func (w *jobWatch) deliver(m natsconn.Message) error {
+	w.seen = m.Sequence
 	if m.Header.Get("KV-Operation") != "" {
 		return nil
 	}
-	change := core.JobChange{Revision: m.sequence}
+	change := core.JobChange{Revision: m.Sequence}
 	var target any
 	if strings.HasPrefix(m.Subject, jobsPrefix+keyJob) {
 		change.Job = new(core.Job)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/natsconn"
 )
 
 // cellRepositories names the compare-and-swap cell that stores the repositories configured at any start, at most
@@ -72,7 +73,7 @@ func (q *Queue) rememberRepositories(ctx context.Context, configured []string) e
 			return core.WrapError(core.CodeInternal, "encoding the repositories", err)
 		}
 		// Also when nothing changed: a key that is not written for jobsKept expires.
-		if err := q.bucket.Cells.SetCell(ctx, cellRepositories, string(encoded), revision); !isConflict(err) {
+		if err := q.bucket.Cells.SetCell(ctx, cellRepositories, string(encoded), revision); !natsconn.IsConflict(err) {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/natsconn"
 )
 
 // message is a Request in flight.
@@ -40,7 +41,7 @@ func (m *message) Deliveries() int { return m.deliveries }
 // Ack implements core.Message. A late Ack of a message that was replaced changes nothing and succeeds.
 func (m *message) Ack(ctx context.Context) error {
 	defer m.forgetHandOuts(ctx)
-	return wrapError("acknowledging a request", sendAck(ctx, m.nc, m.reply, "+ACK"))
+	return natsconn.WrapError("acknowledging a request", sendAck(ctx, m.nc, m.reply, "+ACK"))
 }
 
 // Nak implements core.Message.
@@ -48,12 +49,12 @@ func (m *message) Nak(delay time.Duration) error {
 	if m.nc.IsConnected() {
 		m.forgetHandOuts(context.Background())
 	}
-	return wrapError("requeueing a request", m.nc.Publish(m.reply, nakPayload(delay)))
+	return natsconn.WrapError("requeueing a request", m.nc.Publish(m.reply, nakPayload(delay)))
 }
 
 // InProgress implements core.Message.
 func (m *message) InProgress() error {
-	return wrapError("extending the ack wait of a request", m.nc.Publish(m.reply, []byte("+WPI")))
+	return natsconn.WrapError("extending the ack wait of a request", m.nc.Publish(m.reply, []byte("+WPI")))
 }
 
 // forgetHandOuts removes the hand-out count of a message that has ended, or waits without being processed.
@@ -75,7 +76,7 @@ func nakPayload(delay time.Duration) []byte {
 
 // sendAck sends an acknowledgement and waits for the server's answer.
 func sendAck(ctx context.Context, nc *nats.Conn, reply, ack string) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, natsconn.CallTimeout)
 	defer cancel()
 	_, err := nc.RequestWithContext(ctx, reply, []byte(ack))
 	return err

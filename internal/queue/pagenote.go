@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/natsconn"
 )
 
 // keyPages is the prefix of the keys that store the record ids of the pages of lists being read.
@@ -33,7 +34,7 @@ func (p *PageNotes) NotePage(ctx context.Context, jobID, organization string, re
 		_, err := p.kv.Put(ctx, key, data)
 		return err
 	})
-	return wrapError("noting the ids of a page", err)
+	return natsconn.WrapError("noting the ids of a page", err)
 }
 
 // NotedIDs returns the number of distinct ids on the pages up to and including last, in one reading of an
@@ -69,7 +70,7 @@ func (p *PageNotes) NotedBefore(
 // eachNoted calls each for every id on the pages below the given one, in one reading of an organization's list.
 func (p *PageNotes) eachNoted(ctx context.Context, jobID, organization string, reading, below int, each func(id uint64)) error {
 	filter := jobsPrefix + pagesKey(jobID, organization) + strconv.Itoa(reading) + "."
-	err := p.conn.ReadAll(ctx, p.stream, filter+"*", func(m readMessage) error {
+	err := p.conn.ReadAll(ctx, p.stream, filter+"*", func(m natsconn.Message) error {
 		n, err := strconv.Atoi(strings.TrimPrefix(m.Subject, filter))
 		if err != nil || len(m.Data)%8 != 0 {
 			return core.NewError(core.CodeInternal, fmt.Sprintf("the note of a page has %d bytes", len(m.Data)))
@@ -82,7 +83,7 @@ func (p *PageNotes) eachNoted(ctx context.Context, jobID, organization string, r
 		}
 		return nil
 	})
-	return wrapError("reading the noted ids", err)
+	return natsconn.WrapError("reading the noted ids", err)
 }
 
 // keyLate is the key part for the ids of records that the pages of a list requested one by one.
@@ -105,7 +106,7 @@ func (p *PageNotes) NoteLate(ctx context.Context, jobID, organization string, pa
 			return err
 		})
 		if err != nil {
-			return wrapError("noting the late records of a page", err)
+			return natsconn.WrapError("noting the late records of a page", err)
 		}
 		part++
 	}
@@ -116,7 +117,7 @@ func (p *PageNotes) NoteLate(ctx context.Context, jobID, organization string, pa
 func (p *PageNotes) LateIDs(ctx context.Context, jobID, organization string, pages map[int]int) ([]string, error) {
 	var ids []string
 	filter := jobsPrefix + pagesKey(jobID, organization) + keyLate
-	err := p.conn.ReadAll(ctx, p.stream, filter+">", func(m readMessage) error {
+	err := p.conn.ReadAll(ctx, p.stream, filter+">", func(m natsconn.Message) error {
 		var page, epoch, part int
 		if _, err := fmt.Sscanf(strings.TrimPrefix(m.Subject, filter), "%d.%d.%d", &page, &epoch, &part); err != nil {
 			return core.WrapError(core.CodeInternal, "decoding the key of a note of late records", err)
@@ -136,7 +137,7 @@ func (p *PageNotes) LateIDs(ctx context.Context, jobID, organization string, pag
 		return nil
 	})
 	slices.Sort(ids)
-	return slices.Compact(ids), wrapError("reading the late records", err)
+	return slices.Compact(ids), natsconn.WrapError("reading the late records", err)
 }
 
 // ForgetPages removes the notes of an organization's list, or of every list of the job when organization is empty.
@@ -145,5 +146,5 @@ func (p *PageNotes) ForgetPages(ctx context.Context, jobID, organization string)
 	if organization != "" {
 		key = pagesKey(jobID, organization) + ">"
 	}
-	return wrapError("forgetting the ids of pages", p.purge(ctx, jobsPrefix+key))
+	return natsconn.WrapError("forgetting the ids of pages", p.purge(ctx, jobsPrefix+key))
 }

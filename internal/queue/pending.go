@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/natsconn"
 )
 
 // ConsumerLag is the backlog of a durable consumer.
@@ -30,7 +31,7 @@ func (q *Queue) Pending(ctx context.Context) ([]ConsumerLag, error) {
 	for _, c := range consumers {
 		info, err := q.requests.Consumer(ctx, c.cfg.Durable)
 		if err != nil {
-			return nil, wrapError("reading the pending requests", err)
+			return nil, natsconn.WrapError("reading the pending requests", err)
 		}
 		state := info.CachedInfo()
 		lags = append(lags, ConsumerLag{
@@ -48,7 +49,7 @@ func (q *Queue) Idle(ctx context.Context, repository string) (bool, error) {
 	for _, class := range []core.Class{core.ClassPages, core.ClassBatches, core.ClassRecords} {
 		consumer, err := q.requests.Consumer(ctx, durableName(repository, class))
 		if err != nil {
-			return false, wrapError("reading the pending requests", err)
+			return false, natsconn.WrapError("reading the pending requests", err)
 		}
 		if state := consumer.CachedInfo(); state.NumPending > 0 || state.NumAckPending > 0 {
 			return false, nil
@@ -62,7 +63,7 @@ func (q *Queue) Idle(ctx context.Context, repository string) (bool, error) {
 func (q *Queue) PendingRecords(ctx context.Context, repository, organization string) (map[string]struct{}, error) {
 	info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(recordFilter(repository, organization)))
 	if err != nil {
-		return nil, wrapError("reading the pending records", err)
+		return nil, natsconn.WrapError("reading the pending records", err)
 	}
 	ids := make(map[string]struct{}, len(info.State.Subjects))
 	for subject := range info.State.Subjects {
@@ -83,7 +84,7 @@ func (q *Queue) JobIDs(ctx context.Context) (map[string]struct{}, error) {
 		filter := requestPrefix + "*." + string(scope) + ".>"
 		info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(filter))
 		if err != nil {
-			return nil, wrapError("reading the jobs of pending requests", err)
+			return nil, natsconn.WrapError("reading the jobs of pending requests", err)
 		}
 		for subject := range info.State.Subjects {
 			if id := parseRequestSubject(subject).jobID; id != "" {
@@ -111,7 +112,7 @@ func (q *Queue) MoveUnknown(ctx context.Context, known []string) (int, error) {
 	}
 	info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(requestPrefix+">"))
 	if err != nil {
-		return 0, wrapError("reading the requests of unknown repositories", err)
+		return 0, natsconn.WrapError("reading the requests of unknown repositories", err)
 	}
 	moved := 0
 	for subject := range info.State.Subjects {
@@ -120,11 +121,11 @@ func (q *Queue) MoveUnknown(ctx context.Context, known []string) (int, error) {
 			continue
 		}
 		m, err := q.requests.GetLastMsgForSubject(ctx, subject)
-		if isNotFound(err) {
+		if natsconn.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
-			return moved, wrapError("reading a request", err)
+			return moved, natsconn.WrapError("reading a request", err)
 		}
 		if err := q.moveToDeadLetters(ctx, m, core.ReasonUnknownRepository,
 			"the repository is not configured; configure it and retry, or discard", 0); err != nil {
@@ -150,12 +151,12 @@ func (q *Queue) removeUnknownConsumers(ctx context.Context, known []string) erro
 		}
 	}
 	if err := names.Err(); err != nil {
-		return wrapError("listing the consumers", err)
+		return natsconn.WrapError("listing the consumers", err)
 	}
 	for _, name := range unknown {
 		err := q.requests.DeleteConsumer(ctx, name)
 		if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
-			return wrapError("removing the consumer of an unknown repository", err)
+			return natsconn.WrapError("removing the consumer of an unknown repository", err)
 		}
 		q.log.Info("consumer of an unknown repository removed", "consumer", name)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/natsconn"
 )
 
 // orphanAge is how long ago a cell, or the organizations of a job, must have been written before the job they name
@@ -34,7 +35,7 @@ func (j *Jobs) PruneOlder(ctx context.Context, keep int, age time.Duration) erro
 	}
 	c, err := j.readContents(ctx)
 	if err != nil {
-		return wrapError("reading the jobs", err)
+		return natsconn.WrapError("reading the jobs", err)
 	}
 	youngest := time.Now().Add(-age)
 	gone := func(id string, writtenAt time.Time) bool {
@@ -46,7 +47,7 @@ func (j *Jobs) PruneOlder(ctx context.Context, keep int, age time.Duration) erro
 		job, exists := c.jobs[s.jobID]
 		if exists && job.State.Final() || gone(s.jobID, s.writtenAt) {
 			if err := j.purge(ctx, subject, jetstream.WithPurgeSequence(s.sequence+1)); err != nil {
-				return wrapError("removing an old cell", err)
+				return natsconn.WrapError("removing an old cell", err)
 			}
 		}
 	}
@@ -54,7 +55,7 @@ func (j *Jobs) PruneOlder(ctx context.Context, keep int, age time.Duration) erro
 		if gone(id, last.writtenAt) {
 			subject := jobsPrefix + organizationKey(id, "") + "*"
 			if err := j.purge(ctx, subject, jetstream.WithPurgeSequence(last.sequence+1)); err != nil {
-				return wrapError("removing the organizations of a job that is gone", err)
+				return natsconn.WrapError("removing the organizations of a job that is gone", err)
 			}
 		}
 	}
@@ -71,7 +72,7 @@ func (j *Jobs) pruneJobs(ctx context.Context, jobs []core.Job, keep int) error {
 		// The organizations first: after a crash the job still exists and is pruned again.
 		for _, key := range []string{keyPages + EncodeToken(job.ID) + ".>", organizationKey(job.ID, "") + "*", jobKey(job.ID)} {
 			if err := j.purge(ctx, jobsPrefix+key); err != nil {
-				return wrapError("removing an old job", err)
+				return natsconn.WrapError("removing an old job", err)
 			}
 		}
 	}
@@ -107,10 +108,10 @@ func (j *Jobs) readContents(ctx context.Context) (contents, error) {
 	return c, err
 }
 
-func (c *contents) add(m readMessage) error {
+func (c *contents) add(m natsconn.Message) error {
 	key := strings.TrimPrefix(m.Subject, jobsPrefix)
 	removed := m.Header.Get("KV-Operation") != ""
-	write := lastWrite{m.sequence, m.storedAt}
+	write := lastWrite{m.Sequence, m.StoredAt}
 	if token, ok := strings.CutPrefix(key, keyCell); ok {
 		delete(c.cells, m.Subject)
 		if name, err := DecodeToken(token); err == nil && !removed && isJobCell(name) {

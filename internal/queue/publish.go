@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/natsconn"
 )
 
 // Publish validates r and stores it in place of an older Request of the same subject; it returns when the server has
@@ -43,7 +44,7 @@ func (q *Queue) publishUnlessRemovalPending(ctx context.Context, r core.Request)
 	sequence, offered := uint64(0), r
 	for {
 		err := q.publishRequest(ctx, offered, jetstream.WithExpectLastSequencePerSubject(sequence))
-		if !isConflict(err) {
+		if !natsconn.IsConflict(err) {
 			return err
 		}
 		there, err := q.requests.GetLastMsgForSubject(ctx, subject)
@@ -52,7 +53,7 @@ func (q *Queue) publishUnlessRemovalPending(ctx context.Context, r core.Request)
 			sequence, offered = 0, r
 			continue
 		case err != nil:
-			return wrapError("reading the pending request", err)
+			return natsconn.WrapError("reading the pending request", err)
 		}
 		var pending core.Request
 		sequence, offered = there.Sequence, r
@@ -80,7 +81,7 @@ func (q *Queue) publishRequest(ctx context.Context, r core.Request, opts ...jets
 		opts = append(opts, jetstream.WithMsgID(r.ID))
 	}
 	_, err = q.conn.Publish(ctx, &nats.Msg{Subject: subject, Data: data}, opts...)
-	return wrapError("publishing the request", err)
+	return natsconn.WrapError("publishing the request", err)
 }
 
 // Republish stores r, the Request of m with or without changes, in place of m, with m's deliveries added to its
@@ -98,7 +99,7 @@ func (q *Queue) Republish(ctx context.Context, m core.Message, r core.Request, a
 	defer own.forgetHandOuts(ctx)
 	r.AsOf = own.version
 	err := q.publishRequest(ctx, r, jetstream.WithExpectLastSequencePerSubject(own.sequence))
-	if isConflict(err) {
+	if natsconn.IsConflict(err) {
 		return nil
 	}
 	return err

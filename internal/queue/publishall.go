@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/natsconn"
 )
 
 const (
@@ -155,7 +156,7 @@ func (w *batchLimiter) admit(ctx context.Context, q *Queue) bool {
 
 // countBatches returns the number of batches of all repositories that are pending or in flight.
 func (q *Queue) countBatches(ctx context.Context) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, natsconn.CallTimeout)
 	defer cancel()
 	total := int64(0)
 	for _, c := range q.openConsumers() {
@@ -164,7 +165,7 @@ func (q *Queue) countBatches(ctx context.Context) (int64, error) {
 		}
 		consumer, err := q.requests.Consumer(ctx, c.cfg.Durable)
 		if err != nil {
-			return 0, wrapError("counting the pending batches", err)
+			return 0, natsconn.WrapError("counting the pending batches", err)
 		}
 		state := consumer.CachedInfo()
 		total += int64(state.NumPending) + int64(state.NumAckPending)

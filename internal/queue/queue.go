@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/natsconn"
 )
 
 const (
@@ -53,7 +54,7 @@ func (c Config) withDefaults() Config {
 		c.MaxDeadLetterBodies = defaultMaxBodies
 	}
 	if c.StartTimeout == 0 {
-		c.StartTimeout = defaultStartTimeout
+		c.StartTimeout = natsconn.DefaultStartTimeout
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -82,7 +83,7 @@ type Queue struct {
 	cfg         Config
 	log         *slog.Logger
 	metrics     *Metrics
-	conn        *Conn
+	conn        *natsconn.Conn
 	requests    jetstream.Stream
 	seen        jetstream.Stream
 	deadLetters *DeadLetters
@@ -110,19 +111,19 @@ func Connect(ctx context.Context, cfg Config) (*Queue, error) {
 }
 
 // ConnectInProcess is Connect for an in-process server. The server must outlive the Queue.
-func ConnectInProcess(ctx context.Context, server InProcessServer, cfg Config) (*Queue, error) {
+func ConnectInProcess(ctx context.Context, server natsconn.InProcessServer, cfg Config) (*Queue, error) {
 	cfg.URL, cfg.CredentialsFile = "", ""
 	return open(ctx, cfg, server)
 }
 
-func open(ctx context.Context, cfg Config, server InProcessServer) (*Queue, error) {
+func open(ctx context.Context, cfg Config, server natsconn.InProcessServer) (*Queue, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	starting, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancel()
-	conn, err := Dial(starting, ConnConfig{
+	conn, err := natsconn.Dial(starting, natsconn.ConnConfig{
 		URL: cfg.URL, CredentialsFile: cfg.CredentialsFile, Server: server, Streams: cfg.streamConfigs(),
 		StartTimeout: cfg.StartTimeout, Logger: cfg.Logger, OnRestart: cfg.Metrics.countRestart,
 	})

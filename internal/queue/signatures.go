@@ -9,6 +9,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/queue/natsconn"
 )
 
 const (
@@ -23,7 +25,7 @@ func (c Config) seenConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              streamSeen,
 		Description:       "When signed notifications were first seen",
-		Subjects:          []string{seenPrefix + "*", probePrefix + streamSeen},
+		Subjects:          []string{seenPrefix + "*", natsconn.ProbePrefix + streamSeen},
 		Retention:         jetstream.LimitsPolicy,
 		Storage:           jetstream.FileStorage,
 		MaxMsgsPerSubject: 1,
@@ -42,7 +44,7 @@ func (q *Queue) FirstSeen(ctx context.Context, key string) (time.Time, error) {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return time.Time{}, nil
 	case err != nil:
-		return time.Time{}, wrapError("reading when a signature was first seen", err)
+		return time.Time{}, natsconn.WrapError("reading when a signature was first seen", err)
 	}
 	return m.Time, nil
 }
@@ -52,8 +54,8 @@ func (q *Queue) FirstSeen(ctx context.Context, key string) (time.Time, error) {
 func (q *Queue) Remember(ctx context.Context, key string) error {
 	_, err := q.conn.Publish(ctx, &nats.Msg{Subject: seenSubject(key)},
 		jetstream.WithExpectStream(streamSeen), jetstream.WithExpectLastSequencePerSubject(0))
-	err = wrapError("remembering a signature", err)
-	if isConflict(err) {
+	err = natsconn.WrapError("remembering a signature", err)
+	if natsconn.IsConflict(err) {
 		return nil
 	}
 	return err

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/queue/natsconn"
 )
 
 // Names of the streams and of the bucket.
@@ -27,7 +29,7 @@ func (c Config) requestsConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              streamRequests,
 		Description:       "Requests of tutti that wait to be done",
-		Subjects:          []string{requestPrefix + ">", probePrefix + streamRequests},
+		Subjects:          []string{requestPrefix + ">", natsconn.ProbePrefix + streamRequests},
 		Retention:         jetstream.WorkQueuePolicy,
 		Storage:           jetstream.FileStorage,
 		MaxMsgsPerSubject: 1,
@@ -44,7 +46,7 @@ func (c Config) deadLettersConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              streamDeadLetters,
 		Description:       "Records that tutti gave up on",
-		Subjects:          []string{deadPrefix + ">", probePrefix + streamDeadLetters},
+		Subjects:          []string{deadPrefix + ">", natsconn.ProbePrefix + streamDeadLetters},
 		Retention:         jetstream.LimitsPolicy,
 		Storage:           jetstream.FileStorage,
 		MaxMsgsPerSubject: 1,
@@ -62,7 +64,7 @@ func (c Config) jobsConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              streamJobs,
 		Description:       "Jobs of tutti",
-		Subjects:          []string{jobsPrefix + ">", probePrefix + streamJobs},
+		Subjects:          []string{jobsPrefix + ">", natsconn.ProbePrefix + streamJobs},
 		Retention:         jetstream.LimitsPolicy,
 		Storage:           jetstream.FileStorage,
 		MaxMsgsPerSubject: 1,

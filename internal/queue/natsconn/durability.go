@@ -1,4 +1,4 @@
-package queue
+package natsconn
 
 import (
 	"context"
@@ -48,7 +48,7 @@ func (d *Durability) RequestProbe() {
 
 // probeDenied reports whether err says that the server denied publishing a probe, and ends that probe.
 func (d *Durability) probeDenied(err error) bool {
-	if !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), probePrefix) {
+	if !errors.Is(err, nats.ErrPermissionViolation) || !strings.Contains(err.Error(), ProbePrefix) {
 		return false
 	}
 	select {
@@ -98,7 +98,7 @@ func (d *Durability) ready(ctx context.Context) error {
 		select {
 		case <-probed:
 		case <-ctx.Done():
-			if proven && time.Since(awaited) < callTimeout {
+			if proven && time.Since(awaited) < CallTimeout {
 				return nil
 			}
 			return &core.Error{

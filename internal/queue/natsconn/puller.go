@@ -1,4 +1,4 @@
-package queue
+package natsconn
 
 import (
 	"context"
@@ -29,13 +29,13 @@ const (
 	maxHeartbeat = 5 * time.Second
 	// drainTimeout is how long messages in transit may take to arrive when a subscription ends.
 	drainTimeout = time.Second
-	// busyPause is the pause before repeating a pull that the server rejected because too many are waiting.
-	busyPause = 10 * time.Millisecond
+	// BusyPause is the pause before repeating a pull that the server rejected because too many are waiting.
+	BusyPause = 10 * time.Millisecond
 )
 
 var (
-	// errConsumerLost: the server does not know the consumer, or not this pull.
-	errConsumerLost = errors.New("the queue forgot the consumer")
+	// ErrConsumerLost: the server does not know the consumer, or not this pull.
+	ErrConsumerLost = errors.New("the queue forgot the consumer")
 	// errConnectionChanged: the connection was lost or restored while a strict puller waited.
 	errConnectionChanged = errors.New("the connection to the queue changed")
 	// errClosed: the owner closed the puller.
@@ -46,26 +46,26 @@ var (
 	errBudgetTooSmall = errors.New("the next message is over the byte budget")
 )
 
-// puller requests messages from one pull consumer, by the protocol of ADR-15 of NATS ("JetStream Subscribe
+// Puller requests messages from one pull consumer, by the protocol of ADR-15 of NATS ("JetStream Subscribe
 // Workflow"). The library's Fetch is not used because it waits for a whole batch, loses messages that arrive after a
 // cancelled call until their ack wait ends, and cannot distinguish an empty consumer from a silent server.
 //
 // The server answers a pull with the messages it has, or waits for the first one, and then ends the pull. At most one
 // pull is open; messages that arrive between calls are returned first by the next call. A puller must not be used by
 // two goroutines at once.
-type puller struct {
+type Puller struct {
 	nc         *nats.Conn
 	connection *connectionState
 	subject    string
 	inbox      string
 	sub        *nats.Subscription
-	arrived    chan *nats.Msg
+	Arrived    chan *nats.Msg
 	// buffered holds messages that arrived and did not fit into earlier batches.
-	buffered []bufferedMessage
+	buffered []BufferedMessage
 	// strict makes a lost connection an error instead of a new pull.
 	strict bool
-	// closed ends a call when it is closed; nil for never.
-	closed <-chan struct{}
+	// Closed ends a call when it is closed; nil for never.
+	Closed <-chan struct{}
 
 	// pulls counts the pull requests; reply is the reply subject of the last one, remaining how many of its messages are
 	// outstanding.
@@ -79,16 +79,16 @@ type puller struct {
 	lastHeard    time.Time
 	idleTimeout  time.Duration
 	disconnected <-chan struct{}
-	// idleSince is when the last call ended; bufferedFor is how long the messages of the last batch may have been
+	// IdleSince is when the last call ended; bufferedFor is how long the messages of the last batch may have been
 	// buffered.
-	idleSince   time.Time
-	bufferedFor time.Duration
+	IdleSince   time.Time
+	BufferedFor time.Duration
 }
 
-// bufferedMessage is a message that is in no batch yet. It arrived at or after since.
-type bufferedMessage struct {
+// BufferedMessage is a message that is in no batch yet. It arrived at or after since.
+type BufferedMessage struct {
 	*nats.Msg
-	since time.Time
+	Since time.Time
 }
 
 // pullRequest is the body of a pull.
@@ -100,24 +100,24 @@ type pullRequest struct {
 	Heartbeat time.Duration `json:"idle_heartbeat,omitempty"`
 }
 
-// newPuller subscribes to a consumer of a stream.
-func (c *Conn) newPuller(stream, consumer string) (*puller, error) {
-	p := &puller{
+// NewPuller subscribes to a consumer of a stream.
+func (c *Conn) NewPuller(stream, consumer string) (*Puller, error) {
+	p := &Puller{
 		nc: c.NC, connection: c.state,
 		subject: jetstream.DefaultAPIPrefix + "CONSUMER.MSG.NEXT." + stream + "." + consumer,
 		inbox:   c.NC.NewInbox() + ".",
-		arrived: make(chan *nats.Msg, inboxSize), idleSince: time.Now(),
+		Arrived: make(chan *nats.Msg, inboxSize), IdleSince: time.Now(),
 	}
 	var err error
-	if p.sub, err = c.NC.ChanSubscribe(p.inbox+"*", p.arrived); err != nil {
+	if p.sub, err = c.NC.ChanSubscribe(p.inbox+"*", p.Arrived); err != nil {
 		return nil, fmt.Errorf("subscribing to a consumer: %w", err)
 	}
 	return p, nil
 }
 
-// close ends the subscription and returns all messages that were not taken, including those in transit: the server
+// Close ends the subscription and returns all messages that were not taken, including those in transit: the server
 // counts them as in flight and would not redeliver them before their ack wait ends.
-func (p *puller) close() []bufferedMessage {
+func (p *Puller) Close() []BufferedMessage {
 	err := p.sub.Drain()
 	_ = err // Only a closed connection fails, and with it the subscription has ended.
 	if p.nc.IsConnected() {
@@ -128,27 +128,27 @@ func (p *puller) close() []bufferedMessage {
 	return p.buffered
 }
 
-// budget limits one call.
-type budget struct {
-	messages int
-	// bytes limits the sum of the message sizes, 0 for no limit. The first message is returned whatever its size.
-	bytes int
+// Budget limits one call.
+type Budget struct {
+	Messages int
+	// Bytes limits the sum of the message sizes, 0 for no limit. The first message is returned whatever its size.
+	Bytes int
 }
 
 // batch collects messages up to its budget.
 type batch struct {
-	budget
+	Budget
 	messages []*nats.Msg
 	size     int
 }
 
 func (b *batch) full() bool {
-	return len(b.messages) >= b.budget.messages || b.bytes > 0 && b.size >= b.bytes
+	return len(b.messages) >= b.Budget.Messages || b.Bytes > 0 && b.size >= b.Bytes
 }
 
 // fits reports whether m may be added; the first message always may.
 func (b *batch) fits(m *nats.Msg) bool {
-	return len(b.messages) == 0 || b.bytes == 0 || b.size+m.Size() <= b.bytes
+	return len(b.messages) == 0 || b.Bytes == 0 || b.size+m.Size() <= b.Bytes
 }
 
 func (b *batch) add(m *nats.Msg) {
@@ -156,13 +156,13 @@ func (b *batch) add(m *nats.Msg) {
 	b.size += m.Size()
 }
 
-// next returns messages as soon as there is one, or none when wait has passed; with a wait of 0 it returns what is
+// Next returns messages as soon as there is one, or none when wait has passed; with a wait of 0 it returns what is
 // available now.
-func (p *puller) next(ctx context.Context, want budget, wait time.Duration) ([]*nats.Msg, error) {
-	want.messages = min(max(want.messages, 1), maxPull)
-	got := &batch{budget: want}
-	p.bufferedFor = 0
-	defer func() { p.idleSince = time.Now() }()
+func (p *Puller) Next(ctx context.Context, want Budget, wait time.Duration) ([]*nats.Msg, error) {
+	want.Messages = min(max(want.Messages, 1), maxPull)
+	got := &batch{Budget: want}
+	p.BufferedFor = 0
+	defer func() { p.IdleSince = time.Now() }()
 	p.takeBuffered(got)
 	if len(got.messages) > 0 {
 		return got.messages, nil
@@ -174,7 +174,7 @@ func (p *puller) next(ctx context.Context, want budget, wait time.Duration) ([]*
 			if !mayAsk && time.Until(deadline) <= 0 {
 				return nil, nil
 			}
-			if err := p.openPull(ctx, want, deadline); err != nil {
+			if err := p.Open(ctx, want, deadline); err != nil {
 				return nil, err
 			}
 			mayAsk = false
@@ -185,39 +185,39 @@ func (p *puller) next(ctx context.Context, want budget, wait time.Duration) ([]*
 			// An error after the messages is returned by the next call.
 			return got.messages, nil
 		case errors.Is(err, errBudgetTooSmall):
-			want, mayAsk = budget{messages: 1}, true
+			want, mayAsk = Budget{Messages: 1}, true
 			continue
 		case err != nil:
 			return nil, err
 		case time.Until(deadline) <= 0:
 			return nil, nil
 		}
-		if err := retry.Sleep(ctx, min(busyPause, time.Until(deadline))); err != nil {
+		if err := retry.Sleep(ctx, min(BusyPause, time.Until(deadline))); err != nil {
 			return nil, err
 		}
 	}
 }
 
 // takeBuffered takes the messages that arrived between calls, as long as they have the same age.
-func (p *puller) takeBuffered(got *batch) {
+func (p *Puller) takeBuffered(got *batch) {
 	p.bufferArrived()
 	taken := 0
 	for _, a := range p.buffered {
-		if got.full() || !got.fits(a.Msg) || !a.since.Equal(p.buffered[0].since) {
+		if got.full() || !got.fits(a.Msg) || !a.Since.Equal(p.buffered[0].Since) {
 			break
 		}
 		got.add(a.Msg)
-		p.bufferedFor = time.Since(a.since)
+		p.BufferedFor = time.Since(a.Since)
 		taken++
 	}
 	p.buffered = slices.Delete(p.buffered, 0, taken)
 }
 
 // bufferArrived moves arrived messages to the buffer, with the time since when they may have been here.
-func (p *puller) bufferArrived() {
+func (p *Puller) bufferArrived() {
 	for {
 		select {
-		case m := <-p.arrived:
+		case m := <-p.Arrived:
 			if err := p.handle(m, nil); err != nil {
 				p.open = false
 			}
@@ -227,9 +227,9 @@ func (p *puller) bufferArrived() {
 	}
 }
 
-// openPull sends a pull request that the server keeps open until deadline.
-func (p *puller) openPull(ctx context.Context, want budget, deadline time.Time) error {
-	down, connected := p.connection.awaitConnected(ctx, p.nc, deadline, p.closed)
+// Open sends a pull request that the server keeps open until deadline.
+func (p *Puller) Open(ctx context.Context, want Budget, deadline time.Time) error {
+	down, connected := p.connection.awaitConnected(ctx, p.nc, deadline, p.Closed)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -237,7 +237,7 @@ func (p *puller) openPull(ctx context.Context, want budget, deadline time.Time) 
 		return errNotConnected
 	}
 	wait := max(time.Until(deadline), 0)
-	req := pullRequest{Batch: want.messages, MaxBytes: want.bytes, NoWait: true, Expires: wait}
+	req := pullRequest{Batch: want.Messages, MaxBytes: want.Bytes, NoWait: true, Expires: wait}
 	p.idleTimeout = wait + answerTimeout
 	if wait >= time.Second {
 		req.Heartbeat = min(wait/2, maxHeartbeat)
@@ -252,19 +252,19 @@ func (p *puller) openPull(ctx context.Context, want budget, deadline time.Time) 
 	if err := p.nc.PublishRequest(p.subject, p.reply, body); err != nil {
 		return err
 	}
-	p.open, p.remaining, p.disconnected = true, want.messages, down
+	p.open, p.remaining, p.disconnected = true, want.Messages, down
 	p.expires, p.lastHeard = deadline, time.Now()
 	return nil
 }
 
 // receive takes messages until the pull has ended, the batch is full, or no more arrive within batchGap. A nil error
 // without messages means that there were none.
-func (p *puller) receive(ctx context.Context, got *batch, deadline time.Time) error {
+func (p *Puller) receive(ctx context.Context, got *batch, deadline time.Time) error {
 	timer := time.NewTimer(p.receiveTimeout(got, deadline))
 	defer timer.Stop()
 	for p.open && !got.full() && len(p.buffered) == 0 {
 		select {
-		case m := <-p.arrived:
+		case m := <-p.Arrived:
 			p.lastHeard = time.Now()
 			if err := p.handle(m, got); err != nil {
 				p.open = false
@@ -278,7 +278,7 @@ func (p *puller) receive(ctx context.Context, got *batch, deadline time.Time) er
 			}
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-p.closed:
+		case <-p.Closed:
 			return errClosed
 		case <-timer.C:
 			if len(got.messages) > 0 {
@@ -289,7 +289,7 @@ func (p *puller) receive(ctx context.Context, got *batch, deadline time.Time) er
 			}
 			if time.Since(p.lastHeard) >= p.idleTimeout || time.Since(p.expires) >= answerTimeout {
 				p.open = false
-				return fmt.Errorf("%w: no answer", errConsumerLost)
+				return fmt.Errorf("%w: no answer", ErrConsumerLost)
 			}
 			timer.Reset(p.receiveTimeout(got, deadline))
 		}
@@ -298,7 +298,7 @@ func (p *puller) receive(ctx context.Context, got *batch, deadline time.Time) er
 }
 
 // receiveTimeout is how long receive waits for the next message of the server.
-func (p *puller) receiveTimeout(got *batch, deadline time.Time) time.Duration {
+func (p *Puller) receiveTimeout(got *batch, deadline time.Time) time.Duration {
 	if len(got.messages) > 0 {
 		return batchGap
 	}
@@ -312,8 +312,8 @@ func (p *puller) receiveTimeout(got *batch, deadline time.Time) time.Duration {
 
 // handle adds a message to got, or to the buffer when there is no batch or no room in it, or acts on a status
 // message.
-func (p *puller) handle(m *nats.Msg, got *batch) error {
-	since := p.idleSince
+func (p *Puller) handle(m *nats.Msg, got *batch) error {
+	since := p.IdleSince
 	if got != nil {
 		since = time.Now()
 	}
@@ -325,7 +325,7 @@ func (p *puller) handle(m *nats.Msg, got *batch) error {
 		if got != nil && got.fits(m) {
 			got.add(m)
 		} else {
-			p.buffered = append(p.buffered, bufferedMessage{m, since})
+			p.buffered = append(p.buffered, BufferedMessage{m, since})
 		}
 		return nil
 	}
@@ -346,7 +346,7 @@ func (p *puller) handle(m *nats.Msg, got *batch) error {
 		}
 		return nil
 	default:
-		return fmt.Errorf("%w: %s %s", errConsumerLost, status, description)
+		return fmt.Errorf("%w: %s %s", ErrConsumerLost, status, description)
 	}
 }
 

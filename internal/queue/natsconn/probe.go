@@ -1,4 +1,4 @@
-package queue
+package natsconn
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// probePrefix starts the subject of a stream's probe. The probe of REQUESTS stays in the stream, one message above
+	// ProbePrefix starts the subject of a stream's probe. The probe of REQUESTS stays in the stream, one message above
 	// MaxPending.
-	probePrefix = "tutti.probe."
+	ProbePrefix = "tutti.probe."
 	// probeMaxAge is how long Ready relies on the last probe: any client may call /ready, and each probe is a synced
 	// write to every stream.
 	probeMaxAge = 2 * time.Second
@@ -57,7 +57,7 @@ func (c *Conn) Write(ctx context.Context, write func(ctx context.Context) error)
 	if state.Err() != nil {
 		return context.Cause(state)
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	defer context.AfterFunc(state, cancel)()
 	defer time.AfterFunc(slowWriteTime, c.Durability.RequestProbe).Stop()
@@ -65,7 +65,7 @@ func (c *Conn) Write(ctx context.Context, write func(ctx context.Context) error)
 	if err != nil && state.Err() != nil {
 		return context.Cause(state)
 	}
-	if err != nil && core.CodeOf(wrapError("writing", err)) == core.CodeUnavailable {
+	if err != nil && core.CodeOf(WrapError("writing", err)) == core.CodeUnavailable {
 		c.Durability.RequestProbe()
 	}
 	return err
@@ -139,13 +139,13 @@ func (c *Conn) restartServer(ctx context.Context) bool {
 	}
 	c.cfg.OnRestart()
 	c.Log.Warn("embedded queue restarted", "reason", why)
-	c.state.awaitConnected(ctx, c.NC, time.Now().Add(callTimeout), nil)
+	c.state.awaitConnected(ctx, c.NC, time.Now().Add(CallTimeout), nil)
 	return true
 }
 
 // restoreStreams sets the configuration of the streams again: a process of another version may have changed it.
 func (c *Conn) restoreStreams(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	for _, cfg := range c.cfg.Streams {
 		if _, err := c.createStream(ctx, cfg); err != nil {
@@ -159,7 +159,7 @@ func (c *Conn) restoreStreams(ctx context.Context) {
 // Probe stores a small message in each stream and returns why a stream could not store it: a write to one stream says
 // nothing about another.
 func (c *Conn) Probe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	ctx, fail := context.WithCancelCause(ctx)
 	select {
@@ -193,11 +193,11 @@ func (c *Conn) Probe(ctx context.Context) error {
 	if err == nil && len(unbound) > 0 {
 		err = <-unbound
 	}
-	return probeError(err)
+	return ProbeFailure(err)
 }
 
-// probeError returns the error of a probe that failed with err.
-func probeError(err error) error {
+// ProbeFailure returns the error of a probe that failed with err.
+func ProbeFailure(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -207,15 +207,15 @@ func probeError(err error) error {
 	}
 	switch {
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
-		e.Message = "the queue cannot be checked: a stream does not have the subject " + probePrefix + "*"
+		e.Message = "the queue cannot be checked: a stream does not have the subject " + ProbePrefix + "*"
 		e.Hint = "another version of tutti may have set it up; it is set up again by itself"
 		e.Err = fmt.Errorf("%w: %w", errProbeUndelivered, err)
 	case errors.Is(err, nats.ErrPermissionViolation):
-		e.Message = "the queue cannot be checked: its credentials do not allow to publish to " + probePrefix + ">"
+		e.Message = "the queue cannot be checked: its credentials do not allow to publish to " + ProbePrefix + ">"
 		e.Hint = "allow it on the server"
 		e.Err = fmt.Errorf("%w: %w", errProbeUndelivered, err)
 	case errors.Is(err, context.DeadlineExceeded):
-		e.Message = "the queue did not answer a write within " + callTimeout.String()
+		e.Message = "the queue did not answer a write within " + CallTimeout.String()
 		e.Hint = "check nats-server and its log; it continues by itself"
 	}
 	return e
@@ -244,7 +244,7 @@ func (c *Conn) watchProbe(ctx context.Context, fail context.CancelCauseFunc) {
 }
 
 func (c *Conn) probeStream(ctx context.Context, stream string) error {
-	m := &nats.Msg{Subject: probePrefix + stream}
+	m := &nats.Msg{Subject: ProbePrefix + stream}
 	opts := []jetstream.PublishOpt{
 		jetstream.WithExpectStream(stream), jetstream.WithRetryAttempts(publishRetries), jetstream.WithRetryWait(publishRetryWait),
 	}

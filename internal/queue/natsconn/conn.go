@@ -1,4 +1,4 @@
-package queue
+package natsconn
 
 import (
 	"context"
@@ -63,8 +63,8 @@ func Dial(ctx context.Context, cfg ConnConfig) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.JS, err = jetstream.New(c.NC, jetstream.WithDefaultTimeout(callTimeout)); err != nil {
-		return nil, errors.Join(wrapError("connecting to the queue", err), c.Disconnect(ctx))
+	if c.JS, err = jetstream.New(c.NC, jetstream.WithDefaultTimeout(CallTimeout)); err != nil {
+		return nil, errors.Join(WrapError("connecting to the queue", err), c.Disconnect(ctx))
 	}
 	return c, nil
 }
@@ -86,7 +86,7 @@ func (c *Conn) SetUp(ctx context.Context) (map[string]jetstream.Stream, error) {
 func (c *Conn) createStream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
 	s, err := c.JS.CreateOrUpdateStream(ctx, cfg)
 	if err != nil {
-		return nil, wrapError("setting up the stream "+cfg.Name, err)
+		return nil, WrapError("setting up the stream "+cfg.Name, err)
 	}
 	return s, nil
 }
@@ -112,8 +112,8 @@ type InProcessServer interface {
 }
 
 const (
-	// callTimeout is the longest that one call waits for an answer of the server.
-	callTimeout = 5 * time.Second
+	// CallTimeout is the longest that one call waits for an answer of the server.
+	CallTimeout = 5 * time.Second
 	// readyTimeout is the longest that Ready waits.
 	readyTimeout = 2 * time.Second
 	// pingInterval and maxPings: a silent server counts as disconnected after ten seconds.
@@ -124,7 +124,7 @@ const (
 	// publishRetries and publishRetryWait cover the time in which a stream of a cluster has no leader.
 	publishRetries      = 3
 	publishRetryWait    = 100 * time.Millisecond
-	defaultStartTimeout = time.Minute
+	DefaultStartTimeout = time.Minute
 	// firstAttemptTimeout limits the first attempt of a call at start; each further attempt gets twice as long, up to
 	// callTimeout. A cluster leaves requests unanswered while it forms, and when several processes create the same
 	// stream at once.
@@ -134,7 +134,7 @@ const (
 // RetryStart calls try until it succeeds, and returns the last error when that is not retryable or ctx has ended
 // (Config.StartTimeout). The context of try limits one attempt.
 func (c *Conn) RetryStart(ctx context.Context, try func(ctx context.Context) error) error {
-	for length := firstAttemptTimeout; ; length = min(2*length, callTimeout) {
+	for length := firstAttemptTimeout; ; length = min(2*length, CallTimeout) {
 		attempt, end := context.WithTimeout(ctx, length)
 		err := try(attempt)
 		end()
@@ -178,7 +178,7 @@ func connectError(err error) error {
 func (c *Conn) options() []nats.Option {
 	return []nats.Option{
 		nats.Name("tutti"),
-		nats.Timeout(callTimeout),
+		nats.Timeout(CallTimeout),
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(reconnectWait),
 		nats.ReconnectJitter(reconnectWait, reconnectWait),
@@ -208,7 +208,7 @@ func (c *Conn) options() []nats.Option {
 // Disconnect flushes and closes the connection.
 func (c *Conn) Disconnect(ctx context.Context) error {
 	if c.NC.IsConnected() {
-		flush, cancel := context.WithTimeout(ctx, callTimeout)
+		flush, cancel := context.WithTimeout(ctx, CallTimeout)
 		if err := c.NC.FlushWithContext(flush); err != nil {
 			c.Log.Debug("queue not flushed before closing", "err", err)
 		}

@@ -1,4 +1,4 @@
-package queue
+package natsconn
 
 import (
 	"context"
@@ -11,13 +11,9 @@ import (
 	"tutti/internal/core"
 )
 
-// ErrUnchanged is what the function given to Jobs.Update and Jobs.UpdateOrganization returns when there is nothing to
-// write; the update then succeeds.
-var ErrUnchanged = errors.New("unchanged")
-
 // RetryAfter of the errors.
 const (
-	retryWhenFull = 5 * time.Second
+	RetryWhenFull = 5 * time.Second
 	retryWhenDown = 2 * time.Second
 )
 
@@ -31,9 +27,9 @@ const (
 	errCodeStoreFailed           jetstream.ErrorCode = 10077
 )
 
-// wrapError turns err, an error of the server or the connection, into a core.Error. doing says what was being done,
+// WrapError turns err, an error of the server or the connection, into a core.Error. doing says what was being done,
 // as in "publishing a request".
-func wrapError(doing string, err error) error {
+func WrapError(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -69,7 +65,7 @@ func wrapAPIError(doing string, api *jetstream.APIError, err error) error {
 	switch api.ErrorCode {
 	case errCodeStoreFailed, errCodeInsufficientResources, errCodeMemoryExceeded, errCodeStorageExceeded:
 		return &core.Error{
-			Code: core.CodeOverloaded, Message: doing + ": the queue is full", RetryAfter: retryWhenFull, Err: err,
+			Code: core.CodeOverloaded, Message: doing + ": the queue is full", RetryAfter: RetryWhenFull, Err: err,
 		}
 	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant:
 		return core.WrapError(core.CodeConflict, doing+": it was changed by another process", err)
@@ -110,9 +106,9 @@ func wrapAPIError(doing string, api *jetstream.APIError, err error) error {
 	}
 }
 
-func isConflict(err error) bool { return core.CodeOf(err) == core.CodeConflict }
+func IsConflict(err error) bool { return core.CodeOf(err) == core.CodeConflict }
 
-func isNotFound(err error) bool {
+func IsNotFound(err error) bool {
 	return errors.Is(err, jetstream.ErrMsgNotFound) || errors.Is(err, jetstream.ErrKeyNotFound) ||
 		core.CodeOf(err) == core.CodeNotFound
 }

@@ -1,4 +1,4 @@
-package queue
+package natsconn
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// watchWait is how long one pull of a watch stays open.
-	watchWait = 30 * time.Second
+	// WatchWait is how long one pull of a watch stays open.
+	WatchWait = 30 * time.Second
 	// readerTTL is how long the server keeps an unused consumer of a reader.
 	readerTTL = 2 * time.Minute
 	// minRestartDelay and maxRestartDelay bound the pause after an error of a background loop.
@@ -29,7 +29,7 @@ var errGap = errors.New("a message was lost on the way")
 func (c *Conn) RestartOnError(ctx context.Context, what string, follow func(context.Context) error) {
 	rest := minRestartDelay
 	for ctx.Err() == nil {
-		if _, connected := c.state.awaitConnected(ctx, c.NC, time.Now().Add(watchWait), nil); !connected {
+		if _, connected := c.state.awaitConnected(ctx, c.NC, time.Now().Add(WatchWait), nil); !connected {
 			continue
 		}
 		began := time.Now()
@@ -50,25 +50,25 @@ func (c *Conn) RestartOnError(ctx context.Context, what string, follow func(cont
 	}
 }
 
-// reader reads messages of a stream in order, through its own ephemeral consumer.
-type reader struct {
+// Reader reads messages of a stream in order, through its own ephemeral consumer.
+type Reader struct {
 	conn   *Conn
 	stream jetstream.Stream
 	name   string
-	puller *puller
+	puller *Puller
 	// delivered is the consumer's sequence of the last message.
 	delivered uint64
 }
 
-// readMessage is a message with its sequence in the stream and the time at which it was stored.
-type readMessage struct {
+// Message is a message with its sequence in the stream and the time at which it was stored.
+type Message struct {
 	*nats.Msg
-	sequence uint64
-	storedAt time.Time
+	Sequence uint64
+	StoredAt time.Time
 }
 
 // NewReader returns a reader of a stream through an ephemeral consumer with cfg.
-func (c *Conn) NewReader(ctx context.Context, s jetstream.Stream, cfg jetstream.ConsumerConfig) (*reader, error) {
+func (c *Conn) NewReader(ctx context.Context, s jetstream.Stream, cfg jetstream.ConsumerConfig) (*Reader, error) {
 	cfg.AckPolicy = jetstream.AckNonePolicy
 	cfg.MemoryStorage = true
 	cfg.Replicas = 1
@@ -77,21 +77,21 @@ func (c *Conn) NewReader(ctx context.Context, s jetstream.Stream, cfg jetstream.
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{conn: c, stream: s, name: consumer.CachedInfo().Name}
-	if r.puller, err = c.newPuller(s.CachedInfo().Config.Name, r.name); err != nil {
+	r := &Reader{conn: c, stream: s, name: consumer.CachedInfo().Name}
+	if r.puller, err = c.NewPuller(s.CachedInfo().Config.Name, r.name); err != nil {
 		return nil, err
 	}
 	r.puller.strict = true
 	return r, nil
 }
 
-// next returns the next messages; none when there are none within wait. errGap when one was lost.
-func (r *reader) next(ctx context.Context, wait time.Duration) ([]readMessage, error) {
-	raw, err := r.puller.next(ctx, budget{messages: maxPull / 2}, wait)
+// Next returns the next messages; none when there are none within wait. errGap when one was lost.
+func (r *Reader) Next(ctx context.Context, wait time.Duration) ([]Message, error) {
+	raw, err := r.puller.Next(ctx, Budget{Messages: maxPull / 2}, wait)
 	if err != nil {
 		return nil, err
 	}
-	messages := make([]readMessage, 0, len(raw))
+	messages := make([]Message, 0, len(raw))
 	for _, m := range raw {
 		meta, err := m.Metadata()
 		if err != nil {
@@ -101,14 +101,14 @@ func (r *reader) next(ctx context.Context, wait time.Duration) ([]readMessage, e
 			return nil, errGap
 		}
 		r.delivered++
-		messages = append(messages, readMessage{Msg: m, sequence: meta.Sequence.Stream, storedAt: meta.Timestamp})
+		messages = append(messages, Message{Msg: m, Sequence: meta.Sequence.Stream, StoredAt: meta.Timestamp})
 	}
 	return messages, nil
 }
 
-// close deletes the consumer; if that fails, the server does so after readerTTL.
-func (r *reader) close(ctx context.Context) {
-	r.puller.close()
+// Close deletes the consumer; if that fails, the server does so after readerTTL.
+func (r *Reader) Close(ctx context.Context) {
+	r.puller.Close()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if !r.conn.NC.IsConnected() {
@@ -121,7 +121,7 @@ func (r *reader) close(ctx context.Context) {
 
 // ReadAll calls each for every message that a stream has now on the subjects of filter. The read may be served by a
 // replica that is behind what was acknowledged: then it waits for the replica.
-func (c *Conn) ReadAll(ctx context.Context, s jetstream.Stream, filter string, each func(readMessage) error) error {
+func (c *Conn) ReadAll(ctx context.Context, s jetstream.Stream, filter string, each func(Message) error) error {
 	last, err := lastSequence(ctx, s, filter)
 	if err != nil {
 		return err
@@ -132,14 +132,14 @@ func (c *Conn) ReadAll(ctx context.Context, s jetstream.Stream, filter string, e
 	if err != nil {
 		return err
 	}
-	defer reader.close(ctx)
+	defer reader.Close(ctx)
 	heard, read, wait := time.Now(), uint64(0), time.Duration(0)
 	for {
-		messages, err := reader.next(ctx, wait)
+		messages, err := reader.Next(ctx, wait)
 		if errors.Is(err, errGap) || errors.Is(err, errConnectionChanged) {
 			return core.WrapError(core.CodeUnavailable, "the connection was lost", err)
 		}
-		if errors.Is(err, errConsumerLost) && reader.delivered == 0 && time.Since(heard) < callTimeout {
+		if errors.Is(err, ErrConsumerLost) && reader.delivered == 0 && time.Since(heard) < CallTimeout {
 			err = nil // a replica may not know a new consumer yet
 		} else if err == nil && len(messages) == 0 && read >= last {
 			return nil
@@ -151,18 +151,18 @@ func (c *Conn) ReadAll(ctx context.Context, s jetstream.Stream, filter string, e
 			if err := each(m); err != nil {
 				return err
 			}
-			heard, read = time.Now(), m.sequence
+			heard, read = time.Now(), m.Sequence
 		}
 		if len(messages) > 0 {
 			continue
 		}
-		if time.Since(heard) > callTimeout {
+		if time.Since(heard) > CallTimeout {
 			return core.NewError(core.CodeUnavailable, "a replica of the queue is behind its leader")
 		}
 		// The server may count too few messages of a consumer that was created while one was replaced, and answers a pull
 		// without a wait by that count only.
-		wait = busyPause
-		if err := retry.Sleep(ctx, busyPause); err != nil {
+		wait = BusyPause
+		if err := retry.Sleep(ctx, BusyPause); err != nil {
 			return err
 		}
 		if last, err = lastSequence(ctx, s, filter); err != nil { // the last message may have been removed
@@ -174,7 +174,7 @@ func (c *Conn) ReadAll(ctx context.Context, s jetstream.Stream, filter string, e
 // lastSequence returns the sequence of the last message on the subjects of filter, as the stream's leader has it, 0 for none.
 func lastSequence(ctx context.Context, s jetstream.Stream, filter string) (uint64, error) {
 	m, err := s.GetLastMsgForSubject(ctx, filter)
-	if isNotFound(err) {
+	if IsNotFound(err) {
 		return 0, nil
 	}
 	if err != nil {
