@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"tutti/internal/store"
 	"tutti/internal/tools/storetest"
@@ -18,6 +19,10 @@ import (
 // writingDir, in the environment, makes this test binary a child that writes until it is killed.
 const writingDir = "TUTTI_TEST_STORE_DIR"
 
+// writingYields makes the child leave the file to others for as long as it writes. SQLite's locks are not fair: a writer that begins
+// again at once starves the others.
+const writingYields = "TUTTI_TEST_STORE_YIELDS=1"
+
 // writeUntilKilled adds studies from several callers and prints each one that was committed.
 func writeUntilKilled(dir string) error {
 	s, err := store.Open(context.Background(), store.Config{Dir: dir})
@@ -25,11 +30,23 @@ func writeUntilKilled(dir string) error {
 		return err
 	}
 	failed := make(chan error)
+	var turn sync.Mutex
+	update := func(id string) error { return s.Update(context.Background(), insert(id, id+"+")) }
+	if slices.Contains(os.Environ(), writingYields) {
+		update = func(id string) error {
+			turn.Lock()
+			defer turn.Unlock()
+			begin := time.Now()
+			err := s.Update(context.Background(), insert(id, id+"+"))
+			time.Sleep(time.Since(begin))
+			return err
+		}
+	}
 	for w := range 4 {
 		go func() {
 			for n := 0; ; n++ {
 				id := fmt.Sprintf("child-%d-%06d", w, n)
-				if err := s.Update(context.Background(), insert(id, id+"+")); err != nil {
+				if err := update(id); err != nil {
 					failed <- err
 					return
 				}
@@ -41,10 +58,10 @@ func writeUntilKilled(dir string) error {
 }
 
 // writingChild starts a process that writes to the store in dir, and returns its output.
-func writingChild(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner) {
+func writingChild(t *testing.T, dir string, env ...string) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
-	child.Env = append(os.Environ(), writingDir+"="+dir)
+	child.Env = append(append(os.Environ(), env...), writingDir+"="+dir)
 	child.Stderr = os.Stderr
 	out, err := child.StdoutPipe()
 	if err != nil {
@@ -104,7 +121,7 @@ func TestKilled(t *testing.T) {
 func TestTwoProcesses(t *testing.T) {
 	dir := t.TempDir()
 	s := storetest.OpenConfig(t, store.Config{Dir: dir})
-	child, lines := writingChild(t, dir)
+	child, lines := writingChild(t, dir, writingYields)
 	if !lines.Scan() {
 		t.Fatal("the child wrote nothing")
 	}
