@@ -126,7 +126,7 @@ const (
 	publishRetryWait    = 100 * time.Millisecond
 	DefaultStartTimeout = time.Minute
 	// firstAttemptTimeout limits the first attempt of a call at start; each further attempt gets twice as long, up to
-	// callTimeout. A cluster leaves requests unanswered while it forms, and when several processes create the same
+	// CallTimeout. A cluster leaves requests unanswered while it forms, and when several processes create the same
 	// stream at once.
 	firstAttemptTimeout = time.Second
 )

@@ -81,7 +81,7 @@ func (d *Durability) health() context.Context {
 }
 
 // ready returns the outcome of a probe that is not older than probeMaxAge, or waits for one. If ctx ends first, an
-// earlier successful probe counts for callTimeout.
+// earlier successful probe counts for CallTimeout.
 func (d *Durability) ready(ctx context.Context) error {
 	for {
 		d.mu.Lock()

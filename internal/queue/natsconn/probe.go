@@ -50,7 +50,7 @@ func (c *Conn) Ready(ctx context.Context) error {
 	return c.Durability.ready(ctx)
 }
 
-// Write runs one write to a stream, for at most callTimeout. It fails at once while the streams cannot store, and
+// Write runs one write to a stream, for at most CallTimeout. It fails at once while the streams cannot store, and
 // ends early when a probe finds that during the write: nats-server does not answer a message that it could not write.
 func (c *Conn) Write(ctx context.Context, write func(ctx context.Context) error) error {
 	state := c.Durability.health()
