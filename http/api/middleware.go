@@ -267,7 +267,7 @@ func (c Config) isMonitoring(r *http.Request) bool {
 		return false
 	}
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), c.BasePath)
-	return ok && (isMonitored(path))
+	return ok && isMonitored(path)
 }
 
 // isMonitored reports whether a path, without the base path, is one that monitoring reads.

@@ -122,8 +122,9 @@ const (
 	// reconnectWait is the pause between two attempts to reconnect.
 	reconnectWait = 250 * time.Millisecond
 	// publishRetries and publishRetryWait cover the time in which a stream of a cluster has no leader.
-	publishRetries      = 3
-	publishRetryWait    = 100 * time.Millisecond
+	publishRetries   = 3
+	publishRetryWait = 100 * time.Millisecond
+	// DefaultStartTimeout limits all attempts of the calls at start together.
 	DefaultStartTimeout = time.Minute
 	// firstAttemptTimeout limits the first attempt of a call at start; each further attempt gets twice as long, up to
 	// CallTimeout. A cluster leaves requests unanswered while it forms, and when several processes create the same

@@ -106,8 +106,10 @@ func wrapAPIError(doing string, api *jetstream.APIError, err error) error {
 	}
 }
 
+// IsConflict reports whether err has CodeConflict.
 func IsConflict(err error) bool { return core.CodeOf(err) == core.CodeConflict }
 
+// IsNotFound reports whether err says that a message, a key or something else does not exist.
 func IsNotFound(err error) bool {
 	return errors.Is(err, jetstream.ErrMsgNotFound) || errors.Is(err, jetstream.ErrKeyNotFound) ||
 		core.CodeOf(err) == core.CodeNotFound

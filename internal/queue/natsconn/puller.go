@@ -34,7 +34,7 @@ const (
 )
 
 var (
-	// ErrConsumerLost: the server does not know the consumer, or not this pull.
+	// ErrConsumerLost says that the server does not know the consumer, or not this pull.
 	ErrConsumerLost = errors.New("the queue forgot the consumer")
 	// errConnectionChanged: the connection was lost or restored while a strict puller waited.
 	errConnectionChanged = errors.New("the connection to the queue changed")
@@ -143,7 +143,7 @@ type batch struct {
 }
 
 func (b *batch) full() bool {
-	return len(b.messages) >= b.Budget.Messages || b.Bytes > 0 && b.size >= b.Bytes
+	return len(b.messages) >= b.Messages || b.Bytes > 0 && b.size >= b.Bytes
 }
 
 // fits reports whether m may be added; the first message always may.

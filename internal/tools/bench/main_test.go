@@ -32,10 +32,10 @@ func TestMain(m *testing.M) {
 
 // child runs the program's sub-commands.
 func child(args []string) error {
-	switch {
-	case args[0] == "serve":
+	switch args[0] {
+	case "serve":
 		return serve()
-	case args[0] == bench.UpstreamCommand:
+	case bench.UpstreamCommand:
 		var cfg bench.UpstreamConfig
 		if _, err := fmt.Sscan(args[2]+" "+args[4], &cfg.Studies, &cfg.Records); err != nil {
 			return err
