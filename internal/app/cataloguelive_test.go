@@ -52,6 +52,9 @@ func TestCatalogueEngineGoes(t *testing.T) {
 	ids := w.fill("S1", 30)
 	w.start()
 	w.awaitAvailable("a", "b")
+	logged := func(id string) [2]int { return [2]int{w.logged(saysAvailable, id), w.logged(saysFailed, id)} }
+	// Whether a catalogue is checked before its index exists, and fails until then, depends on the engine's speed.
+	before := map[string][2]int{"a": logged("a"), "b": logged("b"), "c": logged("c")}
 	w.run("S1", "", core.JobSucceeded)
 	w.engine.setDown(true)
 	w.awaitProblem("a", indexSilent())
@@ -71,9 +74,9 @@ func TestCatalogueEngineGoes(t *testing.T) {
 	w.wantStatus(core.CataloguesDegraded)
 	w.awaitConverged(wait)
 	w.wantGauge(map[string]bool{"a": true, "b": true, "c": false})
-	for id, want := range map[string][2]int{"a": {2, 1}, "b": {2, 1}, "c": {0, 1}} {
-		if available, failed := w.logged(saysAvailable, id), w.logged(saysFailed, id); available != want[0] || failed != want[1] {
-			t.Errorf("%s: that it is available is logged %d times, that it has failed %d times, want %v", id, available, failed, want)
+	for id, more := range map[string]int{"a": 1, "b": 1, "c": 0} {
+		if got, want := logged(id), [2]int{before[id][0] + more, before[id][1] + more}; got != want {
+			t.Errorf("%s: that it is available, and that it has failed, is logged %v times, want %v", id, got, want)
 		}
 	}
 }

@@ -337,7 +337,7 @@ func TestEventsElsewhere(t *testing.T) {
 // process gets the end of the job.
 func TestEventsOfOther(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, settings{pageSize: 20, queueURL: externalQueue(t), faulty: true, shutdownTimeout: 3 * time.Second})
+	w := newWorld(t, settings{pageSize: 20, queueURL: externalQueue(t), faulty: true, shutdownTimeout: 12 * time.Second})
 	w.start()
 	w.awaitPaused(false)
 	for i := range 3 {
