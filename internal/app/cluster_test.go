@@ -17,16 +17,20 @@ import (
 // more often than they may be delivered, and none is given up.
 func TestFullCluster(t *testing.T) {
 	t.Parallel()
-	const maxDeliver = 4
+	const maxDeliver = 2
 	w := startWorld(t, settings{
 		queueURL: natsCluster.Account(t), queueReplicas: 3, maxPending: 10, maxDeliver: maxDeliver,
 	})
 	ids := w.fill("S1", 20)
-	w.song.Fail(testkit.Fault{Path: regexp.MustCompile("/analysis/"), Times: 1 << 30, Status: http.StatusInternalServerError})
+	full := make(chan struct{})
+	w.song.Fail(testkit.Fault{
+		Path: regexp.MustCompile("/analysis/"), Release: full, Times: 1 << 30, Status: http.StatusInternalServerError,
+	})
 	accepted := 0
 	for w.tryPost(recordPath("S1", ids[accepted])) {
 		accepted++
 	}
+	close(full)
 	w.eventually(wait, func() (bool, string) {
 		n := w.metric("tutti_documents_total", "outcome", "retried")
 		return n >= float64(2*maxDeliver*accepted), fmt.Sprintf("%v tries of %d records", n, accepted)
