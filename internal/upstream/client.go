@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"tutti/internal/core"
@@ -29,7 +30,8 @@ type Config struct {
 	// Token is sent as a bearer token; Username and Password as basic auth. Empty: none. Setting both is an error.
 	Token              string
 	Username, Password string
-	// Timeout bounds connecting and receiving the headers together, and then each read of the body. Default 30 s.
+	// Timeout bounds connecting and receiving the headers together, and then each read of the body, not the time spent in a page's
+	// callback. Default 30 s.
 	Timeout time.Duration
 	// Concurrency is the number of idle connections to keep. Default 4.
 	Concurrency int
@@ -37,12 +39,16 @@ type Config struct {
 	UserAgent string
 	// Memory bounds the bytes of large records; nil means unbounded.
 	Memory Memory
-	// Repository is the label of the Metrics and the holder of the Memory.
+	// MaxRecordBytes bounds a record; of a larger one only Record.TooLarge is returned. Default core.DefaultMaxRecordBytes.
+	MaxRecordBytes int
+	// Repository is the code of the repository, the label of the Metrics and the holder of the Memory.
 	Repository string
 	// Metrics may be nil.
 	Metrics *Metrics
 	// Transport replaces the client's own connections, for tests. Client never follows redirects.
 	Transport http.RoundTripper
+	// Format describes the pages and records of the protocol; its client sets it.
+	Format Format
 }
 
 // Memory bounds the bytes held at one time.
@@ -57,6 +63,8 @@ type Client struct {
 	base *url.URL
 	http *http.Client
 	cfg  Config
+	// scanners reuses the Scanners, and their buffers.
+	scanners sync.Pool
 }
 
 // NewClient returns a Client. CodeInvalid for a bad Config.
@@ -70,6 +78,8 @@ func NewClient(cfg Config) (*Client, error) {
 		transport = newTransport(cfg.Concurrency)
 	}
 	return &Client{
+		scanners: sync.Pool{New: func() any { return NewScanner(cfg.Format, cfg.MaxRecordBytes) }},
+
 		base: base,
 		cfg:  cfg,
 		http: &http.Client{
@@ -99,6 +109,8 @@ func (c *Config) validate() (*url.URL, error) {
 		return nil, core.NewError(core.CodeInvalid, "the repository's timeout must not be negative")
 	case c.Concurrency < 0:
 		return nil, core.NewError(core.CodeInvalid, "the repository's concurrency must not be negative")
+	case c.MaxRecordBytes < 0:
+		return nil, core.NewError(core.CodeInvalid, "the maximum size of a record must not be negative")
 	}
 	if c.Timeout == 0 {
 		c.Timeout = defaultTimeout
@@ -155,47 +167,6 @@ func (c *Client) Get(ctx context.Context, query string, segments ...string) (*Re
 	return answer, nil
 }
 
-// maxMemoryWait is how long a record may wait for memory after its request.
-const maxMemoryWait = time.Second
-
-// errWaitedTooLong is returned by a Reserve that acquired the memory too late for the body being read.
-var errWaitedTooLong = errors.New("upstream: the record waited for memory")
-
-// Record reads the one record that Get requests, with scanner. The Response must be closed; its memory holds the Item's Body.
-// Errors are those of Get and of Scanner.Record.
-//
-// A record that waited for memory for more than a second is requested again while that memory is held, so that the age of its body
-// depends on the upstream and not on the memory that others use. Each further request has more memory than the previous one, which
-// bounds their number.
-func (c *Client) Record(ctx context.Context, scanner *Scanner, query string, segments ...string) (*Response, Item, error) {
-	var reserved int64
-	var free func()
-	for {
-		answer, err := c.Get(ctx, query, segments...)
-		if err != nil {
-			if free != nil {
-				free()
-			}
-			return nil, Item{}, err
-		}
-		answer.single, answer.reserved, answer.free = true, reserved, free
-		item, err := scanner.Record(answer, answer.Length)
-		if err == nil {
-			return answer, item, nil
-		}
-		waited := errors.Is(err, errWaitedTooLong)
-		if waited {
-			reserved, free = answer.reserved, answer.DetachMemory()
-		} else {
-			answer.MarkFailed()
-		}
-		answer.Close()
-		if !waited {
-			return nil, Item{}, err
-		}
-	}
-}
-
 // target returns the URL. Path holds the decoded segments and RawPath the encoded ones, so that net/url sends RawPath unchanged.
 func (c *Client) target(query string, segments []string) (*url.URL, error) {
 	var path, raw strings.Builder
@@ -206,32 +177,12 @@ func (c *Client) target(query string, segments []string) (*url.URL, error) {
 			return nil, core.NewError(core.CodeInvalid, "an id must not be empty or a relative path segment")
 		}
 		path.WriteString("/" + segment)
-		raw.WriteString("/" + EscapeSegment(segment))
+		// More than url.PathEscape escapes: no server may take a part of an id for a delimiter.
+		raw.WriteString("/" + strings.ReplaceAll(url.QueryEscape(segment), "+", "%20"))
 	}
 	target := *c.base
 	target.Path, target.RawPath, target.RawQuery = path.String(), raw.String(), query
 	return &target, nil
-}
-
-// EscapeSegment percent-encodes every byte of segment that is not unreserved (RFC 3986, 2.3). That is more than url.PathEscape
-// encodes: no server may take a part of an id for a delimiter.
-func EscapeSegment(segment string) string {
-	const hex = "0123456789ABCDEF"
-	var b strings.Builder
-	b.Grow(len(segment) + 16)
-	for i := range len(segment) {
-		ch := segment[i]
-		switch {
-		case ch >= 'a' && ch <= 'z', ch >= 'A' && ch <= 'Z', ch >= '0' && ch <= '9',
-			ch == '-', ch == '.', ch == '_', ch == '~':
-			b.WriteByte(ch)
-		default:
-			b.WriteByte('%')
-			b.WriteByte(hex[ch>>4])
-			b.WriteByte(hex[ch&15])
-		}
-	}
-	return b.String()
 }
 
 func (c *Client) authorize(req *http.Request) {
@@ -287,7 +238,7 @@ func (a *Response) open(ctx context.Context, target *url.URL) error {
 			message += ": " + reason
 		}
 		err = a.classify(err, message)
-		a.client.observe(time.Since(begin), false, a.callerErr() == nil)
+		a.observe(time.Since(begin), false)
 		a.cancel(nil)
 		return err
 	}
@@ -299,7 +250,7 @@ func (a *Response) open(ctx context.Context, target *url.URL) error {
 	defer res.Body.Close()
 	body, readErr := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
 	alive := res.StatusCode < http.StatusInternalServerError
-	a.client.observe(time.Since(begin), alive && readErr == nil, a.callerErr() == nil)
+	a.observe(time.Since(begin), alive && readErr == nil)
 	if readErr != nil && res.StatusCode < http.StatusInternalServerError {
 		return a.classify(errors.Join(ErrTruncated, readErr), messageCut)
 	}
@@ -365,7 +316,7 @@ func (a *Response) Close() {
 	a.readTimer.Stop()
 	_ = a.body.Close() // the relevant part has been read
 	a.cancel(nil)
-	a.client.observe(a.spent, !a.failed, a.callerErr() == nil)
+	a.observe(a.spent, !a.failed)
 }
 
 // MarkFailed records that the body violated the protocol, so that the upstream counts as down.
@@ -383,6 +334,9 @@ func (a *Response) classify(err error, message string) error {
 	}
 }
 
-func (c *Client) observe(took time.Duration, up, known bool) {
-	c.cfg.Metrics.observe(c.cfg.Repository, took, up, known)
+// observe records the duration of the call, unless its caller canceled it; up is false without a complete response.
+func (a *Response) observe(took time.Duration, up bool) {
+	if a.callerErr() == nil {
+		a.client.cfg.Metrics.Observe(a.client.cfg.Repository, took, up)
+	}
 }

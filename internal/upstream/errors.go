@@ -43,6 +43,11 @@ func Malformed(message string, err error) error {
 	return core.WrapError(core.CodeUnavailable, message, err)
 }
 
+// FormatError returns the error of a complete response that is JSON, but not in the protocol's format.
+func FormatError(what string) error {
+	return Malformed("the upstream's "+what+" has an unexpected format", ErrFormat)
+}
+
 // statusError classifies a response by its status (CONTRACT section 1, upstream calls). It never returns CodeAbsent: only the
 // protocol's client knows the upstream's error documents.
 func statusError(status int, header http.Header, body []byte, now time.Time) *core.Error {

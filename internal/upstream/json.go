@@ -40,10 +40,8 @@ func scanValue(buf []byte, i, depth int) int {
 	case '"':
 		i, _ = scanString(buf, i)
 		return i
-	case '{':
-		return scanObject(buf, i+1, depth+1)
-	case '[':
-		return scanArray(buf, i+1, depth+1)
+	case '{', '[':
+		return scanContainer(buf, i, depth+1, nil)
 	case 't':
 		return scanLiteral(buf, i, "true")
 	case 'f':
@@ -55,22 +53,32 @@ func scanValue(buf []byte, i, depth int) int {
 	}
 }
 
-// scanObject parses an object after its opening brace.
-func scanObject(buf []byte, i, depth int) int {
+// scanContainer parses the object or array at i. The members of a record are passed to record, which is nil for anything else.
+func scanContainer(buf []byte, i, depth int, record *Scanner) int {
 	if depth > maxDepth {
 		return tooNested
 	}
+	closing := buf[i] + 2 // '[' + 2 is ']', '{' + 2 is '}'
+	i++
 	for first := true; ; first = false {
 		if i = skipSpace(buf, i); i >= len(buf) {
 			return incomplete
 		}
-		if buf[i] == '}' && first {
+		if buf[i] == closing && first {
 			return i + 1
 		}
-		if i, _ = scanKey(buf, i); i < 0 {
-			return i
+		var k key
+		if closing == '}' {
+			if i, k = scanKey(buf, i); i < 0 {
+				return i
+			}
 		}
-		if i = scanValue(buf, i, depth); i < 0 {
+		if record != nil {
+			i = record.scanMember(buf, i, k)
+		} else {
+			i = scanValue(buf, i, depth)
+		}
+		if i < 0 {
 			return i
 		}
 		if i = skipSpace(buf, i); i >= len(buf) {
@@ -79,36 +87,7 @@ func scanObject(buf []byte, i, depth int) int {
 		switch buf[i] {
 		case ',':
 			i++
-		case '}':
-			return i + 1
-		default:
-			return invalid
-		}
-	}
-}
-
-// scanArray parses an array after its opening bracket.
-func scanArray(buf []byte, i, depth int) int {
-	if depth > maxDepth {
-		return tooNested
-	}
-	for first := true; ; first = false {
-		if i = skipSpace(buf, i); i >= len(buf) {
-			return incomplete
-		}
-		if buf[i] == ']' && first {
-			return i + 1
-		}
-		if i = scanValue(buf, i, depth); i < 0 {
-			return i
-		}
-		if i = skipSpace(buf, i); i >= len(buf) {
-			return incomplete
-		}
-		switch buf[i] {
-		case ',':
-			i++
-		case ']':
+		case closing:
 			return i + 1
 		default:
 			return invalid

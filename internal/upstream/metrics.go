@@ -31,13 +31,6 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
-// observe records a call that took the given time. known is false for a call that its caller canceled.
-func (m *Metrics) observe(repository string, took time.Duration, up, known bool) {
-	if known {
-		m.Observe(repository, took, up)
-	}
-}
-
 // Observe records the duration of a call to a repository; up is false without a complete response. The clients of this package
 // call it themselves; it is exported for upstreams that are not called over HTTP.
 func (m *Metrics) Observe(repository string, took time.Duration, up bool) {

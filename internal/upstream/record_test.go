@@ -57,10 +57,10 @@ type recordClient interface {
 func newRecordClients() map[string]func(http.RoundTripper, upstream.Memory) (recordClient, error) {
 	return map[string]func(http.RoundTripper, upstream.Memory) (recordClient, error){
 		"song": func(r http.RoundTripper, m upstream.Memory) (recordClient, error) {
-			return song.New(song.Config{URL: "http://h", Transport: r, Memory: m})
+			return song.New(song.Config{Config: upstream.Config{URL: "http://h", Transport: r, Memory: m}})
 		},
 		"lyric": func(r http.RoundTripper, m upstream.Memory) (recordClient, error) {
-			return lyric.New(lyric.Config{URL: "http://h", CategoryID: "1", Transport: r, Memory: m})
+			return lyric.New(lyric.Config{Config: upstream.Config{URL: "http://h", Transport: r, Memory: m}, CategoryID: "1"})
 		},
 	}
 }

@@ -91,6 +91,9 @@ type Scanner struct {
 	spans     []span
 	detected  bool
 	boolValue OptionalBool
+	// skipped is the excerpt of the record that is being skipped, nil for none; it has what was consumed up to skippedFrom.
+	skipped     *core.DeadLetterDocumentBuilder
+	skippedFrom int
 }
 
 // span locates a string value: buf[start:end] with its quotes; end is 0 for none.
@@ -126,15 +129,8 @@ func (s *Scanner) Page(r io.Reader, each func(Item) error) (Envelope, error) {
 	if c != '{' {
 		return page, s.unexpectedStart(c)
 	}
-	s.pos++
-	for first := true; ; first = false {
-		more, err := s.member(&page, first, each)
-		if err != nil {
-			return page, err
-		}
-		if !more {
-			break
-		}
+	if err := s.list('}', func() error { return s.member(&page, each) }); err != nil {
+		return page, err
 	}
 	if page.Rows < 0 {
 		return page, Malformed("the upstream's answer is not a page", ErrFormat)
@@ -187,34 +183,47 @@ func (s *Scanner) release() {
 	}
 }
 
-// member reads one member of the page and its separator; more is false after the closing brace.
-func (s *Scanner) member(page *Envelope, first bool, each func(Item) error) (more bool, err error) {
-	c, err := s.next()
-	if err != nil {
-		return false, err
-	}
-	if c == '}' && first {
+// list reads the object or array at pos; element reads each member or element, whose first byte is at pos.
+func (s *Scanner) list(closing byte, element func() error) error {
+	s.pos++
+	for first := true; ; first = false {
+		c, err := s.next()
+		if err != nil {
+			return err
+		}
+		if c == closing && first {
+			s.pos++
+			return nil
+		}
+		if err := element(); err != nil {
+			return err
+		}
+		if c, err = s.next(); err != nil {
+			return err
+		}
 		s.pos++
-		return false, nil
+		switch c {
+		case ',':
+		case closing:
+			return nil
+		default:
+			return notJSON()
+		}
 	}
+}
+
+// member reads one member of the page.
+func (s *Scanner) member(page *Envelope, each func(Item) error) error {
 	var k key
 	from, err := s.token(s.maxOther, func(buf []byte, i int) int {
 		i, k = scanKey(buf, i)
 		return i
 	})
 	if err != nil {
-		return false, err
+		return err
 	}
 	// The key's indexes are relative to the token's start, since the buffer may have moved.
 	k.start, k.end = k.start+from, k.end+from
-	if err := s.memberValue(page, k, each); err != nil {
-		return false, err
-	}
-	return s.separator('}')
-}
-
-// memberValue reads the value of member k: the records, a value to return, or one to skip.
-func (s *Scanner) memberValue(page *Envelope, k key, each func(Item) error) error {
 	if k.is(s.buf, s.format.Array) {
 		if page.Rows >= 0 {
 			return Malformed("the upstream's page lists its records twice", ErrFormat)
@@ -231,8 +240,7 @@ func (s *Scanner) memberValue(page *Envelope, k key, each func(Item) error) erro
 	if _, err := s.next(); err != nil {
 		return err
 	}
-	from, err := s.token(s.maxOther, func(buf []byte, i int) int { return scanValue(buf, i, 1) })
-	if err != nil {
+	if from, err = s.token(s.maxOther, func(buf []byte, i int) int { return scanValue(buf, i, 1) }); err != nil {
 		return err
 	}
 	if wanted >= 0 {
@@ -250,16 +258,8 @@ func (s *Scanner) array(page *Envelope, each func(Item) error) error {
 	if c != '[' {
 		return Malformed("the upstream's page has no list of records", ErrFormat)
 	}
-	s.pos++
-	for {
-		if c, err = s.next(); err != nil {
-			return err
-		}
-		if c == ']' && page.Rows == 0 {
-			s.pos++
-			return nil
-		}
-		if c != '{' {
+	return s.list(']', func() error {
+		if s.buf[s.pos] != '{' {
 			return Malformed("the upstream's page lists a value that is not a record", ErrFormat)
 		}
 		item, err := s.record()
@@ -270,30 +270,8 @@ func (s *Scanner) array(page *Envelope, each func(Item) error) error {
 		if err := each(item); err != nil {
 			return err
 		}
-		if err := s.shrink(); err != nil {
-			return err
-		}
-		if more, err := s.separator(']'); err != nil || !more {
-			return err
-		}
-	}
-}
-
-// separator reads a comma or the closing byte; more is false after the latter.
-func (s *Scanner) separator(closing byte) (more bool, err error) {
-	c, err := s.next()
-	if err != nil {
-		return false, err
-	}
-	s.pos++
-	switch c {
-	case ',':
-		return true, nil
-	case closing:
-		return false, nil
-	default:
-		return false, Malformed("the upstream's answer is not JSON", ErrMalformed)
-	}
+		return s.shrink()
+	})
 }
 
 // record reads the object at pos.
@@ -318,37 +296,11 @@ func (s *Scanner) record() (Item, error) {
 	return Item{Body: s.buf[from:s.pos:s.pos], Values: s.values, Detected: s.detected, Bool: s.boolValue}, nil
 }
 
-// scanRecord is scanObject that also locates the requested members. i is the index of the opening brace.
+// scanRecord parses the object at i and locates the requested members.
 func (s *Scanner) scanRecord(buf []byte, i int) int {
 	clear(s.spans)
 	s.detected, s.boolValue = false, BoolMissing
-	i++
-	for first := true; ; first = false {
-		if i = skipSpace(buf, i); i >= len(buf) {
-			return incomplete
-		}
-		if buf[i] == '}' && first {
-			return i + 1
-		}
-		var k key
-		if i, k = scanKey(buf, i); i < 0 {
-			return i
-		}
-		if i = s.scanMember(buf, i, k); i < 0 {
-			return i
-		}
-		if i = skipSpace(buf, i); i >= len(buf) {
-			return incomplete
-		}
-		switch buf[i] {
-		case ',':
-			i++
-		case '}':
-			return i + 1
-		default:
-			return invalid
-		}
-	}
+	return scanContainer(buf, i, 1, s)
 }
 
 // scanMember parses the value of a record's member k, and records its position if it is requested and a string.
@@ -393,7 +345,7 @@ func (s *Scanner) token(limit int, scan func(buf []byte, i int) int) (from int, 
 				return 0, err
 			}
 		case invalid:
-			return 0, Malformed("the upstream's answer is not JSON", ErrMalformed)
+			return 0, notJSON()
 		case tooNested:
 			return 0, tooDeep()
 		default:
@@ -413,10 +365,20 @@ func (s *Scanner) next() (byte, error) {
 		if s.pos < s.end {
 			return s.buf[s.pos], nil
 		}
-		if err := s.fill(1); err != nil {
+		if err := s.refill(); err != nil {
 			return 0, err
 		}
 	}
+}
+
+// refill reads more after everything in the buffer was consumed. A record that is skipped does not need the buffer that grew for it.
+func (s *Scanner) refill() error {
+	if s.skipped != nil {
+		if err := s.shrink(); err != nil {
+			return err
+		}
+	}
+	return s.fill(1)
 }
 
 // finish reads to the end of r, where only white space is allowed.
@@ -480,9 +442,15 @@ func (s *Scanner) grow(want int) error {
 		}
 		into = make([]byte, size)
 	}
-	copy(into, s.buf[s.pos:s.end])
-	s.buf, s.pos, s.end = into, 0, held
+	s.slide(into)
 	return nil
+}
+
+// slide moves what is not yet consumed to the start of a buffer, which may be the current one.
+func (s *Scanner) slide(into []byte) {
+	s.noteSkipped()
+	s.end = copy(into, s.buf[s.pos:s.end])
+	s.buf, s.pos, s.skippedFrom = into, 0, 0
 }
 
 // memoryReserver is a reader that bounds the memory of its content.
@@ -504,19 +472,18 @@ func (s *Scanner) reserve(size int) error {
 
 // shrink replaces a buffer that grew for a large record once little of it is in use.
 func (s *Scanner) shrink() error {
-	held := s.end - s.pos
-	if len(s.buf) <= maxIdleBuffer || held > initialBuffer {
+	if len(s.buf) <= maxIdleBuffer || s.end-s.pos > initialBuffer {
 		return nil
 	}
-	small := make([]byte, initialBuffer)
-	copy(small, s.buf[s.pos:s.end])
-	s.buf, s.pos, s.end = small, 0, held
+	s.slide(make([]byte, initialBuffer))
 	return s.reserve(0)
 }
 
 func tooLarge(limit int) error {
 	return core.WrapError(core.CodeUpstream, fmt.Sprintf("the upstream's answer contains a value of more than %d bytes", limit), ErrTooLarge)
 }
+
+func notJSON() error { return Malformed("the upstream's answer is not JSON", ErrMalformed) }
 
 func tooDeep() error {
 	return core.WrapError(core.CodeUpstream, "the upstream's answer is nested too deeply", ErrMalformed)
@@ -535,5 +502,5 @@ func (s *Scanner) unexpectedStart(c byte) error {
 	if c == '[' || c == '"' {
 		return Malformed("the upstream's answer has an unexpected format", ErrFormat)
 	}
-	return Malformed("the upstream's answer is not JSON", ErrMalformed)
+	return notJSON()
 }

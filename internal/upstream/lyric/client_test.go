@@ -11,6 +11,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/upstream"
 	"tutti/internal/upstream/lyric"
 )
 
@@ -89,11 +90,11 @@ func TestNewRefuses(t *testing.T) {
 		message string
 	}{
 		"no url":        {lyric.Config{CategoryID: "1"}, "the repository's url must start with http:// or https:// and a host"},
-		"no category":   {lyric.Config{URL: "http://h"}, "the category's id is empty"},
-		"category path": {lyric.Config{URL: "http://h", CategoryID: ".."}, "the category's id must not be a relative path segment"},
-		"record size":   {lyric.Config{URL: "http://h", CategoryID: "1", MaxRecordBytes: -1}, "the maximum size of a record must not be negative"},
+		"no category":   {lyric.Config{Config: upstream.Config{URL: "http://h"}}, "the category's id is empty"},
+		"category path": {lyric.Config{Config: upstream.Config{URL: "http://h"}, CategoryID: ".."}, "the category's id must not be a relative path segment"},
+		"record size":   {lyric.Config{Config: upstream.Config{URL: "http://h", MaxRecordBytes: -1}, CategoryID: "1"}, "the maximum size of a record must not be negative"},
 		"two credentials": {
-			lyric.Config{URL: "http://h", CategoryID: "1", Token: "t", Username: "u"}, "a repository takes a token or a username, not both",
+			lyric.Config{Config: upstream.Config{URL: "http://h", Token: "t", Username: "u"}, CategoryID: "1"}, "a repository takes a token or a username, not both",
 		},
 	} {
 		_, err := lyric.New(tt.cfg)
@@ -150,7 +151,7 @@ func ExampleClient_Page() {
 	if err := server.Put("O1", []byte(envelope("A1", "O1", true))); err != nil {
 		panic(err)
 	}
-	c, err := lyric.New(lyric.Config{URL: server.URL(), CategoryID: server.CategoryID(), ValidOnly: true})
+	c, err := lyric.New(lyric.Config{Config: upstream.Config{URL: server.URL()}, CategoryID: server.CategoryID(), ValidOnly: true})
 	if err != nil {
 		panic(err)
 	}

@@ -22,6 +22,8 @@ var (
 
 	// errOtherID: the response contains another record than the requested one.
 	errOtherID = errors.New("lyric: record of another id")
+	// errNoRows: the page has no rows.
+	errNoRows = errors.New("lyric: no rows")
 )
 
 // errorDocument is Lyric's error document. Those of common web frameworks are similar, so that error and message are both compared
@@ -73,10 +75,12 @@ func (f errorDocument) noCompound() bool {
 		f.Message == "An error occurred while converting records into compound view"
 }
 
-// isNoData reports whether err is Lyric's error for a page without rows.
-func isNoData(err error) bool {
-	f, ok := errorDocumentOf(err)
-	return ok && f.noData()
+// pageError is protocolError for requests for a page; errNoRows stands for Lyric's error for a page without rows.
+func pageError(err error) error {
+	if f, ok := errorDocumentOf(err); ok && f.noData() {
+		return errNoRows
+	}
+	return protocolError(err)
 }
 
 // protocolError converts a status error whose body is Lyric's error document. Other errors are returned unchanged.
@@ -111,9 +115,4 @@ func recordError(err error) error {
 	default:
 		return protocolError(err)
 	}
-}
-
-// formatError returns the error of a complete response that is not in Lyric's format.
-func formatError(what string) error {
-	return upstream.Malformed("the upstream's "+what+" has an unexpected format", upstream.ErrFormat)
 }

@@ -89,7 +89,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	for _, location := range []string{other.URL() + "/category/1", "/category/1"} {
 		server.ClearFaults()
 		server.Fail(testkit.Fault{Path: regexp.MustCompile("/id/"), Status: 302, Location: location})
-		_, err := client(t, server, lyric.Config{Token: "secret"}).Record(t.Context(), "O1", "a")
+		_, err := client(t, server, lyric.Config{Config: upstream.Config{Token: "secret"}}).Record(t.Context(), "O1", "a")
 		wantError(t, location, err, core.CodeUpstream, "the upstream answered with a redirect")
 		if !errors.Is(err, upstream.ErrRedirect) {
 			t.Errorf("%s: %v", location, err)
@@ -106,8 +106,8 @@ func TestAuth(t *testing.T) {
 		server testkit.LyricConfig
 		good   lyric.Config
 	}{
-		"bearer": {testkit.LyricConfig{Token: "t"}, lyric.Config{Token: "t"}},
-		"basic":  {testkit.LyricConfig{Username: "u", Password: "p"}, lyric.Config{Username: "u", Password: "p"}},
+		"bearer": {testkit.LyricConfig{Token: "t"}, lyric.Config{Config: upstream.Config{Token: "t"}}},
+		"basic":  {testkit.LyricConfig{Username: "u", Password: "p"}, lyric.Config{Config: upstream.Config{Username: "u", Password: "p"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -216,12 +216,12 @@ func TestSlowCallbackIsNoTimeout(t *testing.T) {
 	server := serve(t, testkit.LyricConfig{})
 	server.PutAll(testkit.GenerateRecords(1, "O1", 3000)...)
 	var response record
-	if _, err := client(t, server, lyric.Config{Transport: &response}).Page(t.Context(), "O1", 0, 3000, func(core.Record) error { return nil }); err != nil {
+	if _, err := client(t, server, lyric.Config{Config: upstream.Config{Transport: &response}}).Page(t.Context(), "O1", 0, 3000, func(core.Record) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = time.Minute
-		c := client(t, server, lyric.Config{Timeout: timeout, Transport: &response.replay})
+		c := client(t, server, lyric.Config{Config: upstream.Config{Timeout: timeout, Transport: &response.replay}})
 		n := 0
 		info, err := c.Page(t.Context(), "O1", 0, 3000, func(core.Record) error {
 			if n++; n == 1 || n == 1500 {
@@ -261,7 +261,7 @@ func TestRecordOverTheLimit(t *testing.T) {
 	server := serve(t, testkit.LyricConfig{})
 	generated := testkit.GenerateRecords(1, "O1", 1)[0]
 	server.PutAll(generated)
-	c := client(t, server, lyric.Config{MaxRecordBytes: 500, ValidOnly: true})
+	c := client(t, server, lyric.Config{Config: upstream.Config{MaxRecordBytes: 500}, ValidOnly: true})
 	record, err := c.Record(t.Context(), "O1", generated.SystemID)
 	if err != nil || record.TooLarge == nil || record.TooLarge.Size < 500 {
 		t.Fatalf("%+v, %v", record, err)
@@ -289,7 +289,7 @@ func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	server := serve(t, testkit.LyricConfig{})
 	put(t, server, "O1", "a", true)
-	c := client(t, server, lyric.Config{Repository: "ca", Metrics: upstream.NewMetrics(registry)})
+	c := client(t, server, lyric.Config{Config: upstream.Config{Repository: "ca", Metrics: upstream.NewMetrics(registry)}})
 	expect := func(step string, calls uint64, up float64) {
 		t.Helper()
 		families, err := registry.Gather()

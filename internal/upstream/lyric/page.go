@@ -3,6 +3,7 @@ package lyric
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -43,38 +44,15 @@ func (c *Client) Page(ctx context.Context, organization string, offset, limit in
 	if err != nil {
 		return core.PageInfo{}, err
 	}
-	answer, err := c.calls.Get(ctx, call.query(), "data", "category", c.category, "organization", organization)
-	if err != nil {
-		if isNoData(err) {
-			return core.PageInfo{}, nil
-		}
-		return core.PageInfo{}, protocolError(err)
+	r := upstream.Request{
+		Query: call.query(), Segments: []string{"data", "category", c.category, "organization", organization}, Error: pageError,
 	}
-	defer answer.Close()
-	scanner := c.scanner()
-	defer c.scanners.Put(scanner)
 	reader := c.reader()
-	var refused error
-	envelope, err := scanner.Page(answer, func(item upstream.Item) error {
-		record, err := reader.read(item)
-		if err != nil {
-			return err
-		}
-		refused = each(record)
-		return refused
-	})
-	if refused != nil {
-		return core.PageInfo{Rows: max(envelope.Rows, 0)}, refused
+	info, err := c.calls.Page(ctx, r, reader.read, call.info, each)
+	if errors.Is(err, errNoRows) {
+		return core.PageInfo{}, nil
 	}
-	var info core.PageInfo
-	if err == nil {
-		info, err = call.info(envelope)
-	}
-	if err != nil {
-		answer.MarkFailed()
-		return core.PageInfo{Rows: max(envelope.Rows, 0)}, err
-	}
-	return info, nil
+	return info, err
 }
 
 // info returns the totals of a page after comparing them with the request and the number of received rows. Lyric accepts a pageSize
@@ -88,7 +66,7 @@ func (p pageRequest) info(envelope upstream.Envelope) (core.PageInfo, error) {
 	}
 	err := json.Unmarshal(envelope.Values[0], &said)
 	if err != nil || said.CurrentPage == nil || said.PageSize == nil || said.TotalRecords == nil || *said.TotalRecords < 0 {
-		return core.PageInfo{}, formatError("page")
+		return core.PageInfo{}, upstream.FormatError("page")
 	}
 	total := *said.TotalRecords
 	switch {

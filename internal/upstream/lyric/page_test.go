@@ -321,7 +321,7 @@ func TestMemoryDoesNotGrowWithThePage(t *testing.T) {
 		fmt.Fprint(w, "]}")
 	}))
 	defer server.Close()
-	c, err := lyric.New(lyric.Config{URL: server.URL, CategoryID: "1"})
+	c, err := lyric.New(lyric.Config{Config: upstream.Config{URL: server.URL}, CategoryID: "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +354,7 @@ func FuzzPage(f *testing.F) {
 	f.Add([]byte(page(`{"currentPage":1,"pageSize":10,"totalRecords":0}`)))
 	f.Add([]byte(`{"error":"Not Found","message":"No Submitted data found"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		c, err := lyric.New(lyric.Config{URL: "http://h", CategoryID: "1", ValidOnly: true, Transport: always(http.StatusOK, body)})
+		c, err := lyric.New(lyric.Config{Config: upstream.Config{URL: "http://h", Transport: always(http.StatusOK, body)}, CategoryID: "1", ValidOnly: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -372,7 +372,7 @@ func FuzzNotFound(f *testing.F) {
 		f.Add(fmt.Appendf(nil, `{"error":"Not Found","message":%q}`, message))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		c, err := lyric.New(lyric.Config{URL: "http://h", CategoryID: "1", Transport: always(http.StatusNotFound, body)})
+		c, err := lyric.New(lyric.Config{Config: upstream.Config{URL: "http://h", Transport: always(http.StatusNotFound, body)}, CategoryID: "1"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -22,27 +22,21 @@ const (
 // When a category has a central entity, Page lists only records of that entity, but Record returns those of every entity, the others
 // in the flat view. Config.Entity excludes them from the index.
 func (c *Client) Record(ctx context.Context, _, id string) (core.Record, error) {
-	scanner := c.scanner()
-	defer c.scanners.Put(scanner)
-	answer, item, err := c.calls.Record(ctx, scanner, "view=compound", "data", "category", c.category, "id", id)
-	if err != nil {
-		return core.Record{}, recordError(err)
-	}
-	defer answer.Close()
+	r := upstream.Request{Query: "view=compound", Segments: []string{"data", "category", c.category, "id", id}, Error: recordError}
 	reader := c.reader()
-	record, err := reader.read(item)
-	if err == nil && (record.ID == "" || record.Organization == "") {
-		err = formatError("record")
-	}
-	if err != nil {
-		answer.MarkFailed()
-		return core.Record{}, err
-	}
-	if record.ID != id {
-		return core.Record{}, core.WrapError(core.CodeUpstream, "the upstream answered with another record", errOtherID)
-	}
-	record.Release = answer.DetachMemory()
-	return record, nil
+	return c.calls.Record(ctx, r, func(item upstream.Item) (core.Record, error) {
+		record, err := reader.read(item)
+		switch {
+		case err != nil:
+			return record, err
+		case record.ID == "" || record.Organization == "":
+			return record, upstream.FormatError("record")
+		case record.ID != id:
+			return record, core.WrapError(core.CodeUpstream, "the upstream answered with another record", errOtherID)
+		default:
+			return record, nil
+		}
+	})
 }
 
 // recordReader converts Items to Records. It reuses the last organization, which is the same for all of a page.
@@ -58,7 +52,7 @@ func (c *Client) reader() recordReader { return recordReader{validOnly: c.validO
 // index.
 func (r *recordReader) read(item upstream.Item) (core.Record, error) {
 	if item.Bool == upstream.BoolMissing {
-		return core.Record{}, formatError("record")
+		return core.Record{}, upstream.FormatError("record")
 	}
 	if r.organization != string(item.Values[memberOrganization]) {
 		r.organization = string(item.Values[memberOrganization])

@@ -87,19 +87,26 @@ func Of(t core.RepositoryType) Protocol {
 	return studies
 }
 
+// client returns the settings that the clients of all types with a URL have.
+func (o Options) client(r config.Repository) upstream.Config {
+	timeout := r.Timeout
+	if o.Timeout > 0 {
+		timeout = min(o.Timeout, timeout)
+	}
+	return upstream.Config{
+		URL: r.URL, Token: r.Token.Reveal(), Username: r.Username, Password: r.Password.Reveal(), Timeout: timeout,
+		Concurrency: 2 * r.Concurrency, UserAgent: o.UserAgent, Repository: r.Code, MaxRecordBytes: o.MaxRecordBytes,
+		Memory: o.Memory, Metrics: o.Metrics,
+	}
+}
+
 func openSong(r config.Repository, o Options) (Client, error) {
-	return song.New(song.Config{
-		URL: r.URL, Token: r.Token.Reveal(), Username: r.Username, Password: r.Password.Reveal(), Timeout: o.timeout(r),
-		States: r.Song.States, Concurrency: 2 * r.Concurrency, UserAgent: o.UserAgent, Repository: r.Code,
-		MaxRecordBytes: o.MaxRecordBytes, Memory: o.Memory, Metrics: o.Metrics,
-	})
+	return song.New(song.Config{Config: o.client(r), States: r.Song.States})
 }
 
 func openLyric(r config.Repository, o Options) (Client, error) {
 	return lyric.New(lyric.Config{
-		URL: r.URL, Token: r.Token.Reveal(), Username: r.Username, Password: r.Password.Reveal(), Timeout: o.timeout(r),
-		CategoryID: r.Lyric.CategoryID, ValidOnly: r.Lyric.ValidOnly, Entity: r.Lyric.Entity, Concurrency: 2 * r.Concurrency,
-		UserAgent: o.UserAgent, Repository: r.Code, MaxRecordBytes: o.MaxRecordBytes, Memory: o.Memory, Metrics: o.Metrics,
+		Config: o.client(r), CategoryID: r.Lyric.CategoryID, ValidOnly: r.Lyric.ValidOnly, Entity: r.Lyric.Entity,
 	})
 }
 
@@ -107,11 +114,4 @@ func openLocal(r config.Repository, o Options) (Client, error) {
 	return local.New(o.Local, local.Config{
 		States: r.Song.States, Repository: r.Code, MaxRecordBytes: o.MaxRecordBytes, Metrics: o.Metrics,
 	})
-}
-
-func (o Options) timeout(r config.Repository) time.Duration {
-	if o.Timeout > 0 {
-		return min(o.Timeout, r.Timeout)
-	}
-	return r.Timeout
 }

@@ -5,56 +5,27 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 
 	"tutti/internal/core"
 	"tutti/internal/upstream"
 )
 
-// maxStudies bounds the response of studies/all, in bytes.
-const maxStudies = 16 << 20
-
 // Config configures a Client. Only URL is required.
 type Config struct {
-	// URL is the Song server's base URL.
-	URL string
-	// Token is sent as a bearer token; Username and Password as basic auth. Empty: none. Setting both is an error.
-	Token              string
-	Username, Password string
-	// Timeout bounds connecting and receiving the headers together, and then each wait for more of the body, not the time spent in a
-	// page's callback. Default 30 s.
-	Timeout time.Duration
+	upstream.Config
 	// States are the indexed states of analyses. Default PUBLISHED.
 	States []string
-	// Concurrency is the number of idle connections to keep. Default 4.
-	Concurrency int
-	// UserAgent is the User-Agent header. Default "tutti".
-	UserAgent string
-	// MaxRecordBytes bounds an analysis; of a larger one only Record.TooLarge is returned. Default core.DefaultMaxRecordBytes.
-	MaxRecordBytes int
-	// Memory bounds the bytes of large records; nil means unbounded.
-	Memory upstream.Memory
-	// Repository is the code of the repository, the label of the Metrics.
-	Repository string
-	// Metrics may be nil.
-	Metrics *upstream.Metrics
-	// Transport replaces the client's own connections, for tests.
-	Transport http.RoundTripper
 }
 
 // Client reads one Song server. It is safe for concurrent use.
 type Client struct {
-	calls      *upstream.Client
-	states     []string
-	query      string // analysisStates=…
-	newScanner func() *upstream.Scanner
-	scanners   sync.Pool // of *upstream.Scanner
+	calls  *upstream.Client
+	states []string
+	query  string // analysisStates=…
 }
 
 // Indexes of the members of a page and of an analysis in the Format of New.
@@ -82,66 +53,30 @@ func New(cfg Config) (*Client, error) {
 		}
 		escaped[i] = url.QueryEscape(state)
 	}
-	if cfg.MaxRecordBytes < 0 {
-		return nil, core.NewError(core.CodeInvalid, "the maximum size of a record must not be negative")
-	}
-	calls, err := upstream.NewClient(upstream.Config{
-		URL: cfg.URL, Token: cfg.Token, Username: cfg.Username, Password: cfg.Password,
-		Timeout: cfg.Timeout, Concurrency: cfg.Concurrency, UserAgent: cfg.UserAgent,
-		Memory: cfg.Memory, Repository: cfg.Repository, Metrics: cfg.Metrics, Transport: cfg.Transport,
-	})
-	if err != nil {
-		return nil, err
-	}
-	shape := upstream.Format{
+	cfg.Format = upstream.Format{
 		Array:        "analyses",
 		Envelope:     []string{"totalAnalyses", "currentTotalAnalyses"},
 		Members:      []string{"analysisId", "studyId", "analysisState"},
 		DetectMember: upstream.RepositoriesMember,
 	}
-	return &Client{
-		calls: calls, states: states, query: "analysisStates=" + strings.Join(escaped, ","),
-		newScanner: func() *upstream.Scanner { return upstream.NewScanner(shape, cfg.MaxRecordBytes) },
-	}, nil
+	calls, err := upstream.NewClient(cfg.Config)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{calls: calls, states: states, query: "analysisStates=" + strings.Join(escaped, ",")}, nil
 }
 
 // Close closes idle connections.
 func (c *Client) Close() { c.calls.Close() }
 
-// scanner returns a Scanner from the pool; the caller returns it with scanners.Put.
-func (c *Client) scanner() *upstream.Scanner {
-	if scanner, ok := c.scanners.Get().(*upstream.Scanner); ok {
-		return scanner
-	}
-	return c.newScanner()
-}
-
 // Organizations returns the ids of all studies, in the server's order. Errors are *core.Error: CodeUnavailable,
 // CodeOverloaded or CodeUpstream.
 func (c *Client) Organizations(ctx context.Context) ([]string, error) {
-	answer, err := c.calls.Get(ctx, "", "studies", "all")
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Close()
-	body, err := readLimited(answer, maxStudies)
-	if err != nil {
-		return nil, err
-	}
-	var ids []*string
-	if err := json.Unmarshal(body, &ids); err != nil || ids == nil {
-		answer.MarkFailed()
-		return nil, formatError("list of studies")
-	}
-	studies := make([]string, len(ids))
-	for i, id := range ids {
-		if id == nil {
-			answer.MarkFailed()
-			return nil, formatError("list of studies")
-		}
-		studies[i] = *id
-	}
-	return studies, nil
+	r := upstream.Request{Segments: []string{"studies", "all"}}
+	return c.calls.Names(ctx, r, "list of studies", func(document []byte) (ids []*string, err error) {
+		err = json.Unmarshal(document, &ids)
+		return ids, err
+	})
 }
 
 // Page reads limit rows of a study's analyses from row offset on, and calls each for every record in order; the Record's Body is
@@ -153,46 +88,28 @@ func (c *Client) Page(ctx context.Context, organization string, offset, limit in
 	if offset < 0 || limit < 1 {
 		return core.PageInfo{}, core.NewError(core.CodeInvalid, "the offset of a page must be at least 0 and its limit at least 1")
 	}
-	query := c.query + "&limit=" + strconv.Itoa(limit) + "&offset=" + strconv.Itoa(offset)
-	answer, err := c.calls.Get(ctx, query, "studies", organization, "analysis", "paginated")
-	if err != nil {
-		return core.PageInfo{}, protocolError(err)
+	r := upstream.Request{
+		Query:    c.query + "&limit=" + strconv.Itoa(limit) + "&offset=" + strconv.Itoa(offset),
+		Segments: []string{"studies", organization, "analysis", "paginated"}, Error: protocolError,
 	}
-	defer answer.Close()
-	scanner := c.scanner()
-	defer c.scanners.Put(scanner)
 	var reader recordReader
-	var refused error
-	envelope, err := scanner.Page(answer, func(item upstream.Item) error {
+	return c.calls.Page(ctx, r, func(item upstream.Item) (core.Record, error) {
 		record := reader.read(item)
 		record.Indexable = record.State == "" || slices.Contains(c.states, record.State)
-		refused = each(record)
-		return refused
-	})
-	if refused != nil {
-		return core.PageInfo{Rows: max(envelope.Rows, 0)}, refused
-	}
-	var info core.PageInfo
-	if err == nil {
-		info, err = pageInfo(envelope)
-	}
-	if err != nil {
-		answer.MarkFailed()
-		return core.PageInfo{Rows: max(envelope.Rows, 0)}, err
-	}
-	return info, nil
+		return record, nil
+	}, pageInfo, each)
 }
 
 // pageInfo returns the totals of a page after comparing them with the number of received rows.
 func pageInfo(envelope upstream.Envelope) (core.PageInfo, error) {
 	total, err := strconv.Atoi(string(envelope.Values[envelopeTotal]))
 	if err != nil || total < 0 {
-		return core.PageInfo{}, formatError("page")
+		return core.PageInfo{}, upstream.FormatError("page")
 	}
 	if raw := envelope.Values[envelopeSize]; raw != nil {
 		size, err := strconv.Atoi(string(raw))
 		if err != nil {
-			return core.PageInfo{}, formatError("page")
+			return core.PageInfo{}, upstream.FormatError("page")
 		}
 		if size != envelope.Rows {
 			return core.PageInfo{}, core.WrapError(core.CodeUnavailable, "the upstream's page was cut short",
@@ -210,26 +127,19 @@ func (c *Client) Record(ctx context.Context, organization, id string) (core.Reco
 		// That path is the path of the list.
 		return core.Record{}, core.NewError(core.CodeInvalid, `"paginated" cannot be the id of an analysis`)
 	}
-	scanner := c.scanner()
-	defer c.scanners.Put(scanner)
-	answer, item, err := c.calls.Record(ctx, scanner, "", "studies", organization, "analysis", id)
-	if err != nil {
-		return core.Record{}, protocolError(err)
-	}
-	defer answer.Close()
-	var reader recordReader
-	record := reader.read(item)
-	// An analysis without a state would count as removed from the index, so only a complete analysis is accepted.
-	if record.ID == "" || record.Organization == "" || record.State == "" {
-		answer.MarkFailed()
-		return core.Record{}, formatError("analysis")
-	}
-	if record.ID != id {
-		return core.Record{}, core.WrapError(core.CodeUpstream, "the upstream answered with another analysis", errOtherID)
-	}
-	record.Indexable = slices.Contains(c.states, record.State)
-	record.Release = answer.DetachMemory()
-	return record, nil
+	r := upstream.Request{Segments: []string{"studies", organization, "analysis", id}, Error: protocolError}
+	return c.calls.Record(ctx, r, func(item upstream.Item) (core.Record, error) {
+		record := new(recordReader).read(item)
+		// An analysis without a state would count as removed from the index, so only a complete analysis is accepted.
+		if record.ID == "" || record.Organization == "" || record.State == "" {
+			return record, upstream.FormatError("analysis")
+		}
+		if record.ID != id {
+			return record, core.WrapError(core.CodeUpstream, "the upstream answered with another analysis", errOtherID)
+		}
+		record.Indexable = slices.Contains(c.states, record.State)
+		return record, nil
+	})
 }
 
 // errOtherID: the response contains another analysis than the requested one.

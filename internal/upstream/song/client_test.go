@@ -15,6 +15,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
+	"tutti/internal/upstream"
 	"tutti/internal/upstream/song"
 )
 
@@ -360,7 +361,8 @@ func analysis(id, study, state string) string {
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]song.Config{
-		"url": {}, "state": {URL: "http://h", States: []string{"A,B"}}, "size": {URL: "http://h", MaxRecordBytes: -1},
+		"url": {}, "state": {Config: upstream.Config{URL: "http://h"}, States: []string{"A,B"}},
+		"size": {Config: upstream.Config{URL: "http://h", MaxRecordBytes: -1}},
 	} {
 		if _, err := song.New(cfg); core.CodeOf(err) != core.CodeInvalid {
 			t.Errorf("%s: %v", name, err)
@@ -376,7 +378,7 @@ func BenchmarkPage(b *testing.B) {
 	}
 	defer server.Close()
 	server.PutAll(testkit.GenerateAnalyses(1, "S1", 5000)...)
-	c, err := song.New(song.Config{URL: server.URL()})
+	c, err := song.New(song.Config{Config: upstream.Config{URL: server.URL()}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -401,7 +403,7 @@ func ExampleClient_Page() {
 	if err := server.Put("S1", []byte(analysis("a1", "S1", "PUBLISHED"))); err != nil {
 		panic(err)
 	}
-	c, err := song.New(song.Config{URL: server.URL()})
+	c, err := song.New(song.Config{Config: upstream.Config{URL: server.URL()}})
 	if err != nil {
 		panic(err)
 	}

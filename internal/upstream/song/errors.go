@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
@@ -64,21 +63,4 @@ func errorID(body []byte) string {
 		}
 	}
 	return ""
-}
-
-// formatError returns the error of a complete response that is not in Song's format.
-func formatError(what string) error {
-	return upstream.Malformed("the upstream's "+what+" has an unexpected format", upstream.ErrFormat)
-}
-
-// readLimited reads all of r, up to limit bytes.
-func readLimited(r io.Reader, limit int64) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(body)) > limit {
-		return nil, core.WrapError(core.CodeUpstream, "the upstream's list of studies is too large", upstream.ErrTooLarge)
-	}
-	return body, nil
 }

@@ -81,7 +81,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	for _, location := range []string{other.URL() + "/studies/all", "/studies/all"} {
 		server.ClearFaults()
 		server.Fail(testkit.Fault{Path: regexp.MustCompile("analysis"), Status: 302, Location: location})
-		_, err := client(t, server, song.Config{Token: "secret"}).Record(t.Context(), "S1", "a")
+		_, err := client(t, server, song.Config{Config: upstream.Config{Token: "secret"}}).Record(t.Context(), "S1", "a")
 		if core.CodeOf(err) != core.CodeUpstream || !errors.Is(err, upstream.ErrRedirect) {
 			t.Errorf("%s: %v", location, err)
 		}
@@ -97,8 +97,8 @@ func TestAuth(t *testing.T) {
 		server testkit.SongConfig
 		good   song.Config
 	}{
-		"bearer": {testkit.SongConfig{Token: "t"}, song.Config{Token: "t"}},
-		"basic":  {testkit.SongConfig{Username: "u", Password: "p"}, song.Config{Username: "u", Password: "p"}},
+		"bearer": {testkit.SongConfig{Token: "t"}, song.Config{Config: upstream.Config{Token: "t"}}},
+		"basic":  {testkit.SongConfig{Username: "u", Password: "p"}, song.Config{Config: upstream.Config{Username: "u", Password: "p"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -206,12 +206,12 @@ func TestSlowCallbackIsNoTimeout(t *testing.T) {
 	server := serve(t, testkit.SongConfig{})
 	server.PutAll(testkit.GenerateAnalyses(1, "S1", 2000)...)
 	var response record
-	if _, err := client(t, server, song.Config{Transport: &response}).Page(t.Context(), "S1", 0, 2000, func(core.Record) error { return nil }); err != nil {
+	if _, err := client(t, server, song.Config{Config: upstream.Config{Transport: &response}}).Page(t.Context(), "S1", 0, 2000, func(core.Record) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		const timeout = time.Minute
-		c := client(t, server, song.Config{Timeout: timeout, Transport: &response.replay})
+		c := client(t, server, song.Config{Config: upstream.Config{Timeout: timeout, Transport: &response.replay}})
 		n := 0
 		info, err := c.Page(t.Context(), "S1", 0, 2000, func(core.Record) error {
 			if n++; n == 1 || n == 1000 {
@@ -250,7 +250,7 @@ func TestRecordOverTheLimit(t *testing.T) {
 	server := serve(t, testkit.SongConfig{})
 	a := testkit.GenerateAnalyses(1, "S1", 1)[0]
 	server.PutAll(a)
-	c := client(t, server, song.Config{MaxRecordBytes: 1000})
+	c := client(t, server, song.Config{Config: upstream.Config{MaxRecordBytes: 1000}})
 	record, err := c.Record(t.Context(), "S1", a.ID)
 	if err != nil || record.TooLarge == nil || record.TooLarge.Size < 1000 {
 		t.Fatalf("%+v, %v", record, err)
@@ -270,7 +270,7 @@ func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	server := serve(t, testkit.SongConfig{})
 	server.AddStudy("S1")
-	c := client(t, server, song.Config{Repository: "ca", Metrics: upstream.NewMetrics(registry)})
+	c := client(t, server, song.Config{Config: upstream.Config{Repository: "ca", Metrics: upstream.NewMetrics(registry)}})
 	expect := func(calls uint64, up float64) {
 		t.Helper()
 		families, err := registry.Gather()

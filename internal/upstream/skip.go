@@ -1,0 +1,151 @@
+package upstream
+
+import (
+	"errors"
+	"slices"
+
+	"tutti/internal/core"
+	"tutti/internal/jsontext"
+)
+
+const (
+	// maxCaptured bounds the bytes of a member's name, and of a requested value, in a record that is skipped. Longer ones match no
+	// name, and are not valid ids of an index.
+	maxCaptured = 8 << 10
+	// maxEscape is the length of the longest escape: a surrogate pair.
+	maxEscape = 12
+)
+
+// skipOversized reads the record at pos to its end, in memory that does not grow with it. It accepts what scanRecord accepts and finds
+// the same members.
+func (s *Scanner) skipOversized() (Item, error) {
+	s.skipped, s.skippedFrom = &core.DeadLetterDocumentBuilder{}, s.pos
+	defer func() { s.skipped = nil }()
+	item := Item{Values: make([][]byte, len(s.format.Members))}
+	if err := s.list('}', func() error { return s.skipMember(&item) }); err != nil {
+		return Item{}, err
+	}
+	s.noteSkipped()
+	item.TooLarge = s.skipped.Document()
+	return item, nil
+}
+
+// noteSkipped adds what was consumed since it was last called to the excerpt of the record that is skipped.
+func (s *Scanner) noteSkipped() {
+	if s.skipped != nil {
+		s.skipped.Add(s.buf[s.skippedFrom:s.pos])
+		s.skippedFrom = s.pos
+	}
+}
+
+// skipMember reads a member of the record, and keeps its value if it is requested.
+func (s *Scanner) skipMember(item *Item) error {
+	name, err := s.captured()
+	if err != nil {
+		return err
+	}
+	c, err := s.afterColon()
+	if err != nil {
+		return err
+	}
+	switch n := slices.Index(s.format.Members, string(name)); {
+	case n >= 0 && c == '"':
+		item.Values[n], err = s.captured()
+		return err
+	case n >= 0:
+		item.Values[n] = nil
+	case s.format.BoolMember != "" && string(name) == s.format.BoolMember:
+		item.Bool = optionalBoolOf(c)
+	}
+	return s.skipValue(1)
+}
+
+// captured reads the string at pos and returns its text, nil when it has more than maxCaptured bytes.
+func (s *Scanner) captured() ([]byte, error) {
+	if s.buf[s.pos] != '"' {
+		return nil, notJSON()
+	}
+	from, err := s.token(maxCaptured, func(buf []byte, i int) int {
+		end, _ := scanString(buf, i)
+		return end
+	})
+	if errors.Is(err, ErrTooLarge) {
+		return nil, s.skipString()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return jsontext.AppendUnescaped([]byte{}, s.buf[from+1:s.pos-1]), nil
+}
+
+// afterColon reads the colon after a name and returns the first byte of the value.
+func (s *Scanner) afterColon() (byte, error) {
+	c, err := s.next()
+	if err != nil {
+		return 0, err
+	}
+	if c != ':' {
+		return 0, notJSON()
+	}
+	s.pos++
+	return s.next()
+}
+
+// skipValue reads a value that stands in so many objects and arrays.
+func (s *Scanner) skipValue(depth int) error {
+	switch c := s.buf[s.pos]; c {
+	case '"':
+		return s.skipString()
+	case '{', '[':
+		if depth++; depth > maxDepth {
+			return tooDeep()
+		}
+		return s.list(c+2, func() error { // '[' + 2 is ']', '{' + 2 is '}'
+			if c == '[' {
+				return s.skipValue(depth)
+			}
+			if err := s.skipString(); err != nil {
+				return err
+			}
+			if _, err := s.afterColon(); err != nil {
+				return err
+			}
+			return s.skipValue(depth)
+		})
+	default:
+		_, err := s.token(s.maxOther, func(buf []byte, i int) int { return scanValue(buf, i, depth) })
+		return err
+	}
+}
+
+// skipString reads the string at pos, which may be of any length.
+func (s *Scanner) skipString() error {
+	if s.buf[s.pos] != '"' {
+		return notJSON()
+	}
+	s.pos++
+	for {
+		s.pos = jsontext.PlainEnd(s.buf[:s.end], s.pos)
+		switch {
+		case s.pos == s.end:
+			if err := s.refill(); err != nil {
+				return err
+			}
+		case s.buf[s.pos] == '"':
+			s.pos++
+			return nil
+		case s.buf[s.pos] != '\\':
+			return notJSON()
+		default:
+			if _, err := s.token(maxEscape, scanEscape); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// scanEscape parses the escape at i.
+func scanEscape(buf []byte, i int) int {
+	_, end, state := jsontext.Escape(buf, i)
+	return indexOf(end, state)
+}
