@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/jsontext"
 )
 
 const (
@@ -73,8 +74,8 @@ func parseDocument(body []byte) document {
 func (d *document) bytes() []byte {
 	const head = 512
 	doc := make([]byte, 0, head+len(d.history)+len(d.rest))
-	doc = append(append(doc, `{"analysisId":`...), quoteJSON(d.id)...)
-	doc = append(append(doc, `,"studyId":`...), quoteJSON(d.study)...)
+	doc = jsontext.AppendString(append(doc, `{"analysisId":`...), d.id)
+	doc = jsontext.AppendString(append(doc, `,"studyId":`...), d.study)
 	doc = append(append(doc, `,"analysisState":"`...), d.state...)
 	doc = append(append(doc, `","createdAt":"`...), d.createdAt...)
 	doc = append(append(doc, `","updatedAt":"`...), d.updatedAt...)
@@ -83,7 +84,7 @@ func (d *document) bytes() []byte {
 		doc = append(append(doc, `","publishedAt":"`...), d.publishedAt...)
 	}
 	doc = append(append(doc, `","analysisStateHistory":`...), d.history...)
-	doc = append(append(doc, ','), `"analysisType":`...)
+	doc = append(doc, `,"analysisType":`...)
 	doc = append(append(doc, d.kindJSON()...), d.rest...)
 	return append(doc, '}')
 }

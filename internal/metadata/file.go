@@ -18,30 +18,6 @@ const (
 	maxFilesPerStatement = 32
 )
 
-// statements holds the texts of statements with several values, by their number.
-type statements struct {
-	insertFiles [maxFilesPerStatement + 1]string
-	findFiles   [maxFilesPerStatement + 1]string
-}
-
-func newStatements() statements {
-	var t statements
-	for n := 1; n <= maxFilesPerStatement; n++ {
-		var insert strings.Builder
-		insert.WriteString("INSERT INTO analysis_file (study, analysis_id, md5, name) VALUES ")
-		for i := range n {
-			if i > 0 {
-				insert.WriteByte(',')
-			}
-			insert.WriteString("($1,$2,$" + strconv.Itoa(2*i+3) + ",$" + strconv.Itoa(2*i+4) + ")")
-		}
-		t.insertFiles[n] = insert.String()
-		t.findFiles[n] = "SELECT md5, analysis_id, name FROM analysis_file WHERE study = $1 AND analysis_id <> $2 AND md5 IN (" +
-			placeholders(3, n) + ")"
-	}
-	return t
-}
-
 // placeholders returns a list of n parameters that starts with $first.
 func placeholders(first, n int) string {
 	var list strings.Builder
@@ -55,13 +31,19 @@ func placeholders(first, n int) string {
 }
 
 // insertFiles stores the files of an analysis without stored files.
-func (r *Repository) insertFiles(ctx context.Context, tx *store.Tx, study, id string, files []file) error {
+func insertFiles(ctx context.Context, tx *store.Tx, study, id string, files []file) error {
 	for some := range slices.Chunk(files, maxFilesPerStatement) {
+		var text strings.Builder
+		text.WriteString("INSERT INTO analysis_file (study, analysis_id, md5, name) VALUES ")
 		values := append(make([]any, 0, 2+2*len(some)), study, id)
-		for _, f := range some {
+		for i, f := range some {
+			if i > 0 {
+				text.WriteByte(',')
+			}
+			text.WriteString("($1,$2," + placeholders(2*i+3, 2) + ")")
 			values = append(values, f.md5, f.name)
 		}
-		if _, err := tx.ExecContext(ctx, r.statements.insertFiles[len(some)], values...); err != nil {
+		if _, err := tx.ExecContext(ctx, text.String(), values...); err != nil {
 			return store.WrapError("storing the files of an analysis", err)
 		}
 	}
@@ -71,36 +53,17 @@ func (r *Repository) insertFiles(ctx context.Context, tx *store.Tx, study, id st
 // checkDuplicates returns CodeConflict when another analysis of the study than id has a file with the same MD5 sum as one
 // of files, and blocks others from storing one until the transaction ends. Since it locks, it must come first in the transaction.
 // positions are the indexes of the files in the submission.
-func (r *Repository) checkDuplicates(ctx context.Context, tx *store.Tx, study, id string, files []file, positions []int) error {
+func checkDuplicates(ctx context.Context, tx *store.Tx, study, id string, files []file, positions []int) error {
 	if len(files) == 0 {
 		return nil
 	}
 	if err := tx.Lock(ctx, stripes(study, files)...); err != nil {
 		return err
 	}
-	type holder struct{ analysis, name string }
-	held := map[string]holder{}
+	held := map[string]fileHolder{}
 	for some := range slices.Chunk(files, maxFilesPerStatement) {
-		values := append(make([]any, 0, 2+len(some)), study, id)
-		for _, f := range some {
-			values = append(values, f.md5)
-		}
-		rows, err := tx.QueryContext(ctx, r.statements.findFiles[len(some)], values...)
-		if err != nil {
-			return store.WrapError("finding files with the same MD5 sum", err)
-		}
-		for rows.Next() {
-			var md5 string
-			var h holder
-			if err := rows.Scan(&md5, &h.analysis, &h.name); err != nil {
-				_ = rows.Close()
-				return store.WrapError("finding files with the same MD5 sum", err)
-			}
-			held[md5] = h
-		}
-		_ = rows.Close()
-		if err := rows.Err(); err != nil {
-			return store.WrapError("finding files with the same MD5 sum", err)
+		if err := findHolders(ctx, tx, study, id, some, held); err != nil {
+			return err
 		}
 	}
 	if len(held) == 0 {
@@ -118,6 +81,33 @@ func (r *Repository) checkDuplicates(ctx context.Context, tx *store.Tx, study, i
 		}
 	}
 	return duplicateError("the study already has files with the same MD5 sum: ", names, faults)
+}
+
+// fileHolder is a file with an MD5 sum, and the analysis that it belongs to.
+type fileHolder struct{ analysis, name string }
+
+// findHolders adds to held, by MD5 sum, the files of other analyses of the study than id that equal one of files.
+func findHolders(ctx context.Context, tx *store.Tx, study, id string, files []file, held map[string]fileHolder) error {
+	const doing = "finding files with the same MD5 sum"
+	values := append(make([]any, 0, 2+len(files)), study, id)
+	for _, f := range files {
+		values = append(values, f.md5)
+	}
+	rows, err := tx.QueryContext(ctx, "SELECT md5, analysis_id, name FROM analysis_file WHERE study = $1 AND analysis_id <> $2 AND md5 IN ("+
+		placeholders(3, len(files))+")", values...)
+	if err != nil {
+		return store.WrapError(doing, err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var md5 string
+		var h fileHolder
+		if err := rows.Scan(&md5, &h.analysis, &h.name); err != nil {
+			return store.WrapError(doing, err)
+		}
+		held[md5] = h
+	}
+	return store.WrapError(doing, rows.Err())
 }
 
 // stripes returns the lock keys for the MD5 sums of files in a study.

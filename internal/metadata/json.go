@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
@@ -168,31 +167,22 @@ func appendMerged(dst []byte, target, patch gjson.Result) []byte {
 		return true
 	})
 	dst = append(dst, '{')
-	begin := func(key string) {
-		if dst[len(dst)-1] != '{' {
-			dst = append(dst, ',')
-		}
-		dst = append(append(dst, key...), ':')
-	}
 	if target.IsObject() {
 		target.ForEach(func(key, value gjson.Result) bool {
 			change, changed := changes[key.Str]
 			delete(changes, key.Str)
 			switch {
 			case !changed:
-				begin(key.Raw)
-				dst = append(dst, value.Raw...)
+				dst = appendMember(dst, key.Raw, value.Raw)
 			case change.Type != gjson.Null:
-				begin(key.Raw)
-				dst = appendMerged(dst, value, change)
+				dst = appendMerged(appendMember(dst, key.Raw, ""), value, change)
 			}
 			return true
 		})
 	}
 	patch.ForEach(func(key, value gjson.Result) bool {
 		if _, left := changes[key.Str]; left && value.Type != gjson.Null {
-			begin(key.Raw)
-			dst = appendMerged(dst, gjson.Result{}, value)
+			dst = appendMerged(appendMember(dst, key.Raw, ""), gjson.Result{}, value)
 		}
 		return true
 	})
@@ -200,9 +190,4 @@ func appendMerged(dst []byte, target, patch gjson.Result) []byte {
 }
 
 // quoteJSON returns text as a JSON string.
-func quoteJSON(text string) string {
-	if strings.IndexFunc(text, func(c rune) bool { return c < ' ' || c == '"' || c == '\\' || c > '~' }) < 0 {
-		return `"` + text + `"`
-	}
-	return string(gjson.AppendJSONString(nil, text))
-}
+func quoteJSON(text string) string { return string(jsontext.AppendString(nil, text)) }

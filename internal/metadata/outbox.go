@@ -2,7 +2,6 @@ package metadata
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,21 +26,45 @@ type event struct {
 	change core.Change
 }
 
+// outbox holds an event for every change that affects the index, until it was relayed.
+type outbox struct {
+	store    *store.Store
+	now      func() time.Time
+	changed  chan struct{}
+	relaying chan struct{} // holds a token while no relay is running
+}
+
+func newOutbox(s *store.Store, now func() time.Time) *outbox {
+	o := &outbox{store: s, now: now, changed: make(chan struct{}, 1), relaying: make(chan struct{}, 1)}
+	o.relaying <- struct{}{}
+	return o
+}
+
+// Changed returns a channel that is signalled after this process committed a change with an event. Signals may be merged.
+func (o *outbox) Changed() <-chan struct{} { return o.changed }
+
+func (o *outbox) signalChanged() {
+	select {
+	case o.changed <- struct{}{}:
+	default: // a signal is pending
+	}
+}
+
 // writeEvent writes the event of a change in the change's transaction.
-func (r *Repository) writeEvent(ctx context.Context, tx *store.Tx, study, analysis string) error {
+func (o *outbox) writeEvent(ctx context.Context, tx *store.Tx, study, analysis string) error {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return core.WrapError(core.CodeInternal, "making an id", err)
 	}
 	_, err = tx.ExecContext(ctx, "INSERT INTO outbox (id, study, analysis_id, created_at) VALUES ($1, $2, $3, $4)",
-		id.String(), study, analysis, store.Micros(r.cfg.Now()))
+		id.String(), study, analysis, store.Micros(o.now()))
 	return store.WrapError("writing an event", err)
 }
 
 // Pending returns the number of events that were not relayed yet.
-func (r *Repository) Pending(ctx context.Context) (int, error) {
+func (o *outbox) Pending(ctx context.Context) (int, error) {
 	var n int
-	err := r.store.Read().QueryRowContext(ctx, "SELECT count(*) FROM outbox").Scan(&n)
+	err := o.store.Read().QueryRowContext(ctx, "SELECT count(*) FROM outbox").Scan(&n)
 	return n, store.WrapError("counting the events", err)
 }
 
@@ -51,20 +74,20 @@ func (r *Repository) Pending(ctx context.Context) (int, error) {
 //
 // On PostgreSQL several processes relay different events at once; on SQLite calls wait for each other. publish receives a
 // change again, with the same Change.ID, when its removal did not become durable.
-func (r *Repository) Relay(ctx context.Context, limit int, publish func(ctx context.Context, changes []core.Change) []error) (attempted int, err error) {
+func (o *outbox) Relay(ctx context.Context, limit int, publish func(ctx context.Context, changes []core.Change) []error) (attempted int, err error) {
 	if limit < 1 {
 		return 0, core.NewError(core.CodeInvalid, "the number of events to relay must be at least 1")
 	}
-	if r.store.Postgres() {
-		return r.relayShared(ctx, limit, publish)
+	if o.store.Postgres() {
+		return o.relayShared(ctx, limit, publish)
 	}
-	return r.relayExclusive(ctx, limit, publish)
+	return o.relayExclusive(ctx, limit, publish)
 }
 
 // relayShared locks its events while they are published.
-func (r *Repository) relayShared(ctx context.Context, limit int, publish func(context.Context, []core.Change) []error) (int, error) {
+func (o *outbox) relayShared(ctx context.Context, limit int, publish func(context.Context, []core.Change) []error) (int, error) {
 	attempted := 0
-	err := r.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
+	err := o.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		attempted = 0
 		events, err := readEvents(ctx, tx, selectSharedEvents, limit)
 		if err != nil || len(events) == 0 {
@@ -77,14 +100,14 @@ func (r *Repository) relayShared(ctx context.Context, limit int, publish func(co
 }
 
 // relayExclusive publishes outside of a transaction, which would block all other writers.
-func (r *Repository) relayExclusive(ctx context.Context, limit int, publish func(context.Context, []core.Change) []error) (int, error) {
+func (o *outbox) relayExclusive(ctx context.Context, limit int, publish func(context.Context, []core.Change) []error) (int, error) {
 	select {
-	case <-r.relaying:
-		defer func() { r.relaying <- struct{}{} }()
+	case <-o.relaying:
+		defer func() { o.relaying <- struct{}{} }()
 	case <-ctx.Done():
 		return 0, core.WrapError(core.CodeUnavailable, "waiting for another relay", ctx.Err())
 	}
-	events, err := readEvents(ctx, r.store.Read(), selectEvents, limit)
+	events, err := readEvents(ctx, o.store.Read(), selectEvents, limit)
 	if err != nil || len(events) == 0 {
 		return 0, err
 	}
@@ -93,7 +116,7 @@ func (r *Repository) relayExclusive(ctx context.Context, limit int, publish func
 		// Remove published events even when the caller's context has just ended: they would be published twice.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 		defer cancel()
-		err = r.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error { return removeEvents(ctx, tx, published) })
+		err = o.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error { return removeEvents(ctx, tx, published) })
 	}
 	return len(events), err
 }
@@ -148,11 +171,7 @@ func removeEvents(ctx context.Context, tx *store.Tx, seqs []int64) error {
 		for i := range values {
 			values[i] = some[min(i, len(some)-1)]
 		}
-		var text strings.Builder
-		text.WriteString("DELETE FROM outbox WHERE seq IN (")
-		text.WriteString(placeholders(1, n))
-		text.WriteByte(')')
-		if _, err := tx.ExecContext(ctx, text.String(), values...); err != nil {
+		if _, err := tx.ExecContext(ctx, "DELETE FROM outbox WHERE seq IN ("+placeholders(1, n)+")", values...); err != nil {
 			return store.WrapError("removing the events that were published", err)
 		}
 	}

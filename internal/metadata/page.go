@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"tutti/internal/core"
 	"tutti/internal/store"
@@ -19,6 +21,22 @@ const (
 	chunkBytes = 4 << 20
 )
 
+// lists reads the analyses of studies, page by page.
+type lists struct {
+	store   *store.Store
+	studies *studies
+	// states are the indexed ones; now is the clock.
+	states  []core.AnalysisState
+	now     func() time.Time
+	cursors *cursorCache
+	// generation counts the changes of analyses in this process.
+	generation atomic.Uint64
+}
+
+func newLists(s *store.Store, studies *studies, cfg Config) *lists {
+	return &lists{store: s, studies: studies, states: cfg.IndexedStates, now: cfg.Now, cursors: newCursorCache(cfg.Now)}
+}
+
 // list selects the analyses of a study in some states, in the order of their submission.
 type list struct {
 	study string
@@ -28,11 +46,11 @@ type list struct {
 	postgres bool
 }
 
-func (r *Repository) list(study string, states []core.AnalysisState) (list, error) {
+func (p *lists) list(study string, states []core.AnalysisState) (list, error) {
 	if len(states) == 0 {
-		states = r.cfg.IndexedStates
+		states = p.states
 	}
-	l := list{study: study, postgres: r.store.Postgres(), states: slices.Compact(slices.Sorted(slices.Values(states)))}
+	l := list{study: study, postgres: p.store.Postgres(), states: slices.Compact(slices.Sorted(slices.Values(states)))}
 	var key strings.Builder
 	for _, s := range l.states {
 		if !s.Valid() {
@@ -68,7 +86,7 @@ func (l *list) query(columns string, after int64, limit, skip int) (text string,
 }
 
 // count counts the list's rows after a sequence number.
-func (r *Repository) count(ctx context.Context, l *list, after int64) (int, error) {
+func (p *lists) count(ctx context.Context, l *list, after int64) (int, error) {
 	text := "SELECT count(*) FROM analysis WHERE seq > $1 AND study = $2"
 	values := []any{after, l.study}
 	if len(l.states) < 3 {
@@ -78,7 +96,7 @@ func (r *Repository) count(ctx context.Context, l *list, after int64) (int, erro
 		}
 	}
 	var n int
-	err := r.store.Read().QueryRowContext(ctx, text, values...).Scan(&n)
+	err := p.store.Read().QueryRowContext(ctx, text, values...).Scan(&n)
 	return n, store.WrapError("counting the analyses", err)
 }
 
@@ -92,10 +110,10 @@ func (r *Repository) count(ctx context.Context, l *list, after int64) (int, erro
 // this reader sees it. Offset 0, and any offset where no page ended recently, refers to the current list; when pages of several
 // readers ended at one offset, the last one counts. A reader that pages until offset and rows reach the total has seen all rows:
 // a page that may be the last is never compared with an outdated count.
-func (r *Repository) Page(ctx context.Context, study string, states []core.AnalysisState, offset, limit int,
+func (p *lists) Page(ctx context.Context, study string, states []core.AnalysisState, offset, limit int,
 	each func(core.Analysis) error,
 ) (core.PageInfo, error) {
-	l, err := r.list(study, states)
+	l, err := p.list(study, states)
 	if err != nil {
 		return core.PageInfo{}, err
 	}
@@ -105,66 +123,66 @@ func (r *Repository) Page(ctx context.Context, study string, states []core.Analy
 	if !storable(study) {
 		return core.PageInfo{}, studyNotFound()
 	}
-	whole := cursor{countedAt: r.cfg.Now(), generation: r.generation.Load()} // counts may be as old as the first row
-	from, beyond, err := r.find(ctx, &l, offset)
+	whole := cursor{countedAt: p.now(), generation: p.generation.Load()} // counts may be as old as the first row
+	from, beyond, err := p.find(ctx, &l, offset)
 	if err != nil {
 		return core.PageInfo{}, err
 	}
 	if beyond {
-		return r.pagePastEnd(ctx, &l)
+		return p.pagePastEnd(ctx, &l)
 	}
-	rows, last, err := r.forEach(ctx, &l, from.after, limit, each)
+	rows, last, err := p.forEach(ctx, &l, from.after, limit, each)
 	if err == nil && rows == 0 {
-		err = r.requireStudy(ctx, r.store.Read(), study)
+		err = p.studies.requireStudy(ctx, p.store.Read(), study)
 	}
 	if err != nil {
 		return core.PageInfo{Rows: rows}, err
 	}
-	if full := limit > 0 && rows == limit; !full || offset+rows >= from.total || !r.cursors.countValid(&from, whole.generation) {
-		behind, err := r.count(ctx, &l, last)
+	if full := limit > 0 && rows == limit; !full || offset+rows >= from.total || !p.cursors.countValid(&from, whole.generation) {
+		behind, err := p.count(ctx, &l, last)
 		if err != nil {
 			return core.PageInfo{Rows: rows}, err
 		}
 		whole.total, whole.afterPage = offset+rows+behind, from.afterPage
 		if from = whole; !from.afterPage {
-			r.cursors.put(cursorKey{l.key, -1}, from)
+			p.cursors.put(cursorKey{l.key, -1}, from)
 		}
 	}
 	if rows > 0 && offset+rows < from.total {
 		from.afterPage = true
 		from.after = last
-		r.cursors.put(cursorKey{l.key, offset + rows}, from)
+		p.cursors.put(cursorKey{l.key, offset + rows}, from)
 		from.after = last - 1 // some readers repeat the last row
-		r.cursors.put(cursorKey{l.key, offset + rows - 1}, from)
+		p.cursors.put(cursorKey{l.key, offset + rows - 1}, from)
 	}
 	return core.PageInfo{Rows: rows, Total: from.total}, nil
 }
 
 // pagePastEnd returns the empty page at an offset past the end of the list.
-func (r *Repository) pagePastEnd(ctx context.Context, l *list) (core.PageInfo, error) {
-	if err := r.requireStudy(ctx, r.store.Read(), l.study); err != nil {
+func (p *lists) pagePastEnd(ctx context.Context, l *list) (core.PageInfo, error) {
+	if err := p.studies.requireStudy(ctx, p.store.Read(), l.study); err != nil {
 		return core.PageInfo{}, err
 	}
-	total, err := r.count(ctx, l, 0)
+	total, err := p.count(ctx, l, 0)
 	return core.PageInfo{Total: total}, err
 }
 
 // find returns the cursor of a row offset: a cached one, or that of the current list. beyond is true when the list has no row at
 // the offset.
-func (r *Repository) find(ctx context.Context, l *list, offset int) (found cursor, beyond bool, err error) {
+func (p *lists) find(ctx context.Context, l *list, offset int) (found cursor, beyond bool, err error) {
 	if offset > 0 {
-		if found, ok := r.cursors.get(cursorKey{l.key, offset}); ok {
+		if found, ok := p.cursors.get(cursorKey{l.key, offset}); ok {
 			return found, false, nil
 		}
 	}
-	whole, _ := r.cursors.get(cursorKey{l.key, -1})
+	whole, _ := p.cursors.get(cursorKey{l.key, -1})
 	whole.after = 0
 	if offset == 0 {
 		return whole, false, nil
 	}
 	text, values := l.query("seq", 0, 1, offset)
 	var first int64
-	err = r.store.Read().QueryRowContext(ctx, text, values...).Scan(&first)
+	err = p.store.Read().QueryRowContext(ctx, text, values...).Scan(&first)
 	if errors.Is(err, sql.ErrNoRows) {
 		return cursor{}, true, nil
 	}
@@ -177,7 +195,7 @@ func (r *Repository) find(ctx context.Context, l *list, offset int) (found curso
 
 // forEach calls each for the rows after a sequence number, at most limit, all for limit 0. Each chunk is read completely before
 // each is called: each may take long and must not keep a transaction open. last is the sequence number of the last row.
-func (r *Repository) forEach(ctx context.Context, l *list, after int64, limit int, each func(core.Analysis) error) (rows int, last int64, err error) {
+func (p *lists) forEach(ctx context.Context, l *list, after int64, limit int, each func(core.Analysis) error) (rows int, last int64, err error) {
 	if limit == 0 {
 		limit = math.MaxInt
 	}
@@ -185,7 +203,7 @@ func (r *Repository) forEach(ctx context.Context, l *list, after int64, limit in
 	size := firstChunk
 	for last = after; rows < limit; {
 		ask := min(size, limit-rows)
-		if err := c.read(ctx, r.store.Read(), l, last, ask); err != nil {
+		if err := c.read(ctx, p.store.Read(), l, last, ask); err != nil {
 			return rows, last, err
 		}
 		for i := range c.rows {

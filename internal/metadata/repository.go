@@ -4,10 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"sync/atomic"
 	"time"
 
-	"tutti/internal/cache"
 	"tutti/internal/core"
 	"tutti/internal/keylock"
 	"tutti/internal/store"
@@ -83,19 +81,15 @@ func (c Config) withDefaults() Config {
 
 // Repository is the built-in metadata repository. It is safe for concurrent use, and several processes may share one PostgreSQL.
 type Repository struct {
+	*studies
+	*lists
+	*outbox
+
 	cfg       Config
 	store     *store.Store
 	validator Validator
-	// studies caches which studies exist. Studies are never removed, so entries stay valid.
-	studies *cache.LRU[string, struct{}]
 	// locks serialize the rewrites of an analysis in this process, so that they are not repeated because of each other.
-	locks      keylock.Locks
-	cursors    *cursorCache
-	statements statements
-	// generation counts the changes of analyses in this process.
-	generation atomic.Uint64
-	changed    chan struct{}
-	relaying   chan struct{} // holds a token while no relay is running
+	locks keylock.Locks
 }
 
 // New returns a Repository on a store. CodeInvalid for a bad Config.
@@ -104,16 +98,10 @@ func New(s *store.Store, v Validator, cfg Config) (*Repository, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	r := &Repository{
-		cfg: cfg, store: s, validator: v, studies: cache.NewLRU[string, struct{}](maxKnownStudies), cursors: newCursorCache(cfg.Now),
-		statements: newStatements(), changed: make(chan struct{}, 1), relaying: make(chan struct{}, 1),
-	}
-	r.relaying <- struct{}{}
+	r := &Repository{cfg: cfg, store: s, validator: v, studies: newStudies(s, cfg), outbox: newOutbox(s, cfg.Now)}
+	r.lists = newLists(s, r.studies, cfg)
 	return r, nil
 }
-
-// Changed returns a channel that is signalled after this process committed a change with an event. Signals may be merged.
-func (r *Repository) Changed() <-chan struct{} { return r.changed }
 
 // action names a change of an analysis in metrics and logs.
 type action string
@@ -132,12 +120,8 @@ func (r *Repository) recordChange(ctx context.Context, did action, study, id str
 	r.generation.Add(1)
 	r.cfg.Metrics.changed(did)
 	r.cfg.Logger.DebugContext(ctx, "analysis changed", "action", string(did), "organization", study, "record_id", id)
-	if !event {
-		return
-	}
-	select {
-	case r.changed <- struct{}{}:
-	default: // a signal is pending
+	if event {
+		r.signalChanged()
 	}
 }
 

@@ -5,8 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"strings"
+	"time"
 	"unicode/utf8"
 
+	"tutti/internal/cache"
 	"tutti/internal/core"
 	"tutti/internal/store"
 )
@@ -18,10 +20,24 @@ const (
 	maxDescribingBytes = 64 << 10
 )
 
+// studies stores the studies of a Repository.
+type studies struct {
+	store *store.Store
+	// now is the clock; no study may have the id systemScope.
+	now         func() time.Time
+	systemScope string
+	// known caches which studies exist. Studies are never removed, so entries stay valid.
+	known *cache.LRU[string, struct{}]
+}
+
+func newStudies(s *store.Store, cfg Config) *studies {
+	return &studies{store: s, now: cfg.Now, systemScope: cfg.SystemScope, known: cache.NewLRU[string, struct{}](maxKnownStudies)}
+}
+
 // Studies returns the ids of all studies in order, an empty slice when there are none.
-func (r *Repository) Studies(ctx context.Context) ([]string, error) {
+func (t *studies) Studies(ctx context.Context) ([]string, error) {
 	const doing = "listing the studies"
-	rows, err := r.store.Read().QueryContext(ctx, "SELECT id FROM study ORDER BY id")
+	rows, err := t.store.Read().QueryContext(ctx, "SELECT id FROM study ORDER BY id")
 	if err != nil {
 		return nil, store.WrapError(doing, err)
 	}
@@ -38,12 +54,12 @@ func (r *Repository) Studies(ctx context.Context) ([]string, error) {
 }
 
 // Study returns one study, CodeNotFound when it does not exist.
-func (r *Repository) Study(ctx context.Context, id string) (core.Study, error) {
+func (t *studies) Study(ctx context.Context, id string) (core.Study, error) {
 	if !storable(id) {
 		return core.Study{}, studyNotFound()
 	}
 	s := core.Study{ID: id}
-	err := r.store.Read().QueryRowContext(ctx, "SELECT name, organization, description FROM study WHERE id = $1", id).
+	err := t.store.Read().QueryRowContext(ctx, "SELECT name, organization, description FROM study WHERE id = $1", id).
 		Scan(&s.Name, &s.Organization, &s.Description)
 	if errors.Is(err, sql.ErrNoRows) {
 		return core.Study{}, studyNotFound()
@@ -56,12 +72,12 @@ func (r *Repository) Study(ctx context.Context, id string) (core.Study, error) {
 
 // CreateStudy adds a study. CodeInvalid for an id that does not match ^[A-Za-z0-9][A-Za-z0-9._-]*$, is longer than
 // core.MaxIDBytes or is reserved; CodeConflict when the study already exists.
-func (r *Repository) CreateStudy(ctx context.Context, s core.Study) error {
-	if err := r.checkStudy(s); err != nil {
+func (t *studies) CreateStudy(ctx context.Context, s core.Study) error {
+	if err := t.check(s); err != nil {
 		return err
 	}
-	created := store.Micros(r.cfg.Now())
-	err := r.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
+	created := store.Micros(t.now())
+	err := t.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		result, err := tx.ExecContext(ctx,
 			"INSERT INTO study (id, name, organization, description, created_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
 			s.ID, s.Name, s.Organization, s.Description, created)
@@ -76,17 +92,17 @@ func (r *Repository) CreateStudy(ctx context.Context, s core.Study) error {
 	if err != nil {
 		return err
 	}
-	r.studies.Put(s.ID, struct{}{}, 1)
+	t.known.Put(s.ID, struct{}{}, 1)
 	return nil
 }
 
-func (r *Repository) checkStudy(s core.Study) error {
+func (t *studies) check(s core.Study) error {
 	switch {
 	case s.ID == "" || strings.ContainsFunc(s.ID, notInStudy) || !isAlphanumeric(rune(s.ID[0])):
 		return parameterError("the id of a study must start with a letter or a digit and contain only letters, digits, dots, underscores and hyphens")
 	case len(s.ID) > core.MaxIDBytes:
 		return parameterError("the id of a study must have at most 512 bytes")
-	case s.ID == r.cfg.SystemScope:
+	case s.ID == t.systemScope:
 		return parameterError("the id of a study must not be the system's scope")
 	case s.ID == "all":
 		return parameterError(`the id of a study must not be "all", which is the path of the list of studies`)
@@ -109,8 +125,8 @@ func isAlphanumeric(c rune) bool {
 func storable(text string) bool { return utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 }
 
 // requireStudy returns CodeNotFound when a study does not exist.
-func (r *Repository) requireStudy(ctx context.Context, conn store.Conn, id string) error {
-	if _, exists := r.studies.Get(id); exists {
+func (t *studies) requireStudy(ctx context.Context, conn store.Conn, id string) error {
+	if _, exists := t.known.Get(id); exists {
 		return nil
 	}
 	if !storable(id) {
@@ -124,6 +140,6 @@ func (r *Repository) requireStudy(ctx context.Context, conn store.Conn, id strin
 	if err != nil {
 		return store.WrapError("reading a study", err)
 	}
-	r.studies.Put(id, struct{}{}, 1)
+	t.known.Put(id, struct{}{}, 1)
 	return nil
 }

@@ -50,7 +50,7 @@ func (r *Repository) Submit(ctx context.Context, study string, body []byte, allo
 	event := r.indexed(added.state)
 	err = r.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		if !allowDuplicates {
-			if err := r.checkDuplicates(ctx, tx, study, "", p.files, indexesUpTo(len(p.files))); err != nil {
+			if err := checkDuplicates(ctx, tx, study, "", p.files, indexesUpTo(len(p.files))); err != nil {
 				return err
 			}
 		}
@@ -105,7 +105,7 @@ func (r *Repository) insert(ctx context.Context, tx *store.Tx, d *document, micr
 	if err != nil {
 		return store.WrapError("storing an analysis", err)
 	}
-	return r.insertFiles(ctx, tx, d.study, d.id, files)
+	return insertFiles(ctx, tx, d.study, d.id, files)
 }
 
 // Replace replaces the content of an analysis, which keeps its id, state, createdAt and history, and its files when the body has
@@ -217,7 +217,7 @@ func (r *Repository) rewrite(ctx context.Context, c *current, p *payload, kind c
 	before := c.files()
 	fresh, positions := addedFiles(before, p.files)
 	return r.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
-		if err := r.checkDuplicates(ctx, tx, c.study, c.id, fresh, positions); err != nil {
+		if err := checkDuplicates(ctx, tx, c.study, c.id, fresh, positions); err != nil {
 			return err
 		}
 		if err := r.overwrite(ctx, tx, c, &next, micros, whole); err != nil {
@@ -227,7 +227,7 @@ func (r *Repository) rewrite(ctx context.Context, c *current, p *payload, kind c
 			if _, err := tx.ExecContext(ctx, "DELETE FROM analysis_file WHERE analysis_id = $1", c.id); err != nil {
 				return store.WrapError("replacing the files of an analysis", err)
 			}
-			if err := r.insertFiles(ctx, tx, c.study, c.id, p.files); err != nil {
+			if err := insertFiles(ctx, tx, c.study, c.id, p.files); err != nil {
 				return err
 			}
 		}
