@@ -32,11 +32,6 @@ func operations(t *testing.T) []operation {
 	return all
 }
 
-// TestDocumentStaysTheSame however its parts are written.
-func TestDocumentStaysTheSame(t *testing.T) {
-	golden(t, "openapi", readDocument())
-}
-
 // TestErrorsOfEveryOperationAreDescribed derives from what an operation is which errors it can answer: those and no
 // others are described.
 func TestErrorsOfEveryOperationAreDescribed(t *testing.T) {

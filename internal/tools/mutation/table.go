@@ -211,8 +211,8 @@ func searchMutations() []mutation {
 	return []mutation{
 		{
 			id: "any-token-writes-anywhere", folder: "http",
-			find:     "caller, bound := h.restrictedCaller(r); bound && !caller.MayWrite(organization)",
-			replace:  "caller, bound := h.restrictedCaller(r); bound && caller.ID == \"\"",
+			find:     "caller, bound := RestrictedCaller(r); bound && !caller.MayWrite(organization)",
+			replace:  "caller, bound := RestrictedCaller(r); bound && caller.ID == \"\"",
 			packages: []string{"./http"}, run: "TestEveryRouteAsksForWhatItNeeds|TestRefusals",
 		},
 		{
