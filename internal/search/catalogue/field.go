@@ -1,15 +1,20 @@
 package catalogue
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
 	"slices"
 	"strings"
 
+	"tutti/internal/core"
 	"tutti/internal/filter/sqon"
+	"tutti/internal/index"
 	"tutti/internal/index/mapping"
+	"tutti/internal/search/catalogue/definition"
 )
 
 // typeAlias is the type of a field that refers to another one.
@@ -156,4 +161,215 @@ func (s *fieldSet) below(prefix string) *fieldSet {
 		inside.byName[clean] = f
 	}
 	return inside
+}
+
+// Access is an access rule applied to the current mapping (CONTRACT section 6): a caller sees the documents whose Field has a
+// value that one of its scopes grants, and those that Public matches. Its names are the mapping's own (Model.MappingFields).
+type Access struct {
+	// Field is the path of the field, or of its sub-field with exact values. "" denies access to everyone: the mapping has no
+	// such field, and Public is nil.
+	Field string
+	// Scope is the template of the scope that grants a value, with {value} in its place.
+	Scope string
+	// Public matches the documents that everyone sees; nil for none.
+	Public *sqon.Filter
+}
+
+// accessOf returns the effective rule. A part that does not fit the mapping grants nothing.
+func accessOf(rule *definition.AccessRule, whole *fieldSet) (*Access, []string) {
+	if rule == nil {
+		return nil, nil
+	}
+	f, found := whole.byName[rule.Field]
+	if !found {
+		return &Access{Scope: rule.Scope}, []string{
+			fmt.Sprintf("the access rule denies all: the mapping has no field %q", rule.Field),
+		}
+	}
+	path := whole.exactPath(f)
+	if path == "" {
+		return &Access{Scope: rule.Scope}, []string{
+			fmt.Sprintf("the access rule denies all: the field %q is of type %s, which does not store exact values", rule.Field, f.Type),
+		}
+	}
+	access := &Access{Field: path, Scope: rule.Scope, Public: rule.Public}
+	if fault := publicFilterError(rule.Public, whole); fault != "" {
+		access.Public = nil
+		return access, []string{"the access rule's public filter does not fit the mapping, so nothing is public: " + fault}
+	}
+	return access, nil
+}
+
+// publicFilterError returns why a public filter does not fit the mapping, "" if it does.
+func publicFilterError(public *sqon.Filter, whole *fieldSet) string {
+	if public == nil {
+		return ""
+	}
+	if err := public.Check(whole); err != nil {
+		return core.MessageOf(err)
+	}
+	return ""
+}
+
+// exactPath returns the path whose terms are exactly the field's values, "" for none: terms of an analyzed text or of a
+// normalized keyword would match documents with other values too.
+func (s *fieldSet) exactPath(f field) string {
+	if f.matchesExactly() {
+		return f.path
+	}
+	if f.mapped == nil {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.mapped.Fields)) {
+		path := f.path + "." + name
+		if sub := s.byName[path]; sub.path == path && sub.matchesExactly() { // a runtime field may have replaced it
+			return path
+		}
+	}
+	return ""
+}
+
+// matchesExactly reports whether a term matches only documents with exactly that value. The engine treats a term on an ip as a
+// network, and one on a constant_keyword as a pattern: a scope of "0.0.0.0/0" or of "*" would grant everything.
+func (f field) matchesExactly() bool {
+	switch mapping.Type(f.Type) {
+	case mapping.Keyword:
+		return f.mapped == nil || f.mapped.Params["normalizer"] == nil
+	case "wildcard", mapping.Boolean, mapping.Long, "integer", "short", "byte", "unsigned_long":
+		return true
+	default:
+		return false
+	}
+}
+
+// Documents reads documents of an index in any order, as the port index.Index does. The stream ends at the first error of each,
+// which Stream returns.
+type Documents interface {
+	Stream(ctx context.Context, alias string, req index.StreamRequest, each func([]index.Hit) error) error
+}
+
+// Limits of a sample: documents, and bytes after which it ends.
+const (
+	sampleDocuments = 1000
+	sampleBytes     = 4 << 20
+)
+
+// errSampled ends a sample that is large enough.
+var errSampled = errors.New("the sample is large enough")
+
+// sampleOf reads a sample of the documents of an index.
+func sampleOf(ctx context.Context, d Documents, alias string, fields *fieldSet) (sample, error) {
+	s := sample{fields: fields, multiValued: map[string]bool{}}
+	bytes := 0
+	err := d.Stream(ctx, alias, index.StreamRequest{}, func(hits []index.Hit) error {
+		for _, hit := range hits {
+			s.object(hit.Source, "")
+			s.documents++
+			if bytes += len(hit.Source); s.documents == sampleDocuments || bytes >= sampleBytes {
+				s.full = true
+				return errSampled
+			}
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errSampled) {
+		return sample{}, err
+	}
+	return s, nil
+}
+
+// Sampled returns the fields of the introspection, updated by a sample of the documents.
+func (m *Model) Sampled(ctx context.Context, d Documents) ([]core.CatalogueField, error) {
+	s, err := sampleOf(ctx, d, m.definition.Index, m.whole)
+	if err != nil {
+		return nil, err
+	}
+	fields := slices.Clone(m.catalogue.Fields)
+	for i := range fields {
+		fields[i].MultiValued = m.fields.byName[fields[i].Name].multiValued(s.multiValued, m.whole)
+	}
+	return fields, nil
+}
+
+// sample is the result of sampling the documents of an index.
+type sample struct {
+	fields *fieldSet
+	// several are the mapping paths with several values in a document, except nested ones, which always have several elements.
+	multiValued map[string]bool
+	// documents is the number of documents read; full is set if there may be more.
+	documents int
+	full      bool
+}
+
+// object records the fields below an object. path is "" or ends with a dot. Other values have no fields.
+func (s *sample) object(raw json.RawMessage, path string) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return
+	}
+	for name, value := range members {
+		s.value(value, path+name)
+	}
+}
+
+// value records a value and the fields below it.
+func (s *sample) value(raw json.RawMessage, path string) {
+	f, known := s.fields.byName[path]
+	if !known && raw[0] != '{' && raw[0] != '[' {
+		return
+	}
+	all := items(nil, raw)
+	if len(all) > 1 && known && canBeMultiValued(mapping.Type(f.Type)) {
+		s.multiValued[path] = true
+	}
+	for _, item := range all {
+		if item[0] == '{' && (!known || f.mapped != nil && f.mapped.Container()) {
+			s.object(item, path+".")
+		}
+	}
+}
+
+// items appends the items of an array and of the arrays within it, without nulls. Any other value is one item.
+func items(all []json.RawMessage, raw json.RawMessage) []json.RawMessage {
+	switch raw[0] {
+	case 'n':
+		return all
+	case '[':
+		var elements []json.RawMessage
+		if json.Unmarshal(raw, &elements) != nil {
+			return all
+		}
+		for _, element := range elements {
+			all = items(all, element)
+		}
+		return all
+	default:
+		return append(all, raw)
+	}
+}
+
+// canBeMultiValued reports whether several JSON values of a type are several values of the field. A point is a list of numbers,
+// and nested elements are always several.
+func canBeMultiValued(t mapping.Type) bool {
+	switch t {
+	case mapping.Object, "keyword", "constant_keyword", "counted_keyword", "wildcard", "text", "match_only_text", "search_as_you_type",
+		"string", "ip", "version", "date", "date_nanos", "binary", "boolean", "flattened", "byte", "short", "integer", "long",
+		"unsigned_long", "half_float", "float", "double", "scaled_float":
+		return true
+	default:
+		return false
+	}
+}
+
+// multiValued reports whether the sample found several values of a field; for a multi-field, of its parent.
+func (f field) multiValued(found map[string]bool, whole *fieldSet) bool {
+	if found[f.path] {
+		return true
+	}
+	dot := strings.LastIndexByte(f.path, '.')
+	if dot < 0 || !found[f.path[:dot]] {
+		return false
+	}
+	above := whole.byName[f.path[:dot]]
+	return above.mapped != nil && !above.mapped.Container()
 }

@@ -3,14 +3,98 @@ package catalogue
 import (
 	"cmp"
 	"context"
+	"log/slog"
+	"math/rand/v2"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
 	"tutti/internal/core"
 	"tutti/internal/search/catalogue/definition"
 )
+
+// Defaults of Config.
+const (
+	DefaultStartWait  = 500 * time.Millisecond
+	DefaultCheckEvery = 30 * time.Second
+	DefaultTimeout    = 10 * time.Second
+	DefaultSettle     = 5 * time.Second
+	// DefaultSampleEvery is the pause between samples of documents, DefaultSampleSoon the pause after one that failed or was
+	// empty.
+	DefaultSampleEvery = 10 * time.Minute
+	DefaultSampleSoon  = time.Minute
+)
+
+// Config is the configuration of a Registry. The zero value is the default.
+type Config struct {
+	// StartWait is how long Start waits for the first responses. Default 500 ms; negative means not at all.
+	StartWait time.Duration
+	// CheckEvery is the interval for reading the mapping of an available catalogue. Default 30 s.
+	CheckEvery time.Duration
+	// Timeout limits one reading of a mapping. Default 10 s.
+	Timeout time.Duration
+	// Accept is called for every new Model before it is published, and rejects one that cannot be served, for example because it
+	// has no valid schema; its error message becomes that of a schema_build_error. It may be called for several catalogues
+	// concurrently. Nil accepts all.
+	Accept func(*Model) error
+	// Reload returns the current definitions, none if they cannot be read. It is called, one call at a time, while a definition
+	// has or had an Err: only these follow their folders. The others stay as they were passed to New. Nil disables reloading.
+	Reload func() []definition.Definition
+	// Settle is how long the result of Reload must be unchanged before it is applied. Default 5 s; negative means not at all.
+	Settle time.Duration
+	// Documents reads samples of documents, which show the fields that hold several values: first once the catalogue is
+	// available. Nil disables samples.
+	Documents Documents
+	// SampleEvery is the pause after a sample, default 10 min. SampleSoon is the pause after one that failed or had fewer than
+	// SampleFew documents, and the longest pause after a change of the mapping; defaults 1 min and 1 document.
+	SampleEvery, SampleSoon time.Duration
+	SampleFew               int
+	// Logger logs state changes and warnings. Nil disables logging.
+	Logger *slog.Logger
+	// Metrics may be nil.
+	Metrics *Metrics
+	// Random returns the jitter of the pauses, in [0, 1). Nil means rand.Float64.
+	Random func() float64
+}
+
+func (c Config) withDefaults() Config {
+	if c.StartWait == 0 {
+		c.StartWait = DefaultStartWait
+	}
+	if c.CheckEvery <= 0 {
+		c.CheckEvery = DefaultCheckEvery
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = DefaultTimeout
+	}
+	if c.Settle == 0 {
+		c.Settle = DefaultSettle
+	}
+	if c.SampleEvery <= 0 {
+		c.SampleEvery = DefaultSampleEvery
+	}
+	if c.SampleSoon <= 0 {
+		c.SampleSoon = DefaultSampleSoon
+	}
+	if c.SampleFew <= 0 {
+		c.SampleFew = 1
+	}
+	if c.Accept == nil {
+		c.Accept = func(*Model) error { return nil }
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Random == nil {
+		c.Random = rand.Float64
+	}
+	return c
+}
 
 // Registry holds the catalogues of a process and updates their state in the background. It is safe for concurrent use; reading
 // never blocks.
@@ -135,4 +219,135 @@ func (r *Registry) publish() {
 	if old == nil || !slices.Equal(old.set.Catalogues, next.set.Catalogues) {
 		r.view.Store(next)
 	}
+}
+
+// entry is one catalogue and its state; only the watch changes it.
+type entry struct {
+	definition definition.Definition
+	// catalogue is the published state; model is nil if it shows a problem.
+	catalogue *core.Catalogue
+	model     *Model
+	// logged is set once a state was logged; warned are the model's warnings that were logged.
+	logged bool
+	warned []string
+	// followed is set if the definition had an Err before, replaced if another entry took its place.
+	followed, replaced bool
+}
+
+// follows reports whether the definition follows its folder: it has an Err, or had one and may not be complete. The others stay
+// as they were at the start.
+func (e *entry) follows() bool { return e.followed || e.definition.Err != nil }
+
+// differs reports whether a reloaded definition differs from that of e. For two definitions with an Err, only visible differences
+// count.
+func (e *entry) differs(d definition.Definition) bool {
+	was := e.definition
+	if d.Err == nil || was.Err == nil {
+		return !reflect.DeepEqual(d, was)
+	}
+	return d.Err.Message != was.Err.Message || d.ID != was.ID || d.DocumentType != was.DocumentType || d.Description != was.Description
+}
+
+func newEntry(d definition.Definition) *entry {
+	why := pendingProblem()
+	if d.Err != nil {
+		why = definitionProblem(d)
+	}
+	return &entry{definition: d, catalogue: failedCatalogue(d, why)}
+}
+
+// logWarnings logs the error and the warnings of the definition.
+func (e *entry) logWarnings(log *slog.Logger) {
+	for _, warning := range e.definition.Warnings {
+		log.Warn("the configuration of a catalogue has a warning", "catalogue", e.definition.ID, "warning", warning)
+	}
+	if e.definition.Err != nil {
+		e.update(log, built{problem: definitionProblem(e.definition)}, e.definition.Err)
+	}
+}
+
+// update replaces the state by a build result or by a problem of reading. Unchanged parts keep their pointers. err is the cause
+// of a problem, for the log.
+func (e *entry) update(log *slog.Logger, b built, err error) {
+	if e.replaced {
+		return
+	}
+	was := e.catalogue.Problem
+	if b.problem == nil {
+		e.available(log, b.model)
+		return
+	}
+	if was != nil && *was == *b.problem && e.logged {
+		return
+	}
+	if !e.logged || was == nil || was.Code != b.problem.Code {
+		why := []any{
+			"catalogue", e.definition.ID, "index", e.definition.Index, "code", string(b.problem.Code), "reason", b.problem.Message,
+		}
+		if err != nil {
+			why = append(why, "err", err)
+		}
+		log.Warn("a catalogue has failed", why...)
+	}
+	if was == nil || *was != *b.problem {
+		e.catalogue = failedCatalogue(e.definition, b.problem)
+	}
+	e.model, e.logged = nil, true
+}
+
+func (e *entry) available(log *slog.Logger, m *Model) {
+	if e.model == m {
+		return
+	}
+	state := []any{"catalogue", e.definition.ID, "index", e.definition.Index, "fields", len(m.catalogue.Fields)}
+	switch {
+	case e.model == nil:
+		log.Info("a catalogue is available", state...)
+	case !slices.Equal(e.catalogue.Fields, m.catalogue.Fields) && slices.EqualFunc(e.catalogue.Fields, m.catalogue.Fields, equalExceptValues):
+		log.Info("the fields of a catalogue with several values have changed", state...)
+	default:
+		log.Info("the mapping of a catalogue has changed", state...)
+	}
+	for _, warning := range m.warnings {
+		if !slices.Contains(e.warned, warning) {
+			log.Warn("a catalogue does not fit its mapping", "catalogue", e.definition.ID, "warning", warning)
+		}
+	}
+	e.catalogue, e.model, e.logged, e.warned = m.catalogue, m, true, m.warnings
+}
+
+// equalExceptValues reports whether two fields are equal apart from what a sample shows of their values.
+func equalExceptValues(a, b core.CatalogueField) bool {
+	a.MultiValued = b.MultiValued
+	return a == b
+}
+
+// Metrics is the state of the catalogues (CONTRACT section 9); nil disables it. The label catalogue is a configured ID.
+type Metrics struct {
+	available *prometheus.GaugeVec
+}
+
+// NewMetrics registers the metrics of this package with reg, once per reg.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	return &Metrics{available: promauto.With(reg).NewGaugeVec(prometheus.GaugeOpts{
+		Name: "tutti_catalogue_available", Help: "Whether a catalogue can be searched: 1 when it can, 0 when it failed.",
+	}, []string{"catalogue"})}
+}
+
+// forget deletes the series of an ID that no catalogue has any more.
+func (m *Metrics) forget(id string) {
+	if m != nil {
+		m.available.DeleteLabelValues(id)
+	}
+}
+
+func (m *Metrics) show(id string, available bool) {
+	if m == nil {
+		return
+	}
+	value := 0.0
+	if available {
+		value = 1
+	}
+	m.available.WithLabelValues(id).Set(value)
 }

@@ -1,13 +1,18 @@
 package download
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/filter/sqon"
+	"tutti/internal/jsontext"
 	"tutti/internal/search/catalogue"
 	"tutti/internal/search/download/extract"
 	"tutti/internal/search/view"
@@ -260,4 +265,250 @@ func quoted(text string) []byte {
 		return []byte(`""`)
 	}
 	return raw
+}
+
+// appendText appends the text of a cell: the texts of all values, "" for none. An object is written as JSON.
+func (c *column) appendText(dst []byte, id string, row *extract.Row) []byte {
+	switch c.origin {
+	case fromID:
+		return append(dst, id...)
+	case fromNowhere:
+		return dst
+	default:
+	}
+	for i, v := range row.Values[c.valueIndex] {
+		if i > 0 {
+			dst = append(dst, c.separator...)
+		}
+		raw := v.Of(row.Doc)
+		switch {
+		case raw[0] == '{':
+			dst = extract.AppendCompact(dst, raw)
+		case c.display != nil || c.dates.set():
+			dst = c.appendShown(dst, raw)
+		default:
+			dst = jsontext.AppendText(dst, raw)
+		}
+	}
+	return dst
+}
+
+// appendShown appends a value with the display text of the column.
+func (c *column) appendShown(dst, raw []byte) []byte {
+	mark := len(dst)
+	dst = jsontext.AppendText(dst, raw)
+	if text, ok := c.display[string(dst[mark:])]; ok {
+		return append(dst[:mark], text...)
+	}
+	if c.dates.set() {
+		text := string(dst[mark:])
+		return c.dates.append(dst[:mark], text, raw[0] != '"')
+	}
+	return dst
+}
+
+// isFormula reports whether a spreadsheet could treat a cell as a formula
+// (https://owasp.org/www-community/attacks/CSV_Injection): it starts with one of = + - @, also after white space or in full
+// width, or with a tab or a line break. Numbers are not formulas, nor are cells of dashes only, which stand for missing values.
+func isFormula(cell []byte) bool {
+	if len(cell) == 0 {
+		return false
+	}
+	if c := cell[0]; c > '@' && c < 0x80 || c >= '0' && c <= '9' { // the common case
+		return false
+	}
+	if c := cell[0]; c == '\t' || c == '\r' || c == '\n' {
+		return true
+	}
+	rest := cell
+	for len(rest) > 0 && rest[0] <= ' ' {
+		rest = rest[1:]
+	}
+	if len(rest) == 0 {
+		return false
+	}
+	switch rest[0] {
+	case '=', '@':
+		return true
+	case '+', '-':
+		return !isPlainNumber(rest) && len(bytes.Trim(rest, "-")) > 0
+	case 0xEF: // full-width forms
+		return bytes.HasPrefix(rest, []byte("＝")) || bytes.HasPrefix(rest, []byte("＋")) ||
+			bytes.HasPrefix(rest, []byte("－")) || bytes.HasPrefix(rest, []byte("＠"))
+	default:
+		return false
+	}
+}
+
+// isPlainNumber reports whether a cell is a decimal number.
+func isPlainNumber(cell []byte) bool {
+	i := 0
+	digits := func() bool {
+		from := i
+		for i < len(cell) && cell[i] >= '0' && cell[i] <= '9' {
+			i++
+		}
+		return i > from
+	}
+	if cell[0] == '-' || cell[0] == '+' {
+		i++
+	}
+	if !digits() {
+		return false
+	}
+	if i < len(cell) && cell[i] == '.' {
+		if i++; !digits() {
+			return false
+		}
+	}
+	if i < len(cell) && (cell[i] == 'e' || cell[i] == 'E') {
+		if i++; i < len(cell) && (cell[i] == '+' || cell[i] == '-') {
+			i++
+		}
+		if !digits() {
+			return false
+		}
+	}
+	return i == len(cell)
+}
+
+// formulaGuard is the prefix for cells that a spreadsheet could treat as a formula: it shows the rest as text.
+const formulaGuard = '\''
+
+// flattenCell converts b[mark:] to the cell of a TSV, without characters that separate cells or rows.
+func flattenCell(b []byte, mark int) []byte {
+	cell := b[mark:]
+	for i, c := range cell {
+		if c == '\t' || c == '\n' || c == '\r' {
+			cell[i] = ' '
+		}
+	}
+	if isFormula(cell) || len(cell) > 0 && cell[0] == '"' { // spreadsheets treat a leading quote as the start of a quoted cell
+		b = insert(b, mark, formulaGuard)
+	}
+	return b
+}
+
+// quoteCell converts b[mark:] to the field of a CSV (RFC 4180, section 2).
+func quoteCell(b []byte, mark int) []byte {
+	if isFormula(b[mark:]) {
+		b = insert(b, mark, formulaGuard)
+	}
+	cell := b[mark:]
+	if len(cell) == 0 || !bytes.ContainsAny(cell, ",\"\r\n") && cell[0] != ' ' && cell[len(cell)-1] != ' ' {
+		return b
+	}
+	text := strings.ReplaceAll(string(cell), `"`, `""`)
+	b = append(b[:mark], '"')
+	return append(append(b, text...), '"')
+}
+
+// insert inserts a byte.
+func insert(b []byte, at int, c byte) []byte {
+	b = append(b, 0)
+	copy(b[at+1:], b[at:])
+	b[at] = c
+	return b
+}
+
+// dateFormat formats dates in a format of date-fns (https://date-fns.org/docs/format), which is nearly Unicode's (UTS 35). The
+// zero value leaves dates unchanged, and so does a format with an unknown part: ISO 8601 is always valid.
+type dateFormat struct {
+	// layouts are layouts of Go's time package, or texts with the prefix "'".
+	layouts []string
+}
+
+// dateLayouts maps the supported format parts to layouts of Go's time package.
+func dateLayouts() map[string]string {
+	return map[string]string{
+		"yyyy": "2006", "y": "2006", "uuuu": "2006", "yy": "06", "MMMM": "January", "LLLL": "January", "MMM": "Jan", "LLL": "Jan",
+		"MM": "01", "LL": "01", "M": "1", "L": "1", "dd": "02", "d": "2", "EEEE": "Monday", "EEE": "Mon", "EE": "Mon", "E": "Mon",
+		"HH": "15", "hh": "03", "h": "3", "mm": "04", "m": "4", "ss": "05", "s": "5", "SSS": ".000", "a": "PM", "aa": "PM",
+		"XXX": "Z07:00", "xxx": "-07:00", "XX": "Z0700", "xx": "-0700",
+	}
+}
+
+// dateFormatOf parses a format.
+func dateFormatOf(format string) dateFormat {
+	var f dateFormat
+	known := dateLayouts()
+	for i := 0; i < len(format); {
+		c := format[i]
+		switch {
+		case c == '\'':
+			text, end := quotedText(format, i)
+			f.layouts = append(f.layouts, "'"+text)
+			i = end
+		case isLetter(c):
+			end := i
+			for end < len(format) && format[end] == c {
+				end++
+			}
+			layout, ok := known[format[i:end]]
+			if !ok {
+				return dateFormat{}
+			}
+			f.layouts = append(f.layouts, layout)
+			i = end
+		default:
+			f.layouts = append(f.layouts, "'"+format[i:i+1])
+			i++
+		}
+	}
+	return f
+}
+
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
+// quotedText returns the text between the quotes that start at i, where two quotes are one, and the offset after them.
+func quotedText(format string, i int) (string, int) {
+	if strings.HasPrefix(format[i:], "''") {
+		return "'", i + 2
+	}
+	var b strings.Builder
+	for i++; i < len(format); i++ {
+		if format[i] != '\'' {
+			b.WriteByte(format[i])
+			continue
+		}
+		if i+1 == len(format) || format[i+1] != '\'' {
+			return b.String(), i + 1
+		}
+		b.WriteByte('\'')
+		i++
+	}
+	return b.String(), i
+}
+
+// set reports whether dates are reformatted.
+func (f dateFormat) set() bool { return len(f.layouts) > 0 }
+
+// append appends a value in the format, in UTC; a value that is not a date is appended unchanged.
+func (f dateFormat) append(dst []byte, text string, number bool) []byte {
+	at, ok := dateOf(text, number)
+	if !ok {
+		return append(dst, text...)
+	}
+	for _, layout := range f.layouts {
+		switch layout[0] {
+		case '\'':
+			dst = append(dst, layout[1:]...)
+		case '.':
+			// Go supports fractions of a second only after a point.
+			dst = append(dst, at.Format(layout)[1:]...)
+		default:
+			dst = at.AppendFormat(dst, layout)
+		}
+	}
+	return dst
+}
+
+// dateOf parses a date: ISO 8601, or milliseconds since 1970.
+func dateOf(text string, number bool) (time.Time, bool) {
+	if number {
+		millis, err := strconv.ParseInt(text, 10, 64)
+		return time.UnixMilli(millis).UTC(), err == nil
+	}
+	at, _, err := sqon.ParseDate(text)
+	return at.UTC(), err == nil
 }

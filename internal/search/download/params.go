@@ -1,9 +1,12 @@
 package download
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tutti/internal/core"
@@ -288,4 +291,250 @@ func below(err error, pointer string) error {
 		moved.Violations[i] = v
 	}
 	return &moved
+}
+
+// columnRequest is a requested column.
+type columnRequest struct {
+	at string
+	// names are the possible names of its field, the most likely first.
+	names []string
+	// fieldName and accessor are its names in the first line and in the other lines of Arranger's JSON, "" for the field's name.
+	fieldName, accessor string
+	// hidden is set if Arranger's JSON omits it.
+	hidden bool
+	// header is its title, "" for the field's display name.
+	header string
+	// separator separates several values in one cell.
+	separator string
+	// display maps values to their display texts; nil for none.
+	display map[string]string
+	// dates is the date format in the syntax of date-fns, "" for dates as they are.
+	dates string
+}
+
+const (
+	separator = ", "
+	// separatorOfLists is Arranger's default for columns that are configured as lists without a jsonPath.
+	separatorOfLists = ";"
+	// datesOfArranger is Arranger's default format for date columns.
+	datesOfArranger = "yyyy-MM-dd"
+)
+
+// columns reads the columns of a file: names, or objects as in Arranger's configuration. Nil for none.
+func (p *paramsParser) columns(o object) ([]columnRequest, error) {
+	items, err := o.list("columns")
+	if err != nil {
+		return nil, err
+	}
+	if len(items) > p.maxColumns {
+		return nil, invalid(o.at("columns"), fmt.Sprintf("has %d items, more than %d", len(items), p.maxColumns))
+	}
+	var all []columnRequest
+	for i, raw := range items {
+		at := item(o.at("columns"), i)
+		if string(raw) == "null" { // clients of Arranger send null for a missing column
+			continue
+		}
+		var name string
+		if json.Unmarshal(raw, &name) == nil {
+			all = append(all, columnRequest{at: at, names: []string{name}, separator: separator})
+			continue
+		}
+		column, err := objectOf(raw, at)
+		if err != nil {
+			return nil, invalid(at, "is neither the name of a field nor an object with its fieldName")
+		}
+		wish := columnRequestOf(column, p.arranger)
+		if len(wish.names) == 0 {
+			return nil, invalid(at, "has no fieldName")
+		}
+		all = append(all, wish)
+	}
+	return all, nil
+}
+
+// columnRequestOf reads a column as in Arranger's configuration. jsonPath takes precedence over accessor and fieldName.
+func columnRequestOf(o object, arranger bool) columnRequest {
+	w := columnRequest{at: o.pointer, header: o.optionalText("displayName", "header", "Header"), separator: separator, dates: o.optionalText("displayFormat")}
+	w.accessor, w.hidden = o.optionalText("accessor"), string(o.raw("show")) == "false"
+	w.fieldName = o.optionalText("fieldName", "accessor")
+	for _, member := range []string{"jsonPath", "accessor", "fieldName", "field", "id"} {
+		if name := o.optionalText(member); name != "" {
+			w.names = append(w.names, name)
+		}
+	}
+	if string(o.raw("isArray")) == "true" && o.optionalText("jsonPath") == "" {
+		w.separator = separatorOfLists
+	}
+	dated := o.optionalText("displayType") == "date" || o.optionalText("type") == "date"
+	switch {
+	case !dated:
+		w.dates = ""
+	case arranger && w.dates == "":
+		w.dates = datesOfArranger
+	}
+	w.display = displayOf(o)
+	return w
+}
+
+// displayOf reads the display texts of values.
+func displayOf(o object) map[string]string {
+	var values map[string]json.RawMessage
+	if json.Unmarshal(o.raw("extendedDisplayValues"), &values) != nil || len(values) == 0 {
+		return nil
+	}
+	display := make(map[string]string, len(values))
+	for value, raw := range values {
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			text = string(raw)
+		}
+		display[value] = text
+	}
+	return display
+}
+
+// plainName converts a path in GraphQL responses, or a JSONPath, to the dotted name of the field.
+func plainName(name string) string {
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "$"), ".")
+	for _, part := range []string{".hits.edges[*].node", ".hits.edges[].node", ".hits.edges.node", "[*]", "[]"} {
+		name = strings.ReplaceAll(name, part, "")
+	}
+	return name
+}
+
+// object is an object of params.
+type object struct {
+	// pointer is its JSON pointer.
+	pointer string
+	members map[string]json.RawMessage
+}
+
+// objectOf reads an object at a pointer.
+func objectOf(raw json.RawMessage, pointer string) (object, error) {
+	o := object{pointer: pointer}
+	if err := json.Unmarshal(raw, &o.members); err != nil || o.members == nil {
+		return o, invalid(pointer, "is not a JSON object")
+	}
+	return o, nil
+}
+
+// invalid returns the error of params at a pointer, "" for the whole.
+func invalid(pointer, message string) error {
+	what := "params"
+	if pointer != "" {
+		what += " at " + pointer
+	}
+	return &core.Error{
+		Code: core.CodeInvalid, Message: what + ": " + message,
+		Violations: []core.Violation{{Pointer: pointer, Message: message}},
+	}
+}
+
+// raw returns a member, nil if it is absent or null.
+func (o object) raw(name string) json.RawMessage {
+	raw := bytes.TrimSpace(o.members[name])
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+// at returns the pointer of a member.
+func (o object) at(name string) string { return core.Pointer(o.pointer, name) }
+
+// text returns the first of the named string members that is present, and its name; "" for none.
+func (o object) text(names ...string) (text, name string, err error) {
+	for _, name := range names {
+		raw := o.raw(name)
+		if raw == nil {
+			continue
+		}
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return "", name, invalid(o.at(name), "is not a string")
+		}
+		return text, name, nil
+	}
+	return "", "", nil
+}
+
+// optionalText returns the first of the named members that is a non-empty string; it ignores other values.
+func (o object) optionalText(names ...string) string {
+	for _, name := range names {
+		var text string
+		if json.Unmarshal(o.raw(name), &text) == nil && text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// flag returns a boolean member.
+func (o object) flag(name string) (bool, error) {
+	switch raw := o.raw(name); string(raw) {
+	case "", "false":
+		return false, nil
+	case "true":
+		return true, nil
+	default:
+		return false, invalid(o.at(name), "is not a boolean")
+	}
+}
+
+// count returns a member that is a non-negative integer.
+func (o object) count(name string) (int64, error) {
+	raw := o.raw(name)
+	if raw == nil {
+		return 0, nil
+	}
+	n, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || n < 0 || n > 1<<53 || n != math.Trunc(n) {
+		return 0, invalid(o.at(name), "is not a whole number of 0 or more")
+	}
+	return int64(n), nil
+}
+
+// list returns the items of a member; nil if it is absent.
+func (o object) list(name string) ([]json.RawMessage, error) {
+	raw := o.raw(name)
+	if raw == nil {
+		return nil, nil
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(raw, &items); err != nil {
+		return nil, invalid(o.at(name), "is not a list")
+	}
+	return items, nil
+}
+
+// rejectUnknown returns an error for members with other names.
+func (o object) rejectUnknown(names []string) error {
+	for name := range o.members {
+		if slices.Contains(names, name) {
+			continue
+		}
+		message := fmt.Sprintf("there is no %q", shown(name))
+		if meant := core.Suggest(name, slices.Values(names)); meant != "" {
+			message += fmt.Sprintf(", did you mean %q?", meant)
+		}
+		return invalid(o.at(shown(name)), message)
+	}
+	return nil
+}
+
+// item returns the pointer of a list item.
+func item(list string, i int) string { return core.Pointer(list, strconv.Itoa(i)) }
+
+// maxShown is the maximum length of client input in messages, in bytes.
+const maxShown = 64
+
+func shown(text string) string {
+	if len(text) <= maxShown {
+		return text
+	}
+	cut := maxShown
+	for cut > 0 && text[cut]&0xC0 == 0x80 {
+		cut--
+	}
+	return text[:cut] + "…"
 }

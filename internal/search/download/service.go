@@ -4,7 +4,12 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"slices"
+	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"tutti/internal/core"
 	"tutti/internal/search/catalogue"
@@ -178,4 +183,135 @@ func (l *lazyWriter) Write(b []byte) (int, error) {
 		l.w = w
 	}
 	return l.w.Write(b)
+}
+
+// limiter limits concurrent downloads.
+type limiter struct {
+	max int
+
+	mu    sync.Mutex
+	inUse int
+	// byAccount counts the downloads of each account.
+	byAccount map[string]int64
+}
+
+// acquire reserves a download until release is called. CodeOverloaded if the caller's limit or the total is reached; a known
+// caller without a download may always start one.
+func (p *limiter) acquire(c core.Caller) (release func(), err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	accounts := c.Accounts(int64(p.max))
+	full := p.inUse >= p.max && (!c.Known || p.byAccount[c.ID] > 0)
+	if full || slices.ContainsFunc(accounts, func(a core.Account) bool { return p.byAccount[a.ID] >= a.Max }) {
+		return nil, &core.Error{
+			Code: core.CodeOverloaded, Message: "too many concurrent downloads", Hint: "try again later", RetryAfter: retryAfter,
+		}
+	}
+	p.add(accounts, 1)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.add(accounts, -1)
+	}, nil
+}
+
+// add adds n downloads. The caller holds the lock.
+func (p *limiter) add(accounts []core.Account, n int) {
+	p.inUse += n
+	for _, a := range accounts {
+		if p.byAccount[a.ID] += int64(n); p.byAccount[a.ID] == 0 {
+			delete(p.byAccount, a.ID)
+		}
+	}
+}
+
+// slowClientWriter aborts a download whose client reads too slowly. A slow client occupies one of the concurrent downloads and,
+// while documents are read, a snapshot of the index. It may block the download for the grace time plus the time that its bytes
+// take at the minimum rate. The time that the server needs to produce the file does not count.
+type slowClientWriter struct {
+	w     io.Writer
+	now   func() time.Time
+	grace time.Duration
+	// rate is in bytes per second.
+	rate   int64
+	taken  int64
+	waited time.Duration
+}
+
+var _ io.Writer = (*slowClientWriter)(nil)
+
+// Write writes to the underlying writer.
+func (p *slowClientWriter) Write(b []byte) (int, error) {
+	began := p.now()
+	n, err := p.w.Write(b)
+	p.waited += p.now().Sub(began)
+	p.taken += int64(n)
+	if err == nil && (p.waited-p.grace).Seconds() > float64(p.taken)/float64(p.rate) {
+		err = tooSlow()
+	}
+	return n, err
+}
+
+// tooSlow returns the error of a download whose client reads too slowly.
+func tooSlow() error {
+	return &core.Error{
+		Code: core.CodeUnavailable, Message: "writing a download: the client reads it too slowly",
+		Hint: "request fewer documents or columns at once",
+	}
+}
+
+// Metrics counts downloads; nil disables it. The label format is a file format or archive; outcome is complete, refused or cut.
+type Metrics struct {
+	downloads *prometheus.CounterVec
+	rows      *prometheus.CounterVec
+}
+
+// NewMetrics registers the metrics of this package with reg, once per reg.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	return &Metrics{
+		downloads: promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
+			Name: "tutti_downloads_total", Help: "Downloads that have ended, by how.",
+		}, []string{"format", "outcome"}),
+		rows: promauto.With(reg).NewCounterVec(prometheus.CounterOpts{
+			Name: "tutti_download_rows_total", Help: "Rows that were written to downloads.",
+		}, []string{"format"}),
+	}
+}
+
+// ended counts a download: cut if it failed after it had started.
+func (m *Metrics) ended(format string, begun bool, err error) {
+	if m == nil {
+		return
+	}
+	outcome := "complete"
+	switch {
+	case err != nil && begun:
+		outcome = "cut"
+	case err != nil:
+		outcome = "refused"
+	}
+	m.downloads.WithLabelValues(format, outcome).Inc()
+}
+
+func (m *Metrics) wrote(f Format, rows int64) {
+	if m != nil {
+		m.rows.WithLabelValues(f.String()).Add(float64(rows))
+	}
+}
+
+// labelOf returns the label of the requested format.
+func labelOf(o *params) string {
+	switch {
+	case o == nil:
+		return "unknown"
+	case o.archive:
+		return "archive"
+	default:
+		return o.files[0].format.String()
+	}
+}
+
+// clientGone returns the error of a download whose client has disconnected.
+func clientGone(err error) error {
+	return core.WrapError(core.CodeUnavailable, "writing a download: the client disconnected, or the server is stopping", err)
 }

@@ -3,6 +3,8 @@ package federation
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -181,4 +183,199 @@ func resultOf(q nodeQuery, answer reply, document, errors string) nodeResult {
 		return nodeResult{errors: "responded with something else than what was requested"}
 	}
 	return nodeResult{counted: true, hits: int64(data.Hits.Total), fields: data.Aggregations}
+}
+
+// aggregate is the requested aggregation of one field.
+type aggregate struct {
+	name  string
+	parts map[string]graphql.NetworkPart
+}
+
+// aggregates converts the requested fields.
+func aggregates(fields []graphql.NetworkField) []*aggregate {
+	all := make([]*aggregate, len(fields))
+	for i, f := range fields {
+		all[i] = &aggregate{name: f.Name, parts: map[string]graphql.NetworkPart{}}
+		for _, part := range f.Parts {
+			all[i].parts[part.Name] = part
+		}
+	}
+	return all
+}
+
+func (g *aggregate) requests(part string) bool {
+	_, asked := g.parts[part]
+	return asked
+}
+
+// terms reports whether values or their number are requested: the number is computed from the values.
+func (g *aggregate) terms() bool {
+	return g.requests("buckets") || g.requests("bucket_count") || g.requests("cardinality")
+}
+
+// of returns the name of the field's type as implied by the requested parts; "" for none.
+func (g *aggregate) of() string {
+	switch {
+	case g.terms():
+		return termsType
+	case len(g.parts) > 0:
+		return numericType
+	default:
+		return ""
+	}
+}
+
+// argument returns an argument of a part; nil if it is absent.
+func (g *aggregate) argument(part, name string) json.RawMessage {
+	raw := g.parts[part].Arguments[name]
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+// queryBuilder builds the query for one node. All arguments are variables, so that no client input is part of the query text.
+type queryBuilder struct {
+	fields strings.Builder
+	types  map[string]string
+	values map[string]json.RawMessage
+}
+
+// field adds a field that the node has.
+func (w *queryBuilder) field(g *aggregate) {
+	if len(g.parts) == 0 {
+		return
+	}
+	w.fields.WriteString(" " + g.name + " {")
+	if g.terms() {
+		// All values are needed, even if few are requested: the most frequent values of all nodes may be rare in one.
+		w.fields.WriteString(" buckets { key key_as_string doc_count }")
+	}
+	if g.requests("stats") {
+		w.fields.WriteString(" stats { min max sum count }")
+	}
+	if g.requests("histogram") {
+		w.fields.WriteString(" histogram" + w.argument(g, "histogram", "interval", "Float") + " { buckets { key key_as_string doc_count } }")
+	}
+	if g.requests("range") {
+		w.fields.WriteString(" range" + w.argument(g, "range", "ranges", "[RangesArg]") + " { buckets { key key_as_string doc_count } }")
+	}
+	w.fields.WriteString(" }")
+}
+
+// argument returns an argument of a part, "" if it is absent.
+func (w *queryBuilder) argument(g *aggregate, part, name, of string) string {
+	raw := g.argument(part, name)
+	if raw == nil {
+		return ""
+	}
+	variable := fmt.Sprint("a", len(w.types))
+	w.declare(variable, of, raw)
+	return "(" + name + ": $" + variable + ")"
+}
+
+func (w *queryBuilder) declare(variable, of string, value json.RawMessage) {
+	if w.types == nil {
+		w.types, w.values = map[string]string{}, map[string]json.RawMessage{}
+	}
+	w.types[variable], w.values[variable] = of, value
+}
+
+// query returns the complete query.
+func (w *queryBuilder) query(document string, filter json.RawMessage, r graphql.NetworkRequest) nodeQuery {
+	filters := ""
+	if filter != nil {
+		w.declare("filters", "JSON", filter)
+		filters = "filters: $filters"
+	}
+	text := document + " { hits"
+	if filters != "" {
+		text += "(" + filters + ")"
+	}
+	text += " { total }"
+	if w.fields.Len() > 0 {
+		w.declare("themselves", "Boolean", flag(r.Themselves))
+		w.declare("missing", "Boolean", flag(r.Missing))
+		text += " aggregations(" + filters + " aggregations_filter_themselves: $themselves include_missing: $missing) {" + w.fields.String() + " }"
+	}
+	head := "query node"
+	if len(w.types) > 0 {
+		var declared []string
+		for _, name := range slices.Sorted(maps.Keys(w.types)) {
+			declared = append(declared, "$"+name+": "+w.types[name])
+		}
+		head += "(" + strings.Join(declared, ", ") + ")"
+	}
+	return nodeQuery{Query: head + " { " + text + " } }", Variables: w.values, aggregates: w.fields.Len() > 0}
+}
+
+func flag(is bool) json.RawMessage {
+	if is {
+		return json.RawMessage("true")
+	}
+	return json.RawMessage("false")
+}
+
+// filterFor returns a filter for one node in a form that every node accepts, nil for none. It leaves out the alternatives (members
+// of an or, names of a wildcard) with a field that the node lacks. ok is false if nothing is left: no document of the node matches.
+// raw is the filter as the client sent it, and is returned unchanged where possible: older nodes know some operators by their
+// aliases only. Aggregations of Arranger fail on {}, and on a clause outside of a group.
+func filterFor(filter sqon.Filter, raw json.RawMessage, lacks func(name string) bool) (sent json.RawMessage, ok bool) {
+	if filter.Root == nil {
+		return nil, true
+	}
+	root := available(filter.Root, lacks)
+	if root == nil {
+		return nil, false
+	}
+	if root != filter.Root || slices.ContainsFunc(root.Content, hasEmpty) {
+		raw = sqon.Filter{Root: root}.AppendJSON(nil)
+	}
+	if !root.Group() {
+		raw = slices.Concat(json.RawMessage(`{"op":"and","content":[`), raw, json.RawMessage("]}"))
+	}
+	return raw, true
+}
+
+// available returns n without the alternatives with a field that a node lacks, nil if none is left, and n itself if the node lacks
+// none. A not must be complete: without a part of its content it would match more.
+func available(n *sqon.Node, lacks func(name string) bool) *sqon.Node {
+	if n.Pivot != "" && lacks(n.Pivot) {
+		return nil
+	}
+	out := *n
+	if !n.Group() {
+		out.Fields = slices.DeleteFunc(slices.Clone(n.Fields), lacks)
+		switch len(out.Fields) {
+		case len(n.Fields):
+			return n
+		case 0:
+			return nil
+		}
+		return &out
+	}
+	out.Content = nil
+	for _, member := range n.Content {
+		rest := available(member, lacks)
+		switch {
+		case rest == nil && n.Op == sqon.Or:
+			continue
+		case rest == nil, rest != member && n.Op == sqon.Not:
+			return nil
+		}
+		out.Content = append(out.Content, rest)
+	}
+	switch {
+	case slices.Equal(out.Content, n.Content):
+		return n
+	case len(out.Content) == 0:
+		return nil
+	}
+	return &out
+}
+
+// hasEmpty reports whether a group without content is in n. It may have been {} or null, which Arranger accepts only in place of the
+// whole filter; sqon writes it as a group.
+func hasEmpty(n *sqon.Node) bool {
+	return n.Group() && (len(n.Content) == 0 || slices.ContainsFunc(n.Content, hasEmpty))
 }

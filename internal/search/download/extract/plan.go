@@ -1,6 +1,11 @@
 package extract
 
-import "strings"
+import (
+	"strings"
+
+	"tutti/internal/index/mapping"
+	"tutti/internal/jsontext"
+)
 
 // Plan defines the values to find and the rows. It is immutable.
 type Plan struct {
@@ -110,4 +115,35 @@ func (n *node) child(name []byte) *node {
 		}
 	}
 	return nil
+}
+
+// SourcePath returns the path in documents of the values of the field at an engine's path: a multi-field has the values of its
+// parent. False for a field that no document holds, because the engine computes it.
+func SourcePath(tree *mapping.Field, path string) (string, bool) {
+	if tree.Lookup(path) == nil {
+		return "", false
+	}
+	for {
+		dot := strings.LastIndexByte(path, '.')
+		if dot < 0 {
+			return path, true
+		}
+		above := tree.Lookup(path[:dot])
+		if above == nil || above.Container() {
+			return path, true
+		}
+		path = path[:dot]
+	}
+}
+
+// Span is the position of a value in a document.
+type Span = jsontext.Span
+
+// AppendCompact appends a value without white space between tokens, so that it has no line breaks. A truncated value is null.
+func AppendCompact(dst, raw []byte) []byte {
+	out, closed := jsontext.AppendCompact(dst, raw)
+	if !closed || len(out) == len(dst) {
+		return append(dst, "null"...)
+	}
+	return out
 }

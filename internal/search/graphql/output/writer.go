@@ -1,8 +1,11 @@
 package output
 
 import (
+	"bytes"
+	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
@@ -151,4 +154,66 @@ func (w *Writer) Raw(b []byte) bool {
 // ItemRequired reports whether the items of a list field are non-null.
 func ItemRequired(f *ast.Field) bool {
 	return f.Definition.Type.Elem != nil && f.Definition.Type.Elem.NonNull
+}
+
+// TimeLayout is the format of times.
+const TimeLayout = "2006-01-02T15:04:05.000Z"
+
+// appendNumber appends a JSON number, null for infinities and NaN.
+func appendNumber(dst []byte, f float64) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(dst, "null"...)
+	}
+	return append(dst, PlainNumber(f)...)
+}
+
+// PlainNumber formats a number as JavaScript does, except that -0 is 0.
+func PlainNumber(f float64) string {
+	if f == 0 {
+		return "0"
+	}
+	if abs := math.Abs(f); abs >= 1e-6 && abs < 1e21 {
+		return strconv.FormatFloat(f, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(f, 'e', -1, 64)
+}
+
+// maxSafeInteger is the largest integer that JavaScript represents exactly, together with all smaller ones.
+const maxSafeInteger = 1<<53 - 1
+
+// UnsafeInteger reports whether a value is an integer that JavaScript would round.
+func UnsafeInteger(raw []byte) bool {
+	if len(raw) < 16 || !jsontext.IsNumber(raw) || bytes.ContainsAny(raw, ".eE") {
+		return false
+	}
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	return err != nil || n > maxSafeInteger || n < -maxSafeInteger
+}
+
+const (
+	// minPooledBuffer and maxPooledBuffer limit the size of pooled buffers in bytes: smaller ones are as cheap to allocate,
+	// larger ones are rarely needed.
+	minPooledBuffer = 4 << 10
+	maxPooledBuffer = 8 << 20
+)
+
+// BufferPool reuses buffers for responses. The zero value is an empty pool.
+type BufferPool struct{ pool sync.Pool }
+
+// Get returns an empty buffer with a capacity of at least bytes.
+func (r *BufferPool) Get(bytes int) []byte {
+	if kept, ok := r.pool.Get().(*[]byte); ok {
+		if cap(*kept) >= bytes {
+			return (*kept)[:0]
+		}
+		r.pool.Put(kept)
+	}
+	return make([]byte, 0, bytes)
+}
+
+// Put returns a buffer to the pool; it must not be used afterwards.
+func (r *BufferPool) Put(buf []byte) {
+	if cap(buf) >= minPooledBuffer && cap(buf) <= maxPooledBuffer {
+		r.pool.Put(&buf)
+	}
 }

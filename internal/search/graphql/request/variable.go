@@ -210,3 +210,161 @@ func wholeNumber(v gjson.Result) (int, bool) {
 	}
 	return int(v.Num), true
 }
+
+// Arguments reads the arguments of a field. An argument that is absent or null has the default of the schema.
+type Arguments struct {
+	field *ast.Field
+	vars  variables
+}
+
+// Raw returns an argument as JSON; nil if it is absent or null and has no default.
+func (a Arguments) Raw(name string) json.RawMessage {
+	if raw := a.Given(name); raw != nil {
+		return raw
+	}
+	if def := a.field.Definition.Arguments.ForName(name); def != nil && def.DefaultValue != nil {
+		if raw := appendLiteral(nil, def.DefaultValue, nil); string(raw) != "null" {
+			return raw
+		}
+	}
+	return nil
+}
+
+// Given returns an argument as JSON, without its default; nil if it is absent or null.
+func (a Arguments) Given(name string) json.RawMessage {
+	if arg := a.field.Arguments.ForName(name); arg != nil {
+		if raw := appendLiteral(nil, arg.Value, a.vars); string(raw) != "null" {
+			return raw
+		}
+	}
+	return nil
+}
+
+// Value returns an argument; a value that does not exist if it is absent or null and has no default.
+func (a Arguments) Value(name string) gjson.Result { return gjson.ParseBytes(a.Raw(name)) }
+
+// Invalid returns the error of an argument.
+func (a Arguments) Invalid(name, why string) *output.Error {
+	f := output.InputError(fmt.Sprintf("the argument %s %s", name, why))
+	if arg := a.field.Arguments.ForName(name); arg != nil {
+		return f.At(arg.Position)
+	}
+	return f.At(a.field.Position)
+}
+
+// Int returns an argument of type Int, without if it is absent.
+func (a Arguments) Int(name string, without int) (int, *output.Error) {
+	v := a.Value(name)
+	if !v.Exists() {
+		return without, nil
+	}
+	n, ok := wholeNumber(v)
+	if !ok {
+		return 0, a.Invalid(name, "is not a 32-bit integer")
+	}
+	return n, nil
+}
+
+// Number returns an argument of type Float, without if it is absent.
+func (a Arguments) Number(name string, without float64) (float64, *output.Error) {
+	v := a.Value(name)
+	if !v.Exists() {
+		return without, nil
+	}
+	if v.Type != gjson.Number {
+		return 0, a.Invalid(name, "is not a number")
+	}
+	return v.Num, nil
+}
+
+// Bool returns an argument of type Boolean, without if it is absent.
+func (a Arguments) Bool(name string, without bool) (bool, *output.Error) {
+	v := a.Value(name)
+	if !v.Exists() {
+		return without, nil
+	}
+	if !v.IsBool() {
+		return false, a.Invalid(name, "is not a boolean")
+	}
+	return v.Bool(), nil
+}
+
+// List returns the items of a list; a value that is not a list is its only item.
+func (a Arguments) List(name string) []gjson.Result {
+	v := a.Value(name)
+	switch {
+	case !v.Exists():
+		return nil
+	case v.IsArray():
+		return v.Array()
+	default:
+		return []gjson.Result{v}
+	}
+}
+
+// Texts returns a list of strings.
+func (a Arguments) Texts(name string) ([]string, *output.Error) {
+	var texts []string
+	for _, item := range a.List(name) {
+		if item.Type == gjson.Null {
+			continue
+		}
+		if item.Type != gjson.String {
+			return nil, a.Invalid(name, "is not a list of strings")
+		}
+		texts = append(texts, item.Str)
+	}
+	return texts, nil
+}
+
+// variables are the variables of an operation as JSON, with numbers as they were written. Absent variables without a default have
+// no entry.
+type variables map[string]json.RawMessage
+
+// appendLiteral appends a value of the query as JSON, with its variables substituted. Enum values become strings.
+func appendLiteral(dst []byte, v *ast.Value, vars variables) []byte {
+	switch v.Kind {
+	case ast.Variable:
+		if raw, given := vars[v.Raw]; given {
+			return append(dst, raw...)
+		}
+		return append(dst, "null"...)
+	case ast.IntValue, ast.FloatValue, ast.BooleanValue:
+		return append(dst, v.Raw...)
+	case ast.StringValue, ast.BlockValue, ast.EnumValue:
+		return jsontext.AppendString(dst, v.Raw)
+	case ast.ListValue:
+		dst = append(dst, '[')
+		for i, child := range v.Children {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendLiteral(dst, child.Value, vars)
+		}
+		return append(dst, ']')
+	case ast.ObjectValue:
+		return appendLiteralObject(dst, v, vars)
+	default:
+		return append(dst, "null"...)
+	}
+}
+
+// appendLiteralObject appends an object and leaves out members whose variable is absent.
+func appendLiteralObject(dst []byte, v *ast.Value, vars variables) []byte {
+	dst = append(dst, '{')
+	first := true
+	for _, child := range v.Children {
+		if child.Value.Kind == ast.Variable {
+			if _, given := vars[child.Value.Raw]; !given {
+				continue
+			}
+		}
+		if !first {
+			dst = append(dst, ',')
+		}
+		first = false
+		dst = append(jsontext.AppendString(dst, child.Name), ':')
+		dst = appendLiteral(dst, child.Value, vars)
+	}
+	return append(dst, '}')
+}

@@ -369,3 +369,254 @@ func (w *Writer) value(one *field, doc []byte, v span) bool {
 func typeError(f *ast.Field, wanted string) *output.Error {
 	return (&output.Error{Message: "a document has a value in the field " + f.Name + " that is not " + wanted, Code: output.CodeInternal}).At(f.Position)
 }
+
+// nested writes the connection of nested elements. A value that is not an array is the only element; null is no element.
+func (w *Writer) nested(one *field, doc []byte, v span) bool {
+	base, fits := len(w.spans), true
+	jsontext.Items(doc, v, func(item span) bool {
+		if doc[item.Start] == 'n' {
+			return true
+		}
+		fits = doc[item.Start] == '{'
+		w.spans = append(w.spans, item)
+		return fits
+	})
+	if !fits {
+		w.spans = w.spans[:base]
+		return w.NullWithError(typeError(one.field, "an object"))
+	}
+	filled := w.connection(one.nested, doc, base, len(w.spans)-base)
+	w.spans = w.spans[:base]
+	return filled
+}
+
+// connection writes the connection of n elements, whose spans start at base.
+func (w *Writer) connection(what *nestedConnection, doc []byte, base, n int) bool {
+	start := len(w.Buf)
+	w.Buf = append(w.Buf, '{')
+	for i := range what.fields {
+		one := &what.fields[i]
+		if i > 0 {
+			w.Buf = append(w.Buf, ',')
+		}
+		w.Buf = append(w.Buf, one.encodedKey...)
+		w.Push(one.key)
+		errorsBefore, filled := w.ErrorCount(), w.connectionField(what, one, doc, base, n)
+		if !filled && one.field.Definition.Type.NonNull {
+			if w.ErrorCount() == errorsBefore {
+				w.AddError(output.MissingValue(one.field))
+			}
+			w.Pop()
+			w.Buf = w.Buf[:start]
+			return w.Null()
+		}
+		w.Pop()
+	}
+	w.Buf = append(w.Buf, '}')
+	return true
+}
+
+func (w *Writer) connectionField(what *nestedConnection, one *connectionField, doc []byte, base, n int) bool {
+	switch one.kind {
+	case connectionTypename:
+		return w.Text(one.field.ObjectDefinition.Name)
+	case connectionHits:
+		return w.connection(one.hits, doc, base, n)
+	case connectionTotal:
+		return w.Int(int64(n))
+	case connectionEdges:
+		if w.pendingList != nil {
+			return w.Raw(w.pendingList)
+		}
+		from, count := what.elements.window(n)
+		return w.List(count, output.ItemRequired(one.field), func(i int) bool {
+			return w.Edge(one.edge, doc, w.spans[base+from+i].Start, nil)
+		})
+	default:
+		return w.Null()
+	}
+}
+
+// Edge writes an edge. hit is nil for a nested element.
+func (w *Writer) Edge(e *Edge, doc []byte, at int, hit *index.Hit) bool {
+	start := len(w.Buf)
+	w.Buf = append(w.Buf, '{')
+	for i := range e.fields {
+		one := &e.fields[i]
+		if i > 0 {
+			w.Buf = append(w.Buf, ',')
+		}
+		w.Buf = append(w.Buf, one.encodedKey...)
+		w.Push(one.key)
+		filled := false
+		switch one.kind {
+		case edgeTypename:
+			filled = w.Text(one.field.ObjectDefinition.Name)
+		case edgeSearchAfter:
+			filled = w.searchAfter(hit)
+		case edgeNode:
+			filled = w.node(one.selection, doc, at, hit)
+		}
+		w.Pop()
+		if !filled && one.field.Definition.Type.NonNull {
+			w.Buf = w.Buf[:start]
+			return w.Null()
+		}
+	}
+	w.Buf = append(w.Buf, '}')
+	return true
+}
+
+// node writes a document, or a nested element if hit is nil.
+func (w *Writer) node(s *Set, doc []byte, at int, hit *index.Hit) bool {
+	switch {
+	case hit == nil:
+		_, filled := w.Object(s, doc, at, nil)
+		return filled
+	case hit.Read:
+		return w.Raw(hit.Source)
+	default:
+		return w.Document(s, doc, at, hit)
+	}
+}
+
+// searchAfter writes the sort values of a document. Integers that JavaScript cannot represent are strings, so that clients return
+// them unchanged.
+func (w *Writer) searchAfter(hit *index.Hit) bool {
+	if hit == nil || hit.Sort == nil {
+		return w.Null()
+	}
+	w.Buf = append(w.Buf, '[')
+	for i, value := range hit.Sort {
+		if i > 0 {
+			w.Buf = append(w.Buf, ',')
+		}
+		if output.UnsafeInteger(value) {
+			w.Buf = append(append(append(w.Buf, '"'), value...), '"')
+			continue
+		}
+		w.Buf = append(w.Buf, value...)
+	}
+	w.Buf = append(w.Buf, ']')
+	return true
+}
+
+// Nodes returns the selection sets of an edge's documents.
+func (e *Edge) Nodes() []*Set {
+	var shapes []*Set
+	for i := range e.fields {
+		if e.fields[i].kind == edgeNode {
+			shapes = append(shapes, e.fields[i].selection)
+		}
+	}
+	return shapes
+}
+
+// elementList is the list of nested elements in a selection that has it exactly once: {hits{edges{node{…}}}}.
+type elementList struct {
+	hits, edges *connectionField
+	node        *edgeField
+}
+
+// detectList sets n.list if the selection has the form of an elementList, and returns n.
+func (n *nestedConnection) detectList() *nestedConnection {
+	hits := only(n.fields, func(w *connectionField) bool { return w.kind == connectionHits })
+	if hits == nil || hits.hits.elements != allElements() {
+		return n
+	}
+	edges := only(hits.hits.fields, func(w *connectionField) bool { return w.kind == connectionEdges })
+	if edges == nil || len(edges.edge.fields) != 1 || edges.edge.fields[0].kind != edgeNode {
+		return n
+	}
+	n.list = &elementList{hits, edges, &edges.edge.fields[0]}
+	return n
+}
+
+// only returns the only field for which is returns true, nil if there are none or several.
+func only(wants []connectionField, is func(w *connectionField) bool) *connectionField {
+	var found *connectionField
+	for i := range wants {
+		if !is(&wants[i]) {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = &wants[i]
+	}
+	return found
+}
+
+// streamNested writes the elements at doc[at] in one pass and returns where they end. If there would be an error, it writes
+// nothing and returns false.
+func (w *Writer) streamNested(what *nestedConnection, doc []byte, at int) (end int, clean bool) {
+	start, errorsBefore := w.Mark(), w.ErrorCount()
+	end, n := w.streamList(what.list, doc, at)
+	clean = n >= 0 && len(w.Buf) <= output.MaxBytes
+	if clean {
+		from, to := start.Bytes, len(w.Buf)
+		w.pendingList = w.Buf[from:to:to]
+		clean = w.connection(what, doc, 0, n) && w.ErrorCount() == errorsBefore
+		w.pendingList = nil
+		w.Buf = w.Buf[:from+copy(w.Buf[from:], w.Buf[to:])]
+	}
+	if !clean {
+		w.Rollback(start)
+		return at, false
+	}
+	return end, true
+}
+
+// streamList writes the list of elements and returns where it ends and their number, -1 if an element is not an object.
+func (w *Writer) streamList(list *elementList, doc []byte, at int) (end, n int) {
+	w.Buf = append(w.Buf, '[')
+	if doc[at] == '{' {
+		end, filled := w.streamElement(list, doc, at)
+		if !filled {
+			return at, -1
+		}
+		w.Buf = append(w.Buf, ']')
+		return end, 1
+	}
+	if doc[at] != '[' {
+		return at, -1
+	}
+	for i := at + 1; ; i++ {
+		if i = jsontext.Space(doc, i); i >= len(doc) {
+			return at, -1
+		}
+		end = i
+		switch doc[i] {
+		case '{':
+			if n > 0 {
+				w.Buf = append(w.Buf, ',')
+			}
+			var filled bool
+			if end, filled = w.streamElement(list, doc, i); !filled {
+				return at, -1
+			}
+			n++
+		case 'n': // null is no element
+			end = jsontext.Value(doc, i)
+		case ']':
+		default:
+			return at, -1
+		}
+		if i = jsontext.Space(doc, end); i < len(doc) && doc[i] == ',' {
+			continue
+		}
+		if i >= len(doc) || doc[i] != ']' {
+			return at, -1
+		}
+		w.Buf = append(w.Buf, ']')
+		return i + 1, n
+	}
+}
+
+// streamElement writes the edge of the element at doc[at].
+func (w *Writer) streamElement(list *elementList, doc []byte, at int) (end int, filled bool) {
+	w.Buf = append(append(w.Buf, '{'), list.node.encodedKey...)
+	end, filled = w.Object(list.node.selection, doc, at, nil)
+	w.Buf = append(w.Buf, '}')
+	return end, filled
+}

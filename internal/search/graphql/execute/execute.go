@@ -1,0 +1,241 @@
+package execute
+
+import (
+	"context"
+	"math"
+	"sync"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/search/graphql/output"
+	"tutti/internal/search/graphql/plan"
+	"tutti/internal/search/graphql/response"
+	"tutti/internal/search/graphql/selection"
+	"tutti/internal/search/view"
+)
+
+// Executor executes plans. Its zero value is ready for use, and safe for concurrent use.
+type Executor struct {
+	// chunks are buffers for documents.
+	chunks output.BufferPool
+	// idle has a *Run for each execution that has ended.
+	idle sync.Pool
+}
+
+// Run is an execution of a plan. It is used by one goroutine at a time.
+type Run struct {
+	// Results are the results of the index. They are valid until Release.
+	Results response.Results
+
+	executor *Executor
+	// requests are the requests with the functions that write documents while the index reads them.
+	requests []index.SearchRequest
+	// streams are those of the plan, and spare ones of earlier executions.
+	streams []*documentStream
+	// chunks are the buffers of the documents, bytesRead is the number of bytes written to them.
+	chunks    [][]byte
+	bytesRead int
+}
+
+// Execute sends the requests of a plan to the index in one search. Without requests, it does not call the index.
+func (e *Executor) Execute(ctx context.Context, v *view.View, p *plan.Plan) *Run {
+	r, _ := e.idle.Get().(*Run)
+	if r == nil {
+		r = &Run{executor: e}
+	}
+	if len(p.Requests) == 0 {
+		return r
+	}
+	results, err := search(ctx, v, p.Kind, r.streamed(p))
+	if err == nil && !answersAll(results, p.Requests) {
+		err = notAllAnswered()
+	}
+	r.Results = response.Results{Searches: results, Err: err, Warnings: r.Results.Warnings}
+	for _, s := range r.streams[:len(p.Streams)] {
+		r.Results.Warnings = append(r.Results.Warnings, s.w.Warnings...)
+	}
+	return r
+}
+
+// streamed returns the requests of a plan whose documents are written while the index reads them.
+func (r *Run) streamed(p *plan.Plan) []index.SearchRequest {
+	if len(p.Streams) == 0 {
+		return p.Requests
+	}
+	r.requests = append(r.requests[:0], p.Requests...)
+	hits := make([]index.HitsRequest, len(p.Streams))
+	for i, planned := range p.Streams {
+		if i == len(r.streams) {
+			r.streams = append(r.streams, newDocumentStream(r))
+		}
+		s, request := r.streams[i], &r.requests[planned.Request]
+		s.selection, s.documents = planned.Selection, planned.Documents
+		hits[i] = *request.Hits
+		hits[i].Read = s.read
+		request.Hits = &hits[i]
+	}
+	return r.requests
+}
+
+// Release releases the buffers of the results, which must not be used afterwards.
+func (r *Run) Release() {
+	if r.Results.Err != nil { // the request may still be in use
+		return
+	}
+	for _, chunk := range r.chunks {
+		r.executor.chunks.Put(chunk)
+	}
+	for _, s := range r.streams {
+		s.reset()
+	}
+	clear(r.chunks)
+	clear(r.requests)
+	r.chunks, r.requests, r.bytesRead = r.chunks[:0], r.requests[:0], 0
+	r.Results = response.Results{Warnings: r.Results.Warnings[:0]}
+	r.executor.idle.Put(r)
+}
+
+// readChunk is the maximum size of a new buffer for documents, in bytes.
+const readChunk = 64 << 10
+
+// documentStream writes documents while the index reads them. A document that causes an error or a warning is kept as it is and
+// written with the rest of the response.
+type documentStream struct {
+	run       *Run
+	selection *selection.Set
+	// documents is the maximum number of documents.
+	documents int
+	// read is the method document.
+	read func(id string, data []byte, at int) ([]byte, int)
+	w    selection.Writer
+	hit  index.Hit
+}
+
+func newDocumentStream(r *Run) *documentStream {
+	s := &documentStream{run: r, w: selection.Writer{Writer: &output.Writer{}}}
+	s.read = s.document
+	return s
+}
+
+// document writes the document at data[at] and returns where it ends; nil if it could not be written.
+func (s *documentStream) document(id string, data []byte, at int) ([]byte, int) {
+	if s.run.bytesRead > output.MaxBytes { // the response is too large, which its lists report
+		return nil, at
+	}
+	w, usual := &s.w, s.selection.UsualSize()
+	// Reordering needs the same space again.
+	if next := 2*usual + 1<<8; cap(w.Buf)-len(w.Buf) <= next {
+		w.Buf = s.run.executor.chunks.Get(max(next, min(s.documents*max(usual, 1<<9), readChunk)))
+		s.run.chunks = append(s.run.chunks, w.Buf)
+	}
+	start := w.Mark()
+	w.Dotted, s.hit.ID = false, id
+	end, filled := w.Object(s.selection, data, at, &s.hit)
+	if !filled || w.Dotted || w.ErrorCount() > 0 {
+		w.Rollback(start)
+		return nil, at
+	}
+	length := len(w.Buf) - start.Bytes
+	s.selection.LearnSize(usual, length)
+	s.run.bytesRead += length
+	return w.Buf[start.Bytes:len(w.Buf):len(w.Buf)], end
+}
+
+// reset clears everything of the last execution.
+func (s *documentStream) reset() {
+	s.selection, s.hit = nil, index.Hit{}
+	s.w.Reset()
+}
+
+// search executes the requests. Engines reject a whole request if one histogram has too many intervals. In that case search
+// requests everything else first, with the range of values of each histogram, and then the histograms that have few enough
+// intervals. A histogram that is left without intervals although it has values is reported at its field.
+func search(ctx context.Context, v *view.View, kind view.Kind, reqs []index.SearchRequest) ([]index.SearchResult, error) {
+	results, err := v.Search(ctx, kind, reqs)
+	measured, some := withoutHistograms(reqs)
+	if core.CodeOf(err) != core.CodeInvalid || !some {
+		return results, err
+	}
+	results, err = v.Search(ctx, kind, measured)
+	if err != nil || !answersAll(results, reqs) { // the caller reports missing results
+		return results, err
+	}
+	fitting, into := histogramsThatFit(reqs, results)
+	if len(fitting) == 0 {
+		return results, nil
+	}
+	found, err := v.Search(ctx, view.KindFacets, fitting)
+	switch {
+	case core.CodeOf(err) == core.CodeInvalid: // the values have changed since they were measured
+		return results, nil
+	case err != nil:
+		return nil, err
+	case !answersAll(found, fitting):
+		return nil, notAllAnswered()
+	}
+	for i := range found {
+		for j := range found[i].Facets {
+			into[i][j].Histogram = found[i].Facets[j].Histogram
+		}
+	}
+	return results, nil
+}
+
+func notAllAnswered() error {
+	return core.NewError(core.CodeInternal, "the index returned an incomplete response")
+}
+
+// answersAll reports whether there is a result for each request and each of its facets.
+func answersAll(results []index.SearchResult, reqs []index.SearchRequest) bool {
+	if len(results) != len(reqs) {
+		return false
+	}
+	for i := range reqs {
+		if len(results[i].Facets) != len(reqs[i].Facets) {
+			return false
+		}
+	}
+	return true
+}
+
+// withoutHistograms returns the requests with statistics instead of histograms, and reports whether there were histograms.
+func withoutHistograms(reqs []index.SearchRequest) (measured []index.SearchRequest, some bool) {
+	measured = make([]index.SearchRequest, len(reqs))
+	for i, req := range reqs {
+		measured[i] = req
+		measured[i].Facets = make([]index.Facet, len(req.Facets))
+		for j, f := range req.Facets {
+			if f.Histogram != 0 {
+				some, f.Histogram, f.Stats = true, 0, true
+			}
+			measured[i].Facets[j] = f
+		}
+	}
+	return measured, some
+}
+
+// histogramsThatFit returns requests for the histograms of reqs that have values and few enough intervals, and the results to
+// fill.
+func histogramsThatFit(reqs []index.SearchRequest, measured []index.SearchResult) (fitting []index.SearchRequest, into [][]*index.FacetResult) {
+	for i, req := range reqs {
+		one := index.SearchRequest{Filter: req.Filter}
+		var places []*index.FacetResult
+		for j, f := range req.Facets {
+			result := &measured[i].Facets[j]
+			if f.Histogram == 0 || result.Stats.Count == 0 || !fewIntervals(result.Stats, f.Histogram) {
+				continue
+			}
+			one.Facets = append(one.Facets, index.Facet{Field: f.Field, Elements: f.Elements, Histogram: f.Histogram})
+			places = append(places, result)
+		}
+		if len(one.Facets) > 0 {
+			fitting, into = append(fitting, one), append(into, places)
+		}
+	}
+	return fitting, into
+}
+
+// fewIntervals reports whether a histogram has no more intervals than engines allow. It is false for an infinite bound.
+func fewIntervals(s index.Stats, width float64) bool {
+	return math.Floor(s.Max/width)-math.Floor(s.Min/width) < index.MaxIntervals
+}
