@@ -64,7 +64,7 @@ func Row(row []byte) (id, document []byte, err error) {
 var AppendRow = appendRow
 
 // Database returns the bbolt file of an index.
-func Database(x *Index) *bbolt.DB { return x.db }
+func Database(x *Index) *bbolt.DB { return x.store.db }
 
 // Keep writes a segment into a folder. path is that of its file; read reads it as a start does.
 func Keep(dir string, s *segment.Segment) (path string, read func() (*segment.Segment, error), err error) {
@@ -75,18 +75,18 @@ func Keep(dir string, s *segment.Segment) (path string, read func() (*segment.Se
 
 // BreakSnapshot gives an alias a snapshot that matches no transaction of the file.
 func BreakSnapshot(x *Index, name string) {
-	now := x.aliases[name].segments.current()
-	x.aliases[name].segments.visible.Store(&visibleSnapshots{current: &snapshot{row: now.row + 1_000_000, parts: now.parts}})
+	now := x.store.aliases[name].segments.current()
+	x.store.aliases[name].segments.visible.Store(&visibleSnapshots{current: &snapshot{row: now.row + 1_000_000, parts: now.parts}})
 }
 
 // HideLastTransaction makes an alias show its state before the last transaction, as while the outcome of that is unknown; settle
 // ends this.
 func HideLastTransaction(x *Index, name string) (settle func()) {
-	s := x.aliases[name].segments
+	s := x.store.aliases[name].segments
 	now := s.current()
 	s.visible.Store(&visibleSnapshots{current: &snapshot{row: now.row - 1}, next: now})
 	return func() { s.visible.Store(&visibleSnapshots{current: now}) }
 }
 
 // Prepare prepares a batch as Write does.
-func Prepare(x *Index, b core.Batch) { x.prepare(x.aliases[b.Index], b) }
+func Prepare(x *Index, b core.Batch) { x.prepare(x.store.aliases[b.Index], b) }

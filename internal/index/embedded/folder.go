@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -35,13 +36,29 @@ type file struct {
 
 // folder stores segments in immutable files.
 type folder struct {
-	dir string
+	dir    string
+	logger *slog.Logger
 	// last is the highest number assigned.
 	last atomic.Uint64
 }
 
 func (f *folder) path(number uint64) string {
 	return filepath.Join(f.dir, fmt.Sprintf("%012d%s", number, fileSuffix))
+}
+
+// persist returns the entry of a segment, written to a file when it is large enough.
+func (f *folder) persist(s *segment.Segment) aliasSegment {
+	v := aliasSegment{segment: s}
+	if s.Documents() < minFileDocuments {
+		return v
+	}
+	kept, err := f.write(s)
+	if err != nil {
+		f.logger.Warn("embedded index could not write a segment file; the next start will take longer", "err", err)
+		return v
+	}
+	v.file = kept
+	return v
 }
 
 // write writes s to a file. The file is durable when write returns.

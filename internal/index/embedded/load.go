@@ -2,12 +2,18 @@ package embedded
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
+	"log/slog"
+	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"go.etcd.io/bbolt"
 	"golang.org/x/sync/errgroup"
+
+	"tutti/internal/index/embedded/segment"
 )
 
 // aliasLoad is what the file contains about an alias' segments when it is opened.
@@ -61,12 +67,19 @@ func manifestFiles(loads []*aliasLoad) []uint64 {
 	return numbers
 }
 
+// loader loads the segments of aliases after a start.
+type loader struct {
+	*store
+	folder *folder
+	merger *merger
+}
+
 // slowLoad is the number of documents from which rebuilding segments is logged.
 const slowLoad = 50_000
 
-// loadSegments loads the segments of each alias, and rebuilds those without a file from the sources. Searches wait for the segments
+// run loads the segments of each alias, and rebuilds those without a file from the sources. Searches wait for the segments
 // of their alias, writes do not.
-func (x *Index) loadSegments(loads []*aliasLoad) {
+func (x *loader) run(loads []*aliasLoad) {
 	for _, l := range loads {
 		began := time.Now()
 		segments, spoilt := x.readFiles(l)
@@ -77,7 +90,7 @@ func (x *Index) loadSegments(loads []*aliasLoad) {
 		}
 		made, ok := x.rebuild(l, gaps)
 		all := sortByRow(slices.Concat(segments, made))
-		if !ok || !x.sendSwap(&segmentSwap{alias: l.alias, initial: true, put: all, fresh: filesOf(made), removed: spoilt}) {
+		if !ok || !x.merger.send(&segmentSwap{alias: l.alias, initial: true, put: all, fresh: filesOf(made), removed: spoilt}) {
 			return
 		}
 		x.cfg.Logger.Debug("embedded index loaded its columns", "index", l.alias.name, "documents", l.live,
@@ -100,7 +113,7 @@ func liveDocuments(segments []aliasSegment) int {
 }
 
 // readFiles returns the segments of the manifest's files with their deletions, and the numbers of the files that cannot be used.
-func (x *Index) readFiles(l *aliasLoad) (segments []aliasSegment, spoilt []uint64) {
+func (x *loader) readFiles(l *aliasLoad) (segments []aliasSegment, spoilt []uint64) {
 	read := make([]aliasSegment, len(l.manifest))
 	group := errgroup.Group{}
 	group.SetLimit(workers())
@@ -153,4 +166,151 @@ func uncoveredRows(segments []aliasSegment, row uint64) []rowRange {
 		gaps = append(gaps, rowRange{next, row})
 	}
 	return gaps
+}
+
+const (
+	// maxRebuiltSegment is the number of documents of a rebuilt segment, minRebuildTask the minimum number for a goroutine.
+	maxRebuiltSegment = 65_536
+	minRebuildTask    = 2_048
+	// rebuildPage is the number of sources copied by one read transaction.
+	rebuildPage = 512
+	// progressInterval is how often the progress of a rebuild is logged.
+	progressInterval = 5 * time.Second
+)
+
+// workers returns the number of goroutines that load and rebuild.
+func workers() int { return runtime.GOMAXPROCS(0) }
+
+// rebuild builds segments of the documents whose row numbers are in gaps. ok is false when the index was closed.
+func (x *loader) rebuild(l *aliasLoad, gaps []rowRange) (segments []aliasSegment, ok bool) {
+	tell := &progress{logger: x.cfg.Logger, name: l.alias.name, logged: time.Now()}
+	var mu sync.Mutex
+	group := errgroup.Group{}
+	group.SetLimit(workers())
+	for _, s := range l.split(gaps) {
+		group.Go(func() error {
+			made, err := x.rebuildRange(l.alias, s, tell)
+			mu.Lock()
+			defer mu.Unlock()
+			segments = append(segments, made...)
+			return err
+		})
+	}
+	return segments, group.Wait() == nil
+}
+
+// split divides gaps into ranges of about maxRebuiltSegment documents, or into one per worker when there are few documents.
+func (l *aliasLoad) split(gaps []rowRange) []rowRange {
+	total := uint64(0)
+	for _, g := range gaps {
+		total += g.last - g.first + 1
+	}
+	// When documents are rewritten often, most row numbers are unused.
+	dense := 1.0
+	if l.row > 0 {
+		dense = max(float64(l.live)/float64(l.row), 0.01)
+	}
+	step := min(max(total/uint64(workers())+1, minRebuildTask), uint64(maxRebuiltSegment/dense))
+	var pieces []rowRange
+	for _, g := range gaps {
+		for first := g.first; first <= g.last; first += step {
+			pieces = append(pieces, rowRange{first, min(first+step-1, g.last)})
+		}
+	}
+	return pieces
+}
+
+// rebuildRange builds segments of the documents in one range. An error means that the index is closed.
+func (x *loader) rebuildRange(a *alias, s rowRange, tell *progress) (segments []aliasSegment, err error) {
+	var builder *segment.Builder
+	built := 0
+	finish := func() {
+		if built > 0 {
+			segments = append(segments, x.folder.persist(builder.Segment()))
+		}
+		builder, built = nil, 0
+	}
+	var doc []byte
+	for page := (&rowPage{}); !page.ended; {
+		if err := x.readPage(a.name, &s, page); err != nil {
+			return segments, err
+		}
+		if builder == nil {
+			builder = segment.NewBuilder(a.tree.Load())
+		}
+		for _, r := range page.rows {
+			id, _, err := splitRow(r.row)
+			if err == nil {
+				if doc, err = appendSource(doc[:0], r.row); err == nil {
+					err = builder.Add(r.number, string(id), doc)
+				}
+			}
+			if err != nil {
+				logUnsearchable(x.cfg.Logger, a, string(id), err)
+				continue
+			}
+			built++
+		}
+		tell.add(len(page.rows))
+		if built >= maxRebuiltSegment {
+			finish()
+		}
+	}
+	finish()
+	return segments, nil
+}
+
+// rowPage is a copy of some rows.
+type rowPage struct {
+	rows  []numbered
+	arena []byte
+	ended bool
+}
+
+type numbered struct {
+	number uint64
+	row    []byte
+}
+
+// readPage copies the next rows of a range in one short transaction, and moves the start of the range after them.
+func (x *loader) readPage(name string, s *rowRange, page *rowPage) error {
+	page.rows, page.arena, page.ended = page.rows[:0], page.arena[:0], true
+	return x.view(name, func(_ *alias, b *bbolt.Bucket) error {
+		c := b.Bucket(bucketRows()).Cursor()
+		for key, row := c.Seek(rowKeyOf(s.first)); len(key) == rowKey; key, row = c.Next() {
+			number := binary.BigEndian.Uint64(key)
+			if number > s.last {
+				return nil
+			}
+			if len(page.rows) == rebuildPage {
+				s.first, page.ended = number, false
+				return nil
+			}
+			start := len(page.arena)
+			page.arena = append(page.arena, row...)
+			page.rows = append(page.rows, numbered{number: number, row: slices.Clip(page.arena[start:])})
+		}
+		return nil
+	})
+}
+
+// progress logs how many documents a rebuild has read.
+type progress struct {
+	logger *slog.Logger
+	name   string
+
+	mu     sync.Mutex
+	done   int
+	logged time.Time
+}
+
+func (p *progress) add(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done += n
+	if time.Since(p.logged) < progressInterval {
+		return
+	}
+	p.logged = time.Now()
+	p.logger.Info("embedded index is rebuilding its columns from the documents", "index", p.name, "done", p.done)
 }

@@ -10,7 +10,7 @@ import (
 	"tutti/internal/index/embedded/segment"
 )
 
-// Merges run concurrently with commitLoop, at most one in each lane: a lane for short merges, which keeps the number of small segments
+// Merges run concurrently with the committer, at most one in each lane: a lane for short merges, which keeps the number of small segments
 // low during fast writing, and one for the rest.
 const (
 	smallLane = iota
@@ -37,7 +37,7 @@ type merge struct {
 	useFile bool
 }
 
-// segmentSwap is a change of a segmentSet that commitLoop applies for a background goroutine.
+// segmentSwap is a change of a segmentSet that the committer applies for a background goroutine.
 type segmentSwap struct {
 	alias *alias
 	// put, at most one segment, replaces the sources of the merge in lane.
@@ -49,8 +49,18 @@ type segmentSwap struct {
 	fresh, removed []uint64
 }
 
-// sendSwap sends a swap to commitLoop. It returns false when the index is closed.
-func (x *Index) sendSwap(s *segmentSwap) bool {
+// merger merges segments in the background. Its methods but send and runMerge belong to the committer's goroutine.
+type merger struct {
+	*store
+	folder *folder
+	swaps  chan *segmentSwap
+	// merges are the merges in progress; no segment file is written until filesPausedUntil.
+	merges           [mergeLanes]*merge
+	filesPausedUntil time.Time
+}
+
+// send sends a swap to the committer. It returns false when the index is closed.
+func (x *merger) send(s *segmentSwap) bool {
 	select {
 	case x.swaps <- s:
 		return true
@@ -59,8 +69,8 @@ func (x *Index) sendSwap(s *segmentSwap) bool {
 	}
 }
 
-// startMerges starts the merges that are due, in free lanes.
-func (x *Index) startMerges() {
+// start starts the merges that are due, in free lanes.
+func (x *merger) start() {
 	if x.merges[smallLane] != nil && x.merges[bigLane] != nil {
 		return
 	}
@@ -68,13 +78,13 @@ func (x *Index) startMerges() {
 		if !a.segments.loaded || len(a.segments.segments) == 0 {
 			continue
 		}
-		for x.startNextMerge(a) {
+		for x.startNext(a) {
 		}
 	}
 }
 
-// startNextMerge starts the most urgent merge of an alias whose lane is free, and reports whether there was one.
-func (x *Index) startNextMerge(a *alias) bool {
+// startNext starts the most urgent merge of an alias whose lane is free, and reports whether there was one.
+func (x *merger) startNext(a *alias) bool {
 	for r := range chooseMerges(statsOf(a.segments.segments), x.filesEnabled()) {
 		if x.startMerge(a, r) {
 			return true
@@ -84,22 +94,12 @@ func (x *Index) startNextMerge(a *alias) bool {
 }
 
 // filesEnabled reports whether segment files are written.
-func (x *Index) filesEnabled() bool {
+func (x *merger) filesEnabled() bool {
 	return x.filesPausedUntil.IsZero() || time.Now().After(x.filesPausedUntil)
 }
 
-func (x *Index) allAliases() []*alias {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	all := make([]*alias, 0, len(x.aliases))
-	for _, a := range x.aliases {
-		all = append(all, a)
-	}
-	return all
-}
-
 // startMerge starts one merge, unless its lane is busy.
-func (x *Index) startMerge(a *alias, r run) bool {
+func (x *merger) startMerge(a *alias, r run) bool {
 	lane := smallLane
 	if r.documents > smallMerge {
 		lane = bigLane
@@ -114,12 +114,12 @@ func (x *Index) startMerge(a *alias, r run) bool {
 		m.sources = append(m.sources, segments[i])
 	}
 	x.merges[lane] = m
-	x.work.Go(func() { x.sendSwap(&segmentSwap{alias: a, put: x.runMerge(m), lane: lane}) })
+	x.work.Go(func() { x.send(&segmentSwap{alias: a, put: x.runMerge(m), lane: lane}) })
 	return true
 }
 
 // runMerge returns the merged segment, none when all documents are deleted.
-func (x *Index) runMerge(m *merge) []aliasSegment {
+func (x *merger) runMerge(m *merge) []aliasSegment {
 	parts, deleted := make([]*segment.Segment, len(m.sources)), make([]*roaring.Bitmap, len(m.sources))
 	for i, v := range m.sources {
 		parts[i], deleted[i] = v.segment, v.deleted
@@ -135,12 +135,12 @@ func (x *Index) runMerge(m *merge) []aliasSegment {
 	case <-x.closeStarted:
 		return []aliasSegment{{segment: s}}
 	default:
-		return []aliasSegment{x.persist(s)}
+		return []aliasSegment{x.folder.persist(s)}
 	}
 }
 
-// mergeBacklogged reports whether writes have to wait for the small lane.
-func (x *Index) mergeBacklogged() bool {
+// backlogged reports whether writes have to wait for the small lane.
+func (x *merger) backlogged() bool {
 	m := x.merges[smallLane]
 	if m == nil {
 		return false
@@ -158,7 +158,7 @@ func (x *Index) mergeBacklogged() bool {
 }
 
 // swap applies a swap.
-func (x *Index) swap(s *segmentSwap) {
+func (x *merger) swap(s *segmentSwap) {
 	if s.initial {
 		x.publishLoaded(s)
 		return
@@ -201,14 +201,14 @@ func filesOf(segments []aliasSegment) []uint64 {
 	return numbers
 }
 
-func (x *Index) removeFiles(numbers []uint64) {
+func (x *merger) removeFiles(numbers []uint64) {
 	for _, n := range numbers {
 		x.folder.remove(n)
 	}
 }
 
 // abortSwap restores the state before a merge.
-func (x *Index) abortSwap(s *segmentSwap, now []aliasSegment) {
+func (x *merger) abortSwap(s *segmentSwap, now []aliasSegment) {
 	for i := range now {
 		now[i].merging = false
 	}
@@ -239,7 +239,7 @@ func carryDeletes(s *segmentSwap, m *merge, now []aliasSegment) {
 }
 
 // publishLoaded makes an alias whose segments have been loaded searchable.
-func (x *Index) publishLoaded(s *segmentSwap) {
+func (x *merger) publishLoaded(s *segmentSwap) {
 	set := s.alias.segments
 	set.publish(s.put)
 	if len(s.fresh) == 0 && len(s.removed) == 0 {
@@ -259,7 +259,7 @@ func (x *Index) publishLoaded(s *segmentSwap) {
 }
 
 // checkpoint saves the manifest of segments.
-func (x *Index) checkpoint(a *alias, segments []aliasSegment, removed []uint64) error {
+func (x *merger) checkpoint(a *alias, segments []aliasSegment, removed []uint64) error {
 	err := x.update(0, func(tx *bbolt.Tx) error { return checkpoint(aliasBucket(tx, a.name), segments, removed) })
 	if err != nil {
 		return err

@@ -12,8 +12,11 @@ import (
 // pruneBatch is the number of tombstones that one transaction removes, so that writes wait only briefly.
 const pruneBatch = 2000
 
-// pruneLoop removes tombstones that are older than cfg.TombstoneAge, at the start and then every cfg.PruneEvery.
-func (x *Index) pruneLoop() {
+// pruner removes old tombstones.
+type pruner struct{ *store }
+
+// run removes tombstones that are older than cfg.TombstoneAge, at the start and then every cfg.PruneEvery.
+func (x *pruner) run() {
 	tick := time.NewTicker(x.cfg.PruneEvery)
 	defer tick.Stop()
 	for {
@@ -27,14 +30,8 @@ func (x *Index) pruneLoop() {
 }
 
 // pruneAll removes old tombstones of all aliases, transaction by transaction, until none is left or Close is called.
-func (x *Index) pruneAll() {
-	x.mu.RLock()
-	names := make([]string, 0, len(x.aliases))
-	for name := range x.aliases {
-		names = append(names, name)
-	}
-	x.mu.RUnlock()
-	for _, name := range names {
+func (x *pruner) pruneAll() {
+	for _, a := range x.allAliases() {
 		for removed := pruneBatch; removed == pruneBatch; {
 			select {
 			case <-x.stop:
@@ -42,12 +39,12 @@ func (x *Index) pruneAll() {
 			default:
 			}
 			var err error
-			if removed, err = x.prune(name); err != nil {
+			if removed, err = x.prune(a.name); err != nil {
 				if x.beginCall() != nil {
 					return
 				}
 				x.calls.Done()
-				x.cfg.Logger.Warn("embedded index could not remove old tombstones", "index", name, "err", err)
+				x.cfg.Logger.Warn("embedded index could not remove old tombstones", "index", a.name, "err", err)
 				return
 			}
 		}
@@ -55,7 +52,7 @@ func (x *Index) pruneAll() {
 }
 
 // prune removes up to pruneBatch tombstones of one alias and returns their number. It only reads when none is old.
-func (x *Index) prune(name string) (removed int, err error) {
+func (x *pruner) prune(name string) (removed int, err error) {
 	limit := uint64(x.cfg.Now().Add(-x.cfg.TombstoneAge).UnixMilli())
 	old := func(key []byte) bool { return len(key) == 16 && binary.BigEndian.Uint64(key) < limit }
 	due := false

@@ -13,25 +13,11 @@ import (
 	"tutti/internal/jsontext"
 )
 
-// view runs one read transaction over an alias. read must be short, and must not keep memory of the bucket.
-func (x *Index) view(name string, read func(a *alias, b *bbolt.Bucket) error) error {
-	if err := x.beginCall(); err != nil {
-		return err
-	}
-	defer x.calls.Done()
-	a, err := x.alias(name)
-	if err != nil {
-		return err
-	}
-	err = x.db.View(func(tx *bbolt.Tx) error { return read(a, aliasBucket(tx, name)) })
-	if err != nil && core.CodeOf(err) == core.CodeInternal {
-		return core.WrapError(core.CodeUnavailable, "reading the index failed", err)
-	}
-	return err
-}
+// reader reads documents from the file.
+type reader struct{ *store }
 
 // Get returns one document as last written.
-func (x *Index) Get(_ context.Context, name, id string) (doc core.StoredDocument, found bool, err error) {
+func (x *reader) Get(_ context.Context, name, id string) (doc core.StoredDocument, found bool, err error) {
 	err = x.view(name, func(_ *alias, b *bbolt.Bucket) error {
 		var e entry
 		raw := b.Bucket(bucketIDs()).Get([]byte(id))
@@ -52,7 +38,7 @@ func (x *Index) Get(_ context.Context, name, id string) (doc core.StoredDocument
 }
 
 // Count returns the number of documents in scope.
-func (x *Index) Count(ctx context.Context, name string, scope core.IndexScope) (int64, error) {
+func (x *reader) Count(ctx context.Context, name string, scope core.IndexScope) (int64, error) {
 	n := int64(0)
 	if scope == (core.IndexScope{}) {
 		err := x.view(name, func(_ *alias, b *bbolt.Bucket) error {
@@ -69,7 +55,7 @@ func (x *Index) Count(ctx context.Context, name string, scope core.IndexScope) (
 }
 
 // Scan calls each between read transactions, never within one.
-func (x *Index) Scan(ctx context.Context, name string, scope core.IndexScope, below core.Version,
+func (x *reader) Scan(ctx context.Context, name string, scope core.IndexScope, below core.Version,
 	each func(id string, v core.Version) error,
 ) error {
 	return x.scanPages(ctx, name, scope, below, func(found []scanHit) error {
@@ -96,7 +82,7 @@ const (
 )
 
 // scanPages reads the documents in scope page by page.
-func (x *Index) scanPages(ctx context.Context, name string, scope core.IndexScope, below core.Version,
+func (x *reader) scanPages(ctx context.Context, name string, scope core.IndexScope, below core.Version,
 	each func(found []scanHit) error,
 ) error {
 	s := &scan{scope: scope, below: below}
@@ -283,7 +269,7 @@ func (s *valueFinder) Value(f *mapping.Field, kind mapping.Kind, raw []byte) {
 }
 
 // Checkpoint returns "": a scan does not read the documents, so skipping unchanged ones would save little.
-func (x *Index) Checkpoint(_ context.Context, name string) (string, error) {
+func (x *reader) Checkpoint(_ context.Context, name string) (string, error) {
 	_, err := x.alias(name)
 	return "", err
 }

@@ -13,21 +13,31 @@ import (
 	"tutti/internal/index/embedded/evaluate"
 )
 
+// loadRetry is the Retry-After of a search that is rejected while columns are loaded.
+const loadRetry = 5 * time.Second
+
+// searcher evaluates searches.
+type searcher struct {
+	*store
+	// slots has an element for each search in progress.
+	slots chan struct{}
+}
+
 // Search evaluates requests on the segments in memory; it reads the file only for the sources of hits.
-func (x *Index) Search(ctx context.Context, name string, reqs []index.SearchRequest) ([]index.SearchResult, error) {
-	if err := x.beginCall(); err != nil {
-		return nil, err
-	}
-	defer x.calls.Done()
-	a, err := x.searchable(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	done, err := x.acquireSearchSlot(ctx)
+func (x *searcher) Search(ctx context.Context, name string, reqs []index.SearchRequest) ([]index.SearchResult, error) {
+	a, done, err := x.use(name)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
+	if err := x.awaitLoaded(ctx, a); err != nil {
+		return nil, err
+	}
+	release, err := x.acquireSlot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	if !needSources(reqs) {
 		answers, err := evaluate.Search(ctx, a.segments.current().parts, reqs)
 		return results(answers), err
@@ -53,12 +63,12 @@ func (x *Index) Search(ctx context.Context, name string, reqs []index.SearchRequ
 	return out, nil
 }
 
-// acquireSearchSlot waits until fewer searches than processors are running; done releases the slot. More concurrent searches would
+// acquireSlot waits until fewer searches than processors are running; release ends the use of the slot. More concurrent searches would
 // not be faster, and would delay writers, which often need a processor for a short time.
-func (x *Index) acquireSearchSlot(ctx context.Context) (done func(), err error) {
+func (x *searcher) acquireSlot(ctx context.Context) (release func(), err error) {
 	select {
-	case x.searchSlots <- struct{}{}:
-		return func() { <-x.searchSlots }, nil
+	case x.slots <- struct{}{}:
+		return func() { <-x.slots }, nil
 	case <-ctx.Done():
 		return nil, core.WrapError(core.CodeUnavailable, "searching the index was cancelled", ctx.Err())
 	}
@@ -72,43 +82,26 @@ func results(answers []evaluate.Result) []index.SearchResult {
 	return out
 }
 
-// searchable returns an alias whose segments are loaded. It waits for them, up to Config.LoadWait.
-func (x *Index) searchable(ctx context.Context, name string) (*alias, error) {
-	a, err := x.alias(name)
-	if err != nil {
-		return nil, err
-	}
+// awaitLoaded waits until the segments of an alias are loaded, up to Config.LoadWait.
+func (x *searcher) awaitLoaded(ctx context.Context, a *alias) error {
 	if !a.segments.loading() {
-		return a, nil
+		return nil
 	}
 	enough := time.NewTimer(x.cfg.LoadWait)
 	defer enough.Stop()
 	select {
 	case <-a.segments.ready:
-		return a, nil
+		return nil
 	case <-enough.C:
-		return nil, &core.Error{
+		return &core.Error{
 			Code: core.CodeUnavailable, Message: "the index is still being loaded after a start", RetryAfter: loadRetry,
 			Hint: "retry later; the index accepts writes, and searches will find them",
 		}
 	case <-x.closeStarted:
-		return nil, errClosed()
+		return errClosed()
 	case <-ctx.Done():
-		return nil, core.WrapError(core.CodeUnavailable, "searching the index was cancelled", ctx.Err())
+		return core.WrapError(core.CodeUnavailable, "searching the index was cancelled", ctx.Err())
 	}
-}
-
-// Loading returns the aliases that cannot be searched yet, because their columns are still being read or rebuilt; they accept
-// writes. Once it is empty it remains so.
-func (x *Index) Loading() []string {
-	var names []string
-	for _, a := range x.allAliases() {
-		if a.segments.loading() {
-			names = append(names, a.name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 func needSources(reqs []index.SearchRequest) bool {
@@ -128,7 +121,7 @@ func needSources(reqs []index.SearchRequest) bool {
 // viewSnapshot runs a read transaction with the snapshot of the same state, so that all its documents have their sources. It
 // retries after snapshotPoll when transactions ended in between. It does not wait for writers: the snapshot of a transaction is
 // visible before the transaction can be read.
-func (x *Index) viewSnapshot(ctx context.Context, a *alias, read func(s *snapshot, rows *bbolt.Bucket) error) error {
+func (x *searcher) viewSnapshot(ctx context.Context, a *alias, read func(s *snapshot, rows *bbolt.Bucket) error) error {
 	for fits := false; !fits; {
 		if err := ctx.Err(); err != nil {
 			return core.WrapError(core.CodeUnavailable, "searching the index was cancelled", err)
@@ -221,13 +214,13 @@ func fillHits(rows *bbolt.Bucket, buf []byte, places []evaluate.DocumentRef, hit
 // Stream reads one snapshot in a single read transaction, because documents that are rewritten must remain readable. Until the
 // transaction ends, the pages of rewritten documents are not reused, so callers must bound its duration: whoever sends the
 // documents to a client must close a slow one.
-func (x *Index) Stream(ctx context.Context, name string, req index.StreamRequest, each func([]index.Hit) error) error {
-	if err := x.beginCall(); err != nil {
+func (x *searcher) Stream(ctx context.Context, name string, req index.StreamRequest, each func([]index.Hit) error) error {
+	a, done, err := x.use(name)
+	if err != nil {
 		return err
 	}
-	defer x.calls.Done()
-	a, err := x.searchable(ctx, name)
-	if err != nil {
+	defer done()
+	if err := x.awaitLoaded(ctx, a); err != nil {
 		return err
 	}
 	if req.Source.None {

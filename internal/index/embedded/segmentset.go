@@ -53,7 +53,7 @@ type snapshot struct {
 type visibleSnapshots struct{ current, next *snapshot }
 
 // segmentSet is the segments of an alias, with non-overlapping rows in ascending order. All fields but visible and ready belong to
-// commitLoop's goroutine.
+// the committer's goroutine.
 type segmentSet struct {
 	visible atomic.Pointer[visibleSnapshots]
 	// ready is closed when the segments of an existing file have been loaded. Until then segments has only newer rows, and

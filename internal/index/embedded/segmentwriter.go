@@ -1,13 +1,15 @@
 package embedded
 
 import (
+	"log/slog"
+
 	"tutti/internal/index/embedded/segment"
 )
 
 // segmentWriter builds the segment of a transaction's documents in a goroutine, while the transaction is being written.
 type segmentWriter struct {
-	index   *Index
 	alias   *alias
+	logger  *slog.Logger
 	builder *segment.Builder
 	page    []rowDocument
 	// pages are on their way to the goroutine that uses builder, which closes done when it ends; both are nil while there are too
@@ -29,8 +31,6 @@ const (
 	// segmentPagesAhead is the number of pages by which the transaction may be ahead.
 	segmentPagesAhead = 256
 )
-
-func (x *Index) newSegmentWriter(a *alias) *segmentWriter { return &segmentWriter{index: x, alias: a} }
 
 // add adds a document; numbers must be ascending.
 func (b *segmentWriter) add(d rowDocument) {
@@ -58,7 +58,7 @@ func (b *segmentWriter) build(page []rowDocument) {
 	}
 	for _, d := range page {
 		if err := b.builder.Add(d.number, d.id, d.document); err != nil {
-			b.index.logUnsearchable(b.alias, d.id, err)
+			logUnsearchable(b.logger, b.alias, d.id, err)
 		}
 	}
 }
@@ -83,4 +83,9 @@ func (b *segmentWriter) stop() {
 	close(b.pages)
 	<-b.done
 	b.pages = nil
+}
+
+// logUnsearchable logs a document that searches do not find because its source is corrupt.
+func logUnsearchable(logger *slog.Logger, a *alias, id string, err error) {
+	logger.Error("embedded index cannot search a document", "index", a.name, "record_id", id, "err", err)
 }

@@ -2,9 +2,11 @@ package embedded
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/klauspost/compress/s2"
@@ -14,8 +16,60 @@ import (
 	"tutti/internal/jsontext"
 )
 
+// Write applies b in one durable transaction, which it shares with concurrent Writes.
+func (x *writer) Write(ctx context.Context, b core.Batch) ([]core.Result, error) {
+	if err := x.beginCall(); err != nil {
+		return nil, err
+	}
+	defer x.calls.Done()
+	if err := ctx.Err(); err != nil {
+		return nil, core.WrapError(core.CodeUnavailable, "writing to the index was cancelled", err)
+	}
+	a, err := x.alias(b.Index)
+	if err != nil {
+		return blockedResults(len(b.Items), err), nil
+	}
+	before := a.tree.Load()
+	req := x.prepare(a, b)
+	if len(req.changes) == 0 {
+		return req.results, nil
+	}
+	select {
+	case x.queue <- req:
+	case <-ctx.Done():
+		return nil, core.WrapError(core.CodeUnavailable, "writing to the index was cancelled", ctx.Err())
+	}
+	// From here on ctx is ignored: the transaction decides the outcome, and soon ends.
+	if err := <-req.done; err != nil {
+		return nil, err
+	}
+	if a.tree.Load() != before {
+		x.cfg.Grown(a.name)
+	}
+	return req.results, nil
+}
+
+// blockedResults returns the results of a batch for an alias that does not exist.
+func blockedResults(n int, err error) []core.Result {
+	results := make([]core.Result, n)
+	for i := range results {
+		results[i] = core.Result{
+			Outcome: core.OutcomeRetry, Code: core.CodeIndexBlocked,
+			Type: "index_not_found_exception", Reason: core.MessageOf(err),
+		}
+	}
+	return results
+}
+
+// writer prepares batches and passes them to a committer.
+type writer struct {
+	*store
+	queue   chan<- *request
+	scratch sync.Pool
+}
+
 // Encode appends only the document: the batch's items have the rest.
-func (x *Index) Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd int) {
+func (x *writer) Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd int) {
 	docStart = len(dst)
 	if w.Op == core.OpIndex {
 		dst = append(dst, w.Document...)
@@ -44,12 +98,12 @@ type writeScratch struct {
 }
 
 // prepare converts a batch to changes, and sets the results of rejected items. It does not access the file.
-func (x *Index) prepare(a *alias, b core.Batch) *request {
-	ln, _ := x.scratchPool.Get().(*writeScratch)
+func (x *writer) prepare(a *alias, b core.Batch) *request {
+	ln, _ := x.scratch.Get().(*writeScratch)
 	if ln == nil {
 		ln = &writeScratch{}
 	}
-	defer x.scratchPool.Put(ln)
+	defer x.scratch.Put(ln)
 	req := &request{
 		alias: a, results: make([]core.Result, len(b.Items)), changes: make([]change, 0, len(b.Items)),
 		done: make(chan error, 1),

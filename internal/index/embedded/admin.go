@@ -1,0 +1,232 @@
+package embedded
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"go.etcd.io/bbolt"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/mapping"
+)
+
+// admin creates aliases and returns their state.
+type admin struct {
+	*store
+	// ensureMu serializes Ensure.
+	ensureMu sync.Mutex
+}
+
+// Ensure creates the alias, or adds spec's fields to its mapping. It returns CodeInvalid when the name or the mapping is invalid,
+// and CodeConflict when an existing mapping contradicts spec.Mapping.
+func (x *admin) Ensure(_ context.Context, spec index.Spec) error {
+	if err := x.beginCall(); err != nil {
+		return err
+	}
+	defer x.calls.Done()
+	if err := validAlias(spec.Alias); err != nil {
+		return err
+	}
+	var given *mapping.Field
+	if spec.Mapping != nil {
+		var err error
+		if given, err = mapping.Parse(spec.Mapping); err != nil {
+			return err
+		}
+	}
+	x.ensureMu.Lock()
+	defer x.ensureMu.Unlock()
+	if a, err := x.alias(spec.Alias); err == nil {
+		return x.extend(a, given, spec.Known)
+	}
+	return x.create(spec, given)
+}
+
+// create creates an alias in one transaction.
+func (x *admin) create(spec index.Spec, tree *mapping.Field) error {
+	a := &alias{
+		name: spec.Alias, identity: rand.Text(), terms: map[string]term{}, limits: limitsOf(spec.Mapping), segments: newSegmentSet(0),
+	}
+	added := spec.Known
+	if tree == nil {
+		tree = mapping.NewRoot()
+	} else {
+		added = mapping.MissingOwn(tree, spec.Known)
+	}
+	tree, err := mapping.Merge(tree, added)
+	if err != nil {
+		return err
+	}
+	if problem := a.limits.exceeded(tree); problem != "" {
+		return core.NewError(core.CodeInvalid, problem)
+	}
+	a.tree.Store(tree)
+	err = x.update(0, func(tx *bbolt.Tx) error {
+		b, err := tx.Bucket(bucketAliases()).CreateBucket([]byte(a.name))
+		if err != nil {
+			return err
+		}
+		for _, name := range [][]byte{
+			bucketIDs(), bucketRows(), bucketScopes(), bucketTerms(), bucketTombstones(), bucketSegments(), bucketDeletes(),
+		} {
+			if _, err := b.CreateBucket(name); err != nil {
+				return err
+			}
+		}
+		raw, err := json.Marshal(a.limits)
+		if err != nil {
+			return err
+		}
+		if err := b.Put(keyLimits(), raw); err != nil {
+			return err
+		}
+		if err := b.Put(keyIdentity(), []byte(a.identity)); err != nil {
+			return err
+		}
+		return a.saveTree(b)
+	})
+	if err != nil {
+		return err
+	}
+	a.segments.publish(nil)
+	x.mu.Lock()
+	x.aliases[a.name] = a
+	x.mu.Unlock()
+	return nil
+}
+
+// extend adds fields to an existing alias. given must agree with the alias' mapping; fields of known that conflict are left out.
+func (x *admin) extend(a *alias, given, known *mapping.Field) error {
+	a.growth.Lock()
+	defer a.growth.Unlock()
+	tree := a.tree.Load()
+	added := given
+	if added == nil {
+		if added = mapping.Missing(tree, known); added == nil {
+			return nil
+		}
+	}
+	grown, err := mapping.Merge(tree, added)
+	if err == nil && given != nil {
+		grown, err = mapping.Merge(grown, mapping.MissingOwn(grown, known))
+	}
+	if err != nil {
+		return err
+	}
+	// The tree is published before it is saved: a transaction of the committer in between then saves it.
+	a.tree.Store(grown)
+	return x.update(0, func(tx *bbolt.Tx) error { return a.saveTree(aliasBucket(tx, a.name)) }, a)
+}
+
+// Mapping returns the current mapping of the alias.
+func (x *admin) Mapping(_ context.Context, name string) (json.RawMessage, error) {
+	if err := validAlias(name); err != nil {
+		return nil, err
+	}
+	a, done, err := x.use(name)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return a.tree.Load().Render()
+}
+
+// Ping commits a small durable transaction. It returns CodeUnavailable when the index does not accept writes.
+func (x *admin) Ping(context.Context) error {
+	if err := x.beginCall(); err != nil {
+		return err
+	}
+	defer x.calls.Done()
+	return x.probeWrite()
+}
+
+// Check returns nil when alias accepts writes. After a failed transaction it tries a small one.
+func (x *admin) Check(_ context.Context, name string) error {
+	_, done, err := x.use(name)
+	if err != nil {
+		return err
+	}
+	defer done()
+	x.mu.RLock()
+	lacking := x.requiredRoom
+	x.mu.RUnlock()
+	if lacking == 0 {
+		return nil
+	}
+	return x.probeWrite()
+}
+
+// Identity returns the random identity with which the alias was created.
+func (x *admin) Identity(_ context.Context, name string) (string, error) {
+	a, done, err := x.use(name)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	return a.identity, nil
+}
+
+// Refresh blocks until committed writes are visible to searches. Writes that returned are visible without it.
+func (x *admin) Refresh(ctx context.Context, name string) error {
+	a, done, err := x.use(name)
+	if err != nil {
+		return err
+	}
+	defer done()
+	var row uint64
+	err = x.db.View(func(tx *bbolt.Tx) error {
+		row = aliasBucket(tx, a.name).Bucket(bucketRows()).Sequence()
+		return nil
+	})
+	if err != nil {
+		return core.WrapError(core.CodeUnavailable, "reading the embedded index", err)
+	}
+	for a.segments.commitPending(row) {
+		if err := ctx.Err(); err != nil {
+			return core.WrapError(core.CodeUnavailable, "waiting for the index was cancelled", err)
+		}
+		time.Sleep(snapshotPoll)
+	}
+	return nil
+}
+
+// Loading returns the aliases that cannot be searched yet, because their columns are still being read or rebuilt; they accept
+// writes. Once it is empty it remains so.
+func (x *admin) Loading() []string {
+	var names []string
+	for _, a := range x.allAliases() {
+		if a.segments.loading() {
+			names = append(names, a.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// validAlias applies Elasticsearch's rules for names, so that a configuration can move from one engine to the other.
+func validAlias(name string) error {
+	problem := ""
+	switch {
+	case name == "" || name == "." || name == "..":
+		problem = "is empty or a relative path"
+	case len(name) > 255:
+		problem = "is longer than 255 bytes"
+	case !utf8.ValidString(name) || strings.ToLower(name) != name:
+		problem = "must be lower case"
+	case strings.ContainsAny(name, "\\/*?\"<>| ,#:\x00"):
+		problem = `must not contain \ / * ? " < > | , # : or a space`
+	case strings.ContainsAny(name[:1], "_-+"):
+		problem = "must not start with _, - or +"
+	default:
+		return nil
+	}
+	return core.NewError(core.CodeInvalid, fmt.Sprintf("the index name %q %s", name, problem))
+}
