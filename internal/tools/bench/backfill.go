@@ -36,7 +36,7 @@ func (b *bench) backfill(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	defer r.upstream.Close()
-	if r.engine, err = b.newEngine(ctx); err != nil {
+	if r.engine, err = newEngine(ctx, b.ElasticsearchURL); err != nil {
 		return nil, err
 	}
 	defer r.engine.close()

@@ -20,20 +20,10 @@ import (
 )
 
 const (
-	// addressPrefix precedes the address that a child process prints.
-	addressPrefix = "address "
 	// childStart and childEnd bound the time of a process to start and to end.
 	childStart = 2 * time.Minute
 	childEnd   = 15 * time.Second
 )
-
-// untilClosed blocks until in ends, like a child's standard input when its parent exits.
-func untilClosed(in io.Reader) error {
-	if _, err := io.Copy(io.Discard, in); err != nil {
-		return fmt.Errorf("waiting for the parent: %w", err)
-	}
-	return nil
-}
 
 // child is this program as a separate process.
 type child struct {

@@ -14,6 +14,9 @@ import (
 	"tutti/internal/retry"
 )
 
+// repositoryCode is the code of the repository of a bench.
+const repositoryCode = "bench.song"
+
 // jobPollInterval is the interval of polling a job. The measured time is the job's own; each poll costs CPU.
 const jobPollInterval = 500 * time.Millisecond
 

@@ -68,3 +68,14 @@ func ServeUpstream(cfg UpstreamConfig, in io.Reader, out io.Writer) error {
 	}
 	return untilClosed(in)
 }
+
+// addressPrefix precedes the address that a child process prints.
+const addressPrefix = "address "
+
+// untilClosed blocks until in ends, like a child's standard input when its parent exits.
+func untilClosed(in io.Reader) error {
+	if _, err := io.Copy(io.Discard, in); err != nil {
+		return fmt.Errorf("waiting for the parent: %w", err)
+	}
+	return nil
+}

@@ -74,6 +74,27 @@ func (b *bench) downloadEmbedded(ctx context.Context, report *Report) (err error
 	return r.run(ctx, report)
 }
 
+// downloadElastic measures a server on a real engine and the engine itself.
+func (b *bench) downloadElastic(ctx context.Context, report *Report) (err error) {
+	e, err := newEngine(ctx, b.ElasticsearchURL)
+	if err != nil {
+		return err
+	}
+	defer e.close()
+	dir, err := b.newFolder()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	r := downloadRun{b: b, dir: dir, alias: b.newName("download"), engine: "Elasticsearch", engineURL: b.ElasticsearchURL}
+	defer func() { err = errors.Join(err, e.drop(context.WithoutCancel(ctx), r.alias)) }()
+	if err := r.stock(ctx, e.index); err != nil {
+		return err
+	}
+	r.alone = func(ctx context.Context) (time.Duration, error) { return e.pages(ctx, r.alias, b.Sizes.Downloaded) }
+	return r.run(ctx, report)
+}
+
 // downloadRun is a run of a server with one engine.
 type downloadRun struct {
 	b *bench

@@ -91,14 +91,6 @@ func (b *bench) embeddedWrites(ctx context.Context, c *corpus) (_ float64, err e
 	return rate(len(c.analyses), took), holdsAll(got, len(c.analyses))
 }
 
-// holdsAll checks a count of documents.
-func holdsAll(got int64, documents int) error {
-	if got == int64(documents) {
-		return nil
-	}
-	return core.NewError(core.CodeInternal, fmt.Sprintf("the index holds %d documents instead of %d", got, documents))
-}
-
 // fill adds analyses with their documents to the batch.
 func fill(x index.Index, batch *core.Batch, part []testkit.Analysis, documents [][]byte) {
 	batch.Body, batch.Items = batch.Body[:0], batch.Items[:0]

@@ -20,7 +20,7 @@ func searchConnections() []int { return []int{1, 4, 16} }
 
 // search measures pages of a portal, with tutti's GraphQL and with an expert's hand-written search on the same engine.
 func (b *bench) search(ctx context.Context) (_ *Report, err error) {
-	e, err := b.newEngine(ctx)
+	e, err := newEngine(ctx, b.ElasticsearchURL)
 	if err != nil {
 		return nil, err
 	}

@@ -96,7 +96,7 @@ func (b *bench) triggers(ctx context.Context, engineURL string) (accepted, index
 
 // dropAlias removes the index behind an alias of the real engine.
 func (b *bench) dropAlias(ctx context.Context, alias string) error {
-	e, err := b.newEngine(ctx)
+	e, err := newEngine(ctx, b.ElasticsearchURL)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 
 // The repository of a bench, as in every document.
 const (
-	repositoryCode    = "bench.song"
 	repositoryName    = "Bench repository"
 	repositoryOwner   = "tutti"
 	repositoryCountry = "CA"
