@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/testkit"
 )
 
@@ -28,7 +29,7 @@ type backfillRun struct {
 }
 
 // backfill compares a backfill by tutti with prebuilt bulk requests of the same documents to the same engine.
-func (b *bench) backfill(ctx context.Context) (*Report, error) {
+func (b *bench) backfill(ctx context.Context) (*results.Report, error) {
 	b.say("backfill: generating %d analyses", b.Sizes.Records)
 	r := &backfillRun{b: b, corpus: generate(b.Sizes.Studies, b.Sizes.Records)}
 	var err error
@@ -40,9 +41,9 @@ func (b *bench) backfill(ctx context.Context) (*Report, error) {
 		return nil, err
 	}
 	defer r.engine.close()
-	report := &Report{What: fmt.Sprintf("%s Song analyses of %s bytes in %d studies into Elasticsearch, %d pairs side by side: "+
+	report := &results.Report{What: fmt.Sprintf("%s Song analyses of %s bytes in %d studies into Elasticsearch, %d pairs side by side: "+
 		"prebuilt bulk requests of the same documents (the ceiling), and tutti from the trigger to the job's success, "+
-		"sweep included", number(float64(b.Sizes.Records)), number(r.corpus.each()), b.Sizes.Studies, b.Sizes.Pairs)}
+		"sweep included", results.Number(float64(b.Sizes.Records)), results.Number(r.corpus.each()), b.Sizes.Studies, b.Sizes.Pairs)}
 	if err := r.warmUp(ctx, report); err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func (b *bench) backfill(ctx context.Context) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.say("backfill: pair %d: ceiling %s, tutti %s documents/s, ratio %.3f", pair+1, number(t.rate), number(o.rate), o.rate/t.rate)
+		b.say("backfill: pair %d: ceiling %s, tutti %s documents/s, ratio %.3f", pair+1, results.Number(t.rate), results.Number(o.rate), o.rate/t.rate)
 		top, own = append(top, t), append(own, o)
 	}
 	r.compare(report, top, own)
@@ -75,9 +76,9 @@ type writeRun struct {
 }
 
 // compare adds the figures of all pairs.
-func (r *backfillRun) compare(report *Report, top, own []writeRun) {
-	figure := func(name string, legs []writeRun, of func(writeRun) float64) Figure {
-		f := Figure{Name: name}
+func (r *backfillRun) compare(report *results.Report, top, own []writeRun) {
+	figure := func(name string, legs []writeRun, of func(writeRun) float64) results.Figure {
+		f := results.Figure{Name: name}
 		for _, l := range legs {
 			f.Values = append(f.Values, of(l))
 		}
@@ -86,33 +87,33 @@ func (r *backfillRun) compare(report *Report, top, own []writeRun) {
 	rates := func(l writeRun) float64 { return l.rate }
 	engine := func(l writeRun) float64 { return l.engine }
 	ceiling := figure(fmt.Sprintf("ceiling, documents/s (%d connections)", r.ceiling.connections), top, rates)
-	ratio := Figure{Name: "tutti / ceiling", Target: atLeast(0.85)}
+	ratio := results.Figure{Name: "tutti / ceiling", Target: results.AtLeast(0.85)}
 	for i := range top {
 		ratio.Values = append(ratio.Values, own[i].rate/top[i].rate)
 	}
-	for _, f := range []Figure{
+	for _, f := range []results.Figure{
 		ceiling, figure("tutti, documents/s", own, rates), ratio,
 		figure("engine's CPU under the ceiling, µs per document", top, engine),
 		figure("engine's CPU under tutti, µs per document", own, engine),
 		figure("this process's CPU under the ceiling, µs per document", top, func(l writeRun) float64 { return l.own }),
 		figure("this process's CPU under tutti, its repository included, µs per document", own, func(l writeRun) float64 { return l.own }),
 	} {
-		report.add(f)
+		report.Add(f)
 	}
-	report.note("noise: the ceiling's own runs differ by %.0f %%", 100*ceiling.Spread())
+	report.Note("noise: the ceiling's own runs differ by %.0f %%", 100*ceiling.Spread())
 	if ceiling.Spread() > noisy {
-		report.note("the spread is too large for a meaningful ratio: stop other processes on this machine")
+		report.Note("the spread is too large for a meaningful ratio: stop other processes on this machine")
 	}
 }
 
 // warmUp creates the mapping with tutti, warms up the engine, and finds its best number of connections.
-func (r *backfillRun) warmUp(ctx context.Context, report *Report) error {
+func (r *backfillRun) warmUp(ctx context.Context, report *results.Report) error {
 	r.b.say("backfill: warming up")
 	first, err := r.runTutti(ctx)
 	if err != nil {
 		return err
 	}
-	r.b.say("backfill: tutti while the engine warms up: %s documents/s", number(first.rate))
+	r.b.say("backfill: tutti while the engine warms up: %s documents/s", results.Number(first.rate))
 	r.ceiling = newCeiling(r.engine.index, r.corpus, block(r.upstream.URL(), ""))
 	candidates := []int{1, 2, 4}
 	rates := make([]float64, len(candidates))
@@ -122,18 +123,18 @@ func (r *backfillRun) warmUp(ctx context.Context, report *Report) error {
 			if err != nil {
 				return err
 			}
-			r.b.say("backfill: %d connections: %s documents/s", connections, number(l.rate))
+			r.b.say("backfill: %d connections: %s documents/s", connections, results.Number(l.rate))
 			rates[i] = max(rates[i], l.rate)
 		}
 	}
 	said := make([]string, len(candidates))
 	for i, connections := range candidates {
-		said[i] = fmt.Sprintf("%s over %d", number(rates[i]), connections)
+		said[i] = fmt.Sprintf("%s over %d", results.Number(rates[i]), connections)
 		if rates[i] == slices.Max(rates) {
 			r.ceiling.connections = connections
 		}
 	}
-	report.note("the ceiling's connections were chosen in the warm-up, documents/s: %s", strings.Join(said, ", "))
+	report.Note("the ceiling's connections were chosen in the warm-up, documents/s: %s", strings.Join(said, ", "))
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/retry"
+	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/testkit"
 )
 
@@ -36,7 +37,7 @@ type coalesceRun struct {
 }
 
 // coalesce queues many triggers for few records while the engine is down and counts all fetches.
-func (b *bench) coalesce(ctx context.Context) (_ *Report, err error) {
+func (b *bench) coalesce(ctx context.Context) (_ *results.Report, err error) {
 	r := &coalesceRun{corpus: generate(1, b.Sizes.Coalesced)}
 	if r.upstream, err = r.corpus.serve(); err != nil {
 		return nil, err
@@ -69,12 +70,12 @@ func (b *bench) coalesce(ctx context.Context) (_ *Report, err error) {
 		return nil, err
 	}
 	fetches := r.upstream.Requests(testkit.RouteRecord) - before
-	report := &Report{What: fmt.Sprintf("%s triggers for %d records by %d clients while the engine is switched off, until it is back and "+
-		"holds the newest version of each", number(float64(triggers)), b.Sizes.Coalesced, triggeringClients)}
-	report.add(Figure{Name: "fetches", Values: []float64{float64(fetches)}, Target: atMost(3 * float64(b.Sizes.Coalesced))})
-	report.add(Figure{Name: "  of that while the engine was down", Values: []float64{float64(whileDown)}})
-	report.add(Figure{Name: "triggers accepted per second", Values: []float64{rate(triggers, took)}})
-	report.add(Figure{Name: "all in the index after the engine's return, ms", Values: []float64{back.Seconds() * 1e3}})
+	report := &results.Report{What: fmt.Sprintf("%s triggers for %d records by %d clients while the engine is switched off, until it is back and "+
+		"holds the newest version of each", results.Number(float64(triggers)), b.Sizes.Coalesced, triggeringClients)}
+	report.Add(results.Figure{Name: "fetches", Values: []float64{float64(fetches)}, Target: results.AtMost(3 * float64(b.Sizes.Coalesced))})
+	report.Add(results.Figure{Name: "  of that while the engine was down", Values: []float64{float64(whileDown)}})
+	report.Add(results.Figure{Name: "triggers accepted per second", Values: []float64{rate(triggers, took)}})
+	report.Add(results.Figure{Name: "all in the index after the engine's return, ms", Values: []float64{back.Seconds() * 1e3}})
 	return report, nil
 }
 

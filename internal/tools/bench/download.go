@@ -23,6 +23,7 @@ import (
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
 	"tutti/internal/retry"
+	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/testkit"
 	"tutti/internal/upstream"
 )
@@ -38,16 +39,16 @@ const (
 
 // download measures downloads of many rows and the server's memory during them, on the embedded index, and on a real engine when there
 // is one.
-func (b *bench) download(ctx context.Context) (*Report, error) {
-	report := &Report{What: fmt.Sprintf("downloads of %s analyses as TSV with %d columns from `tutti serve` as a separate process, by one client "+
+func (b *bench) download(ctx context.Context) (*results.Report, error) {
+	report := &results.Report{What: fmt.Sprintf("downloads of %s analyses as TSV with %d columns from `tutti serve` as a separate process, by one client "+
 		"that reads as fast as it can; memory is what the process holds itself (RssAnon, read every %s), not what the system keeps of the "+
 		"index's files for it; growth compares the highest during downloads of all with that during downloads of a tenth, made until it no longer grew",
-		number(float64(b.Sizes.Downloaded)), len(hitFields()), memoryPollInterval)}
+		results.Number(float64(b.Sizes.Downloaded)), len(hitFields()), memoryPollInterval)}
 	if err := b.downloadEmbedded(ctx, report); err != nil {
 		return nil, fmt.Errorf("on the embedded index: %w", err)
 	}
 	if b.ElasticsearchURL == "" {
-		report.note("Elasticsearch is skipped: it needs --elasticsearch")
+		report.Note("Elasticsearch is skipped: it needs --elasticsearch")
 		return report, nil
 	}
 	if err := b.downloadElastic(ctx, report); err != nil {
@@ -57,7 +58,7 @@ func (b *bench) download(ctx context.Context) (*Report, error) {
 }
 
 // downloadEmbedded measures a server with an embedded index that was filled before the start.
-func (b *bench) downloadEmbedded(ctx context.Context, report *Report) (err error) {
+func (b *bench) downloadEmbedded(ctx context.Context, report *results.Report) (err error) {
 	dir, err := b.newFolder()
 	if err != nil {
 		return err
@@ -75,7 +76,7 @@ func (b *bench) downloadEmbedded(ctx context.Context, report *Report) (err error
 }
 
 // downloadElastic measures a server on a real engine and the engine itself.
-func (b *bench) downloadElastic(ctx context.Context, report *Report) (err error) {
+func (b *bench) downloadElastic(ctx context.Context, report *results.Report) (err error) {
 	e, err := newEngine(ctx, b.ElasticsearchURL)
 	if err != nil {
 		return err
@@ -91,7 +92,9 @@ func (b *bench) downloadElastic(ctx context.Context, report *Report) (err error)
 	if err := r.stock(ctx, e.index); err != nil {
 		return err
 	}
-	r.alone = func(ctx context.Context) (time.Duration, error) { return e.pages(ctx, r.alias, b.Sizes.Downloaded) }
+	r.alone = func(ctx context.Context) (time.Duration, error) {
+		return e.pages(ctx, r.alias, b.Sizes.Downloaded, hitFields())
+	}
 	return r.run(ctx, report)
 }
 
@@ -143,7 +146,7 @@ func (r *downloadRun) stock(ctx context.Context, x index.Index) error {
 }
 
 // run measures the server.
-func (r *downloadRun) run(ctx context.Context, report *Report) (err error) {
+func (r *downloadRun) run(ctx context.Context, report *results.Report) (err error) {
 	env := append(settings(r.dir, unusedUpstream, r.engineURL, r.alias), config.Variable("log.format")+"=json")
 	if r.server, err = r.b.start(ctx, childSpec{address: loggedAddress, signalled: true, command: r.b.Server, env: env}); err != nil {
 		return err
@@ -160,7 +163,7 @@ func (r *downloadRun) run(ctx context.Context, report *Report) (err error) {
 
 // measure compares downloads of all rows with small ones. Enough small ones are made to let the heap reach the size that the garbage
 // collector allows: a large download must not hold more than a small one.
-func (r *downloadRun) measure(ctx context.Context, report *Report) error {
+func (r *downloadRun) measure(ctx context.Context, report *results.Report) error {
 	if _, err := r.rows(ctx, 1); err != nil {
 		return err
 	}
@@ -180,37 +183,39 @@ func (r *downloadRun) measure(ctx context.Context, report *Report) error {
 		if err := r.pair(ctx, &f, all); err != nil {
 			return err
 		}
-		r.b.say("download: %s: run %d: %s rows/s, %s MB at most", r.engine, i+1, number(f.speed.Values[i]), number(f.many.Values[i]))
+		r.b.say("download: %s: run %d: %s rows/s, %s MB at most", r.engine, i+1, results.Number(f.speed.Values[i]), results.Number(f.many.Values[i]))
 	}
 	f.growth.Values = []float64{f.many.Max() / few}
-	for _, one := range []Figure{f.alone, f.speed, f.share, f.volume, f.before, f.few, f.many, f.growth} {
+	for _, one := range []results.Figure{f.alone, f.speed, f.share, f.volume, f.before, f.few, f.many, f.growth} {
 		if len(one.Values) > 0 {
-			report.add(one)
+			report.Add(one)
 		}
 	}
-	report.note("noise: %s: the runs differ by %.0f %%", r.engine, 100*f.speed.Spread())
+	report.Note("noise: %s: the runs differ by %.0f %%", r.engine, 100*f.speed.Spread())
 	return nil
 }
 
 // downloadFigures are the figures of one engine; alone and share have no values for the embedded index.
 type downloadFigures struct {
-	alone, speed, share, volume, before, few, many, growth Figure
+	alone, speed, share, volume, before, few, many, growth results.Figure
 }
 
 func (r *downloadRun) figures(small, all int) downloadFigures {
-	figure := func(what string, target *Target) Figure { return Figure{Name: r.engine + ": " + what, Target: target} }
+	figure := func(what string, target *results.Target) results.Figure {
+		return results.Figure{Name: r.engine + ": " + what, Target: target}
+	}
 	f := downloadFigures{
-		alone:  figure("alone, pages of "+number(directPageSize)+" by hand, rows/s", nil),
+		alone:  figure("alone, pages of "+results.Number(directPageSize)+" by hand, rows/s", nil),
 		speed:  figure("rows/s", nil),
-		share:  figure("tutti / engine", atLeast(0.85)),
+		share:  figure("tutti / engine", results.AtLeast(0.85)),
 		volume: figure("MB/s", nil),
 		before: figure("memory before, MB", nil),
-		few:    figure("memory at most, downloads of "+number(float64(small))+", MB", nil),
-		many:   figure("memory at most, downloads of "+number(float64(all))+", MB", nil),
-		growth: figure("growth, ten times as many rows", atMost(1.15)),
+		few:    figure("memory at most, downloads of "+results.Number(float64(small))+", MB", nil),
+		many:   figure("memory at most, downloads of "+results.Number(float64(all))+", MB", nil),
+		growth: figure("growth, ten times as many rows", results.AtMost(1.15)),
 	}
 	if r.alone == nil {
-		f.speed.Target = atLeast(50_000)
+		f.speed.Target = results.AtLeast(50_000)
 	}
 	return f
 }

@@ -12,6 +12,7 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/testkit"
 	"tutti/internal/upstream"
 )
@@ -20,12 +21,12 @@ import (
 const embeddedBatch = 1000
 
 // embeddedIndex measures the embedded index: directly, and in the whole app with default settings.
-func (b *bench) embeddedIndex(ctx context.Context) (*Report, error) {
+func (b *bench) embeddedIndex(ctx context.Context) (*results.Report, error) {
 	c := generate(b.Sizes.Studies, b.Sizes.Documents)
-	report := &Report{What: fmt.Sprintf("embedded index: %s documents of %s bytes with random ids in batches of %s, encoded, written and "+
+	report := &results.Report{What: fmt.Sprintf("embedded index: %s documents of %s bytes with random ids in batches of %s, encoded, written and "+
 		"synced to disk; and a backfill of %s through the whole app on embedded defaults; %d runs, a fresh folder each",
-		number(float64(b.Sizes.Documents)), number(c.each()), number(embeddedBatch),
-		number(float64(b.Sizes.EmbeddedRecords)), b.Sizes.Pairs)}
+		results.Number(float64(b.Sizes.Documents)), results.Number(c.each()), results.Number(embeddedBatch),
+		results.Number(float64(b.Sizes.EmbeddedRecords)), b.Sizes.Pairs)}
 	var alone, whole []float64
 	for i := range b.Sizes.Pairs {
 		own, err := b.embeddedWrites(ctx, c)
@@ -36,13 +37,13 @@ func (b *bench) embeddedIndex(ctx context.Context) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.say("embedded-index: run %d: %s documents/s alone, %s through the app", i+1, number(own), number(app))
+		b.say("embedded-index: run %d: %s documents/s alone, %s through the app", i+1, results.Number(own), results.Number(app))
 		alone, whole = append(alone, own), append(whole, app)
 	}
-	figure := Figure{Name: "index alone, documents/s", Values: alone, Target: atLeast(15_000)}
-	report.add(figure)
-	report.add(Figure{Name: "whole app, documents/s", Values: whole})
-	report.note("noise: the runs of the index alone differ by %.0f %%", 100*figure.Spread())
+	figure := results.Figure{Name: "index alone, documents/s", Values: alone, Target: results.AtLeast(15_000)}
+	report.Add(figure)
+	report.Add(results.Figure{Name: "whole app, documents/s", Values: whole})
+	report.Note("noise: the runs of the index alone differ by %.0f %%", 100*figure.Spread())
 	return report, nil
 }
 

@@ -101,7 +101,7 @@ const directPageSize = 1000
 
 // pages reads the columns of all documents of an alias in the fastest way of the engine: page by page, from a point in time, in index
 // order.
-func (e *engine) pages(ctx context.Context, alias string, documents int) (took time.Duration, err error) {
+func (e *engine) pages(ctx context.Context, alias string, documents int, fields []string) (took time.Duration, err error) {
 	opened, err := e.client.call(ctx, http.MethodPost, "/"+alias+"/_pit?keep_alive=1m", "", nil)
 	if err != nil {
 		return 0, err
@@ -114,7 +114,7 @@ func (e *engine) pages(ctx context.Context, alias string, documents int) (took t
 	}()
 	question := map[string]any{
 		"size": directPageSize, "pit": map[string]string{"id": point, "keep_alive": "1m"}, "sort": []string{"_shard_doc"},
-		"_source": hitFields(), "track_total_hits": false,
+		"_source": fields, "track_total_hits": false,
 	}
 	path := "/_search?filter_path=" + url.QueryEscape("hits.hits._source,hits.hits.sort")
 	began := time.Now()

@@ -17,6 +17,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/retry"
+	"tutti/internal/tools/bench/results"
 )
 
 const (
@@ -30,17 +31,17 @@ const (
 
 // metadata measures the built-in metadata repository: submissions on each store, paging through a long list, and the time from publishing
 // an analysis to its being indexed.
-func (b *bench) metadata(ctx context.Context) (*Report, error) {
-	report := &Report{What: fmt.Sprintf("the built-in metadata repository: POST /submit of 2 KB analyses with 2 files over %d connections for %s a run; "+
+func (b *bench) metadata(ctx context.Context) (*results.Report, error) {
+	report := &results.Report{What: fmt.Sprintf("the built-in metadata repository: POST /submit of 2 KB analyses with 2 files over %d connections for %s a run; "+
 		"%s published analyses read page by page, %d rows each; publishing one by one on an idle system, from the answer "+
 		"until a get by id finds it in the embedded index (polled every %s)",
-		loadConnections, b.Sizes.LoadFor, number(float64(b.Sizes.Listed)), pageOfMetadata, documentPollInterval)}
+		loadConnections, b.Sizes.LoadFor, results.Number(float64(b.Sizes.Listed)), pageOfMetadata, documentPollInterval)}
 	for _, on := range []struct {
 		what, url string
 		target    float64
 	}{{"SQLite", "", 1500}, {"PostgreSQL", b.PostgresURL, 1000}} {
 		if on.what == "PostgreSQL" && on.url == "" {
-			report.note("PostgreSQL is skipped: it needs --postgres")
+			report.Note("PostgreSQL is skipped: it needs --postgres")
 			continue
 		}
 		if err := b.onStore(ctx, report, on.what, on.url, on.target); err != nil {
@@ -50,7 +51,7 @@ func (b *bench) metadata(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-func (b *bench) onStore(ctx context.Context, report *Report, what, url string, target float64) (err error) {
+func (b *bench) onStore(ctx context.Context, report *results.Report, what, url string, target float64) (err error) {
 	t, err := b.startLocal(ctx, url)
 	if t != nil {
 		defer func() { err = errors.Join(err, t.stop(ctx)) }()
@@ -75,13 +76,13 @@ type submitter struct {
 }
 
 // submitting measures the submission rate.
-func (s *submitter) submitting(ctx context.Context, b *bench, report *Report, what string, target float64) error {
+func (s *submitter) submitting(ctx context.Context, b *bench, report *results.Report, what string, target float64) error {
 	l, err := newLoad(s.tutti.app.URL())
 	if err != nil {
 		return err
 	}
-	rates := Figure{Name: what + ": submissions a second", Target: atLeast(target)}
-	p99 := Figure{Name: "  p99, ms"}
+	rates := results.Figure{Name: what + ": submissions a second", Target: results.AtLeast(target)}
+	p99 := results.Figure{Name: "  p99, ms"}
 	for i := range b.Sizes.Pairs + 1 {
 		var failed atomic.Value
 		got, err := l.run(ctx, b.Sizes.LoadFor, func(int, int) []byte {
@@ -101,12 +102,12 @@ func (s *submitter) submitting(ctx context.Context, b *bench, report *Report, wh
 		if i == 0 { // to warm up
 			continue
 		}
-		b.say("metadata: %s, run %d: %s submissions a second", what, i, number(got.perSecond))
-		rates.Values, p99.Values = append(rates.Values, got.perSecond), append(p99.Values, quantileUp(got.ms, 0.99))
+		b.say("metadata: %s, run %d: %s submissions a second", what, i, results.Number(got.perSecond))
+		rates.Values, p99.Values = append(rates.Values, got.perSecond), append(p99.Values, results.QuantileUp(got.ms, 0.99))
 	}
-	report.add(rates)
-	report.add(p99)
-	report.note("noise: the runs of %s differ by %.0f %%", what, 100*rates.Spread())
+	report.Add(rates)
+	report.Add(p99)
+	report.Note("noise: the runs of %s differ by %.0f %%", what, 100*rates.Spread())
 	return nil
 }
 
@@ -129,7 +130,7 @@ func (s *submitter) publish(ctx context.Context, id string) error {
 }
 
 // publishing measures the time from the response of a publication until the analysis is indexed.
-func (s *submitter) publishing(ctx context.Context, b *bench, report *Report, what string) error {
+func (s *submitter) publishing(ctx context.Context, b *bench, report *results.Report, what string) error {
 	var ms []float64
 	for i := range b.Sizes.Triggers + untimedTriggers {
 		id, err := s.submit(ctx)
@@ -147,7 +148,7 @@ func (s *submitter) publishing(ctx context.Context, b *bench, report *Report, wh
 			ms = append(ms, took.Seconds()*1e3)
 		}
 	}
-	addLatencies(report, what+": published to indexed", ms, [3]*Target{nil, atMost(200), nil})
+	addLatencies(report, what+": published to indexed", ms, [3]*results.Target{nil, results.AtMost(200), nil})
 	return nil
 }
 
@@ -165,7 +166,7 @@ func (s *submitter) awaitIndexed(ctx context.Context, id string) (time.Duration,
 }
 
 // paging measures paging through a long list, and pages at random offsets.
-func (s *submitter) paging(ctx context.Context, b *bench, report *Report, what string) error {
+func (s *submitter) paging(ctx context.Context, b *bench, report *results.Report, what string) error {
 	b.say("metadata: %s: publishing %d analyses", what, b.Sizes.Listed)
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(submittersBeside)
@@ -189,11 +190,11 @@ func (s *submitter) paging(ctx context.Context, b *bench, report *Report, what s
 		return err
 	}
 	tenth := max(1, len(ms)/10)
-	first, last := Figure{Values: ms[:tenth]}, Figure{Values: ms[len(ms)-tenth:]}
-	report.add(Figure{Name: what + ": a page, the first tenth of the list, ms", Values: ms[:tenth]})
-	report.add(Figure{Name: what + ": a page, the last tenth of the list, ms", Values: ms[len(ms)-tenth:]})
-	report.add(Figure{Name: "  last to first, medians", Values: []float64{last.Median() / first.Median()}, Target: atMost(1.3)})
-	report.add(Figure{Name: "  growth of the heap while reading, the list of ids for the check included, MB", Values: []float64{heap}})
+	first, last := results.Figure{Values: ms[:tenth]}, results.Figure{Values: ms[len(ms)-tenth:]}
+	report.Add(results.Figure{Name: what + ": a page, the first tenth of the list, ms", Values: ms[:tenth]})
+	report.Add(results.Figure{Name: what + ": a page, the last tenth of the list, ms", Values: ms[len(ms)-tenth:]})
+	report.Add(results.Figure{Name: "  last to first, medians", Values: []float64{last.Median() / first.Median()}, Target: results.AtMost(1.3)})
+	report.Add(results.Figure{Name: "  growth of the heap while reading, the list of ids for the check included, MB", Values: []float64{heap}})
 	var cold []float64
 	r := rand.New(rand.NewPCG(5, 5)) //nolint:gosec // offsets of a benchmark
 	for range coldOffsets {
@@ -203,7 +204,7 @@ func (s *submitter) paging(ctx context.Context, b *bench, report *Report, what s
 		}
 		cold = append(cold, took.Seconds()*1e3)
 	}
-	addLatencies(report, what+": a page at a cold offset", cold, [3]*Target{nil, atMost(20), nil})
+	addLatencies(report, what+": a page at a cold offset", cold, [3]*results.Target{nil, results.AtMost(20), nil})
 	return nil
 }
 

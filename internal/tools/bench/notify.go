@@ -14,6 +14,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/retry"
+	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/testkit"
 )
 
@@ -56,13 +57,13 @@ type notifyPost struct {
 }
 
 // notify measures a steady stream of notifications, one for each of many records in turn.
-func (b *bench) notify(ctx context.Context) (*Report, error) {
-	report := &Report{What: fmt.Sprintf("%d notifications a second for %s by webhook, independent of earlier ones, for %s records in "+
+func (b *bench) notify(ctx context.Context) (*results.Report, error) {
+	report := &results.Report{What: fmt.Sprintf("%d notifications a second for %s by webhook, independent of earlier ones, for %s records in "+
 		"turn; milliseconds from when one was due to be sent until a get by id shows its change (one in %d is followed)",
-		b.Sizes.NotifyRate, b.Sizes.NotifyFor, number(float64(b.Sizes.Notified)), notifySampleEvery)}
+		b.Sizes.NotifyRate, b.Sizes.NotifyFor, results.Number(float64(b.Sizes.Notified)), notifySampleEvery)}
 	for _, on := range []struct{ what, url string }{{"Elasticsearch", b.ElasticsearchURL}, {"embedded index", ""}} {
 		if on.what == "Elasticsearch" && on.url == "" {
-			report.note("%s is skipped: it needs --elasticsearch", on.what)
+			report.Note("%s is skipped: it needs --elasticsearch", on.what)
 			continue
 		}
 		for _, perPost := range []int{1, 20} {
@@ -72,13 +73,13 @@ func (b *bench) notify(ctx context.Context) (*Report, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", what, err)
 			}
-			report.add(Figure{
+			report.Add(results.Figure{
 				Name:   what + ": accepted per second",
-				Values: []float64{float64(run.accepted.Load()) / b.Sizes.NotifyFor.Seconds()}, Target: atLeast(0.98 * float64(b.Sizes.NotifyRate)),
+				Values: []float64{float64(run.accepted.Load()) / b.Sizes.NotifyFor.Seconds()}, Target: results.AtLeast(0.98 * float64(b.Sizes.NotifyRate)),
 			})
-			addLatencies(report, what+": behind", run.behind, [3]*Target{nil, atMost(1000), nil})
+			addLatencies(report, what+": behind", run.behind, [3]*results.Target{nil, results.AtMost(1000), nil})
 			if n := run.late.Load(); n > 0 {
-				report.note("%s: %d bursts were sent more than 100 ms late", what, n)
+				report.Note("%s: %d bursts were sent more than 100 ms late", what, n)
 			}
 		}
 	}

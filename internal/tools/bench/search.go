@@ -13,13 +13,14 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/tools/bench/results"
 )
 
 // searchConnections are the numbers of connections for the requests of a page.
 func searchConnections() []int { return []int{1, 4, 16} }
 
 // search measures pages of a portal, with tutti's GraphQL and with an expert's hand-written search on the same engine.
-func (b *bench) search(ctx context.Context) (_ *Report, err error) {
+func (b *bench) search(ctx context.Context) (_ *results.Report, err error) {
 	e, err := newEngine(ctx, b.ElasticsearchURL)
 	if err != nil {
 		return nil, err
@@ -41,7 +42,7 @@ func (b *bench) search(ctx context.Context) (_ *Report, err error) {
 	if err := r.fill(ctx); err != nil {
 		return nil, err
 	}
-	report := &Report{What: fmt.Sprintf("pages of a portal over %d analyses: tutti's GraphQL, as a separate process, beside the same asked of the "+
+	report := &results.Report{What: fmt.Sprintf("pages of a portal over %d analyses: tutti's GraphQL, as a separate process, beside the same asked of the "+
 		"same engine by a hand-written search; runs of %s in turn, over 1, 4 and 16 connections", b.Sizes.Searched, b.Sizes.LoadFor)}
 	for _, p := range pages() {
 		if err := r.compare(ctx, report, p); err != nil {
@@ -77,7 +78,7 @@ func (r *searchRun) fill(ctx context.Context) error {
 }
 
 // compare measures one page, after checking that both requests return the same.
-func (r *searchRun) compare(ctx context.Context, report *Report, p page) error {
+func (r *searchRun) compare(ctx context.Context, report *results.Report, p page) error {
 	if err := r.same(ctx, p); err != nil {
 		return err
 	}
@@ -94,18 +95,18 @@ func (r *searchRun) compare(ctx context.Context, report *Report, p page) error {
 			return err
 		}
 		name := func(what string) string { return fmt.Sprintf("%s, %d connections: %s", p.name, connections, what) }
-		figures := []Figure{
+		figures := []results.Figure{
 			{Name: name("engine, answers/s")},
 			{Name: name("tutti, answers/s")},
 			{Name: name("tutti / engine"), Target: p.target},
-			{Name: name("tutti's p99 / engine's"), Target: atMost(1.3)},
+			{Name: name("tutti's p99 / engine's"), Target: results.AtMost(1.3)},
 			{Name: name("tutti's own CPU, ms an answer")},
 		}
 		if connections == searchConnections()[2] {
 			figures[2].Target = p.many
 		}
 		if strings.HasPrefix(p.name, "20 hits") {
-			figures[4].Target = atMost(0.2)
+			figures[4].Target = results.AtMost(0.2)
 		}
 		for range r.b.Sizes.Pairs {
 			top, err := r.leg(ctx, hand, p, connections, false)
@@ -125,14 +126,14 @@ func (r *searchRun) compare(ctx context.Context, report *Report, p page) error {
 				return err
 			}
 			for i, v := range []float64{
-				top.perSecond, mine.perSecond, mine.perSecond / top.perSecond, quantile(mine.ms, 0.99) / quantile(top.ms, 0.99),
+				top.perSecond, mine.perSecond, mine.perSecond / top.perSecond, results.Quantile(mine.ms, 0.99) / results.Quantile(top.ms, 0.99),
 				(after - before) * 1e3 / float64(len(mine.ms)),
 			} {
 				figures[i].Values = append(figures[i].Values, v)
 			}
 		}
 		for _, f := range figures {
-			report.add(f)
+			report.Add(f)
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/retry"
+	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/testkit"
 )
 
@@ -26,8 +27,8 @@ const (
 )
 
 // trigger measures single triggers on an idle system: the time until they are accepted, and until the changed record is indexed.
-func (b *bench) trigger(ctx context.Context) (*Report, error) {
-	report := &Report{What: fmt.Sprintf("%d records that changed at the repository, triggered one after the other on an idle system: "+
+func (b *bench) trigger(ctx context.Context) (*results.Report, error) {
+	report := &results.Report{What: fmt.Sprintf("%d records that changed at the repository, triggered one after the other on an idle system: "+
 		"milliseconds until the 202, which is sent after the queue has synced, and until a get by id shows the change "+
 		"(polled every %s)", b.Sizes.Triggers, documentPollInterval)}
 	for _, on := range []struct{ what, url string }{
@@ -35,7 +36,7 @@ func (b *bench) trigger(ctx context.Context) (*Report, error) {
 		{"embedded index", ""},
 	} {
 		if on.what != "embedded index" && on.url == "" {
-			report.note("%s is skipped: it needs --elasticsearch", on.what)
+			report.Note("%s is skipped: it needs --elasticsearch", on.what)
 			continue
 		}
 		b.say("trigger: %s", on.what)
@@ -43,19 +44,19 @@ func (b *bench) trigger(ctx context.Context) (*Report, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", on.what, err)
 		}
-		addLatencies(report, on.what+": 202", accepted, [3]*Target{nil, nil, atMost(10)})
-		addLatencies(report, on.what+": in the index", indexed, [3]*Target{atMost(30), atMost(150), nil})
+		addLatencies(report, on.what+": 202", accepted, [3]*results.Target{nil, nil, results.AtMost(10)})
+		addLatencies(report, on.what+": in the index", indexed, [3]*results.Target{results.AtMost(30), results.AtMost(150), nil})
 	}
 	return report, nil
 }
 
 // addLatencies adds the median, the 99th percentile and the maximum, which may have a target each.
-func addLatencies(report *Report, what string, ms []float64, targets [3]*Target) {
+func addLatencies(report *results.Report, what string, ms []float64, targets [3]*results.Target) {
 	for i, at := range []struct {
 		name string
 		q    float64
 	}{{"p50", 0.5}, {"p99", 0.99}, {"max", 1}} {
-		report.add(Figure{Name: what + ", " + at.name + ", ms", Values: []float64{quantileUp(ms, at.q)}, Target: targets[i]})
+		report.Add(results.Figure{Name: what + ", " + at.name + ", ms", Values: []float64{results.QuantileUp(ms, at.q)}, Target: targets[i]})
 	}
 }
 
