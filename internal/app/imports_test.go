@@ -22,7 +22,7 @@ var layers = map[string][]string{
 		"internal/app", "internal/app/check", "internal/client", "internal/client/display", "internal/config", "internal/tools/demo",
 		"http",
 	},
-	"cmd/tutti-bench": {"internal/tools/bench"},
+	"cmd/tutti-bench": {"internal/tools/bench", "internal/tools/bench/standin"},
 	"ingest":          {},
 	"ingest/kafka":    {},
 	"http":            {},

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/standin"
 	"tutti/internal/tools/testkit"
 )
 
@@ -20,10 +22,10 @@ const noisy = 0.25
 // backfillRun is one comparison of tutti with the engine's maximum.
 type backfillRun struct {
 	b        *bench
-	engine   *engine
-	corpus   *corpus
+	engine   *direct.Engine
+	corpus   *standin.Corpus
 	upstream *testkit.SongServer
-	ceiling  *ceiling
+	ceiling  *direct.Ceiling
 	// mapping is tutti's mapping after all documents, which the ceiling's indexes have from the start.
 	mapping json.RawMessage
 }
@@ -31,19 +33,19 @@ type backfillRun struct {
 // backfill compares a backfill by tutti with prebuilt bulk requests of the same documents to the same engine.
 func (b *bench) backfill(ctx context.Context) (*results.Report, error) {
 	b.say("backfill: generating %d analyses", b.Sizes.Records)
-	r := &backfillRun{b: b, corpus: generate(b.Sizes.Studies, b.Sizes.Records)}
+	r := &backfillRun{b: b, corpus: standin.Generate(b.Sizes.Studies, b.Sizes.Records)}
 	var err error
-	if r.upstream, err = r.corpus.serve(); err != nil {
+	if r.upstream, err = r.corpus.Serve(); err != nil {
 		return nil, err
 	}
 	defer r.upstream.Close()
-	if r.engine, err = newEngine(ctx, b.ElasticsearchURL); err != nil {
+	if r.engine, err = direct.NewEngine(ctx, b.ElasticsearchURL); err != nil {
 		return nil, err
 	}
-	defer r.engine.close()
+	defer r.engine.Close()
 	report := &results.Report{What: fmt.Sprintf("%s Song analyses of %s bytes in %d studies into Elasticsearch, %d pairs side by side: "+
 		"prebuilt bulk requests of the same documents (the ceiling), and tutti from the trigger to the job's success, "+
-		"sweep included", results.Number(float64(b.Sizes.Records)), results.Number(r.corpus.each()), b.Sizes.Studies, b.Sizes.Pairs)}
+		"sweep included", results.Number(float64(b.Sizes.Records)), results.Number(r.corpus.Each()), b.Sizes.Studies, b.Sizes.Pairs)}
 	if err := r.warmUp(ctx, report); err != nil {
 		return nil, err
 	}
@@ -86,7 +88,7 @@ func (r *backfillRun) compare(report *results.Report, top, own []writeRun) {
 	}
 	rates := func(l writeRun) float64 { return l.rate }
 	engine := func(l writeRun) float64 { return l.engine }
-	ceiling := figure(fmt.Sprintf("ceiling, documents/s (%d connections)", r.ceiling.connections), top, rates)
+	ceiling := figure(fmt.Sprintf("ceiling, documents/s (%d connections)", r.ceiling.Connections), top, rates)
 	ratio := results.Figure{Name: "tutti / ceiling", Target: results.AtLeast(0.85)}
 	for i := range top {
 		ratio.Values = append(ratio.Values, own[i].rate/top[i].rate)
@@ -114,7 +116,7 @@ func (r *backfillRun) warmUp(ctx context.Context, report *results.Report) error 
 		return err
 	}
 	r.b.say("backfill: tutti while the engine warms up: %s documents/s", results.Number(first.rate))
-	r.ceiling = newCeiling(r.engine.index, r.corpus, block(r.upstream.URL(), ""))
+	r.ceiling = direct.NewCeiling(r.engine.Index, r.corpus, block(r.upstream.URL(), ""))
 	candidates := []int{1, 2, 4}
 	rates := make([]float64, len(candidates))
 	for range 2 { // each twice, since other processes may disturb one
@@ -131,7 +133,7 @@ func (r *backfillRun) warmUp(ctx context.Context, report *results.Report) error 
 	for i, connections := range candidates {
 		said[i] = fmt.Sprintf("%s over %d", results.Number(rates[i]), connections)
 		if rates[i] == slices.Max(rates) {
-			r.ceiling.connections = connections
+			r.ceiling.Connections = connections
 		}
 	}
 	report.Note("the ceiling's connections were chosen in the warm-up, documents/s: %s", strings.Join(said, ", "))
@@ -145,7 +147,7 @@ func (r *backfillRun) pair(ctx context.Context, tuttiFirst bool) (top, own write
 			return top, own, err
 		}
 	}
-	if top, err = r.runCeiling(ctx, r.ceiling.connections); err != nil {
+	if top, err = r.runCeiling(ctx, r.ceiling.Connections); err != nil {
 		return top, own, err
 	}
 	if !tuttiFirst {
@@ -157,17 +159,17 @@ func (r *backfillRun) pair(ctx context.Context, tuttiFirst bool) (top, own write
 // runCeiling writes the ceiling's documents into a new index.
 func (r *backfillRun) runCeiling(ctx context.Context, connections int) (_ writeRun, err error) {
 	alias := r.b.newName("ceiling")
-	if err := r.engine.make(ctx, alias, r.mapping); err != nil {
+	if err := r.engine.Make(ctx, alias, r.mapping); err != nil {
 		return writeRun{}, err
 	}
-	defer func() { err = errors.Join(err, r.engine.drop(context.WithoutCancel(ctx), alias)) }()
+	defer func() { err = errors.Join(err, r.engine.Drop(context.WithoutCancel(ctx), alias)) }()
 	l, err := r.measure(ctx, func() (time.Duration, error) {
-		return r.ceiling.write(ctx, r.engine.client, alias, connections)
+		return r.ceiling.Write(ctx, r.engine.Client, alias, connections)
 	})
 	if err != nil {
 		return writeRun{}, err
 	}
-	return l, r.engine.holds(ctx, alias, r.ceiling.documents)
+	return l, r.engine.Holds(ctx, alias, r.ceiling.Documents)
 }
 
 // runTutti indexes the repository into a new index.
@@ -177,23 +179,23 @@ func (r *backfillRun) runTutti(ctx context.Context) (_ writeRun, err error) {
 	if err != nil {
 		return writeRun{}, err
 	}
-	defer func() { err = errors.Join(err, r.engine.drop(context.WithoutCancel(ctx), alias)) }()
+	defer func() { err = errors.Join(err, r.engine.Drop(context.WithoutCancel(ctx), alias)) }()
 	defer func() { err = errors.Join(err, t.stop(ctx)) }()
 	l, err := r.measure(ctx, func() (time.Duration, error) {
-		job, took, err := t.client.backfill(ctx)
+		job, took, err := t.client.Backfill(ctx)
 		if err != nil {
 			return 0, err
 		}
-		return took, indexedBy(job, len(r.corpus.analyses))
+		return took, direct.IndexedBy(job, len(r.corpus.Analyses))
 	})
 	if err != nil {
 		return writeRun{}, err
 	}
-	if err := r.engine.holds(ctx, alias, len(r.corpus.analyses)); err != nil {
+	if err := r.engine.Holds(ctx, alias, len(r.corpus.Analyses)); err != nil {
 		return writeRun{}, err
 	}
 	if r.mapping == nil {
-		r.mapping, err = r.engine.index.Mapping(ctx, alias)
+		r.mapping, err = r.engine.Index.Mapping(ctx, alias)
 	}
 	return l, err
 }
@@ -201,11 +203,11 @@ func (r *backfillRun) runTutti(ctx context.Context) (_ writeRun, err error) {
 // measure measures the time and CPU of write.
 func (r *backfillRun) measure(ctx context.Context, write func() (time.Duration, error)) (writeRun, error) {
 	runtime.GC()
-	engineBefore, err := r.engine.usedCPU(ctx)
+	engineBefore, err := r.engine.UsedCPU(ctx)
 	if err != nil {
 		return writeRun{}, err
 	}
-	user, system, err := usedCPU()
+	user, system, err := direct.UsedCPU()
 	if err != nil {
 		return writeRun{}, err
 	}
@@ -213,12 +215,12 @@ func (r *backfillRun) measure(ctx context.Context, write func() (time.Duration, 
 	if err != nil {
 		return writeRun{}, err
 	}
-	userAfter, systemAfter, err := usedCPU()
+	userAfter, systemAfter, err := direct.UsedCPU()
 	if err != nil {
 		return writeRun{}, err
 	}
-	engineAfter, err := r.engine.usedCPU(ctx)
-	n := len(r.corpus.analyses)
+	engineAfter, err := r.engine.UsedCPU(ctx)
+	n := len(r.corpus.Analyses)
 	each := func(d time.Duration) float64 { return d.Seconds() * 1e6 / float64(n) }
 	return writeRun{
 		rate: rate(n, took), engine: each(engineAfter - engineBefore), own: each(userAfter + systemAfter - user - system),

@@ -17,6 +17,7 @@ import (
 
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/tools/bench/standin"
 )
 
 const (
@@ -55,7 +56,7 @@ func isConfiguration(variable string) bool {
 
 // printedAddress returns the address in a line that starts with addressPrefix.
 func printedAddress(line string) string {
-	url, ok := strings.CutPrefix(line, addressPrefix)
+	url, ok := strings.CutPrefix(line, standin.AddressPrefix)
 	if !ok {
 		return ""
 	}

@@ -23,7 +23,9 @@ import (
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
 	"tutti/internal/retry"
+	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/standin"
 	"tutti/internal/tools/testkit"
 	"tutti/internal/upstream"
 )
@@ -77,23 +79,23 @@ func (b *bench) downloadEmbedded(ctx context.Context, report *results.Report) (e
 
 // downloadElastic measures a server on a real engine and the engine itself.
 func (b *bench) downloadElastic(ctx context.Context, report *results.Report) (err error) {
-	e, err := newEngine(ctx, b.ElasticsearchURL)
+	e, err := direct.NewEngine(ctx, b.ElasticsearchURL)
 	if err != nil {
 		return err
 	}
-	defer e.close()
+	defer e.Close()
 	dir, err := b.newFolder()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	r := downloadRun{b: b, dir: dir, alias: b.newName("download"), engine: "Elasticsearch", engineURL: b.ElasticsearchURL}
-	defer func() { err = errors.Join(err, e.drop(context.WithoutCancel(ctx), r.alias)) }()
-	if err := r.stock(ctx, e.index); err != nil {
+	defer func() { err = errors.Join(err, e.Drop(context.WithoutCancel(ctx), r.alias)) }()
+	if err := r.stock(ctx, e.Index); err != nil {
 		return err
 	}
 	r.alone = func(ctx context.Context) (time.Duration, error) {
-		return e.pages(ctx, r.alias, b.Sizes.Downloaded, hitFields())
+		return e.Pages(ctx, r.alias, b.Sizes.Downloaded, hitFields())
 	}
 	return r.run(ctx, report)
 }
@@ -108,7 +110,7 @@ type downloadRun struct {
 	// alone reads the same rows directly from the engine; nil for the embedded index.
 	alone  func(ctx context.Context) (time.Duration, error)
 	server *child
-	client *client
+	client *direct.Client
 }
 
 // stock writes the analyses to an index, in parts so that they need little memory.
@@ -124,7 +126,7 @@ func (r *downloadRun) stock(ctx context.Context, x index.Index) error {
 	for i, study := range studies {
 		n := left / (len(studies) - i)
 		left -= n
-		for part := range slices.Chunk(testkit.GenerateAnalyses(seed, study, n), embeddedBatch) {
+		for part := range slices.Chunk(testkit.GenerateAnalyses(standin.Seed, study, n), embeddedBatch) {
 			documents := make([][]byte, len(part))
 			for j := range part {
 				documents[j] = upstream.Splice(nil, part[j].Body, block("", r.alias))
@@ -142,7 +144,7 @@ func (r *downloadRun) stock(ctx context.Context, x index.Index) error {
 	if err != nil {
 		return err
 	}
-	return holdsAll(got, all)
+	return direct.HoldsAll(got, all)
 }
 
 // run measures the server.
@@ -152,9 +154,9 @@ func (r *downloadRun) run(ctx context.Context, report *results.Report) (err erro
 		return err
 	}
 	defer r.server.stop()
-	r.client = newClient(r.server.url)
-	r.client.http.Timeout = 0 // downloads have no timeout
-	defer r.client.close()
+	r.client = direct.NewClient(r.server.url)
+	r.client.HTTP.Timeout = 0 // downloads have no timeout
+	defer r.client.Close()
 	if err := r.available(ctx); err != nil {
 		return err
 	}
@@ -205,7 +207,7 @@ func (r *downloadRun) figures(small, all int) downloadFigures {
 		return results.Figure{Name: r.engine + ": " + what, Target: target}
 	}
 	f := downloadFigures{
-		alone:  figure("alone, pages of "+results.Number(directPageSize)+" by hand, rows/s", nil),
+		alone:  figure("alone, pages of "+results.Number(direct.PageSize)+" by hand, rows/s", nil),
 		speed:  figure("rows/s", nil),
 		share:  figure("tutti / engine", results.AtLeast(0.85)),
 		volume: figure("MB/s", nil),
@@ -266,7 +268,7 @@ func (r *downloadRun) available(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, childStart)
 	defer cancel()
 	for {
-		all, err := r.client.call(ctx, http.MethodGet, "/introspection", "", nil)
+		all, err := r.client.Call(ctx, http.MethodGet, "/introspection", "", nil)
 		if err != nil {
 			return err
 		}
@@ -328,13 +330,13 @@ func maxMemory(ctx context.Context, pid int) (most float64, err error) {
 // rows downloads a number of rows, and checks that they arrived.
 func (r *downloadRun) rows(ctx context.Context, rows int) (d downloaded, err error) {
 	body := fmt.Sprintf(`{"format":"tsv","columns":["%s"],"maxRows":%d}`, strings.Join(hitFields(), `","`), rows)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.client.base+"/"+r.alias+"/download", strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.client.Base+"/"+r.alias+"/download", strings.NewReader(body))
 	if err != nil {
 		return d, core.WrapError(core.CodeInternal, "making a request", err)
 	}
 	req.Header.Set("Content-Type", core.MediaJSON)
 	began := time.Now()
-	resp, err := r.client.http.Do(req)
+	resp, err := r.client.HTTP.Do(req)
 	if err != nil {
 		return d, core.WrapError(core.CodeUnavailable, "asking for a download", err)
 	}

@@ -12,7 +12,9 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/standin"
 	"tutti/internal/tools/testkit"
 	"tutti/internal/upstream"
 )
@@ -22,10 +24,10 @@ const embeddedBatch = 1000
 
 // embeddedIndex measures the embedded index: directly, and in the whole app with default settings.
 func (b *bench) embeddedIndex(ctx context.Context) (*results.Report, error) {
-	c := generate(b.Sizes.Studies, b.Sizes.Documents)
+	c := standin.Generate(b.Sizes.Studies, b.Sizes.Documents)
 	report := &results.Report{What: fmt.Sprintf("embedded index: %s documents of %s bytes with random ids in batches of %s, encoded, written and "+
 		"synced to disk; and a backfill of %s through the whole app on embedded defaults; %d runs, a fresh folder each",
-		results.Number(float64(b.Sizes.Documents)), results.Number(c.each()), results.Number(embeddedBatch),
+		results.Number(float64(b.Sizes.Documents)), results.Number(c.Each()), results.Number(embeddedBatch),
 		results.Number(float64(b.Sizes.EmbeddedRecords)), b.Sizes.Pairs)}
 	var alone, whole []float64
 	for i := range b.Sizes.Pairs {
@@ -48,7 +50,7 @@ func (b *bench) embeddedIndex(ctx context.Context) (*results.Report, error) {
 }
 
 // embeddedWrites writes a corpus into a new index and returns the documents per second.
-func (b *bench) embeddedWrites(ctx context.Context, c *corpus) (_ float64, err error) {
+func (b *bench) embeddedWrites(ctx context.Context, c *standin.Corpus) (_ float64, err error) {
 	dir, err := b.newFolder()
 	if err != nil {
 		return 0, err
@@ -63,14 +65,14 @@ func (b *bench) embeddedWrites(ctx context.Context, c *corpus) (_ float64, err e
 	if err := x.Ensure(ctx, index.Spec{Alias: alias, Known: mapping.Song()}); err != nil {
 		return 0, err
 	}
-	documents := make([][]byte, len(c.analyses))
-	for i, a := range c.analyses {
+	documents := make([][]byte, len(c.Analyses))
+	for i, a := range c.Analyses {
 		documents[i] = upstream.Splice(nil, a.Body, block("", alias))
 	}
 	began := time.Now()
 	at := 0
 	batch := core.Batch{Index: alias}
-	for part := range slices.Chunk(c.analyses, embeddedBatch) {
+	for part := range slices.Chunk(c.Analyses, embeddedBatch) {
 		fill(x, &batch, part, documents[at:])
 		at += len(part)
 		results, err := x.Write(ctx, batch)
@@ -89,7 +91,7 @@ func (b *bench) embeddedWrites(ctx context.Context, c *corpus) (_ float64, err e
 	if err != nil {
 		return 0, err
 	}
-	return rate(len(c.analyses), took), holdsAll(got, len(c.analyses))
+	return rate(len(c.Analyses), took), direct.HoldsAll(got, len(c.Analyses))
 }
 
 // fill adds analyses with their documents to the batch.
@@ -107,8 +109,8 @@ func fill(x index.Index, batch *core.Batch, part []testkit.Analysis, documents [
 
 // embeddedBackfill indexes a repository in a new app and returns the documents per second.
 func (b *bench) embeddedBackfill(ctx context.Context) (_ float64, err error) {
-	c := generate(min(b.Sizes.Studies, b.Sizes.EmbeddedRecords), b.Sizes.EmbeddedRecords)
-	upstream, err := c.serve()
+	c := standin.Generate(min(b.Sizes.Studies, b.Sizes.EmbeddedRecords), b.Sizes.EmbeddedRecords)
+	upstream, err := c.Serve()
 	if err != nil {
 		return 0, err
 	}
@@ -118,16 +120,16 @@ func (b *bench) embeddedBackfill(ctx context.Context) (_ float64, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, t.stop(ctx)) }()
-	job, took, err := t.client.backfill(ctx)
+	job, took, err := t.client.Backfill(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if err := indexedBy(job, len(c.analyses)); err != nil {
+	if err := direct.IndexedBy(job, len(c.Analyses)); err != nil {
 		return 0, err
 	}
 	got, err := t.count(ctx)
 	if err != nil {
 		return 0, err
 	}
-	return rate(len(c.analyses), took), holdsAll(got, len(c.analyses))
+	return rate(len(c.Analyses), took), direct.HoldsAll(got, len(c.Analyses))
 }

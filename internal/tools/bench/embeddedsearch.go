@@ -17,7 +17,9 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/standin"
 	"tutti/internal/tools/testkit"
 	"tutti/internal/upstream"
 )
@@ -139,7 +141,7 @@ func (r *embeddedRun) write(ctx context.Context, x *embedded.Index) error {
 	for i, study := range studies {
 		n := left / (len(studies) - i)
 		left -= n
-		analyses := testkit.GenerateAnalyses(seed, study, n)
+		analyses := testkit.GenerateAnalyses(standin.Seed, study, n)
 		documents := make([][]byte, n)
 		for j := range analyses {
 			documents[j] = upstream.Splice(nil, analyses[j].Body, block("", searchedAlias))
@@ -160,7 +162,7 @@ func (r *embeddedRun) write(ctx context.Context, x *embedded.Index) error {
 	if err != nil {
 		return err
 	}
-	return holdsAll(got, r.documents)
+	return direct.HoldsAll(got, r.documents)
 }
 
 // rewrite measures memory and disk after rewriting all documents, and readers beside a writer.
@@ -171,7 +173,7 @@ func (r *embeddedRun) rewrite(ctx context.Context, x *embedded.Index, dir string
 		if err != nil {
 			return err
 		}
-		both, err := r.facetRate(ctx, x, testkit.GenerateAnalyses(seed, testkit.GenerateStudies(1)[0], min(studyPart, r.documents)))
+		both, err := r.facetRate(ctx, x, testkit.GenerateAnalyses(standin.Seed, testkit.GenerateStudies(1)[0], min(studyPart, r.documents)))
 		if err != nil {
 			return err
 		}
@@ -272,7 +274,7 @@ func (r *embeddedRun) ready(ctx context.Context, dir string) (ms float64, err er
 		return 0, err
 	}
 	ms = time.Since(began).Seconds() * 1e3
-	return ms, holdsAll(results[0].Total, r.documents)
+	return ms, direct.HoldsAll(results[0].Total, r.documents)
 }
 
 // timeSearches repeats searches and returns the milliseconds of each.

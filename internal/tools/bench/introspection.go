@@ -17,6 +17,7 @@ import (
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/retry"
+	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 )
 
@@ -33,7 +34,7 @@ const (
 func (b *bench) introspection(ctx context.Context) (*results.Report, error) {
 	report := &results.Report{What: fmt.Sprintf("the endpoints of introspection with %d catalogues of %d fields, over %d connections for %s a run, asked from "+
 		"within this process; a filter of %d values, parsed and validated on one CPU; and a start with %[1]d catalogues on an engine that "+
-		"does not answer", catalogues, catalogueFields, loadConnections, b.Sizes.LoadFor, sqonValues)}
+		"does not answer", catalogues, catalogueFields, direct.Connections, b.Sizes.LoadFor, sqonValues)}
 	if err := b.introspectionLoad(ctx, report); err != nil {
 		return nil, err
 	}
@@ -70,16 +71,16 @@ func (b *bench) introspectionLoad(ctx context.Context, report *results.Report) (
 	if err := t.fillCatalogues(ctx); err != nil {
 		return err
 	}
-	l, err := newLoad(t.app.URL())
+	l, err := direct.NewLoad(t.app.URL())
 	if err != nil {
 		return err
 	}
 	details := make([][]byte, catalogues)
 	for i := range details {
-		details[i] = l.request("GET", "/introspection/"+catalogueID(i), nil)
+		details[i] = l.Request("GET", "/introspection/"+catalogueID(i), nil)
 	}
-	all := l.request("GET", "/introspection", nil)
-	language := l.request("GET", "/introspection/sqon", nil)
+	all := l.Request("GET", "/introspection", nil)
+	language := l.Request("GET", "/introspection/sqon", nil)
 	spread := 0.0
 	for _, endpoint := range []struct {
 		name string
@@ -92,15 +93,15 @@ func (b *bench) introspectionLoad(ctx context.Context, report *results.Report) (
 		rates := results.Figure{Name: endpoint.name + ", a second", Target: results.AtLeast(10_000)}
 		p99 := results.Figure{Name: "  p99, ms", Target: results.AtMost(5)}
 		for i := range b.Sizes.Pairs + 1 {
-			got, err := l.run(ctx, b.Sizes.LoadFor, endpoint.next)
+			got, err := l.Run(ctx, b.Sizes.LoadFor, endpoint.next)
 			if err != nil {
 				return err
 			}
 			if i == 0 { // to warm up
 				continue
 			}
-			b.say("introspection: %s: run %d: %s a second", endpoint.name, i, results.Number(got.perSecond))
-			rates.Values, p99.Values = append(rates.Values, got.perSecond), append(p99.Values, results.QuantileUp(got.ms, 0.99))
+			b.say("introspection: %s: run %d: %s a second", endpoint.name, i, results.Number(got.PerSecond))
+			rates.Values, p99.Values = append(rates.Values, got.PerSecond), append(p99.Values, results.QuantileUp(got.Ms, 0.99))
 		}
 		report.Add(rates)
 		report.Add(p99)
@@ -152,7 +153,7 @@ func (t *tutti) fillCatalogues(ctx context.Context) error {
 	}
 	for i := range catalogues {
 		for {
-			detail, err := t.client.call(ctx, "GET", "/introspection/"+catalogueID(i), "", nil)
+			detail, err := t.client.Call(ctx, "GET", "/introspection/"+catalogueID(i), "", nil)
 			if err != nil {
 				return err
 			}
@@ -226,7 +227,7 @@ func (b *bench) startUnreachable(ctx context.Context, silent bool) (took time.Du
 		return 0, err
 	}
 	took = time.Since(began)
-	summary, err := t.client.call(ctx, "GET", "/introspection", "", nil)
+	summary, err := t.client.Call(ctx, "GET", "/introspection", "", nil)
 	if err != nil {
 		return 0, err
 	}

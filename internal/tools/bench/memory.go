@@ -12,6 +12,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/retry"
+	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 )
 
@@ -86,15 +87,15 @@ func (b *bench) held(ctx context.Context, records int, delay time.Duration) (_ r
 	var seen []float64
 	var watchErr error
 	watching.Go(func() { seen, watchErr = watch(watched, server.cmd.Process.Pid) })
-	c := newClient(server.url)
-	defer c.close()
-	job, took, err := c.backfill(ctx)
+	c := direct.NewClient(server.url)
+	defer c.Close()
+	job, took, err := c.Backfill(ctx)
 	end()
 	watching.Wait()
 	if err := errors.Join(err, watchErr); err != nil {
 		return resident{}, err
 	}
-	if err := indexedBy(job, records); err != nil {
+	if err := direct.IndexedBy(job, records); err != nil {
 		return resident{}, err
 	}
 	_, most, err := status(server.cmd.Process.Pid)

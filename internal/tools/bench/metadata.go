@@ -17,6 +17,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/retry"
+	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 )
 
@@ -35,7 +36,7 @@ func (b *bench) metadata(ctx context.Context) (*results.Report, error) {
 	report := &results.Report{What: fmt.Sprintf("the built-in metadata repository: POST /submit of 2 KB analyses with 2 files over %d connections for %s a run; "+
 		"%s published analyses read page by page, %d rows each; publishing one by one on an idle system, from the answer "+
 		"until a get by id finds it in the embedded index (polled every %s)",
-		loadConnections, b.Sizes.LoadFor, results.Number(float64(b.Sizes.Listed)), pageOfMetadata, documentPollInterval)}
+		direct.Connections, b.Sizes.LoadFor, results.Number(float64(b.Sizes.Listed)), pageOfMetadata, documentPollInterval)}
 	for _, on := range []struct {
 		what, url string
 		target    float64
@@ -77,7 +78,7 @@ type submitter struct {
 
 // submitting measures the submission rate.
 func (s *submitter) submitting(ctx context.Context, b *bench, report *results.Report, what string, target float64) error {
-	l, err := newLoad(s.tutti.app.URL())
+	l, err := direct.NewLoad(s.tutti.app.URL())
 	if err != nil {
 		return err
 	}
@@ -85,13 +86,13 @@ func (s *submitter) submitting(ctx context.Context, b *bench, report *results.Re
 	p99 := results.Figure{Name: "  p99, ms"}
 	for i := range b.Sizes.Pairs + 1 {
 		var failed atomic.Value
-		got, err := l.run(ctx, b.Sizes.LoadFor, func(int, int) []byte {
+		got, err := l.Run(ctx, b.Sizes.LoadFor, func(int, int) []byte {
 			body, err := localAnalysis(int(s.made.Add(1)))
 			if err != nil {
 				failed.Store(err)
 				return nil
 			}
-			return l.request(http.MethodPost, "/submit/"+localStudy, body)
+			return l.Request(http.MethodPost, "/submit/"+localStudy, body)
 		})
 		if err == nil {
 			err, _ = failed.Load().(error)
@@ -102,8 +103,8 @@ func (s *submitter) submitting(ctx context.Context, b *bench, report *results.Re
 		if i == 0 { // to warm up
 			continue
 		}
-		b.say("metadata: %s, run %d: %s submissions a second", what, i, results.Number(got.perSecond))
-		rates.Values, p99.Values = append(rates.Values, got.perSecond), append(p99.Values, results.QuantileUp(got.ms, 0.99))
+		b.say("metadata: %s, run %d: %s submissions a second", what, i, results.Number(got.PerSecond))
+		rates.Values, p99.Values = append(rates.Values, got.PerSecond), append(p99.Values, results.QuantileUp(got.Ms, 0.99))
 	}
 	report.Add(rates)
 	report.Add(p99)
@@ -117,12 +118,12 @@ func (s *submitter) submit(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	answer, err := s.tutti.client.call(ctx, http.MethodPost, "/submit/"+localStudy, "application/json", body)
+	answer, err := s.tutti.client.Call(ctx, http.MethodPost, "/submit/"+localStudy, "application/json", body)
 	return gjson.GetBytes(answer, "analysisId").String(), err
 }
 
 func (s *submitter) publish(ctx context.Context, id string) error {
-	_, err := s.tutti.client.call(ctx, http.MethodPut, "/studies/"+localStudy+"/analysis/publish/"+id, "", nil)
+	_, err := s.tutti.client.Call(ctx, http.MethodPut, "/studies/"+localStudy+"/analysis/publish/"+id, "", nil)
 	if err == nil {
 		s.published.Add(1)
 	}
@@ -223,7 +224,7 @@ func (s *submitter) allIndexed(ctx context.Context) error {
 		if err != nil || n == s.published.Load() {
 			return err
 		}
-		if err := retry.Sleep(ctx, jobPollInterval); err != nil {
+		if err := retry.Sleep(ctx, direct.JobPollInterval); err != nil {
 			return err
 		}
 	}
@@ -258,7 +259,7 @@ func (s *submitter) readAll(ctx context.Context) (ms []float64, heap float64, er
 // page reads one page; only the numbers of the response are kept.
 func (s *submitter) page(ctx context.Context, offset int) (time.Duration, gjson.Result, error) {
 	began := time.Now()
-	answer, err := s.tutti.client.call(ctx, http.MethodGet, "/studies/"+localStudy+"/analysis/paginated?analysisStates=PUBLISHED&limit="+
+	answer, err := s.tutti.client.Call(ctx, http.MethodGet, "/studies/"+localStudy+"/analysis/paginated?analysisStates=PUBLISHED&limit="+
 		strconv.Itoa(pageOfMetadata)+"&offset="+strconv.Itoa(offset), "", nil)
 	took := time.Since(began)
 	return took, gjson.ParseBytes(answer), err

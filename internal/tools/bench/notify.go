@@ -14,7 +14,9 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/retry"
+	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/standin"
 	"tutti/internal/tools/testkit"
 )
 
@@ -35,7 +37,7 @@ const (
 type notifyRun struct {
 	tutti    *tutti
 	upstream *testkit.SongServer
-	corpus   *corpus
+	corpus   *standin.Corpus
 	// perPost is the number of events of a post.
 	perPost int
 	// rate is the number of notifications per second.
@@ -87,8 +89,8 @@ func (b *bench) notify(ctx context.Context) (*results.Report, error) {
 }
 
 func (b *bench) notifications(ctx context.Context, engineURL string, perPost int) (_ *notifyRun, err error) {
-	run := &notifyRun{corpus: generate(4, b.Sizes.Notified), perPost: perPost, rate: b.Sizes.NotifyRate, warm: b.Sizes.NotifyFor / 10}
-	if run.upstream, err = run.corpus.serve(); err != nil {
+	run := &notifyRun{corpus: standin.Generate(4, b.Sizes.Notified), perPost: perPost, rate: b.Sizes.NotifyRate, warm: b.Sizes.NotifyFor / 10}
+	if run.upstream, err = run.corpus.Serve(); err != nil {
 		return nil, err
 	}
 	defer run.upstream.Close()
@@ -102,7 +104,7 @@ func (b *bench) notifications(ctx context.Context, engineURL string, perPost int
 		}
 	}()
 	defer func() { err = errors.Join(err, run.tutti.stop(ctx)) }()
-	if _, _, err := run.tutti.client.backfill(ctx); err != nil {
+	if _, _, err := run.tutti.client.Backfill(ctx); err != nil {
 		return nil, err
 	}
 	return run, run.send(ctx, run.warm+b.Sizes.NotifyFor)
@@ -137,7 +139,7 @@ func (r *notifyRun) drive(ctx context.Context, group *errgroup.Group, duration t
 		warm := due.Sub(began) >= r.warm
 		events := make([]json.RawMessage, 0, burst)
 		for range burst {
-			a := r.corpus.analyses[next%len(r.corpus.analyses)]
+			a := r.corpus.Analyses[next%len(r.corpus.Analyses)]
 			if next++; warm && next%notifySampleEvery == 0 {
 				mark, err := change(r.upstream, a)
 				if err != nil {
@@ -167,7 +169,7 @@ func (r *notifyRun) drive(ctx context.Context, group *errgroup.Group, duration t
 // post sends due notifications. A rejected one ends the benchmark.
 func (r *notifyRun) post(ctx context.Context, posts <-chan notifyPost) error {
 	for p := range posts {
-		if _, err := r.tutti.client.call(ctx, http.MethodPost, "/notifications/"+repositoryCode, "application/json", p.body); err != nil {
+		if _, err := r.tutti.client.Call(ctx, http.MethodPost, "/notifications/"+direct.RepositoryCode, "application/json", p.body); err != nil {
 			return err
 		}
 		if p.counts {

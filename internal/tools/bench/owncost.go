@@ -10,13 +10,15 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/standin"
 )
 
 // costRun measures tutti's own CPU time: repository and engine are separate processes.
 type costRun struct {
 	tutti   *tutti
-	sink    *client
+	sink    *direct.Client
 	records int
 }
 
@@ -42,8 +44,8 @@ func (b *bench) ownCost(ctx context.Context) (_ *results.Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, t.stop(ctx)) }()
-	r := &costRun{tutti: t, sink: newClient(to.url), records: b.Sizes.Records}
-	defer r.sink.close()
+	r := &costRun{tutti: t, sink: direct.NewClient(to.url), records: b.Sizes.Records}
+	defer r.sink.Close()
 
 	b.say("own-cost: warming up")
 	if _, err := r.once(ctx); err != nil {
@@ -118,19 +120,19 @@ func (r *costRun) once(ctx context.Context) (cost, error) {
 		return cost{}, err
 	}
 	runtime.GC()
-	user, system, err := usedCPU()
+	user, system, err := direct.UsedCPU()
 	if err != nil {
 		return cost{}, err
 	}
-	job, took, err := r.tutti.client.backfill(ctx)
+	job, took, err := r.tutti.client.Backfill(ctx)
 	if err != nil {
 		return cost{}, err
 	}
-	userAfter, systemAfter, err := usedCPU()
+	userAfter, systemAfter, err := direct.UsedCPU()
 	if err != nil {
 		return cost{}, err
 	}
-	if err := indexedBy(job, r.records); err != nil {
+	if err := direct.IndexedBy(job, r.records); err != nil {
 		return cost{}, err
 	}
 	after, err := received(ctx, r.sink)
@@ -141,8 +143,8 @@ func (r *costRun) once(ctx context.Context) (cost, error) {
 }
 
 // received returns the number of documents that a sink received.
-func received(ctx context.Context, sink *client) (int, error) {
-	answer, err := sink.call(ctx, http.MethodGet, receivedPath, "", nil)
+func received(ctx context.Context, sink *direct.Client) (int, error) {
+	answer, err := sink.Call(ctx, http.MethodGet, standin.ReceivedPath, "", nil)
 	if err != nil {
 		return 0, err
 	}

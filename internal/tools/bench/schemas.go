@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tutti/internal/store"
+	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 	"tutti/schemas"
 )
@@ -21,25 +22,25 @@ func (b *bench) schemas(ctx context.Context) (_ *results.Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := newLoad(t.app.URL())
+	l, err := direct.NewLoad(t.app.URL())
 	if err != nil {
 		return nil, err
 	}
 	report := &results.Report{What: fmt.Sprintf("GET /schemas/{name}, the latest version and all versions of a type, over %d connections for %s a run, "+
-		"asked from within this process; and the validation of a 2 KB analysis with 2 files on one CPU", loadConnections, b.Sizes.LoadFor)}
-	request := l.request("GET", "/schemas/"+localType, nil)
+		"asked from within this process; and the validation of a 2 KB analysis with 2 files on one CPU", direct.Connections, b.Sizes.LoadFor)}
+	request := l.Request("GET", "/schemas/"+localType, nil)
 	rates := results.Figure{Name: "GET /schemas/{name}, a second", Target: results.AtLeast(15_000)}
 	p99 := results.Figure{Name: "  p99, ms", Target: results.AtMost(5)}
 	for i := range b.Sizes.Pairs + 1 {
-		got, err := l.run(ctx, b.Sizes.LoadFor, func(int, int) []byte { return request })
+		got, err := l.Run(ctx, b.Sizes.LoadFor, func(int, int) []byte { return request })
 		if err != nil {
 			return nil, err
 		}
 		if i == 0 { // warm-up
 			continue
 		}
-		b.say("schemas: run %d: %s a second", i, results.Number(got.perSecond))
-		rates.Values, p99.Values = append(rates.Values, got.perSecond), append(p99.Values, results.QuantileUp(got.ms, 0.99))
+		b.say("schemas: run %d: %s a second", i, results.Number(got.PerSecond))
+		rates.Values, p99.Values = append(rates.Values, got.PerSecond), append(p99.Values, results.QuantileUp(got.Ms, 0.99))
 	}
 	report.Add(rates)
 	report.Add(p99)

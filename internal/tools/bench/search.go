@@ -13,7 +13,9 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/standin"
 )
 
 // searchConnections are the numbers of connections for the requests of a page.
@@ -21,11 +23,11 @@ func searchConnections() []int { return []int{1, 4, 16} }
 
 // search measures pages of a portal, with tutti's GraphQL and with an expert's hand-written search on the same engine.
 func (b *bench) search(ctx context.Context) (_ *results.Report, err error) {
-	e, err := newEngine(ctx, b.ElasticsearchURL)
+	e, err := direct.NewEngine(ctx, b.ElasticsearchURL)
 	if err != nil {
 		return nil, err
 	}
-	defer e.close()
+	defer e.Close()
 	repository, err := b.startUpstream(ctx, b.Sizes.Studies, b.Sizes.Searched)
 	if err != nil {
 		return nil, err
@@ -36,9 +38,9 @@ func (b *bench) search(ctx context.Context) (_ *results.Report, err error) {
 		return nil, err
 	}
 	defer r.server.stop()
-	defer func() { err = errors.Join(err, e.drop(context.WithoutCancel(ctx), r.alias)) }()
-	r.client = newClient(r.server.url)
-	defer r.client.close()
+	defer func() { err = errors.Join(err, e.Drop(context.WithoutCancel(ctx), r.alias)) }()
+	r.client = direct.NewClient(r.server.url)
+	defer r.client.Close()
 	if err := r.fill(ctx); err != nil {
 		return nil, err
 	}
@@ -55,26 +57,26 @@ func (b *bench) search(ctx context.Context) (_ *results.Report, err error) {
 // searchRun is a server and an engine with the same documents.
 type searchRun struct {
 	b      *bench
-	engine *engine
+	engine *direct.Engine
 	alias  string
 	server *child
-	client *client
+	client *direct.Client
 }
 
 // fill indexes the analyses and merges the index to at most five segments, as in a settled index.
 func (r *searchRun) fill(ctx context.Context) error {
 	r.b.say("search: indexing %d analyses", r.b.Sizes.Searched)
-	job, _, err := r.client.backfill(ctx)
+	job, _, err := r.client.Backfill(ctx)
 	if err != nil {
 		return err
 	}
-	if err := indexedBy(job, r.b.Sizes.Searched); err != nil {
+	if err := direct.IndexedBy(job, r.b.Sizes.Searched); err != nil {
 		return err
 	}
-	if _, err := r.engine.client.call(ctx, http.MethodPost, "/"+r.alias+"/_forcemerge?max_num_segments=5", "", nil); err != nil {
+	if _, err := r.engine.Client.Call(ctx, http.MethodPost, "/"+r.alias+"/_forcemerge?max_num_segments=5", "", nil); err != nil {
 		return err
 	}
-	return r.engine.holds(ctx, r.alias, r.b.Sizes.Searched)
+	return r.engine.Holds(ctx, r.alias, r.b.Sizes.Searched)
 }
 
 // compare measures one page, after checking that both requests return the same.
@@ -126,8 +128,8 @@ func (r *searchRun) compare(ctx context.Context, report *results.Report, p page)
 				return err
 			}
 			for i, v := range []float64{
-				top.perSecond, mine.perSecond, mine.perSecond / top.perSecond, results.Quantile(mine.ms, 0.99) / results.Quantile(top.ms, 0.99),
-				(after - before) * 1e3 / float64(len(mine.ms)),
+				top.PerSecond, mine.PerSecond, mine.PerSecond / top.PerSecond, results.Quantile(mine.Ms, 0.99) / results.Quantile(top.Ms, 0.99),
+				(after - before) * 1e3 / float64(len(mine.Ms)),
 			} {
 				figures[i].Values = append(figures[i].Values, v)
 			}
@@ -140,32 +142,32 @@ func (r *searchRun) compare(ctx context.Context, report *results.Report, p page)
 }
 
 // loads returns the loads of the two servers.
-func (r *searchRun) loads() (own, hand load, err error) {
-	if own, err = newLoad(r.server.url); err != nil {
+func (r *searchRun) loads() (own, hand direct.Load, err error) {
+	if own, err = direct.NewLoad(r.server.url); err != nil {
 		return own, hand, err
 	}
-	hand, err = newLoad(r.engine.client.base)
+	hand, err = direct.NewLoad(r.engine.Client.Base)
 	return own, hand, err
 }
 
 // leg loads one of the two for some time.
-func (r *searchRun) leg(ctx context.Context, l load, p page, connections int, tutti bool) (loadResult, error) {
+func (r *searchRun) leg(ctx context.Context, l direct.Load, p page, connections int, tutti bool) (direct.Result, error) {
 	sources := make([]*rand.Rand, connections)
 	for i := range sources {
-		sources[i] = rand.New(rand.NewPCG(seed, rand.Uint64())) // no request is repeated, so that caches have no effect
+		sources[i] = rand.New(rand.NewPCG(standin.Seed, rand.Uint64())) // no request is repeated, so that caches have no effect
 	}
-	return l.over(ctx, connections, r.b.Sizes.LoadFor, func(connection, _ int) []byte {
+	return l.Over(ctx, connections, r.b.Sizes.LoadFor, func(connection, _ int) []byte {
 		bound := p.bound(sources[connection])
 		if tutti {
-			return l.request(method, "/"+r.alias+"/graphql", p.request(bound))
+			return l.Request(method, "/"+r.alias+"/graphql", p.request(bound))
 		}
-		return l.typed(method, "/"+r.alias+p.path, p.contentType(), p.body(bound))
+		return l.Typed(method, "/"+r.alias+p.path, p.contentType(), p.body(bound))
 	})
 }
 
 // usedCPU returns the CPU seconds that the server has used.
 func (r *searchRun) usedCPU(ctx context.Context) (float64, error) {
-	answer, err := r.client.call(ctx, http.MethodGet, "/metrics", "", nil)
+	answer, err := r.client.Call(ctx, http.MethodGet, "/metrics", "", nil)
 	if err != nil {
 		return 0, err
 	}
@@ -180,15 +182,15 @@ func (r *searchRun) usedCPU(ctx context.Context) (float64, error) {
 
 // same checks that both requests of a page return the same.
 func (r *searchRun) same(ctx context.Context, p page) error {
-	bound := p.bound(rand.New(rand.NewPCG(seed, 1)))
-	mine, err := r.client.call(ctx, method, "/"+r.alias+"/graphql", "application/json", p.request(bound))
+	bound := p.bound(rand.New(rand.NewPCG(standin.Seed, 1)))
+	mine, err := r.client.Call(ctx, method, "/"+r.alias+"/graphql", "application/json", p.request(bound))
 	if err != nil {
 		return err
 	}
 	if problem := gjson.GetBytes(mine, "errors"); problem.Exists() {
 		return core.NewError(core.CodeInternal, "the server answered "+problem.Raw)
 	}
-	theirs, err := r.engine.client.call(ctx, method, "/"+r.alias+p.path, p.contentType(), p.body(bound))
+	theirs, err := r.engine.Client.Call(ctx, method, "/"+r.alias+p.path, p.contentType(), p.body(bound))
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,9 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/retry"
+	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/standin"
 	"tutti/internal/tools/testkit"
 )
 
@@ -62,8 +64,8 @@ func addLatencies(report *results.Report, what string, ms []float64, targets [3]
 
 // triggers times triggers on one engine.
 func (b *bench) triggers(ctx context.Context, engineURL string) (accepted, indexed []float64, err error) {
-	c := generate(1, b.Sizes.Triggers+untimedTriggers)
-	upstream, err := c.serve()
+	c := standin.Generate(1, b.Sizes.Triggers+untimedTriggers)
+	upstream, err := c.Serve()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -79,10 +81,10 @@ func (b *bench) triggers(ctx context.Context, engineURL string) (accepted, index
 		}
 	}()
 	defer func() { err = errors.Join(err, t.stop(ctx)) }()
-	if _, _, err := t.client.backfill(ctx); err != nil {
+	if _, _, err := t.client.Backfill(ctx); err != nil {
 		return nil, nil, err
 	}
-	for i, a := range c.analyses {
+	for i, a := range c.Analyses {
 		taken, there, err := t.triggerOne(ctx, upstream, a)
 		if err != nil {
 			return nil, nil, err
@@ -97,12 +99,12 @@ func (b *bench) triggers(ctx context.Context, engineURL string) (accepted, index
 
 // dropAlias removes the index behind an alias of the real engine.
 func (b *bench) dropAlias(ctx context.Context, alias string) error {
-	e, err := newEngine(ctx, b.ElasticsearchURL)
+	e, err := direct.NewEngine(ctx, b.ElasticsearchURL)
 	if err != nil {
 		return err
 	}
-	defer e.close()
-	return e.drop(ctx, alias)
+	defer e.Close()
+	return e.Drop(ctx, alias)
 }
 
 // triggerOne changes an analysis, triggers it, and returns the times until the trigger is accepted and until the change is indexed.
@@ -114,7 +116,7 @@ func (t *tutti) triggerOne(ctx context.Context, upstream *testkit.SongServer, a 
 		return 0, 0, err
 	}
 	began := time.Now()
-	if _, err := t.client.trigger(ctx, recordPath(a)); err != nil {
+	if _, err := t.client.Trigger(ctx, recordPath(a)); err != nil {
 		return 0, 0, err
 	}
 	accepted = time.Since(began)
@@ -133,7 +135,7 @@ func (t *tutti) triggerOne(ctx context.Context, upstream *testkit.SongServer, a 
 }
 
 func recordPath(a testkit.Analysis) string {
-	return "/index/repository/" + repositoryCode + "/organization/" + a.Study + "/id/" + a.ID
+	return "/index/repository/" + direct.RepositoryCode + "/organization/" + a.Study + "/id/" + a.ID
 }
 
 // change changes an analysis in the repository and returns the mark that identifies the new version.
