@@ -161,14 +161,16 @@ var layers = map[string][]string{
 	"internal/client/display": {"internal/client"},
 	"internal/app":            {"*"},
 
-	"internal/tools/testkit":    {},
-	"internal/tools/mutation":   {},
-	"internal/tools/queuetest":  {},
-	"internal/tools/storetest":  {"internal/store"},
-	"internal/tools/indextest":  {"internal/index", "internal/index/mapping"},
-	"internal/tools/searchtest": {"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping"},
-	"internal/tools/demo":       {"*"},
-	"internal/tools/bench":      {"*"},
+	"internal/tools/testkit":   {},
+	"internal/tools/mutation":  {},
+	"internal/tools/queuetest": {},
+	"internal/tools/storetest": {"internal/store"},
+	"internal/tools/indextest": {"internal/index", "internal/index/mapping"},
+	"internal/tools/searchtest": {
+		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/tools/searchtest/model",
+	},
+	"internal/tools/demo":  {"*"},
+	"internal/tools/bench": {"*"},
 }
 
 // confined lists the libraries that only some folders may use.
