@@ -116,21 +116,13 @@ var layers = map[string][]string{
 	},
 	"internal/search/graphql": {
 		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/jsontext",
-		"internal/search/catalogue", "internal/search/catalogue/definition", "internal/search/graphql/execute", "internal/search/graphql/output",
-		"internal/search/graphql/plan", "internal/search/graphql/request", "internal/search/graphql/response", "internal/search/graphql/schema",
-		"internal/search/view",
-	},
-	"internal/search/graphql/execute": {
-		"internal/index", "internal/search/graphql/output", "internal/search/graphql/plan", "internal/search/graphql/response",
-		"internal/search/graphql/selection", "internal/search/view",
+		"internal/search/catalogue", "internal/search/catalogue/definition", "internal/search/graphql/output",
+		"internal/search/graphql/plan", "internal/search/graphql/request", "internal/search/graphql/schema", "internal/search/view",
 	},
 	"internal/search/graphql/plan": {
-		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/search/catalogue", "internal/search/graphql/output",
-		"internal/search/graphql/request", "internal/search/graphql/response", "internal/search/graphql/schema",
-		"internal/search/graphql/selection", "internal/search/view",
-	},
-	"internal/search/graphql/response": {
-		"internal/filter/query", "internal/index", "internal/jsontext", "internal/search/graphql/output", "internal/search/graphql/selection",
+		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/jsontext", "internal/search/catalogue",
+		"internal/search/graphql/output",
+		"internal/search/graphql/request", "internal/search/graphql/schema", "internal/search/graphql/selection", "internal/search/view",
 	},
 	"internal/search/graphql/output":  {"internal/jsontext"},
 	"internal/search/graphql/request": {"internal/jsontext", "internal/search/graphql/output"},

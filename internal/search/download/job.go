@@ -4,14 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"tutti/internal/core"
 	"tutti/internal/filter/query"
-	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/search/download/extract"
 	"tutti/internal/search/view"
@@ -94,16 +92,8 @@ func filter(ctx context.Context, view *view.View, f *file) (*query.Node, error) 
 	if err != nil {
 		return nil, below(err, f.filterAt)
 	}
-	if !matchesAll(parsed) && view.Model().Definition().DisableFilters {
-		return nil, invalid(f.filterAt, "filters are disabled for this catalogue")
-	}
 	n, err := view.Lower(ctx, parsed)
 	return n, below(err, f.filterAt)
-}
-
-// matchesAll reports whether a filter is empty, as clients send it without a selection.
-func matchesAll(f sqon.Filter) bool {
-	return f.Root == nil || f.Root.Op == sqon.And && len(f.Root.Content) == 0
 }
 
 // sortKeys returns the sort keys of a file, with a unique key last. Without requested keys it returns none: engines return
@@ -128,33 +118,23 @@ func sortKeys(view *view.View, wishes []sortRequest) ([]index.Sort, error) {
 }
 
 func sortKey(view *view.View, w sortRequest) (index.Sort, error) {
-	key := index.Sort{Descending: w.descending, Mode: w.mode, MissingFirst: w.missingFirst}
-	field, known := view.Field(w.name)
-	if !known {
-		field, known = view.Field(strings.ReplaceAll(w.name, "__", "."))
+	name := w.name
+	if dotted := strings.ReplaceAll(name, "__", "."); !isField(view, name) && isField(view, dotted) {
+		name = dotted
 	}
-	switch {
-	case !known && (w.name == "_id" || w.name == "id"):
-		key.Field, key.Mode = query.Field{Path: "_id", Type: "keyword"}, ""
-		return key, nil
-	case !known:
-		c := &columnPlanner{model: view.Model()}
-		if _, container := c.find([]string{w.name}); container {
-			return key, invalid(w.at, fmt.Sprintf("%q is an object, not a value", shown(w.name)))
-		}
-		return key, c.unknown(w.at, w.name)
-	case !sortable(field.Type):
-		return key, invalid(w.at, fmt.Sprintf("type %s, the type of %q, is not sortable", field.Type, w.name))
-	case !query.Keyed(field.Type) && w.mode != "" && w.mode != "min" && w.mode != "max":
-		return key, invalid(w.at, fmt.Sprintf("mode %s is for numeric fields, but %q has type %s", w.mode, w.name, field.Type))
+	if name == "id" && !isField(view, name) {
+		name = "_id"
 	}
-	key.Field = field
+	key, err := view.SortKey(name, index.Sort{Descending: w.descending, Mode: w.mode, MissingFirst: w.missingFirst})
+	if err != nil {
+		return key, invalid(w.at, core.MessageOf(err))
+	}
 	return key, nil
 }
 
-// sortable reports whether documents can be sorted by values of a type.
-func sortable(fieldType string) bool {
-	return query.Keyed(fieldType) || slices.Contains([]string{"keyword", "constant_keyword", "wildcard", "flattened", "ip", "version"}, fieldType)
+func isField(view *view.View, name string) bool {
+	_, known := view.Field(name)
+	return known
 }
 
 // limit returns the maximum number of documents of a file, 0 for all. A client can lower it. For clients of Arranger this

@@ -285,10 +285,12 @@ func below(err error, pointer string) error {
 	}
 	moved := *e
 	moved.Message = "params at " + pointer + ": " + e.Message
-	moved.Violations = make([]core.Violation, len(e.Violations))
-	for i, v := range e.Violations {
-		v.Pointer = pointer + v.Pointer
-		moved.Violations[i] = v
+	moved.Violations = slices.Clone(e.Violations)
+	if len(moved.Violations) == 0 {
+		moved.Violations = []core.Violation{{Message: e.Message}}
+	}
+	for i := range moved.Violations {
+		moved.Violations[i].Pointer = pointer + moved.Violations[i].Pointer
 	}
 	return &moved
 }

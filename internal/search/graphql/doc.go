@@ -1,7 +1,7 @@
-// Package graphql implements the GraphQL API of the catalogues (CONTRACT section 5). An operation passes through a package for each
-// stage: request parses and validates it, plan plans as few index requests as possible, execute sends them through a view.View, and
-// response writes the response. selection writes documents from their bytes; output has the JSON of values and errors. This package
-// has the service with its caches, and the fields that are not read from documents: sets, the network, configs and introspection.
+// Package graphql implements the GraphQL API of the catalogues (CONTRACT section 5). An operation passes through two packages: request
+// parses and validates it; plan plans as few index requests as possible, sends them through a view.View, and writes the response from
+// the results. selection writes documents from their bytes; output has the JSON of values and errors. This package has the service
+// with its caches, and the fields that are not read from documents: sets, the network, configs and introspection.
 //
 // # Errors
 //

@@ -112,11 +112,17 @@ func TestEqualFacetsAreRequestedOnce(t *testing.T) {
 		return results, nil
 	}
 	w.answers(`{analysis{aggregations(include_missing:false){a:studyId{buckets{key}} b:tags{buckets{key}} c:studyId{buckets{key}} d:studyId{buckets(max:2){key}}}
-		x:aggregations(include_missing:false){tags{buckets{key}}}}}`,
+		x:aggregations{tags{buckets{key filter_by_term(filter:{op:in,content:{fieldName:"open",value:true}})}}}
+		y:aggregations{tags{buckets{key filter_by_term(filter:{op:in,content:{fieldName:"open",value:[true]}})}}}}}`,
 		`{"data":{"analysis":{"aggregations":{"a":{"buckets":[{"key":"studyId300000"}]},"b":{"buckets":[{"key":"tags300000"}]},
-			"c":{"buckets":[{"key":"studyId300000"}]},"d":{"buckets":[{"key":"studyId2"}]}},"x":{"tags":{"buckets":[{"key":"tags300000"}]}}}}}`)
-	if n := len(w.engine.reqs[0].Facets); len(w.engine.reqs) != 1 || n != 3 {
-		t.Errorf("%d requests, %d facets", len(w.engine.reqs), n)
+			"c":{"buckets":[{"key":"studyId300000"}]},"d":{"buckets":[{"key":"studyId2"}]}},"x":{"tags":{"buckets":[{"key":"tags300000","filter_by_term":null}]}},
+			"y":{"tags":{"buckets":[{"key":"tags300000","filter_by_term":null}]}}}}}`)
+	facets := w.engine.reqs[0].Facets
+	if len(w.engine.reqs) != 2 || len(facets) != 3 { // the second one counts the documents without a value
+		t.Fatalf("%d requests, %d facets", len(w.engine.reqs), len(facets))
+	}
+	if tags := facets[1]; !tags.Missing || len(tags.Buckets.Filters) != 1 {
+		t.Errorf("requested is %+v", tags)
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 	"tutti/internal/search/catalogue"
 	"tutti/internal/search/graphql/output"
 	"tutti/internal/search/graphql/plan"
-	"tutti/internal/search/graphql/response"
 	"tutti/internal/search/view"
 )
 
@@ -94,13 +93,14 @@ func WithHeader(ctx context.Context, h http.Header) context.Context {
 }
 
 // network plans the query to a federation. It is sent when the field is written.
-func (s *resolver) network(ctx context.Context, p *plan.Planner, f *ast.Field) (response.Value, *output.Error) {
+func (s *resolver) network(ctx context.Context, p *plan.Planner, f *ast.Field) (plan.Value, *output.Error) {
 	if s.service.cfg.Network == nil {
 		return nil, (&output.Error{Message: "this catalogue is not part of a network", Code: output.CodeInput}).At(f.Position)
 	}
 	args := p.Arguments(f)
 	r := NetworkRequest{
-		Filters: args.Raw("filters"), Document: s.served.schema.Document,
+		Filters: args.Raw("filters"), Document: s.served.schema.Document, Nodes: args.Texts("nodesFilter"),
+		Themselves: args.Bool("aggregations_filter_themselves", false), Missing: args.Bool("include_missing", true),
 		Local: func(ctx context.Context, r core.GraphQLRequest) core.GraphQLResponse {
 			return s.local(ctx, p.View(), r)
 		},
@@ -110,44 +110,37 @@ func (s *resolver) network(ctx context.Context, p *plan.Planner, f *ast.Field) (
 		},
 	}
 	r.Header, _ = ctx.Value(headerKey{}).(http.Header)
-	bad := s.networkFilter(p, &r, f)
-	if bad != nil {
-		return nil, bad
-	}
-	if r.Themselves, bad = args.Bool("aggregations_filter_themselves", false); bad != nil {
-		return nil, bad
-	}
-	if r.Missing, bad = args.Bool("include_missing", true); bad != nil {
-		return nil, bad
-	}
-	if r.Nodes, bad = args.Texts("nodesFilter"); bad != nil {
+	if bad := s.networkFilter(p, &r, f); bad != nil {
 		return nil, bad
 	}
 	for _, part := range p.Below(f) {
 		if part.Name != "aggregations" {
 			continue
 		}
-		if bad = s.networkFields(p, &r, part); bad != nil {
+		if bad := s.networkFields(p, &r, part); bad != nil {
 			return nil, bad
 		}
 	}
 	selection := p.Selection(f)
-	return func(w *response.Writer) bool {
+	return func(w *plan.Writer) {
 		answer, err := s.service.cfg.Network.Query(ctx, p.View(), r)
 		if err != nil {
-			return w.NullWithError(output.ErrorOf(err).At(f.Position))
+			w.NullWithError(output.ErrorOf(err).At(f.Position))
+			return
 		}
 		if answer.Nodes == nil {
 			answer.Nodes = []NetworkNode{}
 		}
 		raw := toJSON(map[string]any{"nodes": answer.Nodes, "aggregations": answer.Aggregations})
-		return w.Documents.Document(selection, raw, 0, nil)
+		w.Documents.Document(selection, raw, 0, nil)
 	}, nil
 }
 
 // networkFilter checks the filter and records its fields. A filter with fields of other nodes is checked by those nodes.
 func (s *resolver) networkFilter(p *plan.Planner, r *NetworkRequest, f *ast.Field) *output.Error {
-	_, bad := p.Filter(f, "filters")
+	args := p.Arguments(f)
+	p.Filter(args, "filters")
+	bad := args.Err()
 	filter, err := sqon.Parse(r.Filters)
 	if err != nil || bad != nil && s.served.model.Definition().DisableFilters {
 		return bad
@@ -249,5 +242,5 @@ func (s *resolver) local(ctx context.Context, v *view.View, r core.GraphQLReques
 	if len(faults) > 0 {
 		return output.Rejection(faults...)
 	}
-	return s.service.execute(ctx, v, s.service.plan(ctx, s.served, op, v))
+	return s.service.executor.Execute(ctx, v, s.service.plan(ctx, s.served, op, v))
 }

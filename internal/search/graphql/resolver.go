@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/search/graphql/output"
 	"tutti/internal/search/graphql/plan"
-	"tutti/internal/search/graphql/response"
 )
 
 // resolver plans the fields that are not read from documents.
@@ -19,7 +19,7 @@ type resolver struct {
 }
 
 // resolve plans a field of the query, the mutation or the catalogue.
-func (s *resolver) resolve(ctx context.Context, p *plan.Planner, f *ast.Field) (response.Value, *output.Error) {
+func (s *resolver) resolve(ctx context.Context, p *plan.Planner, f *ast.Field) (plan.Value, *output.Error) {
 	switch f.Name {
 	case "__schema", "__type":
 		return s.meta(p, f), nil
@@ -36,57 +36,53 @@ func (s *resolver) resolve(ctx context.Context, p *plan.Planner, f *ast.Field) (
 	case "mapping":
 		return s.mapping, nil
 	default:
-		return response.Null, nil
+		return plan.Null, nil
 	}
 }
 
 // meta writes an introspection field.
-func (s *resolver) meta(p *plan.Planner, f *ast.Field) response.Value {
-	return func(w *response.Writer) bool {
-		return w.Raw(s.served.schema.AppendMeta(nil, f, p.Variables(), p.Fields))
-	}
+func (s *resolver) meta(p *plan.Planner, f *ast.Field) plan.Value {
+	return func(w *plan.Writer) { w.Raw(s.served.schema.AppendMeta(nil, f, p.Variables(), p.Fields)) }
 }
 
 // configs plans the display configuration of a catalogue.
-func (s *resolver) configs(p *plan.Planner, f *ast.Field) response.Value {
+func (s *resolver) configs(p *plan.Planner, f *ast.Field) plan.Value {
 	fields := s.served.fields()
 	raw := s.served.config()
-	return p.Object(f, func(f *ast.Field) (response.Value, *output.Error) {
+	return p.Object(f, func(f *ast.Field) (plan.Value, *output.Error) {
 		if f.Name == "extended" {
-			wanted, bad := p.Arguments(f).Texts("fieldNames")
-			if bad != nil {
-				return nil, bad
-			}
-			if p.Arguments(f).Raw("fieldNames") != nil {
+			if args := p.Arguments(f); args.Raw("fieldNames") != nil {
+				wanted := args.Texts("fieldNames")
 				fields = slices.DeleteFunc(slices.Clone(fields), func(d fieldDescription) bool { return !slices.Contains(wanted, d.FieldName) })
 			}
 			if fields == nil {
 				fields = []fieldDescription{}
 			}
-			return response.Raw(toJSON(fields)), nil
+			return plan.Raw(toJSON(fields)), nil
 		}
 		one := p.Member(f)
-		return func(w *response.Writer) bool { return w.Documents.OnlyField(one, raw) }, nil
+		return func(w *plan.Writer) { w.Documents.OnlyField(one, raw) }, nil
 	})
 }
 
 // mapping writes the index mapping of the catalogue's fields.
-func (s *resolver) mapping(w *response.Writer) bool {
+func (s *resolver) mapping(w *plan.Writer) {
 	rendered, err := s.served.model.Root().Render()
 	if err != nil {
-		return w.NullWithError(output.ErrorOf(err))
+		w.NullWithError(output.ErrorOf(err))
+		return
 	}
 	raw := objectOf(rendered)["properties"]
 	if raw == nil {
 		raw = json.RawMessage("{}")
 	}
-	return w.Raw(raw)
+	w.Raw(raw)
 }
 
 // validConfig writes whether the catalogue has the documentType and the index of the arguments.
-func (s *resolver) validConfig(p *plan.Planner, f *ast.Field) response.Value {
+func (s *resolver) validConfig(p *plan.Planner, f *ast.Field) plan.Value {
 	args := p.Arguments(f)
 	d := s.served.model.Definition()
 	valid := args.Value("documentType").String() == d.DocumentType && args.Value("index").String() == d.Index
-	return response.Bool(valid)
+	return plan.Raw(strconv.AppendBool(nil, valid))
 }

@@ -8,11 +8,9 @@ import (
 	"tutti/internal/cache"
 	"tutti/internal/core"
 	"tutti/internal/search/catalogue"
-	"tutti/internal/search/graphql/execute"
 	"tutti/internal/search/graphql/output"
 	"tutti/internal/search/graphql/plan"
 	"tutti/internal/search/graphql/request"
-	"tutti/internal/search/graphql/response"
 	"tutti/internal/search/graphql/schema"
 	"tutti/internal/search/view"
 )
@@ -32,10 +30,7 @@ type Service struct {
 	searches *view.Service
 	cfg      Config
 
-	executor execute.Executor
-	// bodies are buffers for responses, writers has a *Writer for each response that is complete.
-	bodies  output.BufferPool
-	writers sync.Pool
+	executor plan.Executor
 
 	mu sync.Mutex
 	// served holds the catalogues by ID, newest first: while a new model replaces an old one, both are in use.
@@ -85,28 +80,12 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 			sv.plans.put(key, p)
 		}
 	}
-	return s.execute(ctx, v, p)
+	return s.executor.Execute(ctx, v, p)
 }
 
 // plan plans an operation.
 func (s *Service) plan(ctx context.Context, sv *servedCatalogue, op *request.Operation, v *view.View) *plan.Plan {
 	return plan.New(ctx, sv.planned, op, v, (&resolver{service: s, served: sv}).resolve)
-}
-
-// execute executes a plan and writes the response.
-func (s *Service) execute(ctx context.Context, v *view.View, p *plan.Plan) core.GraphQLResponse {
-	if p.Rejected {
-		return output.Rejection(p.Response.Errors...)
-	}
-	run := s.executor.Execute(ctx, v, p)
-	w, _ := s.writers.Get().(*response.Writer)
-	if w == nil {
-		w = response.NewWriter()
-	}
-	body := w.Write(s.bodies.Get(response.EstimateSize(run.Results.Searches)), &p.Response, run.Results)
-	s.writers.Put(w)
-	run.Release()
-	return core.GraphQLResponse{Body: body, Release: func() { s.bodies.Put(body) }}
 }
 
 // maxModels is the number of models kept per catalogue: the current one and its replacements.

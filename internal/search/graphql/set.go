@@ -17,7 +17,6 @@ import (
 	"tutti/internal/search/graphql/output"
 	"tutti/internal/search/graphql/plan"
 	"tutti/internal/search/graphql/request"
-	"tutti/internal/search/graphql/response"
 	"tutti/internal/search/view"
 )
 
@@ -90,55 +89,48 @@ func (s *resolver) setsDisabled(f *ast.Field) *output.Error {
 const typeOfSets = "sets"
 
 // saveSet plans the saving of a set. It is saved when the field is written, because mutations run one after the other.
-func (s *resolver) saveSet(ctx context.Context, p *plan.Planner, f *ast.Field) (response.Value, *output.Error) {
+func (s *resolver) saveSet(ctx context.Context, p *plan.Planner, f *ast.Field) (plan.Value, *output.Error) {
 	if bad := s.setsDisabled(f); bad != nil {
 		return nil, bad
 	}
 	args := p.Arguments(f)
 	if args.Value("type").String() == typeOfSets {
-		return nil, args.Invalid("type", fmt.Sprintf("must be %s: a set contains documents, not sets", s.served.schema.Document))
+		args.Reject("type", fmt.Sprintf("must be %s: a set contains documents, not sets", s.served.schema.Document))
 	}
 	r := SetRequest{
 		Type: args.Value("type").String(), UserID: args.Value("userId").String(), SQON: args.Raw("sqon"), Path: args.Value("path").String(),
 	}
-	var bad *output.Error
-	if r.Filter, bad = p.LowerFilter(ctx, f, "sqon"); bad != nil {
-		return nil, bad
-	}
-	if r.Field, bad = s.setField(p, args, r.Path); bad != nil {
-		return nil, bad
-	}
-	if r.Sort, bad = p.Sort(args); bad != nil {
+	r.Filter, r.Field, r.Sort = p.LowerFilter(ctx, args, "sqon"), s.setField(p, args, r.Path), p.Sort(args)
+	if bad := args.Err(); bad != nil {
 		return nil, bad
 	}
 	selection := p.Selection(f)
-	return func(w *response.Writer) bool {
+	return func(w *plan.Writer) {
 		set, err := s.service.cfg.Sets.Save(ctx, p.View(), r)
 		if err != nil {
-			return w.NullWithError(output.ErrorOf(err).At(f.Position))
+			w.NullWithError(output.ErrorOf(err).At(f.Position))
+			return
 		}
-		return w.Documents.Document(selection, set.json(time.DateOnly), 0, nil) // GraphQL's Date has no time
+		w.Documents.Document(selection, set.json(time.DateOnly), 0, nil) // GraphQL's Date has no time
 	}, nil
 }
 
 // setField returns the field whose values a set has. Clients write two underscores for a dot.
-func (s *resolver) setField(p *plan.Planner, args request.Arguments, path string) (query.Field, *output.Error) {
-	if path == "_id" || path == "id" {
-		if field, own := p.View().Field(path); own {
-			return field, nil
-		}
-		return query.Field{Path: "_id", Type: "keyword"}, nil
-	}
+func (s *resolver) setField(p *plan.Planner, args *request.Arguments, path string) query.Field {
 	for _, name := range []string{path, strings.ReplaceAll(path, "__", ".")} {
 		if field, known := p.View().Field(name); known {
-			return field, nil
+			return field
 		}
+	}
+	if path == "_id" || path == "id" {
+		return query.Field{Path: "_id", Type: "keyword"}
 	}
 	near := ""
 	if meant := core.Suggest(path, s.served.model.Names()); meant != "" {
 		near = fmt.Sprintf(", did you mean %q?", meant)
 	}
-	return query.Field{}, args.Invalid("path", fmt.Sprintf("names no field with values%s", near))
+	args.Reject("path", "names no field with values"+near)
+	return query.Field{}
 }
 
 // json returns the set in the form of its GraphQL type: with id besides setId, and createdAt in the given layout.
@@ -157,26 +149,19 @@ func (s Set) json(layout string) json.RawMessage {
 }
 
 // sets plans the list of the caller's sets.
-func (s *resolver) sets(ctx context.Context, p *plan.Planner, f *ast.Field) (response.Value, *output.Error) {
+func (s *resolver) sets(ctx context.Context, p *plan.Planner, f *ast.Field) (plan.Value, *output.Error) {
 	if bad := s.setsDisabled(f); bad != nil {
 		return nil, bad
 	}
-	return p.Object(f, func(f *ast.Field) (response.Value, *output.Error) {
+	return p.Object(f, func(f *ast.Field) (plan.Value, *output.Error) {
 		args := p.Arguments(f)
-		var q SetQuery
-		var bad *output.Error
-		if q.First, bad = args.Int("first", plan.DefaultFirst); bad != nil {
-			return nil, bad
-		}
-		if q.Offset, bad = args.Int("offset", 0); bad != nil {
-			return nil, bad
-		}
+		q := SetQuery{First: args.Int("first", plan.DefaultFirst), Offset: args.Int("offset", 0)}
 		if q.First < 0 || q.Offset < 0 || q.First > index.MaxWindow {
-			return nil, args.Invalid("first", "and offset must be between 0 and 10000")
+			args.Reject("first", "and offset must be between 0 and 10000")
 		}
 		filter, err := sqon.ParseLenient(args.Raw("filters"))
 		if err != nil {
-			return nil, output.ErrorOf(err).At(f.Position)
+			args.Fail("", output.ErrorOf(err))
 		}
 		q.Filter = filter
 		for _, item := range args.List("sort") {
@@ -184,7 +169,7 @@ func (s *resolver) sets(ctx context.Context, p *plan.Planner, f *ast.Field) (res
 				q.Sort = append(q.Sort, setSort(item))
 			}
 		}
-		return s.setList(ctx, p, f, q), nil
+		return s.setList(ctx, p, f, q), args.Err()
 	}), nil
 }
 
@@ -197,17 +182,19 @@ func setSort(item gjson.Result) SetSort {
 	}
 }
 
-func (s *resolver) setList(ctx context.Context, p *plan.Planner, f *ast.Field, q SetQuery) response.Value {
+func (s *resolver) setList(ctx context.Context, p *plan.Planner, f *ast.Field, q SetQuery) plan.Value {
 	selection := p.Selection(f)
 	q.Members = selection.Selects("ids")
-	return func(w *response.Writer) bool {
+	return func(w *plan.Writer) {
 		owner := p.View().Who().ID
 		if owner == "" && !s.service.cfg.AllowAnonymousSets {
-			return w.Documents.Document(selection, []byte(`{"total":0,"edges":[]}`), 0, nil)
+			w.Documents.Document(selection, []byte(`{"total":0,"edges":[]}`), 0, nil)
+			return
 		}
 		sets, total, err := s.service.cfg.Sets.Find(ctx, owner, q)
 		if err != nil {
-			return w.NullWithError(output.ErrorOf(err).At(f.Position))
+			w.NullWithError(output.ErrorOf(err).At(f.Position))
+			return
 		}
 		type edge struct {
 			Node json.RawMessage `json:"node"`
@@ -216,6 +203,6 @@ func (s *resolver) setList(ctx context.Context, p *plan.Planner, f *ast.Field, q
 		for i, set := range sets {
 			edges[i].Node = set.json(output.TimeLayout)
 		}
-		return w.Documents.Document(selection, toJSON(map[string]any{"total": total, "edges": edges}), 0, nil)
+		w.Documents.Document(selection, toJSON(map[string]any{"total": total, "edges": edges}), 0, nil)
 	}
 }

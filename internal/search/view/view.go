@@ -3,7 +3,10 @@ package view
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +17,7 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
+	"tutti/internal/index/mapping"
 	"tutti/internal/search/catalogue"
 )
 
@@ -152,7 +156,7 @@ func (v *View) Model() *catalogue.Model { return v.model }
 func (v *View) Who() core.Principal { return v.who }
 
 // Parse parses and validates a client's SQON (sqon.ParseLenient), which may use IDField. Errors are of CodeInvalid with
-// Violations that point into raw.
+// Violations that point into raw, also if the catalogue disables filters.
 func (v *View) Parse(raw json.RawMessage) (sqon.Filter, error) {
 	f, err := sqon.ParseLenient(raw)
 	if err != nil {
@@ -160,6 +164,10 @@ func (v *View) Parse(raw json.RawMessage) (sqon.Filter, error) {
 	}
 	if err := f.Check(filterable{v.fields}); err != nil {
 		return sqon.Filter{}, err
+	}
+	empty := f.Root == nil || f.Root.Op == sqon.And && len(f.Root.Content) == 0 // as clients send it without a selection
+	if !empty && v.model.Definition().DisableFilters {
+		return sqon.Filter{}, core.NewError(core.CodeInvalid, "filters are disabled for this catalogue")
 	}
 	return f, nil
 }
@@ -187,14 +195,18 @@ func (v *View) members(ctx context.Context, id string) ([]string, error) {
 func (v *View) UsedSets() bool { return v.usedSets.Load() }
 
 func unknownSet(id string) error {
-	if len(id) > maxShown {
-		id = id[:maxShown] + "…"
-	}
-	return core.NewError(core.CodeNotFound, "there is no saved set "+id+", or it is not yours, or it has expired")
+	return core.NewError(core.CodeNotFound, "there is no saved set "+shown(id)+", or it is not yours, or it has expired")
 }
 
 // maxShown is the maximum length of an unknown name in a message, in bytes.
 const maxShown = 64
+
+func shown(name string) string {
+	if len(name) > maxShown {
+		return strings.ToValidUTF8(name[:maxShown], "") + "…"
+	}
+	return name
+}
 
 // Field returns the index field of a name; false for unknown names and containers.
 func (v *View) Field(name string) (query.Field, bool) { return v.fields.Lookup(name) }
@@ -207,6 +219,43 @@ func (v *View) Identity() index.Sort {
 		}
 	}
 	return index.Sort{Field: query.Field{Path: "_id", Type: "keyword"}}
+}
+
+// SortKey returns key with the field of a name, which may be IDField. CodeInvalid if there is no such field, or if documents cannot
+// be sorted by it in that mode.
+func (v *View) SortKey(name string, key index.Sort) (index.Sort, error) {
+	wrong := func(format string, with ...any) (index.Sort, error) {
+		return key, core.NewError(core.CodeInvalid, fmt.Sprintf(format, with...))
+	}
+	field, known := v.Field(name)
+	if _, container := v.model.Field(name); !known && container {
+		return wrong("%q is an object, not a value", shown(name))
+	}
+	switch {
+	case !known && name == IDField:
+		key.Field, key.Mode = query.Field{Path: query.IDPath, Type: string(mapping.Keyword)}, ""
+		return key, nil
+	case !known:
+		message := fmt.Sprintf("there is no field %q", shown(name))
+		if meant := core.Suggest(name, v.model.Names()); meant != "" {
+			message += fmt.Sprintf(", did you mean %q?", meant)
+		}
+		return wrong("%s", message)
+	case !sortable(field.Type):
+		return wrong("type %s, the type of %q, is not sortable", field.Type, name)
+	case !query.Keyed(field.Type) && key.Mode != "" && key.Mode != "min" && key.Mode != "max":
+		return wrong("mode %s is for numeric fields, but %q has type %s", key.Mode, name, field.Type)
+	}
+	key.Field = field
+	return key, nil
+}
+
+// sortable reports whether documents can be sorted by values of a type.
+func sortable(fieldType string) bool {
+	return !strings.HasSuffix(fieldType, "_range") && !slices.Contains([]string{
+		"text", "match_only_text", "search_as_you_type", "annotated_text", "binary", "geo_point", "geo_shape", "shape", "point",
+		"completion", "alias", "dense_vector", "sparse_vector", "rank_feature", "rank_features", "join", "percolator",
+	}, fieldType)
 }
 
 // Metrics records search durations (CONTRACT section 9); nil disables it. The label catalogue is a configured ID, kind one of

@@ -12,8 +12,7 @@ import (
 	"tutti/internal/jsontext"
 )
 
-// Writer writes JSON, and collects errors with their response paths, and warnings. Methods that write a value report whether it is
-// not null.
+// Writer writes JSON, and collects errors with their response paths, and warnings.
 type Writer struct {
 	// Buf is what has been written.
 	Buf []byte
@@ -39,10 +38,7 @@ func (w *Writer) PushIndex(i int) { w.path = append(w.path, step{index: i}) }
 func (w *Writer) Pop() { w.path = w.path[:len(w.path)-1] }
 
 // Null writes null.
-func (w *Writer) Null() bool {
-	w.Buf = append(w.Buf, "null"...)
-	return false
-}
+func (w *Writer) Null() { w.Buf = append(w.Buf, "null"...) }
 
 // AddError records an error at the current path.
 func (w *Writer) AddError(f *Error) {
@@ -55,9 +51,9 @@ func (w *Writer) AddError(f *Error) {
 }
 
 // NullWithError records an error and writes null as the value.
-func (w *Writer) NullWithError(f *Error) bool {
+func (w *Writer) NullWithError(f *Error) {
 	w.AddError(f)
-	return w.Null()
+	w.Null()
 }
 
 // Clear discards everything written, all errors and all warnings.
@@ -66,16 +62,16 @@ func (w *Writer) Clear() { w.Buf, w.Errors, w.Dropped, w.Warnings = nil, nil, 0,
 // Mark is a state of a Writer.
 type Mark struct {
 	// Bytes is the length of Buf.
-	Bytes           int
-	errors, dropped int
+	Bytes                     int
+	errors, dropped, warnings int
 }
 
 // Mark returns the current state.
-func (w *Writer) Mark() Mark { return Mark{len(w.Buf), len(w.Errors), w.Dropped} }
+func (w *Writer) Mark() Mark { return Mark{len(w.Buf), len(w.Errors), w.Dropped, len(w.Warnings)} }
 
-// Rollback discards everything written and all errors since a mark.
+// Rollback discards everything written, all errors and all warnings since a mark.
 func (w *Writer) Rollback(m Mark) {
-	w.Buf, w.Errors, w.Dropped = w.Buf[:m.Bytes], w.Errors[:m.errors], m.dropped
+	w.Buf, w.Errors, w.Dropped, w.Warnings = w.Buf[:m.Bytes], w.Errors[:m.errors], m.dropped, w.Warnings[:m.warnings]
 }
 
 // ErrorCount returns the number of errors, including those dropped.
@@ -84,88 +80,61 @@ func (w *Writer) ErrorCount() int { return len(w.Errors) + w.Dropped }
 // Key returns the response key of a field as JSON, with its colon.
 func Key(f *ast.Field) []byte { return append(jsontext.AppendString(nil, f.Alias), ':') }
 
-// MissingValue returns the error of a non-null field without a value.
-func MissingValue(f *ast.Field) *Error {
-	name := f.Name
-	if f.ObjectDefinition != nil {
-		name = f.ObjectDefinition.Name + "." + name
-	}
-	return (&Error{Message: "the field " + name + " must not be null, but has no value", Code: CodeInternal}).At(f.Position)
-}
-
-// List writes a list of n items, or null if a required item is null.
-func (w *Writer) List(n int, required bool, item func(i int) bool) bool {
+// List writes a list of n items.
+func (w *Writer) List(n int, item func(i int)) {
 	start := len(w.Buf)
 	w.Buf = append(w.Buf, '[')
 	for i := range n {
-		if len(w.Buf) > MaxBytes {
-			w.Buf = w.Buf[:start]
-			return w.NullWithError(&Error{Message: "the response is too large: request fewer documents, or fewer buckets with their argument max", Code: CodeInput})
+		if !w.NextItem(start, i) {
+			return
 		}
-		if i > 0 {
-			w.Buf = append(w.Buf, ',')
-		}
-		w.PushIndex(i)
-		filled := item(i)
+		item(i)
 		w.Pop()
-		if !filled && required {
-			w.Buf = w.Buf[:start]
-			return w.Null()
-		}
 	}
 	w.Buf = append(w.Buf, ']')
+}
+
+// NextItem enters the i-th item of the list that begins at start. If the response is too large, it writes null with an error instead
+// of the list, and returns false.
+func (w *Writer) NextItem(start, i int) bool {
+	if len(w.Buf) > MaxBytes {
+		w.Buf = w.Buf[:start]
+		w.NullWithError(&Error{Message: "the response is too large: request fewer documents, or fewer buckets with their argument max", Code: CodeInput})
+		return false
+	}
+	if i > 0 {
+		w.Buf = append(w.Buf, ',')
+	}
+	w.PushIndex(i)
 	return true
 }
 
 // Text writes a string.
-func (w *Writer) Text(s string) bool {
-	w.Buf = jsontext.AppendString(w.Buf, s)
-	return true
-}
+func (w *Writer) Text(s string) { w.Buf = jsontext.AppendString(w.Buf, s) }
 
 // Int writes an integer.
-func (w *Writer) Int(n int64) bool {
-	w.Buf = strconv.AppendInt(w.Buf, n, 10)
-	return true
-}
+func (w *Writer) Int(n int64) { w.Buf = strconv.AppendInt(w.Buf, n, 10) }
 
-// Bool writes a boolean.
-func (w *Writer) Bool(b bool) bool {
-	w.Buf = strconv.AppendBool(w.Buf, b)
-	return true
-}
-
-// Number writes a number, or null if f is not finite.
-func (w *Writer) Number(f float64) bool {
-	start := len(w.Buf)
-	w.Buf = appendNumber(w.Buf, f)
-	return w.Buf[start] != 'n'
+// Number writes a number, null for infinities and NaN.
+func (w *Writer) Number(f float64) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		w.Null()
+		return
+	}
+	w.Buf = append(w.Buf, PlainNumber(f)...)
 }
 
 // Raw writes encoded JSON, or null if b is empty.
-func (w *Writer) Raw(b []byte) bool {
+func (w *Writer) Raw(b []byte) {
 	if len(b) == 0 {
-		return w.Null()
+		w.Null()
+		return
 	}
 	w.Buf = append(w.Buf, b...)
-	return string(b) != "null"
-}
-
-// ItemRequired reports whether the items of a list field are non-null.
-func ItemRequired(f *ast.Field) bool {
-	return f.Definition.Type.Elem != nil && f.Definition.Type.Elem.NonNull
 }
 
 // TimeLayout is the format of times.
 const TimeLayout = "2006-01-02T15:04:05.000Z"
-
-// appendNumber appends a JSON number, null for infinities and NaN.
-func appendNumber(dst []byte, f float64) []byte {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return append(dst, "null"...)
-	}
-	return append(dst, PlainNumber(f)...)
-}
 
 // PlainNumber formats a number as JavaScript does, except that -0 is 0.
 func PlainNumber(f float64) string {

@@ -11,7 +11,6 @@ import (
 	"tutti/internal/search/catalogue"
 	"tutti/internal/search/graphql/output"
 	"tutti/internal/search/graphql/request"
-	"tutti/internal/search/graphql/response"
 	"tutti/internal/search/graphql/schema"
 	"tutti/internal/search/graphql/selection"
 	"tutti/internal/search/view"
@@ -56,13 +55,7 @@ func maxPage(m *catalogue.Model) int {
 // Plan is a planned operation: requests to the index, and the response that is written from their results. It is immutable and
 // safe for concurrent use.
 type Plan struct {
-	// Requests are the requests to the index, Kind is their purpose.
-	Requests []index.SearchRequest
-	Kind     view.Kind
-	// Streams are the requests whose documents can be written while the index reads them.
-	Streams []Stream
-	// Response is the response. If Rejected is set, the request is invalid, and the response has only errors.
-	Response response.Response
+	// Rejected is set if the request is invalid: the response has only errors.
 	Rejected bool
 	// Reusable is set if the plan depends only on the operation, its variables, the catalogue and Identity.
 	Reusable bool
@@ -70,17 +63,27 @@ type Plan struct {
 	Identity string
 	// Weight is the size of the plan: members, requests, clauses. Each takes about 600 bytes at most.
 	Weight int
+	// Errors are those of planning; dropped counts the errors beyond the limit.
+	Errors   []*output.Error
+	dropped  int
+	warnings []output.Warning
+	members  []member
+	// requests are the requests to the index, kind is their purpose.
+	requests []index.SearchRequest
+	kind     view.Kind
+	// streams are the requests whose documents can be written while the index reads them.
+	streams []stream
 }
 
-// Stream is a request whose documents have one selection.
-type Stream struct {
-	// Request is the index of the request, Documents the maximum number of documents.
-	Request, Documents int
-	Selection          *selection.Set
+// stream is a request whose documents have one selection.
+type stream struct {
+	// request is the index of the request, documents the maximum number of documents.
+	request, documents int
+	selection          *selection.Set
 }
 
 // Resolver plans a field other than hits and aggregations. The plan of an operation with such a field is not Reusable.
-type Resolver func(ctx context.Context, p *Planner, f *ast.Field) (response.Value, *output.Error)
+type Resolver func(ctx context.Context, p *Planner, f *ast.Field) (Value, *output.Error)
 
 // Planner plans one operation.
 type Planner struct {
@@ -92,7 +95,7 @@ type Planner struct {
 	identity index.Sort
 	resolve  Resolver
 	requests requests
-	streams  []Stream
+	streams  []stream
 	warnings []output.Warning
 	// problems has the errors, at the path of the field that is being planned.
 	problems output.Writer
@@ -104,28 +107,25 @@ type Planner struct {
 // New plans an operation for a view.
 func New(ctx context.Context, c *Catalogue, op *request.Operation, v *view.View, resolve Resolver) *Plan {
 	p := &Planner{Operation: op, catalogue: c, view: v, identity: v.Identity(), resolve: resolve}
-	members := p.members(op.Root(), func(f *ast.Field) (response.Value, *output.Error) {
+	members := p.members(op.Root(), func(f *ast.Field) (Value, *output.Error) {
 		if f.Name == c.schema.Document {
 			return p.document(ctx, f), nil
 		}
 		return p.other(ctx, f)
 	})
-	plan := &Plan{
-		Identity: p.identity.Field.Path, Rejected: p.rejected, Kind: p.requests.kind(), Streams: p.streams,
-		Response: response.Response{Members: members, Errors: p.problems.Errors, Dropped: p.problems.Dropped, Warnings: p.warnings},
-		Reusable: !p.resolved && !v.UsedSets() && len(p.problems.Errors) == 0,
-		Weight:   1 + op.Collected() + p.requests.weight(),
+	return &Plan{
+		Rejected: p.rejected, Reusable: !p.resolved && !v.UsedSets() && len(p.problems.Errors) == 0, Identity: p.identity.Field.Path,
+		Weight: 1 + op.Collected() + p.requests.weight(), Errors: p.problems.Errors, dropped: p.problems.Dropped, warnings: p.warnings,
+		members: members, requests: p.requests.all, kind: p.requests.kind(), streams: p.streams,
 	}
-	plan.Requests, plan.Response.Facets = deduplicate(p.requests.all)
-	return plan
 }
 
 // members plans the members of an object. do plans one field; its error rejects the request if the client caused it.
-func (p *Planner) members(fields []*ast.Field, do func(f *ast.Field) (response.Value, *output.Error)) []response.Member {
-	all := make([]response.Member, 0, len(fields))
+func (p *Planner) members(fields []*ast.Field, do func(f *ast.Field) (Value, *output.Error)) []member {
+	all := make([]member, 0, len(fields))
 	for _, f := range fields {
 		if f.Name == "__typename" {
-			all = append(all, response.NewMember(f, response.Text(f.ObjectDefinition.Name)))
+			all = append(all, member{f.Alias, text(f.ObjectDefinition.Name)})
 			continue
 		}
 		p.problems.Push(f.Alias)
@@ -133,22 +133,22 @@ func (p *Planner) members(fields []*ast.Field, do func(f *ast.Field) (response.V
 		if bad != nil {
 			p.problems.AddError(bad)
 			p.rejected = p.rejected || bad.Code == output.CodeInput
-			value = response.Null
+			value = Null
 		}
 		p.problems.Pop()
-		all = append(all, response.NewMember(f, value))
+		all = append(all, member{f.Alias, value})
 	}
 	return all
 }
 
 // Object plans the object of field f; do plans its fields.
-func (p *Planner) Object(f *ast.Field, do func(f *ast.Field) (response.Value, *output.Error)) response.Value {
-	return response.Object(p.members(p.Below(f), do))
+func (p *Planner) Object(f *ast.Field, do func(f *ast.Field) (Value, *output.Error)) Value {
+	return object(p.members(p.Below(f), do))
 }
 
 // document plans the fields of the catalogue.
-func (p *Planner) document(ctx context.Context, f *ast.Field) response.Value {
-	return p.Object(f, func(f *ast.Field) (response.Value, *output.Error) {
+func (p *Planner) document(ctx context.Context, f *ast.Field) Value {
+	return p.Object(f, func(f *ast.Field) (Value, *output.Error) {
 		switch f.Name {
 		case "hits":
 			return p.hits(ctx, f)
@@ -161,7 +161,7 @@ func (p *Planner) document(ctx context.Context, f *ast.Field) response.Value {
 }
 
 // other plans a field with the resolver.
-func (p *Planner) other(ctx context.Context, f *ast.Field) (response.Value, *output.Error) {
+func (p *Planner) other(ctx context.Context, f *ast.Field) (Value, *output.Error) {
 	p.resolved = true
 	return p.resolve(ctx, p, f)
 }
@@ -184,14 +184,6 @@ func (p *Planner) reject(bad *output.Error) {
 	p.problems.AddError(bad)
 	p.rejected = true
 }
-
-// Sort reads the sort keys in the argument sort of a field. The last one is unique per document, so that the order is total.
-func (p *Planner) Sort(args request.Arguments) ([]index.Sort, *output.Error) {
-	return sortKeys(args, p.view, p.identity)
-}
-
-// Schema returns the schema of the catalogue.
-func (p *Planner) Schema() *schema.Schema { return p.catalogue.schema }
 
 // View returns the view for which the operation is planned.
 func (p *Planner) View() *view.View { return p.view }

@@ -1,10 +1,7 @@
 package plan
 
 import (
-	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
@@ -18,8 +15,17 @@ type requests struct {
 	// caches the result.
 	byKey map[string]int
 	// byFilter holds the requests of filters that were looked up before.
-	byFilter           map[*query.Node]int
-	hasHits, hasFacets bool
+	byFilter map[*query.Node]int
+	// facets are the requested facets, each shared by all aliases of a field.
+	facets  map[facetKey]*facet
+	hasHits bool
+}
+
+// facetKey is what the facets of a field depend on.
+type facetKey struct {
+	request         int
+	path, fieldType string
+	elements        string
 }
 
 // documents adds a request for documents and returns its index.
@@ -48,10 +54,25 @@ func (r *requests) aggregation(filter *query.Node) int {
 	return i
 }
 
+// facet returns the facet of a field with these filters, and adds it if there is none.
+func (r *requests) facet(n facetFilters, field query.Field) *facet {
+	i := r.aggregation(n.documents)
+	key := facetKey{i, field.Path, field.Type, string(appendFilterKey(nil, n.elements))}
+	one := r.facets[key]
+	if one == nil {
+		if r.facets == nil {
+			r.facets = map[facetKey]*facet{}
+		}
+		one = &facet{requests: r, request: i, field: field, elements: n.elements}
+		r.facets[key] = one
+	}
+	return one
+}
+
 // kind returns the purpose of the requests.
 func (r *requests) kind() view.Kind {
 	switch {
-	case !r.hasFacets:
+	case len(r.facets) == 0:
 		return view.KindHits
 	case !r.hasHits:
 		return view.KindFacets
@@ -87,61 +108,6 @@ func clauses(n *query.Node) int {
 		count += clauses(child)
 	}
 	return count
-}
-
-// deduplicate returns the requests without duplicate facets (the same facet under several aliases), and the position of each
-// original facet among the remaining ones.
-func deduplicate(reqs []index.SearchRequest) ([]index.SearchRequest, [][]int) {
-	once, places := make([]index.SearchRequest, len(reqs)), make([][]int, len(reqs))
-	for i, req := range reqs {
-		facets := req.Facets
-		if len(facets) == 0 {
-			once[i] = req
-			continue
-		}
-		req.Facets = make([]index.Facet, 0, len(facets))
-		of := make(map[string][]int, len(facets))
-		places[i] = make([]int, len(facets))
-		for j := range facets {
-			f := &facets[j]
-			at := slices.IndexFunc(of[f.Field.Path], func(k int) bool { return facetKey(f) == facetKey(&req.Facets[k]) })
-			if at >= 0 {
-				places[i][j] = of[f.Field.Path][at]
-				continue
-			}
-			places[i][j] = len(req.Facets)
-			of[f.Field.Path] = append(of[f.Field.Path], len(req.Facets))
-			req.Facets = append(req.Facets, *f)
-		}
-		once[i] = req
-	}
-	return once, places
-}
-
-// facetKey encodes what a facet requests, to compare facets.
-func facetKey(f *index.Facet) string {
-	return fmt.Sprintf("%v %t %d %t %v %s %s", f.Field, f.Missing, f.Cardinality, f.Stats, f.Histogram, appendFilterKey(nil, f.Elements), facetOptionsKey(f))
-}
-
-// facetOptionsKey encodes the options of a facet that are behind pointers.
-func facetOptionsKey(f *index.Facet) string {
-	var b strings.Builder
-	for _, r := range f.Ranges {
-		for _, end := range []*float64{r.From, r.To} {
-			if end == nil {
-				b.WriteString("- ")
-				continue
-			}
-			fmt.Fprint(&b, *end, " ")
-		}
-	}
-	if f.Buckets != nil {
-		fmt.Fprint(&b, " buckets ", f.Buckets.Max, f.Buckets.TopHits, f.Buckets.TopSource)
-		for _, filter := range f.Buckets.Filters {
-			b.WriteString(" " + string(appendFilterKey(nil, filter)))
-		}
-	}
-	return b.String()
 }
 
 // appendFilterKey encodes a filter so that two filters have the same encoding if and only if they are equal. Nil, which matches

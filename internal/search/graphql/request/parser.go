@@ -167,7 +167,7 @@ func (o *Operation) Fields(typeName string, set ast.SelectionSet) []*ast.Field {
 func (o *Operation) Collected() int { return o.collected }
 
 // Arguments returns the arguments of a field.
-func (o *Operation) Arguments(f *ast.Field) Arguments { return Arguments{field: f, vars: o.vars} }
+func (o *Operation) Arguments(f *ast.Field) *Arguments { return &Arguments{field: f, vars: o.vars} }
 
 // Variables returns the decoded variables.
 func (o *Operation) Variables() map[string]any {

@@ -212,13 +212,34 @@ func wholeNumber(v gjson.Result) (int, bool) {
 }
 
 // Arguments reads the arguments of a field. An argument that is absent or null has the default of the schema.
+// The first invalid argument is its error.
 type Arguments struct {
 	field *ast.Field
 	vars  variables
+	bad   *output.Error
+}
+
+// Err returns the error of the first invalid argument, nil for none.
+func (a *Arguments) Err() *output.Error { return a.bad }
+
+// Reject records that an argument is invalid.
+func (a *Arguments) Reject(name, why string) {
+	a.Fail(name, output.InputError(fmt.Sprintf("the argument %s %s", name, why)))
+}
+
+// Fail records the error of an argument, or of the field for "".
+func (a *Arguments) Fail(name string, bad *output.Error) {
+	if a.bad != nil {
+		return
+	}
+	a.bad = bad.At(a.field.Position)
+	if arg := a.field.Arguments.ForName(name); arg != nil {
+		a.bad.At(arg.Position)
+	}
 }
 
 // Raw returns an argument as JSON; nil if it is absent or null and has no default.
-func (a Arguments) Raw(name string) json.RawMessage {
+func (a *Arguments) Raw(name string) json.RawMessage {
 	if raw := a.Given(name); raw != nil {
 		return raw
 	}
@@ -231,7 +252,7 @@ func (a Arguments) Raw(name string) json.RawMessage {
 }
 
 // Given returns an argument as JSON, without its default; nil if it is absent or null.
-func (a Arguments) Given(name string) json.RawMessage {
+func (a *Arguments) Given(name string) json.RawMessage {
 	if arg := a.field.Arguments.ForName(name); arg != nil {
 		if raw := appendLiteral(nil, arg.Value, a.vars); string(raw) != "null" {
 			return raw
@@ -241,56 +262,40 @@ func (a Arguments) Given(name string) json.RawMessage {
 }
 
 // Value returns an argument; a value that does not exist if it is absent or null and has no default.
-func (a Arguments) Value(name string) gjson.Result { return gjson.ParseBytes(a.Raw(name)) }
-
-// Invalid returns the error of an argument.
-func (a Arguments) Invalid(name, why string) *output.Error {
-	f := output.InputError(fmt.Sprintf("the argument %s %s", name, why))
-	if arg := a.field.Arguments.ForName(name); arg != nil {
-		return f.At(arg.Position)
-	}
-	return f.At(a.field.Position)
-}
+func (a *Arguments) Value(name string) gjson.Result { return gjson.ParseBytes(a.Raw(name)) }
 
 // Int returns an argument of type Int, without if it is absent.
-func (a Arguments) Int(name string, without int) (int, *output.Error) {
+func (a *Arguments) Int(name string, without int) int {
 	v := a.Value(name)
 	if !v.Exists() {
-		return without, nil
+		return without
 	}
 	n, ok := wholeNumber(v)
 	if !ok {
-		return 0, a.Invalid(name, "is not a 32-bit integer")
+		a.Reject(name, "is not a 32-bit integer")
+		return without
 	}
-	return n, nil
+	return n
 }
 
 // Number returns an argument of type Float, without if it is absent.
-func (a Arguments) Number(name string, without float64) (float64, *output.Error) {
-	v := a.Value(name)
-	if !v.Exists() {
-		return without, nil
+func (a *Arguments) Number(name string, without float64) float64 {
+	if v := a.Value(name); v.Exists() {
+		return v.Num
 	}
-	if v.Type != gjson.Number {
-		return 0, a.Invalid(name, "is not a number")
-	}
-	return v.Num, nil
+	return without
 }
 
 // Bool returns an argument of type Boolean, without if it is absent.
-func (a Arguments) Bool(name string, without bool) (bool, *output.Error) {
-	v := a.Value(name)
-	if !v.Exists() {
-		return without, nil
+func (a *Arguments) Bool(name string, without bool) bool {
+	if v := a.Value(name); v.Exists() {
+		return v.Bool()
 	}
-	if !v.IsBool() {
-		return false, a.Invalid(name, "is not a boolean")
-	}
-	return v.Bool(), nil
+	return without
 }
 
 // List returns the items of a list; a value that is not a list is its only item.
-func (a Arguments) List(name string) []gjson.Result {
+func (a *Arguments) List(name string) []gjson.Result {
 	v := a.Value(name)
 	switch {
 	case !v.Exists():
@@ -302,19 +307,15 @@ func (a Arguments) List(name string) []gjson.Result {
 	}
 }
 
-// Texts returns a list of strings.
-func (a Arguments) Texts(name string) ([]string, *output.Error) {
+// Texts returns the strings of a list.
+func (a *Arguments) Texts(name string) []string {
 	var texts []string
 	for _, item := range a.List(name) {
-		if item.Type == gjson.Null {
-			continue
+		if item.Type != gjson.Null {
+			texts = append(texts, item.String())
 		}
-		if item.Type != gjson.String {
-			return nil, a.Invalid(name, "is not a list of strings")
-		}
-		texts = append(texts, item.Str)
 	}
-	return texts, nil
+	return texts
 }
 
 // variables are the variables of an operation as JSON, with numbers as they were written. Absent variables without a default have

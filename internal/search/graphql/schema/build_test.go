@@ -149,11 +149,27 @@ type checked interface {
 	Errorf(format string, args ...any)
 }
 
+// onlyNeverNull fails if a field is non-null that may have no value: a response has no null in its place to propagate (GraphQL
+// specification, section 6.4.4).
+func onlyNeverNull(t checked, d *ast.Definition) {
+	t.Helper()
+	if d.Kind != ast.Object || strings.HasPrefix(d.Name, "__") { // introspection has its own writer
+		return
+	}
+	for _, f := range d.Fields {
+		item := f.Type.Elem != nil && f.Type.Elem.NonNull
+		if (f.Type.NonNull && f.Name != "id" && f.Name != "total" || item) && !strings.HasPrefix(f.Name, "__") {
+			t.Errorf("%s.%s is of type %s", d.Name, f.Name, f.Type)
+		}
+	}
+}
+
 // consistent fails unless what leads from a schema to documents fits its tree.
 func consistent(t checked, s *schema.Schema) {
 	t.Helper()
 	reached := map[string]bool{}
 	for name, d := range s.AST.Types {
+		onlyNeverNull(t, d)
 		o, is := s.Object(name)
 		if !is {
 			continue

@@ -94,7 +94,7 @@ func (p Builder) connection(m schema.Member, typeName string, set ast.SelectionS
 		}
 		n.fields = append(n.fields, w)
 	}
-	return n.detectList()
+	return n
 }
 
 // Edge builds the selection of the edges that a field returns.
@@ -115,18 +115,17 @@ func (p Builder) Edge(node string, edges *ast.Field) *Edge {
 
 // elements reads the arguments of the hits of a nested field.
 func (p Builder) elements(hits *ast.Field) elements {
-	e := allElements()
+	e := elements{limit: -1}
 	args := p.Op.Arguments(hits)
-	var bad *output.Error
-	if e.offset, bad = args.Int("offset", 0); bad == nil && e.offset < 0 {
-		bad = args.Invalid("offset", "is negative")
+	if e.offset = args.Int("offset", 0); e.offset < 0 {
+		args.Reject("offset", "is negative")
 	}
-	if args.Value("first").Exists() && bad == nil {
-		if e.limit, bad = args.Int("first", 0); bad == nil && e.limit < 0 {
-			bad = args.Invalid("first", "is negative")
+	if args.Value("first").Exists() {
+		if e.limit = args.Int("first", 0); e.limit < 0 {
+			args.Reject("first", "is negative")
 		}
 	}
-	if bad != nil {
+	if bad := args.Err(); bad != nil {
 		p.Reject(bad)
 	}
 	return e

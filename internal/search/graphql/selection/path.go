@@ -101,16 +101,13 @@ func projectedBelow(paths [][]string, name string) (below [][]string, whole bool
 
 // Document writes the document whose selected object starts at doc[at]. Dotted member names are rare: a document that has them is
 // expanded and written again.
-func (w *Writer) Document(s *Set, doc []byte, at int, hit *index.Hit) bool {
+func (w *Writer) Document(s *Set, doc []byte, at int, hit *index.Hit) {
 	start := w.Mark()
 	w.Dotted = false
-	end, filled := w.Object(s, doc, at, hit)
-	if !w.Dotted {
-		return filled
+	if end := w.Object(s, doc, at, hit); w.Dotted {
+		w.Rollback(start)
+		w.Object(s, expandDotted(doc[at:end], s), 0, hit)
 	}
-	w.Rollback(start)
-	_, filled = w.Object(s, expandDotted(doc[at:end], s), 0, hit)
-	return filled
 }
 
 // expandDotted returns an object in which dotted names of selected fields are replaced by objects.

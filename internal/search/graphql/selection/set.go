@@ -65,8 +65,6 @@ type nestedConnection struct {
 	fields []connectionField
 	// elements is the range of elements for edges.
 	elements elements
-	// list is set if the selection streams: it selects the list once, with all elements and only their nodes.
-	list *elementList
 }
 
 type connectionField struct {
@@ -155,19 +153,6 @@ func (s *Set) Selects(name string) bool {
 type elements struct {
 	// offset is the number of elements to skip, limit the maximum number to return, -1 for no limit.
 	offset, limit int
-}
-
-// allElements selects all elements.
-func allElements() elements { return elements{limit: -1} }
-
-// window returns the first index and the number of the selected elements of n.
-func (e elements) window(n int) (from, count int) {
-	from = min(e.offset, n)
-	count = n - from
-	if e.limit >= 0 {
-		count = min(count, e.limit)
-	}
-	return from, count
 }
 
 // Limits of memberNames.

@@ -18,13 +18,8 @@ type span = jsontext.Span
 type Writer struct {
 	*output.Writer
 
-	// spans is scratch space for the nested elements, written for the members of objects.
-	spans   []span
+	// written is scratch space for the members of objects.
 	written []writtenValue
-	// pendingList is the encoded list of nested elements, written before the connection around it; nil for none.
-	pendingList []byte
-	// counting is set while nested elements are counted before they are written.
-	counting bool
 	// Dotted is set when a document has member names that are dotted paths.
 	Dotted bool
 }
@@ -35,20 +30,13 @@ const maxScratch = 1 << 10
 // Reset discards everything written, and large scratch space.
 func (w *Writer) Reset() {
 	w.Clear()
-	if cap(w.spans) > maxScratch {
-		w.spans = nil
-	}
 	if cap(w.written) > maxScratch {
 		w.written = nil
 	}
 }
 
 // writtenValue is the position of a field's value in the response, for objects whose fields are reordered at the end.
-type writtenValue struct {
-	start, end int
-	// filled is set if the value is not null, reported if there is an error for it.
-	filled, reported bool
-}
+type writtenValue struct{ start, end int }
 
 // objectWriter is the state of an object that is being written.
 type objectWriter struct {
@@ -61,46 +49,32 @@ type objectWriter struct {
 
 // Object writes the object that starts at doc[at] and returns where it ends. It visits each member once, in document
 // order, and writes it immediately. hit is nil for objects within a document.
-func (w *Writer) Object(s *Set, doc []byte, at int, hit *index.Hit) (end int, filled bool) {
+func (w *Writer) Object(s *Set, doc []byte, at int, hit *index.Hit) (end int) {
 	o := objectWriter{selection: s, start: len(w.Buf), base: len(w.written)}
 	for range s.fields {
 		w.written = append(w.written, writtenValue{})
 	}
 	w.Buf = append(w.Buf, '{')
 	end = w.members(&o, doc, at)
-	if filled = w.ordered(&o); filled {
+	if o.next == len(s.fields) {
 		w.Buf = append(w.Buf, '}')
 	} else {
-		filled = w.reorder(&o, hit)
+		w.reorder(&o, hit)
 	}
 	w.written = w.written[:o.base]
-	return end, filled
-}
-
-// ordered reports whether all fields were written in order, and no required one is null.
-func (w *Writer) ordered(o *objectWriter) bool {
-	if o.next != len(o.selection.fields) {
-		return false
-	}
-	for i := range o.selection.fields {
-		if !w.written[o.base+i].filled && o.selection.fields[i].field.Definition.Type.NonNull {
-			return false
-		}
-	}
-	return true
+	return end
 }
 
 // OnlyField writes the value of the only field of s, without the object around it.
-func (w *Writer) OnlyField(s *Set, object []byte) bool {
+func (w *Writer) OnlyField(s *Set, object []byte) {
 	o := objectWriter{selection: s, start: len(w.Buf), base: len(w.written), next: -1}
 	w.written = append(w.written, writtenValue{})
 	w.members(&o, object, 0)
 	at := w.written[o.base]
 	w.written = w.written[:o.base]
 	if at.end == at.start {
-		return w.Null()
+		w.Null()
 	}
-	return at.filled
 }
 
 // members writes the selected values of the object at doc[at] one after the other and returns where the object ends. A value that
@@ -218,17 +192,16 @@ func (w *Writer) member(o *objectWriter, fields []int, doc []byte, at int) (end 
 			o.next = -1
 		}
 		w.Push(one.key)
-		begun, errorsBefore := len(w.Buf), w.ErrorCount()
-		var filled bool
-		end, filled = w.selectedField(one, doc, at)
-		w.written[o.base+i] = writtenValue{start: begun, end: len(w.Buf), filled: filled, reported: w.ErrorCount() > errorsBefore}
+		begun := len(w.Buf)
+		end = w.selectedField(one, doc, at)
+		w.written[o.base+i] = writtenValue{start: begun, end: len(w.Buf)}
 		w.Pop()
 	}
 	return end
 }
 
-// reorder writes the object again in the order of the query, or null if a required field is null.
-func (w *Writer) reorder(o *objectWriter, hit *index.Hit) bool {
+// reorder writes the object again in the order of the query.
+func (w *Writer) reorder(o *objectWriter, hit *index.Hit) {
 	mark := len(w.Buf)
 	w.Buf = append(w.Buf, '{')
 	for i := range o.selection.fields {
@@ -240,58 +213,43 @@ func (w *Writer) reorder(o *objectWriter, hit *index.Hit) bool {
 		at := w.written[o.base+i]
 		switch {
 		case one.kind == fieldTypename:
-			at.filled = w.Text(one.field.ObjectDefinition.Name)
+			w.Text(one.field.ObjectDefinition.Name)
 		case one.kind == fieldID && hit != nil:
-			at.filled = w.Text(hit.ID)
+			w.Text(hit.ID)
 		case at.end == at.start:
 			w.Null()
 		default:
 			w.Buf = append(w.Buf, w.Buf[at.start:at.end]...)
 		}
-		if !at.filled && one.field.Definition.Type.NonNull {
-			if !at.reported {
-				w.Push(one.key)
-				w.AddError(output.MissingValue(one.field))
-				w.Pop()
-			}
-			w.Buf = w.Buf[:o.start]
-			return w.Null()
-		}
 	}
 	w.Buf = append(w.Buf, '}')
 	w.Buf = w.Buf[:o.start+copy(w.Buf[o.start:], w.Buf[mark:])]
-	return true
 }
 
 // selectedField writes one field for the value at doc[at], which is not null, and returns where it ends.
-func (w *Writer) selectedField(one *field, doc []byte, at int) (end int, filled bool) {
-	if one.kind == fieldObject && !one.list && doc[at] == '{' {
+func (w *Writer) selectedField(one *field, doc []byte, at int) (end int) {
+	switch {
+	case one.kind == fieldObject && !one.list && doc[at] == '{':
 		return w.Object(one.selection, doc, at, nil)
-	}
-	if one.kind == fieldNested && one.nested.list != nil && !w.counting {
-		if end, clean := w.streamNested(one.nested, doc, at); clean {
-			return end, true
-		}
-		w.counting = true // also for the levels below, so that nothing is tried again at each of them
-		defer func() { w.counting = false }()
+	case one.kind == fieldNested:
+		return w.nested(one, doc, at)
 	}
 	v := span{Start: at, End: jsontext.Value(doc, at)}
 	switch {
 	case v.End == v.Start:
-		return v.End, w.Null()
-	case one.kind == fieldNested:
-		return v.End, w.nested(one, doc, v)
+		w.Null()
 	case one.list:
-		return v.End, w.values(one, doc, v)
+		w.values(one, doc, v)
 	case one.kind == fieldScalar && one.scalar == scalarJSON:
-		return v.End, w.Raw(v.Of(doc))
+		w.Raw(v.Of(doc))
 	default:
-		return v.End, w.single(one, doc, v)
+		w.single(one, doc, v)
 	}
+	return v.End
 }
 
 // single writes the first value of a field that is not a list, with a warning if there are more.
-func (w *Writer) single(one *field, doc []byte, v span) bool {
+func (w *Writer) single(one *field, doc []byte, v span) {
 	found, n := v, 1
 	if doc[v.Start] == '[' {
 		n = 0
@@ -306,63 +264,57 @@ func (w *Writer) single(one *field, doc []byte, v span) bool {
 		})
 	}
 	if n == 0 {
-		return w.Null()
+		w.Null()
+		return
 	}
 	if n > 1 {
 		w.Warn(output.SeveralValues(cmp.Or(one.name, one.field.Name)))
 	}
-	return w.value(one, doc, found)
+	w.value(one, doc, found)
 }
 
 // values writes the list of a field's values; a value that is not a list is its only item.
-func (w *Writer) values(one *field, doc []byte, v span) bool {
+func (w *Writer) values(one *field, doc []byte, v span) {
 	if one.kind == fieldScalar && one.scalar == scalarJSON && doc[v.Start] == '[' {
-		return w.Raw(v.Of(doc))
+		w.Raw(v.Of(doc))
+		return
 	}
-	start, required := len(w.Buf), output.ItemRequired(one.field)
 	w.Buf = append(w.Buf, '[')
-	i, whole := 0, true
+	i := 0
 	jsontext.Items(doc, v, func(item span) bool {
 		if i > 0 {
 			w.Buf = append(w.Buf, ',')
 		}
 		w.PushIndex(i)
-		filled := false
 		if doc[item.Start] == 'n' {
 			w.Null()
 		} else {
-			filled = w.value(one, doc, item)
+			w.value(one, doc, item)
 		}
 		w.Pop()
 		i++
-		whole = filled || !required
-		return whole
+		return true
 	})
-	if !whole {
-		w.Buf = w.Buf[:start]
-		return w.Null()
-	}
 	w.Buf = append(w.Buf, ']')
-	return true
 }
 
 // value writes a value that is neither null nor an array.
-func (w *Writer) value(one *field, doc []byte, v span) bool {
+func (w *Writer) value(one *field, doc []byte, v span) {
 	if one.kind == fieldObject {
 		if doc[v.Start] != '{' {
-			return w.NullWithError(typeError(one.field, "an object"))
+			w.NullWithError(typeError(one.field, "an object"))
+			return
 		}
-		_, filled := w.Object(one.selection, doc, v.Start, nil)
-		return filled
+		w.Object(one.selection, doc, v.Start, nil)
+		return
 	}
 	start := len(w.Buf)
 	dst, ok := appendScalar(w.Buf, one.scalar, v.Of(doc))
 	w.Buf = dst
 	if !ok {
 		w.Buf = w.Buf[:start]
-		return w.NullWithError(typeError(one.field, scalarWords(one.scalar)))
+		w.NullWithError(typeError(one.field, scalarWords(one.scalar)))
 	}
-	return true
 }
 
 // typeError returns the error of a document whose value does not have the type of its field.
@@ -370,29 +322,74 @@ func typeError(f *ast.Field, wanted string) *output.Error {
 	return (&output.Error{Message: "a document has a value in the field " + f.Name + " that is not " + wanted, Code: output.CodeInternal}).At(f.Position)
 }
 
-// nested writes the connection of nested elements. A value that is not an array is the only element; null is no element.
-func (w *Writer) nested(one *field, doc []byte, v span) bool {
-	base, fits := len(w.spans), true
-	jsontext.Items(doc, v, func(item span) bool {
-		if doc[item.Start] == 'n' {
-			return true
-		}
-		fits = doc[item.Start] == '{'
-		w.spans = append(w.spans, item)
-		return fits
-	})
-	if !fits {
-		w.spans = w.spans[:base]
-		return w.NullWithError(typeError(one.field, "an object"))
-	}
-	filled := w.connection(one.nested, doc, base, len(w.spans)-base)
-	w.spans = w.spans[:base]
-	return filled
+// nestedElements are the elements of a nested field of one document.
+type nestedElements struct {
+	// doc[at] is the value of the field, end is where it ends: 0 before it was read, -1 if an element is not an object.
+	doc     []byte
+	at, end int
+	// count is the number of elements once the value was read.
+	count int
 }
 
-// connection writes the connection of n elements, whose spans start at base.
-func (w *Writer) connection(what *nestedConnection, doc []byte, base, n int) bool {
-	start := len(w.Buf)
+// walk calls element with the offset of each element, which returns where it ends. A value that is not an array is the only element;
+// null is no element.
+func (e *nestedElements) walk(element func(at int) (end int)) {
+	e.count = 0
+	e.end = e.walkValue(e.at, element)
+}
+
+func (e *nestedElements) walkValue(at int, element func(at int) (end int)) (end int) {
+	switch e.doc[at] {
+	case '{':
+		e.count++
+		return element(at)
+	case 'n':
+		return jsontext.Value(e.doc, at)
+	case '[':
+	default:
+		return -1
+	}
+	for i := at + 1; ; i++ {
+		if i = jsontext.Space(e.doc, i); i >= len(e.doc) {
+			return -1
+		}
+		if e.doc[i] == ']' {
+			return i + 1
+		}
+		if end = e.walkValue(i, element); end <= i {
+			return -1
+		}
+		if i = jsontext.Space(e.doc, end); i >= len(e.doc) || e.doc[i] != ',' && e.doc[i] != ']' {
+			return -1
+		}
+		if e.doc[i] == ']' {
+			return i + 1
+		}
+	}
+}
+
+// skip reads the elements without writing them.
+func (e *nestedElements) skip() {
+	e.walk(func(at int) int { return jsontext.Value(e.doc, at) })
+}
+
+// nested writes the connection of the nested elements at doc[at] and returns where they end.
+func (w *Writer) nested(one *field, doc []byte, at int) (end int) {
+	start, e := w.Mark(), nestedElements{doc: doc, at: at}
+	w.connection(one.nested, &e)
+	if e.end == 0 {
+		e.skip()
+	}
+	if e.end < 0 {
+		w.Rollback(start)
+		w.NullWithError(typeError(one.field, "an object"))
+		return jsontext.Value(doc, at)
+	}
+	return e.end
+}
+
+// connection writes the connection of nested elements, or its hits.
+func (w *Writer) connection(what *nestedConnection, e *nestedElements) {
 	w.Buf = append(w.Buf, '{')
 	for i := range what.fields {
 		one := &what.fields[i]
@@ -401,45 +398,52 @@ func (w *Writer) connection(what *nestedConnection, doc []byte, base, n int) boo
 		}
 		w.Buf = append(w.Buf, one.encodedKey...)
 		w.Push(one.key)
-		errorsBefore, filled := w.ErrorCount(), w.connectionField(what, one, doc, base, n)
-		if !filled && one.field.Definition.Type.NonNull {
-			if w.ErrorCount() == errorsBefore {
-				w.AddError(output.MissingValue(one.field))
+		switch one.kind {
+		case connectionTypename:
+			w.Text(one.field.ObjectDefinition.Name)
+		case connectionHits:
+			w.connection(one.hits, e)
+		case connectionTotal:
+			if e.end == 0 {
+				e.skip()
 			}
-			w.Pop()
-			w.Buf = w.Buf[:start]
-			return w.Null()
+			w.Int(int64(e.count))
+		case connectionEdges:
+			w.elements(one.edge, what.elements, e)
+		default:
+			w.Null()
 		}
 		w.Pop()
 	}
 	w.Buf = append(w.Buf, '}')
-	return true
 }
 
-func (w *Writer) connectionField(what *nestedConnection, one *connectionField, doc []byte, base, n int) bool {
-	switch one.kind {
-	case connectionTypename:
-		return w.Text(one.field.ObjectDefinition.Name)
-	case connectionHits:
-		return w.connection(one.hits, doc, base, n)
-	case connectionTotal:
-		return w.Int(int64(n))
-	case connectionEdges:
-		if w.pendingList != nil {
-			return w.Raw(w.pendingList)
+// elements writes the list of the selected elements.
+func (w *Writer) elements(edge *Edge, selected elements, e *nestedElements) {
+	start, n := len(w.Buf), 0
+	tooLarge := false
+	w.Buf = append(w.Buf, '[')
+	e.walk(func(at int) int {
+		i := n - selected.offset
+		n++
+		if i < 0 || selected.limit >= 0 && i >= selected.limit || tooLarge {
+			return jsontext.Value(e.doc, at)
 		}
-		from, count := what.elements.window(n)
-		return w.List(count, output.ItemRequired(one.field), func(i int) bool {
-			return w.Edge(one.edge, doc, w.spans[base+from+i].Start, nil)
-		})
-	default:
-		return w.Null()
+		if tooLarge = !w.NextItem(start, i); tooLarge {
+			return jsontext.Value(e.doc, at)
+		}
+		end := w.Edge(edge, e.doc, at, nil)
+		w.Pop()
+		return end
+	})
+	if !tooLarge {
+		w.Buf = append(w.Buf, ']')
 	}
 }
 
-// Edge writes an edge. hit is nil for a nested element.
-func (w *Writer) Edge(e *Edge, doc []byte, at int, hit *index.Hit) bool {
-	start := len(w.Buf)
+// Edge writes the edge of the document or of the nested element at doc[at] and returns where an element ends. hit is nil for a nested
+// element.
+func (w *Writer) Edge(e *Edge, doc []byte, at int, hit *index.Hit) (end int) {
 	w.Buf = append(w.Buf, '{')
 	for i := range e.fields {
 		one := &e.fields[i]
@@ -448,43 +452,36 @@ func (w *Writer) Edge(e *Edge, doc []byte, at int, hit *index.Hit) bool {
 		}
 		w.Buf = append(w.Buf, one.encodedKey...)
 		w.Push(one.key)
-		filled := false
 		switch one.kind {
 		case edgeTypename:
-			filled = w.Text(one.field.ObjectDefinition.Name)
+			w.Text(one.field.ObjectDefinition.Name)
 		case edgeSearchAfter:
-			filled = w.searchAfter(hit)
+			w.searchAfter(hit)
 		case edgeNode:
-			filled = w.node(one.selection, doc, at, hit)
+			switch {
+			case hit == nil:
+				end = w.Object(one.selection, doc, at, nil)
+			case hit.Read:
+				w.Raw(hit.Source)
+			default:
+				w.Document(one.selection, doc, at, hit)
+			}
 		}
 		w.Pop()
-		if !filled && one.field.Definition.Type.NonNull {
-			w.Buf = w.Buf[:start]
-			return w.Null()
-		}
 	}
 	w.Buf = append(w.Buf, '}')
-	return true
-}
-
-// node writes a document, or a nested element if hit is nil.
-func (w *Writer) node(s *Set, doc []byte, at int, hit *index.Hit) bool {
-	switch {
-	case hit == nil:
-		_, filled := w.Object(s, doc, at, nil)
-		return filled
-	case hit.Read:
-		return w.Raw(hit.Source)
-	default:
-		return w.Document(s, doc, at, hit)
+	if hit == nil && end == 0 {
+		return jsontext.Value(doc, at)
 	}
+	return end
 }
 
 // searchAfter writes the sort values of a document. Integers that JavaScript cannot represent are strings, so that clients return
 // them unchanged.
-func (w *Writer) searchAfter(hit *index.Hit) bool {
+func (w *Writer) searchAfter(hit *index.Hit) {
 	if hit == nil || hit.Sort == nil {
-		return w.Null()
+		w.Null()
+		return
 	}
 	w.Buf = append(w.Buf, '[')
 	for i, value := range hit.Sort {
@@ -498,7 +495,6 @@ func (w *Writer) searchAfter(hit *index.Hit) bool {
 		w.Buf = append(w.Buf, value...)
 	}
 	w.Buf = append(w.Buf, ']')
-	return true
 }
 
 // Nodes returns the selection sets of an edge's documents.
@@ -510,113 +506,4 @@ func (e *Edge) Nodes() []*Set {
 		}
 	}
 	return shapes
-}
-
-// elementList is the list of nested elements in a selection that has it exactly once: {hits{edges{node{…}}}}.
-type elementList struct {
-	hits, edges *connectionField
-	node        *edgeField
-}
-
-// detectList sets n.list if the selection has the form of an elementList, and returns n.
-func (n *nestedConnection) detectList() *nestedConnection {
-	hits := only(n.fields, func(w *connectionField) bool { return w.kind == connectionHits })
-	if hits == nil || hits.hits.elements != allElements() {
-		return n
-	}
-	edges := only(hits.hits.fields, func(w *connectionField) bool { return w.kind == connectionEdges })
-	if edges == nil || len(edges.edge.fields) != 1 || edges.edge.fields[0].kind != edgeNode {
-		return n
-	}
-	n.list = &elementList{hits, edges, &edges.edge.fields[0]}
-	return n
-}
-
-// only returns the only field for which is returns true, nil if there are none or several.
-func only(wants []connectionField, is func(w *connectionField) bool) *connectionField {
-	var found *connectionField
-	for i := range wants {
-		if !is(&wants[i]) {
-			continue
-		}
-		if found != nil {
-			return nil
-		}
-		found = &wants[i]
-	}
-	return found
-}
-
-// streamNested writes the elements at doc[at] in one pass and returns where they end. If there would be an error, it writes
-// nothing and returns false.
-func (w *Writer) streamNested(what *nestedConnection, doc []byte, at int) (end int, clean bool) {
-	start, errorsBefore := w.Mark(), w.ErrorCount()
-	end, n := w.streamList(what.list, doc, at)
-	clean = n >= 0 && len(w.Buf) <= output.MaxBytes
-	if clean {
-		from, to := start.Bytes, len(w.Buf)
-		w.pendingList = w.Buf[from:to:to]
-		clean = w.connection(what, doc, 0, n) && w.ErrorCount() == errorsBefore
-		w.pendingList = nil
-		w.Buf = w.Buf[:from+copy(w.Buf[from:], w.Buf[to:])]
-	}
-	if !clean {
-		w.Rollback(start)
-		return at, false
-	}
-	return end, true
-}
-
-// streamList writes the list of elements and returns where it ends and their number, -1 if an element is not an object.
-func (w *Writer) streamList(list *elementList, doc []byte, at int) (end, n int) {
-	w.Buf = append(w.Buf, '[')
-	if doc[at] == '{' {
-		end, filled := w.streamElement(list, doc, at)
-		if !filled {
-			return at, -1
-		}
-		w.Buf = append(w.Buf, ']')
-		return end, 1
-	}
-	if doc[at] != '[' {
-		return at, -1
-	}
-	for i := at + 1; ; i++ {
-		if i = jsontext.Space(doc, i); i >= len(doc) {
-			return at, -1
-		}
-		end = i
-		switch doc[i] {
-		case '{':
-			if n > 0 {
-				w.Buf = append(w.Buf, ',')
-			}
-			var filled bool
-			if end, filled = w.streamElement(list, doc, i); !filled {
-				return at, -1
-			}
-			n++
-		case 'n': // null is no element
-			end = jsontext.Value(doc, i)
-		case ']':
-		default:
-			return at, -1
-		}
-		if i = jsontext.Space(doc, end); i < len(doc) && doc[i] == ',' {
-			continue
-		}
-		if i >= len(doc) || doc[i] != ']' {
-			return at, -1
-		}
-		w.Buf = append(w.Buf, ']')
-		return i + 1, n
-	}
-}
-
-// streamElement writes the edge of the element at doc[at].
-func (w *Writer) streamElement(list *elementList, doc []byte, at int) (end int, filled bool) {
-	w.Buf = append(append(w.Buf, '{'), list.node.encodedKey...)
-	end, filled = w.Object(list.node.selection, doc, at, nil)
-	w.Buf = append(w.Buf, '}')
-	return end, filled
 }

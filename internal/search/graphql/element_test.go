@@ -2,6 +2,7 @@ package graphql_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,14 +11,13 @@ import (
 	"tutti/internal/index"
 )
 
-// TestStreamedElements: streamed elements are the same as those written after counting, as for a page of elements.
-func TestStreamedElements(t *testing.T) {
-	const asked, paged = `hits`, `hits(first:2147483647)`
+// TestCountedElements: elements are the same and have the same errors, whether their total is written before or after them.
+func TestCountedElements(t *testing.T) {
 	query := func(hits, node string) string {
-		return `{analysis{hits{edges{node{count files{` + hits + `{total edges{node{` + node + `}} __typename} __typename}}}}}}`
+		return `{analysis{hits{edges{node{count files{__typename hits{` + strings.ReplaceAll(hits, "edges", "edges{node{"+node+"}}") + `}}}}}}}`
 	}
 	type response struct {
-		Data   json.RawMessage
+		Data   any
 		Errors []struct {
 			Message string
 			Path    []any
@@ -34,13 +34,13 @@ func TestStreamedElements(t *testing.T) {
 				w := newWorld(t)
 				w.engine.answer = gives(1, index.Hit{ID: "1", Source: []byte(`{"files":` + files + `,"count":4}`)})
 				var got [2]response
-				for i, hits := range []string{asked, paged} {
+				for i, hits := range []string{`total edges __typename`, `__typename edges total`} {
 					if err := json.Unmarshal(w.ask(core.GraphQLRequest{Query: query(hits, node)}).Body, &got[i]); err != nil {
 						t.Fatal(err)
 					}
 				}
 				if diff := cmp.Diff(got[1], got[0]); diff != "" {
-					t.Errorf("(-counted first +as they come):\n%s", diff)
+					t.Errorf("(-total last +total first):\n%s", diff)
 				}
 			})
 		}

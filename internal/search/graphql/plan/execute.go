@@ -1,4 +1,4 @@
-package execute
+package plan
 
 import (
 	"context"
@@ -8,26 +8,23 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/search/graphql/output"
-	"tutti/internal/search/graphql/plan"
-	"tutti/internal/search/graphql/response"
 	"tutti/internal/search/graphql/selection"
 	"tutti/internal/search/view"
 )
 
 // Executor executes plans. Its zero value is ready for use, and safe for concurrent use.
 type Executor struct {
-	// chunks are buffers for documents.
-	chunks output.BufferPool
-	// idle has a *Run for each execution that has ended.
+	// chunks are buffers for documents, bodies those for responses.
+	chunks, bodies output.BufferPool
+	// idle has a *run for each execution that has ended.
 	idle sync.Pool
 }
 
-// Run is an execution of a plan. It is used by one goroutine at a time.
-type Run struct {
-	// Results are the results of the index. They are valid until Release.
-	Results response.Results
-
+// run is an execution of a plan. It is used by one goroutine at a time.
+type run struct {
 	executor *Executor
+	w        *Writer
+	results  results
 	// requests are the requests with the functions that write documents while the index reads them.
 	requests []index.SearchRequest
 	// streams are those of the plan, and spare ones of earlier executions.
@@ -37,39 +34,48 @@ type Run struct {
 	bytesRead int
 }
 
-// Execute sends the requests of a plan to the index in one search. Without requests, it does not call the index.
-func (e *Executor) Execute(ctx context.Context, v *view.View, p *plan.Plan) *Run {
-	r, _ := e.idle.Get().(*Run)
+// Execute sends the requests of a plan to the index in one search, and returns the response. Without requests, it does not call the
+// index.
+func (e *Executor) Execute(ctx context.Context, v *view.View, p *Plan) core.GraphQLResponse {
+	if p.Rejected {
+		return output.Rejection(p.Errors...)
+	}
+	r, _ := e.idle.Get().(*run)
 	if r == nil {
-		r = &Run{executor: e}
+		r = &run{executor: e, w: newWriter()}
 	}
-	if len(p.Requests) == 0 {
-		return r
+	if len(p.requests) > 0 {
+		r.search(ctx, v, p)
 	}
-	results, err := search(ctx, v, p.Kind, r.streamed(p))
-	if err == nil && !answersAll(results, p.Requests) {
+	body := r.w.response(e.bodies.Get(estimateSize(r.results.searches)), p, r.results)
+	r.release()
+	return core.GraphQLResponse{Body: body, Release: func() { e.bodies.Put(body) }}
+}
+
+func (r *run) search(ctx context.Context, v *view.View, p *Plan) {
+	found, err := search(ctx, v, p.kind, r.streamed(p))
+	if err == nil && !answersAll(found, p.requests) {
 		err = notAllAnswered()
 	}
-	r.Results = response.Results{Searches: results, Err: err, Warnings: r.Results.Warnings}
-	for _, s := range r.streams[:len(p.Streams)] {
-		r.Results.Warnings = append(r.Results.Warnings, s.w.Warnings...)
+	r.results.searches, r.results.err = found, err
+	for _, s := range r.streams[:len(p.streams)] {
+		r.results.warnings = append(r.results.warnings, s.w.Warnings...)
 	}
-	return r
 }
 
 // streamed returns the requests of a plan whose documents are written while the index reads them.
-func (r *Run) streamed(p *plan.Plan) []index.SearchRequest {
-	if len(p.Streams) == 0 {
-		return p.Requests
+func (r *run) streamed(p *Plan) []index.SearchRequest {
+	if len(p.streams) == 0 {
+		return p.requests
 	}
-	r.requests = append(r.requests[:0], p.Requests...)
-	hits := make([]index.HitsRequest, len(p.Streams))
-	for i, planned := range p.Streams {
+	r.requests = append(r.requests[:0], p.requests...)
+	hits := make([]index.HitsRequest, len(p.streams))
+	for i, planned := range p.streams {
 		if i == len(r.streams) {
 			r.streams = append(r.streams, newDocumentStream(r))
 		}
-		s, request := r.streams[i], &r.requests[planned.Request]
-		s.selection, s.documents = planned.Selection, planned.Documents
+		s, request := r.streams[i], &r.requests[planned.request]
+		s.selection, s.documents = planned.selection, planned.documents
 		hits[i] = *request.Hits
 		hits[i].Read = s.read
 		request.Hits = &hits[i]
@@ -77,9 +83,9 @@ func (r *Run) streamed(p *plan.Plan) []index.SearchRequest {
 	return r.requests
 }
 
-// Release releases the buffers of the results, which must not be used afterwards.
-func (r *Run) Release() {
-	if r.Results.Err != nil { // the request may still be in use
+// release releases the buffers of the results, which must not be used afterwards.
+func (r *run) release() {
+	if r.results.err != nil { // the request may still be in use
 		return
 	}
 	for _, chunk := range r.chunks {
@@ -91,7 +97,7 @@ func (r *Run) Release() {
 	clear(r.chunks)
 	clear(r.requests)
 	r.chunks, r.requests, r.bytesRead = r.chunks[:0], r.requests[:0], 0
-	r.Results = response.Results{Warnings: r.Results.Warnings[:0]}
+	r.results = results{warnings: r.results.warnings[:0]}
 	r.executor.idle.Put(r)
 }
 
@@ -101,7 +107,7 @@ const readChunk = 64 << 10
 // documentStream writes documents while the index reads them. A document that causes an error or a warning is kept as it is and
 // written with the rest of the response.
 type documentStream struct {
-	run       *Run
+	run       *run
 	selection *selection.Set
 	// documents is the maximum number of documents.
 	documents int
@@ -111,7 +117,7 @@ type documentStream struct {
 	hit  index.Hit
 }
 
-func newDocumentStream(r *Run) *documentStream {
+func newDocumentStream(r *run) *documentStream {
 	s := &documentStream{run: r, w: selection.Writer{Writer: &output.Writer{}}}
 	s.read = s.document
 	return s
@@ -130,8 +136,8 @@ func (s *documentStream) document(id string, data []byte, at int) ([]byte, int) 
 	}
 	start := w.Mark()
 	w.Dotted, s.hit.ID = false, id
-	end, filled := w.Object(s.selection, data, at, &s.hit)
-	if !filled || w.Dotted || w.ErrorCount() > 0 {
+	end := w.Object(s.selection, data, at, &s.hit)
+	if w.Dotted || w.ErrorCount() > 0 {
 		w.Rollback(start)
 		return nil, at
 	}
