@@ -7,7 +7,7 @@ LINT     := $(CACHE)/golangci-lint-v2.15.0
 # The packages with goroutines of their own, or with values that requests share.
 CONCURRENT := ./consumers/... ./http ./ingest/... ./internal/app/check ./internal/auth ./internal/bulk ./internal/client \
   ./internal/cache ./internal/client/display ./internal/index/embedded ./internal/index/embedded/evaluate ./internal/keylock ./internal/metadata ./internal/queue/... \
-  ./internal/roundtrip ./internal/search/catalogue ./internal/search/download ./internal/search/federation ./internal/search/graphql \
+  ./internal/search/catalogue ./internal/search/download ./internal/search/federation ./internal/search/graphql \
   ./internal/search/sets ./internal/store ./internal/upstream ./schemas/...
 # The end-to-end tests that send one request after another, or prepare the same concurrency as others.
 SEQUENTIAL := ^Test(Auth|BadDocuments|BuiltIn(Guard|Refuses)|Catalogue(Arranger|Auth|BasePath|Default|Details|Fixed|Mapped|None)|DefaultAccess|EventsRefuse|ExpiredSets|External(Hangs|NotListed|Timeout|Validations)|FailingRecords|IDs|ImportTable|IndexRefuses|JobsKept|Large|LetterBodies|Letters(List|Show)|LocalIs|Lyric(PageSize|Refuses)|NeverIndexed|Notify(Refuses|Signature)|OtherOrganization|PathsStay|Refusals|SavedSet(Is|sAre|sHave)|WrongMapping)

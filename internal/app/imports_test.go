@@ -22,7 +22,7 @@ var layers = map[string][]string{
 		"internal/app", "internal/app/check", "internal/client", "internal/client/display", "internal/config", "internal/tools/demo",
 		"http",
 	},
-	"cmd/tutti-bench": {"internal/tools/bench", "internal/tools/bench/standin"},
+	"cmd/tutti-bench": {"internal/tools/bench"},
 	"ingest":          {},
 	"ingest/kafka":    {},
 	"http":            {},
@@ -53,7 +53,6 @@ var layers = map[string][]string{
 	"internal/cache":     {},
 	"internal/keylock":   {},
 	"internal/retry":     {},
-	"internal/roundtrip": {},
 	"internal/budget":    {},
 	"internal/disk":      {},
 	"internal/bulk":      {},
@@ -100,7 +99,7 @@ var layers = map[string][]string{
 	"internal/index/elastic/write": {
 		"internal/index/elastic/metadata", "internal/index/elastic/transport", "internal/index/mapping",
 	},
-	"internal/index/elastic/transport": {"internal/roundtrip"},
+	"internal/index/elastic/transport": {},
 	"internal/index/embedded": {
 		"internal/disk", "internal/filter/query", "internal/index", "internal/index/embedded/evaluate",
 		"internal/index/embedded/segment", "internal/index/mapping",
@@ -153,16 +152,14 @@ var layers = map[string][]string{
 	"internal/client/display": {"internal/client"},
 	"internal/app":            {"*"},
 
-	"internal/tools/testkit":   {},
-	"internal/tools/mutation":  {},
-	"internal/tools/queuetest": {},
-	"internal/tools/storetest": {"internal/store"},
-	"internal/tools/indextest": {"internal/index", "internal/index/mapping"},
-	"internal/tools/searchtest": {
-		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/tools/searchtest/model",
-	},
-	"internal/tools/demo":  {"*"},
-	"internal/tools/bench": {"*"},
+	"internal/tools/testkit":    {},
+	"internal/tools/mutation":   {},
+	"internal/tools/queuetest":  {},
+	"internal/tools/storetest":  {"internal/store"},
+	"internal/tools/indextest":  {"internal/index", "internal/index/mapping"},
+	"internal/tools/searchtest": {"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping"},
+	"internal/tools/demo":       {"*"},
+	"internal/tools/bench":      {"*"},
 }
 
 // confined lists the libraries that only some folders may use.

@@ -197,12 +197,6 @@ func indexMutations() []mutation {
 			replace:  "if o[1]++; o[0] < o[1] {",
 			packages: []string{"./internal/index/embedded/evaluate"}, run: "Range",
 		},
-		{
-			id: "unsolicited-bytes-are-responses", folder: "internal/roundtrip",
-			find:     "return c.socket == nil || nothingToRead(c.socket)",
-			replace:  "return c.socket == nil || nothingToRead(c.socket) || true",
-			packages: []string{"./internal/roundtrip"}, run: "TestUnsolicitedBytes",
-		},
 	}
 }
 

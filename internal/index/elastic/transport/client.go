@@ -20,7 +20,6 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"tutti/internal/core"
-	"tutti/internal/roundtrip"
 )
 
 const (
@@ -28,18 +27,20 @@ const (
 	// (http.max_content_length).
 	DefaultMaxResponseBytes = 512 << 20
 	dialTimeout             = 5 * time.Second
-	// idlePerNode is the number of idle connections kept per node, for reads and for other requests (bulk) each.
-	idlePerNode = 16
+	// idlePerNode is the number of idle connections kept per node.
+	idlePerNode = 32
 	idleTimeout = time.Minute
+	// maxHeaderBytes bounds the header of a response, in bytes.
+	maxHeaderBytes = 1 << 20
 )
 
 // Client sends single requests to the cluster. Everything but a complete 2xx response is a *core.Error. All methods but close are safe
 // for concurrent use.
 type Client struct {
 	// Transport sends the requests. Tests may replace it before the first one.
-	Transport *elastictransport.Client
-	http      *roundtrip.Transport
-	cfg       Config
+	Transport   *elastictransport.Client
+	connections *http.Transport
+	cfg         Config
 
 	// calls is read-locked by every call in progress, so that close waits for them.
 	calls  sync.RWMutex
@@ -69,7 +70,7 @@ func New(cfg Config) (*Client, error) {
 			return nil, core.NewError(core.CodeInvalid, "the index's CA file contains no certificate")
 		}
 	}
-	writes := &http.Transport{
+	connections := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		DialContext:           dialer.DialContext,
 		TLSClientConfig:       secure,
@@ -77,25 +78,24 @@ func New(cfg Config) (*Client, error) {
 		ExpectContinueTimeout: time.Second,
 		IdleConnTimeout:       idleTimeout,
 		MaxIdleConnsPerHost:   idlePerNode,
-		DisableCompression:    true, // responses have a few bytes per document
-		WriteBufferSize:       64 << 10,
-		ReadBufferSize:        32 << 10,
+
+		MaxResponseHeaderBytes: maxHeaderBytes,
+		DisableCompression:     true, // responses have a few bytes per document
+		WriteBufferSize:        64 << 10,
+		ReadBufferSize:         32 << 10,
 	}
-	web := roundtrip.New(roundtrip.Config{
-		Dial: dialer.DialContext, TLS: secure, TLSTimeout: dialTimeout, Idle: idlePerNode, IdleTimeout: idleTimeout, Fallback: writes,
-	})
 	transport, err := elastictransport.NewClient(
 		elastictransport.WithURLs(nodes...),
 		elastictransport.WithBasicAuth(cfg.Username, cfg.Password),
 		elastictransport.WithAPIKey(cfg.key()),
 		elastictransport.WithUserAgent("tutti"),
 		elastictransport.WithDisableRetry(),
-		elastictransport.WithTransport(web),
+		elastictransport.WithTransport(connections),
 	)
 	if err != nil {
 		return nil, core.WrapError(core.CodeInvalid, "the client of the index cannot be created", err)
 	}
-	return &Client{Transport: transport, http: web, cfg: cfg}, nil
+	return &Client{Transport: transport, connections: connections, cfg: cfg}, nil
 }
 
 // Close waits for the calls in progress and closes the connections. Later calls of begin return core.CodeUnavailable.
@@ -106,7 +106,7 @@ func (c *Client) Close() error {
 		return nil
 	}
 	c.closed = true
-	defer c.http.Close()
+	defer c.connections.CloseIdleConnections()
 	if err := c.Transport.Close(context.Background()); err != nil {
 		return core.WrapError(core.CodeInternal, "the connections to the index could not be closed", err)
 	}
