@@ -56,7 +56,7 @@ func TestDownloadFileNames(t *testing.T) {
 		"données.tsv":                        `attachment; filename="donn_es.tsv"; filename*=UTF-8''donn%C3%A9es.tsv`,
 		"患者 1.tsv":                           `attachment; filename="__ 1.tsv"; filename*=UTF-8''%E6%82%A3%E8%80%85%201.tsv`,
 		"100%25.tsv":                         `attachment; filename="100_25.tsv"; filename*=UTF-8''100%2525.tsv`,
-		"é'()*!~.tsv":                        `attachment; filename="_'()_!~.tsv"; filename*=UTF-8''%C3%A9%27%28%29_!~.tsv`,
+		"é'()*!~.tsv":                        `attachment; filename="_'()_!~.tsv"; filename*=UTF-8''%C3%A9%27%28%29_%21~.tsv`,
 		strings.Repeat("x", 300):             `attachment; filename="` + strings.Repeat("x", 200) + `"`,
 		strings.Repeat("x", 300) + ".tar.gz": `attachment; filename="` + strings.Repeat("x", 197) + `.gz"`,
 		strings.Repeat("x", 198) + "..tsv":   `attachment; filename="` + strings.Repeat("x", 196) + `.tsv"`,

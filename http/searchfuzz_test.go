@@ -5,59 +5,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/parser"
-
 	"tutti/http/api"
 	"tutti/internal/core"
 )
-
-// FuzzGraphQLMutationByGet: what a parser of GraphQL takes for a mutation is refused by GET, and nothing else is.
-func FuzzGraphQLMutationByGet(f *testing.F) {
-	for _, query := range []string{
-		"{a}", "mutation M($a:I={b:1}){a}", `query Q{a(x:"}mutation{")} mutation M{b}`, "fragment F on T{a} mutation{a}",
-		"mutation @d(a:[{}]) {a}", `{a(x:"""\""" """)}`, "# x\nmutation{a}", `"d" mutation M{a}`, `{a(x:"\\")} mutation{b}`,
-	} {
-		f.Add(query, "")
-		f.Add(query, "M")
-	}
-	executed := false
-	p := working()
-	p.catalogues.put(plain("C"))
-	p.searches.execute = func(context.Context, string, core.Principal, core.GraphQLRequest) (core.GraphQLResponse, error) {
-		executed = true
-		return core.GraphQLResponse{Body: []byte(answered)}, nil
-	}
-	h := newHandler(f, p, api.Config{})
-	f.Fuzz(func(t *testing.T, query, name string) {
-		document, err := parser.ParseQuery(&ast.Source{Input: query})
-		if err != nil || len(document.Operations) == 0 || !utf8.ValidString(query+name) {
-			t.Skip()
-		}
-		var meant *ast.OperationDefinition
-		for _, o := range document.Operations {
-			if name == "" && len(document.Operations) == 1 || name != "" && o.Name == name {
-				meant = o
-			}
-		}
-		executed = false
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet,
-			"/graphql?query="+url.QueryEscape(query)+"&operationName="+url.QueryEscape(name), nil))
-		want := http.StatusOK
-		if meant != nil && meant.Operation == ast.Mutation {
-			want = http.StatusMethodNotAllowed
-		}
-		if w.Code != want || executed != (want == http.StatusOK) {
-			t.Fatalf("%q, %q: got %d, want %d, executed %t", query, name, w.Code, want, executed)
-		}
-	})
-}
 
 // FuzzSearchBody: whatever is sent, either something is made of it that is JSON throughout, or it is refused in words.
 func FuzzSearchBody(f *testing.F) {

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -26,7 +27,7 @@ func attachment(fileName string) string {
 	}, name)
 	header := `attachment; filename="` + plain + `"`
 	if plain != name {
-		header += "; filename*=UTF-8''" + encodeExtended(name)
+		header += "; filename*=UTF-8''" + strings.ReplaceAll(url.QueryEscape(name), "+", "%20")
 	}
 	return header
 }
@@ -72,18 +73,3 @@ func truncateFileName(name string) string {
 
 // maxExtension is how long what is taken for an extension may be, in bytes.
 const maxExtension = 16
-
-// encodeExtended writes a value as RFC 8187 has it, in UTF-8.
-func encodeExtended(value string) string {
-	const digits = "0123456789ABCDEF"
-	var b strings.Builder
-	for i := range len(value) {
-		switch c := value[i]; {
-		case isNamePart(c) || strings.IndexByte("!#$&+-.^`|~", c) >= 0:
-			b.WriteByte(c)
-		default:
-			b.Write([]byte{'%', digits[c>>4], digits[c&15]})
-		}
-	}
-	return b.String()
-}

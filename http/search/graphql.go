@@ -46,12 +46,6 @@ func (g graphql) executeFromQuery(w http.ResponseWriter, r *http.Request, c *cor
 	if err != nil {
 		return err
 	}
-	if isMutation(operation.Query, operation.OperationName) {
-		w.Header().Set("Allow", http.MethodPost)
-		return &core.Error{
-			Code: problem.CodeMethodNotAllowed, Message: "mutations are not allowed with GET", Hint: "use " + http.MethodPost,
-		}
-	}
 	return g.execute(w, r, c, operation)
 }
 
@@ -66,6 +60,12 @@ func (g graphql) execute(w http.ResponseWriter, r *http.Request, c *core.Catalog
 	}
 	if response.Release != nil {
 		defer response.Release()
+	}
+	if response.RejectedMutation {
+		w.Header().Set("Allow", http.MethodPost)
+		return &core.Error{
+			Code: problem.CodeMethodNotAllowed, Message: "mutations are not allowed with GET", Hint: "use " + http.MethodPost,
+		}
 	}
 	status := http.StatusOK
 	if response.Rejected {

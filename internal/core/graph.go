@@ -23,6 +23,8 @@ type GraphQLResponse struct {
 	// Rejected is set if nothing was executed: the request is not valid GraphQL, does not match the schema, exceeds a limit, or
 	// has invalid variables. Body then has no data.
 	Rejected bool
+	// RejectedMutation is set if the operation is a mutation and GraphQLRequest.ReadOnly is set; Rejected is set then, too.
+	RejectedMutation bool
 	// Release, if not nil, returns Body to its pool; Body must not be used afterwards. Call it at most once.
 	Release func()
 }

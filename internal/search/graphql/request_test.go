@@ -139,6 +139,8 @@ func TestRejections(t *testing.T) {
 		{"a mean of texts", hits(`sort:{fieldName:"studyId",mode:avg}`), wrong(`the argument sort [0]: mode avg is for numeric fields, but "studyId" has type keyword`, input, inHits)},
 		{"a subscription", core.GraphQLRequest{Query: `subscription{analysis{hits{total}}}`}, wrong("Schema does not support operation type \"subscription\"", validation, at("1", "1"))},
 		{"a mutation where none may be", core.GraphQLRequest{Query: `mutation{saveSet(type:analysis,sqon:{},path:"_id"){setId}}`, ReadOnly: true}, wrong("a mutation must be sent by POST", "BAD_REQUEST", at("1", "1"))},
+		{"a mutation that is not valid", core.GraphQLRequest{Query: `mutation{nothing}`, ReadOnly: true}, wrong("a mutation must be sent by POST", "BAD_REQUEST", at("1", "1"))},
+		{"a mutation of several", core.GraphQLRequest{Query: `query a{__typename} mutation b{__typename}`, OperationName: "b", ReadOnly: true}, wrong("a mutation must be sent by POST", "BAD_REQUEST", at("1", "21"))},
 		{"no name of several", core.GraphQLRequest{Query: `query a{__typename} query b{__typename}`}, wrong("the query has several operations: set operationName", "OPERATION_RESOLUTION_FAILURE", "")},
 		{"an unknown name", core.GraphQLRequest{Query: `query a{__typename}`, OperationName: "b"}, wrong(`the query has no operation named "b"`, "OPERATION_RESOLUTION_FAILURE", "")},
 		{"fields that are not one", core.GraphQLRequest{Query: `{analysis{hits(first:1){total} hits(first:2){total}}}`}, wrong(`the fields called "hits" cannot be merged because they have different arguments; use an alias for one of them`, validation, at("1", "32"))},
@@ -187,6 +189,22 @@ func TestRejections(t *testing.T) {
 				t.Errorf("the index was asked %d times", w.engine.calls)
 			}
 		})
+	}
+}
+
+// TestRejectedMutation: a mutation in a read-only request is rejected as such, also one whose plan was made for another request.
+func TestRejectedMutation(t *testing.T) {
+	w := newWorld(t)
+	mutation := core.GraphQLRequest{Query: `mutation{__typename}`}
+	if got := w.ask(mutation); got.Rejected || got.RejectedMutation {
+		t.Errorf("rejected: %s", got.Body)
+	}
+	mutation.ReadOnly = true
+	if got := w.ask(mutation); !got.Rejected || !got.RejectedMutation {
+		t.Errorf("read-only: %s", got.Body)
+	}
+	if got := w.ask(core.GraphQLRequest{Query: `{nothing}`, ReadOnly: true}); !got.Rejected || got.RejectedMutation {
+		t.Errorf("a query: %s", got.Body)
 	}
 }
 

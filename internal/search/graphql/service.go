@@ -67,7 +67,7 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 		return output.Rejection(output.ErrorOf(err))
 	}
 	v := s.searches.View(m, who)
-	key := planKey{query: r.Query, operation: r.OperationName, variables: string(r.Variables), identity: v.Identity().Field.Path}
+	key := planKey{query: r.Query, operation: r.OperationName, variables: string(r.Variables), identity: v.Identity().Field.Path, readOnly: r.ReadOnly}
 	p, ok := sv.plans.Get(key)
 	if !ok {
 		op, faults := sv.parser.Parse(r)
@@ -183,6 +183,7 @@ type planKey struct {
 	query, operation, variables string
 	// identity is the field that identifies documents, which may change.
 	identity string
+	readOnly bool
 }
 
 // planCache caches plans, so that the same operation with the same variables is not parsed and planned again.

@@ -38,6 +38,8 @@ type Error struct {
 	// Line and column are the location in the query, from 1; line is 0 if unknown.
 	Line, Column int
 	path         []step
+	// mutation is set for a mutation in a read-only request.
+	mutation bool
 }
 
 // step is one element of a response path: a name, or an index if name is "".
@@ -52,6 +54,11 @@ func (f *Error) At(pos *ast.Position) *Error {
 		f.Line, f.Column = pos.Line, pos.Column
 	}
 	return f
+}
+
+// MutationError returns the error of a mutation in a read-only request.
+func MutationError() *Error {
+	return &Error{Message: "a mutation must be sent by POST", Code: CodeRequest, mutation: true}
 }
 
 // InputError returns the error of an invalid argument or variable.
@@ -145,7 +152,10 @@ func AppendErrors(dst []byte, faults []*Error) []byte {
 
 // Rejection returns the response of a request that was rejected before execution.
 func Rejection(faults ...*Error) core.GraphQLResponse {
-	return core.GraphQLResponse{Body: append(AppendErrors([]byte{'{'}, faults), '}'), Rejected: true}
+	return core.GraphQLResponse{
+		Body: append(AppendErrors([]byte{'{'}, faults), '}'), Rejected: true,
+		RejectedMutation: slices.ContainsFunc(faults, func(f *Error) bool { return f.mutation }),
+	}
 }
 
 // Warning codes in extensions.warnings.

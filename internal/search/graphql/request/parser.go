@@ -40,6 +40,12 @@ func NewParser(types *ast.Schema, limits Limits) *Parser {
 // Parse returns the operation of a request with its variables, or the errors for which the request must be rejected.
 func (p *Parser) Parse(r core.GraphQLRequest) (*Operation, []*output.Error) {
 	doc, faults := p.document(r.Query)
+	if doc != nil && r.ReadOnly { // also a mutation that is not valid
+		definition, _ := selectOperation(doc.QueryDocument, r.OperationName)
+		if definition != nil && definition.Operation == ast.Mutation {
+			return nil, []*output.Error{output.MutationError().At(definition.Position)}
+		}
+	}
 	if len(faults) > 0 {
 		return nil, faults
 	}
@@ -58,7 +64,7 @@ func (p *Parser) ParseTrusted(r core.GraphQLRequest) (*Operation, []*output.Erro
 	return p.operation(&document{QueryDocument: doc}, r)
 }
 
-// document returns the parsed and validated document of a query.
+// document returns the parsed and validated document of a query; with errors, the document if it could be parsed.
 func (p *Parser) document(text string) (*document, []*output.Error) {
 	if doc, ok := p.documents.Get(text); ok {
 		return doc, nil
@@ -76,10 +82,10 @@ func (p *Parser) document(text string) (*document, []*output.Error) {
 	if over := withinLimits(parsed, p.limits.Aliases, p.limits.Depth); over != nil {
 		return nil, []*output.Error{over}
 	}
-	if faults := p.validate(parsed, p.limits.Introspection); len(faults) > 0 {
-		return nil, faults
-	}
 	doc := &document{QueryDocument: parsed}
+	if faults := p.validate(parsed, p.limits.Introspection); len(faults) > 0 {
+		return doc, faults
+	}
 	p.documents.put(text, doc)
 	return doc, nil
 }
@@ -99,9 +105,6 @@ func (p *Parser) validate(doc *ast.QueryDocument, introspection bool) []*output.
 // operation returns the operation that a request selects, with its variables.
 func (p *Parser) operation(doc *document, r core.GraphQLRequest) (*Operation, []*output.Error) {
 	definition, bad := selectOperation(doc.QueryDocument, r.OperationName)
-	if bad == nil && definition.Operation == ast.Mutation && r.ReadOnly { // subscriptions are not in the schema
-		bad = (&output.Error{Message: "a mutation must be sent by POST", Code: output.CodeRequest}).At(definition.Position)
-	}
 	if bad != nil {
 		return nil, []*output.Error{bad}
 	}
