@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync/atomic"
+	"time"
 
+	"tutti/internal/cache"
 	"tutti/internal/core"
 	"tutti/schemas/jsontree"
 )
@@ -22,79 +25,111 @@ const (
 // errNotKept is returned for a body that is too large to be cached.
 var errNotKept = errors.New("the body is too large to be kept")
 
+// bodies builds the bodies of analysis types for clients, and caches them. A registration changes only those of the latest versions.
+type bodies struct {
+	store Store
+	cfg   Config
+	calls *sharedCalls
+	// shared is set if the latest version in the store may be another than the one that this process knows.
+	shared *atomic.Bool
+	// cached has the body of each version, latest those of GET without a version.
+	cached *cache.LRU[bodyKey, []byte]
+	latest *cache.LRU[bodyKey, latestBody]
+}
+
+// bodyKey names a body; version 0 is the latest with all versions beside it.
+type bodyKey struct {
+	name       string
+	version    int
+	unrendered bool
+}
+
+// latestBody is the body of the latest version together with all versions; nil if it is too large to be cached.
+type latestBody struct {
+	body    []byte
+	version int
+	// at is when the version was the latest for certain.
+	at time.Time
+}
+
+// forget drops what a registration of name changes.
+func (b *bodies) forget(name string) {
+	b.latest.Invalidate(bodyKey{name: name}, bodyKey{name: name, unrendered: true})
+}
+
 // Type streams the body of one version of an analysis type, so that a large one is never in memory as a whole. Version 0 is the
 // latest version together with all versions, newest first. unrendered omits the base schema. each must not modify the bytes; its
 // error ends the stream and is returned. CodeNotFound with ErrorID analysis.type.not.found if there is none.
-func (s *Service) Type(ctx context.Context, name string, version int, unrendered bool, each func([]byte) error) error {
+func (b *bodies) Type(ctx context.Context, name string, version int, unrendered bool, each func([]byte) error) error {
 	key := bodyKey{name: name, version: version, unrendered: unrendered}
 	if version < 0 {
 		return notFound(name, version, nil)
 	}
 	if version > 0 {
-		body, err := s.versionBody(ctx, key)
+		body, err := b.versionBody(ctx, key)
 		if err != nil {
 			return err
 		}
 		return each(body)
 	}
-	all, err := s.latestBody(ctx, key)
+	all, err := b.latestBody(ctx, key)
 	switch {
 	case err != nil:
 		return err
 	case all.body != nil:
 		return each(all.body)
 	default:
-		return s.versions(ctx, key, all.version, each)
+		return b.allVersions(ctx, key, all.version, each)
 	}
 }
 
 // versionBody returns the body of one version.
-func (s *Service) versionBody(ctx context.Context, key bodyKey) ([]byte, error) {
-	if body, ok := s.bodies.Get(key); ok {
+func (b *bodies) versionBody(ctx context.Context, key bodyKey) ([]byte, error) {
+	if body, ok := b.cached.Get(key); ok {
 		return body, nil
 	}
 	// A caller must not share a load that a registration, known to it to be done, overtook.
-	return share(ctx, &s.calls, callKey("body", s.latestBodies.Generation(), key), func(ctx context.Context) ([]byte, error) {
-		t, err := s.store.AnalysisType(ctx, key.name, key.version)
+	return share(ctx, b.calls, callKey("body", b.latest.Generation(), key), func(ctx context.Context) ([]byte, error) {
+		t, err := b.store.AnalysisType(ctx, key.name, key.version)
 		if err != nil {
 			return nil, notFound(key.name, key.version, err)
 		}
-		return s.element(t, key.unrendered)
+		return b.element(t, key.unrendered)
 	})
 }
 
 // latestBody returns the body for version 0.
-func (s *Service) latestBody(ctx context.Context, key bodyKey) (latestBody, error) {
-	known, ok := s.latestBodies.Get(key)
-	if ok && (!s.shared.Load() || s.cfg.Now().Sub(known.at) < freshFor) {
+func (b *bodies) latestBody(ctx context.Context, key bodyKey) (latestBody, error) {
+	known, ok := b.latest.Get(key)
+	if ok && (!b.shared.Load() || b.cfg.Now().Sub(known.at) < freshFor) {
 		return known, nil
 	}
-	generation := s.latestBodies.Generation()
-	return share(ctx, &s.calls, callKey("whole", generation, key), func(ctx context.Context) (latestBody, error) {
-		at := s.cfg.Now()
-		t, err := s.store.AnalysisType(ctx, key.name, 0)
+	generation := b.latest.Generation()
+	return share(ctx, b.calls, callKey("whole", generation, key), func(ctx context.Context) (latestBody, error) {
+		at := b.cfg.Now()
+		t, err := b.store.AnalysisType(ctx, key.name, 0)
 		if err != nil {
 			return latestBody{}, notFound(key.name, 0, err)
 		}
 		all := latestBody{version: t.Version, at: at}
 		if ok && t.Version == known.version {
 			all.body = known.body
-		} else if all.body, err = s.loadLatest(ctx, key, t); err != nil {
+		} else if all.body, err = b.loadLatest(ctx, key, t); err != nil {
 			return latestBody{}, err
 		}
-		s.latestBodies.PutIn(generation, key, all, bodyCost(all.body, key))
+		b.latest.PutIn(generation, key, all, bodyCost(all.body, key))
 		return all, nil
 	})
 }
 
 // loadLatest builds the body for version 0, where latest is the latest version; nil if it is too large to be cached.
-func (s *Service) loadLatest(ctx context.Context, key bodyKey, latest core.AnalysisType) ([]byte, error) {
-	if _, err := s.element(latest, key.unrendered); err != nil { // which keeps it
+func (b *bodies) loadLatest(ctx context.Context, key bodyKey, latest core.AnalysisType) ([]byte, error) {
+	if _, err := b.element(latest, key.unrendered); err != nil { // which keeps it
 		return nil, err
 	}
 	var body []byte
-	err := s.versions(ctx, key, latest.Version, func(piece []byte) error {
-		if int64(len(body)+len(piece)) > s.cfg.CacheBytes/keptShare {
+	err := b.allVersions(ctx, key, latest.Version, func(piece []byte) error {
+		if int64(len(body)+len(piece)) > b.cfg.CacheBytes/keptShare {
 			return errNotKept
 		}
 		body = append(body, piece...)
@@ -106,10 +141,10 @@ func (s *Service) loadLatest(ctx context.Context, key bodyKey, latest core.Analy
 	return body, err
 }
 
-// versions streams the body for version 0. Versions have no gaps, and a version never changes.
-func (s *Service) versions(ctx context.Context, key bodyKey, latest int, each func([]byte) error) error {
+// allVersions streams the body for version 0. Versions have no gaps, and a version never changes.
+func (b *bodies) allVersions(ctx context.Context, key bodyKey, latest int, each func([]byte) error) error {
 	for version := latest; version > 0; version-- {
-		body, err := s.versionBody(ctx, bodyKey{name: key.name, version: version, unrendered: key.unrendered})
+		body, err := b.versionBody(ctx, bodyKey{name: key.name, version: version, unrendered: key.unrendered})
 		if err != nil {
 			return err
 		}
@@ -128,7 +163,7 @@ func (s *Service) versions(ctx context.Context, key bodyKey, latest int, each fu
 
 // List streams the body of a page of analysis types: {limit, offset, count, resultSet}, where count is the number of all matching
 // types. hideSchema omits their schemas, unrendered the base schema.
-func (s *Service) List(
+func (b *bodies) List(
 	ctx context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool, each func([]byte) error,
 ) error {
 	given := map[core.AnalysisTypeRef]struct{}{}
@@ -137,7 +172,7 @@ func (s *Service) List(
 		if query.Limit > 0 {
 			part.Limit = min(part.Limit, query.Limit-len(given))
 		}
-		types, count, err := s.store.ListAnalysisTypes(ctx, part)
+		types, count, err := b.store.ListAnalysisTypes(ctx, part)
 		if err != nil {
 			return err
 		}
@@ -147,7 +182,7 @@ func (s *Service) List(
 				return err
 			}
 		}
-		if err := s.rows(types, hideSchema, unrendered, given, each); err != nil {
+		if err := b.rows(types, hideSchema, unrendered, given, each); err != nil {
 			return err
 		}
 		if len(types) < part.Limit || len(given) == query.Limit {
@@ -160,7 +195,7 @@ func (s *Service) List(
 
 // rows streams the rows of a list. It skips rows that were returned before: a registration may have moved them down. No row can
 // be missed, because none is ever removed.
-func (s *Service) rows(
+func (b *bodies) rows(
 	types []core.AnalysisType, hideSchema, unrendered bool, given map[core.AnalysisTypeRef]struct{}, each func([]byte) error,
 ) error {
 	for _, t := range types {
@@ -174,7 +209,7 @@ func (s *Service) rows(
 			}
 		}
 		given[ref] = struct{}{}
-		body, err := s.row(t, hideSchema, unrendered)
+		body, err := b.row(t, hideSchema, unrendered)
 		if err != nil {
 			return err
 		}
@@ -185,11 +220,11 @@ func (s *Service) rows(
 	return nil
 }
 
-func (s *Service) row(t core.AnalysisType, hideSchema, unrendered bool) ([]byte, error) {
+func (b *bodies) row(t core.AnalysisType, hideSchema, unrendered bool) ([]byte, error) {
 	if !hideSchema {
-		return s.element(t, unrendered)
+		return b.element(t, unrendered)
 	}
-	body, err := s.head(nil, t)
+	body, err := b.head(nil, t)
 	return append(body, '}'), err
 }
 
@@ -203,12 +238,12 @@ func rowsAfter(some []core.AnalysisType) int {
 }
 
 // element returns the body of one version, which is built once.
-func (s *Service) element(t core.AnalysisType, unrendered bool) ([]byte, error) {
+func (b *bodies) element(t core.AnalysisType, unrendered bool) ([]byte, error) {
 	key := bodyKey{name: t.Name, version: t.Version, unrendered: unrendered}
-	if body, ok := s.bodies.Get(key); ok {
+	if body, ok := b.cached.Get(key); ok {
 		return body, nil
 	}
-	body, err := s.head(nil, t)
+	body, err := b.head(nil, t)
 	if err != nil {
 		return nil, err
 	}
@@ -219,12 +254,12 @@ func (s *Service) element(t core.AnalysisType, unrendered bool) ([]byte, error) 
 		}
 	}
 	body = append(append(append(body, `,"schema":`...), schema...), '}')
-	s.bodies.Put(key, body, bodyCost(body, key))
+	b.cached.Put(key, body, bodyCost(body, key))
 	return body, nil
 }
 
 // head writes an AnalysisType up to its schema, without its closing brace.
-func (s *Service) head(dst []byte, t core.AnalysisType) ([]byte, error) {
+func (b *bodies) head(dst []byte, t core.AnalysisType) ([]byte, error) {
 	if len(t.Schema) == 0 {
 		return nil, core.WrapError(core.CodeInternal, "the stored schema cannot be read", errors.New("it is empty"))
 	}
@@ -232,23 +267,11 @@ func (s *Service) head(dst []byte, t core.AnalysisType) ([]byte, error) {
 	dst = append(append(dst, `,"version":`...), strconv.Itoa(t.Version)...)
 	dst = append(dst, `,"createdAt":"`...)
 	dst = t.CreatedAt.UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z07:00")
-	dst, err := jsontree.AppendJSON(append(dst, `","options":`...), s.effective(t.Options))
+	dst, err := jsontree.AppendJSON(append(dst, `","options":`...), b.cfg.effective(t.Options))
 	if err != nil {
 		return nil, core.WrapError(core.CodeInternal, "writing the options of an analysis type", err)
 	}
 	return dst, nil
-}
-
-// effective returns the options with the defaults for those that were never set. Its lists are never nil.
-func (s *Service) effective(options core.AnalysisOptions) core.AnalysisOptions {
-	options = merged(options, s.cfg.DefaultOptions)
-	if options.FileTypes == nil {
-		options.FileTypes = []string{}
-	}
-	if options.ExternalValidations == nil {
-		options.ExternalValidations = []core.ExternalValidation{}
-	}
-	return options
 }
 
 // bodyCost is the memory of a cached body with its key.

@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -60,27 +61,13 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Timeout == 0 {
-		c.Timeout = DefaultTimeout
-	}
-	if c.TimeoutInAll == 0 {
-		c.TimeoutInAll = DefaultTimeoutInAll
-	}
-	if c.ValidationTime == 0 {
-		c.ValidationTime = DefaultValidationTime
-	}
-	if c.RetryWait == 0 {
-		c.RetryWait = DefaultRetryWait
-	}
-	if c.CacheBytes == 0 {
-		c.CacheBytes = DefaultCacheBytes
-	}
-	if c.UserAgent == "" {
-		c.UserAgent = DefaultUserAgent
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.TimeoutInAll = cmp.Or(c.TimeoutInAll, DefaultTimeoutInAll)
+	c.ValidationTime = cmp.Or(c.ValidationTime, DefaultValidationTime)
+	c.RetryWait = cmp.Or(c.RetryWait, DefaultRetryWait)
+	c.CacheBytes = cmp.Or(c.CacheBytes, DefaultCacheBytes)
+	c.UserAgent = cmp.Or(c.UserAgent, DefaultUserAgent)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -95,4 +82,16 @@ func (c Config) validate() error {
 		return f.Invalid(errorIDParameter, "the default options of schemas are not valid")
 	}
 	return nil
+}
+
+// effective returns the options with the defaults for those that were never set. Its lists are never nil.
+func (c Config) effective(options core.AnalysisOptions) core.AnalysisOptions {
+	options = merged(options, c.DefaultOptions)
+	if options.FileTypes == nil {
+		options.FileTypes = []string{}
+	}
+	if options.ExternalValidations == nil {
+		options.ExternalValidations = []core.ExternalValidation{}
+	}
+	return options
 }

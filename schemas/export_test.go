@@ -8,15 +8,15 @@ import (
 
 // Validating reports whether an analysis is being validated.
 func (s *Service) Validating() bool {
-	if !s.inFlight.TryAcquire(maxInFlight) {
+	if !s.versions.inFlight.TryAcquire(maxInFlight) {
 		return true
 	}
-	s.inFlight.Release(maxInFlight)
+	s.versions.inFlight.Release(maxInFlight)
 	return false
 }
 
 // RulesCost is what the compiled schemas that are kept count for.
-func RulesCost(s *Service) int64 { return s.rules.Cost() }
+func RulesCost(s *Service) int64 { return s.versions.rules.Cost() }
 
 // TypeWhole is Type with the pieces put together.
 func (s *Service) TypeWhole(ctx context.Context, name string, version int, unrendered bool) ([]byte, error) {

@@ -14,36 +14,29 @@ import (
 
 // sharedCalls are the calls that are made for several callers at once.
 type sharedCalls struct {
-	group   singleflight.Group
+	group singleflight.Group
+	// waiters are the goroutines that wait for calls, whose callers may have left.
 	waiters sync.WaitGroup
 }
 
 // share runs equal concurrent calls once. Each caller waits until its own ctx ends; the call continues when all callers have
 // left.
 func share[V any](ctx context.Context, f *sharedCalls, key string, call func(context.Context) (V, error)) (V, error) {
-	type landing struct {
-		value V
-		err   error
-	}
-	landed := make(chan landing, 1)
-	// Who has left its flight has joined it: it never makes the call again once the flight has landed.
-	flight := f.group.DoChan(key, func() (any, error) {
+	shared := f.group.DoChan(key, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 		defer cancel()
 		return recovered(ctx, call)
 	})
-	f.waiters.Go(func() {
-		l := <-flight
-		value, _ := l.Val.(V)
-		landed <- landing{value, l.Err}
-	})
+	done := make(chan singleflight.Result, 1)
+	f.waiters.Go(func() { done <- <-shared })
 	var none V
 	select {
-	case l := <-landed:
-		if l.err != nil {
-			return none, l.err
+	case r := <-done:
+		if r.Err != nil {
+			return none, r.Err
 		}
-		return l.value, nil
+		value, _ := r.Val.(V)
+		return value, nil
 	case <-ctx.Done():
 		return none, givenUp(ctx.Err())
 	}

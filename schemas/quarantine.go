@@ -57,19 +57,19 @@ func (q *quarantine) release(name string, before int) {
 	q.metrics.quarantined(len(q.versions))
 }
 
-// Quarantined returns the versions that take no analyses because validating one took too long, by name and version.
-func (s *Service) Quarantined() []core.AnalysisTypeRef {
-	s.quarantine.mu.Lock()
-	defer s.quarantine.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(s.quarantine.versions), func(a, b core.AnalysisTypeRef) int {
+// list returns the versions by name and number.
+func (q *quarantine) list() []core.AnalysisTypeRef {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(q.versions), func(a, b core.AnalysisTypeRef) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Version, b.Version))
 	})
 }
 
 // overdueError is the error of an analysis by a version that is quarantined.
-func (s *Service) overdueError(ref core.AnalysisTypeRef) error {
+func (v *versions) overdueError(ref core.AnalysisTypeRef) error {
 	message := "validating it takes too long: version " + strconv.Itoa(ref.Version) + " of " + violation.Quoted(ref.Name) + " took longer than " +
-		s.cfg.ValidationTime.String() + " for an analysis, and takes no others until a later version is registered"
+		v.cfg.ValidationTime.String() + " for an analysis, and takes no others until a later version is registered"
 	return &core.Error{
 		Code: core.CodeInvalid, ErrorID: errorIDViolation, Message: message, Err: errOverdue,
 		Hint:       "register a version whose schema refers to itself less often and has simpler expressions",
@@ -79,9 +79,9 @@ func (s *Service) overdueError(ref core.AnalysisTypeRef) error {
 
 // check returns the violations of an analysis. Errors: errOverdue if the version is or becomes quarantined, ErrTooMuchWork,
 // CodeUnavailable if ctx ends. The validation continues without its caller until its own time is over.
-func (s *Service) check(ctx context.Context, ref core.AnalysisTypeRef, types *compiled, tree *jsontree.Value) (*violation.List, error) {
+func (v *versions) check(ctx context.Context, ref core.AnalysisTypeRef, types *compiled, tree *jsontree.Value) (*violation.List, error) {
 	weight := min(maxInFlight, max(int64(tree.To-tree.From), maxInFlight/int64(2*runtime.GOMAXPROCS(0))))
-	if err := s.inFlight.Acquire(ctx, weight); err != nil {
+	if err := v.inFlight.Acquire(ctx, weight); err != nil {
 		return nil, givenUp(err)
 	}
 	type outcome struct {
@@ -89,9 +89,9 @@ func (s *Service) check(ctx context.Context, ref core.AnalysisTypeRef, types *co
 		err   error
 	}
 	done := make(chan outcome, 1)
-	s.calls.waiters.Go(func() {
-		defer s.inFlight.Release(weight)
-		overdue := time.AfterFunc(s.cfg.ValidationTime, func() { s.overdue(ref, types) })
+	v.calls.waiters.Go(func() {
+		defer v.inFlight.Release(weight)
+		overdue := time.AfterFunc(v.cfg.ValidationTime, func() { v.overdue(ref, types) })
 		defer overdue.Stop()
 		found, err := recovered(ctx, func(context.Context) (*violation.List, error) { return types.rules.Validate(tree) })
 		done <- outcome{found, err}
@@ -110,13 +110,13 @@ func (s *Service) check(ctx context.Context, ref core.AnalysisTypeRef, types *co
 }
 
 // overdue quarantines a version and ends its validations in flight.
-func (s *Service) overdue(ref core.AnalysisTypeRef, types *compiled) {
+func (v *versions) overdue(ref core.AnalysisTypeRef, types *compiled) {
 	types.once.Do(func() {
-		s.quarantine.add(ref)
-		s.rules.Remove(ref)
+		v.quarantine.add(ref)
+		v.rules.Remove(ref)
 		types.rules.Stop()
 		close(types.overdue)
-		s.cfg.Logger.Error("validation took too long: the version takes no further analyses until a later one is registered",
-			"name", ref.Name, "version", ref.Version, "limit", s.cfg.ValidationTime)
+		v.cfg.Logger.Error("validation took too long: the version takes no further analyses until a later one is registered",
+			"name", ref.Name, "version", ref.Version, "limit", v.cfg.ValidationTime)
 	})
 }

@@ -75,12 +75,13 @@ func (s *Service) add(ctx context.Context, given registration) (core.AnalysisTyp
 		return next, nil
 	})
 	s.forget(given.name)
+	s.versions.latest.Invalidate(given.name)
 	if err == nil {
-		s.quarantine.release(added.Name, added.Version)
+		s.versions.quarantine.release(added.Name, added.Version)
 		return added, nil
 	}
 	// It is unknown whether the version was stored, so the latest version that this process knows may be wrong.
-	if !s.shared.Swap(true) {
+	if !s.versions.shared.Swap(true) {
 		s.cfg.Logger.WarnContext(ctx, "what is the latest version is read from the store from now on: a registration failed there")
 	}
 	return core.AnalysisType{}, err

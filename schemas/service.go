@@ -39,39 +39,15 @@ const (
 
 // Service registers, renders and applies analysis types. Its methods may be called from several goroutines at once.
 type Service struct {
+	*bodies
+
 	store        Store
 	cfg          Config
 	registration *validation.Schema
 	base         *validation.Schema
 	external     *external.Client
-	// shared is set if the latest version in the store may be another than the one that this process knows.
-	shared atomic.Bool
-
-	calls sharedCalls
-	// bodies caches the body of each version, latestBodies those of GET without a version, latest the numbers of the latest
-	// versions, rules the compiled schemas. A registration changes only latestBodies and latest.
-	bodies       *cache.LRU[bodyKey, []byte]
-	latestBodies *cache.LRU[bodyKey, latestBody]
-	latest       *cache.LRU[string, int]
-	rules        *cache.LRU[core.AnalysisTypeRef, *compiled]
-
-	quarantine quarantine
-	inFlight   *semaphore.Weighted
-}
-
-// bodyKey names a body; version 0 is the latest with all versions beside it.
-type bodyKey struct {
-	name       string
-	version    int
-	unrendered bool
-}
-
-// latestBody is the body of the latest version together with all versions; nil if it is too large to be cached.
-type latestBody struct {
-	body    []byte
-	version int
-	// at is when the version was the latest for certain.
-	at time.Time
+	versions     *versions
+	calls        *sharedCalls
 }
 
 // New makes a Service on a store. CodeInvalid for a bad Config.
@@ -87,17 +63,21 @@ func New(store Store, cfg Config) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	calls, shared := &sharedCalls{}, &atomic.Bool{}
+	shared.Store(cfg.Shared)
 	s := &Service{
-		store: store, cfg: cfg, external: asker,
-		bodies:       cache.NewLRU[bodyKey, []byte](cfg.CacheBytes / 2),
-		latestBodies: cache.NewLRU[bodyKey, latestBody](cfg.CacheBytes / 2),
-		latest:       cache.NewLRU[string, int](currentLimit),
-		rules:        cache.NewLRU[core.AnalysisTypeRef, *compiled](rulesBytes),
-
-		quarantine: quarantine{versions: map[core.AnalysisTypeRef]struct{}{}, metrics: cfg.Metrics},
-		inFlight:   semaphore.NewWeighted(maxInFlight),
+		store: store, cfg: cfg, external: asker, calls: calls,
+		bodies: &bodies{
+			store: store, cfg: cfg, calls: calls, shared: shared,
+			cached: cache.NewLRU[bodyKey, []byte](cfg.CacheBytes / 2), latest: cache.NewLRU[bodyKey, latestBody](cfg.CacheBytes / 2),
+		},
+		versions: &versions{
+			store: store, cfg: cfg, calls: calls, shared: shared,
+			latest: cache.NewLRU[string, int](currentLimit), rules: cache.NewLRU[core.AnalysisTypeRef, *compiled](rulesBytes),
+			quarantine: quarantine{versions: map[core.AnalysisTypeRef]struct{}{}, metrics: cfg.Metrics},
+			inFlight:   semaphore.NewWeighted(maxInFlight),
+		},
 	}
-	s.shared.Store(cfg.Shared)
 	if s.registration, err = ownRules(strings.Replace(registrationSchema, draftCheck, "", 1)); err != nil {
 		return nil, err
 	}
@@ -128,8 +108,5 @@ func (s *Service) Close() {
 	s.calls.waiters.Wait()
 }
 
-// forget drops what a registration of name changes.
-func (s *Service) forget(name string) {
-	s.latestBodies.Invalidate(bodyKey{name: name}, bodyKey{name: name, unrendered: true})
-	s.latest.Invalidate(name)
-}
+// Quarantined returns the versions that take no analyses because validating one took too long, by name and version.
+func (s *Service) Quarantined() []core.AnalysisTypeRef { return s.versions.quarantine.list() }

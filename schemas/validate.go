@@ -7,24 +7,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"tutti/internal/core"
-	"tutti/schemas/external"
 	"tutti/schemas/jsontree"
-	"tutti/schemas/validation"
 	"tutti/schemas/violation"
 )
-
-// compiled is what analyses of one version of an analysis type are checked by.
-type compiled struct {
-	rules     *validation.Schema
-	fileTypes []string
-	externals []external.Validation
-	// overdue is closed, once, when a validation took too long.
-	overdue chan struct{}
-	once    sync.Once
-}
 
 // Validate validates an analysis of a study against the analysis type that it names: first by the rendered schema and the file
 // types, and if these have no violations by the external validations. It returns the version that was used. Errors: CodeInvalid
@@ -48,18 +35,18 @@ func (s *Service) validate(ctx context.Context, study, analysis string) (core.An
 	if err != nil {
 		return core.AnalysisTypeRef{}, err
 	}
-	ref, types, err := s.typeOf(ctx, named)
+	ref, types, err := s.versions.find(ctx, named)
 	if errors.Is(err, errOverdue) {
-		return core.AnalysisTypeRef{}, s.overdueError(ref)
+		return core.AnalysisTypeRef{}, s.versions.overdueError(ref)
 	}
 	if err != nil {
 		return core.AnalysisTypeRef{}, err
 	}
 	what := "the analysis does not match version " + strconv.Itoa(ref.Version) + " of " + violation.Quoted(ref.Name)
-	found, err := s.check(ctx, ref, types, &tree)
+	found, err := s.versions.check(ctx, ref, types, &tree)
 	switch {
 	case errors.Is(err, errOverdue):
-		return core.AnalysisTypeRef{}, s.overdueError(ref)
+		return core.AnalysisTypeRef{}, s.versions.overdueError(ref)
 	case errors.Is(err, jsontree.ErrTooMuchWork):
 		return core.AnalysisTypeRef{}, violation.NewList("", "schema", err.Error()).Invalid(errorIDViolation, what)
 	case err != nil:
@@ -114,100 +101,6 @@ func positive(v *jsontree.Value) (int, bool) {
 		return int(n.Int64()), true
 	}
 	return 1<<31 - 1, true
-}
-
-// typeOf returns the version that an analysis is validated against.
-func (s *Service) typeOf(ctx context.Context, named core.AnalysisTypeRef) (core.AnalysisTypeRef, *compiled, error) {
-	if named.Version > 0 && s.cfg.AllowOlder {
-		types, err := s.compiled(ctx, named)
-		return named, types, err
-	}
-	latest, err := s.latestVersion(ctx, named.Name)
-	switch {
-	case err != nil:
-		return named, nil, err
-	case named.Version > latest:
-		return named, nil, notFound(named.Name, named.Version, nil)
-	case named.Version > 0 && named.Version < latest:
-		return named, nil, &core.Error{
-			Code: core.CodeConflict, ErrorID: errorIDIncorrectVersion,
-			Message: "version " + strconv.Itoa(named.Version) + " of the analysis type " + violation.Quoted(named.Name) +
-				" is not its latest, which is " + strconv.Itoa(latest),
-			Hint: "leave analysisType.version out, or set it to " + strconv.Itoa(latest),
-		}
-	}
-	named.Version = latest
-	if !s.cfg.AllowOlder {
-		s.quarantine.release(named.Name, latest) // another process may have registered it
-	}
-	types, err := s.compiled(ctx, named)
-	return named, types, err
-}
-
-// latestVersion returns the number of the latest version of a name.
-func (s *Service) latestVersion(ctx context.Context, name string) (int, error) {
-	if s.shared.Load() {
-		t, err := s.store.AnalysisType(ctx, name, 0)
-		if err != nil {
-			return 0, notFound(name, 0, err)
-		}
-		return t.Version, nil
-	}
-	if version, ok := s.latest.Get(name); ok {
-		return version, nil
-	}
-	generation := s.latest.Generation()
-	return share(ctx, &s.calls, callKey("latest", generation, bodyKey{name: name}), func(ctx context.Context) (int, error) {
-		t, err := s.store.AnalysisType(ctx, name, 0)
-		if err != nil {
-			return 0, notFound(name, 0, err)
-		}
-		s.latest.PutIn(generation, name, t.Version, 1)
-		return t.Version, nil
-	})
-}
-
-// compiled returns the compiled form of a version, which is compiled once.
-func (s *Service) compiled(ctx context.Context, ref core.AnalysisTypeRef) (*compiled, error) {
-	if s.quarantine.has(ref) {
-		return nil, errOverdue
-	}
-	if types, ok := s.rules.Get(ref); ok {
-		return types, nil
-	}
-	key := callKey("rules", s.latestBodies.Generation(), bodyKey{name: ref.Name, version: ref.Version})
-	return share(ctx, &s.calls, key, func(ctx context.Context) (*compiled, error) {
-		t, err := s.store.AnalysisType(ctx, ref.Name, ref.Version)
-		if err != nil {
-			return nil, notFound(ref.Name, ref.Version, err)
-		}
-		types, err := s.compile(t)
-		if err != nil {
-			return nil, core.WrapError(core.CodeInternal, "the stored schema of "+violation.Quoted(ref.Name)+" cannot be applied", err)
-		}
-		s.rules.Put(ref, types, int64(len(t.Schema))+types.rules.Bytes())
-		return types, nil
-	})
-}
-
-func (s *Service) compile(t core.AnalysisType) (*compiled, error) {
-	rendered, err := render(string(t.Schema))
-	if err != nil {
-		return nil, err
-	}
-	r, found, err := validation.Compile(string(rendered))
-	if err != nil {
-		return nil, err
-	}
-	if found != nil {
-		return nil, found.Invalid(errorIDMalformedSchema, "the schema")
-	}
-	options := s.effective(t.Options)
-	externals, found := external.ParseValidations(options.ExternalValidations)
-	if len(found.Violations) > 0 {
-		return nil, found.Invalid(errorIDParameter, "the external validations")
-	}
-	return &compiled{rules: r, fileTypes: slices.Clone(options.FileTypes), externals: externals, overdue: make(chan struct{})}, nil
 }
 
 // retryable reports whether all violations may disappear without a change of the analysis.
