@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -57,18 +58,12 @@ func (c Config) validate() error {
 
 func (c Config) withDefaults() Config {
 	c.BasePath = strings.TrimRight(c.BasePath, "/")
-	if c.MaxBodyBytes == 0 {
-		c.MaxBodyBytes = DefaultMaxBodyBytes
-	}
+	c.MaxBodyBytes = cmp.Or(c.MaxBodyBytes, DefaultMaxBodyBytes)
 	if c.Bodies == nil {
 		c.Bodies = Unbounded{}
 	}
-	if c.Version == "" {
-		c.Version = "dev"
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Version = cmp.Or(c.Version, "dev")
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -104,13 +104,19 @@ func (q Query) Unicode(name string) (string, error) {
 	return v, err
 }
 
+// given returns the one value of name, and whether there is one.
+func (q Query) given(name string) (value string, ok bool, err error) {
+	if !q.values.Has(name) {
+		return "", false, nil
+	}
+	value, err = q.Text(name)
+	return value, err == nil, err
+}
+
 // Boolean returns name as true or false, false when it is absent; anything else is CodeInvalid.
 func (q Query) Boolean(name string) (bool, error) {
-	if !q.values.Has(name) {
-		return false, nil
-	}
-	v, err := q.Text(name)
-	if err != nil {
+	v, ok, err := q.given(name)
+	if !ok {
 		return false, err
 	}
 	switch v {
@@ -125,12 +131,9 @@ func (q Query) Boolean(name string) (bool, error) {
 
 // Integer returns name as a number from low to high, fallback when it is absent.
 func (q Query) Integer(name string, low, high, fallback int) (int, error) {
-	if !q.values.Has(name) {
-		return fallback, nil
-	}
-	v, err := q.Text(name)
-	if err != nil {
-		return 0, err
+	v, ok, err := q.given(name)
+	if !ok {
+		return fallback, err
 	}
 	n, err := strconv.Atoi(v)
 	if err != nil || n < low || n > high {
@@ -143,11 +146,8 @@ func (q Query) Integer(name string, low, high, fallback int) (int, error) {
 // LenientBoolean returns name as true or false, false when it is absent. Unlike boolean it takes 1 and 0 as well, and any case, which
 // clients of Song are used to.
 func (q Query) LenientBoolean(name string) (bool, error) {
-	if !q.values.Has(name) {
-		return false, nil
-	}
-	v, err := q.Text(name)
-	if err != nil {
+	v, ok, err := q.given(name)
+	if !ok {
 		return false, err
 	}
 	switch strings.ToLower(v) {
@@ -163,12 +163,9 @@ func (q Query) LenientBoolean(name string) (bool, error) {
 
 // Choice returns the one of the choices that name says, in any case, and fallback when it is absent.
 func (q Query) Choice(name, fallback string, choices ...string) (string, error) {
-	if !q.values.Has(name) {
-		return fallback, nil
-	}
-	v, err := q.Text(name)
-	if err != nil {
-		return "", err
+	v, ok, err := q.given(name)
+	if !ok {
+		return fallback, err
 	}
 	for _, c := range choices {
 		if strings.EqualFold(v, c) {

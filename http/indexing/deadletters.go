@@ -58,13 +58,8 @@ func letterReasons() []string {
 
 // letterFilterOf parses the filter parameters of dead letters.
 func letterFilterOf(q api.Query) (repository, reason string, err error) {
-	if repository, err = q.Text("repository"); err != nil {
+	if repository, err = repositoryOf(q); err != nil {
 		return "", "", err
-	}
-	if repository != "" {
-		if err := core.ValidID("query parameter repository", repository); err != nil {
-			return "", "", err
-		}
 	}
 	if reason, err = q.Text("reason"); err != nil {
 		return "", "", err
@@ -87,13 +82,8 @@ func letterQueryOf(r *http.Request) (letterQuery, error) {
 	if l.limit, err = q.Integer("limit", 1, maxLetters, 0); err != nil {
 		return letterQuery{}, err
 	}
-	if l.cursor, err = q.Text("cursor"); err != nil {
-		return letterQuery{}, err
-	}
-	if len(l.cursor) > maxCursorBytes {
-		return letterQuery{}, core.NewError(core.CodeInvalid, "query parameter cursor was not issued by this server")
-	}
-	return l, nil
+	l.cursor, err = cursorOf(q)
+	return l, err
 }
 
 // letters handles /dead-letters.

@@ -159,14 +159,9 @@ func (j jobs) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	repository, err := q.Text("repository")
+	repository, err := repositoryOf(q)
 	if err != nil {
 		return err
-	}
-	if repository != "" {
-		if err := core.ValidID("query parameter repository", repository); err != nil {
-			return err
-		}
 	}
 	state, err := stateOf(q)
 	if err != nil {
@@ -176,12 +171,9 @@ func (j jobs) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	cursor, err := q.Text("cursor")
+	cursor, err := cursorOf(q)
 	if err != nil {
 		return err
-	}
-	if len(cursor) > maxCursorBytes {
-		return core.NewError(core.CodeInvalid, "query parameter cursor was not issued by this server")
 	}
 	page, next, err := j.visible(r, jobQuery{repository: repository, state: state, limit: limit, cursor: cursor})
 	if err != nil {
@@ -192,6 +184,24 @@ func (j jobs) list(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return api.WriteJSON(w, http.StatusOK, jobList{Jobs: bodies, NextCursor: next})
+}
+
+// repositoryOf returns the repository that a list is filtered by, "" for any.
+func repositoryOf(q api.Query) (string, error) {
+	repository, err := q.Text("repository")
+	if err != nil || repository == "" {
+		return "", err
+	}
+	return repository, core.ValidID("query parameter repository", repository)
+}
+
+// cursorOf returns the cursor of a list, "" for its beginning.
+func cursorOf(q api.Query) (string, error) {
+	cursor, err := q.Text("cursor")
+	if err == nil && len(cursor) > maxCursorBytes {
+		err = core.NewError(core.CodeInvalid, "query parameter cursor was not issued by this server")
+	}
+	return cursor, err
 }
 
 func stateOf(q api.Query) (core.JobState, error) {

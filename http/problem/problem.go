@@ -49,7 +49,7 @@ type completer interface {
 
 // New makes the problem of err. Only the message and hint of a core.Error are shown, never its cause.
 func New(err error, instance, requestID string) Problem {
-	status := statusOf(core.CodeOf(err))
+	status, _ := meaning(core.CodeOf(err))
 	if ErrorIDOf(err) == ErrorIDPayload {
 		status = http.StatusUnprocessableEntity
 	}
@@ -69,43 +69,46 @@ func New(err error, instance, requestID string) Problem {
 	return p
 }
 
-// statusOf maps a code to its HTTP status.
-func statusOf(code core.Code) int {
+// meaning returns the HTTP status of a code, and its name as Song's clients know it.
+func meaning(code core.Code) (status int, errorID string) {
 	switch code {
-	case core.CodeInvalid, core.CodeUnsupported, CodeNotUnderstood:
-		return http.StatusBadRequest
+	case core.CodeInvalid, CodeNotUnderstood:
+		return http.StatusBadRequest, "malformed.parameter"
+	case core.CodeUnsupported:
+		return http.StatusBadRequest, "not.supported"
 	case core.CodeUnauthenticated:
-		return http.StatusUnauthorized
+		return http.StatusUnauthorized, "unauthorized.token"
 	case core.CodeForbidden:
-		return http.StatusForbidden
+		return http.StatusForbidden, "forbidden.token"
 	case core.CodeNotFound, core.CodeAbsent:
-		return http.StatusNotFound
+		return http.StatusNotFound, "not.found"
 	case CodeMethodNotAllowed:
-		return http.StatusMethodNotAllowed
+		return http.StatusMethodNotAllowed, "method.not.allowed"
 	case CodeNotAcceptable:
-		return http.StatusNotAcceptable
-	case core.CodeConflict, CodeAmbiguousType:
-		return http.StatusConflict
+		return http.StatusNotAcceptable, "not.acceptable"
+	case core.CodeConflict:
+		return http.StatusConflict, "conflict"
+	case CodeAmbiguousType:
+		return http.StatusConflict, "unknown.error"
 	case core.CodeTooLarge:
-		return http.StatusRequestEntityTooLarge
+		return http.StatusRequestEntityTooLarge, "payload.too.large"
 	case core.CodeUnsupportedMedia:
-		return http.StatusUnsupportedMediaType
+		return http.StatusUnsupportedMediaType, "unsupported.media.type"
 	case CodeMisdirected:
-		return http.StatusMisdirectedRequest
+		return http.StatusMisdirectedRequest, "misdirected.request"
 	case CodeHeaderTooLarge:
-		return http.StatusRequestHeaderFieldsTooLarge
+		return http.StatusRequestHeaderFieldsTooLarge, "header.too.large"
 	case core.CodeUpstream:
-		return http.StatusBadGateway
+		return http.StatusBadGateway, "bad.gateway"
 	case core.CodeOverloaded, core.CodeUnavailable, core.CodeIndexBlocked:
-		return http.StatusServiceUnavailable
+		return http.StatusServiceUnavailable, "service.unavailable"
 	default:
-		return http.StatusInternalServerError
+		return http.StatusInternalServerError, "unknown.error"
 	}
 }
 
-// Error ids that this package gives, or decides by, itself.
+// Error ids that decide about a response.
 const (
-	errorIDParameter       = "malformed.parameter"
 	ErrorIDPayload         = "payload.parsing"
 	ErrorIDStudyMismatch   = "study.id.mismatch"
 	ErrorIDAnalysisMissing = "analysis.id.not.found"
@@ -116,36 +119,6 @@ func ErrorIDOf(err error) string {
 	if e, ok := errors.AsType[*core.Error](err); ok && e.ErrorID != "" {
 		return e.ErrorID
 	}
-	switch core.CodeOf(err) {
-	case core.CodeInvalid, CodeNotUnderstood:
-		return errorIDParameter
-	case core.CodeUnauthenticated:
-		return "unauthorized.token"
-	case core.CodeForbidden:
-		return "forbidden.token"
-	case core.CodeNotFound, core.CodeAbsent:
-		return "not.found"
-	case core.CodeConflict:
-		return "conflict"
-	case core.CodeTooLarge:
-		return "payload.too.large"
-	case core.CodeUnsupportedMedia:
-		return "unsupported.media.type"
-	case core.CodeUnsupported:
-		return "not.supported"
-	case core.CodeOverloaded, core.CodeUnavailable, core.CodeIndexBlocked:
-		return "service.unavailable"
-	case core.CodeUpstream:
-		return "bad.gateway"
-	case CodeMethodNotAllowed:
-		return "method.not.allowed"
-	case CodeNotAcceptable:
-		return "not.acceptable"
-	case CodeMisdirected:
-		return "misdirected.request"
-	case CodeHeaderTooLarge:
-		return "header.too.large"
-	default:
-		return "unknown.error"
-	}
+	_, errorID := meaning(core.CodeOf(err))
+	return errorID
 }

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"crypto/tls"
 	"log/slog"
 	"net"
@@ -87,19 +88,11 @@ func isLoopback(host string) bool {
 }
 
 func (c JWTConfig) withDefaults() JWTConfig {
-	orElse := func(given, fallback time.Duration) time.Duration {
-		if given == 0 {
-			return fallback
-		}
-		return given
-	}
-	c.Timeout = orElse(c.Timeout, DefaultTimeout)
-	c.RefreshInterval = orElse(c.RefreshInterval, DefaultRefreshInterval)
-	c.MinRefreshInterval = orElse(c.MinRefreshInterval, DefaultMinRefreshInterval)
-	c.Leeway = orElse(c.Leeway, DefaultLeeway)
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
+	c.RefreshInterval = cmp.Or(c.RefreshInterval, DefaultRefreshInterval)
+	c.MinRefreshInterval = cmp.Or(c.MinRefreshInterval, DefaultMinRefreshInterval)
+	c.Leeway = cmp.Or(c.Leeway, DefaultLeeway)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -62,9 +63,7 @@ func (c KeysConfig) validate() error {
 
 func (c KeysConfig) withDefaults() KeysConfig {
 	c.Scopes = c.Scopes.withDefaults()
-	if c.CacheFor == 0 {
-		c.CacheFor = DefaultCacheFor
-	}
+	c.CacheFor = cmp.Or(c.CacheFor, DefaultCacheFor)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

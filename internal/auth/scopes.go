@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,15 +43,9 @@ func (s Scopes) validate() error {
 }
 
 func (s Scopes) withDefaults() Scopes {
-	if s.System == "" {
-		s.System = "tutti"
-	}
-	if s.WriteSuffix == "" {
-		s.WriteSuffix = ".WRITE"
-	}
-	if s.ReadSuffix == "" {
-		s.ReadSuffix = ".READ"
-	}
+	s.System = cmp.Or(s.System, "tutti")
+	s.WriteSuffix = cmp.Or(s.WriteSuffix, ".WRITE")
+	s.ReadSuffix = cmp.Or(s.ReadSuffix, ".READ")
 	return s
 }
 

@@ -1,6 +1,7 @@
 package metadata
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -64,15 +65,9 @@ func (c Config) withDefaults() Config {
 	if len(c.IndexedStates) == 0 {
 		c.IndexedStates = []core.AnalysisState{core.StatePublished}
 	}
-	if c.SystemScope == "" {
-		c.SystemScope = DefaultSystemScope
-	}
-	if c.MaxBytes == 0 {
-		c.MaxBytes = DefaultMaxBytes
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
+	c.SystemScope = cmp.Or(c.SystemScope, DefaultSystemScope)
+	c.MaxBytes = cmp.Or(c.MaxBytes, DefaultMaxBytes)
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.Now == nil {
 		c.Now = time.Now
 	}

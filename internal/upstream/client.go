@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -112,15 +113,9 @@ func (c *Config) validate() (*url.URL, error) {
 	case c.MaxRecordBytes < 0:
 		return nil, core.NewError(core.CodeInvalid, "the maximum size of a record must not be negative")
 	}
-	if c.Timeout == 0 {
-		c.Timeout = defaultTimeout
-	}
-	if c.Concurrency == 0 {
-		c.Concurrency = defaultConcurrency
-	}
-	if c.UserAgent == "" {
-		c.UserAgent = "tutti"
-	}
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.Concurrency = cmp.Or(c.Concurrency, defaultConcurrency)
+	c.UserAgent = cmp.Or(c.UserAgent, "tutti")
 	return base, nil
 }
 

@@ -5,13 +5,12 @@ import (
 	"strings"
 
 	"tutti/internal/filter/sqon"
-	"tutti/internal/tools/searchtest/model"
 )
 
 // filterGenerator generates filters on some fields.
 type filterGenerator struct {
 	draw
-	fields             *model.FieldSet
+	fields             *fieldSet
 	leaves, containers []string
 	pivots             []string
 	// names are of pools.
@@ -20,9 +19,9 @@ type filterGenerator struct {
 	preferred string
 }
 
-func newFilterGenerator(d draw, fields *model.FieldSet) *filterGenerator {
+func newFilterGenerator(d draw, fields *fieldSet) *filterGenerator {
 	m := &filterGenerator{
-		draw: d, fields: fields, leaves: fields.WithValues(), containers: fields.Containers(), pivots: fields.Pivots(), pools: map[string]pool{},
+		draw: d, fields: fields, leaves: fields.leaves(), containers: fields.containers(), pivots: fields.pivots(), pools: map[string]pool{},
 	}
 	for _, name := range m.leaves {
 		m.pools[name] = poolAt(fields, name)
@@ -102,7 +101,7 @@ func (m *filterGenerator) clause(pivot, member string) string {
 		return `{"op":"` + op + `","content":{"fieldName":` + quoted(pick(m.draw, m.containers)) + `,"value":` + value + `}` + member + `}`
 	}
 	name := m.field(pivot)
-	known := append(sqon.Operators(m.fields.ByName[name].Type), "all", "some-not-in", "in")
+	known := append(sqon.Operators(m.fields.byName[name].Type), "all", "some-not-in", "in")
 	op := pick(m.draw, known)
 	if op == "filter" {
 		return m.wildcard(pivot, member)
@@ -132,7 +131,7 @@ func (m *filterGenerator) values(name string) string {
 		switch n := m.IntN(100); {
 		case n < 12:
 			values[i] = `"__missing__"`
-		case n < 16 && model.ClassOf(m.fields.ByName[name].Type).Numeric():
+		case n < 16 && classOf(m.fields.byName[name].Type).numeric():
 			values[i] = `"set_id:numbers"`
 		case n < 16:
 			values[i] = `"set_id:` + pick(m.draw, []string{"words", "none"}) + `"`
@@ -163,7 +162,7 @@ func (m *filterGenerator) wildcard(pivot, member string) string {
 	var names []string
 	for range m.between(1, 3) {
 		name := m.field(pivot)
-		if !model.ClassOf(m.fields.ByName[name].Type).Numeric() {
+		if !classOf(m.fields.byName[name].Type).numeric() {
 			names = append(names, quoted(name))
 		}
 	}

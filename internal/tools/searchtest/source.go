@@ -1,4 +1,4 @@
-package model
+package searchtest
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"tutti/internal/index"
 )
 
-// DiffSource returns how a source differs from that of the document, in the requested part.
-func DiffSource(source []byte, document string, ask index.Source) string {
+// diffSource returns how a source differs from that of the document, in the requested part.
+func diffSource(source []byte, document string, ask index.Source) string {
 	if ask.None {
 		if source != nil {
 			return "a source that was not requested"

@@ -1,4 +1,4 @@
-package direct
+package bench
 
 import (
 	"bufio"
@@ -16,31 +16,30 @@ import (
 	"tutti/internal/core"
 )
 
-// Connections is the number of connections to a server, with one request at a time on each.
-const Connections = 8
+// loadConnections is the number of connections to a server, with one request at a time on each.
+const loadConnections = 8
 
-// Load sends requests to a server as fast as it responds. Requests are prepared and responses barely parsed, to use little of the CPUs
+// load sends requests to a server as fast as it responds. Requests are prepared and responses barely parsed, to use little of the CPUs
 // that it shares with the server.
-type Load struct {
+type load struct {
 	address string
 }
 
-// NewLoad returns a Load on the server at base.
-func NewLoad(base string) (Load, error) {
+func newLoad(base string) (load, error) {
 	u, err := url.Parse(base)
 	if err != nil {
-		return Load{}, core.WrapError(core.CodeInternal, "parsing the server's address", err)
+		return load{}, core.WrapError(core.CodeInternal, "parsing the server's address", err)
 	}
-	return Load{address: u.Host}, nil
+	return load{address: u.Host}, nil
 }
 
-// Request returns the bytes of a request, whose body is JSON.
-func (l Load) Request(method, path string, body []byte) []byte {
-	return l.Typed(method, path, "application/json", body)
+// request returns the bytes of a request, whose body is JSON.
+func (l load) request(method, path string, body []byte) []byte {
+	return l.typed(method, path, "application/json", body)
 }
 
-// Typed returns the bytes of a request with a body of a content type.
-func (l Load) Typed(method, path, contentType string, body []byte) []byte {
+// typed returns the bytes of a request with a body of a content type.
+func (l load) typed(method, path, contentType string, body []byte) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, path, l.address)
 	if body != nil {
@@ -51,19 +50,19 @@ func (l Load) Typed(method, path, contentType string, body []byte) []byte {
 	return b.Bytes()
 }
 
-// Result holds the responses per second and the milliseconds of each.
-type Result struct {
-	PerSecond float64
-	Ms        []float64
+// loadResult holds the responses per second and the milliseconds of each.
+type loadResult struct {
+	perSecond float64
+	ms        []float64
 }
 
-// Run runs the load for some time over loadConnections connections.
-func (l Load) Run(ctx context.Context, lasts time.Duration, next func(connection, i int) []byte) (Result, error) {
-	return l.Over(ctx, Connections, lasts, next)
+// run runs the load for some time over loadConnections connections.
+func (l load) run(ctx context.Context, lasts time.Duration, next func(connection, i int) []byte) (loadResult, error) {
+	return l.over(ctx, loadConnections, lasts, next)
 }
 
-// Over runs the load for some time. next returns the i-th request of a connection, nil at the end. A status other than 200 is an error.
-func (l Load) Over(ctx context.Context, connections int, lasts time.Duration, next func(connection, i int) []byte) (Result, error) {
+// over runs the load for some time. next returns the i-th request of a connection, nil at the end. A status other than 200 is an error.
+func (l load) over(ctx context.Context, connections int, lasts time.Duration, next func(connection, i int) []byte) (loadResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, lasts)
 	defer cancel()
 	var wg sync.WaitGroup
@@ -74,18 +73,18 @@ func (l Load) Over(ctx context.Context, connections int, lasts time.Duration, ne
 	}
 	wg.Wait()
 	took := time.Since(began)
-	var all Result
+	var all loadResult
 	for c := range connections {
 		if errs[c] != nil {
 			return all, errs[c]
 		}
-		all.Ms = append(all.Ms, times[c]...)
+		all.ms = append(all.ms, times[c]...)
 	}
-	all.PerSecond = float64(len(all.Ms)) / took.Seconds()
+	all.perSecond = float64(len(all.ms)) / took.Seconds()
 	return all, nil
 }
 
-func (l Load) connection(ctx context.Context, next func(i int) []byte) (ms []float64, err error) {
+func (l load) connection(ctx context.Context, next func(i int) []byte) (ms []float64, err error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", l.address)
 	if err != nil {

@@ -1,4 +1,4 @@
-package results
+package bench
 
 import (
 	"fmt"
@@ -18,11 +18,11 @@ type Report struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Add appends a figure.
-func (r *Report) Add(f Figure) { r.Figures = append(r.Figures, f) }
+// add appends a figure.
+func (r *Report) add(f Figure) { r.Figures = append(r.Figures, f) }
 
-// Note appends a note.
-func (r *Report) Note(format string, args ...any) {
+// note appends a note.
+func (r *Report) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 

@@ -1,4 +1,4 @@
-package results
+package bench
 
 import (
 	"fmt"
@@ -24,22 +24,20 @@ type Target struct {
 	AtLeast bool `json:"atLeast"`
 }
 
-// AtLeast returns a target of limit or more.
-func AtLeast(limit float64) *Target { return &Target{Limit: limit, AtLeast: true} }
+func atLeast(limit float64) *Target { return &Target{Limit: limit, AtLeast: true} }
 
-// AtMost returns a target of limit or less.
-func AtMost(limit float64) *Target { return &Target{Limit: limit} }
+func atMost(limit float64) *Target { return &Target{Limit: limit} }
 
 // Min is the smallest of the values; this and the following functions return 0 when there are none.
-func (f Figure) Min() float64 { return Quantile(f.Values, 0) }
+func (f Figure) Min() float64 { return quantile(f.Values, 0) }
 
 // Median is the middle value, or the mean of the two middle values.
 func (f Figure) Median() float64 {
-	return (Quantile(f.Values, 0.5) + QuantileUp(f.Values, 0.5)) / 2
+	return (quantile(f.Values, 0.5) + quantileUp(f.Values, 0.5)) / 2
 }
 
 // Max is the largest of the values.
-func (f Figure) Max() float64 { return Quantile(f.Values, 1) }
+func (f Figure) Max() float64 { return quantile(f.Values, 1) }
 
 // Spread is the difference between the largest and smallest value, relative to the median.
 func (f Figure) Spread() float64 {
@@ -66,9 +64,9 @@ func (f Figure) Ratio() float64 {
 
 func (f Figure) values() string {
 	if len(f.Values) == 1 {
-		return Number(f.Values[0])
+		return number(f.Values[0])
 	}
-	return "min " + Number(f.Min()) + ", median " + Number(f.Median()) + ", max " + Number(f.Max())
+	return "min " + number(f.Min()) + ", median " + number(f.Median()) + ", max " + number(f.Max())
 }
 
 func (f Figure) verdict() string {
@@ -82,11 +80,11 @@ func (f Figure) verdict() string {
 	if f.Ratio() < 1 {
 		word = "missed"
 	}
-	return fmt.Sprintf("target %s %s: %s, %.2f times as good", sign, Number(f.Target.Limit), word, f.Ratio())
+	return fmt.Sprintf("target %s %s: %s, %.2f times as good", sign, number(f.Target.Limit), word, f.Ratio())
 }
 
-// Quantile returns the q-quantile of values, one of them; 0 when there are none.
-func Quantile(values []float64, q float64) float64 {
+// quantile returns the q-quantile of values, one of them; 0 when there are none.
+func quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
@@ -94,8 +92,8 @@ func Quantile(values []float64, q float64) float64 {
 	return sorted[int(q*float64(len(sorted)-1))]
 }
 
-// QuantileUp is quantile, rounded to the larger neighbour.
-func QuantileUp(values []float64, q float64) float64 {
+// quantileUp is quantile, rounded to the larger neighbour.
+func quantileUp(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
@@ -108,10 +106,10 @@ func QuantileUp(values []float64, q float64) float64 {
 	return sorted[i]
 }
 
-// Number formats x with three significant digits, and large numbers with separators.
-func Number(x float64) string {
+// number formats x with three significant digits, and large numbers with separators.
+func number(x float64) string {
 	if x < 0 {
-		return "-" + Number(-x)
+		return "-" + number(-x)
 	}
 	switch {
 	case x == float64(int64(x)) && x < 1000:

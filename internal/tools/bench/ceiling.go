@@ -1,4 +1,4 @@
-package direct
+package bench
 
 import (
 	"bytes"
@@ -13,27 +13,26 @@ import (
 	"tutti/internal/bulk"
 	"tutti/internal/core"
 	"tutti/internal/index/elastic"
-	"tutti/internal/tools/bench/standin"
 	"tutti/internal/upstream"
 )
 
 // bulkPath is the path of bulk requests of tutti and of the ceiling, with the shortest responses.
 const bulkPath = "/_bulk?require_alias=true&filter_path=error,status,errors,items.*.status"
 
-// Ceiling is the fastest way to write the documents: bulk bodies encoded before the measurement starts.
-type Ceiling struct {
+// ceiling is the fastest way to write the documents: bulk bodies encoded before the measurement starts.
+type ceiling struct {
 	bodies      [][]byte
-	Documents   int
-	Connections int
+	documents   int
+	connections int
 }
 
-// NewCeiling encodes the documents of a corpus into bulk bodies of tutti's size.
-func NewCeiling(engine *elastic.Index, c *standin.Corpus, block []byte) *Ceiling {
-	ceil := &Ceiling{Documents: len(c.Analyses)}
+// newCeiling encodes the documents of a corpus into bulk bodies of tutti's size.
+func newCeiling(engine *elastic.Index, c *corpus, block []byte) *ceiling {
+	ceil := &ceiling{documents: len(c.analyses)}
 	version := core.Version(time.Now().UnixNano())
 	var body, doc []byte
 	items := 0
-	for _, a := range c.Analyses {
+	for _, a := range c.analyses {
 		if items == bulk.DefaultBatchCount || items > 0 && len(body)+len(a.Body)+len(block) > bulk.DefaultBatchBytes {
 			ceil.bodies = append(ceil.bodies, bytes.Clone(body))
 			body, items = body[:0], 0
@@ -46,8 +45,8 @@ func NewCeiling(engine *elastic.Index, c *standin.Corpus, block []byte) *Ceiling
 	return ceil
 }
 
-// Write sends all bodies to an alias over a number of connections, and returns the time it took.
-func (c *Ceiling) Write(ctx context.Context, engine *Client, alias string, connections int) (time.Duration, error) {
+// write sends all bodies to an alias over a number of connections, and returns the time it took.
+func (c *ceiling) write(ctx context.Context, engine *client, alias string, connections int) (time.Duration, error) {
 	var next atomic.Int64
 	began := time.Now()
 	senders, ctx := errgroup.WithContext(ctx)
@@ -58,7 +57,7 @@ func (c *Ceiling) Write(ctx context.Context, engine *Client, alias string, conne
 				if i >= len(c.bodies) {
 					return nil
 				}
-				answer, err := engine.Call(ctx, http.MethodPost, "/"+alias+bulkPath, "application/x-ndjson", c.bodies[i])
+				answer, err := engine.call(ctx, http.MethodPost, "/"+alias+bulkPath, "application/x-ndjson", c.bodies[i])
 				if err != nil {
 					return err
 				}

@@ -1,4 +1,4 @@
-package model
+package searchtest
 
 import (
 	"bytes"
@@ -14,44 +14,44 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// Element is a row: a document, or a nested element of one.
-type Element struct {
-	// ID is the id of a document, path the nested path of an element.
-	ID, Path string
-	parent   *Element
-	children []*Element
-	// Values are the values of fields in this row, by path.
-	Values map[string][]Value
+// element is a row: a document, or a nested element of one.
+type element struct {
+	// id is the id of a document, path the nested path of an element.
+	id, path string
+	parent   *element
+	children []*element
+	// values are the values of fields in this row, by path.
+	values map[string][]value
 }
 
-// At returns the rows of a path at or below e.
-func (e *Element) At(path string) []*Element {
-	if e.Path == path {
-		return []*Element{e}
+// at returns the rows of a path at or below e.
+func (e *element) at(path string) []*element {
+	if e.path == path {
+		return []*element{e}
 	}
-	var rows []*Element
+	var rows []*element
 	for _, child := range e.children {
-		rows = append(rows, child.At(path)...)
+		rows = append(rows, child.at(path)...)
 	}
 	return rows
 }
 
 // rowsOf parses a document into rows.
-func rowsOf(fields *FieldSet, id string, doc []byte) (*Element, error) {
+func rowsOf(fields *fieldSet, id string, doc []byte) (*element, error) {
 	d := json.NewDecoder(bytes.NewReader(doc))
 	d.UseNumber()
 	var object map[string]any
 	if err := d.Decode(&object); err != nil {
 		return nil, fmt.Errorf("reading the document %s: %w", id, err)
 	}
-	root := &Element{ID: id, Values: map[string][]Value{}}
-	(&reader{fields: fields}).object(fields.Tree, "", object, root)
+	root := &element{id: id, values: map[string][]value{}}
+	(&reader{fields: fields}).object(fields.tree, "", object, root)
 	return root, nil
 }
 
-// DocumentsOf parses documents, and returns them sorted by id.
-func DocumentsOf(fields *FieldSet, sources map[string]string) ([]*Element, error) {
-	documents := make([]*Element, 0, len(sources))
+// documentsOf parses documents, and returns them sorted by id.
+func documentsOf(fields *fieldSet, sources map[string]string) ([]*element, error) {
+	documents := make([]*element, 0, len(sources))
 	for _, id := range slices.Sorted(maps.Keys(sources)) {
 		d, err := rowsOf(fields, id, []byte(sources[id]))
 		if err != nil {
@@ -64,15 +64,15 @@ func DocumentsOf(fields *FieldSet, sources map[string]string) ([]*Element, error
 
 // reader parses one document.
 type reader struct {
-	fields *FieldSet
+	fields *fieldSet
 }
 
 // object reads the members of an object of f into a row.
-func (r *reader) object(f *mapping.Field, path string, object map[string]any, row *Element) {
+func (r *reader) object(f *mapping.Field, path string, object map[string]any, row *element) {
 	for name, member := range object {
 		below, at := f, path
 		for segment := range strings.SplitSeq(name, ".") {
-			below, at = below.Properties[segment], Join(at, segment)
+			below, at = below.Properties[segment], join(at, segment)
 			if below == nil {
 				break
 			}
@@ -83,8 +83,7 @@ func (r *reader) object(f *mapping.Field, path string, object map[string]any, ro
 	}
 }
 
-// Join returns the path of a member of the container at path, "" for the root.
-func Join(path, name string) string {
+func join(path, name string) string {
 	if path == "" {
 		return name
 	}
@@ -92,7 +91,7 @@ func Join(path, name string) string {
 }
 
 // value reads the value of a field.
-func (r *reader) value(f *mapping.Field, path string, v any, row *Element) {
+func (r *reader) value(f *mapping.Field, path string, v any, row *element) {
 	switch v := v.(type) {
 	case nil:
 	case []any:
@@ -104,7 +103,7 @@ func (r *reader) value(f *mapping.Field, path string, v any, row *Element) {
 		case mapping.Object:
 			r.object(f, path, v, row)
 		case mapping.Nested:
-			child := &Element{Path: path, parent: row, Values: map[string][]Value{}}
+			child := &element{path: path, parent: row, values: map[string][]value{}}
 			row.children = append(row.children, child)
 			r.object(f, path, v, child)
 		default:
@@ -118,22 +117,22 @@ func (r *reader) value(f *mapping.Field, path string, v any, row *Element) {
 }
 
 // scalar reads a scalar into a field and its multi-fields.
-func (r *reader) scalar(f *mapping.Field, path, scalar string, row *Element) {
+func (r *reader) scalar(f *mapping.Field, path, scalar string, row *element) {
 	for name, other := range f.Fields {
 		r.scalar(other, path+"."+name, scalar, row)
 	}
-	field := r.fields.ByName[path].Field
+	field := r.fields.byName[path].Field
 	if field.Type == "text" {
 		for _, word := range words(scalar) {
-			row.Values[path] = append(row.Values[path], Value{Text: word})
+			row.values[path] = append(row.values[path], value{text: word})
 		}
 		return
 	}
 	if tooLong(f, scalar) {
 		return
 	}
-	if v, ok := StoredValue(field, scalar); ok {
-		row.Values[path] = append(row.Values[path], v)
+	if v, ok := storedValue(field, scalar); ok {
+		row.values[path] = append(row.values[path], v)
 	}
 }
 
@@ -149,11 +148,11 @@ func tooLong(f *mapping.Field, text string) bool {
 	return bounded && json.Unmarshal(raw, &most) == nil && len(utf16.Encode([]rune(text))) > most
 }
 
-// ValuesOf returns the values of a field in some rows, with duplicates.
-func ValuesOf(f query.Field, rows []*Element) []Value {
-	var all []Value
+// valuesOf returns the values of a field in some rows, with duplicates.
+func valuesOf(f query.Field, rows []*element) []value {
+	var all []value
 	for _, row := range rows {
-		all = append(all, row.Values[f.Path]...)
+		all = append(all, row.values[f.Path]...)
 	}
 	return all
 }

@@ -1,3 +1,0 @@
-// Package standin has the servers that a benchmark needs beside tutti: a repository with generated records, and an engine that
-// responds at once.
-package standin
