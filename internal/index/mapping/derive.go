@@ -268,9 +268,6 @@ func (k kinds) scalar() Type {
 	}
 }
 
-// isoDay is the length of yyyy-MM-dd, the minimum for a string to be a date.
-const isoDay = 10
-
 // scalarKind reads one scalar.
 func (s *scanner) scalarKind() kinds {
 	switch s.peek() {
@@ -279,7 +276,7 @@ func (s *scanner) scalarKind() kinds {
 		if escaped {
 			raw = jsontext.AppendUnescaped(nil, raw)
 		}
-		if isISODate(raw, isoDay) {
+		if _, ok := parseDate(raw); ok && len(raw) >= len("2006-01-02") {
 			return kindDate
 		}
 		return kindText

@@ -183,8 +183,8 @@ func TestDerive(t *testing.T) {
 		{"scalars", `{"s":"x","i":1,"d":1.5,"b":false,"t":"2020-12-02"}`, `{"b":{"type":"boolean"},"d":{"type":"double"},` +
 			`"i":{"type":"long"},"s":` + keyword + `,"t":{"type":"date"}}`},
 		{
-			"dates that are none", `{"a":"2020","b":"2020-13-01","c":"2020-12-02 10:00","d":"2020-12-02T"}`,
-			`{"a":` + keyword + `,"b":` + keyword + `,"c":` + keyword + `,"d":{"type":"date"}}`,
+			"dates that are none", `{"a":"2020","b":"2020-13-01","c":"2020-12-02 10:00","d":"2020-12-02T","w":"2020-W10-2","x":"2020-12-02T24:00"}`,
+			`{"a":` + keyword + `,"b":` + keyword + `,"c":` + keyword + `,"d":{"type":"date"},"w":` + keyword + `,"x":` + keyword + `}`,
 		},
 		{"an integer too big", `{"a":9223372036854775808,"b":-9223372036854775808}`, `{"a":{"type":"double"},"b":{"type":"long"}}`},
 		{"arrays", `{"a":[null,[],1],"b":[1,2.5],"c":[1,"x"],"d":[["x"]],"e":[true,1]}`, `{"a":{"type":"long"},` +
