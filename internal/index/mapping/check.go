@@ -5,8 +5,6 @@ import (
 	"hash/maphash"
 	"slices"
 	"unicode/utf8"
-
-	"tutti/internal/jsontext"
 )
 
 // ParsingError is the reason why a document does not fit the mapping, in Elasticsearch's words.
@@ -117,27 +115,17 @@ func (c *Checker) reject(kind, reason string) bool {
 	return false
 }
 
-// name reads a member's name and the colon, and rejects a duplicate name.
-func (c *Checker) name(base int) ([]byte, bool) {
-	if c.scan.peek() != '"' {
-		return nil, c.scan.fail("a member name is missing")
-	}
-	name, escaped, ok := c.scan.str()
-	if !ok {
-		return nil, false
-	}
-	if escaped {
-		name = jsontext.AppendUnescaped(nil, name)
-	}
+// addName adds a member's name to those of its object, which start at base, and rejects a duplicate.
+func (c *Checker) addName(base int, name []byte) bool {
 	if len(c.names)-base < maxLinearNames {
 		for _, other := range c.names[base:] {
 			if len(other) == len(name) && bytes.Equal(other, name) {
-				return nil, c.duplicate(name)
+				return c.duplicate(name)
 			}
 		}
 	}
 	c.names = append(c.names, name)
-	return name, c.scan.colon()
+	return true
 }
 
 func (c *Checker) duplicate(name []byte) bool {
@@ -176,22 +164,9 @@ func (c *Checker) closeNames(base int) bool {
 // object reads one object of f, an Object or a Nested.
 func (c *Checker) object(f *Field, dynamic string) bool {
 	base, root := len(c.names), c.scan.depth == 0
-	if !c.scan.enter() {
-		return false
-	}
-	for first := true; ; first = false {
-		more, ok := c.scan.next(first, '}')
-		if !ok {
-			return false
-		}
-		if !more {
-			return c.scan.leave() && c.closeNames(base)
-		}
-		name, ok := c.name(base)
-		if !ok || root && !c.allowed(name) || !c.member(f, dynamic, name) {
-			return false
-		}
-	}
+	return c.scan.object(func(name []byte) bool {
+		return c.addName(base, name) && (!root || c.allowed(name)) && c.member(f, dynamic, name)
+	}) && c.closeNames(base)
 }
 
 // allowed rejects the names that Elasticsearch reserves at a document's root.
@@ -276,39 +251,15 @@ func (c *Checker) unmapped(dynamic string, info bool) bool {
 func (c *Checker) value(f *Field, dynamic string) bool {
 	switch b := c.scan.peek(); b {
 	case '[':
-		return c.array(f, dynamic)
+		return c.scan.array(func() bool { return c.value(f, dynamic) })
 	case '{':
 		return c.composite(f, dynamic)
 	case '"':
 		raw, escaped, ok := c.scan.str()
 		return ok && c.scalar(f, KindString, raw, escaped)
-	case 't':
-		return c.scan.word("true") && c.scalar(f, KindBoolean, c.scan.last("true"), false)
-	case 'f':
-		return c.scan.word("false") && c.scalar(f, KindBoolean, c.scan.last("false"), false)
-	case 'n':
-		return c.scan.word("null")
 	default:
-		raw, _, ok := c.scan.number()
-		return ok && c.scalar(f, KindNumber, raw, false)
-	}
-}
-
-func (c *Checker) array(f *Field, dynamic string) bool {
-	if !c.scan.enter() {
-		return false
-	}
-	for first := true; ; first = false {
-		more, ok := c.scan.next(first, ']')
-		if !ok {
-			return false
-		}
-		if !more {
-			return c.scan.leave()
-		}
-		if !c.value(f, dynamic) {
-			return false
-		}
+		kind, raw, ok := c.scan.scalar(b)
+		return ok && (kind == KindNull || c.scalar(f, kind, raw, false))
 	}
 }
 

@@ -13,7 +13,7 @@ func isDate(kind Kind, text []byte) bool {
 		return false
 	}
 	if kind == KindString {
-		if _, ok := parseDate(text); ok {
+		if _, ok := parseDate(string(text)); ok {
 			return true
 		}
 	}
@@ -22,8 +22,8 @@ func isDate(kind Kind, text []byte) bool {
 }
 
 // parseDate parses a strict_date_optional_time: yyyy[-MM[-dd['T'[HH[:mm[:ss[.fraction]]]][offset]]]].
-func parseDate(text []byte) (isodate.Date, bool) {
-	d, ok := isodate.Parse(string(text))
+func parseDate(text string) (isodate.Date, bool) {
+	d, ok := isodate.Parse(text)
 	return d, ok && !d.Extended
 }
 
@@ -40,7 +40,7 @@ func isNanos(kind Kind, text []byte) bool {
 		return false
 	}
 	if kind == KindString || len(text) == 4 { // four digits are a year, also as a number
-		if d, ok := parseDate(text); ok {
+		if d, ok := parseDate(string(text)); ok {
 			from, _ := d.Range()
 			return hasSeconds(text) && withinNanos(from)
 		}

@@ -140,13 +140,12 @@ func (w *deriver) reject(kind, path, reason string) {
 }
 
 // value reads one value at s. f is the mapping's field there, nil when it has none.
-func (w *deriver) value(f *Field, dynamic string, s *observed, element bool) {
+func (w *deriver) value(f *Field, dynamic string, s *observed, element bool) bool {
 	s.known = f
 	if f != nil && (!f.Container() || f.disabled()) {
-		w.scan.skip()
-		return
+		return w.scan.skip()
 	}
-	switch w.scan.peek() {
+	switch c := w.scan.peek(); c {
 	case '{':
 		s.kinds |= kindObject
 		if element {
@@ -155,30 +154,30 @@ func (w *deriver) value(f *Field, dynamic string, s *observed, element bool) {
 		if f != nil {
 			dynamic = inherit(f, dynamic)
 		}
-		w.scan.members(func(name []byte) { w.member(f, dynamic, s, name) })
+		return w.scan.object(func(name []byte) bool { return w.member(f, dynamic, s, name) })
 	case '[':
-		w.scan.elements(func() { w.value(f, dynamic, s, true) })
+		return w.scan.array(func() bool { return w.value(f, dynamic, s, true) })
 	default:
-		s.kinds |= w.scan.scalarKind()
+		kind, raw, ok := w.scan.scalar(c)
+		s.kinds |= kindsOf(kind, raw)
+		return ok
 	}
 }
 
 // member reads the value of a member of s, whose name may contain dots.
-func (w *deriver) member(f *Field, dynamic string, s *observed, name []byte) {
+func (w *deriver) member(f *Field, dynamic string, s *observed, name []byte) bool {
 	for {
 		first, rest, dotted := bytes.Cut(name, []byte{'.'})
 		var next *Field
 		if f != nil {
 			next = f.Properties[string(first)]
 			if next == nil && (dynamic == DynamicFalse || dynamic == DynamicRuntime) {
-				w.scan.skip()
-				return
+				return w.scan.skip()
 			}
 		}
 		s = s.child(first)
 		if !dotted {
-			w.value(next, dynamic, s, false)
-			return
+			return w.value(next, dynamic, s, false)
 		}
 		s.known, s.kinds = next, s.kinds|kindObject
 		if f, name = next, rest; f != nil {
@@ -268,30 +267,21 @@ func (k kinds) scalar() Type {
 	}
 }
 
-// scalarKind reads one scalar.
-func (s *scanner) scalarKind() kinds {
-	switch s.peek() {
-	case '"':
-		raw, escaped, _ := s.str()
-		if escaped {
-			raw = jsontext.AppendUnescaped(nil, raw)
-		}
-		if _, ok := parseDate(raw); ok && len(raw) >= len("2006-01-02") {
+// kindsOf returns the kind of a scalar, none for null.
+func kindsOf(kind Kind, raw []byte) kinds {
+	switch kind {
+	case KindString:
+		text := jsontext.Unescape(raw)
+		if _, ok := parseDate(text); ok && len(text) >= len("2006-01-02") {
 			return kindDate
 		}
 		return kindText
-	case 't':
-		s.word("true")
+	case KindBoolean:
 		return kindBoolean
-	case 'f':
-		s.word("false")
-		return kindBoolean
-	case 'n':
-		s.word("null")
+	case KindNull:
 		return 0
 	default:
-		raw, integer, _ := s.number()
-		if integer && isInteger(KindNumber, raw, Long) {
+		if !bytes.ContainsAny(raw, ".eE") && isInteger(KindNumber, raw, Long) {
 			return kindLong
 		}
 		return kindDouble

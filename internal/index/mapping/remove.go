@@ -68,7 +68,10 @@ func (r *remover) value(c *pathNode) {
 	case r.scan.peek() == '{':
 		r.object(c)
 	case r.scan.peek() == '[':
-		r.scan.elements(func() { r.value(c) })
+		r.scan.array(func() bool {
+			r.value(c)
+			return true
+		})
 	default:
 		r.scan.skip()
 	}

@@ -75,16 +75,13 @@ func (s *scanner) number() (raw []byte, integer, ok bool) {
 }
 
 // word reads true, false or null.
-func (s *scanner) word(word string) bool {
+func (s *scanner) word(word string) (raw []byte, ok bool) {
 	if len(s.doc)-s.pos < len(word) || string(s.doc[s.pos:s.pos+len(word)]) != word {
-		return s.fail("unexpected character")
+		return nil, s.fail("unexpected character")
 	}
 	s.pos += len(word)
-	return true
+	return s.doc[s.pos-len(word) : s.pos], true
 }
-
-// last returns the bytes of the word just read.
-func (s *scanner) last(word string) []byte { return s.doc[s.pos-len(word) : s.pos] }
 
 // enter moves after the bracket that opens an object or an array; leave must follow.
 func (s *scanner) enter() bool {
@@ -130,50 +127,79 @@ func (s *scanner) next(first bool, closing byte) (more, ok bool) {
 	return true, true
 }
 
-// members reads an object of valid syntax: each is called with every member's name, unescaped, and must read the member's value.
-func (s *scanner) members(each func(name []byte)) {
-	s.pos++
-	for first := true; s.problem == ""; first = false {
-		if more, _ := s.next(first, '}'); !more {
-			break
+// object reads an object: each is called with every member's name, unescaped, and must read the member's value.
+func (s *scanner) object(each func(name []byte) bool) bool {
+	if !s.enter() {
+		return false
+	}
+	for first := true; ; first = false {
+		more, ok := s.next(first, '}')
+		if !ok || !more {
+			return ok && s.leave()
 		}
-		s.peek()
-		name, escaped, _ := s.str()
+		if s.peek() != '"' {
+			return s.fail("a member name is missing")
+		}
+		name, escaped, ok := s.str()
 		if escaped {
 			name = jsontext.AppendUnescaped(nil, name)
 		}
-		s.colon()
-		each(name)
-	}
-	s.pos++
-}
-
-// elements reads an array of valid syntax: each must read one element.
-func (s *scanner) elements(each func()) {
-	s.pos++
-	for first := true; s.problem == ""; first = false {
-		if more, _ := s.next(first, ']'); !more {
-			break
+		if !ok || !s.colon() || !each(name) {
+			return false
 		}
-		each()
 	}
-	s.pos++
 }
 
-// skip skips one value of valid syntax.
-func (s *scanner) skip() {
-	switch s.peek() {
-	case '{':
-		s.members(func([]byte) { s.skip() })
-	case '[':
-		s.elements(s.skip)
+// array reads an array: each must read one element.
+func (s *scanner) array(each func() bool) bool {
+	if !s.enter() {
+		return false
+	}
+	for first := true; ; first = false {
+		more, ok := s.next(first, ']')
+		if !ok || !more {
+			return ok && s.leave()
+		}
+		if !each() {
+			return false
+		}
+	}
+}
+
+// scalar reads a value that starts with c, in the form of Sink.Value; an object is read as a whole.
+func (s *scanner) scalar(c byte) (kind Kind, raw []byte, ok bool) {
+	switch c {
 	case '"':
-		s.str()
-	case 't', 'n':
-		s.pos += len("true")
+		raw, _, ok = s.str()
+		return KindString, raw, ok
+	case '{':
+		start := s.pos
+		ok = s.skip()
+		return KindObject, s.doc[start:s.pos], ok
+	case 't':
+		raw, ok = s.word("true")
+		return KindBoolean, raw, ok
 	case 'f':
-		s.pos += len("false")
+		raw, ok = s.word("false")
+		return KindBoolean, raw, ok
+	case 'n':
+		_, ok = s.word("null")
+		return KindNull, nil, ok
 	default:
-		s.number()
+		raw, _, ok = s.number()
+		return KindNumber, raw, ok
+	}
+}
+
+// skip skips one value, checking its syntax.
+func (s *scanner) skip() bool {
+	switch c := s.peek(); c {
+	case '{':
+		return s.object(func([]byte) bool { return s.skip() })
+	case '[':
+		return s.array(s.skip)
+	default:
+		_, _, ok := s.scalar(c)
+		return ok
 	}
 }

@@ -31,19 +31,15 @@ func (c *Checker) skip(levels int) (valued, ok bool) {
 		}
 		return c.skipObject(levels)
 	case '[':
-		return c.skipArray(levels)
-	case '"':
-		_, _, ok = c.scan.str()
-		return true, ok
-	case 't':
-		return true, c.scan.word("true")
-	case 'f':
-		return true, c.scan.word("false")
-	case 'n':
-		return false, c.scan.word("null")
+		ok = c.scan.array(func() bool {
+			value, ok := c.skip(levels)
+			valued = valued || value
+			return ok
+		})
+		return valued, ok
 	default:
-		_, _, ok = c.scan.number()
-		return true, ok
+		kind, _, ok := c.scan.scalar(b)
+		return kind != KindNull, ok
 	}
 }
 
@@ -52,49 +48,17 @@ func (c *Checker) skipObject(levels int) (valued, ok bool) {
 	if levels != unlimited {
 		below--
 	}
-	if !c.scan.enter() {
-		return false, false
-	}
-	for first := true; ; first = false {
-		more, ok := c.scan.next(first, '}')
-		if !ok {
-			return false, false
-		}
-		if !more {
-			return valued, c.scan.leave() && c.closeNames(base)
-		}
-		name, ok := c.name(base)
-		if !ok {
-			return false, false
+	ok = c.scan.object(func(name []byte) bool {
+		if !c.addName(base, name) {
+			return false
 		}
 		if levels != unlimited && bytes.IndexByte(name, 0) >= 0 {
-			return false, c.reject(TypeParsing, "keys of a flattened field must not contain a null byte")
+			return c.reject(TypeParsing, "keys of a flattened field must not contain a null byte")
 		}
 		typed := isInfo(name) && c.scan.peek() == '{'
 		value, ok := c.skip(below)
-		if !ok {
-			return false, false
-		}
 		valued = valued || value || typed
-	}
-}
-
-func (c *Checker) skipArray(levels int) (valued, ok bool) {
-	if !c.scan.enter() {
-		return false, false
-	}
-	for first := true; ; first = false {
-		more, ok := c.scan.next(first, ']')
-		if !ok {
-			return false, false
-		}
-		if !more {
-			return valued, c.scan.leave()
-		}
-		value, ok := c.skip(levels)
-		if !ok {
-			return false, false
-		}
-		valued = valued || value
-	}
+		return ok
+	})
+	return valued, ok && c.closeNames(base)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"tutti/internal/core"
-	"tutti/internal/jsontext"
 )
 
 // KindNull is a null, which only a Walker passes to a Sink; raw is nil.
@@ -45,11 +44,11 @@ func (w *Walker) member(f *Field, name []byte) bool {
 	}
 	first, rest, dotted := bytes.Cut(name, []byte{'.'})
 	if !dotted {
-		return w.scan.skipChecked()
+		return w.scan.skip()
 	}
 	child := f.Properties[string(first)]
 	if child == nil || !child.Container() || child.disabled() {
-		return w.scan.skipChecked()
+		return w.scan.skip()
 	}
 	w.sink.Enter(child)
 	ok := w.member(child, rest)
@@ -65,7 +64,7 @@ func (w *Walker) value(f *Field) bool {
 	case !f.Container():
 		return w.leaf(f, c)
 	case c != '{' || f.disabled():
-		return w.scan.skipChecked()
+		return w.scan.skip()
 	}
 	w.sink.Enter(f)
 	ok := w.object(f)
@@ -120,80 +119,4 @@ func (w *leafWalker) member(name []byte) bool {
 	ok := w.value()
 	w.path = w.path[:above]
 	return ok
-}
-
-// object reads an object: each is called with every member's name, unescaped, and must read the member's value.
-func (s *scanner) object(each func(name []byte) bool) bool {
-	if !s.enter() {
-		return false
-	}
-	for first := true; ; first = false {
-		more, ok := s.next(first, '}')
-		if !ok || !more {
-			return ok && s.leave()
-		}
-		if s.peek() != '"' {
-			return s.fail("a member name is missing")
-		}
-		name, escaped, ok := s.str()
-		if escaped {
-			name = jsontext.AppendUnescaped(nil, name)
-		}
-		if !ok || !s.colon() || !each(name) {
-			return false
-		}
-	}
-}
-
-// array reads an array: each must read one element.
-func (s *scanner) array(each func() bool) bool {
-	if !s.enter() {
-		return false
-	}
-	for first := true; ; first = false {
-		more, ok := s.next(first, ']')
-		if !ok || !more {
-			return ok && s.leave()
-		}
-		if !each() {
-			return false
-		}
-	}
-}
-
-// scalar reads a value that starts with c, in the form of Sink.Value; an object is read as a whole.
-func (s *scanner) scalar(c byte) (kind Kind, raw []byte, ok bool) {
-	switch c {
-	case '"':
-		raw, _, ok = s.str()
-		return KindString, raw, ok
-	case '{':
-		start := s.pos
-		ok = s.skipChecked()
-		return KindObject, s.doc[start:s.pos], ok
-	case 't':
-		ok = s.word("true")
-		return KindBoolean, s.doc[s.pos-btoi(ok)*len("true") : s.pos], ok
-	case 'f':
-		ok = s.word("false")
-		return KindBoolean, s.doc[s.pos-btoi(ok)*len("false") : s.pos], ok
-	case 'n':
-		return KindNull, nil, s.word("null")
-	default:
-		raw, _, ok = s.number()
-		return KindNumber, raw, ok
-	}
-}
-
-// skipChecked skips one value, checking its syntax.
-func (s *scanner) skipChecked() bool {
-	switch c := s.peek(); c {
-	case '{':
-		return s.object(func([]byte) bool { return s.skipChecked() })
-	case '[':
-		return s.array(s.skipChecked)
-	default:
-		_, _, ok := s.scalar(c)
-		return ok
-	}
 }
