@@ -46,6 +46,8 @@ func TestSubmissions(t *testing.T) {
 		"merge as a patch": {ask{method: "PATCH", target: one, body: `{}`, header: http.Header{"Content-Type": {"application/merge-patch+json"}}}, "merge S A/1 {}", updated},
 		"publish":          {ask{method: "PUT", target: "/studies/S/analysis/publish/A%251?ignoreUndefinedMd5=true"}, "state S A%1 PUBLISHED", `{"message":"AnalysisId A%1 successfully published"}`},
 		"unpublish":        {ask{method: "PUT", target: "/studies/S/analysis/unpublish/A1", body: "{}"}, "state S A1 UNPUBLISHED", `{"message":"AnalysisId A1 successfully unpublished"}`},
+		"publish, null":    {ask{method: "PUT", target: "/studies/S/analysis/publish/A1", body: "null", header: http.Header{"Content-Type": {"application/json"}}}, "state S A1 PUBLISHED", `{"message":"AnalysisId A1 successfully published"}`},
+		"suppress, null":   {ask{method: "PUT", target: "/studies/S/analysis/suppress/A1", body: " null\n"}, "state S A1 SUPPRESSED", `{"message":"AnalysisId A1 was suppressed"}`},
 		"suppress":         {ask{method: "PUT", target: "/studies/S/analysis/suppress/A1"}, "state S A1 SUPPRESSED", `{"message":"AnalysisId A1 was suppressed"}`},
 		"one called files": {ask{method: "PUT", target: "/studies/S/analysis/files", body: `{}`}, "replace S files {}", `{"message":"AnalysisId files successfully updated"}`},
 	} {

@@ -19,7 +19,12 @@ const ContentTypeJSON = "application/json"
 
 // ReadEmptyObject reads a body that carries nothing: absent, empty or a JSON object, which is ignored (CONTRACT
 // section 1). Other JSON and broken JSON are CodeInvalid, another content type CodeUnsupportedMedia.
-func ReadEmptyObject(r *http.Request) error {
+func ReadEmptyObject(r *http.Request) error { return readIgnored(r, false) }
+
+// ReadEmptyObjectOrNull is ReadEmptyObject that also accepts null, which axios sends when it is called without a body.
+func ReadEmptyObjectOrNull(r *http.Request) error { return readIgnored(r, true) }
+
+func readIgnored(r *http.Request, null bool) error {
 	body, err := ReadBody(r)
 	if err != nil {
 		return err
@@ -36,7 +41,7 @@ func ReadEmptyObject(r *http.Request) error {
 			Code: core.CodeInvalid, Message: "the body is not valid JSON", Hint: "send no body, or {}",
 		}
 	}
-	if trimmed[0] != '{' {
+	if trimmed[0] != '{' && !(null && string(trimmed) == "null") {
 		return &core.Error{
 			Code: core.CodeInvalid, Message: "the body is not a JSON object", Hint: "send no body, or {}",
 		}

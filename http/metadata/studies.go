@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"net/http"
 
@@ -13,11 +14,8 @@ import (
 // listOfStudies is the segment below /studies that lists them, so that no study can have it as its id.
 const listOfStudies = "all"
 
-// studyBody is a study as Song's clients get it. Info is where Song keeps members that it does not know; there are none.
-type studyBody struct {
-	core.Study
-	Info struct{} `json:"info"`
-}
+// memberInfo is the member of a study that keeps members of the caller's own.
+const memberInfo = "info"
 
 // messageBody says in words what was done.
 type messageBody struct {
@@ -54,10 +52,18 @@ func (s studies) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("reading a study: %w", err)
 	}
-	return api.WriteJSON(w, http.StatusOK, studyBody{Study: study})
+	return writeStudy(w, study)
 }
 
-// create adds the study of the path; what the body may say of it is optional. It answers the study.
+// writeStudy writes a study. Song's clients expect info, also when it is empty.
+func writeStudy(w http.ResponseWriter, study core.Study) error {
+	if study.Info == nil {
+		study.Info = json.RawMessage("{}")
+	}
+	return api.WriteJSON(w, http.StatusOK, study)
+}
+
+// create adds the study of the path and returns it. The body, which describes it, is optional.
 func (s studies) create(w http.ResponseWriter, r *http.Request) error {
 	id, err := api.PathParam(r, "study", "study")
 	if err != nil {
@@ -74,11 +80,10 @@ func (s studies) create(w http.ResponseWriter, r *http.Request) error {
 	if err := s.port.CreateStudy(r.Context(), study); err != nil {
 		return fmt.Errorf("adding a study: %w", err)
 	}
-	return api.WriteJSON(w, http.StatusOK, studyBody{Study: study})
+	return writeStudy(w, study)
 }
 
-// studyOf reads the study that a body describes. Members that a study does not have are passed over: Song's clients send
-// info, among others.
+// studyOf reads the study that a body describes.
 func studyOf(id string, body []byte, header http.Header) (core.Study, error) {
 	study := core.Study{ID: id}
 	if id == listOfStudies {
@@ -93,6 +98,14 @@ func studyOf(id string, body []byte, header http.Header) (core.Study, error) {
 	members, err := api.DecodeObject(body)
 	if err != nil {
 		return study, err
+	}
+	if err := members.Only("studyId", "name", "organization", "description", memberInfo); err != nil {
+		return study, err
+	}
+	if members.Has(memberInfo) {
+		if study.Info = members[memberInfo]; study.Info[0] != '{' {
+			return study, api.MemberError(memberInfo, "must be an object")
+		}
 	}
 	var given string
 	for _, m := range []struct {

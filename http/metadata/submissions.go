@@ -102,7 +102,7 @@ func (s submissions) setState(state core.AnalysisState, done string) api.Handler
 		if _, err := q.LenientBoolean("ignoreUndefinedMd5"); err != nil {
 			return err
 		}
-		if err := api.ReadEmptyObject(r); err != nil {
+		if err := api.ReadEmptyObjectOrNull(r); err != nil {
 			return err
 		}
 		if err := s.port.SetState(r.Context(), t.study, t.id, state); err != nil {

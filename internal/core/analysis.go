@@ -1,6 +1,9 @@
 package core
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // AnalysisState is the state of an analysis of the built-in metadata repository (CONTRACT section 8).
 type AnalysisState string
@@ -23,6 +26,8 @@ type Study struct {
 	Name         string `json:"name"`
 	Organization string `json:"organization"`
 	Description  string `json:"description"`
+	// Info is a JSON object of other members as the study was created with, nil for none.
+	Info json.RawMessage `json:"info,omitempty"`
 }
 
 // Analysis is a stored analysis of the built-in metadata repository.

@@ -3,7 +3,9 @@ package metadata
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -16,7 +18,7 @@ import (
 const (
 	// maxKnownStudies bounds the cache of existing studies.
 	maxKnownStudies = 10_000
-	// maxDescribingBytes bounds each of a study's name, organization and description.
+	// maxDescribingBytes bounds each of a study's name, organization, description and info.
 	maxDescribingBytes = 64 << 10
 )
 
@@ -59,13 +61,17 @@ func (t *studies) Study(ctx context.Context, id string) (core.Study, error) {
 		return core.Study{}, studyNotFound()
 	}
 	s := core.Study{ID: id}
-	err := t.store.Read().QueryRowContext(ctx, "SELECT name, organization, description FROM study WHERE id = $1", id).
-		Scan(&s.Name, &s.Organization, &s.Description)
+	var info string
+	err := t.store.Read().QueryRowContext(ctx, "SELECT name, organization, description, info FROM study WHERE id = $1", id).
+		Scan(&s.Name, &s.Organization, &s.Description, &info)
 	if errors.Is(err, sql.ErrNoRows) {
 		return core.Study{}, studyNotFound()
 	}
 	if err != nil {
 		return core.Study{}, store.WrapError("reading a study", err)
+	}
+	if info != "" {
+		s.Info = json.RawMessage(info)
 	}
 	return s, nil
 }
@@ -79,8 +85,8 @@ func (t *studies) CreateStudy(ctx context.Context, s core.Study) error {
 	created := store.Micros(t.now())
 	err := t.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		result, err := tx.ExecContext(ctx,
-			"INSERT INTO study (id, name, organization, description, created_at) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
-			s.ID, s.Name, s.Organization, s.Description, created)
+			"INSERT INTO study (id, name, organization, description, info, created_at) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING",
+			s.ID, s.Name, s.Organization, s.Description, string(s.Info), created)
 		if err != nil {
 			return store.WrapError("creating a study", err)
 		}
@@ -106,6 +112,9 @@ func (t *studies) check(s core.Study) error {
 		return parameterError("the id of a study must not be the system's scope")
 	case s.ID == "all":
 		return parameterError(`the id of a study must not be "all", which is the path of the list of studies`)
+	}
+	if len(s.Info) > maxDescribingBytes {
+		return parameterError(fmt.Sprintf("the info of a study must have at most %d bytes", maxDescribingBytes))
 	}
 	for _, text := range []string{s.Name, s.Organization, s.Description} {
 		if !storable(text) || len(text) > maxDescribingBytes {

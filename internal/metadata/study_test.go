@@ -1,6 +1,7 @@
 package metadata_test
 
 import (
+	"encoding/json"
 	"strings"
 	"sync"
 	"testing"
@@ -11,7 +12,9 @@ import (
 
 func TestStudies(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
-		study := core.Study{ID: "b.1_2-3", Name: "Naïve \"B\"", Organization: "OICR", Description: "two\nlines"}
+		study := core.Study{
+			ID: "b.1_2-3", Name: "Naïve \"B\"", Organization: "OICR", Description: "two\nlines", Info: json.RawMessage(`{"b": "\u0000", "a":[1.0]}`),
+		}
 		for _, s := range []core.Study{study, {ID: "Zeta"}, {ID: "0", Name: "zero"}} {
 			if err := w.CreateStudy(t.Context(), s); err != nil {
 				t.Fatal(err)
@@ -60,6 +63,7 @@ func TestCreateStudyRefuses(t *testing.T) {
 			{"path of the list", `the id of a study must not be "all", which is the path of the list of studies`, core.Study{ID: "all"}},
 			{"NUL in the name", describing, core.Study{ID: "a", Name: "\x00"}},
 			{"not UTF-8 in the description", describing, core.Study{ID: "a", Description: "\xff"}},
+			{"information too long", "the info of a study must have at most 65536 bytes", core.Study{ID: "a", Info: json.RawMessage(`{"a":"` + strings.Repeat("a", 64<<10) + `"}`)}},
 			{"organization too long", describing, core.Study{ID: "a", Organization: strings.Repeat("a", 64<<10+1)}},
 		}
 		for _, tt := range tests {
