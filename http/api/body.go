@@ -41,7 +41,7 @@ func readIgnored(r *http.Request, null bool) error {
 			Code: core.CodeInvalid, Message: "the body is not valid JSON", Hint: "send no body, or {}",
 		}
 	}
-	if trimmed[0] != '{' && !(null && string(trimmed) == "null") {
+	if trimmed[0] != '{' && (!null || string(trimmed) != "null") {
 		return &core.Error{
 			Code: core.CodeInvalid, Message: "the body is not a JSON object", Hint: "send no body, or {}",
 		}
