@@ -3,6 +3,7 @@ package graphql_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,6 +83,24 @@ func TestSaveSet(t *testing.T) {
 	if s.saved.Field.Path != "_id" {
 		t.Errorf("saves %+v", s.saved.Field)
 	}
+}
+
+// TestSaveSetByString: Arranger's components declare the type of the set as a String, where the schema has an enum.
+func TestSaveSetByString(t *testing.T) {
+	s := &sets{}
+	w := withSets(t, s)
+	const save = `mutation saveSet($type: String! $userId: String $sqon: JSON! $path: String!, $sort: [Sort]) {
+		saveSet(type: $type, userId: $userId, sqon: $sqon, path: $path, sort: $sort) { setId size type }
+	}`
+	r := core.GraphQLRequest{Query: save, Variables: json.RawMessage(`{"sqon":{},"type":"analysis","path":"studyId","sort":[]}`)}
+	same(t, `{"data":{"saveSet":{"setId":"s1","size":1,"type":"analysis"}}}`, w.service.Execute(t.Context(), w.model, core.Principal{ID: "key:1"}, r).Body)
+	if s.saved.Type != "analysis" {
+		t.Errorf("saved %+v", s.saved)
+	}
+	r.Variables = json.RawMessage(`{"sqon":{},"type":"donor","path":"studyId"}`)
+	w.refuses(r, wrong(`the variable $type is not valid: DocumentType cannot represent "donor"`, "BAD_USER_INPUT", at("1", "18")))
+	r.Query = strings.Replace(save, "String!", "String", 1)
+	w.refuses(r, wrong(`Variable "$type" of type "String" used in position expecting type "DocumentType!".`, "GRAPHQL_VALIDATION_FAILED", at("2", "17")))
 }
 
 func TestSets(t *testing.T) {

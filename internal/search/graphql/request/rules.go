@@ -25,6 +25,7 @@ func rulesFor(introspection bool) *rules.Rules {
 	for _, name := range []string{
 		rules.FieldsOnCorrectTypeRule.Name, rules.KnownArgumentNamesRule.Name, rules.KnownTypeNamesRule.Name,
 		rules.ScalarLeafsRule.Name, rules.ValuesOfCorrectTypeRule.Name, rules.OverlappingFieldsCanBeMergedRule.Name,
+		rules.VariablesInAllowedPositionRule.Name,
 	} {
 		r.RemoveRule(name)
 	}
@@ -34,11 +35,29 @@ func rulesFor(introspection bool) *rules.Rules {
 	} {
 		r.AddRule(rule.Name, rule.RuleFunc)
 	}
+	r.AddRule(rules.VariablesInAllowedPositionRule.Name, variablesInAllowedPosition)
 	r.AddRule("KnownFields", knownFields(introspection))
 	if !introspection {
 		r.AddRule(ruleNoIntrospection, noIntrospection)
 	}
 	return r
+}
+
+// variablesInAllowedPosition is the library's rule, which also accepts a String variable where an enum is expected, as Arranger's
+// components save sets. Such a variable gets the type of the enum, so that its value is checked.
+func variablesInAllowedPosition(observers *walk.Events, tell walk.AddErrFunc) {
+	observers.OnValue(func(w *walk.Walker, v *ast.Value) {
+		if v.Kind != ast.Variable || v.ExpectedType == nil || v.VariableDefinition == nil {
+			return
+		}
+		declared, expected := v.VariableDefinition.Type, *v.ExpectedType
+		expected.NonNull = declared.NonNull
+		def := w.Schema.Types[expected.NamedType]
+		if def != nil && def.Kind == ast.Enum && declared.NamedType == "String" && expected.IsCompatible(v.ExpectedType) {
+			v.VariableDefinition.Type = &expected
+		}
+	})
+	rules.VariablesInAllowedPositionRule.RuleFunc(observers, tell)
 }
 
 // knownFields rejects fields that a type does not have.
