@@ -67,7 +67,7 @@ func (r *Schema) Stop() { r.stop.Store(true) }
 
 // RequiresObject reports whether a property of the schema must be an object; it resolves $ref.
 func (r *Schema) RequiresObject(property string) bool {
-	return onlyObjects(r.schema.Properties[property], map[*jsonschema.Schema]bool{})
+	return onlyObjects(extensionOf(r.schema).named[property], map[*jsonschema.Schema]bool{})
 }
 
 func (r *Schema) collect(s *jsonschema.Schema) {

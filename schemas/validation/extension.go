@@ -78,12 +78,19 @@ type extension struct {
 	pattern    expression
 	patterns   []patternSchema
 	additional *jsonschema.Schema
-	// properties are those that additional does not apply to.
-	properties map[string]*jsonschema.Schema
+	// named are the properties of the schema, to which additional does not apply; paths are their locations in the schema and in a value.
+	named map[string]*jsonschema.Schema
+	paths []propertyPath
 	// items applies to the items from an index on; it is the schema of a keyword.
 	items   *jsonschema.Schema
 	from    int
 	keyword string
+}
+
+// propertyPath has the name of a property as the library writes it in locations: below "properties", and in a value.
+type propertyPath struct {
+	name, location, pointer string
+	schema                  *jsonschema.Schema
 }
 
 var _ jsonschema.ExtSchema = (*extension)(nil)
@@ -99,8 +106,13 @@ func takeOver(s *jsonschema.Schema) {
 	}
 	if e.additional != nil || s.PatternProperties != nil {
 		e.patterns, s.PatternProperties = patternsOf(s), nil
-		e.properties = s.Properties
 	}
+	// The library would escape the name of each property twice for each value.
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		pointer := escapeName(name)
+		e.paths = append(e.paths, propertyPath{name, "properties/" + pointer, pointer, s.Properties[name]})
+	}
+	e.named, s.Properties = s.Properties, nil
 	e.keyword = "items"
 	switch items := s.Items.(type) {
 	case *jsonschema.Schema:
@@ -132,6 +144,12 @@ func (e *extension) Validate(ctx jsonschema.ValidationContext, v any) error {
 			f.apply(e.items, e.keyword, v[i], strconv.Itoa(i))
 		}
 	case map[string]any:
+		for _, p := range e.paths {
+			if part, ok := v[p.name]; ok {
+				ctx.EvaluatedProp(p.name)
+				f.apply(p.schema, p.location, part, p.pointer)
+			}
+		}
 		if e.patterns != nil || e.additional != nil {
 			e.members(&f, v)
 		}
@@ -145,7 +163,7 @@ func (e *extension) members(f *applied, object map[string]any) {
 		slices.Sort(names) // so that the same failures are reported each time
 	}
 	for _, name := range names {
-		_, known := e.properties[name]
+		_, known := e.named[name]
 		for _, p := range e.patterns {
 			if p.expression.match(name, e.stop) {
 				known = true
@@ -222,4 +240,12 @@ func extensionOf(s *jsonschema.Schema) *extension {
 		return e
 	}
 	return &extension{}
+}
+
+// propertiesOf returns the properties of a compiled schema.
+func propertiesOf(s *jsonschema.Schema) map[string]*jsonschema.Schema {
+	if e := extensionOf(s); e.named != nil {
+		return e.named
+	}
+	return s.Properties
 }

@@ -402,7 +402,7 @@ func plausible(s *jsonschema.Schema, v *jsontree.Value, strict bool) bool {
 	}
 	members := v.Members()
 	for i := range members[:min(len(members), violation.MaxListed)] {
-		own := s.Properties[members[i].Name]
+		own := propertiesOf(s)[members[i].Name]
 		if own != nil && !possible(own, &members[i].Value, true) {
 			return false
 		}

@@ -127,7 +127,7 @@ func indexMutations() []mutation {
 		},
 		{
 			id: "slow-schema-is-not-quarantined", folder: "schemas",
-			find:     "s.quarantine.add(ref)",
+			find:     "v.quarantine.add(ref)",
 			replace:  "",
 			packages: []string{"./schemas/..."}, run: "TestQuarantine",
 		},
