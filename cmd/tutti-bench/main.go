@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tutti/internal/tools/bench"
+	"tutti/internal/tools/bench/standin"
 )
 
 func main() {
@@ -79,11 +80,11 @@ func rootCommand() *cobra.Command {
 
 // upstreamCommand returns the hidden command that serves a repository in a process of its own.
 func upstreamCommand() *cobra.Command {
-	var cfg bench.UpstreamConfig
+	var cfg standin.UpstreamConfig
 	cmd := &cobra.Command{
 		Use: bench.UpstreamCommand, Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return bench.ServeUpstream(cfg, cmd.InOrStdin(), cmd.OutOrStdout())
+			return standin.ServeUpstream(cfg, cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().IntVar(&cfg.Studies, "studies", 1, "")
@@ -97,7 +98,7 @@ func sinkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: bench.SinkCommand, Hidden: true, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return bench.ServeSink(delay, cmd.InOrStdin(), cmd.OutOrStdout())
+			return standin.ServeSink(delay, cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().DurationVar(&delay, "delay", 0, "")

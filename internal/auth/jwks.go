@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"tutti/internal/core"
 )
 
 const (
@@ -138,16 +140,37 @@ func (k *issuerKeys) fetch(ctx context.Context) (keySet, []error, error) {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, nil, fmt.Errorf("fetching a key set: status %d", response.StatusCode)
+		return nil, nil, core.NewError(core.CodeUpstream, fmt.Sprintf("answered with status %d instead of a JSON Web Key Set", response.StatusCode))
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxSetBytes+1))
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading a key set: %w", err)
 	}
 	if len(body) > maxSetBytes {
-		return nil, nil, fmt.Errorf("reading a key set: it has more than %d bytes", maxSetBytes)
+		return nil, nil, notKeySet(fmt.Errorf("it has more than %d bytes", maxSetBytes))
 	}
-	return parseKeySet(body)
+	set, skipped, err := parseKeySet(body)
+	if err != nil {
+		return nil, nil, notKeySet(err)
+	}
+	return set, skipped, nil
+}
+
+func notKeySet(err error) error {
+	return core.WrapError(core.CodeUpstream, "answered, but not with a JSON Web Key Set", err)
+}
+
+// ProbeKeySet fetches the key set at cfg.JWKSURL once, and returns how many of its keys can sign tokens and how many cannot. CodeUpstream,
+// with a message that follows the server's name, for a response that is not a key set; other errors are those of the connection.
+func ProbeKeySet(ctx context.Context, cfg JWTConfig) (usable, unusable int, err error) {
+	if err := cfg.validate(); err != nil {
+		return 0, 0, err
+	}
+	cfg = cfg.withDefaults()
+	k := &issuerKeys{url: cfg.JWKSURL, client: cfg.Client, timeout: cfg.Timeout}
+	defer k.client.CloseIdleConnections()
+	set, skipped, err := k.fetch(ctx)
+	return len(set), len(skipped), err
 }
 
 // keys returns the current keys. known is false before the first successful fetch, and when the last one is too old; fault is the

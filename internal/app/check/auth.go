@@ -1,8 +1,8 @@
 package check
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"tutti/internal/auth"
@@ -59,7 +59,7 @@ func apiKeys(cfg config.Config, look inspectStore) []Finding {
 // tokenKeys checks the keys that verify JSON Web Tokens.
 func tokenKeys(ctx context.Context, a config.Auth) Finding {
 	if a.JWT.JWKSURL != "" {
-		return keySetAt(ctx, a.JWT.JWKSURL)
+		return keySetAt(ctx, a.JWT)
 	}
 	verifier, err := auth.NewJWT(ctx, auth.JWTConfig{
 		PublicKey: a.JWT.PublicKey, Issuer: a.JWT.Issuer, Audience: a.JWT.Audience,
@@ -72,43 +72,28 @@ func tokenKeys(ctx context.Context, a config.Auth) Finding {
 }
 
 // keySetAt fetches the keys of an issuer and reports how many can be used.
-func keySetAt(ctx context.Context, address string) Finding {
-	host := hostOf(address)
-	keys, err := fetchKeySet(ctx, address)
-	if status, ok := errors.AsType[*keySetStatusError](err); ok {
+func keySetAt(ctx context.Context, jwt config.JWT) Finding {
+	host := hostOf(jwt.JWKSURL)
+	usable, unusable, err := auth.ProbeKeySet(ctx, auth.JWTConfig{JWKSURL: jwt.JWKSURL, Issuer: jwt.Issuer, Audience: jwt.Audience})
+	if core.CodeOf(err) == core.CodeUpstream {
 		return Finding{
-			subjectAuth, StatusFail, fmt.Sprintf("%s answered with status %d instead of a JSON Web Key Set", host, status.status),
-			"check auth.jwt.jwksUrl: use the jwks_uri in the issuer's /.well-known/openid-configuration",
-		}
-	}
-	if errors.Is(err, errNoKeySet) {
-		return Finding{
-			subjectAuth, StatusFail, host + " answered, but not with a JSON Web Key Set",
+			subjectAuth, StatusFail, host + " " + core.MessageOf(err),
 			"check auth.jwt.jwksUrl: use the jwks_uri in the issuer's /.well-known/openid-configuration",
 		}
 	}
 	if err != nil {
 		reason, hint := upstream.ConnectionFailure(err)
-		if hint == "" {
-			hint = "check auth.jwt.jwksUrl"
-		}
-		return Finding{subjectAuth, StatusFail, host + " does not answer: " + reason, hint}
-	}
-	usable := 0
-	for _, k := range keys {
-		if k.usable() {
-			usable++
-		}
+		return Finding{subjectAuth, StatusFail, host + " does not answer: " + reason, cmp.Or(hint, "check auth.jwt.jwksUrl")}
 	}
 	if usable == 0 {
 		return Finding{
-			subjectAuth, StatusFail, fmt.Sprintf("%s lists %s, but none can be used", host, count(len(keys), "key", "keys")),
+			subjectAuth, StatusFail, fmt.Sprintf("%s lists %s, but none can be used", host, count(unusable, "key", "keys")),
 			"have the issuer publish an RSA key of at least 2048 bits, an EC key of P-256, P-384 or P-521, or an Ed25519 key",
 		}
 	}
 	message := host + " lists " + count(usable, "key", "keys") + " that tokens can be signed with"
-	if rest := len(keys) - usable; rest > 0 {
-		message += fmt.Sprintf(", and %d that cannot be used", rest)
+	if unusable > 0 {
+		message += fmt.Sprintf(", and %d that cannot be used", unusable)
 	}
 	return Finding{subjectAuth, StatusOK, message, ""}
 }

@@ -69,7 +69,15 @@ func modulus(bits int) string {
 }
 
 func TestKeySet(t *testing.T) {
-	p256 := fmt.Sprintf(`{"kty":"EC","crv":"P-256","x":%q,"y":%q}`, modulus(256), modulus(256))
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	point, err := key.PublicKey.Bytes() // 4, X, Y
+	if err != nil {
+		t.Fatal(err)
+	}
+	p256 := fmt.Sprintf(`{"kty":"EC","crv":"P-256","x":%q,"y":%q}`, base64url(point[1:33]), base64url(point[33:]))
 	for name, tt := range map[string]struct {
 		status int
 		body   string

@@ -65,17 +65,17 @@ func TestExternalQueue(t *testing.T) {
 		"nothing listens": {"url: nats://u:s3cret@" + gone, []string{"fail: " + gone + " does not answer: nothing listens there -> *"}},
 		"no cluster": {
 			fmt.Sprintf("url: %q, replicas: 3", url),
-			[]string{"fail: nats-server 2.* at *: it is not in a cluster, but queue.replicas is 3 -> set queue.replicas to 1, or queue.url to a cluster's"},
+			[]string{"fail: nats-server 2.* at * is not in a cluster, but queue.replicas is 3 -> set queue.replicas to 1, or queue.url to a cluster's"},
 		},
 		"another program": {
 			"url: " + strings.Replace(upstream.URL(), "http:", "nats:", 1),
-			[]string{"fail: 127.0.0.1:*: connected, but it does not speak NATS -> check the port: *"},
+			[]string{"fail: 127.0.0.1:* accepts connections, but does not speak NATS -> check the port: *"},
 		},
 		"another program and NATS": {
 			fmt.Sprintf("url: '%s,%s'", strings.Replace(secure.URL, "https:", "nats:", 1), url),
-			[]string{"ok: nats-server *", "warn: 127.0.0.1:*: connected, but it does not speak NATS -> check the port: *"},
+			[]string{"ok: nats-server *", "warn: 127.0.0.1:* accepts connections, but does not speak NATS -> check the port: *"},
 		},
-		"WebSocket": {"url: ws://localhost:1", []string{"fail: localhost:1 does not answer: tutti check does not support WebSocket addresses; use nats:// or tls:// here"}},
+		"WebSocket": {"url: ws://" + gone, []string{"fail: " + gone + " does not answer: nothing listens there -> *"}},
 		"no credentials file": {
 			fmt.Sprintf("url: %q, credentialsFile: /none/a.creds", url),
 			[]string{"fail: queue.credentialsFile: /none/a.creds cannot be read: no such file or directory -> set it to the .creds file of a NATS user"},
@@ -89,7 +89,7 @@ func TestExternalQueue(t *testing.T) {
 			cfg := withQueue(t, tt.queue)
 			opts := check.Options{}
 			if strings.HasPrefix(name, "another program") {
-				// It waits for the client's word, as the client waits for its.
+				// It waits for the client's request, as the client waits for its greeting.
 				opts.Timeout = 2 * time.Second
 			}
 			report := check.Run(t.Context(), cfg, opts)
@@ -146,6 +146,8 @@ func (n natsFake) talk(conn net.Conn) {
 			fmt.Fprint(conn, "PONG\r\n")
 		case strings.HasPrefix(line, "PUB ") && n.refusal != "":
 			fmt.Fprintf(conn, "-ERR '%s'\r\n", n.refusal)
+		case strings.HasPrefix(line, "PUB ") && n.account == "":
+			fmt.Fprintf(conn, "HMSG %s 1 16 16\r\nNATS/1.0 503\r\n\r\n\r\n", strings.Fields(line)[2])
 		case strings.HasPrefix(line, "PUB "):
 			fmt.Fprintf(conn, "PING\r\nMSG %s 1 %d\r\n%s\r\n", strings.Fields(line)[2], len(n.account), n.account)
 		}
@@ -162,7 +164,7 @@ func TestExternalQueueThatIsNotReady(t *testing.T) {
 		"without JetStream": {
 			natsFake{info: `{"version":"2.15.2"}`},
 			"",
-			"fail: nats-server 2.15.2 at *: JetStream is off -> start nats-server with -js, or add jetstream {} to its configuration",
+			"fail: nats-server 2.15.2 at * has no JetStream -> start nats-server with -js, or add jetstream {} to its configuration",
 		},
 		"wrong credentials": {
 			natsFake{info: on, refusal: "Authorization Violation"},
@@ -172,30 +174,35 @@ func TestExternalQueueThatIsNotReady(t *testing.T) {
 		"no right": {
 			natsFake{info: on, refusal: `Permissions Violation for Publish to "$JS.API.INFO"`, account: "{}"},
 			"",
-			"fail: 127.0.0.1:* does not let this user use JetStream -> grant the user *",
+			"fail: nats-server * at 127.0.0.1:* does not let this user use JetStream -> grant the user *",
 		},
-		"another refusal": {natsFake{info: on, refusal: "maximum connections exceeded"}, "", "fail: 127.0.0.1:*: the server reports 'maximum connections exceeded'"},
+		"another refusal": {natsFake{info: on, refusal: "maximum connections exceeded"}, "", "fail: 127.0.0.1:* reports maximum connections exceeded"},
 		"account without JetStream": {
 			natsFake{info: on, account: `{"error":{"code":503,"err_code":10039,"description":"JetStream not enabled for account"}}`},
 			"",
-			"fail: *: this account cannot use JetStream: JetStream not enabled for account -> enable JetStream for the account of this user",
+			"fail: * does not let this account use JetStream -> enable JetStream for the account of this user",
 		},
 		"few streams": {
-			natsFake{info: on, account: `{"limits":{"max_streams":2,"max_storage":-1}}`},
+			natsFake{info: on, account: `{"limits":{"max_streams":3,"max_storage":-1}}`},
 			"",
-			"fail: *: the account may have 2 streams; tutti needs 5 -> raise the account's stream limit",
+			"fail: * lets the account have 3 streams at most, but tutti needs 4 -> raise the account's stream limit",
+		},
+		"just enough streams": {
+			natsFake{info: on, account: `{"limits":{"max_streams":4,"max_storage":-1}}`},
+			"",
+			"ok: *, JetStream is on, 0 streams",
 		},
 		"no storage": {
 			natsFake{info: on, account: `{"limits":{"max_streams":-1,"max_storage":1048576}}`},
 			"",
-			"fail: *: the account may keep 1.0 MiB on disk -> raise the account's storage limit",
+			"fail: * lets the account keep only 1.0 MiB on disk -> raise the account's storage limit",
 		},
 		"little storage": {
 			natsFake{info: on, account: `{"streams":4,"limits":{"max_streams":-1,"max_storage":536870912}}`},
 			", replicas: 3",
 			"warn: nats-server 2.15.2 at *, JetStream is on, 4 streams, but the account may keep only 512 MiB on disk -> *",
 		},
-		"another protocol": {natsFake{info: "hello"}, "", "fail: 127.0.0.1:*: connected, but it does not speak NATS -> check the port: *"},
+		"another protocol": {natsFake{info: "hello"}, "", "fail: 127.0.0.1:* accepts connections, but does not speak NATS -> check the port: *"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.fake.hello = make(chan map[string]any, 1)
@@ -206,11 +213,13 @@ func TestExternalQueueThatIsNotReady(t *testing.T) {
 }
 
 func TestQueueCredentials(t *testing.T) {
-	public, private, err := ed25519.GenerateKey(nil)
+	// A user's seed: two bytes of kind, 32 of the seed and two of checksum.
+	const seed = "SUAH5U2HUK73H7OJZY6JUAN4YZFHH2QOFHFIY55GOZWSSJ6FU6OXAZ4PMY"
+	decoded, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(seed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	seed := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(append(append([]byte{18<<3 | 20<<3>>5, 20 << 3 & 0xff}, private.Seed()...), 0, 0))
+	public := ed25519.NewKeyFromSeed(decoded[2 : 2+ed25519.SeedSize]).Public().(ed25519.PublicKey)
 	file := filepath.Join(t.TempDir(), "user.creds")
 	content := "-----BEGIN NATS USER JWT-----\ne30.s3cret.x\n------END NATS USER JWT------\n\n" +
 		"*** keep it ***\n-----BEGIN USER NKEY SEED-----\n" + seed + "\n------END USER NKEY SEED------\n"

@@ -10,6 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"tutti/internal/tools/bench/direct"
+	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/standin"
 	"tutti/internal/tools/testkit"
 )
 
@@ -19,30 +22,30 @@ const noisy = 0.25
 // backfillRun is one comparison of tutti with the engine's maximum.
 type backfillRun struct {
 	b        *bench
-	engine   *engine
-	corpus   *corpus
+	engine   *direct.Engine
+	corpus   *standin.Corpus
 	upstream *testkit.SongServer
-	ceiling  *ceiling
+	ceiling  *direct.Ceiling
 	// mapping is tutti's mapping after all documents, which the ceiling's indexes have from the start.
 	mapping json.RawMessage
 }
 
 // backfill compares a backfill by tutti with prebuilt bulk requests of the same documents to the same engine.
-func (b *bench) backfill(ctx context.Context) (*Report, error) {
+func (b *bench) backfill(ctx context.Context) (*results.Report, error) {
 	b.say("backfill: generating %d analyses", b.Sizes.Records)
-	r := &backfillRun{b: b, corpus: generate(b.Sizes.Studies, b.Sizes.Records)}
+	r := &backfillRun{b: b, corpus: standin.Generate(b.Sizes.Studies, b.Sizes.Records)}
 	var err error
-	if r.upstream, err = r.corpus.serve(); err != nil {
+	if r.upstream, err = r.corpus.Serve(); err != nil {
 		return nil, err
 	}
 	defer r.upstream.Close()
-	if r.engine, err = b.newEngine(ctx); err != nil {
+	if r.engine, err = direct.NewEngine(ctx, b.ElasticsearchURL); err != nil {
 		return nil, err
 	}
-	defer r.engine.close()
-	report := &Report{What: fmt.Sprintf("%s Song analyses of %s bytes in %d studies into Elasticsearch, %d pairs side by side: "+
+	defer r.engine.Close()
+	report := &results.Report{What: fmt.Sprintf("%s Song analyses of %s bytes in %d studies into Elasticsearch, %d pairs side by side: "+
 		"prebuilt bulk requests of the same documents (the ceiling), and tutti from the trigger to the job's success, "+
-		"sweep included", number(float64(b.Sizes.Records)), number(r.corpus.each()), b.Sizes.Studies, b.Sizes.Pairs)}
+		"sweep included", results.Number(float64(b.Sizes.Records)), results.Number(r.corpus.Each()), b.Sizes.Studies, b.Sizes.Pairs)}
 	if err := r.warmUp(ctx, report); err != nil {
 		return nil, err
 	}
@@ -52,7 +55,7 @@ func (b *bench) backfill(ctx context.Context) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.say("backfill: pair %d: ceiling %s, tutti %s documents/s, ratio %.3f", pair+1, number(t.rate), number(o.rate), o.rate/t.rate)
+		b.say("backfill: pair %d: ceiling %s, tutti %s documents/s, ratio %.3f", pair+1, results.Number(t.rate), results.Number(o.rate), o.rate/t.rate)
 		top, own = append(top, t), append(own, o)
 	}
 	r.compare(report, top, own)
@@ -75,9 +78,9 @@ type writeRun struct {
 }
 
 // compare adds the figures of all pairs.
-func (r *backfillRun) compare(report *Report, top, own []writeRun) {
-	figure := func(name string, legs []writeRun, of func(writeRun) float64) Figure {
-		f := Figure{Name: name}
+func (r *backfillRun) compare(report *results.Report, top, own []writeRun) {
+	figure := func(name string, legs []writeRun, of func(writeRun) float64) results.Figure {
+		f := results.Figure{Name: name}
 		for _, l := range legs {
 			f.Values = append(f.Values, of(l))
 		}
@@ -85,35 +88,35 @@ func (r *backfillRun) compare(report *Report, top, own []writeRun) {
 	}
 	rates := func(l writeRun) float64 { return l.rate }
 	engine := func(l writeRun) float64 { return l.engine }
-	ceiling := figure(fmt.Sprintf("ceiling, documents/s (%d connections)", r.ceiling.connections), top, rates)
-	ratio := Figure{Name: "tutti / ceiling", Target: atLeast(0.85)}
+	ceiling := figure(fmt.Sprintf("ceiling, documents/s (%d connections)", r.ceiling.Connections), top, rates)
+	ratio := results.Figure{Name: "tutti / ceiling", Target: results.AtLeast(0.85)}
 	for i := range top {
 		ratio.Values = append(ratio.Values, own[i].rate/top[i].rate)
 	}
-	for _, f := range []Figure{
+	for _, f := range []results.Figure{
 		ceiling, figure("tutti, documents/s", own, rates), ratio,
 		figure("engine's CPU under the ceiling, µs per document", top, engine),
 		figure("engine's CPU under tutti, µs per document", own, engine),
 		figure("this process's CPU under the ceiling, µs per document", top, func(l writeRun) float64 { return l.own }),
 		figure("this process's CPU under tutti, its repository included, µs per document", own, func(l writeRun) float64 { return l.own }),
 	} {
-		report.add(f)
+		report.Add(f)
 	}
-	report.note("noise: the ceiling's own runs differ by %.0f %%", 100*ceiling.Spread())
+	report.Note("noise: the ceiling's own runs differ by %.0f %%", 100*ceiling.Spread())
 	if ceiling.Spread() > noisy {
-		report.note("the spread is too large for a meaningful ratio: stop other processes on this machine")
+		report.Note("the spread is too large for a meaningful ratio: stop other processes on this machine")
 	}
 }
 
 // warmUp creates the mapping with tutti, warms up the engine, and finds its best number of connections.
-func (r *backfillRun) warmUp(ctx context.Context, report *Report) error {
+func (r *backfillRun) warmUp(ctx context.Context, report *results.Report) error {
 	r.b.say("backfill: warming up")
 	first, err := r.runTutti(ctx)
 	if err != nil {
 		return err
 	}
-	r.b.say("backfill: tutti while the engine warms up: %s documents/s", number(first.rate))
-	r.ceiling = newCeiling(r.engine.index, r.corpus, block(r.upstream.URL(), ""))
+	r.b.say("backfill: tutti while the engine warms up: %s documents/s", results.Number(first.rate))
+	r.ceiling = direct.NewCeiling(r.engine.Index, r.corpus, block(r.upstream.URL(), ""))
 	candidates := []int{1, 2, 4}
 	rates := make([]float64, len(candidates))
 	for range 2 { // each twice, since other processes may disturb one
@@ -122,18 +125,18 @@ func (r *backfillRun) warmUp(ctx context.Context, report *Report) error {
 			if err != nil {
 				return err
 			}
-			r.b.say("backfill: %d connections: %s documents/s", connections, number(l.rate))
+			r.b.say("backfill: %d connections: %s documents/s", connections, results.Number(l.rate))
 			rates[i] = max(rates[i], l.rate)
 		}
 	}
 	said := make([]string, len(candidates))
 	for i, connections := range candidates {
-		said[i] = fmt.Sprintf("%s over %d", number(rates[i]), connections)
+		said[i] = fmt.Sprintf("%s over %d", results.Number(rates[i]), connections)
 		if rates[i] == slices.Max(rates) {
-			r.ceiling.connections = connections
+			r.ceiling.Connections = connections
 		}
 	}
-	report.note("the ceiling's connections were chosen in the warm-up, documents/s: %s", strings.Join(said, ", "))
+	report.Note("the ceiling's connections were chosen in the warm-up, documents/s: %s", strings.Join(said, ", "))
 	return nil
 }
 
@@ -144,7 +147,7 @@ func (r *backfillRun) pair(ctx context.Context, tuttiFirst bool) (top, own write
 			return top, own, err
 		}
 	}
-	if top, err = r.runCeiling(ctx, r.ceiling.connections); err != nil {
+	if top, err = r.runCeiling(ctx, r.ceiling.Connections); err != nil {
 		return top, own, err
 	}
 	if !tuttiFirst {
@@ -156,17 +159,17 @@ func (r *backfillRun) pair(ctx context.Context, tuttiFirst bool) (top, own write
 // runCeiling writes the ceiling's documents into a new index.
 func (r *backfillRun) runCeiling(ctx context.Context, connections int) (_ writeRun, err error) {
 	alias := r.b.newName("ceiling")
-	if err := r.engine.make(ctx, alias, r.mapping); err != nil {
+	if err := r.engine.Make(ctx, alias, r.mapping); err != nil {
 		return writeRun{}, err
 	}
-	defer func() { err = errors.Join(err, r.engine.drop(context.WithoutCancel(ctx), alias)) }()
+	defer func() { err = errors.Join(err, r.engine.Drop(context.WithoutCancel(ctx), alias)) }()
 	l, err := r.measure(ctx, func() (time.Duration, error) {
-		return r.ceiling.write(ctx, r.engine.client, alias, connections)
+		return r.ceiling.Write(ctx, r.engine.Client, alias, connections)
 	})
 	if err != nil {
 		return writeRun{}, err
 	}
-	return l, r.engine.holds(ctx, alias, r.ceiling.documents)
+	return l, r.engine.Holds(ctx, alias, r.ceiling.Documents)
 }
 
 // runTutti indexes the repository into a new index.
@@ -176,23 +179,23 @@ func (r *backfillRun) runTutti(ctx context.Context) (_ writeRun, err error) {
 	if err != nil {
 		return writeRun{}, err
 	}
-	defer func() { err = errors.Join(err, r.engine.drop(context.WithoutCancel(ctx), alias)) }()
+	defer func() { err = errors.Join(err, r.engine.Drop(context.WithoutCancel(ctx), alias)) }()
 	defer func() { err = errors.Join(err, t.stop(ctx)) }()
 	l, err := r.measure(ctx, func() (time.Duration, error) {
-		job, took, err := t.client.backfill(ctx)
+		job, took, err := t.client.Backfill(ctx)
 		if err != nil {
 			return 0, err
 		}
-		return took, indexedBy(job, len(r.corpus.analyses))
+		return took, direct.IndexedBy(job, len(r.corpus.Analyses))
 	})
 	if err != nil {
 		return writeRun{}, err
 	}
-	if err := r.engine.holds(ctx, alias, len(r.corpus.analyses)); err != nil {
+	if err := r.engine.Holds(ctx, alias, len(r.corpus.Analyses)); err != nil {
 		return writeRun{}, err
 	}
 	if r.mapping == nil {
-		r.mapping, err = r.engine.index.Mapping(ctx, alias)
+		r.mapping, err = r.engine.Index.Mapping(ctx, alias)
 	}
 	return l, err
 }
@@ -200,11 +203,11 @@ func (r *backfillRun) runTutti(ctx context.Context) (_ writeRun, err error) {
 // measure measures the time and CPU of write.
 func (r *backfillRun) measure(ctx context.Context, write func() (time.Duration, error)) (writeRun, error) {
 	runtime.GC()
-	engineBefore, err := r.engine.usedCPU(ctx)
+	engineBefore, err := r.engine.UsedCPU(ctx)
 	if err != nil {
 		return writeRun{}, err
 	}
-	user, system, err := usedCPU()
+	user, system, err := direct.UsedCPU()
 	if err != nil {
 		return writeRun{}, err
 	}
@@ -212,12 +215,12 @@ func (r *backfillRun) measure(ctx context.Context, write func() (time.Duration, 
 	if err != nil {
 		return writeRun{}, err
 	}
-	userAfter, systemAfter, err := usedCPU()
+	userAfter, systemAfter, err := direct.UsedCPU()
 	if err != nil {
 		return writeRun{}, err
 	}
-	engineAfter, err := r.engine.usedCPU(ctx)
-	n := len(r.corpus.analyses)
+	engineAfter, err := r.engine.UsedCPU(ctx)
+	n := len(r.corpus.Analyses)
 	each := func(d time.Duration) float64 { return d.Seconds() * 1e6 / float64(n) }
 	return writeRun{
 		rate: rate(n, took), engine: each(engineAfter - engineBefore), own: each(userAfter + systemAfter - user - system),

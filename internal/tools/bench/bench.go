@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/tools/bench/results"
 )
 
 // benchmark is one of the available benchmarks.
@@ -19,7 +22,7 @@ type benchmark struct {
 	name string
 	// engine is set when it requires a real Elasticsearch.
 	engine bool
-	run    func(b *bench, ctx context.Context) (*Report, error)
+	run    func(b *bench, ctx context.Context) (*results.Report, error)
 }
 
 func benchmarks() []benchmark {
@@ -68,7 +71,7 @@ type bench struct {
 
 // Run runs the benchmarks of cfg, prints each Report as soon as it is complete, and returns them all. A benchmark that could not
 // complete is an error; a missed target is not.
-func Run(ctx context.Context, cfg Config) (_ []Report, err error) {
+func Run(ctx context.Context, cfg Config) (_ []results.Report, err error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
@@ -78,7 +81,7 @@ func Run(ctx context.Context, cfg Config) (_ []Report, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	b := &bench{Config: cfg, dir: dir}
-	machine := thisMachine(cfg.Version)
+	machine := results.ThisMachine(cfg.Version)
 	if !cfg.JSON {
 		fmt.Fprintln(cfg.Out, machine)
 	}
@@ -87,15 +90,15 @@ func Run(ctx context.Context, cfg Config) (_ []Report, err error) {
 		encoder := json.NewEncoder(cfg.Out)
 		encoder.SetIndent("", "  ")
 		err = encoder.Encode(struct {
-			Machine Machine  `json:"machine"`
-			Reports []Report `json:"reports"`
+			Machine results.Machine  `json:"machine"`
+			Reports []results.Report `json:"reports"`
 		}{machine, reports})
 	}
 	return reports, err
 }
 
-func (b *bench) runAll(ctx context.Context) ([]Report, error) {
-	var reports []Report
+func (b *bench) runAll(ctx context.Context) ([]results.Report, error) {
+	var reports []results.Report
 	for _, m := range benchmarks() {
 		if len(b.Names) > 0 && !slices.Contains(b.Names, m.name) {
 			continue
@@ -143,4 +146,35 @@ func (b *bench) newFolder() (string, error) {
 		return "", core.WrapError(core.CodeUnavailable, "creating a directory", err)
 	}
 	return dir, nil
+}
+
+// profiled runs work with a CPU profile and writes a heap profile after it: <name>.cpu.pprof and <name>.heap.pprof, whose alloc_space
+// shows all allocations.
+func (b *bench) profiled(name string, work func() error) (err error) {
+	if err := os.MkdirAll(b.ProfileDir, 0o755); err != nil {
+		return core.WrapError(core.CodeInvalid, "creating the directory for profiles", err)
+	}
+	cpu, err := os.Create(filepath.Join(b.ProfileDir, name+".cpu.pprof"))
+	if err != nil {
+		return core.WrapError(core.CodeInvalid, "creating a profile", err)
+	}
+	defer func() { err = errors.Join(err, cpu.Close()) }()
+	if err := pprof.StartCPUProfile(cpu); err != nil {
+		return core.WrapError(core.CodeInternal, "profiling", err)
+	}
+	err = work()
+	pprof.StopCPUProfile()
+	if err != nil {
+		return err
+	}
+	heap, err := os.Create(filepath.Join(b.ProfileDir, name+".heap.pprof"))
+	if err != nil {
+		return core.WrapError(core.CodeInvalid, "creating a profile", err)
+	}
+	defer func() { err = errors.Join(err, heap.Close()) }()
+	runtime.GC() // updates the profile
+	if err := pprof.WriteHeapProfile(heap); err != nil {
+		return core.WrapError(core.CodeInternal, "profiling", err)
+	}
+	return nil
 }

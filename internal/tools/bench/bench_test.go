@@ -13,6 +13,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/tools/bench"
+	"tutti/internal/tools/bench/results"
 )
 
 // tiny returns sizes with which every benchmark takes a second or two. Its figures are not meaningful.
@@ -25,7 +26,7 @@ func tiny() bench.Sizes {
 	}
 }
 
-func run(t *testing.T, cfg bench.Config) []bench.Report {
+func run(t *testing.T, cfg bench.Config) []results.Report {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -44,9 +45,9 @@ func run(t *testing.T, cfg bench.Config) []bench.Report {
 }
 
 // figure returns the only figure whose name starts with name.
-func figure(t *testing.T, r bench.Report, name string) bench.Figure {
+func figure(t *testing.T, r results.Report, name string) results.Figure {
 	t.Helper()
-	i := slices.IndexFunc(r.Figures, func(f bench.Figure) bool { return strings.HasPrefix(f.Name, name) })
+	i := slices.IndexFunc(r.Figures, func(f results.Figure) bool { return strings.HasPrefix(f.Name, name) })
 	if i < 0 {
 		t.Fatalf("no figure %q in %+v", name, r)
 	}
@@ -84,7 +85,7 @@ func TestRunAll(t *testing.T) {
 	checkCounts(t, reports)
 }
 
-func checkCounts(t *testing.T, reports []bench.Report) {
+func checkCounts(t *testing.T, reports []results.Report) {
 	t.Helper()
 	sizes := tiny()
 	for _, r := range reports {
@@ -137,8 +138,8 @@ func TestRunPrintsJSON(t *testing.T) {
 	var out bytes.Buffer
 	run(t, bench.Config{Names: []string{"embedded-index"}, JSON: true, Out: &out})
 	var printed struct {
-		Machine bench.Machine
-		Reports []bench.Report
+		Machine results.Machine
+		Reports []results.Report
 	}
 	if err := json.Unmarshal(out.Bytes(), &printed); err != nil {
 		t.Fatalf("%v in %s", err, out.String())

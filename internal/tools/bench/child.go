@@ -17,23 +17,14 @@ import (
 
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/tools/bench/standin"
 )
 
 const (
-	// addressPrefix precedes the address that a child process prints.
-	addressPrefix = "address "
 	// childStart and childEnd bound the time of a process to start and to end.
 	childStart = 2 * time.Minute
 	childEnd   = 15 * time.Second
 )
-
-// untilClosed blocks until in ends, like a child's standard input when its parent exits.
-func untilClosed(in io.Reader) error {
-	if _, err := io.Copy(io.Discard, in); err != nil {
-		return fmt.Errorf("waiting for the parent: %w", err)
-	}
-	return nil
-}
 
 // child is this program as a separate process.
 type child struct {
@@ -65,7 +56,7 @@ func isConfiguration(variable string) bool {
 
 // printedAddress returns the address in a line that starts with addressPrefix.
 func printedAddress(line string) string {
-	url, ok := strings.CutPrefix(line, addressPrefix)
+	url, ok := strings.CutPrefix(line, standin.AddressPrefix)
 	if !ok {
 		return ""
 	}

@@ -10,6 +10,8 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/retry"
+	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/standin"
 	"tutti/internal/tools/testkit"
 )
 
@@ -27,54 +29,54 @@ const (
 
 // coalesceRun is a backlog of triggers for few records.
 type coalesceRun struct {
-	corpus   *corpus
+	corpus   *standin.Corpus
 	upstream *testkit.SongServer
-	sink     *sink
+	sink     *standin.Sink
 	tutti    *tutti
 	// marks identify the newest version of each analysis.
 	marks []string
 }
 
 // coalesce queues many triggers for few records while the engine is down and counts all fetches.
-func (b *bench) coalesce(ctx context.Context) (_ *Report, err error) {
-	r := &coalesceRun{corpus: generate(1, b.Sizes.Coalesced)}
-	if r.upstream, err = r.corpus.serve(); err != nil {
+func (b *bench) coalesce(ctx context.Context) (_ *results.Report, err error) {
+	r := &coalesceRun{corpus: standin.Generate(1, b.Sizes.Coalesced)}
+	if r.upstream, err = r.corpus.Serve(); err != nil {
 		return nil, err
 	}
 	defer r.upstream.Close()
-	if r.sink, err = newSink(0, true); err != nil {
+	if r.sink, err = standin.NewSink(0, true); err != nil {
 		return nil, err
 	}
-	defer r.sink.close()
-	if r.tutti, err = b.startTutti(ctx, r.upstream.URL(), r.sink.url(), b.newName("coalesce")); err != nil {
+	defer r.sink.Close()
+	if r.tutti, err = b.startTutti(ctx, r.upstream.URL(), r.sink.URL(), b.newName("coalesce")); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.tutti.stop(ctx)) }()
-	if _, _, err := r.tutti.client.backfill(ctx); err != nil {
+	if _, _, err := r.tutti.client.Backfill(ctx); err != nil {
 		return nil, err
 	}
 
 	triggers := b.Sizes.Coalesced * b.Sizes.Repeats
 	b.say("coalesce: %d triggers while the engine is down", triggers)
 	before := r.upstream.Requests(testkit.RouteRecord)
-	r.sink.switchOff(true)
+	r.sink.SwitchOff(true)
 	took, err := r.queue(ctx, b.Sizes.Repeats)
 	if err != nil {
 		return nil, err
 	}
 	whileDown := r.upstream.Requests(testkit.RouteRecord) - before
-	r.sink.switchOff(false)
+	r.sink.SwitchOff(false)
 	back, err := r.catchUp(ctx)
 	if err != nil {
 		return nil, err
 	}
 	fetches := r.upstream.Requests(testkit.RouteRecord) - before
-	report := &Report{What: fmt.Sprintf("%s triggers for %d records by %d clients while the engine is switched off, until it is back and "+
-		"holds the newest version of each", number(float64(triggers)), b.Sizes.Coalesced, triggeringClients)}
-	report.add(Figure{Name: "fetches", Values: []float64{float64(fetches)}, Target: atMost(3 * float64(b.Sizes.Coalesced))})
-	report.add(Figure{Name: "  of that while the engine was down", Values: []float64{float64(whileDown)}})
-	report.add(Figure{Name: "triggers accepted per second", Values: []float64{rate(triggers, took)}})
-	report.add(Figure{Name: "all in the index after the engine's return, ms", Values: []float64{back.Seconds() * 1e3}})
+	report := &results.Report{What: fmt.Sprintf("%s triggers for %d records by %d clients while the engine is switched off, until it is back and "+
+		"holds the newest version of each", results.Number(float64(triggers)), b.Sizes.Coalesced, triggeringClients)}
+	report.Add(results.Figure{Name: "fetches", Values: []float64{float64(fetches)}, Target: results.AtMost(3 * float64(b.Sizes.Coalesced))})
+	report.Add(results.Figure{Name: "  of that while the engine was down", Values: []float64{float64(whileDown)}})
+	report.Add(results.Figure{Name: "triggers accepted per second", Values: []float64{rate(triggers, took)}})
+	report.Add(results.Figure{Name: "all in the index after the engine's return, ms", Values: []float64{back.Seconds() * 1e3}})
 	return report, nil
 }
 
@@ -89,9 +91,9 @@ func (r *coalesceRun) queue(ctx context.Context, repeats int) (time.Duration, er
 		}
 		clients, clientCtx := errgroup.WithContext(ctx)
 		clients.SetLimit(triggeringClients)
-		for _, a := range r.corpus.analyses {
+		for _, a := range r.corpus.Analyses {
 			clients.Go(func() error {
-				_, err := r.tutti.client.trigger(clientCtx, recordPath(a))
+				_, err := r.tutti.client.Trigger(clientCtx, recordPath(a))
 				return err
 			})
 		}
@@ -103,7 +105,7 @@ func (r *coalesceRun) queue(ctx context.Context, repeats int) (time.Duration, er
 }
 
 func (r *coalesceRun) changeAll() error {
-	for _, a := range r.corpus.analyses {
+	for _, a := range r.corpus.Analyses {
 		mark, err := change(r.upstream, a)
 		if err != nil {
 			return err
@@ -139,8 +141,8 @@ func (r *coalesceRun) catchUp(ctx context.Context) (time.Duration, error) {
 }
 
 func (r *coalesceRun) newest() bool {
-	for i, a := range r.corpus.analyses {
-		if !changedTo(r.sink.document(a.ID), r.marks[i]) {
+	for i, a := range r.corpus.Analyses {
+		if !changedTo(r.sink.Document(a.ID), r.marks[i]) {
 			return false
 		}
 	}

@@ -23,6 +23,9 @@ import (
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
 	"tutti/internal/retry"
+	"tutti/internal/tools/bench/direct"
+	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/standin"
 	"tutti/internal/tools/testkit"
 	"tutti/internal/upstream"
 )
@@ -38,16 +41,16 @@ const (
 
 // download measures downloads of many rows and the server's memory during them, on the embedded index, and on a real engine when there
 // is one.
-func (b *bench) download(ctx context.Context) (*Report, error) {
-	report := &Report{What: fmt.Sprintf("downloads of %s analyses as TSV with %d columns from `tutti serve` as a separate process, by one client "+
+func (b *bench) download(ctx context.Context) (*results.Report, error) {
+	report := &results.Report{What: fmt.Sprintf("downloads of %s analyses as TSV with %d columns from `tutti serve` as a separate process, by one client "+
 		"that reads as fast as it can; memory is what the process holds itself (RssAnon, read every %s), not what the system keeps of the "+
 		"index's files for it; growth compares the highest during downloads of all with that during downloads of a tenth, made until it no longer grew",
-		number(float64(b.Sizes.Downloaded)), len(hitFields()), memoryPollInterval)}
+		results.Number(float64(b.Sizes.Downloaded)), len(hitFields()), memoryPollInterval)}
 	if err := b.downloadEmbedded(ctx, report); err != nil {
 		return nil, fmt.Errorf("on the embedded index: %w", err)
 	}
 	if b.ElasticsearchURL == "" {
-		report.note("Elasticsearch is skipped: it needs --elasticsearch")
+		report.Note("Elasticsearch is skipped: it needs --elasticsearch")
 		return report, nil
 	}
 	if err := b.downloadElastic(ctx, report); err != nil {
@@ -57,7 +60,7 @@ func (b *bench) download(ctx context.Context) (*Report, error) {
 }
 
 // downloadEmbedded measures a server with an embedded index that was filled before the start.
-func (b *bench) downloadEmbedded(ctx context.Context, report *Report) (err error) {
+func (b *bench) downloadEmbedded(ctx context.Context, report *results.Report) (err error) {
 	dir, err := b.newFolder()
 	if err != nil {
 		return err
@@ -74,6 +77,29 @@ func (b *bench) downloadEmbedded(ctx context.Context, report *Report) (err error
 	return r.run(ctx, report)
 }
 
+// downloadElastic measures a server on a real engine and the engine itself.
+func (b *bench) downloadElastic(ctx context.Context, report *results.Report) (err error) {
+	e, err := direct.NewEngine(ctx, b.ElasticsearchURL)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	dir, err := b.newFolder()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	r := downloadRun{b: b, dir: dir, alias: b.newName("download"), engine: "Elasticsearch", engineURL: b.ElasticsearchURL}
+	defer func() { err = errors.Join(err, e.Drop(context.WithoutCancel(ctx), r.alias)) }()
+	if err := r.stock(ctx, e.Index); err != nil {
+		return err
+	}
+	r.alone = func(ctx context.Context) (time.Duration, error) {
+		return e.Pages(ctx, r.alias, b.Sizes.Downloaded, hitFields())
+	}
+	return r.run(ctx, report)
+}
+
 // downloadRun is a run of a server with one engine.
 type downloadRun struct {
 	b *bench
@@ -84,7 +110,7 @@ type downloadRun struct {
 	// alone reads the same rows directly from the engine; nil for the embedded index.
 	alone  func(ctx context.Context) (time.Duration, error)
 	server *child
-	client *client
+	client *direct.Client
 }
 
 // stock writes the analyses to an index, in parts so that they need little memory.
@@ -100,7 +126,7 @@ func (r *downloadRun) stock(ctx context.Context, x index.Index) error {
 	for i, study := range studies {
 		n := left / (len(studies) - i)
 		left -= n
-		for part := range slices.Chunk(testkit.GenerateAnalyses(seed, study, n), embeddedBatch) {
+		for part := range slices.Chunk(testkit.GenerateAnalyses(standin.Seed, study, n), embeddedBatch) {
 			documents := make([][]byte, len(part))
 			for j := range part {
 				documents[j] = upstream.Splice(nil, part[j].Body, block("", r.alias))
@@ -118,19 +144,19 @@ func (r *downloadRun) stock(ctx context.Context, x index.Index) error {
 	if err != nil {
 		return err
 	}
-	return holdsAll(got, all)
+	return direct.HoldsAll(got, all)
 }
 
 // run measures the server.
-func (r *downloadRun) run(ctx context.Context, report *Report) (err error) {
+func (r *downloadRun) run(ctx context.Context, report *results.Report) (err error) {
 	env := append(settings(r.dir, unusedUpstream, r.engineURL, r.alias), config.Variable("log.format")+"=json")
 	if r.server, err = r.b.start(ctx, childSpec{address: loggedAddress, signalled: true, command: r.b.Server, env: env}); err != nil {
 		return err
 	}
 	defer r.server.stop()
-	r.client = newClient(r.server.url)
-	r.client.http.Timeout = 0 // downloads have no timeout
-	defer r.client.close()
+	r.client = direct.NewClient(r.server.url)
+	r.client.HTTP.Timeout = 0 // downloads have no timeout
+	defer r.client.Close()
 	if err := r.available(ctx); err != nil {
 		return err
 	}
@@ -139,7 +165,7 @@ func (r *downloadRun) run(ctx context.Context, report *Report) (err error) {
 
 // measure compares downloads of all rows with small ones. Enough small ones are made to let the heap reach the size that the garbage
 // collector allows: a large download must not hold more than a small one.
-func (r *downloadRun) measure(ctx context.Context, report *Report) error {
+func (r *downloadRun) measure(ctx context.Context, report *results.Report) error {
 	if _, err := r.rows(ctx, 1); err != nil {
 		return err
 	}
@@ -159,37 +185,39 @@ func (r *downloadRun) measure(ctx context.Context, report *Report) error {
 		if err := r.pair(ctx, &f, all); err != nil {
 			return err
 		}
-		r.b.say("download: %s: run %d: %s rows/s, %s MB at most", r.engine, i+1, number(f.speed.Values[i]), number(f.many.Values[i]))
+		r.b.say("download: %s: run %d: %s rows/s, %s MB at most", r.engine, i+1, results.Number(f.speed.Values[i]), results.Number(f.many.Values[i]))
 	}
 	f.growth.Values = []float64{f.many.Max() / few}
-	for _, one := range []Figure{f.alone, f.speed, f.share, f.volume, f.before, f.few, f.many, f.growth} {
+	for _, one := range []results.Figure{f.alone, f.speed, f.share, f.volume, f.before, f.few, f.many, f.growth} {
 		if len(one.Values) > 0 {
-			report.add(one)
+			report.Add(one)
 		}
 	}
-	report.note("noise: %s: the runs differ by %.0f %%", r.engine, 100*f.speed.Spread())
+	report.Note("noise: %s: the runs differ by %.0f %%", r.engine, 100*f.speed.Spread())
 	return nil
 }
 
 // downloadFigures are the figures of one engine; alone and share have no values for the embedded index.
 type downloadFigures struct {
-	alone, speed, share, volume, before, few, many, growth Figure
+	alone, speed, share, volume, before, few, many, growth results.Figure
 }
 
 func (r *downloadRun) figures(small, all int) downloadFigures {
-	figure := func(what string, target *Target) Figure { return Figure{Name: r.engine + ": " + what, Target: target} }
+	figure := func(what string, target *results.Target) results.Figure {
+		return results.Figure{Name: r.engine + ": " + what, Target: target}
+	}
 	f := downloadFigures{
-		alone:  figure("alone, pages of "+number(directPageSize)+" by hand, rows/s", nil),
+		alone:  figure("alone, pages of "+results.Number(direct.PageSize)+" by hand, rows/s", nil),
 		speed:  figure("rows/s", nil),
-		share:  figure("tutti / engine", atLeast(0.85)),
+		share:  figure("tutti / engine", results.AtLeast(0.85)),
 		volume: figure("MB/s", nil),
 		before: figure("memory before, MB", nil),
-		few:    figure("memory at most, downloads of "+number(float64(small))+", MB", nil),
-		many:   figure("memory at most, downloads of "+number(float64(all))+", MB", nil),
-		growth: figure("growth, ten times as many rows", atMost(1.15)),
+		few:    figure("memory at most, downloads of "+results.Number(float64(small))+", MB", nil),
+		many:   figure("memory at most, downloads of "+results.Number(float64(all))+", MB", nil),
+		growth: figure("growth, ten times as many rows", results.AtMost(1.15)),
 	}
 	if r.alone == nil {
-		f.speed.Target = atLeast(50_000)
+		f.speed.Target = results.AtLeast(50_000)
 	}
 	return f
 }
@@ -240,7 +268,7 @@ func (r *downloadRun) available(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, childStart)
 	defer cancel()
 	for {
-		all, err := r.client.call(ctx, http.MethodGet, "/introspection", "", nil)
+		all, err := r.client.Call(ctx, http.MethodGet, "/introspection", "", nil)
 		if err != nil {
 			return err
 		}
@@ -302,13 +330,13 @@ func maxMemory(ctx context.Context, pid int) (most float64, err error) {
 // rows downloads a number of rows, and checks that they arrived.
 func (r *downloadRun) rows(ctx context.Context, rows int) (d downloaded, err error) {
 	body := fmt.Sprintf(`{"format":"tsv","columns":["%s"],"maxRows":%d}`, strings.Join(hitFields(), `","`), rows)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.client.base+"/"+r.alias+"/download", strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.client.Base+"/"+r.alias+"/download", strings.NewReader(body))
 	if err != nil {
 		return d, core.WrapError(core.CodeInternal, "making a request", err)
 	}
 	req.Header.Set("Content-Type", core.MediaJSON)
 	began := time.Now()
-	resp, err := r.client.http.Do(req)
+	resp, err := r.client.HTTP.Do(req)
 	if err != nil {
 		return d, core.WrapError(core.CodeUnavailable, "asking for a download", err)
 	}

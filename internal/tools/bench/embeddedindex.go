@@ -12,6 +12,9 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/bench/direct"
+	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/standin"
 	"tutti/internal/tools/testkit"
 	"tutti/internal/upstream"
 )
@@ -20,12 +23,12 @@ import (
 const embeddedBatch = 1000
 
 // embeddedIndex measures the embedded index: directly, and in the whole app with default settings.
-func (b *bench) embeddedIndex(ctx context.Context) (*Report, error) {
-	c := generate(b.Sizes.Studies, b.Sizes.Documents)
-	report := &Report{What: fmt.Sprintf("embedded index: %s documents of %s bytes with random ids in batches of %s, encoded, written and "+
+func (b *bench) embeddedIndex(ctx context.Context) (*results.Report, error) {
+	c := standin.Generate(b.Sizes.Studies, b.Sizes.Documents)
+	report := &results.Report{What: fmt.Sprintf("embedded index: %s documents of %s bytes with random ids in batches of %s, encoded, written and "+
 		"synced to disk; and a backfill of %s through the whole app on embedded defaults; %d runs, a fresh folder each",
-		number(float64(b.Sizes.Documents)), number(c.each()), number(embeddedBatch),
-		number(float64(b.Sizes.EmbeddedRecords)), b.Sizes.Pairs)}
+		results.Number(float64(b.Sizes.Documents)), results.Number(c.Each()), results.Number(embeddedBatch),
+		results.Number(float64(b.Sizes.EmbeddedRecords)), b.Sizes.Pairs)}
 	var alone, whole []float64
 	for i := range b.Sizes.Pairs {
 		own, err := b.embeddedWrites(ctx, c)
@@ -36,18 +39,18 @@ func (b *bench) embeddedIndex(ctx context.Context) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.say("embedded-index: run %d: %s documents/s alone, %s through the app", i+1, number(own), number(app))
+		b.say("embedded-index: run %d: %s documents/s alone, %s through the app", i+1, results.Number(own), results.Number(app))
 		alone, whole = append(alone, own), append(whole, app)
 	}
-	figure := Figure{Name: "index alone, documents/s", Values: alone, Target: atLeast(15_000)}
-	report.add(figure)
-	report.add(Figure{Name: "whole app, documents/s", Values: whole})
-	report.note("noise: the runs of the index alone differ by %.0f %%", 100*figure.Spread())
+	figure := results.Figure{Name: "index alone, documents/s", Values: alone, Target: results.AtLeast(15_000)}
+	report.Add(figure)
+	report.Add(results.Figure{Name: "whole app, documents/s", Values: whole})
+	report.Note("noise: the runs of the index alone differ by %.0f %%", 100*figure.Spread())
 	return report, nil
 }
 
 // embeddedWrites writes a corpus into a new index and returns the documents per second.
-func (b *bench) embeddedWrites(ctx context.Context, c *corpus) (_ float64, err error) {
+func (b *bench) embeddedWrites(ctx context.Context, c *standin.Corpus) (_ float64, err error) {
 	dir, err := b.newFolder()
 	if err != nil {
 		return 0, err
@@ -62,14 +65,14 @@ func (b *bench) embeddedWrites(ctx context.Context, c *corpus) (_ float64, err e
 	if err := x.Ensure(ctx, index.Spec{Alias: alias, Known: mapping.Song()}); err != nil {
 		return 0, err
 	}
-	documents := make([][]byte, len(c.analyses))
-	for i, a := range c.analyses {
+	documents := make([][]byte, len(c.Analyses))
+	for i, a := range c.Analyses {
 		documents[i] = upstream.Splice(nil, a.Body, block("", alias))
 	}
 	began := time.Now()
 	at := 0
 	batch := core.Batch{Index: alias}
-	for part := range slices.Chunk(c.analyses, embeddedBatch) {
+	for part := range slices.Chunk(c.Analyses, embeddedBatch) {
 		fill(x, &batch, part, documents[at:])
 		at += len(part)
 		results, err := x.Write(ctx, batch)
@@ -88,15 +91,7 @@ func (b *bench) embeddedWrites(ctx context.Context, c *corpus) (_ float64, err e
 	if err != nil {
 		return 0, err
 	}
-	return rate(len(c.analyses), took), holdsAll(got, len(c.analyses))
-}
-
-// holdsAll checks a count of documents.
-func holdsAll(got int64, documents int) error {
-	if got == int64(documents) {
-		return nil
-	}
-	return core.NewError(core.CodeInternal, fmt.Sprintf("the index holds %d documents instead of %d", got, documents))
+	return rate(len(c.Analyses), took), direct.HoldsAll(got, len(c.Analyses))
 }
 
 // fill adds analyses with their documents to the batch.
@@ -114,8 +109,8 @@ func fill(x index.Index, batch *core.Batch, part []testkit.Analysis, documents [
 
 // embeddedBackfill indexes a repository in a new app and returns the documents per second.
 func (b *bench) embeddedBackfill(ctx context.Context) (_ float64, err error) {
-	c := generate(min(b.Sizes.Studies, b.Sizes.EmbeddedRecords), b.Sizes.EmbeddedRecords)
-	upstream, err := c.serve()
+	c := standin.Generate(min(b.Sizes.Studies, b.Sizes.EmbeddedRecords), b.Sizes.EmbeddedRecords)
+	upstream, err := c.Serve()
 	if err != nil {
 		return 0, err
 	}
@@ -125,16 +120,16 @@ func (b *bench) embeddedBackfill(ctx context.Context) (_ float64, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, t.stop(ctx)) }()
-	job, took, err := t.client.backfill(ctx)
+	job, took, err := t.client.Backfill(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if err := indexedBy(job, len(c.analyses)); err != nil {
+	if err := direct.IndexedBy(job, len(c.Analyses)); err != nil {
 		return 0, err
 	}
 	got, err := t.count(ctx)
 	if err != nil {
 		return 0, err
 	}
-	return rate(len(c.analyses), took), holdsAll(got, len(c.analyses))
+	return rate(len(c.Analyses), took), direct.HoldsAll(got, len(c.Analyses))
 }

@@ -17,6 +17,9 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/bench/direct"
+	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/standin"
 	"tutti/internal/tools/testkit"
 	"tutti/internal/upstream"
 )
@@ -34,10 +37,10 @@ const (
 )
 
 // embeddedSearch measures query times of the embedded index, its memory, and its start.
-func (b *bench) embeddedSearch(ctx context.Context) (*Report, error) {
-	report := &Report{What: fmt.Sprintf("answers of the embedded index over analyses with random ids, written in batches of %s; each question %d "+
+func (b *bench) embeddedSearch(ctx context.Context) (*results.Report, error) {
+	report := &results.Report{What: fmt.Sprintf("answers of the embedded index over analyses with random ids, written in batches of %s; each question %d "+
 		"times, one after the other; memory is the heap in use; a start is timed to the first answer, also on a copy of the folder that was "+
-		"taken while it was open, as a kill leaves it", number(embeddedBatch), answersTimed)}
+		"taken while it was open, as a kill leaves it", results.Number(embeddedBatch), answersTimed)}
 	for _, s := range []struct {
 		documents                   int
 		facets, hits, memory, ready float64
@@ -51,18 +54,18 @@ func (b *bench) embeddedSearch(ctx context.Context) (*Report, error) {
 		if err := r.run(ctx); err != nil {
 			return nil, err
 		}
-		name := func(what string) string { return number(float64(s.documents)) + " documents: " + what }
-		report.add(Figure{Name: name("written, documents/s"), Values: []float64{r.written}, Target: atLeast(15_000)})
-		report.add(Figure{Name: name("8 facets with 2 filters, ms"), Values: r.facets, Target: atMost(s.facets)})
-		report.add(Figure{Name: name("20 sorted hits, ms"), Values: r.hits, Target: atMost(s.hits)})
-		report.add(Figure{Name: name("memory, MB"), Values: []float64{r.memory}, Target: atMost(s.memory)})
-		report.add(Figure{Name: name("ready after a restart, ms"), Values: []float64{r.restart}, Target: atMost(s.ready)})
-		report.add(Figure{Name: name("ready after a kill, ms"), Values: []float64{r.killed}, Target: atMost(s.ready)})
-		report.add(Figure{Name: name("disk / raw data"), Values: []float64{r.disk}, Target: atMost(2.5)})
+		name := func(what string) string { return results.Number(float64(s.documents)) + " documents: " + what }
+		report.Add(results.Figure{Name: name("written, documents/s"), Values: []float64{r.written}, Target: results.AtLeast(15_000)})
+		report.Add(results.Figure{Name: name("8 facets with 2 filters, ms"), Values: r.facets, Target: results.AtMost(s.facets)})
+		report.Add(results.Figure{Name: name("20 sorted hits, ms"), Values: r.hits, Target: results.AtMost(s.hits)})
+		report.Add(results.Figure{Name: name("memory, MB"), Values: []float64{r.memory}, Target: results.AtMost(s.memory)})
+		report.Add(results.Figure{Name: name("ready after a restart, ms"), Values: []float64{r.restart}, Target: results.AtMost(s.ready)})
+		report.Add(results.Figure{Name: name("ready after a kill, ms"), Values: []float64{r.killed}, Target: results.AtMost(s.ready)})
+		report.Add(results.Figure{Name: name("disk / raw data"), Values: []float64{r.disk}, Target: results.AtMost(2.5)})
 		if r.rewritten {
-			report.add(Figure{Name: name("memory once all were rewritten five times, MB"), Values: []float64{r.memoryAfter}, Target: atMost(s.memory)})
-			report.add(Figure{Name: name("disk / raw data once all were rewritten five times"), Values: []float64{r.diskAfter}, Target: atMost(2.5)})
-			report.add(Figure{Name: name("16 readers beside a writer of 1,000/s / alone"), Values: r.beside, Target: atLeast(0.8)})
+			report.Add(results.Figure{Name: name("memory once all were rewritten five times, MB"), Values: []float64{r.memoryAfter}, Target: results.AtMost(s.memory)})
+			report.Add(results.Figure{Name: name("disk / raw data once all were rewritten five times"), Values: []float64{r.diskAfter}, Target: results.AtMost(2.5)})
+			report.Add(results.Figure{Name: name("16 readers beside a writer of 1,000/s / alone"), Values: r.beside, Target: results.AtLeast(0.8)})
 		}
 	}
 	return report, nil
@@ -101,7 +104,7 @@ func (r *embeddedRun) run(ctx context.Context) (err error) {
 	if err := r.write(ctx, x); err != nil {
 		return err
 	}
-	r.b.say("embedded-search: %d documents written, %s a second", r.documents, number(r.written))
+	r.b.say("embedded-search: %d documents written, %s a second", r.documents, results.Number(r.written))
 	if r.facets, err = timeSearches(ctx, x, facetRequests()); err != nil {
 		return err
 	}
@@ -138,7 +141,7 @@ func (r *embeddedRun) write(ctx context.Context, x *embedded.Index) error {
 	for i, study := range studies {
 		n := left / (len(studies) - i)
 		left -= n
-		analyses := testkit.GenerateAnalyses(seed, study, n)
+		analyses := testkit.GenerateAnalyses(standin.Seed, study, n)
 		documents := make([][]byte, n)
 		for j := range analyses {
 			documents[j] = upstream.Splice(nil, analyses[j].Body, block("", searchedAlias))
@@ -159,7 +162,7 @@ func (r *embeddedRun) write(ctx context.Context, x *embedded.Index) error {
 	if err != nil {
 		return err
 	}
-	return holdsAll(got, r.documents)
+	return direct.HoldsAll(got, r.documents)
 }
 
 // rewrite measures memory and disk after rewriting all documents, and readers beside a writer.
@@ -170,7 +173,7 @@ func (r *embeddedRun) rewrite(ctx context.Context, x *embedded.Index, dir string
 		if err != nil {
 			return err
 		}
-		both, err := r.facetRate(ctx, x, testkit.GenerateAnalyses(seed, testkit.GenerateStudies(1)[0], min(studyPart, r.documents)))
+		both, err := r.facetRate(ctx, x, testkit.GenerateAnalyses(standin.Seed, testkit.GenerateStudies(1)[0], min(studyPart, r.documents)))
 		if err != nil {
 			return err
 		}
@@ -271,7 +274,7 @@ func (r *embeddedRun) ready(ctx context.Context, dir string) (ms float64, err er
 		return 0, err
 	}
 	ms = time.Since(began).Seconds() * 1e3
-	return ms, holdsAll(results[0].Total, r.documents)
+	return ms, direct.HoldsAll(results[0].Total, r.documents)
 }
 
 // timeSearches repeats searches and returns the milliseconds of each.

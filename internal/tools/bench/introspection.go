@@ -17,6 +17,8 @@ import (
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/retry"
+	"tutti/internal/tools/bench/direct"
+	"tutti/internal/tools/bench/results"
 )
 
 // The catalogues of a bench: their number, and the number of fields of each.
@@ -29,10 +31,10 @@ const (
 
 // introspection measures the endpoints that describe catalogues, parsing a large filter, and a start while the engine does not
 // respond.
-func (b *bench) introspection(ctx context.Context) (*Report, error) {
-	report := &Report{What: fmt.Sprintf("the endpoints of introspection with %d catalogues of %d fields, over %d connections for %s a run, asked from "+
+func (b *bench) introspection(ctx context.Context) (*results.Report, error) {
+	report := &results.Report{What: fmt.Sprintf("the endpoints of introspection with %d catalogues of %d fields, over %d connections for %s a run, asked from "+
 		"within this process; a filter of %d values, parsed and validated on one CPU; and a start with %[1]d catalogues on an engine that "+
-		"does not answer", catalogues, catalogueFields, loadConnections, b.Sizes.LoadFor, sqonValues)}
+		"does not answer", catalogues, catalogueFields, direct.Connections, b.Sizes.LoadFor, sqonValues)}
 	if err := b.introspectionLoad(ctx, report); err != nil {
 		return nil, err
 	}
@@ -40,11 +42,11 @@ func (b *bench) introspection(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	report.add(filter)
-	refusing := Figure{Name: "start while the engine refuses connections, ms", Target: atMost(1000)}
-	silent := Figure{Name: "start while the engine accepts connections and says nothing, ms", Target: atMost(1000)}
+	report.Add(filter)
+	refusing := results.Figure{Name: "start while the engine refuses connections, ms", Target: results.AtMost(1000)}
+	silent := results.Figure{Name: "start while the engine accepts connections and says nothing, ms", Target: results.AtMost(1000)}
 	for range b.Sizes.Pairs {
-		for _, f := range []*Figure{&refusing, &silent} {
+		for _, f := range []*results.Figure{&refusing, &silent} {
 			took, err := b.startUnreachable(ctx, f == &silent)
 			if err != nil {
 				return nil, err
@@ -52,13 +54,13 @@ func (b *bench) introspection(ctx context.Context) (*Report, error) {
 			f.Values = append(f.Values, took.Seconds()*1e3)
 		}
 	}
-	report.add(refusing)
-	report.add(silent)
+	report.Add(refusing)
+	report.Add(silent)
 	return report, nil
 }
 
 // introspectionLoad loads each endpoint.
-func (b *bench) introspectionLoad(ctx context.Context, report *Report) (err error) {
+func (b *bench) introspectionLoad(ctx context.Context, report *results.Report) (err error) {
 	t, err := b.startCatalogues(ctx, "")
 	if t != nil {
 		defer func() { err = errors.Join(err, t.stop(ctx)) }()
@@ -69,16 +71,16 @@ func (b *bench) introspectionLoad(ctx context.Context, report *Report) (err erro
 	if err := t.fillCatalogues(ctx); err != nil {
 		return err
 	}
-	l, err := newLoad(t.app.URL())
+	l, err := direct.NewLoad(t.app.URL())
 	if err != nil {
 		return err
 	}
 	details := make([][]byte, catalogues)
 	for i := range details {
-		details[i] = l.request("GET", "/introspection/"+catalogueID(i), nil)
+		details[i] = l.Request("GET", "/introspection/"+catalogueID(i), nil)
 	}
-	all := l.request("GET", "/introspection", nil)
-	language := l.request("GET", "/introspection/sqon", nil)
+	all := l.Request("GET", "/introspection", nil)
+	language := l.Request("GET", "/introspection/sqon", nil)
 	spread := 0.0
 	for _, endpoint := range []struct {
 		name string
@@ -88,24 +90,24 @@ func (b *bench) introspectionLoad(ctx context.Context, report *Report) (err erro
 		{"GET /introspection/{catalogueId}", func(c, i int) []byte { return details[(c+i)%catalogues] }},
 		{"GET /introspection/sqon", func(int, int) []byte { return language }},
 	} {
-		rates := Figure{Name: endpoint.name + ", a second", Target: atLeast(10_000)}
-		p99 := Figure{Name: "  p99, ms", Target: atMost(5)}
+		rates := results.Figure{Name: endpoint.name + ", a second", Target: results.AtLeast(10_000)}
+		p99 := results.Figure{Name: "  p99, ms", Target: results.AtMost(5)}
 		for i := range b.Sizes.Pairs + 1 {
-			got, err := l.run(ctx, b.Sizes.LoadFor, endpoint.next)
+			got, err := l.Run(ctx, b.Sizes.LoadFor, endpoint.next)
 			if err != nil {
 				return err
 			}
 			if i == 0 { // to warm up
 				continue
 			}
-			b.say("introspection: %s: run %d: %s a second", endpoint.name, i, number(got.perSecond))
-			rates.Values, p99.Values = append(rates.Values, got.perSecond), append(p99.Values, quantileUp(got.ms, 0.99))
+			b.say("introspection: %s: run %d: %s a second", endpoint.name, i, results.Number(got.PerSecond))
+			rates.Values, p99.Values = append(rates.Values, got.PerSecond), append(p99.Values, results.QuantileUp(got.Ms, 0.99))
 		}
-		report.add(rates)
-		report.add(p99)
+		report.Add(rates)
+		report.Add(p99)
 		spread = max(spread, rates.Spread())
 	}
-	report.note("noise: the runs of an endpoint differ by up to %.0f %%", 100*spread)
+	report.Note("noise: the runs of an endpoint differ by up to %.0f %%", 100*spread)
 	return nil
 }
 
@@ -151,7 +153,7 @@ func (t *tutti) fillCatalogues(ctx context.Context) error {
 	}
 	for i := range catalogues {
 		for {
-			detail, err := t.client.call(ctx, "GET", "/introspection/"+catalogueID(i), "", nil)
+			detail, err := t.client.Call(ctx, "GET", "/introspection/"+catalogueID(i), "", nil)
 			if err != nil {
 				return err
 			}
@@ -173,8 +175,8 @@ type keywordCatalogue struct{}
 func (keywordCatalogue) Field(string) (sqon.Field, bool) { return sqon.Field{Type: "keyword"}, true }
 
 // filter measures the time to parse and validate a filter.
-func (b *bench) filter() (Figure, error) {
-	figure := Figure{Name: fmt.Sprintf("a filter of %d values, parsed and validated, µs", sqonValues), Target: atMost(200)}
+func (b *bench) filter() (results.Figure, error) {
+	figure := results.Figure{Name: fmt.Sprintf("a filter of %d values, parsed and validated, µs", sqonValues), Target: results.AtMost(200)}
 	values := make([]string, sqonValues)
 	for i := range values {
 		values[i] = fmt.Sprintf("DO-%08d-%x", i*7919, i)
@@ -225,7 +227,7 @@ func (b *bench) startUnreachable(ctx context.Context, silent bool) (took time.Du
 		return 0, err
 	}
 	took = time.Since(began)
-	summary, err := t.client.call(ctx, "GET", "/introspection", "", nil)
+	summary, err := t.client.Call(ctx, "GET", "/introspection", "", nil)
 	if err != nil {
 		return 0, err
 	}

@@ -98,9 +98,9 @@ func (b *bench) startLocal(ctx context.Context, storeURL string) (*tutti, error)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := t.client.call(ctx, "POST", "/schemas", "application/json", []byte(localRegistration)); err != nil {
+	if _, err := t.client.Call(ctx, "POST", "/schemas", "application/json", []byte(localRegistration)); err != nil {
 		return t, err
 	}
-	_, err = t.client.call(ctx, "POST", "/studies/"+localStudy, "application/json", []byte(`{"name":"A study of the benchmark"}`))
+	_, err = t.client.Call(ctx, "POST", "/studies/"+localStudy, "application/json", []byte(`{"name":"A study of the benchmark"}`))
 	return t, err
 }

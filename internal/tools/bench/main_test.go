@@ -14,6 +14,7 @@ import (
 	"tutti/internal/app"
 	"tutti/internal/config"
 	"tutti/internal/tools/bench"
+	"tutti/internal/tools/bench/standin"
 )
 
 // childArgument is the first argument when a bench starts this test binary as another process.
@@ -36,17 +37,17 @@ func child(args []string) error {
 	case "serve":
 		return serve()
 	case bench.UpstreamCommand:
-		var cfg bench.UpstreamConfig
+		var cfg standin.UpstreamConfig
 		if _, err := fmt.Sscan(args[2]+" "+args[4], &cfg.Studies, &cfg.Records); err != nil {
 			return err
 		}
-		return bench.ServeUpstream(cfg, os.Stdin, os.Stdout)
+		return standin.ServeUpstream(cfg, os.Stdin, os.Stdout)
 	default:
 		delay, err := time.ParseDuration(args[2])
 		if err != nil {
 			return err
 		}
-		return bench.ServeSink(delay, os.Stdin, os.Stdout)
+		return standin.ServeSink(delay, os.Stdin, os.Stdout)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/retry"
+	"tutti/internal/tools/bench/direct"
+	"tutti/internal/tools/bench/results"
 )
 
 // memoryPollInterval is the interval of reading a process's resident memory.
@@ -29,9 +31,9 @@ type resident struct {
 
 // memory measures a server's resident memory during backfills of a small and a large study, with an engine that responds at once and
 // with a slow one.
-func (b *bench) memory(ctx context.Context) (*Report, error) {
+func (b *bench) memory(ctx context.Context) (*results.Report, error) {
 	large, small := b.Sizes.Records, max(1, b.Sizes.Records/4)
-	report := &Report{What: fmt.Sprintf("resident memory (VmHWM, VmRSS) of `tutti serve` with everything as by default, a fresh process each "+
+	report := &results.Report{What: fmt.Sprintf("resident memory (VmHWM, VmRSS) of `tutti serve` with everything as by default, a fresh process each "+
 		"time, during a backfill of one study into an engine that answers at once, and into one that takes %s for each "+
 		"bulk request", b.Sizes.SlowBulk)}
 	var highest []float64
@@ -49,15 +51,15 @@ func (b *bench) memory(ctx context.Context) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		name := fmt.Sprintf("%sstudy of %s", run.what, number(float64(run.records)))
-		report.add(Figure{Name: name + ": highest, MB", Values: []float64{held.most}, Target: atMost(150)})
-		report.add(Figure{Name: name + ": median, MB", Values: []float64{held.usual}})
-		report.note("%s took %.1f s", name, held.took.Seconds())
+		name := fmt.Sprintf("%sstudy of %s", run.what, results.Number(float64(run.records)))
+		report.Add(results.Figure{Name: name + ": highest, MB", Values: []float64{held.most}, Target: results.AtMost(150)})
+		report.Add(results.Figure{Name: name + ": median, MB", Values: []float64{held.usual}})
+		report.Note("%s took %.1f s", name, held.took.Seconds())
 		highest = append(highest, held.most)
 	}
-	report.add(Figure{
+	report.Add(results.Figure{
 		Name: fmt.Sprintf("growth, %d times as many records", large/small), Values: []float64{highest[1] / highest[0]},
-		Target: atMost(1.15),
+		Target: results.AtMost(1.15),
 	})
 	return report, nil
 }
@@ -85,19 +87,19 @@ func (b *bench) held(ctx context.Context, records int, delay time.Duration) (_ r
 	var seen []float64
 	var watchErr error
 	watching.Go(func() { seen, watchErr = watch(watched, server.cmd.Process.Pid) })
-	c := newClient(server.url)
-	defer c.close()
-	job, took, err := c.backfill(ctx)
+	c := direct.NewClient(server.url)
+	defer c.Close()
+	job, took, err := c.Backfill(ctx)
 	end()
 	watching.Wait()
 	if err := errors.Join(err, watchErr); err != nil {
 		return resident{}, err
 	}
-	if err := indexedBy(job, records); err != nil {
+	if err := direct.IndexedBy(job, records); err != nil {
 		return resident{}, err
 	}
 	_, most, err := status(server.cmd.Process.Pid)
-	return resident{most: most, usual: quantile(seen, 0.5), took: took}, err
+	return resident{most: most, usual: results.Quantile(seen, 0.5), took: took}, err
 }
 
 // watch reads a process's resident memory until ctx ends, at least once.

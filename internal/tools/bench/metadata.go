@@ -17,6 +17,8 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/retry"
+	"tutti/internal/tools/bench/direct"
+	"tutti/internal/tools/bench/results"
 )
 
 const (
@@ -30,17 +32,17 @@ const (
 
 // metadata measures the built-in metadata repository: submissions on each store, paging through a long list, and the time from publishing
 // an analysis to its being indexed.
-func (b *bench) metadata(ctx context.Context) (*Report, error) {
-	report := &Report{What: fmt.Sprintf("the built-in metadata repository: POST /submit of 2 KB analyses with 2 files over %d connections for %s a run; "+
+func (b *bench) metadata(ctx context.Context) (*results.Report, error) {
+	report := &results.Report{What: fmt.Sprintf("the built-in metadata repository: POST /submit of 2 KB analyses with 2 files over %d connections for %s a run; "+
 		"%s published analyses read page by page, %d rows each; publishing one by one on an idle system, from the answer "+
 		"until a get by id finds it in the embedded index (polled every %s)",
-		loadConnections, b.Sizes.LoadFor, number(float64(b.Sizes.Listed)), pageOfMetadata, documentPollInterval)}
+		direct.Connections, b.Sizes.LoadFor, results.Number(float64(b.Sizes.Listed)), pageOfMetadata, documentPollInterval)}
 	for _, on := range []struct {
 		what, url string
 		target    float64
 	}{{"SQLite", "", 1500}, {"PostgreSQL", b.PostgresURL, 1000}} {
 		if on.what == "PostgreSQL" && on.url == "" {
-			report.note("PostgreSQL is skipped: it needs --postgres")
+			report.Note("PostgreSQL is skipped: it needs --postgres")
 			continue
 		}
 		if err := b.onStore(ctx, report, on.what, on.url, on.target); err != nil {
@@ -50,7 +52,7 @@ func (b *bench) metadata(ctx context.Context) (*Report, error) {
 	return report, nil
 }
 
-func (b *bench) onStore(ctx context.Context, report *Report, what, url string, target float64) (err error) {
+func (b *bench) onStore(ctx context.Context, report *results.Report, what, url string, target float64) (err error) {
 	t, err := b.startLocal(ctx, url)
 	if t != nil {
 		defer func() { err = errors.Join(err, t.stop(ctx)) }()
@@ -75,22 +77,22 @@ type submitter struct {
 }
 
 // submitting measures the submission rate.
-func (s *submitter) submitting(ctx context.Context, b *bench, report *Report, what string, target float64) error {
-	l, err := newLoad(s.tutti.app.URL())
+func (s *submitter) submitting(ctx context.Context, b *bench, report *results.Report, what string, target float64) error {
+	l, err := direct.NewLoad(s.tutti.app.URL())
 	if err != nil {
 		return err
 	}
-	rates := Figure{Name: what + ": submissions a second", Target: atLeast(target)}
-	p99 := Figure{Name: "  p99, ms"}
+	rates := results.Figure{Name: what + ": submissions a second", Target: results.AtLeast(target)}
+	p99 := results.Figure{Name: "  p99, ms"}
 	for i := range b.Sizes.Pairs + 1 {
 		var failed atomic.Value
-		got, err := l.run(ctx, b.Sizes.LoadFor, func(int, int) []byte {
+		got, err := l.Run(ctx, b.Sizes.LoadFor, func(int, int) []byte {
 			body, err := localAnalysis(int(s.made.Add(1)))
 			if err != nil {
 				failed.Store(err)
 				return nil
 			}
-			return l.request(http.MethodPost, "/submit/"+localStudy, body)
+			return l.Request(http.MethodPost, "/submit/"+localStudy, body)
 		})
 		if err == nil {
 			err, _ = failed.Load().(error)
@@ -101,12 +103,12 @@ func (s *submitter) submitting(ctx context.Context, b *bench, report *Report, wh
 		if i == 0 { // to warm up
 			continue
 		}
-		b.say("metadata: %s, run %d: %s submissions a second", what, i, number(got.perSecond))
-		rates.Values, p99.Values = append(rates.Values, got.perSecond), append(p99.Values, quantileUp(got.ms, 0.99))
+		b.say("metadata: %s, run %d: %s submissions a second", what, i, results.Number(got.PerSecond))
+		rates.Values, p99.Values = append(rates.Values, got.PerSecond), append(p99.Values, results.QuantileUp(got.Ms, 0.99))
 	}
-	report.add(rates)
-	report.add(p99)
-	report.note("noise: the runs of %s differ by %.0f %%", what, 100*rates.Spread())
+	report.Add(rates)
+	report.Add(p99)
+	report.Note("noise: the runs of %s differ by %.0f %%", what, 100*rates.Spread())
 	return nil
 }
 
@@ -116,12 +118,12 @@ func (s *submitter) submit(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	answer, err := s.tutti.client.call(ctx, http.MethodPost, "/submit/"+localStudy, "application/json", body)
+	answer, err := s.tutti.client.Call(ctx, http.MethodPost, "/submit/"+localStudy, "application/json", body)
 	return gjson.GetBytes(answer, "analysisId").String(), err
 }
 
 func (s *submitter) publish(ctx context.Context, id string) error {
-	_, err := s.tutti.client.call(ctx, http.MethodPut, "/studies/"+localStudy+"/analysis/publish/"+id, "", nil)
+	_, err := s.tutti.client.Call(ctx, http.MethodPut, "/studies/"+localStudy+"/analysis/publish/"+id, "", nil)
 	if err == nil {
 		s.published.Add(1)
 	}
@@ -129,7 +131,7 @@ func (s *submitter) publish(ctx context.Context, id string) error {
 }
 
 // publishing measures the time from the response of a publication until the analysis is indexed.
-func (s *submitter) publishing(ctx context.Context, b *bench, report *Report, what string) error {
+func (s *submitter) publishing(ctx context.Context, b *bench, report *results.Report, what string) error {
 	var ms []float64
 	for i := range b.Sizes.Triggers + untimedTriggers {
 		id, err := s.submit(ctx)
@@ -147,7 +149,7 @@ func (s *submitter) publishing(ctx context.Context, b *bench, report *Report, wh
 			ms = append(ms, took.Seconds()*1e3)
 		}
 	}
-	addLatencies(report, what+": published to indexed", ms, [3]*Target{nil, atMost(200), nil})
+	addLatencies(report, what+": published to indexed", ms, [3]*results.Target{nil, results.AtMost(200), nil})
 	return nil
 }
 
@@ -165,7 +167,7 @@ func (s *submitter) awaitIndexed(ctx context.Context, id string) (time.Duration,
 }
 
 // paging measures paging through a long list, and pages at random offsets.
-func (s *submitter) paging(ctx context.Context, b *bench, report *Report, what string) error {
+func (s *submitter) paging(ctx context.Context, b *bench, report *results.Report, what string) error {
 	b.say("metadata: %s: publishing %d analyses", what, b.Sizes.Listed)
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(submittersBeside)
@@ -189,11 +191,11 @@ func (s *submitter) paging(ctx context.Context, b *bench, report *Report, what s
 		return err
 	}
 	tenth := max(1, len(ms)/10)
-	first, last := Figure{Values: ms[:tenth]}, Figure{Values: ms[len(ms)-tenth:]}
-	report.add(Figure{Name: what + ": a page, the first tenth of the list, ms", Values: ms[:tenth]})
-	report.add(Figure{Name: what + ": a page, the last tenth of the list, ms", Values: ms[len(ms)-tenth:]})
-	report.add(Figure{Name: "  last to first, medians", Values: []float64{last.Median() / first.Median()}, Target: atMost(1.3)})
-	report.add(Figure{Name: "  growth of the heap while reading, the list of ids for the check included, MB", Values: []float64{heap}})
+	first, last := results.Figure{Values: ms[:tenth]}, results.Figure{Values: ms[len(ms)-tenth:]}
+	report.Add(results.Figure{Name: what + ": a page, the first tenth of the list, ms", Values: ms[:tenth]})
+	report.Add(results.Figure{Name: what + ": a page, the last tenth of the list, ms", Values: ms[len(ms)-tenth:]})
+	report.Add(results.Figure{Name: "  last to first, medians", Values: []float64{last.Median() / first.Median()}, Target: results.AtMost(1.3)})
+	report.Add(results.Figure{Name: "  growth of the heap while reading, the list of ids for the check included, MB", Values: []float64{heap}})
 	var cold []float64
 	r := rand.New(rand.NewPCG(5, 5)) //nolint:gosec // offsets of a benchmark
 	for range coldOffsets {
@@ -203,7 +205,7 @@ func (s *submitter) paging(ctx context.Context, b *bench, report *Report, what s
 		}
 		cold = append(cold, took.Seconds()*1e3)
 	}
-	addLatencies(report, what+": a page at a cold offset", cold, [3]*Target{nil, atMost(20), nil})
+	addLatencies(report, what+": a page at a cold offset", cold, [3]*results.Target{nil, results.AtMost(20), nil})
 	return nil
 }
 
@@ -222,7 +224,7 @@ func (s *submitter) allIndexed(ctx context.Context) error {
 		if err != nil || n == s.published.Load() {
 			return err
 		}
-		if err := retry.Sleep(ctx, jobPollInterval); err != nil {
+		if err := retry.Sleep(ctx, direct.JobPollInterval); err != nil {
 			return err
 		}
 	}
@@ -257,7 +259,7 @@ func (s *submitter) readAll(ctx context.Context) (ms []float64, heap float64, er
 // page reads one page; only the numbers of the response are kept.
 func (s *submitter) page(ctx context.Context, offset int) (time.Duration, gjson.Result, error) {
 	began := time.Now()
-	answer, err := s.tutti.client.call(ctx, http.MethodGet, "/studies/"+localStudy+"/analysis/paginated?analysisStates=PUBLISHED&limit="+
+	answer, err := s.tutti.client.Call(ctx, http.MethodGet, "/studies/"+localStudy+"/analysis/paginated?analysisStates=PUBLISHED&limit="+
 		strconv.Itoa(pageOfMetadata)+"&offset="+strconv.Itoa(offset), "", nil)
 	took := time.Since(began)
 	return took, gjson.ParseBytes(answer), err

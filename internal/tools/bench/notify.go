@@ -14,6 +14,9 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/retry"
+	"tutti/internal/tools/bench/direct"
+	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/standin"
 	"tutti/internal/tools/testkit"
 )
 
@@ -34,7 +37,7 @@ const (
 type notifyRun struct {
 	tutti    *tutti
 	upstream *testkit.SongServer
-	corpus   *corpus
+	corpus   *standin.Corpus
 	// perPost is the number of events of a post.
 	perPost int
 	// rate is the number of notifications per second.
@@ -56,13 +59,13 @@ type notifyPost struct {
 }
 
 // notify measures a steady stream of notifications, one for each of many records in turn.
-func (b *bench) notify(ctx context.Context) (*Report, error) {
-	report := &Report{What: fmt.Sprintf("%d notifications a second for %s by webhook, independent of earlier ones, for %s records in "+
+func (b *bench) notify(ctx context.Context) (*results.Report, error) {
+	report := &results.Report{What: fmt.Sprintf("%d notifications a second for %s by webhook, independent of earlier ones, for %s records in "+
 		"turn; milliseconds from when one was due to be sent until a get by id shows its change (one in %d is followed)",
-		b.Sizes.NotifyRate, b.Sizes.NotifyFor, number(float64(b.Sizes.Notified)), notifySampleEvery)}
+		b.Sizes.NotifyRate, b.Sizes.NotifyFor, results.Number(float64(b.Sizes.Notified)), notifySampleEvery)}
 	for _, on := range []struct{ what, url string }{{"Elasticsearch", b.ElasticsearchURL}, {"embedded index", ""}} {
 		if on.what == "Elasticsearch" && on.url == "" {
-			report.note("%s is skipped: it needs --elasticsearch", on.what)
+			report.Note("%s is skipped: it needs --elasticsearch", on.what)
 			continue
 		}
 		for _, perPost := range []int{1, 20} {
@@ -72,13 +75,13 @@ func (b *bench) notify(ctx context.Context) (*Report, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", what, err)
 			}
-			report.add(Figure{
+			report.Add(results.Figure{
 				Name:   what + ": accepted per second",
-				Values: []float64{float64(run.accepted.Load()) / b.Sizes.NotifyFor.Seconds()}, Target: atLeast(0.98 * float64(b.Sizes.NotifyRate)),
+				Values: []float64{float64(run.accepted.Load()) / b.Sizes.NotifyFor.Seconds()}, Target: results.AtLeast(0.98 * float64(b.Sizes.NotifyRate)),
 			})
-			addLatencies(report, what+": behind", run.behind, [3]*Target{nil, atMost(1000), nil})
+			addLatencies(report, what+": behind", run.behind, [3]*results.Target{nil, results.AtMost(1000), nil})
 			if n := run.late.Load(); n > 0 {
-				report.note("%s: %d bursts were sent more than 100 ms late", what, n)
+				report.Note("%s: %d bursts were sent more than 100 ms late", what, n)
 			}
 		}
 	}
@@ -86,8 +89,8 @@ func (b *bench) notify(ctx context.Context) (*Report, error) {
 }
 
 func (b *bench) notifications(ctx context.Context, engineURL string, perPost int) (_ *notifyRun, err error) {
-	run := &notifyRun{corpus: generate(4, b.Sizes.Notified), perPost: perPost, rate: b.Sizes.NotifyRate, warm: b.Sizes.NotifyFor / 10}
-	if run.upstream, err = run.corpus.serve(); err != nil {
+	run := &notifyRun{corpus: standin.Generate(4, b.Sizes.Notified), perPost: perPost, rate: b.Sizes.NotifyRate, warm: b.Sizes.NotifyFor / 10}
+	if run.upstream, err = run.corpus.Serve(); err != nil {
 		return nil, err
 	}
 	defer run.upstream.Close()
@@ -101,7 +104,7 @@ func (b *bench) notifications(ctx context.Context, engineURL string, perPost int
 		}
 	}()
 	defer func() { err = errors.Join(err, run.tutti.stop(ctx)) }()
-	if _, _, err := run.tutti.client.backfill(ctx); err != nil {
+	if _, _, err := run.tutti.client.Backfill(ctx); err != nil {
 		return nil, err
 	}
 	return run, run.send(ctx, run.warm+b.Sizes.NotifyFor)
@@ -136,7 +139,7 @@ func (r *notifyRun) drive(ctx context.Context, group *errgroup.Group, duration t
 		warm := due.Sub(began) >= r.warm
 		events := make([]json.RawMessage, 0, burst)
 		for range burst {
-			a := r.corpus.analyses[next%len(r.corpus.analyses)]
+			a := r.corpus.Analyses[next%len(r.corpus.Analyses)]
 			if next++; warm && next%notifySampleEvery == 0 {
 				mark, err := change(r.upstream, a)
 				if err != nil {
@@ -166,7 +169,7 @@ func (r *notifyRun) drive(ctx context.Context, group *errgroup.Group, duration t
 // post sends due notifications. A rejected one ends the benchmark.
 func (r *notifyRun) post(ctx context.Context, posts <-chan notifyPost) error {
 	for p := range posts {
-		if _, err := r.tutti.client.call(ctx, http.MethodPost, "/notifications/"+repositoryCode, "application/json", p.body); err != nil {
+		if _, err := r.tutti.client.Call(ctx, http.MethodPost, "/notifications/"+direct.RepositoryCode, "application/json", p.body); err != nil {
 			return err
 		}
 		if p.counts {

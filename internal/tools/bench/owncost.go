@@ -10,12 +10,15 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/tools/bench/direct"
+	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/standin"
 )
 
 // costRun measures tutti's own CPU time: repository and engine are separate processes.
 type costRun struct {
 	tutti   *tutti
-	sink    *client
+	sink    *direct.Client
 	records int
 }
 
@@ -25,7 +28,7 @@ type cost struct {
 }
 
 // ownCost measures the CPU time of this process per record transferred from a repository to an engine.
-func (b *bench) ownCost(ctx context.Context) (_ *Report, err error) {
+func (b *bench) ownCost(ctx context.Context) (_ *results.Report, err error) {
 	from, err := b.startUpstream(ctx, b.Sizes.Studies, b.Sizes.Records)
 	if err != nil {
 		return nil, err
@@ -41,16 +44,16 @@ func (b *bench) ownCost(ctx context.Context) (_ *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, t.stop(ctx)) }()
-	r := &costRun{tutti: t, sink: newClient(to.url), records: b.Sizes.Records}
-	defer r.sink.close()
+	r := &costRun{tutti: t, sink: direct.NewClient(to.url), records: b.Sizes.Records}
+	defer r.sink.Close()
 
 	b.say("own-cost: warming up")
 	if _, err := r.once(ctx); err != nil {
 		return nil, err
 	}
-	report := &Report{What: fmt.Sprintf("%s Song analyses in %d studies from a repository to an engine that answers at once, both "+
+	report := &results.Report{What: fmt.Sprintf("%s Song analyses in %d studies from a repository to an engine that answers at once, both "+
 		"separate processes on this machine: fetch, document, bulk request, outcome. CPU is all that this process "+
-		"used (getrusage), queue, HTTP server and this bench included", number(float64(r.records)), b.Sizes.Studies)}
+		"used (getrusage), queue, HTTP server and this bench included", results.Number(float64(r.records)), b.Sizes.Studies)}
 	if err := r.measure(ctx, b, report); err != nil {
 		return nil, err
 	}
@@ -69,7 +72,7 @@ func (b *bench) ownCost(ctx context.Context) (_ *Report, err error) {
 }
 
 // measure runs with the default GOMAXPROCS and then with 1.
-func (r *costRun) measure(ctx context.Context, b *bench, report *Report) error {
+func (r *costRun) measure(ctx context.Context, b *bench, report *results.Report) error {
 	asItIs := runtime.GOMAXPROCS(0)
 	for _, procs := range []int{asItIs, 1} {
 		runtime.GOMAXPROCS(procs)
@@ -78,21 +81,21 @@ func (r *costRun) measure(ctx context.Context, b *bench, report *Report) error {
 		if err != nil {
 			return err
 		}
-		total := Figure{Name: fmt.Sprintf("CPU per record, µs, GOMAXPROCS %d", procs), Values: all}
-		rates := Figure{Name: fmt.Sprintf("records/s, GOMAXPROCS %d", procs), Values: speed}
+		total := results.Figure{Name: fmt.Sprintf("CPU per record, µs, GOMAXPROCS %d", procs), Values: all}
+		rates := results.Figure{Name: fmt.Sprintf("records/s, GOMAXPROCS %d", procs), Values: speed}
 		if procs == asItIs {
-			total.Target, rates.Target = atMost(10), atLeast(100_000)
-			report.note("noise: the runs differ by %.0f %% in CPU and %.0f %% in records/s", 100*total.Spread(), 100*rates.Spread())
+			total.Target, rates.Target = results.AtMost(10), results.AtLeast(100_000)
+			report.Note("noise: the runs differ by %.0f %% in CPU and %.0f %% in records/s", 100*total.Spread(), 100*rates.Spread())
 		}
-		report.add(total)
-		report.add(Figure{Name: "  of that in its own code, µs", Values: user})
-		report.add(Figure{Name: "  of that in the system, µs", Values: system})
-		report.add(rates)
+		report.Add(total)
+		report.Add(results.Figure{Name: "  of that in its own code, µs", Values: user})
+		report.Add(results.Figure{Name: "  of that in the system, µs", Values: system})
+		report.Add(rates)
 		if asItIs == 1 {
 			break
 		}
 	}
-	report.note("records/s: repository and engine use the same %d CPUs", runtime.NumCPU())
+	report.Note("records/s: repository and engine use the same %d CPUs", runtime.NumCPU())
 	return nil
 }
 
@@ -103,7 +106,7 @@ func (r *costRun) runs(ctx context.Context, b *bench) (all, user, system, speed 
 			return nil, nil, nil, nil, err
 		}
 		each := func(d time.Duration) float64 { return d.Seconds() * 1e6 / float64(r.records) }
-		b.say("own-cost: run %d: %.2f µs per record, %s records/s", i+1, each(c.user+c.system), number(rate(r.records, c.took)))
+		b.say("own-cost: run %d: %.2f µs per record, %s records/s", i+1, each(c.user+c.system), results.Number(rate(r.records, c.took)))
 		all, user, system = append(all, each(c.user+c.system)), append(user, each(c.user)), append(system, each(c.system))
 		speed = append(speed, rate(r.records, c.took))
 	}
@@ -117,19 +120,19 @@ func (r *costRun) once(ctx context.Context) (cost, error) {
 		return cost{}, err
 	}
 	runtime.GC()
-	user, system, err := usedCPU()
+	user, system, err := direct.UsedCPU()
 	if err != nil {
 		return cost{}, err
 	}
-	job, took, err := r.tutti.client.backfill(ctx)
+	job, took, err := r.tutti.client.Backfill(ctx)
 	if err != nil {
 		return cost{}, err
 	}
-	userAfter, systemAfter, err := usedCPU()
+	userAfter, systemAfter, err := direct.UsedCPU()
 	if err != nil {
 		return cost{}, err
 	}
-	if err := indexedBy(job, r.records); err != nil {
+	if err := direct.IndexedBy(job, r.records); err != nil {
 		return cost{}, err
 	}
 	after, err := received(ctx, r.sink)
@@ -140,8 +143,8 @@ func (r *costRun) once(ctx context.Context) (cost, error) {
 }
 
 // received returns the number of documents that a sink received.
-func received(ctx context.Context, sink *client) (int, error) {
-	answer, err := sink.call(ctx, http.MethodGet, receivedPath, "", nil)
+func received(ctx context.Context, sink *direct.Client) (int, error) {
+	answer, err := sink.Call(ctx, http.MethodGet, standin.ReceivedPath, "", nil)
 	if err != nil {
 		return 0, err
 	}

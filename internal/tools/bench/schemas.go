@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"tutti/internal/store"
+	"tutti/internal/tools/bench/direct"
+	"tutti/internal/tools/bench/results"
 	"tutti/schemas"
 )
 
 // schemas measures reading an analysis type over HTTP, and validating an analysis directly.
-func (b *bench) schemas(ctx context.Context) (_ *Report, err error) {
+func (b *bench) schemas(ctx context.Context) (_ *results.Report, err error) {
 	t, err := b.startLocal(ctx, "")
 	if t != nil {
 		defer func() { err = errors.Join(err, t.stop(ctx)) }()
@@ -20,40 +22,40 @@ func (b *bench) schemas(ctx context.Context) (_ *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := newLoad(t.app.URL())
+	l, err := direct.NewLoad(t.app.URL())
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{What: fmt.Sprintf("GET /schemas/{name}, the latest version and all versions of a type, over %d connections for %s a run, "+
-		"asked from within this process; and the validation of a 2 KB analysis with 2 files on one CPU", loadConnections, b.Sizes.LoadFor)}
-	request := l.request("GET", "/schemas/"+localType, nil)
-	rates := Figure{Name: "GET /schemas/{name}, a second", Target: atLeast(15_000)}
-	p99 := Figure{Name: "  p99, ms", Target: atMost(5)}
+	report := &results.Report{What: fmt.Sprintf("GET /schemas/{name}, the latest version and all versions of a type, over %d connections for %s a run, "+
+		"asked from within this process; and the validation of a 2 KB analysis with 2 files on one CPU", direct.Connections, b.Sizes.LoadFor)}
+	request := l.Request("GET", "/schemas/"+localType, nil)
+	rates := results.Figure{Name: "GET /schemas/{name}, a second", Target: results.AtLeast(15_000)}
+	p99 := results.Figure{Name: "  p99, ms", Target: results.AtMost(5)}
 	for i := range b.Sizes.Pairs + 1 {
-		got, err := l.run(ctx, b.Sizes.LoadFor, func(int, int) []byte { return request })
+		got, err := l.Run(ctx, b.Sizes.LoadFor, func(int, int) []byte { return request })
 		if err != nil {
 			return nil, err
 		}
 		if i == 0 { // warm-up
 			continue
 		}
-		b.say("schemas: run %d: %s a second", i, number(got.perSecond))
-		rates.Values, p99.Values = append(rates.Values, got.perSecond), append(p99.Values, quantileUp(got.ms, 0.99))
+		b.say("schemas: run %d: %s a second", i, results.Number(got.PerSecond))
+		rates.Values, p99.Values = append(rates.Values, got.PerSecond), append(p99.Values, results.QuantileUp(got.Ms, 0.99))
 	}
-	report.add(rates)
-	report.add(p99)
+	report.Add(rates)
+	report.Add(p99)
 	validation, err := b.validation(ctx)
 	if err != nil {
 		return nil, err
 	}
-	report.add(validation)
-	report.note("noise: the runs differ by %.0f %% in reads and %.0f %% in validations", 100*rates.Spread(), 100*validation.Spread())
+	report.Add(validation)
+	report.Note("noise: the runs differ by %.0f %% in reads and %.0f %% in validations", 100*rates.Spread(), 100*validation.Spread())
 	return report, nil
 }
 
 // validation measures schemas.Service.Validate.
-func (b *bench) validation(ctx context.Context) (_ Figure, err error) {
-	figure := Figure{Name: "validation of an analysis, µs", Target: atMost(80)}
+func (b *bench) validation(ctx context.Context) (_ results.Figure, err error) {
+	figure := results.Figure{Name: "validation of an analysis, µs", Target: results.AtMost(80)}
 	dir, err := b.newFolder()
 	if err != nil {
 		return figure, err

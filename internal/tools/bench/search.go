@@ -13,18 +13,21 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/tools/bench/direct"
+	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/standin"
 )
 
 // searchConnections are the numbers of connections for the requests of a page.
 func searchConnections() []int { return []int{1, 4, 16} }
 
 // search measures pages of a portal, with tutti's GraphQL and with an expert's hand-written search on the same engine.
-func (b *bench) search(ctx context.Context) (_ *Report, err error) {
-	e, err := b.newEngine(ctx)
+func (b *bench) search(ctx context.Context) (_ *results.Report, err error) {
+	e, err := direct.NewEngine(ctx, b.ElasticsearchURL)
 	if err != nil {
 		return nil, err
 	}
-	defer e.close()
+	defer e.Close()
 	repository, err := b.startUpstream(ctx, b.Sizes.Studies, b.Sizes.Searched)
 	if err != nil {
 		return nil, err
@@ -35,13 +38,13 @@ func (b *bench) search(ctx context.Context) (_ *Report, err error) {
 		return nil, err
 	}
 	defer r.server.stop()
-	defer func() { err = errors.Join(err, e.drop(context.WithoutCancel(ctx), r.alias)) }()
-	r.client = newClient(r.server.url)
-	defer r.client.close()
+	defer func() { err = errors.Join(err, e.Drop(context.WithoutCancel(ctx), r.alias)) }()
+	r.client = direct.NewClient(r.server.url)
+	defer r.client.Close()
 	if err := r.fill(ctx); err != nil {
 		return nil, err
 	}
-	report := &Report{What: fmt.Sprintf("pages of a portal over %d analyses: tutti's GraphQL, as a separate process, beside the same asked of the "+
+	report := &results.Report{What: fmt.Sprintf("pages of a portal over %d analyses: tutti's GraphQL, as a separate process, beside the same asked of the "+
 		"same engine by a hand-written search; runs of %s in turn, over 1, 4 and 16 connections", b.Sizes.Searched, b.Sizes.LoadFor)}
 	for _, p := range pages() {
 		if err := r.compare(ctx, report, p); err != nil {
@@ -54,30 +57,30 @@ func (b *bench) search(ctx context.Context) (_ *Report, err error) {
 // searchRun is a server and an engine with the same documents.
 type searchRun struct {
 	b      *bench
-	engine *engine
+	engine *direct.Engine
 	alias  string
 	server *child
-	client *client
+	client *direct.Client
 }
 
 // fill indexes the analyses and merges the index to at most five segments, as in a settled index.
 func (r *searchRun) fill(ctx context.Context) error {
 	r.b.say("search: indexing %d analyses", r.b.Sizes.Searched)
-	job, _, err := r.client.backfill(ctx)
+	job, _, err := r.client.Backfill(ctx)
 	if err != nil {
 		return err
 	}
-	if err := indexedBy(job, r.b.Sizes.Searched); err != nil {
+	if err := direct.IndexedBy(job, r.b.Sizes.Searched); err != nil {
 		return err
 	}
-	if _, err := r.engine.client.call(ctx, http.MethodPost, "/"+r.alias+"/_forcemerge?max_num_segments=5", "", nil); err != nil {
+	if _, err := r.engine.Client.Call(ctx, http.MethodPost, "/"+r.alias+"/_forcemerge?max_num_segments=5", "", nil); err != nil {
 		return err
 	}
-	return r.engine.holds(ctx, r.alias, r.b.Sizes.Searched)
+	return r.engine.Holds(ctx, r.alias, r.b.Sizes.Searched)
 }
 
 // compare measures one page, after checking that both requests return the same.
-func (r *searchRun) compare(ctx context.Context, report *Report, p page) error {
+func (r *searchRun) compare(ctx context.Context, report *results.Report, p page) error {
 	if err := r.same(ctx, p); err != nil {
 		return err
 	}
@@ -94,18 +97,18 @@ func (r *searchRun) compare(ctx context.Context, report *Report, p page) error {
 			return err
 		}
 		name := func(what string) string { return fmt.Sprintf("%s, %d connections: %s", p.name, connections, what) }
-		figures := []Figure{
+		figures := []results.Figure{
 			{Name: name("engine, answers/s")},
 			{Name: name("tutti, answers/s")},
 			{Name: name("tutti / engine"), Target: p.target},
-			{Name: name("tutti's p99 / engine's"), Target: atMost(1.3)},
+			{Name: name("tutti's p99 / engine's"), Target: results.AtMost(1.3)},
 			{Name: name("tutti's own CPU, ms an answer")},
 		}
 		if connections == searchConnections()[2] {
 			figures[2].Target = p.many
 		}
 		if strings.HasPrefix(p.name, "20 hits") {
-			figures[4].Target = atMost(0.2)
+			figures[4].Target = results.AtMost(0.2)
 		}
 		for range r.b.Sizes.Pairs {
 			top, err := r.leg(ctx, hand, p, connections, false)
@@ -125,46 +128,46 @@ func (r *searchRun) compare(ctx context.Context, report *Report, p page) error {
 				return err
 			}
 			for i, v := range []float64{
-				top.perSecond, mine.perSecond, mine.perSecond / top.perSecond, quantile(mine.ms, 0.99) / quantile(top.ms, 0.99),
-				(after - before) * 1e3 / float64(len(mine.ms)),
+				top.PerSecond, mine.PerSecond, mine.PerSecond / top.PerSecond, results.Quantile(mine.Ms, 0.99) / results.Quantile(top.Ms, 0.99),
+				(after - before) * 1e3 / float64(len(mine.Ms)),
 			} {
 				figures[i].Values = append(figures[i].Values, v)
 			}
 		}
 		for _, f := range figures {
-			report.add(f)
+			report.Add(f)
 		}
 	}
 	return nil
 }
 
 // loads returns the loads of the two servers.
-func (r *searchRun) loads() (own, hand load, err error) {
-	if own, err = newLoad(r.server.url); err != nil {
+func (r *searchRun) loads() (own, hand direct.Load, err error) {
+	if own, err = direct.NewLoad(r.server.url); err != nil {
 		return own, hand, err
 	}
-	hand, err = newLoad(r.engine.client.base)
+	hand, err = direct.NewLoad(r.engine.Client.Base)
 	return own, hand, err
 }
 
 // leg loads one of the two for some time.
-func (r *searchRun) leg(ctx context.Context, l load, p page, connections int, tutti bool) (loadResult, error) {
+func (r *searchRun) leg(ctx context.Context, l direct.Load, p page, connections int, tutti bool) (direct.Result, error) {
 	sources := make([]*rand.Rand, connections)
 	for i := range sources {
-		sources[i] = rand.New(rand.NewPCG(seed, rand.Uint64())) // no request is repeated, so that caches have no effect
+		sources[i] = rand.New(rand.NewPCG(standin.Seed, rand.Uint64())) // no request is repeated, so that caches have no effect
 	}
-	return l.over(ctx, connections, r.b.Sizes.LoadFor, func(connection, _ int) []byte {
+	return l.Over(ctx, connections, r.b.Sizes.LoadFor, func(connection, _ int) []byte {
 		bound := p.bound(sources[connection])
 		if tutti {
-			return l.request(method, "/"+r.alias+"/graphql", p.request(bound))
+			return l.Request(method, "/"+r.alias+"/graphql", p.request(bound))
 		}
-		return l.typed(method, "/"+r.alias+p.path, p.contentType(), p.body(bound))
+		return l.Typed(method, "/"+r.alias+p.path, p.contentType(), p.body(bound))
 	})
 }
 
 // usedCPU returns the CPU seconds that the server has used.
 func (r *searchRun) usedCPU(ctx context.Context) (float64, error) {
-	answer, err := r.client.call(ctx, http.MethodGet, "/metrics", "", nil)
+	answer, err := r.client.Call(ctx, http.MethodGet, "/metrics", "", nil)
 	if err != nil {
 		return 0, err
 	}
@@ -179,15 +182,15 @@ func (r *searchRun) usedCPU(ctx context.Context) (float64, error) {
 
 // same checks that both requests of a page return the same.
 func (r *searchRun) same(ctx context.Context, p page) error {
-	bound := p.bound(rand.New(rand.NewPCG(seed, 1)))
-	mine, err := r.client.call(ctx, method, "/"+r.alias+"/graphql", "application/json", p.request(bound))
+	bound := p.bound(rand.New(rand.NewPCG(standin.Seed, 1)))
+	mine, err := r.client.Call(ctx, method, "/"+r.alias+"/graphql", "application/json", p.request(bound))
 	if err != nil {
 		return err
 	}
 	if problem := gjson.GetBytes(mine, "errors"); problem.Exists() {
 		return core.NewError(core.CodeInternal, "the server answered "+problem.Raw)
 	}
-	theirs, err := r.engine.client.call(ctx, method, "/"+r.alias+p.path, p.contentType(), p.body(bound))
+	theirs, err := r.engine.Client.Call(ctx, method, "/"+r.alias+p.path, p.contentType(), p.body(bound))
 	if err != nil {
 		return err
 	}

@@ -6,13 +6,15 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strings"
+
+	"tutti/internal/tools/bench/results"
 )
 
 // page is a page of a portal, as one GraphQL operation and as an expert's hand-written search.
 type page struct {
 	name string
 	// target is the target of tutti's rate relative to the engine's with one and four connections, many with sixteen; nil for none.
-	target, many *Target
+	target, many *results.Target
 	// operation is the GraphQL query, whose variable filters differs for each request.
 	operation string
 	// fixed repeats the same request, so that caches have an effect; otherwise each request has its own bound.
@@ -59,18 +61,18 @@ const (
 func pages() []page {
 	return []page{
 		{
-			name: "8 facets with filters", target: atLeast(1.2), operation: facetOperation(), path: "/_search", body: handwrittenFacets,
+			name: "8 facets with filters", target: results.AtLeast(1.2), operation: facetOperation(), path: "/_search", body: handwrittenFacets,
 		},
 		{
-			name: "8 facets with filters, the same each time, beside one hand-written multi-search", target: atLeast(0.7), many: atLeast(0.7),
+			name: "8 facets with filters, the same each time, beside one hand-written multi-search", target: results.AtLeast(0.7), many: results.AtLeast(0.7),
 			operation: facetOperation(), fixed: true, path: "/_msearch", body: handwrittenFacetsByFilter,
 		},
 		{
-			name: "20 hits of 10 fields", target: atLeast(0.85), many: atLeast(0.85), operation: hitsOperation(20, plainSelection(hitFields())),
+			name: "20 hits of 10 fields", target: results.AtLeast(0.85), many: results.AtLeast(0.85), operation: hitsOperation(20, plainSelection(hitFields())),
 			path: "/_search", body: func(bound string) []byte { return handwrittenHits(20, hitFields(), bound) },
 		},
 		{
-			name: "1,000 hits with nested files", target: atLeast(1.2), many: atLeast(1.2),
+			name: "1,000 hits with nested files", target: results.AtLeast(1.2), many: results.AtLeast(1.2),
 			operation: hitsOperation(1000, plainSelection(hitFields())+filesSelection()), path: "/_search",
 			body: func(bound string) []byte {
 				return handwrittenHits(1000, append(hitFields(), handwrittenFiles()...), bound)

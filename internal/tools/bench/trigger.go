@@ -11,6 +11,9 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/retry"
+	"tutti/internal/tools/bench/direct"
+	"tutti/internal/tools/bench/results"
+	"tutti/internal/tools/bench/standin"
 	"tutti/internal/tools/testkit"
 )
 
@@ -26,8 +29,8 @@ const (
 )
 
 // trigger measures single triggers on an idle system: the time until they are accepted, and until the changed record is indexed.
-func (b *bench) trigger(ctx context.Context) (*Report, error) {
-	report := &Report{What: fmt.Sprintf("%d records that changed at the repository, triggered one after the other on an idle system: "+
+func (b *bench) trigger(ctx context.Context) (*results.Report, error) {
+	report := &results.Report{What: fmt.Sprintf("%d records that changed at the repository, triggered one after the other on an idle system: "+
 		"milliseconds until the 202, which is sent after the queue has synced, and until a get by id shows the change "+
 		"(polled every %s)", b.Sizes.Triggers, documentPollInterval)}
 	for _, on := range []struct{ what, url string }{
@@ -35,7 +38,7 @@ func (b *bench) trigger(ctx context.Context) (*Report, error) {
 		{"embedded index", ""},
 	} {
 		if on.what != "embedded index" && on.url == "" {
-			report.note("%s is skipped: it needs --elasticsearch", on.what)
+			report.Note("%s is skipped: it needs --elasticsearch", on.what)
 			continue
 		}
 		b.say("trigger: %s", on.what)
@@ -43,26 +46,26 @@ func (b *bench) trigger(ctx context.Context) (*Report, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", on.what, err)
 		}
-		addLatencies(report, on.what+": 202", accepted, [3]*Target{nil, nil, atMost(10)})
-		addLatencies(report, on.what+": in the index", indexed, [3]*Target{atMost(30), atMost(150), nil})
+		addLatencies(report, on.what+": 202", accepted, [3]*results.Target{nil, nil, results.AtMost(10)})
+		addLatencies(report, on.what+": in the index", indexed, [3]*results.Target{results.AtMost(30), results.AtMost(150), nil})
 	}
 	return report, nil
 }
 
 // addLatencies adds the median, the 99th percentile and the maximum, which may have a target each.
-func addLatencies(report *Report, what string, ms []float64, targets [3]*Target) {
+func addLatencies(report *results.Report, what string, ms []float64, targets [3]*results.Target) {
 	for i, at := range []struct {
 		name string
 		q    float64
 	}{{"p50", 0.5}, {"p99", 0.99}, {"max", 1}} {
-		report.add(Figure{Name: what + ", " + at.name + ", ms", Values: []float64{quantileUp(ms, at.q)}, Target: targets[i]})
+		report.Add(results.Figure{Name: what + ", " + at.name + ", ms", Values: []float64{results.QuantileUp(ms, at.q)}, Target: targets[i]})
 	}
 }
 
 // triggers times triggers on one engine.
 func (b *bench) triggers(ctx context.Context, engineURL string) (accepted, indexed []float64, err error) {
-	c := generate(1, b.Sizes.Triggers+untimedTriggers)
-	upstream, err := c.serve()
+	c := standin.Generate(1, b.Sizes.Triggers+untimedTriggers)
+	upstream, err := c.Serve()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -78,10 +81,10 @@ func (b *bench) triggers(ctx context.Context, engineURL string) (accepted, index
 		}
 	}()
 	defer func() { err = errors.Join(err, t.stop(ctx)) }()
-	if _, _, err := t.client.backfill(ctx); err != nil {
+	if _, _, err := t.client.Backfill(ctx); err != nil {
 		return nil, nil, err
 	}
-	for i, a := range c.analyses {
+	for i, a := range c.Analyses {
 		taken, there, err := t.triggerOne(ctx, upstream, a)
 		if err != nil {
 			return nil, nil, err
@@ -96,12 +99,12 @@ func (b *bench) triggers(ctx context.Context, engineURL string) (accepted, index
 
 // dropAlias removes the index behind an alias of the real engine.
 func (b *bench) dropAlias(ctx context.Context, alias string) error {
-	e, err := b.newEngine(ctx)
+	e, err := direct.NewEngine(ctx, b.ElasticsearchURL)
 	if err != nil {
 		return err
 	}
-	defer e.close()
-	return e.drop(ctx, alias)
+	defer e.Close()
+	return e.Drop(ctx, alias)
 }
 
 // triggerOne changes an analysis, triggers it, and returns the times until the trigger is accepted and until the change is indexed.
@@ -113,7 +116,7 @@ func (t *tutti) triggerOne(ctx context.Context, upstream *testkit.SongServer, a 
 		return 0, 0, err
 	}
 	began := time.Now()
-	if _, err := t.client.trigger(ctx, recordPath(a)); err != nil {
+	if _, err := t.client.Trigger(ctx, recordPath(a)); err != nil {
 		return 0, 0, err
 	}
 	accepted = time.Since(began)
@@ -132,7 +135,7 @@ func (t *tutti) triggerOne(ctx context.Context, upstream *testkit.SongServer, a 
 }
 
 func recordPath(a testkit.Analysis) string {
-	return "/index/repository/" + repositoryCode + "/organization/" + a.Study + "/id/" + a.ID
+	return "/index/repository/" + direct.RepositoryCode + "/organization/" + a.Study + "/id/" + a.ID
 }
 
 // change changes an analysis in the repository and returns the mark that identifies the new version.

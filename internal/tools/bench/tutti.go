@@ -8,12 +8,12 @@ import (
 	"tutti/internal/app"
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/tools/bench/direct"
 	"tutti/internal/upstream"
 )
 
 // The repository of a bench, as in every document.
 const (
-	repositoryCode    = "bench.song"
 	repositoryName    = "Bench repository"
 	repositoryOwner   = "tutti"
 	repositoryCountry = "CA"
@@ -22,7 +22,7 @@ const (
 // block returns what tutti adds to each document of the repository at upstreamURL.
 func block(upstreamURL, alias string) []byte {
 	return upstream.RepositoriesBlock(core.Repository{
-		Code: repositoryCode, Type: core.TypeSong, URL: upstreamURL, IndexName: alias, Name: repositoryName,
+		Code: direct.RepositoryCode, Type: core.TypeSong, URL: upstreamURL, IndexName: alias, Name: repositoryName,
 		Organization: repositoryOwner, Country: repositoryCountry,
 	})
 }
@@ -30,7 +30,7 @@ func block(upstreamURL, alias string) []byte {
 // tutti is a complete app in this process with its own directory and default settings.
 type tutti struct {
 	app    *app.App
-	client *client
+	client *direct.Client
 	dir    string
 	alias  string
 }
@@ -40,7 +40,7 @@ type tutti struct {
 func settings(dir, upstreamURL, engineURL, alias string) []string {
 	return variables(map[string]string{
 		"server.listen": "127.0.0.1:0", "dataDir": dir, "index.url": engineURL,
-		"repositories[0].code": repositoryCode, "repositories[0].type": string(core.TypeSong),
+		"repositories[0].code": direct.RepositoryCode, "repositories[0].type": string(core.TypeSong),
 		"repositories[0].url": upstreamURL, "repositories[0].indexName": alias, "repositories[0].name": repositoryName,
 		"repositories[0].organization": repositoryOwner, "repositories[0].country": repositoryCountry,
 	})
@@ -68,7 +68,7 @@ func (b *bench) startApp(ctx context.Context, dir, alias string, variables []str
 	if err := a.Start(ctx); err != nil {
 		return nil, err
 	}
-	return &tutti{app: a, client: newClient(a.URL()), dir: dir, alias: alias}, nil
+	return &tutti{app: a, client: direct.NewClient(a.URL()), dir: dir, alias: alias}, nil
 }
 
 // variables returns values of the configuration, by their paths, as environment variables.
@@ -82,7 +82,7 @@ func variables(values map[string]string) []string {
 
 // stop stops the app and removes its directory.
 func (t *tutti) stop(ctx context.Context) error {
-	t.client.close()
+	t.client.Close()
 	err := t.app.Stop(context.WithoutCancel(ctx))
 	return errors.Join(err, os.RemoveAll(t.dir))
 }

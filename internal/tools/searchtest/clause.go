@@ -6,14 +6,15 @@ import (
 
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
+	"tutti/internal/tools/searchtest/model"
 )
 
 // test is a condition on the values of one field in some rows.
-type test func(values []value) bool
+type test func(values []model.Value) bool
 
 // anyValue is the test that one of the values satisfies is.
-func anyValue(is func(v value) bool) test {
-	return func(values []value) bool { return slices.ContainsFunc(values, is) }
+func anyValue(is func(v model.Value) bool) test {
+	return func(values []model.Value) bool { return slices.ContainsFunc(values, is) }
 }
 
 // testsOfValues returns the tests of a clause's values on a field (CONTRACT section 4), one per value.
@@ -33,113 +34,113 @@ func (o *oracle) testsOfValues(n *sqon.Node, f query.Field) []test {
 }
 
 // contains returns the condition of a value of a wildcard.
-func contains(text string) func(v value) bool {
-	pattern := parsePattern(text)
-	if !has(pattern, '*') && !has(pattern, '?') {
-		pattern = slices.Concat([]patternChar{{any: '*'}}, pattern, []patternChar{{any: '*'}})
+func contains(text string) func(v model.Value) bool {
+	pattern := model.ParsePattern(text)
+	if !model.Has(pattern, '*') && !model.Has(pattern, '?') {
+		pattern = slices.Concat([]model.PatternChar{{Any: '*'}}, pattern, []model.PatternChar{{Any: '*'}})
 	}
-	return func(v value) bool { return matches(pattern, []rune(v.text), true) }
+	return func(v model.Value) bool { return model.Matches(pattern, []rune(v.Text), true) }
 }
 
 // equal returns the test of a value of in, not-in, some-not-in or all.
 func (o *oracle) equal(v sqon.Value, f query.Field) test {
 	id, set := strings.CutPrefix(v.Text, "set_id:")
-	pattern := parsePattern(v.Text)
+	pattern := model.ParsePattern(v.Text)
 	switch {
 	case v.Kind != sqon.String:
 		return anyValue(equalTo(v, f))
 	case v.Text == "__missing__":
-		return func(values []value) bool { return len(values) == 0 }
+		return func(values []model.Value) bool { return len(values) == 0 }
 	case set:
 		members := make([]test, 0, len(o.sets[id]))
 		for _, member := range o.sets[id] {
 			members = append(members, anyValue(equalTo(sqon.Value{Text: member}, f)))
 		}
-		return func(values []value) bool {
+		return func(values []model.Value) bool {
 			return slices.ContainsFunc(members, func(is test) bool { return is(values) })
 		}
-	case has(pattern, '*'):
-		return anyValue(func(v value) bool { return matches(pattern, []rune(v.text), false) })
+	case model.Has(pattern, '*'):
+		return anyValue(func(v model.Value) bool { return model.Matches(pattern, []rune(v.Text), false) })
 	default:
-		return anyValue(equalTo(sqon.Value{Text: literal(pattern)}, f))
+		return anyValue(equalTo(sqon.Value{Text: model.Literal(pattern)}, f))
 	}
 }
 
 // equalTo returns the condition that a value is v.
-func equalTo(v sqon.Value, f query.Field) func(v value) bool {
-	c := classOf(f.Type)
+func equalTo(v sqon.Value, f query.Field) func(v model.Value) bool {
+	c := model.ClassOf(f.Type)
 	switch c {
-	case dateClass:
+	case model.DateClass:
 		from, to, err := v.Date()
-		return func(v value) bool { return err == nil && !v.at.Before(from) && v.at.Before(to) }
-	case integerClass:
-		want, ok := numeral(v.Text)
-		return func(v value) bool { return ok && compare(c, v, want) == 0 }
-	case fractionClass:
-		want, ok := fraction(f, v.Text)
-		return func(v value) bool { return ok && want.number != nil && compare(c, v, want) == 0 }
-	case addressClass:
-		want, ok := storedValue(f, v.Text)
-		return func(v value) bool { return ok && v == want }
+		return func(v model.Value) bool { return err == nil && !v.At.Before(from) && v.At.Before(to) }
+	case model.IntegerClass:
+		want, ok := model.Numeral(v.Text)
+		return func(v model.Value) bool { return ok && model.Compare(c, v, want) == 0 }
+	case model.FractionClass:
+		want, ok := model.Fraction(f, v.Text)
+		return func(v model.Value) bool { return ok && want.Number != nil && model.Compare(c, v, want) == 0 }
+	case model.AddressClass:
+		want, ok := model.StoredValue(f, v.Text)
+		return func(v model.Value) bool { return ok && v == want }
 	default:
-		return func(other value) bool { return other.text == v.Text }
+		return func(other model.Value) bool { return other.Text == v.Text }
 	}
 }
 
 // inRange returns the condition that a value is in the range of a clause.
-func inRange(n *sqon.Node, f query.Field) func(v value) bool {
+func inRange(n *sqon.Node, f query.Field) func(v model.Value) bool {
 	ends := make([]bounds, len(n.Values))
 	for i, v := range n.Values {
 		ends[i] = boundsOf(v, f)
 	}
-	c := classOf(f.Type)
+	c := model.ClassOf(f.Type)
 	switch first, last := ends[0], ends[len(ends)-1]; n.Op {
 	case sqon.Gt:
-		return func(v value) bool { return first.after(c, v) }
+		return func(v model.Value) bool { return first.after(c, v) }
 	case sqon.Gte:
-		return func(v value) bool { return !first.before(c, v) }
+		return func(v model.Value) bool { return !first.before(c, v) }
 	case sqon.Lt:
-		return func(v value) bool { return first.before(c, v) }
+		return func(v model.Value) bool { return first.before(c, v) }
 	case sqon.Lte:
-		return func(v value) bool { return !first.after(c, v) }
+		return func(v model.Value) bool { return !first.after(c, v) }
 	default:
-		return func(v value) bool { return !first.before(c, v) && !last.after(c, v) }
+		return func(v model.Value) bool { return !first.before(c, v) && !last.after(c, v) }
 	}
 }
 
 // bounds is what a value of a range covers: a number itself, a date from its first instant to the first after it.
 type bounds struct {
-	from, to value
+	from, to model.Value
 }
 
 func boundsOf(v sqon.Value, f query.Field) bounds {
-	switch classOf(f.Type) {
-	case dateClass:
+	switch model.ClassOf(f.Type) {
+	case model.DateClass:
 		from, to, _ := v.Date() // valid after Check
-		return bounds{value{at: from}, value{at: to}}
-	case fractionClass:
-		x, _ := fraction(f, v.Text)
+		return bounds{model.Value{At: from}, model.Value{At: to}}
+	case model.FractionClass:
+		x, _ := model.Fraction(f, v.Text)
 		return bounds{x, x}
 	default:
-		x, _ := numeral(v.Text)
+		x, _ := model.Numeral(v.Text)
 		return bounds{x, x}
 	}
 }
 
 // before reports whether v is before the bounds, after whether it is after them.
-func (b bounds) before(c class, v value) bool { return order(c, v, b.from) < 0 }
+func (b bounds) before(c model.Class, v model.Value) bool { return order(c, v, b.from) < 0 }
 
-func (b bounds) after(c class, v value) bool {
-	if c == dateClass {
-		return !v.at.Before(b.to.at)
+func (b bounds) after(c model.Class, v model.Value) bool {
+	if c == model.DateClass {
+		return !v.At.Before(b.to.At)
 	}
 	return order(c, v, b.to) > 0
 }
 
 // order compares a value with a bound, which may be above or below all values.
-func order(c class, v, bound value) int {
-	if bound.inf != 0 {
-		return -bound.inf
+func order(c model.Class, v, bound model.Value) int {
+	if bound.Inf != 0 {
+		return -bound.Inf
 	}
-	return compare(c, v, bound)
+	return model.Compare(c, v, bound)
 }

@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"tutti/internal/filter/sqon"
+	"tutti/internal/tools/searchtest/model"
 )
 
 // filterGenerator generates filters on some fields.
 type filterGenerator struct {
 	draw
-	fields             *fieldSet
+	fields             *model.FieldSet
 	leaves, containers []string
 	pivots             []string
 	// names are of pools.
@@ -19,9 +20,9 @@ type filterGenerator struct {
 	preferred string
 }
 
-func newFilterGenerator(d draw, fields *fieldSet) *filterGenerator {
+func newFilterGenerator(d draw, fields *model.FieldSet) *filterGenerator {
 	m := &filterGenerator{
-		draw: d, fields: fields, leaves: fields.leaves(), containers: fields.containers(), pivots: fields.pivots(), pools: map[string]pool{},
+		draw: d, fields: fields, leaves: fields.WithValues(), containers: fields.Containers(), pivots: fields.Pivots(), pools: map[string]pool{},
 	}
 	for _, name := range m.leaves {
 		m.pools[name] = poolAt(fields, name)
@@ -101,7 +102,7 @@ func (m *filterGenerator) clause(pivot, member string) string {
 		return `{"op":"` + op + `","content":{"fieldName":` + quoted(pick(m.draw, m.containers)) + `,"value":` + value + `}` + member + `}`
 	}
 	name := m.field(pivot)
-	known := append(sqon.Operators(m.fields.byName[name].Type), "all", "some-not-in", "in")
+	known := append(sqon.Operators(m.fields.ByName[name].Type), "all", "some-not-in", "in")
 	op := pick(m.draw, known)
 	if op == "filter" {
 		return m.wildcard(pivot, member)
@@ -131,7 +132,7 @@ func (m *filterGenerator) values(name string) string {
 		switch n := m.IntN(100); {
 		case n < 12:
 			values[i] = `"__missing__"`
-		case n < 16 && classOf(m.fields.byName[name].Type).numeric():
+		case n < 16 && model.ClassOf(m.fields.ByName[name].Type).Numeric():
 			values[i] = `"set_id:numbers"`
 		case n < 16:
 			values[i] = `"set_id:` + pick(m.draw, []string{"words", "none"}) + `"`
@@ -162,7 +163,7 @@ func (m *filterGenerator) wildcard(pivot, member string) string {
 	var names []string
 	for range m.between(1, 3) {
 		name := m.field(pivot)
-		if !classOf(m.fields.byName[name].Type).numeric() {
+		if !model.ClassOf(m.fields.ByName[name].Type).Numeric() {
 			names = append(names, quoted(name))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/searchtest/model"
 )
 
 // maxNested is the maximum depth of nested fields within each other.
@@ -45,7 +46,7 @@ func (m *mappingGenerator) fill(f *mapping.Field, path string, nested, depth int
 		t := pick(m.draw, m.types)
 		name := m.name(t)
 		f.Properties[name] = m.leaf(t)
-		aimed = append(aimed, join(path, name))
+		aimed = append(aimed, model.Join(path, name))
 	}
 	if m.percent(25) {
 		target, _ := json.Marshal(pick(m.draw, aimed)) // a string always encodes
@@ -62,7 +63,7 @@ func (m *mappingGenerator) fill(f *mapping.Field, path string, nested, depth int
 		}
 		name := m.name(t)
 		child := &mapping.Field{Type: t}
-		m.fill(child, join(path, name), below, depth+1)
+		m.fill(child, model.Join(path, name), below, depth+1)
 		f.Properties[name] = child
 	}
 }
@@ -84,10 +85,10 @@ func (m *mappingGenerator) leaf(t mapping.Type) *mapping.Field {
 }
 
 // poolAt returns the pool of a field. The values for a keyword below a text include those of the text.
-func poolAt(fields *fieldSet, name string) pool {
-	f := fields.byName[name]
-	p := poolOf(f.mapped.Type)
-	if above, raw := fields.byName[parentOf(f.Path)]; raw && above.mapped.Type == "text" {
+func poolAt(fields *model.FieldSet, name string) pool {
+	f := fields.ByName[name]
+	p := poolOf(f.Mapped.Type)
+	if above, raw := fields.ByName[parentOf(f.Path)]; raw && above.Mapped.Type == "text" {
 		p.values = slices.Concat(p.values, poolOf("text").stored, poolOf("text").values)
 	}
 	return p

@@ -8,13 +8,14 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
+	"tutti/internal/tools/searchtest/model"
 )
 
 // facetScope is what a facet counts (CONTRACT section 5).
 type facetScope struct {
 	// documents are the documents that match, rows for each of them the rows with counted values.
-	documents []*element
-	rows      [][]*element
+	documents []*model.Element
+	rows      [][]*model.Element
 }
 
 // facetScopes returns the scopes of a facet on a field. Unless themselves is set, conjuncts of the filter that are only about the
@@ -33,7 +34,7 @@ func (o *oracle) facetScopes(f sqon.Filter, name string, themselves bool) ([]fac
 	}
 	var readings []facetScope
 	for _, f := range filters {
-		field := o.fields.byName[name].Field
+		field := o.fields.ByName[name].Field
 		if f.Root != nil && !themselves {
 			f.Root = o.withoutField(f.Root, field)
 		}
@@ -63,9 +64,9 @@ func (o *oracle) facetScope(f sqon.Filter, field query.Field) (facetScope, error
 		if f.Root != nil && !o.holds(f.Root, scope{document: d}) {
 			continue
 		}
-		rows := d.at(field.Row())
+		rows := d.At(field.Row())
 		if apart.Root != nil && field.Row() != "" {
-			rows = slices.DeleteFunc(rows, func(row *element) bool {
+			rows = slices.DeleteFunc(rows, func(row *model.Element) bool {
 				at := scope{document: d}.with(row)
 				return !o.countsElement(apart.Root, at, row) || !o.canBind(f.Root, at, row)
 			})
@@ -77,9 +78,9 @@ func (o *oracle) facetScope(f sqon.Filter, field query.Field) (facetScope, error
 }
 
 // canBind reports whether a nested row can be the element of each pivot on its path among the conjuncts at the top of the filter.
-func (o *oracle) canBind(n *sqon.Node, at scope, row *element) bool {
+func (o *oracle) canBind(n *sqon.Node, at scope, row *model.Element) bool {
 	switch {
-	case n.Pivot == row.path:
+	case n.Pivot == row.Path:
 		return o.truth(n, at) != no
 	case n.Pivot == "" && n.Op == sqon.And:
 		return !slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return !o.canBind(member, at, row) })
@@ -103,12 +104,12 @@ func (o *oracle) truth(n *sqon.Node, at scope) truth {
 	if n.Pivot == "" || at.bound[n.Pivot] != nil {
 		return o.bodyTruth(n, at)
 	}
-	above := at.of(o.fields.byName[n.Pivot].Nested)
+	above := at.of(o.fields.ByName[n.Pivot].Nested)
 	if above == at.document {
 		return perhaps
 	}
 	out := no
-	for _, row := range above.at(n.Pivot) {
+	for _, row := range above.At(n.Pivot) {
 		out = max(out, o.bodyTruth(n, at.with(row)))
 	}
 	return out
@@ -131,7 +132,7 @@ func (o *oracle) bodyTruth(n *sqon.Node, at scope) truth {
 	default:
 		for _, name := range n.Fields {
 			switch {
-			case at.of(o.fields.byName[name].Nested) == at.document:
+			case at.of(o.fields.ByName[name].Nested) == at.document:
 				most = max(most, perhaps)
 			case o.clause(n, name, at):
 				most = yes
@@ -180,22 +181,22 @@ func (o *oracle) onlyAbout(n *sqon.Node, f query.Field) bool {
 		return false
 	}
 	if !n.Group() {
-		return !slices.ContainsFunc(n.Fields, func(name string) bool { return o.fields.byName[name].Path != f.Path })
+		return !slices.ContainsFunc(n.Fields, func(name string) bool { return o.fields.ByName[name].Path != f.Path })
 	}
 	return len(n.Content) > 0 && !slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return !o.onlyAbout(member, f) })
 }
 
 // countsElement reports whether a nested row of a matching document is counted: whether all conjuncts at the top of the filter
 // about rows of its path hold for it.
-func (o *oracle) countsElement(n *sqon.Node, at scope, row *element) bool {
+func (o *oracle) countsElement(n *sqon.Node, at scope, row *model.Element) bool {
 	switch {
 	case n.Pivot != "":
-		return n.Pivot != row.path || o.body(n, at)
+		return n.Pivot != row.Path || o.body(n, at)
 	case n.Op == sqon.And:
 		return !slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return !o.countsElement(member, at, row) })
-	case n.Op == sqon.Or && n.Split == row.path:
+	case n.Op == sqon.Or && n.Split == row.Path:
 		return slices.ContainsFunc(n.Content, func(member *sqon.Node) bool { return o.countsElement(member, at, row) })
-	case n.Group() || slices.ContainsFunc(n.Fields, func(name string) bool { return o.fields.byName[name].Row() != row.path }):
+	case n.Group() || slices.ContainsFunc(n.Fields, func(name string) bool { return o.fields.ByName[name].Row() != row.Path }):
 		return true
 	case n.Op == sqon.All && len(n.Values) > 0:
 		// Several elements may have one of its values each.
@@ -219,7 +220,7 @@ func (o *oracle) anyOf(n *sqon.Node) *sqon.Node {
 
 // facet returns the result of a facet in its scope. filters are those of its buckets.
 func (o *oracle) facet(ask index.Facet, in facetScope, filters []sqon.Filter) index.FacetResult {
-	c := classOf(ask.Field.Type)
+	c := model.ClassOf(ask.Field.Type)
 	var out index.FacetResult
 	found := o.byValue(ask.Field, in)
 	if ask.Buckets != nil {
@@ -227,7 +228,7 @@ func (o *oracle) facet(ask index.Facet, in facetScope, filters []sqon.Filter) in
 	}
 	if ask.Missing {
 		for _, d := range in.documents {
-			if len(valuesOf(ask.Field, d.at(ask.Field.Row()))) == 0 {
+			if len(model.ValuesOf(ask.Field, d.At(ask.Field.Row()))) == 0 {
 				out.Missing++
 			}
 		}
@@ -235,7 +236,7 @@ func (o *oracle) facet(ask index.Facet, in facetScope, filters []sqon.Filter) in
 	if ask.Cardinality > 0 {
 		out.Cardinality = int64(len(found))
 	}
-	if !c.numeric() {
+	if !c.Numeric() {
 		return out
 	}
 	if ask.Stats {
@@ -252,20 +253,20 @@ func (o *oracle) facet(ask index.Facet, in facetScope, filters []sqon.Filter) in
 
 // valueDocuments is a value and its documents, sorted by id.
 type valueDocuments struct {
-	value     value
-	documents []*element
+	value     model.Value
+	documents []*model.Element
 }
 
 // byValue returns the counted values in order.
 func (o *oracle) byValue(f query.Field, in facetScope) []valueDocuments {
-	c := classOf(f.Type)
+	c := model.ClassOf(f.Type)
 	byKey := map[string]*valueDocuments{}
 	for i, d := range in.documents {
-		for _, v := range valuesOf(f, in.rows[i]) {
-			h := byKey[key(c, v)]
+		for _, v := range model.ValuesOf(f, in.rows[i]) {
+			h := byKey[model.Key(c, v)]
 			if h == nil {
 				h = &valueDocuments{value: v}
-				byKey[key(c, v)] = h
+				byKey[model.Key(c, v)] = h
 			}
 			if !slices.Contains(h.documents, d) {
 				h.documents = append(h.documents, d)
@@ -276,20 +277,20 @@ func (o *oracle) byValue(f query.Field, in facetScope) []valueDocuments {
 	for _, h := range byKey {
 		all = append(all, *h)
 	}
-	slices.SortFunc(all, func(a, b valueDocuments) int { return compare(c, a.value, b.value) })
+	slices.SortFunc(all, func(a, b valueDocuments) int { return model.Compare(c, a.value, b.value) })
 	return all
 }
 
 // buckets returns the buckets with the most documents.
 func (o *oracle) buckets(ask index.Facet, found []valueDocuments, filters []sqon.Filter) []index.Bucket {
-	c := classOf(ask.Field.Type)
+	c := model.ClassOf(ask.Field.Type)
 	sorted := slices.Clone(found)
 	slices.SortStableFunc(sorted, func(a, b valueDocuments) int { return cmp.Compare(len(b.documents), len(a.documents)) })
 	var out []index.Bucket
 	for _, h := range sorted[:min(len(sorted), ask.Buckets.Max)] {
-		b := index.Bucket{Key: key(c, h.value), Count: int64(len(h.documents))}
+		b := index.Bucket{Key: model.Key(c, h.value), Count: int64(len(h.documents))}
 		for _, d := range h.documents[:min(len(h.documents), ask.Buckets.TopHits)] {
-			b.TopHits = append(b.TopHits, index.Hit{ID: d.id})
+			b.TopHits = append(b.TopHits, index.Hit{ID: d.ID})
 		}
 		for _, f := range filters {
 			n := int64(0)
@@ -309,8 +310,8 @@ func (o *oracle) buckets(ask index.Facet, found []valueDocuments, filters []sqon
 func statsOf(f query.Field, in facetScope) index.Stats {
 	out := index.Stats{Min: math.Inf(1), Max: math.Inf(-1)}
 	for _, rows := range in.rows {
-		for _, v := range valuesOf(f, rows) {
-			x := float(classOf(f.Type), v)
+		for _, v := range model.ValuesOf(f, rows) {
+			x := model.Float(model.ClassOf(f.Type), v)
 			out.Min, out.Max, out.Sum, out.Count = min(out.Min, x), max(out.Max, x), out.Sum+x, out.Count+1
 		}
 	}
@@ -322,14 +323,14 @@ func statsOf(f query.Field, in facetScope) index.Stats {
 }
 
 // histogram returns the number of documents by interval.
-func histogram(found []valueDocuments, c class, interval float64) []index.Interval {
+func histogram(found []valueDocuments, c model.Class, interval float64) []index.Interval {
 	var out []index.Interval
-	slot := func(h valueDocuments) float64 { return math.Floor(float(c, h.value) / interval) }
+	slot := func(h valueDocuments) float64 { return math.Floor(model.Float(c, h.value) / interval) }
 	if len(found) == 0 {
 		return nil
 	}
 	for at := slot(found[0]); at <= slot(found[len(found)-1]); at++ {
-		var here []*element
+		var here []*model.Element
 		for _, h := range found {
 			if slot(h) == at {
 				here = append(here, h.documents...)
@@ -341,10 +342,10 @@ func histogram(found []valueDocuments, c class, interval float64) []index.Interv
 }
 
 // countIn returns the number of documents with a value in a range.
-func countIn(found []valueDocuments, c class, r index.NumberRange) int64 {
-	var here []*element
+func countIn(found []valueDocuments, c model.Class, r index.NumberRange) int64 {
+	var here []*model.Element
 	for _, h := range found {
-		if x := float(c, h.value); (r.From == nil || x >= *r.From) && (r.To == nil || x < *r.To) {
+		if x := model.Float(c, h.value); (r.From == nil || x >= *r.From) && (r.To == nil || x < *r.To) {
 			here = append(here, h.documents...)
 		}
 	}
@@ -352,8 +353,8 @@ func countIn(found []valueDocuments, c class, r index.NumberRange) int64 {
 }
 
 // distinct returns the number of distinct documents.
-func distinct(documents []*element) int64 {
-	seen := map[*element]bool{}
+func distinct(documents []*model.Element) int64 {
+	seen := map[*model.Element]bool{}
 	for _, d := range documents {
 		seen[d] = true
 	}

@@ -11,6 +11,7 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
+	"tutti/internal/tools/searchtest/model"
 )
 
 // facetQuestion is a facet of a field and its parameters.
@@ -30,7 +31,7 @@ func (a facetQuestion) String() string {
 // drawFacetCase returns a random facet of a field.
 func (w *fixture) drawFacetCase(d draw, maker *filterGenerator, name string, themselves bool) facetQuestion {
 	a := facetQuestion{name: name, themselves: themselves}
-	a.ask, a.filters = w.drawFacet(d, maker, w.oracle.fields.byName[name].Field)
+	a.ask, a.filters = w.drawFacet(d, maker, w.oracle.fields.ByName[name].Field)
 	return a
 }
 
@@ -82,7 +83,7 @@ func (w *fixture) facetProbe(d draw, maker *filterGenerator, f sqon.Filter, name
 func (w *fixture) pageProbe(d draw, maker *filterGenerator, f sqon.Filter) probe {
 	var aspects []facetQuestion
 	for range d.between(1, 4) {
-		if name := pick(d, maker.leaves); w.oracle.fields.byName[name].Type != "text" {
+		if name := pick(d, maker.leaves); w.oracle.fields.ByName[name].Type != "text" {
 			aspects = append(aspects, w.drawFacetCase(d, maker, name, true))
 		}
 	}
@@ -111,7 +112,7 @@ func (w *fixture) pageProbe(d draw, maker *filterGenerator, f sqon.Filter) probe
 					return fmt.Sprintf("%d facets of %d, want %d of %d", len(r.Facets), r.Total, len(aspects), len(want))
 				}
 				for i, a := range aspects {
-					if difference := diffFacet(classOf(a.ask.Field.Type), r.Facets[i], w.oracle.facet(a.ask, readings[i][0], a.filters)); difference != "" {
+					if difference := diffFacet(model.ClassOf(a.ask.Field.Type), r.Facets[i], w.oracle.facet(a.ask, readings[i][0], a.filters)); difference != "" {
 						return "facet of " + a.String() + ":\n" + difference
 					}
 				}
@@ -129,7 +130,7 @@ func (w *fixture) diffFacetResult(r index.SearchResult, a facetQuestion, in face
 	if total && r.Total != int64(len(in.documents)) {
 		return fmt.Sprintf("Total %d, want %d", r.Total, len(in.documents))
 	}
-	return diffFacet(classOf(a.ask.Field.Type), r.Facets[0], w.oracle.facet(a.ask, in, a.filters))
+	return diffFacet(model.ClassOf(a.ask.Field.Type), r.Facets[0], w.oracle.facet(a.ask, in, a.filters))
 }
 
 func filtersText(filters []sqon.Filter) string {
@@ -179,7 +180,7 @@ func (w *fixture) drawFacet(d draw, maker *filterGenerator, field query.Field) (
 	if d.percent(30) {
 		ask.Cardinality = d.between(400, 3000)
 	}
-	if !classOf(field.Type).numeric() {
+	if !model.ClassOf(field.Type).Numeric() {
 		return ask, filters
 	}
 	ask.Stats = d.percent(50)
@@ -211,8 +212,8 @@ func (w *fixture) drawRange(d draw, field query.Field) index.NumberRange {
 	bound := func() *float64 {
 		x := pick(d, []float64{0, 1, 7, 2.5})
 		if documents := w.oracle.documents; len(documents) > 0 {
-			if values := valuesOf(field, pick(d, documents).at(field.Row())); len(values) > 0 {
-				x = float(classOf(field.Type), pick(d, values))
+			if values := model.ValuesOf(field, pick(d, documents).At(field.Row())); len(values) > 0 {
+				x = model.Float(model.ClassOf(field.Type), pick(d, values))
 			}
 		}
 		if math.Abs(x) > 1<<50 {
@@ -234,7 +235,7 @@ func (w *fixture) drawRange(d draw, field query.Field) index.NumberRange {
 }
 
 // diffFacet returns how a result differs from the expected one, "" for equal.
-func diffFacet(c class, got, want index.FacetResult) string {
+func diffFacet(c model.Class, got, want index.FacetResult) string {
 	text := ""
 	note := func(what string, got, want any) {
 		if a, b := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want); a != b {
@@ -267,11 +268,11 @@ func histogramText(intervals []index.Interval) string {
 }
 
 // bucketTexts returns buckets in a comparable form: only ids, and numbers in one format.
-func bucketTexts(c class, buckets []index.Bucket) []string {
+func bucketTexts(c model.Class, buckets []index.Bucket) []string {
 	var out []string
 	for _, b := range buckets {
 		key := b.Key
-		if x, err := strconv.ParseFloat(key, 64); err == nil && c == fractionClass {
+		if x, err := strconv.ParseFloat(key, 64); err == nil && c == model.FractionClass {
 			key = strconv.FormatFloat(x, 'g', -1, 64)
 		}
 		ids := []string{}

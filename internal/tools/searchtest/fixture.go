@@ -9,6 +9,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/searchtest/model"
 )
 
 // maxReports is the number of differences after which a sub-test ends.
@@ -38,7 +39,7 @@ func (w *fixture) createAlias(tree *mapping.Field) {
 	}
 	w.alias = fmt.Sprintf("tutti-searchtest-%016x", rand.Uint64())
 	w.mapping, w.sources = string(raw), map[string]string{}
-	w.oracle = &oracle{fields: fieldsOf(tree), sets: savedSets()}
+	w.oracle = &oracle{fields: model.FieldsOf(tree), sets: savedSets()}
 	if err := w.x.Ensure(w.Context(), index.Spec{Alias: w.alias, Mapping: raw}); err != nil {
 		w.Fatalf("%s: Ensure: %v\n%s", w.reproduction, err, raw)
 	}
@@ -81,7 +82,7 @@ func (w *fixture) write(batches [][]change) {
 		}
 	}
 	var err error
-	if w.oracle.documents, err = documentsOf(w.oracle.fields, w.sources); err != nil {
+	if w.oracle.documents, err = model.DocumentsOf(w.oracle.fields, w.sources); err != nil {
 		w.Fatal(err)
 	}
 }
@@ -126,7 +127,7 @@ func (w *fixture) differs(what, filter, difference string) {
 func (w *fixture) documents() string {
 	var b strings.Builder
 	for _, d := range w.oracle.documents {
-		fmt.Fprintf(&b, "%s %s\n", d.id, w.sources[d.id])
+		fmt.Fprintf(&b, "%s %s\n", d.ID, w.sources[d.ID])
 	}
 	return b.String()
 }

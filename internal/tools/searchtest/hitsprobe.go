@@ -10,6 +10,7 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
+	"tutti/internal/tools/searchtest/model"
 )
 
 // drawProbes returns random probes with a filter; facet is the field of one of the facets.
@@ -22,7 +23,7 @@ func (w *fixture) drawProbes(d draw, maker *filterGenerator, f sqon.Filter, face
 		if i > 0 {
 			facet = pick(d, maker.leaves)
 		}
-		if w.oracle.fields.byName[facet].Type != "text" {
+		if w.oracle.fields.ByName[facet].Type != "text" {
 			out = append(out, w.facetProbe(d, maker, f, facet))
 		}
 	}
@@ -57,16 +58,16 @@ func (w *fixture) order(d draw, maker *filterGenerator) []index.Sort {
 	var out []index.Sort
 	for d.percent(40) && len(out) < 3 {
 		name := pick(d, maker.leaves)
-		f := w.oracle.fields.byName[name].Field
-		c := classOf(f.Type)
-		if c == analyzedClass || w.hasExtreme(f) {
+		f := w.oracle.fields.ByName[name].Field
+		c := model.ClassOf(f.Type)
+		if c == model.AnalyzedClass || w.hasExtreme(f) {
 			continue
 		}
 		modes := []string{"", "", "min", "max"}
 		modes = append(modes, w.computedModes(f)...)
 		out = append(out, index.Sort{Field: f, Descending: d.percent(50), Mode: pick(d, modes), MissingFirst: d.percent(40)})
 	}
-	last := index.Sort{Field: w.oracle.fields.byName["uid"].Field, Descending: d.percent(30)}
+	last := index.Sort{Field: w.oracle.fields.ByName["uid"].Field, Descending: d.percent(30)}
 	if d.percent(30) {
 		last.Field = query.Field{Path: "_id", Type: "keyword"}
 	}
@@ -77,9 +78,9 @@ func (w *fixture) order(d draw, maker *filterGenerator) []index.Sort {
 // Elasticsearch has no median of values in nested elements.
 func (w *fixture) computedModes(f query.Field) []string {
 	var modes []string
-	switch c := classOf(f.Type); {
+	switch c := model.ClassOf(f.Type); {
 	case f.Type == "unsigned_long":
-	case (c == integerClass || c == fractionClass) && w.largest(f) < 1<<20:
+	case (c == model.IntegerClass || c == model.FractionClass) && w.largest(f) < 1<<20:
 		modes = []string{"sum", "avg", "median"}
 	case f.Type == "date":
 		modes = []string{"avg", "median"}
@@ -92,8 +93,8 @@ func (w *fixture) computedModes(f query.Field) []string {
 
 // hasExtreme reports whether a field has the lowest or highest value of its type, which Elasticsearch uses for missing values.
 func (w *fixture) hasExtreme(f query.Field) bool {
-	return f.Type == "long" && slices.ContainsFunc(w.oracle.documents, func(d *element) bool {
-		return slices.ContainsFunc(valuesOf(f, d.at(f.Row())), func(v value) bool { return math.Abs(float(integerClass, v)) == 1<<63 })
+	return f.Type == "long" && slices.ContainsFunc(w.oracle.documents, func(d *model.Element) bool {
+		return slices.ContainsFunc(model.ValuesOf(f, d.At(f.Row())), func(v model.Value) bool { return math.Abs(model.Float(model.IntegerClass, v)) == 1<<63 })
 	})
 }
 
@@ -101,8 +102,8 @@ func (w *fixture) hasExtreme(f query.Field) bool {
 func (w *fixture) largest(f query.Field) float64 {
 	largest := 0.0
 	for _, d := range w.oracle.documents {
-		for _, v := range valuesOf(f, d.at(f.Row())) {
-			largest = max(largest, math.Abs(float(classOf(f.Type), v)))
+		for _, v := range model.ValuesOf(f, d.At(f.Row())) {
+			largest = max(largest, math.Abs(model.Float(model.ClassOf(f.Type), v)))
 		}
 	}
 	return largest
@@ -117,10 +118,10 @@ func (w *fixture) source(d draw) index.Source {
 		return index.Source{}
 	}
 	var paths []string
-	for _, name := range w.oracle.fields.names {
-		f := w.oracle.fields.byName[name]
-		above := w.oracle.fields.byName[parentOf(name)]
-		if f.Path == name && (above.mapped == nil || above.mapped.Container()) && d.percent(20) {
+	for _, name := range w.oracle.fields.Listed {
+		f := w.oracle.fields.ByName[name]
+		above := w.oracle.fields.ByName[parentOf(name)]
+		if f.Path == name && (above.Mapped == nil || above.Mapped.Container()) && d.percent(20) {
 			paths = append(paths, name)
 		}
 	}
@@ -133,13 +134,13 @@ func (w *fixture) source(d draw) index.Source {
 // expectedIDs returns the sorted ids of the documents that match.
 func (w *fixture) expectedIDs(f sqon.Filter, by []index.Sort) []string {
 	found := w.oracle.find(f)
-	documents := slices.DeleteFunc(slices.Clone(w.oracle.documents), func(d *element) bool {
-		_, is := slices.BinarySearch(found, d.id)
+	documents := slices.DeleteFunc(slices.Clone(w.oracle.documents), func(d *model.Element) bool {
+		_, is := slices.BinarySearch(found, d.ID)
 		return !is
 	})
 	ids := []string{}
 	for _, d := range w.oracle.sorted(documents, by) {
-		ids = append(ids, d.id)
+		ids = append(ids, d.ID)
 	}
 	return ids
 }
@@ -226,7 +227,7 @@ func (w *fixture) diffHits(hits []index.Hit, want []string, ask index.HitsReques
 		return fmt.Sprintf("got  %q\nwant %q\n%s", got, want, w.diffDocuments(got, want))
 	}
 	for _, h := range hits {
-		if difference := diffSource(h.Source, w.sources[h.ID], ask.Source); difference != "" {
+		if difference := model.DiffSource(h.Source, w.sources[h.ID], ask.Source); difference != "" {
 			return h.ID + ": " + difference
 		}
 	}
@@ -239,7 +240,7 @@ func (w *fixture) diffSortValues(hits []index.Hit, by []index.Sort) string {
 		if len(h.Sort) != len(by) {
 			return fmt.Sprintf("%s has the sort values %s in an order of %d keys", h.ID, h.Sort, len(by))
 		}
-		at, known := slices.BinarySearchFunc(w.oracle.documents, h.ID, func(d *element, id string) int { return strings.Compare(d.id, id) })
+		at, known := slices.BinarySearchFunc(w.oracle.documents, h.ID, func(d *model.Element, id string) int { return strings.Compare(d.ID, id) })
 		if !known {
 			continue // reported by diffHits
 		}

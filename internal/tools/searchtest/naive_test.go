@@ -14,6 +14,7 @@ import (
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/searchtest/model"
 )
 
 // naive is an engine that evaluates query's tree row by row, to test query's lowering against the oracle without a real engine. It
@@ -27,7 +28,7 @@ type naive struct {
 
 // naiveAlias is the state of one alias.
 type naiveAlias struct {
-	fields  *fieldSet
+	fields  *model.FieldSet
 	sources map[string]string
 	oracle  *oracle
 }
@@ -46,7 +47,7 @@ func (x *naive) Ensure(_ context.Context, spec index.Spec) error {
 	if x.aliases == nil {
 		x.aliases = map[string]*naiveAlias{}
 	}
-	fields := fieldsOf(tree)
+	fields := model.FieldsOf(tree)
 	x.aliases[spec.Alias] = &naiveAlias{fields: fields, sources: map[string]string{}, oracle: &oracle{fields: fields}}
 	return nil
 }
@@ -61,7 +62,7 @@ func (x *naive) Write(_ context.Context, b core.Batch) ([]core.Result, error) {
 			results[i].Outcome = core.OutcomeRemoved
 			continue
 		}
-		if _, err := c.Check(a.fields.tree, b.Document(i), nil); err != nil {
+		if _, err := c.Check(a.fields.Tree, b.Document(i), nil); err != nil {
 			results[i] = core.Result{Outcome: core.OutcomeRejected, Reason: err.Error()}
 			continue
 		}
@@ -73,7 +74,7 @@ func (x *naive) Write(_ context.Context, b core.Batch) ([]core.Result, error) {
 
 func (x *naive) Refresh(_ context.Context, alias string) error {
 	a := x.aliases[alias]
-	documents, err := documentsOf(a.fields, a.sources)
+	documents, err := model.DocumentsOf(a.fields, a.sources)
 	a.oracle = &oracle{fields: a.fields, documents: documents}
 	return err
 }
@@ -124,7 +125,7 @@ func (x *naive) Search(ctx context.Context, alias string, reqs []index.SearchReq
 				if err := json.Unmarshal(h.After[len(h.After)-1], &id); err != nil {
 					return nil, err
 				}
-				from = 1 + slices.IndexFunc(sorted, func(d *element) bool { return d.id == id })
+				from = 1 + slices.IndexFunc(sorted, func(d *model.Element) bool { return d.ID == id })
 			}
 			sorted = sorted[min(from, len(sorted)):]
 			out[i].Hits = a.hits(sorted[:min(h.Size, len(sorted))], h.Sort, h.Source)
@@ -160,7 +161,7 @@ func (x *naive) Stream(ctx context.Context, alias string, r index.StreamRequest,
 		return err
 	}
 	for _, d := range a.oracle.sorted(a.find(r.Filter), r.Sort) {
-		if err := each(a.hits([]*element{d}, r.Sort, r.Source)); err != nil {
+		if err := each(a.hits([]*model.Element{d}, r.Sort, r.Source)); err != nil {
 			return err
 		}
 	}
@@ -168,32 +169,32 @@ func (x *naive) Stream(ctx context.Context, alias string, r index.StreamRequest,
 }
 
 // hits returns documents with their ids as sort values, so the last key of the order must be one that every document has.
-func (a *naiveAlias) hits(documents []*element, by []index.Sort, source index.Source) []index.Hit {
+func (a *naiveAlias) hits(documents []*model.Element, by []index.Sort, source index.Source) []index.Hit {
 	hits := make([]index.Hit, len(documents))
 	for i, d := range documents {
-		hits[i] = index.Hit{ID: d.id}
+		hits[i] = index.Hit{ID: d.ID}
 		for _, s := range by {
 			place := json.RawMessage("null")
 			if _, valued := sortValue(s, d); valued || s.Field.Path == "_id" {
-				place = json.RawMessage(quoted(d.id))
+				place = json.RawMessage(quoted(d.ID))
 			}
 			hits[i].Sort = append(hits[i].Sort, place)
 		}
 		if !source.None {
-			hits[i].Source = []byte(a.sources[d.id])
+			hits[i].Source = []byte(a.sources[d.ID])
 		}
 	}
 	return hits
 }
 
-func (a *naiveAlias) find(n *query.Node) []*element {
-	return slices.DeleteFunc(slices.Clone(a.oracle.documents), func(d *element) bool { return n != nil && !a.holds(n, d) })
+func (a *naiveAlias) find(n *query.Node) []*model.Element {
+	return slices.DeleteFunc(slices.Clone(a.oracle.documents), func(d *model.Element) bool { return n != nil && !a.holds(n, d) })
 }
 
-func (a *naiveAlias) facet(f index.Facet, documents []*element) index.FacetResult {
+func (a *naiveAlias) facet(f index.Facet, documents []*model.Element) index.FacetResult {
 	in := facetScope{documents: documents}
 	for _, d := range documents {
-		in.rows = append(in.rows, slices.DeleteFunc(d.at(f.Field.Row()), func(row *element) bool {
+		in.rows = append(in.rows, slices.DeleteFunc(d.At(f.Field.Row()), func(row *model.Element) bool {
 			return f.Elements != nil && !a.holds(f.Elements, row)
 		}))
 	}
@@ -213,9 +214,9 @@ func (a *naiveAlias) facet(f index.Facet, documents []*element) index.FacetResul
 	return out
 }
 
-func (a *naiveAlias) holders(f query.Field, in facetScope, bucket string) []*element {
+func (a *naiveAlias) holders(f query.Field, in facetScope, bucket string) []*model.Element {
 	for _, h := range a.oracle.byValue(f, in) {
-		if key(classOf(f.Type), h.value) == bucket {
+		if model.Key(model.ClassOf(f.Type), h.value) == bucket {
 			return h.documents
 		}
 	}
@@ -223,7 +224,7 @@ func (a *naiveAlias) holders(f query.Field, in facetScope, bucket string) []*ele
 }
 
 // holds reports whether a tree holds for a row of its scope.
-func (a *naiveAlias) holds(n *query.Node, row *element) bool {
+func (a *naiveAlias) holds(n *query.Node, row *model.Element) bool {
 	one := func(want bool) bool {
 		return slices.ContainsFunc(n.Children, func(child *query.Node) bool { return a.holds(child, row) == want })
 	}
@@ -239,29 +240,29 @@ func (a *naiveAlias) holds(n *query.Node, row *element) bool {
 	case query.Not:
 		return !a.holds(n.Children[0], row)
 	case query.Some:
-		if n.Path == row.path || !strings.HasPrefix(n.Path, row.path) {
-			panic(fmt.Sprintf("Some of %q at %q", n.Path, row.path))
+		if n.Path == row.Path || !strings.HasPrefix(n.Path, row.Path) {
+			panic(fmt.Sprintf("Some of %q at %q", n.Path, row.Path))
 		}
-		return slices.ContainsFunc(row.at(n.Path), func(r *element) bool { return a.holds(n.Children[0], r) })
+		return slices.ContainsFunc(row.At(n.Path), func(r *model.Element) bool { return a.holds(n.Children[0], r) })
 	default:
 		if n.Field.Path == "_id" {
-			return n.Op == query.Exists || slices.Contains(n.Terms, row.id)
+			return n.Op == query.Exists || slices.Contains(n.Terms, row.ID)
 		}
-		if n.Field.Row() != row.path {
-			panic(fmt.Sprintf("a clause on %q at %q", n.Field.Path, row.path))
+		if n.Field.Row() != row.Path {
+			panic(fmt.Sprintf("a clause on %q at %q", n.Field.Path, row.Path))
 		}
-		return slices.ContainsFunc(row.values[n.Field.Path], func(v value) bool { return clauseHolds(n, v) })
+		return slices.ContainsFunc(row.Values[n.Field.Path], func(v model.Value) bool { return clauseHolds(n, v) })
 	}
 }
 
-func clauseHolds(n *query.Node, v value) bool {
-	c := classOf(n.Field.Type)
+func clauseHolds(n *query.Node, v model.Value) bool {
+	c := model.ClassOf(n.Field.Type)
 	switch n.Op {
 	case query.Terms:
 		return slices.ContainsFunc(n.Terms, func(term string) bool { return isTerm(c, v, term) })
 	case query.Patterns:
 		return slices.ContainsFunc(n.Patterns, func(p sqon.Pattern) bool {
-			return n.Fold && p.MatchFold(v.text) || p.Match(v.text)
+			return n.Fold && p.MatchFold(v.Text) || p.Match(v.Text)
 		})
 	case query.Range:
 		return (!n.From.Set || beyond(n.Field, v, n.From, 1)) && (!n.To.Set || beyond(n.Field, v, n.To, -1))
@@ -270,19 +271,19 @@ func clauseHolds(n *query.Node, v value) bool {
 	}
 }
 
-func isTerm(c class, v value, term string) bool {
-	if c == fractionClass {
+func isTerm(c model.Class, v model.Value, term string) bool {
+	if c == model.FractionClass {
 		x, err := strconv.ParseFloat(term, 64)
-		return err == nil && x == float(c, v)
+		return err == nil && x == model.Float(c, v)
 	}
-	return key(c, v) == term
+	return model.Key(c, v) == term
 }
 
 // beyond reports whether a value is on the right side of a bound.
-func beyond(f query.Field, v value, b query.Bound, side int) bool {
-	c := classOf(f.Type)
-	bound := value{at: b.Time}
-	if c != dateClass {
+func beyond(f query.Field, v model.Value, b query.Bound, side int) bool {
+	c := model.ClassOf(f.Type)
+	bound := model.Value{At: b.Time}
+	if c != model.DateClass {
 		bound = boundsOf(sqon.Value{Kind: sqon.Number, Text: b.Number}, f).from
 	}
 	n := order(c, v, bound) * side

@@ -7,13 +7,14 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/searchtest/model"
 )
 
 // oracle evaluates requests by testing every document.
 type oracle struct {
-	fields *fieldSet
+	fields *model.FieldSet
 	// documents are sorted by id.
-	documents []*element
+	documents []*model.Element
 	// sets are the members of saved sets by id.
 	sets  map[string][]string
 	tests map[testKey][]test
@@ -28,12 +29,12 @@ type testKey struct {
 
 // scope is a row for which a filter is evaluated: the elements bound by enclosing pivots, by path, and the document.
 type scope struct {
-	document *element
-	bound    map[string]*element
+	document *model.Element
+	bound    map[string]*model.Element
 }
 
 // of returns the row of a field: the element with the longest bound path that contains the field, or the document.
-func (s scope) of(nested []string) *element {
+func (s scope) of(nested []string) *model.Element {
 	for _, path := range slices.Backward(nested) {
 		if row := s.bound[path]; row != nil {
 			return row
@@ -43,8 +44,8 @@ func (s scope) of(nested []string) *element {
 }
 
 // with returns the scope with one more bound element.
-func (s scope) with(row *element) scope {
-	bound := map[string]*element{row.path: row}
+func (s scope) with(row *model.Element) scope {
+	bound := map[string]*model.Element{row.Path: row}
 	maps.Copy(bound, s.bound)
 	return scope{document: s.document, bound: bound}
 }
@@ -54,7 +55,7 @@ func (o *oracle) find(f sqon.Filter) []string {
 	ids := []string{}
 	for _, d := range o.documents {
 		if f.Root == nil || o.holds(f.Root, scope{document: d}) {
-			ids = append(ids, d.id)
+			ids = append(ids, d.ID)
 		}
 	}
 	return ids
@@ -65,8 +66,8 @@ func (o *oracle) holds(n *sqon.Node, at scope) bool {
 	if n.Pivot == "" || at.bound[n.Pivot] != nil {
 		return o.body(n, at)
 	}
-	nested := o.fields.byName[n.Pivot].Nested
-	return slices.ContainsFunc(at.of(nested).at(n.Pivot), func(row *element) bool { return o.body(n, at.with(row)) })
+	nested := o.fields.ByName[n.Pivot].Nested
+	return slices.ContainsFunc(at.of(nested).At(n.Pivot), func(row *model.Element) bool { return o.body(n, at.with(row)) })
 }
 
 // body is holds without the pivot.
@@ -88,23 +89,23 @@ func (o *oracle) body(n *sqon.Node, at scope) bool {
 
 // clause reports whether a clause holds for one of its fields.
 func (o *oracle) clause(n *sqon.Node, name string, at scope) bool {
-	f := o.fields.byName[name]
+	f := o.fields.ByName[name]
 	row := at.of(f.Nested)
-	if f.mapped.Container() {
+	if f.Mapped.Container() {
 		return o.container(n, f, row)
 	}
-	rows, tests := row.at(f.Row()), o.testsOf(n, f.Field)
-	in := func(rows []*element) bool {
-		values := valuesOf(f.Field, rows)
+	rows, tests := row.At(f.Row()), o.testsOf(n, f.Field)
+	in := func(rows []*model.Element) bool {
+		values := model.ValuesOf(f.Field, rows)
 		return slices.ContainsFunc(tests, func(is test) bool { return is(values) })
 	}
 	switch n.Op {
 	case sqon.NotIn:
 		return !in(rows)
 	case sqon.SomeNotIn:
-		return slices.ContainsFunc(rows, func(r *element) bool { return !in([]*element{r}) })
+		return slices.ContainsFunc(rows, func(r *model.Element) bool { return !in([]*model.Element{r}) })
 	case sqon.All:
-		values := valuesOf(f.Field, rows)
+		values := model.ValuesOf(f.Field, rows)
 		return !slices.ContainsFunc(tests, func(is test) bool { return !is(values) })
 	default:
 		return in(rows)
@@ -113,24 +114,24 @@ func (o *oracle) clause(n *sqon.Node, name string, at scope) bool {
 
 // container reports whether a clause holds for a container, which has no values. A nested one exists with an element, an object
 // with a value below it.
-func (o *oracle) container(n *sqon.Node, f namedField, row *element) bool {
-	exists := func(row *element) bool {
-		if f.mapped.Type == mapping.Nested {
-			return len(row.at(f.Path)) > 0
+func (o *oracle) container(n *sqon.Node, f model.NamedField, row *model.Element) bool {
+	exists := func(row *model.Element) bool {
+		if f.Mapped.Type == mapping.Nested {
+			return len(row.At(f.Path)) > 0
 		}
 		return slices.ContainsFunc(o.fields.Leaves(f.Path), func(leaf query.Field) bool {
-			return len(valuesOf(leaf, row.at(leaf.Row()))) > 0
+			return len(model.ValuesOf(leaf, row.At(leaf.Row()))) > 0
 		})
 	}
 	missing := func(v sqon.Value) bool { return v.Kind == sqon.String && v.Text == "__missing__" }
-	in := func(row *element) bool { return slices.ContainsFunc(n.Values, missing) && !exists(row) }
+	in := func(row *model.Element) bool { return slices.ContainsFunc(n.Values, missing) && !exists(row) }
 	switch n.Op {
 	case sqon.In:
 		return in(row)
 	case sqon.NotIn:
 		return !in(row)
 	case sqon.SomeNotIn:
-		return slices.ContainsFunc(row.at(f.Row()), func(r *element) bool { return !in(r) })
+		return slices.ContainsFunc(row.At(f.Row()), func(r *model.Element) bool { return !in(r) })
 	case sqon.All:
 		return !slices.ContainsFunc(n.Values, func(v sqon.Value) bool { return !missing(v) || exists(row) })
 	default:

@@ -10,6 +10,7 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/searchtest/model"
 )
 
 const pagesMapping = `{"properties":{"k":{"type":"keyword"},"n":{"type":"long"},"shown":{"type":"boolean"}}}`
@@ -122,9 +123,9 @@ func (p *pager) walk(size int) {
 // inOrderOf checks that documents are in the order of a key.
 func (p *pager) inOrderOf(ids []string, by []index.Sort) {
 	p.Helper()
-	var found []*element
+	var found []*model.Element
 	for _, id := range ids {
-		at := slices.IndexFunc(p.oracle.documents, func(d *element) bool { return d.id == id })
+		at := slices.IndexFunc(p.oracle.documents, func(d *model.Element) bool { return d.ID == id })
 		found = append(found, p.oracle.documents[at])
 	}
 	for i, d := range p.oracle.sorted(found, by) {

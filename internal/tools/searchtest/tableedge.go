@@ -13,6 +13,7 @@ import (
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
+	"tutti/internal/tools/searchtest/model"
 )
 
 // fullRequest returns a request that uses all features.
@@ -66,10 +67,10 @@ func (w *fixture) checkEmpty() {
 	if r.Total != 0 || len(r.Hits) != 0 || len(r.Facets) != 2 {
 		w.Fatalf("%+v", r)
 	}
-	if d := diffFacet(textClass, r.Facets[0], index.FacetResult{}); d != "" {
+	if d := diffFacet(model.TextClass, r.Facets[0], index.FacetResult{}); d != "" {
 		w.Error(d)
 	}
-	if d := diffFacet(integerClass, r.Facets[1], index.FacetResult{Ranges: []int64{0}}); d != "" {
+	if d := diffFacet(model.IntegerClass, r.Facets[1], index.FacetResult{Ranges: []int64{0}}); d != "" {
 		w.Error(d)
 	}
 	err := other.x.Stream(w.Context(), other.alias, index.StreamRequest{}, func(hits []index.Hit) error {
@@ -185,7 +186,7 @@ func (w *fixture) checkStreamSnapshot() {
 			}
 			for _, h := range hits {
 				got = append(got, h.ID)
-				if difference := diffSource(h.Source, sources[h.ID], index.Source{}); difference != "" {
+				if difference := model.DiffSource(h.Source, sources[h.ID], index.Source{}); difference != "" {
 					w.Fatalf("%s: %s", h.ID, difference)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
+	"tutti/internal/tools/searchtest/model"
 )
 
 // facetCase is a facet with its expected buckets, each as key=count, and number of documents without a value.
@@ -164,7 +165,7 @@ func (w *fixture) checkFacet(c facetCase) {
 		}
 		want := c.want
 		want.Buckets, want.Missing = got.Buckets, got.Missing
-		if difference := diffFacet(classOf(ask.Field.Type), got, want); difference != "" {
+		if difference := diffFacet(model.ClassOf(ask.Field.Type), got, want); difference != "" {
 			w.Errorf("%s: %s", who, difference)
 		}
 	}
@@ -220,7 +221,7 @@ func (w *fixture) checkOrder(c orderCase) {
 // checkBucketFilters checks that a filter by each bucket matches as many documents as the bucket counts.
 func (w *fixture) checkBucketFilters() {
 	w.Helper()
-	for _, name := range w.oracle.fields.leaves() {
+	for _, name := range w.oracle.fields.WithValues() {
 		field := w.sort(name).Field
 		if field.Type == "text" {
 			continue

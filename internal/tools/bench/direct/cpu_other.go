@@ -1,6 +1,6 @@
 //go:build !unix
 
-package bench
+package direct
 
 import (
 	"time"
@@ -8,7 +8,7 @@ import (
 	"tutti/internal/core"
 )
 
-// usedCPU is not supported on this operating system.
-func usedCPU() (user, system time.Duration, err error) {
+// UsedCPU is not supported on this operating system.
+func UsedCPU() (user, system time.Duration, err error) {
 	return 0, 0, core.NewError(core.CodeUnsupported, "the CPU time of a process is not known on this system")
 }

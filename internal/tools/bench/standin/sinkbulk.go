@@ -1,4 +1,4 @@
-package bench
+package standin
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ const (
 )
 
 // serveBulk reads a bulk request, counts its documents, and responds that all were written.
-func (s *sink) serveBulk(w http.ResponseWriter, r *http.Request) {
+func (s *Sink) serveBulk(w http.ResponseWriter, r *http.Request) {
 	in, out := s.body(), s.body()
 	defer s.bodies.Put(in)
 	defer s.bodies.Put(out)
@@ -51,7 +51,7 @@ func (s *sink) serveBulk(w http.ResponseWriter, r *http.Request) {
 }
 
 // appendResults appends an entry of the response for each action of a bulk body, and counts the documents.
-func (s *sink) appendResults(answer, body []byte) ([]byte, int64) {
+func (s *Sink) appendResults(answer, body []byte) ([]byte, int64) {
 	var n int64
 	for len(body) > 0 {
 		action, rest, _ := bytes.Cut(body, []byte{'\n'})
@@ -73,13 +73,13 @@ func (s *sink) appendResults(answer, body []byte) ([]byte, int64) {
 	return answer, n
 }
 
-func (s *sink) keep(id string, doc []byte) {
+func (s *Sink) keep(id string, doc []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kept[id] = bytes.Clone(doc)
 }
 
-func (s *sink) body() *[]byte {
+func (s *Sink) body() *[]byte {
 	if b, ok := s.bodies.Get().(*[]byte); ok {
 		return b
 	}

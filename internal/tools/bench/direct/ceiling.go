@@ -1,4 +1,4 @@
-package bench
+package direct
 
 import (
 	"bytes"
@@ -13,26 +13,27 @@ import (
 	"tutti/internal/bulk"
 	"tutti/internal/core"
 	"tutti/internal/index/elastic"
+	"tutti/internal/tools/bench/standin"
 	"tutti/internal/upstream"
 )
 
 // bulkPath is the path of bulk requests of tutti and of the ceiling, with the shortest responses.
 const bulkPath = "/_bulk?require_alias=true&filter_path=error,status,errors,items.*.status"
 
-// ceiling is the fastest way to write the documents: bulk bodies encoded before the measurement starts.
-type ceiling struct {
+// Ceiling is the fastest way to write the documents: bulk bodies encoded before the measurement starts.
+type Ceiling struct {
 	bodies      [][]byte
-	documents   int
-	connections int
+	Documents   int
+	Connections int
 }
 
-// newCeiling encodes the documents of a corpus into bulk bodies of tutti's size.
-func newCeiling(engine *elastic.Index, c *corpus, block []byte) *ceiling {
-	ceil := &ceiling{documents: len(c.analyses)}
+// NewCeiling encodes the documents of a corpus into bulk bodies of tutti's size.
+func NewCeiling(engine *elastic.Index, c *standin.Corpus, block []byte) *Ceiling {
+	ceil := &Ceiling{Documents: len(c.Analyses)}
 	version := core.Version(time.Now().UnixNano())
 	var body, doc []byte
 	items := 0
-	for _, a := range c.analyses {
+	for _, a := range c.Analyses {
 		if items == bulk.DefaultBatchCount || items > 0 && len(body)+len(a.Body)+len(block) > bulk.DefaultBatchBytes {
 			ceil.bodies = append(ceil.bodies, bytes.Clone(body))
 			body, items = body[:0], 0
@@ -45,8 +46,8 @@ func newCeiling(engine *elastic.Index, c *corpus, block []byte) *ceiling {
 	return ceil
 }
 
-// write sends all bodies to an alias over a number of connections, and returns the time it took.
-func (c *ceiling) write(ctx context.Context, engine *client, alias string, connections int) (time.Duration, error) {
+// Write sends all bodies to an alias over a number of connections, and returns the time it took.
+func (c *Ceiling) Write(ctx context.Context, engine *Client, alias string, connections int) (time.Duration, error) {
 	var next atomic.Int64
 	began := time.Now()
 	senders, ctx := errgroup.WithContext(ctx)
@@ -57,7 +58,7 @@ func (c *ceiling) write(ctx context.Context, engine *client, alias string, conne
 				if i >= len(c.bodies) {
 					return nil
 				}
-				answer, err := engine.call(ctx, http.MethodPost, "/"+alias+bulkPath, "application/x-ndjson", c.bodies[i])
+				answer, err := engine.Call(ctx, http.MethodPost, "/"+alias+bulkPath, "application/x-ndjson", c.bodies[i])
 				if err != nil {
 					return err
 				}

@@ -1,4 +1,4 @@
-package bench
+package results
 
 import (
 	"fmt"
@@ -19,7 +19,8 @@ type Machine struct {
 	Load string `json:"load,omitempty"`
 }
 
-func thisMachine(version string) Machine {
+// ThisMachine describes the machine that runs this program of the given version.
+func ThisMachine(version string) Machine {
 	m := Machine{
 		Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
 		GOMAXPROCS: runtime.GOMAXPROCS(0),

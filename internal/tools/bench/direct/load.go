@@ -1,4 +1,4 @@
-package bench
+package direct
 
 import (
 	"bufio"
@@ -16,30 +16,31 @@ import (
 	"tutti/internal/core"
 )
 
-// loadConnections is the number of connections to a server, with one request at a time on each.
-const loadConnections = 8
+// Connections is the number of connections to a server, with one request at a time on each.
+const Connections = 8
 
-// load sends requests to a server as fast as it responds. Requests are prepared and responses barely parsed, to use little of the CPUs
+// Load sends requests to a server as fast as it responds. Requests are prepared and responses barely parsed, to use little of the CPUs
 // that it shares with the server.
-type load struct {
+type Load struct {
 	address string
 }
 
-func newLoad(base string) (load, error) {
+// NewLoad returns a Load on the server at base.
+func NewLoad(base string) (Load, error) {
 	u, err := url.Parse(base)
 	if err != nil {
-		return load{}, core.WrapError(core.CodeInternal, "parsing the server's address", err)
+		return Load{}, core.WrapError(core.CodeInternal, "parsing the server's address", err)
 	}
-	return load{address: u.Host}, nil
+	return Load{address: u.Host}, nil
 }
 
-// request returns the bytes of a request, whose body is JSON.
-func (l load) request(method, path string, body []byte) []byte {
-	return l.typed(method, path, "application/json", body)
+// Request returns the bytes of a request, whose body is JSON.
+func (l Load) Request(method, path string, body []byte) []byte {
+	return l.Typed(method, path, "application/json", body)
 }
 
-// typed returns the bytes of a request with a body of a content type.
-func (l load) typed(method, path, contentType string, body []byte) []byte {
+// Typed returns the bytes of a request with a body of a content type.
+func (l Load) Typed(method, path, contentType string, body []byte) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, path, l.address)
 	if body != nil {
@@ -50,19 +51,19 @@ func (l load) typed(method, path, contentType string, body []byte) []byte {
 	return b.Bytes()
 }
 
-// loadResult holds the responses per second and the milliseconds of each.
-type loadResult struct {
-	perSecond float64
-	ms        []float64
+// Result holds the responses per second and the milliseconds of each.
+type Result struct {
+	PerSecond float64
+	Ms        []float64
 }
 
-// run runs the load for some time over loadConnections connections.
-func (l load) run(ctx context.Context, lasts time.Duration, next func(connection, i int) []byte) (loadResult, error) {
-	return l.over(ctx, loadConnections, lasts, next)
+// Run runs the load for some time over loadConnections connections.
+func (l Load) Run(ctx context.Context, lasts time.Duration, next func(connection, i int) []byte) (Result, error) {
+	return l.Over(ctx, Connections, lasts, next)
 }
 
-// over runs the load for some time. next returns the i-th request of a connection, nil at the end. A status other than 200 is an error.
-func (l load) over(ctx context.Context, connections int, lasts time.Duration, next func(connection, i int) []byte) (loadResult, error) {
+// Over runs the load for some time. next returns the i-th request of a connection, nil at the end. A status other than 200 is an error.
+func (l Load) Over(ctx context.Context, connections int, lasts time.Duration, next func(connection, i int) []byte) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, lasts)
 	defer cancel()
 	var wg sync.WaitGroup
@@ -73,18 +74,18 @@ func (l load) over(ctx context.Context, connections int, lasts time.Duration, ne
 	}
 	wg.Wait()
 	took := time.Since(began)
-	var all loadResult
+	var all Result
 	for c := range connections {
 		if errs[c] != nil {
 			return all, errs[c]
 		}
-		all.ms = append(all.ms, times[c]...)
+		all.Ms = append(all.Ms, times[c]...)
 	}
-	all.perSecond = float64(len(all.ms)) / took.Seconds()
+	all.PerSecond = float64(len(all.Ms)) / took.Seconds()
 	return all, nil
 }
 
-func (l load) connection(ctx context.Context, next func(i int) []byte) (ms []float64, err error) {
+func (l Load) connection(ctx context.Context, next func(i int) []byte) (ms []float64, err error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "tcp", l.address)
 	if err != nil {

@@ -1,4 +1,4 @@
-package bench
+package results
 
 import (
 	"fmt"
@@ -24,20 +24,22 @@ type Target struct {
 	AtLeast bool `json:"atLeast"`
 }
 
-func atLeast(limit float64) *Target { return &Target{Limit: limit, AtLeast: true} }
+// AtLeast returns a target of limit or more.
+func AtLeast(limit float64) *Target { return &Target{Limit: limit, AtLeast: true} }
 
-func atMost(limit float64) *Target { return &Target{Limit: limit} }
+// AtMost returns a target of limit or less.
+func AtMost(limit float64) *Target { return &Target{Limit: limit} }
 
 // Min is the smallest of the values; this and the following functions return 0 when there are none.
-func (f Figure) Min() float64 { return quantile(f.Values, 0) }
+func (f Figure) Min() float64 { return Quantile(f.Values, 0) }
 
 // Median is the middle value, or the mean of the two middle values.
 func (f Figure) Median() float64 {
-	return (quantile(f.Values, 0.5) + quantileUp(f.Values, 0.5)) / 2
+	return (Quantile(f.Values, 0.5) + QuantileUp(f.Values, 0.5)) / 2
 }
 
 // Max is the largest of the values.
-func (f Figure) Max() float64 { return quantile(f.Values, 1) }
+func (f Figure) Max() float64 { return Quantile(f.Values, 1) }
 
 // Spread is the difference between the largest and smallest value, relative to the median.
 func (f Figure) Spread() float64 {
@@ -64,9 +66,9 @@ func (f Figure) Ratio() float64 {
 
 func (f Figure) values() string {
 	if len(f.Values) == 1 {
-		return number(f.Values[0])
+		return Number(f.Values[0])
 	}
-	return "min " + number(f.Min()) + ", median " + number(f.Median()) + ", max " + number(f.Max())
+	return "min " + Number(f.Min()) + ", median " + Number(f.Median()) + ", max " + Number(f.Max())
 }
 
 func (f Figure) verdict() string {
@@ -80,11 +82,11 @@ func (f Figure) verdict() string {
 	if f.Ratio() < 1 {
 		word = "missed"
 	}
-	return fmt.Sprintf("target %s %s: %s, %.2f times as good", sign, number(f.Target.Limit), word, f.Ratio())
+	return fmt.Sprintf("target %s %s: %s, %.2f times as good", sign, Number(f.Target.Limit), word, f.Ratio())
 }
 
-// quantile returns the q-quantile of values, one of them; 0 when there are none.
-func quantile(values []float64, q float64) float64 {
+// Quantile returns the q-quantile of values, one of them; 0 when there are none.
+func Quantile(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
@@ -92,8 +94,8 @@ func quantile(values []float64, q float64) float64 {
 	return sorted[int(q*float64(len(sorted)-1))]
 }
 
-// quantileUp is quantile, rounded to the larger neighbour.
-func quantileUp(values []float64, q float64) float64 {
+// QuantileUp is quantile, rounded to the larger neighbour.
+func QuantileUp(values []float64, q float64) float64 {
 	if len(values) == 0 {
 		return 0
 	}
@@ -106,10 +108,10 @@ func quantileUp(values []float64, q float64) float64 {
 	return sorted[i]
 }
 
-// number formats x with three significant digits, and large numbers with separators.
-func number(x float64) string {
+// Number formats x with three significant digits, and large numbers with separators.
+func Number(x float64) string {
 	if x < 0 {
-		return "-" + number(-x)
+		return "-" + Number(-x)
 	}
 	switch {
 	case x == float64(int64(x)) && x < 1000:

@@ -1,4 +1,4 @@
-package searchtest
+package model
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"tutti/internal/index"
 )
 
-// diffSource returns how a source differs from that of the document, in the requested part.
-func diffSource(source []byte, document string, ask index.Source) string {
+// DiffSource returns how a source differs from that of the document, in the requested part.
+func DiffSource(source []byte, document string, ask index.Source) string {
 	if ask.None {
 		if source != nil {
 			return "a source that was not requested"

@@ -1,4 +1,4 @@
-package bench
+package standin
 
 import (
 	"encoding/json"
@@ -14,12 +14,12 @@ import (
 	"tutti/internal/core"
 )
 
-// receivedPath is the path of a sink's count of received documents.
-const receivedPath = "/_received"
+// ReceivedPath is the path of a sink's count of received documents.
+const ReceivedPath = "/_received"
 
-// sink is an engine that stores nothing and responds at once: it implements the part of Elasticsearch's HTTP API that tutti uses, and
+// Sink is an engine that stores nothing and responds at once: it implements the part of Elasticsearch's HTTP API that tutti uses, and
 // counts.
-type sink struct {
+type Sink struct {
 	// delay is the duration of each bulk request.
 	delay    time.Duration
 	received atomic.Int64
@@ -36,13 +36,13 @@ type sink struct {
 	kept map[string][]byte
 }
 
-// newSink starts a sink on a free port of 127.0.0.1. With keep it stores each document. The caller must close it.
-func newSink(delay time.Duration, keep bool) (*sink, error) {
+// NewSink starts a sink on a free port of 127.0.0.1. With keep it stores each document. The caller must close it.
+func NewSink(delay time.Duration, keep bool) (*Sink, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, core.WrapError(core.CodeUnavailable, "starting a sink", err)
 	}
-	s := &sink{delay: delay, listener: listener, mappings: map[string]json.RawMessage{}}
+	s := &Sink{delay: delay, listener: listener, mappings: map[string]json.RawMessage{}}
 	if keep {
 		s.kept = map[string][]byte{}
 	}
@@ -51,18 +51,20 @@ func newSink(delay time.Duration, keep bool) (*sink, error) {
 	return s, nil
 }
 
-func (s *sink) url() string { return "http://" + s.listener.Addr().String() }
+// URL returns the base URL.
+func (s *Sink) URL() string { return "http://" + s.listener.Addr().String() }
 
-func (s *sink) close() {
+// Close closes the listener and all connections.
+func (s *Sink) Close() {
 	_ = s.server.Close()
 	s.served.Wait()
 }
 
-// switchOff makes the sink close every connection with a request, or respond again.
-func (s *sink) switchOff(off bool) { s.down.Store(off) }
+// SwitchOff makes the sink close every connection with a request, or respond again.
+func (s *Sink) SwitchOff(off bool) { s.down.Store(off) }
 
-// document returns the newest document with an id, nil for none.
-func (s *sink) document(id string) []byte {
+// Document returns the newest document with an id, nil for none.
+func (s *Sink) Document(id string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.kept[id]
@@ -71,19 +73,19 @@ func (s *sink) document(id string) []byte {
 // ServeSink runs an engine that responds at once, or to every bulk request after delay: it prints its address to out, and stops when in
 // ends.
 func ServeSink(delay time.Duration, in io.Reader, out io.Writer) error {
-	s, err := newSink(delay, false)
+	s, err := NewSink(delay, false)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	if _, err := fmt.Fprintln(out, addressPrefix+s.url()); err != nil {
+	defer s.Close()
+	if _, err := fmt.Fprintln(out, AddressPrefix+s.URL()); err != nil {
 		return fmt.Errorf("printing the address: %w", err)
 	}
 	return untilClosed(in)
 }
 
 // ServeHTTP implements http.Handler.
-func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.down.Load() {
 		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
 			_ = conn.Close()
@@ -114,9 +116,9 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // fixedResponse returns the constant response to a call by the last segment of its path.
-func (s *sink) fixedResponse(method, last string) (string, bool) {
+func (s *Sink) fixedResponse(method, last string) (string, bool) {
 	switch last {
-	case receivedPath[1:]:
+	case ReceivedPath[1:]:
 		return fmt.Sprint(s.received.Load()), true
 	case "_mapping":
 		return `{"acknowledged":true}`, true
@@ -147,7 +149,7 @@ func reply(w http.ResponseWriter, status int, body string) {
 }
 
 // create creates the requested aliases with their mapping.
-func (s *sink) create(w http.ResponseWriter, r *http.Request) {
+func (s *Sink) create(w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		Aliases  map[string]json.RawMessage `json:"aliases"`
 		Mappings json.RawMessage            `json:"mappings"`
@@ -164,14 +166,14 @@ func (s *sink) create(w http.ResponseWriter, r *http.Request) {
 	reply(w, http.StatusOK, `{"acknowledged":true,"shards_acknowledged":true}`)
 }
 
-func (s *sink) mapping(alias string) (json.RawMessage, bool) {
+func (s *Sink) mapping(alias string) (json.RawMessage, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m, ok := s.mappings[alias]
 	return m, ok
 }
 
-func (s *sink) serveAlias(w http.ResponseWriter, alias string) {
+func (s *Sink) serveAlias(w http.ResponseWriter, alias string) {
 	if _, ok := s.mapping(alias); !ok {
 		reply(w, http.StatusNotFound, `{"error":"alias [`+alias+`] missing","status":404}`)
 		return
@@ -179,7 +181,7 @@ func (s *sink) serveAlias(w http.ResponseWriter, alias string) {
 	reply(w, http.StatusOK, `{"`+alias+`-1":{"aliases":{"`+alias+`":{"is_write_index":true}}}}`)
 }
 
-func (s *sink) serveMapping(w http.ResponseWriter, alias string) {
+func (s *Sink) serveMapping(w http.ResponseWriter, alias string) {
 	m, ok := s.mapping(alias)
 	if !ok {
 		reply(w, http.StatusNotFound, `{"error":{"type":"index_not_found_exception","reason":"no such index"},"status":404}`)

@@ -1,4 +1,4 @@
-package searchtest
+package model
 
 import (
 	"bytes"
@@ -14,44 +14,44 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// element is a row: a document, or a nested element of one.
-type element struct {
-	// id is the id of a document, path the nested path of an element.
-	id, path string
-	parent   *element
-	children []*element
-	// values are the values of fields in this row, by path.
-	values map[string][]value
+// Element is a row: a document, or a nested element of one.
+type Element struct {
+	// ID is the id of a document, path the nested path of an element.
+	ID, Path string
+	parent   *Element
+	children []*Element
+	// Values are the values of fields in this row, by path.
+	Values map[string][]Value
 }
 
-// at returns the rows of a path at or below e.
-func (e *element) at(path string) []*element {
-	if e.path == path {
-		return []*element{e}
+// At returns the rows of a path at or below e.
+func (e *Element) At(path string) []*Element {
+	if e.Path == path {
+		return []*Element{e}
 	}
-	var rows []*element
+	var rows []*Element
 	for _, child := range e.children {
-		rows = append(rows, child.at(path)...)
+		rows = append(rows, child.At(path)...)
 	}
 	return rows
 }
 
 // rowsOf parses a document into rows.
-func rowsOf(fields *fieldSet, id string, doc []byte) (*element, error) {
+func rowsOf(fields *FieldSet, id string, doc []byte) (*Element, error) {
 	d := json.NewDecoder(bytes.NewReader(doc))
 	d.UseNumber()
 	var object map[string]any
 	if err := d.Decode(&object); err != nil {
 		return nil, fmt.Errorf("reading the document %s: %w", id, err)
 	}
-	root := &element{id: id, values: map[string][]value{}}
-	(&reader{fields: fields}).object(fields.tree, "", object, root)
+	root := &Element{ID: id, Values: map[string][]Value{}}
+	(&reader{fields: fields}).object(fields.Tree, "", object, root)
 	return root, nil
 }
 
-// documentsOf parses documents, and returns them sorted by id.
-func documentsOf(fields *fieldSet, sources map[string]string) ([]*element, error) {
-	documents := make([]*element, 0, len(sources))
+// DocumentsOf parses documents, and returns them sorted by id.
+func DocumentsOf(fields *FieldSet, sources map[string]string) ([]*Element, error) {
+	documents := make([]*Element, 0, len(sources))
 	for _, id := range slices.Sorted(maps.Keys(sources)) {
 		d, err := rowsOf(fields, id, []byte(sources[id]))
 		if err != nil {
@@ -64,15 +64,15 @@ func documentsOf(fields *fieldSet, sources map[string]string) ([]*element, error
 
 // reader parses one document.
 type reader struct {
-	fields *fieldSet
+	fields *FieldSet
 }
 
 // object reads the members of an object of f into a row.
-func (r *reader) object(f *mapping.Field, path string, object map[string]any, row *element) {
+func (r *reader) object(f *mapping.Field, path string, object map[string]any, row *Element) {
 	for name, member := range object {
 		below, at := f, path
 		for segment := range strings.SplitSeq(name, ".") {
-			below, at = below.Properties[segment], join(at, segment)
+			below, at = below.Properties[segment], Join(at, segment)
 			if below == nil {
 				break
 			}
@@ -83,7 +83,8 @@ func (r *reader) object(f *mapping.Field, path string, object map[string]any, ro
 	}
 }
 
-func join(path, name string) string {
+// Join returns the path of a member of the container at path, "" for the root.
+func Join(path, name string) string {
 	if path == "" {
 		return name
 	}
@@ -91,7 +92,7 @@ func join(path, name string) string {
 }
 
 // value reads the value of a field.
-func (r *reader) value(f *mapping.Field, path string, v any, row *element) {
+func (r *reader) value(f *mapping.Field, path string, v any, row *Element) {
 	switch v := v.(type) {
 	case nil:
 	case []any:
@@ -103,7 +104,7 @@ func (r *reader) value(f *mapping.Field, path string, v any, row *element) {
 		case mapping.Object:
 			r.object(f, path, v, row)
 		case mapping.Nested:
-			child := &element{path: path, parent: row, values: map[string][]value{}}
+			child := &Element{Path: path, parent: row, Values: map[string][]Value{}}
 			row.children = append(row.children, child)
 			r.object(f, path, v, child)
 		default:
@@ -117,22 +118,22 @@ func (r *reader) value(f *mapping.Field, path string, v any, row *element) {
 }
 
 // scalar reads a scalar into a field and its multi-fields.
-func (r *reader) scalar(f *mapping.Field, path, scalar string, row *element) {
+func (r *reader) scalar(f *mapping.Field, path, scalar string, row *Element) {
 	for name, other := range f.Fields {
 		r.scalar(other, path+"."+name, scalar, row)
 	}
-	field := r.fields.byName[path].Field
+	field := r.fields.ByName[path].Field
 	if field.Type == "text" {
 		for _, word := range words(scalar) {
-			row.values[path] = append(row.values[path], value{text: word})
+			row.Values[path] = append(row.Values[path], Value{Text: word})
 		}
 		return
 	}
 	if tooLong(f, scalar) {
 		return
 	}
-	if v, ok := storedValue(field, scalar); ok {
-		row.values[path] = append(row.values[path], v)
+	if v, ok := StoredValue(field, scalar); ok {
+		row.Values[path] = append(row.Values[path], v)
 	}
 }
 
@@ -148,11 +149,11 @@ func tooLong(f *mapping.Field, text string) bool {
 	return bounded && json.Unmarshal(raw, &most) == nil && len(utf16.Encode([]rune(text))) > most
 }
 
-// valuesOf returns the values of a field in some rows, with duplicates.
-func valuesOf(f query.Field, rows []*element) []value {
-	var all []value
+// ValuesOf returns the values of a field in some rows, with duplicates.
+func ValuesOf(f query.Field, rows []*Element) []Value {
+	var all []Value
 	for _, row := range rows {
-		all = append(all, row.values[f.Path]...)
+		all = append(all, row.Values[f.Path]...)
 	}
 	return all
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package bench
+package direct
 
 import (
 	"syscall"
@@ -9,8 +9,8 @@ import (
 	"tutti/internal/core"
 )
 
-// usedCPU returns the CPU time of this process in user and system mode.
-func usedCPU() (user, system time.Duration, err error) {
+// UsedCPU returns the CPU time of this process in user and system mode.
+func UsedCPU() (user, system time.Duration, err error) {
 	var used syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
 		return 0, 0, core.WrapError(core.CodeInternal, "asking for the CPU time", err)

@@ -1,4 +1,4 @@
-package bench
+package results
 
 import (
 	"fmt"
@@ -18,11 +18,11 @@ type Report struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// add appends a figure.
-func (r *Report) add(f Figure) { r.Figures = append(r.Figures, f) }
+// Add appends a figure.
+func (r *Report) Add(f Figure) { r.Figures = append(r.Figures, f) }
 
-// note appends a note.
-func (r *Report) note(format string, args ...any) {
+// Note appends a note.
+func (r *Report) Note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 

@@ -1,0 +1,169 @@
+package natsconn
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"tutti/internal/core"
+)
+
+// ServerState is what ProbeServer found about one server.
+type ServerState struct {
+	Version, Cluster string
+	// Streams is the number of the account's streams; MaxStreams and MaxBytes limit them and their storage, 0 or less for no limit.
+	Streams, MaxStreams int
+	MaxBytes            int64
+}
+
+// ProbeServer connects to the server at cfg.URL, reads the JetStream state of the account, and disconnects. It changes nothing. Errors,
+// whose messages follow the server's name: CodeUnavailable when the server does not answer, with the cause in the chain; CodeUpstream
+// when something else answers; CodeUnauthenticated for wrong credentials; CodeForbidden when the user may not use JetStream;
+// CodeUnsupported when JetStream is off.
+func ProbeServer(ctx context.Context, cfg ConnConfig) (state ServerState, err error) {
+	timeout := CallTimeout
+	if end, ok := ctx.Deadline(); ok {
+		timeout = max(min(timeout, time.Until(end)/2), time.Millisecond) // once for the dial, once for the greeting
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var dialed *greetedConn
+	var dialErr error
+	opts := []nats.Option{
+		nats.Name("tutti check"), nats.Timeout(timeout), nats.NoReconnect(), nats.IgnoreDiscoveredServers(), nats.SkipHostLookup(),
+		// nats.Connect replaces some errors of its dialer by ErrNoServers.
+		nats.SetCustomDialer(dialFunc(func(network, address string) (net.Conn, error) {
+			conn, err := (&net.Dialer{Timeout: timeout}).DialContext(ctx, network, address)
+			if dialErr = err; err != nil {
+				return nil, err
+			}
+			dialed = &greetedConn{Conn: conn}
+			return dialed, nil
+		})),
+		// A refused request is not answered.
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { cancel(err) }),
+	}
+	if cfg.CredentialsFile != "" {
+		opts = append(opts, nats.UserCredentials(cfg.CredentialsFile))
+	}
+	nc, err := nats.Connect(cfg.URL, opts...)
+	switch {
+	case dialErr != nil:
+		return state, unreachable(dialErr)
+	case err != nil && dialed != nil && !strings.HasPrefix(cfg.URL, "ws") && !dialed.speaksNATS():
+		return state, &core.Error{
+			Code: core.CodeUpstream, Message: "accepts connections, but does not speak NATS", Err: err,
+			Hint: "check the port: NATS serves clients at port 4222 by default; its monitoring port and HTTP or TLS proxies do not work",
+		}
+	case err != nil:
+		return state, handshakeError(err)
+	}
+	defer nc.Close()
+	state.Version, state.Cluster = nc.ConnectedServerVersion(), nc.ConnectedClusterName()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return state, core.WrapError(core.CodeInternal, "cannot be probed", err)
+	}
+	account, err := js.AccountInfo(ctx)
+	if err != nil {
+		return state, accountError(err, context.Cause(ctx))
+	}
+	state.Streams, state.MaxStreams, state.MaxBytes = account.Streams, account.Limits.MaxStreams, account.Limits.MaxStore
+	return state, nil
+}
+
+// CheckCredentials returns CodeInvalid for a .creds file that cannot be used.
+func CheckCredentials(file string) error {
+	var opts nats.Options
+	err := nats.UserCredentials(file)(&opts)
+	if err == nil {
+		_, err = opts.UserJWT()
+	}
+	if missing, ok := errors.AsType[*fs.PathError](err); ok {
+		return core.WrapError(core.CodeInvalid, file+" cannot be read: "+missing.Err.Error(), err)
+	}
+	if err == nil {
+		_, err = opts.SignatureCB([]byte{0})
+	}
+	if err != nil {
+		return core.WrapError(core.CodeInvalid, file+" does not contain a user JWT and an NKEY seed", err)
+	}
+	return nil
+}
+
+type dialFunc func(network, address string) (net.Conn, error)
+
+// Dial implements nats.CustomDialer.
+func (d dialFunc) Dial(network, address string) (net.Conn, error) { return d(network, address) }
+
+// greetedConn keeps the first bytes that the server sent.
+type greetedConn struct {
+	net.Conn
+	first []byte
+}
+
+const greeting = "INFO {"
+
+// Read implements net.Conn.
+func (c *greetedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if missing := len(greeting) - len(c.first); missing > 0 {
+		c.first = append(c.first, b[:min(n, missing)]...)
+	}
+	return n, err
+}
+
+func (c *greetedConn) speaksNATS() bool { return bytes.Equal(c.first, []byte(greeting)) }
+
+func unreachable(err error) error {
+	return core.WrapError(core.CodeUnavailable, "does not answer", err)
+}
+
+// handshakeError returns the error of a server that was reached and did not accept the connection.
+func handshakeError(err error) error {
+	for _, refused := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired} {
+		if errors.Is(err, refused) {
+			return &core.Error{
+				Code: core.CodeUnauthenticated, Message: "does not accept the credentials", Err: err,
+				Hint: "check queue.credentialsFile, or the user and password in queue.url",
+			}
+		}
+	}
+	if text, reported := strings.CutPrefix(err.Error(), "nats: "); reported && !errors.Is(err, nats.ErrTimeout) {
+		return core.WrapError(core.CodeConflict, "reports "+text, err)
+	}
+	return unreachable(err)
+}
+
+// accountError returns the error of a request for the account's state. cause is why its context ended, if it did.
+func accountError(err, cause error) error {
+	api, answered := errors.AsType[*jetstream.APIError](err)
+	switch {
+	case errors.Is(cause, nats.ErrPermissionViolation):
+		return &core.Error{
+			Code: core.CodeForbidden, Message: "does not let this user use JetStream", Err: cause,
+			Hint: "grant the user publish permission on $JS.API.> and tutti.>, and subscribe permission on _INBOX.>",
+		}
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled):
+		return &core.Error{
+			Code: core.CodeUnsupported, Message: "has no JetStream", Err: err,
+			Hint: "start nats-server with -js, or add jetstream {} to its configuration",
+		}
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return &core.Error{
+			Code: core.CodeUnsupported, Message: "does not let this account use JetStream", Err: err,
+			Hint: "enable JetStream for the account of this user",
+		}
+	case answered:
+		return core.WrapError(core.CodeConflict, "reports "+api.Description, err)
+	default:
+		return unreachable(err)
+	}
+}

@@ -1,0 +1,68 @@
+package queue
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	"tutti/internal/core"
+	"tutti/internal/queue/natsconn"
+)
+
+// ServerProbe is what Probe found about one server.
+type ServerProbe struct {
+	// URL is the server's, as configured; it may contain a password.
+	URL string
+	natsconn.ServerState
+	// Err is nil for a server that a Queue can use. Its code and message are those of natsconn.ProbeServer, or CodeUnsupported for a
+	// server with which cfg.Replicas is impossible or an account that may not have enough streams.
+	Err error
+}
+
+// Probe examines each server of cfg.URL at the same time, in the order of the URL. It changes nothing. Its own error is CodeInvalid, for a
+// credentials file that cannot be used.
+func Probe(ctx context.Context, cfg Config) ([]ServerProbe, error) {
+	if cfg.CredentialsFile != "" {
+		if err := natsconn.CheckCredentials(cfg.CredentialsFile); err != nil {
+			return nil, err
+		}
+	}
+	var found []ServerProbe
+	for url := range strings.SplitSeq(cfg.URL, ",") {
+		if url = strings.TrimSpace(url); url != "" {
+			found = append(found, ServerProbe{URL: url})
+		}
+	}
+	var work sync.WaitGroup
+	for i := range found {
+		work.Go(func() {
+			p := &found[i]
+			p.ServerState, p.Err = natsconn.ProbeServer(ctx, natsconn.ConnConfig{URL: p.URL, CredentialsFile: cfg.CredentialsFile})
+			if p.Err == nil {
+				p.Err = cfg.fits(p.ServerState)
+			}
+		})
+	}
+	work.Wait()
+	return found, nil
+}
+
+// fits returns an error when the streams cannot be created on a server.
+func (c Config) fits(s natsconn.ServerState) error {
+	streams := len(c.streamConfigs())
+	switch {
+	case c.Replicas > 1 && s.Cluster == "":
+		return &core.Error{
+			Code: core.CodeUnsupported, Message: fmt.Sprintf("is not in a cluster, but queue.replicas is %d", c.Replicas),
+			Hint: "set queue.replicas to 1, or queue.url to a cluster's",
+		}
+	case s.MaxStreams > 0 && s.MaxStreams < streams:
+		return &core.Error{
+			Code: core.CodeUnsupported, Hint: "raise the account's stream limit",
+			Message: fmt.Sprintf("lets the account have %d streams at most, but tutti needs %d", s.MaxStreams, streams),
+		}
+	default:
+		return nil
+	}
+}

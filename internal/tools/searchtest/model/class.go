@@ -1,0 +1,43 @@
+package model
+
+// Class groups the types that the oracle treats alike.
+type Class int
+
+// The classes.
+const (
+	// TextClass is every type that no other class has.
+	TextClass Class = iota
+	// AnalyzedClass is text that is matched by its words.
+	AnalyzedClass
+	flattenedClass
+	AddressClass
+	booleanClass
+	IntegerClass
+	FractionClass
+	DateClass
+)
+
+// ClassOf returns the class of a type.
+func ClassOf(fieldType string) Class {
+	switch fieldType {
+	case "text":
+		return AnalyzedClass
+	case "flattened":
+		return flattenedClass
+	case "ip":
+		return AddressClass
+	case "boolean":
+		return booleanClass
+	case "byte", "short", "integer", "long", "unsigned_long":
+		return IntegerClass
+	case "half_float", "float", "double", "scaled_float":
+		return FractionClass
+	case "date", "date_nanos":
+		return DateClass
+	default:
+		return TextClass
+	}
+}
+
+// Numeric reports whether values of a class have statistics, histograms and ranges.
+func (c Class) Numeric() bool { return c == IntegerClass || c == FractionClass || c == DateClass }
