@@ -114,8 +114,10 @@ func (p *process) deps() consumers.Deps {
 func (p *process) repository() consumers.Repository {
 	source := func(class core.Class) consumers.Source { return sourcePort{p, "song", class} }
 	return consumers.Repository{
-		Repository: core.Repository{Code: "song", Type: core.TypeSong, IndexName: "analyses"},
-		Upstream:   callPort{p, p.w.upstream}, Document: asDocument, Probe: probePort{p},
+		Repository: core.Repository{
+			Code: "song", Type: core.TypeSong, IndexName: "analyses", Fields: core.RecordFields{ID: "analysisId", Organization: "studyId"},
+		},
+		Upstream: callPort{p, p.w.upstream}, Document: asDocument, Probe: probePort{p},
 		Records: source(core.ClassRecords), Batches: source(core.ClassBatches), Pages: source(core.ClassPages),
 		Runs: source(core.ClassRuns), RunAgain: func(context.Context) error { return p.w.runAgain(p) },
 		PageSize: p.w.pageSize, NonOverlapping: p.w.upstream.nonOverlapping,

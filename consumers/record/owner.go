@@ -26,7 +26,7 @@ func (w *writer) ownerOf(ctx context.Context, id string) (storedOwner, error) {
 	}
 	codes := gjson.GetBytes(d.Source, "repositories.#.code").Array()
 	return storedOwner{
-		found: true, organization: gjson.GetBytes(d.Source, w.Repository.Type.Fields().Organization).String(),
+		found: true, organization: gjson.GetBytes(d.Source, w.Repository.Fields.Organization).String(),
 		foreign: len(codes) > 0 && !slices.ContainsFunc(codes, func(c gjson.Result) bool { return c.String() == w.Repository.Code }),
 	}, nil
 }

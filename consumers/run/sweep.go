@@ -139,7 +139,7 @@ func (s *sweeper) noteSweep(ctx context.Context, job core.Job, organization stri
 }
 
 func (s *sweeper) scopeOf(organization string) core.IndexScope {
-	return core.IndexScope{Repository: s.Repository.Code, Field: s.Repository.Type.Fields().Organization, Organization: organization}
+	return core.IndexScope{Repository: s.Repository.Code, Field: s.Repository.Fields.Organization, Organization: organization}
 }
 
 // unseenDocuments are documents that a run may not have seen: their versions are below first, the run's own, or lie in the
@@ -167,7 +167,7 @@ func (s *sweeper) groupByOrganization(ctx context.Context, job core.Job, all uns
 		if !found {
 			return
 		}
-		organization := gjson.GetBytes(stored.Source, s.Repository.Type.Fields().Organization).String()
+		organization := gjson.GetBytes(stored.Source, s.Repository.Fields.Organization).String()
 		mu.Lock()
 		defer mu.Unlock()
 		group := groups[organization]

@@ -11,6 +11,7 @@ import (
 
 	"tutti/internal/app"
 	"tutti/internal/config"
+	"tutti/internal/config/setting"
 	"tutti/internal/core"
 )
 
@@ -36,9 +37,9 @@ func arrangerFolder() folder {
 func (w *world) environment(dir, engine string, more ...string) []string {
 	return append([]string{
 		"CONFIGS_PATH=" + dir, "ES_HOST=" + engine, "NODE_ENV=production", "TUTTI_SERVER_LISTEN=127.0.0.1:0",
-		config.Variable("dataDir") + "=" + w.dir, config.Variable("index.replicas") + "=0",
-		config.Variable("repositories.0.code") + "=" + builtInCode, config.Variable("repositories.0.type") + "=local",
-		config.Variable("repositories.0.indexName") + "=" + w.alias,
+		setting.Variable("dataDir") + "=" + w.dir, setting.Variable("index.replicas") + "=0",
+		setting.Variable("repositories.0.code") + "=" + builtInCode, setting.Variable("repositories.0.type") + "=local",
+		setting.Variable("repositories.0.indexName") + "=" + w.alias,
 	}, more...)
 }
 

@@ -66,19 +66,15 @@ var layers = map[string][]string{
 	"internal/queue/natsconn": {"internal/retry"},
 	"internal/queue/embedded": {"internal/disk"},
 
-	"internal/upstream":       {},
-	"internal/upstream/local": {},
-	"internal/upstream/song":  {"internal/upstream"},
-	"internal/upstream/lyric": {"internal/upstream"},
-	"internal/upstream/protocol": {
-		"internal/config", "internal/index/mapping", "internal/upstream", "internal/upstream/local", "internal/upstream/lyric",
-		"internal/upstream/song",
-	},
-
-	"internal/filter/sqon":   {},
-	"internal/filter/query":  {"internal/filter/sqon", "internal/index/mapping"},
-	"internal/index":         {"internal/filter/query", "internal/index/mapping"},
-	"internal/index/mapping": {},
+	"internal/upstream":          {"internal/config/setting", "internal/index/mapping"},
+	"internal/upstream/local":    {},
+	"internal/upstream/song":     {"internal/config/setting", "internal/index/mapping", "internal/upstream"},
+	"internal/upstream/lyric":    {"internal/config/setting", "internal/index/mapping", "internal/upstream"},
+	"internal/upstream/protocol": {"internal/upstream", "internal/upstream/lyric", "internal/upstream/song"},
+	"internal/filter/sqon":       {},
+	"internal/filter/query":      {"internal/filter/sqon", "internal/index/mapping"},
+	"internal/index":             {"internal/filter/query", "internal/index/mapping"},
+	"internal/index/mapping":     {},
 	"internal/index/elastic": {
 		"internal/index", "internal/index/elastic/admin", "internal/index/elastic/metadata", "internal/index/elastic/read",
 		"internal/index/elastic/search", "internal/index/elastic/transport", "internal/index/elastic/write",
@@ -148,7 +144,8 @@ var layers = map[string][]string{
 		"internal/search/sets", "internal/search/view",
 	},
 
-	"internal/config":         {},
+	"internal/config":         {"internal/config/setting", "internal/upstream", "internal/upstream/protocol", "internal/upstream/song"},
+	"internal/config/setting": {},
 	"internal/client":         {},
 	"internal/client/display": {"internal/client"},
 	"internal/app":            {"*"},

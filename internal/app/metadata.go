@@ -9,6 +9,7 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/metadata"
+	"tutti/internal/upstream/song"
 	"tutti/schemas"
 )
 
@@ -33,7 +34,7 @@ func (a *App) openMetadata(ctx context.Context) error {
 	cfg.DisableOutbox = rc == nil
 	if rc != nil {
 		cfg.MaxBytes = a.cfg.Index.MaxRecordBytes
-		for _, state := range rc.Song.States {
+		for _, state := range rc.Own().(*song.Settings).States {
 			cfg.IndexedStates = append(cfg.IndexedStates, core.AnalysisState(state))
 		}
 	}

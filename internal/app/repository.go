@@ -14,7 +14,9 @@ import (
 	"tutti/internal/metadata"
 	"tutti/internal/queue"
 	"tutti/internal/upstream"
+	"tutti/internal/upstream/local"
 	"tutti/internal/upstream/protocol"
+	"tutti/internal/upstream/song"
 )
 
 // cursorSecret is the name of the secret of the store that cursors are encrypted with.
@@ -50,15 +52,17 @@ func (a *App) openIndex(ctx context.Context) error {
 }
 
 // client returns a client of a repository.
-func (a *App) client(rc config.Repository) (protocol.Client, error) {
-	o := protocol.Options{
-		UserAgent: "tutti/" + a.opts.Version, MaxRecordBytes: a.cfg.Index.MaxRecordBytes, Memory: a.memory.Records,
-		Metrics: a.metrics.upstream, Local: a.metadata,
-	}
+func (a *App) client(rc config.Repository) (upstream.Reader, error) {
 	if rc.Type == core.TypeLocal {
-		o.MaxRecordBytes += metadata.MaxOwnBytes
+		return local.New(a.metadata, local.Config{
+			States: rc.Own().(*song.Settings).States, Repository: rc.Code, Metrics: a.metrics.upstream,
+			MaxRecordBytes: a.cfg.Index.MaxRecordBytes + metadata.MaxOwnBytes,
+		})
 	}
-	return protocol.Of(rc.Type).Open(rc, o)
+	cfg := rc.Client()
+	cfg.UserAgent, cfg.MaxRecordBytes = "tutti/"+a.opts.Version, a.cfg.Index.MaxRecordBytes
+	cfg.Memory, cfg.Metrics = a.memory.Records, a.metrics.upstream
+	return protocol.Of(rc.Type).Open(cfg, rc.Own())
 }
 
 // consumed returns the consumers' configuration of one repository.

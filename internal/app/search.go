@@ -12,6 +12,7 @@ import (
 	"tutti/internal/search/savedsets"
 	"tutti/internal/search/sets"
 	"tutti/internal/search/view"
+	"tutti/internal/upstream/protocol"
 )
 
 // openSearch creates the services that search documents. The catalogues need them: a catalogue fails if no GraphQL schema can be
@@ -46,7 +47,7 @@ func (a *App) openDownloads(context.Context) (err error) {
 func identities(cfg config.Config) func(alias string) string {
 	fields := map[string]string{}
 	for _, rc := range cfg.Repositories {
-		field := rc.Type.Fields().ID
+		field := protocol.Of(rc.Type).Fields.ID
 		if known, ok := fields[rc.IndexName]; ok && known != field { // a shared index holds both
 			field = ""
 		}

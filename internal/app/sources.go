@@ -13,6 +13,7 @@ import (
 	"tutti/ingest"
 	"tutti/ingest/kafka"
 	"tutti/internal/core"
+	"tutti/internal/upstream/lyric"
 )
 
 // openIngest creates the service for triggers, notifications and retries.
@@ -21,10 +22,11 @@ func (a *App) openIngest(context.Context) error {
 	sources := make(map[string]ingest.Source, len(a.cfg.Repositories))
 	for _, rc := range a.cfg.Repositories {
 		repositories = append(repositories, rc.Core())
-		sources[rc.Code] = ingest.Source{
-			WebhookSecret: rc.Notifications.Webhook.Secret.Reveal(), LyricCategory: rc.Lyric.CategoryID,
-			LyricEntity: rc.Lyric.Entity,
+		source := ingest.Source{WebhookSecret: rc.Notifications.Webhook.Secret.Reveal()}
+		if s, ok := rc.Own().(*lyric.Settings); ok {
+			source.LyricCategory, source.LyricEntity = s.CategoryID, s.Entity
 		}
+		sources[rc.Code] = source
 	}
 	letters := a.queue.DeadLetters()
 	var err error

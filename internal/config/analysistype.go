@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"tutti/internal/config/setting"
 	"tutti/internal/core"
 )
 
@@ -33,65 +34,60 @@ type ExternalValidations struct {
 	Timeout time.Duration
 }
 
-func (s *Schemas) key() key {
-	return object("schemas", "Validation of analyses.",
-		flag("enforceLatest", &s.EnforceLatest, true, "Rejects analyses that are not of the latest version of their type."),
-		duration("validationTimeout", &s.ValidationTimeout, 10*time.Second, "Longest validation of one analysis by a schema, without "+
+func (s *Schemas) key() setting.Key {
+	return setting.Object("schemas", "Validation of analyses.",
+		setting.Flag("enforceLatest", &s.EnforceLatest, true, "Rejects analyses that are not of the latest version of their type."),
+		setting.Duration("validationTimeout", &s.ValidationTimeout, 10*time.Second, "Longest validation of one analysis by a schema, without "+
 			"external services. A version that takes longer rejects all analyses until a later version is registered."),
-		object("defaultOptions", "Options of an analysis type registered without options.",
-			list("fileTypes", &s.DefaultOptions.FileTypes, nil, "Allowed values of a file's fileType; empty allows any."),
-			key{
-				name: "externalValidations", doc: "Services that validate values.",
-				elements: func(n int) [][]key {
-					s.DefaultOptions.ExternalValidations = nil
-					if n > 0 {
-						s.DefaultOptions.ExternalValidations = make([]core.ExternalValidation, n)
-					}
-					return s.validationKeys()
-				},
-				present: s.validationKeys,
-			}),
-		object("externalValidations", "Calls to external validation services.",
-			list("allowedHosts", &s.ExternalValidations.AllowedHosts, nil,
+		setting.Object("defaultOptions", "Options of an analysis type registered without options.",
+			setting.List("fileTypes", &s.DefaultOptions.FileTypes, nil, "Allowed values of a file's fileType; empty allows any."),
+			setting.Objects("externalValidations", "Services that validate values.", func(n int) {
+				s.DefaultOptions.ExternalValidations = nil
+				if n > 0 {
+					s.DefaultOptions.ExternalValidations = make([]core.ExternalValidation, n)
+				}
+			}, s.validationKeys)),
+		setting.Object("externalValidations", "Calls to external validation services.",
+			setting.List("allowedHosts", &s.ExternalValidations.AllowedHosts, nil,
 				"The only hosts that are called, host or host:port each; empty allows any public address. "+
 					"Private and loopback addresses are called only when listed.").
-				matching(allowedHostPattern, "a host or host:port, without scheme or path"),
-			duration("timeout", &s.ExternalValidations.Timeout, 5*time.Second, "Timeout of one call.")))
+				Matching(allowedHostPattern, "a host or host:port, without scheme or path"),
+			setting.Duration("timeout", &s.ExternalValidations.Timeout, 5*time.Second, "Timeout of one call.")))
 }
 
-func (s *Schemas) validationKeys() [][]key {
-	each := make([][]key, len(s.DefaultOptions.ExternalValidations))
+func (s *Schemas) validationKeys() [][]setting.Key {
+	each := make([][]setting.Key, len(s.DefaultOptions.ExternalValidations))
 	for i := range each {
 		v := &s.DefaultOptions.ExternalValidations[i]
-		each[i] = []key{
-			text("url", &v.URL, "", "URL to call; {study} and {value} are replaced.").require().
-				matching(urlPattern, "an absolute http or https URL"),
-			text("jsonPath", &v.JSONPath, "", "Path of the value in an analysis, such as experiment.donors[*].id.").require(),
+		each[i] = []setting.Key{
+			setting.Text("url", &v.URL, "", "URL to call; {study} and {value} are replaced.").Require().
+				Matching(urlPattern, "an absolute http or https URL"),
+			setting.Text("jsonPath", &v.JSONPath, "", "Path of the value in an analysis, such as experiment.donors[*].id.").Require(),
 		}
 	}
 	return each
 }
 
-func (s *Schemas) validate(f *errorList) {
+func (s *Schemas) validate(f *setting.ErrorList) {
 	for i, v := range s.DefaultOptions.ExternalValidations {
-		at := indexed("schemas.defaultOptions.externalValidations", i) + ".url"
+		at := setting.Indexed("schemas.defaultOptions.externalValidations", i) + ".url"
 		switch {
 		case v.URL == "":
 		case !absoluteHTTP(v.URL):
-			f.add(at, "", "such as https://ids.example.org/{study}/{value}", "%q is not an absolute http or https URL", maskUser(v.URL))
+			f.Add(at, "", "such as https://ids.example.org/{study}/{value}", "%q is not an absolute http or https URL", setting.MaskUser(v.URL))
 		case hasUser(v.URL):
-			f.add(at, "", "everyone who can read analysis types would see them", "the URL contains credentials")
+			f.Add(at, "", "everyone who can read analysis types would see them", "the URL contains credentials")
 		default:
 			for _, token := range regexp.MustCompile(`\{[^{}]*\}`).FindAllString(v.URL, -1) {
 				if token != "{study}" && token != "{value}" {
-					f.add(at, "", "use {study} and {value}", "contains the unknown placeholder %s", token)
+					f.Add(at, "", "use {study} and {value}", "contains the unknown placeholder %s", token)
 				}
 			}
 		}
 	}
 	for i, host := range s.ExternalValidations.AllowedHosts {
 		if host != "" && !validHost(host) {
-			f.add(indexed("schemas.externalValidations.allowedHosts", i), "", "such as ids.example.org or 10.0.0.7:8080",
+			f.Add(setting.Indexed("schemas.externalValidations.allowedHosts", i), "", "such as ids.example.org or 10.0.0.7:8080",
 				"%q is not a host or host:port", host)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/url"
 	"strings"
+
+	"tutti/internal/config/setting"
 )
 
 // The variables of Arranger's environment that are read (doc.go). Other programs use some of these names too.
@@ -66,8 +68,8 @@ func arrangerIgnored() [][2]string {
 
 // arranger copies the environment of an Arranger into keys that are not set in root.
 type arranger struct {
-	root      *node
-	variables map[string]variable
+	root      *setting.Node
+	variables map[string]setting.EnvVariable
 	// applied lists the copied keys with their variables.
 	applied  []string
 	warnings []string
@@ -75,23 +77,23 @@ type arranger struct {
 
 // overlayArranger copies Arranger's variables into keys that root does not set. It reports whether NODE_ENV is production, and returns
 // warnings: what was copied, and what was not. It returns no errors; invalid values are found when root is decoded.
-func overlayArranger(root *node, environ []string) (production bool, warnings []string) {
-	a := &arranger{root: root, variables: map[string]variable{}}
+func overlayArranger(root *setting.Node, environ []string) (production bool, warnings []string) {
+	a := &arranger{root: root, variables: map[string]setting.EnvVariable{}}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		if value = strings.TrimSpace(value); value != "" {
-			a.variables[name] = variable{name, value}
+			a.variables[name] = setting.EnvVariable{Name: name, Value: value}
 		}
 	}
-	a.apply(arrangerConfigs, a.variables[arrangerConfigs].value, "catalogues", "dir")
-	a.apply(arrangerHost, elasticNodes(a.variables[arrangerHost].value), "index", "url")
+	a.apply(arrangerConfigs, a.variables[arrangerConfigs].Value, "catalogues", "dir")
+	a.apply(arrangerHost, elasticNodes(a.variables[arrangerHost].Value), "index", "url")
 	a.credentials()
-	a.apply(arrangerIntrospection, a.variables[arrangerIntrospection].value, "catalogues", "disableGraphQLIntrospection")
-	production = a.variables[arrangerMode].value == productionMode
+	a.apply(arrangerIntrospection, a.variables[arrangerIntrospection].Value, "catalogues", "disableGraphQLIntrospection")
+	production = a.variables[arrangerMode].Value == productionMode
 	if len(a.applied) > 0 {
 		a.warn("taken from the environment, as Arranger names it: %s", strings.Join(a.applied, ", "))
 	}
-	if production && root.member("catalogues").member("disableGraphQLIntrospection") == nil {
+	if production && root.Member("catalogues").Member("disableGraphQLIntrospection") == nil {
 		a.warn("%s is %s: GraphQL's introspection is off unless a catalogue, or catalogues.disableGraphQLIntrospection, sets it",
 			arrangerMode, productionMode)
 	}
@@ -148,7 +150,7 @@ func (a *arranger) warnUnused() {
 
 // elasticNodes returns a list of nodes in the format of index.url.
 func elasticNodes(list string) string {
-	nodes := splitList(list)
+	nodes := setting.SplitList(list)
 	for i, n := range nodes {
 		nodes[i] = elasticNode(n)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/config"
+	"tutti/internal/config/setting"
 )
 
 // arranger3 is the example environment of Arranger 3's search server, with its empty variables.
@@ -129,7 +130,7 @@ func TestArrangerMigration(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			key := write(t, t.TempDir(), "key", "own")
+			key := yamlOf(t, t.TempDir(), "key", "own")
 			if tt.want == "" {
 				tt.want = tt.file
 			}
@@ -150,7 +151,7 @@ func TestArrangerMigration(t *testing.T) {
 }
 
 func TestArrangerErrorsNameTheVariable(t *testing.T) {
-	file := write(t, t.TempDir(), "base.json", "{}")
+	file := yamlOf(t, t.TempDir(), "base.json", "{}")
 	for name, tt := range map[string]struct {
 		environ string
 		hint    string
@@ -173,7 +174,7 @@ func TestArrangerErrorsNameTheVariable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := config.Parse(nil, []string{tt.environ})
 			wantErrors(t, err, tt.want)
-			if f := config.Errors(err); len(f) != 1 || f[0].Message != tt.want || !strings.Contains(f[0].Hint, tt.hint) {
+			if f := setting.Errors(err); len(f) != 1 || f[0].Message != tt.want || !strings.Contains(f[0].Hint, tt.hint) {
 				t.Errorf("got %+v", f)
 			}
 		})
@@ -182,7 +183,7 @@ func TestArrangerErrorsNameTheVariable(t *testing.T) {
 
 func TestCataloguesFolder(t *testing.T) {
 	t.Parallel()
-	file, empty := write(t, t.TempDir(), "base.json", "{}"), t.TempDir()
+	file, empty := yamlOf(t, t.TempDir(), "base.json", "{}"), t.TempDir()
 	if c := parse(t, "catalogues: {dir: '"+empty+"'}"); c.Catalogues != (config.Catalogues{Dir: empty}) {
 		t.Errorf("got %+v", c.Catalogues)
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"os"
+
+	"tutti/internal/config/setting"
 )
 
 // Catalogues configures what can be searched (CONTRACT section 3).
@@ -16,16 +18,16 @@ type Catalogues struct {
 	Production bool
 }
 
-func (c *Catalogues) key() key {
-	return object("catalogues", "Search.",
-		text("dir", &c.Dir, "", "Directory of the catalogues' configuration in Arranger's format; empty creates one catalogue for each index."),
-		choice("disableGraphQLIntrospection", &c.DisableGraphQLIntrospection,
+func (c *Catalogues) key() setting.Key {
+	return setting.Object("catalogues", "Search.",
+		setting.Text("dir", &c.Dir, "", "Directory of the catalogues' configuration in Arranger's format; empty creates one catalogue for each index."),
+		setting.Choice("disableGraphQLIntrospection", &c.DisableGraphQLIntrospection,
 			"True disables GraphQL introspection in every catalogue, false leaves it to each catalogue; when not set, NODE_ENV=production "+
 				"disables it in catalogues that do not enable it."))
 }
 
 // validate reports a directory that cannot be read. given is its source.
-func (c *Catalogues) validate(given *node, f *errorList) {
+func (c *Catalogues) validate(given *setting.Node, f *setting.ErrorList) {
 	if c.Dir == "" {
 		return
 	}
@@ -33,12 +35,12 @@ func (c *Catalogues) validate(given *node, f *errorList) {
 	at, where := "catalogues.dir", sourceOf(given, "dir")
 	switch info, err := os.Stat(c.Dir); {
 	case err != nil:
-		f.add(at, where, hint, "%s cannot be read: %s", c.Dir, reason(err))
+		f.Add(at, where, hint, "%s cannot be read: %s", c.Dir, setting.Reason(err))
 	case !info.IsDir():
-		f.add(at, where, hint, "%s is not a directory", c.Dir)
+		f.Add(at, where, hint, "%s is not a directory", c.Dir)
 	default:
 		if err := listable(c.Dir); err != nil {
-			f.add(at, where, "give tutti's user read access", "%s cannot be read: %s", c.Dir, reason(err))
+			f.Add(at, where, "give tutti's user read access", "%s cannot be read: %s", c.Dir, setting.Reason(err))
 		}
 	}
 }

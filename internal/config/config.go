@@ -1,14 +1,13 @@
 package config
 
 import (
-	"encoding/json"
 	"log/slog"
 	"net"
 	"net/netip"
 	"strings"
 	"time"
 
-	"tutti/internal/core"
+	"tutti/internal/config/setting"
 )
 
 // Config is the validated configuration. Relative paths are relative to the working directory.
@@ -150,8 +149,8 @@ type Index struct {
 	// URL lists Elasticsearch nodes, comma-separated; empty for the embedded index.
 	URL      string
 	Username string
-	Password Secret
-	APIKey   Secret
+	Password setting.Secret
+	APIKey   setting.Secret
 	// CAFile is a PEM file of certificate authorities to trust in addition to the system's; empty for none.
 	CAFile string
 	// Shards and Replicas apply to new physical indexes.
@@ -166,83 +165,7 @@ type Index struct {
 }
 
 // URLs returns the nodes of URL, none for the embedded index.
-func (i Index) URLs() []string { return splitList(i.URL) }
-
-// Repository is one source of records.
-type Repository struct {
-	Code string
-	Type core.RepositoryType
-	// URL is the base URL of the repository; empty for type local.
-	URL string
-	// IndexName is the alias that documents are written to.
-	IndexName string
-	// Name, Organization and Country are part of a document's repositories block.
-	Name         string
-	Organization string
-	Country      string
-	// Token is a bearer token; Username and Password are for basic authentication.
-	Token    Secret
-	Username string
-	Password Secret
-	// Timeout bounds one call until its headers, and each wait for more of its body.
-	Timeout time.Duration
-	// PageSize is the number of records per page, at least 2: pages overlap by one.
-	PageSize int
-	// Concurrency bounds the calls in flight.
-	Concurrency int
-	// MappingFile is a JSON file with the index's mapping; empty for a generated one. Mapping is its content.
-	MappingFile string
-	Mapping     json.RawMessage
-	Song        Song
-	Lyric       Lyric
-	// Notifications are the channels of the repository's change notifications.
-	Notifications Notifications
-	Reconcile     Reconcile
-}
-
-// Song configures repositories of types song and local.
-type Song struct {
-	// States are the indexed analysis states.
-	States []string
-}
-
-// Lyric configures repositories of type lyric.
-type Lyric struct {
-	// CategoryID is the indexed category.
-	CategoryID string
-	// ValidOnly excludes records that violate their dictionary.
-	ValidOnly bool
-	// Entity is the only indexed entity; empty for all.
-	Entity string
-}
-
-// Notifications are the channels of a repository's change notifications.
-type Notifications struct {
-	Kafka   KafkaTopic
-	Webhook Webhook
-}
-
-// KafkaTopic is a topic of a repository's change notifications.
-type KafkaTopic struct {
-	// Brokers are host:port each; empty turns the topic off.
-	Brokers []string
-	// Topic is never empty when there are Brokers.
-	Topic string
-	// Group is the consumer group that stores the offsets.
-	Group string
-}
-
-// Webhook authenticates a repository's change notifications over HTTP.
-type Webhook struct {
-	// Secret is the key of the required signature; empty for none.
-	Secret Secret
-}
-
-// Reconcile configures the periodic comparison of the repository with its index.
-type Reconcile struct {
-	// Every is the interval; zero turns it off.
-	Every time.Duration
-}
+func (i Index) URLs() []string { return setting.SplitList(i.URL) }
 
 // Ingest configures sources of requests for all repositories.
 type Ingest struct {
@@ -256,12 +179,4 @@ type RequestTopic struct {
 	RequestTopic string
 	// Group is the consumer group that stores the offsets.
 	Group string
-}
-
-// Core returns the repository as a core.Repository.
-func (r Repository) Core() core.Repository {
-	return core.Repository{
-		Code: r.Code, Type: r.Type, URL: r.URL, IndexName: r.IndexName,
-		Name: r.Name, Organization: r.Organization, Country: r.Country,
-	}
 }

@@ -7,11 +7,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/config"
+	"tutti/internal/config/setting"
 )
 
 func TestEnvironmentAlone(t *testing.T) {
 	dir := t.TempDir()
-	password, database := write(t, dir, "password", "p\n"), write(t, dir, "database", "postgres://a\n")
+	password, database := yamlOf(t, dir, "password", "p\n"), yamlOf(t, dir, "database", "postgres://a\n")
 	got := parse(t, "",
 		"PATH=/bin", "=odd", "NAME",
 		"TUTTI_SERVER_LISTEN=127.0.0.1:9", "TUTTI_SERVER_HOSTS= a.example , b.example,", "TUTTI_SERVER_MAX_BODY_BYTES=5",
@@ -86,7 +87,7 @@ repositories: [{code: a, type: song, url: "http://a", indexName: a, pageSize: 7,
 	if c := parse(t, file, "TUTTI_SERVER_HOSTS=", "TUTTI_LOG_LEVEL=info", "TUTTI_INDEX_PASSWORD=new"); len(c.Server.Hosts) != 0 {
 		t.Errorf("an empty list leaves %v", c.Server.Hosts)
 	}
-	token := write(t, t.TempDir(), "token", "filed")
+	token := yamlOf(t, t.TempDir(), "token", "filed")
 	c = parse(t, file, "TUTTI_LOG_LEVEL=info", "TUTTI_INDEX_PASSWORD=p", "TUTTI_REPOSITORIES_0_TOKEN_FILE="+token)
 	if c.Repositories[0].Token != "filed" {
 		t.Errorf("token %q", c.Repositories[0].Token.Reveal())
@@ -153,7 +154,7 @@ func TestVariable(t *testing.T) {
 		"server.maxBodyBytes":                    "TUTTI_SERVER_MAX_BODY_BYTES",
 		"catalogues.disableGraphQLIntrospection": "TUTTI_CATALOGUES_DISABLE_GRAPHQL_INTROSPECTION",
 	} {
-		if got := config.Variable(path); got != want {
+		if got := setting.Variable(path); got != want {
 			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
 	}

@@ -15,7 +15,11 @@ import (
 	"go.uber.org/goleak"
 
 	"tutti/internal/config"
+	"tutti/internal/config/setting"
 	"tutti/internal/core"
+	"tutti/internal/upstream"
+	"tutti/internal/upstream/lyric"
+	"tutti/internal/upstream/song"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -67,8 +71,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 		Index:       config.Index{Shards: 1, Replicas: 1, BatchBytes: 2 << 20, MaxInFlight: 4, MaxRecordBytes: 32 << 20},
 		Repositories: []config.Repository{{
 			Code: "song.ca", Type: core.TypeSong, URL: "https://song.example.org", IndexName: "analyses",
-			Timeout: 30 * time.Second, PageSize: 500, Concurrency: 4, Song: config.Song{States: []string{"PUBLISHED"}},
-			Lyric:         config.Lyric{ValidOnly: true},
+			Timeout: 30 * time.Second, PageSize: 500, Concurrency: 4, Settings: settings(song.Settings{States: []string{"PUBLISHED"}}, lyric.Settings{ValidOnly: true}),
 			Notifications: config.Notifications{Kafka: config.KafkaTopic{Group: "tutti"}},
 		}},
 		Schemas: defaultSchemas(),
@@ -101,10 +104,10 @@ func defaultSchemas() config.Schemas {
 
 func TestEveryKeyIsRead(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "mapping.json", ` {"properties":{}} `)
-	write(t, dir, "token", "s3cret\r\n")
-	write(t, dir, "database", "postgresql://u:s3cret@a:1,b:2/tutti?sslmode=require\n")
-	write(t, dir, "key.pem", publicKey)
+	yamlOf(t, dir, "mapping.json", ` {"properties":{}} `)
+	yamlOf(t, dir, "token", "s3cret\r\n")
+	yamlOf(t, dir, "database", "postgresql://u:s3cret@a:1,b:2/tutti?sslmode=require\n")
+	yamlOf(t, dir, "key.pem", publicKey)
 	c := parse(t, strings.ReplaceAll(`
 server: {listen: "[::1]:0", hosts: [a.example, "*"], basePath: /tutti, maxBodyBytes: 1, maxBytesInFlight: 1048576, tls: {certFile: a.crt, keyFile: a.key}, startTimeout: 5s, shutdownTimeout: 1m30s,
   maxConnections: 200, maxConnectionsPerAddress: 20, trustedProxies: [10.0.0.7, "::ffff:10.1.2.3", "2001:db8::/32"], cors: {origins: ["https://a.example", "http://[::1]:3000"]}}
@@ -158,8 +161,7 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 			Code: "1.a_B-c", Type: core.TypeSong, URL: "http://localhost:8080/base", IndexName: "ünïcode", Name: "N",
 			Organization: "O", Country: "CA", Token: "s3cret", Timeout: 500 * time.Millisecond, PageSize: 10_000, Concurrency: 64,
 			MappingFile: dir + "/mapping.json", Mapping: []byte(`{"properties":{}}`),
-			Song:  config.Song{States: []string{"PUBLISHED", "UNPUBLISHED"}},
-			Lyric: config.Lyric{ValidOnly: true},
+			Settings: settings(song.Settings{States: []string{"PUBLISHED", "UNPUBLISHED"}}, lyric.Settings{ValidOnly: true}),
 			Notifications: config.Notifications{
 				Kafka:   config.KafkaTopic{Brokers: []string{"k1:9092", "[::1]:9093"}, Topic: "song-analysis", Group: "g"},
 				Webhook: config.Webhook{Secret: "s3cret"},
@@ -167,7 +169,7 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 			Reconcile: config.Reconcile{Every: 10 * time.Second},
 		}, {
 			Code: "l", Type: core.TypeLyric, URL: "http://lyric", IndexName: "l", Timeout: 30 * time.Second, PageSize: 500,
-			Concurrency: 4, Song: config.Song{States: []string{"PUBLISHED"}}, Lyric: config.Lyric{CategoryID: "2"},
+			Concurrency: 4, Settings: settings(song.Settings{States: []string{"PUBLISHED"}}, lyric.Settings{CategoryID: "2"}),
 			Notifications: config.Notifications{
 				Kafka:   config.KafkaTopic{Brokers: []string{"k:1"}, Topic: "lyric.events", Group: "tutti"},
 				Webhook: config.Webhook{Secret: "w"},
@@ -175,7 +177,7 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 		}, {
 			Code: "own", Type: core.TypeLocal, IndexName: "own", Name: "N", Organization: "O", Country: "CA", Timeout: 30 * time.Second,
 			PageSize: 2, Concurrency: 1, MappingFile: dir + "/mapping.json", Mapping: []byte(`{"properties":{}}`),
-			Song: config.Song{States: []string{"PUBLISHED", "UNPUBLISHED", "SUPPRESSED"}}, Lyric: config.Lyric{ValidOnly: true},
+			Settings:      settings(song.Settings{States: []string{"PUBLISHED", "UNPUBLISHED", "SUPPRESSED"}}, lyric.Settings{ValidOnly: true}),
 			Notifications: config.Notifications{Kafka: config.KafkaTopic{Group: "tutti"}},
 			Reconcile:     config.Reconcile{Every: time.Hour},
 		}},
@@ -207,7 +209,8 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 		t.Error(diff)
 	}
 	core1 := core.Repository{
-		Code: "1.a_B-c", Type: core.TypeSong, URL: "http://localhost:8080/base", IndexName: "ünïcode",
+		Fields: core.RecordFields{ID: "analysisId", Organization: "studyId"},
+		Code:   "1.a_B-c", Type: core.TypeSong, URL: "http://localhost:8080/base", IndexName: "ünïcode",
 		Name: "N", Organization: "O", Country: "CA",
 	}
 	if diff := cmp.Diff(core1, c.Repositories[0].Core()); diff != "" {
@@ -218,7 +221,7 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 	}
 }
 
-func write(t *testing.T, dir, name, content string) string {
+func yamlOf(t *testing.T, dir, name, content string) string {
 	t.Helper()
 	file := filepath.Join(dir, name)
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
@@ -227,8 +230,8 @@ func write(t *testing.T, dir, name, content string) string {
 	return file
 }
 
-// lyric is repository for type lyric.
-func lyric(members string) string {
+// lyricFile is repository for type lyric.
+func lyricFile(members string) string {
 	return strings.Replace(repository(members), "type: song", "type: lyric", 1)
 }
 
@@ -237,7 +240,7 @@ func repository(members string) string { return strings.Replace(least, "}]", ", 
 
 func TestErrorsNameTheirKey(t *testing.T) {
 	dir := t.TempDir()
-	array, broken, empty := write(t, dir, "array.json", "[]"), write(t, dir, "broken.json", "{"), write(t, dir, "empty", "\n")
+	array, broken, empty := yamlOf(t, dir, "array.json", "[]"), yamlOf(t, dir, "broken.json", "{"), yamlOf(t, dir, "empty", "\n")
 	two := func(second string) string { return strings.Replace(least, "}]", "}, "+second+"]", 1) }
 	for name, tt := range map[string]struct {
 		file string
@@ -254,12 +257,12 @@ func TestErrorsNameTheirKey(t *testing.T) {
 		"lyric's flag":           {repository("lyric: {validOnly: no}"), "repositories[0].lyric: does not apply to type song", ""},
 		"lyric's flag wrong":     {repository("lyric: {validOnly: maybe}"), `repositories[0].lyric.validOnly: must be true or false, not "maybe" (line 1)`, ""},
 		"lyric near key":         {repository("lyric: {category: '1'}"), "repositories[0].lyric.category: unknown key; the nearest valid key is repositories[0].lyric.categoryId (line 1)", ""},
-		"no category":            {lyric(""), "repositories[0].lyric.categoryId: is required for type lyric", "such as 1"},
-		"category":               {lyric("lyric: {categoryId: a/b}"), `repositories[0].lyric.categoryId: "a/b" is not a category's id`, ""},
-		"category as boolean":    {lyric("lyric: {categoryId: yes}"), "", ""},
-		"category as fraction":   {lyric("lyric: {categoryId: 1.5}"), "repositories[0].lyric.categoryId: must be a text, not 1.5 (line 1)", "quotes"},
-		"song's keys":            {lyric("lyric: {categoryId: 1}, song: {states: [A]}"), "repositories[0].song: does not apply to type lyric", "use type song"},
-		"song's default":         {lyric("lyric: {categoryId: 1}, song: {states: [PUBLISHED]}"), "", ""},
+		"no category":            {lyricFile(""), "repositories[0].lyric.categoryId: is required for type lyric", "such as 1"},
+		"category":               {lyricFile("lyric: {categoryId: a/b}"), `repositories[0].lyric.categoryId: "a/b" is not a category's id`, ""},
+		"category as boolean":    {lyricFile("lyric: {categoryId: yes}"), "", ""},
+		"category as fraction":   {lyricFile("lyric: {categoryId: 1.5}"), "repositories[0].lyric.categoryId: must be a text, not 1.5 (line 1)", "quotes"},
+		"song's keys":            {lyricFile("lyric: {categoryId: 1}, song: {states: [A]}"), "repositories[0].song: does not apply to type lyric", "use type song"},
+		"song's default":         {lyricFile("lyric: {categoryId: 1}, song: {states: [PUBLISHED]}"), "", ""},
 		"origin with path":       {least + "\nserver: {cors: {origins: ['https://a/']}}", `server.cors.origins[0]: "https://a/" is not an origin`, ""},
 		"origin without scheme":  {least + "\nserver: {cors: {origins: ['*', 'a.example']}}", `server.cors.origins[1]: "a.example" is not an origin`, ""},
 		"origin near key":        {least + "\nserver: {cors: {origin: []}}", "server.cors.origin: unknown key; the nearest valid key is server.cors.origins (line 2)", ""},
@@ -268,9 +271,9 @@ func TestErrorsNameTheirKey(t *testing.T) {
 		"broker as URL":          {repository("notifications: {kafka: {brokers: ['kafka://u:s3cret@a:1']}}"), `repositories[0].notifications.kafka.brokers[0]: "kafka://********@a:1" is not host:port`, ""},
 		"topic alone":            {repository("notifications: {kafka: {topic: t}}"), "repositories[0].notifications.kafka.brokers: is missing, but a topic is set", "remove the topic"},
 		"topic":                  {repository("notifications: {kafka: {brokers: ['a:1'], topic: 'a b'}}"), `repositories[0].notifications.kafka.topic: "a b" is not a topic's name`, ""},
-		"lyric's topic wrong":    {lyric("lyric: {categoryId: 1}, notifications: {kafka: {brokers: ['a:1'], topic: 'a b'}}"), `repositories[0].notifications.kafka.topic: "a b" is not a topic's name`, ""},
-		"category empty":         {lyric("lyric: {categoryId: ''}"), "repositories[0].lyric.categoryId: is required for type lyric", ""},
-		"lyric without topic":    {lyric("lyric: {categoryId: 1}, notifications: {kafka: {brokers: ['a:1']}}"), "repositories[0].notifications.kafka.topic: is missing, but brokers are set", "no default name"},
+		"lyric's topic wrong":    {lyricFile("lyric: {categoryId: 1}, notifications: {kafka: {brokers: ['a:1'], topic: 'a b'}}"), `repositories[0].notifications.kafka.topic: "a b" is not a topic's name`, ""},
+		"category empty":         {lyricFile("lyric: {categoryId: ''}"), "repositories[0].lyric.categoryId: is required for type lyric", ""},
+		"lyric without topic":    {lyricFile("lyric: {categoryId: 1}, notifications: {kafka: {brokers: ['a:1']}}"), "repositories[0].notifications.kafka.topic: is missing, but brokers are set", "no default name"},
 		"no group":               {repository("notifications: {kafka: {brokers: ['a:1'], group: ''}}"), "repositories[0].notifications.kafka.group: is empty (line 1)", ""},
 		"webhook twice":          {repository("notifications: {webhook: {secret: s3cret, secretFile: b}}"), "repositories[0].notifications.webhook.secret: is set in addition to repositories[0].notifications.webhook.secretFile (line 1)", ""},
 		"reconcile too often":    {repository("reconcile: {every: 9s}"), "repositories[0].reconcile.every: must be at least 10s, not 9s (line 1)", "0s turns it off"},
@@ -356,7 +359,7 @@ func TestErrorsNameTheirKey(t *testing.T) {
 				return
 			}
 			wantErrors(t, err, tt.want)
-			if f := config.Errors(err); len(f) == 1 && !strings.Contains(f[0].Hint, tt.hint) {
+			if f := setting.Errors(err); len(f) == 1 && !strings.Contains(f[0].Hint, tt.hint) {
 				t.Errorf("hint: got %q, want it to hold %q", f[0].Hint, tt.hint)
 			}
 		})
@@ -366,7 +369,7 @@ func TestErrorsNameTheirKey(t *testing.T) {
 // wantErrors compares the messages of err with the prefixes in want; none may contain a secret.
 func wantErrors(t *testing.T, err error, want ...string) {
 	t.Helper()
-	got := config.Errors(err)
+	got := setting.Errors(err)
 	var messages []string
 	for _, f := range got {
 		messages = append(messages, f.Message)
@@ -399,7 +402,7 @@ func TestRepositoryKeys(t *testing.T) {
 	} {
 		if _, err := config.Parse(fmt.Appendf(nil, file, "a", url, index), nil); (err == nil) != ok {
 			t.Errorf("url %s: %v", url, err)
-		} else if err != nil && len(config.Errors(err)) != 1 {
+		} else if err != nil && len(setting.Errors(err)) != 1 {
 			t.Errorf("url %s: more than one fault: %v", url, err)
 		}
 	}
@@ -438,7 +441,7 @@ func TestChoicesThatAreOffered(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := config.Parse([]byte(tt.file), nil)
-			found := config.Errors(err)
+			found := setting.Errors(err)
 			if len(found) != 1 || found[0].Message != tt.message || found[0].Hint != tt.hint {
 				for _, f := range found {
 					t.Errorf("got %q, hint %q", f.Message, f.Hint)
@@ -505,14 +508,14 @@ func TestAliasesDoNotMultiplyWithoutEnd(t *testing.T) {
 	}
 	for _, file := range []string{"repositories: &a [*a]", "repositories: &a [*a, *a]", bomb} {
 		_, err := config.Parse([]byte(file), nil)
-		if f := config.Errors(err); len(f) == 0 || !strings.Contains(f[0].Message, "too deeply or too large") {
+		if f := setting.Errors(err); len(f) == 0 || !strings.Contains(f[0].Message, "too deeply or too large") {
 			t.Errorf("got %v", err)
 		}
 	}
 }
 
 func TestLoadReadsAFile(t *testing.T) {
-	file := write(t, t.TempDir(), "tutti.yaml", least)
+	file := yamlOf(t, t.TempDir(), "tutti.yaml", least)
 	c, err := config.Load(file, []string{"TUTTI_LOG_LEVEL=debug"})
 	if err != nil || c.Log.Level != "debug" || len(c.Repositories) != 1 {
 		t.Errorf("got %+v, %v", c, err)
@@ -528,10 +531,10 @@ func TestLoadReadsAFile(t *testing.T) {
 }
 
 func TestFaultsOfNil(t *testing.T) {
-	if f := config.Errors(nil); f != nil {
+	if f := setting.Errors(nil); f != nil {
 		t.Errorf("got %v", f)
 	}
-	if f := config.Errors(errors.New("other")); len(f) != 1 || f[0].Code != core.CodeInternal {
+	if f := setting.Errors(errors.New("other")); len(f) != 1 || f[0].Code != core.CodeInternal {
 		t.Errorf("got %v", f)
 	}
 }
@@ -552,7 +555,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file, variable string) {
 		c, err := config.Parse([]byte(file), []string{variable})
 		if err != nil {
-			if len(config.Errors(err)) == 0 {
+			if len(setting.Errors(err)) == 0 {
 				t.Errorf("no fault in %v", err)
 			}
 			return
@@ -582,7 +585,7 @@ func FuzzParse(f *testing.F) {
 
 func ExampleParse() {
 	_, err := config.Parse([]byte(`repositories: [{code: song.ca, type: song, url: "https://song.example.org", indexname: analyses}]`), nil)
-	for _, f := range config.Errors(err) {
+	for _, f := range setting.Errors(err) {
 		fmt.Println(f.Message)
 	}
 	// Output:
@@ -596,4 +599,8 @@ func TestProxies(t *testing.T) {
 	if got, want := fmt.Sprint(s.Proxies()), "[10.0.0.7/32 10.1.2.3/32 2001:db8::/32 fe80::1/128]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+}
+
+func settings(s song.Settings, l lyric.Settings) map[string]upstream.Settings {
+	return map[string]upstream.Settings{"song": &s, "lyric": &l}
 }

@@ -1,7 +1,9 @@
 package config
 
 import (
+	"tutti/internal/config/setting"
 	"tutti/internal/core"
+	"tutti/internal/upstream/song"
 )
 
 // Code and index of the built-in repository when no repository is configured.
@@ -11,25 +13,25 @@ const (
 )
 
 // namesRepository reports whether root has a list of repositories, or an invalid value of that key.
-func namesRepository(root *node) bool {
-	given := root.member("repositories")
-	return given != nil && (given.kind != kindList || len(given.items) > 0)
+func namesRepository(root *setting.Node) bool {
+	given := root.Member("repositories")
+	return given != nil && (given.Kind != setting.KindList || len(given.Items) > 0)
 }
 
 // addLocal adds the built-in repository to root when no repository is configured.
-func addLocal(root *node) {
+func addLocal(root *setting.Node) {
 	if namesRepository(root) {
 		return
 	}
-	local := newObject("")
+	local := setting.NewObject("")
 	for _, member := range [][2]string{{"code", localCode}, {"type", string(core.TypeLocal)}, {"indexName", localIndex}} {
-		local.set(member[0], &node{kind: kindScalar, text: member[1]})
+		local.Set(member[0], &setting.Node{Kind: setting.KindScalar, Text: member[1]})
 	}
-	root.set("repositories", &node{kind: kindList, items: []*node{local}})
+	root.Set("repositories", &setting.Node{Kind: setting.KindList, Items: []*setting.Node{local}})
 }
 
-// validateLocal reports keys that apply only to remote repositories. Defaults are ignored, as in validateType.
-func (r Repository) validateLocal(at string, f *errorList) {
+// validateLocal reports keys that apply only to remote repositories. Defaults are ignored, as in validateSections.
+func (r Repository) validateLocal(at string, f *setting.ErrorList) {
 	defaults, n := DefaultRepository(), r.Notifications
 	for _, k := range []struct {
 		name  string
@@ -44,13 +46,13 @@ func (r Repository) validateLocal(at string, f *errorList) {
 			n.Kafka.Group != "" && n.Kafka.Group != defaults.Notifications.Kafka.Group},
 	} {
 		if k.given {
-			f.add(at+"."+k.name, "", "remove it: the built-in repository is in the same process, and reports its changes itself",
+			f.Add(at+"."+k.name, "", "remove it: the built-in repository is in the same process, and reports its changes itself",
 				"does not apply to type %s", r.Type)
 		}
 	}
-	for i, state := range r.Song.States {
+	for i, state := range r.Own().(*song.Settings).States {
 		if state != "" && !core.AnalysisState(state).Valid() {
-			f.add(indexed(at+".song.states", i), "", "use PUBLISHED, UNPUBLISHED or SUPPRESSED", "%q is not a state of the built-in repository", state)
+			f.Add(setting.Indexed(at+".song.states", i), "", "use PUBLISHED, UNPUBLISHED or SUPPRESSED", "%q is not a state of the built-in repository", state)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"tutti/internal/config/setting"
 )
 
 // The variables of Maestro's environment (doc.go). Maestro 4 is a Spring program: words of a name may be joined with or without
@@ -27,10 +29,10 @@ func maestroSections() []string {
 
 // maestro copies the environment of a Maestro into keys that are not set in root.
 type maestro struct {
-	root *node
+	root *setting.Node
 	// variables are keyed by their name without underscores, those of a repository by the rest of their name.
-	variables    map[string]variable
-	repositories map[int]map[string]variable
+	variables    map[string]setting.EnvVariable
+	repositories map[int]map[string]setting.EnvVariable
 	// order holds the sorted names, so that the order of warnings is stable.
 	order    []string
 	kafka    maestroKafka
@@ -39,8 +41,8 @@ type maestro struct {
 
 // overlayMaestro copies Maestro's variables into keys that root does not set, and returns warnings of those without an equivalent. It
 // returns no errors; invalid values are found when root is decoded.
-func overlayMaestro(root *node, environ []string) []string {
-	m := &maestro{root: root, variables: map[string]variable{}, repositories: map[int]map[string]variable{}}
+func overlayMaestro(root *setting.Node, environ []string) []string {
+	m := &maestro{root: root, variables: map[string]setting.EnvVariable{}, repositories: map[int]map[string]setting.EnvVariable{}}
 	if !m.collect(environ) {
 		return nil
 	}
@@ -54,25 +56,25 @@ func overlayMaestro(root *node, environ []string) []string {
 
 // collect groups the variables; it reports false when none is Maestro's.
 func (m *maestro) collect(environ []string) bool {
-	names := map[string]variable{}
+	names := map[string]setting.EnvVariable{}
 	for _, entry := range environ {
 		name, value, ok := strings.Cut(entry, "=")
 		value = strings.TrimSpace(value)
 		if known := springName(name); ok && value != "" &&
 			(strings.HasPrefix(known, maestroPrefix) || strings.HasPrefix(known, streamPrefix)) {
 			if _, twice := names[known]; !twice {
-				names[known] = variable{name, value}
+				names[known] = setting.EnvVariable{Name: name, Value: value}
 				m.order = append(m.order, known)
 			}
 		}
 	}
-	slices.SortFunc(m.order, naturalCompare)
+	slices.SortFunc(m.order, setting.NaturalCompare)
 	found := false
 	for _, known := range m.order {
 		found = found || strings.HasPrefix(known, repositoriesPrefix) || strings.HasPrefix(known, elasticPrefix)
 		if i, rest, ok := repositoryVariable(known); ok {
 			if m.repositories[i] == nil {
-				m.repositories[i] = map[string]variable{}
+				m.repositories[i] = map[string]setting.EnvVariable{}
 			}
 			keepFirst(m.repositories[i], rest, names[known])
 		} else {
@@ -95,28 +97,28 @@ func repositoryVariable(name string) (i int, rest string, ok bool) {
 		return 0, "", false
 	}
 	number, rest, _ := strings.Cut(rest, "_")
-	i, ok = indexOf(number)
+	i, ok = setting.IndexOf(number)
 	return i, withoutUnderscores(rest), ok
 }
 
-func keepFirst(variables map[string]variable, name string, v variable) {
+func keepFirst(variables map[string]setting.EnvVariable, name string, v setting.EnvVariable) {
 	if _, twice := variables[name]; !twice {
 		variables[name] = v
 	}
 }
 
 // take returns a variable and marks it as used.
-func (m *maestro) take(name string) (variable, bool) { return takeFrom(m.variables, name) }
+func (m *maestro) take(name string) (setting.EnvVariable, bool) { return takeFrom(m.variables, name) }
 
-func takeFrom(variables map[string]variable, name string) (variable, bool) {
+func takeFrom(variables map[string]setting.EnvVariable, name string) (setting.EnvVariable, bool) {
 	v, ok := variables[name]
 	delete(variables, name)
 	return v, ok
 }
 
 // takeFirst takes all variables of names and returns the first that is set.
-func (m *maestro) takeFirst(names ...string) (variable, bool) {
-	var first variable
+func (m *maestro) takeFirst(names ...string) (setting.EnvVariable, bool) {
+	var first setting.EnvVariable
 	found := false
 	for _, name := range names {
 		if v, ok := m.take(name); ok && !found {
@@ -129,11 +131,11 @@ func (m *maestro) takeFirst(names ...string) (variable, bool) {
 // switched returns the value of a flag; given is false when it is not set. A value that is not a boolean is left for the warning of
 // unsupported variables.
 func (m *maestro) switched(name string) (on, given bool) {
-	text := strings.ToLower(m.variables[name].value)
+	text := strings.ToLower(m.variables[name].Value)
 	if text == "on" || text == "off" {
 		on, given = text == "on", true
 	} else {
-		on, given = parseBool(text)
+		on, given = setting.ParseBool(text)
 	}
 	if given {
 		delete(m.variables, name)
@@ -146,48 +148,48 @@ func (m *maestro) warn(format string, args ...any) {
 }
 
 // fill sets the member at path of n, unless it is set already or a part of the path is not an object. It reports whether it did.
-func fill(n *node, v variable, text string, path ...string) bool {
+func fill(n *setting.Node, v setting.EnvVariable, text string, path ...string) bool {
 	for _, name := range path[:len(path)-1] {
-		next := n.member(name)
+		next := n.Member(name)
 		if next == nil {
-			next = newObject("variable " + v.name)
-			n.set(name, next)
+			next = setting.NewObject("variable " + v.Name)
+			n.Set(name, next)
 		}
-		if next.kind != kindObject {
+		if next.Kind != setting.KindObject {
 			return false
 		}
 		n = next
 	}
 	name := path[len(path)-1]
-	if n.member(name) != nil {
+	if n.Member(name) != nil {
 		return false
 	}
-	n.set(name, &node{kind: kindScalar, text: text, source: "variable " + v.name})
+	n.Set(name, &setting.Node{Kind: setting.KindScalar, Text: text, Source: "variable " + v.Name})
 	return true
 }
 
 // elastic copies the index's nodes and credentials.
 func (m *maestro) elastic() {
 	if v, ok := m.nodes(); ok {
-		fill(m.root, v, v.value, "index", "url")
+		fill(m.root, v, v.Value, "index", "url")
 	}
 	m.credentials()
-	if v, ok := m.take("ELASTICSEARCHVERSION"); ok && v.value != "8" {
-		m.warn("%s is %s, but tutti needs Elasticsearch 8", v.name, v.value)
+	if v, ok := m.take("ELASTICSEARCHVERSION"); ok && v.Value != "8" {
+		m.warn("%s is %s, but tutti needs Elasticsearch 8", v.Name, v.Value)
 	}
 	for _, name := range []string{"ELASTICSEARCHCLIENTTRUSTSELFSIGNEDCERT", "ELASTICSEARCHCLIENTTRUSTSELFSIGNCERT"} {
 		v := m.variables[name]
 		if on, given := m.switched(name); given && on {
-			m.warn("%s is not supported: set the certificate authority with index.caFile", v.name)
+			m.warn("%s is not supported: set the certificate authority with index.caFile", v.Name)
 		}
 	}
 }
 
 // nodes returns all nodes in the format of index.url.
-func (m *maestro) nodes() (variable, bool) {
+func (m *maestro) nodes() (setting.EnvVariable, bool) {
 	prefix, _ := m.take("ELASTICSEARCHPATHPREFIX")
 	first, found := m.takeFirst("ELASTICSEARCHNODES", "ELASTICSEARCHCLUSTERNODES")
-	nodes := splitList(first.value)
+	nodes := setting.SplitList(first.Value)
 	for i := 0; ; i++ {
 		v, ok := m.take("ELASTICSEARCHCLUSTERNODES" + strconv.Itoa(i))
 		if !ok {
@@ -196,15 +198,15 @@ func (m *maestro) nodes() (variable, bool) {
 		if !found {
 			first, found = v, true
 		}
-		nodes = append(nodes, v.value)
+		nodes = append(nodes, v.Value)
 	}
 	for i, n := range nodes {
 		nodes[i] = withScheme(n)
-		if path := strings.Trim(prefix.value, "/"); path != "" {
+		if path := strings.Trim(prefix.Value, "/"); path != "" {
 			nodes[i] = strings.TrimSuffix(nodes[i], "/") + "/" + path
 		}
 	}
-	return variable{first.name, strings.Join(nodes, ",")}, found
+	return setting.EnvVariable{Name: first.Name, Value: strings.Join(nodes, ",")}, found
 }
 
 // withScheme returns a URL given as a URL or host:port, which means http for Maestro's clients.
@@ -229,32 +231,32 @@ func (m *maestro) credentials() {
 
 // fillCredentials sets the credentials of the index, unless root sets any of them. They are used completely or not at all. A variable
 // that is not set has no name.
-func fillCredentials(root *node, user, password variable) (taken bool, warning string) {
-	if user.name == "" && password.name == "" {
+func fillCredentials(root *setting.Node, user, password setting.EnvVariable) (taken bool, warning string) {
+	if user.Name == "" && password.Name == "" {
 		return false, ""
 	}
-	index := root.member("index")
+	index := root.Member("index")
 	for _, own := range []string{"username", "password", "passwordFile", "apiKey", "apiKeyFile"} {
-		if index.member(own) != nil {
+		if index.Member(own) != nil {
 			return false, ""
 		}
 	}
-	switch url := index.member("url"); {
-	case url == nil || url.text == "":
-		return false, firstOf(user, password).name + " is ignored: no Elasticsearch node is configured"
-	case password.name == "":
-		return false, user.name + " is ignored: the password is missing"
-	case user.name == "":
-		return false, password.name + " is ignored: the user is missing"
+	switch url := index.Member("url"); {
+	case url == nil || url.Text == "":
+		return false, firstOf(user, password).Name + " is ignored: no Elasticsearch node is configured"
+	case password.Name == "":
+		return false, user.Name + " is ignored: the password is missing"
+	case user.Name == "":
+		return false, password.Name + " is ignored: the user is missing"
 	default:
-		fill(root, user, user.value, "index", "username")
-		fill(root, password, password.value, "index", "password")
+		fill(root, user, user.Value, "index", "username")
+		fill(root, password, password.Value, "index", "password")
 		return true, ""
 	}
 }
 
-func firstOf(a, b variable) variable {
-	if a.name != "" {
+func firstOf(a, b setting.EnvVariable) setting.EnvVariable {
+	if a.Name != "" {
 		return a
 	}
 	return b
@@ -265,7 +267,7 @@ func (m *maestro) logLevel() {
 	if !ok {
 		return
 	}
-	switch level := strings.ToLower(v.value); level {
+	switch level := strings.ToLower(v.Value); level {
 	case "trace":
 		fill(m.root, v, "debug", "log", "level")
 	case "fatal":
@@ -273,13 +275,13 @@ func (m *maestro) logLevel() {
 	case "debug", "info", "warn", "error":
 		fill(m.root, v, level, "log", "level")
 	default:
-		m.warn("%s is ignored: %s is not a level of tutti", v.name, v.value)
+		m.warn("%s is ignored: %s is not a level of tutti", v.Name, v.Value)
 	}
 }
 
 // rejectExclusions reports an error when environ contains exclusion rules of Maestro, even when nothing else of Maestro is used: without
 // them more would be visible than before. An empty variable excludes nothing.
-func rejectExclusions(environ []string, f *errorList) {
+func rejectExclusions(environ []string, f *setting.ErrorList) {
 	var names []string
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
@@ -291,12 +293,12 @@ func rejectExclusions(environ []string, f *errorList) {
 	if len(names) == 0 {
 		return
 	}
-	slices.SortFunc(names, naturalCompare)
+	slices.SortFunc(names, setting.NaturalCompare)
 	which := names[0]
 	if more := len(names) - 1; more > 0 {
 		which += fmt.Sprintf(" and %d more", more)
 	}
-	f.add(which, "", "change the state of the excluded records in their repository to one that is not indexed, and unset it; "+
+	f.Add(which, "", "change the state of the excluded records in their repository to one that is not indexed, and unset it; "+
 		"or keep Maestro until tutti supports exclusion rules",
 		"tutti does not support exclusion rules; records that Maestro excludes would be indexed")
 }
@@ -307,14 +309,14 @@ func (m *maestro) warnUnused() {
 	for _, known := range m.order {
 		if i, rest, ok := repositoryVariable(known); ok {
 			if v, left := takeFrom(m.repositories[i], rest); left {
-				names = append(names, v.name)
+				names = append(names, v.Name)
 			}
 			continue
 		}
 		name := withoutUnderscores(strings.TrimPrefix(known, maestroPrefix))
 		section := slices.ContainsFunc(maestroSections(), func(s string) bool { return strings.HasPrefix(name, s) })
 		if v, left := m.take(name); left && (section || strings.HasPrefix(known, streamPrefix)) {
-			names = append(names, v.name)
+			names = append(names, v.Name)
 		}
 	}
 	if len(names) > 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/config"
+	"tutti/internal/config/setting"
 	"tutti/internal/core"
 )
 
@@ -227,7 +228,7 @@ log: {level: error}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			key := write(t, t.TempDir(), "key", "own")
+			key := yamlOf(t, t.TempDir(), "key", "own")
 			got := parse(t, strings.ReplaceAll(tt.file, "KEY", key), strings.Split(strings.TrimSpace(tt.environ), "\n")...)
 			if !slices.EqualFunc(got.Warnings, tt.warnings, strings.HasPrefix) {
 				t.Errorf("warnings:\n%s\nwant:\n%s", strings.Join(got.Warnings, "\n"), strings.Join(tt.warnings, "\n"))
@@ -274,7 +275,7 @@ func TestMaestroExclusionRulesStopTheStart(t *testing.T) {
 				return
 			}
 			wantErrors(t, err, tt.want)
-			if hint := core.HintOf(config.Errors(err)[0]); !strings.Contains(hint, "unset") {
+			if hint := core.HintOf(setting.Errors(err)[0]); !strings.Contains(hint, "unset") {
 				t.Errorf("hint %q", hint)
 			}
 		})

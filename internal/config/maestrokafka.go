@@ -3,6 +3,8 @@ package config
 import (
 	"net"
 	"strings"
+
+	"tutti/internal/config/setting"
 )
 
 // kafkaPort is Spring's default port of a broker.
@@ -11,12 +13,12 @@ const kafkaPort = "9092"
 // maestroKafka holds Maestro's Kafka settings for all topics.
 type maestroKafka struct {
 	// brokers are in the format of a list; without a name when Kafka is turned off.
-	brokers variable
+	brokers setting.EnvVariable
 	// stream is set for Maestro 4, whose topics have default names.
 	stream bool
 	// group, topic, requestGroup and requestTopic have no name when not set.
-	group, topic               variable
-	requestGroup, requestTopic variable
+	group, topic               setting.EnvVariable
+	requestGroup, requestTopic setting.EnvVariable
 }
 
 func streamName(rest string) string { return withoutUnderscores(streamPrefix) + rest }
@@ -40,16 +42,16 @@ func (m *maestro) takeKafka() {
 	}
 	noEvents, _ := m.switched("DISABLEEVENTINDEXING")
 	on, given := m.switched("KAFKAENABLED")
-	if brokers.name == "" || noEvents || given && !on {
+	if brokers.Name == "" || noEvents || given && !on {
 		return
 	}
-	list := splitList(brokers.value)
+	list := setting.SplitList(brokers.Value)
 	for i, b := range list {
 		list[i] = brokerAddress(b)
 	}
-	k.brokers = variable{brokers.name, strings.Join(list, ",")}
+	k.brokers = setting.EnvVariable{Name: brokers.Name, Value: strings.Join(list, ",")}
 	m.kafka = k
-	if k.stream || k.requestTopic.name != "" {
+	if k.stream || k.requestTopic.Name != "" {
 		fillGiven(m.root, k.brokers, "ingest", "kafka", "brokers")
 		fillGiven(m.root, k.requestTopic, "ingest", "kafka", "requestTopic")
 		fillGiven(m.root, k.requestGroup, "ingest", "kafka", "group")
@@ -76,7 +78,7 @@ func (m *maestro) topic(r maestroRepository) {
 	if !given && m.kafka.stream {
 		topic = m.kafka.topic
 	}
-	if m.kafka.brokers.name == "" || !given && !m.kafka.stream {
+	if m.kafka.brokers.Name == "" || !given && !m.kafka.stream {
 		return
 	}
 	fillGiven(r.node, m.kafka.brokers, "notifications", "kafka", "brokers")

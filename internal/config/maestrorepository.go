@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"tutti/internal/config/setting"
+)
 
 // maestroKey maps a variable of Maestro's repositories to the path of tutti's key.
 type maestroKey struct {
@@ -28,9 +32,9 @@ func maestroKeys() []maestroKey {
 // maestroRepository is one of Maestro's repositories being converted to a node.
 type maestroRepository struct {
 	// variables are its unused variables.
-	variables map[string]variable
-	node      *node
-	url       variable
+	variables map[string]setting.EnvVariable
+	node      *setting.Node
+	url       setting.EnvVariable
 	kind      string
 	// old is set for Maestro 4.
 	old bool
@@ -38,7 +42,7 @@ type maestroRepository struct {
 
 // maestroShared holds Maestro 4's settings for all repositories.
 type maestroShared struct {
-	alias, states, limit variable
+	alias, states, limit setting.EnvVariable
 	// perFile is set when it writes one document per file.
 	perFile bool
 }
@@ -68,11 +72,11 @@ func (m *maestro) takeRepositories() {
 		return
 	}
 	if namesRepository(m.root) {
-		m.warn("%s… are ignored: repositories are configured in the file or with %sREPOSITORIES_…", repositoriesPrefix, envPrefix)
+		m.warn("%s… are ignored: repositories are configured in the file or with %sREPOSITORIES_…", repositoriesPrefix, setting.EnvPrefix)
 		m.repositories = nil
 		return
 	}
-	list := &node{kind: kindList, source: "variables " + repositoriesPrefix + "…"}
+	list := &setting.Node{Kind: setting.KindList, Source: "variables " + repositoriesPrefix + "…"}
 	for i := 0; ; i++ {
 		r := maestroRepository{variables: m.repositories[i], kind: "song"}
 		var ok bool
@@ -82,30 +86,30 @@ func (m *maestro) takeRepositories() {
 		if !ok && !r.old {
 			break
 		}
-		list.items = append(list.items, m.repository(r, shared))
+		list.Items = append(list.Items, m.repository(r, shared))
 	}
 	for _, known := range m.order {
-		if i, rest, ok := repositoryVariable(known); ok && i >= len(list.items) {
+		if i, rest, ok := repositoryVariable(known); ok && i >= len(list.Items) {
 			if v, left := takeFrom(m.repositories[i], rest); left {
-				m.warn("%s is ignored: repository %d has no URL", v.name, len(list.items))
+				m.warn("%s is ignored: repository %d has no URL", v.Name, len(list.Items))
 			}
 		}
 	}
-	if len(list.items) > 0 {
-		m.root.set("repositories", list)
+	if len(list.Items) > 0 {
+		m.root.Set("repositories", list)
 	}
 }
 
 // repository converts a repository to a node.
-func (m *maestro) repository(r maestroRepository, shared maestroShared) *node {
-	r.node = newObject("variable " + r.url.name)
-	kind := variable{r.url.name, r.kind}
+func (m *maestro) repository(r maestroRepository, shared maestroShared) *setting.Node {
+	r.node = setting.NewObject("variable " + r.url.Name)
+	kind := setting.EnvVariable{Name: r.url.Name, Value: r.kind}
 	if v, ok := takeFrom(r.variables, "TYPE"); ok {
-		kind = variable{v.name, strings.ToLower(v.value)}
-		r.kind = kind.value
+		kind = setting.EnvVariable{Name: v.Name, Value: strings.ToLower(v.Value)}
+		r.kind = kind.Value
 	}
 	fillGiven(r.node, kind, "type")
-	fill(r.node, r.url, withScheme(r.url.value), "url")
+	fill(r.node, r.url, withScheme(r.url.Value), "url")
 	for _, k := range maestroKeys() {
 		if k.path[0] == "lyric" && r.kind != "lyric" || k.path[0] == "song" && r.kind != "song" {
 			continue
@@ -123,9 +127,9 @@ func (m *maestro) repository(r maestroRepository, shared maestroShared) *node {
 	return r.node
 }
 
-func fillGiven(n *node, v variable, path ...string) {
-	if v.name != "" {
-		fill(n, v, v.value, path...)
+func fillGiven(n *setting.Node, v setting.EnvVariable, path ...string) {
+	if v.Name != "" {
+		fill(n, v, v.Value, path...)
 	}
 }
 
@@ -133,27 +137,27 @@ func fillGiven(n *node, v variable, path ...string) {
 func (m *maestro) documents(r maestroRepository, shared maestroShared) {
 	perFile := r.old && shared.perFile
 	if mode, ok := takeFrom(r.variables, "SONGINDEXINGMODE"); ok {
-		perFile = strings.EqualFold(mode.value, "file")
+		perFile = strings.EqualFold(mode.Value, "file")
 	}
 	if v, ok := takeFrom(r.variables, "SONGANALYSISCENTRICENABLED"); ok {
-		on, known := parseBool(v.value)
+		on, known := setting.ParseBool(v.Value)
 		perFile = perFile || known && !on
 	}
 	if r.old {
-		if shared.alias.name == "" {
-			shared.alias = variable{r.url.name, defaultMaestroAlias}
+		if shared.alias.Name == "" {
+			shared.alias = setting.EnvVariable{Name: r.url.Name, Value: defaultMaestroAlias}
 		}
 		fillGiven(r.node, shared.alias, "indexName")
 	}
 	if perFile && r.kind == "song" {
 		m.warn("repository %s: Maestro writes one document per file, tutti one per analysis, to %s",
-			textOf(r.node.member("code")), textOf(r.node.member("indexName")))
+			textOf(r.node.Member("code")), textOf(r.node.Member("indexName")))
 	}
 }
 
-func textOf(n *node) string {
+func textOf(n *setting.Node) string {
 	if n == nil {
 		return "(without a name)"
 	}
-	return n.text
+	return n.Text
 }

@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"tutti/internal/config"
+	"tutti/internal/config/setting"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -145,11 +146,11 @@ func TestSchemaAndParserAgree(t *testing.T) {
 		{repository("name: 1"), false},
 		{repository("lyric: {}"), true},
 		{repository("lyric: {category: a}"), false},
-		{lyric("lyric: {categoryId: 1}"), true},
-		{lyric("lyric: {categoryId: '1', validOnly: no}"), true},
-		{lyric("lyric: {categoryId: a/b}"), false},
-		{lyric("lyric: {categoryId: -1}"), false},
-		{lyric("lyric: {categoryId: 1.5}"), false},
+		{lyricFile("lyric: {categoryId: 1}"), true},
+		{lyricFile("lyric: {categoryId: '1', validOnly: no}"), true},
+		{lyricFile("lyric: {categoryId: a/b}"), false},
+		{lyricFile("lyric: {categoryId: -1}"), false},
+		{lyricFile("lyric: {categoryId: 1.5}"), false},
 		{repository("reconcile: {every: 0s}"), true},
 		{repository("reconcile: {every: 0}"), true},
 		{repository("reconcile: {every: '0'}"), true},
@@ -198,13 +199,13 @@ func TestSchemaTakesTheEffectiveConfiguration(t *testing.T) {
 }
 
 func TestEffectiveConfigurationReadsBack(t *testing.T) {
-	key := write(t, t.TempDir(), "key.pem", publicKey)
+	key := yamlOf(t, t.TempDir(), "key.pem", publicKey)
 	for _, file := range []string{
 		"", "catalogues: {dir: testdata}", "catalogues: {disableGraphQLIntrospection: no}", "store: {url: 'postgres://h1,h2:1/db?a=b'}", "repositories: [{code: a, type: local, indexName: a, song: {states: [UNPUBLISHED]}}]",
 		"schemas: {enforceLatest: no, defaultOptions: {fileTypes: [a], externalValidations: [{url: 'http://a/{value}?a=@b', jsonPath: $.a}]}, " +
 			"externalValidations: {allowedHosts: ['::1'], timeout: 1s}}",
 		"auth: {mode: token, systemScope: s, organizationPrefix: o, jwt: {publicKeyFile: " + key + ", issuer: i, audience: a}}",
-		least, documented, lyric("lyric: {categoryId: 1, validOnly: no}"), repository("timeout: 1h30m, name: 'yes', country: '12', reconcile: {every: 1h}") + "\nserver: {shutdownTimeout: 1h, hosts: [a]}",
+		least, documented, lyricFile("lyric: {categoryId: 1, validOnly: no}"), repository("timeout: 1h30m, name: 'yes', country: '12', reconcile: {every: 1h}") + "\nserver: {shutdownTimeout: 1h, hosts: [a]}",
 	} {
 		c := parse(t, file)
 		out, err := c.YAML()
@@ -218,7 +219,7 @@ func TestEffectiveConfigurationReadsBack(t *testing.T) {
 }
 
 func TestSecretsShowThemselvesToNobody(t *testing.T) {
-	s := config.Secret("s3cret")
+	s := setting.Secret("s3cret")
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "token", s, "repository", config.Repository{Token: s})
 	marshalled, err := json.Marshal(map[string]any{"s": s, "r": config.Repository{Password: s}})
@@ -229,7 +230,7 @@ func TestSecretsShowThemselvesToNobody(t *testing.T) {
 	if strings.Contains(all, "s3cret") {
 		t.Errorf("shown: %s", all)
 	}
-	if s.Reveal() != "s3cret" || config.Secret("").String() != "" {
+	if s.Reveal() != "s3cret" || setting.Secret("").String() != "" {
 		t.Error("Reveal or an empty secret is wrong")
 	}
 }

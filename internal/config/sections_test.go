@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tutti/internal/config"
+	"tutti/internal/config/setting"
 )
 
 // publicKey is a public key of Ed25519 (RFC 8410, section 10.1).
@@ -26,7 +27,7 @@ func runFaults(t *testing.T, cases map[string]errorCase) {
 		t.Run(name, func(t *testing.T) {
 			_, err := config.Parse([]byte(tt.file), nil)
 			wantErrors(t, err, tt.wants...)
-			if f := config.Errors(err); len(f) > 0 && !strings.Contains(f[0].Hint, tt.hint) {
+			if f := setting.Errors(err); len(f) > 0 && !strings.Contains(f[0].Hint, tt.hint) {
 				t.Errorf("hint: got %q, want it to hold %q", f[0].Hint, tt.hint)
 			}
 		})
@@ -74,7 +75,7 @@ func TestNoRepositoryBesideOneThatIsNamed(t *testing.T) {
 
 func TestStore(t *testing.T) {
 	dir := t.TempDir()
-	file := write(t, dir, "url", "mysql://u:s3cret@a\n")
+	file := yamlOf(t, dir, "url", "mysql://u:s3cret@a\n")
 	const refused = "store.url: ******** is not a URL that starts with postgres:// or postgresql:// (line 1)"
 	runFaults(t, map[string]errorCase{
 		"another database": {"store: {url: 'mysql://u:s3cret@a'}", "", []string{refused}},
@@ -148,8 +149,8 @@ func TestSchemas(t *testing.T) {
 
 func TestAuth(t *testing.T) {
 	dir := t.TempDir()
-	pem, text := write(t, dir, "key.pem", publicKey), write(t, dir, "text", "no key")
-	private := write(t, dir, "private.pem", strings.ReplaceAll(publicKey, "PUBLIC", "PRIVATE"))
+	pem, text := yamlOf(t, dir, "key.pem", publicKey), yamlOf(t, dir, "text", "no key")
+	private := yamlOf(t, dir, "private.pem", strings.ReplaceAll(publicKey, "PUBLIC", "PRIVATE"))
 	auth := func(members string) string { return "auth: {" + members + "}" }
 	jwt := func(members string) string {
 		return auth("mode: token, jwt: {issuer: i, audience: a, " + members + "}")

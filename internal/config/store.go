@@ -1,8 +1,7 @@
 package config
 
 import (
-	"regexp"
-	"strings"
+	"tutti/internal/config/setting"
 )
 
 // storePattern matches the start of a PostgreSQL URL; the driver parses the rest.
@@ -11,14 +10,12 @@ const storePattern = `^postgres(ql)?://\S+$`
 // Store configures the database of studies, analyses, analysis types and API keys.
 type Store struct {
 	// URL is the URL of a PostgreSQL database, including the password; empty for SQLite in the data directory.
-	URL Secret
+	URL setting.Secret
 }
 
-func (s *Store) key() key {
-	url := secret("url", &s.URL, "PostgreSQL database, postgres://user:password@host:5432/database; empty for SQLite in dataDir.").
-		matching(storePattern, "a URL that starts with postgres:// or postgresql://")
-	url.credentials = true
-	return object("store", "Database of studies, analyses, analysis types and API keys.", url)
+func (s *Store) key() setting.Key {
+	return setting.Object("store", "Database of studies, analyses, analysis types and API keys.", setting.SecretText("url", &s.URL, "PostgreSQL database, postgres://user:password@host:5432/database; empty for SQLite in dataDir.").
+		Matching(storePattern, "a URL that starts with postgres:// or postgresql://").MaskCredentials())
 }
 
 // embeddedWarning warns of a store that several processes may share while each has its own queue or index: changes that one of them relays would
@@ -29,30 +26,4 @@ func (c *Config) embeddedWarning() []string {
 	}
 	return []string{"store.url is a shared database, but the queue or the index is embedded: do not run a second tutti with " +
 		"this database, or set queue.url and index.url too"}
-}
-
-// maskStore returns the URL of a database without its user and passwords.
-func maskStore(s string) string {
-	scheme, rest, ok := strings.Cut(s, "://")
-	if !ok {
-		return Secret(s).String()
-	}
-	end := strings.IndexAny(rest, "/?#")
-	if end < 0 {
-		end = len(rest)
-	}
-	authority, tail := rest[:end], rest[end:]
-	if strings.ContainsAny(tail, "@#") {
-		// Probably a password with an unescaped character.
-		return scheme + "://" + mask
-	}
-	path, query, _ := strings.Cut(tail, "?")
-	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
-		authority = mask + authority[at:]
-	}
-	if query != "" {
-		// All parameters whose name contains pass, such as password and sslpassword.
-		query = "?" + regexp.MustCompile(`(?i)([^&=]*pass[^&=]*)=[^&]*`).ReplaceAllString(query, "$1="+mask)
-	}
-	return scheme + "://" + authority + path + query
 }

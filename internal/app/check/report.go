@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"tutti/internal/client/display"
-	"tutti/internal/config"
+	"tutti/internal/config/setting"
 	"tutti/internal/core"
 )
 
@@ -51,7 +51,7 @@ func newReport(findings []Finding) Report {
 // InvalidConfiguration returns the Report for an error of config.Load, with a finding for each problem.
 func InvalidConfiguration(err error) Report {
 	var findings []Finding
-	for _, fault := range config.Errors(err) {
+	for _, fault := range setting.Errors(err) {
 		findings = append(findings, Finding{subjectConfiguration, StatusFail, fault.Message, fault.Hint})
 	}
 	return newReport(findings)

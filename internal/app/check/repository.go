@@ -19,7 +19,9 @@ func repositoryProbe(r config.Repository, opts Options, look inspectStore) probe
 	}
 	return func(ctx context.Context) []Finding {
 		kind := protocol.Of(r.Type)
-		from, err := kind.Open(r, protocol.Options{Timeout: opts.Timeout, UserAgent: "tutti/" + opts.Version})
+		cfg := r.Client()
+		cfg.Timeout, cfg.UserAgent = min(opts.Timeout, cfg.Timeout), "tutti/"+opts.Version
+		from, err := kind.Open(cfg, r.Own())
 		if err != nil {
 			return []Finding{{subject, StatusFail, core.MessageOf(err), core.HintOf(err)}}
 		}
@@ -57,7 +59,7 @@ func repositoryFailure(subject, host string, r config.Repository, err error) Fin
 	if f.Hint != "" {
 		return f
 	}
-	path := protocol.Of(r.Type).ListPath(r)
+	path := protocol.Of(r.Type).ListPath(r.Own())
 	if status, ok := errors.AsType[*upstream.StatusError](err); ok {
 		f.Hint = statusHint(status.Status, path)
 		return f

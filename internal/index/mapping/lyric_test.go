@@ -25,7 +25,7 @@ func TestLyricsKnownFields(t *testing.T) {
 	if lyric.Dynamic != mapping.DynamicStrict || len(lyric.Lookup("data").Properties) > 0 || lyric.Lookup("studyId") != nil {
 		t.Errorf("Lyric's mapping is %s", render(t, lyric))
 	}
-	organization := core.TypeLyric.Fields().Organization
+	organization := "organization"
 	if f := lyric.Lookup(organization); f == nil || f.Type != mapping.Keyword {
 		t.Errorf("the organization's field %s is %+v", organization, f)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/config"
+	"tutti/internal/config/setting"
 	"tutti/internal/core"
 	"tutti/internal/tools/bench/standin"
 )
@@ -167,6 +168,6 @@ func (b *bench) startServe(ctx context.Context, upstreamURL, engineURL, alias st
 	if err != nil {
 		return nil, err
 	}
-	env := append(settings(dir, upstreamURL, engineURL, alias), config.Variable("log.format")+"=json")
+	env := append(settings(dir, upstreamURL, engineURL, alias), setting.Variable("log.format")+"=json")
 	return b.start(ctx, childSpec{address: loggedAddress, signalled: true, command: b.Server, env: env})
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"tutti/internal/config"
+	"tutti/internal/config/setting"
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
@@ -149,7 +149,7 @@ func (r *downloadRun) stock(ctx context.Context, x index.Index) error {
 
 // run measures the server.
 func (r *downloadRun) run(ctx context.Context, report *results.Report) (err error) {
-	env := append(settings(r.dir, unusedUpstream, r.engineURL, r.alias), config.Variable("log.format")+"=json")
+	env := append(settings(r.dir, unusedUpstream, r.engineURL, r.alias), setting.Variable("log.format")+"=json")
 	if r.server, err = r.b.start(ctx, childSpec{address: loggedAddress, signalled: true, command: r.b.Server, env: env}); err != nil {
 		return err
 	}

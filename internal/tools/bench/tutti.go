@@ -7,6 +7,7 @@ import (
 
 	"tutti/internal/app"
 	"tutti/internal/config"
+	"tutti/internal/config/setting"
 	"tutti/internal/core"
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/upstream"
@@ -75,7 +76,7 @@ func (b *bench) startApp(ctx context.Context, dir, alias string, variables []str
 func variables(values map[string]string) []string {
 	list := make([]string, 0, len(values))
 	for path, value := range values {
-		list = append(list, config.Variable(path)+"="+value)
+		list = append(list, setting.Variable(path)+"="+value)
 	}
 	return list
 }

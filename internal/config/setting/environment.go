@@ -1,4 +1,4 @@
-package config
+package setting
 
 import (
 	"fmt"
@@ -10,17 +10,18 @@ import (
 	"tutti/internal/core"
 )
 
-const envPrefix = "TUTTI_"
+// EnvPrefix is the prefix of the variables of keys.
+const EnvPrefix = "TUTTI_"
 
 // isIgnored reports whether a variable starts with the prefix but is not a key: clients and tests read it, or Kubernetes set it for a
 // service whose name starts with tutti.
-func isIgnored(v variable) bool {
-	switch v.name {
+func isIgnored(v EnvVariable) bool {
+	switch v.Name {
 	case "TUTTI_CONFIG", "TUTTI_SERVER", "TUTTI_TOKEN", "TUTTI_CA_FILE":
 		return true
 	}
 	for _, prefix := range []string{"TUTTI_TEST_", "TUTTI_SERVICES_", "TUTTI_ES_", "TUTTI_KAFKA_", "TUTTI_POSTGRES_"} {
-		if strings.HasPrefix(v.name, prefix) {
+		if strings.HasPrefix(v.Name, prefix) {
 			return true
 		}
 	}
@@ -29,8 +30,8 @@ func isIgnored(v variable) bool {
 
 // serviceLink recognizes NAME_SERVICE_HOST, NAME_SERVICE_PORT[_X] and NAME_PORT[_N_TCP[_X]] (Kubernetes, "Accessing the
 // Service", environment variables). NAME_PORT alone is one only when its value is an address.
-func serviceLink(v variable) bool {
-	words := strings.Split(v.name, "_")
+func serviceLink(v EnvVariable) bool {
+	words := strings.Split(v.Name, "_")
 	for i := 1; i < len(words); i++ {
 		rest := words[i:]
 		switch {
@@ -39,38 +40,38 @@ func serviceLink(v variable) bool {
 		case rest[0] != "PORT":
 		case len(rest) > 2 && slices.Contains([]string{"TCP", "UDP", "SCTP"}, rest[2]):
 			return true
-		case len(rest) == 1 && strings.Contains(v.value, "://"):
+		case len(rest) == 1 && strings.Contains(v.Value, "://"):
 			return true
 		}
 	}
 	return false
 }
 
-// variable is one variable of the environment that may set a key.
-type variable struct{ name, value string }
+// EnvVariable is one variable of the environment that may set a key.
+type EnvVariable struct{ Name, Value string }
 
-// overlay sets the keys of environ in root; the environment takes precedence (CONTRACT section 9). keys are those of the whole file, with
+// Overlay sets the keys of environ in root; the environment takes precedence (CONTRACT section 9). keys are those of the whole file, with
 // one element for each list of objects.
-func overlay(root *node, environ []string, keys []key, f *errorList) {
-	var variables []variable
+func Overlay(root *Node, environ []string, keys []Key, f *ErrorList) {
+	var variables []EnvVariable
 	for _, entry := range environ {
 		name, value, ok := strings.Cut(entry, "=")
-		if v := (variable{name, value}); ok && strings.HasPrefix(name, envPrefix) && !isIgnored(v) {
+		if v := (EnvVariable{name, value}); ok && strings.HasPrefix(name, EnvPrefix) && !isIgnored(v) {
 			variables = append(variables, v)
 		}
 	}
 	// In natural order, so that list elements follow each other and the order of errors is stable.
-	slices.SortFunc(variables, func(a, b variable) int { return naturalCompare(a.name, b.name) })
-	o := &overlayer{faults: f, setBy: map[string]string{}, names: variableNames(envPrefix, keys)}
+	slices.SortFunc(variables, func(a, b EnvVariable) int { return NaturalCompare(a.Name, b.Name) })
+	o := &overlayer{faults: f, setBy: map[string]string{}, names: variableNames(EnvPrefix, keys)}
 	for _, v := range variables {
-		if !o.object(root, "", strings.Split(v.name[len(envPrefix):], "_"), v, keys) {
-			f.add(v.name, "", "", "unknown variable; the nearest valid one is %s", core.Nearest(v.name, slices.Values(o.names)))
+		if !o.object(root, "", strings.Split(v.Name[len(EnvPrefix):], "_"), v, keys) {
+			f.Add(v.Name, "", "", "unknown variable; the nearest valid one is %s", core.Nearest(v.Name, slices.Values(o.names)))
 		}
 	}
 }
 
 type overlayer struct {
-	faults *errorList
+	faults *ErrorList
 	// setBy is the variable that set a path.
 	setBy map[string]string
 	names []string
@@ -78,7 +79,7 @@ type overlayer struct {
 
 // object finds the key that matches the first tokens, and sets it. It returns false when there is none. The longest match wins, so that
 // PASSWORD_FILE is not a member FILE of PASSWORD.
-func (o *overlayer) object(n *node, path string, tokens []string, v variable, keys []key) bool {
+func (o *overlayer) object(n *Node, path string, tokens []string, v EnvVariable, keys []Key) bool {
 	for used := len(tokens); used > 0; used-- {
 		word := strings.Join(tokens[:used], "")
 		rest := tokens[used:]
@@ -96,7 +97,7 @@ func (o *overlayer) object(n *node, path string, tokens []string, v variable, ke
 				if o.object(o.child(n, k.name, v), at, rest, v, k.members) {
 					return true
 				}
-			case k.elements != nil && len(rest) > 1:
+			case k.each != nil && len(rest) > 1:
 				return o.element(n, at, rest, v, k)
 			case k.isList() && len(rest) == 1:
 				return o.listItem(n, at, rest[0], v, k)
@@ -110,49 +111,49 @@ func (o *overlayer) object(n *node, path string, tokens []string, v variable, ke
 }
 
 // secret sets a secret by value or by file. It replaces the other form in the file; two variables are a contradiction..
-func (o *overlayer) secret(n *node, path, name, otherPath, other string, v variable) {
+func (o *overlayer) secret(n *Node, path, name, otherPath, other string, v EnvVariable) {
 	o.set(n, name, path, v)
 	if _, set := o.setBy[otherPath]; !set {
 		n.remove(other)
 	}
 }
 
-func (o *overlayer) set(n *node, name, path string, v variable) {
+func (o *overlayer) set(n *Node, name, path string, v EnvVariable) {
 	if !o.claim(path, v) {
 		return
 	}
-	n.set(name, scalarOf(v))
+	n.Set(name, scalarOf(v))
 }
 
 // claim records that v sets path, and reports an error when another variable does too.
-func (o *overlayer) claim(path string, v variable) bool {
+func (o *overlayer) claim(path string, v EnvVariable) bool {
 	if other, twice := o.setBy[path]; twice {
-		o.faults.add(path, "", "unset one of them", "is set by both %s and %s", other, v.name)
+		o.faults.Add(path, "", "unset one of them", "is set by both %s and %s", other, v.Name)
 		return false
 	}
-	o.setBy[path] = v.name
+	o.setBy[path] = v.Name
 	return true
 }
 
-func scalarOf(v variable) *node {
-	return &node{kind: kindScalar, text: v.value, source: "variable " + v.name}
+func scalarOf(v EnvVariable) *Node {
+	return &Node{Kind: KindScalar, Text: v.Value, Source: "variable " + v.Name}
 }
 
 // child returns the object of a member, created when the file has none. A value of another type is left to the decoder.
-func (o *overlayer) child(n *node, name string, v variable) *node {
-	if m := n.member(name); m != nil {
-		if m.kind != kindObject {
-			return newObject(m.source)
+func (o *overlayer) child(n *Node, name string, v EnvVariable) *Node {
+	if m := n.Member(name); m != nil {
+		if m.Kind != KindObject {
+			return NewObject(m.Source)
 		}
 		return m
 	}
-	m := newObject("variable " + v.name)
-	n.set(name, m)
+	m := NewObject("variable " + v.Name)
+	n.Set(name, m)
 	return m
 }
 
-func (o *overlayer) element(n *node, path string, tokens []string, v variable, k key) bool {
-	i, ok := indexOf(tokens[0])
+func (o *overlayer) element(n *Node, path string, tokens []string, v EnvVariable, k Key) bool {
+	i, ok := IndexOf(tokens[0])
 	if !ok {
 		return false
 	}
@@ -160,71 +161,72 @@ func (o *overlayer) element(n *node, path string, tokens []string, v variable, k
 	if !ok {
 		return true // not a list in the file: reported by the decoder
 	}
-	if i > len(items.items) {
-		o.faults.add(indexed(path, i), "variable "+v.name, "count from 0 without gaps", "there is no element %d", len(items.items))
+	if i > len(items.Items) {
+		o.faults.Add(Indexed(path, i), "variable "+v.Name, "count from 0 without gaps", "there is no element %d", len(items.Items))
 		return true
 	}
-	at := indexed(path, i)
-	element := newObject("variable " + v.name)
-	if i < len(items.items) && items.items[i].kind == kindObject {
-		element = items.items[i]
+	at := Indexed(path, i)
+	element := NewObject("variable " + v.Name)
+	if i < len(items.Items) && items.Items[i].Kind == KindObject {
+		element = items.Items[i]
 	}
 	if !o.object(element, at, tokens[1:], v, k.elements(1)[0]) {
 		return false
 	}
-	if i == len(items.items) {
-		items.items = append(items.items, element)
-	} else if items.items[i].kind == kindNull {
-		items.items[i] = element
+	if i == len(items.Items) {
+		items.Items = append(items.Items, element)
+	} else if items.Items[i].Kind == kindNull {
+		items.Items[i] = element
 	}
 	return true
 }
 
-func (o *overlayer) listItem(n *node, path, token string, v variable, k key) bool {
-	i, ok := indexOf(token)
+func (o *overlayer) listItem(n *Node, path, token string, v EnvVariable, k Key) bool {
+	i, ok := IndexOf(token)
 	if !ok {
 		return false
 	}
 	items, ok := o.items(n, k.name, v)
 	if !ok {
-		o.faults.add(indexed(path, i), "variable "+v.name, "", "the list is also set as a whole")
+		o.faults.Add(Indexed(path, i), "variable "+v.Name, "", "the list is also set as a whole")
 		return true
 	}
-	at := indexed(path, i)
+	at := Indexed(path, i)
 	switch {
 	case !o.claim(at, v):
-	case i < len(items.items):
-		items.items[i] = scalarOf(v)
-	case i == len(items.items):
-		items.items = append(items.items, scalarOf(v))
+	case i < len(items.Items):
+		items.Items[i] = scalarOf(v)
+	case i == len(items.Items):
+		items.Items = append(items.Items, scalarOf(v))
 	default:
-		o.faults.add(at, "variable "+v.name, "count from 0 without gaps", "there is no element %d", len(items.items))
+		o.faults.Add(at, "variable "+v.Name, "count from 0 without gaps", "there is no element %d", len(items.Items))
 	}
 	return true
 }
 
 // items returns the list of a member, created when missing; false when it is not a list.
-func (o *overlayer) items(n *node, name string, v variable) (*node, bool) {
-	m := n.member(name)
+func (o *overlayer) items(n *Node, name string, v EnvVariable) (*Node, bool) {
+	m := n.Member(name)
 	if m == nil {
-		m = &node{kind: kindList, source: "variable " + v.name}
-		n.set(name, m)
+		m = &Node{Kind: KindList, Source: "variable " + v.Name}
+		n.Set(name, m)
 	}
-	return m, m.kind == kindList
+	return m, m.Kind == KindList
 }
 
-func indexOf(token string) (int, bool) {
+// IndexOf parses the index of a list in a variable's name.
+func IndexOf(token string) (int, bool) {
 	i, err := strconv.Atoi(token)
 	return i, err == nil && i >= 0 && strconv.Itoa(i) == token
 }
 
 // variableNames returns all variables, with 0 for list indexes.
-func variableNames(prefix string, keys []key) []string {
+func variableNames(prefix string, keys []Key) []string {
 	var names []string
 	for _, k := range keys {
 		name := prefix + variableWord(k.name)
 		switch {
-		case k.elements != nil:
+		case k.each != nil:
 			names = append(names, variableNames(name+"_0_", k.elements(1)[0])...)
 		case k.members != nil:
 			names = append(names, variableNames(name+"_", k.members)...)
@@ -251,8 +253,8 @@ func variableWord(name string) string {
 	return b.String()
 }
 
-// naturalCompare orders names by their words, numbers by value.
-func naturalCompare(a, b string) int {
+// NaturalCompare orders names by their words, numbers by value.
+func NaturalCompare(a, b string) int {
 	return slices.CompareFunc(strings.Split(a, "_"), strings.Split(b, "_"), func(x, y string) int {
 		i, errX := strconv.Atoi(x)
 		j, errY := strconv.Atoi(y)
@@ -270,5 +272,5 @@ func Variable(path string) string {
 	for i, p := range parts {
 		parts[i] = variableWord(p)
 	}
-	return fmt.Sprint(envPrefix, strings.Join(parts, "_"))
+	return fmt.Sprint(EnvPrefix, strings.Join(parts, "_"))
 }

@@ -1,31 +1,12 @@
-package config
+package setting
 
 import (
-	"encoding/json"
 	"strings"
 	"time"
 )
 
-// schemaID is the id of the schema; nothing is fetched from it.
-const schemaID = "urn:tutti:config"
-
-// Schema returns the JSON Schema (draft 2020-12) of the file. It validates single keys; contradictions between keys are reported by
-// Load.
-func Schema() []byte {
-	var c Config
-	root := objectSchema(c.keys())
-	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-	root["$id"] = schemaID
-	root["title"] = "tutti configuration"
-	b, err := json.MarshalIndent(root, "", "  ")
-	if err != nil {
-		// Maps of strings, numbers and booleans always marshal.
-		return nil
-	}
-	return append(b, '\n')
-}
-
-func objectSchema(keys []key) map[string]any {
+// SchemaOf returns the JSON Schema of an object with keys.
+func SchemaOf(keys []Key) map[string]any {
 	properties := map[string]any{}
 	var required []string
 	var waiver []any
@@ -76,13 +57,13 @@ func orNull(s map[string]any) map[string]any {
 	return out
 }
 
-func keySchema(k key) map[string]any {
+func keySchema(k Key) map[string]any {
 	var s map[string]any
 	switch {
-	case k.elements != nil:
-		s = map[string]any{"type": "array", "items": objectSchema(k.elements(1)[0])}
+	case k.each != nil:
+		s = map[string]any{"type": "array", "items": SchemaOf(k.elements(1)[0])}
 	case k.members != nil:
-		s = objectSchema(k.members)
+		s = SchemaOf(k.members)
 	default:
 		s = valueSchema(k)
 	}
@@ -90,7 +71,7 @@ func keySchema(k key) map[string]any {
 	return s
 }
 
-func valueSchema(k key) map[string]any {
+func valueSchema(k Key) map[string]any {
 	switch k.target.(type) {
 	case *int, *int64:
 		s := map[string]any{"type": "integer", "minimum": k.minimum, "default": k.fallback}
@@ -134,7 +115,7 @@ func flagSchema() map[string]any {
 	}}
 }
 
-func durationSchema(k key) map[string]any {
+func durationSchema(k Key) map[string]any {
 	const pattern = `^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)`
 	if !k.zeroDisables {
 		return map[string]any{"type": "string", "pattern": pattern, "default": defaultOf(k)}
@@ -145,7 +126,7 @@ func durationSchema(k key) map[string]any {
 	}}
 }
 
-func textSchema(k key) map[string]any {
+func textSchema(k Key) map[string]any {
 	s := map[string]any{"type": "string"}
 	if k.number {
 		s["type"], s["minimum"] = []string{"string", "integer"}, 0
@@ -184,7 +165,7 @@ func foldedPattern(choices []string) string {
 }
 
 // defaultOf returns a key's default in the file's format.
-func defaultOf(k key) any {
+func defaultOf(k Key) any {
 	switch v := k.fallback.(type) {
 	case time.Duration:
 		return shortDuration(v)

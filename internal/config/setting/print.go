@@ -1,4 +1,4 @@
-package config
+package setting
 
 import (
 	"bytes"
@@ -7,22 +7,18 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
-
-	"tutti/internal/core"
 )
 
-// YAML returns the effective configuration as a YAML file with all defaults. Secrets are masked.
-func (c Config) YAML() ([]byte, error) {
+// YamlOf writes the values of keys as a YAML object. Secrets are masked.
+func YamlOf(keys []Key) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	if err := encoder.Encode(yamlObject(c.keys())); err != nil {
-		return nil, core.WrapError(core.CodeInternal, "writing the configuration", err)
-	}
-	return out.Bytes(), nil
+	err := encoder.Encode(yamlObject(keys))
+	return out.Bytes(), err
 }
 
-func yamlObject(keys []key) *yaml.Node {
+func yamlObject(keys []Key) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	for _, k := range keys {
 		n.Content = append(n.Content, yamlText(k.name), yamlValue(k))
@@ -30,11 +26,11 @@ func yamlObject(keys []key) *yaml.Node {
 	return n
 }
 
-func yamlValue(k key) *yaml.Node {
+func yamlValue(k Key) *yaml.Node {
 	switch {
-	case k.elements != nil:
+	case k.each != nil:
 		n := &yaml.Node{Kind: yaml.SequenceNode}
-		for _, keys := range k.present() {
+		for _, keys := range k.each() {
 			n.Content = append(n.Content, yamlObject(keys))
 		}
 		return n
@@ -62,7 +58,7 @@ func yamlValue(k key) *yaml.Node {
 		return yamlText(t.String())
 	case *string:
 		if k.credentials {
-			return yamlText(maskUser(*t))
+			return yamlText(MaskUser(*t))
 		}
 		return yamlText(*t)
 	case *[]string:

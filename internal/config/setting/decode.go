@@ -1,4 +1,4 @@
-package config
+package setting
 
 import (
 	"os"
@@ -11,17 +11,14 @@ import (
 )
 
 // decoder decodes a node into the targets of keys.
-type decoder struct {
-	faults *errorList
-	// readFile reads the file of a secret.
-	readFile func(string) ([]byte, error)
-}
+type decoder struct{ faults *ErrorList }
 
-func newDecoder(f *errorList) *decoder { return &decoder{faults: f, readFile: os.ReadFile} }
+// Decode sets the targets of keys from n, which may be nil, or to their defaults, and adds what is wrong to f.
+func Decode(n *Node, keys []Key, f *ErrorList) { (&decoder{f}).object("", n, keys) }
 
 // object sets every key from n, which may be nil, and reports unknown names.
-func (d *decoder) object(path string, n *node, keys []key) {
-	if n != nil && n.kind != kindObject {
+func (d *decoder) object(path string, n *Node, keys []Key) {
+	if n != nil && n.Kind != KindObject {
 		d.wrongKind(path, n, "an object")
 		n = nil
 	}
@@ -29,21 +26,21 @@ func (d *decoder) object(path string, n *node, keys []key) {
 		d.unknown(path, n, keys)
 	}
 	for _, k := range keys {
-		at, value := joined(path, k.name), n.member(k.name)
+		at, value := joined(path, k.name), n.Member(k.name)
 		switch {
-		case k.elements != nil:
+		case k.each != nil:
 			d.objects(at, value, k)
 		case k.members != nil:
 			d.object(at, value, k.members)
 		case k.isSecret():
-			d.secret(at, value, n.member(k.secretFile()), k)
+			d.secret(at, value, n.Member(k.secretFile()), k)
 		default:
 			d.value(at, value, k)
 		}
 	}
 }
 
-func (d *decoder) unknown(path string, n *node, keys []key) {
+func (d *decoder) unknown(path string, n *Node, keys []Key) {
 	var valid []string
 	for _, k := range keys {
 		valid = append(valid, k.name)
@@ -53,42 +50,42 @@ func (d *decoder) unknown(path string, n *node, keys []key) {
 	}
 	for _, name := range n.names {
 		if !slices.Contains(valid, name) {
-			d.faults.add(joined(path, name), n.members[name].source, "",
+			d.faults.Add(joined(path, name), n.members[name].Source, "",
 				"unknown key; the nearest valid key is %s", joined(path, core.Nearest(name, slices.Values(valid))))
 		}
 	}
 }
 
-func (d *decoder) wrongKind(path string, n *node, want string) {
-	d.faults.add(path, n.source, "", "must be %s, not %s", want, n.kind)
+func (d *decoder) wrongKind(path string, n *Node, want string) {
+	d.faults.Add(path, n.Source, "", "must be %s, not %s", want, n.Kind)
 }
 
-func (d *decoder) objects(path string, n *node, k key) {
+func (d *decoder) objects(path string, n *Node, k Key) {
 	if n == nil {
 		k.elements(0)
 		return
 	}
-	if n.kind != kindList {
+	if n.Kind != KindList {
 		d.wrongKind(path, n, "a list of objects")
 		k.elements(0)
 		return
 	}
-	for i, keys := range k.elements(len(n.items)) {
-		item := n.items[i]
-		if item.kind != kindObject {
-			d.wrongKind(indexed(path, i), item, "an object")
+	for i, keys := range k.elements(len(n.Items)) {
+		item := n.Items[i]
+		if item.Kind != KindObject {
+			d.wrongKind(Indexed(path, i), item, "an object")
 			continue
 		}
-		d.object(indexed(path, i), item, keys)
+		d.object(Indexed(path, i), item, keys)
 	}
 }
 
 // value sets one key that is neither an object nor a secret.
-func (d *decoder) value(path string, n *node, k key) {
+func (d *decoder) value(path string, n *Node, k Key) {
 	if n == nil {
 		d.fallback(k)
 		if fallback, ok := k.fallback.(string); ok && k.isRequired() && fallback == "" {
-			d.faults.add(path, "", hintOf(k), "is missing")
+			d.faults.Add(path, "", hintOf(k), "is missing")
 		}
 		return
 	}
@@ -96,7 +93,7 @@ func (d *decoder) value(path string, n *node, k key) {
 		d.list(path, n, k)
 		return
 	}
-	if n.kind != kindScalar {
+	if n.Kind != KindScalar {
 		d.wrongKind(path, n, expected(k))
 		d.fallback(k)
 		return
@@ -105,7 +102,7 @@ func (d *decoder) value(path string, n *node, k key) {
 }
 
 // fallback sets a key to its default.
-func (d *decoder) fallback(k key) {
+func (d *decoder) fallback(k Key) {
 	switch t := k.target.(type) {
 	case *string:
 		*t, _ = k.fallback.(string)
@@ -125,7 +122,7 @@ func (d *decoder) fallback(k key) {
 	}
 }
 
-func (d *decoder) scalar(path string, n *node, k key) {
+func (d *decoder) scalar(path string, n *Node, k Key) {
 	switch t := k.target.(type) {
 	case *string:
 		d.text(path, n, k, t)
@@ -151,143 +148,143 @@ func (d *decoder) scalar(path string, n *node, k key) {
 }
 
 // text sets a valid text; after an invalid one the target is empty, so that no further errors follow from it.
-func (d *decoder) text(path string, n *node, k key, target *string) {
-	given := strconv.Quote(maskUser(n.text))
+func (d *decoder) text(path string, n *Node, k Key, target *string) {
+	given := strconv.Quote(MaskUser(n.Text))
 	if k.hidden {
 		given = mask
 	}
-	v := n.text
+	v := n.Text
 	if k.ignoreCase {
 		v = strings.ToLower(v)
 	}
 	switch {
 	case n.tag != "" && n.tag != "!!str" && (n.tag != "!!int" || !k.number):
-		d.faults.add(path, n.source, "put it in quotes", "must be a text, not %s", strings.Trim(given, `"`))
+		d.faults.Add(path, n.Source, "put it in quotes", "must be a text, not %s", strings.Trim(given, `"`))
 	case v == "" && k.isRequired():
-		d.faults.add(path, n.source, hintOf(k), "is empty")
+		d.faults.Add(path, n.Source, hintOf(k), "is empty")
 	case len(k.choices) > 0 && !slices.Contains(k.choices, v):
 		hint := ""
 		if choice := core.Suggest(v, slices.Values(k.choices)); choice != "" {
 			hint = "did you mean " + choice + "?"
 		}
-		d.faults.add(path, n.source, hint, "must be %s, not %s", expected(k), given)
+		d.faults.Add(path, n.Source, hint, "must be %s, not %s", expected(k), given)
 	case v != "" && k.pattern != nil && !k.pattern.MatchString(v):
-		d.faults.add(path, n.source, "", "%s is not %s", given, k.description)
+		d.faults.Add(path, n.Source, "", "%s is not %s", given, k.description)
 	default:
 		*target = v
 	}
 }
 
 // boolean parses a flag; an invalid one has its default.
-func (d *decoder) boolean(path string, n *node, k key) (value, ok bool) {
-	if value, ok = parseBool(n.text); !ok {
-		d.faults.add(path, n.source, "use true, false, 1, 0, yes or no", "must be %s, not %q", expected(k), n.text)
+func (d *decoder) boolean(path string, n *Node, k Key) (value, ok bool) {
+	if value, ok = ParseBool(n.Text); !ok {
+		d.faults.Add(path, n.Source, "use true, false, 1, 0, yes or no", "must be %s, not %q", expected(k), n.Text)
 		d.fallback(k)
 	}
 	return value, ok
 }
 
-func (d *decoder) integer(path string, n *node, k key, bits int) (int64, bool) {
-	v, err := strconv.ParseInt(n.text, 10, bits)
+func (d *decoder) integer(path string, n *Node, k Key, bits int) (int64, bool) {
+	v, err := strconv.ParseInt(n.Text, 10, bits)
 	if err != nil || (n.tag != "" && n.tag != "!!int") {
-		d.faults.add(path, n.source, "", "must be %s, not %q", expected(k), n.text)
+		d.faults.Add(path, n.Source, "", "must be %s, not %q", expected(k), n.Text)
 		return 0, false
 	}
 	if v < k.minimum || v > k.maximum {
-		d.faults.add(path, n.source, "", "%d is out of range, must be %s", v, expected(k))
+		d.faults.Add(path, n.Source, "", "%d is out of range, must be %s", v, expected(k))
 		return 0, false
 	}
 	return v, true
 }
 
-func (d *decoder) duration(path string, n *node, k key, target *time.Duration) {
-	v, err := time.ParseDuration(n.text)
+func (d *decoder) duration(path string, n *Node, k Key, target *time.Duration) {
+	v, err := time.ParseDuration(n.Text)
 	switch {
 	case err != nil:
-		d.faults.add(path, n.source, "write a number with its unit, such as 500ms, 30s or 2m", "must be %s, not %q", expected(k), n.text)
+		d.faults.Add(path, n.Source, "write a number with its unit, such as 500ms, 30s or 2m", "must be %s, not %q", expected(k), n.Text)
 	case k.zeroDisables && v == 0:
 		*target = 0
 	case k.zeroDisables && int64(v) < k.minimum:
-		d.faults.add(path, n.source, "0s turns it off", "must be at least %s, not %s", shortDuration(time.Duration(k.minimum)), n.text)
+		d.faults.Add(path, n.Source, "0s turns it off", "must be at least %s, not %s", shortDuration(time.Duration(k.minimum)), n.Text)
 	case int64(v) < k.minimum || int64(v) > k.maximum:
-		d.faults.add(path, n.source, "", "must be more than zero, not %s", n.text)
+		d.faults.Add(path, n.Source, "", "must be more than zero, not %s", n.Text)
 	default:
 		*target = v
 	}
 }
 
-func (d *decoder) list(path string, n *node, k key) {
+func (d *decoder) list(path string, n *Node, k Key) {
 	target, ok := k.target.(*[]string)
 	if !ok {
 		return
 	}
 	*target = nil
 	switch {
-	case n.kind == kindList:
-	case n.kind == kindScalar && n.tag == "":
-		for _, part := range splitList(n.text) {
-			n.items = append(n.items, &node{kind: kindScalar, text: part, source: n.source})
+	case n.Kind == KindList:
+	case n.Kind == KindScalar && n.tag == "":
+		for _, part := range SplitList(n.Text) {
+			n.Items = append(n.Items, &Node{Kind: KindScalar, Text: part, Source: n.Source})
 		}
 	default:
 		d.wrongKind(path, n, "a list of texts")
 		return
 	}
-	for i, item := range n.items {
-		at := indexed(path, i)
-		if item.kind != kindScalar {
+	for i, item := range n.Items {
+		at := Indexed(path, i)
+		if item.Kind != KindScalar {
 			d.wrongKind(at, item, "a text")
 			continue
 		}
 		var v string
-		d.text(at, item, key{required: true, pattern: k.pattern, description: k.description}, &v)
+		d.text(at, item, Key{required: true, pattern: k.pattern, description: k.description}, &v)
 		*target = append(*target, v)
 	}
-	if k.required && len(n.items) == 0 {
-		d.faults.add(path, n.source, "remove the key to use its default", "the list is empty")
+	if k.required && len(n.Items) == 0 {
+		d.faults.Add(path, n.Source, "remove the key to use its default", "the list is empty")
 	}
 }
 
 // secret sets a key from its value or from the file named by its …File sibling.
-func (d *decoder) secret(path string, n, file *node, k key) {
+func (d *decoder) secret(path string, n, file *Node, k Key) {
 	target, ok := k.target.(*Secret)
 	if !ok {
 		return
 	}
 	*target = ""
 	if n != nil && file != nil {
-		d.faults.add(path, file.source, "remove one of them", "is set in addition to %sFile", path)
+		d.faults.Add(path, file.Source, "remove one of them", "is set in addition to %sFile", path)
 		return
 	}
 	var v string
 	if file == nil {
-		hidden := text(k.name, &v, "", k.doc)
+		hidden := Text(k.name, &v, "", k.doc)
 		hidden.hidden, hidden.pattern, hidden.description = true, k.pattern, k.description
 		d.value(path, n, hidden)
 		*target = Secret(v)
 		return
 	}
-	d.value(path+"File", file, text(k.secretFile(), &v, "", k.doc))
+	d.value(path+"File", file, Text(k.secretFile(), &v, "", k.doc))
 	if v == "" {
 		return
 	}
-	content, err := d.readFile(v)
+	content, err := os.ReadFile(v)
 	if err != nil {
-		d.faults.add(path+"File", file.source, "", "%s cannot be read: %s", v, reason(err))
+		d.faults.Add(path+"File", file.Source, "", "%s cannot be read: %s", v, Reason(err))
 		return
 	}
 	held := strings.TrimRight(string(content), "\r\n")
 	switch {
 	case held == "":
-		d.faults.add(path+"File", file.source, "", "%s is empty", v)
+		d.faults.Add(path+"File", file.Source, "", "%s is empty", v)
 	case k.pattern != nil && !k.pattern.MatchString(held):
-		d.faults.add(path+"File", file.source, "", "the content of %s is not %s", v, k.description)
+		d.faults.Add(path+"File", file.Source, "", "the content of %s is not %s", v, k.description)
 	default:
 		*target = Secret(held)
 	}
 }
 
 // expected describes the valid values of a key.
-func expected(k key) string {
+func expected(k Key) string {
 	switch k.target.(type) {
 	case *int, *int64:
 		if k.maximum >= maxShown {
@@ -315,7 +312,7 @@ func expected(k key) string {
 // maxShown is the upper limit from which limits are not shown.
 const maxShown = 1<<31 - 1
 
-func hintOf(k key) string {
+func hintOf(k Key) string {
 	switch {
 	case len(k.choices) > 0:
 		return "use " + strings.Join(k.choices, " or ")
@@ -326,8 +323,8 @@ func hintOf(k key) string {
 	}
 }
 
-// parseBool parses a boolean (CONTRACT section 9).
-func parseBool(s string) (value, ok bool) {
+// ParseBool parses a boolean (CONTRACT section 9).
+func ParseBool(s string) (value, ok bool) {
 	switch strings.ToLower(s) {
 	case "true", "1", "yes":
 		return true, true
@@ -338,8 +335,8 @@ func parseBool(s string) (value, ok bool) {
 	}
 }
 
-// splitList splits s at commas, trims the parts and omits empty ones.
-func splitList(s string) []string {
+// SplitList splits s at commas, trims the parts and omits empty ones.
+func SplitList(s string) []string {
 	var parts []string
 	for part := range strings.SplitSeq(s, ",") {
 		if part = strings.TrimSpace(part); part != "" {

@@ -1,0 +1,81 @@
+package setting
+
+import (
+	"log/slog"
+	"regexp"
+	"strings"
+)
+
+// mask is shown instead of a secret.
+const mask = "********"
+
+// Secret is a text that only Reveal returns: printed, logged or marshalled it is a mask.
+type Secret string
+
+var _ slog.LogValuer = Secret("")
+
+// Reveal returns the secret.
+func (s Secret) Reveal() string { return string(s) }
+
+// String returns a mask, or nothing for an empty secret.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return mask
+}
+
+// GoString returns a mask for %#v.
+func (s Secret) GoString() string { return `"` + s.String() + `"` }
+
+// LogValue returns a mask for log/slog.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+
+// MarshalText returns a mask for JSON and YAML.
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// MaskUser masks the part before an @ in each URL of a list, which may contain a password.
+func MaskUser(s string) string {
+	if !strings.Contains(s, "@") {
+		return s
+	}
+	parts := strings.Split(s, ",")
+	for i, part := range parts {
+		at := strings.LastIndexByte(part, '@')
+		if at < 0 {
+			continue
+		}
+		scheme, _, ok := strings.Cut(part[:at], "://")
+		if !ok {
+			continue
+		}
+		parts[i] = scheme + "://" + mask + part[at:]
+	}
+	return strings.Join(parts, ",")
+}
+
+// maskStore returns the URL of a database without its user and passwords.
+func maskStore(s string) string {
+	scheme, rest, ok := strings.Cut(s, "://")
+	if !ok {
+		return Secret(s).String()
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	authority, tail := rest[:end], rest[end:]
+	if strings.ContainsAny(tail, "@#") {
+		// Probably a password with an unescaped character.
+		return scheme + "://" + mask
+	}
+	path, query, _ := strings.Cut(tail, "?")
+	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
+		authority = mask + authority[at:]
+	}
+	if query != "" {
+		// All parameters whose name contains pass, such as password and sslpassword.
+		query = "?" + regexp.MustCompile(`(?i)([^&=]*pass[^&=]*)=[^&]*`).ReplaceAllString(query, "$1="+mask)
+	}
+	return scheme + "://" + authority + path + query
+}

@@ -1,0 +1,52 @@
+package lyric
+
+import (
+	"tutti/internal/config/setting"
+	"tutti/internal/core"
+	"tutti/internal/index/mapping"
+	"tutti/internal/upstream"
+)
+
+// Settings are the settings of a repository of type lyric.
+type Settings struct {
+	// CategoryID is the indexed category.
+	CategoryID string
+	// ValidOnly excludes records that violate their dictionary.
+	ValidOnly bool
+	// Entity is the only indexed entity; empty for all.
+	Entity string
+}
+
+var _ upstream.Settings = (*Settings)(nil)
+
+// Keys implements upstream.Settings.
+func (s *Settings) Keys() []setting.Key {
+	return []setting.Key{
+		setting.Text("categoryId", &s.CategoryID, "", "Indexed category.").OrNumber().
+			Matching(`^[A-Za-z0-9][A-Za-z0-9._~-]{0,99}$`, "a category's id, such as 1"),
+		setting.Flag("validOnly", &s.ValidOnly, true, "Excludes records that violate their dictionary."),
+		setting.Text("entity", &s.Entity, "", "The only indexed entity, such as the category's central one; empty for all."),
+	}
+}
+
+// Missing implements upstream.Settings.
+func (s *Settings) Missing() (key, hint string) {
+	if s.CategoryID == "" {
+		return "categoryId", "set the id of a category of the repository, such as 1"
+	}
+	return "", ""
+}
+
+// Type returns the type lyric.
+func Type() upstream.Type {
+	return upstream.Type{
+		Name: core.TypeLyric, Fields: core.RecordFields{ID: "systemId", Organization: "organization"}, Known: mapping.Lyric,
+		Organization: "organization", Organizations: "organizations", DocumentType: "record", NonOverlapping: true,
+		Section: "lyric", NewSettings: func() upstream.Settings { return new(Settings) },
+		ListPath: func(s upstream.Settings) string { return "category/" + s.(*Settings).CategoryID },
+		Open: func(cfg upstream.Config, s upstream.Settings) (upstream.Reader, error) {
+			own := s.(*Settings)
+			return New(Config{Config: cfg, CategoryID: own.CategoryID, ValidOnly: own.ValidOnly, Entity: own.Entity})
+		},
+	}
+}
