@@ -22,7 +22,7 @@ var layers = map[string][]string{
 		"internal/app", "internal/app/check", "internal/client", "internal/client/display", "internal/config", "internal/tools/demo",
 		"http",
 	},
-	"cmd/tutti-bench": {"internal/tools/bench"},
+	"cmd/tutti-bench": {"internal/tools/bench", "internal/tools/bench/standin"},
 	"ingest":          {},
 	"ingest/kafka":    {},
 	"http":            {},
@@ -150,14 +150,17 @@ var layers = map[string][]string{
 	"internal/client/display": {"internal/client"},
 	"internal/app":            {"*"},
 
-	"internal/tools/testkit":    {},
-	"internal/tools/mutation":   {},
-	"internal/tools/queuetest":  {},
-	"internal/tools/storetest":  {"internal/store"},
-	"internal/tools/indextest":  {"internal/index", "internal/index/mapping"},
-	"internal/tools/searchtest": {"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping"},
-	"internal/tools/demo":       {"*"},
-	"internal/tools/bench":      {"*"},
+	"internal/tools/testkit":   {},
+	"internal/tools/mutation":  {},
+	"internal/tools/queuetest": {},
+	"internal/tools/storetest": {"internal/store"},
+	"internal/tools/indextest": {"internal/index", "internal/index/mapping"},
+	"internal/tools/searchtest": {
+		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/tools/searchtest/model",
+	},
+	"internal/tools/searchtest/model": {"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping"},
+	"internal/tools/demo":             {"*"},
+	"internal/tools/bench":            {"*"},
 }
 
 // confined lists the libraries that only some folders may use.
