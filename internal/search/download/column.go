@@ -200,8 +200,8 @@ func (c *columnPlanner) addShown(arranger bool) error {
 	}
 	for _, raw := range items {
 		var t tableColumn
-		o, err := objectOf(raw, "")
-		if err != nil || json.Unmarshal(raw, &t) != nil || !t.Show {
+		o, ok := objectOf(raw, "", nil)
+		if !ok || json.Unmarshal(raw, &t) != nil || !t.Show {
 			continue
 		}
 		w := columnRequestOf(o, arranger)

@@ -64,57 +64,44 @@ func plainMembers() []string {
 // parseParams parses params: {files:[…]} as Arranger's clients send them, or one file in this server's own form. accept is the
 // media type to use if they do not set the format.
 func parseParams(raw json.RawMessage, accept string, cfg Config) (*params, error) {
-	whole, err := objectOf(raw, "")
-	if err != nil {
-		return nil, err
+	var err error
+	whole, ok := objectOf(raw, "", &err)
+	if !ok {
+		return nil, invalid("", "is not a JSON object")
 	}
-	o := &params{}
 	accepted, archive := acceptedFormat(accept)
-	p := paramsParser{format: accepted, maxColumns: cfg.MaxColumns}
-	if whole.raw("files") == nil {
-		if err := whole.rejectUnknown(plainMembers()); err != nil {
-			return nil, err
-		}
-		f, err := p.file(whole)
-		if err != nil {
-			return nil, err
-		}
-		o.files, o.fileName = []file{f}, f.fileName
+	p := paramsParser{format: accepted, maxColumns: cfg.MaxColumns, arranger: whole.raw("files") != nil}
+	o := &params{arranger: p.arranger, fileName: whole.text("fileName")}
+	if !p.arranger {
+		whole.rejectUnknown(plainMembers())
+		o.files = []file{p.file(whole)}
 		o.archive = archive && !p.formatted
-		return o, nil
+		return o, err
 	}
-	o.arranger, p.arranger = true, true
-	if o.fileName, _, err = whole.text("fileName"); err != nil {
-		return nil, err
-	}
-	if p.format, err = p.formatOf(whole); err != nil {
-		return nil, err
-	}
-	items, err := whole.list("files")
+	p.format = p.formatOf(whole)
+	items := whole.list("files")
 	switch {
 	case err != nil:
-		return nil, err
 	case len(items) == 0:
-		return nil, invalid("/files", "is empty")
+		whole.fail("/files", "is empty")
 	case len(items) > cfg.MaxFiles:
-		return nil, invalid("/files", fmt.Sprintf("has %d items, more than %d", len(items), cfg.MaxFiles))
+		whole.fail("/files", fmt.Sprintf("has %d items, more than %d", len(items), cfg.MaxFiles))
 	}
 	for i, raw := range items {
-		one, err := objectOf(raw, item("/files", i))
 		if err != nil {
 			return nil, err
 		}
-		f, err := p.file(one)
-		if err != nil {
-			return nil, err
+		one, ok := objectOf(raw, item("/files", i), &err)
+		if !ok {
+			return nil, invalid(one.pointer, "is not a JSON object")
 		}
-		o.files = append(o.files, f)
+		o.files = append(o.files, p.file(one))
 	}
 	o.archive = len(o.files) > 1 || archive && !p.formatted
-	if !o.archive && o.files[0].fileName != "" {
+	if !o.archive && len(o.files) > 0 && o.files[0].fileName != "" {
 		o.fileName = o.files[0].fileName
 	}
-	return o, nil
+	return o, err
 }
 
 // paramsParser parses files.
@@ -127,85 +114,58 @@ type paramsParser struct {
 }
 
 // formatOf reads the format of a file, or of all.
-func (p *paramsParser) formatOf(o object) (Format, error) {
-	text, name, err := o.text("format", "fileType", "type")
-	if err != nil || text == "" {
-		return p.format, err
+func (p *paramsParser) formatOf(o object) Format {
+	name := o.first("format", "fileType", "type")
+	text := o.text(name)
+	if text == "" {
+		return p.format
 	}
 	f, ok := formatOf(text)
 	if !ok {
-		return 0, invalid(o.at(name), fmt.Sprintf("%q is none of tsv, csv, json, jsonl", shown(text)))
+		o.fail(o.at(name), fmt.Sprintf("%q is none of tsv, csv, json, jsonl", shown(text)))
 	}
 	p.formatted = true
 	if f == JSON && p.arranger && name == "fileType" {
 		f = ArrangerJSON
 	}
-	return f, nil
+	return f
 }
 
-func (p *paramsParser) file(o object) (file, error) {
-	var f file
-	var err error
-	if f.format, err = p.formatOf(o); err != nil {
-		return f, err
+func (p *paramsParser) file(o object) file {
+	f := file{
+		format: p.formatOf(o), fileName: o.text("fileName"), columns: p.columns(o), sort: sortOf(o), uniqueBy: o.text("uniqueBy"),
+		uniqueByAt: o.at("uniqueBy"), maxRows: o.count("maxRows"), bom: o.flag("bom"), header: headerOf(o),
 	}
-	if f.fileName, _, err = o.text("fileName"); err != nil {
-		return f, err
-	}
-	if f.filter, f.filterAt, err = filterOf(o); err != nil {
-		return f, err
-	}
-	if f.columns, err = p.columns(o); err != nil {
-		return f, err
-	}
-	if f.sort, err = sortOf(o); err != nil {
-		return f, err
-	}
-	if f.uniqueBy, _, err = o.text("uniqueBy"); err != nil {
-		return f, err
-	}
-	f.uniqueByAt = o.at("uniqueBy")
-	if f.maxRows, err = o.count("maxRows"); err != nil {
-		return f, err
-	}
-	if f.bom, err = o.flag("bom"); err != nil {
-		return f, err
-	}
-	if f.header, err = headerOf(o); err != nil {
-		return f, err
-	}
+	f.filter, f.filterAt = filterOf(o)
 	if p.arranger {
 		f.empty = emptyOfArranger
 	}
 	if o.raw("valueWhenEmpty") != nil {
-		f.empty, _, err = o.text("valueWhenEmpty")
+		f.empty = o.text("valueWhenEmpty")
 	}
-	return f, err
+	return f
 }
 
 // filterOf returns the filter of a file, which Arranger's clients call sqon, and GraphQL calls filters.
-func filterOf(o object) (json.RawMessage, string, error) {
-	filters, sqon := o.raw("filters"), o.raw("sqon")
-	switch {
-	case filters != nil && sqon != nil:
-		return nil, "", invalid(o.at("sqon"), "and filters are the same member: set only one")
-	case filters != nil:
-		return filters, o.at("filters"), nil
-	default:
-		return sqon, o.at("sqon"), nil
+func filterOf(o object) (json.RawMessage, string) {
+	name := o.first("filters", "sqon")
+	if name == "filters" && o.raw("sqon") != nil {
+		o.fail(o.at("sqon"), "and filters are the same member: set only one")
 	}
+	return o.raw(name), o.at(name)
 }
 
-func headerOf(o object) (header, error) {
+func headerOf(o object) header {
 	switch raw := o.raw("header"); string(raw) {
 	case "", "true":
-		return displayNames, nil
+		return displayNames
 	case "false":
-		return noHeader, nil
+		return noHeader
 	case `"names"`:
-		return fieldNames, nil
+		return fieldNames
 	default:
-		return 0, invalid(o.at("header"), `is none of true, false and "names"`)
+		o.fail(o.at("header"), `is none of true, false and "names"`)
+		return 0
 	}
 }
 
@@ -216,13 +176,9 @@ type sortRequest struct {
 }
 
 // sortOf reads the sort keys: names, with the prefix - for descending, or objects as in GraphQL.
-func sortOf(o object) ([]sortRequest, error) {
-	items, err := o.list("sort")
-	if err != nil {
-		return nil, err
-	}
+func sortOf(o object) []sortRequest {
 	var keys []sortRequest
-	for i, raw := range items {
+	for i, raw := range o.list("sort") {
 		at := item(o.at("sort"), i)
 		var name string
 		if json.Unmarshal(raw, &name) == nil && name != "" {
@@ -230,51 +186,22 @@ func sortOf(o object) ([]sortRequest, error) {
 			keys = append(keys, sortRequest{at: at, name: name, descending: descending})
 			continue
 		}
-		key, err := objectOf(raw, at)
-		if err != nil {
-			return nil, invalid(at, "is neither the name of a field nor an object with its fieldName")
+		key, ok := objectOf(raw, at, o.err)
+		if !ok {
+			o.fail(at, "is neither the name of a field nor an object with its fieldName")
+			return nil
 		}
-		wish, err := sortKeyOf(key)
-		if err != nil {
-			return nil, err
-		}
-		keys = append(keys, wish)
+		keys = append(keys, sortKeyOf(key))
 	}
-	return keys, nil
+	return keys
 }
 
-func sortKeyOf(o object) (sortRequest, error) {
-	w := sortRequest{at: o.pointer}
-	var err error
-	if w.name, _, err = o.text("fieldName", "field"); err != nil {
-		return w, err
+func sortKeyOf(o object) sortRequest {
+	way, missing := o.oneOf("order", "asc", "desc"), o.oneOf("missing", "first", "last", "_first", "_last")
+	return sortRequest{
+		at: o.pointer, name: o.text(o.first("fieldName", "field")), mode: o.oneOf("mode", "min", "max", "sum", "avg", "median"),
+		descending: o.flag("desc") && way == "" || way == "desc", missingFirst: strings.HasSuffix(missing, "first"),
 	}
-	if w.descending, err = o.flag("desc"); err != nil {
-		return w, err
-	}
-	if w.mode, err = oneOf(o, "mode", "", "min", "max", "sum", "avg", "median"); err != nil {
-		return w, err
-	}
-	way, err := oneOf(o, "order", "", "asc", "desc")
-	if err != nil {
-		return w, err
-	}
-	missing, err := oneOf(o, "missing", "", "first", "last", "_first", "_last")
-	w.descending = w.descending && way == "" || way == "desc"
-	w.missingFirst = strings.HasSuffix(missing, "first")
-	return w, err
-}
-
-// oneOf returns a string that must be one of texts, the first of which is the default.
-func oneOf(o object, name string, texts ...string) (string, error) {
-	text, _, err := o.text(name)
-	if err != nil {
-		return "", err
-	}
-	if slices.Contains(texts, text) {
-		return text, nil
-	}
-	return "", invalid(o.at(name), fmt.Sprintf("%q is none of %s", shown(text), strings.Join(texts[1:], ", ")))
 }
 
 // below moves the pointers of an error about a part of params below the pointer of that part.
@@ -323,13 +250,11 @@ const (
 )
 
 // columns reads the columns of a file: names, or objects as in Arranger's configuration. Nil for none.
-func (p *paramsParser) columns(o object) ([]columnRequest, error) {
-	items, err := o.list("columns")
-	if err != nil {
-		return nil, err
-	}
+func (p *paramsParser) columns(o object) []columnRequest {
+	items := o.list("columns")
 	if len(items) > p.maxColumns {
-		return nil, invalid(o.at("columns"), fmt.Sprintf("has %d items, more than %d", len(items), p.maxColumns))
+		o.fail(o.at("columns"), fmt.Sprintf("has %d items, more than %d", len(items), p.maxColumns))
+		return nil
 	}
 	var all []columnRequest
 	for i, raw := range items {
@@ -342,17 +267,18 @@ func (p *paramsParser) columns(o object) ([]columnRequest, error) {
 			all = append(all, columnRequest{at: at, names: []string{name}, separator: separator})
 			continue
 		}
-		column, err := objectOf(raw, at)
-		if err != nil {
-			return nil, invalid(at, "is neither the name of a field nor an object with its fieldName")
+		column, ok := objectOf(raw, at, o.err)
+		if !ok {
+			o.fail(at, "is neither the name of a field nor an object with its fieldName")
+			return nil
 		}
 		wish := columnRequestOf(column, p.arranger)
 		if len(wish.names) == 0 {
-			return nil, invalid(at, "has no fieldName")
+			o.fail(at, "has no fieldName")
 		}
 		all = append(all, wish)
 	}
-	return all, nil
+	return all
 }
 
 // columnRequestOf reads a column as in Arranger's configuration. jsonPath takes precedence over accessor and fieldName.
@@ -410,15 +336,14 @@ type object struct {
 	// pointer is its JSON pointer.
 	pointer string
 	members map[string]json.RawMessage
+	// err is the error of the first invalid member of all objects.
+	err *error
 }
 
-// objectOf reads an object at a pointer.
-func objectOf(raw json.RawMessage, pointer string) (object, error) {
-	o := object{pointer: pointer}
-	if err := json.Unmarshal(raw, &o.members); err != nil || o.members == nil {
-		return o, invalid(pointer, "is not a JSON object")
-	}
-	return o, nil
+// objectOf reads an object at a pointer; false if raw is not an object. Errors of its members are stored in err.
+func objectOf(raw json.RawMessage, pointer string, err *error) (object, bool) {
+	o := object{pointer: pointer, err: err}
+	return o, json.Unmarshal(raw, &o.members) == nil && o.members != nil
 }
 
 // invalid returns the error of params at a pointer, "" for the whole.
@@ -430,6 +355,13 @@ func invalid(pointer, message string) error {
 	return &core.Error{
 		Code: core.CodeInvalid, Message: what + ": " + message,
 		Violations: []core.Violation{{Pointer: pointer, Message: message}},
+	}
+}
+
+// fail records that the params are invalid at a pointer.
+func (o object) fail(pointer, message string) {
+	if *o.err == nil {
+		*o.err = invalid(pointer, message)
 	}
 }
 
@@ -445,19 +377,32 @@ func (o object) raw(name string) json.RawMessage {
 // at returns the pointer of a member.
 func (o object) at(name string) string { return core.Pointer(o.pointer, name) }
 
-// text returns the first of the named string members that is present, and its name; "" for none.
-func (o object) text(names ...string) (text, name string, err error) {
+// first returns the first of names that is present, the last one if none is.
+func (o object) first(names ...string) string {
 	for _, name := range names {
-		raw := o.raw(name)
-		if raw == nil {
-			continue
+		if o.raw(name) != nil {
+			return name
 		}
-		if err := json.Unmarshal(raw, &text); err != nil {
-			return "", name, invalid(o.at(name), "is not a string")
-		}
-		return text, name, nil
 	}
-	return "", "", nil
+	return names[len(names)-1]
+}
+
+// text returns a string member, "" if it is absent.
+func (o object) text(name string) string {
+	var text string
+	if raw := o.raw(name); raw != nil && json.Unmarshal(raw, &text) != nil {
+		o.fail(o.at(name), "is not a string")
+	}
+	return text
+}
+
+// oneOf returns a string member that must be one of texts, "" if it is absent.
+func (o object) oneOf(name string, texts ...string) string {
+	text := o.text(name)
+	if text != "" && !slices.Contains(texts, text) {
+		o.fail(o.at(name), fmt.Sprintf("%q is none of %s", shown(text), strings.Join(texts, ", ")))
+	}
+	return text
 }
 
 // optionalText returns the first of the named members that is a non-empty string; it ignores other values.
@@ -472,45 +417,38 @@ func (o object) optionalText(names ...string) string {
 }
 
 // flag returns a boolean member.
-func (o object) flag(name string) (bool, error) {
-	switch raw := o.raw(name); string(raw) {
-	case "", "false":
-		return false, nil
-	case "true":
-		return true, nil
-	default:
-		return false, invalid(o.at(name), "is not a boolean")
+func (o object) flag(name string) bool {
+	raw := string(o.raw(name))
+	if raw != "" && raw != "true" && raw != "false" {
+		o.fail(o.at(name), "is not a boolean")
 	}
+	return raw == "true"
 }
 
 // count returns a member that is a non-negative integer.
-func (o object) count(name string) (int64, error) {
+func (o object) count(name string) int64 {
 	raw := o.raw(name)
 	if raw == nil {
-		return 0, nil
+		return 0
 	}
 	n, err := strconv.ParseFloat(string(raw), 64)
 	if err != nil || n < 0 || n > 1<<53 || n != math.Trunc(n) {
-		return 0, invalid(o.at(name), "is not a whole number of 0 or more")
+		o.fail(o.at(name), "is not a whole number of 0 or more")
 	}
-	return int64(n), nil
+	return int64(n)
 }
 
 // list returns the items of a member; nil if it is absent.
-func (o object) list(name string) ([]json.RawMessage, error) {
-	raw := o.raw(name)
-	if raw == nil {
-		return nil, nil
-	}
+func (o object) list(name string) []json.RawMessage {
 	var items []json.RawMessage
-	if err := json.Unmarshal(raw, &items); err != nil {
-		return nil, invalid(o.at(name), "is not a list")
+	if raw := o.raw(name); raw != nil && json.Unmarshal(raw, &items) != nil {
+		o.fail(o.at(name), "is not a list")
 	}
-	return items, nil
+	return items
 }
 
-// rejectUnknown returns an error for members with other names.
-func (o object) rejectUnknown(names []string) error {
+// rejectUnknown rejects members with other names.
+func (o object) rejectUnknown(names []string) {
 	for name := range o.members {
 		if slices.Contains(names, name) {
 			continue
@@ -519,9 +457,8 @@ func (o object) rejectUnknown(names []string) error {
 		if meant := core.Suggest(name, slices.Values(names)); meant != "" {
 			message += fmt.Sprintf(", did you mean %q?", meant)
 		}
-		return invalid(o.at(shown(name)), message)
+		o.fail(o.at(shown(name)), message)
 	}
-	return nil
 }
 
 // item returns the pointer of a list item.

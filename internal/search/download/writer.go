@@ -19,9 +19,8 @@ const bomUTF8 = "\uFEFF"
 
 // buffer buffers the output of a file.
 type buffer struct {
-	w     io.Writer
-	b     []byte
-	bytes int64
+	w io.Writer
+	b []byte
 }
 
 // flush writes the buffer.
@@ -30,7 +29,6 @@ func (b *buffer) flush() error {
 		return nil
 	}
 	_, err := b.w.Write(b.b)
-	b.bytes += int64(len(b.b))
 	b.b = b.b[:0]
 	return err
 }
