@@ -1,16 +1,16 @@
 package output
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"tutti/internal/core"
-	"tutti/internal/jsontext"
 )
 
 // Error codes in extensions.code, as defined by Apollo Server.
@@ -89,65 +89,57 @@ func ErrorOf(err error) *Error {
 	return f
 }
 
-// append writes the error as JSON.
-func (f *Error) append(dst []byte) []byte {
-	dst = jsontext.AppendString(append(dst, `{"message":`...), f.Message)
+// errorJSON is the form of an error in responses.
+type errorJSON struct {
+	Message   string     `json:"message"`
+	Locations []location `json:"locations,omitempty"`
+	Path      []any      `json:"path,omitempty"`
+
+	Extensions struct {
+		Code       string           `json:"code"`
+		Detail     string           `json:"validationErrorCode,omitempty"`
+		Hint       string           `json:"hint,omitempty"`
+		Violations []core.Violation `json:"violations,omitempty"`
+	} `json:"extensions"`
+}
+
+type location struct {
+	Line   int `json:"line"`
+	Column int `json:"column"`
+}
+
+func (f *Error) json() errorJSON {
+	e := errorJSON{Message: f.Message}
 	if f.Line > 0 {
-		dst = strconv.AppendInt(append(dst, `,"locations":[{"line":`...), int64(f.Line), 10)
-		dst = strconv.AppendInt(append(dst, `,"column":`...), int64(f.Column), 10)
-		dst = append(dst, "}]"...)
+		e.Locations = []location{{f.Line, f.Column}}
 	}
-	if len(f.path) > 0 {
-		dst = append(dst, `,"path":[`...)
-		for i, s := range f.path {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			if s.name != "" {
-				dst = jsontext.AppendString(dst, s.name)
-			} else {
-				dst = strconv.AppendInt(dst, int64(s.index), 10)
-			}
+	for _, s := range f.path {
+		if s.name != "" {
+			e.Path = append(e.Path, s.name)
+		} else {
+			e.Path = append(e.Path, s.index)
 		}
-		dst = append(dst, ']')
 	}
-	dst = jsontext.AppendString(append(dst, `,"extensions":{"code":`...), f.Code)
-	if f.Detail != "" {
-		dst = jsontext.AppendString(append(dst, `,"validationErrorCode":`...), f.Detail)
-	}
-	if f.Hint != "" {
-		dst = jsontext.AppendString(append(dst, `,"hint":`...), f.Hint)
-	}
-	if len(f.violations) > 0 {
-		dst = appendViolations(append(dst, `,"violations":`...), f.violations)
-	}
-	return append(dst, "}}"...)
+	e.Extensions.Code, e.Extensions.Detail, e.Extensions.Hint, e.Extensions.Violations = f.Code, f.Detail, f.Hint, f.violations
+	return e
 }
 
-func appendViolations(dst []byte, violations []core.Violation) []byte {
-	dst = append(dst, '[')
-	for i, v := range violations {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = jsontext.AppendString(append(dst, `{"pointer":`...), v.Pointer)
-		dst = jsontext.AppendString(append(dst, `,"message":`...), v.Message)
-		dst = jsontext.AppendString(append(dst, `,"keyword":`...), v.Keyword)
-		dst = append(dst, '}')
-	}
-	return append(dst, ']')
-}
-
-// AppendErrors writes the response member errors, with a trailing comma.
+// AppendErrors writes the response member errors.
 func AppendErrors(dst []byte, faults []*Error) []byte {
-	dst = append(dst, `"errors":[`...)
+	all := make([]errorJSON, len(faults))
 	for i, f := range faults {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = f.append(dst)
+		all[i] = f.json()
 	}
-	return append(dst, ']')
+	return appendJSON(append(dst, `"errors":`...), all)
+}
+
+// appendJSON writes a value of known types, which can always be encoded.
+func appendJSON(dst []byte, value any) []byte {
+	b := bytes.NewBuffer(dst)
+	encoder := json.NewEncoder(b)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(value)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // Rejection returns the response of a request that was rejected before execution.
@@ -166,24 +158,26 @@ const (
 
 // Warning reports a problem of a complete response. All its fields are safe to show to clients.
 type Warning struct {
-	code, message string
-	// field is the field name in the catalogue, "" for none.
-	field, hint string
+	Code    string `json:"code"`
+	Message string `json:"message"`
+	// Field is the field name in the catalogue, "" for none.
+	Field string `json:"field,omitempty"`
+	Hint  string `json:"hint,omitempty"`
 }
 
 // SeveralValues returns the warning for a field that has several values in a document, but is not declared as a list.
 func SeveralValues(field string) Warning {
 	return Warning{
-		code: warnSeveralValues, field: field, hint: "set isArray for the field in extended.json",
-		message: "documents have several values in the field " + field + ", which is not declared as a list: only the first is returned",
+		Code: warnSeveralValues, Field: field, Hint: "set isArray for the field in extended.json",
+		Message: "documents have several values in the field " + field + ", which is not declared as a list: only the first is returned",
 	}
 }
 
 // PageClamped returns the warning for a page that is larger than the window.
 func PageClamped(first, window int) Warning {
 	return Warning{
-		code: warnClamped, hint: "read the rest page by page: pass the searchAfter of the last edge to the next page",
-		message: fmt.Sprintf("first is %d, and a page has %d documents at most: only those are returned", first, window),
+		Code: warnClamped, Hint: "read the rest page by page: pass the searchAfter of the last edge to the next page",
+		Message: fmt.Sprintf("first is %d, and a page has %d documents at most: only those are returned", first, window),
 	}
 }
 
@@ -198,20 +192,5 @@ func (w *Writer) Warn(all ...Warning) {
 
 // AppendWarnings writes the response member extensions.
 func AppendWarnings(dst []byte, warnings []Warning) []byte {
-	dst = append(dst, `"extensions":{"warnings":[`...)
-	for i, one := range warnings {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = jsontext.AppendString(append(dst, `{"code":`...), one.code)
-		dst = jsontext.AppendString(append(dst, `,"message":`...), one.message)
-		if one.field != "" {
-			dst = jsontext.AppendString(append(dst, `,"field":`...), one.field)
-		}
-		if one.hint != "" {
-			dst = jsontext.AppendString(append(dst, `,"hint":`...), one.hint)
-		}
-		dst = append(dst, '}')
-	}
-	return append(dst, "]}"...)
+	return append(appendJSON(append(dst, `"extensions":{"warnings":`...), warnings), '}')
 }
