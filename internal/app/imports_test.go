@@ -131,7 +131,8 @@ var layers = map[string][]string{
 	},
 	"internal/search/federation": {
 		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/search/catalogue",
-		"internal/search/catalogue/definition", "internal/search/graphql", "internal/search/graphql/schema", "internal/search/view",
+		"internal/search/catalogue/definition", "internal/search/graphql", "internal/search/graphql/output", "internal/search/graphql/schema",
+		"internal/search/view",
 	},
 	"internal/search/download": {
 		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/search/catalogue",

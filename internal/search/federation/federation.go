@@ -2,6 +2,7 @@ package federation
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -17,6 +18,7 @@ import (
 	"tutti/internal/search/catalogue"
 	"tutti/internal/search/catalogue/definition"
 	"tutti/internal/search/graphql"
+	"tutti/internal/search/graphql/schema"
 )
 
 var _ graphql.Network = (*Federation)(nil)
@@ -25,23 +27,22 @@ var _ graphql.Network = (*Federation)(nil)
 type Federation struct {
 	cfg    Config
 	client *client
-	// wake signals networks that are not watched yet, stopped is closed when the background work has ended.
-	wake, stopped chan struct{}
 
 	mu sync.Mutex
 	// networks are by catalogue ID.
 	networks map[string]*network
-	cancel   context.CancelFunc // nil before Start
+	// watch starts the background work on a network, stop ends all of it; nil before Start. watches counts the remotes in the
+	// background.
+	watch   func(n *network)
+	stop    context.CancelFunc
+	watches sync.WaitGroup
 }
 
 // New returns the Federation of catalogues. Catalogues without remote nodes in their network have no federation. No fields are
 // known before Start.
 func New(defs []definition.Definition, cfg Config) *Federation {
 	cfg = cfg.withDefaults()
-	f := &Federation{
-		cfg: cfg, client: newClient(cfg), networks: map[string]*network{},
-		wake: make(chan struct{}, 1), stopped: make(chan struct{}),
-	}
+	f := &Federation{cfg: cfg, client: newClient(cfg), networks: map[string]*network{}}
 	for _, d := range defs {
 		if d.Err == nil {
 			f.networkFor(d)
@@ -53,15 +54,26 @@ func New(defs []definition.Definition, cfg Config) *Federation {
 // Start starts the discovery of all remote nodes in the background. CodeConflict if it was called before. The background work
 // continues until Stop, also after ctx ends.
 func (f *Federation) Start(ctx context.Context) error {
-	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.cancel != nil {
-		cancel()
+	if f.stop != nil {
 		return core.NewError(core.CodeConflict, "the federation has been started before")
 	}
-	f.cancel = cancel
-	go f.run(background)
+	ctx, f.stop = context.WithCancel(context.WithoutCancel(ctx))
+	f.watch = func(n *network) {
+		of, end := context.WithCancel(ctx)
+		n.end = end
+		for _, r := range n.remotes {
+			if r.configErr != nil {
+				f.report(r, 0, false, r.configErr)
+				continue
+			}
+			f.watches.Go(func() { f.discoverFields(of, r) })
+		}
+	}
+	for _, n := range f.networks {
+		f.watch(n)
+	}
 	return nil
 }
 
@@ -70,70 +82,24 @@ func (f *Federation) Start(ctx context.Context) error {
 func (f *Federation) Stop(ctx context.Context) error {
 	defer f.client.close()
 	f.mu.Lock()
-	cancel := f.cancel
+	stop := f.stop
+	f.watch = nil
 	f.mu.Unlock()
-	if cancel == nil {
+	if stop == nil {
 		return nil
 	}
-	cancel()
+	stop()
+	stopped := make(chan struct{})
+	go func() {
+		f.watches.Wait()
+		close(stopped)
+	}()
 	select {
-	case <-f.stopped:
+	case <-stopped:
 		return nil
 	case <-ctx.Done():
 		return core.WrapError(core.CodeUnavailable, "stopping the federation", ctx.Err())
 	}
-}
-
-// run starts the work on new networks, and waits for its end.
-func (f *Federation) run(ctx context.Context) {
-	defer close(f.stopped)
-	var watches sync.WaitGroup
-	defer watches.Wait()
-	for {
-		for _, n := range f.unwatched() {
-			of, end := context.WithCancel(ctx)
-			if !f.started(n, end) {
-				end()
-				continue
-			}
-			for _, r := range n.remotes {
-				if r.configErr != nil {
-					f.report(r, 0, false, r.configErr)
-					continue
-				}
-				watches.Go(func() { f.watch(of, r) })
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-f.wake:
-		}
-	}
-}
-
-// unwatched returns the networks whose work has not been started.
-func (f *Federation) unwatched() []*network {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var waiting []*network
-	for _, n := range f.networks {
-		if n != nil && n.end == nil {
-			waiting = append(waiting, n)
-		}
-	}
-	return waiting
-}
-
-// started stores the cancel function of a network's work; false if another network replaced it.
-func (f *Federation) started(n *network, end func()) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.networks[n.catalogue] != n {
-		return false
-	}
-	n.end = end
-	return true
 }
 
 // networkFor returns the network of a catalogue, nil for none. It adds a new network, for example of a catalogue whose
@@ -162,9 +128,8 @@ func (f *Federation) networkFor(d definition.Definition) *network {
 		return nil
 	}
 	f.networks[d.ID] = n
-	select {
-	case f.wake <- struct{}{}:
-	default:
+	if f.watch != nil {
+		f.watch(n)
 	}
 	return n
 }
@@ -225,21 +190,12 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	positive := func(d *time.Duration, otherwise time.Duration) {
-		if *d <= 0 {
-			*d = otherwise
-		}
-	}
-	positive(&c.Timeout, DefaultTimeout)
-	positive(&c.FirstRetry, DefaultFirstRetry)
-	positive(&c.LastRetry, DefaultLastRetry)
-	positive(&c.RefreshEvery, DefaultRefreshEvery)
-	if c.MaxInFlight <= 0 {
-		c.MaxInFlight = DefaultMaxInFlight
-	}
-	if c.MaxBytes <= 0 {
-		c.MaxBytes = DefaultMaxBytes
-	}
+	c.Timeout = cmp.Or(max(c.Timeout, 0), DefaultTimeout)
+	c.FirstRetry = cmp.Or(max(c.FirstRetry, 0), DefaultFirstRetry)
+	c.LastRetry = cmp.Or(max(c.LastRetry, 0), DefaultLastRetry)
+	c.RefreshEvery = cmp.Or(max(c.RefreshEvery, 0), DefaultRefreshEvery)
+	c.MaxInFlight = cmp.Or(max(c.MaxInFlight, 0), DefaultMaxInFlight)
+	c.MaxBytes = cmp.Or(max(c.MaxBytes, 0), DefaultMaxBytes)
 	if c.Changed == nil {
 		c.Changed = func(string) {}
 	}
@@ -311,15 +267,15 @@ func (c *client) discover(ctx context.Context, r *remote) (map[string]string, er
 	}
 	fields := map[string]string{}
 	for _, f := range found.Fields {
-		if of := f.Type.Name; isName(f.Name) && (of == termsType || of == numericType) {
+		if of := f.Type.Name; schema.IsName(f.Name) && (of == termsType || of == numericType) {
 			fields[f.Name] = of
 		}
 	}
 	return fields, nil
 }
 
-// watch updates the fields of a remote until ctx ends, or until it reports that it does not allow introspection.
-func (f *Federation) watch(ctx context.Context, r *remote) {
+// discoverFields updates the fields of a remote until ctx ends, or until it reports that it does not allow introspection.
+func (f *Federation) discoverFields(ctx context.Context, r *remote) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for tries := 0; ; {

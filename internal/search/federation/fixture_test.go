@@ -182,18 +182,17 @@ func request(local string, parts ...string) graphql.NetworkRequest {
 	for _, part := range parts {
 		name, part, _ := strings.Cut(part, ".")
 		if n := len(r.Fields); n == 0 || r.Fields[n-1].Name != name {
-			r.Fields = append(r.Fields, graphql.NetworkField{Name: name})
+			r.Fields = append(r.Fields, graphql.NetworkField{Name: name, Parts: map[string]map[string]json.RawMessage{}})
 		}
 		if part == "" {
 			continue
 		}
 		field := &r.Fields[len(r.Fields)-1]
 		part, arguments, _ := strings.Cut(part, "(")
-		one := graphql.NetworkPart{Name: part, Arguments: map[string]json.RawMessage{}}
+		field.Parts[part] = map[string]json.RawMessage{}
 		if name, value, has := strings.Cut(strings.TrimSuffix(arguments, ")"), ":"); has {
-			one.Arguments[name] = json.RawMessage(value)
+			field.Parts[part][name] = json.RawMessage(value)
 		}
-		field.Parts = append(field.Parts, one)
 	}
 	return r
 }

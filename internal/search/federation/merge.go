@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/search/graphql/output"
 )
 
 // Bucket keys that are not values.
@@ -76,7 +78,7 @@ func (g *aggregate) mergedTerms(all []nodeResult) (answer termsAnswer, given boo
 			continue
 		}
 		given = true
-		f := one.fields[g.name]
+		f := one.fields[g.Name]
 		if f == nil || f.Buckets == nil {
 			if one.hits > 0 {
 				t.add(notAvailableKey, "", one.hits)
@@ -118,7 +120,7 @@ func (g *aggregate) mergedNumbers(all []nodeResult) (answer numericAnswer, given
 	var s statsMerger
 	var histograms, ranges [][]bucketReply
 	for _, one := range all {
-		f := one.fields[g.name]
+		f := one.fields[g.Name]
 		if f == nil {
 			continue
 		}
@@ -227,8 +229,6 @@ const (
 	defaultInterval = 1000
 	// maxIntervals is the maximum number of intervals up to which empty ones are returned too.
 	maxIntervals = 10_000
-	// dateLayout is the format of dates.
-	dateLayout = "2006-01-02T15:04:05.000Z"
 )
 
 // interval returns the requested interval of the histogram.
@@ -254,7 +254,7 @@ func mergedHistogram(all [][]bucketReply, interval float64) []*bucket {
 			}
 			one := byPlace[int64(place)]
 			if one == nil {
-				one = &bucket{Key: plainNumber(key)}
+				one = &bucket{Key: output.PlainNumber(key)}
 				byPlace[int64(place)] = one
 			}
 			if one.Shown == nil && b.Shown != "" {
@@ -263,11 +263,7 @@ func mergedHistogram(all [][]bucketReply, interval float64) []*bucket {
 			one.Count = addCounts(one.Count, int64(b.Count))
 		}
 	}
-	places := make([]int64, 0, len(byPlace))
-	for place := range byPlace {
-		places = append(places, place)
-	}
-	slices.Sort(places)
+	places := slices.Sorted(maps.Keys(byPlace))
 	var out []*bucket
 	for i, place := range places {
 		if i > 0 && place-places[0] < maxIntervals {
@@ -281,22 +277,11 @@ func mergedHistogram(all [][]bucketReply, interval float64) []*bucket {
 }
 
 func emptyInterval(key float64, date bool) *bucket {
-	b := &bucket{Key: plainNumber(key)}
+	b := &bucket{Key: output.PlainNumber(key)}
 	if date {
-		b.Shown = new(time.UnixMilli(int64(key)).UTC().Format(dateLayout))
+		b.Shown = new(time.UnixMilli(int64(key)).UTC().Format(output.TimeLayout))
 	}
 	return b
-}
-
-// plainNumber formats a number as JavaScript does, as nodes do.
-func plainNumber(f float64) string {
-	if f == 0 {
-		return "0"
-	}
-	if abs := math.Abs(f); abs >= 1e-6 && abs < 1e21 {
-		return strconv.FormatFloat(f, 'f', -1, 64)
-	}
-	return strconv.FormatFloat(f, 'e', -1, 64)
 }
 
 // mergedRanges merges ranges, which all nodes return in the same order. Several may have the same key.

@@ -14,6 +14,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/search/catalogue/definition"
+	"tutti/internal/search/graphql/schema"
 )
 
 // network is the federation of one catalogue.
@@ -130,7 +131,7 @@ func (raw rawRemote) validate() error {
 			Hint: "set it in network.remoteNodes of the catalogue",
 		}
 	}
-	if !isName(raw.DocumentType) {
+	if !schema.IsName(raw.DocumentType) {
 		return &core.Error{
 			Code: core.CodeInvalid, Message: "the documentType configured for this node is not a GraphQL name",
 			Hint: "set it to the name of the node's root field, as its GraphQL has it",
@@ -144,17 +145,6 @@ func (raw rawRemote) validate() error {
 		}
 	}
 	return nil
-}
-
-// isName reports whether a string is a GraphQL name that is not reserved for introspection.
-func isName(text string) bool {
-	for i, c := range []byte(text) {
-		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return text != "" && !strings.HasPrefix(text, "__")
 }
 
 // remote is another server of a federation.

@@ -44,7 +44,10 @@ func (f *Federation) Query(ctx context.Context, view *view.View, r graphql.Netwo
 	if err != nil {
 		return graphql.NetworkAnswer{}, err
 	}
-	a := federatedQuery{Federation: f, request: r, filter: filter, fields: aggregates(r.Fields)}
+	a := federatedQuery{Federation: f, request: r, filter: filter}
+	for i := range r.Fields {
+		a.fields = append(a.fields, (*aggregate)(&r.Fields[i]))
+	}
 	all := make([]nodeResult, len(n.nodes))
 	var asked sync.WaitGroup
 	for i, one := range n.nodes {
@@ -67,7 +70,7 @@ func (f *Federation) Query(ctx context.Context, view *view.View, r graphql.Netwo
 			return graphql.NetworkAnswer{}, err
 		}
 		if merged != nil {
-			answer.Aggregations[field.name] = merged
+			answer.Aggregations[field.Name] = merged
 		}
 	}
 	return answer, nil
@@ -127,7 +130,7 @@ func contains(fields map[string]string, name string) bool {
 // local queries this process' own catalogue, with the caller's permissions. Its errors are shown, because they are the same as in
 // a direct query.
 func (a *federatedQuery) local(ctx context.Context, filters json.RawMessage) nodeResult {
-	q := a.query(a.request.Document, filters, func(g *aggregate) bool { return a.request.Own(g.name) })
+	q := a.query(a.request.Document, filters, func(g *aggregate) bool { return a.request.Own(g.Name) })
 	variables, err := json.Marshal(q.Variables)
 	if err != nil {
 		return nodeResult{errors: "the query could not be encoded"}
@@ -142,7 +145,7 @@ func (a *federatedQuery) local(ctx context.Context, filters json.RawMessage) nod
 
 // remote queries another server for the fields that it has.
 func (a *federatedQuery) remote(ctx context.Context, r *remote, fields map[string]string, filters json.RawMessage) nodeResult {
-	q := a.query(r.documentType, filters, func(g *aggregate) bool { return fields[g.name] == g.of() })
+	q := a.query(r.documentType, filters, func(g *aggregate) bool { return fields[g.Name] == g.of() })
 	header := forwardedHeaders(r.headers, a.request.Header)
 	start := time.Now()
 	answer, err := a.client.call(ctx, r, header, q)
@@ -186,25 +189,10 @@ func resultOf(q nodeQuery, answer reply, document, errors string) nodeResult {
 }
 
 // aggregate is the requested aggregation of one field.
-type aggregate struct {
-	name  string
-	parts map[string]graphql.NetworkPart
-}
-
-// aggregates converts the requested fields.
-func aggregates(fields []graphql.NetworkField) []*aggregate {
-	all := make([]*aggregate, len(fields))
-	for i, f := range fields {
-		all[i] = &aggregate{name: f.Name, parts: map[string]graphql.NetworkPart{}}
-		for _, part := range f.Parts {
-			all[i].parts[part.Name] = part
-		}
-	}
-	return all
-}
+type aggregate graphql.NetworkField
 
 func (g *aggregate) requests(part string) bool {
-	_, asked := g.parts[part]
+	_, asked := g.Parts[part]
 	return asked
 }
 
@@ -218,7 +206,7 @@ func (g *aggregate) of() string {
 	switch {
 	case g.terms():
 		return termsType
-	case len(g.parts) > 0:
+	case len(g.Parts) > 0:
 		return numericType
 	default:
 		return ""
@@ -227,7 +215,7 @@ func (g *aggregate) of() string {
 
 // argument returns an argument of a part; nil if it is absent.
 func (g *aggregate) argument(part, name string) json.RawMessage {
-	raw := g.parts[part].Arguments[name]
+	raw := g.Parts[part][name]
 	if string(raw) == "null" {
 		return nil
 	}
@@ -243,10 +231,10 @@ type queryBuilder struct {
 
 // field adds a field that the node has.
 func (w *queryBuilder) field(g *aggregate) {
-	if len(g.parts) == 0 {
+	if len(g.Parts) == 0 {
 		return
 	}
-	w.fields.WriteString(" " + g.name + " {")
+	w.fields.WriteString(" " + g.Name + " {")
 	if g.terms() {
 		// All values are needed, even if few are requested: the most frequent values of all nodes may be rare in one.
 		w.fields.WriteString(" buckets { key key_as_string doc_count }")

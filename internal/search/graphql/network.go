@@ -52,16 +52,11 @@ type NetworkRequest struct {
 	Local    func(ctx context.Context, r core.GraphQLRequest) core.GraphQLResponse
 }
 
-// NetworkField is the aggregation of one field, by its GraphQL name, with each requested part once.
+// NetworkField is the aggregation of one field, by its GraphQL name.
 type NetworkField struct {
-	Name  string
-	Parts []NetworkPart
-}
-
-// NetworkPart is one part of an aggregation, for example buckets, with its arguments as JSON.
-type NetworkPart struct {
-	Name      string
-	Arguments map[string]json.RawMessage
+	Name string
+	// Parts are its requested parts, for example buckets, with their arguments as JSON.
+	Parts map[string]map[string]json.RawMessage
 }
 
 // NetworkAnswer is the merged response of the nodes.
@@ -197,7 +192,7 @@ func (s *resolver) networkFields(p *plan.Planner, r *NetworkRequest, aggregation
 		}
 		i := slices.IndexFunc(r.Fields, func(known NetworkField) bool { return known.Name == f.Name })
 		if i < 0 {
-			r.Fields = append(r.Fields, NetworkField{Name: f.Name})
+			r.Fields = append(r.Fields, NetworkField{Name: f.Name, Parts: map[string]map[string]json.RawMessage{}})
 			i = len(r.Fields) - 1
 		}
 		for _, part := range p.Below(f) {
@@ -219,19 +214,16 @@ func networkPart(p *plan.Planner, field *NetworkField, part *ast.Field) *output.
 			return output.InputError(fmt.Sprintf("network aggregations have only document counts by value: %s is not available", below.Name)).At(below.Position)
 		}
 	}
-	one := NetworkPart{Name: part.Name, Arguments: map[string]json.RawMessage{}}
+	arguments := map[string]json.RawMessage{}
 	for _, arg := range part.Arguments {
-		one.Arguments[arg.Name] = p.Arguments(part).Raw(arg.Name)
+		arguments[arg.Name] = p.Arguments(part).Raw(arg.Name)
 	}
-	i := slices.IndexFunc(field.Parts, func(known NetworkPart) bool { return known.Name == one.Name })
-	if i < 0 {
-		field.Parts = append(field.Parts, one)
-		return nil
-	}
+	known, before := field.Parts[part.Name]
 	same := func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }
-	if !maps.EqualFunc(field.Parts[i].Arguments, one.Arguments, same) {
+	if before && !maps.EqualFunc(known, arguments, same) {
 		return output.InputError(fmt.Sprintf("a network aggregation has only one %s per field: use the same arguments wherever %s has it", part.Name, field.Name)).At(part.Position)
 	}
+	field.Parts[part.Name] = arguments
 	return nil
 }
 

@@ -150,10 +150,8 @@ func TestNetwork(t *testing.T) {
 	w.answers(query, `{"data":{"network":{"nodes":[{"nodeId":"n1","hits":3,"x":"CONNECTED"}],"aggregations":{
 		"t":{"bucket_count":1,"buckets":[{"doc_count":3,"key":"a"}]},"studyId":null}}}}`)
 	want := []graphql.NetworkField{
-		{Name: "theirs", Parts: []graphql.NetworkPart{
-			{Name: "bucket_count", Arguments: map[string]json.RawMessage{}}, {Name: "buckets", Arguments: map[string]json.RawMessage{"max": json.RawMessage("5")}},
-		}},
-		{Name: "studyId", Parts: []graphql.NetworkPart{{Name: "bucket_count", Arguments: map[string]json.RawMessage{}}}},
+		{Name: "theirs", Parts: map[string]map[string]json.RawMessage{"bucket_count": {}, "buckets": {"max": json.RawMessage("5")}}},
+		{Name: "studyId", Parts: map[string]map[string]json.RawMessage{"bucket_count": {}}},
 	}
 	if diff := cmp.Diff(want, n.asked.Fields); diff != "" || !n.asked.Missing || n.asked.Themselves || len(n.asked.Nodes) != 1 {
 		t.Errorf("asked for %+v (-want +got):\n%s", n.asked, diff)

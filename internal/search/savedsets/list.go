@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -16,34 +15,69 @@ import (
 	"tutti/internal/search/graphql"
 )
 
-// setFields maps the fields that a list of saved sets can be filtered by to their types.
-type setFields map[string]string
+// setField is a field of saved sets.
+type setField struct {
+	fieldType string
+	// text returns the value of a set, "" for none; nil for the members, which are several.
+	text func(set core.SavedSet) string
+	// compare compares two sets that have a value; nil to compare their texts.
+	compare func(a, b core.SavedSet) int
+}
+
+// setFieldOf returns the field of a name.
+func setFieldOf(name string) (setField, bool) {
+	keyword := func(text func(set core.SavedSet) string) (setField, bool) {
+		return setField{fieldType: "keyword", text: text}, true
+	}
+	switch name {
+	case "setId", "id", "_id":
+		return keyword(func(set core.SavedSet) string { return set.ID })
+	case "path":
+		return keyword(func(set core.SavedSet) string { return set.Path })
+	case "type":
+		return keyword(func(set core.SavedSet) string { return set.Type })
+	case "userId":
+		return keyword(func(set core.SavedSet) string { return set.UserID })
+	case "ids":
+		return keyword(nil)
+	case "size":
+		return setField{
+			"long", func(set core.SavedSet) string { return strconv.Itoa(set.Size) },
+			func(a, b core.SavedSet) int { return cmp.Compare(a.Size, b.Size) },
+		}, true
+	case "createdAt":
+		return setField{
+			"date", func(set core.SavedSet) string { return set.CreatedAt.UTC().Format(time.RFC3339Nano) },
+			func(a, b core.SavedSet) int { return a.CreatedAt.Compare(b.CreatedAt) },
+		}, true
+	default:
+		return setField{}, false
+	}
+}
+
+// setFields are the fields that a list of saved sets can be filtered by.
+type setFields struct{}
 
 var (
 	_ query.Fields = setFields{}
 	_ sqon.Names   = setFields{}
 )
 
-func newSetFields() setFields {
-	return setFields{
-		"setId": "keyword", "id": "keyword", "_id": "keyword", "path": "keyword", "type": "keyword", "userId": "keyword", "ids": "keyword",
-		"size": "long", "createdAt": "date",
-	}
-}
-
 // Field returns the type of a field.
-func (s setFields) Field(name string) (sqon.Field, bool) {
-	t, ok := s[name]
-	return sqon.Field{Type: t}, ok
+func (setFields) Field(name string) (sqon.Field, bool) {
+	f, ok := setFieldOf(name)
+	return sqon.Field{Type: f.fieldType}, ok
 }
 
 // Names returns the names of all fields.
-func (s setFields) Names() iter.Seq[string] { return slices.Values(slices.Sorted(maps.Keys(s))) }
+func (setFields) Names() iter.Seq[string] {
+	return slices.Values([]string{"_id", "createdAt", "id", "ids", "path", "setId", "size", "type", "userId"})
+}
 
 // Lookup returns a field in the form that filters use.
-func (s setFields) Lookup(name string) (query.Field, bool) {
-	t, ok := s[name]
-	return query.Field{Path: name, Type: t}, ok
+func (setFields) Lookup(name string) (query.Field, bool) {
+	f, ok := setFieldOf(name)
+	return query.Field{Path: name, Type: f.fieldType}, ok
 }
 
 // NestedPath returns false: a set has no nested fields.
@@ -52,27 +86,22 @@ func (setFields) NestedPath(string) (string, bool) { return "", false }
 // Leaves returns none: a set has no objects.
 func (setFields) Leaves(string) []query.Field { return nil }
 
-// setFilter selects the sets of a list.
-type setFilter struct{ root *query.Node }
-
-// newSetFilter validates a filter of saved sets. It returns CodeInvalid for unknown fields.
-func newSetFilter(ctx context.Context, f sqon.Filter) (setFilter, error) {
-	fields := newSetFields()
-	if err := f.Check(fields); err != nil {
-		return setFilter{}, err
+// newSetFilter validates a filter of saved sets and translates it. It returns CodeInvalid for unknown fields.
+func newSetFilter(ctx context.Context, f sqon.Filter) (*query.Node, error) {
+	if err := f.Check(setFields{}); err != nil {
+		return nil, err
 	}
-	root, err := query.Lower(ctx, f, fields, nil)
-	return setFilter{root: root}, err
+	return query.Lower(ctx, f, setFields{}, nil)
 }
 
-// set reports whether a set matches. It calls members only if the result depends on them.
-func (f setFilter) set(set core.SavedSet, members func() ([]string, error)) (bool, error) {
-	if f.root == nil {
+// matches reports whether a set matches a filter, nil for all. It calls members only if the result depends on them.
+func matches(filter *query.Node, set core.SavedSet, members func() ([]string, error)) (bool, error) {
+	if filter == nil {
 		return true, nil
 	}
 	m := setMatch{set: set, members: members}
-	matches := m.node(f.root)
-	return matches, m.err
+	found := m.node(filter)
+	return found, m.err
 }
 
 // setMatch compares one set with a filter.
@@ -122,40 +151,25 @@ func (m *setMatch) like(n *query.Node, value string) bool {
 }
 
 // values returns the values of a field; an empty text is no value.
-func (m *setMatch) values(path string) []string {
-	value := ""
-	switch path {
-	case "setId", "id", "_id":
-		value = m.set.ID
-	case "path":
-		value = m.set.Path
-	case "type":
-		value = m.set.Type
-	case "userId":
-		value = m.set.UserID
-	case "size":
-		value = strconv.Itoa(m.set.Size)
-	case "createdAt":
-		value = m.set.CreatedAt.UTC().Format(time.RFC3339Nano)
-	case "ids":
+func (m *setMatch) values(name string) []string {
+	f, _ := setFieldOf(name)
+	if f.text == nil {
 		members, err := m.members()
 		if err != nil {
 			m.err = err
 		}
 		return members
 	}
-	if value == "" {
-		return nil
+	if value := f.text(m.set); value != "" {
+		return []string{value}
 	}
-	return []string{value}
+	return nil
 }
 
 // setKey is one sort key of saved sets.
 type setKey struct {
 	graphql.SetSort
-	// compare compares two sets that have a value; lacks reports whether a set has none.
-	compare func(a, b core.SavedSet) int
-	lacks   func(set core.SavedSet) bool
+	field setField
 }
 
 // setOrder is a sort order of saved sets.
@@ -165,69 +179,48 @@ type setOrder []setKey
 func newSetOrder(sort []graphql.SetSort) (setOrder, error) {
 	order := make(setOrder, 0, len(sort))
 	for i, one := range sort {
-		key, known := newSetKey(one)
-		if !known {
+		if one.Field == "_score" { // there are no scores: all sets are equal
+			continue
+		}
+		field, known := setFieldOf(one.Field)
+		if !known || field.text == nil {
 			return nil, &core.Error{
 				Code:    core.CodeInvalid,
 				Message: fmt.Sprintf("the argument sort [%d]: saved sets have no order by %q", i, one.Field),
 				Hint:    "they have one by setId, path, type, userId, size and createdAt",
 			}
 		}
-		order = append(order, key)
+		order = append(order, setKey{one, field})
 	}
 	return order, nil
-}
-
-func newSetKey(sort graphql.SetSort) (key setKey, known bool) {
-	never := func(core.SavedSet) bool { return false }
-	byText := func(text func(set core.SavedSet) string) (setKey, bool) {
-		return setKey{
-			sort, func(a, b core.SavedSet) int { return cmp.Compare(text(a), text(b)) },
-			func(set core.SavedSet) bool { return text(set) == "" },
-		}, true
-	}
-	switch sort.Field {
-	case "setId", "id", "_id":
-		return byText(func(set core.SavedSet) string { return set.ID })
-	case "path":
-		return byText(func(set core.SavedSet) string { return set.Path })
-	case "type":
-		return byText(func(set core.SavedSet) string { return set.Type })
-	case "userId":
-		return byText(func(set core.SavedSet) string { return set.UserID })
-	case "size":
-		return setKey{sort, func(a, b core.SavedSet) int { return cmp.Compare(a.Size, b.Size) }, never}, true
-	case "createdAt":
-		return setKey{sort, func(a, b core.SavedSet) int { return a.CreatedAt.Compare(b.CreatedAt) }, never}, true
-	case "_score": // there are no scores: all sets are equal
-		return setKey{sort, func(core.SavedSet, core.SavedSet) int { return 0 }, never}, true
-	default:
-		return setKey{}, false
-	}
 }
 
 // compare compares two sets by all keys; 0 means equal.
 func (o setOrder) compare(a, b core.SavedSet) int {
 	for _, key := range o {
-		if c := key.place(a, b); c != 0 {
+		if c := key.compare(a, b); c != 0 {
 			return c
 		}
 	}
 	return 0
 }
 
-func (k setKey) place(a, b core.SavedSet) int {
-	switch lacksA, lacksB := k.lacks(a), k.lacks(b); {
-	case lacksA && lacksB:
+func (k setKey) compare(a, b core.SavedSet) int {
+	textA, textB := k.field.text(a), k.field.text(b)
+	switch {
+	case textA == "" && textB == "":
 		return 0
-	case lacksA != lacksB:
-		if lacksA == k.MissingFirst {
+	case (textA == "") != (textB == ""):
+		if (textA == "") == k.MissingFirst {
 			return -1
 		}
 		return 1
-	case k.Descending:
-		return k.compare(b, a)
-	default:
-		return k.compare(a, b)
 	}
+	if k.Descending {
+		a, b, textA, textB = b, a, textB, textA
+	}
+	if k.field.compare != nil {
+		return k.field.compare(a, b)
+	}
+	return cmp.Compare(textA, textB)
 }

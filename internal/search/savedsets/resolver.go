@@ -131,7 +131,7 @@ func (c *collector) take() error {
 // Find returns the matching sets of an owner, by default the newest first. It does not count as a use of a set, which would extend
 // its expiry.
 func (s Resolver) Find(ctx context.Context, owner string, q graphql.SetQuery) ([]graphql.Set, int, error) {
-	match, err := newSetFilter(ctx, q.Filter)
+	filter, err := newSetFilter(ctx, q.Filter)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -143,40 +143,33 @@ func (s Resolver) Find(ctx context.Context, owner string, q graphql.SetQuery) ([
 	if err != nil {
 		return nil, 0, err
 	}
-	var found []core.SavedSet
+	var matching []core.SavedSet
 	for _, set := range all {
 		if err := ctx.Err(); err != nil {
 			return nil, 0, err
 		}
-		matches, err := match.set(set, func() ([]string, error) { return s.sets.Peek(ctx, owner, set.ID) })
+		found, err := matches(filter, set, func() ([]string, error) { return s.sets.Peek(ctx, owner, set.ID) })
 		if err != nil {
 			return nil, 0, err
 		}
-		if matches {
-			found = append(found, set)
+		if found {
+			matching = append(matching, set)
 		}
 	}
-	slices.SortStableFunc(found, order.compare)
-	page := found[min(q.Offset, len(found)):]
+	slices.SortStableFunc(matching, order.compare)
+	page := matching[min(q.Offset, len(matching)):]
 	page = page[:min(q.First, len(page))]
-	if q.Members {
-		listed, err := s.listed(ctx, owner, page)
-		return listed, len(found), err
-	}
-	listed := make([]graphql.Set, len(page))
-	for i, set := range page {
-		listed[i] = listedSet(set, nil)
-	}
-	return listed, len(found), nil
+	listed, err := s.listed(ctx, owner, page, q.Members)
+	return listed, len(matching), err
 }
 
-// listed returns sets with their members.
-func (s Resolver) listed(ctx context.Context, owner string, page []core.SavedSet) ([]graphql.Set, error) {
+// listed returns sets, with their members if requested.
+func (s Resolver) listed(ctx context.Context, owner string, page []core.SavedSet, withMembers bool) ([]graphql.Set, error) {
 	count := 0
 	for _, set := range page {
 		count += set.Size
 	}
-	if count > maxListedMembers {
+	if withMembers && count > maxListedMembers {
 		return nil, &core.Error{
 			Code: core.CodeInvalid, Message: fmt.Sprintf("these sets have %d members together, more than %d", count, maxListedMembers),
 			Hint: "ask for fewer sets at once, by first and offset",
@@ -184,9 +177,12 @@ func (s Resolver) listed(ctx context.Context, owner string, page []core.SavedSet
 	}
 	listed := make([]graphql.Set, 0, len(page))
 	for _, set := range page {
-		members, err := s.sets.Peek(ctx, owner, set.ID)
-		if err != nil {
-			return nil, err
+		var members []string
+		if withMembers {
+			var err error
+			if members, err = s.sets.Peek(ctx, owner, set.ID); err != nil {
+				return nil, err
+			}
 		}
 		listed = append(listed, listedSet(set, members))
 	}

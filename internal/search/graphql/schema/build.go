@@ -322,7 +322,7 @@ func (b *builder) remote() []aggregation {
 	for _, name := range slices.Sorted(maps.Keys(b.options.Remote)) {
 		of := b.options.Remote[name]
 		_, own := b.schema.values[name]
-		if own || !isName(name) || of != termsAggregations && of != numericAggregations {
+		if own || !IsName(name) || of != termsAggregations && of != numericAggregations {
 			continue
 		}
 		out = append(out, aggregation{name: name, of: of})

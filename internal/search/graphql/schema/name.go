@@ -36,8 +36,8 @@ func fieldName(text string) string {
 // aggregationName returns the name of a field in aggregations, with two underscores for each dot.
 func aggregationName(dotted string) string { return fieldName(strings.ReplaceAll(dotted, ".", "__")) }
 
-// isName reports whether a string is a GraphQL name that is not reserved for introspection.
-func isName(text string) bool { return text != "" && fieldName(text) == text }
+// IsName reports whether a string is a GraphQL name that is not reserved for introspection.
+func IsName(text string) bool { return text != "" && fieldName(text) == text }
 
 // typeName returns the name of the type of a field below another type. As in Arranger, all but the first letter of the field's
 // name become lower case.
