@@ -2,7 +2,9 @@ package definition
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -307,4 +309,143 @@ func (l *loader) parse(d *draft, name string, room *quota) (root *node, ok bool)
 		d.sources++
 	}
 	return root, true
+}
+
+// Limits of reading, so that a data folder that is configured by mistake does not exhaust memory or time. Folders beyond the
+// limit, in the order of their names, are listed as failed.
+const (
+	maxFolders = 1000
+	maxFiles   = 1000
+	// maxEntries limits the names in a folder, whether they are read or not.
+	maxEntries = 20_000
+	// maxFolderBytes and maxFolderValues apply to the files of one catalogue, maxBytes and maxValues to all.
+	maxFolderBytes  = 32 << 20
+	maxFolderValues = 500_000
+	maxBytes        = 256 << 20
+	maxValues       = 2_000_000
+)
+
+// moveDataHint is the hint for exceeded limits.
+const moveDataHint = "a configuration is far smaller: put data elsewhere"
+
+// quota is the remaining limit.
+type quota struct{ bytes, values int }
+
+// quotaFor returns the quota for a folder, false if there is none. It checks file sizes first, so that a folder of large files is
+// rejected unread and uses nothing of the total.
+func (l *loader) quotaFor(d *draft) (*quota, bool) {
+	bytes := 0
+	for _, name := range d.files {
+		if info, err := fs.Stat(l.fsys, path.Join(d.path, name)); err == nil && info.Mode().IsRegular() && info.Size() <= maxFileBytes {
+			bytes += int(info.Size())
+		}
+	}
+	switch {
+	case bytes > maxFolderBytes:
+		d.failBytes()
+		return nil, false
+	case bytes > l.left.bytes || l.left.values <= 0:
+		d.failAll()
+		return nil, false
+	}
+	return &quota{maxFolderBytes, maxFolderValues}, true
+}
+
+// consume subtracts a file from the quotas; it returns false if they are exceeded.
+func (l *loader) consume(d *draft, room *quota, read quota) bool {
+	room.bytes -= read.bytes
+	room.values -= read.values
+	l.left.bytes -= read.bytes
+	l.left.values -= read.values
+	switch {
+	case room.bytes < 0: // it has grown since its size was checked
+		d.failBytes()
+	case l.left.bytes < 0 || l.left.values < 0:
+		d.failAll()
+	case room.values < 0:
+		d.fail(d.label(), "holds more than 500,000 values", moveDataHint)
+	default:
+		return true
+	}
+	return false
+}
+
+func (d *draft) failBytes() { d.fail(d.label(), "holds more than 32 MiB of JSON files", moveDataHint) }
+
+func (d *draft) failAll() {
+	d.fail(d.label(), "is not read: 256 MiB and 2,000,000 values are the most that all catalogues may hold together",
+		"move what is not configuration elsewhere, there and in the folders before it")
+}
+
+func (d *draft) failEntries() {
+	d.fail(d.label(), fmt.Sprintf("is not read: it holds more than %d files and folders", maxEntries), moveDataHint)
+}
+
+// readDir returns the entries of a folder sorted by name, or in any order if there are more than most.
+func readDir(fsys fs.FS, name string, most int) ([]fs.DirEntry, error) {
+	file, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	folder, is := file.(fs.ReadDirFile)
+	if !is {
+		return nil, &fs.PathError{Op: "readdir", Path: name, Err: errors.ErrUnsupported}
+	}
+	var entries []fs.DirEntry
+	for len(entries) < most {
+		some, err := folder.ReadDir(most - len(entries))
+		entries = append(entries, some...)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
+	return entries, nil
+}
+
+// DefaultIndex is an index that repositories write to; it gets a catalogue if none are configured.
+type DefaultIndex struct {
+	Alias string
+	// DocumentType is "analysis", or "record" for tabular data.
+	DocumentType string
+}
+
+// Default returns the catalogues of a server without a folder (CONTRACT section 3): one for each alias, with its name as ID.
+// Duplicate aliases become one, with the first document type. An alias with the name of a route is listed as failed.
+func Default(indices []DefaultIndex, opts Options) Set {
+	var set Set
+	types := map[string]string{}
+	for _, index := range indices {
+		if documentType, is := types[index.Alias]; is {
+			if documentType != index.DocumentType {
+				set.Warnings = append(set.Warnings, fmt.Sprintf("the index %s holds %s as well as %s documents: its catalogue calls them %s",
+					printable(index.Alias), printable(documentType), printable(index.DocumentType), printable(documentType)))
+			}
+			continue
+		}
+		types[index.Alias] = index.DocumentType
+		set.Definitions = append(set.Definitions, defaultDefinition(index, opts))
+	}
+	slices.SortFunc(set.Definitions, func(a, b Definition) int { return cmp.Compare(a.ID, b.ID) })
+	return set
+}
+
+func defaultDefinition(index DefaultIndex, opts Options) Definition {
+	d := Definition{
+		ID: index.Alias, DocumentType: index.DocumentType, Index: index.Alias,
+		GraphQLIntrospection: introspection(nil, opts), MaxAliases: defaultMaxAliases,
+	}
+	if slices.Contains(opts.Reserved, index.Alias) {
+		d.Err = &core.Error{
+			Code: core.CodeInvalid,
+			Message: fmt.Sprintf("%s cannot be the id of a catalogue, because it is the name of a server route: "+
+				"configure a folder of catalogues with another catalogId for this index", quoted(index.Alias)),
+			Hint: "set catalogues.dir to a folder with a base.json that has catalogId, documentType and esIndex",
+		}
+	}
+	return d
 }
