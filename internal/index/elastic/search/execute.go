@@ -3,10 +3,14 @@ package search
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
+	"tutti/internal/core"
+	"tutti/internal/filter/query"
+	"tutti/internal/index"
 	"tutti/internal/index/elastic/dsl"
 	"tutti/internal/index/elastic/transport"
 	"tutti/internal/jsontext"
@@ -230,4 +234,222 @@ func (t *hitsTask) read(c *dsl.Reader, keep func([]byte) []byte) {
 			t.wrongIDField = true
 		}
 	}
+}
+
+// splitOversized repeats in parts those searches for documents whose responses were over the limit.
+func (p *searchPlan) splitOversized(ctx context.Context) error {
+	for _, s := range p.searches {
+		if s.hits == nil || s.err == nil {
+			continue
+		}
+		if err := p.splitHits(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// splitHits requests the documents of s in two searches.
+func (p *searchPlan) splitHits(ctx context.Context, s *subsearch) error {
+	h := s.hits.request
+	if h.Size < 2 {
+		return s.err
+	}
+	first, second := *h, *h
+	first.Size /= 2
+	second.Size -= first.Size
+	head, err := p.fetchHits(ctx, s, &first, len(s.totals) > 0)
+	if err != nil {
+		return err
+	}
+	s.err, s.hits.into.Hits = nil, head.Hits
+	for _, into := range s.totals {
+		into.Total = head.Total
+	}
+	if len(head.Hits) < first.Size {
+		return nil
+	}
+	if len(h.After) > 0 {
+		second.After = dsl.RestoreMissing(head.Hits[first.Size-1].Sort, h.Sort)
+	} else {
+		second.From += first.Size
+	}
+	tail, err := p.fetchHits(ctx, s, &second, false)
+	s.hits.into.Hits = append(s.hits.into.Hits, tail.Hits...)
+	return err
+}
+
+// fetchHits requests some of the documents of s, and their total number if total is set.
+func (p *searchPlan) fetchHits(ctx context.Context, s *subsearch, h *index.HitsRequest, total bool) (index.SearchResult, error) {
+	var into index.SearchResult
+	q := *p
+	q.searches, q.results, q.positions = nil, nil, nil
+	var from *position
+	if s.hits.seqNo != nil {
+		from = p.cursors.position(p.alias, idCursor(h))
+	}
+	q.addHits(&index.SearchRequest{Filter: s.filter, Hits: h}, q.filter.Write(nil, s.filter), from, &into, total)
+	if err := q.execute(ctx, q.searches); err != nil {
+		return into, err
+	}
+	err := q.splitOversized(ctx)
+	s.hits.wrongIDField = s.hits.wrongIDField || q.wrongIDField()
+	for _, part := range q.searches {
+		s.hits.sourceBytes += part.hits.sourceBytes
+	}
+	return into, err
+}
+
+// splitFacets replaces s, whose response would have too many buckets, by several searches: one for the values of each facet, one
+// for each histogram, and one for everything else.
+func (p *searchPlan) splitFacets(ctx context.Context, s *subsearch) error {
+	rest := &subsearch{filter: s.filter, totals: s.totals}
+	pieces := []*subsearch{rest}
+	parts := make([][]*facetTask, len(s.facets))
+	add := func(place int, to *subsearch, f *index.Facet) {
+		task := &facetTask{FacetReader: dsl.FacetReader{Facet: f, Into: emptyFacet(f)}}
+		to.facets = append(to.facets, task)
+		parts[place] = append(parts[place], task)
+	}
+	for i, task := range s.facets {
+		remaining := *task.Facet
+		remaining.Buckets, remaining.Histogram = nil, 0
+		if len(p.facetBody(nil, "", &remaining)) > 0 {
+			add(i, rest, &remaining)
+		}
+		for _, single := range facetParts(task.Facet) {
+			piece := &subsearch{filter: s.filter}
+			add(i, piece, single)
+			pieces = append(pieces, piece)
+		}
+	}
+	filter := p.filter.Write(nil, s.filter)
+	for _, piece := range pieces {
+		p.writeCounts(piece, filter)
+	}
+	if err := p.execute(ctx, pieces); err != nil {
+		return err
+	}
+	if rest.err != nil {
+		return rest.err
+	}
+	for _, piece := range pieces[1:] {
+		only := piece.facets[0]
+		if piece.err == nil {
+			continue
+		}
+		if only.Facet.Buckets == nil {
+			return only.Facet.TooManyIntervals()
+		}
+		only.More = true
+	}
+	for i, task := range s.facets {
+		for _, part := range parts[i] {
+			if err := p.readAllBuckets(ctx, s, part); err != nil {
+				return err
+			}
+			task.merge(part)
+		}
+	}
+	return nil
+}
+
+// facetParts returns the parts of a facet that get searches of their own.
+func facetParts(f *index.Facet) []*index.Facet {
+	var found []*index.Facet
+	if f.Buckets != nil && dsl.Countable(f.Field) {
+		found = append(found, &index.Facet{Field: f.Field, Elements: f.Elements, Buckets: f.Buckets})
+	}
+	if f.Histogram != 0 && dsl.Numeric(f.Field) {
+		found = append(found, &index.Facet{Field: f.Field, Elements: f.Elements, Histogram: f.Histogram})
+	}
+	return found
+}
+
+// merge copies the result of a part to t.
+func (t *facetTask) merge(part *facetTask) {
+	switch {
+	case part.Facet.Buckets != nil:
+		t.Into.Buckets = part.Into.Buckets
+	case part.Facet.Histogram != 0:
+		t.Into.Histogram = part.Into.Histogram
+	default:
+		buckets, histogram := t.Into.Buckets, t.Into.Histogram
+		t.Into = part.Into
+		t.Into.Buckets, t.Into.Histogram = buckets, histogram
+	}
+}
+
+// maxPagedValues is the maximum number of values of a field that are read page by page, when one response cannot hold them.
+const maxPagedValues = 1_000_000
+
+// readAllBuckets reads the buckets of a facet again, page by page, if the field has more values than one response can hold, and
+// keeps those with the most documents. Each page of maxBuckets values costs the cluster a pass over the documents; it happens
+// only when more than maxBuckets values are requested.
+func (p *searchPlan) readAllBuckets(ctx context.Context, s *subsearch, task *facetTask) error {
+	if !task.More {
+		return nil
+	}
+	f := task.Facet
+	task.More = false
+	var all []index.Bucket
+	err := p.eachBucketPage(ctx, s.filter, f, func(page []index.Bucket) error {
+		all = append(all, page...)
+		if len(all) > 2*f.Buckets.Max {
+			all = dsl.SortBuckets(f, all)
+		}
+		return nil
+	})
+	task.Into.Buckets = dsl.SortBuckets(f, all)
+	return err
+}
+
+// eachBucketPage calls each with all buckets of f in the documents that match filter, in pages ordered by value, as of one point
+// in time. each may keep their bytes.
+func (p *searchPlan) eachBucketPage(ctx context.Context, filter *query.Node, f *index.Facet, each func([]index.Bucket) error) error {
+	point, err := p.client.OpenPIT(ctx, p.alias)
+	if err != nil {
+		return transport.AsSearchError(err)
+	}
+	defer func() { p.client.ClosePIT(ctx, point) }()
+	head := append([]byte(`{"size":0,"track_total_hits":false,"query":`), p.filter.Write(nil, filter)...)
+	w := dsl.FacetWriter{Filter: &p.filter, IDField: p.idField}
+	reader := dsl.FacetReader{Facet: f}
+	for read := 0; ; {
+		body := append([]byte(nil), head...)
+		body = transport.AppendPIT(body, point)
+		body = append(body, `,"aggs":{`...)
+		body = append(w.Page(body, dsl.FacetName(0), f, reader.After), "}}"...)
+		reader.Into.Buckets, reader.After = nil, nil
+		if point, err = p.readBucketPage(ctx, body, point, &reader); err != nil {
+			return err
+		}
+		if read += len(reader.Into.Buckets); read > maxPagedValues {
+			return core.NewError(core.CodeInvalid, fmt.Sprintf("the field %s has more than %d values", f.Field.Path, maxPagedValues))
+		}
+		if err := each(reader.Into.Buckets); err != nil {
+			return err
+		}
+		if reader.After == nil {
+			return nil
+		}
+	}
+}
+
+// readBucketPage reads one page and returns the point in time of the next.
+func (p *searchPlan) readBucketPage(ctx context.Context, body []byte, point string, reader *dsl.FacetReader) (string, error) {
+	into := p.client.GetBuffer()
+	defer p.client.PutBuffer(into)
+	reply, err := p.client.Do(ctx, transport.SearchRequest(body), into)
+	if err != nil {
+		return point, transport.AsSearchError(err)
+	}
+	reader.Copy = new(dsl.Arena).Copy
+	c := dsl.Reader{Data: reply.Body}
+	a := dsl.Response{ReadAggs: func(c *dsl.Reader) { dsl.ReadFacets(c, []*dsl.FacetReader{reader}) }}
+	a.Read(&c)
+	if a.PIT != "" {
+		point = a.PIT
+	}
+	return point, a.Check(&c)
 }

@@ -2,7 +2,6 @@ package search
 
 import (
 	"bytes"
-	"encoding/json"
 	"strconv"
 
 	"tutti/internal/filter/query"
@@ -239,13 +238,10 @@ func (p *searchPlan) appendOrder(b []byte, h *index.HitsRequest) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(b, trimmed(value)...)
+		b = append(b, bytes.TrimSpace(value)...)
 	}
 	return append(b, ']')
 }
-
-// trimmed returns a value without surrounding line feeds, which would end the search in an msearch body.
-func trimmed(value json.RawMessage) []byte { return bytes.TrimSpace(value) }
 
 // wrongIDField reports whether the presumed id field of a document was not its id.
 func (p *searchPlan) wrongIDField() bool {

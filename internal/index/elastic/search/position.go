@@ -163,7 +163,7 @@ func (n *seqNoSort) appendSort(dst []byte, sorts []index.Sort) []byte {
 func (n *seqNoSort) appendAfter(dst []byte, after []json.RawMessage) []byte {
 	dst = append(dst, `,"search_after":[`...)
 	for _, value := range after[:n.key] {
-		dst = append(append(dst, trimmed(value)...), ',')
+		dst = append(append(dst, bytes.TrimSpace(value)...), ',')
 	}
 	if n.scored {
 		dst = strconv.AppendFloat(dst, float64(n.start.score), 'g', -1, 64)
@@ -240,6 +240,17 @@ func (s *sealer) position(alias string, raw json.RawMessage) *position {
 	}
 	if plain, ok := s.open(alias, text); ok {
 		return decodePosition(plain)
+	}
+	return nil
+}
+
+// idCursor returns the id's value in h.After, nil for none.
+func idCursor(h *index.HitsRequest) json.RawMessage {
+	if h == nil || len(h.After) != len(h.Sort) {
+		return nil
+	}
+	if at := dsl.IDKey(h.Sort); at >= 0 {
+		return h.After[at]
 	}
 	return nil
 }

@@ -1,11 +1,12 @@
 package search
 
 import (
+	"bytes"
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"tutti/internal/core"
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic/dsl"
@@ -24,14 +25,6 @@ type Searcher struct {
 	aliases        sync.Map // alias to *aliasStats
 }
 
-// aliasStats is what a Searcher learned from the documents of an alias.
-type aliasStats struct {
-	// idField is the field that holds the documents' ids, nil before the first request for it.
-	idField atomic.Pointer[idField]
-	// meanSize estimates the size of the documents.
-	meanSize meanSize
-}
-
 // New returns a Searcher whose cursors are encrypted with cursorKey, of CursorKeyBytes bytes or nil for a random one. now is the
 // clock for the age of what it learned.
 func New(client *transport.Client, meta *metadata.Aliases, cursorKey []byte, now func() time.Time) (*Searcher, error) {
@@ -40,15 +33,6 @@ func New(client *transport.Client, meta *metadata.Aliases, cursorKey []byte, now
 		return nil, err
 	}
 	return &Searcher{client: client, meta: meta, cursors: cursors, now: now, MaxSourceBytes: transport.DefaultMaxResponseBytes}, nil
-}
-
-// stats returns what was learned from the documents of alias.
-func (x *Searcher) stats(alias string) *aliasStats {
-	st, ok := x.aliases.Load(alias)
-	if !ok {
-		st, _ = x.aliases.LoadOrStore(alias, new(aliasStats))
-	}
-	return st.(*aliasStats)
 }
 
 // Search evaluates reqs in one round trip: one search for the documents of each request, and one for the totals and facets of
@@ -163,4 +147,43 @@ func filtersOf(reqs []index.SearchRequest) []*query.Node {
 		}
 	}
 	return filters
+}
+
+// prepareIDSort sets how p sorts documents by id, and where its pages begin. Pages that began in the order of sequence numbers
+// continue in it, even if an id field has been found since.
+func (x *Searcher) prepareIDSort(ctx context.Context, alias string, reqs []index.SearchRequest, p *searchPlan) error {
+	id, err := x.idFieldOf(ctx, alias)
+	if err != nil {
+		return err
+	}
+	p.idField, p.sharded = id.path, id.shards != 1
+	p.positions = make([]*position, len(reqs))
+	resumed := false
+	for i := range reqs {
+		if p.positions[i] = x.cursors.position(alias, idCursor(reqs[i].Hits)); p.positions[i] != nil {
+			p.idField, resumed = dsl.SeqNo, true
+		}
+	}
+	if p.indicesHash = id.indicesHash; resumed || p.idField == dsl.SeqNo && id.expires.IsZero() {
+		if p.indicesHash, err = x.meta.IndicesHash(ctx, alias); err != nil {
+			return transport.AsSearchError(err)
+		}
+		if p.indicesHash != id.indicesHash && !id.expires.IsZero() { // the alias moved: the next first page determines it again
+			x.stats(alias).idField.CompareAndSwap(id, nil)
+		}
+	}
+	for i := range reqs {
+		raw := idCursor(reqs[i].Hits)
+		switch from := p.positions[i]; {
+		case raw == nil:
+		case from == nil && (p.idField == dsl.SeqNo || bytes.TrimSpace(raw)[0] != '"'), // checkHits has rejected empty values
+			from != nil && (from.indicesHash != p.indicesHash || !from.scored && p.sharded && reqs[i].Hits.Restricted):
+			return &core.Error{
+				Code:    core.CodeInvalid,
+				Message: "the cursor is not valid: it was changed, or returned in another order or by another version",
+				Hint:    "start again from the first page, without a cursor",
+			}
+		}
+	}
+	return nil
 }

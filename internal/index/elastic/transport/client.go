@@ -244,3 +244,40 @@ func (r *Response) CheckShards(alias string) error {
 	}
 	return nil
 }
+
+// maxPooledBytes is the capacity of the largest buffer that is reused.
+const maxPooledBytes = 8 << 20
+
+// GetBuffer returns an empty buffer, for responses and compressed bodies. recycle takes it back.
+func (c *Client) GetBuffer() *bytes.Buffer {
+	if buffer, ok := c.buffers.Get().(*bytes.Buffer); ok {
+		buffer.Reset()
+		return buffer
+	}
+	return new(bytes.Buffer)
+}
+
+// PutBuffer makes a buffer available to later calls of buffer. It must not be used afterwards.
+func (c *Client) PutBuffer(buffer *bytes.Buffer) {
+	if buffer.Cap() <= maxPooledBytes {
+		c.buffers.Put(buffer)
+	}
+}
+
+// isRead reports whether r is a read that is not a GET, which may be sent again.
+func isRead(r esapi.Request) bool {
+	switch r.(type) {
+	case esapi.SearchRequest, esapi.MsearchRequest, esapi.CountRequest, esapi.MgetRequest:
+		return true
+	default:
+		return false
+	}
+}
+
+// SearchRequest returns a search of one index, or of the point in time in its body. It fails if any shard does not answer.
+func SearchRequest(body []byte, alias ...string) esapi.SearchRequest {
+	return esapi.SearchRequest{Index: alias, Body: bytes.NewReader(body), AllowPartialSearchResults: new(false)}
+}
+
+// NDJSON returns the header of a request whose body is newline-delimited JSON.
+func NDJSON() http.Header { return http.Header{"Content-Type": {"application/x-ndjson"}} }
