@@ -1,6 +1,7 @@
 package consumers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -81,23 +82,17 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	setDefault(&c.AckWait, 30*time.Second)
-	setDefault(&c.MaxDeliver, 20)
-	setDefault(&c.RecordsInFlight, 256)
-	setDefault(&c.MaxRecordBytes, core.DefaultMaxRecordBytes)
-	setDefault(&c.PageAttempts, 5)
-	setDefault(&c.RetryBase, 200*time.Millisecond)
-	setDefault(&c.RetryMax, time.Minute)
-	setDefault(&c.ProgressEvery, 250*time.Millisecond)
-	setDefault(&c.SweepTimeout, time.Minute)
-	setDefault(&c.ClockSkew, 5*time.Second)
+	c.AckWait = cmp.Or(c.AckWait, 30*time.Second)
+	c.MaxDeliver = cmp.Or(c.MaxDeliver, 20)
+	c.RecordsInFlight = cmp.Or(c.RecordsInFlight, 256)
+	c.MaxRecordBytes = cmp.Or(c.MaxRecordBytes, core.DefaultMaxRecordBytes)
+	c.PageAttempts = cmp.Or(c.PageAttempts, 5)
+	c.RetryBase = cmp.Or(c.RetryBase, 200*time.Millisecond)
+	c.RetryMax = cmp.Or(c.RetryMax, time.Minute)
+	c.ProgressEvery = cmp.Or(c.ProgressEvery, 250*time.Millisecond)
+	c.SweepTimeout = cmp.Or(c.SweepTimeout, time.Minute)
+	c.ClockSkew = cmp.Or(c.ClockSkew, 5*time.Second)
 	return c
-}
-
-func setDefault[T int | time.Duration](v *T, d T) {
-	if *v == 0 {
-		*v = d
-	}
 }
 
 // Consumers processes the Requests of all repositories until it is stopped.
@@ -147,8 +142,8 @@ func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 }
 
 func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *slog.Logger) *repository {
-	setDefault(&r.PageSize, 500)
-	setDefault(&r.Concurrency, 4)
+	r.PageSize = cmp.Or(r.PageSize, 500)
+	r.Concurrency = cmp.Or(r.Concurrency, 4)
 	l := loop.New(p, deps.Requests, deps.Cells, loop.Config{
 		Repository: r.Code, Logger: log, AckWait: cfg.AckWait, MaxDeliver: cfg.MaxDeliver, RetryBase: cfg.RetryBase, RetryMax: cfg.RetryMax,
 	})

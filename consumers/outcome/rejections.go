@@ -122,14 +122,6 @@ func rejectedField(reason string) string {
 	return Truncate(field, maxFieldBytes)
 }
 
-// Truncate shortens a text that is longer than maxBytes.
-func Truncate(text string, maxBytes int) string {
-	if len(text) <= maxBytes {
-		return text
-	}
-	return strings.ToValidUTF8(text[:maxBytes], "") + "…"
-}
-
 // PausesFor counts the outcome of a document and reports whether it is a rejection that is not final, because the repository
 // pauses for it. A record that already has a dead letter does not count, as it adds none.
 func (o *Outcomes) PausesFor(organization, id string, res core.Result) bool {

@@ -52,13 +52,6 @@ func (a *Admin) Cancel(ctx context.Context, id string) (core.Job, error) {
 	return a.storeTotals(ctx, id)
 }
 
-func cancelRun(run *core.OrganizationRun) error {
-	if !run.State.Final() {
-		run.State = core.JobCancelled
-	}
-	return nil
-}
-
 // storeTotals stores the sum of a job's organizations in the job.
 func (a *Admin) storeTotals(ctx context.Context, id string) (core.Job, error) {
 	runs, err := a.Organizations.Organizations(ctx, id)
@@ -125,12 +118,5 @@ func (a *Admin) EndOrphan(ctx context.Context, id string) error {
 func (a *Admin) forgetPages(ctx context.Context, job core.Job) {
 	if log := a.Loggers[job.Repository]; log != nil {
 		forgetPages(ctx, a.Pages, log, job.ID, "")
-	}
-}
-
-// forgetPages removes the stored ids of a list's pages, or of all lists of the job when organization is empty.
-func forgetPages(ctx context.Context, pages Pages, log *slog.Logger, jobID, organization string) {
-	if err := pages.ForgetPages(ctx, jobID, organization); err != nil {
-		log.Debug("removing the stored ids of a list", "job_id", jobID, "organization", organization, "err", err)
 	}
 }

@@ -4,19 +4,19 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/keylock"
 )
 
 // jobEnd ends jobs.
 type jobEnd struct {
 	*repository
 	sweeper *sweeper
-
-	mu     sync.Mutex               // guards ending
-	ending map[string]chan struct{} // jobs that are being ended; the channel is closed afterwards
+	// ending serializes the organizations that end their job at the same time. None may leave it to another one: that one may
+	// fail after its message was redelivered to another consumer.
+	ending keylock.Locks
 }
 
 // fail fails a job whose organizations could not be listed.
@@ -48,7 +48,7 @@ func (e *jobEnd) endIfComplete(ctx context.Context, id string) error {
 			return nil
 		}
 	}
-	unlock, err := e.lock(ctx, id)
+	unlock, err := e.ending.Lock(e.loop.Draining(), id)
 	if err != nil {
 		return err
 	}
@@ -57,34 +57,6 @@ func (e *jobEnd) endIfComplete(ctx context.Context, id string) error {
 		return err
 	}
 	return e.end(ctx, job, runs)
-}
-
-// lock serializes the organizations that end their job at the same time. None may leave it to another one: that one
-// may fail after its message was redelivered to another consumer.
-func (e *jobEnd) lock(ctx context.Context, id string) (unlock func(), err error) {
-	for {
-		e.mu.Lock()
-		busy := e.ending[id]
-		if busy == nil {
-			mine := make(chan struct{})
-			e.ending[id] = mine
-			e.mu.Unlock()
-			return func() {
-				e.mu.Lock()
-				defer e.mu.Unlock()
-				delete(e.ending, id)
-				close(mine)
-			}, nil
-		}
-		e.mu.Unlock()
-		select {
-		case <-busy:
-		case <-e.loop.Draining().Done():
-			return nil, e.loop.Draining().Err()
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
 }
 
 // end sweeps a job whose organizations have ended, and ends it once searches find the documents it has written.

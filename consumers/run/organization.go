@@ -16,7 +16,6 @@ const maxRereads = 1
 // organizationEnd ends the runs of organizations whose pages have all ended.
 type organizationEnd struct {
 	*repository
-	records *recordRequests
 	sweeper *sweeper
 	jobs    *jobEnd
 }
@@ -122,7 +121,7 @@ func (o *organizationEnd) settleLate(ctx context.Context, job core.Job, run core
 	if err != nil {
 		return run, err
 	}
-	settled, open, err := o.records.settle(ctx, job, run.Organization, ids, true)
+	settled, open, err := o.sweeper.settle(ctx, job, run.Organization, ids, true)
 	if err != nil {
 		return run, err
 	}

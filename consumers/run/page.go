@@ -21,8 +21,7 @@ type pages struct {
 	end  *organizationEnd
 	jobs *jobEnd
 
-	mu       sync.Mutex // guards inFlight
-	inFlight map[string]struct{}
+	inFlight sync.Map // the keys of the pages in flight
 }
 
 // handle reads one page, publishes the next, writes the documents and ends m after their outcomes. free frees the slot
@@ -30,19 +29,11 @@ type pages struct {
 func (p *pages) handle(ctx context.Context, m core.Message, free func()) {
 	req := m.Request()
 	key := req.JobID + "/" + req.Organization + "/" + strconv.Itoa(req.Page.Number)
-	p.mu.Lock()
-	_, busy := p.inFlight[key]
-	p.inFlight[key] = struct{}{}
-	p.mu.Unlock()
-	if busy {
+	if _, busy := p.inFlight.LoadOrStore(key, nil); busy {
 		p.loop.End(ctx, m, loop.ErrBusy)
 		return
 	}
-	defer func() {
-		p.mu.Lock()
-		delete(p.inFlight, key)
-		p.mu.Unlock()
-	}()
+	defer p.inFlight.Delete(key)
 	p.loop.End(ctx, m, p.settle(ctx, m, free))
 }
 

@@ -192,3 +192,28 @@ func hashOf(rec core.Record) uint64 {
 		return xxhash.Sum64(rec.Body)
 	}
 }
+
+// storeInvalid stores dead letters for the rows that were set aside, and releases their documents.
+func (w *pageWork) storeInvalid(ctx context.Context) error {
+	for i := range w.invalid {
+		row := &w.invalid[i]
+		if row.stored {
+			continue
+		}
+		err := w.loop.RetryUntilStopped(ctx, "storing a dead letter", func() error {
+			return w.Outcomes.StoreDeadLetter(ctx, w.recordRequest(row.letter.RecordID), row.letter)
+		})
+		if err != nil {
+			return err
+		}
+		row.stored, row.letter.Document = true, nil
+	}
+	return nil
+}
+
+// recordRequest returns the Request for one record of the page.
+func (w *pageWork) recordRequest(id string) core.Request {
+	req := w.childRequest(w.job, core.ScopeRecord, w.req.Organization)
+	req.RecordID, req.Force = id, false
+	return req
+}

@@ -139,3 +139,17 @@ func (r *repository) refresh(ctx context.Context, job core.Job) (*core.JobError,
 		}
 	}
 }
+
+// forgetPages removes the stored ids of a list's pages, or of all lists of the job when organization is empty.
+func forgetPages(ctx context.Context, pages Pages, log *slog.Logger, jobID, organization string) {
+	if err := pages.ForgetPages(ctx, jobID, organization); err != nil {
+		log.Debug("removing the stored ids of a list", "job_id", jobID, "organization", organization, "err", err)
+	}
+}
+
+func cancelRun(run *core.OrganizationRun) error {
+	if !run.State.Final() {
+		run.State = core.JobCancelled
+	}
+	return nil
+}

@@ -158,18 +158,14 @@ func (w *runs) publishOrganization(ctx context.Context, job core.Job, organizati
 	})
 }
 
-// listOrganizations returns the upstream's organizations, with retries. Names that cannot be part of a Request are logged
-// and left out.
+// listOrganizations returns the upstream's organizations, with retries.
 func (w *runs) listOrganizations(ctx context.Context, jobID string) ([]string, error) {
 	for try := 1; ; try++ {
 		listed, err := w.Fetcher.Organizations(ctx)
 		if err == nil {
-			return w.Fetcher.ValidOrganizations(listed), nil
+			return listed, nil
 		}
-		if w.jobEnded(ctx, jobID) {
-			return nil, err
-		}
-		if !fetch.Retryable(err) || try >= w.PageAttempts {
+		if w.jobEnded(ctx, jobID) || !fetch.Retryable(err) || try >= w.PageAttempts {
 			return nil, err
 		}
 		if stop := w.loop.Sleep(w.loop.Delay(try, err)); stop != nil {

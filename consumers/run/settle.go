@@ -69,30 +69,9 @@ func (w *pageWork) settleOne(ctx context.Context, id string, res *core.Result) e
 
 // clearDeadLetter removes the dead letter of a record, if there is one.
 func (w *pageWork) clearDeadLetter(ctx context.Context, id string) error {
-	if !w.Outcomes.HasDeadLetter(w.req.Organization, id) {
-		return nil
-	}
 	return w.loop.RetryUntilStopped(ctx, "clearing a dead letter", func() error {
 		return w.Outcomes.ClearDeadLetter(ctx, w.req.Organization, id)
 	})
-}
-
-// storeInvalid stores dead letters for the rows that were set aside, and releases their documents.
-func (w *pageWork) storeInvalid(ctx context.Context) error {
-	for i := range w.invalid {
-		row := &w.invalid[i]
-		if row.stored {
-			continue
-		}
-		err := w.loop.RetryUntilStopped(ctx, "storing a dead letter", func() error {
-			return w.Outcomes.StoreDeadLetter(ctx, w.recordRequest(row.letter.RecordID), row.letter)
-		})
-		if err != nil {
-			return err
-		}
-		row.stored, row.letter.Document = true, nil
-	}
-	return nil
 }
 
 // settleInvalid settles the rows that were set aside, once the page was read completely.
@@ -174,13 +153,6 @@ func (w *pageWork) settleID(id string) {
 		w.settled = make(map[string]struct{}, w.page.Limit)
 	}
 	w.settled[id] = struct{}{}
-}
-
-// recordRequest returns the Request for one record of the page.
-func (w *pageWork) recordRequest(id string) core.Request {
-	req := w.childRequest(w.job, core.ScopeRecord, w.req.Organization)
-	req.RecordID, req.Force = id, false
-	return req
 }
 
 // countOnce reports whether the outcome of a row counts: it is the first one of an id that is new to the chain.

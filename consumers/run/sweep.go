@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/tidwall/gjson"
+	"golang.org/x/sync/errgroup"
 
+	"tutti/consumers/loop"
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 // The guard against a mass removal (CONTRACT section 1): a sweep that would request more than guardShare of a
@@ -22,11 +26,9 @@ const (
 // errGuardReached ends a scan early.
 var errGuardReached = errors.New("the guard's limit is reached")
 
-// sweeper sweeps the index for documents that a run did not see.
-type sweeper struct {
-	*repository
-	records *recordRequests
-}
+// sweeper sweeps the index for documents that a run did not see. It publishes record Requests for a job, and waits for their
+// outcomes.
+type sweeper struct{ *repository }
 
 // sweepResult is the result of one sweep: how many documents were removed and how many records were rejected, or why nothing
 // was requested.
@@ -55,7 +57,7 @@ func (s *sweeper) sweepOrganization(ctx context.Context, job core.Job, organizat
 	if err != nil || guard != nil || len(unseen.ids) == 0 {
 		return sweepResult{guard: guard}, err
 	}
-	return s.records.requestAgain(ctx, job, organization, unseen.ids)
+	return s.requestAgain(ctx, job, organization, unseen.ids)
 }
 
 // sweepCompleteOrganizations sweeps each organization of a repository's job that was read completely, and stores the result
@@ -101,7 +103,7 @@ func (s *sweeper) sweepRepository(ctx context.Context, job core.Job, runs []core
 		if core.ValidKey("organization", organization) != nil {
 			continue // the document cannot be requested
 		}
-		swept, err := s.records.requestAgain(ctx, job, organization, unseen.ids)
+		swept, err := s.requestAgain(ctx, job, organization, unseen.ids)
 		if err != nil {
 			return vanished, err
 		}
@@ -123,7 +125,7 @@ func (s *sweeper) sweepWithGuard(ctx context.Context, job core.Job, organization
 	var swept sweepResult
 	if !job.Force && guarded(unseen.missing, total) {
 		swept.guard = guardError(unseen.missing, total)
-	} else if swept, err = s.records.requestAgain(ctx, job, organization, unseen.ids); err != nil {
+	} else if swept, err = s.requestAgain(ctx, job, organization, unseen.ids); err != nil {
 		return err
 	}
 	return s.noteSweep(ctx, job, organization, swept)
@@ -163,7 +165,7 @@ func (u *unseenDocuments) add(id string, v core.Version) {
 func (s *sweeper) groupByOrganization(ctx context.Context, job core.Job, all unseenDocuments) (map[string]unseenDocuments, error) {
 	groups := make(map[string]unseenDocuments)
 	var mu sync.Mutex
-	err := s.records.eachDocument(ctx, job, all.ids, func(id string, stored core.StoredDocument, found bool) {
+	err := s.eachDocument(ctx, job, all.ids, func(id string, stored core.StoredDocument, found bool) {
 		if !found {
 			return
 		}
@@ -230,4 +232,165 @@ func guardError(unseen int, total int64) *core.JobError {
 	return &core.JobError{Code: core.JobErrorPruneGuard, Message: fmt.Sprintf(
 		"%d or more of %d documents were not seen by the run; nothing was removed. Run again with force to remove them",
 		unseen, total)}
+}
+
+// sweepConcurrency bounds the concurrent calls of a sweep.
+const sweepConcurrency = 16
+
+// sweepChunk is how many documents a sweep processes before it checks whether its job has ended.
+const sweepChunk = 256
+
+// requestAgain publishes a record Request for each id, waits until they have ended, and counts the documents that were
+// removed and the records that were rejected.
+func (s *sweeper) requestAgain(ctx context.Context, job core.Job, organization string, ids []string) (sweepResult, error) {
+	ids, err := s.notRejected(ctx, job, organization, ids)
+	if err != nil {
+		return sweepResult{}, err
+	}
+	settled, open, err := s.settle(ctx, job, organization, ids, false)
+	swept := sweepResult{removed: settled.Removed, rejected: settled.Rejected}
+	if open > 0 {
+		swept.guard = &core.JobError{Code: core.JobErrorSweepIncomplete, Message: fmt.Sprintf(
+			"%d records that the run did not see could not be requested yet; they will be, and removed if they no longer exist", open)}
+	}
+	return swept, err
+}
+
+// notRejected returns those of ids that no page of the job rejected: a rejected record was seen, and is already counted.
+func (s *sweeper) notRejected(ctx context.Context, job core.Job, organization string, ids []string) ([]string, error) {
+	var mu sync.Mutex
+	var left []string
+	err := s.eachUntilJobEnds(ctx, job, ids, func(ctx context.Context, id string) error {
+		if s.Outcomes.HasDeadLetter(organization, id) {
+			letter, err := s.Outcomes.FindDeadLetter(ctx, organization, id)
+			if err != nil && core.CodeOf(err) != core.CodeNotFound {
+				return err
+			}
+			if letter.JobID == job.ID && letter.Request != nil && letter.Request.Cause != core.CauseSweep {
+				return nil
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		left = append(left, id)
+		return nil
+	})
+	return left, err
+}
+
+// settle waits until the record Requests of ids have ended, which it publishes unless requested is true, and counts
+// the outcomes. A record without an outcome, because its Request was replaced by one of the sweep of a cancelled job, is
+// requested once more. open is the number of records that have not ended.
+func (s *sweeper) settle(
+	ctx context.Context, job core.Job, organization string, ids []string, requested bool,
+) (settled core.Totals, open int, err error) {
+	for round := 0; round < 2 && len(ids) > 0; round++ {
+		published := round > 0 || !requested
+		if published {
+			if err := s.publish(ctx, job, organization, ids); err != nil {
+				return settled, open, err
+			}
+		}
+		waiting, err := s.wait(ctx, job, organization, ids)
+		if err != nil {
+			return settled, open, err
+		}
+		open += len(waiting)
+		ended := slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+			_, waits := waiting[id]
+			return waits
+		})
+		ids = nil
+		var mu sync.Mutex
+		err = s.eachDocument(ctx, job, ended, func(id string, stored core.StoredDocument, found bool) {
+			rejected := s.Outcomes.HasDeadLetter(organization, id)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case found && stored.Version >= job.StartVersion && (stored.Version <= core.Version(time.Now().UnixNano()) || !rejected):
+				settled.Indexed++
+			case rejected:
+				settled.Rejected++
+			case !found && published:
+				settled.Removed++
+			default:
+				ids = append(ids, id)
+			}
+		})
+		if err != nil || open > 0 {
+			return settled, open, err
+		}
+	}
+	return settled, open, nil
+}
+
+// wait waits until no Request for one of ids is in the queue. It returns the remaining ids when none has ended for
+// SweepTimeout, since a record is retried without limit.
+func (s *sweeper) wait(
+	ctx context.Context, job core.Job, organization string, ids []string,
+) (map[string]struct{}, error) {
+	left, since := len(ids)+1, time.Now()
+	for try := 0; ; try++ {
+		pending, err := s.Requests.PendingRecords(ctx, s.Repository.Code, organization)
+		if err != nil {
+			return nil, err
+		}
+		open := make(map[string]struct{})
+		for _, id := range ids {
+			if _, still := pending[id]; still {
+				open[id] = struct{}{}
+			}
+		}
+		if len(open) < left {
+			left, since = len(open), time.Now()
+		}
+		if len(open) > 0 && s.jobEnded(ctx, job.ID) {
+			return nil, loop.ErrJobEnded
+		}
+		if len(open) == 0 || time.Since(since) > s.SweepTimeout {
+			return open, nil
+		}
+		if err := s.loop.Sleep(retry.Delay(try, 20*time.Millisecond, time.Second)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (s *sweeper) publish(ctx context.Context, job core.Job, organization string, ids []string) error {
+	return s.eachUntilJobEnds(ctx, job, ids, func(ctx context.Context, id string) error {
+		req := s.childRequest(job, core.ScopeRecord, organization)
+		req.RecordID, req.Cause, req.Force, req.AsOf = id, core.CauseSweep, false, job.StartVersion
+		return s.loop.RetryUntilStopped(ctx, "publishing a record of a sweep", func() error { return s.Requests.PublishUnlessRemovalPending(ctx, req) })
+	})
+}
+
+// eachDocument reads documents and calls use with each, on several goroutines.
+func (s *sweeper) eachDocument(
+	ctx context.Context, job core.Job, ids []string, use func(id string, d core.StoredDocument, found bool),
+) error {
+	return s.Outcomes.PauseOnError(s.eachUntilJobEnds(ctx, job, ids, func(ctx context.Context, id string) error {
+		stored, found, err := s.Index.Get(ctx, s.Repository.IndexName, id)
+		if err == nil {
+			use(id, stored, found)
+		}
+		return err
+	}))
+}
+
+// eachUntilJobEnds calls f for each id, concurrently, and returns loop.ErrJobEnded soon after the job has ended.
+func (s *sweeper) eachUntilJobEnds(ctx context.Context, job core.Job, ids []string, f func(ctx context.Context, id string) error) error {
+	for chunk := range slices.Chunk(ids, sweepChunk) {
+		if s.jobEnded(ctx, job.ID) {
+			return loop.ErrJobEnded
+		}
+		calls, callCtx := errgroup.WithContext(ctx)
+		calls.SetLimit(sweepConcurrency)
+		for _, id := range chunk {
+			calls.Go(func() error { return f(callCtx, id) })
+		}
+		if err := calls.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

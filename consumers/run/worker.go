@@ -19,14 +19,13 @@ type Worker struct {
 func New(l *loop.Loop, cfg Config) *Worker {
 	cfg.PageSize = max(2, cfg.PageSize) // pages overlap by one row
 	r := &repository{Config: cfg, log: cfg.Logger, loop: l, progress: newProgress(cfg.Organizations, cfg.ProgressEvery)}
-	records := &recordRequests{repository: r}
-	sweeper := &sweeper{repository: r, records: records}
-	jobs := &jobEnd{repository: r, sweeper: sweeper, ending: make(map[string]chan struct{})}
+	sweeper := &sweeper{repository: r}
+	jobs := &jobEnd{repository: r, sweeper: sweeper}
 	return &Worker{
 		runs: &runs{repository: r, jobs: jobs},
 		pages: &pages{
-			repository: r, jobs: jobs, inFlight: make(map[string]struct{}),
-			end: &organizationEnd{repository: r, records: records, sweeper: sweeper, jobs: jobs},
+			repository: r, jobs: jobs,
+			end: &organizationEnd{repository: r, sweeper: sweeper, jobs: jobs},
 		},
 	}
 }
@@ -43,9 +42,11 @@ func (w *Worker) PullPages(src loop.Source) {
 
 // InFlight counts the pages in flight.
 func (w *Worker) InFlight() int {
-	w.pages.mu.Lock()
-	defer w.pages.mu.Unlock()
-	return len(w.pages.inFlight)
+	n := 0
+	for range w.pages.inFlight.Range {
+		n++
+	}
+	return n
 }
 
 // PendingProgress counts the organizations whose progress is held in memory.
