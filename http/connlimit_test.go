@@ -405,9 +405,9 @@ func (silentReader) Read([]byte) (int, error) {
 
 // TestServedHTTP2IsNotReplaced: a connection of HTTP/2 is not replaced while one of its requests is served, with a body or without.
 func TestServedHTTP2IsNotReplaced(t *testing.T) {
-	files := newPair(t, time.Hour)
+	files := newPair(t)
 	trust := x509.NewCertPool()
-	trust.AddCert(files.leaf(t))
+	trust.AddCert(files.leaf)
 	for name, tt := range map[string]struct {
 		method, target string
 		body           io.Reader
@@ -431,7 +431,7 @@ func TestServedHTTP2IsNotReplaced(t *testing.T) {
 				s.UseTLS(certificate)
 				l := newPipes()
 				s.Serve(l)
-				now := files.leaf(t).NotBefore.UTC // not the bubble's time
+				now := files.leaf.NotBefore.UTC // not the bubble's time
 				client := func() *http.Client {
 					return &http.Client{Transport: &http.Transport{
 						ForceAttemptHTTP2: true,

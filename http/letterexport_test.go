@@ -12,11 +12,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 
 	"tutti/http/api"
 	"tutti/internal/core"
+	"tutti/internal/tools/testkit"
 )
 
 func acceptNDJSON() http.Header { return http.Header{"Accept": {"application/x-ndjson"}} }
@@ -179,7 +179,7 @@ func TestExportThatFailsOnTheWayIsBrokenOff(t *testing.T) {
 		}
 		return list(ctx, repository, reason, limit, cursor)
 	}
-	var log lockedBuffer
+	var log testkit.Buffer
 	server := httptest.NewServer(newHandler(t, withLetters(l), api.Config{Logger: slog.New(slog.NewJSONHandler(&log, nil))}))
 	res, body := askExport(t, server, "GET", "")
 	read, err := io.ReadAll(body)
@@ -264,22 +264,4 @@ func askExport(t *testing.T, server *httptest.Server, method, query string) (*ht
 	}
 	t.Cleanup(func() { res.Body.Close() })
 	return res, res.Body
-}
-
-// lockedBuffer is a buffer that a server's goroutine writes to.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,12 +24,39 @@ import (
 	"tutti/http/api"
 	"tutti/http/server"
 	"tutti/internal/core"
+	"tutti/internal/tools/testkit"
 )
 
-// secured serves p over TLS until the test ends, and returns the server, its address and the authorities that trust it.
-func secured(t *testing.T, p *ports) (running *server.Server, addr string, trust *x509.CertPool, files pair) {
+// pair is a certificate for localhost and its key, in two files.
+type pair struct {
+	certFile, keyFile string
+	leaf              *x509.Certificate
+}
+
+func newPair(t *testing.T) pair {
 	t.Helper()
-	files = newPair(t, time.Hour)
+	cert, key, err := testkit.Certificate(time.Now().Add(-time.Hour), time.Now().Add(time.Hour), "localhost", "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := pair{certFile: filepath.Join(t.TempDir(), "tls.crt"), keyFile: filepath.Join(t.TempDir(), "tls.key")}
+	for file, content := range map[string][]byte{p.certFile: cert, p.keyFile: key} {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read, err := server.ReadCertificate(p.certFile, p.keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.leaf = read.Leaf
+	return p
+}
+
+// secured serves p over TLS until the test ends, and returns the server, its address and the authorities that trust it.
+func secured(t *testing.T, p *ports) (running *server.Server, addr string, trust *x509.CertPool) {
+	t.Helper()
+	files := newPair(t)
 	certificate, err := server.NewCertificate(t.Context(), files.certFile, files.keyFile, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -49,13 +77,13 @@ func secured(t *testing.T, p *ports) (running *server.Server, addr string, trust
 		}
 	})
 	trust = x509.NewCertPool()
-	trust.AddCert(files.leaf(t))
-	return running, running.Addr().String(), trust, files
+	trust.AddCert(files.leaf)
+	return running, running.Addr().String(), trust
 }
 
 // TestTLS: HTTP/2 and HTTP/1.1 are spoken over TLS 1.2 and later, and nothing else.
 func TestTLS(t *testing.T) {
-	_, addr, trust, _ := secured(t, working())
+	_, addr, trust := secured(t, working())
 	for name, tc := range map[string]struct {
 		config  *tls.Config
 		http2   bool
@@ -146,7 +174,7 @@ func TestTLS(t *testing.T) {
 func TestRefusalsOverTLSAreProblems(t *testing.T) {
 	p := working()
 	p.metadata.studies = func() ([]string, error) { return nil, core.NewError(core.CodeUnavailable, "the store is away") }
-	_, addr, trust, _ := secured(t, p)
+	_, addr, trust := secured(t, p)
 	send := func(raw string) (*http.Response, []byte) {
 		t.Helper()
 		conn, err := tls.Dial("tcp", addr, &tls.Config{RootCAs: trust})
@@ -187,7 +215,7 @@ func TestRefusalsOverTLSAreProblems(t *testing.T) {
 
 // TestSilentHandshakes: a client that does not negotiate delays no other and no stop.
 func TestSilentHandshakes(t *testing.T) {
-	server, addr, trust, _ := secured(t, working())
+	server, addr, trust := secured(t, working())
 	for range 8 {
 		silent, err := net.Dial("tcp", addr)
 		if err != nil {
@@ -209,9 +237,9 @@ func TestSilentHandshakes(t *testing.T) {
 
 // TestSilentHandshakeDelaysNoOther: a client is served beside one that does not negotiate, which loses its connection after 10 s.
 func TestSilentHandshakeDelaysNoOther(t *testing.T) {
-	files := newPair(t, time.Hour)
+	files := newPair(t)
 	trust := x509.NewCertPool()
-	trust.AddCert(files.leaf(t))
+	trust.AddCert(files.leaf)
 	synctest.Test(t, func(t *testing.T) {
 		certificate, err := server.NewCertificate(t.Context(), files.certFile, files.keyFile, nil, nil)
 		if err != nil {
@@ -239,7 +267,7 @@ func TestSilentHandshakeDelaysNoOther(t *testing.T) {
 			t.Fatal("the second connection was not accepted")
 		}
 		_ = below.SetDeadline(began.Add(5 * time.Second))
-		now := files.leaf(t).NotBefore.UTC // not the bubble's time
+		now := files.leaf.NotBefore.UTC // not the bubble's time
 		conn := tls.Client(below, &tls.Config{RootCAs: trust, ServerName: "localhost", Time: now})
 		if _, err := io.WriteString(conn, "GET /ping HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
 			t.Fatal(err)
@@ -273,7 +301,7 @@ tutti_http_connections 0
 func TestCutDownloadsOverTLS(t *testing.T) {
 	p := working()
 	p.catalogues.put(participants())
-	_, addr, trust, _ := secured(t, p)
+	_, addr, trust := secured(t, p)
 	rows := slices.Repeat([]string{strings.Repeat("x", 999) + "\n"}, 200)
 	head := core.DownloadHead{ContentType: core.MediaTSV, FileName: "a.tsv"}
 	oldest := func() error {
@@ -335,7 +363,7 @@ func TestEventsOverHTTP2(t *testing.T) {
 		job.State = core.JobSucceeded
 		return each(core.JobChange{Revision: 2, Job: &job})
 	}
-	_, addr, trust, _ := secured(t, p)
+	_, addr, trust := secured(t, p)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust}, ForceAttemptHTTP2: true}
 	defer transport.CloseIdleConnections()
 	res, err := (&http.Client{Transport: transport}).Get("https://" + addr + "/jobs/a/events")

@@ -1,4 +1,4 @@
-package http_test
+package server_test
 
 import (
 	"context"
@@ -130,7 +130,7 @@ func TestCertificateFollowsItsFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, 90*24*time.Hour)
 		reg := prometheus.NewRegistry()
-		var log lockedBuffer
+		var log testkit.Buffer
 		seen := 0
 		c, err := server.NewCertificate(t.Context(), p.certFile, p.keyFile, slog.New(slog.NewTextHandler(&log, nil)), server.NewMetrics(reg))
 		if err != nil {
