@@ -28,8 +28,6 @@ const (
 type JWTConfig struct {
 	// JWKSURL is the address of the issuer's key set (RFC 7517): https, or http on this machine.
 	JWKSURL string
-	// AllowHTTP permits a JWKSURL of plain http on another machine: an attacker who can answer in its place can make any token.
-	AllowHTTP bool
 	// PublicKey is PEM: RSA, EC or Ed25519 public keys or certificates, any of which may sign.
 	PublicKey []byte
 	// Issuer is the required claim iss, Audience the required value of aud.
@@ -46,7 +44,7 @@ type JWTConfig struct {
 	// Logger logs failed fetches. Default: no logging.
 	Logger *slog.Logger
 	// Client fetches the key set. Default: one that follows at most three redirects, none from https to http and none to plain
-	// http on another machine, even with AllowHTTP.
+	// http on another machine.
 	Client *http.Client
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
@@ -73,7 +71,7 @@ func (c JWTConfig) validate() error {
 		// The cause is omitted: it would show the URL, which may contain a password.
 		return core.NewError(core.CodeInvalid, "the URL of the key set must be an absolute http or https URL")
 	}
-	if u.Scheme == "http" && !c.AllowHTTP && !isLoopback(u.Hostname()) {
+	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
 		return &core.Error{
 			Code: core.CodeInvalid, Message: "the key set would be fetched over plain http from another machine",
 			Hint: "use https; an attacker who can answer in its place can make any token",

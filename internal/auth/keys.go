@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -25,10 +24,9 @@ const (
 	maxYear = 9999
 	// maxCachedKeys is the size of the key cache.
 	maxCachedKeys = 1024
-	// DefaultCacheFor is the default of KeysConfig.CacheFor.
-	DefaultCacheFor = time.Second
-	// maxCacheFor bounds the time during which a key that another process revoked may still be accepted.
-	maxCacheFor = 10 * time.Second
+	// CacheFor is how long a key is cached, so that not every request reads the store; a key that another process revoked may be
+	// accepted that long.
+	CacheFor = time.Second
 )
 
 // KeyStore stores API keys.
@@ -47,23 +45,12 @@ type KeyStore interface {
 type KeysConfig struct {
 	// Scopes defines the names of scopes.
 	Scopes Scopes
-	// CacheFor is how long a key is cached, so that not every request reads the store; a key that another process revoked may be
-	// accepted that long. At most 10 s. Default DefaultCacheFor.
-	CacheFor time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
 
-func (c KeysConfig) validate() error {
-	if c.CacheFor < 0 || c.CacheFor > maxCacheFor {
-		return core.NewError(core.CodeInvalid, "keys can be cached for 0 to 10 seconds")
-	}
-	return c.Scopes.withDefaults().validate()
-}
-
 func (c KeysConfig) withDefaults() KeysConfig {
 	c.Scopes = c.Scopes.withDefaults()
-	c.CacheFor = cmp.Or(c.CacheFor, DefaultCacheFor)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -81,10 +68,11 @@ type Keys struct {
 
 // NewKeys returns Keys. CodeInvalid for a bad Config.
 func NewKeys(store KeyStore, cfg KeysConfig) (*Keys, error) {
-	if err := cfg.validate(); err != nil {
+	cfg = cfg.withDefaults()
+	if err := cfg.Scopes.validate(); err != nil {
 		return nil, err
 	}
-	return &Keys{store: store, cfg: cfg.withDefaults(), cache: cache.NewLRU[string, cachedKey](maxCachedKeys)}, nil
+	return &Keys{store: store, cfg: cfg, cache: cache.NewLRU[string, cachedKey](maxCachedKeys)}, nil
 }
 
 // Create creates a key and returns it with its complete text, which is not stored. A zero expires means never. CodeInvalid for a name
@@ -177,7 +165,7 @@ func (k *Keys) List(ctx context.Context) ([]core.APIKey, error) {
 	return keys, nil
 }
 
-// Revoke revokes a key: this process rejects it when Revoke returns, others after KeysConfig.CacheFor. CodeNotFound when it does not
+// Revoke revokes a key: this process rejects it when Revoke returns, others after CacheFor. CodeNotFound when it does not
 // exist. An earlier revocation is kept.
 func (k *Keys) Revoke(ctx context.Context, id string) (core.APIKey, error) {
 	key, err := k.store.RevokeKey(ctx, id, k.cfg.Now().UTC())
@@ -235,7 +223,7 @@ func (k *Keys) lookUp(ctx context.Context, id string) (cachedKey, error) {
 	if err != nil {
 		return cachedKey{}, fmt.Errorf("reading an API key: %w", err)
 	}
-	entry := cachedKey{key: key, principal: k.cfg.Scopes.grant("key:"+key.ID, key.Name, key.Scopes), until: now.Add(k.cfg.CacheFor)}
+	entry := cachedKey{key: key, principal: k.cfg.Scopes.grant("key:"+key.ID, key.Name, key.Scopes), until: now.Add(CacheFor)}
 	if key.RevokedAt.IsZero() {
 		k.cache.PutIn(generation, id, entry, 1)
 	}

@@ -1,11 +1,12 @@
 package song
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
 	"tutti/internal/upstream"
@@ -41,26 +42,8 @@ func protocolError(err error) error {
 
 // errorID returns the member errorId of Song's error document. body may be truncated: the document's last member is a stack trace.
 func errorID(body []byte) string {
-	dec := json.NewDecoder(strings.NewReader(string(body)))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return ""
+	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
+		return "" // a page of a proxy, in which gjson would look for an object
 	}
-	for dec.More() {
-		name, err := dec.Token()
-		if err != nil {
-			return ""
-		}
-		if name == "errorId" {
-			var id string
-			if dec.Decode(&id) != nil {
-				return ""
-			}
-			return id
-		}
-		var skipped json.RawMessage
-		if err := dec.Decode(&skipped); err != nil {
-			return ""
-		}
-	}
-	return ""
+	return gjson.GetBytes(body, "errorId").Str
 }

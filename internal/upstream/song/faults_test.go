@@ -47,6 +47,7 @@ func TestStatuses(t *testing.T) {
 		{"404 empty", testkit.Fault{Status: 404, ContentType: "text/plain"}, core.CodeUpstream, 0},
 		{"404 other id", testkit.Fault{Status: 404, Body: `{"errorId":"file.not.found"}`}, core.CodeUpstream, 0},
 		{"404 nested id", testkit.Fault{Status: 404, Body: `{"x":` + notFound + `}`}, core.CodeUpstream, 0},
+		{"404 page with a document", testkit.Fault{Status: 404, Body: `<script>{"errorId":"analysis.id.not.found"}</script>`}, core.CodeUpstream, 0},
 		{"404 id no string", testkit.Fault{Status: 404, Body: `{"errorId":1}`}, core.CodeUpstream, 0},
 		{"404 json array", testkit.Fault{Status: 404, Body: `[` + notFound + `]`}, core.CodeUpstream, 0},
 		{"404 own words", testkit.Fault{Status: 404, Body: `{"x":[1],"errorId":"analysis.id.not.found"}`}, core.CodeAbsent, 0},
