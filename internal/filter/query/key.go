@@ -83,23 +83,23 @@ func Key(f Field, text string) (uint64, bool) {
 		return boolKey(text)
 	case integerFamily:
 		v, ok := integer(text)
-		return signedKey(v), ok && inRange(f.Type, v)
+		return SignedKey(v), ok && inRange(f.Type, v)
 	case unsignedFamily:
 		return unsigned(text)
 	case floatFamily:
 		v, err := strconv.ParseFloat(text, 64)
 		v = roundToType(f.Type, v)
-		return floatKey(v), err == nil && digits(text) && !math.IsInf(v, 0)
+		return FloatKey(v), err == nil && digits(text) && !math.IsInf(v, 0)
 	case scaledFamily:
 		v, err := strconv.ParseFloat(text, 64)
 		v = math.Floor(v*f.Scale + 0.5)
-		return signedKey(int64(v)), err == nil && digits(text) && math.Abs(v) < 1<<63
+		return SignedKey(int64(v)), err == nil && digits(text) && math.Abs(v) < 1<<63
 	case millisFamily:
 		from, _, err := sqon.ParseDate(text)
-		return signedKey(from.UnixMilli()), err == nil
+		return SignedKey(from.UnixMilli()), err == nil
 	case nanosFamily:
 		from, _, err := sqon.ParseDate(text)
-		return signedKey(from.UnixNano()), err == nil && fitsNanos(from)
+		return SignedKey(from.UnixNano()), err == nil && fitsNanos(from)
 	default:
 		return 0, false
 	}
@@ -128,9 +128,9 @@ func keyLimits(fieldType string) (lo, hi uint64, ok bool) {
 		return 0, 1, true
 	case integerFamily:
 		low, high := limits(fieldType)
-		return signedKey(low), signedKey(high), true
+		return SignedKey(low), SignedKey(high), true
 	case floatFamily:
-		return floatKey(math.Inf(-1)), floatKey(math.Inf(1)), true
+		return FloatKey(math.Inf(-1)), FloatKey(math.Inf(1)), true
 	case unsignedFamily, scaledFamily, millisFamily, nanosFamily:
 		return 0, math.MaxUint64, true
 	default:
@@ -143,7 +143,7 @@ func boundKey(f Field, b Bound, upper bool) (uint64, bool) {
 	switch familyOf(f.Type) {
 	case integerFamily:
 		v, fits := integerBound(b, upper, math.MinInt64, math.MaxInt64)
-		return signedKey(v.Int64()), fits
+		return SignedKey(v.Int64()), fits
 	case unsignedFamily:
 		v, fits := integerBound(b, upper, 0, math.MaxUint64)
 		return v.Uint64(), fits
@@ -151,12 +151,12 @@ func boundKey(f Field, b Bound, upper bool) (uint64, bool) {
 		v := decimal(b.Number)
 		b.Number = v.Mul(v, new(big.Float).SetFloat64(f.Scale)).Text('g', 60)
 		scaled, fits := integerBound(b, upper, math.MinInt64, math.MaxInt64)
-		return signedKey(scaled.Int64()), fits
+		return SignedKey(scaled.Int64()), fits
 	case floatFamily:
 		v, _ := strconv.ParseFloat(b.Number, 64) // infinite when out of range, as intended
 		return floatBound(roundToType(f.Type, v), b.Inclusive, upper)
 	case millisFamily:
-		return timeBound(b.Time, b.Inclusive, upper, time.Millisecond), true
+		return timeBound(b.Time, b.Inclusive, upper), true
 	case nanosFamily:
 		return nanosBound(b, upper)
 	default:
@@ -196,7 +196,7 @@ func integerBound(b Bound, upper bool, low int64, high uint64) (*big.Int, bool) 
 
 // floatBound returns the outermost key of a floating-point number within a bound.
 func floatBound(v float64, inclusive, upper bool) (uint64, bool) {
-	key := floatKey(v)
+	key := FloatKey(v)
 	switch {
 	case inclusive:
 		return key, true
@@ -209,17 +209,17 @@ func floatBound(v float64, inclusive, upper bool) (uint64, bool) {
 	}
 }
 
-// timeBound returns the outermost instant of a unit within a bound. Instants are the starts of units.
-func timeBound(t time.Time, inclusive, upper bool, unit time.Duration) uint64 {
+// timeBound returns the outermost millisecond within a bound.
+func timeBound(t time.Time, inclusive, upper bool) uint64 {
 	at := t.UnixMilli()
-	fraction := t.Nanosecond()%int(unit) != 0
+	fraction := t.Nanosecond()%int(time.Millisecond) != 0
 	switch {
 	case upper && !fraction && !inclusive:
 		at--
 	case !upper && (fraction || !inclusive):
 		at++
 	}
-	return signedKey(at)
+	return SignedKey(at)
 }
 
 // nanosBound is timeBound for nanoseconds, whose range is smaller than that of time.Time.
@@ -231,7 +231,7 @@ func nanosBound(b Bound, upper bool) (uint64, bool) {
 		}
 		return 0, !upper
 	}
-	key := signedKey(b.Time.UnixNano())
+	key := SignedKey(b.Time.UnixNano())
 	switch {
 	case b.Inclusive:
 		return key, true
@@ -246,13 +246,13 @@ func nanosBound(b Bound, upper bool) (uint64, bool) {
 func Number(f Field, key uint64) float64 {
 	switch familyOf(f.Type) {
 	case integerFamily, millisFamily:
-		return float64(signed(key))
+		return float64(Signed(key))
 	case nanosFamily:
-		return float64(millis(key))
+		return float64(Millis(key))
 	case floatFamily:
-		return fraction(key)
+		return FloatOf(key)
 	case scaledFamily:
-		return float64(signed(key)) / f.Scale
+		return float64(Signed(key)) / f.Scale
 	default:
 		return float64(key)
 	}
@@ -264,9 +264,9 @@ func Text(f Field, key uint64) string {
 	case booleanFamily:
 		return strconv.FormatBool(key == 1)
 	case integerFamily, millisFamily:
-		return strconv.FormatInt(signed(key), 10)
+		return strconv.FormatInt(Signed(key), 10)
 	case nanosFamily:
-		return strconv.FormatInt(millis(key), 10)
+		return strconv.FormatInt(Millis(key), 10)
 	case unsignedFamily:
 		return strconv.FormatUint(key, 10)
 	default:
@@ -387,12 +387,14 @@ func roundHalfFloat(v float64) float64 {
 
 const signBit = 1 << 63
 
-func signedKey(v int64) uint64 { return uint64(v) ^ signBit }
+// SignedKey returns a number with the order of integers.
+func SignedKey(v int64) uint64 { return uint64(v) ^ signBit }
 
-func signed(key uint64) int64 { return int64(key ^ signBit) }
+// Signed returns the integer of a SignedKey.
+func Signed(key uint64) int64 { return int64(key ^ signBit) }
 
-// floatKey returns a number with the order of floating-point numbers; the two zeros are equal.
-func floatKey(v float64) uint64 {
+// FloatKey returns a number with the order of floating-point numbers; the two zeros are equal.
+func FloatKey(v float64) uint64 {
 	if v == 0 {
 		return signBit
 	}
@@ -403,16 +405,17 @@ func floatKey(v float64) uint64 {
 	return bits | signBit
 }
 
-func fraction(key uint64) float64 {
+// FloatOf returns the number of a FloatKey.
+func FloatOf(key uint64) float64 {
 	if key&signBit != 0 {
 		return math.Float64frombits(key &^ signBit)
 	}
 	return math.Float64frombits(^key)
 }
 
-// millis returns the millisecond that contains the instant of a date_nanos.
-func millis(key uint64) int64 {
-	ns := signed(key)
+// Millis returns the millisecond that contains the instant of a date_nanos.
+func Millis(key uint64) int64 {
+	ns := Signed(key)
 	if ns < 0 && ns%1e6 != 0 {
 		return ns/1e6 - 1
 	}

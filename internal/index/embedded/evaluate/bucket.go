@@ -3,13 +3,12 @@ package evaluate
 import (
 	"bytes"
 	"cmp"
-	"container/heap"
 	"context"
-	"encoding/binary"
 	"slices"
 	"strconv"
 
 	"tutti/internal/filter/query"
+	"tutti/internal/heap"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded/segment"
 )
@@ -42,33 +41,20 @@ type topBuckets struct {
 	max     int
 }
 
-func (b *topBuckets) Len() int           { return len(b.buckets) }
-func (b *topBuckets) Less(i, j int) bool { return b.buckets[i].before(&b.buckets[j]) > 0 }
-func (b *topBuckets) Swap(i, j int)      { b.buckets[i], b.buckets[j] = b.buckets[j], b.buckets[i] }
-
-// Push implements heap.Interface.
-func (b *topBuckets) Push(x any) { b.buckets = append(b.buckets, x.(bucket)) }
-
-// Pop implements heap.Interface.
-func (b *topBuckets) Pop() any {
-	n := len(b.buckets) - 1
-	x := b.buckets[n]
-	b.buckets = b.buckets[:n]
-	return x
-}
+func lastBucket(b, c bucket) bool { return b.before(&c) > 0 }
 
 // offer adds a bucket if it is one of the first. Buckets are offered in key order, so one with the count of the last is not.
 func (b *topBuckets) offer(count int64, at int, refs []valueRef) {
 	if len(b.buckets) < b.max {
 		b.buckets = append(b.buckets, bucket{count: count, at: at, refs: slices.Clone(refs)})
 		if len(b.buckets) == b.max {
-			heap.Init(b)
+			heap.Init(b.buckets, lastBucket)
 		}
 		return
 	}
 	if worst := &b.buckets[0]; count > worst.count {
 		worst.count, worst.at, worst.refs = count, at, append(worst.refs[:0], refs...)
-		heap.Fix(b, 0)
+		heap.Fix(b.buckets, lastBucket)
 	}
 }
 
@@ -112,26 +98,18 @@ type valueCursor struct {
 	texts *segment.TextReader
 }
 
+func lowestKey(a, b *valueCursor) bool { return a.compare(&b.valueKey) < 0 }
+
 func (u *valueMerger) loadKey(c *valueCursor) {
 	switch {
 	case !u.numeric:
 		c.text = c.texts.At(c.left[0].ordinal)
-		c.number = sortPrefix(c.text)
+		c.number = segment.SortPrefix(c.text)
 	case u.field.Type == dateNanos:
-		c.number = uint64(millisecond(c.of.column.Key(c.left[0].ordinal))) ^ signBit
+		c.number = query.SignedKey(query.Millis(c.of.column.Key(c.left[0].ordinal)))
 	default:
 		c.number = c.of.column.Key(c.left[0].ordinal)
 	}
-}
-
-// sortPrefix returns the first eight bytes of a text as a number with the same order.
-func sortPrefix(text []byte) uint64 {
-	if len(text) >= 8 {
-		return binary.BigEndian.Uint64(text)
-	}
-	var room [8]byte
-	copy(room[:], text)
-	return binary.BigEndian.Uint64(room[:])
 }
 
 func newUnion(f query.Field, parts []facetPart) *valueMerger {
@@ -155,25 +133,9 @@ func newUnion(f query.Field, parts []facetPart) *valueMerger {
 		for _, c := range u.heap {
 			u.loadKey(c)
 		}
-		for i := len(u.heap)/2 - 1; i >= 0; i-- {
-			u.siftDown(i)
-		}
+		heap.Init(u.heap, lowestKey)
 	}
 	return u
-}
-
-// siftDown moves the cursor at i down the heap.
-func (u *valueMerger) siftDown(i int) {
-	for child := 2*i + 1; child < len(u.heap); child = 2*i + 1 {
-		if child+1 < len(u.heap) && u.heap[child+1].compare(&u.heap[child].valueKey) < 0 {
-			child++
-		}
-		if u.heap[i].compare(&u.heap[child].valueKey) <= 0 {
-			return
-		}
-		u.heap[i], u.heap[child] = u.heap[child], u.heap[i]
-		i = child
-	}
 }
 
 // next returns the number of documents of the next value, 0 at the end. refs are its occurrences in the parts.
@@ -199,14 +161,13 @@ func (u *valueMerger) take() int64 {
 	v := c.left[0]
 	u.refs = append(u.refs, valueRef{c.part, v.ordinal})
 	c.left = c.left[1:]
-	if len(c.left) > 0 && u.multipleParts {
+	switch {
+	case len(c.left) == 0:
+		u.heap = heap.Pop(u.heap, lowestKey)
+	case u.multipleParts:
 		u.loadKey(c)
+		heap.Fix(u.heap, lowestKey)
 	}
-	if len(c.left) == 0 {
-		last := len(u.heap) - 1
-		u.heap[0], u.heap = u.heap[last], u.heap[:last]
-	}
-	u.siftDown(0)
 	return int64(v.count)
 }
 
@@ -261,7 +222,7 @@ func (f *facetTask) keyOf(r valueRef) string {
 	case !column.Numeric():
 		return string(column.Text(r.ordinal))
 	case f.req.Field.Type == dateNanos:
-		return strconv.FormatInt(millisecond(column.Key(r.ordinal)), 10)
+		return strconv.FormatInt(query.Millis(column.Key(r.ordinal)), 10)
 	default:
 		return query.Text(f.req.Field, column.Key(r.ordinal))
 	}

@@ -59,16 +59,6 @@ func (v *values) perDocument(ctx context.Context, f query.Field, docs documents,
 // dateNanos is the type of instants, which are counted by millisecond.
 const dateNanos = "date_nanos"
 
-// millisecond returns the milliseconds since 1970 of the key of an instant in nanoseconds.
-func millisecond(key uint64) int64 {
-	at := int64(key ^ signBit)
-	ms := at / 1e6
-	if at%1e6 < 0 {
-		ms--
-	}
-	return ms
-}
-
 // perMillisecond counts by the millisecond of instants.
 func (v *values) perMillisecond(ctx context.Context, docs documents, s *scratch) []valueCount {
 	size := v.column.Size()
@@ -76,7 +66,7 @@ func (v *values) perMillisecond(ctx context.Context, docs documents, s *scratch)
 	var firsts []uint32
 	last := int64(0)
 	for ordinal := range size {
-		if ms := millisecond(v.column.Key(ordinal)); len(firsts) == 0 || ms != last {
+		if ms := query.Millis(v.column.Key(ordinal)); len(firsts) == 0 || ms != last {
 			firsts, last = append(firsts, ordinal), ms
 		}
 		s.groups[ordinal+1] = uint32(len(firsts))
@@ -132,43 +122,26 @@ func (v *values) count(ctx context.Context, docs *roaring.Bitmap, groups []uint3
 	s.batches(ctx, docs, func(docs []uint32) {
 		switch {
 		case v.span == nil && v.single != nil:
-			v.countSingle(docs, groups, counters)
-		case v.span == nil:
-			v.countMulti(docs, groups, counters)
+			for _, d := range docs {
+				counters[groupOf(groups, v.single[d])].count++
+			}
 		case v.single != nil:
 			v.countElements(docs, groups, counters)
 		default:
-			v.countMultiElements(docs, groups, counters)
+			v.countMulti(docs, groups, counters)
 		}
 	})
 }
 
-func (v *values) countSingle(docs, groups []uint32, counters []counter) {
-	for _, d := range docs {
-		o := v.single[d]
-		if groups != nil {
-			o = groups[o]
-		}
-		counters[o].count++
+// groupOf returns the group of an ordinal plus one, which is that number itself when groups is nil.
+func groupOf(groups []uint32, o uint32) uint32 {
+	if groups != nil {
+		return groups[o]
 	}
+	return o
 }
 
-func (v *values) countMulti(docs, groups []uint32, counters []counter) {
-	for _, d := range docs {
-		last := uint32(0)
-		for _, o := range v.ordinals[v.offsets[d]:v.offsets[d+1]] {
-			o++
-			if groups != nil {
-				o = groups[o]
-			}
-			if o != last {
-				counters[o].count++
-				last = o
-			}
-		}
-	}
-}
-
+// countElements is as countMulti for elements with one value each, which most are.
 func (v *values) countElements(docs, groups []uint32, counters []counter) {
 	for _, d := range docs {
 		for row := v.span[d]; row < v.span[d+1]; row++ {
@@ -187,18 +160,14 @@ func (v *values) countElements(docs, groups []uint32, counters []counter) {
 	}
 }
 
-func (v *values) countMultiElements(docs, groups []uint32, counters []counter) {
+func (v *values) countMulti(docs, groups []uint32, counters []counter) {
 	for _, d := range docs {
-		for row := v.span[d]; row < v.span[d+1]; row++ {
-			if v.elements != nil && v.elements[row>>6]>>(row&63)&1 == 0 {
+		for row, end := v.rowsOf(d); row < end; row++ {
+			if !v.counted(row) {
 				continue
 			}
 			for _, o := range v.ordinals[v.offsets[row]:v.offsets[row+1]] {
-				o++
-				if groups != nil {
-					o = groups[o]
-				}
-				if t := &counters[o]; t.last != d+1 {
+				if t := &counters[groupOf(groups, o+1)]; t.last != d+1 {
 					t.last = d + 1
 					t.count++
 				}
@@ -207,14 +176,24 @@ func (v *values) countMultiElements(docs, groups []uint32, counters []counter) {
 	}
 }
 
+// rowsOf returns the rows of a document, from row to before end.
+func (v *values) rowsOf(doc uint32) (row, end uint32) {
+	if v.span == nil {
+		return doc, doc + 1
+	}
+	return v.span[doc], v.span[doc+1]
+}
+
+// counted reports whether a row is counted.
+func (v *values) counted(row uint32) bool {
+	return v.elements == nil || v.elements[row>>6]>>(row&63)&1 != 0
+}
+
 // each calls do with the ordinal of each counted value of a document, duplicates included.
 func (v *values) each(doc uint32, do func(ordinal uint32)) {
-	row, end := doc, doc+1
-	if v.span != nil {
-		row, end = v.span[doc], v.span[doc+1]
-	}
+	row, end := v.rowsOf(doc)
 	for ; row < end; row++ {
-		if v.elements != nil && v.elements[row>>6]>>(row&63)&1 == 0 {
+		if !v.counted(row) {
 			continue
 		}
 		if v.single != nil {

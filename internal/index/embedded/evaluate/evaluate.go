@@ -138,7 +138,7 @@ func searchTasks(views []*view, asked []*request) []task {
 				docs := v.liveDocuments(ctx, r.documents, s)
 				r.totals[i] = docs.count
 				if r.hits != nil {
-					r.hits.found[i] = v.firstDocuments(ctx, docs, &r.hits.order, r.hits.after, r.hits.limit(), s)
+					r.hits.found[i] = r.hits.order.first(ctx, v, docs, r.hits.after, r.hits.limit(), s)
 				}
 				return nil
 			})

@@ -1,13 +1,13 @@
 package evaluate
 
 import (
-	"container/heap"
 	"context"
 	"encoding/json"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"tutti/internal/heap"
 	"tutti/internal/index"
 )
 
@@ -23,21 +23,6 @@ type topDocuments struct {
 	ranks []uint64
 }
 
-func (s *topDocuments) Len() int           { return len(s.heap) }
-func (s *topDocuments) Less(i, j int) bool { return s.compare(s.heap[i], s.heap[j]) > 0 }
-func (s *topDocuments) Swap(i, j int)      { s.heap[i], s.heap[j] = s.heap[j], s.heap[i] }
-
-// Push implements heap.Interface.
-func (s *topDocuments) Push(x any) { s.heap = append(s.heap, x.(int32)) }
-
-// Pop implements heap.Interface.
-func (s *topDocuments) Pop() any {
-	n := len(s.heap) - 1
-	x := s.heap[n]
-	s.heap = s.heap[:n]
-	return x
-}
-
 func (s *topDocuments) ranksOf(slot int32) []uint64 {
 	n := len(s.rankers)
 	return s.ranks[int(slot)*n : int(slot+1)*n]
@@ -45,12 +30,14 @@ func (s *topDocuments) ranksOf(slot int32) []uint64 {
 
 func (s *topDocuments) compare(a, b int32) int { return slices.Compare(s.ranksOf(a), s.ranksOf(b)) }
 
-// firstDocuments returns the first documents of a part in an order, at most limit, after the sort values after.
-func (v *view) firstDocuments(ctx context.Context, docs documents, o *order, after []afterValue, limit int, s *scratch) []uint32 {
+func (s *topDocuments) last(a, b int32) bool { return s.compare(a, b) > 0 }
+
+// first returns the first documents of a part, at most limit, after the sort values after.
+func (o *order) first(ctx context.Context, v *view, docs documents, after []afterValue, limit int, s *scratch) []uint32 {
 	if o.sorts == 0 {
 		return lowestDocuments(docs.bits, limit)
 	}
-	sel := &topDocuments{rankers: v.rankers(o), limit: min(limit, docs.count)}
+	sel := &topDocuments{rankers: o.rankers(v), limit: min(limit, docs.count)}
 	if sel.limit == 0 {
 		return nil
 	}
@@ -91,12 +78,12 @@ func (s *topDocuments) offer(doc uint32, rank uint64) {
 	case s.after != nil && slices.Compare(s.ranksOf(slot)[:len(s.after)], s.after) <= 0:
 	case len(s.heap) < s.limit:
 		s.docs = append(s.docs, doc)
-		heap.Push(s, slot)
+		s.heap = heap.Push(s.heap, slot, s.last)
 	case s.compare(slot, s.heap[0]) < 0:
 		last := s.heap[0]
 		copy(s.ranksOf(last), s.ranksOf(slot))
 		s.docs[last] = doc
-		heap.Fix(s, 0)
+		heap.Fix(s.heap, s.last)
 	}
 }
 
@@ -125,26 +112,11 @@ func newSequence(o *order, views []*view, docs [][]uint32) *documentMerger {
 	s := &documentMerger{order: o}
 	for i, v := range views {
 		if len(docs[i]) > 0 {
-			s.heap = append(s.heap, &partCursor{view: v, rankers: v.rankers(o), docs: docs[i], sortValues: make([]value, 0, len(o.keys))})
+			s.heap = append(s.heap, &partCursor{view: v, rankers: o.rankers(v), docs: docs[i], sortValues: make([]value, 0, len(o.keys))})
 		}
 	}
-	heap.Init(s)
+	heap.Init(s.heap, s.before)
 	return s
-}
-
-func (s *documentMerger) Len() int           { return len(s.heap) }
-func (s *documentMerger) Less(i, j int) bool { return s.before(s.heap[i], s.heap[j]) }
-func (s *documentMerger) Swap(i, j int)      { s.heap[i], s.heap[j] = s.heap[j], s.heap[i] }
-
-// Push implements heap.Interface.
-func (s *documentMerger) Push(x any) { s.heap = append(s.heap, x.(*partCursor)) }
-
-// Pop implements heap.Interface.
-func (s *documentMerger) Pop() any {
-	n := len(s.heap) - 1
-	x := s.heap[n]
-	s.heap = s.heap[:n]
-	return x
 }
 
 // before compares the next documents of two parts: by number when no order was requested.
@@ -177,9 +149,9 @@ func (s *documentMerger) next() {
 	c := s.heap[0]
 	c.docs, c.sortValues = c.docs[1:], c.sortValues[:0]
 	if len(c.docs) > 0 {
-		heap.Fix(s, 0)
+		heap.Fix(s.heap, s.before)
 	} else {
-		heap.Pop(s)
+		s.heap = heap.Pop(s.heap, s.before)
 	}
 }
 

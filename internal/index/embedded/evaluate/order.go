@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"math"
 	"strconv"
 
 	"github.com/tidwall/gjson"
@@ -111,11 +110,11 @@ func (k *key) appendJSON(b []byte, v value) []byte {
 	case k.kind == textKey:
 		return gjson.AppendJSONString(b, string(v.text))
 	case k.kind == computedIntKey:
-		return strconv.AppendInt(b, int64(v.number^signBit), 10)
+		return strconv.AppendInt(b, query.Signed(v.number), 10)
 	case k.kind == numberKey && integral(k.Field.Type):
 		return strconv.AppendInt(b, integer(k.Field.Type, v.number), 10)
 	case k.kind == computedFloatKey:
-		return append(b, query.Literal(fromSortableBits(v.number))...)
+		return append(b, query.Literal(query.FloatOf(v.number))...)
 	default:
 		return append(b, query.Text(k.Field, v.number)...)
 	}
@@ -179,13 +178,13 @@ func (k *key) parseAfterNumber(literal string) (afterValue, bool) {
 		return afterValue{}, false
 	case k.kind == computedFloatKey:
 		v, err := strconv.ParseFloat(literal, 64)
-		return afterValue{value: value{number: sortableBits(v)}}, err == nil
+		return afterValue{value: value{number: query.FloatKey(v)}}, err == nil
 	case k.kind == computedIntKey || k.Field.Type == "boolean" || query.Dated(k.Field.Type):
 		v, err := strconv.ParseInt(literal, 10, 64)
 		if k.kind == numberKey && k.Field.Type == "boolean" {
 			return afterValue{value: value{number: uint64(v)}}, err == nil && (v == 0 || v == 1)
 		}
-		return afterValue{value: value{number: uint64(v) ^ signBit}}, err == nil
+		return afterValue{value: value{number: query.SignedKey(v)}}, err == nil
 	}
 	if _, err := strconv.ParseFloat(literal, 64); err != nil {
 		return afterValue{}, false // out of range for every type
@@ -195,8 +194,6 @@ func (k *key) parseAfterNumber(literal string) (afterValue, bool) {
 	_, to, exact := query.KeyRange(k.Field, query.Bound{}, bound)
 	return afterValue{value: value{number: from}, beyond: !some, between: some && (!exact || from != to)}, true
 }
-
-const signBit = 1 << 63
 
 // integral reports whether the keys of a type are integers, which Hit.Sort contains unchanged.
 func integral(fieldType string) bool {
@@ -213,22 +210,5 @@ func integer(fieldType string, key uint64) int64 {
 	if fieldType == "boolean" {
 		return int64(key)
 	}
-	return int64(key ^ signBit)
-}
-
-// sortableBits returns a number with the order of v.
-func sortableBits(v float64) uint64 {
-	bits := math.Float64bits(v + 0) // turns -0 into +0
-	if bits&signBit != 0 {
-		return ^bits
-	}
-	return bits | signBit
-}
-
-// fromSortableBits is the inverse of sortableBits.
-func fromSortableBits(number uint64) float64 {
-	if number&signBit != 0 {
-		return math.Float64frombits(number &^ signBit)
-	}
-	return math.Float64frombits(^number)
+	return query.Signed(key)
 }

@@ -23,7 +23,7 @@ const lastRank = math.MaxUint64
 // descendingBase is the number from which ranks of ordinals are subtracted in a descending order.
 const descendingBase = 1 << 34
 
-func (v *view) ranker(k *key) *ranker {
+func newRanker(k *key, v *view) *ranker {
 	r := &ranker{key: k, missingRank: lastRank}
 	if k.MissingFirst {
 		r.missingRank = 0
@@ -35,19 +35,11 @@ func (v *view) ranker(k *key) *ranker {
 	return r
 }
 
-// span returns the row range of each document in a path, nil for "".
-func (v *view) span(path string) []uint32 {
-	if path == "" {
-		return nil
-	}
-	return v.segment.Span(path)
-}
-
-// rankers returns the rankers of all keys of an order.
-func (v *view) rankers(o *order) []*ranker {
+// rankers returns the rankers of all keys in a part.
+func (o *order) rankers(v *view) []*ranker {
 	all := make([]*ranker, len(o.keys))
 	for i := range o.keys {
-		all[i] = v.ranker(&o.keys[i])
+		all[i] = newRanker(&o.keys[i], v)
 	}
 	return all
 }
@@ -109,12 +101,8 @@ func (r *ranker) numberRank(number uint64, some bool) uint64 {
 // ordinal returns the ordinal plus one of the value by which a document is sorted, 0 when it has none.
 func (r *ranker) ordinal(doc uint32) uint32 {
 	v := r.values
-	row, end := doc, doc+1
-	if v.span != nil {
-		row, end = v.span[doc], v.span[doc+1]
-	}
 	best := uint32(0)
-	for ; row < end; row++ {
+	for row, end := v.rowsOf(doc); row < end; row++ {
 		o := uint32(0)
 		if v.single != nil {
 			o = v.single[row]
@@ -188,13 +176,13 @@ func (r *ranker) computed(doc uint32) (number uint64, some bool) {
 		return 0, false
 	}
 	if r.key.kind == computedIntKey {
-		return uint64(r.computeInt()) ^ signBit, true
+		return query.SignedKey(r.computeInt()), true
 	}
 	v := r.computeFloat()
 	if t := r.key.Field.Type; t == "float" || t == "half_float" {
 		v = float64(float32(v))
 	}
-	return sortableBits(v), true
+	return query.FloatKey(v), true
 }
 
 // computeInt computes the sum, average or median of integers.

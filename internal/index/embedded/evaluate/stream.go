@@ -27,7 +27,7 @@ func Stream(ctx context.Context, parts []Part, req index.StreamRequest, each fun
 		tasks = append(tasks, func(ctx context.Context, s *scratch) error {
 			docs := v.liveDocuments(ctx, documents, s).bits.ToArray()
 			if o.sorts > 0 {
-				v.sort(ctx, docs, &o, s)
+				o.sort(ctx, v, docs, s)
 			}
 			found[i] = docs
 			return nil
@@ -62,12 +62,12 @@ type ranked struct {
 }
 
 // sort sorts documents of a part key by key: only documents equal by one key are compared by the next.
-func (v *view) sort(ctx context.Context, docs []uint32, o *order, s *scratch) {
+func (o *order) sort(ctx context.Context, v *view, docs []uint32, s *scratch) {
 	all := make([]ranked, len(docs))
 	for i, d := range docs {
 		all[i].doc = d
 	}
-	rankers := v.rankers(o)
+	rankers := o.rankers(v)
 	sortBy(ctx, all, rankers, s)
 	for i, r := range all {
 		docs[i] = r.doc

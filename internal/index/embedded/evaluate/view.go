@@ -109,6 +109,14 @@ func (v *view) rowCount(path string) int {
 	return v.segment.Rows(path)
 }
 
+// span returns the row range of each document in a path, nil for "".
+func (v *view) span(path string) []uint32 {
+	if path == "" {
+		return nil
+	}
+	return v.segment.Span(path)
+}
+
 // and returns the rows for which all children hold. It evaluates the cheapest first, and subtracts negated children instead of
 // inverting them.
 func (v *view) and(ctx context.Context, children []*clause, s *scratch) *roaring.Bitmap {

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/RoaringBitmap/roaring/v2"
-
 	"tutti/internal/filter/query"
 )
 
@@ -13,9 +11,8 @@ import (
 type Column struct {
 	// field is the field as mapped when its values were read, without Nested.
 	field query.Field
-	// space is the path whose rows have the values, rows the number of these rows.
+	// space is the path whose rows have the values.
 	space string
-	rows  int
 	// keys are the values of a numeric column, texts those of all other columns.
 	keys  []uint64
 	texts dictionary
@@ -25,27 +22,15 @@ type Column struct {
 		once sync.Once
 		byRow
 	}
-	// The rows of each value are stored as bitmaps in postings, or in order: the rows of ordinal o are
-	// order[starts[o]:starts[o+1]]. starts is nil when each value has one row.
-	exists        *roaring.Bitmap
-	postings      []*roaring.Bitmap
-	order, starts []uint32
+	byValue
 }
-
-// byRow holds the values of each row: single as returned by Column.Single, offsets and values as returned by Column.Multi.
-type byRow struct {
-	single, offsets, values []uint32
-}
-
-// invertedOnly reports whether a column stores only the rows of each value, because its values are seldom read by row.
-func (c *Column) invertedOnly() bool { return c.single == nil && c.offsets == nil }
 
 // rowValues returns the values by row.
 func (c *Column) rowValues() *byRow {
 	if !c.invertedOnly() {
 		return &c.byRow
 	}
-	c.lazyByRow.once.Do(func() { c.lazyByRow.byRow = c.valuesByRow(0, c.Size()) })
+	c.lazyByRow.once.Do(func() { c.lazyByRow.byRow = c.rowsToValues(0, c.Size()) })
 	return &c.lazyByRow.byRow
 }
 
@@ -63,6 +48,15 @@ func (c *Column) Size() uint32 {
 // Text returns the value of an ordinal in a column of texts. The bytes may belong to the segment and must not be changed.
 func (c *Column) Text(ordinal uint32) []byte { return c.texts.at(nil, ordinal) }
 
+// Texts returns a reader of a column of texts.
+func (c *Column) Texts() *TextReader {
+	r := &TextReader{from: cursor{texts: c.texts}}
+	if part, ok := c.texts.(*textRange); ok {
+		r.from.texts, r.first, r.prefix = part.base, int(part.from), len(part.prefix)
+	}
+	return r
+}
+
 // Key returns the value of an ordinal of a numeric column.
 func (c *Column) Key(ordinal uint32) uint64 { return c.keys[ordinal] }
 
@@ -73,65 +67,6 @@ func (c *Column) FindText(text string) (ordinal uint32, equal bool) { return c.t
 func (c *Column) FindKey(key uint64) (ordinal uint32, equal bool) {
 	at, equal := slices.BinarySearch(c.keys, key)
 	return uint32(at), equal
-}
-
-// Exists returns the rows with a value.
-func (c *Column) Exists() *roaring.Bitmap { return c.exists }
-
-// AddRows adds to into the rows that have a value with an ordinal in [from, to).
-func (c *Column) AddRows(into *roaring.Bitmap, from, to uint32) {
-	to = min(to, c.Size())
-	switch {
-	case from >= to:
-	case from == 0 && to == c.Size():
-		into.Or(c.exists)
-	case c.postings == nil:
-		c.addOrdered(into, c.rowsOf(from, to), to-from == 1)
-	case to-from <= fewPostings:
-		for _, rows := range c.postings[from:to] {
-			into.Or(rows)
-		}
-	default:
-		into.Or(roaring.FastOr(c.postings[from:to]...))
-	}
-}
-
-// fewPostings is the number of bitmaps up to which they are merged into the result one by one.
-const fewPostings = 4
-
-// rowsOf returns the rows of the ordinals [from, to), by ordinal.
-func (c *Column) rowsOf(from, to uint32) []uint32 {
-	if c.starts == nil {
-		return c.order[from:to]
-	}
-	return c.order[c.starts[from]:c.starts[to]]
-}
-
-// addOrdered adds rows. Unless sorted, few rows are sorted first, and many are added as a dense bitmap.
-func (c *Column) addOrdered(into *roaring.Bitmap, rows []uint32, sorted bool) {
-	switch {
-	case sorted:
-		into.AddMany(rows)
-	case len(rows) <= c.rows/64:
-		rows = slices.Clone(rows)
-		slices.Sort(rows)
-		into.AddMany(rows)
-	default:
-		bits := make([]uint64, (c.rows+63)/64)
-		for _, row := range rows {
-			bits[row/64] |= 1 << (row % 64)
-		}
-		into.Or(roaring.FromDense(bits, false))
-	}
-}
-
-// Postings returns the rows that have the value of an ordinal, nil when the column has no bitmaps because it has too many distinct
-// values.
-func (c *Column) Postings(ordinal uint32) *roaring.Bitmap {
-	if c.postings == nil {
-		return nil
-	}
-	return c.postings[ordinal]
 }
 
 // Single returns for each row the ordinal of its value plus one, 0 for none. It returns nil when a row has several values.

@@ -2,6 +2,7 @@ package segment
 
 import (
 	"bytes"
+	"cmp"
 	"hash/maphash"
 	"slices"
 
@@ -131,7 +132,7 @@ func (c *columnBuilder) column(rows int) *Column {
 	if len(c.rows) == 0 {
 		return nil
 	}
-	out := &Column{field: c.rule.field, space: c.space.path, rows: rows}
+	out := &Column{field: c.rule.field, space: c.space.path}
 	var ordinals []uint32
 	if c.rule.form == formKey {
 		out.keys, ordinals = sortedKeys(c.keys)
@@ -141,10 +142,10 @@ func (c *columnBuilder) column(rows int) *Column {
 	for i, number := range c.valueIDs {
 		c.valueIDs[i] = ordinals[number]
 	}
-	out.setByRow(c.rows, c.valueIDs)
-	out.invert()
+	out.byRow = newByRow(c.rows, c.valueIDs, rows, out.Numeric())
+	out.byValue = out.invert(rows, int(out.Size()))
 	if c.rule.form == formFlattened {
-		out.dropByRow()
+		out.byRow = byRow{}
 	}
 	return out
 }
@@ -159,16 +160,7 @@ func sortedKeys(keys []uint64) (distinct []uint64, ordinals []uint32) {
 	for i, key := range keys {
 		entries[i] = entry{key, uint32(i)}
 	}
-	slices.SortFunc(entries, func(a, b entry) int {
-		switch {
-		case a.key < b.key:
-			return -1
-		case a.key > b.key:
-			return 1
-		default:
-			return 0
-		}
-	})
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
 	distinct, ordinals = make([]uint64, 0, len(keys)), make([]uint32, len(keys))
 	for _, e := range entries {
 		if n := len(distinct); n == 0 || distinct[n-1] != e.key {

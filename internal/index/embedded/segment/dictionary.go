@@ -296,3 +296,17 @@ func (p *textRange) find(text string) (ordinal uint32, equal bool) {
 	at, equal := p.base.find(p.prefix + text)
 	return at - p.from, equal
 }
+
+// TextReader reads the texts of a column. Ascending reads continue from the ordinal before, whereas Column.Text starts at the
+// block's beginning each time. It is not safe for concurrent use.
+type TextReader struct {
+	from cursor
+	// first is the ordinal in the cursor's dictionary that ordinals count from, prefix the number of bytes to cut off each text.
+	first, prefix int
+}
+
+// At returns the value of an ordinal. The bytes belong to the segment or the reader and are valid until the next call.
+func (r *TextReader) At(ordinal uint32) []byte {
+	text, _ := r.from.read(r.first + int(ordinal))
+	return text[r.prefix:]
+}

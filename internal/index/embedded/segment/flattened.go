@@ -37,30 +37,15 @@ func (k *keyColumns) column(all *Column, path, key string) *Column {
 	if k.columns == nil || len(k.columns) >= maxKeyColumns {
 		k.columns = map[string]*Column{}
 	}
-	c := all.textRangeColumn(&textRange{base: all.texts, from: from, to: to, prefix: prefix})
+	c := textRangeColumn(all, &textRange{base: all.texts, from: from, to: to, prefix: prefix})
 	c.field.Path = path
 	k.columns[path] = c
 	return c
 }
 
 // textRangeColumn returns the column of a range of c's texts.
-func (c *Column) textRangeColumn(texts *textRange) *Column {
-	out := &Column{field: c.field, space: c.space, rows: c.rows, texts: texts}
-	out.byRow = c.valuesByRow(texts.from, texts.to)
-	out.invert()
+func textRangeColumn(c *Column, texts *textRange) *Column {
+	out := &Column{field: c.field, space: c.space, texts: texts, byRow: c.rowsToValues(texts.from, texts.to)}
+	out.byValue = out.invert(c.rows, texts.size())
 	return out
-}
-
-// eachRow calls each with the rows that have the value of an ordinal.
-func (c *Column) eachRow(ordinal uint32, each func(row uint32)) {
-	if c.postings == nil {
-		for _, row := range c.rowsOf(ordinal, ordinal+1) {
-			each(row)
-		}
-		return
-	}
-	rows := c.postings[ordinal].Iterator()
-	for rows.HasNext() {
-		each(rows.Next())
-	}
 }

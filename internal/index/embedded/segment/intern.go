@@ -2,6 +2,8 @@ package segment
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/binary"
 	"hash/maphash"
 	"math"
 	"slices"
@@ -69,14 +71,11 @@ func (t *stringInterner) sorted() (texts dictionary, ordinals []uint32) {
 	}
 	entries := make([]entry, t.size())
 	for i := range entries {
-		entries[i] = entry{sortPrefix(t.at(uint32(i))), uint32(i)}
+		entries[i] = entry{SortPrefix(t.at(uint32(i))), uint32(i)}
 	}
 	slices.SortFunc(entries, func(a, b entry) int {
-		switch {
-		case a.head < b.head:
-			return -1
-		case a.head > b.head:
-			return 1
+		if c := cmp.Compare(a.head, b.head); c != 0 {
+			return c
 		}
 		return bytes.Compare(t.at(a.number), t.at(b.number))
 	})
@@ -99,11 +98,12 @@ func (t *stringInterner) sorted() (texts dictionary, ordinals []uint32) {
 	return plain, ordinals
 }
 
-// sortPrefix returns the first eight bytes of a text as a number with the same order.
-func sortPrefix(text []byte) uint64 {
-	var head uint64
-	for i, c := range text[:min(8, len(text))] {
-		head |= uint64(c) << (56 - 8*i)
+// SortPrefix returns the first eight bytes of a text as a number with the same order.
+func SortPrefix(text []byte) uint64 {
+	if len(text) >= 8 {
+		return binary.BigEndian.Uint64(text)
 	}
-	return head
+	var room [8]byte
+	copy(room[:], text)
+	return binary.BigEndian.Uint64(room[:])
 }

@@ -35,10 +35,10 @@ func (m *merger) mergeColumn(name string, into *Segment) *Column {
 			newest, highest = column, number
 		}
 	}
-	c.out = &Column{field: newest.field, space: newest.space, rows: into.Rows(newest.space)}
+	c.out = &Column{field: newest.field, space: newest.space, byValue: byValue{rows: into.Rows(newest.space)}}
 	for i, column := range c.columns {
 		if column != nil {
-			c.columns[i] = column.convertedTo(newest)
+			c.columns[i] = converted(column, newest)
 		}
 	}
 	for _, documents := range m.runs {
@@ -68,7 +68,7 @@ func (c *columnMerger) mergeByRow() *Column {
 	} else {
 		c.mergeSingle()
 	}
-	c.out.invert()
+	c.out.byValue = c.out.invert(c.out.rows, int(c.out.Size()))
 	return c.out
 }
 
@@ -145,9 +145,9 @@ func (c *columnMerger) mergeMulti() {
 	c.out.values = slices.Clip(values)
 }
 
-// convertedTo returns c with its values converted to the type of a newer column, c itself when the types are compatible. It returns
+// converted returns c with its values converted to the type of a newer column, c itself when the types are compatible. It returns
 // nil when the columns have the rows of different paths and cannot be merged.
-func (c *Column) convertedTo(newer *Column) *Column {
+func converted(c, newer *Column) *Column {
 	if c.space != newer.space {
 		return nil
 	}
@@ -180,4 +180,64 @@ func (c *Column) convertedTo(newer *Column) *Column {
 		}
 	}
 	return g.column(c.rows)
+}
+
+// mergeInverted merges columns that store only the rows of each value.
+func (c *columnMerger) mergeInverted() *Column {
+	moved := c.newRows()
+	out := newDictionaryBuilder(c.columns)
+	var order []uint32
+	starts := []uint32{0}
+	var text []byte
+	flush := func() {
+		from := starts[len(starts)-1]
+		if rows := order[from:]; len(rows) > 0 {
+			if !slices.IsSorted(rows) {
+				slices.Sort(rows)
+			}
+			out.add(text, nil)
+			starts = append(starts, uint32(len(order)))
+		}
+	}
+	c.eachText(make([]ordinalSet, len(c.columns)), func(at partText) {
+		if at.fresh {
+			flush()
+			text = append(text[:0], at.text...)
+		}
+		c.columns[at.part].eachRow(at.ordinal, func(row uint32) {
+			if to := moved[at.part][row]; to != none {
+				order = append(order, to)
+			}
+		})
+	})
+	flush()
+	if len(order) == 0 {
+		return nil
+	}
+	c.out.texts = out.done()
+	c.out.byValue = newByValue(slices.Clip(order), starts, c.out.rows)
+	return c.out
+}
+
+// newRows returns for each part the new number of each row, none for deleted rows.
+func (c *columnMerger) newRows() [][]uint32 {
+	moved := make([][]uint32, len(c.columns))
+	for i, column := range c.columns {
+		if column != nil {
+			moved[i] = make([]uint32, column.rows)
+			for row := range moved[i] {
+				moved[i][row] = none
+			}
+		}
+	}
+	at := uint32(0)
+	for _, rows := range c.rows {
+		for row := rows.from; row < rows.to; row++ {
+			if moved[rows.part] != nil {
+				moved[rows.part][row] = at
+			}
+			at++
+		}
+	}
+	return moved
 }

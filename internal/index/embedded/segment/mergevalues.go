@@ -2,7 +2,10 @@ package segment
 
 import (
 	"bytes"
+	"iter"
 	"slices"
+
+	"tutti/internal/heap"
 )
 
 // ordinalSet is a bitmap of ordinals of one column; nil contains all.
@@ -58,9 +61,9 @@ func (c *columnMerger) mergeKeys(used []ordinalSet) {
 		}
 		return false
 	}
-	t := kWayMerge{advance: advance, less: func(a, b int) bool { return c.columns[a].keys[at[a]] < c.columns[b].keys[at[b]] }}
+	less := func(a, b int) bool { return c.columns[a].keys[at[a]] < c.columns[b].keys[at[b]] }
 	var keys []uint64
-	for i := range t.run(len(c.columns)) {
+	for i := range kWayMerge(len(c.columns), advance, less) {
 		key := c.columns[i].keys[at[i]]
 		if n := len(keys); n == 0 || keys[n-1] != key {
 			keys = append(keys, key)
@@ -119,16 +122,35 @@ func (c *columnMerger) eachText(used []ordinalSet, each func(at partText)) {
 			}
 		}
 	}
-	t := kWayMerge{
-		advance: advance, less: func(a, b int) bool { return bytes.Compare(places[a].text, places[b].text) < 0 },
-	}
+	less := func(a, b int) bool { return bytes.Compare(places[a].text, places[b].text) < 0 }
 	var before []byte
 	first := true
-	for i := range t.run(len(c.columns)) {
+	for i := range kWayMerge(len(c.columns), advance, less) {
 		at := places[i]
 		if at.fresh = first || !bytes.Equal(before, at.text); at.fresh {
 			before, first = append(before[:0], at.text...), false
 		}
 		each(at)
+	}
+}
+
+// kWayMerge yields, for each item of n sorted sources in ascending order, its source. advance moves a source to its next item, false
+// at the end; each source must be before its first item. less compares the current items of two sources.
+func kWayMerge(n int, advance func(source int) bool, less func(a, b int) bool) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		var left []int
+		for i := range n {
+			if advance(i) {
+				left = append(left, i)
+			}
+		}
+		heap.Init(left, less)
+		for len(left) > 0 && yield(left[0]) {
+			if advance(left[0]) {
+				heap.Fix(left, less)
+			} else {
+				left = heap.Pop(left, less)
+			}
+		}
 	}
 }

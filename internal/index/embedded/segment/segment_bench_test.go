@@ -88,10 +88,10 @@ func BenchmarkMerge(b *testing.B) {
 		merged = compact(parts)
 	}
 	b.ReportMetric(float64(b.N*merged.Documents())/b.Elapsed().Seconds(), "docs/s")
-	b.ReportMetric(float64(merged.Size())/float64(merged.Documents()), "B/doc")
+	b.ReportMetric(float64(len(fileOf(b, merged)))/float64(merged.Documents()), "B/doc")
 	size := 0
 	for _, part := range parts {
-		size += part.Size()
+		size += len(fileOf(b, part))
 	}
 	b.ReportMetric(float64(size)/float64(merged.Documents()), "parts-B/doc")
 }

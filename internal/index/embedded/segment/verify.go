@@ -95,26 +95,27 @@ func (c *Column) verifyTexts() bool {
 	}
 }
 
-func (c *Column) verifyRows(size int) bool {
-	within := func(rows *roaring.Bitmap) bool { return rows != nil && !rows.IsEmpty() && int(rows.Maximum()) < c.rows }
-	if !within(c.exists) {
+// verifyRows reports whether all rows of size values are within bounds.
+func (b *byValue) verifyRows(size int) bool {
+	within := func(rows *roaring.Bitmap) bool { return rows != nil && !rows.IsEmpty() && int(rows.Maximum()) < b.rows }
+	if !within(b.exists) {
 		return false
 	}
-	if c.postings != nil {
-		for _, rows := range c.postings {
+	if b.postings != nil {
+		for _, rows := range b.postings {
 			if !within(rows) {
 				return false
 			}
 		}
-		return len(c.postings) == size && len(c.order)+len(c.starts) == 0
+		return len(b.postings) == size && len(b.order)+len(b.starts) == 0
 	}
-	if !allBelow(c.order, c.rows) {
+	if !allBelow(b.order, b.rows) {
 		return false
 	}
-	if c.starts == nil {
-		return len(c.order) == size
+	if b.starts == nil {
+		return len(b.order) == size
 	}
-	return len(c.starts) == size+1 && isPartition(c.starts, len(c.order))
+	return len(b.starts) == size+1 && isPartition(b.starts, len(b.order))
 }
 
 // ascending reports whether numbers are strictly ascending.
