@@ -16,19 +16,6 @@ func namesMember(wants contentKind) string {
 	return "fieldName"
 }
 
-// clause reads the members of a clause's content.
-func (p *parser) clause(r *partialNode) bool {
-	for first := true; ; first = false {
-		name, more, ok := p.member(first)
-		if !ok || !more {
-			return ok
-		}
-		if !p.clauseMember(r, name) {
-			return false
-		}
-	}
-}
-
 // clauseMember reads the value of one member of a clause's content.
 func (p *parser) clauseMember(r *partialNode, name string) bool {
 	var m member
@@ -82,24 +69,17 @@ func (p *parser) fieldNames(r *partialNode) bool {
 		r.clause.invalid = true
 		return p.skip(0) && p.violation(r.node.Pointer+place, KeywordFieldName, "fieldNames must be a list of strings, not "+kind(c))
 	}
-	p.at++
 	from := len(p.names)
-	for n := 0; ; n++ {
-		more, ok := p.more(n == 0, ']')
-		if !ok {
+	ok := p.array(func(i int) bool {
+		if !p.count(r, place, i) {
 			return false
 		}
-		if !more {
-			break
-		}
-		if !p.count(r, place, n) {
-			return false
-		}
-		name, ok := p.name(r, place, n)
-		if !ok {
-			return false
-		}
+		name, ok := p.name(r, place, i)
 		p.names = append(p.names, name)
+		return ok
+	})
+	if !ok {
+		return false
 	}
 	if len(p.names) == from {
 		r.clause.invalid = true
@@ -144,31 +124,17 @@ func pointerAt(n *Node, place string, index int) string {
 // value reads the value or the values of a clause.
 func (p *parser) value(r *partialNode) bool {
 	from := len(p.scalars)
-	if p.peek() != '[' {
-		r.clause.scalar = true
-		if !p.count(r, valuePath, -1) || !p.scalar(r, -1) {
-			return false
-		}
-		r.node.Values = p.scalars[from:len(p.scalars):len(p.scalars)]
-		return true
-	}
-	p.at++
-	for values := 0; ; values++ {
-		more, ok := p.more(values == 0, ']')
-		if !ok {
-			return false
-		}
-		if !more {
-			break
-		}
-		if !p.count(r, valuePath, values) || !p.scalar(r, values) {
-			return false
-		}
+	read := func(i int) bool { return p.count(r, valuePath, i) && p.scalar(r, i) }
+	ok := false
+	if r.clause.scalar = p.peek() != '['; r.clause.scalar {
+		ok = read(-1)
+	} else {
+		ok = p.array(read)
 	}
 	if len(p.scalars) > from {
 		r.node.Values = p.scalars[from:len(p.scalars):len(p.scalars)]
 	}
-	return true
+	return ok
 }
 
 // scalar reads one value; index is its position in the list, -1 when there is no list.

@@ -97,19 +97,12 @@ func distinct[T comparable](list []T) []T {
 	if len(list) < 2 {
 		return list
 	}
-	seen := make(map[T]struct{}, len(list))
-	for i, v := range list {
-		if _, twice := seen[v]; twice {
-			out := slices.Clone(list[:i])
-			for _, v := range list[i+1:] {
-				if _, twice := seen[v]; !twice {
-					seen[v] = struct{}{}
-					out = append(out, v)
-				}
-			}
-			return out
+	seen, out := make(map[T]struct{}, len(list)), make([]T, 0, len(list))
+	for _, v := range list {
+		if _, twice := seen[v]; !twice {
+			seen[v] = struct{}{}
+			out = append(out, v)
 		}
-		seen[v] = struct{}{}
 	}
-	return list
+	return out
 }

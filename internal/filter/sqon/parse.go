@@ -99,8 +99,7 @@ func (p *parser) node(pointer string) (*Node, bool) {
 	var ok bool
 	switch c := p.peek(); c {
 	case '{':
-		p.at++
-		n, ok = p.object(pointer)
+		n, ok = p.filter(pointer)
 	case 'n':
 		ok = p.literal("null")
 	default:
@@ -117,26 +116,17 @@ func (p *parser) violation(pointer, keyword, message string) bool {
 	return !p.full()
 }
 
-// object reads the members of a filter.
-func (p *parser) object(pointer string) (*Node, bool) {
+// filter reads a filter, nil when it has no members.
+func (p *parser) filter(pointer string) (*Node, bool) {
 	var r partialNode
-	for first := true; ; first = false {
-		name, more, ok := p.member(first)
-		if !ok {
-			return nil, false
-		}
-		if !more {
-			if first {
-				return nil, true
-			}
-			break
-		}
+	ok := p.object(func(name string) bool {
 		if r.node == nil {
 			r.node = &Node{Pointer: pointer}
 		}
-		if !p.nodeMember(&r, name) {
-			return nil, false
-		}
+		return p.nodeMember(&r, name)
+	})
+	if !ok || r.node == nil {
+		return nil, ok
 	}
 	return r.node, p.validate(&r)
 }
@@ -224,12 +214,10 @@ func (p *parser) content(r *partialNode) bool {
 	switch c := p.peek(); {
 	case c == '[' && (op == unknownContent || op == groupContent):
 		r.shape = groupContent
-		p.at++
 		return p.group(r.node)
 	case c == '{' && op != groupContent:
 		r.shape = listContent
-		p.at++
-		return p.clause(r)
+		return p.object(func(name string) bool { return p.clauseMember(r, name) })
 	case c == '{' || c == '[':
 		// validate compares it with the operator.
 		r.shape = groupContent
@@ -245,21 +233,15 @@ func (p *parser) content(r *partialNode) bool {
 // group reads the members of a group.
 func (p *parser) group(n *Node) bool {
 	n.Content = []*Node{}
-	for first := true; ; first = false {
-		more, ok := p.more(first, ']')
-		if !ok || !more {
-			return ok
-		}
-		pointer := n.Pointer + "/content/" + strconv.Itoa(len(n.Content))
+	return p.array(func(i int) bool {
+		pointer := n.Pointer + "/content/" + strconv.Itoa(i)
 		inner, ok := p.node(pointer)
-		if !ok {
-			return false
-		}
 		if inner == nil {
 			inner = &Node{Op: And, Content: []*Node{}, Pointer: pointer}
 		}
 		n.Content = append(n.Content, inner)
-	}
+		return ok
+	})
 }
 
 // validate validates an object whose members have been read.

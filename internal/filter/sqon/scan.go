@@ -97,6 +97,34 @@ func (s *scanner) member(first bool) (name string, more, ok bool) {
 	return name, true, true
 }
 
+// object reads an object that starts here: each is called with every member's name, and must read its value.
+func (s *scanner) object(each func(name string) bool) bool {
+	s.at++
+	for first := true; ; first = false {
+		name, more, ok := s.member(first)
+		if !ok || !more {
+			return ok
+		}
+		if !each(name) {
+			return false
+		}
+	}
+}
+
+// array reads an array that starts here: each is called with the index of every element, and must read it.
+func (s *scanner) array(each func(i int) bool) bool {
+	s.at++
+	for i := 0; ; i++ {
+		more, ok := s.more(i == 0, ']')
+		if !ok || !more {
+			return ok
+		}
+		if !each(i) {
+			return false
+		}
+	}
+}
+
 // str reads a string that starts here.
 func (s *scanner) str() (string, bool) {
 	from := s.at + 1
@@ -191,27 +219,9 @@ func (s *scanner) skip(depth int) bool {
 	}
 	switch c := s.peek(); c {
 	case '{':
-		s.at++
-		for first := true; ; first = false {
-			_, more, ok := s.member(first)
-			if !ok || !more {
-				return ok
-			}
-			if !s.skip(depth + 1) {
-				return false
-			}
-		}
+		return s.object(func(string) bool { return s.skip(depth + 1) })
 	case '[':
-		s.at++
-		for first := true; ; first = false {
-			more, ok := s.more(first, ']')
-			if !ok || !more {
-				return ok
-			}
-			if !s.skip(depth + 1) {
-				return false
-			}
-		}
+		return s.array(func(int) bool { return s.skip(depth + 1) })
 	case '"':
 		_, ok := s.str()
 		return ok
