@@ -2,17 +2,10 @@ package upstream
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
 	"tutti/internal/core"
 	"tutti/internal/jsontext"
-)
-
-const (
-	initialBuffer = 64 << 10
-	maxIdleBuffer = 1 << 20
-	maxEmptyReads = 100
 )
 
 // Format describes a page: an object with an array of objects among its members.
@@ -78,22 +71,14 @@ type Envelope struct {
 // with a page or a study. It can be reused, by one goroutine at a time.
 type Scanner struct {
 	format Format
-	// maxRecord bounds a record, maxOther any other value of the page, in bytes.
-	maxRecord, maxOther int
+	// maxRecord bounds a record, in bytes.
+	maxRecord int
 
-	r        io.Reader
-	buf      []byte
-	pos, end int // buf[pos:end] is read and not yet consumed
-	eof      bool
-	// sized is set when the buffer was allocated for the whole input.
-	sized     bool
+	window
 	values    [][]byte
 	spans     []span
 	detected  bool
 	boolValue OptionalBool
-	// skipped is the excerpt of the record that is being skipped, nil for none; it has what was consumed up to skippedFrom.
-	skipped     *core.DeadLetterDocumentBuilder
-	skippedFrom int
 }
 
 // span locates a string value: buf[start:end] with its quotes; end is 0 for none.
@@ -108,7 +93,7 @@ func NewScanner(shape Format, maxRecord int) *Scanner {
 		maxRecord = core.DefaultMaxRecordBytes
 	}
 	return &Scanner{
-		format: shape, maxRecord: maxRecord, maxOther: max(maxRecord, maxIdleBuffer),
+		format: shape, maxRecord: maxRecord, window: window{maxOther: max(maxRecord, maxIdleBuffer)},
 		values: make([][]byte, len(shape.Members)), spans: make([]span, len(shape.Members)),
 	}
 }
@@ -166,50 +151,6 @@ func (s *Scanner) Record(r io.Reader, sizeHint int64) (Item, error) {
 	rest := append([]byte(nil), s.buf[s.pos:s.end]...)
 	s.buf, s.pos, s.end = append(rest, make([]byte, 64)...), 0, len(rest)
 	return item, s.finish()
-}
-
-func (s *Scanner) reset(r io.Reader) {
-	s.r, s.pos, s.end, s.eof, s.sized = r, 0, 0, false, false
-	if s.buf == nil {
-		s.buf = make([]byte, initialBuffer)
-	}
-}
-
-// release drops the reader, and a buffer that grew for a large record.
-func (s *Scanner) release() {
-	s.r = nil
-	if len(s.buf) > maxIdleBuffer {
-		s.buf = nil
-	}
-}
-
-// list reads the object or array at pos; element reads each member or element, whose first byte is at pos.
-func (s *Scanner) list(closing byte, element func() error) error {
-	s.pos++
-	for first := true; ; first = false {
-		c, err := s.next()
-		if err != nil {
-			return err
-		}
-		if c == closing && first {
-			s.pos++
-			return nil
-		}
-		if err := element(); err != nil {
-			return err
-		}
-		if c, err = s.next(); err != nil {
-			return err
-		}
-		s.pos++
-		switch c {
-		case ',':
-		case closing:
-			return nil
-		default:
-			return notJSON()
-		}
-	}
 }
 
 // member reads one member of the page.
@@ -328,173 +269,6 @@ func (s *Scanner) scanMember(buf []byte, i int, k key) int {
 	end, escaped := scanString(buf, i)
 	s.spans[wanted] = span{start: i, end: end, escaped: escaped}
 	return end
-}
-
-// token applies scan at pos, reading until the token is complete, and moves pos after it. It returns the index of the token's first
-// byte. scan sees the token at index 0. Before it scans again, token reads as many bytes again as it has, so that a record of any
-// size is scanned only a few times. A token over limit bytes is ErrTooLarge, and pos stays at its start.
-func (s *Scanner) token(limit int, scan func(buf []byte, i int) int) (from int, err error) {
-	for {
-		switch n := scan(s.buf[s.pos:s.end], 0); n {
-		case incomplete:
-			held := s.end - s.pos
-			if held > limit {
-				return 0, tooLarge(limit)
-			}
-			if err := s.fill(min(held, limit-held+1)); err != nil {
-				return 0, err
-			}
-		case invalid:
-			return 0, notJSON()
-		case tooNested:
-			return 0, tooDeep()
-		default:
-			if n > limit {
-				return 0, tooLarge(limit)
-			}
-			from, s.pos = s.pos, s.pos+n
-			return from, nil
-		}
-	}
-}
-
-// next returns the first non-space byte from pos on, and moves pos to it.
-func (s *Scanner) next() (byte, error) {
-	for {
-		s.pos = skipSpace(s.buf[:s.end], s.pos)
-		if s.pos < s.end {
-			return s.buf[s.pos], nil
-		}
-		if err := s.refill(); err != nil {
-			return 0, err
-		}
-	}
-}
-
-// refill reads more after everything in the buffer was consumed. A record that is skipped does not need the buffer that grew for it.
-func (s *Scanner) refill() error {
-	if s.skipped != nil {
-		if err := s.shrink(); err != nil {
-			return err
-		}
-	}
-	return s.fill(1)
-}
-
-// finish reads to the end of r, where only white space is allowed.
-func (s *Scanner) finish() error {
-	_, err := s.next()
-	switch {
-	case err == nil:
-		return Malformed("the upstream's answer continues after its end", ErrMalformed)
-	case errors.Is(err, ErrTruncated) && s.eof:
-		return nil
-	default:
-		return err
-	}
-}
-
-// fill reads at least want bytes, fewer only at the end of r. When nothing is left to read it returns ErrTruncated.
-func (s *Scanner) fill(want int) error {
-	if s.eof {
-		return Malformed(messageCut, ErrTruncated)
-	}
-	if free := len(s.buf) - s.end; s.sized && free > 0 {
-		want = min(want, free)
-	}
-	want = max(want, 1)
-	if err := s.grow(want); err != nil {
-		return err
-	}
-	empty := 0
-	for got := 0; got < want; {
-		n, err := s.r.Read(s.buf[s.end:])
-		s.end += n
-		got += n
-		switch {
-		case err == io.EOF:
-			s.eof = true
-			return nil
-		case err != nil:
-			return readError(err)
-		case n > 0:
-			empty = 0
-		default:
-			if empty++; empty > maxEmptyReads {
-				return readError(io.ErrNoProgress)
-			}
-		}
-	}
-	return nil
-}
-
-// grow makes space for want more bytes: first by sliding, then by growing the buffer.
-func (s *Scanner) grow(want int) error {
-	held := s.end - s.pos
-	if len(s.buf)-s.end >= want {
-		return nil
-	}
-	into := s.buf
-	if held+want > len(s.buf) {
-		size := max(held+want, min(2*len(s.buf), max(s.maxRecord, s.maxOther)+1))
-		if err := s.reserve(size); err != nil {
-			return err
-		}
-		into = make([]byte, size)
-	}
-	s.slide(into)
-	return nil
-}
-
-// slide moves what is not yet consumed to the start of a buffer, which may be the current one.
-func (s *Scanner) slide(into []byte) {
-	s.noteSkipped()
-	s.end = copy(into, s.buf[s.pos:s.end])
-	s.buf, s.pos, s.skippedFrom = into, 0, 0
-}
-
-// memoryReserver is a reader that bounds the memory of its content.
-type memoryReserver interface {
-	// Reserve replaces the memory reserved before by n bytes, and waits until they are available.
-	Reserve(n int64) error
-}
-
-// reserve reserves the memory of a buffer of a given size, none for the initial size.
-func (s *Scanner) reserve(size int) error {
-	if size <= initialBuffer {
-		size = 0
-	}
-	if r, ok := s.r.(memoryReserver); ok {
-		return r.Reserve(int64(size))
-	}
-	return nil
-}
-
-// shrink replaces a buffer that grew for a large record once little of it is in use.
-func (s *Scanner) shrink() error {
-	if len(s.buf) <= maxIdleBuffer || s.end-s.pos > initialBuffer {
-		return nil
-	}
-	s.slide(make([]byte, initialBuffer))
-	return s.reserve(0)
-}
-
-func tooLarge(limit int) error {
-	return core.WrapError(core.CodeUpstream, fmt.Sprintf("the upstream's answer contains a value of more than %d bytes", limit), ErrTooLarge)
-}
-
-func notJSON() error { return Malformed("the upstream's answer is not JSON", ErrMalformed) }
-
-func tooDeep() error {
-	return core.WrapError(core.CodeUpstream, "the upstream's answer is nested too deeply", ErrMalformed)
-}
-
-// readError returns a classified error unchanged.
-func readError(err error) error {
-	if _, classified := errors.AsType[*core.Error](err); classified {
-		return err
-	}
-	return core.WrapError(core.CodeUnavailable, messageCut, errors.Join(ErrTruncated, err))
 }
 
 // unexpectedStart returns the error of a response that starts with c.

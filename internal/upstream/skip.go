@@ -30,14 +30,6 @@ func (s *Scanner) skipOversized() (Item, error) {
 	return item, nil
 }
 
-// noteSkipped adds what was consumed since it was last called to the excerpt of the record that is skipped.
-func (s *Scanner) noteSkipped() {
-	if s.skipped != nil {
-		s.skipped.Add(s.buf[s.skippedFrom:s.pos])
-		s.skippedFrom = s.pos
-	}
-}
-
 // skipMember reads a member of the record, and keeps its value if it is requested.
 func (s *Scanner) skipMember(item *Item) error {
 	name, err := s.captured()
@@ -60,84 +52,92 @@ func (s *Scanner) skipMember(item *Item) error {
 	return s.skipValue(1)
 }
 
+// noteSkipped adds what was consumed since it was last called to the excerpt of the record that is skipped.
+func (w *window) noteSkipped() {
+	if w.skipped != nil {
+		w.skipped.Add(w.buf[w.skippedFrom:w.pos])
+		w.skippedFrom = w.pos
+	}
+}
+
 // captured reads the string at pos and returns its text, nil when it has more than maxCaptured bytes.
-func (s *Scanner) captured() ([]byte, error) {
-	if s.buf[s.pos] != '"' {
+func (w *window) captured() ([]byte, error) {
+	if w.buf[w.pos] != '"' {
 		return nil, notJSON()
 	}
-	from, err := s.token(maxCaptured, func(buf []byte, i int) int {
+	from, err := w.token(maxCaptured, func(buf []byte, i int) int {
 		end, _ := scanString(buf, i)
 		return end
 	})
 	if errors.Is(err, ErrTooLarge) {
-		return nil, s.skipString()
+		return nil, w.skipString()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return jsontext.AppendUnescaped([]byte{}, s.buf[from+1:s.pos-1]), nil
+	return jsontext.AppendUnescaped([]byte{}, w.buf[from+1:w.pos-1]), nil
 }
 
 // afterColon reads the colon after a name and returns the first byte of the value.
-func (s *Scanner) afterColon() (byte, error) {
-	c, err := s.next()
+func (w *window) afterColon() (byte, error) {
+	c, err := w.next()
 	if err != nil {
 		return 0, err
 	}
 	if c != ':' {
 		return 0, notJSON()
 	}
-	s.pos++
-	return s.next()
+	w.pos++
+	return w.next()
 }
 
 // skipValue reads a value that stands in so many objects and arrays.
-func (s *Scanner) skipValue(depth int) error {
-	switch c := s.buf[s.pos]; c {
+func (w *window) skipValue(depth int) error {
+	switch c := w.buf[w.pos]; c {
 	case '"':
-		return s.skipString()
+		return w.skipString()
 	case '{', '[':
 		if depth++; depth > maxDepth {
 			return tooDeep()
 		}
-		return s.list(c+2, func() error { // '[' + 2 is ']', '{' + 2 is '}'
+		return w.list(c+2, func() error { // '[' + 2 is ']', '{' + 2 is '}'
 			if c == '[' {
-				return s.skipValue(depth)
+				return w.skipValue(depth)
 			}
-			if err := s.skipString(); err != nil {
+			if err := w.skipString(); err != nil {
 				return err
 			}
-			if _, err := s.afterColon(); err != nil {
+			if _, err := w.afterColon(); err != nil {
 				return err
 			}
-			return s.skipValue(depth)
+			return w.skipValue(depth)
 		})
 	default:
-		_, err := s.token(s.maxOther, func(buf []byte, i int) int { return scanValue(buf, i, depth) })
+		_, err := w.token(w.maxOther, func(buf []byte, i int) int { return scanValue(buf, i, depth) })
 		return err
 	}
 }
 
 // skipString reads the string at pos, which may be of any length.
-func (s *Scanner) skipString() error {
-	if s.buf[s.pos] != '"' {
+func (w *window) skipString() error {
+	if w.buf[w.pos] != '"' {
 		return notJSON()
 	}
-	s.pos++
+	w.pos++
 	for {
-		s.pos = jsontext.PlainEnd(s.buf[:s.end], s.pos)
+		w.pos = jsontext.PlainEnd(w.buf[:w.end], w.pos)
 		switch {
-		case s.pos == s.end:
-			if err := s.refill(); err != nil {
+		case w.pos == w.end:
+			if err := w.refill(); err != nil {
 				return err
 			}
-		case s.buf[s.pos] == '"':
-			s.pos++
+		case w.buf[w.pos] == '"':
+			w.pos++
 			return nil
-		case s.buf[s.pos] != '\\':
+		case w.buf[w.pos] != '\\':
 			return notJSON()
 		default:
-			if _, err := s.token(maxEscape, scanEscape); err != nil {
+			if _, err := w.token(maxEscape, scanEscape); err != nil {
 				return err
 			}
 		}

@@ -109,8 +109,8 @@ func ingestMutations() []mutation {
 		},
 		{
 			id: "cut-page-is-complete", folder: "internal/upstream",
-			find:     "func (s *Scanner) finish() error {",
-			replace:  "func (s *Scanner) finish() error {\n\tif s != nil {\n\t\treturn nil\n\t}",
+			find:     "func (w *window) finish() error {",
+			replace:  "func (w *window) finish() error {\n\tif w != nil {\n\t\treturn nil\n\t}",
 			packages: []string{"./internal/upstream"}, run: "TestScanner",
 		},
 	}
