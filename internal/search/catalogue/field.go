@@ -36,10 +36,7 @@ type fieldSet struct {
 	byName map[string]field
 }
 
-var (
-	_ sqon.Fields = (*fieldSet)(nil)
-	_ sqon.Names  = (*fieldSet)(nil)
-)
+var _ Fields = (*fieldSet)(nil)
 
 // Field returns the field of a dotted name, false if there is none.
 func (s *fieldSet) Field(name string) (sqon.Field, bool) {

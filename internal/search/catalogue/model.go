@@ -17,10 +17,13 @@ import (
 	"tutti/internal/search/catalogue/definition"
 )
 
-var (
-	_ sqon.Fields = (*Model)(nil)
-	_ sqon.Names  = (*Model)(nil)
-)
+// Fields are the fields of a catalogue or of a mapping.
+type Fields interface {
+	sqon.Fields
+	sqon.Names
+}
+
+var _ Fields = (*Model)(nil)
 
 // Model is a catalogue built from its definition and the mapping of its index: the only source of its fields. It is immutable: a
 // changed mapping makes a new Model.
@@ -73,7 +76,7 @@ func (m *Model) Extended(name string) (definition.ExtendedField, bool) {
 }
 
 // MappingFields returns the fields of the whole mapping by its own names, which access rules use.
-func (m *Model) MappingFields() sqon.Fields { return m.whole }
+func (m *Model) MappingFields() Fields { return m.whole }
 
 // MappingPath returns the engine's path of a field of the whole mapping, for an alias the path of its target. False if there is
 // no such field.

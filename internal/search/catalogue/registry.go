@@ -63,27 +63,13 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.StartWait == 0 {
-		c.StartWait = DefaultStartWait
-	}
-	if c.CheckEvery <= 0 {
-		c.CheckEvery = DefaultCheckEvery
-	}
-	if c.Timeout <= 0 {
-		c.Timeout = DefaultTimeout
-	}
-	if c.Settle == 0 {
-		c.Settle = DefaultSettle
-	}
-	if c.SampleEvery <= 0 {
-		c.SampleEvery = DefaultSampleEvery
-	}
-	if c.SampleSoon <= 0 {
-		c.SampleSoon = DefaultSampleSoon
-	}
-	if c.SampleFew <= 0 {
-		c.SampleFew = 1
-	}
+	c.StartWait = cmp.Or(c.StartWait, DefaultStartWait)
+	c.CheckEvery = cmp.Or(max(c.CheckEvery, 0), DefaultCheckEvery)
+	c.Timeout = cmp.Or(max(c.Timeout, 0), DefaultTimeout)
+	c.Settle = cmp.Or(c.Settle, DefaultSettle)
+	c.SampleEvery = cmp.Or(max(c.SampleEvery, 0), DefaultSampleEvery)
+	c.SampleSoon = cmp.Or(max(c.SampleSoon, 0), DefaultSampleSoon)
+	c.SampleFew = max(c.SampleFew, 1)
 	if c.Accept == nil {
 		c.Accept = func(*Model) error { return nil }
 	}

@@ -340,36 +340,9 @@ func isFormula(cell []byte) bool {
 	}
 }
 
-// isPlainNumber reports whether a cell is a decimal number.
+// isPlainNumber reports whether a cell is a decimal number with a sign; it may have leading zeros.
 func isPlainNumber(cell []byte) bool {
-	i := 0
-	digits := func() bool {
-		from := i
-		for i < len(cell) && cell[i] >= '0' && cell[i] <= '9' {
-			i++
-		}
-		return i > from
-	}
-	if cell[0] == '-' || cell[0] == '+' {
-		i++
-	}
-	if !digits() {
-		return false
-	}
-	if i < len(cell) && cell[i] == '.' {
-		if i++; !digits() {
-			return false
-		}
-	}
-	if i < len(cell) && (cell[i] == 'e' || cell[i] == 'E') {
-		if i++; i < len(cell) && (cell[i] == '+' || cell[i] == '-') {
-			i++
-		}
-		if !digits() {
-			return false
-		}
-	}
-	return i == len(cell)
+	return len(cell) > 1 && cell[1] >= '0' && cell[1] <= '9' && jsontext.IsNumber("1"+string(cell[1:]))
 }
 
 // formulaGuard is the prefix for cells that a spreadsheet could treat as a formula: it shows the rest as text.

@@ -18,21 +18,16 @@ import (
 
 // Defaults of Config.
 const (
-	// DefaultMaxFiles is the default of Config.MaxFiles.
-	DefaultMaxFiles = 20
-	// DefaultMaxColumns is the default of Config.MaxColumns.
-	DefaultMaxColumns = 1000
-	// DefaultMaxConcurrent is the default of Config.MaxConcurrent.
+	DefaultMaxFiles      = 20
+	DefaultMaxColumns    = 1000
 	DefaultMaxConcurrent = 16
-	// DefaultMaxSpoolBytes is the default of Config.MaxSpoolBytes.
 	DefaultMaxSpoolBytes = 4 << 30
-	// DefaultMaxWait is the default of Config.MaxWait.
-	DefaultMaxWait = time.Minute
-	// DefaultMinRate is the default of Config.MinRate, in bytes per second.
-	DefaultMinRate = 32 << 10
-	// retryAfter is when to retry a download that was rejected because of the limit.
-	retryAfter = 5 * time.Second
+	DefaultMaxWait       = time.Minute
+	DefaultMinRate       = 32 << 10 // bytes per second
 )
+
+// retryAfter is when to retry a download that was rejected because of the limit.
+const retryAfter = 5 * time.Second
 
 // Models returns the catalogues that can be downloaded from.
 type Models interface {
@@ -247,17 +242,12 @@ func (p *slowClientWriter) Write(b []byte) (int, error) {
 	p.waited += p.now().Sub(began)
 	p.taken += int64(n)
 	if err == nil && (p.waited-p.grace).Seconds() > float64(p.taken)/float64(p.rate) {
-		err = tooSlow()
+		err = &core.Error{
+			Code: core.CodeUnavailable, Message: "writing a download: the client reads it too slowly",
+			Hint: "request fewer documents or columns at once",
+		}
 	}
 	return n, err
-}
-
-// tooSlow returns the error of a download whose client reads too slowly.
-func tooSlow() error {
-	return &core.Error{
-		Code: core.CodeUnavailable, Message: "writing a download: the client reads it too slowly",
-		Hint: "request fewer documents or columns at once",
-	}
 }
 
 // Metrics counts downloads; nil disables it. The label format is a file format or archive; outcome is complete, refused or cut.

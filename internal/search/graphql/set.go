@@ -117,13 +117,14 @@ func (s *resolver) saveSet(ctx context.Context, p *plan.Planner, f *ast.Field) (
 
 // setField returns the field whose values a set has. Clients write two underscores for a dot.
 func (s *resolver) setField(p *plan.Planner, args *request.Arguments, path string) query.Field {
-	for _, name := range []string{path, strings.ReplaceAll(path, "__", ".")} {
+	names := []string{path, strings.ReplaceAll(path, "__", ".")}
+	if path == "id" {
+		names = append(names, view.IDField)
+	}
+	for _, name := range names {
 		if field, known := p.View().Field(name); known {
 			return field
 		}
-	}
-	if path == "_id" || path == "id" {
-		return query.Field{Path: "_id", Type: "keyword"}
 	}
 	near := ""
 	if meant := core.Suggest(path, s.served.model.Names()); meant != "" {

@@ -1,6 +1,7 @@
 package sets
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/binary"
@@ -23,16 +24,11 @@ import (
 
 // Defaults of Config.
 const (
-	// DefaultRetention is the default of Config.Retention.
-	DefaultRetention = 30 * 24 * time.Hour
-	// DefaultMaxMembers is the default of Config.MaxMembers.
-	DefaultMaxMembers = 100_000
-	// DefaultMaxBytes is the default of Config.MaxBytes.
-	DefaultMaxBytes = 16 << 20
-	// DefaultMaxPerOwner is the default of Config.MaxPerOwner.
+	DefaultRetention   = 30 * 24 * time.Hour
+	DefaultMaxMembers  = 100_000
+	DefaultMaxBytes    = 16 << 20
 	DefaultMaxPerOwner = 1000
-	// DefaultCacheBytes is the default of Config.CacheBytes.
-	DefaultCacheBytes = 32 << 20
+	DefaultCacheBytes  = 32 << 20
 )
 
 // Config configures a Service. The zero value is the default.
@@ -67,21 +63,11 @@ func (c Config) validate() error {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Retention == 0 {
-		c.Retention = DefaultRetention
-	}
-	if c.MaxMembers == 0 {
-		c.MaxMembers = DefaultMaxMembers
-	}
-	if c.MaxBytes == 0 {
-		c.MaxBytes = DefaultMaxBytes
-	}
-	if c.MaxPerOwner == 0 {
-		c.MaxPerOwner = DefaultMaxPerOwner
-	}
-	if c.CacheBytes == 0 {
-		c.CacheBytes = DefaultCacheBytes
-	}
+	c.Retention = cmp.Or(c.Retention, DefaultRetention)
+	c.MaxMembers = cmp.Or(c.MaxMembers, DefaultMaxMembers)
+	c.MaxBytes = cmp.Or(c.MaxBytes, DefaultMaxBytes)
+	c.MaxPerOwner = cmp.Or(c.MaxPerOwner, DefaultMaxPerOwner)
+	c.CacheBytes = cmp.Or(c.CacheBytes, DefaultCacheBytes)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

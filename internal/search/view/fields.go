@@ -2,7 +2,6 @@ package view
 
 import (
 	"encoding/json"
-	"iter"
 	"strings"
 
 	"tutti/internal/filter/query"
@@ -11,64 +10,51 @@ import (
 	"tutti/internal/search/catalogue"
 )
 
-var _ query.Fields = fields{}
+var (
+	_ query.Fields = fields{}
+	_ sqon.Names   = fields{}
+)
 
 // fields returns the fields of a model as engines know them, by client names or by mapping names.
 type fields struct {
-	sqon.Fields
+	catalogue.Fields
 	model *catalogue.Model
 	path  func(name string) (string, bool)
+	// id adds IDField, unless a field has that name.
+	id bool
 }
 
 // clientFields returns the fields by the names that clients use.
-func clientFields(m *catalogue.Model) fields { return fields{Fields: m, model: m, path: m.Path} }
+func clientFields(m *catalogue.Model) fields {
+	return fields{Fields: m, model: m, path: m.Path, id: true}
+}
 
 // mappingFields returns the fields by the mapping's own names, which access rules use.
 func mappingFields(m *catalogue.Model) fields {
 	return fields{Fields: m.MappingFields(), model: m, path: m.MappingPath}
 }
 
-// IDField is the name of the document ID in filters.
+// IDField is the name of the document ID in filters and sort keys.
 const IDField = "_id"
 
-var (
-	_ query.Fields = filterable{}
-	_ sqon.Names   = filterable{}
-)
-
-// filterable is the set of fields for filters: those of the catalogue, and IDField unless a field has that name.
-type filterable struct{ fields }
-
 // Field implements sqon.Fields.
-func (s filterable) Field(name string) (sqon.Field, bool) {
-	f, ok := s.fields.Field(name)
-	if !ok && name == IDField {
+func (s fields) Field(name string) (sqon.Field, bool) {
+	f, ok := s.Fields.Field(name)
+	if !ok && s.id && name == IDField {
 		return sqon.Field{Type: string(mapping.Keyword)}, true
 	}
 	return f, ok
 }
 
 // Lookup implements query.Fields.
-func (s filterable) Lookup(name string) (query.Field, bool) {
-	f, ok := s.fields.Lookup(name)
-	if _, container := s.fields.Field(name); !ok && !container && name == IDField {
-		return query.Field{Path: query.IDPath, Type: string(mapping.Keyword)}, true
-	}
-	return f, ok
-}
-
-// Names implements sqon.Names.
-func (s filterable) Names() iter.Seq[string] { return s.model.Names() }
-
-// Lookup implements query.Fields.
 func (s fields) Lookup(name string) (query.Field, bool) {
 	f, ok := s.Field(name)
-	if !ok {
+	path, known := s.path(name)
+	switch {
+	case !ok || container(f.Type):
 		return query.Field{}, false
-	}
-	path, ok := s.path(name)
-	if !ok || container(f.Type) {
-		return query.Field{}, false
+	case !known: // IDField
+		return query.Field{Path: query.IDPath, Type: f.Type}, true
 	}
 	out := query.Field{Path: path, Type: f.Type, Nested: s.nested(f.Nested)}
 	if f.Type == "scaled_float" {
@@ -89,29 +75,19 @@ func (s fields) NestedPath(name string) (string, bool) {
 // Leaves implements query.Fields.
 func (s fields) Leaves(name string) []query.Field {
 	above, ok := s.path(name)
-	named, lists := s.Fields.(sqon.Names)
-	if !ok || !lists {
+	if !ok {
 		return nil
 	}
 	var leaves []query.Field
-	for below := range namesBelow(named.Names(), name) {
-		f, ok := s.Lookup(below)
-		if ok && strings.HasPrefix(f.Path, above+".") { // an alias may lead out of it
+	for below := range s.Names() {
+		if !strings.HasPrefix(below, name+".") {
+			continue
+		}
+		if f, ok := s.Lookup(below); ok && strings.HasPrefix(f.Path, above+".") { // an alias may lead out of it
 			leaves = append(leaves, f)
 		}
 	}
 	return leaves
-}
-
-// namesBelow returns the names below a container.
-func namesBelow(names iter.Seq[string], container string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for name := range names {
-			if strings.HasPrefix(name, container+".") && !yield(name) {
-				return
-			}
-		}
-	}
 }
 
 // nested returns the engine's paths of nested containers. Those above a nesting prefix have no other name.

@@ -17,7 +17,6 @@ import (
 	"tutti/internal/filter/query"
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
-	"tutti/internal/index/mapping"
 	"tutti/internal/search/catalogue"
 )
 
@@ -162,7 +161,7 @@ func (v *View) Parse(raw json.RawMessage) (sqon.Filter, error) {
 	if err != nil {
 		return sqon.Filter{}, err
 	}
-	if err := f.Check(filterable{v.fields}); err != nil {
+	if err := f.Check(v.fields); err != nil {
 		return sqon.Filter{}, err
 	}
 	empty := f.Root == nil || f.Root.Op == sqon.And && len(f.Root.Content) == 0 // as clients send it without a selection
@@ -174,12 +173,12 @@ func (v *View) Parse(raw json.RawMessage) (sqon.Filter, error) {
 
 // Lower translates a filter from Parse into an index query, with the members of the caller's saved sets.
 func (v *View) Lower(ctx context.Context, f sqon.Filter) (*query.Node, error) {
-	return query.Lower(ctx, f, filterable{v.fields}, v.members)
+	return query.Lower(ctx, f, v.fields, v.members)
 }
 
 // Facet returns the filters of a facet, for documents and for nested elements (query.Facet).
 func (v *View) Facet(ctx context.Context, f sqon.Filter, name string, themselves bool) (documents, elements *query.Node, err error) {
-	return query.Facet(ctx, f, name, themselves, filterable{v.fields}, v.members)
+	return query.Facet(ctx, f, name, themselves, v.fields, v.members)
 }
 
 // members returns the members of one of the caller's sets. Anonymous callers have no sets.
@@ -208,7 +207,7 @@ func shown(name string) string {
 	return name
 }
 
-// Field returns the index field of a name; false for unknown names and containers.
+// Field returns the index field of a name, which may be IDField; false for unknown names and containers.
 func (v *View) Field(name string) (query.Field, bool) { return v.fields.Lookup(name) }
 
 // Identity returns the sort key that is unique per document, for the end of each Sort.
@@ -232,9 +231,6 @@ func (v *View) SortKey(name string, key index.Sort) (index.Sort, error) {
 		return wrong("%q is an object, not a value", shown(name))
 	}
 	switch {
-	case !known && name == IDField:
-		key.Field, key.Mode = query.Field{Path: query.IDPath, Type: string(mapping.Keyword)}, ""
-		return key, nil
 	case !known:
 		message := fmt.Sprintf("there is no field %q", shown(name))
 		if meant := core.Suggest(name, v.model.Names()); meant != "" {
