@@ -75,9 +75,9 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 			return output.Rejection(faults...)
 		}
 		p = s.plan(ctx, sv, op, v)
-		if p.Reusable {
+		if size := len(key.query) + len(key.variables); p.Reusable && p.Weight <= maxPlanWeight && size <= maxKeyBytes {
 			key.identity = p.Identity
-			sv.plans.put(key, p)
+			sv.plans.Put(key, p, int64(p.Weight+size/keyWeight))
 		}
 	}
 	return s.executor.Execute(ctx, v, p)
@@ -97,7 +97,8 @@ type servedCatalogue struct {
 	schema  *schema.Schema
 	parser  *request.Parser
 	planned *plan.Catalogue
-	plans   planCache
+	// plans are cached, so that the same operation with the same variables is not parsed and planned again.
+	plans *cache.LRU[planKey, *plan.Plan]
 	// fields and config are the results of configs, computed on first use.
 	fields func() []fieldDescription
 	config func() json.RawMessage
@@ -106,7 +107,9 @@ type servedCatalogue struct {
 // schemaFor returns the servedCatalogue of a model, and builds it if necessary.
 func (s *Service) schemaFor(m *catalogue.Model) (*servedCatalogue, error) {
 	id := m.Definition().ID
-	sv, before := s.cached(id, m)
+	s.mu.Lock()
+	sv, before := s.cached(id, m), s.invalidations
+	s.mu.Unlock()
 	if sv != nil {
 		return sv, nil
 	}
@@ -116,29 +119,24 @@ func (s *Service) schemaFor(m *catalogue.Model) (*servedCatalogue, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, sv := range s.served[id] {
-		if sv.model == m {
-			return sv, nil
-		}
+	if sv := s.cached(id, m); sv != nil {
+		return sv, nil
 	}
-	if s.invalidations != before {
-		return built, nil
+	if s.invalidations == before {
+		all := append([]*servedCatalogue{built}, s.served[id]...)
+		s.served[id] = all[:min(len(all), maxModels)]
 	}
-	all := append([]*servedCatalogue{built}, s.served[id]...)
-	s.served[id] = all[:min(len(all), maxModels)]
 	return built, nil
 }
 
-// cached returns the servedCatalogue of a model, nil for none, and the current value of invalidations.
-func (s *Service) cached(id string, m *catalogue.Model) (*servedCatalogue, int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// cached returns the servedCatalogue of a model, nil for none. The caller holds the lock.
+func (s *Service) cached(id string, m *catalogue.Model) *servedCatalogue {
 	for _, sv := range s.served[id] {
 		if sv.model == m {
-			return sv, s.invalidations
+			return sv
 		}
 	}
-	return nil, s.invalidations
+	return nil
 }
 
 func (s *Service) build(m *catalogue.Model) (*servedCatalogue, error) {
@@ -152,7 +150,7 @@ func (s *Service) build(m *catalogue.Model) (*servedCatalogue, error) {
 	}
 	d := m.Definition()
 	sv := &servedCatalogue{
-		model: m, schema: built, planned: plan.NewCatalogue(m, built), plans: newPlanCache(),
+		model: m, schema: built, planned: plan.NewCatalogue(m, built), plans: cache.NewLRU[planKey, *plan.Plan](maxPlansWeight),
 		parser: request.NewParser(built.AST, request.Limits{Aliases: d.MaxAliases, Depth: d.MaxDepth, Introspection: d.GraphQLIntrospection}),
 	}
 	sv.fields = sync.OnceValue(sv.describedFields)
@@ -184,19 +182,4 @@ type planKey struct {
 	// identity is the field that identifies documents, which may change.
 	identity string
 	readOnly bool
-}
-
-// planCache caches plans, so that the same operation with the same variables is not parsed and planned again.
-type planCache struct {
-	*cache.LRU[planKey, *plan.Plan]
-}
-
-func newPlanCache() planCache { return planCache{cache.NewLRU[planKey, *plan.Plan](maxPlansWeight)} }
-
-// put stores a plan, unless it is too large.
-func (c planCache) put(key planKey, p *plan.Plan) {
-	bytes := len(key.query) + len(key.variables)
-	if p.Weight <= maxPlanWeight && bytes <= maxKeyBytes {
-		c.Put(key, p, int64(p.Weight+bytes/keyWeight))
-	}
 }

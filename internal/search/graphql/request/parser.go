@@ -27,14 +27,15 @@ type Limits struct {
 
 // Parser parses and validates operations against a schema. It is safe for concurrent use.
 type Parser struct {
-	types     *ast.Schema
-	limits    Limits
-	documents documentCache
+	types  *ast.Schema
+	limits Limits
+	// documents caches validated queries by their texts, so that repeated queries are parsed and validated once.
+	documents *cache.LRU[string, *document]
 }
 
 // NewParser returns a Parser.
 func NewParser(types *ast.Schema, limits Limits) *Parser {
-	return &Parser{types: types, limits: limits, documents: newDocumentCache()}
+	return &Parser{types: types, limits: limits, documents: cache.NewLRU[string, *document](maxCachedBytes)}
 }
 
 // Parse returns the operation of a request with its variables, or the errors for which the request must be rejected.
@@ -86,7 +87,9 @@ func (p *Parser) document(text string) (*document, []*output.Error) {
 	if faults := p.validate(parsed, p.limits.Introspection); len(faults) > 0 {
 		return doc, faults
 	}
-	p.documents.put(text, doc)
+	if len(text) <= maxCachedQuery { // a short text costs as much as maxQueries allows
+		p.documents.Put(text, doc, int64(max(len(text), maxCachedBytes/maxQueries)))
+	}
 	return doc, nil
 }
 
@@ -337,20 +340,6 @@ const (
 	maxCachedBytes = 128 << 10
 	maxCachedQuery = 32 << 10
 )
-
-// documentCache caches validated queries by their texts, so that repeated queries are parsed and validated once.
-type documentCache struct{ *cache.LRU[string, *document] }
-
-func newDocumentCache() documentCache {
-	return documentCache{cache.NewLRU[string, *document](maxCachedBytes)}
-}
-
-// put stores a document, unless its text is too long. A short text costs as much as maxQueries allows.
-func (c documentCache) put(text string, doc *document) {
-	if len(text) <= maxCachedQuery {
-		c.Put(text, doc, int64(max(len(text), maxCachedBytes/maxQueries)))
-	}
-}
 
 // document is a validated document.
 type document struct {
