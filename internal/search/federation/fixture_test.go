@@ -174,7 +174,7 @@ func stop(t testing.TB, f *federation.Federation) {
 // with local.
 func request(local string, parts ...string) graphql.NetworkRequest {
 	r := graphql.NetworkRequest{
-		Missing: true, Document: "file", Own: func(name string) bool { return !strings.HasPrefix(name, "other") },
+		Missing: true, Document: "file", Known: func(string) bool { return false }, Own: func(name string) bool { return !strings.HasPrefix(name, "other") },
 		Local: func(context.Context, core.GraphQLRequest) core.GraphQLResponse {
 			return core.GraphQLResponse{Body: []byte(local)}
 		},

@@ -107,8 +107,7 @@ func (a *federatedQuery) node(ctx context.Context, n *node) nodeResult {
 		return nodeResult{}
 	}
 	lacks := func(name string) bool {
-		name = strings.ReplaceAll(name, ".", "__")
-		return slices.Contains(a.request.Named, name) && !contains(fields, name)
+		return a.request.Known(name) && !contains(fields, strings.ReplaceAll(name, ".", "__"))
 	}
 	filters, ok := filterFor(a.filter, a.request.Filters, lacks)
 	if !ok {

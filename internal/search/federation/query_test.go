@@ -100,7 +100,8 @@ func TestFilterOfNode(t *testing.T) {
 				a := &remote{fields: fields(), answer: empty}
 				f := begun(t, one(hosted), federation.Config{Transport: hosts{"a.example": a}})
 				r := request("")
-				r.Filters, r.Named = json.RawMessage(c.filter), []string{"sex", "donor__race"}
+				r.Filters = json.RawMessage(c.filter)
+				r.Known = func(name string) bool { return name == "sex" || name == "donor.race" }
 				f.ask(t, r)
 				same(t, c.want, a.asked[0].Variables["filters"])
 			})

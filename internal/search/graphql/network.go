@@ -33,8 +33,6 @@ type Network interface {
 type NetworkRequest struct {
 	// Filters is the SQON as the client sent it, nil for none. Each of its fields belongs to this catalogue or to another node.
 	Filters json.RawMessage
-	// Named are the GraphQL names of the fields and pivots of Filters that some node can aggregate, or that contain such fields.
-	Named []string
 	// Lacking are the fields and pivots of Filters that this catalogue does not have, by the names in Filters.
 	Lacking []string
 	// Themselves and Missing are aggregations_filter_themselves and include_missing.
@@ -45,6 +43,8 @@ type NetworkRequest struct {
 	Fields []NetworkField
 	// Header are the headers of the client's request, as passed to WithHeader.
 	Header http.Header
+	// Known reports whether some node can aggregate a field of Filters, or a field below it.
+	Known func(name string) bool
 	// Document is the root field of this catalogue. Own reports whether the catalogue has an aggregation. Local executes a query
 	// on this catalogue as if the client had sent it; it is safe for concurrent use.
 	Document string
@@ -99,6 +99,7 @@ func (s *resolver) network(ctx context.Context, p *plan.Planner, f *ast.Field) (
 		Local: func(ctx context.Context, r core.GraphQLRequest) core.GraphQLResponse {
 			return s.local(ctx, p.View(), r)
 		},
+		Known: s.networkHas,
 		Own: func(field string) bool {
 			_, own := s.served.schema.Aggregated(field)
 			return own
@@ -140,44 +141,36 @@ func (s *resolver) networkFilter(p *plan.Planner, r *NetworkRequest, f *ast.Fiel
 	if err != nil || bad != nil && s.served.model.Definition().DisableFilters {
 		return bad
 	}
-	if known := s.noteNames(r, filter.Root); known && len(r.Lacking) > 0 {
+	s.noteLacking(r, filter.Root)
+	foreign := func(name string) bool { return !s.networkHas(name) }
+	if len(r.Lacking) > 0 && !slices.ContainsFunc(r.Lacking, foreign) {
 		return nil
 	}
 	return bad
 }
 
-// noteNames records the fields of a filter, and reports whether other nodes know those that this catalogue lacks.
-func (s *resolver) noteNames(r *NetworkRequest, n *sqon.Node) (known bool) {
-	known = true
+// noteLacking records the fields and pivots of a filter that this catalogue does not have.
+func (s *resolver) noteLacking(r *NetworkRequest, n *sqon.Node) {
 	if n == nil {
-		return known
+		return
 	}
 	names := n.Fields
 	if n.Pivot != "" {
 		names = append(slices.Clip(names), n.Pivot)
 	}
-	for _, dotted := range names {
-		name := strings.ReplaceAll(dotted, ".", "__")
-		aggregated := slices.Contains(r.Named, name) || s.networkHas(name)
-		if _, own := s.served.model.Field(dotted); !own {
-			if dotted == view.IDField {
-				continue
-			}
-			r.Lacking = append(r.Lacking, dotted)
-			known = known && aggregated
-		}
-		if aggregated && !slices.Contains(r.Named, name) {
-			r.Named = append(r.Named, name)
+	for _, name := range names {
+		if _, own := s.served.model.Field(name); !own && name != view.IDField {
+			r.Lacking = append(r.Lacking, name)
 		}
 	}
 	for _, child := range n.Content {
-		known = s.noteNames(r, child) && known
+		s.noteLacking(r, child)
 	}
-	return known
 }
 
-// networkHas reports whether some node can aggregate a field of a GraphQL name, or a field below it.
-func (s *resolver) networkHas(name string) bool {
+// networkHas reports whether some node can aggregate a field, or a field below it.
+func (s *resolver) networkHas(dotted string) bool {
+	name := strings.ReplaceAll(dotted, ".", "__")
 	all := s.served.schema.AST.Types[nodeAggregations]
 	return all != nil && slices.ContainsFunc(all.Fields, func(field *ast.FieldDefinition) bool {
 		return field.Name == name || strings.HasPrefix(field.Name, name+"__")
