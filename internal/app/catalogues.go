@@ -28,22 +28,23 @@ const (
 
 // openCatalogues reads the definitions of the catalogues. It returns an error only if their folder cannot be read, not for an
 // invalid catalogue.
-func (a *App) openCatalogues(context.Context) error {
-	set, err := check.Definitions(a.cfg)
+func (s *searching) openCatalogues(context.Context) error {
+	set, err := check.Definitions(s.cfg)
 	if err != nil {
 		return err
 	}
-	log := a.log.With("component", "catalogues")
-	folder := &catalogueFolder{cfg: a.cfg, log: log, named: map[string]bool{}}
+	log := s.log.With("component", "catalogues")
+	folder := &catalogueFolder{cfg: s.cfg, log: log, named: map[string]bool{}}
 	folder.logNew(set)
-	cfg := catalogue.Config{StartWait: cataloguesWait, Logger: log, Metrics: a.metrics.catalogues, Accept: a.graphs.Accept, Documents: a.index}
-	if a.cfg.Catalogues.Dir != "" {
+	cfg := catalogue.Config{StartWait: cataloguesWait, Logger: log, Metrics: s.metrics.catalogues, Accept: s.graphs.Accept, Documents: s.index}
+	if s.cfg.Catalogues.Dir != "" {
 		cfg.Reload = folder.reread
 	}
-	if a.cfg.Index.URL == "" {
+	if s.cfg.Index.URL == "" {
 		cfg.CheckEvery, cfg.SampleSoon, cfg.SampleFew = embeddedCheckEvery, embeddedSampleSoon, embeddedSampleFew
 	}
-	a.catalogues = catalogue.New(set.Definitions, a.index, cfg)
+	s.catalogues = catalogue.New(set.Definitions, s.index, cfg)
+	s.grown = s.catalogues.Refresh
 	return nil
 }
 
@@ -90,24 +91,24 @@ func (f *catalogueFolder) logNew(set definition.Set) {
 
 // expectIndex returns a callback for the result of creating a repository's index. startCatalogues waits for it, so that an index
 // that is about to be created is not reported as missing. The callback refreshes the index's catalogues.
-func (a *App) expectIndex(alias string) func(error) {
+func (s *searching) expectIndex(alias string) func(error) {
 	known := make(chan struct{})
-	a.expected = append(a.expected, known)
+	s.expected = append(s.expected, known)
 	tell := sync.OnceFunc(func() { close(known) })
 	return func(err error) {
 		tell()
 		if err == nil {
-			a.catalogues.Refresh(alias)
+			s.catalogues.Refresh(alias)
 		}
 	}
 }
 
 // startCatalogues starts reading the mappings, and waits briefly for the first ones.
-func (a *App) startCatalogues(ctx context.Context) error {
+func (s *searching) startCatalogues(ctx context.Context) error {
 	enough := time.NewTimer(indicesWait)
 	defer enough.Stop()
 waiting:
-	for _, known := range a.expected {
+	for _, known := range s.expected {
 		select {
 		case <-known:
 		case <-enough.C:
@@ -116,6 +117,6 @@ waiting:
 			break waiting
 		}
 	}
-	a.cleanup.push("catalogues", a.catalogues.Stop)
-	return a.catalogues.Start(ctx)
+	s.cleanup.push("catalogues", s.catalogues.Stop)
+	return s.catalogues.Start(ctx)
 }

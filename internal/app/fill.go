@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"tutti/consumers"
@@ -28,43 +29,53 @@ const (
 	fillDone
 )
 
+// filler finds out which indices were filled, and fills that of the built-in repository.
+type filler struct {
+	*indexer
+	// filled are the repositories whose index was filled, and backoff spaces the runs that fill the index of the built-in one; only
+	// checkFilled changes both. neverIndexed lists those that were not filled, as one reason of Health each.
+	filled       map[string]struct{}
+	backoff      fillBackoff
+	neverIndexed atomic.Pointer[[]string]
+}
+
 // checkFilled finds the repositories whose index has to be filled by a run. It queues a run of the built-in one, again when the run
 // fills nothing; the others are reasons of Health. A repository whose index was filled is not checked again: when the index is replaced
 // later, the consumers queue the run.
-func (a *App) checkFilled(ctx context.Context) error {
+func (f *filler) checkFilled(ctx context.Context) error {
 	var never []string
-	for _, rc := range a.cfg.Repositories {
-		if _, done := a.filled[rc.Code]; done {
+	for _, rc := range f.cfg.Repositories {
+		if _, done := f.filled[rc.Code]; done {
 			continue
 		}
-		state, err := a.fillState(ctx, rc)
+		state, err := f.fillState(ctx, rc)
 		if err != nil {
 			return err
 		}
 		switch {
 		case state == fillDone:
-			a.filled[rc.Code] = struct{}{}
+			f.filled[rc.Code] = struct{}{}
 		case state == fillDue && rc.Type == core.TypeLocal:
-			if !a.fills.due(time.Now()) {
+			if !f.backoff.due(time.Now()) {
 				continue
 			}
-			job, err := a.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", false, core.CauseReconcile, "")
+			job, err := f.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", false, core.CauseReconcile, "")
 			if err != nil {
 				return err
 			}
-			a.log.Info("the index of the built-in repository is empty; queued a run", "repository", rc.Code, "job_id", job.ID)
+			f.log.Info("the index of the built-in repository is empty; queued a run", "repository", rc.Code, "job_id", job.ID)
 		case state == fillDue:
 			never = append(never, "repository "+rc.Code+": never indexed; run tutti index "+rc.Code)
 		}
 	}
-	a.neverIndexed.Store(&never)
+	f.neverIndexed.Store(&never)
 	return nil
 }
 
 // fillState returns the state of a repository's index, and stores FillDone once a job has filled it.
-func (a *App) fillState(ctx context.Context, rc config.Repository) (fillState, error) {
+func (f *filler) fillState(ctx context.Context, rc config.Repository) (fillState, error) {
 	cell := consumers.FillCell(rc.Code, rc.IndexName)
-	value, revision, err := a.queue.Cells().Cell(ctx, cell)
+	value, revision, err := f.queue.Cells().Cell(ctx, cell)
 	switch {
 	case err != nil || value == "":
 		return fillUnknown, err
@@ -73,7 +84,7 @@ func (a *App) fillState(ctx context.Context, rc config.Repository) (fillState, e
 	}
 	state := fillDue
 	for cursor := ""; ; {
-		page, next, err := a.queue.Jobs().List(ctx, queue.JobFilter{Repository: rc.Code, Limit: jobsKept, Cursor: cursor})
+		page, next, err := f.queue.Jobs().List(ctx, queue.JobFilter{Repository: rc.Code, Limit: jobsKept, Cursor: cursor})
 		if err != nil {
 			return fillUnknown, err
 		}
@@ -83,7 +94,7 @@ func (a *App) fillState(ctx context.Context, rc config.Repository) (fillState, e
 		}
 	}
 	if state == fillDone {
-		err = a.queue.Cells().SetCell(ctx, cell, consumers.FillDone, revision)
+		err = f.queue.Cells().SetCell(ctx, cell, consumers.FillDone, revision)
 	}
 	return state, err
 }
@@ -110,11 +121,11 @@ func hasWritten(j core.Job) bool {
 }
 
 // setLastSuccess sets each repository's metric of the last success to the end of its newest job for which hasWritten holds.
-func (a *App) setLastSuccess(ctx context.Context) error {
-	for _, rc := range a.cfg.Repositories {
+func (f *filler) setLastSuccess(ctx context.Context) error {
+	for _, rc := range f.cfg.Repositories {
 		var at time.Time
 		for cursor := ""; at.IsZero(); {
-			page, next, err := a.queue.Jobs().List(ctx, queue.JobFilter{Repository: rc.Code, Limit: jobsKept, Cursor: cursor})
+			page, next, err := f.queue.Jobs().List(ctx, queue.JobFilter{Repository: rc.Code, Limit: jobsKept, Cursor: cursor})
 			if err != nil {
 				return err
 			}
@@ -127,7 +138,7 @@ func (a *App) setLastSuccess(ctx context.Context) error {
 				break
 			}
 		}
-		a.metrics.consumers.SetLastSuccess(rc.Code, at)
+		f.metrics.consumers.SetLastSuccess(rc.Code, at)
 	}
 	return nil
 }
@@ -149,25 +160,25 @@ func (b *fillBackoff) due(now time.Time) bool {
 }
 
 // startFilled marks the index of the built-in repository as filled if there is no study yet: the outbox publishes all later changes.
-func (a *App) startFilled(ctx context.Context) error {
-	a.filled = make(map[string]struct{})
-	studies, err := a.metadata.Studies(ctx)
+func (f *filler) startFilled(ctx context.Context) error {
+	f.filled = make(map[string]struct{})
+	studies, err := f.builtIn.metadata.Studies(ctx)
 	if err != nil || len(studies) > 0 {
 		return err
 	}
-	for _, rc := range a.cfg.Repositories {
+	for _, rc := range f.cfg.Repositories {
 		if rc.Type != core.TypeLocal {
 			continue
 		}
 		cell := consumers.FillCell(rc.Code, rc.IndexName)
-		_, revision, err := a.queue.Cells().Cell(ctx, cell)
+		_, revision, err := f.queue.Cells().Cell(ctx, cell)
 		if err == nil {
-			err = a.queue.Cells().SetCell(ctx, cell, consumers.FillDone, revision)
+			err = f.queue.Cells().SetCell(ctx, cell, consumers.FillDone, revision)
 		}
 		if err != nil && core.CodeOf(err) != core.CodeConflict { // another process set it
 			return err
 		}
-		a.filled[rc.Code] = struct{}{}
+		f.filled[rc.Code] = struct{}{}
 	}
 	return nil
 }

@@ -48,24 +48,24 @@ func (a *App) Health(ctx context.Context) system.Health {
 	note("queue", queue)
 	note("index", index)
 	note("store", store)
-	if known, err := a.brokers(); known {
+	if known, err := a.indexer.brokers(); known {
 		note("kafka", err)
 	}
-	if a.relay != nil {
-		note(componentOutbox, a.relay.Health())
+	if a.indexer.relay != nil {
+		note(componentOutbox, a.indexer.relay.Health())
 	}
 	if index == nil {
 		a.noteDegraded(&h)
 	}
-	if never := a.neverIndexed.Load(); never != nil {
+	if never := a.filler.neverIndexed.Load(); never != nil {
 		h.Reasons = append(h.Reasons, *never...)
 	}
-	for _, t := range a.analysisTypes.Quarantined() {
+	for _, t := range a.builtIn.analysisTypes.Quarantined() {
 		h.Reasons = append(h.Reasons, fmt.Sprintf("schemas: validation by version %d of %q took longer than %s; register a later version",
 			t.Version, t.Name, a.cfg.Schemas.ValidationTimeout))
 	}
 	for _, r := range a.cfg.Repositories {
-		if u := a.upstreams[r.Code]; u != nil && u.failureReason() != "" {
+		if u := a.indexer.upstreams[r.Code]; u != nil && u.failureReason() != "" {
 			h.Reasons = append(h.Reasons, "repository "+r.Code+" did not answer the last call: "+u.failureReason())
 		}
 	}
@@ -103,8 +103,8 @@ func componentState(component string, err error) system.ComponentState {
 
 // noteDegraded sets an index that takes writes to degraded while documents cannot be written or found.
 func (a *App) noteDegraded(h *system.Health) {
-	degraded := slices.ContainsFunc(a.consumers.Paused(), func(p consumers.Pause) bool { return p.Index }) // paused says why
-	if a.consumers.ClockAlarm() {
+	degraded := slices.ContainsFunc(a.indexer.consumers.Paused(), func(p consumers.Pause) bool { return p.Index }) // paused says why
+	if a.indexer.consumers.ClockAlarm() {
 		degraded = true
 		h.Reasons = append(h.Reasons, "index: a stored version lies ahead of this machine's clock; check the clock")
 	}
@@ -120,7 +120,7 @@ func (a *App) noteDegraded(h *system.Health) {
 // Paused lists the repositories whose consumers are paused.
 func (a *App) Paused() []core.Pause {
 	var all []core.Pause
-	for _, p := range a.consumers.Paused() {
+	for _, p := range a.indexer.consumers.Paused() {
 		all = append(all, core.Pause{Repository: p.Repository, Reason: p.Reason})
 	}
 	return all

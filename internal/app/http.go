@@ -16,19 +16,19 @@ import (
 func (a *App) listen(ctx context.Context) error {
 	log := a.log.With("component", "http")
 	probes, err := system.New(system.Ports{
-		Readiness: a, Keys: a.keys, Catalogues: a.catalogues, Gatherer: a.registry, Examples: a.opts.Examples,
+		Readiness: a, Keys: a.builtIn.keys, Catalogues: a.search.catalogues, Gatherer: a.registry, Examples: a.opts.Examples,
 	})
 	if err != nil {
 		return err
 	}
 	handler, err := api.New(a.routerConfig(),
 		indexing.New(indexing.Ports{
-			Ingest: a.ingest, Notifications: a.ingest, Jobs: jobsAPI{Jobs: a.queue.Jobs(), consumers: a.consumers},
-			JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.ingest, Pauses: a,
+			Ingest: a.indexer.ingest, Notifications: a.indexer.ingest, Jobs: jobsAPI{Jobs: a.queue.Jobs(), consumers: a.indexer.consumers},
+			JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.indexer.ingest, Pauses: a,
 		}),
 		metadata.New(a.metadataPorts()),
 		search.New(search.Ports{
-			Catalogues: a.catalogues, GraphQL: graphAPI{catalogues: a.catalogues, graphs: a.graphs}, Downloads: a.downloads,
+			Catalogues: a.search.catalogues, GraphQL: graphAPI{catalogues: a.search.catalogues, graphs: a.search.graphs}, Downloads: a.search.downloads,
 		}),
 		probes)
 	if err != nil {
@@ -57,8 +57,8 @@ func (a *App) routerConfig() api.Config {
 		TrustedProxies: a.cfg.Server.Proxies(), Version: a.opts.Version,
 		Logger: a.log.With("component", "http"), Metrics: a.metrics.http,
 	}
-	if a.authenticator != nil {
-		cfg.Authenticator = a.authenticator
+	if a.builtIn.authenticator != nil {
+		cfg.Authenticator = a.builtIn.authenticator
 	}
 	return cfg
 }
@@ -66,6 +66,6 @@ func (a *App) routerConfig() api.Config {
 // metadataPorts returns what the surface of the metadata repository needs.
 func (a *App) metadataPorts() metadata.Ports {
 	return metadata.Ports{
-		AnalysisTypes: a.analysisTypes, Studies: a.metadata, Analyses: a.metadata, Submissions: a.metadata, Payloads: a.memory.Payloads,
+		AnalysisTypes: a.builtIn.analysisTypes, Studies: a.builtIn.metadata, Analyses: a.builtIn.metadata, Submissions: a.builtIn.metadata, Payloads: a.memory.Payloads,
 	}
 }

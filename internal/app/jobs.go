@@ -39,7 +39,7 @@ func (a *App) startHousekeeping(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a.indexCheck = &cachedCheck{life: ctx, check: a.index.Ping}
 	a.storeCheck = &cachedCheck{life: ctx, check: a.store.Ready}
-	a.fillCheck = &cachedCheck{life: ctx, check: a.checkFilled}
+	a.fillCheck = &cachedCheck{life: ctx, check: a.filler.checkFilled}
 	var done sync.WaitGroup
 	done.Go(func() { a.runHousekeeping(ctx) })
 	a.cleanup.push("housekeeping", func(context.Context) error {
@@ -65,7 +65,7 @@ func (a *App) runHousekeeping(ctx context.Context) {
 		if suspects, err = a.checkJobs(ctx, suspects); err != nil && ctx.Err() == nil {
 			a.log.Warn("checking jobs", "err", err)
 		}
-		if n, err := a.metadata.Pending(ctx); err == nil {
+		if n, err := a.builtIn.metadata.Pending(ctx); err == nil {
 			a.metrics.outbox.Set(float64(n))
 		} else if ctx.Err() == nil {
 			a.log.Warn("counting the outbox", "err", err)
@@ -85,7 +85,7 @@ func (a *App) prune(ctx context.Context) {
 	if err := a.queue.Jobs().Prune(ctx, jobsKept); err != nil && ctx.Err() == nil {
 		a.log.Warn("removing old jobs", "err", err)
 	}
-	if _, err := a.sets.Purge(ctx); err != nil && ctx.Err() == nil {
+	if _, err := a.search.sets.Purge(ctx); err != nil && ctx.Err() == nil {
 		a.log.Warn("removing saved sets that have expired", "err", err)
 	}
 }
@@ -125,7 +125,7 @@ func (a *App) checkJobs(ctx context.Context, before map[string]struct{}) (map[st
 			continue
 		}
 		a.log.Warn("a job has lost its requests", "job_id", id)
-		if err := a.consumers.EndOrphan(ctx, id); err != nil {
+		if err := a.indexer.consumers.EndOrphan(ctx, id); err != nil {
 			return suspects, err
 		}
 	}

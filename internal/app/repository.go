@@ -2,15 +2,14 @@ package app
 
 import (
 	"context"
-	"path/filepath"
+	"errors"
+	"fmt"
 	"time"
 
 	"tutti/consumers"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index"
-	"tutti/internal/index/elastic"
-	indexembedded "tutti/internal/index/embedded"
 	"tutti/internal/metadata"
 	"tutti/internal/queue"
 	"tutti/internal/upstream"
@@ -19,85 +18,53 @@ import (
 	"tutti/internal/upstream/song"
 )
 
-// cursorSecret is the name of the secret of the store that cursors are encrypted with.
-const cursorSecret = "cursors"
-
-func (a *App) openIndex(ctx context.Context) error {
-	if a.opts.Index != nil {
-		a.index = a.opts.Index
-		return nil
-	}
-	var err error
-	grown := func(alias string) { a.catalogues.Refresh(alias) } // nothing is written before the catalogues exist
-	if c := a.cfg.Index; c.URL != "" {
-		var key []byte
-		if key, err = a.store.Secret(ctx, cursorSecret); err != nil {
-			return err
-		}
-		a.index, err = elastic.New(elastic.Config{
-			URLs: c.URLs(), Username: c.Username, Password: c.Password.Reveal(), APIKey: c.APIKey.Reveal(),
-			CAFile: c.CAFile, Shards: c.Shards, Replicas: c.Replicas, Logger: a.log.With("component", "index"),
-			Grown: grown, CursorKey: key,
-		})
-	} else {
-		a.index, err = indexembedded.Open(indexembedded.Config{
-			Dir: filepath.Join(a.cfg.DataDir, "index"), Logger: a.log.With("component", "index"), Grown: grown,
-		})
-	}
-	if err != nil {
-		return err
-	}
-	a.cleanup.push("index", func(context.Context) error { return a.index.Close() })
-	return nil
-}
-
 // client returns a client of a repository.
-func (a *App) client(rc config.Repository) (upstream.Reader, error) {
+func (x *indexer) client(rc config.Repository) (upstream.Reader, error) {
 	if rc.Type == core.TypeLocal {
-		return local.New(a.metadata, local.Config{
-			States: rc.Own().(*song.Settings).States, Repository: rc.Code, Metrics: a.metrics.upstream,
-			MaxRecordBytes: a.cfg.Index.MaxRecordBytes + metadata.MaxOwnBytes,
+		return local.New(x.builtIn.metadata, local.Config{
+			States: rc.Own().(*song.Settings).States, Repository: rc.Code, Metrics: x.metrics.upstream,
+			MaxRecordBytes: x.cfg.Index.MaxRecordBytes + metadata.MaxOwnBytes,
 		})
 	}
 	cfg := rc.Client()
-	cfg.UserAgent, cfg.MaxRecordBytes = "tutti/"+a.opts.Version, a.cfg.Index.MaxRecordBytes
-	cfg.Memory, cfg.Metrics = a.memory.Records, a.metrics.upstream
+	cfg.UserAgent, cfg.MaxRecordBytes = "tutti/"+x.opts.Version, x.cfg.Index.MaxRecordBytes
+	cfg.Memory, cfg.Metrics = x.memory.Records, x.metrics.upstream
 	return protocol.Of(rc.Type).Open(cfg, rc.Own())
 }
 
 // consumed returns the consumers' configuration of one repository.
-func (a *App) consumed(ctx context.Context, rc config.Repository, repo core.Repository) (consumers.Repository, error) {
+func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.Repository) (consumers.Repository, error) {
 	kind := protocol.Of(rc.Type)
-	client, err := a.client(rc)
+	client, err := x.client(rc)
 	if err != nil {
 		return consumers.Repository{}, err
 	}
-	a.cleanup.push("connections to "+rc.Code, func(context.Context) error {
+	x.cleanup.push("connections to "+rc.Code, func(context.Context) error {
 		client.Close()
 		return nil
 	})
 	watched := &watchedUpstream{Upstream: client}
-	a.upstreams[rc.Code] = watched
+	x.upstreams[rc.Code] = watched
 	block := upstream.RepositoriesBlock(repo)
 	w := consumers.Repository{
 		Repository: repo, Upstream: watched, PageSize: rc.PageSize, Concurrency: rc.Concurrency,
 		NonOverlapping: kind.NonOverlapping,
 		Document:       func(dst []byte, rec core.Record) []byte { return upstream.SpliceRecord(dst, rec, block) },
-		Probe: probe{index: a.index, ensured: a.expectIndex(rc.IndexName), spec: index.Spec{
+		Probe: probe{index: x.index, ensured: x.search.expectIndex(rc.IndexName), spec: index.Spec{
 			Alias: rc.IndexName, Mapping: rc.Mapping, Known: kind.Known(),
 		}},
 	}
 	w.RunAgain = func(ctx context.Context) error {
-		_, err := a.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", false, core.CauseReconcile, "")
+		_, err := x.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", false, core.CauseReconcile, "")
 		return err
 	}
 	for class, source := range map[core.Class]*consumers.Source{
 		core.ClassRecords: &w.Records, core.ClassBatches: &w.Batches, core.ClassPages: &w.Pages, core.ClassRuns: &w.Runs,
 	} {
-		if *source, err = a.queue.Consumer(ctx, rc.Code, class, queue.ConsumerConfig{
+		if *source, err = x.queue.Consumer(ctx, rc.Code, class, queue.ConsumerConfig{
 			// A message that waits for its redelivery counts as pending and must not block the delivery of others. The
 			// consumers themselves bound the messages in flight in this process.
-			AckWait: a.ackWait(), MaxAckPending: a.cfg.Queue.MaxPending + 1000, MaxDeliver: a.opts.MaxDeliver,
+			AckWait: x.ackWait(), MaxAckPending: x.cfg.Queue.MaxPending + 1000, MaxDeliver: x.opts.MaxDeliver,
 		}); err != nil {
 			return w, err
 		}
@@ -111,11 +78,11 @@ func (a *App) consumed(ctx context.Context, rc config.Repository, repo core.Repo
 const embeddedAckWait = 5 * time.Second
 
 // ackWait returns the durable consumers' ack wait, 0 for the default.
-func (a *App) ackWait() time.Duration {
-	if a.opts.AckWait != 0 {
-		return a.opts.AckWait
+func (x *indexer) ackWait() time.Duration {
+	if x.opts.AckWait != 0 {
+		return x.opts.AckWait
 	}
-	if a.cfg.Queue.URL == "" {
+	if x.cfg.Queue.URL == "" {
 		return embeddedAckWait
 	}
 	return 0
@@ -146,4 +113,50 @@ func (p probe) Check(ctx context.Context) error { return p.index.Check(ctx, p.sp
 // Identity returns the unique id of the index.
 func (p probe) Identity(ctx context.Context) (string, error) {
 	return p.index.Identity(ctx, p.spec.Alias)
+}
+
+func (x *indexer) startConsumers(ctx context.Context) error {
+	work := make([]consumers.Repository, 0, len(x.cfg.Repositories))
+	codes := make([]string, 0, len(x.cfg.Repositories))
+	for _, rc := range x.cfg.Repositories {
+		w, err := x.consumed(ctx, rc, rc.Core())
+		if err != nil {
+			return fmt.Errorf("repository %s: %w", rc.Code, err)
+		}
+		work, codes = append(work, w), append(codes, rc.Code)
+	}
+	moved, err := x.queue.MoveUnknown(ctx, codes)
+	if err != nil {
+		return err
+	}
+	if moved > 0 {
+		x.log.Warn("requests of repositories that are no longer configured became dead letters", "count", moved)
+	}
+	jobs := x.queue.Jobs()
+	x.consumers, err = consumers.New(work, consumers.Deps{
+		Requests: x.queue, DeadLetters: x.queue.DeadLetters(), Jobs: jobs, Organizations: jobs, Pages: x.queue.PageNotes(),
+		Cells: x.queue.Cells(),
+		Index: x.index, Writer: x.writer,
+	}, consumers.Config{
+		Logger: x.log.With("component", "consumers"), Metrics: x.metrics.consumers, AckWait: x.ackWait(),
+		MaxDeliver: x.opts.MaxDeliver, MaxRecordBytes: x.cfg.Index.MaxRecordBytes,
+	})
+	if err != nil {
+		return err
+	}
+	x.consumers.Start()
+	x.cleanup.push("consumers", x.stopConsumers)
+	return nil
+}
+
+// stopConsumers stops the consumers. It leaves part of the stop timeout to the steps after it.
+func (x *indexer) stopConsumers(ctx context.Context) error {
+	ctx, cancel := partOf(ctx, 3, 4)
+	defer cancel()
+	err := x.consumers.Stop(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		x.log.Info("work in flight was returned to the queue")
+		return nil
+	}
+	return err
 }

@@ -15,30 +15,43 @@ import (
 	"tutti/internal/upstream/protocol"
 )
 
+// searching is what serves documents: the catalogues, and the services for searches, downloads and saved sets.
+type searching struct {
+	*storage
+	catalogues *catalogue.Registry
+	sets       *sets.Service
+	searches   *view.Service
+	graphs     *graphql.Service
+	downloads  *download.Service
+	network    *federation.Federation
+	// expected holds one channel for each repository, closed once its index was prepared or could not be.
+	expected []<-chan struct{}
+}
+
 // openSearch creates the services that search documents. The catalogues need them: a catalogue fails if no GraphQL schema can be
 // built for it.
-func (a *App) openSearch(ctx context.Context) (err error) {
-	open := a.cfg.Auth.Mode == config.ModeNone // all callers are anonymous and may save sets
-	a.sets, err = sets.New(a.store, sets.Config{AllowAnonymous: open, Logger: a.log.With("component", "sets")})
+func (s *searching) openSearch(ctx context.Context) (err error) {
+	open := s.cfg.Auth.Mode == config.ModeNone // all callers are anonymous and may save sets
+	s.sets, err = sets.New(s.store, sets.Config{AllowAnonymous: open, Logger: s.log.With("component", "sets")})
 	if err != nil {
 		return err
 	}
-	a.searches = view.New(a.index, view.Config{
-		Sets: a.sets, Identity: identities(a.cfg),
-		Logger: a.log.With("component", "search"), Metrics: a.metrics.search,
+	s.searches = view.New(s.index, view.Config{
+		Sets: s.sets, Identity: identities(s.cfg),
+		Logger: s.log.With("component", "search"), Metrics: s.metrics.search,
 	})
 	// Accept registers federated catalogues when the first model of each is loaded.
-	a.network = federation.New(nil, federation.Config{
-		Changed: func(id string) { a.graphs.Forget(id) }, Logger: a.log.With("component", "federation"), Metrics: a.metrics.federation,
+	s.network = federation.New(nil, federation.Config{
+		Changed: func(id string) { s.graphs.Forget(id) }, Logger: s.log.With("component", "federation"), Metrics: s.metrics.federation,
 	})
-	a.graphs = graphql.New(a.searches, graphql.Config{Sets: savedsets.New(a.sets), AllowAnonymousSets: open, Network: a.network})
-	a.cleanup.push("federation", a.network.Stop)
-	return a.network.Start(ctx)
+	s.graphs = graphql.New(s.searches, graphql.Config{Sets: savedsets.New(s.sets), AllowAnonymousSets: open, Network: s.network})
+	s.cleanup.push("federation", s.network.Stop)
+	return s.network.Start(ctx)
 }
 
 // openDownloads creates the download service.
-func (a *App) openDownloads(context.Context) (err error) {
-	a.downloads, err = download.New(a.catalogues, a.searches, download.Config{Metrics: a.metrics.downloads})
+func (s *searching) openDownloads(context.Context) (err error) {
+	s.downloads, err = download.New(s.catalogues, s.searches, download.Config{Metrics: s.metrics.downloads})
 	return err
 }
 

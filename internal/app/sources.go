@@ -10,17 +10,31 @@ import (
 	"strings"
 	"time"
 
+	"tutti/consumers"
 	"tutti/ingest"
 	"tutti/ingest/kafka"
 	"tutti/internal/core"
 	"tutti/internal/upstream/lyric"
 )
 
+// indexer is what fetches records and writes them: the consumers, and the sources of their requests.
+type indexer struct {
+	*storage
+	search  *searching
+	builtIn *builtIn
+	// upstreams are the upstreams of the consumers, by repository code.
+	upstreams map[string]*watchedUpstream
+	consumers *consumers.Consumers
+	ingest    *ingest.Service
+	readers   []*kafka.Reader
+	relay     *ingest.Relay // nil without a repository that the built-in one feeds
+}
+
 // openIngest creates the service for triggers, notifications and retries.
-func (a *App) openIngest(context.Context) error {
-	repositories := make([]core.Repository, 0, len(a.cfg.Repositories))
-	sources := make(map[string]ingest.Source, len(a.cfg.Repositories))
-	for _, rc := range a.cfg.Repositories {
+func (x *indexer) openIngest(context.Context) error {
+	repositories := make([]core.Repository, 0, len(x.cfg.Repositories))
+	sources := make(map[string]ingest.Source, len(x.cfg.Repositories))
+	for _, rc := range x.cfg.Repositories {
 		repositories = append(repositories, rc.Core())
 		source := ingest.Source{WebhookSecret: rc.Notifications.Webhook.Secret.Reveal()}
 		if s, ok := rc.Own().(*lyric.Settings); ok {
@@ -28,11 +42,11 @@ func (a *App) openIngest(context.Context) error {
 		}
 		sources[rc.Code] = source
 	}
-	letters := a.queue.DeadLetters()
+	letters := x.queue.DeadLetters()
 	var err error
-	a.ingest, err = ingest.New(repositories, a.queue, a.queue.Jobs(), a.queue.Cells(), ingest.Config{
-		Logger: a.log.With("component", "ingest"), Metrics: a.metrics.ingest,
-		Sources: sources, Batches: a.queue, DeadLetters: letters, DeadLetterIndex: letters, Signatures: a.queue,
+	x.ingest, err = ingest.New(repositories, x.queue, x.queue.Jobs(), x.queue.Cells(), ingest.Config{
+		Logger: x.log.With("component", "ingest"), Metrics: x.metrics.ingest,
+		Sources: sources, Batches: x.queue, DeadLetters: letters, DeadLetterIndex: letters, Signatures: x.queue,
 	})
 	return err
 }
@@ -42,7 +56,7 @@ type topic struct{ brokers, name, group string }
 
 // topics returns the Kafka topics to read. Repositories with the same topic and group share a reader, because several readers of a
 // group would each receive only part of the messages.
-func (a *App) topics() map[topic]*ingest.FeedConfig {
+func (x *indexer) topics() map[topic]*ingest.FeedConfig {
 	feeds := make(map[topic]*ingest.FeedConfig)
 	feed := func(brokers []string, name, group string) *ingest.FeedConfig {
 		brokers = slices.Clone(brokers)
@@ -53,13 +67,13 @@ func (a *App) topics() map[topic]*ingest.FeedConfig {
 		}
 		return feeds[t]
 	}
-	for _, rc := range a.cfg.Repositories {
+	for _, rc := range x.cfg.Repositories {
 		if k := rc.Notifications.Kafka; len(k.Brokers) > 0 {
 			f := feed(k.Brokers, k.Topic, k.Group)
 			f.Repositories = append(f.Repositories, rc.Code)
 		}
 	}
-	if k := a.cfg.Ingest.Kafka; len(k.Brokers) > 0 {
+	if k := x.cfg.Ingest.Kafka; len(k.Brokers) > 0 {
 		feed(k.Brokers, k.RequestTopic, k.Group).Requests = true
 	}
 	return feeds
@@ -67,40 +81,40 @@ func (a *App) topics() map[topic]*ingest.FeedConfig {
 
 // startSources starts the Kafka readers and the reconciler. Brokers that do not answer do not fail it; /ready and the metrics
 // report them.
-func (a *App) startSources(ctx context.Context) error {
-	feeds := a.topics()
+func (x *indexer) startSources(ctx context.Context) error {
+	feeds := x.topics()
 	for _, t := range slices.SortedFunc(maps.Keys(feeds), func(x, y topic) int {
 		return cmp.Or(cmp.Compare(x.name, y.name), cmp.Compare(x.group, y.group), cmp.Compare(x.brokers, y.brokers))
 	}) {
-		if err := a.startReader(ctx, t, *feeds[t]); err != nil {
+		if err := x.startReader(ctx, t, *feeds[t]); err != nil {
 			return fmt.Errorf("topic %s: %w", t.name, err)
 		}
 	}
 	every := make(map[string]time.Duration)
-	for _, rc := range a.cfg.Repositories {
+	for _, rc := range x.cfg.Repositories {
 		if rc.Reconcile.Every > 0 {
 			every[rc.Code] = rc.Reconcile.Every
 		}
 	}
-	reconciler, err := ingest.NewReconciler(a.ingest, a.queue.Cells(), every, ingest.ReconcilerConfig{
-		Logger: a.log.With("component", "reconcile"),
+	reconciler, err := ingest.NewReconciler(x.ingest, x.queue.Cells(), every, ingest.ReconcilerConfig{
+		Logger: x.log.With("component", "reconcile"),
 	})
 	if err != nil {
 		return err
 	}
 	reconciler.Start()
-	a.cleanup.push("reconciler", reconciler.Stop)
+	x.cleanup.push("reconciler", reconciler.Stop)
 	return nil
 }
 
-func (a *App) startReader(ctx context.Context, t topic, feed ingest.FeedConfig) error {
-	handler, err := a.ingest.NewFeed(feed)
+func (x *indexer) startReader(ctx context.Context, t topic, feed ingest.FeedConfig) error {
+	handler, err := x.ingest.NewFeed(feed)
 	if err != nil {
 		return err
 	}
 	reader, err := kafka.New(kafka.Config{
 		Brokers: strings.Split(t.brokers, ","), Topic: t.name, Group: t.group,
-		Logger: a.log.With("component", "kafka"), Metrics: a.metrics.kafka,
+		Logger: x.log.With("component", "kafka"), Metrics: x.metrics.kafka,
 	}, handler)
 	if err != nil {
 		return err
@@ -108,31 +122,56 @@ func (a *App) startReader(ctx context.Context, t topic, feed ingest.FeedConfig) 
 	if err := reader.Start(ctx); err != nil {
 		return err
 	}
-	a.readers = append(a.readers, reader)
-	a.cleanup.push("reader of topic "+t.name, func(ctx context.Context) error { return a.stopReader(ctx, t, reader) })
+	x.readers = append(x.readers, reader)
+	x.cleanup.push("reader of topic "+t.name, func(ctx context.Context) error { return x.stopReader(ctx, t, reader) })
 	return nil
 }
 
 // stopReader stops a reader. It leaves most of the stop timeout to the steps after it. An abandoned batch is read again.
-func (a *App) stopReader(ctx context.Context, t topic, reader *kafka.Reader) error {
-	if end, ok := ctx.Deadline(); ok {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/4)
-		defer cancel()
-	}
+func (x *indexer) stopReader(ctx context.Context, t topic, reader *kafka.Reader) error {
+	ctx, cancel := partOf(ctx, 1, 4)
+	defer cancel()
 	err := reader.Stop(ctx)
 	if core.CodeOf(err) == core.CodeUnavailable {
-		a.log.Info("messages in flight are read again after the next start", "topic", t.name)
+		x.log.Info("messages in flight are read again after the next start", "topic", t.name)
 		return nil
 	}
 	return err
 }
 
 // brokers reports whether every topic is read; nil when there is none.
-func (a *App) brokers() (known bool, err error) {
+func (x *indexer) brokers() (known bool, err error) {
 	var faults []error
-	for _, r := range a.readers {
+	for _, r := range x.readers {
 		faults = append(faults, r.Health())
 	}
-	return len(a.readers) > 0, errors.Join(faults...)
+	return len(x.readers) > 0, errors.Join(faults...)
+}
+
+// startRelay starts publishing the built-in repository's changes to the queue.
+func (x *indexer) startRelay(context.Context) error {
+	rc := x.builtIn.localRepository()
+	if rc == nil {
+		return nil
+	}
+	relay, err := ingest.NewRelay(x.ingest, x.builtIn.metadata, rc.Code, ingest.RelayConfig{Logger: x.log.With("component", "outbox")})
+	if err != nil {
+		return err
+	}
+	relay.Start()
+	x.relay = relay
+	x.cleanup.push("outbox relay", x.stopRelay)
+	return nil
+}
+
+// stopRelay stops the relay. It leaves most of the stop timeout to the steps after it. Unsent events are sent after the next start.
+func (x *indexer) stopRelay(ctx context.Context) error {
+	ctx, cancel := partOf(ctx, 1, 4)
+	defer cancel()
+	err := x.relay.Stop(ctx)
+	if core.CodeOf(err) == core.CodeUnavailable {
+		x.log.Info("changes in flight are published after the next start")
+		return nil
+	}
+	return err
 }

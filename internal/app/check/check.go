@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"sync"
 	"time"
 
@@ -108,4 +109,13 @@ func count(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// hostOf returns the host of a URL, without credentials and path.
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return "its address"
+	}
+	return u.Host
 }

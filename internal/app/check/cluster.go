@@ -5,7 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
+	"tutti/internal/config"
+	"tutti/internal/core"
 	"tutti/internal/upstream"
 )
 
@@ -56,4 +60,110 @@ func (e *engine) licence(ctx context.Context) []Finding {
 		}}
 	}
 	return nil
+}
+
+// neededPrivileges returns the privileges that tutti needs on an index and its alias.
+func neededPrivileges() []string {
+	return []string{"create_index", "manage", "read", "view_index_metadata", "write"}
+}
+
+// alias checks the alias of a repository and this user's privileges on it.
+func (e *engine) alias(ctx context.Context, name string) Finding {
+	subject := subjectIndex + " " + name
+	a, err := e.node.Alias(ctx, name)
+	if err != nil {
+		reason, hint := upstream.ConnectionFailure(err)
+		return Finding{subject, StatusFail, "the alias cannot be read: " + reason, hint}
+	}
+	if f, refused := e.rejected(e.host, "read aliases", a); refused {
+		f.Subject = subject
+		return f
+	}
+	f := Finding{Subject: subject, Status: StatusOK}
+	var indices map[string]json.RawMessage
+	switch {
+	case a.Status == http.StatusOK && json.Unmarshal(a.Body, &indices) == nil && len(indices) > 1:
+		return Finding{subject, StatusFail, fmt.Sprintf("the alias points to %d indices; it must point to one", len(indices)), "remove the alias from all but one of them"}
+	case a.Status == http.StatusOK:
+		for physical := range indices {
+			f.Message = "the alias points to " + physical
+		}
+	default:
+		if e.isIndex(ctx, name) {
+			return Finding{
+				subject, StatusFail, "an index has this name; tutti needs the name for an alias",
+				"choose another indexName, or copy the index to another name (POST /_reindex) and delete it",
+			}
+		}
+		f.Message = "will be created"
+	}
+	if missing := e.missing(ctx, name); len(missing) > 0 {
+		return Finding{
+			subject, StatusFail, "missing privileges: " + strings.Join(missing, ", "),
+			fmt.Sprintf("grant the user's role these privileges on %s and %s-*", name, name),
+		}
+	}
+	return f
+}
+
+func (e *engine) isIndex(ctx context.Context, name string) bool {
+	a, err := e.node.Exists(ctx, name)
+	return err == nil && a.Status == http.StatusOK
+}
+
+// missing returns the privileges that this user lacks. It returns none when the cluster has no security or does not report them.
+func (e *engine) missing(ctx context.Context, name string) []string {
+	body, err := json.Marshal(map[string]any{
+		"index": []any{map[string]any{"names": []string{name, name + "-*"}, "privileges": neededPrivileges()}},
+	})
+	if err != nil {
+		return nil
+	}
+	a, err := e.node.Privileges(ctx, body)
+	var reply struct {
+		Index map[string]map[string]bool `json:"index"`
+	}
+	if err != nil || a.Status != http.StatusOK || json.Unmarshal(a.Body, &reply) != nil {
+		return nil
+	}
+	var missing []string
+	for _, p := range neededPrivileges() {
+		for _, granted := range reply.Index {
+			if has, reported := granted[p]; reported && !has {
+				missing = append(missing, p)
+			}
+		}
+	}
+	slices.Sort(missing)
+	return slices.Compact(missing)
+}
+
+// unindexed returns a warning when the index holds no document of a repository other than the built-in one.
+func (e *engine) unindexed(ctx context.Context, r config.Repository) []Finding {
+	if r.Type == core.TypeLocal {
+		return nil
+	}
+	term := func(field string) any { return map[string]any{"term": map[string]any{field: r.Code}} }
+	body, err := json.Marshal(map[string]any{"query": map[string]any{"bool": map[string]any{
+		"should": []any{term("repositories.code"), term("repositories.code.keyword")}, // tutti's mapping; a dynamic mapping
+	}}})
+	if err != nil {
+		return nil
+	}
+	a, err := e.node.Count(ctx, r.IndexName, body)
+	var reply struct {
+		Count *int64 `json:"count"`
+	}
+	f := Finding{subjectIndex + " " + r.IndexName, StatusWarn, "", "run tutti index " + r.Code}
+	switch {
+	case err != nil:
+		return nil
+	case a.Status == http.StatusNotFound:
+		f.Message = "repository " + r.Code + " was never indexed"
+	case a.Status == http.StatusOK && json.Unmarshal(a.Body, &reply) == nil && reply.Count != nil && *reply.Count == 0:
+		f.Message = "the index holds no documents of repository " + r.Code
+	default:
+		return nil
+	}
+	return []Finding{f}
 }

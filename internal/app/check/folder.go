@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"tutti/internal/disk"
 )
 
 // lowSpace is the free space, in bytes, below which a folder is a warning; minSpace the one below which it is an error.
@@ -34,7 +36,7 @@ func folder(subject, dir, lockFile string) Finding {
 	if at != dir {
 		state = dir + " will be created"
 	}
-	space, known := freeSpace(at)
+	space, known := disk.FreeBytes(at)
 	switch {
 	case !known:
 		return Finding{subject, StatusOK, "embedded; " + state, ""}
@@ -75,7 +77,7 @@ func cause(err error) string {
 	return err.Error()
 }
 
-func bytesText(n uint64) string {
+func bytesText(n int64) string {
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
 	value, unit := float64(n), 0
 	for value >= 1024 && unit < len(units)-1 {

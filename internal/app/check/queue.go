@@ -68,7 +68,7 @@ func natsState(s queue.ServerProbe) Finding {
 	}
 	space := ""
 	if s.MaxBytes > 0 && s.MaxBytes < lowSpace {
-		space = bytesText(uint64(s.MaxBytes))
+		space = bytesText(s.MaxBytes)
 	}
 	switch {
 	case s.Err != nil:

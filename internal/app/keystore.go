@@ -4,46 +4,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"path/filepath"
 	"time"
 
 	"tutti/internal/auth"
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/queue/embedded"
 	"tutti/internal/store"
 )
-
-// openDatabase opens the store of a configuration. It locks the folder of an embedded store for this process; call release after
-// closing the store to unlock it.
-func openDatabase(
-	ctx context.Context, cfg config.Config, log *slog.Logger, metrics *store.Metrics,
-) (s *store.Store, release func() error, err error) {
-	release = func() error { return nil }
-	c := store.Config{URL: cfg.Store.URL.Reveal(), Logger: log.With("component", "store"), Metrics: metrics}
-	if c.URL == "" {
-		c.Dir = filepath.Join(cfg.DataDir, "store")
-		lock, err := embedded.LockDir(c.Dir)
-		if err != nil {
-			return nil, nil, err
-		}
-		release = lock.Unlock
-	}
-	if s, err = store.Open(ctx, c); err != nil {
-		return nil, nil, errors.Join(err, release())
-	}
-	return s, release, nil
-}
-
-func (a *App) openStore(ctx context.Context) error {
-	s, release, err := openDatabase(ctx, a.cfg, a.log, a.metrics.store)
-	if err != nil {
-		return err
-	}
-	a.store = s
-	a.cleanup.push("store", func(ctx context.Context) error { return errors.Join(s.Close(ctx), release()) })
-	return nil
-}
 
 // scopes returns the format of scopes.
 func scopes(c config.Auth) auth.Scopes {

@@ -1,0 +1,143 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+
+	"tutti/internal/bulk"
+	"tutti/internal/config"
+	"tutti/internal/index"
+	"tutti/internal/index/elastic"
+	indexembedded "tutti/internal/index/embedded"
+	"tutti/internal/queue"
+	"tutti/internal/queue/embedded"
+	"tutti/internal/store"
+)
+
+// storage is what the process stores data in: queue, store and index.
+type storage struct {
+	*base
+	queue  *queue.Queue
+	store  *store.Store
+	index  index.Index
+	writer *bulk.Writer
+	// grown is called with the alias of an index that has new fields. Nothing is written before it is set.
+	grown func(alias string)
+}
+
+func (s *storage) openQueue(ctx context.Context) error {
+	cfg := queue.Config{
+		URL: s.cfg.Queue.URL, CredentialsFile: s.cfg.Queue.CredentialsFile, Replicas: s.cfg.Queue.Replicas,
+		MaxPending: s.cfg.Queue.MaxPending, MaxDeadLetterBodies: s.cfg.DeadLetters.MaxBodies,
+		StartTimeout: s.cfg.Server.StartTimeout,
+		Logger:       s.log.With("component", "queue"), Metrics: s.metrics.queue,
+	}
+	var err error
+	if cfg.URL != "" {
+		s.queue, err = queue.Connect(ctx, cfg)
+	} else {
+		s.queue, err = s.openEmbeddedQueue(ctx, cfg)
+	}
+	if err != nil {
+		return err
+	}
+	s.cleanup.push("queue", s.queue.Close)
+	return nil
+}
+
+func (s *storage) openEmbeddedQueue(ctx context.Context, cfg queue.Config) (*queue.Queue, error) {
+	server, err := embedded.Start(ctx, embedded.Config{
+		Dir: filepath.Join(s.cfg.DataDir, "queue"), Logger: s.log.With("component", "nats"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.cleanup.push("embedded queue", server.Stop)
+	return queue.ConnectInProcess(ctx, server, cfg)
+}
+
+// openDatabase opens the store of a configuration. It locks the folder of an embedded store for this process; call release after
+// closing the store to unlock it.
+func openDatabase(
+	ctx context.Context, cfg config.Config, log *slog.Logger, metrics *store.Metrics,
+) (s *store.Store, release func() error, err error) {
+	release = func() error { return nil }
+	c := store.Config{URL: cfg.Store.URL.Reveal(), Logger: log.With("component", "store"), Metrics: metrics}
+	if c.URL == "" {
+		c.Dir = filepath.Join(cfg.DataDir, "store")
+		lock, err := embedded.LockDir(c.Dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		release = lock.Unlock
+	}
+	if s, err = store.Open(ctx, c); err != nil {
+		return nil, nil, errors.Join(err, release())
+	}
+	return s, release, nil
+}
+
+func (s *storage) openStore(ctx context.Context) error {
+	db, release, err := openDatabase(ctx, s.cfg, s.log, s.metrics.store)
+	if err != nil {
+		return err
+	}
+	s.store = db
+	s.cleanup.push("store", func(ctx context.Context) error { return errors.Join(db.Close(ctx), release()) })
+	return nil
+}
+
+// cursorSecret is the name of the secret of the store that cursors are encrypted with.
+const cursorSecret = "cursors"
+
+func (s *storage) openIndex(ctx context.Context) error {
+	if s.opts.Index != nil {
+		s.index = s.opts.Index
+		return nil
+	}
+	var err error
+	if c := s.cfg.Index; c.URL != "" {
+		var key []byte
+		if key, err = s.store.Secret(ctx, cursorSecret); err != nil {
+			return err
+		}
+		s.index, err = elastic.New(elastic.Config{
+			URLs: c.URLs(), Username: c.Username, Password: c.Password.Reveal(), APIKey: c.APIKey.Reveal(),
+			CAFile: c.CAFile, Shards: c.Shards, Replicas: c.Replicas, Logger: s.log.With("component", "index"),
+			Grown: func(alias string) { s.grown(alias) }, CursorKey: key,
+		})
+	} else {
+		s.index, err = indexembedded.Open(indexembedded.Config{
+			Dir: filepath.Join(s.cfg.DataDir, "index"), Logger: s.log.With("component", "index"), Grown: func(alias string) { s.grown(alias) },
+		})
+	}
+	if err != nil {
+		return err
+	}
+	s.cleanup.push("index", func(context.Context) error { return s.index.Close() })
+	return nil
+}
+
+func (s *storage) startWriter(context.Context) error {
+	var err error
+	s.writer, err = bulk.New(s.index, bulk.Config{
+		BatchBytes: s.cfg.Index.BatchBytes, MaxInFlight: s.cfg.Index.MaxInFlight, Memory: s.memory.Writes, DocumentWeight: documentWeight(s.cfg.Index),
+		Logger: s.log.With("component", "bulk"), Metrics: s.metrics.bulk,
+	})
+	if err != nil {
+		return err
+	}
+	s.cleanup.push("bulk writer", s.writer.Close)
+	return nil
+}
+
+// documentWeight returns the memory that writing a document takes, as a multiple of its size. It is larger for the embedded index,
+// which builds columns and postings in this process.
+func documentWeight(c config.Index) int {
+	if c.URL == "" {
+		return 10
+	}
+	return bulk.DefaultDocumentWeight
+}
