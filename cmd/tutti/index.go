@@ -121,17 +121,10 @@ func index(cmd *cobra.Command, c *client.Client, r *remote, f indexFlags, target
 }
 
 func trigger(ctx context.Context, c *client.Client, f indexFlags, target []string) (client.Accepted, error) {
-	options := client.RunOptions{Force: f.force, Rebuild: f.rebuild}
-	switch {
-	case len(target) == 1:
-		return c.IndexRepository(ctx, target[0], options)
-	case len(target) == 2:
-		return c.IndexOrganization(ctx, target[0], target[1], options)
-	case f.remove:
+	if f.remove {
 		return c.RemoveRecord(ctx, target[0], target[1], target[2])
-	default:
-		return c.IndexRecord(ctx, target[0], target[1], target[2])
 	}
+	return c.Index(ctx, client.RunOptions{Force: f.force, Rebuild: f.rebuild}, target...)
 }
 
 // describeRequest describes the request that was accepted.

@@ -82,20 +82,22 @@ func TestCalls(t *testing.T) {
 	}{
 		"repository": {
 			func(ctx context.Context, c *client.Client) (any, error) {
-				return c.IndexRepository(ctx, "a", client.RunOptions{Force: true, Rebuild: true})
+				return c.Index(ctx, client.RunOptions{Force: true, Rebuild: true}, "a")
 			},
 			"POST /base/index/repository/a?force=true&rebuild=true", 202, accepted,
 			client.Accepted{Successful: true, IndexName: "docs", RequestID: "q", JobID: "j1", Raw: []byte(accepted)},
 		},
 		"organization": {
 			func(ctx context.Context, c *client.Client) (any, error) {
-				return c.IndexOrganization(ctx, "a", odd, client.RunOptions{})
+				return c.Index(ctx, client.RunOptions{}, "a", odd)
 			},
 			"POST /base/index/repository/a/organization/" + oddPath, 202, accepted,
 			client.Accepted{Successful: true, IndexName: "docs", RequestID: "q", JobID: "j1", Raw: []byte(accepted)},
 		},
 		"record": {
-			func(ctx context.Context, c *client.Client) (any, error) { return c.IndexRecord(ctx, "a", "S", odd) },
+			func(ctx context.Context, c *client.Client) (any, error) {
+				return c.Index(ctx, client.RunOptions{}, "a", "S", odd)
+			},
 			"POST /base/index/repository/a/organization/S/id/" + oddPath, 202, `{"successful":true}`,
 			client.Accepted{Successful: true, Raw: []byte(`{"successful":true}`)},
 		},
@@ -249,7 +251,7 @@ func TestErrorResponses(t *testing.T) {
 			hint:    "the proxy does not reach tutti; check that tutti is running",
 		},
 		"other JSON": {
-			status: 403, contentType: "application/json", body: `{"error":"denied"}`, code: client.CodeForbidden,
+			status: 403, contentType: "application/json", body: `{"error":"denied"}`, code: core.CodeForbidden,
 			message: "the server at URL returned 403 Forbidden with application/json, which is not a response of tutti", hint: proxyHint,
 		},
 		"nothing": {
@@ -403,9 +405,9 @@ func TestInvalidArguments(t *testing.T) {
 	}
 	url := serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked for %s", r.URL) })
 	c := newClient(t, client.Config{Server: url})
-	_, err := c.IndexRecord(t.Context(), "a", "S", "..")
+	_, err := c.Index(t.Context(), client.RunOptions{}, "a", "S", "..")
 	wantError(t, err, core.CodeInvalid, "id must not be a relative path segment", "")
-	_, err = c.IndexOrganization(t.Context(), "a", "", client.RunOptions{})
+	_, err = c.Index(t.Context(), client.RunOptions{}, "a", "")
 	wantError(t, err, core.CodeInvalid, "organization is empty", "")
 	_, err = c.WatchJob(t.Context(), ".", func(client.Event) error { return nil })
 	wantError(t, err, core.CodeInvalid, "id must not be a relative path segment", "")

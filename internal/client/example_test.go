@@ -21,7 +21,7 @@ func ExampleClient_WatchJob() {
 		return
 	}
 	ctx := context.Background()
-	accepted, err := c.IndexRepository(ctx, "song.collab", client.RunOptions{})
+	accepted, err := c.Index(ctx, client.RunOptions{}, "song.collab")
 	if err != nil {
 		fmt.Println(core.MessageOf(err), core.HintOf(err))
 		return

@@ -233,18 +233,18 @@ func TestCallsOfTheHandler(t *testing.T) {
 	server, _ := f.start(t, "")
 	ctx, c := t.Context(), newClient(t, client.Config{Server: urlOf(server.Addr())})
 
-	accepted, err := c.IndexRepository(ctx, "a", client.RunOptions{Force: true})
+	accepted, err := c.Index(ctx, client.RunOptions{Force: true}, "a")
 	if err != nil || accepted.JobID != "j1" || accepted.IndexName != "docs" || accepted.RequestID == "" {
 		t.Errorf("%+v, %v", accepted, err)
 	}
-	_, err = c.IndexRepository(ctx, "a", client.RunOptions{Rebuild: true})
+	_, err = c.Index(ctx, client.RunOptions{Rebuild: true}, "a")
 	if core.CodeOf(err) != core.CodeUnsupported {
 		t.Errorf("error %v", err)
 	}
-	if _, err := c.IndexOrganization(ctx, "a", "S/1", client.RunOptions{}); err != nil {
+	if _, err := c.Index(ctx, client.RunOptions{}, "a", "S/1"); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.IndexRecord(ctx, "a", "S/1", "ä ?"); err != nil {
+	if _, err := c.Index(ctx, client.RunOptions{}, "a", "S/1", "ä ?"); err != nil {
 		t.Error(err)
 	}
 	if _, err := c.RemoveRecord(ctx, "a", "S/1", "..x"); err != nil {

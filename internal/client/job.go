@@ -3,9 +3,8 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
-	"net/url"
-	"strconv"
 	"time"
 
 	"tutti/internal/core"
@@ -97,21 +96,66 @@ func (c *Client) job(ctx context.Context, method, id string) (Job, error) {
 	return job, err
 }
 
-// queryOf returns a query of names and values, without empty values.
-func queryOf(pairs ...string) url.Values {
-	q := url.Values{}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			q.Set(pairs[i], pairs[i+1])
-		}
+// WatchJob calls each for the current state of a job and its organizations and for every change, in one goroutine, until the job has
+// ended, and returns the job. A broken stream of events is resumed; when the server has none, the job is polled. Errors: those of each,
+// CodeNotFound for an unknown job, errors of the server that a retry cannot fix, CodeUnavailable when the server did not answer at the
+// start or, later, for Config.MaxOutage.
+func (c *Client) WatchJob(ctx context.Context, id string, each func(Event) error) (Job, error) {
+	path, err := pathOf(pathJobs, id)
+	if err != nil {
+		return Job{}, err
 	}
-	return q
+	w := &watch{client: c, id: id, path: path + "/events", each: each, streams: true, lastData: time.Now()}
+	job, err := w.run(ctx)
+	if s, ok := errors.AsType[callbackError](err); ok {
+		err = s.error
+	}
+	return job, err
 }
 
-// numberOf formats n, "" for 0.
-func numberOf(n int) string {
-	if n == 0 {
-		return ""
+// Accepted is the response to a trigger that is stored in the queue (CONTRACT section 1).
+type Accepted struct {
+	Successful bool `json:"successful"`
+	// IndexName is the alias that the repository writes to.
+	IndexName string `json:"indexName"`
+	RequestID string `json:"requestId"`
+	// JobID names the job of a run; empty for one record.
+	JobID string `json:"jobId"`
+	// Raw is the response as received.
+	Raw json.RawMessage `json:"-"`
+}
+
+// RunOptions are the flags of a run. The zero value runs with the prune guard into the current index.
+type RunOptions struct {
+	// Force disables the prune guard.
+	Force bool
+	// Rebuild fills a new physical index and swaps the alias; only for whole repositories.
+	Rebuild bool
+}
+
+// Index requests the indexing of a target: a repository, one of its organizations, or one record, which is removed when the repository
+// has no indexable version of it. The first two return a job.
+func (c *Client) Index(ctx context.Context, options RunOptions, target ...string) (Accepted, error) {
+	return c.trigger(ctx, http.MethodPost, options, target)
+}
+
+// RemoveRecord requests the removal of a record's document; the repository is not changed.
+func (c *Client) RemoveRecord(ctx context.Context, repository, organization, id string) (Accepted, error) {
+	return c.trigger(ctx, http.MethodDelete, RunOptions{}, []string{repository, organization, id})
+}
+
+func (c *Client) trigger(ctx context.Context, method string, options RunOptions, target []string) (Accepted, error) {
+	var pairs []string
+	for i, value := range target {
+		pairs = append(pairs, []string{"repository", "organization", "id"}[i], value)
 	}
-	return strconv.Itoa(n)
+	path, err := pathOf(pairs...)
+	if err != nil {
+		return Accepted{}, err
+	}
+	var a Accepted
+	a.Raw, err = c.do(ctx, call{
+		method: method, path: "/index" + path, query: queryOf("force", flagOf(options.Force), "rebuild", flagOf(options.Rebuild)),
+	}, &a)
+	return a, err
 }

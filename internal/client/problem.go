@@ -15,9 +15,6 @@ import (
 // maxProblemBytes bounds the body of an error response.
 const maxProblemBytes = 1 << 20
 
-// CodeForbidden is the code of a valid token without the required scope.
-const CodeForbidden = core.CodeForbidden
-
 // ResponseError holds the status of an error response; every *core.Error of an error response wraps one.
 type ResponseError struct {
 	// Status is the HTTP status.
@@ -46,12 +43,12 @@ type problem struct {
 }
 
 // responseError returns the error of a response that is not 2xx.
-func (c *Client) responseError(resp *http.Response) error {
+func (t *transport) responseError(resp *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxProblemBytes))
 	var p problem
 	known := err == nil && strings.HasSuffix(mediaType(resp), "json") && json.Unmarshal(body, &p) == nil
 	if !known || p.Code == "" || p.Detail == "" {
-		return c.unexpectedResponse(resp, "returned "+statusText(resp.StatusCode)+" with "+describeType(resp)+", which is not a response of tutti")
+		return t.unexpectedResponse(resp, "returned "+statusText(resp.StatusCode)+" with "+describeType(resp)+", which is not a response of tutti")
 	}
 	if p.RequestID == "" {
 		p.RequestID = resp.Header.Get("X-Request-Id")
@@ -70,9 +67,9 @@ func (c *Client) responseError(resp *http.Response) error {
 }
 
 // unexpectedResponse returns the error of a response that is not tutti's, most likely a proxy's page. what follows "the server at … ".
-func (c *Client) unexpectedResponse(resp *http.Response, what string) error {
+func (t *transport) unexpectedResponse(resp *http.Response, what string) error {
 	e := &core.Error{
-		Code: core.CodeUpstream, Message: fmt.Sprintf("the server at %s %s", c.base, what),
+		Code: core.CodeUpstream, Message: fmt.Sprintf("the server at %s %s", t.base, what),
 		Hint:       "check the address and its base path (--server), and proxies in front of the server",
 		RetryAfter: retryAfter(resp.Header),
 		Err:        &ResponseError{Status: resp.StatusCode, RequestID: resp.Header.Get("X-Request-Id")},
@@ -80,15 +77,15 @@ func (c *Client) unexpectedResponse(resp *http.Response, what string) error {
 	switch resp.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
 		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-		e.Message = fmt.Sprintf("the server at %s redirects to another server, which is not followed", c.base)
+		e.Message = fmt.Sprintf("the server at %s redirects to another server, which is not followed", t.base)
 		e.Hint = "set the address of the redirect's target with --server"
 		if to, err := resp.Location(); err == nil {
-			e.Message = fmt.Sprintf("the server at %s redirects to %s://%s, which is not followed", c.base, to.Scheme, to.Host)
+			e.Message = fmt.Sprintf("the server at %s redirects to %s://%s, which is not followed", t.base, to.Scheme, to.Host)
 		}
 	case http.StatusUnauthorized:
 		e.Code = core.CodeUnauthenticated
 	case http.StatusForbidden:
-		e.Code = CodeForbidden
+		e.Code = core.CodeForbidden
 	case http.StatusTooManyRequests:
 		e.Code = core.CodeOverloaded
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

@@ -36,23 +36,6 @@ type callbackError struct{ error }
 // Unwrap returns the error of the callback.
 func (s callbackError) Unwrap() error { return s.error }
 
-// WatchJob calls each for the current state of a job and its organizations and for every change, in one goroutine, until the job has
-// ended, and returns the job. A broken stream of events is resumed; when the server has none, the job is polled. Errors: those of each,
-// CodeNotFound for an unknown job, errors of the server that a retry cannot fix, CodeUnavailable when the server did not answer at the
-// start or, later, for Config.Patience.
-func (c *Client) WatchJob(ctx context.Context, id string, each func(Event) error) (Job, error) {
-	path, err := pathOf(pathJobs, id)
-	if err != nil {
-		return Job{}, err
-	}
-	w := &watch{client: c, id: id, path: path + "/events", each: each, streams: true, lastData: time.Now()}
-	job, err := w.run(ctx)
-	if s, ok := errors.AsType[callbackError](err); ok {
-		err = s.error
-	}
-	return job, err
-}
-
 // watch is the state of one WatchJob call.
 type watch struct {
 	client *Client
