@@ -1,6 +1,7 @@
 package dsl
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -8,7 +9,6 @@ import (
 
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
-	"tutti/internal/jsontext"
 )
 
 const (
@@ -48,78 +48,53 @@ func FacetName(i int) string { return string(facetPrefix) + strconv.Itoa(i) }
 // Numeric reports whether values of a field have statistics.
 func Numeric(f query.Field) bool { return query.Keyed(f.Type) && f.Path != idPath }
 
-// FacetWriter appends the aggregations of facets.
+// FacetWriter encodes the aggregations of facets.
 type FacetWriter struct {
 	Filter  *FilterWriter
 	IDField string
 }
 
-// Write appends the members of an aggs object that compute f, with names that start with name; nothing if the field's type
+// Write returns the members of an aggs object that compute f, with names that start with name; nothing if the field's type
 // supports none of them.
-func (w *FacetWriter) Write(dst []byte, name string, f *index.Facet) []byte {
-	top := memberList{dst: dst}
+func (w *FacetWriter) Write(name string, f *index.Facet) []byte {
+	var missing []byte
 	if f.Missing {
-		top.next()
-		top.dst = append(top.dst, '"')
-		top.dst = append(top.dst, name...)
-		top.dst = append(top.dst, aggMissing)
-		top.dst = append(top.dst, `":{"filter":{"bool":{"must_not":[`...)
-		top.dst = w.Filter.Write(top.dst, existsAnywhere(f.Field))
-		top.dst = append(top.dst, "]}}}"...)
+		missing = fmt.Appendf(nil, `"%s%c":{"filter":{"bool":{"must_not":[%s]}}}`, name, aggMissing,
+			w.Filter.Write(nil, existsAnywhere(f.Field)))
 	}
 	if f.Field.Row() == "" {
-		top.dst = w.metrics(top.dst, name, f, top.nonEmpty)
-		return top.dst
+		return Join(missing, w.metrics(name, f))
 	}
-	parts := w.metrics(nil, "", f, false)
-	if len(parts) == 0 {
-		return top.dst
+	aggs := w.metrics("", f)
+	if len(aggs) == 0 {
+		return missing
 	}
-	top.next()
-	return w.nested(top.dst, name, f, parts)
+	return Join(missing, w.nested(name, f, aggs))
 }
 
-// nested appends a nested aggregation over the rows of f's path that contains aggs.
-func (w *FacetWriter) nested(dst []byte, name string, f *index.Facet, aggs []byte) []byte {
-	dst = append(dst, '"')
-	dst = append(dst, name...)
-	dst = append(dst, `":{"nested":{"path":`...)
-	dst = jsontext.AppendRawString(dst, f.Field.Row())
-	dst = append(dst, `},"aggs":{`...)
+// nested returns a nested aggregation over the rows of f's path that contains aggs.
+func (w *FacetWriter) nested(name string, f *index.Facet, aggs []byte) []byte {
 	if f.Elements != nil {
-		dst = append(dst, `"`+aggElements+`":{"filter":`...)
-		dst = w.Filter.Write(dst, f.Elements)
-		dst = append(dst, `,"aggs":{`...)
+		aggs = fmt.Appendf(nil, `"%s":{"filter":%s,"aggs":{%s}}`, aggElements, w.Filter.Write(nil, f.Elements), aggs)
 	}
-	dst = append(dst, aggs...)
-	if f.Elements != nil {
-		dst = append(dst, "}}"...)
-	}
-	return append(dst, "}}"...)
+	return fmt.Appendf(nil, `"%s":{"nested":{"path":%s},"aggs":{%s}}`, name, quote(f.Field.Row()), aggs)
 }
 
-// Page appends the members of an aggs object that return one page of all values of f in their order, after the key after.
-func (w *FacetWriter) Page(dst []byte, name string, f *index.Facet, after []byte) []byte {
-	head := `"` + string(aggPage)
-	if f.Field.Row() == "" {
-		head = `"` + name + string(aggPage)
+// Page returns the members of an aggs object that return one page of all values of f in their order, after the key after.
+func (w *FacetWriter) Page(name string, f *index.Facet, after []byte) []byte {
+	prefix, nested := name, f.Field.Row() != ""
+	if nested {
+		prefix = ""
 	}
-	part := append([]byte(head), `":{"composite":{"size":`...)
-	part = strconv.AppendInt(part, maxBuckets, 10)
-	part = append(part, `,"sources":[{"v":{"terms":{"field":`...)
-	part = jsontext.AppendRawString(part, f.Field.Path)
-	part = append(part, "}}}]"...)
 	if after != nil {
-		part = append(part, `,"after":`...)
-		part = append(part, after...)
+		after = fmt.Appendf(nil, `,"after":%s`, after)
 	}
-	part = append(part, '}')
-	part = appendDocuments(part, f.Field, w.perBucket(nil, f.Buckets))
-	part = append(part, '}')
-	if f.Field.Row() == "" {
-		return append(dst, part...)
+	part := fmt.Appendf(nil, `"%s%c":{"composite":{"size":%d,"sources":[{"v":{"terms":{"field":%s}}}]%s}%s}`,
+		prefix, aggPage, maxBuckets, quote(f.Field.Path), after, documents(f.Field, w.perBucket(f.Buckets)))
+	if !nested {
+		return part
 	}
-	return w.nested(dst, name, f, part)
+	return w.nested(name, f, part)
 }
 
 // existsAnywhere returns the filter of documents with a value of f.
@@ -131,83 +106,44 @@ func existsAnywhere(f query.Field) *query.Node {
 	return n
 }
 
-// memberList appends members separated by commas.
-type memberList struct {
-	dst      []byte
-	nonEmpty bool
-}
-
-func (l *memberList) next() {
-	if l.nonEmpty {
-		l.dst = append(l.dst, ',')
-	}
-	l.nonEmpty = true
-}
-
-// metrics appends the aggregations of f's values at their row; nonEmpty means that dst already ends with a member.
-func (w *FacetWriter) metrics(dst []byte, name string, f *index.Facet, nonEmpty bool) []byte {
-	l := memberList{dst: dst, nonEmpty: nonEmpty}
-	part := func(letter byte, kind string) {
-		l.next()
-		l.dst = append(l.dst, '"')
-		l.dst = append(l.dst, name...)
-		l.dst = append(l.dst, letter)
-		l.dst = append(l.dst, `":{"`...)
-		l.dst = append(l.dst, kind...)
-		l.dst = append(l.dst, `":{"field":`...)
-		l.dst = jsontext.AppendRawString(l.dst, f.Field.Path)
+// metrics returns the aggregations of f's values at their row.
+func (w *FacetWriter) metrics(name string, f *index.Facet) []byte {
+	var parts [][]byte
+	// add adds an aggregation with its parameters besides the field, and its sub-aggregations.
+	add := func(letter byte, kind string, parameters, below []byte) {
+		parts = append(parts, fmt.Appendf(nil, `"%s%c":{"%s":{"field":%s%s}%s}`, name, letter, kind, quote(f.Field.Path), parameters, below))
 	}
 	if f.Buckets != nil && Countable(f.Field) {
-		part(aggTerms, "terms")
-		l.dst = w.terms(l.dst, f)
+		add(aggTerms, "terms", termsParameters(f), documents(f.Field, w.perBucket(f.Buckets)))
 	}
 	if f.Cardinality > 0 && Countable(f.Field) {
-		part(aggCardinality, "cardinality")
-		l.dst = append(l.dst, `,"precision_threshold":`...)
-		l.dst = strconv.AppendInt(l.dst, int64(min(f.Cardinality, maxPrecision)), 10)
-		l.dst = append(l.dst, "}}"...)
+		add(aggCardinality, "cardinality", fmt.Appendf(nil, `,"precision_threshold":%d`, min(f.Cardinality, maxPrecision)), nil)
 	}
 	if !Numeric(f.Field) {
-		return l.dst
+		return Join(parts...)
 	}
 	if f.Stats {
-		part(aggStats, "stats")
-		l.dst = append(l.dst, "}}"...)
+		add(aggStats, "stats", nil, nil)
 	}
 	if f.Histogram != 0 {
 		// Empty intervals are added by FacetReader: the cluster would create them before it could reject too many.
-		part(aggHistogram, "histogram")
-		l.dst = append(l.dst, `,"interval":`...)
-		l.dst = append(l.dst, query.Literal(f.Histogram)...)
-		l.dst = append(l.dst, `,"min_doc_count":1}`...)
-		l.dst = appendDocuments(l.dst, f.Field, nil)
-		l.dst = append(l.dst, '}')
+		interval := fmt.Appendf(nil, `,"interval":%s,"min_doc_count":1`, query.Literal(f.Histogram))
+		add(aggHistogram, "histogram", interval, documents(f.Field, nil))
 	}
-	if ranges := appendNumberRanges(nil, f.Field, f.Ranges); len(ranges) > 0 {
-		part(aggRanges, "range")
-		l.dst = append(l.dst, `,"ranges":[`...)
-		l.dst = append(l.dst, ranges...)
-		l.dst = append(l.dst, "]}"...)
-		l.dst = appendDocuments(l.dst, f.Field, nil)
-		l.dst = append(l.dst, '}')
+	if ranges := numberRanges(f.Field, f.Ranges); len(ranges) > 0 {
+		add(aggRanges, "range", fmt.Appendf(nil, `,"ranges":[%s]`, ranges), documents(f.Field, nil))
 	}
-	return l.dst
+	return Join(parts...)
 }
 
-// terms appends the rest of a terms aggregation. Each shard returns more values than requested, so that counts are exact unless
-// an index has very many values that are distributed unevenly over shards.
-func (w *FacetWriter) terms(dst []byte, f *index.Facet) []byte {
-	size := termsSize(f)
-	dst = append(dst, `,"size":`...)
-	dst = strconv.AppendInt(dst, int64(size), 10)
-	dst = append(dst, `,"shard_size":`...)
-	dst = strconv.AppendInt(dst, int64(size+size/2+1000), 10)
+// termsParameters returns the parameters of a terms aggregation. Each shard returns more values than requested, so that counts
+// are exact unless an index has very many values that are distributed unevenly over shards.
+func termsParameters(f *index.Facet) []byte {
+	size, order := termsSize(f), ""
 	if f.Field.Row() != "" {
-		dst = append(dst, `,"order":[{"`+aggDocuments+`":"desc"},{"_key":"asc"}]`...)
+		order = `,"order":[{"` + aggDocuments + `":"desc"},{"_key":"asc"}]`
 	}
-	dst = append(dst, '}')
-	dst = appendDocuments(dst, f.Field, w.perBucket(nil, f.Buckets))
-	return append(dst, '}')
+	return fmt.Appendf(nil, `,"size":%d,"shard_size":%d%s`, size, size+size/2+1000, order)
 }
 
 // termsSize returns the number of values to request. The cluster orders addresses differently, so the last of those with equal
@@ -219,52 +155,39 @@ func termsSize(f *index.Facet) int {
 	return min(f.Buckets.Max, maxBuckets)
 }
 
-// perBucket appends the sub-aggregations for the documents of a bucket.
-func (w *FacetWriter) perBucket(dst []byte, b *index.Buckets) []byte {
-	l := memberList{dst: dst}
+// perBucket returns the sub-aggregations for the documents of a bucket.
+func (w *FacetWriter) perBucket(b *index.Buckets) []byte {
+	var parts [][]byte
 	for i, n := range b.Filters {
-		l.next()
-		l.dst = append(l.dst, `"`+aggFilter...)
-		l.dst = strconv.AppendInt(l.dst, int64(i), 10)
-		l.dst = append(l.dst, `":{"filter":`...)
-		l.dst = w.Filter.Write(l.dst, n)
-		l.dst = append(l.dst, '}')
+		parts = append(parts, fmt.Appendf(nil, `"%s%d":{"filter":%s}`, aggFilter, i, w.Filter.Write(nil, n)))
 	}
 	if b.TopHits > 0 {
-		l.next()
-		l.dst = append(l.dst, `"`+aggTopHits+`":{"top_hits":{"size":`...)
-		l.dst = strconv.AppendInt(l.dst, int64(b.TopHits), 10)
-		l.dst = append(l.dst, `,"sort":`...)
-		l.dst = AppendSorts(l.dst, []index.Sort{{Field: query.Field{Path: idPath}}}, w.IDField)
-		l.dst = AppendSource(l.dst, b.TopSource)
-		l.dst = append(l.dst, "}}"...)
+		byID := AppendSorts(nil, []index.Sort{{Field: query.Field{Path: idPath}}}, w.IDField)
+		parts = append(parts, fmt.Appendf(nil, `"%s":{"top_hits":{"size":%d,"sort":%s%s}}`,
+			aggTopHits, b.TopHits, byID, AppendSource(nil, b.TopSource)))
 	}
-	return l.dst
+	return Join(parts...)
 }
 
-// appendDocuments appends the aggs member of an aggregation over rows of f that counts documents, with sub-aggregations.
-func appendDocuments(dst []byte, f query.Field, below []byte) []byte {
-	const documents = `"` + aggDocuments + `":{"reverse_nested":{}}`
+// documents returns the aggs member of an aggregation over rows of f that counts documents, with sub-aggregations.
+func documents(f query.Field, below []byte) []byte {
+	const count = `"` + aggDocuments + `":{"reverse_nested":{}}`
 	nested := f.Row() != ""
 	switch {
 	case !nested && len(below) == 0:
-		return dst
+		return nil
 	case !nested:
-		dst = append(dst, `,"aggs":{`...)
-		dst = append(dst, below...)
+		return fmt.Appendf(nil, `,"aggs":{%s}`, below)
 	case len(below) == 0:
-		dst = append(dst, `,"aggs":{`+documents...)
+		return []byte(`,"aggs":{` + count + `}`)
 	default:
-		dst = append(dst, `,"aggs":{`+documents+`,"`+aggPerDocument+`":{"reverse_nested":{},"aggs":{`...)
-		dst = append(dst, below...)
-		dst = append(dst, "}}"...)
+		return fmt.Appendf(nil, `,"aggs":{`+count+`,"`+aggPerDocument+`":{"reverse_nested":{},"aggs":{%s}}}`, below)
 	}
-	return append(dst, '}')
 }
 
-// appendNumberRanges appends the non-empty ranges, with their indexes as keys, because the cluster returns them in another order.
-func appendNumberRanges(dst []byte, f query.Field, ranges []index.NumberRange) []byte {
-	l := memberList{dst: dst}
+// numberRanges returns the non-empty ranges, with their indexes as keys, because the cluster returns them in another order.
+func numberRanges(f query.Field, ranges []index.NumberRange) []byte {
+	var parts [][]byte
 	for i, r := range ranges {
 		from, to := math.Inf(-1), math.Inf(1)
 		if r.From != nil {
@@ -276,21 +199,16 @@ func appendNumberRanges(dst []byte, f query.Field, ranges []index.NumberRange) [
 		if !(from < to) || math.IsInf(from, 1) || math.IsInf(to, -1) { // also for NaN
 			continue
 		}
-		l.next()
-		l.dst = append(l.dst, `{"key":"`...)
-		l.dst = strconv.AppendInt(l.dst, int64(i), 10)
-		l.dst = append(l.dst, '"')
+		part := fmt.Appendf(nil, `{"key":"%d"`, i)
 		if !math.IsInf(from, 0) {
-			l.dst = append(l.dst, `,"from":`...)
-			l.dst = append(l.dst, query.Literal(from)...)
+			part = fmt.Appendf(part, `,"from":%s`, query.Literal(from))
 		}
 		if !math.IsInf(to, 0) {
-			l.dst = append(l.dst, `,"to":`...)
-			l.dst = append(l.dst, query.Literal(to)...)
+			part = fmt.Appendf(part, `,"to":%s`, query.Literal(to))
 		}
-		l.dst = append(l.dst, '}')
+		parts = append(parts, append(part, '}'))
 	}
-	return l.dst
+	return Join(parts...)
 }
 
 // AppendSource appends the _source member of a search that selects a part of documents. It requests whole top-level members: from
@@ -303,8 +221,7 @@ func AppendSource(dst []byte, s index.Source) []byte {
 	case s.Paths == nil:
 		return dst
 	default:
-		dst = append(dst, `,"_source":{"includes":`...)
-		return append(appendStrings(dst, topMembers(s.Paths)), '}')
+		return fmt.Appendf(dst, `,"_source":{"includes":%s}`, quoteAll(topMembers(s.Paths)))
 	}
 }
 

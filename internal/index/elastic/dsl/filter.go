@@ -1,15 +1,16 @@
 package dsl
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"tutti/internal/core"
 	"tutti/internal/filter/query"
-	"tutti/internal/filter/sqon"
 	"tutti/internal/jsontext"
 )
 
@@ -77,9 +78,7 @@ func (w *FilterWriter) wrapped(dst []byte, n *query.Node) []byte {
 func (w *FilterWriter) compound(dst []byte, n *query.Node, depth int) []byte {
 	switch n.Op {
 	case query.Some:
-		dst = append(dst, `{"nested":{"path":`...)
-		dst = jsontext.AppendRawString(dst, n.Path)
-		dst = append(dst, `,"score_mode":"none","query":`...)
+		dst = fmt.Appendf(dst, `{"nested":{"path":%s,"score_mode":"none","query":`, quote(n.Path))
 		return append(w.node(dst, n.Children[0], depth+1), "}}"...)
 	case query.Or:
 		should := flattenOp(nil, query.Or, n)
@@ -110,9 +109,7 @@ func (w *FilterWriter) compound(dst []byte, n *query.Node, depth int) []byte {
 
 // clauses appends one list of a bool query.
 func (w *FilterWriter) clauses(dst []byte, name string, nodes []*query.Node, depth int) []byte {
-	dst = append(dst, '"')
-	dst = append(dst, name...)
-	dst = append(dst, `":[`...)
+	dst = fmt.Appendf(dst, `"%s":[`, name)
 	for i, n := range nodes {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -157,29 +154,17 @@ func (w *FilterWriter) terms(dst []byte, f query.Field, terms []string) []byte {
 	case len(terms) == 0 || !searchable(f):
 		return append(dst, matchNone...)
 	case f.Path == idPath:
-		dst = append(dst, `{"ids":{"values":`...)
-		return append(appendStrings(dst, terms), "}}"...)
+		return fmt.Appendf(dst, `{"ids":{"values":%s}}`, quoteAll(terms))
 	case len(terms) == 1:
-		dst = append(dst, `{"term":{`...)
-		dst = jsontext.AppendRawString(dst, f.Path)
-		dst = append(dst, ':')
-		return append(jsontext.AppendRawString(dst, terms[0]), "}}"...)
+		return fmt.Appendf(dst, `{"term":{%s:%s}}`, quote(f.Path), quote(terms[0]))
 	case len(terms) <= maxTermsCount:
-		dst = append(dst, `{"terms":{`...)
-		dst = jsontext.AppendRawString(dst, f.Path)
-		dst = append(dst, ':')
-		return append(appendStrings(dst, terms), "}}"...)
+		return fmt.Appendf(dst, `{"terms":{%s:%s}}`, quote(f.Path), quoteAll(terms))
 	}
-	dst = append(dst, `{"bool":{"should":[`...)
-	for len(terms) > 0 {
-		part := terms[:min(len(terms), maxTermsCount)]
-		terms = terms[len(part):]
-		dst = w.terms(dst, f, part)
-		if len(terms) > 0 {
-			dst = append(dst, ',')
-		}
+	var parts [][]byte
+	for part := range slices.Chunk(terms, maxTermsCount) {
+		parts = append(parts, w.terms(nil, f, part))
 	}
-	return append(dst, "]}}"...)
+	return appendShould(dst, parts)
 }
 
 // patterns appends the query of rows with a value that matches a pattern.
@@ -190,28 +175,23 @@ func (w *FilterWriter) patterns(dst []byte, n *query.Node) []byte {
 	if matchesLocally(n) {
 		return w.terms(dst, n.Field, w.matches(n))
 	}
-	if len(n.Patterns) == 1 {
-		return appendPattern(dst, n, n.Patterns[0])
+	fold := ""
+	if n.Fold {
+		fold = `,"case_insensitive":true`
 	}
-	dst = append(dst, `{"bool":{"should":[`...)
+	parts := make([][]byte, len(n.Patterns))
 	for i, p := range n.Patterns {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = appendPattern(dst, n, p)
+		parts[i] = fmt.Appendf(nil, `{"wildcard":{%s:{"value":%s%s}}}`, quote(n.Field.Path), quote(string(p)), fold)
 	}
-	return append(dst, "]}}"...)
+	if len(parts) == 1 {
+		return append(dst, parts[0]...)
+	}
+	return appendShould(dst, parts)
 }
 
-func appendPattern(dst []byte, n *query.Node, p sqon.Pattern) []byte {
-	dst = append(dst, `{"wildcard":{`...)
-	dst = jsontext.AppendRawString(dst, n.Field.Path)
-	dst = append(dst, `:{"value":`...)
-	dst = jsontext.AppendRawString(dst, string(p))
-	if n.Fold {
-		dst = append(dst, `,"case_insensitive":true`...)
-	}
-	return append(dst, "}}}"...)
+// appendShould appends a query of rows that match one of queries.
+func appendShould(dst []byte, queries [][]byte) []byte {
+	return fmt.Appendf(dst, `{"bool":{"should":[%s]}}`, Join(queries...))
 }
 
 // matchesLocally reports whether n's patterns are matched by tutti against the values in the index: the cluster has no pattern
@@ -253,12 +233,15 @@ func appendExists(dst []byte, f query.Field) []byte {
 	if f.Path == idPath {
 		return append(dst, MatchAll...)
 	}
-	dst = append(dst, `{"exists":{"field":`...)
-	return append(jsontext.AppendRawString(dst, f.Path), "}}"...)
+	return fmt.Appendf(dst, `{"exists":{"field":%s}}`, quote(f.Path))
 }
 
-func appendStrings(dst []byte, texts []string) []byte {
-	dst = append(dst, '[')
+// quote returns a string of JSON.
+func quote(text string) []byte { return jsontext.AppendRawString(nil, text) }
+
+// quoteAll returns an array of strings of JSON.
+func quoteAll(texts []string) []byte {
+	dst := []byte{'['}
 	for i, text := range texts {
 		if i > 0 {
 			dst = append(dst, ',')
@@ -266,6 +249,11 @@ func appendStrings(dst []byte, texts []string) []byte {
 		dst = jsontext.AppendRawString(dst, text)
 	}
 	return append(dst, ']')
+}
+
+// Join joins the parts that are not empty by commas.
+func Join(parts ...[]byte) []byte {
+	return bytes.Join(slices.DeleteFunc(parts, func(part []byte) bool { return len(part) == 0 }), []byte{','})
 }
 
 // appendRange appends the query of rows with a value within n's bounds. The cluster rejects bounds outside a type's range and
@@ -278,25 +266,14 @@ func appendRange(dst []byte, n *query.Node) []byte {
 	if len(bounds.limits) == 0 {
 		return appendExists(dst, n.Field)
 	}
-	dst = append(dst, `{"range":{`...)
-	dst = jsontext.AppendRawString(dst, n.Field.Path)
-	dst = append(dst, ":{"...)
-	for i, limit := range bounds.limits {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, '"')
-		dst = append(dst, limit.op...)
-		dst = append(dst, `":"`...)
-		dst = append(dst, limit.text...)
-		dst = append(dst, '"')
+	var parts [][]byte
+	for _, limit := range bounds.limits {
+		parts = append(parts, fmt.Appendf(nil, `"%s":"%s"`, limit.op, limit.text))
 	}
 	if bounds.format != "" {
-		dst = append(dst, `,"format":"`...)
-		dst = append(dst, bounds.format...)
-		dst = append(dst, '"')
+		parts = append(parts, fmt.Appendf(nil, `"format":"%s"`, bounds.format))
 	}
-	return append(dst, "}}}"...)
+	return fmt.Appendf(dst, `{"range":{%s:{%s}}}`, quote(n.Field.Path), Join(parts...))
 }
 
 // rangeBounds are the bounds of a range query, none when all values match.
@@ -361,21 +338,18 @@ func fractionBounds(n *query.Node) (rangeBounds, bool) {
 // nanosBounds converts the bounds for date_nanos.
 func nanosBounds(n *query.Node) (rangeBounds, bool) {
 	b := rangeBounds{format: "strict_date_optional_time_nanos"}
-	firstNano, lastNano := time.Unix(0, 0), time.Unix(0, math.MaxInt64) // the type's range
-	if n.From.Set {
+	first, last := time.Unix(0, 0), time.Unix(0, math.MaxInt64) // the type's range
+	for _, end := range []struct {
+		query.Bound
+		upper bool
+	}{{n.From, false}, {n.To, true}} {
+		before, after := end.Time.Before(first), end.Time.After(last)
 		switch {
-		case n.From.Time.After(lastNano):
+		case !end.Set, before && !end.upper, after && end.upper: // all values are within the bound
+		case before || after:
 			return b, false
-		case !n.From.Time.Before(firstNano):
-			b.limits = append(b.limits, rangeLimit{comparison(false, n.From.Inclusive), nanosText(n.From.Time)})
-		}
-	}
-	if n.To.Set {
-		switch {
-		case n.To.Time.Before(firstNano):
-			return b, false
-		case !n.To.Time.After(lastNano):
-			b.limits = append(b.limits, rangeLimit{comparison(true, n.To.Inclusive), nanosText(n.To.Time)})
+		default:
+			b.limits = append(b.limits, rangeLimit{comparison(end.upper, end.Inclusive), nanosText(end.Time)})
 		}
 	}
 	return b, true

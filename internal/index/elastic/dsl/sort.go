@@ -3,11 +3,12 @@ package dsl
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
-	"tutti/internal/jsontext"
 )
 
 const (
@@ -57,21 +58,16 @@ func AppendSort(dst []byte, s index.Sort, idField string) []byte {
 	case !known:
 		name = noField
 	}
-	dst = append(dst, '{')
-	dst = jsontext.AppendRawString(dst, name)
-	dst = append(dst, `:{"order":"`...)
+	order := "asc"
 	if s.Descending {
-		dst = append(dst, `desc"`...)
-	} else {
-		dst = append(dst, `asc"`...)
+		order = "desc"
 	}
+	dst = fmt.Appendf(dst, `{%s:{"order":"%s"`, quote(name), order)
 	if s.MissingFirst {
 		dst = append(dst, `,"missing":"_first"`...)
 	}
 	if known && s.Mode != "" {
-		dst = append(dst, `,"mode":"`...)
-		dst = append(dst, s.Mode...)
-		dst = append(dst, '"')
+		dst = fmt.Appendf(dst, `,"mode":"%s"`, s.Mode)
 	}
 	switch s.Field.Type {
 	case "byte", "short", "integer", dateNanos:
@@ -82,26 +78,15 @@ func AppendSort(dst []byte, s index.Sort, idField string) []byte {
 		dst = append(dst, `,"numeric_type":"double"`...)
 	}
 	if name != SeqNo && name != ShardDoc {
-		dst = append(dst, `,"unmapped_type":"`...)
-		dst = append(dst, unmapped...)
-		dst = append(dst, '"')
+		dst = fmt.Appendf(dst, `,"unmapped_type":"%s"`, unmapped)
 	}
-	if known {
-		dst = appendNestedPaths(dst, s.Field.Nested)
+	if known { // the nested paths down to the values, each inside the one before
+		for _, path := range s.Field.Nested {
+			dst = fmt.Appendf(dst, `,"nested":{"path":%s`, quote(path))
+		}
+		dst = append(dst, strings.Repeat("}", len(s.Field.Nested))...)
 	}
 	return append(dst, "}}"...)
-}
-
-// appendNestedPaths appends the nested paths down to the values, each inside the one before.
-func appendNestedPaths(dst []byte, paths []string) []byte {
-	for _, path := range paths {
-		dst = append(dst, `,"nested":{"path":`...)
-		dst = jsontext.AppendRawString(dst, path)
-	}
-	for range paths {
-		dst = append(dst, '}')
-	}
-	return dst
 }
 
 // unmappedType returns the type to assume in indices without the field.

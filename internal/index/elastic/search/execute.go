@@ -314,7 +314,7 @@ func (p *searchPlan) splitFacets(ctx context.Context, s *subsearch) error {
 	for i, task := range s.facets {
 		remaining := *task.Facet
 		remaining.Buckets, remaining.Histogram = nil, 0
-		if len(p.facetBody(nil, "", &remaining)) > 0 {
+		if len(p.facetBody("", &remaining)) > 0 {
 			add(i, rest, &remaining)
 		}
 		for _, single := range facetParts(task.Facet) {
@@ -412,14 +412,12 @@ func (p *searchPlan) eachBucketPage(ctx context.Context, filter *query.Node, f *
 		return transport.AsSearchError(err)
 	}
 	defer func() { p.client.ClosePIT(ctx, point) }()
-	head := append([]byte(`{"size":0,"track_total_hits":false,"query":`), p.filter.Write(nil, filter)...)
+	selected := p.filter.Write(nil, filter)
 	w := dsl.FacetWriter{Filter: &p.filter, IDField: p.idField}
 	reader := dsl.FacetReader{Facet: f}
 	for read := 0; ; {
-		body := append([]byte(nil), head...)
-		body = transport.AppendPIT(body, point)
-		body = append(body, `,"aggs":{`...)
-		body = append(w.Page(body, dsl.FacetName(0), f, reader.After), "}}"...)
+		body := fmt.Appendf(nil, `{"size":0,"track_total_hits":false,"query":%s%s,"aggs":{%s}}`,
+			selected, transport.AppendPIT(nil, point), w.Page(dsl.FacetName(0), f, reader.After))
 		reader.Into.Buckets, reader.After = nil, nil
 		if point, err = p.readBucketPage(ctx, body, point, &reader); err != nil {
 			return err

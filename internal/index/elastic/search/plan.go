@@ -2,7 +2,8 @@ package search
 
 import (
 	"bytes"
-	"strconv"
+	"encoding/json"
+	"fmt"
 
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
@@ -116,7 +117,7 @@ func findCountSearch(all []*countSearch, filter []byte) *countSearch {
 // addFacets adds facets to a count search. Equal ones are evaluated once.
 func (p *searchPlan) addFacets(s *subsearch, facets []index.Facet, results []index.FacetResult) {
 	for i := range facets {
-		asked := p.facetBody(nil, "", &facets[i])
+		asked := p.facetBody("", &facets[i])
 		if len(asked) == 0 {
 			continue // the field's type supports none of it
 		}
@@ -145,26 +146,22 @@ func findFacetTask(tasks []*facetTask, asked []byte, f *index.Facet) *facetTask 
 	return nil
 }
 
-func (p *searchPlan) facetBody(dst []byte, name string, f *index.Facet) []byte {
+func (p *searchPlan) facetBody(name string, f *index.Facet) []byte {
 	w := dsl.FacetWriter{Filter: &p.filter, IDField: p.idField}
-	return w.Write(dst, name, f)
+	return w.Write(name, f)
 }
 
 // writeCounts writes the body of a count search.
 func (p *searchPlan) writeCounts(s *subsearch, filter []byte) {
-	s.body = append(s.body, `{"size":0,"track_total_hits":true,"query":`...)
-	s.body = append(s.body, filter...)
+	var aggs []byte
 	if len(s.facets) > 0 {
-		s.body = append(s.body, `,"aggs":{`...)
+		parts := make([][]byte, len(s.facets))
 		for i, task := range s.facets {
-			if i > 0 {
-				s.body = append(s.body, ',')
-			}
-			s.body = p.facetBody(s.body, dsl.FacetName(i), task.Facet)
+			parts[i] = p.facetBody(dsl.FacetName(i), task.Facet)
 		}
-		s.body = append(s.body, '}')
+		aggs = fmt.Appendf(nil, `,"aggs":{%s}`, dsl.Join(parts...))
 	}
-	s.body = append(s.body, '}')
+	s.body = fmt.Appendf(nil, `{"size":0,"track_total_hits":true,"query":%s%s}`, filter, aggs)
 }
 
 // position returns where the page of a request begins in the order of sequence numbers, nil for the first page.
@@ -189,58 +186,47 @@ func (p *searchPlan) seqNoSort(h *index.HitsRequest, from *position) *seqNoSort 
 }
 
 // addHits adds the search for a request's documents.
-func (p *searchPlan) addHits(req *index.SearchRequest, filter []byte, from *position, into *index.SearchResult, total bool) {
+func (p *searchPlan) addHits(req *index.SearchRequest, filter []byte, start *position, into *index.SearchResult, total bool) {
 	h := req.Hits
-	task := &hitsTask{request: h, into: into, idKey: -1, budget: p.budget, seqNo: p.seqNoSort(h, from)}
+	task := &hitsTask{request: h, into: into, idKey: -1, budget: p.budget, seqNo: p.seqNoSort(h, start)}
 	s := &subsearch{filter: req.Filter, hits: task}
 	if total {
 		s.totals = []*index.SearchResult{into}
 	}
-	b := append([]byte(nil), `{"size":`...)
-	b = strconv.AppendInt(b, int64(h.Size), 10)
+	from, order := "", []byte(nil)
 	if h.From > 0 && h.After == nil {
-		b = append(b, `,"from":`...)
-		b = strconv.AppendInt(b, int64(h.From), 10)
+		from = fmt.Sprintf(`,"from":%d`, h.From)
 	}
-	b = append(b, `,"track_total_hits":`...)
-	b = strconv.AppendBool(b, total)
-	b = append(b, `,"query":`...)
 	if n := task.seqNo; n != nil {
-		b = n.appendFilter(b, filter)
-		b = append(b, `,"sort":`...)
-		b = n.appendSort(b, h.Sort)
-		if n.start != nil {
-			b = n.appendAfter(b, h.After)
-		}
+		filter, order = n.filter(filter), n.order(h)
 	} else {
-		b = append(b, filter...)
-		b = append(b, `,"sort":`...)
-		b = p.appendOrder(b, h)
+		order = p.order(h)
 		task.idKey = dsl.IDKey(h.Sort)
 	}
-	b = dsl.AppendSource(b, h.Source)
-	s.body = append(b, '}')
+	s.body = fmt.Appendf(nil, `{"size":%d%s,"track_total_hits":%t,"query":%s,"sort":%s%s}`,
+		h.Size, from, total, filter, order, dsl.AppendSource(nil, h.Source))
 	p.searches = append(p.searches, s)
 }
 
-// appendOrder appends the sort of h's documents and the values to continue after.
-func (p *searchPlan) appendOrder(b []byte, h *index.HitsRequest) []byte {
-	if len(h.Sort) == 0 {
-		b = append(b, `["_doc"]`...)
-	} else {
-		b = dsl.AppendSorts(b, h.Sort, p.idField)
+// order returns the sort of h's documents and the values to continue after.
+func (p *searchPlan) order(h *index.HitsRequest) []byte {
+	order := []byte(`["_doc"]`)
+	if len(h.Sort) > 0 {
+		order = dsl.AppendSorts(nil, h.Sort, p.idField)
 	}
 	if len(h.After) == 0 {
-		return b
+		return order
 	}
-	b = append(b, `,"search_after":[`...)
-	for i, value := range h.After {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, bytes.TrimSpace(value)...)
+	return fmt.Appendf(order, `,"search_after":[%s]`, dsl.Join(trimmed(h.After)...))
+}
+
+// trimmed returns values without surrounding line feeds, which would end the search in an msearch body.
+func trimmed(values []json.RawMessage) [][]byte {
+	out := make([][]byte, len(values))
+	for i, value := range values {
+		out[i] = bytes.TrimSpace(value)
 	}
-	return append(b, ']')
+	return out
 }
 
 // wrongIDField reports whether the presumed id field of a document was not its id.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -107,73 +108,53 @@ func (n *seqNoSort) keys() int {
 	return n.key + 1
 }
 
-// appendFilter appends filter, excluding the documents already returned at the start position, and with the scores.
-func (n *seqNoSort) appendFilter(dst, filter []byte) []byte {
-	if n.scored {
-		dst = append(dst, `{"function_score":{"boost_mode":"replace","random_score":{"field":"`+dsl.SeqNo+`","seed":`...)
-		dst = strconv.AppendUint(dst, uint64(n.cursors.seed), 10)
-		dst = append(dst, `},"query":`...)
+// filter returns filter, excluding the documents already returned at the start position, and with the scores.
+func (n *seqNoSort) filter(filter []byte) []byte {
+	if n.start != nil {
+		filter = n.start.excluding(filter)
 	}
+	if !n.scored {
+		return filter
+	}
+	return fmt.Appendf(nil, `{"function_score":{"boost_mode":"replace","random_score":{"field":"`+dsl.SeqNo+`","seed":%d},"query":%s}}`,
+		n.cursors.seed, filter)
+}
+
+// excluding returns filter, excluding the documents that were already returned.
+func (p *position) excluding(filter []byte) []byte {
+	var returned [][]byte
+	for _, at := range p.returned {
+		returned = append(returned, fmt.Appendf(nil,
+			`{"bool":{"filter":[{"ids":{"values":[%s]}},{"term":{"_index":%s}},{"term":{"`+dsl.SeqNo+`":%d}}]}}`,
+			jsontext.AppendRawString(nil, at.id), jsontext.AppendRawString(nil, at.index), p.number))
+	}
+	return fmt.Appendf(nil, `{"bool":{"filter":[%s],"must_not":[%s]}}`, filter, dsl.Join(returned...))
+}
+
+// order returns the sort of h's documents and the values to continue after.
+func (n *seqNoSort) order(h *index.HitsRequest) []byte {
+	keys := make([][]byte, 0, n.keys())
+	for _, s := range h.Sort[:n.key] {
+		keys = append(keys, dsl.AppendSort(nil, s, dsl.SeqNo))
+	}
+	if n.scored {
+		keys = append(keys, []byte(`{"_score":{"order":"asc"}}`))
+	}
+	keys = append(keys, dsl.AppendSort(nil, h.Sort[n.key], dsl.SeqNo))
+	order := fmt.Appendf(nil, "[%s]", dsl.Join(keys...))
 	if n.start == nil {
-		dst = append(dst, filter...)
-	} else {
-		dst = n.start.appendExcluding(dst, filter)
+		return order
 	}
+	after := trimmed(h.After[:n.key])
 	if n.scored {
-		dst = append(dst, "}}"...)
+		after = append(after, strconv.AppendFloat(nil, float64(n.start.score), 'g', -1, 64))
 	}
-	return dst
-}
-
-// appendExcluding appends filter, excluding the documents that were already returned.
-func (p *position) appendExcluding(dst, filter []byte) []byte {
-	dst = append(dst, `{"bool":{"filter":[`...)
-	dst = append(dst, filter...)
-	dst = append(dst, `],"must_not":[`...)
-	for i, at := range p.returned {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, `{"bool":{"filter":[{"ids":{"values":[`...)
-		dst = jsontext.AppendRawString(dst, at.id)
-		dst = append(dst, `]}},{"term":{"_index":`...)
-		dst = jsontext.AppendRawString(dst, at.index)
-		dst = append(dst, `}},{"term":{"`+dsl.SeqNo+`":`...)
-		dst = strconv.AppendInt(dst, p.number, 10)
-		dst = append(dst, "}}]}}"...)
-	}
-	return append(dst, "]}}"...)
-}
-
-// appendSort appends the sort.
-func (n *seqNoSort) appendSort(dst []byte, sorts []index.Sort) []byte {
-	dst = dsl.AppendSorts(dst, sorts[:n.key], dsl.SeqNo)
-	dst = dst[:len(dst)-1]
-	if n.key > 0 {
-		dst = append(dst, ',')
-	}
-	if n.scored {
-		dst = append(dst, `{"_score":{"order":"asc"}},`...)
-	}
-	return append(dsl.AppendSort(dst, sorts[n.key], dsl.SeqNo), ']')
-}
-
-// appendAfter appends the search_after member. It uses the number before that of the position, as other documents may have the
-// same number.
-func (n *seqNoSort) appendAfter(dst []byte, after []json.RawMessage) []byte {
-	dst = append(dst, `,"search_after":[`...)
-	for _, value := range after[:n.key] {
-		dst = append(append(dst, bytes.TrimSpace(value)...), ',')
-	}
-	if n.scored {
-		dst = strconv.AppendFloat(dst, float64(n.start.score), 'g', -1, 64)
-		dst = append(dst, ',')
-	}
-	before := n.start.number - 1
+	before := n.start.number - 1 // other documents may have the same number
 	if n.descending {
 		before = n.start.number + 1
 	}
-	return append(strconv.AppendInt(dst, before, 10), ']')
+	after = append(after, strconv.AppendInt(nil, before, 10))
+	return fmt.Appendf(order, `,"search_after":[%s]`, dsl.Join(after...))
 }
 
 // seal replaces the sequence numbers of hits, whose indices are given, by encrypted cursors; false when the hits lack them.

@@ -3,7 +3,7 @@ package search
 import (
 	"bytes"
 	"context"
-	"strconv"
+	"fmt"
 
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
@@ -91,29 +91,22 @@ func (x *Searcher) newStream(ctx context.Context, alias string, req index.Stream
 			byID = id.path
 		}
 	}
-	s.head = append(s.head, `{"track_total_hits":false,"query":`...)
-	s.head = w.Write(s.head, req.Filter)
-	s.head = append(s.head, `,"sort":`...)
-	if len(req.Sort) == 0 {
-		s.head = append(s.head, `["_shard_doc"]`...)
-	} else {
-		s.head = dsl.AppendSorts(s.head, req.Sort, byID) // the cluster appends _shard_doc
+	order := []byte(`["_shard_doc"]`)
+	if len(req.Sort) > 0 {
+		order = dsl.AppendSorts(nil, req.Sort, byID) // the cluster appends _shard_doc
 	}
+	s.head = fmt.Appendf(nil, `{"track_total_hits":false,"query":%s,"sort":%s`, w.Write(nil, req.Filter), order)
 	return s, w.Err
 }
 
 // page reads the next page into a buffer whose bytes the hits share.
 func (s *stream) page(ctx context.Context, size int, into *bytes.Buffer) ([]index.Hit, error) {
-	body := append([]byte(nil), s.head...)
-	body = append(body, `,"size":`...)
-	body = strconv.AppendInt(body, int64(size), 10)
-	body = transport.AppendPIT(body, s.pit)
+	after := ""
 	if s.after != nil {
-		body = append(body, `,"search_after":`...)
-		body = append(body, s.after...)
+		after = fmt.Sprintf(`,"search_after":%s`, s.after)
 	}
 	source := s.meanSize.choose(s.req.Source, size)
-	body = append(dsl.AppendSource(body, source), '}')
+	body := fmt.Appendf(nil, `%s,"size":%d%s%s%s}`, s.head, size, transport.AppendPIT(nil, s.pit), after, dsl.AppendSource(nil, source))
 	reply, err := s.x.client.Do(ctx, transport.SearchRequest(body), into)
 	if err != nil {
 		return nil, transport.AsSearchError(err)
