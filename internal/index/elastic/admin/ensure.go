@@ -81,15 +81,12 @@ func (a *Admin) mayCreate(ctx context.Context, spec index.Spec) error {
 
 // exists reports whether alias is an alias. More than one index behind it is a conflict: documents could not be read by id.
 func (a *Admin) exists(ctx context.Context, alias string) (bool, error) {
-	reply, err := a.client.Do(ctx, esapi.IndicesGetAliasRequest{Name: []string{alias}}, nil)
+	var answer map[string]json.RawMessage
+	err := a.client.Fetch(ctx, esapi.IndicesGetAliasRequest{Name: []string{alias}}, &answer)
 	if f := transport.ErrorOf(err); f != nil && f.Status == http.StatusNotFound && (f.Type != "" || f.Reason != "") {
 		return false, nil
 	}
 	if err != nil {
-		return false, err
-	}
-	var answer map[string]json.RawMessage
-	if err := reply.Decode(&answer); err != nil {
 		return false, err
 	}
 	if len(answer) > 1 {

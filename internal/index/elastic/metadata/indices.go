@@ -57,12 +57,8 @@ type indexSettings struct {
 
 // fetchSettings returns the settings of the alias' indices by their names.
 func (m *Aliases) fetchSettings(ctx context.Context, alias string) (map[string]indexSettings, error) {
-	reply, err := m.client.Do(ctx, esapi.IndicesGetSettingsRequest{Index: []string{alias}, FilterPath: []string{settingsFilterPath}}, nil)
-	if err != nil {
-		return nil, err
-	}
 	var answer map[string]indexSettings
-	err = reply.Decode(&answer)
+	err := m.client.Fetch(ctx, esapi.IndicesGetSettingsRequest{Index: []string{alias}, FilterPath: []string{settingsFilterPath}}, &answer)
 	return answer, err
 }
 
@@ -89,12 +85,9 @@ func (m *Aliases) MissingAlias(ctx context.Context, alias string, gone error) er
 	if seen != nil {
 		among = append(among, url.PathEscape(*seen))
 	}
-	reply, err := m.client.Do(ctx, esapi.IndicesGetAliasRequest{Index: among, ExpandWildcards: "all", IgnoreUnavailable: new(true)}, nil)
-	if err != nil {
-		return err
-	}
 	var indices map[string]json.RawMessage
-	if err := reply.Decode(&indices); err != nil {
+	aliases := esapi.IndicesGetAliasRequest{Index: among, ExpandWildcards: "all", IgnoreUnavailable: new(true)}
+	if err := m.client.Fetch(ctx, aliases, &indices); err != nil {
 		return err
 	}
 	names := slices.Sorted(maps.Keys(indices))

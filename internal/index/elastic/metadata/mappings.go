@@ -11,6 +11,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"tutti/internal/core"
+	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
 )
 
@@ -52,14 +53,10 @@ func (m *Aliases) Mapping(ctx context.Context, alias string) (json.RawMessage, e
 
 // Mappings returns the mappings of the alias' indices by their names, at least one.
 func (m *Aliases) Mappings(ctx context.Context, alias string) (map[string]json.RawMessage, error) {
-	reply, err := m.client.Do(ctx, esapi.IndicesGetMappingRequest{Index: []string{alias}}, nil)
-	if err != nil {
-		return nil, err
-	}
 	var answer map[string]struct {
 		Mappings json.RawMessage `json:"mappings"`
 	}
-	if err := reply.Decode(&answer); err != nil {
+	if err := m.client.Fetch(ctx, esapi.IndicesGetMappingRequest{Index: []string{alias}}, &answer); err != nil {
 		return nil, err
 	}
 	all := make(map[string]json.RawMessage, len(answer))
@@ -69,7 +66,7 @@ func (m *Aliases) Mappings(ctx context.Context, alias string) (map[string]json.R
 		}
 	}
 	if len(all) == 0 || len(all) < len(answer) {
-		return nil, core.NewError(core.CodeUnavailable, "the index returned an unexpected response")
+		return nil, transport.UnexpectedResponse()
 	}
 	return all, nil
 }
@@ -92,7 +89,12 @@ func (m *Aliases) AddFields(ctx context.Context, st *Alias, alias string, tree, 
 	if added.Empty() {
 		return nil
 	}
-	if err := m.putFields(ctx, alias, added); err != nil {
+	// Other parameters of the root are not sent and stay unchanged.
+	body, err := (&mapping.Field{Type: mapping.Object, Properties: added.Properties}).Render()
+	if err != nil {
+		return err
+	}
+	if err := m.PutMapping(ctx, alias, body); err != nil {
 		return err
 	}
 	grown, err := mapping.Merge(tree, added)
@@ -102,16 +104,6 @@ func (m *Aliases) AddFields(ctx context.Context, st *Alias, alias string, tree, 
 	st.Tree.Store(grown)
 	m.logger.Info("extended the mapping", "index", alias, "fields", fieldNames(added))
 	return nil
-}
-
-// putFields adds fields to the mapping of alias. Other parameters of the root are not sent and stay unchanged.
-func (m *Aliases) putFields(ctx context.Context, alias string, added *mapping.Field) error {
-	only := &mapping.Field{Type: mapping.Object, Properties: added.Properties}
-	body, err := only.Render()
-	if err != nil {
-		return err
-	}
-	return m.PutMapping(ctx, alias, body)
 }
 
 // PutMapping adds the fields of a mapping in JSON to that of alias.

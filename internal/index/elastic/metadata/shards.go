@@ -26,12 +26,8 @@ type ShardStats struct {
 
 // Shards returns the statistics of the shards of alias.
 func (m *Aliases) Shards(ctx context.Context, alias string) (*ShardStats, error) {
-	reply, err := m.client.Do(ctx, esapi.IndicesStatsRequest{Index: []string{alias}, Level: "shards", FilterPath: []string{statsFilterPath}}, nil)
-	if err != nil {
-		return nil, err
-	}
 	stats := new(ShardStats)
-	return stats, reply.Decode(stats)
+	return stats, m.client.Fetch(ctx, esapi.IndicesStatsRequest{Index: []string{alias}, Level: "shards", FilterPath: []string{statsFilterPath}}, stats)
 }
 
 // ActivePrimaries returns the number of primaries that accept writes.

@@ -167,6 +167,15 @@ func (c *Client) Do(ctx context.Context, r esapi.Request, into *bytes.Buffer) (*
 	return answer, err
 }
 
+// Fetch is Do for a response that is decoded into out.
+func (c *Client) Fetch(ctx context.Context, r esapi.Request, out any) error {
+	reply, err := c.Do(ctx, r, nil)
+	if err != nil {
+		return err
+	}
+	return reply.Decode(out)
+}
+
 // Send sends one request and reads the whole response into a buffer, a new one if nil. The caller may reuse the bytes of the
 // request's body when it returns. An error is a *core.Error.
 func (c *Client) Send(ctx context.Context, r esapi.Request, into *bytes.Buffer) (*Response, error) {

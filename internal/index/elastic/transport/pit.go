@@ -20,17 +20,11 @@ const (
 
 // OpenPIT opens a point in time of alias and returns its id.
 func (c *Client) OpenPIT(ctx context.Context, alias string) (string, error) {
-	reply, err := c.Do(ctx, esapi.OpenPointInTimeRequest{Index: []string{alias}, KeepAlive: PITKeepAlive}, nil)
-	if err != nil {
-		return "", err
-	}
 	var answer struct {
 		ID string `json:"id"`
 	}
-	if err := reply.Decode(&answer); err != nil {
-		return "", err
-	}
-	return answer.ID, nil
+	err := c.Fetch(ctx, esapi.OpenPointInTimeRequest{Index: []string{alias}, KeepAlive: PITKeepAlive}, &answer)
+	return answer.ID, err
 }
 
 // ClosePIT closes a point in time, even if ctx has ended. If that fails, it expires after pitKeepAlive.

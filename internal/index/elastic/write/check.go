@@ -35,7 +35,7 @@ func (w *Writer) Check(ctx context.Context, alias string) error {
 		return err
 	}
 	if len(answer.Items) != 1 || answer.Items[0].Index == nil {
-		return core.NewError(core.CodeUnavailable, "the index returned an unexpected response")
+		return transport.UnexpectedResponse()
 	}
 	err = checkItem(alias, answer.Items[0].Index)
 	switch {

@@ -60,28 +60,17 @@ func (d *resultDecoder) successOutcome(alias string, op core.WriteOp, status int
 // currentVersion parses the stored version from the reason of a version conflict, which contains it nowhere else; 0 for other
 // texts.
 func currentVersion(reason string) core.Version {
-	_, rest, ok := cutLast(reason, "current version [")
-	if !ok {
+	const before = "current version ["
+	at := strings.LastIndex(reason, before) // the text starts with the id, which may contain it
+	if at < 0 {
 		return 0
 	}
-	digits, _, ok := strings.Cut(rest, "]")
-	if !ok {
-		return 0
-	}
+	digits, _, closed := strings.Cut(reason[at+len(before):], "]")
 	version, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil {
+	if err != nil || !closed {
 		return 0
 	}
 	return core.Version(version)
-}
-
-// cutLast cuts s around the last sep: the text starts with the id, which may contain sep.
-func cutLast(s, sep string) (before, after string, found bool) {
-	at := strings.LastIndex(s, sep)
-	if at < 0 {
-		return s, "", false
-	}
-	return s[:at], s[at+len(sep):], true
 }
 
 // resultDecoder decodes bulk responses. It logs unexpected error types, each at most once a minute.

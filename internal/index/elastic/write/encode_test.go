@@ -1,4 +1,4 @@
-package elastic_test
+package write_test
 
 import (
 	"bytes"
@@ -10,10 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
+	"tutti/internal/index/elastic/write"
 )
 
 func TestEncode(t *testing.T) {
-	x := open(t, "http://127.0.0.1:1")
+	x := new(write.Writer)
 	tests := []struct {
 		name  string
 		write core.Write
@@ -67,7 +68,7 @@ func TestEncode(t *testing.T) {
 }
 
 func TestEncodeAllocatesNothing(t *testing.T) {
-	x := open(t, "http://127.0.0.1:1")
+	x := new(write.Writer)
 	w := core.Write{ID: "744c62bf-4747-4ab2-aca9-50879cea82e0", Version: 7, Document: bytes.Repeat([]byte("x"), 2048)}
 	dst := make([]byte, 0, 4096)
 	if n := testing.AllocsPerRun(100, func() { _, _, _ = x.Encode(dst, w) }); n != 0 {
@@ -78,7 +79,7 @@ func TestEncodeAllocatesNothing(t *testing.T) {
 func FuzzEncode(f *testing.F) {
 	f.Add("a", []byte(`{}`))
 	f.Add("\"\\\x00\u2028😀", []byte("{\n}"))
-	x := open(f, "http://127.0.0.1:1")
+	x := new(write.Writer)
 	f.Fuzz(func(t *testing.T, id string, doc []byte) {
 		out, _, _ := x.Encode(nil, core.Write{ID: id, Version: 5, Document: doc})
 		lines := bytes.Split(out, []byte("\n"))
@@ -101,7 +102,7 @@ func FuzzEncode(f *testing.F) {
 }
 
 func BenchmarkEncode(b *testing.B) {
-	x := open(b, "http://127.0.0.1:1")
+	x := new(write.Writer)
 	w := core.Write{ID: "744c62bf-4747-4ab2-aca9-50879cea82e0", Version: 7, Document: bytes.Repeat([]byte("x"), 2048)}
 	dst := make([]byte, 0, 4096)
 	b.ReportAllocs()
