@@ -30,27 +30,14 @@ func (n *Node) appendJSON(dst []byte) []byte {
 	if !n.Group() {
 		return append(n.appendClause(dst), '}')
 	}
-	dst = append(dst, '[')
-	for i, member := range n.Content {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = member.appendJSON(dst)
-	}
-	return append(dst, "]}"...)
+	return append(appendList(dst, n.Content, (*Node).appendJSON), '}')
 }
 
 func (n *Node) appendClause(dst []byte) []byte {
 	shape := n.Op.contentKind()
 	if shape == patternContent {
-		dst = append(dst, `{"fieldNames":[`...)
-		for i, name := range n.Fields {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = jsontext.AppendString(dst, name)
-		}
-		dst = append(dst, ']')
+		dst = append(dst, `{"fieldNames":`...)
+		dst = appendList(dst, n.Fields, func(name string, dst []byte) []byte { return jsontext.AppendString(dst, name) })
 	} else {
 		dst = append(dst, `{"fieldName":`...)
 		dst = jsontext.AppendString(dst, strings.Join(n.Fields, ""))
@@ -59,14 +46,19 @@ func (n *Node) appendClause(dst []byte) []byte {
 	if len(n.Values) == 1 && (shape == rangeContent || shape == patternContent) {
 		return append(n.Values[0].appendJSON(dst), '}')
 	}
+	return append(appendList(dst, n.Values, Value.appendJSON), '}')
+}
+
+// appendList appends items as a JSON array.
+func appendList[T any](dst []byte, items []T, appendItem func(item T, dst []byte) []byte) []byte {
 	dst = append(dst, '[')
-	for i, v := range n.Values {
+	for i, item := range items {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = v.appendJSON(dst)
+		dst = appendItem(item, dst)
 	}
-	return append(dst, "]}"...)
+	return append(dst, ']')
 }
 
 func (v Value) appendJSON(dst []byte) []byte {

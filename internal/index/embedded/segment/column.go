@@ -49,13 +49,7 @@ func (c *Column) Size() uint32 {
 func (c *Column) Text(ordinal uint32) []byte { return c.texts.at(nil, ordinal) }
 
 // Texts returns a reader of a column of texts.
-func (c *Column) Texts() *TextReader {
-	r := &TextReader{from: cursor{texts: c.texts}}
-	if part, ok := c.texts.(*textRange); ok {
-		r.from.texts, r.first, r.prefix = part.base, int(part.from), len(part.prefix)
-	}
-	return r
-}
+func (c *Column) Texts() *TextReader { return &TextReader{texts: c.texts} }
 
 // Key returns the value of an ordinal of a numeric column.
 func (c *Column) Key(ordinal uint32) uint64 { return c.keys[ordinal] }

@@ -16,16 +16,23 @@ type dictionary interface {
 	find(text string) (ordinal uint32, equal bool)
 }
 
-// cursor reads the texts of a dictionary one by one.
-type cursor struct {
+// TextReader reads the texts of a column. Ascending reads continue from the ordinal before, whereas Column.Text starts at the
+// block's beginning each time. It is not safe for concurrent use.
+type TextReader struct {
 	texts  dictionary
 	at     int
 	reader blockReader
 	text   []byte
 }
 
+// At returns the value of an ordinal. The bytes belong to the segment or the reader and are valid until the next call.
+func (c *TextReader) At(ordinal uint32) []byte {
+	text, _ := c.read(int(ordinal))
+	return text
+}
+
 // next returns the next text and, if known, its packed form; both are valid until the next call. False after the last.
-func (c *cursor) next() (text, packed []byte, ok bool) {
+func (c *TextReader) next() (text, packed []byte, ok bool) {
 	if c.at >= c.texts.size() {
 		return nil, nil, false
 	}
@@ -33,9 +40,9 @@ func (c *cursor) next() (text, packed []byte, ok bool) {
 	return text, packed, true
 }
 
-// read returns the text of an ordinal and positions the cursor after it. Reading ahead within a block continues from the current
+// read returns the text of an ordinal and positions the reader after it. Reading ahead within a block continues from the current
 // position.
-func (c *cursor) read(ordinal int) (text, packed []byte) {
+func (c *TextReader) read(ordinal int) (text, packed []byte) {
 	from, ok := c.texts.(*packedTexts)
 	if !ok {
 		c.at = ordinal + 1
@@ -199,24 +206,12 @@ type dictionaryBuilder interface {
 // fast.
 const maxPlain = 4096
 
-// newDictionaryBuilder returns a builder for the texts of columns, which may be nil.
-func newDictionaryBuilder(columns []*Column) dictionaryBuilder {
-	texts, bytes := 0, 0
-	for _, c := range columns {
-		if c == nil {
-			continue
-		}
-		texts += c.texts.size()
-		if packed, ok := c.texts.(*packedTexts); ok {
-			bytes += len(packed.data)
-		}
-	}
-	if texts <= maxPlain {
+// newDictionaryBuilder returns a builder for up to n texts, which take about packedBytes when they are packed.
+func newDictionaryBuilder(n, packedBytes int) dictionaryBuilder {
+	if n <= maxPlain {
 		return &plainBuilder{}
 	}
-	p := &packedBuilder{}
-	p.out.data = make([]byte, 0, bytes)
-	return p
+	return &packedBuilder{out: packedTexts{data: make([]byte, 0, packedBytes)}}
 }
 
 // plainBuilder builds plainTexts.
@@ -270,43 +265,11 @@ func (p *packedBuilder) count() int { return p.out.count }
 func (p *packedBuilder) done() dictionary {
 	if p.out.count <= maxPlain {
 		var w plainBuilder
-		all := cursor{texts: &p.out}
+		all := TextReader{texts: &p.out}
 		for text, _, ok := all.next(); ok; text, _, ok = all.next() {
 			w.add(text, nil)
 		}
 		return w.done()
 	}
 	return &packedTexts{count: p.out.count, data: bytes.Clone(p.out.data), blocks: slices.Clone(p.out.blocks)}
-}
-
-// textRange is the texts [from, to) of base without their common prefix.
-type textRange struct {
-	base     dictionary
-	from, to uint32
-	prefix   string
-}
-
-func (p *textRange) size() int { return int(p.to - p.from) }
-
-func (p *textRange) at(buf []byte, ordinal uint32) []byte {
-	return p.base.at(buf, p.from+ordinal)[len(p.prefix):]
-}
-
-func (p *textRange) find(text string) (ordinal uint32, equal bool) {
-	at, equal := p.base.find(p.prefix + text)
-	return at - p.from, equal
-}
-
-// TextReader reads the texts of a column. Ascending reads continue from the ordinal before, whereas Column.Text starts at the
-// block's beginning each time. It is not safe for concurrent use.
-type TextReader struct {
-	from cursor
-	// first is the ordinal in the cursor's dictionary that ordinals count from, prefix the number of bytes to cut off each text.
-	first, prefix int
-}
-
-// At returns the value of an ordinal. The bytes belong to the segment or the reader and are valid until the next call.
-func (r *TextReader) At(ordinal uint32) []byte {
-	text, _ := r.from.read(r.first + int(ordinal))
-	return text[r.prefix:]
 }

@@ -37,15 +37,20 @@ func (k *keyColumns) column(all *Column, path, key string) *Column {
 	if k.columns == nil || len(k.columns) >= maxKeyColumns {
 		k.columns = map[string]*Column{}
 	}
-	c := textRangeColumn(all, &textRange{base: all.texts, from: from, to: to, prefix: prefix})
+	c := keyColumn(all, from, to, len(prefix))
 	c.field.Path = path
 	k.columns[path] = c
 	return c
 }
 
-// textRangeColumn returns the column of a range of c's texts.
-func textRangeColumn(c *Column, texts *textRange) *Column {
-	out := &Column{field: c.field, space: c.space, texts: texts, byRow: c.rowsToValues(texts.from, texts.to)}
-	out.byValue = out.invert(c.rows, texts.size())
+// keyColumn returns the column of the texts [from, to) of c without their common prefix.
+func keyColumn(c *Column, from, to uint32, prefix int) *Column {
+	out := &Column{field: c.field, space: c.space, byRow: c.rowsToValues(from, to)}
+	out.byValue = out.invert(c.rows, int(to-from))
+	texts, all := newDictionaryBuilder(int(to-from), 0), c.Texts()
+	for ordinal := from; ordinal < to; ordinal++ {
+		texts.add(all.At(ordinal)[prefix:], nil)
+	}
+	out.texts = texts.done()
 	return out
 }

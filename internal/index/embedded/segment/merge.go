@@ -14,7 +14,7 @@ import (
 func Merge(parts []*Segment, deleted []*roaring.Bitmap) *Segment {
 	m := merger{parts: parts, deleted: deleted}
 	m.orderDocuments()
-	shared := newSliceDeduper()
+	shared := &sliceDeduper{seed: maphash.MakeSeed(), known: map[uint64]any{}}
 	out := &Segment{numbers: m.numbers, spaces: map[string]*rowSpace{}, columns: map[string]*Column{}}
 	for _, path := range m.names(func(s *Segment) []string { return slices.Collect(maps.Keys(s.spaces)) }) {
 		if sp := m.mergeSpace(path); len(sp.parents) > 0 {
@@ -161,50 +161,33 @@ func (m *merger) mergeSpace(path string) *rowSpace {
 // sliceDeduper makes columns and row spaces share equal slices: ids that a document has twice, times that are equal, fields that
 // every document has.
 type sliceDeduper struct {
-	seed       maphash.Seed
-	byteSlices map[uint64][]byte
-	u32Slices  map[uint64][]uint32
-	u64Slices  map[uint64][]uint64
+	seed maphash.Seed
+	// known are slices of any type, by the hash of their bytes.
+	known map[uint64]any
 }
 
 var _ sectionVisitor = (*sliceDeduper)(nil)
 
-func newSliceDeduper() *sliceDeduper {
-	return &sliceDeduper{
-		seed: maphash.MakeSeed(), byteSlices: map[uint64][]byte{}, u32Slices: map[uint64][]uint32{}, u64Slices: map[uint64][]uint64{},
-	}
-}
-
 // minDedupBytes is the length in bytes below which slices are not compared.
 const minDedupBytes = 256
 
-func (s *sliceDeduper) bytes(b *[]byte) {
-	if len(*b) >= minDedupBytes {
-		dedup(s.byteSlices, maphash.Bytes(s.seed, *b), b)
-	}
-}
-
-func (s *sliceDeduper) u32s(v *[]uint32) {
-	if 4*len(*v) >= minDedupBytes {
-		dedup(s.u32Slices, maphash.Bytes(s.seed, encoded(*v)), v)
-	}
-}
-
-func (s *sliceDeduper) u64s(v *[]uint64) {
-	if 8*len(*v) >= minDedupBytes {
-		dedup(s.u64Slices, maphash.Bytes(s.seed, encoded(*v)), v)
-	}
-}
+func (s *sliceDeduper) bytes(b *[]byte)  { dedup(s, *b, b) }
+func (s *sliceDeduper) u32s(v *[]uint32) { dedup(s, encoded(*v), v) }
+func (s *sliceDeduper) u64s(v *[]uint64) { dedup(s, encoded(*v), v) }
 
 // bitmaps does nothing: equal bitmaps are mostly small.
 func (s *sliceDeduper) bitmaps(*[]*roaring.Bitmap) {}
 
-// dedup replaces v by an equal known slice, or adds v to the known slices.
-func dedup[T comparable](known map[uint64][]T, hash uint64, v *[]T) {
-	if old, ok := known[hash]; !ok {
-		known[hash] = *v
-	} else if slices.Equal(old, *v) {
-		*v = old
+// dedup replaces v, whose bytes are raw, by an equal known slice, or adds it to the known slices.
+func dedup[T comparable](s *sliceDeduper, raw []byte, v *[]T) {
+	if len(raw) < minDedupBytes {
+		return
+	}
+	hash := maphash.Bytes(s.seed, raw)
+	if old, ok := s.known[hash]; !ok {
+		s.known[hash] = *v
+	} else if same, ok := old.([]T); ok && slices.Equal(same, *v) {
+		*v = same
 	}
 }
 

@@ -185,7 +185,7 @@ func converted(c, newer *Column) *Column {
 // mergeInverted merges columns that store only the rows of each value.
 func (c *columnMerger) mergeInverted() *Column {
 	moved := c.newRows()
-	out := newDictionaryBuilder(c.columns)
+	out := c.newDictionary()
 	var order []uint32
 	starts := []uint32{0}
 	var text []byte

@@ -80,7 +80,7 @@ func (c *columnMerger) mergeTexts(used []ordinalSet) {
 			c.newOrdinals[i] = make([]uint32, column.Size())
 		}
 	}
-	out := newDictionaryBuilder(c.columns)
+	out := c.newDictionary()
 	c.eachText(used, func(at partText) {
 		if at.fresh {
 			out.add(at.text, at.packed)
@@ -88,6 +88,21 @@ func (c *columnMerger) mergeTexts(used []ordinalSet) {
 		c.newOrdinals[at.part][at.ordinal] = uint32(out.count() - 1)
 	})
 	c.out.texts = out.done()
+}
+
+// newDictionary returns a builder for the texts of all parts.
+func (c *columnMerger) newDictionary() dictionaryBuilder {
+	texts, bytes := 0, 0
+	for _, column := range c.columns {
+		if column == nil {
+			continue
+		}
+		texts += column.texts.size()
+		if packed, ok := column.texts.(*packedTexts); ok {
+			bytes += len(packed.data)
+		}
+	}
+	return newDictionaryBuilder(texts, bytes)
 }
 
 // partText is a text of one part's column.
@@ -101,7 +116,7 @@ type partText struct {
 
 // eachText calls each with the used texts of all parts, in ascending order.
 func (c *columnMerger) eachText(used []ordinalSet, each func(at partText)) {
-	cursors, places := make([]cursor, len(c.columns)), make([]partText, len(c.columns))
+	cursors, places := make([]TextReader, len(c.columns)), make([]partText, len(c.columns))
 	for i, column := range c.columns {
 		if column != nil {
 			cursors[i].texts = column.texts
