@@ -182,11 +182,28 @@ func (v *Value) decoded(pointer int, left *int) any {
 
 // Equals reports whether a value equals one that encoding/json decoded with numbers as json.Number.
 func (v *Value) Equals(decoded any) bool {
-	if text, ok := decoded.(string); ok || v.Kind == KindString {
-		return ok && v.Kind == KindString && v.Text == text
+	switch d := decoded.(type) {
+	case bool:
+		return v.Kind == KindBool && d == (v.Text == "true")
+	case json.Number:
+		return v.Kind == KindNumber && Rational(v.Text).Cmp(Rational(d.String())) == 0
+	case string:
+		return v.Kind == KindString && v.Text == d
+	case []any:
+		return v.Kind == KindArray && slices.EqualFunc(v.Items(), d, func(item Value, other any) bool { return item.Equals(other) })
+	case map[string]any:
+		if v.Kind != KindObject || len(v.Members()) != len(d) {
+			return false
+		}
+		for name, other := range d {
+			if own := v.Member(name); own == nil || !own.Equals(other) {
+				return false
+			}
+		}
+		return true
+	default:
+		return v.Kind == KindNull
 	}
-	other := valueOf(decoded)
-	return string(canonical(nil, v)) == string(canonical(nil, &other))
 }
 
 // Rational returns the exact value of a number literal that Parse accepted.
@@ -198,97 +215,16 @@ func Rational(literal string) *big.Rat {
 	return r
 }
 
-// isPlainInteger reports whether a literal is written without fraction and exponent.
-func isPlainInteger(literal string) bool { return !strings.ContainsAny(literal, ".eE") }
-
 // IsInteger reports whether a literal is a whole number; 1.0 is one.
 func IsInteger(literal string) bool {
-	return isPlainInteger(literal) || Rational(literal).IsInt()
-}
-
-// canonicalNumber returns equal texts for equal numbers.
-func canonicalNumber(literal string) string {
-	if isPlainInteger(literal) && literal != "-0" {
-		return literal
-	}
-	return Rational(literal).RatString()
-}
-
-// canonical appends a text of v that is equal for equal JSON values: members in order, numbers by their value.
-func canonical(dst []byte, v *Value) []byte {
-	switch v.Kind {
-	case KindNull:
-		return append(dst, "null"...)
-	case KindBool:
-		return append(dst, v.Text...)
-	case KindNumber:
-		return append(dst, canonicalNumber(v.Text)...)
-	case KindString:
-		return appendCanonicalString(dst, v.Text)
-	case KindArray:
-		dst = append(dst, '[')
-		for i := range v.Items() {
-			dst = append(canonical(dst, &v.Items()[i]), ',')
-		}
-		return append(dst, ']')
-	default:
-		members := make([]*Member, 0, len(v.Members()))
-		for i := range v.Members() {
-			members = append(members, &v.Members()[i])
-		}
-		slices.SortFunc(members, func(a, b *Member) int { return strings.Compare(a.Name, b.Name) })
-		dst = append(dst, '{')
-		for _, m := range members {
-			dst = append(appendCanonicalString(dst, m.Name), ':')
-			dst = append(canonical(dst, &m.Value), ',')
-		}
-		return append(dst, '}')
-	}
-}
-
-// appendCanonicalString need not write JSON: it must only be unambiguous.
-func appendCanonicalString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	if strings.ContainsAny(s, `"\`) {
-		s = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s)
-	}
-	return append(append(dst, s...), '"')
-}
-
-// valueOf makes a tree of what encoding/json decoded with numbers as json.Number.
-func valueOf(decoded any) Value {
-	switch d := decoded.(type) {
-	case bool:
-		if d {
-			return Value{Kind: KindBool, Text: "true"}
-		}
-		return Value{Kind: KindBool, Text: "false"}
-	case json.Number:
-		return Value{Kind: KindNumber, Text: d.String()}
-	case string:
-		return Value{Kind: KindString, Text: d}
-	case []any:
-		v := Value{Kind: KindArray, parts: &parts{}}
-		for _, item := range d {
-			v.parts.items = append(v.parts.items, valueOf(item))
-		}
-		return v
-	case map[string]any:
-		v := Value{Kind: KindObject, parts: &parts{}}
-		for name, item := range d {
-			v.parts.add(Member{name, valueOf(item)})
-		}
-		return v
-	default:
-		return Value{Kind: KindNull}
-	}
+	return !strings.ContainsAny(literal, ".eE") || Rational(literal).IsInt()
 }
 
 // Format is how a message shows a value of a schema.
 func Format(decoded any) string {
-	v := valueOf(decoded)
-	if v.Kind == KindString {
-		return violation.Quoted(v.Text)
+	if text, ok := decoded.(string); ok {
+		return violation.Quoted(text)
 	}
-	return violation.Shortened(string(canonical(nil, &v)), violation.MaxQuotedRunes)
+	shown, _ := AppendJSON(nil, decoded) // it was decoded
+	return violation.Shortened(string(shown), violation.MaxQuotedRunes)
 }
