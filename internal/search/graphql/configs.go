@@ -152,7 +152,7 @@ func (s *servedCatalogue) aggregationNames() map[string]string {
 	names := map[string]string{}
 	if def := s.schema.AST.Types[s.schema.Document+"Aggregations"]; def != nil {
 		for _, f := range def.Fields {
-			if field, is := s.schema.Aggregated(f.Name); is {
+			if field, is := s.schema.Aggregated[f.Name]; is {
 				names[field] = f.Name
 			}
 		}
@@ -264,7 +264,7 @@ func selectionsOf(s *schema.Schema) map[string]fieldSelection {
 // addSelections adds the selections of the fields below a type. around.query opens the enclosing selection sets, closing closes
 // them.
 func addSelections(all map[string]fieldSelection, s *schema.Schema, typeName string, around fieldSelection, closing string) {
-	object, _ := s.Object(typeName)
+	object, _ := s.Objects[typeName]
 	for name, m := range object.Members {
 		below := fieldSelection{query: around.query + name, jsonPath: around.jsonPath + "." + name, list: around.list}
 		switch m.Kind {

@@ -101,7 +101,7 @@ func (s *resolver) network(ctx context.Context, p *plan.Planner, f *ast.Field) (
 		},
 		Known: s.networkHas,
 		Own: func(field string) bool {
-			_, own := s.served.schema.Aggregated(field)
+			_, own := s.served.schema.Aggregated[field]
 			return own
 		},
 	}
@@ -227,5 +227,5 @@ func (s *resolver) local(ctx context.Context, v *view.View, r core.GraphQLReques
 	if len(faults) > 0 {
 		return output.Rejection(faults...)
 	}
-	return s.service.executor.Execute(ctx, v, s.service.plan(ctx, s.served, op, v))
+	return s.service.executor.Execute(ctx, v, plan.New(ctx, s.served.planned, op, v, s.resolve))
 }

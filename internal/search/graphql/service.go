@@ -74,18 +74,13 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 		if len(faults) > 0 {
 			return output.Rejection(faults...)
 		}
-		p = s.plan(ctx, sv, op, v)
+		p = plan.New(ctx, sv.planned, op, v, (&resolver{service: s, served: sv}).resolve)
 		if size := len(key.query) + len(key.variables); p.Reusable && p.Weight <= maxPlanWeight && size <= maxKeyBytes {
 			key.identity = p.Identity
 			sv.plans.Put(key, p, int64(p.Weight+size/keyWeight))
 		}
 	}
 	return s.executor.Execute(ctx, v, p)
-}
-
-// plan plans an operation.
-func (s *Service) plan(ctx context.Context, sv *servedCatalogue, op *request.Operation, v *view.View) *plan.Plan {
-	return plan.New(ctx, sv.planned, op, v, (&resolver{service: s, served: sv}).resolve)
 }
 
 // maxModels is the number of models kept per catalogue: the current one and its replacements.

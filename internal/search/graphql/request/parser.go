@@ -1,16 +1,19 @@
 package request
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"math"
 	"slices"
-	"sync"
+	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator"
+	walk "github.com/vektah/gqlparser/v2/validator/core"
+	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"tutti/internal/cache"
 	"tutti/internal/core"
@@ -133,244 +136,12 @@ func selectOperation(doc *ast.QueryDocument, name string) (*ast.OperationDefinit
 	return doc.Operations[i], nil
 }
 
-// Operation is a validated operation with its variables.
-type Operation struct {
-	document   *document
-	definition *ast.OperationDefinition
-	vars       variables
-	types      *ast.Schema
-	// collected counts the fields that Fields has returned.
-	collected int
-}
-
-// Root returns the selected fields of the query or the mutation.
-func (o *Operation) Root() []*ast.Field {
-	root := o.types.Query
-	if o.definition.Operation == ast.Mutation {
-		root = o.types.Mutation
-	}
-	if root == nil {
-		return nil
-	}
-	return o.Fields(root.Name, o.definition.SelectionSet)
-}
-
-// Below returns the selected fields of the value of f.
-func (o *Operation) Below(f *ast.Field) []*ast.Field {
-	return o.Fields(f.Definition.Type.Name(), f.SelectionSet)
-}
-
-// Fields returns the selected fields of a type in the order of their first occurrence. Fields of the same response key are merged;
-// fields excluded by @skip or @include are left out (GraphQL specification, section 6.3.2).
-func (o *Operation) Fields(typeName string, set ast.SelectionSet) []*ast.Field {
-	var into collected
-	o.gather(&into, typeName, set)
-	o.collected += len(into.fields)
-	return into.fields
-}
-
-// Collected returns the number of fields that Fields has returned so far.
-func (o *Operation) Collected() int { return o.collected }
-
-// Arguments returns the arguments of a field.
-func (o *Operation) Arguments(f *ast.Field) *Arguments { return &Arguments{field: f, vars: o.vars} }
-
-// Variables returns the decoded variables.
-func (o *Operation) Variables() map[string]any {
-	values := make(map[string]any, len(o.vars))
-	for name, raw := range o.vars {
-		var v any
-		if json.Unmarshal(raw, &v) == nil {
-			values[name] = v
-		}
-	}
-	return values
-}
-
-// Derived returns the value that Derive has stored for a field of the same document, nil for none.
-func (o *Operation) Derived(f *ast.Field) any { return o.document.load(f) }
-
-// Derive stores a value for all operations of the same document, if the selection of the field does not depend on variables.
-func (o *Operation) Derive(f *ast.Field, value any) {
-	if independentOfVariables(f.SelectionSet, map[*ast.FragmentDefinition]bool{}) {
-		o.document.store(f, value)
-	}
-}
-
-// independentOfVariables reports whether a selection is the same for all variables. seen are the fragments visited before.
-func independentOfVariables(set ast.SelectionSet, seen map[*ast.FragmentDefinition]bool) bool {
-	for _, selection := range set {
-		switch s := selection.(type) {
-		case *ast.Field:
-			if len(s.Directives) > 0 || !independentOfVariables(s.SelectionSet, seen) || slices.ContainsFunc(s.Arguments, usesVariable) {
-				return false
-			}
-		case *ast.InlineFragment:
-			if len(s.Directives) > 0 || !independentOfVariables(s.SelectionSet, seen) {
-				return false
-			}
-		case *ast.FragmentSpread:
-			if len(s.Directives) > 0 || s.Definition == nil {
-				return false
-			}
-			if !seen[s.Definition] {
-				seen[s.Definition] = true
-				if !independentOfVariables(s.Definition.SelectionSet, seen) {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
-
-// usesVariable reports whether an argument contains a variable.
-func usesVariable(a *ast.Argument) bool { return hasVariable(a.Value) }
-
-func hasVariable(v *ast.Value) bool {
-	return v.Kind == ast.Variable || slices.ContainsFunc(v.Children, func(c *ast.ChildValue) bool { return hasVariable(c.Value) })
-}
-
-// collected holds the fields of one selection set by response key.
-type collected struct {
-	fields []*ast.Field
-	// byKey is built when there are too many fields for a linear search.
-	byKey     map[string]int
-	fragments []*ast.FragmentDefinition
-	merged    []bool
-}
-
-// manyFields is the number of fields from which a map is faster than a linear search.
-const manyFields = 16
-
-func (o *Operation) gather(into *collected, typeName string, set ast.SelectionSet) {
-	for _, selection := range set {
-		switch s := selection.(type) {
-		case *ast.Field:
-			if o.included(s.Directives) {
-				into.add(s)
-			}
-		case *ast.InlineFragment:
-			if o.included(s.Directives) && o.applies(s.TypeCondition, typeName) {
-				o.gather(into, typeName, s.SelectionSet)
-			}
-		case *ast.FragmentSpread:
-			if !o.included(s.Directives) || s.Definition == nil || slices.Contains(into.fragments, s.Definition) {
-				continue
-			}
-			into.fragments = append(into.fragments, s.Definition)
-			if o.applies(s.Definition.TypeCondition, typeName) {
-				o.gather(into, typeName, s.Definition.SelectionSet)
-			}
-		}
-	}
-}
-
-// included evaluates @skip and @include.
-func (o *Operation) included(directives ast.DirectiveList) bool {
-	for _, d := range directives {
-		if d.Name != "skip" && d.Name != "include" {
-			continue
-		}
-		arg := d.Arguments.ForName("if")
-		if arg == nil {
-			continue
-		}
-		is := arg.Value.Raw == "true"
-		if arg.Value.Kind == ast.Variable {
-			is = string(o.vars[arg.Value.Raw]) == "true"
-		}
-		if is == (d.Name == "skip") {
-			return false
-		}
-	}
-	return true
-}
-
-// applies reports whether the type condition of a fragment holds for a type.
-func (o *Operation) applies(condition, typeName string) bool {
-	if condition == "" || condition == typeName {
-		return true
-	}
-	return slices.ContainsFunc(o.types.PossibleTypes[condition], func(d *ast.Definition) bool { return d.Name == typeName })
-}
-
-// add adds a field, or merges it into the field of the same response key.
-func (into *collected) add(f *ast.Field) {
-	i := into.find(f.Alias)
-	if i < 0 {
-		if into.byKey != nil {
-			into.byKey[f.Alias] = len(into.fields)
-		}
-		into.fields = append(into.fields, f)
-		into.merged = append(into.merged, false)
-		return
-	}
-	if len(f.SelectionSet) == 0 {
-		return
-	}
-	if !into.merged[i] { // the query is shared: merge into a copy
-		whole := *into.fields[i]
-		whole.SelectionSet = slices.Clone(whole.SelectionSet)
-		into.fields[i], into.merged[i] = &whole, true
-	}
-	into.fields[i].SelectionSet = append(into.fields[i].SelectionSet, f.SelectionSet...)
-}
-
-func (into *collected) find(key string) int {
-	if into.byKey != nil {
-		if i, found := into.byKey[key]; found {
-			return i
-		}
-		return -1
-	}
-	if len(into.fields) >= manyFields {
-		into.byKey = make(map[string]int, 4*manyFields)
-		for i, f := range into.fields {
-			into.byKey[f.Alias] = i
-		}
-		return into.find(key)
-	}
-	return slices.IndexFunc(into.fields, func(f *ast.Field) bool { return f.Alias == key })
-}
-
 // Limits of the cached queries of a catalogue. A parsed query takes about thirty times the memory of its text.
 const (
 	maxQueries     = 1000
 	maxCachedBytes = 128 << 10
 	maxCachedQuery = 32 << 10
 )
-
-// document is a validated document.
-type document struct {
-	*ast.QueryDocument
-
-	mu sync.Mutex
-	// derived are values derived from fields that do not depend on variables.
-	derived map[*ast.Field]any
-}
-
-// maxDerived limits the derived values of one document: one for each list of documents that it selects. Merged fields are new in
-// each request and would fill the cache.
-const maxDerived = 32
-
-// load returns the value derived from a field, nil for none.
-func (d *document) load(f *ast.Field) any {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.derived[f]
-}
-
-func (d *document) store(f *ast.Field, value any) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.derived == nil {
-		d.derived = map[*ast.Field]any{}
-	}
-	if len(d.derived) < maxDerived {
-		d.derived[f] = value
-	}
-}
 
 // introspectionDisabled is in extensions.validationErrorCode if introspection is off: federating servers check for it.
 const introspectionDisabled = "INTROSPECTION_DISABLED"
@@ -398,4 +169,345 @@ func errorsOf(err error, code string) []*output.Error {
 		faults = append(faults, f)
 	}
 	return faults
+}
+
+// Limits of a query, checked before validation. All are far above what clients send; a query within them is validated in well
+// under a second.
+const (
+	maxQueryBytes = 1 << 20
+	maxTokens     = 100_000
+	maxOperations = 50
+	maxFragments  = 200
+	maxVariables  = 500
+	// maxDepth is the default and the upper limit of the nesting depth.
+	maxDepth = 100
+	// maxCost limits the fields of an operation with its fragments expanded.
+	maxCost = 20_000
+	// maxVisits limits the fields that validation visits: it walks everything reachable from each definition.
+	maxVisits = 100_000
+)
+
+// measure is the size of an operation or a fragment with its fragments expanded.
+type measure struct {
+	fields, aliases, depth int
+}
+
+// meter measures the parts of a document. Each fragment is measured once, so that nested fragments cost no more than their text.
+type meter struct {
+	fragments map[string]*ast.FragmentDefinition
+	measured  map[*ast.FragmentDefinition]measure
+	// inProgress are the fragments being measured: a recursive spread counts 0, and validation rejects it.
+	inProgress map[*ast.FragmentDefinition]bool
+}
+
+func newMeter(doc *ast.QueryDocument) *meter {
+	m := &meter{
+		fragments:  make(map[string]*ast.FragmentDefinition, len(doc.Fragments)),
+		measured:   make(map[*ast.FragmentDefinition]measure, len(doc.Fragments)),
+		inProgress: map[*ast.FragmentDefinition]bool{},
+	}
+	for _, f := range doc.Fragments {
+		if m.fragments[f.Name] == nil {
+			m.fragments[f.Name] = f
+		}
+	}
+	return m
+}
+
+// set measures a selection set. Introspection does not count towards the depth: tools need it, and it is bounded by itself.
+func (m *meter) set(set ast.SelectionSet) measure {
+	var all measure
+	for _, selection := range set {
+		var one measure
+		switch s := selection.(type) {
+		case *ast.Field:
+			one = m.set(s.SelectionSet)
+			one.fields++
+			one.depth++
+			if s.Alias != s.Name {
+				one.aliases++
+			}
+			if strings.HasPrefix(s.Name, "__") {
+				one.depth = 0
+			}
+		case *ast.InlineFragment:
+			one = m.set(s.SelectionSet)
+		case *ast.FragmentSpread:
+			one = m.fragment(m.fragments[s.Name])
+		}
+		all.fields = saturate(all.fields + one.fields)
+		all.aliases = saturate(all.aliases + one.aliases)
+		all.depth = max(all.depth, one.depth)
+	}
+	return all
+}
+
+func (m *meter) fragment(f *ast.FragmentDefinition) measure {
+	if f == nil || m.inProgress[f] {
+		return measure{}
+	}
+	if known, is := m.measured[f]; is {
+		return known
+	}
+	m.inProgress[f] = true
+	one := m.set(f.SelectionSet)
+	delete(m.inProgress, f)
+	m.measured[f] = one
+	return one
+}
+
+// saturate limits a sum to math.MaxInt32, so that sums do not overflow.
+func saturate(n int) int { return min(n, math.MaxInt32) }
+
+// visits counts the fields that a walk from each definition visits if it enters each fragment once.
+func (m *meter) visits(doc *ast.QueryDocument) int {
+	all := 0
+	for _, op := range doc.Operations {
+		all = saturate(all + m.reach(op.SelectionSet, map[*ast.FragmentDefinition]bool{}))
+	}
+	for _, f := range doc.Fragments {
+		all = saturate(all + m.reach(f.SelectionSet, map[*ast.FragmentDefinition]bool{f: true}))
+		if all > maxVisits {
+			break
+		}
+	}
+	return all
+}
+
+func (m *meter) reach(set ast.SelectionSet, seen map[*ast.FragmentDefinition]bool) int {
+	n := 0
+	for _, selection := range set {
+		switch s := selection.(type) {
+		case *ast.Field:
+			n += 1 + m.reach(s.SelectionSet, seen)
+		case *ast.InlineFragment:
+			n += 1 + m.reach(s.SelectionSet, seen)
+		case *ast.FragmentSpread:
+			n++
+			if f := m.fragments[s.Name]; f != nil && !seen[f] {
+				seen[f] = true
+				n += m.reach(f.SelectionSet, seen)
+			}
+		}
+		if n > maxVisits {
+			break
+		}
+	}
+	return n
+}
+
+// withinLimits returns an error if a document exceeds a limit.
+func withinLimits(doc *ast.QueryDocument, aliases, depth int) *output.Error {
+	over := func(format string, args ...any) *output.Error {
+		return &output.Error{Message: fmt.Sprintf(format, args...), Code: output.CodeValidation}
+	}
+	if n := len(doc.Operations); n > maxOperations {
+		return over("the query has %d operations, at most %d are allowed", n, maxOperations)
+	}
+	if n := len(doc.Fragments); n > maxFragments {
+		return over("the query has %d fragments, at most %d are allowed", n, maxFragments)
+	}
+	if depth <= 0 || depth > maxDepth {
+		depth = maxDepth
+	}
+	m := newMeter(doc)
+	for _, op := range doc.Operations {
+		if n := len(op.VariableDefinitions); n > maxVariables {
+			return over("the operation has %d variables, at most %d are allowed", n, maxVariables).At(op.Position)
+		}
+		one := m.set(op.SelectionSet)
+		switch {
+		case one.depth > depth:
+			return over("the operation is %d fields deep, at most %d are allowed", one.depth, depth).At(op.Position)
+		case one.aliases > aliases:
+			return over("the operation has %s aliases, at most %d are allowed", count(one.aliases), aliases).At(op.Position)
+		case one.fields > maxCost:
+			return over("the operation asks for %s fields, at most %d are allowed", count(one.fields), maxCost).At(op.Position)
+		}
+	}
+	if m.visits(doc) > maxVisits {
+		return over("the operations and fragments of the query are too large in total")
+	}
+	return nil
+}
+
+// count formats a number that may be saturated.
+func count(n int) string {
+	if n >= math.MaxInt32 {
+		return "billions of"
+	}
+	return fmt.Sprint(n)
+}
+
+// ruleNoIntrospection is the validation rule that applies if introspection is off.
+const ruleNoIntrospection = "NoIntrospection"
+
+// maxSuggestions limits the unknown fields of a query for which a similar name is searched.
+const maxSuggestions = 3
+
+// rulesFor returns the validation rules. The library's rules with suggestions search similar names for every unknown name, and
+// would reveal names of the schema although introspection is off.
+func rulesFor(introspection bool) *rules.Rules {
+	r := rules.NewDefaultRules()
+	for _, name := range []string{
+		rules.FieldsOnCorrectTypeRule.Name, rules.KnownArgumentNamesRule.Name, rules.KnownTypeNamesRule.Name,
+		rules.ScalarLeafsRule.Name, rules.ValuesOfCorrectTypeRule.Name, rules.OverlappingFieldsCanBeMergedRule.Name,
+		rules.VariablesInAllowedPositionRule.Name,
+	} {
+		r.RemoveRule(name)
+	}
+	for _, rule := range []walk.Rule{
+		rules.KnownArgumentNamesRuleWithoutSuggestions, rules.KnownTypeNamesRuleWithoutSuggestions,
+		rules.ScalarLeafsRuleWithoutSuggestions, rules.ValuesOfCorrectTypeRuleWithoutSuggestions,
+	} {
+		r.AddRule(rule.Name, rule.RuleFunc)
+	}
+	r.AddRule(rules.VariablesInAllowedPositionRule.Name, variablesInAllowedPosition)
+	r.AddRule("KnownFields", knownFields(introspection))
+	if !introspection {
+		r.AddRule(ruleNoIntrospection, noIntrospection)
+	}
+	return r
+}
+
+// variablesInAllowedPosition is the library's rule, which also accepts a String variable where an enum is expected, as Arranger's
+// components save sets. Such a variable gets the type of the enum, so that its value is checked.
+func variablesInAllowedPosition(observers *walk.Events, tell walk.AddErrFunc) {
+	observers.OnValue(func(w *walk.Walker, v *ast.Value) {
+		if v.Kind != ast.Variable || v.ExpectedType == nil || v.VariableDefinition == nil {
+			return
+		}
+		declared, expected := v.VariableDefinition.Type, *v.ExpectedType
+		expected.NonNull = declared.NonNull
+		def := w.Schema.Types[expected.NamedType]
+		if def != nil && def.Kind == ast.Enum && declared.NamedType == "String" && expected.IsCompatible(v.ExpectedType) {
+			v.VariableDefinition.Type = &expected
+		}
+	})
+	rules.VariablesInAllowedPositionRule.RuleFunc(observers, tell)
+}
+
+// knownFields rejects fields that a type does not have.
+func knownFields(introspection bool) walk.RuleFunc {
+	return func(observers *walk.Events, tell walk.AddErrFunc) {
+		reported := map[*ast.Field]bool{}
+		observers.OnField(func(_ *walk.Walker, f *ast.Field) {
+			if f.ObjectDefinition == nil || f.Definition != nil || reported[f] {
+				return
+			}
+			reported[f] = true
+			message := fmt.Sprintf("Cannot query field %q on type %q.", f.Name, f.ObjectDefinition.Name)
+			if introspection && len(reported) <= maxSuggestions {
+				if near := core.Suggest(f.Name, names(f.ObjectDefinition.Fields)); near != "" {
+					message += fmt.Sprintf(" Did you mean %q?", near)
+				}
+			}
+			tell(walk.Message("%s", message), walk.At(f.Position))
+		})
+	}
+}
+
+func names(fields ast.FieldList) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, f := range fields {
+			if !yield(f.Name) {
+				return
+			}
+		}
+	}
+}
+
+// noIntrospection rejects __schema and __type; __typename is allowed.
+func noIntrospection(observers *walk.Events, tell walk.AddErrFunc) {
+	reported := map[*ast.Field]bool{}
+	observers.OnField(func(_ *walk.Walker, f *ast.Field) {
+		if (f.Name == "__schema" || f.Name == "__type") && !reported[f] {
+			reported[f] = true
+			tell(walk.Message("%s", introspectionMessage), walk.At(f.Position))
+		}
+	})
+}
+
+// introspectionMessage starts like the message of Apollo Server, by which clients recognize the case.
+const introspectionMessage = "GraphQL introspection is not allowed by this server, but the query contained __schema or __type."
+
+// mergeRule checks that fields of the same response key can be merged (GraphQL specification, section 5.3.2). It visits each
+// field of the expanded operation once, which maxCost bounds; the rule of the library compares pairs. No schema here has a field
+// of an abstract type, so that all merged fields belong to one type.
+type mergeRule struct {
+	errors []*output.Error
+}
+
+// check checks selection sets that are merged into one object.
+func (m *mergeRule) check(sets []ast.SelectionSet) {
+	groups := map[string][]*ast.Field{}
+	var order []string
+	seen := map[*ast.FragmentDefinition]bool{}
+	var gather func(set ast.SelectionSet)
+	gather = func(set ast.SelectionSet) {
+		for _, selection := range set {
+			switch s := selection.(type) {
+			case *ast.Field:
+				if groups[s.Alias] == nil {
+					order = append(order, s.Alias)
+				}
+				groups[s.Alias] = append(groups[s.Alias], s)
+			case *ast.InlineFragment:
+				gather(s.SelectionSet)
+			case *ast.FragmentSpread:
+				if s.Definition != nil && !seen[s.Definition] {
+					seen[s.Definition] = true
+					gather(s.Definition.SelectionSet)
+				}
+			}
+		}
+	}
+	for _, set := range sets {
+		gather(set)
+	}
+	for _, key := range order {
+		m.checkGroup(groups[key])
+		if len(m.errors) >= output.MaxErrors {
+			return
+		}
+	}
+}
+
+// checkGroup checks the fields of one response key and their merged selection sets.
+func (m *mergeRule) checkGroup(fields []*ast.Field) {
+	first := fields[0]
+	var below []ast.SelectionSet
+	for _, f := range fields {
+		if why := difference(first, f); why != "" {
+			m.errors = append(m.errors, (&output.Error{Code: output.CodeValidation, Message: fmt.Sprintf(
+				"the fields called %q cannot be merged because %s; use an alias for one of them", first.Alias, why,
+			)}).At(f.Position))
+			return
+		}
+		if len(f.SelectionSet) > 0 {
+			below = append(below, f.SelectionSet)
+		}
+	}
+	if len(below) > 0 {
+		m.check(below)
+	}
+}
+
+// difference returns why two fields cannot be merged, "" if they can.
+func difference(a, b *ast.Field) string {
+	switch {
+	case a == b:
+		return ""
+	case a.Name != b.Name:
+		return fmt.Sprintf("%s and %s are different fields", a.Name, b.Name)
+	case len(a.Arguments) != len(b.Arguments):
+		return "they have different arguments"
+	}
+	for _, arg := range a.Arguments {
+		other := b.Arguments.ForName(arg.Name)
+		if other == nil || arg.Value.String() != other.Value.String() {
+			return "they have different arguments"
+		}
+	}
+	return ""
 }

@@ -35,7 +35,7 @@ func Build(m *catalogue.Model, o Options) (*Schema, error) {
 	}
 	b := &builder{
 		model: m, options: o, types: newNames(fixed...),
-		schema: &Schema{Document: document, objects: map[string]*Object{}, values: map[string]string{}},
+		schema: &Schema{Document: document, Objects: map[string]*Object{}, Aggregated: map[string]string{}},
 	}
 	for _, name := range documentTypeNames(document) {
 		b.types.claim(name)
@@ -194,7 +194,7 @@ func (b *builder) object(p container) []container {
 	}
 	leaves := newNames(taken...).claimAll(keys, fieldName, rankChange)
 	o := &Object{Name: p.name, Members: make(map[string]Member, len(keys))}
-	b.schema.objects[p.typeName] = o
+	b.schema.Objects[p.typeName] = o
 	var below []container
 	var connections strings.Builder
 	b.out.WriteString(head)
@@ -279,7 +279,7 @@ func (b *builder) aggregations() []aggregation {
 	out := make([]aggregation, len(fields))
 	for i, name := range newNames().claimAll(fields, aggregationName, rankPathChange) {
 		out[i] = aggregation{name, fields[i], types[i]}
-		b.schema.values[name] = fields[i]
+		b.schema.Aggregated[name] = fields[i]
 	}
 	return out
 }
@@ -321,7 +321,7 @@ func (b *builder) remote() []aggregation {
 	var out []aggregation
 	for _, name := range slices.Sorted(maps.Keys(b.options.Remote)) {
 		of := b.options.Remote[name]
-		_, own := b.schema.values[name]
+		_, own := b.schema.Aggregated[name]
 		if own || !IsName(name) || of != termsAggregations && of != numericAggregations {
 			continue
 		}

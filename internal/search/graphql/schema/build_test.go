@@ -170,7 +170,7 @@ func consistent(t checked, s *schema.Schema) {
 	reached := map[string]bool{}
 	for name, d := range s.AST.Types {
 		onlyNeverNull(t, d)
-		o, is := s.Object(name)
+		o, is := s.Objects[name]
 		if !is {
 			continue
 		}
@@ -196,7 +196,7 @@ func consistent(t checked, s *schema.Schema) {
 		}
 	}
 	for name := range s.AST.Types {
-		if _, is := s.Object(name); is && !reached[name] && name != s.Document+"Node" {
+		if _, is := s.Objects[name]; is && !reached[name] && name != s.Document+"Node" {
 			t.Errorf("nothing leads to %s", name)
 		}
 	}
@@ -209,8 +209,8 @@ func follows(t checked, s *schema.Schema, m schema.Member, f *ast.FieldDefinitio
 	if f.Type.Name() != m.Type || (f.Type.Elem != nil) != m.List || f.Type.NonNull {
 		t.Errorf("%q is %+v and of type %s", m.Name, m, f.Type)
 	}
-	_, plain := s.Object(m.Type)
-	_, node := s.Object(m.Node)
+	_, plain := s.Objects[m.Type]
+	_, node := s.Objects[m.Node]
 	switch m.Kind {
 	case schema.Scalar:
 		if s.AST.Types[m.Type].Kind != ast.Scalar || m.Node != "" {
@@ -238,13 +238,13 @@ func leads(t checked, s *schema.Schema) {
 	}
 	about := map[string]bool{}
 	for _, f := range d.Fields {
-		name, known := s.Aggregated(f.Name)
+		name, known := s.Aggregated[f.Name]
 		if !known || about[name] {
 			t.Errorf("%s is about %q", f.Name, name)
 		}
 		about[name] = true
 	}
-	if name, known := s.Aggregated("nothing of that name"); known {
+	if name, known := s.Aggregated["nothing of that name"]; known {
 		t.Errorf("an unknown aggregation is about %q", name)
 	}
 }
@@ -273,7 +273,7 @@ func TestObject(t *testing.T) {
 		"":                        nil,
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, is := s.Object(name)
+			got, is := s.Objects[name]
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || is != (want != nil) {
 				t.Errorf("%t (-want +got):\n%s", is, diff)
 			}
@@ -284,7 +284,7 @@ func TestObject(t *testing.T) {
 // TestOddNames: valid names are kept, and each name leads to its field.
 func TestOddNames(t *testing.T) {
 	s := built(t, definition.Definition{DocumentType: "odd type"}, odd)
-	node, _ := s.Object("odd_typeNode")
+	node, _ := s.Objects["odd_typeNode"]
 	for name, want := range map[string]string{
 		"ca19_9_level": "ca19_9_level", "ca19_9_level_3": "ca19 9 level", "ca19_9_level_4": "ca19-9_level", "ca19_9_level_2": "ca19_9_level_2",
 		"_1st": "_1st", "_1st_2": "1st", "_private": "_private", "_private_2": "__private", "_n_code__": "ünïcode 🧬", "_": "__",
@@ -298,14 +298,14 @@ func TestOddNames(t *testing.T) {
 		"a__b": "a__b", "a__b_2": "a.b", "a__b_c": "a.b_c", "a__b_c_2": "a.b-c", "id": "id", "score": "score", "ca19_9_level": "ca19_9_level",
 		"some_object___": "some-object.-",
 	} {
-		if got, known := s.Aggregated(name); got != want || !known {
+		if got, known := s.Aggregated[name]; got != want || !known {
 			t.Errorf("the aggregation %s is about %q, want %q", name, got, want)
 		}
 	}
 	for name, want := range map[string]string{
 		"odd_typeFile": "File", "odd_typeFile_2": "file", "odd_typeNode_2": "node", "odd_typeAggregations_2Node_2": "aggregations.node",
 	} {
-		if got, is := s.Object(name); !is || got.Name != want {
+		if got, is := s.Objects[name]; !is || got.Name != want {
 			t.Errorf("%s is %+v, want %q", name, got, want)
 		}
 	}
@@ -370,7 +370,7 @@ func TestNothingToAggregate(t *testing.T) {
 		Network: true, Remote: map[string]string{"theirs": "Aggregations"},
 	})
 	parsed(t, remote, `{network{aggregations{theirs{buckets{key doc_count}}}}}`)
-	if name, known := remote.Aggregated("theirs"); known {
+	if name, known := remote.Aggregated["theirs"]; known {
 		t.Errorf("what only others have is about %q", name)
 	}
 }
@@ -454,7 +454,7 @@ func TestManyCollisions(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := built(t, definition.Definition{}, string(raw))
-	o, _ := s.Object("analysisNode")
+	o, _ := s.Objects["analysisNode"]
 	keys := map[string]bool{}
 	for m := range maps.Values(o.Members) {
 		keys[m.Key] = true
@@ -538,7 +538,7 @@ func TestEveryMappingHasASchema(t *testing.T) {
 				continue
 			}
 			if !slices.ContainsFunc(s.AST.Types[s.Document+"Aggregations"].Fields, func(f *ast.FieldDefinition) bool {
-				about, _ := s.Aggregated(f.Name)
+				about, _ := s.Aggregated[f.Name]
 				return about == name
 			}) {
 				t.Errorf("no aggregation is about %q in %s", name, raw)

@@ -22,10 +22,10 @@ func ExampleBuild() {
 		fmt.Println(err)
 		return
 	}
-	node, _ := s.Object("analysisNode")
+	node, _ := s.Objects["analysisNode"]
 	fmt.Println(node.Members["study_id"].Key, node.Members["files"].Type, node.Members["files"].Node)
 	for _, f := range s.AST.Types["analysisAggregations"].Fields {
-		name, _ := s.Aggregated(f.Name)
+		name, _ := s.Aggregated[f.Name]
 		fmt.Println(f.Name, f.Type, name)
 	}
 	// Output:

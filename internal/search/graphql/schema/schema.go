@@ -12,9 +12,11 @@ type Schema struct {
 	// Document is the name of the root field of the catalogue, and of its type. The names of the related types are this with the
 	// suffix Connection, Edge, Node or Aggregations.
 	Document string
-	// objects are by type name; values maps the names of aggregations to field names.
-	objects map[string]*Object
-	values  map[string]string
+	// Objects are the types whose values come from documents, by type name.
+	Objects map[string]*Object
+	// Aggregated maps the fields of the types <Document>Aggregations and NodeAggregations to the catalogue's field names, without
+	// those that only other nodes have.
+	Aggregated map[string]string
 }
 
 // Options are features beside the fields of the catalogue.
@@ -24,19 +26,6 @@ type Options struct {
 	// Remote are the fields that other nodes of the federation can aggregate: type names by field name, Aggregations or
 	// NumericAggregations. Others, and invalid names, are left out; for fields of the catalogue, its own type applies.
 	Remote map[string]string
-}
-
-// Object returns the members of a type whose values come from documents; false for any other type.
-func (s *Schema) Object(typeName string) (*Object, bool) {
-	o, ok := s.objects[typeName]
-	return o, ok
-}
-
-// Aggregated returns the catalogue's field name for a field of the type <Document>Aggregations or of NodeAggregations; false for
-// fields that only other nodes have.
-func (s *Schema) Aggregated(name string) (string, bool) {
-	field, ok := s.values[name]
-	return field, ok
 }
 
 // Object is a type whose values are JSON objects within documents: the node of the catalogue, of a nested connection, or a plain

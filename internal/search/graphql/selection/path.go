@@ -11,27 +11,6 @@ import (
 	"tutti/internal/jsontext"
 )
 
-// Segments returns the names of a path below the prefix.
-func Segments(path string, prefix []string) []string {
-	return strings.Split(path, ".")[len(prefix):]
-}
-
-// Inside returns the offset of the value at a path of names, len(doc) if there is none.
-func Inside(doc []byte, path []string) int {
-	at := jsontext.Space(doc, 0)
-	for _, name := range path {
-		next := len(doc)
-		jsontext.Members(doc, at, func(found []byte, escaped bool, v span) bool {
-			if string(found) == name || escaped && jsontext.Unescape(found) == name {
-				next = v.Start
-			}
-			return true
-		})
-		at = next
-	}
-	return at
-}
-
 // AppendPaths appends the object at doc[at], reduced to the given paths; without paths, the whole object. Engines may return
 // more than was requested. A value that is not an object becomes {}.
 func AppendPaths(dst, doc []byte, at int, paths [][]string) []byte {

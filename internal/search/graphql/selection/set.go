@@ -27,7 +27,7 @@ type Builder struct {
 // selectionSet builds the selection set of a type that schema.Object knows.
 func (p Builder) selectionSet(typeName string, set ast.SelectionSet) *Set {
 	s := &Set{}
-	object, _ := p.Schema.Object(typeName)
+	object, _ := p.Schema.Objects[typeName]
 	if object == nil {
 		object = &schema.Object{}
 	}
@@ -227,7 +227,7 @@ func (n *Projection) Source(leaves int) index.Source {
 
 // CountLeaves counts the values below a type that schema.Object knows.
 func CountLeaves(s *schema.Schema, typeName string) int {
-	object, known := s.Object(typeName)
+	object, known := s.Objects[typeName]
 	if !known {
 		return 0
 	}

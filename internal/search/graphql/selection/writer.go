@@ -500,6 +500,27 @@ func (w *Writer) searchAfter(hit *index.Hit) {
 	w.Buf = append(w.Buf, ']')
 }
 
+// Segments returns the names of a path below the prefix.
+func Segments(path string, prefix []string) []string {
+	return strings.Split(path, ".")[len(prefix):]
+}
+
+// Inside returns the offset of the value at a path of names, len(doc) if there is none.
+func Inside(doc []byte, path []string) int {
+	at := jsontext.Space(doc, 0)
+	for _, name := range path {
+		next := len(doc)
+		jsontext.Members(doc, at, func(found []byte, escaped bool, v span) bool {
+			if string(found) == name || escaped && jsontext.Unescape(found) == name {
+				next = v.Start
+			}
+			return true
+		})
+		at = next
+	}
+	return at
+}
+
 // Nodes returns the selection sets of an edge's documents.
 func (e *Edge) Nodes() []*Set {
 	var shapes []*Set
