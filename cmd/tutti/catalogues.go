@@ -25,9 +25,6 @@ func cataloguesCommand() *cobra.Command {
 		Example: "  tutti catalogues list\n" +
 			"  tutti catalogues show donors\n" +
 			"  tutti catalogues check ./configs",
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(cataloguesListCommand(), cataloguesShowCommand(), cataloguesCheckCommand())
 	return cmd
@@ -42,21 +39,13 @@ func cataloguesListCommand() *cobra.Command {
 			"catalogue has failed.",
 		Example: "  tutti catalogues list\n" +
 			"  tutti catalogues list --output json | jq '.catalogs | map_values(.error // empty)'",
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := r.client()
 			if err != nil {
 				return err
 			}
 			list, err := c.Catalogues(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if r.json() {
-				return printJSON(cmd.OutOrStdout(), list.Raw)
-			}
-			return printCatalogues(cmd, list)
+			return r.print(cmd, list.Raw, err, func() error { return printCatalogues(cmd, list) })
 		},
 	}
 	r.addFlags(cmd)

@@ -21,9 +21,7 @@ func checkCommand() *cobra.Command {
 			"that it names, compare every catalogue with its index, and print one line for each, with a hint where something is\n" +
 			"wrong. Nothing is changed, and a server that runs on the same data folder is not affected. The exit code is 0 when\n" +
 			"nothing failed, else 1.",
-		Example:           "  tutti check --config tutti.yaml\n  tutti check --config tutti.yaml --output json | jq '.findings[] | select(.status != \"ok\")'",
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Example: "  tutti check --config tutti.yaml\n  tutti check --config tutti.yaml --output json | jq '.findings[] | select(.status != \"ok\")'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkOutput(output); err != nil {
 				return err

@@ -41,9 +41,6 @@ func deadLettersCommand() *cobra.Command {
 			"  tutti dead-letters show ID\n" +
 			"  tutti dead-letters retry --all --repository song.collab\n" +
 			"  tutti dead-letters list --export > letters.ndjson",
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	r.addFlags(cmd)
 	cmd.AddCommand(deadLettersListCommand(&r), deadLettersShowCommand(&r), deadLettersRetryCommand(&r), deadLettersDiscardCommand(&r))
@@ -69,8 +66,6 @@ func deadLettersListCommand(r *remote) *cobra.Command {
 			"the export ends early.\n\n" + localTimes,
 		Example: "  tutti dead-letters list --repository song.collab --reason rejected\n" +
 			"  tutti dead-letters list --export | jq -r .engineReason | sort | uniq -c",
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if export && (filter.Limit != 0 || filter.Cursor != "") {
 				return usage(cmd, "--export writes all dead letters and cannot be combined with --limit or --cursor")
@@ -83,13 +78,7 @@ func deadLettersListCommand(r *remote) *cobra.Command {
 				return c.ExportDeadLetters(cmd.Context(), filter.Repository, filter.Reason, cmd.OutOrStdout())
 			}
 			page, err := c.DeadLetters(cmd.Context(), filter)
-			if err != nil {
-				return err
-			}
-			if r.json() {
-				return printJSON(cmd.OutOrStdout(), page.Raw)
-			}
-			return printDeadLetters(cmd, page)
+			return r.print(cmd, page.Raw, err, func() error { return printDeadLetters(cmd, page) })
 		},
 	}
 	addDeadLetterFilter(cmd, &filter.Repository, &filter.Reason)
@@ -147,13 +136,7 @@ func deadLettersShowCommand(r *remote) *cobra.Command {
 				return err
 			}
 			letter, err := c.DeadLetter(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if r.json() {
-				return printJSON(cmd.OutOrStdout(), letter.Raw)
-			}
-			return printDeadLetter(cmd.OutOrStdout(), letter)
+			return r.print(cmd, letter.Raw, err, func() error { return printDeadLetter(cmd.OutOrStdout(), letter) })
 		},
 	}
 }

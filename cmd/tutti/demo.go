@@ -20,7 +20,6 @@ func demoCommand() *cobra.Command {
 			"submit and publish analyses to the built-in repository, serve catalogues of the indices, and keep running until\n" +
 			"ctrl-c.",
 		Example: "  tutti demo\n  tutti demo --listen 127.0.0.1:9000 --data-dir /tmp/demo",
-		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			logs := io.Discard
 			if verbose {

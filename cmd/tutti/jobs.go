@@ -36,12 +36,10 @@ func jobsListCommand(r *remote) *cobra.Command {
 	var filter client.JobFilter
 	var state string
 	cmd := &cobra.Command{
-		Use:               "list",
-		Short:             "List jobs, the newest first",
-		Long:              "List jobs, the newest first.\n\n" + localTimes,
-		Example:           "  tutti jobs list --state failed\n  tutti jobs list --repository song.collab --limit 5 --output json",
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "list",
+		Short:   "List jobs, the newest first",
+		Long:    "List jobs, the newest first.\n\n" + localTimes,
+		Example: "  tutti jobs list --state failed\n  tutti jobs list --repository song.collab --limit 5 --output json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := r.client()
 			if err != nil {
@@ -49,13 +47,7 @@ func jobsListCommand(r *remote) *cobra.Command {
 			}
 			filter.State = core.JobState(state)
 			page, err := c.Jobs(cmd.Context(), filter)
-			if err != nil {
-				return err
-			}
-			if r.json() {
-				return printJSON(cmd.OutOrStdout(), page.Raw)
-			}
-			return printJobs(cmd, page)
+			return r.print(cmd, page.Raw, err, func() error { return printJobs(cmd, page) })
 		},
 	}
 	flags := cmd.Flags()

@@ -33,9 +33,6 @@ func keysCommand() *cobra.Command {
 			"  tutti keys create --name portal --scope STUDY-1.READ --scope STUDY-2.READ --expires 90d\n" +
 			"  tutti keys list\n" +
 			"  tutti keys revoke ID",
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	k.addFlags(cmd)
 	// TUTTI_CONFIG is not the default: with it set, every call would use the store instead of the server.
@@ -59,8 +56,6 @@ func keysCreateCommand(k *keyFlags) *cobra.Command {
 		Example: "  TUTTI_TOKEN=$(tutti keys create --config tutti.yaml --name admin --scope tutti.WRITE)\n" +
 			"  tutti keys create --name uploads --scope STUDY-1.WRITE --expires 90d\n" +
 			"  tutti keys create --name visitor --scope STUDY-1.READ --expires 2027-01-31",
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case name == "":
@@ -121,12 +116,10 @@ func printKeyJSON(cmd *cobra.Command, raw json.RawMessage, v any) error {
 
 func keysListCommand(k *keyFlags) *cobra.Command {
 	return &cobra.Command{
-		Use:               "list",
-		Short:             "List API keys, the newest first",
-		Long:              "List API keys, the newest first, including expired and revoked ones. The keys themselves are not stored.\n\n" + localTimes,
-		Example:           "  tutti keys list\n  tutti keys list --config tutti.yaml --output json",
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "list",
+		Short:   "List API keys, the newest first",
+		Long:    "List API keys, the newest first, including expired and revoked ones. The keys themselves are not stored.\n\n" + localTimes,
+		Example: "  tutti keys list\n  tutti keys list --config tutti.yaml --output json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return k.manage(cmd, func(ctx context.Context, m keyManager) error {
 				list, err := m.Keys(ctx)

@@ -48,17 +48,32 @@ func rootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(serveCommand(), demoCommand(), checkCommand(), indexCommand(), jobsCommand(), deadLettersCommand(),
 		cataloguesCommand(), schemasCommand(), keysCommand(), versionCommand())
+	for _, cmd := range root.Commands() {
+		setDefaults(cmd)
+	}
 	return root
+}
+
+// setDefaults makes a command and its sub-commands take no arguments unless they say otherwise, and one that only has sub-commands print
+// its help.
+func setDefaults(cmd *cobra.Command) {
+	if cmd.Args == nil && cmd.ValidArgsFunction == nil {
+		cmd.Args, cmd.ValidArgsFunction = noArguments, cobra.NoFileCompletions
+	}
+	if cmd.RunE == nil {
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
+	for _, sub := range cmd.Commands() {
+		setDefaults(sub)
+	}
 }
 
 func versionCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:               "version",
-		Short:             "Print the version",
-		Example:           "  tutti version\n  tutti version --output json",
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  tutti version\n  tutti version --output json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkOutput(output); err != nil {
 				return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -40,3 +41,15 @@ func (r *remote) client() (*client.Client, error) {
 
 // json reports whether responses are printed as JSON.
 func (r *remote) json() bool { return r.output == outputJSON }
+
+// print prints a response of the server as JSON, or calls text to print it. It returns err if there is one.
+func (r *remote) print(cmd *cobra.Command, raw json.RawMessage, err error, text func() error) error {
+	switch {
+	case err != nil:
+		return err
+	case r.json():
+		return printJSON(cmd.OutOrStdout(), raw)
+	default:
+		return text()
+	}
+}

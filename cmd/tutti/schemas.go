@@ -29,9 +29,6 @@ func schemasCommand() *cobra.Command {
 		Example: "  tutti schemas list\n" +
 			"  tutti schemas get sequencingRead --version 2\n" +
 			"  tutti schemas register sequencingRead.json",
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	r.addFlags(cmd)
 	cmd.AddCommand(schemasListCommand(&r), schemasGetCommand(&r), schemasRegisterCommand(&r))
@@ -41,25 +38,17 @@ func schemasCommand() *cobra.Command {
 func schemasListCommand(r *remote) *cobra.Command {
 	filter := client.AnalysisTypeFilter{HideSchema: true}
 	cmd := &cobra.Command{
-		Use:               "list",
-		Short:             "List analysis types, the newest first",
-		Long:              "List every version of every analysis type, the newest first and without the schemas.\n\n" + localTimes,
-		Example:           "  tutti schemas list --name sequencingRead\n  tutti schemas list --limit 100 --output json | jq -r '.resultSet[].name'",
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Use:     "list",
+		Short:   "List analysis types, the newest first",
+		Long:    "List every version of every analysis type, the newest first and without the schemas.\n\n" + localTimes,
+		Example: "  tutti schemas list --name sequencingRead\n  tutti schemas list --limit 100 --output json | jq -r '.resultSet[].name'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := r.client()
 			if err != nil {
 				return err
 			}
 			page, err := c.AnalysisTypes(cmd.Context(), filter)
-			if err != nil {
-				return err
-			}
-			if r.json() {
-				return printJSON(cmd.OutOrStdout(), page.Raw)
-			}
-			return printTypes(cmd, page)
+			return r.print(cmd, page.Raw, err, func() error { return printTypes(cmd, page) })
 		},
 	}
 	flags := cmd.Flags()
@@ -121,13 +110,7 @@ func schemasGetCommand(r *remote) *cobra.Command {
 				return err
 			}
 			t, err := c.AnalysisType(cmd.Context(), args[0], version, unrendered)
-			if err != nil {
-				return err
-			}
-			if r.json() {
-				return printJSON(cmd.OutOrStdout(), t.Raw)
-			}
-			return printType(cmd, t)
+			return r.print(cmd, t.Raw, err, func() error { return printType(cmd, t) })
 		},
 	}
 	cmd.Flags().Var(&number{&version, math.MaxInt}, "version", "the version, a `number`; the latest by default")

@@ -23,8 +23,6 @@ func serveCommand() *cobra.Command {
 			"TUTTI_SERVER_LISTEN or TUTTI_REPOSITORIES_0_CODE. The environment takes precedence.",
 		Example: "  tutti serve --config tutti.yaml\n" +
 			"  TUTTI_LOG_FORMAT=json tutti serve --config tutti.yaml",
-		Args:              noArguments,
-		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := config.Load(file, os.Environ())
 			if err != nil {

@@ -83,36 +83,29 @@ func (f *filler) fillState(ctx context.Context, rc config.Repository) (fillState
 		return fillDone, nil
 	}
 	state := fillDue
-	for cursor := ""; ; {
-		page, next, err := f.queue.Jobs().List(ctx, queue.JobFilter{Repository: rc.Code, Limit: jobsKept, Cursor: cursor})
-		if err != nil {
-			return fillUnknown, err
-		}
-		state = max(state, fillStateOf(page, rc.IndexName))
-		if cursor = next; cursor == "" || state == fillDone {
-			break
-		}
-	}
-	if state == fillDone {
+	err = f.eachJob(ctx, queue.JobFilter{Repository: rc.Code, Limit: jobsKept}, func(j core.Job) (done bool) {
+		state = max(state, fillStateOf(j, rc.IndexName))
+		return state == fillDone
+	})
+	if err == nil && state == fillDone {
 		err = f.queue.Cells().SetCell(ctx, cell, consumers.FillDone, revision)
 	}
 	return state, err
 }
 
-// fillStateOf returns the state of an index that was empty, from the jobs of its repository: a run over the whole repository fills it
+// fillStateOf returns the state of an index that was empty, from a job of its repository: a run over the whole repository fills it
 // if it succeeds, also without records, or ends partial and has written some.
-func fillStateOf(jobs []core.Job, indexName string) fillState {
-	state := fillDue
-	for _, j := range jobs {
-		switch {
-		case j.Scope != core.ScopeRepository || j.IndexName != indexName:
-		case !j.State.Final():
-			state = fillOpen
-		case hasWritten(j):
-			return fillDone
-		}
+func fillStateOf(j core.Job, indexName string) fillState {
+	switch {
+	case j.Scope != core.ScopeRepository || j.IndexName != indexName:
+		return fillDue
+	case !j.State.Final():
+		return fillOpen
+	case hasWritten(j):
+		return fillDone
+	default:
+		return fillDue
 	}
-	return state
 }
 
 // hasWritten reports whether a job succeeded, or ended partial and has written documents.
@@ -124,19 +117,14 @@ func hasWritten(j core.Job) bool {
 func (f *filler) setLastSuccess(ctx context.Context) error {
 	for _, rc := range f.cfg.Repositories {
 		var at time.Time
-		for cursor := ""; at.IsZero(); {
-			page, next, err := f.queue.Jobs().List(ctx, queue.JobFilter{Repository: rc.Code, Limit: jobsKept, Cursor: cursor})
-			if err != nil {
-				return err
+		err := f.eachJob(ctx, queue.JobFilter{Repository: rc.Code, Limit: jobsKept}, func(j core.Job) (done bool) {
+			if hasWritten(j) && j.EndedAt != nil && j.EndedAt.After(at) {
+				at = *j.EndedAt
 			}
-			for _, j := range page {
-				if hasWritten(j) && j.EndedAt != nil && j.EndedAt.After(at) {
-					at = *j.EndedAt
-				}
-			}
-			if cursor = next; cursor == "" {
-				break
-			}
+			return false
+		})
+		if err != nil {
+			return err
 		}
 		f.metrics.consumers.SetLastSuccess(rc.Code, at)
 	}

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -133,21 +134,25 @@ func (a *App) checkJobs(ctx context.Context, before map[string]struct{}) (map[st
 }
 
 // openJobs returns the ids of the jobs that have not ended.
-func (a *App) openJobs(ctx context.Context) ([]string, error) {
-	var ids []string
-	for _, s := range []core.JobState{core.JobQueued, core.JobRunning} {
-		for cursor := ""; ; {
-			page, next, err := a.queue.Jobs().List(ctx, queue.JobFilter{State: s, Limit: 200, Cursor: cursor})
-			if err != nil {
-				return nil, err
-			}
-			for _, j := range page {
-				ids = append(ids, j.ID)
-			}
-			if cursor = next; cursor == "" {
-				break
-			}
+func (a *App) openJobs(ctx context.Context) (ids []string, err error) {
+	for _, state := range []core.JobState{core.JobQueued, core.JobRunning} {
+		if err := a.eachJob(ctx, queue.JobFilter{State: state, Limit: 200}, func(j core.Job) (done bool) {
+			ids = append(ids, j.ID)
+			return false
+		}); err != nil {
+			return nil, err
 		}
 	}
 	return ids, nil
+}
+
+// eachJob calls each for the jobs that a filter selects, the newest first, until it returns true.
+func (s *storage) eachJob(ctx context.Context, filter queue.JobFilter, each func(core.Job) (done bool)) error {
+	for {
+		page, next, err := s.queue.Jobs().List(ctx, filter)
+		if err != nil || slices.ContainsFunc(page, each) || next == "" {
+			return err
+		}
+		filter.Cursor = next
+	}
 }

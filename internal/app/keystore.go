@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
 
 	"tutti/internal/auth"
 	"tutti/internal/config"
@@ -21,7 +20,7 @@ func scopes(c config.Auth) auth.Scopes {
 
 // KeyStore manages the API keys in a store without a running server.
 type KeyStore struct {
-	keys    *auth.Keys
+	*auth.Keys
 	store   *store.Store
 	release func() error
 }
@@ -41,20 +40,7 @@ func OpenKeys(ctx context.Context, cfg config.Config) (*KeyStore, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.Close(ctx), release())
 	}
-	return &KeyStore{keys: keys, store: s, release: release}, nil
-}
-
-// Create creates a key and returns it with its secret text, which is not stored.
-func (k *KeyStore) Create(ctx context.Context, name string, scopes []string, expires time.Time) (core.APIKey, string, error) {
-	return k.keys.Create(ctx, name, scopes, expires)
-}
-
-// List returns all keys, the newest first.
-func (k *KeyStore) List(ctx context.Context) ([]core.APIKey, error) { return k.keys.List(ctx) }
-
-// Revoke revokes a key.
-func (k *KeyStore) Revoke(ctx context.Context, id string) (core.APIKey, error) {
-	return k.keys.Revoke(ctx, id)
+	return &KeyStore{Keys: keys, store: s, release: release}, nil
 }
 
 // Close closes the store.

@@ -113,17 +113,9 @@ type Log struct {
 }
 
 // SlogLevel converts Level for log/slog.
-func (l Log) SlogLevel() slog.Level {
-	switch l.Level {
-	case "debug":
-		return slog.LevelDebug
-	case "warn":
-		return slog.LevelWarn
-	case "error":
-		return slog.LevelError
-	default:
-		return slog.LevelInfo
-	}
+func (l Log) SlogLevel() (level slog.Level) {
+	_ = level.UnmarshalText([]byte(l.Level)) // an unknown level is info
+	return level
 }
 
 // Queue configures the queue.
