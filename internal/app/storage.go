@@ -104,9 +104,11 @@ func (s *storage) openIndex(ctx context.Context) error {
 			return err
 		}
 		s.index, err = elastic.New(elastic.Config{
-			URLs: c.URLs(), Username: c.Username, Password: c.Password.Reveal(), APIKey: c.APIKey.Reveal(),
-			CAFile: c.CAFile, Shards: c.Shards, Replicas: c.Replicas, Logger: s.log.With("component", "index"),
-			Grown: func(alias string) { s.grown(alias) }, CursorKey: key,
+			Connection: elastic.Connection{
+				URLs: c.URLs(), Username: c.Username, Password: c.Password.Reveal(), APIKey: c.APIKey.Reveal(),
+				CAFile: c.CAFile, Logger: s.log.With("component", "index"),
+			},
+			Shards: c.Shards, Replicas: c.Replicas, Grown: func(alias string) { s.grown(alias) }, CursorKey: key,
 		})
 	} else {
 		s.index, err = indexembedded.Open(indexembedded.Config{

@@ -24,9 +24,9 @@ type engineChecker struct {
 
 func newEngineChecker(cfg config.Index, opts Options, aliases []string) *engineChecker {
 	j := &engineChecker{cfg: cfg, aliases: aliases}
-	of := engineConfig(cfg)
+	of := connection(cfg)
 	of.Timeout = opts.Timeout
-	engine, err := elastic.New(of)
+	engine, err := elastic.New(elastic.Config{Connection: of})
 	if err != nil {
 		j.unusable = &core.CatalogueProblem{Code: core.CatalogueConnectionError, Message: core.MessageOf(err)}
 		return j

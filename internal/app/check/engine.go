@@ -35,7 +35,7 @@ type engine struct {
 func newEngine(cfg config.Index) (*engine, error) {
 	e := &engine{cfg: cfg}
 	for _, node := range cfg.URLs() {
-		of := engineConfig(cfg)
+		of := connection(cfg)
 		of.URLs = []string{node}
 		p, err := elastic.NewProbe(of)
 		if err != nil {
@@ -47,8 +47,8 @@ func newEngine(cfg config.Index) (*engine, error) {
 	return e, nil
 }
 
-func engineConfig(cfg config.Index) elastic.Config {
-	return elastic.Config{
+func connection(cfg config.Index) elastic.Connection {
+	return elastic.Connection{
 		URLs: cfg.URLs(), Username: cfg.Username, Password: cfg.Password.Reveal(), APIKey: cfg.APIKey.Reveal(), CAFile: cfg.CAFile,
 	}
 }

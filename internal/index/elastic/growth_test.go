@@ -140,7 +140,7 @@ func TestGrownIsTold(t *testing.T) {
 			s := &script{t: t, answers: []answer{items(strictItem), {200, smallTree}, c.answer, items(indexedItem)}}
 			var told []string
 			x, err := elastic.New(elastic.Config{
-				URLs: []string{serving(t, s.ServeHTTP)}, Grown: func(alias string) { told = append(told, alias) },
+				Connection: elastic.Connection{URLs: []string{serving(t, s.ServeHTTP)}}, Grown: func(alias string) { told = append(told, alias) },
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -26,7 +26,7 @@ func New(cfg Config) (*Index, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	client, err := transport.New(cfg.transport())
+	client, err := transport.New(cfg.Connection)
 	if err != nil {
 		return nil, err
 	}

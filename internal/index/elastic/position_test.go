@@ -353,6 +353,6 @@ func TestStreamByIDs(t *testing.T) {
 
 // TestCursorKey: a key of another length is refused.
 func TestCursorKey(t *testing.T) {
-	_, err := elastic.New(elastic.Config{URLs: []string{"http://127.0.0.1:1"}, CursorKey: []byte("short")})
+	_, err := elastic.New(elastic.Config{Connection: elastic.Connection{URLs: []string{"http://127.0.0.1:1"}}, CursorKey: []byte("short")})
 	wantError(t, err, core.CodeInvalid, "the key of the index's cursors must have 32 bytes")
 }

@@ -30,10 +30,9 @@ type Response struct {
 	Body    []byte
 }
 
-// NewProbe returns a Probe of the node in cfg.URLs; each node of a cluster needs its own. It must be closed. An error is
+// NewProbe returns a Probe of the node in conn.URLs; each node of a cluster needs its own. It must be closed. An error is
 // core.CodeInvalid.
-func NewProbe(cfg Config) (*Probe, error) {
-	conn := cfg.transport()
+func NewProbe(conn Connection) (*Probe, error) {
 	conn.MaxResponseBytes = maxProbeBytes
 	client, err := transport.New(conn)
 	if err != nil {

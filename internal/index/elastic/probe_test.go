@@ -19,7 +19,7 @@ func TestProbe(t *testing.T) {
 		w.WriteHeader(http.StatusMethodNotAllowed)
 		_, _ = w.Write([]byte(body))
 	})
-	p, err := elastic.NewProbe(elastic.Config{URLs: []string{url}})
+	p, err := elastic.NewProbe(elastic.Connection{URLs: []string{url}})
 	if err != nil {
 		t.Fatal(err)
 	}

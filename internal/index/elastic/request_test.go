@@ -135,15 +135,15 @@ func TestConfigFaults(t *testing.T) {
 		message string
 	}{
 		{elastic.Config{}, "the index needs at least one URL"},
-		{elastic.Config{URLs: []string{"127.0.0.1:9200"}}, "a URL of the index is not of the form http(s)://host[:port]"},
-		{elastic.Config{URLs: urls, Username: "u"}, "the index needs a username and a password, or neither"},
+		{elastic.Config{Connection: elastic.Connection{URLs: []string{"127.0.0.1:9200"}}}, "a URL of the index is not of the form http(s)://host[:port]"},
+		{elastic.Config{Connection: elastic.Connection{URLs: urls, Username: "u"}}, "the index needs a username and a password, or neither"},
 		{
-			elastic.Config{URLs: urls, Username: "u", Password: "p", APIKey: "k"},
+			elastic.Config{Connection: elastic.Connection{URLs: urls, Username: "u", Password: "p", APIKey: "k"}},
 			"the index takes an API key or a username, not both",
 		},
-		{elastic.Config{URLs: urls, Replicas: -1}, "shards, replicas and timeout of the index must not be negative"},
-		{elastic.Config{URLs: urls, CAFile: empty + "x"}, "the index's CA file cannot be read"},
-		{elastic.Config{URLs: urls, CAFile: empty}, "the index's CA file contains no certificate"},
+		{elastic.Config{Connection: elastic.Connection{URLs: urls}, Replicas: -1}, "shards, replicas and timeout of the index must not be negative"},
+		{elastic.Config{Connection: elastic.Connection{URLs: urls, CAFile: empty + "x"}}, "the index's CA file cannot be read"},
+		{elastic.Config{Connection: elastic.Connection{URLs: urls, CAFile: empty}}, "the index's CA file contains no certificate"},
 	}
 	for _, tt := range tests {
 		_, err := elastic.New(tt.cfg)
@@ -307,7 +307,7 @@ func TestOtherNodes(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	x, err := elastic.New(elastic.Config{URLs: []string{"http://127.0.0.1:1"}})
+	x, err := elastic.New(elastic.Config{Connection: elastic.Connection{URLs: []string{"http://127.0.0.1:1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

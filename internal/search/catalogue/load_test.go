@@ -186,7 +186,7 @@ func TestProblemsOfElasticsearch(t *testing.T) {
 
 func engineAt(t *testing.T, url string) *elastic.Index {
 	t.Helper()
-	x, err := elastic.New(elastic.Config{URLs: []string{url}, Timeout: 200 * time.Millisecond})
+	x, err := elastic.New(elastic.Config{Connection: elastic.Connection{URLs: []string{url}, Timeout: 200 * time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ type Engine struct {
 func NewEngine(ctx context.Context, urls string) (*Engine, error) {
 	url, _, _ := strings.Cut(urls, ",")
 	defaults := config.Default().Index
-	x, err := elastic.New(elastic.Config{URLs: []string{url}, Shards: defaults.Shards, Replicas: defaults.Replicas})
+	x, err := elastic.New(elastic.Config{Connection: elastic.Connection{URLs: []string{url}}, Shards: defaults.Shards, Replicas: defaults.Replicas})
 	if err != nil {
 		return nil, err
 	}
