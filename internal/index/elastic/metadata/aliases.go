@@ -12,7 +12,7 @@ type Aliases struct {
 	client *transport.Client
 	logger *slog.Logger
 	grown  func(alias string)
-	states sync.Map // alias to *aliasState
+	states sync.Map // alias to *Alias
 }
 
 // New returns the metadata of client's cluster. grown is called with an alias after its mapping was extended.

@@ -34,7 +34,7 @@ const (
 	maxHeaderBytes = 1 << 20
 )
 
-// Client sends single requests to the cluster. Everything but a complete 2xx response is a *core.Error. All methods but close are safe
+// Client sends single requests to the cluster. Everything but a complete 2xx response is a *core.Error. All methods but Close are safe
 // for concurrent use.
 type Client struct {
 	// Transport sends the requests. Tests may replace it before the first one.
@@ -98,7 +98,7 @@ func New(cfg Config) (*Client, error) {
 	return &Client{Transport: transport, connections: connections, cfg: cfg}, nil
 }
 
-// Close waits for the calls in progress and closes the connections. Later calls of begin return core.CodeUnavailable.
+// Close waits for the calls in progress and closes the connections. Later calls of Begin return core.CodeUnavailable.
 func (c *Client) Close() error {
 	c.calls.Lock()
 	defer c.calls.Unlock()
@@ -125,7 +125,7 @@ func (c *Client) Begin(alias string) (end func(), err error) {
 	return c.BeginCall()
 }
 
-// BeginCall is begin for calls that concern no alias.
+// BeginCall is Begin for calls that concern no alias.
 func (c *Client) BeginCall() (end func(), err error) {
 	c.calls.RLock()
 	if c.closed {
@@ -257,7 +257,7 @@ func (r *Response) CheckShards(alias string) error {
 // maxPooledBytes is the capacity of the largest buffer that is reused.
 const maxPooledBytes = 8 << 20
 
-// GetBuffer returns an empty buffer, for responses and compressed bodies. recycle takes it back.
+// GetBuffer returns an empty buffer, for responses and compressed bodies. PutBuffer takes it back.
 func (c *Client) GetBuffer() *bytes.Buffer {
 	if buffer, ok := c.buffers.Get().(*bytes.Buffer); ok {
 		buffer.Reset()
@@ -266,7 +266,7 @@ func (c *Client) GetBuffer() *bytes.Buffer {
 	return new(bytes.Buffer)
 }
 
-// PutBuffer makes a buffer available to later calls of buffer. It must not be used afterwards.
+// PutBuffer makes a buffer available to later calls of GetBuffer. It must not be used afterwards.
 func (c *Client) PutBuffer(buffer *bytes.Buffer) {
 	if buffer.Cap() <= maxPooledBytes {
 		c.buffers.Put(buffer)

@@ -109,7 +109,7 @@ func (f *ResponseError) Is(target error) bool {
 	}
 }
 
-// ErrorOf returns the *responseError in err's chain, nil when there is none.
+// ErrorOf returns the *ResponseError in err's chain, nil when there is none.
 func ErrorOf(err error) *ResponseError {
 	f, _ := errors.AsType[*ResponseError](err)
 	return f

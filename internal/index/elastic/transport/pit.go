@@ -27,7 +27,7 @@ func (c *Client) OpenPIT(ctx context.Context, alias string) (string, error) {
 	return answer.ID, err
 }
 
-// ClosePIT closes a point in time, even if ctx has ended. If that fails, it expires after pitKeepAlive.
+// ClosePIT closes a point in time, even if ctx has ended. If that fails, it expires after PITKeepAlive.
 func (c *Client) ClosePIT(ctx context.Context, pit string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
