@@ -241,6 +241,7 @@ func routeAccess() map[api.Route]struct {
 		{Method: "GET", Pattern: "/openapi.json"}:     {may: everybody},
 		{Method: "GET", Pattern: "/api-docs"}:         {may: everybody},
 		{Method: "GET", Pattern: "/api-docs/{asset}"}: {may: everybody},
+		{Method: "GET", Pattern: "/health"}:           {may: everybody},
 		{Method: "GET", Pattern: "/isAlive"}:          {may: everybody},
 
 		{Method: "POST", Pattern: record}:   {may: writers},

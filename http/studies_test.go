@@ -19,6 +19,14 @@ func TestIsAlive(t *testing.T) {
 	}
 }
 
+// TestHealth: Conductor's scripts search this text.
+func TestHealth(t *testing.T) {
+	res, body := do(t, newHandler(t, working(), api.Config{}), ask{method: "GET", target: "/health"})
+	if res.StatusCode != 200 || !strings.Contains(string(body), `"message":"OK"`) {
+		t.Errorf("got %d %s", res.StatusCode, body)
+	}
+}
+
 func TestListStudies(t *testing.T) {
 	for want, ids := range map[string][]string{`[]`: nil, `["A","B <&>"]`: {"A", "B <&>"}} {
 		t.Run(want, func(t *testing.T) {

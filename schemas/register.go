@@ -9,18 +9,15 @@ import (
 	"tutti/internal/core"
 	"tutti/schemas/jsontree"
 	"tutti/schemas/validation"
-	"tutti/schemas/violation"
 )
-
-// propertyExperiment is what every dynamic schema describes and requires.
-const propertyExperiment = "experiment"
 
 // registerTimeout bounds the storing of a registration. It continues when the client has left: otherwise a version could be
 // stored that this process does not know.
 const registerTimeout = 30 * time.Second
 
 // Register adds a version of an analysis type and returns it rendered. body is a registration (CONTRACT section 7). CodeInvalid
-// with Violations and ErrorID malformed.parameter, illegal.analysis.type.name or malformed.json.schema for an invalid body.
+// with Violations and ErrorID malformed.parameter, illegal.analysis.type.name, schema.violation (of the meta-schema) or
+// malformed.json.schema for an invalid body.
 func (s *Service) Register(ctx context.Context, body []byte) ([]byte, error) {
 	given, err := s.parseRegistration(body)
 	if err != nil {
@@ -37,20 +34,15 @@ func (s *Service) Register(ctx context.Context, body []byte) ([]byte, error) {
 	return s.element(added, false)
 }
 
-// compiles returns an error unless the rendered schema compiles and requires an object as experiment.
+// compiles returns an error unless the rendered schema compiles.
 func compiles(dynamic string) error {
 	rendered, err := render(dynamic)
 	if err != nil {
 		return core.WrapError(core.CodeInternal, "rendering a schema", err)
 	}
-	r, found, err := validation.Compile(string(rendered))
+	_, found, err := validation.Compile(string(rendered))
 	if err != nil {
 		return core.WrapError(core.CodeInternal, "compiling a schema", err)
-	}
-	// The meta-schema cannot check this: it does not resolve $ref.
-	if found == nil && !r.RequiresObject(propertyExperiment) {
-		found = violation.NewList("/properties/"+propertyExperiment, "type",
-			`must be the schema of an object: its type, or the type of what its $ref leads to, must be "object"`)
 	}
 	if found != nil {
 		return found.Within("/schema").Invalid(errorIDMalformedSchema, "the registration is not valid")
@@ -105,7 +97,8 @@ const baseProperties = `"studyId":{"type":"string"},` +
 	`"name":{"type":"string"},"version":{"type":["integer","null"],"minimum":1}}},` +
 	`"files":{"type":"array","minItems":1,"items":{"type":"object",` +
 	`"required":["dataType","fileName","fileSize","fileType","fileAccess","fileMd5sum"],"properties":{` +
-	`"dataType":{"type":"string"},"fileName":{"type":"string"},"fileSize":{"type":"number","minimum":0},` +
+	`"dataType":{"type":"string"},"fileName":{"type":"string","pattern":"^[A-Za-z0-9_.\\-\\[\\]()]+$"},` +
+	`"fileSize":{"type":"integer","minimum":0,"maximum":9223372036854775807},` +
 	`"fileType":{"type":"string"},"fileAccess":{"type":"string","enum":["open","controlled"]},` +
 	`"fileMd5sum":{"type":"string","pattern":"^[a-fA-F0-9]{32}$"}}}}`
 

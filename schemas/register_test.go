@@ -18,7 +18,7 @@ import (
 	"tutti/schemas/validation"
 )
 
-const renderedBase = `"studyId":{"type":"string"},"analysisType":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"version":{"type":["integer","null"],"minimum":1}}},"files":{"type":"array","minItems":1,"items":{"type":"object","required":["dataType","fileName","fileSize","fileType","fileAccess","fileMd5sum"],"properties":{"dataType":{"type":"string"},"fileName":{"type":"string"},"fileSize":{"type":"number","minimum":0},"fileType":{"type":"string"},"fileAccess":{"type":"string","enum":["open","controlled"]},"fileMd5sum":{"type":"string","pattern":"^[a-fA-F0-9]{32}$"}}}}`
+const renderedBase = `"studyId":{"type":"string"},"analysisType":{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"version":{"type":["integer","null"],"minimum":1}}},"files":{"type":"array","minItems":1,"items":{"type":"object","required":["dataType","fileName","fileSize","fileType","fileAccess","fileMd5sum"],"properties":{"dataType":{"type":"string"},"fileName":{"type":"string","pattern":"^[A-Za-z0-9_.\\-\\[\\]()]+$"},"fileSize":{"type":"integer","minimum":0,"maximum":9223372036854775807},"fileType":{"type":"string"},"fileAccess":{"type":"string","enum":["open","controlled"]},"fileMd5sum":{"type":"string","pattern":"^[a-fA-F0-9]{32}$"}}}}`
 
 func TestRegister(t *testing.T) {
 	t.Run("gives the rendered schema and the effective options", func(t *testing.T) {
@@ -72,8 +72,29 @@ func TestRegister(t *testing.T) {
 	})
 }
 
+// TestRegisterLenient: what Overture's documentation and Java clients send: an experiment without a type or with several, null options.
+func TestRegisterLenient(t *testing.T) {
+	for _, experiment := range []string{`{}`, `{"required":["donorId"]}`, `{"type":["object","null"]}`} {
+		s, _ := newService(t, schemas.Config{})
+		register(t, s, `{"name":"a","options":{},"version":"1","schema":{"type":"object","required":["experiment"],"properties":{"experiment":`+experiment+`}}}`)
+		analysis := `{"studyId":"S","analysisType":{"name":"a"},"files":[` + file("a.bam", "BAM") + `]`
+		if _, err := s.Validate(t.Context(), "S", analysis+`,"experiment":{"donorId":"id01"}}`); err != nil {
+			t.Errorf("%s: %v", experiment, err)
+		}
+		if _, err := s.Validate(t.Context(), "S", analysis+`}`); core.CodeOf(err) != core.CodeInvalid {
+			t.Errorf("%s: without experiment: %v", experiment, err)
+		}
+	}
+	s, _ := newService(t, schemas.Config{})
+	register(t, s, `{"name":"a","schema":`+simple+`,"options":{"fileTypes":["BAM"]}}`)
+	for _, options := range []string{`null`, `{"fileTypes":null,"externalValidations":null}`} {
+		if got := register(t, s, `{"name":"a","schema":`+simple+`,"options":`+options+`}`); !strings.Contains(got, `"fileTypes":["BAM"]`) {
+			t.Errorf("%s: %s", options, got)
+		}
+	}
+}
+
 func TestRegisterRefuses(t *testing.T) {
-	const noObject = `/schema/properties/experiment | type | must be the schema of an object: its type, or the type of what its $ref leads to, must be "object"`
 	const tooLarge = "is too large a regular expression"
 	// A schema that could be loaded: what refuses it is that it is not to be loaded.
 	stored := filepath.Join(t.TempDir(), "stored.json")
@@ -100,23 +121,18 @@ func TestRegisterRefuses(t *testing.T) {
 		{"a number beyond float64", withOptions(`1e999`), "malformed.parameter", " | json | is not JSON: a number is too large, too small or too long at line 1, column 122"},
 		{"an array", `[]`, "malformed.parameter", " | type | must be an object, not an array"},
 		{"nothing in it", `{}`, "malformed.parameter", " | required | the property \"name\" is missing\n | required | the property \"schema\" is missing"},
-		{"no schema", `{"name":"a"}`, "malformed.parameter", ` | required | the property "schema" is missing`},
+		{"no schema", `{"name":"a"}`, "schema.violation", ` | required | the property "schema" is missing`},
 		{"a name that is a number", `{"name":1,"schema":` + simple + `}`, "malformed.parameter", `/name | type | must be a string, not a number`},
-		{"a name with a space", `{"name":"a b","schema":` + simple + `}`, "illegal.analysis.type.name", `/name | pattern | must match the pattern ^[a-zA-Z0-9._-]+$`},
-		{"a name with a line feed", `{"name":"a\n","schema":` + simple + `}`, "illegal.analysis.type.name", `/name | pattern | must match the pattern ^[a-zA-Z0-9._-]+$`},
+		{"a name with a space", `{"name":"a b","schema":` + simple + `}`, "malformed.parameter", `/name | pattern | must match the pattern ^[a-zA-Z0-9._-]+$`},
+		{"a name with a line feed", `{"name":"a\n","schema":` + simple + `}`, "malformed.parameter", `/name | pattern | must match the pattern ^[a-zA-Z0-9._-]+$`},
 		{"the reserved name", `{"name":"registration","schema":` + simple + `}`, "illegal.analysis.type.name", `/name | not | must not be "registration", ".", ".."`},
-		{"a schema that is an array", withSchema(`[]`), "malformed.json.schema", `/schema | type | must be an object, not an array`},
-		{"a schema that is a boolean", withSchema(`true`), "malformed.json.schema", `/schema | type | must be an object, not a boolean`},
-		{"a schema of another type", withSchema(`{"type":"array","required":["experiment"],"properties":{"experiment":{}}}`), "malformed.json.schema", `/schema/type | const | must be "object"`},
-		{"no experiment", withSchema(`{"type":"object","required":["x"],"properties":{"x":{}}}`), "malformed.json.schema", "/schema/required | contains | must have an item that is \"experiment\"\n/schema/properties | required | the property \"experiment\" is missing"},
-		{"an experiment that is a string", withSchema(`{"type":"object","required":["experiment"],"properties":{"experiment":{"type":"string"}}}`), "malformed.json.schema", `/schema/properties/experiment/type | const | must be "object"`},
-		{"an experiment that may be anything", withSchema(`{"type":"object","required":["experiment"],"properties":{"experiment":{}}}`), "malformed.json.schema", noObject},
-		{"an experiment with properties alone", withSchema(`{"type":"object","required":["experiment"],"properties":{"experiment":{"properties":{"a":{}}}}}`), "malformed.json.schema", noObject},
-		{"an experiment whose reference is no object", withSchema(`{"type":"object","required":["experiment"],"properties":{"experiment":{"$ref":"#/definitions/n"}},"definitions":{"n":{"type":"array"}}}`), "malformed.json.schema", noObject},
-		{"an experiment whose type counts for nothing", withSchema(`{"type":"object","required":["experiment"],"properties":{"experiment":{"type":"object","$ref":"#/definitions/n"}},"definitions":{"n":{}}}`), "malformed.json.schema", noObject},
-		{"an experiment that may be null", withSchema(`{"type":"object","required":["experiment"],"properties":{"experiment":{"$ref":"#/definitions/n"}},"definitions":{"n":{"type":["object","null"]}}}`), "malformed.json.schema", noObject},
-		{"an experiment of which one alternative is no object", withSchema(`{"type":"object","required":["experiment"],"properties":{"experiment":{"anyOf":[{"type":"object"},{}]}}}`), "malformed.json.schema", noObject},
-		{"a base property redefined", withProperties(`,"files":{"type":"array"},"studyId":{}`), "malformed.json.schema", "/schema/properties/files | properties | belongs to the base schema and may not be redefined\n/schema/properties/studyId | properties | belongs to the base schema and may not be redefined"},
+		{"a schema that is an array", withSchema(`[]`), "schema.violation", `/schema | type | must be an object, not an array`},
+		{"a schema that is a boolean", withSchema(`true`), "schema.violation", `/schema | type | must be an object, not a boolean`},
+		{"a schema of another type", withSchema(`{"type":"array","required":["experiment"],"properties":{"experiment":{}}}`), "schema.violation", `/schema/type | const | must be "object"`},
+		{"no experiment", withSchema(`{"type":"object","required":["x"],"properties":{"x":{}}}`), "schema.violation", "/schema/required | contains | must have an item that is \"experiment\"\n/schema/properties | required | the property \"experiment\" is missing"},
+		{"a schema that is null", withSchema(`null`), "schema.violation", `/schema | type | must be an object, not null`},
+		{"an experiment that is a boolean", withSchema(`{"type":"object","required":["experiment"],"properties":{"experiment":true}}`), "schema.violation", `/schema/properties/experiment | type | must be an object, not a boolean`},
+		{"a base property redefined", withProperties(`,"files":{"type":"array"},"studyId":{},"analysisId":{},"analysisState":{},"analysisTypeId":{}`), "schema.violation", "/schema/properties/files | properties | belongs to every analysis and may not be redefined\n/schema/properties/studyId | properties | belongs to every analysis and may not be redefined\n/schema/properties/analysisId | properties | belongs to every analysis and may not be redefined\n/schema/properties/analysisState | properties | belongs to every analysis and may not be redefined\n/schema/properties/analysisTypeId | properties | belongs to every analysis and may not be redefined"},
 		{"a keyword of a wrong type", withProperties(`,"a":{"minLength":"x"}`), "malformed.json.schema", `/schema/properties/a/minLength | type | must be an integer, not a string`},
 		{"an unknown type", withProperties(`,"a":{"type":"text"}`), "malformed.json.schema", `/schema/properties/a/type | enum | must be one of "array", "boolean", "integer", "null", "number", "object", "string"`},
 		{"an unknown draft", withSchema(`{"$schema":"http://example.org/mine","type":"object","required":["experiment"],"properties":{"experiment":{}}}`), "malformed.json.schema", `/schema/$schema | $schema | is not one of the drafts that are known: draft-04, draft-06, draft-07, 2019-09, 2020-12`},
@@ -147,10 +163,9 @@ func TestRegisterRefuses(t *testing.T) {
 		{"a dynamic anchor beside a meta-schema", withSchema(`{"$schema":"https://json-schema.org/draft/2020-12/schema","$dynamicAnchor":"meta","type":"object","required":["experiment"],"properties":{"experiment":{"type":"object"},"a":{"$ref":"https://json-schema.org/draft/2020-12/schema"}}}`), "malformed.json.schema", `/schema | schema | has $dynamicAnchor or $recursiveAnchor together with a reference to a meta-schema, which is not supported`},
 		{"too many schemas", withProperties(`,"a":{"anyOf":[` + strings.Repeat(`{},`, 10_000) + `{}]}`), "malformed.json.schema", `/schema | schema | has more than 10000 objects and booleans`},
 		{"too large a schema", withProperties(`,"a":{"description":"` + strings.Repeat("x", 10<<20) + `"}`), "malformed.json.schema", `/schema | schema | is larger than 1 MiB`},
-		{"an option of a wrong type", withOptions(`{"fileTypes":"BAM"}`), "malformed.parameter", `/options/fileTypes | type | must be an array, not a string`},
-		{"a null option", withOptions(`{"fileTypes":null}`), "malformed.parameter", `/options/fileTypes | type | must be an array, not null`},
+		{"an option of a wrong type", withOptions(`{"fileTypes":"BAM"}`), "malformed.parameter", `/options/fileTypes | type | must be an array or null, not a string`},
 		{"a misspelt option", withOptions(`{"filetypes":[]}`), "malformed.parameter", `/options/filetypes | additionalProperties | is not a property that the schema allows`},
-		{"options that are a list", withOptions(`[]`), "malformed.parameter", `/options | type | must be an object, not an array`},
+		{"options that are a list", withOptions(`[]`), "malformed.parameter", `/options | type | must be an object or null, not an array`},
 		{"no jsonPath", withOptions(`{"externalValidations":[{"url":"http://a/{value}"}]}`), "malformed.parameter", `/options/externalValidations/0 | required | the property "jsonPath" is missing`},
 		{"another token", withOptions(`{"externalValidations":[{"url":"http://a/{donor}","jsonPath":"a"}]}`), "malformed.parameter", `/options/externalValidations/0/url | externalValidations | has the token "{donor}"; only {study} and {value} are replaced`},
 		{"a relative URL", withOptions(`{"externalValidations":[{"url":"/a/{value}","jsonPath":"a"}]}`), "malformed.parameter", `/options/externalValidations/0/url | externalValidations | is not an absolute http or https URL`},

@@ -41,31 +41,33 @@ const registrationSchema = `{
           "required": ["experiment"],
           "properties": {
             "experiment": {
-              "description": "The schema of an object: its type, or that of what its $ref leads to, is object.",
-              "type": "object",
-              "properties": {"type": {"const": "object"}}
+              "description": "The schema of what the analysis is about; {} accepts everything.",
+              "type": "object"
             },
             "studyId": false,
             "analysisType": false,
-            "files": false
+            "files": false,
+            "analysisId": false,
+            "analysisState": false,
+            "analysisTypeId": false
           }
         }
       }` + draftCheck + `
     },
     "options": {
-      "description": "Checks beside the schema. One that is left out keeps its value, an empty list removes it.",
-      "type": "object",
+      "description": "Checks beside the schema. One that is left out or null keeps its value, an empty list removes it.",
+      "type": ["object", "null"],
       "additionalProperties": false,
       "properties": {
         "fileTypes": {
           "description": "The values that a file's fileType may have.",
-          "type": "array",
+          "type": ["array", "null"],
           "maxItems": 10000,
           "items": {"type": "string", "minLength": 1}
         },
         "externalValidations": {
           "description": "Services that are asked whether a value is valid; an answer of 2xx says so.",
-          "type": "array",
+          "type": ["array", "null"],
           "maxItems": 100,
           "items": {
             "type": "object",
@@ -118,20 +120,26 @@ func (s *Service) parseRegistration(body []byte) (registration, error) {
 	case err != nil:
 		return registration{}, core.WrapError(core.CodeInternal, "checking a registration", err)
 	}
+	if len(found.Violations) > 0 {
+		return registration{}, classified(found).Invalid(errorIDOf(found, tree.Member("name") != nil), what)
+	}
 	dynamic := tree.Member("schema")
-	if dynamic != nil && dynamic.Kind == jsontree.KindObject && dynamic.Member("$schema") == nil {
+	var options core.AnalysisOptions
+	if given := tree.Member("options"); given != nil {
+		if err := json.Unmarshal(body[given.From:given.To], &options); err != nil {
+			return registration{}, core.WrapError(core.CodeInternal, "reading the options of a registration", err)
+		}
+		faults := external.CheckExternals(options.ExternalValidations)
+		if len(faults.Violations) > 0 {
+			return registration{}, faults.Within("/options/externalValidations").Invalid(errorIDParameter, what)
+		}
+	}
+	if dynamic.Member("$schema") == nil {
 		violations, err := validation.MetaViolations(dynamic, text)
 		if err != nil {
 			return registration{}, core.WrapError(core.CodeInternal, "checking a registration", err)
 		}
-		found.Join(violations.Within("/schema"))
-	}
-	var options core.AnalysisOptions
-	if given := tree.Member("options"); given != nil && len(found.Violations) == 0 {
-		if err := json.Unmarshal(body[given.From:given.To], &options); err != nil {
-			return registration{}, core.WrapError(core.CodeInternal, "reading the options of a registration", err)
-		}
-		found.Join(external.CheckExternals(options.ExternalValidations).Within("/options/externalValidations"))
+		found = violations.Within("/schema")
 	}
 	if dynamic.Member("$ref") != nil && !validation.SiblingsCount(dynamic) {
 		found.Add(core.Violation{
@@ -140,7 +148,7 @@ func (s *Service) parseRegistration(body []byte) (registration, error) {
 		})
 	}
 	if len(found.Violations) > 0 {
-		return registration{}, classified(found).Invalid(errorIDOf(found), what)
+		return registration{}, found.Invalid(errorIDMalformedSchema, what)
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, body[dynamic.From:dynamic.To]); err != nil {
@@ -154,20 +162,26 @@ func classified(found *violation.List) *violation.List {
 	for i := range found.Violations {
 		v := &found.Violations[i]
 		name, ok := strings.CutPrefix(v.Pointer, "/schema/properties/")
-		if ok && v.Keyword == "false" && slices.Contains(baseRequired(), name) {
-			v.Keyword, v.Message = "properties", "belongs to the base schema and may not be redefined"
+		if ok && v.Keyword == "false" && slices.Contains(reservedProperties(), name) {
+			v.Keyword, v.Message = "properties", "belongs to every analysis and may not be redefined"
 		}
 	}
 	return found
 }
 
-// errorIDOf returns the ErrorID of the most severe violation: of the parameters, then of the name, then of the schema.
-func errorIDOf(found *violation.List) string {
-	id := errorIDMalformedSchema
+// reservedProperties returns the properties of every analysis.
+func reservedProperties() []string {
+	return append(baseRequired(), "analysisId", "analysisState", "analysisTypeId")
+}
+
+// errorIDOf returns the ErrorID of the most severe violation of the meta-schema: of the parameters, then of a reserved name, then of
+// the schema. named is set if the registration has a name.
+func errorIDOf(found *violation.List, named bool) string {
+	id := errorIDViolation
 	for _, v := range found.Violations {
 		switch {
-		case v.Pointer == "/schema" || strings.HasPrefix(v.Pointer, "/schema/"):
-		case v.Pointer == "/name" && v.Keyword != "type":
+		case v.Pointer == "/schema" || strings.HasPrefix(v.Pointer, "/schema/"), v.Pointer == "" && v.Keyword == "required" && named:
+		case v.Pointer == "/name" && v.Keyword == "not":
 			id = errorIDIllegalName
 		default:
 			return errorIDParameter

@@ -152,7 +152,7 @@ func analysisTargetOf(r *http.Request) (analysisTarget, error) {
 }
 
 // read reads the analysis that the path names. An analysis that the caller may not see returns the same error as one that
-// does not exist, unless the caller may change it.
+// does not exist.
 func (h analyses) read(r *http.Request) (core.Analysis, error) {
 	t, err := analysisTargetOf(r)
 	if err != nil {
@@ -166,7 +166,7 @@ func (h analyses) read(r *http.Request) (core.Analysis, error) {
 		return core.Analysis{}, fmt.Errorf("reading an analysis: %w", err)
 	}
 	err = checkStates(r, t.study, a.State)
-	if core.CodeOf(err) == core.CodeForbidden && api.RequireWrite(r, t.study) != nil {
+	if core.CodeOf(err) == core.CodeForbidden {
 		err = t.absent(err)
 	}
 	if err != nil {

@@ -19,7 +19,7 @@ const (
 // and what they have below /introspection, where a catalogue of that name could not be reached.
 func ReservedIDs() []string {
 	return []string{
-		"api-docs", "console", "dead-letters", segmentDownload, "fields", segmentGraphQL, "index", "introspection", "isAlive", "jobs",
+		"api-docs", "console", "dead-letters", segmentDownload, "fields", segmentGraphQL, "health", "index", "introspection", "isAlive", "jobs",
 		"keys", "metrics", "notifications", "openapi.json", "ping", "ready", "schemas", "sqon", "studies", "submit",
 	}
 }

@@ -24,10 +24,11 @@ func (p Principal) MayWrite(organization string) bool {
 	return p.System || granted
 }
 
-// MayRead reports whether p may read the unpublished analyses of an organization.
+// MayRead reports whether p may read the unpublished analyses of an organization: whoever submits analyses reads them before they
+// are published.
 func (p Principal) MayRead(organization string) bool {
 	_, granted := p.Reads[organization]
-	return p.System || granted
+	return granted || p.MayWrite(organization)
 }
 
 // APIKey is an API key without its secret.

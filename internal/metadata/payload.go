@@ -211,7 +211,7 @@ func objectID(analysis, fileName string) string {
 // checkFiles returns the violations of a validated payload's files that the repository could not store.
 func (p *payload) checkFiles() error {
 	if !p.whole {
-		return violationError([]core.Violation{{Pointer: "/files", Message: "must be an array of objects", Keyword: "type"}})
+		return violationError(unstorableFiles, []core.Violation{{Pointer: "/files", Message: "must be an array of objects", Keyword: "type"}})
 	}
 	var faults []core.Violation
 	for i, f := range p.files {
@@ -228,13 +228,16 @@ func (p *payload) checkFiles() error {
 		}
 	}
 	if len(faults) > 0 {
-		return violationError(faults)
+		return violationError(unstorableFiles, faults)
 	}
 	return p.checkNames()
 }
 
-func violationError(faults []core.Violation) error {
-	err := newError(core.CodeInvalid, idViolation, "the analysis' files cannot be stored: "+faults[0].Pointer+" "+faults[0].Message)
+// unstorableFiles is what violations of files mean.
+const unstorableFiles = "the analysis' files cannot be stored"
+
+func violationError(what string, faults []core.Violation) error {
+	err := newError(core.CodeInvalid, idViolation, what+": "+faults[0].Pointer+" "+faults[0].Message)
 	err.Violations = faults[:min(len(faults), maxViolations)]
 	return err
 }

@@ -23,6 +23,9 @@ func (r *Repository) Submit(ctx context.Context, study string, body []byte, allo
 	if err != nil {
 		return "", err
 	}
+	if err := checkUnset(gjson.Parse(doc), "analysisId", "_id"); err != nil {
+		return "", err
+	}
 	p, err := newPayload(doc)
 	if err != nil {
 		return "", err
@@ -164,12 +167,26 @@ func (r *Repository) Merge(ctx context.Context, study, id string, patch []byte) 
 	})
 }
 
-// checkID returns CodeInvalid when the body names another analysis.
+// checkID returns CodeInvalid when the body names another analysis, or has the member that no index accepts.
 func checkID(sent gjson.Result, id string) error {
 	if v := sent.Get("analysisId"); v.Exists() && v.Str != id {
 		return parameterError("the payload's analysisId is not that of the path")
 	}
-	return nil
+	return checkUnset(sent, "_id")
+}
+
+// checkUnset returns CodeInvalid with violations when the body has one of the members, whose values a client does not set.
+func checkUnset(sent gjson.Result, names ...string) error {
+	var faults []core.Violation
+	for _, name := range names {
+		if sent.Get(name).Exists() {
+			faults = append(faults, core.Violation{Pointer: "/" + name, Message: "must not be set", Keyword: "not"})
+		}
+	}
+	if len(faults) == 0 {
+		return nil
+	}
+	return violationError("the analysis cannot be stored", faults)
 }
 
 // change rewrites an analysis with the result of edit, and tries again when the analysis was changed concurrently.

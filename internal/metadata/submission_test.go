@@ -21,7 +21,7 @@ import (
 func TestSubmit(t *testing.T) {
 	now := &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 6789, time.UTC)}
 	onWith(t, metadata.Config{Now: now.Now}, func(t *testing.T, w *fixture) {
-		body := "{\n \"x\": [1, 2.50e1 ,\"\\u00e9é<>\\u2028\"],\"studyId\":\"" + S + `","analysisId":"mine","files":[ {"objectId":"o",
+		body := "{\n \"x\": [1, 2.50e1 ,\"\\u00e9é<>\\u2028\"],\"studyId\":\"" + S + `","files":[ {"objectId":"o",
 			"fileName":"a.vcf", "fileMd5sum":"` + sum("a") + `","analysisId":"other","studyId":"other","info":{}}],
 			"analysisType" : {"name":"variantCall"}, "analysisState":"PUBLISHED","createdAt":1,"updatedAt":2,"publishedAt":3,
 			"firstPublishedAt":4,"analysisStateHistory":5,"ex\u0070eriment":{"k":null}}`
@@ -133,6 +133,30 @@ func TestSubmitRefuses(t *testing.T) {
 		}
 		if _, err := w.Submit(t.Context(), S, []byte(deep(256)), false); err != nil {
 			t.Error("256 levels are allowed:", err)
+		}
+	})
+}
+
+// TestMembersNotSet: a submission names no analysis, and nothing has a member _id, which no index accepts.
+func TestMembersNotSet(t *testing.T) {
+	on(t, func(t *testing.T, w *fixture) {
+		notSet := func(err error, names ...string) {
+			t.Helper()
+			wantError(t, err, core.CodeInvalid, "schema.violation", "the analysis cannot be stored: /"+names[0]+" must not be set")
+			var want []core.Violation
+			for _, name := range names {
+				want = append(want, core.Violation{Pointer: "/" + name, Message: "must not be set", Keyword: "not"})
+			}
+			e, _ := errors.AsType[*core.Error](err)
+			wantEqual(t, e.Violations, want)
+		}
+		_, err := w.Submit(t.Context(), S, []byte(`{"_id":1,"analysisId":null,`+payload("a")[1:]), false)
+		notSet(err, "analysisId", "_id")
+		id := w.submit("a")
+		notSet(w.Replace(t.Context(), S, id, []byte(`{"_id":"x",`+payload("a")[1:])), "_id")
+		notSet(w.Merge(t.Context(), S, id, []byte(`{"_id":{}}`)), "_id")
+		if err := w.Replace(t.Context(), S, id, []byte(w.body(id))); err != nil {
+			t.Error("a document as it was read:", err)
 		}
 	})
 }

@@ -65,11 +65,6 @@ func (r *Schema) Bytes() int64 {
 // Stop ends all validations, those in flight too.
 func (r *Schema) Stop() { r.stop.Store(true) }
 
-// RequiresObject reports whether a property of the schema must be an object; it resolves $ref.
-func (r *Schema) RequiresObject(property string) bool {
-	return onlyObjects(extensionOf(r.schema).named[property], map[*jsonschema.Schema]bool{})
-}
-
 func (r *Schema) collect(s *jsonschema.Schema) {
 	if r.known[s.Location] != nil {
 		return

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"sync/atomic"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -266,23 +265,4 @@ func overlapping(a, b []*step) bool {
 		}
 	}
 	return true
-}
-
-// onlyObjects reports whether s explicitly allows objects only. known caches results: schemas may share parts.
-func onlyObjects(s *jsonschema.Schema, known map[*jsonschema.Schema]bool) bool {
-	if s == nil {
-		return false
-	}
-	only, visited := known[s]
-	if visited {
-		return only
-	}
-	is := func(part *jsonschema.Schema) bool { return onlyObjects(part, known) }
-	only = len(s.Types) > 0 && strings.Join(s.Types, " ") == "object" || is(s.Ref) || is(s.RecursiveRef) || is(s.DynamicRef) ||
-		slices.ContainsFunc(s.AllOf, is)
-	for _, alternatives := range [][]*jsonschema.Schema{s.AnyOf, s.OneOf} {
-		only = only || alternatives != nil && !slices.ContainsFunc(alternatives, func(part *jsonschema.Schema) bool { return !is(part) })
-	}
-	known[s] = only
-	return only
 }
