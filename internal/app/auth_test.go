@@ -91,6 +91,7 @@ func TestAuthOrganization(t *testing.T) {
 	b.prepareStudies("S1", "S2")
 	writerID, writer := b.key(`["S1.WRITE"]`)
 	_, reading := b.key(`["S1.READ"]`)
+	_, foreign := b.key(`["S2.READ"]`)
 
 	id := b.mustSendAs(writer, http.MethodPost, "/submit/S1", b.payload("S1", ""), http.StatusOK).get("analysisId").String()
 	b.mustSendAs(writer, http.MethodPut, statePath("S1", "publish", id), "", http.StatusOK)
@@ -139,14 +140,15 @@ func TestAuthOrganization(t *testing.T) {
 	}
 	b.wantConverged()
 	b.wantReadable(reading, "S1", hidden, http.StatusOK)
-	b.wantReadable(writer, "S1", hidden, http.StatusForbidden)
+	b.wantReadable(writer, "S1", hidden, http.StatusOK)
+	b.wantReadable(foreign, "S1", hidden, http.StatusNotFound)
 	b.wantReadable(reading, "S2", other, http.StatusNotFound)
 	b.wantReadable(reading, "S1", id, http.StatusOK)
 	for _, path := range []string{"/studies/S1/analysis", "/studies/S1/analysis/paginated"} {
 		for _, states := range []string{"UNPUBLISHED", "PUBLISHED,UNPUBLISHED", "SUPPRESSED"} {
-			b.wantRefused(writer, http.MethodGet, path+"?analysisStates="+states, "", http.StatusForbidden, "S1.READ")
+			b.wantRefused(foreign, http.MethodGet, path+"?analysisStates="+states, "", http.StatusForbidden, "S1.READ")
 		}
-		for token, want := range map[string]bool{reading: true, writer: false} {
+		for token, want := range map[string]bool{reading: true, writer: true, foreign: false} {
 			states := map[bool]string{true: everyState, false: "PUBLISHED"}[want]
 			a := b.mustSendAs(token, http.MethodGet, path+"?analysisStates="+states, "", http.StatusOK)
 			if strings.Contains(string(a.raw), hidden) != want || !strings.Contains(string(a.raw), id) {

@@ -61,7 +61,7 @@ func deep(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n)
 
 // registrations are bodies of POST /schemas that are no registration.
 func registrations() []refusal {
-	const parameter, schema, name = "malformed.parameter", "malformed.json.schema", "illegal.analysis.type.name"
+	const parameter, schema, name, meta = "malformed.parameter", "malformed.json.schema", "illegal.analysis.type.name", "schema.violation"
 	list := []refusal{
 		{name: "no body", body: "", errorID: parameter, says: "empty"},
 		{name: "not JSON", body: `{"name":`, errorID: parameter, says: "not JSON"},
@@ -71,36 +71,36 @@ func registrations() []refusal {
 		{name: "null", body: `null`, errorID: parameter, says: "must be an object"},
 		{name: "nothing in it", body: `{}`, errorID: parameter, says: "name"},
 		{name: "no name", body: strings.Replace(typeOf("x", "", ""), `"name":"x",`, "", 1), errorID: parameter, says: "name"},
-		{name: "no schema", body: `{"name":"x"}`, errorID: parameter, says: "schema"},
+		{name: "no schema", body: `{"name":"x"}`, errorID: meta, says: "schema"},
 		{
 			name: "a number for a name", body: strings.Replace(typeOf("x", "", ""), `"x"`, "5", 1),
 			errorID: parameter, says: "string", pointer: "/name",
 		},
-		{name: "an empty name", body: typeOf("", "", ""), errorID: name, says: "/name", pointer: "/name"},
-		{name: "a name with a space", body: typeOf("a b", "", ""), errorID: name, says: "/name", pointer: "/name"},
-		{name: "a name with a slash", body: typeOf("a/b", "", ""), errorID: name, says: "/name", pointer: "/name"},
+		{name: "an empty name", body: typeOf("", "", ""), errorID: parameter, says: "/name", pointer: "/name"},
+		{name: "a name with a space", body: typeOf("a b", "", ""), errorID: parameter, says: "/name", pointer: "/name"},
+		{name: "a name with a slash", body: typeOf("a/b", "", ""), errorID: parameter, says: "/name", pointer: "/name"},
 		{name: "a name of two points", body: typeOf("..", "", ""), errorID: name, says: "/name", pointer: "/name"},
 		{name: "the reserved name", body: typeOf("registration", "", ""), errorID: name, says: "/name", pointer: "/name"},
-		{name: "a format as the name", body: typeOf("%s", "", ""), errorID: name, says: "/name", pointer: "/name"},
-		{name: "an array for a schema", body: `{"name":"x","schema":[]}`, errorID: schema, says: "/schema", pointer: "/schema"},
+		{name: "a format as the name", body: typeOf("%s", "", ""), errorID: parameter, says: "/name", pointer: "/name"},
+		{name: "an array for a schema", body: `{"name":"x","schema":[]}`, errorID: meta, says: "/schema", pointer: "/schema"},
 		{
 			name: "a boolean for a schema", body: `{"name":"x","schema":true}`,
-			errorID: schema, says: "/schema", pointer: "/schema",
+			errorID: meta, says: "/schema", pointer: "/schema",
 		},
-		{name: "a text for a schema", body: `{"name":"x","schema":"{}"}`, errorID: schema, says: "/schema", pointer: "/schema"},
-		{name: "null for a schema", body: `{"name":"x","schema":null}`, errorID: schema, says: "/schema", pointer: "/schema"},
-		{name: "an empty schema", body: `{"name":"x","schema":{}}`, errorID: schema, says: "/schema"},
+		{name: "a text for a schema", body: `{"name":"x","schema":"{}"}`, errorID: meta, says: "/schema", pointer: "/schema"},
+		{name: "null for a schema", body: `{"name":"x","schema":null}`, errorID: meta, says: "/schema", pointer: "/schema"},
+		{name: "an empty schema", body: `{"name":"x","schema":{}}`, errorID: meta, says: "/schema"},
 		{
 			name: "a schema without experiment", body: `{"name":"x","schema":{"type":"object","required":[],"properties":{}}}`,
-			errorID: schema, says: "experiment",
+			errorID: meta, says: "experiment",
 		},
 		{
 			name: "a schema of an array", body: strings.Replace(typeOf("x", "", ""), `"type":"object"`, `"type":"array"`, 1),
-			errorID: schema, says: "/schema/type", pointer: "/schema/type",
+			errorID: meta, says: "/schema/type", pointer: "/schema/type",
 		},
 		{
 			name: "a redefined file list", body: strings.Replace(typeOf("x", "", ""), `{"experiment"`, `{"files":{},"experiment"`, 1),
-			errorID: schema, says: "redefined", pointer: "/schema/properties/files",
+			errorID: meta, says: "redefined", pointer: "/schema/properties/files",
 		},
 		{
 			name: "an unknown type", body: typeOf("x", `,"items":{"type":"strnig"}`, ""),
