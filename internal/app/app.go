@@ -15,7 +15,7 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index"
-	"tutti/internal/queue"
+	"tutti/internal/queue/deadletter"
 )
 
 // Options are the settings of an App outside its configuration. The zero value is the default.
@@ -152,7 +152,7 @@ func (a *App) Registry() *prometheus.Registry { return a.registry }
 func (a *App) Index() index.Index { return a.index }
 
 // DeadLetters returns the dead letters; valid after Start.
-func (a *App) DeadLetters() *queue.DeadLetters { return a.queue.DeadLetters() }
+func (a *App) DeadLetters() *deadletter.Store { return a.queue.DeadLetters() }
 
 // openCertificate reads the TLS certificate first, so that its errors are reported before slower steps run.
 func (a *App) openCertificate(ctx context.Context) (err error) {

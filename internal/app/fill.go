@@ -8,7 +8,7 @@ import (
 	"tutti/consumers"
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/queue"
+	"tutti/internal/queue/kv"
 )
 
 // Bounds of the time between two runs that fill the index of the built-in repository.
@@ -83,7 +83,7 @@ func (f *filler) fillState(ctx context.Context, rc config.Repository) (fillState
 		return fillDone, nil
 	}
 	state := fillDue
-	err = f.eachJob(ctx, queue.JobFilter{Repository: rc.Code, Limit: jobsKept}, func(j core.Job) (done bool) {
+	err = f.eachJob(ctx, kv.JobFilter{Repository: rc.Code, Limit: jobsKept}, func(j core.Job) (done bool) {
 		state = max(state, fillStateOf(j, rc.IndexName))
 		return state == fillDone
 	})
@@ -117,7 +117,7 @@ func hasWritten(j core.Job) bool {
 func (f *filler) setLastSuccess(ctx context.Context) error {
 	for _, rc := range f.cfg.Repositories {
 		var at time.Time
-		err := f.eachJob(ctx, queue.JobFilter{Repository: rc.Code, Limit: jobsKept}, func(j core.Job) (done bool) {
+		err := f.eachJob(ctx, kv.JobFilter{Repository: rc.Code, Limit: jobsKept}, func(j core.Job) (done bool) {
 			if hasWritten(j) && j.EndedAt != nil && j.EndedAt.After(at) {
 				at = *j.EndedAt
 			}

@@ -63,9 +63,15 @@ var layers = map[string][]string{
 	"internal/metadata": {"internal/store"},
 	"internal/auth":     {},
 
-	"internal/queue":          {"internal/queue/embedded", "internal/queue/natsconn"},
-	"internal/queue/natsconn": {"internal/retry"},
-	"internal/queue/embedded": {"internal/disk"},
+	"internal/queue": {
+		"internal/queue/embedded", "internal/queue/natsconn", "internal/queue/kv", "internal/queue/deadletter", "internal/queue/subjects",
+	},
+	"internal/queue/natsconn":   {"internal/retry"},
+	"internal/queue/embedded":   {"internal/disk"},
+	"internal/queue/kv":         {"internal/queue/natsconn", "internal/queue/paging", "internal/queue/subjects", "internal/retry"},
+	"internal/queue/deadletter": {"internal/queue/natsconn", "internal/queue/paging", "internal/queue/subjects", "internal/retry"},
+	"internal/queue/paging":     {"internal/queue/subjects"},
+	"internal/queue/subjects":   {},
 
 	"internal/upstream":          {"internal/config/setting", "internal/index/mapping"},
 	"internal/upstream/local":    {},

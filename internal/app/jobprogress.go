@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tutti/internal/core"
-	"tutti/internal/queue"
+	"tutti/internal/queue/kv"
 )
 
 // progressJobs is how many of the newest jobs are searched for the newest one of each repository.
@@ -16,11 +16,11 @@ const progressHelp = "Fetched over expected records of the newest started job of
 
 // jobReader reads jobs and their organizations.
 type jobReader interface {
-	List(ctx context.Context, f queue.JobFilter) ([]core.Job, string, error)
+	List(ctx context.Context, f kv.JobFilter) ([]core.Job, string, error)
 	Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error)
 }
 
-var _ jobReader = (*queue.Jobs)(nil)
+var _ jobReader = (*kv.Jobs)(nil)
 
 // jobProgress measures the progress of the newest job of each repository. It is not safe for concurrent use.
 type jobProgress struct {
@@ -41,7 +41,7 @@ func newJobProgress() *jobProgress {
 
 // measure sets the metric of every repository that has a started job.
 func (p *jobProgress) measure(ctx context.Context, jobs jobReader) error {
-	newest, _, err := jobs.List(ctx, queue.JobFilter{Limit: progressJobs})
+	newest, _, err := jobs.List(ctx, kv.JobFilter{Limit: progressJobs})
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"tutti/consumers"
 	"tutti/internal/core"
-	"tutti/internal/queue"
+	"tutti/internal/queue/kv"
 )
 
 const (
@@ -21,13 +21,13 @@ const (
 
 // jobsAPI implements the HTTP handler's port for jobs.
 type jobsAPI struct {
-	*queue.Jobs
+	*kv.Jobs
 	consumers *consumers.Consumers
 }
 
 // List returns jobs, newest first.
 func (j jobsAPI) List(ctx context.Context, repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error) {
-	return j.Jobs.List(ctx, queue.JobFilter{Repository: repository, State: state, Limit: limit, Cursor: cursor})
+	return j.Jobs.List(ctx, kv.JobFilter{Repository: repository, State: state, Limit: limit, Cursor: cursor})
 }
 
 // Cancel cancels a job that has not ended.
@@ -136,7 +136,7 @@ func (a *App) checkJobs(ctx context.Context, before map[string]struct{}) (map[st
 // openJobs returns the ids of the jobs that have not ended.
 func (a *App) openJobs(ctx context.Context) (ids []string, err error) {
 	for _, state := range []core.JobState{core.JobQueued, core.JobRunning} {
-		if err := a.eachJob(ctx, queue.JobFilter{State: state, Limit: 200}, func(j core.Job) (done bool) {
+		if err := a.eachJob(ctx, kv.JobFilter{State: state, Limit: 200}, func(j core.Job) (done bool) {
 			ids = append(ids, j.ID)
 			return false
 		}); err != nil {
@@ -147,7 +147,7 @@ func (a *App) openJobs(ctx context.Context) (ids []string, err error) {
 }
 
 // eachJob calls each for the jobs that a filter selects, the newest first, until it returns true.
-func (s *storage) eachJob(ctx context.Context, filter queue.JobFilter, each func(core.Job) (done bool)) error {
+func (s *storage) eachJob(ctx context.Context, filter kv.JobFilter, each func(core.Job) (done bool)) error {
 	for {
 		page, next, err := s.queue.Jobs().List(ctx, filter)
 		if err != nil || slices.ContainsFunc(page, each) || next == "" {

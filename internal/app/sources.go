@@ -46,7 +46,7 @@ func (x *indexer) openIngest(context.Context) error {
 	var err error
 	x.ingest, err = ingest.New(repositories, x.queue, x.queue.Jobs(), x.queue.Cells(), ingest.Config{
 		Logger: x.log.With("component", "ingest"), Metrics: x.metrics.ingest,
-		Sources: sources, Batches: x.queue, DeadLetters: letters, DeadLetterIndex: letters, Signatures: x.queue,
+		Sources: sources, Batches: x.queue, DeadLetters: letters, DeadLetterIndex: letters, Signatures: x.queue.Signatures(),
 	})
 	return err
 }

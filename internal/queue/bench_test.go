@@ -2,8 +2,6 @@ package queue_test
 
 import (
 	"context"
-	"fmt"
-	"runtime"
 	"testing"
 	"time"
 
@@ -102,24 +100,4 @@ func BenchmarkPublishAllSingles(b *testing.B) {
 			}
 		}
 	})
-}
-
-// BenchmarkLetterCounts is what each delivered batch of dead letters costs beside its own letters, and what the index
-// keeps of a letter in memory.
-func BenchmarkLetterCounts(b *testing.B) {
-	for _, n := range []int{100_000, 500_000} {
-		b.Run(fmt.Sprintf("letters=%d", n), func(b *testing.B) {
-			q := benchQueue(b)
-			var before, after runtime.MemStats
-			runtime.GC()
-			runtime.ReadMemStats(&before)
-			queue.IndexDeadLetters(q, "song", n)
-			runtime.GC()
-			runtime.ReadMemStats(&after)
-			for b.Loop() {
-				queue.ShowDeadLetterCounts(q)
-			}
-			b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/float64(n), "B/letter")
-		})
-	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/subjects"
 	"tutti/internal/retry"
 )
 
@@ -87,12 +88,12 @@ func (q *Queue) Consumer(
 	if err := core.ValidKey("repository", repository); err != nil {
 		return nil, err
 	}
-	filters, err := classFilters(repository, class)
+	filters, err := subjects.ClassFilters(repository, class)
 	if err != nil {
 		return nil, err
 	}
 	q.labels.add(repository)
-	q.deadLetters.updateMetric()
+	q.deadLetters.UpdateMetric()
 	c := &Consumer{
 		queue: q, repository: repository, maxDeliver: cfg.MaxDeliver, class: class, label: repository + "/" + string(class),
 		fetchLock: make(chan struct{}, 1), closed: make(chan struct{}),
@@ -122,7 +123,7 @@ func (q *Queue) Consumer(
 
 // durableName returns the name of a durable consumer; a code that is too long for a name is replaced by its hash.
 func durableName(repository string, class core.Class) string {
-	token := EncodeToken(repository)
+	token := subjects.EncodeToken(repository)
 	if len(token) > maxNameToken {
 		sum := sha256.Sum256([]byte(repository))
 		token = "sha256-" + hex.EncodeToString(sum[:])
@@ -270,7 +271,7 @@ func versionOf(r core.Request, storedAt time.Time) core.Version {
 // redelivered.
 func (c *Consumer) moveUnreadable(ctx context.Context, m *nats.Msg, cause error) {
 	letter := unreadableDeadLetter(m.Subject, m.Data, core.ReasonNotUnderstood, core.MessageOf(cause))
-	err := c.queue.deadLetters.put(ctx, unreadableDeadLetterSubject(letter, m.Subject), letter)
+	err := c.queue.deadLetters.PutAt(ctx, subjects.OfUnreadable(letter, m.Subject), letter)
 	if err == nil {
 		err = sendAck(ctx, c.queue.conn.NC, m.Reply, "+TERM")
 	}
@@ -286,10 +287,10 @@ func (c *Consumer) moveUnreadable(ctx context.Context, m *nats.Msg, cause error)
 // unreadableDeadLetter returns the dead letter of a message whose body is not a Request; its subject names the
 // repository.
 func unreadableDeadLetter(subject string, data []byte, reason, hint string) core.DeadLetter {
-	parts := parseRequestSubject(subject)
+	parts := subjects.Parse(subject)
 	kept := core.NewDeadLetterDocument(data)
 	return core.DeadLetter{
-		Repository: parts.repository, Organization: parts.organization, RecordID: parts.recordID, JobID: parts.jobID,
+		Repository: parts.Repository, Organization: parts.Organization, RecordID: parts.RecordID, JobID: parts.JobID,
 		Reason: reason, Hint: hint, Attempts: 1,
 		Document: kept.Bytes, Size: kept.Size, SHA256: kept.SHA256, Truncated: kept.Truncated,
 	}

@@ -12,6 +12,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
+	"tutti/internal/queue/subjects"
 )
 
 func TestFetchGivesWhatIsThere(t *testing.T) {
@@ -318,7 +319,7 @@ func TestConsumerIsMadeAgain(t *testing.T) {
 		c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
 		_, js := raw(t, q)
 		mustPublish(t, q, record("S1", "A1"))
-		if err := js.DeleteConsumer(t.Context(), queue.StreamRequests, "records-"+queue.EncodeToken("song")); err != nil {
+		if err := js.DeleteConsumer(t.Context(), queue.StreamRequests, "records-"+subjects.EncodeToken("song")); err != nil {
 			t.Fatal(err)
 		}
 		mustAck(t, fetch(t, c)...)
@@ -470,7 +471,7 @@ func TestMoveUnknown(t *testing.T) {
 		for name := range stream.ConsumerNames(t.Context()).Name() {
 			names = append(names, name)
 		}
-		if !slices.Equal(names, []string{"records-" + queue.EncodeToken("song")}) {
+		if !slices.Equal(names, []string{"records-" + subjects.EncodeToken("song")}) {
 			t.Errorf("consumers %v", names)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/subjects"
 )
 
 const crashLoopHint = "processing started many times and never finished: it may have crashed the process each time"
@@ -54,16 +55,16 @@ func (c *Consumer) admit(ctx context.Context, m *nats.Msg, own *message) (bool, 
 func (q *Queue) moveToDeadLetters(ctx context.Context, m *jetstream.RawStreamMsg, reason, hint string, deliveries int) error {
 	r, err := decodeRequest(m.Subject, m.Data)
 	letter := requestDeadLetter(r, reason, hint, r.Attempts+deliveries)
-	subject := deadLetterSubject(letter)
+	subject := subjects.OfDeadLetter(letter)
 	if err != nil {
 		letter = unreadableDeadLetter(m.Subject, m.Data, reason, hint)
 		letter.Attempts = deliveries
-		subject = unreadableDeadLetterSubject(letter, m.Subject)
+		subject = subjects.OfUnreadable(letter, m.Subject)
 	}
 	if err == nil && r.Scope == core.ScopeRecords {
 		err = q.deadLetterRecords(ctx, r, letter)
 	} else {
-		err = q.deadLetters.put(ctx, subject, letter)
+		err = q.deadLetters.PutAt(ctx, subject, letter)
 	}
 	if err != nil {
 		return err

@@ -2,27 +2,28 @@ package queue
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"tutti/internal/core"
+	"tutti/internal/queue/deadletter"
+	"tutti/internal/queue/kv"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/subjects"
 )
 
 // Names of the streams, for tests that look at the server itself.
 const (
 	StreamRequests    = streamRequests
-	StreamDeadLetters = streamDeadLetters
-	StreamJobs        = streamJobs
+	StreamDeadLetters = deadletter.StreamName
+	StreamJobs        = kv.StreamName
 	StreamSeen        = streamSeen
 )
 
 // RequestSubject gives the subject of a Request.
-var RequestSubject = requestSubject
+var RequestSubject = subjects.OfRequest
 
 // Conn returns the connection.
 func (q *Queue) Conn() *nats.Conn { return q.conn.NC }
@@ -50,17 +51,6 @@ func Gathered(q *Queue) int {
 // MaxGathered is how many may wait.
 const MaxGathered = maxGathered
 
-// IndexDeadLetters makes the index of a Queue's dead letters know n more of a repository, as if the watch had read them.
-func IndexDeadLetters(q *Queue, repository string, n int) {
-	for i := range n {
-		subject := recordDeadLetterSubject(repository, "STUDY-1", fmt.Sprintf("%08d-4f0b-4c57-8f1c-9e4f0b4c5713", i))
-		q.deadLetters.index.put(subject, core.ReasonRejected, false, uint64(i+1))
-	}
-}
-
-// ShowDeadLetterCounts is what follows each batch of letters that the watch reads.
-func ShowDeadLetterCounts(q *Queue) { q.deadLetters.updateMetric() }
-
 // Restarts counts the restarts of the server in this process.
 func (q *Queue) Restarts() prometheus.Counter { return q.metrics.restarts }
 
@@ -82,7 +72,9 @@ func (q *Queue) Settle(err error) { q.conn.Durability.RecordProbe(err) }
 var ProbeError = natsconn.ProbeFailure
 
 // Streams are the names of all streams.
-func Streams() []string { return []string{streamRequests, streamDeadLetters, streamSeen, streamJobs} }
+func Streams() []string {
+	return []string{streamRequests, deadletter.StreamName, streamSeen, kv.StreamName}
+}
 
 // Ask opens a pull and takes nothing of what it brings.
 func (c *Consumer) Ask(ctx context.Context, messages int) error {
@@ -104,7 +96,11 @@ func (q *Queue) NoteHandOut(ctx context.Context, sequence uint64, storedAt time.
 
 // Notes returns how many messages are noted as handed out.
 func (q *Queue) Notes(ctx context.Context) (int, error) {
-	info, err := q.bucket.Jobs.stream.Info(ctx, jetstream.WithSubjectFilter(jobsPrefix+keyHandOuts+">"))
+	stream, err := q.conn.JS.Stream(ctx, kv.StreamName)
+	if err != nil {
+		return 0, err
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter("$KV.tutti_jobs.begun.>"))
 	if err != nil {
 		return 0, err
 	}

@@ -14,6 +14,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
+	"tutti/internal/queue/kv"
 )
 
 func newJob(t *testing.T, state core.JobState) core.Job {
@@ -70,7 +71,7 @@ func TestJobLife(t *testing.T) {
 		if !errors.Is(err, mine) {
 			t.Errorf("the function's error came back as %v", err)
 		}
-		got, err = j.Update(t.Context(), job.ID, func(*core.Job) error { return queue.ErrUnchanged })
+		got, err = j.Update(t.Context(), job.ID, func(*core.Job) error { return kv.ErrUnchanged })
 		if err != nil || got.State != core.JobRunning {
 			t.Errorf("job %+v, %v", got, err)
 		}
@@ -173,7 +174,7 @@ func jobIDs(jobs []core.Job) []string {
 func TestListJobs(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})
-		if jobs, next, err := q.Jobs().List(t.Context(), queue.JobFilter{}); err != nil || len(jobs) != 0 || next != "" {
+		if jobs, next, err := q.Jobs().List(t.Context(), kv.JobFilter{}); err != nil || len(jobs) != 0 || next != "" {
 			t.Fatalf("%v, %q, %v", jobs, next, err)
 		}
 		var want []string
@@ -194,7 +195,7 @@ func TestListJobs(t *testing.T) {
 			t.Fatal(err)
 		}
 		slices.Reverse(want)
-		for _, f := range []queue.JobFilter{{Repository: "song"}, {State: core.JobSucceeded}} {
+		for _, f := range []kv.JobFilter{{Repository: "song"}, {State: core.JobSucceeded}} {
 			var got []string
 			f.Limit = 2
 			for {
@@ -211,7 +212,7 @@ func TestListJobs(t *testing.T) {
 				t.Errorf("%+v: %s", f, diff)
 			}
 		}
-		_, _, err := q.Jobs().List(t.Context(), queue.JobFilter{Cursor: "!"})
+		_, _, err := q.Jobs().List(t.Context(), kv.JobFilter{Cursor: "!"})
 		wantCode(t, err, core.CodeInvalid)
 	})
 }
@@ -235,7 +236,7 @@ func TestPruneJobs(t *testing.T) {
 		if err := j.Prune(t.Context(), 2); err != nil {
 			t.Fatal(err)
 		}
-		jobs, _, err := j.List(t.Context(), queue.JobFilter{})
+		jobs, _, err := j.List(t.Context(), kv.JobFilter{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,9 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/kv"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/subjects"
 )
 
 // message is a Request in flight.
@@ -23,7 +25,7 @@ type message struct {
 	storedAt   time.Time
 	deliveries int
 	// handOuts stores the hand-out count of the message; nil if there is none.
-	handOuts *HandOuts
+	handOuts *kv.HandOuts
 	log      *slog.Logger
 }
 
@@ -88,7 +90,7 @@ func decodeRequest(subject string, data []byte) (core.Request, error) {
 	if err := json.Unmarshal(data, &r); err != nil {
 		return core.Request{}, core.WrapError(core.CodeInvalid, "the request cannot be decoded", err)
 	}
-	own, err := requestSubject(r)
+	own, err := subjects.OfRequest(r)
 	if err != nil {
 		return core.Request{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/deadletter"
 )
 
 // Metrics holds the metrics of the queue (CONTRACT section 9). A nil Metrics counts nothing.
@@ -11,7 +12,7 @@ type Metrics struct {
 	published    *prometheus.CounterVec
 	pending      *prometheus.GaugeVec
 	redeliveries *prometheus.CounterVec
-	deadLetters  *DeadLetterMetrics
+	deadLetters  *deadletter.Metrics
 	restarts     prometheus.Counter
 }
 
@@ -30,7 +31,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "tutti_consumer_redeliveries_total",
 			Help: "Deliveries of a Request to a durable consumer after the first.",
 		}, []string{"consumer"}),
-		deadLetters: newDeadLetterMetrics(reg),
+		deadLetters: deadletter.NewMetrics(reg),
 		restarts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tutti_queue_restarts_total",
 			Help: "Restarts of the embedded queue's server after storage errors.",
@@ -69,7 +70,7 @@ func (m *Metrics) countRedelivery(consumer string) {
 	}
 }
 
-func (m *Metrics) deadLetterMetrics() *DeadLetterMetrics {
+func (m *Metrics) deadLetterMetrics() *deadletter.Metrics {
 	if m == nil {
 		return nil
 	}

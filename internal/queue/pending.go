@@ -2,7 +2,9 @@ package queue
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/subjects"
 )
 
 // ConsumerLag is the backlog of a durable consumer.
@@ -61,13 +64,13 @@ func (q *Queue) Idle(ctx context.Context, repository string) (bool, error) {
 // PendingRecords returns the ids of an organization's records, or of all of the repository's when organization is
 // empty, that have a pending or in-flight Request.
 func (q *Queue) PendingRecords(ctx context.Context, repository, organization string) (map[string]struct{}, error) {
-	info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(recordFilter(repository, organization)))
+	info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(subjects.RecordFilter(repository, organization)))
 	if err != nil {
 		return nil, natsconn.WrapError("reading the pending records", err)
 	}
 	ids := make(map[string]struct{}, len(info.State.Subjects))
 	for subject := range info.State.Subjects {
-		if id := parseRequestSubject(subject).recordID; id != "" {
+		if id := subjects.Parse(subject).RecordID; id != "" {
 			ids[id] = struct{}{}
 		}
 	}
@@ -81,19 +84,26 @@ func (q *Queue) JobIDs(ctx context.Context) (map[string]struct{}, error) {
 	// In the order in which a run publishes them: each Request is acked after those that follow from it were stored, so
 	// a running job is not missed.
 	for _, scope := range []core.Scope{core.ScopeRepository, core.ScopeOrganization, core.ScopePage} {
-		filter := requestPrefix + "*." + string(scope) + ".>"
+		filter := subjects.RequestPrefix + "*." + string(scope) + ".>"
 		info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(filter))
 		if err != nil {
 			return nil, natsconn.WrapError("reading the jobs of pending requests", err)
 		}
 		for subject := range info.State.Subjects {
-			if id := parseRequestSubject(subject).jobID; id != "" {
+			if id := subjects.Parse(subject).JobID; id != "" {
 				ids[id] = struct{}{}
 			}
 		}
 	}
 	return ids, nil
 }
+
+// cellRepositories names the compare-and-swap cell that stores the repositories configured at any start, at most
+// maxRepositories.
+const (
+	cellRepositories = "repositories"
+	maxRepositories  = 1000
+)
 
 // MoveUnknown removes the durable consumers of repositories that are not known and moves their Requests to the dead
 // letters; it returns how many it moved. Otherwise a work queue would keep them forever. It is called at start with
@@ -102,21 +112,21 @@ func (q *Queue) MoveUnknown(ctx context.Context, known []string) (int, error) {
 	if err := q.rememberRepositories(ctx, known); err != nil {
 		return 0, err
 	}
-	q.deadLetters.updateMetric()
+	q.deadLetters.UpdateMetric()
 	if err := q.removeUnknownConsumers(ctx, known); err != nil {
 		return 0, err
 	}
 	configured := make(map[string]struct{}, len(known))
 	for _, code := range known {
-		configured[EncodeToken(code)] = struct{}{}
+		configured[subjects.EncodeToken(code)] = struct{}{}
 	}
-	info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(requestPrefix+">"))
+	info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(subjects.RequestPrefix+">"))
 	if err != nil {
 		return 0, natsconn.WrapError("reading the requests of unknown repositories", err)
 	}
 	moved := 0
 	for subject := range info.State.Subjects {
-		token, _, _ := strings.Cut(strings.TrimPrefix(subject, requestPrefix), ".")
+		token, _, _ := strings.Cut(strings.TrimPrefix(subject, subjects.RequestPrefix), ".")
 		if _, ok := configured[token]; ok {
 			continue
 		}
@@ -134,6 +144,39 @@ func (q *Queue) MoveUnknown(ctx context.Context, known []string) (int, error) {
 		moved++
 	}
 	return moved, nil
+}
+
+// rememberRepositories adds the configured repositories to those of earlier starts and allows metrics to name all of
+// them: a repository that was removed from the configuration may have dead letters.
+func (q *Queue) rememberRepositories(ctx context.Context, configured []string) error {
+	q.labels.add(configured...)
+	for {
+		stored, revision, err := q.bucket.Cells.Cell(ctx, cellRepositories)
+		if err != nil {
+			return err
+		}
+		var earlier []string
+		if stored != "" {
+			if err := json.Unmarshal([]byte(stored), &earlier); err != nil {
+				return core.WrapError(core.CodeInternal, "decoding the repositories of earlier starts", err)
+			}
+		}
+		q.labels.add(earlier...)
+		all := slices.Clone(configured)
+		for _, code := range earlier {
+			if !slices.Contains(all, code) {
+				all = append(all, code)
+			}
+		}
+		encoded, err := json.Marshal(all[:min(len(all), max(maxRepositories, len(configured)))])
+		if err != nil {
+			return core.WrapError(core.CodeInternal, "encoding the repositories", err)
+		}
+		// Also when nothing changed: a key that is not written for jobsKept expires.
+		if err := q.bucket.Cells.SetCell(ctx, cellRepositories, string(encoded), revision); !natsconn.IsConflict(err) {
+			return err
+		}
+	}
 }
 
 func (q *Queue) removeUnknownConsumers(ctx context.Context, known []string) error {

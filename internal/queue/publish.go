@@ -11,6 +11,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/subjects"
 )
 
 // Publish validates r and stores it in place of an older Request of the same subject; it returns when the server has
@@ -37,7 +38,7 @@ func (q *Queue) PublishUnlessRemovalPending(ctx context.Context, r core.Request)
 }
 
 func (q *Queue) publishUnlessRemovalPending(ctx context.Context, r core.Request) error {
-	subject, err := requestSubject(r)
+	subject, err := subjects.OfRequest(r)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func (q *Queue) publishUnlessRemovalPending(ctx context.Context, r core.Request)
 }
 
 func (q *Queue) publishRequest(ctx context.Context, r core.Request, opts ...jetstream.PublishOpt) error {
-	subject, err := requestSubject(r)
+	subject, err := subjects.OfRequest(r)
 	if err != nil {
 		return err
 	}

@@ -15,22 +15,23 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
+	"tutti/internal/queue/subjects"
 )
 
 func TestTokens(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.String().Draw(t, "s")
-		token := queue.EncodeToken(s)
+		token := subjects.EncodeToken(s)
 		if strings.ContainsAny(token, ".*> =+/~") {
 			t.Fatalf("token %q of %q", token, s)
 		}
-		back, err := queue.DecodeToken(token)
+		back, err := subjects.DecodeToken(token)
 		if err != nil || back != s {
 			t.Fatalf("%q became %q, %v", s, back, err)
 		}
 	})
 	for _, bad := range []string{"a.b", "=", "a", "é", "YR"} {
-		if s, err := queue.DecodeToken(bad); core.CodeOf(err) != core.CodeInvalid {
+		if s, err := subjects.DecodeToken(bad); core.CodeOf(err) != core.CodeInvalid {
 			t.Errorf("DecodeToken(%q) = %q, %v", bad, s, err)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
+	"tutti/internal/queue/deadletter"
+	"tutti/internal/queue/kv"
 	"tutti/internal/queue/natsconn"
 )
 
@@ -85,9 +87,9 @@ type Queue struct {
 	metrics     *Metrics
 	conn        *natsconn.Conn
 	requests    jetstream.Stream
-	seen        jetstream.Stream
-	deadLetters *DeadLetters
-	bucket      *Bucket
+	signatures  *Signatures
+	deadLetters *deadletter.Store
+	bucket      *kv.Bucket
 	labels      *labels
 	batches     batchLimiter
 	gather      gatherer
@@ -151,11 +153,11 @@ func (q *Queue) setUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	q.requests, q.seen = streams[streamRequests], streams[streamSeen]
-	q.deadLetters = newDeadLetters(q.conn, streams[streamDeadLetters], DeadLetterConfig{
+	q.requests, q.signatures = streams[streamRequests], &Signatures{q.conn, streams[streamSeen]}
+	q.deadLetters = deadletter.New(q.conn, streams[deadletter.StreamName], deadletter.Config{
 		MaxDocuments: q.cfg.MaxDeadLetterBodies, Metrics: q.metrics.deadLetterMetrics(), Label: q.labels.labelFor,
 	})
-	q.bucket, err = openBucket(ctx, q.conn, streams[streamJobs], q.JobIDs)
+	q.bucket, err = kv.Open(ctx, q.conn, streams[kv.StreamName], q.JobIDs)
 	return err
 }
 
@@ -165,8 +167,8 @@ func (q *Queue) start(ctx, background context.Context) error {
 	if err := q.Ready(ctx); err != nil {
 		q.log.Warn("queue connected, but it cannot store messages yet", "err", err)
 	}
-	q.work.Go(func() { q.deadLetters.watch(background) })
-	if err := q.deadLetters.awaitLoaded(ctx); err != nil {
+	q.work.Go(func() { q.deadLetters.Watch(background) })
+	if err := q.deadLetters.AwaitLoaded(ctx); err != nil {
 		return err
 	}
 	q.work.Go(func() { q.refreshLag(background) })
@@ -195,16 +197,19 @@ func (q *Queue) Close(ctx context.Context) error {
 }
 
 // DeadLetters returns the dead letters of the queue.
-func (q *Queue) DeadLetters() *DeadLetters { return q.deadLetters }
+func (q *Queue) DeadLetters() *deadletter.Store { return q.deadLetters }
 
 // Jobs returns the jobs of the queue.
-func (q *Queue) Jobs() *Jobs { return q.bucket.Jobs }
+func (q *Queue) Jobs() *kv.Jobs { return q.bucket.Jobs }
 
 // Cells returns the compare-and-swap cells of the queue.
-func (q *Queue) Cells() *Cells { return q.bucket.Cells }
+func (q *Queue) Cells() *kv.Cells { return q.bucket.Cells }
 
 // PageNotes returns the notes of pages of lists.
-func (q *Queue) PageNotes() *PageNotes { return q.bucket.PageNotes }
+func (q *Queue) PageNotes() *kv.PageNotes { return q.bucket.PageNotes }
+
+// Signatures returns the times at which signed notifications were first seen.
+func (q *Queue) Signatures() *Signatures { return q.signatures }
 
 // Ready reports whether the queue is connected and every stream stored a probe within the last seconds; CodeUnavailable
 // otherwise. A stream that has as many messages as it may is ready.

@@ -21,7 +21,7 @@ const (
 	maxSeen = 100_000
 )
 
-func (c Config) seenConfig() jetstream.StreamConfig {
+func seenConfig(replicas int) jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              streamSeen,
 		Description:       "When signed notifications were first seen",
@@ -33,13 +33,19 @@ func (c Config) seenConfig() jetstream.StreamConfig {
 		MaxBytes:          -1,
 		MaxAge:            seenTTL,
 		Discard:           jetstream.DiscardOld,
-		Replicas:          c.Replicas,
+		Replicas:          replicas,
 	}
 }
 
+// Signatures stores when the signatures of notifications were first seen.
+type Signatures struct {
+	conn   *natsconn.Conn
+	stream jetstream.Stream
+}
+
 // FirstSeen returns when a key was first stored by any process, the zero time if it was not.
-func (q *Queue) FirstSeen(ctx context.Context, key string) (time.Time, error) {
-	m, err := q.seen.GetLastMsgForSubject(ctx, seenSubject(key))
+func (s *Signatures) FirstSeen(ctx context.Context, key string) (time.Time, error) {
+	m, err := s.stream.GetLastMsgForSubject(ctx, seenSubject(key))
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
 		return time.Time{}, nil
@@ -51,8 +57,8 @@ func (q *Queue) FirstSeen(ctx context.Context, key string) (time.Time, error) {
 
 // Remember stores a key for a week, or until 100,000 later ones are stored. A key that is already stored keeps its
 // time.
-func (q *Queue) Remember(ctx context.Context, key string) error {
-	_, err := q.conn.Publish(ctx, &nats.Msg{Subject: seenSubject(key)},
+func (s *Signatures) Remember(ctx context.Context, key string) error {
+	_, err := s.conn.Publish(ctx, &nats.Msg{Subject: seenSubject(key)},
 		jetstream.WithExpectStream(streamSeen), jetstream.WithExpectLastSequencePerSubject(0))
 	err = natsconn.WrapError("remembering a signature", err)
 	if natsconn.IsConflict(err) {

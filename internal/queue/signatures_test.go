@@ -13,11 +13,11 @@ func TestFirstSeen(t *testing.T) {
 		a, b := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
 		first := func(q *queue.Queue, key string) time.Time {
 			t.Helper()
-			at, err := q.FirstSeen(t.Context(), key)
+			at, err := q.Signatures().FirstSeen(t.Context(), key)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := q.Remember(t.Context(), key); err != nil {
+			if err := q.Signatures().Remember(t.Context(), key); err != nil {
 				t.Fatal(err)
 			}
 			return at
@@ -33,7 +33,7 @@ func TestFirstSeen(t *testing.T) {
 		if again := first(a, "song\x00sha256=00"); !again.Equal(seen) {
 			t.Errorf("seen at %s, then at %s", seen, again)
 		}
-		if at, err := b.FirstSeen(t.Context(), "song\x00sha256=01"); err != nil || !at.IsZero() {
+		if at, err := b.Signatures().FirstSeen(t.Context(), "song\x00sha256=01"); err != nil || !at.IsZero() {
 			t.Errorf("a key that is not remembered was seen at %s, %v", at, err)
 		}
 		if at := first(a, "song\x00sha256=01"); !at.IsZero() {

@@ -8,6 +8,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
+	"tutti/internal/queue/subjects"
 )
 
 // TestFetchLeavesStaleDeliveries: what came for a Fetch that had ended, and was not taken before its ack wait, is delivered
@@ -184,7 +185,7 @@ func TestGivenUpByAnOlderVersion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		old, err := stream.Consumer(t.Context(), "records-"+queue.EncodeToken("song"))
+		old, err := stream.Consumer(t.Context(), "records-"+subjects.EncodeToken("song"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +266,7 @@ func awaitPull(t *testing.T, q *queue.Queue) {
 	t.Helper()
 	_, js := raw(t, q)
 	eventually(t, "an open pull", func() bool {
-		consumer, err := js.Consumer(t.Context(), queue.StreamRequests, "records-"+queue.EncodeToken("song"))
+		consumer, err := js.Consumer(t.Context(), queue.StreamRequests, "records-"+subjects.EncodeToken("song"))
 		return err == nil && consumer.CachedInfo().NumWaiting == 1
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 // RetryAfter of the errors.
@@ -114,3 +115,9 @@ func IsNotFound(err error) bool {
 	return errors.Is(err, jetstream.ErrMsgNotFound) || errors.Is(err, jetstream.ErrKeyNotFound) ||
 		core.CodeOf(err) == core.CodeNotFound
 }
+
+// conflictPause is the mean pause after a lost compare-and-swap.
+const conflictPause = 5 * time.Millisecond
+
+// ConflictDelay returns a random pause after a lost compare-and-swap, so that two writers do not conflict again.
+func ConflictDelay() time.Duration { return retry.Jitter(conflictPause) }

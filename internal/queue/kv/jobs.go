@@ -1,4 +1,4 @@
-package queue
+package kv
 
 import (
 	"bytes"
@@ -13,12 +13,17 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/paging"
+	"tutti/internal/queue/subjects"
 	"tutti/internal/retry"
 )
 
 const (
 	keyJob          = "job."
 	keyOrganization = "organization."
+
+	// jobCursor names the list of jobs in its cursors.
+	jobCursor = "jobs"
 )
 
 // ErrUnchanged is what the function given to Jobs.Update and Jobs.UpdateOrganization returns when there is nothing to
@@ -46,10 +51,10 @@ func (f JobFilter) matches(j core.Job) bool {
 	return (f.Repository == "" || j.Repository == f.Repository) && (f.State == "" || j.State == f.State)
 }
 
-func jobKey(id string) string { return keyJob + EncodeToken(id) }
+func jobKey(id string) string { return keyJob + subjects.EncodeToken(id) }
 
 func organizationKey(jobID, organization string) string {
-	return keyOrganization + EncodeToken(jobID) + "." + EncodeToken(organization)
+	return keyOrganization + subjects.EncodeToken(jobID) + "." + subjects.EncodeToken(organization)
 }
 
 // Create stores a new job; CodeConflict when the ID is taken, CodeInvalid when it is not valid.
@@ -126,7 +131,7 @@ func (j *Jobs) UpdateOrganization(
 
 // Organizations returns all organizations of a job, sorted by name.
 func (j *Jobs) Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error) {
-	runs, err := readKeys[core.OrganizationRun](ctx, j, keyOrganization+EncodeToken(jobID)+".*")
+	runs, err := readKeys[core.OrganizationRun](ctx, j, keyOrganization+subjects.EncodeToken(jobID)+".*")
 	if err != nil {
 		return nil, natsconn.WrapError("reading the organizations of the job", err)
 	}
@@ -140,7 +145,7 @@ func (j *Jobs) List(ctx context.Context, f JobFilter) ([]core.Job, string, error
 	after := ""
 	if f.Cursor != "" {
 		var err error
-		if after, err = decodeCursor(jobCursor, f.Cursor); err != nil {
+		if after, err = paging.DecodeCursor(jobCursor, f.Cursor); err != nil {
 			return nil, "", err
 		}
 	}
@@ -148,14 +153,14 @@ func (j *Jobs) List(ctx context.Context, f JobFilter) ([]core.Job, string, error
 	if err != nil {
 		return nil, "", err
 	}
-	limit := pageSize(f.Limit)
+	limit := paging.Size(f.Limit)
 	page := make([]core.Job, 0, min(limit, len(all)))
 	for _, job := range all {
 		if after != "" && job.ID >= after || !f.matches(job) {
 			continue
 		}
 		if len(page) == limit {
-			return page, encodeCursor(jobCursor, page[limit-1].ID), nil
+			return page, paging.EncodeCursor(jobCursor, page[limit-1].ID), nil
 		}
 		page = append(page, job)
 	}
@@ -271,7 +276,7 @@ func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) err
 			}
 			written = data
 		}
-		if err := retry.Sleep(ctx, conflictDelay()); err != nil {
+		if err := retry.Sleep(ctx, natsconn.ConflictDelay()); err != nil {
 			return zero, natsconn.WrapError("writing a job", err)
 		}
 	}
@@ -280,7 +285,7 @@ func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) err
 // readKeys decodes the values of all keys that match filter, each once.
 func readKeys[T any](ctx context.Context, j *Jobs, filter string) ([]T, error) {
 	byKey := make(map[string]T)
-	err := j.conn.ReadAll(ctx, j.stream, jobsPrefix+filter, func(m natsconn.Message) error {
+	err := j.conn.ReadAll(ctx, j.stream, prefix+filter, func(m natsconn.Message) error {
 		if m.Header.Get("KV-Operation") != "" {
 			delete(byKey, m.Subject)
 			return nil

@@ -1,17 +1,21 @@
-package queue
+package deadletter
 
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"tutti/internal/queue/subjects"
 )
 
-// indexEntry is the metadata of a dead letter in memory.
-type indexEntry struct {
+// entry is the metadata of a dead letter in memory.
+type entry struct {
 	sequence uint64
 	subject  string
 	kind     *reasonCount
@@ -35,45 +39,45 @@ type repositoryCount struct {
 	reasons         map[string]*reasonCount
 }
 
-// deadLetterIndex holds the metadata of all dead letters and counts them. One goroutine, the watch, changes it; any
+// index holds the metadata of all dead letters and counts them. One goroutine, the watch, changes it; any
 // number read it.
-type deadLetterIndex struct {
+type index struct {
 	// size is the number of dead letters, a fast path for none.
 	size atomic.Int64
 
 	mu           sync.RWMutex
-	byHash       map[subjectHash]indexEntry
+	byHash       map[subjectHash]entry
 	repositories map[string]*repositoryCount
 	// sorted holds byHash's entries, the newest first; nil after a change. It is replaced, never changed.
-	sorted []indexEntry
+	sorted []entry
 	// seen is the last sequence of the stream that was applied; advanced is closed when it grows.
 	seen     uint64
 	advanced chan struct{}
 	loaded   bool
 }
 
-func newDeadLetterIndex() *deadLetterIndex {
-	return &deadLetterIndex{
-		byHash: make(map[subjectHash]indexEntry), repositories: make(map[string]*repositoryCount), advanced: make(chan struct{}),
+func newIndex() *index {
+	return &index{
+		byHash: make(map[subjectHash]entry), repositories: make(map[string]*repositoryCount), advanced: make(chan struct{}),
 	}
 }
 
-func (x *deadLetterIndex) has(repository, organization, id string) bool {
+func (x *index) has(repository, organization, id string) bool {
 	if x.size.Load() == 0 {
 		return false
 	}
 	var room [512]byte
-	hash := hashOf(appendDeadLetterSubject(room[:0], repository, organization, id))
+	hash := hashOf(subjects.AppendRecordDeadLetter(room[:0], repository, organization, id))
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	_, ok := x.byHash[hash]
 	return ok
 }
 
-func (x *deadLetterIndex) get(id string) (indexEntry, bool) {
-	hash, ok := parseDeadLetterID(id)
+func (x *index) get(id string) (entry, bool) {
+	hash, ok := parseID(id)
 	if !ok {
-		return indexEntry{}, false
+		return entry{}, false
 	}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -82,10 +86,10 @@ func (x *deadLetterIndex) get(id string) (indexEntry, bool) {
 }
 
 // list returns the entries below the sequence before (0 for all), the newest first. The slice must not be changed.
-func (x *deadLetterIndex) list(repository, reason string, before uint64) []indexEntry {
+func (x *index) list(repository, reason string, before uint64) []entry {
 	entries := x.newestFirst()
 	if before > 0 {
-		from, _ := slices.BinarySearchFunc(entries, before-1, func(e indexEntry, sequence uint64) int {
+		from, _ := slices.BinarySearchFunc(entries, before-1, func(e entry, sequence uint64) int {
 			return cmp.Compare(sequence, e.sequence)
 		})
 		entries = entries[from:]
@@ -93,8 +97,8 @@ func (x *deadLetterIndex) list(repository, reason string, before uint64) []index
 	if repository == "" && reason == "" {
 		return entries
 	}
-	repository = shorten(repository)
-	var selected []indexEntry
+	repository = subjects.Shorten(repository)
+	var selected []entry
 	for _, e := range entries {
 		if (repository == "" || e.kind.repository.code == repository) && (reason == "" || e.kind.reason == reason) {
 			selected = append(selected, e)
@@ -104,18 +108,17 @@ func (x *deadLetterIndex) list(repository, reason string, before uint64) []index
 }
 
 // newestFirst returns all entries in order. They are sorted once after a change: a long list is read in many pages.
-func (x *deadLetterIndex) newestFirst() []indexEntry {
+func (x *index) newestFirst() []entry {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.sorted == nil {
-		x.sorted = slices.Collect(maps.Values(x.byHash))
-		sortBySequence(x.sorted)
+		x.sorted = slices.SortedFunc(maps.Values(x.byHash), func(a, b entry) int { return cmp.Compare(b.sequence, a.sequence) })
 	}
 	return x.sorted
 }
 
 // counts returns the number of dead letters of each repository that has any.
-func (x *deadLetterIndex) counts() map[string]int {
+func (x *index) counts() map[string]int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	counts := make(map[string]int, len(x.repositories))
@@ -126,7 +129,7 @@ func (x *deadLetterIndex) counts() map[string]int {
 }
 
 // eachKind calls f for each repository and reason that has dead letters.
-func (x *deadLetterIndex) eachKind(f func(repository, reason string, letters int)) {
+func (x *index) eachKind(f func(repository, reason string, letters int)) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	for code, c := range x.repositories {
@@ -137,34 +140,34 @@ func (x *deadLetterIndex) eachKind(f func(repository, reason string, letters int
 }
 
 // countReason returns the number of dead letters of a repository with a reason.
-func (x *deadLetterIndex) countReason(repository, reason string) int {
+func (x *index) countReason(repository, reason string) int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if c := x.repositories[shorten(repository)]; c != nil && c.reasons[reason] != nil {
+	if c := x.repositories[subjects.Shorten(repository)]; c != nil && c.reasons[reason] != nil {
 		return c.reasons[reason].letters
 	}
 	return 0
 }
 
 // bodies returns the number of dead letters of a repository's records that have a document.
-func (x *deadLetterIndex) bodies(repository string) int {
+func (x *index) bodies(repository string) int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if c := x.repositories[shorten(repository)]; c != nil {
+	if c := x.repositories[subjects.Shorten(repository)]; c != nil {
 		return c.bodies
 	}
 	return 0
 }
 
 // put adds a dead letter, in place of an older one of its subject.
-func (x *deadLetterIndex) put(subject, reason string, body bool, sequence uint64) {
-	repository, ok := deadLetterRepository(subject)
+func (x *index) put(subject, reason string, body bool, sequence uint64) {
+	repository, ok := subjects.DeadLetterRepository(subject)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if ok {
 		hash := hashOf([]byte(subject))
 		x.forget(hash)
-		e := indexEntry{sequence: sequence, subject: subject, kind: x.kindOf(repository, reason), body: body}
+		e := entry{sequence: sequence, subject: subject, kind: x.kindOf(repository, reason), body: body}
 		x.byHash[hash] = e
 		e.count(1)
 		x.size.Store(int64(len(x.byHash)))
@@ -173,7 +176,7 @@ func (x *deadLetterIndex) put(subject, reason string, body bool, sequence uint64
 }
 
 // remove applies the tombstone of a removed dead letter.
-func (x *deadLetterIndex) remove(subject string, sequence uint64) {
+func (x *index) remove(subject string, sequence uint64) {
 	hash := hashOf([]byte(subject))
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -183,7 +186,7 @@ func (x *deadLetterIndex) remove(subject string, sequence uint64) {
 }
 
 // kindOf returns the counters of a repository and a reason; the lock must be held.
-func (x *deadLetterIndex) kindOf(repository, reason string) *reasonCount {
+func (x *index) kindOf(repository, reason string) *reasonCount {
 	c := x.repositories[repository]
 	if c == nil {
 		c = &repositoryCount{code: repository, reasons: make(map[string]*reasonCount)}
@@ -198,7 +201,7 @@ func (x *deadLetterIndex) kindOf(repository, reason string) *reasonCount {
 }
 
 // forget removes a dead letter from the index and its counts, if it is there; the lock must be held.
-func (x *deadLetterIndex) forget(hash subjectHash) {
+func (x *index) forget(hash subjectHash) {
 	e, ok := x.byHash[hash]
 	if !ok {
 		return
@@ -214,7 +217,7 @@ func (x *deadLetterIndex) forget(hash subjectHash) {
 }
 
 // count adds n dead letters like e to the counts of its reason and repository.
-func (e indexEntry) count(n int) {
+func (e entry) count(n int) {
 	e.kind.letters += n
 	e.kind.repository.letters += n
 	if e.body {
@@ -223,7 +226,7 @@ func (e indexEntry) count(n int) {
 }
 
 // markChanged records a change and wakes waiting goroutines; the lock must be held.
-func (x *deadLetterIndex) markChanged(sequence uint64) {
+func (x *index) markChanged(sequence uint64) {
 	x.sorted = nil
 	x.seen = max(x.seen, sequence)
 	close(x.advanced)
@@ -231,7 +234,7 @@ func (x *deadLetterIndex) markChanged(sequence uint64) {
 }
 
 // reset removes everything: the stream was created anew.
-func (x *deadLetterIndex) reset() {
+func (x *index) reset() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	clear(x.byHash)
@@ -241,14 +244,14 @@ func (x *deadLetterIndex) reset() {
 	x.seen = 0
 }
 
-func (x *deadLetterIndex) lastSeen() uint64 {
+func (x *index) lastSeen() uint64 {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return x.seen
 }
 
 // setLoaded marks that all dead letters that existed at the start are loaded.
-func (x *deadLetterIndex) setLoaded() {
+func (x *index) setLoaded() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.loaded {
@@ -259,7 +262,7 @@ func (x *deadLetterIndex) setLoaded() {
 
 // await blocks until the watch has applied sequence, atMost has passed or ctx ends. The caller's change is on disk in
 // any case.
-func (x *deadLetterIndex) await(ctx context.Context, sequence uint64, atMost time.Duration) {
+func (x *index) await(ctx context.Context, sequence uint64, atMost time.Duration) {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
 	for {
@@ -280,7 +283,7 @@ func (x *deadLetterIndex) await(ctx context.Context, sequence uint64, atMost tim
 }
 
 // awaitLoaded blocks until the dead letters that existed at the start are loaded; an error is ctx's.
-func (x *deadLetterIndex) awaitLoaded(ctx context.Context) error {
+func (x *index) awaitLoaded(ctx context.Context) error {
 	for {
 		x.mu.RLock()
 		loaded, advanced := x.loaded, x.advanced
@@ -294,4 +297,28 @@ func (x *deadLetterIndex) awaitLoaded(ctx context.Context) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// subjectHash identifies the subject of a dead letter.
+type subjectHash [18]byte
+
+func hashOf(subject []byte) subjectHash {
+	sum := sha256.Sum256(subject)
+	return subjectHash(sum[:len(subjectHash{})])
+}
+
+// idOf returns the opaque id of the dead letter on a subject: 24 characters that need no escaping in a URL.
+func idOf(subject string) string {
+	hash := hashOf([]byte(subject))
+	return base64.RawURLEncoding.EncodeToString(hash[:])
+}
+
+// parseID decodes an id to the hash of its subject; false when it is not an id.
+func parseID(id string) (subjectHash, bool) {
+	var hash subjectHash
+	if base64.RawURLEncoding.EncodedLen(len(hash)) != len(id) {
+		return hash, false
+	}
+	n, err := base64.RawURLEncoding.Strict().Decode(hash[:], []byte(id))
+	return hash, err == nil && n == len(hash)
 }

@@ -1,4 +1,4 @@
-package queue
+package kv
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/subjects"
 )
 
 // keyPages is the prefix of the keys that store the record ids of the pages of lists being read.
@@ -19,7 +20,7 @@ const keyPages = "pages."
 type PageNotes struct{ *bucket }
 
 func pagesKey(jobID, organization string) string {
-	return keyPages + EncodeToken(jobID) + "." + EncodeToken(organization) + "."
+	return keyPages + subjects.EncodeToken(jobID) + "." + subjects.EncodeToken(organization) + "."
 }
 
 // NotePage stores the hashes of the ids on a page of an organization's list, in place of an earlier note of the page.
@@ -69,7 +70,7 @@ func (p *PageNotes) NotedBefore(
 
 // eachNoted calls each for every id on the pages below the given one, in one reading of an organization's list.
 func (p *PageNotes) eachNoted(ctx context.Context, jobID, organization string, reading, below int, each func(id uint64)) error {
-	filter := jobsPrefix + pagesKey(jobID, organization) + strconv.Itoa(reading) + "."
+	filter := prefix + pagesKey(jobID, organization) + strconv.Itoa(reading) + "."
 	err := p.conn.ReadAll(ctx, p.stream, filter+"*", func(m natsconn.Message) error {
 		n, err := strconv.Atoi(strings.TrimPrefix(m.Subject, filter))
 		if err != nil || len(m.Data)%8 != 0 {
@@ -116,7 +117,7 @@ func (p *PageNotes) NoteLate(ctx context.Context, jobID, organization string, pa
 // LateIDs returns the ids that were noted for pages, a map of page numbers to epochs, each id once.
 func (p *PageNotes) LateIDs(ctx context.Context, jobID, organization string, pages map[int]int) ([]string, error) {
 	var ids []string
-	filter := jobsPrefix + pagesKey(jobID, organization) + keyLate
+	filter := prefix + pagesKey(jobID, organization) + keyLate
 	err := p.conn.ReadAll(ctx, p.stream, filter+">", func(m natsconn.Message) error {
 		var page, epoch, part int
 		if _, err := fmt.Sscanf(strings.TrimPrefix(m.Subject, filter), "%d.%d.%d", &page, &epoch, &part); err != nil {
@@ -142,9 +143,9 @@ func (p *PageNotes) LateIDs(ctx context.Context, jobID, organization string, pag
 
 // ForgetPages removes the notes of an organization's list, or of every list of the job when organization is empty.
 func (p *PageNotes) ForgetPages(ctx context.Context, jobID, organization string) error {
-	key := keyPages + EncodeToken(jobID) + ".>"
+	key := keyPages + subjects.EncodeToken(jobID) + ".>"
 	if organization != "" {
 		key = pagesKey(jobID, organization) + ">"
 	}
-	return natsconn.WrapError("forgetting the ids of pages", p.purge(ctx, jobsPrefix+key))
+	return natsconn.WrapError("forgetting the ids of pages", p.purge(ctx, prefix+key))
 }

@@ -1,4 +1,4 @@
-package queue
+package kv
 
 import (
 	"context"
@@ -63,7 +63,7 @@ type jobWatch struct {
 // follow delivers changes after the last revision until an error, or until the job is removed, which is nil.
 func (w *jobWatch) follow(ctx context.Context) error {
 	cfg := jetstream.ConsumerConfig{
-		FilterSubjects: []string{jobsPrefix + jobKey(w.id), jobsPrefix + organizationKey(w.id, "") + "*"},
+		FilterSubjects: []string{prefix + jobKey(w.id), prefix + organizationKey(w.id, "") + "*"},
 		DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: w.seen + 1,
 	}
 	reader, err := w.jobs.conn.NewReader(ctx, w.jobs.stream, cfg)
@@ -108,7 +108,7 @@ func (w *jobWatch) deliver(m natsconn.Message) error {
 	}
 	change := core.JobChange{Revision: m.Sequence}
 	var target any
-	if strings.HasPrefix(m.Subject, jobsPrefix+keyJob) {
+	if strings.HasPrefix(m.Subject, prefix+keyJob) {
 		change.Job = new(core.Job)
 		target = change.Job
 	} else {

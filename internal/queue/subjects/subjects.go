@@ -1,4 +1,5 @@
-package queue
+// Package subjects names the subjects of Requests and of dead letters.
+package subjects
 
 import (
 	"crypto/sha256"
@@ -11,9 +12,10 @@ import (
 	"tutti/internal/core"
 )
 
+// Prefixes of subjects.
 const (
-	requestPrefix = "tutti.requests."
-	deadPrefix    = "tutti.dead."
+	RequestPrefix = "tutti.requests."
+	DeadPrefix    = "tutti.dead."
 
 	// noToken replaces an empty part of a dead letter's subject and starts the hash of a part that is too long. A tilde
 	// is not in the base64url alphabet, so neither can be taken for an encoded part.
@@ -33,8 +35,8 @@ func DecodeToken(token string) (string, error) {
 	return string(raw), nil
 }
 
-// requestSubject validates r and returns its subject (DESIGN, Subjects).
-func requestSubject(r core.Request) (string, error) {
+// OfRequest validates r and returns its subject (DESIGN, Subjects).
+func OfRequest(r core.Request) (string, error) {
 	if err := r.Validate(); err != nil {
 		return "", err
 	}
@@ -43,7 +45,7 @@ func requestSubject(r core.Request) (string, error) {
 			return "", err
 		}
 	}
-	repository := requestPrefix + EncodeToken(r.Repository) + "." + string(r.Scope) + "."
+	repository := RequestPrefix + EncodeToken(r.Repository) + "." + string(r.Scope) + "."
 	switch r.Scope {
 	case core.ScopeRecord:
 		return repository + EncodeToken(r.Organization) + "." + EncodeToken(r.RecordID), nil
@@ -71,10 +73,10 @@ func pageToken(p core.Page) string {
 	return token
 }
 
-// classFilters returns the subjects of one class of a repository. The filters of all consumers do not overlap, as a
+// ClassFilters returns the subjects of one class of a repository. The filters of all consumers do not overlap, as a
 // work queue requires.
-func classFilters(repository string, class core.Class) ([]string, error) {
-	prefix := requestPrefix + EncodeToken(repository) + "."
+func ClassFilters(repository string, class core.Class) ([]string, error) {
+	prefix := RequestPrefix + EncodeToken(repository) + "."
 	switch class {
 	case core.ClassRecords:
 		return []string{prefix + string(core.ScopeRecord) + ".>"}, nil
@@ -89,27 +91,27 @@ func classFilters(repository string, class core.Class) ([]string, error) {
 	}
 }
 
-// recordFilter selects the record Requests of an organization, or of the whole repository when organization is empty.
-func recordFilter(repository, organization string) string {
+// RecordFilter selects the record Requests of an organization, or of the whole repository when organization is empty.
+func RecordFilter(repository, organization string) string {
 	token := "*"
 	if organization != "" {
 		token = EncodeToken(organization)
 	}
-	return requestPrefix + EncodeToken(repository) + "." + string(core.ScopeRecord) + "." + token + ".*"
+	return RequestPrefix + EncodeToken(repository) + "." + string(core.ScopeRecord) + "." + token + ".*"
 }
 
-// subjectParts are the parts of a Request's subject, for a body that cannot be decoded.
-type subjectParts struct {
-	repository   string
+// Parts are the parts of a Request's subject, for a body that cannot be decoded.
+type Parts struct {
+	Repository   string
 	scope        core.Scope
-	organization string
-	recordID     string
-	jobID        string
+	Organization string
+	RecordID     string
+	JobID        string
 }
 
-// parseRequestSubject decodes as many parts as it can; parts that cannot be decoded are empty.
-func parseRequestSubject(subject string) subjectParts {
-	tokens := strings.Split(strings.TrimPrefix(subject, requestPrefix), ".")
+// Parse decodes as many parts as it can; parts that cannot be decoded are empty.
+func Parse(subject string) Parts {
+	tokens := strings.Split(strings.TrimPrefix(subject, RequestPrefix), ".")
 	part := func(i int) string {
 		if i >= len(tokens) {
 			return ""
@@ -120,27 +122,27 @@ func parseRequestSubject(subject string) subjectParts {
 		}
 		return s
 	}
-	p := subjectParts{repository: part(0)}
+	p := Parts{Repository: part(0)}
 	if len(tokens) < 2 {
 		return p
 	}
 	p.scope = core.Scope(tokens[1])
 	switch p.scope {
 	case core.ScopeRecord:
-		p.organization, p.recordID = part(2), part(3)
+		p.Organization, p.RecordID = part(2), part(3)
 	case core.ScopeRecords: // its body names them
 	case core.ScopePage:
-		p.jobID, p.organization = part(2), part(3)
+		p.JobID, p.Organization = part(2), part(3)
 	case core.ScopeOrganization:
-		p.organization, p.jobID = part(2), part(3)
+		p.Organization, p.JobID = part(2), part(3)
 	case core.ScopeRepository:
-		p.jobID = part(2)
+		p.JobID = part(2)
 	}
 	return p
 }
 
-// shorten returns s, or its hash if it is too long for a subject.
-func shorten(s string) string {
+// Shorten returns s, or its hash if it is too long for a subject.
+func Shorten(s string) string {
 	if len(s) <= core.MaxIDBytes {
 		return s
 	}
@@ -148,45 +150,45 @@ func shorten(s string) string {
 	return noToken + hex.EncodeToString(sum[:])
 }
 
-// recordDeadLetterSubject returns the subject of a record's dead letter.
-func recordDeadLetterSubject(repository, organization, id string) string {
-	return string(appendDeadLetterSubject(nil, repository, organization, id))
+// OfRecordDeadLetter returns the subject of a record's dead letter.
+func OfRecordDeadLetter(repository, organization, id string) string {
+	return string(AppendRecordDeadLetter(nil, repository, organization, id))
 }
 
-// appendDeadLetterSubject appends deadSubject to b.
-func appendDeadLetterSubject(b []byte, repository, organization, id string) []byte {
-	b = appendDeadLetterToken(append(b, deadPrefix...), repository)
+// AppendRecordDeadLetter appends OfRecordDeadLetter to b.
+func AppendRecordDeadLetter(b []byte, repository, organization, id string) []byte {
+	b = appendDeadLetterToken(append(b, DeadPrefix...), repository)
 	b = appendDeadLetterToken(append(b, '.'), organization)
 	return appendDeadLetterToken(append(b, '.'), id)
 }
 
-// requestDeadLetterSubject returns the subject of the dead letter of a page or run Request: one for each subject of a
+// ofRequestDeadLetter returns the subject of the dead letter of a page or run Request: one for each subject of a
 // Request, which names its scope, its job and its page. The subject is hashed, because a body that cannot be decoded
 // may be on any subject.
-func requestDeadLetterSubject(repository, organization, subject string) string {
+func ofRequestDeadLetter(repository, organization, subject string) string {
 	sum := sha256.Sum256([]byte(subject))
-	return recordDeadLetterSubject(repository, organization, "") + "." + hex.EncodeToString(sum[:])
+	return OfRecordDeadLetter(repository, organization, "") + "." + hex.EncodeToString(sum[:])
 }
 
-// deadLetterSubject returns the subject of l: that of its record, of its page or run Request, or of its message.
-func deadLetterSubject(l core.DeadLetter) string {
+// OfDeadLetter returns the subject of l: that of its record, of its page or run Request, or of its message.
+func OfDeadLetter(l core.DeadLetter) string {
 	if l.Source != "" {
-		return requestDeadLetterSubject(l.Repository, l.Organization, "message "+l.Source+"\x00"+l.SHA256)
+		return ofRequestDeadLetter(l.Repository, l.Organization, "message "+l.Source+"\x00"+l.SHA256)
 	}
 	if l.Request != nil && l.Request.Scope != core.ScopeRecord && l.RecordID == "" {
-		if subject, err := requestSubject(*l.Request); err == nil {
-			return requestDeadLetterSubject(l.Repository, l.Organization, subject)
+		if subject, err := OfRequest(*l.Request); err == nil {
+			return ofRequestDeadLetter(l.Repository, l.Organization, subject)
 		}
 	}
-	return recordDeadLetterSubject(l.Repository, l.Organization, l.RecordID)
+	return OfRecordDeadLetter(l.Repository, l.Organization, l.RecordID)
 }
 
-// unreadableDeadLetterSubject is deadLetterSubject for the dead letter of a message whose body is not a Request.
-func unreadableDeadLetterSubject(l core.DeadLetter, subject string) string {
-	if parseRequestSubject(subject).scope != core.ScopeRecord {
-		return requestDeadLetterSubject(l.Repository, l.Organization, subject)
+// OfUnreadable is OfDeadLetter for the dead letter of a message whose body is not a Request.
+func OfUnreadable(l core.DeadLetter, subject string) string {
+	if Parse(subject).scope != core.ScopeRecord {
+		return ofRequestDeadLetter(l.Repository, l.Organization, subject)
 	}
-	return recordDeadLetterSubject(l.Repository, l.Organization, l.RecordID)
+	return OfRecordDeadLetter(l.Repository, l.Organization, l.RecordID)
 }
 
 // appendDeadLetterToken appends a part of a dead letter's subject to b. Parts over core.MaxIDBytes are replaced by
@@ -196,16 +198,16 @@ func appendDeadLetterToken(b []byte, s string) []byte {
 	case s == "":
 		return append(b, noToken...)
 	case len(s) > core.MaxIDBytes:
-		return append(b, shorten(s)...)
+		return append(b, Shorten(s)...)
 	default:
 		return base64.RawURLEncoding.AppendEncode(b, []byte(s))
 	}
 }
 
-// deadLetterRepository returns the repository in the subject of a dead letter, or the hash of a long one; false when
+// DeadLetterRepository returns the repository in the subject of a dead letter, or the hash of a long one; false when
 // subject is not of a dead letter.
-func deadLetterRepository(subject string) (string, bool) {
-	rest, ok := strings.CutPrefix(subject, deadPrefix)
+func DeadLetterRepository(subject string) (string, bool) {
+	rest, ok := strings.CutPrefix(subject, DeadPrefix)
 	if !ok {
 		return "", false
 	}
@@ -218,28 +220,4 @@ func deadLetterRepository(subject string) (string, bool) {
 	}
 	repository, err := DecodeToken(token)
 	return repository, err == nil
-}
-
-// subjectHash identifies the subject of a dead letter.
-type subjectHash [18]byte
-
-func hashOf(subject []byte) subjectHash {
-	sum := sha256.Sum256(subject)
-	return subjectHash(sum[:len(subjectHash{})])
-}
-
-// deadLetterID returns the opaque id of the dead letter on a subject: 24 characters that need no escaping in a URL.
-func deadLetterID(subject string) string {
-	hash := hashOf([]byte(subject))
-	return base64.RawURLEncoding.EncodeToString(hash[:])
-}
-
-// parseDeadLetterID decodes an id to the hash of its subject; false when it is not an id.
-func parseDeadLetterID(id string) (subjectHash, bool) {
-	var hash subjectHash
-	if base64.RawURLEncoding.EncodedLen(len(hash)) != len(id) {
-		return hash, false
-	}
-	n, err := base64.RawURLEncoding.Strict().Decode(hash[:], []byte(id))
-	return hash, err == nil && n == len(hash)
 }

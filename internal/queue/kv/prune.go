@@ -1,4 +1,4 @@
-package queue
+package kv
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/subjects"
 )
 
 // orphanAge is how long ago a cell, or the organizations of a job, must have been written before the job they name
@@ -53,7 +54,7 @@ func (j *Jobs) PruneOlder(ctx context.Context, keep int, age time.Duration) erro
 	}
 	for id, last := range c.organizations {
 		if gone(id, last.writtenAt) {
-			subject := jobsPrefix + organizationKey(id, "") + "*"
+			subject := prefix + organizationKey(id, "") + "*"
 			if err := j.purge(ctx, subject, jetstream.WithPurgeSequence(last.sequence+1)); err != nil {
 				return natsconn.WrapError("removing the organizations of a job that is gone", err)
 			}
@@ -70,8 +71,8 @@ func (j *Jobs) pruneJobs(ctx context.Context, jobs []core.Job, keep int) error {
 			continue
 		}
 		// The organizations first: after a crash the job still exists and is pruned again.
-		for _, key := range []string{keyPages + EncodeToken(job.ID) + ".>", organizationKey(job.ID, "") + "*", jobKey(job.ID)} {
-			if err := j.purge(ctx, jobsPrefix+key); err != nil {
+		for _, key := range []string{keyPages + subjects.EncodeToken(job.ID) + ".>", organizationKey(job.ID, "") + "*", jobKey(job.ID)} {
+			if err := j.purge(ctx, prefix+key); err != nil {
 				return natsconn.WrapError("removing an old job", err)
 			}
 		}
@@ -104,24 +105,24 @@ func (j *Jobs) readContents(ctx context.Context) (contents, error) {
 	c := contents{
 		jobs: make(map[string]core.Job), cells: make(map[string]cellContent), organizations: make(map[string]lastWrite),
 	}
-	err := j.conn.ReadAll(ctx, j.stream, jobsPrefix+">", c.add)
+	err := j.conn.ReadAll(ctx, j.stream, prefix+">", c.add)
 	return c, err
 }
 
 func (c *contents) add(m natsconn.Message) error {
-	key := strings.TrimPrefix(m.Subject, jobsPrefix)
+	key := strings.TrimPrefix(m.Subject, prefix)
 	removed := m.Header.Get("KV-Operation") != ""
 	write := lastWrite{m.Sequence, m.StoredAt}
 	if token, ok := strings.CutPrefix(key, keyCell); ok {
 		delete(c.cells, m.Subject)
-		if name, err := DecodeToken(token); err == nil && !removed && isJobCell(name) {
+		if name, err := subjects.DecodeToken(token); err == nil && !removed && isJobCell(name) {
 			c.cells[m.Subject] = cellContent{write, string(m.Data)}
 		}
 		return nil
 	}
 	if rest, ok := strings.CutPrefix(key, keyOrganization); ok {
 		token, _, _ := strings.Cut(rest, ".")
-		if id, err := DecodeToken(token); err == nil && !removed {
+		if id, err := subjects.DecodeToken(token); err == nil && !removed {
 			c.organizations[id] = write
 		}
 		return nil

@@ -1,4 +1,4 @@
-package queue
+package kv
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/subjects"
 )
 
 // keyCell is the prefix of the keys of cells.
@@ -44,4 +45,4 @@ func (c *Cells) SetCell(ctx context.Context, name, jobID string, revision uint64
 	return natsconn.WrapError("setting a cell", err)
 }
 
-func cellKey(name string) string { return keyCell + EncodeToken(name) }
+func cellKey(name string) string { return keyCell + subjects.EncodeToken(name) }

@@ -1,4 +1,4 @@
-package queue
+package kv
 
 import (
 	"context"
@@ -21,7 +21,7 @@ const (
 )
 
 func handOutsSubject(sequence uint64) string {
-	return fmt.Sprintf("%s%s%d", jobsPrefix, keyHandOuts, sequence)
+	return fmt.Sprintf("%s%s%d", prefix, keyHandOuts, sequence)
 }
 
 // HandOuts counts how often messages were handed out to consumers, by all processes, to detect crash loops.

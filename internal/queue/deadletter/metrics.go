@@ -1,17 +1,18 @@
-package queue
+package deadletter
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// DeadLetterMetrics holds the metrics of dead letters. A nil *DeadLetterMetrics counts nothing.
-type DeadLetterMetrics struct {
+// Metrics holds the metrics of dead letters. A nil *Metrics counts nothing.
+type Metrics struct {
 	stored *prometheus.GaugeVec
 	total  *prometheus.CounterVec
 }
 
-func newDeadLetterMetrics(reg prometheus.Registerer) *DeadLetterMetrics {
-	m := &DeadLetterMetrics{
+// NewMetrics registers the metrics of dead letters on reg.
+func NewMetrics(reg prometheus.Registerer) *Metrics {
+	m := &Metrics{
 		stored: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "tutti_dead_letters",
 			Help: "Stored dead letters, by reason.",
@@ -25,10 +26,10 @@ func newDeadLetterMetrics(reg prometheus.Registerer) *DeadLetterMetrics {
 	return m
 }
 
-// deadLetterLabels are the labels of a count of dead letters.
-type deadLetterLabels struct{ repository, reason string }
+// labels are the labels of a count of dead letters.
+type labels struct{ repository, reason string }
 
-func (m *DeadLetterMetrics) set(counts map[deadLetterLabels]int) {
+func (m *Metrics) set(counts map[labels]int) {
 	if m == nil {
 		return
 	}
@@ -38,7 +39,7 @@ func (m *DeadLetterMetrics) set(counts map[deadLetterLabels]int) {
 	}
 }
 
-func (m *DeadLetterMetrics) count(repository, reason string) {
+func (m *Metrics) count(repository, reason string) {
 	if m != nil {
 		m.total.WithLabelValues(repository, reason).Inc()
 	}

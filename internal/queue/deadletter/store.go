@@ -1,10 +1,9 @@
-package queue
+package deadletter
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,8 +14,16 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/paging"
+	"tutti/internal/queue/subjects"
 	"tutti/internal/retry"
 )
+
+// StreamName is the name of the stream of dead letters.
+const StreamName = "DEAD_LETTERS"
+
+// listCursor names the list of dead letters in its cursors.
+const listCursor = "dead-letters"
 
 const (
 	headerReason  = "Tutti-Reason"
@@ -32,56 +39,70 @@ const (
 	// each byte escaped as six they fill less than half a message.
 	maxTextBytes = 16 << 10
 	maxNameBytes = 2 << 10
-	// conflictPause is the mean pause after a lost compare-and-swap.
-	conflictPause = 5 * time.Millisecond
 	// indexWait is the longest that a change waits until Has and List of this process show it.
 	indexWait = 2 * time.Second
-	// defaultPage and maxPageSize are the default and the largest page size of a list.
-	defaultPage = 50
-	maxPageSize = 1000
 )
 
-// DeadLetters holds one dead letter for each record, page Request, run Request or message that tutti stopped
+// Store holds one dead letter for each record, page Request, run Request or message that tutti stopped
 // retrying.
-type DeadLetters struct {
+type Store struct {
 	conn   *natsconn.Conn
-	cfg    DeadLetterConfig
+	cfg    Config
 	stream jetstream.Stream
-	index  *deadLetterIndex
+	index  *index
 }
 
-// DeadLetterConfig configures DeadLetters.
-type DeadLetterConfig struct {
+// Config configures a Store.
+type Config struct {
 	// MaxDocuments is the number of dead letters of one repository's records that are stored with a document.
 	MaxDocuments int
 	// Metrics receives the counts; nil for none.
-	Metrics *DeadLetterMetrics
+	Metrics *Metrics
 	// Label returns the label of a repository in metrics.
 	Label func(repository string) string
 }
 
-func newDeadLetters(conn *natsconn.Conn, stream jetstream.Stream, cfg DeadLetterConfig) *DeadLetters {
-	return &DeadLetters{conn: conn, cfg: cfg, stream: stream, index: newDeadLetterIndex()}
+// StreamConfig returns the configuration of the stream. It allows message TTLs, which only the tombstones of removed dead
+// letters have.
+func StreamConfig(replicas int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:              StreamName,
+		Description:       "Records that tutti gave up on",
+		Subjects:          []string{subjects.DeadPrefix + ">", natsconn.ProbePrefix + StreamName},
+		Retention:         jetstream.LimitsPolicy,
+		Storage:           jetstream.FileStorage,
+		MaxMsgsPerSubject: 1,
+		MaxMsgs:           -1,
+		MaxBytes:          -1,
+		Discard:           jetstream.DiscardOld,
+		AllowMsgTTL:       true,
+		Replicas:          replicas,
+	}
+}
+
+// New returns a Store of the dead letters in stream. Watch must run for its index to be loaded and current.
+func New(conn *natsconn.Conn, stream jetstream.Stream, cfg Config) *Store {
+	return &Store{conn: conn, cfg: cfg, stream: stream, index: newIndex()}
 }
 
 // Put stores l and returns when the server has it on disk. It replaces a dead letter of the same record, of the same
 // page or run Request if l names no record, or of a message from the same Source with the same SHA256: FirstAt is
 // kept, Attempts are added. ID, LastAt and, for a new dead letter, FirstAt are set. Texts and documents that exceed
-// the message size are truncated. If Config.MaxDeadLetterBodies dead letters of the repository already have a
+// the message size are truncated. If Config.MaxDocuments dead letters of the repository already have a
 // document, the document is left out: its size and hash stay, and the hint says so. A message (Source) is always
 // stored with its document and does not count: unlike a record it cannot be fetched again.
-func (d *DeadLetters) Put(ctx context.Context, l core.DeadLetter) error {
-	return d.put(ctx, deadLetterSubject(l), l)
+func (d *Store) Put(ctx context.Context, l core.DeadLetter) error {
+	return d.PutAt(ctx, subjects.OfDeadLetter(l), l)
 }
 
 // DeadLetterID returns the id that Put stores l under.
-func (d *DeadLetters) DeadLetterID(l core.DeadLetter) string {
-	return deadLetterID(deadLetterSubject(l))
+func (d *Store) DeadLetterID(l core.DeadLetter) string {
+	return idOf(subjects.OfDeadLetter(l))
 }
 
-// put is Put for the dead letter of a subject.
-func (d *DeadLetters) put(ctx context.Context, subject string, l core.DeadLetter) error {
-	l.ID = deadLetterID(subject)
+// PutAt is Put for the dead letter of a subject.
+func (d *Store) PutAt(ctx context.Context, subject string, l core.DeadLetter) error {
+	l.ID = idOf(subject)
 	l.LastAt = time.Now().UTC()
 	truncateTexts(&l)
 	for {
@@ -98,7 +119,7 @@ func (d *DeadLetters) put(ctx context.Context, subject string, l core.DeadLetter
 		if !natsconn.IsConflict(err) {
 			return err
 		}
-		if err := retry.Sleep(ctx, conflictDelay()); err != nil {
+		if err := retry.Sleep(ctx, natsconn.ConflictDelay()); err != nil {
 			return natsconn.WrapError("storing a dead letter", err)
 		}
 	}
@@ -118,7 +139,7 @@ func merge(old, l core.DeadLetter) core.DeadLetter {
 
 // limitDocuments returns l without its document if its repository has reached the limit. A dead letter that replaces
 // one with a document keeps its own. Concurrent calls may exceed the limit, since the index counts a moment later.
-func (d *DeadLetters) limitDocuments(old, l core.DeadLetter) core.DeadLetter {
+func (d *Store) limitDocuments(old, l core.DeadLetter) core.DeadLetter {
 	most := d.cfg.MaxDocuments
 	if l.Source != "" || len(l.Document) == 0 || len(old.Document) > 0 || d.index.bodies(l.Repository) < most {
 		return l
@@ -130,10 +151,10 @@ func (d *DeadLetters) limitDocuments(old, l core.DeadLetter) core.DeadLetter {
 }
 
 // store writes l if sequence is still the subject's last.
-func (d *DeadLetters) store(
+func (d *Store) store(
 	ctx context.Context, subject string, sequence uint64, l core.DeadLetter,
 ) (*jetstream.PubAck, error) {
-	data, err := encodeDeadLetter(l, int(d.conn.NC.MaxPayload())-headerReserve)
+	data, err := encode(l, int(d.conn.NC.MaxPayload())-headerReserve)
 	if err != nil {
 		return nil, err
 	}
@@ -145,12 +166,12 @@ func (d *DeadLetters) store(
 		jetstream.WithExpectLastSequencePerSubject(sequence))
 }
 
-func (d *DeadLetters) send(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
-	return d.conn.Publish(ctx, m, append(opts, jetstream.WithExpectStream(streamDeadLetters))...)
+func (d *Store) send(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	return d.conn.Publish(ctx, m, append(opts, jetstream.WithExpectStream(StreamName))...)
 }
 
-// encodeDeadLetter returns l as JSON of at most limit bytes, with as much of its document as fits.
-func encodeDeadLetter(l core.DeadLetter, limit int) ([]byte, error) {
+// encode returns l as JSON of at most limit bytes, with as much of its document as fits.
+func encode(l core.DeadLetter, limit int) ([]byte, error) {
 	for {
 		data, err := json.Marshal(l)
 		if err != nil {
@@ -197,7 +218,7 @@ func truncateAll(limit int, texts ...*string) {
 
 // last returns the dead letter of a subject and its sequence. jetstream.ErrMsgNotFound when there is none, with the
 // sequence of its tombstone, if any.
-func (d *DeadLetters) last(ctx context.Context, subject string) (core.DeadLetter, uint64, error) {
+func (d *Store) last(ctx context.Context, subject string) (core.DeadLetter, uint64, error) {
 	m, err := d.stream.GetLastMsgForSubject(ctx, subject)
 	if err != nil {
 		return core.DeadLetter{}, 0, err
@@ -218,8 +239,8 @@ func isRemoved(h nats.Header) bool {
 }
 
 // Clear removes the dead letter of a record that was processed since; it succeeds if there is none.
-func (d *DeadLetters) Clear(ctx context.Context, repository, organization, id string) error {
-	err := d.remove(ctx, recordDeadLetterSubject(repository, organization, id))
+func (d *Store) Clear(ctx context.Context, repository, organization, id string) error {
+	err := d.remove(ctx, subjects.OfRecordDeadLetter(repository, organization, id))
 	if natsconn.IsNotFound(err) || natsconn.IsConflict(err) {
 		// A dead letter stored in between is of a later failure and stays.
 		return nil
@@ -228,29 +249,29 @@ func (d *DeadLetters) Clear(ctx context.Context, repository, organization, id st
 }
 
 // Delete removes the dead letter with this ID; CodeNotFound when there is none.
-func (d *DeadLetters) Delete(ctx context.Context, id string) error {
+func (d *Store) Delete(ctx context.Context, id string) error {
 	entry, ok := d.index.get(id)
 	if !ok {
-		return deadLetterNotFound()
+		return notFound()
 	}
 	for {
 		err := d.remove(ctx, entry.subject)
 		if !natsconn.IsConflict(err) {
 			return err
 		}
-		if err := retry.Sleep(ctx, conflictDelay()); err != nil {
+		if err := retry.Sleep(ctx, natsconn.ConflictDelay()); err != nil {
 			return natsconn.WrapError("removing a dead letter", err)
 		}
 	}
 }
 
-func deadLetterNotFound() error { return core.NewError(core.CodeNotFound, "no such dead letter") }
+func notFound() error { return core.NewError(core.CodeNotFound, "no such dead letter") }
 
 // remove replaces a dead letter by a tombstone with a TTL: deleting the message would not notify other processes.
-func (d *DeadLetters) remove(ctx context.Context, subject string) error {
+func (d *Store) remove(ctx context.Context, subject string) error {
 	_, sequence, err := d.last(ctx, subject)
 	if natsconn.IsNotFound(err) {
-		return deadLetterNotFound()
+		return notFound()
 	}
 	if err != nil && core.CodeOf(err) != core.CodeInternal {
 		return natsconn.WrapError("removing a dead letter", err)
@@ -269,28 +290,28 @@ func (d *DeadLetters) remove(ctx context.Context, subject string) error {
 
 // Has reports whether a record has a dead letter. It makes no call and allocates nothing; changes of other processes
 // show within moments.
-func (d *DeadLetters) Has(repository, organization, id string) bool {
+func (d *Store) Has(repository, organization, id string) bool {
 	return d.index.has(repository, organization, id)
 }
 
 // Find returns the dead letter of a record as it is stored, with its document; CodeNotFound when there is none.
-func (d *DeadLetters) Find(ctx context.Context, repository, organization, id string) (core.DeadLetter, error) {
-	l, _, err := d.last(ctx, string(appendDeadLetterSubject(nil, repository, organization, id)))
+func (d *Store) Find(ctx context.Context, repository, organization, id string) (core.DeadLetter, error) {
+	l, _, err := d.last(ctx, string(subjects.AppendRecordDeadLetter(nil, repository, organization, id)))
 	if natsconn.IsNotFound(err) {
-		return core.DeadLetter{}, deadLetterNotFound()
+		return core.DeadLetter{}, notFound()
 	}
 	return l, natsconn.WrapError("reading a dead letter", err)
 }
 
 // Get returns the dead letter with this ID, with its document; CodeNotFound when there is none.
-func (d *DeadLetters) Get(ctx context.Context, id string) (core.DeadLetter, error) {
+func (d *Store) Get(ctx context.Context, id string) (core.DeadLetter, error) {
 	entry, ok := d.index.get(id)
 	if !ok {
-		return core.DeadLetter{}, deadLetterNotFound()
+		return core.DeadLetter{}, notFound()
 	}
 	l, _, err := d.last(ctx, entry.subject)
 	if natsconn.IsNotFound(err) {
-		return core.DeadLetter{}, deadLetterNotFound()
+		return core.DeadLetter{}, notFound()
 	}
 	return l, natsconn.WrapError("reading a dead letter", err)
 }
@@ -298,19 +319,19 @@ func (d *DeadLetters) Get(ctx context.Context, id string) (core.DeadLetter, erro
 // List returns the dead letters of a repository and of a reason (empty for any), the last written first, at most
 // limit (0 for 50, at most 1000), and the cursor of the next page, empty after the last one. A dead letter written
 // between two pages is on neither. CodeInvalid for an invalid cursor.
-func (d *DeadLetters) List(
+func (d *Store) List(
 	ctx context.Context, repository, reason string, limit int, cursor string,
 ) ([]core.DeadLetter, string, error) {
 	before, err := parseCursor(cursor)
 	if err != nil {
 		return nil, "", err
 	}
-	limit = pageSize(limit)
+	limit = paging.Size(limit)
 	entries := d.index.list(repository, reason, before)
 	letters := make([]core.DeadLetter, 0, min(limit, len(entries)))
 	for i, entry := range entries {
 		if len(letters) == limit {
-			return letters, encodeCursor(deadLetterCursor, strconv.FormatUint(entries[i-1].sequence, 36)), nil
+			return letters, paging.EncodeCursor(listCursor, strconv.FormatUint(entries[i-1].sequence, 36)), nil
 		}
 		l, sequence, err := d.last(ctx, entry.subject)
 		if natsconn.IsNotFound(err) || err == nil && sequence != entry.sequence && before > 0 && sequence >= before {
@@ -330,57 +351,33 @@ func parseCursor(cursor string) (uint64, error) {
 	if cursor == "" {
 		return 0, nil
 	}
-	position, err := decodeCursor(deadLetterCursor, cursor)
+	position, err := paging.DecodeCursor(listCursor, cursor)
 	if err != nil {
 		return 0, err
 	}
 	n, err := strconv.ParseUint(position, 36, 64)
 	if err != nil || n == 0 {
-		return 0, invalidCursor(err)
+		return 0, paging.InvalidCursor(err)
 	}
 	return n, nil
 }
 
-func pageSize(limit int) int {
-	if limit <= 0 {
-		return defaultPage
-	}
-	return min(limit, maxPageSize)
-}
-
 // Count returns the number of dead letters per repository.
-func (d *DeadLetters) Count() map[string]int { return d.index.counts() }
+func (d *Store) Count() map[string]int { return d.index.counts() }
 
 // CountReason returns the number of dead letters of a repository and of a reason, without a call to the server.
-func (d *DeadLetters) CountReason(repository, reason string) int {
+func (d *Store) CountReason(repository, reason string) int {
 	return d.index.countReason(repository, reason)
 }
 
-// updateMetric sets the metric to the counts of the index.
-func (d *DeadLetters) updateMetric() {
+// UpdateMetric sets the metric to the counts of the index.
+func (d *Store) UpdateMetric() {
 	if d.cfg.Metrics == nil {
 		return
 	}
-	labelled := make(map[deadLetterLabels]int)
+	labelled := make(map[labels]int)
 	d.index.eachKind(func(repository, reason string, letters int) {
-		labelled[deadLetterLabels{d.cfg.Label(repository), reason}] += letters
+		labelled[labels{d.cfg.Label(repository), reason}] += letters
 	})
 	d.cfg.Metrics.set(labelled)
-}
-
-// conflictDelay returns a random pause around conflictPause, so that two writers do not conflict again.
-func conflictDelay() time.Duration { return retry.Jitter(conflictPause) }
-
-// sortBySequence puts the newest first.
-func sortBySequence(entries []indexEntry) {
-	slices.SortFunc(entries, func(a, b indexEntry) int {
-		switch {
-		case a.sequence > b.sequence:
-			return -1
-		case a.sequence < b.sequence:
-			return 1
-		default:
-			return 0
-		}
-	})
 }

@@ -1,4 +1,4 @@
-package queue
+package deadletter
 
 import (
 	"context"
@@ -7,26 +7,27 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/subjects"
 )
 
 // loadTime limits loading the dead letters at start.
 const loadTime = time.Minute
 
-// awaitLoaded blocks until the dead letters that existed at the start are loaded.
-func (d *DeadLetters) awaitLoaded(ctx context.Context) error {
+// AwaitLoaded blocks until the dead letters that existed at the start are loaded.
+func (d *Store) AwaitLoaded(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, loadTime)
 	defer cancel()
 	return natsconn.WrapError("reading the dead letters", d.index.awaitLoaded(ctx))
 }
 
-// watch updates the index until ctx ends.
-func (d *DeadLetters) watch(ctx context.Context) {
+// Watch updates the index until ctx ends.
+func (d *Store) Watch(ctx context.Context) {
 	d.conn.RestartOnError(ctx, "dead_letters", d.follow)
 }
 
 // follow reads the stream from the last applied message on, headers only, until an error. Messages need no ack here,
 // so each is sent once, and the consumer's own sequence shows whether one was lost.
-func (d *DeadLetters) follow(ctx context.Context) error {
+func (d *Store) follow(ctx context.Context) error {
 	info, err := d.stream.Info(ctx)
 	if err != nil {
 		return err
@@ -35,7 +36,7 @@ func (d *DeadLetters) follow(ctx context.Context) error {
 		d.index.reset()
 	}
 	reader, err := d.conn.NewReader(ctx, d.stream, jetstream.ConsumerConfig{
-		FilterSubject: deadPrefix + ">", HeadersOnly: true,
+		FilterSubject: subjects.DeadPrefix + ">", HeadersOnly: true,
 		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: d.index.lastSeen() + 1,
 	})
 	if err != nil {
@@ -52,7 +53,7 @@ func (d *DeadLetters) follow(ctx context.Context) error {
 			d.apply(m)
 		}
 		if len(messages) > 0 {
-			d.updateMetric()
+			d.UpdateMetric()
 			continue
 		}
 		// Everything that existed at the start is loaded: wait for changes.
@@ -62,7 +63,7 @@ func (d *DeadLetters) follow(ctx context.Context) error {
 }
 
 // apply applies one message of the stream to the index.
-func (d *DeadLetters) apply(m natsconn.Message) {
+func (d *Store) apply(m natsconn.Message) {
 	if isRemoved(m.Header) {
 		d.index.remove(m.Subject, m.Sequence)
 		return
