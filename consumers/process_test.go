@@ -331,7 +331,7 @@ func (g notePort) NotePage(ctx context.Context, jobID, organization string, read
 	})
 }
 
-func (g notePort) NotedBefore(
+func (g notePort) IDsOnEarlierPages(
 	ctx context.Context, jobID, organization string, reading, page int, ids []uint64,
 ) (map[uint64]struct{}, error) {
 	return ask(ctx, g.p, func() (map[uint64]struct{}, error) {
@@ -345,14 +345,14 @@ func (g notePort) NotedIDs(ctx context.Context, jobID, organization string, read
 	return ask(ctx, g.p, func() (int, error) { return len(g.p.w.store.notedIDs(jobID+" "+organization, reading, last)), nil })
 }
 
-func (g notePort) NoteLate(ctx context.Context, jobID, organization string, page, epoch int, ids []string) error {
+func (g notePort) NoteRequestedIDs(ctx context.Context, jobID, organization string, page, epoch int, ids []string) error {
 	return tell(ctx, g.p, func() error {
 		g.p.w.store.noteLate(jobID+" "+organization, page, epoch, ids)
 		return nil
 	})
 }
 
-func (g notePort) LateIDs(ctx context.Context, jobID, organization string, pages map[int]int) ([]string, error) {
+func (g notePort) RequestedIDs(ctx context.Context, jobID, organization string, pages map[int]int) ([]string, error) {
 	return ask(ctx, g.p, func() ([]string, error) { return g.p.w.store.lateIDs(jobID+" "+organization, pages), nil })
 }
 

@@ -29,7 +29,7 @@ func (w *pageWork) excludeEarlierIDs(ctx context.Context, pass *pagePass) error 
 	}
 	ids := slices.Collect(maps.Keys(pass.fresh))
 	return w.loop.RetryUntilStopped(ctx, "searching the stored ids of the pages", func() error {
-		noted, err := w.Pages.NotedBefore(ctx, w.job.ID, w.req.Organization, w.reread, n, ids)
+		noted, err := w.Pages.IDsOnEarlierPages(ctx, w.job.ID, w.req.Organization, w.reread, n, ids)
 		for id := range noted {
 			delete(pass.fresh, id)
 			w.moved = true

@@ -117,7 +117,7 @@ func (o *organizationEnd) restartList(ctx context.Context, job core.Job, run cor
 // totals, once. If some are still pending when the wait times out, the organization is not swept and ends partial.
 func (o *organizationEnd) settleLate(ctx context.Context, job core.Job, run core.OrganizationRun) (core.OrganizationRun, error) {
 	late := run.Late
-	ids, err := o.Pages.LateIDs(ctx, job.ID, run.Organization, late)
+	ids, err := o.Pages.RequestedIDs(ctx, job.ID, run.Organization, late)
 	if err != nil {
 		return run, err
 	}

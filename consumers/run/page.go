@@ -116,7 +116,7 @@ func (p *pages) process(ctx context.Context, w *pageWork, free func()) error {
 	free()
 	if len(w.late) > 0 {
 		err := p.loop.RetryUntilStopped(ctx, "storing the late records of a page", func() error {
-			return p.Pages.NoteLate(ctx, job.ID, w.req.Organization, w.page.Number, w.page.Epoch, w.late)
+			return p.Pages.NoteRequestedIDs(ctx, job.ID, w.req.Organization, w.page.Number, w.page.Epoch, w.late)
 		})
 		if err != nil {
 			return err

@@ -44,16 +44,16 @@ type Pages interface {
 
 // LateRecords stores the ids of records that pages requested one by one, under the epoch of each page.
 type LateRecords interface {
-	NoteLate(ctx context.Context, jobID, organization string, page, epoch int, ids []string) error
-	// LateIDs returns the ids that were stored for pages, a map of page numbers to epochs; each id once.
-	LateIDs(ctx context.Context, jobID, organization string, pages map[int]int) ([]string, error)
+	NoteRequestedIDs(ctx context.Context, jobID, organization string, page, epoch int, ids []string) error
+	// RequestedIDs returns the ids that were stored for pages, a map of page numbers to epochs; each id once.
+	RequestedIDs(ctx context.Context, jobID, organization string, pages map[int]int) ([]string, error)
 }
 
 // PageIDs stores the ids of the rows of list pages, as hashes. reading counts how often the list was restarted.
 type PageIDs interface {
 	NotePage(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) error
-	// NotedBefore returns those of ids that a page below the given one holds.
-	NotedBefore(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) (map[uint64]struct{}, error)
+	// IDsOnEarlierPages returns those of ids that a page below the given one holds.
+	IDsOnEarlierPages(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) (map[uint64]struct{}, error)
 	// NotedIDs counts the distinct ids of the pages up to and including last.
 	NotedIDs(ctx context.Context, jobID, organization string, reading, last int) (int, error)
 }

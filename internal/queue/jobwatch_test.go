@@ -165,19 +165,19 @@ func TestNotedPages(t *testing.T) {
 		want("S.1", 1, 3, 1)
 		want("S", 0, 0, 1)
 		want("none", 0, 3, 0)
-		before, err := q.PageNotes().NotedBefore(t.Context(), "job", "S.1", 0, 10, []uint64{2, 4, 5, 1 << 63, 99})
+		before, err := q.PageNotes().IDsOnEarlierPages(t.Context(), "job", "S.1", 0, 10, []uint64{2, 4, 5, 1 << 63, 99})
 		if wanted := (map[uint64]struct{}{2: {}, 4: {}, 1 << 63: {}}); err != nil || !maps.Equal(before, wanted) {
 			t.Errorf("noted before page 10: %v, %v, want %v", before, err, wanted)
 		}
 		late := func(organization string, page, epoch int, ids ...string) {
 			t.Helper()
-			if err := q.PageNotes().NoteLate(t.Context(), "job", organization, page, epoch, ids); err != nil {
+			if err := q.PageNotes().NoteRequestedIDs(t.Context(), "job", organization, page, epoch, ids); err != nil {
 				t.Fatal(err)
 			}
 		}
 		wantLate := func(organization string, pages map[int]int, ids ...string) {
 			t.Helper()
-			got, err := q.PageNotes().LateIDs(t.Context(), "job", organization, pages)
+			got, err := q.PageNotes().RequestedIDs(t.Context(), "job", organization, pages)
 			if err != nil || !slices.Equal(got, ids) {
 				t.Errorf("%s, pages %v: late records %q, %v, want %q", organization, pages, got, err, ids)
 			}

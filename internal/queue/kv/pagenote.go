@@ -50,9 +50,9 @@ func (p *PageNotes) NotedIDs(ctx context.Context, jobID, organization string, re
 	return len(slices.Compact(ids)), nil
 }
 
-// NotedBefore returns those of ids that are on a page below the given one, in one reading of an organization's list.
+// IDsOnEarlierPages returns those of ids that are on a page below the given one, in one reading of an organization's list.
 // Its memory does not grow with the list.
-func (p *PageNotes) NotedBefore(
+func (p *PageNotes) IDsOnEarlierPages(
 	ctx context.Context, jobID, organization string, reading, page int, ids []uint64,
 ) (map[uint64]struct{}, error) {
 	asked := make(map[uint64]struct{}, len(ids))
@@ -93,8 +93,8 @@ const keyLate = "late."
 // maxLatePerNote is the largest number of ids in one note: 1000 of the longest ids fit into a message.
 const maxLatePerNote = 1000
 
-// NoteLate stores the ids of records that a page of an organization's list requested one by one, under the page's epoch.
-func (p *PageNotes) NoteLate(ctx context.Context, jobID, organization string, page, epoch int, ids []string) error {
+// NoteRequestedIDs stores the ids of records that a page of an organization's list requested one by one, under the page's epoch.
+func (p *PageNotes) NoteRequestedIDs(ctx context.Context, jobID, organization string, page, epoch int, ids []string) error {
 	part := 0
 	for chunk := range slices.Chunk(ids, maxLatePerNote) {
 		var data []byte
@@ -114,8 +114,8 @@ func (p *PageNotes) NoteLate(ctx context.Context, jobID, organization string, pa
 	return nil
 }
 
-// LateIDs returns the ids that were noted for pages, a map of page numbers to epochs, each id once.
-func (p *PageNotes) LateIDs(ctx context.Context, jobID, organization string, pages map[int]int) ([]string, error) {
+// RequestedIDs returns the ids that were noted for pages, a map of page numbers to epochs, each id once.
+func (p *PageNotes) RequestedIDs(ctx context.Context, jobID, organization string, pages map[int]int) ([]string, error) {
 	var ids []string
 	filter := prefix + pagesKey(jobID, organization) + keyLate
 	err := p.conn.ReadAll(ctx, p.stream, filter+">", func(m natsconn.Message) error {
