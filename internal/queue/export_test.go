@@ -36,7 +36,7 @@ func HoldGathered(q *Queue) (release func()) {
 	q.gather.inFlight = maxUngathered
 	return func() {
 		for range maxUngathered {
-			q.gather.publishDone(q)
+			q.gather.publishDone(q.publisher)
 		}
 	}
 }

@@ -46,14 +46,14 @@ type gathered struct {
 }
 
 // publish stores r, by itself or in a batch.
-func (g *gatherer) publish(ctx context.Context, q *Queue, r core.Request) error {
+func (g *gatherer) publish(ctx context.Context, p *publisher, r core.Request) error {
 	g.mu.Lock()
 	g.countArrival(time.Now())
 	if !g.burst && g.inFlight < maxUngathered {
 		g.inFlight++
 		g.mu.Unlock()
-		err := q.publishRequest(ctx, r)
-		g.publishDone(q)
+		err := p.publishRequest(ctx, r)
+		g.publishDone(p)
 		return err
 	}
 	if len(g.waiting) >= maxGathered {
@@ -67,7 +67,7 @@ func (g *gatherer) publish(ctx context.Context, q *Queue, r core.Request) error 
 	g.waiting = append(g.waiting, one)
 	if g.inFlight == 0 {
 		g.inFlight++
-		q.work.Go(func() { g.publishGroup(q) })
+		p.work.Go(func() { g.publishGroup(p) })
 	}
 	g.mu.Unlock()
 	select {
@@ -88,18 +88,18 @@ func (g *gatherer) countArrival(now time.Time) {
 }
 
 // publishDone starts the next group after a publish.
-func (g *gatherer) publishDone(q *Queue) {
+func (g *gatherer) publishDone(p *publisher) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.waiting) == 0 || g.burst && g.inFlight > 1 { // during a burst, all wait for the same publish
 		g.inFlight--
 		return
 	}
-	q.work.Go(func() { g.publishGroup(q) })
+	p.work.Go(func() { g.publishGroup(p) })
 }
 
 // publishGroup publishes the waiting Requests, during a burst after a short wait for more.
-func (g *gatherer) publishGroup(q *Queue) {
+func (g *gatherer) publishGroup(p *publisher) {
 	g.mu.Lock()
 	linger := g.burst && len(g.waiting) < minBatch
 	g.mu.Unlock()
@@ -111,12 +111,12 @@ func (g *gatherer) publishGroup(q *Queue) {
 	group := g.waiting[:n:n]
 	g.waiting = g.waiting[n:]
 	g.mu.Unlock()
-	g.publishGathered(q, group)
-	g.publishDone(q)
+	g.publishGathered(p, group)
+	g.publishDone(p)
 }
 
 // publishGathered publishes a group: batchable Requests in batches, all others concurrently.
-func (g *gatherer) publishGathered(q *Queue, group []gathered) {
+func (g *gatherer) publishGathered(p *publisher, group []gathered) {
 	group = slices.DeleteFunc(group, func(one gathered) bool { return one.ctx.Err() != nil })
 	requests := make([]core.Request, len(group))
 	for i, one := range group {
@@ -126,8 +126,8 @@ func (g *gatherer) publishGathered(q *Queue, group []gathered) {
 	var alone errgroup.Group
 	alone.SetLimit(publishConcurrency)
 	for _, members := range groupBatches(requests) {
-		if len(members) >= minBatch && q.batches.admit(ctx, q) {
-			err := q.publishBatch(ctx, requests, members)
+		if len(members) >= minBatch && p.batches.admit(ctx, p) {
+			err := p.publishBatch(ctx, requests, members)
 			for _, i := range members {
 				group[i].stored <- err
 			}
@@ -135,7 +135,7 @@ func (g *gatherer) publishGathered(q *Queue, group []gathered) {
 		}
 		for _, i := range members {
 			alone.Go(func() error {
-				group[i].stored <- q.publishRequest(group[i].ctx, requests[i])
+				group[i].stored <- p.publishRequest(group[i].ctx, requests[i])
 				return nil
 			})
 		}

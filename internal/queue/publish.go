@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -14,41 +15,55 @@ import (
 	"tutti/internal/queue/subjects"
 )
 
+// publisher stores Requests in the stream of requests.
+type publisher struct {
+	conn       *natsconn.Conn
+	requests   jetstream.Stream
+	metrics    *Metrics
+	maxPending int
+	// openConsumers returns the consumers that are open.
+	openConsumers func() []*Consumer
+	// work counts the goroutines that Queue.Close waits for.
+	work    *sync.WaitGroup
+	batches batchLimiter
+	gather  gatherer
+}
+
 // Publish validates r and stores it in place of an older Request of the same subject; it returns when the server has
 // it on disk. A Request as of an earlier version (AsOf), such as a removal read again from a topic, is stored by
 // PublishUnlessRemovalPending. A Request of the outbox is stored once per id: the same id within two minutes is
 // dropped and counts as stored. CodeInvalid for an invalid Request, CodeOverloaded when the queue is full,
 // CodeUnavailable when it does not answer; then the Request may still be stored, and publishing it again is safe.
-func (q *Queue) Publish(ctx context.Context, r core.Request) error {
+func (p *publisher) Publish(ctx context.Context, r core.Request) error {
 	if r.AsOf > 0 {
-		return q.PublishUnlessRemovalPending(ctx, r)
+		return p.PublishUnlessRemovalPending(ctx, r)
 	}
-	err := q.publishRequest(ctx, r)
-	q.metrics.countPublished(err)
+	err := p.publishRequest(ctx, r)
+	p.metrics.countPublished(err)
 	return err
 }
 
 // PublishUnlessRemovalPending is Publish for a Request that tutti makes by itself. If its subject holds a Request, waiting
 // or in flight, it stores what core.Request.MergeWithPending returns; nothing to store is success. A pending Request to
 // index is replaced, since its record may already have been fetched.
-func (q *Queue) PublishUnlessRemovalPending(ctx context.Context, r core.Request) error {
-	err := q.publishUnlessRemovalPending(ctx, r)
-	q.metrics.countPublished(err)
+func (p *publisher) PublishUnlessRemovalPending(ctx context.Context, r core.Request) error {
+	err := p.publishUnlessRemovalPending(ctx, r)
+	p.metrics.countPublished(err)
 	return err
 }
 
-func (q *Queue) publishUnlessRemovalPending(ctx context.Context, r core.Request) error {
+func (p *publisher) publishUnlessRemovalPending(ctx context.Context, r core.Request) error {
 	subject, err := subjects.OfRequest(r)
 	if err != nil {
 		return err
 	}
 	sequence, offered := uint64(0), r
 	for {
-		err := q.publishRequest(ctx, offered, jetstream.WithExpectLastSequencePerSubject(sequence))
+		err := p.publishRequest(ctx, offered, jetstream.WithExpectLastSequencePerSubject(sequence))
 		if !natsconn.IsConflict(err) {
 			return err
 		}
-		there, err := q.requests.GetLastMsgForSubject(ctx, subject)
+		there, err := p.requests.GetLastMsgForSubject(ctx, subject)
 		switch {
 		case errors.Is(err, jetstream.ErrMsgNotFound):
 			sequence, offered = 0, r
@@ -68,7 +83,7 @@ func (q *Queue) publishUnlessRemovalPending(ctx context.Context, r core.Request)
 	}
 }
 
-func (q *Queue) publishRequest(ctx context.Context, r core.Request, opts ...jetstream.PublishOpt) error {
+func (p *publisher) publishRequest(ctx context.Context, r core.Request, opts ...jetstream.PublishOpt) error {
 	subject, err := subjects.OfRequest(r)
 	if err != nil {
 		return err
@@ -81,7 +96,7 @@ func (q *Queue) publishRequest(ctx context.Context, r core.Request, opts ...jets
 	if r.Cause == core.CauseOutbox && r.Attempts == 0 && r.ID != "" {
 		opts = append(opts, jetstream.WithMsgID(r.ID))
 	}
-	_, err = q.conn.Publish(ctx, &nats.Msg{Subject: subject, Data: data}, opts...)
+	_, err = p.conn.Publish(ctx, &nats.Msg{Subject: subject, Data: data}, opts...)
 	return natsconn.WrapError("publishing the request", err)
 }
 
@@ -90,7 +105,7 @@ func (q *Queue) publishRequest(ctx context.Context, r core.Request, opts ...jets
 // passed: it is delivered at once, and the consumer reads its NotBefore. m must be from a Consumer of this Queue and
 // needs no Ack afterwards. If the subject has a newer Request, nothing is stored. CodeOverloaded when the queue is
 // full, since a cluster rejects replacements then too: m is still in flight, and its current delivery does not count.
-func (q *Queue) Republish(ctx context.Context, m core.Message, r core.Request, after time.Duration) error {
+func (p *publisher) Republish(ctx context.Context, m core.Message, r core.Request, after time.Duration) error {
 	own, ok := m.(*message)
 	if !ok {
 		return core.NewError(core.CodeInvalid, "republishing a message of another queue")
@@ -99,7 +114,7 @@ func (q *Queue) Republish(ctx context.Context, m core.Message, r core.Request, a
 	r.NotBefore = time.Now().UTC().Add(after)
 	defer own.forgetHandOuts(ctx)
 	r.AsOf = own.version
-	err := q.publishRequest(ctx, r, jetstream.WithExpectLastSequencePerSubject(own.sequence))
+	err := p.publishRequest(ctx, r, jetstream.WithExpectLastSequencePerSubject(own.sequence))
 	if natsconn.IsConflict(err) {
 		return nil
 	}

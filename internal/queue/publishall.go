@@ -30,22 +30,22 @@ const (
 // every Request is published by itself and replaces an older one. Small groups that arrive while others are in flight
 // are combined with those of other callers. It returns one error for each Request, in order, or nil when all are
 // stored.
-func (q *Queue) PublishAll(ctx context.Context, rs []core.Request) []error {
+func (p *publisher) PublishAll(ctx context.Context, rs []core.Request) []error {
 	errs := make([]error, len(rs))
 	group := errgroup.Group{}
 	group.SetLimit(publishConcurrency)
 	publish := func(members []int) {
 		group.Go(func() error {
-			err := q.publishBatch(ctx, rs, members)
+			err := p.publishBatch(ctx, rs, members)
 			for _, i := range members {
 				errs[i] = err
-				q.metrics.countPublished(err)
+				p.metrics.countPublished(err)
 			}
 			return nil
 		})
 	}
 	for _, members := range groupBatches(rs) {
-		if len(members) >= minBatch && q.batches.admit(ctx, q) {
+		if len(members) >= minBatch && p.batches.admit(ctx, p) {
 			publish(members)
 			continue
 		}
@@ -94,13 +94,13 @@ func batchable(r core.Request) bool {
 		r.AsOf == 0 && !r.Force && !r.Rebuild && r.NotBefore.IsZero() && r.Cause != core.CauseOutbox && r.Validate() == nil
 }
 
-func (q *Queue) publishBatch(ctx context.Context, rs []core.Request, members []int) error {
+func (p *publisher) publishBatch(ctx context.Context, rs []core.Request, members []int) error {
 	first := rs[members[0]]
 	if first.AsOf > 0 {
-		return q.publishUnlessRemovalPending(ctx, first)
+		return p.publishUnlessRemovalPending(ctx, first)
 	}
 	if len(members) == 1 {
-		return q.gather.publish(ctx, q, first)
+		return p.gather.publish(ctx, p, first)
 	}
 	batch := core.Request{
 		ID: uuid.Must(uuid.NewV7()).String(), Kind: core.KindIndex, Scope: core.ScopeRecords,
@@ -116,7 +116,7 @@ func (q *Queue) publishBatch(ctx context.Context, rs []core.Request, members []i
 			batch.Records = append(batch.Records, key)
 		}
 	}
-	return q.publishRequest(ctx, batch)
+	return p.publishRequest(ctx, batch)
 }
 
 // batchLimiter limits how many batches are pending: the stream's own limit counts messages.
@@ -128,8 +128,8 @@ type batchLimiter struct {
 
 // admit counts a batch that is about to be published; false when too many are pending. Of concurrent callers, one
 // asks the server; the others use the previous count.
-func (w *batchLimiter) admit(ctx context.Context, q *Queue) bool {
-	limit := max(2, int64(q.cfg.MaxPending/batchShare))
+func (w *batchLimiter) admit(ctx context.Context, p *publisher) bool {
+	limit := max(2, int64(p.maxPending/batchShare))
 	w.mu.Lock()
 	stale := time.Since(w.countedAt) > batchCountMaxAge
 	if stale {
@@ -137,7 +137,7 @@ func (w *batchLimiter) admit(ctx context.Context, q *Queue) bool {
 	}
 	w.mu.Unlock()
 	if stale {
-		waiting, err := q.countBatches(ctx)
+		waiting, err := p.countBatches(ctx)
 		if err != nil {
 			waiting = limit // the publish returns the cause
 		}
@@ -155,15 +155,15 @@ func (w *batchLimiter) admit(ctx context.Context, q *Queue) bool {
 }
 
 // countBatches returns the number of batches of all repositories that are pending or in flight.
-func (q *Queue) countBatches(ctx context.Context) (int64, error) {
+func (p *publisher) countBatches(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, natsconn.CallTimeout)
 	defer cancel()
 	total := int64(0)
-	for _, c := range q.openConsumers() {
+	for _, c := range p.openConsumers() {
 		if c.class != core.ClassBatches {
 			continue
 		}
-		consumer, err := q.requests.Consumer(ctx, c.cfg.Durable)
+		consumer, err := p.requests.Consumer(ctx, c.cfg.Durable)
 		if err != nil {
 			return 0, natsconn.WrapError("counting the pending batches", err)
 		}

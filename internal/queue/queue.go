@@ -10,8 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"tutti/internal/core"
 	"tutti/internal/queue/deadletter"
 	"tutti/internal/queue/kv"
@@ -82,17 +80,14 @@ func (c Config) validate() error {
 
 // Queue is a connection to the streams of tutti. It is safe for concurrent use.
 type Queue struct {
+	*publisher
+
 	cfg         Config
 	log         *slog.Logger
-	metrics     *Metrics
-	conn        *natsconn.Conn
-	requests    jetstream.Stream
 	signatures  *Signatures
 	deadLetters *deadletter.Store
 	bucket      *kv.Bucket
 	labels      *labels
-	batches     batchLimiter
-	gather      gatherer
 
 	// stop ends the background goroutines, which work counts.
 	stop context.CancelFunc
@@ -133,9 +128,10 @@ func open(ctx context.Context, cfg Config, server natsconn.InProcessServer) (*Qu
 		return nil, err
 	}
 	q := &Queue{
-		cfg: cfg, log: cfg.Logger, metrics: cfg.Metrics, conn: conn,
-		labels: newLabels(), consumers: make(map[*Consumer]struct{}),
+		publisher: &publisher{conn: conn, metrics: cfg.Metrics, maxPending: cfg.MaxPending},
+		cfg:       cfg, log: cfg.Logger, labels: newLabels(), consumers: make(map[*Consumer]struct{}),
 	}
+	q.publisher.openConsumers, q.publisher.work = q.openConsumers, &q.work
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	q.stop = stop
 	if err = q.setUp(starting); err == nil {
