@@ -30,7 +30,7 @@ func messageDeadLetter(fault *Rejection, repository, source, position string, do
 }
 
 // putDeadLetters stores dead letters, several at a time.
-func (s *Service) putDeadLetters(ctx context.Context, letters []core.DeadLetter) error {
+func (s *sender) putDeadLetters(ctx context.Context, letters []core.DeadLetter) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(publishConcurrency)
 	for _, l := range letters {
@@ -44,7 +44,7 @@ func (s *Service) putDeadLetters(ctx context.Context, letters []core.DeadLetter)
 	return g.Wait()
 }
 
-func (s *Service) deadLetterID(l core.DeadLetter) string {
+func (s *sender) deadLetterID(l core.DeadLetter) string {
 	if s.cfg.DeadLetterIndex == nil {
 		return ""
 	}

@@ -54,7 +54,7 @@ func (in *requestSet) add(e Event, repository string, asOf core.Version) {
 }
 
 // asOf returns the version of a request made at a time, 0 if that is unknown. A future time counts as now.
-func (s *Service) asOf(at time.Time) core.Version {
+func (s *sender) asOf(at time.Time) core.Version {
 	if at.Unix() <= 0 {
 		return 0
 	}
@@ -76,7 +76,7 @@ func (in *requestSet) put(r core.Request) {
 }
 
 // submit stores all Requests of a set. After an error some may be stored; storing them again is safe.
-func (s *Service) submit(ctx context.Context, in *requestSet) error {
+func (s *runs) submit(ctx context.Context, in *requestSet) error {
 	if _, err := s.submitRecords(ctx, in); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (s *Service) submit(ctx context.Context, in *requestSet) error {
 }
 
 // submitRecords stores the Requests of records and returns how many are stored, all of them if there is no error.
-func (s *Service) submitRecords(ctx context.Context, in *requestSet) (stored int, err error) {
+func (s *sender) submitRecords(ctx context.Context, in *requestSet) (stored int, err error) {
 	now := s.now()
 	for i := range in.records {
 		in.records[i].ID, in.records[i].ReceivedAt = orNewID(in.requestID), now
@@ -117,7 +117,7 @@ func (r runKey) scope() core.Scope {
 }
 
 // publishAll returns one error for each Request, or nil when all are stored.
-func (s *Service) publishAll(ctx context.Context, requests []core.Request) []error {
+func (s *sender) publishAll(ctx context.Context, requests []core.Request) []error {
 	if len(requests) == 0 {
 		return nil
 	}

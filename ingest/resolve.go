@@ -18,7 +18,7 @@ type eventTargets struct {
 
 // resolve returns the repositories that an event is for, or why there are none. An event that does not say which of
 // several repositories it is for is for each: the record as fetched decides.
-func (s *Service) resolve(e Event, a eventTargets) ([]core.Repository, *Rejection) {
+func (s *sender) resolve(e Event, a eventTargets) ([]core.Repository, *Rejection) {
 	found, rejection := s.matchRepositories(e, a)
 	if rejection != nil {
 		rejection.Organization, rejection.RecordID = e.Organization, e.RecordID
@@ -26,7 +26,7 @@ func (s *Service) resolve(e Event, a eventTargets) ([]core.Repository, *Rejectio
 	return found, rejection
 }
 
-func (s *Service) matchRepositories(e Event, a eventTargets) ([]core.Repository, *Rejection) {
+func (s *sender) matchRepositories(e Event, a eventTargets) ([]core.Repository, *Rejection) {
 	if e.Format == FormatMaestro && a.requests {
 		if repo, err := s.repository(e.Repository); err == nil {
 			return []core.Repository{repo}, nil
@@ -65,7 +65,7 @@ func (e Event) fits(t core.RepositoryType) bool {
 }
 
 // sentBy reports whether e can be for a repository of a fitting type.
-func (s *Service) sentBy(e Event, repo core.Repository) bool {
+func (s *sender) sentBy(e Event, repo core.Repository) bool {
 	if e.Format == FormatLyric {
 		category := s.cfg.Sources[repo.Code].LyricCategory
 		return category == "" || len(e.Categories) == 0 || slices.Contains(e.Categories, category)
@@ -75,7 +75,7 @@ func (s *Service) sentBy(e Event, repo core.Repository) bool {
 
 // requestedScope returns what an event requests of its repository: a change of an entity that is not indexed itself
 // requests its organization.
-func (s *Service) requestedScope(e Event, repository string) Event {
+func (s *sender) requestedScope(e Event, repository string) Event {
 	entity := s.cfg.Sources[repository].LyricEntity
 	if e.Format == FormatLyric && entity != "" && e.Entity != "" && e.Entity != entity {
 		e.RecordID = ""

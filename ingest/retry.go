@@ -19,13 +19,16 @@ const (
 	retryParallel = 32
 )
 
+// retries publishes the Requests of dead letters again.
+type retries struct{ *runs }
+
 // Retry retries one dead letter. The Request of a record is published again: the record is fetched again, the stored
 // copy is never written, and the dead letter stays until a success removes it. For a page or a run, its organization
 // or repository is run, and the dead letter is removed. A message is decoded again with the current configuration; if
 // it is accepted, it is published and the dead letter removed. Retry returns the dead letter. Errors: CodeNotFound
 // when there is none, CodeConflict with a hint when it cannot be retried, CodeOverloaded or CodeUnavailable from the
 // queue, CodeUnsupported without Config.DeadLetters.
-func (s *Service) Retry(ctx context.Context, id, requestID string) (core.DeadLetter, error) {
+func (s *retries) Retry(ctx context.Context, id, requestID string) (core.DeadLetter, error) {
 	if s.cfg.DeadLetters == nil {
 		return core.DeadLetter{}, errNoDeadLetters()
 	}
@@ -47,7 +50,7 @@ func (s *Service) Retry(ctx context.Context, id, requestID string) (core.DeadLet
 // RetryAll retries every dead letter of a repository and of a reason, "" for any, that exists when it starts, and
 // returns how many were retried and how many cannot be. After an error of the queue, those retried until then stay
 // retried.
-func (s *Service) RetryAll(
+func (s *retries) RetryAll(
 	ctx context.Context, repository, reason, requestID string,
 ) (retried, refused int, err error) {
 	if s.cfg.DeadLetters == nil {
@@ -70,7 +73,7 @@ func (s *Service) RetryAll(
 }
 
 // allDeadLetters lists dead letters without their documents.
-func (s *Service) allDeadLetters(ctx context.Context, repository, reason string) ([]core.DeadLetter, error) {
+func (s *retries) allDeadLetters(ctx context.Context, repository, reason string) ([]core.DeadLetter, error) {
 	var all []core.DeadLetter
 	for cursor := ""; ; {
 		letters, next, err := s.cfg.DeadLetters.List(ctx, repository, reason, retryPage, cursor)
@@ -89,7 +92,7 @@ func (s *Service) allDeadLetters(ctx context.Context, repository, reason string)
 }
 
 // retryChunk retries some dead letters: those of records in one call, the others concurrently.
-func (s *Service) retryChunk(
+func (s *retries) retryChunk(
 	ctx context.Context, letters []core.DeadLetter, requestID string,
 ) (retried, refused int, err error) {
 	records := newRequestSet(core.CauseREST, requestID)
@@ -115,7 +118,7 @@ func (s *Service) retryChunk(
 }
 
 // retryEach retries dead letters one by one, concurrently.
-func (s *Service) retryEach(
+func (s *retries) retryEach(
 	ctx context.Context, letters []core.DeadLetter, requestID string,
 ) (retried, refused int, err error) {
 	var mu sync.Mutex
@@ -144,7 +147,7 @@ func (s *Service) retryEach(
 }
 
 // planRetry returns the Requests of the retry of a dead letter; CodeConflict when it cannot be retried.
-func (s *Service) planRetry(l core.DeadLetter, requestID string) (*requestSet, error) {
+func (s *retries) planRetry(l core.DeadLetter, requestID string) (*requestSet, error) {
 	in := newRequestSet(core.CauseREST, requestID)
 	switch {
 	case l.Source != "":
@@ -170,7 +173,7 @@ func isOfRecord(l core.DeadLetter) bool {
 }
 
 // recordRequest returns the Request that retries the record of a dead letter.
-func (s *Service) recordRequest(l core.DeadLetter) (core.Request, error) {
+func (s *retries) recordRequest(l core.DeadLetter) (core.Request, error) {
 	if err := s.stillConfigured(l.Repository); err != nil {
 		return core.Request{}, err
 	}
@@ -195,7 +198,7 @@ func (s *Service) recordRequest(l core.DeadLetter) (core.Request, error) {
 	return r, nil
 }
 
-func (s *Service) planRun(in *requestSet, l core.DeadLetter) error {
+func (s *retries) planRun(in *requestSet, l core.DeadLetter) error {
 	if err := s.stillConfigured(l.Repository); err != nil {
 		return err
 	}
@@ -210,7 +213,7 @@ func (s *Service) planRun(in *requestSet, l core.DeadLetter) error {
 }
 
 // planMessage decodes a stored message with the current configuration.
-func (s *Service) planMessage(in *requestSet, l core.DeadLetter) error {
+func (s *retries) planMessage(in *requestSet, l core.DeadLetter) error {
 	a := eventTargets{requests: l.Source != sourceWebhook}
 	switch {
 	case l.Truncated:
@@ -243,7 +246,7 @@ func (s *Service) planMessage(in *requestSet, l core.DeadLetter) error {
 	return nil
 }
 
-func (s *Service) stillConfigured(repository string) error {
+func (s *retries) stillConfigured(repository string) error {
 	if _, ok := s.repositories[repository]; ok {
 		return nil
 	}
@@ -261,7 +264,7 @@ func notRetryable(message, hint string) error {
 
 // discard removes a dead letter that no success of a record will remove. If that fails, the dead letter can be
 // retried again.
-func (s *Service) discard(ctx context.Context, l core.DeadLetter) {
+func (s *retries) discard(ctx context.Context, l core.DeadLetter) {
 	if l.Source == "" && isOfRecord(l) {
 		return
 	}

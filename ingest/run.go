@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"tutti/internal/core"
+	"tutti/internal/keylock"
 	"tutti/internal/retry"
 )
 
@@ -24,11 +25,20 @@ const maxCellConflicts = 100
 // errNotQueued ends an update of a job that is no longer queued.
 var errNotQueued = errors.New("the job is no longer queued")
 
+// runs queues jobs, one for each scope and its flags.
+type runs struct {
+	*sender
+
+	jobs       JobStore
+	cells      Cells
+	scopeLocks keylock.Locks
+}
+
 // Run requests that a whole organization or repository is indexed and returns the job that does it: a queued, not yet
 // started job of the same scope and flags if there is one, else a new one (CONTRACT section 1). It returns nil only
 // after the queue has stored the job's Request. Errors: CodeInvalid, CodeNotFound for an unknown repository,
 // CodeOverloaded or CodeUnavailable from the queue.
-func (s *Service) Run(
+func (s *runs) Run(
 	ctx context.Context, scope core.Scope, repository, organization string, force bool,
 	cause core.Cause, requestID string,
 ) (core.Job, error) {
@@ -70,7 +80,7 @@ func validRun(scope core.Scope, organization string) error {
 }
 
 // joinOrQueue returns the queued job in the cell, or reserves the cell and queues a new one.
-func (s *Service) joinOrQueue(ctx context.Context, repo core.Repository, r core.Request, cell string) (core.Job, error) {
+func (s *runs) joinOrQueue(ctx context.Context, repo core.Repository, r core.Request, cell string) (core.Job, error) {
 	var reserved string // a job id that another trigger reserved and has not created yet
 	var since time.Time
 	for losses := 0; losses < maxCellConflicts; {
@@ -110,7 +120,7 @@ func (s *Service) joinOrQueue(ctx context.Context, repo core.Repository, r core.
 
 // abandoned reports whether the id of a missing job is older than the time its creator needs to create the job: the
 // job was pruned, or the process that reserved the cell died. An id without a time (RFC 9562, 5.7) is not abandoned.
-func (s *Service) abandoned(id string) bool {
+func (s *runs) abandoned(id string) bool {
 	parsed, err := uuid.Parse(id)
 	if err != nil || parsed.Version() != 7 {
 		return false
@@ -133,7 +143,7 @@ const (
 
 // join counts on the job that it was returned, if it is still queued: both changes of a queued job, this and the
 // start, are compare-and-swap, so a returned job can only start after it was returned.
-func (s *Service) join(ctx context.Context, id string) (core.Job, cellState, error) {
+func (s *runs) join(ctx context.Context, id string) (core.Job, cellState, error) {
 	if id == "" {
 		return core.Job{}, cellFree, nil
 	}
@@ -160,7 +170,7 @@ func (s *Service) join(ctx context.Context, id string) (core.Job, cellState, err
 
 // queue publishes the Request of a new job and then creates the job, so that a crash between the two leaves a Request
 // whose job its consumer creates, and never a job without a Request (DESIGN, Data).
-func (s *Service) queue(ctx context.Context, repo core.Repository, r core.Request, cell string) (core.Job, error) {
+func (s *runs) queue(ctx context.Context, repo core.Repository, r core.Request, cell string) (core.Job, error) {
 	publishErr := s.publish(ctx, r)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
@@ -182,7 +192,7 @@ func (s *Service) queue(ctx context.Context, repo core.Repository, r core.Reques
 
 // release empties a cell whose Request was not stored, so that the next trigger need not wait for its job. If that
 // fails, that trigger waits.
-func (s *Service) release(ctx context.Context, cell, jobID string) {
+func (s *runs) release(ctx context.Context, cell, jobID string) {
 	id, revision, err := s.cells.Cell(ctx, cell)
 	if err == nil && id == jobID {
 		err = s.cells.SetCell(ctx, cell, "", revision)

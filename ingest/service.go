@@ -78,13 +78,16 @@ func (c Config) withDefaults() Config {
 // Service turns triggers into Requests on the queue. It has no state except locks; any number of processes may each
 // have one.
 type Service struct {
-	repositories    map[string]core.Repository
-	publisher       Publisher
-	jobs            JobStore
-	cells           Cells
-	cfg             Config
-	scopeLocks      keylock.Locks
+	*retries
+
 	deadLetterLocks keylock.Locks
+}
+
+// sender resolves events to Requests and publishes them, and stores what is no Request as dead letters.
+type sender struct {
+	repositories map[string]core.Repository
+	publisher    Publisher
+	cfg          Config
 }
 
 // New returns a Service for the given repositories. CodeInvalid for a duplicate code.
@@ -104,9 +107,8 @@ func New(repositories []core.Repository, publisher Publisher, jobs JobStore, cel
 			return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("a source is given for repository %q, which is not configured", code))
 		}
 	}
-	return &Service{
-		repositories: byCode, publisher: publisher, jobs: jobs, cells: cells, cfg: cfg.withDefaults(),
-	}, nil
+	send := &sender{repositories: byCode, publisher: publisher, cfg: cfg.withDefaults()}
+	return &Service{retries: &retries{&runs{sender: send, jobs: jobs, cells: cells}}}, nil
 }
 
 // Record requests that one record is indexed or removed (kind) and returns the alias that its repository writes to.
@@ -139,7 +141,7 @@ func (s *Service) Record(
 	return repo.IndexName, nil
 }
 
-func (s *Service) repository(code string) (core.Repository, error) {
+func (s *sender) repository(code string) (core.Repository, error) {
 	if err := core.ValidID("repository", code); err != nil {
 		return core.Repository{}, err
 	}
@@ -154,7 +156,7 @@ func (s *Service) repository(code string) (core.Repository, error) {
 	return repo, nil
 }
 
-func (s *Service) publish(ctx context.Context, r core.Request) error {
+func (s *sender) publish(ctx context.Context, r core.Request) error {
 	err := s.publisher.Publish(ctx, r)
 	if err != nil {
 		return fmt.Errorf("publishing a %s request: %w", r.Scope, err)
@@ -162,7 +164,7 @@ func (s *Service) publish(ctx context.Context, r core.Request) error {
 	return nil
 }
 
-func (s *Service) now() time.Time { return s.cfg.Now().UTC() }
+func (s *sender) now() time.Time { return s.cfg.Now().UTC() }
 
 // orNewID returns id, or a new time-ordered one if it is empty.
 func orNewID(id string) string {

@@ -41,7 +41,7 @@ func CheckSignature(secret string, body []byte, signature string) error {
 
 // signatureKey returns the key under which the signature of a body is stored. Without a secret there is no signature,
 // and repetitions cannot be detected.
-func (s *Service) signatureKey(repository string, body []byte) (key string, ok bool) {
+func (s *sender) signatureKey(repository string, body []byte) (key string, ok bool) {
 	secret := s.cfg.Sources[repository].WebhookSecret
 	if secret == "" || s.cfg.Signatures == nil {
 		return "", false
@@ -51,7 +51,7 @@ func (s *Service) signatureKey(repository string, body []byte) (key string, ok b
 
 // firstSeen returns the version of a body's removals: that of the time at which it was first accepted, 0 if that is
 // now.
-func (s *Service) firstSeen(ctx context.Context, repository string, body []byte) (core.Version, error) {
+func (s *sender) firstSeen(ctx context.Context, repository string, body []byte) (core.Version, error) {
 	key, ok := s.signatureKey(repository, body)
 	if !ok {
 		return 0, nil
@@ -65,7 +65,7 @@ func (s *Service) firstSeen(ctx context.Context, repository string, body []byte)
 
 // remember stores that a body with removals was accepted. A rejected one is not stored: what is indexed between it
 // and its repetition is older than the removal.
-func (s *Service) remember(ctx context.Context, repository string, body []byte) error {
+func (s *sender) remember(ctx context.Context, repository string, body []byte) error {
 	key, ok := s.signatureKey(repository, body)
 	if !ok {
 		return nil
