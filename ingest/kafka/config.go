@@ -105,7 +105,7 @@ func (r *Reader) options() []kgo.Opt {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(),
-		kgo.OnPartitionsCallbackBlocked(r.onRebalance),
+		kgo.OnPartitionsCallbackBlocked(r.rebalancePending.set),
 		kgo.OnPartitionsRevoked(r.revoked),
 		kgo.OnPartitionsLost(r.lost),
 		kgo.SessionTimeout(r.cfg.SessionTimeout),

@@ -27,7 +27,7 @@ type Handler interface {
 type Reader struct {
 	cfg              Config
 	handler          Handler
-	rebalancePending chan struct{} // holds a token while a rebalance waits for the current batch
+	rebalancePending rebalanceSignal
 
 	mu          sync.Mutex
 	client      *kgo.Client
@@ -47,7 +47,7 @@ func New(cfg Config, handler Handler) (*Reader, error) {
 		return nil, err
 	}
 	r := &Reader{
-		cfg: cfg.withDefaults(), handler: handler, rebalancePending: make(chan struct{}, 1), uncommitted: map[int32]*kgo.Record{},
+		cfg: cfg.withDefaults(), handler: handler, rebalancePending: make(rebalanceSignal, 1), uncommitted: map[int32]*kgo.Record{},
 		checkErr: core.NewError(core.CodeUnavailable, "the Kafka reader is not running"),
 	}
 	if err := kgo.ValidateOpts(r.options()...); err != nil {
@@ -123,7 +123,7 @@ func (r *Reader) Stop(ctx context.Context) error {
 // read polls and delivers until reading ends; the current batch is then finished, until handling ends.
 func (r *Reader) read(reading, handling context.Context) {
 	for reading.Err() == nil {
-		r.clearRebalance()
+		r.rebalancePending.clear()
 		fetches := r.poll(reading)
 		r.process(reading, handling, fetches)
 		r.client.AllowRebalance()
@@ -169,7 +169,7 @@ func (r *Reader) deliver(reading, handling context.Context, records []*kgo.Recor
 		part := records[taken:min(len(records), taken+size)]
 		err := r.deliverBatch(handling, part)
 		if err == nil {
-			if taken, attempt = taken+len(part), 0; taken < len(records) && r.takeRebalance() {
+			if taken, attempt = taken+len(part), 0; taken < len(records) && r.rebalancePending.clear() {
 				return taken
 			}
 			continue
@@ -227,32 +227,6 @@ func (r *Reader) rewind(records []*kgo.Record) {
 	r.client.SetOffsets(map[string]map[int32]kgo.EpochOffset{r.cfg.Topic: first})
 }
 
-// onRebalance notes that a rebalance waits for the batch in hand. The client calls it on a goroutine of its own.
-func (r *Reader) onRebalance(context.Context, *kgo.Client) {
-	select {
-	case r.rebalancePending <- struct{}{}:
-	default:
-	}
-}
-
-// takeRebalance reports whether a rebalance waits.
-func (r *Reader) takeRebalance() bool {
-	select {
-	case <-r.rebalancePending:
-		return true
-	default:
-		return false
-	}
-}
-
-// clearRebalance clears a rebalance that has been allowed. A later one is of the next batch.
-func (r *Reader) clearRebalance() {
-	select {
-	case <-r.rebalancePending:
-	default:
-	}
-}
-
 // noteErrors stores the errors of a poll for Health.
 func (r *Reader) noteErrors(fetches kgo.Fetches) {
 	fetches.EachError(func(_ string, partition int32, err error) {
@@ -270,5 +244,26 @@ func (r *Reader) noteErrors(fetches kgo.Fetches) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.pollErr = nil
+	}
+}
+
+// rebalanceSignal holds a token while a rebalance waits for the batch in hand.
+type rebalanceSignal chan struct{}
+
+// set is the client's callback, which runs on a goroutine of its own.
+func (s rebalanceSignal) set(context.Context, *kgo.Client) {
+	select {
+	case s <- struct{}{}:
+	default:
+	}
+}
+
+// clear reports whether a rebalance waited. A later one is of the next batch.
+func (s rebalanceSignal) clear() bool {
+	select {
+	case <-s:
+		return true
+	default:
+		return false
 	}
 }

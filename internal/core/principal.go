@@ -43,3 +43,54 @@ type APIKey struct {
 	// Hash is the SHA-256 of the secret part, 32 bytes.
 	Hash []byte
 }
+
+// Caller identifies the client of a request for limits that callers share.
+type Caller struct {
+	// ID is Principal.ID, or the address of an anonymous caller.
+	ID string
+	// Known is true for a Principal. There are few of them, but any number of addresses.
+	Known bool
+	// Group is the account that anonymous callers share beside known ones; empty if there are no known ones.
+	Group string
+}
+
+// Account is an account that a Caller's usage counts towards, with its maximum.
+type Account struct {
+	ID  string
+	Max int64
+}
+
+// Accounts returns the accounts that a Caller's usage of a limit counts towards, the largest first: a caller may use half of the
+// limit; a group may use half, and each caller in it half of that. Each maximum is at least 1.
+func (c Caller) Accounts(limit int64) []Account {
+	half := max(limit/2, 1)
+	if c.Group == "" {
+		return []Account{{c.ID, half}}
+	}
+	return []Account{{c.Group, half}, {c.ID, max(half/2, 1)}}
+}
+
+// DefaultAccess is the access to a catalogue without an access rule (CONTRACT section 6). The zero value is AccessPublic.
+type DefaultAccess string
+
+// Values of DefaultAccess.
+const (
+	// AccessPublic: anyone, without a token.
+	AccessPublic DefaultAccess = "public"
+	// AccessAuthenticated: anyone with a valid token.
+	AccessAuthenticated DefaultAccess = "authenticated"
+	// AccessDeny: holders of the system's scope.
+	AccessDeny DefaultAccess = "deny"
+)
+
+// Allows reports whether p may read. The zero Principal is anonymous. An unknown value denies.
+func (a DefaultAccess) Allows(p Principal) bool {
+	switch a {
+	case "", AccessPublic:
+		return true
+	case AccessAuthenticated:
+		return p.System || p.ID != ""
+	default:
+		return p.System
+	}
+}

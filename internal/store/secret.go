@@ -17,7 +17,7 @@ func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
 	if err := checkText("name of a secret", name); err != nil {
 		return nil, err
 	}
-	kept, err := s.secret(ctx, name)
+	kept, err := readSecret(ctx, s.Read(), name)
 	if err != nil || kept != nil {
 		return kept, err
 	}
@@ -30,13 +30,13 @@ func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.secret(ctx, name) // another process may have created it first
+	return readSecret(ctx, s.Read(), name) // another process may have created it first
 }
 
-// secret returns the secret with a name, nil when there is none.
-func (s *Store) secret(ctx context.Context, name string) ([]byte, error) {
+// readSecret returns the secret with a name, nil when there is none.
+func readSecret(ctx context.Context, conn Conn, name string) ([]byte, error) {
 	var value []byte
-	err := s.Read().QueryRowContext(ctx, "SELECT value FROM secret WHERE name = $1", name).Scan(&value)
+	err := conn.QueryRowContext(ctx, "SELECT value FROM secret WHERE name = $1", name).Scan(&value)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

@@ -114,7 +114,7 @@ type loader struct {
 func (l *loader) sort(name string, entries []fs.DirEntry) (top *draft, folders []*draft, warnings []string) {
 	top = &draft{name: name, path: ".", top: true}
 	if len(entries) > maxEntries {
-		top.failEntries()
+		failEntries(top)
 		return top, nil, nil
 	}
 	// hollow are folders that are probably no catalogues, for example those that a container runtime creates for a missing mount.
@@ -241,7 +241,7 @@ func (l *loader) list(d *draft) bool {
 		return false
 	}
 	if len(entries) > maxEntries {
-		d.failEntries()
+		failEntries(d)
 		return false
 	}
 	for _, entry := range entries {
@@ -342,10 +342,10 @@ func (l *loader) quotaFor(d *draft) (*quota, bool) {
 	}
 	switch {
 	case bytes > maxFolderBytes:
-		d.failBytes()
+		failBytes(d)
 		return nil, false
 	case bytes > l.left.bytes || l.left.values <= 0:
-		d.failAll()
+		failAll(d)
 		return nil, false
 	}
 	return &quota{maxFolderBytes, maxFolderValues}, true
@@ -359,9 +359,9 @@ func (l *loader) consume(d *draft, room *quota, read quota) bool {
 	l.left.values -= read.values
 	switch {
 	case room.bytes < 0: // it has grown since its size was checked
-		d.failBytes()
+		failBytes(d)
 	case l.left.bytes < 0 || l.left.values < 0:
-		d.failAll()
+		failAll(d)
 	case room.values < 0:
 		d.fail(d.label(), "holds more than 500,000 values", moveDataHint)
 	default:
@@ -370,14 +370,14 @@ func (l *loader) consume(d *draft, room *quota, read quota) bool {
 	return false
 }
 
-func (d *draft) failBytes() { d.fail(d.label(), "holds more than 32 MiB of JSON files", moveDataHint) }
+func failBytes(d *draft) { d.fail(d.label(), "holds more than 32 MiB of JSON files", moveDataHint) }
 
-func (d *draft) failAll() {
+func failAll(d *draft) {
 	d.fail(d.label(), "is not read: 256 MiB and 2,000,000 values are the most that all catalogues may hold together",
 		"move what is not configuration elsewhere, there and in the folders before it")
 }
 
-func (d *draft) failEntries() {
+func failEntries(d *draft) {
 	d.fail(d.label(), fmt.Sprintf("is not read: it holds more than %d files and folders", maxEntries), moveDataHint)
 }
 
