@@ -21,8 +21,11 @@ import (
 type Repository struct {
 	core.Repository
 	Upstream Upstream
-	// Document appends the document made of a record to dst.
+	// Document appends the document made of a record to dst. It is nil if Split is set, which calls each with the documents of a
+	// record and their ids: a document is valid until each returns. Split returns CodeInvalid, before any call of each, for a
+	// record that cannot be documents. Its documents have the id of their record in the field Fields.ID.
 	Document func(dst []byte, rec core.Record) []byte
+	Split    func(rec core.Record, each func(id string, document []byte) error) error
 	Probe    Probe
 	// RunAgain queues a run of the whole repository, for an index that was lost. A run that is already queued suffices.
 	RunAgain func(ctx context.Context) error
@@ -128,7 +131,7 @@ func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 		},
 	}
 	for _, r := range repositories {
-		if r.Upstream == nil || r.Document == nil || r.Probe == nil || r.RunAgain == nil || r.Records == nil || r.Batches == nil || r.Pages == nil || r.Runs == nil {
+		if r.Upstream == nil || (r.Document == nil) == (r.Split == nil) || r.Probe == nil || r.RunAgain == nil || r.Records == nil || r.Batches == nil || r.Pages == nil || r.Runs == nil {
 			return nil, core.NewError(core.CodeInternal, fmt.Sprintf("making consumers: repository %s lacks a dependency", r.Code))
 		}
 		if c.admin.Loggers[r.Code] != nil {
@@ -156,11 +159,11 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 	return &repository{
 		Repository: r, loop: l, outcomes: outcomes, limit: cfg.RecordsInFlight,
 		records: record.New(l, record.Config{
-			Repository: r.Repository, Logger: log, Document: r.Document, Fetcher: fetcher, Outcomes: outcomes, Index: deps.Index,
+			Repository: r.Repository, Logger: log, Document: r.Document, Split: r.Split, Fetcher: fetcher, Outcomes: outcomes, Index: deps.Index,
 			Jobs: deps.Jobs, Writer: deps.Writer,
 		}),
 		runs: run.New(l, run.Config{
-			Repository: r.Repository, Logger: log, Document: r.Document, NonOverlapping: r.NonOverlapping, PageSize: r.PageSize,
+			Repository: r.Repository, Logger: log, Document: r.Document, Split: r.Split, NonOverlapping: r.NonOverlapping, PageSize: r.PageSize,
 			PageAttempts: cfg.PageAttempts, Concurrency: r.Concurrency, ProgressEvery: cfg.ProgressEvery,
 			SweepTimeout: cfg.SweepTimeout, ClockSkew: cfg.ClockSkew, Fetcher: fetcher, Outcomes: outcomes, Writer: deps.Writer,
 			Requests: deps.Requests, Jobs: deps.Jobs, Organizations: deps.Organizations, Pages: deps.Pages, Cells: deps.Cells,

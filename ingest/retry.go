@@ -187,6 +187,9 @@ func (s *retries) recordRequest(l core.DeadLetter) (core.Request, error) {
 	}
 	if l.Request != nil && l.Request.Scope == core.ScopeRecord {
 		r.Kind, r.Organization, r.RecordID = l.Request.Kind, l.Request.Organization, l.Request.RecordID
+		if r.RecordID != l.RecordID {
+			r.Document = l.RecordID
+		}
 		if r.Kind == core.KindRemove {
 			r.AsOf = l.Request.AsOf
 		}

@@ -5,6 +5,8 @@ package outcome
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -133,6 +135,16 @@ func (o *Outcomes) ClearDeadLetter(ctx context.Context, organization, id string)
 	return o.deadLetters.Clear(ctx, o.code, organization, id)
 }
 
+// TypeUnusableRecord is the type of the error of a record that cannot be documents.
+const TypeUnusableRecord = "unusable_record"
+
+// MarkerID returns the id of the marker of a record with several documents: that of a document that never exists, whose tombstone
+// holds the version with which the record was last processed.
+func MarkerID(recordID string) string {
+	sum := sha256.Sum256([]byte(recordID))
+	return "record-" + hex.EncodeToString(sum[:])
+}
+
 // StoreRejected stores a rejected document as a dead letter; its message must not end before that.
 func (o *Outcomes) StoreRejected(ctx context.Context, req core.Request, id string, result core.Result) error {
 	letter := core.DeadLetter{
@@ -146,6 +158,11 @@ func (o *Outcomes) StoreRejected(ctx context.Context, req core.Request, id strin
 	case result.Type == bulk.TypeTooLarge:
 		letter.Reason = core.ReasonTooLarge
 		letter.Hint = "the document is larger than the index accepts in one request"
+	case result.Type == TypeUnusableRecord:
+		letter.Hint = "fix the record, then retry"
+	}
+	if id != req.RecordID {
+		letter.Hint = fmt.Sprintf("a document of record %s: %s", Truncate(req.RecordID, maxIDBytes), letter.Hint)
 	}
 	if kept := result.Rejected; kept != nil {
 		letter.Document, letter.Size, letter.SHA256, letter.Truncated = kept.Bytes, kept.Size, kept.SHA256, kept.Truncated

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/tidwall/gjson"
-
 	"tutti/consumers/fetch"
 	"tutti/internal/core"
 )
@@ -19,44 +17,29 @@ type storedOwner struct {
 	foreign bool
 }
 
-func (w *writer) ownerOf(ctx context.Context, id string) (storedOwner, error) {
-	d, found, err := w.Index.Get(ctx, w.Repository.IndexName, id)
-	if err != nil || !found {
-		return storedOwner{}, w.Outcomes.PauseOnError(err)
-	}
-	codes := gjson.GetBytes(d.Source, "repositories.#.code").Array()
-	return storedOwner{
-		found: true, organization: gjson.GetBytes(d.Source, w.Repository.Fields.Organization).String(),
-		foreign: len(codes) > 0 && !slices.ContainsFunc(codes, func(c gjson.Result) bool { return c.String() == w.Repository.Code }),
-	}, nil
-}
-
-// mismatch returns the result for a record or document of another organization than the requested one.
-func mismatch() core.Result { return core.Result{Outcome: core.OutcomeMismatch} }
-
 // removeRequested removes a document on request, if it belongs to req's organization. When no document is stored, only the
 // upstream knows the record's organization: a tombstone for another organization's record would keep its document out.
-func (w *writer) removeRequested(ctx context.Context, req core.Request, at writeVersion) (core.Result, error) {
-	stored, err := w.ownerOf(ctx, req.RecordID)
+func (w *writer) removeRequested(ctx context.Context, req core.Request, at writeVersion) (results, error) {
+	stored, err := w.documents.owner(ctx, req.RecordID)
 	switch {
 	case err != nil:
-		return core.Result{}, err
+		return nil, err
 	case stored.found && (stored.foreign || stored.organization != req.Organization):
-		return mismatch(), nil
+		return mismatch(req.RecordID), nil
 	case stored.found:
-		return w.removeDocument(ctx, req.RecordID, at)
+		return w.documents.remove(ctx, req.RecordID, at)
 	}
 	rec, _, err := w.fetch(ctx, req)
 	rec.Release()
 	switch {
 	case errors.Is(err, core.ErrOtherOrganization) || err == nil && rec.Organization != req.Organization:
-		return mismatch(), nil
+		return mismatch(req.RecordID), nil
 	case fetch.Retryable(err):
-		return core.Result{}, err
+		return nil, err
 	case errors.Is(err, core.ErrOrganizationAbsent): // no write is in flight that the removal would have to outlast
-		return core.Result{Outcome: core.OutcomeRemoved}, nil
+		return only(req.RecordID, core.Result{Outcome: core.OutcomeRemoved}), nil
 	}
-	return w.removeDocument(ctx, req.RecordID, at)
+	return w.documents.remove(ctx, req.RecordID, at)
 }
 
 // settleMoved settles req's record when the upstream does not have it under req's organization: it is absent, or belongs to
@@ -64,18 +47,18 @@ func (w *writer) removeRequested(ctx context.Context, req core.Request, at write
 // only for a record that is absent from an existing organization, as the id may belong to another one otherwise.
 func (w *writer) settleMoved(
 	ctx context.Context, req core.Request, at writeVersion, named string, said error,
-) (string, core.Result, error) {
+) (string, results, error) {
 	other, noOrganization := errors.Is(said, core.ErrOtherOrganization), errors.Is(said, core.ErrOrganizationAbsent)
-	stored, err := w.ownerOf(ctx, req.RecordID)
+	stored, err := w.documents.owner(ctx, req.RecordID)
 	switch {
 	case err != nil:
-		return req.Organization, core.Result{}, err
+		return req.Organization, nil, err
 	case stored.foreign, !stored.found && other, stored.found && other && stored.organization == named:
-		return req.Organization, mismatch(), nil
+		return req.Organization, mismatch(req.RecordID), nil
 	case !stored.found && noOrganization:
-		return req.Organization, core.Result{Outcome: core.OutcomeRemoved}, nil
+		return req.Organization, only(req.RecordID, core.Result{Outcome: core.OutcomeRemoved}), nil
 	case !other && !noOrganization && (!stored.found || stored.organization == req.Organization):
-		result, err := w.removeDocument(ctx, req.RecordID, at)
+		result, err := w.documents.remove(ctx, req.RecordID, at)
 		return req.Organization, result, err
 	}
 	return w.findOwner(ctx, req, at, stored.organization, []string{named, stored.organization}, other)
@@ -86,7 +69,7 @@ func (w *writer) settleMoved(
 // stays when all of them say that the record belongs to another organization.
 func (w *writer) findOwner(
 	ctx context.Context, req core.Request, at writeVersion, stored string, candidates []string, other bool,
-) (string, core.Result, error) {
+) (string, results, error) {
 	tried := []string{"", req.Organization}
 	for under, all := req, false; ; {
 		candidates = slices.DeleteFunc(candidates, func(o string) bool { return slices.Contains(tried, o) })
@@ -94,14 +77,14 @@ func (w *writer) findOwner(
 		case len(candidates) == 0 && !all:
 			var err error
 			if candidates, err = w.Fetcher.CurrentOrganizations(ctx); err != nil {
-				return req.Organization, core.Result{}, err
+				return req.Organization, nil, err
 			}
 			all = true
 			continue
 		case len(candidates) == 0 && other:
-			return req.Organization, mismatch(), nil
+			return req.Organization, mismatch(req.RecordID), nil
 		case len(candidates) == 0:
-			result, err := w.removeDocument(ctx, req.RecordID, at)
+			result, err := w.documents.remove(ctx, req.RecordID, at)
 			return req.Organization, result, err
 		}
 		under.Organization = candidates[0]
@@ -110,16 +93,16 @@ func (w *writer) findOwner(
 		switch {
 		case err == nil && rec.Indexable && under.Organization == stored:
 			rec.Release()
-			return req.Organization, mismatch(), nil
+			return req.Organization, mismatch(req.RecordID), nil
 		case err == nil:
 			result, err := w.writeFetched(ctx, rec, fetchedAt, at)
 			return under.Organization, result, err
 		case errors.Is(err, core.ErrOtherOrganization):
 			candidates, other = append([]string{rec.Organization}, candidates...), true
 		case core.CodeOf(err) != core.CodeAbsent:
-			return req.Organization, core.Result{}, err
+			return req.Organization, nil, err
 		case !errors.Is(err, core.ErrOrganizationAbsent):
-			result, err := w.removeDocument(ctx, req.RecordID, at)
+			result, err := w.documents.remove(ctx, req.RecordID, at)
 			return under.Organization, result, err
 		}
 	}

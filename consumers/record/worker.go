@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,8 @@ import (
 // Index reads documents.
 type Index interface {
 	Get(ctx context.Context, alias, id string) (core.StoredDocument, bool, error)
+	Refresh(ctx context.Context, alias string) error
+	Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version, each func(id string, v core.Version) error) error
 }
 
 // Jobs reads jobs.
@@ -27,12 +30,14 @@ type Jobs interface {
 	Get(ctx context.Context, id string) (core.Job, error)
 }
 
-// Config holds the dependencies of a Worker; all are required.
+// Config holds the dependencies of a Worker; all but one of Document and Split are required.
 type Config struct {
 	Repository core.Repository
 	Logger     *slog.Logger
 	// Document appends the document made of a record to dst.
 	Document func(dst []byte, rec core.Record) []byte
+	// Split calls each with the documents of a record instead, if it is set.
+	Split    func(rec core.Record, each func(id string, document []byte) error) error
 	Fetcher  *fetch.Fetcher
 	Outcomes *outcome.Outcomes
 	Index    Index
@@ -56,7 +61,7 @@ type Worker struct {
 func New(l *loop.Loop, cfg Config) *Worker {
 	return &Worker{
 		code: cfg.Repository.Code, log: cfg.Logger, loop: l, outcomes: cfg.Outcomes,
-		writer: &writer{Config: cfg}, parked: make(map[string]core.Message),
+		writer: newWriter(cfg), parked: make(map[string]core.Message),
 	}
 }
 
@@ -117,12 +122,16 @@ func (w *Worker) supersede(ctx context.Context, older, newest core.Message) {
 func (w *Worker) handle(ctx context.Context, m core.Message) {
 	defer w.loop.Release(m)
 	req := m.Request()
-	result, err := w.settle(ctx, m)
+	rs, err := w.settle(ctx, m)
 	since := notFoundSince(m, err)
 	switch {
 	case err == nil:
-		w.outcomes.Count(result.Outcome, 1)
-		w.outcomes.Ended(core.ScopeRecord, m.Version(), result.Outcome != core.OutcomeRejected)
+		for _, r := range rs {
+			if !r.marker {
+				w.outcomes.Count(r.Outcome, 1)
+			}
+		}
+		w.outcomes.Ended(core.ScopeRecord, m.Version(), !rs.contains(core.OutcomeRejected))
 		w.loop.Ack(ctx, m)
 	case errors.Is(err, errSweepCancelled):
 		w.loop.Ack(ctx, m)
@@ -139,62 +148,79 @@ func (w *Worker) handle(ctx context.Context, m core.Message) {
 	}
 }
 
-// settle returns the final result of m's record. After an error the record has no final result.
-func (w *Worker) settle(ctx context.Context, m core.Message) (core.Result, error) {
+// settle returns the final results of m's record. After an error the record has no final result.
+func (w *Worker) settle(ctx context.Context, m core.Message) (results, error) {
 	if err := w.loop.AwaitIndex(); err != nil {
-		return core.Result{}, err
+		return nil, err
 	}
 	req := m.Request()
 	at := writeVersion{version: m.Version()}
-	organization, result, err := w.writer.execute(ctx, req, at)
-	for err == nil && result.Outcome == core.OutcomeStale {
+	organization, rs, err := w.writer.execute(ctx, req, at)
+	for err == nil && rs.outcome() == core.OutcomeStale {
 		var again bool
-		if again, err = w.shouldRewrite(ctx, m, at, result.CurrentVersion); err != nil || !again {
+		if again, err = w.shouldRewrite(ctx, m, at, rs); err != nil || !again {
 			break
 		}
-		at = writeVersion{version: result.CurrentVersion + 1, strict: true} // a record fetched from now on is not older
-		organization, result, err = w.writer.execute(ctx, req, at)
+		at = writeVersion{version: rs[0].CurrentVersion + 1, strict: true} // a record fetched from now on is not older
+		organization, rs, err = w.writer.execute(ctx, req, at)
 	}
 	if err != nil {
-		return result, err
+		return rs, err
 	}
-	if w.outcomes.PausesFor(organization, req.RecordID, result) {
-		return result, core.NewError(core.CodeOverloaded, "the index rejects nearly all documents")
-	}
-	switch result.Outcome {
-	case core.OutcomeIndexed, core.OutcomeRemoved:
-		err = w.outcomes.ClearDeadLetter(ctx, req.Organization, req.RecordID)
-		if err == nil && organization != req.Organization {
-			err = w.outcomes.ClearDeadLetter(ctx, organization, req.RecordID)
+	for _, r := range rs {
+		if err := w.settleOne(ctx, req, organization, r); err != nil {
+			return rs, err
 		}
+	}
+	if req.Document != "" && !slices.ContainsFunc(rs, func(r result) bool { return r.id == req.Document }) {
+		err = w.outcomes.ClearDeadLetter(ctx, req.Organization, req.Document) // the record no longer has it
+	}
+	return rs, err
+}
+
+// settleOne processes the result of one document of req's record, which was settled under organization.
+func (w *Worker) settleOne(ctx context.Context, req core.Request, organization string, r result) error {
+	if w.outcomes.PausesFor(organization, r.id, r.Result) {
+		return core.NewError(core.CodeOverloaded, "the index rejects nearly all documents")
+	}
+	switch r.Outcome {
+	case core.OutcomeIndexed, core.OutcomeRemoved:
+		err := w.outcomes.ClearDeadLetter(ctx, req.Organization, r.id)
+		if err == nil && organization != req.Organization {
+			err = w.outcomes.ClearDeadLetter(ctx, organization, r.id)
+		}
+		return err
 	case core.OutcomeStale:
 		if req.Kind == core.KindIndex && !req.Dated() { // an old event proves nothing about later failures
-			err = w.outcomes.ClearDeadLetter(ctx, req.Organization, req.RecordID)
+			return w.outcomes.ClearDeadLetter(ctx, req.Organization, r.id)
 		}
 	case core.OutcomeMismatch:
 		w.log.Info("record belongs to another organization", "organization", req.Organization,
 			"record_id", req.RecordID, "request_id", req.ID)
 	case core.OutcomeRejected:
 		req.Organization = organization
-		err = w.outcomes.StoreRejected(ctx, req, req.RecordID, result)
+		return w.outcomes.StoreRejected(ctx, req, r.id, r.Result)
 	case core.OutcomeRetry:
-		w.outcomes.PauseOnCode(result.Code)
-		err = core.NewError(result.Code, "the index did not take the document")
+		w.outcomes.PauseOnCode(r.Code)
+		return core.NewError(r.Code, "the index did not take the document")
 	}
-	return result, err
+	return nil
 }
 
 // shouldRewrite reports whether m's record, whose write was stale against a stored version, must be fetched again and
 // written with the version after that one, because the stored version does not prove that the document is newer. A dated
 // Request is stale only against a removal.
-func (w *Worker) shouldRewrite(ctx context.Context, m core.Message, at writeVersion, stored core.Version) (bool, error) {
+func (w *Worker) shouldRewrite(ctx context.Context, m core.Message, at writeVersion, rs results) (bool, error) {
+	stored := rs[0].CurrentVersion
 	switch req := m.Request(); {
+	case rs.contains(core.OutcomeIndexed): // documents of one record from two readings
+		return true, nil
 	case w.outcomes.AheadOfClock(m.Version(), stored):
 		return true, nil
 	case stored < at.version:
 		return false, nil
 	case req.Dated():
-		document, err := w.writer.ownerOf(ctx, req.RecordID)
+		document, err := w.writer.documents.owner(ctx, req.RecordID)
 		return document.found, err
 	default:
 		return at.strict, nil

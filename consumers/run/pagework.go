@@ -40,6 +40,8 @@ type pageWork struct {
 	late      []string            // ids that count and were requested one by one
 	invalid   []invalidRow        // rows that cannot be documents
 	scratch   []byte
+	// withoutDocuments counts the records of the last pass that have no files.
+	withoutDocuments int
 }
 
 func newPageWork(r *repository, m core.Message, job core.Job, page core.Page, rereads int) *pageWork {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"tutti/consumers/outcome"
 	"tutti/internal/bulk"
 	"tutti/internal/core"
 )
@@ -20,7 +21,9 @@ const maxInvalidRows = 16
 
 // pagePass is one pass over the page's rows.
 type pagePass struct {
-	ids         []string            // of the documents added to the ticket, in that order
+	ids         []string            // of the records whose documents were added to the ticket, in that order
+	documents   []string            // ids of the documents in the ticket, including the records' markers; nil if each record has one
+	ends        []int               // by record: the end of its documents
 	hashes      []uint64            // hashes of all rows' ids
 	fresh       map[uint64]struct{} // those of hashes that the chain did not read before, and that are not counted yet
 	overlapRows int                 // rows that the page before also read
@@ -55,7 +58,7 @@ func (w *pageWork) read(ctx context.Context) (*pagePass, error) {
 	}
 	defer release()
 	w.markRunning(ctx)
-	w.invalid = w.invalid[:0]
+	w.invalid, w.withoutDocuments = w.invalid[:0], 0
 	pass.sent = time.Now()
 	pass.info, err = w.Fetcher.Page(ctx, w.req.Organization, w.page.Offset, w.page.Limit, func(rec core.Record) error {
 		return w.addRow(ctx, pass, rec)
@@ -63,6 +66,10 @@ func (w *pageWork) read(ctx context.Context) (*pagePass, error) {
 	pass.duration = time.Since(pass.sent)
 	if err == nil && w.NonOverlapping {
 		err = w.checkJoined(ctx, pass)
+	}
+	if w.withoutDocuments > 0 {
+		w.log.Warn("records without files make no documents", "job_id", w.req.JobID, "organization", w.req.Organization,
+			"page", w.page.Number, "records", w.withoutDocuments)
 	}
 	w.Fetcher.CountPage(len(pass.hashes)-pass.skip, err)
 	return pass, err
@@ -122,16 +129,50 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 		return w.setAside(ctx, rec, hash, core.ReasonTooLarge, w.Outcomes.TooLargeHint())
 	}
 	pass.noteOverdue(rec.ID, w.Writer.MaxBodyAge())
+	if w.Split != nil {
+		return w.addDocuments(ctx, pass, rec, hash)
+	}
 	w.scratch = w.Document(w.scratch[:0], rec)
 	pass.ids = append(pass.ids, rec.ID)
-	ready := time.Now()
-	err := w.Writer.Add(ctx, pass.ticket, w.Repository.IndexName, core.Write{
-		Op: core.OpIndex, ID: rec.ID, Version: w.msg.Version(), Document: w.scratch, FetchedAt: pass.sent,
-	})
-	pass.waited += time.Since(ready)
+	err := w.add(ctx, pass, core.Write{Op: core.OpIndex, ID: rec.ID, Document: w.scratch})
 	if cap(w.scratch) > maxScratch {
 		w.scratch = nil
 	}
+	return err
+}
+
+// addDocuments adds the documents of a record to the ticket, then its marker (outcome.MarkerID).
+func (w *pageWork) addDocuments(ctx context.Context, pass *pagePass, rec core.Record, hash uint64) error {
+	before := len(pass.documents)
+	var addErr error
+	err := w.Split(rec, func(id string, document []byte) error {
+		pass.documents = append(pass.documents, id)
+		addErr = w.add(ctx, pass, core.Write{Op: core.OpIndex, ID: id, Document: document})
+		return addErr
+	})
+	if err != nil && addErr == nil { // before any document
+		return w.setAside(ctx, rec, hash, core.ReasonRejected, core.MessageOf(err)+"; fix the record, then retry")
+	}
+	if err != nil {
+		return err
+	}
+	if len(pass.documents) == before {
+		w.withoutDocuments++
+	}
+	if err := w.add(ctx, pass, core.Write{Op: core.OpDelete, ID: outcome.MarkerID(rec.ID)}); err != nil {
+		return err
+	}
+	pass.ids, pass.documents = append(pass.ids, rec.ID), append(pass.documents, rec.ID)
+	pass.ends = append(pass.ends, len(pass.documents))
+	return nil
+}
+
+// add adds a write of the page's version to the ticket.
+func (w *pageWork) add(ctx context.Context, pass *pagePass, write core.Write) error {
+	write.Version, write.FetchedAt = w.msg.Version(), pass.sent
+	ready := time.Now()
+	err := w.Writer.Add(ctx, pass.ticket, w.Repository.IndexName, write)
+	pass.waited += time.Since(ready)
 	return err
 }
 

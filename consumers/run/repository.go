@@ -14,12 +14,14 @@ import (
 	"tutti/internal/core"
 )
 
-// Config holds the settings and dependencies of a Worker; all are required.
+// Config holds the settings and dependencies of a Worker; all but one of Document and Split are required.
 type Config struct {
 	Repository core.Repository
 	Logger     *slog.Logger
 	// Document appends the document made of a record to dst.
 	Document func(dst []byte, rec core.Record) []byte
+	// Split calls each with the documents of a record instead, if it is set.
+	Split func(rec core.Record, each func(id string, document []byte) error) error
 	// NonOverlapping is true when the upstream pages by page number, so that pages cannot overlap.
 	NonOverlapping bool
 	// PageSize is the number of rows of a page, PageAttempts how often a page or a list of organizations is requested, and

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/cespare/xxhash/v2"
@@ -14,21 +15,38 @@ func (w *pageWork) settle(ctx context.Context, pass *pagePass, results []core.Re
 	var outcomes [core.OutcomeRejected + 1]int
 	retry := core.Code("")
 	again := make(map[string]bool)
-	for i, res := range results {
-		id := pass.ids[i]
-		if err := w.settleOne(ctx, id, &res); err != nil {
+	for from, i := 0, 0; from < len(results); i++ {
+		to := from + 1
+		if pass.documents != nil {
+			if i == len(pass.ends) { // the page ended within a record
+				break
+			}
+			to = pass.ends[i]
+		}
+		code, err := w.settleRecord(ctx, pass, i, results[from:to])
+		if err != nil {
 			return err
 		}
-		outcomes[res.Outcome]++
-		hash := xxhash.Sum64String(id)
-		if res.Outcome == core.OutcomeRetry {
-			_, again[id] = pass.fresh[hash]
-			retry = res.Code
-			w.Outcomes.PauseOnCode(res.Code)
+		hash := xxhash.Sum64String(pass.ids[i])
+		counts := false
+		if code != "" {
+			_, again[pass.ids[i]] = pass.fresh[hash]
+			retry = code
+			w.Outcomes.PauseOnCode(code)
 			w.totals.Retried++
-		} else if pass.countOnce(hash) {
-			w.totals.AddOutcome(res.Outcome)
+		} else {
+			counts = pass.countOnce(hash)
 		}
+		for n, res := range results[from:to] {
+			if pass.documents != nil && from+n == to-1 {
+				break // the marker
+			}
+			outcomes[res.Outcome]++
+			if counts {
+				w.totals.AddOutcome(res.Outcome)
+			}
+		}
+		from = to
 	}
 	for o, n := range outcomes {
 		w.Outcomes.Count(core.Outcome(o), n)
@@ -42,8 +60,37 @@ func (w *pageWork) settle(ctx context.Context, pass *pagePass, results []core.Re
 	return w.recordSettled(ctx, pass, again, whole, retry)
 }
 
-// settleOne processes the outcome of one document: a success clears its dead letter, a rejection stores one.
-func (w *pageWork) settleOne(ctx context.Context, id string, res *core.Result) error {
+// settleRecord processes the outcomes of the documents of the i-th record. It returns why the record has no final outcome, ""
+// if it has.
+func (w *pageWork) settleRecord(ctx context.Context, pass *pagePass, i int, results []core.Result) (retry core.Code, err error) {
+	record := pass.ids[i]
+	first := 0
+	if i > 0 && pass.documents != nil {
+		first = pass.ends[i-1]
+	}
+	stale, indexed := false, false
+	for n := range results {
+		id := record
+		if pass.documents != nil {
+			id = pass.documents[first+n]
+		}
+		if err := w.settleOne(ctx, record, id, &results[n]); err != nil {
+			return "", err
+		}
+		stale = stale || results[n].Outcome == core.OutcomeStale
+		indexed = indexed || results[n].Outcome == core.OutcomeIndexed
+		if results[n].Outcome == core.OutcomeRetry {
+			retry = cmp.Or(results[n].Code, core.CodeOverloaded)
+		}
+	}
+	if stale && indexed && retry == "" { // documents of two readings: the record's own Request writes them all again
+		retry = core.CodeConflict
+	}
+	return retry, nil
+}
+
+// settleOne processes the outcome of one document of a record: a success clears its dead letter, a rejection stores one.
+func (w *pageWork) settleOne(ctx context.Context, record, id string, res *core.Result) error {
 	org := w.req.Organization
 	if w.Outcomes.PausesFor(org, id, *res) {
 		res.Outcome, res.Code = core.OutcomeRetry, core.CodeOverloaded
@@ -60,7 +107,7 @@ func (w *pageWork) settleOne(ctx context.Context, id string, res *core.Result) e
 		return w.clearDeadLetter(ctx, id)
 	case core.OutcomeRejected:
 		return w.loop.RetryUntilStopped(ctx, "storing a dead letter", func() error {
-			return w.Outcomes.StoreRejected(ctx, w.recordRequest(id), id, *res)
+			return w.Outcomes.StoreRejected(ctx, w.recordRequest(record), id, *res)
 		})
 	case core.OutcomeRetry, core.OutcomeMismatch:
 	}

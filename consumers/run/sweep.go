@@ -206,6 +206,15 @@ func (s *sweeper) unseen(ctx context.Context, job core.Job, scope core.IndexScop
 				return err
 			}
 		}
+		if len(unseen.requestedAlone) > 0 && s.Split != nil {
+			record, err := s.recordOf(ctx, id)
+			if err != nil {
+				return err
+			}
+			if _, is := unseen.requestedAlone[record]; is { // its own Request removes the document
+				return nil
+			}
+		}
 		unseen.add(id, v)
 		if !job.Force && guarded(unseen.missing, total) {
 			return errGuardReached
@@ -284,6 +293,12 @@ func (s *sweeper) notRejected(ctx context.Context, job core.Job, organization st
 func (s *sweeper) settle(
 	ctx context.Context, job core.Job, organization string, ids []string, requested bool,
 ) (settled core.Totals, open int, err error) {
+	if s.Split != nil {
+		if requested {
+			return s.settleRequested(ctx, job, organization, ids)
+		}
+		return s.settleDocuments(ctx, job, organization, ids)
+	}
 	for round := 0; round < 2 && len(ids) > 0; round++ {
 		published := round > 0 || !requested
 		if published {
@@ -360,6 +375,9 @@ func (s *sweeper) publish(ctx context.Context, job core.Job, organization string
 	return s.eachUntilJobEnds(ctx, job, ids, func(ctx context.Context, id string) error {
 		req := s.childRequest(job, core.ScopeRecord, organization)
 		req.RecordID, req.Cause, req.Force, req.AsOf = id, core.CauseSweep, false, job.StartVersion
+		if s.Split != nil { // the pages have written the record's other documents with a higher version
+			req.AsOf = 0
+		}
 		return s.loop.RetryUntilStopped(ctx, "publishing a record of a sweep", func() error { return s.Requests.PublishUnlessRemovalPending(ctx, req) })
 	})
 }

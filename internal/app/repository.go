@@ -34,7 +34,7 @@ func (x *indexer) client(rc config.Repository) (upstream.Reader, error) {
 
 // consumed returns the consumers' configuration of one repository.
 func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.Repository) (consumers.Repository, error) {
-	kind := protocol.Of(rc.Type)
+	kind := rc.Kind()
 	client, err := x.client(rc)
 	if err != nil {
 		return consumers.Repository{}, err
@@ -48,11 +48,17 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 	block := upstream.RepositoriesBlock(repo)
 	w := consumers.Repository{
 		Repository: repo, Upstream: watched, PageSize: rc.PageSize, Concurrency: rc.Concurrency,
-		NonOverlapping: kind.NonOverlapping,
-		Document:       func(dst []byte, rec core.Record) []byte { return upstream.SpliceRecord(dst, rec, block) },
+		NonOverlapping: protocol.Of(rc.Type).NonOverlapping,
 		Probe: probe{index: x.index, ensured: x.search.expectIndex(rc.IndexName), spec: index.Spec{
 			Alias: rc.IndexName, Mapping: rc.Mapping, Known: kind.Known(),
 		}},
+	}
+	if kind.Split != nil {
+		w.Split = func(rec core.Record, each func(id string, document []byte) error) error {
+			return kind.Split(rec, block, each)
+		}
+	} else {
+		w.Document = func(dst []byte, rec core.Record) []byte { return kind.Append(dst, rec, block) }
 	}
 	w.RunAgain = func(ctx context.Context) error {
 		_, err := x.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", false, core.CauseReconcile, "")

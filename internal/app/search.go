@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 
 	"tutti/internal/config"
@@ -12,7 +13,6 @@ import (
 	"tutti/internal/search/savedsets"
 	"tutti/internal/search/sets"
 	"tutti/internal/search/view"
-	"tutti/internal/upstream/protocol"
 )
 
 // searching is what serves documents: the catalogues, and the services for searches, downloads and saved sets.
@@ -58,15 +58,16 @@ func (s *searching) openDownloads(context.Context) (err error) {
 // identities returns a function from an index that repositories write to, to the field that holds the id of each document. Documents
 // there are upstream records, whose id is a field.
 func identities(cfg config.Config) func(alias string) string {
-	fields := map[string]string{}
+	ids := map[string]string{}
 	for _, rc := range cfg.Repositories {
-		field := protocol.Of(rc.Type).Fields.ID
-		if known, ok := fields[rc.IndexName]; ok && known != field { // a shared index holds both
+		fields := rc.Kind().Fields
+		field := cmp.Or(fields.Document, fields.ID)
+		if known, ok := ids[rc.IndexName]; ok && known != field { // a shared index holds both
 			field = ""
 		}
-		fields[rc.IndexName] = field
+		ids[rc.IndexName] = field
 	}
-	return func(alias string) string { return fields[alias] }
+	return func(alias string) string { return ids[alias] }
 }
 
 // graphAPI executes GraphQL on the catalogues that are available.

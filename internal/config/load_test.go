@@ -71,7 +71,8 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 		Index:       config.Index{Shards: 1, Replicas: 1, BatchBytes: 2 << 20, MaxInFlight: 4, MaxRecordBytes: 32 << 20},
 		Repositories: []config.Repository{{
 			Code: "song.ca", Type: core.TypeSong, URL: "https://song.example.org", IndexName: "analyses",
-			Timeout: 30 * time.Second, PageSize: 500, Concurrency: 4, Settings: settings(song.Settings{States: []string{"PUBLISHED"}}, lyric.Settings{ValidOnly: true}),
+			Timeout: 30 * time.Second, PageSize: 500, Concurrency: 4, Documents: "record",
+			Settings:      settings(song.Settings{States: []string{"PUBLISHED"}}, lyric.Settings{ValidOnly: true}),
 			Notifications: config.Notifications{Kafka: config.KafkaTopic{Group: "tutti"}},
 		}},
 		Schemas: defaultSchemas(),
@@ -118,7 +119,7 @@ deadLetters: {maxBodies: 7}
 index: {url: "https://a:9200,http://b:9200", username: elastic, password: "p w", caFile: ca.pem, shards: 2, replicas: 0, batchBytes: 4096, maxInFlight: 64, maxRecordBytes: 104857600}
 repositories:
   - {code: 1.a_B-c, type: song, url: http://localhost:8080/base, indexName: "ünïcode", name: N, organization: O, country: CA,
-     tokenFile: DIR/token, timeout: 500ms, pageSize: 10000, concurrency: 64, mappingFile: DIR/mapping.json,
+     tokenFile: DIR/token, timeout: 500ms, pageSize: 10000, concurrency: 64, documents: analysis, mappingFile: DIR/mapping.json,
      song: {states: [PUBLISHED, UNPUBLISHED]},
      notifications: {kafka: {brokers: ["k1:9092", "[::1]:9093"], group: g}, webhook: {secretFile: DIR/token}}, reconcile: {every: 10s}}
   - {code: l, type: lyric, url: "http://lyric", indexName: l, lyric: {categoryId: 2, validOnly: no},
@@ -159,7 +160,7 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 		},
 		Repositories: []config.Repository{{
 			Code: "1.a_B-c", Type: core.TypeSong, URL: "http://localhost:8080/base", IndexName: "ünïcode", Name: "N",
-			Organization: "O", Country: "CA", Token: "s3cret", Timeout: 500 * time.Millisecond, PageSize: 10_000, Concurrency: 64,
+			Organization: "O", Country: "CA", Token: "s3cret", Timeout: 500 * time.Millisecond, PageSize: 10_000, Concurrency: 64, Documents: "analysis",
 			MappingFile: dir + "/mapping.json", Mapping: []byte(`{"properties":{}}`),
 			Settings: settings(song.Settings{States: []string{"PUBLISHED", "UNPUBLISHED"}}, lyric.Settings{ValidOnly: true}),
 			Notifications: config.Notifications{
@@ -169,14 +170,15 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 			Reconcile: config.Reconcile{Every: 10 * time.Second},
 		}, {
 			Code: "l", Type: core.TypeLyric, URL: "http://lyric", IndexName: "l", Timeout: 30 * time.Second, PageSize: 500,
-			Concurrency: 4, Settings: settings(song.Settings{States: []string{"PUBLISHED"}}, lyric.Settings{CategoryID: "2"}),
+			Concurrency: 4, Documents: "record",
+			Settings: settings(song.Settings{States: []string{"PUBLISHED"}}, lyric.Settings{CategoryID: "2"}),
 			Notifications: config.Notifications{
 				Kafka:   config.KafkaTopic{Brokers: []string{"k:1"}, Topic: "lyric.events", Group: "tutti"},
 				Webhook: config.Webhook{Secret: "w"},
 			},
 		}, {
 			Code: "own", Type: core.TypeLocal, IndexName: "own", Name: "N", Organization: "O", Country: "CA", Timeout: 30 * time.Second,
-			PageSize: 2, Concurrency: 1, MappingFile: dir + "/mapping.json", Mapping: []byte(`{"properties":{}}`),
+			PageSize: 2, Concurrency: 1, Documents: "record", MappingFile: dir + "/mapping.json", Mapping: []byte(`{"properties":{}}`),
 			Settings:      settings(song.Settings{States: []string{"PUBLISHED", "UNPUBLISHED", "SUPPRESSED"}}, lyric.Settings{ValidOnly: true}),
 			Notifications: config.Notifications{Kafka: config.KafkaTopic{Group: "tutti"}},
 			Reconcile:     config.Reconcile{Every: time.Hour},
@@ -262,6 +264,9 @@ func TestErrorsNameTheirKey(t *testing.T) {
 		"category as boolean":    {lyricFile("lyric: {categoryId: yes}"), "", ""},
 		"category as fraction":   {lyricFile("lyric: {categoryId: 1.5}"), "repositories[0].lyric.categoryId: must be a text, not 1.5 (line 1)", "quotes"},
 		"song's keys":            {lyricFile("lyric: {categoryId: 1}, song: {states: [A]}"), "repositories[0].song: does not apply to type lyric", "use type song"},
+		"a lyric's files":        {lyricFile("lyric: {categoryId: 1}, documents: file"), "repositories[0].documents: file does not apply to type lyric", "only analyses"},
+		"a lyric's analyses":     {lyricFile("lyric: {categoryId: 1}, documents: analysis"), "repositories[0].documents: analysis does not apply to type lyric", "remove it"},
+		"unknown documents":      {repository("documents: files"), "repositories[0].documents: must be one of record, analysis, file, file-v4, not \"files\"", "file"},
 		"song's default":         {lyricFile("lyric: {categoryId: 1}, song: {states: [PUBLISHED]}"), "", ""},
 		"origin with path":       {least + "\nserver: {cors: {origins: ['https://a/']}}", `server.cors.origins[0]: "https://a/" is not an origin`, ""},
 		"origin without scheme":  {least + "\nserver: {cors: {origins: ['*', 'a.example']}}", `server.cors.origins[1]: "a.example" is not an origin`, ""},

@@ -122,12 +122,11 @@ log: {level: info}`,
 			want: `
 index: {url: "http://host.docker.internal:9200"}
 repositories:
-  - {code: song.collab, type: song, url: "http://host.docker.internal:8080", indexName: analysis_centric, name: local song,
+  - {code: song.collab, type: song, url: "http://host.docker.internal:8080", indexName: file_centric, documents: file-v4, name: local song,
      organization: overture, country: CA, pageSize: 50, notifications: {kafka: {brokers: ["host.docker.internal:9092"], topic: song_analysis}}}
 ingest: {kafka: {brokers: ["host.docker.internal:9092"]}}`,
 			warnings: []string{
 				"MAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_USER is ignored: the password is missing",
-				"repository song.collab: Maestro writes one document per file, tutti one per analysis, to analysis_centric",
 				"these variables of Maestro are not supported and are ignored: MAESTRO_ELASTICSEARCH_CLIENT_CONNECTIONTIMEOUT, MAESTRO_FAILURELOG_DIR, MAESTRO_SONG_TIMEOUTSEC_STUDY",
 			},
 		},
@@ -155,13 +154,12 @@ repositories:
   - {code: repo0, type: lyric, url: "https://example.com/repo0", indexName: clinical_data_1.0, name: Repository 0, pageSize: 50,
      lyric: {categoryId: "1", validOnly: false},
      notifications: {kafka: {brokers: ["kafka:9092", "kafka2:9092"], topic: clinical_data, group: maestro}}}
-  - {code: repo1, type: song, url: "https://example.com/repo1", indexName: song_data_1.0, name: Repository 1, organization: oicr,
+  - {code: repo1, type: song, url: "https://example.com/repo1", indexName: song_data_1.0, documents: file, name: Repository 1, organization: oicr,
      country: CA, song: {states: [PUBLISHED, SUPPRESSED]},
      notifications: {kafka: {brokers: ["kafka:9092", "kafka2:9092"], topic: song_analysis, group: maestro}}}
 ingest: {kafka: {brokers: ["kafka:9092", "kafka2:9092"], requestTopic: maestro_index_request, group: maestro}}`,
 			warnings: []string{
 				"MAESTRO_ELASTICSEARCH_VERSION is 7, but tutti needs Elasticsearch 8",
-				"repository repo1: Maestro writes one document per file, tutti one per analysis, to song_data_1.0",
 				"these variables of Maestro are not supported and are ignored: MAESTRO_ELASTICSEARCH_CLIENT_DOCS_PER_BULK_REQ_MAX, " +
 					"MAESTRO_ELASTICSEARCH_CLIENT_RETRY_MAX_ATTEMPTS, MAESTRO_KAFKA_INDEX_REQUEST_DLQ, MAESTRO_OPENAPI_PATH, " +
 					"MAESTRO_REPOSITORIES_0_KAFKA_ANALYSIS_MESSAGE_DLQ, MAESTRO_SERVER_PORT",
@@ -177,7 +175,7 @@ MAESTRO_REPOSITORIES_0_TYPE=SONG
 MAESTRO_REPOSITORIES_0_INDEX_NAME=a
 MAESTRO_REPOSITORIES_0_SONG_ANALYSIS_CENTRIC_ENABLED=true
 MAESTRO_REPOSITORIES_2_CODE=c`,
-			want:     `repositories: [{code: a, type: song, url: "http://a", indexName: a}]`,
+			want:     `repositories: [{code: a, type: song, url: "http://a", indexName: a, documents: analysis}]`,
 			warnings: []string{"MAESTRO_REPOSITORIES_2_CODE is ignored: repository 1 has no URL"},
 		},
 		"tutti's keys win one by one": {

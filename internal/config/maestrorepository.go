@@ -42,24 +42,28 @@ type maestroRepository struct {
 
 // maestroShared holds Maestro 4's settings for all repositories.
 type maestroShared struct {
-	alias, states, limit setting.EnvVariable
-	// perFile is set when it writes one document per file.
-	perFile bool
+	alias, fileAlias, states, limit setting.EnvVariable
+	// perFile is set when it writes one document per file, perAnalysis when it writes one per analysis.
+	perFile, perAnalysis bool
 }
 
-// defaultMaestroAlias is the alias of Maestro 4's index of analyses.
-const defaultMaestroAlias = "analysis_centric"
+// The aliases of Maestro 4's indices of analyses and of files.
+const (
+	defaultMaestroAlias     = "analysis_centric"
+	defaultMaestroFileAlias = "file_centric"
+)
 
 func (m *maestro) takeShared() maestroShared {
 	var s maestroShared
 	s.alias, _ = m.take("ELASTICSEARCHINDEXESANALYSISCENTRICALIAS")
 	s.states, _ = m.takeFirst("SONGINDEXABLESTUDYSTATESCSV", "SONGINDEXABLESTUDYSTATES")
 	s.limit, _ = m.take("SONGPAGELIMIT")
+	s.fileAlias, _ = m.take("ELASTICSEARCHINDEXESFILECENTRICALIAS")
 	analyses, _ := m.switched("ELASTICSEARCHINDEXESANALYSISCENTRICENABLED")
 	files, given := m.switched("ELASTICSEARCHINDEXESFILECENTRICENABLED")
 	// Maestro 4 writes files by default.
-	s.perFile = files || !given && !analyses
-	for _, name := range []string{"ANALYSISCENTRICNAME", "FILECENTRICNAME", "FILECENTRICALIAS"} {
+	s.perFile, s.perAnalysis = files || !given && !analyses, analyses
+	for _, name := range []string{"ANALYSISCENTRICNAME", "FILECENTRICNAME"} {
 		m.take("ELASTICSEARCHINDEXES" + name)
 	}
 	return s
@@ -133,24 +137,40 @@ func fillGiven(n *setting.Node, v setting.EnvVariable, path ...string) {
 	}
 }
 
-// documents sets the index of a repository of Maestro 4, and warns when Maestro would write one document per file.
+// documents sets the kind of documents of a repository, and the index of one of Maestro 4.
 func (m *maestro) documents(r maestroRepository, shared maestroShared) {
-	perFile := r.old && shared.perFile
-	if mode, ok := takeFrom(r.variables, "SONGINDEXINGMODE"); ok {
-		perFile = strings.EqualFold(mode.Value, "file")
+	kind := setting.EnvVariable{}
+	if r.old && shared.perFile {
+		kind = setting.EnvVariable{Name: r.url.Name, Value: "file-v4"}
 	}
 	if v, ok := takeFrom(r.variables, "SONGANALYSISCENTRICENABLED"); ok {
-		on, known := setting.ParseBool(v.Value)
-		perFile = perFile || known && !on
-	}
-	if r.old {
-		if shared.alias.Name == "" {
-			shared.alias = setting.EnvVariable{Name: r.url.Name, Value: defaultMaestroAlias}
+		kind = v
+		if on, known := setting.ParseBool(v.Value); known && on {
+			kind.Value = "analysis"
+		} else if known {
+			kind.Value = "file"
 		}
-		fillGiven(r.node, shared.alias, "indexName")
 	}
-	if perFile && r.kind == "song" {
-		m.warn("repository %s: Maestro writes one document per file, tutti one per analysis, to %s",
+	if v, ok := takeFrom(r.variables, "SONGINDEXINGMODE"); ok {
+		kind = setting.EnvVariable{Name: v.Name, Value: strings.ToLower(v.Value)}
+	}
+	if r.kind != "song" {
+		kind = setting.EnvVariable{}
+	}
+	fillGiven(r.node, kind, "documents")
+	if !r.old {
+		return
+	}
+	alias, standard := shared.alias, defaultMaestroAlias
+	if shared.perFile {
+		alias, standard = shared.fileAlias, defaultMaestroFileAlias
+	}
+	if alias.Name == "" {
+		alias = setting.EnvVariable{Name: r.url.Name, Value: standard}
+	}
+	fillGiven(r.node, alias, "indexName")
+	if shared.perFile && shared.perAnalysis {
+		m.warn("repository %s: Maestro writes documents of files and of analyses, tutti only those of files, to %s",
 			textOf(r.node.Member("code")), textOf(r.node.Member("indexName")))
 	}
 }

@@ -38,6 +38,8 @@ type Repository struct {
 	PageSize int
 	// Concurrency bounds the calls in flight.
 	Concurrency int
+	// Documents is the kind of documents that records become.
+	Documents string
 	// MappingFile is a JSON file with the index's mapping; empty for a generated one. Mapping is its content.
 	MappingFile string
 	Mapping     json.RawMessage
@@ -79,10 +81,16 @@ type Reconcile struct {
 // Own returns the settings of the repository's type.
 func (r Repository) Own() upstream.Settings { return r.Settings[protocol.Of(r.Type).Section] }
 
+// Kind describes the documents that records become.
+func (r Repository) Kind() upstream.Documents {
+	kind, _ := protocol.Of(r.Type).DocumentsOf(r.Documents)
+	return kind
+}
+
 // Core returns the repository as a core.Repository.
 func (r Repository) Core() core.Repository {
 	return core.Repository{
-		Code: r.Code, Type: r.Type, URL: r.URL, IndexName: r.IndexName, Fields: protocol.Of(r.Type).Fields,
+		Code: r.Code, Type: r.Type, URL: r.URL, IndexName: r.IndexName, Fields: r.Kind().Fields,
 		Name: r.Name, Organization: r.Organization, Country: r.Country,
 	}
 }
@@ -127,6 +135,9 @@ func (r *Repository) keys() []setting.Key {
 		setting.Number("pageSize", &r.PageSize, 500, 2, 10_000,
 			"Records per page; at least 2, since each page repeats the last record of the previous one. Reduced while a page takes more than 10 s."),
 		setting.Number("concurrency", &r.Concurrency, 4, 1, 64, "Maximum number of calls in flight."),
+		setting.Text("documents", &r.Documents, upstream.DefaultDocuments,
+			"Documents that records become: record or analysis, one of each record; file or file-v4, one of each file of an analysis.").
+			OneOf(documentNames()...),
 		setting.Text("mappingFile", &r.MappingFile, "", "JSON file with the index's mapping; empty for a generated one."),
 	}, r.sectionKeys(), []setting.Key{
 		setting.Object("notifications", "Change notifications of the repository.",
@@ -174,6 +185,19 @@ func (r *Repository) sectionKeys() []setting.Key {
 		keys = append(keys, setting.Object(t.Section, doc, r.Settings[t.Section].Keys()...))
 	}
 	return keys
+}
+
+// documentNames returns the names of all kinds of documents.
+func documentNames() []string {
+	var names []string
+	for _, t := range protocol.Types() {
+		for _, kind := range t.Documents {
+			if !slices.Contains(names, kind.Name) {
+				names = append(names, kind.Name)
+			}
+		}
+	}
+	return names
 }
 
 func typeNames(types []upstream.Type) []string {
@@ -265,6 +289,10 @@ func (r Repository) validate(at string, given *setting.Node, f *setting.ErrorLis
 		f.Add(at+".indexName", "", "", "must not end in %s, the suffix of a rebuild's new index", nextSuffix)
 	}
 	r.validateSections(at, given, f)
+	if _, known := protocol.Of(r.Type).DocumentsOf(r.Documents); !known && r.Type != "" && slices.Contains(documentNames(), r.Documents) {
+		f.Add(at+".documents", "", "remove it: only analyses, of types song and local, have other documents",
+			"%s does not apply to type %s", r.Documents, r.Type)
+	}
 	if r.Type == core.TypeLocal {
 		r.validateLocal(at, f)
 		return

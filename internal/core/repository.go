@@ -29,6 +29,8 @@ type Repository struct {
 type RecordFields struct {
 	// ID is the record's id, Organization its own organization.
 	ID, Organization string
+	// Document is the document's id if a record has several documents, empty if its document has the record's id.
+	Document string
 }
 
 // Pause is a repository whose consumers are paused, and why. Reason is safe to display.

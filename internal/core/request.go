@@ -66,6 +66,9 @@ type Request struct {
 	Repository   string `json:"repository"`
 	Organization string `json:"organization,omitempty"`
 	RecordID     string `json:"recordId,omitempty"`
+	// Document is the id of a document of the record whose dead letter is retried, empty if it is the record's own id. The dead letter
+	// is removed even if the record no longer has that document.
+	Document string `json:"document,omitempty"`
 	// Records are the records of a Request of ScopeRecords.
 	Records     []RecordKey `json:"records,omitempty"`
 	Page        *Page       `json:"page,omitempty"`

@@ -12,13 +12,10 @@ import (
 type Type struct {
 	// Name is the value of the key type.
 	Name core.RepositoryType
-	// Fields are the document fields that identify a record, Known those that every record has.
-	Fields core.RecordFields
-	Known  func() *mapping.Field
+	// Documents are the kinds of documents that records can become, the default first.
+	Documents []Documents
 	// Organization and Organizations name one and several organizations of a repository in messages.
 	Organization, Organizations string
-	// DocumentType is the document type of a default catalogue.
-	DocumentType string
 	// NonOverlapping is set if the rows of a page cannot be compared with those of the page before: the repository counts in whole pages.
 	NonOverlapping bool
 	// Topic is the default name of the Kafka topic of its change notifications, "" for none.
@@ -30,6 +27,35 @@ type Type struct {
 	ListPath func(Settings) string
 	// Open returns a client of a repository, CodeInvalid for invalid settings. It is nil for the built-in repository.
 	Open func(Config, Settings) (Reader, error)
+}
+
+// Documents describes one kind of documents that a type's records can become.
+type Documents struct {
+	// Name is the value of the key documents.
+	Name string
+	// Fields are the document fields that identify a record, Known those that every document has.
+	Fields core.RecordFields
+	Known  func() *mapping.Field
+	// DocumentType is the document type of a default catalogue.
+	DocumentType string
+	// Append appends the document of a record to dst. It is nil if Split is set, which calls each with the documents of a record
+	// and their ids; a document is valid until each returns. Split returns CodeInvalid, before any call of each, for a record that
+	// cannot be documents, and an error of each unchanged. block is RepositoriesBlock's.
+	Append func(dst []byte, rec core.Record, block []byte) []byte
+	Split  func(rec core.Record, block []byte, each func(id string, document []byte) error) error
+}
+
+// DefaultDocuments is the name of the default kind of documents, the records themselves.
+const DefaultDocuments = "record"
+
+// DocumentsOf returns a kind of documents by its name; ok is false, with the default kind, when the type has none of that name.
+func (t Type) DocumentsOf(name string) (kind Documents, ok bool) {
+	for _, kind := range t.Documents {
+		if kind.Name == name {
+			return kind, true
+		}
+	}
+	return t.Documents[0], false
 }
 
 // Settings are the settings of one type of repository.

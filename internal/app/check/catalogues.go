@@ -11,7 +11,6 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/search/catalogue/definition"
 	"tutti/internal/search/federation"
-	"tutti/internal/upstream/protocol"
 )
 
 const subjectCatalogues = "catalogues"
@@ -168,7 +167,7 @@ func nodes(ctx context.Context, d definition.Definition, opts Options) []Finding
 func defaultIndices(repositories []config.Repository) []definition.DefaultIndex {
 	var indices []definition.DefaultIndex
 	for _, r := range repositories {
-		indices = append(indices, definition.DefaultIndex{Alias: r.IndexName, DocumentType: protocol.Of(r.Type).DocumentType})
+		indices = append(indices, definition.DefaultIndex{Alias: r.IndexName, DocumentType: r.Kind().DocumentType})
 	}
 	return indices
 }

@@ -213,8 +213,11 @@ type termSink struct {
 	interned map[string]string
 }
 
-// scopeFields returns the names of the fields that scopes select by. Their positions are stored: a new one is appended.
-func scopeFields() []string { return []string{"studyId", "organization", codeField} }
+// scopeFields returns the names of the fields that scopes select by: organizations, repositories, and the records of documents of
+// files. Their positions are stored: a new one is appended.
+func scopeFields() []string {
+	return []string{"studyId", "organization", codeField, "study_id", "analysis.analysisId", "analysis.analysis_id"}
+}
 
 const codeField = "repositories.code"
 
@@ -268,5 +271,5 @@ func appendTerm(dst []byte, field int, raw []byte) []byte {
 	return jsontext.AppendUnescaped(dst, raw)
 }
 
-// termScoped reports whether a term's key is that of an organization.
+// termScoped reports whether a term's key is that of an organization or a record.
 func termScoped(key string) bool { return key[0] != '2' }

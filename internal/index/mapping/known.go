@@ -43,7 +43,59 @@ func (f *Field) addProperties(properties ...map[string]*Field) *Field {
 // Song returns the fields that every analysis of a Song repository has: Song's base schema, the blocks that older
 // releases add below samples, and tutti's own repositories.
 func Song() *Field {
-	info := leaves(Flattened, ReservedInfo)
+	return Repositories().addProperties(leaves(Keyword, "analysisId", "studyId"), analysisFields(), files())
+}
+
+// SongAnalysis returns the fields of a document that has an analysis of Song below analysis.
+func SongAnalysis() *Field {
+	analysis := (&Field{Type: Object}).addProperties(leaves(Keyword, "analysisId", "studyId"), analysisFields(), files())
+	return Repositories().addProperties(leaves(Keyword, "analysisId", "studyId", "state"), map[string]*Field{"analysis": analysis})
+}
+
+// SongFile returns the fields of a document of one file of an analysis, which is below analysis without its files.
+func SongFile() *Field {
+	analysis := (&Field{Type: Object}).addProperties(leaves(Keyword, "analysisId"), analysisFields())
+	file := (&Field{Type: Object}).addProperties(leaves(Keyword, "name", "data_type", "md5sum"), leaves(Long, "size"))
+	return Repositories().addProperties(fileFields(), map[string]*Field{"analysis": analysis, "file": file})
+}
+
+// SongFileV4 returns the fields of a document of one file in the form of Maestro 4.
+func SongFileV4() *Field {
+	analysis := (&Field{Type: Object}).addProperties(leaves(Keyword, "analysis_id", "analysis_state", "analysis_type"),
+		leaves(Long, "analysis_version"), leaves(Date, "updated_at", "first_published_at", "published_at", "createdAt"),
+		leaves(Flattened, ReservedInfo), history(), map[string]*Field{"experiment": {Type: Object}})
+	index := (&Field{Type: Object}).addProperties(leaves(Keyword, "object_id", "name", "file_type", "md5sum", "data_type"), leaves(Long, "size"))
+	file := (&Field{Type: Object}).addProperties(leaves(Keyword, "name", "md5sum", "data_type"), leaves(Long, "size"),
+		map[string]*Field{"index_file": index})
+	samples := (&Field{Type: Nested}).addProperties(leaves(Keyword, "sample_id", "submitter_sample_id", "sample_type",
+		"matched_normal_submitter_sample_id"))
+	specimens := (&Field{Type: Nested}).addProperties(leaves(Keyword, "specimen_id", "submitter_specimen_id", "specimen_type",
+		"specimen_tissue_source", "tumour_normal_designation"), map[string]*Field{"samples": samples})
+	donors := (&Field{Type: Nested}).addProperties(leaves(Keyword, "donor_id", "submitter_donor_id", "gender"),
+		map[string]*Field{"specimens": specimens})
+	return Repositories().addProperties(fileFields(), map[string]*Field{"analysis": analysis, "file": file, "donors": donors})
+}
+
+// fileFields returns the fields of every document of a file.
+func fileFields() map[string]*Field {
+	return leaves(Keyword, "object_id", "study_id", "data_type", "file_type", "file_access")
+}
+
+// history returns an analysis's field of its states.
+func history() map[string]*Field {
+	states := (&Field{Type: Nested}).addProperties(leaves(Keyword, "initialState", "updatedState"), leaves(Date, "updatedAt"))
+	return map[string]*Field{"analysisStateHistory": states}
+}
+
+// files returns an analysis's field of its files.
+func files() map[string]*Field {
+	files := (&Field{Type: Nested}).addProperties(leaves(Keyword, "objectId", "studyId", "analysisId", "fileName", "fileType",
+		"fileMd5sum", "fileAccess", "dataType"), leaves(Long, "fileSize"), leaves(Flattened, ReservedInfo))
+	return map[string]*Field{"files": files}
+}
+
+// analysisFields returns the fields of an analysis but its ids and its files.
+func analysisFields() map[string]*Field {
 	specimen := (&Field{Type: Object}).addProperties(leaves(Keyword, "specimenId", "donorId", "submitterSpecimenId",
 		"specimenType", "specimenTissueSource", "tumourNormalDesignation", "specimenClass"), leaves(Flattened, ReservedInfo))
 	donor := (&Field{Type: Object}).addProperties(leaves(Keyword, "donorId", "studyId", "submitterDonorId", "gender",
@@ -51,15 +103,10 @@ func Song() *Field {
 	samples := (&Field{Type: Nested}).addProperties(leaves(Keyword, "sampleId", "specimenId", "submitterSampleId", "sampleType",
 		"matchedNormalSubmitterSampleId"), leaves(Flattened, ReservedInfo),
 		map[string]*Field{"specimen": specimen, "donor": donor})
-	files := (&Field{Type: Nested}).addProperties(leaves(Keyword, "objectId", "studyId", "analysisId", "fileName", "fileType",
-		"fileMd5sum", "fileAccess", "dataType"), leaves(Long, "fileSize"), leaves(Flattened, ReservedInfo))
-	history := (&Field{Type: Nested}).addProperties(leaves(Keyword, "initialState", "updatedState"), leaves(Date, "updatedAt"))
 	analysisType := (&Field{Type: Object}).addProperties(leaves(Keyword, "name"), leaves(Long, "version"))
-	return Repositories().addProperties(leaves(Keyword, "analysisId", "studyId", "analysisState"),
-		leaves(Date, "createdAt", "updatedAt", "publishedAt", "firstPublishedAt"), info,
-		map[string]*Field{
-			"analysisType": analysisType, "analysisStateHistory": history, "files": files, "samples": samples,
-		})
+	return (&Field{}).addProperties(leaves(Keyword, "analysisState"), leaves(Flattened, ReservedInfo), history(),
+		leaves(Date, "createdAt", "updatedAt", "publishedAt", "firstPublishedAt"),
+		map[string]*Field{"analysisType": analysisType, "samples": samples}).Properties
 }
 
 // Lyric returns the fields that every record of a Lyric repository has: the record's envelope and tutti's own repositories. The

@@ -40,8 +40,12 @@ func (s *Settings) Missing() (key, hint string) {
 // Type returns the type lyric.
 func Type() upstream.Type {
 	return upstream.Type{
-		Name: core.TypeLyric, Fields: core.RecordFields{ID: "systemId", Organization: "organization"}, Known: mapping.Lyric,
-		Organization: "organization", Organizations: "organizations", DocumentType: "record", NonOverlapping: true,
+		Name: core.TypeLyric,
+		Documents: []upstream.Documents{{
+			Name: upstream.DefaultDocuments, DocumentType: "record", Known: mapping.Lyric, Append: upstream.SpliceRecord,
+			Fields: core.RecordFields{ID: "systemId", Organization: "organization"},
+		}},
+		Organization: "organization", Organizations: "organizations", NonOverlapping: true,
 		Section: "lyric", NewSettings: func() upstream.Settings { return new(Settings) },
 		ListPath: func(s upstream.Settings) string { return "category/" + s.(*Settings).CategoryID },
 		Open: func(cfg upstream.Config, s upstream.Settings) (upstream.Reader, error) {

@@ -5,6 +5,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
 	"tutti/internal/upstream"
+	"tutti/internal/upstream/song/document"
 )
 
 // Settings are the settings of a repository of type song.
@@ -29,12 +30,29 @@ func (s *Settings) Missing() (key, hint string) { return "", "" }
 // Type returns the type song.
 func Type() upstream.Type {
 	return upstream.Type{
-		Name: core.TypeSong, Fields: core.RecordFields{ID: "analysisId", Organization: "studyId"}, Known: mapping.Song,
-		Organization: "study", Organizations: "studies", DocumentType: "analysis", Topic: "song-analysis",
+		Name: core.TypeSong, Documents: documents(),
+		Organization: "study", Organizations: "studies", Topic: "song-analysis",
 		Section: "song", NewSettings: func() upstream.Settings { return new(Settings) },
 		ListPath: func(upstream.Settings) string { return "studies/all" },
 		Open: func(cfg upstream.Config, s upstream.Settings) (upstream.Reader, error) {
 			return New(Config{Config: cfg, States: s.(*Settings).States})
+		},
+	}
+}
+
+// documents returns the kinds of documents that analyses can become.
+func documents() []upstream.Documents {
+	analysis := core.RecordFields{ID: "analysisId", Organization: "studyId"}
+	return []upstream.Documents{
+		{Name: upstream.DefaultDocuments, DocumentType: "analysis", Fields: analysis, Known: mapping.Song, Append: upstream.SpliceRecord},
+		{Name: "analysis", DocumentType: "analysis", Fields: analysis, Known: mapping.SongAnalysis, Append: document.Analysis},
+		{
+			Name: "file", DocumentType: "file", Known: mapping.SongFile, Split: document.Files,
+			Fields: core.RecordFields{ID: "analysis.analysisId", Organization: "study_id", Document: "object_id"},
+		},
+		{
+			Name: "file-v4", DocumentType: "file", Known: mapping.SongFileV4, Split: document.FilesV4,
+			Fields: core.RecordFields{ID: "analysis.analysis_id", Organization: "study_id", Document: "object_id"},
 		},
 	}
 }

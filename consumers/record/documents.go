@@ -1,0 +1,249 @@
+package record
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/consumers/outcome"
+	"tutti/internal/bulk"
+	"tutti/internal/core"
+)
+
+// results are the results of a record's documents. The first one is the record's own: of its only document, or of its marker.
+type results []result
+
+// result is the result of writing or removing one document.
+type result struct {
+	id string
+	core.Result
+	// marker is set for the marker of a record with several documents, which is not counted.
+	marker bool
+}
+
+// only returns the results of a record with one document.
+func only(id string, r core.Result) results { return results{{id: id, Result: r}} }
+
+// mismatch returns the results for a record or document of another organization than the requested one.
+func mismatch(id string) results { return only(id, core.Result{Outcome: core.OutcomeMismatch}) }
+
+// outcome returns the outcome of the record.
+func (rs results) outcome() core.Outcome {
+	if len(rs) == 0 {
+		return core.OutcomeRetry
+	}
+	return rs[0].Outcome
+}
+
+// contains reports whether one of the documents has an outcome.
+func (rs results) contains(o core.Outcome) bool {
+	return slices.ContainsFunc(rs, func(r result) bool { return r.Outcome == o })
+}
+
+// documents are the documents of a record in the index.
+type documents interface {
+	// owner returns the owner of a record according to its documents.
+	owner(ctx context.Context, id string) (storedOwner, error)
+	// write writes the documents of a fetched record, and releases it.
+	write(ctx context.Context, rec core.Record, fetchedAt time.Time, at writeVersion) (results, error)
+	// remove deletes the documents of a record, also when none is stored: the version of the delete keeps an older write in
+	// flight from restoring them.
+	remove(ctx context.Context, id string, at writeVersion) (results, error)
+}
+
+// single is the one document of each record, which has the record's id.
+type single struct{ *Config }
+
+func (d single) owner(ctx context.Context, id string) (storedOwner, error) {
+	stored, found, err := d.Index.Get(ctx, d.Repository.IndexName, id)
+	if err != nil || !found {
+		return storedOwner{}, d.Outcomes.PauseOnError(err)
+	}
+	codes := gjson.GetBytes(stored.Source, "repositories.#.code").Array()
+	return storedOwner{
+		found: true, organization: gjson.GetBytes(stored.Source, d.Repository.Fields.Organization).String(),
+		foreign: len(codes) > 0 && !slices.ContainsFunc(codes, func(c gjson.Result) bool { return c.String() == d.Repository.Code }),
+	}, nil
+}
+
+func (d single) write(ctx context.Context, rec core.Record, fetchedAt time.Time, at writeVersion) (results, error) {
+	defer rec.Release()
+	write := core.Write{Op: core.OpIndex, ID: rec.ID, Version: at.version, Strict: at.strict, FetchedAt: fetchedAt}
+	write.Document, rec.Body = d.Document(nil, rec), nil
+	return d.writeOne(ctx, write, rec.Release)
+}
+
+func (d single) remove(ctx context.Context, id string, at writeVersion) (results, error) {
+	write := core.Write{Op: core.OpDelete, ID: id, Version: at.version, Strict: at.strict, FetchedAt: time.Now()}
+	return d.writeOne(ctx, write, func() {})
+}
+
+// writeOne writes one document, and calls added once the Writer has copied its bytes.
+func (d single) writeOne(ctx context.Context, write core.Write, added func()) (results, error) {
+	ticket := d.Writer.Ticket()
+	if err := d.Writer.Add(ctx, ticket, d.Repository.IndexName, write); err != nil {
+		return nil, err
+	}
+	write.Document = nil
+	added()
+	ticket.Seal()
+	written, err := ticket.Wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return only(write.ID, written[0]), nil
+}
+
+// several are the documents of records that have any number of them. Each has its record's id in the field Fields.ID. A marker,
+// which is the tombstone of a document that never exists, holds the version with which a record was last processed: so an older
+// body in flight cannot restore documents that were removed, nor those that the index did not have then.
+type several struct {
+	*Config
+	refreshed refresh
+}
+
+func (d *several) owner(ctx context.Context, id string) (storedOwner, error) {
+	found, err := d.stored(ctx, id, 0)
+	if err != nil || len(found) == 0 {
+		return storedOwner{}, err
+	}
+	first, is, err := d.Index.Get(ctx, d.Repository.IndexName, found[0])
+	if err != nil || !is {
+		return storedOwner{}, d.Outcomes.PauseOnError(err)
+	}
+	return storedOwner{found: true, organization: gjson.GetBytes(first.Source, d.Repository.Fields.Organization).String()}, nil
+}
+
+// stored returns the ids of a record's documents with a version below the given one, 0 for all.
+func (d *several) stored(ctx context.Context, id string, below core.Version) ([]string, error) {
+	index := d.Repository.IndexName
+	err := d.refreshed.do(func() error { return d.Index.Refresh(ctx, index) })
+	if err != nil {
+		return nil, d.Outcomes.PauseOnError(err)
+	}
+	var ids []string
+	scope := core.IndexScope{Repository: d.Repository.Code, Field: d.Repository.Fields.ID, Organization: id}
+	err = d.Index.Scan(ctx, index, scope, below, func(id string, _ core.Version) error {
+		ids = append(ids, id)
+		return nil
+	})
+	return ids, d.Outcomes.PauseOnError(err)
+}
+
+func (d *several) write(ctx context.Context, rec core.Record, fetchedAt time.Time, at writeVersion) (results, error) {
+	defer rec.Release()
+	ticket, current := d.Writer.Ticket(), []string{}
+	write := core.Write{Op: core.OpIndex, Version: at.version, Strict: at.strict, FetchedAt: fetchedAt}
+	var addErr error
+	err := d.Split(rec, func(id string, document []byte) error {
+		write.ID, write.Document = id, document
+		current = append(current, id)
+		addErr = d.Writer.Add(ctx, ticket, d.Repository.IndexName, write)
+		return addErr
+	})
+	if err != nil && addErr == nil { // before any document
+		return only(rec.ID, core.Result{
+			Outcome: core.OutcomeRejected, Type: outcome.TypeUnusableRecord, Reason: core.MessageOf(err),
+			Rejected: core.NewDeadLetterDocument(rec.Body),
+		}), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(current) == 0 {
+		d.Logger.Warn("a record without files makes no document", "organization", rec.Organization, "record_id", rec.ID)
+	}
+	rec.Release()
+	return d.finish(ctx, rec.ID, ticket, current, at)
+}
+
+func (d *several) remove(ctx context.Context, id string, at writeVersion) (results, error) {
+	return d.finish(ctx, id, d.Writer.Ticket(), nil, at)
+}
+
+// finish writes the marker of a record after its current documents, and removes its other documents.
+func (d *several) finish(ctx context.Context, id string, ticket *bulk.Ticket, current []string, at writeVersion) (results, error) {
+	index := d.Repository.IndexName
+	marker := core.Write{Op: core.OpDelete, ID: outcome.MarkerID(id), Version: at.version, Strict: at.strict, FetchedAt: time.Now()}
+	if err := d.Writer.Add(ctx, ticket, index, marker); err != nil {
+		return nil, err
+	}
+	rs, err := wait(ctx, ticket, append(slices.Clone(current), id))
+	if err != nil {
+		return nil, err
+	}
+	own := rs[len(rs)-1]
+	own.marker = true
+	for _, r := range rs {
+		if r.Outcome == core.OutcomeStale || own.Outcome == core.OutcomeRemoved && r.Outcome == core.OutcomeRetry {
+			own.Outcome, own.Code = r.Outcome, r.Code
+			own.CurrentVersion = max(own.CurrentVersion, r.CurrentVersion)
+		}
+	}
+	rs = append(results{own}, rs[:len(rs)-1]...)
+	if own.Outcome != core.OutcomeRemoved {
+		return rs, nil
+	}
+	vanished, err := d.stored(ctx, id, at.version+1)
+	if err != nil {
+		return nil, err
+	}
+	vanished = slices.DeleteFunc(vanished, func(id string) bool { return slices.Contains(current, id) })
+	if len(vanished) == 0 {
+		return rs, nil
+	}
+	ticket = d.Writer.Ticket()
+	for _, gone := range vanished {
+		write := core.Write{Op: core.OpDelete, ID: gone, Version: at.version, FetchedAt: time.Now()}
+		if err := d.Writer.Add(ctx, ticket, index, write); err != nil {
+			return nil, err
+		}
+	}
+	removed, err := wait(ctx, ticket, vanished)
+	if err != nil {
+		return nil, err
+	}
+	if removed.contains(core.OutcomeRetry) {
+		i := slices.IndexFunc(removed, func(r result) bool { return r.Outcome == core.OutcomeRetry })
+		rs[0].Outcome, rs[0].Code = core.OutcomeRetry, removed[i].Code
+	}
+	return append(rs, removed...), nil
+}
+
+// wait seals a ticket and returns the results of its documents, whose ids are in order.
+func wait(ctx context.Context, ticket *bulk.Ticket, ids []string) (results, error) {
+	ticket.Seal()
+	written, err := ticket.Wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rs := make(results, len(written))
+	for i, r := range written {
+		rs[i] = result{id: ids[i], Result: r}
+	}
+	return rs, nil
+}
+
+// refresh shares one refresh of the index among concurrent callers. It serves only those that waited before it began.
+type refresh struct {
+	mu    sync.Mutex // also held during the refresh
+	began time.Time
+}
+
+func (r *refresh) do(refresh func() error) error {
+	called := time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.began.After(called) {
+		return nil
+	}
+	began := time.Now()
+	if err := refresh(); err != nil {
+		return err
+	}
+	r.began = began
+	return nil
+}

@@ -1,0 +1,109 @@
+package run
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+)
+
+// recordOf returns the id of a document's record if records have several documents, "" for a document that no longer exists.
+func (s *sweeper) recordOf(ctx context.Context, id string) (string, error) {
+	stored, _, err := s.Index.Get(ctx, s.Repository.IndexName, id)
+	return gjson.GetBytes(stored.Source, s.Repository.Fields.ID).String(), err
+}
+
+// settleDocuments is settle for documents whose records have several: it requests their records, and counts the documents. A
+// document that its record's Request did not change, because that was replaced by one of the sweep of a cancelled job, is
+// requested once more.
+func (s *sweeper) settleDocuments(
+	ctx context.Context, job core.Job, organization string, ids []string,
+) (settled core.Totals, open int, err error) {
+	for round := 0; round < 2 && len(ids) > 0; round++ {
+		records, err := s.recordsOf(ctx, job, ids)
+		if err != nil {
+			return settled, open, err
+		}
+		if err := s.publish(ctx, job, organization, records); err != nil {
+			return settled, open, err
+		}
+		waiting, err := s.wait(ctx, job, organization, records)
+		if err != nil {
+			return settled, open, err
+		}
+		ended := ids
+		open, ids = len(waiting), nil
+		var mu sync.Mutex
+		err = s.eachDocument(ctx, job, ended, func(id string, stored core.StoredDocument, found bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case !found:
+				settled.Removed++
+			case stored.Version >= job.StartVersion:
+				settled.Indexed++
+			case s.Outcomes.HasDeadLetter(organization, id):
+				settled.Rejected++
+			default:
+				ids = append(ids, id)
+			}
+		})
+		if err != nil || open > 0 {
+			return settled, open, err
+		}
+	}
+	return settled, open, nil
+}
+
+// recordsOf returns the ids of the records of documents, each once.
+func (s *sweeper) recordsOf(ctx context.Context, job core.Job, ids []string) ([]string, error) {
+	records := make(map[string]struct{})
+	var mu sync.Mutex
+	err := s.eachDocument(ctx, job, ids, func(_ string, stored core.StoredDocument, found bool) {
+		record := gjson.GetBytes(stored.Source, s.Repository.Fields.ID).String()
+		if found && core.ValidKey("id", record) == nil {
+			mu.Lock()
+			defer mu.Unlock()
+			records[record] = struct{}{}
+		}
+	})
+	return slices.Collect(maps.Keys(records)), err
+}
+
+// settleRequested is settle for records with several documents that have been requested already.
+func (s *sweeper) settleRequested(
+	ctx context.Context, job core.Job, organization string, records []string,
+) (settled core.Totals, open int, err error) {
+	waiting, err := s.wait(ctx, job, organization, records)
+	if err != nil {
+		return settled, open, err
+	}
+	if _, err := s.refresh(ctx, job); err != nil {
+		return settled, open, err
+	}
+	var mu sync.Mutex
+	err = s.eachUntilJobEnds(ctx, job, records, func(ctx context.Context, record string) error {
+		if _, waits := waiting[record]; waits {
+			return nil
+		}
+		scope := core.IndexScope{Repository: s.Repository.Code, Field: s.Repository.Fields.ID, Organization: record}
+		return s.Index.Scan(ctx, s.Repository.IndexName, scope, 0, func(_ string, v core.Version) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if v >= job.StartVersion {
+				settled.Indexed++
+			}
+			return nil
+		})
+	})
+	for _, record := range records {
+		if s.Outcomes.HasDeadLetter(organization, record) {
+			settled.Rejected++
+		}
+	}
+	return settled, len(waiting), s.Outcomes.PauseOnError(err)
+}
