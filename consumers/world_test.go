@@ -40,6 +40,8 @@ type world struct {
 	cfg      consumers.Config
 	bulk     bulk.Config
 	pageSize int
+	// split, when set, makes several documents of each record.
+	split func(rec core.Record, each func(id string, document []byte) error) error
 	// onPublish, when set, may fail a Publish of a process.
 	onPublish func(core.Request) error
 	// onRepublish, when set, may fail a Republish of a process.
@@ -113,7 +115,7 @@ func (p *process) deps() consumers.Deps {
 
 func (p *process) repository() consumers.Repository {
 	source := func(class core.Class) consumers.Source { return sourcePort{p, "song", class} }
-	return consumers.Repository{
+	r := consumers.Repository{
 		Repository: core.Repository{
 			Code: "song", Type: core.TypeSong, IndexName: "analyses", Fields: core.RecordFields{ID: "analysisId", Organization: "studyId"},
 		},
@@ -122,6 +124,11 @@ func (p *process) repository() consumers.Repository {
 		Runs: source(core.ClassRuns), RunAgain: func(context.Context) error { return p.w.runAgain(p) },
 		PageSize: p.w.pageSize, NonOverlapping: p.w.upstream.nonOverlapping,
 	}
+	if p.w.split != nil {
+		r.Document, r.Split = nil, p.w.split
+		r.Fields = core.RecordFields{ID: "record", Organization: "studyId", Document: "id"}
+	}
+	return r
 }
 
 // runAgain queues a run of the repository for a process, as ingest does: a run that is still queued is returned instead.

@@ -177,6 +177,10 @@ func (d *several) finish(ctx context.Context, id string, ticket *bulk.Ticket, cu
 	}
 	own := rs[len(rs)-1]
 	own.marker = true
+	below, newer := at.version+1, false
+	if own.Outcome == core.OutcomeStale { // what a newer reading has not written is of an older one
+		below, newer = own.CurrentVersion, true
+	}
 	for _, r := range rs {
 		if r.Outcome == core.OutcomeStale || own.Outcome == core.OutcomeRemoved && r.Outcome == core.OutcomeRetry {
 			own.Outcome, own.Code = r.Outcome, r.Code
@@ -184,33 +188,57 @@ func (d *several) finish(ctx context.Context, id string, ticket *bulk.Ticket, cu
 		}
 	}
 	rs = append(results{own}, rs[:len(rs)-1]...)
-	if own.Outcome != core.OutcomeRemoved {
+	if own.Outcome == core.OutcomeRetry || below == 0 {
 		return rs, nil
 	}
-	vanished, err := d.stored(ctx, id, at.version+1)
+	removed, err := d.removeOthers(ctx, id, current, below, newer)
 	if err != nil {
 		return nil, err
 	}
-	vanished = slices.DeleteFunc(vanished, func(id string) bool { return slices.Contains(current, id) })
-	if len(vanished) == 0 {
-		return rs, nil
-	}
-	ticket = d.Writer.Ticket()
-	for _, gone := range vanished {
-		write := core.Write{Op: core.OpDelete, ID: gone, Version: at.version, FetchedAt: time.Now()}
-		if err := d.Writer.Add(ctx, ticket, index, write); err != nil {
-			return nil, err
-		}
-	}
-	removed, err := wait(ctx, ticket, vanished)
-	if err != nil {
-		return nil, err
-	}
-	if removed.contains(core.OutcomeRetry) {
-		i := slices.IndexFunc(removed, func(r result) bool { return r.Outcome == core.OutcomeRetry })
+	if i := slices.IndexFunc(removed, func(r result) bool { return r.Outcome == core.OutcomeRetry }); i >= 0 {
 		rs[0].Outcome, rs[0].Code = core.OutcomeRetry, removed[i].Code
 	}
 	return append(rs, removed...), nil
+}
+
+// removeOthers removes a record's documents with a version below the given one, except the current ones; if that is the version of
+// a newer reading, except those that it had rejected.
+func (d *several) removeOthers(
+	ctx context.Context, id string, current []string, below core.Version, newer bool,
+) (results, error) {
+	stored, err := d.stored(ctx, id, below)
+	if err != nil {
+		return nil, err
+	}
+	var others []string
+	for _, other := range stored {
+		keep := slices.Contains(current, other)
+		if newer {
+			if keep, err = d.rejected(ctx, other); err != nil {
+				return nil, err
+			}
+		}
+		if !keep {
+			others = append(others, other)
+		}
+	}
+	ticket := d.Writer.Ticket()
+	for _, gone := range others {
+		write := core.Write{Op: core.OpDelete, ID: gone, Version: below - 1, FetchedAt: time.Now()}
+		if err := d.Writer.Add(ctx, ticket, d.Repository.IndexName, write); err != nil {
+			return nil, err
+		}
+	}
+	return wait(ctx, ticket, others)
+}
+
+// rejected reports whether a stored document has a dead letter.
+func (d *several) rejected(ctx context.Context, id string) (bool, error) {
+	stored, found, err := d.Index.Get(ctx, d.Repository.IndexName, id)
+	if err != nil || !found {
+		return false, d.Outcomes.PauseOnError(err)
+	}
+	return d.Outcomes.HasDeadLetter(gjson.GetBytes(stored.Source, d.Repository.Fields.Organization).String(), id), nil
 }
 
 // wait seals a ticket and returns the results of its documents, whose ids are in order.

@@ -213,8 +213,6 @@ func (w *Worker) settleOne(ctx context.Context, req core.Request, organization s
 func (w *Worker) shouldRewrite(ctx context.Context, m core.Message, at writeVersion, rs results) (bool, error) {
 	stored := rs[0].CurrentVersion
 	switch req := m.Request(); {
-	case rs.contains(core.OutcomeIndexed): // documents of one record from two readings
-		return true, nil
 	case w.outcomes.AheadOfClock(m.Version(), stored):
 		return true, nil
 	case stored < at.version:

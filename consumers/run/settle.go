@@ -77,13 +77,13 @@ func (w *pageWork) settleRecord(ctx context.Context, pass *pagePass, i int, resu
 		if err := w.settleOne(ctx, record, id, &results[n]); err != nil {
 			return "", err
 		}
-		stale = stale || results[n].Outcome == core.OutcomeStale
+		stale = pass.documents != nil && results[n].Outcome == core.OutcomeStale // of the marker, the last one
 		indexed = indexed || results[n].Outcome == core.OutcomeIndexed
 		if results[n].Outcome == core.OutcomeRetry {
 			retry = cmp.Or(results[n].Code, core.CodeOverloaded)
 		}
 	}
-	if stale && indexed && retry == "" { // documents of two readings: the record's own Request writes them all again
+	if stale && indexed && retry == "" { // a newer reading was processed since: the record's own Request removes what it had not
 		retry = core.CodeConflict
 	}
 	return retry, nil
