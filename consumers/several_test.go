@@ -32,11 +32,12 @@ func threeLess(rec core.Record, each func(id string, document []byte) error) err
 func TestOlderReading(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		change func(*record)
+		change func(*record) // nil for a removal on request
 		want   []string
 	}{
 		"unpublished":  {func(r *record) { r.state = "UNPUBLISHED" }, nil},
 		"fewer files":  {func(r *record) { r.rev = 2 }, []string{"A-0000/0 2"}},
+		"removed":      {nil, nil},
 		"without file": {func(r *record) { r.rev = 3 }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,8 +58,12 @@ func TestOlderReading(t *testing.T) {
 				w.boot(-1)
 				job := w.run("A", false)
 				<-held
-				w.upstream.edit("A", "A-0000", tt.change)
-				w.index("A", "A-0000")
+				if tt.change == nil {
+					w.remove("A", "A-0000")
+				} else {
+					w.upstream.edit("A", "A-0000", tt.change)
+					w.index("A", "A-0000")
+				}
 				eventually(t, "the end of the record", func() bool { return w.broker.size() == 1 })
 				close(free)
 				w.job(job)

@@ -375,9 +375,6 @@ func (s *sweeper) publish(ctx context.Context, job core.Job, organization string
 	return s.eachUntilJobEnds(ctx, job, ids, func(ctx context.Context, id string) error {
 		req := s.childRequest(job, core.ScopeRecord, organization)
 		req.RecordID, req.Cause, req.Force, req.AsOf = id, core.CauseSweep, false, job.StartVersion
-		if s.Split != nil { // the pages have written the record's other documents with a higher version
-			req.AsOf = 0
-		}
 		return s.loop.RetryUntilStopped(ctx, "publishing a record of a sweep", func() error { return s.Requests.PublishUnlessRemovalPending(ctx, req) })
 	})
 }

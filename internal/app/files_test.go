@@ -57,6 +57,9 @@ func TestFileDocuments(t *testing.T) {
 			if got := job.Get("totals.indexed").Int(); got != 29 {
 				t.Errorf("%d documents were indexed, want 29: %s", got, job.Raw)
 			}
+			if n := w.outcomes(core.OutcomeRemoved); n != 0 {
+				t.Errorf("%v documents were removed, want none", n)
+			}
 			all := []string{"a1", "a2", "b1", "b2", "b3"}
 			for i := range 12 {
 				all = append(all, fmt.Sprintf("c%02d-1", i), fmt.Sprintf("c%02d-2", i))
