@@ -51,6 +51,16 @@ func (s *fakeStore) AddAnalysisType(_ context.Context, name string,
 	return t, s.addErr
 }
 
+func (s *fakeStore) AddFirstAnalysisTypes(_ context.Context, types []core.AnalysisType) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.types) > 0 {
+		return false, nil
+	}
+	s.types = slices.Clone(types)
+	return true, nil
+}
+
 func (s *fakeStore) AnalysisType(_ context.Context, name string, version int) (core.AnalysisType, error) {
 	found, err := core.AnalysisType{}, error(core.NewError(core.CodeNotFound, "no such row"))
 	s.mu.Lock()

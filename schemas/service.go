@@ -20,6 +20,8 @@ type Store interface {
 	// next may be called several times; its error is returned and nothing is stored.
 	AddAnalysisType(ctx context.Context, name string,
 		next func(previous *core.AnalysisType) (core.AnalysisType, error)) (core.AnalysisType, error)
+	// AddFirstAnalysisTypes stores types, all version 1, in their order if there is no analysis type yet, and reports whether it did.
+	AddFirstAnalysisTypes(ctx context.Context, types []core.AnalysisType) (bool, error)
 	// AnalysisType returns one version, 0 for the latest. CodeNotFound if there is none.
 	AnalysisType(ctx context.Context, name string, version int) (core.AnalysisType, error)
 	// ListAnalysisTypes returns a page, and the number of all matching types.

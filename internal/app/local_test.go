@@ -353,3 +353,17 @@ func (b *builtIn) addAnalyses(ctx context.Context, r *metadata.Repository, study
 	}
 	return published, others
 }
+
+// TestBuiltInSeed: with schemas.seed a new store has Song's analysis types, and another start adds none.
+func TestBuiltInSeed(t *testing.T) {
+	t.Parallel()
+	b := newBuiltIn(t, plan{more: "schemas: {seed: song}\n"})
+	for range 2 {
+		b.start()
+		got := b.mustSend(http.MethodGet, "/schemas?hideSchema=true", "", http.StatusOK)
+		if names := gjson.GetBytes(got.raw, "resultSet.#.name").Raw + gjson.GetBytes(got.raw, "resultSet.#.version").Raw; names != `["sequencingRead","variantCall"][1,1]` {
+			t.Errorf("%s", got.raw)
+		}
+		b.stop()
+	}
+}

@@ -33,6 +33,11 @@ func (b *builtIn) openMetadata(ctx context.Context) error {
 		return err
 	}
 	b.cleanup.push("external validations", func(context.Context) error { b.analysisTypes.Close(); return nil })
+	if s.Seed == config.SeedSong {
+		if err := b.analysisTypes.Seed(ctx); err != nil {
+			return err
+		}
+	}
 	cfg := metadata.Config{
 		SystemScope: b.cfg.Auth.SystemScope, Logger: b.log.With("component", "metadata"), Metrics: b.metrics.metadata,
 	}

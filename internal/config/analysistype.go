@@ -15,10 +15,15 @@ import (
 // allowedHostPattern matches a host name or address with or without a port; an IPv6 address with a port is in brackets.
 const allowedHostPattern = `^([A-Za-z0-9._-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?|[0-9A-Fa-f]*:[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*)$`
 
+// SeedSong is the value of Schemas.Seed for the analysis types of a new Song.
+const SeedSong = "song"
+
 // Schemas configures the validation of analyses (CONTRACT section 7).
 type Schemas struct {
 	// EnforceLatest rejects analyses that are not of the latest version of their type.
 	EnforceLatest bool
+	// Seed is SeedSong to register Song's analysis types in a store without any, or empty.
+	Seed string
 	// ValidationTimeout bounds the validation of one analysis by its schema.
 	ValidationTimeout time.Duration
 	// DefaultOptions are the options of an analysis type registered without options; an empty list is nil.
@@ -37,6 +42,8 @@ type ExternalValidations struct {
 func (s *Schemas) key() setting.Key {
 	return setting.Object("schemas", "Validation of analyses.",
 		setting.Flag("enforceLatest", &s.EnforceLatest, true, "Rejects analyses that are not of the latest version of their type."),
+		setting.Text("seed", &s.Seed, "", "song: a store without any analysis type starts with Song's, variantCall and sequencingRead; "+
+			"empty: with none.").OneOf("", SeedSong),
 		setting.Duration("validationTimeout", &s.ValidationTimeout, 10*time.Second, "Longest validation of one analysis by a schema, without "+
 			"external services. A version that takes longer rejects all analyses until a later version is registered."),
 		setting.Object("defaultOptions", "Options of an analysis type registered without options.",

@@ -139,6 +139,7 @@ func TestSchemas(t *testing.T) {
 		"every host":       {host("*"), "", []string{atHost + `: "*" is not a host or host:port`}},
 		"network":          {host("10.0.0.0/8"), "", []string{atHost + `: "10.0.0.0/8" is not a host or host:port`}},
 		"no time":          {"schemas: {externalValidations: {timeout: 0s}}", "", []string{"schemas.externalValidations.timeout: must be more than zero, not 0s (line 1)"}},
+		"seed":             {"schemas: {seed: ego}", "", []string{`schemas.seed: must be`}},
 		"flag":             {"schemas: {enforceLatest: perhaps}", "", []string{`schemas.enforceLatest: must be true or false, not "perhaps" (line 1)`}},
 	})
 	if c := parse(t, "schemas: {defaultOptions: {fileTypes: [], externalValidations: []}}"); c.Schemas.DefaultOptions.FileTypes != nil ||

@@ -56,6 +56,36 @@ func (s *Store) AddAnalysisType(
 	return added, nil
 }
 
+// AddFirstAnalysisTypes stores types, all version 1 of different names, in their order, in one transaction, if the store has no
+// analysis type yet. It reports whether it did. Of processes that call it at once only one does.
+func (s *Store) AddFirstAnalysisTypes(ctx context.Context, types []core.AnalysisType) (added bool, err error) {
+	const doing = "registering the first analysis types"
+	err = s.Update(ctx, func(ctx context.Context, tx *Tx) error {
+		added = false
+		if err := tx.Lock(ctx, "analysis_type/first"); err != nil {
+			return err
+		}
+		var present int
+		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM analysis_type").Scan(&present); err != nil {
+			return WrapError(doing, err)
+		}
+		if present > 0 {
+			return nil
+		}
+		for _, t := range types {
+			if _, err := tx.ExecContext(ctx, "INSERT INTO analysis_type_name (name, latest) VALUES ($1, 1)", t.Name); err != nil {
+				return WrapError(doing, err)
+			}
+			if err := insertAnalysisType(ctx, tx, t); err != nil {
+				return err
+			}
+		}
+		added = true
+		return nil
+	})
+	return added && err == nil, err
+}
+
 // previousAnalysisType returns the version before version, nil for the first.
 func previousAnalysisType(ctx context.Context, tx *Tx, name string, version int) (*core.AnalysisType, error) {
 	if version == 1 {

@@ -230,3 +230,55 @@ func TestAddAnalysisTypeRaces(t *testing.T) {
 		}
 	})
 }
+
+// TestAddFirstAnalysisTypes: of several processes that start at once one stores all types; a store with a type stays as it is.
+func TestAddFirstAnalysisTypes(t *testing.T) {
+	types := []core.AnalysisType{
+		{Name: "b", Version: 1, CreatedAt: time.UnixMicro(5).UTC(), Schema: json.RawMessage(schema)},
+		{Name: "a", Version: 1, CreatedAt: time.UnixMicro(5).UTC(), Schema: json.RawMessage(schema)},
+	}
+	t.Run("once", func(t *testing.T) {
+		storetest.Configs(t, func(t *testing.T, cfg store.Config) {
+			var wait sync.WaitGroup
+			var mu sync.Mutex
+			times := 0
+			for range 4 {
+				s := storetest.OpenConfig(t, cfg)
+				wait.Go(func() {
+					added, err := s.AddFirstAnalysisTypes(t.Context(), types)
+					if err != nil {
+						t.Error(err)
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					if added {
+						times++
+					}
+				})
+			}
+			wait.Wait()
+			s := storetest.OpenConfig(t, cfg)
+			got, _, err := s.ListAnalysisTypes(t.Context(), core.AnalysisTypeQuery{Descending: true})
+			if diff := cmp.Diff(types, got); diff != "" || err != nil || times != 1 {
+				t.Error(times, err, diff)
+			}
+			if next := register(t, s, "a", core.AnalysisOptions{}); next.Version != 2 {
+				t.Errorf("the next version is %d", next.Version)
+			}
+		})
+	})
+	t.Run("all or none", func(t *testing.T) {
+		storetest.Databases(t, func(t *testing.T, s *store.Store) {
+			bad := []core.AnalysisType{types[0], {Name: "a", Version: 1, Schema: json.RawMessage("{")}}
+			if added, err := s.AddFirstAnalysisTypes(t.Context(), bad); added || core.CodeOf(err) != core.CodeInvalid {
+				t.Error(added, err)
+			}
+			if first := register(t, s, "b", core.AnalysisOptions{}); first.Version != 1 {
+				t.Errorf("version %d", first.Version)
+			}
+			if added, err := s.AddFirstAnalysisTypes(t.Context(), types); added || err != nil {
+				t.Error(added, err)
+			}
+		})
+	})
+}
