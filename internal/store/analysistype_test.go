@@ -242,9 +242,14 @@ func TestAddFirstAnalysisTypes(t *testing.T) {
 			var wait sync.WaitGroup
 			var mu sync.Mutex
 			times := 0
-			for range 4 {
-				s := storetest.OpenConfig(t, cfg)
+			stores := make([]*store.Store, 4)
+			for i := range stores {
+				stores[i] = storetest.OpenConfig(t, cfg)
+			}
+			start := make(chan struct{})
+			for _, s := range stores {
 				wait.Go(func() {
+					<-start
 					added, err := s.AddFirstAnalysisTypes(t.Context(), types)
 					if err != nil {
 						t.Error(err)
@@ -256,8 +261,9 @@ func TestAddFirstAnalysisTypes(t *testing.T) {
 					}
 				})
 			}
+			close(start)
 			wait.Wait()
-			s := storetest.OpenConfig(t, cfg)
+			s := stores[0]
 			got, _, err := s.ListAnalysisTypes(t.Context(), core.AnalysisTypeQuery{Descending: true})
 			if diff := cmp.Diff(types, got); diff != "" || err != nil || times != 1 {
 				t.Error(times, err, diff)
