@@ -271,7 +271,6 @@ func routeAccess() map[api.Route]struct {
 		{Method: "GET", Pattern: "/studies/all"}:             {may: anyToken},
 		{Method: "GET", Pattern: "/studies/{study}"}:         {may: anyToken},
 		{Method: "POST", Pattern: "/studies/{study}"}:        {may: systemOnly},
-		{Method: "POST", Pattern: "/studies/{study}/"}:       {may: systemOnly},
 		{Method: "GET", Pattern: analysis}:                   {may: anyToken},
 		{Method: "GET", Pattern: analysis + "/paginated"}:    {may: anyToken},
 		{Method: "GET", Pattern: analysis + "/{id}"}:         {may: anyToken},

@@ -91,8 +91,10 @@ func TestListAnalysesAsksFor(t *testing.T) {
 		list: "a/b [PUBLISHED] 0 0",
 		list + "?analysisStates=UNPUBLISHED,SUPPRESSED":                                        "a/b [UNPUBLISHED SUPPRESSED] 0 0",
 		list + "?analysisStates=SUPPRESSED&analysisStates=PUBLISHED&analysisStates=SUPPRESSED": "a/b [SUPPRESSED PUBLISHED] 0 0",
-		page:                                "a/b [PUBLISHED] 0 100",
-		page + "?limit=1&offset=2147483647": "a/b [PUBLISHED] 2147483647 1",
+		page:                                             "a/b [PUBLISHED] 0 100",
+		page + "?limit=1&offset=2147483647":              "a/b [PUBLISHED] 2147483647 1",
+		page + "?limit=0&offset=3":                       "a/b [PUBLISHED] 2147483647 1", // past the end: no rows, and the total
+		page + "?limit=&offset=&analysisStates=":         "a/b [PUBLISHED] 0 100",
 		page + "?limit=10000&analysisStates=UNPUBLISHED": "a/b [UNPUBLISHED] 0 10000",
 	} {
 		t.Run(target, func(t *testing.T) {

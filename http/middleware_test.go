@@ -167,21 +167,10 @@ func TestMethodNotAllowedNamesTheAllowedOnes(t *testing.T) {
 }
 
 func TestUnknownQueryParametersAreRefused(t *testing.T) {
-	p := working()
-	p.run = func(core.Scope, string, string, bool, core.Cause, string) (core.Job, error) {
-		t.Error("a run was asked for")
-		return core.Job{}, nil
-	}
-	h := newHandler(t, p, api.Config{})
+	h := newHandler(t, working(), api.Config{})
 	const none = "this path takes no query parameters"
 	nearest := func(name string) string { return "the nearest query parameter of this path is " + name }
 	for _, tt := range []struct{ method, target, name, hint string }{
-		{"POST", repositoryPath + "?Force=true", `"Force"`, nearest("force")},
-		{"POST", repositoryPath + "?force=true&re-build=true", `"re-build"`, nearest("rebuild")},
-		{"POST", organizationPath + "?froce", `"froce"`, nearest("force")},
-		{"POST", organizationPath + "?Rebuild=true", `"Rebuild"`, nearest("force")},
-		{"POST", recordPath + "?Force=true", `"Force"`, none},
-		{"DELETE", recordPath + "?dry=1", `"dry"`, none},
 		{"GET", "/jobs?status=running&limit=5", `"status"`, nearest("state")},
 		{"GET", "/jobs?Limit=5", `"Limit"`, nearest("limit")},
 		{"GET", "/jobs/j?state=x", `"state"`, none},

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -15,34 +16,35 @@ import (
 // maxNameBytes is how much of an unknown parameter's name is compared and shown.
 const maxNameBytes = 64
 
+// maxChoices is the largest number of values of a parameter that takes several of a few choices.
+const maxChoices = 100
+
+// maxIgnoredQueries is the number of ignored parameters that are remembered as logged.
+const maxIgnoredQueries = 1000
+
 // maxQuotedBytes is how much of an invalid value an error message quotes.
 const maxQuotedBytes = 64
 
-// Parameters are the names of a route's query parameters. Unknown ones are rejected: a misspelt force would run with the prune
-// guard, and a misspelt filter would show everything.
+// Parameters are the names of a route's query parameters. Unknown ones are rejected, because a misspelt filter would show
+// everything; routes that clients of Song and Maestro use ignore them.
 type Parameters struct {
 	// allowed are those of the route.
 	allowed []string
-	// rejected are those of other routes, for which the handler returns its own error.
-	rejected []string
 	// ignored allows every query string; it is not read.
 	ignored bool
+	// lenient ignores unknown parameters and logs each name once.
+	lenient bool
 }
 
 // AllowParams returns the parameters of a route that takes those of some names.
 func AllowParams(names ...string) Parameters { return Parameters{allowed: names} }
 
-// Rejecting adds names that are left to the handler to reject.
-func (p Parameters) Rejecting(names ...string) Parameters {
-	p.rejected = names
-	return p
-}
+// LenientParams returns the parameters of a route that existing clients of Song or Maestro use: unknown ones are ignored, each name is
+// logged once, and the path may end with a slash. The handler reads them with LenientQueryOf.
+func LenientParams(names ...string) Parameters { return Parameters{allowed: names, lenient: true} }
 
 // IgnoreParams returns the parameters of a route that ignores its query string.
 func IgnoreParams() Parameters { return Parameters{ignored: true} }
-
-// RejectParams returns the parameters of a route that takes none, and rejects those of some names itself.
-func RejectParams(names ...string) Parameters { return Parameters{rejected: names} }
 
 // Check returns an error for a malformed query and for a parameter that p does not have.
 func (p Parameters) Check(r *http.Request) error {
@@ -55,11 +57,15 @@ func (p Parameters) Check(r *http.Request) error {
 	}
 	var unknown []string
 	for name := range q.values {
-		if !slices.Contains(p.allowed, name) && !slices.Contains(p.rejected, name) {
+		if !slices.Contains(p.allowed, name) {
 			unknown = append(unknown, name)
 		}
 	}
 	if len(unknown) == 0 {
+		return nil
+	}
+	if p.lenient {
+		exchangeOf(r.Context()).router.logIgnored(r, unknown)
 		return nil
 	}
 	name := slices.Min(unknown)
@@ -81,6 +87,37 @@ func QueryOf(r *http.Request) (Query, error) {
 		return Query{}, core.WrapError(core.CodeInvalid, "the query string is malformed", err)
 	}
 	return Query{values}, nil
+}
+
+// LenientQueryOf parses the query of r as QueryOf does, but treats a parameter with an empty value as absent.
+func LenientQueryOf(r *http.Request) (Query, error) {
+	q, err := QueryOf(r)
+	if err != nil {
+		return Query{}, err
+	}
+	for name, values := range q.values {
+		if values = slices.DeleteFunc(values, func(v string) bool { return v == "" }); len(values) == 0 {
+			delete(q.values, name)
+		} else {
+			q.values[name] = values
+		}
+	}
+	return q, nil
+}
+
+// logIgnored logs names of query parameters that a route ignores, once for each route and name.
+func (h *Router) logIgnored(r *http.Request, names []string) {
+	route := h.cfg.routeLabel(r)
+	for _, name := range names {
+		name = strings.ToValidUTF8(name[:min(len(name), maxNameBytes)], "")
+		key := r.Method + " " + route + "?" + name
+		if _, logged := h.ignoredQueries.Get(key); logged {
+			continue
+		}
+		h.ignoredQueries.Put(key, struct{}{}, 1)
+		h.cfg.Logger.LogAttrs(r.Context(), slog.LevelWarn, "an unknown query parameter is ignored",
+			slog.String("method", r.Method), slog.String("route", route), slog.String("ignored_query", name))
+	}
 }
 
 // Text returns the one value of name, "" when it is absent.
@@ -143,22 +180,41 @@ func (q Query) Integer(name string, low, high, fallback int) (int, error) {
 	return n, nil
 }
 
-// LenientBoolean returns name as true or false, false when it is absent. Unlike boolean it takes 1 and 0 as well, and any case, which
-// clients of Song are used to.
+// LenientBoolean returns name as true or false, false when it is absent. Unlike Boolean it takes the other words that Spring converts,
+// in any case, because clients of Song may send them.
 func (q Query) LenientBoolean(name string) (bool, error) {
 	v, ok, err := q.given(name)
 	if !ok {
 		return false, err
 	}
 	switch strings.ToLower(v) {
-	case "true", "1":
+	case "true", "on", "yes", "1":
 		return true, nil
-	case "false", "0":
+	case "false", "off", "no", "0":
 		return false, nil
 	default:
 		return false, core.NewError(core.CodeInvalid,
 			fmt.Sprintf("query parameter %s must be true or false, not %s", name, QuoteValue(v)))
 	}
+}
+
+// Choices returns the values of name as List does, each the one of the choices that it equals in any case, without duplicates.
+func (q Query) Choices(name string, choices ...string) ([]string, error) {
+	var chosen []string
+	values, err := q.List(name, maxChoices)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range values {
+		c, err := choiceOf(name, v, choices)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(chosen, c) {
+			chosen = append(chosen, c)
+		}
+	}
+	return chosen, nil
 }
 
 // Choice returns the one of the choices that name says, in any case, and fallback when it is absent.
@@ -167,13 +223,17 @@ func (q Query) Choice(name, fallback string, choices ...string) (string, error) 
 	if !ok {
 		return fallback, err
 	}
+	return choiceOf(name, v, choices)
+}
+
+func choiceOf(name, value string, choices []string) (string, error) {
 	for _, c := range choices {
-		if strings.EqualFold(v, c) {
+		if strings.EqualFold(value, c) {
 			return c, nil
 		}
 	}
 	return "", core.NewError(core.CodeInvalid,
-		fmt.Sprintf("query parameter %s must be %s, not %s", name, strings.Join(choices, " or "), QuoteValue(v)))
+		fmt.Sprintf("query parameter %s must be %s, not %s", name, strings.Join(choices, " or "), QuoteValue(value)))
 }
 
 // List returns the values of name, which may be repeated and may each be several with commas between; none when it is

@@ -11,6 +11,7 @@ import (
 
 	"tutti/http/openapi"
 	"tutti/http/problem"
+	"tutti/internal/cache"
 	"tutti/internal/core"
 )
 
@@ -44,6 +45,10 @@ type Router struct {
 	extensions []ProblemExtension
 	redirects  []func(http.ResponseWriter, *http.Request) bool
 	wildcards  Wildcards
+	// lenient holds the patterns with lenient parameters, without the base path.
+	lenient map[string]bool
+	// ignoredQueries holds the parameters that logIgnored has logged.
+	ignoredQueries *cache.LRU[string, struct{}]
 }
 
 var _ http.Handler = (*Router)(nil)
@@ -67,13 +72,16 @@ func New(cfg Config, surfaces ...Surface) (*Router, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	h := &Router{cfg: cfg.withDefaults(), mux: chi.NewRouter()}
+	h := &Router{
+		cfg: cfg.withDefaults(), mux: chi.NewRouter(), lenient: map[string]bool{},
+		ignoredQueries: cache.NewLRU[string, struct{}](maxIgnoredQueries),
+	}
 	var err error
 	if h.crossOrigin, err = newCrossOrigin(cfg.CORSOrigins, h.preflightMethods); err != nil {
 		return nil, err
 	}
 	h.mux.Use(h.identify, pace(h.cfg.Metrics, h.cfg.MaxBodyBytes), h.cfg.observe, recoverPanic, h.cfg.reserve, h.crossOrigin.share,
-		h.cfg.checkHost, h.crossOrigin.answerPreflight, h.crossOrigin.check, limitBody(h.cfg.MaxBodyBytes), routeRaw)
+		h.cfg.checkHost, h.crossOrigin.answerPreflight, h.crossOrigin.check, limitBody(h.cfg.MaxBodyBytes), h.routeRaw)
 	h.mux.NotFound(h.answerMissing)
 	h.mux.MethodNotAllowed(h.AnswerUnrouted)
 	var parts [][]byte
@@ -151,6 +159,9 @@ func (h *Router) Handle(method, pattern string, answer HandlerFunc, query Parame
 
 // HandleMedia routes a handler that answers one of the offered media types and takes the given query parameters.
 func (h *Router) HandleMedia(method, pattern string, offers []string, answer HandlerFunc, query Parameters, who Access) {
+	if query.lenient {
+		h.lenient[pattern] = true
+	}
 	h.HandleFunc(method, pattern, RequireAccess(who, Negotiating(offers, answer, query)))
 }
 

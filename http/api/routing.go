@@ -13,10 +13,10 @@ import (
 
 // routeRaw makes chi route on the escaped path, so that an escaped slash stays inside its segment. chi alone takes the
 // decoded path whenever its default escaping is the one received, and a handler could not tell what to decode.
-func routeRaw(next http.Handler) http.Handler {
+func (h *Router) routeRaw(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if rctx := chi.RouteContext(r.Context()); rctx != nil {
-			rctx.RoutePath = r.URL.EscapedPath()
+			rctx.RoutePath = h.trimSlash(r.URL.EscapedPath())
 			if r.Method == http.MethodHead {
 				rctx.RouteMethod = http.MethodGet
 			}
@@ -84,12 +84,29 @@ func (h *Router) override(path string) http.HandlerFunc {
 // owned reports whether a pattern that begins with a parameter may take a path.
 func (h *Router) owned(path string) bool { return h.wildcards != nil && h.wildcards.Owns(path) }
 
+// routedMethods are the methods of all routes; HEAD is routed as GET.
+var routedMethods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
+// trimSlash returns path without a final slash if it is then the path of a route with LenientParams: Spring's routes, which clients of
+// Song and Maestro know, take both.
+func (h *Router) trimSlash(path string) string {
+	trimmed, ok := strings.CutSuffix(path, "/")
+	if !ok {
+		return path
+	}
+	for _, m := range routedMethods {
+		if pattern, ok := strings.CutPrefix(h.mux.Find(chi.NewRouteContext(), m, trimmed), h.cfg.BasePath); ok && h.lenient[pattern] {
+			return trimmed
+		}
+	}
+	return path
+}
+
 // allowed lists the methods that are routed at path.
 func (h *Router) allowed(path string) []string {
+	path = h.trimSlash(path)
 	var methods []string
-	for _, m := range []string{
-		http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
-	} {
+	for _, m := range routedMethods {
 		pattern := h.mux.Find(chi.NewRouteContext(), m, path)
 		if pattern == "" || strings.HasPrefix(pattern[len(h.cfg.BasePath):], "/{") && !h.owned(path) {
 			continue

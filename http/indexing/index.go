@@ -101,7 +101,7 @@ func (t triggers) run(scope core.Scope, targetOf func(*http.Request) (target, er
 
 // runFlags reads force and rebuild, and refuses what the scope does not have.
 func runFlags(r *http.Request, scope core.Scope) (force bool, err error) {
-	q, err := api.QueryOf(r)
+	q, err := api.LenientQueryOf(r)
 	if err != nil {
 		return false, err
 	}

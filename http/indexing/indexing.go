@@ -33,11 +33,11 @@ func (s *Surface) Register(r *api.Router) {
 	const repository = "/index/repository/{repositoryCode}"
 	const organization = repository + "/organization/{organization}"
 	const record = organization + "/id/{id}"
-	r.Handle(http.MethodPost, record, t.record(core.KindIndex), api.RejectParams("force", "rebuild"), api.WriterOf("organization"))
-	r.Handle(http.MethodDelete, record, t.record(core.KindRemove), api.RejectParams("force", "rebuild"), api.WriterOf("organization"))
+	r.Handle(http.MethodPost, record, t.record(core.KindIndex), api.LenientParams("force", "rebuild"), api.WriterOf("organization"))
+	r.Handle(http.MethodDelete, record, t.record(core.KindRemove), api.LenientParams("force", "rebuild"), api.WriterOf("organization"))
 	r.Handle(http.MethodPost, organization, t.run(core.ScopeOrganization, organizationTarget),
-		api.AllowParams("force").Rejecting("rebuild"), api.WriterOf("organization"))
-	r.Handle(http.MethodPost, repository, t.run(core.ScopeRepository, repositoryTarget), api.AllowParams("force", "rebuild"), api.System())
+		api.LenientParams("force", "rebuild"), api.WriterOf("organization"))
+	r.Handle(http.MethodPost, repository, t.run(core.ScopeRepository, repositoryTarget), api.LenientParams("force", "rebuild"), api.System())
 
 	j := jobs{port: s.ports.Jobs, events: s.ports.JobEvents, pauses: s.ports.Pauses, now: r.Now}
 	r.Handle(http.MethodGet, "/jobs", j.list, api.AllowParams("repository", "state", "limit", "cursor"), api.Token())

@@ -26,17 +26,16 @@ type analyses struct{ port Analyses }
 
 func (h analyses) register(r *api.Router) {
 	const list = "/studies/{study}/analysis"
-	r.Handle(http.MethodGet, list, h.list, api.AllowParams("analysisStates"), api.Token())
-	r.Handle(http.MethodGet, list+"/paginated", h.page, api.AllowParams("analysisStates", "limit", "offset"), api.Token())
-	r.Handle(http.MethodGet, list+"/{id}", h.get, api.AllowParams(), api.Token())
-	r.Handle(http.MethodGet, list+"/{id}/files", h.files, api.AllowParams(), api.Token())
+	r.Handle(http.MethodGet, list, h.list, api.LenientParams("analysisStates"), api.Token())
+	r.Handle(http.MethodGet, list+"/paginated", h.page, api.LenientParams("analysisStates", "limit", "offset"), api.Token())
+	r.Handle(http.MethodGet, list+"/{id}", h.get, api.LenientParams(), api.Token())
+	r.Handle(http.MethodGet, list+"/{id}/files", h.files, api.LenientParams(), api.Token())
 }
 
-// analysisQuery holds the parameters of a list of analyses.
+// analysisQuery says which analyses are listed.
 type analysisQuery struct {
-	study         string
-	states        []core.AnalysisState
-	limit, offset int
+	study  string
+	states []core.AnalysisState
 }
 
 // list answers all analyses of a study in some states as an array.
@@ -60,8 +59,12 @@ func (h analyses) page(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	offset, limit, err := pageOf(r)
+	if err != nil {
+		return err
+	}
 	stream := api.NewListStream(w, r, api.ContentTypeJSON, `{"analyses":[`)
-	info, err := h.port.Page(r.Context(), a.study, a.states, a.offset, a.limit, func(a core.Analysis) error { return stream.AddRow(a.Body) })
+	info, err := h.port.Page(r.Context(), a.study, a.states, offset, limit, func(a core.Analysis) error { return stream.AddRow(a.Body) })
 	if err != nil {
 		return stream.Fail(fmt.Errorf("listing a page of analyses: %w", err))
 	}
@@ -75,20 +78,31 @@ func analysisQueryOf(r *http.Request) (analysisQuery, error) {
 	if a.study, err = api.PathParam(r, "study", "study"); err != nil {
 		return a, err
 	}
-	q, err := api.QueryOf(r)
+	q, err := api.LenientQueryOf(r)
 	if err != nil {
-		return a, err
-	}
-	if a.limit, err = q.Integer("limit", 1, maxAnalyses, defaultAnalyses); err != nil {
-		return a, err
-	}
-	if a.offset, err = q.Integer("offset", 0, maxNumber, 0); err != nil {
 		return a, err
 	}
 	if a.states, err = analysisStatesOf(q); err != nil {
 		return a, err
 	}
 	return a, checkStates(r, a.study, a.states...)
+}
+
+// pageOf parses the offset and the limit of a page.
+func pageOf(r *http.Request) (offset, limit int, err error) {
+	q, err := api.LenientQueryOf(r)
+	if err != nil {
+		return 0, 0, err
+	}
+	if limit, err = q.Integer("limit", 0, maxAnalyses, defaultAnalyses); err != nil {
+		return 0, 0, err
+	}
+	offset, err = q.Integer("offset", 0, maxNumber, 0)
+	if limit == 0 {
+		// A page past the end has no rows and the total, which is what Song returns for limit 0.
+		offset, limit = maxNumber, 1
+	}
+	return offset, limit, err
 }
 
 // analysisStatesOf parses analysisStates, without duplicates.

@@ -23,13 +23,13 @@ const (
 type analysisTypes struct{ port AnalysisTypes }
 
 func (a analysisTypes) register(r *api.Router) {
-	r.Handle(http.MethodPost, "/schemas", a.add, api.AllowParams(), api.System())
+	r.Handle(http.MethodPost, "/schemas", a.add, api.LenientParams(), api.System())
 	r.Handle(http.MethodGet, "/schemas", a.list,
-		api.AllowParams("hideSchema", "unrenderedOnly", "limit", "offset", "names", "versions", "sort", "sortOrder"), api.Token())
-	r.Handle(http.MethodGet, "/schemas/registration", a.metaSchema, api.AllowParams(), api.Token())
-	r.Handle(http.MethodGet, "/schemas/{name}", a.get, api.AllowParams("version", "unrenderedOnly"), api.Token())
+		api.LenientParams("hideSchema", "unrenderedOnly", "limit", "offset", "names", "versions", "sort", "sortOrder"), api.Token())
+	r.Handle(http.MethodGet, "/schemas/registration", a.metaSchema, api.LenientParams(), api.Token())
+	r.Handle(http.MethodGet, "/schemas/{name}", a.get, api.LenientParams("version", "unrenderedOnly"), api.Token())
 	r.Handle(http.MethodGet, "/schemas/{name}/versions/{version}", a.getVersion,
-		api.AllowParams("unrenderedOnly"), api.Token())
+		api.LenientParams("unrenderedOnly"), api.Token())
 }
 
 func (a analysisTypes) add(w http.ResponseWriter, r *http.Request) error {
@@ -52,7 +52,7 @@ func (a analysisTypes) metaSchema(w http.ResponseWriter, _ *http.Request) error 
 
 // get answers one version, or without version the latest and all versions beside it.
 func (a analysisTypes) get(w http.ResponseWriter, r *http.Request) error {
-	q, err := api.QueryOf(r)
+	q, err := api.LenientQueryOf(r)
 	if err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (a analysisTypes) answer(w http.ResponseWriter, r *http.Request, version in
 	if err != nil {
 		return err
 	}
-	q, err := api.QueryOf(r)
+	q, err := api.LenientQueryOf(r)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (a analysisTypes) answer(w http.ResponseWriter, r *http.Request, version in
 }
 
 func (a analysisTypes) list(w http.ResponseWriter, r *http.Request) error {
-	q, err := api.QueryOf(r)
+	q, err := api.LenientQueryOf(r)
 	if err != nil {
 		return err
 	}
@@ -125,9 +125,10 @@ func (a analysisTypes) list(w http.ResponseWriter, r *http.Request) error {
 func analysisTypeQueryOf(q api.Query) (core.AnalysisTypeQuery, error) {
 	var a core.AnalysisTypeQuery
 	var err error
-	if a.Limit, err = q.Integer("limit", 1, maxAnalysisTypes, defaultAnalysisTypes); err != nil {
+	if a.Limit, err = q.Integer("limit", 0, maxAnalysisTypes, defaultAnalysisTypes); err != nil {
 		return a, err
 	}
+	a.CountOnly = a.Limit == 0
 	if a.Offset, err = q.Integer("offset", 0, maxNumber, 0); err != nil {
 		return a, err
 	}
@@ -150,12 +151,12 @@ func analysisTypeQueryOf(q api.Query) (core.AnalysisTypeQuery, error) {
 		}
 		a.Versions = append(a.Versions, version)
 	}
-	if a.Sort, err = q.Choice("sort", "", "version", "name"); err != nil {
+	if a.Sort, err = q.Choices("sort", "version", "name"); err != nil {
 		return a, err
 	}
 	order, err := q.Choice("sortOrder", "desc", "asc", "desc")
 	// Without Sort the newest comes first of itself.
-	a.Descending = (order == "desc") == (a.Sort != "")
+	a.Descending = (order == "desc") == (len(a.Sort) > 0)
 	return a, err
 }
 

@@ -26,10 +26,9 @@ type messageBody struct {
 type studies struct{ port Studies }
 
 func (s studies) register(r *api.Router) {
-	r.Handle(http.MethodGet, "/studies/"+listOfStudies, s.list, api.AllowParams(), api.Token())
-	r.Handle(http.MethodGet, "/studies/{study}", s.get, api.AllowParams(), api.Token())
-	r.Handle(http.MethodPost, "/studies/{study}", s.create, api.AllowParams(), api.System())
-	r.Handle(http.MethodPost, "/studies/{study}/", s.create, api.AllowParams(), api.System())
+	r.Handle(http.MethodGet, "/studies/"+listOfStudies, s.list, api.LenientParams(), api.Token())
+	r.Handle(http.MethodGet, "/studies/{study}", s.get, api.LenientParams(), api.Token())
+	r.Handle(http.MethodPost, "/studies/{study}", s.create, api.LenientParams(), api.System())
 }
 
 func (s studies) list(w http.ResponseWriter, r *http.Request) error {

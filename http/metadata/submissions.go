@@ -31,15 +31,15 @@ type submissions struct {
 func (s submissions) register(r *api.Router) {
 	const analysis = "/studies/{study}/analysis"
 	writer := api.WriterOf("study")
-	r.Handle(http.MethodPost, "/submit/{study}", s.submit, api.AllowParams("allowDuplicates"), writer)
-	r.Handle(http.MethodPut, analysis+"/{id}", s.change(func(p Submissions) changeFunc { return p.Replace }), api.AllowParams(), writer)
-	r.Handle(http.MethodPatch, analysis+"/{id}", s.change(func(p Submissions) changeFunc { return p.Merge }), api.AllowParams(), writer)
+	r.Handle(http.MethodPost, "/submit/{study}", s.submit, api.LenientParams("allowDuplicates"), writer)
+	r.Handle(http.MethodPut, analysis+"/{id}", s.change(func(p Submissions) changeFunc { return p.Replace }), api.LenientParams(), writer)
+	r.Handle(http.MethodPatch, analysis+"/{id}", s.change(func(p Submissions) changeFunc { return p.Merge }), api.LenientParams(), writer)
 	r.Handle(http.MethodPut, analysis+"/publish/{id}",
-		s.setState(core.StatePublished, "AnalysisId %s successfully published"), api.AllowParams("ignoreUndefinedMd5"), writer)
+		s.setState(core.StatePublished, "AnalysisId %s successfully published"), api.LenientParams("ignoreUndefinedMd5"), writer)
 	r.Handle(http.MethodPut, analysis+"/unpublish/{id}",
-		s.setState(core.StateUnpublished, "AnalysisId %s successfully unpublished"), api.AllowParams(), writer)
+		s.setState(core.StateUnpublished, "AnalysisId %s successfully unpublished"), api.LenientParams(), writer)
 	r.Handle(http.MethodPut, analysis+"/suppress/{id}",
-		s.setState(core.StateSuppressed, "AnalysisId %s was suppressed"), api.AllowParams(), writer)
+		s.setState(core.StateSuppressed, "AnalysisId %s was suppressed"), api.LenientParams(), writer)
 }
 
 func (s submissions) submit(w http.ResponseWriter, r *http.Request) error {
@@ -47,7 +47,7 @@ func (s submissions) submit(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	q, err := api.QueryOf(r)
+	q, err := api.LenientQueryOf(r)
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (s submissions) setState(state core.AnalysisState, done string) api.Handler
 		if err != nil {
 			return err
 		}
-		q, err := api.QueryOf(r)
+		q, err := api.LenientQueryOf(r)
 		if err != nil {
 			return err
 		}

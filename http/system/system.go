@@ -42,8 +42,8 @@ func (s *Surface) OpenAPI() []byte { return document }
 func (s *Surface) Register(r *api.Router) {
 	keys{s.ports.Keys}.register(r)
 	r.Handle(http.MethodGet, api.PathPing, s.ping, api.AllowParams(), api.Open())
-	r.Handle(http.MethodGet, "/health", s.health, api.AllowParams(), api.Open())
-	r.Handle(http.MethodGet, "/isAlive", s.isAlive, api.AllowParams(), api.Open())
+	r.Handle(http.MethodGet, "/health", s.health, api.LenientParams(), api.Open())
+	r.Handle(http.MethodGet, "/isAlive", s.isAlive, api.LenientParams(), api.Open())
 	r.Handle(http.MethodGet, api.PathReady, s.ready, api.AllowParams(), api.Open())
 	r.Handle(http.MethodGet, "/openapi.json", s.openAPI(r), api.AllowParams(), api.Open())
 	s.docs.register(r)

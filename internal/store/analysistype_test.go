@@ -155,19 +155,21 @@ func TestListAnalysisTypes(t *testing.T) {
 			want  string
 			total int
 		}{
-			"newest first":       {core.AnalysisTypeQuery{}, "é1 a3 b2 a2 B1 a1 b1", 7},
-			"oldest first":       {core.AnalysisTypeQuery{Descending: true}, "b1 a1 B1 a2 b2 a3 é1", 7},
-			"by name":            {core.AnalysisTypeQuery{Sort: "name"}, "B1 a3 a2 a1 b2 b1 é1", 7},
-			"by name, down":      {core.AnalysisTypeQuery{Sort: "name", Descending: true}, "é1 b2 b1 a3 a2 a1 B1", 7},
-			"by version":         {core.AnalysisTypeQuery{Sort: "version"}, "é1 B1 a1 b1 b2 a2 a3", 7},
-			"by version, down":   {core.AnalysisTypeQuery{Sort: "version", Descending: true}, "a3 b2 a2 é1 B1 a1 b1", 7},
-			"page":               {core.AnalysisTypeQuery{Limit: 2, Offset: 1}, "a3 b2", 7},
-			"past the end":       {core.AnalysisTypeQuery{Limit: 2, Offset: 7}, "", 7},
-			"negative":           {core.AnalysisTypeQuery{Limit: -1, Offset: -1}, "é1 a3 b2 a2 B1 a1 b1", 7},
-			"names":              {core.AnalysisTypeQuery{Names: []string{"B", "é", "none", "é"}}, "é1 B1", 2},
-			"versions":           {core.AnalysisTypeQuery{Versions: []int{3, 2, 99}}, "a3 b2 a2", 3},
-			"names and versions": {core.AnalysisTypeQuery{Names: []string{"a", "b"}, Versions: []int{1, 2}, Limit: 3}, "b2 a2 a1", 4},
-			"quotes":             {core.AnalysisTypeQuery{Names: []string{`'"\`, "a\x00", "\xff"}}, "", 0},
+			"newest first":        {core.AnalysisTypeQuery{}, "é1 a3 b2 a2 B1 a1 b1", 7},
+			"oldest first":        {core.AnalysisTypeQuery{Descending: true}, "b1 a1 B1 a2 b2 a3 é1", 7},
+			"by name":             {core.AnalysisTypeQuery{Sort: []string{"name"}}, "B1 a3 a2 a1 b2 b1 é1", 7},
+			"by name, down":       {core.AnalysisTypeQuery{Sort: []string{"name"}, Descending: true}, "é1 b2 b1 a3 a2 a1 B1", 7},
+			"by version":          {core.AnalysisTypeQuery{Sort: []string{"version"}}, "é1 B1 a1 b1 b2 a2 a3", 7},
+			"by version, down":    {core.AnalysisTypeQuery{Sort: []string{"version"}, Descending: true}, "a3 b2 a2 é1 B1 a1 b1", 7},
+			"by name and version": {core.AnalysisTypeQuery{Sort: []string{"name", "version"}}, "B1 a1 a2 a3 b1 b2 é1", 7},
+			"count only":          {core.AnalysisTypeQuery{CountOnly: true}, "", 7},
+			"page":                {core.AnalysisTypeQuery{Limit: 2, Offset: 1}, "a3 b2", 7},
+			"past the end":        {core.AnalysisTypeQuery{Limit: 2, Offset: 7}, "", 7},
+			"negative":            {core.AnalysisTypeQuery{Limit: -1, Offset: -1}, "é1 a3 b2 a2 B1 a1 b1", 7},
+			"names":               {core.AnalysisTypeQuery{Names: []string{"B", "é", "none", "é"}}, "é1 B1", 2},
+			"versions":            {core.AnalysisTypeQuery{Versions: []int{3, 2, 99}}, "a3 b2 a2", 3},
+			"names and versions":  {core.AnalysisTypeQuery{Names: []string{"a", "b"}, Versions: []int{1, 2}, Limit: 3}, "b2 a2 a1", 4},
+			"quotes":              {core.AnalysisTypeQuery{Names: []string{`'"\`, "a\x00", "\xff"}}, "", 0},
 		} {
 			t.Run(name, func(t *testing.T) {
 				types, total, err := s.ListAnalysisTypes(t.Context(), tt.query)
@@ -183,7 +185,7 @@ func TestListAnalysisTypes(t *testing.T) {
 				}
 			})
 		}
-		_, _, err := s.ListAnalysisTypes(t.Context(), core.AnalysisTypeQuery{Sort: "seq; DROP TABLE study"})
+		_, _, err := s.ListAnalysisTypes(t.Context(), core.AnalysisTypeQuery{Sort: []string{"seq; DROP TABLE study"}})
 		wantError(t, err, core.CodeInvalid, "analysis types can be sorted by version or name")
 	})
 }

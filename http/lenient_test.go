@@ -1,0 +1,65 @@
+package http_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"tutti/http/api"
+)
+
+// TestLenientRoutes: Spring's routes take a final slash and ignore unknown query parameters, so those that clients of Song and Maestro
+// use do.
+func TestLenientRoutes(t *testing.T) {
+	var log strings.Builder
+	h := newHandler(t, working(), api.Config{BasePath: "/base", Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	for _, tt := range []struct {
+		method, target, body string
+		status               int
+	}{
+		{"GET", "/schemas", "", 200},
+		{"POST", "/schemas", "{}", 200},
+		{"GET", "/schemas/registration", "", 200},
+		{"GET", "/schemas/variant_call", "", 200},
+		{"GET", "/schemas/variant_call/versions/1", "", 200},
+		{"GET", "/studies/all", "", 200},
+		{"GET", "/studies/S", "", 200},
+		{"POST", "/studies/S", `{"studyId":"S"}`, 200},
+		{"GET", "/studies/S/analysis", "", 200},
+		{"GET", "/studies/S/analysis/A", "", 200},
+		{"PUT", "/studies/S/analysis/publish/A", "", 200},
+		{"POST", "/submit/S", "{}", 200},
+		{"GET", "/isAlive", "", 200},
+		{"GET", "/health", "", 200},
+		{"POST", repositoryPath, "", 202},
+		{"POST", organizationPath, "", 202},
+		{"POST", recordPath, "", 202},
+		{"DELETE", recordPath, "", 202},
+	} {
+		for _, target := range []string{tt.target, tt.target + "/", tt.target + "?nobody=secret", tt.target + "/?nobody=other"} {
+			a := ask{method: tt.method, target: "/base" + target, body: tt.body}
+			if _, res, body := exchange(t, h, a); res.StatusCode != tt.status {
+				t.Errorf("%s %s: got %d %s", tt.method, target, res.StatusCode, body)
+			}
+		}
+		if n := strings.Count(log.String(), "ignored_query=nobody"); n != 1 {
+			t.Errorf("%s %s: the parameter was logged %d times", tt.method, tt.target, n)
+		}
+		log.Reset()
+	}
+	if strings.Contains(log.String(), "secret") {
+		t.Error("the value of a parameter is in the log")
+	}
+}
+
+// TestStrictPathsKeepTheirSlash: no other route takes a final slash.
+func TestStrictPathsKeepTheirSlash(t *testing.T) {
+	h := newHandler(t, working(), api.Config{})
+	for _, target := range []string{"/jobs/", "/ping/", "/keys/", "/schemas//", "/studies/", "/studies//"} {
+		if _, res, body := exchange(t, h, ask{method: "GET", target: target}); res.StatusCode != 404 && res.StatusCode != 400 {
+			t.Errorf("%s: got %d %s", target, res.StatusCode, body)
+		}
+	}
+	_, res, body := exchange(t, h, ask{method: "DELETE", target: "/schemas/"})
+	wantProblem(t, res, body, 405, "method_not_allowed", "does not support this method")
+}
