@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -36,8 +37,10 @@ type Event struct {
 	// Organization and RecordID are empty if an event of FormatMaestro names a wider scope.
 	Organization string
 	RecordID     string
-	// Remove is true only for removeAnalysis of FormatMaestro.
+	// Remove is true only for removeAnalysis or remove of FormatMaestro.
 	Remove bool
+	// Unknown are names of members that no sender of this Format is known to write, in order, at most maxUnknown of them, shortened.
+	Unknown []string
 }
 
 // Scope returns the scope that the event requests.
@@ -83,12 +86,17 @@ type Rejection struct {
 // brackets could overflow the stack.
 const maxDepth = 500
 
+// maxUnknown is the number of unknown members of an event that are named, and maxUnknownBytes the length of a name.
+const maxUnknown, maxUnknownBytes = 8, 64
+
 // The members of an event that are read. All others are ignored.
 const (
 	memberRepository = "repositoryCode"
 	memberStudy      = "studyId"
 	memberAnalysis   = "analysisId"
 	memberRemove     = "removeAnalysis"
+	memberRemoveNew  = "remove" // as Maestro 5 names it
+	memberValue      = "value"  // holds the event in Kafka's REST form
 	memberServer     = "songServerId"
 	memberSystem     = "systemId"
 	memberOrg        = "organization"
@@ -97,7 +105,10 @@ const (
 	memberEntity     = "entityName"
 )
 
-// ParseEvent decodes one event. It returns either an Event or a Rejection. A null member counts as absent, since
+// ignored are the members that are known and not read: the record is fetched.
+var ignored = []string{"action", "state", "analysis", "isValid", "data"}
+
+// ParseEvent decodes one event, which may be the member value of an object, as Kafka's REST form has it. It returns either an Event or a Rejection. A null member counts as absent, since
 // producers write absent members so; a known member that occurs twice is rejected, since parsers disagree on which
 // one counts.
 func ParseEvent(data []byte) (Event, *Rejection) {
@@ -132,14 +143,19 @@ type members map[string]gjson.Result
 func readEvent(object gjson.Result) (Event, *Rejection) {
 	m := make(members, 4)
 	twice := ""
+	var unknown []string
 	object.ForEach(func(key, value gjson.Result) bool {
 		switch name := key.String(); name {
-		case memberRepository, memberStudy, memberAnalysis, memberRemove, memberServer, memberSystem, memberOrg,
-			memberCategory, memberAlias, memberEntity:
+		case memberRepository, memberStudy, memberAnalysis, memberRemove, memberRemoveNew, memberServer, memberSystem, memberOrg,
+			memberCategory, memberAlias, memberEntity, memberValue:
 			if _, seen := m[name]; seen {
 				twice = name
 			}
 			m[name] = value
+		default:
+			if len(unknown) < maxUnknown && !slices.Contains(ignored, name) {
+				unknown = append(unknown, strings.ToValidUTF8(name[:min(len(name), maxUnknownBytes)], ""))
+			}
 		}
 		return true
 	})
@@ -148,11 +164,16 @@ func readEvent(object gjson.Result) (Event, *Rejection) {
 			delete(m, name)
 		}
 	}
+	if inner := m[memberValue]; inner.IsObject() && len(m) == 1 && inner.Get(memberValue).Type != gjson.JSON {
+		return readEvent(inner)
+	}
 	event, rejection := m.event(twice)
 	if rejection != nil {
 		rejection.Organization, rejection.RecordID = m.readable()
+		return event, rejection
 	}
-	return event, rejection
+	event.Unknown = unknown
+	return event, nil
 }
 
 func (m members) event(twice string) (Event, *Rejection) {
@@ -175,6 +196,7 @@ func (m members) event(twice string) (Event, *Rejection) {
 func (m members) maestro() (Event, *Rejection) {
 	e := Event{Format: FormatMaestro}
 	var rejection *Rejection
+	m.coerce(memberRepository, memberStudy, memberAnalysis)
 	if e.Repository, rejection = m.key(memberRepository); rejection != nil {
 		return Event{}, rejection
 	}
@@ -188,22 +210,41 @@ func (m members) maestro() (Event, *Rejection) {
 			return Event{}, rejection
 		}
 	}
-	if m.has(memberRemove) {
-		if e.Remove = m[memberRemove].Type == gjson.True; !e.Remove && m[memberRemove].Type != gjson.False {
-			return Event{}, rejectMember(memberRemove, "must be true or false")
+	removal := ""
+	for _, name := range []string{memberRemove, memberRemoveNew} {
+		switch {
+		case !m.has(name):
+		case m[name].Type != gjson.True && m[name].Type != gjson.False:
+			return Event{}, rejectMember(name, "must be true or false")
+		case removal != "" && e.Remove != m[name].Bool():
+			return Event{}, rejectMember(name, "contradicts "+removal)
+		default:
+			removal, e.Remove = name, m[name].Bool()
 		}
 	}
 	switch {
 	case e.RecordID != "" && e.Organization == "":
 		return Event{}, rejectMember(memberStudy, "is missing: "+memberAnalysis+" needs it")
 	case e.Remove && e.RecordID == "":
-		return Event{}, rejectMember(memberAnalysis, "is missing: "+memberRemove+" exists for one record only")
+		return Event{}, rejectMember(memberAnalysis, "is missing: "+removal+" exists for one record only")
 	case e.Scope() == core.ScopeOrganization:
 		if rejection = runnable(memberStudy, e.Organization); rejection != nil {
 			return Event{}, rejection
 		}
 	}
 	return e, nil
+}
+
+// coerce does what Maestro does with ids: an integer is its digits, and an empty studyId or analysisId is absent.
+func (m members) coerce(names ...string) {
+	for _, name := range names {
+		switch value := m[name]; {
+		case value.Type == gjson.Number && !strings.ContainsAny(value.Raw, ".eE"):
+			m[name] = gjson.Result{Type: gjson.String, Str: value.Raw}
+		case value.Type == gjson.String && value.Str == "" && name != memberRepository:
+			delete(m, name)
+		}
+	}
 }
 
 // runnable checks an organization that may become a run: a run is displayed and requested by its organization, so the

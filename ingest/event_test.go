@@ -38,9 +38,29 @@ func TestParseEvent(t *testing.T) {
 			`{"repositoryCode":"song.ca","studyId":null,"analysisId":null,"removeAnalysis":null}`,
 			ingest.Event{Format: ingest.FormatMaestro, Repository: "song.ca"},
 		},
-		"remove is not a known member": {
+		"removal as Maestro 5 has it": {
 			`{"repositoryCode":"song.ca","studyId":"S","analysisId":"A","remove":true}`,
-			ingest.Event{Format: ingest.FormatMaestro, Repository: "song.ca", Organization: "S", RecordID: "A"},
+			ingest.Event{Format: ingest.FormatMaestro, Repository: "song.ca", Organization: "S", RecordID: "A", Remove: true},
+		},
+		"both names of a removal": {
+			`{"repositoryCode":"song.ca","studyId":"S","analysisId":"A","removeAnalysis":true,"remove":true}`,
+			ingest.Event{Format: ingest.FormatMaestro, Repository: "song.ca", Organization: "S", RecordID: "A", Remove: true},
+		},
+		"Kafka's REST form": {
+			`{"value":{"repositoryCode":"song.ca","studyId":"S","analysisId":"A","remove":true}}`,
+			ingest.Event{Format: ingest.FormatMaestro, Repository: "song.ca", Organization: "S", RecordID: "A", Remove: true},
+		},
+		"ids that are numbers": {
+			`{"repositoryCode":"song.ca","studyId":17,"analysisId":4200000000000000001}`,
+			ingest.Event{Format: ingest.FormatMaestro, Repository: "song.ca", Organization: "17", RecordID: "4200000000000000001"},
+		},
+		"empty is absent": {
+			`{"repositoryCode":"song.ca","studyId":"","analysisId":""}`,
+			ingest.Event{Format: ingest.FormatMaestro, Repository: "song.ca"},
+		},
+		"unknown members": {
+			`{"repositoryCode":"song.ca","removeAnalyses":true,"` + strings.Repeat("x", 70) + `":1,"action":"x"}`,
+			ingest.Event{Format: ingest.FormatMaestro, Repository: "song.ca", Unknown: []string{"removeAnalyses", strings.Repeat("x", 64)}},
 		},
 		"song": {
 			`{"analysisId":"A","studyId":"S","state":"PUBLISHED","action":"PUBLISH","songServerId":"song.ca","analysis":{"analysisId":"B"}}`,
@@ -95,7 +115,7 @@ func TestParseEventNamesTheMember(t *testing.T) {
 		"text":          {`"analysisId"`, ingest.Rejection{Message: "the event is not a JSON object"}},
 		"array":         {`[{"analysisId":"A"}]`, ingest.Rejection{Message: "the event is not a JSON object"}},
 		"null":          {`null`, ingest.Rejection{Message: "the event is not a JSON object"}},
-		"nothing known": {`{"value":{"analysisId":"A"}}`, ingest.Rejection{Message: "the event has none of the members repositoryCode, systemId and analysisId"}},
+		"nothing known": {`{"record":{"analysisId":"A"}}`, ingest.Rejection{Message: "the event has none of the members repositoryCode, systemId and analysisId"}},
 		"deep": {
 			`{"analysis":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}`,
 			ingest.Rejection{Message: "the event is nested deeper than 500 levels"},
@@ -108,6 +128,22 @@ func TestParseEventNamesTheMember(t *testing.T) {
 		"removal of an organization": {
 			`{"repositoryCode":"song.ca","studyId":"S","removeAnalysis":true}`,
 			ingest.Rejection{Member: "analysisId", Message: "analysisId is missing: removeAnalysis exists for one record only", Organization: "S"},
+		},
+		"two values inside each other": {
+			`{"value":{"value":{"repositoryCode":"song.ca"}}}`,
+			ingest.Rejection{Message: "the event has none of the members repositoryCode, systemId and analysisId"},
+		},
+		"removal that contradicts itself": {
+			`{"repositoryCode":"song.ca","studyId":"S","analysisId":"A","removeAnalysis":false,"remove":true}`,
+			ingest.Rejection{Member: "remove", Message: "remove contradicts removeAnalysis", Organization: "S", RecordID: "A"},
+		},
+		"removal as text, by its new name": {
+			`{"repositoryCode":"song.ca","studyId":"S","analysisId":"A","remove":"yes"}`,
+			ingest.Rejection{Member: "remove", Message: "remove must be true or false", Organization: "S", RecordID: "A"},
+		},
+		"removal of no record, by its new name": {
+			`{"repositoryCode":"song.ca","studyId":"S","analysisId":"","remove":true}`,
+			ingest.Rejection{Member: "analysisId", Message: "analysisId is missing: remove exists for one record only", Organization: "S"},
 		},
 		"removal of a repository": {
 			`{"repositoryCode":"song.ca","removeAnalysis":true}`,
@@ -126,10 +162,10 @@ func TestParseEventNamesTheMember(t *testing.T) {
 			ingest.Rejection{Member: "removeAnalysis", Message: "removeAnalysis occurs twice", Organization: "S", RecordID: "A"},
 		},
 		"code that is a number": {
-			`{"repositoryCode":1}`, ingest.Rejection{Member: "repositoryCode", Message: "repositoryCode must be a string"},
+			`{"repositoryCode":1.5}`, ingest.Rejection{Member: "repositoryCode", Message: "repositoryCode must be a string"},
 		},
-		"empty study": {
-			`{"repositoryCode":"song.ca","studyId":""}`, ingest.Rejection{Member: "studyId", Message: "studyId is empty"},
+		"empty code": {
+			`{"repositoryCode":""}`, ingest.Rejection{Member: "repositoryCode", Message: "repositoryCode is empty"},
 		},
 		"run of a study that no path can name": {
 			`{"repositoryCode":"song.ca","studyId":".."}`,
@@ -233,6 +269,7 @@ func wantIndexRequest(t *testing.T, repository, body string) {
 func FuzzParseEvent(f *testing.F) {
 	for _, seed := range []string{
 		`{"repositoryCode":"song.ca","studyId":"S","analysisId":"A","removeAnalysis":true}`,
+		`{"value":{"repositoryCode":"song.ca","studyId":7,"analysisId":"A","remove":true}}`,
 		`{"analysisId":"A","studyId":"S","state":"PUBLISHED","songServerId":"song.ca","analysis":{"a":[1,2]}}`,
 		`{"systemId":"L1","organization":"O","categoryId":3,"categoryAlias":"donor","data":{}}`,
 		`{"a":"\ud800","analysisId":"\u0041"}`, `[[[[`, `{"a":1e999}`, "\xff", `null`, `{"analysisId":"A","analysisId":"B"}`,

@@ -114,6 +114,7 @@ func (f *Feed) addMessage(b *feedBatch, value []byte, position func() string, at
 		repositories, rejection = f.service.resolve(e, f.targets)
 	}
 	if rejection == nil {
+		f.service.logUnknown(e, f.source)
 		b.results[resultAccepted]++
 		asOf := core.Version(0)
 		if e.Remove || f.targets.requests {

@@ -57,6 +57,7 @@ func (s *Service) Notify(
 			faults = append(faults, rejectedEvent{pointedEvent: event, rejection: rejection})
 			continue
 		}
+		s.logUnknown(e, "webhook "+repository)
 		asOf := core.Version(0)
 		if e.Remove {
 			removes = true

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"tutti/internal/cache"
 	"tutti/internal/core"
 	"tutti/internal/keylock"
 )
@@ -88,6 +89,23 @@ type sender struct {
 	repositories map[string]core.Repository
 	publisher    Publisher
 	cfg          Config
+	// unknown holds the unknown members of events that were logged, as format and name.
+	unknown *cache.LRU[string, struct{}]
+}
+
+// maxUnknownLogged is the number of unknown members that are remembered as logged.
+const maxUnknownLogged = 1000
+
+// logUnknown logs the unknown members of an event from a source, once for each name and format: a misspelt member would change what
+// is requested without a trace.
+func (s *sender) logUnknown(e Event, source string) {
+	for _, name := range e.Unknown {
+		key := string(e.Format) + " " + name
+		if _, logged := s.unknown.Get(key); !logged {
+			s.unknown.Put(key, struct{}{}, 1)
+			s.cfg.Logger.Warn("an unknown member of an event is ignored", "source", source, "format", string(e.Format), "member", name)
+		}
+	}
 }
 
 // New returns a Service for the given repositories. CodeInvalid for a duplicate code.
@@ -107,7 +125,9 @@ func New(repositories []core.Repository, publisher Publisher, jobs JobStore, cel
 			return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("a source is given for repository %q, which is not configured", code))
 		}
 	}
-	send := &sender{repositories: byCode, publisher: publisher, cfg: cfg.withDefaults()}
+	send := &sender{
+		repositories: byCode, publisher: publisher, cfg: cfg.withDefaults(), unknown: cache.NewLRU[string, struct{}](maxUnknownLogged),
+	}
 	return &Service{retries: &retries{&runs{sender: send, jobs: jobs, cells: cells}}}, nil
 }
 
