@@ -11,35 +11,27 @@ import (
 	"tutti/internal/jsontext"
 )
 
-// EventFormat is the kind of an event's body (CONTRACT section 1, Notifications in).
-type EventFormat string
-
-// Formats of an Event, each named by the member that only it has.
-const (
-	// FormatMaestro is a request for one record, organization or repository: repositoryCode.
-	FormatMaestro EventFormat = "maestro"
-	// FormatLyric is a change of one record of a tabular repository: systemId.
-	FormatLyric EventFormat = "lyric"
-	// FormatSong is a change of one analysis: analysisId without repositoryCode.
-	FormatSong EventFormat = "song"
-)
+// FormatMaestro is the format of a request for one record, organization or repository, the only one with a repositoryCode. The other
+// formats are those of Config.Formats (CONTRACT section 1, Notifications in).
+const FormatMaestro = "maestro"
 
 // Event is one decoded notification. It holds nothing of the record's state: the record as fetched decides, so that a
 // late or repeated event cannot remove a published record.
 type Event struct {
-	Format EventFormat
-	// Repository is the repositoryCode of FormatMaestro, or the songServerId of FormatSong, empty when absent.
+	// Format is FormatMaestro or the name of another format.
+	Format string
+	// Repository is the repositoryCode of FormatMaestro.
 	Repository string
-	// Categories are the categoryId and the categoryAlias of FormatLyric, if present.
-	Categories []string
-	// Entity is the entityName of FormatLyric, empty when absent.
+	// Servers are the names of what an event of another format is from, if present.
+	Servers []string
+	// Entity is the record's entity, empty when absent.
 	Entity string
 	// Organization and RecordID are empty if an event of FormatMaestro names a wider scope.
 	Organization string
 	RecordID     string
 	// Remove is true only for removeAnalysis or remove of FormatMaestro.
 	Remove bool
-	// Unknown are names of members that no sender of this Format is known to write, in order, at most maxUnknown of them, shortened.
+	// Unknown are names of members that no sender is known to write, in order, at most maxUnknown of them, shortened.
 	Unknown []string
 }
 
@@ -77,6 +69,8 @@ type Rejection struct {
 	Message string
 	// Server is the name of the other server or unknown repository, for RejectOtherServer and RejectUnknownRepository.
 	Server string
+	// ServerTerm is that of the event's format.
+	ServerTerm string
 	// Organization and RecordID are those of the event as far as they could be decoded.
 	Organization string
 	RecordID     string
@@ -89,29 +83,58 @@ const maxDepth = 500
 // maxUnknown is the number of unknown members of an event that are named, and maxUnknownBytes the length of a name.
 const maxUnknown, maxUnknownBytes = 8, 64
 
-// The members of an event that are read. All others are ignored.
+// The members of FormatMaestro, and memberValue, which holds the event in Kafka's REST form.
 const (
 	memberRepository = "repositoryCode"
 	memberStudy      = "studyId"
 	memberAnalysis   = "analysisId"
 	memberRemove     = "removeAnalysis"
 	memberRemoveNew  = "remove" // as Maestro 5 names it
-	memberValue      = "value"  // holds the event in Kafka's REST form
-	memberServer     = "songServerId"
-	memberSystem     = "systemId"
-	memberOrg        = "organization"
-	memberCategory   = "categoryId"
-	memberAlias      = "categoryAlias"
-	memberEntity     = "entityName"
+	memberValue      = "value"
 )
 
-// ignored are the members that are known and not read: the record is fetched.
-var ignored = []string{"action", "state", "analysis", "isValid", "data"}
+// EventParser decodes events of FormatMaestro and of other formats.
+type EventParser struct {
+	// formats are sorted by name.
+	formats []core.EventFormat
+	// read holds the names of the members that are read, and those of other known ones with false.
+	read map[string]bool
+}
 
-// ParseEvent decodes one event, which may be the member value of an object, as Kafka's REST form has it. It returns either an Event or a Rejection. A null member counts as absent, since
-// producers write absent members so; a known member that occurs twice is rejected, since parsers disagree on which
-// one counts.
-func ParseEvent(data []byte) (Event, *Rejection) {
+// NewEventParser returns an EventParser of the formats of types of repository. Types may share a format.
+func NewEventParser(byType map[core.RepositoryType]core.EventFormat) *EventParser {
+	p := &EventParser{read: map[string]bool{}}
+	for _, f := range byType {
+		if !slices.ContainsFunc(p.formats, func(other core.EventFormat) bool { return other.Name == f.Name }) {
+			p.formats = append(p.formats, f)
+		}
+	}
+	slices.SortFunc(p.formats, func(a, b core.EventFormat) int { return strings.Compare(a.Name, b.Name) })
+	for _, f := range p.formats {
+		for _, name := range f.Ignored {
+			p.read[name] = false
+		}
+	}
+	names := []string{memberRepository, memberStudy, memberAnalysis, memberRemove, memberRemoveNew, memberValue}
+	for _, f := range p.formats {
+		names = append(names, f.RecordID, f.Organization)
+		for _, server := range f.Servers {
+			names = append(names, server.Name)
+		}
+		if f.Entity != "" {
+			names = append(names, f.Entity)
+		}
+	}
+	for _, name := range names {
+		p.read[name] = true
+	}
+	return p
+}
+
+// Parse decodes one event, which may be the member value of an object, as Kafka's REST form has it. It returns either an
+// Event or a Rejection. A null member counts as absent, since producers write absent members so; a known member that
+// occurs twice is rejected, since parsers disagree on which one counts.
+func (p *EventParser) Parse(data []byte) (Event, *Rejection) {
 	if rejection := checkJSON(data, "the event"); rejection != nil {
 		return Event{}, rejection
 	}
@@ -119,7 +142,7 @@ func ParseEvent(data []byte) (Event, *Rejection) {
 	if !root.IsObject() {
 		return Event{}, &Rejection{Message: "the event is not a JSON object"}
 	}
-	return readEvent(root)
+	return p.readObject(root)
 }
 
 // checkJSON rejects data that is not one JSON value of at most maxDepth levels. what names it in the message.
@@ -139,23 +162,21 @@ func checkJSON(data []byte, what string) *Rejection {
 // members holds the known members of an event that are present and not null.
 type members map[string]gjson.Result
 
-// readEvent decodes an event that is a valid JSON object.
-func readEvent(object gjson.Result) (Event, *Rejection) {
+// readObject decodes an event that is a valid JSON object.
+func (p *EventParser) readObject(object gjson.Result) (Event, *Rejection) {
 	m := make(members, 4)
 	twice := ""
 	var unknown []string
 	object.ForEach(func(key, value gjson.Result) bool {
-		switch name := key.String(); name {
-		case memberRepository, memberStudy, memberAnalysis, memberRemove, memberRemoveNew, memberServer, memberSystem, memberOrg,
-			memberCategory, memberAlias, memberEntity, memberValue:
+		name := key.String()
+		switch read, known := p.read[name]; {
+		case read:
 			if _, seen := m[name]; seen {
 				twice = name
 			}
 			m[name] = value
-		default:
-			if len(unknown) < maxUnknown && !slices.Contains(ignored, name) {
-				unknown = append(unknown, strings.ToValidUTF8(name[:min(len(name), maxUnknownBytes)], ""))
-			}
+		case !known && len(unknown) < maxUnknown:
+			unknown = append(unknown, strings.ToValidUTF8(name[:min(len(name), maxUnknownBytes)], ""))
 		}
 		return true
 	})
@@ -164,33 +185,47 @@ func readEvent(object gjson.Result) (Event, *Rejection) {
 			delete(m, name)
 		}
 	}
-	if inner := m[memberValue]; inner.IsObject() && len(m) == 1 && inner.Get(memberValue).Type != gjson.JSON {
-		return readEvent(inner)
+	if inner := m[memberValue]; inner.IsObject() && len(m) == 1 && !inner.Get(memberValue).IsObject() {
+		return p.readObject(inner)
 	}
-	event, rejection := m.event(twice)
+	format, rejection := p.formatOf(m)
+	var event Event
+	switch {
+	case twice != "":
+		rejection = rejectMember(twice, "occurs twice")
+	case rejection != nil:
+	case format == nil:
+		event, rejection = m.maestro()
+	default:
+		event, rejection = m.change(format)
+	}
 	if rejection != nil {
-		rejection.Organization, rejection.RecordID = m.readable()
-		return event, rejection
+		rejection.Organization, rejection.RecordID = m.readable(format)
+		return Event{}, rejection
 	}
 	event.Unknown = unknown
 	return event, nil
 }
 
-func (m members) event(twice string) (Event, *Rejection) {
-	if twice != "" {
-		return Event{}, rejectMember(twice, "occurs twice")
+// format returns the format of an event that is not of FormatMaestro.
+func (p *EventParser) format(e Event) core.EventFormat {
+	return p.formats[slices.IndexFunc(p.formats, func(f core.EventFormat) bool { return f.Name == e.Format })]
+}
+
+// formatOf returns the format of an event's members, nil for FormatMaestro.
+func (p *EventParser) formatOf(m members) (*core.EventFormat, *Rejection) {
+	if m.has(memberRepository) {
+		return nil, nil
 	}
-	switch {
-	case m.has(memberRepository):
-		return m.maestro()
-	case m.has(memberSystem):
-		return m.lyric()
-	case m.has(memberAnalysis):
-		return m.song()
-	default:
-		return Event{}, &Rejection{Message: fmt.Sprintf("the event has none of the members %s, %s and %s",
-			memberRepository, memberSystem, memberAnalysis)}
+	names := []string{memberRepository}
+	for i, f := range p.formats {
+		if m.has(f.RecordID) {
+			return &p.formats[i], nil
+		}
+		names = append(names, f.RecordID)
 	}
+	last := len(names) - 1
+	return nil, &Rejection{Message: "the event has none of the members " + strings.Join(names[:last], ", ") + " and " + names[last]}
 }
 
 func (m members) maestro() (Event, *Rejection) {
@@ -256,57 +291,49 @@ func runnable(member, organization string) *Rejection {
 	return nil
 }
 
-func (m members) lyric() (Event, *Rejection) {
-	e := Event{Format: FormatLyric}
+// change decodes an event of a changed record.
+func (m members) change(format *core.EventFormat) (Event, *Rejection) {
+	e := Event{Format: format.Name}
 	var rejection *Rejection
-	if e.RecordID, rejection = m.key(memberSystem); rejection != nil {
+	if e.RecordID, rejection = m.key(format.RecordID); rejection != nil {
 		return Event{}, rejection
 	}
-	if e.Organization, rejection = m.key(memberOrg); rejection != nil {
+	if e.Organization, rejection = m.key(format.Organization); rejection != nil {
 		return Event{}, rejection
 	}
-	// A change of an entity that is not indexed itself runs the organization.
-	if rejection = runnable(memberOrg, e.Organization); rejection != nil {
-		return Event{}, rejection
-	}
-	if category, ok := m[memberCategory]; ok {
-		switch category.Type {
-		case gjson.Number:
-			e.Categories = append(e.Categories, strings.Clone(category.Raw))
-		case gjson.String:
-			if e.Categories, rejection = m.appendKey(e.Categories, memberCategory); rejection != nil {
-				return Event{}, rejection
-			}
-		case gjson.Null, gjson.False, gjson.True, gjson.JSON:
-			return Event{}, rejectMember(memberCategory, "must be a number or a string")
-		}
-	}
-	if m.has(memberAlias) {
-		if e.Categories, rejection = m.appendKey(e.Categories, memberAlias); rejection != nil {
+	for _, server := range format.Servers {
+		if e.Servers, rejection = m.appendServer(e.Servers, server); rejection != nil {
 			return Event{}, rejection
 		}
 	}
-	if entity := m[memberEntity]; entity.Type == gjson.String {
+	if format.Entity == "" {
+		return e, nil
+	}
+	// A change of an entity that is not indexed itself runs the organization.
+	if rejection = runnable(format.Organization, e.Organization); rejection != nil {
+		return Event{}, rejection
+	}
+	if entity := m[format.Entity]; entity.Type == gjson.String {
 		e.Entity = strings.Clone(entity.String())
 	}
 	return e, nil
 }
 
-func (m members) song() (Event, *Rejection) {
-	e := Event{Format: FormatSong}
-	var rejection *Rejection
-	if e.RecordID, rejection = m.key(memberAnalysis); rejection != nil {
-		return Event{}, rejection
+// appendServer appends the value of a member, if the event has it, to servers.
+func (m members) appendServer(servers []string, member core.EventMember) ([]string, *Rejection) {
+	switch value, ok := m[member.Name]; {
+	case !ok:
+		return servers, nil
+	case member.OrNumber && value.Type == gjson.Number:
+		return append(servers, strings.Clone(value.Raw)), nil
+	case member.OrNumber && value.Type != gjson.String:
+		return nil, rejectMember(member.Name, "must be a number or a string")
 	}
-	if e.Organization, rejection = m.key(memberStudy); rejection != nil {
-		return Event{}, rejection
+	server, rejection := m.key(member.Name)
+	if rejection != nil {
+		return nil, rejection
 	}
-	if m.has(memberServer) {
-		if e.Repository, rejection = m.key(memberServer); rejection != nil {
-			return Event{}, rejection
-		}
-	}
-	return e, nil
+	return append(servers, server), nil
 }
 
 func (m members) has(name string) bool {
@@ -330,28 +357,18 @@ func (m members) key(name string) (string, *Rejection) {
 	return strings.Clone(value.Str), nil
 }
 
-func (m members) appendKey(keys []string, name string) ([]string, *Rejection) {
-	key, rejection := m.key(name)
-	if rejection != nil {
-		return nil, rejection
-	}
-	return append(keys, key), nil
-}
-
-// readable returns what can be decoded of the organization and the record of a rejected event.
-func (m members) readable() (organization, recordID string) {
-	first := func(names ...string) string {
-		for _, name := range names {
-			if v := m[name]; v.Type == gjson.String && v.Str != "" {
-				return strings.ToValidUTF8(v.Str, "\uFFFD")
-			}
+// readable returns what can be decoded of the organization and the record of a rejected event, nil for FormatMaestro or none.
+func (m members) readable(format *core.EventFormat) (organization, recordID string) {
+	text := func(name string) string {
+		if v := m[name]; v.Type == gjson.String {
+			return strings.ToValidUTF8(v.Str, "\uFFFD")
 		}
 		return ""
 	}
-	if m.has(memberSystem) && !m.has(memberRepository) {
-		return first(memberOrg), first(memberSystem)
+	if format != nil {
+		return text(format.Organization), text(format.RecordID)
 	}
-	return first(memberStudy), first(memberAnalysis)
+	return text(memberStudy), text(memberAnalysis)
 }
 
 // rejectMember returns a Rejection of one member.

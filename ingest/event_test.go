@@ -64,28 +64,28 @@ func TestParseEvent(t *testing.T) {
 		},
 		"song": {
 			`{"analysisId":"A","studyId":"S","state":"PUBLISHED","action":"PUBLISH","songServerId":"song.ca","analysis":{"analysisId":"B"}}`,
-			ingest.Event{Format: ingest.FormatSong, Repository: "song.ca", Organization: "S", RecordID: "A"},
+			ingest.Event{Format: "song", Servers: []string{"song.ca"}, Organization: "S", RecordID: "A"},
 		},
 		"song does not remove": {
 			`{"analysisId":"A","studyId":"S","removeAnalysis":true}`,
-			ingest.Event{Format: ingest.FormatSong, Organization: "S", RecordID: "A"},
+			ingest.Event{Format: "song", Organization: "S", RecordID: "A"},
 		},
 		"lyric": {
 			`{"action":"delete","categoryId":3,"categoryAlias":"donor","entityName":"donor","isValid":false,` +
 				`"organization":"O","systemId":"L1","data":{"studyId":"S"}}`,
-			ingest.Event{Format: ingest.FormatLyric, Categories: []string{"3", "donor"}, Entity: "donor", Organization: "O", RecordID: "L1"},
+			ingest.Event{Format: "lyric", Servers: []string{"3", "donor"}, Entity: "donor", Organization: "O", RecordID: "L1"},
 		},
 		"lyric with a category of text": {
 			`{"systemId":"L1","organization":"O","categoryId":"3"}`,
-			ingest.Event{Format: ingest.FormatLyric, Categories: []string{"3"}, Organization: "O", RecordID: "L1"},
+			ingest.Event{Format: "lyric", Servers: []string{"3"}, Organization: "O", RecordID: "L1"},
 		},
 		"escapes": {
 			`{"analysis\u0049d":"a\n\"b\u0000","studyId":"日本"}`,
-			ingest.Event{Format: ingest.FormatSong, Organization: "日本", RecordID: "a\n\"b\x00"},
+			ingest.Event{Format: "song", Organization: "日本", RecordID: "a\n\"b\x00"},
 		},
 		"the longest id": {
 			`{"analysisId":"` + long + `","studyId":"S"}`,
-			ingest.Event{Format: ingest.FormatSong, Organization: "S", RecordID: long},
+			ingest.Event{Format: "song", Organization: "S", RecordID: long},
 		},
 		"space around": {
 			" \r\n\t{\"repositoryCode\" : \"song.ca\" } ",
@@ -93,7 +93,7 @@ func TestParseEvent(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, rejection := ingest.ParseEvent([]byte(tt.body))
+			got, rejection := ingest.NewEventParser(formats()).Parse([]byte(tt.body))
 			if rejection != nil {
 				t.Fatalf("rejection %+v", *rejection)
 			}
@@ -101,6 +101,22 @@ func TestParseEvent(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestAnyFormat: a format needs nothing but its description.
+func TestAnyFormat(t *testing.T) {
+	p := ingest.NewEventParser(map[core.RepositoryType]core.EventFormat{"fhir": {
+		Name: "fhir", RecordID: "id", Organization: "managingOrganization", Servers: []core.EventMember{{Name: "server"}},
+		Ignored: []string{"resourceType"},
+	}})
+	got, rejection := p.Parse([]byte(`{"resourceType":"Patient","id":"P","managingOrganization":"O","server":"s","more":1}`))
+	want := ingest.Event{Format: "fhir", RecordID: "P", Organization: "O", Servers: []string{"s"}, Unknown: []string{"more"}}
+	if diff := cmp.Diff(want, got); diff != "" || rejection != nil {
+		t.Error(diff, rejection)
+	}
+	if _, rejection = p.Parse([]byte(`{"analysisId":"A"}`)); rejection == nil || rejection.Message != "the event has none of the members repositoryCode and id" {
+		t.Errorf("got %+v", rejection)
 	}
 }
 
@@ -212,7 +228,7 @@ func TestParseEventNamesTheMember(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			event, rejection := ingest.ParseEvent([]byte(tt.body))
+			event, rejection := ingest.NewEventParser(formats()).Parse([]byte(tt.body))
 			if rejection == nil {
 				t.Fatalf("understood as %+v", event)
 			}
@@ -277,7 +293,7 @@ func FuzzParseEvent(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		event, rejection := ingest.ParseEvent(data)
+		event, rejection := ingest.NewEventParser(formats()).Parse(data)
 		if rejection != nil {
 			if rejection.Message == "" || event.Format != "" {
 				t.Fatalf("rejection %+v beside event %+v", rejection, event)
@@ -300,7 +316,7 @@ func FuzzParseEvent(f *testing.F) {
 		if err := r.Validate(); err != nil {
 			t.Fatalf("%+v makes a bad Request: %v", event, err)
 		}
-		mayRun := event.Organization != "" && (event.RecordID == "" || event.Format == ingest.FormatLyric)
+		mayRun := event.Organization != "" && (event.RecordID == "" || event.Format == "lyric")
 		if err := core.ValidID("organization", event.Organization); mayRun && err != nil {
 			t.Fatalf("%+v makes a bad run: %v", event, err)
 		}

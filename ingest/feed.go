@@ -35,8 +35,8 @@ type Feed struct {
 type FeedConfig struct {
 	// Topic is the topic's name.
 	Topic string
-	// Repositories are the codes of the repositories whose events are on the topic. Events are assigned by songServerId
-	// and by category.
+	// Repositories are the codes of the repositories whose events are on the topic. Events are assigned by the
+	// servers that they name.
 	Repositories []string
 	// Requests reports whether the topic carries requests in Maestro's format for any configured repository.
 	Requests bool
@@ -108,7 +108,7 @@ func (f *Feed) addMessage(b *feedBatch, value []byte, position func() string, at
 		b.results[resultSkipped]++
 		return
 	}
-	e, rejection := ParseEvent(value)
+	e, rejection := f.service.events.Parse(value)
 	var repositories []core.Repository
 	if rejection == nil {
 		repositories, rejection = f.service.resolve(e, f.targets)
@@ -193,10 +193,10 @@ func (f *Feed) otherServerDeadLetter(name string, rejection *Rejection) (core.De
 		"events of server %q arrive on this topic, but no repository that reads it has that code: "+
 			"configure one, or ignore this if other consumers read the topic", name)}
 	member := memberRepository
-	if rejection.Member == memberCategory {
-		member = memberCategory
-		about.Message = fmt.Sprintf("events of category %q arrive on this topic, but no repository that reads it has that "+
-			"category: configure one, or ignore this if other consumers read the topic", name)
+	if term := rejection.ServerTerm; term != "" {
+		member = rejection.Member
+		about.Message = fmt.Sprintf("events of %s %q arrive on this topic, but no repository that reads it has that "+
+			"%s: configure one, or ignore this if other consumers read the topic", term, name, term)
 	}
 	document, err := json.Marshal(map[string]string{member: name})
 	if err != nil {

@@ -319,7 +319,7 @@ func TestNewFeedRefuses(t *testing.T) {
 // TestFeedOfRelatedEntities: a change of a record that stands inside another one's asks for their organization.
 func TestFeedOfRelatedEntities(t *testing.T) {
 	w := newWorld(t, func(c *ingest.Config) {
-		c.Sources = map[string]ingest.Source{"lyric": {LyricEntity: "donor"}}
+		c.Sources = map[string]ingest.Source{"lyric": {Server: "3", Entity: "donor"}}
 	})
 	f := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"lyric"}})
 	event := func(entity, id string) string {
@@ -337,7 +337,7 @@ func TestFeedOfRelatedEntities(t *testing.T) {
 // the events beside it are published and the batch succeeds, so that its offsets are committed.
 func TestFeedKeepsEventsOfOrganizationsThatCannotRun(t *testing.T) {
 	w := newWorld(t, func(c *ingest.Config) {
-		c.Sources = map[string]ingest.Source{"lyric": {LyricEntity: "donor"}}
+		c.Sources = map[string]ingest.Source{"lyric": {Server: "3", Entity: "donor"}}
 	})
 	f := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"lyric"}})
 	batch := []string{`{"systemId":"A","organization":"O","entityName":"donor"}`}

@@ -49,7 +49,7 @@ func (s *Service) Notify(
 	removes := false
 	var faults []rejectedEvent
 	for _, event := range events {
-		e, rejection := readEvent(event.object)
+		e, rejection := s.events.readObject(event.object)
 		if rejection == nil {
 			_, rejection = s.resolve(e, eventTargets{repositories: []core.Repository{repo}})
 		}

@@ -262,7 +262,7 @@ func TestNotifyKeepsWhatItDoesNotUnderstand(t *testing.T) {
 // TestNotifyTakesTheNeighboursOfOrganizationsThatCannotRun: one event at rejection does not refuse the whole body.
 func TestNotifyTakesTheNeighboursOfOrganizationsThatCannotRun(t *testing.T) {
 	w := newWorld(t, func(c *ingest.Config) {
-		c.Sources = map[string]ingest.Source{"lyric": {LyricEntity: "donor"}}
+		c.Sources = map[string]ingest.Source{"lyric": {Server: "3", Entity: "donor"}}
 	})
 	got, err := w.service.Notify(t.Context(), "lyric", []byte(`[{"systemId":"A","organization":"..","entityName":"specimen"},`+
 		`{"systemId":"B","organization":"O","entityName":"specimen"}]`), "", "")
@@ -392,7 +392,7 @@ func TestNewRejectsSourceWithoutRepository(t *testing.T) {
 func ExampleService_Notify() {
 	q := newQueueFake()
 	s, err := ingest.New(repositories(), q, q, q, ingest.Config{
-		Sources: map[string]ingest.Source{"song.ca": {WebhookSecret: "s3cret"}},
+		Formats: formats(), Sources: map[string]ingest.Source{"song.ca": {WebhookSecret: "s3cret"}},
 	})
 	if err != nil {
 		return

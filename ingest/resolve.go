@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,66 +40,49 @@ func (s *sender) matchRepositories(e Event, a eventTargets) ([]core.Repository, 
 	if len(a.repositories) == 0 {
 		return nil, rejectMember(memberRepository, "is missing: this topic accepts only requests")
 	}
-	fitting := slices.DeleteFunc(slices.Clone(a.repositories), func(r core.Repository) bool { return !e.fits(r.Type) })
+	fitting := slices.DeleteFunc(slices.Clone(a.repositories), func(r core.Repository) bool { return !s.fits(e, r) })
 	if len(fitting) == 0 {
-		return nil, e.wrongType(a.repositories)
+		return nil, s.wrongType(e, a.repositories[0])
 	}
 	found := slices.DeleteFunc(fitting, func(r core.Repository) bool { return !s.sentBy(e, r) })
 	if len(found) == 0 {
-		return nil, e.otherServer()
+		return nil, s.otherServer(e)
 	}
 	return found, nil
 }
 
-// fits reports whether repositories of type t send events of e's format.
-func (e Event) fits(t core.RepositoryType) bool {
-	switch e.Format {
-	case FormatLyric:
-		return t == core.TypeLyric
-	case FormatSong:
-		return t != core.TypeLyric
-	case FormatMaestro:
-		return true
-	default:
-		return false
-	}
+// fits reports whether a repository of its type sends events of e's format.
+func (s *sender) fits(e Event, repo core.Repository) bool {
+	return e.Format == FormatMaestro || e.Format == s.cfg.Formats[repo.Type].Name
 }
 
 // sentBy reports whether e can be for a repository of a fitting type.
 func (s *sender) sentBy(e Event, repo core.Repository) bool {
-	if e.Format == FormatLyric {
-		category := s.cfg.Sources[repo.Code].LyricCategory
-		return category == "" || len(e.Categories) == 0 || slices.Contains(e.Categories, category)
+	if e.Format == FormatMaestro {
+		return e.Repository == repo.Code
 	}
-	return e.Repository == repo.Code || e.Format == FormatSong && e.Repository == ""
+	return len(e.Servers) == 0 || slices.Contains(e.Servers, cmp.Or(s.cfg.Sources[repo.Code].Server, repo.Code))
 }
 
 // requestedScope returns what an event requests of its repository: a change of an entity that is not indexed itself
 // requests its organization.
 func (s *sender) requestedScope(e Event, repository string) Event {
-	entity := s.cfg.Sources[repository].LyricEntity
-	if e.Format == FormatLyric && entity != "" && e.Entity != "" && e.Entity != entity {
+	entity := s.cfg.Sources[repository].Entity
+	if entity != "" && e.Entity != "" && e.Entity != entity {
 		e.RecordID = ""
 	}
 	return e
 }
 
-func (e Event) wrongType(repositories []core.Repository) *Rejection {
-	member := memberAnalysis
-	if e.Format == FormatLyric {
-		member = memberSystem
-	}
-	return rejectMember(member, fmt.Sprintf("is not in the events of a repository of type %s", repositories[0].Type))
+func (s *sender) wrongType(e Event, repo core.Repository) *Rejection {
+	return rejectMember(s.events.format(e).RecordID, fmt.Sprintf("is not in the events of a repository of type %s", repo.Type))
 }
 
-func (e Event) otherServer() *Rejection {
+func (s *sender) otherServer(e Event) *Rejection {
 	rejection := Rejection{Kind: RejectOtherServer, Member: memberRepository, Server: e.Repository}
-	switch e.Format {
-	case FormatLyric:
-		rejection.Member, rejection.Server = memberCategory, strings.Join(e.Categories, " ")
-	case FormatSong:
-		rejection.Member = memberServer
-	case FormatMaestro:
+	if e.Format != FormatMaestro {
+		format := s.events.format(e)
+		rejection.Member, rejection.ServerTerm, rejection.Server = format.Servers[0].Name, format.ServerTerm, strings.Join(e.Servers, " ")
 	}
 	rejection.Message = fmt.Sprintf("%s names another server, %q", rejection.Member, rejection.Server)
 	return &rejection

@@ -231,7 +231,7 @@ func (s *retries) planMessage(in *requestSet, l core.DeadLetter) error {
 			a.repositories = append(a.repositories, repo)
 		}
 	}
-	e, rejection := ParseEvent(l.Document)
+	e, rejection := s.events.Parse(l.Document)
 	if rejection != nil {
 		return notUnderstood(rejection)
 	}

@@ -26,6 +26,8 @@ type Config struct {
 	Metrics *Metrics
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
+	// Formats are the formats of the events of the types of repository.
+	Formats map[core.RepositoryType]core.EventFormat
 	// Sources configures the notifications of repositories, by their codes. A repository without an entry has the zero
 	// Source.
 	Sources map[string]Source
@@ -41,16 +43,15 @@ type Config struct {
 	Signatures Signatures
 }
 
-// Source configures the notifications of one repository. The zero value accepts every notification.
+// Source configures the notifications of one repository. The zero value accepts the events that name its code or no server.
 type Source struct {
 	// WebhookSecret is the key of the HMAC-SHA256 that a webhook notification must carry; empty for none.
 	WebhookSecret string
-	// LyricCategory is the id or the alias of the category that a tabular repository reads; events of another one are of
-	// another server. Empty for any.
-	LyricCategory string
-	// LyricEntity is the entity of a tabular repository whose records are indexed. A record of another entity is part of
-	// one of these, which only a run of its organization finds. Empty for any.
-	LyricEntity string
+	// Server is what events of the repository name as their server; empty for the repository's code.
+	Server string
+	// Entity is the entity whose records are indexed. A record of another entity is part of one of these, which only a run of its
+	// organization finds. Empty for any.
+	Entity string
 }
 
 func (c Config) validate() error {
@@ -89,6 +90,7 @@ type sender struct {
 	repositories map[string]core.Repository
 	publisher    Publisher
 	cfg          Config
+	events       *EventParser
 	// unknown holds the unknown members of events that were logged, as format and name.
 	unknown *cache.LRU[string, struct{}]
 }
@@ -100,10 +102,10 @@ const maxUnknownLogged = 1000
 // is requested without a trace.
 func (s *sender) logUnknown(e Event, source string) {
 	for _, name := range e.Unknown {
-		key := string(e.Format) + " " + name
+		key := e.Format + " " + name
 		if _, logged := s.unknown.Get(key); !logged {
 			s.unknown.Put(key, struct{}{}, 1)
-			s.cfg.Logger.Warn("an unknown member of an event is ignored", "source", source, "format", string(e.Format), "member", name)
+			s.cfg.Logger.Warn("an unknown member of an event is ignored", "source", source, "format", e.Format, "member", name)
 		}
 	}
 }
@@ -126,7 +128,8 @@ func New(repositories []core.Repository, publisher Publisher, jobs JobStore, cel
 		}
 	}
 	send := &sender{
-		repositories: byCode, publisher: publisher, cfg: cfg.withDefaults(), unknown: cache.NewLRU[string, struct{}](maxUnknownLogged),
+		repositories: byCode, publisher: publisher, cfg: cfg.withDefaults(),
+		events: NewEventParser(cfg.Formats), unknown: cache.NewLRU[string, struct{}](maxUnknownLogged),
 	}
 	return &Service{retries: &retries{&runs{sender: send, jobs: jobs, cells: cells}}}, nil
 }

@@ -9,6 +9,7 @@ import (
 	"tutti/ingest"
 	"tutti/ingest/kafka"
 	"tutti/internal/core"
+	"tutti/internal/upstream/song"
 )
 
 var _ kafka.Handler = (*ingest.Feed)(nil)
@@ -53,7 +54,9 @@ func (*store) Delete(context.Context, string) error { return nil }
 func TestPoisonDoesNotStopAPartition(t *testing.T) {
 	_, b := fake(t, 2)
 	s := &store{requests: map[string]int{}, letters: map[string]core.DeadLetter{}}
-	service, err := ingest.New([]core.Repository{{Code: "song.ca", Type: core.TypeSong}}, s, nil, nil, ingest.Config{DeadLetters: s})
+	service, err := ingest.New([]core.Repository{{Code: "song.ca", Type: core.TypeSong}}, s, nil, nil, ingest.Config{
+		DeadLetters: s, Formats: map[core.RepositoryType]core.EventFormat{core.TypeSong: song.Type().Events},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"tutti/ingest"
 	"tutti/ingest/kafka"
 	"tutti/internal/core"
-	"tutti/internal/upstream/lyric"
+	"tutti/internal/upstream/protocol"
 )
 
 // indexer is what fetches records and writes them: the consumers, and the sources of their requests.
@@ -34,11 +34,15 @@ type indexer struct {
 func (x *indexer) openIngest(context.Context) error {
 	repositories := make([]core.Repository, 0, len(x.cfg.Repositories))
 	sources := make(map[string]ingest.Source, len(x.cfg.Repositories))
+	formats := map[core.RepositoryType]core.EventFormat{}
+	for _, t := range protocol.Types() {
+		formats[t.Name] = t.Events
+	}
 	for _, rc := range x.cfg.Repositories {
 		repositories = append(repositories, rc.Core())
 		source := ingest.Source{WebhookSecret: rc.Notifications.Webhook.Secret.Reveal()}
-		if s, ok := rc.Own().(*lyric.Settings); ok {
-			source.LyricCategory, source.LyricEntity = s.CategoryID, s.Entity
+		if t := protocol.Of(rc.Type); t.EventSource != nil {
+			source.Server, source.Entity = t.EventSource(rc.Own())
 		}
 		sources[rc.Code] = source
 	}
@@ -46,7 +50,7 @@ func (x *indexer) openIngest(context.Context) error {
 	var err error
 	x.ingest, err = ingest.New(repositories, x.queue, x.queue.Jobs(), x.queue.Cells(), ingest.Config{
 		Logger: x.log.With("component", "ingest"), Metrics: x.metrics.ingest,
-		Sources: sources, Batches: x.queue, DeadLetters: letters, DeadLetterIndex: letters, Signatures: x.queue.Signatures(),
+		Formats: formats, Sources: sources, Batches: x.queue, DeadLetters: letters, DeadLetterIndex: letters, Signatures: x.queue.Signatures(),
 	})
 	return err
 }

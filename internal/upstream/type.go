@@ -20,6 +20,10 @@ type Type struct {
 	NonOverlapping bool
 	// Topic is the default name of the Kafka topic of its change notifications, "" for none.
 	Topic string
+	// Events are its change notifications. EventSource returns the server that the events of a repository name, and the entity whose
+	// records are indexed, "" for any; without it the server is the repository's code.
+	Events      core.EventFormat
+	EventSource func(Settings) (server, entity string)
 	// Section is the member of a repository's configuration that holds the type's settings, which NewSettings returns.
 	Section     string
 	NewSettings func() Settings

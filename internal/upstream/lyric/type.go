@@ -46,6 +46,14 @@ func Type() upstream.Type {
 			Fields: core.RecordFields{ID: "systemId", Organization: "organization"},
 		}},
 		Organization: "organization", Organizations: "organizations", NonOverlapping: true,
+		Events: core.EventFormat{
+			Name: "lyric", RecordID: "systemId", Organization: "organization", Entity: "entityName",
+			Servers: []core.EventMember{{Name: "categoryId", OrNumber: true}, {Name: "categoryAlias"}}, ServerTerm: "category",
+			Ignored: []string{"action", "isValid", "data"},
+		},
+		EventSource: func(s upstream.Settings) (server, entity string) {
+			return s.(*Settings).CategoryID, s.(*Settings).Entity
+		},
 		Section: "lyric", NewSettings: func() upstream.Settings { return new(Settings) },
 		ListPath: func(s upstream.Settings) string { return "category/" + s.(*Settings).CategoryID },
 		Open: func(cfg upstream.Config, s upstream.Settings) (upstream.Reader, error) {

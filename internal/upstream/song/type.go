@@ -32,6 +32,10 @@ func Type() upstream.Type {
 	return upstream.Type{
 		Name: core.TypeSong, Documents: documents(),
 		Organization: "study", Organizations: "studies", Topic: "song-analysis",
+		Events: core.EventFormat{
+			Name: "song", RecordID: "analysisId", Organization: "studyId", Servers: []core.EventMember{{Name: "songServerId"}},
+			Ignored: []string{"state", "action", "analysis"},
+		},
 		Section: "song", NewSettings: func() upstream.Settings { return new(Settings) },
 		ListPath: func(upstream.Settings) string { return "studies/all" },
 		Open: func(cfg upstream.Config, s upstream.Settings) (upstream.Reader, error) {
