@@ -86,7 +86,7 @@ func TestCreateStudy(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" || res.StatusCode != 200 {
 				t.Errorf("%d %s", res.StatusCode, diff)
 			}
-			if name == "everything" && string(body) != `{"studyId":"S","name":"N","organization":"O","description":"D","info":{}}` {
+			if name == "everything" && string(body) != `{"studyId":"S","name":"N","organization":"O","description":"D","info":{},"message":"Successfully created study 'S'"}` {
 				t.Errorf("got %s", body)
 			}
 		})

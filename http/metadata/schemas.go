@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"regexp"
 	"strconv"
 
 	"tutti/http/api"
@@ -18,6 +19,9 @@ const (
 	// maxNumber bounds offsets and versions: the databases keep them in 32 bits.
 	maxNumber = math.MaxInt32
 )
+
+// typeName matches the names that an analysis type can have.
+var typeName = regexp.MustCompile(`^[a-zA-Z0-9._-]+$`)
 
 // analysisTypes handles /schemas.
 type analysisTypes struct{ port AnalysisTypes }
@@ -79,6 +83,10 @@ func (a analysisTypes) answer(w http.ResponseWriter, r *http.Request, version in
 	name, err := api.PathParam(r, "name", "name")
 	if err != nil {
 		return err
+	}
+	if !typeName.MatchString(name) {
+		return core.NewError(core.CodeInvalid, fmt.Sprintf(
+			"the name of an analysis type has only letters, digits, dots, hyphens and underscores, unlike %s", api.QuoteValue(name)))
 	}
 	q, err := api.LenientQueryOf(r)
 	if err != nil {

@@ -51,15 +51,15 @@ func (s studies) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("reading a study: %w", err)
 	}
-	return writeStudy(w, study)
+	return api.WriteJSON(w, http.StatusOK, withInfo(study))
 }
 
-// writeStudy writes a study. Song's clients expect info, also when it is empty.
-func writeStudy(w http.ResponseWriter, study core.Study) error {
+// withInfo returns a study that has info, which Song's clients expect.
+func withInfo(study core.Study) core.Study {
 	if study.Info == nil {
 		study.Info = json.RawMessage("{}")
 	}
-	return api.WriteJSON(w, http.StatusOK, study)
+	return study
 }
 
 // create adds the study of the path and returns it. The body, which describes it, is optional.
@@ -79,7 +79,16 @@ func (s studies) create(w http.ResponseWriter, r *http.Request) error {
 	if err := s.port.CreateStudy(r.Context(), study); err != nil {
 		return fmt.Errorf("adding a study: %w", err)
 	}
-	return writeStudy(w, study)
+	return api.WriteJSON(w, http.StatusOK, createdStudy{
+		Study: withInfo(study), Message: fmt.Sprintf("Successfully created study '%s'", id),
+	})
+}
+
+// createdStudy is a study and, as Song has it, what was done.
+type createdStudy struct {
+	core.Study
+
+	Message string `json:"message"`
 }
 
 // studyOf reads the study that a body describes.

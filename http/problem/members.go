@@ -34,6 +34,9 @@ type MetadataMembers struct {
 	RequestURL     string `json:"requestUrl"`
 	// Timestamp is in milliseconds since 1970.
 	Timestamp int64 `json:"timestamp"`
+	// DebugMessage and StackTrace are empty: clients of Song take an error without them for another server's.
+	DebugMessage string   `json:"debugMessage"`
+	StackTrace   []string `json:"stackTrace"`
 }
 
 // WithMetadataMembers adds what /schemas, /studies and /submit have beside the others.
@@ -41,7 +44,7 @@ func (p Problem) WithMetadataMembers(errorID, requestURL string, now time.Time) 
 	p.Message = p.Detail
 	p.MetadataMembers = &MetadataMembers{
 		ErrorID: errorID, HTTPStatusCode: p.Status, RequestURL: requestURL, Timestamp: now.UnixMilli(),
-		HTTPStatusName: p.StatusName(),
+		HTTPStatusName: p.StatusName(), StackTrace: []string{},
 	}
 	return p
 }
