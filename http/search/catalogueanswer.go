@@ -9,7 +9,7 @@ import (
 	"tutti/internal/core"
 )
 
-// generatedAtLayout is ISO 8601 with milliseconds, of a time in UTC.
+// generatedAtLayout formats a UTC time as ISO 8601 with milliseconds.
 const generatedAtLayout = "2006-01-02T15:04:05.000Z"
 
 // catalogueAnswers caches the encoded introspection responses: the summary of a set and the detail of a catalogue are encoded once,
@@ -22,7 +22,7 @@ type catalogueAnswers struct {
 	known atomic.Pointer[answerSet]
 }
 
-// current returns the answers for the catalogues as they are.
+// current returns the responses for the current set of catalogues.
 func (a *catalogueAnswers) current() *answerSet {
 	set := a.port.Catalogues()
 	if known := a.known.Load(); known != nil && known.set == set {
@@ -59,7 +59,7 @@ func newTaggedBody(v any) taggedBody {
 	return taggedBody{body: body, tag: api.WeakTag(body)}
 }
 
-// newAnswerSet prepares the responses for a set; it reuses those of catalogues that before contains.
+// newAnswerSet prepares the responses for a set; it reuses those of unchanged catalogues in before.
 func newAnswerSet(set *core.CatalogueSet, basePath string, before *answerSet) *answerSet {
 	s := &answerSet{
 		set: set, details: make(map[*core.Catalogue]func() *catalogueAnswer, len(set.Catalogues)),
@@ -75,21 +75,21 @@ func newAnswerSet(set *core.CatalogueSet, basePath string, before *answerSet) *a
 	return s
 }
 
-// of returns the answers for a catalogue of the set.
+// of returns the responses for a catalogue of the set.
 func (s *answerSet) of(c *core.Catalogue) *catalogueAnswer { return s.details[c]() }
 
 // catalogueAnswer holds the responses for one catalogue.
 type catalogueAnswer struct {
 	restricted    bool
 	defaultAccess core.DefaultAccess
-	// problem is the catalogue's, nil when it is available.
+	// problem is that of the catalogue, nil if the catalogue is available.
 	problem *core.CatalogueProblem
-	// failed is the detail of a failed catalogue, and notFoundBody the body of its other paths.
+	// failed is the body of GET /introspection/{id} for a failed catalogue, notFoundBody that of the 404 of its other paths.
 	failed       taggedBody
 	notFoundBody []byte
-	// head is the detail until generatedAt, and tail what follows meta.
+	// The detail is head, the time of generatedAt, meta and tail; only the time and meta vary.
 	head, tail []byte
-	// unfiltered and filtered are the part between: for callers that see everything, and for those an access rule applies to.
+	// unfiltered is meta for callers that see all documents, filtered for those that an access rule restricts.
 	unfiltered, filtered detailMeta
 }
 
@@ -123,7 +123,7 @@ func (a *catalogueAnswer) metaFor(narrowed bool) detailMeta {
 	return a.unfiltered
 }
 
-// headAt returns the detail up to its tail, generated at now.
+// headAt returns the start of the detail, up to tail, with generatedAt set to now.
 func (a *catalogueAnswer) headAt(now time.Time, meta detailMeta) []byte {
 	b := make([]byte, 0, len(a.head)+len(generatedAtLayout)+len(meta.text))
 	b = append(b, a.head...)

@@ -8,7 +8,7 @@ import (
 	"tutti/internal/filter/sqon"
 )
 
-// Values of mode in a summary, and of the status of a catalogue in it.
+// Values of summaryBody.Mode and catalogueEntry.Status.
 const (
 	modeSingle      = "single"
 	modeMultiple    = "multiple"
@@ -22,7 +22,7 @@ type summaryBody struct {
 	Mode           string               `json:"mode"`
 	Status         core.CatalogueStatus `json:"status"`
 	SQONSchemaPath string               `json:"sqonSchemaPath"`
-	// Catalogs are of type catalogueEntry, by id.
+	// Catalogs maps catalogue ids to values of type catalogueEntry.
 	Catalogs members `json:"catalogs"`
 }
 
@@ -61,7 +61,7 @@ func newSummaryBody(set *core.CatalogueSet, basePath string) summaryBody {
 	return body
 }
 
-// failedBody describes a failed catalogue. Its detail has no Details.
+// failedBody describes a failed catalogue. Details is empty in the response of GET /introspection/{id} itself.
 type failedBody struct {
 	CatalogueID  string                 `json:"catalogueId"`
 	Description  string                 `json:"description,omitempty"`
@@ -77,7 +77,7 @@ func newFailedBody(c *core.Catalogue) failedBody {
 	}
 }
 
-// detailHead and detailTail are the body of the detail of a catalogue around generatedAt and meta.
+// detailHead and detailTail are the members of a detail before generatedAt and after meta.
 type detailHead struct {
 	CatalogID    string `json:"catalogId"`
 	Description  string `json:"description,omitempty"`
@@ -85,7 +85,7 @@ type detailHead struct {
 }
 
 type detailTail struct {
-	// Operators are names of operators by type, Fields of type fieldBody by name.
+	// Operators maps field types to operator names, Fields maps field names to values of type fieldBody.
 	Operators members `json:"operators"`
 	Fields    members `json:"fields"`
 }
@@ -98,7 +98,7 @@ type fieldBody struct {
 	MultiValued bool   `json:"multiValued,omitempty"`
 }
 
-// detailAround returns the detail of a catalogue until the time of generatedAt, and from operators on.
+// detailAround returns the encoded detail up to the value of generatedAt, and from operators to the end.
 func detailAround(c *core.Catalogue) (head, tail []byte) {
 	var t detailTail
 	seen := map[string]bool{}
@@ -115,7 +115,7 @@ func detailAround(c *core.Catalogue) (head, tail []byte) {
 	return append(bytes.TrimSuffix(head, []byte("}")), `,"generatedAt":"`...), bytes.TrimPrefix(rendered(t), []byte("{"))
 }
 
-// members is a JSON object whose members stay in their order, under any name.
+// members is a JSON object that keeps the order of its members and allows any names.
 type members []member
 
 type member struct {
@@ -123,7 +123,7 @@ type member struct {
 	value any
 }
 
-// MarshalJSON returns the object.
+// MarshalJSON implements json.Marshaler.
 func (m members) MarshalJSON() ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('{')

@@ -9,14 +9,14 @@ import (
 	"tutti/internal/core"
 )
 
-// Path segments of search routes, below a catalogue's id or, with exactly one catalogue, without it.
+// Path segments of search routes, after a catalogue id or, with exactly one catalogue, without it.
 const (
 	segmentGraphQL  = "graphql"
 	segmentDownload = "download"
 )
 
-// ReservedIDs returns the names that no catalogue may have for its id, in order: the first segments of the paths of all routes
-// and what they have below /introspection, where a catalogue of that name could not be reached.
+// ReservedIDs returns, sorted, the names that cannot be catalogue ids: the first segments of other routes, and the names used below
+// /introspection.
 func ReservedIDs() []string {
 	return []string{
 		"api-docs", "console", "dead-letters", segmentDownload, "fields", segmentGraphQL, "health", "index", "introspection", "isAlive", "jobs",
@@ -24,8 +24,8 @@ func ReservedIDs() []string {
 	}
 }
 
-// failedAt returns the failed catalogue that a path belongs to, nil for none: a path below its id or its document type, one
-// below its detail, or, if it is the only catalogue, a path without an id.
+// failedAt returns the failed catalogue that a path addresses by id or document type, below /introspection, or without an id if it
+// is the only catalogue; otherwise nil.
 func (h *catalogues) failedAt(path string) *catalogueAnswer {
 	rest, ok := strings.CutPrefix(path, h.router.BasePath()+"/")
 	if !ok {
@@ -62,8 +62,8 @@ func segmentCatalogue(set *core.CatalogueSet, segment string) *core.Catalogue {
 	return called[0]
 }
 
-// answerFailed answers every path of a failed catalogue except its detail (CONTRACT section 2): the only error that is not
-// a problem. Like all errors it ignores Accept.
+// answerFailed answers every path of a failed catalogue except its detail (CONTRACT section 2). The body is the only error that is
+// not problem details (RFC 9457). Like all errors it ignores Accept.
 func answerFailed(w http.ResponseWriter, r *http.Request, c *catalogueAnswer) {
 	api.NoteError(r, core.NewError(core.CodeNotFound, "the catalogue has failed: "+c.problem.Message))
 	api.WriteWhole(w, http.StatusNotFound, api.ContentTypeJSON, c.notFoundBody)

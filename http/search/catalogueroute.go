@@ -10,27 +10,27 @@ import (
 	"tutti/internal/core"
 )
 
-// patternCatalogue is how the patterns of the routes below a catalogue begin.
+// patternCatalogue is the pattern prefix of routes under a catalogue id.
 const patternCatalogue = "/{" + paramCatalogue + "}/"
 
-// catalogueFunc answers a request about a catalogue, or returns the error to answer with; not both.
+// catalogueFunc writes the response about a catalogue, or returns an error; not both.
 type catalogueFunc func(http.ResponseWriter, *http.Request, *core.Catalogue) error
 
-// catalogueRoute is a route of each catalogue, and of the only one without its id.
+// catalogueRoute is a route under each catalogue id, and without an id if there is exactly one catalogue.
 type catalogueRoute struct {
 	method string
-	// below is the pattern behind the id of a catalogue.
+	// below is the pattern after the catalogue id.
 	below string
-	// offers are the media types that are answered.
+	// offers are the media types of the response.
 	offers []string
 	query  api.Parameters
 	answer catalogueFunc
-	// path returns the path that this route has for a catalogue.
+	// path returns the path of this route for a catalogue, without the base path.
 	path func(*core.Catalogue) string
 }
 
-// handle adds a route below the ids of all catalogues and without an id. A failed catalogue answers before anything else is
-// checked, tokens included: its error is public.
+// handle adds a route under the ids of all catalogues and without an id. The error of a failed catalogue is public, so it is
+// returned before authentication and all other checks.
 func (h *catalogues) handle(c catalogueRoute) {
 	guarded := api.RequireAccess(api.OptionalToken(), func(w http.ResponseWriter, r *http.Request) {
 		if err := h.answer(w, r, c); err != nil {
@@ -58,7 +58,7 @@ func (h *catalogues) unlessFailed(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// answer answers a request for the catalogue of its path.
+// answer checks the request, resolves its catalogue and calls route.answer.
 func (h *catalogues) answer(w http.ResponseWriter, r *http.Request, route catalogueRoute) error {
 	for _, name := range []string{"Accept", api.HeaderAuthorization} {
 		w.Header().Add("Vary", name)
@@ -78,14 +78,14 @@ func (h *catalogues) answer(w http.ResponseWriter, r *http.Request, route catalo
 	}
 	err = route.answer(w, r, c)
 	if core.CodeOf(err) == core.CodeNotFound {
-		// It may have failed after it was looked up.
+		// The catalogue may have failed after resolve.
 		if failed := h.failedAt(r.URL.EscapedPath()); failed != nil {
 			answerFailed(w, r, failed)
 			return nil
 		}
 	}
 	if core.CodeOf(err) == core.CodeInternal && r.Context().Err() != nil {
-		// The client is gone: this keeps disconnects from being logged as internal errors.
+		// The client disconnected; this is not an internal error.
 		return core.WrapError(core.CodeUnavailable, "the request ended before it was answered", err)
 	}
 	return err
@@ -100,15 +100,15 @@ func (h *catalogues) resolve(r *http.Request, route catalogueRoute) (*core.Catal
 	return h.only(set, route.path)
 }
 
-// Owns reports whether a path can be a search route. A path that begins like another route is not one, whichever pattern
-// the router matches: /jobs/graphql is the job with the id graphql.
+// Owns reports whether a path belongs to a search route and not to another route, whichever pattern the router matches:
+// /jobs/graphql is the job with the id graphql.
 func (h *catalogues) Owns(path string) bool {
 	rest, ok := strings.CutPrefix(path, h.router.BasePath()+"/")
 	segment, _, _ := strings.Cut(rest, "/")
 	return ok && segment != "" && (!h.router.Begins(segment) || segment == segmentGraphQL || segment == segmentDownload)
 }
 
-// Override returns what answers the paths of a failed catalogue.
+// Override returns the handler for a path of a failed catalogue, nil for other paths.
 func (h *catalogues) Override(path string) http.HandlerFunc {
 	failed := h.failedAt(path)
 	if failed == nil {

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// maxFileName is how long the name of a download may be, in bytes: what every file system takes, with room for what a
-	// browser puts behind it.
+	// maxFileName is the maximum length of a file name in bytes: below the 255 of common file systems, with room for the suffix of
+	// a browser such as " (1)".
 	maxFileName = 200
-	// plainFileName is that of a download without one.
+	// plainFileName is the name of a download that has no usable one.
 	plainFileName = "download"
 )
 
-// attachment returns the Content-Disposition of a file (RFC 6266): its name in ASCII, which every client reads, and where that is
-// not all of it once more in UTF-8 (RFC 8187).
+// attachment returns a Content-Disposition value (RFC 6266): an ASCII file name and, if the name has other characters, filename* in
+// UTF-8 (RFC 8187).
 func attachment(fileName string) string {
 	name := sanitizeFileName(fileName)
 	plain := strings.Map(func(c rune) rune {
@@ -32,8 +32,8 @@ func attachment(fileName string) string {
 	return header
 }
 
-// sanitizeFileName takes out of a name what a file cannot be called on some system, what would lead to another folder, and what
-// is not seen, such as marks that turn the direction of an extension.
+// sanitizeFileName replaces path separators and characters that some systems forbid, and removes control and invisible characters,
+// such as marks that change the text direction.
 func sanitizeFileName(name string) string {
 	name = strings.Map(func(c rune) rune {
 		switch {
@@ -47,7 +47,7 @@ func sanitizeFileName(name string) string {
 			return c
 		}
 	}, name)
-	// A leading dot hides a file, and a final one is lost on some systems.
+	// A leading dot hides a file, and some systems drop a trailing one.
 	name = strings.Trim(name, ". ")
 	if len(name) > maxFileName {
 		name = truncateFileName(name)
@@ -58,7 +58,7 @@ func sanitizeFileName(name string) string {
 	return name
 }
 
-// truncateFileName cuts a name that is too long before its extension.
+// truncateFileName shortens a name to maxFileName bytes and keeps its extension.
 func truncateFileName(name string) string {
 	extension := ""
 	if at := strings.LastIndexByte(name, '.'); at > len(name)-maxExtension {
@@ -71,5 +71,5 @@ func truncateFileName(name string) string {
 	return strings.TrimRight(kept, ". ") + extension
 }
 
-// maxExtension is how long what is taken for an extension may be, in bytes.
+// maxExtension is the maximum length in bytes of an extension.
 const maxExtension = 16

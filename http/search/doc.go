@@ -1,3 +1,3 @@
-// Package search is the surface of introspection, GraphQL and downloads (CONTRACT sections 2 and 5). It imports the core of http, no
-// other surface.
+// Package search implements the routes of introspection, GraphQL and downloads (CONTRACT sections 2 and 5). It imports http/api and
+// http/problem, no other package of routes.
 package search

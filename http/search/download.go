@@ -16,20 +16,20 @@ import (
 const (
 	contentTypeForm   = "application/x-www-form-urlencoded"
 	headerDisposition = "Content-Disposition"
-	// fieldParams is the field of a form, and may be the member of an object, that says what to download.
+	// fieldParams is the form field, or optional member of a JSON object, that holds the download parameters.
 	fieldParams = "params"
 )
 
-// downloadOffers are the media types that a download may have. A browser that sends a form takes any.
+// downloadOffers are the media types that a download may have. Browsers that submit a form accept all of them.
 func downloadOffers() []string {
 	return []string{core.MediaTSV, core.MediaCSV, core.MediaJSONLines, core.MediaJSON, core.MediaArchive}
 }
 
-// downloads handles downloads.
+// downloads handles the download routes.
 type downloads struct{ port Downloads }
 
-// download answers documents as a file. What fits into one chunk goes with its length; of more, what fails on the way breaks the
-// connection off, so that a part is never taken for the whole.
+// download sends documents as a file. A file that fits into one chunk is sent with Content-Length. If a longer one fails midway,
+// the connection is aborted so that the client detects the truncation.
 func (h downloads) download(w http.ResponseWriter, r *http.Request, c *core.Catalogue) error {
 	params, err := downloadParams(r)
 	if err != nil {
@@ -52,7 +52,7 @@ func (h downloads) download(w http.ResponseWriter, r *http.Request, c *core.Cata
 	return d.list.Fail(err)
 }
 
-// downloadStream is where a download goes.
+// downloadStream writes a download to the response.
 type downloadStream struct {
 	accept []string
 	list   *api.ListStream
@@ -61,7 +61,7 @@ type downloadStream struct {
 
 var _ io.Writer = (*downloadStream)(nil)
 
-// begin is a core.BeginDownload.
+// begin implements core.BeginDownload: it checks Accept and sets the headers.
 func (d *downloadStream) begin(head core.DownloadHead) (io.Writer, error) {
 	mediaType, _, err := mime.ParseMediaType(head.ContentType)
 	if err != nil || d.begun {
@@ -79,7 +79,7 @@ func (d *downloadStream) begin(head core.DownloadHead) (io.Writer, error) {
 	return d, nil
 }
 
-// Write takes a piece of the file.
+// Write implements io.Writer.
 func (d *downloadStream) Write(b []byte) (int, error) {
 	if err := d.list.R.Context().Err(); err != nil {
 		return 0, err
@@ -90,7 +90,8 @@ func (d *downloadStream) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// namedMedia returns the media type of a download that a client names and likes best, "" where it names none.
+// namedMedia returns the download media type with the highest preference among those that Accept names explicitly, "" if it names
+// none.
 func namedMedia(accept []string) string {
 	var named []string
 	for _, offer := range downloadOffers() {
@@ -101,8 +102,8 @@ func namedMedia(accept []string) string {
 	return api.Negotiate(accept, named...)
 }
 
-// downloadParams reads what to download: the field of a form, as pages with Arranger's components send it, or a JSON object
-// that is it, or has it under the name of that field.
+// downloadParams returns the download parameters: the form field params (the form of Arranger's components), a JSON object, or its
+// member params.
 func downloadParams(r *http.Request) (json.RawMessage, error) {
 	mediaType, err := api.Declared(r.Header, contentTypeForm, api.ContentTypeJSON)
 	if err != nil {
@@ -139,7 +140,7 @@ func downloadParams(r *http.Request) (json.RawMessage, error) {
 	return checkedParams("member "+fieldParams+" of the body", params)
 }
 
-// formParams returns the params of a form, whose other fields are ignored: pages send headers and a key along.
+// formParams returns the form field params. Other fields are ignored: pages also send headers and a key.
 func formParams(body []byte) (json.RawMessage, error) {
 	fields, err := url.ParseQuery(string(body))
 	if err != nil {
@@ -158,7 +159,7 @@ func formParams(body []byte) (json.RawMessage, error) {
 	}
 }
 
-// checkedParams returns params that are a JSON object.
+// checkedParams returns params, or an error if they are not a JSON object.
 func checkedParams(what string, params []byte) (json.RawMessage, error) {
 	if _, err := api.DecodeObjectOf(what, params); err != nil {
 		return nil, err

@@ -15,18 +15,18 @@ const (
 	// contentTypeGraphQL is the media type of GraphQL responses (GraphQL over HTTP, "Media types").
 	contentTypeGraphQL = "application/graphql-response+json"
 	charsetUTF8        = "; charset=utf-8"
-	// paramTag names the segment behind a GraphQL path that clients of Arranger put there to tell their requests apart.
+	// paramTag names the optional last path segment by which clients of Arranger label requests; it is ignored.
 	paramTag = "tag"
 )
 
-// graphql handles GraphQL operations. The catalogue's access rule, or its default access without one, says what is seen without a
-// token.
+// graphql handles GraphQL operations. What anonymous callers see depends on the access rule of the catalogue, or else on its
+// default access.
 type graphql struct {
 	port     GraphQL
 	basePath string
 }
 
-// executeFromBody answers a GraphQL operation in a body.
+// executeFromBody executes the GraphQL operation of a POST body.
 func (g graphql) executeFromBody(w http.ResponseWriter, r *http.Request, c *core.Catalogue) error {
 	if chi.URLParam(r, paramTag) != "" {
 		if _, err := api.PathParam(r, paramTag, paramTag); err != nil {
@@ -40,7 +40,7 @@ func (g graphql) executeFromBody(w http.ResponseWriter, r *http.Request, c *core
 	return g.execute(w, r, c, operation)
 }
 
-// executeFromQuery answers a GraphQL operation in the query of a GET, which changes nothing.
+// executeFromQuery executes the GraphQL operation of a GET, which must not be a mutation.
 func (g graphql) executeFromQuery(w http.ResponseWriter, r *http.Request, c *core.Catalogue) error {
 	operation, err := g.operationFromQuery(r)
 	if err != nil {
@@ -49,8 +49,8 @@ func (g graphql) executeFromQuery(w http.ResponseWriter, r *http.Request, c *cor
 	return g.execute(w, r, c, operation)
 }
 
-// execute answers an operation. What fails while it is executed is in the response beside the data, with status 200; one that is
-// refused as a whole is 400 in either media type, as existing clients of Arranger have seen it.
+// execute executes an operation. Execution errors are in the response beside the data, with status 200. An operation that is
+// rejected before execution is 400 in both media types, as in Arranger.
 func (g graphql) execute(w http.ResponseWriter, r *http.Request, c *core.Catalogue, operation core.GraphQLRequest) error {
 	caller, _ := api.CallerOf(r.Context())
 	operation.Header = r.Header
@@ -76,8 +76,8 @@ func (g graphql) execute(w http.ResponseWriter, r *http.Request, c *core.Catalog
 	return nil
 }
 
-// graphQLMedia returns the media type to answer with: JSON, which every client knows, unless the other is named and liked no
-// less.
+// graphQLMedia returns the media type of the response: application/json, unless Accept names the other one with an equal or higher
+// preference.
 func graphQLMedia(accept []string) string {
 	offers := []string{api.ContentTypeJSON, contentTypeGraphQL}
 	if api.PreferenceFor(accept, contentTypeGraphQL).Rank == api.RankNamed {

@@ -8,11 +8,11 @@ import (
 	"tutti/http/problem"
 )
 
-// errPersistedQuery is that of a request with the hash of a query in its place (Apollo's "automatic persisted queries").
+// errPersistedQuery reports a request that has the hash of a query instead of the query (Apollo's "automatic persisted queries").
 var errPersistedQuery = errors.New("persisted queries are not supported")
 
-// withGraphQLMembers adds what a GraphQL path has beside the others. The code is in the words of Apollo's server, by which clients tell
-// that they need another token, or must send a query that they named by its hash.
+// withGraphQLMembers adds the member errors of GraphQL to a problem. It uses the codes of Apollo's server, because clients react to
+// them: they refresh the token or send the full query.
 func withGraphQLMembers(p problem.Problem, err error) problem.Problem {
 	code := p.StatusName()
 	message := p.Detail

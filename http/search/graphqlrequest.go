@@ -9,8 +9,8 @@ import (
 	"tutti/internal/core"
 )
 
-// operationFromBody reads the operation of a body (GraphQL over HTTP, "POST"). Members that it does not have there are ignored:
-// clients of Arranger send their names for requests beside them.
+// operationFromBody reads the operation of a POST body (GraphQL over HTTP, "POST"). Unknown members are ignored: clients of
+// Arranger also send a name of the request.
 func operationFromBody(r *http.Request) (core.GraphQLRequest, error) {
 	if _, err := api.Declared(r.Header, api.ContentTypeJSON); err != nil {
 		return core.GraphQLRequest{}, err
@@ -58,7 +58,7 @@ func operationFromBody(r *http.Request) (core.GraphQLRequest, error) {
 	return operation, nil
 }
 
-// isPersisted reports whether a request names a query by its hash.
+// isPersisted reports whether the extensions of a request have a persistedQuery.
 func isPersisted(extensions json.RawMessage) bool {
 	var named struct {
 		PersistedQuery map[string]json.RawMessage `json:"persistedQuery"`
@@ -66,7 +66,7 @@ func isPersisted(extensions json.RawMessage) bool {
 	return len(extensions) > 0 && json.Unmarshal(extensions, &named) == nil && len(named.PersistedQuery) > 0
 }
 
-// operationFromQuery reads the operation of the query of a GET (GraphQL over HTTP, "GET").
+// operationFromQuery reads the operation of a GET from its query (GraphQL over HTTP, "GET").
 func (g graphql) operationFromQuery(r *http.Request) (core.GraphQLRequest, error) {
 	q, err := api.QueryOf(r)
 	if err != nil {

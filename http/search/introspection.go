@@ -16,13 +16,13 @@ const (
 	pathIntrospection = "/introspection"
 	pathFields        = pathIntrospection + "/fields"
 	pathSQON          = pathIntrospection + "/sqon"
-	// paramCatalogue names the path parameter for the id of a catalogue.
+	// paramCatalogue names the path parameter that holds a catalogue id or a document type.
 	paramCatalogue = "catalogueId"
-	// maxListedIDs is how many catalogues a hint names.
+	// maxListedIDs limits the catalogues named in a hint.
 	maxListedIDs = 10
 )
 
-// catalogues handles what concerns the catalogues as a whole, and finds the one that a path is about.
+// catalogues serves the introspection routes and resolves the catalogue of a path.
 type catalogues struct {
 	router  *api.Router
 	answers *catalogueAnswers
@@ -34,14 +34,14 @@ func (h *catalogues) register(r *api.Router) {
 	r.Handle(http.MethodGet, pathFields, h.describeOnly, api.AllowParams(), api.LenientToken())
 	r.Handle(http.MethodGet, pathSQON, describeSQON(), api.AllowParams(), api.Open())
 	r.Handle(http.MethodGet, pathIntrospection+"/{"+paramCatalogue+"}", h.describeNamed, api.AllowParams(), api.LenientToken())
-	// Paths of existing clients.
+	// Paths that existing clients of Arranger use.
 	r.Handle(http.MethodGet, pathIntrospection+"/", h.list, api.AllowParams(), api.Open())
 	r.HandleFunc(http.MethodGet, patternCatalogue+strings.TrimPrefix(pathIntrospection, "/"), h.unlessFailed(
 		api.RequireAccess(api.LenientToken(), api.Negotiating([]string{api.ContentTypeJSON}, h.describeNamed, api.AllowParams())),
 	))
 }
 
-// list answers GET /introspection.
+// list handles GET /introspection.
 func (h *catalogues) list(w http.ResponseWriter, r *http.Request) error {
 	s := h.answers.current().summary()
 	if !api.NotModified(w, r, s.tag) {
@@ -50,7 +50,7 @@ func (h *catalogues) list(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// describeSQON answers GET /introspection/sqon.
+// describeSQON handles GET /introspection/sqon.
 func describeSQON() api.HandlerFunc {
 	body := sqon.Description()
 	tag := api.WeakTag(body)
@@ -62,7 +62,7 @@ func describeSQON() api.HandlerFunc {
 	}
 }
 
-// describeNamed answers GET /introspection/{catalogueId}.
+// describeNamed handles GET /introspection/{catalogueId}.
 func (h *catalogues) describeNamed(w http.ResponseWriter, r *http.Request) error {
 	answers := h.answers.current()
 	c, err := h.named(r, answers.set)
@@ -92,7 +92,7 @@ func (h *catalogues) named(r *http.Request, set *core.CatalogueSet) (*core.Catal
 	}
 }
 
-// describeOnly answers GET /introspection/fields, which is there only while there is one catalogue.
+// describeOnly handles GET /introspection/fields, which exists only if there is exactly one catalogue.
 func (h *catalogues) describeOnly(w http.ResponseWriter, r *http.Request) error {
 	answers := h.answers.current()
 	only, err := h.only(answers.set, introspectionPath)
@@ -103,8 +103,8 @@ func (h *catalogues) describeOnly(w http.ResponseWriter, r *http.Request) error 
 	return nil
 }
 
-// only returns the catalogue of a set that has exactly one. For any other the error names the path of each catalogue, as
-// pathOf has it without the base path, which leads where this one would.
+// only returns the only catalogue of a set. For another number the error lists the equivalent path of each catalogue, which pathOf
+// returns without the base path.
 func (h *catalogues) only(set *core.CatalogueSet, pathOf func(*core.Catalogue) string) (*core.Catalogue, error) {
 	if only := onlyOf(set); only != nil {
 		return only, nil
@@ -124,7 +124,7 @@ func (h *catalogues) only(set *core.CatalogueSet, pathOf func(*core.Catalogue) s
 	return nil, absent
 }
 
-// describe writes the detail of a catalogue, with 200 also for a failed one.
+// describe writes the detail of a catalogue, with status 200 even if the catalogue has failed.
 func (h *catalogues) describe(w http.ResponseWriter, r *http.Request, c *catalogueAnswer) {
 	w.Header().Add("Vary", api.HeaderAuthorization)
 	if c.problem != nil {
@@ -139,8 +139,8 @@ func (h *catalogues) describe(w http.ResponseWriter, r *http.Request, c *catalog
 	}
 }
 
-// isFiltered reports whether the caller sees less than all of a catalogue: an access rule applies to all but the system, and without
-// one the default access may keep the caller out.
+// isFiltered reports whether some documents are hidden from the caller: an access rule restricts everyone except the system;
+// without a rule the default access may deny the caller.
 func isFiltered(r *http.Request, c *catalogueAnswer) bool {
 	caller, authenticated := api.CallerOf(r.Context())
 	if !c.restricted {
@@ -153,8 +153,7 @@ func isFiltered(r *http.Request, c *catalogueAnswer) bool {
 	return bound
 }
 
-// cataloguesNamed returns the catalogue that has a name for its id, else those that have it for their document type: a name
-// that several share means none of them.
+// cataloguesNamed returns the catalogue with this id, else all catalogues with this document type. More than one is ambiguous.
 func cataloguesNamed(set *core.CatalogueSet, name string) []*core.Catalogue {
 	if c := set.ByID(name); c != nil {
 		return []*core.Catalogue{c}
@@ -162,7 +161,7 @@ func cataloguesNamed(set *core.CatalogueSet, name string) []*core.Catalogue {
 	return set.ByDocumentType(name)
 }
 
-// onlyOf returns the catalogue of a set that has exactly one, nil for any other.
+// onlyOf returns the catalogue of a set with exactly one, else nil.
 func onlyOf(set *core.CatalogueSet) *core.Catalogue {
 	if len(set.Catalogues) != 1 {
 		return nil
@@ -181,7 +180,7 @@ func downloadPath(c *core.Catalogue) string {
 	return "/" + url.PathEscape(c.ID) + "/" + segmentDownload
 }
 
-// ambiguousTypeError refuses a document type that several catalogues have.
+// ambiguousTypeError reports a document type that several catalogues share.
 type ambiguousTypeError struct {
 	cause  *core.Error
 	shared problem.AmbiguousType
@@ -200,11 +199,11 @@ func ambiguous(documentType string, called []*core.Catalogue) error {
 	return &ambiguousTypeError{cause: cause, shared: shared}
 }
 
-// Error returns the text of the cause.
+// Error implements error.
 func (e *ambiguousTypeError) Error() string { return e.cause.Error() }
 
-// Unwrap returns the Error that has the code.
+// Unwrap returns the cause, a *core.Error.
 func (e *ambiguousTypeError) Unwrap() error { return e.cause }
 
-// Complete adds the catalogues that share the type to a problem.
+// Complete adds the ids of the matching catalogues to a problem.
 func (e *ambiguousTypeError) Complete(p *problem.Problem) { p.AmbiguousType = &e.shared }

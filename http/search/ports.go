@@ -6,7 +6,7 @@ import (
 	"tutti/internal/core"
 )
 
-// Ports is what a Surface needs; each member is required.
+// Ports are the dependencies of a Surface; all are required.
 type Ports struct {
 	Catalogues Catalogues
 	GraphQL    GraphQL
@@ -15,23 +15,23 @@ type Ports struct {
 
 // Catalogues returns the catalogues that can be searched.
 type Catalogues interface {
-	// Catalogues returns all catalogues as they are now, at once and never nil: the same pointer as long as nothing changed;
-	// inside a new set, the same *Catalogue for what did not change.
+	// Catalogues returns the current set without blocking, never nil. The pointer changes only when the set does, and an unchanged
+	// catalogue keeps its pointer in a new set.
 	Catalogues() *core.CatalogueSet
 }
 
 // GraphQL executes GraphQL operations on the documents of a catalogue (CONTRACT section 5).
 type GraphQL interface {
-	// Execute answers one operation on the catalogue of an id for a caller, the zero Principal without
-	// authentication. What is wrong with the operation is in the response. The end of ctx ends the work on it. CodeNotFound when there is
-	// no such catalogue or it has failed, CodeUnavailable or CodeOverloaded when nothing can be executed now.
+	// Execute runs one operation on a catalogue. The Principal is zero for an anonymous caller. Errors of the operation are in the
+	// response. The end of ctx stops the execution. CodeNotFound if there is no such catalogue or it has failed, CodeUnavailable or
+	// CodeOverloaded if nothing can be executed now.
 	Execute(ctx context.Context, catalogueID string, who core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error)
 }
 
 // Downloads writes the documents of a catalogue as files (CONTRACT section 5).
 type Downloads interface {
-	// Download calls begin and writes the file to the writer that begin returns; the end of ctx, or of the client, ends it with an error.
-	// CodeInvalid for params at fault, CodeNotFound when there is no such catalogue or it has failed, CodeForbidden when it
-	// offers no downloads, CodeUnavailable or CodeOverloaded when they cannot be read now.
+	// Download calls begin and writes the file to the writer that begin returns. The end of ctx and a disconnect of the client stop
+	// it with an error. CodeInvalid for invalid params, CodeNotFound if there is no such catalogue or it has failed, CodeForbidden
+	// if it offers no downloads, CodeUnavailable or CodeOverloaded if the documents cannot be read now.
 	Download(ctx context.Context, catalogueID string, who core.Principal, r core.DownloadRequest, begin core.BeginDownload) error
 }

@@ -11,16 +11,16 @@ import (
 //go:embed openapi.yaml
 var document []byte
 
-// Surface is the surface of introspection (CONTRACT section 2), GraphQL and downloads (section 5).
+// Surface serves introspection (CONTRACT section 2), GraphQL and downloads (section 5).
 type Surface struct{ ports Ports }
 
-// New returns the surface of some ports.
+// New returns a Surface that uses ports.
 func New(ports Ports) *Surface { return &Surface{ports: ports} }
 
-// OpenAPI implements Surface.
+// OpenAPI implements api.Surface.
 func (s *Surface) OpenAPI() []byte { return document }
 
-// Register implements Surface.
+// Register implements api.Surface.
 func (s *Surface) Register(r *api.Router) {
 	c := &catalogues{router: r, answers: &catalogueAnswers{port: s.ports.Catalogues, basePath: r.BasePath()}}
 	r.UseWildcards(c)
@@ -32,7 +32,7 @@ func (s *Surface) Register(r *api.Router) {
 	})
 	c.register(r)
 
-	// By POST the query string says nothing: clients put names of operations there, for the logs of proxies.
+	// A POST ignores its query string: clients put names of operations there, for the logs of proxies.
 	g := graphql{port: s.ports.GraphQL, basePath: r.BasePath()}
 	route := catalogueRoute{
 		method: http.MethodPost, below: segmentGraphQL, offers: []string{api.ContentTypeJSON, contentTypeGraphQL},

@@ -11,7 +11,7 @@ import (
 	"tutti/internal/queue/kv"
 )
 
-// Bounds of the time between two runs that fill the index of the built-in repository.
+// Bounds of the backoff between runs that fill the index of the built-in repository.
 const (
 	fillRetry    = 2 * time.Second
 	fillRetryMax = time.Hour
@@ -21,27 +21,27 @@ const (
 type fillState int
 
 const (
-	// fillUnknown is the state of an index that the consumers have not prepared.
+	// fillUnknown is the state of an index that the consumers have not prepared yet.
 	fillUnknown fillState = iota
 	fillDue
-	// fillOpen is the state of an index whose filling run has not ended.
+	// fillOpen is the state of an index whose filling run has not ended yet.
 	fillOpen
 	fillDone
 )
 
-// filler finds out which indices were filled, and fills that of the built-in repository.
+// filler tracks which repositories' indices have been filled and queues runs that fill the index of the built-in one.
 type filler struct {
 	*indexer
-	// filled are the repositories whose index was filled, and backoff spaces the runs that fill the index of the built-in one; only
-	// checkFilled changes both. neverIndexed lists those that were not filled, as one reason of Health each.
+	// filled are the codes of repositories whose index has been filled. backoff limits the runs that fill the index of the built-in
+	// one. neverIndexed has a reason of Health for each other repository whose index has not been filled.
 	filled       map[string]struct{}
 	backoff      fillBackoff
 	neverIndexed atomic.Pointer[[]string]
 }
 
-// checkFilled finds the repositories whose index has to be filled by a run. It queues a run of the built-in one, again when the run
-// fills nothing; the others are reasons of Health. A repository whose index was filled is not checked again: when the index is replaced
-// later, the consumers queue the run.
+// checkFilled updates filled and neverIndexed. For an unfilled built-in repository it queues a run, with backoff; another one
+// becomes a reason of Health. A filled repository is not checked again: if its index is replaced later, the consumers queue the
+// run.
 func (f *filler) checkFilled(ctx context.Context) error {
 	var never []string
 	for _, rc := range f.cfg.Repositories {
@@ -93,8 +93,8 @@ func (f *filler) fillState(ctx context.Context, rc config.Repository) (fillState
 	return state, err
 }
 
-// fillStateOf returns the state of an index that was empty, from a job of its repository: a run over the whole repository fills it
-// if it succeeds, also without records, or ends partial and has written some.
+// fillStateOf returns the state that a job of its repository implies for an index that was empty. A run of the whole repository
+// fills the index if it succeeds, even without records, or ends partial after it has written documents.
 func fillStateOf(j core.Job, indexName string) fillState {
 	switch {
 	case j.Scope != core.ScopeRepository || j.IndexName != indexName:
@@ -131,13 +131,14 @@ func (f *filler) setLastSuccess(ctx context.Context) error {
 	return nil
 }
 
-// fillBackoff spaces the runs that fill the built-in repository's index. Its zero value lets the first one begin at once.
+// fillBackoff limits how often a run that fills the built-in repository's index is queued. Its zero value allows the first run at
+// once.
 type fillBackoff struct {
 	next time.Time
 	wait time.Duration
 }
 
-// due reports whether a run may begin now, and notes that it does.
+// due reports whether a run may start now, and if so schedules the next one.
 func (b *fillBackoff) due(now time.Time) bool {
 	if now.Before(b.next) {
 		return false
@@ -147,7 +148,8 @@ func (b *fillBackoff) due(now time.Time) bool {
 	return true
 }
 
-// startFilled marks the index of the built-in repository as filled if there is no study yet: the outbox publishes all later changes.
+// startFilled marks the index of the built-in repository as filled if there are no studies: the outbox will publish all later
+// changes.
 func (f *filler) startFilled(ctx context.Context) error {
 	f.filled = make(map[string]struct{})
 	studies, err := f.builtIn.metadata.Studies(ctx)

@@ -22,16 +22,17 @@ import (
 // StreamName is the name of the stream of dead letters.
 const StreamName = "DEAD_LETTERS"
 
-// listCursor names the list of dead letters in its cursors.
+// listCursor is the name of the list in the cursors of List.
 const listCursor = "dead-letters"
 
 const (
 	headerReason  = "Tutti-Reason"
 	headerRemoved = "Tutti-Removed"
-	// headerBody is set when the dead letter is of a record and has a document: the watch reads only headers.
+	// headerBody marks a record's dead letter that has a document, because the watch reads only headers.
 	headerBody = "Tutti-Body"
 
-	// tombstoneTTL is how long the tombstone of a removed dead letter stays, for processes that were disconnected.
+	// tombstoneTTL is how long the tombstone of a removed dead letter is kept, so that processes that were disconnected see the
+	// removal.
 	tombstoneTTL = time.Hour
 	// headerReserve is the part of the maximum message size that is reserved for headers and subject.
 	headerReserve = 16 << 10
@@ -39,12 +40,11 @@ const (
 	// each byte escaped as six they fill less than half a message.
 	maxTextBytes = 16 << 10
 	maxNameBytes = 2 << 10
-	// indexWait is the longest that a change waits until Has and List of this process show it.
+	// indexWait is how long a change waits until this process's index shows it.
 	indexWait = 2 * time.Second
 )
 
-// Store holds one dead letter for each record, page Request, run Request or message that tutti stopped
-// retrying.
+// Store holds one dead letter for each record, page Request, run Request or message that tutti stopped retrying.
 type Store struct {
 	conn   *natsconn.Conn
 	cfg    Config
@@ -54,9 +54,9 @@ type Store struct {
 
 // Config configures a Store.
 type Config struct {
-	// MaxDocuments is the number of dead letters of one repository's records that are stored with a document.
+	// MaxDocuments limits how many dead letters of a repository's records are stored with their document.
 	MaxDocuments int
-	// Metrics receives the counts; nil for none.
+	// Metrics is optional.
 	Metrics *Metrics
 	// Label returns the label of a repository in metrics.
 	Label func(repository string) string
@@ -100,7 +100,7 @@ func (d *Store) DeadLetterID(l core.DeadLetter) string {
 	return idOf(subjects.OfDeadLetter(l))
 }
 
-// PutAt is Put for the dead letter of a subject.
+// PutAt is like Put, but stores l under a subject.
 func (d *Store) PutAt(ctx context.Context, subject string, l core.DeadLetter) error {
 	l.ID = idOf(subject)
 	l.LastAt = time.Now().UTC()
@@ -137,8 +137,8 @@ func merge(old, l core.DeadLetter) core.DeadLetter {
 	return l
 }
 
-// limitDocuments returns l without its document if its repository has reached the limit. A dead letter that replaces
-// one with a document keeps its own. Concurrent calls may exceed the limit, since the index counts a moment later.
+// limitDocuments returns l without its document if its repository has reached the limit. If old has a document, l keeps its own.
+// Concurrent calls may exceed the limit, because the index lags.
 func (d *Store) limitDocuments(old, l core.DeadLetter) core.DeadLetter {
 	most := d.cfg.MaxDocuments
 	if l.Source != "" || len(l.Document) == 0 || len(old.Document) > 0 || d.index.bodies(l.Repository) < most {
@@ -216,8 +216,8 @@ func truncateAll(limit int, texts ...*string) {
 	}
 }
 
-// last returns the dead letter of a subject and its sequence. jetstream.ErrMsgNotFound when there is none, with the
-// sequence of its tombstone, if any.
+// last returns the dead letter of a subject and its sequence. It returns jetstream.ErrMsgNotFound if there is none, with the
+// sequence of its tombstone if one exists.
 func (d *Store) last(ctx context.Context, subject string) (core.DeadLetter, uint64, error) {
 	m, err := d.stream.GetLastMsgForSubject(ctx, subject)
 	if err != nil {
@@ -233,7 +233,7 @@ func (d *Store) last(ctx context.Context, subject string) (core.DeadLetter, uint
 	return l, m.Sequence, nil
 }
 
-// isRemoved reports whether h is of the tombstone of a removed dead letter: tutti's own, or the server's.
+// isRemoved reports whether h marks the tombstone of a removed dead letter or a deletion by the server.
 func isRemoved(h nats.Header) bool {
 	return h.Get(headerRemoved) != "" || h.Get(jetstream.MarkerReasonHeader) != ""
 }
@@ -242,7 +242,7 @@ func isRemoved(h nats.Header) bool {
 func (d *Store) Clear(ctx context.Context, repository, organization, id string) error {
 	err := d.remove(ctx, subjects.OfRecordDeadLetter(repository, organization, id))
 	if natsconn.IsNotFound(err) || natsconn.IsConflict(err) {
-		// A dead letter stored in between is of a later failure and stays.
+		// A dead letter stored since then is of a newer failure and is kept.
 		return nil
 	}
 	return err
@@ -288,8 +288,8 @@ func (d *Store) remove(ctx context.Context, subject string) error {
 	return nil
 }
 
-// Has reports whether a record has a dead letter. It makes no call and allocates nothing; changes of other processes
-// show within moments.
+// Has reports whether a record has a dead letter. It reads only this process's index, which may lag behind other processes, and
+// allocates nothing.
 func (d *Store) Has(repository, organization, id string) bool {
 	return d.index.has(repository, organization, id)
 }
@@ -316,9 +316,9 @@ func (d *Store) Get(ctx context.Context, id string) (core.DeadLetter, error) {
 	return l, natsconn.WrapError("reading a dead letter", err)
 }
 
-// List returns the dead letters of a repository and of a reason (empty for any), the last written first, at most
-// limit (0 for 50, at most 1000), and the cursor of the next page, empty after the last one. A dead letter written
-// between two pages is on neither. CodeInvalid for an invalid cursor.
+// List returns the dead letters of a repository and of a reason (empty for any), the last written first, at most limit (0 for 50,
+// at most 1000), and the cursor of the next page, empty after the last one. A dead letter that is written while a caller pages is
+// not returned. CodeInvalid for an invalid cursor.
 func (d *Store) List(
 	ctx context.Context, repository, reason string, limit int, cursor string,
 ) ([]core.DeadLetter, string, error) {
@@ -335,7 +335,7 @@ func (d *Store) List(
 		}
 		l, sequence, err := d.last(ctx, entry.subject)
 		if natsconn.IsNotFound(err) || err == nil && sequence != entry.sequence && before > 0 && sequence >= before {
-			// Removed, or written again and so before this page.
+			// Removed, or written again and therefore on an earlier page.
 			continue
 		}
 		if err != nil {
@@ -346,7 +346,7 @@ func (d *Store) List(
 	return letters, "", nil
 }
 
-// parseCursor returns the sequence below which a page begins, 0 for the first page.
+// parseCursor returns the sequence below which the entries of a page are, 0 for the first page.
 func parseCursor(cursor string) (uint64, error) {
 	if cursor == "" {
 		return 0, nil
@@ -370,7 +370,7 @@ func (d *Store) CountReason(repository, reason string) int {
 	return d.index.countReason(repository, reason)
 }
 
-// UpdateMetric sets the metric to the counts of the index.
+// UpdateMetric sets the gauge of dead letters from the index.
 func (d *Store) UpdateMetric() {
 	if d.cfg.Metrics == nil {
 		return

@@ -9,9 +9,9 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// addAhead adds the fields of b's documents before they are sent, after the mapping was created or read again. Under a
-// strict mapping one field that all documents add would make the cluster reject every document of this batch and of concurrent
-// ones, and each would be sent twice. Errors are ignored here: grow handles what the cluster then rejects.
+// addAhead adds new fields of b to a strict mapping before b is sent, for the first batches after the mapping was created or read
+// again. Otherwise one field that all documents add would get every document of this batch and of concurrent ones rejected and sent
+// twice. Errors are ignored: grow handles the rejections.
 func (m *mapper) addAhead(ctx context.Context, st *metadata.Alias, b core.Batch) {
 	if st.UnreadAfter.Load() <= 0 || st.Lock(ctx) != nil {
 		return

@@ -10,8 +10,8 @@ import (
 	"tutti/internal/index/elastic/transport"
 )
 
-// checkBody is a write that reaches the primary shard but never applies: it requires a sequence number that no document has, so
-// the result is a version conflict.
+// checkBody is a bulk write that reaches the primary shard but is never applied: it requires a sequence number that no document
+// has, so that the result is a version conflict.
 const checkBody = `{"index":{"_id":"tutti-check","if_seq_no":9007199254740991,"if_primary_term":1}}` + "\n{}\n"
 
 // Check returns nil when the alias accepts writes; core.CodeIndexBlocked when it is missing, closed or blocked or the credentials
@@ -66,8 +66,8 @@ func shardMissing(alias string, cause error) error {
 	return core.WrapError(core.CodeUnavailable, "a shard of the index "+alias+" does not answer", cause)
 }
 
-// checkItem returns the error that the result of Check's write indicates. Errors of the document itself (a mapping that requires
-// routing, say) do not count: they do not block the index.
+// checkItem returns the error that the result of the write of Check indicates. It ignores errors of the document itself, such as
+// missing routing, because they do not block the index.
 func checkItem(alias string, item *bulkItem) error {
 	code := transport.BlockCode(item.Error.Type, item.Status, item.Error.Reason)
 	f := &transport.ResponseError{Status: item.Status, EngineError: item.Error}

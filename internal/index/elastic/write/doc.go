@@ -1,3 +1,3 @@
-// Package write writes documents with bulk requests: encoding, outcomes, the extension of mappings for new fields, and the check whether an
-// alias accepts writes.
+// Package write writes documents with bulk requests. It encodes them, decodes the results, extends mappings for new fields, and
+// checks whether an alias accepts writes.
 package write

@@ -8,7 +8,7 @@ import (
 	"tutti/internal/jsontext"
 )
 
-// Encode appends w as lines of a bulk body to dst and returns it with the bounds of the document in it, which are equal for a
+// Encode appends w as lines of a bulk body to dst. It returns the result and the document's offsets in it, which are equal for a
 // deletion. It allocates only to grow dst.
 func (*Writer) Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd int) {
 	if w.Op == core.OpDelete {
@@ -35,7 +35,7 @@ func (*Writer) Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd in
 }
 
 // replaceNewlines replaces line feeds by spaces. In JSON they occur only between tokens, but they end a line of a bulk body:
-// without this a document could contain actions.
+// without this a document could inject actions.
 func replaceNewlines(doc []byte) {
 	for {
 		at := bytes.IndexByte(doc, '\n')

@@ -21,20 +21,20 @@ const (
 type mapper struct {
 	meta   *metadata.Aliases
 	logger *slog.Logger
-	// send sends items of b, encoded in body, again.
+	// send sends items of b, encoded in body, as one bulk request.
 	send func(ctx context.Context, b core.Batch, items []core.BatchItem, body []byte) ([]core.Result, error)
 }
 
-// rejectedDoc is a document with a field that the strict mapping does not have.
+// rejectedDoc is a document that the cluster rejected because of a field that the strict mapping does not have.
 type rejectedDoc struct {
 	item int // index in the batch
 	doc  []byte
-	// fields are the fields that it adds, nil for none.
+	// fields are the new fields of the document, nil for none.
 	fields *mapping.Field
-	// valueless are the paths of members without a value, whose type cannot be derived. They are removed before sending, which
-	// changes no search result and fixes no type.
+	// valueless are the paths of members that are only null, [] or {}. Their type cannot be derived, so they are removed before
+	// sending, which changes no search result.
 	valueless []string
-	// result is the reason why it can never be written, nil when it can.
+	// result is the final Result if no mapping can accept the document, else nil.
 	result *core.Result
 }
 
@@ -59,12 +59,12 @@ func (m *mapper) grow(ctx context.Context, st *metadata.Alias, b core.Batch, res
 	}
 }
 
-// retryLater makes docs retryable after a failed request to the cluster.
+// retryLater sets the results of docs to OutcomeRetry after a request to the cluster failed.
 func (m *mapper) retryLater(b core.Batch, docs []*rejectedDoc, results []core.Result, err error) {
 	code := core.CodeOf(err)
 	if !core.Retryable(err) {
 		code = core.CodeUnavailable
-		// The text of err may quote the document.
+		// err must not be logged: it may contain parts of a document.
 		m.logger.Warn("documents could not be sent again after the mapping was extended", "index", b.Index, "code", code, "error_type", transport.TypeOf(err))
 	}
 	for _, c := range docs {
@@ -72,7 +72,7 @@ func (m *mapper) retryLater(b core.Batch, docs []*rejectedDoc, results []core.Re
 	}
 }
 
-// resend sends the documents without a final result in a bulk request of their own.
+// resend sends the documents without a final result in a separate bulk request.
 func (m *mapper) resend(ctx context.Context, st *metadata.Alias, b core.Batch, docs []*rejectedDoc, results []core.Result) {
 	var (
 		body    []byte
@@ -120,7 +120,7 @@ type appliedWrite struct {
 }
 
 // lastApplied returns, by id, the last write of b that applied. A write that is sent again must not overwrite a later one of the
-// same document with the same version, which the cluster would allow.
+// same id with an equal version, which external_gte would allow.
 func lastApplied(b core.Batch, results []core.Result) map[string]appliedWrite {
 	done := make(map[string]appliedWrite, len(results))
 	for i, r := range results {
@@ -142,9 +142,9 @@ func appendTrimmed(dst []byte, b core.Batch, i int, paths []string) []byte {
 	return append(dst, b.Body[item.DocEnd:item.End]...)
 }
 
-// extend adds the fields of docs to the mapping of alias, or sets the result of those that can never be written. fresh
-// reads the mapping first; otherwise the cached one is used, and read again if it does not explain the rejections. An error means
-// that a request to the cluster failed.
+// extend adds the fields of docs to the mapping of alias, or sets the result of those that can never be written. If fresh, it reads
+// the mapping first; otherwise it uses the cached mapping, and reads it again only if it does not explain the rejections. A non-nil
+// error is a failed request to the cluster.
 func (m *mapper) extend(ctx context.Context, st *metadata.Alias, alias string, docs []*rejectedDoc, fresh bool) error {
 	if err := st.Lock(ctx); err != nil {
 		return err
@@ -173,9 +173,8 @@ func (m *mapper) extend(ctx context.Context, st *metadata.Alias, alias string, d
 	return m.addOneByOne(ctx, st, alias, docs)
 }
 
-// planFields derives the fields that each document adds to tree and its members without a value, and returns all fields to add.
-// Later documents see the fields of earlier ones. explained is false when the tree does not explain every rejection, so that it
-// must be outdated.
+// planFields sets the new fields, the empty members and the final result of each document, and returns all fields to add. Later
+// documents see the fields of earlier ones. explained is false if some rejection has no cause in tree, which is then outdated.
 func planFields(tree *mapping.Field, docs []*rejectedDoc) (added *mapping.Field, explained bool) {
 	explained = true
 	for _, c := range docs {
@@ -201,8 +200,8 @@ func planFields(tree *mapping.Field, docs []*rejectedDoc) (added *mapping.Field,
 	return added, explained
 }
 
-// addOneByOne adds the fields of each document separately, so that rejected ones (over the limit of fields, say) affect only the
-// documents that add them.
+// addOneByOne adds the fields of each document separately, so that a rejected field, such as one over the limit of fields, fails
+// only the documents that add it.
 func (m *mapper) addOneByOne(ctx context.Context, st *metadata.Alias, alias string, docs []*rejectedDoc) error {
 	for _, c := range docs {
 		tree := st.Tree.Load()

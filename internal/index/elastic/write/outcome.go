@@ -12,8 +12,8 @@ import (
 	"tutti/internal/index/elastic/transport"
 )
 
-// outcome returns the result of one item by the type of its error. The status is not sufficient: a closed index is a 400, and a
-// full disk blocks with 429.
+// outcome returns the Result of one item. It decides by the type of the error, because the status is ambiguous: a closed index is
+// 400 and a full disk 429.
 func (d *resultDecoder) outcome(alias string, op core.WriteOp, item *bulkItem) core.Result {
 	if item.Error.Type == "" {
 		return d.successOutcome(alias, op, item.Status)
@@ -29,8 +29,8 @@ func (d *resultDecoder) outcome(alias string, op core.WriteOp, item *bulkItem) c
 	case transport.TypeDocumentParsing, transport.TypeMapperParsing, transport.TypeIllegalArgument, transport.TypeRequestValidation, transport.TypeStrictMapping:
 		result.Outcome = core.OutcomeRejected
 	case transport.TypeUnavailableShards:
-		// A shard that reopens before it accepts the document has lost the versions of deletions, so the document must be fetched
-		// again. Waiting for the shard would delay other documents of the index.
+		// A shard that reopens has lost the versions of deletions, so the document must be fetched again instead of sent again.
+		// Waiting for the shard would delay other documents of the index.
 		result.Outcome, result.Code = core.OutcomeRetry, core.CodeUnavailable
 	case transport.TypeRejectedExecution, transport.TypeCircuitBreaking:
 		result.Outcome, result.Code = core.OutcomeRetry, core.CodeOverloaded
@@ -43,8 +43,8 @@ func (d *resultDecoder) outcome(alias string, op core.WriteOp, item *bulkItem) c
 	return result
 }
 
-// successOutcome returns the result of an item without an error. A deletion of an absent document is a 404 of this kind; its
-// version is stored as well.
+// successOutcome returns the result of an item without an error. A deletion of an absent document is a 404 without an error;
+// Elasticsearch still stores its version.
 func (d *resultDecoder) successOutcome(alias string, op core.WriteOp, status int) core.Result {
 	switch {
 	case op == core.OpDelete && (status/100 == 2 || status == http.StatusNotFound):
@@ -57,8 +57,8 @@ func (d *resultDecoder) successOutcome(alias string, op core.WriteOp, status int
 	}
 }
 
-// currentVersion parses the stored version from the reason of a version conflict, which contains it nowhere else; 0 for other
-// texts.
+// currentVersion parses the stored version from the reason of a version conflict, the only place of the response that has it; 0 if
+// the reason has none.
 func currentVersion(reason string) core.Version {
 	const before = "current version ["
 	at := strings.LastIndex(reason, before) // the text starts with the id, which may contain it

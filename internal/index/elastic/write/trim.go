@@ -6,8 +6,8 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// trimShare: when one in trimShare documents of a batch had to be trimmed, documents are trimmed before they are sent. Trimming
-// costs some microseconds per document, sending one twice about a hundred.
+// trimShare: if at least one in trimShare documents of a batch needed trimming, the next batches are trimmed before they are sent.
+// Trimming costs some microseconds per document, a second sending about a hundred.
 const trimShare = 16
 
 // worthTrimming reports whether enough of a batch's documents were trimmed to trim the next batches before sending.

@@ -33,7 +33,7 @@ type Config struct {
 	// Compress sends bulk bodies compressed with gzip.
 	Compress bool
 	Logger   *slog.Logger
-	// Now is the clock for the age of documents.
+	// Now returns the current time, for deadlines and for log intervals.
 	Now func() time.Time
 }
 
@@ -115,8 +115,8 @@ func (w *Writer) gzip(dst *bytes.Buffer, body []byte) error {
 	return zip.Close()
 }
 
-// bulkRequest returns a bulk request. The cluster stops waiting for a missing shard long before the request times out: the
-// outcome is known, other indices are not delayed, and no document becomes outdated in the cluster before it is written.
+// bulkRequest returns a bulk request. Its timeout makes the cluster stop waiting for a missing shard well before the request times
+// out, so that the outcome is known, other indices are not delayed, and no document waits in the cluster until it is outdated.
 func (w *Writer) bulkRequest(alias string, body []byte) esapi.BulkRequest {
 	return esapi.BulkRequest{
 		Index: alias, Body: bytes.NewReader(body), Header: transport.NDJSON(),
