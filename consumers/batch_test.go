@@ -21,7 +21,7 @@ func (w *world) batchWaits() bool {
 	return false
 }
 
-// TestBatch: each record of a batch is brought up to date, whatever its state, and the batch ends.
+// TestBatch: every record of a batch is indexed or removed as the upstream has it, and the message of the batch is acknowledged.
 func TestBatch(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 30)
@@ -56,7 +56,7 @@ func TestBatch(t *testing.T) {
 	})
 }
 
-// TestBatchRetries: a record that fails gets a Request of its own, and the others do not wait for it.
+// TestBatchRetries: a failed record is requeued as a Request for it alone; the other records are not delayed.
 func TestBatchRetries(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 20)
@@ -84,8 +84,8 @@ func TestBatchRetries(t *testing.T) {
 	})
 }
 
-// TestRedeliveredBatch: a batch that was in flight when a process crashed is split, so that the deliveries of a poison
-// record are counted, and it becomes a dead letter, separately.
+// TestRedeliveredBatch: a batch that is redelivered after a crash is split into Requests for single records, so that deliveries are
+// counted per record.
 func TestRedeliveredBatch(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.broker.ackWait = 3 * time.Second
@@ -151,7 +151,7 @@ func TestBatchStop(t *testing.T) {
 	})
 }
 
-// TestBatchSuperseded: of two batches with the same record in flight, the later one's fetch counts.
+// TestBatchSuperseded: if several batches in flight contain the same record, the latest fetch wins.
 func TestBatchSuperseded(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 3)
@@ -218,7 +218,7 @@ func TestRemovalAfterBatch(t *testing.T) {
 	})
 }
 
-// TestRemovalBeforeRedeliveredBatch: the same when the whole batch is redelivered, because a process stopped.
+// TestRemovalBeforeRedeliveredBatch: as TestRemovalAfterBatch, but the batch is redelivered after its process has stopped.
 func TestRemovalBeforeRedeliveredBatch(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.broker.ackWait = 3 * time.Second

@@ -10,13 +10,13 @@ import (
 	"tutti/internal/core"
 )
 
-// ahead returns the version of a message that was stored d from now, before a clock was set back.
+// ahead returns a version d in the future, as stored before the clock was set back.
 func ahead(d time.Duration) core.Version { return core.Version(time.Now().Add(d).UnixNano()) }
 
-// TestVersionFromTheFuture: a clock was set back, so that a stored version is higher than those of new messages. A record
-// fetched now is newer all the same, and takes the version after the stored one.
+// TestVersionFromTheFuture: a clock was set back, so that a stored version is higher than those of new messages. A record that is
+// fetched now must still replace the stored one; it is written with the stored version plus one.
 func TestVersionFromTheFuture(t *testing.T) {
-	asks := map[string]func(w *world){
+	triggers := map[string]func(w *world){
 		"trigger":               func(w *world) { w.index("A", "A-0000") },
 		"batch":                 func(w *world) { w.indexAll("A-0000") },
 		"run":                   func(w *world) { w.run("A", false) },
@@ -29,9 +29,9 @@ func TestVersionFromTheFuture(t *testing.T) {
 		"moved":       func(w *world) { w.upstream.move("A-0000", "B") },
 		"republished": func(w *world) { w.engine.remove("A-0000", ahead(50*time.Second)) },
 	} {
-		for how, ask := range asks {
+		for triggerName, trigger := range triggers {
 			for _, by := range []time.Duration{12 * time.Second, 40 * time.Second} {
-				t.Run(fmt.Sprintf("%s/%s/%s", name, how, by), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s/%s/%s", name, triggerName, by), func(t *testing.T) {
 					in(t, func(t *testing.T, w *world) {
 						w.upstream.fill("A", 30)
 						w.upstream.fill("B", 1)
@@ -40,7 +40,7 @@ func TestVersionFromTheFuture(t *testing.T) {
 						w.engine.put("A-0000", ahead(by), record{id: "A-0000", org: "A", state: published}.document())
 						change(w)
 						began := time.Now()
-						ask(w)
+						trigger(w)
 						w.idle()
 						w.verify()
 						if took := time.Since(began); took > 5*time.Second {
@@ -60,8 +60,7 @@ func TestVersionFromTheFuture(t *testing.T) {
 	}
 }
 
-// TestRemovalOfAFutureVersion: a requested removal is done at once, and an older write in flight does not restore the
-// document.
+// TestRemovalOfAFutureVersion: a requested removal applies at once, although the stored version is in the future.
 func TestRemovalOfAFutureVersion(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 1)
@@ -77,8 +76,8 @@ func TestRemovalOfAFutureVersion(t *testing.T) {
 	})
 }
 
-// TestStoredVersionAMomentAhead: a clock that was set back by less than the skew drops no update either, and raises no
-// alarm.
+// TestStoredVersionAMomentAhead: if the stored version is ahead by less than the clock skew, no update is lost and no alarm is
+// raised.
 func TestStoredVersionAMomentAhead(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 1)
@@ -88,13 +87,13 @@ func TestStoredVersionAMomentAhead(t *testing.T) {
 		w.idle()
 		w.verify()
 		if p.c.ClockAlarm() {
-			t.Error("taken for an alarm")
+			t.Error("the clock alarm is set")
 		}
 	})
 }
 
-// TestTwoWritersAfterAFutureVersion: two processes have read the same version from the future. The one that fetched first,
-// and writes last, must not replace what the other one has fetched since.
+// TestTwoWritersAfterAFutureVersion: two processes have read the same version from the future. The one that fetched first
+// but writes last must not overwrite the newer document.
 func TestTwoWritersAfterAFutureVersion(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 1)
@@ -124,8 +123,8 @@ func TestTwoWritersAfterAFutureVersion(t *testing.T) {
 	})
 }
 
-// TestSweepOfFutureVersions: a run does not see the documents of records that no longer exist, also where their versions are
-// higher than its own. They are requested like the others; as the run saw most of them, the guard does not count them.
+// TestSweepOfFutureVersions: a run sweeps the documents of deleted records even if their versions are higher than its own. Each
+// document with a future version is requested separately; the guard against mass removals does not count them.
 func TestSweepOfFutureVersions(t *testing.T) {
 	for _, scope := range []string{"A", ""} {
 		t.Run("scope "+scope, func(t *testing.T) {

@@ -23,11 +23,16 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"tutti": main, "curl": curl, "openssl": openssl})
 }
 
-// TestScripts runs the scripts of testdata/script against the command. ADDRESS is a free one; "answers URL" waits
-// until a GET of URL is 200, "terminate" sends SIGTERM to what was last started in the background, "song" is a repository
-// and "member" reads JSON (song_test.go), "eventually COMMAND… -- TEXT" repeats a command until it exits with 0 and
-// its stdout holds the text, with "!--" until it does not, "exits CODE COMMAND…" wants an exit code, "stub" starts a server
-// of analysis types, keys and catalogues (stub_test.go), "certificate CERTFILE KEYFILE" makes one, and "interrupted TEXT COMMAND…" sends SIGINT to a command once its stderr holds the text, and wants exit code 1.
+// TestScripts runs the scripts of testdata/script against the command. $ADDRESS is an unused host and port. The scripts' commands:
+//
+//	answers URL                    waits until a GET of URL returns 200
+//	certificate CERTFILE KEYFILE   writes a key pair
+//	eventually COMMAND… -- TEXT    repeats a command until it exits with 0 and its stdout contains TEXT, after "!--" until it does not
+//	exits CODE COMMAND…            checks the exit code
+//	interrupted TEXT COMMAND…      sends SIGINT once stderr contains TEXT, and expects exit code 1
+//	member, song                   read JSON and start a repository (song_test.go)
+//	stub                           starts a server of analysis types, keys and catalogues (stub_test.go)
+//	terminate                      sends SIGTERM to the last command that was started in the background
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, testscript.Params{

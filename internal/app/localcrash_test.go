@@ -16,17 +16,17 @@ import (
 	"tutti/internal/tools/storetest"
 )
 
-// client submits and publishes without a pause until the server ends, and keeps the answers.
+// client submits and publishes analyses in a loop until the server stops, and records the responses.
 type client struct {
 	mu sync.Mutex
-	// submitted holds the ids that a submission was answered with, by its number; published those whose publishing was
-	// answered.
+	// submitted maps the number of a submission to the analysis id of the response; published holds the ids whose publish request
+	// got 200.
 	submitted map[int64]string
 	published map[string]bool
-	// asked are the ids whose publishing was requested, numbered the numbers of all submissions.
+	// asked holds the ids of all publish requests, numbered the numbers of all submissions.
 	asked    map[string]bool
 	numbered map[int64]bool
-	// faults are answers that no client should get.
+	// faults lists the responses that are errors of the server.
 	faults []string
 }
 
@@ -36,7 +36,7 @@ func newClient() *client {
 	}
 }
 
-// note changes what the client keeps.
+// note calls change while it holds mu.
 func (c *client) note(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +49,7 @@ func (c *client) count() int {
 	return len(c.published)
 }
 
-// work submits, and publishes most of it, until the server at url does not answer.
+// work calls once until it fails.
 func (c *client) work(b *builtIn, url, study string) {
 	own := *b.world
 	own.url = url
@@ -57,7 +57,7 @@ func (c *client) work(b *builtIn, url, study string) {
 	}
 }
 
-// once submits, and publishes four times of five; false when the server did not answer, or not as it should.
+// once submits an analysis and publishes four of five. It reports false if a request failed or a response was unexpected.
 func (c *client) once(b *builtIn, payload, study string, n int) bool {
 	number := gjson.Get(payload, "experiment.number").Int()
 	c.note(func() { c.numbered[number] = true })
@@ -121,7 +121,7 @@ func (c *client) check(b *builtIn) {
 	b.t.Logf("%d submitted, %d published; %d kept, %d in the index", len(c.submitted), len(c.published), len(kept), len(documents))
 }
 
-// unpublishedEvents returns the number of unpublished events of a world whose tutti was killed.
+// unpublishedEvents returns the number of outbox events that are not yet published; the server must be stopped.
 func (b *builtIn) unpublishedEvents() int {
 	b.t.Helper()
 	var n int
@@ -137,8 +137,8 @@ func (b *builtIn) unpublishedEvents() int {
 	return n
 }
 
-// TestBuiltInKilled: a tutti that is killed ten times while clients submit and publish loses nothing that it
-// acknowledged, and indexes all of it after the next start, also what was committed and not published to the queue.
+// TestBuiltInKilled: after ten kills under load, every acknowledged write is stored and indexed, including events that were committed
+// but not yet published to the queue.
 func TestBuiltInKilled(t *testing.T) {
 	t.Parallel()
 	storetest.Configs(t, func(t *testing.T, cfg store.Config) {

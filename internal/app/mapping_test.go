@@ -10,8 +10,8 @@ import (
 	"tutti/internal/core"
 )
 
-// TestWrongMappingPauses: a mapping file that fits no record pauses its repository, on both engines, and the job and /ready
-// name the field. Most records make no dead letter.
+// TestWrongMappingPauses: a mapping file that rejects every record pauses its repository; the job and /ready name the field. The pause
+// comes before most records become dead letters.
 func TestWrongMappingPauses(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "mapping.json")

@@ -56,7 +56,7 @@ func TestExpiredSetsGo(t *testing.T) {
 	}
 }
 
-// TestJobsKept: of the jobs that have ended the newest 1,000 are kept, and those that have not ended.
+// TestJobsKept: only the newest 1,000 jobs that have ended are kept.
 func TestJobsKept(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, settings{})

@@ -15,11 +15,12 @@ import (
 	"tutti/internal/queue"
 )
 
-// fullDir, in the environment, makes TestFullDisk the child whose files must not grow beyond a limit.
+// fullDir is the environment variable that makes TestFullDisk run as the child with a limit of file sizes; its value is the data
+// directory.
 const fullDir = "TUTTI_TEST_FULL_DIR"
 
-// TestFullDisk fills the disk below the Requests, in a process of its own whose files cannot grow: writes fail at once, Ready
-// says so, nothing is restarted without room, and with room again all works by itself and everything acknowledged is there.
+// TestFullDisk simulates a full disk with RLIMIT_FSIZE in a child process. While it is full, publishes fail at once, Ready returns an
+// error and the server is not restarted. Once there is space it recovers by itself, and no acknowledged Request is lost.
 func TestFullDisk(t *testing.T) {
 	if dir := os.Getenv(fullDir); dir != "" {
 		fillDisk(t, dir)

@@ -16,26 +16,26 @@ func bucketScopes() []byte     { return []byte("scopes") }
 func bucketTerms() []byte      { return []byte("terms") }
 func bucketTombstones() []byte { return []byte("tombstones") }
 func bucketSegments() []byte   { return []byte("segments") }
-func bucketDeletes() []byte    { return []byte("deaths") }
+func bucketDeletes() []byte    { return []byte("deaths") } // the name in the file format
 func keyFormat() []byte        { return []byte("format") }
 func keyMapping() []byte       { return []byte("mapping") }
 func keyLimits() []byte        { return []byte("limits") }
 func keyIdentity() []byte      { return []byte("identity") }
 func keyLive() []byte          { return []byte("live") }
 
-// term is the number of a field and value that scopes select by. Its lowest bit is set when the field is an organization, so that
-// the term has entries in the scopes bucket.
+// term numbers a pair of field and value that an IndexScope selects by. The lowest bit is set for fields of organizations; only those
+// terms have entries in the scopes bucket.
 type term uint32
 
 func (t term) scoped() bool { return t&1 == 1 }
 
-// entry is the value of an id in the ids bucket.
+// entry is the value of a document id in the ids bucket.
 type entry struct {
 	deleted bool
 	version core.Version
-	// row is the number of the document's row, or one that the tombstone was assigned.
+	// row is the number of the document's row, or the number assigned to its tombstone.
 	row uint64
-	// since is when a tombstone was made, in milliseconds since 1970.
+	// since is the creation time of a tombstone in Unix milliseconds, 0 for a document.
 	since uint64
 	terms []term
 }
@@ -63,10 +63,11 @@ func appendTerms(dst []byte, terms []term) []byte {
 	return dst
 }
 
+// Sizes in bytes.
 const (
-	entryFixed = 17
+	entryFixed = 17 // flags, version and row
 	rowKey     = 8
-	scopeKey   = 12
+	scopeKey   = 12 // term and row
 )
 
 // readEntry decodes raw, reusing e's terms. ok is false when raw is not a valid entry.
