@@ -142,9 +142,11 @@ func TestFileDeadLetters(t *testing.T) {
 	w.putFiles("a", "a1")
 	w.trigger("S1", "a")
 	w.awaitDocuments("a1")
-	if l := w.deadLettersByRecord(); len(l) != 0 {
-		t.Errorf("dead letters: %+v", l)
-	}
+	// The dead letter is removed after the write.
+	w.eventually(wait, func() (bool, string) {
+		l := w.deadLettersByRecord()
+		return len(l) == 0, fmt.Sprintf("%+v", l)
+	})
 }
 
 // TestAnalysisDocuments: documents with the record below analysis follow their records.
