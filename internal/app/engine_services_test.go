@@ -118,7 +118,8 @@ func (e *elasticEngine) documents(w *world) map[string][]byte {
 	after := ""
 	for {
 		status, body := e.call(http.MethodPost, "/"+w.alias+"/_search",
-			`{"size":200,"track_total_hits":false,"sort":[{"analysisId":"asc"}]`+after+`}`)
+			`{"size":200,"track_total_hits":false,"sort":[`+
+				`{"analysisId":{"order":"asc","unmapped_type":"keyword"}},{"object_id":{"order":"asc","unmapped_type":"keyword"}}]`+after+`}`)
 		if status != http.StatusOK {
 			e.t.Fatalf("searching: %d %s", status, body)
 		}
