@@ -151,7 +151,7 @@ func (s *store) Find(repository, organization, id string) (core.DeadLetter, erro
 	defer s.mu.Unlock()
 	d, ok := s.letters[deadLetterKey(repository, organization, id)]
 	if !ok {
-		return d, core.NewError(core.CodeNotFound, "there is no such dead letter")
+		return d, core.NewError(core.CodeNotFound, "dead letter not found")
 	}
 	return d, nil
 }

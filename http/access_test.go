@@ -48,7 +48,7 @@ func scopesOf() map[string][]string {
 type tokenIssuer struct {
 	*auth.Authenticator
 	key *ecdsa.PrivateKey
-	// headers are the values of Authorization by who asks and the kind of the token; none for nobody.
+	// headers are the values of Authorization by caller and kind of token; empty for the anonymous caller.
 	headers map[string]map[string][]string
 }
 
@@ -153,7 +153,7 @@ func signed(t *testing.T, key *ecdsa.PrivateKey, scopes []string, good time.Dura
 	return text
 }
 
-// header returns one Authorization header of who asks.
+// header returns one Authorization header of a caller.
 func (d tokenIssuer) header(who string) []string { return d.headers[who]["api key"] }
 
 func guardedHandler(t *testing.T, p *ports, authenticator api.Authenticator, cfg api.Config) handler {
@@ -169,12 +169,12 @@ func guardedHandler(t *testing.T, p *ports, authenticator api.Authenticator, cfg
 	return handler{Router: h}
 }
 
-// silent returns ports that nobody may call.
+// silent returns ports that fail the test when they are called.
 func silent() *ports {
 	return &ports{letters: &letters{}, metadata: &metadataMock{}, catalogues: newShelf(), searches: &searches{}}
 }
 
-// unread is a body that notes whether anybody reads it.
+// unread is a body that records whether it is read.
 type unread struct {
 	io.Reader
 	read bool
@@ -215,7 +215,7 @@ func requestWith(t *testing.T, h handler, method, target string, authorization [
 // Who may use a route, as CONTRACT section 6 has it.
 var (
 	everybody = []string{nobody, malformed, unknown, expired, foreignRight, readRight, writeRight, systemRight}
-	// unlessInvalid: nobody needs a token, and one that is shown must be valid.
+	// unlessInvalid: no token is required, but a token in the request must be valid.
 	unlessInvalid = []string{nobody, foreignRight, readRight, writeRight, systemRight}
 	anyToken      = []string{foreignRight, readRight, writeRight, systemRight}
 	writers       = []string{writeRight, systemRight}
@@ -471,7 +471,7 @@ func TestRefusalsSayWhatIsMissing(t *testing.T) {
 			"force", "POST", organization + "S1?force=true", d.header(writeRight), 403, "forbidden", `the scope "tutti.WRITE" is required`,
 			"use a token with this scope", `Bearer error="insufficient_scope", scope="tutti.WRITE"`,
 		},
-		{"an unknown path", "GET", "/no-such", nil, 404, "not_found", "there is nothing at this path", "every path is in /openapi.json", ""},
+		{"an unknown path", "GET", "/no-such", nil, 404, "not_found", "no resource has this path", "all paths are in /openapi.json", ""},
 		{"an unknown method", "PUT", "/jobs", nil, 405, "method_not_allowed", "this path does not support this method", "use GET, HEAD", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

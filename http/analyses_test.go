@@ -268,7 +268,7 @@ func (readers) WriteScope(organization string) string { return organization + ".
 func (readers) ReadScope(organization string) string  { return organization + ".READ" }
 
 // TestUnpublishedAnalysesAreForReaders: an analysis that a caller may not see is absent in the same words as one that is
-// not there, and a list is refused before anybody looks whether there is a study.
+// not there, and a list is rejected before the study is looked up.
 func TestUnpublishedAnalysesAreForReaders(t *testing.T) {
 	p := withMetadata(func(m *metadataMock) {
 		m.analysis = func(study, id string) (core.Analysis, error) {

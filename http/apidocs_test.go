@@ -150,10 +150,10 @@ func TestDocsRefuse(t *testing.T) {
 		h := newHandler(t, working(), api.Config{BasePath: base})
 		for _, name := range []string{"none.js", "index.html", "swagger-ui.js", "..%2Fopenapi.json", "%2E%2E", "swagger-ui.css.gz", "embed.go", "page.js%00"} {
 			res, body := do(t, h, ask{method: "GET", target: base + "/api-docs/" + name})
-			wantProblem(t, res, body, 404, "not_found", "no such part")
+			wantProblem(t, res, body, 404, "not_found", "does not exist")
 		}
 		res, body := do(t, h, ask{method: "GET", target: base + "/api-docs/page.js/x"})
-		wantProblem(t, res, body, 404, "not_found", "nothing at this path")
+		wantProblem(t, res, body, 404, "not_found", "no resource has this path")
 		res, body = do(t, h, ask{method: "GET", target: base + "/api-docs", header: http.Header{"Accept": {"application/json"}}})
 		wantProblem(t, res, body, 406, "not_acceptable", "text/html")
 	}

@@ -45,7 +45,7 @@ func inBudget(t *testing.T, p *ports, test func(crowd, *budget.Budget)) {
 	})
 }
 
-// TestHalfSentBodiesOfOneCaller: they hold up its own bodies, until each has been too slow, and nobody else's.
+// TestHalfSentBodiesOfOneCaller: they delay only that caller's other bodies, until each has exceeded its time.
 func TestHalfSentBodiesOfOneCaller(t *testing.T) {
 	const target, size = "/notifications/song.ca", 10 << 20
 	inBudget(t, holding(), func(c crowd, _ *budget.Budget) {

@@ -43,7 +43,7 @@ func TestWhereNoCatalogueHasFailed(t *testing.T) {
 	shared := []*core.Catalogue{
 		{ID: "a", DocumentType: "shared", Problem: biosamples().Problem}, {ID: "b", DocumentType: "shared", Problem: biosamples().Problem},
 	}
-	const nothing, unknown = "there is nothing at this path", "there is no such catalogue"
+	const nothing, unknown = "no resource has this path", "catalogue not found"
 	for name, tt := range map[string]struct {
 		base, target string
 		all          []*core.Catalogue
@@ -63,9 +63,9 @@ func TestWhereNoCatalogueHasFailed(t *testing.T) {
 		"a shared type, elsewhere":  {"", "/shared/anything", shared, nothing},
 		"no document type":          {"", "//graphql", []*core.Catalogue{broken("donors")}, nothing},
 		"no document type, tag":     {"", "//graphql/x", []*core.Catalogue{broken("donors")}, nothing},
-		"graphql of several":        {"", "/graphql", []*core.Catalogue{participants(), biosamples()}, "there only while there is exactly one catalogue, and there are 2"},
-		"graphql of none":           {"", "/graphql", nil, "there only while there is exactly one catalogue, and there is none"},
-		"download of several":       {"", "/download", []*core.Catalogue{participants(), biosamples()}, "there only while there is exactly one catalogue, and there are 2"},
+		"graphql of several":        {"", "/graphql", []*core.Catalogue{participants(), biosamples()}, "exists only with exactly one catalogue; there are 2"},
+		"graphql of none":           {"", "/graphql", nil, "exists only with exactly one catalogue; there is none"},
+		"download of several":       {"", "/download", []*core.Catalogue{participants(), biosamples()}, "exists only with exactly one catalogue; there are 2"},
 		"below graphql of several":  {"", "/graphql/x/y", []*core.Catalogue{participants(), biosamples()}, nothing},
 		"below download of one":     {"", "/download/x", []*core.Catalogue{participants()}, nothing},
 		"below the fields of one":   {"", "/introspection/fields/x", []*core.Catalogue{biosamples()}, nothing},
@@ -82,7 +82,7 @@ func TestWhereNoCatalogueHasFailed(t *testing.T) {
 	t.Run("a shared type", func(t *testing.T) {
 		h, _ := catalogued(t, api.Config{}, shared...)
 		res, body := do(t, h, ask{method: "POST", target: "/shared/graphql"})
-		wantProblem(t, res, body, 409, "ambiguous_document_type", `documentType "shared" is that of 2 catalogues`)
+		wantProblem(t, res, body, 409, "ambiguous_document_type", `2 catalogues have the documentType "shared"`)
 		wantMember(t, body, []any{"a", "b"}, "matchingCatalogueIds")
 	})
 }

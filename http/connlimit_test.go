@@ -76,7 +76,7 @@ func TestMonitoringBesideHalfSentRequests(t *testing.T) {
 		t.Errorf("half a probe got %d", res.StatusCode)
 	}
 	const counted = `
-# HELP tutti_http_connections_refused_total Connections over a limit, on which at most /ping, /ready and /metrics are answered.
+# HELP tutti_http_connections_refused_total Connections over a limit: they can request only /ping, /ready and /metrics.
 # TYPE tutti_http_connections_refused_total counter
 tutti_http_connections_refused_total{limit="address"} 0
 tutti_http_connections_refused_total{limit="total"} 89

@@ -188,11 +188,11 @@ func TestOptionsThatIsNoPreflight(t *testing.T) {
 		"off":                    {nil, "/jobs", asks, 405, "method_not_allowed", "does not support this method"},
 		"on, no browser":         {[]string{portal}, "/jobs", nil, 405, "method_not_allowed", "does not support this method"},
 		"on, no method":          {[]string{portal}, "/jobs", http.Header{"Origin": {portal}}, 405, "method_not_allowed", "does not support"},
-		"on, nothing there":      {[]string{portal}, "/nowhere", asks, 404, "not_found", "nothing at this path"},
+		"on, nothing there":      {[]string{portal}, "/nowhere", asks, 404, "not_found", "no resource has this path"},
 		"on, of another":         {[]string{"https://other.example"}, "/jobs", asks, 403, "forbidden", "another origin"},
 		"any, changing":          {[]string{"*"}, recordPath, asks, 403, "forbidden", "another origin"},
 		"any beside listed":      {[]string{"*", "https://other.example"}, recordPath, asks, 403, "forbidden", "another origin"},
-		"on, of another, no way": {[]string{"https://other.example"}, "/nowhere", asks, 404, "not_found", "nothing at this path"},
+		"on, of another, no way": {[]string{"https://other.example"}, "/nowhere", asks, 404, "not_found", "no resource has this path"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHandler(t, working(), api.Config{CORSOrigins: tt.origins})

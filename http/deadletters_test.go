@@ -148,7 +148,7 @@ func TestGoldenDeadLetters(t *testing.T) {
 	golden(t, "dead_letters", body)
 }
 
-// TestDocumentOfADeadLetter tells which form a document takes, and that nothing of it is lost.
+// TestDocumentOfADeadLetter: the form in which a document is returned, complete.
 func TestDocumentOfADeadLetter(t *testing.T) {
 	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	for name, tt := range map[string]struct {

@@ -319,7 +319,7 @@ func TestDownloadOfMany(t *testing.T) {
 	}
 }
 
-// TestDownloadEndsWithItsClient: who writes is told that nobody reads any more.
+// TestDownloadEndsWithItsClient: the context of a download ends when its client disconnects.
 func TestDownloadEndsWithItsClient(t *testing.T) {
 	p := working()
 	p.catalogues.put(participants())

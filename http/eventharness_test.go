@@ -82,7 +82,7 @@ type event struct {
 	name, data string
 }
 
-// String leaves of the data what tells the events of these tests apart.
+// String returns the part of the data that distinguishes the events of these tests.
 func (e event) String() string {
 	var d struct {
 		Organization string

@@ -232,10 +232,10 @@ func TestJobEventsRefuse(t *testing.T) {
 		status     int
 		code, text string
 	}{
-		"no such job": {
+		"job not found": {
 			watch(core.NewError(core.CodeNotFound, "there is no job j")), "/jobs/j/events", nil, 404, "not_found", "there is no job j",
 		},
-		"removed meanwhile": {watch(nil), "/jobs/j/events", nil, 404, "not_found", "no such job"},
+		"removed meanwhile": {watch(nil), "/jobs/j/events", nil, 404, "not_found", "job not found"},
 		"no queue": {
 			watch(core.NewError(core.CodeUnavailable, "the queue does not answer")), "/jobs/j/events", nil, 503, "unavailable", "does not answer",
 		},

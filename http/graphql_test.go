@@ -85,7 +85,7 @@ func TestGraphQLBodiesThatHoldNoOperation(t *testing.T) {
 		"broken":                 {json, `{"query":`, 400, "invalid", "the body is not valid JSON", ""},
 		"text":                   {json, `"{a}"`, 400, "invalid", "the body is not a JSON object", ""},
 		"null":                   {json, `null`, 400, "invalid", "the body is not a JSON object", ""},
-		"batch":                  {json, ` [{"query":"{a}"},{"query":"{b}"}]`, 400, "invalid", "the body is an array, and batches of operations are not supported", "send each operation by itself; one operation may ask for many fields"},
+		"batch":                  {json, ` [{"query":"{a}"},{"query":"{b}"}]`, 400, "invalid", "the body is an array; batched operations are not supported", "send each operation by itself; one operation may ask for many fields"},
 		"two":                    {json, typename + typename, 400, "invalid", "the body is not valid JSON", ""},
 		"no UTF-8":               {json, "{\"query\":\"\xff\"}", 400, "invalid", "the body is not UTF-8", ""},
 		"twice":                  {json, `{"query":"{a}","query":"mutation{b}"}`, 400, "invalid", `member "query" of the body appears twice`, ""},
@@ -131,7 +131,7 @@ func TestGraphQLBodiesThatHoldNoOperation(t *testing.T) {
 }
 
 func TestGraphQLByGet(t *testing.T) {
-	missing := "give the GraphQL document as query, or POST a JSON object that has it; see /api-docs"
+	missing := "send the GraphQL document as query, or POST a JSON object that has it; see /api-docs"
 	for name, tt := range map[string]struct {
 		query        string
 		want         core.GraphQLRequest
@@ -293,7 +293,7 @@ func TestGraphQLAnswersAreNotKept(t *testing.T) {
 		log.Reset()
 		p.searches.execute = answering(`{"errors":[{"message":"secret text of the query"}]}`, true)
 		post(t, h, "/graphql", typename)
-		if line := log.String(); !strings.Contains(line, `err="the GraphQL operation was refused"`) || strings.Contains(line, "secret") ||
+		if line := log.String(); !strings.Contains(line, `err="the GraphQL operation was rejected"`) || strings.Contains(line, "secret") ||
 			!strings.Contains(line, "status=400") || !strings.Contains(line, "route=/graphql ") {
 			t.Errorf("logged: %s", line)
 		}
@@ -349,7 +349,7 @@ func TestGraphQLThatCannotBeExecuted(t *testing.T) {
 	})
 }
 
-// TestGraphQLEndsWithItsClient: whoever executes is told that nobody waits any more.
+// TestGraphQLEndsWithItsClient: the context of an operation ends when its client disconnects.
 func TestGraphQLEndsWithItsClient(t *testing.T) {
 	h, p, _ := searched(t, api.Config{}, participants())
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -365,10 +365,10 @@ func TestGraphQLEndsWithItsClient(t *testing.T) {
 	r := httptest.NewRequestWithContext(ctx, "GET", "/graphql?query=q", nil)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	wantProblem(t, w.Result(), w.Body.Bytes(), 503, "unavailable", "the request ended before it was answered")
+	wantProblem(t, w.Result(), w.Body.Bytes(), 503, "unavailable", "the request was cancelled before the response")
 }
 
-// TestGraphQLCaller: who is asked for is whom the token is of, and nobody without one.
+// TestGraphQLCaller: the caller of an operation is the token's subject, and none without a token.
 func TestGraphQLCaller(t *testing.T) {
 	d := newTokenIssuer(t, &memoryKeyStore{})
 	_, p, last := searched(t, api.Config{}, participants())

@@ -118,12 +118,12 @@ func TestIndexRefusesBadInput(t *testing.T) {
 		"empty organization":       {ask{method: "POST", target: repositoryPath + "/organization//id/A"}, 400, "invalid", "organization is empty"},
 		"empty id":                 {ask{method: "POST", target: organizationPath + "/id/"}, 400, "invalid", "last segment of the path is empty"},
 		"empty last code":          {ask{method: "POST", target: "/index/repository/"}, 400, "invalid", "last segment of the path is empty"},
-		"unknown below index":      {ask{method: "POST", target: "/index/everything"}, 404, "not_found", "nothing at this path"},
+		"unknown below index":      {ask{method: "POST", target: "/index/everything"}, 404, "not_found", "no resource has this path"},
 		"delete organization":      {ask{method: "DELETE", target: organizationPath}, 405, "method_not_allowed", "does not support this method"},
 		"delete repository":        {ask{method: "DELETE", target: repositoryPath}, 405, "method_not_allowed", "does not support this method"},
 		"get record":               {ask{method: "GET", target: recordPath}, 405, "method_not_allowed", "does not support this method"},
 		"not acceptable":           {ask{method: "POST", target: recordPath, header: http.Header{"Accept": {"text/html"}}}, 406, "not_acceptable", "JSON only"},
-		"escaped slash in a route": {ask{method: "POST", target: "/index%2Frepository/song.ca"}, 404, "not_found", "nothing at this path"},
+		"escaped slash in a route": {ask{method: "POST", target: "/index%2Frepository/song.ca"}, 404, "not_found", "no resource has this path"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := working()
@@ -191,7 +191,7 @@ func TestBasePathPrefixesEverything(t *testing.T) {
 		t.Errorf("got %d, location %q", res.StatusCode, res.Header.Get("Location"))
 	}
 	res, body := do(t, h, ask{method: "POST", target: repositoryPath})
-	wantProblem(t, res, body, 404, "not_found", "nothing at this path")
+	wantProblem(t, res, body, 404, "not_found", "no resource has this path")
 	res, body = do(t, h, ask{method: "POST", target: "/base" + repositoryPath + "?force=x"})
 	if p := wantProblem(t, res, body, 400, "invalid", "force"); p.Instance != "/base"+repositoryPath || p.Successful == nil {
 		t.Errorf("got %s", body)

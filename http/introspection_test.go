@@ -92,19 +92,19 @@ func TestIntrospectionRefuses(t *testing.T) {
 	}{
 		"unknown": {
 			ask{method: "GET", target: "/base/introspection/toString"},
-			404, "not_found", "there is no such catalogue", "GET /base/introspection lists all catalogues",
+			404, "not_found", "catalogue not found", "GET /base/introspection lists all catalogues",
 		},
 		"unknown, prototype": {
 			ask{method: "GET", target: "/base/introspection/__proto__"},
-			404, "not_found", "there is no such catalogue", "GET /base/introspection lists all catalogues",
+			404, "not_found", "catalogue not found", "GET /base/introspection lists all catalogues",
 		},
 		"decoded once": {
 			ask{method: "GET", target: "/base/introspection/%2570articipants"},
-			404, "not_found", "there is no such catalogue", "GET /base/introspection lists all catalogues",
+			404, "not_found", "catalogue not found", "GET /base/introspection lists all catalogues",
 		},
 		"another case": {
 			ask{method: "GET", target: "/base/introspection/Participants"},
-			404, "not_found", "there is no such catalogue", "GET /base/introspection lists all catalogues",
+			404, "not_found", "catalogue not found", "GET /base/introspection lists all catalogues",
 		},
 		"dots": {
 			ask{method: "GET", target: "/base/introspection/%2e%2e"},
@@ -132,16 +132,16 @@ func TestIntrospectionRefuses(t *testing.T) {
 		},
 		"fields with several": {
 			ask{method: "GET", target: "/base/introspection/fields"},
-			404, "not_found", "this path is there only while there is exactly one catalogue, and there are 2",
+			404, "not_found", "this path exists only with exactly one catalogue; there are 2",
 			"use the path of a catalogue: /base/introspection/biosamples, /base/introspection/participants",
 		},
 		"below a detail": {
 			ask{method: "GET", target: "/base/introspection/participants/more"},
-			404, "not_found", "there is nothing at this path", "every path is in /base/openapi.json",
+			404, "not_found", "no resource has this path", "all paths are in /base/openapi.json",
 		},
 		"without the base path": {
 			ask{method: "GET", target: "/introspection"},
-			404, "not_found", "there is nothing at this path", "every path is in /base/openapi.json",
+			404, "not_found", "no resource has this path", "all paths are in /base/openapi.json",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestIntrospectionIsReadOnly(t *testing.T) {
 func TestFieldsOfNoAndOfManyCatalogues(t *testing.T) {
 	h, s := catalogued(t, api.Config{})
 	res, body := do(t, h, ask{method: "GET", target: "/introspection/fields"})
-	p := wantProblem(t, res, body, 404, "not_found", "exactly one catalogue, and there is none")
+	p := wantProblem(t, res, body, 404, "not_found", "exactly one catalogue; there is none")
 	if p.Hint != "" {
 		t.Errorf("hint %q", p.Hint)
 	}
@@ -190,7 +190,7 @@ func TestFieldsOfNoAndOfManyCatalogues(t *testing.T) {
 	}
 	s.put(many...)
 	res, body = do(t, h, ask{method: "GET", target: "/introspection/fields"})
-	p = wantProblem(t, res, body, 404, "not_found", "exactly one catalogue, and there are 12")
+	p = wantProblem(t, res, body, 404, "not_found", "exactly one catalogue; there are 12")
 	if p.Hint != "use the path of a catalogue: "+strings.Join(want, ", ")+" and others, which GET /introspection lists" {
 		t.Errorf("hint %q", p.Hint)
 	}
@@ -258,7 +258,7 @@ func TestCatalogueByDocumentType(t *testing.T) {
 	})
 	t.Run("shared", func(t *testing.T) {
 		res, body := do(t, h, ask{method: "GET", target: "/introspection/record"})
-		p := wantProblem(t, res, body, 409, "ambiguous_document_type", `documentType "record" is that of 2 catalogues`)
+		p := wantProblem(t, res, body, 409, "ambiguous_document_type", `2 catalogues have the documentType "record"`)
 		if p.Hint != "use the id of a catalogue: records-a, records-b" {
 			t.Errorf("hint %q", p.Hint)
 		}
@@ -285,7 +285,7 @@ func TestReservedCatalogueShadowsNoRoute(t *testing.T) {
 	introspect(t, h, "/introspection", 200)
 	for _, target := range []string{"/jobs/graphql/more/of", "/ping/graphql", "/introspection/graphql/x"} {
 		res, body := do(t, h, ask{method: "GET", target: target})
-		wantProblem(t, res, body, 404, "not_found", "there is nothing at this path")
+		wantProblem(t, res, body, 404, "not_found", "no resource has this path")
 	}
 	if got := memberOf(t, introspect(t, h, "/introspection/jobs", 200), "status"); got != "failed" {
 		t.Errorf("jobs: %v", got)

@@ -239,7 +239,7 @@ func TestListJobsRefusesBadInput(t *testing.T) {
 }
 
 func TestJobErrors(t *testing.T) {
-	notFound := core.NewError(core.CodeNotFound, "there is no such job")
+	notFound := core.NewError(core.CodeNotFound, "job not found")
 	ended := core.NewError(core.CodeConflict, "the job has already ended")
 	down := core.NewError(core.CodeUnavailable, "the queue does not answer")
 	p := working()
@@ -248,7 +248,7 @@ func TestJobErrors(t *testing.T) {
 	p.list = func(string, core.JobState, int, string) ([]core.Job, string, error) { return nil, "", down }
 	h := newHandler(t, p, api.Config{})
 	res, body := do(t, h, ask{method: "GET", target: "/jobs/none"})
-	wantProblem(t, res, body, 404, "not_found", "no such job")
+	wantProblem(t, res, body, 404, "not_found", "job not found")
 	res, body = do(t, h, ask{method: "DELETE", target: "/jobs/done"})
 	wantProblem(t, res, body, 409, "conflict", "already ended")
 	res, body = do(t, h, ask{method: "GET", target: "/jobs"})

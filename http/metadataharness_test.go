@@ -93,7 +93,7 @@ func (m *metadataMock) SetState(_ context.Context, study, id string, state core.
 	return m.setState(study, id, state)
 }
 
-// apiKeys gives the keys of a metadata, whose List is another.
+// apiKeys returns the keys of a metadata; its List is another method.
 type apiKeys struct{ m *metadataMock }
 
 func (k apiKeys) Create(_ context.Context, name string, scopes []string, expires time.Time) (core.APIKey, string, error) {

@@ -163,7 +163,7 @@ func TestMethodNotAllowedNamesTheAllowedOnes(t *testing.T) {
 		})
 	}
 	res, body := do(t, h, ask{method: "PROPFIND", target: "/nowhere"})
-	wantProblem(t, res, body, 404, "not_found", "nothing at this path")
+	wantProblem(t, res, body, 404, "not_found", "no resource has this path")
 }
 
 func TestUnknownQueryParametersAreRefused(t *testing.T) {

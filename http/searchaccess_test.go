@@ -9,7 +9,7 @@ import (
 	"tutti/internal/core"
 )
 
-// TestTokensThatAreShownToSearches must be valid, where nobody needs one; why a catalogue failed is told to everybody.
+// TestTokensThatAreShownToSearches: a token in the request must be valid even where none is required; a catalogue's failure is public.
 func TestTokensThatAreShownToSearches(t *testing.T) {
 	store := &memoryKeyStore{}
 	d := newTokenIssuer(t, store)

@@ -126,7 +126,7 @@ func TestPathsArriveAsSent(t *testing.T) {
 	}
 	for _, path := range []string{"/jobs/../ping", "//ping", "/./ping", "/ping/"} {
 		res, body := wire(t, addr, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-		wantProblem(t, res, body, 404, "not_found", "nothing at this path")
+		wantProblem(t, res, body, 404, "not_found", "no resource has this path")
 	}
 }
 

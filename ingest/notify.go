@@ -14,8 +14,8 @@ import (
 const (
 	// maxEvents is the largest number of events in one webhook notification.
 	maxEvents = 10_000
-	// maxWebhookDeadLetters is how many undecodable events of one repository are stored: anybody who can call the
-	// webhook could fill the disk otherwise.
+	// maxWebhookDeadLetters is how many undecodable events of one repository are stored; without this limit
+	// any caller of the webhook could fill the disk.
 	maxWebhookDeadLetters = 1000
 )
 

@@ -35,7 +35,7 @@ type outboxFake struct {
 
 func newOutboxFake() *outboxFake { return &outboxFake{changed: make(chan struct{}, 1)} }
 
-// commit adds changes, each "<id> <study>/<analysis>", and tells of them when tell is true.
+// commit adds changes, each "<id> <study>/<analysis>", and sends a notification when tell is true.
 func (o *outboxFake) commit(tell bool, changes ...string) {
 	o.mu.Lock()
 	for _, text := range changes {

@@ -54,7 +54,7 @@ type JobStore interface {
 	// Create stores a new job; CodeConflict when the id is taken.
 	Create(ctx context.Context, job core.Job) error
 	// Update changes a job by compare-and-swap. change may run several times; its error ends the update with nothing
-	// written. CodeNotFound when there is no such job.
+	// written. CodeNotFound when job not found.
 	Update(ctx context.Context, id string, change func(*core.Job) error) (core.Job, error)
 }
 

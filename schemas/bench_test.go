@@ -8,7 +8,7 @@ import (
 	"tutti/schemas"
 )
 
-// benched gives a service with a type of many kinds of rule and an analysis of about 2 KB with two files.
+// benched returns a service with a type of many kinds of rule, and an analysis of about 2 KB with two files.
 func benched(b *testing.B) (*schemas.Service, []byte) {
 	b.Helper()
 	s, err := schemas.New(&fakeStore{}, schemas.Config{})

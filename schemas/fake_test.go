@@ -18,7 +18,7 @@ type fakeStore struct {
 	mu    sync.Mutex
 	types []core.AnalysisType
 	reads int
-	// addErr, when set, is what AddAnalysisType gives after it stored, or with unseen before anybody can read what it did.
+	// addErr, if set, is returned by AddAnalysisType after the type is stored, or, with unseen, before the type is visible.
 	addErr error
 	unseen bool
 	// onRead, when set, is called once between reading a version and giving it.

@@ -26,7 +26,7 @@ func fill(s *fakeStore, name string, n, size int) {
 	}
 }
 
-// pieces gives what a stream gives.
+// pieces returns the items of a stream.
 func pieces(t *testing.T, stream func(each func([]byte) error) error) []string {
 	t.Helper()
 	var all []string

@@ -23,7 +23,7 @@ func cataloguesCheckCommand() *cobra.Command {
 			"is valid, even with warnings, else 1.",
 		Example: "  tutti catalogues check ./configs\n" +
 			"  tutti catalogues check ./configs --output json | jq '.findings[] | select(.status == \"fail\")'",
-		Args: arguments(1, "give the folder that holds the catalogues' files or sub-folders"),
+		Args: arguments(1, "pass the folder that holds the catalogues' files or sub-folders"),
 		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(given) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp

@@ -83,7 +83,7 @@ func cataloguesShowCommand() *cobra.Command {
 			"code and message are shown, and the exit code is 1.",
 		Example: "  tutti catalogues show donors\n" +
 			"  tutti catalogues show donors --output json | jq '.fields | keys'",
-		Args:              arguments(1, "give the id of one catalogue"),
+		Args:              arguments(1, "pass the id of one catalogue"),
 		ValidArgsFunction: completeIDs(&r, 1, catalogueIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.client()

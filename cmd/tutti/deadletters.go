@@ -128,7 +128,7 @@ func deadLettersShowCommand(r *remote) *cobra.Command {
 		Long: "Show why a record could not be indexed: the reason, a hint, the engine's error, the number of attempts, and at most\n" +
 			"256 KiB of the document.\n\n" + localTimes,
 		Example:           "  tutti dead-letters show ID\n  tutti dead-letters show ID --output json | jq .document",
-		Args:              arguments(1, "give the id of one dead letter"),
+		Args:              arguments(1, "pass the id of one dead letter"),
 		ValidArgsFunction: completeIDs(r, 1, deadLetterIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.client()
@@ -212,7 +212,7 @@ func deadLettersRetryCommand(r *remote) *cobra.Command {
 			case all && len(ids) > 0:
 				return usage(cmd, "--all and ids cannot be combined")
 			case !all && len(ids) == 0:
-				return usage(cmd, "give the ids of dead letters, or --all")
+				return usage(cmd, "pass the ids of dead letters, or --all")
 			case !all && (repository != "" || reason != ""):
 				return usage(cmd, "--repository and --reason require --all")
 			}
@@ -273,7 +273,7 @@ func deadLettersDiscardCommand(r *remote) *cobra.Command {
 		Long: "Remove dead letters permanently, without a retry. If one of several ids cannot be removed, the others still are, and\n" +
 			"the exit code is 1. With --output json, a line {\"id\":…,\"discarded\":true} is written for each removed dead letter.",
 		Example:           "  tutti dead-letters discard ID",
-		Args:              arguments(math.MaxInt, "give the ids of dead letters"),
+		Args:              arguments(math.MaxInt, "pass the ids of dead letters"),
 		ValidArgsFunction: completeIDs(r, math.MaxInt, deadLetterIDs),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			c, err := r.client()

@@ -25,7 +25,7 @@ func (f indexFlags) check(target []string) string {
 	record := len(target) == 3
 	switch {
 	case f.remove && !record:
-		return "--remove requires one record: give the organization and the id"
+		return "--remove requires one record: pass the organization and the id"
 	case f.wait && record:
 		return "--wait requires a job, but indexing one record creates none"
 	case f.timeout < 0:

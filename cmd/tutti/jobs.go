@@ -114,7 +114,7 @@ func jobsShowCommand(r *remote) *cobra.Command {
 			"progress, and exit like tutti index --wait: 0 when it succeeded, 2 when it ended partial, 1 otherwise. Without\n" +
 			"--watch the exit code is 0 for a job that exists, whatever its state.\n\n" + localTimes,
 		Example:           "  tutti jobs show 0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10 --watch",
-		Args:              arguments(1, "give the id of one job"),
+		Args:              arguments(1, "pass the id of one job"),
 		ValidArgsFunction: completeIDs(r, 1, jobIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.client()
@@ -142,7 +142,7 @@ func jobsCancelCommand(r *remote) *cobra.Command {
 		Long: "Cancel a job that is queued or running, and show it. Documents that it has written remain. It is an error if the\n" +
 			"job has already ended.",
 		Example:           "  tutti jobs cancel 0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10",
-		Args:              arguments(1, "give the id of one job"),
+		Args:              arguments(1, "pass the id of one job"),
 		ValidArgsFunction: completeIDs(r, 1, openJobIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.client()

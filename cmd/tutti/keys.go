@@ -162,7 +162,7 @@ func keysRevokeCommand(k *keyFlags) *cobra.Command {
 		Long: "Revoke an API key permanently. The server rejects it at once, other processes on the same store within moments.\n" +
 			"Revoking a key twice is not an error. The id is the one in the list, not the key itself.",
 		Example: "  tutti keys revoke ID",
-		Args:    arguments(1, "give the id of one key"),
+		Args:    arguments(1, "pass the id of one key"),
 		ValidArgsFunction: func(cmd *cobra.Command, given []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if cmd.Flags().Changed("config") {
 				return nil, cobra.ShellCompDirectiveNoFileComp

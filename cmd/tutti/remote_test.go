@@ -137,9 +137,9 @@ func TestCataloguesThatThereAreNot(t *testing.T) {
 	}{
 		"list":          {[]string{"list"}, 0, "no catalogues\n", ""},
 		"list, as JSON": {[]string{"list", "-o", "json"}, 0, none + "\n", ""},
-		"show":          {[]string{"show", "a"}, 1, "", "tutti: there is no such catalogue\n"},
-		"show nothing":  {[]string{"show"}, 1, "", "tutti: give the id of one catalogue\n       see tutti catalogues show --help\n"},
-		"show two":      {[]string{"show", "a", "b"}, 1, "", "tutti: \"b\" is one argument too many: give the id of one catalogue\n       see tutti catalogues show --help\n"},
+		"show":          {[]string{"show", "a"}, 1, "", "tutti: catalogue not found\n"},
+		"show nothing":  {[]string{"show"}, 1, "", "tutti: pass the id of one catalogue\n       see tutti catalogues show --help\n"},
+		"show two":      {[]string{"show", "a", "b"}, 1, "", "tutti: \"b\" is one argument too many: pass the id of one catalogue\n       see tutti catalogues show --help\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -102,7 +102,7 @@ func schemasGetCommand(r *remote) *cobra.Command {
 			"alone. Without --version, --output json contains all versions.\n\n" + localTimes,
 		Example: "  tutti schemas get sequencingRead\n" +
 			"  tutti schemas get sequencingRead --version 2 --unrendered --output json | jq .schema",
-		Args:              arguments(1, "give the name of one analysis type"),
+		Args:              arguments(1, "pass the name of one analysis type"),
 		ValidArgsFunction: completeIDs(r, 1, typeNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := r.client()

@@ -13,21 +13,21 @@ import (
 const (
 	// HeaderSignature carries the HMAC-SHA256 of a notification's body, as sha256=<hex>.
 	HeaderSignature = "X-Signature-256"
-	// anyOrigin in Config.CORSOrigins lets every page read.
+	// anyOrigin in Config.CORSOrigins allows the pages of every origin to read.
 	anyOrigin = "*"
-	// corsHeaders are the request headers that a page may set beside those that every page may.
+	// corsHeaders are the request headers that a page may set in addition to the safelisted ones.
 	corsHeaders = "Authorization, Content-Type, If-None-Match, Last-Event-ID, X-Request-Id, " + HeaderSignature + ", " + corsGraphQL
-	// corsGraphQL are those that GraphQL clients set of their own accord: how a page calls itself, and what makes a browser ask first.
+	// corsGraphQL are the headers that GraphQL clients set by default: their name and version, and one that forces a preflight.
 	corsGraphQL = "Apollo-Require-Preflight, Apollographql-Client-Name, Apollographql-Client-Version"
-	// corsExposed are the headers of an answer that a page may read beside those that every page may.
+	// corsExposed are the response headers that a page may read in addition to the safelisted ones.
 	corsExposed = "X-Request-Id, Content-Disposition, Location, Retry-After, ETag, " + headerChallenge
-	// corsMaxAge is how long a browser may remember the answer to a preflight, in seconds.
+	// corsMaxAge is how long a browser may cache the response to a preflight, in seconds.
 	corsMaxAge = "600"
 )
 
-// crossOrigin says what pages of other origins may do (CONTRACT section 0; WHATWG Fetch, "CORS protocol"). Origins that
-// are listed may use every route, with credentials. "*" lets every other page read, without credentials; what changes
-// something stays with the listed ones, since a request from a machine that needs no token would carry all its rights.
+// crossOrigin decides what pages of other origins may do (CONTRACT section 0; WHATWG Fetch, "CORS protocol"). Pages of listed origins
+// may use every route, with credentials. "*" allows the pages of all other origins to read, without credentials; they cannot change
+// anything, since a request from a machine that needs no token has all rights of that machine.
 type crossOrigin struct {
 	listed []string
 	any    bool
@@ -35,7 +35,7 @@ type crossOrigin struct {
 	methods func(path string) []string
 }
 
-// newCrossOrigin takes origins as in Config.CORSOrigins; one that is no origin is CodeInvalid.
+// newCrossOrigin takes origins as in Config.CORSOrigins; a string that is not an origin is CodeInvalid.
 func newCrossOrigin(origins []string, methods func(path string) []string) (crossOrigin, error) {
 	c := crossOrigin{methods: methods}
 	for _, given := range origins {
@@ -47,8 +47,8 @@ func newCrossOrigin(origins []string, methods func(path string) []string) (cross
 		if !ok {
 			return crossOrigin{}, &core.Error{
 				Code: core.CodeInvalid, Message: fmt.Sprintf("%q is not an origin", given),
-				Hint: "an origin is a scheme, a host and where it is not the scheme's own a port, such as " +
-					"https://portal.example.org; * stands for all",
+				Hint: "an origin is a scheme, a host and, unless it is the default, a port, such as " +
+					"https://portal.example.org; * means all origins",
 			}
 		}
 		c.listed = append(c.listed, origin)
@@ -56,7 +56,7 @@ func newCrossOrigin(origins []string, methods func(path string) []string) (cross
 	return c, nil
 }
 
-// parseOrigin returns an origin as a browser writes it: lower case, without the scheme's own port.
+// parseOrigin returns an origin as a browser writes it: lower case, without the default port of the scheme.
 func parseOrigin(given string) (string, bool) {
 	u, err := url.Parse(strings.ToLower(given))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
@@ -74,17 +74,17 @@ func parseOrigin(given string) (string, bool) {
 	return u.Scheme + "://" + u.Host, true
 }
 
-func (c crossOrigin) on() bool { return c.any || len(c.listed) > 0 }
+func (c crossOrigin) enabled() bool { return c.any || len(c.listed) > 0 }
 
-// mayRead reports whether pages of an origin may read answers.
+// mayRead reports whether pages of an origin may read responses.
 func (c crossOrigin) mayRead(origin string) bool { return c.any || c.mayChange(origin) }
 
 // mayChange reports whether pages of an origin may use methods that are not safe, and send credentials.
 func (c crossOrigin) mayChange(origin string) bool { return slices.Contains(c.listed, origin) }
 
-// share sets the headers that let a page of another origin read an answer, problems included.
+// share sets the headers that allow a page of another origin to read a response, including errors.
 func (c crossOrigin) share(next http.Handler) http.Handler {
-	if !c.on() {
+	if !c.enabled() {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -105,10 +105,9 @@ func (c crossOrigin) share(next http.Handler) http.Handler {
 	})
 }
 
-// answerPreflight answers what a browser asks before it sends a request for a page of another origin. An OPTIONS of
-// anybody else is left to the routes, of which none takes it.
-func (c crossOrigin) answerPreflight(next http.Handler) http.Handler {
-	if !c.on() {
+// servePreflight answers the preflight requests of browsers. Other OPTIONS requests go to the routes, which reject them.
+func (c crossOrigin) servePreflight(next http.Handler) http.Handler {
+	if !c.enabled() {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -142,7 +141,7 @@ func (c crossOrigin) answerPreflight(next http.Handler) http.Handler {
 	})
 }
 
-// check refuses unsafe requests that a browser sends for a page of an origin that is not listed.
+// check rejects unsafe requests that a browser sends for pages of origins that are not listed.
 func (c crossOrigin) check(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -6,22 +6,22 @@ import (
 )
 
 // errBodyDiscarded ends the reading of a list that is answered to HEAD.
-var errBodyDiscarded = errors.New("nobody reads the body")
+var errBodyDiscarded = errors.New("the response body is discarded")
 
-// ListStream answers a list whose size nobody knows beforehand, with memory that does not grow with it. What ends within
-// ListChunk goes with its length, like any answer; a longer list goes piece by piece.
+// ListStream writes a list of unknown size with bounded memory. A list of at most ListChunk bytes has a Content-Length, like any
+// response; a longer one is sent in chunks.
 type ListStream struct {
 	W       http.ResponseWriter
 	R       *http.Request
 	pending []byte
 	rows    int
-	// ContentType is that of the answer.
+	// ContentType is the media type of the response.
 	ContentType string
 	// Begun is true once the status is sent.
 	Begun bool
 }
 
-// NewListStream makes a stream that begins with head. Nothing is written before there is a chunk.
+// NewListStream returns a stream that begins with head. Nothing is written until there are ListChunk bytes.
 func NewListStream(w http.ResponseWriter, r *http.Request, contentType, head string) *ListStream {
 	return &ListStream{W: w, R: r, pending: []byte(head), ContentType: contentType}
 }
@@ -64,7 +64,7 @@ func (s *ListStream) send(b []byte) error {
 	return WriteChunks(s.W, b)
 }
 
-// End writes what is left, and tail behind it.
+// End writes the pending bytes and tail.
 func (s *ListStream) End(tail string) error {
 	s.pending = append(s.pending, tail...)
 	if !s.Begun {
@@ -77,8 +77,8 @@ func (s *ListStream) End(tail string) error {
 	return nil
 }
 
-// Fail returns err to answer with while nothing is sent. Afterwards it breaks the connection off: the status is sent by
-// then, and a part must never be taken for the whole.
+// Fail returns err, for the caller to respond with, if nothing was sent yet. Otherwise it aborts the connection: status 200 was sent,
+// and the client must not take the partial list for a complete one.
 func (s *ListStream) Fail(err error) error {
 	if errors.Is(err, errBodyDiscarded) {
 		return nil

@@ -27,21 +27,21 @@ const (
 	maxLoggedPath = 512
 	// maxLoggedName is how much of the name of a token's holder is logged, in bytes.
 	maxLoggedName = 128
-	// unmatchedRoute is the route label of a request that no route takes.
+	// unmatchedRoute is the route label of a request without a route.
 	unmatchedRoute = "unmatched"
 )
 
-// exchange is what middleware and handlers share about one request.
+// exchange is the state of one request that middleware and handlers share.
 type exchange struct {
 	router    *Router
 	requestID string
 	// principal is the name of the token's principal, empty for anonymous.
 	principal string
-	// err is the error that was answered as a problem, or that ended a stream, for the log.
+	// err is the error that was returned as a problem, or that ended a stream, for the log.
 	err error
-	// streaming is when an unbounded response (a stream of events) began, zero for any other.
+	// streaming is when an unbounded response (a stream of events) began, zero for other responses.
 	streaming time.Time
-	// atEnd is called when the request has been answered.
+	// atEnd are called after the response.
 	atEnd []func()
 }
 
@@ -55,10 +55,10 @@ func exchangeOf(ctx context.Context) *exchange {
 	return &exchange{router: noRouter}
 }
 
-// noRouter is that of a request which no Router got.
+// noRouter is the router of requests that did not come through a Router.
 var noRouter = &Router{cfg: Config{}.withDefaults()}
 
-// configOf returns the configuration of the Router that got a request.
+// configOf returns the configuration of a request's Router.
 func configOf(r *http.Request) Config { return exchangeOf(r.Context()).router.cfg }
 
 // RequestIDOf returns the X-Request-Id of a request.
@@ -101,9 +101,9 @@ type responseWriter struct {
 	http.ResponseWriter
 	status int
 	size   int64
-	// conn is the connection that it is written to; nil where no Server got the request.
+	// conn is the connection of the response; nil if the request did not come through a Server.
 	conn *server.Conn
-	// body is that of the request; nil where there is none.
+	// body is the body of the request; nil if it has none.
 	body *pacedBody
 }
 
@@ -111,7 +111,7 @@ type responseWriter struct {
 func (w *responseWriter) WriteHeader(status int) {
 	if w.status == 0 && status >= 200 {
 		w.status = status
-		w.answer()
+		w.beforeResponse()
 	}
 	w.ResponseWriter.WriteHeader(status)
 }
@@ -120,17 +120,17 @@ func (w *responseWriter) WriteHeader(status int) {
 func (w *responseWriter) Write(b []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK
-		w.answer()
+		w.beforeResponse()
 	}
 	n, err := w.ResponseWriter.Write(b)
 	w.size += int64(n)
 	return n, err
 }
 
-// answer is called before the answer begins.
-func (w *responseWriter) answer() {
+// beforeResponse prepares the body before the response begins.
+func (w *responseWriter) beforeResponse() {
 	if w.body != nil {
-		w.body.answer(w.Header())
+		w.body.beforeResponse(w.Header())
 	}
 }
 
@@ -168,7 +168,7 @@ func metricDuration(r *http.Request, started time.Time, d time.Duration) time.Du
 	return d
 }
 
-// routeLabel returns the pattern of the route that took r, without the base path.
+// routeLabel returns the pattern of r's route, without the base path.
 func (c Config) routeLabel(r *http.Request) string {
 	rctx := chi.RouteContext(r.Context())
 	if rctx == nil || len(rctx.RoutePatterns) == 0 {
@@ -207,7 +207,7 @@ func (c Config) logRequest(r *http.Request, route string, w *responseWriter, d t
 	c.Logger.LogAttrs(r.Context(), level, "request", attrs...)
 }
 
-// recoverPanic turns a panic into a problem, or into a broken connection when the answer has begun.
+// recoverPanic turns a panic into a problem, or into an aborted connection if the response has begun.
 func recoverPanic(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -252,7 +252,7 @@ func (c Config) checkHost(next http.Handler) http.Handler {
 		name := strings.ToLower(hostName(r.Host))
 		if !isLoopback(name) && !slices.Contains(allowed, name) && !slices.Contains(allowed, "*") {
 			Fail(w, r, &core.Error{
-				Code: problem.CodeMisdirected, Message: "this server does not answer to the name in the Host header",
+				Code: problem.CodeMisdirected, Message: "this server does not serve the name in the Host header",
 				Hint: "use a loopback address, or add the name to server.hosts",
 			})
 			return

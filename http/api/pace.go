@@ -13,41 +13,40 @@ import (
 )
 
 const (
-	// bodyGrace is how long a client may send nothing of a body, or less than it must.
+	// bodyGrace is the maximum pause of a client within a body, and the lead it has over minBodyRate.
 	bodyGrace = 10 * time.Second
-	// minBodyRate is how many bytes of a body a client must send in each second beyond that.
+	// minBodyRate is the average rate at which a client must send a body, in bytes per second.
 	minBodyRate = 32 << 10
-	// maxUnread is the size up to which an unread body is received before the answer, so that its connection is kept. net/http
-	// has the same bound.
+	// maxUnread is the largest unread body that is read before the response, so that its connection can be reused. net/http has the
+	// same limit.
 	maxUnread = 256 << 10
 )
 
-// errAbandoned ends a body of which no more is read.
+// errAbandoned is the error of reads after abandon.
 var errAbandoned = errors.New("the rest of the body is not read")
 
-// pacedBody is the body of a request. Each read has a deadline, by which a client must send on: bodyGrace after the last byte,
-// and bodyGrace after the body would have come this far at minBodyRate. An HTTP/1 connection on which a body was not read to its
-// end is closed after the answer.
+// pacedBody is a request body whose reads have deadlines: bodyGrace after the last byte, and at most bodyGrace later than the same
+// bytes would have taken at minBodyRate. An HTTP/1 connection is closed after the response unless the body was read to its end.
 type pacedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
 	metrics *Metrics
-	// length is the number of bytes that are left, -1 where that is not known.
+	// length is the number of remaining bytes, -1 if unknown.
 	length int64
 	// continues is true while the client waits for 100 Continue, which the first read sends.
 	continues bool
-	// streams is true in HTTP/2, which leaves the rest of a body unsent after an answer.
+	// streams is true for HTTP/2, where the client does not send the rest of a body after the response.
 	streams bool
-	// began is when reading began, and read what was read since then.
+	// began is the time of the first read, and read the number of bytes read since.
 	began time.Time
 	read  int64
-	// deadline is the last one that was set.
+	// deadline is the deadline set last.
 	deadline time.Time
-	// answering is true once the answer has begun.
-	answering bool
-	// err is what the body ended with, io.EOF when it was read whole.
+	// responding is true once the response has begun.
+	responding bool
+	// err is the error that ended the body, io.EOF after all of it was read.
 	err error
-	// conn is nil for a request that no Server got.
+	// conn is nil for requests that did not come through a Server.
 	conn *server.Conn
 }
 
@@ -60,7 +59,7 @@ func newPacedBody(w http.ResponseWriter, r *http.Request, metrics *Metrics) *pac
 	}
 }
 
-// Read implements io.Reader. net/http lifts the deadline at the end of a body.
+// Read implements io.Reader. net/http clears the deadline at the end of a body.
 func (b *pacedBody) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
@@ -81,7 +80,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// extend sets the deadline of the next read. A writer without deadlines (a test's) is read without.
+// extend sets the deadline of the next read, if the writer supports deadlines (those of tests do not).
 func (b *pacedBody) extend(now time.Time) {
 	if b.began.IsZero() {
 		b.began = now
@@ -90,22 +89,22 @@ func (b *pacedBody) extend(now time.Time) {
 	if latest := now.Add(bodyGrace); deadline.After(latest) {
 		deadline = latest
 	}
-	if deadline.Sub(b.deadline) >= bodyGrace/10 { // not for each read
+	if deadline.Sub(b.deadline) >= bodyGrace/10 { // saves most calls
 		b.deadline = deadline
 		_ = b.control.SetReadDeadline(deadline)
 	}
 }
 
-// ended reports whether nothing of the body may be read any more.
+// ended reports whether no more of the body may be read.
 func (b *pacedBody) ended() bool { return b.err != nil || b.streams || b.continues }
 
-// answer prepares the connection for an answer that begins before the body was read: a short rest is read first, as net/http
-// itself would without a deadline. A long one is drained behind the answer.
-func (b *pacedBody) answer(header http.Header) {
-	if b.answering {
+// beforeResponse prepares the connection for a response that begins before the whole body is read: a short rest is read now, as
+// net/http does without a deadline; finish reads a long one after the response.
+func (b *pacedBody) beforeResponse(header http.Header) {
+	if b.responding {
 		return
 	}
-	if b.answerFirst(); b.ended() {
+	if b.respondUnread(); b.ended() {
 		return
 	}
 	if b.length <= maxUnread {
@@ -116,38 +115,37 @@ func (b *pacedBody) answer(header http.Header) {
 	}
 }
 
-// answerFirst makes the answer begin before any more of the body is read; finish drains the rest.
-func (b *pacedBody) answerFirst() {
-	b.answering = true
+// respondUnread lets the response begin although the body is not read; finish reads the rest.
+func (b *pacedBody) respondUnread() {
+	b.responding = true
 	if !b.ended() {
-		b.err = b.control.EnableFullDuplex() // net/http reads nothing by itself before the answer; an error for the writer of a test
+		b.err = b.control.EnableFullDuplex() // net/http then reads nothing before the response; fails for the writers of tests
 	}
 }
 
-// abandon leaves the rest of the body unread; the connection is closed after the answer.
+// abandon leaves the rest of the body unread; the connection is closed after the response.
 func (b *pacedBody) abandon() {
 	b.err = errAbandoned
 	_ = b.control.SetReadDeadline(time.Unix(1, 0))
 }
 
-// finish ends a request. What is left of its body is read until its end, or n bytes, so that a client which sends all of it
-// before it reads gets the answer: bytes that nobody reads reset the connection.
+// finish ends a request. It reads up to n more bytes of the body, so that a client that sends its whole body before it reads receives
+// the response: unread bytes would reset the connection.
 func (b *pacedBody) finish(n int64) {
-	if n > 0 && b.answering && !b.ended() {
+	if n > 0 && b.responding && !b.ended() {
 		_ = b.control.Flush()
 		_, _ = io.CopyN(io.Discard, b, n)
 	}
 	if b.err != io.EOF { //nolint:errorlint // as above
-		b.abandon() // net/http would go on reading
+		b.abandon() // otherwise net/http continues reading
 	}
 }
 
-// pace bounds how slowly the body of a request may be sent, and the end of an answer be taken. Handlers bound what they write
-// themselves.
+// pace sets deadlines for receiving a request's body and for sending the end of its response. Handlers set those of what they write.
 func pace(metrics *Metrics, maxBodyBytes int64) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			// What net/http sends once the handlers have returned; it lifts the deadline for the next request.
+			// For what net/http sends after the handlers have returned; it clears the deadline for the next request.
 			defer func() { _ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(LineTimeout)) }()
 			conn := server.ConnOf(r.Context())
 			if !hasBody(r) || r.ProtoMajor >= 2 {
@@ -159,16 +157,16 @@ func pace(metrics *Metrics, maxBodyBytes int64) func(http.Handler) http.Handler 
 			}
 			body := newPacedBody(w, r, metrics)
 			body.conn = conn
-			left := int64(0) // of an answer that was broken off nothing is left to read
+			left := int64(0) // stays 0 after a panic: the rest of the body is not read
 			defer func() { body.finish(left) }()
-			r.Body = body // of the copy of the request that identify made: net/http keeps the body itself
+			r.Body = body // r is the copy that identify made: net/http keeps the original body
 			next.ServeHTTP(w, r)
 			left = maxBodyBytes
 		})
 	}
 }
 
-// hasBody reports whether a request has a body, or may have one. In HTTP/2, Body is set where there is none, and ContentLength is 0.
+// hasBody reports whether a request has or may have a body. In HTTP/2 a request without one has a Body, and ContentLength 0.
 func hasBody(r *http.Request) bool {
 	return r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0
 }
@@ -178,13 +176,13 @@ func bodyReadError(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return &core.Error{
 			Code: core.CodeInvalid, Message: "the body was sent too slowly",
-			Hint: fmt.Sprintf("send at least %d KiB a second, and something in any %s", minBodyRate>>10, bodyGrace), Err: err,
+			Hint: fmt.Sprintf("send at least %d KiB per second, without pauses over %s", minBodyRate>>10, bodyGrace), Err: err,
 		}
 	}
 	return core.WrapError(core.CodeInvalid, "the body could not be read to its end", err)
 }
 
-// reserve answers only what monitoring reads on a connection that is beyond a limit.
+// reserve serves only the routes of monitoring on a connection over a limit.
 func (c Config) reserve(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn := server.ConnOf(r.Context())
@@ -203,10 +201,10 @@ func (c Config) reserve(next http.Handler) http.Handler {
 			return
 		}
 		if body != nil {
-			body.answerFirst() // a new connection may replace this one while the rest is drained
+			body.respondUnread() // a new connection may replace this one while the rest is drained
 		}
 		Fail(w, r, &core.Error{
-			Code: core.CodeOverloaded, Message: "too many connections are open", Hint: "close those that are not used, or try again in a while",
+			Code: core.CodeOverloaded, Message: "too many connections are open", Hint: "close unused connections, or retry later",
 		})
 	})
 }

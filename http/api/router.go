@@ -81,9 +81,9 @@ func New(cfg Config, surfaces ...Surface) (*Router, error) {
 		return nil, err
 	}
 	h.mux.Use(h.identify, pace(h.cfg.Metrics, h.cfg.MaxBodyBytes), h.cfg.observe, recoverPanic, h.cfg.reserve, h.crossOrigin.share,
-		h.cfg.checkHost, h.crossOrigin.answerPreflight, h.crossOrigin.check, limitBody(h.cfg.MaxBodyBytes), h.routeRaw)
-	h.mux.NotFound(h.answerMissing)
-	h.mux.MethodNotAllowed(h.AnswerUnrouted)
+		h.cfg.checkHost, h.crossOrigin.servePreflight, h.crossOrigin.check, limitBody(h.cfg.MaxBodyBytes), h.routeRaw)
+	h.mux.NotFound(h.serveMissing)
+	h.mux.MethodNotAllowed(h.ServeUnrouted)
 	var parts [][]byte
 	for _, s := range surfaces {
 		s.Register(h)

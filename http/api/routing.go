@@ -11,8 +11,8 @@ import (
 	"tutti/internal/core"
 )
 
-// routeRaw makes chi route on the escaped path, so that an escaped slash stays inside its segment. chi alone takes the
-// decoded path whenever its default escaping is the one received, and a handler could not tell what to decode.
+// routeRaw makes chi route on the escaped path, so that an escaped slash stays inside its segment. chi itself routes on the
+// decoded path if its default escaping equals the one received, and a handler could not know whether to decode.
 func (h *Router) routeRaw(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if rctx := chi.RouteContext(r.Context()); rctx != nil {
@@ -37,18 +37,18 @@ func PathParam(r *http.Request, name, what string) (string, error) {
 	return value, nil
 }
 
-// answerMissing answers a request whose path has no route at all.
-func (h *Router) answerMissing(w http.ResponseWriter, r *http.Request) {
+// serveMissing serves a request whose path has no route.
+func (h *Router) serveMissing(w http.ResponseWriter, r *http.Request) {
 	for _, answer := range h.redirects {
 		if answer(w, r) {
 			return
 		}
 	}
-	h.AnswerUnrouted(w, r)
+	h.ServeUnrouted(w, r)
 }
 
-// AnswerUnrouted answers a request without a route: as Wildcards have it, else 405 if the path has other methods, else 404.
-func (h *Router) AnswerUnrouted(w http.ResponseWriter, r *http.Request) {
+// ServeUnrouted serves a request without a route: by the Override of Wildcards, else 405 if the path has other methods, else 404.
+func (h *Router) ServeUnrouted(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath()
 	override := h.override(path)
 	if allowed := h.allowed(path); len(allowed) > 0 && (override == nil || !h.owned(path)) {
@@ -68,12 +68,12 @@ func (h *Router) AnswerUnrouted(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	Fail(w, r, &core.Error{
-		Code: core.CodeNotFound, Message: "there is nothing at this path",
-		Hint: "every path is in " + h.cfg.BasePath + "/openapi.json",
+		Code: core.CodeNotFound, Message: "no resource has this path",
+		Hint: "all paths are in " + h.cfg.BasePath + "/openapi.json",
 	})
 }
 
-// override returns what answers a path without a route in the place of a problem, nil for nothing.
+// override returns the handler for a path without a route, nil if it is answered with an error.
 func (h *Router) override(path string) http.HandlerFunc {
 	if h.wildcards == nil {
 		return nil
@@ -119,8 +119,8 @@ func (h *Router) allowed(path string) []string {
 	return methods
 }
 
-// preflightMethods lists the methods that a preflight allows at path: the routed ones or, where something else answers, those that it
-// may.
+// preflightMethods lists the methods that a preflight allows at path: the routed ones or those of an
+// override.
 func (h *Router) preflightMethods(path string) []string {
 	if methods := h.allowed(path); len(methods) > 0 || h.override(path) == nil {
 		return methods

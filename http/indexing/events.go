@@ -145,7 +145,7 @@ func (w *watch) earlyError(ctx context.Context) error {
 	case w.err != nil:
 		return w.err
 	default:
-		return core.NewError(core.CodeNotFound, "there is no such job")
+		return core.NewError(core.CodeNotFound, "job not found")
 	}
 }
 

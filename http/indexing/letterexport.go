@@ -18,7 +18,7 @@ const (
 // the connection off: the status is sent by then, and a part must never be taken for the whole.
 func (d letters) export(w http.ResponseWriter, r *http.Request, l letterQuery) error {
 	if r.Method == http.MethodHead {
-		l.limit = 1 // nobody reads the body
+		l.limit = 1 // the response body is discarded
 	}
 	control := http.NewResponseController(w)
 	begun := false

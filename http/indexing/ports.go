@@ -31,7 +31,7 @@ type Ingest interface {
 // Jobs reads and cancels jobs.
 type Jobs interface {
 	// List returns at most limit jobs, newest first, and the cursor of the next ones, "" after the last. An empty
-	// repository or state means any; a cursor that List did not give is CodeInvalid.
+	// repository or state means any; a cursor that List did not return is CodeInvalid.
 	List(ctx context.Context, repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error)
 	// Get returns one job, CodeNotFound when there is none.
 	Get(ctx context.Context, id string) (core.Job, error)
@@ -46,7 +46,7 @@ type Jobs interface {
 type JobEvents interface {
 	// Watch calls each for a job and its organizations as they are, in the order of their revisions, then once with
 	// neither, and then for every change, until each returns an error, which is returned, ctx ends, or the job is removed,
-	// which returns nil. CodeNotFound when there is no such job.
+	// which returns nil. CodeNotFound when job not found.
 	Watch(ctx context.Context, id string, each func(core.JobChange) error) error
 }
 
@@ -58,7 +58,7 @@ type Pauses interface {
 // DeadLetters reads and deletes dead letters.
 type DeadLetters interface {
 	// List returns at most limit letters, the last written first, and the cursor of the next ones, "" after the last. An
-	// empty repository or reason means any; a cursor that List did not give is CodeInvalid.
+	// empty repository or reason means any; a cursor that List did not return is CodeInvalid.
 	List(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error)
 	// Get returns one letter, CodeNotFound when there is none.
 	Get(ctx context.Context, id string) (core.DeadLetter, error)

@@ -33,7 +33,7 @@ func (j jobs) check(r *http.Request, id string) error {
 	}
 	job, err := j.port.Get(r.Context(), id)
 	if core.CodeOf(err) == core.CodeNotFound || err == nil && !seesJob(caller, job) {
-		return &core.Error{Code: core.CodeNotFound, Message: "there is no such job", Hint: "jobs are deleted after a while", Err: err}
+		return &core.Error{Code: core.CodeNotFound, Message: "job not found", Hint: "jobs are deleted after a while", Err: err}
 	}
 	return err
 }
@@ -47,7 +47,7 @@ func (d letters) check(r *http.Request, id string) error {
 	letter, err := d.port.Get(r.Context(), id)
 	if core.CodeOf(err) == core.CodeNotFound || err == nil && !seesLetter(caller, letter) {
 		return &core.Error{
-			Code: core.CodeNotFound, Message: "there is no such dead letter", Hint: "it is deleted when its record succeeds", Err: err,
+			Code: core.CodeNotFound, Message: "dead letter not found", Hint: "it is deleted when its record succeeds", Err: err,
 		}
 	}
 	return err

@@ -22,9 +22,9 @@ type catalogueRoute struct {
 	// below is the pattern after the catalogue id.
 	below string
 	// offers are the media types of the response.
-	offers []string
-	query  api.Parameters
-	answer catalogueFunc
+	offers  []string
+	query   api.Parameters
+	handler catalogueFunc
 	// path returns the path of this route for a catalogue, without the base path.
 	path func(*core.Catalogue) string
 }
@@ -33,7 +33,7 @@ type catalogueRoute struct {
 // returned before authentication and all other checks.
 func (h *catalogues) handle(c catalogueRoute) {
 	guarded := api.RequireAccess(api.OptionalToken(), func(w http.ResponseWriter, r *http.Request) {
-		if err := h.answer(w, r, c); err != nil {
+		if err := h.serve(w, r, c); err != nil {
 			api.Fail(w, r, err)
 		}
 	})
@@ -47,19 +47,19 @@ func (h *catalogues) unlessFailed(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		path := r.URL.EscapedPath()
 		if !h.Owns(path) {
-			h.router.AnswerUnrouted(w, r)
+			h.router.ServeUnrouted(w, r)
 			return
 		}
 		if failed := h.failedAt(path); failed != nil {
-			answerFailed(w, r, failed)
+			writeFailed(w, r, failed)
 			return
 		}
 		next(w, r)
 	}
 }
 
-// answer checks the request, resolves its catalogue and calls route.answer.
-func (h *catalogues) answer(w http.ResponseWriter, r *http.Request, route catalogueRoute) error {
+// serve checks the request, resolves its catalogue and calls route.answer.
+func (h *catalogues) serve(w http.ResponseWriter, r *http.Request, route catalogueRoute) error {
 	for _, name := range []string{"Accept", api.HeaderAuthorization} {
 		w.Header().Add("Vary", name)
 	}
@@ -76,24 +76,24 @@ func (h *catalogues) answer(w http.ResponseWriter, r *http.Request, route catalo
 	if err := api.RequireQuery(r, c); err != nil {
 		return err
 	}
-	err = route.answer(w, r, c)
+	err = route.handler(w, r, c)
 	if core.CodeOf(err) == core.CodeNotFound {
 		// The catalogue may have failed after resolve.
 		if failed := h.failedAt(r.URL.EscapedPath()); failed != nil {
-			answerFailed(w, r, failed)
+			writeFailed(w, r, failed)
 			return nil
 		}
 	}
 	if core.CodeOf(err) == core.CodeInternal && r.Context().Err() != nil {
 		// The client disconnected; this is not an internal error.
-		return core.WrapError(core.CodeUnavailable, "the request ended before it was answered", err)
+		return core.WrapError(core.CodeUnavailable, "the request was cancelled before the response", err)
 	}
 	return err
 }
 
 // resolve returns the catalogue of a request's path: the one it names, else the only one.
 func (h *catalogues) resolve(r *http.Request, route catalogueRoute) (*core.Catalogue, error) {
-	set := h.answers.current().set
+	set := h.responses.current().set
 	if chi.URLParam(r, paramCatalogue) != "" {
 		return h.named(r, set)
 	}
@@ -114,5 +114,5 @@ func (h *catalogues) Override(path string) http.HandlerFunc {
 	if failed == nil {
 		return nil
 	}
-	return func(w http.ResponseWriter, r *http.Request) { answerFailed(w, r, failed) }
+	return func(w http.ResponseWriter, r *http.Request) { writeFailed(w, r, failed) }
 }

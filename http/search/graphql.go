@@ -70,7 +70,7 @@ func (g graphql) execute(w http.ResponseWriter, r *http.Request, c *core.Catalog
 	status := http.StatusOK
 	if response.Rejected {
 		status = http.StatusBadRequest
-		api.NoteError(r, core.NewError(core.CodeInvalid, "the GraphQL operation was refused"))
+		api.NoteError(r, core.NewError(core.CodeInvalid, "the GraphQL operation was rejected"))
 	}
 	api.WriteWhole(w, status, graphQLMedia(r.Header.Values("Accept"))+charsetUTF8, response.Body)
 	return nil

@@ -25,7 +25,7 @@ func operationFromBody(r *http.Request) (core.GraphQLRequest, error) {
 		return core.GraphQLRequest{}, &core.Error{Code: core.CodeInvalid, Message: "the body is empty", Hint: hint}
 	case trimmed[0] == '[':
 		return core.GraphQLRequest{}, &core.Error{
-			Code: core.CodeInvalid, Message: "the body is an array, and batches of operations are not supported",
+			Code: core.CodeInvalid, Message: "the body is an array; batched operations are not supported",
 			Hint: "send each operation by itself; one operation may ask for many fields",
 		}
 	}
@@ -79,7 +79,7 @@ func (g graphql) operationFromQuery(r *http.Request) (core.GraphQLRequest, error
 	if operation.Query == "" {
 		missing := &core.Error{
 			Code: core.CodeInvalid, Message: "query parameter query is missing",
-			Hint: "give the GraphQL document as query, or POST a JSON object that has it; see " + g.basePath + "/api-docs",
+			Hint: "send the GraphQL document as query, or POST a JSON object that has it; see " + g.basePath + "/api-docs",
 		}
 		if given, err := q.Text("extensions"); err == nil && isPersisted(json.RawMessage(given)) {
 			missing.Err = errPersistedQuery

@@ -24,8 +24,8 @@ const (
 
 // catalogues serves the introspection routes and resolves the catalogue of a path.
 type catalogues struct {
-	router  *api.Router
-	answers *catalogueAnswers
+	router    *api.Router
+	responses *responseCache
 }
 
 // register adds the routes that describe the catalogues. They are public, but meta.authFiltered depends on the caller.
@@ -43,7 +43,7 @@ func (h *catalogues) register(r *api.Router) {
 
 // list handles GET /introspection.
 func (h *catalogues) list(w http.ResponseWriter, r *http.Request) error {
-	s := h.answers.current().summary()
+	s := h.responses.current().summary()
 	if !api.NotModified(w, r, s.tag) {
 		api.WriteEncoded(w, s.body)
 	}
@@ -64,12 +64,12 @@ func describeSQON() api.HandlerFunc {
 
 // describeNamed handles GET /introspection/{catalogueId}.
 func (h *catalogues) describeNamed(w http.ResponseWriter, r *http.Request) error {
-	answers := h.answers.current()
-	c, err := h.named(r, answers.set)
+	responses := h.responses.current()
+	c, err := h.named(r, responses.set)
 	if err != nil {
 		return err
 	}
-	h.describe(w, r, answers.of(c))
+	h.describe(w, r, responses.responsesFor(c))
 	return nil
 }
 
@@ -79,27 +79,27 @@ func (h *catalogues) named(r *http.Request, set *core.CatalogueSet) (*core.Catal
 	if err != nil {
 		return nil, err
 	}
-	switch called := cataloguesNamed(set, name); len(called) {
+	switch matching := cataloguesNamed(set, name); len(matching) {
 	case 1:
-		return called[0], nil
+		return matching[0], nil
 	case 0:
 		return nil, &core.Error{
-			Code: core.CodeNotFound, Message: "there is no such catalogue",
+			Code: core.CodeNotFound, Message: "catalogue not found",
 			Hint: "GET " + h.router.BasePath() + pathIntrospection + " lists all catalogues",
 		}
 	default:
-		return nil, ambiguous(name, called)
+		return nil, ambiguous(name, matching)
 	}
 }
 
 // describeOnly handles GET /introspection/fields, which exists only if there is exactly one catalogue.
 func (h *catalogues) describeOnly(w http.ResponseWriter, r *http.Request) error {
-	answers := h.answers.current()
-	only, err := h.only(answers.set, introspectionPath)
+	responses := h.responses.current()
+	only, err := h.only(responses.set, introspectionPath)
 	if err != nil {
 		return err
 	}
-	h.describe(w, r, answers.of(only))
+	h.describe(w, r, responses.responsesFor(only))
 	return nil
 }
 
@@ -109,9 +109,9 @@ func (h *catalogues) only(set *core.CatalogueSet, pathOf func(*core.Catalogue) s
 	if only := onlyOf(set); only != nil {
 		return only, nil
 	}
-	absent := &core.Error{Code: core.CodeNotFound, Message: "this path is there only while there is exactly one catalogue, and there is none"}
+	absent := &core.Error{Code: core.CodeNotFound, Message: "this path exists only with exactly one catalogue; there is none"}
 	if all := set.Catalogues; len(all) > 0 {
-		absent.Message = fmt.Sprintf("this path is there only while there is exactly one catalogue, and there are %d", len(all))
+		absent.Message = fmt.Sprintf("this path exists only with exactly one catalogue; there are %d", len(all))
 		paths := make([]string, 0, maxListedIDs)
 		for _, c := range all[:min(len(all), maxListedIDs)] {
 			paths = append(paths, h.router.BasePath()+pathOf(c))
@@ -125,7 +125,7 @@ func (h *catalogues) only(set *core.CatalogueSet, pathOf func(*core.Catalogue) s
 }
 
 // describe writes the detail of a catalogue, with status 200 even if the catalogue has failed.
-func (h *catalogues) describe(w http.ResponseWriter, r *http.Request, c *catalogueAnswer) {
+func (h *catalogues) describe(w http.ResponseWriter, r *http.Request, c *catalogueResponses) {
 	w.Header().Add("Vary", api.HeaderAuthorization)
 	if c.problem != nil {
 		if !api.NotModified(w, r, c.failed.tag) {
@@ -141,7 +141,7 @@ func (h *catalogues) describe(w http.ResponseWriter, r *http.Request, c *catalog
 
 // isFiltered reports whether some documents are hidden from the caller: an access rule restricts everyone except the system;
 // without a rule the default access may deny the caller.
-func isFiltered(r *http.Request, c *catalogueAnswer) bool {
+func isFiltered(r *http.Request, c *catalogueResponses) bool {
 	caller, authenticated := api.CallerOf(r.Context())
 	if !c.restricted {
 		return !c.defaultAccess.Allows(caller)
@@ -186,16 +186,16 @@ type ambiguousTypeError struct {
 	shared problem.AmbiguousType
 }
 
-func ambiguous(documentType string, called []*core.Catalogue) error {
+func ambiguous(documentType string, matching []*core.Catalogue) error {
 	cause := &core.Error{
-		Code: problem.CodeAmbiguousType, Message: fmt.Sprintf("documentType %s is that of %d catalogues", api.QuoteValue(documentType), len(called)),
+		Code: problem.CodeAmbiguousType, Message: fmt.Sprintf("%d catalogues have the documentType %s", len(matching), api.QuoteValue(documentType)),
 		Hint: "use the id of a catalogue",
 	}
 	shared := problem.AmbiguousType{DocumentType: documentType, Error: problem.AmbiguousTypeError{Code: cause.Code, Message: cause.Message}}
-	for _, c := range called {
+	for _, c := range matching {
 		shared.MatchingCatalogueIDs = append(shared.MatchingCatalogueIDs, c.ID)
 	}
-	cause.Hint += ": " + strings.Join(shared.MatchingCatalogueIDs[:min(len(called), maxListedIDs)], ", ")
+	cause.Hint += ": " + strings.Join(shared.MatchingCatalogueIDs[:min(len(matching), maxListedIDs)], ", ")
 	return &ambiguousTypeError{cause: cause, shared: shared}
 }
 

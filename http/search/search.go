@@ -22,7 +22,7 @@ func (s *Surface) OpenAPI() []byte { return document }
 
 // Register implements api.Surface.
 func (s *Surface) Register(r *api.Router) {
-	c := &catalogues{router: r, answers: &catalogueAnswers{port: s.ports.Catalogues, basePath: r.BasePath()}}
+	c := &catalogues{router: r, responses: &responseCache{port: s.ports.Catalogues, basePath: r.BasePath()}}
 	r.UseWildcards(c)
 	r.ExtendProblems(func(p problem.Problem, req *http.Request, err error) problem.Problem {
 		if c.isGraphQL(req) {
@@ -36,17 +36,17 @@ func (s *Surface) Register(r *api.Router) {
 	g := graphql{port: s.ports.GraphQL, basePath: r.BasePath()}
 	route := catalogueRoute{
 		method: http.MethodPost, below: segmentGraphQL, offers: []string{api.ContentTypeJSON, contentTypeGraphQL},
-		query: api.IgnoreParams(), answer: g.executeFromBody, path: graphqlPath,
+		query: api.IgnoreParams(), handler: g.executeFromBody, path: graphqlPath,
 	}
 	c.handle(route)
 	route.below += "/{" + paramTag + "}"
 	c.handle(route)
 	route.method, route.below = http.MethodGet, segmentGraphQL
-	route.query, route.answer = api.AllowParams("query", "operationName", "variables", "extensions"), g.executeFromQuery
+	route.query, route.handler = api.AllowParams("query", "operationName", "variables", "extensions"), g.executeFromQuery
 	c.handle(route)
 
 	c.handle(catalogueRoute{
 		method: http.MethodPost, below: segmentDownload, offers: downloadOffers(),
-		query: api.AllowParams(), answer: downloads{s.ports.Downloads}.download, path: downloadPath,
+		query: api.AllowParams(), handler: downloads{s.ports.Downloads}.download, path: downloadPath,
 	})
 }

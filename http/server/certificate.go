@@ -71,7 +71,7 @@ func certificateError(message, hint string) error {
 func (p certificatePair) certificate() (*tls.Certificate, error) {
 	if err := checkChain(p.cert); err != nil {
 		return nil, certificateError(p.certFile+" is not a certificate: "+err.Error(),
-			"give the certificate and those between it and its authority as PEM, the server's own first")
+			"the file must hold the server's certificate first, then the intermediate certificates, as PEM")
 	}
 	c, err := tls.X509KeyPair(p.cert, p.key)
 	switch {
@@ -79,10 +79,10 @@ func (p certificatePair) certificate() (*tls.Certificate, error) {
 		return &c, nil
 	case strings.Contains(err.Error(), "match"):
 		return nil, certificateError(fmt.Sprintf("the key in %s is not that of the certificate in %s", p.keyFile, p.certFile),
-			"give the key that the certificate was requested with; the server's own certificate must be the first of its file")
+			"use the key that the certificate was requested with; the server's certificate must be the first in its file")
 	default:
 		return nil, certificateError(p.keyFile+" is not a private key: "+strings.TrimPrefix(err.Error(), "tls: "),
-			"give the certificate's key as PEM, without a password")
+			"the file must hold the certificate's key as PEM, without a password")
 	}
 }
 

@@ -21,7 +21,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		open: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tutti_http_connections", Help: "Connections that are open."}),
 		over: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tutti_http_connections_refused_total",
-			Help: "Connections over a limit, on which at most /ping, /ready and /metrics are answered.",
+			Help: "Connections over a limit: they can request only /ping, /ready and /metrics.",
 		}, []string{"limit"}),
 		expires: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "tutti_tls_certificate_expiry_timestamp_seconds", Help: "Unix time at which the certificate in use expires.",

@@ -101,7 +101,7 @@ func (d docs) servePage(w http.ResponseWriter, r *http.Request) error {
 func (d docs) serveAsset(w http.ResponseWriter, r *http.Request) error {
 	name := chi.URLParam(r, "asset")
 	if _, ok := d[name]; !ok || name == "index.html" {
-		return core.NewError(core.CodeNotFound, "there is no such part of /api-docs")
+		return core.NewError(core.CodeNotFound, "this part of /api-docs does not exist")
 	}
 	return d.serve(w, r, name)
 }

@@ -181,7 +181,7 @@ func TestLagOfWhatIsRefused(t *testing.T) {
 	}
 }
 
-// TestStopWithoutBroker: a stop takes its time and no more when nobody answers.
+// TestStopWithoutBroker: a stop ends within its timeout when no broker answers.
 func TestStopWithoutBroker(t *testing.T) {
 	cluster, b := fake(t, 1)
 	b.produce(t, 1, numbered("v", 5)...)
@@ -216,7 +216,7 @@ func metric(t *testing.T, reg *prometheus.Registry, name string) string {
 	return ""
 }
 
-// freePort returns a port that nobody listens on at the moment.
+// freePort returns a port without a listener.
 func freePort(t *testing.T) int {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

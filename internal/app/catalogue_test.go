@@ -261,11 +261,11 @@ func (w *world) wantProblems() {
 		{http.MethodDelete, "/introspection/broken", http.StatusMethodNotAllowed, "method_not_allowed", "does not support this method"},
 		{http.MethodPut, "/introspection/sqon", http.StatusMethodNotAllowed, "method_not_allowed", "does not support this method"},
 		{http.MethodGet, "/introspection/fields", http.StatusNotFound, "not_found", "exactly one catalogue"},
-		{http.MethodGet, "/introspection/constructor", http.StatusNotFound, "not_found", "no such catalogue"},
-		{http.MethodGet, "/introspection/hasOwnProperty", http.StatusNotFound, "not_found", "no such catalogue"},
-		{http.MethodGet, "/introspection/same", http.StatusNotFound, "not_found", "no such catalogue"},
-		{http.MethodGet, "/introspection/studies", http.StatusNotFound, "not_found", "no such catalogue"},
-		{http.MethodPost, "/none/graphql", http.StatusNotFound, "not_found", "no such catalogue"},
+		{http.MethodGet, "/introspection/constructor", http.StatusNotFound, "not_found", "catalogue not found"},
+		{http.MethodGet, "/introspection/hasOwnProperty", http.StatusNotFound, "not_found", "catalogue not found"},
+		{http.MethodGet, "/introspection/same", http.StatusNotFound, "not_found", "catalogue not found"},
+		{http.MethodGet, "/introspection/studies", http.StatusNotFound, "not_found", "catalogue not found"},
+		{http.MethodPost, "/none/graphql", http.StatusNotFound, "not_found", "catalogue not found"},
 		{http.MethodPost, "/graphql", http.StatusNotFound, "not_found", "exactly one catalogue"},
 	} {
 		a := w.sendRaw(tc.method, tc.target)

@@ -74,7 +74,7 @@ func (c JWTConfig) validate() error {
 	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
 		return &core.Error{
 			Code: core.CodeInvalid, Message: "the key set would be fetched over plain http from another machine",
-			Hint: "use https; an attacker who can answer in its place can make any token",
+			Hint: "use https; an attacker who can impersonate the server can issue any token",
 		}
 	}
 	return nil

@@ -92,7 +92,7 @@ func parsePEM(file []byte) ([]publicKey, error) {
 		if err != nil {
 			return nil, &core.Error{
 				Code: core.CodeInvalid, Message: fmt.Sprintf("block %d of the public key file cannot be used: %v", len(keys)+1, err),
-				Hint: "give the issuer's RSA, EC or Ed25519 public key, or its certificate, as PEM", Err: err,
+				Hint: "provide the issuer's RSA, EC or Ed25519 public key, or its certificate, as PEM", Err: err,
 			}
 		}
 		keys = append(keys, key)
@@ -100,7 +100,7 @@ func parsePEM(file []byte) ([]publicKey, error) {
 	if len(keys) == 0 {
 		return nil, &core.Error{
 			Code: core.CodeInvalid, Message: "the public key file contains no PEM block",
-			Hint: "give the issuer's RSA, EC or Ed25519 public key, or its certificate, as PEM",
+			Hint: "provide the issuer's RSA, EC or Ed25519 public key, or its certificate, as PEM",
 		}
 	}
 	return keys, nil

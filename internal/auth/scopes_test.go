@@ -22,15 +22,15 @@ func TestScopesGrant(t *testing.T) {
 	}{
 		{"the system", auth.Scopes{}, []string{"tutti.WRITE"}, true, nil, nil},
 		{"an organization", auth.Scopes{}, []string{"S1.WRITE", "S2.READ"}, false, []string{"S1"}, []string{"S2"}},
-		{"to write is not to read", auth.Scopes{}, []string{"S1.WRITE"}, false, []string{"S1"}, nil},
-		{"the read scope of the system's name is an organization's", auth.Scopes{}, []string{"tutti.READ"}, false, nil, []string{"tutti"}},
-		{"another case", auth.Scopes{}, []string{"TUTTI.WRITE", "S1.write"}, false, []string{"TUTTI"}, nil},
+		{"a write scope does not include reading", auth.Scopes{}, []string{"S1.WRITE"}, false, []string{"S1"}, nil},
+		{"the system's name with the read suffix is an organization", auth.Scopes{}, []string{"tutti.READ"}, false, nil, []string{"tutti"}},
+		{"different case", auth.Scopes{}, []string{"TUTTI.WRITE", "S1.write"}, false, []string{"TUTTI"}, nil},
 		{"an empty organization", auth.Scopes{}, []string{".WRITE", ".READ"}, false, nil, nil},
 		{"an unknown scope", auth.Scopes{}, []string{"openid", "WRITE"}, false, nil, nil},
-		{"points in the name", auth.Scopes{}, []string{"a.WRITE.WRITE"}, false, []string{"a.WRITE"}, nil},
+		{"dots in the name", auth.Scopes{}, []string{"a.WRITE.WRITE"}, false, []string{"a.WRITE"}, nil},
 		{"a prefix: the system", prefixed, []string{"portal:w"}, true, nil, nil},
-		{"a prefix: an organization of the system's name", prefixed, []string{"study.portal:w", "study.portal:r"}, false, []string{"portal"}, []string{"portal"}},
-		{"a prefix: without it", prefixed, []string{"S1:w", "S1:r"}, false, nil, nil},
+		{"a prefix: an organization named like the system", prefixed, []string{"study.portal:w", "study.portal:r"}, false, []string{"portal"}, []string{"portal"}},
+		{"a prefix: scopes without it", prefixed, []string{"S1:w", "S1:r"}, false, nil, nil},
 		{"a prefix: an empty organization", prefixed, []string{"study.:w"}, false, nil, nil},
 		{"a prefix: overlapping ends", auth.Scopes{OrganizationPrefix: "song.", System: "song"}, []string{"song.WRITE"}, true, nil, nil},
 	} {
@@ -65,7 +65,7 @@ func TestScopesAreNamed(t *testing.T) {
 		want   []string
 	}{
 		{"default", auth.Scopes{}, []string{"tutti.WRITE", "S1.WRITE", "S1.READ"}},
-		{"all given", auth.Scopes{System: "p", OrganizationPrefix: "s:", WriteSuffix: "-w", ReadSuffix: "-r"}, []string{"p-w", "s:S1-w", "s:S1-r"}},
+		{"all set", auth.Scopes{System: "p", OrganizationPrefix: "s:", WriteSuffix: "-w", ReadSuffix: "-r"}, []string{"p-w", "s:S1-w", "s:S1-r"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := []string{tc.scopes.SystemScope(), tc.scopes.WriteScope("S1"), tc.scopes.ReadScope("S1")}
@@ -83,7 +83,7 @@ func TestAmbiguousScopes(t *testing.T) {
 		scopes        auth.Scopes
 	}{
 		{"equal suffixes", `the write suffix "x" and the read suffix "x" are ambiguous`, auth.Scopes{WriteSuffix: "x", ReadSuffix: "x"}},
-		{"one ends with the other", `the write suffix "x.READ" and the read suffix ".READ" are ambiguous`, auth.Scopes{WriteSuffix: "x.READ"}},
+		{"one is a suffix of the other", `the write suffix "x.READ" and the read suffix ".READ" are ambiguous`, auth.Scopes{WriteSuffix: "x.READ"}},
 		{
 			"a system with the prefix", `the system scope would also be the write scope of an organization called "admin"`,
 			auth.Scopes{OrganizationPrefix: "study.", System: "study.admin"},

@@ -81,7 +81,7 @@ func (w *Writer) schedule() {
 	}
 }
 
-// next returns the index to give a slot to, nil for none: the one that uses the fewest, so that no index starves. The Writer is
+// next returns the index that gets the next slot, nil for none: the one that uses the fewest, so that no index starves. The Writer is
 // locked.
 func (w *Writer) next() *indexState {
 	var first *indexState

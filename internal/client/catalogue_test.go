@@ -101,12 +101,12 @@ func TestUnknownCatalogues(t *testing.T) {
 			answer(w, http.StatusConflict, "application/problem+json",
 				`{"detail":"several catalogues have this document type","code":"ambiguous_document_type","hint":"ask for one of them by its id"}`)
 		default:
-			answer(w, http.StatusNotFound, "application/problem+json", `{"detail":"there is no such catalogue","code":"not_found"}`)
+			answer(w, http.StatusNotFound, "application/problem+json", `{"detail":"catalogue not found","code":"not_found"}`)
 		}
 	})})
 	for id, want := range map[string]*core.Error{
-		"none":  core.NewError(core.CodeNotFound, "there is no such catalogue"),
-		"sqon":  core.NewError(core.CodeNotFound, "there is no such catalogue"),
+		"none":  core.NewError(core.CodeNotFound, "catalogue not found"),
+		"sqon":  core.NewError(core.CodeNotFound, "catalogue not found"),
 		"..":    core.NewError(core.CodeInvalid, "id must not be a relative path segment"),
 		"":      core.NewError(core.CodeInvalid, "id is empty"),
 		"donor": {Code: "ambiguous_document_type", Message: "several catalogues have this document type", Hint: "ask for one of them by its id"},

@@ -216,7 +216,7 @@ func TestWatchJobOfTheHandler(t *testing.T) {
 		t.Error(diff)
 	}
 	if _, err := c.WatchJob(t.Context(), "j2", func(client.Event) error { return nil }); core.CodeOf(err) != core.CodeNotFound {
-		t.Errorf("error %v, want that there is no such job", err)
+		t.Errorf("error %v, want that job not found", err)
 	}
 }
 

@@ -106,7 +106,7 @@ func (c *Client) Catalogues(ctx context.Context) (CatalogueList, error) {
 // Problem instead. CodeNotFound when it does not exist.
 func (c *Client) Catalogue(ctx context.Context, id string) (CatalogueDetail, error) {
 	if id == pathFilterSchema {
-		return CatalogueDetail{}, core.NewError(core.CodeNotFound, "there is no such catalogue")
+		return CatalogueDetail{}, core.NewError(core.CodeNotFound, "catalogue not found")
 	}
 	path, err := pathOf(pathIntrospection, id)
 	if err != nil {
@@ -141,7 +141,7 @@ func (c *Client) Catalogue(ctx context.Context, id string) (CatalogueDetail, err
 	}
 	if detail.ID == "" {
 		// A path that is not a catalogue's, such as the JSON Schema of filters.
-		return CatalogueDetail{}, core.NewError(core.CodeNotFound, "there is no such catalogue")
+		return CatalogueDetail{}, core.NewError(core.CodeNotFound, "catalogue not found")
 	}
 	for name, field := range body.Fields {
 		detail.Fields = append(detail.Fields, core.CatalogueField{

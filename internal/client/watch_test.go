@@ -201,7 +201,7 @@ func TestWatchJob(t *testing.T) {
 		},
 		"no stream at all": {
 			[]step{
-				refuses(events, 404, "not_found", "there is nothing at this path"), polls("running", 1),
+				refuses(events, 404, "not_found", "no resource has this path"), polls("running", 1),
 				{want: look, err: refused, after: time.Second},
 				polls("running", 2), polls("succeeded", 3),
 			},

@@ -83,7 +83,7 @@ func (s *Schemas) validate(f *setting.ErrorList) {
 		case !absoluteHTTP(v.URL):
 			f.Add(at, "", "such as https://ids.example.org/{study}/{value}", "%q is not an absolute http or https URL", setting.MaskUser(v.URL))
 		case hasUser(v.URL):
-			f.Add(at, "", "everyone who can read analysis types would see them", "the URL contains credentials")
+			f.Add(at, "", "any caller who can read analysis types would see them", "the URL contains credentials")
 		default:
 			for _, token := range regexp.MustCompile(`\{[^{}]*\}`).FindAllString(v.URL, -1) {
 				if token != "{study}" && token != "{value}" {

@@ -40,7 +40,7 @@ func (c *Catalogues) validate(given *setting.Node, f *setting.ErrorList) {
 		f.Add(at, where, hint, "%s is not a directory", c.Dir)
 	default:
 		if err := listable(c.Dir); err != nil {
-			f.Add(at, where, "give tutti's user read access", "%s cannot be read: %s", c.Dir, setting.Reason(err))
+			f.Add(at, where, "tutti's user needs read access", "%s cannot be read: %s", c.Dir, setting.Reason(err))
 		}
 	}
 }

@@ -198,7 +198,7 @@ func TestListDeadLetters(t *testing.T) {
 				got = append(got, l.RecordID)
 			}
 			if pages == 0 {
-				// Written while somebody pages: not seen twice, and the page after it has no gap.
+				// Written while the list is read page by page: not listed twice, and the next page has no gap.
 				mustPut(t, q, letter("S1", numbered(2), core.ReasonRejected))
 				if err := d.Clear(t.Context(), "song", "S1", numbered(6)); err != nil {
 					t.Fatal(err)

@@ -179,7 +179,7 @@ func mustConsumer(t *testing.T, q *queue.Queue, class core.Class, cfg queue.Cons
 	return c
 }
 
-// fetch returns what one Fetch gives, and fails when that is nothing.
+// fetch returns the messages of one Fetch and fails if there are none.
 func fetch(t *testing.T, c *queue.Consumer) []core.Message {
 	t.Helper()
 	messages, err := c.Fetch(t.Context(), 100, 0, 5*time.Second)

@@ -22,14 +22,13 @@ const (
 	StreamSeen        = streamSeen
 )
 
-// RequestSubject gives the subject of a Request.
+// RequestSubject returns the subject of a Request.
 var RequestSubject = subjects.OfRequest
 
 // Conn returns the connection.
 func (q *Queue) Conn() *nats.Conn { return q.conn.NC }
 
-// HoldGathered makes Requests that come one by one wait as if publishes were under way, until the function that it gives
-// is called.
+// HoldGathered makes single Requests wait as if a publish were in progress, until release is called.
 func HoldGathered(q *Queue) (release func()) {
 	q.gather.mu.Lock()
 	defer q.gather.mu.Unlock()

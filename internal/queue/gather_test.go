@@ -125,7 +125,7 @@ func TestPublishUnlessRemovalPendingAsOf(t *testing.T) {
 	})
 }
 
-// TestMergeWithPendingRemoval: a pending removal gives way to a Request split off from a newer message, and stands against one of
+// TestMergeWithPendingRemoval: a pending removal is replaced by a Request split off from a newer message, and stands against one of
 // an older message and against a sweep.
 func TestMergeWithPendingRemoval(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {

@@ -193,7 +193,7 @@ func TestPublishAllBad(t *testing.T) {
 	}
 }
 
-// TestBuriedBatch: a batch that nobody can work on becomes a dead letter of each of its records.
+// TestBuriedBatch: a batch that cannot be processed becomes one dead letter per record.
 func TestBuriedBatch(t *testing.T) {
 	s := startServer(t, t.TempDir(), "")
 	q := s.connect(t, queue.Config{})

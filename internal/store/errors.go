@@ -29,8 +29,8 @@ const (
 
 // WrapError returns err as a core.Error, nil for nil: CodeNotFound for a missing row, CodeConflict for a violated unique
 // constraint, CodeInvalid for text that PostgreSQL cannot store, CodeTooLarge for a value over the database's limit, CodeInternal
-// for a rejected statement or a damaged database, CodeUnavailable for every other error of the database. doing is what was being
-// done, in the gerund. A core.Error is returned unchanged.
+// for a rejected statement or a damaged database, CodeUnavailable for every other error of the database. doing names the
+// operation in the gerund, such as "opening the store". A core.Error is returned unchanged.
 func WrapError(doing string, err error) error {
 	if err == nil {
 		return nil
@@ -57,7 +57,7 @@ func WrapError(doing string, err error) error {
 	case code == sqlite3.SQLITE_FULL, state == stateDiskFull:
 		return core.WrapError(core.CodeUnavailable, doing+": the store's disk is full", err)
 	case code == sqlite3.SQLITE_BUSY, isCollision(err):
-		return core.WrapError(core.CodeUnavailable, doing+": another transaction holds a lock for too long", err)
+		return core.WrapError(core.CodeUnavailable, doing+": another transaction held a lock for too long", err)
 	}
 	return core.WrapError(core.CodeUnavailable, doing+": the store is not available", err)
 }
@@ -75,7 +75,7 @@ func openError(err error) error {
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
 		return &core.Error{
 			Code: core.CodeInvalid, Message: doing + ": its file cannot be written",
-			Hint: "give tutti's user write access to the data directory and its files", Err: err,
+			Hint: "tutti's user needs write access to the data directory and its files", Err: err,
 		}
 	}
 	if state == stateNoDatabase || len(state) == 5 && state[:2] == stateLogin {

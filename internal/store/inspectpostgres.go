@@ -134,7 +134,7 @@ func connectError(err error) error {
 	case "42501": // insufficient_privilege
 		return &core.Error{
 			Code: core.CodeForbidden, Message: "the user may not connect to the database",
-			Hint: "give the user the privilege CONNECT on the database", Err: err,
+			Hint: "grant the user the privilege CONNECT on the database", Err: err,
 		}
 	case "53300": // too_many_connections
 		return &core.Error{

@@ -153,8 +153,8 @@ func TestPublicKeyFile(t *testing.T) {
 		want string
 	}{
 		"good":    {encoded(&good.PublicKey), "ok: JSON Web Tokens of i are checked with the key in " + file},
-		"short":   {encoded(&short.PublicKey), "fail: auth.jwt.publicKeyFile: * 1024 bits* -> give *"},
-		"damaged": {pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: []byte("s3cret")}), "fail: auth.jwt.publicKeyFile: * -> give *"},
+		"short":   {encoded(&short.PublicKey), "fail: auth.jwt.publicKeyFile: * 1024 bits* -> provide *"},
+		"damaged": {pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: []byte("s3cret")}), "fail: auth.jwt.publicKeyFile: * -> provide *"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := os.WriteFile(file, tt.data, 0o600); err != nil {

@@ -20,14 +20,14 @@ import (
 
 // player sends events of a job with pauses; in a synctest bubble the pauses take no time.
 type player struct {
-	news  []client.Event
-	pause time.Duration
-	job   client.Job
-	err   error
+	events []client.Event
+	pause  time.Duration
+	job    client.Job
+	err    error
 }
 
 func (p player) WatchJob(_ context.Context, _ string, each func(client.Event) error) (client.Job, error) {
-	for _, e := range p.news {
+	for _, e := range p.events {
 		if err := each(e); err != nil {
 			return client.Job{}, err
 		}
@@ -76,7 +76,7 @@ func TestWatchLines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		news := []client.Event{
+		events := []client.Event{
 			job(core.JobQueued, 0, 0, 0, 0),
 			row("S1", core.JobQueued, 0, 0), row("S2\x1b[2J", core.JobRunning, 0, 0), job(core.JobRunning, 0, 0, 0, 0),
 			row("S1", core.JobRunning, 0, 2000), row("S1", core.JobRunning, 1500, 2000), job(core.JobRunning, 1500, 2000, 250.4, 2),
@@ -85,7 +85,7 @@ func TestWatchLines(t *testing.T) {
 			job(core.JobPartial, 2000, 2000, 250, 0),
 		}
 		ended := client.Job{ID: "j1", State: core.JobPartial}
-		got, err := display.Watch(t.Context(), player{news: news, pause: 900 * time.Millisecond, job: ended}, "j1", &out, display.ProgressConfig{})
+		got, err := display.Watch(t.Context(), player{events: events, pause: 900 * time.Millisecond, job: ended}, "j1", &out, display.ProgressConfig{})
 		if err != nil || got.State != core.JobPartial {
 			t.Fatalf("%+v, %v", got, err)
 		}
@@ -111,7 +111,7 @@ func TestWatchPaused(t *testing.T) {
 	t.Parallel()
 	paused := job(core.JobRunning, 0, 0, 0, 0)
 	paused.Job.Paused = "the mapping is wrong"
-	news := []client.Event{paused, paused, job(core.JobRunning, 0, 0, 0, 0), paused}
+	events := []client.Event{paused, paused, job(core.JobRunning, 0, 0, 0, 0), paused}
 	synctest.Test(t, func(t *testing.T) {
 		for _, tt := range []struct {
 			screen display.Screen
@@ -124,7 +124,7 @@ func TestWatchPaused(t *testing.T) {
 				"paused: the mapping is wrong\x1b[K\n\x1b[J\x1b[?7h"},
 		} {
 			var out bytes.Buffer
-			if _, err := display.Watch(t.Context(), player{news: news}, "j1", &out, display.ProgressConfig{Screen: tt.screen}); err != nil {
+			if _, err := display.Watch(t.Context(), player{events: events}, "j1", &out, display.ProgressConfig{Screen: tt.screen}); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.want, out.String()); diff != "" {
@@ -139,12 +139,12 @@ func TestWatchDraws(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		news := []client.Event{
+		events := []client.Event{
 			job(core.JobRunning, 0, 0, 0, 0), row("S1", core.JobRunning, 1, 2), row("S1", core.JobSucceeded, 2, 2),
 			job(core.JobSucceeded, 2, 2, 4, 0),
 		}
 		cfg := display.ProgressConfig{Screen: screen{columns: 60, rows: 24}}
-		if _, err := display.Watch(t.Context(), player{news: news, pause: 45 * time.Millisecond}, "j1", &out, cfg); err != nil {
+		if _, err := display.Watch(t.Context(), player{events: events, pause: 45 * time.Millisecond}, "j1", &out, cfg); err != nil {
 			t.Fatal(err)
 		}
 		// Events at 0, 45, 90 and 135 ms, views at 100 ms and at the end.
@@ -163,11 +163,11 @@ func TestWatchDraws(t *testing.T) {
 }
 
 // rendered returns the last view drawn for events.
-func rendered(t *testing.T, s screen, news ...client.Event) []string {
+func rendered(t *testing.T, s screen, events ...client.Event) []string {
 	t.Helper()
 	var out bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
-		if _, err := display.Watch(t.Context(), player{news: news}, "j1", &out, display.ProgressConfig{Screen: s}); err != nil {
+		if _, err := display.Watch(t.Context(), player{events: events}, "j1", &out, display.ProgressConfig{Screen: s}); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -193,7 +193,7 @@ func TestRender(t *testing.T) {
 	wide := job(core.JobRunning, 1500, 2000, 250, 2)
 	for name, tt := range map[string]struct {
 		screen screen
-		news   []client.Event
+		events []client.Event
 		want   []string
 	}{
 		"by name": {
@@ -211,7 +211,7 @@ func TestRender(t *testing.T) {
 				"  total                 [██████████████·····]  1,500/2,000  250/s, 2s left, 2 of 4 ended",
 			},
 		},
-		"more than fit": {
+		"more rows than the screen": {
 			screen{80, 9, false},
 			many,
 			[]string{
@@ -225,7 +225,7 @@ func TestRender(t *testing.T) {
 				"  total  [██·························]  10/100  12/s, 1m30s left, 6 of 30 ended",
 			},
 		},
-		"no room at all": {
+		"one row": {
 			screen{30, 1, false},
 			many,
 			[]string{
@@ -242,7 +242,7 @@ func TestRender(t *testing.T) {
 				"  total  [███████···]  1,500/2,000  250/s, 2s left",
 			},
 		},
-		"nonsense": {
+		"invalid numbers and states": {
 			screen{60, 24, false},
 			[]client.Event{row("S1", core.JobRunning, -5, 10), row("S2", "later", 50, 10), wide},
 			[]string{
@@ -263,7 +263,7 @@ func TestRender(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := rendered(t, tt.screen, tt.news...)
+			got := rendered(t, tt.screen, tt.events...)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -280,26 +280,26 @@ func TestRender(t *testing.T) {
 // TestRenderTruncatesNoNumber: a number is complete or omitted at any width; the counts are shown whenever they fit.
 func TestRenderTruncatesNoNumber(t *testing.T) {
 	t.Parallel()
-	waits := job(core.JobRunning, 1_234_567, 98_765_432, 4321, 5400)
-	waits.Job.ID, waits.Job.Paused = "0199b2a7-3c2f", "the index answered 503 for 1m30s, 17 times in 2,048 calls"
-	news := []client.Event{
-		waits, row("a very long name of an organization", core.JobRunning, 1_000_000, 98_000_000),
+	waiting := job(core.JobRunning, 1_234_567, 98_765_432, 4321, 5400)
+	waiting.Job.ID, waiting.Job.Paused = "0199b2a7-3c2f", "the index answered 503 for 1m30s, 17 times in 2,048 calls"
+	events := []client.Event{
+		waiting, row("a very long name of an organization", core.JobRunning, 1_000_000, 98_000_000),
 		faulty("b", core.JobFailed, "unavailable", "page 12 (rows from 12,000) could not be read: status 502"),
 		{Lost: core.NewError(core.CodeUnavailable, "tutti at http://192.0.2.15:8080 does not answer")},
 	}
 	for i := range 47 {
-		news = append(news[:len(news)-1], row(strings.Repeat("c", i+1), core.JobQueued, 0, 0), news[len(news)-1])
+		events = append(events[:len(events)-1], row(strings.Repeat("c", i+1), core.JobQueued, 0, 0), events[len(events)-1])
 	}
 	words := func(lines []string) []string {
 		return strings.FieldsFunc(strings.Join(lines, "\n"), func(c rune) bool { return unicode.IsSpace(c) || c == '…' })
 	}
 	const rows = 9
 	whole := map[string]bool{}
-	for _, word := range words(rendered(t, screen{1000, rows, false}, news...)) {
+	for _, word := range words(rendered(t, screen{1000, rows, false}, events...)) {
 		whole[word] = true
 	}
 	for columns := range 200 {
-		lines := rendered(t, screen{columns, rows, false}, news...)
+		lines := rendered(t, screen{columns, rows, false}, events...)
 		for _, word := range words(lines) {
 			if strings.ContainsAny(word, "0123456789") && !whole[word] && !whole[word+","] {
 				t.Errorf("%d columns: %q is cut: %q", columns, word, lines)
@@ -321,7 +321,7 @@ func TestRenderTruncatesNoNumber(t *testing.T) {
 // TestWatchFails: errors of the watcher and of the output reach the caller.
 func TestWatchFails(t *testing.T) {
 	t.Parallel()
-	news := []client.Event{job(core.JobQueued, 0, 0, 0, 0), row("S1", core.JobRunning, 0, 0)}
+	events := []client.Event{job(core.JobQueued, 0, 0, 0, 0), row("S1", core.JobRunning, 0, 0)}
 	broken := errors.New("broken")
 	for name, tt := range map[string]struct {
 		player player
@@ -329,12 +329,12 @@ func TestWatchFails(t *testing.T) {
 		full   bool
 		want   error
 	}{
-		"watcher":                  {player{news: news, err: broken}, nil, false, broken},
-		"output of lines":          {player{news: news}, nil, true, errFull},
-		"output of pictures":       {player{news: news, pause: time.Second}, screen{80, 24, false}, true, errFull},
-		"output of the last":       {player{news: news}, screen{80, 24, false}, true, errFull},
-		"watcher before any news":  {player{err: broken}, screen{80, 24, false}, true, broken},
-		"nothing but a loss there": {player{news: []client.Event{lost()}, err: broken}, screen{80, 24, false}, true, broken},
+		"watcher":                          {player{events: events, err: broken}, nil, false, broken},
+		"output of lines":                  {player{events: events}, nil, true, errFull},
+		"output of a view":                 {player{events: events, pause: time.Second}, screen{80, 24, false}, true, errFull},
+		"output of the last view":          {player{events: events}, screen{80, 24, false}, true, errFull},
+		"watcher before any event":         {player{err: broken}, screen{80, 24, false}, true, broken},
+		"connection lost before any event": {player{events: []client.Event{lost()}, err: broken}, screen{80, 24, false}, true, broken},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

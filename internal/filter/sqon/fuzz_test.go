@@ -25,21 +25,21 @@ func FuzzParse(f *testing.F) {
 			rejected(t, err)
 			return
 		}
-		again, err := sqon.Parse(filter.AppendJSON(nil))
+		reparsed, err := sqon.Parse(filter.AppendJSON(nil))
 		if err != nil {
 			t.Fatalf("%s: %v", printed(filter), err)
 		}
-		if diff := cmp.Diff(filter.Root == nil, again.Root == nil); diff != "" || printed(again) != printed(filter) {
-			t.Fatalf("%s is read as %s", printed(filter), printed(again))
+		if diff := cmp.Diff(filter.Root == nil, reparsed.Root == nil); diff != "" || printed(reparsed) != printed(filter) {
+			t.Fatalf("%s is parsed from its own JSON as %s", printed(filter), printed(reparsed))
 		}
 		if filter.Root != nil {
-			if diff := cmp.Diff(bare(filter.Root), bare(again.Root)); diff != "" {
+			if diff := cmp.Diff(bare(filter.Root), bare(reparsed.Root)); diff != "" {
 				t.Fatal(diff)
 			}
 		}
 		normal := filter.Normalize()
 		if twice := normal.Normalize(); printed(twice) != printed(normal) {
-			t.Fatalf("%s, once %s, twice %s", printed(filter), printed(normal), printed(twice))
+			t.Fatalf("Normalize is not idempotent: %s, once %s, twice %s", printed(filter), printed(normal), printed(twice))
 		}
 		if err := filter.Check(fields); err != nil {
 			rejected(t, err)
@@ -47,12 +47,12 @@ func FuzzParse(f *testing.F) {
 		}
 		hoisted, err := filter.Hoist(fields)
 		if err != nil {
-			t.Fatalf("%s: Check did not see that Hoist rejects: %v", printed(filter), err)
+			t.Fatalf("%s: Hoist rejects what Check accepted: %v", printed(filter), err)
 		}
 		document := &row{values: map[string][]string{"sex": {"a"}}, children: []*row{{path: "files", values: map[string][]string{"files.type": {"a"}}}}}
 		want := found(filter, document)
 		if got, ok := foundStrictly(hoisted.Normalize(), document); !ok || got != want {
-			t.Fatalf("%s became %s: %t (strict: %t), want %t", printed(filter), printed(hoisted), got, ok, want)
+			t.Fatalf("%s became %s: it matches: %t (strict: %t), want %t", printed(filter), printed(hoisted), got, ok, want)
 		}
 	})
 }

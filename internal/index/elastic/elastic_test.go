@@ -56,7 +56,7 @@ func remove(id string, version core.Version) core.Write {
 	return core.Write{Op: core.OpDelete, ID: id, Version: version}
 }
 
-// answering starts a cluster that gives every request the same answer.
+// answering starts a cluster that answers every request alike.
 func answering(tb testing.TB, status int, body string, header ...string) string {
 	tb.Helper()
 	return serving(tb, func(w http.ResponseWriter, _ *http.Request) {

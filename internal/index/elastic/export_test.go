@@ -22,5 +22,5 @@ func (x *Index) SendBy(to http.RoundTripper) error {
 // KeepAtMost makes one Search of x keep so many bytes of documents at most.
 func (x *Index) KeepAtMost(bytes int64) { x.MaxSourceBytes = bytes }
 
-// ErrOverLimit gives the error that is behind that of an answer which is longer than one may be.
+// ErrOverLimit returns the cause of the error for a response over the size limit.
 func ErrOverLimit() error { return transport.ErrOverLimit }

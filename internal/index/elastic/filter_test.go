@@ -56,7 +56,7 @@ func instant(text string, inclusive bool) query.Bound {
 	return query.Bound{Set: true, Inclusive: inclusive, Time: at}
 }
 
-// asking gives an engine, and a function that tells what the cluster was asked last. The cluster finds nothing.
+// asking returns an engine and a function that returns the last request to the cluster. The cluster finds no documents.
 func asking(t *testing.T) (*elastic.Index, func() string) {
 	t.Helper()
 	var last string
@@ -172,7 +172,7 @@ func TestManyTerms(t *testing.T) {
 	}
 }
 
-// deep gives a filter of so many clauses inside of each other, none of which can be opened.
+// deep returns a filter with that many nested clauses, none of which can be flattened.
 func deep(levels int, leaf *query.Node) *query.Node {
 	k := field("k", "keyword")
 	for i := range levels {

@@ -16,7 +16,7 @@ import (
 	"tutti/internal/index/elastic"
 )
 
-// script is a cluster that gives its answers one after the other and keeps what it was asked.
+// script is a cluster that returns its responses in order and records the requests.
 type script struct {
 	t *testing.T
 

@@ -26,63 +26,63 @@ func TestOutcomes(t *testing.T) {
 		{"created", core.OpIndex, 201, "", "", core.Result{Outcome: core.OutcomeIndexed}},
 		{"replaced", core.OpIndex, 200, "", "", core.Result{Outcome: core.OutcomeIndexed}},
 		{"deleted", core.OpDelete, 200, "", "", core.Result{Outcome: core.OutcomeRemoved}},
-		{"deleting what is not there", core.OpDelete, 404, "", "", core.Result{Outcome: core.OutcomeRemoved}},
+		{"delete of a missing document", core.OpDelete, 404, "", "", core.Result{Outcome: core.OutcomeRemoved}},
 		{
-			"newer is there", core.OpIndex, 409, "version_conflict_engine_exception",
+			"index of an older version", core.OpIndex, 409, "version_conflict_engine_exception",
 			"[current version [3] ]: version conflict, current version [1763716000123456789] is higher than the one provided [9]",
 			core.Result{Outcome: core.OutcomeStale, CurrentVersion: 1763716000123456789},
 		},
 		{
-			"deleting what is newer", core.OpDelete, 409, "version_conflict_engine_exception",
+			"delete of an older version", core.OpDelete, 409, "version_conflict_engine_exception",
 			"[v]: version conflict, current version [10] is higher than the one provided [8]",
 			core.Result{Outcome: core.OutcomeStale, CurrentVersion: 10},
 		},
 		{
-			"a conflict of another kind", core.OpIndex, 409, "version_conflict_engine_exception", "[v]: version conflict",
+			"conflict without versions", core.OpIndex, 409, "version_conflict_engine_exception", "[v]: version conflict",
 			core.Result{Outcome: core.OutcomeStale},
 		},
 		{
-			"a value of the wrong type", core.OpIndex, 400, "document_parsing_exception", "failed to parse field [n]",
+			"value of the wrong type", core.OpIndex, 400, "document_parsing_exception", "failed to parse field [n]",
 			core.Result{Outcome: core.OutcomeRejected},
 		},
 		{
-			"an older name of the same", core.OpIndex, 400, "mapper_parsing_exception", "failed to parse",
+			"wrong type, older exception", core.OpIndex, 400, "mapper_parsing_exception", "failed to parse",
 			core.Result{Outcome: core.OutcomeRejected},
 		},
 		{
-			"an argument of the document", core.OpIndex, 400, "illegal_argument_exception",
+			"invalid argument: the document", core.OpIndex, 400, "illegal_argument_exception",
 			"if _id is specified it must not be empty",
 			core.Result{Outcome: core.OutcomeRejected},
 		},
 		{
-			"an argument of the index: no write index", core.OpIndex, 400, "illegal_argument_exception",
+			"invalid argument: no write index", core.OpIndex, 400, "illegal_argument_exception",
 			"no write index is defined for alias [a]. The write index may be explicitly disabled",
 			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeIndexBlocked},
 		},
 		{
-			"an argument of the index: full", core.OpIndex, 400, "illegal_argument_exception",
+			"invalid argument: index full", core.OpIndex, 400, "illegal_argument_exception",
 			"Number of documents in the index can't exceed [2147483519]",
 			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeIndexBlocked},
 		},
 		{
-			"an invalid id", core.OpIndex, 400, "action_request_validation_exception", "Validation Failed: 1: id is too long",
+			"invalid id", core.OpIndex, 400, "action_request_validation_exception", "Validation Failed: 1: id is too long",
 			core.Result{Outcome: core.OutcomeRejected},
 		},
 		{
-			"closed", core.OpIndex, 400, "index_closed_exception", "closed",
+			"closed index", core.OpIndex, 400, "index_closed_exception", "closed",
 			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeIndexBlocked},
 		},
 		{
-			"blocked", core.OpDelete, 403, "cluster_block_exception", "index [a] blocked by: [FORBIDDEN/8/index write (api)];",
+			"blocked index", core.OpDelete, 403, "cluster_block_exception", "index [a] blocked by: [FORBIDDEN/8/index write (api)];",
 			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeIndexBlocked},
 		},
 		{
-			"a full disk", core.OpIndex, 429, "cluster_block_exception",
+			"full disk", core.OpIndex, 429, "cluster_block_exception",
 			"index [a] blocked by: [TOO_MANY_REQUESTS/12/disk usage exceeded flood-stage watermark]",
 			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeIndexBlocked},
 		},
 		{
-			"a full disk of an older engine", core.OpIndex, 403, "cluster_block_exception",
+			"full disk, older engine", core.OpIndex, 403, "cluster_block_exception",
 			"index [a] blocked by: [FORBIDDEN/12/index read-only / allow delete (api)];",
 			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeIndexBlocked},
 		},
@@ -91,39 +91,39 @@ func TestOutcomes(t *testing.T) {
 			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeOverloaded},
 		},
 		{
-			"missing", core.OpIndex, 404, "index_not_found_exception", "no such index [a] and [require_alias] request flag",
+			"missing index", core.OpIndex, 404, "index_not_found_exception", "no such index [a] and [require_alias] request flag",
 			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeIndexBlocked},
 		},
 		{
-			"deleting in a missing index", core.OpDelete, 404, "index_not_found_exception", "no such index [a]",
+			"delete in a missing index", core.OpDelete, 404, "index_not_found_exception", "no such index [a]",
 			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeIndexBlocked},
 		},
 		{
-			"not allowed", core.OpIndex, 403, "security_exception", "action is unauthorized",
+			"missing privilege", core.OpIndex, 403, "security_exception", "action is unauthorized",
 			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeIndexBlocked},
 		},
 		{
-			"a full write queue", core.OpIndex, 429, "es_rejected_execution_exception", "rejected execution",
+			"full write queue", core.OpIndex, 429, "es_rejected_execution_exception", "rejected execution",
 			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeOverloaded},
 		},
 		{
-			"no memory", core.OpIndex, 429, "circuit_breaking_exception", "Data too large",
+			"circuit breaker", core.OpIndex, 429, "circuit_breaking_exception", "Data too large",
 			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeOverloaded},
 		},
 		{
-			"a missing shard", core.OpIndex, 503, "unavailable_shards_exception", "primary shard is not active",
+			"missing shard", core.OpIndex, 503, "unavailable_shards_exception", "primary shard is not active",
 			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeUnavailable},
 		},
 		{
-			"a fault of the cluster", core.OpIndex, 500, "null_pointer_exception", "",
+			"internal error", core.OpIndex, 500, "null_pointer_exception", "",
 			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeOverloaded},
 		},
 		{
-			"never heard of", core.OpIndex, 400, "brand_new_exception", "secret",
+			"unknown exception", core.OpIndex, 400, "brand_new_exception", "secret",
 			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeOverloaded},
 		},
 		{
-			"a 404 without an error for a write", core.OpIndex, 404, "", "",
+			"404 without an error for an index operation", core.OpIndex, 404, "", "",
 			core.Result{Outcome: core.OutcomeRetry, Code: core.CodeOverloaded},
 		},
 	}
@@ -216,10 +216,10 @@ func TestWholeRequests(t *testing.T) {
 	}{
 		{"overloaded", 429, fault("es_rejected_execution_exception"), core.CodeOverloaded, "the index is overloaded", "why"},
 		{"unavailable", 503, fault("cluster_block_exception"), core.CodeOverloaded, "the index is blocked", "why"},
-		{"a proxy without a node", 503, "<html>", core.CodeOverloaded, "the index is overloaded", "status 503"},
+		{"proxy without a node", 503, "<html>", core.CodeOverloaded, "the index is overloaded", "status 503"},
 		{"too large", 413, "", core.CodeTooLarge, "the request is too large for the index", "status 413"},
 		{
-			"an id that is too long", 400, fault("action_request_validation_exception"), core.CodeInvalid,
+			"id too long", 400, fault("action_request_validation_exception"), core.CodeInvalid,
 			"the index rejected the request", "status 400, action_request_validation_exception: why",
 		},
 		{"a proxy's 400", 400, "<html>", core.CodeUnavailable, "the index returned an unexpected response", "status 400"},
@@ -227,17 +227,17 @@ func TestWholeRequests(t *testing.T) {
 		{"a proxy's 403", 403, "<html>", core.CodeIndexBlocked, "the index rejected the credentials", "status 403"},
 		{"a missing index", 404, fault("index_not_found_exception"), core.CodeIndexBlocked, "the index is missing", "why"},
 		{"a proxy's 404", 404, "<html>", core.CodeUnavailable, "the index returned an unexpected response", "status 404"},
-		{"a fault", 500, fault("null_pointer_exception"), core.CodeUnavailable, "the index returned an unexpected response", "why"},
+		{"internal error", 500, fault("null_pointer_exception"), core.CodeUnavailable, "the index returned an unexpected response", "why"},
 		{"a bad gateway", 502, "", core.CodeUnavailable, "the index returned an unexpected response", "status 502"},
 		{"a redirect", 302, "", core.CodeUnavailable, "the index returned an unexpected response", "status 302"},
 		{"not JSON", 200, "<html>", core.CodeUnavailable, "the bulk response of the index cannot be parsed", ""},
 		{"empty", 200, "", core.CodeUnavailable, "the bulk response of the index cannot be parsed", ""},
 		{
-			"cut JSON", 200, `{"errors":false,"items":[{"index":{"status":201}},{"delete":{"sta`, core.CodeUnavailable,
+			"truncated JSON", 200, `{"errors":false,"items":[{"index":{"status":201}},{"delete":{"sta`, core.CodeUnavailable,
 			"the bulk response of the index cannot be parsed", "",
 		},
 		{
-			"cut behind an item", 200, `{"errors":false,"items":[{"index":{"status":201}},{"delete":{"status":200}}`,
+			"truncated after an item", 200, `{"errors":false,"items":[{"index":{"status":201}},{"delete":{"status":200}}`,
 			core.CodeUnavailable, "the bulk response of the index cannot be parsed", "",
 		},
 		{

@@ -108,7 +108,7 @@ func TestSearches(t *testing.T) {
 	golden(t, "searches.golden", []byte(all.String()))
 }
 
-// TestNothingIsAskedForNothing: what nobody wants to know costs no round trip.
+// TestNothingIsAskedForNothing: a search without hits, counts and facets sends no request.
 func TestNothingIsAskedForNothing(t *testing.T) {
 	x, _ := play(t)
 	got, err := x.Search(t.Context(), "a", []index.SearchRequest{

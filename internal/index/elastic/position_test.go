@@ -69,8 +69,8 @@ func places(t *testing.T, x *elastic.Index, alias string, h index.HitsRequest) [
 	return all
 }
 
-// TestCursors: where documents hold their id in no field a cursor tells nothing, and a page begins after all that the pages before
-// it had, in every process with the same key.
+// TestCursors: without a field that holds the ids a cursor reveals nothing, and each page starts after the previous ones, in every
+// process with the same key.
 func TestCursors(t *testing.T) {
 	id, down, k := index.Sort{Field: field("_id", "keyword")}, index.Sort{Field: field("_id", "keyword"), Descending: true}, index.Sort{Field: field("k", "keyword")}
 	without := func(number int, ids ...string) string {
@@ -339,7 +339,7 @@ func TestCursorsOfParts(t *testing.T) {
 	}
 }
 
-// TestStreamByIDs: where no field holds the ids a stream is ordered by where documents are stored, which tells nothing either.
+// TestStreamByIDs: where no field holds the ids, a stream is in the order of storage, so its cursors carry no position either.
 func TestStreamByIDs(t *testing.T) {
 	x, s := play(t, sampleSize(3, `{}`), answer{200, settingsOf(1)}, answer{200, point}, answer{200, `{"pit_id":"P","timed_out":false,"_shards":{"failed":0},"hits":{"hits":[]}}`}, answer{200, `{}`})
 	by := []index.Sort{{Field: field("k", "keyword")}, {Field: field("_id", "keyword")}}

@@ -209,7 +209,7 @@ func TestBytesGoBackToTheirOwner(t *testing.T) {
 	_ = listener.Close()
 }
 
-// TestHanging holds that a cluster that does not answer costs the time-out, and that the caller may give up earlier.
+// TestHanging: a request to a cluster that does not answer ends after the timeout, or earlier when its context ends.
 func TestHanging(t *testing.T) {
 	hang := make(chan struct{})
 	url := serving(t, func(_ http.ResponseWriter, r *http.Request) { <-hang })

@@ -311,7 +311,7 @@ func drain(t *testing.T, r *http.Request) {
 	}
 }
 
-// TestSearchEnds: the end of the context ends the connection, by which the cluster gives up.
+// TestSearchEnds: the end of the context closes the connection, so that the cluster cancels the search.
 func TestSearchEnds(t *testing.T) {
 	asked, gone := make(chan struct{}), make(chan struct{})
 	x := open(t, serving(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -457,7 +457,7 @@ func TestStreamBodies(t *testing.T) {
 	golden(t, "stream.golden", []byte(strings.Join(s.asked, "\n")+"\n"))
 }
 
-// TestStreamEnds: a point in time is given back when nobody wants the documents any more.
+// TestStreamEnds: a point in time is closed when the caller stops reading.
 func TestStreamEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	closed := make(chan string, 1)

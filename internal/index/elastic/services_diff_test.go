@@ -12,7 +12,7 @@ import (
 	"tutti/internal/tools/searchtest"
 )
 
-// TestSearchAgainstOracle holds searches to what random documents and filters should give; the environment makes it larger.
+// TestSearchAgainstOracle compares searches of random documents and filters with the oracle; the environment sets how many.
 func TestSearchAgainstOracle(t *testing.T) {
 	searchtest.Run(t, 1, 2000, openTidy)
 }

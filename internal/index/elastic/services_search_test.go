@@ -24,7 +24,7 @@ const searchMapping = `{"properties":{"id":{"type":"keyword"},"k":{"type":"keywo
 	`"t":{"type":"date"},"tn":{"type":"date_nanos"},"a":{"type":"nested","properties":{"k":{"type":"keyword"},"n":{"type":"long"},` +
 	`"b":{"type":"nested","properties":{"n":{"type":"long"}}}}}}}`
 
-// searched gives an engine with documents, which hold their id in the field id.
+// searched returns an engine with documents that hold their id in the field id.
 func searched(t *testing.T, documents ...string) (*elastic.Index, string) {
 	t.Helper()
 	x, alias := cluster(t), fresh(t)
@@ -109,7 +109,7 @@ func TestPatternsOfAddresses(t *testing.T) {
 	}
 }
 
-// TestManyValues: the cluster gives 65,536 buckets at once, and facets want more.
+// TestManyValues: the cluster returns at most 65,536 buckets per search, and a facet has more values.
 func TestManyValues(t *testing.T) {
 	const size = 70_000
 	documents := make([]string, size)
@@ -217,7 +217,7 @@ func TestCountsAreKept(t *testing.T) {
 	}
 }
 
-// TestNoDocuments tells why an alias gives none.
+// TestNoDocuments: the error says why an alias returns no documents.
 func TestNoDocuments(t *testing.T) {
 	x, alias := searched(t, `{"id":"1"}`)
 	one := []index.SearchRequest{{Total: true}}

@@ -27,7 +27,7 @@ import (
 )
 
 // The tests of these files need deploy/local/elasticsearch: `start` prints TUTTI_TEST_ELASTICSEARCH_URL. The one test of
-// the secure node starts it where nobody has.
+// the secure node starts it if it does not run.
 
 func environment(t testing.TB, name string) string {
 	t.Helper()
@@ -43,7 +43,7 @@ func cluster(t testing.TB, change ...func(*elastic.Config)) *elastic.Index {
 	return open(t, environment(t, "TUTTI_TEST_ELASTICSEARCH_URL"), change...)
 }
 
-// fresh gives the name of an alias of this test alone, whose indices go when it ends.
+// fresh returns the name of an alias for this test only; its indices are deleted when the test ends.
 func fresh(t testing.TB) string {
 	t.Helper()
 	alias := "test-" + uuid.NewString()
@@ -51,7 +51,7 @@ func fresh(t testing.TB) string {
 	return alias
 }
 
-// PhysicalIndex gives the index behind alias, "" when there is none.
+// PhysicalIndex returns the index behind alias, "" when there is none.
 func PhysicalIndex(t testing.TB, alias string) string {
 	t.Helper()
 	var found map[string]json.RawMessage
@@ -162,7 +162,7 @@ func wantDocument(t testing.TB, x *elastic.Index, alias, id, source string) {
 	}
 }
 
-// TestBlocks takes the index away in each way there is, and gives it back.
+// TestBlocks makes the index unavailable in each possible way and available again.
 func TestBlocks(t *testing.T) {
 	x := cluster(t)
 	alias := fresh(t)
@@ -327,7 +327,7 @@ func TestScopeNeedsAKeyword(t *testing.T) {
 	}
 }
 
-// secureNode gives the variables of the secure node, and stops it when the test ends if it did not run before.
+// secureNode returns the variables of the secure node, and stops the node when the test ends unless it ran before.
 func secureNode(t *testing.T) map[string]string {
 	t.Helper()
 	const scripts = "../../../deploy/local/elasticsearch/"

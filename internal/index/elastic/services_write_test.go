@@ -111,7 +111,7 @@ func TestGrowthOfTwoProcesses(t *testing.T) {
 	if got := write(t, one, alias, put("a", 1, `{"u":1,"v":1}`)); got[0].Outcome != core.OutcomeIndexed {
 		t.Fatalf("got %+v", got)
 	}
-	// two does not know of u and v: it would give them another type.
+	// two does not know u and v: it would map them to another type.
 	got := write(t, two, alias, put("b", 1, `{"u":"text","w":1}`), put("c", 1, `{"v":2.5,"x":true}`), put("d", 1, `{"y":[{"z":1}]}`))
 	want := []core.Outcome{core.OutcomeRejected, core.OutcomeIndexed, core.OutcomeIndexed}
 	if diff := cmp.Diff(want, outcomes(got)); diff != "" {

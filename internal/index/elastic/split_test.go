@@ -76,7 +76,7 @@ func (n *narrow) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(answer), Request: r}, nil
 }
 
-// answer gives that to one search, with how many documents it asked for. given is how many documents there are in all.
+// answer responds to one search for a number of documents. given is how many documents exist.
 func (n *narrow) answer(asked string, given *int) (body string, size int, err error) {
 	var s struct {
 		Size, From int

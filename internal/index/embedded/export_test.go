@@ -73,7 +73,7 @@ func Keep(dir string, s *segment.Segment) (path string, read func() (*segment.Se
 	return f.path(kept.number), func() (*segment.Segment, error) { return f.read(kept) }, err
 }
 
-// BreakSnapshot gives an alias a snapshot that matches no transaction of the file.
+// BreakSnapshot writes a snapshot for an alias that matches no transaction of the file.
 func BreakSnapshot(x *Index, name string) {
 	now := x.store.aliases[name].segments.current()
 	x.store.aliases[name].segments.visible.Store(&visibleSnapshots{current: &snapshot{row: now.row + 1_000_000, parts: now.parts}})

@@ -26,7 +26,7 @@ func (e *callerError) Error() string { return e.err.Error() }
 // Watch calls each for a job and its organizations as they are, in the order of their last changes, then once with
 // neither, and then for every change; of changes in quick succession at least the last is delivered. It continues
 // after lost connections until each returns an error, which is returned unchanged, ctx ends, or the job is removed,
-// which returns nil. CodeNotFound when there is no such job.
+// which returns nil. CodeNotFound when job not found.
 func (j *Jobs) Watch(ctx context.Context, id string, each func(core.JobChange) error) error {
 	if _, err := j.Get(ctx, id); err != nil {
 		return err

@@ -103,7 +103,7 @@ func New(models Models, searches Searches, cfg Config) (*Service, error) {
 // Download writes the files of r, with the documents of a catalogue that who may see, to the writer that begin returns: one file
 // directly, several in an archive. It calls begin after validation, once the first documents are read.
 //
-// Errors before that: CodeNotFound if there is no such catalogue or it is unavailable, CodeForbidden if its downloads are
+// Errors before that: CodeNotFound if catalogue not found or it is unavailable, CodeForbidden if its downloads are
 // disabled, CodeInvalid for invalid params, with pointers, CodeOverloaded if there are too many downloads, and those of the
 // index. An error after it means that the written file is incomplete; it is CodeUnavailable also if the client reads too slowly
 // (Config.MaxWait).

@@ -144,7 +144,7 @@ func (c *client) callError(ctx, call context.Context, err error, otherwise strin
 	}
 	switch {
 	case ctx.Err() != nil:
-		return core.WrapError(core.CodeUnavailable, "the request ended before it responded", ctx.Err())
+		return core.WrapError(core.CodeUnavailable, "the request was cancelled before the node responded", ctx.Err())
 	case errors.Is(context.Cause(call), errTimeout):
 		return core.WrapError(core.CodeUnavailable, "timed out after "+c.cfg.Timeout.String(), errors.Join(errTimeout, err))
 	default:

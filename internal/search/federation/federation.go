@@ -232,7 +232,7 @@ func (c *client) discover(ctx context.Context, r *remote) (map[string]string, er
 	if core.CodeOf(err) == core.CodeUnauthenticated {
 		return nil, &core.Error{
 			Code: core.CodeUnauthenticated, Message: core.MessageOf(err), Err: err,
-			Hint: "the fields of a node are requested without a token: give the node's catalogue an access.json, or set auth.defaultAccess: public there",
+			Hint: "the fields of a node are requested without a token: add an access.json to the node's catalogue, or set auth.defaultAccess: public there",
 		}
 	}
 	if err != nil {
@@ -377,7 +377,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	with, labels := promauto.With(reg), []string{"catalogue", "node"}
 	return &Metrics{
 		up: with.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "tutti_federation_node_up", Help: "Whether a remote node of a federation answered when it was asked last: 1 when it did.",
+			Name: "tutti_federation_node_up", Help: "Whether the last request to a remote node of a federation succeeded: 1 if it did.",
 		}, labels),
 		duration: with.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "tutti_federation_request_duration_seconds", Help: "How long a remote node of a federation took to answer a search, or not to.",

@@ -223,7 +223,7 @@ func TestSlowNode(t *testing.T) {
 		if diff := cmp.Diff(want, answer.Nodes); diff != "" || time.Since(start) != 10*time.Second {
 			t.Errorf("after %s (-want +got):\n%s", time.Since(start), diff)
 		}
-		const up = `# HELP tutti_federation_node_up Whether a remote node of a federation answered when it was asked last: 1 when it did.
+		const up = `# HELP tutti_federation_node_up Whether the last request to a remote node of a federation succeeded: 1 if it did.
 # TYPE tutti_federation_node_up gauge
 tutti_federation_node_up{catalogue="c",node="a"} 0
 tutti_federation_node_up{catalogue="c",node="c"} 1

@@ -135,7 +135,7 @@ func empty(reqs []index.SearchRequest) []index.SearchResult {
 	return results
 }
 
-// gives returns every request the same documents, and configured facets.
+// gives answers every request with the same documents and the configured facets.
 func gives(total int64, hits ...index.Hit) func(context.Context, []index.SearchRequest) ([]index.SearchResult, error) {
 	return func(_ context.Context, reqs []index.SearchRequest) ([]index.SearchResult, error) {
 		results := empty(reqs)

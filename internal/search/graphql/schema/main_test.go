@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fixed gives every index the same mapping.
+// fixed returns the same mapping for every index.
 type fixed string
 
 func (f fixed) Mapping(context.Context, string) (json.RawMessage, error) {

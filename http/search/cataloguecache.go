@@ -12,18 +12,18 @@ import (
 // generatedAtLayout formats a UTC time as ISO 8601 with milliseconds.
 const generatedAtLayout = "2006-01-02T15:04:05.000Z"
 
-// catalogueAnswers caches the encoded introspection responses: the summary of a set and the detail of a catalogue are encoded once,
+// responseCache caches the encoded introspection responses: the summary of a set and the detail of a catalogue are encoded once,
 // on the first request, and reused while the port returns the same pointers.
-type catalogueAnswers struct {
+type responseCache struct {
 	port     Catalogues
 	basePath string
 	// mu is held while the responses for a new set are prepared.
 	mu    sync.Mutex
-	known atomic.Pointer[answerSet]
+	known atomic.Pointer[responseSet]
 }
 
 // current returns the responses for the current set of catalogues.
-func (a *catalogueAnswers) current() *answerSet {
+func (a *responseCache) current() *responseSet {
 	set := a.port.Catalogues()
 	if known := a.known.Load(); known != nil && known.set == set {
 		return known
@@ -36,16 +36,16 @@ func (a *catalogueAnswers) current() *answerSet {
 	if known != nil && known.set == set {
 		return known
 	}
-	next := newAnswerSet(set, a.basePath, known)
+	next := newResponseSet(set, a.basePath, known)
 	a.known.Store(next)
 	return next
 }
 
-// answerSet holds the introspection responses of one set.
-type answerSet struct {
+// responseSet holds the introspection responses of one set.
+type responseSet struct {
 	set     *core.CatalogueSet
 	summary func() taggedBody
-	details map[*core.Catalogue]func() *catalogueAnswer
+	details map[*core.Catalogue]func() *catalogueResponses
 }
 
 // taggedBody is a body with its entity tag.
@@ -59,27 +59,27 @@ func newTaggedBody(v any) taggedBody {
 	return taggedBody{body: body, tag: api.WeakTag(body)}
 }
 
-// newAnswerSet prepares the responses for a set; it reuses those of unchanged catalogues in before.
-func newAnswerSet(set *core.CatalogueSet, basePath string, before *answerSet) *answerSet {
-	s := &answerSet{
-		set: set, details: make(map[*core.Catalogue]func() *catalogueAnswer, len(set.Catalogues)),
+// newResponseSet prepares the responses for a set; it reuses those of unchanged catalogues in previous.
+func newResponseSet(set *core.CatalogueSet, basePath string, previous *responseSet) *responseSet {
+	s := &responseSet{
+		set: set, details: make(map[*core.Catalogue]func() *catalogueResponses, len(set.Catalogues)),
 		summary: sync.OnceValue(func() taggedBody { return newTaggedBody(newSummaryBody(set, basePath)) }),
 	}
 	for _, c := range set.Catalogues {
-		if before != nil && before.details[c] != nil {
-			s.details[c] = before.details[c]
+		if previous != nil && previous.details[c] != nil {
+			s.details[c] = previous.details[c]
 			continue
 		}
-		s.details[c] = sync.OnceValue(func() *catalogueAnswer { return newCatalogueAnswer(c, basePath) })
+		s.details[c] = sync.OnceValue(func() *catalogueResponses { return newCatalogueResponses(c, basePath) })
 	}
 	return s
 }
 
-// of returns the responses for a catalogue of the set.
-func (s *answerSet) of(c *core.Catalogue) *catalogueAnswer { return s.details[c]() }
+// responsesFor returns the responses for a catalogue of the set.
+func (s *responseSet) responsesFor(c *core.Catalogue) *catalogueResponses { return s.details[c]() }
 
-// catalogueAnswer holds the responses for one catalogue.
-type catalogueAnswer struct {
+// catalogueResponses holds the responses for one catalogue.
+type catalogueResponses struct {
 	restricted    bool
 	defaultAccess core.DefaultAccess
 	// problem is that of the catalogue, nil if the catalogue is available.
@@ -99,8 +99,8 @@ type detailMeta struct {
 	tag  string
 }
 
-func newCatalogueAnswer(c *core.Catalogue, basePath string) *catalogueAnswer {
-	a := &catalogueAnswer{restricted: c.Restricted, defaultAccess: c.DefaultAccess, problem: c.Problem}
+func newCatalogueResponses(c *core.Catalogue, basePath string) *catalogueResponses {
+	a := &catalogueResponses{restricted: c.Restricted, defaultAccess: c.DefaultAccess, problem: c.Problem}
 	if c.Problem != nil {
 		body := newFailedBody(c)
 		a.failed = newTaggedBody(body)
@@ -116,15 +116,15 @@ func newCatalogueAnswer(c *core.Catalogue, basePath string) *catalogueAnswer {
 	return a
 }
 
-func (a *catalogueAnswer) metaFor(narrowed bool) detailMeta {
-	if narrowed {
+func (a *catalogueResponses) metaFor(filtered bool) detailMeta {
+	if filtered {
 		return a.filtered
 	}
 	return a.unfiltered
 }
 
 // headAt returns the start of the detail, up to tail, with generatedAt set to now.
-func (a *catalogueAnswer) headAt(now time.Time, meta detailMeta) []byte {
+func (a *catalogueResponses) headAt(now time.Time, meta detailMeta) []byte {
 	b := make([]byte, 0, len(a.head)+len(generatedAtLayout)+len(meta.text))
 	b = append(b, a.head...)
 	b = now.UTC().AppendFormat(b, generatedAtLayout)

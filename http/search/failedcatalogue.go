@@ -26,27 +26,27 @@ func ReservedIDs() []string {
 
 // failedAt returns the failed catalogue that a path addresses by id or document type, below /introspection, or without an id if it
 // is the only catalogue; otherwise nil.
-func (h *catalogues) failedAt(path string) *catalogueAnswer {
+func (h *catalogues) failedAt(path string) *catalogueResponses {
 	rest, ok := strings.CutPrefix(path, h.router.BasePath()+"/")
 	if !ok {
 		return nil
 	}
-	answers := h.answers.current()
+	responses := h.responses.current()
 	segment, below, _ := strings.Cut(rest, "/")
 	var c *core.Catalogue
 	switch {
 	case segment == segmentGraphQL || segment == segmentDownload:
-		c = onlyOf(answers.set)
+		c = onlyOf(responses.set)
 	case "/"+segment == pathIntrospection:
 		segment, _, _ = strings.Cut(below, "/")
-		c = segmentCatalogue(answers.set, segment)
+		c = segmentCatalogue(responses.set, segment)
 	case !h.router.Begins(segment):
-		c = segmentCatalogue(answers.set, segment)
+		c = segmentCatalogue(responses.set, segment)
 	}
 	if c == nil || c.Problem == nil {
 		return nil
 	}
-	return answers.of(c)
+	return responses.responsesFor(c)
 }
 
 // segmentCatalogue returns the catalogue that an escaped segment names, nil when it names none or several.
@@ -55,16 +55,16 @@ func segmentCatalogue(set *core.CatalogueSet, segment string) *core.Catalogue {
 	if err != nil {
 		return nil
 	}
-	called := cataloguesNamed(set, name)
-	if len(called) != 1 {
+	matching := cataloguesNamed(set, name)
+	if len(matching) != 1 {
 		return nil
 	}
-	return called[0]
+	return matching[0]
 }
 
-// answerFailed answers every path of a failed catalogue except its detail (CONTRACT section 2). The body is the only error that is
+// writeFailed answers every path of a failed catalogue except its detail (CONTRACT section 2). The body is the only error that is
 // not problem details (RFC 9457). Like all errors it ignores Accept.
-func answerFailed(w http.ResponseWriter, r *http.Request, c *catalogueAnswer) {
+func writeFailed(w http.ResponseWriter, r *http.Request, c *catalogueResponses) {
 	api.NoteError(r, core.NewError(core.CodeNotFound, "the catalogue has failed: "+c.problem.Message))
 	api.WriteWhole(w, http.StatusNotFound, api.ContentTypeJSON, c.notFoundBody)
 }
