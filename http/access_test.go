@@ -109,7 +109,7 @@ func newTokenIssuer(t *testing.T, store *memoryKeyStore) tokenIssuer {
 		t.Fatal(err)
 	}
 	t.Cleanup(tokens.Close)
-	d := tokenIssuer{Authenticator: auth.New(keys, tokens), key: key, headers: map[string]map[string][]string{
+	d := tokenIssuer{Authenticator: auth.New(keys, tokens, nil), key: key, headers: map[string]map[string][]string{
 		nobody: {"none": nil},
 		malformed: {
 			"basic": {"Basic dHV0dGk6dHV0dGk="}, "scheme alone": {"Bearer"}, "no token": {"Bearer "}, "only padding": {"Bearer =="},
@@ -502,7 +502,7 @@ func newColdAuthenticator(t *testing.T, store *memoryKeyStore) *auth.Authenticat
 	if err != nil {
 		t.Fatal(err)
 	}
-	return auth.New(keys, nil)
+	return auth.New(keys, nil, nil)
 }
 
 // TestForceIsTheSystems also where the organization's own writer may index.

@@ -76,7 +76,8 @@ func (b *builtIn) openAuth(ctx context.Context) error {
 	var tokens *auth.JWT
 	if c.JWT.Enabled() {
 		tokens, err = auth.NewJWT(ctx, auth.JWTConfig{
-			JWKSURL: c.JWT.JWKSURL, PublicKey: c.JWT.PublicKey, Issuer: c.JWT.Issuer, Audience: c.JWT.Audience,
+			JWKSURL: c.JWT.JWKSURL, PublicKey: c.JWT.PublicKey, AllowHTTP: c.AllowHTTP, Issuer: c.JWT.Issuer, Audience: c.JWT.Audience,
+			AnyIssuer: c.JWT.AnyIssuer, AnyAudience: c.JWT.AnyAudience, Roles: c.JWT.Roles, UMA: auth.UMAConfig(c.UMA),
 			Logger: b.log.With("component", "auth"),
 		})
 		if err != nil {
@@ -84,6 +85,18 @@ func (b *builtIn) openAuth(ctx context.Context) error {
 		}
 		b.cleanup.push("keys of tokens", func(context.Context) error { tokens.Close(); return nil })
 	}
-	b.authenticator = auth.New(b.keys, tokens)
+	var introspection *auth.Introspection
+	if c.Introspection.URL != "" {
+		introspection, err = auth.NewIntrospection(auth.IntrospectionConfig{
+			URL: c.Introspection.URL, AllowHTTP: c.AllowHTTP, ClientID: c.Introspection.ClientID,
+			ClientSecret: c.Introspection.ClientSecret.Reveal(), TokenParameter: c.Introspection.TokenParameter,
+			Logger: b.log.With("component", "auth"),
+		})
+		if err != nil {
+			return err
+		}
+		b.cleanup.push("checks of tokens", func(context.Context) error { introspection.Close(); return nil })
+	}
+	b.authenticator = auth.New(b.keys, tokens, introspection)
 	return nil
 }

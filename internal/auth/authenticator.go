@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"tutti/internal/core"
@@ -10,16 +11,19 @@ import (
 // maxTokenBytes bounds a token; longer ones are rejected unread.
 const maxTokenBytes = 16 << 10
 
-// Authenticator authenticates bearer tokens: API keys and JSON Web Tokens. Scopes defines the scope names of both.
+// Authenticator authenticates bearer tokens: API keys, JSON Web Tokens and opaque tokens of another server. Scopes defines the scope
+// names of all.
 type Authenticator struct {
 	Scopes
-	keys *Keys
-	jwt  *JWT
+	keys          *Keys
+	jwt           *JWT
+	introspection *Introspection
 }
 
-// New returns an Authenticator with the Scopes of keys. A nil jwt means that only API keys are accepted.
-func New(keys *Keys, jwt *JWT) *Authenticator {
-	return &Authenticator{Scopes: keys.cfg.Scopes, keys: keys, jwt: jwt}
+// New returns an Authenticator with the Scopes of keys. A nil jwt means that JSON Web Tokens are opaque, a nil introspection that opaque
+// tokens are rejected.
+func New(keys *Keys, jwt *JWT, introspection *Introspection) *Authenticator {
+	return &Authenticator{Scopes: keys.cfg.Scopes, keys: keys, jwt: jwt, introspection: introspection}
 }
 
 // Authenticate returns the Principal of a token. CodeUnauthenticated, with a message that is safe to show, for an invalid token,
@@ -32,12 +36,27 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (core.Pr
 		return core.Principal{}, unauthenticated("the token is too long", "")
 	case strings.HasPrefix(token, keyPrefix):
 		return a.keys.Authenticate(ctx, token)
-	case a.jwt == nil:
+	case a.jwt != nil && (a.introspection == nil || isJWT(token)):
+		verified, err := a.jwt.authenticate(ctx, token)
+		return a.principal("jwt:"+a.jwt.cfg.Issuer+"|", verified, err)
+	case a.introspection != nil:
+		verified, err := a.introspection.authenticate(ctx, token)
+		return a.principal("introspection:", verified, err)
+	default:
 		return core.Principal{}, unauthenticated("the token is not an API key", "use an API key, which starts with "+keyPrefix)
 	}
-	verified, err := a.jwt.verify(ctx, token)
+}
+
+// principal returns the Principal of a verified token, or err.
+func (a *Authenticator) principal(prefix string, verified verifiedToken, err error) (core.Principal, error) {
 	if err != nil {
 		return core.Principal{}, err
 	}
-	return a.grant("jwt:"+a.jwt.cfg.Issuer+"|"+verified.subject, verified.subject, verified.scopes), nil
+	scopes := verified.scopes
+	for _, role := range verified.roles {
+		if a.check(role) == nil && !slices.Contains(scopes, role) {
+			scopes = append(slices.Clip(scopes), role)
+		}
+	}
+	return a.grant(prefix+verified.subject, verified.subject, scopes), nil
 }

@@ -24,7 +24,7 @@ func ExampleKeys() {
 	}
 	fmt.Println(strings.HasPrefix(text, "tutti_"+key.ID+"_"))
 
-	authenticator := auth.New(keys, nil)
+	authenticator := auth.New(keys, nil, nil)
 	who, err := authenticator.Authenticate(ctx, text)
 	fmt.Println(who.Name, who.MayWrite("TEST-CA"), who.MayWrite("TEST-US"), err)
 

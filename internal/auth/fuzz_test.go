@@ -28,7 +28,7 @@ func FuzzAuthenticate(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	a := auth.New(keys, newJWT(f, auth.JWTConfig{PublicKey: s.pem(f)}))
+	a := auth.New(keys, newJWT(f, auth.JWTConfig{PublicKey: s.pem(f)}), nil)
 	f.Fuzz(func(t *testing.T, token string) {
 		p, err := a.Authenticate(t.Context(), token)
 		if issued[token] {

@@ -281,7 +281,7 @@ func newJWT(t testing.TB, cfg auth.JWTConfig) *auth.JWT {
 
 func newAuthenticator(t testing.TB, cfg auth.JWTConfig) *auth.Authenticator {
 	t.Helper()
-	return auth.New(newKeys(t, &keyStore{}, auth.KeysConfig{}), newJWT(t, cfg))
+	return auth.New(newKeys(t, &keyStore{}, auth.KeysConfig{}), newJWT(t, cfg), nil)
 }
 
 // wantError checks the code and message of an error.

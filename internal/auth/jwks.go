@@ -2,12 +2,10 @@ package auth
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -22,11 +20,9 @@ const (
 	lastRetry  = 30 * time.Second
 	// trustedFor is how long the keys of an unreachable issuer stay valid.
 	trustedFor = 24 * time.Hour
-	// maxRedirects bounds the redirects of one fetch.
-	maxRedirects = 3
 )
 
-// issuerKeys caches the key set of an issuer: one goroutine fetches it, periodically and on request.
+// issuerKeys caches the keys of an issuer: one goroutine fetches it, periodically and on request.
 type issuerKeys struct {
 	url    string
 	client *http.Client
@@ -133,14 +129,14 @@ func (k *issuerKeys) fetch(ctx context.Context) (keySet, []error, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("fetching a key set: %w", err)
 	}
-	request.Header.Set("Accept", "application/jwk-set+json, application/json")
+	request.Header.Set("Accept", "application/jwk-set+json, application/json, text/plain, */*;q=0.1")
 	response, err := k.client.Do(request)
 	if err != nil {
 		return nil, nil, fmt.Errorf("fetching a key set: %w", err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, nil, core.NewError(core.CodeUpstream, fmt.Sprintf("answered with status %d instead of a JSON Web Key Set", response.StatusCode))
+		return nil, nil, core.NewError(core.CodeUpstream, fmt.Sprintf("answered with status %d instead of keys", response.StatusCode))
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxSetBytes+1))
 	if err != nil {
@@ -149,7 +145,7 @@ func (k *issuerKeys) fetch(ctx context.Context) (keySet, []error, error) {
 	if len(body) > maxSetBytes {
 		return nil, nil, notKeySet(fmt.Errorf("it has more than %d bytes", maxSetBytes))
 	}
-	set, skipped, err := parseKeySet(body)
+	set, skipped, err := parseKeys(body)
 	if err != nil {
 		return nil, nil, notKeySet(err)
 	}
@@ -157,11 +153,11 @@ func (k *issuerKeys) fetch(ctx context.Context) (keySet, []error, error) {
 }
 
 func notKeySet(err error) error {
-	return core.WrapError(core.CodeUpstream, "answered, but not with a JSON Web Key Set", err)
+	return core.WrapError(core.CodeUpstream, "answered, but not with a JSON Web Key Set or a PEM public key", err)
 }
 
-// ProbeKeySet fetches the key set at cfg.JWKSURL once, and returns how many of its keys can sign tokens and how many cannot. CodeUpstream,
-// with a message that follows the server's name, for a response that is not a key set; other errors are those of the connection.
+// ProbeKeySet fetches the keys at cfg.JWKSURL once, and returns how many of its keys can sign tokens and how many cannot. CodeUpstream,
+// with a message that follows the server's name, for a response without keys; other errors are those of the connection.
 func ProbeKeySet(ctx context.Context, cfg JWTConfig) (usable, unusable int, err error) {
 	if err := cfg.validate(); err != nil {
 		return 0, 0, err
@@ -204,21 +200,4 @@ func (k *issuerKeys) refresh(ctx context.Context) bool {
 	case <-k.done:
 	}
 	return false
-}
-
-// rejectDowngrade rejects redirects to plain http on another machine or after https, and long chains of redirects.
-func rejectDowngrade(request *http.Request, via []*http.Request) error {
-	if len(via) > maxRedirects {
-		return errors.New("too many redirects")
-	}
-	if request.URL.Scheme == "https" {
-		return nil
-	}
-	if slices.ContainsFunc(via, func(r *http.Request) bool { return r.URL.Scheme == "https" }) {
-		return errors.New("a redirect leads from https to http")
-	}
-	if !isLoopback(request.URL.Hostname()) {
-		return errors.New("a redirect leads to another machine without encryption")
-	}
-	return nil
 }

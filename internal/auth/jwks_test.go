@@ -201,7 +201,7 @@ func TestNoDowngradeToHTTP(t *testing.T) {
 	secure := httptest.NewTLSServer(http.RedirectHandler(plain.URL, http.StatusFound))
 	t.Cleanup(secure.Close)
 	client := secure.Client()
-	client.CheckRedirect = auth.RejectDowngrade
+	client.CheckRedirect = auth.RejectDowngrade(true)
 	a := newAuthenticator(t, auth.JWTConfig{JWKSURL: secure.URL, Client: client})
 	wantError(t, authenticate(t, a, s.sign(t, claims(nil), nil)), core.CodeUnavailable, notNow)
 	if n := plain.count(); n != 0 {
@@ -228,7 +228,7 @@ func TestRedirectsOfTheKeySet(t *testing.T) {
 				via = append(via, httptest.NewRequestWithContext(t.Context(), http.MethodGet, at, nil))
 			}
 			got := ""
-			if err := auth.RejectDowngrade(httptest.NewRequestWithContext(t.Context(), http.MethodGet, tc.to, nil), via); err != nil {
+			if err := auth.RejectDowngrade(false)(httptest.NewRequestWithContext(t.Context(), http.MethodGet, tc.to, nil), via); err != nil {
 				got = err.Error()
 			}
 			if got != tc.want {
@@ -280,7 +280,7 @@ func TestWaitingForKeysEnds(t *testing.T) {
 		<-r.Context().Done()
 	})
 	j := newJWT(t, auth.JWTConfig{JWKSURL: server.URL, Timeout: time.Hour})
-	a := auth.New(newKeys(t, &keyStore{}, auth.KeysConfig{}), j)
+	a := auth.New(newKeys(t, &keyStore{}, auth.KeysConfig{}), j, nil)
 	<-waiting
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/golang-jwt/jwt/v5"
 
@@ -19,6 +18,8 @@ type JWT struct {
 	// fixed holds the keys of a public key file; issuer fetches them instead.
 	fixed  keySet
 	issuer *issuerKeys
+	// uma asks for the permissions of tokens; nil when their claims hold them.
+	uma *remoteChecks
 }
 
 // errNoKey: no key of the issuer matches the token.
@@ -31,17 +32,30 @@ func NewJWT(ctx context.Context, cfg JWTConfig) (*JWT, error) {
 		return nil, err
 	}
 	j := &JWT{cfg: cfg.withDefaults()}
-	j.parser = jwt.NewParser(
+	options := []jwt.ParserOption{
 		jwt.WithValidMethods([]string{
 			"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
 		}),
-		jwt.WithIssuer(cfg.Issuer), jwt.WithAudience(cfg.Audience), jwt.WithExpirationRequired(), jwt.WithIssuedAt(),
-		jwt.WithLeeway(j.cfg.Leeway), jwt.WithTimeFunc(j.cfg.Now), jwt.WithStrictDecoding(),
-	)
+		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(j.cfg.Leeway), jwt.WithTimeFunc(j.cfg.Now), jwt.WithStrictDecoding(),
+	}
+	if !cfg.AnyIssuer {
+		options = append(options, jwt.WithIssuer(cfg.Issuer))
+	}
+	if !cfg.AnyAudience {
+		options = append(options, jwt.WithAudience(cfg.Audience))
+	}
+	j.parser = jwt.NewParser(options...)
 	if cfg.JWKSURL == "" {
 		var err error
-		j.fixed, err = parsePEM(cfg.PublicKey)
-		return j, err
+		if j.fixed, err = parsePEM(cfg.PublicKey); err != nil {
+			return nil, err
+		}
+	}
+	if cfg.UMA.TokenURL != "" {
+		j.uma = newUMA(j.cfg)
+	}
+	if cfg.JWKSURL == "" {
+		return j, nil
 	}
 	j.issuer = &issuerKeys{
 		url: cfg.JWKSURL, client: j.cfg.Client, log: j.cfg.Logger, now: j.cfg.Now,
@@ -51,17 +65,42 @@ func NewJWT(ctx context.Context, cfg JWTConfig) (*JWT, error) {
 	return j, nil
 }
 
-// Close ends fetching keys and waits for the goroutine. It may be called again.
+// Close ends fetching keys and waits for the goroutines. It may be called again.
 func (j *JWT) Close() {
 	if j.issuer != nil {
 		j.issuer.stop()
 	}
+	if j.uma != nil {
+		j.uma.close()
+	}
 }
 
-// verifiedToken holds the used claims of a token with a valid signature.
+// verifiedToken is what a valid token says.
 type verifiedToken struct {
 	subject string
 	scopes  []string
+	// roles are the roles of a token of Keycloak, with JWTConfig.Roles.
+	roles []string
+	// permissions are the scopes of a requesting party token for UMA.ClientID, nil for another token.
+	permissions []string
+}
+
+// authenticate verifies a token, and asks for its permissions when UMA is configured: only they are its scopes then, as in Song,
+// because any client may request the claim scope.
+func (j *JWT) authenticate(ctx context.Context, token string) (verifiedToken, error) {
+	verified, err := j.verify(ctx, token)
+	if err != nil || j.uma == nil {
+		return verified, err
+	}
+	verified.scopes = verified.permissions
+	if verified.permissions == nil {
+		granted, err := j.uma.check(ctx, token)
+		if err != nil {
+			return verifiedToken{}, err
+		}
+		verified.scopes = granted.scopes
+	}
+	return verified, nil
 }
 
 // verify verifies a token. An unknown key causes a fetch of the issuer's keys, so that the issuer can change its keys at any time.
@@ -115,6 +154,7 @@ func (j *JWT) verifyWith(set keySet, token string) (verifiedToken, error) {
 		var keys jwt.VerificationKeySet
 		for _, k := range set.candidates(id, t.Method.Alg()) {
 			keys.Keys = append(keys.Keys, k.key)
+			anonymous = anonymous || k.id == ""
 		}
 		if len(keys.Keys) == 0 {
 			return nil, errNoKey
@@ -128,7 +168,22 @@ func (j *JWT) verifyWith(set keySet, token string) (verifiedToken, error) {
 	if err != nil {
 		return verifiedToken{}, err
 	}
-	return verifiedToken{subject: subject, scopes: scopesOf(claims)}, nil
+	return j.verified(subject, claims), nil
+}
+
+func (j *JWT) verified(subject string, claims jwt.MapClaims) verifiedToken {
+	v := verifiedToken{subject: subject, scopes: scopesOf(claims)}
+	client := j.cfg.UMA.ClientID
+	if permissions, ok := permissionsOf(claims); ok && client != "" {
+		// Another client's owner decides which permissions its tokens have.
+		if audience, err := claims.GetAudience(); err == nil && slices.Contains(audience, client) {
+			v.permissions = permissions
+		}
+	}
+	if j.cfg.Roles {
+		v.roles = rolesOf(claims, j.cfg.Audience, client)
+	}
+	return v
 }
 
 // subjectOf returns the subject of a token: sub, or the client that requested it for itself, which issuers name client_id (RFC 9068,
@@ -149,8 +204,8 @@ func subjectOf(claims jwt.MapClaims) (string, error) {
 	return "", unauthenticated("the token has no subject", "it needs the claim sub, or for a client the claim client_id or azp")
 }
 
-// tokenError converts an error of the parser. anonymous is true for a token without a key id: when none of the known keys has signed
-// it, a new key may have.
+// tokenError converts an error of the parser. anonymous is true when the token or a key has no key id: when none of the known keys has
+// signed the token, a new key may have.
 func tokenError(err error, anonymous bool) error {
 	fault := core.WrapError(core.CodeUnauthenticated, "the token is not valid", err)
 	says := func(message, hint string) error {
@@ -180,29 +235,4 @@ func tokenError(err error, anonymous bool) error {
 	default:
 		return fault
 	}
-}
-
-// scopesOf returns the scopes of the claims scope, scp and context.scope, each a list or a string separated by spaces (RFC 8693,
-// section 4.2; the others are used by Microsoft and Ego). Other types grant nothing.
-func scopesOf(claims jwt.MapClaims) []string {
-	var scopes []string
-	add := func(claim any) {
-		switch v := claim.(type) {
-		case string:
-			scopes = append(scopes, strings.FieldsFunc(v, func(c rune) bool { return c == ' ' })...)
-		case []any:
-			for _, one := range v {
-				if s, ok := one.(string); ok && s != "" {
-					scopes = append(scopes, s)
-				}
-			}
-		}
-	}
-	add(claims["scope"])
-	add(claims["scp"])
-	if nested, ok := claims["context"].(map[string]any); ok {
-		add(nested["scope"])
-	}
-	slices.Sort(scopes)
-	return slices.Compact(scopes)
 }

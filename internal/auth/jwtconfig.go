@@ -2,12 +2,8 @@ package auth
 
 import (
 	"cmp"
-	"crypto/tls"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
 	"time"
 
 	"tutti/internal/core"
@@ -26,13 +22,22 @@ const (
 
 // JWTConfig configures a JWT. Issuer, Audience and one of JWKSURL and PublicKey are required.
 type JWTConfig struct {
-	// JWKSURL is the address of the issuer's key set (RFC 7517): https, or http on this machine.
+	// JWKSURL is the address of the issuer's keys, a JSON Web Key Set (RFC 7517) or PEM: https, or http on this machine.
 	JWKSURL string
+	// AllowHTTP permits http to other machines for JWKSURL and UMA: within a private network.
+	AllowHTTP bool
 	// PublicKey is PEM: RSA, EC or Ed25519 public keys or certificates, any of which may sign.
 	PublicKey []byte
 	// Issuer is the required claim iss, Audience the required value of aud.
 	Issuer, Audience string
-	// Timeout bounds one fetch of the key set. Default DefaultTimeout.
+	// AnyIssuer and AnyAudience accept tokens with any iss or aud, also with none, in place of Issuer and Audience.
+	AnyIssuer, AnyAudience bool
+	// Roles makes the roles in realm_access, and those in resource_access of the client Audience or UMA.ClientID, scopes if they have
+	// the form of a scope.
+	Roles bool
+	// UMA asks Keycloak for the scopes of a token. Default: they are claims of the token.
+	UMA UMAConfig
+	// Timeout bounds one fetch of the keys, and one exchange with UMA. Default DefaultTimeout.
 	Timeout time.Duration
 	// RefreshInterval is the pause between two fetches, after which a withdrawn key no longer works. Default DefaultRefreshEvery.
 	RefreshInterval time.Duration
@@ -43,17 +48,17 @@ type JWTConfig struct {
 	Leeway time.Duration
 	// Logger logs failed fetches. Default: no logging.
 	Logger *slog.Logger
-	// Client fetches the key set. Default: one that follows at most three redirects, none from https to http and none to plain
-	// http on another machine.
+	// Client fetches the keys. Default: one that follows at most three redirects, none from https to http and, without AllowHTTP, none
+	// to plain http on another machine.
 	Client *http.Client
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }
 
 func (c JWTConfig) validate() error {
-	if c.Issuer == "" || c.Audience == "" {
+	if (c.Issuer == "") != c.AnyIssuer || (c.Audience == "") != c.AnyAudience {
 		return &core.Error{
-			Code: core.CodeInvalid, Message: "JSON Web Tokens need an issuer and an audience",
+			Code: core.CodeInvalid, Message: "JSON Web Tokens need an issuer and an audience, or permission to have any",
 			Hint: "without them every token that the issuer signed for any service would be accepted",
 		}
 	}
@@ -63,26 +68,12 @@ func (c JWTConfig) validate() error {
 	if c.Timeout < 0 || c.RefreshInterval < 0 || c.MinRefreshInterval < 0 || c.Leeway < 0 {
 		return core.NewError(core.CodeInvalid, "times must not be negative")
 	}
-	if c.JWKSURL == "" {
-		return nil
-	}
-	u, err := url.Parse(c.JWKSURL)
-	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
-		// The cause is omitted: it would show the URL, which may contain a password.
-		return core.NewError(core.CodeInvalid, "the URL of the key set must be an absolute http or https URL")
-	}
-	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
-		return &core.Error{
-			Code: core.CodeInvalid, Message: "the key set would be fetched over plain http from another machine",
-			Hint: "use https; an attacker who can impersonate the server can issue any token",
+	if c.JWKSURL != "" {
+		if err := checkURL("the URL of the key set", c.JWKSURL, c.AllowHTTP); err != nil {
+			return err
 		}
 	}
-	return nil
-}
-
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && addr.Unmap().IsLoopback()
+	return c.UMA.validate(c.AllowHTTP)
 }
 
 func (c JWTConfig) withDefaults() JWTConfig {
@@ -95,13 +86,7 @@ func (c JWTConfig) withDefaults() JWTConfig {
 		c.Now = time.Now
 	}
 	if c.Client == nil {
-		c.Client = &http.Client{
-			CheckRedirect: rejectDowngrade,
-			Transport: &http.Transport{
-				Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: c.Timeout}).DialContext,
-				TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute,
-			},
-		}
+		c.Client = newClient(c.Timeout, rejectDowngrade(c.AllowHTTP))
 	}
 	return c
 }

@@ -170,7 +170,7 @@ func TestAuthenticateKey(t *testing.T) {
 		{"something else", "hunter2", "the token is not an API key"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p, err := auth.New(keys, nil).Authenticate(t.Context(), tc.token)
+			p, err := auth.New(keys, nil, nil).Authenticate(t.Context(), tc.token)
 			if tc.message == "" {
 				if err != nil || p.ID != "key:"+known.ID || p.Name != "good" || !p.MayWrite("S1") || p.MayWrite("S2") {
 					t.Errorf("got %+v, %v", p, err)

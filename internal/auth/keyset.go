@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +25,15 @@ func (s keySet) candidates(id, alg string) []publicKey {
 		}
 	}
 	return found
+}
+
+// parseKeys parses what an issuer publishes: PEM, or else a JSON Web Key Set.
+func parseKeys(body []byte) (set keySet, skipped []error, err error) {
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("-----BEGIN ")) {
+		set, err = parsePEM(body)
+		return set, nil, err
+	}
+	return parseKeySet(body)
 }
 
 // parseKeySet parses a JSON Web Key Set (RFC 7517). A key that cannot be used, such as one for encryption or of an unknown type, is

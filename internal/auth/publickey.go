@@ -88,6 +88,9 @@ func parsePEM(file []byte) ([]publicKey, error) {
 		if block, rest = pem.Decode(rest); block == nil {
 			break
 		}
+		if len(keys) == maxSetKeys {
+			return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("the public key file has more than %d keys", maxSetKeys))
+		}
 		key, err := parseBlock(block)
 		if err != nil {
 			return nil, &core.Error{

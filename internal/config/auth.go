@@ -39,23 +39,45 @@ type Auth struct {
 	OrganizationPrefix string
 	WriteSuffix        string
 	ReadSuffix         string
-	JWT                JWT
+	// AllowHTTP permits plain http to other machines for the URLs of JWT, Introspection and UMA.
+	AllowHTTP     bool
+	JWT           JWT
+	Introspection Introspection
+	UMA           UMA
 }
 
 // JWT configures the JSON Web Tokens accepted in addition to API keys.
 type JWT struct {
-	// JWKSURL is the URL of the issuer's key set, PublicKeyFile a PEM file with the only key, and PublicKey the file's content; at
-	// most one of the two is set.
+	// JWKSURL is the URL of the issuer's keys, PublicKeyFile a PEM file with the only key, and PublicKey the file's content; at most
+	// one of the two is set.
 	JWKSURL       string
 	PublicKeyFile string
 	PublicKey     []byte
-	// Issuer and Audience are the required iss and aud of a token.
-	Issuer   string
-	Audience string
+	// Issuer and Audience are the required iss and aud of a token, unless AnyIssuer and AnyAudience accept any.
+	Issuer, Audience       string
+	AnyIssuer, AnyAudience bool
+	// Roles makes roles of Keycloak's tokens scopes.
+	Roles bool
 }
 
 // Enabled reports whether JSON Web Tokens are accepted.
 func (j JWT) Enabled() bool { return j.JWKSURL != "" || j.PublicKeyFile != "" }
+
+// Introspection configures the server that checks opaque tokens.
+type Introspection struct {
+	// URL is empty when opaque tokens are rejected.
+	URL          string
+	ClientID     string
+	ClientSecret setting.Secret
+	// TokenParameter is the name of the token's parameter.
+	TokenParameter string
+}
+
+// UMA configures the exchange of JSON Web Tokens for permissions at Keycloak; both are empty for none.
+type UMA struct {
+	// TokenURL is the token endpoint of the realm, ClientID the client whose resources the permissions name.
+	TokenURL, ClientID string
+}
 
 func (a *Auth) key() setting.Key {
 	const scopes = "printable ASCII without spaces, quotes and backslashes"
@@ -75,12 +97,42 @@ func (a *Auth) key() setting.Key {
 			Require().Matching(scopePattern, scopes),
 		setting.Text("readSuffix", &a.ReadSuffix, ".READ", "Suffix of an organization in the scope that allows reading unpublished data.").
 			Require().Matching(scopePattern, scopes),
-		setting.Object("jwt", "JSON Web Tokens accepted in addition to API keys, with mode token.",
-			setting.Text("jwksUrl", &a.JWT.JWKSURL, "", "URL of the issuer's key set; https, or http on this machine.").
-				Matching(urlPattern, "an absolute http or https URL"),
-			setting.Text("publicKeyFile", &a.JWT.PublicKeyFile, "", "PEM file with the issuer's public key."),
-			setting.Text("issuer", &a.JWT.Issuer, "", "Required iss of a token."),
-			setting.Text("audience", &a.JWT.Audience, "", "Required aud of a token.")))
+		setting.Flag("allowHttp", &a.AllowHTTP, false,
+			"Permits plain http to other machines for the URLs of jwt, introspection and uma: only within a private network, because whoever can answer in their place can make any token."),
+		a.JWT.key(), a.Introspection.key(), a.UMA.key())
+}
+
+func (j *JWT) key() setting.Key {
+	return setting.Object("jwt", "JSON Web Tokens accepted in addition to API keys, with mode token.",
+		setting.Text("jwksUrl", &j.JWKSURL, "",
+			"URL of the issuer's keys, a JSON Web Key Set or PEM; https, or http on this machine or with allowHttp.").
+			Matching(urlPattern, "an absolute http or https URL"),
+		setting.Text("publicKeyFile", &j.PublicKeyFile, "", "PEM file with the issuer's public key."),
+		setting.Text("issuer", &j.Issuer, "", "Required iss of a token; missing is an error without anyIssuer."),
+		setting.Text("audience", &j.Audience, "", "Required aud of a token; missing is an error without anyAudience."),
+		setting.Flag("anyIssuer", &j.AnyIssuer, false, "Accepts tokens with any iss or none that the issuer's keys signed, as Song does."),
+		setting.Flag("anyAudience", &j.AnyAudience, false,
+			"Accepts tokens with any aud or none, as Song does: also those that the issuer signed for other services. Ego's tokens have an empty aud, Keycloak's often account."),
+		setting.Flag("roles", &j.Roles, false,
+			"Makes roles scopes if they have the form of a scope: those in realm_access, and in resource_access those of the client audience or uma.clientId."))
+}
+
+func (i *Introspection) key() setting.Key {
+	return setting.Object("introspection", "Server that checks opaque tokens, with mode token. A token that it accepts is not checked again for 30 seconds.",
+		setting.Text("url", &i.URL, "", "URL that tokens are sent to, as in RFC 7662 or Ego's check_api_key; https, or http on this machine or with allowHttp.").
+			Matching(urlPattern, "an absolute http or https URL"),
+		setting.Text("clientId", &i.ClientID, "", "User for basic authentication."),
+		setting.SecretText("clientSecret", &i.ClientSecret, "Password for basic authentication."),
+		setting.Text("tokenParameter", &i.TokenParameter, "token",
+			"Parameter of the token: token sends a form as in RFC 7662; another, such as apiKey of Ego and Keycloak's API keys, a multipart form.").
+			Require().Matching(`^[A-Za-z0-9._-]+$`, "letters, digits, dots, underscores and hyphens"))
+}
+
+func (u *UMA) key() setting.Key {
+	return setting.Object("uma", "Exchange of JSON Web Tokens for permissions at Keycloak, with mode token: these, each a resource's name, a dot and a scope, are then the only scopes of a token.",
+		setting.Text("tokenUrl", &u.TokenURL, "", "Token endpoint of the realm, {host}/realms/{realm}/protocol/openid-connect/token; https, or http on this machine or with allowHttp.").
+			Matching(urlPattern, "an absolute http or https URL"),
+		setting.Text("clientId", &u.ClientID, "", "Client whose resources the permissions name."))
 }
 
 // validate reports contradictions, sets defaults, and reads the public key.
@@ -101,15 +153,49 @@ func (a *Auth) validate(f *setting.ErrorList) {
 	j := &a.JWT
 	if a.Mode == ModeNone {
 		for _, k := range []struct{ name, value string }{
-			{"jwksUrl", j.JWKSURL}, {"publicKeyFile", j.PublicKeyFile}, {"issuer", j.Issuer}, {"audience", j.Audience},
+			{"jwt.jwksUrl", j.JWKSURL},
+			{"jwt.publicKeyFile", j.PublicKeyFile},
+			{"jwt.issuer", j.Issuer},
+			{"jwt.audience", j.Audience},
+			{"introspection.url", a.Introspection.URL},
+			{"uma.tokenUrl", a.UMA.TokenURL},
 		} {
 			if k.value != "" {
-				f.Add("auth.jwt."+k.name, "", "set auth.mode: token, or remove it", "has no effect with auth.mode none")
+				f.Add("auth."+k.name, "", "set auth.mode: token, or remove it", "has no effect with auth.mode none")
 			}
 		}
 		return
 	}
 	j.validate(f)
+	a.validateURL(f, "auth.jwt.jwksUrl", j.JWKSURL, "https://id.example.org/oauth/jwks", "an attacker on the network could replace the keys")
+	a.validateIntrospection(f)
+	a.validateUMA(f)
+}
+
+func (a *Auth) validateIntrospection(f *setting.ErrorList) {
+	i := a.Introspection
+	if i.URL == "" && (i.ClientID != "" || i.ClientSecret != "") {
+		f.Add("auth.introspection.url", "", "set it, or remove the credentials", "is missing")
+	}
+	if (i.ClientID == "") != (i.ClientSecret == "") {
+		f.Add("auth.introspection", "", "set clientId and clientSecret, or neither", "has only one of clientId and clientSecret")
+	}
+	a.validateURL(f, "auth.introspection.url", i.URL, "https://id.example.org/oauth/introspect", "an attacker on the network could read and accept tokens")
+}
+
+func (a *Auth) validateUMA(f *setting.ErrorList) {
+	u := a.UMA
+	switch {
+	case u == UMA{}:
+		return
+	case u.TokenURL == "":
+		f.Add("auth.uma.tokenUrl", "", "such as https://id.example.org/realms/NAME/protocol/openid-connect/token", "is missing")
+	case u.ClientID == "":
+		f.Add("auth.uma.clientId", "", "set the client whose resources the permissions name", "is missing")
+	case !a.JWT.Enabled():
+		f.Add("auth.uma", "", "set the issuer's keys with auth.jwt.jwksUrl or publicKeyFile", "exchanges JSON Web Tokens, but none are accepted")
+	}
+	a.validateURL(f, "auth.uma.tokenUrl", u.TokenURL, "https://id.example.org/realms/NAME/protocol/openid-connect/token", "an attacker on the network could read tokens and grant permissions")
 }
 
 // fillDefaultAccess sets DefaultAccess when it is not set.
@@ -130,27 +216,32 @@ func (j *JWT) validate(f *setting.ErrorList) {
 	case !j.Enabled() && (j.Issuer != "" || j.Audience != ""):
 		f.Add("auth.jwt", "", "set the issuer's keys with jwksUrl or publicKeyFile", "has an issuer or an audience, but no keys")
 	}
-	if j.Enabled() && j.Issuer == "" {
-		f.Add("auth.jwt.issuer", "", "set the iss of the tokens", "is missing; without it tokens of every issuer with the same key would be accepted")
-	}
-	if j.Enabled() && j.Audience == "" {
-		f.Add("auth.jwt.audience", "", "set the aud of the tokens", "is missing; without it tokens for other services would be accepted")
-	}
-	j.validateURL(f)
+	j.validateClaim(f, "issuer", "iss", j.Issuer, "anyIssuer", j.AnyIssuer, "tokens of every issuer with the same key")
+	j.validateClaim(f, "audience", "aud", j.Audience, "anyAudience", j.AnyAudience, "tokens for other services")
 	j.readPublicKey(f)
 }
 
-func (j *JWT) validateURL(f *setting.ErrorList) {
-	const at = "auth.jwt.jwksUrl"
-	u, err := url.Parse(j.JWKSURL)
+// validateClaim reports a claim that is neither required nor explicitly free, or both.
+func (j *JWT) validateClaim(f *setting.ErrorList, name, claim, value, freeName string, free bool, accepted string) {
 	switch {
-	case j.JWKSURL == "":
-	case err != nil || !absoluteHTTP(j.JWKSURL):
-		f.Add(at, "", "such as https://id.example.org/oauth/jwks", "%q is not an absolute http or https URL", setting.MaskUser(j.JWKSURL))
+	case value != "" && free:
+		f.Add("auth.jwt."+freeName, "", "keep one of them", "is set in addition to auth.jwt.%s", name)
+	case j.Enabled() && value == "" && !free:
+		f.Add("auth.jwt."+name, "", "set the "+claim+" of the tokens", "is missing; without it %s would be accepted", accepted)
+	}
+}
+
+// validateURL reports a URL that is not absolute, contains credentials, or is plain http to another machine without AllowHTTP.
+func (a *Auth) validateURL(f *setting.ErrorList, at, address, example, risk string) {
+	u, err := url.Parse(address)
+	switch {
+	case address == "":
+	case err != nil || !absoluteHTTP(address):
+		f.Add(at, "", "such as "+example, "%q is not an absolute http or https URL", setting.MaskUser(address))
 	case u.User != nil:
-		f.Add(at, "", "published keys need none", "the URL contains credentials")
-	case u.Scheme == "http" && !loopbackHost(u.Hostname()):
-		f.Add(at, "", "use https", "%q is not encrypted: an attacker on the network could replace the keys", j.JWKSURL)
+		f.Add(at, "", "remove them", "the URL contains credentials")
+	case u.Scheme == "http" && !a.AllowHTTP && !loopbackHost(u.Hostname()):
+		f.Add(at, "", "use https, or within a private network auth.allowHttp: true", "%q is not encrypted: %s", address, risk)
 	}
 }
 

@@ -45,8 +45,9 @@ repositories:
 catalogues: {dir: "", disableGraphQLIntrospection: ~}
 schemas: {enforceLatest: true, defaultOptions: {}, externalValidations: {allowedHosts: [], timeout: 5s}}   # empty = any public address
 ingest: {kafka: {brokers: [], requestTopic: maestro_index_requests, group: tutti}}
-auth: {mode: none, allowInsecure: false, systemScope: tutti, organizationPrefix: "", writeSuffix: ".WRITE", readSuffix: ".READ",
-       jwt: {jwksUrl: "", publicKeyFile: "", issuer: "", audience: ""}}
+auth: {mode: none, allowInsecure: false, systemScope: tutti, organizationPrefix: "", writeSuffix: ".WRITE", readSuffix: ".READ", allowHttp: false,
+       jwt: {jwksUrl: "", publicKeyFile: "", issuer: "", audience: "", anyIssuer: false, anyAudience: false, roles: false},
+       introspection: {url: "", clientId: "", clientSecret: "", tokenParameter: token}, uma: {tokenUrl: "", clientId: ""}}
 `
 
 func parse(t *testing.T, file string, environ ...string) config.Config {
@@ -77,7 +78,10 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 		}},
 		Schemas: defaultSchemas(),
 		Ingest:  config.Ingest{Kafka: config.RequestTopic{RequestTopic: "maestro_index_requests", Group: "tutti"}},
-		Auth:    config.Auth{Mode: "none", DefaultAccess: "public", SystemScope: "tutti", WriteSuffix: ".WRITE", ReadSuffix: ".READ"},
+		Auth: config.Auth{
+			Mode: "none", DefaultAccess: "public", SystemScope: "tutti", WriteSuffix: ".WRITE", ReadSuffix: ".READ",
+			Introspection: config.Introspection{TokenParameter: "token"},
+		},
 	}
 	if diff := cmp.Diff(want, parse(t, least)); diff != "" {
 		t.Error(diff)
@@ -138,7 +142,8 @@ schemas:
   externalValidations: {allowedHosts: [a.example, "b:8080", 10.0.0.7, "10.0.0.7:1", "::1", "[::1]", "[::1]:65535"], timeout: 100ms}
 ingest: {kafka: {brokers: ["k:9092"], requestTopic: requests, group: i}}
 auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, organizationPrefix: "org:", writeSuffix: "/w", readSuffix: "/r",
-  jwt: {publicKeyFile: DIR/key.pem, issuer: "https://id.example.org", audience: tutti}}
+  allowHttp: yes, jwt: {publicKeyFile: DIR/key.pem, issuer: "https://id.example.org", anyAudience: yes, roles: yes},
+  introspection: {url: "http://ego/check", clientId: c, clientSecret: s, tokenParameter: apiKey}, uma: {tokenUrl: "http://keycloak/token", clientId: d}}
 `, "DIR", dir))
 	want := config.Config{
 		Server: config.Server{
@@ -200,8 +205,11 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 		Auth: config.Auth{
 			Mode: "token", AllowInsecure: true, DefaultAccess: "deny", SystemScope: "all", OrganizationPrefix: "org:", WriteSuffix: "/w", ReadSuffix: "/r",
 			JWT: config.JWT{
-				PublicKeyFile: dir + "/key.pem", PublicKey: []byte(strings.TrimSpace(publicKey)), Issuer: "https://id.example.org", Audience: "tutti",
+				PublicKeyFile: dir + "/key.pem", PublicKey: []byte(strings.TrimSpace(publicKey)), Issuer: "https://id.example.org", AnyAudience: true, Roles: true,
 			},
+			AllowHTTP:     true,
+			Introspection: config.Introspection{URL: "http://ego/check", ClientID: "c", ClientSecret: "s", TokenParameter: "apiKey"},
+			UMA:           config.UMA{TokenURL: "http://keycloak/token", ClientID: "d"},
 		},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {

@@ -22,6 +22,12 @@ func authProbe(cfg config.Config, look inspectStore) probe {
 		if cfg.Auth.JWT.Enabled() {
 			found = append(found, tokenKeys(ctx, cfg.Auth))
 		}
+		if cfg.Auth.Introspection.URL != "" {
+			found = append(found, introspection(ctx, cfg.Auth))
+		}
+		if cfg.Auth.UMA.TokenURL != "" {
+			found = append(found, permissions(ctx, cfg.Auth))
+		}
 		return append(apiKeys(cfg, look), found...)
 	}
 }
@@ -46,6 +52,8 @@ func apiKeys(cfg config.Config, look inspectStore) []Finding {
 		return nil
 	case r.Keys > 0:
 		return []Finding{{subjectAuth, StatusOK, count(r.Keys, "API key is", "API keys are") + " valid", ""}}
+	case cfg.Auth.Introspection.URL != "":
+		return []Finding{{subjectAuth, StatusOK, "no API key of tutti is valid; only tokens of other servers are accepted", ""}}
 	case cfg.Auth.JWT.Enabled():
 		return []Finding{{subjectAuth, StatusOK, "no API key is valid; only JSON Web Tokens are accepted", ""}}
 	default:
@@ -59,22 +67,28 @@ func apiKeys(cfg config.Config, look inspectStore) []Finding {
 // tokenKeys checks the keys that verify JSON Web Tokens.
 func tokenKeys(ctx context.Context, a config.Auth) Finding {
 	if a.JWT.JWKSURL != "" {
-		return keySetAt(ctx, a.JWT)
+		return keySetAt(ctx, a)
 	}
-	verifier, err := auth.NewJWT(ctx, auth.JWTConfig{
-		PublicKey: a.JWT.PublicKey, Issuer: a.JWT.Issuer, Audience: a.JWT.Audience,
-	})
+	verifier, err := auth.NewJWT(ctx, jwtConfig(a))
 	if err != nil {
 		return Finding{subjectAuth, StatusFail, "auth.jwt.publicKeyFile: " + core.MessageOf(err), core.HintOf(err)}
 	}
 	verifier.Close()
-	return Finding{subjectAuth, StatusOK, "JSON Web Tokens of " + a.JWT.Issuer + " are checked with the key in " + a.JWT.PublicKeyFile, ""}
+	of := cmp.Or(a.JWT.Issuer, "any issuer")
+	return Finding{subjectAuth, StatusOK, "JSON Web Tokens of " + of + " are checked with the key in " + a.JWT.PublicKeyFile, ""}
+}
+
+func jwtConfig(a config.Auth) auth.JWTConfig {
+	return auth.JWTConfig{
+		JWKSURL: a.JWT.JWKSURL, PublicKey: a.JWT.PublicKey, AllowHTTP: a.AllowHTTP, Issuer: a.JWT.Issuer, Audience: a.JWT.Audience,
+		AnyIssuer: a.JWT.AnyIssuer, AnyAudience: a.JWT.AnyAudience, UMA: auth.UMAConfig(a.UMA),
+	}
 }
 
 // keySetAt fetches the keys of an issuer and reports how many can be used.
-func keySetAt(ctx context.Context, jwt config.JWT) Finding {
-	host := hostOf(jwt.JWKSURL)
-	usable, unusable, err := auth.ProbeKeySet(ctx, auth.JWTConfig{JWKSURL: jwt.JWKSURL, Issuer: jwt.Issuer, Audience: jwt.Audience})
+func keySetAt(ctx context.Context, a config.Auth) Finding {
+	host := hostOf(a.JWT.JWKSURL)
+	usable, unusable, err := auth.ProbeKeySet(ctx, jwtConfig(a))
 	if core.CodeOf(err) == core.CodeUpstream {
 		return Finding{
 			subjectAuth, StatusFail, host + " " + core.MessageOf(err),
@@ -82,8 +96,7 @@ func keySetAt(ctx context.Context, jwt config.JWT) Finding {
 		}
 	}
 	if err != nil {
-		reason, hint := upstream.ConnectionFailure(err)
-		return Finding{subjectAuth, StatusFail, host + " does not answer: " + reason, cmp.Or(hint, "check auth.jwt.jwksUrl")}
+		return noAnswer(host, "auth.jwt.jwksUrl", err)
 	}
 	if usable == 0 {
 		return Finding{
@@ -96,4 +109,46 @@ func keySetAt(ctx context.Context, jwt config.JWT) Finding {
 		message += fmt.Sprintf(", and %d that cannot be used", unusable)
 	}
 	return Finding{subjectAuth, StatusOK, message, ""}
+}
+
+// noAnswer returns the finding for a server without a response, at the address in key.
+func noAnswer(host, key string, err error) Finding {
+	reason, hint := upstream.ConnectionFailure(err)
+	return Finding{subjectAuth, StatusFail, host + " does not answer: " + reason, cmp.Or(hint, "check "+key)}
+}
+
+// introspection sends a random token to the server that checks opaque tokens.
+func introspection(ctx context.Context, a config.Auth) Finding {
+	i, host := a.Introspection, hostOf(a.Introspection.URL)
+	checker, err := auth.NewIntrospection(auth.IntrospectionConfig{
+		URL: i.URL, AllowHTTP: a.AllowHTTP, ClientID: i.ClientID, ClientSecret: i.ClientSecret.Reveal(), TokenParameter: i.TokenParameter,
+	})
+	if err != nil {
+		return Finding{subjectAuth, StatusFail, "auth.introspection: " + core.MessageOf(err), core.HintOf(err)}
+	}
+	defer checker.Close()
+	good := host + " rejects a random token, as it must"
+	if i.ClientID != "" {
+		good += "; it may reject every token if clientId or clientSecret is wrong"
+	}
+	return probed(checker.Probe(ctx), host, "auth.introspection.url", good)
+}
+
+// permissions sends a random token to the server that exchanges tokens for permissions.
+func permissions(ctx context.Context, a config.Auth) Finding {
+	host := hostOf(a.UMA.TokenURL)
+	err := auth.ProbeUMA(ctx, jwtConfig(a))
+	return probed(err, host, "auth.uma.tokenUrl", host+" exchanges no random token for permissions, as it must")
+}
+
+// probed returns the finding of a probe with a random token, at the address in key.
+func probed(err error, host, key, good string) Finding {
+	switch {
+	case err == nil:
+		return Finding{subjectAuth, StatusOK, good, ""}
+	case core.CodeOf(err) == core.CodeUpstream:
+		return Finding{subjectAuth, StatusFail, host + " " + core.MessageOf(err), "check " + key}
+	default:
+		return noAnswer(host, key, err)
+	}
 }

@@ -92,11 +92,11 @@ func TestKeySet(t *testing.T) {
 			"ok: 127.0.0.1:* lists 1 key that tokens can be signed with, and 8 that cannot be used",
 		},
 		"no key":              {200, `{"keys":[]}`, "fail: 127.0.0.1:* lists 0 keys, but none can be used -> *"},
-		"a web page":          {200, "<html>", "fail: 127.0.0.1:* answered, but not with a JSON Web Key Set -> check auth.jwt.jwksUrl*"},
-		"another document":    {200, `{"issuer":"i"}`, "fail: 127.0.0.1:* answered, but not with a JSON Web Key Set -> check auth.jwt.jwksUrl*"},
-		"too large":           {200, `{"keys":[],"x":"` + strings.Repeat("x", 1<<20) + `"}`, "fail: 127.0.0.1:* answered, but not with a JSON Web Key Set -> check auth.jwt.jwksUrl*"},
-		"not there":           {404, "", "fail: 127.0.0.1:* answered with status 404 instead of a JSON Web Key Set -> check auth.jwt.jwksUrl*"},
-		"a failure of theirs": {500, "s3cret", "fail: 127.0.0.1:* answered with status 500 instead of a JSON Web Key Set -> check auth.jwt.jwksUrl*"},
+		"a web page":          {200, "<html>", "fail: 127.0.0.1:* answered, but not with a JSON Web Key Set or a PEM public key -> check auth.jwt.jwksUrl*"},
+		"another document":    {200, `{"issuer":"i"}`, "fail: 127.0.0.1:* answered, but not with a JSON Web Key Set or a PEM public key -> check auth.jwt.jwksUrl*"},
+		"too large":           {200, `{"keys":[],"x":"` + strings.Repeat("x", 1<<20) + `"}`, "fail: 127.0.0.1:* answered, but not with a JSON Web Key Set or a PEM public key -> check auth.jwt.jwksUrl*"},
+		"not there":           {404, "", "fail: 127.0.0.1:* answered with status 404 instead of keys -> check auth.jwt.jwksUrl*"},
+		"a failure of theirs": {500, "s3cret", "fail: 127.0.0.1:* answered with status 500 instead of keys -> check auth.jwt.jwksUrl*"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -164,4 +164,58 @@ func TestPublicKeyFile(t *testing.T) {
 			wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "auth"), "ok: no API key is valid; only JSON Web Tokens are accepted", tt.want)
 		})
 	}
+}
+
+// TestOpaqueTokens: the servers that check tokens are asked about a random one, which they must reject.
+func TestOpaqueTokens(t *testing.T) {
+	for name, tt := range map[string]struct {
+		status             int
+		body               string
+		want, wantExchange string
+	}{
+		"rejected": {401, `{"error":"x"}`, "ok: 127.0.0.1:* rejects a random token, as it must", "ok: 127.0.0.1:* exchanges no random token for permissions, as it must"},
+		"not there": {
+			404, "", "fail: 127.0.0.1:* answered with status 404 -> check auth.introspection.url", "fail: 127.0.0.1:* answered with status 404 -> check auth.uma.tokenUrl",
+		},
+		"accepted": {
+			200, `{"active":true}`, "fail: 127.0.0.1:* accepted a random token -> check auth.introspection.url", "fail: 127.0.0.1:* answered, but not as specified -> check auth.uma.tokenUrl",
+		},
+		"a failure of theirs": {
+			500, "s3cret", "fail: 127.0.0.1:* answered with status 500 -> check auth.introspection.url", "fail: 127.0.0.1:* answered with status 500 -> check auth.uma.tokenUrl",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(tt.status)
+				_, _ = w.Write([]byte(tt.body))
+			}))
+			t.Cleanup(server.Close)
+			key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+			if err != nil {
+				t.Fatal(err)
+			}
+			der, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join(t.TempDir(), "key.pem")
+			if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cfg := builtInConfig(t, t.TempDir(), fmt.Sprintf("auth: {mode: token, jwt: {publicKeyFile: %q, anyIssuer: true, anyAudience: true}, "+
+				"introspection: {url: %q}, uma: {tokenUrl: %q, clientId: c}}", file, server.URL, server.URL))
+			wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "auth"),
+				"ok: no API key of tutti is valid; only tokens of other servers are accepted",
+				"ok: JSON Web Tokens of any issuer are checked with the key in "+file, tt.want, tt.wantExchange)
+		})
+	}
+	rejecting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	t.Cleanup(rejecting.Close)
+	cfg := builtInConfig(t, t.TempDir(), fmt.Sprintf("auth: {mode: token, introspection: {url: %q, clientId: c, clientSecret: s}}", rejecting.URL))
+	wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "auth"), "ok: *",
+		"ok: 127.0.0.1:* rejects a random token, as it must; it may reject every token if clientId or clientSecret is wrong")
+	at := "http://" + closedAddress(t)
+	cfg = builtInConfig(t, t.TempDir(), fmt.Sprintf("auth: {mode: token, introspection: {url: %q}}", at))
+	wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "auth"), "ok: *",
+		"fail: 127.0.0.1:* does not answer: nothing listens there -> check host and port, and that the service runs")
 }

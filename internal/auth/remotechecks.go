@@ -1,0 +1,199 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"tutti/internal/cache"
+	"tutti/internal/core"
+)
+
+const (
+	// CheckedFor is how long a token that a server accepted is not checked again; a token that was revoked there may be accepted that
+	// long.
+	CheckedFor = 30 * time.Second
+	// maxCheckedBytes is the size of the cache of such tokens, checkedTokenBytes that of one without scopes.
+	maxCheckedBytes   = 4 << 20
+	checkedTokenBytes = 512
+	// maxCheckBytes bounds the response to a check.
+	maxCheckBytes = 1 << 20
+	// checkAgain is how long a client is asked to wait when the server does not answer.
+	checkAgain = 5 * time.Second
+)
+
+// remoteChecks asks a server about tokens: concurrent checks of one token are one request, and accepted tokens are cached by their hash.
+// It is safe for concurrent use.
+type remoteChecks struct {
+	// about names the check in logs.
+	about string
+	// request returns the request about a token.
+	request func(ctx context.Context, token string) (*http.Request, error)
+	// decide returns what a response says about a token: CodeUnauthenticated when it rejects it, another error when it does not say.
+	decide  func(status int, body []byte) (verifiedToken, error)
+	client  *http.Client
+	timeout time.Duration
+	now     func() time.Time
+	log     *slog.Logger
+
+	cache *cache.LRU[[sha256.Size]byte, checkedToken]
+	group singleflight.Group
+	// waiters are the goroutines that wait for requests, whose callers may have left.
+	waiters sync.WaitGroup
+	// failing is true after a check without a result, so that an outage is logged once.
+	failing atomic.Bool
+}
+
+type checkedToken struct {
+	verifiedToken
+	until time.Time
+}
+
+func newTokenCache() *cache.LRU[[sha256.Size]byte, checkedToken] {
+	return cache.NewLRU[[sha256.Size]byte, checkedToken](maxCheckedBytes)
+}
+
+// bytes returns the approximate size of t in the cache.
+func (t checkedToken) bytes() int64 {
+	n := checkedTokenBytes + len(t.subject)
+	for _, scope := range t.scopes {
+		n += len(scope) + 16 // the string's header
+	}
+	return int64(n)
+}
+
+// close waits for the requests in flight, which their timeout bounds. No check may follow.
+func (c *remoteChecks) close() {
+	c.waiters.Wait()
+	c.client.CloseIdleConnections()
+}
+
+// check returns what the server says about a token. CodeUnauthenticated when it rejects the token, CodeUnavailable when it does not say.
+func (c *remoteChecks) check(ctx context.Context, token string) (verifiedToken, error) {
+	key := sha256.Sum256([]byte(token))
+	if checked, ok := c.cached(key); ok {
+		return checked, nil
+	}
+	shared := c.group.DoChan(string(key[:]), func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
+		defer cancel()
+		return c.checkOnce(ctx, key, token)
+	})
+	done := make(chan singleflight.Result, 1)
+	c.waiters.Go(func() { done <- <-shared })
+	select {
+	case r := <-done:
+		verified, _ := r.Val.(verifiedToken)
+		return verified, r.Err
+	case <-ctx.Done():
+		return verifiedToken{}, c.unavailable(ctx.Err())
+	}
+}
+
+func (c *remoteChecks) cached(key [sha256.Size]byte) (verifiedToken, bool) {
+	checked, ok := c.cache.Get(key)
+	return checked.verifiedToken, ok && c.now().Before(checked.until)
+}
+
+// checkOnce is check without waiting for a running check of the token.
+func (c *remoteChecks) checkOnce(ctx context.Context, key [sha256.Size]byte, token string) (verifiedToken, error) {
+	if checked, ok := c.cached(key); ok { // by a check that ended after this one missed the cache
+		return checked, nil
+	}
+	sent := c.now()
+	verified, err := c.ask(ctx, token)
+	switch {
+	case err == nil:
+		checked := checkedToken{verified, sent.Add(CheckedFor)}
+		c.cache.Put(key, checked, checked.bytes())
+	case core.CodeOf(err) == core.CodeUnauthenticated:
+		c.cache.Remove(key)
+		c.log.DebugContext(ctx, "another server rejected a token", "check", c.about, "err", err)
+	default:
+		if !c.failing.Swap(true) {
+			c.log.WarnContext(ctx, "tokens cannot be checked", "check", c.about, "err", err)
+		}
+		return verifiedToken{}, c.unavailable(err)
+	}
+	if c.failing.Swap(false) {
+		c.log.InfoContext(ctx, "tokens can be checked again", "check", c.about)
+	}
+	return verified, err
+}
+
+// ask sends one request.
+func (c *remoteChecks) ask(ctx context.Context, token string) (verifiedToken, error) {
+	request, err := c.request(ctx, token)
+	if err != nil {
+		return verifiedToken{}, fmt.Errorf("making a request: %w", err)
+	}
+	response, err := c.client.Do(request)
+	if err != nil {
+		return verifiedToken{}, fmt.Errorf("asking about a token: %w", err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxCheckBytes)) // a longer one is cut, and then no JSON
+	if err != nil {
+		return verifiedToken{}, fmt.Errorf("reading a response about a token: %w", err)
+	}
+	return c.decide(response.StatusCode, body)
+}
+
+// probe sends a random token, in the format of a UUID as API keys of Ego and Keycloak are, which must be rejected. CodeUpstream for
+// another response; other errors are those of the connection.
+func (c *remoteChecks) probe(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	var b [16]byte
+	_, _ = rand.Read(b[:])
+	_, err := c.ask(ctx, fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]))
+	switch {
+	case err == nil:
+		return core.NewError(core.CodeUpstream, "accepted a random token")
+	case core.CodeOf(err) == core.CodeUnauthenticated:
+		return nil
+	default:
+		return err
+	}
+}
+
+func (c *remoteChecks) unavailable(cause error) error {
+	return &core.Error{
+		Code: core.CodeUnavailable, Message: "the token cannot be checked now: the server that knows it does not answer",
+		RetryAfter: checkAgain, Err: cause,
+	}
+}
+
+// rejected reports whether a status rejects the token. The servers report a wrong client with the same status as a wrong token. The
+// other client errors are not about the token, such as 404 for a wrong URL.
+func rejected(status int) bool {
+	switch status {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
+		return true
+	default:
+		return false
+	}
+}
+
+func errRejected(status int) error {
+	return &core.Error{
+		Code: core.CodeUnauthenticated, Message: "the token is not valid", Hint: "ask for a new token or API key", Err: badStatus(status),
+	}
+}
+
+func badStatus(status int) error {
+	return core.NewError(core.CodeUpstream, fmt.Sprintf("answered with status %d", status))
+}
+
+func notUnderstood(err error) error {
+	return core.WrapError(core.CodeUpstream, "answered, but not as specified", err)
+}
