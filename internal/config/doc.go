@@ -38,4 +38,23 @@
 //	ES_USER, ES_PASS               index.username, index.password
 //	DISABLE_GRAPHQL_INTROSPECTION  catalogues.disableGraphQLIntrospection
 //	NODE_ENV=production            Config.Catalogues.Production, which has no key
+//
+// The environment of a Song's authentication is read as well, when auth.mode is token or, if it is not set, SPRING_PROFILES_ACTIVE
+// contains secure or jwt. tutti's address of a server replaces all of Song's for it, tutti's client both credentials. Song
+// checks neither issuer nor audience, so auth.jwt.anyIssuer and anyAudience are true unless the issuer or audience is set. Plain http is
+// permitted (auth.allowHttp) only when every such URL is Song's and names a host of a private network: a private address, a name without
+// a dot, or one that ends in .internal, .local, .svc or .localhost.
+//
+//	Song                                                              tutti
+//	SPRING_PROFILES_ACTIVE with secure, older jwt                     auth.mode: token
+//	AUTH_SERVER_INTROSPECTIONURI, older AUTH_SERVER_URL               auth.introspection.url
+//	AUTH_SERVER_CLIENTID, AUTH_SERVER_CLIENTSECRET                    auth.introspection.clientId, clientSecret
+//	AUTH_SERVER_TOKENNAME, by default apiKey                          auth.introspection.tokenParameter
+//	AUTH_SERVER_PROVIDER=keycloak, AUTH_SERVER_KEYCLOAK_HOST, _REALM  auth.uma.tokenUrl
+//	AUTH_SERVER_CLIENTID                                              auth.uma.clientId
+//	AUTH_SERVER_SCOPE_STUDY_PREFIX, _SUFFIX                           auth.organizationPrefix, writeSuffix
+//	AUTH_SERVER_SCOPE_SYSTEM                                          auth.systemScope, without writeSuffix
+//	SPRING_SECURITY_OAUTH2_RESOURCESERVER_JWT_JWK_SET_URI             auth.jwt.jwksUrl
+//	SPRING_SECURITY_OAUTH2_RESOURCESERVER_JWT_PUBLIC_KEY_LOCATION     auth.jwt.jwksUrl or publicKeyFile
+//	AUTH_JWT_PUBLIC_KEY_URL of older versions                         auth.jwt.jwksUrl
 package config

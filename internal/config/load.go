@@ -9,8 +9,8 @@ import (
 )
 
 // Load loads file, "" for none, and environ, a list of NAME=value such as os.Environ returns, which takes precedence; a Maestro's
-// environment, and then an Arranger's, sets the remaining keys. It returns a complete, validated Config, or all errors at once: each is
-// a core.Error whose Message starts with the key's path (Errors).
+// environment, an Arranger's and that of a Song's authentication set the remaining keys. It returns a complete, validated Config, or all
+// errors at once: each is a core.Error whose Message starts with the key's path (Errors).
 func Load(file string, environ []string) (Config, error) {
 	root := setting.NewObject("")
 	var found setting.ErrorList
@@ -42,6 +42,7 @@ func load(root *setting.Node, environ []string, found *setting.ErrorList) (Confi
 	rejectExclusions(environ, found)
 	fromMaestro := overlayMaestro(root, environ)
 	production, fromArranger := overlayArranger(root, environ)
+	fromSong := overlaySong(root, environ, found)
 	addLocal(root)
 	setting.Decode(root, c.keys(), found)
 	c.Catalogues.Production = production
@@ -51,7 +52,7 @@ func load(root *setting.Node, environ []string, found *setting.ErrorList) (Confi
 	if err := found.Err(); err != nil {
 		return Config{}, err
 	}
-	c.Warnings = slices.Concat(fromMaestro, fromArranger, c.embeddedWarning())
+	c.Warnings = slices.Concat(fromMaestro, fromArranger, fromSong, c.embeddedWarning())
 	return c, nil
 }
 
