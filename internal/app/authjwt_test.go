@@ -154,3 +154,74 @@ func TestAuthJWT(t *testing.T) {
 	b.token = key
 	b.awaitConverged()
 }
+
+// TestAuthOfSong: with the environment of a Song, a token of Keycloak and an API key submit to their study only. While Keycloak does not
+// answer, a key that was not checked gets 503.
+func TestAuthOfSong(t *testing.T) {
+	t.Parallel()
+	key := newSigner(t, "first")
+	keycloak := newKeycloak(t, key)
+	b := newBuiltIn(t, plan{set: settings{environ: []string{
+		"SPRING_PROFILES_ACTIVE=prod,secure,kafka", "AUTH_SERVER_PROVIDER=keycloak", "AUTH_SERVER_CLIENTID=song", "AUTH_SERVER_CLIENTSECRET=s3cret",
+		"AUTH_SERVER_TOKENNAME=apiKey", "AUTH_SERVER_KEYCLOAK_HOST=" + keycloak.URL, "AUTH_SERVER_KEYCLOAK_REALM=myrealm",
+		"AUTH_SERVER_INTROSPECTIONURI=" + keycloak.URL + "/realms/myrealm/apikey/check_api_key/",
+		"AUTH_SERVER_SCOPE_STUDY_PREFIX=STUDY.", "AUTH_SERVER_SCOPE_STUDY_SUFFIX=.WRITE", "AUTH_SERVER_SCOPE_SYSTEM=song.WRITE",
+		"SPRING_SECURITY_OAUTH2_RESOURCESERVER_JWT_JWK_SET_URI=" + keycloak.URL + "/realms/myrealm/protocol/openid-connect/certs",
+	}}})
+	b.startReady()
+	token := func(subject string) string {
+		i := &issuer{t: t, server: keycloak}
+		return i.token(key, map[string]any{"sub": subject, "aud": "account", "azp": "webclient", "typ": "Bearer", "scope": "openid song.WRITE"})
+	}
+	b.token = token("song")
+	b.prepareStudies("S1", "S2")
+	for name, writer := range map[string]string{"token": token("STUDY.S1"), "API key": knownKey} {
+		t.Log(name)
+		id := b.mustSendAs(writer, http.MethodPost, "/submit/S1", b.payload("S1", ""), http.StatusOK).get("analysisId").String()
+		b.mustSendAs(writer, http.MethodPut, statePath("S1", "publish", id), "", http.StatusOK)
+		b.wantRefused(writer, http.MethodPost, "/submit/S2", b.payload("S2", ""), http.StatusForbidden, "STUDY.S2.WRITE")
+	}
+	b.awaitConverged()
+	b.wantRefused(unknownKey, http.MethodPost, "/submit/S1", b.payload("S1", ""), http.StatusUnauthorized, "token")
+	keycloak.Close()
+	if a := b.mustSendAs(unknownKey, http.MethodPost, "/submit/S1", b.payload("S1", ""), http.StatusServiceUnavailable); a.header.Get("Retry-After") == "" {
+		t.Error("503 without Retry-After")
+	}
+}
+
+const (
+	knownKey   = "7b0e1e0c-6c1a-4f0e-9f53-0f2f5a3f7a10"
+	unknownKey = "00000000-6c1a-4f0e-9f53-0f2f5a3f7a10"
+)
+
+// newKeycloak serves what Song uses of Keycloak: the keys, the exchange of a token for the permission WRITE on the resource that the
+// token's subject names, and the check of API keys, of which knownKey may write in the study S1.
+func newKeycloak(t *testing.T, key signer) *httptest.Server {
+	t.Helper()
+	const realm = "/realms/myrealm"
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, password, _ := r.BasicAuth()
+		switch {
+		case r.Method == http.MethodGet && r.URL.Path == realm+"/protocol/openid-connect/certs":
+			_, _ = fmt.Fprintf(w, `{"keys":[%s]}`, key.form)
+		case r.URL.Path == realm+"/protocol/openid-connect/token" && r.PostFormValue("audience") == "song" &&
+			r.PostFormValue("grant_type") == "urn:ietf:params:oauth:grant-type:uma-ticket" && r.PostFormValue("response_mode") == "permissions":
+			_, claims, _ := strings.Cut(r.Header.Get("Authorization"), ".")
+			claims, _, _ = strings.Cut(claims, ".")
+			var token struct{ Sub string }
+			if text, err := base64.RawURLEncoding.DecodeString(claims); err != nil || json.Unmarshal(text, &token) != nil {
+				w.WriteHeader(http.StatusUnauthorized)
+				return
+			}
+			_, _ = fmt.Fprintf(w, `[{"rsid":"1","rsname":%q,"scopes":["WRITE"]}]`, token.Sub)
+		case r.URL.Path == realm+"/apikey/check_api_key/" && user == "song" && password == "s3cret" &&
+			strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") && r.FormValue("apiKey") == knownKey:
+			w.WriteHeader(http.StatusMultiStatus)
+			_, _ = fmt.Fprint(w, `{"user_id":"u1","exp":1767225600000,"revoked":false,"valid":true,"message":null,"scope":["STUDY.S1.WRITE"]}`)
+		default:
+			w.WriteHeader(http.StatusBadRequest)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}

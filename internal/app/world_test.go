@@ -43,6 +43,8 @@ type settings struct {
 	repository string
 	// more is YAML after the repository: more repositories first, then other top-level keys.
 	more string
+	// environ are variables of the environment, NAME=value.
+	environ []string
 	// faulty makes the engine one that can refuse requests, close connections and go down.
 	faulty bool
 	// rates are the faults of a faulty engine between injectFaults(true) and injectFaults(false).
@@ -165,7 +167,7 @@ func indent(yaml string) string {
 // newApp returns an App with the world's configuration, not started.
 func (w *world) newApp() *app.App {
 	w.t.Helper()
-	cfg, err := config.Parse([]byte(w.yaml()), nil)
+	cfg, err := config.Parse([]byte(w.yaml()), w.set.environ)
 	if err != nil {
 		w.t.Fatal(err)
 	}
