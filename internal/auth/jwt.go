@@ -231,7 +231,7 @@ func tokenError(err error, anonymous bool) error {
 	case errors.Is(err, jwt.ErrTokenInvalidAudience):
 		return says("the token is for another service", "ask for a token with this service's audience")
 	case errors.Is(err, jwt.ErrTokenRequiredClaimMissing):
-		return says("the token lacks a required claim", "it needs iss, aud and exp")
+		return says("the token lacks a required claim", "it needs exp, and the iss and aud that auth.jwt requires")
 	default:
 		return fault
 	}

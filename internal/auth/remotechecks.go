@@ -168,7 +168,7 @@ func (c *remoteChecks) probe(ctx context.Context) error {
 
 func (c *remoteChecks) unavailable(cause error) error {
 	return &core.Error{
-		Code: core.CodeUnavailable, Message: "the token cannot be checked now: the server that knows it does not answer",
+		Code: core.CodeUnavailable, Message: "the token cannot be checked now: the authorization server is not available",
 		RetryAfter: checkAgain, Err: cause,
 	}
 }

@@ -23,7 +23,7 @@ import (
 
 const (
 	apiKey     = "7b0e1e0c-6c1a-4f0e-9f53-0f2f5a3f7a10"
-	notChecked = "the token cannot be checked now: the server that knows it does not answer"
+	notChecked = "the token cannot be checked now: the authorization server is not available"
 	notValid   = "the token is not valid"
 )
 
