@@ -19,8 +19,8 @@ var leaves = []string{"internal/cache", "internal/core", "internal/heap", "inter
 // A folder below a listed one follows the longest entry that is a prefix of it.
 var layers = map[string][]string{
 	"cmd/tutti": {
-		"internal/app", "internal/app/check", "internal/client", "internal/client/display", "internal/config", "internal/tools/demo",
-		"http",
+		"internal/app", "internal/app/check", "internal/client", "internal/client/display", "internal/config", "internal/migrate/config",
+		"internal/tools/demo", "http",
 	},
 	"cmd/tutti-bench": {"internal/tools/bench", "internal/tools/bench/standin"},
 	"ingest":          {},
@@ -157,6 +157,7 @@ var layers = map[string][]string{
 
 	"internal/config":         {"internal/config/setting", "internal/upstream", "internal/upstream/protocol", "internal/upstream/song"},
 	"internal/config/setting": {},
+	"internal/migrate/config": {"internal/config", "internal/config/setting"},
 	"internal/client":         {},
 	"internal/client/display": {"internal/client"},
 	"internal/app":            {"*"},

@@ -78,6 +78,21 @@ type arranger struct {
 // overlayArranger copies Arranger's variables into keys that root does not set. It reports whether NODE_ENV is production, and returns
 // warnings: what was copied, and what was not. It returns no errors; invalid values are found when root is decoded.
 func overlayArranger(root *setting.Node, environ []string) (production bool, warnings []string) {
+	a := newArranger(root, environ)
+	production = a.variables[arrangerMode].Value == productionMode
+	if len(a.applied) > 0 {
+		a.warn("taken from the environment, as Arranger names it: %s", strings.Join(a.applied, ", "))
+	}
+	if production && root.Member("catalogues").Member("disableGraphQLIntrospection") == nil {
+		a.warn("%s is %s: GraphQL's introspection is off unless a catalogue, or catalogues.disableGraphQLIntrospection, sets it",
+			arrangerMode, productionMode)
+	}
+	a.warnUnused()
+	return production, a.warnings
+}
+
+// newArranger copies the variables.
+func newArranger(root *setting.Node, environ []string) *arranger {
 	a := &arranger{root: root, variables: map[string]setting.EnvVariable{}}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
@@ -89,16 +104,7 @@ func overlayArranger(root *setting.Node, environ []string) (production bool, war
 	a.apply(arrangerHost, elasticNodes(a.variables[arrangerHost].Value), "index", "url")
 	a.credentials()
 	a.apply(arrangerIntrospection, a.variables[arrangerIntrospection].Value, "catalogues", "disableGraphQLIntrospection")
-	production = a.variables[arrangerMode].Value == productionMode
-	if len(a.applied) > 0 {
-		a.warn("taken from the environment, as Arranger names it: %s", strings.Join(a.applied, ", "))
-	}
-	if production && root.Member("catalogues").Member("disableGraphQLIntrospection") == nil {
-		a.warn("%s is %s: GraphQL's introspection is off unless a catalogue, or catalogues.disableGraphQLIntrospection, sets it",
-			arrangerMode, productionMode)
-	}
-	a.warnUnused()
-	return production, a.warnings
+	return a
 }
 
 func (a *arranger) warn(format string, args ...any) {

@@ -42,16 +42,25 @@ type maestro struct {
 // overlayMaestro copies Maestro's variables into keys that root does not set, and returns warnings of those without an equivalent. It
 // returns no errors; invalid values are found when root is decoded.
 func overlayMaestro(root *setting.Node, environ []string) []string {
+	m, ok := newMaestro(root, environ)
+	if !ok {
+		return nil
+	}
+	m.warnUnused()
+	return m.warnings
+}
+
+// newMaestro copies the variables; it returns false when none is Maestro's.
+func newMaestro(root *setting.Node, environ []string) (*maestro, bool) {
 	m := &maestro{root: root, variables: map[string]setting.EnvVariable{}, repositories: map[int]map[string]setting.EnvVariable{}}
 	if !m.collect(environ) {
-		return nil
+		return nil, false
 	}
 	m.elastic()
 	m.takeKafka()
 	m.takeRepositories()
 	m.logLevel()
-	m.warnUnused()
-	return m.warnings
+	return m, true
 }
 
 // collect groups the variables; it reports false when none is Maestro's.

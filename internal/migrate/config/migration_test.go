@@ -1,0 +1,212 @@
+package config_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/internal/config"
+	migrate "tutti/internal/migrate/config"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// golden compares got with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+// TestMigrate migrates one deployment of each product's version. Every file is accepted by the loader and shows no secret.
+func TestMigrate(t *testing.T) {
+	const root = "testdata/"
+	for name, in := range map[string]migrate.Input{
+		"maestro4":  {Maestro: root + "maestro4/application.yml"},
+		"maestro5":  {Maestro: root + "maestro5/.env"},
+		"arranger3": {Arranger: root + "arranger3"},
+		"configs":   {Arranger: root + "arranger3/configs/files"},
+		"song5":     {Song: root + "song5"},
+		"all":       {Maestro: root + "maestro5", Arranger: root + "arranger3/.env", Song: root + "song5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := migrate.Migrate(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			warnings := strings.Join(out.Warnings, "\n") + "\n"
+			golden(t, name+".golden.yaml", string(out.File))
+			golden(t, name+".golden.txt", warnings)
+			if _, err := config.Parse(out.File, nil); err != nil {
+				t.Error(err)
+			}
+			if strings.Contains(string(out.File)+warnings, "not-for-print") {
+				t.Error("a secret is shown")
+			}
+		})
+	}
+}
+
+// TestSameAsEnvironment: the file means what the environment means at a start, apart from the port.
+func TestSameAsEnvironment(t *testing.T) {
+	environ := []string{
+		"MAESTRO_ELASTICSEARCH_NODES=http://es:9200", "MAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_USER=u", "MAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_PASSWORD=p",
+		"MAESTRO_KAFKA_BROKERS=k:9092,l", "MAESTRO_KAFKA_INDEX_REQUEST_TOPIC=requests",
+		"MAESTRO_REPOSITORIES_0_BASE_URL=http://a", "MAESTRO_REPOSITORIES_0_CODE=1", "MAESTRO_REPOSITORIES_0_NAME=true",
+		"MAESTRO_REPOSITORIES_0_TYPE=LYRIC", "MAESTRO_REPOSITORIES_0_INDEX_NAME=a", "MAESTRO_REPOSITORIES_0_LYRIC_CATEGORY_ID=007",
+		"MAESTRO_REPOSITORIES_0_LYRIC_VALID_DATA_ONLY=false", "MAESTRO_REPOSITORIES_0_PAGINATION_SIZE=20",
+		"MAESTRO_REPOSITORIES_1_BASE_URL=http://b", "MAESTRO_REPOSITORIES_1_CODE=b", "MAESTRO_REPOSITORIES_1_NAME=B: #1 \"x\"",
+		"MAESTRO_REPOSITORIES_1_INDEX_NAME=b", "MAESTRO_REPOSITORIES_1_SONG_INDEXING_MODE=file",
+		"MAESTRO_REPOSITORIES_1_SONG_INDEXABLE_STUDY_STATES=PUBLISHED,SUPPRESSED", "MAESTRO_REPOSITORIES_1_KAFKA_DOCUMENT_UPDATE_TOPIC=t",
+		"CONFIGS_PATH=testdata/arranger3/configs", "DISABLE_GRAPHQL_INTROSPECTION=false",
+	}
+	out, err := migrate.Migrate(migrate.Input{Environ: environ})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := config.Parse(out.File, []string{"TUTTI_INDEX_USERNAME=u", "TUTTI_INDEX_PASSWORD=p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := config.Load("", environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got.Warnings, want.Warnings = nil, nil
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-environment +file):\n%s\n%s", diff, out.File)
+	}
+}
+
+// write makes a file in a new folder.
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestInvalidInput(t *testing.T) {
+	for name, tt := range map[string]struct{ file, content, want string }{
+		"no assignment":  {".env", "ES_HOST=a\nES_USER", "line 2: is not NAME=value"},
+		"open quotes":    {".env", "A=1\nES_USER='a\n\nb", "line 2: the quotes of ES_USER are not closed"},
+		"nothing known":  {".env", "# empty\n", "holds no key of Maestro"},
+		"no YAML":        {"application.yml", "maestro: {", "is not YAML: "},
+		"second no YAML": {"application.yml", "maestro: {}\n---\na: [", "is not YAML: "},
+		"recursive YAML": {"application.yml", "a: &a\n  b: *a", "is nested too deeply or too large"},
+		"deep YAML":      {"application.yml", strings.Repeat("[", 30) + strings.Repeat("]", 30), "is nested too deeply or too large"},
+		"no character":   {"application.properties", "a=1\nb=\\u12", `line 2: \u needs four digits`},
+		"no hexadecimal": {"application.properties", "b=\\u12xy", `line 1: \u12xy is not a character`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := write(t, tt.file, tt.content)
+			if _, err := migrate.Migrate(migrate.Input{Maestro: file}); err == nil || !strings.Contains(err.Error(), file+": "+tt.want) &&
+				!strings.Contains(err.Error(), file+" "+tt.want) {
+				t.Errorf("%v, want %s", err, tt.want)
+			}
+		})
+	}
+	for name, tt := range map[string]struct {
+		in   migrate.Input
+		want string
+	}{
+		"nothing":       {migrate.Input{Environ: []string{"SERVER_PORT=1", "SPRING_PROFILES_ACTIVE=secure", "NODE_ENV=production"}}, "there is no configuration of a Maestro"},
+		"missing":       {migrate.Input{Song: "testdata/none"}, "testdata/none cannot be read: no such file"},
+		"empty folder":  {migrate.Input{Song: "testdata/arranger3/configs"}, "holds no configuration of Song"},
+		"empty configs": {migrate.Input{Arranger: "testdata/maestro4"}, "testdata/maestro4 holds no key of Arranger"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := migrate.Migrate(tt.in); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestForms reads the same key in each form.
+func TestForms(t *testing.T) {
+	for name, tt := range map[string]struct{ file, content, value string }{
+		"plain":             {".env", "MAESTRO_LOGGING_LEVEL=warn # why\nMAESTRO_ELASTICSEARCH_VERSION=8", "warn"},
+		"exported":          {".env", "export MAESTRO_LOGGING_LEVEL = warn\r\nMAESTRO_ELASTICSEARCH_VERSION=8", "warn"},
+		"double quotes":     {".env", `MAESTRO_LOGGING_LEVEL="warn" # why` + "\nMAESTRO_ELASTICSEARCH_VERSION=8", "warn"},
+		"single quotes":     {".env", "MAESTRO_LOGGING_LEVEL='warn'\nMAESTRO_ELASTICSEARCH_VERSION=8", "warn"},
+		"several lines":     {".env", "MAESTRO_NOTE=\"one\ntwo\"\nMAESTRO_LOGGING_LEVEL=warn\nMAESTRO_ELASTICSEARCH_VERSION=8", "warn"},
+		"the last":          {".env", "MAESTRO_LOGGING_LEVEL=info\nMAESTRO_LOGGING_LEVEL=warn\nMAESTRO_ELASTICSEARCH_VERSION=8", "warn"},
+		"nested":            {"application.yml", "maestro: {logging: {level: warn}, elasticsearch: {version: 8}}", "warn"},
+		"dotted":            {"application.yaml", "maestro.logging.level: warn\nmaestro.elasticsearch.version: 8", "warn"},
+		"alias":             {"application.yml", "x: &x {level: warn}\nmaestro: {logging: *x, elasticsearch: {version: 8}}", "warn"},
+		"merge":             {"application.yml", "x: &x {level: warn}\nmaestro: {logging: {<<: *x}, elasticsearch: {version: 8}}", "warn"},
+		"reference":         {"application.yml", "a.b: warn\nmaestro: {logging: {level: \"${A_B}\"}, elasticsearch: {version: 8}}", "warn"},
+		"default":           {"application.yml", "maestro: {logging: {level: \"${LEVEL:warn}\"}, elasticsearch: {version: 8}}", "warn"},
+		"active profile":    {"application.yml", "spring.profiles.active: a,b\nmaestro.elasticsearch.version: 8\n---\nspring.profiles: b\nmaestro.logging.level: warn", "warn"},
+		"not profile":       {"application.yml", "maestro.elasticsearch.version: 8\n---\nspring.config.activate.on-profile: '!b'\nmaestro.logging.level: warn", "warn"},
+		"properties":        {"application.properties", "# a\n! b\nmaestro.logging.level = warn\nmaestro.elasticsearch.version:8", "warn"},
+		"continued":         {"application.properties", "maestro.logging.level=wa\\\n   rn\nmaestro.elasticsearch.version 8", "warn"},
+		"escaped":           {"application.properties", "maestro.logging.le\\u0076el=w\\arn\nmaestro.elasticsearch.version=8", "warn"},
+		"second document":   {"application.properties", "maestro.elasticsearch.version=8\nspring.profiles.active=p\n#---\nspring.config.activate.on-profile=p\nmaestro.logging.level=warn", "warn"},
+		"last backslash":    {"application.properties", "maestro.logging.level=warn\nmaestro.elasticsearch.version=8\\", "warn"},
+		"inactive profile":  {"application.yml", "spring.profiles.active: a\nmaestro.elasticsearch.version: 8\n---\nspring.profiles: b\nmaestro.logging.level: warn", "info"},
+		"commented":         {".env", "#MAESTRO_LOGGING_LEVEL=warn\nMAESTRO_ELASTICSEARCH_VERSION=8", "info"},
+		"empty":             {".env", "MAESTRO_LOGGING_LEVEL=\nMAESTRO_ELASTICSEARCH_VERSION=8", "info"},
+		"unknown level":     {".env", "MAESTRO_LOGGING_LEVEL=loud\nMAESTRO_ELASTICSEARCH_VERSION=8", "info"},
+		"without reference": {"application.yml", "maestro: {logging: {level: \"${LEVEL}\"}, elasticsearch: {version: 8}}", "info"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := migrate.Migrate(migrate.Input{Maestro: write(t, tt.file, tt.content)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg, err := config.Parse(out.File, nil)
+			if err != nil || cfg.Log.Level != tt.value {
+				t.Errorf("%v, log.level %s, want %s\n%s", err, cfg.Log.Level, tt.value, out.File)
+			}
+		})
+	}
+}
+
+// FuzzMigrate: whatever a file holds, the result is accepted by the loader.
+func FuzzMigrate(f *testing.F) {
+	for _, name := range []string{"maestro4/application.yml", "maestro5/.env", "song5/application.yml", "arranger3/.env"} {
+		data, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(filepath.Base(name), string(data))
+	}
+	f.Add(".env", "MAESTRO_REPOSITORIES_0_URL=x\nMAESTRO_REPOSITORIES_0_CODE=\"a\\nb: c\"\nES_HOST=http://u:p@h\nSERVER_PORT=-1\nSONG_ID=#")
+	f.Add("application.properties", "maestro.repositories[0].url=a\nmaestro.elasticsearch.clusterNodes=a\nserver.port=x\\u000ay: z")
+	f.Fuzz(func(t *testing.T, name, content string) {
+		switch name {
+		case ".env", "application.yml", "application.properties":
+		default:
+			return
+		}
+		file := write(t, name, content)
+		for _, in := range []migrate.Input{{Maestro: file}, {Song: file}, {Arranger: file}} {
+			out, err := migrate.Migrate(in)
+			if err != nil {
+				continue
+			}
+			if _, err := config.Parse(out.File, nil); err != nil {
+				t.Fatalf("%v\n%s", err, out.File)
+			}
+		}
+	})
+}
