@@ -22,7 +22,15 @@ func (f *Foreign) Maestro(environ []string) []string {
 func (f *Foreign) Arranger(environ []string) []string { return newArranger(f.root, environ).warnings }
 
 // Song is like Maestro for the environment of a Song's authentication.
-func (f *Foreign) Song([]string) []string { return nil }
+func (f *Foreign) Song(environ []string) []string {
+	var found setting.ErrorList
+	s, _ := newSong(f.root, environ, &found)
+	warnings := s.warnings
+	for _, err := range setting.Errors(found.Err()) {
+		warnings = append(warnings, err.Message)
+	}
+	return warnings
+}
 
 // Set sets the key at path, such as server.listen, from the text of an environment variable.
 func (f *Foreign) Set(path, text string) {

@@ -33,17 +33,25 @@ type songEnvironment struct {
 // what was not. It reports an error for a provider without which Song would check other tokens; invalid values are found when root is
 // decoded.
 func overlaySong(root *setting.Node, environ []string, found *setting.ErrorList) []string {
+	s, used := newSong(root, environ, found)
+	if used {
+		s.warnUnused()
+	}
+	return s.warnings
+}
+
+// newSong copies the variables; it returns false when none is used.
+func newSong(root *setting.Node, environ []string, found *setting.ErrorList) (*songEnvironment, bool) {
 	s := &songEnvironment{root: root, variables: map[string]setting.EnvVariable{}, urls: map[string]bool{}, found: found}
 	if !s.collect(environ) || !s.enable() {
-		return s.warnings
+		return s, false
 	}
 	s.scopes()
 	s.tokenKeys()
 	s.permissions()
 	s.introspection()
 	s.plainHTTP()
-	s.warnUnused()
-	return s.warnings
+	return s, true
 }
 
 // collect groups the variables; it reports false when none is of Song's authentication.

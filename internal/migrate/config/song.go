@@ -32,6 +32,7 @@ func song() product {
 			{name: "SPRING_SECURITY_OAUTH2_RESOURCESERVER_JWT_JWK_SET_URI", to: "auth.jwt.jwksUrl"},
 			{name: "SPRING_SECURITY_OAUTH2_RESOURCESERVER_JWT_PUBLIC_KEY_LOCATION", to: "auth.jwt.jwksUrl"},
 			{name: "AUTH_CONNECTION_*", note: "a server that does not answer makes requests fail with 503"},
+			{name: "AUTH_JWT_PUBLIC_KEY_URL", to: "auth.jwt.jwksUrl"},
 			{name: "AUTH_JWT_*", note: "a key of Score"},
 
 			{name: "SONG_ID", to: "repositories[0].code", by: songID, note: "the code of a repository"},

@@ -88,7 +88,7 @@ func (p product) sets(k key) bool {
 		for line := range strings.Lines(base) {
 			given, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 			// Another variable of the same key would have precedence.
-			if other := p.row(given); k.note != "" || other.to != k.to {
+			if other := p.row(given); k.note != "" || other.note != "" || other.to != k.to {
 				without[given] = value
 			}
 		}
