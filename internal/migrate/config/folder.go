@@ -24,7 +24,7 @@ type catalogue struct {
 }
 
 // loadArranger reads a .env file, or a folder that holds one, the files of a catalogue or folders of catalogues.
-func (p *found) loadArranger(path string) error {
+func (p *found) loadArranger(path string, _ []string) error {
 	folder, names, err := list(path)
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (p *found) readCatalogue(dir string) catalogue {
 		c.names = append(c.names, name)
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || !gjson.ValidBytes(data) {
-			p.warnings = append(p.warnings, printable(fmt.Sprintf("%s is not readable JSON: see tutti catalogues check", filepath.Join(dir, name))))
+			p.warnings = append(p.warnings, sentence(fmt.Sprintf("%s is not readable JSON: see tutti catalogues check", filepath.Join(dir, name))))
 			continue
 		}
 		c.files[name] = data
@@ -133,7 +133,7 @@ func (p *found) addMember(k key) {
 				first = v
 				p.add(v)
 			case first.value != v.value:
-				p.warnings = append(p.warnings, printable(fmt.Sprintf("%s differs from %s, which is used: tutti has one setting for all catalogues", v, first)))
+				p.warnings = append(p.warnings, sentence(fmt.Sprintf("%s differs from %s, which is used: tutti has one setting for all catalogues", v, first)))
 			}
 		}
 	}

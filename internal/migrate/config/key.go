@@ -103,12 +103,21 @@ func (k *key) value(v variable) string {
 	if k != nil && k.secret || unknown && secretName.MatchString(v.name) {
 		return "(not shown)"
 	}
-	return printable(masked(v.value))
+	return masked(v.value)
 }
 
-// masked hides passwords within URLs.
-func masked(s string) string {
-	return regexp.MustCompile(`(?i)([a-z]*pass[a-z]*)=[^&;\s]+`).ReplaceAllString(setting.MaskUser(s), "$1=********")
+// credentials match a user with a password before a host, and a password among a URL's parameters.
+var (
+	userCredentials = regexp.MustCompile(`(^|[\s,/])[^\s,/@:]+:[^\s,/@]+@`)
+	parameter       = regexp.MustCompile(`(?i)([a-z]*pass[a-z]*)=[^&;\s]+`)
+)
+
+// masked returns a value, which may be a list of URLs or hosts, without passwords.
+func masked(value string) string { return sentence(setting.MaskUser(value)) }
+
+// sentence returns a text in one line and without passwords within URLs and hosts.
+func sentence(s string) string {
+	return printable(parameter.ReplaceAllString(userCredentials.ReplaceAllString(s, "$1********@"), "$1=********"))
 }
 
 // printable replaces characters that would end a comment or a line of a terminal.

@@ -71,7 +71,7 @@ func Migrate(in Input) (Output, error) {
 }
 
 func (m *migration) warn(format string, args ...any) {
-	m.warnings = append(m.warnings, printable(masked(fmt.Sprintf(format, args...))))
+	m.warnings = append(m.warnings, sentence(fmt.Sprintf(format, args...)))
 }
 
 // read adds the keys that an environment of the product sets.
@@ -98,8 +98,8 @@ func (m *migration) withoutConflicts(p *found) []variable {
 	var dropped []string
 	for _, leaf := range own.Keys() {
 		if other, set := others[leaf.Path]; leaf.Path == "index.url" && set && other != fmt.Sprint(leaf.Value) {
-			m.warn("index.url is %s from %s: %s of %s is %v, and not used", other, m.origin[leaf.Path],
-				strings.TrimPrefix(leaf.Source, "variable "), p.name, leaf.Value)
+			m.warn("index.url is %s from %s: %s of %s is %s, and not used", masked(other), m.origin[leaf.Path],
+				strings.TrimPrefix(leaf.Source, "variable "), p.name, masked(fmt.Sprint(leaf.Value)))
 			dropped = []string{"index.url", "index.username", "index.password"}
 		}
 	}
@@ -197,7 +197,7 @@ func (m *migration) decisions(products []found) {
 		at := setting.Indexed("repositories", i)
 		if given("Song") && set[at+".type"] == string(core.TypeSong) {
 			m.warn("%s reads Song at %s: where tutti replaces this Song, copy its data with tutti migrate song, set type: local, and remove url "+
-				"and notifications", at, set[at+".url"])
+				"and notifications", at, masked(set[at+".url"]))
 		}
 	}
 	if !given("Arranger") {

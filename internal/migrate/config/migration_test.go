@@ -182,6 +182,115 @@ func TestForms(t *testing.T) {
 	}
 }
 
+// TestDecisions: what cannot be migrated as it is, with the warning.
+func TestDecisions(t *testing.T) {
+	folder := func(files map[string]string) string {
+		dir := t.TempDir()
+		for name, content := range files {
+			file := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir
+	}
+	const secure = "song.id: a\n---\nspring.config.activate.on-profile: secure\nauth.server.scope.system: x.WRITE"
+	for name, tt := range map[string]struct {
+		in            migrate.Input
+		file, warning string
+	}{
+		"two indices": {
+			migrate.Input{Environ: []string{"MAESTRO_ELASTICSEARCH_NODES=http://a:1", "ES_HOST=b", "ES_USER=u", "ES_PASS=p"}},
+			"\nindex:\n  url: http://a:1  # Maestro: MAESTRO_ELASTICSEARCH_NODES\n\n#",
+			"index.url is http://a:1 from Maestro: MAESTRO_ELASTICSEARCH_NODES: ES_HOST of Arranger is http://b:9200, and not used",
+		},
+		"the same index": {
+			migrate.Input{Environ: []string{"MAESTRO_ELASTICSEARCH_NODES=http://a:1", "ES_HOST=a:1", "ES_USER=u", "ES_PASS=p"}},
+			"  # username: u  # Arranger: ES_USER; remove the # when the secret is set\n",
+			"index.password is a secret and not copied (Arranger: ES_PASS): set TUTTI_INDEX_PASSWORD",
+		},
+		"index of a catalogue": {
+			migrate.Input{Arranger: folder(map[string]string{"base.json": `{"esHost": "es", "esUser": "u", "esPass": "not-for-print"}`})},
+			"  url: http://es:9200  # Arranger: esHost in ",
+			"(Arranger: esPass in ",
+		},
+		"two indices of catalogues": {
+			migrate.Input{Arranger: folder(map[string]string{"a/base.json": `{"esHost": "a"}`, "b/base.json": `{"esHost": "b"}`})},
+			"  url: http://a:9200  # Arranger: esHost in ",
+			"which is used: tutti has one setting for all catalogues",
+		},
+		"no JSON": {
+			migrate.Input{Arranger: folder(map[string]string{"base.json": `{`})},
+			"catalogues:\n  dir: ", "base.json is not readable JSON: see tutti catalogues check",
+		},
+		"credentials in a URL": {
+			migrate.Input{Environ: []string{"ES_HOST=http://u:not-for-print@es:9200"}},
+			"  # url: http://********@es:9200  # Arranger: ES_HOST, not valid: index.url: the URL contains credentials",
+			"index.url: the URL contains credentials: index.url is only a comment",
+		},
+		"credentials before a host": {
+			migrate.Input{Environ: []string{"MAESTRO_ELASTICSEARCH_NODES=http://a:1", "ES_HOST=u:not-for-print@es:9200"}},
+			"#   ES_HOST: ********@es:9200  (index.url is from Maestro: MAESTRO_ELASTICSEARCH_NODES)\n",
+			"ES_HOST of Arranger is http://********@es:9200, and not used",
+		},
+		"no folder": {
+			migrate.Input{Environ: []string{"CONFIGS_PATH=testdata/none"}},
+			"  # dir: testdata/none  # Arranger: CONFIGS_PATH, not valid: catalogues.dir: testdata/none cannot be read: no such file or directory\n",
+			"catalogues.dir is only a comment",
+		},
+		"a part that misses a key": {
+			migrate.Input{Environ: []string{"MAESTRO_REPOSITORIES_0_BASE_URL=http://a", "MAESTRO_REPOSITORIES_0_NAME=A\n- b: c"}},
+			"  # - type: song  # Maestro: MAESTRO_REPOSITORIES_0_BASE_URL\n  #   url: http://a  # Maestro: MAESTRO_REPOSITORIES_0_BASE_URL\n" +
+				"  #   name: \"A\\n- b: c\"  # Maestro: MAESTRO_REPOSITORIES_0_NAME\n",
+			"repositories[0].code: is missing: the part of the file that has it is only a comment",
+		},
+		"unknown secret": {
+			migrate.Input{Maestro: write(t, ".env", "MAESTRO_ELASTICSEARCH_NODES=http://a\nMAESTRO_NEW_TOKEN=not-for-print\nMAESTRO_NEW=1\nMAESTRO_DB=jdbc://a?password=not-for-print")},
+			"#   MAESTRO_DB: jdbc://a?password=********  (unknown)\n#   MAESTRO_NEW: 1  (unknown)\n#   MAESTRO_NEW_TOKEN: (not shown)  (unknown)\n",
+			"server.listen is ",
+		},
+		"profiles": {
+			migrate.Input{Song: write(t, "application.yml", secure), Environ: []string{"SPRING_PROFILES_ACTIVE=prod,secure"}},
+			"  mode: token  # Song: SPRING_PROFILES_ACTIVE\n  systemScope: x  # Song: auth.server.scope.system\n", "server.listen is 127.0.0.1:8080: set the address that clients use",
+		},
+		"no profiles": {
+			migrate.Input{Song: write(t, "application.yml", secure)},
+			"\nrepositories:\n  - code: a  # Song: song.id\n",
+			"the parts for the profiles secure are not read: set SPRING_PROFILES_ACTIVE to the active ones",
+		},
+		"file of a profile": {
+			migrate.Input{Song: folder(map[string]string{
+				"application.properties": "song.id=a\nspring.profiles.active=prod", "application-prod.yaml": "song.id: b", "application-dev.yml": "song.id: c",
+			})},
+			"\nrepositories:\n  - code: b  # Song: song.id\n", "server.listen is ",
+		},
+		"Song and its reader": {
+			migrate.Input{Environ: []string{"SONG_ID=x", "MAESTRO_REPOSITORIES_0_URL=http://a", "MAESTRO_REPOSITORIES_0_CODE=a"}},
+			"#   SONG_ID: x  (the code of a repository)\n", "Song: SONG_ID is x, but no repository has this code",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			out, err := migrate.Migrate(tt.in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			warnings := strings.Join(out.Warnings, "\n")
+			if !strings.Contains(string(out.File), tt.file) {
+				t.Errorf("the file does not contain %s\n%s", tt.file, out.File)
+			}
+			if !strings.Contains(warnings, tt.warning) {
+				t.Errorf("the warnings do not contain %s\n%s", tt.warning, warnings)
+			}
+			if strings.Contains(string(out.File)+warnings, "not-for-print") {
+				t.Errorf("a secret is shown\n%s\n%s", out.File, warnings)
+			}
+		})
+	}
+}
+
 // FuzzMigrate: whatever a file holds, the result is accepted by the loader, which Migrate reports otherwise.
 func FuzzMigrate(f *testing.F) {
 	for _, name := range []string{"maestro4/application.yml", "maestro5/.env", "song5/application.yml", "arranger3/.env"} {

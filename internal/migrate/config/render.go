@@ -148,11 +148,13 @@ func (e *entry) lines() []string {
 		for _, member := range e.members {
 			lines = append(lines, indented("  ", member.lines())...)
 		}
+	case e.off:
+		lines = append(lines, e.name+": "+masked(scalar(e.value)))
 	default:
 		lines = append(lines, e.name+": "+scalar(e.value))
 	}
 	if e.comment != "" {
-		lines[0] += "  # " + printable(masked(e.comment))
+		lines[0] += "  # " + sentence(e.comment)
 	}
 	if e.off {
 		return indented("# ", lines)
@@ -170,7 +172,7 @@ func (e *entry) itemLines() []string {
 	}
 	lines[0] = "  - " + lines[0][4:]
 	if e.off {
-		lines = append([]string{"  # " + printable(masked(e.comment))}, indented("  # ", trimmed("  ", lines))...)
+		lines = append([]string{"  # " + sentence(e.comment)}, indented("  # ", trimmed("  ", lines))...)
 	}
 	return lines
 }

@@ -17,7 +17,7 @@ func readAll(in Input) (products []found, warnings []string, err error) {
 	for _, one := range []struct {
 		product
 		path string
-		load func(p *found, path string) error
+		load func(p *found, path string, environ []string) error
 	}{
 		{song(), in.Song, (*found).loadSpring},
 		{maestro(), in.Maestro, (*found).loadSpring},
@@ -26,7 +26,7 @@ func readAll(in Input) (products []found, warnings []string, err error) {
 		p := found{product: one.product, source: one.path, used: map[string]bool{}}
 		if one.path == "" {
 			p.loadEnviron(in.Environ)
-		} else if err := one.load(&p, one.path); err != nil {
+		} else if err := one.load(&p, one.path, in.Environ); err != nil {
 			return nil, nil, err
 		} else if len(p.variables) == 0 {
 			return nil, nil, core.NewError(core.CodeInvalid, fmt.Sprintf("%s holds no key of %s", one.path, p.name))
@@ -132,8 +132,12 @@ func isSpring(name string) (profile string, ok bool) {
 	return found[1], true
 }
 
-// loadSpring reads a file, or the files of a folder: Spring's, replaced by those of its active profiles, replaced by variables.
-func (p *found) loadSpring(path string) error {
+// profiles is the variable of Spring's active profiles.
+const profiles = "SPRING_PROFILES_ACTIVE"
+
+// loadSpring reads a file, or the files of a folder: Spring's, replaced by those of its active profiles, replaced by variables. The
+// profiles may be in environ as well.
+func (p *found) loadSpring(path string, environ []string) error {
 	folder, names, err := list(path)
 	if err != nil {
 		return err
@@ -172,6 +176,11 @@ func (p *found) loadSpring(path string) error {
 	if read == 0 {
 		return &core.Error{Code: core.CodeInvalid, Message: path + " holds no configuration of " + p.name, Hint: "it may hold " + p.files}
 	}
+	for _, entry := range environ {
+		if name, value, _ := strings.Cut(entry, "="); name == profiles && len(documents) > 0 {
+			variables = append([]variable{{name: name, value: value}}, variables...)
+		}
+	}
 	p.variables = combined(p.active(documents, variables), variables)
 	p.replacePlaceholders()
 	return nil
@@ -185,25 +194,25 @@ func (p *found) active(documents []document, variables []variable) []variable {
 			always = append(always, d.variables...)
 		}
 	}
-	profiles := ""
-	for _, v := range slices.Concat(always, variables) {
-		if spelling(v.name) == "SPRINGPROFILESACTIVE" {
-			profiles = v.value
+	active := ""
+	for _, v := range combined(always, variables) {
+		if spelling(v.name) == spelling(profiles) {
+			active = v.value
 		}
 	}
 	var skipped []string
 	for _, d := range documents {
 		switch {
 		case d.profile == "":
-		case d.isActive(setting.SplitList(profiles)):
+		case d.isActive(setting.SplitList(active)):
 			profiled = append(profiled, d.variables...)
 		default:
 			skipped = append(skipped, d.profile)
 		}
 	}
-	if profiles == "" && len(skipped) > 0 {
-		p.warnings = append(p.warnings, printable(fmt.Sprintf("%s: the parts for the profiles %s are not read, because SPRING_PROFILES_ACTIVE is not set: "+
-			"add it in a .env file beside them", p.source, strings.Join(skipped, ", "))))
+	if active == "" && len(skipped) > 0 {
+		p.warnings = append(p.warnings, sentence(fmt.Sprintf("%s: the parts for the profiles %s are not read: set %s to the active ones, in the "+
+			"environment or in a .env file of the folder", p.source, strings.Join(skipped, ", "), profiles)))
 	}
 	return combined(always, profiled)
 }
@@ -227,7 +236,7 @@ func (p *found) replacePlaceholders() {
 				return parts[2][1:]
 			}
 			if k := p.row(v.name); k != nil && k.to != "" {
-				p.warnings = append(p.warnings, printable(fmt.Sprintf("%s: %s refers to %s, which is not set", p.source, v, reference)))
+				p.warnings = append(p.warnings, sentence(fmt.Sprintf("%s: %s refers to %s, which is not set", p.source, v, reference)))
 			}
 			return reference
 		})
