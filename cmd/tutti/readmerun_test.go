@@ -51,7 +51,7 @@ curl -X POST -H 'Content-Type: application/json' http://` + r.address + `/analys
 	for _, want := range []string{
 		`"indexName":"collab"`, `"status":"OK"`, "ok    catalogue donors", `"catalogId":"donors"`,
 		`"hits":{"total":1,`, `"key":"STUDY-1","doc_count":1`, `STUDY-1,a.bam`, "\ntutti_", "submitter", "revoked ",
-		`"successful":true`, "succeeded: job", "registered sequencing, version 2", "analyses  analysis       available", "donors    donor          available", "_tutti", `"hits":{"total":1}`,
+		`"successful":true`, "succeeded: job", "registered sequencing, version 2", "analyses  analysis       available", "donors    donor          available", "_tutti", "ok    configuration", `"hits":{"total":1}`,
 	} {
 		_, after, ok := strings.Cut(rest, want)
 		if !ok {
@@ -113,6 +113,9 @@ func newReader(t *testing.T) *reader {
 		// The files that a reader registers.
 		"sequencing.json":   `{"name": "sequencing", "schema": {"type": "object", "required": ["experiment"], "properties": {"experiment": {"type": "object"}}}}`,
 		"variant-call.json": `{"name": "variant-call", "schema": {"type": "object", "required": ["experiment"], "properties": {"experiment": {"type": "object"}}}}`,
+		// The files that a reader migrates.
+		"maestro.env":     "MAESTRO_REPOSITORIES_0_BASE_URL=" + song.URL() + "\nMAESTRO_REPOSITORIES_0_CODE=song.collab\nMAESTRO_REPOSITORIES_0_INDEX_NAME=collab",
+		"application.yml": "song: {id: song.collab}",
 	} {
 		r.write(name, []byte(content))
 	}

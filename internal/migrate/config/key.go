@@ -76,7 +76,7 @@ func (p product) row(name string) *key {
 		k := &p.keys[i]
 		prefix, open := strings.CutSuffix(plain(k.name), "*")
 		switch {
-		case !open && prefix == name:
+		case prefix == name:
 			return k
 		case open && found == nil && strings.HasPrefix(name, prefix):
 			found = k

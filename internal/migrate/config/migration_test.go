@@ -247,6 +247,22 @@ func TestDecisions(t *testing.T) {
 				"  #   name: \"A\\n- b: c\"  # Maestro: MAESTRO_REPOSITORIES_0_NAME\n",
 			"repositories[0].code: is missing: the part of the file that has it is only a comment",
 		},
+		"a folder with a line break": {
+			migrate.Input{Arranger: folder(map[string]string{"a\nqueue: {url: x}/base.json": `{}`})},
+			"/a queue: {url: x} (base.json)\n", "",
+		},
+		"no UTF-8": {
+			migrate.Input{Environ: []string{"MAESTRO_REPOSITORIES_0_URL=http://a", "MAESTRO_REPOSITORIES_0_CODE=a", "MAESTRO_REPOSITORIES_0_NAME=A\xff"}},
+			"\n    name: A?  # ", "",
+		},
+		"unknown provider": {
+			migrate.Input{Environ: []string{"SPRING_PROFILES_ACTIVE=secure", "AUTH_SERVER_PROVIDER=okta"}},
+			"\n  mode: token  # ", `Song: AUTH_SERVER_PROVIDER: "okta" is not a provider of Song`,
+		},
+		"setting of one catalogue": {
+			migrate.Input{Arranger: folder(map[string]string{".env": "ENABLE_SETS=true", "a/base.json": `{"enableSets": true}`, "b/base.json": `{}`})},
+			"#   ENABLE_SETS: true  (tutti reads it in the files of a catalogue only)\n", "Arranger: ENABLE_SETS is true: set enableSets in base.json",
+		},
 		"unknown secret": {
 			migrate.Input{Maestro: write(t, ".env", "MAESTRO_ELASTICSEARCH_NODES=http://a\nMAESTRO_NEW_TOKEN=not-for-print\nMAESTRO_NEW=1\nMAESTRO_DB=jdbc://a?password=not-for-print")},
 			"#   MAESTRO_DB: jdbc://a?password=********  (unknown)\n#   MAESTRO_NEW: 1  (unknown)\n#   MAESTRO_NEW_TOKEN: (not shown)  (unknown)\n",
@@ -288,6 +304,17 @@ func TestDecisions(t *testing.T) {
 				t.Errorf("a secret is shown\n%s\n%s", out.File, warnings)
 			}
 		})
+	}
+}
+
+// TestSettingOfCatalogues: a variable that the files of each catalogue replace needs no decision.
+func TestSettingOfCatalogues(t *testing.T) {
+	out, err := migrate.Migrate(migrate.Input{Environ: []string{"CONFIGS_PATH=testdata/arranger3/configs/donors", "ENABLE_SETS=true", "DOCUMENT_TYPE=a"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(strings.Join(out.Warnings, "\n"), "base.json") {
+		t.Error(out.Warnings)
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -162,12 +160,10 @@ func (e *entry) lines() []string {
 	return lines
 }
 
-// itemLines returns the lines of an element of a list, comments last, since the first line holds the hyphen.
+// itemLines returns the lines of an element of a list.
 func (e *entry) itemLines() []string {
-	members := slices.Clone(e.members)
-	slices.SortStableFunc(members, func(a, b *entry) int { return strings.Compare(strconv.FormatBool(a.off), strconv.FormatBool(b.off)) })
 	var lines []string
-	for _, member := range members {
+	for _, member := range e.members {
 		lines = append(lines, indented("    ", member.lines())...)
 	}
 	lines[0] = "  - " + lines[0][4:]
