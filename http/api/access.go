@@ -41,10 +41,10 @@ const (
 	accessSigned
 )
 
-// Open needs no token, and ignores one that is sent.
+// Open requires no token and ignores the request's.
 func Open() Access { return Access{kind: accessOpen} }
 
-// LenientToken needs no token, and takes an invalid one for none.
+// LenientToken requires no token and ignores an invalid one.
 func LenientToken() Access { return Access{kind: accessLenientToken} }
 
 // Token requires a valid token; the handler applies the access filter.
@@ -53,10 +53,10 @@ func Token() Access { return Access{kind: accessToken} }
 // System requires the system's write scope.
 func System() Access { return Access{kind: accessSystem} }
 
-// OptionalToken needs no token, but rejects an invalid one.
+// OptionalToken requires no token but rejects an invalid one.
 func OptionalToken() Access { return Access{kind: accessOptionalToken} }
 
-// Signed requires a signature, where required reports so for the repository that a path parameter names, or the system's scope.
+// Signed requires a signature if required returns true for the repository that a path parameter names, else the system's scope.
 func Signed(param string, required func(repository string) bool) Access {
 	return Access{kind: accessSigned, param: param, signed: required}
 }
@@ -119,7 +119,7 @@ func RequireAccess(who Access, next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// authenticatorOf returns what verifies the tokens of a request, nil when authentication is off.
+// authenticatorOf returns the Authenticator of a request, nil when authentication is off.
 func authenticatorOf(r *http.Request) Authenticator { return configOf(r).Authenticator }
 
 // needsToken reports whether the token of a request must be checked.

@@ -14,11 +14,11 @@ import (
 	"tutti/internal/core"
 )
 
-// ContentTypeJSON is the media type of most answers.
+// ContentTypeJSON is the media type of most responses.
 const ContentTypeJSON = "application/json"
 
-// ReadEmptyObject reads a body that carries nothing: absent, empty or a JSON object, which is ignored (CONTRACT
-// section 1). Other JSON and broken JSON are CodeInvalid, another content type CodeUnsupportedMedia.
+// ReadEmptyObject reads a body without information: absent, empty or a JSON object, which is ignored (CONTRACT section 1). Other
+// and invalid JSON are CodeInvalid, another content type CodeUnsupportedMedia.
 func ReadEmptyObject(r *http.Request) error { return readIgnored(r, false) }
 
 // ReadEmptyObjectOrNull is ReadEmptyObject that also accepts null, which axios sends when it is called without a body.
@@ -55,7 +55,7 @@ func ReadJSON(r *http.Request) ([]byte, error) {
 	return body, err
 }
 
-// ReceiveJSON is readJSON with the release function of receive.
+// ReceiveJSON is ReadJSON with the release function of receive.
 func ReceiveJSON(r *http.Request) (body []byte, release func(), err error) {
 	body, release, err = receive(r)
 	if err != nil {
@@ -88,7 +88,7 @@ func receive(r *http.Request) (body []byte, release func(), err error) {
 		return nil, release, err
 	}
 	var read bytes.Buffer
-	if r.ContentLength > SmallBody { // a small body, which takes no memory budget, is allocated as it arrives
+	if r.ContentLength > SmallBody { // a small body is outside the memory budget; it is allocated as it arrives
 		read.Grow(int(min(r.ContentLength, cfg.MaxBodyBytes)) + bytes.MinRead)
 	}
 	_, err = read.ReadFrom(r.Body)

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// SmallBody is the size up to which a body takes no memory budget, so that large bodies do not delay small ones.
+	// SmallBody is the maximum size of a body outside the memory budget, so that large bodies do not delay small ones.
 	SmallBody = 64 << 10
-	// maxSmallBodies bounds the bytes of small bodies that are not counted.
+	// maxSmallBodies is the maximum number of bytes of small bodies outside the budget.
 	maxSmallBodies = 16 << 20
 	// bodyMemoryTimeout is how long a request waits for memory that other large bodies hold.
 	bodyMemoryTimeout = 30 * time.Second
 )
 
-// Memory bounds the bytes that requests hold at the same time.
+// Memory limits the bytes that all requests hold.
 type Memory interface {
 	// Acquire blocks until n bytes are available for a caller, or ctx ends. release returns them; it may be called again.
 	Acquire(ctx context.Context, c core.Caller, n int64) (release func(), err error)
@@ -32,8 +32,8 @@ func (Unbounded) Acquire(context.Context, core.Caller, int64) (release func(), e
 	return func() {}, nil
 }
 
-// Acquire takes n bytes of memory until the request ends, or release is called. CodeOverloaded when they are not free soon. Small
-// bodies take none of it while there are few of them.
+// Acquire takes n bytes of memory until the request ends, or release is called. CodeOverloaded if they are not available
+// within bodyMemoryTimeout. Small bodies are outside the budget up to maxSmallBodies.
 func Acquire(r *http.Request, memory Memory, n int64) (release func(), err error) {
 	ex := exchangeOf(r.Context())
 	if n <= SmallBody {

@@ -12,15 +12,14 @@ import (
 	"tutti/internal/jsontext"
 )
 
-// Object is a JSON object of a body by its members, whose names are taken as they are: encoding/json alone would take
-// EXPIRESAT for expiresAt.
+// Object holds the members of a JSON object by their exact names; encoding/json would accept EXPIRESAT for expiresAt.
 type Object map[string]json.RawMessage
 
-// DecodeObject reads a body; one that is no JSON object, or has two members of one name, of which readers would take
-// different ones, is CodeInvalid.
+// DecodeObject reads a body. A body that is not a JSON object, or has two members with the same name, which parsers treat
+// differently, is CodeInvalid.
 func DecodeObject(body []byte) (Object, error) { return DecodeObjectOf("the body", body) }
 
-// DecodeObjectOf reads an object as decodeObject does; what names it in messages.
+// DecodeObjectOf reads an object as DecodeObject does; what names it in messages.
 func DecodeObjectOf(what string, text []byte) (Object, error) {
 	if !utf8.Valid(text) {
 		return nil, core.NewError(core.CodeInvalid, what+" is not UTF-8")
@@ -48,7 +47,7 @@ func DecodeObjectOf(what string, text []byte) (Object, error) {
 	return members, nil
 }
 
-// Only refuses a member that is not one of the names.
+// Only returns an error for a member that is not one of the names.
 func (o Object) Only(names ...string) error {
 	for _, given := range slices.Sorted(maps.Keys(o)) {
 		if slices.Contains(names, given) {
@@ -63,7 +62,7 @@ func (o Object) Only(names ...string) error {
 	return nil
 }
 
-// Has reports whether a member is there and not null.
+// Has reports whether a member exists and is not null.
 func (o Object) Has(name string) bool { return len(o[name]) > 0 && string(o[name]) != "null" }
 
 // Text returns a member that is a string, "" when it is absent or null.
@@ -100,7 +99,7 @@ func (o Object) Texts(name string) ([]string, error) {
 	return values, nil
 }
 
-// MemberError returns the CodeInvalid of a member of the body.
+// MemberError returns a CodeInvalid error for a member of the body.
 func MemberError(name, fault string) error {
 	return core.NewError(core.CodeInvalid, "member "+name+" of the body "+fault)
 }

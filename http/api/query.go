@@ -13,22 +13,22 @@ import (
 	"tutti/internal/core"
 )
 
-// maxNameBytes is how much of an unknown parameter's name is compared and shown.
+// maxNameBytes is the number of bytes of an unknown parameter's name that are compared and shown.
 const maxNameBytes = 64
 
-// maxChoices is the largest number of values of a parameter that takes several of a few choices.
+// maxChoices is the maximum number of values of a parameter with fixed choices.
 const maxChoices = 100
 
 // maxIgnoredQueries is the number of ignored parameters that are remembered as logged.
 const maxIgnoredQueries = 1000
 
-// maxQuotedBytes is how much of an invalid value an error message quotes.
+// maxQuotedBytes is the number of bytes of an invalid value that an error message quotes.
 const maxQuotedBytes = 64
 
-// Parameters are the names of a route's query parameters. Unknown ones are rejected, because a misspelt filter would show
-// everything; routes that clients of Song and Maestro use ignore them.
+// Parameters are the names of a route's query parameters. Unknown ones are rejected, because a list with a misspelt filter
+// would contain everything; routes that clients of Song and Maestro use ignore them.
 type Parameters struct {
-	// allowed are those of the route.
+	// allowed are the parameters of the route.
 	allowed []string
 	// ignored allows every query string; it is not read.
 	ignored bool
@@ -36,7 +36,7 @@ type Parameters struct {
 	lenient bool
 }
 
-// AllowParams returns the parameters of a route that takes those of some names.
+// AllowParams returns the parameters of a route by their names.
 func AllowParams(names ...string) Parameters { return Parameters{allowed: names} }
 
 // LenientParams returns the parameters of a route that existing clients of Song or Maestro use: unknown ones are ignored, each name is
@@ -132,7 +132,7 @@ func (q Query) Text(name string) (string, error) {
 	}
 }
 
-// Unicode returns the one value of name as text does; one that is not UTF-8 is CodeInvalid.
+// Unicode returns the one value of name as Text does; a value that is not UTF-8 is CodeInvalid.
 func (q Query) Unicode(name string) (string, error) {
 	v, err := q.Text(name)
 	if err == nil && !utf8.ValidString(v) {
@@ -217,7 +217,7 @@ func (q Query) Choices(name string, choices ...string) ([]string, error) {
 	return chosen, nil
 }
 
-// Choice returns the one of the choices that name says, in any case, and fallback when it is absent.
+// Choice returns the choice that the value of name equals in any case, and fallback when it is absent.
 func (q Query) Choice(name, fallback string, choices ...string) (string, error) {
 	v, ok, err := q.given(name)
 	if !ok {
@@ -236,8 +236,8 @@ func choiceOf(name, value string, choices []string) (string, error) {
 		fmt.Sprintf("query parameter %s must be %s, not %s", name, strings.Join(choices, " or "), QuoteValue(value)))
 }
 
-// List returns the values of name, which may be repeated and may each be several with commas between; none when it is
-// absent. An empty one, and more than most, are CodeInvalid.
+// List returns the values of name, which may be repeated and may each hold several values separated by commas; none when it is
+// absent. An empty value, and more than most values, are CodeInvalid.
 func (q Query) List(name string, most int) ([]string, error) {
 	var values []string
 	for _, given := range q.values[name] {
@@ -256,7 +256,7 @@ func (q Query) List(name string, most int) ([]string, error) {
 	return values, nil
 }
 
-// QuoteValue returns a client's value for a message: quoted, and its beginning only when it is long.
+// QuoteValue returns a client's value for a message: quoted, and truncated if it is long.
 func QuoteValue(v string) string {
 	if len(v) > maxQuotedBytes {
 		return strconv.Quote(strings.ToValidUTF8(v[:maxQuotedBytes], "")) + "…"

@@ -15,7 +15,7 @@ import (
 	"tutti/internal/core"
 )
 
-// Paths for monitoring, without the base path. They are answered also over the connection limit and to any Host.
+// Paths for monitoring, without the base path. They are served also over the connection limit and for any Host.
 const (
 	PathPing    = "/ping"
 	PathReady   = "/ready"
@@ -30,18 +30,18 @@ type Surface interface {
 	OpenAPI() []byte
 }
 
-// Router answers the requests for the routes of its surfaces.
+// Router serves the routes of its surfaces.
 type Router struct {
 	cfg Config
 	mux *chi.Mux
-	// openAPI merges the OpenAPI document at its first call.
+	// openAPI merges the OpenAPI document on the first call.
 	openAPI     func() ([]byte, error)
 	crossOrigin crossOrigin
 	// smallBodies counts the bytes of the bodies up to SmallBody that are held outside Config.Bodies.
 	smallBodies atomic.Int64
 	// routed are the first segments of all paths that are routed.
 	routed map[string]bool
-	// extensions complete problems, and redirects answer some paths that have no route.
+	// extensions complete problems, and redirects serve some paths without a route.
 	extensions []ProblemExtension
 	redirects  []func(http.ResponseWriter, *http.Request) bool
 	wildcards  Wildcards
@@ -53,21 +53,21 @@ type Router struct {
 
 var _ http.Handler = (*Router)(nil)
 
-// HandlerFunc answers a request, or returns the error to answer with; not both.
+// HandlerFunc writes the response to a request, or returns the error to respond with; not both.
 type HandlerFunc func(http.ResponseWriter, *http.Request) error
 
-// ProblemExtension adds to a problem what the surface of a request has beside the others.
+// ProblemExtension adds the members of one surface to a problem.
 type ProblemExtension func(p problem.Problem, r *http.Request, err error) problem.Problem
 
-// Wildcards decides about paths whose first segment is a parameter, which the patterns of other surfaces fit as well.
+// Wildcards decides about paths whose first segment is a parameter, which also match patterns of other surfaces.
 type Wildcards interface {
-	// Owns reports whether a pattern that begins with a parameter may take a path.
+	// Owns reports whether a pattern that begins with a parameter may match a path.
 	Owns(path string) bool
-	// Override returns what answers a path that has no route; nil for the usual problem.
+	// Override returns the handler for a path without a route; nil for the usual problem.
 	Override(path string) http.HandlerFunc
 }
 
-// New returns a Router of some surfaces. An invalid body limit, base path or origin is CodeInvalid.
+// New returns a Router for the surfaces. An invalid body limit, base path or origin is CodeInvalid.
 func New(cfg Config, surfaces ...Surface) (*Router, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func New(cfg Config, surfaces ...Surface) (*Router, error) {
 	return h, nil
 }
 
-// ServeHTTP answers a request.
+// ServeHTTP implements http.Handler.
 func (h *Router) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
 
 // OpenAPI returns the OpenAPI document of all surfaces as JSON.
@@ -106,24 +106,24 @@ func (h *Router) OpenAPI() ([]byte, error) {
 	return document, nil
 }
 
-// BasePath returns what prefixes every path, "" for nothing.
+// BasePath returns the prefix of every path, "" for none.
 func (h *Router) BasePath() string { return h.cfg.BasePath }
 
 // Now returns the time by the clock of Config.
 func (h *Router) Now() time.Time { return h.cfg.Now() }
 
-// ExtendProblems makes extend complete all problems. Surfaces call it while they register.
+// ExtendProblems registers extend, which completes all problems. Surfaces call it in Register.
 func (h *Router) ExtendProblems(extend ProblemExtension) { h.extensions = append(h.extensions, extend) }
 
-// Redirect makes answer try to answer the paths that have no route; it reports whether it did.
+// Redirect registers answer for paths without a route; it reports whether it wrote a response.
 func (h *Router) Redirect(answer func(http.ResponseWriter, *http.Request) bool) {
 	h.redirects = append(h.redirects, answer)
 }
 
-// UseWildcards makes w decide about paths whose first segment is a parameter.
+// UseWildcards registers w, which decides about paths whose first segment is a parameter.
 func (h *Router) UseWildcards(w Wildcards) { h.wildcards = w }
 
-// Route is one method and path pattern that a Router answers, without the base path.
+// Route is one method and path pattern of a Router, without the base path.
 type Route struct{ Method, Pattern string }
 
 // Routes lists every route, in no particular order.
@@ -137,7 +137,7 @@ func (h *Router) Routes() []Route {
 	return routes
 }
 
-// firstSegments returns the first segments of the paths of routes, those that are parameters left out.
+// firstSegments returns the first segments of the paths of routes, without parameters.
 func firstSegments(routes []Route) map[string]bool {
 	first := map[string]bool{}
 	for _, r := range routes {
@@ -152,12 +152,12 @@ func firstSegments(routes []Route) map[string]bool {
 // Begins reports whether the path of a route begins with a segment.
 func (h *Router) Begins(segment string) bool { return h.routed[segment] }
 
-// Handle routes a handler that answers JSON and takes the given query parameters.
+// Handle routes a handler that responds with JSON and accepts the given query parameters.
 func (h *Router) Handle(method, pattern string, answer HandlerFunc, query Parameters, who Access) {
 	h.HandleMedia(method, pattern, []string{ContentTypeJSON}, answer, query, who)
 }
 
-// HandleMedia routes a handler that answers one of the offered media types and takes the given query parameters.
+// HandleMedia routes a handler that responds with one of the offered media types and accepts the given query parameters.
 func (h *Router) HandleMedia(method, pattern string, offers []string, answer HandlerFunc, query Parameters, who Access) {
 	if query.lenient {
 		h.lenient[pattern] = true

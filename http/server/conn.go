@@ -22,9 +22,9 @@ import (
 // HeaderRequestID names the request, in its log line and in its response.
 const HeaderRequestID = "X-Request-Id"
 
-// standardErrorHeaders is what net/http writes behind the status line when it refuses a request before any handler sees it: a
-// malformed escape in the target, a bad header, headers over the limit. Its body is plain text, and there is no hook;
-// an answer of a handler always has a Date as well. One refusal differs (unmet).
+// standardErrorHeaders are the headers of net/http's own error responses, which it writes before any handler is called: for a
+// malformed escape in the target, an invalid header, headers over the limit. Their body is plain text, and net/http has no hook for
+// them. Responses of handlers always have a Date as well. One error response differs (isExpectationFailed).
 const standardErrorHeaders = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 
 // problemListener returns connections on which these error responses are problems too (CONTRACT section 0).
@@ -54,16 +54,15 @@ type Conn struct {
 	// buffered holds the response while it is buffered, else nil; buffers is the pool it comes from.
 	buffered *[]byte
 	buffers  *sync.Pool
-	// secure is true below TLS, where other goroutines write as well.
+	// secure is true for the connection below TLS, where other goroutines write as well.
 	secure bool
 
 	limits *connLimits
-	// address is what the connection is counted by; over is true for one beyond the limits.
+	// address is the client that the connection counts for; over is true for a connection over the limit.
 	address netip.Addr
 	over    bool
-	// listed is its element in a list of limits, whose lock guards what follows; arriving is that in limits.arriving, with since
-	// when. probed is when it got a request of
-	// monitoring, the zero Time before; gone is true once it is not counted any more.
+	// limits.mu guards the fields below. listed is the connection's element in a list of limits; arriving that in limits.arriving
+	// since the time since. probed is the time of its first monitoring request, else zero; gone is true once it is no longer counted.
 	listed, arriving *list.Element
 	since            time.Time
 	probed           time.Time
@@ -80,13 +79,13 @@ func (c *Conn) Reset() {
 	}
 }
 
-// OverLimit reports whether only monitoring is answered on the connection. c may be nil.
+// OverLimit reports whether the connection serves only monitoring. c may be nil.
 func (c *Conn) OverLimit() bool { return c != nil && c.over }
 
-// Keep makes no other connection replace c, which is over the limit, for a while.
+// Keep protects c, a connection over the limit, from replacement by a newer one for a while.
 func (c *Conn) Keep() { c.limits.keep(c) }
 
-// WriteOnce calls write, which writes a response of so many bytes, and sends it in one piece if its length suits. flush flushes the
+// WriteOnce calls write, which writes a response of length bytes, and sends it by one system call if its size suits. flush flushes the
 // response. c may be nil.
 func (c *Conn) WriteOnce(length int, flush, write func()) {
 	if c == nil || c.secure || length <= minBuffered || length > maxBuffered {
@@ -215,7 +214,7 @@ func errorResponse(status int, e *core.Error) ([]byte, error) {
 
 type connKey struct{}
 
-// withConn stores a connection for connOf.
+// withConn stores a connection for ConnOf.
 func withConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, problemConnOf(conn))
 }

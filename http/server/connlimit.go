@@ -12,46 +12,46 @@ import (
 )
 
 const (
-	// mostConnections is the default limit where the process may have more files open than that needs.
+	// mostConnections is the default limit if the process may open enough files.
 	mostConnections = 8192
-	// minReserve and maxReserve bound the connections for monitoring beyond the limit, one for each reserveShare of it.
+	// minReserve and maxReserve bound the number of connections over the limit that are reserved for monitoring: limit/reserveShare.
 	minReserve, maxReserve, reserveShare = 2, 64, 16
-	// probeTimeout is how long a connection beyond the limit has for a request of monitoring before another may replace it.
+	// probeTimeout is how long a connection over the limit may wait for a monitoring request before a newer one may replace it.
 	probeTimeout = 5 * time.Second
 	// arrivalTimeout is how long a request may take to arrive before its connection may be replaced at a limit.
 	arrivalTimeout = time.Second
-	// maxStreams bounds the requests in flight of a connection of HTTP/2.
+	// maxStreams is the maximum number of concurrent requests of an HTTP/2 connection.
 	maxStreams = 32
-	// maxReceived bounds the bytes of a connection of HTTP/2 that have arrived and that no handler has read.
+	// maxReceived is the maximum number of bytes an HTTP/2 connection has received that no handler has read yet.
 	maxReceived = 256 << 10
-	// networkBits is the length of the prefix that one client has of IPv6.
+	// networkBits is the length of the IPv6 prefix that counts as one client.
 	networkBits = 64
 	// limitTotal and limitAddress are the values of the label limit.
 	limitTotal, limitAddress = "total", "address"
 )
 
-// connLimits bounds the connections of a Server. At a limit a new connection replaces the one that has waited longest for a
-// request, or else one whose request has been arriving for too long, of the address that has the most connections. While requests
-// are served on all of them it is one of a few beyond the limit, on which only monitoring is answered; the newest replaces the
-// oldest, so that half-sent requests cannot keep a probe waiting.
+// connLimits limits the connections of a Server. At the limit a new connection replaces the one that has been idle longest, or else
+// one of the address with the most connections whose request has been arriving for too long. If all connections serve requests, the
+// new one is accepted over the limit, for monitoring only; of those few the newest replaces the oldest, so that half-sent requests
+// cannot block a probe.
 type connLimits struct {
 	total, perAddress, reserve int
 	proxies                    []netip.Prefix
 	metrics                    *Metrics
 
 	mu sync.Mutex
-	// open counts the connections within the limit, from those of each address but of proxies.
+	// open counts the connections within the limit; from counts them by address, without those of proxies.
 	open int
 	from map[netip.Addr]int
-	// waiting are the connections within the limit on which no request is in flight, the one that waits longest first.
+	// waiting are the idle connections within the limit, the longest idle one first.
 	waiting list.List
-	// arriving are those within the limit whose request has begun and not been received, the one that began first at the front.
+	// arriving are the connections within the limit whose request is incomplete, the oldest request first.
 	arriving list.List
-	// over are those beyond the limit, the oldest first.
+	// over are the connections over the limit, the oldest first.
 	over list.List
 }
 
-// newConnLimits returns the limits of a Server of a process that may have so many files open.
+// newConnLimits returns the limits of a Server in a process that may open files files.
 func newConnLimits(cfg Config, files int) *connLimits {
 	l := &connLimits{
 		total: cfg.MaxConnections, perAddress: cfg.MaxConnectionsPerAddress,
@@ -61,7 +61,7 @@ func newConnLimits(cfg Config, files int) *connLimits {
 		l.total = min(mostConnections, files/2)
 	}
 	l.reserve = min(max(l.total/reserveShare, minReserve), maxReserve)
-	l.total = max(min(l.total, files/4*3-l.reserve), 1) // the rest is for everything else that has a descriptor
+	l.total = max(min(l.total, files/4*3-l.reserve), 1) // the rest is for other file descriptors
 	if l.perAddress == 0 {
 		l.perAddress = max(l.total/2, 1)
 	}
@@ -81,7 +81,7 @@ func (l *connLimits) admit(c *Conn) bool {
 	return replaced != c
 }
 
-// addressOf returns what connections are counted by, the zero Addr where they are not.
+// addressOf returns the address or network that a connection counts for, the zero Addr if it is not counted.
 func (l *connLimits) addressOf(remote net.Addr) netip.Addr {
 	tcp, ok := remote.(*net.TCPAddr)
 	if !ok {
@@ -94,12 +94,12 @@ func (l *connLimits) addressOf(remote net.Addr) netip.Addr {
 	return ClientNetwork(address)
 }
 
-// IsAmong reports whether an address is in one of some networks.
+// IsAmong reports whether an address is in one of the networks.
 func IsAmong(networks []netip.Prefix, address netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// ClientNetwork returns what is taken for one client: an address of IPv4, a network of IPv6.
+// ClientNetwork returns the network that counts as one client: an IPv4 address, or a /64 network of IPv6.
 func ClientNetwork(address netip.Addr) netip.Addr {
 	if network, err := address.Prefix(networkBits); err == nil && address.Is6() {
 		return network.Addr()
@@ -107,7 +107,7 @@ func ClientNetwork(address netip.Addr) netip.Addr {
 	return address
 }
 
-// place puts a new connection into the lists, and returns the one to close for it, which may be c itself. l is locked.
+// place adds a new connection to the lists and returns the connection to close, which may be c itself. l is locked.
 func (l *connLimits) place(c *Conn) (replaced *Conn) {
 	limit := ""
 	switch {
@@ -147,15 +147,15 @@ func (l *connLimits) place(c *Conn) (replaced *Conn) {
 	return replaced
 }
 
-// slowest returns the connection whose late request began first, of the address that has the most connections, if it has more than
-// that of c, else of c's own address; nil where there is none. l is locked.
+// slowest returns the connection with the oldest late request of one address: the one with the most connections if it has more than
+// c's address, else c's. It returns nil if there is none. l is locked.
 func (l *connLimits) slowest(c *Conn) *Conn {
 	var slowest, own *Conn
 	most := l.from[c.address]
 	for e := l.arriving.Front(); e != nil; e = e.Next() {
 		other, _ := e.Value.(*Conn)
 		if !other.late() {
-			break // as are all behind it
+			break // so are all that follow
 		}
 		if n := l.from[other.address]; n > most {
 			slowest, most = other, n
@@ -167,10 +167,10 @@ func (l *connLimits) slowest(c *Conn) *Conn {
 	return cmp.Or(slowest, own)
 }
 
-// late reports whether the request on a connection in connLimits.arriving takes too long to arrive.
+// late reports whether the request on a connection in connLimits.arriving has been arriving for too long.
 func (c *Conn) late() bool { return time.Since(c.since) > arrivalTimeout }
 
-// firstOf returns the first connection of a list that fits, nil where none does.
+// firstOf returns the first connection of a list for which fits returns true, nil if there is none.
 func firstOf(conns *list.List, fits func(*Conn) bool) *Conn {
 	for e := conns.Front(); e != nil; e = e.Next() {
 		if c, _ := e.Value.(*Conn); fits(c) {
@@ -180,7 +180,7 @@ func firstOf(conns *list.List, fits func(*Conn) bool) *Conn {
 	return nil
 }
 
-// remove ends the counting of a connection. l is locked.
+// remove removes a connection from the lists and counts. l is locked.
 func (l *connLimits) remove(c *Conn) {
 	if c.gone {
 		return
@@ -200,7 +200,7 @@ func (l *connLimits) remove(c *Conn) {
 	}
 }
 
-// rest notes whether a connection within the limit waits for a request. l is locked.
+// rest records whether a connection within the limit is idle. l is locked.
 func (l *connLimits) rest(c *Conn, waits bool) {
 	switch {
 	case waits && c.listed == nil:
@@ -211,7 +211,7 @@ func (l *connLimits) rest(c *Conn, waits bool) {
 	}
 }
 
-// changed is a net/http.Server's ConnState.
+// changed is the ConnState callback of the net/http.Server.
 func (l *connLimits) changed(conn net.Conn, state http.ConnState) {
 	c := problemConnOf(conn)
 	if c == nil || state != http.StateActive && state != http.StateIdle {
@@ -225,7 +225,7 @@ func (l *connLimits) changed(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// arrive notes whether a request is arriving on a connection within the limit. l is locked.
+// arrive records whether a request is arriving on a connection within the limit. l is locked.
 func (l *connLimits) arrive(c *Conn, begins bool) {
 	switch {
 	case begins && c.arriving == nil:
@@ -236,8 +236,8 @@ func (l *connLimits) arrive(c *Conn, begins bool) {
 	}
 }
 
-// Received notes that the request on a connection was received, or that no more of it is read. A connection of HTTP/2 counts as
-// received from its first request on. c may be nil.
+// Received records that the request on a connection is complete, or that no more of it will be read. For HTTP/2 the first request
+// counts as complete from its start. c may be nil.
 func (c *Conn) Received() {
 	if c == nil {
 		return
@@ -247,7 +247,7 @@ func (c *Conn) Received() {
 	c.limits.arrive(c, false)
 }
 
-// keep makes no other connection replace c, which is beyond the limit, for probeTimeout.
+// keep protects c, a connection over the limit, from replacement for probeTimeout.
 func (l *connLimits) keep(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -256,7 +256,7 @@ func (l *connLimits) keep(c *Conn) {
 	}
 }
 
-// closed ends the counting of a connection.
+// closed removes a closed connection.
 func (l *connLimits) closed(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

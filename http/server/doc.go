@@ -1,3 +1,3 @@
-// Package server listens: it bounds connections, speaks TLS, and turns what net/http refuses by itself into problems. It knows no
-// route and must not import api.
+// Package server accepts connections: it limits them, terminates TLS, and converts net/http's own error responses into problems. It
+// knows no routes and must not import api.
 package server

@@ -8,7 +8,7 @@ import (
 
 // Metrics measures connections and certificates. A nil *Metrics measures nothing.
 type Metrics struct {
-	// expires and reloads show nothing without TLS.
+	// expires and reloads have no values without TLS.
 	expires *prometheus.GaugeVec
 	reloads *prometheus.CounterVec
 	open    prometheus.Gauge
@@ -63,7 +63,7 @@ const (
 	resultRefused = "refused"
 )
 
-// connections notes how many are open.
+// connections sets the number of open connections.
 func (m *Metrics) connections(n int) {
 	if m != nil {
 		m.open.Set(float64(n))

@@ -53,20 +53,20 @@ func StoppingOf(ctx context.Context) <-chan struct{} {
 // Config adjusts a Server. The zero value is the default.
 type Config struct {
 	// MaxConnections is how many connections are served at once, at most about three quarters of the files that this process may
-	// have open. On a few more only /ping, /ready and /metrics are answered, and 503 else. Default: half of those files, at most
+	// have open. A few more serve only /ping, /ready and /metrics, and 503 otherwise. Default: half of those files, at most
 	// 8192.
 	MaxConnections int
 	// MaxConnectionsPerAddress is how many of them one IPv4 address, or one /64 network of IPv6, may have. Default: half.
 	MaxConnectionsPerAddress int
-	// TrustedProxies are the addresses that this has no limit for.
+	// TrustedProxies are the addresses without this limit.
 	TrustedProxies []netip.Prefix
-	// Logger takes what net/http has to say of broken connections, and a stop that cut requests. Default: nothing is logged.
+	// Logger receives net/http's messages about broken connections, and stops that aborted requests. Default: nothing is logged.
 	Logger *slog.Logger
 	// Metrics counts connections; nil counts nothing.
 	Metrics *Metrics
 }
 
-// New makes a Server for handler.
+// New returns a Server for handler.
 func New(handler http.Handler, cfg Config) *Server {
 	logger := cfg.Logger
 	if logger == nil {

@@ -83,7 +83,7 @@ func (l *tlsListener) deliver(ctx context.Context, n negotiated) bool {
 	}
 }
 
-// negotiate makes the handshake on a connection, within the time that a request's header may take.
+// negotiate performs the handshake on a connection, within the timeout for a request's header.
 func (l *tlsListener) negotiate(ctx context.Context, conn net.Conn) {
 	if c, ours := conn.(*Conn); ours {
 		c.secure = true
@@ -119,8 +119,8 @@ func answerPlainHTTP(err error) {
 	}
 }
 
-// tlsConn is a connection over TLS that HTTP/1 is spoken on. To net/http it is not a *tls.Conn, and not one of its own: what it writes
-// passes here before it is encrypted.
+// tlsConn is a TLS connection with HTTP/1. It hides the *tls.Conn from net/http, so that the plain text passes through Write before
+// it is encrypted.
 type tlsConn struct{ *tls.Conn }
 
 // Write replaces an error response of net/http by a problem.
