@@ -12,7 +12,7 @@ import (
 	"tutti/internal/core"
 )
 
-// runnerFake notes when runs were started.
+// runnerFake records when runs were started.
 type runnerFake struct {
 	mu   sync.Mutex
 	runs []time.Time
@@ -45,7 +45,7 @@ func (r *runnerFake) count() int {
 	return len(r.runs)
 }
 
-// reconciler starts a Reconciler of song.ca in a period of an hour; the function stops it.
+// reconciler starts a Reconciler of song.ca in a period of an hour; stop stops it.
 func reconciler(t *testing.T, runner ingest.Runner, cells ingest.Cells) (stop func()) {
 	t.Helper()
 	r, err := ingest.NewReconciler(runner, cells, map[string]time.Duration{"song.ca": time.Hour, "song.jp": 0},
@@ -109,7 +109,7 @@ func TestReconcilerKnowsTheLastRunAfterARestart(t *testing.T) {
 			t.Errorf("%d runs after the period, want 2", n)
 		}
 		stop()
-		time.Sleep(5 * time.Hour) // nobody runs
+		time.Sleep(5 * time.Hour) // no runs
 		stop = reconciler(t, runner, cells)
 		time.Sleep(time.Minute)
 		synctest.Wait()

@@ -58,13 +58,13 @@ func TestRunRefusesBadInput(t *testing.T) {
 		code      core.Code
 		message   string
 	}{
-		"unknown repository":        {core.ScopeRepository, "x", "", core.CodeNotFound, "not configured"},
-		"no organization":           {core.ScopeOrganization, "song.ca", "", core.CodeInvalid, "organization is empty"},
-		"organization too many":     {core.ScopeRepository, "song.ca", "S", core.CodeInvalid, "must not name an organization"},
-		"record scope":              {core.ScopeRecord, "song.ca", "S", core.CodeInvalid, "is not a run"},
-		"page scope":                {core.ScopePage, "song.ca", "S", core.CodeInvalid, "is not a run"},
-		"unknown scope":             {"galaxy", "song.ca", "S", core.CodeInvalid, "unknown scope"},
-		"organization like a climb": {core.ScopeOrganization, "song.ca", "..", core.CodeInvalid, "relative path"},
+		"unknown repository":              {core.ScopeRepository, "x", "", core.CodeNotFound, "not configured"},
+		"no organization":                 {core.ScopeOrganization, "song.ca", "", core.CodeInvalid, "organization is empty"},
+		"repository with an organization": {core.ScopeRepository, "song.ca", "S", core.CodeInvalid, "must not name an organization"},
+		"record scope":                    {core.ScopeRecord, "song.ca", "S", core.CodeInvalid, "is not a run"},
+		"page scope":                      {core.ScopePage, "song.ca", "S", core.CodeInvalid, "is not a run"},
+		"unknown scope":                   {"galaxy", "song.ca", "S", core.CodeInvalid, "unknown scope"},
+		"organization is a relative path": {core.ScopeOrganization, "song.ca", "..", core.CodeInvalid, "relative path"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := newQueueFake()

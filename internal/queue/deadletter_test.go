@@ -83,7 +83,7 @@ func TestDeadLetterLifecycle(t *testing.T) {
 				t.Fatal(err)
 			}
 			if d.Has("song", "S1", "A1") || len(list(t, q, "", "")) != 0 || len(d.Count()) != 0 {
-				t.Fatal("the letter is still there")
+				t.Fatal("the letter still exists")
 			}
 		}
 		_, err = d.Get(t.Context(), got.ID)
@@ -120,14 +120,14 @@ func TestDeadLettersWithUnusualIDs(t *testing.T) {
 		}
 		for i, p := range parts {
 			if d.Has(p[0], p[1], p[2]) {
-				t.Fatalf("letter %d is there before it came", i)
+				t.Fatalf("letter %d exists before it was added", i)
 			}
 			mustPut(t, q, core.DeadLetter{
 				Repository: p[0], Organization: p[1], RecordID: p[2], Reason: core.ReasonInvalidID, Attempts: 1,
 				Request: &core.Request{RecordID: p[2]},
 			})
 			if !d.Has(p[0], p[1], p[2]) {
-				t.Fatalf("letter %d did not come", i)
+				t.Fatalf("letter %d is missing", i)
 			}
 		}
 		letters := list(t, q, "", "")
@@ -262,9 +262,9 @@ func TestDeadLettersOfTwoProcesses(t *testing.T) {
 	})
 }
 
-// TestDeadLetterDocumentsAreLimited: beyond the bound a letter of a repository keeps what its document was, not the document. One
-// that replaces a letter with a document takes its place, and a document that goes makes room for another. A message, which
-// cannot be fetched again, is always kept, and takes no room.
+// TestDeadLetterDocumentsAreLimited: over the limit a dead letter of a repository keeps the size and hash of its document, not the
+// document. A letter that replaces one with a document may keep its own, and a removed document makes room for another. The text of
+// a message, which cannot be fetched again, is always kept and does not count.
 func TestDeadLetterDocumentsAreLimited(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		cfg := queue.Config{MaxDeadLetterBodies: 2}
@@ -325,7 +325,7 @@ func TestDeadLetterDocumentsAreLimited(t *testing.T) {
 	})
 }
 
-// TestDeadLettersAreCounted: the counts follow letters that come, change their reason and go.
+// TestDeadLettersAreCounted: the counts follow letters that are added, change their reason and are removed.
 func TestDeadLettersAreCounted(t *testing.T) {
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	d := q.DeadLetters()

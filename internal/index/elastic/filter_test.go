@@ -16,7 +16,7 @@ import (
 	"tutti/internal/index/elastic"
 )
 
-// Makers of filters.
+// Constructors of filters.
 
 func field(path, kind string, nested ...string) query.Field {
 	return query.Field{Path: path, Type: kind, Nested: nested}
@@ -138,7 +138,7 @@ func filterCases() []struct {
 	}
 }
 
-// TestFilters holds the queries of filters. What they mean to a real cluster is for the differential suite to tell.
+// TestFilters holds the queries of filters. The differential suite checks their results on a real cluster.
 func TestFilters(t *testing.T) {
 	x, asked := asking(t)
 	var all strings.Builder
@@ -185,7 +185,7 @@ func deep(levels int, leaf *query.Node) *query.Node {
 	return leaf
 }
 
-// TestDeepFilters: the cluster takes 30 queries inside of each other, so that what is deeper is wrapped.
+// TestDeepFilters: the cluster accepts 30 levels of nested queries; deeper ones are wrapped.
 func TestDeepFilters(t *testing.T) {
 	x, asked := asking(t)
 	for _, tt := range []struct{ levels, wrapped int }{{1, 0}, {27, 0}, {28, 1}, {200, 1}} {
@@ -199,7 +199,7 @@ func TestDeepFilters(t *testing.T) {
 	}
 }
 
-// TestAddressPatterns: the cluster has no patterns of addresses, so that they are matched with those that the index has.
+// TestAddressPatterns: the cluster has no wildcard query for addresses, so patterns are matched with the addresses in the index.
 func TestAddressPatterns(t *testing.T) {
 	ip := field("a.ip", "ip", "a")
 	filter := some("a", patterns(ip, true, "10.*", "*::1"))
@@ -224,7 +224,7 @@ func TestAddressPatterns(t *testing.T) {
 	}
 	golden(t, "addresses.golden", []byte(strings.Join(s.asked, "\n")+"\n"))
 
-	// Each level of the matches beyond the bound is refused before anything is asked with it.
+	// Matches over the limit are rejected before a search with them is sent.
 	keys := make([]string, 10_001)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("10.0.%d.%d", i/256, i%256)
