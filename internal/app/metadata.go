@@ -53,6 +53,9 @@ func (b *builtIn) openMetadata(ctx context.Context) error {
 	if b.metadata, err = metadata.New(b.store, b.analysisTypes, cfg); err != nil {
 		return err
 	}
+	if err := b.metadata.BackfillEntities(ctx); err != nil {
+		return err
+	}
 	return b.openAuth(ctx)
 }
 

@@ -17,6 +17,11 @@ const (
 	idNoAnalysis    = "analysis.id.not.found"
 	idDuplicateFile = "duplicate.file"
 	idSuppressed    = "suppressed.state.transition"
+	idNoEntity      = "legacy.entity.not.found"
+	idNoFile        = "file.not.found"
+	idInvalidUpdate = "invalid.file.update.request"
+	idIllegalUpdate = "illegal.file.update.request"
+	idSearchTerm    = "search.term.syntax"
 )
 
 const (
@@ -28,6 +33,9 @@ const (
 
 // errChanged: the analysis was changed between read and write.
 var errChanged = errors.New("metadata: the analysis was changed concurrently")
+
+// errUnchanged: an edit leaves the analysis as it is.
+var errUnchanged = errors.New("metadata: the analysis is not changed")
 
 func newError(code core.Code, errorID, message string) *core.Error {
 	return &core.Error{Code: code, ErrorID: errorID, Message: message}

@@ -34,14 +34,14 @@ func placeholders(first, n int) string {
 func insertFiles(ctx context.Context, tx *store.Tx, study, id string, files []file) error {
 	for some := range slices.Chunk(files, maxFilesPerStatement) {
 		var text strings.Builder
-		text.WriteString("INSERT INTO analysis_file (study, analysis_id, md5, name) VALUES ")
-		values := append(make([]any, 0, 2+2*len(some)), study, id)
+		text.WriteString("INSERT INTO analysis_file (study, analysis_id, md5, name, object_id, access) VALUES ")
+		values := append(make([]any, 0, 2+4*len(some)), study, id)
 		for i, f := range some {
 			if i > 0 {
 				text.WriteByte(',')
 			}
-			text.WriteString("($1,$2," + placeholders(2*i+3, 2) + ")")
-			values = append(values, f.md5, f.name)
+			text.WriteString("($1,$2," + placeholders(4*i+3, 4) + ")")
+			values = append(values, f.md5, f.name, f.objectID, f.access)
 		}
 		if _, err := tx.ExecContext(ctx, text.String(), values...); err != nil {
 			return store.WrapError("storing the files of an analysis", err)
@@ -141,5 +141,7 @@ func addedFiles(before, files []file) (fresh []file, positions []int) {
 
 // sameFiles reports whether two lists store the same rows.
 func sameFiles(a, b []file) bool {
-	return slices.EqualFunc(a, b, func(x, y file) bool { return x.name == y.name && x.md5 == y.md5 })
+	return slices.EqualFunc(a, b, func(x, y file) bool {
+		return x.name == y.name && x.md5 == y.md5 && x.objectID == y.objectID && x.access == y.access
+	})
 }

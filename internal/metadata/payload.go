@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/jsontext"
 )
 
 // maxFileNameBytes bounds a file name: PostgreSQL's indexes do not accept more than about 2,700 bytes.
@@ -16,8 +17,10 @@ const maxFileNameBytes = 1024
 
 // file is one of a payload's files.
 type file struct {
-	name, md5 string // md5 in lower case
-	members   []member
+	name, md5, access string // md5 in lower case
+	// objectID is the id of a stored file; for a submitted one setObjectIDs sets it.
+	objectID string
+	members  []member
 }
 
 // payload is an analysis as submitted, without the members that the repository adds: a client may send back a document that it
@@ -69,7 +72,7 @@ func (p *payload) readFiles(files gjson.Result) error {
 			p.files, p.whole = nil, false
 			return false
 		}
-		f := file{members: membersOf(element)}
+		f := file{members: membersOf(element), objectID: stringOf(element.Get("objectId").Raw)}
 		sent := len(f.members)
 		f.members = slices.DeleteFunc(f.members, func(m member) bool {
 			return m.name == "objectId" || m.name == "analysisId" || m.name == "studyId"
@@ -83,10 +86,12 @@ func (p *payload) readFiles(files gjson.Result) error {
 				f.name = stringOf(m.value)
 			case "fileMd5sum":
 				f.md5 = strings.ToLower(stringOf(m.value))
+			case "fileAccess":
+				f.access = stringOf(m.value)
 			}
 		}
-		if !storable(f.name) || !storable(f.md5) {
-			err = parsingError("the name or the MD5 sum of a file contains a NUL character")
+		if !storable(f.name) || !storable(f.md5) || !storable(f.access) {
+			err = parsingError("the name, the MD5 sum or the access of a file contains a NUL character")
 			return false
 		}
 		p.files = append(p.files, f)
@@ -167,12 +172,27 @@ func (p *payload) validationInput() string {
 	return string(append(doc, '}'))
 }
 
+// setObjectIDs sets the object ids of the files of an analysis: that of the file with the same name in before, which may come from
+// another repository, else objectID. An id that the client sent does not count.
+func (p *payload) setObjectIDs(id string, before []file) {
+	stored := make(map[string]string, len(before))
+	for _, f := range before {
+		stored[f.name] = f.objectID
+	}
+	for i := range p.files {
+		f := &p.files[i]
+		if f.objectID = stored[f.name]; f.objectID == "" {
+			f.objectID = objectID(id, f.name)
+		}
+	}
+}
+
 // rest returns the members of the stored document after its own ones, each preceded by a comma: those submitted, and in each
-// file the ids that the repository adds.
+// file the ids that the repository adds. setObjectIDs must have been called.
 func (p *payload) rest(study, id string) []byte {
 	const perFile = 160 // length of a file's ids
 	doc := make([]byte, 0, p.size()+len(p.files)*(perFile+len(study)))
-	owner := `","studyId":` + quoteJSON(study) + `,"analysisId":` + quoteJSON(id)
+	owner := `,"studyId":` + quoteJSON(study) + `,"analysisId":` + quoteJSON(id)
 	for _, m := range p.members {
 		switch {
 		case m.name == "studyId" || m.name == "analysisType": // among the document's own
@@ -182,7 +202,7 @@ func (p *payload) rest(study, id string) []byte {
 				if i > 0 {
 					doc = append(doc, ',')
 				}
-				doc = append(append(doc, `{"objectId":"`...), objectID(id, f.name)...)
+				doc = jsontext.AppendString(append(doc, `{"objectId":`...), f.objectID)
 				doc = append(appendMembers(append(doc, owner...), f.members), '}')
 			}
 			doc = append(doc, ']')
@@ -236,7 +256,7 @@ func (p *payload) checkFiles() error {
 // unstorableFiles is what violations of files mean.
 const unstorableFiles = "the analysis' files cannot be stored"
 
-func violationError(what string, faults []core.Violation) error {
+func violationError(what string, faults []core.Violation) *core.Error {
 	err := newError(core.CodeInvalid, idViolation, what+": "+faults[0].Pointer+" "+faults[0].Message)
 	err.Violations = faults[:min(len(faults), maxViolations)]
 	return err

@@ -108,6 +108,8 @@ const (
 	actionPublish   action = "publish"
 	actionUnpublish action = "unpublish"
 	actionSuppress  action = "suppress"
+	// actionChangeFile changes or removes files of an analysis.
+	actionChangeFile action = "change_file"
 )
 
 // recordChange counts and logs a committed change and signals Changed when it wrote an event.

@@ -41,6 +41,7 @@ func (r *Repository) Submit(ctx context.Context, study string, body []byte, allo
 	if err != nil {
 		return "", core.WrapError(core.CodeInternal, "making an id", err)
 	}
+	p.setObjectIDs(id.String(), nil)
 	micros := store.Micros(r.cfg.Now())
 	added := document{
 		id: id.String(), study: study, state: core.StateUnpublished, createdAt: formatTime(micros), updatedAt: formatTime(micros),
@@ -128,6 +129,9 @@ func (r *Repository) Replace(ctx context.Context, study, id string, body []byte)
 		return err
 	}
 	return r.change(ctx, actionReplace, study, id, func(ctx context.Context, c *current) (payload, core.AnalysisTypeRef, error) {
+		if c.state == core.StateSuppressed {
+			return payload{}, core.AnalysisTypeRef{}, suppressedError()
+		}
 		whole, err := p.complete(study, &c.document)
 		if err != nil {
 			return payload{}, core.AnalysisTypeRef{}, err
@@ -153,6 +157,9 @@ func (r *Repository) Merge(ctx context.Context, study, id string, patch []byte) 
 		return studyMismatch()
 	}
 	return r.change(ctx, actionMerge, study, id, func(ctx context.Context, c *current) (payload, core.AnalysisTypeRef, error) {
+		if c.state == core.StateSuppressed {
+			return payload{}, core.AnalysisTypeRef{}, suppressedError()
+		}
 		if v := change.Get("analysisState"); v.Exists() && v.Str != string(c.state) {
 			err := parameterError("the state of an analysis cannot be changed by a patch")
 			err.Hint = "publish, unpublish or suppress it"
@@ -189,7 +196,8 @@ func checkUnset(sent gjson.Result, names ...string) error {
 	return violationError("the analysis cannot be stored", faults)
 }
 
-// change rewrites an analysis with the result of edit, and tries again when the analysis was changed concurrently.
+// change rewrites an analysis with the result of edit, and tries again when the analysis was changed concurrently. It changes nothing
+// when edit returns errUnchanged.
 func (r *Repository) change(ctx context.Context, did action, study, id string,
 	edit func(context.Context, *current) (payload, core.AnalysisTypeRef, error),
 ) error {
@@ -203,10 +211,10 @@ func (r *Repository) change(ctx context.Context, did action, study, id string,
 		if err != nil {
 			return err
 		}
-		if c.state == core.StateSuppressed {
-			return suppressedError()
-		}
 		p, kind, err := edit(ctx, &c)
+		if errors.Is(err, errUnchanged) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -224,6 +232,8 @@ func (r *Repository) change(ctx context.Context, did action, study, id string,
 
 // rewrite replaces the content of c with a payload and writes its event; errChanged when c is no longer current.
 func (r *Repository) rewrite(ctx context.Context, c *current, p *payload, kind core.AnalysisTypeRef) error {
+	before := c.files()
+	p.setObjectIDs(c.id, before)
 	micros := r.nextToken(c)
 	next := c.document
 	next.updatedAt, next.kind, next.rest = formatTime(micros), kind, p.rest(c.study, c.id)
@@ -231,7 +241,6 @@ func (r *Repository) rewrite(ctx context.Context, c *current, p *payload, kind c
 	if err != nil {
 		return err
 	}
-	before := c.files()
 	fresh, positions := addedFiles(before, p.files)
 	return r.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
 		if err := checkDuplicates(ctx, tx, c.study, c.id, fresh, positions); err != nil {
