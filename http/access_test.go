@@ -273,13 +273,23 @@ func routeAccess() map[api.Route]struct {
 		{Method: "POST", Pattern: "/studies/{study}"}:        {may: systemOnly},
 		{Method: "GET", Pattern: analysis}:                   {may: anyToken},
 		{Method: "GET", Pattern: analysis + "/paginated"}:    {may: anyToken},
-		{Method: "GET", Pattern: analysis + "/{id}"}:         {may: anyToken},
+		{Method: "GET", Pattern: analysis + "/{id}"}:         {may: unlessInvalid},
 		{Method: "GET", Pattern: analysis + "/{id}/files"}:   {may: anyToken},
 		{Method: "POST", Pattern: "/submit/{study}"}:         {may: writers},
 		{Method: "PUT", Pattern: analysis + "/{id}"}:         {may: writers},
 		{Method: "PATCH", Pattern: analysis + "/{id}"}:       {may: writers},
 		{Method: "PUT", Pattern: analysis + "/publish/{id}"}: {may: writers}, {Method: "PUT", Pattern: analysis + "/unpublish/{id}"}: {may: writers},
 		{Method: "PUT", Pattern: analysis + "/suppress/{id}"}: {may: writers},
+
+		{Method: "GET", Pattern: analysis + "/search/id"}:          {may: anyToken},
+		{Method: "GET", Pattern: "/studies/{study}/files/{id}"}:    {may: anyToken},
+		{Method: "PUT", Pattern: "/studies/{study}/files/{id}"}:    {may: writers},
+		{Method: "DELETE", Pattern: "/studies/{study}/files/{id}"}: {may: writers},
+		{Method: "GET", Pattern: "/entities"}:                      {may: everybody},
+		{Method: "GET", Pattern: "/entities/{id}"}:                 {may: everybody},
+		{Method: "GET", Pattern: "/export/studies/{study}"}:        {may: []string{readRight, writeRight, systemRight}},
+		{Method: "GET", Pattern: "/export/analysis/{ids}"}:         {may: anyToken},
+		{Method: "GET", Pattern: "/v2/api-docs"}:                   {may: everybody},
 
 		{Method: "GET", Pattern: "/introspection"}:               {may: everybody},
 		{Method: "GET", Pattern: "/introspection/fields"}:        {may: everybody},
@@ -305,7 +315,7 @@ func routeAccess() map[api.Route]struct {
 
 // filled fills a pattern.
 func filled(pattern string) string {
-	return strings.NewReplacer("{repositoryCode}", "song.ca", "{organization}", "S1", "{study}", "S1", "{id}", "x1",
+	return strings.NewReplacer("{repositoryCode}", "song.ca", "{organization}", "S1", "{study}", "S1", "{id}", "x1", "{ids}", "x1,x2",
 		"{asset}", "page.css", "{name}", "variant_call", "{version}", "1",
 		"{catalogueId}", "participants", "{tag}", "Arranger-Table").Replace(pattern)
 }

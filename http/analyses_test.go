@@ -253,11 +253,11 @@ type readers struct{}
 func (readers) Authenticate(_ context.Context, token string) (core.Principal, error) {
 	switch token {
 	case "reader":
-		return core.Principal{Name: token, Scopes: []string{"S.READ"}, Reads: map[string]struct{}{"S": {}}}, nil
+		return core.Principal{ID: token, Name: token, Scopes: []string{"S.READ"}, Reads: map[string]struct{}{"S": {}}}, nil
 	case "writer":
-		return core.Principal{Name: token, Scopes: []string{"S.WRITE"}, Writes: map[string]struct{}{"S": {}}}, nil
+		return core.Principal{ID: token, Name: token, Scopes: []string{"S.WRITE"}, Writes: map[string]struct{}{"S": {}}}, nil
 	case "any":
-		return core.Principal{Name: token}, nil
+		return core.Principal{ID: token, Name: token}, nil
 	default:
 		return core.Principal{}, core.NewError(core.CodeUnauthenticated, "the token is unknown")
 	}

@@ -147,7 +147,7 @@ func assemble(p *ports, cfg api.Config) (*api.Router, error) {
 			Ingest: p, Jobs: p, JobEvents: p, Pauses: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters,
 		}),
 		metadata.New(metadata.Ports{
-			AnalysisTypes: types, Studies: p.metadata, Analyses: p.metadata, Submissions: p.metadata, Payloads: p.payloads,
+			AnalysisTypes: types, Studies: p.metadata, Analyses: p.metadata, Submissions: p.metadata, Files: p.metadata, Entities: p.metadata, Exports: p.metadata, Payloads: p.payloads,
 		}),
 		search.New(search.Ports{Catalogues: p.catalogues, GraphQL: p.searches, Downloads: p.searches}),
 		probes)

@@ -28,6 +28,14 @@ type metadataMock struct {
 	merge    func(study, id string, patch []byte) error
 	setState func(study, id string, state core.AnalysisState) error
 
+	searchIDs func(study string, states []core.AnalysisState, search core.IDSearch, each func(core.Analysis) error) error
+	file      func(study, objectID string) (json.RawMessage, core.AnalysisState, error)
+	change    func(study, objectID string, body []byte) (core.FileChange, error)
+	remove    func(study string, objectIDs []string) error
+	entities  func(q core.EntityQuery) ([]core.Entity, int, error)
+	find      func(id string) (core.Analysis, error)
+	export    func(study string, each func(core.Analysis) error) error
+
 	createKey func(name string, scopes []string, expires time.Time) (core.APIKey, string, error)
 	listKeys  func() ([]core.APIKey, error)
 	revokeKey func(id string) (core.APIKey, error)
@@ -38,6 +46,9 @@ var (
 	_ metadata.Studies       = (*metadataMock)(nil)
 	_ metadata.Analyses      = (*metadataMock)(nil)
 	_ metadata.Submissions   = (*metadataMock)(nil)
+	_ metadata.Files         = (*metadataMock)(nil)
+	_ metadata.Entities      = (*metadataMock)(nil)
+	_ metadata.Exports       = (*metadataMock)(nil)
 	_ system.Keys            = apiKeys{}
 )
 
@@ -93,6 +104,46 @@ func (m *metadataMock) SetState(_ context.Context, study, id string, state core.
 	return m.setState(study, id, state)
 }
 
+func (m *metadataMock) SearchIDs(_ context.Context, study string, states []core.AnalysisState, search core.IDSearch, each func(core.Analysis) error) error {
+	return m.searchIDs(study, states, search, each)
+}
+
+func (m *metadataMock) File(_ context.Context, study, objectID string) (json.RawMessage, core.AnalysisState, error) {
+	return m.file(study, objectID)
+}
+
+func (m *metadataMock) ChangeFile(_ context.Context, study, objectID string, body []byte) (core.FileChange, error) {
+	return m.change(study, objectID, body)
+}
+
+func (m *metadataMock) DeleteFiles(_ context.Context, study string, objectIDs []string) error {
+	return m.remove(study, objectIDs)
+}
+
+func (m *metadataMock) Entities(_ context.Context, q core.EntityQuery) ([]core.Entity, int, error) {
+	return m.entities(q)
+}
+
+func (m *metadataMock) Entity(_ context.Context, objectID string) (core.Entity, error) {
+	found, _, err := m.entities(core.EntityQuery{ObjectID: objectID, Limit: 1})
+	if err != nil {
+		return core.Entity{}, err
+	}
+	return found[0], nil
+}
+
+func (m *metadataMock) FindAnalysis(_ context.Context, id string) (core.Analysis, error) {
+	return m.find(id)
+}
+
+func (m *metadataMock) ExportAnalysis(_ context.Context, id string) (core.Analysis, error) {
+	return m.find(id)
+}
+
+func (m *metadataMock) ExportStudy(_ context.Context, study string, each func(core.Analysis) error) error {
+	return m.export(study, each)
+}
+
 // apiKeys returns the keys of a metadata; its List is another method.
 type apiKeys struct{ m *metadataMock }
 
@@ -127,6 +178,23 @@ func workingMetadata() *metadataMock {
 		replace:  func(string, string, []byte) error { return nil },
 		merge:    func(string, string, []byte) error { return nil },
 		setState: func(string, string, core.AnalysisState) error { return nil },
+		searchIDs: func(study string, states []core.AnalysisState, _ core.IDSearch, each func(core.Analysis) error) error {
+			return each(newAnalysis(study, "A", states[0]))
+		},
+		file: func(string, string) (json.RawMessage, core.AnalysisState, error) {
+			return json.RawMessage(`{"objectId":"O","fileName":"a"}`), core.StatePublished, nil
+		},
+		change: func(string, string, []byte) (core.FileChange, error) {
+			return core.FileChange{Type: core.FileUnchanged, AnalysisID: "A", State: core.StatePublished, Before: json.RawMessage(`{"fileName":"a"}`)}, nil
+		},
+		remove: func(string, []string) error { return nil },
+		entities: func(q core.EntityQuery) ([]core.Entity, int, error) {
+			return []core.Entity{{ObjectID: "O", AnalysisID: "A", FileName: "a.bam", Study: "S", Access: "open"}}, 1, nil
+		},
+		find: func(id string) (core.Analysis, error) { return newAnalysis("S", id, core.StatePublished), nil },
+		export: func(study string, each func(core.Analysis) error) error {
+			return each(newAnalysis(study, "A", core.StateUnpublished))
+		},
 		createKey: func(name string, scopes []string, expires time.Time) (core.APIKey, string, error) {
 			return core.APIKey{ID: "k1", Name: name, Scopes: scopes, CreatedAt: noon, ExpiresAt: expires}, "tutti_k1_secret", nil
 		},

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -35,6 +36,25 @@ func PathParam(r *http.Request, name, what string) (string, error) {
 		return "", err
 	}
 	return value, nil
+}
+
+// PathParams returns the values of a path parameter that lists at most most values with commas between, each as PathParam does.
+func PathParams(r *http.Request, name, what string, most int) ([]string, error) {
+	list := strings.Split(chi.URLParam(r, name), ",")
+	if len(list) > most {
+		return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("the path lists %d values of %s, more than %d", len(list), what, most))
+	}
+	for i, given := range list {
+		value, err := url.PathUnescape(given)
+		if err != nil {
+			return nil, core.WrapError(core.CodeInvalid, what+" has a malformed percent escape", err)
+		}
+		if err := core.ValidID(what, value); err != nil {
+			return nil, err
+		}
+		list[i] = value
+	}
+	return list, nil
 }
 
 // serveMissing serves a request whose path has no route.

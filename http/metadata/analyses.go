@@ -28,7 +28,11 @@ func (h analyses) register(r *api.Router) {
 	const list = "/studies/{study}/analysis"
 	r.Handle(http.MethodGet, list, h.list, api.LenientParams("analysisStates"), api.Token())
 	r.Handle(http.MethodGet, list+"/paginated", h.page, api.LenientParams("analysisStates", "limit", "offset"), api.Token())
-	r.Handle(http.MethodGet, list+"/{id}", h.get, api.LenientParams(), api.Token())
+	// Without a token Score's server asks for the state, before it accepts an upload or a download.
+	r.Handle(http.MethodGet, list+"/{id}", h.get, api.LenientParams(), api.OptionalToken())
+	r.Handle(http.MethodGet, list+"/search/id", h.searchIDs, api.LenientParams(
+		"donorId", "specimenId", "sampleId", "submitterDonorId", "submitterSpecimenId", "submitterSampleId", "fileId",
+	), api.Token())
 	r.Handle(http.MethodGet, list+"/{id}/files", h.files, api.LenientParams(), api.Token())
 }
 
@@ -128,13 +132,66 @@ func analysisStatesOf(q api.Query) ([]core.AnalysisState, error) {
 	return states, nil
 }
 
+// stateBody is what a caller without a token may read of an analysis.
+type stateBody struct {
+	AnalysisID    string             `json:"analysisId"`
+	StudyID       string             `json:"studyId"`
+	AnalysisState core.AnalysisState `json:"analysisState"`
+}
+
+// get returns an analysis, and to a caller without a token only its state.
 func (h analyses) get(w http.ResponseWriter, r *http.Request) error {
+	w.Header().Add("Vary", api.HeaderAuthorization)
 	a, err := h.read(r)
 	if err != nil {
 		return err
 	}
+	if anonymous(r) {
+		return api.WriteJSON(w, http.StatusOK, stateBody{AnalysisID: a.ID, StudyID: a.Study, AnalysisState: a.State})
+	}
 	api.WriteEncoded(w, a.Body)
 	return nil
+}
+
+// anonymous reports whether authentication is on and the request has no token.
+func anonymous(r *http.Request) bool {
+	caller, on := api.CallerOf(r.Context())
+	return on && caller.ID == ""
+}
+
+// searchIDs returns the analyses of a study with matching ids: all to a caller who may read the unpublished ones, else the published.
+func (h analyses) searchIDs(w http.ResponseWriter, r *http.Request) error {
+	study, err := api.PathParam(r, "study", "study")
+	if err != nil {
+		return err
+	}
+	q, err := api.LenientQueryOf(r)
+	if err != nil {
+		return err
+	}
+	var search core.IDSearch
+	for _, p := range []struct {
+		name string
+		into *string
+	}{
+		{"donorId", &search.DonorID}, {"specimenId", &search.SpecimenID}, {"sampleId", &search.SampleID},
+		{"submitterDonorId", &search.SubmitterDonorID}, {"submitterSpecimenId", &search.SubmitterSpecimenID},
+		{"submitterSampleId", &search.SubmitterSampleID}, {"fileId", &search.FileID},
+	} {
+		if *p.into, err = q.Unicode(p.name); err != nil {
+			return err
+		}
+	}
+	states := allStates
+	if err := checkStates(r, study, states...); err != nil {
+		states = []core.AnalysisState{core.StatePublished}
+	}
+	stream := api.NewListStream(w, r, api.ContentTypeJSON, "[")
+	err = h.port.SearchIDs(r.Context(), study, states, search, func(a core.Analysis) error { return stream.AddRow(a.Body) })
+	if err != nil {
+		return stream.Fail(fmt.Errorf("searching analyses: %w", err))
+	}
+	return stream.End("]")
 }
 
 // files answers with the array of files in the body of an analysis.
@@ -178,6 +235,9 @@ func (h analyses) read(r *http.Request) (core.Analysis, error) {
 	}
 	if err != nil {
 		return core.Analysis{}, fmt.Errorf("reading an analysis: %w", err)
+	}
+	if anonymous(r) {
+		return a, nil // get shows only its state
 	}
 	err = checkStates(r, t.study, a.State)
 	if core.CodeOf(err) == core.CodeForbidden {

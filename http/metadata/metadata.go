@@ -29,14 +29,20 @@ func (s *Surface) OpenAPI() []byte { return document }
 // Register implements Surface.
 func (s *Surface) Register(r *api.Router) {
 	r.ExtendProblems(func(p problem.Problem, req *http.Request, err error) problem.Problem {
-		if r.Below(req, "/schemas") || r.Below(req, "/studies") || r.Below(req, "/submit") {
-			return p.WithMetadataMembers(problem.ErrorIDOf(err), requestURL(req), r.Now())
+		for _, path := range []string{"/schemas", "/studies", "/submit", "/entities", "/export", "/v2"} {
+			if r.Below(req, path) {
+				return p.WithMetadataMembers(problem.ErrorIDOf(err), requestURL(req), r.Now())
+			}
 		}
 		return p
 	})
 	analysisTypes{s.ports.AnalysisTypes}.register(r)
 	studies{s.ports.Studies}.register(r)
 	analyses{s.ports.Analyses}.register(r)
+	files{s.ports.Files}.register(r)
+	entities{s.ports.Entities}.register(r)
+	exports{s.ports.Exports}.register(r)
+	registerAPIDocs(r)
 	submissions{port: s.ports.Submissions, memory: s.ports.Payloads}.register(r)
 }
 

@@ -2,6 +2,7 @@ package metadata
 
 import (
 	"context"
+	"encoding/json"
 
 	"tutti/http/api"
 	"tutti/internal/core"
@@ -13,6 +14,9 @@ type Ports struct {
 	Studies       Studies
 	Analyses      Analyses
 	Submissions   Submissions
+	Files         Files
+	Entities      Entities
+	Exports       Exports
 	// Payloads bounds the bytes that working on submissions over 64 KiB takes. A request waits for 30 s, and gets 503 then. Default:
 	// no bound.
 	Payloads api.Memory
@@ -52,6 +56,38 @@ type Analyses interface {
 	// submission; limit 0 means all. An Analysis is valid until each returns. CodeNotFound for an unknown study.
 	Page(ctx context.Context, study string, states []core.AnalysisState, offset, limit int,
 		each func(core.Analysis) error) (core.PageInfo, error)
+	// SearchIDs calls each for the analyses of a study in some states with matching ids. An Analysis is valid until each returns.
+	// CodeNotFound for an unknown study, CodeInvalid for a bad expression.
+	SearchIDs(ctx context.Context, study string, states []core.AnalysisState, search core.IDSearch, each func(core.Analysis) error) error
+}
+
+// Files reads and changes files by their object ids. CodeNotFound with an ErrorID for an unknown study or file.
+type Files interface {
+	// File returns a file as a JSON object, and the state of its analysis.
+	File(ctx context.Context, study, objectID string) (json.RawMessage, core.AnalysisState, error)
+	// ChangeFile changes a file by a body; CodeInvalid for a bad body and for a change that the state of the analysis does not allow.
+	ChangeFile(ctx context.Context, study, objectID string, body []byte) (core.FileChange, error)
+	// DeleteFiles deletes all files or none.
+	DeleteFiles(ctx context.Context, study string, objectIDs []string) error
+}
+
+// Entities lists files of all studies.
+type Entities interface {
+	// Entity returns one file; CodeNotFound when there is none.
+	Entity(ctx context.Context, objectID string) (core.Entity, error)
+	// Entities returns a page of files, and the number of all that match.
+	Entities(ctx context.Context, q core.EntityQuery) ([]core.Entity, int, error)
+}
+
+// Exports returns analyses as payloads that could be submitted again.
+type Exports interface {
+	// FindAnalysis returns the study and the state of an analysis, without its Body; CodeNotFound when there is none.
+	FindAnalysis(ctx context.Context, id string) (core.Analysis, error)
+	// ExportAnalysis returns an analysis with the payload as its Body; CodeNotFound when there is none.
+	ExportAnalysis(ctx context.Context, id string) (core.Analysis, error)
+	// ExportStudy calls each for all analyses of a study, with payloads as Body. An Analysis is valid until each returns.
+	// CodeNotFound for an unknown study.
+	ExportStudy(ctx context.Context, study string, each func(core.Analysis) error) error
 }
 
 // Submissions changes analyses. Each method returns after the change and its event are durable. Errors: CodeInvalid with

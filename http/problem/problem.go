@@ -112,6 +112,9 @@ const (
 	ErrorIDPayload         = "payload.parsing"
 	ErrorIDStudyMismatch   = "study.id.mismatch"
 	ErrorIDAnalysisMissing = "analysis.id.not.found"
+	ErrorIDFileMissing     = "file.not.found"
+	ErrorIDQuery           = "illegal.query.parameter"
+	ErrorIDFilter          = "illegal.filter.parameter"
 )
 
 // ErrorIDOf names the fault as Song's clients know it: in the words of who found it, else by its code.

@@ -19,8 +19,8 @@ const (
 // /introspection.
 func ReservedIDs() []string {
 	return []string{
-		"api-docs", "console", "dead-letters", segmentDownload, "fields", segmentGraphQL, "health", "index", "introspection", "isAlive", "jobs",
-		"keys", "metrics", "notifications", "openapi.json", "ping", "ready", "schemas", "sqon", "studies", "submit",
+		"api-docs", "console", "dead-letters", segmentDownload, "entities", "export", "fields", segmentGraphQL, "health", "index", "introspection", "isAlive", "jobs",
+		"keys", "metrics", "notifications", "openapi.json", "ping", "ready", "schemas", "sqon", "studies", "submit", "v2",
 	}
 }
 

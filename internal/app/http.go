@@ -66,6 +66,7 @@ func (a *App) routerConfig() api.Config {
 // metadataPorts returns what the surface of the metadata repository needs.
 func (a *App) metadataPorts() metadata.Ports {
 	return metadata.Ports{
-		AnalysisTypes: a.builtIn.analysisTypes, Studies: a.builtIn.metadata, Analyses: a.builtIn.metadata, Submissions: a.builtIn.metadata, Payloads: a.memory.Payloads,
+		AnalysisTypes: a.builtIn.analysisTypes, Studies: a.builtIn.metadata, Analyses: a.builtIn.metadata, Submissions: a.builtIn.metadata,
+		Files: a.builtIn.metadata, Entities: a.builtIn.metadata, Exports: a.builtIn.metadata, Payloads: a.memory.Payloads,
 	}
 }

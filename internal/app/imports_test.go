@@ -31,7 +31,7 @@ var layers = map[string][]string{
 	"http/server":     {"http/problem"},
 	"http/api":        {"http/openapi", "http/problem", "http/server"},
 	"http/indexing":   {"http/api", "http/problem", "http/server"},
-	"http/metadata":   {"http/api", "http/problem"},
+	"http/metadata":   {"http/api", "http/openapi", "http/problem"},
 	"http/search":     {"http/api", "http/problem", "internal/filter/sqon"},
 	"http/system":     {"http/api"},
 	"consumers": {

@@ -80,7 +80,7 @@ func TestSubmitRefuses(t *testing.T) {
 		},
 		{
 			"NUL in a file's name", S, strings.Replace(payload(), `[]`, `[{"fileName":"\u0000"}]`, 1), core.CodeInvalid, "payload.parsing",
-			"the name or the MD5 sum of a file contains a NUL character",
+			"the name, the MD5 sum or the access of a file contains a NUL character",
 		},
 		{"unknown study", "none", payload("a"), core.CodeNotFound, "study.id.does.not.exist", "the study does not exist"},
 		{"study with NUL", "\x00", payload("a"), core.CodeNotFound, "study.id.does.not.exist", "the study does not exist"},
