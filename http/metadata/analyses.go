@@ -174,9 +174,13 @@ func (h analyses) searchIDs(w http.ResponseWriter, r *http.Request) error {
 		name string
 		into *string
 	}{
-		{"donorId", &search.DonorID}, {"specimenId", &search.SpecimenID}, {"sampleId", &search.SampleID},
-		{"submitterDonorId", &search.SubmitterDonorID}, {"submitterSpecimenId", &search.SubmitterSpecimenID},
-		{"submitterSampleId", &search.SubmitterSampleID}, {"fileId", &search.FileID},
+		{"donorId", &search.DonorID},
+		{"specimenId", &search.SpecimenID},
+		{"sampleId", &search.SampleID},
+		{"submitterDonorId", &search.SubmitterDonorID},
+		{"submitterSpecimenId", &search.SubmitterSpecimenID},
+		{"submitterSampleId", &search.SubmitterSampleID},
+		{"fileId", &search.FileID},
 	} {
 		if *p.into, err = q.Unicode(p.name); err != nil {
 			return err

@@ -56,7 +56,7 @@ func TestEntities(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
 		a, b := w.add("a1", "a2", "a3"), w.add("b1")
 		w.set(b, core.StateSuppressed)
-		want := []core.Entity{{objectOf(b, "b1"), b, "b1", S, "open"}}
+		want := []core.Entity{{ObjectID: objectOf(b, "b1"), AnalysisID: b, FileName: "b1", Study: S, Access: "open"}}
 		for _, name := range []string{"a1", "a2", "a3"} {
 			want = append(want, core.Entity{ObjectID: objectOf(a, name), AnalysisID: a, FileName: name, Study: S, Access: "open"})
 		}
@@ -76,8 +76,12 @@ func TestEntities(t *testing.T) {
 			q    core.EntityQuery
 			want int
 		}{
-			{core.EntityQuery{AnalysisID: a}, 3}, {core.EntityQuery{AnalysisID: a, Study: "other"}, 0}, {core.EntityQuery{Study: S}, 4},
-			{core.EntityQuery{FileName: "b1", Access: "open"}, 1}, {core.EntityQuery{Access: "controlled"}, 0}, {core.EntityQuery{FileName: "b\x00"}, 0},
+			{core.EntityQuery{AnalysisID: a}, 3},
+			{core.EntityQuery{AnalysisID: a, Study: "other"}, 0},
+			{core.EntityQuery{Study: S}, 4},
+			{core.EntityQuery{FileName: "b1", Access: "open"}, 1},
+			{core.EntityQuery{Access: "controlled"}, 0},
+			{core.EntityQuery{FileName: "b\x00"}, 0},
 		} {
 			tt.q.Limit = 10
 			if page, total, err := w.Entities(t.Context(), tt.q); err != nil || total != tt.want || len(page) != tt.want {
@@ -108,7 +112,8 @@ func TestBackfillEntities(t *testing.T) {
 		}
 		for i, id := range ids {
 			e, err := w.Entity(t.Context(), objectOf(id, fmt.Sprint("g", i)))
-			if want := (core.Entity{objectOf(id, fmt.Sprint("g", i)), id, fmt.Sprint("g", i), S, "open"}); err != nil || e != want {
+			name := fmt.Sprint("g", i)
+			if want := (core.Entity{ObjectID: objectOf(id, name), AnalysisID: id, FileName: name, Study: S, Access: "open"}); err != nil || e != want {
 				t.Fatalf("%+v, %v", e, err)
 			}
 		}
@@ -223,7 +228,9 @@ func TestFile(t *testing.T) {
 		}
 		w.add("taken")
 		for _, tt := range []struct{ study, object, errorID string }{
-			{"none", objectOf(id, "a"), "study.id.does.not.exist"}, {"other", objectOf(id, "a"), "file.not.found"}, {S, "x", "file.not.found"},
+			{"none", objectOf(id, "a"), "study.id.does.not.exist"},
+			{"other", objectOf(id, "a"), "file.not.found"},
+			{S, "x", "file.not.found"},
 			{S, "", "file.not.found"},
 		} {
 			_, _, err := w.File(t.Context(), tt.study, tt.object)

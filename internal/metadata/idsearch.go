@@ -68,9 +68,13 @@ func newIDMatcher(study string, s core.IDSearch) (*idMatcher, error) {
 		name, pattern string
 		into          **regexp.Regexp
 	}{
-		{"donorId", s.DonorID, &m.donor}, {"specimenId", s.SpecimenID, &m.specimen}, {"sampleId", s.SampleID, &m.sample},
-		{"submitterDonorId", s.SubmitterDonorID, &m.submitterDonor}, {"submitterSpecimenId", s.SubmitterSpecimenID, &m.submitterSpecimen},
-		{"submitterSampleId", s.SubmitterSampleID, &m.submitterSample}, {"fileId", s.FileID, &m.file},
+		{"donorId", s.DonorID, &m.donor},
+		{"specimenId", s.SpecimenID, &m.specimen},
+		{"sampleId", s.SampleID, &m.sample},
+		{"submitterDonorId", s.SubmitterDonorID, &m.submitterDonor},
+		{"submitterSpecimenId", s.SubmitterSpecimenID, &m.submitterSpecimen},
+		{"submitterSampleId", s.SubmitterSampleID, &m.submitterSample},
+		{"fileId", s.FileID, &m.file},
 	} {
 		if e.pattern == "" {
 			continue
