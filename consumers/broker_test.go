@@ -13,9 +13,9 @@ import (
 	"tutti/internal/core"
 )
 
-// broker stores Requests as the stream REQUESTS does: one message per subject; a newer one replaces an older one even in
-// flight, whose late ack then has no effect; a message that is not acknowledged within the ack wait, or NAKed, is
-// redelivered; timestamps only grow until the clock is set back.
+// broker stores Requests as the stream REQUESTS does: one message per subject; a newer one replaces an older one, even if that is
+// in flight; a late ack of the old one has no effect; a message that is not acknowledged within the ack wait, or NAKed, is
+// redelivered. Timestamps increase, except after setBack.
 type broker struct {
 	ackWait time.Duration
 	// shuffle, when set, orders what a fetch may take; nil: the order of arrival.
@@ -25,12 +25,12 @@ type broker struct {
 	entries map[string]*entry
 	seq     uint64
 	last    core.Version
-	clock   time.Duration // how far the queue's clock is ahead
+	clock   time.Duration // how far the queue's clock is ahead of the processes' clock
 	changed chan struct{}
 	// fetches counts the calls of Fetch, delivered the delivered messages.
 	fetches, delivered int
 	history            []core.Request
-	// dropped lists the messages that were delivered maxDeliver times and did not end.
+	// dropped lists the messages that were delivered maxDeliver times without an ack.
 	dropped []core.Request
 }
 
@@ -92,7 +92,7 @@ func (b *broker) wake() {
 	b.changed = make(chan struct{})
 }
 
-// Publish publishes a Request as of an earlier version, as the queue does.
+// Publish stores r as the queue does: a Request as of an earlier version is first merged with the pending one of its subject.
 func (b *broker) Publish(r core.Request) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -106,7 +106,7 @@ func (b *broker) Publish(r core.Request) error {
 	return b.store(r)
 }
 
-// setBack sets the queue's clock back, but not behind those of the processes.
+// setBack sets the queue's clock back, but never behind the clock of the processes.
 func (b *broker) setBack(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -171,7 +171,7 @@ func (b *broker) PendingRecords(repository, organization string) map[string]stru
 	return ids
 }
 
-// Idle reports whether no record or page is pending or in flight.
+// Idle reports whether only runs are pending or in flight.
 func (b *broker) Idle(repository string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -343,7 +343,7 @@ func (d *delivery) Ack() {
 	}
 }
 
-// Nak applies to the message, whichever delivery it is of.
+// Nak takes effect even if d is not the latest delivery of the message.
 func (d *delivery) Nak(delay time.Duration) {
 	d.b.mu.Lock()
 	defer d.b.mu.Unlock()
@@ -351,7 +351,7 @@ func (d *delivery) Nak(delay time.Duration) {
 	d.b.wake()
 }
 
-// InProgress applies to the message, whichever delivery it is of.
+// InProgress takes effect even if d is not the latest delivery of the message.
 func (d *delivery) InProgress() {
 	d.b.mu.Lock()
 	defer d.b.mu.Unlock()

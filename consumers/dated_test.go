@@ -129,7 +129,7 @@ func (w *world) event(kind core.Kind, id string, at time.Time) {
 	})
 }
 
-// live checks the ids of the documents.
+// live fails the test unless the index holds exactly these documents; without arguments, none.
 func (w *world) live(want ...string) {
 	w.t.Helper()
 	if got := slices.Sorted(maps.Keys(w.engine.live())); !slices.Equal(got, want) {

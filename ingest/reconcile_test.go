@@ -45,7 +45,7 @@ func (r *runnerFake) count() int {
 	return len(r.runs)
 }
 
-// reconciler starts a Reconciler of song.ca in a period of an hour; stop stops it.
+// reconciler starts a Reconciler that runs song.ca once an hour; stop stops it.
 func reconciler(t *testing.T, runner ingest.Runner, cells ingest.Cells) (stop func()) {
 	t.Helper()
 	r, err := ingest.NewReconciler(runner, cells, map[string]time.Duration{"song.ca": time.Hour, "song.jp": 0},
@@ -179,7 +179,7 @@ func TestReconcilerTriesAgain(t *testing.T) {
 	})
 }
 
-func TestReconcilerIgnoresATimeThatCannotBe(t *testing.T) {
+func TestReconcilerIgnoresAnInvalidLastRun(t *testing.T) {
 	for name, value := range map[string]string{
 		"far in the future": "2999-01-01T00:00:00Z", "no time": "yesterday",
 	} {

@@ -117,7 +117,7 @@ func TestRunReturnsAQueuedJobOfTheSameScopeAndFlags(t *testing.T) {
 
 func TestConcurrentTriggersGetOneJob(t *testing.T) {
 	q := newQueueFake()
-	// Two services stand for two processes: their in-process locks do not know each other.
+	// Two services stand for two processes: they share no lock.
 	services := []*ingest.Service{
 		newService(t, q, ingest.Config{Now: time.Now, JoinPoll: time.Millisecond}),
 		newService(t, q, ingest.Config{Now: time.Now, JoinPoll: time.Millisecond}),
@@ -147,7 +147,7 @@ func TestConcurrentTriggersGetOneJob(t *testing.T) {
 	}
 }
 
-// reserve puts the id of a job that does not exist into the cell of song.ca's runs.
+// reserve leaves the cell of song.ca's runs as a trigger does that ended after it reserved it: it names a job that is not stored.
 func reserve(t *testing.T, q *queueFake, jobID string) {
 	t.Helper()
 	job, err := newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
@@ -161,13 +161,13 @@ func reserve(t *testing.T, q *queueFake, jobID string) {
 	}
 }
 
-// idMadeAt returns a job id whose own time (RFC 9562, 5.7) is at.
+// idMadeAt returns a UUID of version 7 with the timestamp at (RFC 9562, 5.7).
 func idMadeAt(at time.Time) string {
 	ms := at.UnixMilli()
 	return fmt.Sprintf("%08x-%04x-7abc-8def-0123456789ab", ms>>16, ms&0xffff)
 }
 
-func TestRunTakesOverAtOnceFromAnOldReservation(t *testing.T) {
+func TestRunTakesOverAtOnceOnlyFromAnOldReservation(t *testing.T) {
 	for name, tt := range map[string]struct {
 		id    string
 		waits bool
@@ -240,7 +240,7 @@ func TestRunJoinsAJobThatAppearsWhileItWaits(t *testing.T) {
 	}
 }
 
-func TestRunGivesUpWithItsCaller(t *testing.T) {
+func TestRunEndsWithItsContext(t *testing.T) {
 	q := newQueueFake()
 	reserve(t, q, "dead")
 	ctx, cancel := context.WithCancel(t.Context())

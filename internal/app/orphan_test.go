@@ -8,8 +8,8 @@ import (
 	"tutti/internal/core"
 )
 
-// TestOrphanedJobEnds: a job without a Request in the queue in two successive checks is ended, with a reason if its repository was
-// removed from the configuration; a job whose Request waits is not.
+// TestOrphanedJobEnds: a job without a Request in the queue in two successive checks fails: with unknown_repository if its repository
+// was removed from the configuration, else with interrupted. A job whose Request waits does not fail.
 func TestOrphanedJobEnds(t *testing.T) {
 	cfg, err := config.Parse([]byte(`
 server: {listen: "127.0.0.1:0"}

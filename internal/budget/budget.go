@@ -13,8 +13,8 @@ import (
 // Default is the default size of a Budget in bytes.
 const Default = 256 << 20
 
-// Budget is the memory of one process for large bodies. Each share has its own queue, so that none can block another; holding bytes of
-// one share while waiting for the next, in the order of the fields, cannot deadlock.
+// Budget is the memory of one process for large bodies. Shares queue separately, so none blocks another. A caller that needs several
+// must acquire them in the order of the fields; then there is no deadlock.
 //
 // At most the bytes of the Budget are in use, plus one body of each repository, index and known caller, plus the bytes by which a body
 // exceeds its caller's limit.
@@ -65,7 +65,7 @@ type Share struct {
 // waiter is a waiting call of AcquireFor or Acquire.
 type waiter struct {
 	accounts []core.Account
-	// skipsQueue makes the call not wait while the last account holds nothing.
+	// skipsQueue grants the call at once if its last account holds nothing.
 	skipsQueue bool
 	bytes      int64
 	// holds is what the last account held at the last sort; number is the number of the call.
@@ -74,8 +74,9 @@ type waiter struct {
 	granted chan struct{} // closed once the bytes are the waiter's
 }
 
-// AcquireFor blocks until n bytes are free, at most all of the Share. Of the waiting calls that of the holder with the fewest bytes is
-// served first, the oldest among equals. The caller must call release once the bytes are no longer used; it may be called again.
+// AcquireFor blocks until n bytes of the Share are free; an n over the Share's size counts as that size. Of the waiting calls that of
+// the holder with the fewest bytes is served first, the oldest among equals. The caller must call release once the bytes are no longer
+// used; it may be called again.
 // CodeOverloaded when ctx ends first.
 //
 // A named holder does not wait while it holds nothing of the Share, so that others cannot block it, however long they hold theirs.

@@ -31,7 +31,7 @@ func (c *Catalogues) validate(given *setting.Node, f *setting.ErrorList) {
 	if c.Dir == "" {
 		return
 	}
-	const hint = "set the directory with the catalogues' JSON files or their directories"
+	const hint = "set the directory that holds one catalogue's JSON files, or a sub-directory for each catalogue"
 	at, where := "catalogues.dir", sourceOf(given, "dir")
 	switch info, err := os.Stat(c.Dir); {
 	case err != nil:

@@ -1,2 +1,2 @@
-// Package violation collects the violations of a document, and formats what their messages quote.
+// Package violation collects what is wrong in a document, and formats the parts of it that messages quote.
 package violation

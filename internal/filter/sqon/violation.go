@@ -56,7 +56,7 @@ func (f *violations) add(pointer, keyword, message string) {
 	}
 }
 
-// full reports whether no more violations are recorded, so that looking for them is useless.
+// full reports whether no more violations are recorded, so that the caller can stop looking.
 func (f *violations) full() bool { return len(f.list) >= MaxViolations }
 
 // err returns the violations as one error, nil for none.

@@ -242,7 +242,7 @@ func newEntry(d definition.Definition) *entry {
 	return &entry{definition: d, catalogue: failedCatalogue(d, why)}
 }
 
-// logWarnings logs the error and the warnings of the definition.
+// logWarnings logs the error and the warnings of the definition, and sets the failed state.
 func (e *entry) logWarnings(log *slog.Logger) {
 	for _, warning := range e.definition.Warnings {
 		log.Warn("the configuration of a catalogue has a warning", "catalogue", e.definition.ID, "warning", warning)
@@ -290,7 +290,7 @@ func (e *entry) available(log *slog.Logger, m *Model) {
 	case e.model == nil:
 		log.Info("a catalogue is available", state...)
 	case !slices.Equal(e.catalogue.Fields, m.catalogue.Fields) && slices.EqualFunc(e.catalogue.Fields, m.catalogue.Fields, equalExceptValues):
-		log.Info("the fields of a catalogue with several values have changed", state...)
+		log.Info("a catalogue has other fields with several values now", state...)
 	default:
 		log.Info("the mapping of a catalogue has changed", state...)
 	}

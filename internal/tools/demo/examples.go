@@ -43,7 +43,7 @@ func (d *demo) fill(ctx context.Context, study string, listed []testkit.Analysis
 		"9a8f1c9e-4f0b-4c57-8f1c-9e4f0b4c5713", listed[0].ID, "0b6cd7a2-5d0e-4b0c-8a34-6f1f2c7a9d10", listed[1].ID,
 		"0196a1f0-7a3f-7e21-8b7d-2f5c1a9e3d44", jobID, "3f9c1e7a5b2d4c60", letter,
 		"909614f0-ceeb-11e5-8498-af7e4d100685", published, "4f9c2d1a7b3e", key.Get("id").String(),
-		"b63dff38-e239-5a5d-9c36-ec851049fd12", files.Get(`content.#(gnosId!="`+published+`").id`).String(),
+		"b63dff38-e239-5a5d-9c36-ec851049fd12", files.Get(`content.#(gnosId!="` + published + `").id`).String(),
 	})
 	return nil
 }

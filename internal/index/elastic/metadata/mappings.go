@@ -18,8 +18,8 @@ import (
 // maxLoggedFields limits the field names in one log message.
 const maxLoggedFields = 20
 
-// MergeMappings merges mappings by index name. Of parameters that differ it keeps those of the index whose name sorts last, the
-// newest of a series. It omits fields with an empty part in their path, which cannot be referenced.
+// MergeMappings merges mappings by index name. Where parameters differ, the index whose name sorts last wins; in a series of indices
+// that is the newest. It omits fields with an empty part in their path, which cannot be referenced.
 func MergeMappings(alias string, all map[string]json.RawMessage) (json.RawMessage, error) {
 	if len(all) == 1 {
 		for _, only := range all {

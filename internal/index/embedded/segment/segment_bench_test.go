@@ -9,7 +9,7 @@ import (
 	"tutti/internal/tools/testkit"
 )
 
-// generated returns analyses of several studies, and a mapping that grew with them.
+// generated returns analyses of several studies, and a mapping grown from them.
 func generated(tb testing.TB, n int) (*mapping.Field, []testkit.Analysis) {
 	tb.Helper()
 	studies := testkit.GenerateStudies(10)
@@ -47,7 +47,7 @@ func BenchmarkBuild(b *testing.B) {
 	b.ReportMetric(float64(docs)/b.Elapsed().Seconds(), "docs/s")
 }
 
-// batches returns n segments of 1,000 different analyses.
+// batches returns n segments of 1,000 analyses each, all different.
 func batches(tb testing.TB, n int) []*segment.Segment {
 	tb.Helper()
 	var all []*segment.Segment

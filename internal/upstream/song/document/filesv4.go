@@ -10,8 +10,8 @@ import (
 const memberInfo = "info"
 
 // FilesV4 is like Files for the documents of Maestro 4: the donors of the samples with their specimens, and the index of a file
-// as file.index_file instead of a document of its own. Files of XML are left out. The members of an object info are members of
-// the object that has it, except those with the name of another.
+// as file.index_file instead of a document of its own. Files of XML are left out. The members of an object named info
+// move into the object that contains it, except where that already has a member of the same name.
 func FilesV4(rec core.Record, block []byte, each func(id string, document []byte) error) error {
 	record := parse(rec.Body)
 	all, err := files(record)
@@ -47,12 +47,12 @@ func FilesV4(rec core.Record, block []byte, each func(id string, document []byte
 	return nil
 }
 
-// describe returns the members of a file and of its index.
+// describe returns the members that the objects file and index_file have in common, under Maestro 4's names.
 func describe(f file) object {
 	return f.members.renamed("fileName", "name", "fileSize", "size", "fileMd5sum", "md5sum", "dataType", "data_type")
 }
 
-// analysisV4 returns the members of an analysis: those of Song's base schema by Maestro's names, the others by their own.
+// analysisV4 returns the members of an analysis: those of Song's base schema under Maestro's names, the others under their own.
 func analysisV4(record object) object {
 	own := record.renamed("analysisId", "analysis_id", "analysisState", "analysis_state", "updatedAt", "updated_at",
 		"firstPublishedAt", "first_published_at", "publishedAt", "published_at", "experiment", "experiment")
@@ -69,7 +69,7 @@ func indexV4(f file) object {
 	return own.with(parse(f.members.get(memberInfo)))
 }
 
-// indexOf returns the index of the file with that name, nil for none.
+// indexOf returns the index file (such as .bai) of the named file, nil if there is none.
 func indexOf(all []file, name string) *file {
 	var extensions []string
 	switch {
