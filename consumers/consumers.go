@@ -39,6 +39,8 @@ type Repository struct {
 	PageSize int
 	// Concurrency bounds the calls to the upstream in flight, for records and for pages separately, 4 by default.
 	Concurrency int
+	// GiveUpAfter is how long a run is paused because the repository does not answer before the run fails, 1 hour by default.
+	GiveUpAfter time.Duration
 }
 
 // Deps are the dependencies that all repositories share; all are required.
@@ -67,7 +69,8 @@ type Config struct {
 	RecordsInFlight int
 	// MaxRecordBytes is the largest size of a record that the upstreams return, 32 MiB by default; dead letters name it.
 	MaxRecordBytes int
-	// PageAttempts is how often a page or a list of organizations is requested before the job fails, 5 by default.
+	// PageAttempts is how often a page or a list of organizations is requested before the job is paused
+	// or fails, 5 by default.
 	PageAttempts int
 	// RetryBase and RetryMax bound the backoff between attempts, 200 ms and 60 s by default.
 	RetryBase, RetryMax time.Duration
@@ -147,6 +150,7 @@ func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *slog.Logger) *repository {
 	r.PageSize = cmp.Or(r.PageSize, 500)
 	r.Concurrency = cmp.Or(r.Concurrency, 4)
+	r.GiveUpAfter = cmp.Or(r.GiveUpAfter, time.Hour)
 	l := loop.New(p, deps.Requests, deps.Cells, loop.Config{
 		Repository: r.Code, Logger: log, AckWait: cfg.AckWait, MaxDeliver: cfg.MaxDeliver, RetryBase: cfg.RetryBase, RetryMax: cfg.RetryMax,
 	})
@@ -164,7 +168,7 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 		}),
 		runs: run.New(l, run.Config{
 			Repository: r.Repository, Logger: log, Document: r.Document, Split: r.Split, NonOverlapping: r.NonOverlapping, PageSize: r.PageSize,
-			PageAttempts: cfg.PageAttempts, Concurrency: r.Concurrency, ProgressEvery: cfg.ProgressEvery,
+			PageAttempts: cfg.PageAttempts, GiveUpAfter: r.GiveUpAfter, Concurrency: r.Concurrency, ProgressEvery: cfg.ProgressEvery,
 			SweepTimeout: cfg.SweepTimeout, ClockSkew: cfg.ClockSkew, Fetcher: fetcher, Outcomes: outcomes, Writer: deps.Writer,
 			Requests: deps.Requests, Jobs: deps.Jobs, Organizations: deps.Organizations, Pages: deps.Pages, Cells: deps.Cells,
 			Index: deps.Index,
@@ -205,12 +209,14 @@ func (c *Consumers) EndOrphan(ctx context.Context, id string) error {
 	return c.admin.EndOrphan(ctx, id)
 }
 
-// Pause describes a repository that processes no Requests for now.
+// Pause describes a repository that processes no Requests, or only those of single records, for now.
 type Pause struct {
 	Repository string `json:"repository"`
 	Reason     string `json:"reason"`
-	// Index reports whether the repository waits for its index; it is false when only the rejections pause it.
-	Index bool `json:"-"`
+	// Index reports whether the repository waits for its index, Upstream whether its runs wait until the repository answers.
+	// Both are false when only the rejections pause it.
+	Index    bool `json:"-"`
+	Upstream bool `json:"-"`
 }
 
 // Paused lists the paused repositories in the order of the configuration; the reasons may be shown to users.
@@ -220,6 +226,8 @@ func (c *Consumers) Paused() []Pause {
 		if reason := r.loop.Pause.Reason(); reason != "" {
 			pause, why := r.outcomes.RejectionPause()
 			out = append(out, Pause{Repository: r.Code, Reason: reason, Index: pause == 0 || reason != why})
+		} else if reason := r.runs.PauseReason(); reason != "" {
+			out = append(out, Pause{Repository: r.Code, Reason: reason, Upstream: true})
 		}
 	}
 	return out

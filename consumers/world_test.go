@@ -40,6 +40,8 @@ type world struct {
 	cfg      consumers.Config
 	bulk     bulk.Config
 	pageSize int
+	// giveUpAfter is Repository.GiveUpAfter; runs fail after their attempts by default.
+	giveUpAfter time.Duration
 	// split, when set, makes several documents of each record.
 	split func(rec core.Record, each func(id string, document []byte) error) error
 	// onPublish, when set, may fail a Publish of a process.
@@ -66,7 +68,7 @@ func newWorld(t tester) *world {
 		t: t, broker: newBroker(30 * time.Second), store: newStore(), engine: newEngine(), upstream: newUpstream(),
 		cfg:      consumers.Config{RetryBase: time.Millisecond, RetryMax: 100 * time.Millisecond, ProgressEvery: time.Millisecond},
 		bulk:     bulk.Config{MaxAge: time.Millisecond, MaxFill: 5 * time.Millisecond},
-		pageSize: 100,
+		pageSize: 100, giveUpAfter: 1,
 	}
 }
 
@@ -122,7 +124,7 @@ func (p *process) repository() consumers.Repository {
 		Upstream: callPort{p, p.w.upstream}, Document: asDocument, Probe: probePort{p},
 		Records: source(core.ClassRecords), Batches: source(core.ClassBatches), Pages: source(core.ClassPages),
 		Runs: source(core.ClassRuns), RunAgain: func(context.Context) error { return p.w.runAgain(p) },
-		PageSize: p.w.pageSize, NonOverlapping: p.w.upstream.nonOverlapping,
+		PageSize: p.w.pageSize, GiveUpAfter: p.w.giveUpAfter, NonOverlapping: p.w.upstream.nonOverlapping,
 	}
 	if p.w.split != nil {
 		r.Document, r.Split = nil, p.w.split

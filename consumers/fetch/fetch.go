@@ -60,6 +60,12 @@ func New(upstream Upstream, cfg Config) *Fetcher {
 // Retryable reports whether a call to an upstream may succeed on a retry.
 func Retryable(err error) bool { return core.Retryable(err) || errors.Is(err, core.ErrForeignNotFound) }
 
+// Unanswered reports whether err is that of an upstream that does not answer: its calls time out, are refused or limited, or
+// are answered with a server's error. It is false for nil.
+func Unanswered(err error) bool {
+	return core.Retryable(err) && !errors.Is(err, core.ErrOrganizationAbsent)
+}
+
 // Record fetches req's record. An indexable record of another organization than req's is core.ErrOtherOrganization; the
 // returned record then names its organization if the upstream does. check is called first, once the call may start.
 //

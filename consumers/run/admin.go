@@ -31,9 +31,7 @@ func (a *Admin) Cancel(ctx context.Context, id string) (core.Job, error) {
 		if j.State.Final() {
 			return core.NewError(core.CodeConflict, fmt.Sprintf("the job has already ended: it is %s", j.State))
 		}
-		now := time.Now().UTC()
-		j.State, j.EndedAt = core.JobCancelled, &now
-		j.Error = &core.JobError{Code: core.JobErrorCancelled, Message: "cancelled on request"}
+		j.End(core.JobCancelled, &core.JobError{Code: core.JobErrorCancelled, Message: "cancelled on request"})
 		return nil
 	})
 	if err != nil {
@@ -84,6 +82,7 @@ func (a *Admin) EndOrphan(ctx context.Context, id string) error {
 	for i, run := range runs {
 		if runs[i], err = a.Organizations.UpdateOrganization(ctx, id, run.Organization, func(run *core.OrganizationRun) error {
 			if !run.State.Final() {
+				run.EndPause()
 				run.State, run.Error = core.JobFailed, lost
 			}
 			return nil
@@ -104,8 +103,8 @@ func (a *Admin) EndOrphan(ctx context.Context, id string) error {
 				state = core.JobFailed
 			}
 		}
-		now := time.Now().UTC()
-		j.State, j.EndedAt, j.Error, j.Totals = state, &now, fault, sum(runs)
+		j.End(state, fault)
+		j.Totals = sum(runs)
 		return nil
 	})
 	if err == nil {

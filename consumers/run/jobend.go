@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"tutti/internal/core"
 	"tutti/internal/keylock"
@@ -25,9 +24,7 @@ func (e *jobEnd) fail(ctx context.Context, id string, cause error) error {
 		if j.State.Final() {
 			return nil
 		}
-		now := time.Now().UTC()
-		j.State, j.EndedAt = core.JobFailed, &now
-		j.Error = &core.JobError{Code: string(core.CodeOf(cause)), Message: core.MessageOf(cause)}
+		j.End(core.JobFailed, &core.JobError{Code: string(core.CodeOf(cause)), Message: core.MessageOf(cause)})
 		return nil
 	})
 	return err
@@ -94,8 +91,8 @@ func (e *jobEnd) end(ctx context.Context, job core.Job, runs []core.Organization
 		if mine = !j.State.Final(); !mine {
 			return nil
 		}
-		now := time.Now().UTC()
-		j.State, j.EndedAt, j.Error, j.Totals = state, &now, fault, totals
+		j.End(state, fault)
+		j.Totals = totals
 		return nil
 	})
 	if err == nil && mine {

@@ -68,6 +68,7 @@ func (p *pages) settle(ctx context.Context, m core.Message, free func()) error {
 	case todo:
 		w := newPageWork(p.repository, m, job, page, run.Rereads)
 		w.organizationQueued = run.State == core.JobQueued
+		w.loadPause(run)
 		return p.process(ctx, w, free)
 	case run.AllPagesDone():
 		free()
@@ -142,6 +143,11 @@ func (p *pages) process(ctx context.Context, w *pageWork, free func()) error {
 		p.log.Warn("organization could not be read", "job_id", job.ID, "organization", w.req.Organization,
 			"page", w.page.Number, "err", failure.cause)
 		p.forgetPages(ctx, job.ID, w.req.Organization)
+		if w.paused {
+			if err := p.resumeJob(ctx, job.ID); err != nil {
+				return err
+			}
+		}
 		return p.jobs.endIfComplete(ctx, job.ID)
 	}
 	if complete {
@@ -169,6 +175,7 @@ func (p *pages) report(w *pageWork, run *core.OrganizationRun, failure *pageErro
 	if failure != nil {
 		run.Count(w.totals)
 		run.State = core.JobFailed
+		run.EndPause()
 		run.Error = &core.JobError{Code: string(core.CodeOf(failure.cause)), Message: fmt.Sprintf(
 			"page %d (rows from %d) could not be read: %s", w.page.Number, w.page.Offset, core.MessageOf(failure.cause))}
 		return true

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"time"
 
 	"tutti/consumers/fetch"
 	"tutti/consumers/loop"
@@ -25,6 +26,15 @@ type pageWork struct {
 	organizationQueued bool
 	// reread counts how often the list was restarted before this page was admitted.
 	reread int
+	// failures counts the consecutive failures to read the page, and failingSince is when they began, in any process. rowErr is
+	// the error of processing a row in the latest pass, which is none of the repository.
+	failures     int
+	failingSince time.Time
+	rowErr       error
+	// paused is true while the job or the organization may be stored as paused; answers is then the number of answered calls
+	// of all runs at the latest failure.
+	paused  bool
+	answers int
 
 	totals        core.Totals
 	total         int  // rows of the whole list, as last returned
@@ -51,7 +61,7 @@ func newPageWork(r *repository, m core.Message, job core.Job, page core.Page, re
 // run reads the page until all its documents have a final outcome. It returns a *pageError when the upstream does not return
 // the page, and loop.ErrJobEnded when the job ended before the page could be read or reread.
 func (w *pageWork) run(ctx context.Context) error {
-	for failures, rereads := 0, 0; ; {
+	for rereads := 0; ; {
 		if err := w.awaitIndex(ctx); err != nil {
 			return err
 		}
@@ -74,29 +84,59 @@ func (w *pageWork) run(ctx context.Context) error {
 		case w.loop.Stopping(ctx):
 			return readErr
 		}
-		failures++
-		if !fetch.Retryable(readErr) || failures >= w.PageAttempts {
-			if w.nextPublished { // its rows are known and are requested one by one
-				return w.requestUnsettled(ctx, nil)
-			}
-			return &pageError{cause: readErr}
-		}
-		w.log.Info("reading a page", "job_id", w.req.JobID, "organization", w.req.Organization,
-			"page", w.page.Number, "attempts", failures, "err", readErr)
-		ended, err := w.sleepInJob(ctx, w.job.ID, w.loop.Delay(failures, readErr))
-		if err != nil {
+		if ended, err := w.handleFailure(ctx, readErr); ended || err != nil {
 			return err
 		}
-		if ended {
-			return &pageError{cause: readErr}
+	}
+}
+
+// handleFailure blocks until the page may be read again after readErr. It returns true when the page ends instead, because
+// its records are requested one by one, and a *pageError when it will not be read.
+func (w *pageWork) handleFailure(ctx context.Context, readErr error) (ended bool, err error) {
+	w.failures++
+	if w.failingSince.IsZero() {
+		w.failingSince = time.Now()
+	}
+	unanswered := fetch.Unanswered(readErr) && w.rowErr == nil
+	isDown := unanswered && (w.paused || w.outage.gaveUp(w.job, time.Time{}))
+	switch {
+	case w.failures < w.PageAttempts && fetch.Retryable(readErr) && !isDown:
+		w.log.Info("reading a page", "job_id", w.req.JobID, "organization", w.req.Organization,
+			"page", w.page.Number, "attempts", w.failures, "err", readErr)
+		jobEnded, err := w.sleepInJob(ctx, w.job.ID, w.loop.Delay(w.failures, readErr))
+		if jobEnded {
+			err = &pageError{cause: readErr}
 		}
+		return false, err
+	case w.nextPublished: // its rows are known and are requested one by one
+		return true, w.requestUnsettled(ctx, nil)
+	case unanswered:
+		return false, w.pause(ctx, readErr)
+	default:
+		return false, &pageError{cause: readErr}
 	}
 }
 
 // readAndWrite makes one pass over the page, and settles the documents that were written. readErr is the error of the
 // upstream.
 func (w *pageWork) readAndWrite(ctx context.Context) (readErr, err error) {
+	done, err := w.outage.await(w.job, func() bool { return w.jobEnded(ctx, w.job.ID) })
+	if err != nil {
+		return nil, err
+	}
 	pass, readErr := w.read(ctx)
+	if readErr != nil && w.rowErr == nil && (fetch.Unanswered(readErr) || w.loop.Stopping(ctx)) {
+		done(readErr)
+	} else {
+		done(nil)
+		w.failingSince = time.Time{}
+		if w.paused {
+			if err := w.resume(ctx); err != nil {
+				pass.ticket.Seal()
+				return readErr, err
+			}
+		}
+	}
 	if err := w.excludeEarlierIDs(ctx, pass); err != nil {
 		return readErr, err
 	}

@@ -58,10 +58,11 @@ func (w *pageWork) read(ctx context.Context) (*pagePass, error) {
 	}
 	defer release()
 	w.markRunning(ctx)
-	w.invalid, w.withoutDocuments = w.invalid[:0], 0
+	w.invalid, w.withoutDocuments, w.rowErr = w.invalid[:0], 0, nil
 	pass.sent = time.Now()
 	pass.info, err = w.Fetcher.Page(ctx, w.req.Organization, w.page.Offset, w.page.Limit, func(rec core.Record) error {
-		return w.addRow(ctx, pass, rec)
+		w.rowErr = w.addRow(ctx, pass, rec)
+		return w.rowErr
 	})
 	pass.duration = time.Since(pass.sent)
 	if err == nil && w.NonOverlapping {

@@ -27,6 +27,8 @@ type Config struct {
 	// PageSize is the number of rows of a page, PageAttempts how often a page or a list of organizations is requested, and
 	// Concurrency the number of pages that are read at once.
 	PageSize, PageAttempts, Concurrency int
+	// GiveUpAfter is how long a run waits for a repository that does not answer before it fails.
+	GiveUpAfter time.Duration
 	// ProgressEvery is the shortest interval between two writes of an organization's progress.
 	ProgressEvery time.Duration
 	// SweepTimeout is how long a sweep waits for the next of its records to end.
@@ -51,6 +53,7 @@ type repository struct {
 	log      *slog.Logger
 	loop     *loop.Loop
 	progress *progress
+	outage   *outage
 }
 
 // jobOf returns the job of m's Request, and creates it when a crash prevented that.
@@ -152,6 +155,7 @@ func forgetPages(ctx context.Context, pages Pages, log *slog.Logger, jobID, orga
 func cancelRun(run *core.OrganizationRun) error {
 	if !run.State.Final() {
 		run.State = core.JobCancelled
+		run.EndPause()
 	}
 	return nil
 }

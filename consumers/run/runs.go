@@ -3,9 +3,9 @@ package run
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"time"
 
-	"tutti/consumers/fetch"
 	"tutti/consumers/loop"
 	"tutti/internal/core"
 )
@@ -116,8 +116,8 @@ func (w *runs) startCheckpoint(ctx context.Context) string {
 
 // expandRepository publishes a run for each organization of the repository.
 func (w *runs) expandRepository(ctx context.Context, job core.Job) error {
-	organizations, err := w.listOrganizations(ctx, job.ID)
-	if err != nil && w.loop.Stopping(ctx) {
+	organizations, _, err := w.listOrganizations(ctx, job)
+	if err != nil && (w.loop.Stopping(ctx) || errors.Is(err, loop.ErrJobEnded)) {
 		return err
 	}
 	if err != nil {
@@ -156,22 +156,6 @@ func (w *runs) publishOrganization(ctx context.Context, job core.Job, organizati
 	return w.loop.RetryUntilStopped(ctx, "publishing an organization", func() error {
 		return w.Requests.Publish(ctx, w.childRequest(job, core.ScopeOrganization, organization))
 	})
-}
-
-// listOrganizations returns the upstream's organizations, with retries.
-func (w *runs) listOrganizations(ctx context.Context, jobID string) ([]string, error) {
-	for try := 1; ; try++ {
-		listed, err := w.Fetcher.Organizations(ctx)
-		if err == nil {
-			return listed, nil
-		}
-		if w.jobEnded(ctx, jobID) || !fetch.Retryable(err) || try >= w.PageAttempts {
-			return nil, err
-		}
-		if stop := w.loop.Sleep(w.loop.Delay(try, err)); stop != nil {
-			return nil, stop
-		}
-	}
 }
 
 // startOrganization publishes the first page of an organization, unless its chain of pages was started already.

@@ -340,7 +340,7 @@ func (s *sweeper) settle(
 }
 
 // wait waits until no Request for one of ids is in the queue. It returns the remaining ids when none has ended for
-// SweepTimeout, since a record is retried without limit.
+// SweepTimeout, since a record is retried without limit. That time does not include an outage of the repository.
 func (s *sweeper) wait(
 	ctx context.Context, job core.Job, organization string, ids []string,
 ) (map[string]struct{}, error) {
@@ -362,8 +362,19 @@ func (s *sweeper) wait(
 		if len(open) > 0 && s.jobEnded(ctx, job.ID) {
 			return nil, loop.ErrJobEnded
 		}
-		if len(open) == 0 || time.Since(since) > s.SweepTimeout {
+		if len(open) == 0 {
 			return open, nil
+		}
+		if time.Since(since) > s.SweepTimeout {
+			_, waited, err := s.listOrganizations(ctx, job)
+			if err != nil && (s.loop.Stopping(ctx) || errors.Is(err, loop.ErrJobEnded)) {
+				return nil, err
+			}
+			if err != nil || !waited {
+				return open, nil
+			}
+			// The repository answers again; the records wait for their next attempt.
+			left, since, try = len(ids)+1, time.Now().Add(s.SweepTimeout), 0
 		}
 		if err := s.loop.Sleep(retry.Delay(try, 20*time.Millisecond, time.Second)); err != nil {
 			return nil, err

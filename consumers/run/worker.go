@@ -18,7 +18,10 @@ type Worker struct {
 // New returns a Worker for the messages that l pulls.
 func New(l *loop.Loop, cfg Config) *Worker {
 	cfg.PageSize = max(2, cfg.PageSize) // pages overlap by one row
-	r := &repository{Config: cfg, log: cfg.Logger, loop: l, progress: newProgress(cfg.Organizations, cfg.ProgressEvery)}
+	r := &repository{
+		Config: cfg, log: cfg.Logger, loop: l, progress: newProgress(cfg.Organizations, cfg.ProgressEvery),
+		outage: newOutage(l, cfg.Logger, cfg.GiveUpAfter),
+	}
 	sweeper := &sweeper{repository: r}
 	jobs := &jobEnd{repository: r, sweeper: sweeper}
 	return &Worker{
@@ -39,6 +42,9 @@ func (w *Worker) PullRuns(src loop.Source) {
 func (w *Worker) PullPages(src loop.Source) {
 	w.pages.loop.PullQuarantined(core.ClassPages, src, pagesPerCall*w.pages.Concurrency, w.pages.handle)
 }
+
+// PauseReason returns why runs wait for the repository, safe to display, "" when none does.
+func (w *Worker) PauseReason() string { return w.runs.outage.reason() }
 
 // InFlight counts the pages in flight.
 func (w *Worker) InFlight() int {

@@ -5,10 +5,11 @@ import "time"
 // JobState is the state of a job.
 type JobState string
 
-// States of a Job and of one organization of it. All but the first two are final.
+// States of a Job and of one organization of it. All but the first three are final.
 const (
 	JobQueued    JobState = "queued"
 	JobRunning   JobState = "running"
+	JobPaused    JobState = "paused" // waits until the repository answers
 	JobSucceeded JobState = "succeeded"
 	JobPartial   JobState = "partial"
 	JobFailed    JobState = "failed"
@@ -16,11 +17,11 @@ const (
 )
 
 // Final reports whether a job in this state never changes again.
-func (s JobState) Final() bool { return s != JobQueued && s != JobRunning }
+func (s JobState) Final() bool { return s != JobQueued && s != JobRunning && s != JobPaused }
 
 // JobStates lists every state.
 func JobStates() []JobState {
-	return []JobState{JobQueued, JobRunning, JobSucceeded, JobPartial, JobFailed, JobCancelled}
+	return []JobState{JobQueued, JobRunning, JobPaused, JobSucceeded, JobPartial, JobFailed, JobCancelled}
 }
 
 // Totals counts the records of a job.
@@ -100,6 +101,12 @@ const (
 	JobErrorUnknownRepository = ReasonUnknownRepository
 )
 
+// JobPause is why a job is paused, safe to display, and since when.
+type JobPause struct {
+	Reason string    `json:"reason"`
+	Since  time.Time `json:"since"`
+}
+
 // Job is one run over an organization or a repository, as stored in the queue's key-value bucket.
 type Job struct {
 	ID           string     `json:"id"`
@@ -117,6 +124,8 @@ type Job struct {
 	EndedAt      *time.Time `json:"endedAt,omitempty"`
 	Totals       Totals     `json:"totals"`
 	Error        *JobError  `json:"error,omitempty"`
+	// Pause is set while State is JobPaused.
+	Pause *JobPause `json:"pause,omitempty"`
 	// StartVersion is the timestamp of the job's first Request: the run did not write documents below it.
 	StartVersion Version `json:"startVersion,omitempty"`
 	// StartCheckpoint is the index's checkpoint at the start, empty if older Requests were still in flight then: writes after it
@@ -128,12 +137,21 @@ type Job struct {
 	Returned int `json:"returned,omitempty"`
 }
 
+// End ends the job now, with the reason why it did not succeed, nil if it did.
+func (j *Job) End(state JobState, reason *JobError) {
+	now := time.Now().UTC()
+	j.State, j.EndedAt, j.Error, j.Pause = state, &now, reason, nil
+}
+
 // OrganizationRun is one organization of a job, with the state that its chain of pages needs to continue after a crash.
 type OrganizationRun struct {
-	Organization string    `json:"organization"`
-	State        JobState  `json:"state"`
-	Totals       Totals    `json:"totals"`
-	Error        *JobError `json:"error,omitempty"`
+	Organization string   `json:"organization"`
+	State        JobState `json:"state"`
+	Totals       Totals   `json:"totals"`
+	// Error is also the reason of a pause.
+	Error *JobError `json:"error,omitempty"`
+	// PausedSince is when the calls began to fail because of which the organization is paused, nil while it is not.
+	PausedSince *time.Time `json:"pausedSince,omitempty"`
 	// Epoch counts the restarts of the chain; Restart is the page number of the last one.
 	Epoch   int `json:"epoch,omitempty"`
 	Restart int `json:"restart,omitempty"`
@@ -162,6 +180,13 @@ type OrganizationRun struct {
 	// Unswept is the reason why this organization must not be swept, nil if it may be. Swept is true once it was.
 	Unswept *JobError `json:"unswept,omitempty"`
 	Swept   bool      `json:"swept,omitempty"`
+}
+
+// EndPause removes the reason and the start of a pause. The caller sets the new state.
+func (o *OrganizationRun) EndPause() {
+	if o.PausedSince != nil {
+		o.PausedSince, o.Error = nil, nil
+	}
 }
 
 // ReadWhole reports whether the organization was read completely and may be swept, even if some of its records were rejected.

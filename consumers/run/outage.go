@@ -1,0 +1,185 @@
+package run
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"tutti/consumers/loop"
+	"tutti/internal/core"
+)
+
+// jobCheckInterval is how often a paused run checks whether its job has ended.
+const jobCheckInterval = 2 * time.Second
+
+// outage tracks whether a repository answers the calls of its runs. While it does not, one call at a time probes it, with
+// backoff, and the others wait. Any answered call ends the outage. It is safe for concurrent use.
+type outage struct {
+	loop        *loop.Loop
+	log         *slog.Logger
+	giveUpAfter time.Duration
+	probing     chan struct{} // holds an element while a call probes
+
+	mu       sync.Mutex
+	cause    error         // of the latest failure, nil while the repository answers
+	since    time.Time     // when the calls began to fail
+	failures int           // consecutive failures, for the backoff
+	next     time.Time     // when the next probe may start
+	waiting  int           // calls that wait or probe
+	answers  int           // answered calls
+	ended    chan struct{} // closed at the end of the outage
+}
+
+func newOutage(l *loop.Loop, log *slog.Logger, giveUpAfter time.Duration) *outage {
+	return &outage{loop: l, log: log, giveUpAfter: giveUpAfter, probing: make(chan struct{}, 1)}
+}
+
+// reason returns why runs wait, "" when none does.
+func (o *outage) reason() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.cause == nil || o.waiting == 0 {
+		return ""
+	}
+	return pauseReason(o.cause)
+}
+
+// pauseReason returns why a run waits, safe to display.
+func pauseReason(cause error) string { return "waiting for the repository: " + core.MessageOf(cause) }
+
+// start starts the outage after a call's consecutive failures, of which cause is the last and the first was at since. It has
+// no effect during an outage.
+func (o *outage) start(cause error, failures int, since time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.cause != nil {
+		return
+	}
+	o.ended, o.since = make(chan struct{}), since
+	o.failedLocked(cause, failures)
+	o.log.Warn("runs are paused until the repository answers", "err", cause)
+}
+
+// failedLocked records a failure. The caller holds mu.
+func (o *outage) failedLocked(cause error, failures int) {
+	o.cause, o.failures = cause, failures
+	o.next = time.Now().Add(o.loop.Delay(failures, cause))
+}
+
+// current returns a channel that is closed at the end of the outage, nil without one, when the next probe may start, and the
+// number of answered calls so far.
+func (o *outage) current() (ended <-chan struct{}, next time.Time, answers int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.cause == nil {
+		return nil, time.Time{}, o.answers
+	}
+	return o.ended, o.next, o.answers
+}
+
+// gaveUp reports whether job no longer waits for a repository whose calls have failed since then or whose outage lasts.
+// A run waits giveUpAfter, also when it started during the outage. The zero time is that of no failure.
+func (o *outage) gaveUp(job core.Job, since time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.cause != nil && (since.IsZero() || o.since.Before(since)) {
+		since = o.since
+	}
+	if since.IsZero() {
+		return false
+	}
+	if job.StartedAt != nil && job.StartedAt.After(since) {
+		since = *job.StartedAt
+	}
+	return time.Since(since) >= o.giveUpAfter
+}
+
+// await blocks until the outage ends, the caller may probe the repository, or job no longer waits for it. It returns a
+// function that the caller must call with the error of its next call, nil when the repository answered it. It returns
+// loop.ErrJobEnded once jobEnded returns true, and an error when the process stops.
+func (o *outage) await(job core.Job, jobEnded func() bool) (done func(error), err error) {
+	if ended, _, _ := o.current(); ended == nil {
+		return o.note, nil
+	}
+	o.addWaiting(1)
+	probes, err := o.acquireProbe(job, jobEnded)
+	if err != nil {
+		o.addWaiting(-1)
+		return nil, err
+	}
+	return func(err error) {
+		o.note(err)
+		if probes {
+			o.noteProbe(err)
+			<-o.probing
+		}
+		o.addWaiting(-1)
+	}, nil
+}
+
+// acquireProbe blocks until the outage ends, job no longer waits for it, or the caller holds probing and the backoff has
+// passed. It reports whether the caller holds probing.
+func (o *outage) acquireProbe(job core.Job, jobEnded func() bool) (probes bool, err error) {
+	check := time.NewTicker(jobCheckInterval)
+	defer check.Stop()
+	turn := o.probing // nil once acquired
+	var due <-chan time.Time
+	for {
+		ended, next, _ := o.current()
+		if ended == nil || o.gaveUp(job, time.Time{}) {
+			return turn == nil, nil
+		}
+		if turn == nil && due == nil {
+			due = time.After(time.Until(next))
+		}
+		select {
+		case turn <- struct{}{}:
+			turn = nil
+		case <-due:
+			return true, nil
+		case <-ended:
+		case <-check.C:
+			if jobEnded() {
+				err = loop.ErrJobEnded
+			}
+		case <-o.loop.Draining().Done():
+			err = o.loop.Draining().Err()
+		}
+		if err != nil {
+			if turn == nil {
+				<-o.probing
+			}
+			return false, err
+		}
+	}
+}
+
+// note ends the outage and wakes the calls that wait when the repository answered a call, whose err is nil.
+func (o *outage) note(err error) {
+	if err != nil {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.answers++
+	if o.cause != nil {
+		o.cause = nil
+		close(o.ended)
+		o.log.Info("the repository answers again")
+	}
+}
+
+// noteProbe records the result of a probe for the backoff.
+func (o *outage) noteProbe(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.cause != nil && err != nil {
+		o.failedLocked(err, o.failures+1)
+	}
+}
+
+func (o *outage) addWaiting(n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waiting += n
+}

@@ -1,0 +1,184 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"tutti/consumers/fetch"
+	"tutti/consumers/loop"
+	"tutti/internal/core"
+)
+
+// pauseJob sets a job to paused, because calls have failed with cause since then. It returns loop.ErrJobEnded when the job
+// has ended.
+func (r *repository) pauseJob(ctx context.Context, id string, since time.Time, cause error) error {
+	return r.loop.RetryUntilStopped(ctx, "pausing a job", func() error {
+		_, err := r.Jobs.Update(ctx, id, func(j *core.Job) error {
+			if j.State.Final() {
+				return loop.ErrJobEnded
+			}
+			if j.Pause != nil {
+				since = j.Pause.Since
+			}
+			j.State, j.Pause = core.JobPaused, &core.JobPause{Reason: pauseReason(cause), Since: since.UTC()}
+			return nil
+		})
+		return err
+	})
+}
+
+// resumeJob sets a paused job to running unless one of its organizations is paused.
+func (r *repository) resumeJob(ctx context.Context, id string) error {
+	return r.loop.RetryUntilStopped(ctx, "resuming a job", func() error {
+		runs, err := r.Organizations.Organizations(ctx, id)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return run.State == core.JobPaused }) {
+			return nil
+		}
+		_, err = r.Jobs.Update(ctx, id, func(j *core.Job) error {
+			if j.State == core.JobPaused {
+				j.State, j.Pause = core.JobRunning, nil
+			}
+			return nil
+		})
+		return err
+	})
+}
+
+// gaveUpError returns the error of a call that is not retried any more because the repository has not answered for too long.
+func (r *repository) gaveUpError(cause error) error {
+	return core.WrapError(core.CodeOf(cause), fmt.Sprintf(
+		"%s; the repository did not answer for %s (upstream.giveUpAfter); start the run again once it does",
+		core.MessageOf(cause), r.GiveUpAfter), cause)
+}
+
+// listOrganizations returns the upstream's organizations. A list that is not answered PageAttempts times pauses the job until
+// the repository answers. waited reports whether that happened.
+func (r *repository) listOrganizations(ctx context.Context, job core.Job) (listed []string, waited bool, err error) {
+	jobEnded := func() bool { return r.jobEnded(ctx, job.ID) }
+	paused := job.State == core.JobPaused
+	var since time.Time
+	if job.Pause != nil {
+		since = job.Pause.Since
+	}
+	for try := 1; ; try++ {
+		listed, answered, err := r.listOnce(ctx, job, jobEnded)
+		if since.IsZero() {
+			since = time.Now()
+		}
+		if paused && answered {
+			if err := r.resumeJob(ctx, job.ID); err != nil {
+				return nil, waited, err
+			}
+			paused, since, try = false, time.Time{}, 1
+		}
+		switch {
+		case err == nil:
+			return listed, waited, nil
+		case r.loop.Stopping(ctx), !fetch.Retryable(err), answered && try >= r.PageAttempts:
+			return nil, waited, err
+		case jobEnded():
+			return nil, waited, loop.ErrJobEnded
+		case !paused && try < r.PageAttempts:
+			if stop := r.loop.Sleep(r.loop.Delay(try, err)); stop != nil {
+				return nil, waited, stop
+			}
+		case r.outage.gaveUp(job, since):
+			return nil, waited, r.gaveUpError(err)
+		default:
+			paused, waited = true, true
+			if err := r.pauseJob(ctx, job.ID, since, err); err != nil {
+				return nil, waited, err
+			}
+			r.outage.start(err, try, since)
+		}
+	}
+}
+
+// listOnce requests the upstream's organizations once, and reports whether the repository answered.
+func (r *repository) listOnce(ctx context.Context, job core.Job, jobEnded func() bool) (listed []string, answered bool, err error) {
+	done, err := r.outage.await(job, jobEnded)
+	if err != nil {
+		return nil, false, err
+	}
+	listed, err = r.Fetcher.Organizations(ctx)
+	if fetch.Unanswered(err) || err != nil && r.loop.Stopping(ctx) {
+		done(err)
+		return nil, false, err
+	}
+	done(nil)
+	return listed, true, err
+}
+
+// loadPause restores the pause of a page that is redelivered. A page of another organization than the paused ones resumes the
+// job if none of them is paused any more.
+func (w *pageWork) loadPause(run core.OrganizationRun) {
+	w.paused = w.job.State == core.JobPaused || run.PausedSince != nil
+	if run.PausedSince != nil {
+		w.failingSince = *run.PausedSince
+	}
+}
+
+// pause pauses the run because the repository did not answer the page after several attempts. It returns a *pageError when
+// that has lasted for too long.
+func (w *pageWork) pause(ctx context.Context, cause error) error {
+	if w.outage.gaveUp(w.job, w.failingSince) {
+		return &pageError{cause: w.gaveUpError(cause)}
+	}
+	err := w.loop.RetryUntilStopped(ctx, "pausing an organization", func() error {
+		_, err := w.Organizations.UpdateOrganization(ctx, w.job.ID, w.req.Organization, func(run *core.OrganizationRun) error {
+			if run.State.Final() {
+				return loop.ErrJobEnded
+			}
+			since := w.failingSince.UTC()
+			run.State, run.PausedSince = core.JobPaused, &since
+			run.Error = &core.JobError{Code: string(core.CodeOf(cause)), Message: core.MessageOf(cause)}
+			return nil
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := w.pauseJob(ctx, w.job.ID, w.failingSince, cause); err != nil {
+		return err
+	}
+	first := !w.paused
+	w.paused = true
+	ended, _, answers := w.outage.current()
+	others := answers != w.answers
+	w.answers = answers
+	if ended != nil || first || !others {
+		w.outage.start(cause, w.failures, w.failingSince)
+		return nil
+	}
+	// The repository answers other calls: only this page waits.
+	jobEnded, err := w.sleepInJob(ctx, w.job.ID, w.loop.Delay(w.failures, cause))
+	if jobEnded {
+		err = loop.ErrJobEnded
+	}
+	return err
+}
+
+// resume sets a paused organization, and its job, to running once the repository has answered.
+func (w *pageWork) resume(ctx context.Context) error {
+	err := w.loop.RetryUntilStopped(ctx, "resuming an organization", func() error {
+		_, err := w.Organizations.UpdateOrganization(ctx, w.job.ID, w.req.Organization, func(run *core.OrganizationRun) error {
+			if run.State == core.JobPaused {
+				run.State = core.JobRunning
+				run.EndPause()
+			}
+			return nil
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	w.paused, w.failures, w.failingSince = false, 0, time.Time{}
+	return w.resumeJob(ctx, w.job.ID)
+}
