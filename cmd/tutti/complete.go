@@ -62,7 +62,7 @@ func jobIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
 // openJobIDs returns completions for the newest jobs that have not ended.
 func openJobIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
 	var open []client.Job
-	for _, state := range []core.JobState{core.JobRunning, core.JobQueued} {
+	for _, state := range []core.JobState{core.JobPaused, core.JobRunning, core.JobQueued} {
 		page, err := c.Jobs(ctx, client.JobFilter{State: state, Limit: completionIDs})
 		if err != nil {
 			return nil, err

@@ -52,7 +52,7 @@ func jobsListCommand(r *remote) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&filter.Repository, "repository", "", "only jobs of the repository with this `code`")
-	flags.StringVar(&state, "state", "", "only jobs in this `state`: queued, running, succeeded, partial, failed or cancelled")
+	flags.StringVar(&state, "state", "", "only jobs in this `state`: queued, running, paused, succeeded, partial, failed or cancelled")
 	flags.Var(&number{&filter.Limit, maxJobs}, "limit", "list at most this `number`, from 1 to 200 (default 50)")
 	flags.StringVar(&filter.Cursor, "cursor", "", "continue a list from the `cursor` that it printed")
 	complete(cmd, "state", states()...)

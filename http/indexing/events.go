@@ -219,7 +219,7 @@ func (j jobs) follow(ctx context.Context, s *eventStream, feed *jobFeed, watched
 func (j jobs) nextBatch(feed *jobFeed) feedBatch {
 	b := feed.take(j.now())
 	if b.job != nil {
-		b.job.Paused = j.pausedWhy(b.job.Repository, b.job.State)
+		j.notePause(b.job)
 	}
 	return b
 }

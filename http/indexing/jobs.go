@@ -99,6 +99,9 @@ func newJobSummary(job core.Job, sum core.JobSum, now time.Time) jobSummary {
 		StartedAt: utc(job.StartedAt), EndedAt: utc(job.EndedAt), Error: job.Error,
 		OrganizationsTotal: sum.Known,
 	}
+	if job.Pause != nil {
+		b.Paused = job.Pause.Reason
+	}
 	b.Totals = newTotalsBody(sum.TotalsOf(&job))
 	b.RatePerSecond = rate(b.Totals.Fetched, job, now)
 	b.ETASeconds = eta(b.Totals, b.RatePerSecond, job.State)
@@ -238,21 +241,21 @@ func (j jobs) body(ctx context.Context, job core.Job) (jobBody, error) {
 		return jobBody{}, fmt.Errorf("reading the organizations of a job: %w", err)
 	}
 	body := newJobBody(job, runs, j.now())
-	body.Paused = j.pausedWhy(job.Repository, job.State)
+	j.notePause(&body.jobSummary)
 	return body, nil
 }
 
-// pausedWhy returns why a job of a repository waits, "" when it does not or has ended.
-func (j jobs) pausedWhy(repository string, state core.JobState) string {
-	if state.Final() || j.pauses == nil {
-		return ""
+// notePause sets why a job waits that is not paused itself but whose repository is.
+func (j jobs) notePause(job *jobSummary) {
+	if job.State.Final() || job.Paused != "" || j.pauses == nil {
+		return
 	}
 	for _, p := range j.pauses.Paused() {
-		if p.Repository == repository {
-			return p.Reason
+		if p.Repository == job.Repository {
+			job.Paused = p.Reason
+			return
 		}
 	}
-	return ""
 }
 
 func (j jobs) get(w http.ResponseWriter, r *http.Request) error {

@@ -390,3 +390,45 @@ func TestFailingRecordsBlockNobody(t *testing.T) {
 	w.trigger("S1", id)
 	w.awaitOutcomes(core.OutcomeIndexed, 1)
 }
+
+// TestRepositoryGoesDown: a run whose repository goes down in the middle is paused and named by /ready, continues after a restart of
+// tutti, and succeeds once the repository answers again.
+func TestRepositoryGoesDown(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{pageSize: 50})
+	ids := w.fill("S1", 300)
+	w.run("S1", "", core.JobSucceeded)
+	w.song.SetState(ids[0], "UNPUBLISHED") // for the sweep
+	w.put("S1", ids[299], `"experiment":{"changed":true}`)
+	down := func() { w.song.Fail(testkit.Fault{Skip: 3, Status: http.StatusServiceUnavailable}) }
+	down()
+	job := w.startRun("S1", "")
+	awaitOutage := func() {
+		w.eventually(wait, func() (bool, string) {
+			a, j := w.ready(), w.job(job)
+			return j.Get("state").String() == string(core.JobPaused) && strings.Contains(j.Get("paused").String(), "503") &&
+				a.get("components.upstream").String() == "degraded" && a.get("paused.0.repository").String() == code &&
+				strings.Contains(a.get("paused.0.reason").String(), "503"), j.Raw + string(a.raw)
+		})
+	}
+	awaitOutage()
+	if list := w.mustRequest(http.MethodGet, "/jobs?state=paused", http.StatusOK); list.get("jobs.0.id").String() != job || list.get("jobs.0.paused").String() == "" {
+		t.Errorf("GET /jobs?state=paused: %s", list.raw)
+	}
+	w.trigger("S1", ids[299])
+	w.stop()
+	w.start()
+	awaitOutage()
+	if n := len(w.documents()); n != 300 {
+		t.Errorf("%d documents during the outage, want 300", n)
+	}
+	w.song.ClearFaults()
+	if j := w.awaitJob(job); j.Get("state").String() != string(core.JobSucceeded) || j.Get("paused").Exists() {
+		t.Errorf("the job ended %s", j.Raw)
+	}
+	w.wantConverged()
+	w.awaitPaused(false)
+	if letters := w.deadLettersByRecord(); len(letters) != 0 {
+		t.Errorf("dead letters: %+v", letters)
+	}
+}

@@ -57,6 +57,9 @@ func (a *App) Health(ctx context.Context) system.Health {
 	if index == nil {
 		a.noteDegraded(&h)
 	}
+	if slices.ContainsFunc(a.indexer.consumers.Paused(), func(p consumers.Pause) bool { return p.Upstream }) {
+		h.Components["upstream"] = system.ComponentDegraded // paused says which and why
+	}
 	if never := a.filler.neverIndexed.Load(); never != nil {
 		h.Reasons = append(h.Reasons, *never...)
 	}

@@ -105,7 +105,7 @@ func (a *App) checkJobs(ctx context.Context, before map[string]struct{}) (map[st
 	for _, s := range core.JobStates() {
 		a.metrics.jobs.WithLabelValues(string(s)).Set(float64(counts[s]))
 	}
-	if counts[core.JobQueued]+counts[core.JobRunning] == 0 {
+	if counts[core.JobQueued]+counts[core.JobRunning]+counts[core.JobPaused] == 0 {
 		return nil, nil
 	}
 	open, err := a.openJobs(ctx)
@@ -135,7 +135,7 @@ func (a *App) checkJobs(ctx context.Context, before map[string]struct{}) (map[st
 
 // openJobs returns the ids of the jobs that have not ended.
 func (a *App) openJobs(ctx context.Context) (ids []string, err error) {
-	for _, state := range []core.JobState{core.JobQueued, core.JobRunning} {
+	for _, state := range []core.JobState{core.JobQueued, core.JobRunning, core.JobPaused} {
 		if err := a.eachJob(ctx, kv.JobFilter{State: state, Limit: 200}, func(j core.Job) (done bool) {
 			ids = append(ids, j.ID)
 			return false

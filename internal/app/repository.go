@@ -47,7 +47,7 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 	x.upstreams[rc.Code] = watched
 	block := upstream.RepositoriesBlock(repo)
 	w := consumers.Repository{
-		Repository: repo, Upstream: watched, PageSize: rc.PageSize, Concurrency: rc.Concurrency,
+		Repository: repo, Upstream: watched, PageSize: rc.PageSize, Concurrency: rc.Concurrency, GiveUpAfter: rc.GiveUpAfter,
 		NonOverlapping: protocol.Of(rc.Type).NonOverlapping,
 		Probe: probe{index: x.index, ensured: x.search.expectIndex(rc.IndexName), spec: index.Spec{
 			Alias: rc.IndexName, Mapping: rc.Mapping, Known: kind.Known(),

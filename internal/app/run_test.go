@@ -61,7 +61,7 @@ func TestRunKeepsBytes(t *testing.T) {
 // nothing is swept.
 func TestRunPageFails(t *testing.T) {
 	t.Parallel()
-	w := startWorld(t, settings{})
+	w := startWorld(t, settings{repository: "upstream: {giveUpAfter: 1ms}"})
 	ids := w.fill("S1", 500)
 	pages := regexp.MustCompile(`/paginated`)
 

@@ -72,7 +72,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 		Index:       config.Index{Shards: 1, Replicas: 1, BatchBytes: 2 << 20, MaxInFlight: 4, MaxRecordBytes: 32 << 20},
 		Repositories: []config.Repository{{
 			Code: "song.ca", Type: core.TypeSong, URL: "https://song.example.org", IndexName: "analyses",
-			Timeout: 30 * time.Second, PageSize: 500, Concurrency: 4, Documents: "record",
+			Timeout: 30 * time.Second, PageSize: 500, Concurrency: 4, GiveUpAfter: time.Hour, Documents: "record",
 			Settings:      settings(song.Settings{States: []string{"PUBLISHED"}}, lyric.Settings{ValidOnly: true}),
 			Notifications: config.Notifications{Kafka: config.KafkaTopic{Group: "tutti"}},
 		}},
@@ -123,7 +123,7 @@ deadLetters: {maxBodies: 7}
 index: {url: "https://a:9200,http://b:9200", username: elastic, password: "p w", caFile: ca.pem, shards: 2, replicas: 0, batchBytes: 4096, maxInFlight: 64, maxRecordBytes: 104857600}
 repositories:
   - {code: 1.a_B-c, type: song, url: http://localhost:8080/base, indexName: "ünïcode", name: N, organization: O, country: CA,
-     tokenFile: DIR/token, timeout: 500ms, pageSize: 10000, concurrency: 64, documents: analysis, mappingFile: DIR/mapping.json,
+     tokenFile: DIR/token, timeout: 500ms, pageSize: 10000, concurrency: 64, upstream: {giveUpAfter: 10m}, documents: analysis, mappingFile: DIR/mapping.json,
      song: {states: [PUBLISHED, UNPUBLISHED]},
      notifications: {kafka: {brokers: ["k1:9092", "[::1]:9093"], group: g}, webhook: {secretFile: DIR/token}}, reconcile: {every: 10s}}
   - {code: l, type: lyric, url: "http://lyric", indexName: l, lyric: {categoryId: 2, validOnly: no},
@@ -165,7 +165,7 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 		},
 		Repositories: []config.Repository{{
 			Code: "1.a_B-c", Type: core.TypeSong, URL: "http://localhost:8080/base", IndexName: "ünïcode", Name: "N",
-			Organization: "O", Country: "CA", Token: "s3cret", Timeout: 500 * time.Millisecond, PageSize: 10_000, Concurrency: 64, Documents: "analysis",
+			Organization: "O", Country: "CA", Token: "s3cret", Timeout: 500 * time.Millisecond, PageSize: 10_000, Concurrency: 64, GiveUpAfter: 10 * time.Minute, Documents: "analysis",
 			MappingFile: dir + "/mapping.json", Mapping: []byte(`{"properties":{}}`),
 			Settings: settings(song.Settings{States: []string{"PUBLISHED", "UNPUBLISHED"}}, lyric.Settings{ValidOnly: true}),
 			Notifications: config.Notifications{
@@ -175,7 +175,7 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 			Reconcile: config.Reconcile{Every: 10 * time.Second},
 		}, {
 			Code: "l", Type: core.TypeLyric, URL: "http://lyric", IndexName: "l", Timeout: 30 * time.Second, PageSize: 500,
-			Concurrency: 4, Documents: "record",
+			Concurrency: 4, GiveUpAfter: time.Hour, Documents: "record",
 			Settings: settings(song.Settings{States: []string{"PUBLISHED"}}, lyric.Settings{CategoryID: "2"}),
 			Notifications: config.Notifications{
 				Kafka:   config.KafkaTopic{Brokers: []string{"k:1"}, Topic: "lyric.events", Group: "tutti"},
@@ -183,7 +183,7 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 			},
 		}, {
 			Code: "own", Type: core.TypeLocal, IndexName: "own", Name: "N", Organization: "O", Country: "CA", Timeout: 30 * time.Second,
-			PageSize: 2, Concurrency: 1, Documents: "record", MappingFile: dir + "/mapping.json", Mapping: []byte(`{"properties":{}}`),
+			PageSize: 2, Concurrency: 1, GiveUpAfter: time.Hour, Documents: "record", MappingFile: dir + "/mapping.json", Mapping: []byte(`{"properties":{}}`),
 			Settings:      settings(song.Settings{States: []string{"PUBLISHED", "UNPUBLISHED", "SUPPRESSED"}}, lyric.Settings{ValidOnly: true}),
 			Notifications: config.Notifications{Kafka: config.KafkaTopic{Group: "tutti"}},
 			Reconcile:     config.Reconcile{Every: time.Hour},

@@ -38,6 +38,8 @@ type Repository struct {
 	PageSize int
 	// Concurrency bounds the calls in flight.
 	Concurrency int
+	// GiveUpAfter is how long a run is paused because the repository does not answer before the run fails.
+	GiveUpAfter time.Duration
 	// Documents is the kind of documents that records become.
 	Documents string
 	// MappingFile is a JSON file with the index's mapping; empty for a generated one. Mapping is its content.
@@ -139,6 +141,9 @@ func (r *Repository) keys() []setting.Key {
 			"Documents that records become: record or analysis, one of each record; file or file-v4, one of each file of an analysis.").
 			OneOf(documentNames()...),
 		setting.Text("mappingFile", &r.MappingFile, "", "JSON file with the index's mapping; empty for a generated one."),
+		setting.Object("upstream", "Outages of the repository.",
+			setting.Duration("giveUpAfter", &r.GiveUpAfter, time.Hour,
+				"How long a run is paused because the repository does not answer before the run fails.")),
 	}, r.sectionKeys(), []setting.Key{
 		setting.Object("notifications", "Change notifications of the repository.",
 			r.Notifications.Kafka.key(),

@@ -83,7 +83,7 @@ func (c *Client) Backfill(ctx context.Context) (gjson.Result, time.Duration, err
 		switch core.JobState(job.Get("state").String()) {
 		case core.JobSucceeded:
 			return job, job.Get("endedAt").Time().Sub(began), nil
-		case core.JobQueued, core.JobRunning:
+		case core.JobQueued, core.JobRunning, core.JobPaused:
 		default:
 			return job, 0, core.NewError(core.CodeInternal, fmt.Sprintf("the job ended as %s: %.500s", job.Get("state"), answer))
 		}
