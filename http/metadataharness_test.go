@@ -26,7 +26,7 @@ type metadataMock struct {
 	submit   func(study string, body []byte, allowDuplicates bool) (string, error)
 	replace  func(study, id string, body []byte) error
 	merge    func(study, id string, patch []byte) error
-	setState func(study, id string, state core.AnalysisState) error
+	setState func(study, id string, state core.AnalysisState, ignoreUndefinedMD5 bool) error
 
 	searchIDs func(study string, states []core.AnalysisState, search core.IDSearch, each func(core.Analysis) error) error
 	file      func(study, objectID string) (json.RawMessage, core.AnalysisState, error)
@@ -100,8 +100,8 @@ func (m *metadataMock) Merge(_ context.Context, study, id string, patch []byte) 
 	return m.merge(study, id, patch)
 }
 
-func (m *metadataMock) SetState(_ context.Context, study, id string, state core.AnalysisState) error {
-	return m.setState(study, id, state)
+func (m *metadataMock) SetState(_ context.Context, study, id string, state core.AnalysisState, ignoreUndefinedMD5 bool) error {
+	return m.setState(study, id, state, ignoreUndefinedMD5)
 }
 
 func (m *metadataMock) SearchIDs(_ context.Context, study string, states []core.AnalysisState, search core.IDSearch, each func(core.Analysis) error) error {
@@ -177,7 +177,7 @@ func workingMetadata() *metadataMock {
 		submit:   func(string, []byte, bool) (string, error) { return "A", nil },
 		replace:  func(string, string, []byte) error { return nil },
 		merge:    func(string, string, []byte) error { return nil },
-		setState: func(string, string, core.AnalysisState) error { return nil },
+		setState: func(string, string, core.AnalysisState, bool) error { return nil },
 		searchIDs: func(study string, states []core.AnalysisState, _ core.IDSearch, each func(core.Analysis) error) error {
 			return each(newAnalysis(study, "A", states[0]))
 		},

@@ -40,7 +40,7 @@ func TestErrorsOfEveryOperationAreDescribed(t *testing.T) {
 		"CreateStudy": {"409"}, "CreateStudySlash": {"409"},
 		"GetCatalogue": {"409"}, "GetCatalogueBelowItsId": {"409"}, "GetOnlyCatalogue": {"404"},
 		"SubmitAnalysis": {"409", "422"}, "ReplaceAnalysis": {"409", "422"}, "PatchAnalysis": {"409", "422"},
-		"PublishAnalysis": {"409"}, "UnpublishAnalysis": {"409"}, "SuppressAnalysis": {"409"},
+		"PublishAnalysis": {"409", "502"}, "UnpublishAnalysis": {"409"}, "SuppressAnalysis": {"409"},
 		"QueryCatalogue": {"409"}, "QueryCatalogueTagged": {"409"}, "QueryCatalogueByGet": {"403", "405", "409"}, "DownloadDocuments": {"409"},
 		"QueryOnlyCatalogue": {"404"}, "QueryOnlyCatalogueByGet": {"403", "404", "405"}, "DownloadDocumentsOfOnlyCatalogue": {"404"},
 		// What only some tokens may read.

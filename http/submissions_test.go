@@ -25,8 +25,8 @@ func calls(got *string) *ports {
 			*got = fmt.Sprint("merge ", study, " ", id, " ", string(patch))
 			return nil
 		}
-		m.setState = func(study, id string, state core.AnalysisState) error {
-			*got = fmt.Sprint("state ", study, " ", id, " ", state)
+		m.setState = func(study, id string, state core.AnalysisState, ignoreUndefinedMD5 bool) error {
+			*got = fmt.Sprint("state ", study, " ", id, " ", state, " ", ignoreUndefinedMD5)
 			return nil
 		}
 	})
@@ -44,11 +44,11 @@ func TestSubmissions(t *testing.T) {
 		"replace":          {ask{method: "PUT", target: one, body: `{}`}, "replace S A/1 {}", updated},
 		"merge":            {ask{method: "PATCH", target: one, body: `{"a":null}`}, `merge S A/1 {"a":null}`, updated},
 		"merge as a patch": {ask{method: "PATCH", target: one, body: `{}`, header: http.Header{"Content-Type": {"application/merge-patch+json"}}}, "merge S A/1 {}", updated},
-		"publish":          {ask{method: "PUT", target: "/studies/S/analysis/publish/A%251?ignoreUndefinedMd5=true"}, "state S A%1 PUBLISHED", `{"message":"AnalysisId A%1 successfully published"}`},
-		"unpublish":        {ask{method: "PUT", target: "/studies/S/analysis/unpublish/A1", body: "{}"}, "state S A1 UNPUBLISHED", `{"message":"AnalysisId A1 successfully unpublished"}`},
-		"publish, null":    {ask{method: "PUT", target: "/studies/S/analysis/publish/A1", body: "null", header: http.Header{"Content-Type": {"application/json"}}}, "state S A1 PUBLISHED", `{"message":"AnalysisId A1 successfully published"}`},
-		"suppress, null":   {ask{method: "PUT", target: "/studies/S/analysis/suppress/A1", body: " null\n"}, "state S A1 SUPPRESSED", `{"message":"AnalysisId A1 was suppressed"}`},
-		"suppress":         {ask{method: "PUT", target: "/studies/S/analysis/suppress/A1"}, "state S A1 SUPPRESSED", `{"message":"AnalysisId A1 was suppressed"}`},
+		"publish":          {ask{method: "PUT", target: "/studies/S/analysis/publish/A%251?ignoreUndefinedMd5=true"}, "state S A%1 PUBLISHED true", `{"message":"AnalysisId A%1 successfully published"}`},
+		"unpublish":        {ask{method: "PUT", target: "/studies/S/analysis/unpublish/A1", body: "{}"}, "state S A1 UNPUBLISHED false", `{"message":"AnalysisId A1 successfully unpublished"}`},
+		"publish, null":    {ask{method: "PUT", target: "/studies/S/analysis/publish/A1", body: "null", header: http.Header{"Content-Type": {"application/json"}}}, "state S A1 PUBLISHED false", `{"message":"AnalysisId A1 successfully published"}`},
+		"suppress, null":   {ask{method: "PUT", target: "/studies/S/analysis/suppress/A1", body: " null\n"}, "state S A1 SUPPRESSED false", `{"message":"AnalysisId A1 was suppressed"}`},
+		"suppress":         {ask{method: "PUT", target: "/studies/S/analysis/suppress/A1"}, "state S A1 SUPPRESSED false", `{"message":"AnalysisId A1 was suppressed"}`},
 		"one called files": {ask{method: "PUT", target: "/studies/S/analysis/files", body: `{}`}, "replace S files {}", `{"message":"AnalysisId files successfully updated"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestSubmissionsRefuse(t *testing.T) {
 			m.submit = func(string, []byte, bool) (string, error) { return "", refuse(id, code) }
 			m.replace = func(string, string, []byte) error { return refuse(id, code) }
 			m.merge = m.replace
-			m.setState = func(string, string, core.AnalysisState) error { return refuse(id, code) }
+			m.setState = func(string, string, core.AnalysisState, bool) error { return refuse(id, code) }
 		})
 		h := newHandler(t, p, api.Config{})
 		for _, a := range []ask{

@@ -64,6 +64,16 @@ func (s *Service) validate(ctx context.Context, study, analysis string) (core.An
 	return ref, nil
 }
 
+// CheckVersion checks that an analysis of some version may be published: CodeConflict with ErrorID analysis.type.incorrect.version
+// for a version that is not the latest, unless Config.AllowOlder is set.
+func (s *Service) CheckVersion(ctx context.Context, ref core.AnalysisTypeRef) error {
+	if s.cfg.AllowOlder {
+		return nil
+	}
+	_, err := s.versions.latestOf(ctx, ref)
+	return err
+}
+
 // named returns the type and version that an analysis names, version 0 if it names none.
 func (s *Service) named(tree *jsontree.Value) (core.AnalysisTypeRef, error) {
 	analysisType := tree.Member("analysisType")

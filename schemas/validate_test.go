@@ -162,6 +162,34 @@ func TestValidateVersions(t *testing.T) {
 	})
 }
 
+func TestCheckVersion(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		cfg     schemas.Config
+		version int
+		code    core.Code
+		errorID string
+		message string
+	}{
+		{"the latest", schemas.Config{}, 2, "", "", ""},
+		{"an older one", schemas.Config{}, 1, core.CodeConflict, "analysis.type.incorrect.version", `version 1 of the analysis type "a" is not its latest, which is 2`},
+		{"an older one where allowed", schemas.Config{AllowOlder: true}, 1, "", "", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, _ := newService(t, c.cfg)
+			for range 2 {
+				register(t, s, `{"name":"a","schema":`+simple+`}`)
+			}
+			err := s.CheckVersion(t.Context(), core.AnalysisTypeRef{Name: "a", Version: c.version})
+			if c.code != "" {
+				wantError(t, err, c.code, c.errorID, c.message)
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestFileTypes(t *testing.T) {
 	body := strings.Replace(analysis("a", ""), `"files":[`, `"files":[`+file("b.vcf", "vcf")+`,`+file("c.txt", "TXT")+`,`, 1)
 	s, _ := newService(t, schemas.Config{})

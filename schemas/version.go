@@ -43,30 +43,38 @@ type versions struct {
 
 // find returns the version that an analysis is validated against.
 func (v *versions) find(ctx context.Context, named core.AnalysisTypeRef) (core.AnalysisTypeRef, *compiled, error) {
-	if named.Version > 0 && v.cfg.AllowOlder {
-		types, err := v.compiled(ctx, named)
-		return named, types, err
+	if named.Version == 0 || !v.cfg.AllowOlder {
+		latest, err := v.latestOf(ctx, named)
+		if err != nil {
+			return named, nil, err
+		}
+		named.Version = latest
+		if !v.cfg.AllowOlder {
+			v.quarantine.release(named.Name, latest) // another process may have registered it
+		}
 	}
+	types, err := v.compiled(ctx, named)
+	return named, types, err
+}
+
+// latestOf returns the number of the latest version of a type. CodeConflict when an older version is named, CodeNotFound for a later
+// one.
+func (v *versions) latestOf(ctx context.Context, named core.AnalysisTypeRef) (int, error) {
 	latest, err := v.latestVersion(ctx, named.Name)
 	switch {
 	case err != nil:
-		return named, nil, err
+		return 0, err
 	case named.Version > latest:
-		return named, nil, notFound(named.Name, named.Version, nil)
+		return 0, notFound(named.Name, named.Version, nil)
 	case named.Version > 0 && named.Version < latest:
-		return named, nil, &core.Error{
+		return 0, &core.Error{
 			Code: core.CodeConflict, ErrorID: errorIDIncorrectVersion,
 			Message: "version " + strconv.Itoa(named.Version) + " of the analysis type " + violation.Quoted(named.Name) +
 				" is not its latest, which is " + strconv.Itoa(latest),
 			Hint: "leave analysisType.version out, or set it to " + strconv.Itoa(latest),
 		}
 	}
-	named.Version = latest
-	if !v.cfg.AllowOlder {
-		v.quarantine.release(named.Name, latest) // another process may have registered it
-	}
-	types, err := v.compiled(ctx, named)
-	return named, types, err
+	return latest, nil
 }
 
 // latestVersion returns the number of the latest version of a name.

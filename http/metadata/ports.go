@@ -100,6 +100,7 @@ type Submissions interface {
 	Replace(ctx context.Context, study, id string, body []byte) error
 	// Merge merges a JSON merge patch (RFC 7396) into an analysis.
 	Merge(ctx context.Context, study, id string, patch []byte) error
-	// SetState publishes, unpublishes or suppresses an analysis.
-	SetState(ctx context.Context, study, id string, state core.AnalysisState) error
+	// SetState publishes, unpublishes or suppresses an analysis. ignoreUndefinedMD5 publishes also when the storage does not know
+	// the MD5 sum of a file.
+	SetState(ctx context.Context, study, id string, state core.AnalysisState, ignoreUndefinedMD5 bool) error
 }

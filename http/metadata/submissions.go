@@ -98,14 +98,14 @@ func (s submissions) setState(state core.AnalysisState, done string) api.Handler
 		if err != nil {
 			return err
 		}
-		// Song's clients send it. It is of the storage that Song asks and tutti does not, so it changes nothing.
-		if _, err := q.LenientBoolean("ignoreUndefinedMd5"); err != nil {
+		ignoreUndefinedMD5, err := q.LenientBoolean("ignoreUndefinedMd5")
+		if err != nil {
 			return err
 		}
 		if err := api.ReadEmptyObjectOrNull(r); err != nil {
 			return err
 		}
-		if err := s.port.SetState(r.Context(), t.study, t.id, state); err != nil {
+		if err := s.port.SetState(r.Context(), t.study, t.id, state, ignoreUndefinedMD5); err != nil {
 			return fmt.Errorf("changing the state of an analysis: %w", err)
 		}
 		return api.WriteJSON(w, http.StatusOK, messageBody{Message: fmt.Sprintf(done, t.id)})

@@ -284,6 +284,9 @@ func (takes) Validate(_ context.Context, _, analysis string) (core.AnalysisTypeR
 	return core.AnalysisTypeRef{Name: gjson.Get(analysis, "analysisType.name").String(), Version: 1}, nil
 }
 
+// CheckVersion accepts every version.
+func (takes) CheckVersion(context.Context, core.AnalysisTypeRef) error { return nil }
+
 // changeWithoutEvents calls change with the repository of a world whose tutti is stopped, and deletes the events of the changes.
 func (b *builtIn) changeWithoutEvents(change func(ctx context.Context, r *metadata.Repository)) {
 	b.t.Helper()
@@ -337,7 +340,7 @@ func (b *builtIn) addAnalyses(ctx context.Context, r *metadata.Repository, study
 			if ids[i], errs[i] = r.Submit(ctx, study, []byte(b.payload(study, "")), false); errs[i] != nil || i%7 == 0 {
 				return
 			}
-			errs[i] = r.SetState(ctx, study, ids[i], core.StatePublished)
+			errs[i] = r.SetState(ctx, study, ids[i], core.StatePublished, false)
 		})
 	}
 	g.Wait()

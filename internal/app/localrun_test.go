@@ -47,7 +47,7 @@ func TestBuiltInRun(t *testing.T) {
 				if i%2 == 1 {
 					continue
 				}
-				if err := r.SetState(ctx, study, id, core.StateSuppressed); err != nil {
+				if err := r.SetState(ctx, study, id, core.StateSuppressed, false); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -86,7 +86,7 @@ func TestBuiltInRun(t *testing.T) {
 			if i%2 == 0 {
 				state = core.StateSuppressed
 			}
-			if err := r.SetState(ctx, "S1", id, state); err != nil {
+			if err := r.SetState(ctx, "S1", id, state, false); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -121,7 +121,7 @@ func TestBuiltInGuard(t *testing.T) {
 	b.stop()
 	b.changeWithoutEvents(func(ctx context.Context, r *metadata.Repository) {
 		for _, id := range published[:40] {
-			if err := r.SetState(ctx, "S1", id, core.StateUnpublished); err != nil {
+			if err := r.SetState(ctx, "S1", id, core.StateUnpublished, false); err != nil {
 				t.Fatal(err)
 			}
 		}

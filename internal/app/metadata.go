@@ -7,6 +7,7 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/metadata"
+	"tutti/internal/upstream/score"
 	"tutti/internal/upstream/song"
 	"tutti/schemas"
 )
@@ -50,6 +51,9 @@ func (b *builtIn) openMetadata(ctx context.Context) error {
 			cfg.IndexedStates = append(cfg.IndexedStates, core.AnalysisState(state))
 		}
 	}
+	if err := b.openScore(&cfg); err != nil {
+		return err
+	}
 	if b.metadata, err = metadata.New(b.store, b.analysisTypes, cfg); err != nil {
 		return err
 	}
@@ -57,6 +61,23 @@ func (b *builtIn) openMetadata(ctx context.Context) error {
 		return err
 	}
 	return b.openAuth(ctx)
+}
+
+// openScore sets the storage that is asked for files before a publication, if one is configured.
+func (b *builtIn) openScore(cfg *metadata.Config) error {
+	c := b.cfg.Schemas.Storage
+	if c.URL == "" {
+		return nil
+	}
+	client, err := score.New(score.Config{
+		URL: c.URL, Token: c.Token.Reveal(), Timeout: c.Timeout, UserAgent: "tutti/" + b.opts.Version,
+	})
+	if err != nil {
+		return err
+	}
+	b.cleanup.push("connections to Score", func(context.Context) error { client.Close(); return nil })
+	cfg.Storage, cfg.StorageTimeout = client, c.Timeout
+	return nil
 }
 
 // localRepository returns the configuration of the repository of type local, nil when there is none.

@@ -29,6 +29,17 @@ type Schemas struct {
 	// DefaultOptions are the options of an analysis type registered without options; an empty list is nil.
 	DefaultOptions      core.AnalysisOptions
 	ExternalValidations ExternalValidations
+	Storage             Storage
+}
+
+// Storage configures the check of an analysis' files in Score before its publication.
+type Storage struct {
+	// URL is the base URL of Score; empty turns the check off.
+	URL string
+	// Token is sent as a bearer token.
+	Token setting.Secret
+	// Timeout bounds the check of one analysis.
+	Timeout time.Duration
 }
 
 // ExternalValidations configures calls to external validation services.
@@ -59,7 +70,12 @@ func (s *Schemas) key() setting.Key {
 				"The only hosts that are called, host or host:port each; empty allows any public address. "+
 					"Private and loopback addresses are called only when listed.").
 				Matching(allowedHostPattern, "a host or host:port, without scheme or path"),
-			setting.Duration("timeout", &s.ExternalValidations.Timeout, 5*time.Second, "Timeout of one call.")))
+			setting.Duration("timeout", &s.ExternalValidations.Timeout, 5*time.Second, "Timeout of one call.")),
+		setting.Object("storage", "Check that Score has the files of an analysis, with the same sizes and MD5 sums, before it is published.",
+			setting.Text("url", &s.Storage.URL, "", "Base URL of Score; empty publishes without a check.").
+				Matching(urlPattern, "an absolute http or https URL"),
+			setting.SecretText("token", &s.Storage.Token, "Bearer token for Score."),
+			setting.Duration("timeout", &s.Storage.Timeout, 30*time.Second, "Timeout of the check of one analysis.")))
 }
 
 func (s *Schemas) validationKeys() [][]setting.Key {
@@ -92,11 +108,27 @@ func (s *Schemas) validate(f *setting.ErrorList) {
 			}
 		}
 	}
+	s.Storage.validate(f)
 	for i, host := range s.ExternalValidations.AllowedHosts {
 		if host != "" && !validHost(host) {
 			f.Add(setting.Indexed("schemas.externalValidations.allowedHosts", i), "", "such as ids.example.org or 10.0.0.7:8080",
 				"%q is not a host or host:port", host)
 		}
+	}
+}
+
+func (s Storage) validate(f *setting.ErrorList) {
+	const at = "schemas.storage.url"
+	switch {
+	case s.URL == "" && s.Token != "":
+		f.Add(at, "", "set it, or remove the token", "is missing")
+	case s.URL == "":
+	case !absoluteHTTP(s.URL):
+		f.Add(at, "", "such as https://score.example.org", "%q is not an absolute http or https URL", setting.MaskUser(s.URL))
+	case hasUser(s.URL):
+		f.Add(at, "", "use schemas.storage.token", "the URL contains credentials")
+	case strings.ContainsAny(s.URL, "?#"):
+		f.Add(at, "", "", "%q has a query or a fragment", s.URL)
 	}
 }
 

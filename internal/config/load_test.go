@@ -43,7 +43,7 @@ repositories:
      song: {states: [PUBLISHED]}, lyric: {categoryId: "", validOnly: true},
      notifications: {kafka: {brokers: [], topic: "", group: tutti}, webhook: {secret: ""}}, reconcile: {every: 0s}}
 catalogues: {dir: "", disableGraphQLIntrospection: ~}
-schemas: {enforceLatest: true, defaultOptions: {}, externalValidations: {allowedHosts: [], timeout: 5s}}   # empty = any public address
+schemas: {enforceLatest: true, defaultOptions: {}, externalValidations: {allowedHosts: [], timeout: 5s}, storage: {url: "", token: "", timeout: 30s}}   # empty = any public address
 ingest: {kafka: {brokers: [], requestTopic: maestro_index_requests, group: tutti}}
 auth: {mode: none, allowInsecure: false, systemScope: tutti, organizationPrefix: "", writeSuffix: ".WRITE", readSuffix: ".READ", allowHttp: false,
        jwt: {jwksUrl: "", publicKeyFile: "", issuer: "", audience: "", anyIssuer: false, anyAudience: false, roles: false},
@@ -104,7 +104,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 }
 
 func defaultSchemas() config.Schemas {
-	return config.Schemas{EnforceLatest: true, ValidationTimeout: 10 * time.Second, ExternalValidations: config.ExternalValidations{Timeout: 5 * time.Second}}
+	return config.Schemas{EnforceLatest: true, ValidationTimeout: 10 * time.Second, ExternalValidations: config.ExternalValidations{Timeout: 5 * time.Second}, Storage: config.Storage{Timeout: 30 * time.Second}}
 }
 
 func TestEveryKeyIsRead(t *testing.T) {
@@ -140,6 +140,7 @@ schemas:
       - {url: "https://ids.example.org/{study}/{value}?a=@", jsonPath: "$.experiment.donors[*].id"}
       - {url: "http://other", jsonPath: a}
   externalValidations: {allowedHosts: [a.example, "b:8080", 10.0.0.7, "10.0.0.7:1", "::1", "[::1]", "[::1]:65535"], timeout: 100ms}
+  storage: {url: "https://score.example.org/base", tokenFile: DIR/token, timeout: 1m30s}
 ingest: {kafka: {brokers: ["k:9092"], requestTopic: requests, group: i}}
 auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, organizationPrefix: "org:", writeSuffix: "/w", readSuffix: "/r",
   allowHttp: yes, jwt: {publicKeyFile: DIR/key.pem, issuer: "https://id.example.org", anyAudience: yes, roles: yes},
@@ -200,6 +201,7 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 			ExternalValidations: config.ExternalValidations{
 				AllowedHosts: []string{"a.example", "b:8080", "10.0.0.7", "10.0.0.7:1", "::1", "[::1]", "[::1]:65535"}, Timeout: 100 * time.Millisecond,
 			},
+			Storage: config.Storage{URL: "https://score.example.org/base", Token: "s3cret", Timeout: 90 * time.Second},
 		},
 		Ingest: config.Ingest{Kafka: config.RequestTopic{Brokers: []string{"k:9092"}, RequestTopic: "requests", Group: "i"}},
 		Auth: config.Auth{

@@ -139,6 +139,10 @@ func TestSchemas(t *testing.T) {
 		"every host":       {host("*"), "", []string{atHost + `: "*" is not a host or host:port`}},
 		"network":          {host("10.0.0.0/8"), "", []string{atHost + `: "10.0.0.0/8" is not a host or host:port`}},
 		"no time":          {"schemas: {externalValidations: {timeout: 0s}}", "", []string{"schemas.externalValidations.timeout: must be more than zero, not 0s (line 1)"}},
+		"storage address":  {"schemas: {storage: {url: 'score:8087'}}", "", []string{"schemas.storage.url: "}},
+		"storage user":     {"schemas: {storage: {url: 'http://u:p@score'}}", "schemas.storage.token", []string{"schemas.storage.url: the URL contains credentials"}},
+		"storage query":    {"schemas: {storage: {url: 'http://score?a=b'}}", "", []string{"schemas.storage.url: "}},
+		"storage token":    {"schemas: {storage: {token: s3cret}}", "", []string{"schemas.storage.url: is missing"}},
 		"seed":             {"schemas: {seed: ego}", "", []string{`schemas.seed: must be`}},
 		"flag":             {"schemas: {enforceLatest: perhaps}", "", []string{`schemas.enforceLatest: must be true or false, not "perhaps" (line 1)`}},
 	})

@@ -47,3 +47,11 @@ type Change struct {
 	AnalysisID string
 	At         time.Time
 }
+
+// StoredObject is a file's object in an object storage.
+type StoredObject struct {
+	// Size is in bytes.
+	Size int64
+	// MD5 is the object's MD5 sum in hexadecimal digits, empty when the storage does not know it.
+	MD5 string
+}

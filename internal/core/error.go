@@ -66,6 +66,9 @@ var (
 	ErrIndexUnreachable = errors.New("the engine was not reached")
 )
 
+// ErrObjectAbsent: the storage has no such object.
+var ErrObjectAbsent = errors.New("the storage has no such object")
+
 // Error is the error type of tutti. Message and Hint are safe to show to a client; Err is only for logs.
 type Error struct {
 	Code    Code

@@ -19,6 +19,8 @@ func (accepting) Validate(context.Context, string, string) (core.AnalysisTypeRef
 	return core.AnalysisTypeRef{Name: "variantCall", Version: 3}, nil
 }
 
+func (accepting) CheckVersion(context.Context, core.AnalysisTypeRef) error { return nil }
+
 func benchRepository(b *testing.B) *metadata.Repository {
 	b.Helper()
 	s := storetest.Open(b)
@@ -73,7 +75,7 @@ func BenchmarkPublish(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			i := int(n.Add(1))
-			if err := r.SetState(b.Context(), S, ids[i%len(ids)], allStates()[(i/len(ids)+1)%2]); err != nil {
+			if err := r.SetState(b.Context(), S, ids[i%len(ids)], allStates()[(i/len(ids)+1)%2], false); err != nil {
 				b.Error(err)
 				return
 			}

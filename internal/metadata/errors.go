@@ -22,6 +22,11 @@ const (
 	idInvalidUpdate = "invalid.file.update.request"
 	idIllegalUpdate = "illegal.file.update.request"
 	idSearchTerm    = "search.term.syntax"
+
+	idMissingObjects = "missing.storage.objects"
+	idObjectSizes    = "mismatching.storage.object.sizes"
+	idObjectMD5s     = "mismatching.storage.object.checksums"
+	idStorage        = "storage.service.error"
 )
 
 const (

@@ -39,7 +39,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	if err := repository.SetState(ctx, "PACA-CA", id, core.StatePublished); err != nil {
+	if err := repository.SetState(ctx, "PACA-CA", id, core.StatePublished, false); err != nil {
 		fmt.Println(err)
 		return
 	}

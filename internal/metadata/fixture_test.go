@@ -28,6 +28,8 @@ type validator struct {
 	seen []string
 	// before, when set, is called first with each analysis; its error is returned.
 	before func(ctx context.Context, analysis string) error
+	// latest is the version that analyses to publish must have at least.
+	latest int
 }
 
 func (v *validator) Validate(ctx context.Context, _, analysis string) (core.AnalysisTypeRef, error) {
@@ -60,6 +62,15 @@ func (v *validator) calls() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return len(v.seen)
+}
+
+func (v *validator) CheckVersion(_ context.Context, ref core.AnalysisTypeRef) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.latest > ref.Version {
+		return &core.Error{Code: core.CodeConflict, ErrorID: "analysis.type.incorrect.version", Message: "not the latest"}
+	}
+	return nil
 }
 
 // clock returns times a second apart.
@@ -146,7 +157,7 @@ func (w *fixture) published(n int) []string {
 
 func (w *fixture) set(id string, state core.AnalysisState) {
 	w.t.Helper()
-	if err := w.SetState(w.t.Context(), S, id, state); err != nil {
+	if err := w.SetState(w.t.Context(), S, id, state, false); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -161,7 +161,7 @@ func TestRelayWhileChanging(t *testing.T) {
 		var group sync.WaitGroup
 		for _, id := range ids {
 			group.Go(func() {
-				if err := w.SetState(t.Context(), S, id, core.StatePublished); err != nil {
+				if err := w.SetState(t.Context(), S, id, core.StatePublished, false); err != nil {
 					t.Error(err)
 				}
 			})

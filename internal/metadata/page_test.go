@@ -142,7 +142,7 @@ func TestPageCallbackWrites(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
 		w.published(5)
 		_, err := w.Page(t.Context(), S, nil, 0, 0, func(a core.Analysis) error {
-			return w.SetState(t.Context(), S, a.ID, core.StateUnpublished)
+			return w.SetState(t.Context(), S, a.ID, core.StateUnpublished, false)
 		})
 		if err != nil {
 			t.Fatal(err)

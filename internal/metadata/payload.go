@@ -284,19 +284,24 @@ func (p *payload) checkNames() error {
 
 // duplicateError returns the error for duplicate files, nil when there are none.
 func duplicateError(message string, names []string, faults []core.Violation) error {
+	list := make([]string, 0, len(names))
+	for _, name := range names {
+		list = append(list, strconv.Quote(truncated(name)))
+	}
+	return filesError(idDuplicateFile, message, list, faults)
+}
+
+// filesError returns the CodeConflict of some files, whose names follow message; nil when there are no faults.
+func filesError(errorID, message string, names []string, faults []core.Violation) error {
 	if len(faults) == 0 {
 		return nil
 	}
 	const named = 5
-	list := make([]string, 0, named)
-	for _, name := range names[:min(len(names), named)] {
-		list = append(list, strconv.Quote(truncated(name)))
-	}
-	message += strings.Join(list, ", ")
+	message += strings.Join(names[:min(len(names), named)], ", ")
 	if more := len(names) - named; more > 0 {
 		message += " and " + strconv.Itoa(more) + " more"
 	}
-	err := newError(core.CodeConflict, idDuplicateFile, message)
+	err := newError(core.CodeConflict, errorID, message)
 	err.Violations = faults[:min(len(faults), maxViolations)]
 	return err
 }

@@ -18,6 +18,8 @@ const (
 	DefaultSystemScope = "tutti"
 	// DefaultMaxBytes is the default of Config.MaxBytes.
 	DefaultMaxBytes = 64 << 20
+	// DefaultStorageTimeout is the default of Config.StorageTimeout.
+	DefaultStorageTimeout = 30 * time.Second
 )
 
 // Validator validates analyses against their type.
@@ -25,6 +27,16 @@ type Validator interface {
 	// Validate validates an analysis of a study, one JSON object without the members that the repository adds, and returns its
 	// type. Errors are *core.Error and are returned to the client unchanged.
 	Validate(ctx context.Context, study, analysis string) (core.AnalysisTypeRef, error)
+	// CheckVersion checks that an analysis of a version may be published. Errors are *core.Error and are returned to the client
+	// unchanged.
+	CheckVersion(ctx context.Context, ref core.AnalysisTypeRef) error
+}
+
+// Storage is the storage of the files' objects. It is safe for concurrent use.
+type Storage interface {
+	// Object returns an object, core.ErrObjectAbsent when the storage does not have it. Other errors are *core.Error and are
+	// returned to the client unchanged.
+	Object(ctx context.Context, id string) (core.StoredObject, error)
 }
 
 // Config configures a Repository. The zero value is the default.
@@ -41,6 +53,10 @@ type Config struct {
 	SystemScope string
 	// MaxBytes bounds a stored analysis in bytes, not counting its state history. Default DefaultMaxBytes.
 	MaxBytes int
+	// Storage is asked for the objects of an analysis before it is published. Default: no check.
+	Storage Storage
+	// StorageTimeout bounds the check of one analysis. Default DefaultStorageTimeout.
+	StorageTimeout time.Duration
 	// Logger logs each change of an analysis at level debug. Default: no logging.
 	Logger *slog.Logger
 	// Metrics counts changes; nil counts nothing.
@@ -58,6 +74,9 @@ func (c Config) validate() error {
 	if c.MaxBytes < 0 {
 		return core.NewError(core.CodeInvalid, "the maximum size of an analysis must not be negative")
 	}
+	if c.StorageTimeout < 0 {
+		return core.NewError(core.CodeInvalid, "the timeout of the storage check must not be negative")
+	}
 	return nil
 }
 
@@ -67,6 +86,7 @@ func (c Config) withDefaults() Config {
 	}
 	c.SystemScope = cmp.Or(c.SystemScope, DefaultSystemScope)
 	c.MaxBytes = cmp.Or(c.MaxBytes, DefaultMaxBytes)
+	c.StorageTimeout = cmp.Or(c.StorageTimeout, DefaultStorageTimeout)
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	if c.Now == nil {
 		c.Now = time.Now

@@ -9,19 +9,28 @@ import (
 )
 
 // SetState publishes, unpublishes or suppresses an analysis. An analysis that is already in the state stays as it is; in an
-// indexed state its event is still written, so that publishing again repairs the index. Errors: CodeNotFound for an unknown study
-// or analysis, CodeConflict (suppressed.state.transition) for leaving StateSuppressed, CodeInvalid for an invalid state.
-func (r *Repository) SetState(ctx context.Context, study, id string, state core.AnalysisState) error {
+// indexed state its event is still written, so that publishing again repairs the index. Before an unpublished analysis is published,
+// its version and its objects in the storage are checked; ignoreUndefinedMD5 accepts objects whose MD5 sum the storage does not know.
+// Errors: CodeNotFound for an unknown study or analysis, CodeConflict (suppressed.state.transition) for leaving StateSuppressed,
+// CodeInvalid for an invalid state, those of Validator.CheckVersion and of checkStorage.
+func (r *Repository) SetState(ctx context.Context, study, id string, state core.AnalysisState, ignoreUndefinedMD5 bool) error {
 	if !state.Valid() {
 		return parameterError("the state must be UNPUBLISHED, PUBLISHED or SUPPRESSED")
 	}
 	for range maxTries {
+		var checked int64
+		var err error
+		if state == core.StatePublished {
+			if checked, err = r.checkPublishable(ctx, study, id, ignoreUndefinedMD5); err != nil {
+				return err
+			}
+		}
 		event := false
-		err := r.store.Update(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
-			event, err = r.setState(ctx, tx, study, id, state)
+		err = r.store.Update(ctx, func(ctx context.Context, tx *store.Tx) (err error) {
+			event, err = r.setState(ctx, tx, study, id, state, checked)
 			return err
 		})
-		if errors.Is(err, errChanged) { // only on PostgreSQL
+		if errors.Is(err, errChanged) {
 			continue
 		}
 		if err == nil {
@@ -32,8 +41,25 @@ func (r *Repository) SetState(ctx context.Context, study, id string, state core.
 	return core.NewError(core.CodeOverloaded, "the analysis is changed too often concurrently; retry later")
 }
 
-// setState changes the state of an analysis and reports whether it wrote an event.
-func (r *Repository) setState(ctx context.Context, tx *store.Tx, study, id string, state core.AnalysisState) (event bool, err error) {
+// checkPublishable checks what a publication of an unpublished analysis requires, and returns the analysis' token. It holds no
+// transaction: the storage asks this server for the file's entity before it answers.
+func (r *Repository) checkPublishable(ctx context.Context, study, id string, ignoreUndefinedMD5 bool) (token int64, err error) {
+	c, err := r.load(ctx, r.store.Read(), study, id)
+	if err != nil || c.state != core.StateUnpublished {
+		return c.token, err
+	}
+	if err := r.validator.CheckVersion(ctx, c.kind); err != nil {
+		return 0, err
+	}
+	if r.cfg.Storage == nil {
+		return c.token, nil
+	}
+	return c.token, r.checkStorage(ctx, &c, ignoreUndefinedMD5)
+}
+
+// setState changes the state of an analysis and reports whether it wrote an event. checked is the token of the analysis that was found
+// publishable: errChanged when that is no longer the stored one.
+func (r *Repository) setState(ctx context.Context, tx *store.Tx, study, id string, state core.AnalysisState, checked int64) (event bool, err error) {
 	c, err := r.load(ctx, tx, study, id)
 	if err != nil {
 		return false, err
@@ -41,6 +67,9 @@ func (r *Repository) setState(ctx context.Context, tx *store.Tx, study, id strin
 	event = r.indexed(c.state) || r.indexed(state)
 	if c.state == core.StateSuppressed && state != c.state {
 		return false, suppressedError()
+	}
+	if c.state == core.StateUnpublished && state == core.StatePublished && c.token != checked {
+		return false, errChanged
 	}
 	if c.state != state {
 		micros := r.nextToken(&c)

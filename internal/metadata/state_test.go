@@ -69,14 +69,14 @@ func TestSuppressedIsFinal(t *testing.T) {
 		wantEqual(t, len(w.drain()), 2)
 		body := w.body(id)
 		for name, err := range map[string]error{
-			"publish":   w.SetState(t.Context(), S, id, core.StatePublished),
-			"unpublish": w.SetState(t.Context(), S, id, core.StateUnpublished),
+			"publish":   w.SetState(t.Context(), S, id, core.StatePublished, false),
+			"unpublish": w.SetState(t.Context(), S, id, core.StateUnpublished, false),
 			"replace":   w.Replace(t.Context(), S, id, []byte(payload("b"))),
 			"merge":     w.Merge(t.Context(), S, id, []byte(`{"x":1}`)),
 		} {
 			t.Run(name, func(t *testing.T) { wantError(t, err, core.CodeConflict, "suppressed.state.transition", message) })
 		}
-		if err := w.SetState(t.Context(), S, id, core.StateSuppressed); err != nil {
+		if err := w.SetState(t.Context(), S, id, core.StateSuppressed, false); err != nil {
 			t.Error("suppressing again:", err)
 		}
 		wantEqual(t, w.body(id), body)
@@ -90,7 +90,7 @@ func TestSuppressedIsFinal(t *testing.T) {
 
 func TestSetStateRefusesNoState(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
-		err := w.SetState(t.Context(), S, w.submit("a"), "published")
+		err := w.SetState(t.Context(), S, w.submit("a"), "published", false)
 		wantError(t, err, core.CodeInvalid, "malformed.parameter", "the state must be UNPUBLISHED, PUBLISHED or SUPPRESSED")
 	})
 }
@@ -180,7 +180,7 @@ func TestConcurrentStates(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range 20 {
 			group.Go(func() {
-				if err := w.SetState(t.Context(), S, id, allStates()[i%2]); err != nil {
+				if err := w.SetState(t.Context(), S, id, allStates()[i%2], false); err != nil {
 					t.Error(err)
 				}
 			})
@@ -228,7 +228,7 @@ func TestModel(t *testing.T) {
 						rt.Skip()
 					}
 					m, to := rapid.SampledFrom(all).Draw(rt, "analysis"), rapid.SampledFrom(allStates()).Draw(rt, "state")
-					err := w.SetState(t.Context(), S, m.id, to)
+					err := w.SetState(t.Context(), S, m.id, to, false)
 					if refused := m.state == core.StateSuppressed && to != m.state; refused != (err != nil) {
 						rt.Fatalf("%s to %s: %v", m.state, to, err)
 					}
@@ -276,5 +276,24 @@ func TestModel(t *testing.T) {
 				},
 			})
 		})
+	})
+}
+
+// TestPublishChecksTheVersion: an unpublished analysis is published only with a version that the validator accepts; what is published
+// stays, and publishing it again repairs the index.
+func TestPublishChecksTheVersion(t *testing.T) {
+	on(t, func(t *testing.T, w *fixture) {
+		id, published := w.submit("a"), w.submit("b")
+		w.set(published, core.StatePublished)
+		w.drain()
+		w.validator.latest = 4
+		before := w.body(id)
+		err := w.SetState(t.Context(), S, id, core.StatePublished, false)
+		wantError(t, err, core.CodeConflict, "analysis.type.incorrect.version", "not the latest")
+		wantEqual(t, w.body(id), before)
+		wantEqual(t, w.pending(), 0)
+		w.set(published, core.StatePublished)
+		wantEqual(t, len(w.drain()), 1)
+		w.set(id, core.StateSuppressed)
 	})
 }

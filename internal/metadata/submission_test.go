@@ -261,7 +261,7 @@ func TestAnalysisNotFound(t *testing.T) {
 				"read":    func() error { _, err := w.Analysis(t.Context(), tt.study, tt.id); return err },
 				"replace": func() error { return w.Replace(t.Context(), tt.study, tt.id, []byte(payload("b"))) },
 				"merge":   func() error { return w.Merge(t.Context(), tt.study, tt.id, []byte(`{"x":1}`)) },
-				"publish": func() error { return w.SetState(t.Context(), tt.study, tt.id, core.StatePublished) },
+				"publish": func() error { return w.SetState(t.Context(), tt.study, tt.id, core.StatePublished, false) },
 			} {
 				t.Run(tt.name+"/"+name, func(t *testing.T) { wantError(t, do(), core.CodeNotFound, tt.errorID, tt.message) })
 			}
@@ -525,7 +525,7 @@ func TestConcurrentChange(t *testing.T) {
 				var once sync.Once
 				w.validator.before = func(context.Context, string) error {
 					once.Do(func() {
-						if err := other.SetState(t.Context(), S, id, core.StatePublished); err != nil {
+						if err := other.SetState(t.Context(), S, id, core.StatePublished, false); err != nil {
 							t.Error(err)
 						}
 						if err := other.Merge(t.Context(), S, id, []byte(`{"theirs":1}`)); err != nil {
@@ -575,7 +575,7 @@ func TestConcurrentSuppression(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
 		id := w.submit("a")
 		w.validator.before = func(context.Context, string) error {
-			return w.SetState(t.Context(), S, id, core.StateSuppressed)
+			return w.SetState(t.Context(), S, id, core.StateSuppressed, false)
 		}
 		err := w.Replace(t.Context(), S, id, []byte(payload("b")))
 		wantError(t, err, core.CodeConflict, "suppressed.state.transition", "the analysis is suppressed, which is final")

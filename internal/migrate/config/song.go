@@ -6,7 +6,7 @@ func song() product {
 		data    = "tutti has its own database; tutti migrate song copies the data"
 		changes = "the built-in repository reports its changes to the index itself, and publishes none"
 		ids     = "tutti makes ids itself, as Song does with useLocal"
-		score   = "tutti does not ask Score whether files were uploaded"
+		score   = "tutti asks Score whether files were uploaded when schemas.storage.url and token are set"
 	)
 	return product{
 		name:  "Song",

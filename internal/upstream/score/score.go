@@ -1,0 +1,145 @@
+// Package score asks a Score server which objects it stores.
+package score
+
+import (
+	"context"
+	"errors"
+	"io"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+	"tutti/internal/retry"
+	"tutti/internal/upstream"
+)
+
+const (
+	// tries is how often an object is asked for while Score does not answer.
+	tries = 3
+	// firstDelay and maxDelay bound the delays between tries.
+	firstDelay, maxDelay = 200 * time.Millisecond, 2 * time.Second
+	// maxAnswer bounds an answer in bytes: it lists the parts of an object, at most 10,000 in S3.
+	maxAnswer = 16 << 20
+	// downloadQuery asks for an object as a whole. Without the URLs of its parts Score answers for an unpublished analysis too.
+	downloadQuery = "offset=0&length=-1&exclude-urls=true"
+)
+
+// Error ids that Song's clients know.
+const (
+	idService = "storage.service.error"
+	idInvalid = "invalid.storage.download.response"
+)
+
+var md5Pattern = regexp.MustCompile(`^[0-9a-fA-F]{32}$`)
+
+// Config configures a Client. Only URL is required.
+type Config struct {
+	// URL is the base of Score's paths.
+	URL string
+	// Token is sent as a bearer token; empty for none.
+	Token string
+	// Timeout bounds connecting and receiving the headers, and each read of a body. Default 30 s.
+	Timeout time.Duration
+	// UserAgent is the User-Agent header. Default "tutti".
+	UserAgent string
+}
+
+// Client asks one Score server. It is safe for concurrent use.
+type Client struct{ calls *upstream.Client }
+
+// New returns a Client without connecting. CodeInvalid for a bad Config.
+func New(cfg Config) (*Client, error) {
+	calls, err := upstream.NewClient(upstream.Config{URL: cfg.URL, Token: cfg.Token, Timeout: cfg.Timeout, UserAgent: cfg.UserAgent})
+	if err != nil {
+		return nil, core.WrapError(core.CodeInvalid, "schemas.storage is not valid", err)
+	}
+	return &Client{calls}, nil
+}
+
+// Close closes idle connections.
+func (c *Client) Close() { c.calls.Close() }
+
+// Object returns an object, core.ErrObjectAbsent when Score does not have it. Connection errors and 5xx responses are retried. Other
+// errors are *core.Error with ErrorID storage.service.error or invalid.storage.download.response: CodeUnavailable and CodeOverloaded
+// when Score does not answer, CodeUpstream for a response that a retry will not change.
+func (c *Client) Object(ctx context.Context, id string) (core.StoredObject, error) {
+	for n := range tries {
+		o, err := c.object(ctx, id)
+		switch {
+		case err == nil, errors.Is(err, core.ErrObjectAbsent):
+			return o, err
+		case n+1 == tries, !core.Retryable(err), retry.Sleep(ctx, retry.Delay(n, firstDelay, maxDelay)) != nil:
+			return core.StoredObject{}, serviceError(err)
+		}
+	}
+	return core.StoredObject{}, nil // not reached
+}
+
+// object asks once: whether the object was uploaded, then for its size and MD5 sum.
+func (c *Client) object(ctx context.Context, id string) (core.StoredObject, error) {
+	uploaded, err := c.get(ctx, "", "upload", id)
+	if err != nil {
+		return core.StoredObject{}, err
+	}
+	switch strings.ToLower(strings.TrimSpace(uploaded)) {
+	case "true":
+	case "false":
+		return core.StoredObject{}, core.ErrObjectAbsent
+	default:
+		return core.StoredObject{}, core.NewError(core.CodeUpstream, "it answered neither true nor false for an object")
+	}
+	text, err := c.get(ctx, downloadQuery, "download", id)
+	if err != nil {
+		return core.StoredObject{}, err
+	}
+	return parseObject(text, id)
+}
+
+// get returns the body of a response.
+func (c *Client) get(ctx context.Context, query string, segments ...string) (string, error) {
+	answer, err := c.calls.Get(ctx, query, segments...)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Close()
+	body, err := io.ReadAll(io.LimitReader(answer, maxAnswer+1))
+	if len(body) > maxAnswer {
+		return "", core.NewError(core.CodeUpstream, "its answer is too large")
+	}
+	return string(body), err
+}
+
+// parseObject parses what Score answers about an object.
+func parseObject(text, id string) (core.StoredObject, error) {
+	answer := gjson.Parse(text)
+	size, md5 := answer.Get("objectSize"), answer.Get("objectMd5")
+	valid := gjson.Valid(text) && answer.Get("objectId").Str == id &&
+		size.Type == gjson.Number && !strings.ContainsAny(size.Raw, ".eE") && size.Int() > 0
+	if valid && md5.Type != gjson.Null && md5.Raw != `""` {
+		valid = md5.Type == gjson.String && md5Pattern.MatchString(md5.Str)
+	}
+	if !valid {
+		return core.StoredObject{}, &core.Error{
+			Code: core.CodeUpstream, ErrorID: idInvalid, Message: "its description of an object is not valid",
+		}
+	}
+	return core.StoredObject{Size: size.Int(), MD5: md5.Str}, nil
+}
+
+// serviceError adds to err that it is Score's and what to do. err is a *core.Error.
+func serviceError(err error) error {
+	e := &core.Error{
+		Code: core.CodeOf(err), ErrorID: idService, Message: "asking the storage for the files: " + core.MessageOf(err),
+		Hint: "nothing was published; try again later", RetryAfter: core.RetryAfterOf(err), Err: err,
+	}
+	if cause, ok := errors.AsType[*core.Error](err); ok && cause.ErrorID != "" {
+		e.ErrorID = cause.ErrorID
+	}
+	if e.Code == core.CodeUpstream {
+		e.Hint = "nothing was published; check schemas.storage.url and schemas.storage.token"
+	}
+	return e
+}
