@@ -175,9 +175,22 @@ func TestOutageCancel(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
 				outages(w).Store(true)
 				w.upstream.fill("A", 200)
+				var calls atomic.Int64
+				list, page := w.upstream.onList, w.upstream.onPage
+				w.upstream.onList = func() error {
+					calls.Add(1)
+					return list()
+				}
+				w.upstream.onPage = func(ctx context.Context, c pageCall) error {
+					calls.Add(1)
+					return page(ctx, c)
+				}
 				p := w.boot(-1)
 				id := w.run(org, false)
 				w.paused(id)
+				time.Sleep(30 * time.Minute)
+				before := calls.Load()
+				eventually(t, "a probe", func() bool { return calls.Load() > before }) // the next one is at least half a minute later
 				job, err := p.c.Cancel(t.Context(), id)
 				if err != nil || job.State != core.JobCancelled {
 					t.Fatalf("%+v, %v", job, err)
@@ -258,9 +271,13 @@ func TestOutageOfOnePage(t *testing.T) {
 		p := w.boot(-1)
 		id := w.run("", false)
 		w.paused(id)
-		time.Sleep(30 * time.Second)
+		for range 300 {
+			time.Sleep(100 * time.Millisecond)
+			if job, err := w.store.job(id); err != nil || job.State != core.JobPaused {
+				t.Fatalf("%v, the job is %s while one of its pages waits", err, job.State)
+			}
+		}
 		synctest.Wait()
-		w.paused(id)
 		read := 0
 		for document := range w.engine.live() {
 			if strings.HasPrefix(document, "B") {

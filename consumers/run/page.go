@@ -66,10 +66,7 @@ func (p *pages) settle(ctx context.Context, m core.Message, free func()) error {
 	}
 	switch {
 	case todo:
-		w := newPageWork(p.repository, m, job, page, run.Rereads)
-		w.organizationQueued = run.State == core.JobQueued
-		w.loadPause(run)
-		return p.process(ctx, w, free)
+		return p.process(ctx, newPageWork(p.repository, m, job, page, run), free)
 	case run.AllPagesDone():
 		free()
 		return p.end.finish(ctx, job, run)

@@ -26,11 +26,9 @@ type pageWork struct {
 	organizationQueued bool
 	// reread counts how often the list was restarted before this page was admitted.
 	reread int
-	// failures counts the consecutive failures to read the page, and failingSince is when they began, in any process. rowErr is
-	// the error of processing a row in the latest pass, which is none of the repository.
+	// failures counts the consecutive failures to read the page, and failingSince is when they began, in any process.
 	failures     int
 	failingSince time.Time
-	rowErr       error
 	// paused is true while the job or the organization may be stored as paused; answers is then the number of answered calls
 	// of all runs at the latest failure.
 	paused  bool
@@ -54,8 +52,17 @@ type pageWork struct {
 	withoutDocuments int
 }
 
-func newPageWork(r *repository, m core.Message, job core.Job, page core.Page, rereads int) *pageWork {
-	return &pageWork{repository: r, msg: m, req: m.Request(), job: job, page: page, reread: rereads}
+// newPageWork returns the work on a page of an organization's run. A page that is redelivered continues its pause; a page of
+// another organization of a paused job resumes the job if no organization is paused any more.
+func newPageWork(r *repository, m core.Message, job core.Job, page core.Page, run core.OrganizationRun) *pageWork {
+	w := &pageWork{
+		repository: r, msg: m, req: m.Request(), job: job, page: page, reread: run.Rereads,
+		organizationQueued: run.State == core.JobQueued, paused: job.State == core.JobPaused || run.PausedSince != nil,
+	}
+	if run.PausedSince != nil {
+		w.failingSince = *run.PausedSince
+	}
+	return w
 }
 
 // run reads the page until all its documents have a final outcome. It returns a *pageError when the upstream does not return
@@ -97,7 +104,7 @@ func (w *pageWork) handleFailure(ctx context.Context, readErr error) (ended bool
 	if w.failingSince.IsZero() {
 		w.failingSince = time.Now()
 	}
-	unanswered := fetch.Unanswered(readErr) && w.rowErr == nil
+	unanswered := fetch.Unanswered(readErr)
 	isDown := unanswered && (w.paused || w.outage.gaveUp(w.job, time.Time{}))
 	switch {
 	case w.failures < w.PageAttempts && fetch.Retryable(readErr) && !isDown:
@@ -125,7 +132,7 @@ func (w *pageWork) readAndWrite(ctx context.Context) (readErr, err error) {
 		return nil, err
 	}
 	pass, readErr := w.read(ctx)
-	if readErr != nil && w.rowErr == nil && (fetch.Unanswered(readErr) || w.loop.Stopping(ctx)) {
+	if fetch.Unanswered(readErr) || readErr != nil && w.loop.Stopping(ctx) {
 		done(readErr)
 	} else {
 		done(nil)

@@ -114,15 +114,6 @@ func (r *repository) listOnce(ctx context.Context, job core.Job, jobEnded func()
 	return listed, true, err
 }
 
-// loadPause restores the pause of a page that is redelivered. A page of another organization than the paused ones resumes the
-// job if none of them is paused any more.
-func (w *pageWork) loadPause(run core.OrganizationRun) {
-	w.paused = w.job.State == core.JobPaused || run.PausedSince != nil
-	if run.PausedSince != nil {
-		w.failingSince = *run.PausedSince
-	}
-}
-
 // pause pauses the run because the repository did not answer the page after several attempts. It returns a *pageError when
 // that has lasted for too long.
 func (w *pageWork) pause(ctx context.Context, cause error) error {

@@ -58,11 +58,10 @@ func (w *pageWork) read(ctx context.Context) (*pagePass, error) {
 	}
 	defer release()
 	w.markRunning(ctx)
-	w.invalid, w.withoutDocuments, w.rowErr = w.invalid[:0], 0, nil
+	w.invalid, w.withoutDocuments = w.invalid[:0], 0
 	pass.sent = time.Now()
 	pass.info, err = w.Fetcher.Page(ctx, w.req.Organization, w.page.Offset, w.page.Limit, func(rec core.Record) error {
-		w.rowErr = w.addRow(ctx, pass, rec)
-		return w.rowErr
+		return w.addRow(ctx, pass, rec)
 	})
 	pass.duration = time.Since(pass.sent)
 	if err == nil && w.NonOverlapping {
