@@ -47,6 +47,9 @@ func (b *builtIn) openMetadata(ctx context.Context) error {
 	cfg.DisableOutbox = rc == nil
 	if rc != nil {
 		cfg.MaxBytes = b.cfg.Index.MaxRecordBytes
+		if cfg.CheckDocument, err = fieldCheck(*rc); err != nil {
+			return err
+		}
 		for _, state := range rc.Own().(*song.Settings).States {
 			cfg.IndexedStates = append(cfg.IndexedStates, core.AnalysisState(state))
 		}

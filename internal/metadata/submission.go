@@ -90,7 +90,8 @@ func (r *Repository) validate(ctx context.Context, study string, p *payload) (co
 	return kind, p.checkFiles()
 }
 
-// encode returns the bytes of a document, CodeTooLarge when it exceeds Config.MaxBytes. The state history does not count.
+// encode returns the bytes of a document, CodeTooLarge when it exceeds Config.MaxBytes, not counting the state history, and CodeInvalid
+// (schema.violation) when the index would reject it.
 func (r *Repository) encode(d *document) ([]byte, error) {
 	whole := d.bytes()
 	if size := len(whole) - len(d.history); size > r.cfg.MaxBytes {
@@ -98,6 +99,12 @@ func (r *Repository) encode(d *document) ([]byte, error) {
 			Code: core.CodeTooLarge, Message: "the analysis is too large to be stored",
 			Hint: fmt.Sprintf("it has %d bytes; the limit is %d, index.maxRecordBytes in the configuration", size, r.cfg.MaxBytes),
 		}
+	}
+	if r.cfg.CheckDocument == nil {
+		return whole, nil
+	}
+	if fault := r.cfg.CheckDocument(core.Analysis{ID: d.id, Study: d.study, State: d.state, Body: whole}); fault != "" {
+		return nil, violationError("the analysis cannot be indexed", []core.Violation{{Pointer: "", Message: fault, Keyword: "index"}})
 	}
 	return whole, nil
 }

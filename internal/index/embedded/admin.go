@@ -53,7 +53,7 @@ func (x *admin) Ensure(_ context.Context, spec index.Spec) error {
 // create creates an alias in one transaction.
 func (x *admin) create(spec index.Spec, tree *mapping.Field) error {
 	a := &alias{
-		name: spec.Alias, identity: rand.Text(), terms: map[string]term{}, limits: limitsOf(spec.Mapping), segments: newSegmentSet(0),
+		name: spec.Alias, identity: rand.Text(), terms: map[string]term{}, limits: mapping.LimitsOf(spec.Mapping), segments: newSegmentSet(0),
 	}
 	added := spec.Known
 	if tree == nil {
@@ -65,7 +65,7 @@ func (x *admin) create(spec index.Spec, tree *mapping.Field) error {
 	if err != nil {
 		return err
 	}
-	if problem := a.limits.exceeded(tree); problem != "" {
+	if problem := a.limits.Exceeded(tree); problem != "" {
 		return core.NewError(core.CodeInvalid, problem)
 	}
 	a.tree.Store(tree)

@@ -4,11 +4,9 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 
-	"github.com/tidwall/gjson"
 	"go.etcd.io/bbolt"
 
 	"tutti/internal/core"
@@ -21,7 +19,7 @@ const format = 2
 // alias is one alias of the index file.
 type alias struct {
 	name   string
-	limits limits
+	limits mapping.Limits
 	// identity is random. It is set when the alias is created, or when a file of an earlier version without identities is opened.
 	identity string
 
@@ -82,51 +80,4 @@ func (a *alias) saveTree(b *bbolt.Bucket) error {
 	}
 	a.saved = tree
 	return nil
-}
-
-// limits bound the mapping that documents can create, as Elasticsearch's settings index.mapping.* of the same names do.
-type limits struct {
-	Fields int `json:"totalFields"`
-	Nested int `json:"nestedFields"`
-	Depth  int `json:"depth"`
-}
-
-// limitsOf returns the limits in the settings beside a user's mapping, by default Elasticsearch's.
-func limitsOf(body json.RawMessage) limits {
-	return limits{
-		Fields: setting(body, "total_fields", 1000),
-		Nested: setting(body, "nested_fields", 50),
-		Depth:  setting(body, "depth", 20),
-	}
-}
-
-func setting(body json.RawMessage, name string, otherwise int) int {
-	for _, path := range []string{"index.mapping.%s.limit", "mapping.%s.limit", `index\.mapping\.%s\.limit`} {
-		if v := gjson.GetBytes(body, "settings."+fmt.Sprintf(path, name)); v.Int() > 0 {
-			return int(v.Int())
-		}
-	}
-	return otherwise
-}
-
-// exceeded returns a message with the limit that tree exceeds, or "".
-func (l limits) exceeded(tree *mapping.Field) string {
-	fields, nested, depth := 0, 0, 0
-	for path, f := range tree.All() {
-		fields++
-		depth = max(depth, 1+strings.Count(path, "."))
-		if f.Type == mapping.Nested {
-			nested++
-		}
-	}
-	switch {
-	case fields > l.Fields:
-		return fmt.Sprintf("Limit of total fields [%d] has been exceeded", l.Fields)
-	case nested > l.Nested:
-		return fmt.Sprintf("Limit of nested fields [%d] has been exceeded", l.Nested)
-	case depth > l.Depth:
-		return fmt.Sprintf("Limit of mapping depth [%d] has been exceeded", l.Depth)
-	default:
-		return ""
-	}
 }

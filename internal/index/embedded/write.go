@@ -191,7 +191,7 @@ func (a *alias) grow(doc []byte) (*mapping.Field, error) {
 	if err != nil || added == nil {
 		return grown, err
 	}
-	if fault := a.limits.exceeded(grown); fault != "" {
+	if fault := a.limits.Exceeded(grown); fault != "" {
 		return nil, &mapping.ParsingError{Type: mapping.TypeIllegalArgument, Reason: fault}
 	}
 	a.tree.Store(grown)

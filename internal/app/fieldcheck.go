@@ -1,0 +1,51 @@
+package app
+
+import (
+	"bytes"
+
+	"tutti/internal/config"
+	"tutti/internal/core"
+	"tutti/internal/index/mapping"
+	"tutti/internal/upstream"
+)
+
+// fieldCheck returns a function that reports why an index with only the initial mapping of a repository would reject the documents of
+// an analysis: for more fields than its limits allow. It returns "" for all others.
+func fieldCheck(rc config.Repository) (func(a core.Analysis) string, error) {
+	kind := rc.Kind()
+	known, limits := kind.Known(), mapping.LimitsOf(rc.Mapping)
+	if rc.Mapping != nil {
+		tree, err := mapping.Parse(rc.Mapping)
+		if err != nil {
+			return nil, err
+		}
+		if known, err = mapping.Merge(tree, mapping.MissingOwn(tree, known)); err != nil {
+			return nil, err
+		}
+	}
+	block, free := upstream.RepositoriesBlock(rc.Core()), limits.Fields-known.Size()
+	check := func(document []byte) string {
+		// An upper bound of the new fields: each name is followed by a colon, and has a field for each of its dots, escaped or not.
+		if bytes.Count(document, []byte(":"))+bytes.Count(document, []byte("."))+bytes.Count(document, []byte(`\`)) <= free {
+			return ""
+		}
+		grown, added, err := mapping.Grow(known, document)
+		if err != nil || added == nil || grown.Size() <= limits.Fields {
+			return ""
+		}
+		return limits.Exceeded(grown)
+	}
+	return func(a core.Analysis) (fault string) {
+		rec := core.Record{ID: a.ID, Organization: a.Study, State: string(a.State), Indexable: true, Body: a.Body}
+		if kind.Split == nil {
+			return check(kind.Append(nil, rec, block))
+		}
+		_ = kind.Split(rec, block, func(_ string, document []byte) error { // what it rejects is the consumers' to report
+			if fault == "" {
+				fault = check(document)
+			}
+			return nil
+		})
+		return fault
+	}, nil
+}

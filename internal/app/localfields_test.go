@@ -1,0 +1,45 @@
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"tutti/internal/index/mapping"
+)
+
+// TestFieldLimit: an analysis with more fields than an index takes is refused when it is submitted or changed; one with as many as fit
+// is indexed.
+func TestFieldLimit(t *testing.T) {
+	t.Parallel()
+	b := startBuiltIn(t, plan{})
+	// experiment and its number are new too; the next field is one too many.
+	free := 1000 - mapping.Song().Size() - 2
+	keys := func(n int) string {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = fmt.Sprintf(`"k%d":1`, i)
+		}
+		return strings.Join(list, ",")
+	}
+	wantRefused := func(a answer) {
+		t.Helper()
+		if a.get("errorId").String() != "schema.violation" || !strings.Contains(a.get("message").String(), "[1000]") {
+			t.Errorf("one field too many: %s", a.raw)
+		}
+	}
+	wantRefused(b.mustSend(http.MethodPost, "/submit/S1", b.payload("S1", keys(free+1)), http.StatusBadRequest))
+	if n := len(b.storedAnalyses(everyState)); n != 0 {
+		t.Errorf("%d analyses are kept", n)
+	}
+	id := b.mustSend(http.MethodPost, "/submit/S1", b.payload("S1", keys(free)), http.StatusOK).get("analysisId").String()
+	wantRefused(b.mustSend(http.MethodPatch, analysisPath("S1", id), `{"experiment":{"more":1}}`, http.StatusBadRequest))
+	wantRefused(b.mustSend(http.MethodPut, analysisPath("S1", id), b.payload("S1", keys(free+1)), http.StatusBadRequest))
+	b.publish("S1", id)
+	b.awaitConverged()
+	b.wantNoDeadLetters()
+	if n := len(b.documents()); n != 1 {
+		t.Errorf("%d documents, want 1", n)
+	}
+}
