@@ -82,8 +82,12 @@ func TestObjectErrors(t *testing.T) {
 		"forbidden":       {testkit.Fault{Status: 403}, "t", core.CodeUpstream, "storage.service.error", "status 403", 1},
 		"not its own 404": {testkit.Fault{Status: 404}, "t", core.CodeUpstream, "storage.service.error", "status 404", 1},
 		"a page":          {testkit.Fault{Status: 200, Body: "<html>", ContentType: "text/html"}, "t", core.CodeUpstream, "storage.service.error", "neither true nor false", 1},
-		"always 500":      {testkit.Fault{Status: 500}, "t", core.CodeUnavailable, "storage.service.error", "status 500", 3},
-		"twice 500":       {testkit.Fault{Status: 500, Times: 2}, "t", "", "", "", 3},
+		"another object": {
+			testkit.Fault{Path: regexp.MustCompile("/download/"), Status: 200, Body: `{"objectId":"o2","objectSize":1,"objectMd5":null}`, ContentType: "application/json"},
+			"t", core.CodeUpstream, "invalid.storage.download.response", "not valid", 1,
+		},
+		"always 500": {testkit.Fault{Status: 500}, "t", core.CodeUnavailable, "storage.service.error", "status 500", 3},
+		"twice 500":  {testkit.Fault{Status: 500, Times: 2}, "t", "", "", "", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScore(t, testkit.ScoreConfig{Token: "t"})
