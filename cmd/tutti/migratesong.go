@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	_ "time/tzdata" // for --time-zone, also where the system has no time zones
 
 	"github.com/spf13/cobra"
 

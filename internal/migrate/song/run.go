@@ -221,7 +221,11 @@ func (m *run) copyBatch(ctx context.Context, batch []core.ImportedAnalysis) erro
 		byID[a.ID] = a
 		if _, exists := m.known[a.Type]; !exists {
 			m.report.Analyses[core.ImportSkipped]++
-			m.report.skip("analysis "+a.ID, fmt.Sprintf("version %d of its type %s was not copied", a.Type.Version, a.Type.Name))
+			why := "it has no analysis type"
+			if a.Type.Name != "" {
+				why = fmt.Sprintf("version %d of its type %s was not copied", a.Type.Version, a.Type.Name)
+			}
+			m.report.skip("analysis "+a.ID, why)
 			continue
 		}
 		ready = append(ready, *a)
