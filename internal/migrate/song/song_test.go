@@ -20,6 +20,15 @@ import (
 	"tutti/internal/tools/storetest"
 )
 
+// anyType accepts every analysis.
+type anyType struct{}
+
+func (anyType) Validate(context.Context, string, string) (core.AnalysisTypeRef, error) {
+	return core.AnalysisTypeRef{Name: "variantCall", Version: 1}, nil
+}
+
+func (anyType) CheckVersion(context.Context, core.AnalysisTypeRef) error { return nil }
+
 // target is a built-in repository in a store.
 type target struct {
 	*metadata.Repository
@@ -30,7 +39,7 @@ type target struct {
 
 func newTarget(t *testing.T, s *store.Store) target {
 	t.Helper()
-	r, err := metadata.New(s, nil, metadata.Config{})
+	r, err := metadata.New(s, anyType{}, metadata.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +167,7 @@ func TestChanges(t *testing.T) {
 	storetest.Databases(t, func(t *testing.T, s *store.Store) {
 		w, from := newTarget(t, s), small()
 		w.run(from)
-		if err := w.SetState(t.Context(), "S", "a1", core.StatePublished); err != nil {
+		if err := w.SetState(t.Context(), "S", "a1", core.StatePublished, false); err != nil {
 			t.Fatal(err)
 		}
 		if r := w.run(from); r.Analyses[core.ImportKept] != 1 || r.Analyses[core.ImportEqual] != 2 {
@@ -214,7 +223,7 @@ func TestImported(t *testing.T) {
 	if diff := cmp.Diff(want, w.body("S", "a2")); diff != "" {
 		t.Error(diff)
 	}
-	if err := w.SetState(t.Context(), "S", "a2", core.StateUnpublished); err != nil || !strings.Contains(w.body("S", "a2"), `"objectId":"o-a2"`) {
+	if err := w.SetState(t.Context(), "S", "a2", core.StateUnpublished, false); err != nil || !strings.Contains(w.body("S", "a2"), `"objectId":"o-a2"`) {
 		t.Errorf("%v %s", err, w.body("S", "a2"))
 	}
 }
