@@ -55,3 +55,83 @@ type StoredObject struct {
 	// MD5 is the object's MD5 sum in hexadecimal digits, empty when the storage does not know it.
 	MD5 string
 }
+
+// ImportedAnalysis is an analysis of another repository that speaks Song's protocol, to be stored with its ids, state and history.
+type ImportedAnalysis struct {
+	ID, Study            string
+	State                AnalysisState
+	Type                 AnalysisTypeRef
+	CreatedAt, UpdatedAt time.Time
+	// History are the changes of its state, in any order.
+	History []StateChange
+	// Data is a JSON object with all other members but the files.
+	Data json.RawMessage
+	// Files are JSON objects, each with its objectId.
+	Files []json.RawMessage
+}
+
+// StateChange is a change of the state of an analysis.
+type StateChange struct {
+	From, To AnalysisState
+	At       time.Time
+}
+
+// ImportResult is what an import did with an analysis.
+type ImportResult string
+
+// Results of an import.
+const (
+	// ImportAdded: the analysis is new.
+	ImportAdded ImportResult = "added"
+	// ImportEqual: it was imported before and has not changed.
+	ImportEqual ImportResult = "equal"
+	// ImportUpdated: it was imported before and has changed in the other repository since.
+	ImportUpdated ImportResult = "updated"
+	// ImportKept: it has changed in tutti since it was imported, and not in the other repository.
+	ImportKept ImportResult = "kept"
+	// ImportConflict: it has changed in both repositories, or was not imported. It stays as it is.
+	ImportConflict ImportResult = "conflict"
+	// ImportSkipped: it cannot be stored.
+	ImportSkipped ImportResult = "skipped"
+)
+
+// Entity is a file of an analysis in any state, as Score's server and client read it.
+type Entity struct {
+	ObjectID, AnalysisID, FileName, Study, Access string
+}
+
+// EntityQuery selects entities by exact values; an empty one selects all.
+type EntityQuery struct {
+	ObjectID, AnalysisID, FileName, Study, Access string
+	// Offset and Limit select the rows, in the order of their object ids.
+	Offset, Limit int
+}
+
+// IDSearch selects analyses by regular expressions (RE2, case-insensitive, matching anywhere) for ids of one of their samples, with
+// its specimen and donor, and of one of their files. An empty expression selects all.
+type IDSearch struct {
+	DonorID, SpecimenID, SampleID                            string
+	SubmitterDonorID, SubmitterSpecimenID, SubmitterSampleID string
+	// FileID is for the object id of a file.
+	FileID string
+}
+
+// FileChangeType is what a change of a file changed.
+type FileChangeType string
+
+// Types of changes of a file, as Song names them.
+const (
+	FileUnchanged       FileChangeType = "NO_UPDATE"
+	FileContentChanged  FileChangeType = "CONTENT_UPDATE"
+	FileMetadataChanged FileChangeType = "METADATA_UPDATE"
+)
+
+// FileChange is the result of a change of a file.
+type FileChange struct {
+	Type       FileChangeType
+	AnalysisID string
+	// State is the state of the analysis, which the change does not affect.
+	State AnalysisState
+	// Before is the file before the change, a JSON object.
+	Before json.RawMessage
+}

@@ -66,7 +66,7 @@ var (
 	ErrIndexUnreachable = errors.New("the engine was not reached")
 )
 
-// ErrObjectAbsent: the storage has no such object.
+// ErrObjectAbsent is the error for an object that the storage does not have.
 var ErrObjectAbsent = errors.New("the storage has no such object")
 
 // Error is the error type of tutti. Message and Hint are safe to show to a client; Err is only for logs.

@@ -16,8 +16,14 @@ type current struct {
 	token int64
 }
 
+// reader reads single analyses.
+type reader struct {
+	store   *store.Store
+	studies *studies
+}
+
 // Analysis returns one analysis in any state, CodeNotFound when the study has no analysis with that id.
-func (r *Repository) Analysis(ctx context.Context, study, id string) (core.Analysis, error) {
+func (r *reader) Analysis(ctx context.Context, study, id string) (core.Analysis, error) {
 	state, _, body, err := r.read(ctx, r.store.Read(), study, id)
 	if err != nil {
 		return core.Analysis{}, err
@@ -25,7 +31,7 @@ func (r *Repository) Analysis(ctx context.Context, study, id string) (core.Analy
 	return core.Analysis{ID: id, Study: study, State: state, Body: body}, nil
 }
 
-func (r *Repository) load(ctx context.Context, conn store.Conn, study, id string) (current, error) {
+func (r *reader) load(ctx context.Context, conn store.Conn, study, id string) (current, error) {
 	_, token, body, err := r.read(ctx, conn, study, id)
 	if err != nil {
 		return current{}, err
@@ -33,14 +39,14 @@ func (r *Repository) load(ctx context.Context, conn store.Conn, study, id string
 	return current{document: parseDocument(body), token: token}, nil
 }
 
-func (r *Repository) read(ctx context.Context, conn store.Conn, study, id string) (state core.AnalysisState, token int64, body []byte, err error) {
+func (r *reader) read(ctx context.Context, conn store.Conn, study, id string) (state core.AnalysisState, token int64, body []byte, err error) {
 	if !storable(id) || !storable(study) {
 		return "", 0, nil, analysisNotFound()
 	}
 	err = conn.QueryRowContext(ctx, "SELECT state, updated_at, body FROM analysis WHERE id = $1 AND study = $2", id, study).
 		Scan(&state, &token, &body)
 	if errors.Is(err, sql.ErrNoRows) {
-		if err := r.requireStudy(ctx, conn, study); err != nil {
+		if err := r.studies.requireStudy(ctx, conn, study); err != nil {
 			return "", 0, nil, err
 		}
 		return "", 0, nil, analysisNotFound()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +16,14 @@ import (
 // backfillChunk is the number of analyses whose files BackfillEntities completes in one transaction.
 const backfillChunk = 100
 
+// entities lists the files of all analyses.
+type entities struct {
+	store *store.Store
+	log   *slog.Logger
+}
+
 // Entities returns files of analyses in any state, in the order of their object ids, and the number of all that match q.
-func (r *Repository) Entities(ctx context.Context, q core.EntityQuery) ([]core.Entity, int, error) {
+func (r *entities) Entities(ctx context.Context, q core.EntityQuery) ([]core.Entity, int, error) {
 	const doing = "reading entities"
 	condition, values := entityFilter(q)
 	if condition == "" {
@@ -66,7 +73,7 @@ func entityFilter(q core.EntityQuery) (condition string, values []any) {
 }
 
 // Entity returns one file by its object id, CodeNotFound (legacy.entity.not.found) when there is none.
-func (r *Repository) Entity(ctx context.Context, objectID string) (core.Entity, error) {
+func (r *entities) Entity(ctx context.Context, objectID string) (core.Entity, error) {
 	found, _, err := r.Entities(ctx, core.EntityQuery{ObjectID: objectID, Limit: 1})
 	if err == nil && (objectID == "" || len(found) == 0) {
 		err = newError(core.CodeNotFound, idNoEntity, "no file has this object id")
@@ -79,7 +86,7 @@ func (r *Repository) Entity(ctx context.Context, objectID string) (core.Entity, 
 
 // BackfillEntities stores the object ids and the access of files that were stored by versions of tutti without these columns. It
 // must be called before the Repository serves requests; it costs one look at an index when there is nothing to do.
-func (r *Repository) BackfillEntities(ctx context.Context) error {
+func (r *entities) BackfillEntities(ctx context.Context) error {
 	for filled := 0; ; {
 		ids, err := r.analysesWithoutEntities(ctx)
 		if err != nil {
@@ -87,7 +94,7 @@ func (r *Repository) BackfillEntities(ctx context.Context) error {
 		}
 		if len(ids) == 0 {
 			if filled > 0 {
-				r.cfg.Logger.InfoContext(ctx, "files have object ids", "analyses", filled)
+				r.log.InfoContext(ctx, "files have object ids", "analyses", filled)
 			}
 			return nil
 		}
@@ -106,7 +113,7 @@ func (r *Repository) BackfillEntities(ctx context.Context) error {
 	}
 }
 
-func (r *Repository) analysesWithoutEntities(ctx context.Context) ([]string, error) {
+func (r *entities) analysesWithoutEntities(ctx context.Context) ([]string, error) {
 	const doing = "finding files without an object id"
 	rows, err := r.store.Read().QueryContext(ctx, "SELECT analysis_id FROM analysis_file WHERE object_id = '' LIMIT $1", backfillChunk)
 	if err != nil {

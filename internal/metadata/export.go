@@ -30,7 +30,7 @@ func (r *Repository) ExportStudy(ctx context.Context, study string, each func(co
 
 // ExportAnalysis returns an analysis of any study with the payload that could be submitted again as Body. CodeNotFound
 // (analysis.id.not.found) when there is none.
-func (r *Repository) ExportAnalysis(ctx context.Context, id string) (core.Analysis, error) {
+func (r *reader) ExportAnalysis(ctx context.Context, id string) (core.Analysis, error) {
 	a, err := r.FindAnalysis(ctx, id)
 	if err != nil {
 		return core.Analysis{}, err
@@ -43,7 +43,7 @@ func (r *Repository) ExportAnalysis(ctx context.Context, id string) (core.Analys
 
 // FindAnalysis returns the study and the state of an analysis, without its Body. CodeNotFound (analysis.id.not.found) when there is
 // none.
-func (r *Repository) FindAnalysis(ctx context.Context, id string) (core.Analysis, error) {
+func (r *reader) FindAnalysis(ctx context.Context, id string) (core.Analysis, error) {
 	if !storable(id) {
 		return core.Analysis{}, analysisNotFound()
 	}

@@ -101,6 +101,8 @@ type Repository struct {
 	*studies
 	*lists
 	*outbox
+	*reader
+	*entities
 
 	cfg       Config
 	store     *store.Store
@@ -117,6 +119,8 @@ func New(s *store.Store, v Validator, cfg Config) (*Repository, error) {
 	cfg = cfg.withDefaults()
 	r := &Repository{cfg: cfg, store: s, validator: v, studies: newStudies(s, cfg), outbox: newOutbox(s, cfg.Now)}
 	r.lists = newLists(s, r.studies, cfg)
+	r.reader = &reader{store: s, studies: r.studies}
+	r.entities = &entities{store: s, log: cfg.Logger}
 	return r, nil
 }
 

@@ -54,7 +54,7 @@ func (r *Repository) checkPublishable(ctx context.Context, study, id string, ign
 	if r.cfg.Storage == nil {
 		return c.token, nil
 	}
-	return c.token, r.checkStorage(ctx, &c, ignoreUndefinedMD5)
+	return c.token, r.cfg.checkStorage(ctx, &c, ignoreUndefinedMD5)
 }
 
 // setState changes the state of an analysis and reports whether it wrote an event. checked is the token of the analysis that was found

@@ -44,8 +44,8 @@ const (
 // checkStorage compares the files of an analysis with their objects in the storage, as Song does. Errors: CodeConflict
 // (missing.storage.objects before mismatching.storage.object.sizes before mismatching.storage.object.checksums), CodeUnavailable
 // after Config.StorageTimeout, and those of Storage.
-func (r *Repository) checkStorage(ctx context.Context, c *current, ignoreUndefinedMD5 bool) error {
-	timed, cancel := context.WithTimeout(ctx, r.cfg.StorageTimeout)
+func (cfg *Config) checkStorage(ctx context.Context, c *current, ignoreUndefinedMD5 bool) error {
+	timed, cancel := context.WithTimeout(ctx, cfg.StorageTimeout)
 	defer cancel()
 	files := c.objectFiles()
 	found := make([]mismatch, len(files))
@@ -56,13 +56,13 @@ func (r *Repository) checkStorage(ctx context.Context, c *current, ignoreUndefin
 			if err := checks.Err(); err != nil {
 				return err
 			}
-			found[i], err = r.compare(checks, f, ignoreUndefinedMD5)
+			found[i], err = compare(checks, cfg.Storage, f, ignoreUndefinedMD5)
 			return err
 		})
 	}
 	err := group.Wait()
 	if err != nil && timed.Err() != nil && ctx.Err() == nil {
-		late := newError(core.CodeUnavailable, idStorage, "the storage did not confirm the files within "+r.cfg.StorageTimeout.String())
+		late := newError(core.CodeUnavailable, idStorage, "the storage did not confirm the files within "+cfg.StorageTimeout.String())
 		late.Hint, late.Err = "nothing was published; try again, or raise schemas.storage.timeout", err
 		return late
 	}
@@ -73,8 +73,8 @@ func (r *Repository) checkStorage(ctx context.Context, c *current, ignoreUndefin
 }
 
 // compare compares a file with its object.
-func (r *Repository) compare(ctx context.Context, f objectFile, ignoreUndefinedMD5 bool) (mismatch, error) {
-	o, err := r.cfg.Storage.Object(ctx, f.objectID)
+func compare(ctx context.Context, storage Storage, f objectFile, ignoreUndefinedMD5 bool) (mismatch, error) {
+	o, err := storage.Object(ctx, f.objectID)
 	switch {
 	case errors.Is(err, core.ErrObjectAbsent):
 		return objectMissing, nil
