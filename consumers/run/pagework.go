@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"tutti/consumers/fetch"
-	"tutti/consumers/loop"
 	"tutti/internal/core"
 )
 
@@ -17,22 +16,12 @@ func (f *pageError) Unwrap() error { return f.cause }
 
 // pageWork processes one page: the page may be read several times, until each of its documents has a final outcome.
 type pageWork struct {
-	*repository
+	organizationRun
+
 	msg  core.Message
-	req  core.Request
-	job  core.Job
 	page core.Page
-	// organizationQueued is true until the organization is stored as running.
-	organizationQueued bool
 	// reread counts how often the list was restarted before this page was admitted.
 	reread int
-	// failures counts the consecutive failures to read the page, and failingSince is when they began, in any process.
-	failures     int
-	failingSince time.Time
-	// paused is true while the job or the organization may be stored as paused; answers is then the number of answered calls
-	// of all runs at the latest failure.
-	paused  bool
-	answers int
 
 	totals        core.Totals
 	total         int  // rows of the whole list, as last returned
@@ -56,8 +45,11 @@ type pageWork struct {
 // another organization of a paused job resumes the job if no organization is paused any more.
 func newPageWork(r *repository, m core.Message, job core.Job, page core.Page, run core.OrganizationRun) *pageWork {
 	w := &pageWork{
-		repository: r, msg: m, req: m.Request(), job: job, page: page, reread: run.Rereads,
-		organizationQueued: run.State == core.JobQueued, paused: job.State == core.JobPaused || run.PausedSince != nil,
+		organizationRun: organizationRun{
+			repository: r, req: m.Request(), job: job, organizationQueued: run.State == core.JobQueued,
+			paused: job.State == core.JobPaused || run.PausedSince != nil,
+		},
+		msg: m, page: page, reread: run.Rereads,
 	}
 	if run.PausedSince != nil {
 		w.failingSince = *run.PausedSince
@@ -158,15 +150,4 @@ func (w *pageWork) readAndWrite(ctx context.Context) (readErr, err error) {
 		return readErr, err
 	}
 	return readErr, w.settle(ctx, pass, results, readErr == nil)
-}
-
-// awaitIndex blocks until the index takes writes. It returns loop.ErrJobEnded when the job has ended by then.
-func (w *pageWork) awaitIndex(ctx context.Context) error {
-	if err := w.loop.AwaitIndex(); err != nil {
-		return err
-	}
-	if w.jobEnded(ctx, w.job.ID) {
-		return loop.ErrJobEnded
-	}
-	return nil
 }

@@ -75,23 +75,6 @@ func (w *pageWork) read(ctx context.Context) (*pagePass, error) {
 	return pass, err
 }
 
-// markRunning sets a queued organization to running when its first page is read. If that fails, the report of the page does
-// it.
-func (w *pageWork) markRunning(ctx context.Context) {
-	if !w.organizationQueued {
-		return
-	}
-	w.organizationQueued = false
-	if _, err := w.Organizations.UpdateOrganization(ctx, w.job.ID, w.req.Organization, func(run *core.OrganizationRun) error {
-		if run.State == core.JobQueued {
-			run.State = core.JobRunning
-		}
-		return nil
-	}); err != nil {
-		w.log.Info("setting an organization to running; the report of the page retries", "job_id", w.job.ID, "organization", w.req.Organization, "err", err)
-	}
-}
-
 // addRow processes one row of the page: it writes a document, or sets the row aside, or skips it as settled.
 func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) error {
 	hash := hashOf(rec)
@@ -250,11 +233,4 @@ func (w *pageWork) storeInvalid(ctx context.Context) error {
 		row.stored, row.letter.Document = true, nil
 	}
 	return nil
-}
-
-// recordRequest returns the Request for one record of the page.
-func (w *pageWork) recordRequest(id string) core.Request {
-	req := w.childRequest(w.job, core.ScopeRecord, w.req.Organization)
-	req.RecordID, req.Force = id, false
-	return req
 }

@@ -114,13 +114,6 @@ func (w *pageWork) settleOne(ctx context.Context, record, id string, res *core.R
 	return nil
 }
 
-// clearDeadLetter removes the dead letter of a record, if there is one.
-func (w *pageWork) clearDeadLetter(ctx context.Context, id string) error {
-	return w.loop.RetryUntilStopped(ctx, "clearing a dead letter", func() error {
-		return w.Outcomes.ClearDeadLetter(ctx, w.req.Organization, id)
-	})
-}
-
 // settleInvalid settles the rows that were set aside, once the page was read completely.
 func (w *pageWork) settleInvalid(ctx context.Context, pass *pagePass, whole bool) error {
 	if !whole {

@@ -150,7 +150,7 @@ func (s *Store) ListAnalysisTypes(ctx context.Context, q core.AnalysisTypeQuery)
 	if err != nil {
 		return nil, 0, err
 	}
-	where, args, err := s.analysisTypeFilter(q)
+	where, args, err := analysisTypeFilter(s.postgres, q)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -195,9 +195,9 @@ func analysisTypeOrder(q core.AnalysisTypeQuery) (string, error) {
 
 // analysisTypeFilter returns the condition of a query. Each list is one argument, so that the statement's text does not depend on
 // its length.
-func (s *Store) analysisTypeFilter(q core.AnalysisTypeQuery) (string, []any, error) {
+func analysisTypeFilter(postgres bool, q core.AnalysisTypeQuery) (string, []any, error) {
 	names, versions := "(SELECT value FROM json_each($%d))", "(SELECT value FROM json_each($%d))"
-	if s.postgres {
+	if postgres {
 		names, versions = "(SELECT json_array_elements_text($%d::json))", "(SELECT json_array_elements_text($%d::json)::bigint)"
 	}
 	var conditions []string
