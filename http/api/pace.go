@@ -182,8 +182,8 @@ func bodyReadError(err error) error {
 	return core.WrapError(core.CodeInvalid, "the body could not be read to its end", err)
 }
 
-// reserve serves only the routes of monitoring on a connection over a limit.
-func (c Config) reserve(next http.Handler) http.Handler {
+// serveOverLimit serves only the monitoring routes on a connection over the connection limit.
+func (c Config) serveOverLimit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn := server.ConnOf(r.Context())
 		if !conn.OverLimit() {
@@ -196,7 +196,7 @@ func (c Config) reserve(next http.Handler) http.Handler {
 			if body != nil {
 				body.abandon()
 			}
-			conn.Keep()
+			conn.Protect()
 			next.ServeHTTP(w, r)
 			return
 		}

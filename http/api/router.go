@@ -80,7 +80,7 @@ func New(cfg Config, surfaces ...Surface) (*Router, error) {
 	if h.crossOrigin, err = newCrossOrigin(cfg.CORSOrigins, h.preflightMethods); err != nil {
 		return nil, err
 	}
-	h.mux.Use(h.identify, pace(h.cfg.Metrics, h.cfg.MaxBodyBytes), h.cfg.observe, recoverPanic, h.cfg.reserve, h.crossOrigin.share,
+	h.mux.Use(h.identify, pace(h.cfg.Metrics, h.cfg.MaxBodyBytes), h.cfg.observe, recoverPanic, h.cfg.serveOverLimit, h.crossOrigin.share,
 		h.cfg.checkHost, h.crossOrigin.servePreflight, h.crossOrigin.check, limitBody(h.cfg.MaxBodyBytes), h.routeRaw)
 	h.mux.NotFound(h.serveMissing)
 	h.mux.MethodNotAllowed(h.ServeUnrouted)

@@ -152,7 +152,7 @@ func (d letters) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := d.check(r, id); err != nil {
+	if err := d.checkVisible(r, id); err != nil {
 		return err
 	}
 	letter, err := d.port.Get(r.Context(), id)
@@ -185,7 +185,7 @@ func (d letters) retry(w http.ResponseWriter, r *http.Request) error {
 	if err := api.ReadEmptyObject(r); err != nil {
 		return err
 	}
-	if err := d.check(r, id); err != nil {
+	if err := d.checkVisible(r, id); err != nil {
 		return err
 	}
 	requestID := api.RequestIDOf(r)

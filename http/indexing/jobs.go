@@ -279,7 +279,7 @@ func (j jobs) answer(
 	if err != nil {
 		return err
 	}
-	if err := j.check(r, id); err != nil {
+	if err := j.checkVisible(r, id); err != nil {
 		return err
 	}
 	job, err := do(r.Context(), id)

@@ -11,13 +11,13 @@ import (
 // fewer entries than its limit and still have a next cursor.
 const maxVisiblePages = 8
 
-// seesJob reports whether a caller sees a job: it may write in the organization that the job is of.
+// seesJob reports whether a caller may see a job: it must have write access to the job's organization.
 func seesJob(caller core.Principal, job core.Job) bool {
 	return job.Scope == core.ScopeOrganization && job.Organization != "" && caller.MayWrite(job.Organization)
 }
 
-// seesLetter reports whether a caller sees a dead letter: it may write in the organization that the letter and its Request
-// are of. A message that was not understood may hold anything, and its retry do anything, so it is the system's.
+// seesLetter reports whether a caller may see a dead letter: it must have write access to the organization of the letter and of its
+// Request. Only the system sees a message that could not be parsed, because its content, and the effect of a retry, are unknown.
 func seesLetter(caller core.Principal, letter core.DeadLetter) bool {
 	if letter.Source != "" || letter.Organization == "" || !caller.MayWrite(letter.Organization) {
 		return false
@@ -25,8 +25,8 @@ func seesLetter(caller core.Principal, letter core.DeadLetter) bool {
 	return letter.Request == nil || letter.Request.Organization == letter.Organization
 }
 
-// check returns the same error for a job that the caller may not see as for one that does not exist.
-func (j jobs) check(r *http.Request, id string) error {
+// checkVisible returns an error if the caller may not see a job: the same as for a job that does not exist.
+func (j jobs) checkVisible(r *http.Request, id string) error {
 	caller, bound := api.RestrictedCaller(r)
 	if !bound {
 		return nil
@@ -38,8 +38,8 @@ func (j jobs) check(r *http.Request, id string) error {
 	return err
 }
 
-// check returns the same error for a dead letter that the caller may not see as for one that does not exist.
-func (d letters) check(r *http.Request, id string) error {
+// checkVisible returns an error if the caller may not see a dead letter: the same as for one that does not exist.
+func (d letters) checkVisible(r *http.Request, id string) error {
 	caller, bound := api.RestrictedCaller(r)
 	if !bound {
 		return nil

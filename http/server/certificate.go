@@ -58,7 +58,7 @@ func readPEM(file string) ([]byte, error) {
 		err = e.Err
 	}
 	if err != nil {
-		return nil, certificateError(file+" cannot be read: "+err.Error(), "give a file that tutti's user may read")
+		return nil, certificateError(file+" cannot be read: "+err.Error(), "set the path of a file that tutti's user can read")
 	}
 	return content, nil
 }
@@ -67,7 +67,7 @@ func certificateError(message, hint string) error {
 	return &core.Error{Code: core.CodeInvalid, Message: message, Hint: hint}
 }
 
-// certificate parses the pair. The texts of crypto/tls hold nothing of a key.
+// certificate parses the pair. The error texts of crypto/tls contain no key material.
 func (p certificatePair) certificate() (*tls.Certificate, error) {
 	if err := checkChain(p.cert); err != nil {
 		return nil, certificateError(p.certFile+" is not a certificate: "+err.Error(),
@@ -142,15 +142,15 @@ func NewCertificate(ctx context.Context, certFile, keyFile string, logger *slog.
 // Stop stops polling the files and waits for the goroutine. The certificate stays usable. It may be called again.
 func (c *Certificate) Stop(context.Context) error {
 	c.cancel()
-	c.work.Wait() // for the reading of two small files at most
+	c.work.Wait() // at most until two small files are read
 	return nil
 }
 
-// poll reads the files periodically until ctx ends. Each content is checked once.
-func (c *Certificate) poll(ctx context.Context, judged certificatePair) {
+// poll reads the files periodically until ctx ends, and parses them when they differ from the last parsed pair.
+func (c *Certificate) poll(ctx context.Context, parsed certificatePair) {
 	ticker := time.NewTicker(certificatePollInterval)
 	defer ticker.Stop()
-	unread := ""
+	lastError := "" // of reading the files, "" after a success
 	for {
 		select {
 		case <-ctx.Done():
@@ -159,17 +159,17 @@ func (c *Certificate) poll(ctx context.Context, judged certificatePair) {
 		}
 		read, err := readPair(c.certFile, c.keyFile)
 		if err != nil {
-			if reason := core.MessageOf(err); reason != unread {
-				unread = reason
+			if reason := core.MessageOf(err); reason != lastError {
+				lastError = reason
 				c.reportRejected(err)
 			}
 			continue
 		}
-		unread = ""
-		if bytes.Equal(read.cert, judged.cert) && bytes.Equal(read.key, judged.key) {
+		lastError = ""
+		if bytes.Equal(read.cert, parsed.cert) && bytes.Equal(read.key, parsed.key) {
 			continue
 		}
-		judged = read
+		parsed = read
 		next, err := read.certificate()
 		if err != nil {
 			c.reportRejected(err)
@@ -210,7 +210,7 @@ func CertificateNames(c *tls.Certificate) []string {
 	return names
 }
 
-// config returns the settings of TLS for a Server.
+// config returns the TLS configuration of a Server.
 func (c *Certificate) config() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{protocolHTTP2, protocolHTTP1},

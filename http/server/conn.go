@@ -59,8 +59,8 @@ type Conn struct {
 
 	limits *connLimits
 	// address is the client that the connection counts for; over is true for a connection over the limit.
-	address netip.Addr
-	over    bool
+	address   netip.Addr
+	overLimit bool
 	// limits.mu guards the fields below. listed is the connection's element in a list of limits; arriving that in limits.arriving
 	// since the time since. probed is the time of its first monitoring request, else zero; gone is true once it is no longer counted.
 	listed, arriving *list.Element
@@ -80,10 +80,10 @@ func (c *Conn) Reset() {
 }
 
 // OverLimit reports whether the connection serves only monitoring. c may be nil.
-func (c *Conn) OverLimit() bool { return c != nil && c.over }
+func (c *Conn) OverLimit() bool { return c != nil && c.overLimit }
 
-// Keep protects c, a connection over the limit, from replacement by a newer one for a while.
-func (c *Conn) Keep() { c.limits.keep(c) }
+// Protect protects c, a connection over the limit, from replacement by a newer one for a while.
+func (c *Conn) Protect() { c.limits.protect(c) }
 
 // WriteOnce calls write, which writes a response of length bytes, and sends it by one system call if its size suits. flush flushes the
 // response. c may be nil.

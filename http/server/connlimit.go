@@ -14,8 +14,9 @@ import (
 const (
 	// mostConnections is the default limit if the process may open enough files.
 	mostConnections = 8192
-	// minReserve and maxReserve bound the number of connections over the limit that are reserved for monitoring: limit/reserveShare.
-	minReserve, maxReserve, reserveShare = 2, 64, 16
+	// Over the limit, limit/monitoringShare connections are accepted for monitoring only, but at least minMonitoring and at most
+	// maxMonitoring.
+	minMonitoring, maxMonitoring, monitoringShare = 2, 64, 16
 	// probeTimeout is how long a connection over the limit may wait for a monitoring request before a newer one may replace it.
 	probeTimeout = 5 * time.Second
 	// arrivalTimeout is how long a request may take to arrive before its connection may be replaced at a limit.
@@ -35,20 +36,20 @@ const (
 // new one is accepted over the limit, for monitoring only; of those few the newest replaces the oldest, so that half-sent requests
 // cannot block a probe.
 type connLimits struct {
-	total, perAddress, reserve int
-	proxies                    []netip.Prefix
-	metrics                    *Metrics
+	total, perAddress, monitoring int
+	proxies                       []netip.Prefix
+	metrics                       *Metrics
 
 	mu sync.Mutex
 	// open counts the connections within the limit; from counts them by address, without those of proxies.
 	open int
 	from map[netip.Addr]int
-	// waiting are the idle connections within the limit, the longest idle one first.
-	waiting list.List
+	// idle are the idle connections within the limit, the longest idle one first.
+	idle list.List
 	// arriving are the connections within the limit whose request is incomplete, the oldest request first.
 	arriving list.List
-	// over are the connections over the limit, the oldest first.
-	over list.List
+	// overLimit are the connections over the limit, the oldest first.
+	overLimit list.List
 }
 
 // newConnLimits returns the limits of a Server in a process that may open files files.
@@ -60,8 +61,8 @@ func newConnLimits(cfg Config, files int) *connLimits {
 	if l.total == 0 {
 		l.total = min(mostConnections, files/2)
 	}
-	l.reserve = min(max(l.total/reserveShare, minReserve), maxReserve)
-	l.total = max(min(l.total, files/4*3-l.reserve), 1) // the rest is for other file descriptors
+	l.monitoring = min(max(l.total/monitoringShare, minMonitoring), maxMonitoring)
+	l.total = max(min(l.total, files/4*3-l.monitoring), 1) // the rest is for other file descriptors
 	if l.perAddress == 0 {
 		l.perAddress = max(l.total/2, 1)
 	}
@@ -72,8 +73,8 @@ func newConnLimits(cfg Config, files int) *connLimits {
 func (l *connLimits) admit(c *Conn) bool {
 	c.limits, c.address = l, l.addressOf(c.RemoteAddr())
 	l.mu.Lock()
-	replaced := l.place(c)
-	l.metrics.connections(l.open + l.over.Len())
+	replaced := l.add(c)
+	l.metrics.connections(l.open + l.overLimit.Len())
 	l.mu.Unlock()
 	if replaced != nil {
 		_ = replaced.Conn.Close()
@@ -107,33 +108,33 @@ func ClientNetwork(address netip.Addr) netip.Addr {
 	return address
 }
 
-// place adds a new connection to the lists and returns the connection to close, which may be c itself. l is locked.
-func (l *connLimits) place(c *Conn) (replaced *Conn) {
+// add adds a new connection to the lists and returns the connection to close, which may be c itself. l is locked.
+func (l *connLimits) add(c *Conn) (replaced *Conn) {
 	limit := ""
 	switch {
 	case c.address.IsValid() && l.from[c.address] >= l.perAddress:
 		limit = limitAddress
-		replaced = firstOf(&l.waiting, func(other *Conn) bool { return other.address == c.address })
+		replaced = firstOf(&l.idle, func(other *Conn) bool { return other.address == c.address })
 		if replaced == nil {
 			replaced = firstOf(&l.arriving, func(other *Conn) bool { return other.address == c.address && other.late() })
 		}
 	case l.open >= l.total:
 		limit = limitTotal
-		replaced = firstOf(&l.waiting, func(*Conn) bool { return true })
+		replaced = firstOf(&l.idle, func(*Conn) bool { return true })
 		if replaced == nil {
 			replaced = l.slowest(c)
 		}
 	}
 	if limit != "" && replaced == nil {
 		l.metrics.limited(limit)
-		c.over = true
-		if l.over.Len() >= l.reserve {
-			if replaced = firstOf(&l.over, func(other *Conn) bool { return time.Since(other.probed) > probeTimeout }); replaced == nil {
+		c.overLimit = true
+		if l.overLimit.Len() >= l.monitoring {
+			if replaced = firstOf(&l.overLimit, func(other *Conn) bool { return time.Since(other.probed) > probeTimeout }); replaced == nil {
 				return c
 			}
 			l.remove(replaced)
 		}
-		c.listed = l.over.PushBack(c)
+		c.listed = l.overLimit.PushBack(c)
 		return replaced
 	}
 	if replaced != nil {
@@ -143,7 +144,7 @@ func (l *connLimits) place(c *Conn) (replaced *Conn) {
 	if c.address.IsValid() {
 		l.from[c.address]++
 	}
-	c.listed = l.waiting.PushBack(c)
+	c.listed = l.idle.PushBack(c)
 	return replaced
 }
 
@@ -186,12 +187,12 @@ func (l *connLimits) remove(c *Conn) {
 		return
 	}
 	c.gone = true
-	if c.over {
-		l.over.Remove(c.listed)
+	if c.overLimit {
+		l.overLimit.Remove(c.listed)
 		return
 	}
-	l.rest(c, false)
-	l.arrive(c, false)
+	l.setIdle(c, false)
+	l.setArriving(c, false)
 	l.open--
 	if c.address.IsValid() {
 		if l.from[c.address]--; l.from[c.address] == 0 {
@@ -200,13 +201,13 @@ func (l *connLimits) remove(c *Conn) {
 	}
 }
 
-// rest records whether a connection within the limit is idle. l is locked.
-func (l *connLimits) rest(c *Conn, waits bool) {
+// setIdle records whether a connection within the limit is idle. l is locked.
+func (l *connLimits) setIdle(c *Conn, waits bool) {
 	switch {
 	case waits && c.listed == nil:
-		c.listed = l.waiting.PushBack(c)
+		c.listed = l.idle.PushBack(c)
 	case !waits && c.listed != nil:
-		l.waiting.Remove(c.listed)
+		l.idle.Remove(c.listed)
 		c.listed = nil
 	}
 }
@@ -219,14 +220,14 @@ func (l *connLimits) changed(conn net.Conn, state http.ConnState) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !c.over && !c.gone {
-		l.rest(c, state == http.StateIdle)
-		l.arrive(c, state == http.StateActive)
+	if !c.overLimit && !c.gone {
+		l.setIdle(c, state == http.StateIdle)
+		l.setArriving(c, state == http.StateActive)
 	}
 }
 
-// arrive records whether a request is arriving on a connection within the limit. l is locked.
-func (l *connLimits) arrive(c *Conn, begins bool) {
+// setArriving records whether a request is arriving on a connection within the limit. l is locked.
+func (l *connLimits) setArriving(c *Conn, begins bool) {
 	switch {
 	case begins && c.arriving == nil:
 		c.arriving, c.since = l.arriving.PushBack(c), time.Now()
@@ -244,11 +245,11 @@ func (c *Conn) Received() {
 	}
 	c.limits.mu.Lock()
 	defer c.limits.mu.Unlock()
-	c.limits.arrive(c, false)
+	c.limits.setArriving(c, false)
 }
 
-// keep protects c, a connection over the limit, from replacement for probeTimeout.
-func (l *connLimits) keep(c *Conn) {
+// protect protects c, a connection over the limit, from replacement for probeTimeout.
+func (l *connLimits) protect(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c.probed.IsZero() {
@@ -261,5 +262,5 @@ func (l *connLimits) closed(c *Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.remove(c)
-	l.metrics.connections(l.open + l.over.Len())
+	l.metrics.connections(l.open + l.overLimit.Len())
 }

@@ -1,7 +1,7 @@
 package server
 
-// ConnectionLimits returns the limits of a Server of a process that may have so many files open.
-func ConnectionLimits(cfg Config, files int) (total, perAddress, reserve int) {
+// ConnectionLimits returns the limits of a Server in a process that may open files files.
+func ConnectionLimits(cfg Config, files int) (total, perAddress, monitoring int) {
 	l := newConnLimits(cfg, files)
-	return l.total, l.perAddress, l.reserve
+	return l.total, l.perAddress, l.monitoring
 }

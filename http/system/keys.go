@@ -8,8 +8,7 @@ import (
 	"tutti/internal/core"
 )
 
-// keyBody is an API key as CONTRACT section 6 has it. Key, the whole text that its holder shows, is given once: in the
-// answer to the request that made it.
+// keyBody is an API key in JSON (CONTRACT section 6). Only the response to its creation contains Key, the secret that clients send.
 type keyBody struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
@@ -49,8 +48,8 @@ func clampTime(t time.Time) time.Time {
 	}
 }
 
-// keys handles the API keys (CONTRACT section 6). They can be made while authentication is off, so that there are some when it is
-// turned on.
+// keys serves the API keys (CONTRACT section 6). They can be created while authentication is off, so that they exist before it is turned
+// on.
 type keys struct{ port Keys }
 
 func (k keys) register(r *api.Router) {
@@ -76,22 +75,21 @@ func (k keys) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	wanted, err := newKeyOf(body)
+	requested, err := decodeKey(body)
 	if err != nil {
 		return err
 	}
-	key, text, err := k.port.Create(r.Context(), wanted.Name, wanted.Scopes, wanted.ExpiresAt)
+	key, secret, err := k.port.Create(r.Context(), requested.Name, requested.Scopes, requested.ExpiresAt)
 	if err != nil {
 		return err
 	}
 	answer := newKeyBody(key)
-	answer.Key = text
+	answer.Key = secret
 	return api.WriteJSON(w, http.StatusOK, answer)
 }
 
-// newKeyOf reads which key is wanted. A member that a key does not have is refused: a misspelt expiresAt would make a key
-// that never expires.
-func newKeyOf(body []byte) (core.APIKey, error) {
+// decodeKey decodes the key to create. It rejects unknown members, because a misspelt expiresAt would create a key that never expires.
+func decodeKey(body []byte) (core.APIKey, error) {
 	members, err := api.DecodeObject(body)
 	if err != nil {
 		return core.APIKey{}, err
@@ -118,7 +116,7 @@ func newKeyOf(body []byte) (core.APIKey, error) {
 	return k, nil
 }
 
-// revoke ends a key and answers it as it is afterwards.
+// revoke revokes a key and returns its new state.
 func (k keys) revoke(w http.ResponseWriter, r *http.Request) error {
 	id, err := api.PathParam(r, "id", "id")
 	if err != nil {

@@ -14,16 +14,16 @@ type Ports struct {
 	Readiness  Readiness
 	Keys       Keys
 	Catalogues CatalogueStates
-	// Gatherer is what GET /metrics shows. Default: an empty registry.
+	// Gatherer provides the metrics of GET /metrics. Default: an empty registry.
 	Gatherer prometheus.Gatherer
-	// Examples returns pairs of a value in the examples of the OpenAPI document and the one that replaces it, such as the
-	// id of a record that exists. It must be safe for concurrent use. Default: the examples stay as they are.
+	// Examples returns pairs of strings: a value in the examples of the OpenAPI document, and its replacement, such as the id of
+	// an existing record. It must be safe for concurrent use. Default: no replacements.
 	Examples func() []string
 }
 
-// CatalogueStates says which catalogues there are.
+// CatalogueStates provides the state of the catalogues.
 type CatalogueStates interface {
-	// Catalogues returns all catalogues as they are now, at once and never nil.
+	// Catalogues returns a snapshot of all catalogues, never nil. It does not block.
 	Catalogues() *core.CatalogueSet
 }
 
@@ -35,12 +35,12 @@ type Readiness interface {
 
 // Keys manages API keys.
 type Keys interface {
-	// Create makes a key and returns it with the whole text that its holder shows, which is not kept. expires is zero for
-	// never. CodeInvalid for a bad name, scope or time.
+	// Create creates a key and returns it with its secret, which clients send and which is not stored. A zero expires means
+	// never. CodeInvalid for an invalid name, scope or time.
 	Create(ctx context.Context, name string, scopes []string, expires time.Time) (core.APIKey, string, error)
-	// List returns all keys, the last made first.
+	// List returns all keys, newest first.
 	List(ctx context.Context) ([]core.APIKey, error)
-	// Revoke ends a key; CodeNotFound when there is none. A key that was revoked before stays so.
+	// Revoke revokes a key; CodeNotFound when there is none. Revoking a revoked key is not an error.
 	Revoke(ctx context.Context, id string) (core.APIKey, error)
 }
 
@@ -56,9 +56,9 @@ const (
 
 // Health is the part of GET /ready that does not concern the catalogues.
 type Health struct {
-	// Components are the parts by name: queue, index, store. A queue or store that is down makes /ready answer 503.
+	// Components are the states by component: queue, index, store. /ready returns 503 while the queue or the store is down.
 	Components map[string]ComponentState
-	// Reasons says in words, which are safe to display, why components are not up.
+	// Reasons explains why components are not up, in sentences that may be shown to clients.
 	Reasons []string
 	// Paused lists the repositories whose consumers are paused.
 	Paused []core.Pause
