@@ -54,7 +54,7 @@ func schemasListCommand(r *remote) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&filter.Names, "name", nil, "only versions of the type with this `name`; may be given several times")
 	flags.Var(&number{&filter.Limit, maxTypes}, "limit", "list at most this `number`, from 1 to 1000 (default 20)")
-	flags.Var(&number{&filter.Offset, math.MaxInt}, "offset", "skip this `number` of the newest")
+	flags.Var(&number{&filter.Offset, math.MaxInt}, "offset", "skip the newest `number` of versions")
 	complete(cmd, "limit")
 	complete(cmd, "offset")
 	// It fails only for a flag that does not exist.
@@ -97,9 +97,9 @@ func schemasGetCommand(r *remote) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get <name>",
 		Short: "Show an analysis type with its schema",
-		Long: "Show the latest version of an analysis type, or the one of --version: its options and the schema that analyses are\n" +
-			"validated against: the registered schema merged with the base schema, or with --unrendered the registered schema\n" +
-			"alone. Without --version, --output json contains all versions.\n\n" + localTimes,
+		Long: "Show the latest version of an analysis type, or the one of --version, with its options and the schema that analyses are\n" +
+			"validated against. That is the registered schema merged with the base schema; --unrendered omits the base schema.\n" +
+			"Without --version, --output json contains all versions.\n\n" + localTimes,
 		Example: "  tutti schemas get sequencingRead\n" +
 			"  tutti schemas get sequencingRead --version 2 --unrendered --output json | jq .schema",
 		Args:              arguments(1, "pass the name of one analysis type"),

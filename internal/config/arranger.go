@@ -81,7 +81,7 @@ func overlayArranger(root *setting.Node, environ []string) (production bool, war
 	a := newArranger(root, environ)
 	production = a.variables[arrangerMode].Value == productionMode
 	if len(a.applied) > 0 {
-		a.warn("taken from the environment, as Arranger names it: %s", strings.Join(a.applied, ", "))
+		a.warn("configured by environment variables of Arranger: %s", strings.Join(a.applied, ", "))
 	}
 	if production && root.Member("catalogues").Member("disableGraphQLIntrospection") == nil {
 		a.warn("%s is %s: GraphQL's introspection is off unless a catalogue, or catalogues.disableGraphQLIntrospection, sets it",

@@ -44,7 +44,7 @@ DOWNLOAD_MAX_ROWS=100
 DOWNLOAD_STREAM_BUFFER_SIZE=2000`
 
 const (
-	fromHost      = "taken from the environment, as Arranger names it: index.url from ES_HOST"
+	fromHost      = "configured by environment variables of Arranger: index.url from ES_HOST"
 	notProduction = "NODE_ENV is production: GraphQL's introspection is off unless a catalogue, or catalogues.disableGraphQLIntrospection, sets it"
 )
 
@@ -60,7 +60,7 @@ func TestArrangerMigration(t *testing.T) {
 			want: `{catalogues: {dir: testdata, disableGraphQLIntrospection: false},
  index: {url: "http://localhost:9200", username: elastic, password: s3cret}}`,
 			warnings: []string{
-				"taken from the environment, as Arranger names it: catalogues.dir from CONFIGS_PATH, index.url from ES_HOST, " +
+				"configured by environment variables of Arranger: catalogues.dir from CONFIGS_PATH, index.url from ES_HOST, " +
 					"index.username from ES_USER, index.password from ES_PASS, catalogues.disableGraphQLIntrospection from DISABLE_GRAPHQL_INTROSPECTION",
 				"these variables of Arranger are ignored: ALLOW_CUSTOM_DOWNLOAD_MAX_ROWS (here allowCustomMaxRows of a catalogue's downloads), " +
 					"DISABLE_DOWNLOADS (here disableDownloads of a catalogue), DISABLE_FILTERS (here disableFilters of a catalogue), " +
@@ -98,7 +98,7 @@ func TestArrangerMigration(t *testing.T) {
 		},
 		"credentials for tutti's own address": {
 			environ: "ES_USER=u\nES_PASS=s3cret", file: "index: {url: 'http://es'}", want: "index: {url: 'http://es', username: u, password: s3cret}",
-			warnings: []string{"taken from the environment, as Arranger names it: index.username from ES_USER, index.password from ES_PASS"},
+			warnings: []string{"configured by environment variables of Arranger: index.username from ES_USER, index.password from ES_PASS"},
 		},
 		"an API key is enough": {
 			environ: "ES_HOST=http://es\nES_USER=u\nES_PASS=s3cret", file: "index: {apiKeyFile: KEY}", want: "index: {url: 'http://es', apiKeyFile: KEY}",
@@ -113,12 +113,12 @@ func TestArrangerMigration(t *testing.T) {
 			environ: "MAESTRO_ELASTICSEARCH_NODES=http://m\nMAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_USER=m\n" +
 				"MAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_PASSWORD=m\nES_HOST=http://a\nES_USER=a\nES_PASS=s3cret\nCONFIGS_PATH=testdata",
 			want:     "{index: {url: 'http://m', username: m, password: m}, catalogues: {dir: testdata}}",
-			warnings: []string{"taken from the environment, as Arranger names it: catalogues.dir from CONFIGS_PATH"},
+			warnings: []string{"configured by environment variables of Arranger: catalogues.dir from CONFIGS_PATH"},
 		},
 		"Maestro's address, Arranger's credentials": {
 			environ:  "MAESTRO_ELASTICSEARCH_NODES=http://m\nES_USER=a\nES_PASS=s3cret",
 			want:     "index: {url: 'http://m', username: a, password: s3cret}",
-			warnings: []string{"taken from the environment, as Arranger names it: index.username from ES_USER, index.password from ES_PASS"},
+			warnings: []string{"configured by environment variables of Arranger: index.username from ES_USER, index.password from ES_PASS"},
 		},
 		"production":               {environ: "NODE_ENV=production", production: true, warnings: []string{notProduction}},
 		"production, decided":      {environ: "NODE_ENV=production", file: "catalogues: {disableGraphQLIntrospection: no}", want: "catalogues: {disableGraphQLIntrospection: no}", production: true},

@@ -8,25 +8,26 @@ import (
 	"tutti/internal/config/setting"
 )
 
-// Catalogues configures what can be searched (CONTRACT section 3).
+// Catalogues configures the searchable catalogues (CONTRACT section 3).
 type Catalogues struct {
-	// Dir is the directory of the catalogues' configuration; empty creates one catalogue for each index.
+	// Dir is the directory with the configuration of the catalogues. If it is empty, each index has a catalogue with default settings.
 	Dir string
-	// DisableGraphQLIntrospection disables __schema and __type in all catalogues; nil when not set.
+	// DisableGraphQLIntrospection disables __schema and __type in all catalogues when true; false and nil leave it to each catalogue.
 	DisableGraphQLIntrospection *bool
-	// Production reports that NODE_ENV is production, which disables them unless configured otherwise. It has no key in the file.
+	// Production is set when NODE_ENV is production. It disables introspection in catalogues that do not enable it, unless
+	// DisableGraphQLIntrospection is set. It has no key in the file.
 	Production bool
 }
 
 func (c *Catalogues) key() setting.Key {
-	return setting.Object("catalogues", "Search.",
-		setting.Text("dir", &c.Dir, "", "Directory of the catalogues' configuration in Arranger's format; empty creates one catalogue for each index."),
+	return setting.Object("catalogues", "Searchable catalogues.",
+		setting.Text("dir", &c.Dir, "", "Directory with the configuration of the catalogues in Arranger's format. If empty, each index has a catalogue with default settings."),
 		setting.Choice("disableGraphQLIntrospection", &c.DisableGraphQLIntrospection,
-			"True disables GraphQL introspection in every catalogue, false leaves it to each catalogue; when not set, NODE_ENV=production "+
-				"disables it in catalogues that do not enable it."))
+			"True disables GraphQL introspection in all catalogues, false leaves it to the configuration of each catalogue. If not set, "+
+				"NODE_ENV=production disables it in catalogues that do not enable it."))
 }
 
-// validate reports a directory that cannot be read. given is its source.
+// validate reports a directory that cannot be read. given is the section in the configuration file.
 func (c *Catalogues) validate(given *setting.Node, f *setting.ErrorList) {
 	if c.Dir == "" {
 		return

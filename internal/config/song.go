@@ -30,8 +30,8 @@ type songEnvironment struct {
 }
 
 // overlaySong copies the variables of Song's authentication into keys that root does not set, and returns warnings: what was copied, and
-// what was not. It reports an error for a provider without which Song would check other tokens; invalid values are found when root is
-// decoded.
+// what was not. It reports an error for AUTH_SERVER_PROVIDER if the provider is unknown or its variables are incomplete, because tutti
+// would then accept other tokens than Song. Invalid values are found when root is decoded.
 func overlaySong(root *setting.Node, environ []string, found *setting.ErrorList) []string {
 	s, used := newSong(root, environ, found)
 	if used {
@@ -40,7 +40,7 @@ func overlaySong(root *setting.Node, environ []string, found *setting.ErrorList)
 	return s.warnings
 }
 
-// newSong copies the variables; it returns false when none is used.
+// newSong copies the variables, and reports whether tutti uses them.
 func newSong(root *setting.Node, environ []string, found *setting.ErrorList) (*songEnvironment, bool) {
 	s := &songEnvironment{root: root, variables: map[string]setting.EnvVariable{}, urls: map[string]bool{}, found: found}
 	if !s.collect(environ) || !s.enable() {
@@ -54,7 +54,7 @@ func newSong(root *setting.Node, environ []string, found *setting.ErrorList) (*s
 	return s, true
 }
 
-// collect groups the variables; it reports false when none is of Song's authentication.
+// collect fills s.variables, and reports whether one of them configures Song's authentication.
 func (s *songEnvironment) collect(environ []string) bool {
 	found := false
 	for _, entry := range environ {
@@ -111,7 +111,7 @@ func (s *songEnvironment) server(name string) setting.EnvVariable {
 	return v
 }
 
-// scopes copies the names of scopes. Song's scope of the system is a whole, tutti's has the organizations' suffix.
+// scopes copies the names of scopes. Song's system scope is one name; tutti's consists of auth.systemScope and auth.writeSuffix.
 func (s *songEnvironment) scopes() {
 	prefix, suffix, system := s.server("SCOPESTUDYPREFIX"), s.server("SCOPESTUDYSUFFIX"), s.server("SCOPESYSTEM")
 	s.apply(prefix, prefix.Value, "auth", "organizationPrefix")
@@ -156,23 +156,23 @@ func (s *songEnvironment) tokenKeys() {
 		path := strings.TrimPrefix(location.Value, "file:")
 		applied = s.apply(location, strings.TrimPrefix(path, "//"), "auth", "jwt", "publicKeyFile")
 	default:
-		s.warn("%s is ignored: %s: is not supported; set auth.jwt.jwksUrl or publicKeyFile", location.Name, scheme)
+		s.warn("%s is ignored: the URL scheme %s is not supported; set auth.jwt.jwksUrl or auth.jwt.publicKeyFile", location.Name, scheme)
 	}
 	if !applied {
 		return
 	}
-	free := false
+	unrestricted := false
 	for name, flag := range map[string]string{"issuer": "anyIssuer", "audience": "anyAudience"} {
 		if s.root.Member("auth").Member("jwt").Member(name) == nil {
-			free = fill(s.root, from, "true", "auth", "jwt", flag) || free
+			unrestricted = fill(s.root, from, "true", "auth", "jwt", flag) || unrestricted
 		}
 	}
-	if free {
-		s.warn("tokens with any issuer or audience are accepted, as Song does: set auth.jwt.issuer and auth.jwt.audience to require one")
+	if unrestricted {
+		s.warn("tokens with any issuer or audience are accepted, as Song does: set auth.jwt.issuer and auth.jwt.audience to restrict them")
 	}
 }
 
-// permissions copies the exchange of tokens for permissions, with the provider keycloak.
+// permissions copies the settings with which a token's permissions are requested from Keycloak, if that is the provider.
 func (s *songEnvironment) permissions() {
 	provider, host, realm := s.server("PROVIDER"), s.server("KEYCLOAKHOST"), s.server("KEYCLOAKREALM")
 	client := s.variables[songServerPrefix+"CLIENTID"]
@@ -214,7 +214,8 @@ func (s *songEnvironment) introspection() {
 	s.apply(parameter, parameter.Value, "auth", "introspection", "tokenParameter")
 }
 
-// plainHTTP permits plain http when all plain http URLs are Song's and name a host of a private network. Others are errors.
+// plainHTTP permits plain http when all plain http URLs come from Song's variables and their hosts are in a private network. Otherwise
+// validation rejects these URLs.
 func (s *songEnvironment) plainHTTP() {
 	auth := s.root.Member("auth")
 	var source setting.EnvVariable
@@ -233,7 +234,7 @@ func (s *songEnvironment) plainHTTP() {
 		source = setting.EnvVariable{Name: strings.TrimPrefix(node.Source, "variable ")}
 	}
 	if source.Name != "" && fill(s.root, source, "true", "auth", "allowHttp") {
-		s.warn("tokens are checked over plain http within a private network, as %s says: use https where others can reach that network", source.Name)
+		s.warn("tokens are checked over plain http within a private network, because of %s: use https if others can access that network", source.Name)
 	}
 }
 
@@ -253,10 +254,10 @@ func privateHost(host string) bool {
 	return slices.Contains([]string{"internal", "local", "svc", "localhost"}, last)
 }
 
-// warnUnused reports what was copied, and warns of the unused variables.
+// warnUnused adds one warning that lists what was copied, and one that lists the unused variables.
 func (s *songEnvironment) warnUnused() {
 	if len(s.applied) > 0 {
-		s.warn("taken from the environment, as Song names it: %s", strings.Join(s.applied, ", "))
+		s.warn("configured by environment variables of Song: %s", strings.Join(s.applied, ", "))
 	}
 	var names []string
 	for _, v := range s.variables {

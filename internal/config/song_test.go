@@ -40,7 +40,7 @@ SPRING_SECURITY_OAUTH2_RESOURCESERVER_JWT_JWK_SET_URI=https://id.example.org/rea
 
 	songAnyToken  = "tokens with any issuer or audience are accepted, as Song does: set auth.jwt.issuer and auth.jwt.audience to require one"
 	songPlainHTTP = "tokens are checked over plain http within a private network"
-	songTaken     = "taken from the environment, as Song names it: "
+	songTaken     = "configured by environment variables of Song: "
 	songInsecure  = "AUTH_SERVER_… and SPRING_SECURITY_… are ignored: without the profile secure"
 	songKey       = "SPRING_PROFILES_ACTIVE=secure\nSPRING_SECURITY_OAUTH2_RESOURCESERVER_JWT_"
 )
@@ -119,7 +119,7 @@ func TestSongMigration(t *testing.T) {
 		},
 		"a key in the classpath": {
 			environ: songKey + "PUBLIC_KEY_LOCATION=classpath:key.pem", want: "auth: {mode: token}",
-			warnings: []string{"SPRING_SECURITY_OAUTH2_RESOURCESERVER_JWT_PUBLIC_KEY_LOCATION is ignored: classpath: is not supported", songTaken},
+			warnings: []string{"SPRING_SECURITY_OAUTH2_RESOURCESERVER_JWT_PUBLIC_KEY_LOCATION is ignored: the URL scheme classpath is not supported", songTaken},
 		},
 		"another scope of the system": {
 			environ: "SPRING_PROFILES_ACTIVE=secure\nAUTH_SERVER_SCOPE_SYSTEM=song.ADMIN", want: "auth: {mode: token}",

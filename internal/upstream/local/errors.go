@@ -11,7 +11,7 @@ import (
 var (
 	// ErrAnalysisAbsent: errorId analysis.id.not.found, with CodeAbsent.
 	ErrAnalysisAbsent = fmt.Errorf("local: %s: %w", analysisAbsent, core.ErrRecordAbsent)
-	// ErrStudyAbsent: errorId study.id.does.not.exist, with CodeAbsent. It counts only when Organizations omits the study too.
+	// ErrStudyAbsent: errorId study.id.does.not.exist, with CodeAbsent. Callers treat the study as absent only if Organizations omits it too.
 	ErrStudyAbsent = fmt.Errorf("local: %s: %w", studyAbsent, core.ErrOrganizationAbsent)
 )
 

@@ -1,4 +1,4 @@
-// Package protocol registers the types of repository. Each is described by a package of its own below internal/upstream.
+// Package protocol lists the types of repository. Each is implemented by a package below internal/upstream.
 package protocol
 
 import (
@@ -20,8 +20,12 @@ func builtIn() upstream.Type {
 	return t
 }
 
-// Of returns a type by its name, the first one for an unknown name.
+// Of returns the type with a name, or Song's for a missing or unknown name: the configuration reports that name as an error, but
+// validates the other keys of the repository too.
 func Of(name core.RepositoryType) upstream.Type {
 	types := Types()
-	return types[max(0, slices.IndexFunc(types, func(t upstream.Type) bool { return t.Name == name }))]
+	if i := slices.IndexFunc(types, func(t upstream.Type) bool { return t.Name == name }); i >= 0 {
+		return types[i]
+	}
+	return song.Type()
 }

@@ -16,7 +16,7 @@ import (
 var (
 	// ErrAnalysisAbsent: errorId analysis.id.not.found, with CodeAbsent.
 	ErrAnalysisAbsent = fmt.Errorf("song: analysis.id.not.found: %w", core.ErrRecordAbsent)
-	// ErrStudyAbsent: errorId study.id.does.not.exist, with CodeAbsent. It counts only when Organizations omits the study too.
+	// ErrStudyAbsent: errorId study.id.does.not.exist, with CodeAbsent. Callers treat the study as absent only if Organizations omits it too.
 	ErrStudyAbsent = fmt.Errorf("song: study.id.does.not.exist: %w", core.ErrOrganizationAbsent)
 	// ErrOtherStudy: errorId entity.not.related.to.study, with CodeUpstream: the analysis exists in another study.
 	ErrOtherStudy = fmt.Errorf("song: entity.not.related.to.study: %w", core.ErrOtherOrganization)

@@ -9,9 +9,9 @@ import (
 
 const memberInfo = "info"
 
-// FilesV4 is like Files for the documents of Maestro 4: the donors of the samples with their specimens, and the index of a file
-// as file.index_file instead of a document of its own. Files of XML are left out. The members of an object named info
-// move into the object that contains it, except where that already has a member of the same name.
+// FilesV4 is like Files for the documents of Maestro 4. They contain the donors of the samples with their specimens, and the index of
+// a file as file.index_file. Index files and XML files have no documents of their own. The members of an object named info move into
+// the object that contains it, except those whose names it already has.
 func FilesV4(rec core.Record, block []byte, each func(id string, document []byte) error) error {
 	record := parse(rec.Body)
 	all, err := files(record)
@@ -69,7 +69,7 @@ func indexV4(f file) object {
 	return own.with(parse(f.members.get(memberInfo)))
 }
 
-// indexOf returns the index file (such as .bai) of the named file, nil if there is none.
+// indexOf returns the file that is the index of the named file, such as a.bam.bai of a.bam, nil if there is none.
 func indexOf(all []file, name string) *file {
 	var extensions []string
 	switch {
@@ -90,19 +90,20 @@ func indexOf(all []file, name string) *file {
 	return nil
 }
 
+// isIndex reports whether a file is the index of another file.
 func isIndex(name string) bool {
 	return slices.ContainsFunc([]string{"bai", "crai", "tbi", "idx"}, func(extension string) bool { return hasExtension(name, extension) })
 }
 
-// hasExtension reports whether a file has an extension, or is compressed and had it before.
+// hasExtension reports whether a name ends in an extension, or in one followed by the extension of a compressed file.
 func hasExtension(name, extension string) bool {
 	name = strings.ToLower(name)
-	return slices.ContainsFunc([]string{"", ".gz", ".zip", ".b2zip"}, func(packed string) bool {
-		return strings.HasSuffix(name, extension+packed)
+	return slices.ContainsFunc([]string{"", ".gz", ".zip", ".b2zip"}, func(compressed string) bool {
+		return strings.HasSuffix(name, extension+compressed)
 	})
 }
 
-// group is a donor or a specimen with what belongs to it.
+// group is a donor with its specimens in groups, or a specimen with its samples.
 type group struct {
 	id      string
 	members object
@@ -110,7 +111,7 @@ type group struct {
 	samples []object
 }
 
-// child returns the group with that id below g, a new one with these members if there is none.
+// child returns the group with an id in g.groups. If there is none, it adds one with the given members.
 func (g *group) child(id string, members func() object) *group {
 	if i := slices.IndexFunc(g.groups, func(c *group) bool { return c.id == id }); i >= 0 {
 		return g.groups[i]
@@ -120,7 +121,7 @@ func (g *group) child(id string, members func() object) *group {
 	return c
 }
 
-// donorsOf returns the donors of an analysis with their specimens and the samples of these, as a JSON array; nil for none.
+// donorsOf returns the donors of an analysis as a JSON array, each with its specimens and their samples; nil without samples.
 func donorsOf(record object) ([]byte, error) {
 	samples, ok := list(record.get("samples"))
 	if !ok {
@@ -133,7 +134,7 @@ func donorsOf(record object) ([]byte, error) {
 	for _, raw := range samples {
 		sample := parse(raw)
 		donor, specimen := parse(sample.get("donor")), parse(sample.get("specimen"))
-		of := root.child(donor.text("donorId"), func() object {
+		owner := root.child(donor.text("donorId"), func() object {
 			return donor.renamed("donorId", "donor_id", "submitterDonorId", "submitter_donor_id", "gender", "gender").
 				with(parse(donor.get(memberInfo)))
 		}).child(specimen.text("specimenId"), func() object {
@@ -141,7 +142,7 @@ func donorsOf(record object) ([]byte, error) {
 				"specimenTissueSource", "specimen_tissue_source", "tumourNormalDesignation", "tumour_normal_designation").
 				with(parse(specimen.get(memberInfo)))
 		})
-		of.samples = append(of.samples, sample.renamed("sampleId", "sample_id", "submitterSampleId", "submitter_sample_id",
+		owner.samples = append(owner.samples, sample.renamed("sampleId", "sample_id", "submitterSampleId", "submitter_sample_id",
 			"sampleType", "sample_type", "matchedNormalSubmitterSampleId", "matched_normal_submitter_sample_id").
 			with(parse(sample.get(memberInfo))))
 	}
