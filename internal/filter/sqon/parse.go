@@ -15,8 +15,8 @@ import (
 // JSON and exceeded limits stop the parser, and are then the last violation.
 func Parse(raw []byte) (Filter, error) { return parse(raw, false) }
 
-// ParseLenient is Parse for the filters of clients, some of which send an Or without members when nothing is selected: it then
-// matches everything. Filters that grant access are parsed by Parse, with which it matches nothing.
+// ParseLenient is Parse for the filters of clients. Some clients send an Or without members when nothing is selected, which matches
+// everything here. Filters that grant access must be parsed by Parse, where it matches nothing.
 func ParseLenient(raw []byte) (Filter, error) { return parse(raw, true) }
 
 func parse(raw []byte, lenient bool) (Filter, error) {
@@ -58,9 +58,9 @@ type partialNode struct {
 	op string
 	// members are those that were present.
 	members member
-	// shape is the kind of the content: groupContent, any other kind for a clause, or unknownContent for neither.
-	shape  contentKind
-	clause clause
+	// contentKind is groupContent for a list, listContent for an object, and unknownContent for other values.
+	contentKind contentKind
+	clause      clause
 }
 
 // clause is what has been read of the content of a clause.
@@ -208,21 +208,21 @@ func (p *parser) pivot(r *partialNode) bool {
 	}
 }
 
-// content reads the content of a group or a clause, by its type: op may come after it.
+// content reads the content of a group, a list, or of a clause, an object. op may follow it.
 func (p *parser) content(r *partialNode) bool {
 	op := r.node.Op.contentKind()
 	switch c := p.peek(); {
 	case c == '[' && (op == unknownContent || op == groupContent):
-		r.shape = groupContent
+		r.contentKind = groupContent
 		return p.group(r.node)
 	case c == '{' && op != groupContent:
-		r.shape = listContent
+		r.contentKind = listContent
 		return p.object(func(name string) bool { return p.clauseMember(r, name) })
 	case c == '{' || c == '[':
 		// validate compares it with the operator.
-		r.shape = groupContent
+		r.contentKind = groupContent
 		if c == '{' {
-			r.shape = listContent
+			r.contentKind = listContent
 		}
 		return p.skip(0)
 	default:
@@ -253,21 +253,21 @@ func (p *parser) validate(r *partialNode) bool {
 	if r.members&memberContent == 0 {
 		ok = ok && p.violation(pointer, KeywordContent, "content is missing")
 	}
-	wants := r.node.Op.contentKind()
+	required := r.node.Op.contentKind()
 	switch {
-	case !ok || r.shape == unknownContent || wants == unknownContent:
+	case !ok || r.contentKind == unknownContent || required == unknownContent:
 		return ok
-	case wants == groupContent && r.shape != groupContent:
+	case required == groupContent && r.contentKind != groupContent:
 		return p.violation(pointer+"/content", KeywordContent, "content of "+excerpt(r.op)+" must be a list of filters")
-	case wants != groupContent && r.shape == groupContent:
+	case required != groupContent && r.contentKind == groupContent:
 		return p.violation(pointer+"/content", KeywordContent,
-			"content of "+excerpt(r.op)+" must be an object with "+namesMember(wants)+" and value")
-	case wants == groupContent:
+			"content of "+excerpt(r.op)+" must be an object with "+namesMember(required)+" and value")
+	case required == groupContent:
 		if p.lenient && r.node.Op == Or && len(r.node.Content) == 0 {
 			r.node.Op = And
 		}
 		return true
 	default:
-		return p.validateClause(r, wants)
+		return p.validateClause(r, required)
 	}
 }

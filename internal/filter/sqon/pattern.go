@@ -49,7 +49,7 @@ func (p Pattern) MatchFold(text string) bool { return p.match(text, true) }
 
 func (p Pattern) match(text string, fold bool) bool {
 	at, in := 0, 0
-	// star is the position after the last "*", from where in the text its rest was tried last.
+	// star is the position after the last "*"; from is the position in the text where what follows it was last compared.
 	star, from := -1, 0
 	for {
 		switch {

@@ -10,14 +10,15 @@ import (
 	"tutti/internal/core"
 )
 
-// Keywords of the violations (core.Violation) of Parse and Check.
+// Values of core.Violation.Keyword in the errors of Parse and Check: what is not valid.
 const (
 	// KeywordJSON: the input is not valid JSON, or not valid UTF-8.
 	KeywordJSON = "json"
 	// KeywordNode: a filter is not an object.
 	KeywordNode = "node"
 	// KeywordMember: an object has an unknown or a duplicate member.
-	KeywordMember    = "member"
+	KeywordMember = "member"
+	// KeywordOp and the following: the member of this name is missing or not valid.
 	KeywordOp        = "op"
 	KeywordContent   = "content"
 	KeywordFieldName = "fieldName"
@@ -33,7 +34,7 @@ const (
 const (
 	// MaxDepth is the maximum nesting depth of groups and clauses, counting the outermost.
 	MaxDepth = 50
-	// MaxValues is the maximum number of values, and of names in lists of field names, in a filter.
+	// MaxValues is the maximum number of values in a filter; names in lists of field names count as values.
 	MaxValues = 10_000
 	// MaxNodes is the maximum number of groups and clauses in a filter.
 	MaxNodes = 20_000
@@ -41,7 +42,7 @@ const (
 	MaxViolations = 20
 )
 
-// maxExcerpt is the maximum length in characters of input in a message.
+// maxExcerpt is the maximum number of characters that a message quotes from the input.
 const maxExcerpt = 40
 
 // violations collects up to MaxViolations violations.
@@ -56,7 +57,7 @@ func (f *violations) add(pointer, keyword, message string) {
 	}
 }
 
-// full reports whether no more violations are recorded, so that the caller can stop looking.
+// full reports whether the list is full: add ignores further violations, so the caller can stop.
 func (f *violations) full() bool { return len(f.list) >= MaxViolations }
 
 // err returns the violations as one error, nil for none.
@@ -77,7 +78,7 @@ func (f *violations) err() error {
 	return e
 }
 
-// pointerExcerpt returns the end of a long pointer, with unprintable characters escaped.
+// pointerExcerpt returns a pointer, or the end of a long one, with unprintable characters escaped.
 func pointerExcerpt(pointer string) string {
 	const most = 120
 	cut := max(0, len(pointer)-most)
@@ -115,13 +116,13 @@ func pointerPart(name string) string {
 	return name[:cut] + "…"
 }
 
-// suggestWord returns a suggestion of the nearest valid word, "" when none is near.
+// suggestWord returns the text that suggests the word closest to given, "" if none is close enough.
 func suggestWord(given string, words ...string) string {
 	return didYouMean(core.Suggest(given, slices.Values(words)))
 }
 
-// didYouMean returns a suggestion of a word, "" for none. Unlike an excerpt it is not shortened to maxExcerpt, so that it can be
-// compared with the input.
+// didYouMean returns the text that suggests word, "" if word is empty. It quotes more than maxExcerpt characters, so that readers can
+// compare the word with the input.
 func didYouMean(word string) string {
 	if word == "" {
 		return ""

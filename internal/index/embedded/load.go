@@ -20,10 +20,10 @@ import (
 type aliasLoad struct {
 	alias *alias
 	// row is the last row number, live the number of documents.
-	row      uint64
-	live     int
-	manifest []*manifestEntry
-	deletes  []uint64
+	row       uint64
+	documents int
+	manifest  []*manifestEntry
+	deletes   []uint64
 }
 
 // newAliasLoad reads the manifest, creating its buckets for an alias that was written before there were segments. An entry that
@@ -34,7 +34,7 @@ func newAliasLoad(a *alias, b *bbolt.Bucket) (*aliasLoad, error) {
 			return nil, err
 		}
 	}
-	l := &aliasLoad{alias: a, row: a.segments.row, live: liveOf(b)}
+	l := &aliasLoad{alias: a, row: a.segments.row, documents: liveOf(b)}
 	segments, spoilt := b.Bucket(bucketSegments()), [][]byte(nil)
 	err := segments.ForEach(func(key, value []byte) error {
 		if entry, err := readManifestEntry(key, value); err == nil {
@@ -84,16 +84,16 @@ func (x *loader) run(loads []*aliasLoad) {
 		began := time.Now()
 		segments, spoilt := x.readFiles(l)
 		gaps := uncoveredRows(segments, l.row)
-		if in := liveDocuments(segments); l.live-in > slowLoad {
+		if in := liveDocuments(segments); l.documents-in > slowLoad {
 			x.cfg.Logger.Info("embedded index is rebuilding its columns from the documents; searches wait for them",
-				"index", l.alias.name, "documents", l.live-in)
+				"index", l.alias.name, "documents", l.documents-in)
 		}
 		made, ok := x.rebuild(l, gaps)
 		all := sortByRow(slices.Concat(segments, made))
 		if !ok || !x.merger.send(&segmentSwap{alias: l.alias, initial: true, put: all, fresh: filesOf(made), removed: spoilt}) {
 			return
 		}
-		x.cfg.Logger.Debug("embedded index loaded its columns", "index", l.alias.name, "documents", l.live,
+		x.cfg.Logger.Debug("embedded index loaded its columns", "index", l.alias.name, "documents", l.documents,
 			"segments", len(segments)+len(made), "rebuilt", liveDocuments(made), "took", time.Since(began))
 	}
 }
@@ -208,7 +208,7 @@ func (l *aliasLoad) split(gaps []rowRange) []rowRange {
 	// When documents are rewritten often, most row numbers are unused.
 	dense := 1.0
 	if l.row > 0 {
-		dense = max(float64(l.live)/float64(l.row), 0.01)
+		dense = max(float64(l.documents)/float64(l.row), 0.01)
 	}
 	step := min(max(total/uint64(workers())+1, minRebuildTask), uint64(maxRebuiltSegment/dense))
 	var pieces []rowRange

@@ -18,18 +18,18 @@ func Parse(raw []byte) (*Field, error) {
 	return p.root(raw)
 }
 
-// ParseForeign parses the mapping of an index that is only searched, and that others may have created. It accepts what engines
-// accept and Parse, whose trees are used to check documents, does not: fields below a value (subobjects: false), and below an
-// object of a type unknown to tutti, such as passthrough, become the Properties of that field, although it is not a Container.
-// Fields whose names have an empty segment, as subobjects: false allows, cannot be addressed by a path: they are omitted, and
-// unnamed returns their names. CodeInvalid when raw is not a mapping.
+// ParseForeign parses the mapping of an index that is only searched and may have been created by another program. Unlike Parse, whose
+// trees are used to check documents, it accepts fields below a value (subobjects: false) and below an object of a type unknown to tutti,
+// such as passthrough: they become the Properties of that field, although it is not a Container. It omits fields that cannot be addressed
+// by a path, because their names have an empty segment, as subobjects: false allows, and returns these names as unnamed. CodeInvalid when
+// raw is not a mapping.
 func ParseForeign(raw []byte) (tree *Field, unnamed []string, err error) {
 	p := parser{foreign: true}
 	tree, err = p.root(raw)
 	return tree, p.unnamed, err
 }
 
-// parser is the state of Parse, or with foreign set of ParseForeign.
+// parser is the state of Parse, or of ParseForeign if foreign is set.
 type parser struct {
 	foreign bool
 	unnamed []string

@@ -24,8 +24,8 @@ const (
 	DefaultCheckEvery = 30 * time.Second
 	DefaultTimeout    = 10 * time.Second
 	DefaultSettle     = 5 * time.Second
-	// DefaultSampleEvery is the pause between samples of documents, DefaultSampleSoon the pause after one that failed or was
-	// empty.
+	// DefaultSampleEvery is the pause after a sample of documents, DefaultSampleSoon the pause after one that failed or had too few
+	// documents.
 	DefaultSampleEvery = 10 * time.Minute
 	DefaultSampleSoon  = time.Minute
 )
@@ -38,20 +38,20 @@ type Config struct {
 	CheckEvery time.Duration
 	// Timeout limits one reading of a mapping. Default 10 s.
 	Timeout time.Duration
-	// Accept is called for every new Model before it is published, and rejects one that cannot be served, for example because it
-	// has no valid schema; its error message becomes that of a schema_build_error. It may be called for several catalogues
-	// concurrently. Nil accepts all.
+	// Accept validates every new Model before it is published. If it returns an error, the catalogue fails with a schema_build_error
+	// that has the error's message. It must be safe for concurrent use. Nil accepts all.
 	Accept func(*Model) error
-	// Reload returns the current definitions, none if they cannot be read. It is called, one call at a time, while a definition
-	// has or had an Err: only these follow their folders. The others stay as they were passed to New. Nil disables reloading.
+	// Reload reads the definitions again and returns them, none if they cannot be read. Only definitions that have or had an Err
+	// are replaced; the others stay as they were passed to New. Reload is called periodically, never concurrently, while there is
+	// a definition to replace. Nil disables reloading.
 	Reload func() []definition.Definition
 	// Settle is how long the result of Reload must be unchanged before it is applied. Default 5 s; negative means not at all.
 	Settle time.Duration
-	// Documents reads samples of documents, which show the fields that hold several values: first once the catalogue is
-	// available. Nil disables samples.
+	// Documents reads samples of documents, which show which fields hold several values. The first sample is read as soon as the
+	// catalogue is available. Nil disables samples.
 	Documents Documents
-	// SampleEvery is the pause after a sample, default 10 min. SampleSoon is the pause after one that failed or had fewer than
-	// SampleFew documents, and the longest pause after a change of the mapping; defaults 1 min and 1 document.
+	// SampleEvery is the pause after a sample, default 10 min. SampleSoon, default 1 min, is the pause after a sample that failed
+	// or had fewer than SampleFew documents, default 1, and the maximum pause after a change of the mapping.
 	SampleEvery, SampleSoon time.Duration
 	SampleFew               int
 	// Logger logs state changes and warnings. Nil disables logging.
@@ -191,7 +191,7 @@ func (r *Registry) takeRefreshes() map[string]struct{} {
 	return asked
 }
 
-// publish publishes the entries if one of them has changed.
+// publish publishes a new snapshot if an entry has changed, and sets the metric.
 func (r *Registry) publish() {
 	old := r.view.Load()
 	next := &view{set: &core.CatalogueSet{}, models: map[string]*Model{}}
@@ -216,16 +216,15 @@ type entry struct {
 	// logged is set once a state was logged; warned are the model's warnings that were logged.
 	logged bool
 	warned []string
-	// followed is set if the definition had an Err before, replaced if another entry took its place.
-	followed, replaced bool
+	// hadError is set if an earlier definition of the catalogue had an Err. replaced is set once another entry has replaced this one.
+	hadError, replaced bool
 }
 
-// follows reports whether the definition follows its folder: it has an Err, or had one and may not be complete. The others stay
-// as they were at the start.
-func (e *entry) follows() bool { return e.followed || e.definition.Err != nil }
+// reloadable reports whether a reload may replace the definition: it has an Err now, or had one, so that its files may still be
+// edited. Other definitions stay as they were at the start.
+func (e *entry) reloadable() bool { return e.hadError || e.definition.Err != nil }
 
-// differs reports whether a reloaded definition differs from that of e. For two definitions with an Err, only visible differences
-// count.
+// differs reports whether a reloaded definition differs from that of e. If both have an Err, it compares only what clients see.
 func (e *entry) differs(d definition.Definition) bool {
 	was := e.definition
 	if d.Err == nil || was.Err == nil {
@@ -242,7 +241,7 @@ func newEntry(d definition.Definition) *entry {
 	return &entry{definition: d, catalogue: failedCatalogue(d, why)}
 }
 
-// logWarnings logs the error and the warnings of the definition, and sets the failed state.
+// logWarnings logs the warnings of the definition. If the definition has an Err, it logs it and marks the catalogue as failed.
 func (e *entry) logWarnings(log *slog.Logger) {
 	for _, warning := range e.definition.Warnings {
 		log.Warn("the configuration of a catalogue has a warning", "catalogue", e.definition.ID, "warning", warning)
@@ -252,8 +251,8 @@ func (e *entry) logWarnings(log *slog.Logger) {
 	}
 }
 
-// update replaces the state by a build result or by a problem of reading. Unchanged parts keep their pointers. err is the cause
-// of a problem, for the log.
+// update sets the state to a new Model, or to the problem that prevented it. Unchanged parts keep their pointers. err is the cause
+// of the problem, for the log.
 func (e *entry) update(log *slog.Logger, b built, err error) {
 	if e.replaced {
 		return
@@ -290,7 +289,7 @@ func (e *entry) available(log *slog.Logger, m *Model) {
 	case e.model == nil:
 		log.Info("a catalogue is available", state...)
 	case !slices.Equal(e.catalogue.Fields, m.catalogue.Fields) && slices.EqualFunc(e.catalogue.Fields, m.catalogue.Fields, equalExceptValues):
-		log.Info("a catalogue has other fields with several values now", state...)
+		log.Info("the fields of a catalogue that hold several values have changed", state...)
 	default:
 		log.Info("the mapping of a catalogue has changed", state...)
 	}
@@ -302,7 +301,7 @@ func (e *entry) available(log *slog.Logger, m *Model) {
 	e.catalogue, e.model, e.logged, e.warned = m.catalogue, m, true, m.warnings
 }
 
-// equalExceptValues reports whether two fields are equal apart from what a sample shows of their values.
+// equalExceptValues reports whether two fields are equal except for MultiValued, which samples determine.
 func equalExceptValues(a, b core.CatalogueField) bool {
 	a.MultiValued = b.MultiValued
 	return a == b

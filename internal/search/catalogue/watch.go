@@ -406,7 +406,7 @@ type reloadState struct {
 // one. Nothing waits for it: a folder that hangs must not delay Stop, and its result is then dropped.
 func (w *watch) reload(ctx context.Context, now time.Time) time.Duration {
 	m := &w.reloads
-	if w.cfg.Reload == nil || m.busy || !slices.ContainsFunc(w.entries, (*entry).follows) {
+	if w.cfg.Reload == nil || m.busy || !slices.ContainsFunc(w.entries, (*entry).reloadable) {
 		return never
 	}
 	if m.due.IsZero() { // they have just been read
@@ -457,9 +457,9 @@ func (w *watch) changes(defs []definition.Definition) map[*entry]*definition.Def
 	for _, e := range w.entries {
 		in := slices.DeleteFunc(slices.Clone(defs), func(d definition.Definition) bool { return d.Folder != e.definition.Folder })
 		switch {
-		case e.follows() && len(in) == 0:
+		case e.reloadable() && len(in) == 0:
 			changes[e] = nil
-		case e.follows() && len(in) == 1 && e.differs(in[0]):
+		case e.reloadable() && len(in) == 1 && e.differs(in[0]):
 			changes[e] = &in[0]
 		default:
 			staying[e.definition.ID] = true
@@ -489,7 +489,7 @@ func (w *watch) change(changes map[*entry]*definition.Definition, now time.Time)
 			continue
 		}
 		next := newEntry(*d)
-		next.followed = true
+		next.hadError = true
 		next.logWarnings(w.cfg.Logger)
 		kept = append(kept, next)
 		if d.Err == nil {

@@ -114,8 +114,8 @@ func (c *client) call(ctx context.Context, r *remote, header http.Header, q node
 	return answer, nil
 }
 
-// errorOfStatus returns the error of a conclusive status, nil for any other: GraphQL returns its own errors, also with status
-// 400.
+// errorOfStatus returns the error of a status that needs no body, nil for any other: GraphQL servers return errors in the body, also
+// with status 400.
 func errorOfStatus(status int) error {
 	fail := func(code core.Code, format string) error {
 		return core.NewError(code, fmt.Sprintf(format, status))
@@ -171,11 +171,11 @@ func forwardedHeaders(names []string, from http.Header) http.Header {
 	if len(names) == 0 || len(from) == 0 {
 		return h
 	}
-	hop := strings.Split(strings.Join(from.Values("Connection"), ","), ",")
+	connection := strings.Split(strings.Join(from.Values("Connection"), ","), ",")
 	for _, name := range names {
 		name = http.CanonicalHeaderKey(strings.TrimSpace(name))
-		ofHop := slices.ContainsFunc(hop, func(h string) bool { return strings.EqualFold(strings.TrimSpace(h), name) })
-		if values := from.Values(name); len(values) > 0 && !isHopHeader(name) && !ofHop {
+		listed := slices.ContainsFunc(connection, func(h string) bool { return strings.EqualFold(strings.TrimSpace(h), name) })
+		if values := from.Values(name); len(values) > 0 && !isHopHeader(name) && !listed {
 			h[name] = slices.Clone(values)
 		}
 	}
@@ -225,7 +225,7 @@ const (
 	maxShownRunes  = 300
 )
 
-// aboutQuery reports whether an error code is about the client's query, not about the server.
+// aboutQuery reports whether an error code says that the client's query or credentials are the cause.
 func aboutQuery(code string) bool {
 	switch code {
 	case "BAD_USER_INPUT", "BAD_REQUEST", "GRAPHQL_VALIDATION_FAILED", "GRAPHQL_PARSE_FAILED", "OPERATION_RESOLUTION_FAILURE", "UNAUTHENTICATED", "FORBIDDEN":
@@ -261,7 +261,7 @@ func (r *reply) publicErrors(secrets []string) string {
 	return strings.Join(texts, "; ")
 }
 
-// errorTexts returns the errors unchanged, for the local server.
+// errorTexts returns the first messages of the local catalogue, shortened but not filtered.
 func (r *reply) errorTexts() string {
 	var texts []string
 	for _, e := range r.Errors {

@@ -92,9 +92,9 @@ func TestExponentialQueries(t *testing.T) {
 	for _, c := range []struct{ name, query, message string }{
 		{"aliases", `{` + numbered(16, "a%d:__typename ") + `}`, "the operation has 16 aliases, at most 15 are allowed"},
 		{"aliases in fragments", `{...f ...f ...f} fragment f on Root{` + numbered(6, "a%d:__typename ") + `}`, "the operation has 18 aliases, at most 15 are allowed"},
-		{"a field over and over", wide(30_000, "id "), "the operation asks for 30004 fields, at most 20000 are allowed"},
+		{"a field over and over", wide(30_000, "id "), "the operation requests 30004 fields, at most 20000 are allowed"},
 		{"fragments that double", doubling(100), "the operation has billions of aliases, at most 15 are allowed"},
-		{"fragments that double without aliases", `{__type(name:"Root"){...f0}}` + nested(100), "the operation asks for billions of fields, at most 20000 are allowed"},
+		{"fragments that double without aliases", `{__type(name:"Root"){...f0}}` + nested(100), "the operation requests billions of fields, at most 20000 are allowed"},
 		{"depth", `{analysis{hits{edges{node` + strings.Repeat("{files", 200) + strings.Repeat("}", 200) + `}}}}`, "the operation is 204 fields deep, at most 100 are allowed"},
 		{"depth that is no query", strings.Repeat("{a", 2000), "exceeded maximum nesting depth of 1000"},
 		{"too many words", `{` + strings.Repeat("a ", 100_001) + `}`, "exceeded token limit of 100000"},

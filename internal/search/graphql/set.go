@@ -22,7 +22,7 @@ import (
 
 // Sets stores saved sets: the values of one field in the documents that matched a filter at that time.
 type Sets interface {
-	// Save stores the values that view.Stream returns for r as a set of view.Who. When it returns, Members sees the set.
+	// Save stores the values that view.Stream returns for r as a set of view.Who. After it has returned, filters can use the set.
 	Save(ctx context.Context, view *view.View, r SetRequest) (Set, error)
 	// Find returns the matching sets of an owner, and their total number.
 	Find(ctx context.Context, owner string, q SetQuery) (sets []Set, total int, err error)
@@ -127,8 +127,8 @@ func (s *resolver) setField(p *plan.Planner, args *request.Arguments, path strin
 		}
 	}
 	near := ""
-	if meant := core.Suggest(path, s.served.model.Names()); meant != "" {
-		near = fmt.Sprintf(", did you mean %q?", meant)
+	if name := core.Suggest(path, s.served.model.Names()); name != "" {
+		near = fmt.Sprintf(", did you mean %q?", name)
 	}
 	args.Reject("path", "names no field with values"+near)
 	return query.Field{}
@@ -174,7 +174,7 @@ func (s *resolver) sets(ctx context.Context, p *plan.Planner, f *ast.Field) (pla
 	}), nil
 }
 
-// setSort reads one sort key with the defaults of sortKey.
+// setSort reads one sort key. Without missing, sets without a value come first only if order is asc.
 func setSort(item gjson.Result) SetSort {
 	order, missing := item.Get("order").String(), item.Get("missing").String()
 	return SetSort{

@@ -39,7 +39,7 @@ func MergeMappings(alias string, all map[string]json.RawMessage) (json.RawMessag
 	return whole.Render()
 }
 
-// Mapping returns the mapping of the alias' only index.
+// Mapping returns the mapping of the index behind alias, CodeConflict if alias has several indices.
 func (m *Aliases) Mapping(ctx context.Context, alias string) (json.RawMessage, error) {
 	all, err := m.Mappings(ctx, alias)
 	if err != nil {
@@ -84,7 +84,7 @@ func (m *Aliases) MappingTree(ctx context.Context, alias string) (*mapping.Field
 	return tree, nil
 }
 
-// AddFields adds fields to the mapping of alias, which is tree.
+// AddFields adds the fields of added to the mapping of alias, and stores the result in st. tree is the mapping before.
 func (m *Aliases) AddFields(ctx context.Context, st *Alias, alias string, tree, added *mapping.Field) error {
 	if added.Empty() {
 		return nil
@@ -102,11 +102,11 @@ func (m *Aliases) AddFields(ctx context.Context, st *Alias, alias string, tree, 
 		return core.WrapError(core.CodeInternal, "the mapping of "+alias+" cannot be extended", err)
 	}
 	st.Tree.Store(grown)
-	m.logger.Info("extended the mapping", "index", alias, "fields", fieldNames(added))
+	m.logger.Info("fields added to the mapping", "index", alias, "fields", fieldNames(added))
 	return nil
 }
 
-// PutMapping adds the fields of a mapping in JSON to that of alias.
+// PutMapping adds the fields of body, a mapping as JSON, to the mapping of alias.
 func (m *Aliases) PutMapping(ctx context.Context, alias string, body json.RawMessage) error {
 	_, err := m.client.Do(ctx, esapi.IndicesPutMappingRequest{Index: []string{alias}, Body: bytes.NewReader(body)}, nil)
 	if err == nil {

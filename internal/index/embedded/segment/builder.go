@@ -12,7 +12,7 @@ import (
 	"tutti/internal/jsontext"
 )
 
-// Builder makes a Segment from documents. It is not safe for concurrent use.
+// Builder builds a Segment from documents. It is not safe for concurrent use.
 type Builder struct {
 	tree    *mapping.Field
 	plan    *plan
@@ -25,7 +25,7 @@ type Builder struct {
 
 // NewBuilder returns a Builder that reads documents by the types of tree, which it does not change.
 func NewBuilder(tree *mapping.Field) *Builder {
-	b := &Builder{tree: tree.Clone()} // no node of a clone is at two paths
+	b := &Builder{tree: tree.Clone()} // a clone has a separate node for each path
 	b.plan = newPlan(b.tree)
 	b.ids = columnBuilder{
 		rule: rule{form: formText, field: query.Field{Path: idField, Type: idField}, ignoreAbove: maxTermBytes}, space: b.plan.root, seed: maphash.MakeSeed(),
@@ -37,9 +37,8 @@ func NewBuilder(tree *mapping.Field) *Builder {
 const maxBuilderBytes = math.MaxUint32
 
 // Add adds a document that was checked when it was written, possibly by an older mapping: values that do not fit their field's type
-// are omitted. number must be above that of the document before. Errors are CodeInternal for a number that is not, CodeTooLarge
-// when the documents together exceed 4 GiB, and CodeInvalid when doc is not a JSON object. After an error the Builder must not be
-// used. doc is not kept.
+// are omitted. Errors are CodeInternal when number is not above that of the previous document, CodeTooLarge when the documents together
+// exceed 4 GiB, and CodeInvalid when doc is not a JSON object. After an error the Builder must not be used. doc is not kept.
 func (b *Builder) Add(number uint64, id string, doc []byte) error {
 	if n := len(b.numbers); n > 0 && number <= b.numbers[n-1] {
 		return core.NewError(core.CodeInternal, fmt.Sprintf("document %d must not follow document %d", number, b.numbers[n-1]))
@@ -90,7 +89,7 @@ func (s *Segment) put(name string, c *Column) {
 	}
 }
 
-// sink is the Builder as receiver of the values of one document.
+// sink implements mapping.Sink for a Builder.
 type sink Builder
 
 // Enter starts a row when f is nested.

@@ -11,9 +11,9 @@ import (
 type Definition struct {
 	// Folder is the folder's name, "" for a default definition.
 	Folder string
-	// ID is unique among the definitions of a Set. It is the folder's catalogId, or else its name; for the top folder, if it is
-	// called config or configs, its documentType. A folder whose ID is unknown or unavailable has an Err, and is listed under its
-	// folder's name, with the suffix -2, -3 and so on if that is taken.
+	// ID is unique among the definitions of a Set. It is the configured catalogId, or else the folder's name. The default of a top
+	// folder called config or configs is its documentType. If the ID is unknown or taken, the definition has an Err, and its ID is
+	// the folder's name, with the suffix -2, -3 and so on if that is taken too.
 	ID string
 	// DocumentType is as configured, and may not be a valid GraphQL name; "" if unknown.
 	DocumentType string
@@ -31,7 +31,8 @@ type Definition struct {
 	MaxAliases int
 	MaxDepth   int
 	Extended   []ExtendedField
-	// The following are kept as written, without unknown keys and with current names for old keys, and validated; nil if absent.
+	// The following are validated JSON as written, except that unknown keys are removed and old keys have their current names; nil
+	// if absent.
 	Facets    json.RawMessage
 	Table     json.RawMessage
 	Matchbox  json.RawMessage

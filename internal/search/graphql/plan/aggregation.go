@@ -509,7 +509,7 @@ func (b *buckets) topHits(w *Writer, one *bucketField, hits []index.Hit) {
 			w.Buf = append(w.Buf, "{}"...)
 			return
 		}
-		w.Buf = selection.AppendPaths(w.Buf, hits[0].Source, selection.Inside(hits[0].Source, b.prefix), one.paths)
+		w.Buf = selection.AppendPaths(w.Buf, hits[0].Source, selection.OffsetOf(hits[0].Source, b.prefix), one.paths)
 		return
 	}
 	w.Buf = append(w.Buf, '[')
@@ -517,7 +517,7 @@ func (b *buckets) topHits(w *Writer, one *bucketField, hits []index.Hit) {
 		if i > 0 {
 			w.Buf = append(w.Buf, ',')
 		}
-		w.Buf = selection.AppendPaths(w.Buf, hit.Source, selection.Inside(hit.Source, b.prefix), one.paths)
+		w.Buf = selection.AppendPaths(w.Buf, hit.Source, selection.OffsetOf(hit.Source, b.prefix), one.paths)
 	}
 	w.Buf = append(w.Buf, ']')
 }

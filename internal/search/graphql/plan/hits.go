@@ -37,7 +37,7 @@ func (p *Planner) hits(ctx context.Context, f *ast.Field) (Value, *output.Error)
 		}
 		edges = true
 		e := p.edge(reads, f)
-		selections = append(selections, e.Nodes()...)
+		selections = append(selections, e.NodeSelections()...)
 		return func(w *Writer) { found.edges(w, e) }, nil
 	})
 	found.counted = total && page.counts
@@ -99,7 +99,7 @@ func (h *hits) total(w *Writer) {
 func (h *hits) edges(w *Writer, e *selection.Edge) {
 	found := h.result(w).Hits
 	w.List(len(found), func(i int) {
-		w.Documents.Edge(e, found[i].Source, selection.Inside(found[i].Source, h.prefix), &found[i])
+		w.Documents.Edge(e, found[i].Source, selection.OffsetOf(found[i].Source, h.prefix), &found[i])
 	})
 }
 

@@ -43,15 +43,15 @@ func NewParser(types *ast.Schema, limits Limits) *Parser {
 
 // Parse returns the operation of a request with its variables, or the errors for which the request must be rejected.
 func (p *Parser) Parse(r core.GraphQLRequest) (*Operation, []*output.Error) {
-	doc, faults := p.document(r.Query)
+	doc, errs := p.document(r.Query)
 	if doc != nil && r.ReadOnly { // also a mutation that is not valid
 		definition, _ := selectOperation(doc.QueryDocument, r.OperationName)
 		if definition != nil && definition.Operation == ast.Mutation {
 			return nil, []*output.Error{output.MutationError().At(definition.Position)}
 		}
 	}
-	if len(faults) > 0 {
-		return nil, faults
+	if len(errs) > 0 {
+		return nil, errs
 	}
 	return p.operation(doc, r)
 }
@@ -62,8 +62,8 @@ func (p *Parser) ParseTrusted(r core.GraphQLRequest) (*Operation, []*output.Erro
 	if err != nil {
 		return nil, errorsOf(err, output.CodeParse)
 	}
-	if faults := p.validate(doc, false); len(faults) > 0 {
-		return nil, faults
+	if errs := p.validate(doc, false); len(errs) > 0 {
+		return nil, errs
 	}
 	return p.operation(&document{QueryDocument: doc}, r)
 }
@@ -83,14 +83,14 @@ func (p *Parser) document(text string) (*document, []*output.Error) {
 	if len(parsed.Operations) == 0 {
 		return nil, []*output.Error{{Message: "the query has no operation", Code: output.CodeParse}}
 	}
-	if over := withinLimits(parsed, p.limits.Aliases, p.limits.Depth); over != nil {
-		return nil, []*output.Error{over}
+	if exceeded := withinLimits(parsed, p.limits.Aliases, p.limits.Depth); exceeded != nil {
+		return nil, []*output.Error{exceeded}
 	}
 	doc := &document{QueryDocument: parsed}
-	if faults := p.validate(parsed, p.limits.Introspection); len(faults) > 0 {
-		return doc, faults
+	if errs := p.validate(parsed, p.limits.Introspection); len(errs) > 0 {
+		return doc, errs
 	}
-	if len(text) <= maxCachedQuery { // a short text costs as much as maxQueries allows
+	if len(text) <= maxCachedQuery { // the minimum cost limits the cache to maxQueries
 		p.documents.Put(text, doc, int64(max(len(text), maxCachedBytes/maxQueries)))
 	}
 	return doc, nil
@@ -114,9 +114,9 @@ func (p *Parser) operation(doc *document, r core.GraphQLRequest) (*Operation, []
 	if bad != nil {
 		return nil, []*output.Error{bad}
 	}
-	vars, faults := variablesOf(p.types, definition, r.Variables)
-	if len(faults) > 0 {
-		return nil, faults
+	vars, errs := variablesOf(p.types, definition, r.Variables)
+	if len(errs) > 0 {
+		return nil, errs
 	}
 	return &Operation{document: doc, definition: definition, vars: vars, types: p.types}, nil
 }
@@ -154,9 +154,9 @@ func errorsOf(err error, code string) []*output.Error {
 	} else if !errors.As(err, &list) {
 		return []*output.Error{{Message: "the query cannot be parsed", Code: code}}
 	}
-	var faults []*output.Error
+	var errs []*output.Error
 	for _, e := range list {
-		if len(faults) == output.MaxErrors {
+		if len(errs) == output.MaxErrors {
 			break
 		}
 		f := &output.Error{Message: e.Message, Code: code}
@@ -166,9 +166,9 @@ func errorsOf(err error, code string) []*output.Error {
 		if len(e.Locations) > 0 && e.Locations[0].Line > 0 {
 			f.Line, f.Column = e.Locations[0].Line, e.Locations[0].Column
 		}
-		faults = append(faults, f)
+		errs = append(errs, f)
 	}
-	return faults
+	return errs
 }
 
 // Limits of a query, checked before validation. All are far above what clients send; a query within them is validated in well
@@ -298,14 +298,14 @@ func (m *meter) reach(set ast.SelectionSet, seen map[*ast.FragmentDefinition]boo
 
 // withinLimits returns an error if a document exceeds a limit.
 func withinLimits(doc *ast.QueryDocument, aliases, depth int) *output.Error {
-	over := func(format string, args ...any) *output.Error {
+	exceeded := func(format string, args ...any) *output.Error {
 		return &output.Error{Message: fmt.Sprintf(format, args...), Code: output.CodeValidation}
 	}
 	if n := len(doc.Operations); n > maxOperations {
-		return over("the query has %d operations, at most %d are allowed", n, maxOperations)
+		return exceeded("the query has %d operations, at most %d are allowed", n, maxOperations)
 	}
 	if n := len(doc.Fragments); n > maxFragments {
-		return over("the query has %d fragments, at most %d are allowed", n, maxFragments)
+		return exceeded("the query has %d fragments, at most %d are allowed", n, maxFragments)
 	}
 	if depth <= 0 || depth > maxDepth {
 		depth = maxDepth
@@ -313,20 +313,20 @@ func withinLimits(doc *ast.QueryDocument, aliases, depth int) *output.Error {
 	m := newMeter(doc)
 	for _, op := range doc.Operations {
 		if n := len(op.VariableDefinitions); n > maxVariables {
-			return over("the operation has %d variables, at most %d are allowed", n, maxVariables).At(op.Position)
+			return exceeded("the operation has %d variables, at most %d are allowed", n, maxVariables).At(op.Position)
 		}
 		one := m.set(op.SelectionSet)
 		switch {
 		case one.depth > depth:
-			return over("the operation is %d fields deep, at most %d are allowed", one.depth, depth).At(op.Position)
+			return exceeded("the operation is %d fields deep, at most %d are allowed", one.depth, depth).At(op.Position)
 		case one.aliases > aliases:
-			return over("the operation has %s aliases, at most %d are allowed", count(one.aliases), aliases).At(op.Position)
+			return exceeded("the operation has %s aliases, at most %d are allowed", count(one.aliases), aliases).At(op.Position)
 		case one.fields > maxCost:
-			return over("the operation asks for %s fields, at most %d are allowed", count(one.fields), maxCost).At(op.Position)
+			return exceeded("the operation requests %s fields, at most %d are allowed", count(one.fields), maxCost).At(op.Position)
 		}
 	}
 	if m.visits(doc) > maxVisits {
-		return over("the operations and fragments of the query are too large in total")
+		return exceeded("the operations and fragments of the query are too large in total")
 	}
 	return nil
 }
@@ -345,8 +345,8 @@ const ruleNoIntrospection = "NoIntrospection"
 // maxSuggestions limits the unknown fields of a query for which a similar name is searched.
 const maxSuggestions = 3
 
-// rulesFor returns the validation rules. The library's rules with suggestions search similar names for every unknown name, and
-// would reveal names of the schema although introspection is off.
+// rulesFor returns the validation rules. It replaces the library's rules with suggestions: they search similar names for every unknown
+// name, and reveal names of the schema although introspection is off.
 func rulesFor(introspection bool) *rules.Rules {
 	r := rules.NewDefaultRules()
 	for _, name := range []string{
@@ -370,9 +370,9 @@ func rulesFor(introspection bool) *rules.Rules {
 	return r
 }
 
-// variablesInAllowedPosition is the library's rule, which also accepts a String variable where an enum is expected, as Arranger's
-// components save sets. Such a variable gets the type of the enum, so that its value is checked.
-func variablesInAllowedPosition(observers *walk.Events, tell walk.AddErrFunc) {
+// variablesInAllowedPosition is the library's rule, but also accepts a String variable where an enum is expected, because Arranger's
+// components send one to save sets. It gives the variable the type of the enum, so that the value is checked.
+func variablesInAllowedPosition(observers *walk.Events, addError walk.AddErrFunc) {
 	observers.OnValue(func(w *walk.Walker, v *ast.Value) {
 		if v.Kind != ast.Variable || v.ExpectedType == nil || v.VariableDefinition == nil {
 			return
@@ -384,12 +384,12 @@ func variablesInAllowedPosition(observers *walk.Events, tell walk.AddErrFunc) {
 			v.VariableDefinition.Type = &expected
 		}
 	})
-	rules.VariablesInAllowedPositionRule.RuleFunc(observers, tell)
+	rules.VariablesInAllowedPositionRule.RuleFunc(observers, addError)
 }
 
 // knownFields rejects fields that a type does not have.
 func knownFields(introspection bool) walk.RuleFunc {
-	return func(observers *walk.Events, tell walk.AddErrFunc) {
+	return func(observers *walk.Events, addError walk.AddErrFunc) {
 		reported := map[*ast.Field]bool{}
 		observers.OnField(func(_ *walk.Walker, f *ast.Field) {
 			if f.ObjectDefinition == nil || f.Definition != nil || reported[f] {
@@ -402,7 +402,7 @@ func knownFields(introspection bool) walk.RuleFunc {
 					message += fmt.Sprintf(" Did you mean %q?", near)
 				}
 			}
-			tell(walk.Message("%s", message), walk.At(f.Position))
+			addError(walk.Message("%s", message), walk.At(f.Position))
 		})
 	}
 }
@@ -418,12 +418,12 @@ func names(fields ast.FieldList) iter.Seq[string] {
 }
 
 // noIntrospection rejects __schema and __type; __typename is allowed.
-func noIntrospection(observers *walk.Events, tell walk.AddErrFunc) {
+func noIntrospection(observers *walk.Events, addError walk.AddErrFunc) {
 	reported := map[*ast.Field]bool{}
 	observers.OnField(func(_ *walk.Walker, f *ast.Field) {
 		if (f.Name == "__schema" || f.Name == "__type") && !reported[f] {
 			reported[f] = true
-			tell(walk.Message("%s", introspectionMessage), walk.At(f.Position))
+			addError(walk.Message("%s", introspectionMessage), walk.At(f.Position))
 		}
 	})
 }

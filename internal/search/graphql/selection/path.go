@@ -107,21 +107,21 @@ func expandDotted(object []byte, s *Set) []byte {
 }
 
 // splitNames splits dotted member names where one of the selections selects a field of the first segment.
-func splitNames(value any, shapes []*Set) any {
+func splitNames(value any, sets []*Set) any {
 	if list, ok := value.([]any); ok {
 		for i := range list {
-			list[i] = splitNames(list[i], shapes)
+			list[i] = splitNames(list[i], sets)
 		}
 		return list
 	}
 	object, ok := value.(map[string]any)
-	if !ok || len(shapes) == 0 {
+	if !ok || len(sets) == 0 {
 		return value
 	}
 	found := make(map[string]any, len(object))
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		value := object[name]
-		if slices.ContainsFunc(shapes, func(s *Set) bool { return s.find([]byte(name)) < 0 && s.dotted([]byte(name)) }) {
+		if slices.ContainsFunc(sets, func(s *Set) bool { return s.find([]byte(name)) < 0 && s.dotted([]byte(name)) }) {
 			first, rest, _ := strings.Cut(name, ".")
 			name, value = first, any(map[string]any{rest: value})
 		}
@@ -129,7 +129,7 @@ func splitNames(value any, shapes []*Set) any {
 	}
 	for name, value := range found {
 		var below []*Set
-		for _, s := range shapes {
+		for _, s := range sets {
 			below = s.appendNested(below, name)
 		}
 		found[name] = splitNames(value, below)
@@ -157,33 +157,33 @@ func mergeValues(a, b any) any {
 }
 
 // appendNested appends the selection sets below a member.
-func (s *Set) appendNested(shapes []*Set, name string) []*Set {
+func (s *Set) appendNested(sets []*Set, name string) []*Set {
 	i := s.find([]byte(name))
 	if i < 0 {
-		return shapes
+		return sets
 	}
 	for _, wanted := range s.fieldsOf[i] {
 		switch one := &s.fields[wanted]; one.kind {
 		case fieldObject:
-			shapes = append(shapes, one.selection)
+			sets = append(sets, one.selection)
 		case fieldNested:
-			shapes = one.nested.nodes(shapes)
+			sets = one.nested.nodes(sets)
 		default:
 		}
 	}
-	return shapes
+	return sets
 }
 
 // nodes appends the selection sets of the elements.
-func (n *nestedConnection) nodes(shapes []*Set) []*Set {
+func (n *nestedConnection) nodes(sets []*Set) []*Set {
 	for i := range n.fields {
 		one := &n.fields[i]
 		if one.hits != nil {
-			shapes = one.hits.nodes(shapes)
+			sets = one.hits.nodes(sets)
 		}
 		if one.edge != nil {
-			shapes = append(shapes, one.edge.Nodes()...)
+			sets = append(sets, one.edge.NodeSelections()...)
 		}
 	}
-	return shapes
+	return sets
 }

@@ -409,7 +409,7 @@ type memberNames struct {
 }
 
 // at returns the key index of the nth name and the offset of its value if doc[i] starts with that name; otherwise a value of 0.
-func (n *memberNames) at(nth int, doc []byte, i int) (slot, value int) {
+func (n *memberNames) at(nth int, doc []byte, i int) (keyIndex, value int) {
 	if n == nil || nth >= len(n.encoded) || !bytes.HasPrefix(doc[i:], n.encoded[nth]) {
 		return -1, 0
 	}
@@ -417,7 +417,7 @@ func (n *memberNames) at(nth int, doc []byte, i int) (slot, value int) {
 }
 
 // learn stores the nth name of an object. Concurrent updates may be lost.
-func (s *Set) learn(nth int, written []byte, slot int) {
+func (s *Set) learn(nth int, written []byte, keyIndex int) {
 	known := s.names.Load()
 	if known == nil {
 		known = &memberNames{}
@@ -429,7 +429,7 @@ func (s *Set) learn(nth int, written []byte, slot int) {
 	if nth == len(now.encoded) {
 		now.encoded, now.keyIndices = append(now.encoded, nil), append(now.keyIndices, 0)
 	}
-	now.encoded[nth], now.keyIndices[nth] = bytes.Clone(written), slot
+	now.encoded[nth], now.keyIndices[nth] = bytes.Clone(written), keyIndex
 	s.names.Store(now)
 }
 

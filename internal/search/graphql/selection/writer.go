@@ -87,21 +87,21 @@ func (w *Writer) members(o *objectWriter, doc []byte, at int) int {
 	if at >= len(doc) || doc[at] != '{' || len(o.selection.keys) == 0 {
 		return jsontext.Value(doc, at)
 	}
-	usual := o.selection.names.Load()
+	expected := o.selection.names.Load()
 	for i, nth := at+1, 0; ; nth++ {
 		if i = jsontext.Space(doc, i); i >= len(doc) || doc[i] != '"' {
 			return min(i+1, len(doc))
 		}
-		slot, value := usual.at(nth, doc, i)
+		keyIndex, value := expected.at(nth, doc, i)
 		if value == 0 {
-			if slot, value = w.memberName(o.selection, nth, doc, i); value == 0 {
+			if keyIndex, value = w.memberName(o.selection, nth, doc, i); value == 0 {
 				return len(doc)
 			}
 		}
 		value = jsontext.Space(doc, value)
 		var end int
-		if slot >= 0 {
-			end = w.member(o, o.selection.fieldsOf[slot], doc, value)
+		if keyIndex >= 0 {
+			end = w.member(o, o.selection.fieldsOf[keyIndex], doc, value)
 		} else {
 			end = jsontext.Value(doc, value)
 		}
@@ -116,7 +116,7 @@ func (w *Writer) members(o *objectWriter, doc []byte, at int) int {
 
 // memberName reads the name at doc[i]. It returns its key index, -1 for none, and the offset of its value, 0 if there is no
 // member.
-func (w *Writer) memberName(s *Set, nth int, doc []byte, i int) (slot, value int) {
+func (w *Writer) memberName(s *Set, nth int, doc []byte, i int) (keyIndex, value int) {
 	end, escaped := jsontext.String(doc, i)
 	if end-1 <= i {
 		return -1, 0
@@ -129,14 +129,14 @@ func (w *Writer) memberName(s *Set, nth int, doc []byte, i int) (slot, value int
 	if escaped {
 		name = jsontext.AppendUnescaped(nil, name)
 	}
-	slot = s.find(name)
+	keyIndex = s.find(name)
 	switch {
-	case slot < 0 && s.dotted(name):
+	case keyIndex < 0 && s.dotted(name):
 		w.Dotted = true
 	default:
-		s.learn(nth, doc[i:value], slot)
+		s.learn(nth, doc[i:value], keyIndex)
 	}
-	return slot, value
+	return keyIndex, value
 }
 
 // find returns the index of a key, -1 if it is not selected.
@@ -334,8 +334,8 @@ type nestedElements struct {
 	count int
 }
 
-// walk calls element with the offset of each element, which returns where it ends. A value that is not an array is the only element;
-// null is no element.
+// walk calls element with the offset of each element; element returns the offset of its end. A value that is not an array is the only
+// element; null is none.
 func (e *nestedElements) walk(element func(at int) (end int)) {
 	e.count = 0
 	e.end = e.walkValue(e.at, element)
@@ -391,11 +391,11 @@ func (w *Writer) nested(one *field, doc []byte, at int) (end int) {
 	return e.end
 }
 
-// connection writes the connection of nested elements, or its hits.
-func (w *Writer) connection(what *nestedConnection, e *nestedElements) {
+// connection writes the connection of nested elements, or the value of its field hits.
+func (w *Writer) connection(c *nestedConnection, e *nestedElements) {
 	w.Buf = append(w.Buf, '{')
-	for i := range what.fields {
-		one := &what.fields[i]
+	for i := range c.fields {
+		one := &c.fields[i]
 		if i > 0 {
 			w.Buf = append(w.Buf, ',')
 		}
@@ -412,7 +412,7 @@ func (w *Writer) connection(what *nestedConnection, e *nestedElements) {
 			}
 			w.Int(int64(e.count))
 		case connectionEdges:
-			w.elements(one.edge, what.elements, e)
+			w.elements(one.edge, c.elements, e)
 		default:
 			w.Null()
 		}
@@ -444,8 +444,8 @@ func (w *Writer) elements(edge *Edge, selected elements, e *nestedElements) {
 	}
 }
 
-// Edge writes the edge of the document or of the nested element at doc[at] and returns where an element ends. hit is nil for a nested
-// element.
+// Edge writes the edge of the document or of the nested element at doc[at]. For a nested element hit is nil, and Edge returns the offset
+// of the element's end.
 func (w *Writer) Edge(e *Edge, doc []byte, at int, hit *index.Hit) (end int) {
 	w.Buf = append(w.Buf, '{')
 	for i := range e.fields {
@@ -500,13 +500,13 @@ func (w *Writer) searchAfter(hit *index.Hit) {
 	w.Buf = append(w.Buf, ']')
 }
 
-// Segments returns the names of a path below the prefix.
+// Segments returns the names of a dotted path without those of its prefix.
 func Segments(path string, prefix []string) []string {
 	return strings.Split(path, ".")[len(prefix):]
 }
 
-// Inside returns the offset of the value at a path of names, len(doc) if there is none.
-func Inside(doc []byte, path []string) int {
+// OffsetOf returns the offset of the value at a path of names, len(doc) if there is none.
+func OffsetOf(doc []byte, path []string) int {
 	at := jsontext.Space(doc, 0)
 	for _, name := range path {
 		next := len(doc)
@@ -521,15 +521,15 @@ func Inside(doc []byte, path []string) int {
 	return at
 }
 
-// Nodes returns the selection sets of an edge's documents.
-func (e *Edge) Nodes() []*Set {
-	var shapes []*Set
+// NodeSelections returns the selection sets of an edge's documents.
+func (e *Edge) NodeSelections() []*Set {
+	var sets []*Set
 	for i := range e.fields {
 		if e.fields[i].kind == edgeNode {
-			shapes = append(shapes, e.fields[i].selection)
+			sets = append(sets, e.fields[i].selection)
 		}
 	}
-	return shapes
+	return sets
 }
 
 // scalarKind is the encoding of values of a scalar type.
