@@ -9,7 +9,7 @@ import (
 	"tutti/consumers/run"
 )
 
-// The interfaces that the packages below declare, by their names outside.
+// The interfaces that the sub-packages declare, for the packages that implement them.
 type (
 	// Upstream is the server of a repository.
 	Upstream = fetch.Upstream
@@ -23,7 +23,7 @@ type (
 	OrganizationRuns = run.OrganizationRuns
 	// Pages stores the ids of the rows of list pages, and of the records that the pages requested one by one.
 	Pages = run.Pages
-	// Cells are named compare-and-set cells.
+	// Cells are named compare-and-swap cells.
 	Cells = loop.Cells
 	// Index is the consumers' read access to the index; writes go through the bulk writer.
 	Index = run.Index
@@ -49,7 +49,7 @@ type Probe interface {
 	// Check returns nil when the alias takes writes. Its error may be shown to users, and is core.ErrIndexMissing when
 	// neither the alias nor its index exists.
 	Check(ctx context.Context) error
-	// Identity returns an identifier that no other index has, also none created later under the same name; "" where the
-	// engine has none.
+	// Identity returns the unique identifier of the index: another index that is later created under the same name has another
+	// one. "" if the engine has none.
 	Identity(ctx context.Context) (string, error)
 }

@@ -13,31 +13,31 @@ import (
 )
 
 const (
-	// firstRows is how many rows of a list are read at first, most rows after that as many as rowsBytes hold: a list may
-	// have any number of large ones.
+	// firstRows is the size of the first batch of a list's rows. Later batches have about rowsBytes and at most mostRows, because rows
+	// may be large.
 	firstRows = 4
 	mostRows  = 100
 	rowsBytes = 1 << 20
-	// keptShare is which part of the cache, one in so many, the body of all versions of a type may take at most.
+	// keptShare: a body of all versions of a type is cached if it is at most 1/keptShare of Config.CacheBytes.
 	keptShare = 8
 )
 
-// errNotKept is returned for a body that is too large to be cached.
-var errNotKept = errors.New("the body is too large to be kept")
+// errNotCacheable is returned for a body that is too large to be cached.
+var errNotCacheable = errors.New("the body is too large to be cached")
 
 // bodies builds the bodies of analysis types for clients, and caches them. A registration changes only those of the latest versions.
 type bodies struct {
 	store Store
 	cfg   Config
 	calls *sharedCalls
-	// shared is set if the latest version in the store may be another than the one that this process knows.
+	// shared is set if the store may have a later version than this process knows.
 	shared *atomic.Bool
-	// cached has the body of each version, latest those of GET without a version.
+	// cached holds the bodies of single versions, latest those of GET without a version.
 	cached *cache.LRU[bodyKey, []byte]
 	latest *cache.LRU[bodyKey, latestBody]
 }
 
-// bodyKey names a body; version 0 is the latest with all versions beside it.
+// bodyKey identifies a body; version 0 is the latest version together with all versions.
 type bodyKey struct {
 	name       string
 	version    int
@@ -48,11 +48,11 @@ type bodyKey struct {
 type latestBody struct {
 	body    []byte
 	version int
-	// at is when the version was the latest for certain.
+	// at is a time at which the version was known to be the latest.
 	at time.Time
 }
 
-// forget drops what a registration of name changes.
+// forget removes the cached bodies that a registration of name changes.
 func (b *bodies) forget(name string) {
 	b.latest.Invalidate(bodyKey{name: name}, bodyKey{name: name, unrendered: true})
 }
@@ -88,7 +88,7 @@ func (b *bodies) versionBody(ctx context.Context, key bodyKey) ([]byte, error) {
 	if body, ok := b.cached.Get(key); ok {
 		return body, nil
 	}
-	// A caller must not share a load that a registration, known to it to be done, overtook.
+	// The generation keeps a caller from sharing a load that began before a registration which the caller knows to be complete.
 	return share(ctx, b.calls, callKey("body", b.latest.Generation(), key), func(ctx context.Context) ([]byte, error) {
 		t, err := b.store.AnalysisType(ctx, key.name, key.version)
 		if err != nil {
@@ -124,18 +124,18 @@ func (b *bodies) latestBody(ctx context.Context, key bodyKey) (latestBody, error
 
 // loadLatest builds the body for version 0, where latest is the latest version; nil if it is too large to be cached.
 func (b *bodies) loadLatest(ctx context.Context, key bodyKey, latest core.AnalysisType) ([]byte, error) {
-	if _, err := b.element(latest, key.unrendered); err != nil { // which keeps it
+	if _, err := b.element(latest, key.unrendered); err != nil { // caches its body, which allVersions reads
 		return nil, err
 	}
 	var body []byte
 	err := b.allVersions(ctx, key, latest.Version, func(piece []byte) error {
 		if int64(len(body)+len(piece)) > b.cfg.CacheBytes/keptShare {
-			return errNotKept
+			return errNotCacheable
 		}
 		body = append(body, piece...)
 		return nil
 	})
-	if errors.Is(err, errNotKept) {
+	if errors.Is(err, errNotCacheable) {
 		return nil, nil
 	}
 	return body, err
@@ -228,7 +228,7 @@ func (b *bodies) row(t core.AnalysisType, hideSchema, unrendered bool) ([]byte, 
 	return append(body, '}'), err
 }
 
-// rowsAfter returns how many rows like some are read at once.
+// rowsAfter returns the size of the next batch, for rows of the same average size as some.
 func rowsAfter(some []core.AnalysisType) int {
 	size := 1
 	for _, t := range some {
@@ -237,7 +237,7 @@ func rowsAfter(some []core.AnalysisType) int {
 	return min(max(len(some)*rowsBytes/size, 1), mostRows)
 }
 
-// element returns the body of one version, which is built once.
+// element returns the body of one version, from the cache if it has it.
 func (b *bodies) element(t core.AnalysisType, unrendered bool) ([]byte, error) {
 	key := bodyKey{name: t.Name, version: t.Version, unrendered: unrendered}
 	if body, ok := b.cached.Get(key); ok {

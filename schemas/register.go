@@ -11,8 +11,8 @@ import (
 	"tutti/schemas/validation"
 )
 
-// registerTimeout bounds the storing of a registration. It continues when the client has left: otherwise a version could be
-// stored that this process does not know.
+// registerTimeout bounds the storing of a registration. Storing continues after the client has disconnected: otherwise a version could
+// be stored that this process does not know.
 const registerTimeout = 30 * time.Second
 
 // Register adds a version of an analysis type and returns it rendered. body is a registration (CONTRACT section 7). CodeInvalid
@@ -74,7 +74,7 @@ func (s *Service) add(ctx context.Context, given registration) (core.AnalysisTyp
 	}
 	// It is unknown whether the version was stored, so the latest version that this process knows may be wrong.
 	if !s.versions.shared.Swap(true) {
-		s.cfg.Logger.WarnContext(ctx, "what is the latest version is read from the store from now on: a registration failed there")
+		s.cfg.Logger.WarnContext(ctx, "storing a registration failed: the latest version is read from the store from now on")
 	}
 	return core.AnalysisType{}, err
 }
@@ -90,8 +90,8 @@ func merged(given, previous core.AnalysisOptions) core.AnalysisOptions {
 	return given
 }
 
-// baseProperties is the base schema, required of every analysis (CONTRACT section 7), without its outer braces. A null
-// version is what Song's clients send for none.
+// baseProperties are the properties of the base schema, which every analysis must match (CONTRACT section 7), without braces. version
+// may be null, because Song's clients send null for no version.
 const baseProperties = `"studyId":{"type":"string"},` +
 	`"analysisType":{"type":"object","required":["name"],"properties":{` +
 	`"name":{"type":"string"},"version":{"type":["integer","null"],"minimum":1}}},` +
@@ -102,12 +102,12 @@ const baseProperties = `"studyId":{"type":"string"},` +
 	`"fileType":{"type":"string"},"fileAccess":{"type":"string","enum":["open","controlled"]},` +
 	`"fileMd5sum":{"type":"string","pattern":"^[a-fA-F0-9]{32}$"}}}}`
 
-// baseSchema is the base schema.
+// baseSchema is the base schema, which render merges into every registered schema.
 const baseSchema = `{"type":"object","properties":{` + baseProperties + `},"required":["studyId","analysisType","files"]}`
 
 func baseRequired() []string { return []string{"studyId", "analysisType", "files"} }
 
-// render merges the base schema into a dynamic one, whose own text is kept in its order.
+// render merges the base schema into dynamic, a registered schema. It keeps the text and the order of dynamic's members.
 func render(dynamic string) ([]byte, error) {
 	tree, err := jsontree.Parse(dynamic)
 	if err != nil {

@@ -31,7 +31,7 @@ type Requests interface {
 	Republish(ctx context.Context, m core.Message, r core.Request, after time.Duration) error
 }
 
-// Cells are named compare-and-set cells.
+// Cells are named compare-and-swap cells.
 type Cells interface {
 	Cell(ctx context.Context, name string) (value string, revision uint64, err error)
 	SetCell(ctx context.Context, name, value string, revision uint64) error

@@ -25,7 +25,7 @@ type pageWork struct {
 
 	totals        core.Totals
 	total         int  // rows of the whole list, as last returned
-	counted       bool // the page returned total; one past the end of a list does not
+	counted       bool // the page had a total; a page past the end of the list has none
 	last          bool // no page follows
 	shifted       bool // the list shifted more often than maxStepsBack
 	repeats       bool // the list repeats rows instead of continuing, or its total contradicts its rows
@@ -33,8 +33,8 @@ type pageWork struct {
 	nextPublished bool // the next page is published, or there is none
 
 	settled   map[string]struct{} // ids with a final outcome, set only once the page has to be reread
-	unsettled map[string]bool     // ids that were read and have no final outcome; true if it counts
-	late      []string            // ids that count and were requested one by one
+	unsettled map[string]bool     // ids that were read and have no final outcome; true if new to the chain
+	late      []string            // ids that are new to the chain and were requested one by one
 	invalid   []invalidRow        // rows that cannot be documents
 	scratch   []byte
 	// withoutDocuments counts the records of the last pass that have no files.

@@ -18,7 +18,7 @@ type JWT struct {
 	// fixed holds the keys of a public key file; issuer fetches them instead.
 	fixed  keySet
 	issuer *issuerKeys
-	// uma asks for the permissions of tokens; nil when their claims hold them.
+	// uma requests the permissions of tokens; nil if their claims contain them.
 	uma *remoteChecks
 }
 
@@ -75,7 +75,7 @@ func (j *JWT) Close() {
 	}
 }
 
-// verifiedToken is what a valid token says.
+// verifiedToken is the content of a valid token.
 type verifiedToken struct {
 	subject string
 	scopes  []string
@@ -85,8 +85,8 @@ type verifiedToken struct {
 	permissions []string
 }
 
-// authenticate verifies a token, and asks for its permissions when UMA is configured: only they are its scopes then, as in Song,
-// because any client may request the claim scope.
+// authenticate verifies a token. If UMA is configured, it requests the token's permissions, which replace its scopes as in Song, because
+// any client may request the claim scope.
 func (j *JWT) authenticate(ctx context.Context, token string) (verifiedToken, error) {
 	verified, err := j.verify(ctx, token)
 	if err != nil || j.uma == nil {
@@ -204,8 +204,8 @@ func subjectOf(claims jwt.MapClaims) (string, error) {
 	return "", unauthenticated("the token has no subject", "it needs the claim sub, or for a client the claim client_id or azp")
 }
 
-// tokenError converts an error of the parser. anonymous is true when the token or a key has no key id: when none of the known keys has
-// signed the token, a new key may have.
+// tokenError converts an error of the parser. anonymous is true when the token or a key has no key id: if no known key verifies the
+// signature, a new key of the issuer may.
 func tokenError(err error, anonymous bool) error {
 	fault := core.WrapError(core.CodeUnauthenticated, "the token is not valid", err)
 	says := func(message, hint string) error {

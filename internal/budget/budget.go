@@ -13,11 +13,11 @@ import (
 // Default is the default size of a Budget in bytes.
 const Default = 256 << 20
 
-// Budget is the memory of one process for large bodies. Shares queue separately, so none blocks another. A caller that needs several
-// must acquire them in the order of the fields; then there is no deadlock.
+// Budget limits the memory of one process for large bodies. Each Share has its own queue, so that waiting for one does not block the
+// others. To avoid deadlocks, a caller that needs several Shares must acquire them in the order of the fields.
 //
-// At most the bytes of the Budget are in use, plus one body of each repository, index and known caller, plus the bytes by which a body
-// exceeds its caller's limit.
+// The bytes in use may exceed the Budget by one body for each repository, index and known caller, and by the part of a body that is over
+// its caller's limit.
 type Budget struct {
 	// Requests is for request bodies being received, Payloads for the results of processing submitted ones.
 	Requests, Payloads *Share
@@ -28,12 +28,12 @@ type Budget struct {
 	collect func()
 
 	mu sync.Mutex
-	// held is in use; released is not, but may still occupy memory until the next collect.
+	// held are the bytes in use, released those released since the last collect, which may still occupy memory.
 	held, released int64
 }
 
-// New returns a Budget of some bytes; each Share has a quarter. collect, runtime.GC when nil, frees released memory: it is called before
-// held and released bytes together exceed the Budget, once more than a quarter of it was released since the last call.
+// New returns a Budget of bytes, a quarter of them for each Share. collect frees released memory, runtime.GC when nil. It is called when
+// the held and released bytes together exceed the Budget and more than a quarter of the Budget was released since the last call.
 func New(bytes int64, collect func()) (*Budget, error) {
 	if bytes <= 0 {
 		return nil, core.NewError(core.CodeInvalid, "the memory for large bodies must be more than 0 bytes")
@@ -68,25 +68,25 @@ type waiter struct {
 	// skipsQueue grants the call at once if its last account holds nothing.
 	skipsQueue bool
 	bytes      int64
-	// holds is what the last account held at the last sort; number is the number of the call.
+	// holds is what the last account held at the last sort; number is the position of the call in the order of arrival.
 	holds   int64
 	number  uint64
 	granted chan struct{} // closed once the bytes are the waiter's
 }
 
-// AcquireFor blocks until n bytes of the Share are free; an n over the Share's size counts as that size. Of the waiting calls that of
-// the holder with the fewest bytes is served first, the oldest among equals. The caller must call release once the bytes are no longer
-// used; it may be called again.
-// CodeOverloaded when ctx ends first.
+// AcquireFor blocks until n bytes of the Share are free, and returns CodeOverloaded when ctx ends first. An n over the Share's size
+// counts as that size. Among waiting calls, the holder with the fewest bytes is served first, then the oldest call. The caller must call
+// release when it no longer uses the bytes; later calls of release have no effect.
 //
-// A named holder does not wait while it holds nothing of the Share, so that others cannot block it, however long they hold theirs.
-// The number of holders must be small.
+// A named holder that holds nothing of the Share does not wait, so that others cannot block it. There must be few holders, because each
+// of them can exceed the Share by one body.
 func (s *Share) AcquireFor(ctx context.Context, holder string, n int64) (release func(), err error) {
 	return s.acquire(ctx, &waiter{accounts: []core.Account{{ID: holder, Max: s.size}}, skipsQueue: holder != ""}, n)
 }
 
-// Acquire is like AcquireFor for a caller, which holds at most the limits of its Accounts; a larger n counts as the limit. While a
-// caller is at the limit of an account, later calls of others are served. A known caller does not wait while it holds nothing.
+// Acquire is like AcquireFor for a caller, which can hold at most the limits of its Accounts; an n over the limit of its last Account
+// counts as that limit. A caller that waits for the limit of an Account does not block calls of other callers. A known caller that holds
+// nothing does not wait.
 func (s *Share) Acquire(ctx context.Context, c core.Caller, n int64) (release func(), err error) {
 	return s.acquire(ctx, &waiter{accounts: c.Accounts(s.size), skipsQueue: c.Known}, n)
 }
@@ -114,7 +114,7 @@ func (s *Share) acquire(ctx context.Context, w *waiter, n int64) (release func()
 	}), nil
 }
 
-// grant serves waiting calls, one at a time: each grant changes who holds least. The Share must be locked.
+// grant serves waiting calls. It sorts them again after each one, because a grant changes the order. The Share must be locked.
 func (s *Share) grant() {
 	for i := s.next(); i >= 0; i = s.next() {
 		w := s.waiting[i]
@@ -132,6 +132,7 @@ func (s *Share) next() int {
 	slices.SortFunc(s.waiting, func(a, b *waiter) int {
 		return cmp.Or(cmp.Compare(a.holds, b.holds), cmp.Compare(a.number, b.number))
 	})
+	// full are the accounts for whose limit an earlier call waits; blocked is true when an earlier call waits for the Share itself.
 	blocked, full := false, map[string]bool{}
 	return slices.IndexFunc(s.waiting, func(w *waiter) bool {
 		if w.skipsQueue && w.holds == 0 {

@@ -157,8 +157,8 @@ func readEvents(ctx context.Context, conn store.Conn, text string, limit int) ([
 	return events, store.WrapError(doing, rows.Err())
 }
 
-// removeEvents removes events by their sequence numbers. The last one is repeated up to a power of two, to keep the number of
-// different statements small.
+// removeEvents removes events by their sequence numbers. It repeats the last number until their count is a power of two, to keep the
+// number of different statements small.
 func removeEvents(ctx context.Context, tx *store.Tx, seqs []int64) error {
 	for len(seqs) > 0 {
 		some := seqs[:min(len(seqs), maxEventsPerStatement)]

@@ -14,9 +14,9 @@ import (
 
 const crashLoopHint = "processing started many times and never finished: it may have crashed the process each time"
 
-// admit reports whether a message may be handed out. A message that crashes its process each time becomes a dead
-// letter: after half of its deliveries every hand-out is counted, once per process, until the message ends
-// (forgetHandOuts). The server's own count is not enough, because it includes deliveries that were never processed.
+// admit reports whether a message may be handed out to the handler. A message that crashes its process each time becomes a
+// dead letter: after half of maxDeliver deliveries, each process counts the message once before it hands it out, until the
+// message ends (forgetHandOuts). The server's own count is not enough, because it includes deliveries that were never processed.
 func (c *Consumer) admit(ctx context.Context, m *nats.Msg, own *message) (bool, error) {
 	ctx = context.WithoutCancel(ctx)
 	half := c.maxDeliver / 2
@@ -24,7 +24,7 @@ func (c *Consumer) admit(ctx context.Context, m *nats.Msg, own *message) (bool, 
 		return true, nil
 	}
 	own.handOuts = c.queue.bucket.HandOuts
-	if own.handOuts.Current(own.sequence) { // and did not crash this process
+	if own.handOuts.Current(own.sequence) { // this process has counted it, and did not crash
 		return true, nil
 	}
 	count, err := own.handOuts.Count(ctx, own.sequence, own.storedAt)
@@ -92,7 +92,8 @@ func (q *Queue) deadLetterRecords(ctx context.Context, r core.Request, letter co
 	return nil
 }
 
-// moveLogLevel: an operator must see a crash loop, but has removed a repository on purpose.
+// moveLogLevel returns the level for logging a move: an operator must see a crash loop, but not the requests of a repository that the
+// operator has removed from the configuration.
 func moveLogLevel(reason string) slog.Level {
 	if reason == core.ReasonCrashLoop {
 		return slog.LevelWarn

@@ -23,7 +23,7 @@ const (
 	caughtUp = 3 * time.Second
 	// catchUpTimeout bounds the time to complete a backlog.
 	catchUpTimeout = 2 * time.Minute
-	// backlogPollInterval is the interval of polling it.
+	// backlogPollInterval is the interval of polling the backlog.
 	backlogPollInterval = 20 * time.Millisecond
 )
 

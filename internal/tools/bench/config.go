@@ -65,9 +65,9 @@ type Sizes struct {
 	LoadFor time.Duration
 	// Listed is the number of published analyses of the built-in metadata repository read page by page.
 	Listed int
-	// Searched is the number of analyses that pages of a portal are asked of.
+	// Searched is the number of analyses that a portal's pages are searched in.
 	Searched int
-	// EmbeddedSearched and EmbeddedLarge are the numbers of analyses that the embedded index is asked about.
+	// EmbeddedSearched and EmbeddedLarge are the numbers of analyses in searches of the embedded index.
 	EmbeddedSearched, EmbeddedLarge int
 	// Downloaded is the number of analyses that are downloaded at once.
 	Downloaded int
@@ -75,7 +75,7 @@ type Sizes struct {
 	SlowBulk time.Duration
 }
 
-// DefaultSizes are those that the targets are meant for.
+// DefaultSizes returns the sizes that the targets apply to.
 func DefaultSizes() Sizes {
 	return Sizes{
 		Records: 100_000, Studies: 20, Pairs: 5, Triggers: 200, Coalesced: 100, Repeats: 100,
@@ -86,7 +86,7 @@ func DefaultSizes() Sizes {
 	}
 }
 
-// QuickSizes give a first impression in about a minute.
+// QuickSizes returns sizes for a run of about a minute.
 func QuickSizes() Sizes {
 	return Sizes{
 		Records: 10_000, Studies: 10, Pairs: 3, Triggers: 50, Coalesced: 20, Repeats: 50,
@@ -132,10 +132,10 @@ func (s Sizes) or(d Sizes) Sizes {
 	return s
 }
 
-// validate fills in the defaults and names the first fault.
+// validate sets the defaults and returns the first error.
 func (c *Config) validate() error {
 	if c.Out == nil {
-		return core.NewError(core.CodeInternal, "a bench needs somewhere to print to")
+		return core.NewError(core.CodeInternal, "Config.Out is required")
 	}
 	for _, name := range c.Names {
 		if _, ok := find(name); !ok {

@@ -156,7 +156,7 @@ func (r *searchRun) leg(ctx context.Context, l direct.Load, p page, connections 
 	for i := range sources {
 		sources[i] = rand.New(rand.NewPCG(standin.Seed, rand.Uint64())) // no request is repeated, so that caches have no effect
 	}
-	return l.Over(ctx, connections, r.b.Sizes.LoadFor, func(connection, _ int) []byte {
+	return l.RunConnections(ctx, connections, r.b.Sizes.LoadFor, func(connection, _ int) []byte {
 		bound := p.bound(sources[connection])
 		if tutti {
 			return l.Request(method, "/"+r.alias+"/graphql", p.request(bound))

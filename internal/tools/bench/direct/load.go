@@ -51,19 +51,20 @@ func (l Load) Typed(method, path, contentType string, body []byte) []byte {
 	return b.Bytes()
 }
 
-// Result holds the responses per second and the milliseconds of each.
+// Result holds the responses per second, and the duration of each in milliseconds.
 type Result struct {
 	PerSecond float64
 	Ms        []float64
 }
 
-// Run runs the load for some time over loadConnections connections.
+// Run is RunConnections with Connections connections.
 func (l Load) Run(ctx context.Context, lasts time.Duration, next func(connection, i int) []byte) (Result, error) {
-	return l.Over(ctx, Connections, lasts, next)
+	return l.RunConnections(ctx, Connections, lasts, next)
 }
 
-// Over runs the load for some time. next returns the i-th request of a connection, nil at the end. A status other than 200 is an error.
-func (l Load) Over(ctx context.Context, connections int, lasts time.Duration, next func(connection, i int) []byte) (Result, error) {
+// RunConnections runs the load for the duration lasts over a number of connections. next returns the i-th request of a connection, nil at
+// the end. A status other than 200 is an error.
+func (l Load) RunConnections(ctx context.Context, connections int, lasts time.Duration, next func(connection, i int) []byte) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, lasts)
 	defer cancel()
 	var wg sync.WaitGroup
