@@ -85,7 +85,7 @@ func TestGraphQLBodiesThatHoldNoOperation(t *testing.T) {
 		"broken":                 {json, `{"query":`, 400, "invalid", "the body is not valid JSON", ""},
 		"text":                   {json, `"{a}"`, 400, "invalid", "the body is not a JSON object", ""},
 		"null":                   {json, `null`, 400, "invalid", "the body is not a JSON object", ""},
-		"batch":                  {json, ` [{"query":"{a}"},{"query":"{b}"}]`, 400, "invalid", "the body is an array; batched operations are not supported", "send each operation by itself; one operation may ask for many fields"},
+		"batch":                  {json, ` [{"query":"{a}"},{"query":"{b}"}]`, 400, "invalid", "the body is an array; batched operations are not supported", "send each operation in its own request; one operation may select many fields"},
 		"two":                    {json, typename + typename, 400, "invalid", "the body is not valid JSON", ""},
 		"no UTF-8":               {json, "{\"query\":\"\xff\"}", 400, "invalid", "the body is not UTF-8", ""},
 		"twice":                  {json, `{"query":"{a}","query":"mutation{b}"}`, 400, "invalid", `member "query" of the body appears twice`, ""},

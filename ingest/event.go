@@ -15,14 +15,14 @@ import (
 // formats are those of Config.Formats (CONTRACT section 1, Notifications in).
 const FormatMaestro = "maestro"
 
-// Event is one decoded notification. It holds nothing of the record's state: the record as fetched decides, so that a
-// late or repeated event cannot remove a published record.
+// Event is one decoded notification. It does not contain the state of the record: that is fetched, so that a late or
+// repeated event cannot remove a published record.
 type Event struct {
 	// Format is FormatMaestro or the name of another format.
 	Format string
 	// Repository is the repositoryCode of FormatMaestro.
 	Repository string
-	// Servers are the names of what an event of another format is from, if present.
+	// Servers are the values of the members that name the server of an event of another format, if present.
 	Servers []string
 	// Entity is the record's entity, empty when absent.
 	Entity string
@@ -31,7 +31,7 @@ type Event struct {
 	RecordID     string
 	// Remove is true only for removeAnalysis or remove of FormatMaestro.
 	Remove bool
-	// Unknown are names of members that no sender is known to write, in order, at most maxUnknown of them, shortened.
+	// Unknown lists members that are in no known format, in order: at most maxUnknown names, shortened.
 	Unknown []string
 }
 
@@ -69,7 +69,7 @@ type Rejection struct {
 	Message string
 	// Server is the name of the other server or unknown repository, for RejectOtherServer and RejectUnknownRepository.
 	Server string
-	// ServerTerm is that of the event's format.
+	// ServerTerm is the ServerTerm of the event's format.
 	ServerTerm string
 	// Organization and RecordID are those of the event as far as they could be decoded.
 	Organization string
@@ -270,7 +270,7 @@ func (m members) maestro() (Event, *Rejection) {
 	return e, nil
 }
 
-// coerce does what Maestro does with ids: an integer is its digits, and an empty studyId or analysisId is absent.
+// coerce converts ids as Maestro does: an integer to a string of its digits, and an empty studyId or analysisId to an absent one.
 func (m members) coerce(names ...string) {
 	for _, name := range names {
 		switch value := m[name]; {
@@ -357,7 +357,8 @@ func (m members) key(name string) (string, *Rejection) {
 	return strings.Clone(value.Str), nil
 }
 
-// readable returns what can be decoded of the organization and the record of a rejected event, nil for FormatMaestro or none.
+// readable returns the organization and the record of a rejected event, each "" if it cannot be decoded. format is nil for
+// FormatMaestro and for an unknown format.
 func (m members) readable(format *core.EventFormat) (organization, recordID string) {
 	text := func(name string) string {
 		if v := m[name]; v.Type == gjson.String {

@@ -46,8 +46,8 @@ func (c ReconcilerConfig) withDefaults() ReconcilerConfig {
 }
 
 // Reconciler runs repositories periodically, each with its own period, so that changes without a notification are
-// indexed too. Of several processes on one queue one starts a run per period: the time of the last start is in a cell
-// of the queue, which also outlives a restart.
+// indexed too. If several processes share a queue, one of them starts the run of each period: a cell of the queue stores
+// the time of the last start, also across restarts.
 type Reconciler struct {
 	runner  Runner
 	cells   Cells
@@ -170,7 +170,7 @@ func (r *Reconciler) restoreCell(ctx context.Context, cell, former string, own t
 		err = r.cells.SetCell(ctx, cell, former, revision)
 	}
 	if err != nil && core.CodeOf(err) != core.CodeConflict {
-		r.cfg.Logger.WarnContext(ctx, "restoring the cell of a run that was not started", "err", err)
+		r.cfg.Logger.WarnContext(ctx, "the time of the last reconciliation was not restored: the next run may be a period late", "err", err)
 	}
 }
 

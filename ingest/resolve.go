@@ -17,8 +17,8 @@ type eventTargets struct {
 	requests bool
 }
 
-// resolve returns the repositories that an event is for, or why there are none. An event that does not say which of
-// several repositories it is for is for each: the record as fetched decides.
+// resolve returns the repositories that an event is for, or why there are none. An event that does not name one of several
+// repositories is for all of them: the fetched records decide.
 func (s *sender) resolve(e Event, a eventTargets) ([]core.Repository, *Rejection) {
 	found, rejection := s.matchRepositories(e, a)
 	if rejection != nil {

@@ -49,8 +49,8 @@ func (s *sender) signatureKey(repository string, body []byte) (key string, ok bo
 	return repository + "\x00" + Sign(secret, body), true
 }
 
-// firstSeen returns the version of a body's removals: that of the time at which it was first accepted, 0 if that is
-// now.
+// firstSeen returns the version for a body's removals: the time at which the same body was first accepted, 0 if it was
+// not accepted before.
 func (s *sender) firstSeen(ctx context.Context, repository string, body []byte) (core.Version, error) {
 	key, ok := s.signatureKey(repository, body)
 	if !ok {
@@ -58,20 +58,20 @@ func (s *sender) firstSeen(ctx context.Context, repository string, body []byte) 
 	}
 	at, err := s.cfg.Signatures.FirstSeen(ctx, key)
 	if err != nil {
-		return 0, fmt.Errorf("looking for an earlier notification: %w", err)
+		return 0, fmt.Errorf("finding an earlier notification: %w", err)
 	}
 	return s.asOf(at), nil
 }
 
-// remember stores that a body with removals was accepted. A rejected one is not stored: what is indexed between it
-// and its repetition is older than the removal.
+// remember stores that a body with removals was accepted. It is not called for a rejected body: when that is sent again,
+// its removals are newer than what was indexed in between.
 func (s *sender) remember(ctx context.Context, repository string, body []byte) error {
 	key, ok := s.signatureKey(repository, body)
 	if !ok {
 		return nil
 	}
 	if err := s.cfg.Signatures.Remember(ctx, key); err != nil {
-		return fmt.Errorf("remembering the notification: %w", err)
+		return fmt.Errorf("storing the signature of a notification: %w", err)
 	}
 	return nil
 }

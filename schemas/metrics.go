@@ -27,11 +27,11 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "tutti_schema_validations_total", Help: "Analyses that were validated, by result.",
 		}, []string{"result"}),
 		external: f.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "tutti_schema_external_duration_seconds", Help: "Duration of asking an external service about a value, by result.",
+			Name: "tutti_schema_external_duration_seconds", Help: "Duration of requests to external validation services, by result.",
 			Buckets: prometheus.ExponentialBuckets(0.002, 2, 14),
 		}, []string{"result"}),
 		quarantine: f.NewGauge(prometheus.GaugeOpts{
-			Name: "tutti_schema_quarantined_versions", Help: "Versions of analysis types that take no analyses because validating one took too long.",
+			Name: "tutti_schema_quarantined_versions", Help: "Versions of analysis types that accept no analyses because validating one took too long.",
 		}),
 	}
 }

@@ -59,7 +59,7 @@ func TestQueueIsNoTimeout(t *testing.T) {
 
 // TestTimeForAllCalls: what is not known when it is over may be valid later, whether its call was cut or never made.
 func TestTimeForAllCalls(t *testing.T) {
-	const over = " could not be checked: there was no time left to ask the service | retryable"
+	const over = " could not be checked: the time limit for external validations was exceeded | retryable"
 	external := newExternal(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	s := queued(t, schemas.Config{Timeout: time.Hour, TimeoutInAll: 200 * time.Millisecond}, external.URL)
 	_, err := s.Validate(t.Context(), "S1", withValues(`"a","b","c","d","e","f","g","h","i"`))

@@ -16,7 +16,7 @@ import (
 	"tutti/schemas/violation"
 )
 
-// compiled is what analyses of one version of an analysis type are checked by.
+// compiled is the compiled form of one version of an analysis type, which validates analyses.
 type compiled struct {
 	rules     *validation.Schema
 	fileTypes []string
@@ -31,7 +31,7 @@ type versions struct {
 	store Store
 	cfg   Config
 	calls *sharedCalls
-	// shared is set if the latest version in the store may be another than the one that this process knows.
+	// shared is set if the store may have a later version than this process knows.
 	shared *atomic.Bool
 	// latest caches the numbers of the latest versions, rules the compiled schemas. A registration changes only latest.
 	latest *cache.LRU[string, int]

@@ -60,17 +60,18 @@ func New(upstream Upstream, cfg Config) *Fetcher {
 // Retryable reports whether a call to an upstream may succeed on a retry.
 func Retryable(err error) bool { return core.Retryable(err) || errors.Is(err, core.ErrForeignNotFound) }
 
-// Unanswered reports whether err is that of an upstream that does not answer: its calls time out, are refused or limited, or
-// are answered with a server's error. It is false for nil.
+// Unanswered reports whether err says that an upstream does not answer: calls time out, are refused or rate-limited, or return
+// a server error. It is false for nil.
 func Unanswered(err error) bool {
 	return core.Retryable(err) && !errors.Is(err, core.ErrOrganizationAbsent)
 }
 
-// Record fetches req's record. An indexable record of another organization than req's is core.ErrOtherOrganization; the
-// returned record then names its organization if the upstream does. check is called first, once the call may start.
+// Record fetches req's record. check is called when the call may start; an error of check is returned instead. An indexable
+// record of another organization than req's is core.ErrOtherOrganization; the returned record then contains its organization
+// if the upstream returned it.
 //
-// A record that can be written keeps its memory and its call slot until Release is called, which is never nil. So the number
-// of records held between the upstream and the bulk writer is bounded by the calls allowed in flight, not by the messages.
+// Release is never nil. Until it is called, a record that can be written keeps its memory and counts as a call in flight. So
+// Config.Concurrency also bounds the records between the upstream and the bulk writer.
 func (f *Fetcher) Record(ctx context.Context, req core.Request, check func() error) (core.Record, time.Time, error) {
 	if err := f.records.Acquire(ctx, 1); err != nil {
 		return core.Record{Release: func() {}}, time.Time{}, err
@@ -96,8 +97,9 @@ func (f *Fetcher) record(ctx context.Context, req core.Request, check func() err
 	}
 	fetchedAt := time.Now()
 	rec, err := f.upstream.Record(ctx, req.Organization, req.RecordID)
-	// A record that takes its upstream long would never be young enough, as there is no smaller request. It is left at least
-	// half of the maximum age. An Upstream that made the call wait for memory requests the record again itself.
+	// There is no smaller request than that of one record, so a slow upstream's records would always be too old. They may
+	// therefore wait for at least half of the maximum age after the response. An Upstream that made the call wait for memory
+	// requests the record again itself.
 	if youngest := time.Now().Add(-f.cfg.MaxBodyAge / 2); fetchedAt.Before(youngest) {
 		fetchedAt = youngest
 	}
@@ -112,7 +114,7 @@ func (f *Fetcher) record(ctx context.Context, req core.Request, check func() err
 	return rec, fetchedAt, err
 }
 
-// AcquirePage waits until a call for a page may start, and returns the function that ends it.
+// AcquirePage waits until a call for a page may start. The caller must call release after it.
 func (f *Fetcher) AcquirePage(ctx context.Context) (release func(), err error) {
 	if err := f.pages.Acquire(ctx, 1); err != nil {
 		return nil, err
@@ -120,7 +122,7 @@ func (f *Fetcher) AcquirePage(ctx context.Context) (release func(), err error) {
 	return func() { f.pages.Release(1) }, nil
 }
 
-// Page fetches a page within AcquirePage.
+// Page fetches a page. The caller must have called AcquirePage.
 func (f *Fetcher) Page(
 	ctx context.Context, organization string, offset, limit int, each func(core.Record) error,
 ) (core.PageInfo, error) {
@@ -128,7 +130,7 @@ func (f *Fetcher) Page(
 	return info, f.confirmAbsent(ctx, organization, err)
 }
 
-// Row fetches one row within AcquirePage.
+// Row fetches one row. The caller must have called AcquirePage.
 func (f *Fetcher) Row(ctx context.Context, organization string, offset int, each func(core.Record) error) error {
 	_, err := f.upstream.Page(ctx, organization, offset, 1, each)
 	return err

@@ -11,7 +11,7 @@ import (
 	"tutti/internal/retry"
 )
 
-// batchesInFlight bounds the batches of a repository in flight; their records are bounded like single records.
+// batchesInFlight is the maximum number of batches of a repository in flight. Their records count towards the limit of records.
 const batchesInFlight = 16
 
 // publishAttempts is how often publishing a message for a record of a batch is tried before the batch is requeued instead.
@@ -21,7 +21,7 @@ const publishAttempts = 3
 type batch struct {
 	l       *Loop
 	message core.Message
-	// open counts the records that have not ended; done is closed with the last one. failed is set when a record must be
+	// open counts the records that have not ended; done is closed when the last one ends. failed is set when a record must be
 	// redelivered with the batch.
 	open   atomic.Int64
 	failed atomic.Bool
@@ -36,7 +36,8 @@ func newBatch(l *Loop, m core.Message) *batch {
 
 // process calls handle for each record of the batch, as if it had a message of its own, and ends the batch when all of them
 // have ended. A record that has to be retried gets a message of its own, so that no record waits for another. When the batch
-// is redelivered, all of its records do: one of them may have ended the process, and must not affect the others.
+// is redelivered, all of its records get messages of their own: one of them may have crashed the process, and must not affect
+// the others.
 func (b *batch) process(ctx context.Context, slots *semaphore.Weighted, handle Handler) {
 	l, m := b.l, b.message
 	defer l.Release(m)
@@ -123,7 +124,7 @@ func (m *batchedMessage) requeue(ctx context.Context, req core.Request, delay ti
 			m.batch.endRecord(true)
 			return
 		}
-		l.log.Info("publishing a record of a batch as a message of its own", "organization", req.Organization,
+		l.log.Info("publishing a record of a batch as a message of its own failed", "organization", req.Organization,
 			"record_id", req.RecordID, "request_id", req.ID, "err", err)
 		if l.Sleep(retry.Delay(try, l.cfg.RetryBase, l.cfg.RetryMax)) != nil {
 			break

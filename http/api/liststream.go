@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// errBodyDiscarded ends the reading of a list that is answered to HEAD.
+// errBodyDiscarded ends the reading of a list when the request is a HEAD.
 var errBodyDiscarded = errors.New("the response body is discarded")
 
 // ListStream writes a list of unknown size with bounded memory. A list of at most ListChunk bytes has a Content-Length, like any

@@ -14,16 +14,16 @@ type Ports struct {
 	JobEvents     JobEvents
 	DeadLetters   DeadLetters
 	Retries       Retries
-	// Pauses says why jobs wait; nil for none that do.
+	// Pauses lists the paused repositories, for the jobs that wait for them. Nil means that no repository pauses.
 	Pauses Pauses
 }
 
-// Ingest takes triggers. Both methods return nil only after the queue has stored the Request; both return CodeInvalid,
-// CodeNotFound for an unknown repository, and CodeOverloaded or CodeUnavailable when the queue refuses.
+// Ingest accepts triggers. Its methods return nil only after the queue has stored the Request. Errors: CodeInvalid,
+// CodeNotFound for an unknown repository, and CodeOverloaded or CodeUnavailable when the queue does not store it.
 type Ingest interface {
-	// Record asks for one record to be indexed or removed and returns the alias it is written to.
+	// Record requests the indexing or the removal of one record, and returns the alias that it is written to.
 	Record(ctx context.Context, kind core.Kind, repository, organization, id, requestID string) (indexName string, err error)
-	// Run asks for an organization or a repository and returns the job that does it, which may be one queued before.
+	// Run requests the indexing of an organization or a repository, and returns its job, which may have been queued before.
 	Run(ctx context.Context, scope core.Scope, repository, organization string, force bool,
 		cause core.Cause, requestID string) (core.Job, error)
 }
@@ -37,16 +37,15 @@ type Jobs interface {
 	Get(ctx context.Context, id string) (core.Job, error)
 	// Organizations returns the organizations of a job that are known so far.
 	Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error)
-	// Cancel ends a job and returns it as it is then; CodeConflict when it had ended before, CodeNotFound when there is
-	// none.
+	// Cancel ends a job and returns its new state; CodeConflict when it has already ended, CodeNotFound when there is none.
 	Cancel(ctx context.Context, id string) (core.Job, error)
 }
 
 // JobEvents watches jobs.
 type JobEvents interface {
-	// Watch calls each for a job and its organizations as they are, in the order of their revisions, then once with
-	// neither, and then for every change, until each returns an error, which is returned, ctx ends, or the job is removed,
-	// which returns nil. CodeNotFound when job not found.
+	// Watch calls each for the current state of a job and of its organizations, in the order of their revisions, then once
+	// with an empty change, and then for every change. It returns the error of each, the error of ctx when that ends, or nil
+	// when the job is removed. CodeNotFound when there is no such job.
 	Watch(ctx context.Context, id string, each func(core.JobChange) error) error
 }
 
@@ -72,16 +71,16 @@ type Retries interface {
 	// cannot be retried, with a hint that says what to do instead.
 	Retry(ctx context.Context, id, requestID string) (core.DeadLetter, error)
 	// RetryAll retries every letter of a repository and of a reason, "" for any, that exists when it begins, and returns
-	// how many were retried and how many cannot be. An error says that the queue stopped taking them; those that were
-	// retried until then stay so.
+	// how many were retried and how many cannot be. It returns an error when the queue accepts no more Requests; the letters
+	// before it have been retried.
 	RetryAll(ctx context.Context, repository, reason, requestID string) (retried, refused int, err error)
 }
 
 // Notifications accepts the webhook notifications of repositories.
 type Notifications interface {
-	// Notify takes the body of a notification for a repository, one event or an array of them, with the value of
-	// X-Signature-256, "" when there is none. It returns after the queue has stored every Request and dead letter. Errors:
-	// CodeInvalid for a body that is no JSON object or array of objects, CodeNotFound for an unknown repository,
+	// Notify accepts the body of a notification for a repository, one event or an array of events. signature is the value of
+	// X-Signature-256, "" for none. It returns after the queue has stored every Request and dead letter. Errors: CodeInvalid
+	// for a body that is neither a JSON object nor an array of objects, CodeNotFound for an unknown repository,
 	// CodeUnauthenticated for a signature that is missing or wrong, CodeOverloaded or CodeUnavailable from the queue.
 	Notify(ctx context.Context, repository string, body []byte, signature, requestID string) (core.NotificationResult, error)
 	// Signed reports whether the notifications of a repository must be signed; false also for an unknown one.

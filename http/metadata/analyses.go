@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// defaultAnalyses is Song's.
+	// defaultAnalyses is the default size of a page, as in Song.
 	defaultAnalyses = 100
 	// maxAnalyses is the largest page of analyses; pages are streamed, so it does not bound memory.
 	maxAnalyses = 10_000
@@ -36,13 +36,13 @@ func (h analyses) register(r *api.Router) {
 	r.Handle(http.MethodGet, list+"/{id}/files", h.files, api.LenientParams(), api.Token())
 }
 
-// analysisQuery says which analyses are listed.
+// analysisQuery selects the analyses to list.
 type analysisQuery struct {
 	study  string
 	states []core.AnalysisState
 }
 
-// list answers all analyses of a study in some states as an array.
+// list writes all analyses of a study in some states as an array.
 func (h analyses) list(w http.ResponseWriter, r *http.Request) error {
 	a, err := analysisQueryOf(r)
 	if err != nil {
@@ -56,8 +56,8 @@ func (h analyses) list(w http.ResponseWriter, r *http.Request) error {
 	return stream.End("]")
 }
 
-// page answers a page of the analyses of a study in some states, in Song's form: totalAnalyses is the length of
-// the whole list, currentTotalAnalyses that of the page.
+// page writes a page of the analyses of a study in some states, in Song's format: totalAnalyses is the length of the whole
+// list, currentTotalAnalyses that of the page.
 func (h analyses) page(w http.ResponseWriter, r *http.Request) error {
 	a, err := analysisQueryOf(r)
 	if err != nil {
@@ -132,7 +132,7 @@ func analysisStatesOf(q api.Query) ([]core.AnalysisState, error) {
 	return states, nil
 }
 
-// stateBody is what a caller without a token may read of an analysis.
+// stateBody contains the members of an analysis that a caller without a token may read.
 type stateBody struct {
 	AnalysisID    string             `json:"analysisId"`
 	StudyID       string             `json:"studyId"`
@@ -214,7 +214,7 @@ func (h analyses) files(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// analysisTarget is what the path of an analysis names.
+// analysisTarget identifies an analysis by the parameters of a path.
 type analysisTarget struct{ study, id string }
 
 func analysisTargetOf(r *http.Request) (analysisTarget, error) {

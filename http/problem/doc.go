@@ -1,2 +1,2 @@
-// Package problem is the body of every error (RFC 9457; CONTRACT section 0), with the members that existing clients of a surface find.
+// Package problem is the body of every error response (RFC 9457; CONTRACT section 0), with additional members that existing clients read.
 package problem

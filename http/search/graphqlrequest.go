@@ -26,7 +26,7 @@ func operationFromBody(r *http.Request) (core.GraphQLRequest, error) {
 	case trimmed[0] == '[':
 		return core.GraphQLRequest{}, &core.Error{
 			Code: core.CodeInvalid, Message: "the body is an array; batched operations are not supported",
-			Hint: "send each operation by itself; one operation may ask for many fields",
+			Hint: "send each operation in its own request; one operation may select many fields",
 		}
 	}
 	members, err := api.DecodeObject(body)

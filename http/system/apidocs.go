@@ -21,7 +21,7 @@ import (
 const (
 	pathDocs        = "/api-docs"
 	contentTypeHTML = "text/html; charset=utf-8"
-	// docsPolicy is the Content-Security-Policy of the page: scripts, styles, images and requests of this server alone,
+	// docsPolicy is the Content-Security-Policy of the page: scripts, styles, images and requests of this server only,
 	// nothing inline, no eval, no framing. Swagger UI's style sheet embeds its icons as data: URLs.
 	docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

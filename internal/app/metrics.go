@@ -55,16 +55,16 @@ func (b *base) measure() {
 	}, []string{"version"})
 	build.WithLabelValues(b.opts.Version).Set(1)
 	jobs := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "tutti_jobs", Help: "Jobs that are kept, by state.",
+		Name: "tutti_jobs", Help: "Stored jobs, by state.",
 	}, []string{"state"})
 	outbox := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "tutti_outbox_pending_events", Help: "Changes of the built-in repository that the queue has not been told of.",
+		Name: "tutti_outbox_pending_events", Help: "Changes of the built-in repository that are not yet published to the queue.",
 	})
 	components := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "tutti_component_up", Help: "1 when a component of the process works, also when it is degraded; 0 when it is down, as a queue, index or store that cannot store is.",
+		Name: "tutti_component_up", Help: "1 when a component of the process is up or degraded, 0 when it is down, such as a queue, index or store that cannot write.",
 	}, []string{"component"})
 	paused := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "tutti_repository_paused", Help: "1 while the consumers of a repository wait for something, as GET /ready says; 0 otherwise.",
+		Name: "tutti_repository_paused", Help: "1 while the consumers of a repository are paused, for the reason in GET /ready; 0 otherwise.",
 	}, []string{"repository"})
 	progress := newJobProgress()
 	reg.MustRegister(build, jobs, outbox, components, paused, progress.ratio)

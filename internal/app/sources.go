@@ -17,7 +17,7 @@ import (
 	"tutti/internal/upstream/protocol"
 )
 
-// indexer is what fetches records and writes them: the consumers, and the sources of their requests.
+// indexer fetches records and writes them: the consumers, and the sources of their Requests.
 type indexer struct {
 	*storage
 	search  *searching
@@ -55,7 +55,7 @@ func (x *indexer) openIngest(context.Context) error {
 	return err
 }
 
-// topic is a Kafka topic as one consumer group of one cluster sees it.
+// topic identifies a Kafka topic of a cluster and the consumer group that reads it. brokers are sorted and joined by commas.
 type topic struct{ brokers, name, group string }
 
 // topics returns the Kafka topics to read. Repositories with the same topic and group share a reader, because several readers of a
@@ -143,13 +143,13 @@ func (x *indexer) stopReader(ctx context.Context, t topic, reader *kafka.Reader)
 	return err
 }
 
-// brokers reports whether every topic is read; nil when there is none.
+// brokers returns why topics cannot be read; known is false when no topic is configured.
 func (x *indexer) brokers() (known bool, err error) {
-	var faults []error
+	var errs []error
 	for _, r := range x.readers {
-		faults = append(faults, r.Health())
+		errs = append(errs, r.Health())
 	}
-	return len(x.readers) > 0, errors.Join(faults...)
+	return len(x.readers) > 0, errors.Join(errs...)
 }
 
 // startRelay starts publishing the built-in repository's changes to the queue.

@@ -1,4 +1,4 @@
-// Package cache has the bounded cache.
+// Package cache provides a bounded cache.
 package cache
 
 import (
@@ -54,7 +54,7 @@ func (c *LRU[K, V]) Generation() uint64 {
 	return c.generation
 }
 
-// PutIn is Put for a value that was read in a generation. It does nothing if Invalidate was called since.
+// PutIn is Put for a value that was read in a generation. It does nothing if Invalidate has been called since then.
 func (c *LRU[K, V]) PutIn(generation uint64, key K, value V, cost int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -86,7 +86,7 @@ func (i *Index) key() setting.Key {
 		setting.Text("username", &i.Username, "", "User for basic authentication."),
 		setting.SecretText("password", &i.Password, "Password for basic authentication."),
 		setting.SecretText("apiKey", &i.APIKey, "API key, base64-encoded as returned by Elasticsearch."),
-		setting.Text("caFile", &i.CAFile, "", "PEM file of certificate authorities to trust in addition to the system's."),
+		setting.Text("caFile", &i.CAFile, "", "PEM file of certificate authorities to trust instead of the system's."),
 		setting.Number("shards", &i.Shards, 1, 1, 1024, "Primary shards of a new index."),
 		setting.Number("replicas", &i.Replicas, 1, 0, 100, "Replicas of each shard of a new index."),
 		setting.Number("batchBytes", &i.BatchBytes, 2<<20, 1<<10, 100<<20, "Size of a bulk request in bytes."),

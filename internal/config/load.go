@@ -8,9 +8,9 @@ import (
 	"tutti/internal/core"
 )
 
-// Load loads file, "" for none, and environ, a list of NAME=value such as os.Environ returns, which takes precedence; a Maestro's
-// environment, an Arranger's and that of a Song's authentication set the remaining keys. It returns a complete, validated Config, or all
-// errors at once: each is a core.Error whose Message starts with the key's path (Errors).
+// Load loads a configuration file, "" for none, and the environment, a list of NAME=value as os.Environ returns it. The variables of
+// tutti take precedence over the file. Those of Maestro, Arranger and Song's authentication set keys that neither sets. Load returns a
+// complete, validated Config, or all errors at once: each is a core.Error whose Message starts with the key's path (Errors).
 func Load(file string, environ []string) (Config, error) {
 	root := setting.NewObject("")
 	var found setting.ErrorList

@@ -38,7 +38,7 @@ AUTH_SERVER_SCOPE_STUDY_SUFFIX=.WRITE
 AUTH_SERVER_SCOPE_SYSTEM=song.WRITE
 SPRING_SECURITY_OAUTH2_RESOURCESERVER_JWT_JWK_SET_URI=https://id.example.org/realms/r/protocol/openid-connect/certs`
 
-	songAnyToken  = "tokens with any issuer or audience are accepted, as Song does: set auth.jwt.issuer and auth.jwt.audience to require one"
+	songAnyToken  = "tokens with any issuer or audience are accepted, as Song does: set auth.jwt.issuer and auth.jwt.audience to restrict them"
 	songPlainHTTP = "tokens are checked over plain http within a private network"
 	songTaken     = "configured by environment variables of Song: "
 	songInsecure  = "AUTH_SERVER_… and SPRING_SECURITY_… are ignored: without the profile secure"

@@ -30,7 +30,7 @@ func placeholders(first, n int) string {
 	return list.String()
 }
 
-// insertFiles stores the files of an analysis without stored files.
+// insertFiles stores the files of an analysis that has no stored files yet.
 func insertFiles(ctx context.Context, tx *store.Tx, study, id string, files []file) error {
 	for some := range slices.Chunk(files, maxFilesPerStatement) {
 		var text strings.Builder

@@ -34,7 +34,7 @@ type payload struct {
 	whole bool
 }
 
-// isReserved reports whether a top-level member is the repository's own, whatever a client sends.
+// isReserved reports whether only the repository sets a top-level member; a client's value is ignored.
 func isReserved(name string) bool {
 	switch name {
 	case "analysisId", "analysisState", "createdAt", "updatedAt", "firstPublishedAt", "publishedAt", "analysisStateHistory":
@@ -253,7 +253,7 @@ func (p *payload) checkFiles() error {
 	return p.checkNames()
 }
 
-// unstorableFiles is what violations of files mean.
+// unstorableFiles starts the message of an error with violations of files.
 const unstorableFiles = "the analysis' files cannot be stored"
 
 func violationError(what string, faults []core.Violation) *core.Error {

@@ -17,8 +17,8 @@ const (
 	publishConcurrency = 64
 	// minBatch is the smallest batch: fewer records are published one by one and replace older Requests.
 	minBatch = 8
-	// batchShare limits the batches to this fraction of MaxPending: more than a few are pending only where records are
-	// not processed, and then newer Requests should replace older ones.
+	// batchShare limits the pending batches to MaxPending/batchShare. More are pending only while records are not processed,
+	// and then newer Requests should replace older ones.
 	batchShare = 1000
 	// batchCountMaxAge is how old the count of pending batches may be.
 	batchCountMaxAge = 500 * time.Millisecond
@@ -126,8 +126,8 @@ type batchLimiter struct {
 	countedAt time.Time
 }
 
-// admit counts a batch that is about to be published; false when too many are pending. Of concurrent callers, one
-// asks the server; the others use the previous count.
+// admit counts a batch that is about to be published; false when too many are pending. If several callers find the count
+// too old, one of them requests it from the server and the others use the previous count.
 func (w *batchLimiter) admit(ctx context.Context, p *publisher) bool {
 	limit := max(2, int64(p.maxPending/batchShare))
 	w.mu.Lock()

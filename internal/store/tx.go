@@ -33,9 +33,9 @@ func runChange(ctx context.Context, tx *Tx, change func(context.Context, *Tx) er
 // errTxAborted is the error of statements in a SQLite transaction after one failed, as in PostgreSQL (SQLSTATE 25P02).
 var errTxAborted = errors.New("an earlier statement of the transaction failed")
 
-// groupTx is the Conn of one SQLite transaction in a group that shares the writer's connection and database transaction. So no
-// statement is interrupted once it runs, which would roll back the whole group, and none runs after a failed one, which may have
-// ended the group's transaction, or after its own transaction ended.
+// groupTx is the Conn of one SQLite transaction in a group that shares the writer's connection and database transaction. It never
+// interrupts a running statement, which would roll back the whole group. It runs no statement after a failed one, which may have
+// ended the group's transaction, or after its own transaction has ended.
 type groupTx struct {
 	conn   *statements
 	failed atomic.Bool

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxAttempts bounds the calls of one URL that fail.
+	// maxAttempts is the maximum number of calls of one URL while the service does not answer.
 	maxAttempts = 3
 	// maxRedirects bounds the redirects of one call.
 	maxRedirects = 5
@@ -113,7 +113,7 @@ func (an result) label() string {
 // timedOut is the result for a value that was not checked because the calls of the analysis exceeded Settings.TotalTimeout. It
 // does not count against the service.
 func timedOut() result {
-	return result{message: "could not be checked: there was no time left to ask the service", retryable: true}
+	return result{message: "could not be checked: the time limit for external validations was exceeded", retryable: true}
 }
 
 // request makes one call.

@@ -14,8 +14,8 @@ import (
 	"tutti/schemas/violation"
 )
 
-// errForbiddenAddress refuses a connection to an address that is not public and not allowed.
-var errForbiddenAddress = errors.New("the address may not be asked")
+// errForbiddenAddress is the error of a connection to an address that is neither public nor allowed.
+var errForbiddenAddress = errors.New("connections to this address are not allowed")
 
 // guard decides which hosts and addresses external validations may call. Otherwise the author of an analysis type could read what
 // only this machine can reach.
@@ -38,7 +38,7 @@ func newGuard(hosts []string) (*guard, error) {
 	return g, nil
 }
 
-// hostKey writes a host the way that hosts are compared: "host", "host:port" or "[v6]:port".
+// hostKey returns the normalized form of a host in guard.allowed: "host", "host:port" or "[v6]:port".
 func hostKey(text string) (string, bool) {
 	if a, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
 		return a.Unmap().String(), a.Zone() == ""
@@ -68,8 +68,7 @@ func (g *guard) listed(host, port string) bool {
 	return bare || whole
 }
 
-// dial connects to "host:port". What is not listed is connected to only after its name was resolved to a public
-// address, and only where nothing is listed at all.
+// dial connects to "host:port". If hosts are listed, others are forbidden. Otherwise every public address is allowed.
 func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -85,7 +84,7 @@ func (g *guard) dial(ctx context.Context, network, address string) (net.Conn, er
 	return dialer.DialContext(ctx, network, address)
 }
 
-// onlyPublic looks at the address that a connection is about to be made to, so that no name can hide it.
+// onlyPublic rejects addresses that are not public. It checks the address after the name was resolved.
 func onlyPublic(_ context.Context, _, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || !isPublic(at.Addr()) {

@@ -7,12 +7,12 @@ import (
 	"tutti/internal/core"
 )
 
-// PointerToken writes one token of a JSON pointer (RFC 6901) with its slash.
+// PointerToken appends one token of a JSON pointer (RFC 6901) with its slash.
 func PointerToken(dst []byte, token string) []byte {
 	return core.AppendPointer(dst, token)
 }
 
-// AppendJSON writes v as JSON. <, > and & stay as they are: no answer is read as HTML.
+// AppendJSON appends v as JSON. It does not escape <, > and &, because responses are never interpreted as HTML.
 func AppendJSON(dst []byte, v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -23,7 +23,7 @@ func AppendJSON(dst []byte, v any) ([]byte, error) {
 	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...), nil
 }
 
-// AppendString writes s as a JSON string.
+// AppendString appends s as a JSON string.
 func AppendString(dst []byte, s string) []byte {
 	dst, _ = AppendJSON(dst, s) // a string always marshals
 	return dst

@@ -10,11 +10,11 @@ import (
 	"tutti/schemas/violation"
 )
 
-// preparation writes a schema as the library gets it. What the library does differently from what a registration promises,
-// is written in other words:
+// preparation rewrites a schema for the library, where the library behaves differently from CONTRACT section 7:
 //   - Expressions that the library must not compile are moved to regexKeyword.
 //   - false as additionalProperties or additionalItems becomes nothing, so that each property or item is one violation.
-//   - contentEncoding and contentMediaType are annotations here, and regexProperties is a keyword of the library alone.
+//   - contentEncoding, contentMediaType and regexProperties are omitted: the first two are annotations here, and regexProperties
+//     is a keyword of the library only.
 type preparation struct {
 	text        string
 	version     int
@@ -26,7 +26,7 @@ type preparation struct {
 	tooLarge bool
 }
 
-// nothing is false in other words; anything is the format that its parts are known by.
+// nothing is a schema that is equivalent to false; anything is the format by which failures of its parts are recognized.
 const (
 	nothing  = `{"not":{"format":"` + anything + `"}}`
 	anything = "tutti:anything"
@@ -65,7 +65,7 @@ func (p *preparation) schema(dst []byte, v *jsontree.Value, pointer, base string
 	return append(dst, '}')
 }
 
-// dropped reports whether the library does not get a member of a schema under its own name.
+// dropped reports whether a member of a schema is omitted or moved to regexKeyword.
 func (p *preparation) dropped(m *jsontree.Member, moved map[string]bool) bool {
 	switch m.Name {
 	case regexKeyword, "regexProperties":
@@ -145,7 +145,7 @@ func (p *preparation) anchor(url, name, pointer string) {
 	p.anchors[url] = pointer
 }
 
-// moved checks the expressions of a schema and returns the keywords that the library must not get, nil when there is none.
+// moved checks the expressions of a schema and returns the keywords that are moved to regexKeyword, nil when there is none.
 func (p *preparation) moved(v *jsontree.Value, pointer string) map[string]bool {
 	var moved map[string]bool
 	move := func(names ...string) {
@@ -158,7 +158,7 @@ func (p *preparation) moved(v *jsontree.Value, pointer string) map[string]bool {
 	}
 	if pattern := v.Member("pattern"); pattern != nil && pattern.Kind == jsontree.KindString {
 		compiled, err := p.expressions.compile(pattern.Text)
-		p.refuse(err, pointer+"/pattern", "format", "")
+		p.reportInvalid(err, pointer+"/pattern", "format", "")
 		if err != nil || !compiled.native() {
 			move("pattern")
 		}
@@ -168,9 +168,9 @@ func (p *preparation) moved(v *jsontree.Value, pointer string) map[string]bool {
 			name := patterns.Members()[i].Name
 			compiled, err := p.expressions.compile(name)
 			if p.version == 4 {
-				p.refuse(err, pointer+"/patternProperties", "pattern", ": "+violation.Quoted(name))
+				p.reportInvalid(err, pointer+"/patternProperties", "pattern", ": "+violation.Quoted(name))
 			} else {
-				p.refuse(err, string(jsontree.PointerToken([]byte(pointer+"/patternProperties"), name)), "propertyNames", "")
+				p.reportInvalid(err, string(jsontree.PointerToken([]byte(pointer+"/patternProperties"), name)), "propertyNames", "")
 			}
 			if err != nil || !compiled.native() {
 				move("patternProperties", "additionalProperties")
@@ -180,8 +180,8 @@ func (p *preparation) moved(v *jsontree.Value, pointer string) map[string]bool {
 	return moved
 }
 
-// refuse adds the violation of an invalid expression.
-func (p *preparation) refuse(err error, pointer, keyword, shown string) {
+// reportInvalid adds the violation of an invalid expression.
+func (p *preparation) reportInvalid(err error, pointer, keyword, shown string) {
 	if err == nil {
 		return
 	}
@@ -196,7 +196,7 @@ func (p *preparation) refuse(err error, pointer, keyword, shown string) {
 	p.found.Add(core.Violation{Pointer: pointer, Message: message + shown, Keyword: keyword})
 }
 
-// regexes writes what regexKeyword holds, up to its closing brace.
+// regexes writes the value of regexKeyword after its opening brace.
 func (p *preparation) regexes(dst []byte, v *jsontree.Value, moved map[string]bool, pointer, base string) []byte {
 	var parts []string
 	if moved["pattern"] {

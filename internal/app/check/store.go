@@ -29,23 +29,23 @@ func storeConfig(cfg config.Config) store.Config {
 	return store.Config{URL: cfg.Store.URL.Reveal(), Dir: filepath.Join(cfg.DataDir, storeFolder)}
 }
 
-func storeProbe(cfg config.Config, look inspectStore) probe {
+func storeProbe(cfg config.Config, inspect inspectStore) probe {
 	if cfg.Store.URL == "" {
 		return func(context.Context) []Finding {
-			return []Finding{sqliteStore(filepath.Join(cfg.DataDir, storeFolder), look)}
+			return []Finding{sqliteStore(filepath.Join(cfg.DataDir, storeFolder), inspect)}
 		}
 	}
-	return func(context.Context) []Finding { return postgresStore(cfg, look) }
+	return func(context.Context) []Finding { return postgresStore(cfg, inspect) }
 }
 
 // sqliteStore checks the folder, then the database in it.
-func sqliteStore(dir string, look inspectStore) Finding {
+func sqliteStore(dir string, inspect inspectStore) Finding {
 	f := folder(subjectStore, dir, storeLock)
 	if f.Status == StatusFail {
 		return f
 	}
 	_, running := lockHolder(filepath.Join(dir, storeLock))
-	r, err := look()
+	r, err := inspect()
 	switch {
 	case err != nil && running:
 		return f // in use by a running tutti, which can read it
@@ -104,9 +104,9 @@ func tablesState(r store.Report) string {
 	}
 }
 
-func postgresStore(cfg config.Config, look inspectStore) []Finding {
+func postgresStore(cfg config.Config, inspect inspectStore) []Finding {
 	host := hostOf(cfg.Store.URL.Reveal())
-	r, err := look()
+	r, err := inspect()
 	if err != nil {
 		return []Finding{postgresFailure(host, err)}
 	}

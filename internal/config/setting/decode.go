@@ -11,9 +11,9 @@ import (
 )
 
 // decoder decodes a node into the targets of keys.
-type decoder struct{ faults *ErrorList }
+type decoder struct{ errs *ErrorList }
 
-// Decode sets the targets of keys from n, which may be nil, or to their defaults, and adds what is wrong to f.
+// Decode sets the targets of keys from n, which may be nil, or to their defaults, and adds the errors to f.
 func Decode(n *Node, keys []Key, f *ErrorList) { (&decoder{f}).object("", n, keys) }
 
 // object sets every key from n, which may be nil, and reports unknown names.
@@ -50,14 +50,14 @@ func (d *decoder) unknown(path string, n *Node, keys []Key) {
 	}
 	for _, name := range n.names {
 		if !slices.Contains(valid, name) {
-			d.faults.Add(joined(path, name), n.members[name].Source, "",
+			d.errs.Add(joined(path, name), n.members[name].Source, "",
 				"unknown key; the nearest valid key is %s", joined(path, core.Nearest(name, slices.Values(valid))))
 		}
 	}
 }
 
 func (d *decoder) wrongKind(path string, n *Node, want string) {
-	d.faults.Add(path, n.Source, "", "must be %s, not %s", want, n.Kind)
+	d.errs.Add(path, n.Source, "", "must be %s, not %s", want, n.Kind)
 }
 
 func (d *decoder) objects(path string, n *Node, k Key) {
@@ -85,7 +85,7 @@ func (d *decoder) value(path string, n *Node, k Key) {
 	if n == nil {
 		d.fallback(k)
 		if fallback, ok := k.fallback.(string); ok && k.isRequired() && fallback == "" {
-			d.faults.Add(path, "", hintOf(k), "is missing")
+			d.errs.Add(path, "", hintOf(k), "is missing")
 		}
 		return
 	}
@@ -147,7 +147,7 @@ func (d *decoder) scalar(path string, n *Node, k Key) {
 	}
 }
 
-// text sets a valid text; after an invalid one the target is empty, so that no further errors follow from it.
+// text sets a valid text. It leaves the target of an invalid one empty, so that it causes no further errors.
 func (d *decoder) text(path string, n *Node, k Key, target *string) {
 	given := strconv.Quote(MaskUser(n.Text))
 	if k.hidden {
@@ -159,26 +159,26 @@ func (d *decoder) text(path string, n *Node, k Key, target *string) {
 	}
 	switch {
 	case n.tag != "" && n.tag != "!!str" && (n.tag != "!!int" || !k.number):
-		d.faults.Add(path, n.Source, "put it in quotes", "must be a text, not %s", strings.Trim(given, `"`))
+		d.errs.Add(path, n.Source, "put it in quotes", "must be a text, not %s", strings.Trim(given, `"`))
 	case v == "" && k.isRequired():
-		d.faults.Add(path, n.Source, hintOf(k), "is empty")
+		d.errs.Add(path, n.Source, hintOf(k), "is empty")
 	case len(k.choices) > 0 && !slices.Contains(k.choices, v):
 		hint := ""
 		if choice := core.Suggest(v, slices.Values(k.choices)); choice != "" {
 			hint = "did you mean " + choice + "?"
 		}
-		d.faults.Add(path, n.Source, hint, "must be %s, not %s", expected(k), given)
+		d.errs.Add(path, n.Source, hint, "must be %s, not %s", expected(k), given)
 	case v != "" && k.pattern != nil && !k.pattern.MatchString(v):
-		d.faults.Add(path, n.Source, "", "%s is not %s", given, k.description)
+		d.errs.Add(path, n.Source, "", "%s is not %s", given, k.description)
 	default:
 		*target = v
 	}
 }
 
-// boolean parses a flag; an invalid one has its default.
+// boolean parses a flag. It sets an invalid one to its default.
 func (d *decoder) boolean(path string, n *Node, k Key) (value, ok bool) {
 	if value, ok = ParseBool(n.Text); !ok {
-		d.faults.Add(path, n.Source, "use true, false, 1, 0, yes or no", "must be %s, not %q", expected(k), n.Text)
+		d.errs.Add(path, n.Source, "use true, false, 1, 0, yes or no", "must be %s, not %q", expected(k), n.Text)
 		d.fallback(k)
 	}
 	return value, ok
@@ -187,11 +187,11 @@ func (d *decoder) boolean(path string, n *Node, k Key) (value, ok bool) {
 func (d *decoder) integer(path string, n *Node, k Key, bits int) (int64, bool) {
 	v, err := strconv.ParseInt(n.Text, 10, bits)
 	if err != nil || (n.tag != "" && n.tag != "!!int") {
-		d.faults.Add(path, n.Source, "", "must be %s, not %q", expected(k), n.Text)
+		d.errs.Add(path, n.Source, "", "must be %s, not %q", expected(k), n.Text)
 		return 0, false
 	}
 	if v < k.minimum || v > k.maximum {
-		d.faults.Add(path, n.Source, "", "%d is out of range, must be %s", v, expected(k))
+		d.errs.Add(path, n.Source, "", "%d is out of range, must be %s", v, expected(k))
 		return 0, false
 	}
 	return v, true
@@ -201,13 +201,13 @@ func (d *decoder) duration(path string, n *Node, k Key, target *time.Duration) {
 	v, err := time.ParseDuration(n.Text)
 	switch {
 	case err != nil:
-		d.faults.Add(path, n.Source, "write a number with its unit, such as 500ms, 30s or 2m", "must be %s, not %q", expected(k), n.Text)
+		d.errs.Add(path, n.Source, "write a number with its unit, such as 500ms, 30s or 2m", "must be %s, not %q", expected(k), n.Text)
 	case k.zeroDisables && v == 0:
 		*target = 0
 	case k.zeroDisables && int64(v) < k.minimum:
-		d.faults.Add(path, n.Source, "0s turns it off", "must be at least %s, not %s", shortDuration(time.Duration(k.minimum)), n.Text)
+		d.errs.Add(path, n.Source, "0s turns it off", "must be at least %s, not %s", shortDuration(time.Duration(k.minimum)), n.Text)
 	case int64(v) < k.minimum || int64(v) > k.maximum:
-		d.faults.Add(path, n.Source, "", "must be more than zero, not %s", n.Text)
+		d.errs.Add(path, n.Source, "", "must be more than zero, not %s", n.Text)
 	default:
 		*target = v
 	}
@@ -240,7 +240,7 @@ func (d *decoder) list(path string, n *Node, k Key) {
 		*target = append(*target, v)
 	}
 	if k.required && len(n.Items) == 0 {
-		d.faults.Add(path, n.Source, "remove the key to use its default", "the list is empty")
+		d.errs.Add(path, n.Source, "remove the key to use its default", "the list is empty")
 	}
 }
 
@@ -252,7 +252,7 @@ func (d *decoder) secret(path string, n, file *Node, k Key) {
 	}
 	*target = ""
 	if n != nil && file != nil {
-		d.faults.Add(path, file.Source, "remove one of them", "is set in addition to %sFile", path)
+		d.errs.Add(path, file.Source, "remove one of them", "is set in addition to %sFile", path)
 		return
 	}
 	var v string
@@ -269,17 +269,17 @@ func (d *decoder) secret(path string, n, file *Node, k Key) {
 	}
 	content, err := os.ReadFile(v)
 	if err != nil {
-		d.faults.Add(path+"File", file.Source, "", "%s cannot be read: %s", v, Reason(err))
+		d.errs.Add(path+"File", file.Source, "", "%s cannot be read: %s", v, Reason(err))
 		return
 	}
-	held := strings.TrimRight(string(content), "\r\n")
+	secret := strings.TrimRight(string(content), "\r\n")
 	switch {
-	case held == "":
-		d.faults.Add(path+"File", file.Source, "", "%s is empty", v)
-	case k.pattern != nil && !k.pattern.MatchString(held):
-		d.faults.Add(path+"File", file.Source, "", "the content of %s is not %s", v, k.description)
+	case secret == "":
+		d.errs.Add(path+"File", file.Source, "", "%s is empty", v)
+	case k.pattern != nil && !k.pattern.MatchString(secret):
+		d.errs.Add(path+"File", file.Source, "", "the content of %s is not %s", v, k.description)
 	default:
-		*target = Secret(held)
+		*target = Secret(secret)
 	}
 }
 
@@ -309,7 +309,7 @@ func expected(k Key) string {
 	}
 }
 
-// maxShown is the upper limit from which limits are not shown.
+// maxShown: messages do not show upper limits from this number on.
 const maxShown = 1<<31 - 1
 
 func hintOf(k Key) string {

@@ -13,7 +13,7 @@ type Term struct {
 	Kind TermKind
 	// Text is the plain text with its escapes resolved (TermText), or the id of the set (TermSet).
 	Text string
-	// Pattern is that of TermPattern.
+	// Pattern is set for TermPattern.
 	Pattern Pattern
 }
 

@@ -39,7 +39,7 @@ type Config struct {
 
 func (c *Config) validate() error {
 	if c.Shards < 0 || c.Replicas < 0 {
-		return core.NewError(core.CodeInvalid, "shards, replicas and timeout of the index must not be negative")
+		return core.NewError(core.CodeInvalid, "the shards and replicas of the index must not be negative")
 	}
 	if c.Shards == 0 {
 		c.Shards = DefaultShards

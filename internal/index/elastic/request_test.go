@@ -141,7 +141,7 @@ func TestConfigFaults(t *testing.T) {
 			elastic.Config{Connection: elastic.Connection{URLs: urls, Username: "u", Password: "p", APIKey: "k"}},
 			"the index takes an API key or a username, not both",
 		},
-		{elastic.Config{Connection: elastic.Connection{URLs: urls}, Replicas: -1}, "shards, replicas and timeout of the index must not be negative"},
+		{elastic.Config{Connection: elastic.Connection{URLs: urls}, Replicas: -1}, "the shards and replicas of the index must not be negative"},
 		{elastic.Config{Connection: elastic.Connection{URLs: urls, CAFile: empty + "x"}}, "the index's CA file cannot be read"},
 		{elastic.Config{Connection: elastic.Connection{URLs: urls, CAFile: empty}}, "the index's CA file contains no certificate"},
 	}

@@ -156,7 +156,7 @@ func (x *admin) Check(_ context.Context, name string) error {
 	}
 	defer done()
 	x.mu.RLock()
-	lacking := x.requiredRoom
+	lacking := x.requiredSpace
 	x.mu.RUnlock()
 	if lacking == 0 {
 		return nil

@@ -46,9 +46,9 @@ type store struct {
 
 	mu      sync.RWMutex
 	aliases map[string]*alias
-	// requiredRoom is the free space in bytes that the folder must have, after a failed transaction, before Check reports that the
+	// requiredSpace is the free space in bytes that the folder must have, after a failed transaction, before Check reports that the
 	// index accepts writes. It is 0 once documents were stored or the space was found.
-	requiredRoom int64
+	requiredSpace int64
 	// probing serializes write probes.
 	probing sync.Mutex
 }
@@ -225,9 +225,9 @@ func (s *store) update(size int, apply func(tx *bbolt.Tx) error, touched ...*ali
 	s.mu.Lock()
 	switch {
 	case err != nil:
-		s.requiredRoom = min(max(minProbeBytes, 2*int64(size), s.requiredRoom), maxProbeBytes)
+		s.requiredSpace = min(max(minProbeBytes, 2*int64(size), s.requiredSpace), maxProbeBytes)
 	case size > 0:
-		s.requiredRoom = 0
+		s.requiredSpace = 0
 	}
 	s.mu.Unlock()
 	if err == nil {
@@ -261,7 +261,7 @@ func (s *store) probeWrite() error {
 	s.probing.Lock()
 	defer s.probing.Unlock()
 	s.mu.RLock()
-	lacking := s.requiredRoom
+	lacking := s.requiredSpace
 	s.mu.RUnlock()
 	if lacking > 0 {
 		if err := disk.ProbeSpace(s.cfg.Dir, lacking); err != nil {
@@ -271,8 +271,8 @@ func (s *store) probeWrite() error {
 	err := s.update(0, func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta()).Put([]byte("probe"), []byte{1}) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err == nil && s.requiredRoom == lacking {
-		s.requiredRoom = 0
+	if err == nil && s.requiredSpace == lacking {
+		s.requiredSpace = 0
 	}
 	return err
 }

@@ -75,8 +75,8 @@ func (p *found) describe() string {
 	return strings.Join(names, ", ")
 }
 
-// loadCatalogues reads a folder of catalogues, and the keys in it that tutti does not read there. A folder that cannot be read is left to
-// the check of the file.
+// loadCatalogues reads a folder of catalogues, and the keys in it that tutti reads from its configuration file instead. It ignores a
+// folder that cannot be read: the check of the configuration file reports it.
 func (p *found) loadCatalogues(dir string) {
 	if c := p.readCatalogue(dir); len(c.names) > 0 {
 		p.catalogues = []catalogue{c}

@@ -229,7 +229,7 @@ func TestDecisions(t *testing.T) {
 		"credentials in a URL": {
 			migrate.Input{Environ: []string{"ES_HOST=http://u:not-for-print@es:9200"}},
 			"  # url: http://********@es:9200  # Arranger: ES_HOST, not valid: index.url: the URL contains credentials",
-			"index.url: the URL contains credentials: index.url is only a comment",
+			"index.url: the URL contains credentials: index.url is written as a comment",
 		},
 		"credentials before a host": {
 			migrate.Input{Environ: []string{"MAESTRO_ELASTICSEARCH_NODES=http://a:1", "ES_HOST=u:not-for-print@es:9200"}},
@@ -239,13 +239,13 @@ func TestDecisions(t *testing.T) {
 		"no folder": {
 			migrate.Input{Environ: []string{"CONFIGS_PATH=testdata/none"}},
 			"  # dir: testdata/none  # Arranger: CONFIGS_PATH, not valid: catalogues.dir: testdata/none cannot be read: no such file or directory\n",
-			"catalogues.dir is only a comment",
+			"catalogues.dir is written as a comment",
 		},
 		"a part that misses a key": {
 			migrate.Input{Environ: []string{"MAESTRO_REPOSITORIES_0_BASE_URL=http://a", "MAESTRO_REPOSITORIES_0_NAME=A\n- b: c"}},
 			"  # - type: song  # Maestro: MAESTRO_REPOSITORIES_0_BASE_URL\n  #   url: http://a  # Maestro: MAESTRO_REPOSITORIES_0_BASE_URL\n" +
 				"  #   name: \"A\\n- b: c\"  # Maestro: MAESTRO_REPOSITORIES_0_NAME\n",
-			"repositories[0].code: is missing: the part of the file that has it is only a comment",
+			"repositories[0].code: is missing: the part of the file that has it is written as a comment",
 		},
 		"a folder with a line break": {
 			migrate.Input{Arranger: folder(map[string]string{"a\nqueue: {url: x}/base.json": `{}`})},

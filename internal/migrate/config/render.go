@@ -19,7 +19,7 @@ type entry struct {
 	name    string
 	value   any
 	comment string
-	// off makes it a comment.
+	// off is set if the entry is written as a comment.
 	off bool
 	// members are those of an object or, with list, the elements of a list.
 	members []*entry
@@ -58,7 +58,7 @@ func companions() map[string]string {
 	return map[string]string{"index.password": "index.username", "auth.introspection.clientSecret": "auth.introspection.clientId"}
 }
 
-// hide makes a secret a comment, and the user that it belongs to.
+// hide replaces a secret by a comment, and makes the key of the user that it belongs to a comment.
 func (m *migration) hide(root, e *entry, path string) {
 	from := e.comment
 	what := fmt.Sprintf("set %s, or %sFile to a file that holds it", setting.Variable(path), path)
@@ -73,7 +73,7 @@ func (m *migration) hide(root, e *entry, path string) {
 	m.warn("%s is a secret and not copied (%s): %s", path, from, what)
 }
 
-// disable makes the key of an error a comment; it returns false when there is none.
+// disable makes the key that an error is about a comment, and reports whether it found the key.
 func (m *migration) disable(root *entry, err *core.Error) bool {
 	message := regexp.MustCompile(` \(line \d+\)`).ReplaceAllString(err.Message, "")
 	path, _, _ := strings.Cut(message, ": ")
@@ -92,7 +92,7 @@ func (m *migration) disable(root *entry, err *core.Error) bool {
 	if len(e.members) > 0 {
 		what = "the part of the file that has it"
 	}
-	m.warn("%s: %s is only a comment", message, what)
+	m.warn("%s: %s is written as a comment", message, what)
 	e.off = true
 	e.comment = strings.TrimPrefix(e.comment+", not valid: "+message, ", ")
 	return true
@@ -220,7 +220,7 @@ func head(products []found) string {
 	return text.String()
 }
 
-// rest returns the variables that no key is from, as comments.
+// rest returns the variables that were not converted to keys, as comments.
 func (m *migration) rest(products []found) string {
 	var text strings.Builder
 	for _, p := range products {

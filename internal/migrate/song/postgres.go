@@ -21,7 +21,7 @@ type database struct {
 	conn *pgx.Conn
 	tx   pgx.Tx
 	zone *time.Location
-	// options and fileTypes report whether analysis_schema has these columns: 5.3 and the stage before it have them.
+	// options and fileTypes report whether analysis_schema has the columns options and file_types, which depend on Song's version.
 	options, fileTypes bool
 }
 
@@ -80,7 +80,7 @@ func (d *database) Close(ctx context.Context) error {
 	return nil
 }
 
-// at returns a time without a zone as Song's process meant it.
+// at returns the instant of a time that Song stored without a zone.
 func (d *database) at(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), d.zone)
 }
@@ -118,7 +118,7 @@ func (d *database) Types(ctx context.Context) ([]core.AnalysisType, error) {
 	case d.fileTypes:
 		options = "coalesce(json_build_object('fileTypes', file_types)::text, '')"
 	}
-	// A registration that was interrupted has no version; it is the one in the order of registration.
+	// After an interrupted registration the version is null; it follows from the order of registration.
 	rows, err := d.tx.Query(ctx, `SELECT name, coalesce(version, rank() OVER (PARTITION BY name ORDER BY id))::bigint, schema::text, created_at, `+
 		options+` FROM analysis_schema ORDER BY id`)
 	if err != nil {
@@ -173,7 +173,7 @@ func (d *database) Analyses(ctx context.Context, study string, each func([]core.
 	}
 }
 
-// page reads the analyses after one, without their files, history and samples.
+// page reads the analyses after the one that was created at after and has the id afterID, without their files, history and samples.
 func (d *database) page(ctx context.Context, study string, after time.Time, afterID string) ([]core.ImportedAnalysis, []string, error) {
 	rows, err := d.tx.Query(ctx, `SELECT a.id, a.study_id, a.state::text, coalesce(s.name, ''),
 			coalesce(s.version, (SELECT count(*) FROM analysis_schema e WHERE e.name = s.name AND e.id <= s.id))::bigint,
@@ -240,7 +240,7 @@ func (d *database) samples(ctx context.Context, ids []string, byID map[string]*c
 		a := byID[id]
 		var members map[string]json.RawMessage
 		if json.Unmarshal(a.Data, &members) != nil || members["samples"] != nil {
-			continue // in the data: the newer form
+			continue // newer versions store the samples in the data
 		}
 		joined := `"samples":[` + strings.Join(list, ",") + `]}`
 		if len(members) > 0 {

@@ -15,10 +15,10 @@ import (
 // batchSize is the number of analyses that are stored in one transaction.
 const batchSize = 100
 
-// maxReasons is the number of skipped things that a Report names.
+// maxReasons is the maximum number of skipped entities that a Report lists.
 const maxReasons = 1000
 
-// Source reads a Song.
+// Source reads the data of a Song.
 type Source interface {
 	// Studies returns all studies.
 	Studies(ctx context.Context) ([]core.Study, error)
@@ -31,7 +31,7 @@ type Source interface {
 	Close(ctx context.Context) error
 }
 
-// Target stores what is copied.
+// Target stores the copied studies and analyses.
 type Target interface {
 	Study(ctx context.Context, id string) (core.Study, error)
 	CreateStudy(ctx context.Context, s core.Study) error
@@ -44,17 +44,17 @@ type Types interface {
 	AddAnalysisType(ctx context.Context, name string, next func(previous *core.AnalysisType) (core.AnalysisType, error)) (core.AnalysisType, error)
 }
 
-// Report is what a migration has done.
+// Report counts what a migration has copied.
 type Report struct {
-	// Studies and Types count the added and the existing ones.
+	// Studies and Types count those of the source, StudiesAdded and TypesAdded those that the target did not have.
 	Studies, StudiesAdded, Types, TypesAdded int
-	// Analyses counts them by what was done, States by their state, Files all their files and StateChanges their history.
+	// Analyses counts the analyses by result, States the copied ones by state, Files their files and StateChanges their state changes.
 	Analyses            map[core.ImportResult]int
 	States              map[core.AnalysisState]int
 	Files, StateChanges int
 	// Missing counts analyses that the source counts but does not return.
 	Missing int
-	// Skipped are what was not copied, each with its reason; NotNamed counts those beyond the first thousand.
+	// Skipped lists what was not copied, each with its reason; NotNamed counts what it omits beyond the first thousand.
 	Skipped  []string
 	NotNamed int
 }
@@ -82,9 +82,8 @@ type run struct {
 	known map[core.AnalysisTypeRef]struct{}
 }
 
-// Run copies everything from a source. It can be repeated: what was copied and has not changed since is left as it is, so that a run
-// that was interrupted is continued by the next. progress, which may be nil, is called from time to time. The Report is valid also with an
-// error.
+// Run copies everything from a source. It can be repeated, also to continue an interrupted run: it skips what was copied and has not
+// changed since. progress, which may be nil, is called after each batch. The Report is valid also with an error.
 func Run(ctx context.Context, from Source, target Target, types Types, progress func(*Report)) (*Report, error) {
 	m := run{
 		from: from, target: target, types: types, progress: progress, known: map[core.AnalysisTypeRef]struct{}{},

@@ -291,7 +291,7 @@ func (m *Model) Sampled(ctx context.Context, d Documents) ([]core.CatalogueField
 // sample is the result of sampling the documents of an index.
 type sample struct {
 	fields *fieldSet
-	// several are the mapping paths with several values in a document, except nested ones, which always have several elements.
+	// multiValued are the mapping paths with several values in a document, except nested ones, which always have several elements.
 	multiValued map[string]bool
 	// documents is the number of documents read; full is set if there may be more.
 	documents int

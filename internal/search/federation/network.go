@@ -25,7 +25,7 @@ type network struct {
 	nodes []*node
 	// remotes are the remotes of the nodes that have one, in the order of the configuration.
 	remotes []*remote
-	// end stops the background work on it; nil before that has started.
+	// end stops the background discovery; nil before it has started.
 	end func()
 }
 
@@ -134,7 +134,7 @@ func (raw rawRemote) validate() error {
 	if !schema.IsName(raw.DocumentType) {
 		return &core.Error{
 			Code: core.CodeInvalid, Message: "the documentType configured for this node is not a GraphQL name",
-			Hint: "set it to the name of the node's root field, as its GraphQL has it",
+			Hint: "set it to the name of the root field in the node's GraphQL schema",
 		}
 	}
 	u, err := url.Parse(raw.GraphQLURL)

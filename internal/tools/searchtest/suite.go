@@ -41,14 +41,14 @@ func Run(t *testing.T, seed uint64, cases int, open func(t *testing.T) index.Ind
 	}
 }
 
-// environment returns the number in a variable, otherwise when it is not set.
-func environment(t *testing.T, name string, otherwise uint64) uint64 {
+// environment returns the number in an environment variable, fallback if it is not set.
+func environment(t *testing.T, name string, fallback uint64) uint64 {
 	t.Helper()
-	held := os.Getenv(name)
-	if held == "" {
-		return otherwise
+	text := os.Getenv(name)
+	if text == "" {
+		return fallback
 	}
-	n, err := strconv.ParseUint(held, 10, 63)
+	n, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
 		t.Fatalf("%s is not a number: %v", name, err)
 	}
@@ -60,7 +60,7 @@ func (w *fixture) checkRandomFilters(d draw, filters int) {
 	w.Helper()
 	maker := newFilterGenerator(d, w.oracle.fields)
 	rejected := 0
-	var asked []probe
+	var probes []probe
 	for n := range filters {
 		var f sqon.Filter
 		facet := pick(d, maker.leaves)
@@ -77,10 +77,10 @@ func (w *fixture) checkRandomFilters(d draw, filters int) {
 				w.Fatalf("%s: %d of the filters were rejected", w.reproduction, rejected)
 			}
 		}
-		asked = append(asked, w.drawProbes(d, maker, f, facet)...)
+		probes = append(probes, w.drawProbes(d, maker, f, facet)...)
 		if (n+1)%filtersPerSearch == 0 || n+1 == filters {
-			w.searchAll(asked)
-			asked = nil
+			w.searchAll(probes)
+			probes = nil
 		}
 		if d.percent(10) {
 			w.checkPages(d, maker, f)
@@ -101,7 +101,7 @@ func (w *fixture) accepted(text string) (sqon.Filter, bool) {
 	return f, f.Check(w.oracle.fields) == nil
 }
 
-// setsOf is the query.Sets of the saved sets.
+// setsOf implements query.Sets for the saved sets.
 func setsOf(_ context.Context, id string) ([]string, error) {
 	members, ok := savedSets()[id]
 	if !ok {

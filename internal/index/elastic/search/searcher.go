@@ -26,7 +26,7 @@ type Searcher struct {
 }
 
 // New returns a Searcher whose cursors are encrypted with cursorKey, of CursorKeyBytes bytes or nil for a random one. now is the
-// clock for the age of what it learned.
+// clock for the age of cached statistics.
 func New(client *transport.Client, meta *metadata.Aliases, cursorKey []byte, now func() time.Time) (*Searcher, error) {
 	cursors, err := newSealer(cursorKey)
 	if err != nil {
@@ -53,7 +53,7 @@ func (x *Searcher) Search(ctx context.Context, alias string, reqs []index.Search
 	}
 	reqs = chooseSources(reqs, sources)
 	for _, req := range reqs {
-		if req.Hits != nil { // a copy of this call's own
+		if req.Hits != nil { // chooseSources has copied it
 			req.Hits.After = dsl.RestoreMissing(req.Hits.After, req.Hits.Sort)
 		}
 	}

@@ -176,8 +176,8 @@ func (c *Client) Fetch(ctx context.Context, r esapi.Request, out any) error {
 	return reply.Decode(out)
 }
 
-// Send sends one request and reads the whole response into a buffer, a new one if nil. The caller may reuse the bytes of the
-// request's body when it returns. An error is a *core.Error.
+// Send sends one request and reads the whole response into the buffer, or a new one if into is nil. When it returns, the caller may
+// reuse the bytes of the request's body. An error is a *core.Error.
 func (c *Client) Send(ctx context.Context, r esapi.Request, into *bytes.Buffer) (*Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
@@ -273,7 +273,7 @@ func (c *Client) PutBuffer(buffer *bytes.Buffer) {
 	}
 }
 
-// isRead reports whether r is a read that is not a GET, which may be sent again.
+// isRead reports whether r is a read that is sent as POST. Such a request may be sent again.
 func isRead(r esapi.Request) bool {
 	switch r.(type) {
 	case esapi.SearchRequest, esapi.MsearchRequest, esapi.CountRequest, esapi.MgetRequest:

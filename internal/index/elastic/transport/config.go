@@ -45,7 +45,7 @@ func (c *Config) validate() error {
 		return core.NewError(core.CodeInvalid, "the index takes an API key or a username, not both")
 	}
 	if c.Timeout < 0 {
-		return core.NewError(core.CodeInvalid, "shards, replicas and timeout of the index must not be negative")
+		return core.NewError(core.CodeInvalid, "the timeout of the index must not be negative")
 	}
 	if c.Timeout == 0 {
 		c.Timeout = DefaultTimeout

@@ -43,7 +43,8 @@ type topBuckets struct {
 
 func lastBucket(b, c bucket) bool { return b.before(&c) > 0 }
 
-// offer adds a bucket if it is one of the first. Buckets are offered in key order, so one with the count of the last is not.
+// offer adds a bucket if it is among the first max. Buckets are offered in key order, so a bucket with the same count as the last one is
+// not.
 func (b *topBuckets) offer(count int64, at int, refs []valueRef) {
 	if len(b.buckets) < b.max {
 		b.buckets = append(b.buckets, bucket{count: count, at: at, refs: slices.Clone(refs)})
@@ -66,7 +67,7 @@ func (b *topBuckets) full(most int64) bool {
 // valueMerger merges the values of several parts in key order.
 type valueMerger struct {
 	field query.Field
-	// numeric is the kind of keys. multipleParts is set when there was more than one part at the start: one alone needs no keys.
+	// numeric is set if keys are numbers. multipleParts is set if several parts have values; a single part is read without keys.
 	numeric, multipleParts bool
 	heap                   []*valueCursor
 	refs                   []valueRef
@@ -112,7 +113,7 @@ func (u *valueMerger) loadKey(c *valueCursor) {
 	}
 }
 
-func newUnion(f query.Field, parts []facetPart) *valueMerger {
+func newValueMerger(f query.Field, parts []facetPart) *valueMerger {
 	u := &valueMerger{field: f}
 	for i := range parts {
 		p := &parts[i]
@@ -185,7 +186,7 @@ func (f *facetTask) mergeBuckets(ctx context.Context, r *index.FacetResult) {
 		}
 		most += int64(highest)
 	}
-	values, n := newUnion(f.req.Field, f.parts), 0
+	values, n := newValueMerger(f.req.Field, f.parts), 0
 	for count := values.next(); count > 0; count = values.next() {
 		if kept.max > 0 {
 			kept.offer(count, n, values.refs)

@@ -21,8 +21,8 @@ type columnBuilder struct {
 	valueIDs []uint32
 	texts    stringInterner
 	keys     []uint64
-	// seen interns the raw texts of values that are converted to a canonical text or a key; converted has the value id of each,
-	// none for an invalid value.
+	// seen interns the raw texts of values that are converted to a canonical text or a key. converted holds the value id of each
+	// of these texts, none for an invalid value.
 	seen      stringInterner
 	converted []uint32
 	// flattenedKeys collects the column of a flattened field's keys.

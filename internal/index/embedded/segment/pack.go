@@ -1,6 +1,6 @@
 package segment
 
-// Marks of a packed text. These three bytes themselves are written after markByte.
+// Marks of a packed text. A byte of the text that equals a mark is written after markByte.
 const (
 	// markUUID is followed by the 16 bytes of a UUID in its lower-case text form.
 	markUUID = 1

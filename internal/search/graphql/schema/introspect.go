@@ -46,7 +46,7 @@ type element struct {
 // or strings; nil; or lazy.
 type members map[string]any
 
-// lazy returns a value for a field that selects it: most elements lead back to themselves.
+// lazy computes a value when a field selects it, because most elements refer back to themselves.
 type lazy func(f *ast.Field) any
 
 // append appends a value of members as JSON.

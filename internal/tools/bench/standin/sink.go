@@ -60,7 +60,7 @@ func (s *Sink) Close() {
 	s.served.Wait()
 }
 
-// SwitchOff makes the sink close every connection with a request, or respond again.
+// SwitchOff makes the sink close every connection that sends a request; off false makes it respond again.
 func (s *Sink) SwitchOff(off bool) { s.down.Store(off) }
 
 // Document returns the newest document with an id, nil for none.
