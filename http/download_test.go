@@ -72,7 +72,7 @@ func TestDownloadParams(t *testing.T) {
 
 func TestDownloadBodiesAtFault(t *testing.T) {
 	const json = "application/json"
-	const empty, missing = "send a JSON object, or a form whose field params is one", "it is a JSON object that says what to download"
+	const empty, missing = "send a JSON object, or a form whose field params is one", "set it to a JSON object that selects what to download"
 	const refused, media = "the body is not declared as application/x-www-form-urlencoded or JSON", "send Content-Type: application/x-www-form-urlencoded or application/json, in UTF-8, and no Content-Encoding"
 	for name, tt := range map[string]struct {
 		contentType, body string
@@ -126,9 +126,9 @@ func TestDownloadAccept(t *testing.T) {
 		"text/csv":                               {named: "text/csv"},
 		"text/csv;q=0.5, application/x-ndjson":   {named: "application/x-ndjson"},
 		"application/json, text/plain, */*":      {named: "application/json"},
-		"application/json":                       {named: "application/json", detail: csv, hint: "accept text/csv, or ask for another format"},
-		"text/*, text/csv;q=0":                   {detail: csv, hint: "accept text/csv, or ask for another format"},
-		"application/gzip":                       {named: "application/gzip", detail: csv, hint: "accept text/csv, or ask for another format"},
+		"application/json":                       {named: "application/json", detail: csv, hint: "accept text/csv, or request another format"},
+		"text/*, text/csv;q=0":                   {detail: csv, hint: "accept text/csv, or request another format"},
+		"application/gzip":                       {named: "application/gzip", detail: csv, hint: "accept text/csv, or request another format"},
 		"text/html":                              {detail: none, hint: "accept " + all},
 		"application/graphql-response+json, a/b": {detail: none, hint: "accept " + all},
 	} {

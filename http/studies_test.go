@@ -124,7 +124,7 @@ func TestCreateStudyRefuses(t *testing.T) {
 		"deep":            {ask{body: deep}, 400, "invalid", "malformed.parameter", "the body is not valid JSON"},
 		"text":            {ask{body: "{}", header: http.Header{"Content-Type": {"text/plain"}}}, 415, "unsupported_media_type", "unsupported.media.type", "not declared as JSON"},
 		"too large":       {ask{body: strings.Repeat(" ", 1<<20+1)}, 413, "too_large", "payload.too.large", "1048576 bytes"},
-		"the list's name": {ask{target: "/studies/all", body: "{}"}, 400, "invalid", "malformed.parameter", `no study can be called "all"`},
+		"the list's name": {ask{target: "/studies/all", body: "{}"}, 400, "invalid", "malformed.parameter", `a study must not be called "all"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.ask.method = "POST"

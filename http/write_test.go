@@ -99,7 +99,7 @@ func TestAnswerThatIsNoJSON(t *testing.T) {
 	}
 	h := newHandler(t, p, api.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	_, res, body := exchange(t, h, ask{method: "GET", target: "/jobs/j"})
-	got := wantProblem(t, res, body, 500, "internal", "the answer cannot be written as JSON")
+	got := wantProblem(t, res, body, 500, "internal", "the response cannot be encoded as JSON")
 	if got.Instance != "/jobs/j" || got.RequestID != testRequestID {
 		t.Errorf("got %s", body)
 	}

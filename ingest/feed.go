@@ -65,13 +65,12 @@ func (s *Service) NewFeed(cfg FeedConfig) (*Feed, error) {
 	return f, nil
 }
 
-// Handle processes the values of a batch of messages and returns nil only when each is published or stored as a dead
-// letter; after an error the batch may be passed again safely. position returns where the i-th message is, and at
-// when it was written: a removal is as of that time, so that one that is read again removes nothing newer. So is
-// every event of a topic that carries requests, whose removals and other events are thus ordered by one clock. A nil
-// value, a Kafka tombstone, is skipped. Of several events for one record the last one counts. An event of another
-// server, which is normal on a topic that servers share, is counted, and one dead letter is stored for each such
-// server.
+// Handle processes the values of a batch of messages and returns nil only when each is published or stored as a dead letter;
+// after an error the batch may be passed again safely. position returns where the i-th message is, and at when it was
+// written: a removal is as of that time, so that a message that is read again removes nothing newer. On a topic that carries
+// requests, every event is as of that time, so that one clock orders removals and other events. A nil value, a Kafka
+// tombstone, is skipped. Of several events for one record the last one counts. An event of another server, which is normal on
+// a topic that servers share, is counted, and one dead letter is stored for each such server.
 func (f *Feed) Handle(
 	ctx context.Context, values [][]byte, position func(i int) string, at func(i int) time.Time,
 ) error {

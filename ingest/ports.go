@@ -33,7 +33,7 @@ type DeadLetters interface {
 	Delete(ctx context.Context, id string) error
 }
 
-// DeadLetterIndex answers from memory.
+// DeadLetterIndex is an index of the dead letters in memory.
 type DeadLetterIndex interface {
 	// DeadLetterID returns the id under which Put stores a dead letter.
 	DeadLetterID(l core.DeadLetter) string
@@ -54,7 +54,7 @@ type JobStore interface {
 	// Create stores a new job; CodeConflict when the id is taken.
 	Create(ctx context.Context, job core.Job) error
 	// Update changes a job by compare-and-swap. change may run several times; its error ends the update with nothing
-	// written. CodeNotFound when job not found.
+	// written. CodeNotFound when there is no such job.
 	Update(ctx context.Context, id string, change func(*core.Job) error) (core.Job, error)
 }
 

@@ -141,8 +141,8 @@ const (
 	cellReserved
 )
 
-// join counts on the job that it was returned, if it is still queued: both changes of a queued job, this and the
-// start, are compare-and-swap, so a returned job can only start after it was returned.
+// join returns a job if it is still queued, and increments Job.Returned. This change and the start of a job are both
+// compare-and-swap, so a returned job can only start after it was returned.
 func (s *runs) join(ctx context.Context, id string) (core.Job, cellState, error) {
 	if id == "" {
 		return core.Job{}, cellFree, nil
@@ -203,7 +203,7 @@ func (s *runs) release(ctx context.Context, cell, jobID string) {
 }
 
 // cellName returns the name of the cell of the queued job of r's scope and flags. Parts are base64url, an empty one
-// is "=", so that no id can form another's name.
+// is "=", so that names of cells are unique.
 func cellName(r core.Request) string {
 	flags := ""
 	if r.Force {

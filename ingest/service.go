@@ -33,8 +33,8 @@ type Config struct {
 	Sources map[string]Source
 	// Batches stores many Requests at once; with nil they are stored one after the other.
 	Batches BatchPublisher
-	// DeadLetters stores events that are not accepted, and is where Retry finds dead letters. With nil no event is
-	// stored, and Retry, RetryAll and NewFeed return CodeUnsupported.
+	// DeadLetters stores rejected events; Retry reads it. With nil no event is stored, and Retry, RetryAll and NewFeed return
+	// CodeUnsupported.
 	DeadLetters DeadLetters
 	// DeadLetterIndex returns ids and counts of dead letters; with nil ids are left out and webhooks store dead letters
 	// without limit.
@@ -49,7 +49,7 @@ type Source struct {
 	WebhookSecret string
 	// Server is what events of the repository name as their server; empty for the repository's code.
 	Server string
-	// Entity is the entity whose records are indexed. A record of another entity is part of one of these, which only a run of its
+	// Entity is the entity whose records are indexed. A record of another entity is part of such a record, which only a run of the
 	// organization finds. Empty for any.
 	Entity string
 }
@@ -85,7 +85,7 @@ type Service struct {
 	deadLetterLocks keylock.Locks
 }
 
-// sender resolves events to Requests and publishes them, and stores what is no Request as dead letters.
+// sender resolves events to Requests and publishes them, and stores rejected events as dead letters.
 type sender struct {
 	repositories map[string]core.Repository
 	publisher    Publisher

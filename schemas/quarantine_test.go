@@ -64,7 +64,7 @@ func TestQuarantine(t *testing.T) {
 	})
 	t.Run("metrics say so", func(t *testing.T) {
 		metrics(t, `
-# HELP tutti_schema_quarantined_versions Versions of analysis types that take no analyses because validating one took too long.
+# HELP tutti_schema_quarantined_versions Versions of analysis types that accept no analyses because validating one took too long.
 # TYPE tutti_schema_quarantined_versions gauge
 tutti_schema_quarantined_versions 1
 # HELP tutti_schema_validations_total Analyses that were validated, by result.
@@ -94,7 +94,7 @@ tutti_schema_validations_total{result="valid"} 1
 			t.Errorf("version %d, %v", ref.Version, err)
 		}
 		metrics(t, `
-# HELP tutti_schema_quarantined_versions Versions of analysis types that take no analyses because validating one took too long.
+# HELP tutti_schema_quarantined_versions Versions of analysis types that accept no analyses because validating one took too long.
 # TYPE tutti_schema_quarantined_versions gauge
 tutti_schema_quarantined_versions 0
 # HELP tutti_schema_validations_total Analyses that were validated, by result.

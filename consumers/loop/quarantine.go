@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// suspectDeliveries is from which delivery on a Request may be the one that ended the previous processes.
+	// suspectDeliveries is the delivery from which on a Request may be the one that crashed the previous processes.
 	suspectDeliveries = 3
-	// suspectWindow, in ack waits, is how long after the start the Requests are redelivered that were in flight in the
-	// previous process.
+	// suspectWindow is how long after the start, in ack waits, the Requests that were in flight in the previous process are
+	// redelivered.
 	suspectWindow = 3
 	// suspectDelay lets other messages end before a suspect record is processed, and pagesSuspectDelay also records before a
 	// page is.

@@ -9,13 +9,14 @@ import (
 	"tutti/internal/core"
 )
 
-// When a repository's rejections are those of its mapping rather than of single records.
+// Limits from which rejections are attributed to the mapping of a repository instead of to single records.
 const (
-	// rejectWindow is the number of documents that are judged together. A smaller one would let one bad upload pause a
-	// repository, a larger one would store more dead letters, up to two windows of them, before a wrong mapping is noticed.
+	// rejectWindow is the number of documents whose rejections are counted together. With a smaller one a single bad upload
+	// would pause a repository; with a larger one more dead letters, up to two windows of them, would be stored before a
+	// wrong mapping is noticed.
 	rejectWindow = 1000
-	// rejectTrial is the number of documents that are judged after a pause, and so the most dead letters that a trial
-	// stores.
+	// rejectTrial is the number of documents that are tried after a pause, and so the maximum number of dead letters of a
+	// trial.
 	rejectTrial = 20
 	// rejectShare is the percentage of rejected documents of a window at which the repository pauses.
 	rejectShare = 95

@@ -99,7 +99,7 @@ func (d single) writeOne(ctx context.Context, write core.Write, added func()) (r
 
 // several are the documents of records that have any number of them. Each has its record's id in the field Fields.ID. A marker,
 // which is the tombstone of a document that never exists, holds the version with which a record was last processed: so an older
-// body in flight cannot restore documents that were removed, nor those that the index did not have then.
+// body in flight cannot restore removed documents, nor write documents that the record no longer has.
 type several struct {
 	*Config
 	refreshed refresh
@@ -178,7 +178,7 @@ func (d *several) finish(ctx context.Context, id string, ticket *bulk.Ticket, cu
 	own := rs[len(rs)-1]
 	own.marker = true
 	below, newer := at.version+1, false
-	if own.Outcome == core.OutcomeStale { // what a newer reading has not written is of an older one
+	if own.Outcome == core.OutcomeStale { // the documents that the newer reading has not written are older
 		below, newer = own.CurrentVersion, true
 	}
 	for _, r := range rs {

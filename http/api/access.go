@@ -93,7 +93,7 @@ func CallerOf(ctx context.Context) (core.Principal, bool) {
 	return p, ok
 }
 
-// RequireAccess calls next only for callers that may use a route. It is the only place that checks tokens: it runs on every route
+// RequireAccess calls next only for callers that may use a route. It is the only place that checks tokens. On every route it runs
 // before the body is read and before anything that the request names is looked up.
 func RequireAccess(who Access, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -247,7 +247,7 @@ func RequireQuery(r *http.Request, c *core.Catalogue) error {
 }
 
 // RestrictedCaller returns the caller if its scopes restrict it; false when authentication is off, and for the system. Without a
-// caller in the context (a route without requireAccess) nothing is allowed.
+// caller in the context (a route without RequireAccess) nothing is allowed.
 func RestrictedCaller(r *http.Request) (core.Principal, bool) {
 	if authenticatorOf(r) == nil {
 		return core.Principal{}, false

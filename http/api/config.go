@@ -14,31 +14,31 @@ import (
 // DefaultMaxBodyBytes is the largest request body that is read unless Config says otherwise.
 const DefaultMaxBodyBytes = 10 << 20
 
-// Config adjusts a Handler. The zero value is the default.
+// Config configures a Router. The zero value is the default.
 type Config struct {
 	// BasePath prefixes every route, such as "/tutti"; "" or "/" for none. A final slash is dropped.
 	BasePath string
 	// MaxBodyBytes is the largest request body in bytes. Default DefaultMaxBodyBytes.
 	MaxBodyBytes int64
 	// Bodies bounds the bytes of bodies over 64 KiB that are received, and of smaller ones beyond 16 MiB of them. A request waits for
-	// 30 s, and gets 503 then. Default: no bound.
+	// up to 30 s and then fails with 503. Default: no bound.
 	Bodies Memory
 	// Authenticator verifies tokens. Default: authentication is off.
 	Authenticator Authenticator
-	// TrustedProxies are the addresses from which X-Forwarded-For is read, to tell anonymous callers apart. Default: none.
+	// TrustedProxies are the addresses from which X-Forwarded-For is read, to distinguish anonymous callers. Default: none.
 	TrustedProxies []netip.Prefix
-	// CheckHost answers 421 to a Host that is neither loopback nor in Hosts (DNS rebinding), except on /ping, /ready and
-	// /metrics; set it when authentication is off.
+	// CheckHost rejects a Host that is neither loopback nor in Hosts with 421 (DNS rebinding), except on /ping, /ready and /metrics.
+	// It must be set when authentication is off.
 	CheckHost bool
-	// Hosts are host names without port that may be asked beside loopback ones, in any case; "*" allows all.
+	// Hosts are the allowed host names besides loopback ones, without port, in any case; "*" allows all.
 	Hosts []string
-	// CORSOrigins are the origins, such as https://portal.example.org, whose pages may use every route from a browser.
-	// "*" lets the pages of all others read, without credentials. Default: none, so that a browser shows answers to pages
-	// of this server alone.
+	// CORSOrigins are the origins, such as https://portal.example.org, whose pages may use every route from a browser. "*" lets the
+	// pages of all other origins read, without credentials. Default: none, so that a browser allows only pages of this server to read
+	// responses.
 	CORSOrigins []string
 	// Version is the program's version as in the OpenAPI document. Default "dev".
 	Version string
-	// Logger takes one line per request. Default: nothing is logged.
+	// Logger receives one line per request. Default: nothing is logged.
 	Logger *slog.Logger
 	// Metrics measures requests; nil measures nothing.
 	Metrics *Metrics

@@ -1,3 +1,3 @@
-// Package api routes requests to the surfaces: middleware, access, bodies, query parameters, answers and problems. What a handler needs
-// of a request (its body, caller or id) it takes from the request, by functions. It must not import a surface.
+// Package api routes requests to the surfaces: middleware, access, bodies, query parameters, responses and problems. Its functions
+// return what a handler needs of a request, such as the body, the caller or the id. It must not import a surface.
 package api

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// WeakTag names what is made of the pieces (RFC 9110, 8.8.3). It is weak, since what it stands for may be sent in several
-// forms: compressed or not, with the time of each answer in it.
+// WeakTag returns the entity tag of a response that is made of the pieces (RFC 9110, 8.8.3). It is weak, because the response
+// may differ: it may be compressed, or contain the time.
 func WeakTag(pieces ...[]byte) string {
 	hash := sha256.New()
 	for _, p := range pieces {
@@ -17,8 +17,8 @@ func WeakTag(pieces ...[]byte) string {
 	return `W/"` + hex.EncodeToString(hash.Sum(nil)[:8]) + `"`
 }
 
-// NotModified sets the tag of an answer, to be asked for again each time, and reports whether the client has what it names: then
-// 304 is the whole answer, and it is sent.
+// NotModified sets the entity tag of a response, which clients must revalidate each time. If the client already has that
+// response, it sends status 304 and returns true.
 func NotModified(w http.ResponseWriter, r *http.Request, tag string) bool {
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("ETag", tag)

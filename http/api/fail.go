@@ -14,7 +14,7 @@ import (
 // defaultRetryAfter is the Retry-After of an error that has none.
 const defaultRetryAfter = 2 * time.Second
 
-// Fail answers with the problem of err, and stores err for the request's log line.
+// Fail responds with the problem of err, and stores err for the request's log line.
 func Fail(w http.ResponseWriter, r *http.Request, err error) {
 	ex := exchangeOf(r.Context())
 	ex.err = err
@@ -30,7 +30,7 @@ func Fail(w http.ResponseWriter, r *http.Request, err error) {
 			w.Header().Set(headerChallenge, challenge)
 		}
 	}
-	_ = writeJSONAs(w, p.Status, problem.ContentTypeProblem, p) // a problem holds nothing that JSON cannot
+	_ = writeJSONAs(w, p.Status, problem.ContentTypeProblem, p) // a problem can always be encoded
 }
 
 // NotAcceptable returns the error for a client that accepts none of the offered media types.

@@ -14,12 +14,12 @@ type Metrics struct {
 	slow     prometheus.Counter
 }
 
-// NewMetrics makes the package's metrics and registers them with reg, which panics on a name registered twice.
+// NewMetrics registers the package's metrics with reg, which panics on a duplicate name.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "tutti_http_request_duration_seconds",
-			Help:    "Time to answer a request, by the route's pattern.",
+			Help:    "Time to respond to a request, by the route's pattern.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"route", "method", "code"}),
 		slow: prometheus.NewCounter(prometheus.CounterOpts{

@@ -64,7 +64,7 @@ func configOf(r *http.Request) Config { return exchangeOf(r.Context()).router.cf
 // RequestIDOf returns the X-Request-Id of a request.
 func RequestIDOf(r *http.Request) string { return exchangeOf(r.Context()).requestID }
 
-// NoteError stores the error of a request for its log line; errors that a handler returns are stored already.
+// NoteError stores an error of a request for its log line. Errors that a handler returns are stored without it.
 func NoteError(r *http.Request, err error) { exchangeOf(r.Context()).err = err }
 
 // BeginStreaming notes that an unbounded response, a stream of events, begins.
@@ -229,7 +229,7 @@ func recoverPanic(next http.Handler) http.Handler {
 	})
 }
 
-// PanicError makes the error of a recovered panic, with the stack for the log.
+// PanicError returns the error of a recovered panic, with the stack for the log.
 func PanicError(v any) error {
 	return core.WrapError(core.CodeInternal, "an internal error occurred", fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
 }

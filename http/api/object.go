@@ -100,6 +100,6 @@ func (o Object) Texts(name string) ([]string, error) {
 }
 
 // MemberError returns a CodeInvalid error for a member of the body.
-func MemberError(name, fault string) error {
-	return core.NewError(core.CodeInvalid, "member "+name+" of the body "+fault)
+func MemberError(name, problem string) error {
+	return core.NewError(core.CodeInvalid, "member "+name+" of the body "+problem)
 }

@@ -80,7 +80,7 @@ func (p Parameters) Check(r *http.Request) error {
 // Query is a parsed query string.
 type Query struct{ values url.Values }
 
-// QueryOf parses the query of r; a malformed escape is CodeInvalid, where net/url alone would drop the parameter.
+// QueryOf parses the query of r; a malformed escape is CodeInvalid, where net/url would drop the parameter.
 func QueryOf(r *http.Request) (Query, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -180,8 +180,8 @@ func (q Query) Integer(name string, low, high, fallback int) (int, error) {
 	return n, nil
 }
 
-// LenientBoolean returns name as true or false, false when it is absent. Unlike Boolean it takes the other words that Spring converts,
-// in any case, because clients of Song may send them.
+// LenientBoolean returns name as true or false, false when it is absent. Unlike Boolean it accepts the other words that Spring
+// converts, in any case, because clients of Song may send them.
 func (q Query) LenientBoolean(name string) (bool, error) {
 	v, ok, err := q.given(name)
 	if !ok {

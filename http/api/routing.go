@@ -93,7 +93,7 @@ func (h *Router) ServeUnrouted(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// override returns the handler for a path without a route, nil if it is answered with an error.
+// override returns the handler for a path without a route, nil if the response is an error.
 func (h *Router) override(path string) http.HandlerFunc {
 	if h.wildcards == nil {
 		return nil
@@ -101,14 +101,14 @@ func (h *Router) override(path string) http.HandlerFunc {
 	return h.wildcards.Override(path)
 }
 
-// owned reports whether a pattern that begins with a parameter may take a path.
+// owned reports whether a pattern that begins with a parameter may match a path.
 func (h *Router) owned(path string) bool { return h.wildcards != nil && h.wildcards.Owns(path) }
 
 // routedMethods are the methods of all routes; HEAD is routed as GET.
 var routedMethods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
 // trimSlash returns path without a final slash if it is then the path of a route with LenientParams: Spring's routes, which clients of
-// Song and Maestro know, take both.
+// Song and Maestro use, match both.
 func (h *Router) trimSlash(path string) string {
 	trimmed, ok := strings.CutSuffix(path, "/")
 	if !ok {

@@ -16,12 +16,13 @@ import (
 const (
 	// ListChunk is how many bytes of a list are kept until they are sent.
 	ListChunk = 32 << 10
-	// LineTimeout is how long a client may take to read a line, or a chunk of any other body, so that one that has gone
-	// silent holds nothing for ever.
+	// LineTimeout is how long a client may take to read a line, or a chunk of any other body, so that a client that stops reading
+	// does not hold resources forever.
 	LineTimeout = 60 * time.Second
 )
 
-// WriteJSON answers with body, with its length. Its error is to be returned: nothing was written then.
+// WriteJSON responds with body as JSON, with Content-Length. If it returns an error, nothing was written, and the handler must
+// return the error.
 func WriteJSON(w http.ResponseWriter, status int, body any) error {
 	return writeJSONAs(w, status, ContentTypeJSON, body)
 }
@@ -29,19 +30,19 @@ func WriteJSON(w http.ResponseWriter, status int, body any) error {
 func writeJSONAs(w http.ResponseWriter, status int, contentType string, body any) error {
 	var encoded bytes.Buffer
 	if err := EncodeJSON(&encoded, body); err != nil {
-		// A time out of range, which a problem does not have.
-		return core.WrapError(core.CodeInternal, "the answer cannot be written as JSON", err)
+		// Such as a time that JSON cannot represent.
+		return core.WrapError(core.CodeInternal, "the response cannot be encoded as JSON", err)
 	}
 	WriteWhole(w, status, contentType, bytes.TrimSuffix(encoded.Bytes(), []byte("\n")))
 	return nil
 }
 
-// WriteEncoded answers with a body that is JSON already, as it is.
+// WriteEncoded responds with a body that is already JSON.
 func WriteEncoded(w http.ResponseWriter, body []byte) {
 	WriteWhole(w, http.StatusOK, ContentTypeJSON, body)
 }
 
-// WriteWhole answers with a body, whose pieces follow on each other, with its length.
+// WriteWhole responds with the body that consists of pieces, with Content-Length.
 func WriteWhole(w http.ResponseWriter, status int, contentType string, pieces ...[]byte) {
 	length := 0
 	for _, p := range pieces {
@@ -65,7 +66,7 @@ func WriteWhole(w http.ResponseWriter, status int, contentType string, pieces ..
 }
 
 // WriteChunks writes b with a write deadline for each ListChunk: a client that stopped reading must not hold a goroutine and a body
-// forever, and a slow one may continue. A writer without deadlines (in tests) is written to without.
+// forever, and a slow one may continue. Writers of tests may have no deadlines.
 func WriteChunks(w http.ResponseWriter, b []byte) error {
 	control := http.NewResponseController(w)
 	for chunk := range slices.Chunk(b, ListChunk) {
@@ -77,7 +78,7 @@ func WriteChunks(w http.ResponseWriter, b []byte) error {
 	return nil
 }
 
-// ChunkWriter writes as writeChunks does.
+// ChunkWriter is a writer that uses WriteChunks.
 type ChunkWriter struct{ http.ResponseWriter }
 
 // Write implements io.Writer.
@@ -88,8 +89,8 @@ func (w ChunkWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// EncodeJSON writes v as one line. It does not escape <, > and &: no response is read as HTML, and a document full of them would
-// grow sixfold.
+// EncodeJSON writes v as one line. It does not escape <, > and &: responses are never interpreted as HTML, and a document full of
+// them would grow sixfold.
 func EncodeJSON(w io.Writer, v any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)

@@ -121,7 +121,7 @@ func (d letters) each(
 	}
 }
 
-// list answers a page of letters without their documents, or streams whole letters as NDJSON.
+// list writes a page of letters without their documents, or streams letters with their documents as NDJSON.
 func (d letters) list(w http.ResponseWriter, r *http.Request) error {
 	w.Header().Add("Vary", "Accept")
 	l, err := letterQueryOf(r)
@@ -219,7 +219,7 @@ func (d letters) retryAll(w http.ResponseWriter, r *http.Request) error {
 	return api.WriteJSON(w, http.StatusAccepted, retriedLetters{Successful: true, RequestID: requestID, Retried: retried, Refused: refused})
 }
 
-// partialRetryError adds to err how many letters were retried before it; they stay retried.
+// partialRetryError adds to err how many letters were retried before it.
 func partialRetryError(err error, retried int) error {
 	if retried == 0 {
 		return err

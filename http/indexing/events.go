@@ -20,11 +20,11 @@ import (
 const (
 	contentTypeEvents = "text/event-stream"
 	headerLastEventID = "Last-Event-ID"
-	// batchInterval is the least time between two batches of events of one stream.
+	// batchInterval is the minimum time between two batches of events of one stream.
 	batchInterval = 250 * time.Millisecond
-	// keepAliveInterval is the longest silence of a stream: proxies drop connections that are idle for a minute.
+	// keepAliveInterval is the maximum idle time of a stream: proxies drop connections that are idle for a minute.
 	keepAliveInterval = 15 * time.Second
-	// reconnectDelay is the reconnection time that clients are told to use.
+	// reconnectDelay is the reconnection time that the stream sends to clients.
 	reconnectDelay = 2 * time.Second
 	// eventTimeout is the deadline of one write, of about eventChunk bytes at most: a client that reads nothing must not hold a
 	// goroutine and its feed forever.
@@ -39,7 +39,7 @@ const (
 	EventOrganization = "organization"
 	// EventJob carries the newest state of the job: the body of GET /jobs/{id} without organizations.
 	EventJob = "job"
-	// EventEnd says that nothing will follow, and why: {"state": …}, the last known state of the job.
+	// EventEnd is the last event, with the last known state of the job: {"state": …}.
 	EventEnd = "end"
 )
 
@@ -48,7 +48,7 @@ type endBody struct {
 	State core.JobState `json:"state"`
 }
 
-// stream answers GET /jobs/{id}/events with server-sent events (CONTRACT section 1; WHATWG HTML, "Server-sent events"):
+// stream handles GET /jobs/{id}/events with server-sent events (CONTRACT section 1; WHATWG HTML, "Server-sent events"):
 //
 //	retry: 2000
 //
@@ -64,18 +64,18 @@ type endBody struct {
 //	event: end
 //	data: {"state":"succeeded"}
 //
-// Data is one line of JSON. A stream begins with every organization known so far, the one that changed longest ago first,
-// and one EventJob; then follow, at most every 250 ms, the organizations that changed and one EventJob, each in its
-// newest state. That a job waits, or no longer does, is told within 15 s. A line ": keep-alive" comes after 15 s of silence. After the EventJob of a final job, or when the job is
-// removed, comes EventEnd and the stream is closed. A stream that closes without it (the server stops, the queue does not
-// answer, the client was too slow) is to be opened again.
+// Data is one line of JSON. A stream begins with every organization known so far, the one that changed longest ago first, and one EventJob;
+// then follow, at most every 250 ms, the organizations that changed and one EventJob, each in its newest state. A change between waiting
+// and not waiting is sent within 15 s. A line ": keep-alive" is sent after 15 s without an event. After the EventJob of a final job, or
+// when the job is removed, the stream ends with EventEnd. If it ends without EventEnd (the server stops, the queue does not answer, the
+// client is too slow), the client should reconnect.
 //
-// Ids are whole numbers that never fall in a stream; several events may have the same. A client that comes back with the
-// last id that it saw, as Last-Event-ID or as the query parameter lastEventId (the header wins), gets only what changed
-// since, always with an EventJob. It gets 204 when it has seen the EventJob of a final job and nothing has changed since:
-// an EventSource then stops, any client may. HEAD answers with the head of the stream.
+// Ids are whole numbers that never decrease in a stream; several events may have the same one. A client that reconnects with the last id
+// that it received, as Last-Event-ID or as the query parameter lastEventId (the header wins), receives only later changes, always with an
+// EventJob. It receives 204 when it has received the EventJob of a final job and nothing has changed since: an EventSource then stops. HEAD
+// returns the header of the stream.
 //
-// An error comes before anything was written.
+// Errors are returned before anything is written.
 func (j jobs) stream(w http.ResponseWriter, r *http.Request) error {
 	id, err := api.PathParam(r, "id", "id")
 	if err != nil {
@@ -104,7 +104,7 @@ func (j jobs) stream(w http.ResponseWriter, r *http.Request) error {
 			return watched.earlyError(ctx)
 		}
 	case <-server.StoppingOf(ctx):
-		// Empty, not an error: an EventSource gives up after an error, and comes back after the end of a stream.
+		// Empty, not an error: an EventSource stops after an error, and reconnects after the end of a stream.
 		_ = openEvents(w, r, last).flush()
 		return nil
 	}
@@ -137,7 +137,7 @@ func (w *watch) run(call func() error) {
 	w.err = call()
 }
 
-// earlyError returns the error to answer with when the watch ended before the initial state was known; nil when the client is gone.
+// earlyError returns the error of a watch that ended before the initial state was known; nil when the client has disconnected.
 func (w *watch) earlyError(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
@@ -262,7 +262,7 @@ func openEvents(w http.ResponseWriter, r *http.Request, from uint64) *eventStrea
 	api.BeginStreaming(r)
 	header := w.Header()
 	header.Set("Content-Type", contentTypeEvents)
-	header.Set("X-Accel-Buffering", "no") // nginx collects an answer unless told
+	header.Set("X-Accel-Buffering", "no") // nginx buffers responses otherwise
 	w.WriteHeader(http.StatusOK)
 	s := &eventStream{w: w, control: http.NewResponseController(w), sent: from}
 	fmt.Fprintf(&s.buf, "retry: %d\n\n", reconnectDelay.Milliseconds())
@@ -319,7 +319,7 @@ func (s *eventStream) flush() error {
 	if s.err != nil {
 		return s.err
 	}
-	// A writer without deadlines (a test's) is written to without. net/http lifts the deadline after the answer.
+	// Writers of tests may have no deadlines. net/http clears the deadline after the response.
 	_ = s.control.SetWriteDeadline(time.Now().Add(eventTimeout))
 	if _, s.err = s.w.Write(s.buf.Bytes()); s.err == nil {
 		s.err = s.control.Flush()

@@ -16,7 +16,7 @@ type accepted struct {
 	JobID      string `json:"jobId,omitempty"`
 }
 
-// target is what the path of an /index request names.
+// target identifies what a request of /index is for, by the parameters of its path.
 type target struct{ repository, organization, id string }
 
 func recordTarget(r *http.Request) (target, error) {
@@ -99,7 +99,7 @@ func (t triggers) run(scope core.Scope, targetOf func(*http.Request) (target, er
 	}
 }
 
-// runFlags reads force and rebuild, and refuses what the scope does not have.
+// runFlags reads force and rebuild, and rejects a flag that does not apply to the scope.
 func runFlags(r *http.Request, scope core.Scope) (force bool, err error) {
 	q, err := api.LenientQueryOf(r)
 	if err != nil {

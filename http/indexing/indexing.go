@@ -15,7 +15,7 @@ var document []byte
 // Surface is the surface of triggers, jobs, dead letters and notifications (CONTRACT section 1).
 type Surface struct{ ports Ports }
 
-// New returns the surface of some ports.
+// New returns a Surface that uses ports.
 func New(ports Ports) *Surface { return &Surface{ports: ports} }
 
 // OpenAPI implements Surface.

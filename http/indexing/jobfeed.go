@@ -12,18 +12,18 @@ import (
 // jobFeed holds the changes of a job that one client has not received yet. It decouples the port, which must never wait, from the
 // client, which may be slow: only the newest state of each organization and of the job is kept.
 type jobFeed struct {
-	// ready is closed when everything that was there at the start is known; changed gets a token for every change after.
+	// ready is closed when the initial state is complete; changed receives a token for every later change.
 	ready   chan struct{}
 	changed chan struct{}
 
 	mu      sync.Mutex
 	started bool
 	job     *core.Job
-	// jobRevision is that of job, revision the highest of all.
+	// jobRevision is the revision of job, revision the highest of all.
 	jobRevision uint64
 	revision    uint64
 	rows        map[string]feedRow
-	// pending names the rows, and jobPending the job, that were not sent yet.
+	// pending are the organizations that were not sent yet; jobPending is set if the job was not.
 	pending    map[string]struct{}
 	jobPending bool
 }
@@ -65,7 +65,7 @@ func newJobFeed() *jobFeed {
 	}
 }
 
-// add takes a change. It never waits and never returns an error.
+// add adds a change. It never blocks and never returns an error.
 func (f *jobFeed) add(c core.JobChange) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,7 +92,7 @@ func (f *jobFeed) add(c core.JobChange) error {
 	return nil
 }
 
-// isReady reports whether everything that was there at the start is known.
+// isReady reports whether the initial state is complete.
 func (f *jobFeed) isReady() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -100,8 +100,8 @@ func (f *jobFeed) isReady() bool {
 }
 
 // resume drops the changes up to revision last, which the client has received, and returns the revision after which its ids continue.
-// ended is true when the job is final and the client knows it. An id beyond all revisions of a running job was never issued, so it
-// counts as none.
+// ended is true when the job is final and the client knows it. An id after all revisions of a running job was never issued and is
+// ignored.
 func (f *jobFeed) resume(last uint64) (from uint64, ended bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -39,7 +39,7 @@ func newTotalsBody(t core.Totals, counted bool) totalsBody {
 	return body
 }
 
-// jobSummary is a job as CONTRACT section 1 has it, without its organizations.
+// jobSummary is a job in JSON (CONTRACT section 1), without its organizations.
 type jobSummary struct {
 	ID            string         `json:"id"`
 	Scope         core.Scope     `json:"scope"`
@@ -57,7 +57,7 @@ type jobSummary struct {
 	Error         *core.JobError `json:"error,omitempty"`
 	// Paused is why the job waits, "" while it does not.
 	Paused string `json:"paused,omitempty"`
-	// OrganizationsTotal is how many there are, of which a list shows the first.
+	// OrganizationsTotal is the number of organizations; a list contains only the first ones.
 	OrganizationsTotal int `json:"organizationsTotal"`
 }
 
@@ -90,8 +90,8 @@ func newJobBody(job core.Job, runs []core.OrganizationRun, now time.Time) jobBod
 	return jobBody{jobSummary: newJobSummary(job, sum, now), Organizations: rows}
 }
 
-// newJobSummary computes what a job's body says as of now. How many records are expected is known once
-// every organization was counted.
+// newJobSummary returns the body of a job, with rate and eta as of now. The expected number of records is
+// known once every organization was counted.
 func newJobSummary(job core.Job, sum core.JobSum, now time.Time) jobSummary {
 	b := jobSummary{
 		ID: job.ID, Scope: job.Scope, Repository: job.Repository, Organization: job.Organization,
@@ -131,7 +131,7 @@ func rate(fetched int64, job core.Job, now time.Time) float64 {
 	return math.Round(float64(fetched)/elapsed*1000) / 1000
 }
 
-// eta returns the seconds that a running job still needs at its rate, nil when that cannot be told.
+// eta returns the remaining seconds of a running job at its rate, nil if unknown.
 func eta(t totalsBody, rate float64, state core.JobState) *int64 {
 	if state != core.JobRunning || rate <= 0 || t.Expected == nil || *t.Expected <= 0 {
 		return nil
@@ -245,7 +245,7 @@ func (j jobs) body(ctx context.Context, job core.Job) (jobBody, error) {
 	return body, nil
 }
 
-// notePause sets why a job waits that is not paused itself but whose repository is.
+// notePause sets the reason of a job that waits because its repository is paused.
 func (j jobs) notePause(job *jobSummary) {
 	if job.State.Final() || job.Paused != "" || j.pauses == nil {
 		return
@@ -262,7 +262,7 @@ func (j jobs) get(w http.ResponseWriter, r *http.Request) error {
 	return j.answer(w, r, j.port.Get)
 }
 
-// cancel cancels a job; one that has ended already is 409.
+// cancel cancels a job. A job that has already ended is 409.
 func (j jobs) cancel(w http.ResponseWriter, r *http.Request) error {
 	return j.answer(w, r, func(ctx context.Context, id string) (core.Job, error) {
 		if err := api.ReadEmptyObject(r); err != nil {

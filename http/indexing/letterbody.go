@@ -10,12 +10,12 @@ import (
 	"tutti/internal/jsontext"
 )
 
-// maxNesting is how deep a document may be nested to be shown as JSON: parsers of many languages give up at about a
-// thousand levels, and would lose the whole letter.
+// maxNesting is the maximum nesting of a document that is returned as JSON: parsers of many languages fail at about a
+// thousand levels, and could then not read the letter.
 const maxNesting = 500
 
-// letterBody is a dead letter as CONTRACT section 1 has it. Of Document, DocumentText and DocumentBase64 a whole letter has
-// at most one, a letter in a list none. EngineReason may be shown: who reads dead letters runs the engine.
+// letterBody is a dead letter in JSON (CONTRACT section 1). It has at most one of Document, DocumentText and
+// DocumentBase64, and none in a list. EngineReason is not hidden: only operators read dead letters.
 type letterBody struct {
 	ID           string        `json:"id"`
 	Repository   string        `json:"repository"`
@@ -38,14 +38,14 @@ type letterBody struct {
 	letterDocument
 }
 
-// letterDocument is what is kept of a document, in the most readable form that it has.
+// letterDocument is the stored part of a document, in its most readable form.
 type letterDocument struct {
 	Document       json.RawMessage `json:"document,omitempty"`
 	DocumentText   string          `json:"documentText,omitempty"`
 	DocumentBase64 []byte          `json:"documentBase64,omitempty"`
 }
 
-// newLetterBody makes the body of a letter without its document.
+// newLetterBody returns the body of a letter without its document.
 func newLetterBody(l core.DeadLetter) letterBody {
 	b := letterBody{
 		ID: l.ID, Repository: l.Repository, Organization: l.Organization, RecordID: l.RecordID, Reason: l.Reason,
@@ -64,15 +64,15 @@ func newLetterBody(l core.DeadLetter) letterBody {
 	return b
 }
 
-// wholeLetterBody makes the body of a letter with its document.
+// wholeLetterBody returns the body of a letter with its document.
 func wholeLetterBody(l core.DeadLetter) letterBody {
 	b := newLetterBody(l)
 	b.letterDocument = newLetterDocument(l.Document, l.Truncated)
 	return b
 }
 
-// newLetterDocument returns a document as a JSON value when it is one, as text when it reads as text, else as base64. So
-// it never grows to more than twice its size: what JSON escapes in six bytes goes as base64.
+// newLetterDocument returns a document as a JSON value if it is one, as text if isText, else as base64. It never grows
+// to more than twice its size, because text with characters that JSON escapes in six bytes is base64.
 func newLetterDocument(document []byte, truncated bool) letterDocument {
 	if !truncated && utf8.Valid(document) && !jsontext.TooDeep(document, maxNesting) && json.Valid(document) {
 		return letterDocument{Document: document}
@@ -87,7 +87,7 @@ func newLetterDocument(document []byte, truncated bool) letterDocument {
 	return letterDocument{DocumentBase64: document}
 }
 
-// trimPartialRune drops the character at the end of text that a cut has halved.
+// trimPartialRune removes an incomplete character at the end of a truncated text.
 func trimPartialRune(text []byte) []byte {
 	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax+1); i-- {
 		if utf8.RuneStart(text[i]) {

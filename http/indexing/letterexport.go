@@ -10,12 +10,13 @@ import (
 
 const (
 	contentTypeNDJSON = "application/x-ndjson"
-	// headerNextCursor is the trailer of an export that its limit has ended.
+	// headerNextCursor is the trailer of an export that ended at its limit.
 	headerNextCursor = "Next-Cursor"
 )
 
-// export streams whole letters, one a line, all of them unless there is a limit. When it cannot go on it breaks
-// the connection off: the status is sent by then, and a part must never be taken for the whole.
+// export streams letters with their documents, one per line, all of them unless there is a limit. On an error
+// it aborts the connection, because the status was already sent and the client must not take the partial export
+// for a complete one.
 func (d letters) export(w http.ResponseWriter, r *http.Request, l letterQuery) error {
 	if r.Method == http.MethodHead {
 		l.limit = 1 // the response body is discarded
@@ -32,7 +33,7 @@ func (d letters) export(w http.ResponseWriter, r *http.Request, l letterQuery) e
 			w.WriteHeader(http.StatusOK)
 		}
 		for _, letter := range letters {
-			// A writer without deadlines or flushing (a test's) is written without.
+			// Writers of tests may support neither deadlines nor flushing.
 			_ = control.SetWriteDeadline(time.Now().Add(api.LineTimeout))
 			if err := api.EncodeJSON(w, wholeLetterBody(letter)); err != nil {
 				return err

@@ -17,7 +17,7 @@ type notifiedBody struct {
 	Successful bool   `json:"successful"`
 	RequestID  string `json:"requestId"`
 	Accepted   int    `json:"accepted"`
-	// NotUnderstood counts all events at fault, of which Faults lists the first.
+	// NotUnderstood counts all invalid events; Faults lists the first ones.
 	NotUnderstood int               `json:"notUnderstood"`
 	Faults        []core.EventError `json:"faults"`
 }
@@ -28,13 +28,13 @@ type notUnderstoodError struct {
 	violations []core.EventError
 }
 
-// Error returns the message of the first fault.
+// Error returns the message of the first invalid event.
 func (e *notUnderstoodError) Error() string { return e.cause.Error() }
 
 // Unwrap returns the Error that has the code.
 func (e *notUnderstoodError) Unwrap() error { return e.cause }
 
-// Complete adds the events at fault to a problem.
+// Complete adds the invalid events to a problem.
 func (e *notUnderstoodError) Complete(p *problem.Problem) { p.Violations = e.violations }
 
 // notify returns the handler that accepts a repository's notification (CONTRACT section 1). The body is passed on unchanged: the signature covers its

@@ -14,7 +14,8 @@ import (
 // surfacePaths are the first segments of the paths that Song has as well.
 var surfacePaths = []string{"schemas", "studies", "submit", "entities", "export", "isAlive"}
 
-// registerAPIDocs adds GET /v2/api-docs: where clients of Song read its description, as OpenAPI 3.0, because they do not know 3.1.
+// registerAPIDocs adds GET /v2/api-docs, where clients of Song read the API's description: as OpenAPI 3.0, because they do not
+// support 3.1.
 func registerAPIDocs(r *api.Router) {
 	document := sync.OnceValues(func() ([]byte, error) {
 		whole, err := r.OpenAPI()

@@ -41,7 +41,7 @@ func (h exports) study(w http.ResponseWriter, r *http.Request) error {
 
 // exportHead returns the start of an export with one study.
 func exportHead(study string) string {
-	name, _ := json.Marshal(study) // a string does not fail
+	name, _ := json.Marshal(study) // encoding a string does not fail
 	return `[{"studyId":` + string(name) + `,"payloads":[`
 }
 

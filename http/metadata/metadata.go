@@ -15,7 +15,7 @@ var document []byte
 // Surface is the surface of the analysis types (CONTRACT section 7) and of the built-in metadata repository (section 8).
 type Surface struct{ ports Ports }
 
-// New returns the surface of some ports.
+// New returns a Surface that uses ports.
 func New(ports Ports) *Surface {
 	if ports.Payloads == nil {
 		ports.Payloads = api.Unbounded{}
@@ -46,7 +46,7 @@ func (s *Surface) Register(r *api.Router) {
 	submissions{port: s.ports.Submissions, memory: s.ports.Payloads}.register(r)
 }
 
-// requestURL returns the URL that was asked, as far as this server sees it, without its query, which may hold anything.
+// requestURL returns the URL of a request as this server knows it, without the query, which may contain secrets.
 func requestURL(r *http.Request) string {
 	if r.Host == "" {
 		return api.InstanceOf(r)

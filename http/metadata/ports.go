@@ -17,38 +17,38 @@ type Ports struct {
 	Files         Files
 	Entities      Entities
 	Exports       Exports
-	// Payloads bounds the bytes that working on submissions over 64 KiB takes. A request waits for 30 s, and gets 503 then. Default:
-	// no bound.
+	// Payloads bounds the memory for processing submissions over 64 KiB. A request waits for up to 30 s and then fails with 503.
+	// Default: no bound.
 	Payloads api.Memory
 }
 
 // AnalysisTypes stores the analysis types (CONTRACT section 7). Each method returns the bytes of a JSON response body, which the
 // caller must not change.
 type AnalysisTypes interface {
-	// Register takes the body of a registration and returns the new version, rendered. CodeInvalid with an ErrorID and
-	// Violations when the body is at fault.
+	// Register registers an analysis type by the body of a registration and returns the new version, rendered. CodeInvalid with an
+	// ErrorID and Violations for an invalid body.
 	Register(ctx context.Context, body []byte) ([]byte, error)
-	// Type returns the body of one version piece by piece, so that a large one is never held as a whole; version 0 returns the
-	// latest with all versions beside it. unrendered leaves the base schema out. each must not change the bytes; an error of
-	// it ends the call and is returned. CodeNotFound when there is none.
+	// Type calls each with the pieces of the body of one version, so that a large body is never in memory as a whole. Version 0 is
+	// the latest version together with all versions. unrendered omits the base schema. each must not change the bytes; its error ends
+	// the call and is returned. CodeNotFound when there is none.
 	Type(ctx context.Context, name string, version int, unrendered bool, each func(piece []byte) error) error
-	// List returns the body of a page of the analysis types, as Type does. hideSchema leaves their schemas out.
+	// List calls each with the pieces of the body of a page of analysis types. hideSchema omits their schemas.
 	List(ctx context.Context, query core.AnalysisTypeQuery, hideSchema, unrendered bool, each func(piece []byte) error) error
 	// MetaSchema returns the JSON Schema of the body of a registration.
 	MetaSchema() []byte
 }
 
-// Studies are those of the built-in metadata repository.
+// Studies reads and creates the studies of the built-in metadata repository.
 type Studies interface {
 	// Studies returns the ids of all studies in order.
 	Studies(ctx context.Context) ([]string, error)
 	// Study returns one study, CodeNotFound when there is none.
 	Study(ctx context.Context, id string) (core.Study, error)
-	// CreateStudy adds a study; CodeInvalid for a bad id, CodeConflict when it is there already.
+	// CreateStudy adds a study; CodeInvalid for an invalid id, CodeConflict when it already exists.
 	CreateStudy(ctx context.Context, s core.Study) error
 }
 
-// Analyses reads those of the built-in metadata repository.
+// Analyses reads the analyses of the built-in metadata repository.
 type Analyses interface {
 	// Analysis returns one analysis in any state, CodeNotFound when the study has none of that id.
 	Analysis(ctx context.Context, study, id string) (core.Analysis, error)
@@ -90,17 +90,17 @@ type Exports interface {
 	ExportStudy(ctx context.Context, study string, each func(core.Analysis) error) error
 }
 
-// Submissions changes analyses. Each method returns after the change and its event are durable. Errors: CodeInvalid with
-// an ErrorID and Violations for what is not valid, CodeNotFound for an unknown study or analysis, CodeConflict with an
-// ErrorID for what contradicts the state of the repository.
+// Submissions changes analyses. Each method returns after the change and its event are durable. Errors: CodeInvalid with an ErrorID
+// and Violations for an invalid body, CodeNotFound for an unknown study or analysis, CodeConflict with an ErrorID for a change that
+// contradicts the state of the repository.
 type Submissions interface {
-	// Submit adds an analysis and returns its id. allowDuplicates takes files whose MD5 the study has already.
+	// Submit adds an analysis and returns its id. allowDuplicates accepts files whose MD5 sum the study already has.
 	Submit(ctx context.Context, study string, body []byte, allowDuplicates bool) (string, error)
-	// Replace puts body in the place of an analysis, whose id and state stay.
+	// Replace replaces an analysis by body, and keeps its id and state.
 	Replace(ctx context.Context, study, id string, body []byte) error
 	// Merge merges a JSON merge patch (RFC 7396) into an analysis.
 	Merge(ctx context.Context, study, id string, patch []byte) error
-	// SetState publishes, unpublishes or suppresses an analysis. ignoreUndefinedMD5 publishes also when the storage does not know
-	// the MD5 sum of a file.
+	// SetState publishes, unpublishes or suppresses an analysis. With ignoreUndefinedMD5 it also publishes if the storage does not
+	// know the MD5 sum of a file.
 	SetState(ctx context.Context, study, id string, state core.AnalysisState, ignoreUndefinedMD5 bool) error
 }

@@ -16,7 +16,7 @@ const (
 	maxAnalysisTypes     = 1000
 	// maxListed is the largest number of names or versions in a filter.
 	maxListed = 1000
-	// maxNumber bounds offsets and versions: the databases keep them in 32 bits.
+	// maxNumber bounds offsets and versions: the databases store them in 32 bits.
 	maxNumber = math.MaxInt32
 )
 
@@ -54,7 +54,7 @@ func (a analysisTypes) metaSchema(w http.ResponseWriter, _ *http.Request) error 
 	return nil
 }
 
-// get answers one version, or without version the latest and all versions beside it.
+// get writes one version, or without a version the latest together with all versions.
 func (a analysisTypes) get(w http.ResponseWriter, r *http.Request) error {
 	q, err := api.LenientQueryOf(r)
 	if err != nil {
@@ -129,7 +129,7 @@ func (a analysisTypes) list(w http.ResponseWriter, r *http.Request) error {
 	return stream.End("")
 }
 
-// analysisTypeQueryOf reads which analysis types are listed, and in which order: by default the newest first.
+// analysisTypeQueryOf parses the filter and the order of a list of analysis types; by default newest first.
 func analysisTypeQueryOf(q api.Query) (core.AnalysisTypeQuery, error) {
 	var a core.AnalysisTypeQuery
 	var err error
@@ -163,7 +163,7 @@ func analysisTypeQueryOf(q api.Query) (core.AnalysisTypeQuery, error) {
 		return a, err
 	}
 	order, err := q.Choice("sortOrder", "desc", "asc", "desc")
-	// Without Sort the newest comes first of itself.
+	// Without Sort the order is newest first.
 	a.Descending = (order == "desc") == (len(a.Sort) > 0)
 	return a, err
 }

@@ -14,10 +14,10 @@ import (
 // listOfStudies is the segment below /studies that lists them, so that no study can have it as its id.
 const listOfStudies = "all"
 
-// memberInfo is the member of a study that keeps members of the caller's own.
+// memberInfo is the member of a study that contains any additional members.
 const memberInfo = "info"
 
-// messageBody says in words what was done.
+// messageBody describes what was done.
 type messageBody struct {
 	Message string `json:"message"`
 }
@@ -84,7 +84,7 @@ func (s studies) create(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// createdStudy is a study and, as Song has it, what was done.
+// createdStudy is a study with a message that describes what was done, as in Song.
 type createdStudy struct {
 	core.Study
 
@@ -95,7 +95,7 @@ type createdStudy struct {
 func studyOf(id string, body []byte, header http.Header) (core.Study, error) {
 	study := core.Study{ID: id}
 	if id == listOfStudies {
-		return study, core.NewError(core.CodeInvalid, fmt.Sprintf("no study can be called %q: its path lists all studies", id))
+		return study, core.NewError(core.CodeInvalid, fmt.Sprintf("a study must not be called %q, because that path lists all studies", id))
 	}
 	if len(bytes.Trim(body, " \t\r\n")) == 0 {
 		return study, nil

@@ -12,19 +12,19 @@ import (
 	"tutti/internal/core"
 )
 
-// statusOK is what Song's clients read in the answer to a submission.
+// statusOK is the status that Song's clients expect in the response to a submission.
 const statusOK = "OK"
 
-// submittedBody is the answer to a submission.
+// submittedBody is the response to a submission.
 type submittedBody struct {
 	AnalysisID string `json:"analysisId"`
 	Status     string `json:"status"`
 }
 
-// submissions handles what changes analyses.
+// submissions handles the requests that change analyses.
 type submissions struct {
 	port Submissions
-	// memory bounds what working on large payloads takes.
+	// memory bounds the memory for processing large payloads.
 	memory api.Memory
 }
 
@@ -87,7 +87,7 @@ func (s submissions) change(by func(Submissions) changeFunc) api.HandlerFunc {
 	}
 }
 
-// setState handles a change of state; done is the answer, with the id, in Song's words.
+// setState handles a change of state. done is the format of the response, which contains the id, as in Song.
 func (s submissions) setState(state core.AnalysisState, done string) api.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		t, err := analysisTargetOf(r)
@@ -112,8 +112,8 @@ func (s submissions) setState(state core.AnalysisState, done string) api.Handler
 	}
 }
 
-// readPayload reads the body of a submission, and waits for the memory that working on it takes; what is no payload at all
-// is that to Song's clients too.
+// readPayload reads the body of a submission, and waits for the memory for processing it. An invalid body has the error id
+// that Song's clients expect.
 func (s submissions) readPayload(r *http.Request) ([]byte, error) {
 	body, release, err := api.ReceiveJSON(r)
 	if e, ok := errors.AsType[*core.Error](err); ok && e.Code == core.CodeInvalid {
@@ -130,8 +130,8 @@ func (s submissions) readPayload(r *http.Request) ([]byte, error) {
 }
 
 const (
-	// payloadCopies is about how many copies of an analysis checking and storing it makes, and payloadValue what each of its
-	// values takes beside, in bytes.
+	// payloadCopies is the approximate number of copies of an analysis while it is validated and stored, payloadValue the
+	// additional memory for each of its values, in bytes.
 	payloadCopies, payloadValue = 6, 100
 )
 

@@ -1,4 +1,4 @@
-// Package openapi makes the served OpenAPI document of parts that are written in YAML beside the handlers that they describe.
+// Package openapi merges the OpenAPI document from parts in YAML, which are stored beside the handlers that they describe.
 package openapi
 
 import (
@@ -11,16 +11,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// common is what all parts share: info, security schemes, and components that several parts refer to.
+// common contains what all parts share: info, security schemes, and components that several parts refer to.
 //
 //go:embed common.yaml
 var common []byte
 
-// anchors is the member of a part that holds what the others repeat by alias. It is not served.
+// anchors is the member of a part that contains YAML anchors, which other members repeat by alias. It is not served.
 const anchors = "anchors"
 
-// Merge returns the OpenAPI document of some parts as JSON, in the order of the parts, for a version of the program behind a base
-// path. A member that two parts define is an error.
+// Merge returns the OpenAPI document of parts as JSON, in their order, with the version of the program and the base path of the
+// server. A member that two parts define is an error.
 func Merge(version, basePath string, parts ...[]byte) ([]byte, error) {
 	document := &yaml.Node{Kind: yaml.MappingNode}
 	for _, part := range append([][]byte{common}, parts...) {
@@ -54,7 +54,7 @@ func Merge(version, basePath string, parts ...[]byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// add adds what part has to into: members to an object, elements to an array. at names into in an error.
+// add adds part to into: members to an object, elements to an array. at names into in errors.
 func add(into, part *yaml.Node, at string) error {
 	if into.Kind != part.Kind || part.Kind == yaml.ScalarNode {
 		return fmt.Errorf("two parts of the OpenAPI document define %s", at)
@@ -86,7 +86,7 @@ func member(object *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// members iterates over the members of an object, with those of the one that it merges (<<) in their place.
+// members iterates over the members of an object, and in place of a merge key (<<) over those of the object that it refers to.
 func members(object *yaml.Node) func(yield func(string, *yaml.Node) bool) {
 	return func(yield func(string, *yaml.Node) bool) {
 		for i := 0; i < len(object.Content); i += 2 {
@@ -106,7 +106,7 @@ func members(object *yaml.Node) func(yield func(string, *yaml.Node) bool) {
 	}
 }
 
-// resolve returns the node that an alias stands for.
+// resolve returns the node that an alias refers to.
 func resolve(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n.Alias

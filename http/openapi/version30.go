@@ -8,8 +8,8 @@ import (
 )
 
 // Version30 returns the part of an OpenAPI 3.1 document with the paths for which keep returns true as an OpenAPI 3.0.3 document, for
-// clients that do not know 3.1: JSON Schema's null, const and examples are written in the form of 3.0, and contains, which it lacks,
-// is left out. Other keywords that only 3.1 has must not occur in the document.
+// clients that do not support 3.1: JSON Schema's null, const and examples are converted to the form of 3.0, and contains, which 3.0
+// lacks, is omitted. Other keywords that only 3.1 has must not occur in the document.
 func Version30(document []byte, keep func(path string) bool) ([]byte, error) {
 	var doc map[string]any
 	decoder := json.NewDecoder(bytes.NewReader(document))

@@ -7,13 +7,13 @@ import (
 	"tutti/internal/core"
 )
 
-// IndexMembers is what a problem of /index has beside the others, for clients that know Maestro's answers.
+// IndexMembers are the additional members of a problem of /index, for clients of Maestro.
 type IndexMembers struct {
 	Successful bool   `json:"successful"`
 	Details    string `json:"details"`
 }
 
-// WithIndexMembers adds what /index has beside the others.
+// WithIndexMembers adds the IndexMembers.
 func (p Problem) WithIndexMembers() Problem {
 	details := p.Hint
 	if details == "" {
@@ -24,22 +24,22 @@ func (p Problem) WithIndexMembers() Problem {
 	return p
 }
 
-// MetadataMembers is what a problem of /schemas, /studies and /submit has beside the others, for clients that know Song's
-// answers (CONTRACT section 0).
+// MetadataMembers are the additional members of a problem of /schemas, /studies and /submit, for clients of Song (CONTRACT
+// section 0).
 type MetadataMembers struct {
 	ErrorID        string `json:"errorId"`
 	HTTPStatusCode int    `json:"httpStatusCode"`
-	// HTTPStatusName is in Song's form, such as NOT_FOUND.
+	// HTTPStatusName is the status as Song writes it, such as NOT_FOUND.
 	HTTPStatusName string `json:"httpStatusName"`
 	RequestURL     string `json:"requestUrl"`
 	// Timestamp is in milliseconds since 1970.
 	Timestamp int64 `json:"timestamp"`
-	// DebugMessage and StackTrace are empty: clients of Song take an error without them for another server's.
+	// DebugMessage and StackTrace are empty: without them, clients of Song do not recognize the error as Song's.
 	DebugMessage string   `json:"debugMessage"`
 	StackTrace   []string `json:"stackTrace"`
 }
 
-// WithMetadataMembers adds what /schemas, /studies and /submit have beside the others.
+// WithMetadataMembers adds the MetadataMembers.
 func (p Problem) WithMetadataMembers(errorID, requestURL string, now time.Time) Problem {
 	p.Message = p.Detail
 	p.MetadataMembers = &MetadataMembers{
@@ -49,7 +49,7 @@ func (p Problem) WithMetadataMembers(errorID, requestURL string, now time.Time) 
 	return p
 }
 
-// AmbiguousType is what the problem of a shared document type has beside the others, under the names of Arranger's answer.
+// AmbiguousType are the additional members of the problem of a shared document type, under the names that Arranger uses.
 type AmbiguousType struct {
 	DocumentType         string             `json:"documentType"`
 	MatchingCatalogueIDs []string           `json:"matchingCatalogueIds"`
@@ -62,7 +62,7 @@ type AmbiguousTypeError struct {
 	Message string    `json:"message"`
 }
 
-// GraphQLMembers is what a problem of a GraphQL path has beside the others, for clients that look for errors there.
+// GraphQLMembers are the additional members of a problem of a GraphQL path, for clients that read errors there.
 type GraphQLMembers struct {
 	Errors []GraphQLError `json:"errors"`
 }
@@ -73,7 +73,7 @@ type GraphQLError struct {
 	Extensions GraphQLExtensions `json:"extensions"`
 }
 
-// GraphQLExtensions is what a GraphQLError has beside its message.
+// GraphQLExtensions are the extensions of a GraphQLError.
 type GraphQLExtensions struct {
 	Code string `json:"code"`
 }

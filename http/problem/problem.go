@@ -7,7 +7,7 @@ import (
 	"tutti/internal/core"
 )
 
-// Codes of problems that only a transport has, beside those of core.
+// Codes of problems that exist only in HTTP, in addition to those of core.
 const (
 	CodeMethodNotAllowed core.Code = "method_not_allowed"
 	CodeNotAcceptable    core.Code = "not_acceptable"
@@ -47,7 +47,7 @@ type completer interface {
 	Complete(p *Problem)
 }
 
-// New makes the problem of err. Only the message and hint of a core.Error are shown, never its cause.
+// New returns the problem of err. It contains only the message and hint of a core.Error, never its cause.
 func New(err error, instance, requestID string) Problem {
 	status, _ := meaning(core.CodeOf(err))
 	if ErrorIDOf(err) == ErrorIDPayload {
@@ -69,7 +69,7 @@ func New(err error, instance, requestID string) Problem {
 	return p
 }
 
-// meaning returns the HTTP status of a code, and its name as Song's clients know it.
+// meaning returns the HTTP status of a code, and its error id in Song.
 func meaning(code core.Code) (status int, errorID string) {
 	switch code {
 	case core.CodeInvalid, CodeNotUnderstood:
@@ -107,7 +107,7 @@ func meaning(code core.Code) (status int, errorID string) {
 	}
 }
 
-// Error ids that decide about a response.
+// Error ids that the response depends on.
 const (
 	ErrorIDPayload         = "payload.parsing"
 	ErrorIDStudyMismatch   = "study.id.mismatch"
@@ -117,7 +117,7 @@ const (
 	ErrorIDFilter          = "illegal.filter.parameter"
 )
 
-// ErrorIDOf names the fault as Song's clients know it: in the words of who found it, else by its code.
+// ErrorIDOf returns the error id that Song's clients know: the ErrorID of err, else the one of its code.
 func ErrorIDOf(err error) string {
 	if e, ok := errors.AsType[*core.Error](err); ok && e.ErrorID != "" {
 		return e.ErrorID

@@ -42,7 +42,7 @@ func (h *catalogues) handle(c catalogueRoute) {
 	h.router.HandleFunc(c.method, "/"+c.below, next)
 }
 
-// unlessFailed returns a handler that calls next for available catalogues and answers for failed ones.
+// unlessFailed returns a handler that calls next for available catalogues, and writes the error of failed ones.
 func (h *catalogues) unlessFailed(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		path := r.URL.EscapedPath()

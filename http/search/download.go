@@ -70,7 +70,7 @@ func (d *downloadStream) begin(head core.DownloadHead) (io.Writer, error) {
 	if api.Negotiate(d.accept, mediaType) == "" {
 		return nil, &core.Error{
 			Code: problem.CodeNotAcceptable, Message: "the download is " + mediaType + ", which the header Accept excludes",
-			Hint: "accept " + mediaType + ", or ask for another format",
+			Hint: "accept " + mediaType + ", or request another format",
 		}
 	}
 	d.begun = true
@@ -150,7 +150,7 @@ func formParams(body []byte) (json.RawMessage, error) {
 	case 0:
 		return nil, &core.Error{
 			Code: core.CodeInvalid, Message: "field " + fieldParams + " of the form is missing",
-			Hint: "it is a JSON object that says what to download",
+			Hint: "set it to a JSON object that selects what to download",
 		}
 	case 1:
 		return checkedParams("field "+fieldParams+" of the form", []byte(given[0]))

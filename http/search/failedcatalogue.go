@@ -62,8 +62,8 @@ func segmentCatalogue(set *core.CatalogueSet, segment string) *core.Catalogue {
 	return matching[0]
 }
 
-// writeFailed answers every path of a failed catalogue except its detail (CONTRACT section 2). The body is the only error that is
-// not problem details (RFC 9457). Like all errors it ignores Accept.
+// writeFailed writes the response for every path of a failed catalogue except its detail (CONTRACT section 2). The body is the only
+// error that is not problem details (RFC 9457). Like all errors it ignores Accept.
 func writeFailed(w http.ResponseWriter, r *http.Request, c *catalogueResponses) {
 	api.NoteError(r, core.NewError(core.CodeNotFound, "the catalogue has failed: "+c.problem.Message))
 	api.WriteWhole(w, http.StatusNotFound, api.ContentTypeJSON, c.notFoundBody)

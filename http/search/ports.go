@@ -23,7 +23,7 @@ type Catalogues interface {
 // GraphQL executes GraphQL operations on the documents of a catalogue (CONTRACT section 5).
 type GraphQL interface {
 	// Execute runs one operation on a catalogue. The Principal is zero for an anonymous caller. Errors of the operation are in the
-	// response. The end of ctx stops the execution. CodeNotFound if catalogue not found or it has failed, CodeUnavailable or
+	// response. The end of ctx stops the execution. CodeNotFound if the catalogue does not exist or has failed, CodeUnavailable or
 	// CodeOverloaded if nothing can be executed now.
 	Execute(ctx context.Context, catalogueID string, who core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error)
 }
@@ -31,7 +31,7 @@ type GraphQL interface {
 // Downloads writes the documents of a catalogue as files (CONTRACT section 5).
 type Downloads interface {
 	// Download calls begin and writes the file to the writer that begin returns. The end of ctx and a disconnect of the client stop
-	// it with an error. CodeInvalid for invalid params, CodeNotFound if catalogue not found or it has failed, CodeForbidden
+	// it with an error. CodeInvalid for invalid params, CodeNotFound if the catalogue does not exist or has failed, CodeForbidden
 	// if it offers no downloads, CodeUnavailable or CodeOverloaded if the documents cannot be read now.
 	Download(ctx context.Context, catalogueID string, who core.Principal, r core.DownloadRequest, begin core.BeginDownload) error
 }

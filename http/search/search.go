@@ -32,7 +32,7 @@ func (s *Surface) Register(r *api.Router) {
 	})
 	c.register(r)
 
-	// A POST ignores its query string: clients put names of operations there, for the logs of proxies.
+	// A POST ignores its query string: clients send names of operations there, for the logs of proxies.
 	g := graphql{port: s.ports.GraphQL, basePath: r.BasePath()}
 	route := catalogueRoute{
 		method: http.MethodPost, below: segmentGraphQL, offers: []string{api.ContentTypeJSON, contentTypeGraphQL},

@@ -19,7 +19,7 @@ import (
 	"tutti/internal/core"
 )
 
-// HeaderRequestID names the request, in its log line and in its response.
+// HeaderRequestID identifies the request, in its log line and in its response.
 const HeaderRequestID = "X-Request-Id"
 
 // standardErrorHeaders are the headers of net/http's own error responses, which it writes before any handler is called: for a
@@ -58,7 +58,7 @@ type Conn struct {
 	secure bool
 
 	limits *connLimits
-	// address is the client that the connection counts for; over is true for a connection over the limit.
+	// address is the client that the connection counts for; overLimit is true for a connection over the limit.
 	address   netip.Addr
 	overLimit bool
 	// limits.mu guards the fields below. listed is the connection's element in a list of limits; arriving that in limits.arriving
@@ -69,7 +69,7 @@ type Conn struct {
 	gone             bool
 }
 
-// Reset makes the end of the connection a reset.
+// Reset makes Close reset the connection.
 func (c *Conn) Reset() {
 	if tcp, ok := c.Conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
@@ -100,7 +100,7 @@ func (c *Conn) WriteOnce(length int, flush, write func()) {
 	write()
 }
 
-// problemConnOf returns the problemConn under a connection of net/http, nil for none.
+// problemConnOf returns the Conn under a connection of net/http, nil for none.
 func problemConnOf(conn net.Conn) *Conn {
 	if wrapped, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
 		conn = wrapped.NetConn()

@@ -15,7 +15,7 @@ type Metrics struct {
 	over    *prometheus.CounterVec
 }
 
-// NewMetrics makes the package's metrics and registers them with reg, which panics on a name registered twice.
+// NewMetrics registers the package's metrics with reg, which panics on a duplicate name.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		open: prometheus.NewGauge(prometheus.GaugeOpts{Name: "tutti_http_connections", Help: "Connections that are open."}),

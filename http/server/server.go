@@ -23,7 +23,7 @@ const (
 	gracefulShare = 4
 )
 
-// Server listens and answers with a handler. Make it with New, Start it once, Stop it.
+// Server listens and serves a handler. Create it with New, and call Start once and Stop at the end.
 type Server struct {
 	server *http.Server
 	logger *slog.Logger
@@ -50,7 +50,7 @@ func StoppingOf(ctx context.Context) <-chan struct{} {
 	return stopping
 }
 
-// Config adjusts a Server. The zero value is the default.
+// Config configures a Server. The zero value is the default.
 type Config struct {
 	// MaxConnections is how many connections are served at once, at most about three quarters of the files that this process may
 	// have open. A few more serve only /ping, /ready and /metrics, and 503 otherwise. Default: half of those files, at most
@@ -99,8 +99,8 @@ func New(handler http.Handler, cfg Config) *Server {
 	}
 }
 
-// Start listens on a TCP address such as 127.0.0.1:8080 and serves until Stop. It returns once connections are taken;
-// an address that cannot be listened on is CodeInvalid. A Server is started once.
+// Start listens on a TCP address such as 127.0.0.1:8080 and serves until Stop. It returns when connections are accepted; an address
+// that cannot be listened on is CodeInvalid. It must be called only once.
 func (s *Server) Start(ctx context.Context, listen string) error {
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", listen)
@@ -114,7 +114,7 @@ func (s *Server) Start(ctx context.Context, listen string) error {
 	return nil
 }
 
-// Serve serves on a listener, as Start does on its own, until Stop.
+// Serve is Start with a given listener.
 func (s *Server) Serve(listener net.Listener) {
 	s.addr = listener.Addr()
 	listener = problemListener{listener, new(sync.Pool), s.limits}
@@ -137,7 +137,8 @@ func (s *Server) Failed() <-chan error { return s.failed }
 
 // Stop accepts no new connections, closes idle ones and ends streams, whose clients reconnect to the next process. It waits for
 // requests in flight for a quarter of the time until ctx's deadline (until ctx ends if it has none), then closes their connections,
-// and waits for the serving goroutine. Closed requests are logged and no error: their clients retry. A second Stop does nothing.
+// and waits for the serving goroutine. Closed requests are logged but are no error, because their clients retry. A second Stop does
+// nothing.
 func (s *Server) Stop(ctx context.Context) error {
 	started := time.Now()
 	graceful, cancel := ctx, context.CancelFunc(func() {})

@@ -18,8 +18,8 @@ const (
 	protocolHTTP2 = "h2"
 )
 
-// tlsListener returns connections on which TLS has been negotiated, in the order in which they are ready: net/http gets a *tls.Conn for
-// HTTP/2, and for HTTP/1 a connection on which its refusals are problems.
+// tlsListener returns connections on which TLS has been negotiated, in the order in which they are ready: net/http receives a *tls.Conn
+// for HTTP/2, and for HTTP/1 a connection on which its error responses are problems.
 type tlsListener struct {
 	net.Listener
 	config  *tls.Config
@@ -105,7 +105,7 @@ func (l *tlsListener) negotiate(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// answerPlainHTTP answers a client that sent plain HTTP, which the record header of the failed handshake shows.
+// answerPlainHTTP sends an error response to a client that sent plain HTTP, which the record header of the failed handshake shows.
 func answerPlainHTTP(err error) {
 	e, ok := errors.AsType[tls.RecordHeaderError](err)
 	if !ok || e.Conn == nil || e.RecordHeader[0] < 'A' || e.RecordHeader[0] > 'Z' {

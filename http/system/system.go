@@ -23,7 +23,7 @@ type Surface struct {
 	docs  docs
 }
 
-// New returns the surface of some ports.
+// New returns a Surface that uses ports.
 func New(ports Ports) (*Surface, error) {
 	if ports.Gatherer == nil {
 		ports.Gatherer = prometheus.NewRegistry()
@@ -49,7 +49,7 @@ func (s *Surface) Register(r *api.Router) {
 	s.docs.register(r)
 	metrics := promhttp.HandlerFor(s.ports.Gatherer, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 	query := api.AllowParams("name[]")
-	// promhttp answers in Prometheus' formats, which it negotiates itself; name[] picks metrics.
+	// promhttp negotiates Prometheus' formats itself; name[] selects metrics.
 	r.HandleFunc(http.MethodGet, api.PathMetrics, api.RequireAccess(api.Open(), func(w http.ResponseWriter, req *http.Request) {
 		if err := query.Check(req); err != nil {
 			api.Fail(w, req, err)
@@ -59,7 +59,7 @@ func (s *Surface) Register(r *api.Router) {
 	}))
 }
 
-// openAPI answers with the document of all surfaces.
+// openAPI serves the OpenAPI document of all surfaces.
 func (s *Surface) openAPI(router *api.Router) api.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) error {
 		document, err := router.OpenAPI()
@@ -74,7 +74,7 @@ func (s *Surface) openAPI(router *api.Router) api.HandlerFunc {
 	}
 }
 
-// isAlive answers what Song's clients ask before anything else.
+// isAlive serves the check that Song's clients make first.
 func (s *Surface) isAlive(w http.ResponseWriter, _ *http.Request) error {
 	api.WriteEncoded(w, []byte("true"))
 	return nil
@@ -85,7 +85,7 @@ const healthTimeout = 5 * time.Second
 
 type readyBody struct {
 	Status core.CatalogueStatus `json:"status"`
-	// Ready is false exactly when the answer is 503.
+	// Ready is false exactly when the status is 503.
 	Ready bool `json:"ready"`
 	// Reasons describes what is wrong, one sentence for each.
 	Reasons    []string                  `json:"reasons"`
@@ -101,12 +101,13 @@ func (s *Surface) ping(w http.ResponseWriter, r *http.Request) error {
 	return api.WriteJSON(w, http.StatusOK, pingBody{Message: "tutti is alive"})
 }
 
-// health answers what Overture's Conductor asks Maestro and Lyric: its scripts search the text "message":"OK" in the body.
+// health serves the check that Overture's Conductor makes of Maestro and Lyric: its scripts search the text "message":"OK"
+// in the body.
 func (s *Surface) health(w http.ResponseWriter, r *http.Request) error {
 	return api.WriteJSON(w, http.StatusOK, pingBody{Message: "OK"})
 }
 
-// ready answers 503, with the same body, when the catalogues are unhealthy or what Requests are kept in is down
+// ready responds with 503, and the same body, when the catalogues are unhealthy, or the queue or the store is down
 // (CONTRACT section 0).
 func (s *Surface) ready(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)

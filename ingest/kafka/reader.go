@@ -149,7 +149,7 @@ func (r *Reader) process(reading, handling context.Context, fetches kgo.Fetches)
 		records = records[:taken]
 	}
 	if len(fetches) == 0 {
-		// A rebalance may be in progress, and a commit now could be of a partition that another process has.
+		// A rebalance may be in progress, and a commit now could concern a partition that another process has.
 		return
 	}
 	r.addUncommitted(records)
@@ -247,7 +247,7 @@ func (r *Reader) noteErrors(fetches kgo.Fetches) {
 	}
 }
 
-// rebalanceSignal holds a token while a rebalance waits for the batch in hand.
+// rebalanceSignal holds a token while a rebalance waits for the batch in flight.
 type rebalanceSignal chan struct{}
 
 // set is the client's callback, which runs on a goroutine of its own.
@@ -258,7 +258,7 @@ func (s rebalanceSignal) set(context.Context, *kgo.Client) {
 	}
 }
 
-// clear reports whether a rebalance waited. A later one is of the next batch.
+// clear reports whether a rebalance waited. A later one belongs to the next batch.
 func (s rebalanceSignal) clear() bool {
 	select {
 	case <-s:

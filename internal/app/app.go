@@ -50,7 +50,7 @@ type App struct {
 	started sync.Once
 }
 
-// base is what every part of the process uses.
+// base holds what every part of the process uses.
 type base struct {
 	cfg  config.Config
 	opts Options

@@ -1,4 +1,4 @@
-// Package app puts tutti together: New makes every part from a configuration, Start runs them in order, Stop takes
-// them down in the opposite order. It is the only package that sees everything; nothing but cmd/tutti and the
-// packages below it (demo, bench) may import it.
+// Package app connects the parts of tutti: Start creates and starts every part of a configuration in order, Stop
+// stops them in reverse order. It is the only package that imports all others; only cmd/tutti and the tools (demo,
+// bench) may import it.
 package app

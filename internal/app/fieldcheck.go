@@ -40,7 +40,7 @@ func fieldCheck(rc config.Repository) (func(a core.Analysis) string, error) {
 		if kind.Split == nil {
 			return check(kind.Append(nil, rec, block))
 		}
-		_ = kind.Split(rec, block, func(_ string, document []byte) error { // what it rejects is the consumers' to report
+		_ = kind.Split(rec, block, func(_ string, document []byte) error { // the consumers report what it rejects
 			if fault == "" {
 				fault = check(document)
 			}

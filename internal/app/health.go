@@ -104,7 +104,7 @@ func componentState(component string, err error) system.ComponentState {
 	}
 }
 
-// noteDegraded sets an index that takes writes to degraded while documents cannot be written or found.
+// noteDegraded marks an index that is up as degraded while documents cannot be written or found.
 func (a *App) noteDegraded(h *system.Health) {
 	degraded := slices.ContainsFunc(a.indexer.consumers.Paused(), func(p consumers.Pause) bool { return p.Index }) // paused says why
 	if a.indexer.consumers.ClockAlarm() {

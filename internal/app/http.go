@@ -12,7 +12,7 @@ import (
 	"tutti/internal/config"
 )
 
-// listen starts the server of all surfaces.
+// listen starts the HTTP server.
 func (a *App) listen(ctx context.Context) error {
 	log := a.log.With("component", "http")
 	probes, err := system.New(system.Ports{
@@ -63,7 +63,7 @@ func (a *App) routerConfig() api.Config {
 	return cfg
 }
 
-// metadataPorts returns what the surface of the metadata repository needs.
+// metadataPorts returns the ports of the metadata surface.
 func (a *App) metadataPorts() metadata.Ports {
 	return metadata.Ports{
 		AnalysisTypes: a.builtIn.analysisTypes, Studies: a.builtIn.metadata, Analyses: a.builtIn.metadata, Submissions: a.builtIn.metadata,

@@ -12,7 +12,7 @@ import (
 	"tutti/schemas"
 )
 
-// builtIn is the built-in metadata repository, with authentication. All of it is kept in the store.
+// builtIn is the built-in metadata repository and authentication, whose data is in the store.
 type builtIn struct {
 	*storage
 	analysisTypes *schemas.Service
@@ -66,7 +66,7 @@ func (b *builtIn) openMetadata(ctx context.Context) error {
 	return b.openAuth(ctx)
 }
 
-// openScore sets the storage that is asked for files before a publication, if one is configured.
+// openScore sets the storage that is queried for files before a publication, if one is configured.
 func (b *builtIn) openScore(cfg *metadata.Config) error {
 	c := b.cfg.Schemas.Storage
 	if c.URL == "" {

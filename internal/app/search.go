@@ -15,7 +15,7 @@ import (
 	"tutti/internal/search/view"
 )
 
-// searching is what serves documents: the catalogues, and the services for searches, downloads and saved sets.
+// searching holds the catalogues, and the services for searches, downloads and saved sets.
 type searching struct {
 	*storage
 	catalogues *catalogue.Registry

@@ -16,7 +16,7 @@ import (
 	"tutti/internal/store"
 )
 
-// storage is what the process stores data in: queue, store and index.
+// storage holds the queue, the store and the index of the process.
 type storage struct {
 	*base
 	queue  *queue.Queue

@@ -121,8 +121,8 @@ func (i *Introspection) body(token string) (io.Reader, string, error) {
 	return &body, form.FormDataContentType(), nil
 }
 
-// introspected returns what a response says about a token. Ego and Keycloak's plugin accept a token with status 207. The member exp has
-// three meanings (seconds left, milliseconds and seconds since 1970), so only zero and less are read: the token has expired.
+// introspected parses the response about a token. Ego and Keycloak's plugin accept a token with status 207. The member exp has three
+// meanings (seconds left, milliseconds and seconds since 1970), so only zero and less are read: the token has expired.
 func introspected(status int, body []byte) (verifiedToken, error) {
 	if rejected(status) {
 		return verifiedToken{}, errRejected(status)

@@ -22,13 +22,13 @@ const (
 	trustedFor = 24 * time.Hour
 )
 
-// issuerKeys caches the keys of an issuer: one goroutine fetches it, periodically and on request.
+// issuerKeys caches the keys of an issuer. One goroutine fetches them, periodically and on request.
 type issuerKeys struct {
 	url    string
 	client *http.Client
 	log    *slog.Logger
 	now    func() time.Time
-	// interval is the pause between two fetches, atLeast the minimum pause before a requested one, timeout bounds a fetch.
+	// interval is the pause between two fetches, minInterval the minimum pause before a requested one, timeout bounds a fetch.
 	interval, minInterval, timeout time.Duration
 
 	refreshNow chan struct{}
@@ -42,7 +42,7 @@ type issuerKeys struct {
 	loadedAt time.Time
 	// lastErr is the error of the last fetch, nil when it succeeded.
 	lastErr error
-	// running is true during a fetch; round is closed when the running or else the next fetch has ended.
+	// running is true during a fetch; round is closed at the end of the running fetch, or else of the next one.
 	running bool
 	ended   time.Time
 	round   chan struct{}

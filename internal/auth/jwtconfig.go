@@ -12,9 +12,9 @@ import (
 const (
 	// DefaultTimeout is the default of JWTConfig.Timeout.
 	DefaultTimeout = 5 * time.Second
-	// DefaultRefreshInterval is the default of JWTConfig.RefreshEvery.
+	// DefaultRefreshInterval is the default of JWTConfig.RefreshInterval.
 	DefaultRefreshInterval = 5 * time.Minute
-	// DefaultMinRefreshInterval is the default of JWTConfig.RefreshAtLeast.
+	// DefaultMinRefreshInterval is the default of JWTConfig.MinRefreshInterval.
 	DefaultMinRefreshInterval = 5 * time.Second
 	// DefaultLeeway is the default of JWTConfig.Leeway.
 	DefaultLeeway = 30 * time.Second
@@ -30,19 +30,19 @@ type JWTConfig struct {
 	PublicKey []byte
 	// Issuer is the required claim iss, Audience the required value of aud.
 	Issuer, Audience string
-	// AnyIssuer and AnyAudience accept tokens with any iss or aud, also with none, in place of Issuer and Audience.
+	// AnyIssuer and AnyAudience accept tokens with any iss or aud, or none; Issuer and Audience are then ignored.
 	AnyIssuer, AnyAudience bool
 	// Roles makes the roles in realm_access, and those in resource_access of the client Audience or UMA.ClientID, scopes if they have
 	// the form of a scope.
 	Roles bool
-	// UMA asks Keycloak for the scopes of a token. Default: they are claims of the token.
+	// UMA requests the scopes of a token from Keycloak. Default: they are claims of the token.
 	UMA UMAConfig
 	// Timeout bounds one fetch of the keys, and one exchange with UMA. Default DefaultTimeout.
 	Timeout time.Duration
-	// RefreshInterval is the pause between two fetches, after which a withdrawn key no longer works. Default DefaultRefreshEvery.
+	// RefreshInterval is the pause between two fetches, after which a withdrawn key no longer works. Default DefaultRefreshInterval.
 	RefreshInterval time.Duration
 	// MinRefreshInterval is the minimum pause before a fetch for a token with an unknown key, so that forged tokens do not load the
-	// issuer. Default DefaultRefreshAtLeast.
+	// issuer. Default DefaultMinRefreshInterval.
 	MinRefreshInterval time.Duration
 	// Leeway is how far the issuer's clock may differ when exp, nbf and iat are checked. Default DefaultLeeway.
 	Leeway time.Duration

@@ -62,7 +62,7 @@ func (c KeysConfig) withDefaults() KeysConfig {
 type Keys struct {
 	store KeyStore
 	cfg   KeysConfig
-	// cache has only existing keys: neither unknown ids, with which anyone could fill it, nor errors.
+	// cache has only existing keys: neither unknown ids, which anyone could fill it with, nor errors.
 	cache *cache.LRU[string, cachedKey]
 }
 
@@ -133,7 +133,7 @@ func checkName(name string) error {
 	return &core.Error{Code: core.CodeInvalid, Message: "the name " + fault, Hint: "describe in a few words what the key is for"}
 }
 
-// checkScopes returns scopes without duplicates.
+// checkScopes returns valid scopes without duplicates.
 func (k *Keys) checkScopes(scopes []string) ([]string, error) {
 	if len(scopes) == 0 {
 		return nil, &core.Error{

@@ -27,7 +27,7 @@ func (s keySet) candidates(id, alg string) []publicKey {
 	return found
 }
 
-// parseKeys parses what an issuer publishes: PEM, or else a JSON Web Key Set.
+// parseKeys parses the published keys of an issuer: PEM, or else a JSON Web Key Set.
 func parseKeys(body []byte) (set keySet, skipped []error, err error) {
 	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("-----BEGIN ")) {
 		set, err = parsePEM(body)

@@ -27,18 +27,18 @@ const (
 	checkedTokenBytes = 512
 	// maxCheckBytes bounds the response to a check.
 	maxCheckBytes = 1 << 20
-	// checkAgain is how long a client is asked to wait when the server does not answer.
+	// checkAgain is the Retry-After of responses while the server does not answer.
 	checkAgain = 5 * time.Second
 )
 
-// remoteChecks asks a server about tokens: concurrent checks of one token are one request, and accepted tokens are cached by their hash.
+// remoteChecks checks tokens at a server: concurrent checks of one token are one request, and accepted tokens are cached by their hash.
 // It is safe for concurrent use.
 type remoteChecks struct {
-	// about names the check in logs.
+	// about is the name of the check in logs.
 	about string
 	// request returns the request about a token.
 	request func(ctx context.Context, token string) (*http.Request, error)
-	// decide returns what a response says about a token: CodeUnauthenticated when it rejects it, another error when it does not say.
+	// decide parses a response: CodeUnauthenticated when it rejects the token, another error when it is not conclusive.
 	decide  func(status int, body []byte) (verifiedToken, error)
 	client  *http.Client
 	timeout time.Duration
@@ -77,7 +77,7 @@ func (c *remoteChecks) close() {
 	c.client.CloseIdleConnections()
 }
 
-// check returns what the server says about a token. CodeUnauthenticated when it rejects the token, CodeUnavailable when it does not say.
+// check checks a token at the server. CodeUnauthenticated when the server rejects it, CodeUnavailable without a conclusive response.
 func (c *remoteChecks) check(ctx context.Context, token string) (verifiedToken, error) {
 	key := sha256.Sum256([]byte(token))
 	if checked, ok := c.cached(key); ok {
@@ -138,7 +138,7 @@ func (c *remoteChecks) ask(ctx context.Context, token string) (verifiedToken, er
 	}
 	response, err := c.client.Do(request)
 	if err != nil {
-		return verifiedToken{}, fmt.Errorf("asking about a token: %w", err)
+		return verifiedToken{}, fmt.Errorf("checking a token: %w", err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxCheckBytes)) // a longer one is cut, and then no JSON

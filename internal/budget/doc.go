@@ -1,4 +1,4 @@
-// Package budget owns the bound on the memory of large bodies: of requests, of fetched records, and of results of processing them.
+// Package budget bounds the memory of large bodies: of requests, of fetched records, and of the results of processing them.
 //
 // It imports nothing of tutti but internal/core. Packages that hold bodies declare an interface with the method of Share that they call.
 package budget

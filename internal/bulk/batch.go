@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// firstBytes is the initial capacity of a body, which limits the memory of many indexes with little to write.
+	// firstBytes is the initial capacity of a body. It is small, to limit the memory of many indexes with few writes.
 	firstBytes = 64 << 10
 	// encodingBytes is the approximate size that an engine's encoding adds to a document and its id.
 	encodingBytes = 160
@@ -41,9 +41,10 @@ type batch struct {
 	release func()
 	// flush is when the batch is due at the latest, by Writer.now.
 	flush int64
-	// earliest is not after the first deadline of the items.
+	// earliest is a lower bound of the items' deadlines.
 	earliest int64
-	// awaited: a sealed ticket waits for it. due: send as soon as possible. full: accepts no more Writes.
+	// awaited is set if a sealed ticket waits for the batch, due if it is to be sent as soon as possible, full if it accepts no
+	// more Writes.
 	awaited, due, full bool
 }
 

@@ -53,9 +53,9 @@ func New(engine Engine, cfg Config) (*Writer, error) {
 	return w, nil
 }
 
-// Add copies wr into the filling batch of index, and adds a place for its Result to t. It blocks while that batch is full and
+// Add copies wr into the filling batch of index, and adds an entry for its Result to t. It blocks while that batch is full and
 // cannot be sent yet, and for the memory of a document larger than Config.BatchBytes, until ctx ends. After an error (ErrClosed,
-// ErrSealed, core.CodeUnavailable or core.CodeOverloaded when ctx ended) t has no place for wr.
+// ErrSealed, core.CodeUnavailable or core.CodeOverloaded when ctx ended) t has no entry for wr.
 func (w *Writer) Add(ctx context.Context, t *Ticket, index string, wr core.Write) error {
 	if len(wr.Document) > w.cfg.MaxDocumentBytes {
 		return t.rejectTooLarge(wr)

@@ -211,7 +211,7 @@ func (w *watch) handleError(ctx context.Context, err error) error {
 	return w.call(Event{Lost: err})
 }
 
-// wait pauses before the next attempt: Config.Poll when polling, otherwise a backoff that grows until a stream works.
+// wait pauses before the next attempt: Config.PollInterval when polling, otherwise a backoff that grows until a stream works.
 func (w *watch) wait(ctx context.Context, err error) error {
 	d := w.client.cfg.PollInterval
 	if w.streams || err != nil {

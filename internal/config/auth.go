@@ -221,7 +221,7 @@ func (j *JWT) validate(f *setting.ErrorList) {
 	j.readPublicKey(f)
 }
 
-// validateClaim reports a claim that is neither required nor explicitly free, or both.
+// validateClaim reports a claim that is neither required nor explicitly unrestricted, or both.
 func (j *JWT) validateClaim(f *setting.ErrorList, name, claim, value, freeName string, free bool, accepted string) {
 	switch {
 	case value != "" && free:

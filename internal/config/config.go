@@ -143,7 +143,7 @@ type Index struct {
 	Username string
 	Password setting.Secret
 	APIKey   setting.Secret
-	// CAFile is a PEM file of certificate authorities to trust in addition to the system's; empty for none.
+	// CAFile is a PEM file of certificate authorities to trust instead of the system's; empty for none.
 	CAFile string
 	// Shards and Replicas apply to new physical indexes.
 	Shards   int

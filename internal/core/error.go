@@ -18,7 +18,7 @@ const (
 	CodeForbidden Code = "forbidden"
 	// CodeNotFound: the object does not exist in tutti (a repository, a job).
 	CodeNotFound Code = "not_found"
-	// CodeConflict: the state of the object does not permit the action, or a compare-and-set failed.
+	// CodeConflict: the state of the object does not permit the action, or a compare-and-swap failed.
 	CodeConflict Code = "conflict"
 	// CodeTooLarge: the input or a bulk body exceeds a limit; split it or give up.
 	CodeTooLarge Code = "too_large"
@@ -41,12 +41,12 @@ const (
 	CodeInternal Code = "internal"
 )
 
-// Sentinels that an upstream client wraps in its Errors; for CodeAbsent they tell record and organization apart.
+// Sentinels that an upstream client wraps in its Errors; for CodeAbsent they distinguish records from organizations.
 var (
 	// ErrRecordAbsent: the upstream reports that it has no such record.
 	ErrRecordAbsent = errors.New("the upstream has no such record")
-	// ErrOrganizationAbsent: the upstream reports that it has no such organization. It counts only if the upstream's list of
-	// organizations omits it too.
+	// ErrOrganizationAbsent: the upstream reports that it has no such organization. Callers treat it as absent only if the
+	// upstream's list of organizations omits it too.
 	ErrOrganizationAbsent = errors.New("the upstream has no such organization")
 	// ErrForeignNotFound: a 404 that is not in the upstream's own format, as a proxy returns while a service restarts. Its Error
 	// has CodeUpstream, but the same call may succeed later.

@@ -2,11 +2,11 @@ package core
 
 // EventFormat describes the events by which a type of repository notifies of a changed record, as the names of their members.
 type EventFormat struct {
-	// Name names the format in logs.
+	// Name is the name of the format in logs.
 	Name string
-	// RecordID and Organization hold the record; only events of this format have RecordID.
+	// RecordID and Organization are the members that identify the record; only events of this format have RecordID.
 	RecordID, Organization string
-	// Servers hold what the event is from, such as the id of its server. An event with none of them may be from any.
+	// Servers are the members that identify the server of the event. An event without them may be from any server.
 	Servers []EventMember
 	// ServerTerm is what messages call a value of Servers, such as "category"; "" if it is the code of a repository.
 	ServerTerm string

@@ -17,7 +17,7 @@ type Repository struct {
 	URL  string
 	// IndexName is the alias for the repository's documents.
 	IndexName string
-	// Fields are those of the type.
+	// Fields are the RecordFields of the type.
 	Fields RecordFields
 	// Name, Organization and Country describe the repository in a document's repositories block.
 	Name         string

@@ -14,7 +14,7 @@ import (
 // a full disk.
 const margin = 4 << 20
 
-// probeName is the file that ProveRoom writes. A file left behind by a killed process is overwritten.
+// probeName is the file that ProbeSpace writes. A file left behind by a killed process is overwritten.
 const probeName = ".room"
 
 // ProbeSpace writes a file of size bytes into dir, syncs it and removes it. An error means that dir cannot take such a write now: no

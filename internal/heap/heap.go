@@ -2,7 +2,7 @@
 // two items. The least item is the first of the slice.
 package heap
 
-// Init makes a heap of items.
+// Init reorders items into a heap.
 func Init[T any](items []T, less func(a, b T) bool) {
 	for i := len(items)/2 - 1; i >= 0; i-- {
 		down(items, i, less)

@@ -138,7 +138,7 @@ func introspection(ctx context.Context, a config.Auth) Finding {
 func permissions(ctx context.Context, a config.Auth) Finding {
 	host := hostOf(a.UMA.TokenURL)
 	err := auth.ProbeUMA(ctx, jwtConfig(a))
-	return probed(err, host, "auth.uma.tokenUrl", host+" exchanges no random token for permissions, as it must")
+	return probed(err, host, "auth.uma.tokenUrl", host+" rejects the exchange of a random token for permissions, as it must")
 }
 
 // probed returns the finding of a probe with a random token, at the address in key.

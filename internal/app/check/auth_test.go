@@ -173,7 +173,7 @@ func TestOpaqueTokens(t *testing.T) {
 		body               string
 		want, wantExchange string
 	}{
-		"rejected": {401, `{"error":"x"}`, "ok: 127.0.0.1:* rejects a random token, as it must", "ok: 127.0.0.1:* exchanges no random token for permissions, as it must"},
+		"rejected": {401, `{"error":"x"}`, "ok: 127.0.0.1:* rejects a random token, as it must", "ok: 127.0.0.1:* rejects the exchange of a random token for permissions, as it must"},
 		"not there": {
 			404, "", "fail: 127.0.0.1:* answered with status 404 -> check auth.introspection.url", "fail: 127.0.0.1:* answered with status 404 -> check auth.uma.tokenUrl",
 		},

@@ -97,8 +97,8 @@ type identity struct {
 	} `json:"version"`
 }
 
-// identify returns the identity of a node and the response that it was read from. GET / is a module of its own that a node may
-// lack; the version is then read from the nodes API.
+// identify returns the identity of a node and the response that it was read from. A node may lack the module that serves GET
+// /; the version is then read from the nodes API.
 func identify(ctx context.Context, node *elastic.Probe) (elastic.Response, identity, error) {
 	var id identity
 	a, err := node.Info(ctx)

@@ -42,15 +42,15 @@ func indexProbe(cfg config.Config) probe {
 }
 
 const (
-	// readyTimeout bounds the question to the running process, maxReadyBytes its answer.
+	// readyTimeout bounds the request to the running process, maxReadyBytes its response.
 	readyTimeout  = 5 * time.Second
 	maxReadyBytes = 1 << 20
 	// neverIndexed is in the reason that GET /ready returns for a repository of which no run has filled the index.
 	neverIndexed = ": never indexed; "
 )
 
-// embeddedIndex returns the findings on the embedded index. Only the process that has it open can say what it holds, so that
-// process is asked, unless it serves TLS or listens on a port that is not configured.
+// embeddedIndex returns the findings on the embedded index. Only the process that has it open knows its content, so
+// embeddedIndex calls GET /ready of that process, unless it serves TLS or listens on a port that is not configured.
 func embeddedIndex(ctx context.Context, cfg config.Config) []Finding {
 	dir := filepath.Join(cfg.DataDir, indexFolder)
 	found := []Finding{folder(subjectIndex, dir, indexLock)}

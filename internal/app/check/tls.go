@@ -13,7 +13,7 @@ import (
 
 const subjectTLS = "server.tls"
 
-// tlsProbe checks the certificate that requests are answered with; nil without one.
+// tlsProbe checks the server's certificate; nil without one.
 func tlsProbe(files config.TLS) probe {
 	if !files.Enabled() {
 		return nil

@@ -110,7 +110,7 @@ func (o *overlayer) object(n *Node, path string, tokens []string, v EnvVariable,
 	return false
 }
 
-// secret sets a secret by value or by file. It replaces the other form in the file; two variables are a contradiction..
+// secret sets a secret by value or by file. It replaces the other form in the file; setting both by variables is an error.
 func (o *overlayer) secret(n *Node, path, name, otherPath, other string, v EnvVariable) {
 	o.set(n, name, path, v)
 	if _, set := o.setBy[otherPath]; !set {

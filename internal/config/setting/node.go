@@ -28,7 +28,7 @@ const (
 	KindObject
 )
 
-// String describes the shape for messages.
+// String describes the kind for messages.
 func (s nodeKind) String() string {
 	switch s {
 	case kindNull:
@@ -47,7 +47,7 @@ func (s nodeKind) String() string {
 // Node is an undecoded value.
 type Node struct {
 	Kind nodeKind
-	// Text is the scalar's; tag is its YAML tag, "" for a value of the environment, which may have any type.
+	// Text is the text of a scalar; tag is its YAML tag, "" for a value of the environment, which may have any type.
 	Text, tag string
 	Items     []*Node
 	names     []string

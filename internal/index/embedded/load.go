@@ -19,7 +19,7 @@ import (
 // aliasLoad is what the file contains about an alias' segments when it is opened.
 type aliasLoad struct {
 	alias *alias
-	// row is the last row number, live the number of documents.
+	// row is the last row number, documents the number of documents.
 	row       uint64
 	documents int
 	manifest  []*manifestEntry

@@ -10,8 +10,8 @@ import (
 	"tutti/internal/index"
 )
 
-// stats is the sum of numbers in two parts, the second what the first has no room for, so that the sum does not depend on how
-// documents are spread over parts.
+// stats is the sum of numbers as a high and a low part: the low part is the rounding error of the high one, so that the sum does
+// not depend on how documents are distributed over parts.
 type stats struct {
 	min, max  float64
 	high, low float64
