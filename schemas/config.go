@@ -27,7 +27,7 @@ const (
 
 // Config changes how a Service works. The zero value is the default of CONTRACT section 9.
 type Config struct {
-	// AllowOlder takes analyses of an older version of their type; by default only the latest is taken.
+	// AllowOlder accepts analyses of an older version of their type; by default only the latest is accepted.
 	AllowOlder bool
 	// DefaultOptions apply to analysis types whose options were never set. Default: none.
 	DefaultOptions core.AnalysisOptions
@@ -36,8 +36,8 @@ type Config struct {
 	AllowedHosts []string
 	// Timeout bounds one call of an external service, without the wait for other calls of the host. Default DefaultTimeout.
 	Timeout time.Duration
-	// TimeoutInAll bounds all calls for one analysis together, with all waits. Values that are not checked by then are retryable
-	// violations. Default DefaultTimeoutInAll.
+	// TimeoutInAll bounds all calls for one analysis together, with all waits. Values that have not been checked by then are
+	// reported as retryable violations. Default DefaultTimeoutInAll.
 	TimeoutInAll time.Duration
 	// ValidationTime bounds the validation of one analysis by its schema, without external services. A version that takes longer
 	// accepts no analyses until a later version is registered. Default DefaultValidationTime.
@@ -45,14 +45,14 @@ type Config struct {
 	// RetryWait is the wait before the first retry of an external call. It doubles for the second one; jitter shortens both by up to
 	// half. Default DefaultRetryWait.
 	RetryWait time.Duration
-	// Shared is set if other processes register analysis types in the same store. The latest version is then read from the store,
-	// for each validation and at most once a second for a body. Default: this process is the only one.
+	// Shared is set if other processes register analysis types in the same store. The latest version is then read from the store:
+	// for every validation, and at most once a second for reading a schema. Default: this process is the only one.
 	Shared bool
 	// CacheBytes bounds the cached bodies, in bytes. Default DefaultCacheBytes.
 	CacheBytes int64
 	// UserAgent is sent to external services. Default DefaultUserAgent.
 	UserAgent string
-	// Logger takes what an operator should know. Default: nothing is logged.
+	// Logger receives messages for the operator. Default: nothing is logged.
 	Logger *slog.Logger
 	// Metrics counts validations; nil counts nothing.
 	Metrics *Metrics

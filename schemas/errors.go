@@ -20,8 +20,8 @@ const (
 	errorIDPayload          = "payload.parsing"
 )
 
-// notFound is the error of an analysis type, or of a version of it, that does not exist. The store's own CodeNotFound
-// becomes it; other errors stay.
+// notFound is the error of an analysis type, or of a version of it, that does not exist. It replaces the store's
+// CodeNotFound; other errors are returned unchanged.
 func notFound(name string, version int, err error) error {
 	if err != nil && core.CodeOf(err) != core.CodeNotFound {
 		return err
@@ -35,7 +35,7 @@ func notFound(name string, version int, err error) error {
 	return e
 }
 
-// givenUp is the error of work that its caller no longer waits for.
+// givenUp is the error of work for which its caller no longer waits.
 func givenUp(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return core.WrapError(core.CodeUnavailable, "the check was canceled", err)

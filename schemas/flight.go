@@ -19,8 +19,8 @@ type sharedCalls struct {
 	waiters sync.WaitGroup
 }
 
-// share runs equal concurrent calls once. Each caller waits until its own ctx ends; the call continues when all callers have
-// left.
+// share makes concurrent calls with the same key once. Each caller waits until its own ctx ends; the call continues even
+// when all callers have left.
 func share[V any](ctx context.Context, f *sharedCalls, key string, call func(context.Context) (V, error)) (V, error) {
 	shared := f.group.DoChan(key, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
@@ -42,7 +42,8 @@ func share[V any](ctx context.Context, f *sharedCalls, key string, call func(con
 	}
 }
 
-// recovered makes a panic an error: on a goroutine of its own it would end the process.
+// recovered converts a panic of call into an error: call runs on a goroutine of its own, where a panic would end the
+// process.
 func recovered[V any](ctx context.Context, call func(context.Context) (V, error)) (v V, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -21,11 +21,11 @@ import (
 // maxInFlight bounds the bytes of the analyses that are validated at the same time.
 const maxInFlight = 16 << 20
 
-// errOverdue is of an analysis whose version is quarantined.
+// errOverdue is the error of an analysis whose version is quarantined.
 var errOverdue = errors.New("validation takes too long")
 
-// quarantine holds the versions that took longer than a validation may take. They take no further analyses until a later
-// version is registered.
+// quarantine holds the versions whose validation took longer than it may. They accept no further analyses until a later version
+// is registered.
 type quarantine struct {
 	mu       sync.Mutex
 	versions map[core.AnalysisTypeRef]struct{}
@@ -46,7 +46,7 @@ func (q *quarantine) has(ref core.AnalysisTypeRef) bool {
 	return ok
 }
 
-// release removes the versions of a type before one.
+// release removes the versions of a type below before.
 func (q *quarantine) release(name string, before int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -67,7 +67,7 @@ func (q *quarantine) list() []core.AnalysisTypeRef {
 	})
 }
 
-// overdueError is the error of an analysis by a version that is quarantined.
+// overdueError returns the error of an analysis whose version is quarantined.
 func (v *versions) overdueError(ref core.AnalysisTypeRef) error {
 	message := "validating it takes too long: version " + strconv.Itoa(ref.Version) + " of " + violation.Quoted(ref.Name) + " took longer than " +
 		v.cfg.ValidationTime.String() + " for an analysis, and takes no others until a later version is registered"
@@ -118,7 +118,7 @@ func (v *versions) overdue(ref core.AnalysisTypeRef, types *compiled) {
 		v.rules.Remove(ref)
 		types.rules.Stop()
 		close(types.overdue)
-		v.cfg.Logger.Error("validation took too long: the version takes no further analyses until a later one is registered",
+		v.cfg.Logger.Error("validation took too long: the version accepts no further analyses until a later one is registered",
 			"name", ref.Name, "version", ref.Version, "limit", v.cfg.ValidationTime)
 	})
 }

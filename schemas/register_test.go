@@ -95,7 +95,7 @@ func TestRegisterLenient(t *testing.T) {
 }
 
 func TestRegisterRefuses(t *testing.T) {
-	const tooLarge = "is too large a regular expression"
+	const tooLarge = "is a regular expression that is too large"
 	// A schema that could be loaded: what refuses it is that it is not to be loaded.
 	stored := filepath.Join(t.TempDir(), "stored.json")
 	if err := os.WriteFile(stored, []byte(`{"type":"object"}`), 0o600); err != nil {
@@ -113,10 +113,10 @@ func TestRegisterRefuses(t *testing.T) {
 	withOptions := func(options string) string { return `{"name":"a","schema":` + simple + `,"options":` + options + `}` }
 	for _, c := range []struct{ name, body, errorID, want string }{
 		{"no JSON", `nope`, "malformed.parameter", " | json | is not JSON: no JSON value begins at line 1, column 1"},
-		{"empty", ``, "malformed.parameter", " | json | is not JSON: the text ends where a value should stand at line 1, column 1"},
+		{"empty", ``, "malformed.parameter", " | json | is not JSON: the text ends where a value is expected at line 1, column 1"},
 		{"trailing text", `{} x`, "malformed.parameter", " | json | is not JSON: text follows the JSON value at line 1, column 4"},
 		{"not UTF-8", "{\"name\":\"\xff\"}", "malformed.parameter", " | json | is not JSON: it is not UTF-8"},
-		{"a name twice", `{"name":"a","name":"b"}`, "malformed.parameter", ` | json | is not JSON: the member "name" stands twice in one object at line 1, column 13`},
+		{"a name twice", `{"name":"a","name":"b"}`, "malformed.parameter", ` | json | is not JSON: the member "name" occurs twice in one object at line 1, column 13`},
 		{"too deep", withSchema(deep), "malformed.parameter", " | json | is not JSON: it is nested more than 256 levels deep"},
 		{"a number beyond float64", withOptions(`1e999`), "malformed.parameter", " | json | is not JSON: a number is too large, too small or too long at line 1, column 122"},
 		{"an array", `[]`, "malformed.parameter", " | type | must be an object, not an array"},
@@ -152,10 +152,10 @@ func TestRegisterRefuses(t *testing.T) {
 		{"a relative reference", withProperties(`,"a":{"$ref":"other.json#/x"}`), "malformed.json.schema", `/schema/properties/a/$ref | $ref | refers to "other.json#/x", which is not in this schema; other documents are never fetched`},
 		{"a dangling reference", withProperties(`,"a":{"$ref":"#/definitions/none"}`), "malformed.json.schema", `/schema/properties/a/$ref | $ref | refers to "#/definitions/none", which does not exist`},
 		{"a dangling anchor", withProperties(`,"a":{"$ref":"#none"}`), "malformed.json.schema", `/schema/properties/a/$ref | $ref | refers to "#none", which does not exist`},
-		{"a reference to no schema", withProperties(`,"a":{"$ref":"#/required"}`), "malformed.json.schema", `/schema/required | schema | is no valid schema, but is used as one`},
-		{"a reference to itself", withProperties(`,"a":{"$ref":"#/properties/a"}`), "malformed.json.schema", `/schema/properties/a | $ref | refers to itself about the same value, so that no check of it would end`},
-		{"a circle through allOf", withSchema(`{"type":"object","required":["experiment"],"properties":{"experiment":{}},"allOf":[{"$ref":"#"}]}`), "malformed.json.schema", `/schema | $ref | refers to itself about the same value, so that no check of it would end`},
-		{"a reference that outdoes the rest", withSchema(`{"$ref":"#/definitions/a","definitions":{"a":{}},"type":"object","required":["experiment"],"properties":{"experiment":{}}}`), "malformed.json.schema", `/schema/$ref | $ref | would make everything beside it count for nothing in this draft; put it into an allOf`},
+		{"a reference to no schema", withProperties(`,"a":{"$ref":"#/required"}`), "malformed.json.schema", `/schema/required | schema | is used as a schema, but is not a valid one`},
+		{"a reference to itself", withProperties(`,"a":{"$ref":"#/properties/a"}`), "malformed.json.schema", `/schema/properties/a | $ref | refers to itself for the same value, so that a check would never end`},
+		{"a circle through allOf", withSchema(`{"type":"object","required":["experiment"],"properties":{"experiment":{}},"allOf":[{"$ref":"#"}]}`), "malformed.json.schema", `/schema | $ref | refers to itself for the same value, so that a check would never end`},
+		{"a reference that outdoes the rest", withSchema(`{"$ref":"#/definitions/a","definitions":{"a":{}},"type":"object","required":["experiment"],"properties":{"experiment":{}}}`), "malformed.json.schema", `/schema/$ref | $ref | would make this draft ignore all keywords beside it; put it into an allOf`},
 		{"an anchor twice", withSchema(`{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","required":["experiment"],"properties":{"experiment":{"type":"object"},"a":{"$anchor":"x"},"b":{"$anchor":"x"},"c":{"$ref":"#x"}}}`), "malformed.json.schema", `/schema/properties/b | $anchor | has the anchor "x" that another part of the schema has too`},
 		{"an anchor of an older draft twice", withProperties(`,"a":{"$id":"#x"},"b":{"$id":"#x"}`), "malformed.json.schema", `/schema/properties/b | $anchor | has the anchor "x" that another part of the schema has too`},
 		{"an id twice", withProperties(`,"a":{"$id":"x.json"},"b":{"$id":"x.json"}`), "malformed.json.schema", `/schema/properties/b | $id | has the id "x.json" that another part of the schema has too`},

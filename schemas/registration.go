@@ -14,8 +14,8 @@ import (
 	"tutti/schemas/violation"
 )
 
-// registrationSchema is the meta-schema: it describes the body of a registration. Members of the body that it does not
-// name are ignored, as Song ignores them; unknown options are refused, because a misspelt one would check nothing.
+// registrationSchema is the meta-schema: it describes the body of a registration. Members of the body that it does not name are
+// ignored, as Song ignores them; unknown options are rejected, because a misspelt one would silently have no effect.
 const registrationSchema = `{
   "$schema": "http://json-schema.org/draft-07/schema#",
   "title": "Registration of an analysis type",
@@ -66,7 +66,7 @@ const registrationSchema = `{
           "items": {"type": "string", "minLength": 1}
         },
         "externalValidations": {
-          "description": "Services that are asked whether a value is valid; an answer of 2xx says so.",
+          "description": "Services that decide whether a value is valid; a 2xx response means valid.",
           "type": ["array", "null"],
           "maxItems": 100,
           "items": {
@@ -92,7 +92,8 @@ const registrationSchema = `{
   }
 }`
 
-// draftCheck is the part of registrationSchema that validation checks itself, because it supports more regular expressions.
+// draftCheck is the part of registrationSchema that is checked by package validation instead, because that supports more regular
+// expressions.
 const draftCheck = `,
       "if": {"required": ["$schema"]},
       "else": {"$ref": "http://json-schema.org/draft-07/schema#"}`
@@ -105,7 +106,7 @@ type registration struct {
 	schema string
 }
 
-// parseRegistration validates a body by the meta-schema, and what a meta-schema cannot express. Errors: CodeInvalid.
+// parseRegistration validates a body with the meta-schema, and checks what a meta-schema cannot express. Errors: CodeInvalid.
 func (s *Service) parseRegistration(body []byte) (registration, error) {
 	const what = "the registration is not valid"
 	text := string(body)
@@ -144,7 +145,7 @@ func (s *Service) parseRegistration(body []byte) (registration, error) {
 	if dynamic.Member("$ref") != nil && !validation.SiblingsCount(dynamic) {
 		found.Add(core.Violation{
 			Pointer: "/schema/$ref", Keyword: "$ref",
-			Message: "would make everything beside it count for nothing in this draft; put it into an allOf",
+			Message: "would make this draft ignore all keywords beside it; put it into an allOf",
 		})
 	}
 	if len(found.Violations) > 0 {
@@ -157,7 +158,7 @@ func (s *Service) parseRegistration(body []byte) (registration, error) {
 	return registration{name: tree.Member("name").Text, options: options, schema: compact.String()}, nil
 }
 
-// classified explains a redefined base property; by the meta-schema it is only not allowed.
+// classified explains the violation of a redefined base property, for which the meta-schema only says that it is not allowed.
 func classified(found *violation.List) *violation.List {
 	for i := range found.Violations {
 		v := &found.Violations[i]
@@ -174,8 +175,8 @@ func reservedProperties() []string {
 	return append(baseRequired(), "analysisId", "analysisState", "analysisTypeId")
 }
 
-// errorIDOf returns the ErrorID of the most severe violation of the meta-schema: of the parameters, then of a reserved name, then of
-// the schema. named is set if the registration has a name.
+// errorIDOf returns the ErrorID of the most severe violation of the meta-schema: first those of the parameters, then reserved names,
+// then the schema. named is set if the registration has a name.
 func errorIDOf(found *violation.List, named bool) string {
 	id := errorIDViolation
 	for _, v := range found.Violations {

@@ -29,11 +29,11 @@ type Store interface {
 }
 
 const (
-	// freshFor is how long the latest version counts as known where other processes register too.
+	// freshFor is how long the latest version is cached if other processes register types too.
 	freshFor = time.Second
 	// storeTimeout bounds a load that several callers share.
 	storeTimeout = 30 * time.Second
-	// rulesBytes bounds the memory of the compiled schemas that are cached.
+	// rulesBytes bounds the memory of the cached compiled schemas.
 	rulesBytes = 128 << 20
 	// currentLimit bounds the number of names whose latest version is remembered.
 	currentLimit = 100_000
@@ -52,7 +52,7 @@ type Service struct {
 	calls        *sharedCalls
 }
 
-// New makes a Service on a store. CodeInvalid for a bad Config.
+// New returns a Service on a store. CodeInvalid for a bad Config.
 func New(store Store, cfg Config) (*Service, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -89,7 +89,7 @@ func New(store Store, cfg Config) (*Service, error) {
 	return s, nil
 }
 
-// ownRules compiles a schema of this package.
+// ownRules compiles a schema that is part of this package.
 func ownRules(text string) (*validation.Schema, error) {
 	r, found, err := validation.Compile(text)
 	if err == nil && found != nil {
@@ -110,5 +110,5 @@ func (s *Service) Close() {
 	s.calls.waiters.Wait()
 }
 
-// Quarantined returns the versions that take no analyses because validating one took too long, by name and version.
+// Quarantined returns the versions that accept no analyses because validating one took too long, sorted by name and version.
 func (s *Service) Quarantined() []core.AnalysisTypeRef { return s.versions.quarantine.list() }

@@ -13,8 +13,8 @@ import (
 	"tutti/schemas/violation"
 )
 
-// Validate validates an analysis of a study against the analysis type that it names: first by the rendered schema and the file
-// types, and if these have no violations by the external validations. It returns the version that was used. Errors: CodeInvalid
+// Validate validates an analysis of a study against the analysis type that it names: first with the rendered schema and the file
+// types and, if there are no violations, with the external validations. It returns the version that was used. Errors: CodeInvalid
 // with ErrorID payload.parsing for text that is not JSON, with ErrorID schema.violation and Violations for an invalid analysis;
 // CodeNotFound with ErrorID analysis.type.not.found; CodeConflict with ErrorID analysis.type.incorrect.version for a version that
 // is not the latest; CodeUnavailable if ctx ends.
@@ -64,7 +64,7 @@ func (s *Service) validate(ctx context.Context, study, analysis string) (core.An
 	return ref, nil
 }
 
-// CheckVersion checks that an analysis of some version may be published: CodeConflict with ErrorID analysis.type.incorrect.version
+// CheckVersion checks that an analysis of a version may be published: CodeConflict with ErrorID analysis.type.incorrect.version
 // for a version that is not the latest, unless Config.AllowOlder is set.
 func (s *Service) CheckVersion(ctx context.Context, ref core.AnalysisTypeRef) error {
 	if s.cfg.AllowOlder {
@@ -74,7 +74,7 @@ func (s *Service) CheckVersion(ctx context.Context, ref core.AnalysisTypeRef) er
 	return err
 }
 
-// named returns the type and version that an analysis names, version 0 if it names none.
+// named returns the type and version that an analysis names; version 0 if it names no version.
 func (s *Service) named(tree *jsontree.Value) (core.AnalysisTypeRef, error) {
 	analysisType := tree.Member("analysisType")
 	name, version := analysisType.Member("name"), analysisType.Member("version")
@@ -87,7 +87,7 @@ func (s *Service) named(tree *jsontree.Value) (core.AnalysisTypeRef, error) {
 		ref.Name = name.Text
 		return ref, nil
 	}
-	// Without a type only the base schema applies, and it requires one.
+	// Without a type only the base schema applies, which requires a type.
 	found, err := s.base.Validate(tree)
 	if err != nil && !errors.Is(err, jsontree.ErrTooMuchWork) {
 		return ref, givenUp(err)
@@ -127,7 +127,7 @@ func retryable(err error) bool {
 	return true
 }
 
-// fileTypes finds the files whose type is not allowed; no allowed types allow any. Types are compared exactly.
+// fileTypes adds the files whose type is not allowed; an empty list allows every type. Types are compared exactly.
 func fileTypes(found *violation.List, allowed []string, tree *jsontree.Value) {
 	files := tree.Member("files")
 	if len(allowed) == 0 || files == nil {

@@ -92,12 +92,12 @@ func TestValidate(t *testing.T) {
 
 func TestValidateRefusesWhatIsNotJSON(t *testing.T) {
 	for _, c := range []struct{ name, body, want string }{
-		{"nothing", "", "the analysis is not JSON: the text ends where a value should stand"},
-		{"cut", `{"a":`, "the analysis is not JSON: the text ends where a value should stand"},
-		{"a name twice", `{"a":1,"a":2}`, `the analysis is not JSON: the member "a" stands twice`},
+		{"nothing", "", "the analysis is not JSON: the text ends where a value is expected"},
+		{"cut", `{"a":`, "the analysis is not JSON: the text ends where a value is expected"},
+		{"a name twice", `{"a":1,"a":2}`, `the analysis is not JSON: the member "a" occurs twice`},
 		{"not UTF-8", "\"\xff\"", "the analysis is not JSON: it is not UTF-8"},
 		{"too deep", strings.Repeat("[", 10_000_000), "the analysis is not JSON: it is nested more than 256 levels"},
-		{"too many values", "[" + strings.Repeat("0,", 2_000_000) + "0]", "the analysis is not JSON: it holds more than 1000000 values"},
+		{"too many values", "[" + strings.Repeat("0,", 2_000_000) + "0]", "the analysis is not JSON: it contains more than 1000000 values"},
 		{"an endless number", "1" + strings.Repeat("0", 1_000_000), "the analysis is not JSON: a number is too large"},
 		{"a tiny number", "1e-999999999", "the analysis is not JSON: a number is too large, too small or too long"},
 	} {

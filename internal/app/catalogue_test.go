@@ -121,7 +121,7 @@ func faults() map[string]faulty {
 			folder{"broken/base.json": "{\"documentType\": \"broken\",\n \"esIndex\" \"x\"}"},
 			"broken", unbuilt("", `broken/base.json is not valid JSON at line 2, column 12: invalid character '"' after object key`),
 		},
-		"an empty folder": {folder{"empty/": ""}, "empty", unbuilt("", "empty holds no JSON file")},
+		"an empty folder": {folder{"empty/": ""}, "empty", unbuilt("", "empty contains no JSON file")},
 		"an id twice, the first": {
 			folder{"one/base.json": based("one", aliasWord, `"catalogId":"same"`)},
 			"one", unbuilt("one", `"same" is the id of several catalogues, those in one and other: give each its own catalogId`),

@@ -68,7 +68,7 @@ func TestCatalogueNone(t *testing.T) {
 	for _, path := range []string{"/introspection/fields", "/introspection/a", "/graphql"} {
 		w.mustRequest(http.MethodGet, path, http.StatusNotFound)
 	}
-	w.wantLogged("holds no JSON file and no folder")
+	w.wantLogged("contains no JSON file and no folder")
 	w.stop()
 
 	// A folder that goes between the reading of the configuration and the start does stop the start, and leaves nothing open.

@@ -1,4 +1,4 @@
-// Package keylock has locks by key.
+// Package keylock provides locks by key.
 package keylock
 
 import (

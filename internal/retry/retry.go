@@ -1,4 +1,4 @@
-// Package retry has the delays between attempts.
+// Package retry computes the delays between attempts.
 package retry
 
 import (

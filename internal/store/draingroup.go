@@ -10,7 +10,7 @@ type drainGroup struct {
 	mu      sync.Mutex
 	active  int
 	closed  bool
-	drained chan struct{} // made by drain; closed when no user is active
+	drained chan struct{} // created by drain; closed when no user is active
 }
 
 // add registers a user, who must call done; it reports false when the group drains.

@@ -172,7 +172,7 @@ func (c *Client) target(query string, segments []string) (*url.URL, error) {
 			return nil, core.NewError(core.CodeInvalid, "an id must not be empty or a relative path segment")
 		}
 		path.WriteString("/" + segment)
-		// More than url.PathEscape escapes: no server may take a part of an id for a delimiter.
+		// This escapes more than url.PathEscape does, so that no server takes a part of an id for a delimiter.
 		raw.WriteString("/" + strings.ReplaceAll(url.QueryEscape(segment), "+", "%20"))
 	}
 	target := *c.base
@@ -206,8 +206,8 @@ type Response struct {
 	// acquire acquires memory, nil when unbounded; free releases what Reserve acquired, nil for nothing.
 	acquire func(n int64) (release func(), err error)
 	free    func()
-	// single is set for a response of Client.Record. waited is the time spent in Reserve, reserved the number of bytes that free
-	// releases which were acquired before the request, or by the Reserve that took too long.
+	// single is set for a response of Client.Record. waited is the time spent in Reserve. reserved is the number of those bytes
+	// released by free that were acquired before the request, or by the Reserve that took too long.
 	single   bool
 	waited   time.Duration
 	reserved int64

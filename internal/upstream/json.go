@@ -144,7 +144,7 @@ func scanNumber(buf []byte, i int) int {
 	return indexOf(end, state)
 }
 
-// indexOf returns the result for a token that ends at end.
+// indexOf returns the result for a token that ends at end: end itself, or one of the negative results.
 func indexOf(end int, state jsontext.State) int {
 	switch state {
 	case jsontext.Incomplete:

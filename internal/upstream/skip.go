@@ -91,7 +91,7 @@ func (w *window) afterColon() (byte, error) {
 	return w.next()
 }
 
-// skipValue reads a value that stands in so many objects and arrays.
+// skipValue reads a value that is nested in depth objects and arrays.
 func (w *window) skipValue(depth int) error {
 	switch c := w.buf[w.pos]; c {
 	case '"':

@@ -16,7 +16,7 @@ type Type struct {
 	Documents []Documents
 	// Organization and Organizations name one and several organizations of a repository in messages.
 	Organization, Organizations string
-	// NonOverlapping is set if the rows of a page cannot be compared with those of the page before: the repository counts in whole pages.
+	// NonOverlapping is set if pages cannot overlap, because the offset of a page must be a multiple of its size.
 	NonOverlapping bool
 	// Topic is the default name of the Kafka topic of its change notifications, "" for none.
 	Topic string

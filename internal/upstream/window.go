@@ -14,9 +14,9 @@ const (
 	maxEmptyReads = 100
 )
 
-// window is a part of a JSON text that is read from a stream: it slides over the text and grows to its largest token.
+// window is the part of a streamed JSON text that is in memory: it slides over the text and grows to its largest token.
 type window struct {
-	// maxOther bounds a token that is no record, in bytes; no record is larger.
+	// maxOther bounds a token that is not a record, in bytes; it is at least the limit of a record.
 	maxOther int
 
 	r        io.Reader
@@ -25,7 +25,7 @@ type window struct {
 	eof      bool
 	// sized is set when the buffer was allocated for the whole input.
 	sized bool
-	// skipped is the excerpt of the record that is being skipped, nil for none; it has what was consumed up to skippedFrom.
+	// skipped is the excerpt of the record that is being skipped, nil for none; it contains the bytes before skippedFrom.
 	skipped     *core.DeadLetterDocumentBuilder
 	skippedFrom int
 }
@@ -75,8 +75,8 @@ func (w *window) list(closing byte, element func() error) error {
 }
 
 // token applies scan at pos, reading until the token is complete, and moves pos after it. It returns the index of the token's first
-// byte. scan sees the token at index 0. Before it scans again, token reads as many bytes again as it has, so that a record of any
-// size is scanned only a few times. A token over limit bytes is ErrTooLarge, and pos stays at its start.
+// byte. scan sees the token at index 0. Before it scans again, token doubles the number of bytes read, so that a record of any size
+// is scanned only a few times. A token over limit bytes is ErrTooLarge, and pos stays at its start.
 func (w *window) token(limit int, scan func(buf []byte, i int) int) (from int, err error) {
 	for {
 		switch n := scan(w.buf[w.pos:w.end], 0); n {

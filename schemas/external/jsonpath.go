@@ -20,7 +20,7 @@ type jsonPath []pathStep
 type pathStep struct {
 	name  string
 	index int
-	// item is a step into an array, every is [*].
+	// item is set for a step into an array, every for [*].
 	item, every bool
 }
 
@@ -88,7 +88,7 @@ func bracketStep(rest string) (pathStep, string, error) {
 		name, after, ok := strings.Cut(rest[2:], rest[1:2])
 		after, closed := strings.CutPrefix(after, "]")
 		if !ok || !closed || name == "" {
-			return pathStep{}, "", errors.New("has a name in brackets that is empty or does not end")
+			return pathStep{}, "", errors.New("has a name in brackets that is empty or has no closing quote")
 		}
 		return pathStep{name: name}, after, nil
 	}

@@ -51,7 +51,7 @@ func TestJSONPath(t *testing.T) {
 		{"a.*", nil, `has the character "*" in a name; write such a name as ['name']`},
 		{"a[-1]", nil, `has "-1" in brackets, which is neither an index nor * nor a quoted name`},
 		{"a[0", nil, "has a bracket that is not closed"},
-		{"a['b]", nil, "has a name in brackets that is empty or does not end"},
+		{"a['b]", nil, "has a name in brackets that is empty or has no closing quote"},
 		{"a[?(@.b)]", nil, `has "?(@.b)" in brackets, which is neither an index nor * nor a quoted name`},
 		{"a[0]b", nil, `needs a dot or a bracket before "b"`},
 		{strings.Repeat("a.", 32) + "a", nil, "has more than 32 steps"},

@@ -53,7 +53,7 @@ func parseTemplate(text string) (urlTemplate, error) {
 	case err != nil || parsed.Hostname() == "":
 		return urlTemplate{}, errors.New("is not an absolute http or https URL")
 	case parsed.User != nil:
-		return urlTemplate{}, errors.New("has a user or a password, which would be shown to every reader")
+		return urlTemplate{}, errors.New("has a user or a password, which everyone who can read the type would see")
 	}
 	return t, nil
 }

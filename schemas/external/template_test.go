@@ -20,7 +20,7 @@ func TestTemplate(t *testing.T) {
 		{"http://a/%zz", "is not an absolute http or https URL"},
 		{"http://{value}/", "has a token in its host; only path and query may have one"},
 		{"http://a:{value}/", "has a token in its host; only path and query may have one"},
-		{"http://u:p@a/{value}", "has a user or a password, which would be shown to every reader"},
+		{"http://u:p@a/{value}", "has a user or a password, which everyone who can read the type would see"},
 		{"http://a/{Value}", `has the token "{Value}"; only {study} and {value} are replaced`},
 		{"http://a/{value", "has a brace that belongs to neither {study} nor {value}"},
 		{"http://a/{value}}", "has a brace that belongs to neither {study} nor {value}"},

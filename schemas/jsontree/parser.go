@@ -22,8 +22,8 @@ const (
 	maxExponent     = 400
 )
 
-// Parse reads one JSON text (RFC 8259). It refuses what readers disagree about: two members of one name, bytes that are
-// no UTF-8, numbers that no float64 holds. The error's text is safe to show.
+// Parse reads one JSON text (RFC 8259). It rejects texts that parsers read differently: two members of one name, bytes
+// that are not UTF-8, numbers outside of the range of float64. The error's text is safe to show.
 func Parse(text string) (Value, error) {
 	if !utf8.ValidString(text) {
 		return Value{}, errors.New("it is not UTF-8")
@@ -76,7 +76,7 @@ func (p *parser) next() byte {
 
 func (p *parser) value(depth int) (Value, error) {
 	if p.values++; p.values > maxValues {
-		return Value{}, fmt.Errorf("it holds more than %d values", maxValues)
+		return Value{}, fmt.Errorf("it contains more than %d values", maxValues)
 	}
 	c := p.next()
 	v := Value{From: uint32(p.at)}
@@ -105,7 +105,7 @@ func (p *parser) value(depth int) (Value, error) {
 	case p.word("null"):
 		v.Kind = KindNull
 	case p.at >= len(p.text):
-		err = p.syntaxError("the text ends where a value should stand")
+		err = p.syntaxError("the text ends where a value is expected")
 	default:
 		err = p.syntaxError("no JSON value begins")
 	}
@@ -146,7 +146,7 @@ func (p *parser) object(depth int) (*parts, error) {
 		}
 		if !all.add(Member{name, v}) {
 			p.at = start
-			return nil, p.syntaxError("the member " + violation.Quoted(name) + " stands twice in one object")
+			return nil, p.syntaxError("the member " + violation.Quoted(name) + " occurs twice in one object")
 		}
 		switch p.next() {
 		case ',':
@@ -189,9 +189,9 @@ func (p *parser) string() (string, error) {
 	end, escaped, state := jsontext.ScanString(p.text, p.at)
 	switch {
 	case state == jsontext.Incomplete:
-		return "", p.syntaxError("a string does not end")
+		return "", p.syntaxError("a string has no closing quote")
 	case state == jsontext.Invalid && p.text[end] == '\\':
-		return "", p.syntaxError("a string has an escape that JSON does not know")
+		return "", p.syntaxError("a string has an escape sequence that JSON does not have")
 	case state == jsontext.Invalid:
 		p.at = end
 		return "", p.syntaxError("a string has a control character that is not escaped")
@@ -209,7 +209,7 @@ func (p *parser) number() (string, error) {
 	literal := p.text[p.at:end]
 	switch {
 	case state != jsontext.Valid:
-		return "", p.syntaxError("a number is not written as JSON wants it")
+		return "", p.syntaxError("a number is not in the form that JSON requires")
 	case !inRange(literal):
 		return "", p.syntaxError("a number is too large, too small or too long")
 	default:

@@ -10,10 +10,11 @@ import (
 	"tutti/schemas/violation"
 )
 
-// maxNames bounds the bytes of the pointers to all parts of a value: the library writes each.
+// maxNames bounds the total length of the pointers to all parts of a value, because the library for JSON Schema creates
+// each.
 const maxNames = 256 << 20
 
-// ErrTooMuchWork refuses a value that would take too much work. Its text is safe to show.
+// ErrTooMuchWork is returned for a value whose validation would take too much work. Its text is safe to show.
 var ErrTooMuchWork = errors.New("validating it takes too much work: the names in it are too long")
 
 // Kind is the type of a JSON value.
@@ -32,7 +33,7 @@ const (
 // Value is a JSON value in a tree that keeps the order of members and the text of numbers.
 type Value struct {
 	Kind Kind
-	// From and To are the value's offsets in the text.
+	// From and To are the value's start and end in the text.
 	From, To uint32
 	// Text is a string's content, a number's literal, "true" or "false".
 	Text string
@@ -53,7 +54,7 @@ type Member struct {
 	Value Value
 }
 
-// indexedFrom is the number of members from which a map finds one faster than a look at each.
+// indexedFrom is the number of members from which a map is faster than a linear search.
 const indexedFrom = 16
 
 // Items returns the items of an array, nil if it has none.
@@ -116,7 +117,7 @@ func (p *parts) add(m Member) bool {
 	return true
 }
 
-// String returns the name that JSON Schema has for a type.
+// String returns the name of a type in JSON Schema.
 func (k Kind) String() string {
 	return [...]string{"null", "boolean", "number", "string", "array", "object"}[k]
 }
@@ -139,7 +140,7 @@ func (k Kind) TypeName() string {
 	}
 }
 
-// Plain returns the value as encoding/json decodes it, with numbers as json.Number. errTooMuchWork when its names are too
+// Plain returns the value as encoding/json decodes it, with numbers as json.Number. ErrTooMuchWork if its names are too
 // long.
 func (v *Value) Plain() (any, error) {
 	left := maxNames
@@ -150,7 +151,8 @@ func (v *Value) Plain() (any, error) {
 	return decoded, nil
 }
 
-// decoded returns the value; the pointer to it has so many bytes, of which left are left for all parts.
+// decoded is Plain for a part. pointer is the length of the part's JSON pointer; it is subtracted from left, the rest
+// of maxNames.
 func (v *Value) decoded(pointer int, left *int) any {
 	if *left -= pointer; *left < 0 {
 		return nil
@@ -220,7 +222,7 @@ func IsInteger(literal string) bool {
 	return !strings.ContainsAny(literal, ".eE") || Rational(literal).IsInt()
 }
 
-// Format is how a message shows a value of a schema.
+// Format returns a value of a schema as it is shown in messages.
 func Format(decoded any) string {
 	if text, ok := decoded.(string); ok {
 		return violation.Quoted(text)

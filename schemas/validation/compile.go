@@ -20,8 +20,8 @@ import (
 const (
 	maxSchemaBytes = 1 << 20
 	maxSubschemas  = 10_000
-	// maxKnownRegexes and maxKnownRegex bound the number and the length of the values of format regex whose validity is cached: to check
-	// one is to compile it.
+	// maxKnownRegexes and maxKnownRegex bound the number and the length of the values of format regex whose validity is cached, because
+	// checking one means compiling it.
 	maxKnownRegexes = 256
 	maxKnownRegex   = 4 << 10
 	// schemaBytes is approximately the memory of one compiled subschema.
@@ -31,10 +31,10 @@ const (
 // documentURL is the base of a schema without $id. It is never requested.
 const documentURL = "https://tutti.invalid/schema"
 
-// metaHost is where the meta-schemas of the drafts have their ids.
+// metaHost is the host in the ids of the drafts' meta-schemas, with the slash after it.
 const metaHost = "json-schema.org/"
 
-// errNotLoaded refuses to fetch a schema: its author could make the server call any address or read any file.
+// errNotLoaded is returned instead of fetching a schema: its author could make the server call any address or read any file.
 var errNotLoaded = errors.New("schemas are not fetched")
 
 // ErrStopped ends a validation after Stop.
@@ -45,7 +45,7 @@ type Schema struct {
 	schema *jsonschema.Schema
 	// known are all schemas that can be reached from schema, by their locations.
 	known map[string]*jsonschema.Schema
-	// weight is that of the regular expressions.
+	// weight is the weight of the regular expressions (expression.weight).
 	weight int
 	// stop ends the validations in flight.
 	stop *atomic.Bool
@@ -75,7 +75,7 @@ func (r *Schema) collect(s *jsonschema.Schema) {
 	}
 }
 
-// Validate returns the violations of a value. Errors: errTooMuchWork for a value whose names are too long, errStopped when the
+// Validate returns the violations of a value. Errors: jsontree.ErrTooMuchWork for a value whose names are too long, ErrStopped if the
 // validations of the schema were stopped.
 func (r *Schema) Validate(v *jsontree.Value) (*violation.List, error) {
 	plain, err := v.Plain()
@@ -123,8 +123,7 @@ func newCompiler(x extensions) *jsonschema.Compiler {
 	return c
 }
 
-// Compile compiles a schema. It returns the violations of an invalid one, with pointers into it; an error is not caused by the
-// schema.
+// Compile compiles a schema. For an invalid schema it returns violations with pointers into it; an error has another cause.
 func Compile(text string) (*Schema, *violation.List, error) {
 	tree, err := jsontree.Parse(text)
 	if err != nil {
@@ -154,15 +153,15 @@ func Compile(text string) (*Schema, *violation.List, error) {
 	return r, nil, nil
 }
 
-// compileText compiles a schema. What the library does not expect of one makes it panic, which is an error like others.
+// compileText compiles a schema. It converts a panic of the library, which some unexpected schemas cause, into an error.
 func compileText(c *jsonschema.Compiler, text string) (_ *jsonschema.Schema, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v", p)
 		}
 	}()
-	// No schema can refer to this URL: limits refuses an $id without a path. The compiler would follow a reference to the URL
-	// of a resource that has another $id until the stack ends.
+	// No schema can refer to this URL, because limits rejects an $id without a path. The compiler recurses without end for a reference
+	// to the URL of a resource that has another $id.
 	at := "https://tutti.invalid/" + rand.Text()
 	if err := c.AddResource(at, strings.NewReader(text)); err != nil {
 		return nil, err
@@ -170,7 +169,7 @@ func compileText(c *jsonschema.Compiler, text string) (_ *jsonschema.Schema, err
 	return c.Compile(at)
 }
 
-// limits refuses a schema that is too large to compile or whose meaning depends on the schemas that refer to it.
+// limits returns the violation of a schema that is too large to compile, or whose meaning depends on the schemas that refer to it.
 func limits(tree *jsontree.Value, text string) *violation.List {
 	if len(text) > maxSchemaBytes {
 		return violation.NewList("", "schema", "is larger than "+violation.Counted(maxSchemaBytes>>20, "MiB", "MiB"))
@@ -218,8 +217,8 @@ func (s *census) count(v *jsontree.Value, root bool) {
 	}
 }
 
-// MetaViolations returns the violations of a schema, which is a part of text, by the meta-schema of its draft. A schema that is too
-// large to compile has none: Compile reports it.
+// MetaViolations validates a schema, which is a part of text, with the meta-schema of its draft. It returns none for a schema that is
+// too large to compile, which Compile reports.
 func MetaViolations(tree *jsontree.Value, text string) (*violation.List, error) {
 	if limits(tree, text[tree.From:tree.To]) != nil {
 		return &violation.List{}, nil
@@ -228,8 +227,7 @@ func MetaViolations(tree *jsontree.Value, text string) (*violation.List, error) 
 	return found, err
 }
 
-// wellFormed checks a schema by the meta-schema of its draft, and returns it as the compiler gets it with its regular
-// expressions.
+// wellFormed checks a schema with the meta-schema of its draft, and returns the text for the compiler, and its regular expressions.
 func wellFormed(tree *jsontree.Value, text string) (string, *expressions, *violation.List, error) {
 	draft, version := jsonschema.Draft7, 7
 	if named := tree.Member("$schema"); named != nil {
@@ -265,7 +263,7 @@ func wellFormed(tree *jsontree.Value, text string) (string, *expressions, *viola
 	return prepared, p.expressions, found, nil
 }
 
-// draftOf returns the draft that $schema names and its number, nil when it is none of the known ones.
+// draftOf returns the draft that $schema names and its number, nil for an unknown draft.
 func draftOf(named *jsontree.Value) (*jsonschema.Draft, int) {
 	if named.Kind != jsontree.KindString {
 		return nil, 0

@@ -11,22 +11,23 @@ import (
 	"tutti/schemas/violation"
 )
 
-// Limits of the expansion of a schema. The library validates by each schema every time it is reached: without limits a schema of
-// a few lines runs for hours. The rest is bounded by the time of a validation.
+// Limits of the expansion of a schema. The library applies each schema every time it is reached: without limits a schema of a
+// few lines runs for hours. Work within these limits is bounded by the maximum time of a validation.
 const (
-	// maxExpansion is how many schemas one may lead to, a schema counted each time it is reached but not below itself.
+	// maxExpansion is the maximum number of schemas that a schema leads to. A schema counts each time it is reached, except
+	// below itself.
 	maxExpansion = 100_000
-	// maxInPlace is how many schemas about the same value may refer to each other in a chain.
+	// maxInPlace is the maximum length of a chain of schemas for the same value that refer to each other.
 	maxInPlace = 100
-	// maxRecursions is how often a schema may lead back to itself.
+	// maxRecursions is the maximum number of places at which a schema leads back to itself.
 	maxRecursions = 500
 )
 
-// edge is a reference from a schema to one that it applies; without a step it applies to the same value.
+// edge is a reference from a schema to one that it applies: to a part of the value, or without a step to the same value.
 type edge struct {
 	schema *jsonschema.Schema
 	step   *step
-	// dynamic is true for a reference whose target depends on the way to it.
+	// dynamic is set for a reference whose target depends on the path to it.
 	dynamic bool
 }
 
@@ -38,7 +39,7 @@ type step struct {
 	index   int
 	pattern func(name string) bool
 	owner   *jsonschema.Schema
-	// key distinguishes patterns, and the parts of unevaluated* and propertyNames from all others.
+	// key is different for each pattern, and for unevaluated* and propertyNames, whose parts are not those of other keywords.
 	key string
 }
 
@@ -124,7 +125,7 @@ func additionalOf(s *jsonschema.Schema) *jsonschema.Schema {
 	return additional
 }
 
-// overlaps reports whether two steps may lead to the same part of a value. Two different patterns count as apart.
+// overlaps reports whether two steps may lead to the same part of a value. Two different patterns count as not overlapping.
 func (a *step) overlaps(b *step) bool {
 	switch {
 	case a.item != b.item:
@@ -172,7 +173,7 @@ type visit struct {
 	recursions [][]*step
 }
 
-// expansionViolations returns the violations of the limits by the expansion of a schema, nil if there are none.
+// expansionViolations returns the violations of these limits, nil for none.
 func expansionViolations(s *jsonschema.Schema) *violation.List {
 	e := &expansion{}
 	e.visit(s, 1)
@@ -183,7 +184,7 @@ func (e *expansion) refuse(s *jsonschema.Schema, message string) {
 	e.found = violation.NewList(pointerOf(s.Location), "$ref", message)
 }
 
-// visit walks a schema that is the last of a chain of so many about the same value.
+// visit visits a schema, the last of a chain of schemas for the same value, of length chain.
 func (e *expansion) visit(s *jsonschema.Schema, chain int) {
 	if e.count++; e.count > maxExpansion {
 		e.found = violation.NewList("", "schema", "leads to more than "+violation.Counted(maxExpansion, "schema", "schemas")+", every $ref counted each time it is reached")
@@ -223,7 +224,7 @@ func (e *expansion) visit(s *jsonschema.Schema, chain int) {
 func (e *expansion) recursion(to *visit) {
 	switch {
 	case to.depth == len(e.steps):
-		e.refuse(to.schema, "refers to itself about the same value, so that no check of it would end")
+		e.refuse(to.schema, "refers to itself for the same value, so that a check would never end")
 	case len(to.recursions) == maxRecursions:
 		e.refuse(to.schema, "recurses at more than "+violation.Counted(maxRecursions, "place", "places"))
 	default:
@@ -257,7 +258,7 @@ func recursesTwice(recursions [][]*step) bool {
 	return false
 }
 
-// overlapping reports whether one of two ways may be the beginning of the other.
+// overlapping reports whether one of two paths may be the beginning of the other.
 func overlapping(a, b []*step) bool {
 	for i := range min(len(a), len(b)) {
 		if !a[i].overlaps(b[i]) {

@@ -13,15 +13,15 @@ import (
 	"tutti/schemas/violation"
 )
 
-// regexKeyword holds, in the schema that the library gets, the expressions that the library must not compile: those that
-// Go's regexp does not know, and large ones. Its members are pattern, patterns (each with its pattern and its schema) and
+// regexKeyword is an added keyword in the schema that the library compiles. It holds the expressions that the library must not compile:
+// those that Go's regexp does not support, and large ones. Its members are pattern, patterns (each with its pattern and its schema) and
 // additionalProperties, which depends on the patterns.
 const regexKeyword = "tutti:regex"
 
-// stopped ends a validation whose time is over: the library turns a panic with it into the error of Validate.
+// stopped ends a validation whose time is over: the library converts a panic with it into the error of Validate.
 const stopped = jsonschema.InfiniteLoopError("stopped")
 
-// extensions compiles regexKeyword, and adds to every schema with parts a check whether the validation was stopped.
+// extensions compiles regexKeyword, and adds to every schema that applies other schemas a check whether the validation was stopped.
 type extensions struct {
 	expressions *expressions
 	stop        *atomic.Bool
@@ -71,8 +71,8 @@ type patternSchema struct {
 	schema     *jsonschema.Schema
 }
 
-// extension is what one schema checks beside what the library checks: what needs other regular expressions, and what applies
-// one schema to any number of parts, which ends after as many failures as are reported.
+// extension has the checks of one schema that the library does not make: those with other regular expressions, and those that apply one
+// schema to any number of parts, which end after as many failures as are reported.
 type extension struct {
 	stop       *atomic.Bool
 	pattern    expression
@@ -95,11 +95,11 @@ type propertyPath struct {
 
 var _ jsonschema.ExtSchema = (*extension)(nil)
 
-// takeOver makes the extension of a compiled schema check what the library would check without a bound on failures.
+// takeOver moves the checks that the library would make without a limit of failures to the extension of a compiled schema.
 func takeOver(s *jsonschema.Schema) {
 	e, ok := s.Extensions[regexKeyword].(*extension)
 	if !ok {
-		return // none has parts, or it is a meta-schema
+		return // it applies no other schemas, or it is a meta-schema
 	}
 	if additional, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
 		e.additional, s.AdditionalProperties = additional, nil
@@ -192,7 +192,7 @@ func (f *applied) checkStop() {
 	}
 }
 
-// apply checks a part unless enough has failed.
+// apply checks a part, unless there are enough failures.
 func (f *applied) apply(s *jsonschema.Schema, path string, part any, pointer string) {
 	if f.checkStop(); f.failed > violation.MaxViolations {
 		return
@@ -210,7 +210,7 @@ func (f *applied) error() error {
 	return jsonschema.ValidationError{}.Group(f.ctx.Error("", ""), f.errs...)
 }
 
-// failuresIn counts the failures that an error of the library holds.
+// failuresIn counts the failures in an error of the library.
 func failuresIn(err error) int {
 	e, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok || len(e.Causes) == 0 {
@@ -226,7 +226,7 @@ func failuresIn(err error) int {
 // emptyName is the empty name in a location: the library would read an empty token as the object itself.
 const emptyName = "~2"
 
-// escapeName writes a name as the library writes it in a location, but for an empty one.
+// escapeName writes a name as the library writes it in a location, except for an empty name.
 func escapeName(name string) string {
 	if name == "" {
 		return emptyName

@@ -16,10 +16,10 @@ import (
 // explain returns the violations of a schema that does not compile.
 func explain(err error, tree *jsontree.Value) *violation.List {
 	if e, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
-		return violation.NewList(pointerOf("#"+e.InstanceLocation), "schema", "is no valid schema, but is used as one")
+		return violation.NewList(pointerOf("#"+e.InstanceLocation), "schema", "is used as a schema, but is not a valid one")
 	}
 	if e, ok := errors.AsType[jsonschema.InfiniteLoopError](err); ok {
-		return violation.NewList(loopOf(e, tree), "$ref", "refers to itself about the same value, so that no check of it would end")
+		return violation.NewList(loopOf(e, tree), "$ref", "refers to itself for the same value, so that a check would never end")
 	}
 	l := links{known: map[string]*jsontree.Value{}, found: &violation.List{}}
 	l.collect(tree, documentURL, "")
@@ -27,7 +27,7 @@ func explain(err error, tree *jsontree.Value) *violation.List {
 	if len(l.found.Violations) > 0 {
 		return l.found
 	}
-	return violation.NewList("", "schema", "does not compile: one of its $id, $anchor or $ref is not understood")
+	return violation.NewList("", "schema", "does not compile: one of its $id, $anchor or $ref is not supported")
 }
 
 // loopOf returns the pointer to the schema that a loop leads back to, from the path in the error.

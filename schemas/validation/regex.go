@@ -18,12 +18,12 @@ const (
 	// maxBacktracked is the longest text that a backtracking expression is matched against, in bytes: its stack takes about
 	// two hundred times as much. A longer text counts as not matching.
 	maxBacktracked = 256 << 10
-	// maxWork is how many instructions times bytes a match may take that cannot be stopped.
+	// maxWork limits a match that cannot be stopped: the number of instructions times that of bytes.
 	maxWork = 50_000_000
 )
 
-// Bounds of the regular expressions of a schema. A compiled instruction takes instructionBytes; the length of the text is no
-// measure: a repetition of six characters can be a thousand instructions.
+// Bounds of the regular expressions of a schema. A compiled instruction takes instructionBytes. The length of the text says
+// little: six characters can be a repetition with a thousand instructions.
 const (
 	maxExpression       = 16 << 10
 	maxInstructions     = 20_000
@@ -34,8 +34,8 @@ const (
 	maxNative = 64
 )
 
-// errTooLarge refuses an expression that would take too much memory compiled. Its text is safe to show.
-var errTooLarge = errors.New("is too large a regular expression")
+// errTooLarge is returned for an expression that would take too much memory. Its text is safe to show.
+var errTooLarge = errors.New("is a regular expression that is too large")
 
 // expression is a compiled regular expression that knows its memory, in instructions.
 type expression interface {
@@ -47,7 +47,8 @@ type expression interface {
 	native() bool
 }
 
-// linear is an expression of Go's engine, of about so many instructions and of classes that name so many characters.
+// linear is an expression for Go's engine, with the approximate number of its instructions and of the characters in its
+// classes.
 type linear struct {
 	*regexp.Regexp
 	instructions, runes int
@@ -77,8 +78,8 @@ func (s *stoppable) ReadRune() (rune, int, error) {
 	return s.Reader.ReadRune()
 }
 
-// backtracking is an expression that Go's regexp does not know, such as one with a look-ahead. JSON Schema names
-// ECMA-262 as its dialect.
+// backtracking is an expression that Go's regexp does not support, such as one with a look-ahead. JSON Schema uses the dialect
+// of ECMA-262.
 type backtracking struct {
 	*regexp2.Regexp
 }
@@ -98,12 +99,12 @@ func (b backtracking) match(text string, stop *atomic.Bool) bool {
 // expressions are the regular expressions of a schema. Those that are not native are compiled once.
 type expressions struct {
 	known map[string]expression
-	// weight is that of all, a native one counted wherever it occurs.
+	// weight is the total weight; a native expression counts each time it occurs.
 	weight int
 }
 
-// compile compiles an expression. The error is errTooLarge, also if all expressions take too much memory together, or says that
-// the expression is not valid.
+// compile compiles an expression. The error is errTooLarge, also if all expressions together take too much memory, or that of
+// an invalid expression.
 func (e *expressions) compile(text string) (expression, error) {
 	compiled, known := e.known[text]
 	if !known {
@@ -146,7 +147,7 @@ func compileRegex(expression string) (expression, error) {
 	return linear{compiled, size, runes}, nil
 }
 
-// compileOther compiles what Go's engine refused with err.
+// compileOther compiles an expression that Go's engine rejected with err.
 func compileOther(text string, err error) (expression, error) {
 	other, otherErr := regexp2.Compile(text, regexp2.ECMAScript)
 	if otherErr != nil {
@@ -156,8 +157,8 @@ func compileOther(text string, err error) (expression, error) {
 	return backtracking{other}, nil
 }
 
-// instructionsOf returns about how many instructions a tree compiles to, at most one more than maxInstructions, and how many
-// characters its classes name, which repetitions share.
+// instructionsOf estimates the number of instructions of a compiled tree, up to maxInstructions+1, and of the characters in
+// its classes, which repetitions share.
 func instructionsOf(tree *syntax.Regexp) (size, runes int) {
 	parts := 0
 	for _, part := range tree.Sub {
@@ -176,7 +177,7 @@ func instructionsOf(tree *syntax.Regexp) (size, runes int) {
 	case syntax.OpCapture, syntax.OpAlternate:
 		size = parts + len(tree.Sub) + 1
 	case syntax.OpRepeat:
-		// x{2,5} is xx(x(x(x)?)?)?, x{2,} is xx+, so that what is optional has an instruction more.
+		// x{2,5} is xx(x(x(x)?)?)? and x{2,} is xx+: each optional part has one more instruction.
 		size = parts*max(tree.Min, tree.Max, 1) + max(tree.Max-tree.Min, 1)
 	default:
 	}

@@ -26,7 +26,7 @@ type failure struct {
 	path, message string
 	value         *jsontree.Value
 	pointer       string
-	// ofName is true where a rule about the name of a property failed: value is the name then.
+	// ofName is set if a rule about the name of a property failed; value is then the name.
 	ofName bool
 	// order is the offset of the value in its text, at the location of the keyword.
 	order uint32
@@ -49,7 +49,7 @@ func (r *Schema) violations(err *jsonschema.ValidationError, root *jsontree.Valu
 	return found
 }
 
-// rank orders the keywords that one value does not satisfy.
+// rank orders the failed keywords of one value.
 func rank(keyword string) int {
 	order := []string{
 		"type", "const", "enum", "format", "minProperties", "maxProperties", "required", "dependencies", "dependentRequired",
@@ -60,12 +60,12 @@ func rank(keyword string) int {
 	return len(order)
 }
 
-// failures adds the failures that an error was caused by.
+// failures adds the failures that caused an error.
 func (r *Schema) failures(e *jsonschema.ValidationError, root *jsontree.Value, all *[]failure) {
 	location, keyword, path := r.keywordOf(e)
 	s := r.known[location]
 	switch {
-	case e.Message == "": // what a schema with several failures wraps them in
+	case e.Message == "": // the wrapper of several failures of one schema
 		keyword = ""
 	case keyword == "anyOf" || keyword == "oneOf":
 		alternatives := s.AnyOf
@@ -78,7 +78,7 @@ func (r *Schema) failures(e *jsonschema.ValidationError, root *jsontree.Value, a
 				r.failures(cause, root, &own)
 				return own == nil
 			}) {
-				return // nothing but expressions excludes an alternative
+				return // only expressions exclude an alternative
 			}
 			f := r.failureOf(e, root)
 			if i := intended(alternatives, f.value); i >= 0 {
@@ -120,7 +120,7 @@ func (r *Schema) keywordOf(e *jsonschema.ValidationError) (location, keyword, pa
 	}
 }
 
-// failureOf returns where an error occurred.
+// failureOf returns the failure of an error, with its location.
 func (r *Schema) failureOf(e *jsonschema.ValidationError, root *jsontree.Value) failure {
 	f := failure{message: e.Message, value: root, at: e.AbsoluteKeywordLocation}
 	var pointer []byte
@@ -179,7 +179,7 @@ func aboutName(location string) bool {
 	return false
 }
 
-// report adds the violations that a failure is.
+// report adds the violations of a failure.
 func (f *failure) report(found *violation.List) {
 	s, v := f.schema, f.value
 	add := func(keyword, message string) {
@@ -257,7 +257,7 @@ func (f *failure) excluded() (keyword, message string) {
 	case len(not.Required) == 1:
 		return "not", "must not have the property " + violation.Quoted(not.Required[0])
 	default:
-		return "not", "is what the schema rules out"
+		return "not", "is excluded by the schema"
 	}
 }
 
@@ -266,9 +266,9 @@ func (f *failure) contained() (keyword, message string) {
 	matched := f.message[strings.LastIndexByte(f.message, ' ')+1:]
 	s := f.schema
 	if f.keyword == "maxContains" {
-		return f.keyword, "must have at most " + violation.Counted(s.MaxContains, "item", "items") + " of the kind that the schema names, not " + matched
+		return f.keyword, "must have at most " + violation.Counted(s.MaxContains, "item", "items") + " matching the schema of contains, not " + matched
 	}
-	what := "of the kind that the schema wants"
+	what := "matching the schema of contains"
 	if s.Contains.Constant != nil {
 		what = "that is " + jsontree.Format(s.Contains.Constant[0])
 	}
@@ -356,7 +356,7 @@ func (f *failure) size() string {
 		if _, err := fmt.Sscanf(f.message, "items at index %d and %d are equal", &i, &j); err == nil {
 			return "the items " + strconv.Itoa(i) + " and " + strconv.Itoa(j) + " are equal"
 		}
-		return "has equal items"
+		return "must not have equal items"
 	default:
 		return "is not valid by " + f.keyword
 	}
@@ -382,8 +382,8 @@ func intended(alternatives []*jsonschema.Schema, v *jsontree.Value) int {
 	return -1
 }
 
-// plausible reports whether nothing at first sight excludes v: its type and, when strict, a constant of the value or of one
-// of its properties.
+// plausible reports whether v is not clearly excluded: by its type or, if strict, by a constant for it or for one of its
+// properties.
 func plausible(s *jsonschema.Schema, v *jsontree.Value, strict bool) bool {
 	for range maxInPlace {
 		ref := cmp.Or(s.Ref, s.RecursiveRef, s.DynamicRef)

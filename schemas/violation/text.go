@@ -25,7 +25,7 @@ func Shortened(s string, limit int) string {
 	return string([]rune(s)[:limit]) + "…"
 }
 
-// Listed joins what a message enumerates, shortened.
+// Listed joins words for a message, shortened.
 func Listed(words []string) string {
 	more := ""
 	if len(words) > MaxListed {

@@ -75,7 +75,7 @@ func TestFolderOfCatalogues(t *testing.T) {
 			map[string][]string{"catalogue a": {`fail: "x" is the id of several catalogues*`}, "catalogue b": {`fail: "x" is the id of several catalogues*`}},
 		},
 		"an empty folder": {
-			map[string]string{".keep": ""}, true, map[string][]string{"catalogues": {"warn: * holds no JSON file*"}},
+			map[string]string{".keep": ""}, true, map[string][]string{"catalogues": {"warn: * contains no JSON file*"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -161,7 +161,7 @@ func (e *engine) unindexed(ctx context.Context, r config.Repository) []Finding {
 	case a.Status == http.StatusNotFound:
 		f.Message = "repository " + r.Code + " was never indexed"
 	case a.Status == http.StatusOK && json.Unmarshal(a.Body, &reply) == nil && reply.Count != nil && *reply.Count == 0:
-		f.Message = "the index holds no documents of repository " + r.Code
+		f.Message = "the index contains no documents of repository " + r.Code
 	default:
 		return nil
 	}

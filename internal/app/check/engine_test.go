@@ -207,7 +207,7 @@ func TestElasticsearch(t *testing.T) {
 			[]string{right, "ok: *"},
 			[]string{
 				"ok: the alias points to a-20260101000000",
-				"warn: the index holds no documents of repository a -> run tutti index a",
+				"warn: the index contains no documents of repository a -> run tutti index a",
 			},
 		},
 		"not counted": {

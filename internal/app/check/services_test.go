@@ -62,11 +62,11 @@ func TestRealElasticsearch(t *testing.T) {
 	look("ok: will be created", "warn: repository a was never indexed -> run tutti index a")
 	call(http.MethodPut, "/"+physical, fmt.Sprintf(`{"aliases":{%q:{}},"settings":{"number_of_replicas":0}}`, alias))
 	there := "ok: the alias points to " + physical
-	look(there, "warn: the index holds no documents of repository a -> run tutti index a")
+	look(there, "warn: the index contains no documents of repository a -> run tutti index a")
 	for _, code := range []string{"other", "a"} {
 		call(http.MethodPut, "/"+physical+"/_doc/"+code+"?refresh=true&op_type=index", fmt.Sprintf(`{"repositories":[{"code":%q}]}`, code))
 		if code == "other" {
-			look(there, "warn: the index holds no documents of repository a -> run tutti index a")
+			look(there, "warn: the index contains no documents of repository a -> run tutti index a")
 		}
 	}
 	look(there)

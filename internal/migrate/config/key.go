@@ -18,7 +18,7 @@ type key struct {
 	by conversion
 	// note is written beside the key when it is not the source of a value.
 	note string
-	// ask is what the user must decide when the value is not standard.
+	// ask is the decision that the user is told to make if the value is not standard.
 	ask, standard string
 	// member is the key's path in the JSON files of an Arranger's catalogue, which replaces the variable.
 	member string

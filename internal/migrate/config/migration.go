@@ -23,13 +23,13 @@ type Input struct {
 type Output struct {
 	// File is YAML that tutti starts with.
 	File []byte
-	// Warnings are what the user must decide, one sentence each, without secrets.
+	// Warnings name the decisions that are left to the user, one sentence each, without secrets.
 	Warnings []string
 }
 
 type foreign = *config.Foreign
 
-// found is what was read of one product.
+// found is the configuration that was read of one product.
 type found struct {
 	product
 	source string
@@ -37,7 +37,7 @@ type found struct {
 	variables  []variable
 	catalogues []catalogue
 	warnings   []string
-	// used are the names of variables that a key is from.
+	// used are the names of the variables from which a key was set.
 	used map[string]bool
 }
 
@@ -46,7 +46,7 @@ type migration struct {
 	foreign foreign
 	// product is the one whose variables are read.
 	product string
-	// origin is the product's key that a path is from.
+	// origin maps each path in tutti's configuration to the product's key from which it was set.
 	origin   map[string]string
 	warnings []string
 }

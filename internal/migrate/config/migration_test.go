@@ -108,7 +108,7 @@ func TestInvalidInput(t *testing.T) {
 	for name, tt := range map[string]struct{ file, content, want string }{
 		"no assignment":  {".env", "ES_HOST=a\nES_USER", "line 2: is not NAME=value"},
 		"open quotes":    {".env", "A=1\nES_USER='a\n\nb", "line 2: the quotes of ES_USER are not closed"},
-		"nothing known":  {".env", "# empty\n", "holds no key of Maestro"},
+		"nothing known":  {".env", "# empty\n", "contains no key of Maestro"},
 		"no YAML":        {"application.yml", "maestro: {", "is not YAML: "},
 		"second no YAML": {"application.yml", "maestro: {}\n---\na: [", "is not YAML: "},
 		"recursive YAML": {"application.yml", "a: &a\n  b: *a", "is nested too deeply or too large"},
@@ -130,8 +130,8 @@ func TestInvalidInput(t *testing.T) {
 	}{
 		"nothing":       {migrate.Input{Environ: []string{"SERVER_PORT=1", "SPRING_PROFILES_ACTIVE=secure", "NODE_ENV=production"}}, "there is no configuration of a Maestro"},
 		"missing":       {migrate.Input{Song: "testdata/none"}, "testdata/none cannot be read: no such file"},
-		"empty folder":  {migrate.Input{Song: "testdata/arranger3/configs"}, "holds no configuration of Song"},
-		"empty configs": {migrate.Input{Arranger: "testdata/maestro4"}, "testdata/maestro4 holds no key of Arranger"},
+		"empty folder":  {migrate.Input{Song: "testdata/arranger3/configs"}, "contains no configuration of Song"},
+		"empty configs": {migrate.Input{Arranger: "testdata/maestro4"}, "testdata/maestro4 contains no key of Arranger"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := migrate.Migrate(tt.in); err == nil || !strings.Contains(err.Error(), tt.want) {

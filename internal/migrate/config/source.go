@@ -12,7 +12,7 @@ import (
 	"tutti/internal/core"
 )
 
-// readAll reads the products that in names or has variables of, and returns warnings.
+// readAll reads the products for which in has a path or environment variables, and returns warnings.
 func readAll(in Input) (products []found, warnings []string, err error) {
 	for _, one := range []struct {
 		product
@@ -29,7 +29,7 @@ func readAll(in Input) (products []found, warnings []string, err error) {
 		} else if err := one.load(&p, one.path, in.Environ); err != nil {
 			return nil, nil, err
 		} else if len(p.variables) == 0 {
-			return nil, nil, core.NewError(core.CodeInvalid, fmt.Sprintf("%s holds no key of %s", one.path, p.name))
+			return nil, nil, core.NewError(core.CodeInvalid, fmt.Sprintf("%s contains no key of %s", one.path, p.name))
 		}
 		if len(p.variables) > 0 {
 			products = append(products, p)
@@ -174,7 +174,7 @@ func (p *found) loadSpring(path string, environ []string) error {
 		read++
 	}
 	if read == 0 {
-		return &core.Error{Code: core.CodeInvalid, Message: path + " holds no configuration of " + p.name, Hint: "it may hold " + p.files}
+		return &core.Error{Code: core.CodeInvalid, Message: path + " contains no configuration of " + p.name, Hint: "it may hold " + p.files}
 	}
 	for _, entry := range environ {
 		if name, value, _ := strings.Cut(entry, "="); name == profiles && len(documents) > 0 {

@@ -150,7 +150,8 @@ func (s *server) Analyses(ctx context.Context, study string, each func([]core.Im
 		if err := each(analyses); err != nil {
 			return 0, err
 		}
-		// A page may have fewer analyses than asked for in the middle: those without files or samples are missing from it.
+		// A page may have fewer analyses than requested although it is not the last one: those without files or samples are missing from
+		// it.
 		if read += len(analyses); offset+restPage >= page.Total {
 			return max(0, page.Total-read), nil
 		}

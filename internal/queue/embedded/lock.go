@@ -24,7 +24,7 @@ type Lock struct {
 // tutti, in this process or in another one, has locked it; CodeInternal when the folder cannot be written.
 func LockDir(dir string) (*Lock, error) {
 	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return nil, core.WrapError(core.CodeInternal, fmt.Sprintf("making the data folder %s", dir), err)
+		return nil, core.WrapError(core.CodeInternal, fmt.Sprintf("creating the data folder %s", dir), err)
 	}
 	file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_RDWR, 0o640)
 	if err != nil {
@@ -41,7 +41,7 @@ func lockError(dir string, err error) error {
 		return &core.Error{
 			Code:    core.CodeConflict,
 			Message: fmt.Sprintf("another tutti uses the data folder %s", dir),
-			Hint:    "stop it, or give this one its own dataDir",
+			Hint:    "stop it, or set a different dataDir for this one",
 			Err:     err,
 		}
 	}

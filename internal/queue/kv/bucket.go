@@ -29,7 +29,7 @@ type Bucket struct {
 	HandOuts  *HandOuts
 }
 
-// bucket is what all kinds of keys share.
+// bucket has the operations that all kinds of keys share.
 type bucket struct {
 	conn   *natsconn.Conn
 	kv     jetstream.KeyValue

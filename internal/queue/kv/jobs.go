@@ -26,8 +26,8 @@ const (
 	jobCursor = "jobs"
 )
 
-// ErrUnchanged is what the function given to Jobs.Update and Jobs.UpdateOrganization returns when there is nothing to
-// write; the update then succeeds.
+// ErrUnchanged is returned by the function that is passed to Jobs.Update or Jobs.UpdateOrganization if there is
+// nothing to write; the update then succeeds.
 var ErrUnchanged = errors.New("unchanged")
 
 // Jobs holds the jobs of tutti and the organizations of each: one key each, changed only by compare-and-swap.

@@ -23,10 +23,10 @@ type callerError struct{ err error }
 // Error implements error.
 func (e *callerError) Error() string { return e.err.Error() }
 
-// Watch calls each for a job and its organizations as they are, in the order of their last changes, then once with
-// neither, and then for every change; of changes in quick succession at least the last is delivered. It continues
-// after lost connections until each returns an error, which is returned unchanged, ctx ends, or the job is removed,
-// which returns nil. CodeNotFound when job not found.
+// Watch calls each with the current state of a job and of each of its organizations, in the order of their last
+// changes, then once with an empty JobChange, and then with every change; of changes in quick succession at least
+// the last is delivered. It continues after lost connections until each returns an error, which is returned
+// unchanged, ctx ends, or the job is removed, which returns nil. CodeNotFound when there is no such job.
 func (j *Jobs) Watch(ctx context.Context, id string, each func(core.JobChange) error) error {
 	if _, err := j.Get(ctx, id); err != nil {
 		return err

@@ -357,5 +357,3 @@ func statusOf(m *nats.Msg) string {
 	}
 	return m.Header.Get("Status")
 }
-
-// pause waits for d or the end of ctx.

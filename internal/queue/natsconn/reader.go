@@ -23,7 +23,7 @@ const (
 )
 
 // errGap: a message was lost in transit, so the watch restarts after the last one it received.
-var errGap = errors.New("a message was lost on the way")
+var errGap = errors.New("a message was lost in transit")
 
 // RestartOnError runs follow, and again after every error, until ctx ends. The pauses grow while it fails quickly.
 func (c *Conn) RestartOnError(ctx context.Context, what string, follow func(context.Context) error) {

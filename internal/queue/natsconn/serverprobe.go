@@ -15,7 +15,7 @@ import (
 	"tutti/internal/core"
 )
 
-// ServerState is what ProbeServer found about one server.
+// ServerState is the result of ProbeServer for one server.
 type ServerState struct {
 	Version, Cluster string
 	// Streams is the number of the account's streams; MaxStreams and MaxBytes limit them and their storage, 0 or less for no limit.

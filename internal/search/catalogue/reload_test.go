@@ -265,7 +265,7 @@ func TestWithoutReload(t *testing.T) {
 func TestFilesSettle(t *testing.T) {
 	in(t, func(w *world) {
 		w.engine.set("x", gives(twoFields))
-		f := &folders{w: w, now: []definition.Definition{inFolder("x", "x", "holds no JSON file")}}
+		f := &folders{w: w, now: []definition.Definition{inFolder("x", "x", "contains no JSON file")}}
 		w.start(f.now, func(c *catalogue.Config) { c.Reload = f.reload })
 		open, restricted := inFolder("x", "x", ""), inFolder("x", "x", "")
 		restricted.Access = &definition.AccessRule{Field: "k", Scope: "{value}.READ"}

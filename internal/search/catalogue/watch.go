@@ -16,11 +16,12 @@ import (
 )
 
 const (
-	// maxConcurrentProbes limits the probes started at the same time. A probe that takes longer than patience does not count any
-	// more: it may hang and must not delay the others.
+	// maxConcurrentProbes limits the probes started at the same time. A probe that takes longer than slowProbe is no longer
+	// counted: it may hang and must not delay the others.
 	maxConcurrentProbes = 32
-	patience            = 500 * time.Millisecond
-	// spread is the time over which more probes than that are spread when their engine is available again.
+	slowProbe           = 500 * time.Millisecond
+	// spread is the time over which the probes are distributed if more than maxConcurrentProbes are due because their engine is
+	// available again.
 	spread = time.Second
 	// sampleDelay is the pause between a probe after which a sample is due and the one that reads it.
 	sampleDelay = 100 * time.Millisecond
@@ -36,9 +37,9 @@ type watch struct {
 	answers chan probeResult
 	probes  sync.WaitGroup
 	waiting int // sources without a response yet
-	// back is the time of the last retryUnreached.
-	back    time.Time
-	reloads reloadState
+	// reachedAgain is the time of the last retryUnreached.
+	reachedAgain time.Time
+	reloads      reloadState
 }
 
 func newWatch(r *Registry) *watch {
@@ -97,14 +98,14 @@ func (w *watch) logDefinitions() {
 
 // dispatch starts the probes that are due, those that have waited longest first, and returns the time to the next one.
 func (w *watch) dispatch(ctx context.Context, now time.Time) time.Duration {
-	pause, room, free := never, patience, maxConcurrentProbes
+	pause, room, free := never, slowProbe, maxConcurrentProbes
 	var due []*source
 	for _, s := range w.sources {
 		switch {
 		case !s.busy && s.unused():
-		case s.busy && now.Sub(s.began) < patience:
+		case s.busy && now.Sub(s.began) < slowProbe:
 			free--
-			room = min(room, patience-now.Sub(s.began))
+			room = min(room, slowProbe-now.Sub(s.began))
 		case s.busy:
 		case s.due.After(now):
 			pause = min(pause, s.due.Sub(now))
@@ -147,7 +148,7 @@ func (w *watch) refresh() {
 // handle applies the result of a probe to the source and its catalogues.
 func (w *watch) handle(a probeResult, now time.Time) {
 	s := a.source
-	back := s.unreached && !a.unreached()
+	reached := s.unreached && !a.unreached()
 	s.busy, s.unreached = false, a.unreached()
 	if a.problem != nil {
 		s.due = w.failed(s, a, now)
@@ -164,10 +165,10 @@ func (w *watch) handle(a probeResult, now time.Time) {
 	switch {
 	case s.repeat:
 		s.repeat, s.due = false, now
-	case w.back.After(s.began): // while this probe hung
+	case w.reachedAgain.After(s.began): // while this probe hung
 		s.probeBy(now)
 	}
-	if back && now.Sub(w.back) >= spread { // otherwise they have just been rescheduled
+	if reached && now.Sub(w.reachedAgain) >= spread { // otherwise they have just been rescheduled
 		w.retryUnreached(now)
 	}
 }
@@ -175,7 +176,7 @@ func (w *watch) handle(a probeResult, now time.Time) {
 // retryUnreached schedules early probes of all catalogues whose engine was not reached, because one of them was reached: it may
 // be the same engine.
 func (w *watch) retryUnreached(now time.Time) {
-	w.back = now
+	w.reachedAgain = now
 	var failed []*source
 	for _, s := range w.sources {
 		if s.unreached && !s.busy {

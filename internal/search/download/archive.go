@@ -164,7 +164,7 @@ func (b *limitedWriter) Write(p []byte) (int, error) {
 	if b.left -= int64(len(p)); b.left < 0 {
 		return 0, &core.Error{
 			Code: core.CodeTooLarge, Message: fmt.Sprintf("the file %q is too large for an archive", shown(b.name)),
-			Hint: "download it by itself",
+			Hint: "download this file separately",
 		}
 	}
 	n, err := b.w.Write(p)

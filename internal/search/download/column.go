@@ -134,7 +134,7 @@ func (c *columnPlanner) nested(name string) []string {
 	return paths
 }
 
-// listed marks the columns of nested elements that do not make rows as lists.
+// listed marks columns as lists if they belong to nested elements that do not make rows.
 func (c *columnPlanner) listed(rows []string) {
 	for i := range c.columns {
 		col := &c.columns[i]

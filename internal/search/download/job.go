@@ -75,7 +75,7 @@ func prepare(ctx context.Context, view *view.View, o *params, f *file, cfg Confi
 // wholeDocuments sets up a file of unchanged documents: below the nesting prefix, because clients do not know what is outside.
 func (j *job) wholeDocuments(f *file, rows []string) error {
 	if len(rows) > 0 {
-		return invalid(f.uniqueByAt, "needs columns: a document as it is makes one row")
+		return invalid(f.uniqueByAt, "requires columns: without them, each document is one row")
 	}
 	prefix := j.view.Model().Definition().NestingPrefix
 	if prefix != "" {

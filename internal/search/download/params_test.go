@@ -147,7 +147,7 @@ func TestInvalidParams(t *testing.T) {
 		{"a header", `{"header":"x"}`, `params at /header: is none of true, false and "names"`, "/header"},
 		{"a mark", `{"bom":1}`, "params at /bom: is not a boolean", "/bom"},
 		{"elements", `{"uniqueBy":"file"}`, `params at /uniqueBy: there is no field "file", did you mean "files"?`, "/uniqueBy"},
-		{"elements of whole documents", `{"format":"json","uniqueBy":"files"}`, "params at /uniqueBy: needs columns: a document as it is makes one row", "/uniqueBy"},
+		{"elements of whole documents", `{"format":"json","uniqueBy":"files"}`, "params at /uniqueBy: requires columns: without them, each document is one row", "/uniqueBy"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t, base+`}`, download.Config{MaxFiles: 2, MaxColumns: 4})

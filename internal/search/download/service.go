@@ -100,10 +100,10 @@ func New(models Models, searches Searches, cfg Config) (*Service, error) {
 	return &Service{models: models, searches: searches, cfg: cfg, limiter: limiter{max: cfg.MaxConcurrent, byAccount: map[string]int64{}}}, nil
 }
 
-// Download writes the files of r, with the documents of a catalogue that who may see, to the writer that begin returns: one file
-// directly, several in an archive. It calls begin after validation, once the first documents are read.
+// Download writes the files of r, with the documents of a catalogue that the caller who may see, to the writer that begin
+// returns: one file directly, several in an archive. It calls begin after validation, once the first documents are read.
 //
-// Errors before that: CodeNotFound if catalogue not found or it is unavailable, CodeForbidden if its downloads are
+// Errors before that: CodeNotFound if there is no such catalogue or it is unavailable, CodeForbidden if its downloads are
 // disabled, CodeInvalid for invalid params, with pointers, CodeOverloaded if there are too many downloads, and those of the
 // index. An error after it means that the written file is incomplete; it is CodeUnavailable also if the client reads too slowly
 // (Config.MaxWait).
@@ -250,7 +250,8 @@ func (p *slowClientWriter) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Metrics counts downloads; nil disables it. The label format is a file format or archive; outcome is complete, refused or cut.
+// Metrics counts downloads; nil disables it. The label format is a file format or archive; outcome is complete, refused (failed
+// before the first byte) or cut (failed after it).
 type Metrics struct {
 	downloads *prometheus.CounterVec
 	rows      *prometheus.CounterVec

@@ -46,7 +46,7 @@ func TestErrorsOfNodes(t *testing.T) {
 		"another without it":           {good, says(200, otherOff), core.CodeUnsupported, "does not allow GraphQL introspection, by which its fields are discovered; the next discovery is when this server restarts", true},
 		"no such type":                 {good, says(200, `{"data":{"__type":null}}`), core.CodeUpstream, "has no type fileAggregations", true},
 		"no such field":                {good, says(200, `{"data":{}}`), core.CodeUpstream, "responded without the requested data", false},
-		"an odd type":                  {good, says(200, `{"data":{"__type":{"fields":"many"}}}`), core.CodeUpstream, "responded with something that is not the fields of a type", false},
+		"an odd type":                  {good, says(200, `{"data":{"__type":{"fields":"many"}}}`), core.CodeUpstream, "responded with something other than the fields of a type", false},
 		"bad credentials":              {good, says(401, `{}`), core.CodeUnauthenticated, "rejected the query with status 401: credentials are missing or invalid", true},
 		"not permitted":                {good, says(403, `<html>`), core.CodeForbidden, "rejected the query with status 403: the caller is not permitted", false},
 		"unauthenticated in GraphQL":   {good, says(200, `{"data":null,"errors":[{"message":"log in first","extensions":{"code":"UNAUTHENTICATED"}}]}`), core.CodeUnauthenticated, "log in first", false},

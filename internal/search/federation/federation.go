@@ -78,7 +78,7 @@ func (f *Federation) Start(ctx context.Context) error {
 }
 
 // Stop stops the background work and waits for its end or for that of ctx. It may be called again; on a Federation that was not
-// started it returns immediately. Calls of Query end with their own context.
+// started it returns immediately. It does not end running calls of Query.
 func (f *Federation) Stop(ctx context.Context) error {
 	defer f.client.close()
 	f.mu.Lock()
@@ -248,7 +248,7 @@ func (c *client) discover(ctx context.Context, r *remote) (map[string]string, er
 	}
 	raw, asked := answer.Data["__type"]
 	if asked && json.Unmarshal(raw, &found) != nil {
-		return nil, core.NewError(core.CodeUpstream, "responded with something that is not the fields of a type")
+		return nil, core.NewError(core.CodeUpstream, "responded with something other than the fields of a type")
 	}
 	switch {
 	case found != nil:
@@ -262,7 +262,7 @@ func (c *client) discover(ctx context.Context, r *remote) (map[string]string, er
 	default:
 		return nil, &core.Error{
 			Code: core.CodeUpstream, Message: "has no type " + r.documentType + "Aggregations",
-			Hint: "set documentType to the name of the node's root field, and see that the node allows GraphQL introspection",
+			Hint: "set documentType to the name of the node's root field, and check that the node allows GraphQL introspection",
 		}
 	}
 	fields := map[string]string{}
@@ -380,7 +380,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "tutti_federation_node_up", Help: "Whether the last request to a remote node of a federation succeeded: 1 if it did.",
 		}, labels),
 		duration: with.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "tutti_federation_request_duration_seconds", Help: "How long a remote node of a federation took to answer a search, or not to.",
+			Name: "tutti_federation_request_duration_seconds", Help: "Duration of a search request to a remote node of a federation, failed ones included.",
 			Buckets: prometheus.ExponentialBuckets(0.005, 2, 13),
 		}, labels),
 	}

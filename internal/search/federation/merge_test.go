@@ -93,7 +93,7 @@ func TestMerge(t *testing.T) {
 			c:      `{"data":{"file":{"hits":{"total":4}}}}`,
 			want:   `{"sex":{"bucket_count":1,"cardinality":1,"buckets":[{"key":"f","key_as_string":null,"doc_count":3}]}}`,
 			hits:   [3]int64{0, 3, 0},
-			errors: [3]string{"responded with something else than what was requested", "", "responded with something else than what was requested"},
+			errors: [3]string{"responded with something other than what was requested", "", "responded with something other than what was requested"},
 		},
 		"more than can be": {
 			parts: []string{"other.buckets", "age.stats"},
@@ -103,7 +103,7 @@ func TestMerge(t *testing.T) {
 			want: `{"other":{"bucket_count":1,"cardinality":0,"buckets":[{"key":"___aggregation_not_available___","key_as_string":null,"doc_count":9007199254740991}]},
 				"age":{"histogram":null,"range":null,"stats":{"min":0,"max":0,"avg":1.9958403095347198e292,"sum":1.7976931348623157e308,"count":9007199254740991}}}`,
 			hits:   [3]int64{9007199254740991, 9007199254740991, 0},
-			errors: [3]string{2: "responded with something else than what was requested"},
+			errors: [3]string{2: "responded with something other than what was requested"},
 		},
 		"nobody answers": {
 			parts:  []string{"sex.buckets", "age.stats"},
@@ -111,7 +111,7 @@ func TestMerge(t *testing.T) {
 			a:      `{"data":null,"errors":[{"message":"unknown field \"x\"","extensions":{"code":"BAD_USER_INPUT"}}]}`,
 			c:      `{"data":{"file":{"hits":{"total":-1}}}}`,
 			want:   `{}`,
-			errors: [3]string{`unknown field "x"`, `unknown field "donor"`, "responded with something else than what was requested"},
+			errors: [3]string{`unknown field "x"`, `unknown field "donor"`, "responded with something other than what was requested"},
 		},
 		"nothing that was asked for": {
 			parts:  []string{"sex.buckets"},
@@ -120,7 +120,7 @@ func TestMerge(t *testing.T) {
 			c:      `{"data":{"file":{"aggregations":{"sex":{"buckets":[{"key":{},"doc_count":1}]}}}}}`,
 			want:   `{"sex":{"bucket_count":0,"cardinality":0,"buckets":[]}}`,
 			hits:   [3]int64{0, 1, 0},
-			errors: [3]string{"responded with something else than what was requested", "", "responded with something else than what was requested"},
+			errors: [3]string{"responded with something other than what was requested", "", "responded with something other than what was requested"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -182,7 +182,7 @@ func resultOf(q nodeQuery, answer reply, document, errors string) nodeResult {
 		Aggregations map[string]*fieldReply `json:"aggregations"`
 	}
 	if json.Unmarshal(answer.Data[document], &data) != nil || data == nil || data.Hits == nil || q.aggregates && data.Aggregations == nil {
-		return nodeResult{errors: "responded with something else than what was requested"}
+		return nodeResult{errors: "responded with something other than what was requested"}
 	}
 	return nodeResult{counted: true, hits: int64(data.Hits.Total), fields: data.Aggregations}
 }

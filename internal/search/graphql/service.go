@@ -171,10 +171,11 @@ const (
 	keyWeight   = 600
 )
 
-// planKey is everything that a plan depends on. The first page of a portal repeats the same operation.
+// planKey is everything that a plan depends on. Caching pays off because every visit of a portal's first page sends the same
+// operation.
 type planKey struct {
 	query, operation, variables string
-	// identity is the field that identifies documents, which may change.
+	// identity is the field that identifies documents; another field may be used later.
 	identity string
 	readOnly bool
 }

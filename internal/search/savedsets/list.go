@@ -186,8 +186,8 @@ func newSetOrder(sort []graphql.SetSort) (setOrder, error) {
 		if !known || field.text == nil {
 			return nil, &core.Error{
 				Code:    core.CodeInvalid,
-				Message: fmt.Sprintf("the argument sort [%d]: saved sets have no order by %q", i, one.Field),
-				Hint:    "they have one by setId, path, type, userId, size and createdAt",
+				Message: fmt.Sprintf("the argument sort [%d]: saved sets cannot be sorted by %q", i, one.Field),
+				Hint:    "sort them by setId, path, type, userId, size or createdAt",
 			}
 		}
 		order = append(order, setKey{one, field})

@@ -14,7 +14,7 @@ import (
 	"tutti/internal/search/view"
 )
 
-// maxListedMembers is how many members the sets of one list may have together, because a list contains them.
+// maxListedMembers limits the total number of members of the sets in one list, which contains them.
 const maxListedMembers = 1_000_000
 
 // Resolver implements GraphQL's saved sets. It reads members through the caller's view, so a set contains only documents that the
@@ -172,7 +172,7 @@ func (s Resolver) listed(ctx context.Context, owner string, page []core.SavedSet
 	if withMembers && count > maxListedMembers {
 		return nil, &core.Error{
 			Code: core.CodeInvalid, Message: fmt.Sprintf("these sets have %d members together, more than %d", count, maxListedMembers),
-			Hint: "ask for fewer sets at once, by first and offset",
+			Hint: "request fewer sets at once, with first and offset",
 		}
 	}
 	listed := make([]graphql.Set, 0, len(page))

@@ -138,7 +138,7 @@ func TestSavedSetsHaveAnOrder(t *testing.T) {
 	t.Run("by what they do not have", func(t *testing.T) {
 		for _, field := range []string{"ids", "studyId", ""} {
 			_, _, err := w.Find(t.Context(), "key:1", graphql.SetQuery{Sort: []graphql.SetSort{by("size"), by(field)}, First: 9})
-			wantFault(t, err, core.CodeInvalid, `the argument sort [1]: saved sets have no order by "`+field+`"`)
+			wantFault(t, err, core.CodeInvalid, `the argument sort [1]: saved sets cannot be sorted by "`+field+`"`)
 		}
 	})
 }

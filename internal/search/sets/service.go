@@ -170,7 +170,7 @@ func (s *Service) Save(ctx context.Context, set core.SavedSet, members []string)
 	}
 	id, err := uuid.NewRandom()
 	if err != nil {
-		return core.SavedSet{}, core.WrapError(core.CodeInternal, "making the id of a saved set", err)
+		return core.SavedSet{}, core.WrapError(core.CodeInternal, "creating the id of a saved set", err)
 	}
 	now := s.now()
 	set.ID, set.Size, set.CreatedAt, set.UsedAt, set.ExpiresAt = id.String(), len(members), now, now, now.Add(s.cfg.Retention)

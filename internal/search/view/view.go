@@ -67,7 +67,7 @@ func New(engine Engine, cfg Config) *Service {
 	return &Service{engine: engine, cfg: cfg}
 }
 
-// View returns the catalogue of m as who may see it; the zero Principal is anonymous.
+// View returns the catalogue of m with the permissions of the caller who; the zero Principal is anonymous.
 func (s *Service) View(m *catalogue.Model, who core.Principal) *View {
 	return &View{service: s, model: m, who: who, fields: clientFields(m), granted: accessFilter(m, who)}
 }
@@ -136,7 +136,7 @@ func (v *View) finish(ctx context.Context, kind Kind, took time.Duration, err er
 
 func (v *View) alias() string { return v.model.Definition().Index }
 
-// View is a catalogue as one caller may see it. It is safe for concurrent use, for one request of that caller.
+// View is a catalogue with the permissions of one caller. It is safe for concurrent use, for one request of that caller.
 type View struct {
 	service *Service
 	model   *catalogue.Model
@@ -263,7 +263,7 @@ type Metrics struct {
 // NewMetrics registers the metrics of this package with reg, once per reg.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return &Metrics{duration: promauto.With(reg).NewHistogramVec(prometheus.HistogramOpts{
-		Name: "tutti_search_duration_seconds", Help: "How long the index took to answer a search.",
+		Name: "tutti_search_duration_seconds", Help: "Duration of a search in the index.",
 		Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
 	}, []string{"catalogue", "kind"})}
 }
@@ -277,8 +277,8 @@ func (m *Metrics) observe(catalogue string, kind Kind, took time.Duration) {
 // valuePlaceholder is replaced by the granted value in the template of a scope.
 const valuePlaceholder = "{value}"
 
-// accessFilter returns the filter of the documents that who may see: nil for all, a node that matches nothing without a grant.
-// The values in scopes are exact terms, whatever characters they contain.
+// accessFilter returns the filter of the documents that the caller who may see: nil for all, a node that matches nothing without a
+// grant. The values in scopes are exact terms, whatever characters they contain.
 func accessFilter(m *catalogue.Model, who core.Principal) *query.Node {
 	rule, nothing := m.Access(), &query.Node{Op: query.Nothing}
 	switch {

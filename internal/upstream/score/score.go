@@ -1,4 +1,4 @@
-// Package score asks a Score server which objects it stores.
+// Package score queries a Score server for the objects that it stores.
 package score
 
 import (
@@ -17,13 +17,14 @@ import (
 )
 
 const (
-	// tries is how often an object is asked for while Score does not answer.
+	// tries is the maximum number of requests for an object while Score does not answer.
 	tries = 3
 	// firstDelay and maxDelay bound the delays between tries.
 	firstDelay, maxDelay = 200 * time.Millisecond, 2 * time.Second
 	// maxAnswer bounds an answer in bytes: it lists the parts of an object, at most 10,000 in S3.
 	maxAnswer = 16 << 20
-	// downloadQuery asks for an object as a whole. Without the URLs of its parts Score answers for an unpublished analysis too.
+	// downloadQuery requests the description of a whole object. Without the URLs of its parts Score returns it for an unpublished
+	// analysis too.
 	downloadQuery = "offset=0&length=-1&exclude-urls=true"
 )
 
@@ -47,7 +48,7 @@ type Config struct {
 	UserAgent string
 }
 
-// Client asks one Score server. It is safe for concurrent use.
+// Client queries one Score server. It is safe for concurrent use.
 type Client struct{ calls *upstream.Client }
 
 // New returns a Client without connecting. CodeInvalid for a bad Config.
@@ -78,7 +79,7 @@ func (c *Client) Object(ctx context.Context, id string) (core.StoredObject, erro
 	return core.StoredObject{}, nil // not reached
 }
 
-// object asks once: whether the object was uploaded, then for its size and MD5 sum.
+// object makes one attempt: it requests whether the object was uploaded, then its size and MD5 sum.
 func (c *Client) object(ctx context.Context, id string) (core.StoredObject, error) {
 	uploaded, err := c.get(ctx, "", "upload", id)
 	if err != nil {
@@ -89,7 +90,7 @@ func (c *Client) object(ctx context.Context, id string) (core.StoredObject, erro
 	case "false":
 		return core.StoredObject{}, core.ErrObjectAbsent
 	default:
-		return core.StoredObject{}, core.NewError(core.CodeUpstream, "it answered neither true nor false for an object")
+		return core.StoredObject{}, core.NewError(core.CodeUpstream, "its response for an object is neither true nor false")
 	}
 	text, err := c.get(ctx, downloadQuery, "download", id)
 	if err != nil {
@@ -112,7 +113,7 @@ func (c *Client) get(ctx context.Context, query string, segments ...string) (str
 	return string(body), err
 }
 
-// parseObject parses what Score answers about an object.
+// parseObject parses Score's description of an object.
 func parseObject(text, id string) (core.StoredObject, error) {
 	answer := gjson.Parse(text)
 	size, md5 := answer.Get("objectSize"), answer.Get("objectMd5")
@@ -129,10 +130,10 @@ func parseObject(text, id string) (core.StoredObject, error) {
 	return core.StoredObject{Size: size.Int(), MD5: md5.Str}, nil
 }
 
-// serviceError adds to err that it is Score's and what to do. err is a *core.Error.
+// serviceError marks err, a *core.Error, as an error of Score and adds a hint.
 func serviceError(err error) error {
 	e := &core.Error{
-		Code: core.CodeOf(err), ErrorID: idService, Message: "asking the storage for the files: " + core.MessageOf(err),
+		Code: core.CodeOf(err), ErrorID: idService, Message: "requesting the files from the storage: " + core.MessageOf(err),
 		Hint: "nothing was published; try again later", RetryAfter: core.RetryAfterOf(err), Err: err,
 	}
 	if cause, ok := errors.AsType[*core.Error](err); ok && cause.ErrorID != "" {

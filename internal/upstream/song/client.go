@@ -124,7 +124,7 @@ func pageInfo(envelope upstream.Envelope) (core.PageInfo, error) {
 // (including ErrOtherStudy), and CodeInvalid for an id that cannot be requested.
 func (c *Client) Record(ctx context.Context, organization, id string) (core.Record, error) {
 	if id == "paginated" {
-		// That path is the path of the list.
+		// With that id the path would be that of the list.
 		return core.Record{}, core.NewError(core.CodeInvalid, `"paginated" cannot be the id of an analysis`)
 	}
 	r := upstream.Request{Segments: []string{"studies", organization, "analysis", id}, Error: protocolError}
@@ -159,7 +159,7 @@ func (r *recordReader) read(item upstream.Item) core.Record {
 	}
 }
 
-// setString sets kept to text, without allocating when it is equal.
+// setString sets kept to text, without allocating if they are already equal.
 func setString(kept *string, text []byte) {
 	if *kept != string(text) {
 		*kept = string(text)

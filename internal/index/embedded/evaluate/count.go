@@ -141,7 +141,7 @@ func groupOf(groups []uint32, o uint32) uint32 {
 	return o
 }
 
-// countElements is as countMulti for elements with one value each, which most are.
+// countElements is countMulti for elements with one value each, which most are.
 func (v *values) countElements(docs, groups []uint32, counters []counter) {
 	for _, d := range docs {
 		for row := v.span[d]; row < v.span[d+1]; row++ {

@@ -74,7 +74,7 @@ func TestAccessFaults(t *testing.T) {
 			"access.json is not valid JSON at line 1, column 21: unexpected end of JSON input", "a quote or a closing bracket is missing",
 		},
 		"empty":    {``, "", "access.json is empty", "write {} into it, or remove it"},
-		"list":     {`[]`, "", "access.json must hold an object, not a list", "put it into braces, below its key"},
+		"list":     {`[]`, "", "access.json must be an object, not a list", "wrap it in an object, under its key"},
 		"nothing":  {`{}`, "", "access.json does not set field", `add "field": "<the path whose values scopes name>", such as "studyId"`},
 		"no field": {`{"scope": "{value}.READ", "public": {}}`, "", "access.json does not set field", `add "field": "<the path whose values scopes name>", such as "studyId"`},
 		"no scope": {`{"field": "studyId", "scope": ""}`, "", "access.json does not set scope", `add "scope": "{value}.READ"`},
@@ -123,7 +123,7 @@ func TestAccessFaults(t *testing.T) {
 		})
 	}
 	t.Run("list with a key set twice", func(t *testing.T) {
-		if d := only(t, guarded(`[{"field": "a", "field": "b"}]`)); len(d.Err.Violations) != 1 || d.Err.Message != "access.json must hold an object, not a list" {
+		if d := only(t, guarded(`[{"field": "a", "field": "b"}]`)); len(d.Err.Violations) != 1 || d.Err.Message != "access.json must be an object, not a list" {
 			t.Errorf("%+v", d.Err.Violations)
 		}
 	})

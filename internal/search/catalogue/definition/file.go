@@ -98,7 +98,7 @@ func (t *treeReader) parse(data []byte) (*node, *fileError) {
 	case err != nil:
 		return nil, syntaxError(data, err)
 	case root.kind != kindObject:
-		return nil, &fileError{"must hold an object, not " + root.kind.String(), "put it into braces, below its key"}
+		return nil, &fileError{"must be an object, not " + root.kind.String(), "wrap it in an object, under its key"}
 	}
 	return root, nil
 }

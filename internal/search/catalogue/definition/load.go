@@ -59,11 +59,11 @@ func LoadFS(fsys fs.FS, name string, opts Options) (Set, error) {
 	case top.failed > 0 || len(top.files) > 0 || len(top.strays) > 0:
 		drafts = append([]*draft{top}, folders...)
 	case len(folders) == 0:
-		set.Warnings = append(set.Warnings, printable(name)+" holds no JSON file and no folder: there is no catalogue in it")
+		set.Warnings = append(set.Warnings, printable(name)+" contains no JSON file and no folder: there is no catalogue in it")
 	}
 	for i, d := range folders {
 		if i >= maxFolders && d.failed == 0 {
-			d.fail(printable(d.name), fmt.Sprintf("is not read: %d folders are the most", maxFolders), "spread them over several servers")
+			d.fail(printable(d.name), fmt.Sprintf("is not read: the maximum is %d folders", maxFolders), "spread them over several servers")
 		}
 	}
 	for _, d := range drafts {
@@ -81,7 +81,7 @@ func LoadFS(fsys fs.FS, name string, opts Options) (Set, error) {
 func noFolder(err error) error {
 	return &core.Error{
 		Code: core.CodeInvalid, Message: "the folder of the catalogues cannot be read", Err: err,
-		Hint: "name a folder that is there and that this process may read, or none for the default catalogues",
+		Hint: "set catalogues.dir to an existing folder that this process can read, or leave it empty for the default catalogues",
 	}
 }
 
@@ -117,7 +117,8 @@ func (l *loader) sort(name string, entries []fs.DirEntry) (top *draft, folders [
 		failEntries(top)
 		return top, nil, nil
 	}
-	// hollow are folders that are probably no catalogues, for example those that a container runtime creates for a missing mount.
+	// hollow are folders that are probably not catalogues, for example those that a container runtime creates for a missing
+	// mount.
 	var hollow []string
 	for _, entry := range entries {
 		name := entry.Name()
@@ -257,7 +258,7 @@ func (l *loader) list(d *draft) bool {
 	}
 	if len(d.files) == 0 {
 		d.rejectStrays()
-		d.fail(printable(d.name), "holds no JSON file", "put base.json with documentType and esIndex into it, or remove the folder")
+		d.fail(printable(d.name), "contains no JSON file", "put base.json with documentType and esIndex into it, or remove the folder")
 		return false
 	}
 	return true

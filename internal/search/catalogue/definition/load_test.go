@@ -85,15 +85,15 @@ func TestWhatIsACatalogue(t *testing.T) {
 		"lost and found": {
 			files{"base.json": sound, "lost+found/base.json": sound},
 			[]string{"genomics"},
-			[]string{"lost+found is a folder of the file system, and not read"},
+			[]string{"lost+found is a folder of the file system and is not read"},
 		},
 		"lost and found alone": {
 			files{"lost+found/x": ""},
 			nil,
-			[]string{"lost+found is a folder of the file system, and not read", "genomics holds no JSON file and no folder: there is no catalogue in it"},
+			[]string{"lost+found is a folder of the file system and is not read", "genomics contains no JSON file and no folder: there is no catalogue in it"},
 		},
-		"nothing":           {files{}, nil, []string{"genomics holds no JSON file and no folder: there is no catalogue in it"}},
-		"nothing but text":  {files{"README.md": "x"}, nil, []string{"genomics holds no JSON file and no folder: there is no catalogue in it"}},
+		"nothing":           {files{}, nil, []string{"genomics contains no JSON file and no folder: there is no catalogue in it"}},
+		"nothing but text":  {files{"README.md": "x"}, nil, []string{"genomics contains no JSON file and no folder: there is no catalogue in it"}},
 		"folder named json": {files{"a.json/base.json": sound}, []string{"a.json"}, nil},
 		"ids in order": {
 			files{"1/base.json": `{"catalogId": "z", "documentType": "a", "esIndex": "a"}`, "2/base.json": `{"catalogId": "Z", "documentType": "a", "esIndex": "a"}`, "3/base.json": `{"catalogId": "a", "documentType": "a", "esIndex": "a"}`},
@@ -135,8 +135,8 @@ func TestEmptyFolder(t *testing.T) {
 		t.Fatal(diff)
 	}
 	const hint = "put base.json with documentType and esIndex into it, or remove the folder"
-	wantFault(t, named(t, set, "b"), "", "b holds no JSON file", hint)
-	wantFault(t, named(t, set, "c"), "", "c holds no JSON file", hint)
+	wantFault(t, named(t, set, "b"), "", "b contains no JSON file", hint)
+	wantFault(t, named(t, set, "c"), "", "c contains no JSON file", hint)
 	if got := named(t, set, "c").Warnings; !slices.Equal(got, []string{"c/old is a folder in a catalogue's folder, and not read"}) {
 		t.Errorf("warnings %q", got)
 	}
@@ -180,7 +180,7 @@ func TestFoldersBeyondTheMost(t *testing.T) {
 		t.Error(d.Err)
 	}
 	for _, id := range []string{"f1000", "f1001"} {
-		wantFault(t, named(t, set, id), "", id+" is not read: 1000 folders are the most", "spread them over several servers")
+		wantFault(t, named(t, set, id), "", id+" is not read: the maximum is 1000 folders", "spread them over several servers")
 	}
 }
 
@@ -193,7 +193,7 @@ func TestNoFolder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			set, err := definition.Load(dir, definition.Options{})
 			if core.CodeOf(err) != core.CodeInvalid || core.MessageOf(err) != "the folder of the catalogues cannot be read" ||
-				core.HintOf(err) != "name a folder that is there and that this process may read, or none for the default catalogues" {
+				core.HintOf(err) != "set catalogues.dir to an existing folder that this process can read, or leave it empty for the default catalogues" {
 				t.Errorf("%v", err)
 			}
 			if e, is := errors.AsType[*core.Error](err); !is || e.Err == nil {

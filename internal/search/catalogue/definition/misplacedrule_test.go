@@ -144,7 +144,7 @@ func TestBesideAccess(t *testing.T) {
 	t.Run("without a catalogue", func(t *testing.T) {
 		d := only(t, files{"genes/access.yaml": rule})
 		wantClosed(t, d, "", "genes/access.yaml"+alone, elseName)
-		if len(d.Err.Violations) != 2 || d.Err.Violations[1].Message != "genes holds no JSON file" {
+		if len(d.Err.Violations) != 2 || d.Err.Violations[1].Message != "genes contains no JSON file" {
 			t.Errorf("%+v", d.Err.Violations)
 		}
 	})

@@ -77,10 +77,10 @@ func TestFaults(t *testing.T) {
 			beside("{\n\"a\": \"\xE9\"}"), "", "genes/extended.json is not valid UTF-8 at line 2, column 7", "save it as UTF-8",
 		},
 		"list at the root": {
-			beside(`[]`), "", "genes/extended.json must hold an object, not a list", "put it into braces, below its key",
+			beside(`[]`), "", "genes/extended.json must be an object, not a list", "wrap it in an object, under its key",
 		},
 		"null at the root": {
-			beside(`null`), "", "genes/extended.json must hold an object, not null", "put it into braces, below its key",
+			beside(`null`), "", "genes/extended.json must be an object, not null", "wrap it in an object, under its key",
 		},
 		"too deep": {
 			beside(strings.Repeat(`{"a":`, 111) + "1" + strings.Repeat("}", 111)), "",
@@ -97,7 +97,7 @@ func TestFaults(t *testing.T) {
 		"at the top": {
 			files{"base.json": sound, "extended.json": `[]`},
 			"",
-			"extended.json must hold an object, not a list", "put it into braces, below its key",
+			"extended.json must be an object, not a list", "wrap it in an object, under its key",
 		},
 
 		// Keys that must be there.

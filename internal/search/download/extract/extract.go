@@ -119,7 +119,7 @@ func (n *node) child(name []byte) *node {
 }
 
 // SourcePath returns the path in documents of the values of the field at an engine's path: a multi-field has the values of its
-// parent. False for a field that no document holds, because the engine computes it.
+// parent. False for a field that is in no document, because the engine computes it.
 func SourcePath(tree *mapping.Field, path string) (string, bool) {
 	if tree.Lookup(path) == nil {
 		return "", false

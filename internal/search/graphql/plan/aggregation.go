@@ -179,19 +179,19 @@ func (w *Writer) facet(f facetResult) *index.FacetResult {
 	return &w.results.searches[f.request].Facets[f.facet]
 }
 
-// findOrAdd returns the first facet that fits, or a new one, after ask has changed it.
-func (o *facet) findOrAdd(fits func(*index.Facet) bool, ask func(*index.Facet)) facetResult {
+// findOrAdd returns the first facet that fits, or a new one, after change was applied to it.
+func (o *facet) findOrAdd(fits func(*index.Facet) bool, change func(*index.Facet)) facetResult {
 	facets := &o.requests.all[o.request].Facets
 	for _, i := range o.indices {
 		if fits(&(*facets)[i]) {
-			ask(&(*facets)[i])
+			change(&(*facets)[i])
 			return facetResult{o.request, i}
 		}
 	}
 	*facets = append(*facets, index.Facet{Field: o.field, Elements: o.elements})
 	i := len(*facets) - 1
 	o.indices = append(o.indices, i)
-	ask(&(*facets)[i])
+	change(&(*facets)[i])
 	return facetResult{o.request, i}
 }
 

@@ -21,7 +21,8 @@ type interval struct {
 	count     int64
 }
 
-// histogram plans a histogram, or null with an error if it has too many intervals: then it has values, but no intervals.
+// histogram plans a histogram, or null with an error if it has too many intervals, which search reports as a result with
+// values but without intervals.
 func (a *aggregationPlanner) histogram(one *facet, f *ast.Field) (Value, *output.Error) {
 	args := a.Arguments(f)
 	width := args.Number("interval", defaultInterval)

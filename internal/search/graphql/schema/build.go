@@ -238,7 +238,7 @@ func connectionTypes(out *strings.Builder, connection, edge, node string) {
 	out.WriteString("type " + edge + " {\n  searchAfter: JSON\n  node: " + node + "\n}\n\n")
 }
 
-// shownKeys returns the members of a container that documents hold, by name.
+// shownKeys returns the names of the members of a container that are in documents, sorted.
 func shownKeys(f *mapping.Field) []string {
 	keys := slices.Sorted(maps.Keys(f.Properties))
 	return slices.DeleteFunc(keys, func(key string) bool { return f.Properties[key].Type == typeAlias })

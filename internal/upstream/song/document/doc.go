@@ -1,4 +1,5 @@
-// Package document makes documents of Song's analyses: one of each analysis, or one of each of its files. It makes no calls.
+// Package document creates documents from Song's analyses: one for each analysis, or one for each of its files. It makes no
+// network calls.
 //
 // It imports internal/core and internal/jsontext only.
 package document

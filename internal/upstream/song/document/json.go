@@ -44,7 +44,8 @@ func (o object) text(name string) string {
 	return jsontext.Unquote(raw)
 }
 
-// renamed returns the members that have a value, each under the name that follows its own in names.
+// renamed returns those of the named members that have a value, under new names: names are pairs of an old and
+// a new name.
 func (o object) renamed(names ...string) object {
 	out := make(object, 0, len(names)/2+2)
 	for pair := range slices.Chunk(names, 2) {
