@@ -58,7 +58,7 @@ func New(store Store, cfg Config) (*Service, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	asker, err := external.NewClient(external.Settings{
+	client, err := external.NewClient(external.Settings{
 		AllowedHosts: cfg.AllowedHosts, Timeout: cfg.Timeout, TotalTimeout: cfg.TimeoutInAll, RetryWait: cfg.RetryWait,
 		UserAgent: cfg.UserAgent, Observe: cfg.Metrics.called,
 	})
@@ -68,7 +68,7 @@ func New(store Store, cfg Config) (*Service, error) {
 	calls, shared := &sharedCalls{}, &atomic.Bool{}
 	shared.Store(cfg.Shared)
 	s := &Service{
-		store: store, cfg: cfg, external: asker, calls: calls,
+		store: store, cfg: cfg, external: client, calls: calls,
 		bodies: &bodies{
 			store: store, cfg: cfg, calls: calls, shared: shared,
 			cached: cache.NewLRU[bodyKey, []byte](cfg.CacheBytes / 2), latest: cache.NewLRU[bodyKey, latestBody](cfg.CacheBytes / 2),

@@ -35,11 +35,11 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}, []string{"repository", "scope"}),
 		clockAlarms: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tutti_clock_alarms_total",
-			Help: "Writes refused by a stored version that lies ahead of the clock.",
+			Help: "Writes rejected because the stored version is later than the clock.",
 		}, []string{"repository"}),
 		lastSuccess: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "tutti_last_success_timestamp_seconds",
-			Help: "When a record's or a page's documents were last written to the index, or found written, in Unix time; after a start the end of the last job that wrote, 0 for none.",
+			Help: "Unix time when the documents of a record or a page were last written to the index, or found to be up to date; after a start the end of the last job that wrote any, 0 for none.",
 		}, []string{"repository"}),
 	}
 	reg.MustRegister(m.fetched, m.documents, m.toIndex, m.clockAlarms, m.lastSuccess)

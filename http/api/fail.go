@@ -44,7 +44,7 @@ func NotAcceptable(offers []string) error {
 	}
 }
 
-// InstanceOf returns the escaped path of a request, which a problem names.
+// InstanceOf returns the escaped path of a request, the member instance of its problem.
 func InstanceOf(r *http.Request) string {
 	if p := r.URL.EscapedPath(); p != "" {
 		return p

@@ -58,7 +58,7 @@ func (h *catalogues) unlessFailed(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// serve checks the request, resolves its catalogue and calls route.answer.
+// serve checks the request, resolves its catalogue and calls route.handler.
 func (h *catalogues) serve(w http.ResponseWriter, r *http.Request, route catalogueRoute) error {
 	for _, name := range []string{"Accept", api.HeaderAuthorization} {
 		w.Header().Add("Vary", name)

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics holds the metrics of Readers. If several Readers read topics of one name, it is up when all of them are,
-// and their lags are added. A nil *Metrics records nothing.
+// Metrics holds the metrics of Readers. If several Readers read topics of the same name, the topic is up when all
+// of them are, and its lag is the sum of theirs. A nil *Metrics records nothing.
 type Metrics struct {
 	up  *prometheus.GaugeVec
 	lag *prometheus.GaugeVec

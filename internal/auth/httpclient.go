@@ -20,8 +20,8 @@ const (
 	maxConnections = 16
 )
 
-// checkURL returns CodeInvalid unless address is an absolute https URL, or an http one on this machine or, with allowHTTP, on any. name
-// starts the message.
+// checkURL returns CodeInvalid unless address is an absolute https URL, or an http URL of this machine or, with allowHTTP, of any
+// machine. The message starts with name.
 func checkURL(name, address string, allowHTTP bool) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {

@@ -311,7 +311,7 @@ func TestPublicKeyFile(t *testing.T) {
 }
 
 func TestJWTConfigIsChecked(t *testing.T) {
-	const noIssuer = "JSON Web Tokens need an issuer and an audience, or permission to have any"
+	const noIssuer = "JSON Web Tokens need an issuer and an audience, or the settings that allow any"
 	const oneOf = "set either the URL of a key set or a public key"
 	const address = "the URL of the key set must be an absolute http or https URL"
 	const plain = "the URL of the key set is plain http on another machine"

@@ -24,7 +24,7 @@ const (
 type JWTConfig struct {
 	// JWKSURL is the address of the issuer's keys, a JSON Web Key Set (RFC 7517) or PEM: https, or http on this machine.
 	JWKSURL string
-	// AllowHTTP permits http to other machines for JWKSURL and UMA: within a private network.
+	// AllowHTTP permits http to other machines for JWKSURL and UMA, which is safe only within a private network.
 	AllowHTTP bool
 	// PublicKey is PEM: RSA, EC or Ed25519 public keys or certificates, any of which may sign.
 	PublicKey []byte
@@ -32,8 +32,8 @@ type JWTConfig struct {
 	Issuer, Audience string
 	// AnyIssuer and AnyAudience accept tokens with any iss or aud, or none; Issuer and Audience are then ignored.
 	AnyIssuer, AnyAudience bool
-	// Roles makes the roles in realm_access, and those in resource_access of the client Audience or UMA.ClientID, scopes if they have
-	// the form of a scope.
+	// Roles adds roles to the scopes of a token, those with the form of a scope: the roles in realm_access, and those in
+	// resource_access of the client Audience or UMA.ClientID.
 	Roles bool
 	// UMA requests the scopes of a token from Keycloak. Default: they are claims of the token.
 	UMA UMAConfig
@@ -58,7 +58,7 @@ type JWTConfig struct {
 func (c JWTConfig) validate() error {
 	if (c.Issuer == "") != c.AnyIssuer || (c.Audience == "") != c.AnyAudience {
 		return &core.Error{
-			Code: core.CodeInvalid, Message: "JSON Web Tokens need an issuer and an audience, or permission to have any",
+			Code: core.CodeInvalid, Message: "JSON Web Tokens need an issuer and an audience, or the settings that allow any",
 			Hint: "without them every token that the issuer signed for any service would be accepted",
 		}
 	}

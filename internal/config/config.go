@@ -33,7 +33,7 @@ type Config struct {
 type Server struct {
 	// Listen is a TCP address, host:port.
 	Listen string
-	// Hosts are names that the Host header may contain in addition to loopback names, without authentication; "*" for any.
+	// Hosts are the names other than loopback names that the Host header may contain if there is no authentication; "*" for any.
 	Hosts []string
 	// BasePath is the prefix of every route; empty for none.
 	BasePath string
@@ -42,8 +42,8 @@ type Server struct {
 	// MaxBytesInFlight bounds the memory of large bodies, with a quarter for each kind: requests being received, submissions being
 	// processed, fetched records, and documents being written.
 	MaxBytesInFlight int64
-	// MaxConnections bounds the open connections, MaxConnectionsPerAddress those of one address; 0 for a number that depends on the
-	// limit of open files, and for half of MaxConnections.
+	// MaxConnections bounds the open connections, MaxConnectionsPerAddress those of one address; 0 means a number that depends on
+	// the limit of open files, or half of MaxConnections for one address.
 	MaxConnections, MaxConnectionsPerAddress int
 	// TrustedProxies are addresses and CIDR networks of reverse proxies, to which MaxConnectionsPerAddress does not apply, and whose
 	// X-Forwarded-For identifies clients.

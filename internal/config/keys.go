@@ -49,7 +49,7 @@ func (c *Config) keys() []setting.Key {
 func (s *Server) key() setting.Key {
 	return setting.Object("server", "HTTP server.",
 		setting.Text("listen", &s.Listen, "127.0.0.1:8080", "TCP address, host:port.").Require(),
-		setting.List("hosts", &s.Hosts, nil, "Names that the Host header may contain in addition to loopback names with auth.mode none; * for any.").
+		setting.List("hosts", &s.Hosts, nil, "With auth.mode none: names that the Host header may contain in addition to loopback names; * for any.").
 			Matching(hostPattern, "a host name without scheme or path, or *"),
 		setting.Text("basePath", &s.BasePath, "", "Prefix of every route, for a reverse proxy.").
 			Matching(basePathPattern, "a plain path that starts with /"),

@@ -138,7 +138,7 @@ func (r *Repository) keys() []setting.Key {
 			"Records per page; at least 2, since each page repeats the last record of the previous one. Reduced while a page takes more than 10 s."),
 		setting.Number("concurrency", &r.Concurrency, 4, 1, 64, "Maximum number of calls in flight."),
 		setting.Text("documents", &r.Documents, upstream.DefaultDocuments,
-			"Documents that records become: record or analysis, one of each record; file or file-v4, one of each file of an analysis.").
+			"Documents that records become: record or analysis for one document per record; file or file-v4 for one per file of an analysis.").
 			OneOf(documentNames()...),
 		setting.Text("mappingFile", &r.MappingFile, "", "JSON file with the index's mapping; empty for a generated one."),
 		setting.Object("upstream", "Outages of the repository.",

@@ -95,7 +95,7 @@ type Request struct {
 type Page struct {
 	// Number is the page number in the chain, from 0.
 	Number int `json:"number"`
-	// Epoch counts restarts of the chain: pages of an older epoch behind the restart are void.
+	// Epoch counts restarts of the chain: pages of an older epoch from the restarted page on are ignored.
 	Epoch int `json:"epoch,omitempty"`
 	// Offset is the first row to read, Limit the number of rows.
 	Offset int `json:"offset"`
@@ -110,8 +110,8 @@ type Page struct {
 	Read int `json:"read,omitempty"`
 	// Moved is true once the chain found rows that had moved: any ID of this page may have been read before.
 	Moved bool `json:"moved,omitempty"`
-	// Repeats is true if a page consisted only of rows read before, after as many rows as there were IDs, and no page since has
-	// had a new ID.
+	// Repeats is true if a page had only rows that had been read before, with more rows up to its end than distinct IDs, and no page
+	// since has had a new ID.
 	Repeats bool `json:"repeats,omitempty"`
 }
 
@@ -183,13 +183,17 @@ func (r Request) Dated() bool {
 	return r.Kind == KindIndex && r.Scope == ScopeRecord && r.Cause == CauseKafka && r.AsOf > 0 && r.JobID == ""
 }
 
-// MergeWithPending returns the Request to store if r meets the pending Request of that version on its subject; false if pending
-// stays. r is a Request that tutti makes itself, or one as of an earlier version. A pending Request that is newer than the
-// message that r was split off from (AsOf) stays. A pending removal of any age stays if r belongs to a sweep or does not say what
-// it was split off from. The Request of a sweep is dropped when its job is cancelled; therefore it takes over the job and the
-// cause of another Request that it replaces, and a Request that is not a sweep's replaces a newer one of a sweep, with that
-// version. The same holds for a dated Request (Dated) and any newer Request to index, whose record may have been fetched already.
-// A removal never becomes newer: it leaves its cause and job to the sweep's Request.
+// MergeWithPending decides what the queue stores if r is published while its subject has a pending Request, of that version. It
+// returns the Request to store, or false if pending stays. r is a Request that tutti itself created, or one as of an earlier version
+// (AsOf). The rules are:
+//
+//   - A pending Request stays if it is newer than the message from which r was split off (AsOf).
+//   - A pending removal stays, however old, if r belongs to a sweep or has no AsOf.
+//   - The Request of a sweep is dropped when its job is cancelled. So it takes over the job and the cause of another Request that it
+//     replaces, and a Request that is not a sweep's replaces a newer one of a sweep, with the newer version.
+//   - A dated Request (Dated) replaces any newer Request to index in the same way: the record of that Request may have been
+//     fetched already.
+//   - A removal never becomes newer: instead, a newer Request of a sweep stays, with the cause and the job of the removal.
 func (r Request) MergeWithPending(pending Request, version Version) (Request, bool) {
 	newer := r.AsOf > 0 && version > r.AsOf
 	switch {

@@ -103,7 +103,7 @@ func (d *document) submission(version bool) string {
 	return `{"studyId":` + quoteJSON(d.study) + `,"analysisType":` + kind + string(d.rest) + `}`
 }
 
-// files returns the names and MD5 sums of the document's files.
+// files returns the document's files.
 func (d *document) files() []file {
 	p, err := newPayload(d.submission(true))
 	if err != nil {

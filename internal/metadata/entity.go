@@ -85,7 +85,8 @@ func (r *entities) Entity(ctx context.Context, objectID string) (core.Entity, er
 }
 
 // BackfillEntities stores the object ids and the access of files that were stored by versions of tutti without these columns. It
-// must be called before the Repository serves requests; it costs one look at an index when there is nothing to do.
+// must be called before the Repository serves requests; if there is nothing to do, it costs one query that uses an index of the
+// database.
 func (r *entities) BackfillEntities(ctx context.Context) error {
 	for filled := 0; ; {
 		ids, err := r.analysesWithoutEntities(ctx)
@@ -94,7 +95,7 @@ func (r *entities) BackfillEntities(ctx context.Context) error {
 		}
 		if len(ids) == 0 {
 			if filled > 0 {
-				r.log.InfoContext(ctx, "files have object ids", "analyses", filled)
+				r.log.InfoContext(ctx, "object ids added to the stored files", "analyses", filled)
 			}
 			return nil
 		}

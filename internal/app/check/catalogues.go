@@ -93,13 +93,13 @@ func cataloguesProbe(cfg config.Config, opts Options) probe {
 			}
 			return found
 		}
-		judge := newCatalogueChecker(cfg, opts)
-		defer judge.close()
+		checker := newCatalogueChecker(cfg, opts)
+		defer checker.close()
 		found := warnings(subjectCatalogues, set.Warnings)
 		for _, d := range set.Definitions {
 			found = append(found, definitionFindings(d)...)
 			if d.Err == nil {
-				found = append(found, judge.indexed(ctx, d)...)
+				found = append(found, checker.indexed(ctx, d)...)
 				found = append(found, scopesWithoutAuth(cfg.Auth, d)...)
 				found = append(found, DefaultAccess(cfg.Auth, d)...)
 				found = append(found, nodes(ctx, d, opts)...)

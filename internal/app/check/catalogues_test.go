@@ -90,7 +90,7 @@ func TestFolderOfCatalogues(t *testing.T) {
 	}
 	t.Run("no folder", func(t *testing.T) {
 		report := check.Catalogues(filepath.Join(t.TempDir(), "none"), nil)
-		wantLines(t, of(report, "catalogues"), "fail: the folder of the catalogues cannot be read: *none -> name a folder *")
+		wantLines(t, of(report, "catalogues"), "fail: the folder of the catalogues cannot be read: *none -> set catalogues.dir to an existing folder *")
 		if report.OK || report.Failed() != 1 {
 			t.Errorf("report %+v", report)
 		}

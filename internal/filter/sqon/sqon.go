@@ -14,7 +14,7 @@ type Filter struct {
 // what none of them matches.
 type Node struct {
 	Op Operator
-	// Pivot is the nested path whose single elements everything below is about, "" for none.
+	// Pivot is a nested path: one element of it must match everything below. "" for none.
 	Pivot string
 	// Content are the members of a group (And, Or, Not); nil for a clause.
 	Content []*Node

@@ -137,7 +137,7 @@ func TestRefusedSearches(t *testing.T) {
 		}
 		return hits(h)
 	}
-	const elsewhere = "the cursor was not returned with a document"
+	const elsewhere = "the cursor is not one that was returned with a document"
 	k := field("k", "keyword")
 	tests := []struct {
 		name    string

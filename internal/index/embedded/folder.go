@@ -146,8 +146,8 @@ func (f *folder) read(want file) (*segment.Segment, error) {
 // remove deletes a file. Files that cannot be deleted are deleted by clean.
 func (f *folder) remove(number uint64) { _ = os.Remove(f.path(number)) }
 
-// clean deletes all segment files but those numbered in keep, which a killed process may have left behind, and continues numbering
-// after the highest of keep. It must not run concurrently with write.
+// clean deletes the segment files whose number is not in keep, such as those that a killed process left behind, and continues
+// numbering after the highest of keep. It must not run concurrently with write.
 func (f *folder) clean(keep []uint64) error {
 	names := map[string]bool{}
 	for _, number := range keep {

@@ -34,8 +34,8 @@ const (
 )
 
 var (
-	// ErrConsumerLost says that the server does not know the consumer, or not this pull.
-	ErrConsumerLost = errors.New("the queue forgot the consumer")
+	// ErrConsumerLost means that the server does not know the consumer, or does not know this pull.
+	ErrConsumerLost = errors.New("the queue does not have the consumer any more")
 	// errConnectionChanged: the connection was lost or restored while a strict puller waited.
 	errConnectionChanged = errors.New("the connection to the queue changed")
 	// errClosed: the owner closed the puller.

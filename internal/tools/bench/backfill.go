@@ -45,7 +45,7 @@ func (b *bench) backfill(ctx context.Context) (*results.Report, error) {
 	defer r.engine.Close()
 	report := &results.Report{What: fmt.Sprintf("%s Song analyses of %s bytes in %d studies into Elasticsearch, %d pairs side by side: "+
 		"prebuilt bulk requests of the same documents (the ceiling), and tutti from the trigger to the job's success, "+
-		"sweep included", results.Number(float64(b.Sizes.Records)), results.Number(r.corpus.Each()), b.Sizes.Studies, b.Sizes.Pairs)}
+		"sweep included", results.Number(float64(b.Sizes.Records)), results.Number(r.corpus.MeanBytes()), b.Sizes.Studies, b.Sizes.Pairs)}
 	if err := r.warmUp(ctx, report); err != nil {
 		return nil, err
 	}

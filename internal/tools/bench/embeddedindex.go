@@ -27,7 +27,7 @@ func (b *bench) embeddedIndex(ctx context.Context) (*results.Report, error) {
 	c := standin.Generate(b.Sizes.Studies, b.Sizes.Documents)
 	report := &results.Report{What: fmt.Sprintf("embedded index: %s documents of %s bytes with random ids in batches of %s, encoded, written and "+
 		"synced to disk; and a backfill of %s through the whole app on embedded defaults; %d runs, a fresh folder each",
-		results.Number(float64(b.Sizes.Documents)), results.Number(c.Each()), results.Number(embeddedBatch),
+		results.Number(float64(b.Sizes.Documents)), results.Number(c.MeanBytes()), results.Number(embeddedBatch),
 		results.Number(float64(b.Sizes.EmbeddedRecords)), b.Sizes.Pairs)}
 	var alone, whole []float64
 	for i := range b.Sizes.Pairs {

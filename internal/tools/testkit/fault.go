@@ -15,8 +15,8 @@ type Fault struct {
 	// Skip is the number of selected requests that succeed first; Times is how many then fail, 0 for all.
 	Skip, Times int
 
-	// Wait delays the request first, Release (when not nil) until it is closed. Both end when the client disconnects or the server
-	// closes.
+	// Wait delays the request by a time, Release, if not nil, until the channel is closed. Both end when the client disconnects or the
+	// server closes.
 	Wait    time.Duration
 	Release <-chan struct{}
 

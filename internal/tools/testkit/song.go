@@ -50,8 +50,8 @@ func (s *songStore) DropStudy(study string) {
 }
 
 // Put adds an analysis at the end of the study's list, or replaces the one with its id in place. The analysis is added to the list of
-// study, whatever the body says, so that inconsistent upstreams can be tested. body must not change afterwards; it is ErrNoAnalysis when
-// it has no analysisId, studyId and analysisState.
+// study, whatever the body says, so that inconsistent upstreams can be tested. body must not change afterwards. The error is
+// ErrNoAnalysis if body lacks analysisId, studyId or analysisState.
 func (s *songStore) Put(study string, body []byte) error {
 	a, err := ParseAnalysis(body)
 	if err != nil {

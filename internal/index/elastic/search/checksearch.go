@@ -37,7 +37,7 @@ func checkHits(h *index.HitsRequest) error {
 		}
 		for _, value := range h.After {
 			if !scalar(value) {
-				return core.NewError(core.CodeInvalid, "the cursor was not returned with a document")
+				return core.NewError(core.CodeInvalid, "the cursor is not one that was returned with a document")
 			}
 		}
 	}

@@ -123,7 +123,7 @@ func (l *loader) sort(name string, entries []fs.DirEntry) (top *draft, folders [
 	for _, entry := range entries {
 		name := entry.Name()
 		if name == lostAndFound {
-			warnings = append(warnings, lostAndFound+" is a folder of the file system, and not read")
+			warnings = append(warnings, lostAndFound+" is a folder of the file system and is not read")
 			continue
 		}
 		var d *draft

@@ -33,8 +33,8 @@ func Generate(studies, records int) *Corpus {
 	return c
 }
 
-// Each is the mean size of an analysis in bytes.
-func (c *Corpus) Each() float64 { return float64(c.bytes) / float64(len(c.Analyses)) }
+// MeanBytes is the mean size of an analysis in bytes.
+func (c *Corpus) MeanBytes() float64 { return float64(c.bytes) / float64(len(c.Analyses)) }
 
 // Serve starts a Song server with the analyses. The caller must close it.
 func (c *Corpus) Serve() (*testkit.SongServer, error) {

@@ -12,8 +12,8 @@ const (
 	memberRepositories = "repositories"
 )
 
-// Analysis appends Maestro 5's document of an analysis to dst: the whole record below analysis, beside its id, its study and its
-// state. block is the document's member repositories.
+// Analysis appends Maestro 5's document of an analysis to dst: it has the whole record as the member analysis, and the record's
+// id, study and state. block is the document's member repositories.
 func Analysis(dst []byte, rec core.Record, block []byte) []byte {
 	dst = jsontext.AppendString(append(dst, `{"analysisId":`...), rec.ID)
 	dst = jsontext.AppendString(append(dst, `,"studyId":`...), rec.Organization)
