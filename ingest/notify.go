@@ -23,9 +23,9 @@ const (
 // signature is the value of X-Signature-256, which is checked if the repository has a secret (CONTRACT section 1,
 // Notifications in). Notify returns after the queue has stored every Request and dead letter; after an error the
 // whole body may be sent again. Of several events for one record the last one counts. An invalid event blocks no
-// other: it is in the result's Errors and stored as a dead letter, unless its repository has 1,000 already. A signed
-// body that was accepted within the last week is a repetition: its removals are as of the first time, so that nothing
-// newer is removed. Errors: CodeInvalid for a body that is not a JSON object or array of objects, with the JSON
+// other: it is in the result's Errors and stored as a dead letter, unless its repository has 1,000 already. If the
+// same signed body was accepted within the last week, its removals are as of that first time, so that a repetition
+// removes nothing newer. Errors: CodeInvalid for a body that is not a JSON object or array of objects, with the JSON
 // pointer of the problem, CodeNotFound for an unknown repository, CodeUnauthenticated for a missing or wrong
 // signature, CodeOverloaded or CodeUnavailable from the queue.
 func (s *Service) Notify(
@@ -141,15 +141,15 @@ func (s *Service) keepRejected(ctx context.Context, repository string, faults []
 	if len(faults) == 0 {
 		return nil, nil
 	}
-	told := make([]core.EventError, len(faults))
+	reported := make([]core.EventError, len(faults))
 	for i, f := range faults {
-		told[i] = core.EventError{Pointer: f.pointer, Message: f.rejection.Message}
+		reported[i] = core.EventError{Pointer: f.pointer, Message: f.rejection.Message}
 		if f.rejection.Member != "" {
-			told[i].Pointer += "/" + f.rejection.Member
+			reported[i].Pointer += "/" + f.rejection.Member
 		}
 	}
 	if s.cfg.DeadLetters == nil {
-		return told, nil
+		return reported, nil
 	}
 	// Concurrent notifications must not both use the same remaining number.
 	unlock, err := s.deadLetterLocks.Lock(ctx, repository)
@@ -165,9 +165,9 @@ func (s *Service) keepRejected(ctx context.Context, repository string, faults []
 	letters := make([]core.DeadLetter, room)
 	for i, f := range faults[:room] {
 		letters[i] = messageDeadLetter(f.rejection, repository, sourceWebhook, "", []byte(f.object.Raw))
-		told[i].DeadLetterID = s.deadLetterID(letters[i])
+		reported[i].DeadLetterID = s.deadLetterID(letters[i])
 	}
-	return told, s.putDeadLetters(ctx, letters)
+	return reported, s.putDeadLetters(ctx, letters)
 }
 
 // remainingDeadLetters returns how many more dead letters the webhook of a repository may store.

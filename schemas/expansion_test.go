@@ -13,9 +13,9 @@ import (
 
 // TestExpansion: a schema that the library would take hours for is refused, and a recursive one that it takes little for is not.
 func TestExpansion(t *testing.T) {
-	const twice = " | $ref | recurses twice at one place: the same part of a value would be checked by it again and again, twice as often at each level"
+	const twice = " | $ref | recurses to the same part of a value in two ways, so that the number of checks would double at each level"
 	const n = "/schema/definitions/n" + twice
-	const large = "/schema | schema | leads to more than 100000 schemas, every $ref counted each time it is reached"
+	const large = "/schema | schema | leads to more than 100000 schemas, where a $ref counts each time it is reached"
 	doubling := func(keyword, end string) string {
 		var all strings.Builder
 		for i := range 40 {
@@ -45,7 +45,7 @@ func TestExpansion(t *testing.T) {
 		{"items and contains", `"n":{"items":` + r + `,"contains":` + r + `}`, n},
 		{"an item and all others of another schema", `"n":{"items":[{},` + r + `],"allOf":[{"items":[{}],"additionalItems":` + r + `}]}`, n},
 		{"a condition and what follows", `"n":{"properties":{"d":{"if":` + r + `,"then":` + r + `}}}`, n},
-		{"a long chain", chain(100), "/schema/definitions/n/items | $ref | begins a chain of more than 100 schemas about the same value"},
+		{"a long chain", chain(100), "/schema/definitions/n/items | $ref | begins a chain of more than 100 schemas for the same value"},
 
 		{"a chain", chain(98), ""},
 		{"one property", `"n":{"properties":{"d":` + r + `}}`, ""},

@@ -82,7 +82,8 @@ func (w *runs) acquireScope(ctx context.Context, job core.Job) (bool, error) {
 	}
 }
 
-// startJob sets a queued job to running. Its run has seen the documents with version first or later.
+// startJob sets a queued job to running. first is the version of the first Request of its run, which writes no document with
+// a lower version.
 func (w *runs) startJob(ctx context.Context, job core.Job, first core.Version) (core.Job, error) {
 	if job.State != core.JobQueued {
 		return job, nil

@@ -12,7 +12,7 @@ import (
 // progressJobs is how many of the newest jobs are searched for the newest one of each repository.
 const progressJobs = 200
 
-const progressHelp = "Fetched over expected records of the newest started job of a repository, 0 to 1; absent until all its organizations were counted."
+const progressHelp = "Ratio of fetched to expected records of the newest started job of a repository, from 0 to 1; absent until all its organizations have been counted."
 
 // jobReader reads jobs and their organizations.
 type jobReader interface {

@@ -187,7 +187,7 @@ func (e *expansion) refuse(s *jsonschema.Schema, message string) {
 // visit visits a schema, the last of a chain of schemas for the same value, of length chain.
 func (e *expansion) visit(s *jsonschema.Schema, chain int) {
 	if e.count++; e.count > maxExpansion {
-		e.found = violation.NewList("", "schema", "leads to more than "+violation.Counted(maxExpansion, "schema", "schemas")+", every $ref counted each time it is reached")
+		e.found = violation.NewList("", "schema", "leads to more than "+violation.Counted(maxExpansion, "schema", "schemas")+", where a $ref counts each time it is reached")
 		return
 	}
 	if i := slices.IndexFunc(e.path, func(v *visit) bool { return v.schema == s }); i >= 0 {
@@ -195,7 +195,7 @@ func (e *expansion) visit(s *jsonschema.Schema, chain int) {
 		return
 	}
 	if chain > maxInPlace {
-		e.refuse(e.path[len(e.path)-maxInPlace].schema, "begins a chain of more than "+violation.Counted(maxInPlace, "schema", "schemas about the same value"))
+		e.refuse(e.path[len(e.path)-maxInPlace].schema, "begins a chain of more than "+violation.Counted(maxInPlace, "schema", "schemas for the same value"))
 		return
 	}
 	own := &visit{schema: s, depth: len(e.steps)}
@@ -216,7 +216,7 @@ func (e *expansion) visit(s *jsonschema.Schema, chain int) {
 		}
 	}
 	if recursesTwice(own.recursions) {
-		e.refuse(s, "recurses twice at one place: the same part of a value would be checked by it again and again, twice as often at each level")
+		e.refuse(s, "recurses to the same part of a value in two ways, so that the number of checks would double at each level")
 	}
 	e.path = e.path[:len(e.path)-1]
 }

@@ -22,10 +22,10 @@ type Key struct {
 	each     func() [][]Key
 
 	required bool
-	// optional, when not nil, reports whether the key may be missing, depending on keys read before: the sibling waiverKey has
-	// waiverValue.
+	// optional, when not nil, reports whether the key may be missing, depending on keys read before: the sibling unlessKey has
+	// unlessValue.
 	optional               func() bool
-	waiverKey, waiverValue string
+	unlessKey, unlessValue string
 	// choices are the only values; with ignoreCase case is ignored.
 	choices    []string
 	ignoreCase bool
@@ -130,7 +130,7 @@ func (k Key) Require() Key { k.required = true; return k }
 
 // RequireUnless makes a value required unless waived, which is when sibling has value.
 func (k Key) RequireUnless(sibling, value string, waived func() bool) Key {
-	k.required, k.waiverKey, k.waiverValue, k.optional = true, sibling, value, waived
+	k.required, k.unlessKey, k.unlessValue, k.optional = true, sibling, value, waived
 	return k
 }
 

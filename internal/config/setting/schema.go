@@ -9,7 +9,7 @@ import (
 func SchemaOf(keys []Key) map[string]any {
 	properties := map[string]any{}
 	var required []string
-	var waiver []any
+	var requiredUnless []any
 	for _, k := range keys {
 		properties[k.name] = orNull(keySchema(k))
 		if k.isSecret() {
@@ -23,14 +23,14 @@ func SchemaOf(keys []Key) map[string]any {
 		if k.optional == nil {
 			required = append(required, k.name)
 		} else {
-			waiver = []any{
+			requiredUnless = []any{
 				map[string]any{
 					"required":   []string{k.name},
 					"properties": map[string]any{k.name: map[string]any{"minLength": 1}},
 				},
 				map[string]any{
-					"required":   []string{k.waiverKey},
-					"properties": map[string]any{k.waiverKey: map[string]any{"const": k.waiverValue}},
+					"required":   []string{k.unlessKey},
+					"properties": map[string]any{k.unlessKey: map[string]any{"const": k.unlessValue}},
 				},
 			}
 		}
@@ -39,8 +39,8 @@ func SchemaOf(keys []Key) map[string]any {
 	if len(required) > 0 {
 		s["required"] = required
 	}
-	if waiver != nil {
-		s["anyOf"] = waiver
+	if requiredUnless != nil {
+		s["anyOf"] = requiredUnless
 	}
 	return s
 }

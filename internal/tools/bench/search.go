@@ -21,7 +21,8 @@ import (
 // searchConnections are the numbers of connections for the requests of a page.
 func searchConnections() []int { return []int{1, 4, 16} }
 
-// search measures pages of a portal, with tutti's GraphQL and with an expert's hand-written search on the same engine.
+// search compares pages of a portal requested with tutti's GraphQL and with an expert's hand-written search on the
+// same engine.
 func (b *bench) search(ctx context.Context) (_ *results.Report, err error) {
 	e, err := direct.NewEngine(ctx, b.ElasticsearchURL)
 	if err != nil {
@@ -44,8 +45,8 @@ func (b *bench) search(ctx context.Context) (_ *results.Report, err error) {
 	if err := r.fill(ctx); err != nil {
 		return nil, err
 	}
-	report := &results.Report{What: fmt.Sprintf("pages of a portal over %d analyses: tutti's GraphQL, as a separate process, beside the same asked of the "+
-		"same engine by a hand-written search; runs of %s in turn, over 1, 4 and 16 connections", b.Sizes.Searched, b.Sizes.LoadFor)}
+	report := &results.Report{What: fmt.Sprintf("pages of a portal over %d analyses: tutti's GraphQL, as a separate process, compared with the "+
+		"same content from a hand-written search on the same engine; alternating runs of %s, over 1, 4 and 16 connections", b.Sizes.Searched, b.Sizes.LoadFor)}
 	for _, p := range pages() {
 		if err := r.compare(ctx, report, p); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
@@ -150,7 +151,7 @@ func (r *searchRun) loads() (own, hand direct.Load, err error) {
 	return own, hand, err
 }
 
-// leg loads one of the two for some time.
+// leg sends requests to one of the two servers for Sizes.LoadFor.
 func (r *searchRun) leg(ctx context.Context, l direct.Load, p page, connections int, tutti bool) (direct.Result, error) {
 	sources := make([]*rand.Rand, connections)
 	for i := range sources {
@@ -174,7 +175,7 @@ func (r *searchRun) usedCPU(ctx context.Context) (float64, error) {
 	const name = "\nprocess_cpu_seconds_total "
 	_, rest, found := strings.Cut(string(answer), name)
 	if !found {
-		return 0, core.NewError(core.CodeInternal, "the server does not say what CPU it used")
+		return 0, core.NewError(core.CodeInternal, "the server's metrics do not have the CPU time that it used")
 	}
 	line, _, _ := strings.Cut(rest, "\n")
 	return gjson.Parse(line).Float(), nil
@@ -221,7 +222,7 @@ func summary(answer []byte) []string {
 	return lines
 }
 
-// handwrittenSummary returns the same of the engine's response.
+// handwrittenSummary is summary for the engine's response.
 func handwrittenSummary(answer []byte) []string {
 	answers := gjson.GetBytes(answer, "responses").Array()
 	if len(answers) == 0 {

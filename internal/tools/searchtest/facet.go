@@ -11,7 +11,7 @@ import (
 	"tutti/internal/tools/searchtest/model"
 )
 
-// facetScope is what a facet counts (CONTRACT section 5).
+// facetScope is the documents and rows that a facet counts (CONTRACT section 5).
 type facetScope struct {
 	// documents are the documents that match, rows for each of them the rows with counted values.
 	documents []*model.Element
@@ -19,9 +19,9 @@ type facetScope struct {
 }
 
 // facetScopes returns the scopes of a facet on a field. Unless themselves is set, conjuncts of the filter that are only about the
-// field do not apply. When a pivot has clauses that it does not bind, there are two valid readings: these clauses are moved out of
+// field do not apply. When a pivot has clauses that it does not bind, there are two valid scopes: these clauses are moved out of
 // the pivot before or after the clauses on the field are removed. When the pivot is split into alternatives, only the second
-// reading is valid, because the conditions beside the alternatives are copied into each of them.
+// scope is valid, because the conditions beside the alternatives are copied into each of them.
 func (o *oracle) facetScopes(f sqon.Filter, name string, themselves bool) ([]facetScope, error) {
 	apart, err := f.Hoist(o.fields)
 	if err != nil {
@@ -32,7 +32,7 @@ func (o *oracle) facetScopes(f sqon.Filter, name string, themselves bool) ([]fac
 	if !themselves && split(apart.Root) {
 		filters = filters[1:]
 	}
-	var readings []facetScope
+	var scopes []facetScope
 	for _, f := range filters {
 		field := o.fields.ByName[name].Field
 		if f.Root != nil && !themselves {
@@ -42,9 +42,9 @@ func (o *oracle) facetScopes(f sqon.Filter, name string, themselves bool) ([]fac
 		if err != nil {
 			return nil, err
 		}
-		readings = append(readings, in)
+		scopes = append(scopes, in)
 	}
-	return readings, nil
+	return scopes, nil
 }
 
 // split reports whether a pivot of a filter has been split into alternatives.
@@ -89,8 +89,8 @@ func (o *oracle) canBind(n *sqon.Node, at scope, row *model.Element) bool {
 	}
 }
 
-// truth is how far a filter holds for an element when the rest of its document is unknown, since that is decided by the documents of
-// the facet decide.
+// truth is whether a filter holds for an element if the rest of its document is unknown; the filter of the facet's documents decides
+// about the rest.
 type truth int
 
 const (
@@ -99,7 +99,7 @@ const (
 	yes
 )
 
-// truth returns how far a node holds in a scope.
+// truth returns whether a node holds in a scope.
 func (o *oracle) truth(n *sqon.Node, at scope) truth {
 	if n.Pivot == "" || at.bound[n.Pivot] != nil {
 		return o.bodyTruth(n, at)
@@ -205,7 +205,7 @@ func (o *oracle) countsElement(n *sqon.Node, at scope, row *model.Element) bool 
 	return o.body(n, at)
 }
 
-// anyOf returns the in with the values of an all, the same node each time.
+// anyOf returns an In clause with the values of an All clause, the same node each time.
 func (o *oracle) anyOf(n *sqon.Node) *sqon.Node {
 	if o.any == nil {
 		o.any = map[*sqon.Node]*sqon.Node{}

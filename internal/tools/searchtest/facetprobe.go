@@ -64,11 +64,11 @@ func (w *fixture) facetProbe(d draw, maker *filterGenerator, f sqon.Filter, name
 			if err != nil {
 				return index.SearchRequest{}, nil, err
 			}
-			readings, err := w.oracle.facetScopes(f, name, a.themselves)
+			scopes, err := w.oracle.facetScopes(f, name, a.themselves)
 			request := index.SearchRequest{Filter: documents, Total: total, Facets: []index.Facet{facet}}
 			return request, func(r index.SearchResult) string {
 				difference := ""
-				for i, in := range slices.Backward(readings) {
+				for i, in := range slices.Backward(scopes) {
 					if difference = w.diffFacetResult(r, a, in, total); difference == "" || i == 0 {
 						break
 					}
@@ -92,7 +92,7 @@ func (w *fixture) pageProbe(d draw, maker *filterGenerator, f sqon.Filter) probe
 		what: fmt.Sprintf("page of hits and facets %s", aspects), filter: f,
 		build: func(ctx context.Context, f sqon.Filter) (index.SearchRequest, diffFunc, error) {
 			request := index.SearchRequest{Total: true, Hits: &hits}
-			var readings [][]facetScope
+			var scopes [][]facetScope
 			for _, a := range aspects {
 				_, facet, err := w.buildFacet(ctx, f, a)
 				if err != nil {
@@ -102,7 +102,7 @@ func (w *fixture) pageProbe(d draw, maker *filterGenerator, f sqon.Filter) probe
 				if err != nil {
 					return request, nil, err
 				}
-				request.Facets, readings = append(request.Facets, facet), append(readings, in)
+				request.Facets, scopes = append(request.Facets, facet), append(scopes, in)
 			}
 			var err error
 			request.Filter, err = query.Lower(ctx, f, w.oracle.fields, setsOf)
@@ -112,7 +112,7 @@ func (w *fixture) pageProbe(d draw, maker *filterGenerator, f sqon.Filter) probe
 					return fmt.Sprintf("%d facets of %d, want %d of %d", len(r.Facets), r.Total, len(aspects), len(want))
 				}
 				for i, a := range aspects {
-					if difference := diffFacet(model.ClassOf(a.ask.Field.Type), r.Facets[i], w.oracle.facet(a.ask, readings[i][0], a.filters)); difference != "" {
+					if difference := diffFacet(model.ClassOf(a.ask.Field.Type), r.Facets[i], w.oracle.facet(a.ask, scopes[i][0], a.filters)); difference != "" {
 						return "facet of " + a.String() + ":\n" + difference
 					}
 				}
@@ -122,7 +122,8 @@ func (w *fixture) pageProbe(d draw, maker *filterGenerator, f sqon.Filter) probe
 	}
 }
 
-// diffFacetResult returns how a result differs from a facet in one reading of its scope.
+// diffFacetResult returns how a result differs from that of a facet over the documents in one of its possible
+// scopes.
 func (w *fixture) diffFacetResult(r index.SearchResult, a facetQuestion, in facetScope, total bool) string {
 	if len(r.Facets) != 1 {
 		return fmt.Sprintf("%d facets, want 1", len(r.Facets))

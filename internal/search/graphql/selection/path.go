@@ -46,7 +46,7 @@ func AppendPaths(dst, doc []byte, at int, paths [][]string) []byte {
 	return append(dst, '}')
 }
 
-// appendPathsOf is appendProjection for any value; an array is projected item by item.
+// appendPathsOf is AppendPaths for any value; the items of an array are reduced one by one.
 func appendPathsOf(dst, doc []byte, v span, paths [][]string) []byte {
 	if doc[v.Start] != '[' {
 		return AppendPaths(dst, doc, v.Start, paths)
