@@ -141,7 +141,7 @@ func (c *remoteChecks) ask(ctx context.Context, token string) (verifiedToken, er
 		return verifiedToken{}, fmt.Errorf("checking a token: %w", err)
 	}
 	defer response.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxCheckBytes)) // a longer one is cut, and then no JSON
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxCheckBytes)) // a longer body is truncated and therefore not JSON
 	if err != nil {
 		return verifiedToken{}, fmt.Errorf("reading a response about a token: %w", err)
 	}

@@ -150,7 +150,7 @@ type OrganizationRun struct {
 	Totals       Totals   `json:"totals"`
 	// Error is also the reason of a pause.
 	Error *JobError `json:"error,omitempty"`
-	// PausedSince is when the calls began to fail because of which the organization is paused, nil while it is not.
+	// PausedSince is when the calls began to fail that led to the pause; nil if the organization is not paused.
 	PausedSince *time.Time `json:"pausedSince,omitempty"`
 	// Epoch counts the restarts of the chain; Restart is the page number of the last one.
 	Epoch   int `json:"epoch,omitempty"`

@@ -7,9 +7,10 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// pool is some scalars of a type, as JSON: few, so that filters match documents, and special ones.
+// pool is a set of scalars of a type, as JSON: only a few, so that filters match documents, and including
+// special ones.
 type pool struct {
-	// stored are those of documents, asked those of in and its like, ends those of ranges.
+	// stored are the values of documents, values those of in and similar operators, bounds those of ranges.
 	stored, values, bounds []string
 }
 

@@ -386,7 +386,8 @@ func (s *Set) Selects(name string) bool {
 	})
 }
 
-// elements is the range of a document's nested elements to return, in the document's order. total counts all elements.
+// elements is the range of a document's nested elements to return, in the document's order. The field total counts the elements
+// outside of it too.
 type elements struct {
 	// offset is the number of elements to skip, limit the maximum number to return, -1 for no limit.
 	offset, limit int
