@@ -1,3 +1,3 @@
 // Package metadata is the surface of the analysis types and of the built-in metadata repository (CONTRACT sections 7 and 8). It imports
-// the core of http, no other surface.
+// shared packages of http, such as http/api, but no other surface.
 package metadata

@@ -1,3 +1,3 @@
-// Package system is the surface of API keys, probes, metrics and the pages of the OpenAPI document. It imports the core of http, no
-// other surface.
+// Package system is the surface of API keys, probes, metrics and the pages of the OpenAPI document. It imports shared packages of
+// http, such as http/api, but no other surface.
 package system
