@@ -94,7 +94,7 @@ func TestDownloadBodiesAtFault(t *testing.T) {
 		"array":           {json, "[]", 400, "the body is not a JSON object", ""},
 		"member array":    {json, `{"params":[]}`, 400, "member params of the body is not a JSON object", ""},
 		"member broken":   {json, `{"params":"{"}`, 400, "member params of the body is not valid JSON", ""},
-		"member NUL":      {json, `{"params":"\u0000"}`, 400, "member params of the body holds a NUL character", ""},
+		"member NUL":      {json, `{"params":"\u0000"}`, 400, "member params of the body contains a NUL character", ""},
 		"no type":         {"", "{}", 415, refused, media},
 		"text":            {"text/plain", "{}", 415, refused, media},
 		"multipart":       {"multipart/form-data; boundary=x", "{}", 415, refused, media},

@@ -95,7 +95,7 @@ func TestGraphQLBodiesThatHoldNoOperation(t *testing.T) {
 		"persisted query":        {json, `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"00"}}}`, 400, "invalid", "member query of the body is missing", object},
 		"query object":           {json, `{"query":{}}`, 400, "invalid", "member query of the body must be a string", ""},
 		"query number":           {json, `{"query":7}`, 400, "invalid", "member query of the body must be a string", ""},
-		"query with NUL":         {json, `{"query":"{a}\u0000"}`, 400, "invalid", "member query of the body holds a NUL character", ""},
+		"query with NUL":         {json, `{"query":"{a}\u0000"}`, 400, "invalid", "member query of the body contains a NUL character", ""},
 		"name number":            {json, `{"query":"{a}","operationName":7}`, 400, "invalid", "member operationName of the body must be a string", ""},
 		"variables text":         {json, `{"query":"{a}","variables":"{}"}`, 400, "invalid", "member variables of the body must be an object", ""},
 		"variables array":        {json, `{"query":"{a}","variables":[]}`, 400, "invalid", "member variables of the body must be an object", ""},

@@ -119,7 +119,7 @@ func TestCreateStudyRefuses(t *testing.T) {
 		"info twice":      {ask{body: `{"info":{},"info":{}}`}, 400, "invalid", "malformed.parameter", `member "info" of the body appears twice`},
 		"info as text":    {ask{body: `{"info":"{}"}`}, 400, "invalid", "malformed.parameter", "member info of the body must be an object"},
 		"unknown member":  {ask{body: `{"Name":"N"}`}, 400, "invalid", "malformed.parameter", `unknown member "Name"`},
-		"a NUL":           {ask{body: `{"description":"a\u0000b"}`}, 400, "invalid", "malformed.parameter", "member description of the body holds a NUL character"},
+		"a NUL":           {ask{body: `{"description":"a\u0000b"}`}, 400, "invalid", "malformed.parameter", "member description of the body contains a NUL character"},
 		"not UTF-8":       {ask{body: "{\"name\":\"\xff\"}"}, 400, "invalid", "malformed.parameter", "the body is not UTF-8"},
 		"deep":            {ask{body: deep}, 400, "invalid", "malformed.parameter", "the body is not valid JSON"},
 		"text":            {ask{body: "{}", header: http.Header{"Content-Type": {"text/plain"}}}, 415, "unsupported_media_type", "unsupported.media.type", "not declared as JSON"},

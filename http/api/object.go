@@ -75,7 +75,7 @@ func (o Object) Text(name string) (string, error) {
 		return "", MemberError(name, "must be a string")
 	}
 	if strings.ContainsRune(v, 0) {
-		return "", MemberError(name, "holds a NUL character")
+		return "", MemberError(name, "contains a NUL character")
 	}
 	return v, nil
 }

@@ -33,7 +33,7 @@ type resident struct {
 // with a slow one.
 func (b *bench) memory(ctx context.Context) (*results.Report, error) {
 	large, small := b.Sizes.Records, max(1, b.Sizes.Records/4)
-	report := &results.Report{What: fmt.Sprintf("resident memory (VmHWM, VmRSS) of `tutti serve` with everything as by default, a fresh process each "+
+	report := &results.Report{What: fmt.Sprintf("resident memory (VmHWM, VmRSS) of `tutti serve` with the default configuration, a fresh process each "+
 		"time, during a backfill of one study into an engine that answers at once, and into one that takes %s for each "+
 		"bulk request", b.Sizes.SlowBulk)}
 	var highest []float64

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// submittersBeside is the number of concurrent submissions during preparation.
-	submittersBeside = 64
+	// preparationConcurrency is the number of concurrent submissions during preparation.
+	preparationConcurrency = 64
 	// pageOfMetadata is the page size of the paging benchmark.
 	pageOfMetadata = 100
 	// coldOffsets is the number of pages read at random.
@@ -170,7 +170,7 @@ func (s *submitter) awaitIndexed(ctx context.Context, id string) (time.Duration,
 func (s *submitter) paging(ctx context.Context, b *bench, report *results.Report, what string) error {
 	b.say("metadata: %s: publishing %d analyses", what, b.Sizes.Listed)
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(submittersBeside)
+	group.SetLimit(preparationConcurrency)
 	for range b.Sizes.Listed {
 		group.Go(func() error {
 			id, err := s.submit(groupCtx)

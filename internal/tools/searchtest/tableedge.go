@@ -91,7 +91,7 @@ func (w *fixture) checkMissingAlias() {
 	streamed := w.x.Stream(w.Context(), alias, index.StreamRequest{}, func([]index.Hit) error { return nil })
 	for what, err := range map[string]error{"Search": err, "Stream": streamed} {
 		if core.CodeOf(err) != core.CodeIndexBlocked || core.MessageOf(err) == "" {
-			w.Errorf("%s: %v (%s), want one of %s with a message", what, err, core.CodeOf(err), core.CodeIndexBlocked)
+			w.Errorf("%s: %v (%s), want %s with a message", what, err, core.CodeOf(err), core.CodeIndexBlocked)
 		}
 	}
 }
@@ -101,11 +101,11 @@ func (w *fixture) checkCancelled() {
 	ctx, cancel := context.WithCancel(w.Context())
 	cancel()
 	if _, err := w.x.Search(ctx, w.alias, []index.SearchRequest{w.fullRequest()}); core.CodeOf(err) != core.CodeUnavailable {
-		w.Errorf("Search: %v (%s), want one of %s", err, core.CodeOf(err), core.CodeUnavailable)
+		w.Errorf("Search: %v (%s), want %s", err, core.CodeOf(err), core.CodeUnavailable)
 	}
 	err := w.x.Stream(ctx, w.alias, index.StreamRequest{}, func([]index.Hit) error { return nil })
 	if core.CodeOf(err) != core.CodeUnavailable {
-		w.Errorf("Stream: %v (%s), want one of %s", err, core.CodeOf(err), core.CodeUnavailable)
+		w.Errorf("Stream: %v (%s), want %s", err, core.CodeOf(err), core.CodeUnavailable)
 	}
 }
 

@@ -183,7 +183,7 @@ func TestHitsRefused(t *testing.T) {
 		},
 		"too few values": {
 			index.HitsRequest{Size: 1, Sort: []index.Sort{{Field: field("size")}, {Field: field("_id")}}, After: []json.RawMessage{[]byte(`1`)}},
-			"the sort values to continue after are 1, but the order has 2 keys",
+			"the number of sort values to continue after is 1, but the order has 2 keys",
 		},
 		"a number for a text":     {after("color", `1`), `sort value 1 to continue after is not a value of the field "color"`},
 		"a text for a number":     {after("size", `"1"`), `sort value 1 to continue after is not a value of the field "size"`},

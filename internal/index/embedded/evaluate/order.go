@@ -123,7 +123,8 @@ func (k *key) appendJSON(b []byte, v value) []byte {
 // afterValue is the sort value after which documents start, for one key.
 type afterValue struct {
 	value
-	// between is set when the value is not a value of the type: it is then the gap below value. beyond is above all values.
+	// between is set if the type cannot represent the value: it then lies between value and the next lower value of the
+	// type. beyond is set if it is above all values of the type.
 	between, beyond bool
 }
 
@@ -133,7 +134,7 @@ func (o *order) parseAfter(after []json.RawMessage) ([]afterValue, error) {
 		return nil, nil
 	}
 	if len(after) != o.sorts {
-		return nil, core.NewError(core.CodeInvalid, "the sort values to continue after are "+strconv.Itoa(len(after))+
+		return nil, core.NewError(core.CodeInvalid, "the number of sort values to continue after is "+strconv.Itoa(len(after))+
 			", but the order has "+strconv.Itoa(o.sorts)+" keys")
 	}
 	all := make([]afterValue, 0, len(after))

@@ -17,7 +17,7 @@ import (
 type Value struct {
 	// Text is set for texts, booleans and addresses.
 	Text string
-	// Number is set for numbers; inf instead for a number outside the range of a double.
+	// Number is set for numbers, and Inf instead for a number outside the range of a double.
 	Number *big.Rat
 	Inf    int
 	// At is set for dates.
