@@ -39,13 +39,13 @@ type segmentStats struct {
 }
 
 func statsOf(segments []aliasSegment) []segmentStats {
-	weights := make([]segmentStats, len(segments))
+	stats := make([]segmentStats, len(segments))
 	for i := range segments {
 		v := &segments[i]
 		deleted := v.deletedCount()
-		weights[i] = segmentStats{live: v.segment.Documents() - deleted, deleted: deleted, onDisk: v.file.number != 0, merging: v.merging}
+		stats[i] = segmentStats{live: v.segment.Documents() - deleted, deleted: deleted, onDisk: v.file.number != 0, merging: v.merging}
 	}
-	return weights
+	return stats
 }
 
 // run is a range of adjacent segments, from ≤ i < to, and the number of their documents that are not deleted.
@@ -58,11 +58,11 @@ type policy struct {
 }
 
 // chooseMerges returns the runs worth merging, most urgent first. They contain no segment that is being merged; runs of different
-// rules may overlap. Unless files is set, merges only for the sake of a file are left out.
-func chooseMerges(weights []segmentStats, files bool) iter.Seq[run] {
-	p := &policy{stats: weights}
+// rules may overlap. Unless files is set, the rule flush does not apply, whose only purpose is to write documents to a file.
+func chooseMerges(stats []segmentStats, files bool) iter.Seq[run] {
+	p := &policy{stats: stats}
 	total := 0
-	for _, w := range weights {
+	for _, w := range stats {
 		total += w.live
 	}
 	p.maxDocuments = max(maxSegmentDocuments, total/maxSegmentShare)

@@ -44,7 +44,7 @@ type Response struct {
 	// hasShards is set when the response contains the number of failed shards.
 	hasShards bool
 	failed    int64
-	// Total is the number of matching documents if hasTotal is set.
+	// Total is the number of matching documents if HasTotal is set.
 	Total    int64
 	HasTotal bool
 	// ReadHits and ReadAggs read these members at the reader's position.
@@ -133,7 +133,7 @@ type HitsReader struct {
 	KeptBytes int64
 	// sortValues is the preallocated memory for sort values.
 	sortValues []json.RawMessage
-	// WithIndex collects the hits' indices in indices.
+	// WithIndex collects the hits' indices in Indices.
 	WithIndex bool
 	Indices   []string
 	// LastSort is the raw sort array of the last hit, including values that the cluster added.

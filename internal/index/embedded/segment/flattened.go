@@ -5,7 +5,7 @@ import (
 )
 
 // A flattened field has one more column for all its keys, whose texts are a key, a zero byte and a value: a column per key, however
-// rare, would need a number for each row. The column of a single key is made on first use. Both columns of a flattened field are
+// rare, would need a number for each row. The column of a single key is built on first use. Both columns of a flattened field are
 // inverted-only.
 
 // flattenedKeysName returns the name of the column of a flattened field's keys. No field can have this name.
