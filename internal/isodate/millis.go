@@ -9,7 +9,7 @@ const (
 	MaxMillis = 1e18
 )
 
-// Millis is a number of milliseconds since 1970 in UTC, with a fraction that is exact to precision.
+// Millis is a number of milliseconds since 1970 in UTC, with a fraction. precision is the unit of its last digit.
 type Millis struct {
 	// Decimals is the number of decimal places.
 	Decimals            int

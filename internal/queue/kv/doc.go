@@ -1,2 +1,3 @@
-// Package kv holds the key-value bucket of tutti: jobs, compare-and-swap cells, notes of pages and hand-out counts.
+// Package kv holds the key-value bucket of tutti: jobs, compare-and-swap cells, notes of pages, and counts of how
+// often a message was handed out for processing.
 package kv

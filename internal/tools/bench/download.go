@@ -44,7 +44,7 @@ const (
 func (b *bench) download(ctx context.Context) (*results.Report, error) {
 	report := &results.Report{What: fmt.Sprintf("downloads of %s analyses as TSV with %d columns from `tutti serve` as a separate process, by one client "+
 		"that reads as fast as it can; memory is what the process holds itself (RssAnon, read every %s), not what the system keeps of the "+
-		"index's files for it; growth compares the highest during downloads of all with that during downloads of a tenth, made until it no longer grew",
+		"index's files for it; growth is the maximum while all rows are downloaded, relative to the maximum while a tenth is downloaded repeatedly until it no longer grows",
 		results.Number(float64(b.Sizes.Downloaded)), len(hitFields()), memoryPollInterval)}
 	if err := b.downloadEmbedded(ctx, report); err != nil {
 		return nil, fmt.Errorf("on the embedded index: %w", err)
@@ -338,7 +338,7 @@ func (r *downloadRun) rows(ctx context.Context, rows int) (d downloaded, err err
 	began := time.Now()
 	resp, err := r.client.HTTP.Do(req)
 	if err != nil {
-		return d, core.WrapError(core.CodeUnavailable, "asking for a download", err)
+		return d, core.WrapError(core.CodeUnavailable, "requesting a download", err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -372,12 +372,12 @@ func (c *counter) Write(b []byte) (int, error) {
 func ownMemory(pid int) (float64, error) {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
-		return 0, core.WrapError(core.CodeUnsupported, "the memory of a process is not known on this system", err)
+		return 0, core.WrapError(core.CodeUnsupported, "the memory of a process is not available on this system", err)
 	}
 	_, rest, _ := strings.Cut(string(text), "\nRssAnon:")
 	kib, err := strconv.ParseFloat(strings.TrimSpace(strings.SplitN(rest, "kB", 2)[0]), 64)
 	if err != nil {
-		return 0, core.WrapError(core.CodeUnsupported, "the memory of a process is not understood", err)
+		return 0, core.WrapError(core.CodeUnsupported, "the memory of a process cannot be parsed", err)
 	}
 	return kib * 1024 / megabyte, nil
 }
