@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"hash/fnv"
 	"slices"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -19,22 +21,26 @@ type prepared struct {
 	files []file
 	// token is the last change in the other repository, in microseconds since 1970.
 	token int64
+	// hash identifies the content in the other repository.
+	hash int64
+	// note names the files that cannot be found by their object ids.
+	note string
 }
 
 // Import stores analyses of another repository with their ids, object ids, states, times and history, in one transaction. They are not
 // validated, may have files that others have too, and write no events. An analysis that was imported before is replaced if it has not
-// changed here since. report is called for each after the transaction, with the reason for ImportSkipped and ImportConflict. Their study
-// must exist.
+// changed here since. report is called for each after the transaction, with the reason for ImportSkipped and ImportConflict, and for the
+// others with the files that cannot be found by their object ids. Their study must exist.
 func (r *Repository) Import(ctx context.Context, analyses []core.ImportedAnalysis, report func(id string, did core.ImportResult, why string)) error {
 	ready := make([]prepared, 0, len(analyses))
-	reasons := map[string]string{}
+	reasons := map[string]string{} // and notes
 	for i := range analyses {
 		p, err := r.prepare(&analyses[i])
 		if err != nil {
 			reasons[analyses[i].ID] = core.MessageOf(err)
 			continue
 		}
-		ready = append(ready, p)
+		ready, reasons[p.id] = append(ready, p), p.note
 	}
 	results := map[string]core.ImportResult{}
 	err := r.store.Update(ctx, func(ctx context.Context, tx *store.Tx) error {
@@ -60,7 +66,7 @@ func (r *Repository) Import(ctx context.Context, analyses []core.ImportedAnalysi
 		case did == core.ImportConflict:
 			report(id, did, "the analysis has changed in both repositories, or was not imported")
 		default:
-			report(id, did, "")
+			report(id, did, reasons[id])
 		}
 	}
 	return nil
@@ -104,11 +110,14 @@ func (r *Repository) prepare(a *core.ImportedAnalysis) (prepared, error) {
 	history := slices.Clone(a.History)
 	slices.SortStableFunc(history, func(x, y core.StateChange) int { return x.At.Compare(y.At) })
 	last := a.UpdatedAt
-	ready := prepared{files: indexedFiles(p.files), document: document{
+	ready := prepared{files: indexedFiles(p.files), note: unindexed(p.files), document: document{
 		id: a.ID, study: a.Study, state: a.State, kind: a.Type, createdAt: formatTime(store.Micros(a.CreatedAt)), history: "[]",
 		rest: p.rest(a.Study, a.ID),
 	}}
 	for _, change := range history {
+		if !change.From.Valid() || !change.To.Valid() {
+			return prepared{}, parameterError("a state in the history of the analysis is not valid")
+		}
 		ready.state = change.From
 		ready.setState(change.To, store.Micros(change.At))
 		if change.At.After(last) {
@@ -118,7 +127,28 @@ func (r *Repository) prepare(a *core.ImportedAnalysis) (prepared, error) {
 	ready.state, ready.token = a.State, store.Micros(last)
 	ready.updatedAt = formatTime(ready.token)
 	ready.whole, err = r.encode(&ready.document)
+	h := fnv.New64a()
+	_, _ = h.Write(ready.whole) // never fails
+	ready.hash = int64(h.Sum64())
 	return ready, err
+}
+
+// unindexed returns a note that names the files that indexedFiles omits, "" for none.
+func unindexed(files []file) string {
+	found := map[string]struct{}{}
+	for _, f := range indexedFiles(files) {
+		found[f.objectID] = struct{}{}
+	}
+	var left []string
+	for _, f := range files {
+		if _, ok := found[f.objectID]; !ok {
+			left = append(left, truncated(f.objectID))
+		}
+	}
+	if len(left) == 0 {
+		return ""
+	}
+	return "files whose name is empty, too long or that of another file, which /entities does not list: " + strings.Join(left, ", ")
 }
 
 // indexedFiles returns the files that can be found by name: the first of each name of at most maxFileNameBytes.
@@ -138,39 +168,45 @@ func indexedFiles(files []file) []file {
 // importOne stores one analysis.
 func (r *Repository) importOne(ctx context.Context, tx *store.Tx, p *prepared) (core.ImportResult, error) {
 	const doing = "importing an analysis"
+	var study string
 	var token int64
 	var body []byte
-	err := tx.QueryRowContext(ctx, "SELECT updated_at, body FROM analysis WHERE id = $1", p.id).Scan(&token, &body)
+	err := tx.QueryRowContext(ctx, "SELECT study, updated_at, body FROM analysis WHERE id = $1", p.id).Scan(&study, &token, &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		if err := r.insert(ctx, tx, &p.document, p.token, p.whole, p.files); err != nil {
 			return "", err
 		}
-		_, err := tx.ExecContext(ctx, "INSERT INTO imported_analysis (analysis_id, source_updated_at, updated_at) VALUES ($1, $2, $2)", p.id, p.token)
+		_, err := tx.ExecContext(ctx, "INSERT INTO imported_analysis (analysis_id, source_hash, updated_at) VALUES ($1, $2, $3)", p.id, p.hash, p.token)
 		return core.ImportAdded, store.WrapError(doing, err)
 	}
 	if err != nil {
 		return "", store.WrapError(doing, err)
 	}
-	var source, imported int64
-	err = tx.QueryRowContext(ctx, "SELECT source_updated_at, updated_at FROM imported_analysis WHERE analysis_id = $1", p.id).Scan(&source, &imported)
+	var hash, imported int64
+	err = tx.QueryRowContext(ctx, "SELECT source_hash, updated_at FROM imported_analysis WHERE analysis_id = $1", p.id).Scan(&hash, &imported)
 	switch {
-	case errors.Is(err, sql.ErrNoRows):
+	case errors.Is(err, sql.ErrNoRows), err == nil && study != p.study:
 		return core.ImportConflict, nil
 	case err != nil:
 		return "", store.WrapError(doing, err)
-	case imported != token && source == p.token:
+	case imported != token && hash == p.hash:
 		return core.ImportKept, nil
 	case imported != token:
 		return core.ImportConflict, nil
 	}
 	before := current{document: parseDocument(body), token: token}
 	if p.updatedAt = before.updatedAt; string(p.bytes()) == string(body) {
-		return core.ImportEqual, nil
+		_, err = tx.ExecContext(ctx, "UPDATE imported_analysis SET source_hash = $1 WHERE analysis_id = $2 AND source_hash <> $1", p.hash, p.id)
+		return core.ImportEqual, store.WrapError(doing, err)
 	}
 	// The index writes a document only with a newer version, which updatedAt determines; Song does not change it with a file.
 	next := max(p.token, token+1)
 	p.updatedAt = formatTime(next)
-	if err := r.overwrite(ctx, tx, &before, &p.document, next, p.bytes()); err != nil {
+	err = r.overwrite(ctx, tx, &before, &p.document, next, p.bytes())
+	if errors.Is(err, errChanged) {
+		return core.ImportConflict, nil // a server on the same PostgreSQL changed it
+	}
+	if err != nil {
 		return "", err
 	}
 	if _, err := tx.ExecContext(ctx, "DELETE FROM analysis_file WHERE analysis_id = $1", p.id); err != nil {
@@ -179,6 +215,6 @@ func (r *Repository) importOne(ctx context.Context, tx *store.Tx, p *prepared) (
 	if err := insertFiles(ctx, tx, p.study, p.id, p.files); err != nil {
 		return "", err
 	}
-	_, err = tx.ExecContext(ctx, "UPDATE imported_analysis SET source_updated_at = $1, updated_at = $2 WHERE analysis_id = $3", p.token, next, p.id)
+	_, err = tx.ExecContext(ctx, "UPDATE imported_analysis SET source_hash = $1, updated_at = $2 WHERE analysis_id = $3", p.hash, next, p.id)
 	return core.ImportUpdated, store.WrapError(doing, err)
 }

@@ -175,7 +175,7 @@ func (d *database) Analyses(ctx context.Context, study string, each func([]core.
 
 // page reads the analyses after the one that was created at after and has the id afterID, without their files, history and samples.
 func (d *database) page(ctx context.Context, study string, after time.Time, afterID string) ([]core.ImportedAnalysis, []string, error) {
-	rows, err := d.tx.Query(ctx, `SELECT a.id, a.study_id, a.state::text, coalesce(s.name, ''),
+	rows, err := d.tx.Query(ctx, `SELECT a.id, a.study_id, coalesce(a.state::text, ''), coalesce(s.name, ''),
 			coalesce(s.version, (SELECT count(*) FROM analysis_schema e WHERE e.name = s.name AND e.id <= s.id))::bigint,
 			coalesce(a.created_at, 'epoch'), coalesce(a.updated_at, a.created_at, 'epoch'), coalesce(d.data::text, '{}')
 		FROM analysis a LEFT JOIN analysis_schema s ON s.id = a.analysis_schema_id LEFT JOIN analysis_data d ON d.id = a.analysis_data_id

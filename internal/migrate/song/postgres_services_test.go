@@ -46,7 +46,8 @@ INSERT INTO analysis VALUES
 	('a2', 'S', 'UNPUBLISHED', 3, 2, '2021-05-01 09:00:00', '2021-05-02 09:00:00'),
 	('a3', 'S', 'SUPPRESSED', 4, 3, '2021-05-01 10:00:00.123456', '2021-05-03'),
 	('a4', 'T', 'PUBLISHED', 2, NULL, NULL, NULL),
-	('a5', 'T', 'PUBLISHED', NULL, 3, '2021-05-01', '2021-05-01');
+	('a5', 'T', 'PUBLISHED', NULL, 3, '2021-05-01', '2021-05-01'),
+	('a6', 'T', NULL, 1, 3, '2021-05-02', '2021-05-02');
 INSERT INTO analysis_state_change (analysis_id, initial_state, updated_state, updated_at) VALUES
 	('a1', 'UNPUBLISHED', 'PUBLISHED', '2021-06-04 12:00:00'), ('a1', 'UNPUBLISHED', 'PUBLISHED', '2021-06-01 12:00:00'),
 	('a1', 'PUBLISHED', 'UNPUBLISHED', '2021-06-02 12:00:00'), ('a3', 'UNPUBLISHED', 'SUPPRESSED', '2021-06-03');
@@ -92,11 +93,11 @@ func TestDatabase(t *testing.T) {
 			}
 			want := &song.Report{
 				Studies: 3, StudiesAdded: 2, Types: 4, TypesAdded: 4, Files: 3, StateChanges: 4,
-				Analyses: map[core.ImportResult]int{core.ImportAdded: 4, core.ImportSkipped: 1},
+				Analyses: map[core.ImportResult]int{core.ImportAdded: 4, core.ImportSkipped: 2},
 				States:   map[core.AnalysisState]int{core.StateUnpublished: 1, core.StatePublished: 2, core.StateSuppressed: 1},
 				Skipped:  report.Skipped,
 			}
-			if diff := cmp.Diff(want, report); diff != "" || len(report.Skipped) != 2 || report.Skipped[1] != "analysis a5: it has no analysis type" {
+			if diff := cmp.Diff(want, report); diff != "" || len(report.Skipped) != 3 || report.Skipped[1] != "analysis a5: it has no analysis type" {
 				t.Error(diff, report.Skipped)
 			}
 			checkCopied(t, w, tt.options)

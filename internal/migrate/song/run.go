@@ -235,6 +235,9 @@ func (m *run) copyBatch(ctx context.Context, batch []core.ImportedAnalysis) erro
 			m.report.skip("analysis "+id, why)
 			return
 		}
+		if why != "" {
+			m.report.skip("analysis "+id, why)
+		}
 		a := byID[id]
 		m.report.States[a.State]++
 		m.report.Files += len(a.Files)

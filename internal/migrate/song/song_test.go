@@ -196,6 +196,37 @@ func TestChanges(t *testing.T) {
 	})
 }
 
+// TestKept: an analysis that has changed in tutti stays, and is reported when Song has changed its files too, which Song does without
+// a new time. An analysis of another study is never replaced.
+func TestKept(t *testing.T) {
+	storetest.Databases(t, func(t *testing.T, s *store.Store) {
+		w, from := newTarget(t, s), small()
+		w.run(from)
+		from.analyses[0].UpdatedAt = day.Add(2 * time.Hour) // only the time
+		if r := w.run(from); r.Analyses[core.ImportEqual] != 3 {
+			t.Errorf("%+v", r.Analyses)
+		}
+		if err := w.SetState(t.Context(), "S", "a1", core.StatePublished, false); err != nil {
+			t.Fatal(err)
+		}
+		if r := w.run(from); r.Analyses[core.ImportKept] != 1 || r.Analyses[core.ImportEqual] != 2 {
+			t.Errorf("%+v", r.Analyses)
+		}
+		from.analyses[0].Files[0] = json.RawMessage(strings.Replace(string(from.analyses[0].Files[0]), "open", "controlled", 1))
+		if r := w.run(from); r.Analyses[core.ImportConflict] != 1 || r.Analyses[core.ImportEqual] != 2 {
+			t.Errorf("%+v", r.Analyses)
+		}
+		from.studies = append(from.studies, core.Study{ID: "T"})
+		from.analyses[1].Study = "T"
+		if r := w.run(from); r.Analyses[core.ImportConflict] != 2 {
+			t.Errorf("%+v", r.Analyses)
+		}
+		if study := gjson.Get(w.body("S", "a2"), "studyId").Str; study != "S" {
+			t.Errorf("a2 is of study %s", study)
+		}
+	})
+}
+
 // TestImported: an analysis has the times, history and ids of Song; what cannot be stored is skipped with its reason.
 func TestImported(t *testing.T) {
 	w, from := newTarget(t, storetest.Open(t)), small()
@@ -209,8 +240,11 @@ func TestImported(t *testing.T) {
 	}
 	from.analyses[0].Files[0] = json.RawMessage(`{"fileName":"f"}`)
 	from.analyses[2].State = "LOST"
+	broken := analysis("a4", core.StatePublished)
+	broken.History = []core.StateChange{{From: core.StateUnpublished, To: `"`, At: day}}
+	from.analyses = append(from.analyses, broken)
 	r := w.run(from)
-	if r.Analyses[core.ImportSkipped] != 2 || r.Analyses[core.ImportAdded] != 1 || r.StateChanges != 3 {
+	if r.Analyses[core.ImportSkipped] != 3 || r.Analyses[core.ImportAdded] != 1 || r.StateChanges != 3 || len(r.Skipped) != 5 {
 		t.Errorf("%+v", r)
 	}
 	file := `{"objectId":"o-a2","studyId":"S","analysisId":"a2","fileName":"f","fileSize":1,"fileMd5sum":"` + strings.Repeat("A", 32) + `","fileAccess":"open"}`
