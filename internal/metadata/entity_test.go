@@ -214,6 +214,64 @@ func TestChangeFile(t *testing.T) {
 	}
 }
 
+// TestChangeInfo: a change of a file's info leaves valid JSON whatever the info was; info that is no object becomes a member, as in
+// Song.
+func TestChangeInfo(t *testing.T) {
+	on(t, func(t *testing.T, w *fixture) {
+		for before, want := range map[string]string{
+			`null`: `{"b":2}`, `"text"`: `{"info":"text","b":2}`, `[1,{"b":1}]`: `{"info":[1,{"b":1}],"b":2}`, `5`: `{"info":5,"b":2}`, `{}`: `{"b":2}`,
+		} {
+			name := fmt.Sprintf("f%x", before)
+			body := strings.Replace(payload(name), `"dataType"`, `"info":`+before+`,"dataType"`, 1)
+			id, err := w.Submit(t.Context(), S, []byte(body), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := w.ChangeFile(t.Context(), S, objectOf(id, name), []byte(`{"info":{"b":2}}`))
+			if err != nil || got.Type != core.FileMetadataChanged {
+				t.Errorf("%s: %+v, %v", before, got, err)
+			}
+			wantEqual(t, w.get(id, "files.0.info"), want)
+			wantEqual(t, w.get(id, "files.0.dataType"), "SNV")
+		}
+	})
+}
+
+// TestFilesOfOneName: in an analysis of another repository whose files have the same name, each keeps its object id.
+func TestFilesOfOneName(t *testing.T) {
+	on(t, func(t *testing.T, w *fixture) {
+		add := func(id string) {
+			t.Helper()
+			a := core.ImportedAnalysis{ID: id, Study: S, State: core.StateUnpublished, Type: core.AnalysisTypeRef{Name: "variantCall", Version: 3}, Data: []byte(`{}`)}
+			for i, name := range []string{"f", "f", "g"} {
+				file := fileJSON(name, sum(fmt.Sprint(i)))
+				a.Files = append(a.Files, []byte(fmt.Sprintf(`{"objectId":"%s-%d",`, id, i)+file[1:]))
+			}
+			if err := w.Import(t.Context(), []core.ImportedAnalysis{a}, func(_ string, did core.ImportResult, why string) {
+				if did != core.ImportAdded || !strings.Contains(why, id+"-1") || strings.Contains(why, id+"-0") {
+					t.Errorf("%s: %s", did, why)
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		add("a")
+		if _, err := w.ChangeFile(t.Context(), S, "a-2", []byte(`{"fileAccess":"controlled"}`)); err != nil {
+			t.Fatal(err)
+		}
+		wantEqual(t, w.get("a", "files.#.objectId"), `["a-0","a-1","a-2"]`)
+		wantEqual(t, w.get("a", "files.#.fileAccess"), `["open","open","controlled"]`)
+		add("b")
+		if err := w.DeleteFiles(t.Context(), S, []string{"b-0"}); err != nil {
+			t.Fatal(err)
+		}
+		wantEqual(t, w.get("b", "files.#.objectId"), `["b-1","b-2"]`)
+		if e, err := w.Entity(t.Context(), "b-1"); err != nil || e.FileName != "f" {
+			t.Errorf("%+v, %v", e, err)
+		}
+	})
+}
+
 // TestFile: files are found by their object id, in their study only.
 func TestFile(t *testing.T) {
 	on(t, func(t *testing.T, w *fixture) {
@@ -254,7 +312,11 @@ func TestDeleteFiles(t *testing.T) {
 		wantFault(t, w.DeleteFiles(t.Context(), S, []string{a, objectOf(other, "d")}), core.CodeInvalid, illegal)
 		wantFault(t, w.DeleteFiles(t.Context(), S, []string{a, "x"}), core.CodeNotFound, "file.not.found")
 		wantEqual(t, gjson.Get(w.body(id), "files.#").Raw, "3")
-		if err := w.DeleteFiles(t.Context(), S, []string{a, c}); err != nil {
+		// Another request has just deleted the second one.
+		w.exec("INSERT INTO analysis_file (study, md5, analysis_id, name, object_id) VALUES ($1, $2, $3, 'gone', 'gone')", S, sum("gone"), id)
+		wantFault(t, w.DeleteFiles(t.Context(), S, []string{a, "gone"}), core.CodeNotFound, "file.not.found")
+		wantEqual(t, gjson.Get(w.body(id), "files.#").Raw, "3")
+		if err := w.DeleteFiles(t.Context(), S, []string{a, c, a}); err != nil {
 			t.Fatal(err)
 		}
 		wantEqual(t, w.get(id, "files.#.objectId"), `["`+b+`"]`)
@@ -297,7 +359,8 @@ func TestSearchIDs(t *testing.T) {
 			"stored specimen":             {core.IDSearch{SpecimenID: "stored-sp"}, all, []string{two}},
 			"stored sample":               {core.IDSearch{SampleID: "stored-sa", SubmitterSpecimenID: ".*"}, all, []string{one}},
 			"file":                        {core.IDSearch{FileID: objectOf(none, "plain")}, all, []string{none}},
-			"file, in another case":       {core.IDSearch{FileID: strings.ToUpper(objectOf(none, "plain")) + "$"}, all, []string{none}},
+			"file, in another case":       {core.IDSearch{FileID: strings.ToUpper(objectOf(none, "plain"))}, all, []string{none}},
+			"file, as an expression":      {core.IDSearch{FileID: objectOf(none, "plain")[4:] + "$"}, all, []string{none}},
 			"file, unpublished":           {core.IDSearch{FileID: gjson.Get(w.body(one), "files.0.objectId").Str}, all[:1], nil},
 			"file that is none":           {core.IDSearch{FileID: computed}, all, nil},
 		} {

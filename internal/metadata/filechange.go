@@ -172,9 +172,16 @@ func equalScalars(a, b string) bool {
 	return false
 }
 
-// mergedInfo returns the info of a file with the members of a change in the place of those with the same name, as Song merges them.
+// mergedInfo returns the info of a file with the members of a change in the place of those with the same name, as Song merges them. Info
+// that is neither an object nor null becomes the member info.
 func mergedInfo(stored, change string) string {
-	members := membersOf(gjson.Parse(stored))
+	var members []member
+	switch info := gjson.Parse(stored); {
+	case info.IsObject():
+		members = membersOf(info)
+	case info.Type != gjson.Null:
+		members = []member{{name: "info", key: `"info"`, value: stored}}
+	}
 	for _, m := range membersOf(gjson.Parse(change)) {
 		if at := slices.IndexFunc(members, func(old member) bool { return old.name == m.name }); at >= 0 {
 			members[at].value = m.value
@@ -241,7 +248,11 @@ func (p *payload) setFiles(files []file) error {
 		list = append(appendMembers(append(list, '{'), f.members), '}')
 	}
 	p.doc, p.files = "", nil
-	return p.readFiles(gjson.ParseBytes(append(list, ']')))
+	err := p.readFiles(gjson.ParseBytes(append(list, ']')))
+	for i := range p.files {
+		p.files[i].objectID = files[i].objectID
+	}
+	return err
 }
 
 // DeleteFiles removes files of one unpublished analysis, all or none. Errors: CodeNotFound as File, CodeInvalid
@@ -258,6 +269,7 @@ func (r *Repository) DeleteFiles(ctx context.Context, study string, objectIDs []
 		}
 		id = of
 	}
+	wanted := len(slices.Compact(slices.Sorted(slices.Values(objectIDs))))
 	return r.change(ctx, actionChangeFile, study, id, func(_ context.Context, c *current) (payload, core.AnalysisTypeRef, error) {
 		p, err := newPayload(c.submission(true))
 		if err != nil {
@@ -269,8 +281,8 @@ func (r *Repository) DeleteFiles(ctx context.Context, study string, objectIDs []
 			err = illegalUpdate("files can be deleted only while their analysis is unpublished")
 		case len(kept) == 0:
 			err = illegalUpdate("an analysis must have at least one file")
-		case len(kept) == len(p.files):
-			err = fileNotFound()
+		case len(kept)+wanted > len(p.files):
+			err = fileNotFound() // another request deleted some
 		default:
 			err = p.setFiles(kept)
 		}

@@ -22,7 +22,9 @@ func (r *Repository) SearchIDs(ctx context.Context, study string, states []core.
 	each func(core.Analysis) error,
 ) error {
 	if search == (core.IDSearch{FileID: search.FileID}) && uuid.Validate(search.FileID) == nil {
-		return r.analysisWithFile(ctx, study, states, search.FileID, each)
+		if found, err := r.analysisWithFile(ctx, study, states, search.FileID, each); found || err != nil {
+			return err
+		}
 	}
 	m, err := newIDMatcher(study, search)
 	if err != nil {
@@ -37,22 +39,22 @@ func (r *Repository) SearchIDs(ctx context.Context, study string, states []core.
 	return err
 }
 
-// analysisWithFile calls each for the analysis that has a file, if it is in one of the states.
+// analysisWithFile calls each for the analysis that has a file, if it is in one of the states, and reports whether there is one.
 func (r *Repository) analysisWithFile(ctx context.Context, study string, states []core.AnalysisState, objectID string,
 	each func(core.Analysis) error,
-) error {
+) (found bool, err error) {
 	id, err := r.analysisOfFile(ctx, study, objectID)
 	if e, ok := errors.AsType[*core.Error](err); ok && e.ErrorID == idNoFile {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	a, err := r.Analysis(ctx, study, id)
 	if err != nil || !slices.Contains(states, a.State) {
-		return err
+		return true, err
 	}
-	return each(a)
+	return true, each(a)
 }
 
 // idMatcher matches analyses of a study by the ids of their samples and files; nil expressions match everything.

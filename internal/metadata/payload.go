@@ -18,7 +18,7 @@ const maxFileNameBytes = 1024
 // file is one of a payload's files.
 type file struct {
 	name, md5, access string // md5 in lower case
-	// objectID is the id of a stored file; for a submitted one setObjectIDs sets it.
+	// objectID is the id of a stored file; for a submitted one setObjectIDs corrects it.
 	objectID string
 	members  []member
 }
@@ -173,16 +173,21 @@ func (p *payload) validationInput() string {
 }
 
 // setObjectIDs sets the object ids of the files of an analysis: that of the file with the same name in before, which may come from
-// another repository, else objectID. An id that the client sent does not count.
+// another repository, else objectID. An id that the client sent counts only if before has a file with that id and name: analyses of
+// another repository may have several files of one name.
 func (p *payload) setObjectIDs(id string, before []file) {
-	stored := make(map[string]string, len(before))
+	stored := make(map[string][]string, len(before))
 	for _, f := range before {
-		stored[f.name] = f.objectID
+		stored[f.name] = append(stored[f.name], f.objectID)
 	}
 	for i := range p.files {
 		f := &p.files[i]
-		if f.objectID = stored[f.name]; f.objectID == "" {
+		ids := stored[f.name]
+		switch {
+		case len(ids) == 0:
 			f.objectID = objectID(id, f.name)
+		case !slices.Contains(ids, f.objectID):
+			f.objectID = ids[0]
 		}
 	}
 }

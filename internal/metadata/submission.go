@@ -256,11 +256,12 @@ func (r *Repository) rewrite(ctx context.Context, c *current, p *payload, kind c
 		if err := r.overwrite(ctx, tx, c, &next, micros, whole); err != nil {
 			return err
 		}
-		if !sameFiles(before, p.files) {
+		rows := indexedFiles(p.files)
+		if !sameFiles(indexedFiles(before), rows) {
 			if _, err := tx.ExecContext(ctx, "DELETE FROM analysis_file WHERE analysis_id = $1", c.id); err != nil {
 				return store.WrapError("replacing the files of an analysis", err)
 			}
-			if err := insertFiles(ctx, tx, c.study, c.id, p.files); err != nil {
+			if err := insertFiles(ctx, tx, c.study, c.id, rows); err != nil {
 				return err
 			}
 		}
