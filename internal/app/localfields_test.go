@@ -43,3 +43,33 @@ func TestFieldLimit(t *testing.T) {
 		t.Errorf("%d documents, want 1", n)
 	}
 }
+
+// TestDepthLimit: an analysis with deeper fields or more lists of objects than an index takes is refused when it is submitted; one with as
+// many as fit is indexed.
+func TestDepthLimit(t *testing.T) {
+	t.Parallel()
+	b := startBuiltIn(t, plan{})
+	deep := func(n int) string { return `"d":` + strings.Repeat(`{"d":`, n) + "1" + strings.Repeat("}", n) }
+	lists := func(n int) string {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = fmt.Sprintf(`"n%d":[{"v":1},{"v":2}]`, i)
+		}
+		return strings.Join(list, ",")
+	}
+	for name, more := range map[string]string{
+		"depth": deep(19), "dots": `"a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r.s.t":1`, "lists": lists(51),
+	} {
+		a := b.mustSend(http.MethodPost, "/submit/S1", b.payload("S1", more), http.StatusBadRequest)
+		if a.get("errorId").String() != "schema.violation" {
+			t.Errorf("%s: %s", name, a.raw)
+		}
+	}
+	fits := b.mustSend(http.MethodPost, "/submit/S1", b.payload("S1", deep(18)+","+lists(20)), http.StatusOK).get("analysisId").String()
+	b.publish("S1", fits)
+	b.awaitConverged()
+	b.wantNoDeadLetters()
+	if n := len(b.documents()); n != 1 {
+		t.Errorf("%d documents, want 1", n)
+	}
+}
