@@ -226,13 +226,15 @@ func TestSearchIDsOfSong(t *testing.T) {
 
 // TestExports: analyses are grouped by their studies; one that the caller may not read fails the whole.
 func TestExports(t *testing.T) {
+	found := map[string]int{}
 	p := withMetadata(func(m *metadataMock) {
 		m.find = func(id string) (core.Analysis, error) {
 			if id == "none" {
 				return core.Analysis{}, &core.Error{Code: core.CodeNotFound, ErrorID: "analysis.id.not.found", Message: "none"}
 			}
 			state := core.StatePublished
-			if strings.HasPrefix(id, "u") {
+			found[id]++
+			if strings.HasPrefix(id, "u") || id == "withdrawn" && found[id] > 1 {
 				state = core.StateUnpublished
 			}
 			study := "S"
@@ -266,6 +268,7 @@ func TestExports(t *testing.T) {
 			`[{"studyId":"S","payloads":[` + payload("a", "S") + `,` + payload("u", "S") + `]},{"studyId":"T","payloads":[` + payload("bT", "T") + `,` + payload("cT", "T") + `]}]`,
 		},
 		{"/export/analysis/a,u", "any", 404, "analysis.id.not.found"},
+		{"/export/analysis/a,withdrawn", "any", 404, "analysis.id.not.found"},
 		{"/export/analysis/a,none", "reader", 404, "analysis.id.not.found"},
 		{"/export/analysis/" + strings.TrimSuffix(strings.Repeat("0199b2a7-3c2f-7000-8000-000000000000,", 100), ","), "any", 200, `0000"}]}]`},
 	} {

@@ -1,6 +1,7 @@
 package metadata
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,6 +46,25 @@ func exportHead(study string) string {
 	return `[{"studyId":` + string(name) + `,"payloads":[`
 }
 
+// readable returns what read returns for an analysis. The caller receives the same error for one that it may not see as for one that does
+// not exist.
+func readable(r *http.Request, id string, read func(context.Context, string) (core.Analysis, error)) (core.Analysis, error) {
+	a, err := read(r.Context(), id)
+	if err == nil {
+		err = checkStates(r, a.Study, a.State)
+	}
+	e, ok := errors.AsType[*core.Error](err)
+	if ok && e.ErrorID == problem.ErrorIDAnalysisMissing || core.CodeOf(err) == core.CodeForbidden {
+		return core.Analysis{}, &core.Error{
+			Code: core.CodeNotFound, ErrorID: problem.ErrorIDAnalysisMissing, Err: err, Message: "there is no analysis " + api.QuoteValue(id),
+		}
+	}
+	if err != nil {
+		return core.Analysis{}, fmt.Errorf("reading an analysis: %w", err)
+	}
+	return a, nil
+}
+
 // analyses exports the analyses that the path lists, by study. If one does not exist, or the caller may not see it, none is exported.
 func (h exports) analyses(w http.ResponseWriter, r *http.Request) error {
 	ids, err := api.PathParams(r, "ids", "id", maxListed)
@@ -54,19 +74,9 @@ func (h exports) analyses(w http.ResponseWriter, r *http.Request) error {
 	var studies []string
 	byStudy := map[string][]string{}
 	for _, id := range ids {
-		a, err := h.port.FindAnalysis(r.Context(), id)
-		if err == nil {
-			err = checkStates(r, a.Study, a.State)
-		}
-		e, ok := errors.AsType[*core.Error](err)
-		if ok && e.ErrorID == problem.ErrorIDAnalysisMissing || core.CodeOf(err) == core.CodeForbidden {
-			return &core.Error{
-				Code: core.CodeNotFound, ErrorID: problem.ErrorIDAnalysisMissing, Err: err,
-				Message: "there is no analysis " + api.QuoteValue(id),
-			}
-		}
+		a, err := readable(r, id, h.port.FindAnalysis)
 		if err != nil {
-			return fmt.Errorf("finding an analysis: %w", err)
+			return err
 		}
 		if byStudy[a.Study] == nil {
 			studies = append(studies, a.Study)
@@ -83,9 +93,9 @@ func (h exports) analyses(w http.ResponseWriter, r *http.Request) error {
 			return stream.Fail(err)
 		}
 		for j, id := range byStudy[study] {
-			a, err := h.port.ExportAnalysis(r.Context(), id)
+			a, err := readable(r, id, h.port.ExportAnalysis) // it may have been unpublished since
 			if err != nil {
-				return stream.Fail(fmt.Errorf("exporting an analysis: %w", err))
+				return stream.Fail(err)
 			}
 			if j > 0 {
 				a.Body = append([]byte{','}, a.Body...)
