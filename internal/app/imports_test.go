@@ -159,7 +159,7 @@ var layers = map[string][]string{
 	"internal/config":         {"internal/config/setting", "internal/upstream", "internal/upstream/protocol", "internal/upstream/song"},
 	"internal/config/setting": {},
 	"internal/migrate/config": {"internal/config", "internal/config/setting"},
-	"internal/migrate/song":   {},
+	"internal/migrate/song":   {"internal/retry"},
 	"internal/client":         {},
 	"internal/client/display": {"internal/client"},
 	"internal/app":            {"*"},

@@ -13,8 +13,12 @@ import (
 	"tutti/internal/core"
 )
 
-// pageSize is the number of analyses that are read at once.
-const pageSize = 500
+const (
+	// firstPage and maxPage are the numbers of analyses that are read at once, pageBytes their approximate size.
+	firstPage = 20
+	maxPage   = 500
+	pageBytes = 16 << 20
+)
 
 // database reads Song's PostgreSQL in one read-only snapshot.
 type database struct {
@@ -150,8 +154,8 @@ func (d *database) Types(ctx context.Context) ([]core.AnalysisType, error) {
 // Analyses implements Source.
 func (d *database) Analyses(ctx context.Context, study string, each func([]core.ImportedAnalysis) error) (int, error) {
 	after, afterID := time.Time{}, ""
-	for {
-		page, ids, err := d.page(ctx, study, after, afterID)
+	for limit := firstPage; ; {
+		page, ids, err := d.page(ctx, study, after, afterID, limit)
 		if err != nil || len(page) == 0 {
 			return 0, err
 		}
@@ -167,20 +171,29 @@ func (d *database) Analyses(ctx context.Context, study string, each func([]core.
 				return 0, err
 			}
 		}
+		size := 1
+		for i := range page {
+			size += len(page[i].Data)
+			for _, f := range page[i].Files {
+				size += len(f)
+			}
+		}
+		limit = max(1, min(maxPage, pageBytes*len(page)/size))
 		if err := each(page); err != nil {
 			return 0, err
 		}
 	}
 }
 
-// page reads the analyses after the one that was created at after and has the id afterID, without their files, history and samples.
-func (d *database) page(ctx context.Context, study string, after time.Time, afterID string) ([]core.ImportedAnalysis, []string, error) {
+// page reads at most limit analyses after the one that was created at after and has the id afterID, without their files, history and
+// samples.
+func (d *database) page(ctx context.Context, study string, after time.Time, afterID string, limit int) ([]core.ImportedAnalysis, []string, error) {
 	rows, err := d.tx.Query(ctx, `SELECT a.id, a.study_id, coalesce(a.state::text, ''), coalesce(s.name, ''),
 			coalesce(s.version, (SELECT count(*) FROM analysis_schema e WHERE e.name = s.name AND e.id <= s.id))::bigint,
 			coalesce(a.created_at, 'epoch'), coalesce(a.updated_at, a.created_at, 'epoch'), coalesce(d.data::text, '{}')
 		FROM analysis a LEFT JOIN analysis_schema s ON s.id = a.analysis_schema_id LEFT JOIN analysis_data d ON d.id = a.analysis_data_id
 		WHERE a.study_id = $1 AND (coalesce(a.created_at, 'epoch'), a.id) > ($2::timestamp, $3)
-		ORDER BY coalesce(a.created_at, 'epoch'), a.id LIMIT $4`, study, after, afterID, pageSize)
+		ORDER BY coalesce(a.created_at, 'epoch'), a.id LIMIT $4`, study, after, afterID, limit)
 	if err != nil {
 		return nil, nil, readError("reading the analyses of Song", err)
 	}

@@ -152,6 +152,34 @@ func checkCopied(t *testing.T, w target, options string) {
 	}
 }
 
+// TestLargeAnalyses: the larger the analyses, the fewer are read at once.
+func TestLargeAnalyses(t *testing.T) {
+	url := storetest.PostgresURL(t)
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(t.Context()) }()
+	_, err = conn.Exec(t.Context(), tables+`INSERT INTO analysis_data (id, data) VALUES (9, jsonb_build_object('x', repeat('x', 2000000)));
+		INSERT INTO analysis SELECT 'l' || n, 'T', 'PUBLISHED', 1, 9, '2022-01-01', '2022-01-01' FROM generate_series(1, 37) n`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, err := song.OpenDatabase(t.Context(), url, time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = from.Close(t.Context()) }()
+	var sizes []int
+	_, err = from.Analyses(t.Context(), "T", func(analyses []core.ImportedAnalysis) error {
+		sizes = append(sizes, len(analyses))
+		return nil
+	})
+	if diff := cmp.Diff([]int{20, 9, 8, 3}, sizes); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}
+
 // gjsonOf returns a list as JSON.
 func gjsonOf(list []string) string {
 	if list == nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 const (
@@ -19,6 +20,9 @@ const (
 	restPage = 100
 	// restTimeout is the timeout of one request.
 	restTimeout = 2 * time.Minute
+	// tries is how often a request is sent while Song does not answer; firstDelay and maxDelay bound the delays between tries.
+	tries                = 6
+	firstDelay, maxDelay = 200 * time.Millisecond, 10 * time.Second
 	// maxResponse bounds a response in bytes.
 	maxResponse = 1 << 30
 )
@@ -47,8 +51,17 @@ func (s *server) Close(context.Context) error {
 	return nil
 }
 
-// get requests a path and decodes the response.
+// get requests a path and decodes the response. Connection errors and the statuses 429 and 5xx are retried.
 func (s *server) get(ctx context.Context, path string, into any) error {
+	for n := 0; ; n++ {
+		err := s.try(ctx, path, into)
+		if err == nil || n+1 == tries || !core.Retryable(err) || retry.Sleep(ctx, retry.Delay(n, firstDelay, maxDelay)) != nil {
+			return err
+		}
+	}
+}
+
+func (s *server) try(ctx context.Context, path string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.base+path, http.NoBody)
 	if err != nil {
 		return core.WrapError(core.CodeInvalid, "the address of Song is not valid", err)
@@ -63,9 +76,17 @@ func (s *server) get(ctx context.Context, path string, into any) error {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return core.NewError(core.CodeUpstream, fmt.Sprintf("Song answered GET %s with status %d", path, resp.StatusCode))
+		code := core.CodeUpstream
+		if resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode >= http.StatusInternalServerError {
+			code = core.CodeUnavailable
+		}
+		return core.NewError(code, fmt.Sprintf("Song answered GET %s with status %d", path, resp.StatusCode))
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxResponse)).Decode(into); err != nil {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
+	if err != nil {
+		return core.WrapError(core.CodeUnavailable, "the response of Song to GET "+path+" ended early", err)
+	}
+	if err := json.Unmarshal(body, into); err != nil {
 		return core.WrapError(core.CodeUpstream, "the response of Song to GET "+path+" cannot be decoded", err)
 	}
 	return nil

@@ -266,8 +266,19 @@ func TestImported(t *testing.T) {
 func TestServer(t *testing.T) {
 	const total = 120
 	var token string
+	failed := map[string]bool{}
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		token = r.Header.Get("Authorization")
+		if !failed[r.URL.String()] && (r.URL.Path == "/song/studies/all" || r.URL.Query().Get("offset") == "100") {
+			failed[r.URL.String()] = true // once
+			if r.URL.Path == "/song/studies/all" {
+				rw.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			rw.Header().Set("Content-Length", "100")
+			_, _ = rw.Write([]byte(`{"analyses":[`)) // and no more
+			return
+		}
 		offset := r.URL.Query().Get("offset")
 		switch path := strings.TrimPrefix(r.URL.Path, "/song"); {
 		case path == "/studies/all":
