@@ -16,8 +16,8 @@ import (
 const maxPattern = 1000
 
 // SearchIDs calls each for the analyses of a study in some states that have a sample and a file with matching ids, in the order of
-// their submission. An Analysis is valid until each returns. It reads all analyses of the study, except for a search by the complete
-// object id of a file. Errors: CodeNotFound for an unknown study, CodeInvalid (search.term.syntax) for a bad expression.
+// their submission. An Analysis is valid until each returns. It reads all analyses of the study, unless the search is for the complete
+// object id of a file that the study has. Errors: CodeNotFound for an unknown study, CodeInvalid (search.term.syntax) for a bad expression.
 func (r *Repository) SearchIDs(ctx context.Context, study string, states []core.AnalysisState, search core.IDSearch,
 	each func(core.Analysis) error,
 ) error {
