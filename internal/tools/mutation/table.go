@@ -13,8 +13,8 @@ func ingestMutations() []mutation {
 	return []mutation{
 		{
 			id: "ack-before-outcome", folder: "consumers",
-			find:     "result, err := w.settle(ctx, m)",
-			replace:  "_ = m.Ack(ctx)\n\tresult, err := w.settle(ctx, m)",
+			find:     "rs, err := w.settle(ctx, m)",
+			replace:  "_ = m.Ack(ctx)\n\trs, err := w.settle(ctx, m)",
 			packages: []string{"./consumers/..."}, run: "TestRecord|TestUpstream|TestDeadLetterBeforeAck|TestPause",
 		},
 		{
