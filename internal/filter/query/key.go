@@ -30,7 +30,7 @@ const (
 
 func familyOf(fieldType string) family {
 	switch fieldType {
-	case "keyword", "wildcard", "constant_keyword", "flattened":
+	case "keyword", "wildcard", "constant_keyword", "flattened", flatObject:
 		return textFamily
 	case "text", "match_only_text", "search_as_you_type":
 		return analyzedFamily
@@ -64,15 +64,16 @@ func Dated(fieldType string) bool { return familyOf(fieldType) >= millisFamily }
 // Analyzed reports whether values of a type are analyzed: they are matched by terms and have no order.
 func Analyzed(fieldType string) bool { return familyOf(fieldType) == analyzedFamily }
 
+// flatObject is OpenSearch's type for free-form objects. It stores their values for filters only.
+const flatObject = "flat_object"
+
 // Countable reports whether values of a type can be counted and sorted.
 func Countable(fieldType string) bool {
-	switch familyOf(fieldType) {
-	case otherFamily, analyzedFamily:
-		return false
-	default:
-		return true
-	}
+	return Searchable(fieldType) && !Analyzed(fieldType) && fieldType != flatObject
 }
+
+// Searchable reports whether values of a type can be searched.
+func Searchable(fieldType string) bool { return familyOf(fieldType) != otherFamily }
 
 // Key returns a value of a numeric, date or boolean type as a number with the order of the values. text is a value in a document or
 // one of Node.Terms. It returns false when text is not a value of the type. Integers are truncated and floating-point types round,

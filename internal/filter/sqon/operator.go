@@ -127,7 +127,7 @@ const (
 // classOf returns the class of a type.
 func classOf(fieldType string) class {
 	switch fieldType {
-	case "keyword", "wildcard", "constant_keyword", "flattened":
+	case "keyword", "wildcard", "constant_keyword", "flattened", "flat_object":
 		return exactClass
 	case "ip":
 		return addressClass
@@ -152,7 +152,7 @@ func rangeTypes() []string {
 // patternTypes returns the types that support Wildcard: all of Elasticsearch 8 except numbers and dates.
 func patternTypes() []string {
 	return []string{
-		"keyword", "boolean", "ip", "wildcard", "constant_keyword", "flattened",
+		"keyword", "boolean", "ip", "wildcard", "constant_keyword", "flattened", "flat_object",
 		"text", "match_only_text", "semantic_text", "search_as_you_type", "version", "object", "nested", "passthrough", "join",
 		"binary", "completion", "token_count", "murmur3", "percolator", "histogram", "aggregate_metric_double",
 		"integer_range", "float_range", "long_range", "double_range", "date_range", "ip_range",

@@ -68,7 +68,34 @@ func answering(tb testing.TB, status int, body string, header ...string) string 
 	})
 }
 
+// Answers to GET /.
+const (
+	elasticsearch8 = `{"cluster_name":"c1","version":{"number":"8.19.2"},"tagline":"You Know, for Search"}`
+	openSearch2    = `{"cluster_name":"c1","version":{"distribution":"opensearch","number":"2.19.3"}}`
+)
+
+// identified returns a handler that answers GET / with root, does not return the versions of the nodes, and passes on all other requests.
+func identified(root string, handler http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/":
+			_, _ = w.Write([]byte(root))
+		case "/_nodes/_all/http":
+			w.WriteHeader(http.StatusForbidden)
+		default:
+			handler(w, r)
+		}
+	}
+}
+
+// serving starts an Elasticsearch 8 whose requests other than those that identify it are answered by handler.
 func serving(tb testing.TB, handler http.HandlerFunc) string {
+	tb.Helper()
+	return listening(tb, identified(elasticsearch8, handler))
+}
+
+// listening starts a server.
+func listening(tb testing.TB, handler http.HandlerFunc) string {
 	tb.Helper()
 	server := httptest.NewServer(handler)
 	tb.Cleanup(server.Close)

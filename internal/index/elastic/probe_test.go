@@ -13,7 +13,7 @@ import (
 // TestProbe: answers of a node are returned whatever their status, unless they are too long, and names are escaped.
 func TestProbe(t *testing.T) {
 	var asked, body string
-	url := serving(t, func(w http.ResponseWriter, r *http.Request) {
+	url := listening(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = r.Method + " " + r.RequestURI
 		w.Header().Set("X-Elastic-Product", "Elasticsearch")
 		w.WriteHeader(http.StatusMethodNotAllowed)

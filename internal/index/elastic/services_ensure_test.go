@@ -42,7 +42,13 @@ func TestEnsureMakesTheIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(mapping.Song(), got); diff != "" {
+	want := mapping.Song()
+	for _, f := range want.All() {
+		if f.Type == mapping.Flattened && engineOf(t).FreeForm == mapping.FlatObject { // it takes no parameters
+			f.Params = nil
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }

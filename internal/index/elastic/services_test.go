@@ -22,6 +22,8 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic"
+	"tutti/internal/index/elastic/flavour"
+	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
 	"tutti/internal/tools/indextest"
 )
@@ -107,7 +109,34 @@ func (x tidy) Ensure(ctx context.Context, spec index.Spec) error {
 func TestConformance(t *testing.T) {
 	indextest.Run(t, func(t *testing.T) index.Index {
 		return tidy{Index: cluster(t), t: t, once: new(sync.Map)}
-	})
+	}, indexDialect(t))
+}
+
+// indexDialect returns how the engine departs from Elasticsearch 8.
+func indexDialect(t testing.TB) indextest.Dialect {
+	switch engine := engineOf(t); {
+	case engine.Product == flavour.OpenSearch:
+		return indextest.Dialect{ParsingType: "mapper_parsing_exception", ShortTimes: true, NoRuntimeFields: true}
+	case engine.Version.Major < 8:
+		return indextest.Dialect{ParsingType: "mapper_parsing_exception"}
+	default:
+		return indextest.Dialect{}
+	}
+}
+
+// engineOf returns the engine that the tests run on.
+func engineOf(t testing.TB) flavour.Engine {
+	t.Helper()
+	client, err := transport.New(transport.Config{URLs: []string{environment(t, "TUTTI_TEST_ELASTICSEARCH_URL")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	engine, err := client.Engine(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return engine
 }
 
 func ensure(t testing.TB, x *elastic.Index, spec index.Spec) {

@@ -11,12 +11,12 @@ import (
 
 // TestSearchAgainstOracle compares searches with a reference implementation on random documents and filters.
 func TestSearchAgainstOracle(t *testing.T) {
-	searchtest.Run(t, 1, testkit.Cases(2000), func(t *testing.T) index.Index { return open(t, embedded.Config{}) }, "scaled_float", "unsigned_long")
+	searchtest.Run(t, 1, testkit.Cases(2000), func(t *testing.T) index.Index { return open(t, embedded.Config{}) }, searchtest.Dialect{}, "scaled_float", "unsigned_long")
 }
 
 // TestSearchTable compares searches with expected results.
 func TestSearchTable(t *testing.T) {
-	searchtest.RunTable(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) })
+	searchtest.RunTable(t, func(t *testing.T) index.Index { return open(t, embedded.Config{}) }, searchtest.Dialect{})
 }
 
 // TestSearchPages pages through documents that do not have their id in a field.

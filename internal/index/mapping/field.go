@@ -24,6 +24,10 @@ const (
 	Date      Type = "date"
 )
 
+// FlatObject is OpenSearch's name for Flattened, which Parse returns instead. Foreign trees keep it, because its values can be
+// neither counted nor sorted.
+const FlatObject Type = "flat_object"
+
 // Field is a node of the tree; the root is an Object. A published tree is immutable: Merge returns a new one, so that readers need
 // no lock.
 type Field struct {

@@ -73,7 +73,7 @@ func (p *parser) field(path string, members map[string]json.RawMessage) (*Field,
 		raw := members[name]
 		switch name {
 		case "type":
-			err = parseType(path, raw, f)
+			err = p.parseType(path, raw, f)
 		case "dynamic":
 			f.Dynamic = strings.Trim(string(bytes.TrimSpace(raw)), `"`)
 		case "properties":
@@ -96,12 +96,15 @@ func (p *parser) field(path string, members map[string]json.RawMessage) (*Field,
 	return f, nil
 }
 
-func parseType(path string, raw json.RawMessage, f *Field) error {
+func (p *parser) parseType(path string, raw json.RawMessage, f *Field) error {
 	var name string
 	if err := json.Unmarshal(raw, &name); err != nil || name == "" {
 		return core.WrapError(core.CodeInvalid, parseMessage(path, "has a type that is not a name"), err)
 	}
 	f.Type = Type(name)
+	if f.Type == FlatObject && !p.foreign {
+		f.Type = Flattened
+	}
 	return nil
 }
 

@@ -350,7 +350,7 @@ func items(all []json.RawMessage, raw json.RawMessage) []json.RawMessage {
 func canBeMultiValued(t mapping.Type) bool {
 	switch t {
 	case mapping.Object, "keyword", "constant_keyword", "counted_keyword", "wildcard", "text", "match_only_text", "search_as_you_type",
-		"string", "ip", "version", "date", "date_nanos", "binary", "boolean", "flattened", "byte", "short", "integer", "long",
+		"string", "ip", "version", "date", "date_nanos", "binary", "boolean", "flattened", "flat_object", "byte", "short", "integer", "long",
 		"unsigned_long", "half_float", "float", "double", "scaled_float":
 		return true
 	default:

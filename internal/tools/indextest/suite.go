@@ -13,9 +13,19 @@ import (
 	"tutti/internal/index/mapping"
 )
 
+// Dialect is how an engine departs from Elasticsearch 8. The zero value departs in nothing.
+type Dialect struct {
+	// ParsingType is the type of the rejection of a value, mapping.TypeParsing if "".
+	ParsingType string
+	// ShortTimes is set when date_nanos takes times without seconds.
+	ShortTimes bool
+	// NoRuntimeFields is set when mappings have no runtime fields.
+	NoRuntimeFields bool
+}
+
 // Run runs the conformance suite. open is called once per sub-test and must clean up after itself; it may return the same engine
-// each time, because every sub-test uses its own aliases.
-func Run(t *testing.T, open func(t *testing.T) index.Index) {
+// each time, because every sub-test uses its own aliases. dialect is the engine's.
+func Run(t *testing.T, open func(t *testing.T) index.Index, dialect Dialect) {
 	t.Helper()
 	for _, c := range []struct {
 		name string
@@ -56,7 +66,7 @@ func Run(t *testing.T, open func(t *testing.T) index.Index) {
 		{"writing while scanning", testScanAndWrite},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			c.run(&suite{T: t, x: open(t), alias: aliasName()})
+			c.run(&suite{T: t, x: open(t), alias: aliasName(), dialect: dialect})
 		})
 	}
 }
@@ -64,8 +74,9 @@ func Run(t *testing.T, open func(t *testing.T) index.Index) {
 // suite is one sub-test with its engine and alias.
 type suite struct {
 	*testing.T
-	x     index.Index
-	alias string
+	x       index.Index
+	alias   string
+	dialect Dialect
 }
 
 func aliasName() string { return fmt.Sprintf("tutti-indextest-%016x", rand.Uint64()) }
@@ -249,4 +260,12 @@ func (s *suite) typed(want map[string]mapping.Type) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		s.Errorf("types differ (-want +got):\n%s", diff)
 	}
+}
+
+// parsingType returns the type of the rejection of a value.
+func (d Dialect) parsingType() string {
+	if d.ParsingType != "" {
+		return d.ParsingType
+	}
+	return mapping.TypeParsing
 }

@@ -223,7 +223,7 @@ func (o *oracle) facet(ask index.Facet, in facetScope, filters []sqon.Filter) in
 	c := model.ClassOf(ask.Field.Type)
 	var out index.FacetResult
 	found := o.byValue(ask.Field, in)
-	if ask.Buckets != nil {
+	if ask.Buckets != nil && query.Countable(ask.Field.Type) {
 		out.Buckets = o.buckets(ask, found, filters)
 	}
 	if ask.Missing {

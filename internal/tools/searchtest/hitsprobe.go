@@ -23,7 +23,7 @@ func (w *fixture) drawProbes(d draw, maker *filterGenerator, f sqon.Filter, face
 		if i > 0 {
 			facet = pick(d, maker.leaves)
 		}
-		if w.oracle.fields.ByName[facet].Type != "text" {
+		if query.Countable(w.oracle.fields.ByName[facet].Type) {
 			out = append(out, w.facetProbe(d, maker, f, facet))
 		}
 	}
@@ -59,8 +59,7 @@ func (w *fixture) order(d draw, maker *filterGenerator) []index.Sort {
 	for d.percent(40) && len(out) < 3 {
 		name := pick(d, maker.leaves)
 		f := w.oracle.fields.ByName[name].Field
-		c := model.ClassOf(f.Type)
-		if c == model.AnalyzedClass || w.hasExtreme(f) {
+		if !query.Countable(f.Type) || w.hasExtreme(f) {
 			continue
 		}
 		modes := []string{"", "", "min", "max"}

@@ -37,7 +37,7 @@ func poolOf(t mapping.Type) pool {
 			stored: []string{`"red"`, `"Red"`, `"red green"`, `"blue-green"`, `"GREEN, red"`, `"lilac red red"`},
 			values: []string{`"red"`, `"green"`, `"blue"`, `"lilac"`, `"black"`, `"gr*n"`, `"*l*"`, `"*"`, `"r*"`},
 		}
-	case "flattened":
+	case "flattened", "flat_object":
 		return pool{
 			stored: []string{
 				`{"k":"a"}`, `{"k":"b","n":1}`, `{"m":{"n":["b",true,null]}}`, `{}`, `{"k":null}`, `{"k":["a","a*b"],"z":0.50}`,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 
 	"tutti/internal/core"
@@ -21,9 +22,9 @@ const filtersPerSearch = 5
 
 // Run runs cases random filters against an engine, each with facets, orders, pages and a stream of the matching documents, and
 // compares the results with the oracle's. open is called once per sub-test, as by indextest.Run; extra are types that the engine
-// supports beyond those of all engines. The environment variables TUTTI_SEARCH_CASES and TUTTI_SEARCH_SEED override cases and seed.
+// supports beyond those of all engines. dialect is the engine's. The environment variables TUTTI_SEARCH_CASES and TUTTI_SEARCH_SEED override cases and seed.
 // Each sub-test has one mapping with its documents, and can be repeated alone by its name.
-func Run(t *testing.T, seed uint64, cases int, open func(t *testing.T) index.Index, extra ...mapping.Type) {
+func Run(t *testing.T, seed uint64, cases int, open func(t *testing.T) index.Index, dialect Dialect, extra ...mapping.Type) {
 	t.Helper()
 	seed = environment(t, "TUTTI_SEARCH_SEED", seed)
 	cases = int(environment(t, "TUTTI_SEARCH_CASES", uint64(cases)))
@@ -34,10 +35,37 @@ func Run(t *testing.T, seed uint64, cases int, open func(t *testing.T) index.Ind
 			d := newDraw(seed, set)
 			w := &fixture{TB: t, x: open(t), reproduction: fmt.Sprintf("seed %d, set %d", seed, set)}
 			tree := drawMapping(d, extra)
+			history := drawHistory(d, tree)
+			dialect.translate(tree, history)
 			w.createAlias(tree)
-			w.write(drawHistory(d, tree))
+			w.write(history)
 			w.checkRandomFilters(d, n)
 		})
+	}
+}
+
+// Dialect is how an engine departs from Elasticsearch 8. The zero value departs in nothing.
+type Dialect struct {
+	// Types replaces types of fields by the engine's.
+	Types map[mapping.Type]mapping.Type
+	// Values replaces values that the engine reads otherwise, as JSON; nil for none.
+	Values *strings.Replacer
+}
+
+// translate replaces types in tree and values in history.
+func (d Dialect) translate(tree *mapping.Field, history [][]change) {
+	for _, f := range tree.All() {
+		if t, ok := d.Types[f.Type]; ok {
+			f.Type = t
+		}
+	}
+	if d.Values == nil {
+		return
+	}
+	for _, batch := range history {
+		for i := range batch {
+			batch[i].source = d.Values.Replace(batch[i].source)
+		}
 	}
 }
 

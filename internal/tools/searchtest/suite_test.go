@@ -8,10 +8,10 @@ import (
 
 // TestLowering compares query's lowering of filters with the oracle.
 func TestLowering(t *testing.T) {
-	Run(t, 1, 2000, func(*testing.T) index.Index { return &naive{} }, "scaled_float", "unsigned_long")
+	Run(t, 1, 2000, func(*testing.T) index.Index { return &naive{} }, Dialect{}, "scaled_float", "unsigned_long")
 }
 
 // TestTable compares the oracle, and query's lowering, with expected results.
 func TestTable(t *testing.T) {
-	RunTable(t, func(*testing.T) index.Index { return &naive{} })
+	RunTable(t, func(*testing.T) index.Index { return &naive{} }, Dialect{})
 }

@@ -183,14 +183,16 @@ func nestedCases() []tableCase {
 	}
 }
 
-// RunTable compares filters, facets and orders with expected results, determined by CONTRACT sections 4 and 5. open is called once.
-func RunTable(t *testing.T, open func(t *testing.T) index.Index) {
+// RunTable compares filters, facets and orders with expected results, determined by CONTRACT sections 4 and 5. open is called once. dialect is the
+// engine's.
+func RunTable(t *testing.T, open func(t *testing.T) index.Index, dialect Dialect) {
 	t.Helper()
 	w := &fixture{TB: t, x: open(t), reproduction: "the table"}
 	tree, err := mapping.Parse([]byte(tableMapping))
 	if err != nil {
 		t.Fatal(err)
 	}
+	dialect.translate(tree, nil)
 	w.createAlias(tree)
 	changes := tableDocuments()
 	for i := range changes {

@@ -51,7 +51,7 @@ func (w *fixture) checkIDs() {
 // ownAlias returns a fixture for the same engine with its own alias.
 func (w *fixture) ownAlias() *fixture {
 	w.Helper()
-	tree, err := mapping.Parse([]byte(tableMapping))
+	tree, _, err := mapping.ParseForeign([]byte(w.mapping)) // keeps the engine's types
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -125,6 +125,9 @@ func (w *fixture) checkTypedPages() {
 	}
 	other.write(batches)
 	for _, name := range []string{"weight", "score", "donor.age", "files.size", "at", "tags", "open", "address", "info"} {
+		if !query.Countable(other.sort(name).Field.Type) {
+			continue
+		}
 		for n := range 8 {
 			first := index.Sort{Field: other.sort(name).Field, Descending: n&1 > 0, MissingFirst: n&2 > 0}
 			ask := index.HitsRequest{Size: 2 + n/4, Sort: []index.Sort{first, other.sort("uid")}, Source: index.Source{None: true}}

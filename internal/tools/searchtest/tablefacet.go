@@ -145,6 +145,9 @@ func (w *fixture) checkFacet(c facetCase) {
 	f := w.parse(c.filter)
 	ask := c.ask
 	ask.Field, ask.Missing, ask.Buckets = w.sort(c.field).Field, true, &index.Buckets{Max: 100}
+	if !query.Countable(ask.Field.Type) { // in the engine's dialect
+		c.buckets = ""
+	}
 	documents, elements, err := query.Facet(w.Context(), f, c.field, c.themselves, w.oracle.fields, setsOf)
 	if err != nil {
 		w.Fatal(err)
@@ -223,7 +226,7 @@ func (w *fixture) checkBucketFilters() {
 	w.Helper()
 	for _, name := range w.oracle.fields.WithValues() {
 		field := w.sort(name).Field
-		if field.Type == "text" {
+		if !query.Countable(field.Type) {
 			continue
 		}
 		r := w.search(index.SearchRequest{Facets: []index.Facet{{Field: field, Buckets: &index.Buckets{Max: 100}, Missing: true}}})

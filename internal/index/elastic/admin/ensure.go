@@ -39,6 +39,9 @@ func (a *Admin) Ensure(ctx context.Context, spec index.Spec) error {
 		return err
 	}
 	defer end()
+	if _, err := a.client.Engine(ctx); err != nil {
+		return err
+	}
 	for round := range maxCreateRounds {
 		found, err := a.exists(ctx, spec.Alias)
 		if err != nil {
@@ -97,7 +100,7 @@ func (a *Admin) exists(ctx context.Context, alias string) (bool, error) {
 
 // create creates the physical index and the alias in one request.
 func (a *Admin) create(ctx context.Context, spec index.Spec, name string) error {
-	body, err := a.createIndexBody(spec)
+	body, err := a.createIndexBody(ctx, spec)
 	if err != nil {
 		return err
 	}
@@ -122,13 +125,16 @@ func (a *Admin) rememberCreated(spec index.Spec) {
 	st.UnreadAfter.Store(metadata.ReadBatches)
 }
 
-func (a *Admin) createIndexBody(spec index.Spec) (json.RawMessage, error) {
+func (a *Admin) createIndexBody(ctx context.Context, spec index.Spec) (json.RawMessage, error) {
 	var body mappingFile
 	var err error
 	if spec.Mapping == nil {
 		body.Mappings, err = ownMapping(spec.Known)
 	} else if body, err = parseMappingFile(spec.Mapping); err == nil {
 		body.Mappings, err = withOwnFields(body.Mappings, spec.Known)
+	}
+	if err == nil {
+		body.Mappings, err = a.meta.TranslateMapping(ctx, body.Mappings)
 	}
 	if err != nil {
 		return nil, err

@@ -131,7 +131,12 @@ func (w *FacetWriter) metrics(name string, f *index.Facet) []byte {
 		add(aggHistogram, "histogram", interval, documents(f.Field, nil))
 	}
 	if ranges := numberRanges(f.Field, f.Ranges); len(ranges) > 0 {
-		add(aggRanges, "range", fmt.Appendf(nil, `,"ranges":[%s]`, ranges), documents(f.Field, nil))
+		var below []byte
+		if f.Field.Type == dateNanos && f.Field.Row() == "" {
+			// Without a sub-aggregation, OpenSearch 2.19 counts from its points and compares their nanoseconds with the milliseconds.
+			below = []byte(`"` + aggDocuments + `":{"filter":{"match_all":{}}}`)
+		}
+		add(aggRanges, "range", fmt.Appendf(nil, `,"ranges":[%s]`, ranges), documents(f.Field, below))
 	}
 	return Join(parts...)
 }

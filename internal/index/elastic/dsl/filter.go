@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -300,16 +301,29 @@ func boundsOf(n *query.Node) (rangeBounds, bool) {
 	if !ok {
 		return b, false
 	}
-	if query.Dated(n.Field.Type) {
-		b.format = "epoch_millis"
-	}
 	if n.From.Set {
 		b.limits = append(b.limits, rangeLimit{"gte", query.Text(n.Field, lo)})
 	}
 	if n.To.Set {
 		b.limits = append(b.limits, rangeLimit{"lte", query.Text(n.Field, hi)})
 	}
+	if query.Dated(n.Field.Type) {
+		b.asDates()
+	}
 	return b, true
+}
+
+// asDates writes bounds in milliseconds as dates. OpenSearch finds nothing by negative numbers, so these are written as texts, as far as
+// they have the four digits of a year.
+func (b *rangeBounds) asDates() {
+	b.format = "epoch_millis"
+	for i := range b.limits {
+		limit := &b.limits[i]
+		millis, err := strconv.ParseInt(limit.text, 10, 64)
+		if t := time.UnixMilli(millis).UTC(); err == nil && millis < 0 && t.Year() >= 0 {
+			limit.text, b.format = t.Format("2006-01-02T15:04:05.000Z"), "epoch_millis||strict_date_optional_time"
+		}
+	}
 }
 
 // fractionBounds converts the bounds for a fractional type, rounded as the type rounds. A bound outside the type's range is
@@ -430,7 +444,7 @@ const (
 
 // searchable reports whether the field can be searched by value.
 func searchable(f query.Field) bool {
-	return f.Path == idPath || query.Analyzed(f.Type) || Countable(f)
+	return f.Path == idPath || query.Searchable(f.Type)
 }
 
 // Countable reports whether values of a field can be counted and sorted; other fields have no buckets and no order.

@@ -63,21 +63,25 @@ func AppendSort(dst []byte, s index.Sort, idField string) []byte {
 		order = "desc"
 	}
 	dst = fmt.Appendf(dst, `{%s:{"order":"%s"`, quote(name), order)
-	if s.MissingFirst {
+	number := name == SeqNo || name == ShardDoc // every document has one
+	switch {
+	case s.MissingFirst:
 		dst = append(dst, `,"missing":"_first"`...)
+	case !number: // with its default, OpenSearch skips segments and shards although they have documents without a value
+		dst = append(dst, `,"missing":"_last"`...)
 	}
 	if known && s.Mode != "" {
 		dst = fmt.Appendf(dst, `,"mode":"%s"`, s.Mode)
 	}
 	switch s.Field.Type {
-	case "byte", "short", "integer", dateNanos:
+	case "boolean", "byte", "short", "integer", dateNanos:
 		// Otherwise a missing value sorts as the lowest or highest integer, or 1970 for dates, which are possible values.
 		dst = append(dst, `,"numeric_type":"long"`...)
 	case "half_float":
 		// Its own comparison fails from the second page on (Elasticsearch 8.19: unsupported_operation_exception).
 		dst = append(dst, `,"numeric_type":"double"`...)
 	}
-	if name != SeqNo && name != ShardDoc {
+	if !number {
 		dst = fmt.Appendf(dst, `,"unmapped_type":"%s"`, unmapped)
 	}
 	if known { // the nested paths down to the values, each inside the one before

@@ -11,6 +11,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
 	"tutti/internal/core"
+	"tutti/internal/index/elastic/flavour"
 	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
 )
@@ -108,11 +109,27 @@ func (m *Aliases) AddFields(ctx context.Context, st *Alias, alias string, tree, 
 
 // PutMapping adds the fields of body, a mapping as JSON, to the mapping of alias.
 func (m *Aliases) PutMapping(ctx context.Context, alias string, body json.RawMessage) error {
-	_, err := m.client.Do(ctx, esapi.IndicesPutMappingRequest{Index: []string{alias}, Body: bytes.NewReader(body)}, nil)
+	body, err := m.TranslateMapping(ctx, body)
+	if err != nil {
+		return err
+	}
+	_, err = m.client.Do(ctx, esapi.IndicesPutMappingRequest{Index: []string{alias}, Body: bytes.NewReader(body)}, nil)
 	if err == nil {
 		m.grown(alias)
 	}
 	return err
+}
+
+// TranslateMapping returns a mapping in JSON in the engine's form.
+func (m *Aliases) TranslateMapping(ctx context.Context, raw json.RawMessage) (json.RawMessage, error) {
+	if !flavour.HasFreeForm(raw) {
+		return raw, nil
+	}
+	engine, err := m.client.Engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return engine.TranslateMapping(raw)
 }
 
 func fieldNames(added *mapping.Field) string {

@@ -1,8 +1,11 @@
 package read
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,15 +50,13 @@ func (r *Reader) Scan(ctx context.Context, alias string, scope core.IndexScope, 
 	if err != nil {
 		return err
 	}
-	defer func() { r.client.ClosePIT(ctx, pit) }()
-	var after json.RawMessage
-	for {
-		page, err := r.scanPage(ctx, alias, pit, query, after)
-		if err != nil {
+	defer pit.Close(ctx)
+	for last := false; !last; {
+		var hits []scanHit
+		if hits, last, err = r.scanPage(ctx, alias, pit, query); err != nil {
 			return err
 		}
-		pit = page.PIT
-		for _, hit := range page.Hits.Hits {
+		for _, hit := range hits {
 			// Versions are not searchable, so they are compared here.
 			if !scope.Includes(hit.Version, below) {
 				continue
@@ -64,51 +65,63 @@ func (r *Reader) Scan(ctx context.Context, alias string, scope core.IndexScope, 
 				return err
 			}
 		}
-		if len(page.Hits.Hits) < scanPage {
-			return nil
-		}
-		after = page.Hits.Hits[len(page.Hits.Hits)-1].Sort
 	}
+	return nil
 }
 
 type scanResponse struct {
 	PIT      string `json:"pit_id"`
 	TimedOut bool   `json:"timed_out"`
 	Hits     struct {
-		Hits []struct {
-			ID      string          `json:"_id"`
-			Version core.Version    `json:"_version"`
-			Sort    json.RawMessage `json:"sort"`
-		} `json:"hits"`
+		Hits []scanHit `json:"hits"`
 	} `json:"hits"`
 }
 
-func (r *Reader) scanPage(ctx context.Context, alias, pit string, query object, after json.RawMessage) (*scanResponse, error) {
-	search := object{
-		"size": scanPage, "query": query, "version": true, "_source": false, "track_total_hits": false,
-		"pit": object{"id": pit, "keep_alive": transport.PITKeepAlive}, "sort": []string{"_shard_doc"},
-	}
-	if after != nil {
-		search["search_after"] = after
-	}
-	body, err := json.Marshal(search)
+type scanHit struct {
+	Index   string          `json:"_index"`
+	ID      string          `json:"_id"`
+	Version core.Version    `json:"_version"`
+	Sort    json.RawMessage `json:"sort"` // an array with the tiebreaker
+}
+
+func (h *scanHit) location() transport.Location { return transport.Location{Index: h.Index, ID: h.ID} }
+
+// scanPage returns the next page, whose hits no previous page had. last reports that no page follows.
+func (r *Reader) scanPage(ctx context.Context, alias string, pit *transport.PIT, query object) (hits []scanHit, last bool, err error) {
+	selected, err := json.Marshal(query)
 	if err != nil {
-		return nil, core.WrapError(core.CodeInternal, "the search cannot be encoded", err)
+		return nil, false, core.WrapError(core.CodeInternal, "the search cannot be encoded", err)
 	}
-	req := transport.SearchRequest(body)
+	body := fmt.Appendf(nil, `{"version":true,"_source":false,"track_total_hits":false,"query":%s,"sort":["%s"]`, selected, pit.Engine().Tiebreaker)
+	req := transport.SearchRequest(append(pit.AppendPage(body, scanPage), '}'))
 	req.FilterPath = []string{scanFilterPath}
+	if pit.Ambiguous() {
+		req.FilterPath = append(req.FilterPath, "hits.hits._index")
+	}
 	reply, err := r.client.Do(ctx, req, nil)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	answer := new(scanResponse)
-	if err := reply.Decode(answer); err != nil {
-		return nil, err
+	var answer scanResponse
+	if err := reply.Decode(&answer); err != nil {
+		return nil, false, err
 	}
 	if answer.TimedOut || answer.PIT == "" {
-		return nil, core.NewError(core.CodeUnavailable, "the index returned an incomplete page of a scan")
+		return nil, false, core.NewError(core.CodeUnavailable, "the index returned an incomplete page of a scan")
 	}
-	return answer, reply.CheckShards(alias)
+	if err := reply.CheckShards(alias); err != nil {
+		return nil, false, err
+	}
+	pit.SetID(answer.PIT)
+	read := answer.Hits.Hits
+	if len(read) == 0 {
+		return nil, true, nil
+	}
+	last = len(read) < pit.PageSize(scanPage)
+	hits = slices.DeleteFunc(slices.Clone(read), func(hit scanHit) bool { return pit.Returned(hit.location()) })
+	return hits, last, pit.Advance(read[len(read)-1].Sort, len(read), func(i int) (transport.Location, []byte) {
+		return read[i].location(), bytes.Trim(read[i].Sort, "[]")
+	})
 }
 
 // checkpointFilter returns the filter of documents written up to a checkpoint; nil, which omits nothing, if the checkpoint is of

@@ -411,15 +411,15 @@ func (p *searchPlan) eachBucketPage(ctx context.Context, filter *query.Node, f *
 	if err != nil {
 		return transport.AsSearchError(err)
 	}
-	defer func() { p.client.ClosePIT(ctx, point) }()
+	defer func() { point.Close(ctx) }()
 	selected := p.filter.Write(nil, filter)
 	w := dsl.FacetWriter{Filter: &p.filter, IDField: p.idField}
 	reader := dsl.FacetReader{Facet: f}
 	for read := 0; ; {
 		body := fmt.Appendf(nil, `{"size":0,"track_total_hits":false,"query":%s%s,"aggs":{%s}}`,
-			selected, transport.AppendPIT(nil, point), w.Page(dsl.FacetName(0), f, reader.After))
+			selected, point.Append(nil), w.Page(dsl.FacetName(0), f, reader.After))
 		reader.Into.Buckets, reader.After = nil, nil
-		if point, err = p.readBucketPage(ctx, body, point, &reader); err != nil {
+		if err := p.readBucketPage(ctx, body, point, &reader); err != nil {
 			return err
 		}
 		if read += len(reader.Into.Buckets); read > maxPagedValues {
@@ -434,20 +434,18 @@ func (p *searchPlan) eachBucketPage(ctx context.Context, filter *query.Node, f *
 	}
 }
 
-// readBucketPage reads one page and returns the point in time of the next.
-func (p *searchPlan) readBucketPage(ctx context.Context, body []byte, point string, reader *dsl.FacetReader) (string, error) {
+// readBucketPage reads one page of buckets.
+func (p *searchPlan) readBucketPage(ctx context.Context, body []byte, point *transport.PIT, reader *dsl.FacetReader) error {
 	into := p.client.GetBuffer()
 	defer p.client.PutBuffer(into)
 	reply, err := p.client.Do(ctx, transport.SearchRequest(body), into)
 	if err != nil {
-		return point, transport.AsSearchError(err)
+		return transport.AsSearchError(err)
 	}
 	reader.Copy = new(dsl.Arena).Copy
 	c := dsl.Reader{Data: reply.Body}
 	a := dsl.Response{ReadAggs: func(c *dsl.Reader) { dsl.ReadFacets(c, []*dsl.FacetReader{reader}) }}
 	a.Read(&c)
-	if a.PIT != "" {
-		point = a.PIT
-	}
-	return point, a.Check(&c)
+	point.SetID(a.PIT)
+	return a.Check(&c)
 }

@@ -52,6 +52,8 @@ type searchPlan struct {
 	positions []*position
 	// indicesHash identifies the alias' indices.
 	indicesHash uint64
+	// scoreNested is set when sorts inside a nested field need scores.
+	scoreNested bool
 	searches    []*subsearch
 	results     []index.SearchResult
 	// budget is the number of bytes of documents that may still be kept, shared by all parts of a split search.
@@ -203,8 +205,12 @@ func (p *searchPlan) addHits(req *index.SearchRequest, filter []byte, start *pos
 		order = p.order(h)
 		task.idKey = dsl.IDKey(h.Sort)
 	}
-	s.body = fmt.Appendf(nil, `{"size":%d%s,"track_total_hits":%t,"query":%s,"sort":%s%s}`,
-		h.Size, from, total, filter, order, dsl.AppendSource(nil, h.Source))
+	scores := ""
+	if p.scoreNested && sortsNested(h.Sort) {
+		scores = scoresMember
+	}
+	s.body = fmt.Appendf(nil, `{"size":%d%s,"track_total_hits":%t,"query":%s,"sort":%s%s%s}`,
+		h.Size, from, total, filter, order, scores, dsl.AppendSource(nil, h.Source))
 	p.searches = append(p.searches, s)
 }
 
@@ -219,6 +225,12 @@ func (p *searchPlan) order(h *index.HitsRequest) []byte {
 	}
 	return fmt.Appendf(order, `,"search_after":[%s]`, dsl.Join(trimmed(h.After)...))
 }
+
+// scoresMember is the member of a search that requests scores.
+const scoresMember = `,"track_scores":true`
+
+// sortsNested reports whether the first sort key is inside a nested field.
+func sortsNested(sorts []index.Sort) bool { return len(sorts) > 0 && len(sorts[0].Field.Nested) > 0 }
 
 // trimmed returns values without surrounding line feeds, which would end the search in an msearch body.
 func trimmed(values []json.RawMessage) [][]byte {

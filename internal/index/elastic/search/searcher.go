@@ -3,6 +3,7 @@ package search
 import (
 	"bytes"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -87,6 +88,13 @@ func (x *Searcher) newPlan(ctx context.Context, alias string, reqs []index.Searc
 		if err := x.prepareIDSort(ctx, alias, reqs, p); err != nil {
 			return nil, err
 		}
+	}
+	if slices.ContainsFunc(reqs, func(r index.SearchRequest) bool { return r.Hits != nil && sortsNested(r.Hits.Sort) }) {
+		engine, err := x.client.Engine(ctx)
+		if err != nil {
+			return nil, transport.AsSearchError(err)
+		}
+		p.scoreNested = engine.ScoreNestedSorts
 	}
 	p.build(reqs)
 	return p, p.filter.Err

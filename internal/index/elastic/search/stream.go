@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	"tutti/internal/filter/query"
 	"tutti/internal/index"
@@ -29,19 +30,19 @@ func (x *Searcher) Stream(ctx context.Context, alias string, req index.StreamReq
 	if err := dsl.CheckSorts(req.Sort); err != nil {
 		return err
 	}
-	s, err := x.newStream(ctx, alias, req)
-	if err != nil {
-		return err
-	}
+	s := &stream{x: x, req: req, meanSize: &x.stats(alias).meanSize}
 	if s.pit, err = x.client.OpenPIT(ctx, alias); err != nil {
 		return transport.AsSearchError(err)
 	}
-	defer func() { x.client.ClosePIT(ctx, s.pit) }()
+	defer s.pit.Close(ctx)
+	if err := s.prepare(ctx, alias); err != nil {
+		return err
+	}
 	into := x.client.GetBuffer()
 	defer func() { x.client.PutBuffer(into) }()
 	for size := firstStreamPage; ; {
 		into.Reset()
-		hits, err := s.page(ctx, size, into)
+		hits, last, err := s.page(ctx, size, into)
 		switch {
 		case transport.IsOverLimit(err) && size > 1:
 			size /= 2
@@ -56,10 +57,10 @@ func (x *Searcher) Stream(ctx context.Context, alias string, req index.StreamReq
 				return err
 			}
 		}
-		if len(hits) < size {
+		if last {
 			return nil
 		}
-		size = max(1, min(maxStreamPage, maxStreamPageBytes/(into.Len()/len(hits)+1)))
+		size = max(1, min(maxStreamPage, maxStreamPageBytes/(into.Len()/max(1, len(hits))+1)))
 	}
 }
 
@@ -70,65 +71,86 @@ type stream struct {
 	// head is the part of the body that all pages share.
 	head     []byte
 	meanSize *meanSize
-	pit      string
-	after    []byte
+	pit      *transport.PIT
 }
 
-func (x *Searcher) newStream(ctx context.Context, alias string, req index.StreamRequest) (*stream, error) {
-	s := &stream{x: x, req: req, meanSize: &x.stats(alias).meanSize}
+// prepare writes the head.
+func (s *stream) prepare(ctx context.Context, alias string) error {
 	var w dsl.FilterWriter
 	var err error
-	if w.Values, err = x.patternValues(ctx, alias, []*query.Node{req.Filter}); err != nil {
-		return nil, err
+	if w.Values, err = s.x.patternValues(ctx, alias, []*query.Node{s.req.Filter}); err != nil {
+		return err
 	}
-	byID := dsl.ShardDoc
-	if dsl.IDKey(req.Sort) >= 0 {
-		id, err := x.idFieldOf(ctx, alias)
+	byID := s.pit.Engine().Tiebreaker
+	if dsl.IDKey(s.req.Sort) >= 0 {
+		id, err := s.x.idFieldOf(ctx, alias)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if id.path != dsl.SeqNo {
 			byID = id.path
 		}
 	}
-	order := []byte(`["_shard_doc"]`)
-	if len(req.Sort) > 0 {
-		order = dsl.AppendSorts(nil, req.Sort, byID) // the cluster appends _shard_doc
+	s.head = fmt.Appendf(nil, `{"track_total_hits":false,"query":%s,"sort":[`, w.Write(nil, s.req.Filter))
+	for _, key := range s.req.Sort {
+		s.head = append(dsl.AppendSort(s.head, key, byID), ',')
 	}
-	s.head = fmt.Appendf(nil, `{"track_total_hits":false,"query":%s,"sort":%s`, w.Write(nil, req.Filter), order)
-	return s, w.Err
+	s.head = fmt.Appendf(s.head, `"%s"]`, s.pit.Engine().Tiebreaker)
+	if s.pit.Engine().ScoreNestedSorts && sortsNested(s.req.Sort) {
+		s.head = append(s.head, scoresMember...)
+	}
+	return w.Err
 }
 
-// page reads the next page into a buffer whose bytes the hits share.
-func (s *stream) page(ctx context.Context, size int, into *bytes.Buffer) ([]index.Hit, error) {
-	after := ""
-	if s.after != nil {
-		after = fmt.Sprintf(`,"search_after":%s`, s.after)
-	}
+// page reads the next page into a buffer whose bytes the hits share. last reports that no page follows.
+func (s *stream) page(ctx context.Context, size int, into *bytes.Buffer) (hits []index.Hit, last bool, err error) {
 	source := s.meanSize.choose(s.req.Source, size)
-	body := fmt.Appendf(nil, `%s,"size":%d%s%s%s}`, s.head, size, transport.AppendPIT(nil, s.pit), after, dsl.AppendSource(nil, source))
+	full := s.pit.PageSize(size)
+	body := fmt.Appendf(s.pit.AppendPage(slices.Clone(s.head), size), `%s}`, dsl.AppendSource(nil, source))
 	reply, err := s.x.client.Do(ctx, transport.SearchRequest(body), into)
 	if err != nil {
-		return nil, transport.AsSearchError(err)
+		return nil, false, transport.AsSearchError(err)
 	}
-	var hits []index.Hit
-	r := dsl.HitsReader{Source: source, SortKeys: len(s.req.Sort), Copy: func(b []byte) []byte { return b }}
+	keys := len(s.req.Sort)
+	r := dsl.HitsReader{Source: source, SortKeys: keys, Copy: func(b []byte) []byte { return b }}
+	if s.pit.Ambiguous() {
+		r.SortKeys, r.WithIndex = keys+1, true
+	}
 	c := dsl.Reader{Data: reply.Body}
 	a := dsl.Response{ReadHits: func(c *dsl.Reader) { hits = r.Read(c) }}
 	a.Read(&c)
-	if a.PIT != "" {
-		s.pit = a.PIT
-	}
+	s.pit.SetID(a.PIT)
 	if err := a.Check(&c); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if len(hits) > 0 && r.LastSort == nil {
-		return nil, transport.UnexpectedResponse()
+	last = len(hits) < full
+	if hits, err = s.advance(hits, &r); err != nil {
+		return nil, false, err
 	}
-	s.after = bytes.Clone(r.LastSort)
 	dsl.NullMissing(hits, s.req.Sort)
 	if !source.None && source.Paths == nil {
 		s.meanSize.observe(len(hits), r.SourceBytes)
 	}
-	return hits, nil
+	return hits, last, nil
+}
+
+// advance moves to the page after hits, and returns those that no previous page had.
+func (s *stream) advance(hits []index.Hit, r *dsl.HitsReader) ([]index.Hit, error) {
+	keys := len(s.req.Sort)
+	if !s.pit.Ambiguous() {
+		return hits, s.pit.Advance(r.LastSort, len(hits), nil)
+	}
+	fresh := make([]index.Hit, 0, len(hits))
+	for i, hit := range hits {
+		if len(hit.Sort) != keys+1 {
+			return nil, transport.UnexpectedResponse()
+		}
+		if !s.pit.Returned(transport.Location{Index: r.Indices[i], ID: hit.ID}) {
+			hit.Sort = hit.Sort[:keys]
+			fresh = append(fresh, hit)
+		}
+	}
+	return fresh, s.pit.Advance(r.LastSort, len(hits), func(i int) (transport.Location, []byte) {
+		return transport.Location{Index: r.Indices[i], ID: hits[i].ID}, hits[i].Sort[keys]
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -47,6 +48,10 @@ type Client struct {
 	closed bool
 
 	buffers sync.Pool // *bytes.Buffer
+
+	// engine is the engine when last identified, nil before. dials counts the connections made.
+	engine atomic.Pointer[identified]
+	dials  atomic.Int64
 }
 
 // New returns a client. It does not connect. An error is core.CodeInvalid.
@@ -62,6 +67,7 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	client := &Client{cfg: cfg}
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
 	secure := &tls.Config{MinVersion: tls.VersionTLS12}
 	if pem != nil {
@@ -71,8 +77,11 @@ func New(cfg Config) (*Client, error) {
 		}
 	}
 	connections := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dialer.DialContext,
+		Proxy: http.ProxyFromEnvironment,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			client.dials.Add(1)
+			return dialer.DialContext(ctx, network, address)
+		},
 		TLSClientConfig:       secure,
 		TLSHandshakeTimeout:   dialTimeout,
 		ExpectContinueTimeout: time.Second,
@@ -95,7 +104,8 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, core.WrapError(core.CodeInvalid, "the client of the index cannot be created", err)
 	}
-	return &Client{Transport: transport, connections: connections, cfg: cfg}, nil
+	client.Transport, client.connections = transport, connections
+	return client, nil
 }
 
 // Close waits for the calls in progress and closes the connections. Later calls of Begin return core.CodeUnavailable.

@@ -34,7 +34,9 @@ const (
 	TypeSecurity          = "security_exception"
 	TypeUnavailableShards = "unavailable_shards_exception"
 	TypeRejectedExecution = "es_rejected_execution_exception"
-	TypeCircuitBreaking   = "circuit_breaking_exception"
+	// TypeRejectedExecutionOpenSearch is OpenSearch's name of TypeRejectedExecution.
+	TypeRejectedExecutionOpenSearch = "rejected_execution_exception"
+	TypeCircuitBreaking             = "circuit_breaking_exception"
 )
 
 // ErrOverLimit is the cause of the error of a response over the limit of bytes.

@@ -4,45 +4,160 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
+	"tutti/internal/index/elastic/flavour"
 	"tutti/internal/jsontext"
 )
 
 const (
-	// PITKeepAlive is the maximum time between two requests for a point in time.
-	PITKeepAlive = "5m"
+	// pitKeepAlive is the maximum time between two requests for a point in time.
+	pitKeepAlive = "5m"
 	// closeTimeout limits closing a point in time, which also expires by itself.
 	closeTimeout = 5 * time.Second
 )
 
-// OpenPIT opens a point in time of alias and returns its id.
-func (c *Client) OpenPIT(ctx context.Context, alias string) (string, error) {
-	var answer struct {
-		ID string `json:"id"`
-	}
-	err := c.Fetch(ctx, esapi.OpenPointInTimeRequest{Index: []string{alias}, KeepAlive: PITKeepAlive}, &answer)
-	return answer.ID, err
+// PIT is a point in time of an alias: its documents as they were when it was opened, which pages read one after the other. It must be
+// closed. It is not safe for concurrent use.
+type PIT struct {
+	client *Client
+	engine flavour.Engine
+	// id changes with the responses.
+	id string
+	// after are the sort values of the last document read, nil before the first page. returned are the documents with exactly these
+	// values, where they are not unique.
+	after    []byte
+	returned map[Location]struct{}
 }
 
-// ClosePIT closes a point in time, even if ctx has ended. If that fails, it expires after PITKeepAlive.
-func (c *Client) ClosePIT(ctx context.Context, pit string) {
+// Location is the index and the id of a document.
+type Location struct{ Index, ID string }
+
+// OpenPIT opens a point in time of alias.
+func (c *Client) OpenPIT(ctx context.Context, alias string) (*PIT, error) {
+	engine, err := c.Engine(ctx)
+	if err != nil {
+		return nil, err
+	}
+	open := request{method: http.MethodPost, path: "/" + alias + engine.PointInTime.OpenPath, query: "keep_alive=" + pitKeepAlive}
+	var answer map[string]json.RawMessage
+	if err := c.Fetch(ctx, open, &answer); err != nil {
+		return nil, err
+	}
+	id := jsontext.Unquote(answer[engine.PointInTime.OpenMember])
+	if id == "" {
+		return nil, UnexpectedResponse()
+	}
+	return &PIT{client: c, engine: engine, id: id}, nil
+}
+
+// Close closes the point in time, even if ctx has ended. If that fails, it expires by itself.
+func (p *PIT) Close(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	body, err := json.Marshal(map[string]string{"id": pit})
-	if err == nil {
-		_, err = c.Do(ctx, esapi.ClosePointInTimeRequest{Body: bytes.NewReader(body)}, nil)
-	}
-	if err != nil {
-		c.cfg.Logger.Debug("a point in time could not be closed", "err", err)
+	body := fmt.Appendf(nil, p.engine.PointInTime.CloseBody, jsontext.AppendRawString(nil, p.id))
+	if _, err := p.client.Do(ctx, request{method: http.MethodDelete, path: p.engine.PointInTime.ClosePath, body: body}, nil); err != nil {
+		p.client.cfg.Logger.Debug("a point in time could not be closed", "err", err)
 	}
 }
 
-// AppendPIT appends the member of a search that names a point in time and extends its lifetime.
-func AppendPIT(dst []byte, point string) []byte {
+// SetID stores the id of the latest response, "" if it has none.
+func (p *PIT) SetID(id string) {
+	if id != "" {
+		p.id = id
+	}
+}
+
+// Engine returns the engine. Its Tiebreaker must end every sort of documents.
+func (p *PIT) Engine() flavour.Engine { return p.engine }
+
+// Ambiguous reports whether documents may have equal sort values. A page then needs their indices, and some of its documents may have
+// been returned before.
+func (p *PIT) Ambiguous() bool { return !p.engine.Unique }
+
+// Append appends the members of a search that name the point in time and extend its lifetime.
+func (p *PIT) Append(dst []byte) []byte {
 	dst = append(dst, `,"pit":{"id":`...)
-	dst = jsontext.AppendRawString(dst, point)
-	return append(dst, `,"keep_alive":"`+PITKeepAlive+`"}`...)
+	dst = jsontext.AppendRawString(dst, p.id)
+	return append(dst, `,"keep_alive":"`+pitKeepAlive+`"}`...)
+}
+
+// AppendPage appends what Append does, and the members of the next page of size documents that were not returned before.
+func (p *PIT) AppendPage(dst []byte, size int) []byte {
+	dst = fmt.Appendf(p.Append(dst), `,"size":%d`, p.PageSize(size))
+	switch {
+	case p.after == nil:
+		return dst
+	case p.engine.Unique:
+		return fmt.Appendf(dst, `,"search_after":%s`, p.after)
+	}
+	// Other documents may have the same values: the page begins with those returned before.
+	at := bytes.LastIndexAny(p.after, ",[") + 1
+	number, _ := strconv.ParseInt(string(p.after[at:len(p.after)-1]), 10, 64) // Advance has checked it
+	return fmt.Appendf(dst, `,"search_after":%s%d]`, p.after[:at], number-1)
+}
+
+// PageSize returns the number of documents in a full page that has size documents not returned before.
+func (p *PIT) PageSize(size int) int { return size + len(p.returned) }
+
+// Returned reports whether a previous page had the document.
+func (p *PIT) Returned(at Location) bool {
+	_, returned := p.returned[at]
+	return returned
+}
+
+// Advance ends a page of documents, given by the raw sort values of the last one and, where they are Ambiguous, by the location and the
+// Tiebreaker's value of each. A page without documents changes nothing.
+func (p *PIT) Advance(last []byte, documents int, document func(i int) (Location, []byte)) error {
+	if documents == 0 {
+		return nil
+	}
+	if p.engine.Unique {
+		if p.after = bytes.Clone(last); last == nil {
+			return UnexpectedResponse()
+		}
+		return nil
+	}
+	_, tie := document(documents - 1)
+	if _, err := strconv.ParseInt(string(tie), 10, 64); err != nil || !bytes.HasSuffix(last, append(bytes.Clone(tie), ']')) {
+		return UnexpectedResponse()
+	}
+	if p.returned == nil || !bytes.Equal(last, p.after) {
+		p.returned = make(map[Location]struct{})
+	}
+	p.after = bytes.Clone(last)
+	for i := range documents {
+		if at, number := document(i); bytes.Equal(number, tie) { // at most one of each shard
+			p.returned[at] = struct{}{}
+		}
+	}
+	return nil
+}
+
+// request is a request that differs between engines, so that esapi has no type for it.
+type request struct {
+	method, path, query string
+	body                []byte
+}
+
+// Do sends the request.
+func (r request) Do(ctx context.Context, transport esapi.Transport) (*esapi.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, "/", bytes.NewReader(r.body))
+	if err != nil {
+		return nil, err
+	}
+	req.URL.Path, req.URL.RawQuery = r.path, r.query
+	if len(r.body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	res, err := transport.Perform(req)
+	if err != nil {
+		return nil, err
+	}
+	return &esapi.Response{StatusCode: res.StatusCode, Header: res.Header, Body: res.Body}, nil
 }

@@ -23,6 +23,9 @@ func (w *Writer) Check(ctx context.Context, alias string) error {
 		return err
 	}
 	defer end()
+	if _, err := w.client.Engine(ctx); err != nil {
+		return err
+	}
 	reply, err := w.client.Do(ctx, w.bulkRequest(alias, []byte(checkBody)), nil)
 	if err != nil {
 		if core.CodeOf(err) == core.CodeIndexBlocked {

@@ -32,7 +32,7 @@ func (d *resultDecoder) outcome(alias string, op core.WriteOp, item *bulkItem) c
 		// A shard that reopens has lost the versions of deletions, so the document must be fetched again instead of sent again.
 		// Waiting for the shard would delay other documents of the index.
 		result.Outcome, result.Code = core.OutcomeRetry, core.CodeUnavailable
-	case transport.TypeRejectedExecution, transport.TypeCircuitBreaking:
+	case transport.TypeRejectedExecution, transport.TypeRejectedExecutionOpenSearch, transport.TypeCircuitBreaking:
 		result.Outcome, result.Code = core.OutcomeRetry, core.CodeOverloaded
 	default:
 		result.Outcome, result.Code = core.OutcomeRetry, core.CodeOverloaded

@@ -22,7 +22,7 @@ func ClassOf(fieldType string) Class {
 	switch fieldType {
 	case "text":
 		return AnalyzedClass
-	case "flattened":
+	case "flattened", "flat_object":
 		return flattenedClass
 	case "ip":
 		return AddressClass

@@ -1,0 +1,98 @@
+package flavour
+
+import (
+	"fmt"
+	"slices"
+
+	"tutti/internal/index/mapping"
+)
+
+// Product is the name of an engine.
+type Product string
+
+// The supported products.
+const (
+	Elasticsearch Product = "Elasticsearch"
+	OpenSearch    Product = "OpenSearch"
+)
+
+// Requirement names the supported engines in messages.
+const Requirement = "tutti needs Elasticsearch 7.17 or later, or OpenSearch 2.7 or later"
+
+// Flavour is what the adapter does differently for an engine.
+type Flavour struct {
+	Product Product
+	// oldest is the oldest supported version, and because is why older ones are not.
+	oldest  Version
+	because string
+	// tried are the major versions that the suites run on.
+	tried []int
+
+	// FreeForm is the mapping type of objects whose members are not fields of their own.
+	FreeForm mapping.Type
+	// Tiebreaker is the sort field that orders the documents of a point in time. Unless Unique, it is unique only within a shard.
+	Tiebreaker string
+	Unique     bool
+	// ScoreNestedSorts is set when sorts inside a nested field must request scores. OpenSearch otherwise skips documents that cannot be
+	// among the first, which its values of nested fields do not support (unsupported_operation_exception).
+	ScoreNestedSorts bool
+	// PointInTime has the forms of the requests for points in time.
+	PointInTime PointInTime
+}
+
+// PointInTime has the forms of the requests for points in time.
+type PointInTime struct {
+	// OpenPath follows the name of the index; OpenMember is the member of the response that has the id.
+	OpenPath, OpenMember string
+	// ClosePath is the whole path; CloseBody is the body's format, with a %s for the id as a JSON string.
+	ClosePath, CloseBody string
+}
+
+// flavours has one row for each product.
+var flavours = []*Flavour{
+	{
+		Product: Elasticsearch, oldest: Version{Major: 7, Minor: 17}, because: "earlier versions are not tested", tried: []int{7, 8, 9},
+		FreeForm: mapping.Flattened, Tiebreaker: "_shard_doc", Unique: true,
+		PointInTime: PointInTime{OpenPath: "/_pit", OpenMember: "id", ClosePath: "/_pit", CloseBody: `{"id":%s}`},
+	},
+	{
+		Product: OpenSearch, oldest: Version{Major: 2, Minor: 7}, because: "earlier versions have no flat_object fields, and before 2.4 no points in time",
+		tried: []int{2, 3}, FreeForm: mapping.FlatObject, Tiebreaker: "_seq_no", ScoreNestedSorts: true, // _shard_doc exists only from 3.3 on
+		PointInTime: PointInTime{
+			OpenPath: "/_search/point_in_time", OpenMember: "pit_id", ClosePath: "/_search/point_in_time", CloseBody: `{"pit_id":[%s]}`,
+		},
+	},
+}
+
+// Engine is an engine at a version.
+type Engine struct {
+	*Flavour
+	// Version is zero when the cluster does not report it to this user.
+	Version Version
+}
+
+// Of returns the engine of a product. It returns false, and why, if the adapter does not support it.
+func Of(product Product, version Version) (engine Engine, why string, ok bool) {
+	at := slices.IndexFunc(flavours, func(f *Flavour) bool { return f.Product == product })
+	if at < 0 {
+		return Engine{}, Requirement, false
+	}
+	engine = Engine{flavours[at], version}
+	if version != (Version{}) && version.Less(engine.oldest) {
+		return engine, fmt.Sprintf("%s: %s", Requirement, engine.because), false
+	}
+	return engine, "", true
+}
+
+// Tried reports whether the suites run on this major version.
+func (e Engine) Tried() bool {
+	return e.Version == (Version{}) || slices.Contains(e.tried, e.Version.Major)
+}
+
+// String returns the product and its version.
+func (e Engine) String() string {
+	if e.Version == (Version{}) {
+		return string(e.Product)
+	}
+	return string(e.Product) + " " + e.Version.String()
+}

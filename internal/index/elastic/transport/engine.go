@@ -1,0 +1,162 @@
+package transport
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"tutti/internal/core"
+	"tutti/internal/index/elastic/flavour"
+)
+
+const (
+	// ProductHeader is in each response of an Elasticsearch since 7.14.
+	ProductHeader = "X-Elastic-Product"
+	// elasticTagline is in the information of every Elasticsearch.
+	elasticTagline = "You Know, for Search"
+	// forbiddenReason is in the response of an OpenSearch that does not let a user read its information.
+	forbiddenReason = "no permissions for ["
+	// versionsFilterPath keeps only the versions of the nodes' information.
+	versionsFilterPath = "cluster_name,nodes.*.version"
+)
+
+// Nodes that Identify asks.
+const (
+	AllNodes  = "_all"
+	LocalNode = "_local"
+)
+
+// Identity is what nodes report about themselves.
+type Identity struct {
+	ClusterName string
+	// Product is "" when it is unknown.
+	Product flavour.Product
+	// Version is the lowest of the nodes, zero when it is unknown.
+	Version flavour.Version
+	// Response is the one that Product and Version are from.
+	Response *Response
+}
+
+// Found returns what was found, for messages.
+func (id *Identity) Found() string {
+	switch {
+	case id.Product != "" && id.Version != flavour.Version{}:
+		return string(id.Product) + " " + id.Version.String()
+	case id.Product != "":
+		return string(id.Product)
+	}
+	kind, _, err := mime.ParseMediaType(id.Response.Header.Get("Content-Type"))
+	if err != nil {
+		kind = "no content type"
+	}
+	return fmt.Sprintf("an unknown service, which returned status %d and %s", id.Response.Status, kind)
+}
+
+// Identify requests the identity of AllNodes or the LocalNode. A response that identifies nothing is no error.
+func (c *Client) Identify(ctx context.Context, nodes string) (Identity, error) {
+	root, err := c.Send(ctx, esapi.InfoRequest{}, nil)
+	if err != nil {
+		return Identity{}, err
+	}
+	id := Identity{Response: root}
+	var info struct {
+		ClusterName string `json:"cluster_name"`
+		Tagline     string `json:"tagline"`
+		Version     struct {
+			Number       string `json:"number"`
+			Distribution string `json:"distribution"`
+		} `json:"version"`
+	}
+	_ = json.Unmarshal(root.Body, &info) // GET / is a module that a node may lack
+	id.ClusterName = info.ClusterName
+	id.Version, _ = flavour.ParseVersion(info.Version.Number)
+	switch {
+	case strings.EqualFold(info.Version.Distribution, string(flavour.OpenSearch)),
+		root.Status == http.StatusForbidden && bytes.Contains(root.Body, []byte(forbiddenReason)):
+		id.Product = flavour.OpenSearch
+	case info.Version.Distribution != "":
+		id.Product = flavour.Product(info.Version.Distribution)
+		return id, nil
+	case root.Header.Get(ProductHeader) == string(flavour.Elasticsearch), info.Tagline == elasticTagline:
+		id.Product = flavour.Elasticsearch
+	default:
+		return id, nil
+	}
+	return id, c.readVersions(ctx, nodes, &id)
+}
+
+// readVersions sets the lowest version of nodes, if they return it.
+func (c *Client) readVersions(ctx context.Context, nodes string, id *Identity) error {
+	request := esapi.NodesInfoRequest{NodeID: []string{nodes}, Metric: []string{"http"}, FilterPath: []string{versionsFilterPath}}
+	reply, err := c.Send(ctx, request, nil)
+	if err != nil {
+		return err
+	}
+	if id.Version == (flavour.Version{}) && reply.Status != http.StatusNotFound {
+		id.Response = reply
+	}
+	var answer struct {
+		ClusterName string `json:"cluster_name"`
+		Nodes       map[string]struct {
+			Version string `json:"version"`
+		} `json:"nodes"`
+	}
+	if reply.Status != http.StatusOK || json.Unmarshal(reply.Body, &answer) != nil {
+		return nil
+	}
+	id.ClusterName = cmp.Or(answer.ClusterName, id.ClusterName)
+	var lowest flavour.Version
+	for _, node := range answer.Nodes {
+		version, ok := flavour.ParseVersion(node.Version)
+		if ok && (lowest == (flavour.Version{}) || version.Less(lowest)) {
+			lowest = version
+		}
+	}
+	id.Version = cmp.Or(lowest, id.Version)
+	return nil
+}
+
+// identified is an engine and the number of connections that had been made when it was identified.
+type identified struct {
+	flavour.Engine
+	dials int64
+}
+
+// Engine returns the cluster's engine. It is identified before the first use, and again after a new connection was made, as another
+// engine may have taken over the address. core.CodeIndexBlocked when it is not supported.
+func (c *Client) Engine(ctx context.Context) (flavour.Engine, error) {
+	known, dials := c.engine.Load(), c.dials.Load()
+	if known != nil && known.dials == dials {
+		return known.Engine, nil
+	}
+	id, err := c.Identify(ctx, AllNodes)
+	if err == nil && id.Product == "" && (id.Response.Status == http.StatusUnauthorized || id.Response.Status == http.StatusTooManyRequests ||
+		id.Response.Status >= http.StatusInternalServerError) {
+		err = newResponseError(id.Response.Status, id.Response.Header, id.Response.Body)
+	}
+	if err != nil {
+		if known != nil {
+			return known.Engine, nil // the request that follows returns the error, if it lasts
+		}
+		return flavour.Engine{}, err
+	}
+	engine, why, ok := flavour.Of(id.Product, id.Version)
+	if !ok {
+		return flavour.Engine{}, core.NewError(core.CodeIndexBlocked, fmt.Sprintf("the index engine is %s; %s", id.Found(), why))
+	}
+	if c.engine.Swap(&identified{engine, dials}); known == nil || known.Engine != engine {
+		log := c.cfg.Logger.Info
+		if !engine.Tried() {
+			log = c.cfg.Logger.Warn
+		}
+		log("identified the index engine", "product", engine.Product, "version", engine.Version.String(), "tested", engine.Tried())
+	}
+	return engine, nil
+}
