@@ -41,12 +41,12 @@ fmt: $(LINT) ## gofumpt and gci
 	$(LINT) fmt ./...
 
 services-start: ## start the real Elasticsearch, Kafka and PostgreSQL from packages
-	deploy/local/elasticsearch/start
+	deploy/local/engine/start
 	deploy/local/kafka/start
 	deploy/local/postgres/start
 
 services-stop: ## stop what services-start started
-	deploy/local/elasticsearch/stop
+	deploy/local/engine/stop
 	deploy/local/kafka/stop
 	deploy/local/postgres/stop
 

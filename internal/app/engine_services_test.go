@@ -37,7 +37,7 @@ func newEngine(t *testing.T, w *world) engine {
 	t.Helper()
 	direct := os.Getenv("TUTTI_TEST_ELASTICSEARCH_URL")
 	if direct == "" {
-		t.Fatal("TUTTI_TEST_ELASTICSEARCH_URL is not set: eval \"$(deploy/local/elasticsearch/start | sed 's/^/export /')\"")
+		t.Fatal("TUTTI_TEST_ELASTICSEARCH_URL is not set: eval \"$(deploy/local/engine/start | sed 's/^/export /')\"")
 	}
 	e := &elasticEngine{t: t, direct: strings.TrimSuffix(direct, "/"), client: &http.Client{Transport: &http.Transport{}}}
 	t.Cleanup(e.client.CloseIdleConnections)

@@ -96,7 +96,8 @@ var layers = map[string][]string{
 	"internal/index/elastic/dsl": {
 		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/elastic/transport",
 	},
-	"internal/index/elastic/metadata": {"internal/index/elastic/transport", "internal/index/mapping"},
+	"internal/index/elastic/flavour":  {"internal/index/mapping"},
+	"internal/index/elastic/metadata": {"internal/index/elastic/flavour", "internal/index/elastic/transport", "internal/index/mapping"},
 	"internal/index/elastic/read": {
 		"internal/index/elastic/metadata", "internal/index/elastic/transport", "internal/index/mapping",
 	},
@@ -107,7 +108,7 @@ var layers = map[string][]string{
 	"internal/index/elastic/write": {
 		"internal/index/elastic/metadata", "internal/index/elastic/transport", "internal/index/mapping",
 	},
-	"internal/index/elastic/transport": {},
+	"internal/index/elastic/transport": {"internal/index/elastic/flavour"},
 	"internal/index/embedded": {
 		"internal/disk", "internal/filter/query", "internal/index", "internal/index/embedded/evaluate",
 		"internal/index/embedded/segment", "internal/index/mapping",

@@ -138,7 +138,7 @@ type DeadLetters struct {
 
 // Index configures the index.
 type Index struct {
-	// URL lists Elasticsearch nodes, comma-separated; empty for the embedded index.
+	// URL lists the nodes of an Elasticsearch or OpenSearch, comma-separated; empty for the embedded index.
 	URL      string
 	Username string
 	Password setting.Secret

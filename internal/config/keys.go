@@ -82,7 +82,7 @@ func (q *Queue) key() setting.Key {
 
 func (i *Index) key() setting.Key {
 	return setting.Object("index", "Search index.",
-		setting.Text("url", &i.URL, "", "Elasticsearch nodes, comma-separated; empty for the embedded index."),
+		setting.Text("url", &i.URL, "", "Nodes of an Elasticsearch or OpenSearch, comma-separated; empty for the embedded index."),
 		setting.Text("username", &i.Username, "", "User for basic authentication."),
 		setting.SecretText("password", &i.Password, "Password for basic authentication."),
 		setting.SecretText("apiKey", &i.APIKey, "API key, base64-encoded as returned by Elasticsearch."),

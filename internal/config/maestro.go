@@ -183,8 +183,8 @@ func (m *maestro) elastic() {
 		fill(m.root, v, v.Value, "index", "url")
 	}
 	m.credentials()
-	if v, ok := m.take("ELASTICSEARCHVERSION"); ok && v.Value != "8" {
-		m.warn("%s is %s, but tutti needs Elasticsearch 8", v.Name, v.Value)
+	if v, ok := m.take("ELASTICSEARCHVERSION"); ok && v.Value != "7" && v.Value != "8" {
+		m.warn("%s is %s, but tutti needs Elasticsearch 7.17 or later", v.Name, v.Value)
 	}
 	for _, name := range []string{"ELASTICSEARCHCLIENTTRUSTSELFSIGNEDCERT", "ELASTICSEARCHCLIENTTRUSTSELFSIGNCERT"} {
 		v := m.variables[name]

@@ -66,7 +66,7 @@ MAESTRO_LOGGING_LEVEL=trace
 MAESTRO_SERVER_PORT=11235
 MAESTRO_OPENAPI_PATH=/api-docs
 MAESTRO_ELASTICSEARCH_NODES=http://elasticsearch:9200
-MAESTRO_ELASTICSEARCH_VERSION=7
+MAESTRO_ELASTICSEARCH_VERSION=6
 MAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_ENABLED=true
 MAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_USER=elastic
 MAESTRO_ELASTICSEARCH_CLIENT_BASICAUTH_PASSWORD=s3cret
@@ -159,7 +159,7 @@ repositories:
      notifications: {kafka: {brokers: ["kafka:9092", "kafka2:9092"], topic: song_analysis, group: maestro}}}
 ingest: {kafka: {brokers: ["kafka:9092", "kafka2:9092"], requestTopic: maestro_index_request, group: maestro}}`,
 			warnings: []string{
-				"MAESTRO_ELASTICSEARCH_VERSION is 7, but tutti needs Elasticsearch 8",
+				"MAESTRO_ELASTICSEARCH_VERSION is 6, but tutti needs Elasticsearch 7.17 or later",
 				"these variables of Maestro are not supported and are ignored: MAESTRO_ELASTICSEARCH_CLIENT_DOCS_PER_BULK_REQ_MAX, " +
 					"MAESTRO_ELASTICSEARCH_CLIENT_RETRY_MAX_ATTEMPTS, MAESTRO_KAFKA_INDEX_REQUEST_DLQ, MAESTRO_OPENAPI_PATH, " +
 					"MAESTRO_REPOSITORIES_0_KAFKA_ANALYSIS_MESSAGE_DLQ, MAESTRO_SERVER_PORT",

@@ -1,29 +1,19 @@
 package check
 
 import (
-	"cmp"
 	"context"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
-	"strings"
 
 	"tutti/internal/config"
 	"tutti/internal/index/elastic"
+	"tutti/internal/index/elastic/flavour"
 	"tutti/internal/upstream"
 )
 
-const (
-	// engineMajor is the major version of Elasticsearch that tutti supports.
-	engineMajor = 8
-	// productName is the X-Elastic-Product header of each response of an Elasticsearch.
-	productName = "Elasticsearch"
-)
-
-// engine probes an Elasticsearch. It never writes.
+// engine probes a search engine. It never writes.
 type engine struct {
 	cfg    config.Index
 	probes []*elastic.Probe // one of each node
@@ -64,7 +54,7 @@ func (e *engine) nodes(ctx context.Context) []Finding {
 	var found, silent []Finding
 	for i, url := range e.cfg.URLs() {
 		node, host := e.probes[i], hostOf(url)
-		a, id, err := identify(ctx, node)
+		id, err := node.Identify(ctx)
 		if err != nil {
 			reason, hint := upstream.ConnectionFailure(err)
 			if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
@@ -73,7 +63,7 @@ func (e *engine) nodes(ctx context.Context) []Finding {
 			silent = append(silent, Finding{subjectIndex, StatusFail, host + " does not answer: " + reason, hint})
 			continue
 		}
-		f := e.nodeFinding(host, a, id)
+		f := e.nodeFinding(host, id)
 		if f.Status != StatusFail && e.node == nil {
 			e.node, e.host = node, host
 		}
@@ -88,71 +78,23 @@ func (e *engine) nodes(ctx context.Context) []Finding {
 	return append(found, silent...)
 }
 
-// identity is the product and version that a node reports.
-type identity struct {
-	ClusterName string `json:"cluster_name"`
-	Version     struct {
-		Number       string `json:"number"`
-		Distribution string `json:"distribution"`
-	} `json:"version"`
-}
-
-// identify returns the identity of a node and the response that it was read from. A node may lack the module that serves GET
-// /; the version is then read from the nodes API.
-func identify(ctx context.Context, node *elastic.Probe) (elastic.Response, identity, error) {
-	var id identity
-	a, err := node.Info(ctx)
-	if err != nil {
-		return a, id, err
-	}
-	if a.Product != productName || a.Status != http.StatusNotFound && a.Status != http.StatusMethodNotAllowed {
-		// A body that is not JSON leaves the version empty.
-		_ = json.Unmarshal(a.Body, &id)
-		return a, id, nil
-	}
-	nodesAnswer, err := node.Node(ctx)
-	if err != nil {
-		return nodesAnswer, id, err
-	}
-	var nodes struct {
-		ClusterName string `json:"cluster_name"`
-		Nodes       map[string]struct {
-			Version string `json:"version"`
-		} `json:"nodes"`
-	}
-	if nodesAnswer.Status == http.StatusNotFound || nodesAnswer.Status == http.StatusOK && json.Unmarshal(nodesAnswer.Body, &nodes) != nil {
-		return a, id, nil
-	}
-	id.ClusterName = nodes.ClusterName
-	for _, n := range nodes.Nodes {
-		id.Version.Number = n.Version
-	}
-	return nodesAnswer, id, nil
-}
-
 // nodeFinding reports whether tutti can use a node.
-func (e *engine) nodeFinding(host string, a elastic.Response, id identity) Finding {
-	if f, refused := e.rejected(host, "read its version", a); refused {
+func (e *engine) nodeFinding(host string, id elastic.Identity) Finding {
+	if f, refused := e.rejected(host, "read its version", id.Response); refused {
 		return f
 	}
-	fail := func(message, hint string) Finding {
-		return Finding{subjectIndex, StatusFail, host + " " + message, hint}
+	const hint = "set index.url to one of these"
+	engine, why, ok := flavour.Of(id.Product, id.Version)
+	switch {
+	case !ok:
+		return Finding{subjectIndex, StatusFail, fmt.Sprintf("%s is %s; %s", host, id.Found(), why), hint}
+	case id.Version == (flavour.Version{}):
+		return Finding{subjectIndex, StatusFail, fmt.Sprintf("%s is %s, but does not return its version; %s", host, engine, flavour.Requirement), hint}
+	case !engine.Tried():
+		return Finding{subjectIndex, StatusWarn, fmt.Sprintf("%s is %s, cluster %s; tutti is not tested with this major version", host, engine, id.ClusterName), ""}
+	default:
+		return Finding{subjectIndex, StatusOK, fmt.Sprintf("%s is %s, cluster %s", host, engine, id.ClusterName), ""}
 	}
-	hint, version := "set index.url to an Elasticsearch 8", id.Version
-	if version.Number == "" {
-		return fail("is not Elasticsearch", hint)
-	}
-	if version.Distribution != "" || a.Product != productName {
-		return fail(fmt.Sprintf("is not Elasticsearch but %s %s", cmp.Or(version.Distribution, "another product"), version.Number), hint)
-	}
-	first, _, _ := strings.Cut(version.Number, ".")
-	switch major, err := strconv.Atoi(first); {
-	case err != nil || major < engineMajor:
-		return fail("is Elasticsearch "+version.Number+"; tutti requires 8", hint)
-	case major > engineMajor:
-		return Finding{subjectIndex, StatusWarn, fmt.Sprintf("%s is Elasticsearch %s; tutti is tested with 8", host, version.Number), ""}
-	}
-	return Finding{subjectIndex, StatusOK, fmt.Sprintf("%s is Elasticsearch %s, cluster %s", host, version.Number, id.ClusterName), ""}
 }
 
 // rejected returns the finding for a request that a node rejected; false if it did not.
@@ -170,7 +112,7 @@ func (e *engine) rejected(host, doing string, a elastic.Response) (Finding, bool
 	case a.Status >= 300 && a.Status < 400:
 		f.Message, f.Hint = host+" answered with a redirect", "set index.url to where it redirects"
 	case a.Status >= 500 || a.Status == http.StatusNotFound && doing == "read its version":
-		f.Message, f.Hint = fmt.Sprintf("%s answered with status %d", host, a.Status), "check that index.url is the address of an Elasticsearch"
+		f.Message, f.Hint = fmt.Sprintf("%s answered with status %d", host, a.Status), "check that index.url is the address of an Elasticsearch or OpenSearch"
 	default:
 		return f, false
 	}

@@ -23,7 +23,9 @@ type routes map[string]struct {
 }
 
 func (r routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	w.Header().Set("X-Elastic-Product", "Elasticsearch")
+	if root := r["GET /"].body; !strings.HasPrefix(root, "<") && !strings.Contains(root, "opensearch") {
+		w.Header().Set("X-Elastic-Product", "Elasticsearch")
+	}
 	searches := strings.HasSuffix(req.URL.Path, "/_pit") || req.URL.Path == "/_search" || strings.HasSuffix(req.URL.Path, "/_count")
 	if req.Method != http.MethodGet && req.Method != http.MethodHead && req.URL.Path != "/_security/user/_has_privileges" && !searches {
 		http.Error(w, "tutti check must not write", http.StatusTeapot)
@@ -123,13 +125,13 @@ func TestElasticsearch(t *testing.T) {
 		"a web server": {
 			routes{"GET /": {200, "<html>"}},
 			"",
-			[]string{"fail: 127.0.0.1:* is not Elasticsearch -> set index.url to an Elasticsearch 8"},
+			[]string{"fail: 127.0.0.1:* is an unknown service, which returned status 200 and text/html; tutti needs Elasticsearch 7.17 or later, or OpenSearch 2.7 or later -> set index.url to one of these"},
 			nil,
 		},
 		"a proxy": {
 			routes{"GET /": {404, "<html>"}},
 			"",
-			[]string{"fail: 127.0.0.1:* answered with status 404 -> check that index.url is the address of an Elasticsearch"},
+			[]string{"fail: 127.0.0.1:* answered with status 404 -> check that index.url is the address of an Elasticsearch or OpenSearch"},
 			nil,
 		},
 		"a node without GET /": {
@@ -141,10 +143,10 @@ func TestElasticsearch(t *testing.T) {
 		"a node that does not know /": {
 			routes{"GET /": {404, ""}, nodesPath: {200, fmt.Sprintf(nodesAnswer, "8.19.2")}}, "", []string{right, "ok: *"}, []string{"ok: *"},
 		},
-		"a node without GET / of version 7": {
-			routes{"GET /": {405, ""}, nodesPath: {200, fmt.Sprintf(nodesAnswer, "7.17.20")}},
+		"a node without GET / that is too old": {
+			routes{"GET /": {405, ""}, nodesPath: {200, fmt.Sprintf(nodesAnswer, "7.16.3")}},
 			"",
-			[]string{"fail: 127.0.0.1:* is Elasticsearch 7.17.20; tutti requires 8 -> set index.url to an Elasticsearch 8"},
+			[]string{"fail: 127.0.0.1:* is Elasticsearch 7.16.3; tutti needs Elasticsearch 7.17 or later, or OpenSearch 2.7 or later: earlier versions are not tested -> set index.url to one of these"},
 			nil,
 		},
 		"a node without GET / that keeps its version to itself": {
@@ -154,27 +156,33 @@ func TestElasticsearch(t *testing.T) {
 			nil,
 		},
 		"a node without GET / and without version": {
-			routes{"GET /": {405, ""}, nodesPath: {200, `{}`}}, "", []string{"fail: 127.0.0.1:* is not Elasticsearch -> *"}, nil,
+			routes{"GET /": {405, ""}, nodesPath: {200, `{}`}}, "", []string{"fail: 127.0.0.1:* is Elasticsearch, but does not return its version; tutti needs Elasticsearch 7.17 or later, or OpenSearch 2.7 or later -> *"}, nil,
 		},
 		"redirect": {
 			routes{"GET /": {302, ""}}, "", []string{"fail: 127.0.0.1:* answered with a redirect -> set index.url to where it redirects"}, nil,
 		},
-		"OpenSearch": {
-			routes{"GET /": {200, `{"cluster_name":"c1","version":{"distribution":"opensearch","number":"2.11.0"}}`}},
+		"OpenSearch 1": {
+			routes{"GET /": {200, `{"cluster_name":"c1","version":{"distribution":"opensearch","number":"1.3.20"}}`}},
 			"",
-			[]string{"fail: 127.0.0.1:* is not Elasticsearch but opensearch 2.11.0 -> set index.url to an Elasticsearch 8"},
+			[]string{"fail: 127.0.0.1:* is OpenSearch 1.3.20; tutti needs Elasticsearch 7.17 or later, or OpenSearch 2.7 or later: earlier versions have no flat_object fields, and before 2.4 no points in time -> set index.url to one of these"},
 			nil,
+		},
+		"OpenSearch 2": {
+			routes{"GET /": {200, `{"cluster_name":"c1","version":{"distribution":"opensearch","number":"2.19.3"}}`}},
+			"",
+			[]string{"ok: 127.0.0.1:* is OpenSearch 2.19.3, cluster c1", "ok: the cluster is yellow"},
+			[]string{"ok: the alias points to*"},
 		},
 		"version 7": {
-			routes{"GET /": {200, fmt.Sprintf(rootAnswer, "7.17.20")}},
+			routes{"GET /": {200, fmt.Sprintf(rootAnswer, "7.16.3")}},
 			"",
-			[]string{"fail: 127.0.0.1:* is Elasticsearch 7.17.20; tutti requires 8 -> set index.url to an Elasticsearch 8"},
+			[]string{"fail: 127.0.0.1:* is Elasticsearch 7.16.3; tutti needs Elasticsearch 7.17 or later, or OpenSearch 2.7 or later: earlier versions are not tested -> set index.url to one of these"},
 			nil,
 		},
-		"version 9": {
-			routes{"GET /": {200, fmt.Sprintf(rootAnswer, "9.1.0")}},
+		"version 10": {
+			routes{"GET /": {200, fmt.Sprintf(rootAnswer, "10.1.0")}},
 			"",
-			[]string{"warn: 127.0.0.1:* is Elasticsearch 9.1.0; tutti is tested with 8", "ok: the cluster is yellow"},
+			[]string{"warn: 127.0.0.1:* is Elasticsearch 10.1.0, cluster c1; tutti is not tested with this major version", "ok: the cluster is yellow"},
 			[]string{"ok: the alias points to*"},
 		},
 		"red": {

@@ -18,7 +18,7 @@ import (
 func realEngine(t *testing.T) (engine string, call func(method, path, body string)) {
 	t.Helper()
 	if engine = os.Getenv("TUTTI_TEST_ELASTICSEARCH_URL"); engine == "" {
-		t.Fatal("TUTTI_TEST_ELASTICSEARCH_URL is not set: eval \"$(deploy/local/elasticsearch/start | sed 's/^/export /')\"")
+		t.Fatal("TUTTI_TEST_ELASTICSEARCH_URL is not set: eval \"$(deploy/local/engine/start | sed 's/^/export /')\"")
 	}
 	client := &http.Client{Transport: &http.Transport{}}
 	t.Cleanup(client.CloseIdleConnections)
@@ -56,7 +56,7 @@ func TestRealElasticsearch(t *testing.T) {
 	look := func(want ...string) {
 		t.Helper()
 		report := check.Run(t.Context(), cfg, check.Options{})
-		wantLines(t, of(report, "index"), "ok: * is Elasticsearch 8.*, cluster *", "ok: the cluster is *")
+		wantLines(t, of(report, "index"), "ok: * is *, cluster *", "ok: the cluster is *")
 		wantLines(t, of(report, "index "+alias), want...)
 	}
 	look("ok: will be created", "warn: repository a was never indexed -> run tutti index a")

@@ -11,24 +11,18 @@ import (
 	"tutti/internal/index/elastic/transport"
 )
 
-const (
-	// maxProbeBytes limits a response to a Probe.
-	maxProbeBytes = 1 << 20
-	// probeFilterPath keeps only the version of the nodes' information.
-	probeFilterPath = "cluster_name,nodes.*.version"
-)
+// maxProbeBytes limits a response to a Probe.
+const maxProbeBytes = 1 << 20
 
 // Probe sends read-only diagnostic requests to one node and returns the responses unchanged, whatever their status. It is safe
 // for concurrent use.
 type Probe struct{ client *transport.Client }
 
-// Response is a node's response.
-type Response struct {
-	Status int
-	// Product is the header that identifies Elasticsearch.
-	Product string
-	Body    []byte
-}
+// Response is a node's response, and Identity what it reports about itself.
+type (
+	Response = transport.Response
+	Identity = transport.Identity
+)
 
 // NewProbe returns a Probe of the node in conn.URLs; each node of a cluster needs its own. It must be closed. An error is
 // core.CodeInvalid.
@@ -45,19 +39,16 @@ func NewProbe(conn Connection) (*Probe, error) {
 func (p *Probe) Close() error { return p.client.Close() }
 
 func (p *Probe) send(ctx context.Context, r esapi.Request) (Response, error) {
-	answer, err := p.client.Send(ctx, r, nil)
+	response, err := p.client.Send(ctx, r, nil)
 	if err != nil {
 		return Response{}, err
 	}
-	return Response{answer.Status, answer.Header.Get("X-Elastic-Product"), answer.Body}, nil
+	return *response, nil
 }
 
-// Info requests the name and the version of the product and of the cluster.
-func (p *Probe) Info(ctx context.Context) (Response, error) { return p.send(ctx, esapi.InfoRequest{}) }
-
-// Node requests the node's version as a member of its cluster, where Info is not available.
-func (p *Probe) Node(ctx context.Context) (Response, error) {
-	return p.send(ctx, esapi.NodesInfoRequest{NodeID: []string{"_local"}, Metric: []string{"http"}, FilterPath: []string{probeFilterPath}})
+// Identify requests the product and the version of the node.
+func (p *Probe) Identify(ctx context.Context) (Identity, error) {
+	return p.client.Identify(ctx, transport.LocalNode)
 }
 
 // Health requests the state of the cluster.

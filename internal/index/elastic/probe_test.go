@@ -26,8 +26,10 @@ func TestProbe(t *testing.T) {
 	t.Cleanup(func() { _ = p.Close() })
 	const name = "é[%41"
 	for want, ask := range map[string]func(context.Context) (elastic.Response, error){
-		"GET /": p.Info,
-		"GET /_nodes/_local/http?filter_path=cluster_name%2Cnodes.%2A.version": p.Node,
+		"GET /_nodes/_local/http?filter_path=cluster_name%2Cnodes.%2A.version": func(ctx context.Context) (elastic.Response, error) {
+			id, err := p.Identify(ctx)
+			return id.Response, err
+		},
 		"GET /_cluster/health?timeout=1000ms":                                  p.Health,
 		"GET /_license":                                                        p.License,
 		"GET /_alias/%C3%A9%5B%2541":                                           func(ctx context.Context) (elastic.Response, error) { return p.Alias(ctx, name) },
@@ -42,7 +44,7 @@ func TestProbe(t *testing.T) {
 		if strings.HasPrefix(want, http.MethodHead) {
 			body = ""
 		}
-		if got.Status != http.StatusMethodNotAllowed || got.Product != "Elasticsearch" || string(got.Body) != body || err != nil {
+		if got.Status != http.StatusMethodNotAllowed || got.Header.Get("X-Elastic-Product") != "Elasticsearch" || string(got.Body) != body || err != nil {
 			t.Errorf("%s: got %+v, %v", want, got, err)
 		}
 		if asked != want {
@@ -50,6 +52,6 @@ func TestProbe(t *testing.T) {
 		}
 	}
 	body = strings.Repeat(" ", 1<<20+1)
-	_, err = p.Info(t.Context())
+	_, err = p.Identify(t.Context())
 	wantError(t, err, core.CodeUnavailable, "the response of the index is incomplete")
 }

@@ -28,14 +28,14 @@ import (
 	"tutti/internal/tools/indextest"
 )
 
-// The tests of these files need deploy/local/elasticsearch: `start` prints TUTTI_TEST_ELASTICSEARCH_URL. The one test of
+// The tests of these files need deploy/local/engine: `start` prints TUTTI_TEST_ELASTICSEARCH_URL. The one test of
 // the secure node starts it if it does not run.
 
 func environment(t testing.TB, name string) string {
 	t.Helper()
 	value := os.Getenv(name)
 	if value == "" {
-		t.Fatalf("%s is not set; deploy/local/elasticsearch/start prints it", name)
+		t.Fatalf("%s is not set; deploy/local/engine/start prints it", name)
 	}
 	return value
 }
@@ -359,7 +359,7 @@ func TestScopeNeedsAKeyword(t *testing.T) {
 // secureNode returns the variables of the secure node, and stops the node when the test ends unless it ran before.
 func secureNode(t *testing.T) map[string]string {
 	t.Helper()
-	const scripts = "../../../deploy/local/elasticsearch/"
+	const scripts = "../../../deploy/local/engine/"
 	var out, progress strings.Builder
 	start := exec.CommandContext(t.Context(), scripts+"start", "--secure")
 	start.Stdout, start.Stderr = &out, &progress

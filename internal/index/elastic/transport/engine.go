@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// ProductHeader is in each response of an Elasticsearch since 7.14.
-	ProductHeader = "X-Elastic-Product"
+	// productHeader is in each response of an Elasticsearch since 7.14.
+	productHeader = "X-Elastic-Product"
 	// elasticTagline is in the information of every Elasticsearch.
 	elasticTagline = "You Know, for Search"
 	// forbiddenReason is in the response of an OpenSearch that does not let a user read its information.
@@ -41,7 +41,7 @@ type Identity struct {
 	// Version is the lowest of the nodes, zero when it is unknown.
 	Version flavour.Version
 	// Response is the one that Product and Version are from.
-	Response *Response
+	Response Response
 }
 
 // Found returns what was found, for messages.
@@ -65,7 +65,7 @@ func (c *Client) Identify(ctx context.Context, nodes string) (Identity, error) {
 	if err != nil {
 		return Identity{}, err
 	}
-	id := Identity{Response: root}
+	id := Identity{Response: *root}
 	var info struct {
 		ClusterName string `json:"cluster_name"`
 		Tagline     string `json:"tagline"`
@@ -84,7 +84,7 @@ func (c *Client) Identify(ctx context.Context, nodes string) (Identity, error) {
 	case info.Version.Distribution != "":
 		id.Product = flavour.Product(info.Version.Distribution)
 		return id, nil
-	case root.Header.Get(ProductHeader) == string(flavour.Elasticsearch), info.Tagline == elasticTagline:
+	case root.Header.Get(productHeader) == string(flavour.Elasticsearch), info.Tagline == elasticTagline:
 		id.Product = flavour.Elasticsearch
 	default:
 		return id, nil
@@ -100,7 +100,7 @@ func (c *Client) readVersions(ctx context.Context, nodes string, id *Identity) e
 		return err
 	}
 	if id.Version == (flavour.Version{}) && reply.Status != http.StatusNotFound {
-		id.Response = reply
+		id.Response = *reply
 	}
 	var answer struct {
 		ClusterName string `json:"cluster_name"`

@@ -1,0 +1,62 @@
+# Sourced by start and stop: where everything is. Needs nothing but bash.
+#
+# Services live below TUTTI_SERVICES_DIR. The default is ~/.cache/tutti-services, and /var/cache/tutti-services for
+# root: the engines refuse to run as root, and the user made for them cannot look into root's home.
+
+user=${TUTTI_ES_USER:-tutti-services}
+
+if [ "$(id -u)" -eq 0 ]; then
+  default_dir=/var/cache/tutti-services
+else
+  default_dir=$HOME/.cache/tutti-services
+fi
+base=${TUTTI_SERVICES_DIR:-$default_dir}/engine
+
+flavour=elasticsearch-8
+secure=false
+clean=false
+for argument in "$@"; do
+  case $argument in
+    --secure) secure=true ;;
+    --clean) clean=true ;;
+    *) flavour=$argument ;;
+  esac
+done
+
+# Of each flavour its version, the version of Java that it needs, and its port.
+case $flavour in
+  elasticsearch-7) version=7.17.28 java=17 port=19207 ;;
+  elasticsearch-8) version=8.19.21 java=17 port=19200 ;;
+  elasticsearch-9) version=9.2.0 java=21 port=19209 ;;
+  opensearch-2) version=2.19.3 java=17 port=19302 ;;
+  opensearch-3) version=3.2.0 java=21 port=19303 ;;
+  *)
+    echo "unknown argument $flavour; known: elasticsearch-7 elasticsearch-8 elasticsearch-9 opensearch-2 opensearch-3 --secure --clean" >&2
+    exit 2
+    ;;
+esac
+product=${flavour%-*}
+prefix=ES # of the variables that the server reads
+if [ "$product" = opensearch ]; then prefix=OPENSEARCH; fi
+home=$base/$product-$version
+
+if $secure; then
+  if [ "$flavour" != elasticsearch-8 ]; then
+    echo "--secure is only for elasticsearch-8" >&2
+    exit 2
+  fi
+  port=${TUTTI_ES_SECURE_PORT:-19201}
+  node=$base/secure-$port
+else
+  if [ "$flavour" = elasticsearch-8 ]; then port=${TUTTI_ES_PORT:-$port}; fi
+  node=${TUTTI_ENGINE_NODE:-$base/$flavour-$port}
+fi
+pid_file=$node/pid
+
+say() { echo "$flavour: $*" >&2; }
+
+# running reports whether the recorded process is alive and is this server's, not another process with a reused id.
+running() {
+  local pid
+  pid=$(cat "$pid_file" 2>/dev/null) && [ -n "$pid" ] && tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF "$node"
+}
