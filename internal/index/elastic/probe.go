@@ -18,11 +18,11 @@ const maxProbeBytes = 1 << 20
 // for concurrent use.
 type Probe struct{ client *transport.Client }
 
-// Response is a node's response, and Identity what it reports about itself.
-type (
-	Response = transport.Response
-	Identity = transport.Identity
-)
+// Response is a node's response.
+type Response = transport.Response
+
+// Identity is what a node reports about itself.
+type Identity = transport.Identity
 
 // NewProbe returns a Probe of the node in conn.URLs; each node of a cluster needs its own. It must be closed. An error is
 // core.CodeInvalid.

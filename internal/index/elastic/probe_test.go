@@ -30,10 +30,10 @@ func TestProbe(t *testing.T) {
 			id, err := p.Identify(ctx)
 			return id.Response, err
 		},
-		"GET /_cluster/health?timeout=1000ms":                                  p.Health,
-		"GET /_license":                                                        p.License,
-		"GET /_alias/%C3%A9%5B%2541":                                           func(ctx context.Context) (elastic.Response, error) { return p.Alias(ctx, name) },
-		"HEAD /%C3%A9%5B%2541":                                                 func(ctx context.Context) (elastic.Response, error) { return p.Exists(ctx, name) },
+		"GET /_cluster/health?timeout=1000ms": p.Health,
+		"GET /_license":                       p.License,
+		"GET /_alias/%C3%A9%5B%2541":          func(ctx context.Context) (elastic.Response, error) { return p.Alias(ctx, name) },
+		"HEAD /%C3%A9%5B%2541":                func(ctx context.Context) (elastic.Response, error) { return p.Exists(ctx, name) },
 		"POST /_security/user/_has_privileges": func(ctx context.Context) (elastic.Response, error) {
 			return p.Privileges(ctx, []byte(`{}`))
 		},

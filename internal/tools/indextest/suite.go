@@ -17,8 +17,8 @@ import (
 type Dialect struct {
 	// ParsingType is the type of the rejection of a value, mapping.TypeParsing if "".
 	ParsingType string
-	// ShortTimes is set when date_nanos takes times without seconds.
-	ShortTimes bool
+	// Accepted are documents of testNanoseconds that the engine accepts, at most 20.
+	Accepted []string
 	// NoRuntimeFields is set when mappings have no runtime fields.
 	NoRuntimeFields bool
 }

@@ -391,7 +391,7 @@ const (
 	maxHalf  = 65504
 )
 
-// roundedUp returns the lowest value of a fractional type that is not below v, infinity when there is none. The cluster rounds
+// roundedUp returns the lowest value of a numeric type that is not below v, infinity when there is none. The cluster rounds
 // the bounds of a range aggregation to the nearest value of the type.
 func roundedUp(f query.Field, v float64) float64 {
 	most := 0.0
@@ -400,6 +400,8 @@ func roundedUp(f query.Field, v float64) float64 {
 		most = maxFloat
 	case "half_float":
 		most = maxHalf
+	case "byte", "short", "integer", "long", "unsigned_long":
+		return math.Ceil(v) // Elasticsearch 7 truncates it
 	default:
 		return v
 	}

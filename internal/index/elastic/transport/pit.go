@@ -155,7 +155,7 @@ func (r request) Do(ctx context.Context, transport esapi.Transport) (*esapi.Resp
 	if len(r.body) > 0 {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	res, err := transport.Perform(req)
+	res, err := transport.Perform(req) //nolint:bodyclose // the caller closes it
 	if err != nil {
 		return nil, err
 	}
