@@ -340,7 +340,20 @@ func decimal(text string) *big.Float {
 	return v
 }
 
-// limits returns the range of an integer type.
+// Limits returns the lowest and highest floating-point numbers within the range of an integer type.
+func Limits(fieldType string) (low, high float64) {
+	switch fieldType {
+	case "unsigned_long":
+		return 0, math.Nextafter(1<<64, 0)
+	case "long":
+		return math.MinInt64, math.Nextafter(1<<63, 0)
+	default:
+		least, most := limits(fieldType)
+		return float64(least), float64(most)
+	}
+}
+
+// limits returns the range of an integer type of at most 64 bits with a sign.
 func limits(fieldType string) (low, high int64) {
 	switch fieldType {
 	case "byte":

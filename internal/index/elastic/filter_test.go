@@ -188,7 +188,7 @@ func deep(levels int, leaf *query.Node) *query.Node {
 // TestDeepFilters: the cluster accepts 30 levels of nested queries; deeper ones are wrapped.
 func TestDeepFilters(t *testing.T) {
 	x, asked := asking(t)
-	for _, tt := range []struct{ levels, wrapped int }{{1, 0}, {27, 0}, {28, 1}, {200, 1}} {
+	for _, tt := range []struct{ levels, wrapped int }{{1, 0}, {17, 0}, {18, 1}, {200, 1}} {
 		req := index.SearchRequest{Filter: deep(tt.levels, terms(field("k", "keyword"), "x")), Total: true}
 		if _, err := x.Search(t.Context(), "a", []index.SearchRequest{req}); err != nil {
 			t.Fatal(err)

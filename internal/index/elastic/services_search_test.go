@@ -81,7 +81,7 @@ func TestGoldenQueries(t *testing.T) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
-	for _, levels := range []int{26, 27, 28, 29, 30, 31, 60, 100} {
+	for _, levels := range []int{16, 17, 18, 19, 20, 21, 26, 27, 28, 29, 30, 31, 60, 100} {
 		for _, leaf := range []*query.Node{
 			some("a", join(query.Not, some("a.b", terms(field("a.b.k", "keyword"), "x")))),
 			patterns(field("k", "keyword"), true, "a*", "b*"), exists(field("k", "keyword")),

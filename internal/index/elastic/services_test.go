@@ -120,7 +120,7 @@ func indexDialect(t testing.TB) indextest.Dialect {
 			`{"t":"2024-03-05T"}`, `{"t":"2024-03-05T10"}`, `{"t":"2024-03-05T10Z"}`, `{"t":"2024-03-05T10:20"}`, `{"t":"2024-03-05T10:20+01:00"}`,
 		}}
 	case engine.Version.Major < 8:
-		return indextest.Dialect{ParsingType: "mapper_parsing_exception"}
+		return indextest.Dialect{ParsingType: "mapper_parsing_exception", Rejected: []string{`{"t":-1}`, `{"t":"-0"}`}}
 	case engine.Version.Major == 9:
 		return indextest.Dialect{Accepted: []string{`{"t":9223372036855}`}}
 	default:

@@ -3,6 +3,7 @@ package indextest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,8 +18,8 @@ import (
 type Dialect struct {
 	// ParsingType is the type of the rejection of a value, mapping.TypeParsing if "".
 	ParsingType string
-	// Accepted are documents of testNanoseconds that the engine accepts, at most 20.
-	Accepted []string
+	// Accepted and Rejected are documents that the engine accepts or rejects unlike others.
+	Accepted, Rejected []string
 	// NoRuntimeFields is set when mappings have no runtime fields.
 	NoRuntimeFields bool
 }
@@ -268,4 +269,16 @@ func (d Dialect) parsingType() string {
 		return d.ParsingType
 	}
 	return mapping.TypeParsing
+}
+
+// outcome returns the outcome of a document that has the given one in other engines.
+func (d Dialect) outcome(doc string, others core.Outcome) core.Outcome {
+	switch {
+	case slices.Contains(d.Accepted, doc):
+		return core.OutcomeIndexed
+	case slices.Contains(d.Rejected, doc):
+		return core.OutcomeRejected
+	default:
+		return others
+	}
 }

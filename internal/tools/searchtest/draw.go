@@ -3,16 +3,20 @@ package searchtest
 import (
 	"encoding/json"
 	"math/rand/v2"
+
+	"tutti/internal/index/mapping"
 )
 
 // draw makes reproducible random choices.
 type draw struct {
 	*rand.Rand
+	// omitted are the values of documents that are not drawn.
+	omitted map[mapping.Type][]string
 }
 
 // newDraw returns the choices for one set of documents.
 func newDraw(seed uint64, set int) draw {
-	return draw{rand.New(rand.NewPCG(seed, uint64(set)))}
+	return draw{Rand: rand.New(rand.NewPCG(seed, uint64(set)))}
 }
 
 // percent returns true with a probability in percent.

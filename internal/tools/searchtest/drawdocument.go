@@ -93,7 +93,7 @@ func (w *documentWriter) list(around []string, f *mapping.Field) {
 
 // leaf writes the value of any other field.
 func (w *documentWriter) leaf(f *mapping.Field) {
-	stored := poolOf(f.Type).stored
+	stored := slices.DeleteFunc(poolOf(f.Type).stored, func(value string) bool { return slices.Contains(w.omitted[f.Type], value) })
 	switch n := w.IntN(100); {
 	case n < 5:
 		w.WriteString("null")

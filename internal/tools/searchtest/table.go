@@ -192,7 +192,7 @@ func RunTable(t *testing.T, open func(t *testing.T) index.Index, dialect Dialect
 	if err != nil {
 		t.Fatal(err)
 	}
-	dialect.translate(tree, nil)
+	dialect.translate(tree)
 	w.createAlias(tree)
 	changes := tableDocuments()
 	for i := range changes {

@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// maxQueryDepth is the depth from which compound queries are wrapped. The cluster allows 30 levels
+	// maxQueryDepth is the depth from which compound queries are wrapped. Elasticsearch 7 allows 20 levels, later ones 30
 	// (indices.query.bool.max_nested_depth) and restarts counting inside a wrapper query.
-	maxQueryDepth = 28
+	maxQueryDepth = 18
 	// maxTermsCount is the maximum number of terms in one query (index.max_terms_count).
 	maxTermsCount = 65_536
 	// maxPatternMatches limits the values that replace patterns of a type for which the cluster has no pattern query.
@@ -391,6 +391,20 @@ const (
 	maxHalf  = 65504
 )
 
+// integerUp is roundedUp for an integer type. A bound outside the type's range is infinite. Elasticsearch 7 rejects both fractions and
+// bounds outside the range.
+func integerUp(f query.Field, v float64) float64 {
+	low, high := query.Limits(f.Type)
+	switch up := math.Ceil(v); {
+	case up > high:
+		return math.Inf(1)
+	case up <= low:
+		return math.Inf(-1)
+	default:
+		return up
+	}
+}
+
 // roundedUp returns the lowest value of a numeric type that is not below v, infinity when there is none. The cluster rounds
 // the bounds of a range aggregation to the nearest value of the type.
 func roundedUp(f query.Field, v float64) float64 {
@@ -401,7 +415,7 @@ func roundedUp(f query.Field, v float64) float64 {
 	case "half_float":
 		most = maxHalf
 	case "byte", "short", "integer", "long", "unsigned_long":
-		return math.Ceil(v) // Elasticsearch 7 truncates it
+		return integerUp(f, v)
 	default:
 		return v
 	}

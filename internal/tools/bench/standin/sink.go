@@ -97,6 +97,8 @@ func (s *Sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		first = r.URL.Path[1 : i+1]
 	}
 	switch {
+	case r.URL.Path == "/":
+		reply(w, http.StatusOK, `{"cluster_name":"sink","version":{"number":"8.19.21"},"tagline":"You Know, for Search"}`)
 	case last == "_bulk":
 		s.serveBulk(w, r)
 	case first == "_alias":
