@@ -16,7 +16,7 @@ import (
 const (
 	// maxRedirects bounds the redirects of one fetch of keys.
 	maxRedirects = 3
-	// maxConnections bounds the connections to a server that checks tokens; further checks wait.
+	// maxConnections bounds the connections and the requests in flight to a server that checks tokens; further checks wait.
 	maxConnections = 16
 )
 

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"tutti/internal/core"
 )
 
@@ -72,6 +74,7 @@ func NewIntrospection(cfg IntrospectionConfig) (*Introspection, error) {
 	i.checks = &remoteChecks{
 		about: "introspection", request: i.request, decide: introspected,
 		client: newClient(i.cfg.Timeout, keepRedirect), timeout: i.cfg.Timeout, now: i.cfg.Now, log: i.cfg.Logger, cache: newTokenCache(),
+		requests: semaphore.NewWeighted(maxConnections),
 	}
 	return i, nil
 }

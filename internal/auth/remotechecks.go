@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 
 	"tutti/internal/cache"
@@ -27,9 +29,14 @@ const (
 	checkedTokenBytes = 512
 	// maxCheckBytes bounds the response to a check.
 	maxCheckBytes = 1 << 20
+	// maxCallers bounds the callers that wait for a check, also those that have left.
+	maxCallers = 1024
 	// checkAgain is the Retry-After of responses while the server does not answer.
 	checkAgain = 5 * time.Second
 )
+
+// errTooManyCallers: maxCallers wait.
+var errTooManyCallers = errors.New("too many tokens are being checked")
 
 // remoteChecks checks tokens at a server: concurrent checks of one token are one request, and accepted tokens are cached by their hash.
 // It is safe for concurrent use.
@@ -47,8 +54,11 @@ type remoteChecks struct {
 
 	cache *cache.LRU[[sha256.Size]byte, checkedToken]
 	group singleflight.Group
-	// waiters are the goroutines that wait for requests, whose callers may have left.
+	// requests bounds the requests in flight to maxConnections: HTTP/2 would send many more on as many connections.
+	requests *semaphore.Weighted
+	// waiters are the goroutines that wait for requests, whose callers may have left; callers counts them.
 	waiters sync.WaitGroup
+	callers atomic.Int64
 	// failing is true after a check without a result, so that an outage is logged once.
 	failing atomic.Bool
 }
@@ -83,13 +93,20 @@ func (c *remoteChecks) check(ctx context.Context, token string) (verifiedToken, 
 	if checked, ok := c.cached(key); ok {
 		return checked, nil
 	}
+	if c.callers.Add(1) > maxCallers {
+		c.callers.Add(-1)
+		return verifiedToken{}, c.unavailable(errTooManyCallers)
+	}
 	shared := c.group.DoChan(string(key[:]), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.timeout)
 		defer cancel()
 		return c.checkOnce(ctx, key, token)
 	})
 	done := make(chan singleflight.Result, 1)
-	c.waiters.Go(func() { done <- <-shared })
+	c.waiters.Go(func() {
+		done <- <-shared
+		c.callers.Add(-1)
+	})
 	select {
 	case r := <-done:
 		verified, _ := r.Val.(verifiedToken)
@@ -109,6 +126,10 @@ func (c *remoteChecks) checkOnce(ctx context.Context, key [sha256.Size]byte, tok
 	if checked, ok := c.cached(key); ok { // by a check that ended after this one missed the cache
 		return checked, nil
 	}
+	if err := c.requests.Acquire(ctx, 1); err != nil {
+		return verifiedToken{}, c.unavailable(err)
+	}
+	defer c.requests.Release(1)
 	sent := c.now()
 	verified, err := c.ask(ctx, token)
 	switch {

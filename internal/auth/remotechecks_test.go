@@ -11,7 +11,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -306,6 +308,73 @@ func TestConcurrentTokens(t *testing.T) {
 	close(release)
 	group.Wait()
 }
+
+// TestChecksInFlightAreBounded: however many tokens arrive, few requests are sent at a time and a bounded number of callers waits, also
+// those that have left; the others are rejected at once.
+func TestChecksInFlightAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sent atomic.Int64
+		release := make(chan struct{})
+		answer := sync.OnceFunc(func() { close(release) })
+		defer answer()
+		i, err := auth.NewIntrospection(auth.IntrospectionConfig{URL: "https://id.example.org/check", Timeout: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i.SetTransport(roundTripper(func(*http.Request) (*http.Response, error) {
+			sent.Add(1)
+			<-release
+			return &http.Response{StatusCode: http.StatusMultiStatus, Body: io.NopCloser(strings.NewReader(egoAnswer))}, nil
+		}))
+		t.Cleanup(i.Close)
+		a := auth.New(newKeys(t, &keyStore{}, auth.KeysConfig{}), nil, i)
+		results := make(chan error, auth.MaxCallers+10)
+		call := func(ctx context.Context, token string) {
+			go func() {
+				_, err := a.Authenticate(ctx, token)
+				results <- err
+			}()
+		}
+		ctx, leave := context.WithCancel(t.Context())
+		for n := range auth.MaxCallers {
+			call(ctx, fmt.Sprint("token-", n))
+		}
+		synctest.Wait()
+		if n := sent.Load(); n != auth.MaxConnections || len(results) != 0 {
+			t.Fatalf("%d requests are sent, %d callers have ended", n, len(results))
+		}
+		leave()
+		for range auth.MaxCallers {
+			wantError(t, <-results, core.CodeUnavailable, notChecked)
+		}
+		for n := range 10 {
+			call(t.Context(), fmt.Sprint("token-", n))
+		}
+		synctest.Wait()
+		if len(results) != 10 {
+			t.Fatalf("%d of 10 callers over the limit were rejected at once", len(results))
+		}
+		for range 10 {
+			err := <-results
+			wantError(t, err, core.CodeUnavailable, notChecked)
+			if core.RetryAfterOf(err) <= 0 {
+				t.Error("no time to wait")
+			}
+		}
+		answer()
+		synctest.Wait()
+		if n := sent.Load(); n != auth.MaxCallers {
+			t.Errorf("%d requests for %d tokens", n, auth.MaxCallers)
+		}
+		if err := authenticate(t, a, "another"); err != nil {
+			t.Errorf("afterwards: %v", err)
+		}
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // TestSlowIntrospection: a server that does not answer in time is one that does not answer.
 func TestSlowIntrospection(t *testing.T) {

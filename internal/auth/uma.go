@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 
+	"golang.org/x/sync/semaphore"
+
 	"tutti/internal/core"
 )
 
@@ -48,6 +50,7 @@ func newUMA(cfg JWTConfig) *remoteChecks {
 			return request, nil
 		},
 		client: newClient(cfg.Timeout, keepRedirect), timeout: cfg.Timeout, now: cfg.Now, log: cfg.Logger, cache: newTokenCache(),
+		requests: semaphore.NewWeighted(maxConnections),
 	}
 }
 
