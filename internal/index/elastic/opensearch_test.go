@@ -175,38 +175,51 @@ func TestEngines(t *testing.T) {
 	}
 }
 
-// TestAnotherEngine: an engine that takes over the address is identified after the connection was made again, but not on every call.
+// TestAnotherEngine: an engine that takes over the address is identified after the connection was made again or a gateway found no node,
+// but not on every call.
 func TestAnotherEngine(t *testing.T) {
-	root, identifications := elasticsearch8, 0
-	var opened []string
-	url := listening(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/" {
-			identifications++
-		}
-		identified(root, func(w http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodPost && r.URL.Path != "/_search" {
-				opened = append(opened, r.URL.Path)
-				w.Header().Set("Connection", map[bool]string{true: "close", false: "keep-alive"}[len(opened) == 3])
-				_, _ = w.Write([]byte(`{"id":"P","pit_id":"P"}`))
-				return
+	for name, lost := range map[string]func(http.ResponseWriter){
+		"connection": func(w http.ResponseWriter) {
+			w.Header().Set("Connection", "close")
+			_, _ = w.Write([]byte(`{"id":"P"}`))
+		},
+		"gateway": func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			root, identifications := elasticsearch8, 0
+			var opened []string
+			url := listening(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/" {
+					identifications++
+				}
+				identified(root, func(w http.ResponseWriter, r *http.Request) {
+					if r.Method != http.MethodPost || r.URL.Path == "/_search" {
+						_, _ = w.Write([]byte(page().body))
+						return
+					}
+					if opened = append(opened, r.URL.Path); len(opened) == 3 {
+						lost(w)
+						return
+					}
+					_, _ = w.Write([]byte(`{"id":"P","pit_id":"P"}`))
+				})(w, r)
+			})
+			x := open(t, url)
+			for range 5 {
+				if len(opened) == 3 {
+					root = openSearch2
+				}
+				err := x.Scan(t.Context(), "a", core.IndexScope{}, 0, func(string, core.Version) error { return context.Canceled })
+				if (err != nil) != (name == "gateway" && len(opened) == 3) {
+					t.Fatal(err)
+				}
 			}
-			_, _ = w.Write([]byte(page().body))
-		})(w, r)
-	})
-	x := open(t, url)
-	for range 5 {
-		if len(opened) == 3 {
-			root = openSearch2
-		}
-		err := x.Scan(t.Context(), "a", core.IndexScope{}, 0, func(string, core.Version) error { return context.Canceled })
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if want := []string{"/a/_pit", "/a/_pit", "/a/_pit", "/a/_search/point_in_time", "/a/_search/point_in_time"}; !slices.Equal(opened, want) {
-		t.Errorf("got %q, want %q", opened, want)
-	}
-	if identifications > 4 {
-		t.Errorf("identified %d times", identifications)
+			if want := []string{"/a/_pit", "/a/_pit", "/a/_pit", "/a/_search/point_in_time", "/a/_search/point_in_time"}; !slices.Equal(opened, want) {
+				t.Errorf("got %q, want %q", opened, want)
+			}
+			if identifications > 4 {
+				t.Errorf("identified %d times", identifications)
+			}
+		})
 	}
 }

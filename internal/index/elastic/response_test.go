@@ -389,7 +389,7 @@ func TestStream(t *testing.T) {
 		first = append(first, fmt.Sprintf("%03d", i))
 	}
 	gone := refused(404, "search_context_missing_exception", "No search context found for id [321]")
-	const expired = "the search took too long, and the index has discarded its snapshot of the documents"
+	const expired = "the index has discarded its snapshot of the documents: the search took too long, or the engine was restarted"
 	stop := errors.New("stop")
 	tests := []struct {
 		name    string

@@ -49,9 +49,10 @@ type Client struct {
 
 	buffers sync.Pool // *bytes.Buffer
 
-	// engine is the engine when last identified, nil before. dials counts the connections made.
+	// engine is the engine when last identified, nil before. epoch counts the events after which another engine may answer: new
+	// connections, and responses of a gateway without a node.
 	engine atomic.Pointer[identified]
-	dials  atomic.Int64
+	epoch  atomic.Int64
 }
 
 // New returns a client. It does not connect. An error is core.CodeInvalid.
@@ -79,7 +80,7 @@ func New(cfg Config) (*Client, error) {
 	connections := &http.Transport{
 		Proxy: http.ProxyFromEnvironment,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			client.dials.Add(1)
+			client.epoch.Add(1)
 			return dialer.DialContext(ctx, network, address)
 		},
 		TLSClientConfig:       secure,
@@ -201,6 +202,9 @@ func (c *Client) Send(ctx context.Context, r esapi.Request, into *bytes.Buffer) 
 		return nil, err
 	}
 	defer func() { _ = res.Body.Close() }()
+	if fromGateway(res.StatusCode) {
+		c.epoch.Add(1)
+	}
 	if into == nil {
 		into = new(bytes.Buffer)
 	}

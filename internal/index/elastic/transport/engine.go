@@ -123,17 +123,17 @@ func (c *Client) readVersions(ctx context.Context, nodes string, id *Identity) e
 	return nil
 }
 
-// identified is an engine and the number of connections that had been made when it was identified.
+// identified is an engine and the epoch in which it was identified.
 type identified struct {
 	flavour.Engine
-	dials int64
+	epoch int64
 }
 
-// Engine returns the cluster's engine. It is identified before the first use, and again after a new connection was made, as another
-// engine may have taken over the address. core.CodeIndexBlocked when it is not supported.
+// Engine returns the cluster's engine. It is identified before the first use, and again after a new connection was made or a gateway
+// found no node, as another engine may have taken over the address. core.CodeIndexBlocked when it is not supported.
 func (c *Client) Engine(ctx context.Context) (flavour.Engine, error) {
-	known, dials := c.engine.Load(), c.dials.Load()
-	if known != nil && known.dials == dials {
+	known, epoch := c.engine.Load(), c.epoch.Load()
+	if known != nil && known.epoch == epoch {
 		return known.Engine, nil
 	}
 	id, err := c.Identify(ctx, AllNodes)
@@ -151,7 +151,7 @@ func (c *Client) Engine(ctx context.Context) (flavour.Engine, error) {
 	if !ok {
 		return flavour.Engine{}, core.NewError(core.CodeIndexBlocked, fmt.Sprintf("the index engine is %s; %s", id.Found(), why))
 	}
-	if c.engine.Swap(&identified{engine, dials}); known == nil || known.Engine != engine {
+	if c.engine.Swap(&identified{engine, epoch}); known == nil || known.Engine != engine {
 		log := c.cfg.Logger.Info
 		if !engine.Tried() {
 			log = c.cfg.Logger.Warn

@@ -104,11 +104,16 @@ func (f *ResponseError) Is(target error) bool {
 	case core.ErrIndexForbidden:
 		refused := f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden
 		return f.Type == TypeSecurity || refused && f.Type != TypeClusterBlock
-	case core.ErrIndexUnreachable: // from a gateway, or from a cluster without a master
-		return f.Status >= http.StatusBadGateway && f.Status <= http.StatusGatewayTimeout
+	case core.ErrIndexUnreachable:
+		return fromGateway(f.Status)
 	default:
 		return false
 	}
+}
+
+// fromGateway reports whether a status is that of a gateway without a node, or of a cluster without a master.
+func fromGateway(status int) bool {
+	return status >= http.StatusBadGateway && status <= http.StatusGatewayTimeout
 }
 
 // ErrorOf returns the *ResponseError in err's chain, nil when there is none.
@@ -327,7 +332,7 @@ func classifySearch(f *ResponseError) (core.Code, string) {
 	case typeTaskCancelled, typeNoShardAvailable:
 		return core.CodeUnavailable, "the index returned incomplete search results"
 	case typeNoSearchContext:
-		return core.CodeUnavailable, "the search took too long, and the index has discarded its snapshot of the documents"
+		return core.CodeUnavailable, "the index has discarded its snapshot of the documents: the search took too long, or the engine was restarted"
 	case typeSearchPhase:
 		if f.Status >= http.StatusInternalServerError {
 			return core.CodeUnavailable, "the index returned incomplete search results"
