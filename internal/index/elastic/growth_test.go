@@ -164,6 +164,7 @@ func TestGrowFails(t *testing.T) {
 		return core.Result{Outcome: core.OutcomeRetry, Code: code, Type: kind}
 	}
 	limit := refused(400, "illegal_argument_exception", "Limit of total fields [1000] has been exceeded")
+	depth := refused(400, "mapper_parsing_exception", "Failed to parse mapping: Limit of mapping depth [20] has been exceeded")
 	tests := []struct {
 		name    string
 		answers []answer
@@ -204,6 +205,10 @@ func TestGrowFails(t *testing.T) {
 		{"too many fields", []answer{first, {200, smallTree}, limit, limit}, core.Result{
 			Outcome: core.OutcomeRejected,
 			Type:    "illegal_argument_exception", Reason: "Limit of total fields [1000] has been exceeded",
+		}},
+		{"too deep, as Elasticsearch 8 answers", []answer{first, {200, smallTree}, depth, depth}, core.Result{
+			Outcome: core.OutcomeRejected,
+			Type:    "mapper_parsing_exception", Reason: "Failed to parse mapping: Limit of mapping depth [20] has been exceeded",
 		}},
 		{"the mapping does not explain it", []answer{
 			first,

@@ -130,6 +130,13 @@ func TypeOf(err error) string {
 	return ""
 }
 
+// RejectsFields reports whether err is the cluster's response that fields cannot be added to a mapping. The type depends on the engine
+// and on the reason: a mapping that is too deep is TypeMapperParsing from Elasticsearch 8, and TypeIllegalArgument from others.
+func RejectsFields(err error) bool {
+	kind := TypeOf(err)
+	return kind == TypeIllegalArgument || kind == TypeMapperParsing
+}
+
 // newResponseError returns the error of a response with a status other than 2xx.
 func newResponseError(status int, header http.Header, body []byte) *core.Error {
 	f := &ResponseError{Status: status}

@@ -155,7 +155,7 @@ func (m *mapper) extend(ctx context.Context, st *metadata.Alias, alias string, d
 		added, explained := planFields(tree, docs)
 		if explained {
 			err := m.meta.AddFields(ctx, st, alias, tree, added)
-			if err == nil || transport.TypeOf(err) != transport.TypeIllegalArgument {
+			if err == nil || !transport.RejectsFields(err) {
 				return err
 			}
 		}
@@ -167,7 +167,7 @@ func (m *mapper) extend(ctx context.Context, st *metadata.Alias, alias string, d
 	st.Tree.Store(tree)
 	added, _ := planFields(tree, docs)
 	err = m.meta.AddFields(ctx, st, alias, tree, added)
-	if transport.TypeOf(err) != transport.TypeIllegalArgument {
+	if !transport.RejectsFields(err) {
 		return err
 	}
 	return m.addOneByOne(ctx, st, alias, docs)
@@ -210,9 +210,9 @@ func (m *mapper) addOneByOne(ctx context.Context, st *metadata.Alias, alias stri
 			continue
 		}
 		err := m.meta.AddFields(ctx, st, alias, tree, added)
-		if transport.TypeOf(err) == transport.TypeIllegalArgument {
+		if transport.RejectsFields(err) {
 			c.result = &core.Result{
-				Outcome: core.OutcomeRejected, Type: transport.TypeIllegalArgument, Reason: transport.ErrorOf(err).FullReason(),
+				Outcome: core.OutcomeRejected, Type: transport.TypeOf(err), Reason: transport.ErrorOf(err).FullReason(),
 			}
 			continue
 		}
