@@ -49,6 +49,7 @@ if $secure; then
   node=$base/secure-$port
 else
   if [ "$flavour" = elasticsearch-8 ]; then port=${TUTTI_ES_PORT:-$port}; fi
+  port=${TUTTI_ENGINE_PORT:-$port}
   node=${TUTTI_ENGINE_NODE:-$base/$flavour-$port}
 fi
 pid_file=$node/pid
