@@ -238,7 +238,7 @@ func TestRejectedDocuments(t *testing.T) {
 		w.upstream.fill("A", 500)
 		bad := func(id string) bool { return strings.HasSuffix(id, "50") }
 		w.engine.item = func(id string, _ core.WriteOp, _ []byte) (core.Result, bool) {
-			return core.Result{Outcome: core.OutcomeRejected, Type: "document_parsing_exception", Reason: "no such number"}, bad(id)
+			return core.Result{Outcome: core.OutcomeRejected, Type: "document_parsing_exception", Reason: "no such number", Hint: "write a number"}, bad(id)
 		}
 		w.boot(-1)
 		job := w.job(w.run("A", false))
@@ -255,7 +255,7 @@ func TestRejectedDocuments(t *testing.T) {
 			d, ok := letters[id]
 			if !ok || d.Reason != core.ReasonRejected || d.EngineType != "document_parsing_exception" ||
 				d.EngineReason != "no such number" || string(d.Document) != want[id] || d.JobID != job.ID ||
-				d.Request == nil || d.Request.Scope != core.ScopeRecord || d.Request.RecordID != id || d.Hint == "" || d.FirstAt.IsZero() {
+				d.Request == nil || d.Request.Scope != core.ScopeRecord || d.Request.RecordID != id || d.Hint != "write a number" || d.FirstAt.IsZero() {
 				t.Errorf("dead letter of %s: %+v", id, d)
 			}
 			delete(want, id)

@@ -4,6 +4,7 @@
 package outcome
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -149,7 +150,7 @@ func MarkerID(recordID string) string {
 func (o *Outcomes) StoreRejected(ctx context.Context, req core.Request, id string, result core.Result) error {
 	letter := core.DeadLetter{
 		Repository: o.code, Organization: req.Organization, RecordID: id, Reason: core.ReasonRejected,
-		Hint:       "fix the record or the index mapping, then retry",
+		Hint:       cmp.Or(result.Hint, "fix the record or the index mapping, then retry"),
 		EngineType: result.Type, EngineReason: result.Reason,
 	}
 	switch {

@@ -325,6 +325,22 @@ func TestTooLarge(t *testing.T) {
 	})
 }
 
+func TestTooDeep(t *testing.T) {
+	t.Parallel()
+	f := &fake{}
+	w := open(t, f, bulk.Config{})
+	nested := func(levels int) string {
+		return `"` + strings.Repeat(`,"a":{"b":1`, levels-1) + strings.Repeat(`}`, levels-1) + `,"c":"`
+	}
+	writes := []core.Write{document("a", ""), document("deep", nested(401)), document("b", nested(400))}
+	results := write(t, w, writes...)
+	want := []core.Result{indexed, rejected(writes[1], bulk.TypeTooDeep, "the document is nested more than 400 levels deep"), indexed}
+	want[1].Hint = "nest the record less deeply, then retry"
+	if diff := cmp.Diff(want, results); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestInvalidRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -2,11 +2,17 @@ package bulk
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/jsontext"
 )
+
+// maxDepth is how many levels deep a document may be nested. A node of Elasticsearch 7 or OpenSearch 2 ends with a StackOverflowError at
+// some thousand levels, one of OpenSearch 3 at 1,100 in a free-form object, and would again for each new attempt.
+const maxDepth = 400
 
 // Writer collects Writes in batches and sends them. It is safe for concurrent use.
 type Writer struct {
@@ -58,7 +64,13 @@ func New(engine Engine, cfg Config) (*Writer, error) {
 // ErrSealed, core.CodeUnavailable or core.CodeOverloaded when ctx ended) t has no entry for wr.
 func (w *Writer) Add(ctx context.Context, t *Ticket, index string, wr core.Write) error {
 	if len(wr.Document) > w.cfg.MaxDocumentBytes {
-		return t.rejectTooLarge(wr)
+		return t.reject(wr, core.Result{Type: TypeTooLarge, Reason: "the document is larger than the index accepts"})
+	}
+	if jsontext.TooDeep(wr.Document, maxDepth) {
+		return t.reject(wr, core.Result{
+			Type: TypeTooDeep, Reason: "the document is nested more than " + strconv.Itoa(maxDepth) + " levels deep",
+			Hint: "nest the record less deeply, then retry",
+		})
 	}
 	if w.cfg.Memory == nil || len(wr.Document) <= w.cfg.BatchBytes {
 		return w.add(ctx, t, index, wr, nil)
@@ -96,12 +108,10 @@ func (w *Writer) add(ctx context.Context, t *Ticket, index string, wr core.Write
 	return nil
 }
 
-// rejectTooLarge ends a Write whose document exceeds the limit.
-func (t *Ticket) rejectTooLarge(wr core.Write) error {
-	if !t.addResult(core.Result{
-		Outcome: core.OutcomeRejected, Type: TypeTooLarge, Reason: "the document is larger than the index accepts",
-		Rejected: core.NewDeadLetterDocument(wr.Document),
-	}) {
+// reject ends a Write whose document exceeds a limit.
+func (t *Ticket) reject(wr core.Write, r core.Result) error {
+	r.Outcome, r.Rejected = core.OutcomeRejected, core.NewDeadLetterDocument(wr.Document)
+	if !t.addResult(r) {
 		return ErrSealed
 	}
 	return nil

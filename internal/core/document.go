@@ -127,6 +127,8 @@ type Result struct {
 	Type string
 	// Reason is the engine's error text. It may quote the document: it goes to dead letters, never to logs.
 	Reason string
+	// Hint says what to do about an OutcomeRejected, "" where no more is known than that it was rejected.
+	Hint string
 	// Code is the reason of an OutcomeRetry: CodeOverloaded, CodeUnavailable or CodeIndexBlocked. It is CodeTooLarge for an
 	// OutcomeRejected whose record was too large to fetch.
 	Code Code

@@ -1,6 +1,7 @@
 package jsontext
 
 import (
+	"bytes"
 	"strings"
 	"unicode/utf8"
 )
@@ -112,6 +113,9 @@ func AppendCompact(dst, text []byte) (compact []byte, closed bool) {
 
 // TooDeep reports whether text nests more than limit objects and arrays.
 func TooDeep(text []byte, limit int) bool {
+	if bytes.Count(text, []byte("{"))+bytes.Count(text, []byte("[")) <= limit {
+		return false
+	}
 	depth := 0
 	for i := 0; i < len(text); {
 		switch text[i] {

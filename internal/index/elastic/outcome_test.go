@@ -163,6 +163,48 @@ func TestCauseIsPartOfTheReason(t *testing.T) {
 	}
 }
 
+// TestLongReasonKeepsItsCause: Elasticsearch 8 quotes a whole value before the cause, which must not be cut off with it.
+func TestLongReasonKeepsItsCause(t *testing.T) {
+	x := open(t, answering(t, 200, `{"errors":true,"items":[{"index":{"status":400,"error":{"type":"document_parsing_exception",`+
+		`"reason":"failed to parse field [k]. Preview of field's value: '`+strings.Repeat("x", 33_000)+`'","caused_by":{`+
+		`"type":"illegal_argument_exception","reason":"Document contains at least one immense term in field=\"k\" (whose UTF8 encoding"}}}}]}`))
+	results, err := x.Write(t.Context(), batch(x, "a", put("v", 9, `{}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := results[0]
+	if len(r.Reason) > 4200 || !strings.HasPrefix(r.Reason, "failed to parse field [k]") || !strings.Contains(r.Reason, `immense term in field="k"`) ||
+		!strings.HasPrefix(r.Hint, "a value of the field k has more than 32,766 bytes") {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// TestHints: the hint for a value that is too long names the field as it is in the mapping file.
+func TestHints(t *testing.T) {
+	for reason, want := range map[string]string{
+		`Document contains at least one immense term in field="n.k" (whose`: "a value of the field n.k has more than 32,766 bytes, the most " +
+			"that the engine indexes: shorten it, or set ignore_above of the field in the mapping file, so that longer values are stored but " +
+			"not searched; then retry",
+		`Document contains at least one immense term in field="s.info._value" (whose`: "a value in the free-form object s.info ",
+		`Document contains at least one immense term in field="f._valueAndPath" (wh`:  "a value in the free-form object f ",
+		`Flattened field [f] contains one immense field whose keyed encoding is lon`: "a value in the free-form object f has more than " +
+			"32,766 bytes together with its path, the most that the engine indexes: shorten it, or map the object with enabled: false in " +
+			"the mapping file, so that it is stored but not searched; then retry",
+		`The provided [flattened] field [f] exceeds the maximum depth limit of [20].`: "",
+		`Flattened field [f] is closed`:                                               "",
+	} {
+		quoted := strings.ReplaceAll(reason, `"`, `\"`)
+		x := open(t, answering(t, 200, `{"errors":true,"items":[{"index":{"status":400,"error":{"type":"illegal_argument_exception","reason":"`+quoted+`"}}}]}`))
+		results, err := x.Write(t.Context(), batch(x, "a", put("v", 9, `{}`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := results[0].Hint; !strings.HasPrefix(got, want) || (want == "") != (got == "") {
+			t.Errorf("%s: got the hint %q, want %q", reason, got, want)
+		}
+	}
+}
+
 func TestReasonsAreBounded(t *testing.T) {
 	long := strings.Repeat("é", 100_000)
 	x := open(t, answering(t, 200,

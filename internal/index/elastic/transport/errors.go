@@ -62,19 +62,21 @@ type EngineError struct {
 
 // FullReason returns the reason with that of its cause, at most maxReasonBytes.
 func (e *EngineError) FullReason() string {
-	reason := e.Reason
-	if e.CausedBy != nil && e.CausedBy.Reason != "" && !strings.Contains(reason, e.CausedBy.Reason) {
-		reason += ": " + e.CausedBy.Reason
+	if e.CausedBy == nil || e.CausedBy.Reason == "" || strings.Contains(e.Reason, e.CausedBy.Reason) {
+		return TruncateReason(e.Reason)
 	}
-	return TruncateReason(reason)
+	cause := truncate(e.CausedBy.Reason, maxReasonBytes/2) // Elasticsearch 8 quotes the whole value before it
+	return truncate(e.Reason, maxReasonBytes-len(cause)) + ": " + cause
 }
 
 // TruncateReason returns s, cut to the length of a stored reason.
-func TruncateReason(s string) string {
-	if len(s) <= maxReasonBytes {
+func TruncateReason(s string) string { return truncate(s, maxReasonBytes) }
+
+func truncate(s string, maxBytes int) string {
+	if len(s) <= maxBytes {
 		return s
 	}
-	end := maxReasonBytes
+	end := maxBytes
 	for end > 0 && !utf8.RuneStart(s[end]) {
 		end--
 	}
