@@ -23,7 +23,16 @@ type Spec struct {
 	// Identity is what Identity returned when the alias was last prepared, "" for never. While that index exists without its alias,
 	// Ensure does not create another one and returns CodeIndexBlocked.
 	Identity string
+	// Replaces is the alias whose index this one will replace by Swap, "" for none. The index is created without copies and periodic
+	// refreshes, which Swap adds, and without the aliases of the mapping file, which Swap moves.
+	Replaces string
 }
+
+// NextAlias returns the alias of the index that is filled to replace that of alias.
+func NextAlias(alias string) string { return alias + ".next" }
+
+// PreviousAlias returns the alias of the index that alias had before the last Swap.
+func PreviousAlias(alias string) string { return alias + ".previous" }
 
 // Index is the port to a search index. Aliases have configured names; an alias must be created by Ensure before it accepts writes.
 // All methods are safe for concurrent use.
@@ -97,6 +106,14 @@ type Index interface {
 	// core.ErrIndexMissing, core.ErrIndexForbidden (both CodeIndexBlocked), core.ErrIndexUnreachable (CodeUnavailable), or none of
 	// them. A name that no index can have is CodeInvalid.
 	Mapping(ctx context.Context, alias string) (json.RawMessage, error)
+
+	// Swap moves spec.Alias to the index behind from, NextAlias or PreviousAlias of it, and PreviousAlias to the index that spec.Alias
+	// had, in one step: every search and every write uses one or the other index. An older index behind PreviousAlias is deleted,
+	// unless it is from; the alias from is then missing. spec is that of the last Ensure. CodeIndexBlocked when one of the two is missing.
+	Swap(ctx context.Context, spec Spec, from string) error
+
+	// Drop deletes an alias with its index. It is success when the alias is missing.
+	Drop(ctx context.Context, alias string) error
 
 	// Close releases all resources, after the calls in progress have ended.
 	Close() error

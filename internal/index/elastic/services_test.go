@@ -60,8 +60,9 @@ func PhysicalIndex(t testing.TB, alias string) string {
 	if err := json.Unmarshal([]byte(admin(t, http.MethodGet, "/_alias/"+alias, "")), &found); err != nil {
 		t.Fatal(err)
 	}
+	owner := strings.TrimSuffix(strings.TrimSuffix(alias, ".next"), ".previous")
 	for name := range found {
-		if strings.HasPrefix(name, alias) {
+		if strings.HasPrefix(name, owner) {
 			return name
 		}
 	}
@@ -101,15 +102,20 @@ type tidy struct {
 
 func (x tidy) Ensure(ctx context.Context, spec index.Spec) error {
 	if _, known := x.once.LoadOrStore(spec.Alias, true); !known {
-		x.t.Cleanup(func() { admin(x.t, http.MethodDelete, "/"+PhysicalIndex(x.t, spec.Alias), "") })
+		x.t.Cleanup(func() {
+			admin(x.t, http.MethodDelete, "/"+PhysicalIndex(x.t, spec.Alias), "")
+			admin(x.t, http.MethodDelete, "/"+PhysicalIndex(x.t, index.PreviousAlias(spec.Alias)), "")
+		})
 	}
 	return x.Index.Ensure(ctx, spec)
 }
 
+func tidyCluster(t *testing.T) index.Index {
+	return tidy{Index: cluster(t), t: t, once: new(sync.Map)}
+}
+
 func TestConformance(t *testing.T) {
-	indextest.Run(t, func(t *testing.T) index.Index {
-		return tidy{Index: cluster(t), t: t, once: new(sync.Map)}
-	}, indexDialect(t))
+	indextest.Run(t, func(t *testing.T) index.Index { return tidyCluster(t) }, indexDialect(t))
 }
 
 // indexDialect returns how the engine departs from Elasticsearch 8.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,11 +19,12 @@ import (
 	"tutti/internal/index/mapping"
 )
 
-// admin creates aliases and returns their state.
+// admin creates, moves and deletes aliases, and returns their state.
 type admin struct {
 	*store
-	// ensureMu serializes Ensure.
+	// ensureMu serializes Ensure, Swap and Drop.
 	ensureMu sync.Mutex
+	changes  chan<- *aliasChange
 }
 
 // Ensure creates the alias, or adds spec's fields to its mapping. It returns CodeInvalid when the name or the mapping is invalid,
@@ -53,7 +55,7 @@ func (x *admin) Ensure(_ context.Context, spec index.Spec) error {
 // create creates an alias in one transaction.
 func (x *admin) create(spec index.Spec, tree *mapping.Field) error {
 	a := &alias{
-		name: spec.Alias, identity: rand.Text(), terms: map[string]term{}, limits: mapping.LimitsOf(spec.Mapping), segments: newSegmentSet(0),
+		identity: rand.Text(), terms: map[string]term{}, limits: mapping.LimitsOf(spec.Mapping), segments: newSegmentSet(0),
 	}
 	added := spec.Known
 	if tree == nil {
@@ -70,7 +72,7 @@ func (x *admin) create(spec index.Spec, tree *mapping.Field) error {
 	}
 	a.tree.Store(tree)
 	err = x.update(0, func(tx *bbolt.Tx) error {
-		b, err := tx.Bucket(bucketAliases()).CreateBucket([]byte(a.name))
+		b, err := createIndex(tx, a, spec.Alias)
 		if err != nil {
 			return err
 		}
@@ -98,9 +100,25 @@ func (x *admin) create(spec index.Spec, tree *mapping.Field) error {
 	}
 	a.segments.publish(nil)
 	x.mu.Lock()
-	x.aliases[a.name] = a
+	x.aliases[spec.Alias] = a
 	x.mu.Unlock()
 	return nil
+}
+
+// createIndex creates the bucket of an alias, sets a's name, and maps the alias to it. The name of the alias may be that of another
+// index since a Swap.
+func createIndex(tx *bbolt.Tx, a *alias, aliasName string) (*bbolt.Bucket, error) {
+	all := tx.Bucket(bucketAliases())
+	a.name = aliasName
+	for n := 2; all.Bucket([]byte(a.name)) != nil; n++ {
+		a.name = fmt.Sprintf("%s-%d", aliasName, n)
+	}
+	if names := tx.Bucket(bucketNames()); names != nil {
+		if err := names.Put([]byte(aliasName), []byte(a.name)); err != nil {
+			return nil, err
+		}
+	}
+	return all.CreateBucket([]byte(a.name))
 }
 
 // extend adds fields to an existing alias. given must agree with the alias' mapping; fields of known that conflict are left out.
@@ -183,9 +201,16 @@ func (x *admin) Refresh(ctx context.Context, name string) error {
 	defer done()
 	var row uint64
 	err = x.db.View(func(tx *bbolt.Tx) error {
-		row = aliasBucket(tx, a.name).Bucket(bucketRows()).Sequence()
+		b := aliasBucket(tx, a.name)
+		if b == nil {
+			return errMissing(a.name)
+		}
+		row = b.Bucket(bucketRows()).Sequence()
 		return nil
 	})
+	if errors.Is(err, core.ErrIndexMissing) {
+		return err
+	}
 	if err != nil {
 		return core.WrapError(core.CodeUnavailable, "reading the embedded index", err)
 	}
@@ -202,9 +227,11 @@ func (x *admin) Refresh(ctx context.Context, name string) error {
 // writes. Once it is empty it remains so.
 func (x *admin) Loading() []string {
 	var names []string
-	for _, a := range x.allAliases() {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for name, a := range x.aliases {
 		if a.segments.loading() {
-			names = append(names, a.name)
+			names = append(names, name)
 		}
 	}
 	slices.Sort(names)

@@ -16,8 +16,12 @@ import (
 // format is the version of the file's layout. Files of version 1 had no segments, which are rebuilt from the sources.
 const format = 2
 
-// alias is one alias of the index file.
+// swappedFormat is the version of the layout of a file with a bucket of names, which the first Swap creates.
+const swappedFormat = 3
+
+// alias is one index of the file. The store maps the names of aliases to indices.
 type alias struct {
+	// name is the name of the bucket. It differs from the name of the alias after a Swap.
 	name   string
 	limits mapping.Limits
 	// identity is random. It is set when the alias is created, or when a file of an earlier version without identities is opened.
@@ -32,6 +36,8 @@ type alias struct {
 	terms map[string]term
 
 	segments *segmentSet
+	// dropped is set, by the committer's goroutine, once the bucket is deleted.
+	dropped bool
 }
 
 func loadAlias(name string, b *bbolt.Bucket) (*alias, error) {

@@ -30,8 +30,9 @@ const (
 // sets.
 type committer struct {
 	*store
-	merger *merger
-	queue  chan *request
+	merger  *merger
+	queue   chan *request
+	changes chan *aliasChange
 }
 
 // run applies queued requests, grouping all that arrived during the last transaction.
@@ -45,11 +46,16 @@ func (x *committer) run() {
 		select {
 		case req := <-queue:
 			group = x.gather(append(group[:0], req))
+			if group = x.rejectDropped(group); len(group) == 0 {
+				continue
+			}
 			err := x.apply(group)
 			for _, req := range group {
 				req.done <- err
 			}
 			clear(group)
+		case change := <-x.changes:
+			change.done <- x.changeAliases(change)
 		case s := <-x.merger.swaps:
 			x.merger.swap(s)
 		case <-x.stop:
@@ -58,6 +64,16 @@ func (x *committer) run() {
 		}
 		x.merger.start()
 	}
+}
+
+// rejectDropped ends the requests for indices that were deleted since, and returns the others.
+func (x *committer) rejectDropped(group []*request) []*request {
+	return slices.DeleteFunc(group, func(req *request) bool {
+		if req.alias.dropped {
+			req.done <- errMissing(req.alias.name)
+		}
+		return req.alias.dropped
+	})
 }
 
 func (x *committer) gather(group []*request) []*request {

@@ -90,9 +90,9 @@ func Open(cfg Config) (*Index, error) {
 		s.cfg.Logger.Warn("embedded index could not remove unlisted segment files", "err", err)
 	}
 	m := &merger{store: s, folder: files, swaps: make(chan *segmentSwap)}
-	c := &committer{store: s, merger: m, queue: make(chan *request, queueLength)}
+	c := &committer{store: s, merger: m, queue: make(chan *request, queueLength), changes: make(chan *aliasChange)}
 	x := &Index{
-		admin: &admin{store: s}, writer: &writer{store: s, queue: c.queue}, reader: &reader{store: s},
+		admin: &admin{store: s, changes: c.changes}, writer: &writer{store: s, queue: c.queue}, reader: &reader{store: s},
 		searcher: &searcher{store: s, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}, store: s,
 	}
 	s.work.Go(c.run)

@@ -10,6 +10,7 @@ import (
 // Names of buckets and keys. They are functions, as a slice cannot be a constant.
 func bucketMeta() []byte       { return []byte("meta") }
 func bucketAliases() []byte    { return []byte("aliases") }
+func bucketNames() []byte      { return []byte("names") }
 func bucketIDs() []byte        { return []byte("ids") }
 func bucketRows() []byte       { return []byte("rows") }
 func bucketScopes() []byte     { return []byte("scopes") }

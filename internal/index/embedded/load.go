@@ -232,7 +232,7 @@ func (x *loader) rebuildRange(a *alias, s rowRange, tell *progress) (segments []
 	}
 	var doc []byte
 	for page := (&rowPage{}); !page.ended; {
-		if err := x.readPage(a.name, &s, page); err != nil {
+		if err := x.readPage(a, &s, page); err != nil {
 			return segments, err
 		}
 		if builder == nil {
@@ -273,9 +273,9 @@ type numbered struct {
 }
 
 // readPage copies the next rows of a range in one short transaction, and moves the start of the range after them.
-func (x *loader) readPage(name string, s *rowRange, page *rowPage) error {
+func (x *loader) readPage(a *alias, s *rowRange, page *rowPage) error {
 	page.rows, page.arena, page.ended = page.rows[:0], page.arena[:0], true
-	return x.view(name, func(_ *alias, b *bbolt.Bucket) error {
+	return x.viewIndex(a, func(_ *alias, b *bbolt.Bucket) error {
 		c := b.Bucket(bucketRows()).Cursor()
 		for key, row := c.Seek(rowKeyOf(s.first)); len(key) == rowKey; key, row = c.Next() {
 			number := binary.BigEndian.Uint64(key)

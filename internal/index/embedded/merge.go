@@ -165,6 +165,10 @@ func (x *merger) swap(s *segmentSwap) {
 	}
 	m := x.merges[s.lane]
 	x.merges[s.lane] = nil
+	if s.alias.dropped {
+		x.removeFiles(append(filesOf(s.put), filesOf(m.sources)...))
+		return
+	}
 	set := s.alias.segments
 	at := slices.IndexFunc(set.segments, func(v aliasSegment) bool { return v.segment == m.sources[0].segment })
 	now := set.segments[at : at+len(m.sources)]

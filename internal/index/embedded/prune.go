@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"encoding/binary"
+	"errors"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -39,7 +40,7 @@ func (x *pruner) pruneAll() {
 			default:
 			}
 			var err error
-			if removed, err = x.prune(a.name); err != nil {
+			if removed, err = x.prune(a); err != nil {
 				if x.beginCall() != nil {
 					return
 				}
@@ -51,21 +52,27 @@ func (x *pruner) pruneAll() {
 	}
 }
 
-// prune removes up to pruneBatch tombstones of one alias and returns their number. It only reads when none is old.
-func (x *pruner) prune(name string) (removed int, err error) {
+// prune removes up to pruneBatch tombstones of one index and returns their number. It only reads when none is old.
+func (x *pruner) prune(a *alias) (removed int, err error) {
 	limit := uint64(x.cfg.Now().Add(-x.cfg.TombstoneAge).UnixMilli())
 	old := func(key []byte) bool { return len(key) == 16 && binary.BigEndian.Uint64(key) < limit }
 	due := false
-	err = x.view(name, func(_ *alias, b *bbolt.Bucket) error {
+	err = x.viewIndex(a, func(_ *alias, b *bbolt.Bucket) error {
 		key, _ := b.Bucket(bucketTombstones()).Cursor().First()
 		due = old(key)
 		return nil
 	})
+	if errors.Is(err, core.ErrIndexMissing) { // dropped
+		return 0, nil
+	}
 	if err != nil || !due {
 		return 0, err
 	}
 	err = x.update(0, func(tx *bbolt.Tx) error {
-		b := aliasBucket(tx, name)
+		b := aliasBucket(tx, a.name)
+		if b == nil {
+			return nil // dropped
+		}
 		tombs, ids := b.Bucket(bucketTombstones()), b.Bucket(bucketIDs())
 		var keys, prunedIDs [][]byte
 		c := tombs.Cursor()

@@ -85,13 +85,18 @@ const (
 func (x *reader) scanPages(ctx context.Context, name string, scope core.IndexScope, below core.Version,
 	each func(found []scanHit) error,
 ) error {
+	a, done, err := x.use(name)
+	if err != nil {
+		return err
+	}
+	defer done()
 	s := &scan{scope: scope, below: below}
 	for !s.ended {
 		if err := ctx.Err(); err != nil {
 			return core.WrapError(core.CodeUnavailable, "reading the index was cancelled", err)
 		}
 		s.found = s.found[:0]
-		if err := x.view(name, s.page); err != nil {
+		if err := x.viewIndex(a, s.page); err != nil {
 			return err
 		}
 		if err := each(s.found); err != nil {

@@ -324,7 +324,7 @@ func TestNewerFile(t *testing.T) {
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
-	changeFile(t, dir, func(tx *bbolt.Tx) error { return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte{3}) })
+	changeFile(t, dir, func(tx *bbolt.Tx) error { return tx.Bucket([]byte("meta")).Put([]byte("format"), []byte{4}) })
 	_, err := embedded.Open(embedded.Config{Dir: dir})
 	if err == nil || err.Error() != "the embedded index was written by another version of tutti" {
 		t.Errorf("a newer file returned %v", err)

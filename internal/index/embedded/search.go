@@ -127,7 +127,11 @@ func (x *searcher) viewSnapshot(ctx context.Context, a *alias, read func(s *snap
 			return core.WrapError(core.CodeUnavailable, "searching the index was cancelled", err)
 		}
 		err := x.db.View(func(tx *bbolt.Tx) error {
-			rows := aliasBucket(tx, a.name).Bucket(bucketRows())
+			b := aliasBucket(tx, a.name)
+			if b == nil {
+				return errMissing(a.name)
+			}
+			rows := b.Bucket(bucketRows())
 			s := a.segments.snapshotAt(rows.Sequence())
 			if s == nil {
 				return nil

@@ -142,9 +142,13 @@ func (s *store) alias(name string) (*alias, error) {
 	a := s.aliases[name]
 	s.mu.RUnlock()
 	if a == nil {
-		return nil, core.WrapError(core.CodeIndexBlocked, fmt.Sprintf("the index %q does not exist", name), core.ErrIndexMissing)
+		return nil, errMissing(name)
 	}
 	return a, nil
+}
+
+func errMissing(name string) error {
+	return core.WrapError(core.CodeIndexBlocked, fmt.Sprintf("the index %q does not exist", name), core.ErrIndexMissing)
 }
 
 func (s *store) allAliases() []*alias {
@@ -165,21 +169,23 @@ func (s *store) openAliases() ([]*aliasLoad, error) {
 		if err != nil {
 			return err
 		}
-		if raw := meta.Get(keyFormat()); raw != nil && (len(raw) != 1 || raw[0] == 0 || raw[0] > format) {
+		if raw := meta.Get(keyFormat()); raw != nil && (len(raw) != 1 || raw[0] == 0 || raw[0] > swappedFormat) {
 			return core.NewError(core.CodeUnsupported, "the embedded index was written by another version of tutti")
 		}
-		if err := meta.Put(keyFormat(), []byte{format}); err != nil {
-			return err
+		if raw := meta.Get(keyFormat()); raw == nil || raw[0] < format {
+			if err := meta.Put(keyFormat(), []byte{format}); err != nil {
+				return err
+			}
 		}
 		all, err := tx.CreateBucketIfNotExists(bucketAliases())
 		if err != nil {
 			return err
 		}
-		var names []string
-		if err := all.ForEachBucket(func(name []byte) error { names = append(names, string(name)); return nil }); err != nil {
+		indices, err := indicesByAlias(tx, all)
+		if err != nil {
 			return err
 		}
-		for _, name := range names {
+		for alias, name := range indices {
 			b := all.Bucket([]byte(name))
 			if b.Get(keyIdentity()) == nil {
 				if err := b.Put(keyIdentity(), []byte(rand.Text())); err != nil {
@@ -194,7 +200,7 @@ func (s *store) openAliases() ([]*aliasLoad, error) {
 			if err != nil {
 				return err
 			}
-			s.aliases[name], loads = a, append(loads, l)
+			s.aliases[alias], loads = a, append(loads, l)
 		}
 		return nil
 	})
@@ -204,6 +210,21 @@ func (s *store) openAliases() ([]*aliasLoad, error) {
 	return loads, err
 }
 
+// indicesByAlias returns the names of the buckets of indices by alias.
+func indicesByAlias(tx *bbolt.Tx, all *bbolt.Bucket) (map[string]string, error) {
+	indices := map[string]string{}
+	if names := tx.Bucket(bucketNames()); names != nil {
+		return indices, names.ForEach(func(alias, name []byte) error {
+			indices[string(alias)] = string(name)
+			return nil
+		})
+	}
+	return indices, all.ForEachBucket(func(name []byte) error {
+		indices[string(name)] = string(name)
+		return nil
+	})
+}
+
 // view runs one read transaction over an alias. read must be short, and must not keep memory of the bucket.
 func (s *store) view(name string, read func(a *alias, b *bbolt.Bucket) error) error {
 	a, done, err := s.use(name)
@@ -211,7 +232,18 @@ func (s *store) view(name string, read func(a *alias, b *bbolt.Bucket) error) er
 		return err
 	}
 	defer done()
-	err = s.db.View(func(tx *bbolt.Tx) error { return read(a, aliasBucket(tx, name)) })
+	return s.viewIndex(a, read)
+}
+
+// viewIndex is view for an index that the caller uses.
+func (s *store) viewIndex(a *alias, read func(a *alias, b *bbolt.Bucket) error) error {
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		b := aliasBucket(tx, a.name)
+		if b == nil {
+			return errMissing(a.name)
+		}
+		return read(a, b)
+	})
 	if err != nil && core.CodeOf(err) == core.CodeInternal {
 		return core.WrapError(core.CodeUnavailable, "reading the index failed", err)
 	}

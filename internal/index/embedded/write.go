@@ -44,7 +44,7 @@ func (x *writer) Write(ctx context.Context, b core.Batch) ([]core.Result, error)
 		return nil, err
 	}
 	if a.tree.Load() != before {
-		x.cfg.Grown(a.name)
+		x.cfg.Grown(b.Index)
 	}
 	return req.results, nil
 }

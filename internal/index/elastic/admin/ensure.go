@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,6 +43,13 @@ func (a *Admin) Ensure(ctx context.Context, spec index.Spec) error {
 	if _, err := a.client.Engine(ctx); err != nil {
 		return err
 	}
+	if err := a.ensure(ctx, spec); err != nil || spec.Replaces == "" {
+		return err
+	}
+	return a.checkForeignAliases(ctx, spec.Alias)
+}
+
+func (a *Admin) ensure(ctx context.Context, spec index.Spec) error {
 	for round := range maxCreateRounds {
 		found, err := a.exists(ctx, spec.Alias)
 		if err != nil {
@@ -54,7 +62,7 @@ func (a *Admin) Ensure(ctx context.Context, spec index.Spec) error {
 			return err
 		}
 		at := a.cfg.Now().UTC().Add(time.Duration(round) * time.Second)
-		err = a.create(ctx, spec, spec.Alias+"-"+at.Format(metadata.NameLayout))
+		err = a.create(ctx, spec, cmp.Or(spec.Replaces, spec.Alias)+"-"+at.Format(metadata.NameLayout))
 		switch transport.TypeOf(err) {
 		case transport.TypeAlreadyExists, transport.TypeIllegalState:
 			continue // another process was faster, or an index without the alias has the name
@@ -146,7 +154,12 @@ func (a *Admin) createIndexBody(ctx context.Context, spec index.Spec) (json.RawM
 	}
 	flattenSettings(settings, "", body.Settings)
 	aliases := map[string]json.RawMessage{}
-	maps.Copy(aliases, body.Aliases)
+	if spec.Replaces == "" {
+		maps.Copy(aliases, body.Aliases)
+	} else {
+		settings[settingReplicas], settings[settingRefresh] = "0", "-1"
+		delete(settings, settingAutoExpand)
+	}
 	aliases[spec.Alias] = json.RawMessage(`{"is_write_index":true}`)
 	raw, err := json.Marshal(map[string]any{"aliases": aliases, "settings": settings, "mappings": body.Mappings})
 	if err != nil {

@@ -28,3 +28,6 @@ func (m *Aliases) Alias(alias string) *Alias {
 	}
 	return st.(*Alias)
 }
+
+// Forget removes the cached state of an alias that was moved or removed. Calls in progress may still use it.
+func (m *Aliases) Forget(alias string) { m.states.Delete(alias) }

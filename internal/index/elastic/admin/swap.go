@@ -1,0 +1,240 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/transport"
+)
+
+// Settings that differ while an index is filled.
+const (
+	settingReplicas   = "index.number_of_replicas"
+	settingAutoExpand = "index.auto_expand_replicas"
+	settingRefresh    = "index.refresh_interval"
+)
+
+// Swap moves spec.Alias to the index behind from, with the aliases of the mapping file, in one request to the cluster. Before that, the
+// index gets its copies and refreshes. Aliases that others made stay where they are.
+func (a *Admin) Swap(ctx context.Context, spec index.Spec, from string) error {
+	end, err := a.client.Begin(spec.Alias)
+	if err != nil {
+		return err
+	}
+	defer end()
+	body, err := a.mappingFileOf(spec)
+	if err != nil {
+		return err
+	}
+	old, err := a.aliasesOf(ctx, spec.Alias)
+	if err != nil {
+		return err
+	}
+	next, err := a.aliasesOf(ctx, from)
+	if err != nil {
+		return err
+	}
+	if err := a.restoreSettings(ctx, next.index, body); err != nil {
+		return err
+	}
+	actions, err := a.swapActions(ctx, spec.Alias, from, old, next, body.Aliases)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(map[string]any{"actions": actions})
+	if err != nil {
+		return core.WrapError(core.CodeInvalid, "the mapping file cannot be parsed", err)
+	}
+	if _, err := a.client.Do(ctx, esapi.IndicesUpdateAliasesRequest{Body: bytes.NewReader(raw)}, nil); err != nil {
+		return err
+	}
+	a.cfg.Logger.Info("moved an alias to another index", "index", spec.Alias, "physical_index", next.index, "previous_index", old.index)
+	for _, alias := range []string{spec.Alias, from, index.PreviousAlias(spec.Alias)} {
+		a.meta.Forget(alias)
+	}
+	return nil
+}
+
+// swapActions returns the alias actions of a Swap.
+func (a *Admin) swapActions(
+	ctx context.Context, alias, from string, old, next physicalAliases, own map[string]json.RawMessage,
+) ([]any, error) {
+	type action map[string]map[string]any
+	previous := index.PreviousAlias(alias)
+	actions := []any{
+		action{"remove": {"index": old.index, "alias": alias, "must_exist": true}},
+		action{"remove": {"index": next.index, "alias": from, "must_exist": true}},
+		action{"add": {"index": next.index, "alias": alias, "is_write_index": true}},
+	}
+	if from != previous {
+		last, err := a.aliasesOf(ctx, previous)
+		if err == nil {
+			actions = append(actions, action{"remove_index": {"index": last.index}})
+		} else if !errors.Is(err, core.ErrIndexMissing) {
+			return nil, err
+		}
+	}
+	actions = append(actions, action{"add": {"index": old.index, "alias": previous, "is_write_index": true}})
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		if name == alias || name == previous || name == from {
+			continue
+		}
+		if slices.Contains(old.aliases, name) {
+			actions = append(actions, action{"remove": {"index": old.index, "alias": name}})
+		}
+		add := map[string]any{}
+		if err := json.Unmarshal(own[name], &add); err != nil {
+			return nil, core.WrapError(core.CodeInvalid, "the aliases of the mapping file cannot be parsed", err)
+		}
+		add["index"], add["alias"] = next.index, name
+		actions = append(actions, action{"add": add})
+	}
+	return actions, nil
+}
+
+// restoreSettings gives a filled index the copies and refreshes that Ensure would have created it with.
+func (a *Admin) restoreSettings(ctx context.Context, physical string, body mappingFile) error {
+	given := map[string]any{}
+	flattenSettings(given, "", body.Settings)
+	settings := map[string]any{settingReplicas: strconv.Itoa(a.cfg.Replicas), settingRefresh: nil}
+	for _, name := range []string{settingReplicas, settingAutoExpand, settingRefresh} {
+		if value, ok := given[name]; ok {
+			settings[name] = value
+		}
+	}
+	raw, err := json.Marshal(settings)
+	if err != nil {
+		return core.WrapError(core.CodeInvalid, "the settings of the mapping file cannot be parsed", err)
+	}
+	_, err = a.client.Do(ctx, esapi.IndicesPutSettingsRequest{Index: []string{physical}, Body: bytes.NewReader(raw)}, nil)
+	return err
+}
+
+// Drop deletes an alias with its index.
+func (a *Admin) Drop(ctx context.Context, alias string) error {
+	end, err := a.client.Begin(alias)
+	if err != nil {
+		return err
+	}
+	defer end()
+	gone, err := a.aliasesOf(ctx, alias)
+	if errors.Is(err, core.ErrIndexMissing) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = a.client.Do(ctx, esapi.IndicesDeleteRequest{Index: []string{gone.index}, IgnoreUnavailable: new(true)}, nil)
+	a.meta.Forget(alias)
+	return err
+}
+
+// physicalAliases is an index with its aliases.
+type physicalAliases struct {
+	index   string
+	aliases []string
+}
+
+// aliasesOf returns the index behind an alias, with all its aliases. core.ErrIndexMissing when the alias is missing, CodeConflict when it
+// has several indices or is the name of an index.
+func (a *Admin) aliasesOf(ctx context.Context, alias string) (physicalAliases, error) {
+	found, err := a.exists(ctx, alias)
+	if err == nil && !found {
+		err = core.WrapError(core.CodeIndexBlocked, metadata.BlockedMessage(alias, transport.TypeIndexNotFound), core.ErrIndexMissing)
+	}
+	if err != nil {
+		return physicalAliases{}, err
+	}
+	var answer map[string]struct {
+		Aliases map[string]json.RawMessage `json:"aliases"`
+	}
+	if err := a.client.Fetch(ctx, esapi.IndicesGetRequest{Index: []string{alias}, FilterPath: []string{"*.aliases"}}, &answer); err != nil {
+		return physicalAliases{}, err
+	}
+	for name, one := range answer {
+		return physicalAliases{index: name, aliases: slices.Sorted(maps.Keys(one.Aliases))}, nil
+	}
+	return physicalAliases{}, transport.UnexpectedResponse()
+}
+
+// mappingFileOf returns the content of spec's mapping file, which is empty if it has none.
+func (a *Admin) mappingFileOf(spec index.Spec) (mappingFile, error) {
+	if spec.Mapping == nil {
+		return mappingFile{}, nil
+	}
+	return parseMappingFile(spec.Mapping)
+}
+
+// checkForeignAliases deletes the new index of an alias if it has other aliases, which only a template of the cluster can have added:
+// searches of those would find every document twice while the index is filled. It returns CodeConflict then.
+func (a *Admin) checkForeignAliases(ctx context.Context, alias string) error {
+	created, err := a.aliasesOf(ctx, alias)
+	if err != nil {
+		return err
+	}
+	foreign := slices.DeleteFunc(created.aliases, func(name string) bool { return name == alias })
+	if len(foreign) == 0 {
+		return nil
+	}
+	a.meta.Forget(alias)
+	if _, err := a.client.Do(ctx, esapi.IndicesDeleteRequest{Index: []string{created.index}}, nil); err != nil {
+		return err
+	}
+	return &core.Error{
+		Code: core.CodeConflict,
+		Message: fmt.Sprintf("%s adds the alias %s to new indices, so that searches of it would find every document twice during a rebuild",
+			a.templateOf(ctx, created.index, foreign[0]), foreign[0]),
+		Hint: "remove the alias from the template; name it in the mapping file instead, and it follows the rebuilt index",
+	}
+}
+
+// templateOf returns a description of the index template that adds an alias to an index.
+func (a *Admin) templateOf(ctx context.Context, physical, alias string) string {
+	type template struct {
+		Patterns []string                   `json:"index_patterns"`
+		Aliases  map[string]json.RawMessage `json:"aliases"`
+	}
+	var composable struct {
+		Templates []struct {
+			Name     string `json:"name"`
+			Template struct {
+				Patterns   []string `json:"index_patterns"`
+				ComposedOf []string `json:"composed_of"`
+				Template   template `json:"template"`
+			} `json:"index_template"`
+		} `json:"index_templates"`
+	}
+	matches := func(pattern string) bool {
+		ok, err := path.Match(pattern, physical)
+		return err == nil && ok
+	}
+	if err := a.client.Fetch(ctx, esapi.IndicesGetIndexTemplateRequest{}, &composable); err == nil {
+		for _, t := range composable.Templates {
+			_, has := t.Template.Template.Aliases[alias]
+			if (has || len(t.Template.ComposedOf) > 0) && slices.ContainsFunc(t.Template.Patterns, matches) {
+				return "the index template " + t.Name
+			}
+		}
+	}
+	var legacy map[string]template
+	if err := a.client.Fetch(ctx, esapi.IndicesGetTemplateRequest{}, &legacy); err == nil {
+		for _, name := range slices.Sorted(maps.Keys(legacy)) {
+			if _, has := legacy[name].Aliases[alias]; has && slices.ContainsFunc(legacy[name].Patterns, matches) {
+				return "the index template " + name
+			}
+		}
+	}
+	return "a template of the cluster"
+}
