@@ -290,8 +290,10 @@ func (r Repository) validate(at string, given *setting.Node, f *setting.ErrorLis
 	if len(r.IndexName) > maxIndexName {
 		f.Add(at+".indexName", "", "", "has %d bytes, the limit is %d", len(r.IndexName), maxIndexName)
 	}
-	if strings.HasSuffix(r.IndexName, nextSuffix) {
-		f.Add(at+".indexName", "", "", "must not end in %s, the suffix of a rebuild's new index", nextSuffix)
+	for _, suffix := range []string{core.NextSuffix, core.PreviousSuffix} {
+		if strings.HasSuffix(r.IndexName, suffix) {
+			f.Add(at+".indexName", "", "", "must not end in %s, a suffix of the aliases of a rebuild", suffix)
+		}
 	}
 	r.validateSections(at, given, f)
 	if _, known := protocol.Of(r.Type).DocumentsOf(r.Documents); !known && r.Type != "" && slices.Contains(documentNames(), r.Documents) {

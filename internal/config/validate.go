@@ -8,14 +8,13 @@ import (
 	"strings"
 
 	"tutti/internal/config/setting"
+	"tutti/internal/core"
 )
 
 const (
-	// nextSuffix is the suffix of the alias of a rebuild's new index.
-	nextSuffix = "--next"
-	// maxIndexName bounds an alias in bytes: the engine's limit is 255, and the name of a rebuild's physical index consists of the
-	// alias, nextSuffix and a time of 15 bytes.
-	maxIndexName = 255 - len(nextSuffix) - 15
+	// maxIndexName bounds an alias in bytes: the engine's limit is 255, a rebuild's alias has a suffix, and a physical index a time of 15
+	// bytes.
+	maxIndexName = 255 - len(core.NextSuffix) - 15
 )
 
 // validate reports contradictions between keys. root holds the values that were set and their sources.

@@ -28,12 +28,6 @@ type Spec struct {
 	Replaces string
 }
 
-// NextAlias returns the alias of the index that is filled to replace that of alias.
-func NextAlias(alias string) string { return alias + ".next" }
-
-// PreviousAlias returns the alias of the index that alias had before the last Swap.
-func PreviousAlias(alias string) string { return alias + ".previous" }
-
 // Index is the port to a search index. Aliases have configured names; an alias must be created by Ensure before it accepts writes.
 // All methods are safe for concurrent use.
 type Index interface {
@@ -107,8 +101,8 @@ type Index interface {
 	// them. A name that no index can have is CodeInvalid.
 	Mapping(ctx context.Context, alias string) (json.RawMessage, error)
 
-	// Swap moves spec.Alias to the index behind from, NextAlias or PreviousAlias of it, and PreviousAlias to the index that spec.Alias
-	// had, in one step: every search and every write uses one or the other index. An older index behind PreviousAlias is deleted,
+	// Swap moves spec.Alias to the index behind from, core.NextAlias or core.PreviousAlias of it, and core.PreviousAlias to the index that spec.Alias
+	// had, in one step: every search and every write uses one or the other index. An older index behind core.PreviousAlias is deleted,
 	// unless it is from; the alias from is then missing. spec is that of the last Ensure. CodeIndexBlocked when one of the two is missing.
 	Swap(ctx context.Context, spec Spec, from string) error
 

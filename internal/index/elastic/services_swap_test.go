@@ -23,7 +23,7 @@ func TestSwapSettings(t *testing.T) {
 	spec := index.Spec{Alias: alias, Mapping: json.RawMessage(`{"settings":{"refresh_interval":"7s","number_of_replicas":2},"mappings":{"dynamic":"false"},` +
 		`"aliases":{"` + alias + `-all":{},"` + alias + `-some":{"filter":{"term":{"a":1}}}}}`)}
 	next := spec
-	next.Alias, next.Replaces = index.NextAlias(alias), alias
+	next.Alias, next.Replaces = core.NextAlias(alias), alias
 	for _, s := range []index.Spec{spec, next, next} {
 		if err := x.Ensure(t.Context(), s); err != nil {
 			t.Fatal(err)
@@ -57,7 +57,7 @@ func TestSwapSettings(t *testing.T) {
 	}
 	settings(filled, "7s 2")
 	aliases(filled, alias, alias+"-all", alias+"-some")
-	aliases(old, index.PreviousAlias(alias), alias+"-portal")
+	aliases(old, core.PreviousAlias(alias), alias+"-portal")
 	if got := gjson.Get(admin(t, http.MethodGet, "/"+filled+"/_alias/"+alias+"-some", ""), "*.aliases.*.filter").Raw; got != `{"term":{"a":1}}` {
 		t.Errorf("the filter of the alias is %s", got)
 	}
@@ -79,7 +79,7 @@ func TestSwapTemplates(t *testing.T) {
 			admin(t, http.MethodPut, path, strings.ReplaceAll(template.body, "%s", alias))
 			t.Cleanup(func() { admin(t, http.MethodDelete, path, "") })
 			for range 2 {
-				err := x.Ensure(t.Context(), index.Spec{Alias: index.NextAlias(alias), Replaces: alias})
+				err := x.Ensure(t.Context(), index.Spec{Alias: core.NextAlias(alias), Replaces: alias})
 				if core.CodeOf(err) != core.CodeConflict || !strings.HasPrefix(core.MessageOf(err), "the index template "+alias+" adds the alias "+alias+"-everything") {
 					t.Fatalf("Ensure returned %v", err)
 				}

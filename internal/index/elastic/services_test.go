@@ -60,7 +60,7 @@ func PhysicalIndex(t testing.TB, alias string) string {
 	if err := json.Unmarshal([]byte(admin(t, http.MethodGet, "/_alias/"+alias, "")), &found); err != nil {
 		t.Fatal(err)
 	}
-	owner := strings.TrimSuffix(strings.TrimSuffix(alias, ".next"), ".previous")
+	owner := strings.TrimSuffix(strings.TrimSuffix(alias, core.NextSuffix), core.PreviousSuffix)
 	for name := range found {
 		if strings.HasPrefix(name, owner) {
 			return name
@@ -104,7 +104,7 @@ func (x tidy) Ensure(ctx context.Context, spec index.Spec) error {
 	if _, known := x.once.LoadOrStore(spec.Alias, true); !known {
 		x.t.Cleanup(func() {
 			admin(x.t, http.MethodDelete, "/"+PhysicalIndex(x.t, spec.Alias), "")
-			admin(x.t, http.MethodDelete, "/"+PhysicalIndex(x.t, index.PreviousAlias(spec.Alias)), "")
+			admin(x.t, http.MethodDelete, "/"+PhysicalIndex(x.t, core.PreviousAlias(spec.Alias)), "")
 		})
 	}
 	return x.Index.Ensure(ctx, spec)

@@ -34,7 +34,7 @@ func (x *admin) Swap(ctx context.Context, spec index.Spec, from string) error {
 	if err != nil {
 		return err
 	}
-	previous := index.PreviousAlias(spec.Alias)
+	previous := core.PreviousAlias(spec.Alias)
 	change := &aliasChange{set: map[string]*alias{from: nil, spec.Alias: next, previous: old}}
 	if last, err := x.alias(previous); err == nil && from != previous {
 		change.drop = last

@@ -19,12 +19,12 @@ func TestSwapReopened(t *testing.T) {
 	oldFiles := segmentFiles(t, dir)
 	x := open(t, embedded.Config{Dir: dir})
 	checkSearches(t, x, "a", old.want)
-	ensure(t, x, index.Spec{Alias: "a.next", Replaces: "a"})
+	ensure(t, x, index.Spec{Alias: "a--next", Replaces: "a"})
 	next := newChurn(8)
 	for len(segmentFiles(t, dir)) <= len(oldFiles) {
-		next.round(t, x, "a.next", 5000, 40_000)
+		next.round(t, x, "a--next", 5000, 40_000)
 	}
-	if err := x.Swap(t.Context(), index.Spec{Alias: "a"}, "a.next"); err != nil {
+	if err := x.Swap(t.Context(), index.Spec{Alias: "a"}, "a--next"); err != nil {
 		t.Fatal(err)
 	}
 	reopen := func() {
@@ -36,18 +36,18 @@ func TestSwapReopened(t *testing.T) {
 	}
 	for range 2 {
 		checkSearches(t, x, "a", next.want)
-		checkSearches(t, x, "a.previous", old.want)
+		checkSearches(t, x, "a--previous", old.want)
 		next.round(t, x, "a", 300, 40_000)
 		reopen()
 	}
-	checkSearches(t, x, "a.previous", old.want)
-	if err := x.Drop(t.Context(), "a.previous"); err != nil {
+	checkSearches(t, x, "a--previous", old.want)
+	if err := x.Drop(t.Context(), "a--previous"); err != nil {
 		t.Fatal(err)
 	}
 	next.round(t, x, "a", 300, 40_000)
 	reopen()
 	checkSearches(t, x, "a", next.want)
-	if err := x.Check(t.Context(), "a.previous"); !errors.Is(err, core.ErrIndexMissing) {
+	if err := x.Check(t.Context(), "a--previous"); !errors.Is(err, core.ErrIndexMissing) {
 		t.Errorf("the dropped index: %v", err)
 	}
 	for _, file := range oldFiles {
@@ -57,11 +57,11 @@ func TestSwapReopened(t *testing.T) {
 			}
 		}
 	}
-	ensure(t, x, index.Spec{Alias: "a.next", Replaces: "a"})
+	ensure(t, x, index.Spec{Alias: "a--next", Replaces: "a"})
 	third := newChurn(9)
-	third.round(t, x, "a.next", 100, 1000)
+	third.round(t, x, "a--next", 100, 1000)
 	reopen()
-	checkSearches(t, x, "a.next", third.want)
+	checkSearches(t, x, "a--next", third.want)
 }
 
 // TestDropUnderWrites checks that an index can be dropped while documents are written and merged: every write succeeds or returns

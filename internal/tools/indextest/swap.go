@@ -28,13 +28,13 @@ func mapped(alias, field string, t mapping.Type) index.Spec {
 
 // nextOf returns the spec of the index that will replace spec's.
 func nextOf(spec index.Spec) index.Spec {
-	spec.Replaces, spec.Alias = spec.Alias, index.NextAlias(spec.Alias)
+	spec.Replaces, spec.Alias = spec.Alias, core.NextAlias(spec.Alias)
 	return spec
 }
 
 // testSwap fills three generations of an index, with other mappings, and returns to the second.
 func testSwap(s *suite) {
-	next, previous := s.on(index.NextAlias(s.alias)), s.on(index.PreviousAlias(s.alias))
+	next, previous := s.on(core.NextAlias(s.alias)), s.on(core.PreviousAlias(s.alias))
 	first, second, third := mapped(s.alias, "n", mapping.Keyword), mapped(s.alias, "n", mapping.Long), mapped(s.alias, "n", mapping.Double)
 	s.ensureWith(first)
 	s.indexed(put("a", 1, `{"n":"one"}`), put("b", 1, `{"n":"b"}`))
@@ -94,7 +94,7 @@ func testSwapUnderReads(s *suite) {
 	s.ensureWith(spec)
 	s.indexed(put("a", 1, `{}`))
 	s.refresh()
-	next := s.on(index.NextAlias(s.alias))
+	next := s.on(core.NextAlias(s.alias))
 	next.ensureWith(nextOf(spec))
 	next.indexed(put("a", 2, `{}`), put("b", 2, `{}`))
 	next.refresh()
@@ -130,11 +130,11 @@ func testSwapUnderReads(s *suite) {
 
 func testSwapMissing(s *suite) {
 	spec := index.Spec{Alias: s.alias}
-	next := index.NextAlias(s.alias)
+	next := core.NextAlias(s.alias)
 	s.missing(s.x.Swap(s.Context(), spec, next))
 	s.ensureWith(spec)
 	s.indexed(put("a", 1, `{}`))
 	s.missing(s.x.Swap(s.Context(), spec, next))
-	s.missing(s.x.Swap(s.Context(), spec, index.PreviousAlias(s.alias)))
+	s.missing(s.x.Swap(s.Context(), spec, core.PreviousAlias(s.alias)))
 	s.holds("a", 1, `{}`)
 }

@@ -61,7 +61,7 @@ func (a *Admin) Swap(ctx context.Context, spec index.Spec, from string) error {
 		return err
 	}
 	a.cfg.Logger.Info("moved an alias to another index", "index", spec.Alias, "physical_index", next.index, "previous_index", old.index)
-	for _, alias := range []string{spec.Alias, from, index.PreviousAlias(spec.Alias)} {
+	for _, alias := range []string{spec.Alias, from, core.PreviousAlias(spec.Alias)} {
 		a.meta.Forget(alias)
 	}
 	return nil
@@ -72,7 +72,7 @@ func (a *Admin) swapActions(
 	ctx context.Context, alias, from string, old, next physicalAliases, own map[string]json.RawMessage,
 ) ([]any, error) {
 	type action map[string]map[string]any
-	previous := index.PreviousAlias(alias)
+	previous := core.PreviousAlias(alias)
 	actions := []any{
 		action{"remove": {"index": old.index, "alias": alias, "must_exist": true}},
 		action{"remove": {"index": next.index, "alias": from, "must_exist": true}},

@@ -154,7 +154,8 @@ func validAlias(alias string) error {
 	bad := func(r rune) bool {
 		return strings.ContainsRune(`\/*?"<>|,#: %`, r) || !unicode.IsPrint(r) || unicode.IsUpper(r)
 	}
-	if alias == "." || alias == ".." || len(alias) > 240 || strings.IndexFunc(alias, bad) >= 0 ||
+	name := strings.TrimSuffix(strings.TrimSuffix(alias, core.NextSuffix), core.PreviousSuffix)
+	if alias == "." || alias == ".." || len(name) > 240 || strings.IndexFunc(alias, bad) >= 0 ||
 		strings.IndexByte("-_+", alias[0]) >= 0 {
 		return core.NewError(core.CodeInvalid, "the name of an index must be lower case, at most 240 bytes, "+
 			`not start with -, _ or +, and contain none of \ / * ? " < > | , # : % or space`)
