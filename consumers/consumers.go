@@ -39,6 +39,8 @@ type Repository struct {
 	PageSize int
 	// Concurrency bounds the calls to the upstream in flight, for records and for pages separately, 4 by default.
 	Concurrency int
+	// Rebuild fills another index for a rebuild.
+	Rebuild Rebuild
 	// GiveUpAfter is how long a run is paused because the repository does not answer before the run fails, 1 hour by default.
 	GiveUpAfter time.Duration
 }
@@ -134,7 +136,7 @@ func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 		},
 	}
 	for _, r := range repositories {
-		if r.Upstream == nil || (r.Document == nil) == (r.Split == nil) || r.Probe == nil || r.RunAgain == nil || r.Records == nil || r.Batches == nil || r.Pages == nil || r.Runs == nil {
+		if r.Upstream == nil || (r.Document == nil) == (r.Split == nil) || r.Probe == nil || r.Rebuild == nil || r.RunAgain == nil || r.Records == nil || r.Batches == nil || r.Pages == nil || r.Runs == nil {
 			return nil, core.NewError(core.CodeInternal, fmt.Sprintf("making consumers: repository %s lacks a dependency", r.Code))
 		}
 		if c.admin.Loggers[r.Code] != nil {
@@ -171,11 +173,11 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 			PageAttempts: cfg.PageAttempts, GiveUpAfter: r.GiveUpAfter, Concurrency: r.Concurrency, ProgressEvery: cfg.ProgressEvery,
 			SweepTimeout: cfg.SweepTimeout, ClockSkew: cfg.ClockSkew, Fetcher: fetcher, Outcomes: outcomes, Writer: deps.Writer,
 			Requests: deps.Requests, Jobs: deps.Jobs, Organizations: deps.Organizations, Pages: deps.Pages, Cells: deps.Cells,
-			Index: deps.Index,
+			Index: deps.Index, Rebuild: r.Rebuild,
 		}),
 		watch: &indexWatch{
-			Repository: r, loop: l, outcomes: outcomes, log: log, cells: deps.Cells, index: deps.Index,
-			cell: indexCell("index", r.Code, r.IndexName),
+			Repository: r, loop: l, outcomes: outcomes, log: log, cells: deps.Cells, index: deps.Index, jobs: deps.Jobs,
+			cell: IdentityCell(r.Code, r.IndexName),
 		},
 	}
 }

@@ -19,6 +19,9 @@ const (
 // consumers set it before their first write to the index; the process that observes the end of the run sets it to FillDone.
 func FillCell(code, indexName string) string { return indexCell("fill", code, indexName) }
 
+// IdentityCell returns the name of the compare-and-swap cell that holds the identity of the index that a repository was last written to.
+func IdentityCell(code, indexName string) string { return indexCell("index", code, indexName) }
+
 // indexCell returns the name of a cell about a repository's index.
 func indexCell(kind, code, indexName string) string {
 	enc := base64.RawURLEncoding

@@ -25,6 +25,8 @@ type (
 	Pages = run.Pages
 	// Cells are named compare-and-swap cells.
 	Cells = loop.Cells
+	// Rebuild fills another index and makes it the repository's.
+	Rebuild = run.Rebuild
 	// Index is the consumers' read access to the index; writes go through the bulk writer.
 	Index = run.Index
 	// Metrics counts fetched records, outcomes and times to index.

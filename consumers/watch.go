@@ -32,6 +32,7 @@ type indexWatch struct {
 	log      *slog.Logger
 	cells    Cells
 	index    Index
+	jobs     Jobs
 
 	prepared bool
 	// missingSince is when the first of the latest consecutive checks found the index missing, zero when the last one did
@@ -84,8 +85,19 @@ func (w *indexWatch) waitForPause(ctx context.Context) error {
 			if w.check(ctx) != nil {
 				return ctx.Err()
 			}
+			if err := w.Rebuild.DiscardEnded(ctx, w.jobEnded); err != nil {
+				w.log.Warn("deleting what an ended rebuild left behind; the next check retries", "index", w.IndexName, "err", err)
+			}
 		}
 	}
+}
+
+func (w *indexWatch) jobEnded(ctx context.Context, id string) (bool, error) {
+	job, err := w.jobs.Get(ctx, id)
+	if core.CodeOf(err) == core.CodeNotFound {
+		return true, nil
+	}
+	return err == nil && job.State.Final(), err
 }
 
 // check prepares the index before its first use and when it was replaced, and otherwise checks that it takes writes. It

@@ -121,7 +121,7 @@ func (p *process) repository() consumers.Repository {
 		Repository: core.Repository{
 			Code: "song", Type: core.TypeSong, IndexName: "analyses", Fields: core.RecordFields{ID: "analysisId", Organization: "studyId"},
 		},
-		Upstream: callPort{p, p.w.upstream}, Document: asDocument, Probe: probePort{p},
+		Upstream: callPort{p, p.w.upstream}, Document: asDocument, Probe: probePort{p}, Rebuild: noRebuild{},
 		Records: source(core.ClassRecords), Batches: source(core.ClassBatches), Pages: source(core.ClassPages),
 		Runs: source(core.ClassRuns), RunAgain: func(context.Context) error { return p.w.runAgain(p) },
 		PageSize: p.w.pageSize, GiveUpAfter: p.w.giveUpAfter, NonOverlapping: p.w.upstream.nonOverlapping,
@@ -131,6 +131,13 @@ func (p *process) repository() consumers.Repository {
 		r.Fields = core.RecordFields{ID: "record", Organization: "studyId", Document: "id"}
 	}
 	return r
+}
+
+// noRebuild is the Rebuild of a world without rebuilds.
+type noRebuild struct{ consumers.Rebuild }
+
+func (noRebuild) DiscardEnded(context.Context, func(context.Context, string) (bool, error)) error {
+	return nil
 }
 
 // runAgain queues a run of the repository for a process, as ingest does: a run that is still queued is returned instead.

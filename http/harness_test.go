@@ -56,7 +56,7 @@ var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 // ports are func-field mocks of everything that a Handler needs.
 type ports struct {
 	record        func(kind core.Kind, repository, organization, id, requestID string) (string, error)
-	run           func(scope core.Scope, repository, organization string, force bool, cause core.Cause, requestID string) (core.Job, error)
+	run           func(scope core.Scope, repository, organization string, flags core.RunFlags, cause core.Cause, requestID string) (core.Job, error)
 	list          func(repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error)
 	get           func(id string) (core.Job, error)
 	organizations func(jobID string) ([]core.OrganizationRun, error)
@@ -92,8 +92,8 @@ func (p *ports) Record(_ context.Context, kind core.Kind, repository, organizati
 	return p.record(kind, repository, organization, id, requestID)
 }
 
-func (p *ports) Run(_ context.Context, scope core.Scope, repository, organization string, force bool, cause core.Cause, requestID string) (core.Job, error) {
-	return p.run(scope, repository, organization, force, cause, requestID)
+func (p *ports) Run(_ context.Context, scope core.Scope, repository, organization string, flags core.RunFlags, cause core.Cause, requestID string) (core.Job, error) {
+	return p.run(scope, repository, organization, flags, cause, requestID)
 }
 
 func (p *ports) List(_ context.Context, repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error) {
@@ -157,7 +157,7 @@ func assemble(p *ports, cfg api.Config) (*api.Router, error) {
 func working() *ports {
 	return &ports{
 		record: func(core.Kind, string, string, string, string) (string, error) { return "analyses", nil },
-		run: func(core.Scope, string, string, bool, core.Cause, string) (core.Job, error) {
+		run: func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
 			return core.Job{ID: "job-1", IndexName: "analyses"}, nil
 		},
 		list:          func(string, core.JobState, int, string) ([]core.Job, string, error) { return nil, "", nil },

@@ -29,6 +29,7 @@ func TestIndexAccepts(t *testing.T) {
 		"post organization":    {ask{method: "POST", target: organizationPath, body: "{}"}, "run organization song.ca PACA-CA false rest req-1", true},
 		"post repository":      {ask{method: "POST", target: repositoryPath}, "run repository song.ca  false rest req-1", true},
 		"force":                {ask{method: "POST", target: organizationPath + "?force=true"}, "run organization song.ca PACA-CA true rest req-1", true},
+		"rebuild":              {ask{method: "POST", target: repositoryPath + "?rebuild=true"}, "run repository song.ca  false rebuild rest req-1", true},
 		"no force":             {ask{method: "POST", target: repositoryPath + "?force=false&rebuild=false"}, "run repository song.ca  false rest req-1", true},
 		"escaped slash":        {ask{method: "POST", target: organizationPath + "/id/a%2Fb"}, "record index song.ca PACA-CA a/b req-1", false},
 		"escaped percent":      {ask{method: "POST", target: organizationPath + "/id/a%252Fb"}, "record index song.ca PACA-CA a%2Fb req-1", false},
@@ -54,8 +55,12 @@ func TestIndexAccepts(t *testing.T) {
 				call = fmt.Sprint("record ", kind, " ", repository, " ", organization, " ", id, " ", requestID)
 				return "analyses", nil
 			}
-			p.run = func(scope core.Scope, repository, organization string, force bool, cause core.Cause, requestID string) (core.Job, error) {
-				call = fmt.Sprintf("run %s %s %s %t %s %s", scope, repository, organization, force, cause, requestID)
+			p.run = func(scope core.Scope, repository, organization string, flags core.RunFlags, cause core.Cause, requestID string) (core.Job, error) {
+				rebuild := ""
+				if flags.Rebuild {
+					rebuild = "rebuild "
+				}
+				call = fmt.Sprintf("run %s %s %s %t %s%s %s", scope, repository, organization, flags.Force, rebuild, cause, requestID)
 				return core.Job{ID: "job-1", IndexName: "analyses"}, nil
 			}
 			res, body := do(t, newHandler(t, p, api.Config{}), tt.ask)
@@ -100,7 +105,6 @@ func TestIndexRefusesBadInput(t *testing.T) {
 		"capital force":            {ask{method: "POST", target: repositoryPath + "?force=TRUE"}, 400, "invalid", "force must be true or false"},
 		"force twice":              {ask{method: "POST", target: repositoryPath + "?force=true&force=true"}, 400, "invalid", "force is given 2 times"},
 		"force on a record":        {ask{method: "POST", target: recordPath + "?force=true"}, 400, "invalid", "force does not apply to one record"},
-		"rebuild":                  {ask{method: "POST", target: repositoryPath + "?rebuild=true"}, 400, "not_supported", "not supported yet"},
 		"rebuild an organization":  {ask{method: "POST", target: organizationPath + "?rebuild=true"}, 400, "invalid", "whole repository only"},
 		"bad rebuild":              {ask{method: "POST", target: repositoryPath + "?rebuild=1"}, 400, "invalid", "rebuild must be true or false"},
 		"malformed query":          {ask{method: "POST", target: repositoryPath + "?force=%zz"}, 400, "invalid", "query string is malformed"},
@@ -131,7 +135,7 @@ func TestIndexRefusesBadInput(t *testing.T) {
 				t.Error("a record was asked for")
 				return "", nil
 			}
-			p.run = func(core.Scope, string, string, bool, core.Cause, string) (core.Job, error) {
+			p.run = func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
 				t.Error("a run was asked for")
 				return core.Job{}, nil
 			}
@@ -163,7 +167,7 @@ func TestIndexErrorsOfTheService(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := working()
 			p.record = func(core.Kind, string, string, string, string) (string, error) { return "", tt.err }
-			p.run = func(core.Scope, string, string, bool, core.Cause, string) (core.Job, error) {
+			p.run = func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
 				return core.Job{}, tt.err
 			}
 			h := newHandler(t, p, api.Config{})
@@ -204,7 +208,7 @@ func TestBasePathPrefixesEverything(t *testing.T) {
 
 func TestGoldenProblems(t *testing.T) {
 	p := working()
-	p.run = func(core.Scope, string, string, bool, core.Cause, string) (core.Job, error) {
+	p.run = func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
 		return core.Job{}, &core.Error{Code: core.CodeNotFound, Message: `repository "song.xx" is not configured`, Hint: "use the code of a configured repository"}
 	}
 	h := newHandler(t, p, api.Config{})

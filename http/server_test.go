@@ -140,7 +140,7 @@ func TestHeadAnswersLikeGet(t *testing.T) {
 
 func TestCutBodyIsNotAccepted(t *testing.T) {
 	p := working()
-	p.run = func(core.Scope, string, string, bool, core.Cause, string) (core.Job, error) {
+	p.run = func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
 		t.Error("a run was asked for")
 		return core.Job{}, nil
 	}
@@ -243,7 +243,7 @@ func TestStopCutsWhatDoesNotEnd(t *testing.T) {
 func TestStopLeavesTimeForTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := working()
-		p.run = func(core.Scope, string, string, bool, core.Cause, string) (core.Job, error) {
+		p.run = func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
 			t.Error("a run was asked for")
 			return core.Job{}, nil
 		}

@@ -14,7 +14,7 @@ import (
 
 // Runner starts runs, as Service.Run does.
 type Runner interface {
-	Run(ctx context.Context, scope core.Scope, repository, organization string, force bool,
+	Run(ctx context.Context, scope core.Scope, repository, organization string, flags core.RunFlags,
 		cause core.Cause, requestID string) (core.Job, error)
 }
 
@@ -143,7 +143,7 @@ func (r *Reconciler) runIfDue(ctx context.Context, code string, period time.Dura
 	if err != nil {
 		return 0, err
 	}
-	if _, err := r.runner.Run(ctx, core.ScopeRepository, code, "", false, core.CauseReconcile, ""); err != nil {
+	if _, err := r.runner.Run(ctx, core.ScopeRepository, code, "", core.RunFlags{}, core.CauseReconcile, ""); err != nil {
 		r.restoreCell(ctx, cell, value, now)
 		return 0, err
 	}

@@ -21,13 +21,13 @@ type runnerFake struct {
 }
 
 func (r *runnerFake) Run(
-	_ context.Context, scope core.Scope, repository, organization string, force bool, cause core.Cause, _ string,
+	_ context.Context, scope core.Scope, repository, organization string, flags core.RunFlags, cause core.Cause, _ string,
 ) (core.Job, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := r.n
 	r.n++
-	if scope != core.ScopeRepository || repository != "song.ca" || organization != "" || force || cause != core.CauseReconcile {
+	if scope != core.ScopeRepository || repository != "song.ca" || organization != "" || flags != (core.RunFlags{}) || cause != core.CauseReconcile {
 		return core.Job{}, core.NewError(core.CodeInternal, "not the run of a reconciler")
 	}
 	if r.run != nil {

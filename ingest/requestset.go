@@ -84,7 +84,7 @@ func (s *runs) submit(ctx context.Context, in *requestSet) error {
 	g.SetLimit(publishConcurrency)
 	for _, run := range in.runs {
 		g.Go(func() error {
-			_, err := s.Run(ctx, run.scope(), run.repository, run.organization, false, in.cause, in.requestID)
+			_, err := s.Run(ctx, run.scope(), run.repository, run.organization, core.RunFlags{}, in.cause, in.requestID)
 			return err
 		})
 	}

@@ -207,7 +207,7 @@ func (s *retries) planRun(in *requestSet, l core.DeadLetter) error {
 	}
 	e := Event{Organization: l.Request.Organization}
 	if e.Organization != "" {
-		if err := validRun(core.ScopeOrganization, e.Organization); err != nil {
+		if err := validRun(core.ScopeOrganization, e.Organization, core.RunFlags{}); err != nil {
 			return notRetryable("the organization cannot be run: "+core.MessageOf(err), "run its repository instead")
 		}
 	}

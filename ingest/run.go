@@ -39,20 +39,20 @@ type runs struct {
 // after the queue has stored the job's Request. Errors: CodeInvalid, CodeNotFound for an unknown repository,
 // CodeOverloaded or CodeUnavailable from the queue.
 func (s *runs) Run(
-	ctx context.Context, scope core.Scope, repository, organization string, force bool,
+	ctx context.Context, scope core.Scope, repository, organization string, flags core.RunFlags,
 	cause core.Cause, requestID string,
 ) (core.Job, error) {
 	repo, err := s.repository(repository)
 	if err != nil {
 		return core.Job{}, err
 	}
-	if err := validRun(scope, organization); err != nil {
+	if err := validRun(scope, organization, flags); err != nil {
 		return core.Job{}, err
 	}
 	s.cfg.Metrics.receive(cause, core.KindIndex)
 	r := core.Request{
 		ID: orNewID(requestID), Kind: core.KindIndex, Scope: scope, Repository: repository, Organization: organization,
-		Cause: cause, Force: force, ReceivedAt: s.now(),
+		Cause: cause, Force: flags.Force, Rebuild: flags.Rebuild, ReceivedAt: s.now(),
 	}
 	cell := cellName(r)
 	unlock, err := s.scopeLocks.Lock(ctx, cell)
@@ -63,7 +63,10 @@ func (s *runs) Run(
 	return s.joinOrQueue(ctx, repo, r, cell)
 }
 
-func validRun(scope core.Scope, organization string) error {
+func validRun(scope core.Scope, organization string, flags core.RunFlags) error {
+	if flags.Rebuild && scope != core.ScopeRepository {
+		return core.NewError(core.CodeInvalid, "only whole repositories can be rebuilt")
+	}
 	switch scope {
 	case core.ScopeOrganization:
 		return core.ValidID("organization", organization)

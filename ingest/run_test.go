@@ -25,7 +25,7 @@ func TestRunQueuesAJob(t *testing.T) {
 		return nil
 	}
 	job, err := newService(t, q, ingest.Config{}).
-		Run(t.Context(), core.ScopeOrganization, "song.ca", "PACA-CA", true, core.CauseREST, "req-1")
+		Run(t.Context(), core.ScopeOrganization, "song.ca", "PACA-CA", core.RunFlags{Force: true}, core.CauseREST, "req-1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestRunRefusesBadInput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := newQueueFake()
-			_, err := newService(t, q, ingest.Config{}).Run(t.Context(), tt.scope, tt.repo, tt.org, false, core.CauseREST, "r")
+			_, err := newService(t, q, ingest.Config{}).Run(t.Context(), tt.scope, tt.repo, tt.org, core.RunFlags{}, core.CauseREST, "r")
 			wantError(t, err, tt.code, tt.message)
 			if len(q.requests()) != 0 || len(q.cells) != 0 {
 				t.Error("something was stored")
@@ -82,7 +82,7 @@ func TestRunReturnsAQueuedJobOfTheSameScopeAndFlags(t *testing.T) {
 	s := newService(t, q, ingest.Config{})
 	run := func(scope core.Scope, repo, org string, force bool) string {
 		t.Helper()
-		job, err := s.Run(t.Context(), scope, repo, org, force, core.CauseREST, "r")
+		job, err := s.Run(t.Context(), scope, repo, org, core.RunFlags{Force: force}, core.CauseREST, "r")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +127,7 @@ func TestConcurrentTriggersGetOneJob(t *testing.T) {
 	ids := map[string]int{}
 	for i := range 50 {
 		wg.Go(func() {
-			job, err := services[i%2].Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+			job, err := services[i%2].Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
 			if err != nil {
 				t.Error(err)
 			}
@@ -150,7 +150,7 @@ func TestConcurrentTriggersGetOneJob(t *testing.T) {
 // reserve leaves the cell of song.ca's runs as a trigger does that ended after it reserved it: it names a job that is not stored.
 func reserve(t *testing.T, q *queueFake, jobID string) {
 	t.Helper()
-	job, err := newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+	job, err := newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestRunTakesOverAtOnceOnlyFromAnOldReservation(t *testing.T) {
 				}
 			}
 			s := newService(t, q, ingest.Config{JoinPoll: time.Nanosecond})
-			job, err := s.Run(ctx, core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+			job, err := s.Run(ctx, core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
 			if tt.waits {
 				wantError(t, err, core.CodeUnavailable, "was cancelled")
 				return
@@ -210,7 +210,7 @@ func TestRunTakesOverFromATriggerThatDied(t *testing.T) {
 	looks := 0
 	q.afterCell = func(string, string) { looks++; clock = clock.Add(time.Second) }
 	s := newService(t, q, ingest.Config{Now: func() time.Time { return clock }, JoinPoll: time.Nanosecond})
-	job, err := s.Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+	job, err := s.Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
 	if err != nil || job.ID == "dead" {
 		t.Fatalf("got %q, %v", job.ID, err)
 	}
@@ -231,7 +231,7 @@ func TestRunJoinsAJobThatAppearsWhileItWaits(t *testing.T) {
 		}
 	}
 	s := newService(t, q, ingest.Config{JoinPoll: time.Nanosecond})
-	job, err := s.Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+	job, err := s.Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
 	if err != nil || job.ID != "late" {
 		t.Fatalf("got %q, %v", job.ID, err)
 	}
@@ -245,7 +245,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	reserve(t, q, "dead")
 	ctx, cancel := context.WithCancel(t.Context())
 	q.afterCell = func(string, string) { cancel() }
-	_, err := newService(t, q, ingest.Config{}).Run(ctx, core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+	_, err := newService(t, q, ingest.Config{}).Run(ctx, core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
 	wantError(t, err, core.CodeUnavailable, "was cancelled")
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
@@ -256,7 +256,7 @@ func TestRunThatIsNotPublishedLeavesNothing(t *testing.T) {
 	q := newQueueFake()
 	q.publish = func(core.Request) error { return core.NewError(core.CodeUnavailable, "the queue does not answer") }
 	s := newService(t, q, ingest.Config{})
-	_, err := s.Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+	_, err := s.Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
 	wantError(t, err, core.CodeUnavailable, "publishing a repository request: the queue does not answer")
 	if len(q.jobs) != 0 {
 		t.Error("a job was created")
@@ -267,7 +267,7 @@ func TestRunThatIsNotPublishedLeavesNothing(t *testing.T) {
 		}
 	}
 	q.publish = nil
-	if _, err := s.Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r"); err != nil {
+	if _, err := s.Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r"); err != nil {
 		t.Errorf("the next trigger: %v", err)
 	}
 }
@@ -281,7 +281,7 @@ func TestRunIsAcceptedOnceItsRequestIsStored(t *testing.T) {
 			q := newQueueFake()
 			q.create = func(core.Job) error { return fault }
 			job, err := newService(t, q, ingest.Config{}).
-				Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+				Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
 			if err != nil || job.ID != q.requests()[0].JobID {
 				t.Errorf("got %q, %v", job.ID, err)
 			}
@@ -293,16 +293,16 @@ func TestRunReportsCellErrors(t *testing.T) {
 	down := core.NewError(core.CodeUnavailable, "gone")
 	q := newQueueFake()
 	q.cell = func(string) error { return down }
-	_, err := newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+	_, err := newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
 	wantError(t, err, core.CodeUnavailable, "reading the cell")
 	q = newQueueFake()
 	q.setCell = func(string, string) error { return down }
-	_, err = newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+	_, err = newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
 	wantError(t, err, core.CodeUnavailable, "reserving the cell")
 	q = newQueueFake()
 	var tries atomic.Int32
 	q.setCell = func(string, string) error { tries.Add(1); return core.NewError(core.CodeConflict, "moved") }
-	_, err = newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
+	_, err = newService(t, q, ingest.Config{}).Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
 	wantError(t, err, core.CodeOverloaded, "too many concurrent triggers")
 	if tries.Load() != 100 {
 		t.Errorf("%d tries", tries.Load())
@@ -313,7 +313,7 @@ func TestCellNamesAreSafeKeys(t *testing.T) {
 	q := newQueueFake()
 	s := newService(t, q, ingest.Config{})
 	for _, org := range []string{"S.1", "S", "a/b *>", "日本", strings.Repeat("x", 512)} {
-		if _, err := s.Run(t.Context(), core.ScopeOrganization, "song.ca", org, false, core.CauseREST, "r"); err != nil {
+		if _, err := s.Run(t.Context(), core.ScopeOrganization, "song.ca", org, core.RunFlags{}, core.CauseREST, "r"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -138,8 +138,8 @@ func TestMetricsCountTriggers(t *testing.T) {
 	ctx := t.Context()
 	_, err1 := s.Record(ctx, core.KindIndex, "song.ca", "S", "A", "r")
 	_, err2 := s.Record(ctx, core.KindRemove, "song.ca", "S", "A", "r")
-	_, err3 := s.Run(ctx, core.ScopeRepository, "song.ca", "", false, core.CauseREST, "r")
-	_, err4 := s.Run(ctx, core.ScopeRepository, "song.ca", "", false, core.CauseReconcile, "r") // joins
+	_, err3 := s.Run(ctx, core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseREST, "r")
+	_, err4 := s.Run(ctx, core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseReconcile, "r") // joins
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,9 @@ func (e *jobEnd) endIfComplete(ctx context.Context, id string) error {
 
 // end sweeps a job whose organizations have ended, and ends it once searches find the documents it has written.
 func (e *jobEnd) end(ctx context.Context, job core.Job, runs []core.OrganizationRun) error {
-	id := job.ID
+	if job.Rebuild {
+		return e.endRebuild(ctx, job, runs)
+	}
 	var err error
 	var vanished sweepResult
 	if job.Scope == core.ScopeRepository {
@@ -86,8 +88,13 @@ func (e *jobEnd) end(ctx context.Context, job core.Job, runs []core.Organization
 	if hidden != nil && state == core.JobSucceeded {
 		state, fault = core.JobPartial, hidden
 	}
+	return e.conclude(ctx, job, state, fault, totals)
+}
+
+// conclude ends a job.
+func (e *jobEnd) conclude(ctx context.Context, job core.Job, state core.JobState, fault *core.JobError, totals core.Totals) error {
 	mine := false
-	ended, err := e.Jobs.Update(ctx, id, func(j *core.Job) error {
+	ended, err := e.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
 		if mine = !j.State.Final(); !mine {
 			return nil
 		}
@@ -96,7 +103,7 @@ func (e *jobEnd) end(ctx context.Context, job core.Job, runs []core.Organization
 		return nil
 	})
 	if err == nil && mine {
-		e.log.Info("job ended", "job_id", id, "state", string(ended.State), "indexed", ended.Totals.Indexed,
+		e.log.Info("job ended", "job_id", job.ID, "state", string(ended.State), "indexed", ended.Totals.Indexed,
 			"removed", ended.Totals.Removed, "rejected", ended.Totals.Rejected)
 	}
 	return err

@@ -64,6 +64,20 @@ type Cells interface {
 	SetCell(ctx context.Context, name, jobID string, revision uint64) error
 }
 
+// Rebuild fills another index and makes it the repository's. All methods may be called again, also after a crash.
+type Rebuild interface {
+	// Begin creates the index that a job fills. CodeConflict when a rebuild is not possible, such as after the index was deleted.
+	Begin(ctx context.Context, jobID string) error
+	// Check returns CodeConflict when that index was deleted.
+	Check(ctx context.Context, jobID string) error
+	// Finish makes it the repository's index.
+	Finish(ctx context.Context, jobID string) error
+	// Discard deletes it.
+	Discard(ctx context.Context, jobID string) error
+	// DiscardEnded deletes it if its job has ended.
+	DiscardEnded(ctx context.Context, ended func(ctx context.Context, jobID string) (bool, error)) error
+}
+
 // Index is the consumers' read access to the index; writes go through the bulk writer.
 type Index interface {
 	Documents

@@ -154,7 +154,7 @@ func (w *pageWork) addDocuments(ctx context.Context, pass *pagePass, rec core.Re
 func (w *pageWork) add(ctx context.Context, pass *pagePass, write core.Write) error {
 	write.Version, write.FetchedAt = w.msg.Version(), pass.sent
 	ready := time.Now()
-	err := w.Writer.Add(ctx, pass.ticket, w.Repository.IndexName, write)
+	err := w.Writer.Add(ctx, pass.ticket, w.indexOf(w.job), write)
 	pass.waited += time.Since(ready)
 	return err
 }

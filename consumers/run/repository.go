@@ -45,6 +45,7 @@ type Config struct {
 	Pages         Pages
 	Cells         Cells
 	Index         Index
+	Rebuild       Rebuild
 }
 
 // repository is what the workers of one repository's runs share.
@@ -83,6 +84,14 @@ func (r *repository) childRequest(job core.Job, scope core.Scope, organization s
 		ID: requestID(), Kind: core.KindIndex, Scope: scope, Repository: r.Repository.Code, Organization: organization,
 		JobID: job.ID, Cause: job.Cause, Force: job.Force, Rebuild: job.Rebuild, ReceivedAt: time.Now().UTC(),
 	}
+}
+
+// indexOf returns the alias that the pages of job write to.
+func (r *repository) indexOf(job core.Job) string {
+	if job.Rebuild {
+		return core.NextAlias(r.Repository.IndexName)
+	}
+	return r.Repository.IndexName
 }
 
 func requestID() string { return uuid.Must(uuid.NewV7()).String() }

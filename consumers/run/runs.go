@@ -45,6 +45,9 @@ func (w *runs) start(ctx context.Context, m core.Message) error {
 		return err
 	}
 	if req.Scope == core.ScopeRepository {
+		if begun, err := w.beginRebuild(ctx, job); !begun {
+			return err
+		}
 		return w.expandRepository(ctx, job)
 	}
 	return w.startOrganization(ctx, job, req)

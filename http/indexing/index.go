@@ -77,11 +77,11 @@ func (t triggers) run(scope core.Scope, targetOf func(*http.Request) (target, er
 		if err != nil {
 			return err
 		}
-		force, err := runFlags(r, scope)
+		flags, err := runFlags(r, scope)
 		if err != nil {
 			return err
 		}
-		if force {
+		if flags.Force {
 			if err := api.RequireSystem(r); err != nil {
 				return err
 			}
@@ -90,7 +90,7 @@ func (t triggers) run(scope core.Scope, targetOf func(*http.Request) (target, er
 			return err
 		}
 		requestID := api.RequestIDOf(r)
-		job, err := t.ingest.Run(r.Context(), scope, at.repository, at.organization, force, core.CauseREST, requestID)
+		job, err := t.ingest.Run(r.Context(), scope, at.repository, at.organization, flags, core.CauseREST, requestID)
 		if err != nil {
 			return err
 		}
@@ -100,31 +100,22 @@ func (t triggers) run(scope core.Scope, targetOf func(*http.Request) (target, er
 }
 
 // runFlags reads force and rebuild, and rejects a flag that does not apply to the scope.
-func runFlags(r *http.Request, scope core.Scope) (force bool, err error) {
+func runFlags(r *http.Request, scope core.Scope) (flags core.RunFlags, err error) {
 	q, err := api.LenientQueryOf(r)
 	if err != nil {
-		return false, err
+		return flags, err
 	}
-	if force, err = q.Boolean("force"); err != nil {
-		return false, err
+	if flags.Force, err = q.Boolean("force"); err != nil {
+		return flags, err
 	}
-	if force && scope == core.ScopeRecord {
-		return false, &core.Error{
+	if flags.Force && scope == core.ScopeRecord {
+		return flags, &core.Error{
 			Code: core.CodeInvalid, Message: "force does not apply to one record",
 			Hint: "force lifts the prune guard of an organization's or a repository's run",
 		}
 	}
-	rebuild, err := q.Boolean("rebuild")
-	switch {
-	case err != nil:
-		return false, err
-	case rebuild && scope != core.ScopeRepository:
-		return false, core.NewError(core.CodeInvalid, "rebuild applies to a whole repository only")
-	case rebuild:
-		return false, &core.Error{
-			Code: core.CodeUnsupported, Message: "rebuilding an index is not supported yet",
-			Hint: "index the repository without rebuild: it writes every record again, into the same index",
-		}
+	if flags.Rebuild, err = q.Boolean("rebuild"); err == nil && flags.Rebuild && scope != core.ScopeRepository {
+		err = core.NewError(core.CodeInvalid, "rebuild applies to a whole repository only")
 	}
-	return force, nil
+	return flags, err
 }

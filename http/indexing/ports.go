@@ -24,7 +24,7 @@ type Ingest interface {
 	// Record requests the indexing or the removal of one record, and returns the alias that it is written to.
 	Record(ctx context.Context, kind core.Kind, repository, organization, id, requestID string) (indexName string, err error)
 	// Run requests the indexing of an organization or a repository, and returns its job, which may have been queued before.
-	Run(ctx context.Context, scope core.Scope, repository, organization string, force bool,
+	Run(ctx context.Context, scope core.Scope, repository, organization string, flags core.RunFlags,
 		cause core.Cause, requestID string) (core.Job, error)
 }
 

@@ -59,7 +59,7 @@ func (f *filler) checkFilled(ctx context.Context) error {
 			if !f.backoff.due(time.Now()) {
 				continue
 			}
-			job, err := f.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", false, core.CauseReconcile, "")
+			job, err := f.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", core.RunFlags{}, core.CauseReconcile, "")
 			if err != nil {
 				return err
 			}

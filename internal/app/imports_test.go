@@ -56,6 +56,7 @@ var layers = map[string][]string{
 	"internal/keylock":   {},
 	"internal/retry":     {},
 	"internal/budget":    {},
+	"internal/rebuild":   {"internal/index"},
 	"internal/disk":      {},
 	"internal/bulk":      {},
 

@@ -12,6 +12,7 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/metadata"
 	"tutti/internal/queue"
+	"tutti/internal/rebuild"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/local"
 	"tutti/internal/upstream/protocol"
@@ -46,12 +47,12 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 	watched := &watchedUpstream{Upstream: client}
 	x.upstreams[rc.Code] = watched
 	block := upstream.RepositoriesBlock(repo)
+	spec := index.Spec{Alias: rc.IndexName, Mapping: rc.Mapping, Known: kind.Known()}
 	w := consumers.Repository{
 		Repository: repo, Upstream: watched, PageSize: rc.PageSize, Concurrency: rc.Concurrency, GiveUpAfter: rc.GiveUpAfter,
 		NonOverlapping: protocol.Of(rc.Type).NonOverlapping,
-		Probe: probe{index: x.index, ensured: x.search.expectIndex(rc.IndexName), spec: index.Spec{
-			Alias: rc.IndexName, Mapping: rc.Mapping, Known: kind.Known(),
-		}},
+		Probe:          probe{index: x.index, ensured: x.search.expectIndex(rc.IndexName), spec: spec},
+		Rebuild:        rebuild.New(x.index, x.queue.Cells(), spec, consumers.IdentityCell(rc.Code, rc.IndexName)),
 	}
 	if kind.Split != nil {
 		w.Split = func(rec core.Record, each func(id string, document []byte) error) error {
@@ -61,7 +62,7 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 		w.Document = func(dst []byte, rec core.Record) []byte { return kind.Append(dst, rec, block) }
 	}
 	w.RunAgain = func(ctx context.Context) error {
-		_, err := x.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", false, core.CauseReconcile, "")
+		_, err := x.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", core.RunFlags{}, core.CauseReconcile, "")
 		return err
 	}
 	for class, source := range map[core.Class]*consumers.Source{

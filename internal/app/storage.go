@@ -13,6 +13,7 @@ import (
 	indexembedded "tutti/internal/index/embedded"
 	"tutti/internal/queue"
 	"tutti/internal/queue/embedded"
+	"tutti/internal/rebuild"
 	"tutti/internal/store"
 )
 
@@ -124,7 +125,7 @@ func (s *storage) openIndex(ctx context.Context) error {
 
 func (s *storage) startWriter(context.Context) error {
 	var err error
-	s.writer, err = bulk.New(s.index, bulk.Config{
+	s.writer, err = bulk.New(rebuild.NewMirror(s.index, s.queue.Cells()), bulk.Config{
 		BatchBytes: s.cfg.Index.BatchBytes, MaxInFlight: s.cfg.Index.MaxInFlight, Memory: s.memory.Writes, DocumentWeight: documentWeight(s.cfg.Index),
 		Logger: s.log.With("component", "bulk"), Metrics: s.metrics.bulk,
 	})

@@ -108,8 +108,8 @@ func (f *tutti) Record(_ context.Context, kind core.Kind, repository, organizati
 	return "docs", nil
 }
 
-func (f *tutti) Run(_ context.Context, scope core.Scope, repository, organization string, force bool, _ core.Cause, _ string) (core.Job, error) {
-	f.note("run %s %s %s %v", scope, repository, organization, force)
+func (f *tutti) Run(_ context.Context, scope core.Scope, repository, organization string, flags core.RunFlags, _ core.Cause, _ string) (core.Job, error) {
+	f.note("run %s %s %s %+v", scope, repository, organization, flags)
 	return core.Job{ID: "j1", IndexName: "docs"}, nil
 }
 
@@ -237,9 +237,8 @@ func TestCallsOfTheHandler(t *testing.T) {
 	if err != nil || accepted.JobID != "j1" || accepted.IndexName != "docs" || accepted.RequestID == "" {
 		t.Errorf("%+v, %v", accepted, err)
 	}
-	_, err = c.Index(ctx, client.RunOptions{Rebuild: true}, "a")
-	if core.CodeOf(err) != core.CodeUnsupported {
-		t.Errorf("error %v", err)
+	if _, err = c.Index(ctx, client.RunOptions{Rebuild: true}, "a"); err != nil {
+		t.Error(err)
 	}
 	if _, err := c.Index(ctx, client.RunOptions{}, "a", "S/1"); err != nil {
 		t.Error(err)
@@ -259,7 +258,7 @@ func TestCallsOfTheHandler(t *testing.T) {
 	}
 	f.letterCalls(t, c)
 	want := []string{
-		"run repository a  true", "run organization a S/1 false", "index a S/1 ä ?", "remove a S/1 ..x", "jobs a failed 3 n",
+		"run repository a  {Force:true Rebuild:false}", "run repository a  {Force:false Rebuild:true}", "run organization a S/1 {Force:false Rebuild:false}", "index a S/1 ä ?", "remove a S/1 ..x", "jobs a failed 3 n",
 		"letters a rejected", "letters  ", "retry a rejected",
 	}
 	if diff := cmp.Diff(want, f.asked); diff != "" {

@@ -19,6 +19,7 @@ type Job struct {
 	IndexName    string        `json:"indexName"`
 	State        core.JobState `json:"state"`
 	Cause        core.Cause    `json:"cause"`
+	Rebuild      bool          `json:"rebuild"`
 	QueuedAt     time.Time     `json:"queuedAt"`
 	// StartedAt and EndedAt are nil until the job has started or ended.
 	StartedAt *time.Time  `json:"startedAt"`

@@ -31,7 +31,8 @@ type Config struct {
 	// CursorKey, of CursorKeyBytes bytes, encrypts the values in Hit.Sort that callers must not read. Processes with the same key
 	// accept each other's cursors. Nil means a random key.
 	CursorKey []byte
-	// Grown is called with an alias after this process has extended its mapping. It must not block. Nil means none.
+	// Grown is called with an alias after this process has extended its mapping, or moved it to another index. It must not block. Nil
+	// means none.
 	Grown func(alias string)
 	// Now is the clock for the names of physical indices and the age of documents; nil means time.Now.
 	Now func() time.Time

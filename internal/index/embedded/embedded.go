@@ -22,7 +22,7 @@ type Config struct {
 	// LoadWait is how long a search waits for columns that are still being loaded after a start; then it returns CodeUnavailable.
 	// Default 20 s.
 	LoadWait time.Duration
-	// Grown is called with the alias whose mapping a document has extended. It must not block. Default: none.
+	// Grown is called with the alias whose mapping a document or a Swap has changed. It must not block. Default: none.
 	Grown func(alias string)
 	// Logger receives the messages of background work. Default: none.
 	Logger *slog.Logger

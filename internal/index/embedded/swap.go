@@ -43,6 +43,7 @@ func (x *admin) Swap(ctx context.Context, spec index.Spec, from string) error {
 		return err
 	}
 	x.cfg.Logger.Info("moved an alias to another index", "index", spec.Alias, "physical_index", next.name, "previous_index", old.name)
+	x.cfg.Grown(spec.Alias)
 	return nil
 }
 

@@ -64,6 +64,7 @@ func (a *Admin) Swap(ctx context.Context, spec index.Spec, from string) error {
 	for _, alias := range []string{spec.Alias, from, core.PreviousAlias(spec.Alias)} {
 		a.meta.Forget(alias)
 	}
+	a.meta.Grown(spec.Alias)
 	return nil
 }
 

@@ -11,13 +11,14 @@ import (
 type Aliases struct {
 	client *transport.Client
 	logger *slog.Logger
-	grown  func(alias string)
+	// Grown reports that the mapping of an alias has changed.
+	Grown  func(alias string)
 	states sync.Map // alias to *Alias
 }
 
-// New returns the metadata of client's cluster. grown is called with an alias after its mapping was extended.
+// New returns the metadata of client's cluster. grown is called with an alias after its mapping was extended or the alias was moved.
 func New(client *transport.Client, logger *slog.Logger, grown func(alias string)) *Aliases {
-	return &Aliases{client: client, logger: logger, grown: grown}
+	return &Aliases{client: client, logger: logger, Grown: grown}
 }
 
 // Alias returns the cached state of alias.

@@ -115,7 +115,7 @@ func (m *Aliases) PutMapping(ctx context.Context, alias string, body json.RawMes
 	}
 	_, err = m.client.Do(ctx, esapi.IndicesPutMappingRequest{Index: []string{alias}, Body: bytes.NewReader(body)}, nil)
 	if err == nil {
-		m.grown(alias)
+		m.Grown(alias)
 	}
 	return err
 }

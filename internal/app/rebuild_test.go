@@ -1,0 +1,142 @@
+package app_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+	"tutti/internal/tools/testkit"
+)
+
+// change keeps changing, withdrawing and publishing records, with a trigger for each change, until stop is closed.
+func (w *world) change(ids []string, stop <-chan struct{}) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for n := 0; ; n++ {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		id := ids[rng.IntN(len(ids))]
+		switch rng.IntN(4) {
+		case 0:
+			w.song.SetState(id, "UNPUBLISHED")
+		case 1:
+			id = fmt.Sprintf("new-%d", n)
+			fallthrough
+		default:
+			if err := w.song.Put("S1", fmt.Appendf(nil, `{"analysisId":%q,"studyId":"S1","analysisState":"PUBLISHED","change":%d}`, id, n)); err != nil {
+				w.t.Error(err)
+			}
+		}
+		if !w.tryPost(recordPath("S1", id)) {
+			w.t.Errorf("the trigger of %s was refused", id)
+			return
+		}
+	}
+}
+
+// search keeps searching a catalogue until stop is closed, and returns the number of searches. None may fail, or find fewer than least
+// documents.
+func (w *world) search(catalogue string, least int64, stop <-chan struct{}) int {
+	for n := 0; ; n++ {
+		select {
+		case <-stop:
+			return n
+		case <-time.After(5 * time.Millisecond):
+		}
+		a, err := w.tryPostBody("/"+catalogue+"/graphql", `{"query":"{a{hits{total} aggregations{studyId{buckets{key doc_count}}}}}"}`)
+		total := gjson.GetBytes(a.raw, "data.a.hits.total")
+		if err != nil || a.status != http.StatusOK || !total.Exists() || total.Int() < least || gjson.GetBytes(a.raw, "errors").Exists() {
+			w.t.Errorf("search %d: %d %s %v, want at least %d documents", n, a.status, a.raw, err, least)
+			return n
+		}
+	}
+}
+
+// TestRebuild: the index is replaced while records change and searches run. No search fails or sees a part of an index, no change is
+// lost, and the new index has the mapping that its documents would have now.
+func TestRebuild(t *testing.T) {
+	t.Parallel()
+	const records = 600
+	var slow atomic.Bool
+	w, _ := newCatalogued(t, settings{pageSize: 20, song: testkit.SongConfig{BeforePage: func(*testkit.SongServer, int, testkit.PageCall) {
+		if slow.Load() {
+			time.Sleep(20 * time.Millisecond) // of a repository, so that much changes meanwhile
+		}
+	}}}, folder{"a/base.json": based("a", aliasWord, "")})
+	w.dropAtEnd(core.NextAlias(w.alias))
+	w.dropAtEnd(core.PreviousAlias(w.alias))
+	ids := w.fill("S1", records)
+	w.put("S1", "first", `"amount":1`)
+	w.start()
+	w.run("", "", core.JobSucceeded)
+	w.awaitAvailable("a")
+	w.awaitField("a", "amount", "long")
+	w.put("S1", "first", `"amount":"text"`)
+	w.trigger("S1", "first")
+	w.eventually(wait, func() (bool, string) {
+		letters := w.deadLettersByRecord()
+		return len(letters) == 1, fmt.Sprint(letters)
+	})
+
+	slow.Store(true)
+	stop := make(chan struct{})
+	var work sync.WaitGroup
+	var searches int
+	work.Go(func() { w.change(ids[:records/4], stop) })
+	work.Go(func() { searches = w.search("a", records/2, stop) })
+	job := w.run("", "?rebuild=true", core.JobSucceeded)
+	close(stop)
+	work.Wait()
+	if !job.Get("rebuild").Bool() || job.Get("totals.indexed").Int() < records/2 {
+		t.Errorf("the job is %s", job.Raw)
+	}
+	w.awaitConverged(wait)
+	w.awaitField("a", "amount", "keyword")
+	if letters := w.deadLettersByRecord(); len(letters) != 0 {
+		t.Errorf("dead letters: %v", letters)
+	}
+	if searches < 10 {
+		t.Errorf("only %d searches", searches)
+	}
+	if jobs := w.mustRequest(http.MethodGet, "/jobs?limit=10", http.StatusOK).get("jobs.#").Int(); jobs > 2 {
+		t.Errorf("%d jobs: the moved alias was taken for a replaced index", jobs)
+	}
+}
+
+// TestRebuildIncomplete: an index that lacks most documents, or an organization, does not replace the one that serves.
+func TestRebuildIncomplete(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{})
+	w.dropAtEnd(core.NextAlias(w.alias))
+	w.dropAtEnd(core.PreviousAlias(w.alias))
+	ids := w.fill("S1", 40)
+	w.fill("S2", 40)
+	w.run("", "", core.JobSucceeded)
+	before := w.documents()
+	for _, id := range ids {
+		w.song.SetState(id, "UNPUBLISHED")
+	}
+	job := w.run("", "?rebuild=true", core.JobFailed)
+	if e := job.Get("error"); e.Get("code").String() != core.JobErrorPruneGuard ||
+		!strings.HasPrefix(e.Get("message").String(), "the index was not replaced: the new index has 40 of 80 documents") {
+		t.Errorf("the error is %s", e.Raw)
+	}
+	if fault := difference(before, w.documents()); fault != "" {
+		t.Error(fault)
+	}
+	w.put("S1", ids[0], `"a":1`)
+	w.trigger("S1", ids[0])
+	w.awaitOutcomes(core.OutcomeIndexed, 121)
+	w.run("", "?rebuild=true&force=true", core.JobSucceeded)
+	w.awaitConverged(wait)
+}

@@ -1,0 +1,67 @@
+package rebuild
+
+import (
+	"context"
+	"errors"
+
+	"tutti/internal/core"
+)
+
+// typeMissing is the type of the result of a write to an alias that does not exist.
+const typeMissing = "index_not_found_exception"
+
+// Engine encodes and writes documents.
+type Engine interface {
+	Encode(dst []byte, w core.Write) (out []byte, docStart, docEnd int)
+	Write(ctx context.Context, b core.Batch) ([]core.Result, error)
+}
+
+// Mirror is an Engine that also writes to the indices that rebuilds fill. It is safe for concurrent use.
+type Mirror struct {
+	Engine
+	cells Cells
+}
+
+// NewMirror returns a Mirror of an engine's writes.
+func NewMirror(engine Engine, cells Cells) *Mirror { return &Mirror{Engine: engine, cells: cells} }
+
+// Write writes b to the index that is filled to replace its own, if there is one, then to its own. An item has one outcome: that of its
+// own index, but a retry or a rejection of either.
+func (m *Mirror) Write(ctx context.Context, b core.Batch) ([]core.Result, error) {
+	s, _, err := readState(ctx, m.cells, b.Index)
+	if err != nil {
+		return nil, core.WrapError(core.CodeUnavailable, "reading the state of the index's rebuild", err)
+	}
+	if s.step != stepFilling && s.step != stepMoving {
+		return m.Engine.Write(ctx, b)
+	}
+	next := b
+	next.Index = core.NextAlias(b.Index)
+	mirrored, err := m.Engine.Write(ctx, next)
+	if errors.Is(err, core.ErrIndexMissing) || err == nil && allMissing(mirrored) {
+		return m.Engine.Write(ctx, b) // the alias has moved since, or the index was deleted, so that the rebuild fails
+	}
+	if err != nil {
+		return nil, err
+	}
+	results, err := m.Engine.Write(ctx, b)
+	if err != nil || len(results) != len(mirrored) {
+		return results, err
+	}
+	for i, r := range mirrored {
+		if r.Outcome == core.OutcomeRetry || r.Outcome == core.OutcomeRejected && results[i].Outcome != core.OutcomeRetry {
+			results[i] = r
+		}
+	}
+	return results, nil
+}
+
+// allMissing reports whether no item was written because the alias does not exist.
+func allMissing(results []core.Result) bool {
+	for _, r := range results {
+		if r.Outcome != core.OutcomeRetry || r.Type != typeMissing {
+			return false
+		}
+	}
+	return true
+}

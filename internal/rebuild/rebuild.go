@@ -1,0 +1,222 @@
+package rebuild
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"strings"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+)
+
+// Cells are named compare-and-set cells that all processes share. Cell returns the value as last set by any of them.
+type Cells interface {
+	Cell(ctx context.Context, name string) (value string, revision uint64, err error)
+	SetCell(ctx context.Context, name, value string, revision uint64) error
+}
+
+// Steps of a rebuild.
+const (
+	// stepFilling is set while the index is filled, and writes are mirrored.
+	stepFilling = "filling"
+	// stepMoving is set before the alias is moved: from then on the rebuild is completed, even if its job is cancelled.
+	stepMoving = "moving"
+	// stepMoved is set once the alias stands for the filled index.
+	stepMoved = "moved"
+)
+
+// state is the state of the last rebuild of an alias, zero for none.
+type state struct{ step, jobID, identity string }
+
+func cellOf(alias string) string {
+	return "rebuild." + base64.RawURLEncoding.EncodeToString([]byte(alias))
+}
+
+func readState(ctx context.Context, cells Cells, alias string) (state, uint64, error) {
+	value, revision, err := cells.Cell(ctx, cellOf(alias))
+	if err != nil || value == "" {
+		return state{}, revision, err
+	}
+	step, rest, _ := strings.Cut(value, " ")
+	jobID, identity, _ := strings.Cut(rest, " ")
+	return state{step, jobID, identity}, revision, nil
+}
+
+// Rebuild rebuilds the index of one repository. It is safe for concurrent use.
+type Rebuild struct {
+	index index.Index
+	cells Cells
+	spec  index.Spec
+	// identityCell names the cell with the identity of the index that the repository writes to.
+	identityCell string
+}
+
+// New returns the Rebuild of the index of spec. identityCell names the cell with the identity of the index that was last prepared, which
+// Finish sets.
+func New(x index.Index, cells Cells, spec index.Spec, identityCell string) *Rebuild {
+	return &Rebuild{index: x, cells: cells, spec: spec, identityCell: identityCell}
+}
+
+// target returns the spec of the index to be filled.
+func (r *Rebuild) target() index.Spec {
+	spec := r.spec
+	spec.Alias, spec.Replaces, spec.Identity = core.NextAlias(r.spec.Alias), r.spec.Alias, ""
+	return spec
+}
+
+// Begin creates the index to be filled by a job, and makes writes of all processes go to it too. Doing so again has no effect. What an
+// earlier job left behind is deleted. CodeConflict when the index of this job was deleted since, or when a template of the cluster
+// prevents the rebuild.
+func (r *Rebuild) Begin(ctx context.Context, jobID string) error {
+	s, revision, err := readState(ctx, r.cells, r.spec.Alias)
+	if err != nil {
+		return err
+	}
+	if s.jobID == jobID {
+		return r.check(ctx, s)
+	}
+	spec := r.target()
+	if err := r.index.Drop(ctx, spec.Alias); err != nil {
+		return err
+	}
+	if err := r.index.Ensure(ctx, spec); err != nil {
+		return err
+	}
+	identity, err := r.index.Identity(ctx, spec.Alias)
+	if err != nil {
+		return err
+	}
+	return r.set(ctx, state{stepFilling, jobID, identity}, revision)
+}
+
+func (r *Rebuild) set(ctx context.Context, s state, revision uint64) error {
+	value := ""
+	if s != (state{}) {
+		value = s.step + " " + s.jobID + " " + s.identity
+	}
+	return r.cells.SetCell(ctx, cellOf(r.spec.Alias), value, revision)
+}
+
+// Check returns CodeConflict when the index that a job fills does not exist any more.
+func (r *Rebuild) Check(ctx context.Context, jobID string) error {
+	s, _, err := readState(ctx, r.cells, r.spec.Alias)
+	if err != nil {
+		return err
+	}
+	if s.jobID != jobID {
+		return errDeleted()
+	}
+	return r.check(ctx, s)
+}
+
+func (r *Rebuild) check(ctx context.Context, s state) error {
+	if s.step == stepMoved {
+		return nil
+	}
+	identity, err := r.index.Identity(ctx, core.NextAlias(r.spec.Alias))
+	if errors.Is(err, core.ErrIndexMissing) {
+		if moved, err := r.moved(ctx, s); moved || err != nil {
+			return err
+		}
+		return errDeleted()
+	}
+	if err == nil && identity != s.identity {
+		return errDeleted()
+	}
+	return err
+}
+
+// moved reports whether the alias stands for the filled index.
+func (r *Rebuild) moved(ctx context.Context, s state) (bool, error) {
+	identity, err := r.index.Identity(ctx, r.spec.Alias)
+	return err == nil && identity == s.identity && identity != "", err
+}
+
+func errDeleted() error {
+	return &core.Error{
+		Code: core.CodeConflict, Message: "the index that was being filled was deleted", Hint: "start the rebuild again",
+	}
+}
+
+// Finish moves the alias to the index that a job has filled. Doing so again has no effect. CodeConflict when the index was deleted.
+func (r *Rebuild) Finish(ctx context.Context, jobID string) error {
+	s, revision, err := readState(ctx, r.cells, r.spec.Alias)
+	if err != nil {
+		return err
+	}
+	if s.jobID != jobID {
+		return errDeleted()
+	}
+	if s.step == stepMoved {
+		return nil
+	}
+	if err := r.check(ctx, s); err != nil {
+		return err
+	}
+	if s.step == stepFilling {
+		s.step = stepMoving
+		if err := r.set(ctx, s, revision); err != nil {
+			return err
+		}
+	}
+	return r.complete(ctx)
+}
+
+// complete moves the alias, unless that is done, and records it.
+func (r *Rebuild) complete(ctx context.Context) error {
+	s, revision, err := readState(ctx, r.cells, r.spec.Alias)
+	if err != nil || s.step != stepMoving {
+		return err
+	}
+	moved, err := r.moved(ctx, s)
+	if err == nil && !moved {
+		err = r.move(ctx, s.identity, core.NextAlias(r.spec.Alias))
+	}
+	if err != nil {
+		return err
+	}
+	s.step = stepMoved
+	return r.set(ctx, s, revision)
+}
+
+// move moves the alias to the index of an identity, behind from. The other processes must not take it for an index that was replaced
+// without tutti, and fill it again.
+func (r *Rebuild) move(ctx context.Context, identity, from string) error {
+	if err := r.index.Refresh(ctx, from); err != nil {
+		return err
+	}
+	before, revision, err := r.cells.Cell(ctx, r.identityCell)
+	if err != nil {
+		return err
+	}
+	if identity != "" && before != identity {
+		if err := r.cells.SetCell(ctx, r.identityCell, identity, revision); err != nil {
+			return err
+		}
+	}
+	return r.index.Swap(ctx, r.spec, from)
+}
+
+// Discard deletes the index that a job did not finish to fill, and ends the mirroring of writes to it. It does nothing to other jobs'.
+func (r *Rebuild) Discard(ctx context.Context, jobID string) error {
+	return r.DiscardEnded(ctx, func(_ context.Context, id string) (bool, error) { return id == jobID, nil })
+}
+
+// DiscardEnded is Discard for a job that has ended, such as a cancelled one.
+func (r *Rebuild) DiscardEnded(ctx context.Context, ended func(ctx context.Context, jobID string) (bool, error)) error {
+	s, revision, err := readState(ctx, r.cells, r.spec.Alias)
+	if err != nil || s.step != stepFilling && s.step != stepMoving {
+		return err
+	}
+	if is, err := ended(ctx, s.jobID); err != nil || !is {
+		return err
+	}
+	if s.step == stepMoving {
+		return r.complete(ctx)
+	}
+	if err := r.set(ctx, state{}, revision); err != nil {
+		return err
+	}
+	return r.index.Drop(ctx, core.NextAlias(r.spec.Alias))
+}

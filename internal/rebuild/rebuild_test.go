@@ -1,0 +1,332 @@
+package rebuild_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/embedded"
+	"tutti/internal/rebuild"
+)
+
+var errCrash = core.NewError(core.CodeUnavailable, "the process ended")
+
+// fakeCells are cells in memory.
+type fakeCells struct {
+	values    map[string]string
+	revisions map[string]uint64
+	step      func() error
+}
+
+func newCells() *fakeCells {
+	return &fakeCells{values: map[string]string{}, revisions: map[string]uint64{}, step: func() error { return nil }}
+}
+
+func (c *fakeCells) Cell(_ context.Context, name string) (string, uint64, error) {
+	return c.values[name], c.revisions[name], nil
+}
+
+func (c *fakeCells) SetCell(_ context.Context, name, value string, revision uint64) error {
+	if err := c.step(); err != nil {
+		return err
+	}
+	if c.revisions[name] != revision {
+		return core.NewError(core.CodeConflict, "the cell has changed")
+	}
+	c.values[name] = value
+	c.revisions[name]++
+	return c.step()
+}
+
+// crashing is an index that fails before or after its changes.
+type crashing struct {
+	index.Index
+	step func() error
+}
+
+func (x *crashing) around(change func() error) error {
+	if err := x.step(); err != nil {
+		return err
+	}
+	return errors.Join(change(), x.step())
+}
+
+func (x *crashing) Ensure(ctx context.Context, spec index.Spec) error {
+	return x.around(func() error { return x.Index.Ensure(ctx, spec) })
+}
+
+func (x *crashing) Swap(ctx context.Context, spec index.Spec, from string) error {
+	return x.around(func() error { return x.Index.Swap(ctx, spec, from) })
+}
+
+func (x *crashing) Drop(ctx context.Context, alias string) error {
+	return x.around(func() error { return x.Index.Drop(ctx, alias) })
+}
+
+// world is an index that serves one document, and what a rebuild of it needs.
+type world struct {
+	*testing.T
+	x      *crashing
+	cells  *fakeCells
+	mirror *rebuild.Mirror
+	r      *rebuild.Rebuild
+	// left is the number of steps until the process ends, negative for never.
+	left int
+}
+
+const alias = "analyses"
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	x, err := embedded.Open(embedded.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = x.Close() })
+	w := &world{T: t, x: &crashing{Index: x}, cells: newCells(), left: -1}
+	step := func() error {
+		if w.left == 0 {
+			return errCrash
+		}
+		w.left--
+		return nil
+	}
+	w.x.step, w.cells.step = step, step
+	spec := index.Spec{Alias: alias}
+	w.mirror, w.r = rebuild.NewMirror(w.x, w.cells), rebuild.New(w.x, w.cells, spec, "identity")
+	w.ok(x.Ensure(t.Context(), spec))
+	w.write("a", 1)
+	return w
+}
+
+func (w *world) ok(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// batch returns a batch of one document.
+func (w *world) batch(to, id string, v core.Version) core.Batch {
+	write := core.Write{Op: core.OpIndex, ID: id, Version: v, Document: []byte(`{}`)}
+	b := core.Batch{Index: to, Items: []core.BatchItem{{ID: id, Version: v}}}
+	b.Body, b.Items[0].DocStart, b.Items[0].DocEnd = w.x.Encode(nil, write)
+	b.Items[0].End = len(b.Body)
+	return b
+}
+
+// write writes a document as all processes do, fill one as a rebuild's page does.
+func (w *world) write(id string, v core.Version) {
+	w.Helper()
+	w.writeTo(alias, id, v)
+}
+
+func (w *world) fill(id string, v core.Version) {
+	w.Helper()
+	w.writeTo(core.NextAlias(alias), id, v)
+}
+
+func (w *world) writeTo(to, id string, v core.Version) {
+	w.Helper()
+	results, err := w.mirror.Write(w.Context(), w.batch(to, id, v))
+	if err != nil || len(results) != 1 || results[0].Outcome != core.OutcomeIndexed {
+		w.Fatalf("writing %s: %+v, %v", id, results, err)
+	}
+}
+
+// holds fails unless an alias has exactly the given documents.
+func (w *world) holds(of string, ids ...string) {
+	w.Helper()
+	n, err := w.x.Count(w.Context(), of, core.IndexScope{})
+	if err != nil || n != int64(len(ids)) {
+		w.Errorf("%s has %d documents, %v, want %v", of, n, err, ids)
+	}
+	for _, id := range ids {
+		if _, found, err := w.x.Get(w.Context(), of, id); !found || err != nil {
+			w.Errorf("%s lacks %s: %v", of, id, err)
+		}
+	}
+}
+
+func (w *world) missing(of string) {
+	w.Helper()
+	if err := w.x.Check(w.Context(), of); !errors.Is(err, core.ErrIndexMissing) {
+		w.Errorf("%s: %v, want that it is missing", of, err)
+	}
+}
+
+func TestRebuild(t *testing.T) {
+	w := newWorld(t)
+	w.ok(w.r.Begin(t.Context(), "job"))
+	w.fill("b", 2)
+	w.write("c", 3)
+	w.holds(alias, "a", "c")
+	w.ok(w.r.Begin(t.Context(), "job"))
+	w.ok(w.r.Check(t.Context(), "job"))
+	for range 2 {
+		w.ok(w.r.Finish(t.Context(), "job"))
+		w.ok(w.r.Begin(t.Context(), "job"))
+		w.ok(w.r.Check(t.Context(), "job"))
+	}
+	w.holds(alias, "b", "c")
+	w.holds(core.PreviousAlias(alias), "a", "c")
+	w.missing(core.NextAlias(alias))
+	w.write("d", 4)
+	w.holds(alias, "b", "c", "d")
+	w.holds(core.PreviousAlias(alias), "a", "c")
+	if identity, err := w.x.Identity(t.Context(), alias); err != nil || w.cells.values["identity"] != identity {
+		t.Errorf("the cell has the identity %q, want %q (%v)", w.cells.values["identity"], identity, err)
+	}
+}
+
+// TestCrashes ends the process at every step of a rebuild: it continues from there, and loses nothing.
+func TestCrashes(t *testing.T) {
+	crashes := 0
+	for steps := 0; ; steps++ {
+		w := newWorld(t)
+		w.left = steps
+		crashed := false
+		until := func(do func() error) {
+			t.Helper()
+			for {
+				err := do()
+				if err == nil {
+					return
+				}
+				if !errors.Is(err, errCrash) {
+					t.Fatalf("crash at step %d: %v", steps, err)
+				}
+				crashed, w.left = true, -1
+				w.write(fmt.Sprint("after ", steps), 10)
+			}
+		}
+		until(func() error { return w.r.Begin(t.Context(), "job") })
+		w.fill("b", 2)
+		w.write("c", 3)
+		if crashed { // a page, which every process reads after Begin
+			w.fill(fmt.Sprint("after ", steps), 10)
+		}
+		until(func() error { return w.r.Finish(t.Context(), "job") })
+		want := []string{"b", "c"}
+		if crashed {
+			want = append(want, fmt.Sprint("after ", steps))
+		}
+		w.holds(alias, want...)
+		w.missing(core.NextAlias(alias))
+		w.write("d", 4)
+		w.holds(alias, append(want, "d")...)
+		if !crashed {
+			break
+		}
+		crashes++
+	}
+	if crashes < 12 {
+		t.Errorf("only %d crashes", crashes)
+	}
+}
+
+func TestDiscard(t *testing.T) {
+	w := newWorld(t)
+	w.ok(w.r.Begin(t.Context(), "job"))
+	w.fill("b", 2)
+	w.ok(w.r.Discard(t.Context(), "another"))
+	w.ok(w.r.Check(t.Context(), "job"))
+	for range 2 {
+		w.ok(w.r.Discard(t.Context(), "job"))
+	}
+	w.missing(core.NextAlias(alias))
+	w.holds(alias, "a")
+	w.write("c", 3)
+	w.holds(alias, "a", "c")
+	if err := w.r.Check(t.Context(), "job"); core.CodeOf(err) != core.CodeConflict {
+		t.Errorf("Check of a discarded job: %v", err)
+	}
+	if err := w.r.Finish(t.Context(), "job"); core.CodeOf(err) != core.CodeConflict {
+		t.Errorf("Finish of a discarded job: %v", err)
+	}
+	w.ok(w.r.Begin(t.Context(), "second"))
+	w.fill("d", 4)
+	w.ok(w.r.Begin(t.Context(), "third")) // the second has ended without being discarded
+	w.holds(core.NextAlias(alias))
+}
+
+// TestDiscardEnded checks that a rebuild is completed whose job was cancelled after the alias had begun to move.
+func TestDiscardEnded(t *testing.T) {
+	w := newWorld(t)
+	w.ok(w.r.Begin(t.Context(), "job"))
+	w.fill("b", 2)
+	ended := false
+	isEnded := func(_ context.Context, id string) (bool, error) { return ended && id == "job", nil }
+	w.ok(w.r.DiscardEnded(t.Context(), isEnded))
+	w.holds(core.NextAlias(alias), "b")
+	w.left = 2 // the step of the cell is set
+	if err := w.r.Finish(t.Context(), "job"); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	w.left, ended = -1, true
+	w.ok(w.r.DiscardEnded(t.Context(), isEnded))
+	w.holds(alias, "b")
+	w.missing(core.NextAlias(alias))
+}
+
+// TestDeleted checks that a rebuild fails whose index was deleted, or deleted and created again by a write to its name.
+func TestDeleted(t *testing.T) {
+	w := newWorld(t)
+	w.ok(w.r.Begin(t.Context(), "job"))
+	next := core.NextAlias(alias)
+	w.ok(w.x.Drop(t.Context(), next))
+	w.write("c", 3)
+	for _, created := range []bool{false, true} {
+		if created {
+			w.ok(w.x.Ensure(t.Context(), index.Spec{Alias: next}))
+		}
+		for name, do := range map[string]func(context.Context, string) error{"Begin": w.r.Begin, "Check": w.r.Check, "Finish": w.r.Finish} {
+			if err := do(t.Context(), "job"); core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != "the index that was being filled was deleted" {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	w.holds(alias, "a", "c")
+}
+
+// TestMirrorOutcomes checks the outcome of a document that two indices treat differently.
+func TestMirrorOutcomes(t *testing.T) {
+	const indexed, stale, rejected, retry = core.OutcomeIndexed, core.OutcomeStale, core.OutcomeRejected, core.OutcomeRetry
+	for _, c := range []struct{ own, next, want core.Outcome }{
+		{indexed, indexed, indexed},
+		{indexed, stale, indexed},
+		{stale, indexed, stale},
+		{indexed, rejected, rejected},
+		{rejected, indexed, rejected},
+		{indexed, retry, retry},
+		{rejected, retry, retry},
+		{retry, rejected, retry},
+		{retry, indexed, retry},
+	} {
+		w := newWorld(t)
+		w.ok(w.r.Begin(t.Context(), "job"))
+		fake := &fakeEngine{Index: w.x, outcomes: map[string]core.Outcome{alias: c.own, core.NextAlias(alias): c.next}}
+		results, err := rebuild.NewMirror(fake, w.cells).Write(t.Context(), w.batch(alias, "a", 2))
+		if err != nil || results[0].Outcome != c.want {
+			t.Errorf("%v and %v: %+v, %v, want %v", c.own, c.next, results, err, c.want)
+		}
+		if got := fmt.Sprint(fake.order); got != fmt.Sprint([]string{core.NextAlias(alias), alias}) {
+			t.Errorf("the order of writes is %s", got)
+		}
+	}
+}
+
+// fakeEngine returns outcomes by alias.
+type fakeEngine struct {
+	index.Index
+	outcomes map[string]core.Outcome
+	order    []string
+}
+
+func (e *fakeEngine) Write(_ context.Context, b core.Batch) ([]core.Result, error) {
+	e.order = append(e.order, b.Index)
+	return []core.Result{{Outcome: e.outcomes[b.Index]}}, nil
+}
