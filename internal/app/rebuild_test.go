@@ -16,8 +16,8 @@ import (
 	"tutti/internal/tools/testkit"
 )
 
-// change keeps changing, withdrawing and publishing records, with a trigger for each change, until stop is closed.
-func (w *world) change(ids []string, stop <-chan struct{}) {
+// keepChanging keeps changing, withdrawing and publishing records, with a trigger for each change, until stop is closed.
+func (w *world) keepChanging(ids []string, stop <-chan struct{}) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for n := 0; ; n++ {
 		select {
@@ -92,7 +92,7 @@ func TestRebuild(t *testing.T) {
 	stop := make(chan struct{})
 	var work sync.WaitGroup
 	var searches int
-	work.Go(func() { w.change(ids[:records/4], stop) })
+	work.Go(func() { w.keepChanging(ids[:records/4], stop) })
 	work.Go(func() { searches = w.search("a", records/2, stop) })
 	job := w.run("", "?rebuild=true", core.JobSucceeded)
 	close(stop)
