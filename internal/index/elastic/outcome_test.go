@@ -266,6 +266,7 @@ func TestWholeRequests(t *testing.T) {
 		},
 		{"a proxy's 400", 400, "<html>", core.CodeUnavailable, "the index returned an unexpected response", "status 400"},
 		{"no credentials", 401, fault("security_exception"), core.CodeIndexBlocked, "the index rejected the credentials", "why"},
+		{"no new indices", 403, fault("index_create_block_exception"), core.CodeIndexBlocked, "the index engine allows no new indices", "why"},
 		{"a proxy's 403", 403, "<html>", core.CodeIndexBlocked, "the index rejected the credentials", "status 403"},
 		{"a missing index", 404, fault("index_not_found_exception"), core.CodeIndexBlocked, "the index is missing", "why"},
 		{"a proxy's 404", 404, "<html>", core.CodeUnavailable, "the index returned an unexpected response", "status 404"},

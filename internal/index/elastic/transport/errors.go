@@ -26,6 +26,8 @@ const (
 	TypeStrictMapping     = "strict_dynamic_mapping_exception"
 	TypeIndexClosed       = "index_closed_exception"
 	TypeClusterBlock      = "cluster_block_exception"
+	// TypeCreateBlock is OpenSearch's error for a new index while all nodes are over the high watermark of their disks.
+	TypeCreateBlock       = "index_create_block_exception"
 	TypeIndexNotFound     = "index_not_found_exception"
 	TypeIllegalState      = "illegal_state_exception"
 	TypeAlreadyExists     = "resource_already_exists_exception"
@@ -105,7 +107,7 @@ func (f *ResponseError) Is(target error) bool {
 		return f.Type == TypeIndexNotFound
 	case core.ErrIndexForbidden:
 		refused := f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden
-		return f.Type == TypeSecurity || refused && f.Type != TypeClusterBlock
+		return f.Type == TypeSecurity || refused && f.Type != TypeClusterBlock && f.Type != TypeCreateBlock
 	case core.ErrIndexUnreachable:
 		return fromGateway(f.Status)
 	default:
@@ -155,8 +157,11 @@ func newResponseError(status int, header http.Header, body []byte) *core.Error {
 	}
 	code, message := classify(f)
 	refused := &core.Error{Code: code, Message: message, RetryAfter: retryAfter(header), Err: f}
-	if f.FloodStage(f.Status) {
+	switch {
+	case f.FloodStage(f.Status):
 		refused.Hint = FloodStageHint
+	case f.Type == TypeCreateBlock:
+		refused.Hint = createBlockHint
 	}
 	return refused
 }
@@ -206,6 +211,10 @@ const (
 		"afterwards, set index.blocks.read_only_allow_delete to null"
 )
 
+// createBlockHint is for the block of a cluster all of whose disks are nearly full.
+const createBlockHint = "free disk space on the engine's nodes or add a node; where the engine does not lift the block by itself " +
+	"afterwards, set cluster.blocks.create_index to null"
+
 // FloodStage reports whether e is that block: a 429 in current releases, a 403 that names it in others or when set manually.
 func (e *EngineError) FloodStage(status int) bool {
 	return e.Type == TypeClusterBlock && (status == http.StatusTooManyRequests ||
@@ -221,7 +230,7 @@ func BlockCode(kind string, status int, reason string) core.Code {
 			return core.CodeOverloaded
 		}
 		return core.CodeIndexBlocked
-	case TypeIndexClosed, TypeIndexNotFound, TypeSecurity:
+	case TypeIndexClosed, TypeIndexNotFound, TypeCreateBlock, TypeSecurity:
 		return core.CodeIndexBlocked
 	case TypeIllegalArgument:
 		// Errors of documents have this type as well; these reasons concern the index.
@@ -241,6 +250,8 @@ func blockMessage(kind string) string {
 		return "the index is closed"
 	case TypeIndexNotFound:
 		return "the index is missing"
+	case TypeCreateBlock:
+		return "the index engine allows no new indices"
 	case TypeSecurity:
 		return "the index rejected the credentials"
 	default:
