@@ -107,7 +107,7 @@ func (s *storage) openIndex(ctx context.Context) error {
 		s.index, err = elastic.New(elastic.Config{
 			Connection: elastic.Connection{
 				URLs: c.URLs(), Username: c.Username, Password: c.Password.Reveal(), APIKey: c.APIKey.Reveal(),
-				CAFile: c.CAFile, Logger: s.log.With("component", "index"),
+				CAFile: c.CAFile, AWS: elastic.SignFor(c.AWS.Region, c.AWS.Service), Logger: s.log.With("component", "index"),
 			},
 			Shards: c.Shards, Replicas: c.Replicas, Grown: func(alias string) { s.grown(alias) }, CursorKey: key,
 		})

@@ -143,6 +143,8 @@ type Index struct {
 	Username string
 	Password setting.Secret
 	APIKey   setting.Secret
+	// AWS signs requests with AWS Signature Version 4, if its region is set.
+	AWS AWS
 	// CAFile is a PEM file of certificate authorities to trust instead of the system's; empty for none.
 	CAFile string
 	// Shards and Replicas apply to new physical indexes.
@@ -154,6 +156,14 @@ type Index struct {
 	MaxInFlight int
 	// MaxRecordBytes bounds the records that are indexed.
 	MaxRecordBytes int
+}
+
+// AWS configures the signing of requests to an OpenSearch of AWS.
+type AWS struct {
+	// Region is empty where requests are not signed.
+	Region string
+	// Service is es or aoss.
+	Service string
 }
 
 // URLs returns the nodes of URL, none for the embedded index.

@@ -96,7 +96,13 @@ func (c *Config) validateIndex(given *setting.Node, f *setting.ErrorList) {
 		}
 	}
 	credentials("index", i.Username, i.Password, "index.apiKey", i.APIKey, f)
-	if i.URL == "" && (i.Username != "" || i.Password != "" || i.APIKey != "" || i.CAFile != "") {
+	if i.AWS.Region == "" && given.Member("aws").Member("service") != nil {
+		f.Add("index.aws.region", sourceOf(given, "aws"), "such as eu-west-1", "is missing, but a service is set")
+	}
+	if i.AWS.Region != "" && (i.Username != "" || i.Password != "" || i.APIKey != "") {
+		f.Add("index.aws", sourceOf(given, "aws"), "keep one of them", "is set in addition to a username, a password or an API key")
+	}
+	if i.URL == "" && (i.AWS.Region != "" || i.Username != "" || i.Password != "" || i.APIKey != "" || i.CAFile != "") {
 		f.Add("index.url", "", "set index.url, or remove the credentials and caFile", "is empty, but the embedded index has no credentials")
 	}
 }

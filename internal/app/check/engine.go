@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"tutti/internal/config"
+	"tutti/internal/core"
 	"tutti/internal/index/elastic"
 	"tutti/internal/index/elastic/flavour"
 	"tutti/internal/upstream"
@@ -40,6 +41,7 @@ func newEngine(cfg config.Index) (*engine, error) {
 func connection(cfg config.Index) elastic.Connection {
 	return elastic.Connection{
 		URLs: cfg.URLs(), Username: cfg.Username, Password: cfg.Password.Reveal(), APIKey: cfg.APIKey.Reveal(), CAFile: cfg.CAFile,
+		AWS: elastic.SignFor(cfg.AWS.Region, cfg.AWS.Service),
 	}
 }
 
@@ -57,6 +59,10 @@ func (e *engine) nodes(ctx context.Context) []Finding {
 		id, err := node.Identify(ctx)
 		if err != nil {
 			reason, hint := upstream.ConnectionFailure(err)
+			if known, is := errors.AsType[*core.Error](err); is && known.Hint != "" {
+				silent = append(silent, Finding{subjectIndex, StatusFail, host + ": " + known.Message, known.Hint})
+				continue
+			}
 			if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
 				hint = "set index.caFile to the authority's certificate"
 			}
@@ -80,6 +86,9 @@ func (e *engine) nodes(ctx context.Context) []Finding {
 
 // nodeFinding reports whether tutti can use a node.
 func (e *engine) nodeFinding(host string, id elastic.Identity) Finding {
+	if e.cfg.AWS.Region != "" && e.cfg.AWS.Service == elastic.ServiceServerless {
+		return Finding{subjectIndex, StatusWarn, host + " is an OpenSearch Serverless, which does not return its version; tutti is not tested with it", ""}
+	}
 	if f, refused := e.rejected(host, "read its version", id.Response); refused {
 		return f
 	}
@@ -101,6 +110,8 @@ func (e *engine) nodeFinding(host string, id elastic.Identity) Finding {
 func (e *engine) rejected(host, doing string, a elastic.Response) (Finding, bool) {
 	f := Finding{Subject: subjectIndex, Status: StatusFail}
 	switch {
+	case e.cfg.AWS.Region != "" && (a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden):
+		f.Message, f.Hint = host+" refused a signed request", "check index.aws, the credentials, this machine's clock, and the access policy of the domain"
 	case a.Status == http.StatusUnauthorized && e.cfg.Username == "" && e.cfg.APIKey == "":
 		f.Message, f.Hint = host+" requires credentials", "set index.username and index.password, or index.apiKey"
 	case a.Status == http.StatusUnauthorized:

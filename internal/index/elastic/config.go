@@ -19,6 +19,20 @@ const (
 // Connection configures the connections to a cluster. Only URLs is required.
 type Connection = transport.Config
 
+// AWS configures the signing of requests.
+type AWS = transport.AWS
+
+// ServiceServerless is the service of Amazon OpenSearch Serverless.
+const ServiceServerless = transport.ServiceServerless
+
+// SignFor returns the AWS of a region and a service, zero for no region.
+func SignFor(region, service string) AWS {
+	if region == "" {
+		return AWS{}
+	}
+	return AWS{Region: region, Service: service}
+}
+
 // Config configures an Index. Only the connection's URLs are required.
 type Config struct {
 	Connection

@@ -94,13 +94,19 @@ func New(cfg Config) (*Client, error) {
 		WriteBufferSize:        64 << 10,
 		ReadBufferSize:         32 << 10,
 	}
+	var sender http.RoundTripper = connections
+	if cfg.AWS != (AWS{}) {
+		if sender, err = newSigningTransport(connections, cfg.AWS); err != nil {
+			return nil, err
+		}
+	}
 	transport, err := elastictransport.NewClient(
 		elastictransport.WithURLs(nodes...),
 		elastictransport.WithBasicAuth(cfg.Username, cfg.Password),
 		elastictransport.WithAPIKey(cfg.key()),
 		elastictransport.WithUserAgent("tutti"),
 		elastictransport.WithDisableRetry(),
-		elastictransport.WithTransport(connections),
+		elastictransport.WithTransport(sender),
 	)
 	if err != nil {
 		return nil, core.WrapError(core.CodeInvalid, "the client of the index cannot be created", err)
@@ -239,6 +245,12 @@ func (e *requestTransport) Perform(req *http.Request) (*http.Response, error) {
 	}
 	e.body.wrap(req)
 	res, err := e.transport.Perform(req)
+	if _, unsigned := errors.AsType[*credentialsError](err); unsigned {
+		return nil, &core.Error{
+			Code: core.CodeUnavailable, Message: "there are no AWS credentials to sign requests to the index with", Err: unreachable(err),
+			Hint: "provide credentials by the environment, a shared file or a role; they are read again with the next request",
+		}
+	}
 	if err != nil {
 		return nil, core.WrapError(core.CodeUnavailable, "the index does not answer", unreachable(err))
 	}

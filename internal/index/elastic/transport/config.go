@@ -24,6 +24,8 @@ type Config struct {
 	Password string
 	// APIKey is an API key, either encoded as the cluster returns it or as id:key. It excludes Username.
 	APIKey string
+	// AWS signs requests instead; it excludes Username and APIKey.
+	AWS AWS
 	// CAFile is a PEM file of certificate authorities to trust instead of the system's.
 	CAFile string
 	// Timeout limits each request to the cluster, including reading the response; 0 means DefaultTimeout.
@@ -44,6 +46,11 @@ func (c *Config) validate() error {
 	if c.APIKey != "" && c.Username != "" {
 		return core.NewError(core.CodeInvalid, "the index takes an API key or a username, not both")
 	}
+	if c.AWS != (AWS{}) {
+		if err := c.validateAWS(); err != nil {
+			return err
+		}
+	}
 	if c.Timeout < 0 {
 		return core.NewError(core.CodeInvalid, "the timeout of the index must not be negative")
 	}
@@ -55,6 +62,20 @@ func (c *Config) validate() error {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+func (c *Config) validateAWS() error {
+	switch {
+	case c.AWS.Region == "":
+		return core.NewError(core.CodeInvalid, "signing requests to the index needs a region")
+	case c.Username != "" || c.APIKey != "":
+		return core.NewError(core.CodeInvalid, "the index takes signed requests or other credentials, not both")
+	case c.AWS.Service == "":
+		c.AWS.Service = ServiceOpenSearch
+	case c.AWS.Service != ServiceOpenSearch && c.AWS.Service != ServiceServerless:
+		return core.NewError(core.CodeInvalid, "requests to the index are signed for es or aoss")
 	}
 	return nil
 }

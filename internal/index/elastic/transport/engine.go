@@ -129,6 +129,9 @@ type identified struct {
 	epoch int64
 }
 
+// isSigned reports whether requests are signed. AWS answers a request that it does not accept before the engine sees it.
+func (c *Client) isSigned() bool { return c.cfg.AWS != (AWS{}) }
+
 // Engine returns the cluster's engine. It is identified before the first use, and again after a new connection was made or a gateway
 // found no node, as another engine may have taken over the address. core.CodeIndexBlocked when it is not supported.
 func (c *Client) Engine(ctx context.Context) (flavour.Engine, error) {
@@ -136,8 +139,13 @@ func (c *Client) Engine(ctx context.Context) (flavour.Engine, error) {
 	if known != nil && known.epoch == epoch {
 		return known.Engine, nil
 	}
+	if c.cfg.AWS.Service == ServiceServerless { // it answers neither GET / nor _nodes
+		engine, _, _ := flavour.Of(flavour.OpenSearch, flavour.Version{})
+		c.engine.Store(&identified{engine, epoch})
+		return engine, nil
+	}
 	id, err := c.Identify(ctx, AllNodes)
-	if err == nil && id.Product == "" && (id.Response.Status == http.StatusUnauthorized || id.Response.Status == http.StatusTooManyRequests ||
+	if err == nil && id.Product == "" && (id.Response.Status == http.StatusUnauthorized || c.isSigned() && id.Response.Status == http.StatusForbidden || id.Response.Status == http.StatusTooManyRequests ||
 		id.Response.Status >= http.StatusInternalServerError) {
 		err = newResponseError(id.Response.Status, id.Response.Header, id.Response.Body)
 	}

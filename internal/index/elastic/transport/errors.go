@@ -146,10 +146,14 @@ func newResponseError(status int, header http.Header, body []byte) *core.Error {
 	f := &ResponseError{Status: status}
 	var answer struct {
 		Error json.RawMessage `json:"error"`
+		// Message is from AWS, also as Message.
+		Message string `json:"message"`
 	}
 	if json.Unmarshal(body, &answer) == nil {
 		var told searchError
-		if json.Unmarshal(answer.Error, &told) == nil {
+		if answer.Error == nil && answer.Message != "" {
+			f.Reason = answer.Message
+		} else if json.Unmarshal(answer.Error, &told) == nil {
 			f.EngineError = told.cause()
 		} else {
 			_ = json.Unmarshal(answer.Error, &f.Reason) // some APIs return a plain string
@@ -158,6 +162,9 @@ func newResponseError(status int, header http.Header, body []byte) *core.Error {
 	code, message := classify(f)
 	refused := &core.Error{Code: code, Message: message, RetryAfter: retryAfter(header), Err: f}
 	switch {
+	case f.Type == "" && status == http.StatusForbidden && strings.Contains(strings.ToLower(f.Reason), "signature"):
+		refused.Message = "AWS rejected the signature of requests to the index"
+		refused.Hint = "check index.aws, the credentials, and this machine's clock"
 	case f.FloodStage(f.Status):
 		refused.Hint = FloodStageHint
 	case f.Type == TypeCreateBlock:
