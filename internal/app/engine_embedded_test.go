@@ -36,6 +36,8 @@ func newEngine(t *testing.T, w *world) engine {
 
 func (e *embeddedEngine) url() string { return "" }
 
+func (e *embeddedEngine) openSearch() bool { return false }
+
 func (e *embeddedEngine) replace(opts *app.Options) {
 	if e.faulty != nil {
 		opts.Index = e.faulty

@@ -56,6 +56,12 @@ func newEngine(t *testing.T, w *world) engine {
 
 func (e *elasticEngine) url() string { return e.whole.URL() }
 
+func (e *elasticEngine) openSearch() bool {
+	e.t.Helper()
+	_, body := e.call(http.MethodGet, "/", "")
+	return gjson.GetBytes(body, "version.distribution").String() == "opensearch"
+}
+
 func (e *elasticEngine) replace(*app.Options) {}
 
 func (e *elasticEngine) setDown(down bool) {
@@ -111,7 +117,10 @@ func (e *elasticEngine) removeIndex(alias string) {
 // documents reads the sources from the engine, without tutti's code.
 func (e *elasticEngine) documents(w *world) map[string][]byte {
 	e.t.Helper()
-	if status, body := e.call(http.MethodPost, "/"+w.alias+"/_refresh", ""); status != http.StatusOK {
+	switch status, body := e.call(http.MethodPost, "/"+w.alias+"/_refresh", ""); {
+	case status == http.StatusNotFound && gjson.GetBytes(body, "error.type").String() == "index_not_found_exception":
+		return nil // tutti has not created it yet
+	case status != http.StatusOK:
 		e.t.Fatalf("refreshing: %d %s", status, body)
 	}
 	documents := map[string][]byte{}

@@ -8,6 +8,8 @@ import (
 type engine interface {
 	// url returns the engine's address in the configuration, "" for the embedded one.
 	url() string
+	// openSearch reports whether the engine is an OpenSearch, which has other types of fields.
+	openSearch() bool
 	// replace sets Options.Index to a faulty engine that has no address.
 	replace(opts *app.Options)
 	// documents returns every document of the world's alias as stored.
