@@ -35,7 +35,7 @@ dataDir: ./tutti-data
 log: {level: info, format: text}            # debug info warn error, any case; text or json
 queue: {url: "", credentialsFile: "", replicas: 1, maxPending: 200000}    # empty url: embedded
 deadLetters: {maxBodies: 10000}
-index: {url: "", username: "", password: "", apiKey: "", caFile: "", shards: 1, replicas: 1, batchBytes: 2097152, maxInFlight: 4, maxRecordBytes: 33554432}
+index: {url: "", username: "", password: "", apiKey: "", aws: {region: "", service: es}, caFile: "", shards: 1, replicas: 1, batchBytes: 2097152, maxInFlight: 4, maxRecordBytes: 33554432}
 store: {url: ""}
 repositories:
   - {code: song.ca, type: song, url: "https://song.example.org", indexName: analyses, name: "", organization: "", country: "",
@@ -69,7 +69,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 		Log:         config.Log{Level: "info", Format: "text"},
 		Queue:       config.Queue{Replicas: 1, MaxPending: 200_000},
 		DeadLetters: config.DeadLetters{MaxBodies: 10_000},
-		Index:       config.Index{Shards: 1, Replicas: 1, BatchBytes: 2 << 20, MaxInFlight: 4, MaxRecordBytes: 32 << 20},
+		Index:       config.Index{AWS: config.AWS{Service: "es"}, Shards: 1, Replicas: 1, BatchBytes: 2 << 20, MaxInFlight: 4, MaxRecordBytes: 32 << 20},
 		Repositories: []config.Repository{{
 			Code: "song.ca", Type: core.TypeSong, URL: "https://song.example.org", IndexName: "analyses",
 			Timeout: 30 * time.Second, PageSize: 500, Concurrency: 4, GiveUpAfter: time.Hour, Documents: "record",
@@ -161,7 +161,7 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 		Queue:       config.Queue{URL: "nats://a:4222, tls://b:4222", CredentialsFile: "c.creds", Replicas: 3, MaxPending: 5},
 		DeadLetters: config.DeadLetters{MaxBodies: 7},
 		Index: config.Index{
-			URL: "https://a:9200,http://b:9200", Username: "elastic", Password: "p w", CAFile: "ca.pem", Shards: 2,
+			URL: "https://a:9200,http://b:9200", Username: "elastic", Password: "p w", AWS: config.AWS{Service: "es"}, CAFile: "ca.pem", Shards: 2,
 			BatchBytes: 4096, MaxInFlight: 64, MaxRecordBytes: 100 << 20,
 		},
 		Repositories: []config.Repository{{
@@ -341,6 +341,10 @@ func TestErrorsNameTheirKey(t *testing.T) {
 		"queue url":              {least + "\nqueue: {url: 'http://user:s3cret@a'}", `queue.url: "http://********@a" is not a NATS URL`, "nats://"},
 		"index url":              {least + "\nindex: {url: 'localhost:9200'}", `index.url: "localhost:9200" is not an absolute http or https URL`, ""},
 		"index url with user":    {least + "\nindex: {url: 'http://u:s3cret@localhost:9200'}", "index.url: the URL contains credentials", "index.username"},
+		"signed twice":           {least + "\nindex: {url: 'http://a', apiKey: s3cret, aws: {region: eu-west-1}}", "index.aws: is set in addition to a username, a password or an API key", "keep one"},
+		"signed nowhere":         {least + "\nindex: {url: 'http://a', aws: {service: aoss}}", "index.aws.region: is missing, but a service is set", "eu-west-1"},
+		"another service":        {least + "\nindex: {url: 'http://a', aws: {region: r, service: s3}}", "index.aws.service: must be one of es, aoss", ""},
+		"signed to no engine":    {least + "\nindex: {aws: {region: eu-west-1}}", "index.url: is empty", "set index.url"},
 		"two ways":               {least + "\nindex: {url: 'http://a', username: u, password: s3cret, apiKey: s3cret}", "index.apiKey: is set in addition to a username or password", "keep one"},
 		"password alone":         {least + "\nindex: {url: 'http://a', password: s3cret}", "index.username: is missing, but a password is set", ""},
 		"username alone":         {repository("username: u"), "repositories[0].password: is missing, but a username is set", ""},

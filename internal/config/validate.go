@@ -96,7 +96,7 @@ func (c *Config) validateIndex(given *setting.Node, f *setting.ErrorList) {
 		}
 	}
 	credentials("index", i.Username, i.Password, "index.apiKey", i.APIKey, f)
-	if i.AWS.Region == "" && given.Member("aws").Member("service") != nil {
+	if i.AWS.Region == "" && i.AWS.Service == "aoss" {
 		f.Add("index.aws.region", sourceOf(given, "aws"), "such as eu-west-1", "is missing, but a service is set")
 	}
 	if i.AWS.Region != "" && (i.Username != "" || i.Password != "" || i.APIKey != "") {

@@ -47,7 +47,7 @@ func (s *signature) verify(r *http.Request, body []byte) error {
 		return errors.New("the request is not signed")
 	}
 	parts := map[string]string{}
-	for _, part := range strings.Split(rest, ", ") {
+	for part := range strings.SplitSeq(rest, ", ") {
 		name, value, _ := strings.Cut(part, "=")
 		parts[name] = value
 	}
@@ -91,7 +91,7 @@ func (s *signature) verify(r *http.Request, body []byte) error {
 	path, query, _ := strings.Cut(r.RequestURI, "?")
 	pairs := []string{}
 	if query != "" {
-		for _, pair := range strings.Split(query, "&") {
+		for pair := range strings.SplitSeq(query, "&") {
 			name, value, _ := strings.Cut(pair, "=")
 			pairs = append(pairs, reencode(name)+"="+reencode(value))
 		}
@@ -163,8 +163,10 @@ func signedEngine(t *testing.T, s *signature, handler http.Handler) *httptest.Se
 func isolateCredentials(t *testing.T) (file string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "credentials")
-	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_ROLE_ARN",
-		"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"} {
+	for _, name := range []string{
+		"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_ROLE_ARN",
+		"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+	} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
