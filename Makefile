@@ -50,7 +50,7 @@ services-stop: ## stop what services-start started
 	deploy/local/kafka/stop
 	deploy/local/postgres/stop
 
-test-services: ## the same suites on the real services
+test-services: ## the same suites on the real services and on every engine
 	deploy/local/test-services
 
 schemathesis: ## generated requests against the OpenAPI document (needs Python)
