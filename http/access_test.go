@@ -244,6 +244,7 @@ func routeAccess() map[api.Route]struct {
 		{Method: "GET", Pattern: "/health"}:           {may: everybody},
 		{Method: "GET", Pattern: "/isAlive"}:          {may: everybody},
 
+		{Method: "GET", Pattern: record}:    {may: writers},
 		{Method: "POST", Pattern: record}:   {may: writers},
 		{Method: "DELETE", Pattern: record}: {may: writers},
 		{Method: "POST", Pattern: "/index/repository/{repositoryCode}/organization/{organization}"}: {may: writers},

@@ -134,11 +134,11 @@ func TestCORSPreflight(t *testing.T) {
 		}{
 			"job":               {[]string{portal}, "/jobs/j", portal, "GET, HEAD, DELETE"},
 			"events":            {[]string{portal}, "/jobs/j/events", portal, "GET, HEAD"},
-			"record":            {[]string{portal}, recordPath, portal, "POST, DELETE"},
+			"record":            {[]string{portal}, recordPath, portal, "GET, HEAD, POST, DELETE"},
 			"documentation":     {[]string{portal}, "/api-docs/page.js", portal, "GET, HEAD"},
 			"query":             {[]string{portal}, "/jobs?limit=1", portal, "GET, HEAD"},
 			"any":               {[]string{"*"}, "/jobs/j", "https://other.example", "GET, HEAD"},
-			"any, but listed":   {[]string{"*", portal}, recordPath, portal, "POST, DELETE"},
+			"any, but listed":   {[]string{"*", portal}, recordPath, portal, "GET, HEAD, POST, DELETE"},
 			"any beside listed": {[]string{"*", portal}, "/jobs/j", "https://other.example", "GET, HEAD"},
 		} {
 			t.Run(base+" "+name, func(t *testing.T) {
@@ -190,8 +190,8 @@ func TestOptionsThatIsNoPreflight(t *testing.T) {
 		"on, no method":          {[]string{portal}, "/jobs", http.Header{"Origin": {portal}}, 405, "method_not_allowed", "does not support"},
 		"on, nothing there":      {[]string{portal}, "/nowhere", asks, 404, "not_found", "no resource has this path"},
 		"on, of another":         {[]string{"https://other.example"}, "/jobs", asks, 403, "forbidden", "another origin"},
-		"any, changing":          {[]string{"*"}, recordPath, asks, 403, "forbidden", "another origin"},
-		"any beside listed":      {[]string{"*", "https://other.example"}, recordPath, asks, 403, "forbidden", "another origin"},
+		"any, changing":          {[]string{"*"}, organizationPath, asks, 403, "forbidden", "another origin"},
+		"any beside listed":      {[]string{"*", "https://other.example"}, organizationPath, asks, 403, "forbidden", "another origin"},
 		"on, of another, no way": {[]string{"https://other.example"}, "/nowhere", asks, 404, "not_found", "no resource has this path"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -59,6 +59,7 @@ type ports struct {
 	run           func(scope core.Scope, repository, organization string, flags core.RunFlags, cause core.Cause, requestID string) (core.Job, error)
 	list          func(repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error)
 	get           func(id string) (core.Job, error)
+	trace         func(repository, organization, id string, restricted bool) (core.RecordTrace, error)
 	organizations func(jobID string) ([]core.OrganizationRun, error)
 	cancel        func(id string) (core.Job, error)
 	health        func() system.Health
@@ -102,6 +103,10 @@ func (p *ports) List(_ context.Context, repository string, state core.JobState, 
 
 func (p *ports) Get(_ context.Context, id string) (core.Job, error) { return p.get(id) }
 
+func (p *ports) Trace(_ context.Context, repository, organization, id string, restricted bool) (core.RecordTrace, error) {
+	return p.trace(repository, organization, id, restricted)
+}
+
 func (p *ports) Organizations(_ context.Context, jobID string) ([]core.OrganizationRun, error) {
 	return p.organizations(jobID)
 }
@@ -144,7 +149,7 @@ func assemble(p *ports, cfg api.Config) (*api.Router, error) {
 	}
 	return api.New(cfg,
 		indexing.New(indexing.Ports{
-			Ingest: p, Jobs: p, JobEvents: p, Pauses: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters,
+			Ingest: p, Traces: p, Jobs: p, JobEvents: p, Pauses: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters,
 		}),
 		metadata.New(metadata.Ports{
 			AnalysisTypes: types, Studies: p.metadata, Analyses: p.metadata, Submissions: p.metadata, Files: p.metadata, Entities: p.metadata, Exports: p.metadata, Payloads: p.payloads,
@@ -160,8 +165,11 @@ func working() *ports {
 		run: func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
 			return core.Job{ID: "job-1", IndexName: "analyses"}, nil
 		},
-		list:          func(string, core.JobState, int, string) ([]core.Job, string, error) { return nil, "", nil },
-		get:           func(id string) (core.Job, error) { return queuedJob(id), nil },
+		list: func(string, core.JobState, int, string) ([]core.Job, string, error) { return nil, "", nil },
+		get:  func(id string) (core.Job, error) { return queuedJob(id), nil },
+		trace: func(repository, organization, id string, _ bool) (core.RecordTrace, error) {
+			return tracedRecord(repository, organization, id), nil
+		},
 		organizations: func(string) ([]core.OrganizationRun, error) { return nil, nil },
 		cancel:        func(id string) (core.Job, error) { return queuedJob(id), nil },
 		health:        func() system.Health { return system.Health{} },

@@ -125,7 +125,7 @@ func TestIndexRefusesBadInput(t *testing.T) {
 		"unknown below index":      {ask{method: "POST", target: "/index/everything"}, 404, "not_found", "no resource has this path"},
 		"delete organization":      {ask{method: "DELETE", target: organizationPath}, 405, "method_not_allowed", "does not support this method"},
 		"delete repository":        {ask{method: "DELETE", target: repositoryPath}, 405, "method_not_allowed", "does not support this method"},
-		"get record":               {ask{method: "GET", target: recordPath}, 405, "method_not_allowed", "does not support this method"},
+		"get organization":         {ask{method: "GET", target: organizationPath}, 405, "method_not_allowed", "does not support this method"},
 		"not acceptable":           {ask{method: "POST", target: recordPath, header: http.Header{"Accept": {"text/html"}}}, 406, "not_acceptable", "JSON only"},
 		"escaped slash in a route": {ask{method: "POST", target: "/index%2Frepository/song.ca"}, 404, "not_found", "no resource has this path"},
 	} {

@@ -145,7 +145,7 @@ func TestCrossOriginRequestsAreRefused(t *testing.T) {
 func TestMethodNotAllowedNamesTheAllowedOnes(t *testing.T) {
 	h := newHandler(t, working(), api.Config{})
 	for _, tt := range []struct{ method, target, allow string }{
-		{"GET", recordPath, "POST, DELETE"},
+		{"PUT", recordPath, "GET, HEAD, POST, DELETE"},
 		{"DELETE", organizationPath, "POST"},
 		{"POST", "/jobs/j", "GET, HEAD, DELETE"},
 		{"POST", "/ping", "GET, HEAD"},

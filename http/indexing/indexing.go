@@ -33,6 +33,7 @@ func (s *Surface) Register(r *api.Router) {
 	const repository = "/index/repository/{repositoryCode}"
 	const organization = repository + "/organization/{organization}"
 	const record = organization + "/id/{id}"
+	r.Handle(http.MethodGet, record, trace(s.ports.Traces), api.LenientParams(), api.WriterOf("organization"))
 	r.Handle(http.MethodPost, record, t.record(core.KindIndex), api.LenientParams("force", "rebuild"), api.WriterOf("organization"))
 	r.Handle(http.MethodDelete, record, t.record(core.KindRemove), api.LenientParams("force", "rebuild"), api.WriterOf("organization"))
 	r.Handle(http.MethodPost, organization, t.run(core.ScopeOrganization, organizationTarget),

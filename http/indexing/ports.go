@@ -9,6 +9,7 @@ import (
 // Ports is what a Surface needs; each member but Pauses is required.
 type Ports struct {
 	Ingest        Ingest
+	Traces        Traces
 	Notifications Notifications
 	Jobs          Jobs
 	JobEvents     JobEvents
@@ -26,6 +27,13 @@ type Ingest interface {
 	// Run requests the indexing of an organization or a repository, and returns its job, which may have been queued before.
 	Run(ctx context.Context, scope core.Scope, repository, organization string, flags core.RunFlags,
 		cause core.Cause, requestID string) (core.Job, error)
+}
+
+// Traces collects what is known of single records.
+type Traces interface {
+	// Trace returns what is known of a record between its repository and the index. With restricted it tells nothing of other
+	// organizations. CodeNotFound for an unknown repository; what cannot be read is an error of its part of the trace.
+	Trace(ctx context.Context, repository, organization, id string, restricted bool) (core.RecordTrace, error)
 }
 
 // Jobs reads and cancels jobs.

@@ -10,6 +10,7 @@ import (
 	"tutti/http/server"
 	"tutti/http/system"
 	"tutti/internal/config"
+	"tutti/internal/trace"
 )
 
 // listen starts the HTTP server.
@@ -21,9 +22,13 @@ func (a *App) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	jobs := jobsAPI{Jobs: a.queue.Jobs(), consumers: a.indexer.consumers}
 	handler, err := api.New(a.routerConfig(),
 		indexing.New(indexing.Ports{
-			Ingest: a.indexer.ingest, Notifications: a.indexer.ingest, Jobs: jobsAPI{Jobs: a.queue.Jobs(), consumers: a.indexer.consumers},
+			Ingest: a.indexer.ingest, Notifications: a.indexer.ingest, Jobs: jobs,
+			Traces: trace.New(a.indexer.traced, trace.Config{
+				Index: a.index, Queue: a.queue, Jobs: jobs, DeadLetters: a.queue.DeadLetters(), Paused: a.Paused,
+			}),
 			JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.indexer.ingest, Pauses: a,
 		}),
 		metadata.New(a.metadataPorts()),

@@ -57,6 +57,7 @@ var layers = map[string][]string{
 	"internal/retry":     {},
 	"internal/budget":    {},
 	"internal/rebuild":   {"internal/index"},
+	"internal/trace":     {},
 	"internal/disk":      {},
 	"internal/bulk":      {},
 

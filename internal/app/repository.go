@@ -13,6 +13,7 @@ import (
 	"tutti/internal/metadata"
 	"tutti/internal/queue"
 	"tutti/internal/rebuild"
+	"tutti/internal/trace"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/local"
 	"tutti/internal/upstream/protocol"
@@ -61,6 +62,11 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 	} else {
 		w.Document = func(dst []byte, rec core.Record) []byte { return kind.Append(dst, rec, block) }
 	}
+	traced := trace.Repository{Repository: repo, Upstream: watched, Document: w.Document, Split: w.Split}
+	if settings, ok := rc.Own().(*song.Settings); ok {
+		traced.States = settings.States
+	}
+	x.traced = append(x.traced, traced)
 	w.RunAgain = func(ctx context.Context) error {
 		_, err := x.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", core.RunFlags{}, core.CauseReconcile, "")
 		return err

@@ -14,6 +14,7 @@ import (
 	"tutti/ingest"
 	"tutti/ingest/kafka"
 	"tutti/internal/core"
+	"tutti/internal/trace"
 	"tutti/internal/upstream/protocol"
 )
 
@@ -25,6 +26,7 @@ type indexer struct {
 	// upstreams are the upstreams of the consumers, by repository code.
 	upstreams map[string]*watchedUpstream
 	consumers *consumers.Consumers
+	traced    []trace.Repository
 	ingest    *ingest.Service
 	readers   []*kafka.Reader
 	relay     *ingest.Relay // nil without a repository that the built-in one feeds

@@ -153,6 +153,8 @@ type StoredDocument struct {
 	ID      string
 	Version Version
 	Source  []byte
+	// Index is the physical index that holds it, empty if the engine has only aliases.
+	Index string
 }
 
 // CheckpointNone is the checkpoint (Index.Checkpoint) of an alias that was never written to: it has no document that is older.

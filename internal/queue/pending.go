@@ -77,6 +77,42 @@ func (q *Queue) PendingRecords(ctx context.Context, repository, organization str
 	return ids, nil
 }
 
+// PendingRecord returns the Request of a record that is pending or in flight, and how many batches of its repository are.
+func (q *Queue) PendingRecord(ctx context.Context, repository, organization, id string) (core.PendingRecord, error) {
+	var found core.PendingRecord
+	subject, err := subjects.OfRequest(core.Request{
+		Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: repository, Organization: organization, RecordID: id,
+	})
+	if err != nil {
+		return found, err
+	}
+	stored, err := q.requests.GetLastMsgForSubject(ctx, subject)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+	case err != nil:
+		return found, natsconn.WrapError("reading the pending request", err)
+	default:
+		request, err := decodeRequest(subject, stored.Data)
+		if err != nil {
+			return found, err
+		}
+		if request.ReceivedAt.IsZero() {
+			request.ReceivedAt = stored.Time
+		}
+		found.Request = &request
+	}
+	batches, err := subjects.ClassFilters(repository, core.ClassBatches)
+	if err != nil {
+		return found, err
+	}
+	info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(batches[0]))
+	if err != nil {
+		return found, natsconn.WrapError("reading the pending batches", err)
+	}
+	found.Batches = len(info.State.Subjects)
+	return found, nil
+}
+
 // JobIDs returns the ids of the jobs, of any repository, that have a pending or in-flight page, organization or
 // repository Request.
 func (q *Queue) JobIDs(ctx context.Context) (map[string]struct{}, error) {

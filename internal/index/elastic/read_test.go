@@ -94,14 +94,14 @@ func TestGetErrors(t *testing.T) {
 		return answer{200, `{"docs":[{"error":{"type":"` + kind + `","reason":"r"}}]}`}
 	}
 	x, _ := play(t, fault("index_not_found_exception"), fault("no_shard_available_action_exception"), answer{200, `{"docs":[]}`},
-		answer{200, `{"docs":[{"found":true,"_version":1763716000123456789,"_source": {"n":1.0,"e":1e3,"s":"\u00e9"} }]}`})
+		answer{200, `{"docs":[{"_index":"a-1","found":true,"_version":1763716000123456789,"_source": {"n":1.0,"e":1e3,"s":"\u00e9"} }]}`})
 	for _, code := range []core.Code{core.CodeIndexBlocked, core.CodeUnavailable, core.CodeUnavailable} {
 		if _, found, err := x.Get(t.Context(), "a", "1"); found || core.CodeOf(err) != code {
 			t.Errorf("got %t, %v", found, err)
 		}
 	}
 	doc, found, err := x.Get(t.Context(), "a", "1")
-	want := core.StoredDocument{ID: "1", Version: 1763716000123456789, Source: []byte(` {"n":1.0,"e":1e3,"s":"\u00e9"} `)}
+	want := core.StoredDocument{ID: "1", Version: 1763716000123456789, Source: []byte(` {"n":1.0,"e":1e3,"s":"\u00e9"} `), Index: "a-1"}
 	if diff := cmp.Diff(want, doc); diff != "" || !found || err != nil {
 		t.Errorf("%s, found %t, %v", diff, found, err)
 	}

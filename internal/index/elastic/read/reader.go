@@ -39,6 +39,7 @@ func (r *Reader) Get(ctx context.Context, alias, id string) (core.StoredDocument
 	}
 	var answer struct {
 		Docs []struct {
+			Index   string          `json:"_index"`
 			Version core.Version    `json:"_version"`
 			Found   bool            `json:"found"`
 			Source  json.RawMessage `json:"_source"`
@@ -58,7 +59,7 @@ func (r *Reader) Get(ctx context.Context, alias, id string) (core.StoredDocument
 	if !doc.Found {
 		return core.StoredDocument{}, false, nil
 	}
-	return core.StoredDocument{ID: id, Version: doc.Version, Source: rawSource(reply.Body, doc.Source)}, true, nil
+	return core.StoredDocument{ID: id, Version: doc.Version, Source: rawSource(reply.Body, doc.Source), Index: doc.Index}, true, nil
 }
 
 // rawSource returns a document with its surrounding white space, which decoding drops. It is the last member in the response

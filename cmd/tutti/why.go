@@ -1,0 +1,158 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tutti/internal/client/display"
+	"tutti/internal/core"
+)
+
+func whyCommand() *cobra.Command {
+	var r remote
+	const want = "pass a repository, an organization and the id of a record"
+	cmd := &cobra.Command{
+		Use:   "why <repository> <organization> <id>",
+		Short: "Say why a record is or is not in the index",
+		Long: "Say what the server knows of one record: what its repository returns now, its documents in the index and whether they\n" +
+			"are the newest, the request that is pending, the runs over its organization, its dead letters, and the next step.\n" +
+			"Nothing is changed. A part that cannot be read says so and does not affect the others.\n\n" + localTimes,
+		Example: "  tutti why song.collab STUDY-1 ANALYSIS-1\n" +
+			"  tutti why song.collab STUDY-1 ANALYSIS-1 --output json | jq -r .next",
+		Args:              arguments(3, want),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, target []string) error {
+			if len(target) < 3 {
+				return usage(cmd, want)
+			}
+			c, err := r.client()
+			if err != nil {
+				return err
+			}
+			t, err := c.Trace(cmd.Context(), target[0], target[1], target[2])
+			return r.print(cmd, t.Raw, err, func() error { return printTrace(cmd.OutOrStdout(), t.RecordTrace) })
+		},
+	}
+	r.addFlags(cmd)
+	return cmd
+}
+
+// printTrace prints a trace, one line for each part.
+func printTrace(out io.Writer, t core.RecordTrace) error {
+	facts := []string{
+		"record", t.Repository + " / " + t.Organization + " / " + t.ID,
+		"upstream", partText(t.Upstream.TracePart, t.Upstream.State, sourceText(t.Upstream)),
+		"index", partText(t.Index.TracePart, "alias "+t.Index.Alias, comparisonText(t.Index.Comparison)),
+	}
+	for _, d := range t.Index.Documents {
+		facts = append(facts, "document", documentLine(d))
+	}
+	facts = append(facts, "queue", partText(t.Queue.TracePart, requestText(t.Queue.Request), batchesText(t.Queue.Batches)))
+	if t.Queue.Paused != "" {
+		facts = append(facts, "paused", t.Queue.Paused)
+	}
+	facts = append(facts, "runs", partText(t.Jobs.TracePart))
+	for _, j := range t.Jobs.InProgress {
+		facts = append(facts, "in progress", jobText(j))
+	}
+	if t.Jobs.LastEnded != nil {
+		facts = append(facts, "last ended", jobText(*t.Jobs.LastEnded))
+	}
+	facts = append(facts, "dead letters", partText(t.DeadLetters.TracePart))
+	for _, l := range t.DeadLetters.Letters {
+		facts = append(facts, "dead letter", joined(l.ID, l.Reason, cmp.Or(l.Hint, l.EngineType), strconv.Itoa(l.Attempts)+" attempts", display.Time(l.LastAt)))
+	}
+	return display.KeyValues(out, append(facts, "next", t.Next)...)
+}
+
+// partText describes a part by its status, its details, and its error.
+func partText(p core.TracePart, details ...string) string {
+	took := fmt.Sprintf("%.0f ms", p.TookMillis)
+	if p.Status == core.TraceError {
+		return joined(p.Status, p.Error, took)
+	}
+	return joined(append(append([]string{p.Status}, details...), took)...)
+}
+
+// joined joins the texts that are not empty.
+func joined(texts ...string) string {
+	var given []string
+	for _, text := range texts {
+		if text != "" {
+			given = append(given, text)
+		}
+	}
+	return strings.Join(given, ", ")
+}
+
+func sourceText(u core.TraceUpstream) string {
+	if u.SHA256 == "" {
+		return ""
+	}
+	return display.Count(int64(u.Bytes)) + " bytes, sha256 " + u.SHA256
+}
+
+// comparisonText describes how the index compares with the upstream.
+func comparisonText(c core.Comparison) string {
+	switch c {
+	case core.ComparisonEqual:
+		return "equal to the repository"
+	case core.ComparisonDiffers:
+		return "differs from the repository"
+	case core.ComparisonUnknown:
+		return "comparison with the repository unknown"
+	default:
+		return ""
+	}
+}
+
+func documentLine(d core.TraceDocument) string {
+	if !d.Stored {
+		return joined(d.ID, "not stored")
+	}
+	text := joined(d.ID, string(d.Comparison), "version "+strconv.FormatInt(int64(d.Version), 10))
+	if d.WrittenFor != nil {
+		text += ", requested " + display.Time(*d.WrittenFor)
+	}
+	if d.PhysicalIndex != "" {
+		text += ", in " + d.PhysicalIndex
+	}
+	if d.Expected != nil && !*d.Expected {
+		text += ", not of the record any more"
+	}
+	return text
+}
+
+func requestText(r *core.TraceRequest) string {
+	if r == nil {
+		return ""
+	}
+	text := joined(string(r.Kind), "cause "+string(r.Cause), strconv.Itoa(r.Attempts)+" attempts", "since "+display.Time(r.ReceivedAt))
+	if !r.NotBefore.IsZero() {
+		text += ", not before " + display.Time(r.NotBefore)
+	}
+	return text
+}
+
+func batchesText(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n) + " batches that may name it"
+}
+
+func jobText(j core.TraceJob) string {
+	text := joined(j.ID, string(j.Scope), string(j.State), "queued "+display.Time(j.QueuedAt))
+	if j.OrganizationState != "" {
+		text += ", its organization " + string(j.OrganizationState)
+	}
+	if j.EndedAt != nil {
+		text += ", ended " + display.Time(*j.EndedAt)
+	}
+	return text
+}

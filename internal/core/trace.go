@@ -1,0 +1,159 @@
+package core
+
+import "time"
+
+// Statuses of the parts of a RecordTrace.
+const (
+	// TraceError: the part could not be read; its Error says why.
+	TraceError = "error"
+	// TraceFound: the upstream has the record in an indexed state. TraceExcluded: in another state. TraceTooLarge: over the size limit.
+	TraceFound    = "found"
+	TraceExcluded = "excluded"
+	TraceTooLarge = "tooLarge"
+	// TraceAbsent: the upstream, or the index, does not have the record.
+	TraceAbsent = "absent"
+	// TraceOther: the upstream, or the index, has it under another organization, or the index from another repository.
+	TraceOther = "otherOrganization"
+	// TracePresent: the index has documents of the record, or there are dead letters of it.
+	TracePresent = "present"
+	// TracePending: a Request for the record is pending.
+	TracePending = "pending"
+	// TraceNone: there is no such Request, job or dead letter.
+	TraceNone = "none"
+)
+
+// Comparison is how the documents of the index compare with those that the upstream's record becomes now.
+type Comparison string
+
+// Comparisons.
+const (
+	ComparisonEqual   Comparison = "equal"
+	ComparisonDiffers Comparison = "differs"
+	// ComparisonUnknown: one of the two could not be read, or is too large to compare.
+	ComparisonUnknown Comparison = "unknown"
+)
+
+// RecordTrace is what is known of one record between its repository and the index. Each part that could not be read has the status
+// TraceError and its own Error, safe to display.
+type RecordTrace struct {
+	Repository   string           `json:"repository"`
+	Organization string           `json:"organization"`
+	ID           string           `json:"id"`
+	Upstream     TraceUpstream    `json:"upstream"`
+	Index        TraceIndex       `json:"index"`
+	Queue        TraceQueue       `json:"queue"`
+	Jobs         TraceJobs        `json:"jobs"`
+	DeadLetters  TraceDeadLetters `json:"deadLetters"`
+	// Next is one sentence with the next step.
+	Next string `json:"next"`
+}
+
+// TracePart is what every part of a RecordTrace has.
+type TracePart struct {
+	Status string `json:"status"`
+	Error  string `json:"error,omitempty"`
+	// TookMillis is how long it took to read the part, in milliseconds.
+	TookMillis float64 `json:"tookMillis"`
+}
+
+// TraceUpstream is what the upstream returns for the record now: TraceFound, TraceExcluded, TraceTooLarge, TraceAbsent, TraceOther.
+type TraceUpstream struct {
+	TracePart
+	// State is the upstream's name for the record's state, empty for none; IndexedStates are the states that are indexed, if configured.
+	State         string   `json:"state,omitempty"`
+	IndexedStates []string `json:"indexedStates,omitempty"`
+	// SHA256 is the hexadecimal hash of the record's bytes, Bytes their number.
+	SHA256 string `json:"sha256,omitempty"`
+	Bytes  int    `json:"bytes,omitempty"`
+}
+
+// TraceIndex is what the index holds of the record: TracePresent, TraceAbsent, TraceOther.
+type TraceIndex struct {
+	TracePart
+	Alias string `json:"alias"`
+	// Comparison compares all documents of the record, also missing and surplus ones.
+	Comparison Comparison      `json:"comparison,omitempty"`
+	Documents  []TraceDocument `json:"documents"`
+	// Truncated is true if the record has more documents than are listed.
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// TraceDocument is one document of the record, stored or expected.
+type TraceDocument struct {
+	ID string `json:"id"`
+	// Stored reports whether the index has it, Expected whether the upstream's record becomes it now; nil if that is unknown.
+	Stored   bool  `json:"stored"`
+	Expected *bool `json:"expected,omitempty"`
+	// Version is the stored version, WrittenFor the same as a time: when the Request was stored that it was written for.
+	Version    Version    `json:"version,omitempty"`
+	WrittenFor *time.Time `json:"writtenFor,omitempty"`
+	// PhysicalIndex is the index behind the alias, empty if the engine has none.
+	PhysicalIndex string     `json:"physicalIndex,omitempty"`
+	Comparison    Comparison `json:"comparison"`
+}
+
+// TraceQueue is what waits in the queue: TracePending, TraceNone.
+type TraceQueue struct {
+	TracePart
+	Request *TraceRequest `json:"request,omitempty"`
+	// Batches counts the pending batches of the repository, any of which may name the record.
+	Batches int `json:"batches,omitempty"`
+	// Paused is why the repository is paused, empty if it is not.
+	Paused string `json:"paused,omitempty"`
+}
+
+// TraceRequest is the pending Request of a record.
+type TraceRequest struct {
+	Kind       Kind      `json:"kind"`
+	Cause      Cause     `json:"cause"`
+	Attempts   int       `json:"attempts"`
+	ReceivedAt time.Time `json:"receivedAt"`
+	// NotBefore is when it is retried, zero for at once.
+	NotBefore time.Time `json:"notBefore,omitzero"`
+}
+
+// TraceJobs are the runs over the record's organization: TracePresent, TraceNone.
+type TraceJobs struct {
+	TracePart
+	// InProgress are those that have not ended, the newest first; LastEnded is the newest that has ended.
+	InProgress []TraceJob `json:"inProgress"`
+	LastEnded  *TraceJob  `json:"lastEnded,omitempty"`
+}
+
+// TraceJob is one run over the record's organization.
+type TraceJob struct {
+	// ID is empty if the caller may not read the job.
+	ID    string   `json:"id,omitempty"`
+	Scope Scope    `json:"scope"`
+	State JobState `json:"state"`
+	// OrganizationState is the state of the record's organization in the job.
+	OrganizationState JobState   `json:"organizationState,omitempty"`
+	QueuedAt          time.Time  `json:"queuedAt"`
+	EndedAt           *time.Time `json:"endedAt,omitempty"`
+}
+
+// TraceDeadLetters are the dead letters of the record and of its documents: TracePresent, TraceNone.
+type TraceDeadLetters struct {
+	TracePart
+	Letters []TraceDeadLetter `json:"letters"`
+}
+
+// TraceDeadLetter is one dead letter.
+type TraceDeadLetter struct {
+	ID       string `json:"id"`
+	RecordID string `json:"recordId"`
+	Reason   string `json:"reason"`
+	Hint     string `json:"hint,omitempty"`
+	// EngineType is the engine's error type.
+	EngineType string    `json:"engineType,omitempty"`
+	Attempts   int       `json:"attempts"`
+	LastAt     time.Time `json:"lastAt"`
+}
+
+// PendingRecord is what the queue holds for one record.
+type PendingRecord struct {
+	// Request is the pending Request of the record, nil for none.
+	Request *Request
+	// Batches counts the pending batches of the repository.
+	Batches int
+}

@@ -1,0 +1,308 @@
+// Package trace says what is known of one record between its repository and the index, and why it is not in the index.
+package trace
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// Upstream fetches records.
+type Upstream interface {
+	Record(ctx context.Context, organization, id string) (core.Record, error)
+}
+
+// Index reads documents.
+type Index interface {
+	Get(ctx context.Context, alias, id string) (core.StoredDocument, bool, error)
+	Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version, each func(id string, v core.Version) error) error
+}
+
+// Queue reads pending Requests.
+type Queue interface {
+	// PendingRecord returns the pending Request of a record, and how many batches of its repository are pending.
+	PendingRecord(ctx context.Context, repository, organization, id string) (core.PendingRecord, error)
+}
+
+// Jobs reads jobs.
+type Jobs interface {
+	List(ctx context.Context, repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error)
+	// Organization returns one organization of a job, CodeNotFound if the job has not begun it.
+	Organization(ctx context.Context, jobID, organization string) (core.OrganizationRun, error)
+}
+
+// DeadLetters reads dead letters.
+type DeadLetters interface {
+	// Find returns the dead letter of a record, CodeNotFound when there is none.
+	Find(ctx context.Context, repository, organization, id string) (core.DeadLetter, error)
+}
+
+// Repository is one configured repository. One of Document and Split is set, as for the consumers.
+type Repository struct {
+	core.Repository
+	Upstream Upstream
+	// States are the states that are indexed, nil if the type of repository has none.
+	States   []string
+	Document func(dst []byte, rec core.Record) []byte
+	Split    func(rec core.Record, each func(id string, document []byte) error) error
+}
+
+// Config holds the dependencies of a Tracer; all but Timeout are required.
+type Config struct {
+	Index       Index
+	Queue       Queue
+	Jobs        Jobs
+	DeadLetters DeadLetters
+	// Paused lists the paused repositories.
+	Paused func() []core.Pause
+	// Timeout bounds each part, 5 s by default.
+	Timeout time.Duration
+}
+
+const (
+	defaultTimeout = 5 * time.Second
+	// maxDocuments is how many documents of a record are listed.
+	maxDocuments = 100
+	// maxJobs is how many of the newest jobs are searched for the runs over an organization.
+	maxJobs = 200
+)
+
+// Tracer collects RecordTraces. It is safe for concurrent use.
+type Tracer struct {
+	repositories map[string]Repository
+	cfg          Config
+}
+
+// New returns a Tracer.
+func New(repositories []Repository, cfg Config) *Tracer {
+	if cfg.Timeout == 0 {
+		cfg.Timeout = defaultTimeout
+	}
+	t := &Tracer{repositories: make(map[string]Repository, len(repositories)), cfg: cfg}
+	for _, r := range repositories {
+		t.repositories[r.Code] = r
+	}
+	return t
+}
+
+// Trace returns what is known of a record. A part that fails or takes too long has its own error and does not affect the others.
+// With restricted, for a caller that may only read this organization, records and documents of other organizations count as absent,
+// and the jobs of the whole repository have no id. Errors: CodeNotFound for an unknown repository, CodeInvalid for an invalid name.
+func (t *Tracer) Trace(ctx context.Context, repository, organization, id string, restricted bool) (core.RecordTrace, error) {
+	for _, name := range [][2]string{{"repository", repository}, {"organization", organization}, {"id", id}} {
+		if err := core.ValidID(name[0], name[1]); err != nil {
+			return core.RecordTrace{}, err
+		}
+	}
+	repo, ok := t.repositories[repository]
+	if !ok {
+		return core.RecordTrace{}, &core.Error{
+			Code: core.CodeNotFound, Message: fmt.Sprintf("repository %q is not configured", repository),
+			Hint: "use the code of one of the configured repositories; codes are case-sensitive",
+		}
+	}
+	trace := core.RecordTrace{Repository: repository, Organization: organization, ID: id}
+	trace.Index.Alias, trace.Upstream.IndexedStates = repo.IndexName, repo.States
+	c := &collection{
+		Tracer: t, repository: repo, restricted: restricted, trace: &trace,
+		expected: map[string][]byte{}, stored: map[string]core.StoredDocument{},
+	}
+	c.collect(ctx)
+	trace.Next = Next(trace)
+	return trace, nil
+}
+
+// collection is one call of Trace. Each part writes only its own members until all that run at the same time have ended.
+type collection struct {
+	*Tracer
+	repository Repository
+	restricted bool
+	trace      *core.RecordTrace
+	// expected are the documents that the record becomes, in the order of ids; known reports whether they could be made.
+	expected map[string][]byte
+	ids      []string
+	known    bool
+	// stored are the documents of the index; storedIDs are those of a record with several.
+	stored    map[string]core.StoredDocument
+	storedIDs []string
+}
+
+// collect reads all parts, those that do not depend on others at the same time.
+func (c *collection) collect(ctx context.Context) {
+	var parts sync.WaitGroup
+	parts.Go(func() { c.read(ctx, &c.trace.Upstream.TracePart, c.upstream) })
+	parts.Go(func() { c.read(ctx, &c.trace.Queue.TracePart, c.queue) })
+	parts.Go(func() { c.read(ctx, &c.trace.Jobs.TracePart, c.jobs) })
+	parts.Wait()
+	c.read(ctx, &c.trace.Index.TracePart, c.index)
+	c.read(ctx, &c.trace.DeadLetters.TracePart, c.deadLetters)
+}
+
+// read calls one part with its own timeout.
+func (c *collection) read(ctx context.Context, p *core.TracePart, part func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer cancel()
+	start := time.Now()
+	err := part(ctx)
+	p.TookMillis = float64(time.Since(start).Microseconds()) / 1000
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		p.Status, p.Error = core.TraceError, fmt.Sprintf("no answer within %s", c.cfg.Timeout)
+	default:
+		p.Status, p.Error = core.TraceError, core.DisplayOf(err)
+	}
+}
+
+// upstream fetches the record and makes its documents.
+func (c *collection) upstream(ctx context.Context) error {
+	u := &c.trace.Upstream
+	rec, err := c.repository.Upstream.Record(ctx, c.trace.Organization, c.trace.ID)
+	if rec.Release != nil {
+		defer rec.Release()
+	}
+	switch {
+	case errors.Is(err, core.ErrOtherOrganization), err == nil && rec.Organization != c.trace.Organization:
+		u.Status = c.other()
+		c.known = true
+		return nil
+	case core.CodeOf(err) == core.CodeAbsent:
+		u.Status = core.TraceAbsent
+		c.known = true
+		return nil
+	case err != nil:
+		return err
+	case rec.ID != c.trace.ID:
+		return core.NewError(core.CodeUpstream, "the repository returned another record than the requested one")
+	}
+	u.State = rec.State
+	if rec.TooLarge != nil {
+		u.Status, u.Bytes, u.SHA256 = core.TraceTooLarge, rec.TooLarge.Size, rec.TooLarge.SHA256
+	} else {
+		sum := sha256.Sum256(rec.Body)
+		u.Status, u.Bytes, u.SHA256 = core.TraceFound, len(rec.Body), hex.EncodeToString(sum[:])
+	}
+	if !rec.Indexable {
+		u.Status = core.TraceExcluded
+		c.known = true
+	}
+	if u.Status == core.TraceFound {
+		c.known = c.makeDocuments(rec) == nil
+	}
+	return nil
+}
+
+// other returns the status of a record of another organization.
+func (c *collection) other() string {
+	if c.restricted {
+		return core.TraceAbsent
+	}
+	return core.TraceOther
+}
+
+// makeDocuments makes the documents of a record as the consumers do.
+func (c *collection) makeDocuments(rec core.Record) error {
+	add := func(id string, document []byte) error {
+		c.expected[id] = append([]byte(nil), document...)
+		c.ids = append(c.ids, id)
+		return nil
+	}
+	if c.repository.Split != nil {
+		return c.repository.Split(rec, add)
+	}
+	return add(rec.ID, c.repository.Document(nil, rec))
+}
+
+// queue reads what is pending.
+func (c *collection) queue(ctx context.Context) error {
+	q := &c.trace.Queue
+	for _, p := range c.cfg.Paused() {
+		if p.Repository == c.repository.Code {
+			q.Paused = p.Reason
+		}
+	}
+	pending, err := c.cfg.Queue.PendingRecord(ctx, c.repository.Code, c.trace.Organization, c.trace.ID)
+	if err != nil {
+		return err
+	}
+	q.Status, q.Batches = core.TraceNone, pending.Batches
+	if r := pending.Request; r != nil {
+		q.Status = core.TracePending
+		q.Request = &core.TraceRequest{Kind: r.Kind, Cause: r.Cause, Attempts: r.Attempts, ReceivedAt: r.ReceivedAt, NotBefore: r.NotBefore}
+	}
+	return nil
+}
+
+// jobs finds the runs over the organization among the newest jobs.
+func (c *collection) jobs(ctx context.Context) error {
+	j := &c.trace.Jobs
+	j.InProgress = []core.TraceJob{}
+	newest, _, err := c.cfg.Jobs.List(ctx, c.repository.Code, "", maxJobs, "")
+	if err != nil {
+		return err
+	}
+	for _, job := range newest {
+		if job.Scope == core.ScopeOrganization && job.Organization != c.trace.Organization || job.State.Final() && j.LastEnded != nil {
+			continue
+		}
+		run, err := c.cfg.Jobs.Organization(ctx, job.ID, c.trace.Organization)
+		switch {
+		case core.CodeOf(err) == core.CodeNotFound && job.State.Final():
+			continue // it never read the organization
+		case err != nil && core.CodeOf(err) != core.CodeNotFound:
+			return err
+		}
+		found := core.TraceJob{
+			ID: job.ID, Scope: job.Scope, State: job.State, OrganizationState: run.State, QueuedAt: job.QueuedAt, EndedAt: job.EndedAt,
+		}
+		if c.restricted && job.Scope != core.ScopeOrganization {
+			found.ID = ""
+		}
+		if job.State.Final() {
+			j.LastEnded = &found
+		} else {
+			j.InProgress = append(j.InProgress, found)
+		}
+	}
+	j.Status = core.TraceNone
+	if j.LastEnded != nil || len(j.InProgress) > 0 {
+		j.Status = core.TracePresent
+	}
+	return nil
+}
+
+// deadLetters reads the dead letters of the record and of its documents.
+func (c *collection) deadLetters(ctx context.Context) error {
+	d := &c.trace.DeadLetters
+	d.Letters = []core.TraceDeadLetter{}
+	ids := c.listed()
+	if !slices.Contains(ids, c.trace.ID) {
+		ids = append([]string{c.trace.ID}, ids...)
+	}
+	for _, id := range ids {
+		l, err := c.cfg.DeadLetters.Find(ctx, c.repository.Code, c.trace.Organization, id)
+		switch {
+		case core.CodeOf(err) == core.CodeNotFound:
+			continue
+		case err != nil:
+			return err
+		case c.restricted && l.Request != nil && l.Request.Organization != c.trace.Organization:
+			continue
+		}
+		d.Letters = append(d.Letters, core.TraceDeadLetter{
+			ID: l.ID, RecordID: l.RecordID, Reason: l.Reason, Hint: l.Hint, EngineType: l.EngineType, Attempts: l.Attempts, LastAt: l.LastAt,
+		})
+	}
+	d.Status = core.TraceNone
+	if len(d.Letters) > 0 {
+		d.Status = core.TracePresent
+	}
+	return nil
+}

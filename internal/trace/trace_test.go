@@ -1,0 +1,337 @@
+package trace_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"tutti/internal/core"
+	"tutti/internal/trace"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const version = core.Version(1763716000123456789)
+
+// world is everything that a Tracer reads, with one record of song.ca.
+type world struct {
+	record    func(ctx context.Context) (core.Record, error)
+	documents map[string]string
+	indexErr  error
+	pending   core.PendingRecord
+	queueErr  error
+	list      []core.Job
+	jobsErr   error
+	runs      map[string]core.OrganizationRun
+	letters   map[string]core.DeadLetter
+	letterErr error
+	paused    []core.Pause
+	released  int
+	split     bool
+	timeout   time.Duration
+}
+
+func (w *world) Record(ctx context.Context, _, _ string) (core.Record, error) { return w.record(ctx) }
+
+type index struct{ *world }
+
+func (x index) Get(_ context.Context, _, id string) (core.StoredDocument, bool, error) {
+	source, found := x.documents[id]
+	return core.StoredDocument{ID: id, Version: version, Source: []byte(source), Index: "analyses-1"}, found, x.indexErr
+}
+
+func (x index) Scan(_ context.Context, _ string, scope core.IndexScope, _ core.Version, each func(string, core.Version) error) error {
+	for id := range x.documents {
+		if scope.Field == "recordId" && scope.Organization == "A1" {
+			if err := each(id, version); err != nil {
+				return err
+			}
+		}
+	}
+	return x.indexErr
+}
+
+func (w *world) PendingRecord(context.Context, string, string, string) (core.PendingRecord, error) {
+	return w.pending, w.queueErr
+}
+
+func (w *world) List(context.Context, string, core.JobState, int, string) ([]core.Job, string, error) {
+	return w.list, "", w.jobsErr
+}
+
+func (w *world) Organization(_ context.Context, jobID, _ string) (core.OrganizationRun, error) {
+	run, ok := w.runs[jobID]
+	if !ok {
+		return run, core.NewError(core.CodeNotFound, "no such organization")
+	}
+	return run, nil
+}
+
+func (w *world) Find(_ context.Context, _, _, id string) (core.DeadLetter, error) {
+	l, ok := w.letters[id]
+	if !ok && w.letterErr == nil {
+		return l, core.NewError(core.CodeNotFound, "no such dead letter")
+	}
+	return l, w.letterErr
+}
+
+// newWorld returns a world whose record is published and in the index.
+func newWorld() *world {
+	w := &world{documents: map[string]string{"A1": `{"studyId":"S1","n":1.0}`}}
+	w.returns(core.Record{ID: "A1", Organization: "S1", State: "PUBLISHED", Indexable: true, Body: []byte(`{"studyId":"S1","n":1.0}`)}, nil)
+	return w
+}
+
+func (w *world) returns(rec core.Record, err error) {
+	w.record = func(context.Context) (core.Record, error) {
+		rec.Release = func() { w.released++ }
+		return rec, err
+	}
+}
+
+func (w *world) trace(t *testing.T, restricted bool) core.RecordTrace {
+	t.Helper()
+	r := trace.Repository{
+		Repository: core.Repository{Code: "song.ca", IndexName: "analyses", Fields: core.RecordFields{ID: "recordId", Organization: "studyId"}},
+		Upstream:   w, States: []string{"PUBLISHED"},
+	}
+	if w.split {
+		r.Split = func(rec core.Record, each func(string, []byte) error) error {
+			for _, id := range []string{"f1", "f2"} {
+				if err := each(id, rec.Body); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+	} else {
+		r.Document = func(dst []byte, rec core.Record) []byte { return append(dst, rec.Body...) }
+	}
+	tracer := trace.New([]trace.Repository{r}, trace.Config{
+		Index: index{w}, Queue: w, Jobs: w, DeadLetters: w, Paused: func() []core.Pause { return w.paused }, Timeout: w.timeout,
+	})
+	got, err := tracer.Trace(t.Context(), "song.ca", "S1", "A1", restricted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// TestTraceCurrent: the record, its hash and its document are named, and the memory of the record is released.
+func TestTraceCurrent(t *testing.T) {
+	w := newWorld()
+	got := w.trace(t, false)
+	expected, at := true, time.Unix(0, int64(version)).UTC()
+	want := []core.TraceDocument{{
+		ID: "A1", Stored: true, Expected: &expected, Version: version, WrittenFor: &at, PhysicalIndex: "analyses-1", Comparison: core.ComparisonEqual,
+	}}
+	if diff := cmp.Diff(want, got.Index.Documents); diff != "" {
+		t.Error(diff)
+	}
+
+	const sum = "72cab80e19a5d34483675ce5d573ad7b58dc69840ee89495749d721273504d47"
+	if u := got.Upstream; u.Status != core.TraceFound || u.State != "PUBLISHED" || u.Bytes != 24 || u.SHA256 != sum {
+		t.Errorf("upstream: %+v", u)
+	}
+	if got.Index.Status != core.TracePresent || got.Index.Alias != "analyses" || got.Index.Comparison != core.ComparisonEqual {
+		t.Errorf("index: %+v", got.Index)
+	}
+	if got.Queue.Status != core.TraceNone || got.Jobs.Status != core.TraceNone || got.DeadLetters.Status != core.TraceNone {
+		t.Errorf("%+v", got)
+	}
+	if w.released != 1 || !strings.HasPrefix(got.Next, "nothing to do") {
+		t.Errorf("released %d times; %s", w.released, got.Next)
+	}
+}
+
+// TestTraceCompare: documents are compared by their values.
+func TestTraceCompare(t *testing.T) {
+	for stored, want := range map[string]core.Comparison{
+		`{"studyId":"S1","n":1.0}`:       core.ComparisonEqual,
+		`{ "n":1.0, "studyId":"S1" }`:    core.ComparisonEqual,
+		`{"studyId":"S1","n":1}`:         core.ComparisonDiffers,
+		`{"studyId":"S1","n":1.0,"b":0}`: core.ComparisonDiffers,
+		`{"studyId":"S1","n":`:           core.ComparisonUnknown,
+	} {
+		w := newWorld()
+		w.documents["A1"] = stored
+		if got := w.trace(t, false).Index.Comparison; got != want {
+			t.Errorf("%s: %s, want %s", stored, got, want)
+		}
+	}
+}
+
+// TestTraceUpstream: what the upstream returns has a status, and documents without a record differ.
+func TestTraceUpstream(t *testing.T) {
+	other := core.WrapError(core.CodeUpstream, "other", core.ErrOtherOrganization)
+	tooLarge := core.Record{ID: "A1", Organization: "S1", Indexable: true, TooLarge: &core.DeadLetterDocument{Size: 9, SHA256: "ab"}}
+	for name, tt := range map[string]struct {
+		rec        core.Record
+		err        error
+		restricted bool
+		want       string
+		compare    core.Comparison
+	}{
+		"excluded":              {core.Record{ID: "A1", Organization: "S1", State: "UNPUBLISHED", Body: []byte("{}")}, nil, false, core.TraceExcluded, core.ComparisonDiffers},
+		"absent":                {core.Record{}, core.WrapError(core.CodeAbsent, "absent", core.ErrRecordAbsent), false, core.TraceAbsent, core.ComparisonDiffers},
+		"other organization":    {core.Record{}, other, false, core.TraceOther, core.ComparisonDiffers},
+		"of other organization": {core.Record{ID: "A1", Organization: "S2", Indexable: true}, nil, false, core.TraceOther, core.ComparisonDiffers},
+		"hidden organization":   {core.Record{}, other, true, core.TraceAbsent, core.ComparisonDiffers},
+		"another record":        {core.Record{ID: "B", Organization: "S1"}, nil, false, core.TraceError, core.ComparisonUnknown},
+		"too large":             {tooLarge, nil, false, core.TraceTooLarge, core.ComparisonUnknown},
+		"error":                 {core.Record{}, core.NewError(core.CodeUnavailable, "refused"), false, core.TraceError, core.ComparisonUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.returns(tt.rec, tt.err)
+			got := w.trace(t, tt.restricted)
+			if got.Upstream.Status != tt.want || got.Index.Comparison != tt.compare {
+				t.Errorf("upstream %+v, comparison %s", got.Upstream, got.Index.Comparison)
+			}
+			if got.Index.Status != core.TracePresent {
+				t.Errorf("index: %+v", got.Index)
+			}
+		})
+	}
+}
+
+// TestTraceOtherDocument: a document of another organization or repository is not the record's, and hidden from restricted callers.
+func TestTraceOtherDocument(t *testing.T) {
+	for _, source := range []string{`{"studyId":"S2"}`, `{"studyId":"S1","repositories":[{"code":"song.us"}]}`} {
+		for restricted, want := range map[bool]string{false: core.TraceOther, true: core.TraceAbsent} {
+			w := newWorld()
+			w.documents["A1"] = source
+			got := w.trace(t, restricted).Index
+			if got.Status != want || got.Documents[0].Stored || got.Documents[0].Version != 0 {
+				t.Errorf("%s, restricted %t: %+v", source, restricted, got)
+			}
+		}
+	}
+}
+
+// TestTraceParts: an error of one part does not affect the others.
+func TestTraceParts(t *testing.T) {
+	down := core.NewError(core.CodeUnavailable, "does not answer")
+	for name, fail := range map[string]func(*world){
+		"upstream": func(w *world) { w.returns(core.Record{}, down) },
+		"index":    func(w *world) { w.indexErr = down },
+		"queue":    func(w *world) { w.queueErr = down },
+		"jobs":     func(w *world) { w.jobsErr = down },
+		"letters":  func(w *world) { w.letterErr = down },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			fail(w)
+			got := w.trace(t, false)
+			for part, p := range map[string]core.TracePart{
+				"upstream": got.Upstream.TracePart, "index": got.Index.TracePart, "queue": got.Queue.TracePart, "jobs": got.Jobs.TracePart,
+				"letters": got.DeadLetters.TracePart,
+			} {
+				if failed := p.Status == core.TraceError; failed != (part == name) || failed && p.Error != "does not answer" {
+					t.Errorf("%s: %+v", part, p)
+				}
+			}
+		})
+	}
+}
+
+// TestTraceTimeout: a part that does not answer ends after its own timeout, with an error that names it.
+func TestTraceTimeout(t *testing.T) {
+	w := newWorld()
+	w.timeout = 20 * time.Millisecond
+	w.record = func(ctx context.Context) (core.Record, error) {
+		<-ctx.Done()
+		return core.Record{}, errors.New("internal text")
+	}
+	got := w.trace(t, false)
+	if got.Upstream.Error != "no answer within 20ms" || got.Upstream.TookMillis < 20 || got.Index.Status != core.TracePresent {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestTraceSplit: of a record with several documents, missing, current and surplus ones are listed, with their dead letters.
+func TestTraceSplit(t *testing.T) {
+	w := newWorld()
+	w.split = true
+	w.documents = map[string]string{"f1": `{"studyId":"S1","n":1.0}`, "f3": `{"studyId":"S1"}`}
+	w.letters = map[string]core.DeadLetter{
+		"f2": {ID: "L2", RecordID: "f2", Reason: core.ReasonRejected, Attempts: 4, Request: &core.Request{Organization: "S1"}},
+	}
+	got := w.trace(t, false)
+	var lines []string
+	for _, d := range got.Index.Documents {
+		line := d.ID + " " + string(d.Comparison)
+		if d.Stored {
+			line += " stored"
+		}
+		if *d.Expected {
+			line += " expected"
+		}
+		lines = append(lines, line)
+	}
+	if diff := cmp.Diff([]string{"f1 equal stored expected", "f2 differs expected", "f3 differs stored"}, lines); diff != "" {
+		t.Error(diff)
+	}
+	if got.Index.Comparison != core.ComparisonDiffers || len(got.DeadLetters.Letters) != 1 || got.DeadLetters.Letters[0].Attempts != 4 {
+		t.Errorf("%+v", got)
+	}
+	w.letters["f2"] = core.DeadLetter{ID: "L2", Request: &core.Request{Organization: "S2"}}
+	if got := w.trace(t, true); len(got.DeadLetters.Letters) != 0 {
+		t.Errorf("a restricted caller sees %+v", got.DeadLetters)
+	}
+}
+
+// TestTraceQueue: the pending request, the batches and the pause are named.
+func TestTraceQueue(t *testing.T) {
+	w := newWorld()
+	w.pending = core.PendingRecord{Batches: 3, Request: &core.Request{Kind: core.KindIndex, Cause: core.CauseKafka, Attempts: 2}}
+	w.paused = []core.Pause{{Repository: "other", Reason: "no"}, {Repository: "song.ca", Reason: "closed"}}
+	q := w.trace(t, false).Queue
+	if q.Status != core.TracePending || q.Batches != 3 || q.Request.Cause != core.CauseKafka || q.Request.Attempts != 2 || q.Paused != "closed" {
+		t.Errorf("%+v", q)
+	}
+}
+
+// TestTraceJobs: only runs that cover the organization are named, and of those that ended the newest that has read it.
+func TestTraceJobs(t *testing.T) {
+	job := func(id string, scope core.Scope, organization string, state core.JobState) core.Job {
+		return core.Job{ID: id, Scope: scope, Organization: organization, State: state}
+	}
+	w := newWorld()
+	w.list = []core.Job{
+		job("9", core.ScopeOrganization, "S2", core.JobRunning),
+		job("8", core.ScopeRepository, "", core.JobRunning),
+		job("7", core.ScopeRepository, "", core.JobFailed), // failed before the organization
+		job("6", core.ScopeOrganization, "S2", core.JobSucceeded),
+		job("5", core.ScopeRepository, "", core.JobPartial),
+		job("4", core.ScopeOrganization, "S1", core.JobSucceeded),
+		job("3", core.ScopeOrganization, "S1", core.JobQueued),
+	}
+	w.runs = map[string]core.OrganizationRun{"5": {State: core.JobSucceeded}, "4": {State: core.JobSucceeded}, "6": {}, "9": {}}
+	got := w.trace(t, false).Jobs
+	if len(got.InProgress) != 2 || got.InProgress[0].ID != "8" || got.InProgress[1].ID != "3" {
+		t.Errorf("in progress: %+v", got.InProgress)
+	}
+	if last := got.LastEnded; last == nil || last.ID != "5" || last.State != core.JobPartial || last.OrganizationState != core.JobSucceeded {
+		t.Errorf("last ended: %+v", last)
+	}
+	got = w.trace(t, true).Jobs
+	if got.InProgress[0].ID != "" || got.InProgress[1].ID != "3" || got.LastEnded.ID != "" {
+		t.Errorf("a restricted caller sees %+v", got)
+	}
+}
+
+// TestTraceErrors: an unknown repository and an invalid name are errors of the call.
+func TestTraceErrors(t *testing.T) {
+	tracer := trace.New(nil, trace.Config{})
+	for id, want := range map[string]core.Code{"A1": core.CodeNotFound, "..": core.CodeInvalid} {
+		if _, err := tracer.Trace(t.Context(), "song.ca", "S1", id, false); core.CodeOf(err) != want {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+}
