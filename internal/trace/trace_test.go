@@ -245,6 +245,9 @@ func TestTraceTimeout(t *testing.T) {
 	w := newWorld()
 	w.timeout = 20 * time.Millisecond
 	w.record = func(ctx context.Context) (core.Record, error) {
+		if end, ok := ctx.Deadline(); !ok || time.Until(end) > w.timeout {
+			t.Errorf("the call ends at %s", end)
+		}
 		<-ctx.Done()
 		return core.Record{}, errors.New("internal text")
 	}
