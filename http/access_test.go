@@ -249,6 +249,8 @@ func routeAccess() map[api.Route]struct {
 		{Method: "DELETE", Pattern: record}: {may: writers},
 		{Method: "POST", Pattern: "/index/repository/{repositoryCode}/organization/{organization}"}: {may: writers},
 		{Method: "POST", Pattern: "/index/repository/{repositoryCode}"}:                             {may: systemOnly},
+		{Method: "POST", Pattern: "/index/repository/{repositoryCode}/rollback"}:                    {may: systemOnly},
+		{Method: "DELETE", Pattern: "/index/repository/{repositoryCode}/previous"}:                  {may: systemOnly},
 
 		{Method: "GET", Pattern: "/jobs"}:             {may: anyToken},
 		{Method: "GET", Pattern: "/jobs/{id}"}:        {may: writers, hides: true},

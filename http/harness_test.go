@@ -57,6 +57,8 @@ var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 type ports struct {
 	record        func(kind core.Kind, repository, organization, id, requestID string) (string, error)
 	run           func(scope core.Scope, repository, organization string, flags core.RunFlags, cause core.Cause, requestID string) (core.Job, error)
+	rollback      func(repository, requestID string) (core.Job, error)
+	dropPrevious  func(repository string) error
 	list          func(repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error)
 	get           func(id string) (core.Job, error)
 	trace         func(repository, organization, id string, restricted bool) (core.RecordTrace, error)
@@ -111,6 +113,14 @@ func (p *ports) Organizations(_ context.Context, jobID string) ([]core.Organizat
 	return p.organizations(jobID)
 }
 
+func (p *ports) Rollback(_ context.Context, repository, requestID string) (core.Job, error) {
+	return p.rollback(repository, requestID)
+}
+
+func (p *ports) DropPrevious(_ context.Context, repository string) error {
+	return p.dropPrevious(repository)
+}
+
 func (p *ports) Cancel(_ context.Context, id string) (core.Job, error) { return p.cancel(id) }
 
 func (p *ports) Notify(_ context.Context, repository string, body []byte, signature, requestID string) (core.NotificationResult, error) {
@@ -149,7 +159,7 @@ func assemble(p *ports, cfg api.Config) (*api.Router, error) {
 	}
 	return api.New(cfg,
 		indexing.New(indexing.Ports{
-			Ingest: p, Traces: p, Jobs: p, JobEvents: p, Pauses: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters,
+			Ingest: p, Traces: p, Jobs: p, JobEvents: p, Pauses: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters, Rebuilds: p,
 		}),
 		metadata.New(metadata.Ports{
 			AnalysisTypes: types, Studies: p.metadata, Analyses: p.metadata, Submissions: p.metadata, Files: p.metadata, Entities: p.metadata, Exports: p.metadata, Payloads: p.payloads,
@@ -165,8 +175,10 @@ func working() *ports {
 		run: func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
 			return core.Job{ID: "job-1", IndexName: "analyses"}, nil
 		},
-		list: func(string, core.JobState, int, string) ([]core.Job, string, error) { return nil, "", nil },
-		get:  func(id string) (core.Job, error) { return queuedJob(id), nil },
+		rollback:     func(string, string) (core.Job, error) { return core.Job{ID: "job-1", IndexName: "analyses"}, nil },
+		dropPrevious: func(string) error { return nil },
+		list:         func(string, core.JobState, int, string) ([]core.Job, string, error) { return nil, "", nil },
+		get:          func(id string) (core.Job, error) { return queuedJob(id), nil },
 		trace: func(repository, organization, id string, _ bool) (core.RecordTrace, error) {
 			return tracedRecord(repository, organization, id), nil
 		},

@@ -16,6 +16,7 @@ import (
 // indexFlags are the flags of tutti index.
 type indexFlags struct {
 	wait, force, rebuild, remove bool
+	rollback, dropPrevious       bool
 	// timeout is the longest wait; 0 means no limit.
 	timeout time.Duration
 }
@@ -34,8 +35,10 @@ func (f indexFlags) check(target []string) string {
 		return "--wait-timeout requires --wait"
 	case f.force && record:
 		return "--force disables the prune guard of a run; indexing one record is not a run"
-	case f.rebuild && len(target) > 1:
-		return "--rebuild applies to a whole repository only"
+	case (f.rebuild || f.rollback || f.dropPrevious) && len(target) > 1:
+		return "--rebuild, --rollback and --drop-previous apply to a whole repository only"
+	case f.rollback && (f.force || f.rebuild || f.dropPrevious), f.dropPrevious && (f.force || f.rebuild || f.wait):
+		return "--rollback and --drop-previous cannot be combined with --force, --rebuild or each other, nor --drop-previous with --wait"
 	default:
 		return ""
 	}
@@ -56,6 +59,8 @@ func indexCommand() *cobra.Command {
 			"A record that its repository no longer has, or has in a state that is not indexed, is removed. At its end a run\n" +
 			"removes documents that no longer exist in the repository. If that would remove more than a fifth of them, none is\n" +
 			"removed and the job ends partial, unless --force is given.\n\n" +
+			"With --rebuild a second index is filled with the current mapping, while changes go to both, and then replaces the first.\n" +
+			"The first is kept: --rollback returns to it, and indexes what changed since; --drop-previous deletes it.\n\n" +
 			"Exit code: 0 when the request was accepted, with --wait when the job succeeded; 2 when the job ended partial,\n" +
 			"for example because records were rejected; 1 when it failed or was cancelled, and on every error, including\n" +
 			"wrong usage, --wait-timeout and ctrl-c.",
@@ -85,6 +90,8 @@ func indexCommand() *cobra.Command {
 		"with --wait, exit 1 after this `duration` if the job has not ended; 0 waits without limit")
 	flags.BoolVar(&f.force, "force", false, "remove what the repository no longer has, even more than a fifth of the documents; not with an id")
 	flags.BoolVar(&f.rebuild, "rebuild", false, "fill a new index and switch the alias to it; whole repositories only")
+	flags.BoolVar(&f.rollback, "rollback", false, "return to the index before the last rebuild; whole repositories only")
+	flags.BoolVar(&f.dropPrevious, "drop-previous", false, "delete the index before the last rebuild; whole repositories only")
 	flags.BoolVar(&f.remove, "remove", false, "remove the document of one record; needs an id")
 	return cmd
 }
@@ -95,6 +102,9 @@ func index(cmd *cobra.Command, c *client.Client, r *remote, f indexFlags, target
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, f.timeout)
 		defer cancel()
+	}
+	if f.dropPrevious {
+		return c.DropPrevious(ctx, target[0])
 	}
 	accepted, err := trigger(ctx, c, f, target)
 	if err != nil && ctx.Err() != nil && cmd.Context().Err() == nil {
@@ -123,6 +133,9 @@ func index(cmd *cobra.Command, c *client.Client, r *remote, f indexFlags, target
 func trigger(ctx context.Context, c *client.Client, f indexFlags, target []string) (client.Accepted, error) {
 	if f.remove {
 		return c.RemoveRecord(ctx, target[0], target[1], target[2])
+	}
+	if f.rollback {
+		return c.Rollback(ctx, target[0])
 	}
 	return c.Index(ctx, client.RunOptions{Force: f.force, Rebuild: f.rebuild}, target...)
 }

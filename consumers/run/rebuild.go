@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
+	"slices"
 
-	"github.com/tidwall/gjson"
+	"github.com/cespare/xxhash/v2"
 
-	"tutti/consumers/fetch"
 	"tutti/internal/core"
 )
 
@@ -45,16 +44,19 @@ func (e *jobEnd) endRebuild(ctx context.Context, job core.Job, runs []core.Organ
 	if lacking == nil {
 		lacking = &core.JobError{Code: core.JobErrorInterrupted, Message: "not all organizations were read"}
 	}
-	if allReadWhole(runs) {
-		var err error
-		if lacking, err = e.compare(ctx, job); err != nil {
+	if allRead(runs) {
+		swept, err := e.completeRebuild(ctx, job)
+		if err != nil {
 			return e.Outcomes.PauseOnError(err)
 		}
+		lacking = swept.guard
+		totals.Removed += swept.removed
+		totals.Rejected += swept.rejected
 	}
 	if lacking == nil {
 		switch err := e.Rebuild.Finish(ctx, job.ID); {
 		case core.CodeOf(err) == core.CodeConflict:
-			lacking = &core.JobError{Code: string(core.CodeConflict), Message: core.MessageOf(err)}
+			lacking = conflictError(err)
 		case err != nil:
 			return e.Outcomes.PauseOnError(err)
 		}
@@ -67,108 +69,92 @@ func (e *jobEnd) endRebuild(ctx context.Context, job core.Job, runs []core.Organ
 		return e.conclude(ctx, job, core.JobFailed, unchanged, totals)
 	}
 	if fault == nil && totals.Rejected > 0 {
-		fault = rejectedError(e.Repository.Code, totals.Rejected)
+		state, fault = core.JobPartial, rejectedError(e.Repository.Code, totals.Rejected)
 	}
 	return e.conclude(ctx, job, state, fault, totals)
 }
 
-// compare compares the filled index with the one that it replaces, and returns why it must not. A job that is forced, or whose alias has
-// moved before a crash, is not compared.
-func (e *jobEnd) compare(ctx context.Context, job core.Job) (*core.JobError, error) {
-	next := e.indexOf(job)
-	switch err := e.Rebuild.Check(ctx, job.ID); {
-	case core.CodeOf(err) == core.CodeConflict:
-		return &core.JobError{Code: string(core.CodeConflict), Message: core.MessageOf(err)}, nil
-	case err != nil:
-		return nil, err
-	}
-	switch err := e.Index.Refresh(ctx, next); {
-	case errors.Is(err, core.ErrIndexMissing): // the alias has moved
-		return nil, nil
-	case err != nil || job.Force:
-		return nil, err
-	}
-	scope := core.IndexScope{Repository: e.Repository.Code}
-	before, err := e.Index.Count(ctx, e.Repository.IndexName, scope)
-	if err != nil {
-		return nil, err
-	}
-	after, err := e.Index.Count(ctx, next, scope)
-	if err != nil {
-		return nil, err
-	}
-	if missing := before - after; missing > 0 && guarded(int(missing), before) {
-		return &core.JobError{Code: core.JobErrorPruneGuard, Message: fmt.Sprintf(
-			"the new index has %d of %d documents. Run again with force to replace the index nevertheless", after, before)}, nil
-	}
-	return e.compareSample(ctx, job)
+// allRead reports whether the lists of all organizations were read to their ends. What a list that moved did not show is in the index
+// before, or was written to both indices since.
+func allRead(runs []core.OrganizationRun) bool {
+	return !slices.ContainsFunc(runs, func(run core.OrganizationRun) bool {
+		return run.State != core.JobSucceeded && run.State != core.JobPartial
+	})
 }
 
-// sampleSize is how many documents of the index before are looked up in the filled one.
-const sampleSize = 1000
+func conflictError(err error) *core.JobError {
+	return &core.JobError{Code: string(core.CodeConflict), Message: core.MessageOf(err)}
+}
 
-// compareSample looks a random sample of documents up in the filled index. Of those that it lacks, the upstream must not have the record
-// any more.
-func (e *jobEnd) compareSample(ctx context.Context, job core.Job) (*core.JobError, error) {
-	ids, err := e.sample(ctx, job)
-	if err != nil {
-		return nil, err
+// completeRebuild requests the records of the documents that the filled index lacks: their upstream no longer has them, or its list
+// moved while it was read. The Requests write to both indices. The result's guard is why the index must not be replaced.
+func (e *jobEnd) completeRebuild(ctx context.Context, job core.Job) (sweepResult, error) {
+	var all sweepResult
+	if err := e.Rebuild.Check(ctx, job.ID); core.CodeOf(err) == core.CodeConflict {
+		return sweepResult{guard: conflictError(err)}, nil
+	} else if err != nil {
+		return all, err
 	}
-	for _, id := range ids {
-		if _, found, err := e.Index.Get(ctx, e.indexOf(job), id); err != nil || found {
-			if err != nil {
-				return nil, err
-			}
-			continue
+	lacking, total, err := e.lacking(ctx, job)
+	if errors.Is(err, core.ErrIndexMissing) { // the alias had moved before a crash
+		return all, nil
+	}
+	if err != nil {
+		return all, err
+	}
+	if len(lacking.ids) > 0 && !job.Force && guarded(len(lacking.ids), total) {
+		return sweepResult{guard: &core.JobError{Code: core.JobErrorPruneGuard, Message: fmt.Sprintf(
+			"the new index lacks %d of %d documents. Run again with force to replace the index nevertheless", len(lacking.ids), total)}}, nil
+	}
+	byOrganization, err := e.sweeper.groupByOrganization(ctx, job, lacking)
+	if err != nil {
+		return all, err
+	}
+	for organization, of := range byOrganization {
+		if core.ValidKey("organization", organization) != nil {
+			continue // the document cannot be requested
 		}
-		stored, found, err := e.Index.Get(ctx, e.Repository.IndexName, id)
+		swept, err := e.sweeper.requestAgain(ctx, job, organization, of.ids)
 		if err != nil {
-			return nil, err
+			return all, err
 		}
-		if !found || e.Outcomes.HasDeadLetter(organizationOf(e.Repository, stored), id) {
-			continue
-		}
-		if listed, err := e.isListed(ctx, stored); err != nil {
-			return nil, err
-		} else if listed {
-			return &core.JobError{Code: core.JobErrorSweepIncomplete, Message: fmt.Sprintf("the new index lacks %s, which the repository has", id)}, nil
+		all.removed += swept.removed
+		all.rejected += swept.rejected
+		if swept.guard != nil {
+			all.guard = swept.guard
 		}
 	}
-	return nil, nil
+	return all, nil
 }
 
-// sample returns the ids of documents of the index before that the run should have seen.
-func (e *jobEnd) sample(ctx context.Context, job core.Job) ([]string, error) {
-	var ids []string
-	seen := 0
-	err := e.Index.Scan(ctx, e.Repository.IndexName, core.IndexScope{Repository: e.Repository.Code}, job.StartVersion, func(id string, _ core.Version) error {
-		if seen++; len(ids) < sampleSize {
-			ids = append(ids, id)
-		} else if at := rand.IntN(seen); at < sampleSize {
-			ids[at] = id
+// lacking returns the documents from before the job that the filled index lacks, and the number of all documents. It holds 8 bytes for
+// each document of the filled index.
+func (e *jobEnd) lacking(ctx context.Context, job core.Job) (unseenDocuments, int64, error) {
+	lacking := unseenDocuments{first: job.StartVersion}
+	scope := core.IndexScope{Repository: e.Repository.Code}
+	var filled []uint64
+	for _, alias := range []string{e.indexOf(job), e.Repository.IndexName} {
+		if err := e.Index.Refresh(ctx, alias); err != nil {
+			return lacking, 0, err
+		}
+	}
+	err := e.Index.Scan(ctx, e.indexOf(job), scope, 0, func(id string, _ core.Version) error {
+		filled = append(filled, xxhash.Sum64String(id))
+		return nil
+	})
+	if err != nil {
+		return lacking, 0, err
+	}
+	slices.Sort(filled)
+	total, err := e.Index.Count(ctx, e.Repository.IndexName, scope)
+	if err != nil {
+		return lacking, 0, err
+	}
+	err = e.Index.Scan(ctx, e.Repository.IndexName, scope, job.StartVersion, func(id string, v core.Version) error {
+		if _, has := slices.BinarySearch(filled, xxhash.Sum64String(id)); !has {
+			lacking.add(id, v)
 		}
 		return nil
 	})
-	return ids, err
-}
-
-func organizationOf(r core.Repository, stored core.StoredDocument) string {
-	return gjson.GetBytes(stored.Source, r.Fields.Organization).String()
-}
-
-// isListed reports whether the upstream has the record of a document in the document's organization, and it is indexable.
-func (e *jobEnd) isListed(ctx context.Context, stored core.StoredDocument) (bool, error) {
-	id := stored.ID
-	if e.Split != nil {
-		id = gjson.GetBytes(stored.Source, e.Repository.Fields.ID).String()
-	}
-	req := core.Request{Organization: organizationOf(e.Repository, stored), RecordID: id}
-	rec, _, err := e.Fetcher.Record(ctx, req, func() error { return nil })
-	if err == nil {
-		defer rec.Release()
-	}
-	if err != nil && !fetch.Retryable(err) {
-		return false, nil
-	}
-	return rec.Indexable, err
+	return lacking, total, err
 }

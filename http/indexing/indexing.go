@@ -40,6 +40,10 @@ func (s *Surface) Register(r *api.Router) {
 		api.LenientParams("force", "rebuild"), api.WriterOf("organization"))
 	r.Handle(http.MethodPost, repository, t.run(core.ScopeRepository, repositoryTarget), api.LenientParams("force", "rebuild"), api.System())
 
+	b := rebuilds{port: s.ports.Rebuilds, basePath: r.BasePath()}
+	r.Handle(http.MethodPost, repository+"/rollback", b.rollback, api.LenientParams(), api.System())
+	r.Handle(http.MethodDelete, repository+"/previous", b.dropPrevious, api.LenientParams(), api.System())
+
 	j := jobs{port: s.ports.Jobs, events: s.ports.JobEvents, pauses: s.ports.Pauses, now: r.Now}
 	r.Handle(http.MethodGet, "/jobs", j.list, api.AllowParams("repository", "state", "limit", "cursor"), api.Token())
 	r.Handle(http.MethodGet, "/jobs/{id}", j.get, api.AllowParams(), api.Token())

@@ -15,6 +15,7 @@ type Ports struct {
 	JobEvents     JobEvents
 	DeadLetters   DeadLetters
 	Retries       Retries
+	Rebuilds      Rebuilds
 	// Pauses lists the paused repositories, for the jobs that wait for them. Nil means that no repository pauses.
 	Pauses Pauses
 }
@@ -34,6 +35,15 @@ type Traces interface {
 	// Trace returns what is known of a record between its repository and the index. With restricted it tells nothing of other
 	// organizations. CodeNotFound for an unknown repository; what cannot be read is an error of its part of the trace.
 	Trace(ctx context.Context, repository, organization, id string, restricted bool) (core.RecordTrace, error)
+}
+
+// Rebuilds changes the indices of repositories that were rebuilt. CodeNotFound for an unknown repository, and where no index from before
+// a rebuild is kept.
+type Rebuilds interface {
+	// Rollback moves the alias back to that index and returns the job that brings it up to date. CodeConflict during a rebuild.
+	Rollback(ctx context.Context, repository, requestID string) (core.Job, error)
+	// DropPrevious deletes that index.
+	DropPrevious(ctx context.Context, repository string) error
 }
 
 // Jobs reads and cancels jobs.

@@ -16,6 +16,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/queue/deadletter"
+	"tutti/internal/rebuild"
 )
 
 // Options are the settings of an App outside its configuration. The zero value is the default.
@@ -78,7 +79,7 @@ func New(cfg config.Config, opts Options) (*App, error) {
 	b.measure()
 	data := &storage{base: b}
 	a := &App{storage: data, search: &searching{storage: data}, builtIn: &builtIn{storage: data}}
-	a.indexer = &indexer{storage: data, search: a.search, builtIn: a.builtIn, upstreams: make(map[string]*watchedUpstream)}
+	a.indexer = &indexer{storage: data, search: a.search, builtIn: a.builtIn, upstreams: make(map[string]*watchedUpstream), rebuilds: make(map[string]*rebuild.Rebuild)}
 	a.filler = &filler{indexer: a.indexer}
 	return a, nil
 }

@@ -23,7 +23,7 @@ func (w *world) keepChanging(ids []string, stop <-chan struct{}) {
 		select {
 		case <-stop:
 			return
-		default:
+		case <-time.After(5 * time.Millisecond):
 		}
 		id := ids[rng.IntN(len(ids))]
 		switch rng.IntN(4) {
@@ -94,9 +94,12 @@ func TestRebuild(t *testing.T) {
 	var searches int
 	work.Go(func() { w.keepChanging(ids[:records/4], stop) })
 	work.Go(func() { searches = w.search("a", records/2, stop) })
-	job := w.run("", "?rebuild=true", core.JobSucceeded)
+	job := w.awaitJob(w.startRun("", "?rebuild=true"))
 	close(stop)
 	work.Wait()
+	if e := job.Get("error"); e.Exists() && e.Get("message").String() != "S1: the list kept shifting while it was read" {
+		t.Errorf("the job is %s", job.Raw)
+	}
 	if !job.Get("rebuild").Bool() || job.Get("totals.indexed").Int() < records/2 {
 		t.Errorf("the job is %s", job.Raw)
 	}
@@ -128,7 +131,7 @@ func TestRebuildIncomplete(t *testing.T) {
 	}
 	job := w.run("", "?rebuild=true", core.JobFailed)
 	if e := job.Get("error"); e.Get("code").String() != core.JobErrorPruneGuard ||
-		!strings.HasPrefix(e.Get("message").String(), "the index was not replaced: the new index has 40 of 80 documents") {
+		!strings.HasPrefix(e.Get("message").String(), "the index was not replaced: the new index lacks 40 of 80 documents") {
 		t.Errorf("the error is %s", e.Raw)
 	}
 	if fault := difference(before, w.documents()); fault != "" {
@@ -139,4 +142,15 @@ func TestRebuildIncomplete(t *testing.T) {
 	w.awaitOutcomes(core.OutcomeIndexed, 121)
 	w.run("", "?rebuild=true&force=true", core.JobSucceeded)
 	w.awaitConverged(wait)
+
+	w.put("S1", "after", `"a":2`)
+	w.trigger("S1", "after")
+	w.awaitConverged(wait)
+	back := w.mustRequest(http.MethodPost, runPath("")+"/rollback", http.StatusAccepted)
+	w.awaitJob(back.get("jobId").String()) // removes more than a fifth, which the guard prevents
+	w.run("", "?force=true", core.JobSucceeded)
+	w.awaitConverged(wait)
+	w.mustRequest(http.MethodDelete, runPath("")+"/previous", http.StatusNoContent)
+	w.mustRequest(http.MethodDelete, runPath("")+"/previous", http.StatusNotFound)
+	w.mustRequest(http.MethodPost, runPath("")+"/rollback", http.StatusNotFound)
 }

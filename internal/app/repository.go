@@ -49,11 +49,12 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 	x.upstreams[rc.Code] = watched
 	block := upstream.RepositoriesBlock(repo)
 	spec := index.Spec{Alias: rc.IndexName, Mapping: rc.Mapping, Known: kind.Known()}
+	x.rebuilds[rc.Code] = rebuild.New(x.index, x.queue.Cells(), spec, consumers.IdentityCell(rc.Code, rc.IndexName))
 	w := consumers.Repository{
 		Repository: repo, Upstream: watched, PageSize: rc.PageSize, Concurrency: rc.Concurrency, GiveUpAfter: rc.GiveUpAfter,
 		NonOverlapping: protocol.Of(rc.Type).NonOverlapping,
 		Probe:          probe{index: x.index, ensured: x.search.expectIndex(rc.IndexName), spec: spec},
-		Rebuild:        rebuild.New(x.index, x.queue.Cells(), spec, consumers.IdentityCell(rc.Code, rc.IndexName)),
+		Rebuild:        x.rebuilds[rc.Code],
 	}
 	if kind.Split != nil {
 		w.Split = func(rec core.Record, each func(id string, document []byte) error) error {

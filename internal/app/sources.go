@@ -14,6 +14,7 @@ import (
 	"tutti/ingest"
 	"tutti/ingest/kafka"
 	"tutti/internal/core"
+	"tutti/internal/rebuild"
 	"tutti/internal/trace"
 	"tutti/internal/upstream/protocol"
 )
@@ -25,6 +26,7 @@ type indexer struct {
 	builtIn *builtIn
 	// upstreams are the upstreams of the consumers, by repository code.
 	upstreams map[string]*watchedUpstream
+	rebuilds  map[string]*rebuild.Rebuild
 	consumers *consumers.Consumers
 	traced    []trace.Repository
 	ingest    *ingest.Service

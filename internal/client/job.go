@@ -140,6 +140,25 @@ func (c *Client) Index(ctx context.Context, options RunOptions, target ...string
 	return c.trigger(ctx, http.MethodPost, options, target)
 }
 
+// Rollback moves a repository's alias back to the index before the last rebuild. The job brings that index up to date.
+func (c *Client) Rollback(ctx context.Context, repository string) (Accepted, error) {
+	var a Accepted
+	path, err := pathOf("repository", repository)
+	if err == nil {
+		a.Raw, err = c.do(ctx, call{method: http.MethodPost, path: "/index" + path + "/rollback"}, &a)
+	}
+	return a, err
+}
+
+// DropPrevious deletes the index that a repository had before its last rebuild.
+func (c *Client) DropPrevious(ctx context.Context, repository string) error {
+	path, err := pathOf("repository", repository)
+	if err == nil {
+		_, err = c.do(ctx, call{method: http.MethodDelete, path: "/index" + path + "/previous"}, nil)
+	}
+	return err
+}
+
 // RemoveRecord requests the removal of a record's document; the repository is not changed.
 func (c *Client) RemoveRecord(ctx context.Context, repository, organization, id string) (Accepted, error) {
 	return c.trigger(ctx, http.MethodDelete, RunOptions{}, []string{repository, organization, id})

@@ -198,6 +198,44 @@ func (r *Rebuild) move(ctx context.Context, identity, from string) error {
 	return r.index.Swap(ctx, r.spec, from)
 }
 
+// Rollback moves the alias back to the index that it had before the last rebuild, which then is the one before. That index has not
+// been written to since: a run must follow. CodeNotFound when there is none, CodeConflict while a rebuild runs.
+func (r *Rebuild) Rollback(ctx context.Context) error {
+	s, revision, err := readState(ctx, r.cells, r.spec.Alias)
+	if err != nil {
+		return err
+	}
+	if s.step == stepFilling || s.step == stepMoving {
+		return &core.Error{Code: core.CodeConflict, Message: "the index is being rebuilt", Hint: "cancel the job of the rebuild, or wait for its end"}
+	}
+	previous := core.PreviousAlias(r.spec.Alias)
+	identity, err := r.previous(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.set(ctx, state{stepMoved, "rollback", identity}, revision); err != nil { // a rebuild that begins now fails to
+		return err
+	}
+	return r.move(ctx, identity, previous)
+}
+
+// DropPrevious deletes the index that the alias had before the last rebuild. CodeNotFound when there is none.
+func (r *Rebuild) DropPrevious(ctx context.Context) error {
+	if _, err := r.previous(ctx); err != nil {
+		return err
+	}
+	return r.index.Drop(ctx, core.PreviousAlias(r.spec.Alias))
+}
+
+// previous returns the identity of the index before the last rebuild.
+func (r *Rebuild) previous(ctx context.Context) (string, error) {
+	identity, err := r.index.Identity(ctx, core.PreviousAlias(r.spec.Alias))
+	if errors.Is(err, core.ErrIndexMissing) {
+		return "", core.NewError(core.CodeNotFound, "no index from before a rebuild is kept")
+	}
+	return identity, err
+}
+
 // Discard deletes the index that a job did not finish to fill, and ends the mirroring of writes to it. It does nothing to other jobs'.
 func (r *Rebuild) Discard(ctx context.Context, jobID string) error {
 	return r.DiscardEnded(ctx, func(_ context.Context, id string) (bool, error) { return id == jobID, nil })

@@ -228,6 +228,36 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
+func TestRollback(t *testing.T) {
+	w := newWorld(t)
+	for name, err := range map[string]error{"Rollback": w.r.Rollback(t.Context()), "DropPrevious": w.r.DropPrevious(t.Context())} {
+		if core.CodeOf(err) != core.CodeNotFound {
+			t.Errorf("%s before a rebuild: %v", name, err)
+		}
+	}
+	w.ok(w.r.Begin(t.Context(), "job"))
+	w.fill("b", 2)
+	w.ok(w.r.Finish(t.Context(), "job"))
+	w.ok(w.r.Begin(t.Context(), "second"))
+	if err := w.r.Rollback(t.Context()); core.CodeOf(err) != core.CodeConflict {
+		t.Errorf("Rollback during a rebuild: %v", err)
+	}
+	w.ok(w.r.Discard(t.Context(), "second"))
+	w.ok(w.r.Rollback(t.Context()))
+	w.holds(alias, "a")
+	w.holds(core.PreviousAlias(alias), "b")
+	if identity, err := w.x.Identity(t.Context(), alias); err != nil || w.cells.values["identity"] != identity {
+		t.Errorf("the cell has the identity %q, want %q (%v)", w.cells.values["identity"], identity, err)
+	}
+	w.write("c", 3)
+	w.holds(alias, "a", "c")
+	w.ok(w.r.Rollback(t.Context()))
+	w.holds(alias, "b")
+	w.ok(w.r.DropPrevious(t.Context()))
+	w.missing(core.PreviousAlias(alias))
+	w.holds(alias, "b")
+}
+
 func TestDiscard(t *testing.T) {
 	w := newWorld(t)
 	w.ok(w.r.Begin(t.Context(), "job"))

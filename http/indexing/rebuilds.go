@@ -1,0 +1,46 @@
+package indexing
+
+import (
+	"net/http"
+	"net/url"
+
+	"tutti/http/api"
+)
+
+// rebuilds handles the index that a repository had before its last rebuild.
+type rebuilds struct {
+	port     Rebuilds
+	basePath string
+}
+
+func (b rebuilds) rollback(w http.ResponseWriter, r *http.Request) error {
+	at, err := repositoryTarget(r)
+	if err != nil {
+		return err
+	}
+	if err := api.ReadEmptyObject(r); err != nil {
+		return err
+	}
+	requestID := api.RequestIDOf(r)
+	job, err := b.port.Rollback(r.Context(), at.repository, requestID)
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Location", b.basePath+"/jobs/"+url.PathEscape(job.ID))
+	return api.WriteJSON(w, http.StatusAccepted, accepted{Successful: true, IndexName: job.IndexName, RequestID: requestID, JobID: job.ID})
+}
+
+func (b rebuilds) dropPrevious(w http.ResponseWriter, r *http.Request) error {
+	at, err := repositoryTarget(r)
+	if err != nil {
+		return err
+	}
+	if err := api.ReadEmptyObject(r); err != nil {
+		return err
+	}
+	if err := b.port.DropPrevious(r.Context(), at.repository); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

@@ -1,0 +1,46 @@
+package http_test
+
+import (
+	"net/http"
+	"testing"
+
+	"tutti/http/api"
+	"tutti/internal/core"
+)
+
+// TestRebuildRoutes checks the routes for the index before a rebuild, and the errors of their port.
+func TestRebuildRoutes(t *testing.T) {
+	p := working()
+	var calls []string
+	p.rollback = func(repository, requestID string) (core.Job, error) {
+		calls = append(calls, "rollback "+repository+" "+requestID)
+		return core.Job{ID: "job-1", IndexName: "analyses"}, nil
+	}
+	p.dropPrevious = func(repository string) error {
+		calls = append(calls, "drop "+repository)
+		return nil
+	}
+	h := newHandler(t, p, api.Config{})
+	id := http.Header{"X-Request-Id": {"req-1"}}
+	res, body := do(t, h, ask{method: "POST", target: repositoryPath + "/rollback", header: id})
+	if res.StatusCode != http.StatusAccepted || res.Header.Get("Location") != "/jobs/job-1" ||
+		string(body) != `{"successful":true,"indexName":"analyses","requestId":"req-1","jobId":"job-1"}` {
+		t.Errorf("%d %v %s", res.StatusCode, res.Header, body)
+	}
+	if res, body := do(t, h, ask{method: "DELETE", target: repositoryPath + "/previous"}); res.StatusCode != http.StatusNoContent || len(body) > 0 {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+	if len(calls) != 2 || calls[0] != "rollback song.ca req-1" || calls[1] != "drop song.ca" {
+		t.Errorf("calls %q", calls)
+	}
+	p.rollback = func(string, string) (core.Job, error) {
+		return core.Job{}, core.NewError(core.CodeConflict, "the index is being rebuilt")
+	}
+	p.dropPrevious = func(string) error {
+		return core.NewError(core.CodeNotFound, "no index from before a rebuild is kept")
+	}
+	res, body = do(t, h, ask{method: "POST", target: repositoryPath + "/rollback"})
+	wantProblem(t, res, body, http.StatusConflict, "conflict", "the index is being rebuilt")
+	res, body = do(t, h, ask{method: "DELETE", target: repositoryPath + "/previous"})
+	wantProblem(t, res, body, http.StatusNotFound, "not_found", "no index from before a rebuild is kept")
+}

@@ -1,0 +1,39 @@
+package app
+
+import (
+	"context"
+
+	"tutti/internal/core"
+	"tutti/internal/rebuild"
+)
+
+// rebuildsAPI changes the indices of repositories that were rebuilt.
+type rebuildsAPI struct{ *indexer }
+
+// Rollback moves a repository's alias back to the index before the last rebuild, and queues the run that brings that up to date.
+func (x rebuildsAPI) Rollback(ctx context.Context, repository, requestID string) (core.Job, error) {
+	r, err := x.rebuild(repository)
+	if err != nil {
+		return core.Job{}, err
+	}
+	if err := r.Rollback(ctx); err != nil {
+		return core.Job{}, err
+	}
+	return x.ingest.Run(ctx, core.ScopeRepository, repository, "", core.RunFlags{}, core.CauseREST, requestID)
+}
+
+// DropPrevious deletes the index before the last rebuild.
+func (x rebuildsAPI) DropPrevious(ctx context.Context, repository string) error {
+	r, err := x.rebuild(repository)
+	if err != nil {
+		return err
+	}
+	return r.DropPrevious(ctx)
+}
+
+func (x rebuildsAPI) rebuild(repository string) (*rebuild.Rebuild, error) {
+	if r := x.rebuilds[repository]; r != nil {
+		return r, nil
+	}
+	return nil, core.NewError(core.CodeNotFound, "unknown repository")
+}
