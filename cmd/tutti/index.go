@@ -35,6 +35,14 @@ func (f indexFlags) check(target []string) string {
 		return "--wait-timeout requires --wait"
 	case f.force && record:
 		return "--force disables the prune guard of a run; indexing one record is not a run"
+	default:
+		return f.checkRebuild(target)
+	}
+}
+
+// checkRebuild is check for the flags of rebuilds.
+func (f indexFlags) checkRebuild(target []string) string {
+	switch {
 	case (f.rebuild || f.rollback || f.dropPrevious) && len(target) > 1:
 		return "--rebuild, --rollback and --drop-previous apply to a whole repository only"
 	case f.rollback && (f.force || f.rebuild || f.dropPrevious), f.dropPrevious && (f.force || f.rebuild || f.wait):
