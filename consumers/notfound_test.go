@@ -12,7 +12,7 @@ import (
 var errForeignNotFound = core.WrapError(core.CodeUpstream, "the repository answered 404 with a page of HTML", core.ErrForeignNotFound)
 
 // TestForeignNotFound: a 404 that the upstream did not write itself is retried for ten minutes, across processes, and makes
-// a dead letter only afterwards.
+// a dead letter only afterwards, and only while the upstream answers other calls.
 func TestForeignNotFound(t *testing.T) {
 	type phase struct {
 		until time.Duration
@@ -22,15 +22,17 @@ func TestForeignNotFound(t *testing.T) {
 	tests := []struct {
 		name   string
 		phases []phase
+		list   bool // the list of organizations fails too
 		dead   bool
 	}{
-		{"a moment", []phase{{3 * time.Second, errForeignNotFound}}, false},
-		{"nine minutes", []phase{{9 * time.Minute, errForeignNotFound}}, false},
-		{"longer", []phase{{12 * time.Minute, errForeignNotFound}}, true},
-		{"nine minutes after an outage", []phase{{30 * time.Minute, outage}, {39 * time.Minute, errForeignNotFound}}, false},
+		{"a moment", []phase{{3 * time.Second, errForeignNotFound}}, false, false},
+		{"nine minutes", []phase{{9 * time.Minute, errForeignNotFound}}, false, false},
+		{"longer", []phase{{12 * time.Minute, errForeignNotFound}}, false, true},
+		{"nine minutes after an outage", []phase{{30 * time.Minute, outage}, {39 * time.Minute, errForeignNotFound}}, false, false},
 		{"nine minutes twice", []phase{
 			{9 * time.Minute, errForeignNotFound}, {13 * time.Minute, outage}, {22 * time.Minute, errForeignNotFound},
-		}, false},
+		}, false, false},
+		{"half an hour, as all calls", []phase{{30 * time.Minute, errForeignNotFound}}, true, false},
 	}
 	for _, tt := range tests {
 		for _, batched := range []bool{false, true} {
@@ -46,6 +48,9 @@ func TestForeignNotFound(t *testing.T) {
 							}
 						}
 						return nil
+					}
+					if tt.list {
+						w.upstream.onList = func() error { return w.upstream.onRecord(t.Context(), "A", "A-0000") }
 					}
 					p := w.boot(-1)
 					if batched {

@@ -121,6 +121,81 @@ func TestOutage(t *testing.T) {
 	}
 }
 
+// TestOutageOfProxy: a run is paused while a proxy answers all calls with its own 404, from any point of it on, and succeeds once
+// the repository answers. The records that are requested meanwhile are retried. Nothing is removed or made a dead letter.
+func TestOutageOfProxy(t *testing.T) {
+	for name, tt := range map[string]struct {
+		calls int64 // answered before the outage
+		org   string
+		lasts time.Duration
+	}{
+		"list of organizations":    {0, "", 50 * time.Minute},
+		"first page":               {1, "", 50 * time.Minute},
+		"page":                     {4, "", 50 * time.Minute},
+		"page, for a moment":       {4, "", 20 * time.Second},
+		"page of one organization": {3, "A", 50 * time.Minute},
+		"sweep":                    {10, "", 50 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				outages(w)
+				w.upstream.fill("A", 500)
+				w.upstream.fill("B", 300)
+				w.seed("A", 3)
+				var calls atomic.Int64
+				var until atomic.Pointer[time.Time]
+				fail := func() error {
+					if calls.Add(1) > tt.calls {
+						end := time.Now().Add(tt.lasts)
+						until.CompareAndSwap(nil, &end)
+					}
+					if end := until.Load(); end != nil && time.Now().Before(*end) {
+						return errForeignNotFound
+					}
+					return nil
+				}
+				w.upstream.onList = fail
+				w.upstream.onPage = func(context.Context, pageCall) error { return fail() }
+				w.upstream.onRecord = func(context.Context, string, string) error { return fail() }
+				p := w.boot(-1)
+				id := w.run(tt.org, false)
+				eventually(t, "the outage", func() bool { return until.Load() != nil })
+				live := len(w.engine.live())
+				w.index("A", "A-0000")
+				w.index("A", "A-old-0000")
+				if tt.lasts > time.Minute {
+					var job core.Job
+					eventually(t, "the pause", func() bool {
+						job, _ = w.store.job(id)
+						return job.State == core.JobPaused
+					})
+					if want := "waiting for the repository: the repository answered 404 with a page of HTML"; job.Pause.Reason != want {
+						t.Errorf("paused as %q, want %q", job.Pause.Reason, want)
+					}
+					if got := p.c.Paused(); len(got) != 1 || !strings.Contains(got[0].Reason, "404") {
+						t.Errorf("paused: %+v", got)
+					}
+					time.Sleep(time.Until(*until.Load()) - time.Second)
+				}
+				if n := len(w.engine.live()); n < live {
+					t.Errorf("%d documents, %d before the outage", n, live)
+				}
+				job := w.job(id)
+				w.ended(job, core.JobSucceeded, "")
+				if tt.org == "" {
+					w.verify()
+				} else if n := len(w.engine.live()); n != 500 {
+					t.Errorf("%d documents, want 500", n)
+				}
+				if dead := w.store.dead(); len(dead) != 0 {
+					t.Errorf("dead letters: %+v", dead)
+				}
+				w.wantNoPause(p, job)
+			})
+		})
+	}
+}
+
 // TestOutageGivesUp: a run fails after GiveUpAfter, all its organizations together, and has then removed nothing. The next run
 // waits as long.
 func TestOutageGivesUp(t *testing.T) {

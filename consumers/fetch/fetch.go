@@ -58,12 +58,14 @@ func New(upstream Upstream, cfg Config) *Fetcher {
 }
 
 // Retryable reports whether a call to an upstream may succeed on a retry.
-func Retryable(err error) bool { return core.Retryable(err) || errors.Is(err, core.ErrForeignNotFound) }
+func Retryable(err error) bool {
+	return core.Retryable(err) || errors.Is(err, core.ErrForeignNotFound) && !errors.Is(err, errNotFoundPersists)
+}
 
 // Unanswered reports whether err says that an upstream does not answer: calls time out, are refused or rate-limited, or return
-// a server error. It is false for nil.
+// a server error or a 404 that is not the upstream's own. It is false for nil.
 func Unanswered(err error) bool {
-	return core.Retryable(err) && !errors.Is(err, core.ErrOrganizationAbsent)
+	return Retryable(err) && !errors.Is(err, core.ErrOrganizationAbsent)
 }
 
 // Record fetches req's record. check is called when the call may start; an error of check is returned instead. An indexable
@@ -90,10 +92,24 @@ func (f *Fetcher) Record(ctx context.Context, req core.Request, check func() err
 	return rec, fetchedAt, err
 }
 
+// notFoundFor is how long a record is retried while its upstream returns core.ErrForeignNotFound. After that the upstream's list
+// of organizations decides: while it is not answered either, the upstream is down, else a retry does not fix the record.
+const notFoundFor = 10 * time.Minute
+
+// errNotFoundPersists: a core.ErrForeignNotFound after notFoundFor, while the upstream answers its list of organizations.
+var errNotFoundPersists = errors.New("the upstream answers other calls")
+
 // record makes the call of Record.
 func (f *Fetcher) record(ctx context.Context, req core.Request, check func() error) (core.Record, time.Time, error) {
 	if err := check(); err != nil {
 		return core.Record{}, time.Time{}, err
+	}
+	expired := !req.NotFoundSince.IsZero() && time.Since(req.NotFoundSince) >= notFoundFor
+	if expired {
+		if _, err := f.organizations.get(ctx, f.upstream); Unanswered(err) {
+			f.count(err, 1)
+			return core.Record{}, time.Time{}, core.WrapError(core.CodeUnavailable, core.MessageOf(err), errors.New(err.Error()))
+		}
 	}
 	fetchedAt := time.Now()
 	rec, err := f.upstream.Record(ctx, req.Organization, req.RecordID)
@@ -104,6 +120,9 @@ func (f *Fetcher) record(ctx context.Context, req core.Request, check func() err
 		fetchedAt = youngest
 	}
 	err = f.confirmAbsent(ctx, req.Organization, err)
+	if expired && errors.Is(err, core.ErrForeignNotFound) {
+		err = core.WrapError(core.CodeUpstream, core.MessageOf(err), errors.Join(errNotFoundPersists, err))
+	}
 	if err == nil && rec.ID != req.RecordID {
 		err = core.NewError(core.CodeUpstream, "the repository returned another record than the requested one")
 	}

@@ -34,7 +34,7 @@ func (w *writer) removeRequested(ctx context.Context, req core.Request, at write
 	switch {
 	case errors.Is(err, core.ErrOtherOrganization) || err == nil && rec.Organization != req.Organization:
 		return mismatch(req.RecordID), nil
-	case fetch.Retryable(err):
+	case fetch.Retryable(err), errors.Is(err, core.ErrForeignNotFound):
 		return nil, err
 	case errors.Is(err, core.ErrOrganizationAbsent): // no write is in flight that the removal would have to outlast
 		return only(req.RecordID, core.Result{Outcome: core.OutcomeRemoved}), nil

@@ -123,7 +123,6 @@ func (w *Worker) handle(ctx context.Context, m core.Message) {
 	defer w.loop.Release(m)
 	req := m.Request()
 	rs, err := w.settle(ctx, m)
-	since := notFoundSince(m, err)
 	switch {
 	case err == nil:
 		for _, r := range rs {
@@ -137,11 +136,11 @@ func (w *Worker) handle(ctx context.Context, m core.Message) {
 		w.loop.Ack(ctx, m)
 	case w.loop.Stopping(ctx):
 		w.loop.RequeueNow(ctx, m)
-	case fetch.Retryable(err) && (since.IsZero() || time.Since(since) < notFoundFor):
+	case fetch.Retryable(err):
 		w.outcomes.Count(core.OutcomeRetry, 1)
 		w.log.Log(ctx, loop.RetryLevel(loop.Attempts(m)), "record will be retried", "organization", req.Organization, "record_id", req.RecordID,
 			"request_id", req.ID, "attempts", loop.Attempts(m)+1, "err", err)
-		req.NotFoundSince = since
+		req.NotFoundSince = notFoundSince(m, err)
 		w.loop.RequeueAs(ctx, m, req, w.loop.RetryDelay(m, err))
 	default:
 		w.moveToDeadLetters(ctx, m, err)
@@ -242,9 +241,6 @@ func (w *Worker) moveToDeadLetters(ctx context.Context, m core.Message, cause er
 	}
 	w.loop.Ack(ctx, m)
 }
-
-// notFoundFor is how long a record is retried while its upstream returns core.ErrForeignNotFound.
-const notFoundFor = 10 * time.Minute
 
 // notFoundSince returns the time since which every response for m's record was core.ErrForeignNotFound, including the newest
 // one, err; zero when err is another error.

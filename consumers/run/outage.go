@@ -45,7 +45,7 @@ func (o *outage) reason() string {
 }
 
 // pauseReason returns why a run waits, safe to display.
-func pauseReason(cause error) string { return "waiting for the repository: " + core.MessageOf(cause) }
+func pauseReason(cause error) string { return "waiting for the repository: " + core.DisplayOf(cause) }
 
 // start starts the outage after a call's consecutive failures, of which cause is the last and the first was at since. It has
 // no effect during an outage.

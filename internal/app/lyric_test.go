@@ -348,7 +348,7 @@ func TestLyricListShifts(t *testing.T) {
 // TestLyricRefuses: an error that is not Lyric's answer for no data ends the job as failed and removes nothing.
 func TestLyricRefuses(t *testing.T) {
 	t.Parallel()
-	w := startWorld(t, tabular(settings{pageSize: 20}))
+	w := startWorld(t, tabular(settings{pageSize: 20, repository: "upstream: {giveUpAfter: 1ms}"}))
 	ids := w.addRecords("O1", 50)
 	w.addRecords("O2", 30)
 	w.run("", "", core.JobSucceeded)

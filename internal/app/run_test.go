@@ -199,6 +199,7 @@ func TestRunSweeps(t *testing.T) {
 }
 
 // TestRunAgainstProxyPages: a 404 that is not the upstream's own, such as a proxy's page, removes nothing, in a run or for one record.
+// The run is paused, with the reason in its job and in /ready, and succeeds once the upstream answers.
 func TestRunAgainstProxyPages(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t, settings{})
@@ -208,24 +209,32 @@ func TestRunAgainstProxyPages(t *testing.T) {
 	w.song.Fail(testkit.Fault{
 		Status: http.StatusNotFound, ContentType: "text/html", Body: "<html><body><h1>404 Not Found</h1></body></html>",
 	})
-	for _, scope := range []string{"S1", ""} {
-		job := w.run(scope, "?force=true", core.JobFailed)
-		if job.Get("error.message").String() == "" {
-			t.Errorf("the job does not say why: %s", job.Raw)
-		}
+	id := w.startRun("S1", "?force=true")
+	w.eventually(wait, func() (bool, string) {
+		job := w.job(id)
+		return job.Get("state").String() == string(core.JobPaused) && strings.Contains(job.Get("paused").String(), "404"), job.Raw
+	})
+	ready := w.ready()
+	if ready.get("components.upstream").String() != "degraded" || !strings.Contains(ready.get("paused.0.reason").String(), "404") {
+		t.Errorf("/ready does not say why: %s", ready.raw)
+	}
+	if up := w.metric("upstream_up"); up != 0 {
+		t.Errorf("upstream_up is %v, want 0", up)
 	}
 	w.trigger("S1", ids[0])
 	w.awaitOutcomes(core.OutcomeRetry, 2)
 	if letters := w.deadLettersByRecord(); len(letters) > 0 {
-		t.Errorf("a proxy's page is retried for ten minutes, and made dead letters at once: %v", letters)
+		t.Errorf("a proxy's page has made dead letters: %v", letters)
 	}
 	if fault := difference(before, w.documents()); fault != "" {
 		t.Errorf("a proxy's page changed the index: %s", fault)
 	}
 
-	indexed := w.outcomes(core.OutcomeIndexed)
 	w.song.ClearFaults()
-	w.awaitOutcomes(core.OutcomeIndexed, indexed+1)
+	if job := w.awaitJob(id); job.Get("state").String() != string(core.JobSucceeded) {
+		t.Errorf("after the proxy's pages: %s", job.Raw)
+	}
+	w.wantConverged()
 }
 
 // TestEndedRunCanBeSearched: as soon as a job has succeeded, the index counts all that it has written.

@@ -49,7 +49,7 @@ var (
 	// upstream's list of organizations omits it too.
 	ErrOrganizationAbsent = errors.New("the upstream has no such organization")
 	// ErrForeignNotFound: a 404 that is not in the upstream's own format, as a proxy returns while a service restarts. Its Error
-	// has CodeUpstream, but the same call may succeed later.
+	// has CodeUpstream, but the same call may succeed later: it counts as no answer.
 	ErrForeignNotFound = errors.New("a 404 that is not the upstream's own")
 	// ErrOtherOrganization: the upstream reports that the record belongs to another organization. Its Error has CodeUpstream.
 	ErrOtherOrganization = errors.New("the record belongs to another organization")

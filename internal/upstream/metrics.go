@@ -22,7 +22,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}, []string{"repository"}),
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "tutti_upstream_up",
-			Help: "1 when the last call to the repository got a complete response, 0 otherwise.",
+			Help: "1 when the last call to the repository got a complete response of its own, 0 otherwise.",
 		}, []string{"repository"}),
 	}
 	if reg != nil {
@@ -43,4 +43,11 @@ func (m *Metrics) Observe(repository string, took time.Duration, up bool) {
 		value = 1
 	}
 	m.up.WithLabelValues(repository).Set(value)
+}
+
+// markDown records that the last call was answered by another server, such as a proxy.
+func (m *Metrics) markDown(repository string) {
+	if m != nil {
+		m.up.WithLabelValues(repository).Set(0)
+	}
 }

@@ -34,6 +34,9 @@ func (c *Client) get(ctx context.Context, r Request) (*Response, error) {
 	if err != nil && r.Error != nil {
 		err = r.Error(err)
 	}
+	if errors.Is(err, core.ErrForeignNotFound) {
+		c.cfg.Metrics.markDown(c.cfg.Repository)
+	}
 	return answer, err
 }
 

@@ -297,5 +297,14 @@ func TestMetrics(t *testing.T) {
 	if _, err := c.Record(t.Context(), "S1", "a"); err == nil {
 		t.Error("no error")
 	}
-	expect(3, 1) // the truncated error document is an answer all the same
+	expect(3, 0) // the truncated error document is a 404 that is not known to be Song's own
+	if _, err := c.Record(t.Context(), "S1", "a"); core.CodeOf(err) != core.CodeAbsent {
+		t.Errorf("%v, want absent", err)
+	}
+	expect(4, 1)
+	server.Fail(testkit.Fault{Status: 404, ContentType: "text/html", Body: "<h1>404</h1>", Times: 1})
+	if _, err := c.Record(t.Context(), "S1", "a"); !errors.Is(err, core.ErrForeignNotFound) {
+		t.Error(err)
+	}
+	expect(5, 0)
 }
