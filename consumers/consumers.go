@@ -27,6 +27,9 @@ type Repository struct {
 	Document func(dst []byte, rec core.Record) []byte
 	Split    func(rec core.Record, each func(id string, document []byte) error) error
 	Probe    Probe
+	// ExcludedOrganizations are those whose records an exclusion rule excludes. Upstream must not list them, and must return their
+	// records with core.Record.Excluded.
+	ExcludedOrganizations []string
 	// RunAgain queues a run of the whole repository, for an index that was lost. A run that is already queued suffices.
 	RunAgain func(ctx context.Context) error
 	// Records, Batches, Pages and Runs are the repository's durable consumers.
@@ -170,7 +173,8 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 		}),
 		runs: run.New(l, run.Config{
 			Repository: r.Repository, Logger: log, Document: r.Document, Split: r.Split, NonOverlapping: r.NonOverlapping, PageSize: r.PageSize,
-			PageAttempts: cfg.PageAttempts, GiveUpAfter: r.GiveUpAfter, Concurrency: r.Concurrency, ProgressEvery: cfg.ProgressEvery,
+			ExcludedOrganizations: r.ExcludedOrganizations,
+			PageAttempts:          cfg.PageAttempts, GiveUpAfter: r.GiveUpAfter, Concurrency: r.Concurrency, ProgressEvery: cfg.ProgressEvery,
 			SweepTimeout: cfg.SweepTimeout, ClockSkew: cfg.ClockSkew, Fetcher: fetcher, Outcomes: outcomes, Writer: deps.Writer,
 			Requests: deps.Requests, Jobs: deps.Jobs, Organizations: deps.Organizations, Pages: deps.Pages, Cells: deps.Cells,
 			Index: deps.Index, Rebuild: r.Rebuild,

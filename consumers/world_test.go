@@ -20,6 +20,7 @@ import (
 	"tutti/consumers"
 	"tutti/internal/bulk"
 	"tutti/internal/core"
+	"tutti/internal/exclusion"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -44,6 +45,8 @@ type world struct {
 	giveUpAfter time.Duration
 	// split, when set, makes several documents of each record.
 	split func(rec core.Record, each func(id string, document []byte) error) error
+	// rules are the exclusion rules of the processes that boot from now on.
+	rules *exclusion.Rules
 	// onPublish, when set, may fail a Publish of a process.
 	onPublish func(core.Request) error
 	// onRepublish, when set, may fail a Republish of a process.
@@ -121,7 +124,7 @@ func (p *process) repository() consumers.Repository {
 		Repository: core.Repository{
 			Code: "song", Type: core.TypeSong, IndexName: "analyses", Fields: core.RecordFields{ID: "analysisId", Organization: "studyId"},
 		},
-		Upstream: callPort{p, p.w.upstream}, Document: asDocument, Probe: probePort{p}, Rebuild: noRebuild{},
+		Upstream: exclusion.Apply(p.w.rules, callPort{p, p.w.upstream}), ExcludedOrganizations: p.w.rules.Organizations(), Document: asDocument, Probe: probePort{p}, Rebuild: noRebuild{},
 		Records: source(core.ClassRecords), Batches: source(core.ClassBatches), Pages: source(core.ClassPages),
 		Runs: source(core.ClassRuns), RunAgain: func(context.Context) error { return p.w.runAgain(p) },
 		PageSize: p.w.pageSize, GiveUpAfter: p.w.giveUpAfter, NonOverlapping: p.w.upstream.nonOverlapping,

@@ -46,7 +46,7 @@ func whyCommand() *cobra.Command {
 func printTrace(out io.Writer, t core.RecordTrace) error {
 	facts := []string{
 		"record", t.Repository + " / " + t.Organization + " / " + t.ID,
-		"upstream", partText(t.Upstream.TracePart, t.Upstream.State, sourceText(t.Upstream)),
+		"upstream", partText(t.Upstream.TracePart, t.Upstream.State, ruleText(t.Upstream.ExcludedBy), sourceText(t.Upstream)),
 		"index", partText(t.Index.TracePart, "alias "+t.Index.Alias, comparisonText(t.Index.Comparison)),
 	}
 	for _, d := range t.Index.Documents {
@@ -95,6 +95,14 @@ func sourceText(u core.TraceUpstream) string {
 		return ""
 	}
 	return display.Count(int64(u.Bytes)) + " bytes, sha256 " + u.SHA256
+}
+
+// ruleText describes the exclusion rule of a record, "" for none.
+func ruleText(rule *core.Exclusion) string {
+	if rule == nil {
+		return ""
+	}
+	return "by " + rule.ID + " in exclude." + rule.List
 }
 
 // comparisonText describes how the index compares with the upstream.

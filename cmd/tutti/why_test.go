@@ -11,7 +11,7 @@ import (
 func TestWhy(t *testing.T) {
 	t.Parallel()
 	const answer = `{"repository":"song.ca","organization":"S1","id":"A1",` +
-		`"upstream":{"status":"found","tookMillis":3,"state":"PUBLISHED","sha256":"ab12","bytes":1234},` +
+		`"upstream":{"status":"excluded","tookMillis":3,"state":"PUBLISHED","excludedBy":{"list":"donors","id":"DO1"},"sha256":"ab12","bytes":1234},` +
 		`"index":{"status":"present","tookMillis":1,"alias":"analyses","comparison":"differs","documents":[` +
 		`{"id":"A1","stored":true,"expected":false,"version":17,"physicalIndex":"analyses-1","comparison":"differs"},` +
 		`{"id":"A2","stored":false,"expected":true,"comparison":"differs"}]},` +
@@ -27,7 +27,7 @@ func TestWhy(t *testing.T) {
 		t.Fatalf("code %d, stderr %q", code, stderr)
 	}
 	for _, want := range []string{
-		`record +song.ca / S1 / A1`, `upstream +found, PUBLISHED, 1,234 bytes, sha256 ab12, 3 ms`,
+		`record +song.ca / S1 / A1`, `upstream +excluded, PUBLISHED, by DO1 in exclude.donors, 1,234 bytes, sha256 ab12, 3 ms`,
 		`index +present, alias analyses, differs from the repository, 1 ms`, `document +A1, differs, version 17, in analyses-1, not of the record any more`,
 		`document +A2, not stored`, `queue +pending, index, cause kafka, 3 attempts, since \S+, 2 batches that may name it, 1 ms`,
 		`paused +the index is closed`, `in progress +J2, repository, running, `, `last ended +J1, organization, partial, `,

@@ -26,7 +26,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		}, []string{"repository", "result"}),
 		documents: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tutti_documents_total",
-			Help: "Documents by outcome: indexed, removed, stale, mismatch, retried or rejected.",
+			Help: "Documents by outcome: indexed, removed, stale, mismatch, retried or rejected; and excluded records.",
 		}, []string{"index", "outcome"}),
 		toIndex: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "tutti_request_to_index_seconds",

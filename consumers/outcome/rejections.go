@@ -144,7 +144,7 @@ func (o *Outcomes) PausesFor(organization, id string, res core.Result) bool {
 		_, why := o.rejections.remaining(now)
 		o.pause.Set(why, nil)
 		return true
-	case core.OutcomeRemoved, core.OutcomeStale, core.OutcomeMismatch, core.OutcomeRetry:
+	case core.OutcomeRemoved, core.OutcomeStale, core.OutcomeMismatch, core.OutcomeRetry, core.OutcomeExcluded:
 	}
 	return false
 }

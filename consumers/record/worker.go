@@ -126,7 +126,7 @@ func (w *Worker) handle(ctx context.Context, m core.Message) {
 	switch {
 	case err == nil:
 		for _, r := range rs {
-			if !r.marker {
+			if !r.marker || r.Outcome == core.OutcomeExcluded {
 				w.outcomes.Count(r.Outcome, 1)
 			}
 		}
@@ -183,7 +183,7 @@ func (w *Worker) settleOne(ctx context.Context, req core.Request, organization s
 		return core.NewError(core.CodeOverloaded, "the index rejects nearly all documents")
 	}
 	switch r.Outcome {
-	case core.OutcomeIndexed, core.OutcomeRemoved:
+	case core.OutcomeIndexed, core.OutcomeRemoved, core.OutcomeExcluded:
 		err := w.outcomes.ClearDeadLetter(ctx, req.Organization, r.id)
 		if err == nil && organization != req.Organization {
 			err = w.outcomes.ClearDeadLetter(ctx, organization, r.id)

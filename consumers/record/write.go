@@ -58,7 +58,11 @@ func (w *writer) writeFetched(ctx context.Context, rec core.Record, fetchedAt ti
 		if err != nil || stored.foreign {
 			return mismatch(rec.ID), err
 		}
-		return w.documents.remove(ctx, rec.ID, at)
+		rs, err := w.documents.remove(ctx, rec.ID, at)
+		if rec.Excluded != nil && rs.outcome() == core.OutcomeRemoved {
+			rs[0].Outcome = core.OutcomeExcluded
+		}
+		return rs, err
 	}
 	if rec.TooLarge != nil {
 		return only(rec.ID, core.Result{Outcome: core.OutcomeRejected, Code: core.CodeTooLarge, Rejected: rec.TooLarge}), nil

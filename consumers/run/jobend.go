@@ -110,12 +110,16 @@ func (e *jobEnd) conclude(ctx context.Context, job core.Job, state core.JobState
 }
 
 // sweep sweeps a repository's job at its end: in one scan when all its organizations were read completely, otherwise each
-// complete one separately. It returns the runs as they are afterwards.
+// complete one separately. Before that, it sweeps the excluded organizations. It returns the runs as they are afterwards.
 func (e *jobEnd) sweep(ctx context.Context, job core.Job, runs []core.OrganizationRun) (sweepResult, []core.OrganizationRun, error) {
-	var vanished sweepResult
-	var err error
+	vanished, err := e.sweeper.sweepExcluded(ctx, job)
+	if err != nil {
+		return vanished, runs, err
+	}
 	if allReadWhole(runs) {
-		vanished, err = e.sweeper.sweepRepository(ctx, job, runs)
+		var swept sweepResult
+		swept, err = e.sweeper.sweepRepository(ctx, job, runs)
+		vanished.add(swept)
 	} else {
 		err = e.sweeper.sweepCompleteOrganizations(ctx, job, runs)
 	}

@@ -25,6 +25,7 @@ type pagePass struct {
 	documents   []string            // ids of the documents in the ticket, including the records' markers; nil if each record has one
 	ends        []int               // by record: the end of its documents
 	hashes      []uint64            // hashes of all rows' ids
+	excluded    map[string]struct{} // ids of the records that an exclusion rule applies to, whose documents are removed
 	fresh       map[uint64]struct{} // those of hashes that the chain did not read before, and that are not counted yet
 	overlapRows int                 // rows that the page before also read
 	ticket      *bulk.Ticket
@@ -105,44 +106,49 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 			"job_id", w.req.JobID)
 		return nil
 	}
-	if !rec.Indexable {
+	switch {
+	case rec.Excluded != nil:
+		pass.exclude(rec.ID)
+	case !rec.Indexable:
 		return nil // not seen: the sweep requests it
-	}
-	if rec.TooLarge != nil {
+	case rec.TooLarge != nil:
 		return w.setAside(ctx, rec, hash, core.ReasonTooLarge, w.Outcomes.TooLargeHint())
 	}
 	pass.noteOverdue(rec.ID, w.Writer.MaxBodyAge())
 	if w.Split != nil {
 		return w.addDocuments(ctx, pass, rec, hash)
 	}
-	w.scratch = w.Document(w.scratch[:0], rec)
+	if rec.Excluded == nil {
+		w.scratch = w.Document(w.scratch[:0], rec)
+	}
 	pass.ids = append(pass.ids, rec.ID)
-	err := w.add(ctx, pass, core.Write{Op: core.OpIndex, ID: rec.ID, Document: w.scratch})
+	err := w.add(ctx, pass, rec, core.Write{Op: core.OpIndex, ID: rec.ID, Document: w.scratch})
 	if cap(w.scratch) > maxScratch {
 		w.scratch = nil
 	}
 	return err
 }
 
-// addDocuments adds the documents of a record to the ticket, then its marker (outcome.MarkerID).
+// addDocuments adds the documents of a record to the ticket, then its marker (outcome.MarkerID). The sweep finds the documents of an
+// excluded record that cannot be split.
 func (w *pageWork) addDocuments(ctx context.Context, pass *pagePass, rec core.Record, hash uint64) error {
 	before := len(pass.documents)
 	var addErr error
 	err := w.Split(rec, func(id string, document []byte) error {
 		pass.documents = append(pass.documents, id)
-		addErr = w.add(ctx, pass, core.Write{Op: core.OpIndex, ID: id, Document: document})
+		addErr = w.add(ctx, pass, rec, core.Write{Op: core.OpIndex, ID: id, Document: document})
 		return addErr
 	})
-	if err != nil && addErr == nil { // before any document
+	if err != nil && addErr == nil && rec.Excluded == nil { // before any document
 		return w.setAside(ctx, rec, hash, core.ReasonRejected, core.MessageOf(err)+"; fix the record, then retry")
 	}
-	if err != nil {
-		return err
+	if addErr != nil {
+		return addErr
 	}
-	if len(pass.documents) == before {
+	if len(pass.documents) == before && rec.Excluded == nil {
 		w.withoutDocuments++
 	}
-	if err := w.add(ctx, pass, core.Write{Op: core.OpDelete, ID: outcome.MarkerID(rec.ID)}); err != nil {
+	if err := w.add(ctx, pass, rec, core.Write{Op: core.OpDelete, ID: outcome.MarkerID(rec.ID)}); err != nil {
 		return err
 	}
 	pass.ids, pass.documents = append(pass.ids, rec.ID), append(pass.documents, rec.ID)
@@ -150,13 +156,26 @@ func (w *pageWork) addDocuments(ctx context.Context, pass *pagePass, rec core.Re
 	return nil
 }
 
-// add adds a write of the page's version to the ticket.
-func (w *pageWork) add(ctx context.Context, pass *pagePass, write core.Write) error {
+// add adds a write of the page's version for a record to the ticket. A document of an excluded record is removed, also while a rebuild
+// fills another index: there it would be missing.
+func (w *pageWork) add(ctx context.Context, pass *pagePass, rec core.Record, write core.Write) error {
+	index := w.indexOf(w.job)
+	if rec.Excluded != nil {
+		index, write.Op, write.Document = w.Repository.IndexName, core.OpDelete, nil
+	}
 	write.Version, write.FetchedAt = w.msg.Version(), pass.sent
 	ready := time.Now()
-	err := w.Writer.Add(ctx, pass.ticket, w.indexOf(w.job), write)
+	err := w.Writer.Add(ctx, pass.ticket, index, write)
 	pass.waited += time.Since(ready)
 	return err
+}
+
+// exclude records that an exclusion rule applies to a record.
+func (p *pagePass) exclude(id string) {
+	if p.excluded == nil {
+		p.excluded = make(map[string]struct{})
+	}
+	p.excluded[id] = struct{}{}
 }
 
 // noteOverdue records a row that arrived late. A row that waited for the index may be in time when the page is reread, as

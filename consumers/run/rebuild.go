@@ -89,10 +89,13 @@ func conflictError(err error) *core.JobError {
 // completeRebuild requests the records of the documents that the filled index lacks: their upstream no longer has them, or its list
 // moved while it was read. The Requests write to both indices. The result's guard is why the index must not be replaced.
 func (e *jobEnd) completeRebuild(ctx context.Context, job core.Job) (sweepResult, error) {
-	var all sweepResult
 	if err := e.Rebuild.Check(ctx, job.ID); core.CodeOf(err) == core.CodeConflict {
 		return sweepResult{guard: conflictError(err)}, nil
 	} else if err != nil {
+		return sweepResult{}, err
+	}
+	all, err := e.sweeper.sweepExcluded(ctx, job)
+	if err != nil {
 		return all, err
 	}
 	lacking, total, err := e.lacking(ctx, job)
@@ -118,11 +121,7 @@ func (e *jobEnd) completeRebuild(ctx context.Context, job core.Job) (sweepResult
 		if err != nil {
 			return all, err
 		}
-		all.removed += swept.removed
-		all.rejected += swept.rejected
-		if swept.guard != nil {
-			all.guard = swept.guard
-		}
+		all.add(swept)
 	}
 	return all, nil
 }

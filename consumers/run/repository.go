@@ -22,6 +22,8 @@ type Config struct {
 	Document func(dst []byte, rec core.Record) []byte
 	// Split calls each with the documents of a record instead, if it is set.
 	Split func(rec core.Record, each func(id string, document []byte) error) error
+	// ExcludedOrganizations are those whose records are all excluded; the Fetcher does not list them.
+	ExcludedOrganizations []string
 	// NonOverlapping is true when the upstream pages by page number, so that pages cannot overlap.
 	NonOverlapping bool
 	// PageSize is the number of rows of a page, PageAttempts how often a page or a list of organizations is requested, and

@@ -12,7 +12,7 @@ import (
 // settle processes the outcomes of a pass. Ids without a final outcome are requested one by one when rereading the page
 // would not return them in time: an earlier pass read them and this one did not, or they would be too old again.
 func (w *pageWork) settle(ctx context.Context, pass *pagePass, results []core.Result, whole bool) error {
-	var outcomes [core.OutcomeRejected + 1]int
+	var outcomes [core.OutcomeExcluded + 1]int
 	retry := core.Code("")
 	again := make(map[string]bool)
 	for from, i := 0, 0; from < len(results); i++ {
@@ -37,10 +37,7 @@ func (w *pageWork) settle(ctx context.Context, pass *pagePass, results []core.Re
 		} else {
 			counts = pass.countOnce(hash)
 		}
-		for n, res := range results[from:to] {
-			if pass.documents != nil && from+n == to-1 {
-				break // the marker
-			}
+		for _, res := range pass.counted(pass.ids[i], results[from:to]) {
 			outcomes[res.Outcome]++
 			if counts {
 				w.totals.AddOutcome(res.Outcome)
@@ -58,6 +55,22 @@ func (w *pageWork) settle(ctx context.Context, pass *pagePass, results []core.Re
 		return nil
 	}
 	return w.recordSettled(ctx, pass, again, whole, retry)
+}
+
+// counted returns those results of a record's documents that count: all but the marker's or, for an excluded record, one.
+func (p *pagePass) counted(id string, results []core.Result) []core.Result {
+	last := len(results) - 1
+	_, excluded := p.excluded[id]
+	switch {
+	case excluded && results[last].Outcome == core.OutcomeRemoved:
+		return []core.Result{{Outcome: core.OutcomeExcluded}}
+	case excluded:
+		return results[last:]
+	case p.documents != nil:
+		return results[:last]
+	default:
+		return results
+	}
 }
 
 // settleRecord processes the outcomes of the documents of the i-th record. It returns why the record has no final outcome, ""
@@ -109,7 +122,7 @@ func (w *pageWork) settleOne(ctx context.Context, record, id string, res *core.R
 		return w.loop.RetryUntilStopped(ctx, "storing a dead letter", func() error {
 			return w.Outcomes.StoreRejected(ctx, w.recordRequest(record), id, *res)
 		})
-	case core.OutcomeRetry, core.OutcomeMismatch:
+	case core.OutcomeRetry, core.OutcomeMismatch, core.OutcomeExcluded:
 	}
 	return nil
 }

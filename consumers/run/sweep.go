@@ -37,6 +37,15 @@ type sweepResult struct {
 	guard             *core.JobError
 }
 
+// add adds the result of another sweep.
+func (s *sweepResult) add(o sweepResult) {
+	s.removed += o.removed
+	s.rejected += o.rejected
+	if o.guard != nil {
+		s.guard = o.guard
+	}
+}
+
 // note adds the result to the organization's run, once.
 func (s sweepResult) note(run *core.OrganizationRun) {
 	if run.Swept {
@@ -53,6 +62,7 @@ func (s sweepResult) note(run *core.OrganizationRun) {
 // sweepOrganization requests each document of an organization that the run did not see from the upstream. It waits until
 // each of those Requests has its outcome.
 func (s *sweeper) sweepOrganization(ctx context.Context, job core.Job, organization string) (sweepResult, error) {
+	job.Force = job.Force || slices.Contains(s.ExcludedOrganizations, organization) // its documents are to be removed
 	unseen, guard, err := s.unseen(ctx, job, s.scopeOf(organization))
 	if err != nil || guard != nil || len(unseen.ids) == 0 {
 		return sweepResult{guard: guard}, err
@@ -107,11 +117,7 @@ func (s *sweeper) sweepRepository(ctx context.Context, job core.Job, runs []core
 		if err != nil {
 			return vanished, err
 		}
-		vanished.removed += swept.removed
-		vanished.rejected += swept.rejected
-		if swept.guard != nil {
-			vanished.guard = swept.guard
-		}
+		vanished.add(swept)
 	}
 	return vanished, nil
 }

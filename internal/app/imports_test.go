@@ -77,6 +77,7 @@ var layers = map[string][]string{
 
 	"internal/upstream":       {"internal/config/setting", "internal/index/mapping"},
 	"internal/upstream/local": {},
+	"internal/exclusion":      {"internal/upstream"},
 	"internal/upstream/score": {"internal/retry", "internal/upstream"},
 	"internal/upstream/song": {
 		"internal/config/setting", "internal/index/mapping", "internal/upstream", "internal/upstream/song/document",

@@ -9,6 +9,7 @@ import (
 	"tutti/consumers"
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/exclusion"
 	"tutti/internal/index"
 	"tutti/internal/metadata"
 	"tutti/internal/queue"
@@ -45,7 +46,8 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 		client.Close()
 		return nil
 	})
-	watched := &watchedUpstream{Upstream: client}
+	rules := exclusion.New(protocol.Of(rc.Type).Exclusions, rc.Exclusions())
+	watched := &watchedUpstream{Upstream: exclusion.Apply(rules, client)}
 	x.upstreams[rc.Code] = watched
 	block := upstream.RepositoriesBlock(repo)
 	spec := index.Spec{Alias: rc.IndexName, Mapping: rc.Mapping, Known: kind.Known()}
@@ -54,7 +56,7 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 		Repository: repo, Upstream: watched, PageSize: rc.PageSize, Concurrency: rc.Concurrency, GiveUpAfter: rc.GiveUpAfter,
 		NonOverlapping: protocol.Of(rc.Type).NonOverlapping,
 		Probe:          probe{index: x.index, ensured: x.search.expectIndex(rc.IndexName), spec: spec},
-		Rebuild:        x.rebuilds[rc.Code],
+		Rebuild:        x.rebuilds[rc.Code], ExcludedOrganizations: rules.Organizations(),
 	}
 	if kind.Split != nil {
 		w.Split = func(rec core.Record, each func(id string, document []byte) error) error {

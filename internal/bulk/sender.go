@@ -160,7 +160,7 @@ func (s *sender) deliver(from, to int, results []core.Result) int {
 			}
 		case core.OutcomeRejected:
 			r.Rejected = s.deadLetterDocument(i)
-		case core.OutcomeIndexed, core.OutcomeRemoved, core.OutcomeStale, core.OutcomeMismatch:
+		case core.OutcomeIndexed, core.OutcomeRemoved, core.OutcomeStale, core.OutcomeMismatch, core.OutcomeExcluded:
 		}
 		return r, false
 	})

@@ -40,7 +40,7 @@ store: {url: ""}
 repositories:
   - {code: song.ca, type: song, url: "https://song.example.org", indexName: analyses, name: "", organization: "", country: "",
      token: "", username: "", password: "", timeout: 30s, pageSize: 500, concurrency: 4, mappingFile: "",
-     song: {states: [PUBLISHED]}, lyric: {categoryId: "", validOnly: true},
+     song: {states: [PUBLISHED]}, lyric: {categoryId: "", validOnly: true}, exclude: {donors: []},
      notifications: {kafka: {brokers: [], topic: "", group: tutti}, webhook: {secret: ""}}, reconcile: {every: 0s}}
 catalogues: {dir: "", disableGraphQLIntrospection: ~}
 schemas: {enforceLatest: true, defaultOptions: {}, externalValidations: {allowedHosts: [], timeout: 5s}, storage: {url: "", token: "", timeout: 30s}}   # empty = any public address
@@ -74,6 +74,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 			Code: "song.ca", Type: core.TypeSong, URL: "https://song.example.org", IndexName: "analyses",
 			Timeout: 30 * time.Second, PageSize: 500, Concurrency: 4, GiveUpAfter: time.Hour, Documents: "record",
 			Settings:      settings(song.Settings{States: []string{"PUBLISHED"}}, lyric.Settings{ValidOnly: true}),
+			Exclude:       excluded(nil),
 			Notifications: config.Notifications{Kafka: config.KafkaTopic{Group: "tutti"}},
 		}},
 		Schemas: defaultSchemas(),
@@ -125,8 +126,9 @@ repositories:
   - {code: 1.a_B-c, type: song, url: http://localhost:8080/base, indexName: "ünïcode", name: N, organization: O, country: CA,
      tokenFile: DIR/token, timeout: 500ms, pageSize: 10000, concurrency: 64, upstream: {giveUpAfter: 10m}, documents: analysis, mappingFile: DIR/mapping.json,
      song: {states: [PUBLISHED, UNPUBLISHED]},
+     exclude: {organizations: [S1], analyses: [A1, A2], files: [F1], donors: [DO1], specimens: [SP1], samples: ["1"]},
      notifications: {kafka: {brokers: ["k1:9092", "[::1]:9093"], group: g}, webhook: {secretFile: DIR/token}}, reconcile: {every: 10s}}
-  - {code: l, type: lyric, url: "http://lyric", indexName: l, lyric: {categoryId: 2, validOnly: no},
+  - {code: l, type: lyric, url: "http://lyric", indexName: l, lyric: {categoryId: 2, validOnly: no}, exclude: {organizations: [O1], records: [R1]},
      notifications: {kafka: {brokers: ["k:1"], topic: lyric.events}, webhook: {secret: w}}}
   - {code: own, type: local, indexName: own, name: N, organization: O, country: CA, pageSize: 2, concurrency: 1,
      mappingFile: DIR/mapping.json, song: {states: [PUBLISHED, UNPUBLISHED, SUPPRESSED]}, reconcile: {every: 1h}}
@@ -169,6 +171,9 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 			Organization: "O", Country: "CA", Token: "s3cret", Timeout: 500 * time.Millisecond, PageSize: 10_000, Concurrency: 64, GiveUpAfter: 10 * time.Minute, Documents: "analysis",
 			MappingFile: dir + "/mapping.json", Mapping: []byte(`{"properties":{}}`),
 			Settings: settings(song.Settings{States: []string{"PUBLISHED", "UNPUBLISHED"}}, lyric.Settings{ValidOnly: true}),
+			Exclude: excluded(map[string][]string{
+				"organizations": {"S1"}, "analyses": {"A1", "A2"}, "files": {"F1"}, "donors": {"DO1"}, "specimens": {"SP1"}, "samples": {"1"},
+			}),
 			Notifications: config.Notifications{
 				Kafka:   config.KafkaTopic{Brokers: []string{"k1:9092", "[::1]:9093"}, Topic: "song-analysis", Group: "g"},
 				Webhook: config.Webhook{Secret: "s3cret"},
@@ -178,6 +183,7 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 			Code: "l", Type: core.TypeLyric, URL: "http://lyric", IndexName: "l", Timeout: 30 * time.Second, PageSize: 500,
 			Concurrency: 4, GiveUpAfter: time.Hour, Documents: "record",
 			Settings: settings(song.Settings{States: []string{"PUBLISHED"}}, lyric.Settings{CategoryID: "2"}),
+			Exclude:  excluded(map[string][]string{"organizations": {"O1"}, "records": {"R1"}}),
 			Notifications: config.Notifications{
 				Kafka:   config.KafkaTopic{Brokers: []string{"k:1"}, Topic: "lyric.events", Group: "tutti"},
 				Webhook: config.Webhook{Secret: "w"},
@@ -186,6 +192,7 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 			Code: "own", Type: core.TypeLocal, IndexName: "own", Name: "N", Organization: "O", Country: "CA", Timeout: 30 * time.Second,
 			PageSize: 2, Concurrency: 1, GiveUpAfter: time.Hour, Documents: "record", MappingFile: dir + "/mapping.json", Mapping: []byte(`{"properties":{}}`),
 			Settings:      settings(song.Settings{States: []string{"PUBLISHED", "UNPUBLISHED", "SUPPRESSED"}}, lyric.Settings{ValidOnly: true}),
+			Exclude:       excluded(nil),
 			Notifications: config.Notifications{Kafka: config.KafkaTopic{Group: "tutti"}},
 			Reconcile:     config.Reconcile{Every: time.Hour},
 		}},
@@ -622,4 +629,14 @@ func TestProxies(t *testing.T) {
 
 func settings(s song.Settings, l lyric.Settings) map[string]upstream.Settings {
 	return map[string]upstream.Settings{"song": &s, "lyric": &l}
+}
+
+// excluded returns the lists of all types, with the ids of some.
+func excluded(ids map[string][]string) map[string]*[]string {
+	lists := make(map[string]*[]string)
+	for _, list := range []string{"organizations", "analyses", "files", "donors", "specimens", "samples", "records"} {
+		of := ids[list]
+		lists[list] = &of
+	}
+	return lists
 }

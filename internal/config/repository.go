@@ -47,6 +47,8 @@ type Repository struct {
 	Mapping     json.RawMessage
 	// Settings are those of each section; a type reads those of its own section only (Own).
 	Settings map[string]upstream.Settings
+	// Exclude holds the ids that exclude records from the index, by the name of their list, for the lists of all types (Exclusions).
+	Exclude map[string]*[]string
 	// Notifications are the channels of the repository's change notifications.
 	Notifications Notifications
 	Reconcile     Reconcile
@@ -145,6 +147,7 @@ func (r *Repository) keys() []setting.Key {
 			setting.Duration("giveUpAfter", &r.GiveUpAfter, time.Hour,
 				"How long a run is paused because the repository does not answer before the run fails.")),
 	}, r.sectionKeys(), []setting.Key{
+		r.exclusionKey(),
 		setting.Object("notifications", "Change notifications of the repository.",
 			r.Notifications.Kafka.key(),
 			setting.Object("webhook", "Notifications with POST /notifications/ and the repository's code.",
@@ -296,6 +299,7 @@ func (r Repository) validate(at string, given *setting.Node, f *setting.ErrorLis
 		}
 	}
 	r.validateSections(at, given, f)
+	r.validateExclusions(at+".exclude", given.Member("exclude"), f)
 	if _, known := protocol.Of(r.Type).DocumentsOf(r.Documents); !known && r.Type != "" && slices.Contains(documentNames(), r.Documents) {
 		f.Add(at+".documents", "", "remove it: only analyses, of types song and local, have other documents",
 			"%s does not apply to type %s", r.Documents, r.Type)

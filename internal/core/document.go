@@ -98,6 +98,8 @@ const (
 	OutcomeMismatch
 	// OutcomeRejected: the engine will never accept this document.
 	OutcomeRejected
+	// OutcomeExcluded: an exclusion rule applies to the record, which has no documents. It counts records.
+	OutcomeExcluded
 )
 
 // String returns the outcome's name as in metrics (CONTRACT section 9).
@@ -115,6 +117,8 @@ func (o Outcome) String() string {
 		return "mismatch"
 	case OutcomeRejected:
 		return "rejected"
+	case OutcomeExcluded:
+		return "excluded"
 	default:
 		return "unknown"
 	}

@@ -32,6 +32,7 @@ type Totals struct {
 	Stale    int64 `json:"stale"`
 	Removed  int64 `json:"removed"`
 	Rejected int64 `json:"rejected"`
+	Excluded int64 `json:"excluded"`
 	Retried  int64 `json:"retried"`
 }
 
@@ -43,11 +44,12 @@ func (t *Totals) Add(o Totals) {
 	t.Stale += o.Stale
 	t.Removed += o.Removed
 	t.Rejected += o.Rejected
+	t.Excluded += o.Excluded
 	t.Retried += o.Retried
 }
 
 // Written reports whether a document was written, removed or found newer in the index.
-func (t *Totals) Written() bool { return t.Indexed+t.Stale+t.Removed > 0 }
+func (t *Totals) Written() bool { return t.Indexed+t.Stale+t.Removed+t.Excluded > 0 }
 
 // AddOutcome counts one record's final outcome.
 func (t *Totals) AddOutcome(o Outcome) {
@@ -58,6 +60,8 @@ func (t *Totals) AddOutcome(o Outcome) {
 		t.Stale++
 	case OutcomeRejected:
 		t.Rejected++
+	case OutcomeExcluded:
+		t.Excluded++
 	case OutcomeRemoved, OutcomeMismatch, OutcomeRetry:
 	}
 }
@@ -71,6 +75,7 @@ func (t *Totals) cancelOverlap(o Totals) Totals {
 		{&t.Stale, &o.Stale},
 		{&t.Removed, &o.Removed},
 		{&t.Rejected, &o.Rejected},
+		{&t.Excluded, &o.Excluded},
 		{&t.Retried, &o.Retried},
 		{&t.Indexed, &o.Stale},
 		{&t.Stale, &o.Indexed}, // there may have been a newer write between the two

@@ -13,6 +13,8 @@ type Record struct {
 	State string
 	// Indexable reports whether a record in this state belongs in the index.
 	Indexable bool
+	// Excluded is the exclusion rule because of which the record is not Indexable, nil for none.
+	Excluded *Exclusion
 	// Body holds the record's bytes, one JSON object without line feeds. Inside a page callback it is valid only until the
 	// callback returns.
 	Body []byte
@@ -23,6 +25,13 @@ type Record struct {
 	TooLarge *DeadLetterDocument
 	// HasRepositories reports whether the record has a top-level member repositories, which the document's own replaces.
 	HasRepositories bool
+}
+
+// Exclusion is the exclusion rule that applies to a record.
+type Exclusion struct {
+	// List is the list of the repository's exclude that contains ID, such as donors.
+	List string `json:"list"`
+	ID   string `json:"id"`
 }
 
 // PageInfo is the metadata of a page beside its records.

@@ -6,7 +6,7 @@ import "time"
 const (
 	// TraceError: the part could not be read; its Error says why.
 	TraceError = "error"
-	// TraceFound: the upstream has the record in an indexed state. TraceExcluded: in another state. TraceTooLarge: over the size limit.
+	// TraceFound: the upstream has the record in an indexed state. TraceExcluded: in another state, or an exclusion rule applies. TraceTooLarge: over the size limit.
 	TraceFound    = "found"
 	TraceExcluded = "excluded"
 	TraceTooLarge = "tooLarge"
@@ -62,6 +62,8 @@ type TraceUpstream struct {
 	// State is the upstream's name for the record's state, empty for none; IndexedStates are the states that are indexed, if configured.
 	State         string   `json:"state,omitempty"`
 	IndexedStates []string `json:"indexedStates,omitempty"`
+	// ExcludedBy is the exclusion rule that applies to a record that is TraceExcluded, nil for none.
+	ExcludedBy *Exclusion `json:"excludedBy,omitempty"`
 	// SHA256 is the hexadecimal hash of the record's bytes, Bytes their number.
 	SHA256 string `json:"sha256,omitempty"`
 	Bytes  int    `json:"bytes,omitempty"`

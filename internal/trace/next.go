@@ -85,6 +85,10 @@ func goneStep(t core.RecordTrace) string {
 	reason := "the repository does not have the record in this organization"
 	switch t.Upstream.Status {
 	case core.TraceExcluded:
+		if rule := t.Upstream.ExcludedBy; rule != nil {
+			reason = fmt.Sprintf("the record is excluded: exclude.%s of repository %s lists %s", rule.List, t.Repository, rule.ID)
+			break
+		}
 		reason = "the record is " + t.Upstream.State + " upstream; only " + strings.Join(t.Upstream.IndexedStates, ", ") + " records are indexed"
 	case core.TraceOther:
 		reason = "the repository has the record under another organization; ask for it there"
@@ -92,6 +96,8 @@ func goneStep(t core.RecordTrace) string {
 	if t.Index.Status != core.TracePresent {
 		if len(t.DeadLetters.Letters) > 0 {
 			reason += "; discard its dead letter with: tutti dead-letters discard " + shellWord(t.DeadLetters.Letters[0].ID)
+		} else if t.Upstream.ExcludedBy != nil {
+			reason += "; to index it, delete that id from the configuration, restart tutti, then use: " + indexCommand(t)
 		}
 		return reason
 	}

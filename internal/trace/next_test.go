@@ -69,12 +69,16 @@ func letter(reason string) fact {
 	}
 }
 
+// rule excludes the record.
+func rule(t *core.RecordTrace) { t.Upstream.ExcludedBy = &core.Exclusion{List: "donors", ID: "DO1"} }
+
 // TestNext: the next step follows from the facts alone.
 func TestNext(t *testing.T) {
 	const (
 		command = "tutti index song.ca S1 'A 1'"
 		since   = "a request is pending since 2026-05-04T12:00:00Z"
 		excl    = "the record is UNPUBLISHED upstream; only PUBLISHED records are indexed"
+		byRule  = "the record is excluded: exclude.donors of repository song.ca lists DO1"
 		gone    = "the repository does not have the record in this organization"
 		run     = "a run of its organization is in progress (running); follow it with: tutti jobs show J1 --watch"
 		wait    = "2 batches of requests are pending and may name the record; ask again when they are processed"
@@ -109,6 +113,9 @@ func TestNext(t *testing.T) {
 		"excluded, stored":               {[]fact{excluded, stored(core.ComparisonDiffers)}, excl + "; its documents are removed with: " + command},
 		"excluded, stored, run":          {[]fact{excluded, stored(core.ComparisonDiffers), running("J1")}, excl + "; " + run},
 		"excluded with a letter":         {[]fact{excluded, notStored, letter(core.ReasonRejected)}, excl + "; discard its dead letter with: tutti dead-letters discard L1"},
+		"rule":                           {[]fact{excluded, rule, notStored}, byRule + "; to index it, delete that id from the configuration, restart tutti, then use: " + command},
+		"rule, stored":                   {[]fact{excluded, rule, stored(core.ComparisonDiffers)}, byRule + "; its documents are removed with: " + command},
+		"rule with a letter":             {[]fact{excluded, rule, notStored, letter(core.ReasonRejected)}, byRule + "; discard its dead letter with: tutti dead-letters discard L1"},
 		"absent":                         {[]fact{absent, notStored}, gone},
 		"absent, stored":                 {[]fact{absent, stored(core.ComparisonDiffers)}, gone + "; its documents are removed with: " + command},
 		"other organization":             {[]fact{upstream(core.TraceOther), notStored}, "the repository has the record under another organization; ask for it there"},

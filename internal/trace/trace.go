@@ -190,7 +190,7 @@ func (c *collection) upstream(ctx context.Context) error {
 		u.Status, u.Bytes, u.SHA256 = core.TraceFound, len(rec.Body), hex.EncodeToString(sum[:])
 	}
 	if !rec.Indexable {
-		u.Status = core.TraceExcluded
+		u.Status, u.ExcludedBy = core.TraceExcluded, rec.Excluded
 		c.known = true
 	}
 	if u.Status == core.TraceFound {

@@ -178,6 +178,7 @@ func TestTraceUpstream(t *testing.T) {
 		compare    core.Comparison
 	}{
 		"excluded":              {core.Record{ID: "A1", Organization: "S1", State: "UNPUBLISHED", Body: []byte("{}")}, nil, false, core.TraceExcluded, core.ComparisonDiffers},
+		"rule":                  {core.Record{ID: "A1", Organization: "S1", State: "PUBLISHED", Excluded: &core.Exclusion{List: "donors", ID: "DO1"}, Body: []byte("{}")}, nil, false, core.TraceExcluded, core.ComparisonDiffers},
 		"absent":                {core.Record{}, core.WrapError(core.CodeAbsent, "absent", core.ErrRecordAbsent), false, core.TraceAbsent, core.ComparisonDiffers},
 		"other organization":    {core.Record{}, other, false, core.TraceOther, core.ComparisonDiffers},
 		"of other organization": {core.Record{ID: "A1", Organization: "S2", Indexable: true}, nil, false, core.TraceOther, core.ComparisonDiffers},
@@ -192,6 +193,9 @@ func TestTraceUpstream(t *testing.T) {
 			got := w.trace(t, tt.restricted)
 			if got.Upstream.Status != tt.want || got.Index.Comparison != tt.compare {
 				t.Errorf("upstream %+v, comparison %s", got.Upstream, got.Index.Comparison)
+			}
+			if got.Upstream.ExcludedBy != tt.rec.Excluded {
+				t.Errorf("the rule is %v, want %v", got.Upstream.ExcludedBy, tt.rec.Excluded)
 			}
 			if got.Index.Status != core.TracePresent {
 				t.Errorf("index: %+v", got.Index)

@@ -14,6 +14,8 @@ type Type struct {
 	Name core.RepositoryType
 	// Documents are the kinds of documents that records can become, the default first.
 	Documents []Documents
+	// Exclusions are the lists of ids by which records can be excluded.
+	Exclusions []Exclusion
 	// Organization and Organizations name one and several organizations of a repository in messages.
 	Organization, Organizations string
 	// NonOverlapping is set if pages cannot overlap, because the offset of a page must be a multiple of its size.
@@ -31,6 +33,29 @@ type Type struct {
 	ListPath func(Settings) string
 	// Open returns a client of a repository, CodeInvalid for invalid settings. It is nil for the built-in repository.
 	Open func(Config, Settings) (Reader, error)
+}
+
+// Exclusion describes one list of ids of a repository's exclude: records with one of them are not indexed.
+type Exclusion struct {
+	// List is the list's key, such as donors, and Doc its description.
+	List, Doc string
+	// Value returns the record's own id or organization. It is nil if Path is set: the names of the members that lead to the ids in
+	// a record's Body, joined by dots; a member that is an array stands for each of its items.
+	Value func(rec core.Record) string
+	Path  string
+}
+
+// ExcludeOrganizations is the list of excluded organizations, which each type has.
+const ExcludeOrganizations = "organizations"
+
+// ByOrganization returns the list of the organizations whose records are excluded.
+func ByOrganization(doc string) Exclusion {
+	return Exclusion{List: ExcludeOrganizations, Doc: doc, Value: func(rec core.Record) string { return rec.Organization }}
+}
+
+// ByRecord returns the list of the records that are excluded.
+func ByRecord(list, doc string) Exclusion {
+	return Exclusion{List: list, Doc: doc, Value: func(rec core.Record) string { return rec.ID }}
 }
 
 // Documents describes one kind of documents that a type's records can become.

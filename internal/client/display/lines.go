@@ -32,7 +32,7 @@ func Totals(t core.Totals) string {
 	for _, part := range []struct {
 		name string
 		n    int64
-	}{{"indexed", t.Indexed}, {"stale", t.Stale}, {"removed", t.Removed}, {"rejected", t.Rejected}, {"retried", t.Retried}} {
+	}{{"indexed", t.Indexed}, {"stale", t.Stale}, {"removed", t.Removed}, {"rejected", t.Rejected}, {"excluded", t.Excluded}, {"retried", t.Retried}} {
 		if part.n != 0 {
 			parts = append(parts, Count(part.n)+" "+part.name)
 		}

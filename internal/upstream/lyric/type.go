@@ -45,6 +45,10 @@ func Type() upstream.Type {
 			Name: upstream.DefaultDocuments, DocumentType: "record", Known: mapping.Lyric, Append: upstream.SpliceRecord,
 			Fields: core.RecordFields{ID: "systemId", Organization: "organization"},
 		}},
+		Exclusions: []upstream.Exclusion{
+			upstream.ByOrganization("Organizations whose records are not indexed."),
+			upstream.ByRecord("records", "System ids of records that are not indexed."),
+		},
 		Organization: "organization", Organizations: "organizations", NonOverlapping: true,
 		Events: core.EventFormat{
 			Name: "lyric", RecordID: "systemId", Organization: "organization", Entity: "entityName",

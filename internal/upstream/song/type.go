@@ -31,6 +31,14 @@ func (s *Settings) Missing() (key, hint string) { return "", "" }
 func Type() upstream.Type {
 	return upstream.Type{
 		Name: core.TypeSong, Documents: documents(),
+		Exclusions: []upstream.Exclusion{
+			upstream.ByOrganization("Ids of the studies whose analyses are not indexed; organizations of type lyric."),
+			upstream.ByRecord("analyses", "Ids of analyses that are not indexed."),
+			{List: "files", Path: "files.objectId", Doc: "Object ids; an analysis with one of these files is not indexed, nor are its other files."},
+			{List: "donors", Path: "samples.donor.donorId", Doc: "Ids of donors whose analyses are not indexed."},
+			{List: "specimens", Path: "samples.specimen.specimenId", Doc: "Ids of specimens whose analyses are not indexed."},
+			{List: "samples", Path: "samples.sampleId", Doc: "Ids of samples whose analyses are not indexed."},
+		},
 		Organization: "study", Organizations: "studies", Topic: "song-analysis",
 		Events: core.EventFormat{
 			Name: "song", RecordID: "analysisId", Organization: "studyId", Servers: []core.EventMember{{Name: "songServerId"}},
