@@ -47,6 +47,10 @@ func TestTraceRecord(t *testing.T) {
 	})
 	w.trigger("S1", id)
 	w.awaitConverged(wait)
+	w.eventually(wait, func() (bool, string) { // its request ends after its document was removed
+		a := w.mustRequest(http.MethodGet, recordPath("S1", id), http.StatusOK)
+		return a.get("queue.status").String() == core.TraceNone, string(a.raw)
+	})
 	check("removed", map[string]string{"index.status": "absent", "next": "the record is UNPUBLISHED upstream"})
 	w.mustRequest(http.MethodGet, "/index/repository/unknown/organization/S1/id/a", http.StatusNotFound)
 }
