@@ -33,6 +33,7 @@ func benchmarks() []benchmark {
 		{name: "trigger", run: (*bench).trigger},
 		{name: "coalesce", run: (*bench).coalesce},
 		{name: "notify", run: (*bench).notify},
+		{name: "rebuild", run: (*bench).rebuild},
 		{name: "embedded-index", run: (*bench).embeddedIndex},
 		{name: "embedded-search", run: (*bench).embeddedSearch},
 		{name: "download", run: (*bench).download},

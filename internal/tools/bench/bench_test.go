@@ -101,6 +101,10 @@ func checkCounts(t *testing.T, reports []results.Report) {
 					t.Errorf("own-cost: run %d took %v µs, its parts %v", i, all, sum)
 				}
 			}
+		case "rebuild":
+			if lost, failed := figure(t, r, "embedded index, 120 records: updates lost"), figure(t, r, "embedded index, 120 records: searches failed"); lost.Max() > 0 || failed.Max() > 0 {
+				t.Errorf("rebuild: %v updates lost, %v searches failed: %v", lost.Values, failed.Values, r.Notes)
+			}
 		case "coalesce":
 			fetches := figure(t, r, "fetches").Values[0]
 			if n := float64(sizes.Coalesced); fetches < n || fetches > n*float64(sizes.Repeats) {
