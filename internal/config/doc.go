@@ -6,8 +6,9 @@
 // by a MAESTRO_REPOSITORIES_… or MAESTRO_ELASTICSEARCH_… variable, and sets the keys that neither the file nor a TUTTI_ variable sets,
 // with two exceptions: Maestro's repositories are used only when tutti's list is empty, since two lists cannot be merged by index; and
 // the index credentials only when none are set, since half of each would be wrong. An empty variable counts as not set. Exclusion rules
-// (MAESTRO_EXCLUSIONRULES_…, MAESTRO_EXCLUSION_RULES_…) prevent the start in any case: without them tutti would index what Maestro
-// excludes. All other variables of Maestro that tutti does not support are listed in Config.Warnings.
+// (MAESTRO_EXCLUSIONRULES_…, MAESTRO_EXCLUSION_RULES_…, EXCLUSIONRULES_BYID_…) are read in any case, for each list of each repository that
+// is not set; a rule that tutti does not know prevents the start, because tutti would index what Maestro excludes. All other variables
+// of Maestro that tutti does not support are listed in Config.Warnings.
 //
 //	Maestro 5                                     Maestro 4                                        tutti
 //	MAESTRO_ELASTICSEARCH_NODES                   MAESTRO_ELASTICSEARCH_CLUSTERNODES[_<n>]         index.url
@@ -25,6 +26,8 @@
 //	MAESTRO_KAFKA_GROUP_ID                        SPRING_CLOUD_STREAM_BINDINGS_[SONG]INPUT_GROUP   …kafka.group
 //	…_KAFKA_DOCUMENT_UPDATE_TOPIC                 SPRING_CLOUD_STREAM_BINDINGS_SONGINPUT_DESTINATION  notifications.kafka.topic
 //	MAESTRO_KAFKA_INDEX_REQUEST_TOPIC             SPRING_CLOUD_STREAM_BINDINGS_INPUT_DESTINATION   ingest.kafka.requestTopic
+//	                                              MAESTRO_EXCLUSIONRULES_BYID_STUDYID[_<n>]        exclude.organizations
+//	                                              …_ANALYSIS, …_FILE, …_DONOR, …_SPECIMEN, …_SAMPLE  exclude.analyses, files, …
 //	MAESTRO_LOGGING_LEVEL                         MAESTRO_LOGGING_LEVEL_ROOT                       log.level
 //
 // The environment of an existing Arranger 3 is read too, for keys that neither the file, a TUTTI_ variable nor Maestro sets, in the same

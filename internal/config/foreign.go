@@ -15,7 +15,7 @@ func (f *Foreign) Maestro(environ []string) []string {
 	if !ok {
 		return nil
 	}
-	return m.warnings
+	return append(m.warnings, overlayExclusions(f.root, environ, &setting.ErrorList{})...)
 }
 
 // Arranger is like Maestro for the environment of an Arranger.

@@ -39,11 +39,11 @@ func load(root *setting.Node, environ []string, found *setting.ErrorList) (Confi
 	}
 	var c, scratch Config
 	setting.Overlay(root, environ, scratch.keys(), found)
-	rejectExclusions(environ, found)
 	fromMaestro := overlayMaestro(root, environ)
 	production, fromArranger := overlayArranger(root, environ)
 	fromSong := overlaySong(root, environ, found)
 	addLocal(root)
+	excluded := overlayExclusions(root, environ, found)
 	setting.Decode(root, c.keys(), found)
 	c.Catalogues.Production = production
 	c.fillTopics()
@@ -52,7 +52,7 @@ func load(root *setting.Node, environ []string, found *setting.ErrorList) (Confi
 	if err := found.Err(); err != nil {
 		return Config{}, err
 	}
-	c.Warnings = slices.Concat(fromMaestro, fromArranger, fromSong, c.embeddedWarning())
+	c.Warnings = slices.Concat(fromMaestro, excluded, fromArranger, fromSong, c.embeddedWarning())
 	return c, nil
 }
 

@@ -288,30 +288,6 @@ func (m *maestro) logLevel() {
 	}
 }
 
-// rejectExclusions reports an error when environ contains exclusion rules of Maestro, even when nothing else of Maestro is used: without
-// them more would be visible than before. An empty variable excludes nothing.
-func rejectExclusions(environ []string, f *setting.ErrorList) {
-	var names []string
-	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
-		known, maestros := strings.CutPrefix(springName(name), maestroPrefix)
-		if maestros && strings.HasPrefix(withoutUnderscores(known), "EXCLUSIONRULES") && strings.TrimSpace(value) != "" {
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
-		return
-	}
-	slices.SortFunc(names, setting.NaturalCompare)
-	which := names[0]
-	if more := len(names) - 1; more > 0 {
-		which += fmt.Sprintf(" and %d more", more)
-	}
-	f.Add(which, "", "change the state of the excluded records in their repository to one that is not indexed, and unset it; "+
-		"or keep Maestro until tutti supports exclusion rules",
-		"tutti does not support exclusion rules; records that Maestro excludes would be indexed")
-}
-
 // warnUnused warns of the unused variables.
 func (m *maestro) warnUnused() {
 	var names []string

@@ -242,39 +242,69 @@ log: {level: error}`,
 	}
 }
 
-// TestMaestroExclusionRulesStopTheStart: records that Maestro excludes are never indexed by mistake, with any spelling of its variables
-// and whether or not Maestro's environment is otherwise used.
-func TestMaestroExclusionRulesStopTheStart(t *testing.T) {
-	const why = ": tutti does not support exclusion rules; records that Maestro excludes would be indexed"
+// TestMaestroExclusionRules: Maestro's rules apply to all repositories, with any spelling of its variables and whether or not Maestro's
+// environment is otherwise used. A misspelt one stops the start, so that what Maestro excludes is never indexed by mistake.
+func TestMaestroExclusionRules(t *testing.T) {
+	t.Parallel()
+	const unknown = ": is not an exclusion rule that tutti knows; records that Maestro excludes would be indexed"
+	const several = `repositories: [{code: a, type: song, url: "http://a", indexName: a, exclude: {donors: [own]}},
+		{code: b, type: lyric, url: "http://b", indexName: b, lyric: {categoryId: 1}}, {code: c, type: local, indexName: c}]`
+	type lists = map[string][]string
 	for name, tt := range map[string]struct {
-		file, environ, want string
+		file, environ string
+		want          []lists // of the repositories
+		wants         []string
 	}{
 		"version 4": {
-			"", maestro4 + "\nMAESTRO_EXCLUSIONRULES_BYID_STUDYID_1=B\nMAESTRO_EXCLUSIONRULES_BYID_STUDYID_0=A",
-			"MAESTRO_EXCLUSIONRULES_BYID_STUDYID_0 and 1 more" + why,
+			"", maestro4 + "\nMAESTRO_EXCLUSIONRULES_BYID_STUDYID_1=B\nMAESTRO_EXCLUSIONRULES_BYID_STUDYID_0=A\nMAESTRO_EXCLUSIONRULES_BYID_STUDYID_10=C",
+			[]lists{{"organizations": {"A", "B", "C"}}},
+			nil,
 		},
-		"version 5": {
-			"", maestro5 + "\n" + `MAESTRO_EXCLUSION_RULES_BY_FIELD={"study_id":["s3cret"]}`,
-			"MAESTRO_EXCLUSION_RULES_BY_FIELD" + why,
+		"a list":             {least, "MAESTRO_EXCLUSIONRULES_BYID_DONOR=DO1, DO2,,DO1", []lists{{"donors": {"DO1", "DO2"}}}, nil},
+		"as documented":      {least, "EXCLUSIONRULES_BYID_STUDYID=A\nEXCLUSIONRULES_BYID_SPECIMEN=SP1", []lists{{"organizations": {"A"}, "specimens": {"SP1"}}}, nil},
+		"with underscores":   {least, "MAESTRO_EXCLUSION_RULES_BY_ID_STUDY_ID=A", []lists{{"organizations": {"A"}}}, nil},
+		"as a property":      {least, "maestro.exclusion-rules.byId.analysis[0]=A", []lists{{"analyses": {"A"}}}, nil},
+		"in camel case":      {least, "maestro.exclusionRules.byId.sample=A", []lists{{"samples": {"A"}}}, nil},
+		"in mixed case":      {least, "Maestro_ExclusionRules_ById_File_0=A", []lists{{"files": {"A"}}}, nil},
+		"as Maestro's code":  {least, "MAESTRO_EXCLUSIONRULES_BYID_FILES_0=A\nMAESTRO_EXCLUSIONRULES_BYID_FILE_0=B\nMAESTRO_EXCLUSIONRULES_BYID_SAMPLES=C", []lists{{"files": {"B", "A"}, "samples": {"C"}}}, nil},
+		"without repository": {"", "MAESTRO_EXCLUSIONRULES_BYID_ANALYSIS=A", []lists{{"analyses": {"A"}}}, nil},
+		"of several types": {
+			several, "MAESTRO_EXCLUSIONRULES_BYID_STUDYID=A\nMAESTRO_EXCLUSIONRULES_BYID_DONOR=DO1",
+			[]lists{{"organizations": {"A"}, "donors": {"own"}}, {"organizations": {"A"}}, {"organizations": {"A"}, "donors": {"DO1"}}},
+			nil,
 		},
-		"as a property":                 {least, "maestro.exclusion-rules.byId.analysis[0]=A", "maestro.exclusion-rules.byId.analysis[0]" + why},
-		"in camel case":                 {least, "maestro.exclusionRules.fileName=rules.yml", "maestro.exclusionRules.fileName" + why},
-		"in mixed case":                 {least, "Maestro_ExclusionRules_ById_File_0=A", "Maestro_ExclusionRules_ById_File_0" + why},
-		"beside repositories of tutti":  {least, "MAESTRO_EXCLUSIONRULES_BYID_SAMPLE_0=A", "MAESTRO_EXCLUSIONRULES_BYID_SAMPLE_0" + why},
-		"an empty one excludes nothing": {least, "MAESTRO_EXCLUSIONRULES_BYID_STUDYID_0= ", ""},
-		"of another program":            {least, "MAESTROS_EXCLUSIONRULES_A=1", ""},
+		"empty ones":           {least, "MAESTRO_EXCLUSIONRULES_BYID_STUDYID_0= \nMAESTRO_EXCLUSIONRULES_FILENAME=", []lists{{}}, nil},
+		"of another program":   {least, "MAESTROS_EXCLUSIONRULES_A=1\nEXCLUSIONRULES_A=1", []lists{{}}, nil},
+		"misspelt":             {least, "MAESTRO_EXCLUSIONRULES_BYID_STUDY=s3cret", nil, []string{"MAESTRO_EXCLUSIONRULES_BYID_STUDY" + unknown}},
+		"misspelt, documented": {least, "EXCLUSIONRULES_BYID_STUDIES=s3cret", nil, []string{"EXCLUSIONRULES_BYID_STUDIES" + unknown}},
+		"of another kind": {
+			"", maestro5 + "\n" + `MAESTRO_EXCLUSION_RULES_BY_FIELD={"study_id":["s3cret"]}` + "\nMAESTRO_EXCLUSION_RULES_FILE_NAME=rules.yml", nil,
+			[]string{"MAESTRO_EXCLUSION_RULES_BY_FIELD" + unknown, "MAESTRO_EXCLUSION_RULES_FILE_NAME" + unknown},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := config.Parse([]byte(tt.file), strings.Split(strings.TrimSpace(tt.environ), "\n"))
-			if tt.want == "" {
-				if err != nil {
-					t.Error(err)
+			t.Parallel()
+			c, err := config.Parse([]byte(tt.file), strings.Split(strings.TrimSpace(tt.environ), "\n"))
+			if tt.wants != nil {
+				wantErrors(t, err, tt.wants...)
+				if hint := core.HintOf(setting.Errors(err)[0]); !strings.Contains(hint, "unset") {
+					t.Errorf("hint %q", hint)
 				}
 				return
 			}
-			wantErrors(t, err, tt.want)
-			if hint := core.HintOf(setting.Errors(err)[0]); !strings.Contains(hint, "unset") {
-				t.Errorf("hint %q", hint)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []lists
+			for _, r := range c.Repositories {
+				got = append(got, r.Exclusions())
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+			const ignored = "MAESTRO_EXCLUSIONRULES_BYID_DONOR is ignored: repositories[0].exclude.donors is set"
+			if slices.Contains(c.Warnings, ignored) != (tt.file == several) {
+				t.Errorf("warnings %q", c.Warnings)
 			}
 		})
 	}

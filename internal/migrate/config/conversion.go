@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tutti/internal/config"
 	"tutti/internal/config/setting"
 )
 
@@ -44,6 +45,18 @@ func level(m *migration, v variable, to string) bool {
 // debug sets the level debug.
 func debug(m *migration, v variable, to string) bool {
 	return v.value == "true" && m.set(to, "debug", v)
+}
+
+// excluded reports whether a repository has the ids of an exclusion rule, which internal/config reads. If none has, it warns.
+func excluded(m *migration, v variable, _ string) bool {
+	list, _ := config.MaestroExclusion(v.name)
+	for path := range m.origin {
+		if list != "" && strings.HasSuffix(path, ".exclude."+list) {
+			return true
+		}
+	}
+	m.warn("%s: %s is %s, and what it excludes would be indexed: set exclude of the repositories", m.product, v, masked(v.value))
+	return false
 }
 
 // songID sets the code of the built-in repository, which replaces Song when no repository is configured.

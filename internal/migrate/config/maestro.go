@@ -9,8 +9,6 @@ func maestro() product {
 		requests  = "ingest.kafka."
 		letters   = "tutti keeps what it cannot index as dead letters: tutti dead-letters list"
 		retried   = "tutti retries until it succeeds"
-		exclusion = "tutti has no exclusion rules, and what Maestro excludes would be indexed: change the state of these records in their " +
-			"repository to one that is not indexed"
 	)
 	return product{
 		name:  "Maestro",
@@ -96,8 +94,8 @@ func maestro() product {
 			{name: "MAESTRO_FAILURELOG_*", note: letters},
 			{name: "MAESTRO_NOTIFICATIONS_SLACK_URL", note: "alert on the metrics of /metrics", secret: true},
 			{name: "MAESTRO_NOTIFICATIONS_*", note: "alert on the metrics of /metrics"},
-			{name: "MAESTRO_EXCLUSION_RULES_*", ask: exclusion},
-			{name: "EXCLUSION_RULES_*", ask: exclusion},
+			{name: "MAESTRO_EXCLUSION_RULES_*", by: excluded},
+			{name: "EXCLUSION_RULES_BY_ID_*", by: excluded},
 			{name: "MAESTRO_WEBCLIENT_*", note: "index.maxRecordBytes bounds a record"},
 			{name: "SPRING_*"},
 			{name: "NODE_ENV"},

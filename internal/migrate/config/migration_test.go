@@ -74,6 +74,7 @@ func TestSameAsEnvironment(t *testing.T) {
 		"MAESTRO_REPOSITORIES_1_BASE_URL=http://b", "MAESTRO_REPOSITORIES_1_CODE=b", "MAESTRO_REPOSITORIES_1_NAME=B: #1 \"x\"",
 		"MAESTRO_REPOSITORIES_1_INDEX_NAME=b", "MAESTRO_REPOSITORIES_1_SONG_INDEXING_MODE=file",
 		"MAESTRO_REPOSITORIES_1_SONG_INDEXABLE_STUDY_STATES=PUBLISHED,SUPPRESSED", "MAESTRO_REPOSITORIES_1_KAFKA_DOCUMENT_UPDATE_TOPIC=t",
+		"MAESTRO_EXCLUSIONRULES_BYID_STUDYID_0=A", "MAESTRO_EXCLUSIONRULES_BYID_STUDYID_1=7", "EXCLUSIONRULES_BYID_DONOR=DO1,DO2",
 		"CONFIGS_PATH=testdata/arranger3/configs", "DISABLE_GRAPHQL_INTROSPECTION=false",
 	}
 	out, err := migrate.Migrate(migrate.Input{Environ: environ})
@@ -282,6 +283,20 @@ func TestDecisions(t *testing.T) {
 				"application.properties": "song.id=a\nspring.profiles.active=prod", "application-prod.yaml": "song.id: b", "application-dev.yml": "song.id: c",
 			})},
 			"\nrepositories:\n  - code: b  # Song: song.id\n", "server.listen is ",
+		},
+		"exclusion rules": {
+			migrate.Input{Environ: []string{
+				"MAESTRO_REPOSITORIES_0_URL=http://a", "MAESTRO_REPOSITORIES_0_CODE=a", "MAESTRO_EXCLUSIONRULES_BYID_FILE_0=F1",
+				"MAESTRO_EXCLUSIONRULES_BYID_FILE_1=F2", "MAESTRO_EXCLUSIONRULES_BYID_STUDY=S1",
+			}},
+			"    exclude:\n      files: [F1, F2]  # Maestro: MAESTRO_EXCLUSIONRULES_BYID_FILE_0\n\n" +
+				"# Maestro: keys without a counterpart, or with another use\n#   MAESTRO_EXCLUSIONRULES_BYID_STUDY: S1\n",
+			"Maestro: MAESTRO_EXCLUSIONRULES_BYID_STUDY is S1, and what it excludes would be indexed: set exclude of the repositories",
+		},
+		"exclusion rules alone": {
+			migrate.Input{Environ: []string{"MAESTRO_ELASTICSEARCH_NODES=http://a:1", "MAESTRO_EXCLUSIONRULES_BYID_STUDYID=S1"}},
+			"#   MAESTRO_EXCLUSIONRULES_BYID_STUDYID: S1\n",
+			"Maestro: MAESTRO_EXCLUSIONRULES_BYID_STUDYID is S1, and what it excludes would be indexed: set exclude of the repositories",
 		},
 		"Song and its reader": {
 			migrate.Input{Environ: []string{"SONG_ID=x", "MAESTRO_REPOSITORIES_0_URL=http://a", "MAESTRO_REPOSITORIES_0_CODE=a"}},
