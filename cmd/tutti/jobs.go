@@ -180,11 +180,11 @@ func printJob(cmd *cobra.Command, r *remote, job client.Job) error {
 	if _, err := fmt.Fprintln(out); err != nil {
 		return err
 	}
-	table := display.NewTable("ORGANIZATION", "STATE", ">FETCHED", ">EXPECTED", ">INDEXED", ">STALE", ">REMOVED", ">REJECTED", "ERROR")
+	table := display.NewTable("ORGANIZATION", "STATE", ">FETCHED", ">EXPECTED", ">INDEXED", ">STALE", ">REMOVED", ">REJECTED", ">EXCLUDED", "ERROR")
 	for _, o := range job.Organizations {
 		t := o.Totals
 		table.Row(o.Organization, string(o.State), display.Count(t.Fetched), expected(t), display.Count(t.Indexed), display.Count(t.Stale),
-			display.Count(t.Removed), display.Count(t.Rejected), display.ErrorText(o.Error))
+			display.Count(t.Removed), display.Count(t.Rejected), display.Count(t.Excluded), display.ErrorText(o.Error))
 	}
 	return table.Write(out)
 }

@@ -26,7 +26,7 @@ func TestOrganizationRunCountsOnce(t *testing.T) {
 					ended[n] = rows
 				}
 				stale := rapid.Int64Range(0, rows).Draw(t, "stale")
-				run.EndPage(n, core.Totals{Fetched: rows, Indexed: rows - stale, Stale: stale})
+				run.EndPage(n, core.Totals{Fetched: rows, Indexed: rows - stale, Stale: stale, Excluded: rows})
 				run.NoteLate(n, run.Epoch)
 			case rapid.IntRange(0, 9).Draw(t, "reread") == 0:
 				run.Reread()
@@ -52,7 +52,7 @@ func TestOrganizationRunCountsOnce(t *testing.T) {
 				want += rows
 			}
 			got := run.Totals
-			if got.Fetched-run.Voided.Fetched != want || got.Indexed+got.Stale != got.Fetched || got.Fetched < before {
+			if got.Fetched-run.Voided.Fetched != want || got.Indexed+got.Stale != got.Fetched || got.Excluded != got.Fetched || got.Fetched < before {
 				t.Fatalf("totals %+v, want %d and what is voided, and not below %d: %s", got, want, before, data)
 			}
 			before = got.Fetched

@@ -172,6 +172,7 @@ func TestRepositories(t *testing.T) {
 		want    string
 	}{
 		"right":       {fmt.Sprintf("url: %q", plain.URL()), "ok: * lists 1 study in *"},
+		"excluded":    {fmt.Sprintf("url: %q, exclude: {organizations: [S1]}", plain.URL()), "ok: * lists 1 study in *"},
 		"empty":       {fmt.Sprintf("url: %q", empty.URL()), "warn: * lists no studies -> nothing is indexed until there is one*"},
 		"token":       {fmt.Sprintf("url: %q, token: t", guarded.URL()), "ok: *"},
 		"no token":    {fmt.Sprintf("url: %q", guarded.URL()), "fail: 127.0.0.1:*: the upstream answered with status 401 -> check the repository's token, or its username and password"},
@@ -318,4 +319,14 @@ func TestWriteTextReportsErrors(t *testing.T) {
 	if core.CodeOf(err) != core.CodeInternal || core.MessageOf(err) != "writing the report" {
 		t.Errorf("got %v", err)
 	}
+}
+
+// TestExcludedOrganizations: an excluded organization that its repository does not list may be misspelt.
+func TestExcludedOrganizations(t *testing.T) {
+	t.Parallel()
+	upstream := song(t, testkit.SongConfig{}, "S1", "S2")
+	cfg := parse(t, fmt.Sprintf("dataDir: %q\nrepositories: [{code: a, type: song, indexName: a, url: %q, exclude: {organizations: [S2, s1, S3]}}]",
+		t.TempDir(), upstream.URL()))
+	wantLines(t, of(check.Run(t.Context(), cfg, check.Options{}), "repository a"), "ok: * lists 2 studies in *",
+		"warn: does not list 2 excluded studies, such as s1 -> compare exclude.organizations with the repository; ids are case-sensitive")
 }

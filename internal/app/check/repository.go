@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"tutti/internal/config"
@@ -37,8 +38,20 @@ func repositoryProbe(r config.Repository, opts Options, look inspectStore) probe
 			f.Status, f.Message = StatusWarn, host+" lists no "+kind.Organizations
 			f.Hint = "nothing is indexed until there is one; check that url is that of the right repository"
 		}
-		return []Finding{f}
+		return append([]Finding{f}, unlisted(subject, r, kind, organizations)...)
 	}
+}
+
+// unlisted returns a finding for excluded organizations that the repository does not list: their names may be misspelt.
+func unlisted(subject string, r config.Repository, kind upstream.Type, listed []string) []Finding {
+	missing := slices.DeleteFunc(slices.Clone(r.Exclusions()[upstream.ExcludeOrganizations]), func(o string) bool { return slices.Contains(listed, o) })
+	if len(missing) == 0 || len(listed) == 0 {
+		return nil
+	}
+	return []Finding{{
+		subject, StatusWarn, "does not list " + count(len(missing), "excluded "+kind.Organization, "excluded "+kind.Organizations) + ", such as " + missing[0],
+		"compare exclude.organizations with the repository; ids are case-sensitive",
+	}}
 }
 
 // builtInState describes the built-in repository. Problems of its store are findings of the store.

@@ -360,7 +360,7 @@ func TestSummary(t *testing.T) {
 	j := client.Job{
 		ID: "j1", Repository: "song.collab", Organization: "S1", IndexName: "analyses", State: core.JobPartial,
 		StartedAt: &started, EndedAt: &ended, Error: &core.JobError{Code: "prune_guard", Message: "S1: too many"},
-		Totals: core.Totals{Expected: 2000, Fetched: 2000, Indexed: 1990, Stale: 1, Removed: 2, Rejected: 10, Retried: 3},
+		Totals: core.Totals{Expected: 2000, Fetched: 2000, Indexed: 1990, Stale: 1, Removed: 2, Rejected: 10, Excluded: 4, Retried: 3},
 		Organizations: []client.Organization{
 			{Organization: "S0", State: core.JobSucceeded},
 			{Organization: "S1", State: core.JobPartial, Error: &core.JobError{Code: "prune_guard", Message: "too many"}},
@@ -378,7 +378,7 @@ func TestSummary(t *testing.T) {
 	lines := strings.Split(out.String(), "\n")
 	want := []string{
 		"partial: job j1, song.collab / S1 to analyses in 1m30s",
-		"  2,000 of 2,000 fetched, 1,990 indexed, 1 stale, 2 removed, 10 rejected, 3 retried",
+		"  2,000 of 2,000 fetched, 1,990 indexed, 1 stale, 2 removed, 10 rejected, 4 excluded, 3 retried",
 		"  prune_guard: S1: too many", "  S1: partial, prune_guard: too many", "  T0: failed, x: y",
 	}
 	if diff := cmp.Diff(want, lines[:5]); diff != "" {
