@@ -223,6 +223,8 @@ type Pause struct {
 	// Both are false when only the rejections pause it.
 	Index    bool `json:"-"`
 	Upstream bool `json:"-"`
+	// Starting reports whether the index has not been checked yet.
+	Starting bool `json:"-"`
 }
 
 // Paused lists the paused repositories in the order of the configuration; the reasons may be shown to users.
@@ -231,7 +233,7 @@ func (c *Consumers) Paused() []Pause {
 	for _, r := range c.repos {
 		if reason := r.loop.Pause.Reason(); reason != "" {
 			pause, why := r.outcomes.RejectionPause()
-			out = append(out, Pause{Repository: r.Code, Reason: reason, Index: pause == 0 || reason != why})
+			out = append(out, Pause{Repository: r.Code, Reason: reason, Index: pause == 0 || reason != why, Starting: reason == loop.NotChecked})
 		} else if reason := r.runs.PauseReason(); reason != "" {
 			out = append(out, Pause{Repository: r.Code, Reason: reason, Upstream: true})
 		}

@@ -46,7 +46,7 @@ func rootCommand() *cobra.Command {
 	}
 	root.SetVersionTemplate("tutti {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(serveCommand(), demoCommand(), checkCommand(), indexCommand(), whyCommand(), jobsCommand(), deadLettersCommand(),
+	root.AddCommand(serveCommand(), demoCommand(), checkCommand(), alertsCommand(), indexCommand(), whyCommand(), jobsCommand(), deadLettersCommand(),
 		cataloguesCommand(), schemasCommand(), keysCommand(), migrateCommand(), versionCommand())
 	for _, cmd := range root.Commands() {
 		setDefaults(cmd)

@@ -63,7 +63,7 @@ type Loop struct {
 // New returns a Loop that is paused until the first check of the index.
 func New(p *Process, requests Requests, cells Cells, cfg Config) *Loop {
 	return &Loop{
-		Process: p, Pause: newPause(cfg.Logger, "the first check of the index has not ended"),
+		Process: p, Pause: newPause(cfg.Logger, NotChecked),
 		cfg: cfg, log: cfg.Logger, requests: requests, cells: cells,
 	}
 }

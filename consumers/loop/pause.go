@@ -6,6 +6,9 @@ import (
 	"sync"
 )
 
+// NotChecked is the reason of the pause of a new Loop.
+const NotChecked = "the first check of the index has not ended"
+
 // Pause is in effect while a repository's index takes no writes. It is safe for concurrent use.
 type Pause struct {
 	log       *slog.Logger

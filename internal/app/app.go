@@ -116,6 +116,7 @@ func (a *App) start(ctx context.Context) error {
 		{"starting the outbox relay", a.indexer.startRelay},
 		{"starting housekeeping", a.startHousekeeping},
 		{"starting the catalogues", a.search.startCatalogues},
+		{"starting the alerts", a.startAlerts},
 		{"listening", a.listen},
 	}
 	for _, step := range steps {

@@ -59,6 +59,7 @@ var layers = map[string][]string{
 	"internal/rebuild":   {"internal/index"},
 	"internal/trace":     {},
 	"internal/disk":      {},
+	"internal/alert":     {"internal/retry"},
 	"internal/bulk":      {},
 
 	"internal/store":    {"internal/disk"},
@@ -160,7 +161,7 @@ var layers = map[string][]string{
 		"internal/search/sets", "internal/search/view",
 	},
 
-	"internal/config":         {"internal/config/setting", "internal/upstream", "internal/upstream/protocol", "internal/upstream/song"},
+	"internal/config":         {"internal/alert", "internal/config/setting", "internal/upstream", "internal/upstream/protocol", "internal/upstream/song"},
 	"internal/config/setting": {},
 	"internal/migrate/config": {"internal/config", "internal/config/setting"},
 	"internal/migrate/song":   {"internal/retry"},

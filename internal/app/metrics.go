@@ -9,6 +9,7 @@ import (
 	"tutti/http/server"
 	"tutti/ingest"
 	"tutti/ingest/kafka"
+	"tutti/internal/alert"
 	"tutti/internal/bulk"
 	"tutti/internal/disk"
 	"tutti/internal/metadata"
@@ -39,6 +40,7 @@ type metrics struct {
 	search     *view.Metrics
 	downloads  *download.Metrics
 	federation *federation.Metrics
+	alerts     *alert.Metrics
 	jobs       *prometheus.GaugeVec
 	outbox     prometheus.Gauge
 	components *prometheus.GaugeVec
@@ -81,6 +83,6 @@ func (b *base) measure() {
 		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), kafka: kafka.NewMetrics(reg), http: api.NewMetrics(reg),
 		server: server.NewMetrics(reg),
 		store:  store.NewMetrics(reg), schemas: schemas.NewMetrics(reg), metadata: metadata.NewMetrics(reg),
-		catalogues: catalogue.NewMetrics(reg), search: view.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), jobs: jobs, outbox: outbox, components: components, paused: paused, progress: progress,
+		catalogues: catalogue.NewMetrics(reg), search: view.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), alerts: alert.NewMetrics(reg), jobs: jobs, outbox: outbox, components: components, paused: paused, progress: progress,
 	}
 }

@@ -25,6 +25,7 @@ type Config struct {
 	Schemas      Schemas
 	Ingest       Ingest
 	Auth         Auth
+	Alerts       []Alert
 	// Warnings are problems that do not prevent the start, one sentence each, without secrets.
 	Warnings []string
 }
@@ -37,6 +38,8 @@ type Server struct {
 	Hosts []string
 	// BasePath is the prefix of every route; empty for none.
 	BasePath string
+	// PublicURL is the URL of this server with BasePath, for links in alerts; empty for links that are paths.
+	PublicURL string
 	// MaxBodyBytes bounds a request body.
 	MaxBodyBytes int64
 	// MaxBytesInFlight bounds the memory of large bodies, with a quarter for each kind: requests being received, submissions being

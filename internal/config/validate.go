@@ -27,6 +27,7 @@ func (c *Config) validate(root *setting.Node, f *setting.ErrorList) {
 	c.Catalogues.validate(root.Member("catalogues"), f)
 	c.Schemas.validate(f)
 	c.Auth.validate(f)
+	c.validateAlerts(root.Member("alerts"), f)
 }
 
 func (c *Config) validateServer(given *setting.Node, f *setting.ErrorList) {
@@ -52,6 +53,9 @@ func (c *Config) validateServer(given *setting.Node, f *setting.ErrorList) {
 	}
 	if strings.Contains(s.BasePath, "//") {
 		f.Add("server.basePath", sourceOf(given, "basePath"), "", "%q has an empty segment", s.BasePath)
+	}
+	if s.PublicURL != "" && (!absoluteHTTP(s.PublicURL) || hasUser(s.PublicURL) || strings.ContainsAny(s.PublicURL, "?#")) {
+		f.Add("server.publicUrl", sourceOf(given, "publicUrl"), "such as https://tutti.example.org", "%q is not a plain http or https URL", setting.MaskUser(s.PublicURL))
 	}
 	for i, proxy := range s.TrustedProxies {
 		if _, err := parseProxy(proxy); err != nil {

@@ -30,6 +30,8 @@ const (
 	headerRemoved = "Tutti-Removed"
 	// headerBody marks a record's dead letter that has a document, because the watch reads only headers.
 	headerBody = "Tutti-Body"
+	// headerFirst holds the sequence of the first of the dead letters that one replaces.
+	headerFirst = "Tutti-First"
 
 	// tombstoneTTL is how long the tombstone of a removed dead letter is kept, so that processes that were disconnected see the
 	// removal.
@@ -106,11 +108,11 @@ func (d *Store) PutAt(ctx context.Context, subject string, l core.DeadLetter) er
 	l.LastAt = time.Now().UTC()
 	truncateTexts(&l)
 	for {
-		old, sequence, err := d.last(ctx, subject)
+		old, at, err := d.lastAt(ctx, subject)
 		if err != nil && !natsconn.IsNotFound(err) {
 			return natsconn.WrapError("reading a dead letter", err)
 		}
-		ack, err := d.store(ctx, subject, sequence, d.limitDocuments(old, merge(old, l)))
+		ack, err := d.store(ctx, subject, at, d.limitDocuments(old, merge(old, l)))
 		if err = natsconn.WrapError("storing a dead letter", err); err == nil {
 			d.cfg.Metrics.count(d.cfg.Label(l.Repository), l.Reason)
 			d.index.await(ctx, ack.Sequence, indexWait)
@@ -150,10 +152,8 @@ func (d *Store) limitDocuments(old, l core.DeadLetter) core.DeadLetter {
 	return l
 }
 
-// store writes l if sequence is still the subject's last.
-func (d *Store) store(
-	ctx context.Context, subject string, sequence uint64, l core.DeadLetter,
-) (*jetstream.PubAck, error) {
+// store writes l if replaced is still the subject's last.
+func (d *Store) store(ctx context.Context, subject string, replaced sequences, l core.DeadLetter) (*jetstream.PubAck, error) {
 	data, err := encode(l, int(d.conn.NC.MaxPayload())-headerReserve)
 	if err != nil {
 		return nil, err
@@ -162,8 +162,11 @@ func (d *Store) store(
 	if l.Source == "" && len(l.Document) > 0 {
 		header.Set(headerBody, "1")
 	}
+	if replaced.first != 0 {
+		header.Set(headerFirst, strconv.FormatUint(replaced.first, 10))
+	}
 	return d.send(ctx, &nats.Msg{Subject: subject, Data: data, Header: header},
-		jetstream.WithExpectLastSequencePerSubject(sequence))
+		jetstream.WithExpectLastSequencePerSubject(replaced.last))
 }
 
 func (d *Store) send(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
@@ -216,21 +219,40 @@ func truncateAll(limit int, texts ...*string) {
 	}
 }
 
+// sequences are those of a dead letter: its own, and that of the first of those that it replaced, its own if it replaced none. Of
+// a tombstone, first is 0.
+type sequences struct{ last, first uint64 }
+
 // last returns the dead letter of a subject and its sequence. It returns jetstream.ErrMsgNotFound if there is none, with the
 // sequence of its tombstone if one exists.
 func (d *Store) last(ctx context.Context, subject string) (core.DeadLetter, uint64, error) {
+	l, at, err := d.lastAt(ctx, subject)
+	return l, at.last, err
+}
+
+// lastAt is last with both sequences.
+func (d *Store) lastAt(ctx context.Context, subject string) (core.DeadLetter, sequences, error) {
 	m, err := d.stream.GetLastMsgForSubject(ctx, subject)
 	if err != nil {
-		return core.DeadLetter{}, 0, err
+		return core.DeadLetter{}, sequences{}, err
 	}
 	if isRemoved(m.Header) {
-		return core.DeadLetter{}, m.Sequence, jetstream.ErrMsgNotFound
+		return core.DeadLetter{}, sequences{last: m.Sequence}, jetstream.ErrMsgNotFound
 	}
+	at := sequences{m.Sequence, firstOf(m.Header, m.Sequence)}
 	var l core.DeadLetter
 	if err := json.Unmarshal(m.Data, &l); err != nil {
-		return core.DeadLetter{}, m.Sequence, core.WrapError(core.CodeInternal, "decoding a dead letter", err)
+		return core.DeadLetter{}, at, core.WrapError(core.CodeInternal, "decoding a dead letter", err)
 	}
-	return l, m.Sequence, nil
+	return l, at, nil
+}
+
+// firstOf returns the sequence of the first of the dead letters that the one with this header and sequence replaced, else its own.
+func firstOf(header nats.Header, sequence uint64) uint64 {
+	if first, err := strconv.ParseUint(header.Get(headerFirst), 10, 64); err == nil {
+		return first
+	}
+	return sequence
 }
 
 // isRemoved reports whether h marks the tombstone of a removed dead letter or a deletion by the server.

@@ -86,7 +86,7 @@ func jobNotFound() error { return core.NewError(core.CodeNotFound, "no such job"
 
 // Update reads a job, calls change and writes the result by compare-and-swap, repeating all of it after a conflict,
 // so that change may be called more than once. An error of change is returned unchanged, with nothing written; for
-// ErrUnchanged, Update succeeds without writing. It returns the job as it is stored now.
+// ErrUnchanged, or if change leaves the job as it was, Update succeeds without writing. It returns the job as it is stored now.
 func (j *Jobs) Update(ctx context.Context, id string, change func(*core.Job) error) (core.Job, error) {
 	job, err := update(ctx, j, jobKey(id), change)
 	if isMissing(err) {
@@ -262,6 +262,9 @@ func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) err
 		data, err := json.Marshal(value)
 		if err != nil {
 			return zero, core.WrapError(core.CodeInternal, "encoding a job", err)
+		}
+		if bytes.Equal(old, data) {
+			return value, nil
 		}
 		err = j.conn.Write(ctx, func(ctx context.Context) error {
 			_, err := j.kv.Update(ctx, key, data, revision)

@@ -122,18 +122,34 @@ func (r *Reader) Close(ctx context.Context) {
 // ReadAll calls each for every message that a stream has now on the subjects of filter. The read may be served by a
 // replica that is behind what was acknowledged: then it waits for the replica.
 func (c *Conn) ReadAll(ctx context.Context, s jetstream.Stream, filter string, each func(Message) error) error {
+	return c.read(ctx, s, jetstream.ConsumerConfig{FilterSubject: filter, DeliverPolicy: jetstream.DeliverAllPolicy}, each)
+}
+
+// ReadAfter is like ReadAll for the messages after a sequence, and cheap without any. headersOnly omits their data.
+func (c *Conn) ReadAfter(
+	ctx context.Context, s jetstream.Stream, filter string, after uint64, headersOnly bool, each func(Message) error,
+) error {
+	if last, err := lastSequence(ctx, s, filter); err != nil || last <= after {
+		return err
+	}
+	return c.read(ctx, s, jetstream.ConsumerConfig{
+		FilterSubject: filter, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: after + 1, HeadersOnly: headersOnly,
+	}, each)
+}
+
+// read reads the messages of a new consumer with cfg until it has read those that the stream has now.
+func (c *Conn) read(ctx context.Context, s jetstream.Stream, cfg jetstream.ConsumerConfig, each func(Message) error) error {
+	filter := cfg.FilterSubject
 	last, err := lastSequence(ctx, s, filter)
 	if err != nil {
 		return err
 	}
-	reader, err := c.NewReader(ctx, s, jetstream.ConsumerConfig{
-		FilterSubject: filter, DeliverPolicy: jetstream.DeliverAllPolicy,
-	})
+	reader, err := c.NewReader(ctx, s, cfg)
 	if err != nil {
 		return err
 	}
 	defer reader.Close(ctx)
-	heard, read, wait := time.Now(), uint64(0), time.Duration(0)
+	heard, read, wait := time.Now(), max(cfg.OptStartSeq, 1)-1, time.Duration(0)
 	for {
 		messages, err := reader.Next(ctx, wait)
 		if errors.Is(err, errGap) || errors.Is(err, errConnectionChanged) {

@@ -1,0 +1,87 @@
+package app
+
+import (
+	"context"
+	"strings"
+
+	"tutti/ingest"
+	"tutti/internal/alert"
+	"tutti/internal/config"
+	"tutti/internal/core"
+	"tutti/internal/queue/deadletter"
+)
+
+// startAlerts starts to send alerts, if the configuration names a receiver.
+func (a *App) startAlerts(ctx context.Context) error {
+	if len(a.cfg.Alerts) == 0 {
+		return nil
+	}
+	cfg := alertConfig(a.cfg, a.opts.Version)
+	cfg.Logger, cfg.Metrics = a.log.With("component", "alerts"), a.metrics.alerts
+	service, err := alert.New(alertTargets(a.cfg), alert.Deps{
+		Cells: a.queue.Cells(), Jobs: a.queue.Jobs(), Letters: alertLetters{a.queue.DeadLetters()}, Pauses: a.alertPauses,
+	}, cfg)
+	if err != nil {
+		return err
+	}
+	service.Start(ctx)
+	a.cleanup.push("alerts", func(ctx context.Context) error {
+		ctx, cancel := partOf(ctx, 1, 2)
+		defer cancel()
+		return service.Stop(ctx)
+	})
+	return nil
+}
+
+// AlertTest is the result of a test message.
+type AlertTest = alert.TestResult
+
+// TestAlerts sends a test message to each receiver of a configuration, in its order.
+func TestAlerts(ctx context.Context, cfg config.Config, version string) []AlertTest {
+	return alert.Test(ctx, alertTargets(cfg), alertConfig(cfg, version))
+}
+
+func alertConfig(cfg config.Config, version string) alert.Config {
+	return alert.Config{PublicURL: strings.TrimRight(cfg.Server.PublicURL, "/"), UserAgent: "tutti/" + version, Sign: ingest.Sign}
+}
+
+func alertTargets(cfg config.Config) []alert.Target {
+	targets := make([]alert.Target, 0, len(cfg.Alerts))
+	for _, c := range cfg.Alerts {
+		t := alert.Target{
+			URL: c.URL.Reveal(), Format: c.Format, Repositories: c.Repositories, MinInterval: c.MinInterval,
+			Token: c.Token.Reveal(), Secret: c.Secret.Reveal(),
+		}
+		for _, event := range c.Events {
+			t.Kinds = append(t.Kinds, alert.Kind(event))
+		}
+		targets = append(targets, t)
+	}
+	return targets
+}
+
+// alertPauses returns the repositories whose index this process does not write to. Those that wait for their repository have a
+// paused job.
+func (a *App) alertPauses() []alert.Pause {
+	var all []alert.Pause
+	for _, p := range a.indexer.consumers.Paused() {
+		if !p.Upstream {
+			all = append(all, alert.Pause{Repository: p.Repository, Reason: p.Reason, Starting: p.Starting})
+		}
+	}
+	return all
+}
+
+// alertLetters implements alert.Letters.
+type alertLetters struct{ *deadletter.Store }
+
+// EachAfter calls each with the dead letters that were stored after a position.
+func (l alertLetters) EachAfter(ctx context.Context, after uint64, each func(alert.Letter)) (uint64, error) {
+	return l.EachStoredAfter(ctx, after, func(c deadletter.Change) error {
+		each(alert.Letter{
+			Sequence: c.Sequence, First: c.First, StoredAt: c.StoredAt, ID: c.ID, Repository: c.Repository, Reason: c.Reason,
+			Read: func(ctx context.Context) (core.DeadLetter, error) { return l.Changed(ctx, c) },
+		})
+		return nil
+	})
+}
