@@ -47,7 +47,9 @@ func TestAlertsTest(t *testing.T) {
 			"tutti: 1 of 2 receivers did not take the message\n",
 		},
 		{
-			both, []string{"-o", "json"}, 1, `{"results":[{"receiver":"alerts[0] ` + host + `","ok":true,"status":200,"response":"ok"},{"receiver":"alerts[1] ` + host +
+			both,
+			[]string{"-o", "json"},
+			1, `{"results":[{"receiver":"alerts[0] ` + host + `","ok":true,"status":200,"response":"ok"},{"receiver":"alerts[1] ` + host +
 				`","ok":false,"status":404,"response":"no_service","error":"status 404: no_service"}]}`,
 			"tutti: 1 of 2 receivers did not take the message\n",
 		},

@@ -197,6 +197,31 @@ func TestProcesses(t *testing.T) {
 	})
 }
 
+// TestLostAnswer: when the answer to a write is lost, nothing is sent twice, and a stop just then lets the next process continue at once.
+func TestLostAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		s := w.process(t, nil)
+		w.loseAnswer()
+		w.job(core.JobFailed, 1)
+		time.Sleep(3 * time.Second)
+		w.want(t, "job_failed 1")
+		w.loseAnswer()
+		w.job(core.JobFailed, 2)
+		for w.losing() {
+			time.Sleep(time.Millisecond)
+		}
+		synctest.Wait()
+		stop(t, s)
+		defer stop(t, w.process(t, nil))
+		w.job(core.JobPartial, 1)
+		time.Sleep(2 * time.Second)
+		w.want(t, "job_partial 1")
+		time.Sleep(5 * time.Minute)
+		w.want(t, "job_failed 2")
+	})
+}
+
 // TestCrash: what a process that ended without a word had stored and not sent is sent by the next one, with the same id; and it takes
 // over only once the silence is long enough.
 func TestCrash(t *testing.T) {

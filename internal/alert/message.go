@@ -139,10 +139,10 @@ func (e Event) slack() string {
 			what = append(what, "`"+slackEscape(strings.ReplaceAll(id, "`", "'"), slackID)+"`")
 		}
 	}
-	text := strings.Join(what, " ")
+	lines := []string{strings.Join(what, " ")}
 	for _, extra := range []string{e.Reason, e.Hint} {
 		if extra != "" {
-			text += "\n" + slackEscape(extra, slackExtra)
+			lines = append(lines, slackEscape(extra, slackExtra))
 		}
 	}
 	name := "job " + e.JobID
@@ -151,11 +151,11 @@ func (e Event) slack() string {
 	}
 	switch name = slackEscape(name, slackID); {
 	case strings.HasPrefix(e.Link, "http") && len(e.Link) < slackExtra:
-		text += "\n<" + slackEscape(strings.ReplaceAll(e.Link, "|", "%7C"), slackExtra) + "|" + name + ">"
+		lines = append(lines, "<"+slackEscape(strings.ReplaceAll(e.Link, "|", "%7C"), slackExtra)+"|"+name+">")
 	case e.Link != "":
-		text += "\n" + name
+		lines = append(lines, name)
 	}
-	return text
+	return strings.Join(lines, "\n")
 }
 
 // slackEscape escapes the control characters of Slack's markup, and replaces those of lines, in at most limit bytes.

@@ -88,9 +88,15 @@ func (w *worker) stop(ctx context.Context, stopSending context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWait)
 	defer cancel()
 	w.reports.withdraw(ctx)
-	if w.leading {
+	// Twice, because the answer to the write before may be lost.
+	for range 2 {
+		if w.savedAt.IsZero() || !w.leads(ctx, time.Now().UTC()) {
+			return // never led, or another process leads
+		}
 		w.state.Owner, w.dirty = "", true
-		w.save(ctx)
+		if w.save(ctx) {
+			return
+		}
 	}
 }
 

@@ -25,6 +25,7 @@ type world struct {
 	cells    map[string]cell
 	revision uint64
 	down     bool
+	lose     bool       // the answer to the next write
 	jobs     []core.Job // the revision of the last change of a job is its position, from 1
 	letters  []alert.Letter
 	answers  []func(*http.Request) (*http.Response, error) // of the next requests; 200 after them
@@ -77,7 +78,24 @@ func (w *world) SetCell(_ context.Context, name, value string, revision uint64) 
 	if value == "" {
 		delete(w.cells, name)
 	}
+	if w.lose {
+		w.lose = false
+		return core.NewError(core.CodeUnavailable, "the queue does not answer")
+	}
 	return nil
+}
+
+// loseAnswer makes the next write succeed without an answer; losing reports whether it is still to come.
+func (w *world) loseAnswer() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lose = true
+}
+
+func (w *world) losing() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lose
 }
 
 func (w *world) LastRevision(context.Context) (uint64, error) {

@@ -128,7 +128,7 @@ func TestAlerts(t *testing.T) {
 	w.song.ClearFaults()
 	w.awaitJob(job)
 	r.await(w, "dead_letters 1 job_partial 1 repository_paused 1 repository_resumed 1")
-	w.song.Fail(testkit.Fault{Status: http.StatusNotFound})
+	w.song.Fail(testkit.Fault{Status: http.StatusForbidden})
 	job = w.run("", "", core.JobFailed).Get("id").String()
 	all = r.await(w, "dead_letters 1 job_partial 1 repository_paused 1 repository_resumed 1 job_failed 1")
 	if e := all[len(all)-1]; e.Get("jobId").String() != job || e.Get("hint").String() == "" || e.Get("link").String() != "/jobs/"+job {
@@ -178,7 +178,7 @@ func TestAlertsOfTwo(t *testing.T) {
 	if err := p.app.Stop(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	p.world.app, p.url = p.second, p.second.URL()
+	p.app, p.url = p.second, p.second.URL()
 	p.reject("S2", 2)
 	r.await(p.world, "dead_letters 7 repository_paused 1 repository_resumed 1")
 }
