@@ -310,6 +310,7 @@ func routeAccess() map[api.Route]struct {
 		{Method: "POST", Pattern: "/{catalogueId}/download"}:      {may: unlessInvalid},
 		{Method: "POST", Pattern: "/download"}:                    {may: unlessInvalid},
 
+		{Method: "GET", Pattern: "/backup"}:       {may: systemOnly},
 		{Method: "GET", Pattern: "/keys"}:         {may: systemOnly},
 		{Method: "POST", Pattern: "/keys"}:        {may: systemOnly},
 		{Method: "DELETE", Pattern: "/keys/{id}"}: {may: systemOnly},

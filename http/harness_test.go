@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	openapi3filter.RegisterBodyDecoder("application/x-ndjson", openapi3filter.PlainBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("application/graphql-response+json", openapi3filter.JSONBodyDecoder)
 	for _, text := range []string{
-		"text/event-stream", "text/html", "text/css", "text/javascript", "image/png", "text/tab-separated-values", "text/csv", "application/gzip",
+		"text/event-stream", "text/html", "text/css", "text/javascript", "image/png", "text/tab-separated-values", "text/csv", "application/gzip", "application/x-tar",
 	} {
 		openapi3filter.RegisterBodyDecoder(text, openapi3filter.PlainBodyDecoder)
 	}
@@ -65,6 +65,7 @@ type ports struct {
 	organizations func(jobID string) ([]core.OrganizationRun, error)
 	cancel        func(id string) (core.Job, error)
 	health        func() system.Health
+	backup        func(ctx context.Context, w io.Writer) error
 	paused        func() []core.Pause
 	notify        func(repository string, body []byte, signature, requestID string) (core.NotificationResult, error)
 	letters       *letters
@@ -131,6 +132,8 @@ func (p *ports) Signed(repository string) bool { return repository == signedRepo
 
 func (p *ports) Paused() []core.Pause { return p.paused() }
 
+func (p *ports) Backup(ctx context.Context, w io.Writer) error { return p.backup(ctx, w) }
+
 func (p *ports) Health(context.Context) system.Health { return p.health() }
 
 func (p *ports) Watch(ctx context.Context, id string, each func(core.JobChange) error) error {
@@ -148,7 +151,7 @@ var (
 // assemble makes a Router of all surfaces with the ports of p.
 func assemble(p *ports, cfg api.Config) (*api.Router, error) {
 	probes, err := system.New(system.Ports{
-		Readiness: p, Keys: apiKeys{p.metadata}, Catalogues: p.catalogues, Gatherer: p.gatherer,
+		Readiness: p, Keys: apiKeys{p.metadata}, Backups: p, Catalogues: p.catalogues, Gatherer: p.gatherer,
 	})
 	if err != nil {
 		return nil, err
@@ -185,7 +188,11 @@ func working() *ports {
 		organizations: func(string) ([]core.OrganizationRun, error) { return nil, nil },
 		cancel:        func(id string) (core.Job, error) { return queuedJob(id), nil },
 		health:        func() system.Health { return system.Health{} },
-		paused:        func() []core.Pause { return nil },
+		backup: func(_ context.Context, w io.Writer) error {
+			_, err := io.WriteString(w, "archive")
+			return err
+		},
+		paused: func() []core.Pause { return nil },
 		notify: func(string, []byte, string, string) (core.NotificationResult, error) {
 			return core.NotificationResult{Accepted: 1}, nil
 		},

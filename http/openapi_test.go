@@ -48,7 +48,7 @@ func TestErrorsOfEveryOperationAreDescribed(t *testing.T) {
 		"ExportStudy": {"403"}, "TraceRecord": {"403"},
 		// They read the store without a token.
 		"ListEntities": {"503"}, "GetEntity": {"503"},
-		"ChangeFile": {"409", "422"},
+		"ChangeFile": {"409", "422"}, "Backup": {"403", "409"},
 	}
 	// The path names what is to be made.
 	makes := map[string]bool{"CreateStudy": true, "CreateStudySlash": true}

@@ -47,7 +47,7 @@ func rootCommand() *cobra.Command {
 	root.SetVersionTemplate("tutti {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(serveCommand(), demoCommand(), checkCommand(), alertsCommand(), indexCommand(), whyCommand(), jobsCommand(), deadLettersCommand(),
-		cataloguesCommand(), schemasCommand(), keysCommand(), migrateCommand(), versionCommand())
+		cataloguesCommand(), schemasCommand(), keysCommand(), backupCommand(), restoreCommand(), migrateCommand(), versionCommand())
 	for _, cmd := range root.Commands() {
 		setDefaults(cmd)
 	}

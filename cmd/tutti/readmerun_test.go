@@ -51,7 +51,7 @@ curl -X POST -H 'Content-Type: application/json' http://` + r.address + `/analys
 	for _, want := range []string{
 		`"indexName":"collab"`, `"status":"OK"`, "ok    catalogue donors", `"catalogId":"donors"`,
 		`"hits":{"total":1,`, `"key":"STUDY-1","doc_count":1`, `STUDY-1,a.bam`, "\ntutti_", "submitter", "revoked ",
-		`"successful":true`, "succeeded: job", "registered sequencing, version 2", "analyses  analysis       available", "donors    donor          available", "_tutti", "ok    configuration", `"hits":{"total":1}`,
+		`"successful":true`, "succeeded: job", "registered sequencing, version 2", "analyses  analysis       available", "donors    donor          available", "_tutti", "backed up ", "restored ", "ok    configuration", `"hits":{"total":1}`,
 	} {
 		_, after, ok := strings.Cut(rest, want)
 		if !ok {

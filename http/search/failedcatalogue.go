@@ -19,7 +19,7 @@ const (
 // /introspection.
 func ReservedIDs() []string {
 	return []string{
-		"api-docs", "console", "dead-letters", segmentDownload, "entities", "export", "fields", segmentGraphQL, "health", "index", "introspection", "isAlive", "jobs",
+		"api-docs", "backup", "console", "dead-letters", segmentDownload, "entities", "export", "fields", segmentGraphQL, "health", "index", "introspection", "isAlive", "jobs",
 		"keys", "metrics", "notifications", "openapi.json", "ping", "ready", "schemas", "sqon", "studies", "submit", "v2",
 	}
 }

@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,10 +10,11 @@ import (
 	"tutti/internal/core"
 )
 
-// Ports is what a Surface needs; Readiness, Keys and Catalogues are required.
+// Ports is what a Surface needs; Readiness, Keys, Backups and Catalogues are required.
 type Ports struct {
 	Readiness  Readiness
 	Keys       Keys
+	Backups    Backups
 	Catalogues CatalogueStates
 	// Gatherer provides the metrics of GET /metrics. Default: an empty registry.
 	Gatherer prometheus.Gatherer
@@ -42,6 +44,13 @@ type Keys interface {
 	List(ctx context.Context) ([]core.APIKey, error)
 	// Revoke revokes a key; CodeNotFound when there is none. Revoking a revoked key is not an error.
 	Revoke(ctx context.Context, id string) (core.APIKey, error)
+}
+
+// Backups writes backups.
+type Backups interface {
+	// Backup writes a backup of the embedded parts to w, as a tar archive. Errors: CodeConflict while another one is written,
+	// CodeUnsupported when nothing is embedded, CodeUnavailable when a part cannot be read.
+	Backup(ctx context.Context, w io.Writer) error
 }
 
 // ComponentState is the state of a part of the process.

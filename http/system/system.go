@@ -41,6 +41,7 @@ func (s *Surface) OpenAPI() []byte { return document }
 // Register implements Surface.
 func (s *Surface) Register(r *api.Router) {
 	keys{s.ports.Keys}.register(r)
+	r.HandleMedia(http.MethodGet, "/backup", []string{contentTypeTar}, s.backup, api.AllowParams(), api.System())
 	r.Handle(http.MethodGet, api.PathPing, s.ping, api.AllowParams(), api.Open())
 	r.Handle(http.MethodGet, "/health", s.health, api.LenientParams(), api.Open())
 	r.Handle(http.MethodGet, "/isAlive", s.isAlive, api.LenientParams(), api.Open())

@@ -17,7 +17,7 @@ import (
 func (a *App) listen(ctx context.Context) error {
 	log := a.log.With("component", "http")
 	probes, err := system.New(system.Ports{
-		Readiness: a, Keys: a.builtIn.keys, Catalogues: a.search.catalogues, Gatherer: a.registry, Examples: a.opts.Examples,
+		Readiness: a, Keys: a.builtIn.keys, Backups: a, Catalogues: a.search.catalogues, Gatherer: a.registry, Examples: a.opts.Examples,
 	})
 	if err != nil {
 		return err

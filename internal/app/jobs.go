@@ -62,7 +62,10 @@ func (a *App) runHousekeeping(ctx context.Context) {
 	var suspects map[string]struct{}
 	for {
 		a.Health(ctx) // for the metric
-		var err error
+		err := a.runAll(ctx)
+		if err != nil && ctx.Err() == nil {
+			a.log.Warn("queueing the runs that are due after a restore", "err", err)
+		}
 		if suspects, err = a.checkJobs(ctx, suspects); err != nil && ctx.Err() == nil {
 			a.log.Warn("checking jobs", "err", err)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"sync"
 
 	"tutti/internal/bulk"
 	"tutti/internal/config"
@@ -26,15 +27,25 @@ type storage struct {
 	writer *bulk.Writer
 	// grown is called with the alias of an index that has new fields. Nothing is written before it is set.
 	grown func(alias string)
+	// backingUp is locked while a backup is written.
+	backingUp sync.Mutex
 }
 
-func (s *storage) openQueue(ctx context.Context) error {
-	cfg := queue.Config{
+// queueConfig returns the configuration of the queue.
+func (s *storage) queueConfig() queue.Config {
+	return queue.Config{
 		URL: s.cfg.Queue.URL, CredentialsFile: s.cfg.Queue.CredentialsFile, Replicas: s.cfg.Queue.Replicas,
 		MaxPending: s.cfg.Queue.MaxPending, MaxDeadLetterBodies: s.cfg.DeadLetters.MaxBodies,
 		StartTimeout: s.cfg.Server.StartTimeout,
 		Logger:       s.log.With("component", "queue"), Metrics: s.metrics.queue,
 	}
+}
+
+func (s *storage) openQueue(ctx context.Context) error {
+	if err := checkRestored(s.cfg); err != nil {
+		return err
+	}
+	cfg := s.queueConfig()
 	var err error
 	if cfg.URL != "" {
 		s.queue, err = queue.Connect(ctx, cfg)
@@ -67,6 +78,9 @@ func openDatabase(
 	release = func() error { return nil }
 	c := store.Config{URL: cfg.Store.URL.Reveal(), Logger: log.With("component", "store"), Metrics: metrics}
 	if c.URL == "" {
+		if err := checkRestored(cfg); err != nil {
+			return nil, nil, err
+		}
 		c.Dir = filepath.Join(cfg.DataDir, "store")
 		lock, err := embedded.LockDir(c.Dir)
 		if err != nil {

@@ -71,6 +71,7 @@ type Index struct {
 	*reader
 	*searcher
 	store    *store
+	folder   *folder
 	closing  sync.Once
 	closeErr error
 }
@@ -93,7 +94,7 @@ func Open(cfg Config) (*Index, error) {
 	c := &committer{store: s, merger: m, queue: make(chan *request, queueLength), changes: make(chan *aliasChange)}
 	x := &Index{
 		admin: &admin{store: s, changes: c.changes}, writer: &writer{store: s, queue: c.queue}, reader: &reader{store: s},
-		searcher: &searcher{store: s, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}, store: s,
+		searcher: &searcher{store: s, slots: make(chan struct{}, runtime.GOMAXPROCS(0))}, store: s, folder: files,
 	}
 	s.work.Go(c.run)
 	s.work.Go((&pruner{store: s}).run)

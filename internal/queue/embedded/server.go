@@ -41,6 +41,9 @@ type Config struct {
 	MaxStoreBytes int64
 	// Logger receives the server's warnings and errors; nil for none.
 	Logger *slog.Logger
+	// SyncLater leaves writes to the operating system: they may be lost if the machine fails before the caller has synced the files
+	// in Dir, after Stop. For filling a new folder.
+	SyncLater bool
 }
 
 func (c Config) validate() error {
@@ -64,7 +67,7 @@ func (c Config) options() (*server.Options, error) {
 
 		JetStream:              true,
 		StoreDir:               c.Dir,
-		SyncAlways:             true,
+		SyncAlways:             !c.SyncLater,
 		JetStreamMaxMemory:     maxMemory,
 		JetStreamMaxStore:      cmp.Or(c.MaxStoreBytes, maxStore),
 		DisableJetStreamBanner: true,

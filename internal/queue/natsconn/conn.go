@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -42,6 +43,8 @@ type Conn struct {
 	cfg    ConnConfig
 	state  *connectionState
 	closed chan struct{}
+	// writes is locked for writing while no write may be in flight.
+	writes sync.RWMutex
 }
 
 // Dial connects to a server, retrying until ctx ends.

@@ -53,6 +53,8 @@ func (c *Conn) Ready(ctx context.Context) error {
 // Write runs one write to a stream, for at most CallTimeout. It fails at once while the streams cannot store, and
 // ends early when a probe finds that during the write: nats-server does not answer a message that it could not write.
 func (c *Conn) Write(ctx context.Context, write func(ctx context.Context) error) error {
+	c.writes.RLock()
+	defer c.writes.RUnlock()
 	state := c.Durability.health()
 	if state.Err() != nil {
 		return context.Cause(state)

@@ -1,0 +1,202 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tutti/internal/backup"
+	"tutti/internal/config"
+	"tutti/internal/core"
+	"tutti/internal/queue"
+	"tutti/internal/queue/embedded"
+)
+
+// restoringFile is the name of the file in the data folder that exists while a restore is in progress, and after one was interrupted.
+const restoringFile = ".restoring"
+
+// Restore fills the data folder of a configuration from the backup in dir. Its folders of queue, store and index must be empty. It
+// records that a run of every repository is due, which the next start queues: the upstreams, and the store, may differ from the index.
+// Errors: CodeInvalid when the backup is not complete, was altered, or has a part that the configuration does not embed; CodeConflict
+// when the data folder is not empty. After an error the data folder is as before.
+func Restore(ctx context.Context, cfg config.Config, log *slog.Logger, dir string) (m backup.Manifest, err error) {
+	folder, err := backup.Open(dir)
+	if err != nil {
+		return m, err
+	}
+	r := &restore{storage: newStorage(cfg, log, ""), folder: folder}
+	if err := r.check(); err != nil {
+		return m, err
+	}
+	unmark, err := r.mark()
+	if err != nil {
+		return m, err
+	}
+	if err := r.fill(ctx); err != nil {
+		return m, errors.Join(err, r.clear(), unmark())
+	}
+	return folder.Manifest, unmark()
+}
+
+type restore struct {
+	*storage
+	folder *backup.Folder
+}
+
+// parts are the parts of the backup and the keys that move them to another server.
+func (r *restore) parts() []struct{ name, key, url string } {
+	return []struct{ name, key, url string }{
+		{backup.PartQueue, "queue.url", r.cfg.Queue.URL},
+		{backup.PartStore, "store.url", r.cfg.Store.URL.Reveal()},
+		{backup.PartIndex, "index.url", r.cfg.Index.URL},
+	}
+}
+
+func (r *restore) path(part string) string { return filepath.Join(r.cfg.DataDir, part) }
+
+// check returns why the backup cannot be restored with this configuration.
+func (r *restore) check() error {
+	for _, part := range r.parts() {
+		if r.folder.Has(part.name) && part.url != "" {
+			return &core.Error{
+				Code: core.CodeInvalid, Message: fmt.Sprintf("the backup contains the %s, but the configuration has %s", part.name, part.key),
+				Hint: "restore with a configuration that does not set it",
+			}
+		}
+		entries, err := os.ReadDir(r.path(part.name))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return core.WrapError(core.CodeUnavailable, "reading the data folder", err)
+		}
+		// A lock stays behind when a folder is emptied by a pattern such as *.
+		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") }) {
+			return &core.Error{
+				Code: core.CodeConflict, Message: fmt.Sprintf("the data folder %s is not empty: it has files in %s", r.cfg.DataDir, part.name),
+				Hint: "a backup is never mixed with other data: name an empty dataDir, or move the files away",
+			}
+		}
+	}
+	return nil
+}
+
+// mark creates the file that keeps every tutti from using the data folder, and returns a function that removes it.
+func (r *restore) mark() (unmark func() error, err error) {
+	if err := os.MkdirAll(r.cfg.DataDir, 0o750); err != nil {
+		return nil, core.WrapError(core.CodeUnavailable, "creating the data folder", err)
+	}
+	path := filepath.Join(r.cfg.DataDir, restoringFile)
+	marker, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil, checkRestored(r.cfg)
+	}
+	if err == nil {
+		err = errors.Join(marker.Close(), backup.SyncFolders(r.cfg.DataDir))
+	}
+	if err != nil {
+		return nil, core.WrapError(core.CodeUnavailable, "writing to the data folder", err)
+	}
+	return func() error { return errors.Join(os.Remove(path), backup.SyncFolders(r.cfg.DataDir)) }, nil
+}
+
+// checkRestored returns an error while a restore into the data folder has not ended.
+func checkRestored(cfg config.Config) error {
+	if _, err := os.Lstat(filepath.Join(cfg.DataDir, restoringFile)); err != nil {
+		return nil //nolint:nilerr // a folder that cannot be read is reported when it is opened
+	}
+	return &core.Error{
+		Code: core.CodeConflict, Message: fmt.Sprintf("a restore into the data folder %s is in progress or was interrupted", cfg.DataDir),
+		Hint: "if no tutti restore is running, remove all files of the folder and restore again",
+	}
+}
+
+// fill writes the parts.
+func (r *restore) fill(ctx context.Context) error {
+	for _, part := range []string{backup.PartStore, backup.PartIndex} {
+		if err := r.folder.CopyPart(part, r.path(part)); err != nil {
+			return err
+		}
+	}
+	if r.cfg.Queue.URL != "" {
+		q, err := queue.Connect(ctx, r.queueConfig())
+		return requestRunAll(ctx, q, err)
+	}
+	if err := r.fillQueue(ctx); err != nil {
+		return err
+	}
+	return backup.SyncFolders(r.cfg.DataDir)
+}
+
+// fillQueue restores the streams of the backup, if it has any, and records in them that a run of every repository is due.
+func (r *restore) fillQueue(ctx context.Context) error {
+	dir := r.path(backup.PartQueue)
+	server, err := embedded.Start(ctx, embedded.Config{Dir: dir, SyncLater: true, Logger: r.log})
+	if err != nil {
+		return err
+	}
+	streams := r.folder.Streams(backup.PartQueue)
+	err = queue.Restore(ctx, server, r.queueConfig(), func(stream string, restore func(io.Reader) error) error {
+		if !slices.Contains(streams, stream) {
+			return nil
+		}
+		return r.folder.Stream(backup.PartQueue, stream, restore)
+	})
+	if err == nil {
+		q, openErr := queue.ConnectInProcess(ctx, server, r.queueConfig())
+		err = requestRunAll(ctx, q, openErr)
+	}
+	if err = errors.Join(err, server.Stop(context.WithoutCancel(ctx))); err != nil {
+		return err
+	}
+	return backup.SyncFiles(dir)
+}
+
+// requestRunAll records in a queue that was opened with err that a run of every repository is due, and closes it.
+func requestRunAll(ctx context.Context, q *queue.Queue, err error) error {
+	if err != nil {
+		return err
+	}
+	return errors.Join(q.RequestRunAll(ctx), q.Close(context.WithoutCancel(ctx)))
+}
+
+// clear removes what fill wrote.
+func (r *restore) clear() error {
+	var errs []error
+	for _, part := range r.parts() {
+		if part.url == "" {
+			errs = append(errs, os.RemoveAll(r.path(part.name)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// runAll queues a run of every repository if one is due. Jobs that have no Request in the queue are ended before: the parts of a backup are
+// not of the same moment.
+func (a *App) runAll(ctx context.Context) error {
+	due, done, err := a.queue.RunAllDue(ctx)
+	if err != nil || !due {
+		return err
+	}
+	suspects, err := a.checkJobs(ctx, nil)
+	if err == nil {
+		_, err = a.checkJobs(ctx, suspects)
+	}
+	if err != nil {
+		return err
+	}
+	for _, rc := range a.cfg.Repositories {
+		// The index may have many documents that the store of a backup does not have: it was read later.
+		flags := core.RunFlags{Force: rc.Type == core.TypeLocal}
+		job, err := a.indexer.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", flags, core.CauseReconcile, "")
+		if err != nil {
+			return err
+		}
+		a.log.Info("queued a run after a restore", "repository", rc.Code, "job_id", job.ID)
+	}
+	return done()
+}

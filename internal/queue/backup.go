@@ -1,0 +1,74 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"tutti/internal/core"
+	"tutti/internal/queue/deadletter"
+	"tutti/internal/queue/kv"
+	"tutti/internal/queue/natsconn"
+)
+
+// Backup calls add for each stream, with a function that writes its messages. The stream of Requests comes first: a Request that is no
+// longer in it when it is read has been followed by others, which are read, or by a dead letter, a change of a job or a document, which
+// therefore must be read afterwards.
+func (q *Queue) Backup(ctx context.Context, add func(stream string, write func(io.Writer) error) error) error {
+	for _, name := range []string{streamRequests, kv.StreamName, deadletter.StreamName, streamSeen} {
+		s, err := q.conn.JS.Stream(ctx, name)
+		if err != nil {
+			return natsconn.WrapError("reading the queue", err)
+		}
+		if err := add(name, func(w io.Writer) error { return q.conn.Snapshot(ctx, s, w) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Restore creates the streams of an in-process server that has none, from what Backup wrote. It calls read for each stream, which
+// calls its argument with the stream's content, or not at all for an empty stream.
+func Restore(
+	ctx context.Context, server natsconn.InProcessServer, cfg Config, read func(stream string, restore func(io.Reader) error) error,
+) error {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return err
+	}
+	conn, err := natsconn.Dial(ctx, natsconn.ConnConfig{Server: server, StartTimeout: cfg.StartTimeout, Logger: cfg.Logger})
+	if err != nil {
+		return err
+	}
+	for _, s := range cfg.streamConfigs() {
+		if err = read(s.Name, func(r io.Reader) error { return conn.Restore(ctx, s, r) }); err != nil {
+			break
+		}
+	}
+	return errors.Join(err, conn.Disconnect(context.WithoutCancel(ctx)))
+}
+
+// cellRunAll names the compare-and-swap cell that is set while a run of every repository is due.
+const cellRunAll = "run_all"
+
+// RequestRunAll records that a run of every repository is due.
+func (q *Queue) RequestRunAll(ctx context.Context) error {
+	for {
+		_, revision, err := q.Cells().Cell(ctx, cellRunAll)
+		if err == nil {
+			err = q.Cells().SetCell(ctx, cellRunAll, "due", revision)
+		}
+		if core.CodeOf(err) != core.CodeConflict {
+			return err
+		}
+	}
+}
+
+// RunAllDue returns whether a run of every repository is due, and a function that records that all were queued.
+func (q *Queue) RunAllDue(ctx context.Context) (due bool, done func() error, err error) {
+	value, revision, err := q.Cells().Cell(ctx, cellRunAll)
+	if err != nil || value == "" {
+		return false, nil, err
+	}
+	return true, func() error { return q.Cells().SetCell(ctx, cellRunAll, "", revision) }, nil
+}
