@@ -330,6 +330,17 @@ func TestPauses(t *testing.T) {
 			t.Error("the report of a dead process is not removed")
 		}
 		w.mu.Unlock()
+
+		// A run that gives up ends the pause, too.
+		w.change(core.Job{ID: "q", Repository: "song.e", State: core.JobPaused})
+		time.Sleep(10 * time.Minute)
+		w.want(t, "repository_paused 1")
+		w.change(core.Job{ID: "q", Repository: "song.e", State: core.JobFailed})
+		time.Sleep(10 * time.Minute)
+		if got := w.want(t, "job_failed 1, repository_resumed 1")[1]; got.Text != "1 pause of a repository has ended: song.e" ||
+			got.Examples[0].Reason != "was paused for 10m0s; a job that waited for it has failed" {
+			t.Errorf("%+v", got)
+		}
 		stop(t, c)
 	})
 }

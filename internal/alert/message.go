@@ -38,8 +38,8 @@ func headline(kind Kind, s Summary) string {
 	noun := map[Kind][2]string{
 		JobFailed:         {"job failed", "jobs failed"},
 		JobPartial:        {"job ended partial", "jobs ended partial"},
-		RepositoryPaused:  {"repository was paused", "times a repository was paused"},
-		RepositoryResumed: {"repository was resumed", "times a repository was resumed"},
+		RepositoryPaused:  {"repository was paused", "pauses of repositories"},
+		RepositoryResumed: {"pause of a repository has ended", "pauses of repositories have ended"},
 		DeadLetters:       {"new dead letter", "new dead letters"},
 	}[kind]
 	if kind == kindTest {

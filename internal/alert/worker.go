@@ -33,6 +33,8 @@ type worker struct {
 	seenAt time.Time
 
 	letters letterWindow
+	// gaveUp holds the repositories of which a paused job has failed since the last collectPauses.
+	gaveUp  map[string]struct{}
 	reports reports
 	// inFlight holds the ids of the messages in flight, by the keys of their targets.
 	inFlight map[string]string
@@ -50,7 +52,7 @@ type result struct {
 
 func newWorker(s *Service) *worker {
 	return &worker{
-		Service: s, reports: newReports(s), inFlight: make(map[string]string),
+		Service: s, reports: newReports(s), inFlight: make(map[string]string), gaveUp: make(map[string]struct{}),
 		results: make(chan result, len(s.targets)), // one message in flight for each
 	}
 }
@@ -320,6 +322,9 @@ func (w *worker) collect(ctx context.Context, now time.Time) error {
 
 // addJob adds the end of a job, and notes whether it is paused.
 func (w *worker) addJob(job core.Job) {
+	if _, was := w.state.PausedJobs[job.ID]; was && job.State == core.JobFailed {
+		w.gaveUp[job.Repository] = struct{}{}
+	}
 	delete(w.state.PausedJobs, job.ID)
 	e := Event{Repository: job.Repository, Organization: job.Organization, JobID: job.ID}
 	switch job.State {
@@ -414,9 +419,12 @@ func (w *worker) collectPauses(ctx context.Context, now time.Time) error {
 		}
 		delete(w.state.Paused, code)
 		w.dirty = true
-		w.add(Event{
-			Kind: RepositoryResumed, At: now, Repository: code, Reason: "was paused for " + now.Sub(since).Round(time.Second).String(),
-		})
+		reason := "was paused for " + now.Sub(since).Round(time.Second).String()
+		if _, failed := w.gaveUp[code]; failed {
+			reason += "; a job that waited for it has failed"
+		}
+		w.add(Event{Kind: RepositoryResumed, At: now, Repository: code, Reason: reason})
 	}
+	clear(w.gaveUp)
 	return nil
 }
