@@ -110,6 +110,23 @@ func TestLetters(t *testing.T) {
 	})
 }
 
+// TestRestored: a state that is ahead of the queue, as after a restore, repeats no alert.
+func TestRestored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.job(core.JobFailed, 3)
+		w.letter("song.a", 0)
+		w.cells["alerts.state"], w.revision = cell{`{"owner":"","jobs":9,"deadLetters":9}`, 1}, 1
+		defer stop(t, w.process(t, nil))
+		time.Sleep(time.Minute)
+		w.want(t, "")
+		w.job(core.JobFailed, 1)
+		w.letter("song.a", 0)
+		time.Sleep(2 * time.Second)
+		w.want(t, "job_failed 1, dead_letters 1")
+	})
+}
+
 // TestRetries: a message that is not taken is sent again, the same one, until it is; a 4xx drops it.
 func TestRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

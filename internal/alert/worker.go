@@ -159,11 +159,8 @@ func (w *worker) adopt(ctx context.Context, s state, first bool) error {
 		at   *uint64
 		last uint64
 	}{{&s.Jobs, jobs}, {&s.DeadLetters, letters}} {
-		switch {
-		case first:
+		if first || *p.at > p.last { // beyond the last, the stream is of an older backup than the state
 			*p.at = p.last
-		case *p.at > p.last: // the stream was created anew
-			*p.at = 0
 		}
 	}
 	if s.PausedJobs == nil {
