@@ -77,6 +77,7 @@ const (
 // Tracer collects RecordTraces. It is safe for concurrent use.
 type Tracer struct {
 	repositories map[string]Repository
+	newestJobs   map[string]*jobList // by the codes of repositories
 	cfg          Config
 }
 
@@ -85,9 +86,11 @@ func New(repositories []Repository, cfg Config) *Tracer {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = defaultTimeout
 	}
-	t := &Tracer{repositories: make(map[string]Repository, len(repositories)), cfg: cfg}
+	t := &Tracer{
+		repositories: make(map[string]Repository, len(repositories)), newestJobs: make(map[string]*jobList, len(repositories)), cfg: cfg,
+	}
 	for _, r := range repositories {
-		t.repositories[r.Code] = r
+		t.repositories[r.Code], t.newestJobs[r.Code] = r, &jobList{}
 	}
 	return t
 }
@@ -244,13 +247,14 @@ func (c *collection) queue(ctx context.Context) error {
 func (c *collection) jobs(ctx context.Context) error {
 	j := &c.trace.Jobs
 	j.InProgress = []core.TraceJob{}
-	newest, _, err := c.cfg.Jobs.List(ctx, c.repository.Code, "", maxJobs, "")
+	newest, err := c.newestJobs[c.repository.Code].get(ctx, c.cfg.Jobs, c.repository.Code)
 	if err != nil {
 		return err
 	}
 	for _, job := range newest {
-		if job.Scope == core.ScopeOrganization && job.Organization != c.trace.Organization || job.State.Final() && j.LastEnded != nil {
-			continue
+		if job.Scope == core.ScopeIDs || job.Scope == core.ScopeOrganization && job.Organization != c.trace.Organization ||
+			job.State.Final() && j.LastEnded != nil {
+			continue // a job over a list of ids read only those
 		}
 		run, err := c.cfg.Jobs.Organization(ctx, job.ID, c.trace.Organization)
 		switch {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -311,6 +313,7 @@ func TestTraceJobs(t *testing.T) {
 	}
 	w := newWorld()
 	w.list = []core.Job{
+		job("10", core.ScopeIDs, "S1", core.JobRunning),
 		job("9", core.ScopeOrganization, "S2", core.JobRunning),
 		job("8", core.ScopeRepository, "", core.JobRunning),
 		job("7", core.ScopeRepository, "", core.JobFailed), // failed before the organization
@@ -319,7 +322,7 @@ func TestTraceJobs(t *testing.T) {
 		job("4", core.ScopeOrganization, "S1", core.JobSucceeded),
 		job("3", core.ScopeOrganization, "S1", core.JobQueued),
 	}
-	w.runs = map[string]core.OrganizationRun{"5": {State: core.JobSucceeded}, "4": {State: core.JobSucceeded}, "6": {}, "9": {}}
+	w.runs = map[string]core.OrganizationRun{"5": {State: core.JobSucceeded}, "4": {State: core.JobSucceeded}, "6": {}, "9": {}, "10": {}}
 	got := w.trace(t, false).Jobs
 	if len(got.InProgress) != 2 || got.InProgress[0].ID != "8" || got.InProgress[1].ID != "3" {
 		t.Errorf("in progress: %+v", got.InProgress)
@@ -331,6 +334,48 @@ func TestTraceJobs(t *testing.T) {
 	if got.InProgress[0].ID != "" || got.InProgress[1].ID != "3" || got.LastEnded.ID != "" {
 		t.Errorf("a restricted caller sees %+v", got)
 	}
+}
+
+// TestTraceJobsShared: concurrent traces share reads of the list of jobs, and each sees what was stored before its call.
+func TestTraceJobsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.record = func(context.Context) (core.Record, error) {
+			return core.Record{}, core.NewError(core.CodeAbsent, "absent")
+		}
+		tracer := trace.New([]trace.Repository{{Repository: core.Repository{Code: "song.ca"}, Upstream: w}}, trace.Config{
+			Index: index{w}, Queue: w, Jobs: slowJobs{w}, DeadLetters: w, Paused: func() []core.Pause { return nil },
+		})
+		reads := func() int {
+			got, err := tracer.Trace(t.Context(), "song.ca", "S1", "A1", false)
+			if err != nil || len(got.Jobs.InProgress) != 1 {
+				t.Errorf("%+v %v", got.Jobs, err)
+				return 0
+			}
+			return int(got.Jobs.InProgress[0].ID[0] - 'a')
+		}
+		var traces sync.WaitGroup
+		for range 20 {
+			traces.Go(func() { reads() })
+		}
+		traces.Wait()
+		if n := len(w.list); n != 2 {
+			t.Errorf("%d reads for 20 traces", n)
+		}
+		if n := reads(); n != 2 {
+			t.Errorf("a later trace saw read %d", n)
+		}
+	})
+}
+
+// slowJobs returns one running job whose id is the number of the read, as a letter.
+type slowJobs struct{ *world }
+
+func (s slowJobs) List(context.Context, string, core.JobState, int, string) ([]core.Job, string, error) {
+	id := string(rune('a' + len(s.list)))
+	s.list = append(s.list, core.Job{ID: id})
+	time.Sleep(time.Second)
+	return []core.Job{{ID: id, Scope: core.ScopeOrganization, Organization: "S1", State: core.JobRunning}}, "", nil
 }
 
 // TestTraceErrors: an unknown repository and an invalid name are errors of the call.
