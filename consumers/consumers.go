@@ -55,9 +55,15 @@ type Deps struct {
 	Jobs          Jobs
 	Organizations OrganizationRuns
 	Pages         Pages
+	IDs           IDPages
 	Cells         Cells
 	Index         Index
 	Writer        *bulk.Writer
+}
+
+func (d Deps) complete() bool {
+	return d.Requests != nil && d.DeadLetters != nil && d.Jobs != nil && d.Organizations != nil && d.Pages != nil && d.IDs != nil &&
+		d.Cells != nil && d.Index != nil && d.Writer != nil
 }
 
 // Config holds the optional settings; its zero value is the default.
@@ -126,8 +132,7 @@ type repository struct {
 
 // New validates its arguments and returns the consumers; Start runs them.
 func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
-	if deps.Requests == nil || deps.DeadLetters == nil || deps.Jobs == nil || deps.Organizations == nil ||
-		deps.Pages == nil || deps.Cells == nil || deps.Index == nil || deps.Writer == nil {
+	if !deps.complete() {
 		return nil, core.NewError(core.CodeInternal, "making consumers: a dependency is missing")
 	}
 	cfg = cfg.withDefaults()
@@ -165,18 +170,18 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 	fetcher := fetch.New(r.Upstream, fetch.Config{
 		Repository: r.Code, Logger: log, Metrics: cfg.Metrics, Concurrency: r.Concurrency, MaxBodyAge: deps.Writer.MaxBodyAge(),
 	})
+	records := record.New(l, record.Config{
+		Repository: r.Repository, Logger: log, Document: r.Document, Split: r.Split, Fetcher: fetcher, Outcomes: outcomes, Index: deps.Index,
+		Jobs: deps.Jobs, Writer: deps.Writer,
+	})
 	return &repository{
-		Repository: r, loop: l, outcomes: outcomes, limit: cfg.RecordsInFlight,
-		records: record.New(l, record.Config{
-			Repository: r.Repository, Logger: log, Document: r.Document, Split: r.Split, Fetcher: fetcher, Outcomes: outcomes, Index: deps.Index,
-			Jobs: deps.Jobs, Writer: deps.Writer,
-		}),
+		Repository: r, loop: l, outcomes: outcomes, limit: cfg.RecordsInFlight, records: records,
 		runs: run.New(l, run.Config{
 			Repository: r.Repository, Logger: log, Document: r.Document, Split: r.Split, NonOverlapping: r.NonOverlapping, PageSize: r.PageSize,
 			ExcludedOrganizations: r.ExcludedOrganizations,
 			PageAttempts:          cfg.PageAttempts, GiveUpAfter: r.GiveUpAfter, Concurrency: r.Concurrency, ProgressEvery: cfg.ProgressEvery,
 			SweepTimeout: cfg.SweepTimeout, ClockSkew: cfg.ClockSkew, Fetcher: fetcher, Outcomes: outcomes, Writer: deps.Writer,
-			Requests: deps.Requests, Jobs: deps.Jobs, Organizations: deps.Organizations, Pages: deps.Pages, Cells: deps.Cells,
+			Requests: deps.Requests, Jobs: deps.Jobs, Organizations: deps.Organizations, Pages: deps.Pages, IDs: deps.IDs, Records: records, Cells: deps.Cells,
 			Index: deps.Index, Rebuild: r.Rebuild,
 		}),
 		watch: &indexWatch{

@@ -23,6 +23,8 @@ type (
 	OrganizationRuns = run.OrganizationRuns
 	// Pages stores the ids of the rows of list pages, and of the records that the pages requested one by one.
 	Pages = run.Pages
+	// IDPages stores the pages of ids of jobs.
+	IDPages = run.IDPages
 	// Cells are named compare-and-swap cells.
 	Cells = loop.Cells
 	// Rebuild fills another index and makes it the repository's.

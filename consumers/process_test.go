@@ -154,6 +154,7 @@ type (
 	runPort        struct{ p *process }
 	cellPort       struct{ p *process }
 	notePort       struct{ p *process }
+	idPort         struct{ p *process }
 	indexPort      struct{ p *process }
 	probePort      struct{ p *process }
 	callPort       struct {
@@ -172,6 +173,7 @@ var (
 	_ consumers.OrganizationRuns = runPort{}
 	_ consumers.Cells            = cellPort{}
 	_ consumers.Pages            = notePort{}
+	_ consumers.IDPages          = idPort{}
 	_ consumers.Index            = indexPort{}
 	_ consumers.Probe            = probePort{}
 	_ consumers.Upstream         = callPort{}
@@ -358,6 +360,21 @@ func (g notePort) RequestedIDs(ctx context.Context, jobID, organization string, 
 
 func (g notePort) ForgetPages(ctx context.Context, jobID, organization string) error {
 	return tell(ctx, g.p, func() error { return g.p.w.store.forget(jobID + " " + organization) })
+}
+
+func (i idPort) IDPage(ctx context.Context, jobID, organization string, page int) ([]core.ListedID, error) {
+	return ask(ctx, i.p, func() ([]core.ListedID, error) {
+		ids, _, err := read[[]core.ListedID](i.p.w.store, idsKey(jobID, organization, page))
+		return ids, err
+	})
+}
+
+func (i idPort) UpdateIDPage(
+	ctx context.Context, jobID, organization string, page int, change func([]core.ListedID) error,
+) ([]core.ListedID, error) {
+	return ask(ctx, i.p, func() ([]core.ListedID, error) {
+		return update(i.p.w.store, idsKey(jobID, organization, page), func(ids *[]core.ListedID) error { return change(*ids) })
+	})
 }
 
 func (s cellPort) Cell(ctx context.Context, name string) (string, uint64, error) {

@@ -92,6 +92,9 @@ func update[T any](s *store, key string, change func(*T) error) (T, error) {
 func jobKey(id string) string               { return "job " + id }
 func runKey(id, organization string) string { return "run " + id + " " + organization }
 func cellKey(name string) string            { return "slot " + name }
+func idsKey(id, organization string, page int) string {
+	return fmt.Sprintf("ids %s %s %d", id, organization, page)
+}
 
 func (s *store) job(id string) (core.Job, error) {
 	j, _, err := read[core.Job](s, jobKey(id))

@@ -114,7 +114,7 @@ func (w *world) make(steps int64) *process {
 func (p *process) deps() consumers.Deps {
 	return consumers.Deps{
 		Requests: requestPort{p}, DeadLetters: deadLetterPort{p}, Jobs: jobPort{p}, Organizations: runPort{p},
-		Pages: notePort{p}, Cells: cellPort{p}, Index: indexPort{p}, Writer: p.writer,
+		Pages: notePort{p}, IDs: idPort{p}, Cells: cellPort{p}, Index: indexPort{p}, Writer: p.writer,
 	}
 }
 

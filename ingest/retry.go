@@ -202,6 +202,9 @@ func (s *retries) recordRequest(l core.DeadLetter) (core.Request, error) {
 }
 
 func (s *retries) planRun(in *requestSet, l core.DeadLetter) error {
+	if r := l.Request; r.Scope == core.ScopeIDs || r.Page != nil && r.Page.IDs {
+		return notRetryable("the dead letter is of a list of ids", "send the ids of job "+r.JobID+" without an outcome again, and discard the dead letter")
+	}
 	if err := s.stillConfigured(l.Repository); err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func validRun(scope core.Scope, organization string, flags core.RunFlags) error 
 			return core.NewError(core.CodeInvalid, "a run of a repository must not name an organization")
 		}
 		return nil
-	case core.ScopeRecord, core.ScopeRecords, core.ScopePage:
+	case core.ScopeRecord, core.ScopeRecords, core.ScopePage, core.ScopeIDs:
 		return core.NewError(core.CodeInvalid, fmt.Sprintf("scope %q is not a run", scope))
 	default:
 		return core.NewError(core.CodeInvalid, fmt.Sprintf("unknown scope %q", scope))
@@ -181,6 +181,11 @@ func (s *runs) queue(ctx context.Context, repo core.Repository, r core.Request, 
 		s.release(ctx, cell, r.JobID)
 		return core.Job{}, publishErr
 	}
+	return s.createJob(ctx, repo, r), nil
+}
+
+// createJob creates the job of a Request that is stored.
+func (s *runs) createJob(ctx context.Context, repo core.Repository, r core.Request) core.Job {
 	job := core.Job{
 		ID: r.JobID, Scope: r.Scope, Repository: r.Repository, Organization: r.Organization, IndexName: repo.IndexName,
 		State: core.JobQueued, Cause: r.Cause, Force: r.Force, Rebuild: r.Rebuild, RequestID: r.ID, QueuedAt: r.ReceivedAt,
@@ -190,7 +195,7 @@ func (s *runs) queue(ctx context.Context, repo core.Repository, r core.Request, 
 		s.cfg.Logger.WarnContext(ctx, "creating a job failed; its consumer creates it",
 			"repository", r.Repository, "job_id", r.JobID, "request_id", r.ID, "err", err)
 	}
-	return job, nil
+	return job
 }
 
 // release empties a cell whose Request was not stored, so that the next trigger need not wait for its job. If that

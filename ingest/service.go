@@ -33,6 +33,8 @@ type Config struct {
 	Sources map[string]Source
 	// Batches stores many Requests at once; with nil they are stored one after the other.
 	Batches BatchPublisher
+	// Lists stores the ids of jobs; with nil IDs returns CodeUnsupported.
+	Lists Lists
 	// DeadLetters stores rejected events; Retry reads it. With nil no event is stored, and Retry, RetryAll and NewFeed return
 	// CodeUnsupported.
 	DeadLetters DeadLetters

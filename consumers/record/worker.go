@@ -125,11 +125,7 @@ func (w *Worker) handle(ctx context.Context, m core.Message) {
 	rs, err := w.settle(ctx, m)
 	switch {
 	case err == nil:
-		for _, r := range rs {
-			if !r.marker || r.Outcome == core.OutcomeExcluded {
-				w.outcomes.Count(r.Outcome, 1)
-			}
-		}
+		w.count(rs)
 		w.outcomes.Ended(core.ScopeRecord, m.Version(), !rs.contains(core.OutcomeRejected))
 		w.loop.Ack(ctx, m)
 	case errors.Is(err, errSweepCancelled):
@@ -226,6 +222,15 @@ func (w *Worker) shouldRewrite(ctx context.Context, m core.Message, at writeVers
 
 // moveToDeadLetters stores a dead letter for a record that no retry can fix, then ends its message.
 func (w *Worker) moveToDeadLetters(ctx context.Context, m core.Message, cause error) {
+	if err := w.storeDeadLetter(ctx, m, cause); err != nil {
+		w.log.Warn("storing a dead letter", "request_id", m.Request().ID, "err", err)
+		w.loop.Requeue(context.WithoutCancel(ctx), m, w.loop.RetryDelay(m, err))
+		return
+	}
+	w.loop.Ack(ctx, m)
+}
+
+func (w *Worker) storeDeadLetter(ctx context.Context, m core.Message, cause error) error {
 	req := m.Request()
 	letter := core.DeadLetter{
 		Repository: w.code, Organization: req.Organization, RecordID: req.RecordID, Reason: core.ReasonUpstream,
@@ -234,12 +239,7 @@ func (w *Worker) moveToDeadLetters(ctx context.Context, m core.Message, cause er
 	if core.CodeOf(cause) == core.CodeInvalid {
 		letter.Reason = core.ReasonInvalidID
 	}
-	if err := w.outcomes.StoreDeadLetter(ctx, req, letter); err != nil {
-		w.log.Warn("storing a dead letter", "request_id", req.ID, "err", err)
-		w.loop.Requeue(context.WithoutCancel(ctx), m, w.loop.RetryDelay(m, err))
-		return
-	}
-	w.loop.Ack(ctx, m)
+	return w.outcomes.StoreDeadLetter(ctx, req, letter)
 }
 
 // notFoundSince returns the time since which every response for m's record was core.ErrForeignNotFound, including the newest

@@ -60,6 +60,9 @@ func (p *pages) settle(ctx context.Context, m core.Message, free func()) error {
 		free()
 		return p.jobs.endIfComplete(ctx, job.ID)
 	}
+	if req.Page.IDs {
+		return p.settleIDs(ctx, m, job, run, free)
+	}
 	page, run, todo, err := p.admit(ctx, m, run)
 	if err != nil {
 		return err

@@ -45,6 +45,8 @@ type Config struct {
 	Jobs          Jobs
 	Organizations OrganizationRuns
 	Pages         Pages
+	IDs           IDPages
+	Records       Records
 	Cells         Cells
 	Index         Index
 	Rebuild       Rebuild

@@ -31,7 +31,7 @@ func (w *runs) start(ctx context.Context, m core.Message) error {
 	if err != nil || job.State.Final() {
 		return err
 	}
-	if req.Scope == job.Scope { // otherwise an organization of a repository's job, which holds the scope already
+	if req.Scope == job.Scope && req.Scope != core.ScopeIDs { // otherwise an organization of a repository's job, which holds the scope already
 		free, err := w.acquireScope(ctx, job)
 		if err != nil {
 			return err
@@ -44,11 +44,15 @@ func (w *runs) start(ctx context.Context, m core.Message) error {
 	if err != nil || job.State.Final() {
 		return err
 	}
-	if req.Scope == core.ScopeRepository {
+	switch req.Scope {
+	case core.ScopeIDs:
+		return w.expandIDs(ctx, job)
+	case core.ScopeRepository:
 		if begun, err := w.beginRebuild(ctx, job); !begun {
 			return err
 		}
 		return w.expandRepository(ctx, job)
+	case core.ScopeOrganization, core.ScopePage, core.ScopeRecord, core.ScopeRecords:
 	}
 	return w.startOrganization(ctx, job, req)
 }

@@ -54,7 +54,7 @@ func (x *indexer) openIngest(context.Context) error {
 	var err error
 	x.ingest, err = ingest.New(repositories, x.queue, x.queue.Jobs(), x.queue.Cells(), ingest.Config{
 		Logger: x.log.With("component", "ingest"), Metrics: x.metrics.ingest,
-		Formats: formats, Sources: sources, Batches: x.queue, DeadLetters: letters, DeadLetterIndex: letters, Signatures: x.queue.Signatures(),
+		Formats: formats, Sources: sources, Batches: x.queue, Lists: x.queue.Lists(), DeadLetters: letters, DeadLetterIndex: letters, Signatures: x.queue.Signatures(),
 	})
 	return err
 }

@@ -102,6 +102,7 @@ const (
 	JobErrorInterrupted     = "interrupted"
 	JobErrorRecordsRejected = "records_rejected"
 	JobErrorNotRefreshed    = "not_refreshed"
+	JobErrorIDsNotIndexed   = "ids_not_indexed"
 
 	JobErrorUnknownRepository = ReasonUnknownRepository
 )
@@ -112,7 +113,7 @@ type JobPause struct {
 	Since  time.Time `json:"since"`
 }
 
-// Job is one run over an organization or a repository, as stored in the queue's key-value bucket.
+// Job is one run over an organization, a repository or a list of ids, as stored in the queue's key-value bucket.
 type Job struct {
 	ID           string     `json:"id"`
 	Scope        Scope      `json:"scope"`

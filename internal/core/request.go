@@ -28,6 +28,8 @@ const (
 	ScopePage         Scope = "page"
 	ScopeOrganization Scope = "organization"
 	ScopeRepository   Scope = "repository"
+	// ScopeIDs is a list of ids that is stored with its job.
+	ScopeIDs Scope = "ids"
 )
 
 // Cause is the origin of a Request.
@@ -95,6 +97,8 @@ type Request struct {
 type Page struct {
 	// Number is the page number in the chain, from 0.
 	Number int `json:"number"`
+	// IDs is true for a page of a job of ScopeIDs: only Number applies.
+	IDs bool `json:"ids,omitempty"`
 	// Epoch counts restarts of the chain: pages of an older epoch from the restarted page on are ignored.
 	Epoch int `json:"epoch,omitempty"`
 	// Offset is the first row to read, Limit the number of rows.
@@ -123,7 +127,7 @@ func (r Request) Validate() error {
 	if err := ValidKey("repository", r.Repository); err != nil {
 		return err
 	}
-	if r.Scope == ScopeRepository {
+	if r.Scope == ScopeRepository || r.Scope == ScopeIDs {
 		return r.validateRun()
 	}
 	if r.Scope == ScopeRecords {

@@ -119,7 +119,7 @@ func (q *Queue) JobIDs(ctx context.Context) (map[string]struct{}, error) {
 	ids := make(map[string]struct{})
 	// In the order in which a run publishes them: each Request is acked after those that follow from it were stored, so
 	// a running job is not missed.
-	for _, scope := range []core.Scope{core.ScopeRepository, core.ScopeOrganization, core.ScopePage} {
+	for _, scope := range []core.Scope{core.ScopeRepository, core.ScopeIDs, core.ScopeOrganization, core.ScopePage} {
 		filter := subjects.RequestPrefix + "*." + string(scope) + ".>"
 		info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(filter))
 		if err != nil {

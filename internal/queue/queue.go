@@ -201,6 +201,9 @@ func (q *Queue) Jobs() *kv.Jobs { return q.bucket.Jobs }
 // Cells returns the compare-and-swap cells of the queue.
 func (q *Queue) Cells() *kv.Cells { return q.bucket.Cells }
 
+// Lists returns the lists of ids that jobs index.
+func (q *Queue) Lists() *kv.Lists { return q.bucket.Lists }
+
 // PageNotes returns the notes of pages of lists.
 func (q *Queue) PageNotes() *kv.PageNotes { return q.bucket.PageNotes }
 

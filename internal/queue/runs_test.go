@@ -18,7 +18,7 @@ func run(scope core.Scope, repository, job string) core.Request {
 	switch scope {
 	case core.ScopePage:
 		r.Page = &core.Page{Limit: 10}
-	case core.ScopeRepository:
+	case core.ScopeRepository, core.ScopeIDs:
 		r.Organization = ""
 	case core.ScopeRecord, core.ScopeRecords, core.ScopeOrganization:
 	}
@@ -44,11 +44,11 @@ func TestJobIDs(t *testing.T) {
 		second := run(core.ScopePage, "song", "page")
 		second.Page.Number = 1
 		mustPublish(t, q, single, run(core.ScopePage, "song", "page"), second,
-			run(core.ScopeOrganization, "other", "a.b"), run(core.ScopeRepository, "song", "ü"))
-		check("a.b", "page", "ü")
+			run(core.ScopeOrganization, "other", "a.b"), run(core.ScopeRepository, "song", "ü"), run(core.ScopeIDs, "song", "list"))
+		check("a.b", "list", "page", "ü")
 		c := mustConsumer(t, q, core.ClassRuns, queue.ConsumerConfig{})
 		inHand := fetch(t, c)
-		check("a.b", "page", "ü")
+		check("a.b", "list", "page", "ü")
 		mustAck(t, inHand...)
 		check("a.b", "page")
 	})

@@ -24,6 +24,7 @@ const prefix = "$KV." + bucketJobs + "."
 // Bucket is the key-value bucket of tutti, by kinds of keys.
 type Bucket struct {
 	Jobs      *Jobs
+	Lists     *Lists
 	Cells     *Cells
 	PageNotes *PageNotes
 	HandOuts  *HandOuts
@@ -67,8 +68,9 @@ func Open(
 		b.kv, err = conn.JS.KeyValue(ctx, bucketJobs)
 		return natsconn.WrapError("opening the bucket of jobs", err)
 	})
+	jobs := &Jobs{bucket: b, pending: pending}
 	return &Bucket{
-		Jobs: &Jobs{bucket: b, pending: pending}, Cells: &Cells{b}, PageNotes: &PageNotes{b}, HandOuts: &HandOuts{bucket: b},
+		Jobs: jobs, Lists: &Lists{jobs: jobs}, Cells: &Cells{b}, PageNotes: &PageNotes{b}, HandOuts: &HandOuts{bucket: b},
 	}, err
 }
 

@@ -52,11 +52,12 @@ func (j *Jobs) PruneOlder(ctx context.Context, keep int, age time.Duration) erro
 			}
 		}
 	}
-	for id, last := range c.organizations {
+	for id, last := range c.parts {
 		if gone(id, last.writtenAt) {
-			subject := prefix + organizationKey(id, "") + "*"
-			if err := j.purge(ctx, subject, jetstream.WithPurgeSequence(last.sequence+1)); err != nil {
-				return natsconn.WrapError("removing the organizations of a job that is gone", err)
+			for _, keys := range partKeys(id) {
+				if err := j.purge(ctx, prefix+keys, jetstream.WithPurgeSequence(last.sequence+1)); err != nil {
+					return natsconn.WrapError("removing the organizations of a job that is gone", err)
+				}
 			}
 		}
 	}
@@ -71,7 +72,7 @@ func (j *Jobs) pruneJobs(ctx context.Context, jobs []core.Job, keep int) error {
 			continue
 		}
 		// The organizations first: after a crash the job still exists and is pruned again.
-		for _, key := range []string{keyPages + subjects.EncodeToken(job.ID) + ".>", organizationKey(job.ID, "") + "*", jobKey(job.ID)} {
+		for _, key := range append(partKeys(job.ID), keyPages+subjects.EncodeToken(job.ID)+".>", jobKey(job.ID)) {
 			if err := j.purge(ctx, prefix+key); err != nil {
 				return natsconn.WrapError("removing an old job", err)
 			}
@@ -85,8 +86,8 @@ type contents struct {
 	jobs map[string]core.Job
 	// cells holds the cells that name the queued or running job of a scope, by their subject.
 	cells map[string]cellContent
-	// organizations holds the last write of any organization of a job, by the job's id.
-	organizations map[string]lastWrite
+	// parts holds the last write of any organization of a job and of its list of ids, by the job's id.
+	parts map[string]lastWrite
 }
 
 type cellContent struct {
@@ -103,7 +104,7 @@ type lastWrite struct {
 // concurrently.
 func (j *Jobs) readContents(ctx context.Context) (contents, error) {
 	c := contents{
-		jobs: make(map[string]core.Job), cells: make(map[string]cellContent), organizations: make(map[string]lastWrite),
+		jobs: make(map[string]core.Job), cells: make(map[string]cellContent), parts: make(map[string]lastWrite),
 	}
 	err := j.conn.ReadAll(ctx, j.stream, prefix+">", c.add)
 	return c, err
@@ -120,12 +121,14 @@ func (c *contents) add(m natsconn.Message) error {
 		}
 		return nil
 	}
-	if rest, ok := strings.CutPrefix(key, keyOrganization); ok {
-		token, _, _ := strings.Cut(rest, ".")
-		if id, err := subjects.DecodeToken(token); err == nil && !removed {
-			c.organizations[id] = write
+	for _, of := range []string{keyOrganization, keyIDs} {
+		if rest, ok := strings.CutPrefix(key, of); ok {
+			token, _, _ := strings.Cut(rest, ".")
+			if id, err := subjects.DecodeToken(token); err == nil && !removed {
+				c.parts[id] = write
+			}
+			return nil
 		}
-		return nil
 	}
 	if !strings.HasPrefix(key, keyJob) || removed {
 		return nil

@@ -56,7 +56,7 @@ func OfRequest(r core.Request) (string, error) {
 			pageToken(*r.Page), nil
 	case core.ScopeOrganization:
 		return repository + EncodeToken(r.Organization) + "." + EncodeToken(r.JobID), nil
-	case core.ScopeRepository:
+	case core.ScopeRepository, core.ScopeIDs:
 		return repository + EncodeToken(r.JobID), nil
 	default:
 		return "", core.NewError(core.CodeInvalid, fmt.Sprintf("unknown scope %q", r.Scope))
@@ -85,7 +85,9 @@ func ClassFilters(repository string, class core.Class) ([]string, error) {
 	case core.ClassPages:
 		return []string{prefix + string(core.ScopePage) + ".>"}, nil
 	case core.ClassRuns:
-		return []string{prefix + string(core.ScopeOrganization) + ".>", prefix + string(core.ScopeRepository) + ".>"}, nil
+		return []string{
+			prefix + string(core.ScopeOrganization) + ".>", prefix + string(core.ScopeRepository) + ".>", prefix + string(core.ScopeIDs) + ".>",
+		}, nil
 	default:
 		return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("unknown class of consumer %q", class))
 	}
@@ -135,7 +137,7 @@ func Parse(subject string) Parts {
 		p.JobID, p.Organization = part(2), part(3)
 	case core.ScopeOrganization:
 		p.Organization, p.JobID = part(2), part(3)
-	case core.ScopeRepository:
+	case core.ScopeRepository, core.ScopeIDs:
 		p.JobID = part(2)
 	}
 	return p

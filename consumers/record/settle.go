@@ -1,0 +1,74 @@
+package record
+
+import (
+	"context"
+	"time"
+
+	"tutti/consumers/fetch"
+	"tutti/internal/core"
+)
+
+// Settle fetches req's record and writes or removes its document with a version, for a caller that has a message for several
+// records. It returns the outcome of the record; OutcomeRejected if the record, or one of its documents, became a dead letter. After
+// an error the record has no final outcome.
+func (w *Worker) Settle(ctx context.Context, req core.Request, version core.Version) (core.Outcome, error) {
+	m := part{request: req, version: version}
+	rs, err := w.settle(ctx, m)
+	switch {
+	case err == nil:
+		w.count(rs)
+		return rs.summary(), nil
+	case w.loop.Stopping(ctx):
+		return core.OutcomeRetry, err
+	case fetch.Retryable(err):
+		w.outcomes.Count(core.OutcomeRetry, 1)
+		return core.OutcomeRetry, err
+	default:
+		return core.OutcomeRejected, w.storeDeadLetter(ctx, m, err)
+	}
+}
+
+// count counts the outcomes of documents.
+func (w *Worker) count(rs results) {
+	for _, r := range rs {
+		if !r.marker || r.Outcome == core.OutcomeExcluded {
+			w.outcomes.Count(r.Outcome, 1)
+		}
+	}
+}
+
+// summary returns the outcome of a record with any number of documents.
+func (rs results) summary() core.Outcome {
+	for _, o := range []core.Outcome{core.OutcomeRejected, core.OutcomeIndexed} {
+		if rs.contains(o) {
+			return o
+		}
+	}
+	return rs.outcome()
+}
+
+// part is one record of a message for several, as a message. The caller ends the message.
+type part struct {
+	request core.Request
+	version core.Version
+}
+
+var _ core.Message = part{}
+
+// Request implements core.Message.
+func (p part) Request() core.Request { return p.request }
+
+// Version implements core.Message.
+func (p part) Version() core.Version { return p.version }
+
+// Deliveries implements core.Message.
+func (p part) Deliveries() int { return 1 }
+
+// Ack implements core.Message.
+func (p part) Ack(context.Context) error { return nil }
+
+// Nak implements core.Message.
+func (p part) Nak(time.Duration) error { return nil }
+
+// InProgress implements core.Message.
+func (p part) InProgress() error { return nil }

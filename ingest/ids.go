@@ -1,0 +1,75 @@
+package ingest
+
+import (
+	"context"
+	"fmt"
+
+	"tutti/internal/core"
+)
+
+// Lists stores the ids of jobs.
+type Lists interface {
+	// StoreList stores the ids of a job before its Request; what no Request follows is removed after a while.
+	StoreList(ctx context.Context, jobID string, list []core.IDList) error
+	// DropList removes them.
+	DropList(ctx context.Context, jobID string) error
+}
+
+// IDs requests that a list of records is indexed and returns the job that does it. organization is the only one of the list, or empty
+// for a list that may have several. No id may be in the list twice. It returns nil only after the queue has stored the list and the
+// job's Request; before the Request, which is stored last, nothing of the list is processed. Errors: CodeInvalid, CodeNotFound for an
+// unknown repository, CodeOverloaded or CodeUnavailable from the queue.
+func (s *Service) IDs(ctx context.Context, repository, organization string, list []core.IDList, requestID string) (core.Job, error) {
+	repo, err := s.repository(repository)
+	if err != nil {
+		return core.Job{}, err
+	}
+	if err := validList(list); err != nil {
+		return core.Job{}, err
+	}
+	if s.cfg.Lists == nil {
+		return core.Job{}, core.NewError(core.CodeUnsupported, "lists of ids are not stored here")
+	}
+	s.cfg.Metrics.receive(core.CauseREST, core.KindIndex)
+	r := core.Request{
+		ID: orNewID(requestID), Kind: core.KindIndex, Scope: core.ScopeIDs, Repository: repository, Organization: organization,
+		JobID: newID(), Cause: core.CauseREST, ReceivedAt: s.now(),
+	}
+	if err = s.cfg.Lists.StoreList(ctx, r.JobID, list); err != nil {
+		err = fmt.Errorf("storing the ids of a job: %w", err)
+	} else {
+		err = s.publish(ctx, r)
+	}
+	settling, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	if err == nil {
+		return s.createJob(settling, repo, r), nil
+	}
+	if core.CodeOf(err) == core.CodeUnavailable { // the Request may be stored
+		return core.Job{}, err
+	}
+	if err := s.cfg.Lists.DropList(settling, r.JobID); err != nil {
+		s.cfg.Logger.InfoContext(ctx, "the ids of a job that was not queued are removed later", "job_id", r.JobID, "err", err)
+	}
+	return core.Job{}, err
+}
+
+func validList(list []core.IDList) error {
+	count := 0
+	for _, part := range list {
+		if err := core.ValidID("organization", part.Organization); err != nil {
+			return err
+		}
+		for _, id := range part.IDs {
+			if err := core.ValidID("id", id); err != nil {
+				return err
+			}
+		}
+		count += len(part.IDs)
+	}
+	if count == 0 || count > core.MaxListedIDs || len(list) > core.MaxListedOrganizations {
+		return core.NewError(core.CodeInvalid, fmt.Sprintf(
+			"a list must have 1 to %d ids of at most %d organizations", core.MaxListedIDs, core.MaxListedOrganizations))
+	}
+	return nil
+}

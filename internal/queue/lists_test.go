@@ -1,0 +1,102 @@
+package queue_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/internal/core"
+	"tutti/internal/queue"
+)
+
+// TestLists: a list is stored in pages, with an organization of the job for each part, and is removed with its job.
+func TestLists(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		l := q.Lists()
+		job := newJob(t, core.JobRunning)
+		ids := make([]string, 2*core.IDsPerPage+1)
+		for i := range ids {
+			ids[i] = fmt.Sprint("id.", i)
+		}
+		list := []core.IDList{{Organization: "S.1", IDs: ids}, {Organization: "S2", IDs: []string{"a"}}}
+		if err := l.StoreList(t.Context(), job.ID, list); err != nil {
+			t.Fatal(err)
+		}
+		if list[0].Pages() != 3 || list[1].Pages() != 1 {
+			t.Errorf("pages: %d, %d", list[0].Pages(), list[1].Pages())
+		}
+		runs, err := q.Jobs().Organizations(t.Context(), job.ID)
+		if err != nil || len(runs) != 2 || *runs[0].LastPage != 2 || runs[0].Totals.Expected != int64(len(ids)) || runs[0].DoneThrough != -1 {
+			t.Fatalf("%+v %v", runs, err)
+		}
+		page, err := l.IDPage(t.Context(), job.ID, "S.1", 2)
+		if diff := cmp.Diff([]core.ListedID{{ID: "id.200"}}, page); diff != "" || err != nil {
+			t.Errorf("%s %v", diff, err)
+		}
+		_, err = l.IDPage(t.Context(), job.ID, "S.1", 3)
+		wantCode(t, err, core.CodeNotFound)
+		indexed := func(ids []core.ListedID) error {
+			ids[0].Outcome = core.IDIndexed
+			return nil
+		}
+		if page, err = l.UpdateIDPage(t.Context(), job.ID, "S2", 0, indexed); err != nil || page[0].Outcome != core.IDIndexed {
+			t.Errorf("%v %v", page, err)
+		}
+		_, err = l.UpdateIDPage(t.Context(), job.ID, "S2", 1, indexed)
+		wantCode(t, err, core.CodeNotFound)
+
+		// A Request of the job, which creates it, keeps the list; so does the job.
+		request := core.Request{ID: "r", Kind: core.KindIndex, Scope: core.ScopeIDs, Repository: "song", JobID: job.ID}
+		if err := q.Publish(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+		keeps := func(when string, want bool) {
+			t.Helper()
+			if err := q.Jobs().PruneOlder(t.Context(), 0, 0); err != nil {
+				t.Fatal(err)
+			}
+			page, err := l.IDPage(t.Context(), job.ID, "S2", 0)
+			runs, listErr := q.Jobs().Organizations(t.Context(), job.ID)
+			if kept := len(page) == 1 && len(runs) == 2; kept != want || listErr != nil || !want && core.CodeOf(err) != core.CodeNotFound {
+				t.Errorf("%s: %v %v %v", when, page, runs, err)
+			}
+		}
+		keeps("a request", true)
+		mustCreate(t, q, job)
+		keeps("a running job", true)
+		if _, err := q.Jobs().Update(t.Context(), job.ID, func(j *core.Job) error {
+			j.End(core.JobSucceeded, nil)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		keeps("an old job", false)
+
+		// A list that no Request follows is removed, at once or after a while.
+		if err := l.StoreList(t.Context(), "other", list); err != nil {
+			t.Fatal(err)
+		}
+		if err := q.Jobs().PruneOlder(t.Context(), 0, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := l.IDPage(t.Context(), "other", "S2", 0); err != nil {
+			t.Error(err)
+		}
+		if err := l.DropList(t.Context(), "other"); err != nil {
+			t.Fatal(err)
+		}
+		_, err = l.IDPage(t.Context(), "other", "S2", 0)
+		wantCode(t, err, core.CodeNotFound)
+		if err := l.StoreList(t.Context(), "third", list); err != nil {
+			t.Fatal(err)
+		}
+		if err := q.Jobs().PruneOlder(t.Context(), 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		_, err = l.IDPage(t.Context(), "third", "S.1", 0)
+		wantCode(t, err, core.CodeNotFound)
+	})
+}
