@@ -93,7 +93,7 @@ func TestEveryRouteRefusesWhatItCannotAnswer(t *testing.T) {
 					}
 					a.header, a.body = header, "{}"
 					res, body := do(t, h, a)
-					if wantProblem(t, res, body, 415, "unsupported_media_type", "JSON"); t.Failed() {
+					if wantProblem(t, res, body, 415, "unsupported_media_type", "is not declared as "); t.Failed() {
 						t.Errorf("%s", name)
 					}
 				}

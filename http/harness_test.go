@@ -57,6 +57,8 @@ var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 type ports struct {
 	record        func(kind core.Kind, repository, organization, id, requestID string) (string, error)
 	run           func(scope core.Scope, repository, organization string, flags core.RunFlags, cause core.Cause, requestID string) (core.Job, error)
+	ids           func(repository, organization string, list []core.IDList, requestID string) (core.Job, error)
+	idPage        func(jobID, organization string, page int) ([]core.ListedID, error)
 	rollback      func(repository, requestID string) (core.Job, error)
 	dropPrevious  func(repository string) error
 	list          func(repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error)
@@ -98,6 +100,14 @@ func (p *ports) Record(_ context.Context, kind core.Kind, repository, organizati
 
 func (p *ports) Run(_ context.Context, scope core.Scope, repository, organization string, flags core.RunFlags, cause core.Cause, requestID string) (core.Job, error) {
 	return p.run(scope, repository, organization, flags, cause, requestID)
+}
+
+func (p *ports) IDs(_ context.Context, repository, organization string, list []core.IDList, requestID string) (core.Job, error) {
+	return p.ids(repository, organization, list, requestID)
+}
+
+func (p *ports) IDPage(_ context.Context, jobID, organization string, page int) ([]core.ListedID, error) {
+	return p.idPage(jobID, organization, page)
 }
 
 func (p *ports) List(_ context.Context, repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error) {
@@ -162,7 +172,7 @@ func assemble(p *ports, cfg api.Config) (*api.Router, error) {
 	}
 	return api.New(cfg,
 		indexing.New(indexing.Ports{
-			Ingest: p, Traces: p, Jobs: p, JobEvents: p, Pauses: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters, Rebuilds: p,
+			Ingest: p, Traces: p, Jobs: p, Lists: p, JobEvents: p, Pauses: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters, Rebuilds: p,
 		}),
 		metadata.New(metadata.Ports{
 			AnalysisTypes: types, Studies: p.metadata, Analyses: p.metadata, Submissions: p.metadata, Files: p.metadata, Entities: p.metadata, Exports: p.metadata, Payloads: p.payloads,
@@ -177,6 +187,12 @@ func working() *ports {
 		record: func(core.Kind, string, string, string, string) (string, error) { return "analyses", nil },
 		run: func(core.Scope, string, string, core.RunFlags, core.Cause, string) (core.Job, error) {
 			return core.Job{ID: "job-1", IndexName: "analyses"}, nil
+		},
+		ids: func(string, string, []core.IDList, string) (core.Job, error) {
+			return core.Job{ID: "job-1", IndexName: "analyses"}, nil
+		},
+		idPage: func(string, string, int) ([]core.ListedID, error) {
+			return nil, core.NewError(core.CodeNotFound, "no such page")
 		},
 		rollback:     func(string, string) (core.Job, error) { return core.Job{ID: "job-1", IndexName: "analyses"}, nil },
 		dropPrevious: func(string) error { return nil },

@@ -17,6 +17,8 @@ import (
 type indexFlags struct {
 	wait, force, rebuild, remove bool
 	rollback, dropPrevious       bool
+	// ids is the file of a list of ids, - for stdin, "" for none.
+	ids string
 	// timeout is the longest wait; 0 means no limit.
 	timeout time.Duration
 }
@@ -35,6 +37,8 @@ func (f indexFlags) check(target []string) string {
 		return "--wait-timeout requires --wait"
 	case f.force && record:
 		return "--force disables the prune guard of a run; indexing one record is not a run"
+	case f.ids != "" && (record || f.force || f.rebuild || f.rollback || f.dropPrevious):
+		return "--ids applies to a repository or an organization, and cannot be combined with --force, --rebuild, --rollback or --drop-previous"
 	default:
 		return f.checkRebuild(target)
 	}
@@ -57,7 +61,7 @@ func indexCommand() *cobra.Command {
 	var f indexFlags
 	cmd := &cobra.Command{
 		Use:   "index <repository> [organization] [id]",
-		Short: "Index a repository, one of its organizations, or one record",
+		Short: "Index a repository, one of its organizations, a list of records, or one record",
 		Long: "Ask a server to index a repository, one of its organizations (Song's study, Lyric's organization), or one record\n" +
 			"(Song's analysisId, Lyric's systemId). The server answers when the request is stored. For a repository or an\n" +
 			"organization it creates a job, which runs independently of this command.\n\n" +
@@ -69,6 +73,9 @@ func indexCommand() *cobra.Command {
 			"removed and the job ends partial, unless --force is given.\n\n" +
 			"With --rebuild a second index is filled with the current mapping, while changes go to both, and then replaces the first.\n" +
 			"The first is kept: --rollback returns to it, and indexes what changed since; --drop-previous deletes it.\n\n" +
+			"With --ids the records of a file are indexed as one job: with an organization an id a line, without one an organization,\n" +
+			"a tab and an id, or an object {\"organization\", \"id\"} a line. If a line is not valid, nothing is requested. With --wait the\n" +
+			"ids that are not in the index are listed at the end, with the reason; tutti jobs ids lists all.\n\n" +
 			"Exit code: 0 when the request was accepted, with --wait when the job succeeded; 2 when the job ended partial,\n" +
 			"for example because records were rejected; 1 when it failed or was cancelled, and on every error, including\n" +
 			"wrong usage, --wait-timeout and ctrl-c.",
@@ -77,6 +84,7 @@ func indexCommand() *cobra.Command {
 			"  tutti index song.collab STUDY-1\n" +
 			"  tutti index song.collab STUDY-1 4fd5a3d0-8a6f-4f2e-a0d6-1c3c7f1d3a5e\n" +
 			"  tutti index song.collab STUDY-1 4fd5a3d0-8a6f-4f2e-a0d6-1c3c7f1d3a5e --remove\n" +
+			"  tutti index song.collab STUDY-1 --ids ids.txt --wait\n" +
 			"  tutti index song.collab --wait --output json | jq .totals",
 		Args:              arguments(3, "give a repository, optionally an organization and an id"),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -87,6 +95,9 @@ func indexCommand() *cobra.Command {
 			c, err := r.client()
 			if err != nil {
 				return err
+			}
+			if f.ids != "" {
+				return indexList(cmd, c, &r, f, target)
 			}
 			return index(cmd, c, &r, f, target)
 		},
@@ -100,29 +111,20 @@ func indexCommand() *cobra.Command {
 	flags.BoolVar(&f.rebuild, "rebuild", false, "fill a new index and switch the alias to it; whole repositories only")
 	flags.BoolVar(&f.rollback, "rollback", false, "return to the index before the last rebuild; whole repositories only")
 	flags.BoolVar(&f.dropPrevious, "drop-previous", false, "delete the index before the last rebuild; whole repositories only")
+	flags.StringVar(&f.ids, "ids", "", "index the records of this `file`, - for stdin; not with an id")
 	flags.BoolVar(&f.remove, "remove", false, "remove the document of one record; needs an id")
 	return cmd
 }
 
 func index(cmd *cobra.Command, c *client.Client, r *remote, f indexFlags, target []string) error {
-	ctx := cmd.Context()
-	if f.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.timeout)
-		defer cancel()
-	}
+	ctx, cancel := f.limited(cmd.Context())
+	defer cancel()
 	if f.dropPrevious {
 		return c.DropPrevious(ctx, target[0])
 	}
 	accepted, err := trigger(ctx, c, f, target)
-	if err != nil && ctx.Err() != nil && cmd.Context().Err() == nil {
-		return fmt.Errorf("the server did not answer within %s; tutti jobs shows whether it created a job: %w", display.Duration(f.timeout), err)
-	}
-	if err != nil && cmd.Context().Err() != nil {
-		return fmt.Errorf("interrupted before the server answered; tutti jobs shows whether it created a job: %w", err)
-	}
 	if err != nil {
-		return err
+		return f.notAccepted(ctx, cmd, err)
 	}
 	if f.wait && accepted.JobID != "" {
 		return waitForJob(ctx, cmd, c, r, accepted.JobID, f.timeout)
@@ -136,6 +138,26 @@ func index(cmd *cobra.Command, c *client.Client, r *remote, f indexFlags, target
 		facts = append(facts, "follow", "tutti jobs show "+accepted.JobID+" --watch")
 	}
 	return display.KeyValues(out, facts...)
+}
+
+// limited returns ctx with the timeout of the wait.
+func (f indexFlags) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if f.timeout > 0 {
+		return context.WithTimeout(ctx, f.timeout)
+	}
+	return context.WithCancel(ctx)
+}
+
+// notAccepted returns the error of a trigger, and whether it may have created a job.
+func (f indexFlags) notAccepted(ctx context.Context, cmd *cobra.Command, err error) error {
+	switch {
+	case cmd.Context().Err() != nil:
+		return fmt.Errorf("interrupted before the server answered; tutti jobs shows whether it created a job: %w", err)
+	case ctx.Err() != nil:
+		return fmt.Errorf("the server did not answer within %s; tutti jobs shows whether it created a job: %w", display.Duration(f.timeout), err)
+	default:
+		return err
+	}
 }
 
 func trigger(ctx context.Context, c *client.Client, f indexFlags, target []string) (client.Accepted, error) {
@@ -185,6 +207,9 @@ func waitForJob(ctx context.Context, cmd *cobra.Command, c *client.Client, r *re
 		err = printJSON(cmd.OutOrStdout(), job.Raw)
 	} else {
 		err = display.Summary(cmd.OutOrStdout(), job)
+		if err == nil && job.Scope == core.ScopeIDs {
+			err = printIDs(ctx, cmd, c, job.ID, false)
+		}
 	}
 	if err != nil {
 		return err

@@ -28,7 +28,7 @@ func jobsCommand() *cobra.Command {
 		"  tutti jobs show 0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10 --watch\n" +
 		"  tutti jobs cancel 0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10"
 	r.addFlags(cmd)
-	cmd.AddCommand(jobsListCommand(&r), jobsShowCommand(&r), jobsCancelCommand(&r))
+	cmd.AddCommand(jobsListCommand(&r), jobsShowCommand(&r), jobsIDsCommand(&r), jobsCancelCommand(&r))
 	return cmd
 }
 

@@ -357,6 +357,13 @@ func curl() {
 		case "-d":
 			i++
 			body = os.Args[i]
+		case "--data-binary": // @-
+			i++
+			read, err := io.ReadAll(os.Stdin)
+			if err != nil {
+				panic(err)
+			}
+			body = string(read)
 		case "-H":
 			i++
 			name, value, _ := strings.Cut(os.Args[i], ": ")

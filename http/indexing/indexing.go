@@ -40,14 +40,18 @@ func (s *Surface) Register(r *api.Router) {
 		api.LenientParams("force", "rebuild"), api.WriterOf("organization"))
 	r.Handle(http.MethodPost, repository, t.run(core.ScopeRepository, repositoryTarget), api.LenientParams("force", "rebuild"), api.System())
 
+	r.Handle(http.MethodPost, organization+"/ids", t.ids(organizationTarget), api.LenientParams(), api.WriterOf("organization"))
+	r.Handle(http.MethodPost, repository+"/ids", t.ids(repositoryTarget), api.LenientParams(), api.System())
+
 	b := rebuilds{port: s.ports.Rebuilds, basePath: r.BasePath()}
 	r.Handle(http.MethodPost, repository+"/rollback", b.rollback, api.LenientParams(), api.System())
 	r.Handle(http.MethodDelete, repository+"/previous", b.dropPrevious, api.LenientParams(), api.System())
 
-	j := jobs{port: s.ports.Jobs, events: s.ports.JobEvents, pauses: s.ports.Pauses, now: r.Now}
+	j := jobs{port: s.ports.Jobs, lists: s.ports.Lists, events: s.ports.JobEvents, pauses: s.ports.Pauses, now: r.Now}
 	r.Handle(http.MethodGet, "/jobs", j.list, api.AllowParams("repository", "state", "limit", "cursor"), api.Token())
 	r.Handle(http.MethodGet, "/jobs/{id}", j.get, api.AllowParams(), api.Token())
 	r.Handle(http.MethodDelete, "/jobs/{id}", j.cancel, api.AllowParams(), api.Token())
+	r.HandleMedia(http.MethodGet, "/jobs/{id}/ids", []string{contentTypeNDJSON}, j.ids, api.AllowParams(), api.Token())
 	r.HandleMedia(http.MethodGet, "/jobs/{id}/events", []string{contentTypeEvents}, j.stream, api.AllowParams("lastEventId"), api.Token())
 
 	l := letters{port: s.ports.DeadLetters, retries: s.ports.Retries}

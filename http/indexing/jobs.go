@@ -152,6 +152,7 @@ func utc(t *time.Time) *time.Time {
 // jobs handles /jobs.
 type jobs struct {
 	port   Jobs
+	lists  Lists
 	events JobEvents
 	// pauses is nil for none.
 	pauses Pauses

@@ -12,6 +12,7 @@ type Ports struct {
 	Traces        Traces
 	Notifications Notifications
 	Jobs          Jobs
+	Lists         Lists
 	JobEvents     JobEvents
 	DeadLetters   DeadLetters
 	Retries       Retries
@@ -28,6 +29,14 @@ type Ingest interface {
 	// Run requests the indexing of an organization or a repository, and returns its job, which may have been queued before.
 	Run(ctx context.Context, scope core.Scope, repository, organization string, flags core.RunFlags,
 		cause core.Cause, requestID string) (core.Job, error)
+	// IDs requests the indexing of a list of distinct ids, and returns its job. organization is the only one of the list, or empty.
+	IDs(ctx context.Context, repository, organization string, list []core.IDList, requestID string) (core.Job, error)
+}
+
+// Lists reads the ids of jobs.
+type Lists interface {
+	// IDPage returns a page of the ids of one organization of a job, in the order of the list; CodeNotFound after the last one.
+	IDPage(ctx context.Context, jobID, organization string, page int) ([]core.ListedID, error)
 }
 
 // Traces collects what is known of single records.

@@ -13,7 +13,7 @@ const maxVisiblePages = 8
 
 // seesJob reports whether a caller may see a job: it must have write access to the job's organization.
 func seesJob(caller core.Principal, job core.Job) bool {
-	return job.Scope == core.ScopeOrganization && job.Organization != "" && caller.MayWrite(job.Organization)
+	return (job.Scope == core.ScopeOrganization || job.Scope == core.ScopeIDs) && job.Organization != "" && caller.MayWrite(job.Organization)
 }
 
 // seesLetter reports whether a caller may see a dead letter: it must have write access to the organization of the letter and of its

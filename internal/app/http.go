@@ -29,7 +29,7 @@ func (a *App) listen(ctx context.Context) error {
 			Traces: trace.New(a.indexer.traced, trace.Config{
 				Index: a.index, Queue: a.queue, Jobs: jobs, DeadLetters: a.queue.DeadLetters(), Paused: a.Paused,
 			}),
-			JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.indexer.ingest, Rebuilds: rebuildsAPI{a.indexer}, Pauses: a,
+			Lists: a.queue.Lists(), JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.indexer.ingest, Rebuilds: rebuildsAPI{a.indexer}, Pauses: a,
 		}),
 		metadata.New(a.metadataPorts()),
 		search.New(search.Ports{

@@ -27,9 +27,11 @@ type tutti struct {
 	more    chan struct{}
 	letters []core.DeadLetter
 	asked   []string
+	// lostPage is the page of ids that cannot be read.
+	lostPage int
 }
 
-func newTutti() *tutti { return &tutti{more: make(chan struct{})} }
+func newTutti() *tutti { return &tutti{more: make(chan struct{}), lostPage: -1} }
 
 // change adds a change of the job or of one of its organizations.
 func (f *tutti) change(c core.JobChange) {
@@ -113,6 +115,18 @@ func (f *tutti) Run(_ context.Context, scope core.Scope, repository, organizatio
 	return core.Job{ID: "j1", IndexName: "docs"}, nil
 }
 
+func (f *tutti) IDs(_ context.Context, repository, organization string, list []core.IDList, _ string) (core.Job, error) {
+	f.note("ids %s %q %v", repository, organization, list)
+	return core.Job{ID: "j1", IndexName: "docs"}, nil
+}
+
+func (f *tutti) IDPage(_ context.Context, _, organization string, page int) ([]core.ListedID, error) {
+	if f.lostPage == page {
+		return nil, core.NewError(core.CodeUnavailable, "the queue does not answer")
+	}
+	return []core.ListedID{{ID: fmt.Sprint(organization, page), Outcome: core.IDIndexed}}, nil
+}
+
 func (f *tutti) Retry(_ context.Context, id, _ string) (core.DeadLetter, error) {
 	if id != "d1" {
 		return core.DeadLetter{}, &core.Error{Code: core.CodeConflict, Message: "this letter cannot be retried", Hint: "discard it"}
@@ -151,7 +165,7 @@ func (f letters) Delete(ctx context.Context, id string) error {
 func (f *tutti) start(t *testing.T, address string) (running *server.Server, stop func()) {
 	t.Helper()
 	handler, err := api.New(api.Config{BasePath: "/base"}, indexing.New(indexing.Ports{
-		Ingest: f, Jobs: f, JobEvents: f, DeadLetters: letters{f}, Retries: f,
+		Ingest: f, Jobs: f, Lists: f, JobEvents: f, DeadLetters: letters{f}, Retries: f,
 	}))
 	if err != nil {
 		t.Fatal(err)

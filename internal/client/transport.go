@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -24,6 +25,7 @@ const (
 
 	typeJSON   = "application/json"
 	typeNDJSON = "application/x-ndjson"
+	typeText   = "text/plain"
 	typeEvents = "text/event-stream"
 )
 
@@ -55,8 +57,9 @@ type call struct {
 	accept string
 	// lastEventID resumes a stream of events.
 	lastEventID string
-	// body is JSON; nil for none.
-	body []byte
+	// body is JSON, unless contentType names another media type; nil for none.
+	body        []byte
+	contentType string
 }
 
 // pathOf joins pairs of a literal segment and an id, which is checked and escaped.
@@ -99,7 +102,7 @@ func (t *transport) send(ctx context.Context, call call) (*http.Response, error)
 	req.Header.Set("Accept", call.accept)
 	req.Header.Set("User-Agent", t.cfg.UserAgent)
 	if call.body != nil {
-		req.Header.Set("Content-Type", typeJSON)
+		req.Header.Set("Content-Type", cmp.Or(call.contentType, typeJSON))
 	}
 	if t.cfg.Token != "" {
 		req.Header.Set("Authorization", "Bearer "+t.cfg.Token)

@@ -12,10 +12,14 @@ import (
 
 // ScopeOf returns the repository and organization of a job.
 func ScopeOf(job client.Job) string {
-	if job.Organization == "" {
-		return job.Repository
+	scope := job.Repository
+	if job.Organization != "" {
+		scope += " / " + job.Organization
 	}
-	return job.Repository + " / " + job.Organization
+	if job.Scope == core.ScopeIDs {
+		scope += " (ids)"
+	}
+	return scope
 }
 
 // ErrorText formats an error, "" for nil.

@@ -126,7 +126,11 @@ func (e *examples) operation(method, path string, operation gjson.Result) (sent 
 	content.ForEach(func(mediaType, media gjson.Result) bool {
 		header.Set("Content-Type", mediaType.String())
 		text := func(body gjson.Result) string {
-			if mediaType.String() != "application/x-www-form-urlencoded" {
+			switch mediaType.String() {
+			case "application/x-www-form-urlencoded":
+			case "text/plain", "application/x-ndjson":
+				return body.String()
+			default:
 				return body.Raw
 			}
 			form := url.Values{}

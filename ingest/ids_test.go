@@ -1,0 +1,111 @@
+package ingest_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/ingest"
+	"tutti/internal/core"
+)
+
+// listsFake stores nothing, and notes its calls.
+type listsFake struct {
+	note  func(string)
+	store error
+}
+
+func (l listsFake) StoreList(_ context.Context, _ string, list []core.IDList) error {
+	l.note(fmt.Sprint("list ", list))
+	return l.store
+}
+
+func (l listsFake) DropList(context.Context, string) error {
+	l.note("drop")
+	return nil
+}
+
+// TestIDs: the list is stored before the one Request, and the job after it. A list whose Request is certainly not stored is removed.
+func TestIDs(t *testing.T) {
+	full, lost := core.NewError(core.CodeOverloaded, "full"), core.NewError(core.CodeUnavailable, "lost")
+	for name, tt := range map[string]struct {
+		store, publish error
+		code           core.Code
+		calls          []string
+	}{
+		"stored":                     {nil, nil, "", []string{"list [{S1 [a b]}]", "request", "job"}},
+		"the queue is full":          {nil, full, core.CodeOverloaded, []string{"list [{S1 [a b]}]", "request", "drop"}},
+		"the Request may be stored":  {nil, lost, core.CodeUnavailable, []string{"list [{S1 [a b]}]", "request"}},
+		"the list cannot be stored":  {full, nil, core.CodeOverloaded, []string{"list [{S1 [a b]}]", "drop"}},
+		"the list may be stored now": {lost, nil, core.CodeUnavailable, []string{"list [{S1 [a b]}]"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var calls []string
+			note := func(call string) { calls = append(calls, call) }
+			q := newQueueFake()
+			q.publish = func(core.Request) error {
+				note("request")
+				return tt.publish
+			}
+			q.create = func(core.Job) error {
+				note("job")
+				return nil
+			}
+			s := newService(t, q, ingest.Config{Lists: listsFake{note, tt.store}})
+			job, err := s.IDs(t.Context(), "song.ca", "S1", []core.IDList{{Organization: "S1", IDs: []string{"a", "b"}}}, "req-1")
+			if core.CodeOf(err) != tt.code || !slices.Equal(calls, tt.calls) {
+				t.Errorf("%v, calls %q, want %q", err, calls, tt.calls)
+			}
+			if err != nil {
+				return
+			}
+			want := core.Job{
+				ID: job.ID, Scope: core.ScopeIDs, Repository: "song.ca", Organization: "S1", IndexName: "analyses", State: core.JobQueued,
+				Cause: core.CauseREST, RequestID: "req-1", QueuedAt: noon.UTC(),
+			}
+			if diff := cmp.Diff(want, q.jobs[job.ID]); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	s := newService(t, newQueueFake(), ingest.Config{Lists: listsFake{note: func(string) { t.Error("a list was stored") }}})
+	one := []core.IDList{{Organization: "S1", IDs: []string{"a"}}}
+	for name, tt := range map[string]struct {
+		repository string
+		list       []core.IDList
+		code       core.Code
+		message    string
+	}{
+		"unknown repository": {"other", one, core.CodeNotFound, `repository "other" is not configured`},
+		"empty":              {"song.ca", nil, core.CodeInvalid, "1 to 100000 ids of at most 1000 organizations"},
+		"too many":           {"song.ca", []core.IDList{{Organization: "S1", IDs: slices.Repeat([]string{"a"}, core.MaxListedIDs+1)}}, core.CodeInvalid, "1 to 100000 ids"},
+		"no organization":    {"song.ca", []core.IDList{{IDs: []string{"a"}}}, core.CodeInvalid, "organization is empty"},
+		"control character":  {"song.ca", []core.IDList{{Organization: "S1", IDs: []string{"a\x00"}}}, core.CodeInvalid, "control character"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := s.IDs(t.Context(), tt.repository, "", tt.list, "")
+			wantError(t, err, tt.code, tt.message)
+		})
+	}
+}
+
+// TestRetryOfIDs: the dead letter of a list's Request is not retried as a run over the organization or the repository.
+func TestRetryOfIDs(t *testing.T) {
+	w := newWorld(t, nil)
+	for name, r := range map[string]core.Request{
+		"list": {Kind: core.KindIndex, Scope: core.ScopeIDs, Repository: "song.ca", JobID: "j"},
+		"page": {Kind: core.KindIndex, Scope: core.ScopePage, Repository: "song.ca", Organization: "S1", JobID: "j", Page: &core.Page{IDs: true, Limit: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id := w.letters.add(t, core.DeadLetter{Repository: "song.ca", Organization: r.Organization, Reason: core.ReasonCrashLoop, Request: &r})
+			_, err := w.service.Retry(t.Context(), id, "")
+			wantError(t, err, core.CodeConflict, "the dead letter is of a list of ids")
+			if len(w.requests()) > 0 {
+				t.Errorf("%+v", w.requests())
+			}
+		})
+	}
+}
