@@ -28,6 +28,9 @@ const childVariable = "E2E_CHILD_CONFIGURATION"
 // givesUpSoonVariable makes a child give up Requests sooner.
 const givesUpSoonVariable = "E2E_CHILD_HASTY"
 
+// ackWaitVariable is the variable with a child's Options.AckWait.
+const ackWaitVariable = "E2E_CHILD_ACK_WAIT"
+
 // natsCluster is three NATS servers that tests share.
 var natsCluster queuetest.Shared
 
@@ -62,6 +65,11 @@ func serveChild(yaml string) error {
 	opts := app.Options{}
 	if os.Getenv(givesUpSoonVariable) != "" {
 		opts = soonOptions
+	}
+	if text := os.Getenv(ackWaitVariable); text != "" {
+		if opts.AckWait, err = time.ParseDuration(text); err != nil {
+			return err
+		}
 	}
 	opts.Logger = slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	a, err := app.New(cfg, opts)
@@ -101,6 +109,9 @@ func (w *world) tryChild() (*child, string, error) {
 	c.cmd.Env = append(os.Environ(), childVariable+"="+w.yaml())
 	if w.set.givesUpSoon {
 		c.cmd.Env = append(c.cmd.Env, givesUpSoonVariable+"=1")
+	}
+	if w.set.ackWait != 0 {
+		c.cmd.Env = append(c.cmd.Env, ackWaitVariable+"="+w.set.ackWait.String())
 	}
 	c.cmd.Stderr = w.logs
 	stdin, err := c.cmd.StdinPipe()

@@ -39,6 +39,8 @@ type settings struct {
 	maxRecordBytes  int
 	// givesUpSoon makes child processes give up Requests sooner.
 	givesUpSoon bool
+	// ackWait is Options.AckWait of child processes.
+	ackWait time.Duration
 	// repository is more of the repository's YAML, such as a token.
 	repository string
 	// more is YAML after the repository: more repositories first, then other top-level keys.

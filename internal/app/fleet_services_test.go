@@ -1,0 +1,259 @@
+//go:build services
+
+package app_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tutti/internal/core"
+	"tutti/internal/tools/queuetest"
+	"tutti/internal/tools/storetest"
+	"tutti/internal/tools/testkit"
+)
+
+// fleetAckWait is the AckWait of a fleet's processes, and takeoverMargin how much later a killed process's pages may be read again.
+const (
+	fleetAckWait   = 5 * time.Second
+	takeoverMargin = 5 * time.Second
+)
+
+// fleet is a world with several processes on three NATS servers, one PostgreSQL and one index. It has no tutti in the test's process.
+type fleet struct {
+	*world
+	members []*member
+
+	mu    sync.Mutex
+	pages []pageRead
+}
+
+// member is a process of a fleet.
+type member struct {
+	*world
+	*child
+}
+
+// pageRead is a call for a page of the Song server.
+type pageRead struct {
+	study  string
+	offset int
+	at     time.Time
+}
+
+// newFleet returns a fleet whose processes are not started. Song takes pause to serve a page; store is the URL of a PostgreSQL.
+func newFleet(t *testing.T, set settings, store string, pause time.Duration) *fleet {
+	t.Helper()
+	cluster, err := queuetest.StartCluster(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Stop)
+	f := &fleet{}
+	set.queueURL, set.queueReplicas, set.ackWait = cluster.Account(t), 3, fleetAckWait
+	set.song.BeforePage = func(_ *testkit.SongServer, _ int, call testkit.PageCall) {
+		f.mu.Lock()
+		f.pages = append(f.pages, pageRead{call.Study, call.Offset, time.Now()})
+		f.mu.Unlock()
+		time.Sleep(pause) // of the upstream
+	}
+	set.more += fmt.Sprintf("store: {url: %q}\n", store)
+	f.world = newWorld(t, set)
+	t.Cleanup(f.logState)
+	local := f.alias + "-local"
+	f.addRepository(fmt.Sprintf("code: %s\ntype: local\nindexName: %s\n", builtInCode, local), local)
+	return f
+}
+
+// launch starts n more processes, and waits until they are ready.
+func (f *fleet) launch(n int) {
+	f.t.Helper()
+	for range n {
+		m := &member{world: f.secondProcess()}
+		m.child = m.startChild()
+		f.members = append(f.members, m)
+	}
+	for _, m := range f.members {
+		m.awaitPaused(false)
+	}
+	f.url = f.members[0].url
+}
+
+// total returns a counter of GET /metrics summed over the lines of one process that contain all labels.
+func (m *member) total(name string, labels ...string) int {
+	m.t.Helper()
+	sum := 0.0
+	for line := range strings.Lines(string(m.mustRequest(http.MethodGet, "/metrics", http.StatusOK).raw)) {
+		if !strings.HasPrefix(line, name+"{") || slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(line, l) }) {
+			continue
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' ')+1:]), 64)
+		if err != nil {
+			m.t.Fatalf("%s: %v", line, err)
+		}
+		sum += v
+	}
+	return int(sum)
+}
+
+// wrote returns the number of documents that each process wrote.
+func (f *fleet) wrote() []int {
+	f.t.Helper()
+	n := make([]int, len(f.members))
+	for i, m := range f.members {
+		n[i] = m.total("tutti_documents_total", `outcome="indexed"`, `index="`+f.alias+`"`)
+	}
+	return n
+}
+
+// repeated returns the studies of which a page was read more than once since a time, with when that was first.
+func (f *fleet) repeated(since time.Time) map[string]time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	seen, twice := map[pageRead]bool{}, map[string]time.Time{}
+	for _, p := range f.pages {
+		if p.at.Before(since) {
+			continue
+		}
+		if _, known := twice[p.study]; seen[pageRead{study: p.study, offset: p.offset}] && !known {
+			twice[p.study] = p.at
+		}
+		seen[pageRead{study: p.study, offset: p.offset}] = true
+	}
+	return twice
+}
+
+// fillStudies adds 8 studies of 300 records, or of an eighth of TUTTI_TEST_FLEET_RECORDS, and returns how many records.
+func (f *fleet) fillStudies() (records int) {
+	f.t.Helper()
+	each := 300
+	if text := os.Getenv("TUTTI_TEST_FLEET_RECORDS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		each = n / 8
+	}
+	for i := range 8 {
+		f.fill(fmt.Sprintf("S%d", i), each)
+	}
+	return 8 * each
+}
+
+// TestFleetBackfill: three processes read each page of a backfill once and all write. When one of them is killed in the middle of
+// the next, the others take over its pages within AckWait, the job succeeds, and the index is the upstream's.
+func TestFleetBackfill(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, settings{pageSize: 20}, storetest.PostgresURL(t), 20*time.Millisecond)
+	records := f.fillStudies()
+	f.launch(3)
+	began := time.Now()
+	f.run("", "", core.JobSucceeded)
+	f.wantConverged()
+	t.Logf("%d records in %s; written: %v", records, time.Since(began).Round(time.Millisecond), f.wrote())
+	if twice := f.repeated(began); len(twice) != 0 {
+		t.Errorf("pages were read twice, in the studies %v", slices.Collect(maps.Keys(twice)))
+	}
+	if slices.Contains(f.wrote(), 0) {
+		t.Errorf("the processes wrote %v documents", f.wrote())
+	}
+
+	before := time.Now()
+	job := f.startRun("", "")
+	f.eventually(wait, func() (bool, string) {
+		n := f.job(job).Get("totals.fetched").Int()
+		return n > int64(records/3), fmt.Sprintf("%d of %d fetched", n, records)
+	})
+	killed := time.Now()
+	f.members[2].kill()
+	if j := f.awaitJob(job); j.Get("state").String() != string(core.JobSucceeded) {
+		t.Errorf("job %s", j.Raw)
+	}
+	ended := time.Since(killed)
+	f.awaitConverged(wait)
+	// A list is reread from the page that was in flight: rows may have moved since.
+	takeovers := f.repeated(before)
+	for study, at := range takeovers {
+		took := at.Sub(killed)
+		t.Logf("%s was taken over after %s", study, took.Round(time.Millisecond))
+		if took > fleetAckWait+takeoverMargin {
+			t.Errorf("%s was taken over after %s, AckWait is %s", study, took, fleetAckWait)
+		}
+	}
+	t.Logf("the job ended %s after the kill", ended.Round(time.Millisecond))
+	if len(takeovers) == 0 {
+		t.Error("the killed process had no page in flight")
+	}
+	if letters := f.deadLetters(""); len(letters) != 0 {
+		t.Errorf("dead letters: %v", letters)
+	}
+}
+
+// TestFleetTimers: on three processes a repository is reconciled once per period, and each change of the built-in one is published once.
+func TestFleetTimers(t *testing.T) {
+	t.Parallel()
+	const period, periods, changes = 10 * time.Second, 2, 60
+	f := newFleet(t, settings{repository: fmt.Sprintf("reconcile: {every: %s}", period)}, storetest.PostgresURL(t), 0)
+	f.fill("S1", 40)
+	f.launch(3)
+	at := func(i int) *builtIn { return &builtIn{world: f.members[i%3].world} }
+	first := at(0)
+	first.prepareStudies("S1")
+	var work sync.WaitGroup
+	payloads := make([]string, changes)
+	for i := range payloads {
+		payloads[i] = first.payload("S1", "")
+	}
+	for worker := range 6 {
+		work.Go(func() {
+			for i := worker; i < changes; i += 6 {
+				a, err := at(i).send(http.MethodPost, "/submit/S1", payloads[i])
+				if err == nil && a.status == http.StatusOK {
+					a, err = at(i+1).send(http.MethodPut, statePath("S1", "publish", a.get("analysisId").String()), "")
+				}
+				if err != nil || a.status != http.StatusOK {
+					t.Errorf("change %d: %v %s", i, err, a.raw)
+				}
+			}
+		})
+	}
+	work.Wait()
+	count := func(name string, labels ...string) (n int) {
+		for _, m := range f.members {
+			n += m.total(name, labels...)
+		}
+		return n
+	}
+	f.eventually(wait, func() (bool, string) {
+		n := count("tutti_outbox_events_total", `result="published"`)
+		return n >= changes, fmt.Sprintf("%d changes published", n)
+	})
+	var runs []time.Time
+	f.eventually(wait, func() (bool, string) {
+		runs = runs[:0]
+		for _, j := range f.mustRequest(http.MethodGet, "/jobs?limit=100&repository="+code, http.StatusOK).get("jobs").Array() {
+			runs = append(runs, j.Get("queuedAt").Time())
+		}
+		return len(runs) > periods, fmt.Sprintf("%d runs", len(runs))
+	})
+	slices.SortFunc(runs, time.Time.Compare)
+	for i := 1; i < len(runs); i++ {
+		if gap := runs[i].Sub(runs[i-1]); gap < period-100*time.Millisecond || gap > 2*period {
+			t.Errorf("run %d is %s after the one before, want %s", i, gap, period)
+		}
+	}
+	if n := count("tutti_outbox_events_total", `result="published"`); n != changes {
+		t.Errorf("%d changes were published, want %d, each once", n, changes)
+	}
+	if n := count("tutti_requests_received_total", `source="outbox"`); n != changes {
+		t.Errorf("%d changes were received, want %d, each once", n, changes)
+	}
+	t.Logf("runs at %v", runs)
+}
