@@ -343,8 +343,10 @@ func (g notePort) IDsOnEarlierPages(
 	})
 }
 
-func (g notePort) NotedIDs(ctx context.Context, jobID, organization string, reading, last int) (int, error) {
-	return ask(ctx, g.p, func() (int, error) { return len(g.p.w.store.notedIDs(jobID+" "+organization, reading, last)), nil })
+func (g notePort) NotedIDs(ctx context.Context, jobID, organization string, reading, last int) ([]uint64, error) {
+	return ask(ctx, g.p, func() ([]uint64, error) {
+		return slices.Sorted(maps.Keys(g.p.w.store.notedIDs(jobID+" "+organization, reading, last))), nil
+	})
 }
 
 func (g notePort) NoteRequestedIDs(ctx context.Context, jobID, organization string, page, epoch int, ids []string) error {
@@ -394,6 +396,24 @@ func (i indexPort) Get(_ context.Context, _, id string) (core.StoredDocument, bo
 		return core.StoredDocument{}, false, err
 	}
 	return i.p.w.engine.Get(id)
+}
+
+func (i indexPort) GetAll(_ context.Context, _ string, ids []string, each func(i int, document []byte, found bool)) error {
+	return do(i.p, func() error {
+		if i.p.w.onGetAll != nil {
+			if err := i.p.w.onGetAll(); err != nil {
+				return err
+			}
+		}
+		for n, id := range ids {
+			doc, found, err := i.p.w.engine.Get(id)
+			if err != nil {
+				return err
+			}
+			each(n, doc.Source, found)
+		}
+		return nil
+	})
 }
 
 func (i indexPort) Count(_ context.Context, _ string, scope core.IndexScope) (int64, error) {

@@ -59,6 +59,8 @@ type upstream struct {
 	afterRecord func(ctx context.Context, org, id string)
 	// answer, when set, changes the record that Record returns.
 	answer func(record) record
+	// listsUnpublished makes pages contain records that are not published.
+	listsUnpublished bool
 	// unlisted is a record that no list contains, and that Record returns.
 	unlisted string
 	// stuck, when set, may make a page start at another row, with a total of a billion rows.
@@ -183,7 +185,7 @@ func (u *upstream) Page(ctx context.Context, org string, offset, limit int, each
 		return core.PageInfo{}, core.NewError(core.CodeInvalid, "a page begins at a multiple of its size")
 	}
 	time.Sleep(u.latency)
-	rows := slices.DeleteFunc(slices.Clone(list), func(r record) bool { return r.state != published })
+	rows := slices.DeleteFunc(slices.Clone(list), func(r record) bool { return r.state != published && !u.listsUnpublished })
 	info := core.PageInfo{Total: len(rows)}
 	if u.stuck != nil {
 		if row, is := u.stuck(call); is {
@@ -210,7 +212,7 @@ func (u *upstream) Page(ctx context.Context, org string, offset, limit int, each
 		time.Sleep(u.rowLatency)
 		u.returned(r.id, began)
 		buffer = append(buffer[:0], r.body()...)
-		err := each(u.limited(core.Record{ID: r.id, Organization: r.org, State: r.state, Indexable: true, Body: buffer}))
+		err := each(u.limited(core.Record{ID: r.id, Organization: r.org, State: r.state, Indexable: r.state == published, Body: buffer}))
 		for j := range buffer {
 			buffer[j] = '!' // a body ends with its callback
 		}

@@ -45,6 +45,8 @@ type world struct {
 	giveUpAfter time.Duration
 	// split, when set, makes several documents of each record.
 	split func(rec core.Record, each func(id string, document []byte) error) error
+	// difference makes run queue runs that write only the difference.
+	difference bool
 	// rules are the exclusion rules of the processes that boot from now on.
 	rules *exclusion.Rules
 	// onPublish, when set, may fail a Publish of a process.
@@ -53,6 +55,8 @@ type world struct {
 	onRepublish func() error
 	// listingTakes is how long listing the organizations of a job takes.
 	listingTakes time.Duration
+	// onGetAll, when set, may fail the reading of documents to compare.
+	onGetAll func() error
 	// afterPublish, when set, is called after a process has published something.
 	afterPublish func(core.Request)
 	// afterRead and afterUpdate, when set, are called after a process has read or changed an organization's run.
@@ -207,7 +211,7 @@ func (w *world) remove(org, id string) {
 // run requests a run over an organization, or the whole repository when org is empty, and returns its job's id.
 func (w *world) run(org string, force bool) string {
 	w.t.Helper()
-	r := core.Request{Scope: core.ScopeOrganization, Organization: org, Force: force}
+	r := core.Request{Scope: core.ScopeOrganization, Organization: org, Force: force, Difference: w.difference}
 	if org == "" {
 		r.Scope = core.ScopeRepository
 	}

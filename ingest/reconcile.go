@@ -143,7 +143,7 @@ func (r *Reconciler) runIfDue(ctx context.Context, code string, period time.Dura
 	if err != nil {
 		return 0, err
 	}
-	if _, err := r.runner.Run(ctx, core.ScopeRepository, code, "", core.RunFlags{}, core.CauseReconcile, ""); err != nil {
+	if _, err := r.runner.Run(ctx, core.ScopeRepository, code, "", core.RunFlags{Difference: true}, core.CauseReconcile, ""); err != nil {
 		r.restoreCell(ctx, cell, value, now)
 		return 0, err
 	}

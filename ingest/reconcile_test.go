@@ -27,7 +27,7 @@ func (r *runnerFake) Run(
 	defer r.mu.Unlock()
 	n := r.n
 	r.n++
-	if scope != core.ScopeRepository || repository != "song.ca" || organization != "" || flags != (core.RunFlags{}) || cause != core.CauseReconcile {
+	if scope != core.ScopeRepository || repository != "song.ca" || organization != "" || flags != (core.RunFlags{Difference: true}) || cause != core.CauseReconcile {
 		return core.Job{}, core.NewError(core.CodeInternal, "not the run of a reconciler")
 	}
 	if r.run != nil {

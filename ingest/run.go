@@ -52,7 +52,7 @@ func (s *runs) Run(
 	s.cfg.Metrics.receive(cause, core.KindIndex)
 	r := core.Request{
 		ID: orNewID(requestID), Kind: core.KindIndex, Scope: scope, Repository: repository, Organization: organization,
-		Cause: cause, Force: flags.Force, Rebuild: flags.Rebuild, ReceivedAt: s.now(),
+		Cause: cause, Force: flags.Force, Rebuild: flags.Rebuild, Difference: flags.Difference, ReceivedAt: s.now(),
 	}
 	cell := cellName(r)
 	unlock, err := s.scopeLocks.Lock(ctx, cell)
@@ -66,6 +66,9 @@ func (s *runs) Run(
 func validRun(scope core.Scope, organization string, flags core.RunFlags) error {
 	if flags.Rebuild && scope != core.ScopeRepository {
 		return core.NewError(core.CodeInvalid, "only whole repositories can be rebuilt")
+	}
+	if flags.Rebuild && flags.Difference {
+		return core.NewError(core.CodeInvalid, "a rebuild writes every record: it cannot be limited to the difference")
 	}
 	switch scope {
 	case core.ScopeOrganization:
@@ -188,7 +191,8 @@ func (s *runs) queue(ctx context.Context, repo core.Repository, r core.Request, 
 func (s *runs) createJob(ctx context.Context, repo core.Repository, r core.Request) core.Job {
 	job := core.Job{
 		ID: r.JobID, Scope: r.Scope, Repository: r.Repository, Organization: r.Organization, IndexName: repo.IndexName,
-		State: core.JobQueued, Cause: r.Cause, Force: r.Force, Rebuild: r.Rebuild, RequestID: r.ID, QueuedAt: r.ReceivedAt,
+		State: core.JobQueued, Cause: r.Cause, Force: r.Force, Rebuild: r.Rebuild, Difference: r.Difference,
+		RequestID: r.ID, QueuedAt: r.ReceivedAt,
 	}
 	if err := s.jobs.Create(ctx, job); err != nil && core.CodeOf(err) != core.CodeConflict {
 		// The Request is stored, so the trigger is accepted: the consumer creates the job from it.
@@ -219,6 +223,9 @@ func cellName(r core.Request) string {
 	}
 	if r.Rebuild {
 		flags += "r"
+	}
+	if r.Difference {
+		flags += "d"
 	}
 	parts := []string{"queued"}
 	for _, p := range []string{r.Repository, string(r.Scope), r.Organization, flags} {

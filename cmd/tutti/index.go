@@ -17,6 +17,7 @@ import (
 type indexFlags struct {
 	wait, force, rebuild, remove bool
 	rollback, dropPrevious       bool
+	difference                   bool
 	// ids is the file of a list of ids, - for stdin, "" for none.
 	ids string
 	// timeout is the longest wait; 0 means no limit.
@@ -35,10 +36,14 @@ func (f indexFlags) check(target []string) string {
 		return "--wait-timeout must not be negative"
 	case f.timeout > 0 && !f.wait:
 		return "--wait-timeout requires --wait"
+	case f.difference && record:
+		return "--difference compares the records of a run; indexing one record is not a run"
+	case f.difference && (f.rebuild || f.rollback || f.dropPrevious):
+		return "--difference cannot be combined with --rebuild, --rollback or --drop-previous"
 	case f.force && record:
 		return "--force disables the prune guard of a run; indexing one record is not a run"
-	case f.ids != "" && (record || f.force || f.rebuild || f.rollback || f.dropPrevious):
-		return "--ids applies to a repository or an organization, and cannot be combined with --force, --rebuild, --rollback or --drop-previous"
+	case f.ids != "" && (record || f.force || f.difference || f.rebuild || f.rollback || f.dropPrevious):
+		return "--ids applies to a repository or an organization, and cannot be combined with --force, --difference, --rebuild, --rollback or --drop-previous"
 	default:
 		return f.checkRebuild(target)
 	}
@@ -71,6 +76,7 @@ func indexCommand() *cobra.Command {
 			"A record that its repository no longer has, or has in a state that is not indexed, is removed. At its end a run\n" +
 			"removes documents that no longer exist in the repository. If that would remove more than a fifth of them, none is\n" +
 			"removed and the job ends partial, unless --force is given.\n\n" +
+			"With --difference the run compares each record with its document, and writes only those that are missing or different.\n\n" +
 			"With --rebuild a second index is filled with the current mapping, while changes go to both, and then replaces the first.\n" +
 			"The first is kept: --rollback returns to it, and indexes what changed since; --drop-previous deletes it.\n\n" +
 			"With --ids the records of a file are indexed as one job: with an organization an id a line, without one an organization,\n" +
@@ -109,6 +115,7 @@ func indexCommand() *cobra.Command {
 		"with --wait, exit 1 after this `duration` if the job has not ended; 0 waits without limit")
 	flags.BoolVar(&f.force, "force", false, "remove what the repository no longer has, even more than a fifth of the documents; not with an id")
 	flags.BoolVar(&f.rebuild, "rebuild", false, "fill a new index and switch the alias to it; whole repositories only")
+	flags.BoolVar(&f.difference, "difference", false, "write only the records whose documents are missing or different; not with an id")
 	flags.BoolVar(&f.rollback, "rollback", false, "return to the index before the last rebuild; whole repositories only")
 	flags.BoolVar(&f.dropPrevious, "drop-previous", false, "delete the index before the last rebuild; whole repositories only")
 	flags.StringVar(&f.ids, "ids", "", "index the records of this `file`, - for stdin; not with an id")
@@ -167,7 +174,7 @@ func trigger(ctx context.Context, c *client.Client, f indexFlags, target []strin
 	if f.rollback {
 		return c.Rollback(ctx, target[0])
 	}
-	return c.Index(ctx, client.RunOptions{Force: f.force, Rebuild: f.rebuild}, target...)
+	return c.Index(ctx, client.RunOptions{Force: f.force, Rebuild: f.rebuild, Difference: f.difference}, target...)
 }
 
 // describeRequest describes the request that was accepted.

@@ -15,6 +15,7 @@ type Metrics struct {
 	toIndex     *prometheus.HistogramVec
 	clockAlarms *prometheus.CounterVec
 	lastSuccess *prometheus.GaugeVec
+	drift       *prometheus.CounterVec
 }
 
 // NewMetrics returns the metrics, registered with reg.
@@ -42,7 +43,11 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Help: "Unix time when the documents of a record or a page were last written to the index, or found to be up to date; after a start the end of the last job that wrote any, 0 for none.",
 		}, []string{"repository"}),
 	}
-	reg.MustRegister(m.fetched, m.documents, m.toIndex, m.clockAlarms, m.lastSuccess)
+	m.drift = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "tutti_drift_records_total",
+		Help: "Records whose documents a run of the difference found missing, different or surplus, at the end of the run.",
+	}, []string{"repository", "kind"})
+	reg.MustRegister(m.fetched, m.documents, m.toIndex, m.clockAlarms, m.lastSuccess, m.drift)
 	return m
 }
 
@@ -78,6 +83,15 @@ func (m *Metrics) SetLastSuccess(repository string, at time.Time) {
 		seconds = float64(at.UnixMilli()) / 1000
 	}
 	m.lastSuccess.WithLabelValues(repository).Set(seconds)
+}
+
+func (m *Metrics) addDrift(repository string, d core.Drift) {
+	if m == nil {
+		return
+	}
+	for kind, n := range map[string]int64{"missing": d.Missing, "different": d.Different, "surplus": d.Surplus} {
+		m.drift.WithLabelValues(repository, kind).Add(float64(n))
+	}
 }
 
 func (m *Metrics) addClockAlarm(repository string) {

@@ -67,6 +67,9 @@ func (o *Outcomes) Ended(scope core.Scope, stored core.Version, success bool) {
 	}
 }
 
+// AddDrift counts what a run of the difference found.
+func (o *Outcomes) AddDrift(d core.Drift) { o.cfg.Metrics.addDrift(o.code, d) }
+
 // PauseOnCode pauses the repository when code means that the index as a whole takes no writes.
 func (o *Outcomes) PauseOnCode(code core.Code) {
 	switch code {

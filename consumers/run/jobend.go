@@ -33,6 +33,9 @@ func (e *jobEnd) fail(ctx context.Context, id string, cause error) error {
 // endIfComplete ends a job once all its organizations have ended.
 func (e *jobEnd) endIfComplete(ctx context.Context, id string) error {
 	job, err := e.Jobs.Get(ctx, id)
+	if err == nil && job.State.Final() {
+		e.forgetCompared(ctx, job)
+	}
 	if err != nil || job.State.Final() || job.ExpectedOrganizations == nil {
 		return err
 	}
@@ -72,6 +75,7 @@ func (e *jobEnd) end(ctx context.Context, job core.Job, runs []core.Organization
 	totals := sum(runs)
 	totals.Removed += vanished.removed
 	totals.Rejected += vanished.rejected
+	totals.Drift.Surplus += vanished.surplus
 	if vanished.rejected > 0 && state == core.JobSucceeded {
 		state = core.JobPartial
 	}
@@ -102,11 +106,24 @@ func (e *jobEnd) conclude(ctx context.Context, job core.Job, state core.JobState
 		j.Totals = totals
 		return nil
 	})
+	if err == nil {
+		e.forgetCompared(ctx, job)
+	}
+	if err == nil && mine && e.compares(job) {
+		e.noteDrift(ctx, ended)
+	}
 	if err == nil && mine {
 		e.log.Info("job ended", "job_id", job.ID, "state", string(ended.State), "indexed", ended.Totals.Indexed,
-			"removed", ended.Totals.Removed, "rejected", ended.Totals.Rejected)
+			"removed", ended.Totals.Removed, "rejected", ended.Totals.Rejected, "drift", ended.Totals.Drift.Found())
 	}
 	return err
+}
+
+// forgetCompared removes the stored ids of all lists of a repository's job that compares, once it has ended.
+func (e *jobEnd) forgetCompared(ctx context.Context, job core.Job) {
+	if e.compares(job) && job.Scope == core.ScopeRepository {
+		forgetPages(ctx, e.Pages, e.log, job.ID, "")
+	}
 }
 
 // sweep sweeps a repository's job at its end: in one scan when all its organizations were read completely, otherwise each

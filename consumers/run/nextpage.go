@@ -46,7 +46,7 @@ func (w *pageWork) publishNext(ctx context.Context, pass *pagePass) error {
 	}
 	w.totals.Fetched += int64(len(pass.fresh))
 	next := w.nextPage(pass)
-	if next != nil || w.NonOverlapping {
+	if next != nil || w.NonOverlapping || w.compares(w.job) {
 		if err := w.notePage(ctx, pass); err != nil {
 			return err
 		}

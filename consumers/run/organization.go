@@ -35,7 +35,7 @@ func (o *organizationEnd) finish(ctx context.Context, job core.Job, run core.Org
 	swept := sweepResult{guard: run.Unswept}
 	sweep := job.Scope == core.ScopeOrganization && run.Unswept == nil
 	if sweep {
-		if swept, err = o.sweeper.sweepOrganization(ctx, job, run.Organization); err != nil {
+		if swept, err = o.sweeper.sweepOrganization(ctx, job, run); err != nil {
 			return err
 		}
 	}
@@ -53,7 +53,7 @@ func (o *organizationEnd) finish(ctx context.Context, job core.Job, run core.Org
 	if err != nil {
 		return err
 	}
-	o.forgetPages(ctx, job.ID, run.Organization)
+	o.forgetPages(ctx, job, run.Organization)
 	return o.jobs.endIfComplete(ctx, job.ID)
 }
 
@@ -71,11 +71,11 @@ func (o *organizationEnd) rereadIfShifted(ctx context.Context, job core.Job, run
 		return run, false, nil
 	}
 	ids, err := o.Pages.NotedIDs(ctx, job.ID, run.Organization, run.Rereads, *run.LastPage)
-	if err != nil || ids == *run.ListTotal {
+	if err != nil || len(ids) == *run.ListTotal {
 		return run, false, err
 	}
 	o.log.Info("the number of distinct ids differs from the list's total", "job_id", job.ID, "organization", run.Organization,
-		"total", *run.ListTotal, "distinct", ids)
+		"total", *run.ListTotal, "distinct", len(ids))
 	return o.rereadList(ctx, job, run)
 }
 

@@ -132,7 +132,7 @@ func (p *pages) process(ctx context.Context, w *pageWork, free func()) error {
 		return err
 	}
 	if !counted && run.State.Final() { // cancelled since, or ended by another consumer of the page
-		p.forgetPages(ctx, job.ID, w.req.Organization)
+		p.forgetPages(ctx, job, w.req.Organization)
 		return p.jobs.endIfComplete(ctx, job.ID)
 	}
 	if !counted {
@@ -142,7 +142,7 @@ func (p *pages) process(ctx context.Context, w *pageWork, free func()) error {
 	if failure != nil {
 		p.log.Warn("organization could not be read", "job_id", job.ID, "organization", w.req.Organization,
 			"page", w.page.Number, "err", failure.cause)
-		p.forgetPages(ctx, job.ID, w.req.Organization)
+		p.forgetPages(ctx, job, w.req.Organization)
 		if w.paused {
 			if err := p.resumeJob(ctx, job.ID); err != nil {
 				return err

@@ -36,6 +36,7 @@ type pageWork struct {
 	unsettled map[string]bool     // ids that were read and have no final outcome; true if new to the chain
 	late      []string            // ids that are new to the chain and were requested one by one
 	invalid   []invalidRow        // rows that cannot be documents
+	drifted   map[string]struct{} // ids of the records that are counted in totals.Drift
 	scratch   []byte
 	// withoutDocuments counts the records of the last pass that have no files.
 	withoutDocuments int

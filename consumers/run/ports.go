@@ -54,8 +54,8 @@ type PageIDs interface {
 	NotePage(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) error
 	// IDsOnEarlierPages returns those of ids that a page below the given one holds.
 	IDsOnEarlierPages(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) (map[uint64]struct{}, error)
-	// NotedIDs counts the distinct ids of the pages up to and including last.
-	NotedIDs(ctx context.Context, jobID, organization string, reading, last int) (int, error)
+	// NotedIDs returns the distinct ids of the pages up to and including last, sorted.
+	NotedIDs(ctx context.Context, jobID, organization string, reading, last int) ([]uint64, error)
 }
 
 // Cells are named compare-and-set cells; one per scope names the job that runs there.
@@ -87,6 +87,7 @@ type Index interface {
 // Documents reads and counts documents.
 type Documents interface {
 	Get(ctx context.Context, alias, id string) (core.StoredDocument, bool, error)
+	GetAll(ctx context.Context, alias string, ids []string, each func(i int, document []byte, found bool)) error
 	Count(ctx context.Context, alias string, scope core.IndexScope) (int64, error)
 	Refresh(ctx context.Context, alias string) error
 }

@@ -28,6 +28,7 @@ type pagePass struct {
 	excluded    map[string]struct{} // ids of the records that an exclusion rule applies to, whose documents are removed
 	fresh       map[uint64]struct{} // those of hashes that the chain did not read before, and that are not counted yet
 	overlapRows int                 // rows that the page before also read
+	comparison  pageComparison      // of a job that compares
 	ticket      *bulk.Ticket
 	info        core.PageInfo
 	joined      bool
@@ -65,6 +66,9 @@ func (w *pageWork) read(ctx context.Context) (*pagePass, error) {
 		return w.addRow(ctx, pass, rec)
 	})
 	pass.duration = time.Since(pass.sent)
+	if diffErr := w.writeDifferent(ctx, pass); err == nil { // also the rows before an error
+		err = diffErr
+	}
 	if err == nil && w.NonOverlapping {
 		err = w.checkJoined(ctx, pass)
 	}
@@ -109,6 +113,8 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 	switch {
 	case rec.Excluded != nil:
 		pass.exclude(rec.ID)
+	case !rec.Indexable && w.compares(w.job):
+		return w.compareRow(ctx, pass, rec.ID, nil) // the list has its id
 	case !rec.Indexable:
 		return nil // not seen: the sweep requests it
 	case rec.TooLarge != nil:
@@ -120,6 +126,9 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 	}
 	if rec.Excluded == nil {
 		w.scratch = w.Document(w.scratch[:0], rec)
+		if w.compares(w.job) {
+			return w.compareRow(ctx, pass, rec.ID, w.scratch)
+		}
 	}
 	pass.ids = append(pass.ids, rec.ID)
 	err := w.add(ctx, pass, rec, core.Write{Op: core.OpIndex, ID: rec.ID, Document: w.scratch})

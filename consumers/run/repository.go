@@ -71,7 +71,7 @@ func (r *repository) jobOf(ctx context.Context, m core.Message) (core.Job, error
 	job = core.Job{
 		ID: req.JobID, Scope: req.Scope, Repository: req.Repository, Organization: req.Organization,
 		IndexName: r.Repository.IndexName, State: core.JobQueued, Cause: req.Cause, Force: req.Force, Rebuild: req.Rebuild,
-		RequestID: req.ID, QueuedAt: req.ReceivedAt,
+		Difference: req.Difference, RequestID: req.ID, QueuedAt: req.ReceivedAt,
 	}
 	if job.Scope == core.ScopePage {
 		job.Scope = core.ScopeOrganization
@@ -86,7 +86,7 @@ func (r *repository) jobOf(ctx context.Context, m core.Message) (core.Job, error
 func (r *repository) childRequest(job core.Job, scope core.Scope, organization string) core.Request {
 	return core.Request{
 		ID: requestID(), Kind: core.KindIndex, Scope: scope, Repository: r.Repository.Code, Organization: organization,
-		JobID: job.ID, Cause: job.Cause, Force: job.Force, Rebuild: job.Rebuild, ReceivedAt: time.Now().UTC(),
+		JobID: job.ID, Cause: job.Cause, Force: job.Force, Rebuild: job.Rebuild, Difference: job.Difference, ReceivedAt: time.Now().UTC(),
 	}
 }
 
@@ -97,6 +97,9 @@ func (r *repository) indexOf(job core.Job) string {
 	}
 	return r.Repository.IndexName
 }
+
+// compares reports whether the pages of job write only what differs. Documents of files have no list that they can be compared with.
+func (r *repository) compares(job core.Job) bool { return job.Difference && r.Split == nil }
 
 func requestID() string { return uuid.Must(uuid.NewV7()).String() }
 
@@ -122,8 +125,11 @@ func (r *repository) sleepInJob(ctx context.Context, jobID string, d time.Durati
 
 // forgetPages removes the stored ids of the pages of an organization's list, once it has ended. What cannot be removed now is
 // removed with the job.
-func (r *repository) forgetPages(ctx context.Context, jobID, organization string) {
-	forgetPages(ctx, r.Pages, r.log, jobID, organization)
+func (r *repository) forgetPages(ctx context.Context, job core.Job, organization string) {
+	if r.compares(job) && job.Scope == core.ScopeRepository { // the sweep at the job's end reads them
+		return
+	}
+	forgetPages(ctx, r.Pages, r.log, job.ID, organization)
 }
 
 // refreshAttempts is how often a refresh of an index that takes writes is tried for a job, over about 20 seconds.

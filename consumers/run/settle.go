@@ -12,6 +12,9 @@ import (
 // settle processes the outcomes of a pass. Ids without a final outcome are requested one by one when rereading the page
 // would not return them in time: an earlier pass read them and this one did not, or they would be too old again.
 func (w *pageWork) settle(ctx context.Context, pass *pagePass, results []core.Result, whole bool) error {
+	if err := w.settleComparison(ctx, pass); err != nil {
+		return err
+	}
 	var outcomes [core.OutcomeExcluded + 1]int
 	retry := core.Code("")
 	again := make(map[string]bool)
@@ -27,6 +30,7 @@ func (w *pageWork) settle(ctx context.Context, pass *pagePass, results []core.Re
 		if err != nil {
 			return err
 		}
+		w.countWritten(pass, pass.ids[i], results[from].Outcome)
 		hash := xxhash.Sum64String(pass.ids[i])
 		counts := false
 		if code != "" {

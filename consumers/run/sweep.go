@@ -34,6 +34,7 @@ type sweeper struct{ *repository }
 // was requested.
 type sweepResult struct {
 	removed, rejected int64
+	surplus           int64 // documents that a job that compares did not find on the list
 	guard             *core.JobError
 }
 
@@ -41,6 +42,7 @@ type sweepResult struct {
 func (s *sweepResult) add(o sweepResult) {
 	s.removed += o.removed
 	s.rejected += o.rejected
+	s.surplus += o.surplus
 	if o.guard != nil {
 		s.guard = o.guard
 	}
@@ -54,6 +56,7 @@ func (s sweepResult) note(run *core.OrganizationRun) {
 	run.Swept = true
 	run.Totals.Removed += s.removed
 	run.Totals.Rejected += s.rejected
+	run.Totals.Drift.Surplus += s.surplus
 	if s.guard != nil {
 		run.State, run.Error = core.JobPartial, s.guard
 	}
@@ -61,9 +64,10 @@ func (s sweepResult) note(run *core.OrganizationRun) {
 
 // sweepOrganization requests each document of an organization that the run did not see from the upstream. It waits until
 // each of those Requests has its outcome.
-func (s *sweeper) sweepOrganization(ctx context.Context, job core.Job, organization string) (sweepResult, error) {
+func (s *sweeper) sweepOrganization(ctx context.Context, job core.Job, run core.OrganizationRun) (sweepResult, error) {
+	organization := run.Organization
 	job.Force = job.Force || slices.Contains(s.ExcludedOrganizations, organization) // its documents are to be removed
-	unseen, guard, err := s.unseen(ctx, job, s.scopeOf(organization))
+	unseen, guard, err := s.unseen(ctx, job, []core.OrganizationRun{run}, s.scopeOf(organization))
 	if err != nil || guard != nil || len(unseen.ids) == 0 {
 		return sweepResult{guard: guard}, err
 	}
@@ -77,7 +81,7 @@ func (s *sweeper) sweepCompleteOrganizations(ctx context.Context, job core.Job, 
 		if !run.ReadWhole() || run.Swept {
 			continue
 		}
-		swept, err := s.sweepOrganization(ctx, job, run.Organization)
+		swept, err := s.sweepOrganization(ctx, job, run)
 		if err != nil {
 			return err
 		}
@@ -91,7 +95,7 @@ func (s *sweeper) sweepCompleteOrganizations(ctx context.Context, job core.Job, 
 // sweepRepository sweeps a repository of which all organizations were read completely: their documents, and those of
 // organizations that it no longer lists. It returns the result of the latter, and stores the others in their runs.
 func (s *sweeper) sweepRepository(ctx context.Context, job core.Job, runs []core.OrganizationRun) (sweepResult, error) {
-	unseen, guard, err := s.unseen(ctx, job, core.IndexScope{Repository: s.Repository.Code})
+	unseen, guard, err := s.unseen(ctx, job, runs, core.IndexScope{Repository: s.Repository.Code})
 	if err != nil || guard != nil || len(unseen.ids) == 0 {
 		return sweepResult{guard: guard}, err
 	}
@@ -186,8 +190,10 @@ func (s *sweeper) groupByOrganization(ctx context.Context, job core.Job, all uns
 	return groups, err
 }
 
-// unseen returns a scope's documents that the run may not have seen, or why the guard forbids to request them.
-func (s *sweeper) unseen(ctx context.Context, job core.Job, scope core.IndexScope) (unseenDocuments, *core.JobError, error) {
+// unseen returns the documents of the scope of runs that these may not have seen, or why the guard forbids to request them.
+func (s *sweeper) unseen(
+	ctx context.Context, job core.Job, runs []core.OrganizationRun, scope core.IndexScope,
+) (unseenDocuments, *core.JobError, error) {
 	unseen := unseenDocuments{first: job.StartVersion}
 	if job.StartCheckpoint == core.CheckpointNone {
 		return unseen, nil, nil
@@ -200,12 +206,19 @@ func (s *sweeper) unseen(ctx context.Context, job core.Job, scope core.IndexScop
 	if why, err := s.refresh(ctx, job); why != nil || err != nil {
 		return unseen, why, err
 	}
+	listed, err := s.listed(ctx, job, runs)
+	if err != nil {
+		return unseen, nil, err
+	}
 	index := s.Index
 	scan := scope
 	scan.WrittenBy = job.StartCheckpoint
 	scan.Beyond = core.Version(time.Now().Add(s.ClockSkew).UnixNano())
 	total := int64(-1)
 	err = index.Scan(ctx, s.Repository.IndexName, scan, job.StartVersion, func(id string, v core.Version) error {
+		if listed(id) {
+			return nil
+		}
 		if total < 0 { // most sweeps find nothing and need no count
 			var err error
 			if total, err = index.Count(ctx, s.Repository.IndexName, scope); err != nil {
@@ -264,6 +277,9 @@ func (s *sweeper) requestAgain(ctx context.Context, job core.Job, organization s
 	}
 	settled, open, err := s.settle(ctx, job, organization, ids, false)
 	swept := sweepResult{removed: settled.Removed, rejected: settled.Rejected}
+	if s.compares(job) {
+		swept.surplus = int64(len(ids))
+	}
 	if open > 0 {
 		swept.guard = &core.JobError{Code: core.JobErrorSweepIncomplete, Message: fmt.Sprintf(
 			"%d records that the run did not see could not be requested yet; they will be, and removed if they no longer exist", open)}

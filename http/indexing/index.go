@@ -99,7 +99,7 @@ func (t triggers) run(scope core.Scope, targetOf func(*http.Request) (target, er
 	}
 }
 
-// runFlags reads force and rebuild, and rejects a flag that does not apply to the scope.
+// runFlags reads force, rebuild and difference, and rejects a flag that does not apply to the scope.
 func runFlags(r *http.Request, scope core.Scope) (flags core.RunFlags, err error) {
 	q, err := api.LenientQueryOf(r)
 	if err != nil {
@@ -114,8 +114,17 @@ func runFlags(r *http.Request, scope core.Scope) (flags core.RunFlags, err error
 			Hint: "force lifts the prune guard of an organization's or a repository's run",
 		}
 	}
-	if flags.Rebuild, err = q.Boolean("rebuild"); err == nil && flags.Rebuild && scope != core.ScopeRepository {
-		err = core.NewError(core.CodeInvalid, "rebuild applies to a whole repository only")
+	if flags.Rebuild, err = q.Boolean("rebuild"); err != nil {
+		return flags, err
 	}
-	return flags, err
+	if flags.Rebuild && scope != core.ScopeRepository {
+		return flags, core.NewError(core.CodeInvalid, "rebuild applies to a whole repository only")
+	}
+	if flags.Difference, err = q.Boolean("difference"); err != nil {
+		return flags, err
+	}
+	if flags.Difference && scope == core.ScopeRecord {
+		return flags, core.NewError(core.CodeInvalid, "difference does not apply to one record")
+	}
+	return flags, nil
 }

@@ -49,6 +49,7 @@ type jobSummary struct {
 	State         core.JobState  `json:"state"`
 	Cause         core.Cause     `json:"cause"`
 	Rebuild       bool           `json:"rebuild,omitempty"`
+	Difference    bool           `json:"difference,omitempty"`
 	QueuedAt      time.Time      `json:"queuedAt"`
 	StartedAt     *time.Time     `json:"startedAt"`
 	EndedAt       *time.Time     `json:"endedAt"`
@@ -96,7 +97,7 @@ func newJobBody(job core.Job, runs []core.OrganizationRun, now time.Time) jobBod
 func newJobSummary(job core.Job, sum core.JobSum, now time.Time) jobSummary {
 	b := jobSummary{
 		ID: job.ID, Scope: job.Scope, Repository: job.Repository, Organization: job.Organization,
-		IndexName: job.IndexName, State: job.State, Cause: job.Cause, Rebuild: job.Rebuild, QueuedAt: job.QueuedAt.UTC(),
+		IndexName: job.IndexName, State: job.State, Cause: job.Cause, Rebuild: job.Rebuild, Difference: job.Difference, QueuedAt: job.QueuedAt.UTC(),
 		StartedAt: utc(job.StartedAt), EndedAt: utc(job.EndedAt), Error: job.Error,
 		OrganizationsTotal: sum.Known,
 	}

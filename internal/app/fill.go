@@ -2,10 +2,14 @@ package app
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
 	"tutti/consumers"
+	"tutti/consumers/run"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/queue/kv"
@@ -37,6 +41,32 @@ type filler struct {
 	filled       map[string]struct{}
 	backoff      fillBackoff
 	neverIndexed atomic.Pointer[[]string]
+	// drifted has a reason of Health for each repository whose last comparison has found differences.
+	drifted atomic.Pointer[[]string]
+}
+
+// check updates what Health reports about the repositories.
+func (f *filler) check(ctx context.Context) error {
+	return errors.Join(f.checkFilled(ctx), f.checkDrift(ctx))
+}
+
+// checkDrift updates drifted.
+func (f *filler) checkDrift(ctx context.Context) error {
+	var drifted []string
+	for _, rc := range f.cfg.Repositories {
+		value, _, err := f.queue.Cells().Cell(ctx, run.DriftCell(rc.Code))
+		if err != nil {
+			return err
+		}
+		var last run.LastDrift
+		if value == "" || json.Unmarshal([]byte(value), &last) != nil || last.Drift.Found() == 0 {
+			continue
+		}
+		drifted = append(drifted, fmt.Sprintf("repository %s: the comparison that ended at %s found %d documents missing, %d different and %d surplus (job %s)",
+			rc.Code, last.EndedAt.Format(time.RFC3339), last.Drift.Missing, last.Drift.Different, last.Drift.Surplus, last.JobID))
+	}
+	f.drifted.Store(&drifted)
+	return nil
 }
 
 // checkFilled updates filled and neverIndexed. For an unfilled built-in repository it queues a run, with backoff; another one

@@ -63,6 +63,9 @@ func (a *App) Health(ctx context.Context) system.Health {
 	if never := a.filler.neverIndexed.Load(); never != nil {
 		h.Reasons = append(h.Reasons, *never...)
 	}
+	if drifted := a.filler.drifted.Load(); drifted != nil {
+		h.Reasons = append(h.Reasons, *drifted...)
+	}
 	for _, t := range a.builtIn.analysisTypes.Quarantined() {
 		h.Reasons = append(h.Reasons, fmt.Sprintf("schemas: validation by version %d of %q took longer than %s; register a later version",
 			t.Version, t.Name, a.cfg.Schemas.ValidationTimeout))

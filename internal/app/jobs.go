@@ -40,7 +40,7 @@ func (a *App) startHousekeeping(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a.indexCheck = &cachedCheck{life: ctx, check: a.index.Ping}
 	a.storeCheck = &cachedCheck{life: ctx, check: a.store.Ready}
-	a.fillCheck = &cachedCheck{life: ctx, check: a.filler.checkFilled}
+	a.fillCheck = &cachedCheck{life: ctx, check: a.filler.check}
 	var done sync.WaitGroup
 	done.Go(func() { a.runHousekeeping(ctx) })
 	a.cleanup.push("housekeeping", func(context.Context) error {

@@ -254,7 +254,7 @@ func TestCallsOfTheHandler(t *testing.T) {
 	if _, err = c.Index(ctx, client.RunOptions{Rebuild: true}, "a"); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.Index(ctx, client.RunOptions{}, "a", "S/1"); err != nil {
+	if _, err := c.Index(ctx, client.RunOptions{Difference: true}, "a", "S/1"); err != nil {
 		t.Error(err)
 	}
 	if _, err := c.Index(ctx, client.RunOptions{}, "a", "S/1", "ä ?"); err != nil {
@@ -272,7 +272,7 @@ func TestCallsOfTheHandler(t *testing.T) {
 	}
 	f.letterCalls(t, c)
 	want := []string{
-		"run repository a  {Force:true Rebuild:false}", "run repository a  {Force:false Rebuild:true}", "run organization a S/1 {Force:false Rebuild:false}", "index a S/1 ä ?", "remove a S/1 ..x", "jobs a failed 3 n",
+		"run repository a  {Force:true Rebuild:false Difference:false}", "run repository a  {Force:false Rebuild:true Difference:false}", "run organization a S/1 {Force:false Rebuild:false Difference:true}", "index a S/1 ä ?", "remove a S/1 ..x", "jobs a failed 3 n",
 		"letters a rejected", "letters  ", "retry a rejected",
 	}
 	if diff := cmp.Diff(want, f.asked); diff != "" {

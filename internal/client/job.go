@@ -20,6 +20,7 @@ type Job struct {
 	State        core.JobState `json:"state"`
 	Cause        core.Cause    `json:"cause"`
 	Rebuild      bool          `json:"rebuild"`
+	Difference   bool          `json:"difference"`
 	QueuedAt     time.Time     `json:"queuedAt"`
 	// StartedAt and EndedAt are nil until the job has started or ended.
 	StartedAt *time.Time  `json:"startedAt"`
@@ -132,6 +133,8 @@ type RunOptions struct {
 	Force bool
 	// Rebuild fills a new physical index and swaps the alias; only for whole repositories.
 	Rebuild bool
+	// Difference writes only the records whose documents are not what they should be.
+	Difference bool
 }
 
 // Index requests the indexing of a target: a repository, one of its organizations, or one record, which is removed when the repository
@@ -175,7 +178,7 @@ func (c *Client) trigger(ctx context.Context, method string, options RunOptions,
 	}
 	var a Accepted
 	a.Raw, err = c.do(ctx, call{
-		method: method, path: "/index" + path, query: queryOf("force", flagOf(options.Force), "rebuild", flagOf(options.Rebuild)),
+		method: method, path: "/index" + path, query: queryOf("force", flagOf(options.Force), "rebuild", flagOf(options.Rebuild), "difference", flagOf(options.Difference)),
 	}, &a)
 	return a, err
 }

@@ -34,7 +34,23 @@ type Totals struct {
 	Rejected int64 `json:"rejected"`
 	Excluded int64 `json:"excluded"`
 	Retried  int64 `json:"retried"`
+	// Drift is that of a job with Job.Difference, zero for other jobs.
+	Drift Drift `json:"drift,omitzero"`
 }
+
+// Drift is the comparison of an index with its repository, in records.
+type Drift struct {
+	// Unchanged records have the document that they should have.
+	Unchanged int64 `json:"unchanged"`
+	// Missing records had no document, Different ones another one.
+	Missing   int64 `json:"missing"`
+	Different int64 `json:"different"`
+	// Surplus documents had no record on the repository's list.
+	Surplus int64 `json:"surplus"`
+}
+
+// Found returns the number of records whose documents were not what they should have been.
+func (d Drift) Found() int64 { return d.Missing + d.Different + d.Surplus }
 
 // Add adds o to t, member by member.
 func (t *Totals) Add(o Totals) {
@@ -46,10 +62,16 @@ func (t *Totals) Add(o Totals) {
 	t.Rejected += o.Rejected
 	t.Excluded += o.Excluded
 	t.Retried += o.Retried
+	t.Drift.Unchanged += o.Drift.Unchanged
+	t.Drift.Missing += o.Drift.Missing
+	t.Drift.Different += o.Drift.Different
+	t.Drift.Surplus += o.Drift.Surplus
 }
 
-// Written reports whether a document was written, removed or found newer in the index.
-func (t *Totals) Written() bool { return t.Indexed+t.Stale+t.Removed+t.Excluded > 0 }
+// Written reports whether a document was written, removed, or found equal or newer in the index.
+func (t *Totals) Written() bool {
+	return t.Indexed+t.Stale+t.Removed+t.Excluded+t.Drift.Unchanged > 0
+}
 
 // AddOutcome counts one record's final outcome.
 func (t *Totals) AddOutcome(o Outcome) {
@@ -77,8 +99,14 @@ func (t *Totals) cancelOverlap(o Totals) Totals {
 		{&t.Rejected, &o.Rejected},
 		{&t.Excluded, &o.Excluded},
 		{&t.Retried, &o.Retried},
+		{&t.Drift.Unchanged, &o.Drift.Unchanged},
+		{&t.Drift.Missing, &o.Drift.Missing},
+		{&t.Drift.Different, &o.Drift.Different},
+		{&t.Drift.Surplus, &o.Drift.Surplus},
 		{&t.Indexed, &o.Stale},
-		{&t.Stale, &o.Indexed}, // there may have been a newer write between the two
+		{&t.Stale, &o.Indexed},           // there may have been a newer write between the two
+		{&t.Indexed, &o.Drift.Unchanged}, // the voided page has written it
+		{&t.Drift.Unchanged, &o.Indexed},
 	} {
 		both := min(*pair[0], *pair[1])
 		*pair[0] -= both
@@ -124,6 +152,7 @@ type Job struct {
 	Cause        Cause      `json:"cause"`
 	Force        bool       `json:"force,omitempty"`
 	Rebuild      bool       `json:"rebuild,omitempty"`
+	Difference   bool       `json:"difference,omitempty"`
 	RequestID    string     `json:"requestId,omitempty"`
 	QueuedAt     time.Time  `json:"queuedAt"`
 	StartedAt    *time.Time `json:"startedAt,omitempty"`

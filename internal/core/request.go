@@ -78,6 +78,7 @@ type Request struct {
 	Cause       Cause       `json:"cause"`
 	Force       bool        `json:"force,omitempty"`
 	Rebuild     bool        `json:"rebuild,omitempty"`
+	Difference  bool        `json:"difference,omitempty"`
 	Attempts    int         `json:"attempts,omitempty"`
 	ReceivedAt  time.Time   `json:"receivedAt"`
 	Traceparent string      `json:"traceparent,omitempty"`

@@ -6,4 +6,6 @@ type RunFlags struct {
 	Force bool
 	// Rebuild fills another index, which then replaces the repository's. Only for whole repositories.
 	Rebuild bool
+	// Difference writes only the records whose documents differ from those in the index, and requests those that it does not list.
+	Difference bool
 }

@@ -159,8 +159,8 @@ func TestListsOnCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ids != i+1 {
-			t.Errorf("%d noted ids of %d", ids, i+1)
+		if len(ids) != i+1 {
+			t.Errorf("%d noted ids of %d", len(ids), i+1)
 		}
 	}
 }

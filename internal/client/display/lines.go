@@ -36,7 +36,18 @@ func Totals(t core.Totals) string {
 	for _, part := range []struct {
 		name string
 		n    int64
-	}{{"indexed", t.Indexed}, {"stale", t.Stale}, {"removed", t.Removed}, {"rejected", t.Rejected}, {"excluded", t.Excluded}, {"retried", t.Retried}} {
+	}{
+		{"indexed", t.Indexed},
+		{"stale", t.Stale},
+		{"removed", t.Removed},
+		{"rejected", t.Rejected},
+		{"excluded", t.Excluded},
+		{"retried", t.Retried},
+		{"unchanged", t.Drift.Unchanged},
+		{"missing", t.Drift.Missing},
+		{"different", t.Drift.Different},
+		{"surplus", t.Drift.Surplus},
+	} {
 		if part.n != 0 {
 			parts = append(parts, Count(part.n)+" "+part.name)
 		}

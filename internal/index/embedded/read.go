@@ -37,6 +37,18 @@ func (x *reader) Get(_ context.Context, name, id string) (doc core.StoredDocumen
 	return doc, found, err
 }
 
+// GetAll calls each for every id, in order, with its document as last written.
+func (x *reader) GetAll(ctx context.Context, name string, ids []string, each func(i int, document []byte, found bool)) error {
+	for i, id := range ids {
+		doc, found, err := x.Get(ctx, name, id)
+		if err != nil {
+			return err
+		}
+		each(i, doc.Source, found)
+	}
+	return nil
+}
+
 // Count returns the number of documents in scope.
 func (x *reader) Count(ctx context.Context, name string, scope core.IndexScope) (int64, error) {
 	n := int64(0)

@@ -38,16 +38,15 @@ func (p *PageNotes) NotePage(ctx context.Context, jobID, organization string, re
 	return natsconn.WrapError("noting the ids of a page", err)
 }
 
-// NotedIDs returns the number of distinct ids on the pages up to and including last, in one reading of an
-// organization's list.
-func (p *PageNotes) NotedIDs(ctx context.Context, jobID, organization string, reading, last int) (int, error) {
+// NotedIDs returns the distinct ids on the pages up to and including last, sorted, in one reading of an organization's list.
+func (p *PageNotes) NotedIDs(ctx context.Context, jobID, organization string, reading, last int) ([]uint64, error) {
 	var ids []uint64
 	err := p.eachNoted(ctx, jobID, organization, reading, last+1, func(id uint64) { ids = append(ids, id) })
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	slices.Sort(ids)
-	return len(slices.Compact(ids)), nil
+	return slices.Compact(ids), nil
 }
 
 // IDsOnEarlierPages returns those of ids that are on a page below the given one, in one reading of an organization's list.

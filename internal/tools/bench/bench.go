@@ -41,6 +41,7 @@ func benchmarks() []benchmark {
 		{name: "metadata", run: (*bench).metadata},
 		{name: "introspection", run: (*bench).introspection},
 		{name: "search", engine: true, run: (*bench).search},
+		{name: "difference", engine: true, run: (*bench).difference},
 	}
 }
 

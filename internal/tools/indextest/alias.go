@@ -152,11 +152,12 @@ func testMissingAlias(s *suite) {
 		}
 	}
 	_, _, getErr := s.x.Get(s.Context(), s.alias, "a")
+	getAllErr := s.x.GetAll(s.Context(), s.alias, []string{"a"}, func(int, []byte, bool) {})
 	_, countErr := s.x.Count(s.Context(), s.alias, core.IndexScope{})
 	_, mappingErr := s.x.Mapping(s.Context(), s.alias)
 	scanErr := s.x.Scan(s.Context(), s.alias, core.IndexScope{}, 0, func(string, core.Version) error { return nil })
 	for name, err := range map[string]error{
-		"Get": getErr, "Count": countErr, "Mapping": mappingErr, "Scan": scanErr,
+		"Get": getErr, "GetAll": getAllErr, "Count": countErr, "Mapping": mappingErr, "Scan": scanErr,
 		"Check": s.x.Check(s.Context(), s.alias), "Refresh": s.x.Refresh(s.Context(), s.alias),
 	} {
 		if core.CodeOf(err) != core.CodeIndexBlocked {

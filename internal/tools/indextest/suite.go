@@ -34,6 +34,7 @@ func Run(t *testing.T, open func(t *testing.T) index.Index, dialect Dialect) {
 	}{
 		{"write and get", testWriteAndGet},
 		{"source is kept byte by byte", testSource},
+		{"many documents at once", testGetAll},
 		{"ids", testIDs},
 		{"id too long", testIDTooLong},
 		{"versions", testVersions},

@@ -1,10 +1,13 @@
 package indextest
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/google/go-cmp/cmp"
 
 	"tutti/internal/core"
 )
@@ -48,6 +51,27 @@ func testSource(s *suite) {
 	s.indexed(writes...)
 	for i, source := range sources {
 		s.holds(fmt.Sprint("doc", i), core.Version(i+1), source)
+	}
+}
+
+// testGetAll reads present, absent and removed documents, before a refresh.
+func testGetAll(s *suite) {
+	s.ensure()
+	const last = `{"info":{"z":1.10,"a":[1,2.50,"3"]},"analysisId":"\u00e9\/","files":[{"fileSize":1e3},{"fileSize":-0}]}`
+	s.indexed(put("a", 1, `{"studyId":"old"}`), put("b", 2, `{ "studyId" : "S" }`), put("gone", 3, `{}`))
+	s.indexed(put("a", 4, last), put("ä \"/", 5, `{"studyId":"Zürich"}`))
+	s.expect(outcomes(core.OutcomeRemoved), remove("gone", 6))
+	ids := []string{"b", "absent", "a", "gone", "ä \"/", "a"}
+	want := []string{`{ "studyId" : "S" }`, "", last, "", `{"studyId":"Zürich"}`, last}
+	var got []string
+	err := s.x.GetAll(s.Context(), s.alias, ids, func(i int, document []byte, found bool) {
+		if i != len(got) || found != (want[i] != "") {
+			s.Errorf("document %d, %q: found is %v", i, ids[i], found)
+		}
+		got = append(got, string(bytes.TrimSpace(document)))
+	})
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		s.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
+	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
 	"tutti/internal/index/elastic/metadata"
@@ -60,6 +61,39 @@ func (r *Reader) Get(ctx context.Context, alias, id string) (core.StoredDocument
 		return core.StoredDocument{}, false, nil
 	}
 	return core.StoredDocument{ID: id, Version: doc.Version, Source: rawSource(reply.Body, doc.Source), Index: doc.Index}, true, nil
+}
+
+// GetAll calls each for every id, in order, with its document as last written, even before a Refresh, without surrounding white space.
+func (r *Reader) GetAll(ctx context.Context, alias string, ids []string, each func(i int, document []byte, found bool)) error {
+	end, err := r.client.Begin(alias)
+	if err != nil {
+		return err
+	}
+	defer end()
+	body := []byte(`{"ids":[`)
+	for i, id := range ids {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = jsontext.AppendRawString(body, id)
+	}
+	reply, err := r.client.Do(ctx, esapi.MgetRequest{Index: alias, Body: bytes.NewReader(append(body, "]}"...))}, nil)
+	if err != nil {
+		return err
+	}
+	docs := gjson.GetBytes(reply.Body, "docs").Array()
+	if len(docs) != len(ids) {
+		return core.NewError(core.CodeUnavailable, "the response of the index is incomplete")
+	}
+	for _, doc := range docs {
+		if fault := doc.Get("error"); fault.Exists() {
+			return transport.DocumentError(json.RawMessage(fault.Raw))
+		}
+	}
+	for i, doc := range docs {
+		each(i, []byte(doc.Get("_source").Raw), doc.Get("found").Bool())
+	}
+	return nil
 }
 
 // rawSource returns a document with its surrounding white space, which decoding drops. It is the last member in the response

@@ -68,7 +68,9 @@ func (c *Client) Trigger(ctx context.Context, path string) (gjson.Result, error)
 }
 
 // Backfill indexes the repository and waits for the job. It returns the succeeded job, and the time from the trigger to its end.
-func (c *Client) Backfill(ctx context.Context) (gjson.Result, time.Duration, error) { return c.Run(ctx, "") }
+func (c *Client) Backfill(ctx context.Context) (gjson.Result, time.Duration, error) {
+	return c.Run(ctx, "")
+}
 
 // Run is Backfill with a query, such as ?rebuild=true.
 func (c *Client) Run(ctx context.Context, query string) (gjson.Result, time.Duration, error) {

@@ -1,0 +1,150 @@
+package consumers_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"tutti/internal/core"
+)
+
+// TestDifference: a run of the difference writes and requests only the records whose documents are not what they should be.
+func TestDifference(t *testing.T) {
+	for _, scope := range []string{"A", ""} {
+		t.Run("of "+scope, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.pageSize = 50
+				w.upstream.fill("A", 300)
+				w.upstream.fill("B", 100)
+				w.boot(-1)
+				w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+				w.difference = true
+				indexed, lists := w.engine.outcomes[core.OutcomeIndexed], len(w.upstream.pageCalls())
+				job := w.job(w.run(scope, false))
+				w.ended(job, core.JobSucceeded, "")
+				n := int64(300)
+				if scope == "" {
+					n = 400
+				}
+				if want := (core.Totals{Expected: n, Fetched: n, Drift: core.Drift{Unchanged: n}}); job.Totals != want {
+					t.Errorf("totals %+v, want %+v", job.Totals, want)
+				}
+				if got := w.engine.outcomes[core.OutcomeIndexed]; got != indexed || w.upstream.requestsFor("") != 0 {
+					t.Errorf("%d documents were written, %d records fetched alone", got-indexed, w.upstream.requestsFor(""))
+				}
+				if read := len(w.upstream.pageCalls()) - lists; int64(read) > n/50+4 {
+					t.Errorf("%d pages were read", read)
+				}
+
+				w.upstream.edit("A", "A-0007", func(r *record) { r.rev++ })
+				w.upstream.edit("A", "A-0120", func(r *record) { r.rev++ })
+				w.upstream.edit("A", "A-0200", func(r *record) { r.state = "UNPUBLISHED" })
+				w.upstream.drop("A", 10, 12)
+				w.engine.drop("A-0299")
+				w.engine.put("A-gone", 1, record{id: "A-gone", org: "A", state: published}.document()) // as after the restart of an engine
+				job = w.job(w.run(scope, false))
+				w.ended(job, core.JobSucceeded, "")
+				want := core.Totals{
+					Expected: n - 3, Fetched: n - 3, Indexed: 3, Removed: 4,
+					Drift: core.Drift{Unchanged: n - 6, Missing: 1, Different: 2, Surplus: 4},
+				}
+				if job.Totals != want {
+					t.Errorf("totals %+v, want %+v", job.Totals, want)
+				}
+				if got := w.engine.outcomes[core.OutcomeIndexed]; got != indexed+3 || w.upstream.requestsFor("") != 4 {
+					t.Errorf("%d documents were written, %d records fetched alone", got-indexed, w.upstream.requestsFor(""))
+				}
+				w.verify()
+				if notes := w.store.noteCount(); notes != 0 {
+					t.Errorf("%d notes are left", notes)
+				}
+			})
+		})
+	}
+}
+
+// TestDifferenceGuard: the guard counts the documents without a record on the list.
+func TestDifferenceGuard(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 100)
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		w.difference = true
+		w.upstream.drop("A", 0, 21)
+		job := w.job(w.run("", false))
+		w.ended(job, core.JobPartial, core.JobErrorPruneGuard)
+		if n := len(w.engine.live()); n != 100 {
+			t.Errorf("%d documents are left", n)
+		}
+		w.ended(w.job(w.run("", true)), core.JobSucceeded, "")
+		w.verify()
+	})
+}
+
+// TestDifferenceWithoutIndex: rows that cannot be compared are written.
+func TestDifferenceWithoutIndex(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 100)
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		w.difference = true
+		w.onGetAll = func() error { return unavailable("the index does not answer") }
+		w.upstream.edit("A", "A-0007", func(r *record) { r.rev++ })
+		job := w.job(w.run("", false))
+		w.ended(job, core.JobSucceeded, "")
+		if want := (core.Totals{Expected: 100, Fetched: 100, Indexed: 100}); job.Totals != want {
+			t.Errorf("totals %+v, want %+v", job.Totals, want)
+		}
+		w.verify()
+	})
+}
+
+// TestDifferenceUnindexable: a row that the list shows and that must not be indexed is requested if it has a document.
+func TestDifferenceUnindexable(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 100)
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		w.difference = true
+		w.upstream.listsUnpublished = true
+		for i := range 3 {
+			w.upstream.edit("A", fmt.Sprintf("A-%04d", 10*i), func(r *record) { r.state = "UNPUBLISHED" })
+		}
+		job := w.job(w.run("", false))
+		w.ended(job, core.JobSucceeded, "")
+		w.verify()
+		if job.Totals.Drift != (core.Drift{Unchanged: 97, Surplus: 3}) {
+			t.Errorf("totals %+v", job.Totals)
+		}
+		fetched := w.upstream.requestsFor("")
+		job = w.job(w.run("", false))
+		w.ended(job, core.JobSucceeded, "")
+		if n := w.upstream.requestsFor("") - fetched; n != 0 || job.Totals.Drift != (core.Drift{Unchanged: 100}) {
+			t.Errorf("%d records were fetched alone, totals %+v", n, job.Totals)
+		}
+	})
+}
+
+// TestDifferenceStale: a document that is newer than the row is not drift.
+func TestDifferenceStale(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 20)
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		w.difference = true
+		newer := false
+		w.upstream.onPage = func(context.Context, pageCall) error {
+			if !newer { // after the page was requested, before it is compared
+				newer = true
+				doc := w.engine.live()["A-0003"]
+				w.engine.put("A-0003", core.Version(time.Now().Add(time.Millisecond).UnixNano()), doc[:len(doc)-1]+`,"x":1}`)
+			}
+			return nil
+		}
+		job := w.job(w.run("A", false))
+		if job.Totals.Drift.Different != 0 {
+			t.Errorf("totals %+v", job.Totals)
+		}
+	})
+}

@@ -1,0 +1,212 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"tutti/internal/core"
+)
+
+// Bounds of the rows that are compared with the index in one call, and of how long the first of them waits for the others.
+const (
+	comparedRows  = 128
+	comparedBytes = 512 << 10
+	comparedAfter = 500 * time.Millisecond
+)
+
+// comparedRow is a row that is compared with the index before it is written.
+type comparedRow struct {
+	id string
+	// start and end bound its document in pageComparison.documents; both are 0 for a record that must not have one.
+	start, end int
+}
+
+// pageComparison compares the rows of one pass over a page with the index.
+type pageComparison struct {
+	rows      []comparedRow
+	documents []byte
+	since     time.Time // when the first of rows was added
+
+	unchanged []string        // ids of records whose documents are equal, or that have none and must not have one
+	surplus   []string        // ids of records that must not have a document and may have one
+	drift     map[string]bool // ids of records whose documents are written, true when they have none
+}
+
+// compareRow adds a row, with its document or, for a record that must not have one, nil.
+func (w *pageWork) compareRow(ctx context.Context, pass *pagePass, id string, document []byte) error {
+	c := &pass.comparison
+	row := comparedRow{id: id}
+	if document != nil {
+		row.start = len(c.documents)
+		c.documents = append(c.documents, document...)
+		row.end = len(c.documents)
+	}
+	if len(c.rows) == 0 {
+		c.since = time.Now()
+	}
+	c.rows = append(c.rows, row)
+	if len(c.rows) < comparedRows && len(c.documents) < comparedBytes && time.Since(c.since) < comparedAfter {
+		return nil
+	}
+	return w.writeDifferent(ctx, pass)
+}
+
+// writeDifferent compares the added rows with the index, and writes those that differ. When the index cannot be read, it writes all.
+func (w *pageWork) writeDifferent(ctx context.Context, pass *pagePass) error {
+	c := &pass.comparison
+	if len(c.rows) == 0 {
+		return nil
+	}
+	ids := make([]string, len(c.rows))
+	for i, row := range c.rows {
+		ids[i] = row.id
+	}
+	type state struct{ found, equal bool }
+	states := make([]state, len(ids))
+	err := w.Index.GetAll(ctx, w.Repository.IndexName, ids, func(i int, document []byte, found bool) {
+		states[i] = state{found, found && bytes.Equal(bytes.TrimSpace(document), bytes.TrimSpace(c.documents[c.rows[i].start:c.rows[i].end]))}
+	})
+	if err != nil {
+		w.log.Warn("rows of a page could not be compared with the index and are written", "job_id", w.req.JobID,
+			"organization", w.req.Organization, "page", w.page.Number, "rows", len(ids), "err", err)
+	}
+	if c.drift == nil {
+		c.drift = make(map[string]bool)
+	}
+	for i, row := range c.rows {
+		absent := row.end == 0
+		switch {
+		case err == nil && (states[i].equal || absent && !states[i].found):
+			c.unchanged = append(c.unchanged, row.id)
+			continue
+		case absent:
+			c.surplus = append(c.surplus, row.id)
+			continue
+		case err == nil:
+			c.drift[row.id] = !states[i].found
+		}
+		pass.ids = append(pass.ids, row.id)
+		write := core.Write{Op: core.OpIndex, ID: row.id, Document: c.documents[row.start:row.end]}
+		if err := w.add(ctx, pass, core.Record{ID: row.id}, write); err != nil {
+			return err
+		}
+	}
+	c.rows, c.documents = c.rows[:0], c.documents[:0]
+	if cap(c.documents) > 2*comparedBytes {
+		c.documents = nil
+	}
+	return nil
+}
+
+// settleComparison settles the unchanged rows of a pass, and adds to unsettled the records that are to be requested.
+func (w *pageWork) settleComparison(ctx context.Context, pass *pagePass) error {
+	c := &pass.comparison
+	for _, id := range c.unchanged {
+		if err := w.clearDeadLetter(ctx, id); err != nil {
+			return err
+		}
+		w.settleID(id)
+		if pass.countOnce(xxhash.Sum64String(id)) {
+			w.totals.Drift.Unchanged++
+		}
+	}
+	for _, id := range c.surplus {
+		if _, done := w.settled[id]; done {
+			continue
+		}
+		if w.unsettled == nil {
+			w.unsettled = make(map[string]bool)
+		}
+		_, w.unsettled[id] = pass.fresh[xxhash.Sum64String(id)]
+		w.countDrift(pass, id, &w.totals.Drift.Surplus)
+	}
+	return nil
+}
+
+// countWritten counts a record as missing or different unless the index has a newer document.
+func (w *pageWork) countWritten(pass *pagePass, id string, written core.Outcome) {
+	missing, compared := pass.comparison.drift[id]
+	switch {
+	case !compared || written == core.OutcomeStale:
+	case missing:
+		w.countDrift(pass, id, &w.totals.Drift.Missing)
+	default:
+		w.countDrift(pass, id, &w.totals.Drift.Different)
+	}
+}
+
+// countDrift counts a record that is new to the chain, once for all passes over its page.
+func (w *pageWork) countDrift(pass *pagePass, id string, count *int64) {
+	if _, fresh := pass.fresh[xxhash.Sum64String(id)]; !fresh {
+		return
+	}
+	if _, counted := w.drifted[id]; counted {
+		return
+	}
+	if w.drifted == nil {
+		w.drifted = make(map[string]struct{})
+	}
+	w.drifted[id] = struct{}{}
+	*count++
+}
+
+// listed returns a function that reports whether a job that compares has read an id on the list of one of runs.
+func (s *sweeper) listed(ctx context.Context, job core.Job, runs []core.OrganizationRun) (func(id string) bool, error) {
+	if !s.compares(job) {
+		return func(string) bool { return false }, nil
+	}
+	var lists [][]uint64
+	for _, run := range runs {
+		if run.LastPage == nil {
+			continue
+		}
+		ids, err := s.Pages.NotedIDs(ctx, job.ID, run.Organization, run.Rereads, *run.LastPage)
+		if err != nil {
+			return nil, err
+		}
+		lists = append(lists, ids)
+	}
+	all := slices.Concat(lists...)
+	slices.Sort(all)
+	return func(id string) bool {
+		_, found := slices.BinarySearch(all, xxhash.Sum64String(id))
+		return found
+	}, nil
+}
+
+// LastDrift is the comparison of a repository's last run of the difference, as its cell holds it.
+type LastDrift struct {
+	JobID   string     `json:"jobId"`
+	EndedAt time.Time  `json:"endedAt"`
+	Drift   core.Drift `json:"drift"`
+}
+
+// DriftCell returns the name of the cell with the LastDrift of a whole repository, as JSON.
+func DriftCell(repository string) string {
+	return "drift." + base64.RawURLEncoding.EncodeToString([]byte(repository))
+}
+
+// noteDrift counts the drift that a job has found, and stores that of a repository's job.
+func (e *jobEnd) noteDrift(ctx context.Context, job core.Job) {
+	e.Outcomes.AddDrift(job.Totals.Drift)
+	if job.Scope != core.ScopeRepository {
+		return
+	}
+	name := DriftCell(e.Repository.Code)
+	value, err := json.Marshal(LastDrift{JobID: job.ID, EndedAt: *job.EndedAt, Drift: job.Totals.Drift})
+	if err == nil {
+		var revision uint64
+		if _, revision, err = e.Cells.Cell(ctx, name); err == nil {
+			err = e.Cells.SetCell(ctx, name, string(value), revision)
+		}
+	}
+	if err != nil { // the job has it
+		e.log.Warn("storing the drift of a repository", "job_id", job.ID, "err", err)
+	}
+}
