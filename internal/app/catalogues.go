@@ -20,6 +20,8 @@ const (
 	// embeddedSampleSoon is how often a sample of its documents is read as long as it has fewer than embeddedSampleFew.
 	embeddedSampleSoon = 5 * time.Second
 	embeddedSampleFew  = 100
+	// folderCheckEvery is how often the folder of the catalogues is checked for changes.
+	folderCheckEvery = 10 * time.Second
 	// indicesWait is how long the start waits for the indices of the repositories, cataloguesWait how long it then waits for
 	// the first mappings. An engine that does not answer delays the start by at most the sum.
 	indicesWait    = 300 * time.Millisecond
@@ -38,7 +40,7 @@ func (s *searching) openCatalogues(context.Context) error {
 	folder.logNew(set)
 	cfg := catalogue.Config{StartWait: cataloguesWait, Logger: log, Metrics: s.metrics.catalogues, Accept: s.graphs.Accept, Documents: s.index}
 	if s.cfg.Catalogues.Dir != "" {
-		cfg.Reload = folder.reread
+		cfg.Reload, cfg.ReloadEvery = folder.reread, folderCheckEvery
 	}
 	if s.cfg.Index.URL == "" {
 		cfg.CheckEvery, cfg.SampleSoon, cfg.SampleFew = embeddedCheckEvery, embeddedSampleSoon, embeddedSampleFew

@@ -45,6 +45,9 @@ type Config struct {
 	// are replaced; the others stay as they were passed to New. Reload is called periodically, never concurrently, while there is
 	// a definition to replace. Nil disables reloading.
 	Reload func() []definition.Definition
+	// ReloadEvery is how often Reload is called at least. Then the sound definitions follow their folders too: a changed one replaces
+	// the previous when it is sound, else Rejected says why not; catalogues of new folders are added. 0 disables that.
+	ReloadEvery time.Duration
 	// Settle is how long the result of Reload must be unchanged before it is applied. Default 5 s; negative means not at all.
 	Settle time.Duration
 	// Documents reads samples of documents, which show which fields hold several values. The first sample is read as soon as the
@@ -89,6 +92,7 @@ type Registry struct {
 	mappings Mappings
 	entries  []*entry // sorted by ID
 	view     atomic.Pointer[view]
+	rejected atomic.Pointer[[]string]
 
 	wake chan struct{}
 	// answered is closed when every index has responded once, stopped when the background work has ended.
@@ -166,6 +170,14 @@ func (r *Registry) Stop(ctx context.Context) error {
 // Catalogues returns a snapshot of all catalogues. It is the same pointer while nothing changes; in a new snapshot, unchanged
 // catalogues keep their pointers.
 func (r *Registry) Catalogues() *core.CatalogueSet { return r.view.Load().set }
+
+// Rejected returns why changes of folders were not taken up, one reason for each catalogue that stays as it was.
+func (r *Registry) Rejected() []string {
+	if reasons := r.rejected.Load(); reasons != nil {
+		return *reasons
+	}
+	return nil
+}
 
 // Model returns the Model of an available catalogue; nil if it failed or the ID is unknown.
 func (r *Registry) Model(id string) *Model { return r.view.Load().models[id] }

@@ -392,3 +392,60 @@ func TestStopWhileFoldersHang(t *testing.T) {
 		}
 	})
 }
+
+// TestFollows: with ReloadEvery, a sound folder that changes is taken up while its catalogue stays available, an unsound change is
+// rejected with its reason, and folders come and go.
+func TestFollows(t *testing.T) {
+	in(t, func(w *world) {
+		w.engine.set("a", gives(oneField))
+		w.engine.set("b", gives(oneField))
+		f := &folders{w: w, now: []definition.Definition{inFolder("a", "a", "")}}
+		w.start(f.now, func(c *catalogue.Config) { c.Reload, c.ReloadEvery = f.reload, 10*time.Second })
+		w.at(100)
+		slow := func(context.Context) (json.RawMessage, error) {
+			time.Sleep(2 * time.Second)
+			return json.RawMessage(twoFields), nil
+		}
+		w.engine.set("a", slow)
+		changed := inFolder("a", "a", "")
+		changed.Description = "changed"
+		f.write(changed, inFolder("b", "b", ""), inFolder("c", "c", "base.json is not JSON"))
+		described := 0.0
+		for tenth := range 250 {
+			w.at(100 + float64(tenth)/10)
+			c := w.r.Catalogues().ByID("a")
+			if c.Problem != nil || w.r.Model("a") == nil {
+				w.Fatalf("after %d tenths of a second: %+v", tenth, c)
+			}
+			if c.Description == "changed" && described == 0 {
+				described = float64(tenth) / 10
+			}
+		}
+		if described == 0 || described > 18 { // reloaded within 10 s, settled for 5 s, read within 2 s
+			w.Errorf("it was described after %f s", described)
+		}
+		w.state("b", nil)
+		w.state("c", new(unbuilt("base.json is not JSON")))
+		wrong := inFolder("a", "a", "facets.json is not JSON")
+		f.write(wrong, inFolder("b", "b", ""))
+		w.at(150)
+		if c := w.r.Catalogues().ByID("a"); c.Problem != nil || c.Description != "changed" {
+			w.Errorf("%+v", c)
+		}
+		if diff := cmp.Diff([]string{"a", "b"}, w.ids()); diff != "" {
+			w.Error(diff)
+		}
+		if diff := cmp.Diff([]string{"catalogue a: a change of its folder is not taken up: facets.json is not JSON"}, w.r.Rejected()); diff != "" {
+			w.Error(diff)
+		}
+		f.write(inFolder("a", "a", ""))
+		w.at(200)
+		if c := w.r.Catalogues().ByID("a"); c.Problem != nil || c.Description != "" || len(w.r.Rejected()) > 0 || len(w.ids()) != 1 {
+			w.Errorf("%+v, %v, %v", c, w.r.Rejected(), w.ids())
+		}
+		w.stop()
+		if n := strings.Count(w.log.String(), "because its folder has an error"); n != 1 {
+			w.Errorf("it was told %d times:\n%s", n, w.log)
+		}
+	})
+}

@@ -407,11 +407,11 @@ type reloadState struct {
 // one. Nothing waits for it: a folder that hangs must not delay Stop, and its result is then dropped.
 func (w *watch) reload(ctx context.Context, now time.Time) time.Duration {
 	m := &w.reloads
-	if w.cfg.Reload == nil || m.busy || !slices.ContainsFunc(w.entries, (*entry).reloadable) {
+	if w.cfg.Reload == nil || m.busy || w.cfg.ReloadEvery == 0 && !slices.ContainsFunc(w.entries, (*entry).reloadable) {
 		return never
 	}
 	if m.due.IsZero() { // they have just been read
-		m.due = now.Add(w.jittered(backoff(&m.tries)))
+		m.due = now.Add(w.reloadPause())
 	}
 	if m.due.After(now) {
 		return m.due.Sub(now)
@@ -436,31 +436,80 @@ func (w *watch) adopt(defs []definition.Definition, now time.Time) {
 	if !reflect.DeepEqual(defs, m.seen) {
 		m.seen, m.settled = defs, now.Add(w.cfg.Settle)
 	}
-	changes := w.changes(defs)
-	if len(changes) > 0 && now.Before(m.settled) {
+	changes, added := w.changes(defs)
+	changed := len(changes)+len(added) > 0
+	if changed && now.Before(m.settled) {
 		m.due = m.settled
 		return
 	}
-	if len(changes) > 0 {
-		m.tries = 0
-		w.change(changes, now)
+	if !now.Before(m.settled) {
+		w.reject(defs)
 	}
-	m.due = now.Add(w.jittered(backoff(&m.tries)))
+	if changed {
+		m.tries = 0
+		w.change(changes, added, now)
+	}
+	m.due = now.Add(w.reloadPause())
 }
 
-// changes returns the new definitions of the entries whose folders have changed: nil if the folder is gone.
-func (w *watch) changes(defs []definition.Definition) map[*entry]*definition.Definition {
-	changes := map[*entry]*definition.Definition{}
+// reloadPause returns the pause before the next reload.
+func (w *watch) reloadPause() time.Duration {
+	pause := backoff(&w.reloads.tries)
+	if w.cfg.ReloadEvery > 0 {
+		pause = min(pause, w.cfg.ReloadEvery)
+	}
+	return w.jittered(pause)
+}
+
+// follows reports whether an entry follows its folder.
+func (w *watch) follows(e *entry) bool { return w.cfg.ReloadEvery > 0 || e.reloadable() }
+
+// keeps reports whether a sound entry stays although its folder has changed, because the change is not sound.
+func (w *watch) keeps(e *entry, d definition.Definition) bool {
+	return w.cfg.ReloadEvery > 0 && e.definition.Err == nil && d.Err != nil
+}
+
+// reject publishes why entries stay although their folders have changed, and logs what is new.
+func (w *watch) reject(defs []definition.Definition) {
+	var reasons []string
+	for _, e := range w.entries {
+		for _, d := range defs {
+			if d.Folder != e.definition.Folder || !w.keeps(e, d) {
+				continue
+			}
+			reason := "catalogue " + e.definition.ID + ": a change of its folder is not taken up: " + d.Err.Message
+			if !slices.Contains(w.Rejected(), reason) {
+				w.cfg.Logger.Warn("a catalogue stays as it was, because its folder has an error", "catalogue", e.definition.ID, "err", d.Err)
+			}
+			reasons = append(reasons, reason)
+		}
+	}
+	w.rejected.Store(&reasons)
+}
+
+// added returns the definitions of folders that no entry has.
+func (w *watch) added(defs []definition.Definition, taken map[string]bool) []definition.Definition {
+	if w.cfg.ReloadEvery == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(defs), func(d definition.Definition) bool {
+		return taken[d.ID] || slices.ContainsFunc(w.entries, func(e *entry) bool { return e.definition.Folder == d.Folder })
+	})
+}
+
+// changes returns the new definitions of the entries whose folders have changed, nil if the folder is gone, and those of new folders.
+func (w *watch) changes(defs []definition.Definition) (changes map[*entry]*definition.Definition, added []definition.Definition) {
+	changes = map[*entry]*definition.Definition{}
 	if len(defs) == 0 {
-		return changes
+		return changes, nil
 	}
 	staying := map[string]bool{}
 	for _, e := range w.entries {
 		in := slices.DeleteFunc(slices.Clone(defs), func(d definition.Definition) bool { return d.Folder != e.definition.Folder })
 		switch {
-		case e.reloadable() && len(in) == 0:
+		case w.follows(e) && len(in) == 0:
 			changes[e] = nil
-		case e.reloadable() && len(in) == 1 && e.differs(in[0]):
+		case w.follows(e) && len(in) == 1 && e.differs(in[0]) && !w.keeps(e, in[0]):
 			changes[e] = &in[0]
 		default:
 			staying[e.definition.ID] = true
@@ -471,11 +520,11 @@ func (w *watch) changes(defs []definition.Definition) map[*entry]*definition.Def
 			delete(changes, e)
 		}
 	}
-	return changes
+	return changes, w.added(defs, staying)
 }
 
 // change replaces the changed entries. Results of probes in flight are dropped for the old ones.
-func (w *watch) change(changes map[*entry]*definition.Definition, now time.Time) {
+func (w *watch) change(changes map[*entry]*definition.Definition, added []definition.Definition, now time.Time) {
 	var kept []*entry
 	for _, e := range w.entries {
 		d, changed := changes[e]
@@ -490,16 +539,30 @@ func (w *watch) change(changes map[*entry]*definition.Definition, now time.Time)
 			continue
 		}
 		next := newEntry(*d)
-		next.hadError = true
-		next.logWarnings(w.cfg.Logger)
-		kept = append(kept, next)
-		if d.Err == nil {
-			w.follow(next, now)
+		next.hadError = e.reloadable()
+		if e.definition.Err == nil && d.ID == e.definition.ID {
+			next.catalogue, next.model, next.logged = e.catalogue, e.model, e.logged // until its index was read
+			w.cfg.Logger.Info("the folder of a catalogue has changed", "catalogue", d.ID)
 		}
+		kept = append(kept, w.begin(next, now))
+	}
+	for _, d := range added {
+		w.cfg.Logger.Info("a catalogue was added", "catalogue", d.ID)
+		kept = append(kept, w.begin(newEntry(d), now))
 	}
 	w.entries = kept
+	w.sources = slices.DeleteFunc(w.sources, func(s *source) bool { return s.answered && !s.busy && s.unused() })
 	slices.SortFunc(w.entries, func(a, b *entry) int { return cmp.Compare(a.definition.ID, b.definition.ID) })
 	w.publish()
+}
+
+// begin logs the warnings of a new entry and follows its index.
+func (w *watch) begin(e *entry, now time.Time) *entry {
+	e.logWarnings(w.cfg.Logger)
+	if e.definition.Err == nil {
+		w.follow(e, now)
+	}
+	return e
 }
 
 // follow probes the index of an entry that was fixed, together with others that were.
