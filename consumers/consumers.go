@@ -42,6 +42,8 @@ type Repository struct {
 	PageSize int
 	// Concurrency bounds the calls to the upstream in flight, for records and for pages separately, 4 by default.
 	Concurrency int
+	// MappingFile is the mapping file of the index, "" for none; for hints.
+	MappingFile string
 	// Rebuild fills another index for a rebuild.
 	Rebuild Rebuild
 	// GiveUpAfter is how long a run is paused because the repository does not answer before the run fails, 1 hour by default.
@@ -165,7 +167,7 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 		Repository: r.Code, Logger: log, AckWait: cfg.AckWait, MaxDeliver: cfg.MaxDeliver, RetryBase: cfg.RetryBase, RetryMax: cfg.RetryMax,
 	})
 	outcomes := outcome.New(deps.DeadLetters, l.Pause, outcome.Config{
-		Repository: r.Repository, Logger: log, Metrics: cfg.Metrics, MaxRecordBytes: cfg.MaxRecordBytes, ClockSkew: cfg.ClockSkew,
+		Repository: r.Repository, MappingFile: r.MappingFile, Logger: log, Metrics: cfg.Metrics, MaxRecordBytes: cfg.MaxRecordBytes, ClockSkew: cfg.ClockSkew,
 	})
 	fetcher := fetch.New(r.Upstream, fetch.Config{
 		Repository: r.Code, Logger: log, Metrics: cfg.Metrics, Concurrency: r.Concurrency, MaxBodyAge: deps.Writer.MaxBodyAge(),

@@ -253,6 +253,7 @@ func routeAccess() map[api.Route]struct {
 		{Method: "POST", Pattern: "/index/repository/{repositoryCode}/ids"}:                             {may: systemOnly},
 		{Method: "POST", Pattern: "/index/repository/{repositoryCode}/rollback"}:                        {may: systemOnly},
 		{Method: "DELETE", Pattern: "/index/repository/{repositoryCode}/previous"}:                      {may: systemOnly},
+		{Method: "GET", Pattern: "/index/repository/{repositoryCode}/mapping"}:                          {may: systemOnly},
 
 		{Method: "GET", Pattern: "/jobs"}:             {may: anyToken},
 		{Method: "GET", Pattern: "/jobs/{id}"}:        {may: writers, hides: true},

@@ -61,6 +61,7 @@ type ports struct {
 	idPage        func(jobID, organization string, page int) ([]core.ListedID, error)
 	rollback      func(repository, requestID string) (core.Job, error)
 	dropPrevious  func(repository string) error
+	plan          func(repository string) (core.MappingPlan, error)
 	list          func(repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error)
 	get           func(id string) (core.Job, error)
 	trace         func(repository, organization, id string, restricted bool) (core.RecordTrace, error)
@@ -132,6 +133,10 @@ func (p *ports) DropPrevious(_ context.Context, repository string) error {
 	return p.dropPrevious(repository)
 }
 
+func (p *ports) Plan(_ context.Context, repository string) (core.MappingPlan, error) {
+	return p.plan(repository)
+}
+
 func (p *ports) Cancel(_ context.Context, id string) (core.Job, error) { return p.cancel(id) }
 
 func (p *ports) Notify(_ context.Context, repository string, body []byte, signature, requestID string) (core.NotificationResult, error) {
@@ -196,8 +201,11 @@ func working() *ports {
 		},
 		rollback:     func(string, string) (core.Job, error) { return core.Job{ID: "job-1", IndexName: "analyses"}, nil },
 		dropPrevious: func(string) error { return nil },
-		list:         func(string, core.JobState, int, string) ([]core.Job, string, error) { return nil, "", nil },
-		get:          func(id string) (core.Job, error) { return queuedJob(id), nil },
+		plan: func(repository string) (core.MappingPlan, error) {
+			return core.MappingPlan{Repository: repository, State: "absent", Summary: "absent", Fields: []core.PlannedField{}, Difference: true}, nil
+		},
+		list: func(string, core.JobState, int, string) ([]core.Job, string, error) { return nil, "", nil },
+		get:  func(id string) (core.Job, error) { return queuedJob(id), nil },
 		trace: func(repository, organization, id string, _ bool) (core.RecordTrace, error) {
 			return tracedRecord(repository, organization, id), nil
 		},

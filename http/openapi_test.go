@@ -45,7 +45,7 @@ func TestErrorsOfEveryOperationAreDescribed(t *testing.T) {
 		"QueryOnlyCatalogue": {"404"}, "QueryOnlyCatalogueByGet": {"403", "404", "405"}, "DownloadDocumentsOfOnlyCatalogue": {"404"},
 		// What only some tokens may read.
 		"ListAnalyses": {"403"}, "GetAnalysis": {"403"}, "ListAnalysisFiles": {"403"}, "PageAnalyses": {"403"}, "ListAPIKeys": {"403"},
-		"ExportStudy": {"403"}, "TraceRecord": {"403"},
+		"ExportStudy": {"403"}, "TraceRecord": {"403"}, "PlanMapping": {"403"},
 		// They read the store without a token.
 		"ListEntities": {"503"}, "GetEntity": {"503"},
 		"ChangeFile": {"409", "422"}, "Backup": {"403", "409"},

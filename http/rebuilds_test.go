@@ -30,6 +30,10 @@ func TestRebuildRoutes(t *testing.T) {
 	if res, body := do(t, h, ask{method: "DELETE", target: repositoryPath + "/previous"}); res.StatusCode != http.StatusNoContent || len(body) > 0 {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
+	if res, body := do(t, h, ask{method: "GET", target: repositoryPath + "/mapping"}); res.StatusCode != http.StatusOK ||
+		string(body) != `{"repository":"song.ca","indexName":"","state":"absent","summary":"absent","fields":[],"difference":true}` {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
 	if len(calls) != 2 || calls[0] != "rollback song.ca req-1" || calls[1] != "drop song.ca" {
 		t.Errorf("calls %q", calls)
 	}

@@ -46,8 +46,8 @@ func rootCommand() *cobra.Command {
 	}
 	root.SetVersionTemplate("tutti {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(serveCommand(), demoCommand(), checkCommand(), alertsCommand(), indexCommand(), whyCommand(), jobsCommand(), deadLettersCommand(),
-		cataloguesCommand(), schemasCommand(), keysCommand(), backupCommand(), restoreCommand(), migrateCommand(), versionCommand())
+	root.AddCommand(serveCommand(), demoCommand(), checkCommand(), alertsCommand(), indexCommand(), mappingCommand(), whyCommand(), jobsCommand(),
+		deadLettersCommand(), cataloguesCommand(), schemasCommand(), keysCommand(), backupCommand(), restoreCommand(), migrateCommand(), versionCommand())
 	for _, cmd := range root.Commands() {
 		setDefaults(cmd)
 	}

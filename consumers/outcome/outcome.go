@@ -30,6 +30,8 @@ type Config struct {
 	Metrics    *Metrics
 	// MaxRecordBytes is the size above which the upstream returns no record.
 	MaxRecordBytes int
+	// MappingFile is the mapping file of the repository's index, "" for none; for hints.
+	MappingFile string
 	// ClockSkew is how far a stored version may lie ahead of the clock without raising the alarm.
 	ClockSkew time.Duration
 }
@@ -153,7 +155,7 @@ func MarkerID(recordID string) string {
 func (o *Outcomes) StoreRejected(ctx context.Context, req core.Request, id string, result core.Result) error {
 	letter := core.DeadLetter{
 		Repository: o.code, Organization: req.Organization, RecordID: id, Reason: core.ReasonRejected,
-		Hint:       cmp.Or(result.Hint, "fix the record or the index mapping, then retry"),
+		Hint:       cmp.Or(result.Hint, o.mappingHint(result)),
 		EngineType: result.Type, EngineReason: result.Reason,
 	}
 	switch {
@@ -172,6 +174,20 @@ func (o *Outcomes) StoreRejected(ctx context.Context, req core.Request, id strin
 		letter.Document, letter.Size, letter.SHA256, letter.Truncated = kept.Bytes, kept.Size, kept.SHA256, kept.Truncated
 	}
 	return o.StoreDeadLetter(ctx, req, letter)
+}
+
+// mappingHint returns the hint for a document that the mapping of the index does not allow. It names the field if the engine does.
+func (o *Outcomes) mappingHint(result core.Result) string {
+	field := rejectedField(result.Reason)
+	if field == "" {
+		return "fix the record or the index mapping, then retry"
+	}
+	change := ""
+	if o.cfg.MappingFile != "" {
+		change = "change it in " + o.cfg.MappingFile + " and "
+	}
+	return fmt.Sprintf("the value of the field %q does not fit its type in the index: fix the record, then retry; "+
+		"or if the type of the field has changed, %srun tutti index %s --rebuild", field, change, o.code)
 }
 
 // TooLargeHint returns the hint for a record above the size limit.

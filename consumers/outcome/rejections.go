@@ -109,7 +109,7 @@ func rejectionKind(res core.Result) string {
 // [a.b] of type …", "object mapping for [a.b] …" and "dynamic introduction of [c] within …", the embedded index "[a.b]
 // failed …".
 func rejectedField(reason string) string {
-	for _, before := range []string{" field [", " mapping for [", " introduction of ["} {
+	for _, before := range []string{" mapping for [", " field [", " introduction of ["} {
 		if _, rest, ok := strings.Cut(reason, before); ok {
 			field, _, _ := strings.Cut(rest, "]")
 			return Truncate(field, maxFieldBytes)

@@ -45,6 +45,7 @@ func (s *Surface) Register(r *api.Router) {
 
 	b := rebuilds{port: s.ports.Rebuilds, basePath: r.BasePath()}
 	r.Handle(http.MethodPost, repository+"/rollback", b.rollback, api.LenientParams(), api.System())
+	r.Handle(http.MethodGet, repository+"/mapping", b.plan, api.LenientParams(), api.System())
 	r.Handle(http.MethodDelete, repository+"/previous", b.dropPrevious, api.LenientParams(), api.System())
 
 	j := jobs{port: s.ports.Jobs, lists: s.ports.Lists, events: s.ports.JobEvents, pauses: s.ports.Pauses, now: r.Now}

@@ -53,6 +53,8 @@ type Rebuilds interface {
 	Rollback(ctx context.Context, repository, requestID string) (core.Job, error)
 	// DropPrevious deletes that index.
 	DropPrevious(ctx context.Context, repository string) error
+	// Plan returns how the repository's index differs from the configuration. It changes nothing.
+	Plan(ctx context.Context, repository string) (core.MappingPlan, error)
 }
 
 // Jobs reads and cancels jobs.

@@ -7,7 +7,7 @@ import (
 	"tutti/http/api"
 )
 
-// rebuilds handles the index that a repository had before its last rebuild.
+// rebuilds handles the index that a repository had before its last rebuild, and the plan of the next one.
 type rebuilds struct {
 	port     Rebuilds
 	basePath string
@@ -43,4 +43,16 @@ func (b rebuilds) dropPrevious(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
+}
+
+func (b rebuilds) plan(w http.ResponseWriter, r *http.Request) error {
+	at, err := repositoryTarget(r)
+	if err != nil {
+		return err
+	}
+	plan, err := b.port.Plan(r.Context(), at.repository)
+	if err != nil {
+		return err
+	}
+	return api.WriteJSON(w, http.StatusOK, plan)
 }

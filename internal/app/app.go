@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -79,7 +80,10 @@ func New(cfg config.Config, opts Options) (*App, error) {
 	b.measure()
 	data := &storage{base: b}
 	a := &App{storage: data, search: &searching{storage: data}, builtIn: &builtIn{storage: data}}
-	a.indexer = &indexer{storage: data, search: a.search, builtIn: a.builtIn, upstreams: make(map[string]*watchedUpstream), rebuilds: make(map[string]*rebuild.Rebuild)}
+	a.indexer = &indexer{
+		storage: data, search: a.search, builtIn: a.builtIn, upstreams: make(map[string]*watchedUpstream),
+		rebuilds: make(map[string]*rebuild.Rebuild), contradictions: make(map[string]*atomic.Pointer[string]),
+	}
 	a.filler = &filler{indexer: a.indexer}
 	return a, nil
 }

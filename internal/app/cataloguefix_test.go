@@ -67,18 +67,26 @@ func TestCatalogueFixed(t *testing.T) {
 		t.Errorf("that the sound one is available is logged %d times", n)
 	}
 
-	// One that was wrong follows its folder to its end, one that was sound does not.
+	// A sound one follows its folder too: what is wrong with it is said by /ready, a sound change is taken up.
+	w.eventually(wait, func() (bool, string) {
+		said := w.ready().get("reasons").String()
+		return strings.Contains(said, "catalogue sound: a change of its folder is not taken up: sound/base.json is not valid JSON"), said
+	})
+	folder{"sound/base.json": based("sound", aliasWord, `"description":"As it is"`)}.write(w, dir)
+	w.eventually(wait, func() (bool, string) {
+		a := w.detail("sound")
+		return a.get("description").String() == "As it is", string(a.raw)
+	})
 	for _, name := range []string{"broken", "sound"} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
+	w.awaitListed("sound", false)
 	w.awaitListed("fixed", false)
 	w.put("S1", "a", `"experiment":{"weight":1.5}`)
 	w.trigger("S1", "a")
-	for _, id := range []string{"same", "sound"} {
-		w.awaitField(id, "experiment.weight", "double")
-	}
+	w.awaitField("same", "experiment.weight", "double")
 	odd := slices.DeleteFunc(w.logs.all(), func(line string) bool { return !strings.Contains(line, "lost+found") })
 	if len(odd) != 1 {
 		t.Errorf("what is odd about the folder is logged %d times: %s", len(odd), odd)

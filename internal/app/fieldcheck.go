@@ -5,6 +5,7 @@ import (
 
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/index"
 	"tutti/internal/index/mapping"
 	"tutti/internal/jsontext"
 	"tutti/internal/upstream"
@@ -14,15 +15,10 @@ import (
 // an analysis: for more fields, more lists of objects or deeper fields than its limits allow. It returns "" for all others.
 func fieldCheck(rc config.Repository) (func(a core.Analysis) string, error) {
 	kind := rc.Kind()
-	known, limits := kind.Known(), mapping.LimitsOf(rc.Mapping)
-	if rc.Mapping != nil {
-		tree, err := mapping.Parse(rc.Mapping)
-		if err != nil {
-			return nil, err
-		}
-		if known, err = mapping.Merge(tree, mapping.MissingOwn(tree, known)); err != nil {
-			return nil, err
-		}
+	limits := mapping.LimitsOf(rc.Mapping)
+	known, err := index.Spec{Mapping: rc.Mapping, Known: kind.Known()}.Fields()
+	if err != nil {
+		return nil, err
 	}
 	block, free := upstream.RepositoriesBlock(rc.Core()), limits
 	for _, f := range known.All() {

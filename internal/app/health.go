@@ -66,11 +66,15 @@ func (a *App) Health(ctx context.Context) system.Health {
 	if drifted := a.filler.drifted.Load(); drifted != nil {
 		h.Reasons = append(h.Reasons, *drifted...)
 	}
+	h.Reasons = append(h.Reasons, a.search.catalogues.Rejected()...)
 	for _, t := range a.builtIn.analysisTypes.Quarantined() {
 		h.Reasons = append(h.Reasons, fmt.Sprintf("schemas: validation by version %d of %q took longer than %s; register a later version",
 			t.Version, t.Name, a.cfg.Schemas.ValidationTimeout))
 	}
 	for _, r := range a.cfg.Repositories {
+		if reason := a.indexer.contradictions[r.Code]; reason != nil && reason.Load() != nil {
+			h.Reasons = append(h.Reasons, *reason.Load())
+		}
 		if u := a.indexer.upstreams[r.Code]; u != nil && u.failureReason() != "" {
 			h.Reasons = append(h.Reasons, "repository "+r.Code+" did not answer the last call: "+u.failureReason())
 		}

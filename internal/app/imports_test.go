@@ -19,7 +19,7 @@ var leaves = []string{"internal/cache", "internal/core", "internal/heap", "inter
 // A folder below a listed one follows the longest entry that is a prefix of it.
 var layers = map[string][]string{
 	"cmd/tutti": {
-		"internal/app", "internal/app/check", "internal/backup", "internal/client", "internal/client/display", "internal/config", "internal/migrate/config", "internal/migrate/song",
+		"internal/app", "internal/app/check", "internal/app/plan", "internal/backup", "internal/client", "internal/client/display", "internal/config", "internal/migrate/config", "internal/migrate/song",
 		"internal/tools/demo", "http",
 	},
 	"cmd/tutti-bench": {"internal/tools/bench", "internal/tools/bench/standin"},

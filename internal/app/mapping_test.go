@@ -2,10 +2,12 @@ package app_test
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"tutti/internal/core"
 )
@@ -42,5 +44,86 @@ func TestWrongMappingPauses(t *testing.T) {
 	}
 	if n := len(w.deadLettersByRecord()); n == 0 || n >= 1000 {
 		t.Errorf("%d dead letters", n)
+	}
+}
+
+// TestMappingContradicts: a mapping file that contradicts the index stops nothing: /ready names the field and the rebuild, records are
+// indexed as before, and a rebuild gives the index the new mapping.
+func TestMappingContradicts(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "mapping.json")
+	write := func(kind string) {
+		if err := os.WriteFile(file, fmt.Appendf(nil, `{"properties":{"donor":{"properties":{"age":{"type":%q}}}}}`, kind), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("keyword")
+	w := startWorld(t, settings{repository: fmt.Sprintf("mappingFile: %q", file)})
+	w.dropAtEnd(core.NextAlias(w.alias))
+	w.dropAtEnd(core.PreviousAlias(w.alias))
+	w.put("S1", "A1", `"donor":{"age":7}`)
+	w.run("", "", core.JobSucceeded)
+	plan := func() answer {
+		t.Helper()
+		return w.mustRequest(http.MethodGet, "/index/repository/"+code+"/mapping", http.StatusOK)
+	}
+	if a := plan(); a.get("difference").Bool() || a.get("state").String() != "alias" {
+		t.Errorf("the plan is %s", a.raw)
+	}
+	write("long")
+	want := `{"field":"donor.age","wanted":"long","live":"keyword","change":"needs a rebuild"}`
+	if a := plan(); a.get(`fields.#(field=="donor.age")`).Raw != want || a.get("next.0").String() != "tutti index "+code+" --rebuild --wait" {
+		t.Errorf("the plan is %s", a.raw)
+	}
+	w.stop()
+	w.start()
+	reason := func() string { return w.ready().get("reasons").String() }
+	w.eventually(wait, func() (bool, string) {
+		said := reason()
+		return strings.Contains(said, `the field \"donor.age\" is keyword in the index and long in the mapping; run tutti index `+code+" --rebuild"), said
+	})
+	w.put("S1", "A2", `"donor":{"age":8}`)
+	w.trigger("S1", "A2")
+	w.awaitConverged(wait)
+	w.run("", "?rebuild=true", core.JobSucceeded)
+	w.awaitConverged(wait)
+	if a := plan(); a.get("difference").Bool() {
+		t.Errorf("the plan is %s", a.raw)
+	}
+	w.eventually(time.Minute, func() (bool, string) { // the index is checked every 30 s
+		said := reason()
+		return !strings.Contains(said, "donor.age"), said
+	})
+}
+
+// TestTypeChanges: the dead letter of a record whose repository has changed a field's type names the field, the mapping file and the
+// command, in the same words with each engine.
+func TestTypeChanges(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "mapping.json")
+	if err := os.WriteFile(file, []byte(`{"properties":{"donor":{"properties":{"age":{"type":"long"},"site":{"properties":{"city":{"type":"keyword"}}}}}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, set := range map[string]settings{"mapping file": {repository: fmt.Sprintf("mappingFile: %q", file)}, "own mapping": {}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := startWorld(t, set)
+			w.put("S1", "A1", `"donor":{"age":7,"site":{"city":"Oslo"}}`)
+			w.run("", "", core.JobSucceeded)
+			w.put("S1", "A2", `"donor":{"age":"old"}`)
+			w.put("S1", "A3", `"donor":{"site":"Oslo"}`)
+			w.run("", "", core.JobPartial)
+			change := ""
+			if set.repository != "" {
+				change = "change it in " + file + " and "
+			}
+			for id, field := range map[string]string{"A2": "donor.age", "A3": "donor.site"} {
+				want := fmt.Sprintf("the value of the field %q does not fit its type in the index: fix the record, then retry; "+
+					"or if the type of the field has changed, %srun tutti index %s --rebuild", field, change, code)
+				if hint := w.byRecord("")[id].Get("hint").String(); hint != want {
+					t.Errorf("%s: the hint is %q, want %q", id, hint, want)
+				}
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"tutti/internal/app/plan"
 	"tutti/internal/core"
 	"tutti/internal/rebuild"
 )
@@ -29,6 +30,15 @@ func (x rebuildsAPI) DropPrevious(ctx context.Context, repository string) error 
 		return err
 	}
 	return r.DropPrevious(ctx)
+}
+
+// Plan compares a repository's index with the configuration, and with its mapping file as it is now.
+func (x rebuildsAPI) Plan(ctx context.Context, repository string) (core.MappingPlan, error) {
+	rc, err := plan.Repository(x.cfg, repository)
+	if err != nil {
+		return core.MappingPlan{}, err
+	}
+	return plan.Mapping(ctx, rc, x.index)
 }
 
 func (x rebuildsAPI) rebuild(repository string) (*rebuild.Rebuild, error) {

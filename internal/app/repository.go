@@ -2,8 +2,11 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"tutti/consumers"
@@ -51,12 +54,15 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 	x.upstreams[rc.Code] = watched
 	block := upstream.RepositoriesBlock(repo)
 	spec := index.Spec{Alias: rc.IndexName, Mapping: rc.Mapping, Known: kind.Known()}
-	x.rebuilds[rc.Code] = rebuild.New(x.index, x.queue.Cells(), spec, consumers.IdentityCell(rc.Code, rc.IndexName))
+	x.rebuilds[rc.Code] = rebuild.New(x.index, x.queue.Cells(), spec, consumers.IdentityCell(rc.Code, rc.IndexName), rc.ReadMapping)
 	w := consumers.Repository{
 		Repository: repo, Upstream: watched, PageSize: rc.PageSize, Concurrency: rc.Concurrency, GiveUpAfter: rc.GiveUpAfter,
 		NonOverlapping: protocol.Of(rc.Type).NonOverlapping,
-		Probe:          probe{index: x.index, ensured: x.search.expectIndex(rc.IndexName), spec: spec},
-		Rebuild:        x.rebuilds[rc.Code], ExcludedOrganizations: rules.Organizations(),
+		Probe: probe{
+			index: x.index, ensured: x.search.expectIndex(rc.IndexName), spec: spec, code: rc.Code, contradicts: x.contradicting(rc.Code), log: x.log,
+			mapping: rc.ReadMapping,
+		},
+		Rebuild: x.rebuilds[rc.Code], MappingFile: rc.MappingFile, ExcludedOrganizations: rules.Organizations(),
 	}
 	if kind.Split != nil {
 		w.Split = func(rec core.Record, each func(id string, document []byte) error) error {
@@ -104,23 +110,65 @@ func (x *indexer) ackWait() time.Duration {
 	return 0
 }
 
+// contradicting returns the reason for Health of a repository whose mapping file contradicts its index, nil for none.
+func (x *indexer) contradicting(code string) *atomic.Pointer[string] {
+	reason := new(atomic.Pointer[string])
+	x.contradictions[code] = reason
+	return reason
+}
+
 // probe prepares and checks the index of one repository.
 type probe struct {
 	index index.Index
 	spec  index.Spec
+	code  string
 	// ensured is called with the result of each Ensure.
 	ensured func(error)
+	// contradicts is why the mapping file cannot be put into the index, nil where it could.
+	contradicts *atomic.Pointer[string]
+	log         *slog.Logger
+	// mapping reads the mapping file again.
+	mapping func() (json.RawMessage, error)
 }
 
-// Prepare creates the repository's index and alias if they are missing.
+// Prepare creates the repository's index and alias if they are missing. An index that the mapping file contradicts is used with the
+// mapping that it has: only a rebuild, which needs an index, can change that.
 func (p probe) Prepare(ctx context.Context, identity string) error {
 	p.spec.Identity = identity
+	if raw, err := p.mapping(); err == nil { // otherwise as it was at the start
+		p.spec.Mapping = raw
+	}
 	err := p.index.Ensure(ctx, p.spec)
-	p.ensured(err)
-	if err != nil {
+	contradicts := errors.Is(err, core.ErrMappingContradicts)
+	if contradicts {
+		p.ensured(nil)
+	} else {
+		p.ensured(err)
+	}
+	switch {
+	case contradicts:
+		reason := "repository " + p.code + ": " + core.MessageOf(err) + "; run tutti index " + p.code + " --rebuild (tutti mapping plan " + p.code + " lists the fields)"
+		p.contradicts.Store(&reason)
+		p.log.Warn("the index keeps its mapping until a rebuild", "repository", p.code, "index", p.spec.Alias, "reason", core.MessageOf(err))
+	case core.CodeOf(err) == core.CodeConflict:
+		return &core.Error{
+			Code: core.CodeConflict, Message: core.MessageOf(err), Err: err,
+			Hint: "tutti mapping plan " + p.code + " shows the way out" + adoptHint(err, p.code),
+		}
+	case err != nil:
 		return err
+	default:
+		p.contradicts.Store(nil)
 	}
 	return p.index.Check(ctx, p.spec.Alias)
+}
+
+// adoptHint returns the command that removes the conflict with an index of an alias' name, "" for other errors.
+func adoptHint(err error, code string) string {
+	if errors.Is(err, core.ErrAliasIsIndex) {
+		return "; tutti mapping adopt " + code + " makes the index an alias of the same documents"
+	}
+	return ""
 }
 
 // Check returns an error if the alias does not accept writes.

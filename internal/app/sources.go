@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"tutti/consumers"
@@ -27,11 +28,13 @@ type indexer struct {
 	// upstreams are the upstreams of the consumers, by repository code.
 	upstreams map[string]*watchedUpstream
 	rebuilds  map[string]*rebuild.Rebuild
-	consumers *consumers.Consumers
-	traced    []trace.Repository
-	ingest    *ingest.Service
-	readers   []*kafka.Reader
-	relay     *ingest.Relay // nil without a repository that the built-in one feeds
+	// contradictions say, by repository, why the mapping file cannot be put into the index; nil where it could.
+	contradictions map[string]*atomic.Pointer[string]
+	consumers      *consumers.Consumers
+	traced         []trace.Repository
+	ingest         *ingest.Service
+	readers        []*kafka.Reader
+	relay          *ingest.Relay // nil without a repository that the built-in one feeds
 }
 
 // openIngest creates the service for triggers, notifications and retries.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"tutti/internal/app/check"
 	"tutti/internal/bulk"
 	"tutti/internal/config"
 	"tutti/internal/index"
@@ -118,12 +119,11 @@ func (s *storage) openIndex(ctx context.Context) error {
 		if key, err = s.store.Secret(ctx, cursorSecret); err != nil {
 			return err
 		}
+		conn := check.Connection(c)
+		conn.Logger = s.log.With("component", "index")
 		s.index, err = elastic.New(elastic.Config{
-			Connection: elastic.Connection{
-				URLs: c.URLs(), Username: c.Username, Password: c.Password.Reveal(), APIKey: c.APIKey.Reveal(),
-				CAFile: c.CAFile, AWS: elastic.SignFor(c.AWS.Region, c.AWS.Service), Logger: s.log.With("component", "index"),
-			},
-			Shards: c.Shards, Replicas: c.Replicas, Grown: func(alias string) { s.grown(alias) }, CursorKey: key,
+			Connection: conn,
+			Shards:     c.Shards, Replicas: c.Replicas, Grown: func(alias string) { s.grown(alias) }, CursorKey: key,
 		})
 	} else {
 		s.index, err = indexembedded.Open(indexembedded.Config{

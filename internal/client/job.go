@@ -162,6 +162,23 @@ func (c *Client) DropPrevious(ctx context.Context, repository string) error {
 	return err
 }
 
+// MappingPlan is a plan as the server returned it.
+type MappingPlan struct {
+	core.MappingPlan
+	// Raw is the response as received.
+	Raw json.RawMessage `json:"-"`
+}
+
+// MappingPlan returns how a repository's index differs from the server's configuration.
+func (c *Client) MappingPlan(ctx context.Context, repository string) (MappingPlan, error) {
+	var p MappingPlan
+	path, err := pathOf("repository", repository)
+	if err == nil {
+		p.Raw, err = c.do(ctx, call{method: http.MethodGet, path: "/index" + path + "/mapping"}, &p)
+	}
+	return p, err
+}
+
 // RemoveRecord requests the removal of a record's document; the repository is not changed.
 func (c *Client) RemoveRecord(ctx context.Context, repository, organization, id string) (Accepted, error) {
 	return c.trigger(ctx, http.MethodDelete, RunOptions{}, []string{repository, organization, id})

@@ -251,17 +251,32 @@ func (c *Config) readMappings(f *setting.ErrorList) {
 			continue
 		}
 		at := setting.Indexed("repositories", i) + ".mappingFile"
-		data, err := os.ReadFile(r.MappingFile)
-		switch trimmed := bytes.TrimSpace(data); {
-		case err != nil:
-			f.Add(at, "", "", "%s cannot be read: %s", r.MappingFile, setting.Reason(err))
-		case !json.Valid(trimmed):
-			f.Add(at, "", "", "%s is not JSON", r.MappingFile)
-		case trimmed[0] != '{':
-			f.Add(at, "", "", "%s does not contain a JSON object", r.MappingFile)
-		default:
-			r.Mapping = trimmed
+		raw, err := r.ReadMapping()
+		if err != nil {
+			f.Add(at, "", "", "%s", core.MessageOf(err))
+			continue
 		}
+		r.Mapping = raw
+	}
+}
+
+// ReadMapping returns the content of the mapping file, a JSON object, as it is now, nil without one. An error is CodeInvalid and names
+// the file.
+func (r *Repository) ReadMapping() (json.RawMessage, error) {
+	file := r.MappingFile
+	if file == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(file)
+	switch trimmed := bytes.TrimSpace(data); {
+	case err != nil:
+		return nil, core.WrapError(core.CodeInvalid, file+" cannot be read: "+setting.Reason(err), err)
+	case !json.Valid(trimmed):
+		return nil, core.NewError(core.CodeInvalid, file+" is not JSON")
+	case trimmed[0] != '{':
+		return nil, core.NewError(core.CodeInvalid, file+" does not contain a JSON object")
+	default:
+		return trimmed, nil
 	}
 }
 

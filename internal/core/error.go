@@ -64,6 +64,10 @@ var (
 	// ErrIndexUnreachable: no connection, a broken connection, or no response in time, also if a gateway or the engine reports
 	// that. CodeUnavailable or CodeOverloaded.
 	ErrIndexUnreachable = errors.New("the engine was not reached")
+	// ErrAliasIsIndex: the name of an alias is that of an index. CodeConflict.
+	ErrAliasIsIndex = errors.New("an index has the name of the alias")
+	// ErrMappingContradicts: the mapping file cannot be put into the index, which takes documents nevertheless. CodeConflict.
+	ErrMappingContradicts = errors.New("the mapping file contradicts the index")
 )
 
 // ErrObjectAbsent is the error for an object that the storage does not have.

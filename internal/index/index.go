@@ -46,8 +46,12 @@ type Index interface {
 	Write(ctx context.Context, b core.Batch) ([]core.Result, error)
 
 	// Ensure creates the alias with spec's mapping, or adds spec's fields to an existing one. It may be called repeatedly and
-	// concurrently. CodeConflict when an existing mapping contradicts spec.Mapping.
+	// concurrently. CodeConflict when an existing mapping contradicts spec.Mapping
+	// (core.ErrMappingContradicts), or spec.Alias is the name of an index (core.ErrAliasIsIndex).
 	Ensure(ctx context.Context, spec Spec) error
+
+	// Compare returns what the engine has under the name spec.Alias, and how that differs from spec. It changes nothing.
+	Compare(ctx context.Context, spec Spec) (Comparison, error)
 
 	// Get returns one document as last written, even before a Refresh; false when it is absent. CodeIndexBlocked when
 	// the alias is missing.

@@ -3,6 +3,7 @@ package rebuild
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"strings"
 
@@ -50,24 +51,30 @@ type Rebuild struct {
 	spec  index.Spec
 	// identityCell names the cell with the identity of the index that the repository writes to.
 	identityCell string
+	// mapping returns the content of the mapping file, nil for none.
+	mapping func() (json.RawMessage, error)
 }
 
 // New returns the Rebuild of the index of spec. identityCell names the cell with the identity of the index that was last prepared, which
-// Finish sets.
-func New(x index.Index, cells Cells, spec index.Spec, identityCell string) *Rebuild {
-	return &Rebuild{index: x, cells: cells, spec: spec, identityCell: identityCell}
+// Finish sets. mapping replaces the Mapping of spec: a rebuild uses the mapping file as it is then.
+func New(x index.Index, cells Cells, spec index.Spec, identityCell string, mapping func() (json.RawMessage, error)) *Rebuild {
+	return &Rebuild{index: x, cells: cells, spec: spec, identityCell: identityCell, mapping: mapping}
 }
 
 // target returns the spec of the index to be filled.
-func (r *Rebuild) target() index.Spec {
+func (r *Rebuild) target() (index.Spec, error) {
 	spec := r.spec
+	var err error
+	if spec.Mapping, err = r.mapping(); err != nil {
+		return spec, err
+	}
 	spec.Alias, spec.Replaces, spec.Identity = core.NextAlias(r.spec.Alias), r.spec.Alias, ""
-	return spec
+	return spec, nil
 }
 
 // Begin creates the index to be filled by a job, and makes writes of all processes go to it too. Doing so again has no effect. What an
 // earlier job left behind is deleted. CodeConflict when the index of this job was deleted since, or when a template of the cluster
-// prevents the rebuild.
+// prevents the rebuild; CodeInvalid when the mapping file cannot be read.
 func (r *Rebuild) Begin(ctx context.Context, jobID string) error {
 	s, revision, err := readState(ctx, r.cells, r.spec.Alias)
 	if err != nil {
@@ -76,7 +83,10 @@ func (r *Rebuild) Begin(ctx context.Context, jobID string) error {
 	if s.jobID == jobID {
 		return r.check(ctx, s)
 	}
-	spec := r.target()
+	spec, err := r.target()
+	if err != nil {
+		return err
+	}
 	if err := r.index.Drop(ctx, spec.Alias); err != nil {
 		return err
 	}
@@ -195,7 +205,11 @@ func (r *Rebuild) move(ctx context.Context, identity, from string) error {
 			return err
 		}
 	}
-	return r.index.Swap(ctx, r.spec, from)
+	spec := r.spec
+	if mapping, err := r.mapping(); err == nil { // the index is filled: a file that was damaged since does not matter
+		spec.Mapping = mapping
+	}
+	return r.index.Swap(ctx, spec, from)
 }
 
 // Rollback moves the alias back to the index that it had before the last rebuild, which then is the one before. That index has not

@@ -2,6 +2,7 @@ package rebuild_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -75,6 +76,9 @@ type world struct {
 	r      *rebuild.Rebuild
 	// left is the number of steps until the process ends, negative for never.
 	left int
+	// mapping is the mapping file.
+	mapping    json.RawMessage
+	mappingErr error
 }
 
 const alias = "analyses"
@@ -96,7 +100,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w.x.step, w.cells.step = step, step
 	spec := index.Spec{Alias: alias}
-	w.mirror, w.r = rebuild.NewMirror(w.x, w.cells), rebuild.New(w.x, w.cells, spec, "identity")
+	w.mirror, w.r = rebuild.NewMirror(w.x, w.cells), rebuild.New(w.x, w.cells, spec, "identity", func() (json.RawMessage, error) { return w.mapping, w.mappingErr })
 	w.ok(x.Ensure(t.Context(), spec))
 	w.write("a", 1)
 	return w
@@ -179,6 +183,23 @@ func TestRebuild(t *testing.T) {
 	w.holds(core.PreviousAlias(alias), "a", "c")
 	if identity, err := w.x.Identity(t.Context(), alias); err != nil || w.cells.values["identity"] != identity {
 		t.Errorf("the cell has the identity %q, want %q (%v)", w.cells.values["identity"], identity, err)
+	}
+}
+
+// TestMappingFile: a rebuild reads the mapping file again, and does not begin with one that cannot be read.
+func TestMappingFile(t *testing.T) {
+	w := newWorld(t)
+	w.mappingErr = core.NewError(core.CodeInvalid, "m.json is not JSON")
+	if err := w.r.Begin(t.Context(), "job"); core.CodeOf(err) != core.CodeInvalid {
+		t.Fatal(err)
+	}
+	w.missing(core.NextAlias(alias))
+	w.mapping, w.mappingErr = json.RawMessage(`{"properties":{"n":{"type":"long"}}}`), nil
+	w.ok(w.r.Begin(t.Context(), "job"))
+	w.mappingErr = core.NewError(core.CodeInvalid, "m.json is not JSON")
+	w.ok(w.r.Finish(t.Context(), "job"))
+	if raw, err := w.x.Mapping(t.Context(), alias); err != nil || string(raw) != string(w.mapping) {
+		t.Errorf("the mapping is %s, %v", raw, err)
 	}
 }
 

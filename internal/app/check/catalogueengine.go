@@ -24,7 +24,7 @@ type engineChecker struct {
 
 func newEngineChecker(cfg config.Index, opts Options, aliases []string) *engineChecker {
 	j := &engineChecker{cfg: cfg, aliases: aliases}
-	of := connection(cfg)
+	of := Connection(cfg)
 	of.Timeout = opts.Timeout
 	engine, err := elastic.New(elastic.Config{Connection: of})
 	if err != nil {

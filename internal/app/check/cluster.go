@@ -68,7 +68,7 @@ func neededPrivileges() []string {
 }
 
 // alias checks the alias of a repository and this user's privileges on it.
-func (e *engine) alias(ctx context.Context, name string) Finding {
+func (e *engine) alias(ctx context.Context, code, name string) Finding {
 	subject := subjectIndex + " " + name
 	a, err := e.node.Alias(ctx, name)
 	if err != nil {
@@ -92,7 +92,7 @@ func (e *engine) alias(ctx context.Context, name string) Finding {
 		if e.isIndex(ctx, name) {
 			return Finding{
 				subject, StatusFail, "an index has this name; tutti needs the name for an alias",
-				"choose another indexName, or copy the index to another name (POST /_reindex) and delete it",
+				"choose another indexName, or make the index an alias of the same documents: tutti mapping adopt " + code,
 			}
 		}
 		f.Message = "will be created"

@@ -26,7 +26,7 @@ type engine struct {
 func newEngine(cfg config.Index) (*engine, error) {
 	e := &engine{cfg: cfg}
 	for _, node := range cfg.URLs() {
-		of := connection(cfg)
+		of := Connection(cfg)
 		of.URLs = []string{node}
 		p, err := elastic.NewProbe(of)
 		if err != nil {
@@ -38,7 +38,8 @@ func newEngine(cfg config.Index) (*engine, error) {
 	return e, nil
 }
 
-func connection(cfg config.Index) elastic.Connection {
+// Connection returns the connection to the search engine of a configuration.
+func Connection(cfg config.Index) elastic.Connection {
 	return elastic.Connection{
 		URLs: cfg.URLs(), Username: cfg.Username, Password: cfg.Password.Reveal(), APIKey: cfg.APIKey.Reveal(), CAFile: cfg.CAFile,
 		AWS: elastic.SignFor(cfg.AWS.Region, cfg.AWS.Service),

@@ -228,7 +228,7 @@ func TestElasticsearch(t *testing.T) {
 			routes{"GET /_alias/a": {}, "HEAD /a": {200, ""}},
 			"",
 			[]string{right, "ok: *"},
-			[]string{"fail: an index has this name; tutti needs the name for an alias -> choose another indexName, or copy the index to another name (POST /_reindex) and delete it"},
+			[]string{"fail: an index has this name; tutti needs the name for an alias -> choose another indexName, or make the index an alias of the same documents: tutti mapping adopt a"},
 		},
 		"two indices": {
 			routes{"GET /_alias/a": {200, `{"x":{},"y":{}}`}},

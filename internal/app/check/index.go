@@ -31,7 +31,7 @@ func indexProbe(cfg config.Config) probe {
 		}
 		found = append(found, e.health(ctx)...)
 		for _, r := range cfg.Repositories {
-			f := e.alias(ctx, r.IndexName)
+			f := e.alias(ctx, r.Code, r.IndexName)
 			found = append(found, f)
 			if f.Status == StatusOK {
 				found = append(found, e.unindexed(ctx, r)...)

@@ -384,7 +384,7 @@ func TestEnsureRefuses(t *testing.T) {
 			"an index of that name",
 			[]answer{missing, refused(400, "invalid_alias_name_exception",
 				"Invalid alias name [a]: an index or data stream exists with the same name as the alias")},
-			core.CodeConflict, "an index has the name a; remove it or choose another name, as tutti needs the name for an alias",
+			core.CodeConflict, "an index has the name a, which tutti needs for an alias",
 		},
 		{
 			"an impossible name",

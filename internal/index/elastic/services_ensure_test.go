@@ -83,7 +83,7 @@ func TestEnsureTakesAMappingFile(t *testing.T) {
 			t.Errorf("the file's settings do not win: %s", settings)
 		}
 		err = x.Ensure(t.Context(), index.Spec{Alias: alias, Mapping: json.RawMessage(`{"properties":{"studyId":{"type":"long"}}}`)})
-		wantError(t, err, core.CodeConflict, "the mapping file contradicts the mapping of "+alias)
+		wantError(t, err, core.CodeConflict, "the mapping file contradicts the mapping of "+alias+`: the field "studyId" is text in the index and long in the mapping`)
 	}
 	err := x.Ensure(t.Context(), index.Spec{Alias: fresh(t), Mapping: json.RawMessage(`{"properties":{"a":{"type":"nonsense"}}}`)})
 	wantError(t, err, core.CodeInvalid, "the index rejected the request")
@@ -94,8 +94,7 @@ func TestEnsureRefusesAPlainIndex(t *testing.T) {
 	alias := fresh(t)
 	admin(t, http.MethodPut, "/"+alias, "")
 	err := x.Ensure(t.Context(), index.Spec{Alias: alias, Known: mapping.Song()})
-	wantError(t, err, core.CodeConflict, "an index has the name "+alias+
-		"; remove it or choose another name, as tutti needs the name for an alias")
+	wantError(t, err, core.CodeConflict, "an index has the name "+alias+", which tutti needs for an alias")
 	results := write(t, x, alias, put("a", 1, `{}`))
 	if results[0].Outcome != core.OutcomeRetry || results[0].Code != core.CodeIndexBlocked {
 		t.Errorf("got %+v", results)

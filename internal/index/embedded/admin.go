@@ -37,19 +37,16 @@ func (x *admin) Ensure(_ context.Context, spec index.Spec) error {
 	if err := validAlias(spec.Alias); err != nil {
 		return err
 	}
-	var given *mapping.Field
-	if spec.Mapping != nil {
-		var err error
-		if given, err = mapping.Parse(spec.Mapping); err != nil {
-			return err
-		}
+	wanted, err := spec.Fields()
+	if err != nil {
+		return err
 	}
 	x.ensureMu.Lock()
 	defer x.ensureMu.Unlock()
 	if a, err := x.alias(spec.Alias); err == nil {
-		return x.extend(a, given, spec.Known)
+		return x.extend(a, spec)
 	}
-	return x.create(spec, given)
+	return x.create(spec, wanted)
 }
 
 // create creates an alias in one transaction.
@@ -57,21 +54,11 @@ func (x *admin) create(spec index.Spec, tree *mapping.Field) error {
 	a := &alias{
 		identity: rand.Text(), terms: map[string]term{}, limits: mapping.LimitsOf(spec.Mapping), segments: newSegmentSet(0),
 	}
-	added := spec.Known
-	if tree == nil {
-		tree = mapping.NewRoot()
-	} else {
-		added = mapping.MissingOwn(tree, spec.Known)
-	}
-	tree, err := mapping.Merge(tree, added)
-	if err != nil {
-		return err
-	}
 	if problem := a.limits.Exceeded(tree); problem != "" {
 		return core.NewError(core.CodeInvalid, problem)
 	}
 	a.tree.Store(tree)
-	err = x.update(0, func(tx *bbolt.Tx) error {
+	err := x.update(0, func(tx *bbolt.Tx) error {
 		b, err := createIndex(tx, a, spec.Alias)
 		if err != nil {
 			return err
@@ -121,27 +108,62 @@ func createIndex(tx *bbolt.Tx, a *alias, aliasName string) (*bbolt.Bucket, error
 	return all.CreateBucket([]byte(a.name))
 }
 
-// extend adds fields to an existing alias. given must agree with the alias' mapping; fields of known that conflict are left out.
-func (x *admin) extend(a *alias, given, known *mapping.Field) error {
+// extend adds fields to an existing alias. Those of a mapping file must agree with the alias' mapping; others that conflict are left out.
+func (x *admin) extend(a *alias, spec index.Spec) error {
 	a.growth.Lock()
 	defer a.growth.Unlock()
 	tree := a.tree.Load()
-	added := given
-	if added == nil {
-		if added = mapping.Missing(tree, known); added == nil {
-			return nil
-		}
-	}
-	grown, err := mapping.Merge(tree, added)
-	if err == nil && given != nil {
-		grown, err = mapping.Merge(grown, mapping.MissingOwn(grown, known))
-	}
-	if err != nil {
+	grown, err := extended(tree, spec)
+	if err != nil || grown == tree {
 		return err
 	}
 	// The tree is published before it is saved: a transaction of the committer in between then saves it.
 	a.tree.Store(grown)
 	return x.update(0, func(tx *bbolt.Tx) error { return a.saveTree(aliasBucket(tx, a.name)) }, a)
+}
+
+// extended returns the mapping of an alias with the fields of spec.
+func extended(tree *mapping.Field, spec index.Spec) (*mapping.Field, error) {
+	if spec.Mapping == nil {
+		return mapping.Merge(tree, mapping.Missing(tree, spec.Known))
+	}
+	file, err := mapping.Parse(spec.Mapping)
+	if err != nil {
+		return nil, err
+	}
+	if text := mapping.Contradiction(mapping.Compare(file, tree)); text != "" {
+		return nil, &core.Error{
+			Code: core.CodeConflict, Message: "the mapping file contradicts the mapping of " + spec.Alias + ": " + text,
+			Hint: "rebuild the repository's index, which creates a new one with the mapping file", Err: core.ErrMappingContradicts,
+		}
+	}
+	grown, err := mapping.Put(tree, file)
+	if err != nil {
+		return nil, err
+	}
+	return mapping.Merge(grown, mapping.MissingOwn(grown, spec.Known))
+}
+
+// Compare returns how the mapping of the alias differs from spec.
+func (x *admin) Compare(_ context.Context, spec index.Spec) (index.Comparison, error) {
+	c := index.Comparison{Kind: index.NameAbsent}
+	if err := validAlias(spec.Alias); err != nil {
+		return c, err
+	}
+	wanted, err := spec.Fields()
+	if err != nil {
+		return c, err
+	}
+	a, done, err := x.use(spec.Alias)
+	if errors.Is(err, core.ErrIndexMissing) {
+		return c, nil
+	}
+	if err != nil {
+		return c, err
+	}
+	defer done()
+	c.Kind, c.Indices, c.Fields = index.NameAlias, []string{a.name}, spec.Differences(wanted, a.tree.Load())
+	return c, nil
 }
 
 // Mapping returns the current mapping of the alias.

@@ -15,6 +15,21 @@ func Merge(known, added *Field) (*Field, error) {
 	return combine(known, added, "the field %q is of type %s in the index and of type %s in the mapping")
 }
 
+// Put returns a new tree with the fields of known and of a mapping file, which must not contradict known. The parameters of the
+// file's fields replace those of known. Neither tree is changed.
+func Put(known, file *Field) (*Field, error) {
+	merged, err := Merge(known, file)
+	if err != nil {
+		return nil, err
+	}
+	for path, f := range file.All() {
+		if both := merged.Lookup(path); !f.Container() && both != f {
+			both.Params = f.Params // Merge has copied the field
+		}
+	}
+	return merged, nil
+}
+
 // Unite returns a new tree with the fields of two indices that are searched as one; where both have a field, second's parameters
 // take precedence, and two number types become one with the values of both. CodeConflict, naming the path, when the types differ
 // otherwise. Neither tree is changed.

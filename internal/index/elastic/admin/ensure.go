@@ -68,8 +68,11 @@ func (a *Admin) ensure(ctx context.Context, spec index.Spec) error {
 			continue // another process was faster, or an index without the alias has the name
 		case transport.TypeInvalidAlias:
 			if strings.Contains(transport.ErrorOf(err).Reason, "same name") {
-				return core.WrapError(core.CodeConflict, "an index has the name "+spec.Alias+
-					"; remove it or choose another name, as tutti needs the name for an alias", err)
+				return &core.Error{
+					Code: core.CodeConflict, Message: "an index has the name " + spec.Alias + ", which tutti needs for an alias",
+					Hint: "choose another name, or make it an alias of the same documents: tutti mapping adopt",
+					Err:  errors.Join(core.ErrAliasIsIndex, err),
+				}
 			}
 		}
 		return err
@@ -204,14 +207,28 @@ func (a *Admin) putUserMapping(ctx context.Context, st *metadata.Alias, spec ind
 	err = a.meta.PutMapping(ctx, spec.Alias, body.Mappings)
 	if transport.TypeOf(err) == transport.TypeIllegalArgument {
 		return &core.Error{
-			Code: core.CodeConflict, Message: "the mapping file contradicts the mapping of " + spec.Alias,
-			Hint: "rebuild the repository's index, which creates a new one with the mapping file", Err: err,
+			Code: core.CodeConflict, Message: "the mapping file contradicts the mapping of " + spec.Alias + a.contradiction(ctx, spec),
+			Hint: "rebuild the repository's index, which creates a new one with the mapping file",
+			Err:  errors.Join(core.ErrMappingContradicts, err),
 		}
 	}
 	if err != nil || spec.Known == nil {
 		return err
 	}
 	return a.addOwnFields(ctx, st, spec)
+}
+
+// contradiction returns ": " and the fields of spec's mapping file that cannot be put into the index, or "" if they are not known.
+func (a *Admin) contradiction(ctx context.Context, spec index.Spec) string {
+	raw, err := a.meta.Mapping(ctx, spec.Alias)
+	if err != nil {
+		return ""
+	}
+	found, err := a.differences(ctx, spec, raw)
+	if text := mapping.Contradiction(found); err == nil && text != "" {
+		return ": " + text
+	}
+	return ""
 }
 
 // addOwnFields adds the fields that tutti adds to documents, if the index does not have them yet.

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tutti/internal/app/plan"
+	"tutti/internal/client"
+	"tutti/internal/client/display"
+	"tutti/internal/config"
+	"tutti/internal/core"
+)
+
+const oneRepository = "pass the code of one repository"
+
+func mappingCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "mapping",
+		Short: "Compare the mapping of an index with the configuration, and adopt an existing index",
+		Long: "Compare the mapping of a repository's index with its mapping file, and make an existing index one that tutti can\n" +
+			"write to.",
+		Example: "  tutti mapping plan song.collab --config tutti.yaml\n" +
+			"  tutti mapping adopt song.collab --config tutti.yaml",
+	}
+	cmd.AddCommand(mappingPlanCommand(), mappingAdoptCommand())
+	return cmd
+}
+
+// configFlag adds the flag of the configuration file.
+func configFlag(cmd *cobra.Command, file *string) {
+	cmd.Flags().StringVar(file, "config", os.Getenv("TUTTI_CONFIG"), "the configuration `file` (YAML); also TUTTI_CONFIG")
+}
+
+func mappingPlanCommand() *cobra.Command {
+	var r remote
+	var file string
+	cmd := &cobra.Command{
+		Use:   "plan <repository>",
+		Short: "Show how the mapping of a repository's index differs from its mapping file",
+		Long: "Show what stands under the repository's indexName: nothing, an alias and its index, an index that something else\n" +
+			"made. Then show the fields and settings in which the index differs from the repository's mapping file, or without\n" +
+			"one from the mapping that tutti starts with, and for each whether it can be added now, needs a rebuild, or is only\n" +
+			"in the index, as fields are that documents have added. The last lines are the steps to take, in order. Nothing is\n" +
+			"changed.\n\n" +
+			"With index.url in the configuration the search engine is asked, and tutti need not run. The embedded index can be\n" +
+			"read only by the tutti that has it open: --server is its address. With --server, the server's own configuration\n" +
+			"counts.\n\n" +
+			"Exit code: 0 when there is nothing to do; 2 when there is; 1 on every error.",
+		Example: "  tutti mapping plan song.collab --config tutti.yaml\n" +
+			"  tutti mapping plan song.collab --config tutti.yaml --output json | jq '.fields[] | select(.change == \"needs a rebuild\")'\n" +
+			"  tutti mapping plan local --server http://127.0.0.1:8080",
+		Args:              arguments(1, oneRepository),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := planMapping(cmd, &r, file, args[0])
+			if err != nil {
+				return err
+			}
+			if err := r.print(cmd, p.Raw, nil, func() error { return printMappingPlan(cmd.OutOrStdout(), p.MappingPlan) }); err != nil || !p.Difference {
+				return err
+			}
+			return &exitError{code: exitPartial}
+		},
+	}
+	r.addFlags(cmd)
+	configFlag(cmd, &file)
+	return cmd
+}
+
+// planMapping asks the search engine of a configuration, or a server.
+func planMapping(cmd *cobra.Command, r *remote, file, code string) (client.MappingPlan, error) {
+	var p client.MappingPlan
+	c, err := r.client()
+	if err != nil {
+		return p, err
+	}
+	if cmd.Flags().Changed("server") {
+		return c.MappingPlan(cmd.Context(), code)
+	}
+	cfg, err := config.Load(file, os.Environ())
+	if err != nil {
+		return p, err
+	}
+	rc, err := plan.Repository(cfg, code)
+	if err != nil {
+		return p, err
+	}
+	if cfg.Index.URL == "" {
+		if p, err = c.MappingPlan(cmd.Context(), code); core.CodeOf(err) == core.CodeUnavailable {
+			err = &core.Error{
+				Code: core.CodeUnavailable, Message: "only a running tutti can read the embedded index, and " + r.server + " does not answer",
+				Hint: "start it: tutti serve; or pass its address with --server",
+			}
+		}
+		return p, err
+	}
+	engine, err := plan.Engine(cfg)
+	if err != nil {
+		return p, err
+	}
+	defer func() { _ = engine.Close() }() // nothing was written
+	if p.MappingPlan, err = plan.Mapping(cmd.Context(), rc, engine); err != nil {
+		return p, err
+	}
+	p.Raw, err = json.Marshal(p.MappingPlan)
+	return p, err
+}
+
+func printMappingPlan(out io.Writer, p core.MappingPlan) error {
+	documents := ""
+	if p.Documents > 0 {
+		documents = strconv.FormatInt(p.Documents, 10)
+	}
+	wanted := "mapping file"
+	if p.MappingFile == "" {
+		wanted = "initial mapping"
+	}
+	if err := display.KeyValues(out,
+		"repository", p.Repository, "index", p.IndexName+" is "+p.Summary, "documents", documents,
+		"other aliases", strings.Join(p.OtherAliases, ", "), "mapping file", p.MappingFile); err != nil {
+		return err
+	}
+	fields := display.NewTable("FIELD", strings.ToUpper(wanted), "INDEX", "CHANGE")
+	for _, f := range p.Fields {
+		fields.Row(f.Field, f.Wanted, f.Live, f.Change)
+	}
+	settings := display.NewTable("SETTING", strings.ToUpper(wanted), "INDEX", "CHANGE")
+	for _, s := range p.Settings {
+		settings.Row(s.Setting, s.Wanted, s.Live, core.PlanRebuild)
+	}
+	for _, part := range []struct {
+		rows  int
+		table *display.Table
+	}{{len(p.Fields), fields}, {len(p.Settings), settings}} {
+		if part.rows == 0 {
+			continue
+		}
+		if _, err := fmt.Fprintln(out); err != nil {
+			return err
+		}
+		if err := part.table.Write(out); err != nil {
+			return err
+		}
+	}
+	text := "\nThere is nothing to do.\n"
+	if p.Difference {
+		text = "\nNext:\n  " + display.PrintableLines(strings.Join(p.Next, "\n  ")) + "\n"
+	}
+	_, err := io.WriteString(out, text)
+	return err
+}
+
+func mappingAdoptCommand() *cobra.Command {
+	var file, output string
+	cmd := &cobra.Command{
+		Use:   "adopt <repository>",
+		Short: "Turn an existing index into an alias of the same documents, which tutti can write to",
+		Long: "Turn the Elasticsearch or OpenSearch index that has a repository's indexName into an alias of the same documents,\n" +
+			"as tutti writes only to an alias. The index is cloned, under the name <indexName>-<time>, and in one step replaced\n" +
+			"by the alias; its other aliases move too. No document is lost or copied by hand, and nothing that reads the name\n" +
+			"has to change; only a search in flight at that moment may fail once. Meanwhile the index takes no writes: stop\n" +
+			"what else writes to it, such as Maestro, first. If a step fails, the index is as before.\n\n" +
+			"A running tutti that is paused because of the index continues by itself. tutti mapping plan shows whether the\n" +
+			"mapping needs a rebuild, which keeps the adopted index for --rollback.",
+		Example: "  tutti mapping adopt song.collab --config tutti.yaml\n" +
+			"  tutti mapping adopt song.collab --config tutti.yaml --output json | jq -r .index",
+		Args:              arguments(1, oneRepository),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			cfg, err := config.Load(file, os.Environ())
+			if err != nil {
+				return err
+			}
+			alias, physical, err := plan.Adopt(cmd.Context(), cfg, args[0])
+			if err != nil {
+				return err
+			}
+			if output == outputJSON {
+				text, err := json.Marshal(map[string]string{"indexName": alias, "index": physical})
+				if err != nil {
+					return fmt.Errorf("writing the result: %w", err)
+				}
+				return printJSON(cmd.OutOrStdout(), text)
+			}
+			return display.KeyValues(cmd.OutOrStdout(), "adopted", alias, "now an alias of", physical, "next", "tutti mapping plan "+args[0])
+		},
+	}
+	configFlag(cmd, &file)
+	cmd.Flags().StringVarP(&output, "output", "o", outputText, "`text` or json")
+	complete(cmd, "output", outputs()...)
+	return cmd
+}

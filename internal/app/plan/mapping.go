@@ -1,0 +1,152 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"tutti/internal/app/check"
+	"tutti/internal/config"
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/elastic"
+	"tutti/internal/index/mapping"
+)
+
+// Comparer compares an alias with its configuration, without changing anything.
+type Comparer interface {
+	Compare(ctx context.Context, spec index.Spec) (index.Comparison, error)
+}
+
+// Mapping returns the plan of a repository. It reads the mapping file as it is now.
+func Mapping(ctx context.Context, rc config.Repository, x Comparer) (core.MappingPlan, error) {
+	spec := index.Spec{Alias: rc.IndexName, Known: rc.Kind().Known()}
+	var err error
+	if spec.Mapping, err = rc.ReadMapping(); err != nil {
+		return core.MappingPlan{}, err
+	}
+	found, err := x.Compare(ctx, spec)
+	if err != nil {
+		return core.MappingPlan{}, err
+	}
+	p := core.MappingPlan{
+		Repository: rc.Code, IndexName: rc.IndexName, MappingFile: rc.MappingFile,
+		State: string(found.Kind), Summary: summary(found),
+		Indices: found.Indices, OtherAliases: found.Aliases, Documents: found.Documents, Fields: []core.PlannedField{},
+	}
+	for _, d := range found.Fields {
+		p.Fields = append(p.Fields, core.PlannedField{Field: d.Field, Wanted: d.Wanted, Live: d.Live, Change: changeText(d.Change)})
+	}
+	for _, s := range found.Settings {
+		p.Settings = append(p.Settings, core.PlannedSetting{Setting: s.Setting, Wanted: s.Wanted, Live: s.Live})
+	}
+	p.Next = next(rc.Code, found)
+	p.Difference = len(p.Next) > 0
+	return p, nil
+}
+
+func changeText(c mapping.Change) string {
+	switch c {
+	case mapping.ChangeAdd:
+		return core.PlanAdd
+	case mapping.ChangeUpdate:
+		return core.PlanUpdate
+	case mapping.ChangeRebuild:
+		return core.PlanRebuild
+	case mapping.ChangeNone:
+		return core.PlanKeep
+	default:
+		return string(c)
+	}
+}
+
+// summary describes what a name is.
+func summary(found index.Comparison) string {
+	switch found.Kind {
+	case index.NameAbsent:
+		return "absent"
+	case index.NameSeveral:
+		return fmt.Sprintf("an alias of %d indices, and tutti needs one of a single index", len(found.Indices))
+	case index.NameIndex:
+		return "an index, and tutti needs an alias of this name"
+	case index.NameDataStream:
+		return "a data stream, and tutti needs an alias of this name"
+	case index.NameAlias:
+	}
+	text := "an alias of " + strings.Join(found.Indices, ", ")
+	if found.Foreign {
+		text += ", which tutti did not create; it is used as it is"
+	}
+	return text
+}
+
+// next returns the steps after which the index is as configured, none if it is.
+func next(code string, found index.Comparison) []string {
+	count := map[mapping.Change]int{}
+	for _, d := range found.Fields {
+		count[d.Change]++
+	}
+	rebuild := "tutti index " + code + " --rebuild --wait"
+	run := "tutti index " + code + " --wait"
+	switch {
+	case found.Kind == index.NameAbsent:
+		return []string{"start tutti, which creates the alias and an index for it", run}
+	case found.Kind == index.NameSeveral:
+		return []string{"remove the alias from all but one of its indices: POST /_aliases"}
+	case found.Kind == index.NameDataStream:
+		return []string{"choose another indexName"}
+	}
+	var steps []string
+	if found.Kind == index.NameIndex {
+		steps = []string{"tutti mapping adopt " + code}
+	}
+	switch {
+	case count[mapping.ChangeRebuild] > 0 || len(found.Settings) > 0:
+		return append(steps, rebuild)
+	case count[mapping.ChangeAdd]+count[mapping.ChangeUpdate] > 0 && found.Kind == index.NameAlias:
+		return append(steps, "restart tutti, which adds the fields", run)
+	case found.Kind == index.NameIndex:
+		return append(steps, run)
+	default:
+		return steps
+	}
+}
+
+// Repository returns a repository of a configuration by its code, or CodeNotFound.
+func Repository(cfg config.Config, code string) (config.Repository, error) {
+	codes := make([]string, 0, len(cfg.Repositories))
+	for _, rc := range cfg.Repositories {
+		if rc.Code == code {
+			return rc, nil
+		}
+		codes = append(codes, rc.Code)
+	}
+	return config.Repository{}, &core.Error{
+		Code: core.CodeNotFound, Message: fmt.Sprintf("the configuration has no repository %q", code), Hint: "it has " + strings.Join(codes, ", "),
+	}
+}
+
+// Engine connects to the search engine of a configuration, which must have one. It must be closed.
+func Engine(cfg config.Config) (*elastic.Index, error) {
+	c := cfg.Index
+	return elastic.New(elastic.Config{Connection: check.Connection(c), Shards: c.Shards, Replicas: c.Replicas})
+}
+
+// Adopt turns the index that has a repository's indexName into an alias of the same documents, and returns the alias and the new name of
+// the index.
+func Adopt(ctx context.Context, cfg config.Config, code string) (alias, physical string, err error) {
+	rc, err := Repository(cfg, code)
+	if err != nil {
+		return "", "", err
+	}
+	if cfg.Index.URL == "" {
+		return "", "", core.NewError(core.CodeInvalid, "the configuration has no index.url; the embedded index has nothing to adopt")
+	}
+	engine, err := Engine(cfg)
+	if err != nil {
+		return "", "", err
+	}
+	defer func() { _ = engine.Close() }() // Adopt has ended
+	physical, err = engine.Adopt(ctx, rc.IndexName)
+	return rc.IndexName, physical, err
+}

@@ -1,0 +1,45 @@
+package core
+
+// MappingPlan says what stands under the indexName of a repository, how that differs from the configuration, and what to do.
+type MappingPlan struct {
+	Repository string `json:"repository"`
+	IndexName  string `json:"indexName"`
+	// MappingFile is the repository's mapping file, "" for the mapping that tutti makes.
+	MappingFile string `json:"mappingFile,omitempty"`
+	// State is what the name is: absent, alias, several_indices (an alias of them), index, or data_stream. Summary says it in words.
+	State   string `json:"state"`
+	Summary string `json:"summary"`
+	// Indices are the indices behind the name, OtherAliases their other aliases. Documents is their number, 0 if it is not known.
+	Indices      []string `json:"indices,omitempty"`
+	OtherAliases []string `json:"otherAliases,omitempty"`
+	Documents    int64    `json:"documents,omitempty"`
+	// Fields and Settings are what differs. Difference is false where all Fields are only in the index and nothing is to be done.
+	Fields     []PlannedField   `json:"fields"`
+	Settings   []PlannedSetting `json:"settings,omitempty"`
+	Difference bool             `json:"difference"`
+	// Next are the steps that remove the difference, in order: commands where there is one.
+	Next []string `json:"next,omitempty"`
+}
+
+// Changes of a PlannedField.
+const (
+	PlanAdd     = "can be added now"
+	PlanUpdate  = "can be changed now"
+	PlanRebuild = "needs a rebuild"
+	PlanKeep    = "only in the index"
+)
+
+// PlannedField is a field with its types and parameters in the configuration and in the index, "" where there is none.
+type PlannedField struct {
+	Field  string `json:"field"`
+	Wanted string `json:"wanted,omitempty"`
+	Live   string `json:"live,omitempty"`
+	Change string `json:"change"`
+}
+
+// PlannedSetting is a setting of the mapping file that the index does not have. tutti sets it only when it creates an index.
+type PlannedSetting struct {
+	Setting string `json:"setting"`
+	Wanted  string `json:"wanted"`
+	Live    string `json:"live,omitempty"`
+}

@@ -1,0 +1,175 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/transport"
+)
+
+const (
+	settingWriteBlock = "index.blocks.write"
+	settingCreated    = "index.creation_date"
+	// adoptingSuffix is that of an alias of a clone that Adopt has not finished.
+	adoptingSuffix = "--adopting"
+)
+
+// cloneRestore bounds the requests that undo an Adopt whose ctx has ended.
+const cloneRestore = 30 * time.Second
+
+// Adopt turns the index with the name alias into one behind an alias of that name, and returns the new name of the index,
+// <alias>-<yyyymmddhhmmss>. The index is cloned, which copies no documents on most file systems and needs no reindexing, and then
+// deleted in the same step that creates the alias, together with its other aliases: every search finds all documents, but one that has
+// begun at that moment may fail or be incomplete, as the engine ends it. Until then the index takes no writes. If that fails, the index is as before. An interrupted Adopt can be repeated. CodeConflict when alias is the name of something
+// else, CodeNotFound when it is missing.
+func (a *Admin) Adopt(ctx context.Context, alias string) (physical string, err error) {
+	end, err := a.client.Begin(alias)
+	if err != nil {
+		return "", err
+	}
+	defer end()
+	found, err := a.live(ctx, alias)
+	if err != nil {
+		return "", err
+	}
+	switch kindOf(alias, found) {
+	case index.NameIndex:
+	case index.NameAbsent:
+		return "", core.NewError(core.CodeNotFound, "there is no index "+alias+": tutti creates it at its start")
+	case index.NameAlias, index.NameSeveral:
+		return "", core.NewError(core.CodeConflict, alias+" is an alias already: there is nothing to adopt")
+	default:
+		return "", core.NewError(core.CodeConflict, alias+" is not the name of an index")
+	}
+	old := found[alias]
+	created, err := strconv.ParseInt(fmt.Sprint(old.Settings[settingCreated]), 10, 64)
+	if err != nil {
+		return "", transport.UnexpectedResponse()
+	}
+	physical = alias + "-" + time.UnixMilli(created).UTC().Format(metadata.NameLayout)
+	if err := a.dropClone(ctx, alias, physical); err != nil {
+		return "", err
+	}
+	if err := a.putSetting(ctx, alias, settingWriteBlock, "true"); err != nil {
+		return "", err
+	}
+	if err = a.cloneTo(ctx, alias, physical); err == nil {
+		err = a.replaceByAlias(ctx, alias, physical, old)
+	}
+	if err != nil {
+		return "", errors.Join(err, a.undoAdopt(ctx, alias, physical, old))
+	}
+	a.cfg.Logger.Info("made an index an alias of the same documents", "index", alias, "physical_index", physical)
+	a.meta.Forget(alias)
+	return physical, nil
+}
+
+// dropClone deletes what an interrupted Adopt left behind.
+func (a *Admin) dropClone(ctx context.Context, alias, physical string) error {
+	found, err := a.live(ctx, physical)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	if _, is := found[physical].Aliases[alias+adoptingSuffix]; !is {
+		return &core.Error{
+			Code: core.CodeConflict, Message: "the index " + physical + " exists, which tutti would create",
+			Hint: "delete it, or choose another indexName",
+		}
+	}
+	_, err = a.client.Do(ctx, esapi.IndicesDeleteRequest{Index: []string{physical}}, nil)
+	return err
+}
+
+func (a *Admin) putSetting(ctx context.Context, physical, name string, value any) error {
+	raw, err := json.Marshal(map[string]any{name: value})
+	if err != nil {
+		return core.WrapError(core.CodeInternal, "encoding a setting", err)
+	}
+	_, err = a.client.Do(ctx, esapi.IndicesPutSettingsRequest{Index: []string{physical}, Body: bytes.NewReader(raw)}, nil)
+	return err
+}
+
+// cloneTo clones an index that takes no writes, and waits until the clone has the same documents.
+func (a *Admin) cloneTo(ctx context.Context, from, to string) error {
+	raw, err := json.Marshal(map[string]any{
+		"settings": map[string]any{settingWriteBlock: nil, "index.gc_deletes": gcDeletes},
+		"aliases":  map[string]any{from + adoptingSuffix: map[string]any{}},
+	})
+	if err != nil {
+		return core.WrapError(core.CodeInternal, "encoding the settings of an index", err)
+	}
+	clone := esapi.IndicesCloneRequest{Index: from, Target: to, Body: bytes.NewReader(raw), WaitForActiveShards: "1"}
+	if _, err := a.client.Do(ctx, clone, nil); err != nil {
+		return err
+	}
+	var health struct {
+		TimedOut bool `json:"timed_out"`
+	}
+	wait := esapi.ClusterHealthRequest{Index: []string{to}, WaitForStatus: "yellow", Timeout: a.client.Timeout() / 2}
+	if err := a.client.Fetch(ctx, wait, &health); err != nil {
+		return err
+	}
+	if health.TimedOut {
+		return core.NewError(core.CodeUnavailable, "the copy of the index "+from+" was not ready in time")
+	}
+	var counts [2]int64
+	for i, name := range []string{from, to} {
+		if _, err := a.client.Do(ctx, esapi.IndicesRefreshRequest{Index: []string{name}}, nil); err != nil {
+			return err
+		}
+		if counts[i], err = a.count(ctx, name); err != nil {
+			return err
+		}
+	}
+	if counts[0] != counts[1] {
+		return core.NewError(core.CodeConflict, fmt.Sprintf("the copy of the index %s has %d documents instead of %d", from, counts[1], counts[0]))
+	}
+	return nil
+}
+
+// replaceByAlias deletes an index and gives its name and its aliases to its clone, in one step.
+func (a *Admin) replaceByAlias(ctx context.Context, alias, physical string, old liveIndex) error {
+	type action map[string]map[string]any
+	actions := []action{
+		{"remove_index": {"index": alias}},
+		{"remove": {"index": physical, "alias": alias + adoptingSuffix, "must_exist": true}},
+		{"add": {"index": physical, "alias": alias, "is_write_index": true}},
+	}
+	for _, name := range slices.Sorted(maps.Keys(old.Aliases)) {
+		add := map[string]any{}
+		if err := json.Unmarshal(old.Aliases[name], &add); err != nil {
+			return transport.UnexpectedResponse()
+		}
+		add["index"], add["alias"] = physical, name
+		actions = append(actions, action{"add": add})
+	}
+	raw, err := json.Marshal(map[string]any{"actions": actions})
+	if err != nil {
+		return core.WrapError(core.CodeInternal, "encoding the aliases", err)
+	}
+	_, err = a.client.Do(ctx, esapi.IndicesUpdateAliasesRequest{Body: bytes.NewReader(raw)}, nil)
+	return err
+}
+
+// undoAdopt deletes the clone and restores the writes of the index, unless the index is an alias by now: the answer may have been lost.
+func (a *Admin) undoAdopt(ctx context.Context, alias, physical string, old liveIndex) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cloneRestore)
+	defer cancel()
+	found, err := a.live(ctx, alias)
+	if err != nil || kindOf(alias, found) != index.NameIndex {
+		return err
+	}
+	return errors.Join(a.dropClone(ctx, alias, physical), a.putSetting(ctx, alias, settingWriteBlock, old.Settings[settingWriteBlock]))
+}

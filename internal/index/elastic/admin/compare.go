@@ -1,0 +1,174 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/elastic/go-elasticsearch/v8/esapi"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/elastic/metadata"
+	"tutti/internal/index/elastic/transport"
+	"tutti/internal/index/mapping"
+)
+
+// liveIndex is an index as the cluster returns it.
+type liveIndex struct {
+	Aliases    map[string]json.RawMessage `json:"aliases"`
+	Mappings   json.RawMessage            `json:"mappings"`
+	Settings   map[string]any             `json:"settings"`
+	DataStream string                     `json:"data_stream"`
+}
+
+// live returns the indices behind a name, which may be an alias, an index or a data stream; none if it is missing.
+func (a *Admin) live(ctx context.Context, name string) (map[string]liveIndex, error) {
+	var answer map[string]liveIndex
+	err := a.client.Fetch(ctx, esapi.IndicesGetRequest{Index: []string{name}, FlatSettings: new(true)}, &answer)
+	if f := transport.ErrorOf(err); f != nil && f.Status == http.StatusNotFound {
+		return nil, nil
+	}
+	return answer, err
+}
+
+func kindOf(name string, found map[string]liveIndex) index.NameKind {
+	_, same := found[name]
+	switch {
+	case len(found) == 0:
+		return index.NameAbsent
+	case same:
+		return index.NameIndex
+	case slices.ContainsFunc(slices.Collect(maps.Values(found)), func(x liveIndex) bool { return x.DataStream == name }):
+		return index.NameDataStream
+	case len(found) > 1:
+		return index.NameSeveral
+	default:
+		return index.NameAlias
+	}
+}
+
+// Compare returns what the cluster has under the name of spec.Alias, and how that differs from spec. It changes nothing.
+func (a *Admin) Compare(ctx context.Context, spec index.Spec) (index.Comparison, error) {
+	end, err := a.client.Begin(spec.Alias)
+	if err != nil {
+		return index.Comparison{}, err
+	}
+	defer end()
+	found, err := a.live(ctx, spec.Alias)
+	if err != nil {
+		return index.Comparison{}, err
+	}
+	c := index.Comparison{Kind: kindOf(spec.Alias, found), Indices: slices.Sorted(maps.Keys(found))}
+	for _, one := range found {
+		c.Aliases = slices.AppendSeq(c.Aliases, maps.Keys(one.Aliases))
+	}
+	slices.Sort(c.Aliases)
+	c.Aliases = slices.DeleteFunc(slices.Compact(c.Aliases), func(name string) bool { return name == spec.Alias })
+	if c.Kind == index.NameAbsent {
+		return c, nil
+	}
+	if c.Documents, err = a.count(ctx, spec.Alias); err != nil || len(c.Indices) > 1 || c.Kind == index.NameDataStream {
+		return c, err
+	}
+	_, named := time.Parse(metadata.NameLayout, strings.TrimPrefix(c.Indices[0], spec.Alias+"-"))
+	c.Foreign = c.Kind == index.NameAlias && named != nil
+	one := found[c.Indices[0]]
+	c.Fields, err = a.differences(ctx, spec, one.Mappings)
+	if err != nil {
+		return c, err
+	}
+	c.Settings, err = settingDifferences(spec, one.Settings)
+	return c, err
+}
+
+// count returns the number of documents that searches of a name find.
+func (a *Admin) count(ctx context.Context, name string) (int64, error) {
+	var answer struct {
+		Count int64 `json:"count"`
+	}
+	err := a.client.Fetch(ctx, esapi.CountRequest{Index: []string{name}}, &answer)
+	return answer.Count, err
+}
+
+// differences compares a mapping with that of spec.
+func (a *Admin) differences(ctx context.Context, spec index.Spec, raw json.RawMessage) ([]mapping.Difference, error) {
+	body, err := a.createIndexBody(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	var created mappingFile
+	if err := json.Unmarshal(body, &created); err != nil {
+		return nil, core.WrapError(core.CodeInvalid, "the mapping file cannot be parsed", err)
+	}
+	wanted, _, err := mapping.ParseForeign(a.normalized(ctx, created.Mappings))
+	if err != nil {
+		return nil, err
+	}
+	live, _, err := mapping.ParseForeign(raw)
+	if err != nil {
+		return nil, core.WrapError(core.CodeUnsupported, "the mapping of "+spec.Alias+" cannot be parsed", err)
+	}
+	return spec.Differences(wanted, live), nil
+}
+
+// normalized returns a mapping as the cluster would return it, which it renders for an index template that is not stored. It
+// returns raw when the cluster does not, for example because the user lacks the privilege.
+func (a *Admin) normalized(ctx context.Context, raw json.RawMessage) json.RawMessage {
+	body, err := json.Marshal(map[string]any{
+		"index_patterns": []string{"tutti-mapping-plan"}, "priority": 1 << 30, "template": map[string]any{"mappings": raw},
+	})
+	if err != nil {
+		return raw
+	}
+	var answer struct {
+		Template struct {
+			Mappings json.RawMessage `json:"mappings"`
+		} `json:"template"`
+	}
+	err = a.client.Fetch(ctx, esapi.IndicesSimulateTemplateRequest{Body: bytes.NewReader(body)}, &answer)
+	if err != nil || len(answer.Template.Mappings) == 0 {
+		return raw
+	}
+	return answer.Template.Mappings
+}
+
+// settingDifferences returns the settings of spec's mapping file that differ from those of an index.
+func settingDifferences(spec index.Spec, live map[string]any) ([]index.SettingDifference, error) {
+	var found []index.SettingDifference
+	if spec.Mapping == nil {
+		return nil, nil
+	}
+	body, err := parseMappingFile(spec.Mapping)
+	if err != nil {
+		return nil, err
+	}
+	given := map[string]any{}
+	flattenSettings(given, "", body.Settings)
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		wanted, has := settingText(given[name]), settingText(live[name])
+		if wanted != has {
+			found = append(found, index.SettingDifference{Setting: name, Wanted: wanted, Live: has})
+		}
+	}
+	return found, nil
+}
+
+// settingText returns a setting as the cluster returns it: a text or a list of them, "" for none.
+func settingText(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return ""
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	default:
+		return fmt.Sprint(v)
+	}
+}
