@@ -36,10 +36,6 @@ func (f indexFlags) check(target []string) string {
 		return "--wait-timeout must not be negative"
 	case f.timeout > 0 && !f.wait:
 		return "--wait-timeout requires --wait"
-	case f.difference && record:
-		return "--difference compares the records of a run; indexing one record is not a run"
-	case f.difference && (f.rebuild || f.rollback || f.dropPrevious):
-		return "--difference cannot be combined with --rebuild, --rollback or --drop-previous"
 	case f.force && record:
 		return "--force disables the prune guard of a run; indexing one record is not a run"
 	case f.ids != "" && (record || f.force || f.difference || f.rebuild || f.rollback || f.dropPrevious):
@@ -49,9 +45,13 @@ func (f indexFlags) check(target []string) string {
 	}
 }
 
-// checkRebuild is check for the flags of rebuilds.
+// checkRebuild is check for the flags of rebuilds and comparisons.
 func (f indexFlags) checkRebuild(target []string) string {
 	switch {
+	case f.difference && len(target) == 3:
+		return "--difference compares the records of a run; indexing one record is not a run"
+	case f.difference && (f.rebuild || f.rollback || f.dropPrevious):
+		return "--difference cannot be combined with --rebuild, --rollback or --drop-previous"
 	case (f.rebuild || f.rollback || f.dropPrevious) && len(target) > 1:
 		return "--rebuild, --rollback and --drop-previous apply to a whole repository only"
 	case f.rollback && (f.force || f.rebuild || f.dropPrevious), f.dropPrevious && (f.force || f.rebuild || f.wait):

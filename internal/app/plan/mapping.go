@@ -88,13 +88,14 @@ func next(code string, found index.Comparison) []string {
 	}
 	rebuild := "tutti index " + code + " --rebuild --wait"
 	run := "tutti index " + code + " --wait"
-	switch {
-	case found.Kind == index.NameAbsent:
+	switch found.Kind {
+	case index.NameAbsent:
 		return []string{"start tutti, which creates the alias and an index for it", run}
-	case found.Kind == index.NameSeveral:
+	case index.NameSeveral:
 		return []string{"remove the alias from all but one of its indices: POST /_aliases"}
-	case found.Kind == index.NameDataStream:
+	case index.NameDataStream:
 		return []string{"choose another indexName"}
+	case index.NameAlias, index.NameIndex:
 	}
 	var steps []string
 	if found.Kind == index.NameIndex {
