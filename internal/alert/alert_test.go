@@ -107,6 +107,15 @@ func TestLetters(t *testing.T) {
 		w.letter("gone", 0)
 		time.Sleep(10 * time.Minute)
 		w.want(t, "dead_letters 1")
+		cut := func(on bool) { w.mu.Lock(); defer w.mu.Unlock(); w.cut = on }
+		cut(true)
+		other := w.letter("song.a", 0)
+		time.Sleep(2 * time.Second)
+		w.letter("song.a", other)
+		time.Sleep(2 * time.Second)
+		cut(false)
+		time.Sleep(10 * time.Minute)
+		w.want(t, "dead_letters 1")
 	})
 }
 

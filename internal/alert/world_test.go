@@ -26,6 +26,7 @@ type world struct {
 	revision uint64
 	down     bool
 	lose     bool       // the answer to the next write
+	cut      bool       // reading dead letters fails at the end
 	jobs     []core.Job // the revision of the last change of a job is its position, from 1
 	letters  []alert.Letter
 	answers  []func(*http.Request) (*http.Response, error) // of the next requests; 200 after them
@@ -143,6 +144,11 @@ func (w *world) EachAfter(_ context.Context, after uint64, each func(alert.Lette
 			each(l)
 			after = l.Sequence
 		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.cut {
+		return after, core.NewError(core.CodeUnavailable, "the connection was lost")
 	}
 	return after, nil
 }
