@@ -74,6 +74,9 @@ func TestDifferenceGuard(t *testing.T) {
 		w.upstream.drop("A", 0, 21)
 		job := w.job(w.run("", false))
 		w.ended(job, core.JobPartial, core.JobErrorPruneGuard)
+		if job.Totals.Drift.Surplus != 21 {
+			t.Errorf("totals %+v", job.Totals)
+		}
 		if n := len(w.engine.live()); n != 100 {
 			t.Errorf("%d documents are left", n)
 		}
@@ -93,7 +96,7 @@ func TestDifferenceWithoutIndex(t *testing.T) {
 		w.upstream.edit("A", "A-0007", func(r *record) { r.rev++ })
 		job := w.job(w.run("", false))
 		w.ended(job, core.JobSucceeded, "")
-		if want := (core.Totals{Expected: 100, Fetched: 100, Indexed: 100}); job.Totals != want {
+		if want := (core.Totals{Expected: 100, Fetched: 100, Indexed: 100, Drift: core.Drift{Uncompared: 100}}); job.Totals != want {
 			t.Errorf("totals %+v, want %+v", job.Totals, want)
 		}
 		w.verify()

@@ -45,7 +45,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	}
 	m.drift = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tutti_drift_records_total",
-		Help: "Records whose documents a run of the difference found missing, different or surplus, at the end of the run.",
+		Help: "Records whose documents a run of the difference found missing, different, surplus or uncompared, at the end of the run.",
 	}, []string{"repository", "kind"})
 	reg.MustRegister(m.fetched, m.documents, m.toIndex, m.clockAlarms, m.lastSuccess, m.drift)
 	return m
@@ -89,7 +89,7 @@ func (m *Metrics) addDrift(repository string, d core.Drift) {
 	if m == nil {
 		return
 	}
-	for kind, n := range map[string]int64{"missing": d.Missing, "different": d.Different, "surplus": d.Surplus} {
+	for kind, n := range map[string]int64{"missing": d.Missing, "different": d.Different, "surplus": d.Surplus, "uncompared": d.Uncompared} {
 		m.drift.WithLabelValues(repository, kind).Add(float64(n))
 	}
 }

@@ -20,6 +20,21 @@ const (
 	comparedAfter = 500 * time.Millisecond
 )
 
+// driftKind is how a record differs from the index.
+type driftKind uint8
+
+const (
+	driftMissing driftKind = iota
+	driftDifferent
+	driftSurplus
+	driftUncompared
+)
+
+// of returns the count of the kind.
+func (k driftKind) of(d *core.Drift) *int64 {
+	return [...]*int64{&d.Missing, &d.Different, &d.Surplus, &d.Uncompared}[k]
+}
+
 // comparedRow is a row that is compared with the index before it is written.
 type comparedRow struct {
 	id string
@@ -33,9 +48,9 @@ type pageComparison struct {
 	documents []byte
 	since     time.Time // when the first of rows was added
 
-	unchanged []string        // ids of records whose documents are equal, or that have none and must not have one
-	surplus   []string        // ids of records that must not have a document and may have one
-	drift     map[string]bool // ids of records whose documents are written, true when they have none
+	unchanged []string             // ids of records whose documents are equal, or that have none and must not have one
+	requested map[string]driftKind // ids of records that must not have a document and have one, or may
+	drift     map[string]driftKind // ids of records whose documents are written
 }
 
 // compareRow adds a row, with its document or, for a record that must not have one, nil.
@@ -77,20 +92,27 @@ func (w *pageWork) writeDifferent(ctx context.Context, pass *pagePass) error {
 			"organization", w.req.Organization, "page", w.page.Number, "rows", len(ids), "err", err)
 	}
 	if c.drift == nil {
-		c.drift = make(map[string]bool)
+		c.drift, c.requested = make(map[string]driftKind), make(map[string]driftKind)
 	}
 	for i, row := range c.rows {
+		kind := driftDifferent
 		absent := row.end == 0
 		switch {
-		case err == nil && (states[i].equal || absent && !states[i].found):
+		case err != nil:
+			kind = driftUncompared
+		case states[i].equal || absent && !states[i].found:
 			c.unchanged = append(c.unchanged, row.id)
 			continue
 		case absent:
-			c.surplus = append(c.surplus, row.id)
-			continue
-		case err == nil:
-			c.drift[row.id] = !states[i].found
+			kind = driftSurplus
+		case !states[i].found:
+			kind = driftMissing
 		}
+		if absent {
+			c.requested[row.id] = kind
+			continue
+		}
+		c.drift[row.id] = kind
 		pass.ids = append(pass.ids, row.id)
 		write := core.Write{Op: core.OpIndex, ID: row.id, Document: c.documents[row.start:row.end]}
 		if err := w.add(ctx, pass, core.Record{ID: row.id}, write); err != nil {
@@ -116,7 +138,7 @@ func (w *pageWork) settleComparison(ctx context.Context, pass *pagePass) error {
 			w.totals.Drift.Unchanged++
 		}
 	}
-	for _, id := range c.surplus {
+	for id, kind := range c.requested {
 		if _, done := w.settled[id]; done {
 			continue
 		}
@@ -124,25 +146,20 @@ func (w *pageWork) settleComparison(ctx context.Context, pass *pagePass) error {
 			w.unsettled = make(map[string]bool)
 		}
 		_, w.unsettled[id] = pass.fresh[xxhash.Sum64String(id)]
-		w.countDrift(pass, id, &w.totals.Drift.Surplus)
+		w.countDrift(pass, id, kind)
 	}
 	return nil
 }
 
-// countWritten counts a record as missing or different unless the index has a newer document.
+// countWritten counts a record that was written because it differed, unless the index has a newer document.
 func (w *pageWork) countWritten(pass *pagePass, id string, written core.Outcome) {
-	missing, compared := pass.comparison.drift[id]
-	switch {
-	case !compared || written == core.OutcomeStale:
-	case missing:
-		w.countDrift(pass, id, &w.totals.Drift.Missing)
-	default:
-		w.countDrift(pass, id, &w.totals.Drift.Different)
+	if kind, differed := pass.comparison.drift[id]; differed && written != core.OutcomeStale {
+		w.countDrift(pass, id, kind)
 	}
 }
 
 // countDrift counts a record that is new to the chain, once for all passes over its page.
-func (w *pageWork) countDrift(pass *pagePass, id string, count *int64) {
+func (w *pageWork) countDrift(pass *pagePass, id string, kind driftKind) {
 	if _, fresh := pass.fresh[xxhash.Sum64String(id)]; !fresh {
 		return
 	}
@@ -153,7 +170,7 @@ func (w *pageWork) countDrift(pass *pagePass, id string, count *int64) {
 		w.drifted = make(map[string]struct{})
 	}
 	w.drifted[id] = struct{}{}
-	*count++
+	*kind.of(&w.totals.Drift)++
 }
 
 // listed returns a function that reports whether a job that compares has read an id on the list of one of runs.

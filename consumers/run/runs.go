@@ -95,6 +95,9 @@ func (w *runs) startJob(ctx context.Context, job core.Job, first core.Version) (
 	if job.State != core.JobQueued {
 		return job, nil
 	}
+	if job.Difference && !w.compares(job) {
+		w.log.Info("documents of files are not compared: the run writes all", "job_id", job.ID)
+	}
 	mark := w.startCheckpoint(ctx)
 	return w.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
 		if j.State != core.JobQueued {

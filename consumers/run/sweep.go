@@ -69,7 +69,7 @@ func (s *sweeper) sweepOrganization(ctx context.Context, job core.Job, run core.
 	job.Force = job.Force || slices.Contains(s.ExcludedOrganizations, organization) // its documents are to be removed
 	unseen, guard, err := s.unseen(ctx, job, []core.OrganizationRun{run}, s.scopeOf(organization))
 	if err != nil || guard != nil || len(unseen.ids) == 0 {
-		return sweepResult{guard: guard}, err
+		return s.forbidden(job, unseen, guard), err
 	}
 	return s.requestAgain(ctx, job, organization, unseen.ids)
 }
@@ -97,7 +97,7 @@ func (s *sweeper) sweepCompleteOrganizations(ctx context.Context, job core.Job, 
 func (s *sweeper) sweepRepository(ctx context.Context, job core.Job, runs []core.OrganizationRun) (sweepResult, error) {
 	unseen, guard, err := s.unseen(ctx, job, runs, core.IndexScope{Repository: s.Repository.Code})
 	if err != nil || guard != nil || len(unseen.ids) == 0 {
-		return sweepResult{guard: guard}, err
+		return s.forbidden(job, unseen, guard), err
 	}
 	byOrganization, err := s.groupByOrganization(ctx, job, unseen)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *sweeper) sweepWithGuard(ctx context.Context, job core.Job, organization
 	}
 	var swept sweepResult
 	if !job.Force && guarded(unseen.missing, total) {
-		swept.guard = guardError(unseen.missing, total)
+		swept = s.forbidden(job, unseen, guardError(unseen.missing, total))
 	} else if swept, err = s.requestAgain(ctx, job, organization, unseen.ids); err != nil {
 		return err
 	}
@@ -254,6 +254,15 @@ func guarded(unseen int, total int64) bool {
 		return false
 	}
 	return int64(unseen) >= total || (unseen > guardMin && float64(unseen) > guardShare*float64(total))
+}
+
+// forbidden returns the result of a sweep of which the guard, if any, forbids to request the unseen documents.
+func (s *sweeper) forbidden(job core.Job, unseen unseenDocuments, guard *core.JobError) sweepResult {
+	result := sweepResult{guard: guard}
+	if s.compares(job) && guard != nil {
+		result.surplus = int64(unseen.missing)
+	}
+	return result
 }
 
 func guardError(unseen int, total int64) *core.JobError {

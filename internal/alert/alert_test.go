@@ -52,6 +52,28 @@ func TestInterval(t *testing.T) {
 	})
 }
 
+// TestDrift: an ended job that has found differences is an event of its own, whatever its state.
+func TestDrift(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		defer stop(t, w.process(t, nil))
+		job := core.Job{ID: "a", Repository: "song.a", State: core.JobRunning, Totals: core.Totals{Drift: core.Drift{Unchanged: 7}}}
+		w.change(job)
+		job.State = core.JobSucceeded
+		w.change(job)
+		time.Sleep(time.Minute)
+		w.want(t, "")
+		job.ID, job.Totals.Drift.Missing, job.Totals.Drift.Surplus = "b", 2, 1
+		w.change(job)
+		time.Sleep(2 * time.Second)
+		found := w.want(t, "drift 1")[0]
+		if e := found.Examples[0]; e.JobID != "b" || e.Hint != "2 documents missing, 0 different and 1 surplus" ||
+			found.Text != "1 comparison has found differences: song.a" {
+			t.Errorf("%+v", found)
+		}
+	})
+}
+
 // TestSelection: a target gets the events of its kinds and repositories; two targets with the same URL are different.
 func TestSelection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

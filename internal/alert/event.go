@@ -15,6 +15,7 @@ const (
 	RepositoryPaused    Kind = "repository_paused"
 	RepositoryResumed   Kind = "repository_resumed"
 	DeadLetters         Kind = "dead_letters"
+	Drift               Kind = "drift"
 	kindTest            Kind = "test"
 	maxExamples              = 5
 	maxRepositories          = 100
@@ -25,7 +26,7 @@ const (
 
 // Kinds lists the kinds of events.
 func Kinds() []Kind {
-	return []Kind{JobFailed, JobPartial, RepositoryPaused, RepositoryResumed, DeadLetters}
+	return []Kind{JobFailed, JobPartial, RepositoryPaused, RepositoryResumed, DeadLetters, Drift}
 }
 
 // Event is one event, as an example in a message. Fields that do not apply are empty; texts are truncated.

@@ -41,6 +41,7 @@ func headline(kind Kind, s Summary) string {
 		RepositoryPaused:  {"repository was paused", "pauses of repositories"},
 		RepositoryResumed: {"pause of a repository has ended", "pauses of repositories have ended"},
 		DeadLetters:       {"new dead letter", "new dead letters"},
+		Drift:             {"comparison has found differences", "comparisons have found differences"},
 	}[kind]
 	if kind == kindTest {
 		return "This is a test of the alerts of tutti."

@@ -324,6 +324,14 @@ func (w *worker) addJob(job core.Job) {
 	}
 	delete(w.state.PausedJobs, job.ID)
 	e := Event{Repository: job.Repository, Organization: job.Organization, JobID: job.ID}
+	if job.EndedAt != nil {
+		e.At = *job.EndedAt
+	}
+	if drift := job.Totals.Drift; job.State.Final() && drift.Found() > 0 {
+		found := e
+		found.Kind, found.Hint = Drift, drift.String()
+		w.add(found)
+	}
 	switch job.State {
 	case core.JobPaused:
 		reason := ""
@@ -338,9 +346,6 @@ func (w *worker) addJob(job core.Job) {
 		e.Kind = JobPartial
 	default:
 		return
-	}
-	if job.EndedAt != nil {
-		e.At = *job.EndedAt
 	}
 	if job.Error != nil {
 		e.Reason, e.Hint = job.Error.Code, job.Error.Message

@@ -62,8 +62,8 @@ func (f *filler) checkDrift(ctx context.Context) error {
 		if value == "" || json.Unmarshal([]byte(value), &last) != nil || last.Drift.Found() == 0 {
 			continue
 		}
-		drifted = append(drifted, fmt.Sprintf("repository %s: the comparison that ended at %s found %d documents missing, %d different and %d surplus (job %s)",
-			rc.Code, last.EndedAt.Format(time.RFC3339), last.Drift.Missing, last.Drift.Different, last.Drift.Surplus, last.JobID))
+		drifted = append(drifted, fmt.Sprintf("repository %s: the comparison that ended at %s found %s (job %s)",
+			rc.Code, last.EndedAt.Format(time.RFC3339), last.Drift, last.JobID))
 	}
 	f.drifted.Store(&drifted)
 	return nil

@@ -1,6 +1,9 @@
 package core
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // JobState is the state of a job.
 type JobState string
@@ -47,10 +50,21 @@ type Drift struct {
 	Different int64 `json:"different"`
 	// Surplus documents had no record on the repository's list.
 	Surplus int64 `json:"surplus"`
+	// Uncompared records were written, or requested, because the index did not return their documents.
+	Uncompared int64 `json:"uncompared"`
 }
 
-// Found returns the number of records whose documents were not what they should have been.
-func (d Drift) Found() int64 { return d.Missing + d.Different + d.Surplus }
+// Found returns the number of records whose documents were not what they should have been, or could not be compared.
+func (d Drift) Found() int64 { return d.Missing + d.Different + d.Surplus + d.Uncompared }
+
+// String lists what was found.
+func (d Drift) String() string {
+	text := fmt.Sprintf("%d documents missing, %d different and %d surplus", d.Missing, d.Different, d.Surplus)
+	if d.Uncompared > 0 {
+		text += fmt.Sprintf(", and %d that could not be compared", d.Uncompared)
+	}
+	return text
+}
 
 // Add adds o to t, member by member.
 func (t *Totals) Add(o Totals) {
@@ -66,6 +80,7 @@ func (t *Totals) Add(o Totals) {
 	t.Drift.Missing += o.Drift.Missing
 	t.Drift.Different += o.Drift.Different
 	t.Drift.Surplus += o.Drift.Surplus
+	t.Drift.Uncompared += o.Drift.Uncompared
 }
 
 // Written reports whether a document was written, removed, or found equal or newer in the index.
@@ -103,6 +118,7 @@ func (t *Totals) cancelOverlap(o Totals) Totals {
 		{&t.Drift.Missing, &o.Drift.Missing},
 		{&t.Drift.Different, &o.Drift.Different},
 		{&t.Drift.Surplus, &o.Drift.Surplus},
+		{&t.Drift.Uncompared, &o.Drift.Uncompared},
 		{&t.Indexed, &o.Stale},
 		{&t.Stale, &o.Indexed},           // there may have been a newer write between the two
 		{&t.Indexed, &o.Drift.Unchanged}, // the voided page has written it
