@@ -12,6 +12,16 @@ import (
 	"tutti/internal/core"
 )
 
+const oneCatalogueFolder = "pass the folder that holds the catalogues' files or sub-folders"
+
+// completeFolder completes one folder.
+func completeFolder(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(given) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
 func cataloguesCheckCommand() *cobra.Command {
 	var output, server string
 	cmd := &cobra.Command{
@@ -23,13 +33,8 @@ func cataloguesCheckCommand() *cobra.Command {
 			"is valid, even with warnings, else 1.",
 		Example: "  tutti catalogues check ./configs\n" +
 			"  tutti catalogues check ./configs --output json | jq '.findings[] | select(.status == \"fail\")'",
-		Args: arguments(1, "pass the folder that holds the catalogues' files or sub-folders"),
-		ValidArgsFunction: func(_ *cobra.Command, given []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-			if len(given) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return nil, cobra.ShellCompDirectiveFilterDirs
-		},
+		Args:              arguments(1, oneCatalogueFolder),
+		ValidArgsFunction: completeFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(output); err != nil {
 				return err

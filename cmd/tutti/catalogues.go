@@ -19,14 +19,15 @@ import (
 func cataloguesCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "catalogues",
-		Short: "List, show and check catalogues",
+		Short: "List, show, check and plan catalogues",
 		Long: "A catalogue is a searchable index with its configuration. Without a configuration, each index that tutti writes to\n" +
 			"is a catalogue.",
 		Example: "  tutti catalogues list\n" +
 			"  tutti catalogues show donors\n" +
-			"  tutti catalogues check ./configs",
+			"  tutti catalogues check ./configs\n" +
+			"  tutti catalogues plan ./configs --config tutti.yaml",
 	}
-	cmd.AddCommand(cataloguesListCommand(), cataloguesShowCommand(), cataloguesCheckCommand())
+	cmd.AddCommand(cataloguesListCommand(), cataloguesShowCommand(), cataloguesCheckCommand(), cataloguesPlanCommand())
 	return cmd
 }
 

@@ -46,7 +46,8 @@ func Totals(t core.Totals) string {
 		{"unchanged", t.Drift.Unchanged},
 		{"missing", t.Drift.Missing},
 		{"different", t.Drift.Different},
-		{"surplus", t.Drift.Surplus}, {"uncompared", t.Drift.Uncompared},
+		{"surplus", t.Drift.Surplus},
+		{"uncompared", t.Drift.Uncompared},
 	} {
 		if part.n != 0 {
 			parts = append(parts, Count(part.n)+" "+part.name)
