@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -174,9 +175,10 @@ func TestIDsOutage(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.giveUpAfter = time.Hour
 		w.upstream.fill("A", 500)
-		down := true
+		var down atomic.Bool
+		down.Store(true)
 		refuse := func() error {
-			if down {
+			if down.Load() {
 				return unavailable("the repository does not answer")
 			}
 			return nil
@@ -192,7 +194,7 @@ func TestIDsOutage(t *testing.T) {
 		if pages := len(w.broker.published(core.ScopePage)); pages != 1 {
 			t.Errorf("%d pages were published during the outage", pages)
 		}
-		down = false
+		down.Store(false)
 		ended := w.job(job)
 		w.ended(ended, core.JobSucceeded, "")
 		if ended.Totals.Indexed != 500 {
