@@ -53,7 +53,7 @@ func TestMappingContradicts(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "mapping.json")
 	write := func(kind string) {
-		if err := os.WriteFile(file, fmt.Appendf(nil, `{"properties":{"donor":{"properties":{"age":{"type":%q}}}}}`, kind), 0o600); err != nil {
+		if err := os.WriteFile(file, fmt.Appendf(nil, `{"properties":{"analysisId":{"type":"keyword"},"donor":{"properties":{"age":{"type":%q}}}}}`, kind), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
