@@ -1,13 +1,11 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/app/check"
 	"tutti/internal/config"
 )
@@ -23,7 +21,7 @@ func checkCommand() *cobra.Command {
 			"nothing failed, else 1.",
 		Example: "  tutti check --config tutti.yaml\n  tutti check --config tutti.yaml --output json | jq '.findings[] | select(.status != \"ok\")'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := command.CheckOutput(output); err != nil {
 				return err
 			}
 			var found check.Report
@@ -32,22 +30,11 @@ func checkCommand() *cobra.Command {
 			} else {
 				found = check.Run(cmd.Context(), cfg, check.Options{Version: buildVersion()})
 			}
-			return reportFindings(cmd, found, output)
+			return command.ReportFindings(cmd, found, output)
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", os.Getenv("TUTTI_CONFIG"), "the configuration `file` (YAML); also TUTTI_CONFIG")
-	cmd.Flags().StringVarP(&output, "output", "o", outputText, "`text` or json")
-	complete(cmd, "output", outputs()...)
+	cmd.Flags().StringVarP(&output, "output", "o", command.OutputText, "`text` or json")
+	command.Complete(cmd, "output", command.Outputs()...)
 	return cmd
-}
-
-func writeFindings(w io.Writer, found check.Report, output string) error {
-	if output == outputText {
-		return found.WriteText(w)
-	}
-	text, err := json.Marshal(found)
-	if err != nil {
-		return fmt.Errorf("writing the findings: %w", err)
-	}
-	return printJSON(w, text)
 }

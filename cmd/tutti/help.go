@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"tutti/cmd/tutti/internal/command"
 )
 
 // addHelpAndCompletion adds the commands help and completion to root, whose streams must be set. For unknown arguments both
@@ -17,7 +19,7 @@ func addHelpAndCompletion(root *cobra.Command) {
 		case "help":
 			rejectUnknownCommand(cmd)
 		case "completion":
-			cmd.Args = noArguments
+			cmd.Args = command.NoArguments
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		}
 	}
@@ -29,7 +31,7 @@ func rejectUnknownCommand(help *cobra.Command) {
 	help.RunE = func(cmd *cobra.Command, args []string) error {
 		about, rest, err := cmd.Root().Find(args)
 		if about == nil || err != nil || len(rest) > 0 {
-			return usage(cmd.Root(), fmt.Sprintf("unknown command %q", cmd.Root().Name()+" "+strings.Join(args, " ")))
+			return command.Usage(cmd.Root(), fmt.Sprintf("unknown command %q", cmd.Root().Name()+" "+strings.Join(args, " ")))
 		}
 		show(cmd, args)
 		return nil

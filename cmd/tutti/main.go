@@ -11,6 +11,11 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"tutti/cmd/tutti/internal/admin"
+	"tutti/cmd/tutti/internal/catalogues"
+	"tutti/cmd/tutti/internal/command"
+	"tutti/cmd/tutti/internal/records"
 )
 
 // version is set when a release is built: -ldflags "-X main.version=1.2.3".
@@ -31,7 +36,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	addHelpAndCompletion(root)
-	return report(stderr, root.ExecuteContext(ctx))
+	return command.Report(stderr, root.ExecuteContext(ctx))
 }
 
 func rootCommand() *cobra.Command {
@@ -45,9 +50,9 @@ func rootCommand() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.SetVersionTemplate("tutti {{.Version}}\n")
-	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(serveCommand(), demoCommand(), checkCommand(), alertsCommand(), indexCommand(), mappingCommand(), whyCommand(), jobsCommand(),
-		deadLettersCommand(), cataloguesCommand(), schemasCommand(), keysCommand(), backupCommand(), restoreCommand(), migrateCommand(), versionCommand())
+	root.SetFlagErrorFunc(command.FlagError)
+	root.AddCommand(serveCommand(), demoCommand(), checkCommand(), admin.AlertsCommand(), records.IndexCommand(), records.MappingCommand(), records.WhyCommand(), records.JobsCommand(),
+		records.DeadLettersCommand(), catalogues.Command(), catalogues.SchemasCommand(), admin.KeysCommand(), admin.BackupCommand(), admin.RestoreCommand(), admin.MigrateCommand(), versionCommand())
 	for _, cmd := range root.Commands() {
 		setDefaults(cmd)
 	}
@@ -58,7 +63,7 @@ func rootCommand() *cobra.Command {
 // its help.
 func setDefaults(cmd *cobra.Command) {
 	if cmd.Args == nil && cmd.ValidArgsFunction == nil {
-		cmd.Args, cmd.ValidArgsFunction = noArguments, cobra.NoFileCompletions
+		cmd.Args, cmd.ValidArgsFunction = command.NoArguments, cobra.NoFileCompletions
 	}
 	if cmd.RunE == nil {
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -75,10 +80,10 @@ func versionCommand() *cobra.Command {
 		Short:   "Print the version",
 		Example: "  tutti version\n  tutti version --output json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := command.CheckOutput(output); err != nil {
 				return err
 			}
-			if output == outputText {
+			if output == command.OutputText {
 				_, err := fmt.Fprintln(cmd.OutOrStdout(), "tutti "+buildVersion())
 				return err
 			}
@@ -86,10 +91,10 @@ func versionCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("writing the version: %w", err)
 			}
-			return printJSON(cmd.OutOrStdout(), line)
+			return command.PrintJSON(cmd.OutOrStdout(), line)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", outputText, "`text` or json")
-	complete(cmd, "output", outputs()...)
+	cmd.Flags().StringVarP(&output, "output", "o", command.OutputText, "`text` or json")
+	command.Complete(cmd, "output", command.Outputs()...)
 	return cmd
 }

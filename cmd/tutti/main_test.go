@@ -16,6 +16,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/tools/testkit"
 )
 
@@ -137,7 +138,7 @@ func interrupted(ts *testscript.TestScript, neg bool, args []string) {
 		rest.WriteString(lines.Text() + "\n")
 	}
 	_ = cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != exitFailed {
+	if code := cmd.ProcessState.ExitCode(); code != command.ExitFailed {
 		ts.Fatalf("exit code %d", code)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs("interrupted"), []byte(rest.String()), 0o600))

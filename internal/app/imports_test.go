@@ -19,8 +19,19 @@ var leaves = []string{"internal/cache", "internal/core", "internal/heap", "inter
 // A folder below a listed one follows the longest entry that is a prefix of it.
 var layers = map[string][]string{
 	"cmd/tutti": {
-		"internal/app", "internal/app/check", "internal/app/plan", "internal/backup", "internal/client", "internal/client/display", "internal/config", "internal/migrate/config", "internal/migrate/song",
-		"internal/tools/demo", "http",
+		"cmd/tutti/internal/admin", "cmd/tutti/internal/catalogues", "cmd/tutti/internal/command", "cmd/tutti/internal/records",
+		"internal/app", "internal/app/check", "internal/config", "internal/tools/demo",
+	},
+	"cmd/tutti/internal/admin": {
+		"cmd/tutti/internal/command", "internal/app", "internal/backup", "internal/client", "internal/client/display", "internal/config", "internal/migrate/config",
+		"internal/migrate/song",
+	},
+	"cmd/tutti/internal/catalogues": {
+		"cmd/tutti/internal/command", "internal/app/check", "internal/app/plan", "internal/client", "internal/client/display", "internal/config",
+	},
+	"cmd/tutti/internal/command": {"internal/app/check", "internal/client", "internal/client/display"},
+	"cmd/tutti/internal/records": {
+		"cmd/tutti/internal/command", "internal/app/plan", "internal/client", "internal/client/display", "internal/config",
 	},
 	"cmd/tutti-bench": {"internal/tools/bench", "internal/tools/bench/standin"},
 	"ingest":          {},

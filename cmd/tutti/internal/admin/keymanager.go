@@ -1,4 +1,4 @@
-package main
+package admin
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/app"
 	"tutti/internal/client"
 	"tutti/internal/config"
@@ -30,7 +31,7 @@ var (
 func (k *keyFlags) manage(cmd *cobra.Command, do func(context.Context, keyManager) error) error {
 	ctx := cmd.Context()
 	if !cmd.Flags().Changed("config") {
-		c, err := k.client()
+		c, err := k.Client(cmd)
 		if err != nil {
 			return err
 		}
@@ -38,10 +39,10 @@ func (k *keyFlags) manage(cmd *cobra.Command, do func(context.Context, keyManage
 	}
 	for _, flag := range []string{"server", "token"} {
 		if cmd.Flags().Changed(flag) {
-			return usage(cmd, "--config uses the store directly and cannot be combined with --"+flag)
+			return command.Usage(cmd, "--config uses the store directly and cannot be combined with --"+flag)
 		}
 	}
-	if err := checkOutput(k.output); err != nil {
+	if err := command.CheckOutput(k.Output); err != nil {
 		return err
 	}
 	cfg, err := config.Load(k.file, os.Environ())

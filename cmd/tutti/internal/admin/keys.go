@@ -1,4 +1,5 @@
-package main
+// Package admin has the commands on keys, alerts, backups and migrations.
+package admin
 
 import (
 	"context"
@@ -10,17 +11,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/client"
 	"tutti/internal/client/display"
 )
 
 // keyFlags are the flags that select where keys are managed: at a server, or in the store of a configuration.
 type keyFlags struct {
-	remote
+	command.Remote
 	file string
 }
 
-func keysCommand() *cobra.Command {
+// KeysCommand returns tutti keys.
+func KeysCommand() *cobra.Command {
 	var k keyFlags
 	cmd := &cobra.Command{
 		Use:   "keys",
@@ -35,7 +38,7 @@ func keysCommand() *cobra.Command {
 			"  tutti keys list\n" +
 			"  tutti keys revoke ID",
 	}
-	k.addFlags(cmd)
+	k.AddFlags(cmd)
 	// TUTTI_CONFIG is not the default: with it set, every call would use the store instead of the server.
 	cmd.PersistentFlags().StringVar(&k.file, "config", "", "manage the keys in the store of this configuration `file` (YAML) instead of at a server; \"\" means the configuration in the environment")
 	cmd.AddCommand(keysCreateCommand(&k), keysListCommand(&k), keysRevokeCommand(&k))
@@ -60,13 +63,13 @@ func keysCreateCommand(k *keyFlags) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case name == "":
-				return usage(cmd, "give a --name that says what the key is for")
+				return command.Usage(cmd, "give a --name that says what the key is for")
 			case len(scopes) == 0:
-				return usage(cmd, "give a --scope, such as --scope tutti.WRITE")
+				return command.Usage(cmd, "give a --scope, such as --scope tutti.WRITE")
 			}
 			end, err := parseExpiry(expires, time.Now())
 			if err != nil {
-				return usage(cmd, err.Error())
+				return command.Usage(cmd, err.Error())
 			}
 			return k.manage(cmd, func(ctx context.Context, m keyManager) error {
 				key, err := m.CreateKey(ctx, name, scopes, end)
@@ -81,14 +84,14 @@ func keysCreateCommand(k *keyFlags) *cobra.Command {
 	flags.StringVar(&name, "name", "", "what the key is for, a `text` shown in lists and logs")
 	flags.StringArrayVar(&scopes, "scope", nil, "a `scope` that the key grants; may be given several times")
 	flags.StringVar(&expires, "expires", "", "when the key expires, a `time`: after 90d or 12h, at the start of 2027-01-31 (UTC), or at 2027-01-31T12:00:00Z; never by default")
-	complete(cmd, "name")
-	complete(cmd, "scope")
-	complete(cmd, "expires", "30d", "90d", "365d")
+	command.Complete(cmd, "name")
+	command.Complete(cmd, "scope")
+	command.Complete(cmd, "expires", "30d", "90d", "365d")
 	return cmd
 }
 
 func printNewKey(cmd *cobra.Command, k *keyFlags, key client.APIKey) error {
-	if k.json() {
+	if k.JSON() {
 		return printKeyJSON(cmd, key.Raw, key)
 	}
 	// Only the key is written to stdout, so that a shell can assign it to a variable.
@@ -112,14 +115,14 @@ func printKeyJSON(cmd *cobra.Command, raw json.RawMessage, v any) error {
 			return fmt.Errorf("writing the key: %w", err)
 		}
 	}
-	return printJSON(cmd.OutOrStdout(), raw)
+	return command.PrintJSON(cmd.OutOrStdout(), raw)
 }
 
 func keysListCommand(k *keyFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
 		Short:   "List API keys, the newest first",
-		Long:    "List API keys, the newest first, including expired and revoked ones. The keys themselves are not stored.\n\n" + localTimes,
+		Long:    "List API keys, the newest first, including expired and revoked ones. The keys themselves are not stored.\n\n" + command.LocalTimes,
 		Example: "  tutti keys list\n  tutti keys list --config tutti.yaml --output json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return k.manage(cmd, func(ctx context.Context, m keyManager) error {
@@ -127,7 +130,7 @@ func keysListCommand(k *keyFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if k.json() {
+				if k.JSON() {
 					return printKeyJSON(cmd, list.Raw, list)
 				}
 				return printKeys(cmd, list.Keys, time.Now())
@@ -163,12 +166,12 @@ func keysRevokeCommand(k *keyFlags) *cobra.Command {
 		Long: "Revoke an API key permanently. The server rejects it at once, other processes on the same store within moments.\n" +
 			"Revoking a key twice is not an error. The id is the one in the list, not the key itself.",
 		Example: "  tutti keys revoke ID",
-		Args:    arguments(1, "pass the id of one key"),
+		Args:    command.Arguments(1, "pass the id of one key"),
 		ValidArgsFunction: func(cmd *cobra.Command, given []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if cmd.Flags().Changed("config") {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			return completeIDs(&k.remote, 1, keyIDs)(cmd, given, begun)
+			return command.CompleteIDs(&k.Remote, 1, keyIDs)(cmd, given, begun)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return k.manage(cmd, func(ctx context.Context, m keyManager) error {
@@ -176,7 +179,7 @@ func keysRevokeCommand(k *keyFlags) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if k.json() {
+				if k.JSON() {
 					return printKeyJSON(cmd, key.Raw, key)
 				}
 				_, err = fmt.Fprintln(cmd.OutOrStdout(), display.Printable("revoked "+key.ID+", "+key.Name))

@@ -1,4 +1,5 @@
-package main
+// Package catalogues has the commands on catalogues and on the schemas of analysis types.
+package catalogues
 
 import (
 	"context"
@@ -11,12 +12,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/client"
 	"tutti/internal/client/display"
 	"tutti/internal/core"
 )
 
-func cataloguesCommand() *cobra.Command {
+// Command returns tutti catalogues.
+func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "catalogues",
 		Short: "List, show, check and plan catalogues",
@@ -32,7 +35,7 @@ func cataloguesCommand() *cobra.Command {
 }
 
 func cataloguesListCommand() *cobra.Command {
-	var r remote
+	var r command.Remote
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the catalogues of a server",
@@ -41,15 +44,15 @@ func cataloguesListCommand() *cobra.Command {
 		Example: "  tutti catalogues list\n" +
 			"  tutti catalogues list --output json | jq '.catalogs | map_values(.error // empty)'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := r.client()
+			c, err := r.Client(cmd)
 			if err != nil {
 				return err
 			}
 			list, err := c.Catalogues(cmd.Context())
-			return r.print(cmd, list.Raw, err, func() error { return printCatalogues(cmd, list) })
+			return r.Print(cmd, list.Raw, err, func() error { return printCatalogues(cmd, list) })
 		},
 	}
-	r.addFlags(cmd)
+	r.AddFlags(cmd)
 	return cmd
 }
 
@@ -75,7 +78,7 @@ func problemText(p *core.CatalogueProblem) string {
 }
 
 func cataloguesShowCommand() *cobra.Command {
-	var r remote
+	var r command.Remote
 	cmd := &cobra.Command{
 		Use:   "show <id>",
 		Short: "Show a catalogue with its fields",
@@ -84,10 +87,10 @@ func cataloguesShowCommand() *cobra.Command {
 			"code and message are shown, and the exit code is 1.",
 		Example: "  tutti catalogues show donors\n" +
 			"  tutti catalogues show donors --output json | jq '.fields | keys'",
-		Args:              arguments(1, "pass the id of one catalogue"),
-		ValidArgsFunction: completeIDs(&r, 1, catalogueIDs),
+		Args:              command.Arguments(1, "pass the id of one catalogue"),
+		ValidArgsFunction: command.CompleteIDs(&r, 1, catalogueIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.client()
+			c, err := r.Client(cmd)
 			if err != nil {
 				return err
 			}
@@ -95,18 +98,18 @@ func cataloguesShowCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if r.json() {
-				err = printJSON(cmd.OutOrStdout(), detail.Raw)
+			if r.JSON() {
+				err = command.PrintJSON(cmd.OutOrStdout(), detail.Raw)
 			} else {
 				err = printCatalogue(cmd, detail)
 			}
 			if err == nil && detail.Problem != nil {
-				err = &exitError{code: exitFailed, err: errors.New("the catalogue " + detail.ID + " failed")}
+				err = &command.ExitError{Code: command.ExitFailed, Err: errors.New("the catalogue " + detail.ID + " failed")}
 			}
 			return err
 		},
 	}
-	r.addFlags(cmd)
+	r.AddFlags(cmd)
 	return cmd
 }
 

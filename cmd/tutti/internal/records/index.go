@@ -1,4 +1,5 @@
-package main
+// Package records has the commands that act on records: index, jobs, dead-letters, why and mapping.
+package records
 
 import (
 	"context"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/client"
 	"tutti/internal/client/display"
 	"tutti/internal/core"
@@ -61,8 +63,9 @@ func (f indexFlags) checkRebuild(target []string) string {
 	}
 }
 
-func indexCommand() *cobra.Command {
-	var r remote
+// IndexCommand returns tutti index.
+func IndexCommand() *cobra.Command {
+	var r command.Remote
 	var f indexFlags
 	cmd := &cobra.Command{
 		Use:   "index <repository> [organization] [id]",
@@ -92,13 +95,13 @@ func indexCommand() *cobra.Command {
 			"  tutti index song.collab STUDY-1 4fd5a3d0-8a6f-4f2e-a0d6-1c3c7f1d3a5e --remove\n" +
 			"  tutti index song.collab STUDY-1 --ids ids.txt --wait\n" +
 			"  tutti index song.collab --wait --output json | jq .totals",
-		Args:              arguments(3, "give a repository, optionally an organization and an id"),
+		Args:              command.Arguments(3, "give a repository, optionally an organization and an id"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, target []string) error {
 			if problem := f.check(target); problem != "" {
-				return usage(cmd, problem)
+				return command.Usage(cmd, problem)
 			}
-			c, err := r.client()
+			c, err := r.Client(cmd)
 			if err != nil {
 				return err
 			}
@@ -108,7 +111,7 @@ func indexCommand() *cobra.Command {
 			return index(cmd, c, &r, f, target)
 		},
 	}
-	r.addFlags(cmd)
+	r.AddFlags(cmd)
 	flags := cmd.Flags()
 	flags.BoolVar(&f.wait, "wait", false, "wait until the job has ended, and show its progress; not with an id")
 	flags.DurationVar(&f.timeout, "wait-timeout", 0,
@@ -123,7 +126,7 @@ func indexCommand() *cobra.Command {
 	return cmd
 }
 
-func index(cmd *cobra.Command, c *client.Client, r *remote, f indexFlags, target []string) error {
+func index(cmd *cobra.Command, c *client.Client, r *command.Remote, f indexFlags, target []string) error {
 	ctx, cancel := f.limited(cmd.Context())
 	defer cancel()
 	if f.dropPrevious {
@@ -137,8 +140,8 @@ func index(cmd *cobra.Command, c *client.Client, r *remote, f indexFlags, target
 		return waitForJob(ctx, cmd, c, r, accepted.JobID, f.timeout)
 	}
 	out := cmd.OutOrStdout()
-	if r.json() {
-		return printJSON(out, accepted.Raw)
+	if r.JSON() {
+		return command.PrintJSON(out, accepted.Raw)
 	}
 	facts := []string{"accepted", describeRequest(f, target), "index", accepted.IndexName, "request", accepted.RequestID, "job", accepted.JobID}
 	if accepted.JobID != "" {
@@ -193,8 +196,8 @@ func describeRequest(f indexFlags, target []string) string {
 
 // waitForJob shows a job's progress until it ends or ctx does, and then its result. ctx must end after timeout unless that is 0. The
 // returned error carries the exit code.
-func waitForJob(ctx context.Context, cmd *cobra.Command, c *client.Client, r *remote, id string, timeout time.Duration) error {
-	progress, cfg := progressOf(cmd, r)
+func waitForJob(ctx context.Context, cmd *cobra.Command, c *client.Client, r *command.Remote, id string, timeout time.Duration) error {
+	progress, cfg := command.ProgressOf(cmd, r)
 	job, err := display.Watch(ctx, c, id, progress, cfg)
 	if err != nil && ctx.Err() != nil {
 		e := &core.Error{
@@ -210,8 +213,8 @@ func waitForJob(ctx context.Context, cmd *cobra.Command, c *client.Client, r *re
 	if err != nil {
 		return err
 	}
-	if r.json() {
-		err = printJSON(cmd.OutOrStdout(), job.Raw)
+	if r.JSON() {
+		err = command.PrintJSON(cmd.OutOrStdout(), job.Raw)
 	} else {
 		err = display.Summary(cmd.OutOrStdout(), job)
 		if err == nil && job.Scope == core.ScopeIDs {
@@ -221,7 +224,7 @@ func waitForJob(ctx context.Context, cmd *cobra.Command, c *client.Client, r *re
 	if err != nil {
 		return err
 	}
-	return jobError(job, r.json())
+	return jobError(job, r.JSON())
 }
 
 // lastState describes the last received state of a job that has not ended.
@@ -242,16 +245,16 @@ func jobError(job client.Job, verbose bool) error {
 	if job.State == core.JobSucceeded {
 		return nil
 	}
-	e := &exitError{code: exitFailed}
+	e := &command.ExitError{Code: command.ExitFailed}
 	if job.State == core.JobPartial {
-		e.code = exitPartial
+		e.Code = command.ExitPartial
 	}
 	if verbose {
 		text := "job " + job.ID + " ended " + string(job.State)
 		if job.Error != nil {
 			text += ", " + display.ErrorText(job.Error)
 		}
-		e.err = errors.New(text)
+		e.Err = errors.New(text)
 	}
 	return e
 }

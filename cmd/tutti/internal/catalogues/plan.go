@@ -1,4 +1,4 @@
-package main
+package catalogues
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/app/plan"
 	"tutti/internal/client"
 	"tutti/internal/client/display"
@@ -29,17 +30,17 @@ func cataloguesPlanCommand() *cobra.Command {
 		Example: "  tutti catalogues plan ./configs --config tutti.yaml\n" +
 			"  tutti catalogues plan ./configs --server http://127.0.0.1:8080\n" +
 			"  tutti catalogues plan ./configs --config tutti.yaml --output json | jq '.catalogues[] | select(.fields != [])'",
-		Args:              arguments(1, oneCatalogueFolder),
+		Args:              command.Arguments(1, oneCatalogueFolder),
 		ValidArgsFunction: completeFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := command.CheckOutput(output); err != nil {
 				return err
 			}
-			p, err := planCatalogues(cmd.Context(), args[0], file, server)
-			if err == nil && output == outputJSON {
+			p, err := planCatalogues(cmd, args[0], file, server)
+			if err == nil && output == command.OutputJSON {
 				var text json.RawMessage
 				if text, err = json.Marshal(p); err == nil {
-					err = printJSON(cmd.OutOrStdout(), text)
+					err = command.PrintJSON(cmd.OutOrStdout(), text)
 				}
 			} else if err == nil {
 				err = printCataloguesPlan(cmd.OutOrStdout(), p)
@@ -50,21 +51,21 @@ func cataloguesPlanCommand() *cobra.Command {
 			case p.Failed() > 0:
 				return core.NewError(core.CodeInvalid, fmt.Sprintf("%d of %d catalogues have an error", p.Failed(), len(p.Catalogues)))
 			case p.Difference:
-				return &exitError{code: exitPartial}
+				return &command.ExitError{Code: command.ExitPartial}
 			default:
 				return nil
 			}
 		},
 	}
-	configFlag(cmd, &file)
+	command.ConfigFlag(cmd, &file)
 	cmd.Flags().StringVar(&server, "server", "", "the `URL` of a server to compare with, base path included")
-	cmd.Flags().StringVarP(&output, "output", "o", outputText, "`text` or json")
-	complete(cmd, "output", outputs()...)
+	cmd.Flags().StringVarP(&output, "output", "o", command.OutputText, "`text` or json")
+	command.Complete(cmd, "output", command.Outputs()...)
 	return cmd
 }
 
 // planCatalogues asks the search engine of the configuration, if it has one, and the server.
-func planCatalogues(ctx context.Context, dir, file, server string) (plan.CataloguesPlan, error) {
+func planCatalogues(cmd *cobra.Command, dir, file, server string) (plan.CataloguesPlan, error) {
 	cfg, err := config.Load(file, os.Environ())
 	if err != nil {
 		return plan.CataloguesPlan{}, err
@@ -85,13 +86,13 @@ func planCatalogues(ctx context.Context, dir, file, server string) (plan.Catalog
 	}
 	var served plan.Served
 	if server != "" {
-		c, err := client.New(client.Config{Server: server, Token: os.Getenv("TUTTI_TOKEN"), UserAgent: "tutti/" + buildVersion()})
+		c, err := (&command.Remote{Server: server, Output: command.OutputText}).Client(cmd)
 		if err != nil {
 			return plan.CataloguesPlan{}, err
 		}
 		served = servedCatalogues{c}
 	}
-	return plan.Catalogues(ctx, dir, mappings, served)
+	return plan.Catalogues(cmd.Context(), dir, mappings, served)
 }
 
 // servedCatalogues are the catalogues of a server.

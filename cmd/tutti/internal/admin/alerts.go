@@ -1,4 +1,4 @@
-package main
+package admin
 
 import (
 	"encoding/json"
@@ -8,13 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/app"
 	"tutti/internal/client/display"
 	"tutti/internal/config"
 	"tutti/internal/core"
 )
 
-func alertsCommand() *cobra.Command {
+// AlertsCommand returns tutti alerts.
+func AlertsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "alerts",
 		Short: "Test the receivers of alerts",
@@ -33,7 +35,7 @@ func alertsTestCommand() *cobra.Command {
 			"what it answered. The exit code is 0 when all took the message, else 1.",
 		Example: "  tutti alerts test --config tutti.yaml\n  tutti alerts test --config tutti.yaml --output json | jq '.results[].status'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := command.CheckOutput(output); err != nil {
 				return err
 			}
 			cfg, err := config.Load(file, os.Environ())
@@ -43,13 +45,13 @@ func alertsTestCommand() *cobra.Command {
 			if len(cfg.Alerts) == 0 {
 				return &core.Error{Code: core.CodeInvalid, Message: "the configuration names no receiver of alerts", Hint: "set the key alerts"}
 			}
-			results := app.TestAlerts(cmd.Context(), cfg, buildVersion())
+			results := app.TestAlerts(cmd.Context(), cfg, cmd.Root().Version)
 			return writeAlertTests(cmd.OutOrStdout(), alertTests(results), output)
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", os.Getenv("TUTTI_CONFIG"), "the configuration `file` (YAML); also TUTTI_CONFIG")
-	cmd.Flags().StringVarP(&output, "output", "o", outputText, "`text` or json")
-	complete(cmd, "output", outputs()...)
+	cmd.Flags().StringVarP(&output, "output", "o", command.OutputText, "`text` or json")
+	command.Complete(cmd, "output", command.Outputs()...)
 	return cmd
 }
 
@@ -83,7 +85,7 @@ func writeAlertTests(w io.Writer, tests []alertTest, output string) error {
 			failed++
 		}
 	}
-	if output == outputText {
+	if output == command.OutputText {
 		for _, t := range tests {
 			line := fmt.Sprintf("ok      %s: status %d %s", t.Receiver, t.Status, t.Response)
 			if !t.OK {
@@ -98,7 +100,7 @@ func writeAlertTests(w io.Writer, tests []alertTest, output string) error {
 		if err != nil {
 			return fmt.Errorf("writing the results: %w", err)
 		}
-		if err := printJSON(w, text); err != nil {
+		if err := command.PrintJSON(w, text); err != nil {
 			return err
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package records
 
 import (
 	"bufio"
@@ -11,13 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/client"
 	"tutti/internal/client/display"
 	"tutti/internal/core"
 )
 
 // indexList requests the indexing of a list of ids.
-func indexList(cmd *cobra.Command, c *client.Client, r *remote, f indexFlags, target []string) error {
+func indexList(cmd *cobra.Command, c *client.Client, r *command.Remote, f indexFlags, target []string) error {
 	list, err := readList(cmd, f.ids)
 	if err != nil {
 		return err
@@ -36,8 +37,8 @@ func indexList(cmd *cobra.Command, c *client.Client, r *remote, f indexFlags, ta
 		return waitForJob(ctx, cmd, c, r, accepted.JobID, f.timeout)
 	}
 	out := cmd.OutOrStdout()
-	if r.json() {
-		return printJSON(out, accepted.Raw)
+	if r.JSON() {
+		return command.PrintJSON(out, accepted.Raw)
 	}
 	ids := display.Count(int64(accepted.IDs)) + " ids of " + describeRequest(f, target)
 	if accepted.Duplicates > 0 {
@@ -63,7 +64,7 @@ func readList(cmd *cobra.Command, name string) ([]byte, error) {
 	return list, nil
 }
 
-func jobsIDsCommand(r *remote) *cobra.Command {
+func jobsIDsCommand(r *command.Remote) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ids <id>",
 		Short: "List the ids of a job over a list, with their outcomes",
@@ -72,14 +73,14 @@ func jobsIDsCommand(r *remote) *cobra.Command {
 			"excluded (by an exclusion rule), stale (the index had a newer version), mismatch (the record belongs to another organization), deadLettered, retrying (it\n" +
 			"is retried outside of the job), queued, and skipped (the job ended before).",
 		Example:           "  tutti jobs ids 0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10 | grep ^deadLettered",
-		Args:              arguments(1, "pass the id of one job"),
-		ValidArgsFunction: completeIDs(r, 1, jobIDs),
+		Args:              command.Arguments(1, "pass the id of one job"),
+		ValidArgsFunction: command.CompleteIDs(r, 1, jobIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.client()
+			c, err := r.Client(cmd)
 			if err != nil {
 				return err
 			}
-			if !r.json() {
+			if !r.JSON() {
 				return printIDs(cmd.Context(), cmd, c, args[0], true)
 			}
 			out := bufio.NewWriter(cmd.OutOrStdout())

@@ -1,4 +1,4 @@
-package main
+package records
 
 import (
 	"cmp"
@@ -9,36 +9,38 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/client/display"
 	"tutti/internal/core"
 )
 
-func whyCommand() *cobra.Command {
-	var r remote
+// WhyCommand returns tutti why.
+func WhyCommand() *cobra.Command {
+	var r command.Remote
 	const want = "pass a repository, an organization and the id of a record"
 	cmd := &cobra.Command{
 		Use:   "why <repository> <organization> <id>",
 		Short: "Say why a record is or is not in the index",
 		Long: "Say what the server knows of one record: what its repository returns now, its documents in the index and whether they\n" +
 			"are the newest, the request that is pending, the runs over its organization, its dead letters, and the next step.\n" +
-			"Nothing is changed. A part that cannot be read says so and does not affect the others.\n\n" + localTimes,
+			"Nothing is changed. A part that cannot be read says so and does not affect the others.\n\n" + command.LocalTimes,
 		Example: "  tutti why song.collab STUDY-1 ANALYSIS-1\n" +
 			"  tutti why song.collab STUDY-1 ANALYSIS-1 --output json | jq -r .next",
-		Args:              arguments(3, want),
+		Args:              command.Arguments(3, want),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, target []string) error {
 			if len(target) < 3 {
-				return usage(cmd, want)
+				return command.Usage(cmd, want)
 			}
-			c, err := r.client()
+			c, err := r.Client(cmd)
 			if err != nil {
 				return err
 			}
 			t, err := c.Trace(cmd.Context(), target[0], target[1], target[2])
-			return r.print(cmd, t.Raw, err, func() error { return printTrace(cmd.OutOrStdout(), t.RecordTrace) })
+			return r.Print(cmd, t.Raw, err, func() error { return printTrace(cmd.OutOrStdout(), t.RecordTrace) })
 		},
 	}
-	r.addFlags(cmd)
+	r.AddFlags(cmd)
 	return cmd
 }
 

@@ -1,4 +1,4 @@
-package main
+package admin
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/app"
 	"tutti/internal/client/display"
 	"tutti/internal/config"
@@ -38,7 +39,7 @@ func migrateSongCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			location, err := time.LoadLocation(zone)
 			if err != nil {
-				return usage(cmd, fmt.Sprintf("%q is not a time zone: pass a name such as Europe/Berlin, or UTC", zone))
+				return command.Usage(cmd, fmt.Sprintf("%q is not a time zone: pass a name such as Europe/Berlin, or UTC", zone))
 			}
 			cfg, err := config.Load(file, os.Environ())
 			if err != nil {
@@ -68,7 +69,7 @@ func openSong(cmd *cobra.Command, from string, zone *time.Location) (migratesong
 	case "http", "https":
 		return migratesong.OpenServer(from, os.Getenv("SONG_TOKEN"), zone)
 	}
-	return nil, usage(cmd, "pass --from with Song's database, postgres://…, or its address, https://…")
+	return nil, command.Usage(cmd, "pass --from with Song's database, postgres://…, or its address, https://…")
 }
 
 // migrateSong copies everything from a source and prints the report.
@@ -102,7 +103,7 @@ func migrateSong(cmd *cobra.Command, cfg config.Config, source migratesong.Sourc
 		_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "not copied: %d more\n", report.NotNamed)
 	}
 	if err == nil && !report.Complete() {
-		err = &exitError{code: exitPartial}
+		err = &command.ExitError{Code: command.ExitPartial}
 	}
 	return err
 }

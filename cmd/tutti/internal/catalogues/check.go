@@ -1,14 +1,10 @@
-package main
+package catalogues
 
 import (
-	"context"
-	"fmt"
-	"os"
-
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/app/check"
-	"tutti/internal/client"
 	"tutti/internal/core"
 )
 
@@ -33,47 +29,36 @@ func cataloguesCheckCommand() *cobra.Command {
 			"is valid, even with warnings, else 1.",
 		Example: "  tutti catalogues check ./configs\n" +
 			"  tutti catalogues check ./configs --output json | jq '.findings[] | select(.status == \"fail\")'",
-		Args:              arguments(1, oneCatalogueFolder),
+		Args:              command.Arguments(1, oneCatalogueFolder),
 		ValidArgsFunction: completeFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := command.CheckOutput(output); err != nil {
 				return err
 			}
 			var fieldsOf func(id string) ([]core.CatalogueField, error)
 			if server != "" {
 				var err error
-				if fieldsOf, err = serverFields(cmd.Context(), server); err != nil {
+				if fieldsOf, err = serverFields(cmd, server); err != nil {
 					return err
 				}
 			}
-			return reportFindings(cmd, check.Catalogues(args[0], fieldsOf), output)
+			return command.ReportFindings(cmd, check.Catalogues(args[0], fieldsOf), output)
 		},
 	}
 	cmd.Flags().StringVar(&server, "server", "", "the `URL` of a server that has the catalogues, base path included")
-	cmd.Flags().StringVarP(&output, "output", "o", outputText, "`text` or json")
-	complete(cmd, "output", outputs()...)
+	cmd.Flags().StringVarP(&output, "output", "o", command.OutputText, "`text` or json")
+	command.Complete(cmd, "output", command.Outputs()...)
 	return cmd
 }
 
 // serverFields returns a function that reads the fields of a catalogue from a server.
-func serverFields(ctx context.Context, server string) (func(id string) ([]core.CatalogueField, error), error) {
-	c, err := client.New(client.Config{Server: server, Token: os.Getenv("TUTTI_TOKEN"), UserAgent: "tutti/" + buildVersion()})
+func serverFields(cmd *cobra.Command, server string) (func(id string) ([]core.CatalogueField, error), error) {
+	c, err := (&command.Remote{Server: server, Output: command.OutputText}).Client(cmd)
 	if err != nil {
 		return nil, err
 	}
 	return func(id string) ([]core.CatalogueField, error) {
-		detail, err := c.Catalogue(ctx, id)
+		detail, err := c.Catalogue(cmd.Context(), id)
 		return detail.Fields, err
 	}, nil
-}
-
-// reportFindings writes the findings to stdout, and returns an error when one of them failed.
-func reportFindings(cmd *cobra.Command, found check.Report, output string) error {
-	if err := writeFindings(cmd.OutOrStdout(), found, output); err != nil {
-		return err
-	}
-	if !found.OK {
-		return core.NewError(core.CodeInvalid, fmt.Sprintf("%d of %d findings failed", found.Failed(), len(found.Findings)))
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package catalogues
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/client"
 	"tutti/internal/client/display"
 	"tutti/internal/core"
@@ -19,8 +20,9 @@ import (
 // maxTypes is the largest limit that the server accepts for a list of analysis types.
 const maxTypes = 1000
 
-func schemasCommand() *cobra.Command {
-	var r remote
+// SchemasCommand returns tutti schemas.
+func SchemasCommand() *cobra.Command {
+	var r command.Remote
 	cmd := &cobra.Command{
 		Use:   "schemas",
 		Short: "List, show and register analysis types",
@@ -30,35 +32,35 @@ func schemasCommand() *cobra.Command {
 			"  tutti schemas get sequencingRead --version 2\n" +
 			"  tutti schemas register sequencingRead.json",
 	}
-	r.addFlags(cmd)
+	r.AddFlags(cmd)
 	cmd.AddCommand(schemasListCommand(&r), schemasGetCommand(&r), schemasRegisterCommand(&r))
 	return cmd
 }
 
-func schemasListCommand(r *remote) *cobra.Command {
+func schemasListCommand(r *command.Remote) *cobra.Command {
 	filter := client.AnalysisTypeFilter{HideSchema: true}
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List analysis types, the newest first",
-		Long:    "List every version of every analysis type, the newest first and without the schemas.\n\n" + localTimes,
+		Long:    "List every version of every analysis type, the newest first and without the schemas.\n\n" + command.LocalTimes,
 		Example: "  tutti schemas list --name sequencingRead\n  tutti schemas list --limit 100 --output json | jq -r '.resultSet[].name'",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := r.client()
+			c, err := r.Client(cmd)
 			if err != nil {
 				return err
 			}
 			page, err := c.AnalysisTypes(cmd.Context(), filter)
-			return r.print(cmd, page.Raw, err, func() error { return printTypes(cmd, page) })
+			return r.Print(cmd, page.Raw, err, func() error { return printTypes(cmd, page) })
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&filter.Names, "name", nil, "only versions of the type with this `name`; may be given several times")
-	flags.Var(&number{&filter.Limit, maxTypes}, "limit", "list at most this `number`, from 1 to 1000 (default 20)")
-	flags.Var(&number{&filter.Offset, math.MaxInt}, "offset", "skip the newest `number` of versions")
-	complete(cmd, "limit")
-	complete(cmd, "offset")
+	flags.Var(&command.Number{Target: &filter.Limit, Most: maxTypes}, "limit", "list at most this `number`, from 1 to 1000 (default 20)")
+	flags.Var(&command.Number{Target: &filter.Offset, Most: math.MaxInt}, "offset", "skip the newest `number` of versions")
+	command.Complete(cmd, "limit")
+	command.Complete(cmd, "offset")
 	// It fails only for a flag that does not exist.
-	_ = cmd.RegisterFlagCompletionFunc("name", completeIDs(r, math.MaxInt, typeNames))
+	_ = cmd.RegisterFlagCompletionFunc("name", command.CompleteIDs(r, math.MaxInt, typeNames))
 	return cmd
 }
 
@@ -91,7 +93,7 @@ func validatedPaths(t client.AnalysisType) string {
 	return strings.Join(paths, ", ")
 }
 
-func schemasGetCommand(r *remote) *cobra.Command {
+func schemasGetCommand(r *command.Remote) *cobra.Command {
 	var version int
 	var unrendered bool
 	cmd := &cobra.Command{
@@ -99,23 +101,23 @@ func schemasGetCommand(r *remote) *cobra.Command {
 		Short: "Show an analysis type with its schema",
 		Long: "Show the latest version of an analysis type, or the one of --version, with its options and the schema that analyses are\n" +
 			"validated against. That is the registered schema merged with the base schema; --unrendered omits the base schema.\n" +
-			"Without --version, --output json contains all versions.\n\n" + localTimes,
+			"Without --version, --output json contains all versions.\n\n" + command.LocalTimes,
 		Example: "  tutti schemas get sequencingRead\n" +
 			"  tutti schemas get sequencingRead --version 2 --unrendered --output json | jq .schema",
-		Args:              arguments(1, "pass the name of one analysis type"),
-		ValidArgsFunction: completeIDs(r, 1, typeNames),
+		Args:              command.Arguments(1, "pass the name of one analysis type"),
+		ValidArgsFunction: command.CompleteIDs(r, 1, typeNames),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.client()
+			c, err := r.Client(cmd)
 			if err != nil {
 				return err
 			}
 			t, err := c.AnalysisType(cmd.Context(), args[0], version, unrendered)
-			return r.print(cmd, t.Raw, err, func() error { return printType(cmd, t) })
+			return r.Print(cmd, t.Raw, err, func() error { return printType(cmd, t) })
 		},
 	}
-	cmd.Flags().Var(&number{&version, math.MaxInt}, "version", "the version, a `number`; the latest by default")
+	cmd.Flags().Var(&command.Number{Target: &version, Most: math.MaxInt}, "version", "the version, a `number`; the latest by default")
 	cmd.Flags().BoolVar(&unrendered, "unrendered", false, "show the schema as it was registered")
-	complete(cmd, "version")
+	command.Complete(cmd, "version")
 	return cmd
 }
 
@@ -148,7 +150,7 @@ func printType(cmd *cobra.Command, t client.AnalysisType) error {
 
 // typeNames returns completions for the names of the newest analysis types.
 func typeNames(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
-	page, err := c.AnalysisTypes(ctx, client.AnalysisTypeFilter{HideSchema: true, Limit: completionIDs})
+	page, err := c.AnalysisTypes(ctx, client.AnalysisTypeFilter{HideSchema: true, Limit: command.CompletionLimit})
 	if err != nil {
 		return nil, err
 	}

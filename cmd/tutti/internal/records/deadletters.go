@@ -1,4 +1,4 @@
-package main
+package records
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/client"
 	"tutti/internal/client/display"
 	"tutti/internal/core"
@@ -29,8 +30,9 @@ func reasons() []string {
 	}
 }
 
-func deadLettersCommand() *cobra.Command {
-	var r remote
+// DeadLettersCommand returns tutti dead-letters.
+func DeadLettersCommand() *cobra.Command {
+	var r command.Remote
 	cmd := &cobra.Command{
 		Use:   "dead-letters",
 		Short: "List, show, retry and discard dead letters",
@@ -42,7 +44,7 @@ func deadLettersCommand() *cobra.Command {
 			"  tutti dead-letters retry --all --repository song.collab\n" +
 			"  tutti dead-letters list --export > letters.ndjson",
 	}
-	r.addFlags(cmd)
+	r.AddFlags(cmd)
 	cmd.AddCommand(deadLettersListCommand(&r), deadLettersShowCommand(&r), deadLettersRetryCommand(&r), deadLettersDiscardCommand(&r))
 	return cmd
 }
@@ -51,11 +53,11 @@ func deadLettersCommand() *cobra.Command {
 func addDeadLetterFilter(cmd *cobra.Command, repository, reason *string) {
 	cmd.Flags().StringVar(repository, "repository", "", "only dead letters of the repository with this `code`")
 	cmd.Flags().StringVar(reason, "reason", "", "only dead letters with this `reason`: "+strings.Join(reasons(), ", "))
-	complete(cmd, "repository")
-	complete(cmd, "reason", reasons()...)
+	command.Complete(cmd, "repository")
+	command.Complete(cmd, "reason", reasons()...)
 }
 
-func deadLettersListCommand(r *remote) *cobra.Command {
+func deadLettersListCommand(r *command.Remote) *cobra.Command {
 	var filter client.DeadLetterFilter
 	var export bool
 	cmd := &cobra.Command{
@@ -63,14 +65,14 @@ func deadLettersListCommand(r *remote) *cobra.Command {
 		Short: "List dead letters, the newest first",
 		Long: "List dead letters, the newest first and without their documents. DETAIL is the engine's error type, else the hint.\n\n" +
 			"With --export, write all of them to stdout, with their documents, one JSON object per line. The exit code is 1 if\n" +
-			"the export ends early.\n\n" + localTimes,
+			"the export ends early.\n\n" + command.LocalTimes,
 		Example: "  tutti dead-letters list --repository song.collab --reason rejected\n" +
 			"  tutti dead-letters list --export | jq -r .engineReason | sort | uniq -c",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if export && (filter.Limit != 0 || filter.Cursor != "") {
-				return usage(cmd, "--export writes all dead letters and cannot be combined with --limit or --cursor")
+				return command.Usage(cmd, "--export writes all dead letters and cannot be combined with --limit or --cursor")
 			}
-			c, err := r.client()
+			c, err := r.Client(cmd)
 			if err != nil {
 				return err
 			}
@@ -78,16 +80,16 @@ func deadLettersListCommand(r *remote) *cobra.Command {
 				return c.ExportDeadLetters(cmd.Context(), filter.Repository, filter.Reason, cmd.OutOrStdout())
 			}
 			page, err := c.DeadLetters(cmd.Context(), filter)
-			return r.print(cmd, page.Raw, err, func() error { return printDeadLetters(cmd, page) })
+			return r.Print(cmd, page.Raw, err, func() error { return printDeadLetters(cmd, page) })
 		},
 	}
 	addDeadLetterFilter(cmd, &filter.Repository, &filter.Reason)
 	flags := cmd.Flags()
-	flags.Var(&number{&filter.Limit, maxDeadLetters}, "limit", "list at most this `number`, from 1 to 1000 (default 50)")
+	flags.Var(&command.Number{Target: &filter.Limit, Most: maxDeadLetters}, "limit", "list at most this `number`, from 1 to 1000 (default 50)")
 	flags.StringVar(&filter.Cursor, "cursor", "", "continue a list from the `cursor` that it printed")
 	flags.BoolVar(&export, "export", false, "write all of them with their documents, one JSON object per line")
-	complete(cmd, "limit")
-	complete(cmd, "cursor")
+	command.Complete(cmd, "limit")
+	command.Complete(cmd, "cursor")
 	return cmd
 }
 
@@ -121,22 +123,22 @@ func subjectOf(l client.DeadLetter) string {
 	return strings.Join(parts, " / ")
 }
 
-func deadLettersShowCommand(r *remote) *cobra.Command {
+func deadLettersShowCommand(r *command.Remote) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show <id>",
 		Short: "Show a dead letter with its document",
 		Long: "Show why a record could not be indexed: the reason, a hint, the engine's error, the number of attempts, and at most\n" +
-			"256 KiB of the document.\n\n" + localTimes,
+			"256 KiB of the document.\n\n" + command.LocalTimes,
 		Example:           "  tutti dead-letters show ID\n  tutti dead-letters show ID --output json | jq .document",
-		Args:              arguments(1, "pass the id of one dead letter"),
-		ValidArgsFunction: completeIDs(r, 1, deadLetterIDs),
+		Args:              command.Arguments(1, "pass the id of one dead letter"),
+		ValidArgsFunction: command.CompleteIDs(r, 1, deadLetterIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.client()
+			c, err := r.Client(cmd)
 			if err != nil {
 				return err
 			}
 			letter, err := c.DeadLetter(cmd.Context(), args[0])
-			return r.print(cmd, letter.Raw, err, func() error { return printDeadLetter(cmd.OutOrStdout(), letter) })
+			return r.Print(cmd, letter.Raw, err, func() error { return printDeadLetter(cmd.OutOrStdout(), letter) })
 		},
 	}
 }
@@ -194,7 +196,7 @@ func documentText(l client.DeadLetter) (string, error) {
 	}
 }
 
-func deadLettersRetryCommand(r *remote) *cobra.Command {
+func deadLettersRetryCommand(r *command.Remote) *cobra.Command {
 	var all bool
 	var repository, reason string
 	cmd := &cobra.Command{
@@ -206,17 +208,17 @@ func deadLettersRetryCommand(r *remote) *cobra.Command {
 			"others still are, an error says what to do instead, and the exit code is 1.",
 		Example: "  tutti dead-letters retry ID\n" +
 			"  tutti dead-letters retry --all --reason rejected",
-		ValidArgsFunction: completeIDs(r, math.MaxInt, deadLetterIDs),
+		ValidArgsFunction: command.CompleteIDs(r, math.MaxInt, deadLetterIDs),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			switch {
 			case all && len(ids) > 0:
-				return usage(cmd, "--all and ids cannot be combined")
+				return command.Usage(cmd, "--all and ids cannot be combined")
 			case !all && len(ids) == 0:
-				return usage(cmd, "pass the ids of dead letters, or --all")
+				return command.Usage(cmd, "pass the ids of dead letters, or --all")
 			case !all && (repository != "" || reason != ""):
-				return usage(cmd, "--repository and --reason require --all")
+				return command.Usage(cmd, "--repository and --reason require --all")
 			}
-			c, err := r.client()
+			c, err := r.Client(cmd)
 			if err != nil {
 				return err
 			}
@@ -231,14 +233,14 @@ func deadLettersRetryCommand(r *remote) *cobra.Command {
 	return cmd
 }
 
-func retryAll(cmd *cobra.Command, c *client.Client, r *remote, repository, reason string) error {
+func retryAll(cmd *cobra.Command, c *client.Client, r *command.Remote, repository, reason string) error {
 	retried, err := c.RetryAll(cmd.Context(), repository, reason)
 	if err != nil {
 		return err
 	}
 	out := cmd.OutOrStdout()
-	if r.json() {
-		err = printJSON(out, retried.Raw)
+	if r.JSON() {
+		err = command.PrintJSON(out, retried.Raw)
 	} else {
 		_, err = fmt.Fprintf(out, "%d retried\n", retried.Retried)
 	}
@@ -251,13 +253,13 @@ func retryAll(cmd *cobra.Command, c *client.Client, r *remote, repository, reaso
 	}
 }
 
-func retryDeadLetter(cmd *cobra.Command, c *client.Client, r *remote, id string) error {
+func retryDeadLetter(cmd *cobra.Command, c *client.Client, r *command.Remote, id string) error {
 	retried, err := c.Retry(cmd.Context(), id)
 	if err != nil {
 		return err
 	}
-	if r.json() {
-		return printJSON(cmd.OutOrStdout(), retried.Raw)
+	if r.JSON() {
+		return command.PrintJSON(cmd.OutOrStdout(), retried.Raw)
 	}
 	about := subjectOf(client.DeadLetter{
 		Repository: retried.Repository, Organization: retried.Organization, RecordID: retried.RecordID,
@@ -266,17 +268,17 @@ func retryDeadLetter(cmd *cobra.Command, c *client.Client, r *remote, id string)
 	return err
 }
 
-func deadLettersDiscardCommand(r *remote) *cobra.Command {
+func deadLettersDiscardCommand(r *command.Remote) *cobra.Command {
 	return &cobra.Command{
 		Use:   "discard <id>…",
 		Short: "Remove dead letters permanently",
 		Long: "Remove dead letters permanently, without a retry. If one of several ids cannot be removed, the others still are, and\n" +
 			"the exit code is 1. With --output json, a line {\"id\":…,\"discarded\":true} is written for each removed dead letter.",
 		Example:           "  tutti dead-letters discard ID",
-		Args:              arguments(math.MaxInt, "pass the ids of dead letters"),
-		ValidArgsFunction: completeIDs(r, math.MaxInt, deadLetterIDs),
+		Args:              command.Arguments(math.MaxInt, "pass the ids of dead letters"),
+		ValidArgsFunction: command.CompleteIDs(r, math.MaxInt, deadLetterIDs),
 		RunE: func(cmd *cobra.Command, ids []string) error {
-			c, err := r.client()
+			c, err := r.Client(cmd)
 			if err != nil {
 				return err
 			}
@@ -284,7 +286,7 @@ func deadLettersDiscardCommand(r *remote) *cobra.Command {
 				if err := c.Discard(cmd.Context(), id); err != nil {
 					return err
 				}
-				if !r.json() {
+				if !r.JSON() {
 					_, err := fmt.Fprintln(cmd.OutOrStdout(), display.Printable("discarded "+id))
 					return err
 				}
@@ -292,7 +294,7 @@ func deadLettersDiscardCommand(r *remote) *cobra.Command {
 				if err != nil {
 					return fmt.Errorf("writing the answer: %w", err)
 				}
-				return printJSON(cmd.OutOrStdout(), line)
+				return command.PrintJSON(cmd.OutOrStdout(), line)
 			})
 		},
 	}
@@ -314,10 +316,10 @@ func eachDeadLetter(cmd *cobra.Command, ids []string, do func(id string) error) 
 			return fmt.Errorf("%s: %w", id, err)
 		}
 		failed++
-		printError(cmd.ErrOrStderr(), fmt.Errorf("%s: %w", id, err))
+		command.PrintError(cmd.ErrOrStderr(), fmt.Errorf("%s: %w", id, err))
 	}
 	if failed > 0 {
-		return &exitError{code: exitFailed}
+		return &command.ExitError{Code: command.ExitFailed}
 	}
 	return nil
 }

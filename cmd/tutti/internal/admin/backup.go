@@ -1,4 +1,4 @@
-package main
+package admin
 
 import (
 	"encoding/json"
@@ -11,14 +11,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/app"
 	"tutti/internal/backup"
 	"tutti/internal/client/display"
 	"tutti/internal/config"
 )
 
-func backupCommand() *cobra.Command {
-	var r remote
+// BackupCommand returns tutti backup.
+func BackupCommand() *cobra.Command {
+	var r command.Remote
 	var file string
 	const want = "pass the folder to write"
 	cmd := &cobra.Command{
@@ -32,7 +34,7 @@ func backupCommand() *cobra.Command {
 		Example: "  tutti backup /backups/2026-05-04\n" +
 			"  tutti backup --config tutti.yaml /backups/2026-05-04\n" +
 			"  tutti restore --config tutti.yaml /backups/2026-05-04",
-		Args: arguments(1, want),
+		Args: command.Arguments(1, want),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
@@ -51,17 +53,17 @@ func backupCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printBackup(cmd, r.output, "backed up", m)
+			return printBackup(cmd, r.Output, "backed up", m)
 		},
 	}
-	r.addFlags(cmd)
+	r.AddFlags(cmd)
 	cmd.Flags().StringVar(&file, "config", "", "read the data folder of this configuration `file` directly, while no tutti runs on it")
 	return cmd
 }
 
 // backupRunning calls unpack with a backup of a server.
-func backupRunning(cmd *cobra.Command, r *remote, unpack func(io.Reader) error) error {
-	c, err := r.client()
+func backupRunning(cmd *cobra.Command, r *command.Remote, unpack func(io.Reader) error) error {
+	c, err := r.Client(cmd)
 	if err != nil {
 		return err
 	}
@@ -72,7 +74,7 @@ func backupRunning(cmd *cobra.Command, r *remote, unpack func(io.Reader) error) 
 func backupStopped(cmd *cobra.Command, file string, unpack func(io.Reader) error) error {
 	for _, flag := range []string{"server", "token"} {
 		if cmd.Flags().Changed(flag) {
-			return usage(cmd, "--config reads the data folder directly and cannot be combined with --"+flag)
+			return command.Usage(cmd, "--config reads the data folder directly and cannot be combined with --"+flag)
 		}
 	}
 	cfg, err := config.Load(file, os.Environ())
@@ -82,7 +84,7 @@ func backupStopped(cmd *cobra.Command, file string, unpack func(io.Reader) error
 	archive, in := io.Pipe()
 	written := make(chan error, 1)
 	go func() {
-		err := app.WriteBackup(cmd.Context(), cfg, slog.New(slog.DiscardHandler), buildVersion(), in)
+		err := app.WriteBackup(cmd.Context(), cfg, slog.New(slog.DiscardHandler), cmd.Root().Version, in)
 		written <- err
 		_ = in.CloseWithError(err) // never fails
 	}()
@@ -94,7 +96,8 @@ func backupStopped(cmd *cobra.Command, file string, unpack func(io.Reader) error
 	return err
 }
 
-func restoreCommand() *cobra.Command {
+// RestoreCommand returns tutti restore.
+func RestoreCommand() *cobra.Command {
 	var file, output string
 	const want = "pass the folder of the backup"
 	cmd := &cobra.Command{
@@ -105,12 +108,12 @@ func restoreCommand() *cobra.Command {
 			"are then. Parts that the backup does not include are named; restore them with the tools of their servers before.",
 		Example: "  tutti restore --config tutti.yaml /backups/2026-05-04\n" +
 			"  tutti serve --config tutti.yaml",
-		Args: arguments(1, want),
+		Args: command.Arguments(1, want),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := command.CheckOutput(output); err != nil {
 				return err
 			}
 			cfg, err := config.Load(file, os.Environ())
@@ -125,19 +128,19 @@ func restoreCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", os.Getenv("TUTTI_CONFIG"), "the configuration `file` (YAML); also TUTTI_CONFIG")
-	cmd.Flags().StringVarP(&output, "output", "o", outputText, "`text`, or json for the backup's manifest")
-	complete(cmd, "output", outputs()...)
+	cmd.Flags().StringVarP(&output, "output", "o", command.OutputText, "`text`, or json for the backup's manifest")
+	command.Complete(cmd, "output", command.Outputs()...)
 	return cmd
 }
 
 // printBackup prints what was backed up or restored, and how to back up the rest.
 func printBackup(cmd *cobra.Command, output, done string, m backup.Manifest) error {
-	if output == outputJSON {
+	if output == command.OutputJSON {
 		line, err := json.Marshal(m)
 		if err != nil {
 			return fmt.Errorf("writing the manifest: %w", err)
 		}
-		return printJSON(cmd.OutOrStdout(), line)
+		return command.PrintJSON(cmd.OutOrStdout(), line)
 	}
 	var facts []string
 	for _, part := range m.Parts {

@@ -1,4 +1,4 @@
-package main
+package records
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/client"
 )
 
@@ -49,19 +50,19 @@ func TestWaitTimeout(t *testing.T) {
 		stderr, report string
 	}{
 		"paused": {
-			`{"id":"j1","repository":"song","indexName":"a","state":"running","paused":"the mapping is wrong"}`, outputText,
+			`{"id":"j1","repository":"song","indexName":"a","state":"running","paused":"the mapping is wrong"}`, command.OutputText,
 			"job j1, song to a: running\npaused: the mapping is wrong\n",
 			"tutti: job j1 has not ended after 2s; its last state is running, paused: the mapping is wrong\n",
 		},
 		"paused, as JSON": {
-			`{"id":"j1","repository":"song","indexName":"a","state":"running","paused":"the mapping is wrong"}`, outputJSON, "",
+			`{"id":"j1","repository":"song","indexName":"a","state":"running","paused":"the mapping is wrong"}`, command.OutputJSON, "",
 			"tutti: job j1 has not ended after 2s; its last state is running, paused: the mapping is wrong\n",
 		},
 		"not paused": {
-			`{"id":"j1","repository":"song","indexName":"a","state":"queued"}`, outputText,
+			`{"id":"j1","repository":"song","indexName":"a","state":"queued"}`, command.OutputText,
 			"job j1, song to a: queued\n", "tutti: job j1 has not ended after 2s; its last state is queued\n",
 		},
-		"no news": {"{", outputText, "", "tutti: job j1 has not ended after 2s; its state was not received\n"},
+		"no news": {"{", command.OutputText, "", "tutti: job j1 has not ended after 2s; its state was not received\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -78,14 +79,14 @@ func TestWaitTimeout(t *testing.T) {
 				begin, ended := time.Now(), make(chan error)
 				ctx, cancel := context.WithTimeout(t.Context(), timeout)
 				defer cancel()
-				go func() { ended <- waitForJob(ctx, cmd, c, &remote{output: tt.output}, "j1", timeout) }()
+				go func() { ended <- waitForJob(ctx, cmd, c, &command.Remote{Output: tt.output}, "j1", timeout) }()
 				synctest.Wait()
 				if got := stderr.String(); got != tt.stderr || time.Since(begin) != 0 {
 					t.Errorf("at once: %q", got)
 				}
-				code := report(&complaint, <-ended)
+				code := command.Report(&complaint, <-ended)
 				const hint = "       the job continues; tutti jobs show j1 --watch follows it, tutti jobs cancel j1 ends it\n"
-				if code != exitFailed || complaint.String() != tt.report+hint || stdout.String() != "" || time.Since(begin) != timeout {
+				if code != command.ExitFailed || complaint.String() != tt.report+hint || stdout.String() != "" || time.Since(begin) != timeout {
 					t.Errorf("code %d after %s: %q, stdout %q", code, time.Since(begin), complaint.String(), stdout.String())
 				}
 			})
@@ -112,7 +113,7 @@ func TestWaitTimeoutBoundsTheRequest(t *testing.T) {
 		cmd := &cobra.Command{}
 		cmd.SetContext(t.Context())
 		begin := time.Now()
-		err = index(cmd, c, &remote{output: outputText}, indexFlags{wait: true, timeout: 3 * time.Second}, []string{"song"})
+		err = index(cmd, c, &command.Remote{Output: command.OutputText}, indexFlags{wait: true, timeout: 3 * time.Second}, []string{"song"})
 		const want = "the server did not answer within 3s"
 		if took := time.Since(begin); took != 3*time.Second || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("after %s: %v", took, err)

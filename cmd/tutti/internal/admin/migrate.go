@@ -1,4 +1,4 @@
-package main
+package admin
 
 import (
 	"fmt"
@@ -10,7 +10,8 @@ import (
 	migrateconfig "tutti/internal/migrate/config"
 )
 
-func migrateCommand() *cobra.Command {
+// MigrateCommand returns tutti migrate.
+func MigrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Migrate an existing deployment",

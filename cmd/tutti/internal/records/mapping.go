@@ -1,4 +1,4 @@
-package main
+package records
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/app/plan"
 	"tutti/internal/client"
 	"tutti/internal/client/display"
@@ -19,7 +20,8 @@ import (
 
 const oneRepository = "pass the code of one repository"
 
-func mappingCommand() *cobra.Command {
+// MappingCommand returns tutti mapping.
+func MappingCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mapping",
 		Short: "Compare the mapping of an index with the configuration, and adopt an existing index",
@@ -32,13 +34,8 @@ func mappingCommand() *cobra.Command {
 	return cmd
 }
 
-// configFlag adds the flag of the configuration file.
-func configFlag(cmd *cobra.Command, file *string) {
-	cmd.Flags().StringVar(file, "config", os.Getenv("TUTTI_CONFIG"), "the configuration `file` (YAML); also TUTTI_CONFIG")
-}
-
 func mappingPlanCommand() *cobra.Command {
-	var r remote
+	var r command.Remote
 	var file string
 	cmd := &cobra.Command{
 		Use:   "plan <repository>",
@@ -55,28 +52,28 @@ func mappingPlanCommand() *cobra.Command {
 		Example: "  tutti mapping plan song.collab --config tutti.yaml\n" +
 			"  tutti mapping plan song.collab --config tutti.yaml --output json | jq '.fields[] | select(.change == \"needs a rebuild\")'\n" +
 			"  tutti mapping plan local --server http://127.0.0.1:8080",
-		Args:              arguments(1, oneRepository),
+		Args:              command.Arguments(1, oneRepository),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := planMapping(cmd, &r, file, args[0])
 			if err != nil {
 				return err
 			}
-			if err := r.print(cmd, p.Raw, nil, func() error { return printMappingPlan(cmd.OutOrStdout(), p.MappingPlan) }); err != nil || !p.Difference {
+			if err := r.Print(cmd, p.Raw, nil, func() error { return printMappingPlan(cmd.OutOrStdout(), p.MappingPlan) }); err != nil || !p.Difference {
 				return err
 			}
-			return &exitError{code: exitPartial}
+			return &command.ExitError{Code: command.ExitPartial}
 		},
 	}
-	r.addFlags(cmd)
-	configFlag(cmd, &file)
+	r.AddFlags(cmd)
+	command.ConfigFlag(cmd, &file)
 	return cmd
 }
 
 // planMapping asks the search engine of a configuration, or a server.
-func planMapping(cmd *cobra.Command, r *remote, file, code string) (client.MappingPlan, error) {
+func planMapping(cmd *cobra.Command, r *command.Remote, file, code string) (client.MappingPlan, error) {
 	var p client.MappingPlan
-	c, err := r.client()
+	c, err := r.Client(cmd)
 	if err != nil {
 		return p, err
 	}
@@ -94,7 +91,7 @@ func planMapping(cmd *cobra.Command, r *remote, file, code string) (client.Mappi
 	if cfg.Index.URL == "" {
 		if p, err = c.MappingPlan(cmd.Context(), code); core.CodeOf(err) == core.CodeUnavailable {
 			err = &core.Error{
-				Code: core.CodeUnavailable, Message: "only a running tutti can read the embedded index, and " + r.server + " does not answer",
+				Code: core.CodeUnavailable, Message: "only a running tutti can read the embedded index, and " + r.Server + " does not answer",
 				Hint: "start it: tutti serve; or pass its address with --server",
 			}
 		}
@@ -170,10 +167,10 @@ func mappingAdoptCommand() *cobra.Command {
 			"mapping needs a rebuild, which keeps the adopted index for --rollback.",
 		Example: "  tutti mapping adopt song.collab --config tutti.yaml\n" +
 			"  tutti mapping adopt song.collab --config tutti.yaml --output json | jq -r .index",
-		Args:              arguments(1, oneRepository),
+		Args:              command.Arguments(1, oneRepository),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkOutput(output); err != nil {
+			if err := command.CheckOutput(output); err != nil {
 				return err
 			}
 			cfg, err := config.Load(file, os.Environ())
@@ -184,18 +181,18 @@ func mappingAdoptCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if output == outputJSON {
+			if output == command.OutputJSON {
 				text, err := json.Marshal(map[string]string{"indexName": alias, "index": physical})
 				if err != nil {
 					return fmt.Errorf("writing the result: %w", err)
 				}
-				return printJSON(cmd.OutOrStdout(), text)
+				return command.PrintJSON(cmd.OutOrStdout(), text)
 			}
 			return display.KeyValues(cmd.OutOrStdout(), "adopted", alias, "now an alias of", physical, "next", "tutti mapping plan "+args[0])
 		},
 	}
-	configFlag(cmd, &file)
-	cmd.Flags().StringVarP(&output, "output", "o", outputText, "`text` or json")
-	complete(cmd, "output", outputs()...)
+	command.ConfigFlag(cmd, &file)
+	cmd.Flags().StringVarP(&output, "output", "o", command.OutputText, "`text` or json")
+	command.Complete(cmd, "output", command.Outputs()...)
 	return cmd
 }

@@ -1,4 +1,4 @@
-package main
+package catalogues
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/client"
 	"tutti/internal/client/display"
 	"tutti/internal/core"
@@ -19,7 +20,7 @@ import (
 // stdinName is the argument that stands for stdin.
 const stdinName = "-"
 
-func schemasRegisterCommand(r *remote) *cobra.Command {
+func schemasRegisterCommand(r *command.Remote) *cobra.Command {
 	return &cobra.Command{
 		Use:   "register <file>…",
 		Short: "Register analysis types",
@@ -32,12 +33,12 @@ func schemasRegisterCommand(r *remote) *cobra.Command {
 			"and the exit code is 1.",
 		Example: "  tutti schemas register sequencingRead.json variantCall.json\n" +
 			"  jq '{name: \"sequencingRead\", schema: .}' schema.json | tutti schemas register -",
-		Args: arguments(math.MaxInt, "give files with one registration each, or - for stdin"),
+		Args: command.Arguments(math.MaxInt, "give files with one registration each, or - for stdin"),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if first := slices.Index(files, stdinName); first >= 0 && slices.Contains(files[first+1:], stdinName) {
-				return usage(cmd, "stdin (-) can be given only once")
+				return command.Usage(cmd, "stdin (-) can be given only once")
 			}
-			c, err := r.client()
+			c, err := r.Client(cmd)
 			if err != nil {
 				return err
 			}
@@ -52,14 +53,14 @@ func schemasRegisterCommand(r *remote) *cobra.Command {
 				}
 			}
 			if failed {
-				return &exitError{code: exitFailed}
+				return &command.ExitError{Code: command.ExitFailed}
 			}
 			return nil
 		},
 	}
 }
 
-func register(cmd *cobra.Command, c *client.Client, r *remote, file string) error {
+func register(cmd *cobra.Command, c *client.Client, r *command.Remote, file string) error {
 	body, err := readInput(cmd, file)
 	if err != nil {
 		// Its text repeats the file name.
@@ -72,8 +73,8 @@ func register(cmd *cobra.Command, c *client.Client, r *remote, file string) erro
 	if err != nil {
 		return err
 	}
-	if r.json() {
-		return printJSON(cmd.OutOrStdout(), t.Raw)
+	if r.JSON() {
+		return command.PrintJSON(cmd.OutOrStdout(), t.Raw)
 	}
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), display.Printable(fmt.Sprintf("registered %s, version %d", t.Name, t.Version)))
 	return err
@@ -88,7 +89,7 @@ func readInput(cmd *cobra.Command, file string) ([]byte, error) {
 
 // printFileError writes the error of a file to stderr, followed by a line for each violation that the server reported.
 func printFileError(stderr io.Writer, file string, err error) {
-	printError(stderr, fmt.Errorf("%s: %w", file, err))
+	command.PrintError(stderr, fmt.Errorf("%s: %w", file, err))
 	rejected, ok := errors.AsType[*core.Error](err)
 	if !ok {
 		return

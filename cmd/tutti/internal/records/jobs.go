@@ -1,4 +1,4 @@
-package main
+package records
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tutti/cmd/tutti/internal/command"
 	"tutti/internal/client"
 	"tutti/internal/client/display"
 	"tutti/internal/core"
@@ -14,51 +15,49 @@ import (
 // maxJobs is the largest limit that the server accepts for a list of jobs.
 const maxJobs = 200
 
-// localTimes is the help text about the times in tables.
-const localTimes = "Times are in the local time zone; with --output json they are in UTC."
-
-func jobsCommand() *cobra.Command {
-	var r remote
+// JobsCommand returns tutti jobs.
+func JobsCommand() *cobra.Command {
+	var r command.Remote
 	cmd := jobsListCommand(&r)
 	cmd.Use = "jobs"
 	cmd.Short = "List, show and cancel jobs"
-	cmd.Long = "List jobs, the newest first (like tutti jobs list), or show or cancel one.\n\n" + localTimes
+	cmd.Long = "List jobs, the newest first (like tutti jobs list), or show or cancel one.\n\n" + command.LocalTimes
 	cmd.Example = "  tutti jobs\n" +
 		"  tutti jobs list --state running --repository song.collab\n" +
 		"  tutti jobs show 0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10 --watch\n" +
 		"  tutti jobs cancel 0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10"
-	r.addFlags(cmd)
+	r.AddFlags(cmd)
 	cmd.AddCommand(jobsListCommand(&r), jobsShowCommand(&r), jobsIDsCommand(&r), jobsCancelCommand(&r))
 	return cmd
 }
 
-func jobsListCommand(r *remote) *cobra.Command {
+func jobsListCommand(r *command.Remote) *cobra.Command {
 	var filter client.JobFilter
 	var state string
 	cmd := &cobra.Command{
 		Use:     "list",
 		Short:   "List jobs, the newest first",
-		Long:    "List jobs, the newest first.\n\n" + localTimes,
+		Long:    "List jobs, the newest first.\n\n" + command.LocalTimes,
 		Example: "  tutti jobs list --state failed\n  tutti jobs list --repository song.collab --limit 5 --output json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := r.client()
+			c, err := r.Client(cmd)
 			if err != nil {
 				return err
 			}
 			filter.State = core.JobState(state)
 			page, err := c.Jobs(cmd.Context(), filter)
-			return r.print(cmd, page.Raw, err, func() error { return printJobs(cmd, page) })
+			return r.Print(cmd, page.Raw, err, func() error { return printJobs(cmd, page) })
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&filter.Repository, "repository", "", "only jobs of the repository with this `code`")
 	flags.StringVar(&state, "state", "", "only jobs in this `state`: queued, running, paused, succeeded, partial, failed or cancelled")
-	flags.Var(&number{&filter.Limit, maxJobs}, "limit", "list at most this `number`, from 1 to 200 (default 50)")
+	flags.Var(&command.Number{Target: &filter.Limit, Most: maxJobs}, "limit", "list at most this `number`, from 1 to 200 (default 50)")
 	flags.StringVar(&filter.Cursor, "cursor", "", "continue a list from the `cursor` that it printed")
-	complete(cmd, "state", states()...)
-	complete(cmd, "repository")
-	complete(cmd, "limit")
-	complete(cmd, "cursor")
+	command.Complete(cmd, "state", states()...)
+	command.Complete(cmd, "repository")
+	command.Complete(cmd, "limit")
+	command.Complete(cmd, "cursor")
 	return cmd
 }
 
@@ -105,19 +104,19 @@ func jobDuration(job client.Job) string {
 	return display.Duration(job.EndedAt.Sub(*job.StartedAt))
 }
 
-func jobsShowCommand(r *remote) *cobra.Command {
+func jobsShowCommand(r *command.Remote) *cobra.Command {
 	var watch bool
 	cmd := &cobra.Command{
 		Use:   "show <id>",
 		Short: "Show a job and its organizations",
 		Long: "Show a job, its totals and each of its organizations. With --watch wait until the job has ended, show its\n" +
 			"progress, and exit like tutti index --wait: 0 when it succeeded, 2 when it ended partial, 1 otherwise. Without\n" +
-			"--watch the exit code is 0 for a job that exists, whatever its state.\n\n" + localTimes,
+			"--watch the exit code is 0 for a job that exists, whatever its state.\n\n" + command.LocalTimes,
 		Example:           "  tutti jobs show 0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10 --watch",
-		Args:              arguments(1, "pass the id of one job"),
-		ValidArgsFunction: completeIDs(r, 1, jobIDs),
+		Args:              command.Arguments(1, "pass the id of one job"),
+		ValidArgsFunction: command.CompleteIDs(r, 1, jobIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.client()
+			c, err := r.Client(cmd)
 			if err != nil {
 				return err
 			}
@@ -135,17 +134,17 @@ func jobsShowCommand(r *remote) *cobra.Command {
 	return cmd
 }
 
-func jobsCancelCommand(r *remote) *cobra.Command {
+func jobsCancelCommand(r *command.Remote) *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel <id>",
 		Short: "Cancel a job",
 		Long: "Cancel a job that is queued or running, and show it. Documents that it has written remain. It is an error if the\n" +
 			"job has already ended.",
 		Example:           "  tutti jobs cancel 0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10",
-		Args:              arguments(1, "pass the id of one job"),
-		ValidArgsFunction: completeIDs(r, 1, openJobIDs),
+		Args:              command.Arguments(1, "pass the id of one job"),
+		ValidArgsFunction: command.CompleteIDs(r, 1, openJobIDs),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := r.client()
+			c, err := r.Client(cmd)
 			if err != nil {
 				return err
 			}
@@ -158,10 +157,10 @@ func jobsCancelCommand(r *remote) *cobra.Command {
 	}
 }
 
-func printJob(cmd *cobra.Command, r *remote, job client.Job) error {
+func printJob(cmd *cobra.Command, r *command.Remote, job client.Job) error {
 	out := cmd.OutOrStdout()
-	if r.json() {
-		return printJSON(out, job.Raw)
+	if r.JSON() {
+		return command.PrintJSON(out, job.Raw)
 	}
 	facts := []string{
 		"id", job.ID, "scope", display.ScopeOf(job), "index", job.IndexName, "state", string(job.State),

@@ -1,0 +1,55 @@
+package records
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"tutti/cmd/tutti/internal/command"
+	"tutti/internal/client"
+	"tutti/internal/client/display"
+	"tutti/internal/core"
+)
+
+// jobIDs returns completions for the newest jobs.
+func jobIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
+	page, err := c.Jobs(ctx, client.JobFilter{Limit: command.CompletionLimit})
+	if err != nil {
+		return nil, err
+	}
+	return describeJobs(page.Jobs), nil
+}
+
+// openJobIDs returns completions for the newest jobs that have not ended.
+func openJobIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
+	var open []client.Job
+	for _, state := range []core.JobState{core.JobPaused, core.JobRunning, core.JobQueued} {
+		page, err := c.Jobs(ctx, client.JobFilter{State: state, Limit: command.CompletionLimit})
+		if err != nil {
+			return nil, err
+		}
+		open = append(open, page.Jobs...)
+	}
+	return describeJobs(open), nil
+}
+
+func describeJobs(jobs []client.Job) []cobra.Completion {
+	found := make([]cobra.Completion, 0, len(jobs))
+	for _, job := range jobs {
+		found = append(found, cobra.CompletionWithDesc(job.ID, display.Printable(display.ScopeOf(job)+", "+string(job.State))))
+	}
+	return found
+}
+
+// deadLetterIDs returns completions for the newest dead letters.
+func deadLetterIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
+	page, err := c.DeadLetters(ctx, client.DeadLetterFilter{Limit: command.CompletionLimit})
+	if err != nil {
+		return nil, err
+	}
+	found := make([]cobra.Completion, 0, len(page.DeadLetters))
+	for _, l := range page.DeadLetters {
+		found = append(found, cobra.CompletionWithDesc(l.ID, display.Printable(subjectOf(l)+", "+l.Reason)))
+	}
+	return found, nil
+}
