@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -10,8 +11,151 @@ import (
 	"go.etcd.io/bbolt"
 
 	"tutti/internal/core"
+	"tutti/internal/index"
 	"tutti/internal/index/mapping"
 )
+
+// aliasChange is a change of the aliases that the committer applies.
+type aliasChange struct {
+	// set are the indices that aliases get, nil for an alias that is removed.
+	set map[string]*alias
+	// drop is the index that is deleted, nil for none.
+	drop *alias
+	done chan error
+}
+
+// Swap moves spec.Alias to the index behind from in one transaction. Writes that have begun may still end in the index that it had.
+func (x *admin) Swap(ctx context.Context, spec index.Spec, from string) error {
+	if err := x.beginCall(); err != nil {
+		return err
+	}
+	defer x.calls.Done()
+	x.ensureMu.Lock()
+	defer x.ensureMu.Unlock()
+	old, err := x.alias(spec.Alias)
+	if err != nil {
+		return err
+	}
+	next, err := x.alias(from)
+	if err != nil {
+		return err
+	}
+	previous := core.PreviousAlias(spec.Alias)
+	change := &aliasChange{set: map[string]*alias{from: nil, spec.Alias: next, previous: old}}
+	if last, err := x.alias(previous); err == nil && from != previous {
+		change.drop = last
+	}
+	if err := x.changeAliases(ctx, change); err != nil {
+		return err
+	}
+	x.cfg.Logger.Info("moved an alias to another index", "index", spec.Alias, "physical_index", next.name, "previous_index", old.name)
+	x.cfg.Grown(spec.Alias)
+	return nil
+}
+
+// Drop deletes an alias with its index.
+func (x *admin) Drop(ctx context.Context, name string) error {
+	if err := x.beginCall(); err != nil {
+		return err
+	}
+	defer x.calls.Done()
+	if err := validAlias(name); err != nil {
+		return err
+	}
+	x.ensureMu.Lock()
+	defer x.ensureMu.Unlock()
+	a, err := x.alias(name)
+	if err != nil {
+		return nil
+	}
+	return x.changeAliases(ctx, &aliasChange{set: map[string]*alias{name: nil}, drop: a})
+}
+
+// changeAliases passes a change to the committer. CodeUnavailable while the index to be deleted is still being loaded.
+func (x *admin) changeAliases(ctx context.Context, change *aliasChange) error {
+	if change.drop != nil && change.drop.segments.loading() {
+		return &core.Error{
+			Code: core.CodeUnavailable, Message: "the index is still being loaded after a start", RetryAfter: loadRetry, Hint: "retry later",
+		}
+	}
+	change.done = make(chan error, 1)
+	select {
+	case x.changes <- change:
+		return <-change.done
+	case <-ctx.Done():
+		return core.WrapError(core.CodeUnavailable, "changing an alias was cancelled", ctx.Err())
+	}
+}
+
+// changeAliases applies a change in one transaction, then publishes it.
+func (x *committer) changeAliases(change *aliasChange) error {
+	err := x.update(0, func(tx *bbolt.Tx) error {
+		names, err := x.namesBucket(tx)
+		if err != nil {
+			return err
+		}
+		for name, a := range change.set {
+			if a == nil {
+				err = names.Delete([]byte(name))
+			} else {
+				err = names.Put([]byte(name), []byte(a.name))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		if change.drop == nil {
+			return nil
+		}
+		return tx.Bucket(bucketAliases()).DeleteBucket([]byte(change.drop.name))
+	})
+	if err != nil {
+		return err
+	}
+	x.mu.Lock()
+	for name, a := range change.set {
+		if a == nil {
+			delete(x.aliases, name)
+		} else {
+			x.aliases[name] = a
+		}
+	}
+	x.mu.Unlock()
+	if change.drop != nil {
+		change.drop.dropped = true
+		x.merger.drop(change.drop)
+	}
+	return nil
+}
+
+// namesBucket returns the bucket that maps aliases to indices. It creates it with the current names, as a file has none before its
+// first change.
+func (x *committer) namesBucket(tx *bbolt.Tx) (*bbolt.Bucket, error) {
+	if names := tx.Bucket(bucketNames()); names != nil {
+		return names, nil
+	}
+	names, err := tx.CreateBucket(bucketNames())
+	if err != nil {
+		return nil, err
+	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for name, a := range x.aliases {
+		if err := names.Put([]byte(name), []byte(a.name)); err != nil {
+			return nil, err
+		}
+	}
+	return names, tx.Bucket(bucketMeta()).Put(keyFormat(), []byte{swappedFormat})
+}
+
+// drop removes the segment files of a deleted index. Those of a merge in progress are removed when it ends.
+func (x *merger) drop(a *alias) {
+	for i := range a.segments.segments {
+		if !a.segments.segments[i].merging {
+			x.removeFiles(filesOf(a.segments.segments[i : i+1]))
+		}
+	}
+}
 
 // format is the version of the file's layout. Files of version 1 had no segments, which are rebuilt from the sources.
 const format = 2
