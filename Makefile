@@ -9,8 +9,10 @@ CONCURRENT := ./consumers/... ./http ./http/server ./ingest/... ./internal/app/c
   ./internal/cache ./internal/client/display ./internal/index/embedded ./internal/index/embedded/evaluate ./internal/keylock ./internal/metadata ./internal/queue/... \
   ./internal/search/catalogue ./internal/search/download ./internal/search/federation ./internal/search/graphql \
   ./internal/search/sets ./internal/store ./internal/upstream ./schemas/...
+# Their tests without goroutines of the product, and those whose concurrency others have, which cost the race detector minutes.
+UNSHARED := ^Test(CursorsAreBounded|DocumentIsValid|EveryRouteAsksForWhatItNeeds|ExampleThatDoesNotFitIsFound|ExamplesFitTheirSchemas|HistoryIsBounded|ManyDocuments|Model|NearlyAll(Records)?RejectedPauses|Outage(GivesUp|OfProxy)|PageAllInChunks|QueryParametersAreThoseOfTheDocument|RangesTogether|SmallBodies|StubbornDocument|ValidateIsBounded)$$
 # The end-to-end tests that send one request after another, or prepare the same concurrency as others.
-SEQUENTIAL := ^Test(Auth|BadDocuments|BuiltIn(Guard|Refuses)|Catalogue(Arranger|Auth|BasePath|Default|Details|Fixed|Mapped|None)|DefaultAccess|EventsRefuse|ExpiredSets|External(Hangs|NotListed|Timeout|Validations)|FailingRecords|IDs|ImportTable|IndexRefuses|JobsKept|Large|LetterBodies|Letters(List|Show)|LocalIs|Lyric(PageSize|Refuses)|NeverIndexed|Notify(Refuses|Signature)|OtherOrganization|PathsStay|Refusals|SavedSet(Is|sAre|sHave)|WrongMapping)
+SEQUENTIAL := ^Test(Auth|BadDocuments|BuiltIn(Guard|Read$$|Refuses)|Catalogue(Arranger|Auth|BasePath|Default|Details|Fixed|Mapped|None)|DefaultAccess|Events(Elsewhere|Refuse)|ExpiredSets|External(Hangs|NotListed|Timeout|Validations)|FailingRecords|IDs|ImportTable|IndexRefuses|JobsKept|Large|LetterBodies|Letters(List|Show)|LocalIs|LogsHoldNoBodies|Lyric(ListShifts|PageSize|Record|Refuses|Sweep)|MappingContradicts|NeverIndexed|Notify(Refuses|Signature|Unpublished)|OtherOrganization|PathsStay|Refusals|SavedSet(Is|sAre|sHave)|WrongMapping)
 # The packages whose tests take the number of their random cases from testkit.Cases.
 RANDOM := ./consumers/... ./http ./internal/filter/sqon ./internal/index/embedded/... ./internal/search/graphql
 
@@ -26,7 +28,7 @@ test: ## the suites that need nothing but Go
 	go test ./...
 
 race: ## the packages with goroutines, or values that requests share, under the race detector (needs a C compiler)
-	CGO_ENABLED=1 go test -race $(CONCURRENT)
+	CGO_ENABLED=1 go test -race -skip '$(UNSHARED)' $(CONCURRENT)
 	CGO_ENABLED=1 go test -race -skip '$(SEQUENTIAL)' ./internal/app
 
 $(LINT):

@@ -1,3 +1,6 @@
+// Package app connects the parts of tutti: Start creates and starts every part of a configuration in order, Stop
+// stops them in reverse order. It is the only package that imports all others; only cmd/tutti and the tools (demo,
+// bench) may import it.
 package app
 
 import (
@@ -5,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -181,4 +185,37 @@ func partOf(ctx context.Context, part, whole time.Duration) (context.Context, co
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeout(ctx, time.Until(end)*part/whole)
+}
+
+// cleanup is a stack of named shutdown steps, run in reverse order.
+type cleanup struct {
+	mu    sync.Mutex
+	steps []cleanupStep
+}
+
+type cleanupStep struct {
+	name string
+	stop func(context.Context) error
+}
+
+// push adds a step, which runs before those added earlier.
+func (c *cleanup) push(name string, stop func(context.Context) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.steps = append(c.steps, cleanupStep{name: name, stop: stop})
+}
+
+// run pops and runs every step, even if an earlier one failed, and joins their errors. A second call does nothing.
+func (c *cleanup) run(ctx context.Context) error {
+	c.mu.Lock()
+	steps := c.steps
+	c.steps = nil
+	c.mu.Unlock()
+	var errs []error
+	for _, step := range slices.Backward(steps) {
+		if err := step.stop(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("stopping %s: %w", step.name, err))
+		}
+	}
+	return errors.Join(errs...)
 }
