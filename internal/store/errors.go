@@ -25,6 +25,9 @@ const (
 	stateLogin         = "28"
 	stateNotAText      = "22021" // invalid UTF-8, or a zero byte
 	stateNotAJSONText  = "22P05"
+	stateShutdown      = "57P01"
+	stateCrash         = "57P02"
+	stateStarting      = "57P03" // or shutting down
 )
 
 // WrapError returns err as a core.Error, nil for nil: CodeNotFound for a missing row, CodeConflict for a violated unique

@@ -39,7 +39,7 @@ func (s *Store) openPostgres(ctx context.Context) error {
 		cfg.ConnectTimeout = postgresConnect
 	}
 	cfg.DialFunc = (&dialer{idleTimeout: s.cfg.IdleTimeout}).DialContext
-	var options []stdlib.OptionOpenDB
+	options := []stdlib.OptionOpenDB{stdlib.OptionShouldPing(s.lost.shouldPing)}
 	if _, given := cfg.RuntimeParams["idle_in_transaction_session_timeout"]; !given {
 		// Not as a parameter of the connection, which a connection pooler may reject.
 		options = append(options, stdlib.OptionAfterConnect(func(ctx context.Context, conn *pgx.Conn) error {
@@ -61,10 +61,21 @@ func (s *Store) openPostgres(ctx context.Context) error {
 	return nil
 }
 
-// updatePostgres runs a transaction and retries it when it collided with another one.
+// updatePostgres runs a transaction. It retries it when it collided with another one, and once when the connection was lost before
+// the commit.
 func (s *Store) updatePostgres(ctx context.Context, change func(context.Context, *Tx) error) error {
 	for try := 1; ; try++ {
-		err := s.tryPostgres(ctx, change)
+		var committed error
+		err := s.lost.retry(ctx, 0, func() error {
+			tx, err := s.tryPostgres(ctx, change)
+			if err == nil {
+				committed = WrapError("committing a transaction", tx.Commit())
+			}
+			return err
+		})
+		if err == nil {
+			err = committed
+		}
 		if !isCollision(err) {
 			return err
 		}
@@ -80,16 +91,17 @@ func backoff(ctx context.Context, try int) error {
 	return retry.Sleep(ctx, retry.Delay(try-1, firstBackoff, lastBackoff))
 }
 
-func (s *Store) tryPostgres(ctx context.Context, change func(context.Context, *Tx) error) error {
+// tryPostgres begins a transaction and runs change in it. After an error it is rolled back, else the caller must commit it.
+func (s *Store) tryPostgres(ctx context.Context, change func(context.Context, *Tx) error) (*sql.Tx, error) {
 	tx, err := s.write.BeginTx(ctx, nil)
 	if err != nil {
-		return WrapError("beginning a transaction", err)
+		return nil, WrapError("beginning a transaction", err)
 	}
-	defer func() { _ = tx.Rollback() }() // no effect after a commit; a failure closes the broken connection
 	if err := runChange(ctx, &Tx{Conn: tx, postgres: true}, change); err != nil {
-		return err
+		_ = tx.Rollback() // a failure closes the broken connection
+		return nil, err
 	}
-	return WrapError("committing a transaction", tx.Commit())
+	return tx, nil
 }
 
 // Lock blocks other transactions that lock one of the same keys until this one ends. On SQLite, where transactions run one after

@@ -76,6 +76,7 @@ type Store struct {
 	cfg          Config
 	postgres     bool
 	transactions drainGroup // running transactions
+	lost         lostState  // PostgreSQL only
 	reader       Conn
 	read         *sql.DB
 	write        *sql.DB
@@ -111,8 +112,8 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err := s.migrate(ctx); err != nil {
 		return err
 	}
-	s.reader = s.read
 	if s.postgres {
+		s.reader = lostReader{s.read, &s.lost}
 		return nil
 	}
 	s.reader = newPreparedReader(s.read)
@@ -124,7 +125,8 @@ func (s *Store) prepare(ctx context.Context) error {
 // Postgres reports whether the database is PostgreSQL, which other processes may use too.
 func (s *Store) Postgres() bool { return s.postgres }
 
-// Read returns a Conn for statements that change nothing; each sees what was committed when it started.
+// Read returns a Conn for statements that change nothing; each sees what was committed when it started. While PostgreSQL restarts, a
+// statement waits for a few seconds.
 func (s *Store) Read() Conn { return s.reader }
 
 // Ready commits a transaction that changes nothing but is written to disk. CodeUnavailable when that fails: the database does not

@@ -42,6 +42,18 @@ func PostgresURL(t testing.TB) string {
 	return u.String()
 }
 
+// PostgresRelay returns a Relay to the server of PostgresURL, and the URL of a new schema through it.
+func PostgresRelay(t testing.TB) (relay *Relay, address string) {
+	t.Helper()
+	u, err := url.Parse(PostgresURL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	relay = NewRelay(t, u.Host)
+	u.Host = relay.Addr()
+	return relay, u.String()
+}
+
 // execute runs one statement on its own connection.
 func execute(t testing.TB, server, statement string) {
 	t.Helper()

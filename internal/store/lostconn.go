@@ -1,0 +1,107 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+
+	"tutti/internal/retry"
+)
+
+const (
+	// lostWait is how long after PostgreSQL was lost a read waits for it: a restart takes a few seconds.
+	lostWait = 5 * time.Second
+	// firstLostBackoff is the longest delay before a read tries again the second time; it doubles with each try, up to lastBackoff.
+	firstLostBackoff = 10 * time.Millisecond
+	// pingAfter is how long a connection may be unused before it is pinged.
+	pingAfter = time.Second
+)
+
+// lostState is when connections to PostgreSQL were lost.
+type lostState struct {
+	// last is when a statement last found its connection lost, since when the first did after the last success. Unix
+	// nanoseconds, 0 for never.
+	last, since atomic.Int64
+}
+
+// shouldPing has the pool ping a connection that was unused for a while, or since before another one was lost: after a restart of
+// PostgreSQL all of them are closed.
+func (l *lostState) shouldPing(_ context.Context, p stdlib.ShouldPingParams) bool {
+	return p.IdleDuration > pingAfter || time.Now().Add(-p.IdleDuration).UnixNano() <= l.last.Load()
+}
+
+// retry calls try again, once at once and then for wait after PostgreSQL was lost, while it fails with a lost connection.
+func (l *lostState) retry(ctx context.Context, wait time.Duration, try func() error) error {
+	for tries := 0; ; tries++ {
+		err := try()
+		if !isLost(err) || ctx.Err() != nil {
+			if err == nil && l.since.Load() != 0 {
+				l.since.Store(0)
+			}
+			return err
+		}
+		now := time.Now().UnixNano()
+		l.last.Store(now)
+		l.since.CompareAndSwap(0, now)
+		switch {
+		case tries == 0:
+		case now-l.since.Load() >= int64(wait) || retry.Sleep(ctx, retry.Delay(tries-1, firstLostBackoff, lastBackoff)) != nil:
+			return err
+		}
+	}
+}
+
+// isLost reports whether a statement failed because its connection was closed, or none could be opened. It may have run.
+func isLost(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	if state := stateOf(err); state != "" {
+		return slices.Contains([]string{stateShutdown, stateCrash, stateStarting}, state)
+	}
+	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
+		return false
+	}
+	_, network := errors.AsType[*net.OpError](err)
+	return network || pgconn.SafeToRetry(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, driver.ErrBadConn)
+}
+
+// lostReader reads PostgreSQL, and tries again when the connection was lost. It is safe for concurrent use.
+type lostReader struct {
+	db   *sql.DB
+	lost *lostState
+}
+
+var _ Conn = lostReader{}
+
+// ExecContext runs a statement once.
+func (r lostReader) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	return r.db.ExecContext(ctx, query, args...)
+}
+
+// QueryContext runs a statement that returns rows. An error after the first row is returned by the rows.
+func (r lostReader) QueryContext(ctx context.Context, query string, args ...any) (rows *sql.Rows, err error) {
+	err = r.lost.retry(ctx, lostWait, func() error {
+		rows, err = r.db.QueryContext(ctx, query, args...) //nolint:sqlclosecheck,rowserrcheck // the caller's
+		return err
+	})
+	return rows, err
+}
+
+// QueryRowContext runs a statement that returns one row at most.
+func (r lostReader) QueryRowContext(ctx context.Context, query string, args ...any) (row *sql.Row) {
+	_ = r.lost.retry(ctx, lostWait, func() error { // the row has the error
+		row = r.db.QueryRowContext(ctx, query, args...)
+		return row.Err()
+	})
+	return row
+}

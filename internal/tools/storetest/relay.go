@@ -1,0 +1,107 @@
+package storetest
+
+import (
+	"io"
+	"net"
+	"sync"
+	"testing"
+)
+
+// Relay passes TCP connections on to a server, and can be down as a server is that restarts.
+type Relay struct {
+	target   string
+	listener net.Listener
+	work     sync.WaitGroup
+
+	mu    sync.Mutex
+	down  bool
+	conns map[net.Conn]struct{}
+	// refused has an element after a connection was refused.
+	refused chan struct{}
+}
+
+// NewRelay returns a Relay to a target, until the test ends.
+func NewRelay(t testing.TB, target string) *Relay {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed with the test
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Relay{target: target, listener: l, conns: map[net.Conn]struct{}{}, refused: make(chan struct{}, 1)}
+	r.work.Go(r.accept)
+	t.Cleanup(func() {
+		_ = l.Close()
+		r.Down()
+		r.work.Wait()
+	})
+	return r
+}
+
+// Addr returns the address that it listens on.
+func (r *Relay) Addr() string { return r.listener.Addr().String() }
+
+// Down closes all connections, and new ones at once.
+func (r *Relay) Down() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.down = true
+	for c := range r.conns {
+		_ = c.Close()
+	}
+}
+
+// Up passes new connections on.
+func (r *Relay) Up() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.down = false
+	select {
+	case <-r.refused:
+	default:
+	}
+}
+
+// Refused returns a channel that receives after a connection was refused since the last Up.
+func (r *Relay) Refused() <-chan struct{} { return r.refused }
+
+func (r *Relay) accept() {
+	for {
+		client, err := r.listener.Accept()
+		if err != nil {
+			return
+		}
+		r.connect(client)
+	}
+}
+
+func (r *Relay) connect(client net.Conn) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.down {
+		_ = client.Close()
+		select {
+		case r.refused <- struct{}{}:
+		default:
+		}
+		return
+	}
+	server, err := net.Dial("tcp", r.target) //nolint:noctx // on this machine
+	if err != nil {
+		_ = client.Close()
+		return
+	}
+	r.conns[client], r.conns[server] = struct{}{}, struct{}{}
+	r.work.Go(func() { r.pass(client, server) })
+	r.work.Go(func() { r.pass(server, client) })
+}
+
+// pass copies until either connection ends.
+func (r *Relay) pass(to, from net.Conn) {
+	_, _ = io.Copy(to, from)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range []net.Conn{to, from} {
+		_ = c.Close()
+		delete(r.conns, c)
+	}
+}
