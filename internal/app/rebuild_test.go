@@ -154,3 +154,51 @@ func TestRebuildIncomplete(t *testing.T) {
 	w.mustRequest(http.MethodDelete, runPath("")+"/previous", http.StatusNotFound)
 	w.mustRequest(http.MethodPost, runPath("")+"/rollback", http.StatusNotFound)
 }
+
+// TestRebuildKilled: a tutti that is killed while it rebuilds, at any page or at the move of the alias, continues after its next start.
+// No change made meanwhile is lost, also for the index from before.
+func TestRebuildKilled(t *testing.T) {
+	t.Parallel()
+	const pages = 11 // of 40 records
+	for round, until := range []int{1, 2 + rand.IntN(pages-2), pages - 1, pages, pages} {
+		t.Run(fmt.Sprintf("round %d", round), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, settings{pageSize: 40, batchBytes: 32 << 10, concurrency: 2})
+			w.dropAtEnd(core.NextAlias(w.alias))
+			w.dropAtEnd(core.PreviousAlias(w.alias))
+			ids := w.fill("S1", 400)
+			process := w.startChild()
+			w.run("", "", core.JobSucceeded)
+			read := w.song.Requests(testkit.RoutePage)
+			job := w.startRun("", "?rebuild=true")
+			var doubtful []string
+			for i := 0; w.song.Requests(testkit.RoutePage)-read < until && i < len(ids); i++ {
+				w.put("S1", ids[i], fmt.Sprintf(`"changed":%d`, i))
+				if !w.tryPost(recordPath("S1", ids[i])) {
+					doubtful = append(doubtful, ids[i])
+				}
+			}
+			w.eventually(wait, func() (bool, string) {
+				n := w.song.Requests(testkit.RoutePage) - read
+				return n >= until, fmt.Sprintf("%d pages read", n)
+			})
+			<-time.After(rand.N(100 * time.Millisecond)) // for nothing: the kill shall meet the process anywhere
+			process.kill()
+			t.Logf("killed after %d pages of %d", w.song.Requests(testkit.RoutePage)-read, pages)
+
+			w.start()
+			if j := w.awaitJob(job); j.Get("state").String() != string(core.JobSucceeded) {
+				t.Errorf("the job ended %s", j.Raw)
+			}
+			w.awaitConverged(wait, doubtful...)
+			for _, id := range doubtful {
+				w.trigger("S1", id)
+			}
+			w.put("S1", "after", `"a":1`)
+			w.trigger("S1", "after")
+			w.awaitConverged(wait)
+			w.mustRequest(http.MethodDelete, runPath("")+"/previous", http.StatusNoContent)
+			w.awaitConverged(wait)
+		})
+	}
+}
