@@ -20,13 +20,71 @@ import (
 	"tutti/internal/config"
 )
 
+// guides are the documents of deploy/docs in the order in which their examples run, after the README.
+var guides = []string{"indexing", "engines", "metadata", "search", "access", "notifications", "operations", "migrating", "routes"}
+
+// readme returns the README and the guides, one after the other.
 func readme(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
+	files := []string{"README.md"}
+	for _, name := range guides {
+		files = append(files, filepath.Join("deploy", "docs", name+".md"))
 	}
-	return string(text)
+	var all strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(filepath.Join("..", "..", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+		all.WriteByte('\n')
+	}
+	return all.String()
+}
+
+// TestGuides: the README links every guide, a test reads each of them, and each link within the documents leads to a file and a heading.
+func TestGuides(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	found, err := filepath.Glob(filepath.Join(root, "deploy", "docs", "*.md"))
+	if err != nil || len(found) != len(guides) {
+		t.Errorf("%d files in deploy/docs, the tests read %d: %v", len(found), len(guides), err)
+	}
+	readme := filepath.Join(root, "README.md")
+	linked := 0
+	for _, file := range append(found, readme, filepath.Join(root, ".github", "CONTRIBUTING.md")) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range regexp.MustCompile(`\]\(([^):\s]+)\)`).FindAllStringSubmatch(string(text), -1) {
+			path, heading, _ := strings.Cut(link[1], "#")
+			target := filepath.Join(filepath.Dir(file), path)
+			if path == "" {
+				target = file
+			}
+			content, err := os.ReadFile(target)
+			if err != nil || !slices.Contains(anchors(content), heading) {
+				t.Errorf("%s links %s: no such file or heading (%v)", file, link[1], err)
+			}
+			if file == readme && slices.Contains(found, target) {
+				linked++
+			}
+		}
+	}
+	if linked < len(guides) {
+		t.Errorf("the README links %d of %d guides", linked, len(guides))
+	}
+}
+
+// anchors returns the anchors of the headings of a Markdown file, and "" for the file.
+func anchors(text []byte) []string {
+	all := []string{""}
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllSubmatch(text, -1) {
+		anchor := regexp.MustCompile(`[^a-z0-9 -]`).ReplaceAllString(strings.ToLower(string(heading[1])), "")
+		all = append(all, strings.ReplaceAll(anchor, " ", "-"))
+	}
+	return all
 }
 
 // TestReadmeCommands: every command and flag that the README shows exists.
