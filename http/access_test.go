@@ -255,6 +255,7 @@ func routeAccess() map[api.Route]struct {
 		{Method: "DELETE", Pattern: "/index/repository/{repositoryCode}/previous"}:                      {may: systemOnly},
 		{Method: "GET", Pattern: "/index/repository/{repositoryCode}/mapping"}:                          {may: systemOnly},
 
+		{Method: "GET", Pattern: "/repositories"}:     {may: anyToken},
 		{Method: "GET", Pattern: "/jobs"}:             {may: anyToken},
 		{Method: "GET", Pattern: "/jobs/{id}"}:        {may: writers, hides: true},
 		{Method: "DELETE", Pattern: "/jobs/{id}"}:     {may: writers, hides: true},

@@ -68,6 +68,7 @@ type ports struct {
 	organizations func(jobID string) ([]core.OrganizationRun, error)
 	cancel        func(id string) (core.Job, error)
 	health        func() system.Health
+	repositories  func() ([]core.RepositoryStatus, error)
 	backup        func(ctx context.Context, w io.Writer) error
 	paused        func() []core.Pause
 	notify        func(repository string, body []byte, signature, requestID string) (core.NotificationResult, error)
@@ -137,6 +138,10 @@ func (p *ports) Plan(_ context.Context, repository string) (core.MappingPlan, er
 	return p.plan(repository)
 }
 
+func (p *ports) Repositories(context.Context) ([]core.RepositoryStatus, error) {
+	return p.repositories()
+}
+
 func (p *ports) Cancel(_ context.Context, id string) (core.Job, error) { return p.cancel(id) }
 
 func (p *ports) Notify(_ context.Context, repository string, body []byte, signature, requestID string) (core.NotificationResult, error) {
@@ -177,7 +182,7 @@ func assemble(p *ports, cfg api.Config) (*api.Router, error) {
 	}
 	return api.New(cfg,
 		indexing.New(indexing.Ports{
-			Ingest: p, Traces: p, Jobs: p, Lists: p, JobEvents: p, Pauses: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters, Rebuilds: p,
+			Ingest: p, Traces: p, Jobs: p, Lists: p, JobEvents: p, Pauses: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters, Rebuilds: p, Repositories: p,
 		}),
 		metadata.New(metadata.Ports{
 			AnalysisTypes: types, Studies: p.metadata, Analyses: p.metadata, Submissions: p.metadata, Files: p.metadata, Entities: p.metadata, Exports: p.metadata, Payloads: p.payloads,
@@ -211,6 +216,7 @@ func working() *ports {
 		},
 		organizations: func(string) ([]core.OrganizationRun, error) { return nil, nil },
 		cancel:        func(id string) (core.Job, error) { return queuedJob(id), nil },
+		repositories:  func() ([]core.RepositoryStatus, error) { return nil, nil },
 		health:        func() system.Health { return system.Health{} },
 		backup: func(_ context.Context, w io.Writer) error {
 			_, err := io.WriteString(w, "archive")

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"tutti/internal/core"
 )
@@ -83,6 +84,15 @@ func (m *Metrics) SetLastSuccess(repository string, at time.Time) {
 		seconds = float64(at.UnixMilli()) / 1000
 	}
 	m.lastSuccess.WithLabelValues(repository).Set(seconds)
+}
+
+// LastSuccess returns what SetLastSuccess or a later success set, the zero time for none.
+func (m *Metrics) LastSuccess(repository string) time.Time {
+	var read dto.Metric
+	if err := m.lastSuccess.WithLabelValues(repository).Write(&read); err != nil || read.GetGauge().GetValue() == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(read.GetGauge().GetValue() * 1000))
 }
 
 func (m *Metrics) addDrift(repository string, d core.Drift) {

@@ -48,6 +48,8 @@ func (s *Surface) Register(r *api.Router) {
 	r.Handle(http.MethodGet, repository+"/mapping", b.plan, api.LenientParams(), api.System())
 	r.Handle(http.MethodDelete, repository+"/previous", b.dropPrevious, api.LenientParams(), api.System())
 
+	r.Handle(http.MethodGet, "/repositories", repositories(s.ports.Repositories), api.AllowParams(), api.Token())
+
 	j := jobs{port: s.ports.Jobs, lists: s.ports.Lists, events: s.ports.JobEvents, pauses: s.ports.Pauses, now: r.Now}
 	r.Handle(http.MethodGet, "/jobs", j.list, api.AllowParams("repository", "state", "limit", "cursor"), api.Token())
 	r.Handle(http.MethodGet, "/jobs/{id}", j.get, api.AllowParams(), api.Token())

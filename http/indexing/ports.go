@@ -17,6 +17,7 @@ type Ports struct {
 	DeadLetters   DeadLetters
 	Retries       Retries
 	Rebuilds      Rebuilds
+	Repositories  Repositories
 	// Pauses lists the paused repositories, for the jobs that wait for them. Nil means that no repository pauses.
 	Pauses Pauses
 }
@@ -55,6 +56,12 @@ type Rebuilds interface {
 	DropPrevious(ctx context.Context, repository string) error
 	// Plan returns how the repository's index differs from the configuration. It changes nothing.
 	Plan(ctx context.Context, repository string) (core.MappingPlan, error)
+}
+
+// Repositories reports the states of the configured repositories.
+type Repositories interface {
+	// Repositories returns the state of every repository, in the order of the configuration.
+	Repositories(ctx context.Context) ([]core.RepositoryStatus, error)
 }
 
 // Jobs reads and cancels jobs.

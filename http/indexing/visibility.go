@@ -1,6 +1,7 @@
 package indexing
 
 import (
+	"fmt"
 	"net/http"
 
 	"tutti/http/api"
@@ -51,6 +52,26 @@ func (d letters) checkVisible(r *http.Request, id string) error {
 		}
 	}
 	return err
+}
+
+// VisibleRepositories returns the states of the repositories, never nil. Only callers that may see all organizations get the figures, and
+// the states that follow from them.
+func VisibleRepositories(r *http.Request, port Repositories) ([]core.RepositoryStatus, error) {
+	all, err := port.Repositories(r.Context())
+	if err != nil {
+		return nil, fmt.Errorf("reading the states of the repositories: %w", err)
+	}
+	seen := append([]core.RepositoryStatus{}, all...)
+	if _, bound := api.RestrictedCaller(r); !bound {
+		return seen, nil
+	}
+	for i := range seen {
+		seen[i].RepositoryFigures = nil
+		if seen[i].State == core.RepositoryAttention || seen[i].State == core.RepositoryFailing {
+			seen[i].State = core.RepositoryOK
+		}
+	}
+	return seen, nil
 }
 
 // jobQuery holds the parameters of a list of jobs.

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"tutti/consumers/run"
 	"tutti/http/api"
 	"tutti/http/indexing"
 	"tutti/http/metadata"
@@ -10,6 +11,8 @@ import (
 	"tutti/http/server"
 	"tutti/http/system"
 	"tutti/internal/config"
+	"tutti/internal/core"
+	"tutti/internal/overview"
 	"tutti/internal/trace"
 )
 
@@ -30,6 +33,7 @@ func (a *App) listen(ctx context.Context) error {
 				Index: a.index, Queue: a.queue, Jobs: jobs, DeadLetters: a.queue.DeadLetters(), Paused: a.Paused,
 			}),
 			Lists: a.queue.Lists(), JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.indexer.ingest, Rebuilds: rebuildsAPI{a.indexer}, Pauses: a,
+			Repositories: a.overview(jobs),
 		}),
 		metadata.New(a.metadataPorts()),
 		search.New(search.Ports{
@@ -52,6 +56,30 @@ func (a *App) listen(ctx context.Context) error {
 	a.cleanup.push("HTTP server", a.server.Stop)
 	a.log.Info("tutti is ready", "url", a.URL(), "version", a.opts.Version)
 	return nil
+}
+
+// overview returns the overview of the repositories.
+func (a *App) overview(jobs jobsAPI) *overview.Overview {
+	repositories := make([]core.Repository, len(a.cfg.Repositories))
+	for i, rc := range a.cfg.Repositories {
+		repositories[i] = rc.Core()
+	}
+	return overview.New(repositories, overview.Config{
+		Jobs: jobs, Paused: a.Paused, LastSuccess: a.metrics.consumers.LastSuccess, DeadLetters: a.queue.DeadLetters().Count,
+		Backlog: func(ctx context.Context) (map[string]overview.Backlog, error) {
+			lags, err := a.queue.Pending(ctx)
+			of := make(map[string]overview.Backlog, len(repositories))
+			for _, lag := range lags {
+				b := of[lag.Repository]
+				of[lag.Repository] = overview.Backlog{Pending: b.Pending + lag.Pending, InFlight: b.InFlight + lag.InFlight}
+			}
+			return of, err
+		},
+		Drift: func(ctx context.Context, repository string) (string, error) {
+			value, _, err := a.queue.Cells().Cell(ctx, run.DriftCell(repository))
+			return value, err
+		},
+	})
 }
 
 // routerConfig returns the configuration of the router.

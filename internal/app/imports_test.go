@@ -69,6 +69,7 @@ var layers = map[string][]string{
 	"internal/budget":    {},
 	"internal/rebuild":   {"internal/index"},
 	"internal/trace":     {},
+	"internal/overview":  {},
 	"internal/disk":      {},
 	"internal/alert":     {"internal/retry"},
 	"internal/backup":    {},

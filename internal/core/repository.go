@@ -1,5 +1,7 @@
 package core
 
+import "time"
+
 // RepositoryType is the protocol that a repository speaks.
 type RepositoryType string
 
@@ -50,3 +52,72 @@ func NextAlias(alias string) string { return alias + NextSuffix }
 
 // PreviousAlias returns the alias of the index that alias had before its last rebuild.
 func PreviousAlias(alias string) string { return alias + PreviousSuffix }
+
+// RepositoryState is the state of a repository and its index in one word.
+type RepositoryState string
+
+// States of a repository, the worst first. A repository in several of them has the first one.
+const (
+	// RepositoryPaused: nothing is written until the reason is gone.
+	RepositoryPaused RepositoryState = "paused"
+	// RepositoryFailing: the last run of the whole repository failed.
+	RepositoryFailing RepositoryState = "failing"
+	// RepositoryNeverIndexed: no run has written a document.
+	RepositoryNeverIndexed RepositoryState = "neverIndexed"
+	// RepositoryAttention: there are dead letters or drift, or the last run of the whole repository was not complete.
+	RepositoryAttention RepositoryState = "attention"
+	RepositoryOK        RepositoryState = "ok"
+)
+
+// RepositoryStates lists every state, the worst first.
+func RepositoryStates() []RepositoryState {
+	return []RepositoryState{RepositoryPaused, RepositoryFailing, RepositoryNeverIndexed, RepositoryAttention, RepositoryOK}
+}
+
+// RepositoryStatus is what is known of a repository and its index. It is safe to display.
+type RepositoryStatus struct {
+	Code         string          `json:"code"`
+	Type         RepositoryType  `json:"type"`
+	IndexName    string          `json:"indexName"`
+	Name         string          `json:"name,omitempty"`
+	Organization string          `json:"organization,omitempty"`
+	Country      string          `json:"country,omitempty"`
+	State        RepositoryState `json:"state"`
+	// Paused is why the repository is paused, empty if it is not.
+	Paused string `json:"paused,omitempty"`
+	// LastSuccess is when a document was last written or found to be up to date; nil if that is unknown. FreshnessSeconds is the time
+	// since then.
+	LastSuccess      *time.Time `json:"lastSuccess"`
+	FreshnessSeconds *int64     `json:"freshnessSeconds"`
+	// Figures are nil for callers that may not see all organizations of the repository.
+	*RepositoryFigures
+}
+
+// RepositoryFigures are the figures of a RepositoryStatus over all organizations.
+type RepositoryFigures struct {
+	// LastRun is the newest run of the whole repository that has ended, CurrentRun one that has not; nil for none.
+	LastRun    *RepositoryRun `json:"lastRun"`
+	CurrentRun *RepositoryRun `json:"currentRun"`
+	// Pending is the number of Requests that wait, InFlight of those that are being processed.
+	Pending     uint64 `json:"pending"`
+	InFlight    int    `json:"inFlight"`
+	DeadLetters int    `json:"deadLetters"`
+	// Drift is the last comparison of the index with the repository, nil for none.
+	Drift *RepositoryDrift `json:"drift"`
+}
+
+// RepositoryRun is one run of a whole repository.
+type RepositoryRun struct {
+	JobID    string     `json:"jobId"`
+	State    JobState   `json:"state"`
+	QueuedAt time.Time  `json:"queuedAt"`
+	EndedAt  *time.Time `json:"endedAt"`
+	Error    *JobError  `json:"error,omitempty"`
+}
+
+// RepositoryDrift is the comparison of the last run of the difference.
+type RepositoryDrift struct {
+	JobID   string    `json:"jobId"`
+	EndedAt time.Time `json:"endedAt"`
+	Drift
+}
