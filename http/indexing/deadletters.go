@@ -48,8 +48,8 @@ type retriedLetters struct {
 	Refused    int    `json:"refused"`
 }
 
-// letterReasons lists the reasons that a letter can have.
-func letterReasons() []string {
+// DeadLetterReasons lists the reasons that a dead letter can have.
+func DeadLetterReasons() []string {
 	return []string{
 		core.ReasonRejected, core.ReasonTooLarge, core.ReasonInvalidID, core.ReasonUpstream,
 		core.ReasonUnknownRepository, core.ReasonCrashLoop, core.ReasonNotUnderstood,
@@ -64,8 +64,8 @@ func letterFilterOf(q api.Query) (repository, reason string, err error) {
 	if reason, err = q.Text("reason"); err != nil {
 		return "", "", err
 	}
-	if reason != "" && !slices.Contains(letterReasons(), reason) {
-		return "", "", core.NewError(core.CodeInvalid, fmt.Sprintf("query parameter reason must be one of %v", letterReasons()))
+	if reason != "" && !slices.Contains(DeadLetterReasons(), reason) {
+		return "", "", core.NewError(core.CodeInvalid, fmt.Sprintf("query parameter reason must be one of %v", DeadLetterReasons()))
 	}
 	return repository, reason, nil
 }
@@ -152,7 +152,7 @@ func (d letters) get(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := d.checkVisible(r, id); err != nil {
+	if err := CheckDeadLetter(r, d.port, id); err != nil {
 		return err
 	}
 	letter, err := d.port.Get(r.Context(), id)
@@ -185,7 +185,7 @@ func (d letters) retry(w http.ResponseWriter, r *http.Request) error {
 	if err := api.ReadEmptyObject(r); err != nil {
 		return err
 	}
-	if err := d.checkVisible(r, id); err != nil {
+	if err := CheckDeadLetter(r, d.port, id); err != nil {
 		return err
 	}
 	requestID := api.RequestIDOf(r)

@@ -85,7 +85,7 @@ func (j jobs) stream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := j.checkVisible(r, id); err != nil {
+	if err := CheckJob(r, j.port, id); err != nil {
 		return err
 	}
 	feed := newJobFeed()

@@ -192,7 +192,7 @@ func (j jobs) ids(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := j.checkVisible(r, id); err != nil {
+	if err := CheckJob(r, j.port, id); err != nil {
 		return err
 	}
 	job, err := j.port.Get(r.Context(), id)

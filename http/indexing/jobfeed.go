@@ -39,7 +39,7 @@ type feedBatch struct {
 	// rows are the organizations that changed, by revision.
 	rows []feedRow
 	// job is nil while the job's own state is unknown.
-	job         *jobSummary
+	job         *JobSummary
 	jobRevision uint64
 	// revision is the highest that the batch and those before it hold.
 	revision uint64

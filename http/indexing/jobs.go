@@ -25,22 +25,22 @@ const (
 	maxCursorBytes = 1024
 )
 
-// totalsBody is Totals whose Expected is null until it is known.
-type totalsBody struct {
+// TotalsBody is Totals whose Expected is null until it is known.
+type TotalsBody struct {
 	Expected *int64 `json:"expected"`
 	core.Totals
 }
 
-func newTotalsBody(t core.Totals, counted bool) totalsBody {
-	body := totalsBody{Totals: t}
+func newTotalsBody(t core.Totals, counted bool) TotalsBody {
+	body := TotalsBody{Totals: t}
 	if counted {
 		body.Expected = &t.Expected
 	}
 	return body
 }
 
-// jobSummary is a job in JSON (CONTRACT section 1), without its organizations.
-type jobSummary struct {
+// JobSummary is a job in JSON (CONTRACT section 1), without its organizations.
+type JobSummary struct {
 	ID            string         `json:"id"`
 	Scope         core.Scope     `json:"scope"`
 	Repository    string         `json:"repository"`
@@ -53,7 +53,7 @@ type jobSummary struct {
 	QueuedAt      time.Time      `json:"queuedAt"`
 	StartedAt     *time.Time     `json:"startedAt"`
 	EndedAt       *time.Time     `json:"endedAt"`
-	Totals        totalsBody     `json:"totals"`
+	Totals        TotalsBody     `json:"totals"`
 	RatePerSecond float64        `json:"ratePerSecond"`
 	ETASeconds    *int64         `json:"etaSeconds"`
 	Error         *core.JobError `json:"error,omitempty"`
@@ -63,39 +63,40 @@ type jobSummary struct {
 	OrganizationsTotal int `json:"organizationsTotal"`
 }
 
-// jobBody is a job with its organizations.
-type jobBody struct {
-	jobSummary
-	Organizations []organizationBody `json:"organizations"`
+// JobBody is a job in JSON with its organizations.
+type JobBody struct {
+	JobSummary
+	Organizations []OrganizationBody `json:"organizations"`
 }
 
-type organizationBody struct {
+// OrganizationBody is one organization of a job in JSON.
+type OrganizationBody struct {
 	Organization string         `json:"organization"`
-	Totals       totalsBody     `json:"totals"`
+	Totals       TotalsBody     `json:"totals"`
 	State        core.JobState  `json:"state"`
 	Error        *core.JobError `json:"error,omitempty"`
 }
 
 type jobList struct {
-	Jobs       []jobBody `json:"jobs"`
+	Jobs       []JobBody `json:"jobs"`
 	NextCursor string    `json:"nextCursor,omitempty"`
 }
 
-// newJobBody computes a job's body as of now.
-func newJobBody(job core.Job, runs []core.OrganizationRun, now time.Time) jobBody {
-	rows := make([]organizationBody, len(runs))
+// NewJobBody returns the body of a job with the given organizations, with rate and ETA as of now.
+func NewJobBody(job core.Job, runs []core.OrganizationRun, now time.Time) JobBody {
+	rows := make([]OrganizationBody, len(runs))
 	var sum core.JobSum
 	for i := range runs {
 		rows[i] = newOrganizationBody(&runs[i])
 		sum.Add(&runs[i])
 	}
-	return jobBody{jobSummary: newJobSummary(job, sum, now), Organizations: rows}
+	return JobBody{JobSummary: newJobSummary(job, sum, now), Organizations: rows}
 }
 
 // newJobSummary returns the body of a job, with rate and eta as of now. The expected number of records is
 // known once every organization was counted.
-func newJobSummary(job core.Job, sum core.JobSum, now time.Time) jobSummary {
-	b := jobSummary{
+func newJobSummary(job core.Job, sum core.JobSum, now time.Time) JobSummary {
+	b := JobSummary{
 		ID: job.ID, Scope: job.Scope, Repository: job.Repository, Organization: job.Organization,
 		IndexName: job.IndexName, State: job.State, Cause: job.Cause, Rebuild: job.Rebuild, Difference: job.Difference, QueuedAt: job.QueuedAt.UTC(),
 		StartedAt: utc(job.StartedAt), EndedAt: utc(job.EndedAt), Error: job.Error,
@@ -110,12 +111,12 @@ func newJobSummary(job core.Job, sum core.JobSum, now time.Time) jobSummary {
 	return b
 }
 
-func newOrganizationBody(o *core.OrganizationRun) organizationBody {
+func newOrganizationBody(o *core.OrganizationRun) OrganizationBody {
 	totals := o.Totals
 	if o.State.Final() {
 		totals = o.FinalTotals()
 	}
-	return organizationBody{Organization: o.Organization, Totals: newTotalsBody(totals, o.Counted()), State: o.State, Error: o.Error}
+	return OrganizationBody{Organization: o.Organization, Totals: newTotalsBody(totals, o.Counted()), State: o.State, Error: o.Error}
 }
 
 // rate returns records fetched per second between a job's start and its end or now, 0 before the start.
@@ -134,7 +135,7 @@ func rate(fetched int64, job core.Job, now time.Time) float64 {
 }
 
 // eta returns the remaining seconds of a running job at its rate, nil if unknown.
-func eta(t totalsBody, rate float64, state core.JobState) *int64 {
+func eta(t TotalsBody, rate float64, state core.JobState) *int64 {
 	if state != core.JobRunning || rate <= 0 || t.Expected == nil || *t.Expected <= 0 {
 		return nil
 	}
@@ -181,7 +182,7 @@ func (j jobs) list(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page, next, err := j.visible(r, jobQuery{repository: repository, state: state, limit: limit, cursor: cursor})
+	page, next, err := VisibleJobs(r, j.port, JobQuery{Repository: repository, State: state, Limit: limit, Cursor: cursor})
 	if err != nil {
 		return fmt.Errorf("listing jobs: %w", err)
 	}
@@ -223,8 +224,8 @@ func stateOf(q api.Query) (core.JobState, error) {
 }
 
 // bodies returns the bodies of a list, with no more than listedOrganizations of each job.
-func (j jobs) bodies(ctx context.Context, list []core.Job) ([]jobBody, error) {
-	bodies := make([]jobBody, len(list))
+func (j jobs) bodies(ctx context.Context, list []core.Job) ([]JobBody, error) {
+	bodies := make([]JobBody, len(list))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelJobs)
 	for i, job := range list {
@@ -238,18 +239,18 @@ func (j jobs) bodies(ctx context.Context, list []core.Job) ([]jobBody, error) {
 	return bodies, group.Wait()
 }
 
-func (j jobs) body(ctx context.Context, job core.Job) (jobBody, error) {
+func (j jobs) body(ctx context.Context, job core.Job) (JobBody, error) {
 	runs, err := j.port.Organizations(ctx, job.ID)
 	if err != nil {
-		return jobBody{}, fmt.Errorf("reading the organizations of a job: %w", err)
+		return JobBody{}, fmt.Errorf("reading the organizations of a job: %w", err)
 	}
-	body := newJobBody(job, runs, j.now())
-	j.notePause(&body.jobSummary)
+	body := NewJobBody(job, runs, j.now())
+	j.notePause(&body.JobSummary)
 	return body, nil
 }
 
 // notePause sets the reason of a job that waits because its repository is paused.
-func (j jobs) notePause(job *jobSummary) {
+func (j jobs) notePause(job *JobSummary) {
 	if job.State.Final() || job.Paused != "" || j.pauses == nil {
 		return
 	}
@@ -282,7 +283,7 @@ func (j jobs) answer(
 	if err != nil {
 		return err
 	}
-	if err := j.checkVisible(r, id); err != nil {
+	if err := CheckJob(r, j.port, id); err != nil {
 		return err
 	}
 	job, err := do(r.Context(), id)

@@ -26,26 +26,26 @@ func seesLetter(caller core.Principal, letter core.DeadLetter) bool {
 	return letter.Request == nil || letter.Request.Organization == letter.Organization
 }
 
-// checkVisible returns an error if the caller may not see a job: the same as for a job that does not exist.
-func (j jobs) checkVisible(r *http.Request, id string) error {
+// CheckJob returns an error if the caller may not see a job: the same as for a job that does not exist.
+func CheckJob(r *http.Request, port Jobs, id string) error {
 	caller, bound := api.RestrictedCaller(r)
 	if !bound {
 		return nil
 	}
-	job, err := j.port.Get(r.Context(), id)
+	job, err := port.Get(r.Context(), id)
 	if core.CodeOf(err) == core.CodeNotFound || err == nil && !seesJob(caller, job) {
 		return &core.Error{Code: core.CodeNotFound, Message: "job not found", Hint: "jobs are deleted after a while", Err: err}
 	}
 	return err
 }
 
-// checkVisible returns an error if the caller may not see a dead letter: the same as for one that does not exist.
-func (d letters) checkVisible(r *http.Request, id string) error {
+// CheckDeadLetter returns an error if the caller may not see a dead letter: the same as for one that does not exist.
+func CheckDeadLetter(r *http.Request, port DeadLetters, id string) error {
 	caller, bound := api.RestrictedCaller(r)
 	if !bound {
 		return nil
 	}
-	letter, err := d.port.Get(r.Context(), id)
+	letter, err := port.Get(r.Context(), id)
 	if core.CodeOf(err) == core.CodeNotFound || err == nil && !seesLetter(caller, letter) {
 		return &core.Error{
 			Code: core.CodeNotFound, Message: "dead letter not found", Hint: "it is deleted when its record succeeds", Err: err,
@@ -74,23 +74,23 @@ func VisibleRepositories(r *http.Request, port Repositories) ([]core.RepositoryS
 	return seen, nil
 }
 
-// jobQuery holds the parameters of a list of jobs.
-type jobQuery struct {
-	repository string
-	state      core.JobState
-	limit      int
-	cursor     string
+// JobQuery holds the parameters of a list of jobs.
+type JobQuery struct {
+	Repository string
+	State      core.JobState
+	Limit      int
+	Cursor     string
 }
 
-// visible returns a page of the jobs that the caller sees, and the cursor of the next ones.
-func (j jobs) visible(r *http.Request, q jobQuery) ([]core.Job, string, error) {
+// VisibleJobs returns a page of the jobs that the caller may see, and the cursor of the next ones.
+func VisibleJobs(r *http.Request, port Jobs, q JobQuery) ([]core.Job, string, error) {
 	caller, bound := api.RestrictedCaller(r)
 	if !bound {
-		return j.port.List(r.Context(), q.repository, q.state, q.limit, q.cursor)
+		return port.List(r.Context(), q.Repository, q.State, q.Limit, q.Cursor)
 	}
 	var seen []core.Job
 	for round := 1; ; round++ {
-		page, next, err := j.port.List(r.Context(), q.repository, q.state, q.limit-len(seen), q.cursor)
+		page, next, err := port.List(r.Context(), q.Repository, q.State, q.Limit-len(seen), q.Cursor)
 		if err != nil {
 			return nil, "", err
 		}
@@ -99,11 +99,23 @@ func (j jobs) visible(r *http.Request, q jobQuery) ([]core.Job, string, error) {
 				seen = append(seen, job)
 			}
 		}
-		if next == "" || len(seen) >= q.limit || round == maxVisiblePages {
+		if next == "" || len(seen) >= q.Limit || round == maxVisiblePages {
 			return seen, next, nil
 		}
-		q.cursor = next
+		q.Cursor = next
 	}
+}
+
+// VisibleDeadLetters returns at most limit of the dead letters that the caller may see, and the cursor of the next ones. An empty
+// repository or reason means any.
+func VisibleDeadLetters(r *http.Request, port DeadLetters, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error) {
+	var seen []core.DeadLetter
+	query := letterQuery{repository: repository, reason: reason, limit: limit, cursor: cursor}
+	next, err := letters{port: port}.each(r, query, func(letters []core.DeadLetter) error {
+		seen = append(seen, letters...)
+		return nil
+	})
+	return seen, next, err
 }
 
 // visibleLetters returns a function that keeps only the letters that the caller may see.
