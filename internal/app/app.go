@@ -117,8 +117,8 @@ func (a *App) start(ctx context.Context) error {
 		{"opening the metadata repository", a.builtIn.openMetadata},
 		{"starting the bulk writer", a.startWriter},
 		{"preparing ingest", a.indexer.openIngest},
-		{"checking what was indexed", a.filler.startFilled},
-		{"reading when repositories were last indexed", a.filler.setLastSuccess},
+		{"checking what was indexed", a.retried(a.filler.startFilled)},
+		{"reading when repositories were last indexed", a.retried(a.filler.setLastSuccess)},
 		{"starting the consumers", a.indexer.startConsumers},
 		{"starting the readers of notifications", a.indexer.startSources},
 		{"starting the outbox relay", a.indexer.startRelay},
@@ -133,6 +133,13 @@ func (a *App) start(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// retried returns a step that is repeated while the queue does not answer, as while a cluster elects a leader.
+func (a *App) retried(step func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return a.queue.RetryStart(ctx, func(context.Context) error { return step(ctx) })
+	}
 }
 
 // Stop shuts the App down in reverse order: it stops listening, waits for work in flight, and returns the rest to the queue. It

@@ -3,10 +3,13 @@ package queue_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
@@ -162,5 +165,70 @@ func TestListsOnCluster(t *testing.T) {
 		if len(ids) != i+1 {
 			t.Errorf("%d noted ids of %d", len(ids), i+1)
 		}
+	}
+}
+
+// TestLostAnswers: an acknowledgement, and a publish, that the server leaves without an answer are sent again.
+func TestLostAnswers(t *testing.T) {
+	t.Parallel()
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+	mustPublish(t, q, record("S1", "a"))
+	m := fetch(t, c)[0]
+	nc, js := raw(t, q)
+	if err := js.DeleteStream(t.Context(), queue.StreamRequests); err != nil { // and its subjects are the test's
+		t.Fatal(err)
+	}
+	subject, err := queue.RequestSubject(record("S1", "b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		subject, answer string
+		call            func() error
+	}{
+		"acknowledgement": {"$JS.ACK.>", "", func() error { return m.Ack(t.Context()) }},
+		"publish": {subject, `{"stream":"` + queue.StreamRequests + `","seq":1}`, func() error {
+			return q.Publish(t.Context(), record("S1", "b"))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			received := 0
+			sub, err := nc.Subscribe(tt.subject, func(m *nats.Msg) {
+				if received++; received == 2 {
+					_ = m.Respond([]byte(tt.answer))
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = sub.Unsubscribe() }()
+			if err := tt.call(); err != nil {
+				t.Errorf("sent %d times: %v", received, err)
+			}
+		})
+	}
+}
+
+// TestConsumerWaitsForLeader: a process that starts while streams have no leader starts when they have one.
+func TestConsumerWaitsForLeader(t *testing.T) {
+	t.Parallel()
+	own := ownCluster(t)
+	restarted := make(chan error, 1)
+	restart := sync.OnceFunc(func() { restarted <- own.Restart() })
+	q, err := queue.Connect(t.Context(), queue.Config{URL: own.Account(t), Replicas: 3, Logger: onLine(func(line string) {
+		if strings.Contains(line, "the start waits for the queue") && strings.Contains(line, "setting up the consumer") {
+			restart()
+		}
+	})})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closeQueue(t, q) })
+	own.Kill("node1")
+	own.Kill("node2")
+	mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+	if err := <-restarted; err != nil {
+		t.Fatal(err)
 	}
 }

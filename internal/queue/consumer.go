@@ -77,7 +77,7 @@ type Consumer struct {
 }
 
 // Consumer creates or updates the durable consumer of a class of a repository's Requests and subscribes to it.
-// CodeUnavailable when the queue does not answer.
+// It is retried until Config.StartTimeout, then CodeUnavailable.
 func (q *Queue) Consumer(
 	ctx context.Context, repository string, class core.Class, cfg ConsumerConfig,
 ) (*Consumer, error) {
@@ -108,11 +108,12 @@ func (q *Queue) Consumer(
 			ReplayPolicy:   jetstream.ReplayInstantPolicy,
 		},
 	}
-	if err := c.ensure(ctx); err != nil {
-		return nil, natsconn.WrapError("setting up the consumer "+c.label, err)
+	doing := "setting up the consumer " + c.label
+	if err := q.RetryStart(ctx, func(ctx context.Context) error { return natsconn.WrapError(doing, c.ensure(ctx)) }); err != nil {
+		return nil, err
 	}
 	if c.puller, err = q.conn.NewPuller(streamRequests, c.cfg.Durable); err != nil {
-		return nil, natsconn.WrapError("setting up the consumer "+c.label, err)
+		return nil, natsconn.WrapError(doing, err)
 	}
 	c.puller.Closed = c.closed
 	q.mu.Lock()
@@ -145,9 +146,8 @@ func classes() []core.Class {
 	return []core.Class{core.ClassRecords, core.ClassBatches, core.ClassPages, core.ClassRuns}
 }
 
+// ensure creates or updates the durable consumer.
 func (c *Consumer) ensure(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, natsconn.CallTimeout)
-	defer cancel()
 	old, err := c.queue.requests.Consumer(ctx, c.cfg.Durable)
 	if err == nil && old.CachedInfo().Config.MaxDeliver > 0 { // a new consumer also delivers the messages that this one no longer delivers
 		err = c.queue.requests.DeleteConsumer(ctx, c.cfg.Durable)
@@ -192,7 +192,7 @@ func (c *Consumer) fetch(ctx context.Context, want natsconn.Budget, deadline tim
 		raw, err := c.puller.Next(ctx, want, max(time.Until(deadline), 0))
 		if errors.Is(err, natsconn.ErrConsumerLost) {
 			c.queue.log.Warn("consumer lost, creating it again", "consumer", c.label, "err", err)
-			err = c.ensure(ctx)
+			err = natsconn.Resend(ctx, c.ensure)
 			if err == nil && time.Until(deadline) > 0 {
 				if err = retry.Sleep(ctx, natsconn.BusyPause); err == nil {
 					continue

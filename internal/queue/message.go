@@ -76,12 +76,13 @@ func nakPayload(delay time.Duration) []byte {
 	return fmt.Appendf(nil, `-NAK {"delay": %d}`, delay.Nanoseconds())
 }
 
-// sendAck sends an acknowledgement and waits for the server's answer.
+// sendAck sends an acknowledgement and waits for the server's answer. A new leader of the consumer does not answer before it knows the
+// delivery.
 func sendAck(ctx context.Context, nc *nats.Conn, reply, ack string) error {
-	ctx, cancel := context.WithTimeout(ctx, natsconn.CallTimeout)
-	defer cancel()
-	_, err := nc.RequestWithContext(ctx, reply, []byte(ack))
-	return err
+	return natsconn.Resend(ctx, func(ctx context.Context) error {
+		_, err := nc.RequestWithContext(ctx, reply, []byte(ack))
+		return err
+	})
 }
 
 // decodeRequest decodes a Request, which must be valid and belong to its subject.

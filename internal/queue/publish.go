@@ -96,7 +96,10 @@ func (p *publisher) publishRequest(ctx context.Context, r core.Request, opts ...
 	if r.Cause == core.CauseOutbox && r.Attempts == 0 && r.ID != "" {
 		opts = append(opts, jetstream.WithMsgID(r.ID))
 	}
-	_, err = p.conn.Publish(ctx, &nats.Msg{Subject: subject, Data: data}, opts...)
+	err = natsconn.Resend(ctx, func(ctx context.Context) error { // stored twice, it is processed twice, or conflicts with itself
+		_, err := p.conn.Publish(ctx, &nats.Msg{Subject: subject, Data: data}, opts...)
+		return err
+	})
 	return natsconn.WrapError("publishing the request", err)
 }
 

@@ -171,6 +171,14 @@ func (q *Queue) start(ctx, background context.Context) error {
 	return nil
 }
 
+// RetryStart calls try until it succeeds, and returns the last error when that is not retryable or after Config.StartTimeout. The context
+// of try limits one attempt.
+func (q *Queue) RetryStart(ctx context.Context, try func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, q.cfg.StartTimeout)
+	defer cancel()
+	return q.conn.RetryStart(ctx, try)
+}
+
 // Close requeues the messages that were delivered and not fetched, ends the background goroutines and disconnects. It
 // waits for that, or until ctx ends, then it returns CodeUnavailable. Messages in flight must have ended before.
 func (q *Queue) Close(ctx context.Context) error {

@@ -161,6 +161,27 @@ func (c *Conn) RetryStart(ctx context.Context, try func(ctx context.Context) err
 	}
 }
 
+// Resend calls try again while it is not answered, for CallTimeout together: a cluster leaves calls without an answer, and an
+// acknowledgement without an effect, while it elects a leader. The first attempt gets firstAttemptTimeout, each further one twice as
+// long. try must have the same effect when it runs again.
+func Resend(ctx context.Context, try func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	for length := firstAttemptTimeout; ; length *= 2 {
+		attempt, end := context.WithTimeout(ctx, length)
+		err := try(attempt)
+		unanswered := errors.Is(err, context.DeadlineExceeded) && attempt.Err() != nil
+		if errors.Is(err, nats.ErrNoResponders) || errors.Is(err, jetstream.ErrNoStreamResponse) { // no leader yet
+			<-attempt.Done()
+			unanswered = true
+		}
+		end()
+		if !unanswered || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
 func connectError(err error) error {
 	if err == nil {
 		return nil

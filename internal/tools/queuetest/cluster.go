@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -126,7 +127,8 @@ func (n *node) stop() {
 	}
 }
 
-// Ready returns when the servers that run take connections, and one of them leads the cluster and has all of those as peers.
+// Ready returns when the servers that run take connections and are healthy, as an operator checks before restarting the next one: they
+// have caught up with their streams and consumers. One of them leads the cluster and has all of those as peers.
 func (c *Cluster) Ready(ctx context.Context) error {
 	tick := time.NewTicker(readyPoll)
 	defer tick.Stop()
@@ -147,7 +149,7 @@ func (c *Cluster) ready() bool {
 			continue
 		}
 		running++
-		if !n.server.ReadyForConnections(readyPoll) || !n.server.JetStreamIsCurrent() {
+		if !n.server.ReadyForConnections(readyPoll) || n.server.Healthz(&server.HealthzOptions{}).StatusCode != http.StatusOK {
 			return false
 		}
 		if n.server.JetStreamIsLeader() {
