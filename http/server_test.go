@@ -239,7 +239,7 @@ func TestStopCutsWhatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// TestStopLeavesTimeForTheRest: a client that never ends its body takes a quarter of the time and no more.
+// TestStopLeavesTimeForTheRest: a client that never ends its body takes half of the time and no more.
 func TestStopLeavesTimeForTheRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := working()
@@ -271,7 +271,7 @@ func TestStopLeavesTimeForTheRest(t *testing.T) {
 		if err := s.Stop(ctx); err != nil {
 			t.Error(err)
 		}
-		if d := time.Since(started); d != 500*time.Millisecond {
+		if d := time.Since(started); d != time.Second {
 			t.Errorf("took %v", d)
 		}
 		if !strings.Contains(log.String(), "requests were cut at shutdown") {
@@ -282,6 +282,53 @@ func TestStopLeavesTimeForTheRest(t *testing.T) {
 		}
 		if err := s.Stop(t.Context()); err != nil {
 			t.Errorf("a second stop: %v", err)
+		}
+	})
+}
+
+// TestDrain: a server that drains answers on open connections, which it then closes, and on new ones, until the delay is over.
+func TestDrain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const delay = 3 * time.Second
+		s := server.New(newHandler(t, working(), api.Config{}), server.Config{})
+		listener := newPipes()
+		s.Serve(listener)
+		ping := func(conn net.Conn) (closes bool) {
+			t.Helper()
+			if _, err := io.WriteString(conn, "GET /ping HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+				t.Fatal(err)
+			}
+			res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK {
+				t.Fatal(res.StatusCode, err)
+			}
+			return res.Close
+		}
+		open := listener.dial()
+		defer open.Close()
+		if ping(open) {
+			t.Error("a connection is closed before the drain")
+		}
+		drained := make(chan time.Duration)
+		began := time.Now()
+		go func() {
+			s.Drain(t.Context(), delay)
+			drained <- time.Since(began)
+		}()
+		synctest.Wait()
+		later := listener.dial()
+		defer later.Close()
+		if !ping(open) || !ping(later) {
+			t.Error("a connection stays open amid the drain")
+		}
+		if took := <-drained; took != delay {
+			t.Errorf("drained for %s", took)
+		}
+		if err := s.Stop(t.Context()); err != nil {
+			t.Error(err)
 		}
 	})
 }

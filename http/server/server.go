@@ -9,9 +9,11 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/retry"
 )
 
 const (
@@ -20,7 +22,7 @@ const (
 	maxHeaderBytes    = 64 << 10
 	// gracefulShare divides the time left at a stop: requests in flight get 1/gracefulShare of it. The rest of the process needs the
 	// remainder, and a client that never ends its body would use all of it.
-	gracefulShare = 4
+	gracefulShare = 2
 )
 
 // Server listens and serves a handler. Create it with New, and call Start once and Stop at the end.
@@ -34,6 +36,8 @@ type Server struct {
 	// stopping is closed when Stop begins.
 	stopping chan struct{}
 	stop     sync.Once
+	// draining is set when Drain begins.
+	draining atomic.Bool
 	// certificate is nil without TLS.
 	certificate *Certificate
 }
@@ -74,11 +78,10 @@ func New(handler http.Handler, cfg Config) *Server {
 	}
 	stopping := make(chan struct{})
 	limits := newConnLimits(cfg, maxFiles())
-	return &Server{
+	s := &Server{
 		logger: logger,
 		limits: limits,
 		server: &http.Server{
-			Handler:                      handler,
 			DisableGeneralOptionsHandler: true,
 			ReadHeaderTimeout:            readHeaderTimeout,
 			IdleTimeout:                  idleTimeout,
@@ -97,6 +100,13 @@ func New(handler http.Handler, cfg Config) *Server {
 		done:     make(chan struct{}),
 		stopping: stopping,
 	}
+	s.server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		handler.ServeHTTP(w, r)
+	})
+	return s
 }
 
 // Start listens on a TCP address such as 127.0.0.1:8080 and serves until Stop. It returns when connections are accepted; an address
@@ -135,8 +145,18 @@ func (s *Server) Addr() net.Addr { return s.addr }
 // Failed returns the error of a server that ended without Stop.
 func (s *Server) Failed() <-chan error { return s.failed }
 
+// Drain serves requests for a delay, or until ctx ends, and closes each connection after its next response, so that clients connect to
+// other processes. Stop comes next.
+func (s *Server) Drain(ctx context.Context, delay time.Duration) {
+	s.draining.Store(true)
+	if s.addr == nil {
+		return
+	}
+	_ = retry.Sleep(ctx, delay) // its error means that ctx has ended
+}
+
 // Stop accepts no new connections, closes idle ones and ends streams, whose clients reconnect to the next process. It waits for
-// requests in flight for a quarter of the time until ctx's deadline (until ctx ends if it has none), then closes their connections,
+// requests in flight for half of the time until ctx's deadline (until ctx ends if it has none), then closes their connections,
 // and waits for the serving goroutine. Closed requests are logged but are no error, because their clients retry. A second Stop does
 // nothing.
 func (s *Server) Stop(ctx context.Context) error {

@@ -71,4 +71,6 @@ type Health struct {
 	Reasons []string
 	// Paused lists the repositories whose consumers are paused.
 	Paused []core.Pause
+	// Stopping is true once the process stops: /ready returns 503.
+	Stopping bool
 }

@@ -108,8 +108,8 @@ func (s *Surface) health(w http.ResponseWriter, r *http.Request) error {
 	return api.WriteJSON(w, http.StatusOK, pingBody{Message: "OK"})
 }
 
-// ready responds with 503, and the same body, when the catalogues are unhealthy, or the queue or the store is down
-// (CONTRACT section 0).
+// ready responds with 503, and the same body, when the process stops, the catalogues are unhealthy, or the queue or
+// the store is down (CONTRACT section 0).
 func (s *Surface) ready(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
@@ -132,7 +132,10 @@ func (s *Surface) ready(w http.ResponseWriter, r *http.Request) error {
 	if body.Paused == nil {
 		body.Paused = []core.Pause{}
 	}
-	body.Ready = body.Status != core.CataloguesUnhealthy &&
+	if health.Stopping {
+		body.Reasons = append(body.Reasons, "the process is stopping")
+	}
+	body.Ready = !health.Stopping && body.Status != core.CataloguesUnhealthy &&
 		body.Components["queue"] != ComponentDown && body.Components["store"] != ComponentDown
 	status := http.StatusOK
 	if !body.Ready {

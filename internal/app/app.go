@@ -54,6 +54,8 @@ type App struct {
 	indexCheck, storeCheck, fillCheck *cachedCheck
 
 	started sync.Once
+	// stopping is true once Stop was called.
+	stopping atomic.Bool
 }
 
 // base holds what every part of the process uses.
@@ -142,9 +144,13 @@ func (a *App) retried(step func(context.Context) error) func(context.Context) er
 	}
 }
 
-// Stop shuts the App down in reverse order: it stops listening, waits for work in flight, and returns the rest to the queue. It
-// takes no longer than the configured stop timeout. It may be called more than once.
+// Stop shuts the App down. It reports that it is not ready and serves for the configured delay; then it stops in reverse order, for no
+// longer than the configured timeout: it stops listening, waits for work in flight, and returns the rest to the queue. It may be
+// called more than once.
 func (a *App) Stop(ctx context.Context) error {
+	if !a.stopping.Swap(true) && a.server != nil {
+		a.server.Drain(ctx, a.cfg.Server.ShutdownDelay)
+	}
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.Server.ShutdownTimeout)
 	defer cancel()
 	return a.cleanup.run(ctx)

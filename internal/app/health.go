@@ -38,7 +38,7 @@ func (a *App) Health(ctx context.Context) system.Health {
 		}
 	})
 	checks.Wait()
-	h := system.Health{Components: make(map[string]system.ComponentState), Paused: a.Paused()}
+	h := system.Health{Components: make(map[string]system.ComponentState), Paused: a.Paused(), Stopping: a.stopping.Load()}
 	note := func(component string, err error) {
 		h.Components[component] = componentState(component, err)
 		if err != nil {

@@ -3,12 +3,14 @@ package app_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
 	"tutti/internal/app"
 	"tutti/internal/config"
@@ -91,4 +93,22 @@ func TestReadyWithAHangingPart(t *testing.T) {
 	if want := map[string]float64{"index": 0, "outbox": 1, "queue": 1, "store": 1}; !maps.Equal(up, want) {
 		t.Errorf("tutti_component_up is %v, want %v", up, want)
 	}
+}
+
+// TestReadyAmidStop: a process that stops says so in /ready, and serves other requests, for server.shutdownDelay.
+func TestReadyAmidStop(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{shutdownDelay: 5 * time.Second})
+	stopped := make(chan error, 1)
+	go func() { stopped <- w.app.Stop(context.WithoutCancel(t.Context())) }()
+	w.eventually(wait, func() (bool, string) {
+		a, err := w.request(http.MethodGet, "/ready")
+		return err == nil && a.status == http.StatusServiceUnavailable && !a.get("ready").Bool() && a.header.Get("Retry-After") != "" &&
+			a.get(`reasons.#(=="the process is stopping")`).Exists(), fmt.Sprintf("%s, %v", a.raw, err)
+	})
+	w.mustRequest(http.MethodGet, "/jobs", http.StatusOK)
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+	w.app = nil
 }

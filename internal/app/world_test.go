@@ -29,6 +29,7 @@ type settings struct {
 	pageSize        int
 	concurrency     int
 	shutdownTimeout time.Duration
+	shutdownDelay   time.Duration
 	maxPending      int
 	queueURL        string
 	queueReplicas   int
@@ -140,7 +141,7 @@ func (w *world) yaml() string {
 		kind, url = "lyric", w.lyric.URL()
 	}
 	return fmt.Sprintf(`
-server: {listen: "127.0.0.1:0", shutdownTimeout: %s, maxBodyBytes: %d}
+server: {listen: "127.0.0.1:0", shutdownTimeout: %s, shutdownDelay: %s, maxBodyBytes: %d}
 dataDir: %q
 log: {level: debug}
 queue: {url: %q, replicas: %d, maxPending: %d}
@@ -155,7 +156,7 @@ repositories:
     country: CA
     pageSize: %d
     concurrency: %d
-%s%s`, w.set.shutdownTimeout, w.set.maxBodyBytes, w.dir, w.set.queueURL, max(1, w.set.queueReplicas), w.set.maxPending, w.engine.url(), w.set.batchBytes,
+%s%s`, w.set.shutdownTimeout, w.set.shutdownDelay, w.set.maxBodyBytes, w.dir, w.set.queueURL, max(1, w.set.queueReplicas), w.set.maxPending, w.engine.url(), w.set.batchBytes,
 		w.set.maxInFlight, w.set.maxRecordBytes, code, kind, url, w.alias, w.set.pageSize, w.set.concurrency, indent(w.set.repository), w.set.more)
 }
 

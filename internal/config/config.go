@@ -55,6 +55,9 @@ type Server struct {
 	CORS           CORS
 	// StartTimeout is how long a start waits for the queue.
 	StartTimeout time.Duration
+	// ShutdownDelay is how long a stop serves requests before the rest, while GET /ready returns 503: how long balancers take to send
+	// requests elsewhere.
+	ShutdownDelay time.Duration
 	// ShutdownTimeout is how long a stop waits for requests in flight.
 	ShutdownTimeout time.Duration
 }

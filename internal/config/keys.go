@@ -73,7 +73,9 @@ func (s *Server) key() setting.Key {
 			setting.List("origins", &s.CORS.Origins, nil, "Origins, scheme://host[:port] each, or * for any; empty turns CORS off.").
 				Matching(originPattern, "an origin, scheme://host[:port] without a path, or *")),
 		setting.Duration("startTimeout", &s.StartTimeout, time.Minute, "How long a start waits for the queue."),
-		setting.Duration("shutdownTimeout", &s.ShutdownTimeout, 10*time.Second, "How long a stop waits for requests in flight."))
+		setting.Duration("shutdownDelay", &s.ShutdownDelay, 0,
+			"How long a stop goes on serving while GET /ready returns 503, so that a balancer sends no more requests here.").OrZero(1),
+		setting.Duration("shutdownTimeout", &s.ShutdownTimeout, 10*time.Second, "How long a stop then waits for requests in flight."))
 }
 
 func (q *Queue) key() setting.Key {

@@ -30,7 +30,7 @@ const least = `repositories: [{code: song.ca, type: song, url: "https://song.exa
 // documented is the part of CONTRACT section 9's defaults that this version supports.
 const documented = `
 server: {listen: "127.0.0.1:8080", hosts: [], basePath: "", maxBodyBytes: 10485760, maxBytesInFlight: 268435456,
-  maxConnections: 0, maxConnectionsPerAddress: 0, trustedProxies: [], cors: {origins: []}, startTimeout: 1m, shutdownTimeout: 10s}
+  maxConnections: 0, maxConnectionsPerAddress: 0, trustedProxies: [], cors: {origins: []}, startTimeout: 1m, shutdownDelay: 0s, shutdownTimeout: 10s}
 dataDir: ./tutti-data
 log: {level: info, format: text}            # debug info warn error, any case; text or json
 queue: {url: "", credentialsFile: "", replicas: 1, maxPending: 200000}    # empty url: embedded
@@ -115,7 +115,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 	yamlOf(t, dir, "database", "postgresql://u:s3cret@a:1,b:2/tutti?sslmode=require\n")
 	yamlOf(t, dir, "key.pem", publicKey)
 	c := parse(t, strings.ReplaceAll(`
-server: {listen: "[::1]:0", hosts: [a.example, "*"], basePath: /tutti, maxBodyBytes: 1, maxBytesInFlight: 1048576, tls: {certFile: a.crt, keyFile: a.key}, startTimeout: 5s, shutdownTimeout: 1m30s,
+server: {listen: "[::1]:0", hosts: [a.example, "*"], basePath: /tutti, maxBodyBytes: 1, maxBytesInFlight: 1048576, tls: {certFile: a.crt, keyFile: a.key}, startTimeout: 5s, shutdownDelay: 3s, shutdownTimeout: 1m30s,
   maxConnections: 200, maxConnectionsPerAddress: 20, trustedProxies: [10.0.0.7, "::ffff:10.1.2.3", "2001:db8::/32"], cors: {origins: ["https://a.example", "http://[::1]:3000"]}}
 dataDir: /var/lib/tutti
 log: {level: WARN, format: json}
@@ -155,6 +155,7 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 			TrustedProxies:  []string{"10.0.0.7", "::ffff:10.1.2.3", "2001:db8::/32"},
 			TLS:             config.TLS{CertFile: "a.crt", KeyFile: "a.key"},
 			StartTimeout:    5 * time.Second,
+			ShutdownDelay:   3 * time.Second,
 			ShutdownTimeout: 90 * time.Second,
 			CORS:            config.CORS{Origins: []string{"https://a.example", "http://[::1]:3000"}},
 		},
