@@ -121,7 +121,7 @@ func (c *client) check(b *builtIn) {
 	b.t.Logf("%d submitted, %d published; %d kept, %d in the index", len(c.submitted), len(c.published), len(kept), len(documents))
 }
 
-// unpublishedEvents returns the number of outbox events that are not yet published; the server must be stopped.
+// unpublishedEvents returns the number of outbox events that are not yet published, also while the server runs.
 func (b *builtIn) unpublishedEvents() int {
 	b.t.Helper()
 	var n int
