@@ -2,8 +2,12 @@ package queue
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
 	"tutti/internal/queue/deadletter"
@@ -46,6 +50,67 @@ func Restore(
 		}
 	}
 	return errors.Join(err, conn.Disconnect(context.WithoutCancel(ctx)))
+}
+
+// Cells of a move.
+const (
+	// cellMoveID is set on the servers that messages are copied from: an id of these streams.
+	cellMoveID = "move_id"
+	// cellMovedFrom is set on those that they are copied to: the id of the streams that they came from.
+	cellMovedFrom = "moved_from"
+)
+
+// CopyTo copies all messages to the streams of other servers, in which nothing was stored yet, and returns their number. After an error it can be
+// repeated: all streams have one message for each subject, so that a message that is copied again replaces itself. CodeConflict when the other streams
+// have messages that are not from here. Nothing may work on either meanwhile.
+func (q *Queue) CopyTo(ctx context.Context, to *Queue) (messages int, err error) {
+	id, revision, err := q.Cells().Cell(ctx, cellMoveID)
+	if err == nil && id == "" {
+		id = rand.Text()
+		err = q.Cells().SetCell(ctx, cellMoveID, id, revision)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if err := to.acceptFrom(ctx, id); err != nil {
+		return 0, err
+	}
+	for _, cfg := range q.cfg.streamConfigs() {
+		s, err := q.conn.JS.Stream(ctx, cfg.Name)
+		if err != nil {
+			return messages, natsconn.WrapError("reading the queue", err)
+		}
+		n, err := q.conn.CopyTo(ctx, s, to.conn)
+		messages += n
+		if err != nil {
+			return messages, err
+		}
+	}
+	return messages, nil
+}
+
+// acceptFrom records that the streams get the messages of those with an id. CodeConflict when they have others.
+func (q *Queue) acceptFrom(ctx context.Context, id string) error {
+	from, revision, err := q.Cells().Cell(ctx, cellMovedFrom)
+	if err != nil || from == id {
+		return err
+	}
+	for _, cfg := range q.cfg.streamConfigs() {
+		s, err := q.conn.JS.Stream(ctx, cfg.Name)
+		if err == nil {
+			var info *jetstream.StreamInfo
+			if info, err = s.Info(ctx, jetstream.WithSubjectFilter(cfg.Subjects[0])); err == nil && len(info.State.Subjects) > 0 {
+				return &core.Error{
+					Code: core.CodeConflict, Message: fmt.Sprintf("the stream %s of the other queue has %d messages already", cfg.Name, len(info.State.Subjects)),
+					Hint: "name servers in queue.url on which no tutti was started yet, or delete the streams of tutti there",
+				}
+			}
+		}
+		if err != nil {
+			return natsconn.WrapError("reading the other queue", err)
+		}
+	}
+	return q.Cells().SetCell(ctx, cellMovedFrom, id, revision)
 }
 
 // cellRunAll names the compare-and-swap cell that is set while a run of every repository is due.

@@ -164,3 +164,68 @@ func TestRunAll(t *testing.T) {
 		t.Errorf("due %t, %v", due, err)
 	}
 }
+
+// TestCopyTo: Requests, dead letters, jobs, cells and signatures are copied to a cluster; a copy that is repeated changes nothing, and one
+// onto the messages of another tutti is refused.
+func TestCopyTo(t *testing.T) {
+	ctx := t.Context()
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	const records = 600
+	for i := range records {
+		mustPublish(t, q, record("S1", numbered(i)))
+	}
+	mustPublish(t, q, record("S1", numbered(0))) // replaces the first
+	for i, id := range []string{"kept", "discarded"} {
+		letter := core.DeadLetter{Repository: "song", Organization: "S1", RecordID: id, Reason: core.ReasonRejected, Document: []byte(`{"a":1}`)}
+		if err := q.DeadLetters().Put(ctx, letter); err != nil {
+			t.Fatal(err)
+		}
+		if i == 1 {
+			if err := q.DeadLetters().Clear(ctx, "song", "S1", id); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	job := core.Job{ID: "job-1", Scope: core.ScopeRepository, Repository: "song", State: core.JobQueued}
+	if err := q.Jobs().Create(ctx, job); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Cells().SetCell(ctx, "cell", "value", 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Signatures().Remember(ctx, "key"); err != nil {
+		t.Fatal(err)
+	}
+	to := onCluster(t, queue.Config{Replicas: 3})
+	for range 2 {
+		n, err := q.CopyTo(ctx, to)
+		if err != nil || n < records+4 {
+			t.Fatalf("%d messages, %v", n, err)
+		}
+		pending, err := to.PendingRecords(ctx, "song", "S1")
+		if err != nil || len(pending) != records {
+			t.Errorf("%d Requests, %v", len(pending), err)
+		}
+		eventually(t, "the dead letter", func() bool {
+			letters, _, err := to.DeadLetters().List(ctx, "", "", 10, "")
+			return err == nil && len(letters) == 1 && letters[0].RecordID == "kept"
+		})
+		if got, err := to.Jobs().Get(ctx, "job-1"); err != nil || got.State != core.JobQueued {
+			t.Errorf("job %+v, %v", got, err)
+		}
+		value, revision, err := to.Cells().Cell(ctx, "cell")
+		if err != nil || value != "value" {
+			t.Errorf("cell %q, %v", value, err)
+		}
+		if err := to.Cells().SetCell(ctx, "cell", "value", revision); err != nil {
+			t.Errorf("a copied cell cannot be changed: %v", err)
+		}
+		if at, err := to.Signatures().FirstSeen(ctx, "key"); err != nil || at.IsZero() {
+			t.Errorf("the signature was first seen at %v, %v", at, err)
+		}
+	}
+	other := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	mustPublish(t, other, record("S1", "A1"))
+	_, err := other.CopyTo(ctx, to)
+	wantCode(t, err, core.CodeConflict)
+}

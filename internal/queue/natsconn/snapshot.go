@@ -6,10 +6,12 @@ import (
 	"errors"
 	"io"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/s2"
 	"github.com/nats-io/nats-server/v2/server/archive"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
@@ -21,6 +23,8 @@ const (
 	apiRestore = "$JS.API.STREAM.RESTORE."
 	// restoreChunk is the number of bytes of one message of a restore.
 	restoreChunk = 128 << 10
+	// copiedTogether is the number of messages that CopyTo publishes before it waits for their acknowledgements.
+	copiedTogether = 256
 	// maxPasses bounds the passes over a stream while it is written to. Writes wait as soon as fewer than shortPass sequences are left.
 	maxPasses = 5
 	shortPass = 200
@@ -159,6 +163,58 @@ func (c *Conn) Snapshot(ctx context.Context, s jetstream.Stream, w io.Writer) er
 		return err
 	}
 	return errors.Join(out.Close(), compressed.Close())
+}
+
+// CopyTo publishes the messages of a stream on another server, whose stream has the same subjects, in their order, except probes. Their
+// sequences and times are new. It returns their number. The writes of this Conn must be the only ones; if they go on, they wait shortly
+// at the end.
+func (c *Conn) CopyTo(ctx context.Context, s jetstream.Stream, to *Conn) (messages int, err error) {
+	const doing = "copying the queue"
+	acks := make([]jetstream.PubAckFuture, 0, copiedTogether)
+	await := func() error {
+		for _, ack := range acks {
+			select {
+			case <-ack.Ok():
+			case err := <-ack.Err():
+				return err
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		acks = acks[:0]
+		return nil
+	}
+	err = c.readAll(ctx, s, func(m storedMessage) error {
+		if strings.HasPrefix(m.Subject, ProbePrefix) {
+			return nil
+		}
+		msg := &nats.Msg{Subject: m.Subject, Data: m.Data}
+		if len(m.Header) > 0 {
+			all, err := nats.DecodeHeadersMsg(m.Header)
+			if err != nil {
+				return err
+			}
+			for name := range all { // those of JetStream are about the publishing, except the time to live
+				if strings.HasPrefix(name, "Nats-") && name != jetstream.MsgTTLHeader {
+					delete(all, name)
+				}
+			}
+			msg.Header = all
+		}
+		ack, err := to.JS.PublishMsgAsync(msg, jetstream.WithExpectStream(s.CachedInfo().Config.Name))
+		if err != nil {
+			return err
+		}
+		messages++
+		if acks = append(acks, ack); len(acks) < copiedTogether {
+			return nil
+		}
+		return await()
+	})
+	if err == nil {
+		err = await()
+	}
+	return messages, WrapError(doing, err)
 }
 
 // Restore creates a stream, which must not exist, from what Snapshot wrote.
