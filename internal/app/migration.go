@@ -2,9 +2,16 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
 
+	"tutti/internal/backup"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/metadata"
@@ -47,4 +54,153 @@ func (t *MigrationTarget) Types() *store.Store { return t.store }
 // Close closes the store.
 func (t *MigrationTarget) Close(ctx context.Context) error {
 	return errors.Join(t.store.Close(ctx), t.release())
+}
+
+// Moved is what Move has done.
+type Moved struct {
+	// Parts are the parts that are on other servers now, of backup.PartStore, PartQueue and PartIndex.
+	Parts []string  `json:"parts"`
+	At    time.Time `json:"at"`
+	// Rows and Messages are the numbers of those that were copied.
+	Rows     int64 `json:"rows"`
+	Messages int   `json:"messages"`
+}
+
+// movedFile is the name of the file in the data folder that names the parts that are no longer used there.
+const movedFile = ".moved"
+
+// Move moves what from runs inside the process and to names servers for: it copies the rows of the store and the messages of the queue,
+// and records in to's queue that a run of every repository is due, which fills the index. It only adds the file .moved to the data folder, which keeps a
+// tutti from using the parts that were moved. It can be repeated after an error. Errors: CodeInvalid when the configurations have nothing
+// to move, or differ in what stays; CodeConflict while a tutti runs on the data folder, or when the other servers have other data.
+func Move(ctx context.Context, from, to config.Config, log *slog.Logger) (m Moved, err error) {
+	if m.Parts, err = partsToMove(from, to); err != nil {
+		return m, err
+	}
+	for _, part := range m.Parts {
+		if err := checkUsable(from, part); err != nil {
+			return m, err
+		}
+	}
+	source, target := newStorage(from, log, ""), newStorage(to, log, "")
+	defer func() {
+		ending := context.WithoutCancel(ctx)
+		err = errors.Join(err, target.cleanup.run(ending), source.cleanup.run(ending))
+	}()
+	for _, open := range []func(context.Context) error{source.openQueue, source.openStore} {
+		if err := open(ctx); err != nil {
+			return m, inUse(err, "stop the server that uses the data folder, then move")
+		}
+	}
+	if slices.Contains(m.Parts, backup.PartStore) {
+		if err := target.openStore(ctx); err != nil {
+			return m, err
+		}
+		if m.Rows, err = source.store.CopyTo(ctx, target.store); err != nil {
+			return m, err
+		}
+	}
+	queue := source.queue
+	if slices.Contains(m.Parts, backup.PartQueue) {
+		if err := target.openQueue(ctx); err != nil {
+			return m, err
+		}
+		if m.Messages, err = source.queue.CopyTo(ctx, target.queue); err != nil {
+			return m, err
+		}
+		queue = target.queue
+	}
+	if err := queue.RequestRunAll(ctx); err != nil {
+		return m, err
+	}
+	m.At = time.Now().UTC()
+	return m, markMoved(from, m)
+}
+
+// partsToMove returns the parts that from embeds and to does not. What to embeds must stay in its folder.
+func partsToMove(from, to config.Config) ([]string, error) {
+	var parts []string
+	for _, part := range []struct{ name, from, to string }{
+		{backup.PartStore, from.Store.URL.Reveal(), to.Store.URL.Reveal()},
+		{backup.PartQueue, from.Queue.URL, to.Queue.URL},
+		{backup.PartIndex, from.Index.URL, to.Index.URL},
+	} {
+		switch {
+		case part.from == "" && part.to != "":
+			parts = append(parts, part.name)
+		case part.from != part.to:
+			return nil, &core.Error{
+				Code: core.CodeInvalid, Message: fmt.Sprintf("the %s is on other servers already, and the new configuration names different ones or none", part.name),
+				Hint: "keep " + part.name + ".url; only what runs inside the process can be moved",
+			}
+		case part.from == "" && !sameFolder(from.DataDir, to.DataDir):
+			return nil, &core.Error{
+				Code: core.CodeInvalid, Message: fmt.Sprintf("the %s stays inside the process, but the new configuration has another dataDir", part.name),
+				Hint: "set " + part.name + ".url in the new configuration, or keep dataDir",
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return nil, &core.Error{
+			Code: core.CodeInvalid, Message: "there is nothing to move: the new configuration names no servers that the other one does not name",
+			Hint: "set store.url, queue.url or index.url in it; variables such as TUTTI_STORE_URL apply to both configurations",
+		}
+	}
+	return parts, nil
+}
+
+func sameFolder(a, b string) bool {
+	first, err1 := filepath.Abs(a)
+	second, err2 := filepath.Abs(b)
+	return err1 == nil && err2 == nil && first == second
+}
+
+// markMoved records in the data folder which parts of it are no longer used. Parts that were moved before stay recorded.
+func markMoved(from config.Config, m Moved) error {
+	before, err := readMoved(from)
+	if err != nil {
+		return err
+	}
+	m.Parts = append(slices.DeleteFunc(before.Parts, func(part string) bool { return slices.Contains(m.Parts, part) }), m.Parts...)
+	text, err := json.Marshal(m)
+	if err == nil {
+		path := filepath.Join(from.DataDir, movedFile)
+		if err = os.WriteFile(path, append(text, '\n'), 0o600); err == nil {
+			err = errors.Join(backup.SyncFiles(path), backup.SyncFolders(from.DataDir))
+		}
+	}
+	if err != nil {
+		return core.WrapError(core.CodeUnavailable, "everything was copied, but the data folder could not be marked as moved", err)
+	}
+	return nil
+}
+
+func readMoved(cfg config.Config) (m Moved, err error) {
+	text, err := os.ReadFile(filepath.Join(cfg.DataDir, movedFile))
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return m, nil
+	case err == nil:
+		err = json.Unmarshal(text, &m)
+	}
+	if err != nil {
+		return m, core.WrapError(core.CodeUnavailable, "reading "+movedFile+" of the data folder", err)
+	}
+	return m, nil
+}
+
+// checkUsable returns an error if a part of the data folder is not complete, or not the current one: while a restore has not ended, and
+// after a move.
+func checkUsable(cfg config.Config, part string) error {
+	if err := checkRestored(cfg); err != nil {
+		return err
+	}
+	m, err := readMoved(cfg)
+	if err != nil || !slices.Contains(m.Parts, part) {
+		return err
+	}
+	return &core.Error{
+		Code: core.CodeConflict, Message: fmt.Sprintf("the %s of the data folder %s was moved to another server at %s", part, cfg.DataDir, m.At.Format(time.RFC3339)),
+		Hint: "use the configuration with that server; to return to the data of then, remove the file " + movedFile + " from the folder",
+	}
 }

@@ -196,7 +196,7 @@ func (a *App) runAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		a.log.Info("queued a run after a restore", "repository", rc.Code, "job_id", job.ID)
+		a.log.Info("queued a run after a restore or a move", "repository", rc.Code, "job_id", job.ID)
 	}
 	return done()
 }

@@ -9,6 +9,7 @@ import (
 
 	"tutti/internal/app/check"
 	"tutti/internal/auth"
+	"tutti/internal/backup"
 	"tutti/internal/bulk"
 	"tutti/internal/config"
 	"tutti/internal/core"
@@ -45,9 +46,6 @@ func (s *storage) queueConfig() queue.Config {
 }
 
 func (s *storage) openQueue(ctx context.Context) error {
-	if err := checkRestored(s.cfg); err != nil {
-		return err
-	}
 	cfg := s.queueConfig()
 	var err error
 	if cfg.URL != "" {
@@ -63,6 +61,9 @@ func (s *storage) openQueue(ctx context.Context) error {
 }
 
 func (s *storage) openEmbeddedQueue(ctx context.Context, cfg queue.Config) (*queue.Queue, error) {
+	if err := checkUsable(s.cfg, backup.PartQueue); err != nil {
+		return nil, err
+	}
 	server, err := embedded.Start(ctx, embedded.Config{
 		Dir: filepath.Join(s.cfg.DataDir, "queue"), Logger: s.log.With("component", "nats"),
 	})
@@ -81,7 +82,7 @@ func openDatabase(
 	release = func() error { return nil }
 	c := store.Config{URL: cfg.Store.URL.Reveal(), Logger: log.With("component", "store"), Metrics: metrics}
 	if c.URL == "" {
-		if err := checkRestored(cfg); err != nil {
+		if err := checkUsable(cfg, backup.PartStore); err != nil {
 			return nil, nil, err
 		}
 		c.Dir = filepath.Join(cfg.DataDir, "store")
@@ -128,6 +129,9 @@ func (s *storage) openIndex(ctx context.Context) error {
 			Shards:     c.Shards, Replicas: c.Replicas, Grown: func(alias string) { s.grown(alias) }, CursorKey: key,
 		})
 	} else {
+		if err := checkUsable(s.cfg, backup.PartIndex); err != nil {
+			return err
+		}
 		s.index, err = indexembedded.Open(indexembedded.Config{
 			Dir: filepath.Join(s.cfg.DataDir, "index"), Logger: s.log.With("component", "index"), Grown: func(alias string) { s.grown(alias) },
 		})
