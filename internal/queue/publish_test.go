@@ -367,14 +367,13 @@ func TestKilledDuringPublishes(t *testing.T) {
 	const total, writers = 2000, 8
 	s := startServer(t, t.TempDir(), "127.0.0.1:0")
 	q := s.connect(t, queue.Config{})
-	var next, done, refused atomic.Int64
+	var next, done atomic.Int64
 	var writing sync.WaitGroup
 	part := make(chan struct{})
 	for range writers {
 		writing.Go(func() {
 			for i := next.Add(1) - 1; i < total; i = next.Add(1) - 1 {
 				for q.Publish(t.Context(), record("S1", numbered(int(i)))) != nil && t.Context().Err() == nil {
-					refused.Add(1)
 					time.Sleep(10 * time.Millisecond) // As a caller does that is told to come again.
 				}
 				if done.Add(1) == total/4 {
@@ -385,11 +384,11 @@ func TestKilledDuringPublishes(t *testing.T) {
 	}
 	<-part
 	s.stop(t)
+	if done.Load() == total {
+		t.Error("all publishes ended before the server")
+	}
 	s.start(t)
 	writing.Wait()
-	if refused.Load() == 0 {
-		t.Error("no publish noticed the restart")
-	}
 	c := mustConsumer(t, s.connect(t, queue.Config{}), core.ClassRecords, queue.ConsumerConfig{MaxAckPending: total})
 	stored := make(map[string]bool)
 	for {
