@@ -156,7 +156,7 @@ repositories:
     country: CA
     pageSize: %d
     concurrency: %d
-%s%s`, w.set.shutdownTimeout, w.set.shutdownDelay, w.set.maxBodyBytes, w.dir, w.set.queueURL, max(1, w.set.queueReplicas), w.set.maxPending, w.engine.url(), w.set.batchBytes,
+%s%s`, w.set.shutdownTimeout, w.set.shutdownDelay, w.set.maxBodyBytes, w.dir, w.set.queueURL, w.set.queueReplicas, w.set.maxPending, w.engine.url(), w.set.batchBytes,
 		w.set.maxInFlight, w.set.maxRecordBytes, code, kind, url, w.alias, w.set.pageSize, w.set.concurrency, indent(w.set.repository), w.set.more)
 }
 

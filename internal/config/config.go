@@ -130,7 +130,7 @@ type Queue struct {
 	URL string
 	// CredentialsFile is a NATS credentials file for URL; empty for none.
 	CredentialsFile string
-	// Replicas is the number of cluster servers that store each message.
+	// Replicas is the number of cluster servers that store each message; 0 for 3 on a cluster and 1 otherwise.
 	Replicas int
 	// MaxPending bounds the waiting Requests.
 	MaxPending int

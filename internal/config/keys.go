@@ -82,7 +82,8 @@ func (q *Queue) key() setting.Key {
 	return setting.Object("queue", "Queue of index requests.",
 		setting.Text("url", &q.URL, "", "NATS servers, comma-separated; empty for the embedded server.").MaskCredentials(),
 		setting.Text("credentialsFile", &q.CredentialsFile, "", "NATS credentials file."),
-		setting.Number("replicas", &q.Replicas, 1, 1, 5, "Number of cluster servers that store each message."),
+		setting.Number("replicas", &q.Replicas, 0, 0, 5,
+			"Number of servers of a NATS cluster that store each message; 0 for 3 on a cluster and 1 otherwise, and never fewer than do."),
 		setting.Number("maxPending", &q.MaxPending, 200_000, 1, math.MaxInt32, "Maximum number of waiting requests."))
 }
 

@@ -33,7 +33,7 @@ server: {listen: "127.0.0.1:8080", hosts: [], basePath: "", maxBodyBytes: 104857
   maxConnections: 0, maxConnectionsPerAddress: 0, trustedProxies: [], cors: {origins: []}, startTimeout: 1m, shutdownDelay: 0s, shutdownTimeout: 10s}
 dataDir: ./tutti-data
 log: {level: info, format: text}            # debug info warn error, any case; text or json
-queue: {url: "", credentialsFile: "", replicas: 1, maxPending: 200000}    # empty url: embedded
+queue: {url: "", credentialsFile: "", replicas: 0, maxPending: 200000}    # empty url: embedded
 deadLetters: {maxBodies: 10000}
 index: {url: "", username: "", password: "", apiKey: "", aws: {region: "", service: es}, caFile: "", shards: 1, replicas: 1, batchBytes: 2097152, maxInFlight: 4, maxRecordBytes: 33554432}
 store: {url: ""}
@@ -67,7 +67,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 		Server:      config.Server{Listen: "127.0.0.1:8080", MaxBodyBytes: 10 << 20, MaxBytesInFlight: 256 << 20, StartTimeout: time.Minute, ShutdownTimeout: 10 * time.Second},
 		DataDir:     "./tutti-data",
 		Log:         config.Log{Level: "info", Format: "text"},
-		Queue:       config.Queue{Replicas: 1, MaxPending: 200_000},
+		Queue:       config.Queue{MaxPending: 200_000},
 		DeadLetters: config.DeadLetters{MaxBodies: 10_000},
 		Index:       config.Index{AWS: config.AWS{Service: "es"}, Shards: 1, Replicas: 1, BatchBytes: 2 << 20, MaxInFlight: 4, MaxRecordBytes: 32 << 20},
 		Repositories: []config.Repository{{
@@ -343,7 +343,7 @@ func TestErrorsNameTheirKey(t *testing.T) {
 		"a network":              {least + "\nserver: {trustedProxies: [10.0.0.0/33]}", `server.trustedProxies[0]: "10.0.0.0/33" is neither an address nor a CIDR network`, ""},
 		"base path with a hole":  {least + "\nserver: {basePath: /a//b}", `server.basePath: "/a//b" has an empty segment (line 2)`, ""},
 		"host with scheme":       {least + "\nserver: {hosts: ['http://a']}", `server.hosts[0]: "http://a" is not a host name`, ""},
-		"replicas below one":     {least + "\nqueue: {replicas: 0}", "queue.replicas: 0 is out of range, must be a whole number from 1 to 5 (line 2)", ""},
+		"replicas below zero":    {least + "\nqueue: {replicas: -1}", "queue.replicas: -1 is out of range, must be a whole number from 0 to 5 (line 2)", ""},
 		"replicas alone":         {least + "\nqueue: {replicas: 3}", "queue.replicas: the embedded queue has one server, 3 replicas need a cluster", "queue.url"},
 		"credentials alone":      {least + "\nqueue: {credentialsFile: a}", "queue.credentialsFile: the embedded queue has no credentials", "queue.url"},
 		"queue url":              {least + "\nqueue: {url: 'http://user:s3cret@a'}", `queue.url: "http://********@a" is not a NATS URL`, "nats://"},

@@ -83,7 +83,7 @@ func (c *Config) validateQueue(f *setting.ErrorList) {
 		return
 	}
 	if q.Replicas > 1 {
-		f.Add("queue.replicas", "", "set queue.url to a cluster, or keep replicas at 1", "the embedded queue has one server, %d replicas need a cluster", q.Replicas)
+		f.Add("queue.replicas", "", "set queue.url to a cluster, or remove replicas", "the embedded queue has one server, %d replicas need a cluster", q.Replicas)
 	}
 	if q.CredentialsFile != "" {
 		f.Add("queue.credentialsFile", "", "set queue.url too", "the embedded queue has no credentials")

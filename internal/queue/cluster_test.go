@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -230,5 +231,69 @@ func TestConsumerWaitsForLeader(t *testing.T) {
 	mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
 	if err := <-restarted; err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestReplicas: without configuration streams get three replicas on a cluster and one elsewhere, also those that exist
+// with fewer; a configured number is used as it is. Each change is logged, and no message is lost.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	own := ownCluster(t)
+	url := own.Account(t)
+	const increased, reduced = "the replicas of a stream were increased", "the replicas of a stream were reduced"
+	start := func(configured, want int, logged string) *queue.Queue {
+		t.Helper()
+		var mu sync.Mutex
+		counts := map[string]int{}
+		q, err := queue.Connect(t.Context(), queue.Config{URL: url, Replicas: configured, Logger: onLine(func(line string) {
+			mu.Lock()
+			defer mu.Unlock()
+			for _, text := range []string{increased, reduced} {
+				if strings.Contains(line, text) {
+					counts[text]++
+				}
+			}
+		})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantReplicas(t, q, want)
+		mu.Lock()
+		defer mu.Unlock()
+		expected := map[string]int{}
+		if logged != "" {
+			expected[logged] = len(queue.Streams())
+		}
+		if !maps.Equal(counts, expected) {
+			t.Errorf("configured %d, logged %v, want %v", configured, counts, expected)
+		}
+		return q
+	}
+	first := start(1, 1, "")
+	mustPublish(t, first, record("S1", "a"))
+	closeQueue(t, first)
+	closeQueue(t, start(0, 3, increased))
+	closeQueue(t, start(0, 3, ""))
+	closeQueue(t, start(1, 1, reduced))
+	last := start(0, 3, increased)
+	defer closeQueue(t, last)
+	if got := fetch(t, mustConsumer(t, last, core.ClassRecords, queue.ConsumerConfig{})); len(got) != 1 || got[0].Request().RecordID != "a" {
+		t.Errorf("fetched %v", got)
+	}
+	wantReplicas(t, startServer(t, t.TempDir(), "").connect(t, queue.Config{}), 1)
+}
+
+// wantReplicas fails when a stream has another number of replicas.
+func wantReplicas(t *testing.T, q *queue.Queue, want int) {
+	t.Helper()
+	_, js := raw(t, q)
+	for _, name := range queue.Streams() {
+		stream, err := js.Stream(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := stream.CachedInfo().Config.Replicas; got != want {
+			t.Errorf("%s has %d replicas, want %d", name, got, want)
+		}
 	}
 }

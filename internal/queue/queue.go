@@ -17,7 +17,6 @@ import (
 )
 
 const (
-	defaultReplicas   = 1
 	defaultMaxPending = 200_000
 	defaultMaxBodies  = 10_000
 )
@@ -28,7 +27,8 @@ type Config struct {
 	URL string
 	// CredentialsFile is a .creds file of an external server; empty for none.
 	CredentialsFile string
-	// Replicas is the number of copies of each stream, 1 to 5; 0 for 1.
+	// Replicas is the number of copies of each stream, 1 to 5, which existing streams get too; 0 for 3 on a cluster and 1 otherwise,
+	// or as many as a stream has if they are more.
 	Replicas int
 	// MaxPending is the number of pending Requests above which Publish returns CodeOverloaded; 0 for 200,000.
 	MaxPending int
@@ -44,9 +44,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Replicas == 0 {
-		c.Replicas = defaultReplicas
-	}
 	if c.MaxPending == 0 {
 		c.MaxPending = defaultMaxPending
 	}
@@ -63,8 +60,8 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	if c.Replicas < 1 || c.Replicas > 5 {
-		return core.NewError(core.CodeInvalid, fmt.Sprintf("queue.replicas is %d, it must be between 1 and 5", c.Replicas))
+	if c.Replicas < 0 || c.Replicas > 5 {
+		return core.NewError(core.CodeInvalid, fmt.Sprintf("queue.replicas is %d, it must be between 0 and 5", c.Replicas))
 	}
 	if c.MaxPending < 1 {
 		return core.NewError(core.CodeInvalid, fmt.Sprintf("queue.maxPending is %d, it must be positive", c.MaxPending))

@@ -136,7 +136,7 @@ func TestStartFails(t *testing.T) {
 			core.CodeUnauthenticated, "connecting to the queue: the server does not accept the credentials",
 		},
 		"no URL":            {queue.Config{}, core.CodeInvalid, "queue.url is empty"},
-		"too many replicas": {queue.Config{URL: nowhere, Replicas: 9}, core.CodeInvalid, "queue.replicas is 9, it must be between 1 and 5"},
+		"too many replicas": {queue.Config{URL: nowhere, Replicas: 9}, core.CodeInvalid, "queue.replicas is 9, it must be between 0 and 5"},
 		"negative pending":  {queue.Config{URL: nowhere, MaxPending: -1}, core.CodeInvalid, "queue.maxPending is -1, it must be positive"},
 		"no time":           {queue.Config{URL: nowhere, StartTimeout: -1}, core.CodeInvalid, "server.startTimeout is -1ns, it must be positive"},
 	} {

@@ -24,7 +24,7 @@ type ConnConfig struct {
 	CredentialsFile string
 	// Server is the in-process server; nil for an external one.
 	Server InProcessServer
-	// Streams are the streams that SetUp creates and that are probed.
+	// Streams are the streams that SetUp creates and that are probed; 0 replicas mean a number that suits the server.
 	Streams []jetstream.StreamConfig
 	// StartTimeout limits Dial and SetUp together.
 	StartTimeout time.Duration
@@ -86,12 +86,46 @@ func (c *Conn) SetUp(ctx context.Context) (map[string]jetstream.Stream, error) {
 	return streams, nil
 }
 
+// createStream creates a stream or updates it to cfg. Without cfg.Replicas it has defaultReplicas at least; an existing stream keeps its
+// replicas if it has more, or the server refuses more.
 func (c *Conn) createStream(ctx context.Context, cfg jetstream.StreamConfig) (jetstream.Stream, error) {
+	doing := "setting up the stream " + cfg.Name
+	before := 0
+	existing, err := c.JS.Stream(ctx, cfg.Name)
+	switch {
+	case err == nil:
+		before = existing.CachedInfo().Config.Replicas
+	case !errors.Is(err, jetstream.ErrStreamNotFound):
+		return nil, WrapError(doing, err)
+	}
+	configured := cfg.Replicas
+	if configured == 0 {
+		cfg.Replicas = max(before, c.defaultReplicas())
+	}
 	s, err := c.JS.CreateOrUpdateStream(ctx, cfg)
+	if api, refused := errors.AsType[*jetstream.APIError](err); refused && configured == 0 && 0 < before && before < cfg.Replicas {
+		c.Log.Warn("a stream has fewer replicas than it should", "stream", cfg.Name, "replicas", before, "want", cfg.Replicas, "err", api)
+		cfg.Replicas = before
+		s, err = c.JS.CreateOrUpdateStream(ctx, cfg)
+	}
 	if err != nil {
-		return nil, WrapError("setting up the stream "+cfg.Name, err)
+		return nil, WrapError(doing, err)
+	}
+	switch {
+	case cfg.Replicas < before:
+		c.Log.Warn("the replicas of a stream were reduced", "stream", cfg.Name, "replicas", cfg.Replicas, "before", before)
+	case cfg.Replicas > before && before > 0:
+		c.Log.Info("the replicas of a stream were increased", "stream", cfg.Name, "replicas", cfg.Replicas, "before", before)
 	}
 	return s, nil
+}
+
+// defaultReplicas returns how many replicas a stream has without configuration: on a cluster, enough that one server may stop.
+func (c *Conn) defaultReplicas() int {
+	if c.NC.ConnectedClusterName() == "" {
+		return 1
+	}
+	return clusterReplicas
 }
 
 // Publish stores a message and returns when the server has it on disk.
@@ -119,6 +153,8 @@ const (
 	CallTimeout = 5 * time.Second
 	// readyTimeout is the longest that Ready waits.
 	readyTimeout = 2 * time.Second
+	// clusterReplicas is the default number of replicas on a cluster.
+	clusterReplicas = 3
 	// pingInterval and maxPings: a silent server counts as disconnected after ten seconds.
 	pingInterval = 5 * time.Second
 	maxPings     = 2

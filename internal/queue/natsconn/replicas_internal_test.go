@@ -1,0 +1,110 @@
+package natsconn
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// TestReplicasOfExisting: without configuration an existing stream keeps more replicas than the default, and fewer only if the cluster
+// refuses more.
+func TestReplicasOfExisting(t *testing.T) {
+	const name = "S"
+	for title, tt := range map[string]struct {
+		existing, configured int
+		// possible is how many replicas the cluster has servers for.
+		possible int
+		sent     []int
+		logged   string
+	}{
+		"new":                  {0, 0, 3, []int{3}, ""},
+		"as the default":       {3, 0, 3, []int{3}, ""},
+		"fewer":                {1, 0, 3, []int{3}, "replicas of a stream were increased"},
+		"more":                 {5, 0, 5, []int{5}, ""},
+		"too few servers":      {1, 0, 2, []int{3, 1}, "a stream has fewer replicas than it should"},
+		"configured as fewer":  {3, 1, 3, []int{1}, "replicas of a stream were reduced"},
+		"configured too large": {1, 3, 2, []int{3}, ""},
+	} {
+		t.Run(title, func(t *testing.T) {
+			var log strings.Builder
+			c := dialPlain(t, slog.New(slog.NewTextHandler(&log, nil)))
+			var sent []int
+			exists := tt.existing > 0
+			_, err := c.NC.Subscribe("$JS.API.STREAM.*."+name, func(m *nats.Msg) {
+				verb := strings.Split(m.Subject, ".")[3]
+				var cfg jetstream.StreamConfig
+				if verb == "INFO" {
+					cfg = jetstream.StreamConfig{Name: name, Replicas: tt.existing}
+				} else if err := json.Unmarshal(m.Data, &cfg); err != nil {
+					t.Error(err)
+				}
+				answer, err := json.Marshal(map[string]any{"config": cfg})
+				switch {
+				case err != nil:
+					t.Error(err)
+				case verb != "CREATE" && !exists:
+					answer = fmt.Appendf(nil, `{"error": {"code": 404, "err_code": %d, "description": "none"}}`, jetstream.JSErrCodeStreamNotFound)
+				case verb != "INFO":
+					sent = append(sent, cfg.Replicas)
+					if cfg.Replicas > tt.possible {
+						answer = fmt.Appendf(nil, `{"error": {"code": 400, "err_code": %d, "description": "no peers"}}`, errCodeNoPeers)
+					}
+				}
+				if err := m.Respond(answer); err != nil {
+					t.Error(err)
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.createStream(t.Context(), jetstream.StreamConfig{Name: name, Subjects: []string{"s"}, Replicas: tt.configured})
+			if refused := tt.sent[len(tt.sent)-1] > tt.possible; (err != nil) != refused {
+				t.Errorf("got %v", err)
+			}
+			if !slices.Equal(sent, tt.sent) {
+				t.Errorf("replicas sent: %v, want %v", sent, tt.sent)
+			}
+			if got := strings.Count(log.String(), "replicas"); (got > 0) != (tt.logged != "") || !strings.Contains(log.String(), tt.logged) {
+				t.Errorf("logged %q, want %q", log.String(), tt.logged)
+			}
+		})
+	}
+}
+
+// dialPlain returns a connection to a server of a cluster that has no JetStream.
+func dialPlain(t *testing.T, log *slog.Logger) *Conn {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true,
+		Cluster: server.ClusterOpts{Name: "c", Host: "127.0.0.1", Port: server.RANDOM_PORT},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		s.Shutdown()
+		s.WaitForShutdown()
+	})
+	if !s.ReadyForConnections(time.Minute) {
+		t.Fatal("the server does not start")
+	}
+	c, err := Dial(t.Context(), ConnConfig{URL: s.ClientURL(), StartTimeout: time.Minute, Logger: log})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Disconnect(t.Context()); err != nil && t.Context().Err() == nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
