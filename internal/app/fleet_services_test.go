@@ -3,6 +3,7 @@
 package app_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,8 +12,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
 	"tutti/internal/tools/queuetest"
@@ -29,16 +34,21 @@ const (
 // fleet is a world with several processes on three NATS servers, one PostgreSQL and one index. It has no tutti in the test's process.
 type fleet struct {
 	*world
+	cluster *queuetest.Cluster
+	queue   string // the NATS URLs
 	members []*member
 
 	mu    sync.Mutex
 	pages []pageRead
+	next  atomic.Uint64
 }
 
 // member is a process of a fleet.
 type member struct {
 	*world
 	*child
+	// ready is the last /ready.
+	ready atomic.Bool
 }
 
 // pageRead is a call for a page of the Song server.
@@ -56,8 +66,8 @@ func newFleet(t *testing.T, set settings, store string, pause time.Duration) *fl
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Stop)
-	f := &fleet{}
-	set.queueURL, set.queueReplicas, set.ackWait = cluster.Account(t), 3, fleetAckWait
+	f := &fleet{cluster: cluster, queue: cluster.Account(t)}
+	set.queueURL, set.ackWait = f.queue, fleetAckWait
 	set.song.BeforePage = func(_ *testkit.SongServer, _ int, call testkit.PageCall) {
 		f.mu.Lock()
 		f.pages = append(f.pages, pageRead{call.Study, call.Offset, time.Now()})
@@ -65,7 +75,10 @@ func newFleet(t *testing.T, set settings, store string, pause time.Duration) *fl
 		time.Sleep(pause) // of the upstream
 	}
 	set.more += fmt.Sprintf("store: {url: %q}\n", store)
+	dir := t.TempDir()
+	set.more += catalogueDir(dir)
 	f.world = newWorld(t, set)
+	folder{"a/base.json": based("a", aliasWord, "")}.write(f.world, dir)
 	t.Cleanup(f.logState)
 	local := f.alias + "-local"
 	f.addRepository(fmt.Sprintf("code: %s\ntype: local\nindexName: %s\n", builtInCode, local), local)
@@ -84,6 +97,22 @@ func (f *fleet) launch(n int) {
 		m.awaitPaused(false)
 	}
 	f.url = f.members[0].url
+}
+
+// relaunch stops the i-th process as an operator does, and starts it again.
+func (f *fleet) relaunch(i int) {
+	f.t.Helper()
+	m := &member{world: f.members[i].secondProcess()}
+	began := time.Now()
+	if err := f.members[i].child.stop(); err != nil {
+		f.t.Errorf("process %d stopped with %v", i, err)
+	}
+	f.t.Logf("process %d stopped in %s", i, time.Since(began).Round(time.Millisecond))
+	m.child = m.startChild()
+	f.mu.Lock()
+	f.members[i] = m
+	f.mu.Unlock()
+	m.awaitPaused(false)
 }
 
 // total returns a counter of GET /metrics summed over the lines of one process that contain all labels.
@@ -256,4 +285,165 @@ func TestFleetTimers(t *testing.T) {
 		t.Errorf("%d changes were received, want %d, each once", n, changes)
 	}
 	t.Logf("runs at %v", runs)
+}
+
+// drainDelay is server.shutdownDelay of a fleet behind a balancer, which polls /ready every readyPoll.
+const (
+	drainDelay = 2 * time.Second
+	readyPoll  = 100 * time.Millisecond
+)
+
+// balance polls /ready of each process, as a balancer does, until stop is closed.
+func (f *fleet) balance(stop <-chan struct{}) {
+	tick := time.NewTicker(readyPoll)
+	defer tick.Stop()
+	for {
+		for _, m := range f.current() {
+			a, err := m.request(http.MethodGet, "/ready")
+			m.ready.Store(err == nil && a.status == http.StatusOK)
+		}
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// current returns the processes.
+func (f *fleet) current() []*member {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.members)
+}
+
+// balanced sends a request as a balancer does: to the ready processes in turn, or to any if none is, and to the next one when a process
+// refuses the connection.
+func (f *fleet) balanced(method, path, body string) (a answer, err error) {
+	members := f.current()
+	if ready := slices.DeleteFunc(slices.Clone(members), func(m *member) bool { return !m.ready.Load() }); len(ready) > 0 {
+		members = ready
+	}
+	first := f.next.Add(1)
+	for i := range members {
+		b := builtIn{world: members[(first+uint64(i))%uint64(len(members))].world}
+		if a, err = b.send(method, path, body); err == nil || !errors.Is(err, syscall.ECONNREFUSED) {
+			return a, err
+		}
+	}
+	return a, err
+}
+
+// TestFleetRollingRestart: each NATS server, PostgreSQL and each process is restarted in turn while clients read and request changes
+// through a balancer. Every read is answered and no accepted request is lost.
+func TestFleetRollingRestart(t *testing.T) {
+	t.Parallel()
+	database, store := storetest.PostgresRelay(t)
+	f := newFleet(t, settings{shutdownDelay: drainDelay}, store, 0)
+	ids := f.fill("S1", 300)
+	f.launch(3)
+	f.run("", "", core.JobSucceeded)
+	(&builtIn{world: f.world}).prepareStudies("S1")
+	f.awaitAvailable("a")
+
+	stop := make(chan struct{})
+	var clients sync.WaitGroup
+	clients.Go(func() { f.balance(stop) })
+	var mu sync.Mutex
+	phase, answered, refused, accepted := "", map[string]int{}, map[string]int{}, 0
+	each := func(do func(n int)) {
+		clients.Go(func() {
+			for n := 0; ; n++ {
+				select {
+				case <-stop:
+					return
+				case <-time.After(5 * time.Millisecond):
+					do(n)
+				}
+			}
+		})
+	}
+	read := func(name, method, path, body, want string) {
+		each(func(int) {
+			began := time.Now()
+			a, err := f.balanced(method, path, body)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil || a.status != http.StatusOK || !gjson.GetBytes(a.raw, want).Exists() || gjson.GetBytes(a.raw, "errors").Exists() {
+				t.Errorf("%s amid %s after %s: %d %.300s %v", name, phase, time.Since(began), a.status, a.raw, err)
+			}
+			answered[name]++
+		})
+	}
+	read("search", http.MethodPost, "/a/graphql", `{"query":"{a{hits{total}}}"}`, "data.a.hits.total")
+	read("introspection", http.MethodGet, "/introspection/a", "", "catalogId")
+	read("schema", http.MethodGet, "/schemas/plain", "", "version")
+	each(func(n int) {
+		id := ids[n%len(ids)]
+		if n%5 == 0 {
+			f.song.SetState(id, "UNPUBLISHED")
+		} else {
+			_ = f.song.Put("S1", fmt.Appendf(nil, `{"analysisId":%q,"studyId":"S1","analysisState":"PUBLISHED","change":%d}`, id, n))
+		}
+		for t.Context().Err() == nil { // as a client does that was told to retry
+			a, err := f.balanced(http.MethodPost, recordPath("S1", id), "")
+			mu.Lock()
+			if err == nil && a.status == http.StatusAccepted {
+				accepted++
+				mu.Unlock()
+				return
+			}
+			refused[fmt.Sprintf("%s: %d %v", phase, a.status, err)]++
+			mu.Unlock()
+			time.Sleep(20 * time.Millisecond) // as a client waits
+		}
+	})
+	step := func(name string, do func()) {
+		mu.Lock()
+		phase = name
+		before := maps.Clone(answered)
+		mu.Unlock()
+		began := time.Now()
+		do()
+		took := time.Since(began)
+		f.eventually(wait, func() (bool, string) { // reads of each kind follow
+			mu.Lock()
+			defer mu.Unlock()
+			for name, n := range answered {
+				if n < before[name]+10 {
+					return false, name
+				}
+			}
+			return true, ""
+		})
+		for _, m := range f.members {
+			m.awaitPaused(false)
+		}
+		t.Logf("%s: %s, ready again after %s", name, took.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+	}
+	for i := range 3 {
+		name := fmt.Sprintf("node%d", i)
+		step("the restart of "+name, func() {
+			f.cluster.Kill(name)
+			if err := errors.Join(f.cluster.Restart(), f.cluster.Ready(t.Context())); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	step("the restart of PostgreSQL", func() {
+		database.Down()
+		<-database.Refused()
+		database.Up()
+	})
+	for i := range f.members {
+		step(fmt.Sprintf("the restart of process %d", i), func() { f.relaunch(i) })
+	}
+	close(stop)
+	clients.Wait()
+	f.url = f.members[0].url
+	f.awaitConverged(wait)
+	t.Logf("%d requests accepted, %v reads; refused and retried: %v", accepted, answered, refused)
+	if letters := f.deadLetters(""); len(letters) != 0 {
+		t.Errorf("dead letters: %v", letters)
+	}
 }

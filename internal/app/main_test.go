@@ -3,6 +3,7 @@ package app_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -144,6 +145,12 @@ func (c *child) kill() {
 	_ = c.cmd.Process.Kill()
 	_ = c.cmd.Wait() // says that it was killed
 	_ = c.stdin.Close()
+}
+
+// stop ends the child as SIGTERM ends tutti, and waits for its end.
+func (c *child) stop() error {
+	c.ended = true
+	return errors.Join(c.stdin.Close(), c.cmd.Wait())
 }
 
 // tryPost posts and reports whether the answer was 202.
