@@ -30,6 +30,11 @@ func Fail(w http.ResponseWriter, r *http.Request, err error) {
 			w.Header().Set(headerChallenge, challenge)
 		}
 	}
+	for _, show := range ex.router.errorPages {
+		if show(w, r, p) {
+			return
+		}
+	}
 	_ = writeJSONAs(w, p.Status, problem.ContentTypeProblem, p) // a problem can always be encoded
 }
 

@@ -44,6 +44,8 @@ type Router struct {
 	// extensions complete problems, and redirects serve some paths without a route.
 	extensions []ProblemExtension
 	redirects  []func(http.ResponseWriter, *http.Request) bool
+	// errorPages show problems of some paths as pages.
+	errorPages []ErrorPage
 	wildcards  Wildcards
 	// lenient holds the patterns with lenient parameters, without the base path.
 	lenient map[string]bool
@@ -58,6 +60,9 @@ type HandlerFunc func(http.ResponseWriter, *http.Request) error
 
 // ProblemExtension adds the members of one surface to a problem.
 type ProblemExtension func(p problem.Problem, r *http.Request, err error) problem.Problem
+
+// ErrorPage writes a problem as a page for people, with its status; it reports whether it did.
+type ErrorPage func(w http.ResponseWriter, r *http.Request, p problem.Problem) bool
 
 // Wildcards decides about paths whose first segment is a parameter, which also match patterns of other surfaces.
 type Wildcards interface {
@@ -109,6 +114,9 @@ func (h *Router) OpenAPI() ([]byte, error) {
 // BasePath returns the prefix of every path, "" for none.
 func (h *Router) BasePath() string { return h.cfg.BasePath }
 
+// Authenticates reports whether authentication is on.
+func (h *Router) Authenticates() bool { return h.cfg.Authenticator != nil }
+
 // Now returns the time by the clock of Config.
 func (h *Router) Now() time.Time { return h.cfg.Now() }
 
@@ -119,6 +127,9 @@ func (h *Router) ExtendProblems(extend ProblemExtension) { h.extensions = append
 func (h *Router) Redirect(answer func(http.ResponseWriter, *http.Request) bool) {
 	h.redirects = append(h.redirects, answer)
 }
+
+// ShowErrors registers show for problems that people read. Surfaces call it in Register.
+func (h *Router) ShowErrors(show ErrorPage) { h.errorPages = append(h.errorPages, show) }
 
 // UseWildcards registers w, which decides about paths whose first segment is a parameter.
 func (h *Router) UseWildcards(w Wildcards) { h.wildcards = w }

@@ -5,6 +5,7 @@ import (
 
 	"tutti/consumers/run"
 	"tutti/http/api"
+	"tutti/http/console"
 	"tutti/http/indexing"
 	"tutti/http/metadata"
 	"tutti/http/search"
@@ -26,20 +27,26 @@ func (a *App) listen(ctx context.Context) error {
 		return err
 	}
 	jobs := jobsAPI{Jobs: a.queue.Jobs(), consumers: a.indexer.consumers}
-	handler, err := api.New(a.routerConfig(),
-		indexing.New(indexing.Ports{
+	ports := console.Ports{
+		Indexing: indexing.Ports{
 			Ingest: a.indexer.ingest, Notifications: a.indexer.ingest, Jobs: jobs,
 			Traces: trace.New(a.indexer.traced, trace.Config{
 				Index: a.index, Queue: a.queue, Jobs: jobs, DeadLetters: a.queue.DeadLetters(), Paused: a.Paused,
 			}),
 			Lists: a.queue.Lists(), JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.indexer.ingest, Rebuilds: rebuildsAPI{a.indexer}, Pauses: a,
 			Repositories: a.overview(jobs),
-		}),
-		metadata.New(a.metadataPorts()),
-		search.New(search.Ports{
+		},
+		Metadata: a.metadataPorts(),
+		Search: search.Ports{
 			Catalogues: a.search.catalogues, GraphQL: graphAPI{catalogues: a.search.catalogues, graphs: a.search.graphs}, Downloads: a.search.downloads,
-		}),
-		probes)
+		},
+		Readiness: a, Validator: a.builtIn.analysisTypes,
+	}
+	pages, err := console.New(ports, a.opts.Version)
+	if err != nil {
+		return err
+	}
+	handler, err := api.New(a.routerConfig(), indexing.New(ports.Indexing), metadata.New(ports.Metadata), search.New(ports.Search), probes, pages)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,7 @@ var layers = map[string][]string{
 	"http/metadata":   {"http/api", "http/openapi", "http/problem"},
 	"http/search":     {"http/api", "http/problem", "internal/filter/sqon"},
 	"http/system":     {"http/api"},
+	"http/console":    {"http/api", "http/indexing", "http/metadata", "http/problem", "http/search", "http/server", "http/system"},
 	"consumers": {
 		"consumers/fetch", "consumers/loop", "consumers/outcome", "consumers/record", "consumers/run", "internal/bulk",
 	},

@@ -1,0 +1,267 @@
+package console_test
+
+import (
+	"html/template"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"tutti/http/api"
+	"tutti/internal/core"
+)
+
+// inline matches what the policy forbids: scripts, styles and handlers in the page itself.
+var inline = regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|<script(?:[^>]*)>[^<]|javascript:`)
+
+// attribute matches the attributes that checkPage looks at.
+var attribute = regexp.MustCompile(`\s(id|href|src|action|hx-get|sse-connect)="([^"]*)"`)
+
+// TestPages: every page is shown under every base path, complete, with the policy, without anything inline, and links only to itself.
+func TestPages(t *testing.T) {
+	for _, base := range []string{"", "/tutti"} {
+		h := router(t, newWorld(), api.Config{BasePath: base})
+		for _, p := range pages() {
+			t.Run(base+p.path, func(t *testing.T) {
+				w := send(t, h, request{method: "GET", path: base + p.path})
+				body := w.Body.String()
+				if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "text/html; charset=utf-8" {
+					t.Fatalf("status %d, %s: %s", w.Code, w.Header().Get("Content-Type"), body)
+				}
+				if !strings.Contains(body, p.says) || !strings.HasSuffix(strings.TrimSpace(body), "</html>") {
+					t.Errorf("the page does not say %q, or is not complete: %s", p.says, body)
+				}
+				checkPage(t, base, w.Header(), body)
+			})
+		}
+	}
+}
+
+// checkPage checks what every page must be.
+func checkPage(t *testing.T, base string, header http.Header, body string) {
+	t.Helper()
+	csp := header.Get("Content-Security-Policy")
+	for _, part := range []string{"default-src 'none'", "script-src 'self'", "style-src 'self'", "frame-ancestors 'none'", "form-action 'self'", "base-uri 'none'"} {
+		if !strings.Contains(csp, part) {
+			t.Errorf("the policy lacks %s: %s", part, csp)
+		}
+	}
+	if strings.Contains(csp, "unsafe") || header.Get("X-Content-Type-Options") != "nosniff" || header.Get("Cache-Control") != "no-store" {
+		t.Errorf("headers %v", header)
+	}
+	if found := inline.FindString(body); found != "" {
+		t.Errorf("the page has something inline: %q", found)
+	}
+	ids := map[string]bool{}
+	for _, a := range attribute.FindAllStringSubmatch(body, -1) {
+		name, value := a[1], a[2]
+		switch {
+		case name == "id" && ids[value]:
+			t.Errorf("two elements have the id %q", value)
+		case name == "id":
+			ids[value] = true
+		case !strings.HasPrefix(value, base+"/") && value != "" && value[0] != '#' && value[0] != '?', strings.HasPrefix(value, "//"):
+			t.Errorf("%s=%q leads away from the base path", name, value)
+		}
+	}
+	headings := strings.Count(body, "<h1")
+	if headings != 1 {
+		t.Errorf("%d headings of the first level", headings)
+	}
+}
+
+// TestErrors: a page that cannot be shown says what happened and what to do.
+func TestErrors(t *testing.T) {
+	down := newWorld()
+	down.down = core.NewError(core.CodeUnavailable, "the queue does not answer")
+	broken := newWorld()
+	broken.down = core.WrapError(core.CodeInternal, "an internal error occurred", http.ErrBodyNotAllowed)
+	long := url.Values{"repository": {strings.Repeat("x", 11<<20)}}
+	tests := map[string]struct {
+		world  *world
+		ask    request
+		status int
+		says   []string
+	}{
+		"no page":      {newWorld(), request{method: "GET", path: "/console/nothing"}, 404, []string{"there is no such page", "navigation"}},
+		"no job":       {newWorld(), request{method: "GET", path: "/console/jobs/x"}, 404, []string{"there is no such job", "90 days"}},
+		"no letter":    {newWorld(), request{method: "GET", path: "/console/dead-letters/x"}, 404, []string{"no such dead letter", "disappears"}},
+		"queue down":   {down, request{method: "GET", path: "/"}, 503, []string{"the queue does not answer", "Try again", "Nothing was lost"}},
+		"letters down": {down, request{method: "GET", path: "/console/dead-letters"}, 503, []string{"the queue does not answer"}},
+		"broken":       {broken, request{method: "GET", path: "/console/jobs"}, 500, []string{"an internal error occurred", "request id"}},
+		"10 MB":        {newWorld(), request{method: "POST", path: "/console/dead-letters/retry", form: long}, 413, []string{"larger than this server accepts", "limit of 10485760 bytes"}},
+		"bad id":       {newWorld(), request{method: "GET", path: "/console/records?repository=a&organization=..&id=x"}, 400, []string{"organization"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := send(t, router(t, tt.world, api.Config{}), tt.ask)
+			if w.Code != tt.status {
+				t.Fatalf("status %d, want %d: %s", w.Code, tt.status, w.Body)
+			}
+			for _, s := range tt.says {
+				if !strings.Contains(w.Body.String(), s) {
+					t.Errorf("the page does not say %q: %s", s, w.Body)
+				}
+			}
+			checkPage(t, "", w.Header(), w.Body.String())
+		})
+	}
+}
+
+// TestActions: every action needs its scope, comes from the console itself, and leads to a page that says what was done.
+func TestActions(t *testing.T) {
+	for _, a := range actions() {
+		t.Run(a.path, func(t *testing.T) {
+			for _, token := range []string{"system", "s1", "none", "expired", ""} {
+				w := newWorld()
+				got := send(t, router(t, w, api.Config{Authenticator: tokens{}}), request{method: "POST", path: a.path, form: a.form, token: token})
+				switch {
+				case slices.Contains(a.may, token):
+					if got.Code != http.StatusSeeOther || got.Header().Get("Location") != a.to || strings.Join(w.calls, ", ") != a.calls {
+						t.Errorf("%s: status %d to %q, calls %q: %s", token, got.Code, got.Header().Get("Location"), w.calls, got.Body)
+					}
+				case len(w.calls) > 0 || got.Code < 400:
+					t.Errorf("%s: status %d, calls %q", token, got.Code, w.calls)
+				case token == "expired" && !strings.Contains(got.Body.String(), "the token has expired"), token == "" && got.Code != http.StatusUnauthorized:
+					t.Errorf("%s: status %d: %s", token, got.Code, got.Body)
+				default:
+					checkPage(t, "", got.Header(), got.Body.String())
+				}
+			}
+			for name, header := range map[string]http.Header{
+				"another site":   {"Sec-Fetch-Site": {"cross-site"}},
+				"a sibling":      {"Sec-Fetch-Site": {"same-site"}},
+				"another origin": {"Origin": {"https://evil.example.org"}},
+				"a listed one":   {"Origin": {"https://portal.example.org"}},
+			} {
+				w := newWorld()
+				h := router(t, w, api.Config{Authenticator: tokens{}, CORSOrigins: []string{"https://portal.example.org"}})
+				got := send(t, h, request{method: "POST", path: a.path, form: a.form, token: "system", header: header})
+				if got.Code != http.StatusForbidden || len(w.calls) > 0 {
+					t.Errorf("from %s: status %d, calls %q", name, got.Code, w.calls)
+				}
+			}
+			w := newWorld()
+			got := send(t, router(t, w, api.Config{BasePath: "/tutti"}), request{method: "POST", path: "/tutti" + a.path, form: a.form, header: http.Header{"Sec-Fetch-Site": {"same-origin"}}})
+			if got.Code != http.StatusSeeOther || got.Header().Get("Location") != "/tutti"+a.to {
+				t.Errorf("under a base path: status %d to %q", got.Code, got.Header().Get("Location"))
+			}
+		})
+	}
+}
+
+// TestSignIn: a valid token becomes a cookie that scripts cannot read, which only the console's pages use.
+func TestSignIn(t *testing.T) {
+	h := router(t, newWorld(), api.Config{Authenticator: tokens{}, BasePath: "/tutti"})
+	got := send(t, h, request{method: "GET", path: "/tutti/"})
+	if got.Code != http.StatusUnauthorized || !strings.Contains(got.Body.String(), `name="token"`) {
+		t.Fatalf("without a token: status %d: %s", got.Code, got.Body)
+	}
+	for given, want := range map[string]string{
+		"/tutti/console/jobs?state=failed": "/tutti/console/jobs?state=failed", "": "/tutti/", "https://evil.example.org/": "/tutti/",
+		"//evil.example.org/tutti/console/": "/tutti/", "/tutti/metrics": "/tutti/", `/\evil.example.org`: "/tutti/",
+	} {
+		got = send(t, h, request{method: "POST", path: "/tutti/console/sign-in", form: url.Values{"token": {" system "}, "next": {given}}})
+		if got.Code != http.StatusSeeOther || got.Header().Get("Location") != want {
+			t.Errorf("next %q leads to %q with %d", given, got.Header().Get("Location"), got.Code)
+		}
+	}
+	cookie := got.Result().Cookies()[0]
+	if cookie.Value != "system" || !cookie.HttpOnly || cookie.SameSite != http.SameSiteLaxMode || cookie.Path != "/tutti/" || cookie.Secure {
+		t.Errorf("cookie %+v", cookie)
+	}
+	secure := send(t, h, request{
+		method: "POST", path: "/tutti/console/sign-in", form: url.Values{"token": {"s1"}}, header: http.Header{"X-Forwarded-Proto": {"https"}},
+	})
+	if !secure.Result().Cookies()[0].Secure {
+		t.Error("behind a proxy with TLS the cookie is not secure")
+	}
+	for name, token := range map[string]string{"expired": "x", "empty": " ", "too long": strings.Repeat("x", 4000)} {
+		got := send(t, h, request{method: "POST", path: "/tutti/console/sign-in", form: url.Values{"token": {token}}})
+		if got.Code < 400 || len(got.Result().Cookies()) > 0 {
+			t.Errorf("%s: status %d, cookies %v", name, got.Code, got.Result().Cookies())
+		}
+	}
+	if got := send(t, h, request{method: "GET", path: "/tutti/", token: "system"}); got.Code != http.StatusOK || !strings.Contains(got.Body.String(), "root") {
+		t.Errorf("signed in: status %d: %s", got.Code, got.Body)
+	}
+	out := send(t, h, request{method: "POST", path: "/tutti/console/sign-out", token: "system"})
+	if c := out.Result().Cookies()[0]; c.MaxAge >= 0 || c.Value != "" || c.Path != "/tutti/" {
+		t.Errorf("after signing out: %+v", c)
+	}
+}
+
+// TestScopes: a page shows only what its caller may see and do.
+func TestScopes(t *testing.T) {
+	w := newWorld()
+	h := router(t, w, api.Config{Authenticator: tokens{}})
+	for _, tt := range []struct {
+		token, path string
+		status      int
+		has, lacks  string
+	}{
+		{"system", "/", 200, "Compare and fix", ""},
+		{"s1", "/", 200, "song.ca", "Index all"},
+		{"s1", "/", 200, "song.ca", "dead letters</dt>"},
+		{"system", "/console/dead-letters", 200, "Retry all", ""},
+		{"s1", "/console/dead-letters", 200, "r1", "Retry all"},
+		{"none", "/console/dead-letters", 200, "No dead letters", "r1"},
+		{"none", "/console/dead-letters/l1", 404, "no such dead letter", "mapper_parsing"},
+		{"s1", "/console/dead-letters/l1", 200, "mapper_parsing", "Discard…"},
+		{"s1", "/console/dead-letters/l1/discard", 403, "tutti.WRITE", ""},
+		{"s1", "/console/jobs", 200, "/console/jobs/j2", "/console/jobs/j1"},
+		{"s1", "/console/jobs/j1", 404, "there is no such job", ""},
+		{"none", "/console/jobs/j2", 404, "there is no such job", ""},
+		{"none", "/console/records?repository=song.ca&organization=S1&id=r1", 403, "S1.WRITE", ""},
+		{"s1", "/console/records?repository=song.ca&organization=S1&id=r1", 200, "restricted", ""},
+		{"gone", "/console/jobs", 401, "the token has expired", ""},
+	} {
+		got := send(t, h, request{method: "GET", path: tt.path, token: tt.token})
+		if body := got.Body.String(); got.Code != tt.status || !strings.Contains(body, tt.has) || tt.lacks != "" && strings.Contains(body, tt.lacks) {
+			t.Errorf("%s %s: status %d, want %d with %q and without %q: %s", tt.token, tt.path, got.Code, tt.status, tt.has, tt.lacks, body)
+		}
+	}
+}
+
+// TestJobEvents: the stream shows the job, then its end.
+func TestJobEvents(t *testing.T) {
+	w := newWorld()
+	done := w.jobs["j2"]
+	done.State, done.EndedAt = core.JobSucceeded, &noon
+	w.changes = []core.JobChange{{Job: &done}}
+	got := send(t, router(t, w, api.Config{BasePath: "/tutti"}), request{method: "GET", path: "/tutti/console/jobs/j2/events"})
+	body := got.Body.String()
+	if got.Header().Get("Content-Type") != "text/event-stream" || strings.Count(body, "event: job\n") != 2 || !strings.HasSuffix(body, "event: end\ndata:\n\n") ||
+		!strings.Contains(body, "data: ") || !strings.Contains(body, template.HTMLEscapeString("Succeeded")) {
+		t.Errorf("%s", body)
+	}
+	if got := send(t, router(t, newWorld(), api.Config{}), request{method: "GET", path: "/console/jobs/x/events"}); got.Code != http.StatusNotFound {
+		t.Errorf("of a job that does not exist: status %d", got.Code)
+	}
+}
+
+// TestPaths: the base path leads to the overview, and assets are served with their types and revalidated.
+func TestPaths(t *testing.T) {
+	h := router(t, newWorld(), api.Config{BasePath: "/tutti"})
+	if got := send(t, h, request{method: "GET", path: "/tutti"}); got.Code != http.StatusPermanentRedirect || got.Header().Get("Location") != "/tutti/" {
+		t.Errorf("status %d to %q", got.Code, got.Header().Get("Location"))
+	}
+	for name, contentType := range map[string]string{
+		"console.css": "text/css; charset=utf-8", "console.js": "text/javascript; charset=utf-8", "htmx.min.js": "text/javascript; charset=utf-8",
+		"htmx-sse.min.js": "text/javascript; charset=utf-8", "uplot.min.js": "text/javascript; charset=utf-8", "uplot.min.css": "text/css; charset=utf-8", "logo.svg": "image/svg+xml",
+	} {
+		got := send(t, h, request{method: "GET", path: "/tutti/console/assets/" + name})
+		if got.Code != http.StatusOK || got.Header().Get("Content-Type") != contentType || got.Body.Len() == 0 {
+			t.Errorf("%s: status %d, %s", name, got.Code, got.Header().Get("Content-Type"))
+		}
+		again := send(t, h, request{method: "GET", path: "/tutti/console/assets/" + name, header: http.Header{"If-None-Match": {got.Header().Get("ETag")}}})
+		if again.Code != http.StatusNotModified {
+			t.Errorf("%s again: status %d", name, again.Code)
+		}
+	}
+	if got := send(t, h, request{method: "GET", path: "/tutti/console/assets/none.js"}); got.Code != http.StatusNotFound {
+		t.Errorf("status %d", got.Code)
+	}
+}

@@ -1,0 +1,340 @@
+package console_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"tutti/http/api"
+	"tutti/http/console"
+	"tutti/http/indexing"
+	"tutti/http/metadata"
+	"tutti/http/search"
+	"tutti/http/system"
+	"tutti/internal/core"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+
+// world implements the ports of the console. calls lists what was changed.
+type world struct {
+	repositories []core.RepositoryStatus
+	jobs         map[string]core.Job
+	letters      map[string]core.DeadLetter
+	catalogues   core.CatalogueSet
+	health       system.Health
+	changes      []core.JobChange
+	// down is the error of every read, nil for none.
+	down  error
+	calls []string
+	meta  metadataWorld
+	searchWorld
+}
+
+func newWorld() *world {
+	letter := core.DeadLetter{
+		ID: "l1", Repository: "song.ca", Organization: "S1", RecordID: "r1", Reason: core.ReasonRejected, Hint: "correct the field age",
+		EngineReason: "failed to parse field [age] of <b>type</b> long", EngineType: "mapper_parsing_exception", Attempts: 3,
+		FirstAt: noon.Add(-time.Hour), LastAt: noon.Add(-time.Minute), Document: []byte(`{"age":"<script>x</script>"}`), Size: 27,
+	}
+	ended := noon.Add(-time.Minute)
+	job := core.Job{
+		ID: "j1", Scope: core.ScopeRepository, Repository: "song.ca", IndexName: "analyses", State: core.JobSucceeded, QueuedAt: noon.Add(-time.Hour),
+		StartedAt: &ended, EndedAt: &ended, Totals: core.Totals{Expected: 10, Fetched: 10, Indexed: 9, Rejected: 1},
+	}
+	running := job
+	running.ID, running.State, running.EndedAt, running.Scope, running.Organization = "j2", core.JobRunning, nil, core.ScopeOrganization, "S1"
+	return &world{
+		repositories: []core.RepositoryStatus{
+			{Code: "good", Type: core.TypeLocal, IndexName: "own", State: core.RepositoryOK, LastSuccess: &ended, RepositoryFigures: &core.RepositoryFigures{}},
+			{
+				Code: "song.ca", Type: core.TypeSong, IndexName: "analyses", State: core.RepositoryPaused, Paused: "the repository does not answer",
+				RepositoryFigures: &core.RepositoryFigures{DeadLetters: 1, Drift: &core.RepositoryDrift{JobID: "j1", Drift: core.Drift{Missing: 2}}},
+			},
+		},
+		jobs: map[string]core.Job{"j1": job, "j2": running}, letters: map[string]core.DeadLetter{"l1": letter},
+		health: system.Health{Components: map[string]system.ComponentState{"queue": system.ComponentUp, "index": system.ComponentDown}, Reasons: []string{"index: connection refused"}},
+	}
+}
+
+func (w *world) called(what ...string) { w.calls = append(w.calls, strings.Join(what, " ")) }
+
+func (w *world) Repositories(context.Context) ([]core.RepositoryStatus, error) {
+	return w.repositories, w.down
+}
+
+func (w *world) List(_ context.Context, repository string, state core.JobState, _ int, _ string) ([]core.Job, string, error) {
+	var found []core.Job
+	for _, id := range []string{"j2", "j1"} {
+		if j, ok := w.jobs[id]; ok && (repository == "" || j.Repository == repository) && (state == "" || j.State == state) {
+			found = append(found, j)
+		}
+	}
+	return found, "", w.down
+}
+
+func (w *world) Get(_ context.Context, id string) (core.Job, error) {
+	if j, ok := w.jobs[id]; ok {
+		return j, w.down
+	}
+	return core.Job{}, core.NewError(core.CodeNotFound, "no such job")
+}
+
+func (w *world) Organizations(context.Context, string) ([]core.OrganizationRun, error) {
+	return []core.OrganizationRun{{Organization: "S1", State: core.JobRunning, Totals: core.Totals{Expected: 10, Fetched: 4}}}, w.down
+}
+
+func (w *world) Cancel(_ context.Context, id string) (core.Job, error) {
+	w.called("cancel", id)
+	return w.jobs[id], nil
+}
+
+func (w *world) Watch(ctx context.Context, id string, each func(core.JobChange) error) error {
+	for _, c := range w.changes {
+		if c.Job != nil {
+			w.jobs[id] = *c.Job
+		}
+		if err := each(c); err != nil {
+			return err
+		}
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (w *world) Record(_ context.Context, kind core.Kind, repository, organization, id, _ string) (string, error) {
+	w.called("record", string(kind), repository, organization, id)
+	return "analyses", nil
+}
+
+func (w *world) Run(_ context.Context, scope core.Scope, repository, _ string, flags core.RunFlags, _ core.Cause, _ string) (core.Job, error) {
+	w.called("run", string(scope), repository)
+	if flags.Difference {
+		w.called("difference")
+	}
+	return core.Job{ID: "j9"}, nil
+}
+
+func (w *world) IDs(context.Context, string, string, []core.IDList, string) (core.Job, error) {
+	return core.Job{}, nil
+}
+
+func (w *world) Trace(_ context.Context, repository, organization, id string, restricted bool) (core.RecordTrace, error) {
+	t := core.RecordTrace{Repository: repository, Organization: organization, ID: id, Next: "Wait for the pending request."}
+	if restricted {
+		t.Next = "restricted"
+	}
+	t.Upstream.Status, t.Index.Status, t.Queue.Status, t.Jobs.Status, t.DeadLetters.Status = core.TraceFound, core.TracePresent, core.TracePending, core.TraceNone, core.TraceNone
+	t.Queue.Request = &core.TraceRequest{Kind: core.KindIndex, Cause: core.CauseREST, ReceivedAt: noon}
+	t.Index.Documents = []core.TraceDocument{{ID: id, Stored: true, WrittenFor: &noon, Comparison: core.ComparisonDiffers}}
+	return t, w.down
+}
+
+func (w *world) Health(context.Context) system.Health { return w.health }
+
+func (w *world) Catalogues() *core.CatalogueSet { return &w.catalogues }
+
+func (w *world) Validate(_ context.Context, _, payload string) (core.AnalysisTypeRef, error) {
+	w.called("validate")
+	if strings.Contains(payload, "wrong") {
+		return core.AnalysisTypeRef{}, &core.Error{
+			Code: core.CodeInvalid, Message: "the analysis does not match its type",
+			Violations: []core.Violation{{Pointer: "/samples/1/id", Message: "must be a string", Keyword: "type"}, {Pointer: "", Message: "lacks x", Keyword: "required"}},
+		}
+	}
+	return core.AnalysisTypeRef{Name: "variant_call", Version: 2}, nil
+}
+
+// letterStore implements the ports of dead letters.
+type letterStore struct{ *world }
+
+func (s letterStore) List(_ context.Context, repository, reason string, _ int, _ string) ([]core.DeadLetter, string, error) {
+	var found []core.DeadLetter
+	for _, l := range s.letters {
+		if (repository == "" || l.Repository == repository) && (reason == "" || l.Reason == reason) {
+			found = append(found, l)
+		}
+	}
+	return found, "", s.down
+}
+
+func (s letterStore) Get(_ context.Context, id string) (core.DeadLetter, error) {
+	if l, ok := s.letters[id]; ok {
+		return l, s.down
+	}
+	return core.DeadLetter{}, core.NewError(core.CodeNotFound, "no such dead letter")
+}
+
+func (s letterStore) Delete(_ context.Context, id string) error {
+	s.called("discard", id)
+	return nil
+}
+
+func (s letterStore) Retry(_ context.Context, id, _ string) (core.DeadLetter, error) {
+	s.called("retry", id)
+	return s.letters[id], nil
+}
+
+func (s letterStore) RetryAll(_ context.Context, repository, reason, _ string) (int, int, error) {
+	s.called("retry-all", repository, reason)
+	return 1, 0, nil
+}
+
+// tokens verifies three tokens.
+type tokens struct{}
+
+func (tokens) Authenticate(_ context.Context, token string) (core.Principal, error) {
+	switch token {
+	case "system":
+		return core.Principal{ID: "key:1", Name: "root", System: true, Scopes: []string{"tutti.WRITE"}}, nil
+	case "s1":
+		return core.Principal{ID: "key:2", Name: "writer of S1", Scopes: []string{"S1.WRITE"}, Writes: map[string]struct{}{"S1": {}}}, nil
+	case "none":
+		return core.Principal{ID: "key:3", Name: "reader"}, nil
+	default:
+		return core.Principal{}, core.NewError(core.CodeUnauthenticated, "the token has expired")
+	}
+}
+
+func (tokens) SystemScope() string        { return "tutti.WRITE" }
+func (tokens) WriteScope(o string) string { return o + ".WRITE" }
+func (tokens) ReadScope(o string) string  { return o + ".READ" }
+
+func router(t *testing.T, w *world, cfg api.Config) *api.Router {
+	t.Helper()
+	if cfg.Now == nil {
+		cfg.Now = func() time.Time { return noon }
+	}
+	letters := letterStore{w}
+	pages, err := console.New(console.Ports{
+		Indexing: indexing.Ports{
+			Ingest: w, Traces: w, Jobs: w, JobEvents: w, DeadLetters: letters, Retries: letters, Repositories: w,
+		},
+		Metadata:  metadata.Ports{AnalysisTypes: &w.meta, Studies: &w.meta, Analyses: &w.meta, Submissions: &w.meta},
+		Search:    search.Ports{Catalogues: w, GraphQL: w, Downloads: w},
+		Readiness: w, Validator: w,
+	}, "1.2.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := api.New(cfg, pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// request is one request of a browser.
+type request struct {
+	method, path string
+	form         url.Values
+	token        string
+	header       http.Header
+}
+
+func send(t *testing.T, h http.Handler, q request) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), q.method, "http://localhost"+q.path, strings.NewReader(q.form.Encode()))
+	if q.method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	if q.token != "" {
+		r.AddCookie(&http.Cookie{Name: "tutti_console", Value: q.token})
+	}
+	for name, values := range q.header {
+		r.Header[name] = values
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// pageCase is one page that exists, and a text on it.
+type pageCase struct{ path, says string }
+
+func pages() []pageCase {
+	return []pageCase{
+		{"/", "1 component does not work as it should, 1 repository is not being indexed"},
+		{"/console/sign-in", "Authentication is off"},
+		{"/console/jobs", "/console/jobs/j2"},
+		{"/console/jobs?state=succeeded", "/console/jobs/j1"},
+		{"/console/jobs/j1", "10 fetched"},
+		{"/console/jobs/j2", `sse-connect="`},
+		{"/console/dead-letters", "failed to parse field [age] of &lt;b&gt;type&lt;/b&gt; long"},
+		{"/console/dead-letters?reason=too_large", "No dead letters match"},
+		{"/console/dead-letters/l1", "&lt;script&gt;x&lt;/script&gt;"},
+		{"/console/dead-letters/l1/discard", "This cannot be undone"},
+		{"/console/records", "Which record?"},
+		{"/console/records?repository=song.ca&organization=S1&id=r1", "Wait for the pending request."},
+	}
+}
+
+// actionCase is one action, who may use it, and what it calls.
+type actionCase struct {
+	path  string
+	form  url.Values
+	may   []string
+	calls string
+	to    string
+}
+
+func actions() []actionCase {
+	system, writers := []string{"system"}, []string{"system", "s1"}
+	return []actionCase{
+		{"/console/repositories/song.ca/index", nil, system, "run repository song.ca", "/console/jobs/j9?notice=queued"},
+		{"/console/repositories/song.ca/index", url.Values{"difference": {"true"}}, system, "run repository song.ca, difference", "/console/jobs/j9?notice=queued"},
+		{"/console/jobs/j2/cancel", nil, writers, "cancel j2", "/console/jobs/j2?notice=cancelled"},
+		{"/console/dead-letters/l1/retry", nil, writers, "retry l1", "/console/dead-letters?notice=retried"},
+		{"/console/dead-letters/l1/discard", nil, system, "discard l1", "/console/dead-letters?notice=discarded"},
+		{"/console/dead-letters/retry", url.Values{"repository": {"song.ca"}}, system, "retry-all song.ca ", "/console/dead-letters?notice=retried-all"},
+		{
+			"/console/records/index",
+			url.Values{"repository": {"song.ca"}, "organization": {"S1"}, "id": {"r1"}},
+			writers, "record index song.ca S1 r1",
+			"/console/records?id=r1&organization=S1&repository=song.ca&notice=record",
+		},
+	}
+}
+
+// TestVendoredFiles: the files of others are those whose checksums are listed, and no other.
+func TestVendoredFiles(t *testing.T) {
+	for _, dir := range []string{"assets/vendor", "testdata"} {
+		list, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var listed []string
+		for line := range strings.Lines(string(list)) {
+			sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+			content, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := sha256.Sum256(content); hex.EncodeToString(got[:]) != sum {
+				t.Errorf("%s/%s was changed", dir, name)
+			}
+			listed = append(listed, name)
+		}
+		for _, pattern := range []string{"*.js", "*.css"} {
+			found, _ := filepath.Glob(filepath.Join(dir, pattern))
+			for _, file := range found {
+				if !slices.Contains(listed, filepath.Base(file)) {
+					t.Errorf("%s has no checksum", file)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package console_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+
+	"tutti/internal/core"
+)
+
+// metadataWorld implements the ports of the built-in repository.
+type metadataWorld struct {
+	studies  map[string]core.Study
+	analyses []core.Analysis
+	types    string
+	bodies   map[int]string
+	calls    []string
+}
+
+func (m *metadataWorld) Register(context.Context, []byte) ([]byte, error) { return nil, nil }
+
+func (m *metadataWorld) Type(_ context.Context, _ string, version int, _ bool, each func([]byte) error) error {
+	body, ok := m.bodies[version]
+	if !ok {
+		return core.NewError(core.CodeNotFound, "no such version")
+	}
+	return each([]byte(body))
+}
+
+func (m *metadataWorld) List(_ context.Context, _ core.AnalysisTypeQuery, _, _ bool, each func([]byte) error) error {
+	return each([]byte(m.types))
+}
+
+func (m *metadataWorld) MetaSchema() []byte { return nil }
+
+func (m *metadataWorld) Studies(context.Context) ([]string, error) {
+	var ids []string
+	for id := range m.studies {
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+func (m *metadataWorld) Study(_ context.Context, id string) (core.Study, error) {
+	if s, ok := m.studies[id]; ok {
+		return s, nil
+	}
+	return core.Study{}, core.NewError(core.CodeNotFound, "no such study")
+}
+
+func (m *metadataWorld) CreateStudy(_ context.Context, s core.Study) error {
+	m.calls = append(m.calls, "create "+s.ID+" "+s.Name)
+	return nil
+}
+
+func (m *metadataWorld) Analysis(context.Context, string, string) (core.Analysis, error) {
+	return core.Analysis{}, nil
+}
+
+func (m *metadataWorld) Page(_ context.Context, study string, _ []core.AnalysisState, _, _ int, each func(core.Analysis) error) (core.PageInfo, error) {
+	if _, ok := m.studies[study]; !ok {
+		return core.PageInfo{}, core.NewError(core.CodeNotFound, "no such study")
+	}
+	for _, a := range m.analyses {
+		if err := each(a); err != nil {
+			return core.PageInfo{}, err
+		}
+	}
+	return core.PageInfo{}, nil
+}
+
+func (m *metadataWorld) SearchIDs(context.Context, string, []core.AnalysisState, core.IDSearch, func(core.Analysis) error) error {
+	return nil
+}
+
+func (m *metadataWorld) Submit(_ context.Context, study string, body []byte, _ bool) (string, error) {
+	m.calls = append(m.calls, "submit "+study)
+	if strings.Contains(string(body), "wrong") {
+		return "", &core.Error{Code: core.CodeInvalid, Message: "the analysis does not match its type", Violations: []core.Violation{{Pointer: "/x", Message: "must be a string"}}}
+	}
+	return "a1", nil
+}
+
+func (m *metadataWorld) Replace(context.Context, string, string, []byte) error { return nil }
+
+func (m *metadataWorld) Merge(context.Context, string, string, []byte) error { return nil }
+
+func (m *metadataWorld) SetState(_ context.Context, study, id string, state core.AnalysisState, _ bool) error {
+	m.calls = append(m.calls, "set "+study+" "+id+" "+string(state))
+	return nil
+}
+
+// searchWorld implements the ports of the catalogues.
+type searchWorld struct {
+	graph   func(core.GraphQLRequest) string
+	queries []core.GraphQLRequest
+	params  json.RawMessage
+}
+
+func (s *searchWorld) Execute(_ context.Context, _ string, _ core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error) {
+	s.queries = append(s.queries, r)
+	return core.GraphQLResponse{Body: []byte(s.graph(r))}, nil
+}
+
+func (s *searchWorld) Download(_ context.Context, _ string, _ core.Principal, r core.DownloadRequest, begin core.BeginDownload) error {
+	s.params = r.Params
+	w, err := begin(core.DownloadHead{ContentType: core.MediaTSV, FileName: "rows.tsv"})
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, "a\tb\n")
+	return err
+}

@@ -1,0 +1,75 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"time"
+
+	"tutti/http/api"
+	"tutti/http/indexing"
+	"tutti/internal/core"
+)
+
+// recordView is the content of the page that says why a record is or is not in the index.
+type recordView struct {
+	Base                         string
+	Now                          time.Time
+	Repository, Organization, ID string
+	Repositories                 []core.RepositoryStatus
+	// Trace is nil until a record is asked for.
+	Trace *core.RecordTrace
+}
+
+// tracePath returns the path of the trace of a record.
+func (s *Surface) tracePath(repository, organization, id string) string {
+	return s.link("records") + "?" + url.Values{"repository": {repository}, "organization": {organization}, "id": {id}}.Encode()
+}
+
+func (s *Surface) record(w http.ResponseWriter, r *http.Request) error {
+	q := r.URL.Query()
+	v := recordView{Base: s.base, Now: s.now(), Repository: q.Get("repository"), Organization: q.Get("organization"), ID: q.Get("id")}
+	var err error
+	if v.Repositories, err = indexing.VisibleRepositories(r, s.ports.Indexing.Repositories); err != nil {
+		return err
+	}
+	if v.Repository != "" && v.Organization != "" && v.ID != "" {
+		if err := checkRecord(r, v.Repository, v.Organization, v.ID); err != nil {
+			return err
+		}
+		_, restricted := api.RestrictedCaller(r)
+		trace, err := s.ports.Indexing.Traces.Trace(r.Context(), v.Repository, v.Organization, v.ID, restricted)
+		if err != nil {
+			return err
+		}
+		v.Trace = &trace
+	}
+	s.render(w, r, http.StatusOK, "record", page{Title: "Record", Active: "records", Content: v})
+	return nil
+}
+
+// checkRecord checks that a caller may read and write a record.
+func checkRecord(r *http.Request, repository, organization, id string) error {
+	for _, of := range [][2]string{{"repository", repository}, {"organization", organization}, {"id", id}} {
+		if err := core.ValidID(of[0], of[1]); err != nil {
+			return err
+		}
+	}
+	return api.RequireWrite(r, organization)
+}
+
+// indexRecord requests that a record is fetched and written again, or its documents removed.
+func (s *Surface) indexRecord(w http.ResponseWriter, r *http.Request) error {
+	f, err := readForm(r)
+	if err != nil {
+		return err
+	}
+	repository, organization, id := f.Get("repository"), f.Get("organization"), f.Get("id")
+	if err := checkRecord(r, repository, organization, id); err != nil {
+		return err
+	}
+	if _, err := s.ports.Indexing.Ingest.Record(r.Context(), core.KindIndex, repository, organization, id, api.RequestIDOf(r)); err != nil {
+		return err
+	}
+	s.see(w, s.tracePath(repository, organization, id)+"&notice=record", "")
+	return nil
+}
