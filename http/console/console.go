@@ -96,6 +96,11 @@ func (s *Surface) Register(r *api.Router) {
 	get(pathConsole+"/records", api.Token(), s.record)
 	post("/records/index", api.Token(), s.indexRecord)
 
+	get(pathConsole+"/catalogues", api.OptionalToken(), s.catalogues)
+	get(pathConsole+"/catalogues/{id}", api.OptionalToken(), s.catalogue)
+	get(pathConsole+"/catalogues/{id}/explore", api.OptionalToken(), s.explore)
+	post("/catalogues/{id}/download", api.OptionalToken(), s.download)
+
 	get(pathConsole+"/*", api.Open(), s.missing)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -55,6 +56,8 @@ func newWorld() *world {
 		ID: "j1", Scope: core.ScopeRepository, Repository: "song.ca", IndexName: "analyses", State: core.JobSucceeded, QueuedAt: noon.Add(-time.Hour),
 		StartedAt: &ended, EndedAt: &ended, Totals: core.Totals{Expected: 10, Fetched: 10, Indexed: 9, Rejected: 1},
 	}
+	one := 1
+	job.ExpectedOrganizations = &one
 	running := job
 	running.ID, running.State, running.EndedAt, running.Scope, running.Organization = "j2", core.JobRunning, nil, core.ScopeOrganization, "S1"
 	return &world{
@@ -66,7 +69,12 @@ func newWorld() *world {
 			},
 		},
 		jobs: map[string]core.Job{"j1": job, "j2": running}, letters: map[string]core.DeadLetter{"l1": letter},
-		health: system.Health{Components: map[string]system.ComponentState{"queue": system.ComponentUp, "index": system.ComponentDown}, Reasons: []string{"index: connection refused"}},
+		catalogues: core.CatalogueSet{Catalogues: []*core.Catalogue{
+			{ID: "broken", Problem: &core.CatalogueProblem{Code: core.CatalogueIndexNotFound, Message: "the index does not exist"}},
+			{ID: "donors", DocumentType: "donor", DefaultAccess: core.AccessPublic, Fields: donorFields()},
+		}},
+		searchWorld: searchWorld{graph: donorGraph},
+		health:      system.Health{Components: map[string]system.ComponentState{"queue": system.ComponentUp, "index": system.ComponentDown}, Reasons: []string{"index: connection refused"}},
 	}
 }
 
@@ -254,9 +262,7 @@ func send(t *testing.T, h http.Handler, q request) *httptest.ResponseRecorder {
 	if q.token != "" {
 		r.AddCookie(&http.Cookie{Name: "tutti_console", Value: q.token})
 	}
-	for name, values := range q.header {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, q.header)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w
@@ -271,7 +277,7 @@ func pages() []pageCase {
 		{"/console/sign-in", "Authentication is off"},
 		{"/console/jobs", "/console/jobs/j2"},
 		{"/console/jobs?state=succeeded", "/console/jobs/j1"},
-		{"/console/jobs/j1", "10 fetched"},
+		{"/console/jobs/j1", "10 of 10 fetched"},
 		{"/console/jobs/j2", `sse-connect="`},
 		{"/console/dead-letters", "failed to parse field [age] of &lt;b&gt;type&lt;/b&gt; long"},
 		{"/console/dead-letters?reason=too_large", "No dead letters match"},
@@ -279,6 +285,10 @@ func pages() []pageCase {
 		{"/console/dead-letters/l1/discard", "This cannot be undone"},
 		{"/console/records", "Which record?"},
 		{"/console/records?repository=song.ca&organization=S1&id=r1", "Wait for the pending request."},
+		{"/console/catalogues", "index_not_found"},
+		{"/console/catalogues/donors", "42"},
+		{"/console/catalogues/broken", "This catalogue cannot be searched"},
+		{"/console/catalogues/donors/explore?in.sex=male&from.age=3&q=x&column=age&column=visits.id&sort=age&order=desc", "Remove the filter </span>Sex: male"},
 	}
 }
 

@@ -151,9 +151,11 @@ func (s *Surface) jobEvents(w http.ResponseWriter, r *http.Request) error {
 	}
 	api.BeginStreaming(r)
 	ctx, cancel := context.WithCancel(r.Context())
-	changed, watched := make(chan struct{}, 1), make(chan error, 1)
+	changed, watched := make(chan struct{}, 1), make(chan struct{})
 	go func() {
-		watched <- s.ports.Indexing.JobEvents.Watch(ctx, v.ID, func(core.JobChange) error {
+		defer close(watched)
+		// Its error ends the stream; the browser connects again and gets the error then.
+		_ = s.ports.Indexing.JobEvents.Watch(ctx, v.ID, func(core.JobChange) error {
 			select {
 			case changed <- struct{}{}:
 			default:
@@ -164,9 +166,7 @@ func (s *Surface) jobEvents(w http.ResponseWriter, r *http.Request) error {
 	ended := false
 	defer func() {
 		cancel()
-		if !ended {
-			<-watched
-		}
+		<-watched
 	}()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")

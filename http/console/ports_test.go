@@ -112,3 +112,29 @@ func (s *searchWorld) Download(_ context.Context, _ string, _ core.Principal, r 
 	_, err = io.WriteString(w, "a\tb\n")
 	return err
 }
+
+// donorFields are the fields of a catalogue with one nested container.
+func donorFields() []core.CatalogueField {
+	return []core.CatalogueField{
+		{Name: "sex", DisplayName: "Sex", Type: "keyword"},
+		{Name: "age", DisplayName: "Age", Type: "integer", Unit: "years"},
+		{Name: "born", DisplayName: "Born", Type: "date"},
+		{Name: "visits", DisplayName: "Visits", Type: "nested"},
+		{Name: "visits.id", DisplayName: "Visit", Type: "keyword"},
+	}
+}
+
+// donorGraph answers the queries of the pages.
+func donorGraph(r core.GraphQLRequest) string {
+	switch {
+	case strings.Contains(r.Query, "configs"):
+		return `{"data":{"donor":{"configs":{"extended":[{"fieldName":"sex","quickSearchEnabled":true}],"facets":{"aggregations":[]},"table":{"columns":[]}}}}}`
+	case strings.Contains(r.Query, "mapping"):
+		return `{"data":{"donor":{"mapping":{"properties":{}}}}}`
+	case strings.Contains(r.Query, "histogram"):
+		return `{"data":{"donor":{"aggregations":{"age":{"histogram":{"buckets":[{"key":"0","doc_count":3},{"key":"5","doc_count":6}]}}}}}}`
+	default:
+		return `{"data":{"donor":{"hits":{"total":42,"edges":[{"node":{"id":"d1","age":7,"sex":"male","visits":{"hits":{"edges":[{"node":{"id":"v1"}},{"node":{"id":"v2"}}]}}}}]},` +
+			`"aggregations":{"sex":{"bucket_count":2,"buckets":[{"key":"male","doc_count":30},{"key":"<i>","doc_count":12}]},"age":{"stats":{"min":0,"max":90,"count":42}},"born":{"stats":{"count":0}}}}}}`
+	}
+}

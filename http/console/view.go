@@ -64,9 +64,6 @@ type page struct {
 	Now          time.Time
 }
 
-// may reports whether the caller has the write scope of an organization.
-func may(r *http.Request, organization string) bool { return api.RequireWrite(r, organization) == nil }
-
 // render writes a page with the layout.
 func (s *Surface) render(w http.ResponseWriter, r *http.Request, status int, name string, p page) {
 	p.Base, p.Version, p.RequestID, p.Auth, p.Now = s.base, s.version, api.RequestIDOf(r), s.auth, s.now()
@@ -179,6 +176,9 @@ func dict(pairs ...any) map[string]any {
 
 // number formats a number with thin spaces between thousands.
 func number(n any) string {
+	if p, ok := n.(*int64); ok && p != nil {
+		n = *p
+	}
 	digits := fmt.Sprint(n)
 	sign := ""
 	if strings.HasPrefix(digits, "-") {

@@ -28,6 +28,11 @@ func downloadOffers() []string {
 // downloads handles the download routes.
 type downloads struct{ port Downloads }
 
+// ServeDownload sends documents of a catalogue as a file. The body of the request is one of POST /{catalogueId}/download.
+func ServeDownload(w http.ResponseWriter, r *http.Request, port Downloads, c *core.Catalogue) error {
+	return downloads{port}.download(w, r, c)
+}
+
 // download sends documents as a file. A file that fits into one chunk is sent with Content-Length. If a longer one fails midway,
 // the connection is aborted so that the client detects the truncation.
 func (h downloads) download(w http.ResponseWriter, r *http.Request, c *core.Catalogue) error {

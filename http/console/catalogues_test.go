@@ -1,0 +1,101 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/http/api"
+	"tutti/internal/core"
+)
+
+// TestExplore: the filters of the form become one SQON, which the page shows and every query gets.
+func TestExplore(t *testing.T) {
+	w := newWorld()
+	q := url.Values{
+		"in.sex": {"male", "<i>"}, "from.age": {"3"}, "to.born": {"2020-01-02"}, "q": {"o'x"}, "sqon": {`{"op":"not","content":[]}`},
+		"column": {"age", "visits.id", "nothing"}, "sort": {"age"}, "order": {"desc"}, "page": {"1"}, "in.nothing": {"x"},
+	}
+	got := send(t, router(t, w, api.Config{}), request{method: "GET", path: "/console/catalogues/donors/explore?" + q.Encode()})
+	body := got.Body.String()
+	if got.Code != http.StatusOK {
+		t.Fatalf("status %d: %s", got.Code, body)
+	}
+	const sqon = `{"op":"and","content":[{"op":"in","content":{"fieldName":"sex","value":["male","<i>"]}},{"op":"gte","content":{"fieldName":"age","value":3}},` +
+		`{"op":"lte","content":{"fieldName":"born","value":"2020-01-02"}},{"op":"filter","content":{"fieldNames":["sex"],"value":"*o'x*"}},{"op":"not","content":[]}]}`
+	if len(w.queries) != 3 {
+		t.Fatalf("%d queries", len(w.queries))
+	}
+	for _, asked := range w.queries[1:] {
+		filter := gjson.GetBytes(asked.Variables, "sqon")
+		unescaped := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(filter.Raw)
+		if unescaped != sqon || !asked.ReadOnly {
+			t.Errorf("the filter is %s, want %s", unescaped, sqon)
+		}
+	}
+	main := w.queries[1]
+	if !strings.Contains(main.Query, "node{id age visits{hits{edges{node{id }}}}") || !strings.Contains(main.Query, "age{stats{min max count}}") ||
+		gjson.GetBytes(main.Variables, "sort").Raw != `[{"fieldName":"age","order":"desc"}]` || gjson.GetBytes(main.Variables, "offset").Int() != 25 {
+		t.Errorf("%s with %s", main.Query, main.Variables)
+	}
+	if !strings.Contains(w.queries[2].Query, "age{histogram(interval:5)") {
+		t.Errorf("%s", w.queries[2].Query)
+	}
+	for _, says := range []string{
+		"v1, v2", `value="&lt;i&gt;" id="v-0-1" checked`, `aria-sort="descending"`, `data-histogram="[[0,5],[3,6]]"`, "Age ≥ 3", "Born ≤ 2020-01-02",
+		`o&#39;\&#39;&#39;x`, "curl http://localhost/donors/graphql", "Previous",
+	} {
+		if !strings.Contains(body, says) {
+			t.Errorf("the page lacks %s: %s", says, body)
+		}
+	}
+}
+
+// TestExploreErrors: what cannot be asked is said, with what to do.
+func TestExploreErrors(t *testing.T) {
+	rejected := newWorld()
+	rejected.graph = func(core.GraphQLRequest) string { return `{"errors":[{"message":"unknown field \"x\""}]}` }
+	for name, tt := range map[string]struct {
+		world  *world
+		path   string
+		status int
+		says   string
+	}{
+		"no number": {newWorld(), "donors/explore?from.age=x", 400, "a bound of Age is not a number"},
+		"no SQON":   {newWorld(), "donors/explore?sqon=x", 400, "the additional SQON is not a JSON object"},
+		"failed":    {newWorld(), "broken/explore", 404, "the index does not exist"},
+		"none":      {newWorld(), "x/explore", 404, "there is no such catalogue"},
+		"rejected":  {rejected, "donors/explore", 400, "unknown field"},
+	} {
+		got := send(t, router(t, tt.world, api.Config{}), request{method: "GET", path: "/console/catalogues/" + tt.path})
+		if got.Code != tt.status || !strings.Contains(got.Body.String(), tt.says) {
+			t.Errorf("%s: status %d: %s", name, got.Code, got.Body)
+		}
+	}
+}
+
+// TestCatalogueAccess: a catalogue that is closed to a caller is shown without its documents, and neither explored nor downloaded.
+func TestCatalogueAccess(t *testing.T) {
+	w := newWorld()
+	w.catalogues.Catalogues[1].DefaultAccess = core.AccessAuthenticated
+	h := router(t, w, api.Config{Authenticator: tokens{}})
+	for _, path := range []string{"/console/catalogues", "/console/catalogues/donors"} {
+		if got := send(t, h, request{method: "GET", path: path}); got.Code != http.StatusOK || strings.Contains(got.Body.String(), "42") || !strings.Contains(got.Body.String(), "needs a token") {
+			t.Errorf("%s: status %d: %s", path, got.Code, got.Body)
+		}
+	}
+	if got := send(t, h, request{method: "GET", path: "/console/catalogues/donors/explore"}); got.Code != http.StatusUnauthorized || len(w.queries) > 0 {
+		t.Errorf("status %d, %d queries", got.Code, len(w.queries))
+	}
+	form := url.Values{"params": {`{"format":"tsv"}`}}
+	if got := send(t, h, request{method: "POST", path: "/console/catalogues/donors/download", form: form}); got.Code != http.StatusUnauthorized || w.params != nil {
+		t.Errorf("status %d", got.Code)
+	}
+	got := send(t, h, request{method: "POST", path: "/console/catalogues/donors/download", form: form, token: "none"})
+	if got.Code != http.StatusOK || got.Body.String() != "a\tb\n" || string(w.params) != `{"format":"tsv"}` || !strings.Contains(got.Header().Get("Content-Disposition"), "rows.tsv") {
+		t.Errorf("status %d %v: %s", got.Code, got.Header(), got.Body)
+	}
+}

@@ -1,0 +1,254 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+)
+
+const (
+	// maxFacets and maxBuckets bound what a page counts.
+	maxFacets, maxRanges, maxBuckets = 12, 3, 200
+	// bars is the number of bars of a histogram.
+	bars = 20
+	// maxColumns bounds the columns that are shown by default, maxQuick the fields of the quick search.
+	maxColumns, maxQuick = 6, 12
+	// maxShown bounds the values of one cell.
+	maxShown = 4
+	day      = 24 * float64(time.Hour/time.Millisecond)
+)
+
+// Layout is which fields of a catalogue a page shows.
+type Layout struct {
+	// Terms are the facets with values, Ranges those with bounds, Columns those that a table may have, Default those it has by default.
+	Terms, Ranges, Columns []core.CatalogueField
+	Default                []string
+	// Quick are the fields of the quick search.
+	Quick []string
+	// Sort is the default order.
+	Sort       string
+	Descending bool
+}
+
+// ConfigQuery returns the GraphQL query of the display configuration of a document type.
+func ConfigQuery(document string) string {
+	return "{" + document + "{configs{extended facets{aggregations{fieldName show isActive}} " +
+		"table{columns{fieldName show} defaultSorting{fieldName desc}}}}}"
+}
+
+// NewLayout chooses the fields of a page: those that the catalogue's configuration names, else the first ones that fit.
+func NewLayout(fields []core.CatalogueField, configs gjson.Result) Layout {
+	var l Layout
+	var order []core.CatalogueField
+	byName := map[string]core.CatalogueField{}
+	for _, f := range fields {
+		byName[f.Name] = f
+		if isLeaf(f.Type) && isName(f.Name) {
+			l.Columns = append(l.Columns, f)
+			order = append(order, f)
+		}
+	}
+	configured := func(list gjson.Result, member string) (found []core.CatalogueField) {
+		for _, one := range list.Array() {
+			if one.Get("show").Type == gjson.False || one.Get("isActive").Type == gjson.False {
+				continue
+			}
+			name := strings.ReplaceAll(one.Get(member).String(), "__", ".")
+			if f, ok := byName[name]; ok && isLeaf(f.Type) && isName(name) {
+				found = append(found, f)
+			}
+		}
+		return found
+	}
+	facets := configured(configs.Get("facets.aggregations"), "fieldName")
+	if len(facets) == 0 {
+		facets = order
+	}
+	l.addFacets(facets, order)
+	for _, f := range configured(configs.Get("table.columns"), "fieldName") {
+		l.Default = append(l.Default, f.Name)
+	}
+	for _, f := range order {
+		if len(l.Default) >= maxColumns {
+			break
+		}
+		if len(configs.Get("table.columns").Array()) == 0 && f.Type != "text" {
+			l.Default = append(l.Default, f.Name)
+		}
+	}
+	for _, one := range configs.Get("extended").Array() {
+		name := one.Get("fieldName").String()
+		if f := byName[name]; one.Get("quickSearchEnabled").Bool() && (f.Type == "keyword" || f.Type == "text") {
+			l.Quick = append(l.Quick, name)
+		}
+	}
+	if len(l.Quick) == 0 {
+		for _, f := range order {
+			if f.Type == "keyword" && len(l.Quick) < maxQuick {
+				l.Quick = append(l.Quick, f.Name)
+			}
+		}
+	}
+	if first := configs.Get("table.defaultSorting.0"); byName[first.Get("fieldName").String()].Name != "" {
+		l.Sort, l.Descending = first.Get("fieldName").String(), first.Get("desc").Bool()
+	}
+	return l
+}
+
+// addFacets chooses facets among the wanted fields, and ranges also among all: those with a unit first.
+func (l *Layout) addFacets(wanted, all []core.CatalogueField) {
+	for _, f := range wanted {
+		switch {
+		case isTerm(f.Type) && len(l.Terms) < maxFacets:
+			l.Terms = append(l.Terms, f)
+		case IsNumeric(f.Type) && len(l.Ranges) < maxRanges:
+			l.Ranges = append(l.Ranges, f)
+		}
+	}
+	if len(l.Ranges) > 0 {
+		return
+	}
+	numeric := slices.DeleteFunc(slices.Clone(all), func(f core.CatalogueField) bool { return !IsNumeric(f.Type) })
+	sort.SliceStable(numeric, func(i, j int) bool { return numeric[i].Unit != "" && numeric[j].Unit == "" })
+	l.Ranges = numeric[:min(len(numeric), maxRanges)]
+}
+
+// Query returns the GraphQL query of a page: hits with the columns, and the facets. Its variables are sqon, sort, first and offset.
+func Query(document string, l Layout, columns []core.CatalogueField, fields []core.CatalogueField) string {
+	var b strings.Builder
+	b.WriteString("query($sqon:JSON,$sort:[Sort],$first:Int,$offset:Int){" + document + "{hits(filters:$sqon,sort:$sort,first:$first,offset:$offset){total edges{node{id ")
+	root := &selection{}
+	for _, f := range columns {
+		root.add(strings.Split(f.Name, "."))
+	}
+	root.write(&b, "", nestedOf(fields))
+	b.WriteString("}}}")
+	if len(l.Terms)+len(l.Ranges) > 0 {
+		b.WriteString(" aggregations(filters:$sqon,include_missing:false,aggregations_filter_themselves:false){")
+		for _, f := range l.Terms {
+			fmt.Fprintf(&b, "%s{bucket_count buckets(max:%d){key key_as_string doc_count}} ", aggregation(f.Name), maxBuckets)
+		}
+		for _, f := range l.Ranges {
+			b.WriteString(aggregation(f.Name) + "{stats{min max count}} ")
+		}
+		b.WriteString("}")
+	}
+	b.WriteString("}}")
+	return b.String()
+}
+
+// HistogramQuery returns the GraphQL query of the histograms of ranges, empty if there is nothing to draw. aggregations are those of the
+// response to Query. Its variable is sqon.
+func HistogramQuery(document string, l Layout, aggregations gjson.Result) string {
+	var b strings.Builder
+	for _, f := range l.Ranges {
+		if interval := intervalOf(f, aggregations.Get(gjsonKey(aggregation(f.Name))+".stats")); interval > 0 {
+			fmt.Fprintf(&b, "%s{histogram(interval:%s){buckets{key doc_count}}} ", aggregation(f.Name), strconv.FormatFloat(interval, 'f', -1, 64))
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "query($sqon:JSON){" + document + "{aggregations(filters:$sqon,include_missing:false,aggregations_filter_themselves:false){" + b.String() + "}}}"
+}
+
+// intervalOf returns the width of the bars of a histogram, 0 for none.
+func intervalOf(f core.CatalogueField, stats gjson.Result) float64 {
+	low, high := stats.Get("min").Float(), stats.Get("max").Float()
+	if stats.Get("count").Int() == 0 || high <= low {
+		return 0
+	}
+	interval := (high - low) / bars
+	if isDate(f.Type) {
+		return max(day, float64(int64(interval/day+1))*day)
+	}
+	if f.Type != "half_float" && f.Type != "float" && f.Type != "double" && f.Type != "scaled_float" {
+		return max(1, float64(int64(interval+1)))
+	}
+	return interval
+}
+
+// selection is a selection set of GraphQL.
+type selection struct {
+	names    []string
+	children map[string]*selection
+}
+
+func (s *selection) add(path []string) {
+	if len(path) == 0 {
+		return
+	}
+	if s.children == nil {
+		s.children = map[string]*selection{}
+	}
+	if s.children[path[0]] == nil {
+		s.children[path[0]] = &selection{}
+		s.names = append(s.names, path[0])
+	}
+	s.children[path[0]].add(path[1:])
+}
+
+func (s *selection) write(b *strings.Builder, prefix string, nested map[string]bool) {
+	for _, name := range s.names {
+		b.WriteString(name)
+		if child := s.children[name]; len(child.names) > 0 {
+			open, closing := "{", "} "
+			if nested[prefix+name] {
+				open, closing = "{hits{edges{node{", "}}}} "
+			}
+			b.WriteString(open)
+			child.write(b, prefix+name+".", nested)
+			b.WriteString(closing)
+		} else {
+			b.WriteByte(' ')
+		}
+	}
+}
+
+func nestedOf(fields []core.CatalogueField) map[string]bool {
+	nested := map[string]bool{}
+	for _, f := range fields {
+		if f.Type == "nested" {
+			nested[f.Name] = true
+		}
+	}
+	return nested
+}
+
+// DocumentName returns the name of a document type in GraphQL.
+func DocumentName(documentType string) string {
+	var b strings.Builder
+	for i, r := range documentType {
+		digit := r >= '0' && r <= '9'
+		if i == 0 && digit {
+			b.WriteByte('_')
+		}
+		if digit || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			b.WriteRune(r)
+		} else {
+			b.WriteByte('_')
+		}
+	}
+	return b.String()
+}
+
+func aggregation(name string) string { return strings.ReplaceAll(name, ".", "__") }
+
+func gjsonKey(name string) string { return strings.ReplaceAll(name, ".", `\.`) }
+
+// isName reports whether the segments of a dotted name are names in GraphQL, so that the name has the same form there.
+func isName(dotted string) bool {
+	for segment := range strings.SplitSeq(dotted, ".") {
+		if segment == "" || strings.HasPrefix(segment, "__") || DocumentName(segment) != segment {
+			return false
+		}
+	}
+	return true
+}

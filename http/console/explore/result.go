@@ -1,0 +1,171 @@
+package explore
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+)
+
+// Facet are the values of a field with their numbers of documents.
+type Facet struct {
+	core.CatalogueField
+	// Total is the number of distinct values.
+	Total  int64
+	Values []Value
+	Find   string
+}
+
+// Value is one value of a facet.
+type Value struct {
+	Key, Label string
+	Count      int64
+	Chosen     bool
+}
+
+// RangeFacet are the bounds of a field and its histogram.
+type RangeFacet struct {
+	core.CatalogueField
+	Range
+	// Min and Max are the lowest and the highest value; Empty is set if there is none.
+	Min, Max string
+	Empty    bool
+	// Date is set for dates. Histogram is JSON of the keys and the counts of its bars, empty for none.
+	Date      bool
+	Histogram string
+	Bars      []Bar
+}
+
+// Bar is one bar of a histogram, in percent of the drawing.
+type Bar struct{ X, Y, Width, Height float64 }
+
+// Row is one document of a table.
+type Row struct {
+	ID    string
+	Cells []string
+}
+
+// Facets returns the facets of a response to Query. Chosen values are kept even if no document has them.
+func Facets(l Layout, s Selection, aggregations gjson.Result) []Facet {
+	facets := make([]Facet, 0, len(l.Terms))
+	for _, f := range l.Terms {
+		of := aggregations.Get(gjsonKey(aggregation(f.Name)))
+		facet := Facet{CatalogueField: f, Total: of.Get("bucket_count").Int(), Find: s.Finds[f.Name]}
+		seen := map[string]bool{}
+		for _, b := range of.Get("buckets").Array() {
+			v := Value{Key: b.Get("key").String(), Label: b.Get("key_as_string").String(), Count: b.Get("doc_count").Int()}
+			if f.Type == "boolean" && v.Label != "" {
+				v.Key = v.Label
+			}
+			if v.Label == "" {
+				v.Label = v.Key
+			}
+			v.Chosen = slices.Contains(s.In[f.Name], v.Key)
+			seen[v.Key] = true
+			if v.Chosen || facet.Find == "" || strings.Contains(strings.ToLower(v.Label), strings.ToLower(facet.Find)) {
+				facet.Values = append(facet.Values, v)
+			}
+		}
+		for _, chosen := range s.In[f.Name] {
+			if !seen[chosen] {
+				facet.Values = append(facet.Values, Value{Key: chosen, Label: chosen, Chosen: true})
+			}
+		}
+		facets = append(facets, facet)
+	}
+	return facets
+}
+
+// RangeFacets returns the ranges of the responses to Query and HistogramQuery.
+func RangeFacets(l Layout, s Selection, aggregations, histograms gjson.Result) []RangeFacet {
+	facets := make([]RangeFacet, 0, len(l.Ranges))
+	for _, f := range l.Ranges {
+		key := gjsonKey(aggregation(f.Name))
+		stats := aggregations.Get(key + ".stats")
+		facet := RangeFacet{CatalogueField: f, Range: s.Ranges[f.Name], Date: isDate(f.Type), Empty: stats.Get("count").Int() == 0}
+		if !facet.Empty {
+			facet.Min, facet.Max = bound(facet.Date, stats.Get("min").Float()), bound(facet.Date, stats.Get("max").Float())
+		}
+		facet.draw(histograms.Get(key + ".histogram.buckets").Array())
+		facets = append(facets, facet)
+	}
+	return facets
+}
+
+func bound(date bool, value float64) string {
+	if date {
+		return time.UnixMilli(int64(value)).UTC().Format(time.DateOnly)
+	}
+	return strconv.FormatFloat(value, 'f', -1, 64)
+}
+
+// draw sets the bars of a histogram.
+func (f *RangeFacet) draw(buckets []gjson.Result) {
+	if len(buckets) == 0 {
+		return
+	}
+	keys, counts := make([]float64, len(buckets)), make([]int64, len(buckets))
+	highest := int64(1)
+	for i, b := range buckets {
+		keys[i], counts[i] = b.Get("key").Float(), b.Get("doc_count").Int()
+		highest = max(highest, counts[i])
+	}
+	if encoded, err := json.Marshal([]any{keys, counts}); err == nil {
+		f.Histogram = string(encoded)
+	}
+	width := 100 / float64(len(counts))
+	for i, n := range counts {
+		height := 100 * float64(n) / float64(highest)
+		f.Bars = append(f.Bars, Bar{X: float64(i) * width, Y: 100 - height, Width: width * .9, Height: height})
+	}
+}
+
+// Rows returns the rows of a response to Query.
+func Rows(columns, fields []core.CatalogueField, edges gjson.Result) []Row {
+	nested := nestedOf(fields)
+	rows := make([]Row, 0, PageSize)
+	for _, edge := range edges.Array() {
+		node := edge.Get("node")
+		row := Row{ID: node.Get("id").String(), Cells: make([]string, len(columns))}
+		for i, c := range columns {
+			var values []string
+			collect(node, strings.Split(c.Name, "."), "", nested, &values)
+			row.Cells[i] = strings.Join(values[:min(len(values), maxShown)], ", ")
+			if more := len(values) - maxShown; more > 0 {
+				row.Cells[i] += " and " + strconv.Itoa(more) + " more"
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// collect appends the distinct values at a path.
+func collect(node gjson.Result, path []string, prefix string, nested map[string]bool, values *[]string) {
+	if node.IsArray() {
+		for _, element := range node.Array() {
+			collect(element, path, prefix, nested, values)
+		}
+		return
+	}
+	if len(path) == 0 {
+		if text := node.String(); node.Exists() && node.Type != gjson.Null && !slices.Contains(*values, text) {
+			*values = append(*values, text)
+		}
+		return
+	}
+	child := node.Get(path[0])
+	at := prefix + path[0]
+	if !nested[at] {
+		collect(child, path[1:], at+".", nested, values)
+		return
+	}
+	for _, edge := range child.Get("hits.edges").Array() {
+		collect(edge.Get("node"), path[1:], at+".", nested, values)
+	}
+}
