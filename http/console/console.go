@@ -101,6 +101,17 @@ func (s *Surface) Register(r *api.Router) {
 	get(pathConsole+"/catalogues/{id}/explore", api.OptionalToken(), s.explore)
 	post("/catalogues/{id}/download", api.OptionalToken(), s.download)
 
+	get(pathConsole+"/schemas", api.Token(), s.schemas)
+	get(pathConsole+"/schemas/{name}", api.Token(), s.schema)
+	post("/schemas/{name}/try", api.Token(), s.tryPayload)
+
+	get(pathConsole+"/studies", api.Token(), s.studies)
+	post("/studies", api.System(), s.createStudy)
+	get(pathConsole+"/studies/{study}", api.Token(), s.study)
+	post("/studies/{study}/submit", api.WriterOf("study"), s.submit)
+	post("/studies/{study}/analyses/{id}/publish", api.WriterOf("study"), s.setState(core.StatePublished, "published"))
+	post("/studies/{study}/analyses/{id}/unpublish", api.WriterOf("study"), s.setState(core.StateUnpublished, "unpublished"))
+
 	get(pathConsole+"/*", api.Open(), s.missing)
 }
 

@@ -73,6 +73,15 @@ func newWorld() *world {
 			{ID: "broken", Problem: &core.CatalogueProblem{Code: core.CatalogueIndexNotFound, Message: "the index does not exist"}},
 			{ID: "donors", DocumentType: "donor", DefaultAccess: core.AccessPublic, Fields: donorFields()},
 		}},
+		meta: metadataWorld{
+			types:   `{"resultSet":[{"name":"variant_call","version":1,"createdAt":"2026-05-01T00:00:00Z"},{"name":"variant_call","version":2,"createdAt":"2026-05-02T00:00:00Z","options":{"fileTypes":["VCF"]}}]}`,
+			bodies:  map[int]string{1: `{"schema":{"b":1,"a":2}}`, 2: `{"schema":{"a":3,"b":1}}`},
+			studies: map[string]core.Study{"S1": {ID: "S1", Name: "Study one"}},
+			analyses: []core.Analysis{
+				{ID: "a1", Study: "S1", State: core.StateUnpublished, Body: []byte(`{"analysisType":{"name":"variant_call","version":2},"updatedAt":"2026-05-04T11:00:00Z"}`)},
+				{ID: "a2", Study: "S1", State: core.StatePublished, Body: []byte(`{}`)},
+			},
+		},
 		searchWorld: searchWorld{graph: donorGraph},
 		health:      system.Health{Components: map[string]system.ComponentState{"queue": system.ComponentUp, "index": system.ComponentDown}, Reasons: []string{"index: connection refused"}},
 	}
@@ -227,6 +236,7 @@ func router(t *testing.T, w *world, cfg api.Config) *api.Router {
 		cfg.Now = func() time.Time { return noon }
 	}
 	letters := letterStore{w}
+	w.meta.called = w.called
 	pages, err := console.New(console.Ports{
 		Indexing: indexing.Ports{
 			Ingest: w, Traces: w, Jobs: w, JobEvents: w, DeadLetters: letters, Retries: letters, Repositories: w,
@@ -289,6 +299,11 @@ func pages() []pageCase {
 		{"/console/catalogues/donors", "42"},
 		{"/console/catalogues/broken", "This catalogue cannot be searched"},
 		{"/console/catalogues/donors/explore?in.sex=male&from.age=3&q=x&column=age&column=visits.id&sort=age&order=desc", "Remove the filter </span>Sex: male"},
+		{"/console/schemas", "/console/schemas/variant_call?version=2&amp;compare=1"},
+		{"/console/schemas/variant_call", "Schema of version 2"},
+		{"/console/schemas/variant_call?version=2&compare=1", `<li class="added"><span class="no">2</span><span>+<span class="hidden"> added: </span></span><span>  &#34;a&#34;: 3,</span></li>`},
+		{"/console/studies", "/console/studies/S1"},
+		{"/console/studies/S1", "/console/studies/S1/analyses/a1/publish"},
 	}
 }
 
@@ -316,6 +331,10 @@ func actions() []actionCase {
 			writers, "record index song.ca S1 r1",
 			"/console/records?id=r1&organization=S1&repository=song.ca&notice=record",
 		},
+		{"/console/studies", url.Values{"study": {"S2"}, "name": {"Two"}}, system, "create S2 Two", "/console/studies/S2?notice=study-added"},
+		{"/console/studies/S1/submit", url.Values{"payload": {"{}"}}, writers, "submit S1", "/console/studies/S1?notice=submitted"},
+		{"/console/studies/S1/analyses/a1/publish", nil, writers, "set S1 a1 PUBLISHED", "/console/studies/S1?notice=published"},
+		{"/console/studies/S1/analyses/a2/unpublish", nil, writers, "set S1 a2 UNPUBLISHED", "/console/studies/S1?notice=unpublished"},
 	}
 }
 

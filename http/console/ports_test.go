@@ -15,7 +15,7 @@ type metadataWorld struct {
 	analyses []core.Analysis
 	types    string
 	bodies   map[int]string
-	calls    []string
+	called   func(what ...string)
 }
 
 func (m *metadataWorld) Register(context.Context, []byte) ([]byte, error) { return nil, nil }
@@ -50,7 +50,7 @@ func (m *metadataWorld) Study(_ context.Context, id string) (core.Study, error) 
 }
 
 func (m *metadataWorld) CreateStudy(_ context.Context, s core.Study) error {
-	m.calls = append(m.calls, "create "+s.ID+" "+s.Name)
+	m.called("create " + s.ID + " " + s.Name)
 	return nil
 }
 
@@ -75,7 +75,7 @@ func (m *metadataWorld) SearchIDs(context.Context, string, []core.AnalysisState,
 }
 
 func (m *metadataWorld) Submit(_ context.Context, study string, body []byte, _ bool) (string, error) {
-	m.calls = append(m.calls, "submit "+study)
+	m.called("submit " + study)
 	if strings.Contains(string(body), "wrong") {
 		return "", &core.Error{Code: core.CodeInvalid, Message: "the analysis does not match its type", Violations: []core.Violation{{Pointer: "/x", Message: "must be a string"}}}
 	}
@@ -87,7 +87,7 @@ func (m *metadataWorld) Replace(context.Context, string, string, []byte) error {
 func (m *metadataWorld) Merge(context.Context, string, string, []byte) error { return nil }
 
 func (m *metadataWorld) SetState(_ context.Context, study, id string, state core.AnalysisState, _ bool) error {
-	m.calls = append(m.calls, "set "+study+" "+id+" "+string(state))
+	m.called("set " + study + " " + id + " " + string(state))
 	return nil
 }
 

@@ -125,8 +125,16 @@ func (s submissions) readPayload(r *http.Request) ([]byte, error) {
 		return body, err
 	}
 	defer release()
-	_, err = api.Acquire(r, s.memory, payloadWeight(body))
-	return body, err
+	return body, AcquirePayload(r, s.memory, body)
+}
+
+// AcquirePayload waits for the memory for validating and storing an analysis, until the end of the request. A nil memory has no bound.
+func AcquirePayload(r *http.Request, memory api.Memory, body []byte) error {
+	if memory == nil || len(body) <= api.SmallBody {
+		return nil
+	}
+	_, err := api.Acquire(r, memory, payloadWeight(body))
+	return err
 }
 
 const (

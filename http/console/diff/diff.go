@@ -1,7 +1,10 @@
 // Package diff compares texts line by line.
 package diff
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Kind is what happened to a line.
 type Kind string
@@ -69,9 +72,9 @@ func table(x, y []string) [][]int32 {
 	for i := range t {
 		t[i] = make([]int32, len(y)+1)
 	}
-	for i := len(x) - 1; i >= 0; i-- {
-		for j := len(y) - 1; j >= 0; j-- {
-			if x[i] == y[j] {
+	for i, line := range slices.Backward(x) {
+		for j, other := range slices.Backward(y) {
+			if line == other {
 				t[i][j] = t[i+1][j+1] + 1
 			} else {
 				t[i][j] = max(t[i+1][j], t[i][j+1])

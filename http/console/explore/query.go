@@ -46,60 +46,70 @@ func ConfigQuery(document string) string {
 // NewLayout chooses the fields of a page: those that the catalogue's configuration names, else the first ones that fit.
 func NewLayout(fields []core.CatalogueField, configs gjson.Result) Layout {
 	var l Layout
-	var order []core.CatalogueField
 	byName := map[string]core.CatalogueField{}
 	for _, f := range fields {
-		byName[f.Name] = f
 		if isLeaf(f.Type) && isName(f.Name) {
+			byName[f.Name] = f
 			l.Columns = append(l.Columns, f)
-			order = append(order, f)
 		}
 	}
-	configured := func(list gjson.Result, member string) (found []core.CatalogueField) {
-		for _, one := range list.Array() {
-			if one.Get("show").Type == gjson.False || one.Get("isActive").Type == gjson.False {
-				continue
-			}
-			name := strings.ReplaceAll(one.Get(member).String(), "__", ".")
-			if f, ok := byName[name]; ok && isLeaf(f.Type) && isName(name) {
-				found = append(found, f)
-			}
-		}
-		return found
-	}
-	facets := configured(configs.Get("facets.aggregations"), "fieldName")
+	facets := shown(configs.Get("facets.aggregations"), byName)
 	if len(facets) == 0 {
-		facets = order
+		facets = l.Columns
 	}
-	l.addFacets(facets, order)
-	for _, f := range configured(configs.Get("table.columns"), "fieldName") {
+	l.addFacets(facets, l.Columns)
+	l.setDefault(configs.Get("table.columns"), byName)
+	l.setQuick(configs.Get("extended"), byName)
+	if first := configs.Get("table.defaultSorting.0"); byName[first.Get("fieldName").String()].Name != "" {
+		l.Sort, l.Descending = first.Get("fieldName").String(), first.Get("desc").Bool()
+	}
+	return l
+}
+
+// shown returns the fields of a configured list that are to be shown.
+func shown(list gjson.Result, byName map[string]core.CatalogueField) (found []core.CatalogueField) {
+	for _, one := range list.Array() {
+		if one.Get("show").Type == gjson.False || one.Get("isActive").Type == gjson.False {
+			continue
+		}
+		if f, ok := byName[strings.ReplaceAll(one.Get("fieldName").String(), "__", ".")]; ok {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// setDefault sets the columns that a table has by default.
+func (l *Layout) setDefault(configured gjson.Result, byName map[string]core.CatalogueField) {
+	for _, f := range shown(configured, byName) {
 		l.Default = append(l.Default, f.Name)
 	}
-	for _, f := range order {
-		if len(l.Default) >= maxColumns {
-			break
-		}
-		if len(configs.Get("table.columns").Array()) == 0 && f.Type != "text" {
+	if len(l.Default) > 0 {
+		return
+	}
+	for _, f := range l.Columns {
+		if f.Type != "text" && len(l.Default) < maxColumns {
 			l.Default = append(l.Default, f.Name)
 		}
 	}
-	for _, one := range configs.Get("extended").Array() {
+}
+
+// setQuick sets the fields of the quick search: those that are configured for it, else the first keywords.
+func (l *Layout) setQuick(extended gjson.Result, byName map[string]core.CatalogueField) {
+	for _, one := range extended.Array() {
 		name := one.Get("fieldName").String()
 		if f := byName[name]; one.Get("quickSearchEnabled").Bool() && (f.Type == "keyword" || f.Type == "text") {
 			l.Quick = append(l.Quick, name)
 		}
 	}
-	if len(l.Quick) == 0 {
-		for _, f := range order {
-			if f.Type == "keyword" && len(l.Quick) < maxQuick {
-				l.Quick = append(l.Quick, f.Name)
-			}
+	if len(l.Quick) > 0 {
+		return
+	}
+	for _, f := range l.Columns {
+		if f.Type == "keyword" && len(l.Quick) < maxQuick {
+			l.Quick = append(l.Quick, f.Name)
 		}
 	}
-	if first := configs.Get("table.defaultSorting.0"); byName[first.Get("fieldName").String()].Name != "" {
-		l.Sort, l.Descending = first.Get("fieldName").String(), first.Get("desc").Bool()
-	}
-	return l
 }
 
 // addFacets chooses facets among the wanted fields, and ranges also among all: those with a unit first.

@@ -1,0 +1,66 @@
+package console_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"tutti/http/api"
+)
+
+// TestTryPayload: a payload is validated and not stored; each violation is shown at the line of its value.
+func TestTryPayload(t *testing.T) {
+	w := newWorld()
+	h := router(t, w, api.Config{Authenticator: tokens{}})
+	try := func(token, study, payload string) (int, string) {
+		got := send(t, h, request{
+			method: "POST", path: "/console/schemas/variant_call/try", token: token, form: url.Values{"study": {study}, "payload": {payload}},
+		})
+		if got.Code < 300 {
+			checkPage(t, "", got.Header(), got.Body.String())
+		}
+		return got.Code, got.Body.String()
+	}
+	code, body := try("s1", "S1", "{\n \"samples\": [\n  {\"id\": \"a\"},\n  {\"wrong\": 1,\n   \"id\": 2}\n ]\n}")
+	for _, line := range []string{
+		`<li class="wrong"><span class="no">1</span><span>✕</span><span>{</span></li><li class="wrong note"><span class="no"></span><span></span><span>the analysis: lacks x</span></li>`,
+		`<li><span class="no">4</span><span></span><span>  {&#34;wrong&#34;: 1,</span></li>`,
+		`<li class="wrong"><span class="no">5</span><span>✕</span><span>   &#34;id&#34;: 2}</span></li><li class="wrong note"><span class="no"></span><span></span><span>/samples/1/id: must be a string</span></li>`,
+	} {
+		if !strings.Contains(body, line) {
+			t.Errorf("the page lacks %s", line)
+		}
+	}
+	if code != http.StatusOK || !strings.Contains(body, "The payload is not valid") {
+		t.Errorf("status %d: %s", code, body)
+	}
+	// A payload that is not JSON, or lacks the value, is marked where it ends to be known.
+	if _, body := try("s1", "S1", "wrong"); !strings.Contains(body, "/samples/1/id: must be a string") {
+		t.Errorf("not JSON: %s", body)
+	}
+	if _, body := try("system", "S1", "{}"); !strings.Contains(body, "The payload is valid") || !strings.Contains(body, "version 2 of variant_call") {
+		t.Errorf("valid: %s", body)
+	}
+	w.calls = nil
+	for token, status := range map[string]int{"none": 403, "": 401} {
+		if code, _ := try(token, "S1", "{}"); code != status || len(w.calls) > 0 {
+			t.Errorf("%q: status %d, calls %q", token, code, w.calls)
+		}
+	}
+	if code, _ := try("system", "", "{}"); code != http.StatusBadRequest {
+		t.Errorf("without a study: status %d", code)
+	}
+}
+
+// TestSubmitInvalid: an invalid submission is shown again with its violations, so that nothing typed is lost.
+func TestSubmitInvalid(t *testing.T) {
+	got := send(t, router(t, newWorld(), api.Config{}), request{method: "POST", path: "/console/studies/S1/submit", form: url.Values{"payload": {"{\"x\":\n\"wrong\"}"}}})
+	body := got.Body.String()
+	if got.Code != http.StatusUnprocessableEntity || !strings.Contains(body, "/x: must be a string") || !strings.Contains(body, "</textarea>") || !strings.Contains(body, "The analysis was not submitted") {
+		t.Errorf("status %d: %s", got.Code, body)
+	}
+	if got := send(t, router(t, newWorld(), api.Config{}), request{method: "GET", path: "/console/schemas/nothing?version=9"}); got.Code != http.StatusNotFound {
+		t.Errorf("status %d", got.Code)
+	}
+}
