@@ -1,6 +1,7 @@
 package consumers
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -46,6 +47,8 @@ type Repository struct {
 	MappingFile string
 	// Rebuild fills another index for a rebuild.
 	Rebuild Rebuild
+	// Shared is the repository's view of an index that it shares with others, nil if it shares none.
+	Shared SharedIndex
 	// GiveUpAfter is how long a run is paused because the repository does not answer before the run fails, 1 hour by default.
 	GiveUpAfter time.Duration
 }
@@ -163,17 +166,24 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 	r.PageSize = cmp.Or(r.PageSize, 500)
 	r.Concurrency = cmp.Or(r.Concurrency, 4)
 	r.GiveUpAfter = cmp.Or(r.GiveUpAfter, time.Hour)
+	documents, same, publish := deps.Index, equal, deps.Requests.PublishUnlessRemovalPending
+	if r.Shared != nil {
+		documents, same = r.Shared, r.Shared.Same
+	} else {
+		publish = nil
+	}
 	l := loop.New(p, deps.Requests, deps.Cells, loop.Config{
 		Repository: r.Code, Logger: log, AckWait: cfg.AckWait, MaxDeliver: cfg.MaxDeliver, RetryBase: cfg.RetryBase, RetryMax: cfg.RetryMax,
 	})
 	outcomes := outcome.New(deps.DeadLetters, l.Pause, outcome.Config{
 		Repository: r.Repository, MappingFile: r.MappingFile, Logger: log, Metrics: cfg.Metrics, MaxRecordBytes: cfg.MaxRecordBytes, ClockSkew: cfg.ClockSkew,
+		Publish: publish,
 	})
 	fetcher := fetch.New(r.Upstream, fetch.Config{
 		Repository: r.Code, Logger: log, Metrics: cfg.Metrics, Concurrency: r.Concurrency, MaxBodyAge: deps.Writer.MaxBodyAge(),
 	})
 	records := record.New(l, record.Config{
-		Repository: r.Repository, Logger: log, Document: r.Document, Split: r.Split, Fetcher: fetcher, Outcomes: outcomes, Index: deps.Index,
+		Repository: r.Repository, Logger: log, Document: r.Document, Split: r.Split, Fetcher: fetcher, Outcomes: outcomes, Index: documents,
 		Jobs: deps.Jobs, Writer: deps.Writer,
 	})
 	return &repository{
@@ -184,13 +194,18 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 			PageAttempts:          cfg.PageAttempts, GiveUpAfter: r.GiveUpAfter, Concurrency: r.Concurrency, ProgressEvery: cfg.ProgressEvery,
 			SweepTimeout: cfg.SweepTimeout, ClockSkew: cfg.ClockSkew, Fetcher: fetcher, Outcomes: outcomes, Writer: deps.Writer,
 			Requests: deps.Requests, Jobs: deps.Jobs, Organizations: deps.Organizations, Pages: deps.Pages, IDs: deps.IDs, Records: records, Cells: deps.Cells,
-			Index: deps.Index, Rebuild: r.Rebuild,
+			Index: documents, Same: same, Rebuild: r.Rebuild,
 		}),
 		watch: &indexWatch{
-			Repository: r, loop: l, outcomes: outcomes, log: log, cells: deps.Cells, index: deps.Index, jobs: deps.Jobs,
+			Repository: r, loop: l, outcomes: outcomes, log: log, cells: deps.Cells, index: documents, jobs: deps.Jobs,
 			cell: IdentityCell(r.Code, r.IndexName),
 		},
 	}
+}
+
+// equal reports whether two documents are the same but for surrounding white space.
+func equal(stored, document []byte) bool {
+	return bytes.Equal(bytes.TrimSpace(stored), bytes.TrimSpace(document))
 }
 
 // Start starts the consumers and returns at once. A repository whose index does not respond is paused until it does.

@@ -38,6 +38,13 @@ type (
 // NewMetrics returns the metrics, registered with a registerer.
 var NewMetrics = outcome.NewMetrics
 
+// SharedIndex is a repository's view of an index that it shares with others.
+type SharedIndex interface {
+	Index
+	// Same reports whether what GetAll returned is the repository's part of the document of a record.
+	Same(stored, document []byte) bool
+}
+
 // Requests publishes Requests and reports which are still in the queue.
 type Requests interface {
 	loop.Requests

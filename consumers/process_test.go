@@ -398,7 +398,7 @@ func (i indexPort) Get(_ context.Context, _, id string) (core.StoredDocument, bo
 	return i.p.w.engine.Get(id)
 }
 
-func (i indexPort) GetAll(_ context.Context, _ string, ids []string, each func(i int, document []byte, found bool)) error {
+func (i indexPort) GetAll(_ context.Context, _ string, ids []string, each func(i int, doc core.StoredDocument, found bool)) error {
 	return do(i.p, func() error {
 		if i.p.w.onGetAll != nil {
 			if err := i.p.w.onGetAll(); err != nil {
@@ -410,7 +410,7 @@ func (i indexPort) GetAll(_ context.Context, _ string, ids []string, each func(i
 			if err != nil {
 				return err
 			}
-			each(n, doc.Source, found)
+			each(n, doc, found)
 		}
 		return nil
 	})

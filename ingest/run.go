@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -48,6 +50,11 @@ func (s *runs) Run(
 	}
 	if err := validRun(scope, organization, flags); err != nil {
 		return core.Job{}, err
+	}
+	if flags.Rebuild {
+		if err := core.CheckOwnIndex(slices.Collect(maps.Values(s.repositories)), repository); err != nil {
+			return core.Job{}, err
+		}
 	}
 	s.cfg.Metrics.receive(cause, core.KindIndex)
 	r := core.Request{

@@ -34,6 +34,8 @@ type Config struct {
 	MappingFile string
 	// ClockSkew is how far a stored version may lie ahead of the clock without raising the alarm.
 	ClockSkew time.Duration
+	// Publish publishes a Request for a record of a repository that shares the index; nil if none does.
+	Publish func(ctx context.Context, r core.Request) error
 }
 
 // Outcomes handles the outcomes of one repository's documents. It is safe for concurrent use.
@@ -133,10 +135,16 @@ func (o *Outcomes) FindDeadLetter(ctx context.Context, organization, id string) 
 	return o.deadLetters.Find(ctx, o.code, organization, id)
 }
 
-// ClearDeadLetter removes the dead letter of a record, if there is one.
+// ClearDeadLetter removes the dead letter of a record, if there is one, but not that of a conflict, which SettleBlocks removes.
 func (o *Outcomes) ClearDeadLetter(ctx context.Context, organization, id string) error {
 	if !o.HasDeadLetter(organization, id) {
 		return nil
+	}
+	if o.cfg.Publish != nil {
+		is, err := o.isConflict(ctx, o.code, organization, id)
+		if is || err != nil {
+			return err
+		}
 	}
 	return o.deadLetters.Clear(ctx, o.code, organization, id)
 }

@@ -71,13 +71,17 @@ func (d single) owner(ctx context.Context, id string) (storedOwner, error) {
 
 func (d single) write(ctx context.Context, rec core.Record, fetchedAt time.Time, at writeVersion) (results, error) {
 	defer rec.Release()
-	write := core.Write{Op: core.OpIndex, ID: rec.ID, Version: at.version, Strict: at.strict, FetchedAt: fetchedAt}
+	write := core.Write{
+		Op: core.OpIndex, ID: rec.ID, Version: at.version, Strict: at.strict, Repository: d.Repository.Code, FetchedAt: fetchedAt,
+	}
 	write.Document, rec.Body = d.Document(nil, rec), nil
 	return d.writeOne(ctx, write, rec.Release)
 }
 
 func (d single) remove(ctx context.Context, id string, at writeVersion) (results, error) {
-	write := core.Write{Op: core.OpDelete, ID: id, Version: at.version, Strict: at.strict, FetchedAt: time.Now()}
+	write := core.Write{
+		Op: core.OpDelete, ID: id, Version: at.version, Strict: at.strict, Repository: d.Repository.Code, FetchedAt: time.Now(),
+	}
 	return d.writeOne(ctx, write, func() {})
 }
 
@@ -136,7 +140,9 @@ func (d *several) stored(ctx context.Context, id string, below core.Version) ([]
 func (d *several) write(ctx context.Context, rec core.Record, fetchedAt time.Time, at writeVersion) (results, error) {
 	defer rec.Release()
 	ticket, current := d.Writer.Ticket(), []string{}
-	write := core.Write{Op: core.OpIndex, Version: at.version, Strict: at.strict, FetchedAt: fetchedAt}
+	write := core.Write{
+		Op: core.OpIndex, Version: at.version, Strict: at.strict, Repository: d.Repository.Code, FetchedAt: fetchedAt,
+	}
 	var addErr error
 	err := d.Split(rec, func(id string, document []byte) error {
 		write.ID, write.Document = id, document
@@ -167,7 +173,9 @@ func (d *several) remove(ctx context.Context, id string, at writeVersion) (resul
 // finish writes the marker of a record after its current documents, and removes its other documents.
 func (d *several) finish(ctx context.Context, id string, ticket *bulk.Ticket, current []string, at writeVersion) (results, error) {
 	index := d.Repository.IndexName
-	marker := core.Write{Op: core.OpDelete, ID: outcome.MarkerID(id), Version: at.version, Strict: at.strict, FetchedAt: time.Now()}
+	marker := core.Write{
+		Op: core.OpDelete, ID: outcome.MarkerID(id), Version: at.version, Strict: at.strict, Repository: d.Repository.Code, FetchedAt: time.Now(),
+	}
 	if err := d.Writer.Add(ctx, ticket, index, marker); err != nil {
 		return nil, err
 	}
@@ -224,7 +232,7 @@ func (d *several) removeOthers(
 	}
 	ticket := d.Writer.Ticket()
 	for _, gone := range others {
-		write := core.Write{Op: core.OpDelete, ID: gone, Version: below - 1, FetchedAt: time.Now()}
+		write := core.Write{Op: core.OpDelete, ID: gone, Version: below - 1, Repository: d.Repository.Code, FetchedAt: time.Now()}
 		if err := d.Writer.Add(ctx, ticket, d.Repository.IndexName, write); err != nil {
 			return nil, err
 		}

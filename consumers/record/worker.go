@@ -178,6 +178,9 @@ func (w *Worker) settleOne(ctx context.Context, req core.Request, organization s
 	if w.outcomes.PausesFor(organization, r.id, r.Result) {
 		return core.NewError(core.CodeOverloaded, "the index rejects nearly all documents")
 	}
+	if err := w.outcomes.SettleBlocks(ctx, req, organization, r.id, r.Result); err != nil {
+		return err
+	}
 	switch r.Outcome {
 	case core.OutcomeIndexed, core.OutcomeRemoved, core.OutcomeExcluded:
 		err := w.outcomes.ClearDeadLetter(ctx, req.Organization, r.id)

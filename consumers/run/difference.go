@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -84,8 +83,8 @@ func (w *pageWork) writeDifferent(ctx context.Context, pass *pagePass) error {
 	}
 	type state struct{ found, equal bool }
 	states := make([]state, len(ids))
-	err := w.Index.GetAll(ctx, w.Repository.IndexName, ids, func(i int, document []byte, found bool) {
-		states[i] = state{found, found && bytes.Equal(bytes.TrimSpace(document), bytes.TrimSpace(c.documents[c.rows[i].start:c.rows[i].end]))}
+	err := w.Index.GetAll(ctx, w.Repository.IndexName, ids, func(i int, doc core.StoredDocument, found bool) {
+		states[i] = state{found, found && w.Same(doc.Source, c.documents[c.rows[i].start:c.rows[i].end])}
 	})
 	if err != nil {
 		w.log.Warn("rows of a page could not be compared with the index and are written", "job_id", w.req.JobID,

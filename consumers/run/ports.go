@@ -87,7 +87,7 @@ type Index interface {
 // Documents reads and counts documents.
 type Documents interface {
 	Get(ctx context.Context, alias, id string) (core.StoredDocument, bool, error)
-	GetAll(ctx context.Context, alias string, ids []string, each func(i int, document []byte, found bool)) error
+	GetAll(ctx context.Context, alias string, ids []string, each func(i int, doc core.StoredDocument, found bool)) error
 	Count(ctx context.Context, alias string, scope core.IndexScope) (int64, error)
 	Refresh(ctx context.Context, alias string) error
 }

@@ -172,7 +172,7 @@ func (w *pageWork) add(ctx context.Context, pass *pagePass, rec core.Record, wri
 	if rec.Excluded != nil {
 		index, write.Op, write.Document = w.Repository.IndexName, core.OpDelete, nil
 	}
-	write.Version, write.FetchedAt = w.msg.Version(), pass.sent
+	write.Version, write.FetchedAt, write.Repository = w.msg.Version(), pass.sent, w.Repository.Code
 	ready := time.Now()
 	err := w.Writer.Add(ctx, pass.ticket, index, write)
 	pass.waited += time.Since(ready)

@@ -49,7 +49,9 @@ type Config struct {
 	Records       Records
 	Cells         Cells
 	Index         Index
-	Rebuild       Rebuild
+	// Same reports whether a stored document, as Index.GetAll returns it, is the document of a record.
+	Same    func(stored, document []byte) bool
+	Rebuild Rebuild
 }
 
 // repository is what the workers of one repository's runs share.

@@ -115,6 +115,12 @@ func (w *pageWork) settleOne(ctx context.Context, record, id string, res *core.R
 	}
 	switch res.Outcome {
 	case core.OutcomeIndexed, core.OutcomeRemoved:
+		err := w.loop.RetryUntilStopped(ctx, "settling a shared document", func() error {
+			return w.Outcomes.SettleBlocks(ctx, w.recordRequest(record), org, id, *res)
+		})
+		if err != nil {
+			return err
+		}
 		return w.clearDeadLetter(ctx, id)
 	case core.OutcomeStale:
 		if w.Outcomes.AheadOfClock(w.msg.Version(), res.CurrentVersion) {

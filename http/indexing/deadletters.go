@@ -52,7 +52,7 @@ type retriedLetters struct {
 func DeadLetterReasons() []string {
 	return []string{
 		core.ReasonRejected, core.ReasonTooLarge, core.ReasonInvalidID, core.ReasonUpstream,
-		core.ReasonUnknownRepository, core.ReasonCrashLoop, core.ReasonNotUnderstood,
+		core.ReasonUnknownRepository, core.ReasonCrashLoop, core.ReasonNotUnderstood, core.ReasonConflict,
 	}
 }
 

@@ -24,7 +24,7 @@ func (s *storage) Backup(ctx context.Context, w io.Writer) error {
 		return &core.Error{Code: core.CodeConflict, Message: "another backup is in progress", Hint: "wait until it has ended"}
 	}
 	defer s.backingUp.Unlock()
-	embedded, inProcess := s.index.(*indexembedded.Index)
+	embedded, inProcess := s.engine.(*indexembedded.Index)
 	ownStore, ownQueue := !s.store.Postgres(), s.cfg.Queue.URL == ""
 	if !ownStore && !ownQueue && !inProcess {
 		return &core.Error{

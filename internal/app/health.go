@@ -118,7 +118,7 @@ func (a *App) noteDegraded(h *system.Health) {
 		degraded = true
 		h.Reasons = append(h.Reasons, "index: a stored version lies ahead of this machine's clock; check the clock")
 	}
-	if stillLoading(a.index) {
+	if stillLoading(a.engine) {
 		degraded = true
 		h.Reasons = append(h.Reasons, "index: documents are still being loaded after the start")
 	}

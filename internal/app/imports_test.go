@@ -133,6 +133,7 @@ var layers = map[string][]string{
 		"internal/disk", "internal/filter/query", "internal/index", "internal/index/embedded/evaluate",
 		"internal/index/embedded/segment", "internal/index/mapping",
 	},
+	"internal/index/shared":            {"internal/filter/query", "internal/index", "internal/index/mapping"},
 	"internal/index/embedded/segment":  {"internal/filter/query", "internal/index/mapping"},
 	"internal/index/embedded/evaluate": {"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/embedded/segment"},
 
@@ -189,7 +190,7 @@ var layers = map[string][]string{
 	"internal/tools/mutation":  {},
 	"internal/tools/queuetest": {},
 	"internal/tools/storetest": {"internal/store"},
-	"internal/tools/indextest": {"internal/index", "internal/index/mapping"},
+	"internal/tools/indextest": {"internal/index", "internal/index/mapping", "internal/index/shared"},
 	"internal/tools/searchtest": {
 		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/tools/searchtest/model",
 	},

@@ -105,7 +105,7 @@ func TestLettersList(t *testing.T) {
 		"?cursor=0":              "the cursor is not one of this list",
 		"?limit=0":               `query parameter limit must be a whole number from 1 to 1000, not "0"`,
 		"?limit=many":            `query parameter limit must be a whole number from 1 to 1000, not "many"`,
-		"?reason=" + "Rejected":  "query parameter reason must be one of [rejected too_large invalid_id upstream_error unknown_repository crash_loop not_understood]",
+		"?reason=" + "Rejected":  "query parameter reason must be one of [rejected too_large invalid_id upstream_error unknown_repository crash_loop not_understood conflict]",
 		"?repository=..":         "query parameter repository must not be a relative path segment",
 		"?reasons=rejected":      `unknown query parameter "reasons"`,
 		"?reason=a&reason=b":     "query parameter reason is given 2 times",

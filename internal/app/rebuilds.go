@@ -17,6 +17,9 @@ func (x rebuildsAPI) Rollback(ctx context.Context, repository, requestID string)
 	if err != nil {
 		return core.Job{}, err
 	}
+	if err := core.CheckOwnIndex(x.cfg.CoreRepositories(), repository); err != nil {
+		return core.Job{}, err
+	}
 	if err := r.Rollback(ctx); err != nil {
 		return core.Job{}, err
 	}
@@ -38,7 +41,7 @@ func (x rebuildsAPI) Plan(ctx context.Context, repository string) (core.MappingP
 	if err != nil {
 		return core.MappingPlan{}, err
 	}
-	return plan.Mapping(ctx, rc, x.index)
+	return plan.Mapping(ctx, x.cfg, rc, x.index)
 }
 
 func (x rebuildsAPI) rebuild(repository string) (*rebuild.Rebuild, error) {

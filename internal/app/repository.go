@@ -14,6 +14,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/exclusion"
 	"tutti/internal/index"
+	"tutti/internal/index/shared"
 	"tutti/internal/metadata"
 	"tutti/internal/queue"
 	"tutti/internal/rebuild"
@@ -72,6 +73,9 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 		w.Document = func(dst []byte, rec core.Record) []byte { return kind.Append(dst, rec, block) }
 	}
 	traced := trace.Repository{Repository: repo, Upstream: watched, Document: w.Document, Split: w.Split}
+	if view := x.index.Of(repo); view != nil {
+		w.Shared, traced.Shared = view, view
+	}
 	if settings, ok := rc.Own().(*song.Settings); ok {
 		traced.States = settings.States
 	}
@@ -119,7 +123,7 @@ func (x *indexer) contradicting(code string) *atomic.Pointer[string] {
 
 // probe prepares and checks the index of one repository.
 type probe struct {
-	index index.Index
+	index *shared.Index
 	spec  index.Spec
 	code  string
 	// ensured is called with the result of each Ensure.
@@ -147,7 +151,11 @@ func (p probe) Prepare(ctx context.Context, identity string) error {
 	}
 	switch {
 	case contradicts:
-		reason := "repository " + p.code + ": " + core.MessageOf(err) + "; run tutti index " + p.code + " --rebuild (tutti mapping plan " + p.code + " lists the fields)"
+		hint := "run tutti index " + p.code + " --rebuild"
+		if p.index.Shared(p.spec.Alias) {
+			hint = "give the repositories that share the index another indexName"
+		}
+		reason := "repository " + p.code + ": " + core.MessageOf(err) + "; " + hint + " (tutti mapping plan " + p.code + " lists the fields)"
 		p.contradicts.Store(&reason)
 		p.log.Warn("the index keeps its mapping until a rebuild", "repository", p.code, "index", p.spec.Alias, "reason", core.MessageOf(err))
 	case core.CodeOf(err) == core.CodeConflict:

@@ -39,14 +39,12 @@ type indexer struct {
 
 // openIngest creates the service for triggers, notifications and retries.
 func (x *indexer) openIngest(context.Context) error {
-	repositories := make([]core.Repository, 0, len(x.cfg.Repositories))
 	sources := make(map[string]ingest.Source, len(x.cfg.Repositories))
 	formats := map[core.RepositoryType]core.EventFormat{}
 	for _, t := range protocol.Types() {
 		formats[t.Name] = t.Events
 	}
 	for _, rc := range x.cfg.Repositories {
-		repositories = append(repositories, rc.Core())
 		source := ingest.Source{WebhookSecret: rc.Notifications.Webhook.Secret.Reveal()}
 		if t := protocol.Of(rc.Type); t.EventSource != nil {
 			source.Server, source.Entity = t.EventSource(rc.Own())
@@ -55,7 +53,7 @@ func (x *indexer) openIngest(context.Context) error {
 	}
 	letters := x.queue.DeadLetters()
 	var err error
-	x.ingest, err = ingest.New(repositories, x.queue, x.queue.Jobs(), x.queue.Cells(), ingest.Config{
+	x.ingest, err = ingest.New(x.cfg.CoreRepositories(), x.queue, x.queue.Jobs(), x.queue.Cells(), ingest.Config{
 		Logger: x.log.With("component", "ingest"), Metrics: x.metrics.ingest,
 		Formats: formats, Sources: sources, Batches: x.queue, Lists: x.queue.Lists(), DeadLetters: letters, DeadLetterIndex: letters, Signatures: x.queue.Signatures(),
 	})

@@ -16,6 +16,7 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/index/elastic"
 	indexembedded "tutti/internal/index/embedded"
+	"tutti/internal/index/shared"
 	"tutti/internal/queue"
 	"tutti/internal/queue/embedded"
 	"tutti/internal/rebuild"
@@ -25,9 +26,11 @@ import (
 // storage holds the queue, the store and the index of the process.
 type storage struct {
 	*base
-	queue  *queue.Queue
-	store  *store.Store
-	index  index.Index
+	queue *queue.Queue
+	store *store.Store
+	// engine is the search index, index the same for repositories that may share indices.
+	engine index.Index
+	index  *shared.Index
 	writer *bulk.Writer
 	// grown is called with the alias of an index that has new fields. Nothing is written before it is set.
 	grown func(alias string)
@@ -112,8 +115,16 @@ func (s *storage) openStore(ctx context.Context) error {
 const cursorSecret = "cursors"
 
 func (s *storage) openIndex(ctx context.Context) error {
+	if err := s.openEngine(ctx); err != nil {
+		return err
+	}
+	s.index = shared.New(s.engine, s.cfg.CoreRepositories())
+	return nil
+}
+
+func (s *storage) openEngine(ctx context.Context) error {
 	if s.opts.Index != nil {
-		s.index = s.opts.Index
+		s.engine = s.opts.Index
 		return nil
 	}
 	var err error
@@ -124,7 +135,7 @@ func (s *storage) openIndex(ctx context.Context) error {
 		}
 		conn := check.Connection(c)
 		conn.Logger = s.log.With("component", "index")
-		s.index, err = elastic.New(elastic.Config{
+		s.engine, err = elastic.New(elastic.Config{
 			Connection: conn,
 			Shards:     c.Shards, Replicas: c.Replicas, Grown: func(alias string) { s.grown(alias) }, CursorKey: key,
 		})
@@ -132,14 +143,14 @@ func (s *storage) openIndex(ctx context.Context) error {
 		if err := checkUsable(s.cfg, backup.PartIndex); err != nil {
 			return err
 		}
-		s.index, err = indexembedded.Open(indexembedded.Config{
+		s.engine, err = indexembedded.Open(indexembedded.Config{
 			Dir: filepath.Join(s.cfg.DataDir, "index"), Logger: s.log.With("component", "index"), Grown: func(alias string) { s.grown(alias) },
 		})
 	}
 	if err != nil {
 		return err
 	}
-	s.cleanup.push("index", func(context.Context) error { return s.index.Close() })
+	s.cleanup.push("index", func(context.Context) error { return s.engine.Close() })
 	return nil
 }
 

@@ -260,7 +260,7 @@ func repository(members string) string { return strings.Replace(least, "}]", ", 
 
 func TestErrorsNameTheirKey(t *testing.T) {
 	dir := t.TempDir()
-	array, broken, empty := yamlOf(t, dir, "array.json", "[]"), yamlOf(t, dir, "broken.json", "{"), yamlOf(t, dir, "empty", "\n")
+	array, broken, empty, object := yamlOf(t, dir, "array.json", "[]"), yamlOf(t, dir, "broken.json", "{"), yamlOf(t, dir, "empty", "\n"), yamlOf(t, dir, "object.json", "{}")
 	two := func(second string) string { return strings.Replace(least, "}]", "}, "+second+"]", 1) }
 	for name, tt := range map[string]struct {
 		file string
@@ -371,7 +371,7 @@ func TestErrorsNameTheirKey(t *testing.T) {
 		"empty state":            {repository("song: {states: ['']}"), "repositories[0].song.states[0]: is empty (line 1)", ""},
 		"state with comma":       {repository("song: {states: ['A,B']}"), `repositories[0].song.states[0]: "A,B" is not an analysis state`, ""},
 		"one code twice":         {two(`{code: song.ca, type: song, url: "http://a", indexName: b}`), `repositories[1].code: "song.ca" is also the code of repositories[0]`, ""},
-		"one index twice":        {two(`{code: song.jp, type: song, url: "http://a", indexName: analyses}`), `repositories[1].indexName: "analyses" is also the index of repositories[0], and sharing an index is not supported yet`, ""},
+		"one index, two files":   {two(`{code: song.jp, type: song, url: "http://a", indexName: analyses, mappingFile: ` + object + `}`), `repositories[1].mappingFile: "` + object + `" is not that of repositories[0], "", which shares the index analyses`, ""},
 		"not keys":               {"- a", "the file contains a list instead of keys (line 1)", ""},
 		"two documents":          {least + "\n---\na: b", "the file contains more than one YAML document", ""},
 		"not YAML":               {"a: [", "the file is not YAML: line 1: did not find expected node content", ""},
@@ -444,11 +444,11 @@ func TestRepositoryKeys(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotSupportedYetIsRefused(t *testing.T) {
-	_, err := config.Parse([]byte(strings.Replace(least, "}]", "}, {code: own, type: local, indexName: analyses}]", 1)), nil)
-	wantErrors(t, err, "repositories[1].indexName: \"analyses\" is also the index of repositories[0]")
-	if core.CodeOf(err) != core.CodeUnsupported {
-		t.Errorf("code %s", core.CodeOf(err))
+// TestSharedIndexIsAccepted: repositories of any types may have the same index.
+func TestSharedIndexIsAccepted(t *testing.T) {
+	cfg, err := config.Parse([]byte(strings.Replace(least, "}]", "}, {code: own, type: local, indexName: analyses}]", 1)), nil)
+	if err != nil || len(cfg.Repositories) != 2 || cfg.Repositories[1].IndexName != "analyses" {
+		t.Errorf("%+v, %v", cfg.Repositories, err)
 	}
 }
 

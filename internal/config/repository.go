@@ -22,7 +22,7 @@ type Repository struct {
 	Type core.RepositoryType
 	// URL is the base URL of the repository; empty for type local.
 	URL string
-	// IndexName is the alias that documents are written to.
+	// IndexName is the alias that documents are written to. Repositories with the same one share the index.
 	IndexName string
 	// Name, Organization and Country are part of a document's repositories block.
 	Name         string
@@ -127,7 +127,7 @@ func (r *Repository) keys() []setting.Key {
 		setting.Text("url", &r.URL, "", "Base URL of the repository; not for type local.").
 			RequireUnless("type", string(core.TypeLocal), func() bool { return r.Type == core.TypeLocal }).
 			Matching(urlPattern, "an absolute http or https URL"),
-		setting.Text("indexName", &r.IndexName, "", "Alias that documents are written to.").Require().
+		setting.Text("indexName", &r.IndexName, "", "Alias that documents are written to; repositories with the same one share the index.").Require().
 			Matching(indexNamePattern, "an index name: lower case, none of \\ / * ? \" < > | , # : or space, not starting with . - _ or +"),
 		setting.Text("name", &r.Name, "", "Name as shown in documents."),
 		setting.Text("organization", &r.Organization, "", "Who runs the repository, as shown in documents."),
@@ -244,6 +244,15 @@ func (c *Config) fillTopics() {
 	}
 }
 
+// CoreRepositories returns the repositories for other packages.
+func (c *Config) CoreRepositories() []core.Repository {
+	all := make([]core.Repository, len(c.Repositories))
+	for i := range c.Repositories {
+		all[i] = c.Repositories[i].Core()
+	}
+	return all
+}
+
 func (c *Config) readMappings(f *setting.ErrorList) {
 	for i := range c.Repositories {
 		r := &c.Repositories[i]
@@ -295,11 +304,11 @@ func (c *Config) validateRepositories(given *setting.Node, f *setting.ErrorList)
 		} else {
 			codes[r.Code] = i
 		}
-		if first, twice := indices[r.IndexName]; twice && r.IndexName != "" {
-			f.AddCode(core.CodeUnsupported, at+".indexName", "", "use a different index for each repository",
-				"%q is also the index of %s, and sharing an index is not supported yet", r.IndexName, setting.Indexed("repositories", first))
-		} else {
+		if first, shared := indices[r.IndexName]; !shared {
 			indices[r.IndexName] = i
+		} else if file := c.Repositories[first].MappingFile; file != r.MappingFile && r.IndexName != "" {
+			f.Add(at+".mappingFile", "", "set the same mappingFile for all repositories of an index, or use different indexes",
+				"%q is not that of %s, %q, which shares the index %s", r.MappingFile, setting.Indexed("repositories", first), file, r.IndexName)
 		}
 	}
 }

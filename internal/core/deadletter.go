@@ -19,6 +19,8 @@ const (
 	ReasonUnknownRepository = "unknown_repository"
 	ReasonCrashLoop         = "crash_loop"
 	ReasonNotUnderstood     = "not_understood"
+	// ReasonConflict is that of a record of which another repository that shares the index has a newer one that differs.
+	ReasonConflict = "conflict"
 )
 
 // DeadLetter is a record that tutti stopped retrying until an operator fixes it: one per record, for the latest failure.

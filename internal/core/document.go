@@ -23,6 +23,8 @@ type Write struct {
 	// Strict rejects the write if the stored version is the same, not only if it is higher: of several writers that read one
 	// version and write the next, one succeeds.
 	Strict bool
+	// Repository is the code of the repository that the write is for. It matters in an index that repositories share.
+	Repository string
 	// Document is the complete document, one JSON object without line feeds; nil for OpDelete. It is valid only until the call
 	// that receives it returns.
 	Document []byte
@@ -54,6 +56,8 @@ type BatchItem struct {
 	ID      string
 	Version Version
 	Strict  bool
+	// Repository is that of the Write.
+	Repository string
 	// Start and End bound the item's encoding in Body; the document is Body[DocStart:DocEnd], empty for OpDelete.
 	Start, DocStart, DocEnd, End int
 }
@@ -140,6 +144,23 @@ type Result struct {
 	CurrentVersion Version
 	// Rejected is the document of an OutcomeRejected, for the dead letter; nil otherwise.
 	Rejected *DeadLetterDocument
+	// Shared is the state of the document in an index that repositories share, after an OutcomeIndexed or OutcomeRemoved; else nil.
+	Shared *SharedState
+}
+
+// SharedState is the state of a document in an index that repositories share.
+type SharedState struct{ Blocks []SharedBlock }
+
+// SharedBlock is what one repository has in a document of an index that repositories share.
+type SharedBlock struct {
+	// Repository is the code of the repository. Organization and RecordID are its record's.
+	Repository, Organization, RecordID string
+	// Conflict is set when the record differs from the one that the document is made of, which is newer.
+	Conflict bool
+	// Document is the document that the record would be alone, if Conflict is set and the write has replaced or not used it.
+	Document *DeadLetterDocument
+	// Fetch is set when the document should be made of this record, but is made of another one: it must be fetched.
+	Fetch bool
 }
 
 // DeadLetterDocument is a rejected document as a dead letter stores it.

@@ -1,6 +1,10 @@
 package core
 
-import "time"
+import (
+	"slices"
+	"strings"
+	"time"
+)
 
 // RepositoryType is the protocol that a repository speaks.
 type RepositoryType string
@@ -33,6 +37,30 @@ type RecordFields struct {
 	ID, Organization string
 	// Document is the document's id if a record has several documents, empty if its document has the record's id.
 	Document string
+}
+
+// CheckOwnIndex returns CodeConflict if the repository of a code shares its index with others: its index cannot be replaced, because that
+// would lose theirs.
+func CheckOwnIndex(all []Repository, code string) error {
+	at := slices.IndexFunc(all, func(r Repository) bool { return r.Code == code })
+	if at < 0 {
+		return nil
+	}
+	var others []string
+	for _, r := range all {
+		if r.IndexName == all[at].IndexName && r.Code != code {
+			others = append(others, r.Code)
+		}
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	slices.Sort(others)
+	return &Error{
+		Code:    CodeConflict,
+		Message: "the index " + all[at].IndexName + " cannot be replaced, because " + strings.Join(others, ", ") + " and " + code + " share it",
+		Hint:    "give the repositories that share it another indexName, which is filled beside it, and then remove the index",
+	}
 }
 
 // Pause is a repository whose consumers are paused, and why. Reason is safe to display.

@@ -59,7 +59,7 @@ type Index interface {
 
 	// GetAll calls each for every id, in order, with its document as last written, even before a Refresh, apart from surrounding white
 	// space; found is false when it is absent. The document is valid until each returns. CodeIndexBlocked when the alias is missing.
-	GetAll(ctx context.Context, alias string, ids []string, each func(i int, document []byte, found bool)) error
+	GetAll(ctx context.Context, alias string, ids []string, each func(i int, doc core.StoredDocument, found bool)) error
 
 	// Count returns the number of documents in scope as of the last Refresh. CodeIndexBlocked when the alias is missing.
 	Count(ctx context.Context, alias string, scope core.IndexScope) (int64, error)

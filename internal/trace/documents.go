@@ -29,7 +29,7 @@ func (c *collection) index(ctx context.Context) error {
 	}
 	other := false
 	for _, id := range c.listed() {
-		stored, found, err := c.cfg.Index.Get(ctx, x.Alias, id)
+		stored, found, err := c.documents().Get(ctx, x.Alias, id)
 		if err != nil {
 			x.Documents = []core.TraceDocument{}
 			return err
@@ -55,13 +55,21 @@ func (c *collection) index(ctx context.Context) error {
 	return nil
 }
 
+// documents returns what reads the repository's documents.
+func (c *collection) documents() Index {
+	if c.repository.Shared != nil {
+		return c.repository.Shared
+	}
+	return c.cfg.Index
+}
+
 // listStored finds the ids of the stored documents of a record that has several, as of the index's last refresh.
 func (c *collection) listStored(ctx context.Context) error {
 	if c.repository.Split == nil {
 		return nil
 	}
 	scope := core.IndexScope{Repository: c.repository.Code, Field: c.repository.Fields.ID, Organization: c.trace.ID}
-	err := c.cfg.Index.Scan(ctx, c.repository.IndexName, scope, 0, func(id string, _ core.Version) error {
+	err := c.documents().Scan(ctx, c.repository.IndexName, scope, 0, func(id string, _ core.Version) error {
 		if len(c.storedIDs) > maxDocuments {
 			return errEnough
 		}
@@ -114,6 +122,11 @@ func (c *collection) document(id string, stored core.StoredDocument, found bool)
 	}
 	switch {
 	case !c.known:
+	case found && expected && c.repository.Shared != nil:
+		d.Comparison = core.ComparisonDiffers
+		if c.repository.Shared.Same(stored.Source, made) {
+			d.Comparison = core.ComparisonEqual
+		}
 	case found && expected:
 		d.Comparison = compare(made, stored.Source)
 	case found != expected:

@@ -52,6 +52,15 @@ type Repository struct {
 	States   []string
 	Document func(dst []byte, rec core.Record) []byte
 	Split    func(rec core.Record, each func(id string, document []byte) error) error
+	// Shared is the repository's view of an index that it shares with others, nil if it shares none.
+	Shared Shared
+}
+
+// Shared reads a repository's part of documents.
+type Shared interface {
+	Index
+	// Same reports whether what Get returned is the repository's part of a document.
+	Same(stored, document []byte) bool
 }
 
 // Config holds the dependencies of a Tracer; all but Timeout are required.

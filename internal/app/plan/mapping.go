@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"tutti/internal/app/check"
@@ -11,6 +12,7 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/index/elastic"
 	"tutti/internal/index/mapping"
+	"tutti/internal/index/shared"
 )
 
 // Comparer compares an alias with its configuration, without changing anything.
@@ -18,8 +20,8 @@ type Comparer interface {
 	Compare(ctx context.Context, spec index.Spec) (index.Comparison, error)
 }
 
-// Mapping returns the plan of a repository. It reads the mapping file as it is now.
-func Mapping(ctx context.Context, rc config.Repository, x Comparer) (core.MappingPlan, error) {
+// Mapping returns the plan of a repository of a configuration. It reads the mapping file as it is now.
+func Mapping(ctx context.Context, cfg config.Config, rc config.Repository, x Comparer) (core.MappingPlan, error) {
 	spec := index.Spec{Alias: rc.IndexName, Known: rc.Kind().Known()}
 	var err error
 	if spec.Mapping, err = rc.ReadMapping(); err != nil {
@@ -41,6 +43,11 @@ func Mapping(ctx context.Context, rc config.Repository, x Comparer) (core.Mappin
 		p.Settings = append(p.Settings, core.PlannedSetting{Setting: s.Setting, Wanted: s.Wanted, Live: s.Live})
 	}
 	p.Next = next(rc.Code, found)
+	if replaces := slices.ContainsFunc(p.Next, func(step string) bool {
+		return strings.Contains(step, " adopt ") || strings.Contains(step, " --rebuild ")
+	}); replaces && core.CheckOwnIndex(cfg.CoreRepositories(), rc.Code) != nil {
+		p.Next = []string{"choose another indexName for all repositories that share this one"}
+	}
 	p.Difference = len(p.Next) > 0
 	return p, nil
 }
@@ -128,7 +135,15 @@ func Repository(cfg config.Config, code string) (config.Repository, error) {
 }
 
 // Engine connects to the search engine of a configuration, which must have one. It must be closed.
-func Engine(cfg config.Config) (*elastic.Index, error) {
+func Engine(cfg config.Config) (*shared.Index, error) {
+	engine, err := connect(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return shared.New(engine, cfg.CoreRepositories()), nil
+}
+
+func connect(cfg config.Config) (*elastic.Index, error) {
 	c := cfg.Index
 	return elastic.New(elastic.Config{Connection: check.Connection(c), Shards: c.Shards, Replicas: c.Replicas})
 }
@@ -140,10 +155,13 @@ func Adopt(ctx context.Context, cfg config.Config, code string) (alias, physical
 	if err != nil {
 		return "", "", err
 	}
+	if err := core.CheckOwnIndex(cfg.CoreRepositories(), code); err != nil {
+		return "", "", err
+	}
 	if cfg.Index.URL == "" {
 		return "", "", core.NewError(core.CodeInvalid, "the configuration has no index.url; the embedded index has nothing to adopt")
 	}
-	engine, err := Engine(cfg)
+	engine, err := connect(cfg)
 	if err != nil {
 		return "", "", err
 	}

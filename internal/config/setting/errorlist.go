@@ -13,11 +13,6 @@ type ErrorList struct{ found []error }
 
 // Add adds an error of the key at path. where is the source of the value, "" for none.
 func (f *ErrorList) Add(path, where, hint, format string, args ...any) {
-	f.AddCode(core.CodeInvalid, path, where, hint, format, args...)
-}
-
-// AddCode is Add for an error with another code than core.CodeInvalid.
-func (f *ErrorList) AddCode(code core.Code, path, where, hint, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
 	if path != "" {
 		message = path + ": " + message
@@ -25,7 +20,7 @@ func (f *ErrorList) AddCode(code core.Code, path, where, hint, format string, ar
 	if where != "" {
 		message += " (" + where + ")"
 	}
-	f.found = append(f.found, &core.Error{Code: code, Message: message, Hint: hint})
+	f.found = append(f.found, &core.Error{Code: core.CodeInvalid, Message: message, Hint: hint})
 }
 
 // Err joins the errors, nil when there are none.

@@ -116,6 +116,7 @@ func tidyCluster(t *testing.T) index.Index {
 
 func TestConformance(t *testing.T) {
 	indextest.Run(t, func(t *testing.T) index.Index { return tidyCluster(t) }, indexDialect(t))
+	indextest.RunShared(t, func(t *testing.T) index.Index { return tidyCluster(t) })
 }
 
 // indexDialect returns how the engine departs from Elasticsearch 8.

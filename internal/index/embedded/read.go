@@ -38,13 +38,13 @@ func (x *reader) Get(_ context.Context, name, id string) (doc core.StoredDocumen
 }
 
 // GetAll calls each for every id, in order, with its document as last written.
-func (x *reader) GetAll(ctx context.Context, name string, ids []string, each func(i int, document []byte, found bool)) error {
+func (x *reader) GetAll(ctx context.Context, name string, ids []string, each func(i int, doc core.StoredDocument, found bool)) error {
 	for i, id := range ids {
 		doc, found, err := x.Get(ctx, name, id)
 		if err != nil {
 			return err
 		}
-		each(i, doc.Source, found)
+		each(i, doc, found)
 	}
 	return nil
 }

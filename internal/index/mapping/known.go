@@ -126,13 +126,32 @@ func Repositories() *Field {
 	return NewRoot().addProperties(map[string]*Field{repositories: block})
 }
 
-// MissingOwn returns the field of known that tutti adds to every document, when tree, a user's mapping, does not define it: it
-// identifies the documents of a repository. Nil when it is defined, or when the tree cannot have it.
+// Shared is the name of the field that tutti adds to the documents of an index that several repositories share. Nobody can search or
+// read it.
+const Shared = "_tutti"
+
+// SharedState returns a tree with the field Shared: keywords that select the documents of a repository, and what is not indexed.
+func SharedState() *Field {
+	state := &Field{Type: Object, Params: map[string]json.RawMessage{"enabled": json.RawMessage("false")}}
+	own := (&Field{Type: Object}).addProperties(leaves(Keyword, "scope"), map[string]*Field{"state": state})
+	return NewRoot().addProperties(map[string]*Field{Shared: own})
+}
+
+// MissingOwn returns the fields of known that tutti adds to every document, if tree, a user's mapping, does not define them: they
+// identify the documents of a repository. Nil when they are defined, or when the tree cannot have them.
 func MissingOwn(tree, known *Field) *Field {
-	block := known.Lookup(repositories)
 	subobjects := tree.Params["subobjects"]
-	if block == nil || tree.Lookup(repositories) != nil || tree.disabled() || subobjects != nil && string(subobjects) != "true" {
+	if tree.disabled() || subobjects != nil && string(subobjects) != "true" {
 		return nil
 	}
-	return &Field{Type: Object, Properties: map[string]*Field{repositories: block.Clone()}}
+	var missing *Field
+	for _, name := range []string{repositories, Shared} {
+		if own := known.Lookup(name); own != nil && tree.Lookup(name) == nil {
+			if missing == nil {
+				missing = &Field{Type: Object}
+			}
+			missing.addProperties(map[string]*Field{name: own.Clone()})
+		}
+	}
+	return missing
 }

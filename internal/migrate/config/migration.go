@@ -64,7 +64,6 @@ func Migrate(in Input) (Output, error) {
 	for i := range products {
 		m.convert(&products[i])
 	}
-	m.separateIndices()
 	m.decisions(products)
 	file, err := m.file(products)
 	return Output{File: file, Warnings: m.warnings}, err
@@ -158,26 +157,6 @@ func (m *migration) repositories() int {
 		}
 	}
 	return n
-}
-
-// separateIndices renames the index of a repository that shares it with one before: Maestro 4 has one for all.
-func (m *migration) separateIndices() {
-	set, first := values(m.foreign), map[string]string{}
-	for i := range m.repositories() {
-		at := setting.Indexed("repositories", i)
-		path := at + ".indexName"
-		name := set[path]
-		other, shared := first[name]
-		first[name] = cmp.Or(other, at)
-		if !shared || name == "" {
-			continue
-		}
-		own := name + "-" + strings.ToLower(set[at+".code"])
-		m.foreign.Set(path, own)
-		m.origin[path] += ", not shared with " + other
-		m.warn("%s and %s share the index %s, which tutti does not support: %s is %s, so that a catalogue of %s does not have its documents",
-			other, at, name, path, own, name)
-	}
 }
 
 // decisions warns of what the products leave to the user.

@@ -152,7 +152,7 @@ func testMissingAlias(s *suite) {
 		}
 	}
 	_, _, getErr := s.x.Get(s.Context(), s.alias, "a")
-	getAllErr := s.x.GetAll(s.Context(), s.alias, []string{"a"}, func(int, []byte, bool) {})
+	getAllErr := s.x.GetAll(s.Context(), s.alias, []string{"a"}, func(int, core.StoredDocument, bool) {})
 	_, countErr := s.x.Count(s.Context(), s.alias, core.IndexScope{})
 	_, mappingErr := s.x.Mapping(s.Context(), s.alias)
 	scanErr := s.x.Scan(s.Context(), s.alias, core.IndexScope{}, 0, func(string, core.Version) error { return nil })

@@ -63,12 +63,13 @@ func testGetAll(s *suite) {
 	s.expect(outcomes(core.OutcomeRemoved), remove("gone", 6))
 	ids := []string{"b", "absent", "a", "gone", "ä \"/", "a"}
 	want := []string{`{ "studyId" : "S" }`, "", last, "", `{"studyId":"Zürich"}`, last}
+	versions := []core.Version{2, 0, 4, 0, 5, 4}
 	var got []string
-	err := s.x.GetAll(s.Context(), s.alias, ids, func(i int, document []byte, found bool) {
-		if i != len(got) || found != (want[i] != "") {
-			s.Errorf("document %d, %q: found is %v", i, ids[i], found)
+	err := s.x.GetAll(s.Context(), s.alias, ids, func(i int, doc core.StoredDocument, found bool) {
+		if i != len(got) || found != (want[i] != "") || found && doc.Version != versions[i] {
+			s.Errorf("document %d, %q: found is %v, version %d", i, ids[i], found, doc.Version)
 		}
-		got = append(got, string(bytes.TrimSpace(document)))
+		got = append(got, string(bytes.TrimSpace(doc.Source)))
 	})
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		s.Errorf("%v (-want +got):\n%s", err, diff)

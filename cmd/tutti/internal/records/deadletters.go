@@ -26,7 +26,7 @@ const maxDeadLetters = 1000
 func reasons() []string {
 	return []string{
 		core.ReasonRejected, core.ReasonTooLarge, core.ReasonInvalidID, core.ReasonUpstream,
-		core.ReasonUnknownRepository, core.ReasonCrashLoop, core.ReasonNotUnderstood,
+		core.ReasonUnknownRepository, core.ReasonCrashLoop, core.ReasonNotUnderstood, core.ReasonConflict,
 	}
 }
 

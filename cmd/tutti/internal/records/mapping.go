@@ -102,7 +102,7 @@ func planMapping(cmd *cobra.Command, r *command.Remote, file, code string) (clie
 		return p, err
 	}
 	defer func() { _ = engine.Close() }() // nothing was written
-	if p.MappingPlan, err = plan.Mapping(cmd.Context(), rc, engine); err != nil {
+	if p.MappingPlan, err = plan.Mapping(cmd.Context(), cfg, rc, engine); err != nil {
 		return p, err
 	}
 	p.Raw, err = json.Marshal(p.MappingPlan)

@@ -64,7 +64,7 @@ func (r *Reader) Get(ctx context.Context, alias, id string) (core.StoredDocument
 }
 
 // GetAll calls each for every id, in order, with its document as last written, even before a Refresh, without surrounding white space.
-func (r *Reader) GetAll(ctx context.Context, alias string, ids []string, each func(i int, document []byte, found bool)) error {
+func (r *Reader) GetAll(ctx context.Context, alias string, ids []string, each func(i int, doc core.StoredDocument, found bool)) error {
 	end, err := r.client.Begin(alias)
 	if err != nil {
 		return err
@@ -91,7 +91,9 @@ func (r *Reader) GetAll(ctx context.Context, alias string, ids []string, each fu
 		}
 	}
 	for i, doc := range docs {
-		each(i, []byte(doc.Get("_source").Raw), doc.Get("found").Bool())
+		each(i, core.StoredDocument{
+			ID: ids[i], Version: core.Version(doc.Get("_version").Int()), Source: []byte(doc.Get("_source").Raw), Index: doc.Get("_index").Str,
+		}, doc.Get("found").Bool())
 	}
 	return nil
 }

@@ -1,0 +1,114 @@
+package outcome
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/internal/core"
+)
+
+// letters are dead letters in memory, by repository, organization and record.
+type letters map[[3]string]core.DeadLetter
+
+func (l letters) Put(_ context.Context, d core.DeadLetter) error {
+	l[[3]string{d.Repository, d.Organization, d.RecordID}] = d
+	return nil
+}
+
+func (l letters) Clear(_ context.Context, repository, organization, id string) error {
+	delete(l, [3]string{repository, organization, id})
+	return nil
+}
+
+func (l letters) Has(repository, organization, id string) bool {
+	_, has := l[[3]string{repository, organization, id}]
+	return has
+}
+
+func (l letters) Find(_ context.Context, repository, organization, id string) (core.DeadLetter, error) {
+	d, has := l[[3]string{repository, organization, id}]
+	if !has {
+		return d, core.NewError(core.CodeNotFound, "no such dead letter")
+	}
+	return d, nil
+}
+
+// TestSettleBlocks: a conflict of any repository becomes a dead letter, which only its end removes; other dead letters stay as they are.
+func TestSettleBlocks(t *testing.T) {
+	stored := letters{}
+	var published []core.Request
+	o := New(stored, nil, Config{
+		Repository: core.Repository{Code: "a", IndexName: "x"}, Logger: slog.New(slog.DiscardHandler),
+		Publish: func(_ context.Context, r core.Request) error {
+			published = append(published, r)
+			return nil
+		},
+	})
+	req := core.Request{ID: "r", Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: "a", Organization: "S", RecordID: "1", Cause: core.CauseREST}
+	settle := func(outcome core.Outcome, blocks ...core.SharedBlock) {
+		t.Helper()
+		if err := o.SettleBlocks(t.Context(), req, "S", "1", core.Result{Outcome: outcome, Shared: &core.SharedState{Blocks: blocks}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.ClearDeadLetter(t.Context(), "S", "1"); err != nil { // as after each success
+			t.Fatal(err)
+		}
+	}
+	want := func(reasons ...string) {
+		t.Helper()
+		var got []string
+		for key, l := range stored {
+			got = append(got, key[0]+" "+key[1]+" "+l.Reason)
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(reasons, got); diff != "" {
+			t.Errorf("dead letters (-want +got):\n%s", diff)
+		}
+	}
+	own, other := core.SharedBlock{Repository: "a", Organization: "S", RecordID: "1"}, core.SharedBlock{Repository: "b", Organization: "T", RecordID: "2"}
+	lost, otherLost := own, other
+	lost.Conflict, lost.Document = true, core.NewDeadLetterDocument([]byte(`{"lost":1}`))
+	otherLost.Conflict, otherLost.Document = true, core.NewDeadLetterDocument([]byte(`{"other":1}`))
+
+	settle(core.OutcomeIndexed, lost, other)
+	want("a S conflict")
+	if l := stored[[3]string{"a", "S", "1"}]; string(l.Document) != `{"lost":1}` || l.Request.ID != "r" {
+		t.Errorf("%+v", l)
+	}
+	settle(core.OutcomeIndexed, own, otherLost) // the own record is the newer one now
+	want("b T conflict")
+	if l := stored[[3]string{"b", "T", "1"}]; string(l.Document) != `{"other":1}` || l.Request.Repository != "b" || l.Request.RecordID != "2" {
+		t.Errorf("%+v", l)
+	}
+	otherLost.Document = nil // when it is settled again, the document of the other one is gone
+	settle(core.OutcomeIndexed, own, otherLost)
+	if l := stored[[3]string{"b", "T", "1"}]; string(l.Document) != `{"other":1}` {
+		t.Errorf("%+v", l)
+	}
+	settle(core.OutcomeIndexed, own, other)
+	want()
+
+	settle(core.OutcomeIndexed, lost, other)
+	settle(core.OutcomeRemoved, other)
+	want()
+	stored[[3]string{"a", "S", "1"}] = core.DeadLetter{Reason: core.ReasonRejected}
+	stored[[3]string{"b", "T", "1"}] = core.DeadLetter{Reason: core.ReasonRejected}
+	settle(core.OutcomeIndexed, own, other)
+	want("b T rejected")
+	settle(core.OutcomeIndexed, own, otherLost)
+	want("b T rejected")
+
+	if len(published) != 0 {
+		t.Errorf("%+v", published)
+	}
+	other.Fetch = true
+	settle(core.OutcomeRemoved, other)
+	if len(published) != 1 || published[0].Repository != "b" || published[0].Organization != "T" || published[0].RecordID != "2" ||
+		published[0].Validate() != nil || published[0].ID == req.ID {
+		t.Errorf("%+v", published)
+	}
+}

@@ -1,0 +1,216 @@
+package shared
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+	"tutti/internal/index/mapping"
+	"tutti/internal/isodate"
+	"tutti/internal/jsontext"
+)
+
+// entry is what is known of one repository's record in a document.
+type entry struct {
+	Code         string       `json:"code"`
+	Version      core.Version `json:"version"`
+	Organization string       `json:"organization"`
+	RecordID     string       `json:"recordId"`
+	UpdatedAt    string       `json:"updatedAt,omitempty"`
+	// Hash is that of the record, without the members that ownMembers names.
+	Hash string `json:"hash"`
+	// Block is the repository's block in repositories.
+	block []byte
+}
+
+// document is a document of a shared index, taken apart.
+type document struct {
+	// entries are sorted by code.
+	entries []entry
+	// content are the members of the record that it is made of, without repositories, and hash is that record's.
+	content []byte
+	hash    string
+}
+
+// storedState is the value of the field mapping.Shared.
+type storedState struct {
+	// Scope has the terms that select the document (scopeTerms).
+	Scope []string `json:"scope"`
+	State struct {
+		Hash    string  `json:"hash"`
+		Entries []entry `json:"entries"`
+	} `json:"state"`
+}
+
+// parse takes a stored document apart. One from before the index was shared has no state: version becomes that of its entries.
+func (g *group) parse(stored core.StoredDocument) document {
+	parts := split(stored.Source)
+	var state storedState
+	d := document{content: parts.content}
+	if parts.state != nil && json.Unmarshal(parts.state, &state) == nil {
+		d.entries, d.hash = state.State.Entries, state.State.Hash
+	} else {
+		d.hash = contentHash(stored.Source)
+		for code := range parts.blocks {
+			if repo, is := g.repositories[code]; is {
+				d.entries = append(d.entries, entryOf(repo, stored.ID, stored.Version, stored.Source, d.hash))
+			}
+		}
+		slices.SortFunc(d.entries, func(a, b entry) int { return cmp.Compare(a.Code, b.Code) })
+	}
+	for i := range d.entries {
+		d.entries[i].block = parts.blocks[d.entries[i].Code]
+	}
+	return d
+}
+
+// entryOf returns the entry of a repository's own document.
+func entryOf(repo core.Repository, id string, version core.Version, source []byte, hash string) entry {
+	e := entry{
+		Code: repo.Code, Version: version, RecordID: id, UpdatedAt: updatedAt(source), Hash: hash,
+		Organization: gjson.GetBytes(source, repo.Fields.Organization).String(),
+	}
+	if repo.Fields.Document != "" {
+		e.RecordID = gjson.GetBytes(source, repo.Fields.ID).String()
+	}
+	return e
+}
+
+// parts are the members of a document.
+type parts struct {
+	// content has all but the two others, separated by commas.
+	content []byte
+	blocks  map[string][]byte
+	state   []byte
+}
+
+func split(source []byte) parts {
+	p := parts{blocks: map[string][]byte{}, content: make([]byte, 0, len(source))}
+	jsontext.Members(source, 0, func(name []byte, _ bool, value jsontext.Span) bool {
+		switch string(name) {
+		case mapping.Shared:
+			p.state = value.Of(source)
+		case "repositories":
+			jsontext.Items(source, value, func(item jsontext.Span) bool {
+				block := item.Of(source)
+				p.blocks[gjson.GetBytes(block, "code").String()] = block
+				return true
+			})
+		default:
+			if len(p.content) > 0 {
+				p.content = append(p.content, ',')
+			}
+			p.content = append(p.content, '"')
+			p.content = append(p.content, name...)
+			p.content = append(p.content, '"', ':')
+			p.content = append(p.content, value.Of(source)...)
+		}
+		return true
+	})
+	return p
+}
+
+// appendDocument appends the document of blocks and a record's content.
+func appendDocument(dst, state, content []byte, blocks ...[]byte) []byte {
+	dst = append(dst, '{')
+	if state != nil {
+		dst = append(dst, `"`+mapping.Shared+`":`...)
+		dst = append(append(dst, state...), ',')
+	}
+	dst = append(dst, `"repositories":[`...)
+	dst = append(append(dst, bytes.Join(blocks, []byte{','})...), ']')
+	if len(content) > 0 {
+		dst = append(append(dst, ','), content...)
+	}
+	return append(dst, '}')
+}
+
+// encode returns the document as it is stored.
+func (d document) encode() ([]byte, error) {
+	var state storedState
+	state.State.Hash, state.State.Entries = d.hash, d.entries
+	blocks := make([][]byte, 0, len(d.entries))
+	for _, e := range d.entries {
+		state.Scope = append(state.Scope, scopeTerms(e)...)
+		if e.block != nil {
+			blocks = append(blocks, e.block)
+		}
+	}
+	encoded, err := json.Marshal(state)
+	if err != nil {
+		return nil, core.WrapError(core.CodeInternal, "encoding the state of a shared document", err)
+	}
+	return appendDocument(nil, encoded, d.content, blocks...), nil
+}
+
+// scopeTerms returns the terms by which an entry's document is found: the repository, one of its organizations, or one of its records.
+// A code contains none of the separators.
+func scopeTerms(e entry) []string {
+	return []string{e.Code, e.Code + ":" + e.Organization, e.Code + "/" + e.RecordID}
+}
+
+func (d document) find(code string) (int, bool) {
+	return slices.BinarySearchFunc(d.entries, code, func(e entry, code string) int { return cmp.Compare(e.Code, code) })
+}
+
+// ownMembers are the members of a record that each repository sets itself: they make no difference between two of them.
+func ownMembers() []string {
+	return []string{
+		"createdAt", "updatedAt", "publishedAt", "firstPublishedAt", "analysisStateHistory", "updated_at", "published_at", "first_published_at",
+	}
+}
+
+// contentHash returns the hash of a document's record, which depends neither on the order of its members nor on white space.
+func contentHash(source []byte) string {
+	var members map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(source))
+	decoder.UseNumber()
+	if decoder.Decode(&members) != nil {
+		return hashOf(source)
+	}
+	delete(members, mapping.Shared)
+	delete(members, "repositories")
+	analysis, _ := members["analysis"].(map[string]any)
+	for _, name := range ownMembers() {
+		delete(members, name)
+		delete(analysis, name)
+	}
+	canonical, err := json.Marshal(members)
+	if err != nil {
+		return hashOf(source)
+	}
+	return hashOf(canonical)
+}
+
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:16])
+}
+
+// updatedAt returns when a document's record was changed according to its repository, "" where that is not a date.
+func updatedAt(source []byte) string {
+	for _, path := range []string{"updatedAt", "analysis.updatedAt", "analysis.updated_at"} {
+		text := gjson.GetBytes(source, path).String()
+		if _, ok := timeOf(text); ok {
+			return text
+		}
+	}
+	return ""
+}
+
+func timeOf(text string) (time.Time, bool) {
+	if date, ok := isodate.Parse(text); ok {
+		from, _ := date.Range()
+		return from, true
+	}
+	millis, ok := isodate.ParseMillis(text)
+	from, _ := millis.Range()
+	return from, ok
+}
