@@ -3,6 +3,8 @@ package app_test
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,15 +25,16 @@ type sharingSongs struct {
 	other *testkit.SongServer
 }
 
-func startSharing(t *testing.T) *sharingSongs {
+// startSharing starts a tutti with two Songs that share one index. repository is more of the YAML of both.
+func startSharing(t *testing.T, repository string) *sharingSongs {
 	t.Helper()
 	other, err := testkit.NewSong(testkit.SongConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(other.Close)
-	w := newWorld(t, settings{})
-	w.set.more = fmt.Sprintf("  - {code: %s, type: song, url: %q, indexName: %s, name: Other}\n", otherCode, other.URL(), w.alias)
+	w := newWorld(t, settings{repository: repository})
+	w.set.more = fmt.Sprintf("  - code: %s\n    type: song\n    url: %q\n    indexName: %s\n    name: Other\n%s", otherCode, other.URL(), w.alias, indent(repository))
 	w.start()
 	w.eventually(wait, func() (bool, string) {
 		a := w.ready()
@@ -120,7 +123,7 @@ func (p *sharingSongs) wantConflicts(want ...string) {
 // one is shown and the other one is a dead letter; and what one Song no longer has leaves only its own block.
 func TestSharedIndex(t *testing.T) {
 	t.Parallel()
-	p := startSharing(t)
+	p := startSharing(t, "")
 	both, one, two := code+" "+otherCode, code, otherCode
 	p.has("same", "2024-01-01", "f", 0, 1)
 	p.has("newer", "2024-01-01", "old", 0)
@@ -210,4 +213,67 @@ func TestSharedIndex(t *testing.T) {
 			t.Errorf("%s: %s", path, a.raw)
 		}
 	}
+}
+
+// TestSharedIndexOfAMappingFile: a strict mapping that has no field of tutti's is completed for a shared index.
+func TestSharedIndexOfAMappingFile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "mapping.json")
+	const mapping = `{"dynamic":"strict","properties":{"analysisId":{"type":"keyword"},"studyId":{"type":"keyword"},"analysisState":{"type":"keyword"},` +
+		`"updatedAt":{"type":"date"},"sex":{"type":"keyword"}}}`
+	if err := os.WriteFile(file, []byte(mapping), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := startSharing(t, "mappingFile: "+file)
+	p.has("a", "2024-01-01", "f", 0, 1)
+	p.has("b", "2024-01-01", "f", 0, 1)
+	p.runOf(code, "")
+	p.runOf(otherCode, "")
+	p.other.Delete("b")
+	p.runOf(otherCode, "?force=true")
+	p.awaitFound(map[string]string{"a": "f " + code + " " + otherCode, "b": "f " + code})
+	p.wantConflicts()
+}
+
+// TestSharedFiles: the same file of two Songs is one document with a block for each, whatever its analyses are; a removal of an analysis, or
+// of a file from it, takes the blocks of its own repository.
+func TestSharedFiles(t *testing.T) {
+	t.Parallel()
+	p := startSharing(t, "documents: file")
+	other := *p.world
+	other.song = p.other
+	p.putFiles("analysis", "both", "moved", "mine")
+	other.putFiles("analysis", "both", "moved")
+	other.putFiles("another", "theirs")
+	want := func(blocks map[string]string) {
+		t.Helper()
+		p.eventually(wait, func() (bool, string) {
+			got := map[string]string{}
+			for id, source := range p.engine.documents(p.world) {
+				var codes []string
+				for _, c := range gjson.GetBytes(source, "repositories.#.code").Array() {
+					codes = append(codes, c.String())
+				}
+				got[id] = strings.Join(codes, " ")
+			}
+			diff := cmp.Diff(blocks, got)
+			return diff == "", diff
+		})
+	}
+	both := code + " " + otherCode
+	p.runOf(code, "")
+	p.runOf(otherCode, "")
+	want(map[string]string{"both": both, "moved": both, "mine": code, "theirs": otherCode})
+	other.putFiles("analysis", "both")
+	p.mustRequest(http.MethodPost, p.record(otherCode, "analysis"), http.StatusAccepted)
+	want(map[string]string{"both": both, "moved": code, "mine": code, "theirs": otherCode})
+	p.song.Delete("analysis")
+	p.mustRequest(http.MethodPost, p.record(code, "analysis"), http.StatusAccepted)
+	want(map[string]string{"both": otherCode, "theirs": otherCode})
+	p.other.Delete("another")
+	p.runOf(otherCode, "")
+	want(map[string]string{"both": otherCode})
+	p.mustRequest(http.MethodDelete, p.record(otherCode, "analysis"), http.StatusAccepted)
+	want(map[string]string{})
+	p.wantConflicts()
 }

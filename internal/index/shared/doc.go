@@ -8,9 +8,10 @@
 // and those of a repository's records are in its entries.
 //
 // A removal leaves no entry. So that an older write in flight does not restore the block, the removal first writes a marker: the
-// tombstone of a document that never exists, whose version is the removal's. A write that adds a block reads the document, writes the
-// marker with its own version, which fails after a later removal, and only then the document; the removal changes the document in any
-// case, even if it has no block in it, so that one of the two must read it again.
+// tombstone of a document that never exists, whose version is the removal's. The removal changes the document in any case, even if it has
+// no block in it or is absent, so that a write which has read it before must read it again, and notes in it that there was a removal. A
+// write that adds a block to such a document, or makes one where a tombstone is, first writes the marker with its own version, which fails
+// after a later removal.
 //
 // The document is made of the record with the newest updatedAt or, when not all have one, of the newest Request. Records that differ from
 // it in more than the dates that each repository sets are conflicts.

@@ -37,6 +37,8 @@ type document struct {
 	// content are the members of the record that it is made of, without repositories, and hash is that record's.
 	content []byte
 	hash    string
+	// removals is set if a repository's record may have been removed before, so that a block is added only with a marker.
+	removals bool
 }
 
 // storedState is the value of the field mapping.Shared.
@@ -44,8 +46,9 @@ type storedState struct {
 	// Scope has the terms that select the document (scopeTerms).
 	Scope []string `json:"scope"`
 	State struct {
-		Hash    string  `json:"hash"`
-		Entries []entry `json:"entries"`
+		Hash     string  `json:"hash"`
+		Removals bool    `json:"removals,omitempty"`
+		Entries  []entry `json:"entries"`
 	} `json:"state"`
 }
 
@@ -55,8 +58,9 @@ func (g *group) parse(stored core.StoredDocument) document {
 	var state storedState
 	d := document{content: parts.content}
 	if parts.state != nil && json.Unmarshal(parts.state, &state) == nil {
-		d.entries, d.hash = state.State.Entries, state.State.Hash
+		d.entries, d.hash, d.removals = state.State.Entries, state.State.Hash, state.State.Removals
 	} else {
+		d.removals = true // by a tutti for which the index was not shared
 		d.hash = contentHash(stored.Source)
 		for code := range parts.blocks {
 			if repo, is := g.repositories[code]; is {
@@ -135,7 +139,7 @@ func appendDocument(dst, state, content []byte, blocks ...[]byte) []byte {
 // encode returns the document as it is stored.
 func (d document) encode() ([]byte, error) {
 	var state storedState
-	state.State.Hash, state.State.Entries = d.hash, d.entries
+	state.State.Hash, state.State.Removals, state.State.Entries = d.hash, d.removals, d.entries
 	blocks := make([][]byte, 0, len(d.entries))
 	for _, e := range d.entries {
 		state.Scope = append(state.Scope, scopeTerms(e)...)

@@ -58,7 +58,8 @@ func newOwn(repo core.Repository, item core.BatchItem, source []byte) own {
 
 // put returns a document with a repository's own one merged into it, and the blocks of the result.
 func (g *group) put(d document, o own) (document, []core.SharedBlock) {
-	next := document{entries: slices.Clone(d.entries), content: d.content, hash: d.hash}
+	next := d
+	next.entries = slices.Clone(d.entries)
 	at, is := next.find(o.Code)
 	if is {
 		next.entries[at] = o.entry
@@ -89,7 +90,8 @@ func (e entry) alone(content []byte) *core.DeadLetterDocument {
 
 // remove returns a document without a repository's entry, and the remaining blocks. Without entries there is no document.
 func (g *group) remove(d document, code string) (document, []core.SharedBlock) {
-	next := document{entries: slices.Clone(d.entries), content: d.content, hash: d.hash}
+	next := d
+	next.entries, next.removals = slices.Clone(d.entries), true
 	if at, is := next.find(code); is {
 		next.entries = slices.Delete(next.entries, at, at+1)
 	}

@@ -47,9 +47,9 @@ type task struct {
 	own own // for OpIndex
 	// marked is set when the marker was written with the item's version.
 	marked bool
-	// deleted is the version of the document's tombstone, 0 if unknown.
-	deleted core.Version
-	tries   int
+	// conflict is the version that the document, or its tombstone, had at the last conflict.
+	conflict core.Version
+	tries    int
 	// blocks are those of the document that is written.
 	blocks []core.SharedBlock
 }
@@ -147,8 +147,9 @@ func (m *merging) round(ctx context.Context, open []*task) ([]*task, error) {
 	}
 	now = slices.DeleteFunc(now, func(t *task) bool { return m.stale(t, stored[t.n].document) })
 	adding := slices.DeleteFunc(slices.Clone(now), func(t *task) bool {
-		_, has := stored[t.n].find(t.Repository)
-		return t.Op == core.OpDelete || has
+		d := stored[t.n]
+		_, has := d.find(t.Repository)
+		return t.Op == core.OpDelete || has || !d.removals
 	})
 	if now, err = m.mark(ctx, now, adding); err != nil {
 		return nil, err
@@ -157,7 +158,7 @@ func (m *merging) round(ctx context.Context, open []*task) ([]*task, error) {
 	return append(again, rest...), err
 }
 
-// storedDocument is a document as it was read.
+// storedDocument is a document as it was read. An absent one has no entries; its version is that of its tombstone, 0 if none is known.
 type storedDocument struct {
 	document
 	version core.Version
@@ -170,6 +171,9 @@ func (m *merging) read(ctx context.Context, tasks []*task) (map[int]storedDocume
 		ids[i] = t.ID
 	}
 	stored := make(map[int]storedDocument, len(tasks))
+	for _, t := range tasks {
+		stored[t.n] = storedDocument{document{removals: t.conflict > 0}, t.conflict}
+	}
 	err := m.GetAll(ctx, m.batch.Index, ids, func(i int, doc core.StoredDocument, found bool) {
 		if found {
 			doc.Source = slices.Clone(doc.Source)
@@ -193,18 +197,14 @@ func (m *merging) stale(t *task, d document) bool {
 func (m *merging) write(ctx context.Context, tasks []*task, stored map[int]storedDocument) (again []*task, err error) {
 	writes := make([]core.Write, len(tasks))
 	for i, t := range tasks {
-		old, found := stored[t.n]
+		old := stored[t.n]
 		var next document
 		if t.Op == core.OpDelete {
 			next, t.blocks = m.group.remove(old.document, t.Repository)
 		} else {
 			next, t.blocks = m.group.put(old.document, t.own)
 		}
-		read := old.version
-		if !found {
-			read = t.deleted
-		}
-		writes[i] = core.Write{Op: core.OpDelete, ID: t.ID, Version: read + 1, Strict: true}
+		writes[i] = core.Write{Op: core.OpDelete, ID: t.ID, Version: old.version + 1, Strict: true}
 		if len(next.entries) > 0 {
 			writes[i].Op = core.OpIndex
 			if writes[i].Document, err = next.encode(); err != nil {
@@ -220,7 +220,7 @@ func (m *merging) write(ctx context.Context, tasks []*task, stored map[int]store
 		switch r := results[i]; r.Outcome {
 		case core.OutcomeStale:
 			if t.tries++; t.tries < maxTries {
-				t.deleted = r.CurrentVersion
+				t.conflict = r.CurrentVersion
 				again = append(again, t)
 				continue
 			}

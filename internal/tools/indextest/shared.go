@@ -157,8 +157,26 @@ func (s *sharing) codes(repos ...int) []string {
 	return codes
 }
 
+// counting counts the items that are written.
+type counting struct {
+	index.Index
+	items int
+}
+
+func (x *counting) Write(ctx context.Context, b core.Batch) ([]core.Result, error) {
+	x.items += len(b.Items)
+	return x.Index.Write(ctx, b)
+}
+
 func testBlocks(s *sharing) {
 	const day = "2024-01-01"
+	counted := &counting{Index: s.x}
+	first := shared.New(counted, s.repositories)
+	s.writeTo(s.Context(), first, s.put(0, "new", 1, s.record(0, "S", day, "x")))
+	s.writeTo(s.Context(), first, s.put(1, "new", 1, s.record(1, "S", day, "x")))
+	if s.is("new", sharedDocument{"S", "x", s.codes(0, 1)}); counted.items != 2 {
+		s.Errorf("%d items for two writes: without a removal there are no markers", counted.items)
+	}
 	s.outcomes(core.OutcomeIndexed,
 		s.put(0, "a", 10, s.record(0, "S", day, "x")), s.put(1, "a", 5, s.record(1, "S", day, "x")),
 		s.put(0, "b", 10, s.record(0, "S", day, "x")), s.put(0, "a", 11, s.record(0, "S", day, "x")))
@@ -175,7 +193,7 @@ func testBlocks(s *sharing) {
 	s.outcomes(core.OutcomeStale, strict)
 	strict.Version = 12
 	s.outcomes(core.OutcomeIndexed, strict)
-	strict.ID = "new"
+	strict.ID = "other"
 	s.outcomes(core.OutcomeIndexed, strict)
 	s.is("a", sharedDocument{"S", "x", s.codes(0, 1, 2)})
 }
@@ -444,19 +462,19 @@ func testSharedScopes(s *sharing) {
 	if _, found, err := s.shared.Of(s.repositories[2]).Get(s.Context(), s.alias, "a"); found || err != nil {
 		s.Errorf("a document of other repositories is found: %v", err)
 	}
-	s.compares("a", s.record(0, "S", day, "x"), true)
-	s.compares("a", s.record(0, "S", day, "z"), false)
-	s.compares("a", s.record(0, "S", "2024-01-02", "x"), false)
-	s.compares("a", strings.Replace(s.record(0, "S", day, "x"), "R0", "renamed", 1), false)
+	s.compares(s.record(0, "S", day, "x"), true)
+	s.compares(s.record(0, "S", day, "z"), false)
+	s.compares(s.record(0, "S", "2024-01-02", "x"), false)
+	s.compares(strings.Replace(s.record(0, "S", day, "x"), "R0", "renamed", 1), false)
 	s.outcomes(core.OutcomeRemoved, s.remove(1, "a", 30))
-	s.compares("a", s.record(0, "S", day, "x"), false) // until the document is made of it
+	s.compares(s.record(0, "S", day, "x"), false) // until the document is made of it
 }
 
-// compares compares a stored document with the one of the first repository's record.
-func (s *sharing) compares(id, document string, want bool) {
+// compares compares the stored document "a" with the one of the first repository's record.
+func (s *sharing) compares(document string, want bool) {
 	s.Helper()
 	view := s.shared.Of(s.repositories[0])
-	err := view.GetAll(s.Context(), s.alias, []string{id, "absent"}, func(i int, doc core.StoredDocument, found bool) {
+	err := view.GetAll(s.Context(), s.alias, []string{"a", "absent"}, func(i int, doc core.StoredDocument, found bool) {
 		if found != (i == 0) || found && view.Same(doc.Source, []byte(document)) != want {
 			s.Errorf("document %d is found: %v; compared with %s: %s", i, found, document, doc.Source)
 		}
