@@ -200,7 +200,7 @@ func testBlocks(s *sharing) {
 
 // testThreeWriters: three processes write the same documents at once, each for its own repository. No block is lost.
 func testThreeWriters(s *sharing) {
-	const documents, rounds = 20, 15
+	const documents, rounds = 10, 15
 	var writers sync.WaitGroup
 	for repo := range s.repositories {
 		writers.Go(func() {
@@ -208,8 +208,10 @@ func testThreeWriters(s *sharing) {
 			for round := range rounds {
 				var writes []core.Write
 				for d := range documents {
-					writes = append(writes, s.put(repo, fmt.Sprint("doc ", d), core.Version(round+1),
-						s.record(repo, fmt.Sprint("S", repo), fmt.Sprintf("20%02d-01-0%d", round, repo+1), fmt.Sprint(repo, " ", round))))
+					for _, id := range []string{fmt.Sprint("doc ", d), fmt.Sprintf("doc %d of %d", d, round)} {
+						writes = append(writes, s.put(repo, id, core.Version(round+1),
+							s.record(repo, fmt.Sprint("S", repo), fmt.Sprintf("20%02d-01-0%d", round, repo+1), fmt.Sprint(repo, " ", round))))
+					}
 				}
 				for i, r := range s.writeTo(s.Context(), x, writes...) {
 					if r.Outcome != core.OutcomeIndexed {
@@ -222,6 +224,9 @@ func testThreeWriters(s *sharing) {
 	writers.Wait()
 	for d := range documents {
 		s.is(fmt.Sprint("doc ", d), sharedDocument{"S2", fmt.Sprint(2, " ", rounds-1), s.codes(0, 1, 2)})
+		for round := range rounds {
+			s.is(fmt.Sprintf("doc %d of %d", d, round), sharedDocument{"S2", fmt.Sprint(2, " ", round), s.codes(0, 1, 2)})
+		}
 	}
 }
 
@@ -507,8 +512,12 @@ func testEarlierDocuments(s *sharing) {
 	if err := s.shared.Refresh(s.Context(), s.alias); err != nil {
 		s.Fatal(err)
 	}
-	got := map[string]core.Version{}
-	err := s.shared.Of(s.repositories[0]).Scan(s.Context(), s.alias, core.IndexScope{Repository: s.repositories[0].Code, Field: "studyId", Organization: "S"}, 0,
+	got, scope := map[string]core.Version{}, core.IndexScope{Repository: s.repositories[0].Code, Field: "studyId", Organization: "T"}
+	if n, err := s.shared.Of(s.repositories[0]).Count(s.Context(), s.alias, scope); n != 0 || err != nil {
+		s.Errorf("%d documents of another study, %v", n, err)
+	}
+	scope.Organization = "S"
+	err := s.shared.Of(s.repositories[0]).Scan(s.Context(), s.alias, scope, 0,
 		func(id string, v core.Version) error {
 			got[id] = v
 			return nil
