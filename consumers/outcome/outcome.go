@@ -190,6 +190,10 @@ func (o *Outcomes) mappingHint(result core.Result) string {
 	if field == "" {
 		return "fix the record or the index mapping, then retry"
 	}
+	if o.cfg.Publish != nil {
+		return fmt.Sprintf("the value of the field %q does not fit its type in the index: fix the record, then retry; or if the type of the "+
+			"field has changed, give the repositories that share the index %s another indexName", field, o.indexName)
+	}
 	change := ""
 	if o.cfg.MappingFile != "" {
 		change = "change it in " + o.cfg.MappingFile + " and "

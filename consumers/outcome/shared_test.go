@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -102,6 +103,10 @@ func TestSettleBlocks(t *testing.T) {
 	settle(core.OutcomeIndexed, own, otherLost)
 	want("b T rejected")
 
+	hint := o.mappingHint(core.Result{Reason: "failed to parse field [sex] of type [long]"})
+	if !strings.Contains(hint, `"sex"`) || !strings.Contains(hint, "another indexName") || strings.Contains(hint, "--rebuild") {
+		t.Error(hint)
+	}
 	if len(published) != 0 {
 		t.Errorf("%+v", published)
 	}

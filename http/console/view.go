@@ -253,7 +253,7 @@ func words(state any) string {
 	if w, ok := map[string]string{
 		"ok": "Healthy", "neverIndexed": "Never indexed", "attention": "Needs attention", "tooLarge": "Too large",
 		"otherOrganization": "Other organization", "too_large": "Too large", "invalid_id": "Invalid id", "upstream_error": "Upstream error",
-		"unknown_repository": "Unknown repository", "crash_loop": "Crash loop", "not_understood": "Not understood",
+		"unknown_repository": "Unknown repository", "crash_loop": "Crash loop", "not_understood": "Not understood", "conflict": "Conflict",
 		"rest": "Trigger", "PUBLISHED": "Published", "UNPUBLISHED": "Unpublished", "SUPPRESSED": "Suppressed",
 	}[text]; ok {
 		return w
