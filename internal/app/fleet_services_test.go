@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,7 +121,7 @@ func (m *member) total(name string, labels ...string) int {
 	m.t.Helper()
 	sum := 0.0
 	for line := range strings.Lines(string(m.mustRequest(http.MethodGet, "/metrics", http.StatusOK).raw)) {
-		if !strings.HasPrefix(line, name+"{") || slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(line, l) }) {
+		if after, found := strings.CutPrefix(line, name); !found || after[0] != '{' && after[0] != ' ' || slices.ContainsFunc(labels, func(l string) bool { return !strings.Contains(line, l) }) {
 			continue
 		}
 		v, err := strconv.ParseFloat(strings.TrimSpace(line[strings.LastIndexByte(line, ' ')+1:]), 64)
@@ -225,6 +226,63 @@ func TestFleetBackfill(t *testing.T) {
 	}
 }
 
+// TestFleetOnce: three processes that start together remove old jobs once, and each retry of a request and of a dead letter is done by
+// one of them.
+func TestFleetOnce(t *testing.T) {
+	t.Parallel()
+	const records, failures = 40, 3
+	f := newFleet(t, settings{}, storetest.PostgresURL(t), 0)
+	f.launch(3)
+	f.eventually(wait, func() (bool, string) { // housekeeping counts jobs after it has removed some
+		for i, m := range f.members {
+			if !strings.Contains(string(m.mustRequest(http.MethodGet, "/metrics", http.StatusOK).raw), "tutti_jobs{") {
+				return false, fmt.Sprintf("process %d", i)
+			}
+		}
+		return true, ""
+	})
+	if n := f.sum("tutti_housekeeping_runs_total"); n != 1 {
+		t.Errorf("old jobs were removed %d times by processes that started together", n)
+	}
+
+	ids := f.fill("S1", records)
+	for _, id := range ids {
+		f.song.Fail(testkit.Fault{Path: regexp.MustCompile(id), Times: failures, Status: http.StatusServiceUnavailable})
+	}
+	for i, id := range ids {
+		f.members[i%3].trigger("S1", id)
+	}
+	f.awaitConverged(wait)
+	for _, id := range ids {
+		if n := f.song.RecordRequests(id); n != failures+1 {
+			t.Errorf("%s was fetched %d times, want %d", id, n, failures+1)
+		}
+	}
+
+	letters := f.reject("S1", records)
+	before := map[string]int{}
+	for id := range letters {
+		before[id] = f.song.RecordRequests(id)
+		f.put("S1", id, fixed)
+	}
+	f.mustRequest(http.MethodPost, "/dead-letters/retry?repository="+code, http.StatusAccepted)
+	f.awaitDeadLetters("", 0)
+	for id, n := range before {
+		if n = f.song.RecordRequests(id) - n; n != 1 {
+			t.Errorf("%s was fetched %d times for one retry", id, n)
+		}
+	}
+}
+
+// sum returns a counter of GET /metrics summed over all processes.
+func (f *fleet) sum(name string, labels ...string) (n int) {
+	f.t.Helper()
+	for _, m := range f.members {
+		n += m.total(name, labels...)
+	}
+	return n
+}
+
 // TestFleetTimers: on three processes a repository is reconciled once per period, and each change of the built-in one is published once.
 func TestFleetTimers(t *testing.T) {
 	t.Parallel()
@@ -254,14 +312,8 @@ func TestFleetTimers(t *testing.T) {
 		})
 	}
 	work.Wait()
-	count := func(name string, labels ...string) (n int) {
-		for _, m := range f.members {
-			n += m.total(name, labels...)
-		}
-		return n
-	}
 	f.eventually(wait, func() (bool, string) {
-		n := count("tutti_outbox_events_total", `result="published"`)
+		n := f.sum("tutti_outbox_events_total", `result="published"`)
 		return n >= changes, fmt.Sprintf("%d changes published", n)
 	})
 	var runs []time.Time
@@ -278,10 +330,10 @@ func TestFleetTimers(t *testing.T) {
 			t.Errorf("run %d is %s after the one before, want %s", i, gap, period)
 		}
 	}
-	if n := count("tutti_outbox_events_total", `result="published"`); n != changes {
+	if n := f.sum("tutti_outbox_events_total", `result="published"`); n != changes {
 		t.Errorf("%d changes were published, want %d, each once", n, changes)
 	}
-	if n := count("tutti_requests_received_total", `source="outbox"`); n != changes {
+	if n := f.sum("tutti_requests_received_total", `source="outbox"`); n != changes {
 		t.Errorf("%d changes were received, want %d, each once", n, changes)
 	}
 	t.Logf("runs at %v", runs)

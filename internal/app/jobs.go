@@ -84,14 +84,45 @@ func (a *App) runHousekeeping(ctx context.Context) {
 	}
 }
 
-// prune removes old jobs, and saved sets that have expired.
+// pruneCell is the cell with the time at which a process last removed old jobs and expired sets.
+const pruneCell = "housekeeping"
+
+// prune removes old jobs, and saved sets that have expired, unless another process has done so within jobsPrunedEvery.
 func (a *App) prune(ctx context.Context) {
+	if due, err := a.pruneDue(ctx, time.Now()); err != nil || !due {
+		if err != nil && ctx.Err() == nil {
+			a.log.Warn("checking when old jobs were last removed", "err", err)
+		}
+		return
+	}
+	a.metrics.prunes.Inc()
 	if err := a.queue.Jobs().Prune(ctx, jobsKept); err != nil && ctx.Err() == nil {
 		a.log.Warn("removing old jobs", "err", err)
 	}
 	if _, err := a.search.sets.Purge(ctx); err != nil && ctx.Err() == nil {
 		a.log.Warn("removing saved sets that have expired", "err", err)
 	}
+}
+
+// pruneDue reports whether this process must remove old jobs and expired sets now. Of several processes, one does.
+func (a *App) pruneDue(ctx context.Context, now time.Time) (bool, error) {
+	value, revision, err := a.queue.Cells().Cell(ctx, pruneCell)
+	if err != nil || !pruneAgain(value, now) {
+		return false, err
+	}
+	err = a.queue.Cells().SetCell(ctx, pruneCell, now.UTC().Format(time.RFC3339Nano), revision)
+	if core.CodeOf(err) == core.CodeConflict { // another process was first
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// pruneAgain reports whether so much time has passed since a time of pruneCell that the tickers of all processes agree. A time in the
+// future is that of a wrong clock.
+func pruneAgain(last string, now time.Time) bool {
+	at, err := time.Parse(time.RFC3339Nano, last)
+	age := now.Sub(at)
+	return err != nil || age < 0 || age >= jobsPrunedEvery*9/10
 }
 
 // checkJobs counts the jobs by state and ends orphans: open jobs without a Request in the queue in this check and in the

@@ -43,6 +43,7 @@ type metrics struct {
 	alerts     *alert.Metrics
 	jobs       *prometheus.GaugeVec
 	outbox     prometheus.Gauge
+	prunes     prometheus.Counter
 	components *prometheus.GaugeVec
 	paused     *prometheus.GaugeVec
 	progress   *jobProgress
@@ -62,6 +63,9 @@ func (b *base) measure() {
 	outbox := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "tutti_outbox_pending_events", Help: "Changes of the built-in repository that are not yet published to the queue.",
 	})
+	prunes := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "tutti_housekeeping_runs_total", Help: "Times that this process removed old jobs and expired sets. Of several processes one does, every ten minutes.",
+	})
 	components := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "tutti_component_up", Help: "1 when a component of the process is up or degraded, 0 when it is down, such as a queue, index or store that cannot write.",
 	}, []string{"component"})
@@ -69,7 +73,7 @@ func (b *base) measure() {
 		Name: "tutti_repository_paused", Help: "1 while the consumers of a repository are paused, for the reason in GET /ready; 0 otherwise.",
 	}, []string{"repository"})
 	progress := newJobProgress()
-	reg.MustRegister(build, jobs, outbox, components, paused, progress.ratio)
+	reg.MustRegister(build, jobs, outbox, prunes, components, paused, progress.ratio)
 	if _, known := disk.FreeBytes("."); known {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "tutti_data_free_bytes", Help: "Free space of the file system of the data folder; 0 when it cannot be read.",
@@ -83,6 +87,6 @@ func (b *base) measure() {
 		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), kafka: kafka.NewMetrics(reg), http: api.NewMetrics(reg),
 		server: server.NewMetrics(reg),
 		store:  store.NewMetrics(reg), schemas: schemas.NewMetrics(reg), metadata: metadata.NewMetrics(reg),
-		catalogues: catalogue.NewMetrics(reg), search: view.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), alerts: alert.NewMetrics(reg), jobs: jobs, outbox: outbox, components: components, paused: paused, progress: progress,
+		catalogues: catalogue.NewMetrics(reg), search: view.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), alerts: alert.NewMetrics(reg), jobs: jobs, outbox: outbox, prunes: prunes, components: components, paused: paused, progress: progress,
 	}
 }
