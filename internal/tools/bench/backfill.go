@@ -5,14 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+	"tutti/internal/retry"
 	"tutti/internal/tools/bench/direct"
 	"tutti/internal/tools/bench/results"
 	"tutti/internal/tools/bench/standin"
+	"tutti/internal/tools/queuetest"
 	"tutti/internal/tools/testkit"
 )
 
@@ -228,3 +234,138 @@ func (r *backfillRun) measure(ctx context.Context, write func() (time.Duration, 
 }
 
 func rate(n int, took time.Duration) float64 { return float64(n) / took.Seconds() }
+
+// fleetSize is how many processes share a backfill.
+const fleetSize = 3
+
+// killPoll is how often a job is read of which a process is to be killed.
+const killPoll = 10 * time.Millisecond
+
+// fleetRun compares a backfill by one process with the same by several, on a NATS cluster of three servers.
+type fleetRun struct {
+	b        *bench
+	engine   *direct.Engine
+	upstream *child
+	cluster  *queuetest.Cluster
+	// runs counts the runs.
+	runs int
+}
+
+// fleet measures how much several processes on one machine lose against one process, and that they finish after one was killed.
+func (b *bench) fleet(ctx context.Context) (_ *results.Report, err error) {
+	dir, err := b.newFolder()
+	if err != nil {
+		return nil, err
+	}
+	r := &fleetRun{b: b}
+	if r.cluster, err = queuetest.StartCluster(ctx, dir); err != nil {
+		return nil, err
+	}
+	defer r.cluster.Stop()
+	if r.upstream, err = b.startUpstream(ctx, b.Sizes.Studies, b.Sizes.Records); err != nil {
+		return nil, err
+	}
+	defer r.upstream.stop()
+	if r.engine, err = direct.NewEngine(ctx, b.ElasticsearchURL); err != nil {
+		return nil, err
+	}
+	defer r.engine.Close()
+	if _, err := r.run(ctx, fleetSize, false); err != nil { // the engine warms up
+		return nil, err
+	}
+	one, all := results.Figure{Name: "1 process, documents/s"}, results.Figure{Name: fmt.Sprintf("%d processes, documents/s", fleetSize)}
+	ratio := results.Figure{Name: fmt.Sprintf("%d processes / 1 process", fleetSize), Target: results.AtLeast(0.9)}
+	for pair := range b.Sizes.Pairs {
+		order := []*results.Figure{&one, &all}
+		if pair%2 == 1 {
+			slices.Reverse(order)
+		}
+		for _, f := range order {
+			processes := 1
+			if f == &all {
+				processes = fleetSize
+			}
+			rate, err := r.run(ctx, processes, false)
+			if err != nil {
+				return nil, err
+			}
+			f.Values = append(f.Values, rate)
+		}
+		ratio.Values = append(ratio.Values, all.Values[pair]/one.Values[pair])
+		b.say("fleet: pair %d: 1 process %s, %d processes %s documents/s, ratio %.3f", pair+1, results.Number(one.Values[pair]),
+			fleetSize, results.Number(all.Values[pair]), ratio.Values[pair])
+	}
+	killed, err := r.run(ctx, fleetSize, true)
+	if err != nil {
+		return nil, err
+	}
+	report := &results.Report{What: fmt.Sprintf("%s Song analyses in %d studies into Elasticsearch, by processes on a cluster of three "+
+		"NATS servers in this process, %d pairs side by side, from the trigger to the job's success, sweep included",
+		results.Number(float64(b.Sizes.Records)), b.Sizes.Studies, b.Sizes.Pairs)}
+	for _, f := range []results.Figure{one, all, ratio, {Name: "one of them killed, documents/s (others take over after 30 s)", Values: []float64{killed}}} {
+		report.Add(f)
+	}
+	report.Note("noise: the runs of one process differ by %.0f %%", 100*one.Spread())
+	if one.Spread() > noisy {
+		report.Note("the spread is too large for a meaningful ratio: stop other processes on this machine")
+	}
+	return report, nil
+}
+
+// run returns the rate of a backfill by new processes into a new index. With kill, the last of them is killed when the job
+// has read records.
+func (r *fleetRun) run(ctx context.Context, processes int, kill bool) (_ float64, err error) {
+	alias := r.b.newName("fleet")
+	defer func() { err = errors.Join(err, r.engine.Drop(context.WithoutCancel(ctx), alias)) }()
+	// Each run has the streams of its own account; the streams of earlier runs are idle.
+	queue := r.cluster.URLs(r.runs % queuetest.Accounts)
+	r.runs++
+	var members []*child
+	defer func() {
+		for _, m := range members {
+			m.stop()
+		}
+	}()
+	for range processes {
+		m, err := r.b.startServe(ctx, r.upstream.url, r.b.ElasticsearchURL, alias, variables(map[string]string{
+			"queue.url": queue, "store.url": r.b.PostgresURL,
+		})...)
+		if err != nil {
+			return 0, err
+		}
+		members = append(members, m)
+	}
+	client := direct.NewClient(members[0].url)
+	defer client.Close()
+	killed := make(chan error, 1)
+	if kill {
+		go func() { killed <- r.killAmid(ctx, client, members[len(members)-1]) }()
+	} else {
+		killed <- nil
+	}
+	_, took, err := client.Backfill(ctx)
+	if err = errors.Join(err, <-killed); err != nil {
+		return 0, err
+	}
+	return rate(r.b.Sizes.Records, took), r.engine.Holds(ctx, alias, r.b.Sizes.Records)
+}
+
+// killAmid kills a process when the only job has read records.
+func (r *fleetRun) killAmid(ctx context.Context, client *direct.Client, c *child) error {
+	for {
+		answer, err := client.Call(ctx, http.MethodGet, "/jobs", "", nil)
+		if err != nil {
+			return err
+		}
+		job := gjson.GetBytes(answer, "jobs.0")
+		switch {
+		case job.Get("endedAt").String() != "":
+			return core.NewError(core.CodeInternal, "the job ended before a process was killed")
+		case job.Get("totals.fetched").Int() > 0:
+			return c.cmd.Process.Kill()
+		}
+		if err := retry.Sleep(ctx, killPoll); err != nil {
+			return err
+		}
+	}
+}

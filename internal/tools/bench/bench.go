@@ -46,6 +46,7 @@ func benchmarks() []benchmark {
 		{name: "introspection", run: (*bench).introspection},
 		{name: "search", engine: true, run: (*bench).search},
 		{name: "difference", engine: true, run: (*bench).difference},
+		{name: "fleet", engine: true, run: (*bench).fleet},
 	}
 }
 

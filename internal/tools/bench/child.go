@@ -162,12 +162,12 @@ func (b *bench) startSink(ctx context.Context, delay time.Duration) (*child, err
 	return b.start(ctx, childSpec{address: printedAddress, command: slices.Concat(b.Self, []string{SinkCommand, "--delay", delay.String()})})
 }
 
-// startServe starts the server as a separate process, with a repository and an engine.
-func (b *bench) startServe(ctx context.Context, upstreamURL, engineURL, alias string) (*child, error) {
+// startServe starts the server as a separate process, with a repository, an engine and more variables.
+func (b *bench) startServe(ctx context.Context, upstreamURL, engineURL, alias string, more ...string) (*child, error) {
 	dir, err := b.newFolder()
 	if err != nil {
 		return nil, err
 	}
-	env := append(settings(dir, upstreamURL, engineURL, alias), setting.Variable("log.format")+"=json")
+	env := append(append(settings(dir, upstreamURL, engineURL, alias), setting.Variable("log.format")+"=json"), more...)
 	return b.start(ctx, childSpec{address: loggedAddress, signalled: true, command: b.Server, env: env})
 }

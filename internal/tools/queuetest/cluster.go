@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// accounts is how many accounts a cluster has: one for each test that uses it at the same time.
-	accounts = 16
+	// Accounts is how many accounts a cluster has: one for each test that uses it at the same time.
+	Accounts = 16
 	// readyPoll is the pause between two checks of a starting cluster.
 	readyPoll = 20 * time.Millisecond
 )
@@ -51,7 +51,7 @@ func StartCluster(ctx context.Context, dir string) (*Cluster, error) {
 		routes[i] = fmt.Sprintf("nats-route://127.0.0.1:%d", ports[i])
 	}
 	c := &Cluster{}
-	for i := range accounts {
+	for i := range Accounts {
 		c.free = append(c.free, i)
 	}
 	for i := range nodes {
@@ -77,7 +77,7 @@ func StartCluster(ctx context.Context, dir string) (*Cluster, error) {
 // configuration returns the configuration file of a node.
 func configuration(name, dir string, port, routePort int, routes []string) string {
 	var users strings.Builder
-	for i := range accounts {
+	for i := range Accounts {
 		fmt.Fprintf(&users, "t%d: {jetstream: enabled, users: [{user: t%d, password: t}]}\n", i, i)
 	}
 	return fmt.Sprintf(`
@@ -170,11 +170,7 @@ func (c *Cluster) Account(tb testing.TB) string {
 	}
 	account := c.free[0]
 	c.free = c.free[1:]
-	urls := make([]string, len(c.nodes))
-	for i, n := range c.nodes {
-		urls[i] = fmt.Sprintf("nats://t%d:t@%s", account, n.server.Addr())
-	}
-	all := strings.Join(urls, ",")
+	all := c.URLs(account)
 	tb.Cleanup(func() {
 		if err := removeStreams(context.WithoutCancel(tb.Context()), all); err != nil {
 			tb.Errorf("removing the streams of a test: %v", err)
@@ -184,6 +180,15 @@ func (c *Cluster) Account(tb testing.TB) string {
 		c.free = append(c.free, account)
 	})
 	return all
+}
+
+// URLs returns the URLs, comma-separated, of an account below Accounts, for a program that is not a test.
+func (c *Cluster) URLs(account int) string {
+	urls := make([]string, len(c.nodes))
+	for i, n := range c.nodes {
+		urls[i] = fmt.Sprintf("nats://t%d:t@%s", account, n.server.Addr())
+	}
+	return strings.Join(urls, ",")
 }
 
 // removeStreams removes all streams of an account.

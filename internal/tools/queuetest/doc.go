@@ -1,3 +1,3 @@
-// Package queuetest runs a NATS cluster in the test's process. It must not be imported outside tests, and imports nothing
+// Package queuetest runs a NATS cluster in the test's process. Only tests and the bench may import it. It imports nothing
 // of tutti.
 package queuetest
