@@ -3,6 +3,8 @@
 (() => {
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+  const compact = new Intl.NumberFormat("en", {notation: "compact"});
+
   // A histogram of <div data-histogram='[[keys],[counts]]'>, in place of the drawing of the server.
   const histogram = (element) => {
     const [x, y] = JSON.parse(element.dataset.histogram);
@@ -14,7 +16,7 @@
       width: element.clientWidth || 260, height: 110, legend: {show: false}, cursor: {drag: {x: false, y: false}, points: {show: false}},
       scales: {x: {time}, y: {range: (u, min, max) => [0, max || 1]}},
       axes: [
-        {stroke: color("--muted"), grid: {show: false}, ticks: {show: false}, size: 24, font: "11px system-ui", space: 60},
+        {stroke: color("--muted"), grid: {show: false}, ticks: {show: false}, size: 24, font: "11px system-ui", space: 60, values: time ? undefined : (u, ticks) => ticks.map((v) => compact.format(v))},
         {show: false},
       ],
       series: [{}, {fill: color("--chart"), paths: uPlot.paths.bars({size: [0.9, 60]}), points: {show: false}}],

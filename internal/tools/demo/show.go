@@ -217,5 +217,6 @@ func (d *demo) finish(study, id, jobID, letter, published string) {
 	for _, command := range d.commands(study, id, jobID, letter, published) {
 		d.say("  %s", command)
 	}
+	d.say("The console, to look at all of this in a browser: %s/", base)
 	d.say("Every route with its inputs, to try in a browser: %s/api-docs", base)
 }

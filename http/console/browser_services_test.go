@@ -1,0 +1,282 @@
+//go:build services
+
+package console_test
+
+import (
+	"bufio"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/tools/demo"
+)
+
+//go:embed testdata/axe.min.js
+var axe string
+
+// browser is a page of a real Chromium on a running demo. It collects what the browser complains about.
+type browser struct {
+	t    *testing.T
+	ctx  context.Context //nolint:containedctx // chromedp's handle of the page
+	base string
+
+	mu         sync.Mutex
+	complaints []string
+}
+
+// openBrowser starts the demo and a browser.
+func openBrowser(t *testing.T) *browser {
+	program := os.Getenv("TUTTI_TEST_CHROMIUM")
+	if program == "" {
+		t.Fatal("TUTTI_TEST_CHROMIUM is not set; deploy/local/chromium prints it")
+	}
+	b := &browser{t: t, base: startDemo(t)}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()))
+	allocated, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(stop)
+	ctx, cancel := chromedp.NewContext(allocated)
+	t.Cleanup(cancel)
+	ctx, end := context.WithTimeout(ctx, 4*time.Minute)
+	t.Cleanup(end)
+	b.ctx = ctx
+	chromedp.ListenTarget(ctx, func(event any) {
+		switch e := event.(type) {
+		case *runtime.EventExceptionThrown:
+			b.complain(e.ExceptionDetails.Error())
+		case *cdplog.EventEntryAdded:
+			// The status of a page is what a test asks for.
+			if e.Entry.Level == cdplog.LevelError && !strings.Contains(e.Entry.Text, "the server responded with a status of") {
+				b.complain(e.Entry.Text)
+			}
+		}
+	})
+	b.run(cdplog.Enable())
+	return b
+}
+
+// startDemo runs the demo until the test ends and returns its address.
+func startDemo(t *testing.T) string {
+	ctx, cancel := context.WithCancel(context.Background())
+	out, in := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := demo.Run(ctx, demo.Config{DataDir: t.TempDir(), Listen: "127.0.0.1:0", Out: in, Logger: slog.New(slog.DiscardHandler)})
+		ended <- errors.Join(err, in.Close())
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	address, base := regexp.MustCompile(`(http://\S+)/api-docs$`), ""
+	lines := bufio.NewScanner(out)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "Still running") {
+		if m := address.FindStringSubmatch(lines.Text()); m != nil {
+			base = m[1]
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	if base == "" {
+		t.Fatal("the demo did not print its address")
+	}
+	return base
+}
+
+func (b *browser) complain(what string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.complaints = append(b.complaints, what)
+}
+
+// quiet fails the test if the browser complained, such as about the policy, since the last call.
+func (b *browser) quiet(where string) {
+	b.t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.complaints {
+		b.t.Errorf("%s: the browser complains: %s", where, c)
+	}
+	b.complaints = nil
+}
+
+func (b *browser) run(actions ...chromedp.Action) {
+	b.t.Helper()
+	if err := chromedp.Run(b.ctx, actions...); err != nil {
+		var body string
+		_ = chromedp.Run(b.ctx, chromedp.Text("main", &body, chromedp.ByQuery))
+		b.t.Fatalf("%v\n%s", err, body)
+	}
+}
+
+// text returns the text of an element.
+func (b *browser) text(selector string) string {
+	b.t.Helper()
+	var text string
+	b.run(chromedp.Text(selector, &text, chromedp.ByQuery))
+	return text
+}
+
+// number evaluates an expression to a number.
+func (b *browser) number(expression string) float64 {
+	b.t.Helper()
+	var n float64
+	b.run(chromedp.Evaluate(expression, &n))
+	return n
+}
+
+// api reads a route of the API.
+func (b *browser) api(path string) gjson.Result {
+	b.t.Helper()
+	resp, err := http.Get(b.base + path)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return gjson.ParseBytes(body)
+}
+
+// accessible fails the test if axe-core finds a serious violation on the page.
+func (b *browser) accessible(where string) {
+	b.t.Helper()
+	var found string
+	b.run(chromedp.Evaluate(axe, nil), chromedp.Evaluate(
+		`axe.run(document, {resultTypes: ["violations"]}).then((r) => JSON.stringify(r.violations.map((v) => ({id: v.id, impact: v.impact, help: v.help, at: v.nodes.slice(0, 3).map((n) => n.html + " " + (n.any[0]?.message ?? ""))}))))`,
+		&found, func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) }))
+	for _, v := range gjson.Parse(found).Array() {
+		if impact := v.Get("impact").String(); impact == "serious" || impact == "critical" {
+			b.t.Errorf("%s: %s: %s: %s", where, impact, v.Get("help"), v.Get("at"))
+		}
+	}
+}
+
+// walked are the pages that exist on the demo, by a name for screenshots.
+func (b *browser) walked() map[string]string {
+	job := b.api("/jobs?limit=200").Get("jobs.@reverse.0.id").String()
+	letter := b.api("/dead-letters").Get("deadLetters.0")
+	record := "/console/records?repository=" + letter.Get("repository").String() + "&organization=" + letter.Get("organization").String() + "&id=" + letter.Get("recordId").String()
+	return map[string]string{
+		"overview": "/", "jobs": "/console/jobs", "job": "/console/jobs/" + job, "dead-letters": "/console/dead-letters",
+		"dead-letter": "/console/dead-letters/" + letter.Get("id").String(), "discard": "/console/dead-letters/" + letter.Get("id").String() + "/discard",
+		"record": record, "catalogues": "/console/catalogues", "catalogue": "/console/catalogues/analyses", "failed-catalogue": "/console/catalogues/expression",
+		"explore": "/console/catalogues/analyses/explore", "schemas": "/console/schemas", "schema": "/console/schemas/variant_call",
+		"studies": "/console/studies", "study": "/console/studies/" + b.api("/studies/all").Get("0").String(), "missing": "/console/nothing",
+		"sign-in": "/console/sign-in",
+	}
+}
+
+// TestBrowserPages opens every page at 360 and 1280 px, light and dark: none is wider than the window, axe-core finds no serious
+// violation, and the browser has nothing to complain about. TUTTI_TEST_SCREENSHOTS names a folder for pictures of all.
+func TestBrowserPages(t *testing.T) {
+	b := openBrowser(t)
+	folder := os.Getenv("TUTTI_TEST_SCREENSHOTS")
+	for name, path := range b.walked() {
+		for _, width := range []int64{360, 1280} {
+			for _, scheme := range []string{"light", "dark"} {
+				where := fmt.Sprintf("%s-%d-%s", name, width, scheme)
+				b.run(
+					emulation.SetDeviceMetricsOverride(width, 900, 1, width < 600),
+					emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}),
+					chromedp.Navigate(b.base+path), chromedp.WaitReady("main h1", chromedp.ByQuery),
+				)
+				if wide := b.number("document.documentElement.scrollWidth"); wide > float64(width) {
+					t.Errorf("%s: the page is %v px wide", where, wide)
+				}
+				b.accessible(where)
+				b.quiet(where)
+				if folder != "" {
+					var picture []byte
+					b.run(chromedp.FullScreenshot(&picture, 100))
+					if err := os.WriteFile(filepath.Join(folder, where+".png"), picture, 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestBrowserActions does what people do: it indexes a repository and sees the bar move, retries a dead letter, filters by a facet, and
+// fails a payload of a schema.
+func TestBrowserActions(t *testing.T) {
+	b := openBrowser(t)
+	b.run(chromedp.Navigate(b.base+"/"), chromedp.WaitReady("#repositories", chromedp.ByQuery),
+		chromedp.Submit(`form[action$="/repositories/demo.song/index"]`, chromedp.ByQuery), chromedp.WaitReady("[data-state]", chromedp.ByQuery))
+	// Every state that the page shows is noted, from the first one to the end of the stream.
+	b.run(chromedp.Evaluate(`
+		window.seen = [];
+		const note = () => seen.push({state: document.querySelector("[data-state]").dataset.state, value: document.querySelector("#job-bar")?.value ?? 0});
+		note();
+		new MutationObserver(note).observe(document.querySelector("main"), {childList: true, subtree: true});
+	`, nil), chromedp.Poll(`document.querySelector("[data-state=succeeded], [data-state=partial], [data-state=failed]") !== null`, nil, chromedp.WithPollingTimeout(time.Minute)))
+	var seen []struct {
+		State string
+		Value float64
+	}
+	b.run(chromedp.Evaluate("seen", &seen))
+	if last := seen[len(seen)-1]; len(seen) < 2 || last.Value <= seen[0].Value || last.State != "succeeded" && last.State != "partial" { // the index rejects a record of the demo
+		encoded, _ := json.Marshal(seen)
+		t.Errorf("the bar did not move: %s", encoded)
+	}
+	b.quiet("job")
+
+	letters := len(b.api("/dead-letters").Get("deadLetters").Array())
+	b.run(chromedp.Navigate(b.base+"/console/dead-letters"), chromedp.WaitReady("tbody tr", chromedp.ByQuery))
+	if rows := b.number("document.querySelectorAll('tbody tr').length"); int(rows) != letters {
+		t.Errorf("%v dead letters are shown of %d", rows, letters)
+	}
+	b.run(chromedp.Submit(`form[action$="/retry"].row-retry`, chromedp.ByQuery), chromedp.WaitReady("[role=status]", chromedp.ByQuery))
+	if said := b.text("[role=status]"); !strings.Contains(said, "The record is fetched again") {
+		t.Errorf("after a retry: %s", said)
+	}
+
+	b.run(chromedp.Navigate(b.base+"/console/catalogues/analyses/explore"), chromedp.WaitReady("#v-0-0", chromedp.ByQuery))
+	whole, drawn := b.text("#total"), b.number("document.querySelectorAll('.uplot').length")
+	if drawn == 0 {
+		t.Error("no histogram is drawn")
+	}
+	value := b.text("li:has(#v-0-0) .value")
+	count := b.text("li:has(#v-0-0) .count")
+	b.run(chromedp.Click("#v-0-0", chromedp.ByQuery), chromedp.WaitReady("#the-sqon", chromedp.ByQuery))
+	if got := b.text("#total"); got == whole || !strings.HasPrefix(got, count+" documents") {
+		t.Errorf("%s of %s documents: %s", value, count, got)
+	}
+	var address string
+	b.run(chromedp.Location(&address))
+	if sqon := b.number("JSON.parse(document.querySelector('#the-sqon').textContent).content.length"); sqon != 1 || !strings.Contains(address, "in.studyId=") {
+		t.Errorf("%v clauses at %s", sqon, address)
+	}
+	b.quiet("explore")
+
+	b.run(chromedp.Navigate(b.base+"/console/schemas/variant_call"), chromedp.WaitReady("textarea", chromedp.ByQuery),
+		chromedp.SetValue("input[name=study]", "PANC-CA", chromedp.ByQuery),
+		chromedp.SetValue("textarea", "{\n  \"studyId\": \"PANC-CA\",\n  \"analysisType\": {\"name\": \"variant_call\"},\n  \"files\": \"none\"\n}", chromedp.ByQuery),
+		chromedp.Submit("textarea", chromedp.ByQuery), chromedp.WaitReady("#result", chromedp.ByQuery))
+	if line := b.text("li.wrong:has(.no) + li.note"); !strings.Contains(b.text(".lines"), "/files") || line == "" {
+		t.Errorf("the violations are not shown: %s", b.text("main"))
+	}
+	b.accessible("violations")
+	b.quiet("violations")
+}
