@@ -22,6 +22,7 @@ import (
 
 	"github.com/chromedp/cdproto/emulation"
 	cdplog "github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/tidwall/gjson"
@@ -279,4 +280,17 @@ func TestBrowserActions(t *testing.T) {
 	}
 	b.accessible("violations")
 	b.quiet("violations")
+}
+
+// TestBrowserUnreachable: a page that cannot refresh itself says so, and recovers by itself.
+func TestBrowserUnreachable(t *testing.T) {
+	b := openBrowser(t)
+	b.run(chromedp.Navigate(b.base+"/"), chromedp.WaitReady("#live", chromedp.ByQuery))
+	b.run(network.Enable(), network.EmulateNetworkConditions(true, 0, -1, -1))
+	b.run(chromedp.WaitReady("#unreachable", chromedp.ByQuery))
+	if said := b.text("#unreachable"); !strings.Contains(said, "cannot be reached") {
+		t.Errorf("the page says %q", said)
+	}
+	b.accessible("unreachable")
+	b.run(network.EmulateNetworkConditions(false, 0, -1, -1), chromedp.WaitNotPresent("#unreachable", chromedp.ByQuery))
 }

@@ -237,6 +237,9 @@ func TestJobEvents(t *testing.T) {
 		!strings.Contains(body, "data: ") || !strings.Contains(body, template.HTMLEscapeString("Succeeded")) {
 		t.Errorf("%s", body)
 	}
+	if got := send(t, router(t, newWorld(), api.Config{}), request{method: "HEAD", path: "/console/jobs/j2/events"}); got.Code != http.StatusOK || got.Body.Len() > 0 {
+		t.Errorf("HEAD: status %d: %s", got.Code, got.Body)
+	}
 	if got := send(t, router(t, newWorld(), api.Config{}), request{method: "GET", path: "/console/jobs/x/events"}); got.Code != http.StatusNotFound {
 		t.Errorf("of a job that does not exist: status %d", got.Code)
 	}

@@ -149,11 +149,22 @@ func (s *Surface) jobEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("X-Accel-Buffering", "no")
+	if r.Method == http.MethodHead {
+		return nil
+	}
 	api.BeginStreaming(r)
 	ctx, cancel := context.WithCancel(r.Context())
 	changed, watched := make(chan struct{}, 1), make(chan struct{})
+	var panicked error // set before watched is closed
 	go func() {
 		defer close(watched)
+		defer func() {
+			if v := recover(); v != nil {
+				panicked = api.PanicError(v)
+			}
+		}()
 		// Its error ends the stream; the browser connects again and gets the error then.
 		_ = s.ports.Indexing.JobEvents.Watch(ctx, v.ID, func(core.JobChange) error {
 			select {
@@ -168,8 +179,6 @@ func (s *Surface) jobEvents(w http.ResponseWriter, r *http.Request) error {
 		cancel()
 		<-watched
 	}()
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no")
 	for {
 		part, err := s.fragment("job", "job-live", v)
 		if err != nil || sendEvent(w, "job", part) != nil {
@@ -191,6 +200,9 @@ func (s *Surface) jobEvents(w http.ResponseWriter, r *http.Request) error {
 		case <-changed:
 		case <-watched:
 			ended = true
+			if panicked != nil {
+				api.NoteError(r, panicked)
+			}
 		case <-keep.C:
 		case <-ctx.Done():
 			return nil

@@ -45,6 +45,36 @@
     }, rates.data, box);
   };
 
+  // What the page says while it cannot refresh itself.
+  const unreachable = (text, link) => {
+    let banner = document.getElementById("unreachable");
+    if (!text) return banner?.remove();
+    if (!banner) {
+      banner = document.createElement("div");
+      banner.id = "unreachable";
+      banner.className = "banner bad";
+      banner.setAttribute("role", "alert");
+      document.getElementById("main").prepend(banner);
+    }
+    banner.textContent = text;
+    if (link) {
+      const a = document.createElement("a");
+      a.href = new URL("console/sign-in", document.querySelector(".brand").href).pathname;
+      a.textContent = link;
+      banner.append(" ", a);
+    }
+  };
+  const old = "What you see may be out of date. The page tries again by itself.";
+  document.addEventListener("htmx:sendError", () => unreachable("The server cannot be reached. " + old));
+  document.addEventListener("htmx:sseError", () => unreachable("The server cannot be reached. " + old));
+  document.addEventListener("htmx:sseOpen", () => unreachable(""));
+  document.addEventListener("htmx:responseError", (event) => {
+    const status = event.detail.xhr.status;
+    if (status === 401) return unreachable("Your token is no longer valid.", "Sign in again");
+    unreachable("The server answers with status " + status + ". " + old);
+  });
+  document.addEventListener("htmx:afterRequest", (event) => { if (event.detail.successful) unreachable(""); });
+
   const enhance = (root) => {
     root.querySelectorAll("[data-histogram]").forEach(histogram);
     root.querySelectorAll("[data-copy]").forEach((button) => { button.hidden = !navigator.clipboard; });
