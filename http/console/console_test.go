@@ -216,6 +216,9 @@ func TestScopes(t *testing.T) {
 		{"none", "/console/jobs/j2", 404, "there is no such job", ""},
 		{"none", "/console/records?repository=song.ca&organization=S1&id=r1", 403, "S1.WRITE", ""},
 		{"s1", "/console/records?repository=song.ca&organization=S1&id=r1", 200, "restricted", ""},
+		{"none", "/console/studies/S1", 200, "only published", "a1"},
+		{"none", "/console/studies/S1", 200, "a2", "Submit an analysis"},
+		{"s1", "/console/studies/S1", 200, "analyses/a1/publish", "only published"},
 		{"gone", "/console/jobs", 401, "the token has expired", ""},
 	} {
 		got := send(t, h, request{method: "GET", path: tt.path, token: tt.token})

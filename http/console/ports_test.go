@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 
 	"tutti/internal/core"
@@ -58,11 +59,14 @@ func (m *metadataWorld) Analysis(context.Context, string, string) (core.Analysis
 	return core.Analysis{}, nil
 }
 
-func (m *metadataWorld) Page(_ context.Context, study string, _ []core.AnalysisState, _, _ int, each func(core.Analysis) error) (core.PageInfo, error) {
+func (m *metadataWorld) Page(_ context.Context, study string, states []core.AnalysisState, _, _ int, each func(core.Analysis) error) (core.PageInfo, error) {
 	if _, ok := m.studies[study]; !ok {
 		return core.PageInfo{}, core.NewError(core.CodeNotFound, "no such study")
 	}
 	for _, a := range m.analyses {
+		if !slices.Contains(states, a.State) {
+			continue
+		}
 		if err := each(a); err != nil {
 			return core.PageInfo{}, err
 		}
