@@ -54,6 +54,9 @@ func (s *Store) CopyTo(ctx context.Context, to *Store) (rows int64, err error) {
 	}
 	return rows, to.Update(ctx, func(ctx context.Context, tx *Tx) error {
 		for i, t := range tables {
+			if err := s.continueNumbering(ctx, tx, t); err != nil {
+				return WrapError(doing+": table "+t.name, err)
+			}
 			found, err := digestOf(ctx, tx, t)
 			if err != nil {
 				return WrapError(doing, err)
@@ -143,7 +146,7 @@ func eachRow(ctx context.Context, from Conn, t table, each func(columns []string
 	return rows.Err()
 }
 
-// copyTable inserts all rows of a table of s into tx, with their numbers, and continues the numbering after them.
+// copyTable inserts all rows of a table of s into tx, with their numbers.
 func (s *Store) copyTable(ctx context.Context, tx *Tx, t table) error {
 	var columns []string
 	var values []any
@@ -175,10 +178,15 @@ func (s *Store) copyTable(ctx context.Context, tx *Tx, t table) error {
 	if err == nil {
 		err = flush()
 	}
-	if err != nil || t.sequence == "" || !tx.postgres {
-		return err
+	return err
+}
+
+// continueNumbering makes tx number new rows of a table after those of s: SQLite remembers the last number that it gave, also of a row
+// that is gone.
+func (s *Store) continueNumbering(ctx context.Context, tx *Tx, t table) error {
+	if t.sequence == "" || s.postgres || !tx.postgres {
+		return nil
 	}
-	// SQLite remembers the last number that it gave, also of a row that is gone.
 	var last sql.NullInt64
 	if err := s.Read().QueryRowContext(ctx, "SELECT max(seq) FROM sqlite_sequence WHERE name = $1", t.name).Scan(&last); err != nil {
 		return err
@@ -186,7 +194,8 @@ func (s *Store) copyTable(ctx context.Context, tx *Tx, t table) error {
 	if !last.Valid || last.Int64 == 0 {
 		return nil
 	}
-	_, err = tx.ExecContext(ctx, "SELECT setval(pg_get_serial_sequence($1, $2), $3)", t.name, t.sequence, last.Int64)
+	_, err := tx.ExecContext(ctx, "SELECT setval(s::regclass, GREATEST($3, pg_sequence_last_value(s::regclass))) FROM pg_get_serial_sequence($1, $2) AS s",
+		t.name, t.sequence, last.Int64)
 	return err
 }
 

@@ -52,76 +52,25 @@ func fillTables(t *testing.T, s *store.Store) {
 	}
 }
 
-// tablesOf returns the names of all tables of a SQLite store, except that of the migrations.
-func tablesOf(t *testing.T, s *store.Store) []string {
-	t.Helper()
-	rows, err := s.Read().QueryContext(t.Context(), "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'goose_db_version'")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var names []string
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			t.Fatal(err)
-		}
-		names = append(names, name)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return names
-}
-
-// content returns every row of tables, none of which may be empty, as text.
-func content(t *testing.T, s *store.Store, tables []string) []string {
-	t.Helper()
-	var all []string
-	for _, table := range tables {
-		rows, err := s.Read().QueryContext(t.Context(), "SELECT * FROM "+table)
-		if err != nil {
-			t.Fatal(err)
-		}
-		columns, err := rows.Columns()
-		if err != nil {
-			t.Fatal(err)
-		}
-		values, pointers := make([]any, len(columns)), make([]any, len(columns))
-		for i := range values {
-			pointers[i] = &values[i]
-		}
-		found := 0
-		for rows.Next() {
-			if err := rows.Scan(pointers...); err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, fmt.Sprintf("%s %q %q", table, columns, values))
-			found++
-		}
-		if err := rows.Err(); err != nil || found == 0 {
-			t.Fatalf("%s has %d rows: %v", table, found, err)
-		}
-		_ = rows.Close()
-	}
-	slices.Sort(all)
-	return all
-}
-
 // TestCopy: a copy has all rows of all tables with their numbers, goes on numbering after them, and can be repeated; one onto other rows
 // is refused and changes nothing.
 func TestCopy(t *testing.T) {
 	storetest.Databases(t, func(t *testing.T, to *store.Store) {
 		from := storetest.Open(t)
 		fillTables(t, from)
-		tables := tablesOf(t, from)
-		want := content(t, from, tables)
+		tables := storetest.Tables(t, from)
+		want := storetest.Rows(t, from, tables)
+		for _, table := range tables {
+			if len(storetest.Rows(t, from, []string{table})) == 0 {
+				t.Fatalf("%s is empty", table)
+			}
+		}
 		for _, round := range []string{"first", "repeated"} {
 			rows, err := from.CopyTo(t.Context(), to)
 			if err != nil || int(rows) != len(want) {
 				t.Fatalf("%s: %d rows of %d, %v", round, rows, len(want), err)
 			}
-			if got := content(t, to, tables); !slices.Equal(got, want) {
+			if got := storetest.Rows(t, to, tables); !slices.Equal(got, want) {
 				t.Errorf("%s: the rows differ", round)
 			}
 		}
@@ -139,13 +88,47 @@ func TestCopy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := content(t, to, tables)
+		before := storetest.Rows(t, to, tables)
 		_, err = from.CopyTo(t.Context(), to)
 		if core.CodeOf(err) != core.CodeConflict || !strings.Contains(core.MessageOf(err), "249 rows in the table analysis") {
 			t.Errorf("a copy onto other rows: %v", err)
 		}
-		if got := content(t, to, tables); !slices.Equal(got, before) {
+		if got := storetest.Rows(t, to, tables); !slices.Equal(got, before) {
 			t.Error("a copy that is refused changed rows")
+		}
+	})
+}
+
+// TestCopyNumbering: rows are numbered after those that the first store had, also those of a table that is empty now. A copy that is
+// repeated does not give a number again.
+func TestCopyNumbering(t *testing.T) {
+	storetest.Databases(t, func(t *testing.T, to *store.Store) {
+		if !to.Postgres() {
+			return // SQLite numbers rows after those that are there
+		}
+		from := storetest.Open(t)
+		next := func(s *store.Store) (seq int64) {
+			err := s.Update(t.Context(), func(ctx context.Context, tx *store.Tx) error {
+				err := tx.QueryRowContext(ctx, "INSERT INTO outbox (id, study, analysis_id, created_at) VALUES ('', '', '', 1) RETURNING seq").Scan(&seq)
+				if err == nil {
+					_, err = tx.ExecContext(ctx, "DELETE FROM outbox")
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return seq
+		}
+		next(from)
+		next(from)
+		for _, want := range []int64{3, 4} {
+			if _, err := from.CopyTo(t.Context(), to); err != nil {
+				t.Fatal(err)
+			}
+			if got := next(to); got != want {
+				t.Errorf("the next row has the number %d, want %d", got, want)
+			}
 		}
 	})
 }
