@@ -32,6 +32,9 @@ const givesUpSoonVariable = "E2E_CHILD_HASTY"
 // ackWaitVariable is the variable with a child's Options.AckWait.
 const ackWaitVariable = "E2E_CHILD_ACK_WAIT"
 
+// moveVariable is the variable with the configuration that a child moves to, instead of running a tutti.
+const moveVariable = "E2E_CHILD_MOVE_TO"
+
 // natsCluster is three NATS servers that tests share.
 var natsCluster queuetest.Shared
 
@@ -57,10 +60,17 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(natsCluster.Main(m))
 }
 
-// serveChild runs a tutti until standard input ends, as it does with the parent.
+// serveChild runs a tutti until standard input ends, as it does with the parent, or moves one.
 func serveChild(yaml string) error {
 	cfg, err := config.Parse([]byte(yaml), nil)
 	if err != nil {
+		return err
+	}
+	if text := os.Getenv(moveVariable); text != "" {
+		to, err := config.Parse([]byte(text), nil)
+		if err == nil {
+			_, err = app.Move(context.Background(), cfg, to, slog.New(slog.DiscardHandler), func(string) {})
+		}
 		return err
 	}
 	opts := app.Options{}

@@ -73,7 +73,9 @@ const movedFile = ".moved"
 // and records in to's queue that a run of every repository is due, which fills the index. It only adds the file .moved to the data folder, which keeps a
 // tutti from using the parts that were moved. It can be repeated after an error. Errors: CodeInvalid when the configurations have nothing
 // to move, or differ in what stays; CodeConflict while a tutti runs on the data folder, or when the other servers have other data.
-func Move(ctx context.Context, from, to config.Config, log *slog.Logger) (m Moved, err error) {
+//
+// progress is called with a line of text before and after each part is copied.
+func Move(ctx context.Context, from, to config.Config, log *slog.Logger, progress func(line string)) (m Moved, err error) {
 	if m.Parts, err = partsToMove(from, to); err != nil {
 		return m, err
 	}
@@ -86,8 +88,18 @@ func Move(ctx context.Context, from, to config.Config, log *slog.Logger) (m Move
 	defer func() {
 		ending := context.WithoutCancel(ctx)
 		err = errors.Join(err, target.cleanup.run(ending), source.cleanup.run(ending))
+		if err != nil && core.HintOf(err) == "" {
+			err = &core.Error{
+				Code: core.CodeOf(err), Message: "moving to other servers", Err: err,
+				Hint: "the data folder is as before, and can be used: fix the cause, then repeat the command",
+			}
+		}
 	}()
-	for _, open := range []func(context.Context) error{source.openQueue, source.openStore} {
+	opens := []func(context.Context) error{source.openQueue, source.openStore}
+	if from.Queue.URL != "" && from.Store.URL.Reveal() != "" {
+		opens = append(opens, source.openIndex) // the only part that is locked while a tutti runs on the folder
+	}
+	for _, open := range opens {
 		if err := open(ctx); err != nil {
 			return m, inUse(err, "stop the server that uses the data folder, then move")
 		}
@@ -96,18 +108,22 @@ func Move(ctx context.Context, from, to config.Config, log *slog.Logger) (m Move
 		if err := target.openStore(ctx); err != nil {
 			return m, err
 		}
+		progress("copying the store to PostgreSQL")
 		if m.Rows, err = source.store.CopyTo(ctx, target.store); err != nil {
 			return m, err
 		}
+		progress(fmt.Sprintf("the store has all %d rows", m.Rows))
 	}
 	queue := source.queue
 	if slices.Contains(m.Parts, backup.PartQueue) {
 		if err := target.openQueue(ctx); err != nil {
 			return m, err
 		}
+		progress("copying the queue to NATS")
 		if m.Messages, err = source.queue.CopyTo(ctx, target.queue); err != nil {
 			return m, err
 		}
+		progress(fmt.Sprintf("the queue has all %d messages", m.Messages))
 		queue = target.queue
 	}
 	if err := queue.RequestRunAll(ctx); err != nil {

@@ -43,7 +43,7 @@ func MoveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			moved, err := app.Move(cmd.Context(), before, after, slog.New(slog.DiscardHandler))
+			moved, err := app.Move(cmd.Context(), before, after, slog.New(slog.DiscardHandler), func(line string) { cmd.PrintErrln(line) })
 			if err != nil {
 				return err
 			}

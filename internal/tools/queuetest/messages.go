@@ -1,0 +1,84 @@
+package queuetest
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// InProcess is a server in the test's process.
+type InProcess interface {
+	InProcessConn() (net.Conn, error)
+}
+
+// connect connects to the server in this process, or to that of url if it is nil, and returns a function that closes the connection.
+func connect(t testing.TB, url string, server InProcess) (jetstream.JetStream, func()) {
+	t.Helper()
+	var opts []nats.Option
+	if server != nil {
+		opts = append(opts, nats.InProcessServer(server))
+	}
+	nc, err := nats.Connect(url, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return js, nc.Close
+}
+
+// Messages returns the messages of streams of a server by subject: headers, without those of NATS, and data. server may be nil for that
+// of url. It fails the test if a subject has two messages.
+func Messages(t testing.TB, url string, server InProcess, streams ...string) map[string]string {
+	t.Helper()
+	js, closeConn := connect(t, url, server)
+	defer closeConn()
+	all := map[string]string{}
+	for _, name := range streams {
+		s, err := js.Stream(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state := s.CachedInfo().State
+		for seq := state.FirstSeq; seq <= state.LastSeq; seq++ {
+			m, err := s.GetMsg(t.Context(), seq)
+			if errors.Is(err, jetstream.ErrMsgNotFound) {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for header := range m.Header {
+				if strings.HasPrefix(header, "Nats-") {
+					m.Header.Del(header)
+				}
+			}
+			if _, twice := all[m.Subject]; twice {
+				t.Errorf("%s: two messages of the subject %s", name, m.Subject)
+			}
+			all[m.Subject] = fmt.Sprintf("%s %q", m.Header, m.Data)
+		}
+	}
+	return all
+}
+
+// Counter returns a function that returns the number of messages of a stream of the server at url, 0 for a stream that does not exist.
+func Counter(t testing.TB, url string) func(stream string) uint64 {
+	t.Helper()
+	js, closeConn := connect(t, url, nil)
+	t.Cleanup(closeConn)
+	return func(stream string) uint64 {
+		s, err := js.Stream(t.Context(), stream)
+		if err != nil {
+			return 0
+		}
+		return s.CachedInfo().State.Msgs
+	}
+}
