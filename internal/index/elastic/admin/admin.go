@@ -46,8 +46,8 @@ func (a *Admin) Ping(ctx context.Context) error {
 	defer end()
 	_, err = a.client.Do(ctx, esapi.ClusterHealthRequest{FilterPath: []string{"status"}}, nil)
 	switch failure := transport.ErrorOf(err); {
-	case err == nil, failure != nil && failure.Status == http.StatusForbidden:
-		// The cluster knows a user who lacks the privilege to read the cluster's health.
+	case err == nil, failure != nil && failure.Status == http.StatusForbidden && failure.Type == transport.TypeSecurity:
+		// The cluster knows a user who lacks the privilege to read the cluster's health. AWS has no such error type.
 		return nil
 	case core.CodeOf(err) == core.CodeIndexBlocked:
 		return err

@@ -162,7 +162,7 @@ func newResponseError(status int, header http.Header, body []byte) *core.Error {
 	code, message := classify(f)
 	refused := &core.Error{Code: code, Message: message, RetryAfter: retryAfter(header), Err: f}
 	switch {
-	case f.Type == "" && status == http.StatusForbidden && strings.Contains(strings.ToLower(f.Reason), "signature"):
+	case f.Type == "" && status == http.StatusForbidden && isSignatureReason(f.Reason):
 		refused.Message = "AWS rejected the signature of requests to the index"
 		refused.Hint = "check index.aws, the credentials, and this machine's clock"
 	case f.FloodStage(f.Status):
@@ -171,6 +171,12 @@ func newResponseError(status int, header http.Header, body []byte) *core.Error {
 		refused.Hint = createBlockHint
 	}
 	return refused
+}
+
+// isSignatureReason reports whether AWS's reason concerns the signature or the session of a request.
+func isSignatureReason(reason string) bool {
+	reason = strings.ToLower(reason)
+	return strings.Contains(reason, "signature") || strings.Contains(reason, "security token")
 }
 
 // DocumentError returns the error of one document of a multi-get, whose status is 200 nevertheless.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -37,20 +38,47 @@ const payloadHeader = "X-Amz-Content-Sha256"
 
 // signingTransport signs requests just before they are sent, when their node is chosen and their headers are complete.
 type signingTransport struct {
-	next        http.RoundTripper
-	signer      *v4.Signer
-	credentials aws.CredentialsProvider
-	aws         AWS
+	next   http.RoundTripper
+	signer *v4.Signer
+	aws    AWS
+
+	mu sync.Mutex
+	// chain is nil after its credentials were missing or rejected.
+	chain *aws.Config
 }
 
 // newSigningTransport returns a signing transport with the standard chain of credentials: environment, shared files, web identity,
 // container, instance. It reads no credentials yet; an error is core.CodeInvalid, of a shared file that cannot be read.
 func newSigningTransport(next http.RoundTripper, cfg AWS) (*signingTransport, error) {
-	chain, err := awsconfig.LoadDefaultConfig(context.Background(), awsconfig.WithRegion(cfg.Region))
-	if err != nil {
+	t := &signingTransport{next: next, signer: v4.NewSigner(), aws: cfg}
+	if _, err := t.load(context.Background()); err != nil {
 		return nil, core.WrapError(core.CodeInvalid, "the AWS configuration cannot be read", err)
 	}
-	return &signingTransport{next: next, signer: v4.NewSigner(), credentials: chain.Credentials, aws: cfg}, nil
+	return t, nil
+}
+
+// load returns the chain. It reads the environment and the shared files after forget; credentials that expire are read again by the
+// chain itself.
+func (t *signingTransport) load(ctx context.Context) (*aws.Config, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.chain == nil {
+		chain, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithRegion(t.aws.Region))
+		if err != nil {
+			return nil, err
+		}
+		t.chain = &chain
+	}
+	return t.chain, nil
+}
+
+// forget makes the next request load the chain again.
+func (t *signingTransport) forget(chain *aws.Config) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.chain == chain {
+		t.chain = nil
+	}
 }
 
 // credentialsError is why no request could be signed.
@@ -65,8 +93,13 @@ func (t *signingTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	if err != nil {
 		return nil, err
 	}
-	credentials, err := t.credentials.Retrieve(req.Context())
+	chain, err := t.load(req.Context())
 	if err != nil {
+		return nil, &credentialsError{err}
+	}
+	credentials, err := chain.Credentials.Retrieve(req.Context())
+	if err != nil {
+		t.forget(chain)
 		return nil, &credentialsError{err}
 	}
 	signed := req.Clone(req.Context())
@@ -74,13 +107,19 @@ func (t *signingTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	idempotency, marked := signed.Header["Idempotency-Key"]
 	delete(signed.Header, "Idempotency-Key")
 	signed.Header.Set(payloadHeader, hash)
+	signed.ContentLength = 0 // ServiceServerless rejects it as a signed header; the hash covers the body
 	if err := t.signer.SignHTTP(req.Context(), credentials, signed, hash, t.aws.Service, t.aws.Region, time.Now()); err != nil {
 		return nil, &credentialsError{err}
 	}
 	if marked {
 		signed.Header["Idempotency-Key"] = idempotency
 	}
-	return t.next.RoundTrip(signed)
+	signed.ContentLength = req.ContentLength
+	res, err := t.next.RoundTrip(signed)
+	if err == nil && res.StatusCode == http.StatusForbidden && !credentials.CanExpire {
+		t.forget(chain) // a shared file may have new ones
+	}
+	return res, err
 }
 
 // hashPayload returns the SHA-256 of the body as it will be sent, in hexadecimal.
