@@ -1,12 +1,19 @@
 package main
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/tidwall/gjson"
 	"go.yaml.in/yaml/v3"
 
+	"tutti/internal/app"
 	"tutti/internal/config"
 )
 
@@ -39,5 +46,163 @@ func TestPrometheusConfiguration(t *testing.T) {
 	targets := scrape.StaticConfigs[0].Targets
 	if scrape.JobName != "tutti" || scrape.MetricsPath != "/metrics" || len(targets) != 1 || targets[0] != config.Default().Server.Listen {
 		t.Errorf("scrapes %+v, tutti listens on %s", scrape, config.Default().Server.Listen)
+	}
+}
+
+// described returns the labels of every metric that tutti registers.
+func described(t *testing.T) map[string][]string {
+	t.Helper()
+	cfg := config.Default()
+	cfg.DataDir = t.TempDir()
+	a, err := app.New(cfg, app.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	descs := make(chan *prometheus.Desc)
+	go func() {
+		defer close(descs)
+		a.Registry().Describe(descs)
+	}()
+	metrics := map[string][]string{}
+	for desc := range descs {
+		if found := regexp.MustCompile(`fqName: "([a-z_]+)".*variableLabels: \{(.*)\}\}$`).FindStringSubmatch(desc.String()); found != nil {
+			metrics[found[1]] = strings.Split(found[2], ",")
+		}
+	}
+	return metrics
+}
+
+// unknownNames returns the metrics and labels of a PromQL expression, and the labels of its texts, that tutti does not have.
+func unknownNames(expr, texts string, metrics map[string][]string) []string {
+	labels, unknown := []string{"instance", "job"}, []string(nil)
+	for _, name := range regexp.MustCompile(`tutti_[a-z_]+`).FindAllString(expr, -1) {
+		of, known := metrics[name]
+		for _, suffix := range []string{"_bucket", "_count", "_sum"} {
+			if base, cut := strings.CutSuffix(name, suffix); cut && !known {
+				of, known = metrics[base]
+				of = append(slices.Clone(of), "le")
+			}
+		}
+		if !known {
+			unknown = append(unknown, name)
+		}
+		labels = append(labels, of...)
+	}
+	for _, list := range regexp.MustCompile(`by \(([^)]*)\)|\{([^}]*)\}`).FindAllStringSubmatch(expr, -1) {
+		for item := range strings.SplitSeq(list[1]+list[2], ",") {
+			texts += "{{" + regexp.MustCompile(`[=!~].*`).ReplaceAllString(item, "") + "}}"
+		}
+	}
+	for _, used := range regexp.MustCompile(`\{\{\s*(?:\$labels\.)?([a-z_]+)\s*\}\}`).FindAllStringSubmatch(texts, -1) {
+		if !slices.Contains(labels, used[1]) {
+			unknown = append(unknown, used[1])
+		}
+	}
+	return unknown
+}
+
+// TestMonitoringNames: every metric and label in the alert rules and on the dashboard is one that tutti registers.
+func TestMonitoringNames(t *testing.T) {
+	t.Parallel()
+	metrics := described(t)
+	var rules struct {
+		Groups []struct {
+			Rules []struct {
+				Alert, Expr string
+				Annotations map[string]string
+			}
+		}
+	}
+	data, err := os.ReadFile(filepath.Join("..", "..", "deploy", "prometheus", "rules.yaml"))
+	if err == nil {
+		err = yaml.Unmarshal(data, &rules)
+	}
+	if err != nil || len(rules.Groups) != 1 || len(rules.Groups[0].Rules) < 10 {
+		t.Fatalf("rules: %+v, %v", rules, err)
+	}
+	for _, rule := range rules.Groups[0].Rules {
+		if unknown := unknownNames(rule.Expr, rule.Annotations["summary"], metrics); unknown != nil || rule.Annotations["summary"] == "" {
+			t.Errorf("%s: tutti has no %q", rule.Alert, unknown)
+		}
+	}
+	dashboard, err := os.ReadFile(filepath.Join("..", "..", "deploy", "grafana", "tutti.json"))
+	if err != nil || !gjson.ValidBytes(dashboard) {
+		t.Fatalf("the dashboard: %v", err)
+	}
+	targets := 0
+	for _, panel := range gjson.GetBytes(dashboard, "panels").Array() {
+		for _, target := range panel.Get("targets").Array() {
+			targets++
+			if unknown := unknownNames(target.Get("expr").Str, target.Get("legendFormat").Str, metrics); unknown != nil {
+				t.Errorf("%s: tutti has no %q", panel.Get("title").Str, unknown)
+			}
+		}
+	}
+	if targets < 20 {
+		t.Errorf("the dashboard has %d queries", targets)
+	}
+	if got := unknownNames(`sum by (node) (rate(tutti_jobs_bucket{state="x",kind="y"}[5m]))`, "{{nod}}", metrics); len(got) != 3 {
+		t.Errorf("of an expression with three wrong labels, %q are found", got)
+	}
+}
+
+// TestCompose: every service has a health check and waits only for others that exist, and tutti accepts the configuration in it.
+func TestCompose(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile(filepath.Join("..", "..", "deploy", "compose.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Services map[string]struct {
+			Image       string
+			Ports       []string
+			ReadOnly    bool `yaml:"read_only"`
+			Environment map[string]string
+			Volumes     []string
+			DependsOn   map[string]any `yaml:"depends_on"`
+			Healthcheck struct{ Test []string }
+		}
+	}
+	if err := yaml.Unmarshal(data, &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"tutti", "nats", "elasticsearch", "postgres", "prometheus", "grafana"} {
+		if _, found := file.Services[name]; !found {
+			t.Errorf("no service %s", name)
+		}
+	}
+	for name, service := range file.Services {
+		if len(service.Healthcheck.Test) < 2 || service.Image == "" {
+			t.Errorf("%s has no health check or image", name)
+		}
+		for other := range service.DependsOn {
+			if _, found := file.Services[other]; !found {
+				t.Errorf("%s depends on %s", name, other)
+			}
+		}
+		for _, port := range service.Ports {
+			if !strings.HasPrefix(port, "127.0.0.1:") {
+				t.Errorf("%s publishes %s", name, port)
+			}
+		}
+		for _, volume := range service.Volumes {
+			if path, _, _ := strings.Cut(volume, ":"); strings.HasPrefix(path, ".") {
+				if _, err := os.Stat(filepath.Join("..", "..", "deploy", path)); err != nil {
+					t.Errorf("%s mounts %v", name, err)
+				}
+			}
+		}
+	}
+	if !file.Services["tutti"].ReadOnly {
+		t.Error("tutti can write to its image")
+	}
+	environ := []string{"TUTTI_DATA_DIR=/data", "TUTTI_SERVER_LISTEN=0.0.0.0:8080"} // of the image
+	for name, value := range file.Services["tutti"].Environment {
+		environ = append(environ, name+"="+regexp.MustCompile(`\$\{[^}]*\}`).ReplaceAllString(value, "secret1"))
+	}
+	cfg, err := config.Load(filepath.Join("..", "..", "deploy", "compose", "tutti.yaml"), environ)
+	if err != nil || cfg.Queue.URL == "" || cfg.Index.URL == "" || cfg.Store.URL == "" {
+		t.Errorf("tutti's configuration: %v", err)
 	}
 }
