@@ -128,6 +128,15 @@ func (b *browser) run(actions ...chromedp.Action) {
 	}
 }
 
+// submit submits a form and waits for the page that answers: before it is loaded, nodes of the old page are found that are about to go.
+func (b *browser) submit(selector string) {
+	b.t.Helper()
+	b.run(chromedp.ActionFunc(func(ctx context.Context) error {
+		_, err := chromedp.RunResponse(ctx, chromedp.Submit(selector, chromedp.ByQuery))
+		return err
+	}))
+}
+
 // text returns the text of an element.
 func (b *browser) text(selector string) string {
 	b.t.Helper()
@@ -223,8 +232,9 @@ func TestBrowserPages(t *testing.T) {
 // fails a payload of a schema.
 func TestBrowserActions(t *testing.T) {
 	b := openBrowser(t)
-	b.run(chromedp.Navigate(b.base+"/"), chromedp.WaitReady("#repositories", chromedp.ByQuery),
-		chromedp.Submit(`form[action$="/repositories/demo.song/index"]`, chromedp.ByQuery), chromedp.WaitReady("[data-state]", chromedp.ByQuery))
+	b.run(chromedp.Navigate(b.base+"/"), chromedp.WaitReady("#repositories", chromedp.ByQuery))
+	b.submit(`form[action$="/repositories/demo.song/index"]`)
+	b.run(chromedp.WaitReady("[data-state]", chromedp.ByQuery))
 	// Every state that the page shows is noted, from the first one to the end of the stream.
 	b.run(chromedp.Evaluate(`
 		window.seen = [];
@@ -248,7 +258,7 @@ func TestBrowserActions(t *testing.T) {
 	if rows := b.number("document.querySelectorAll('tbody tr').length"); int(rows) != letters {
 		t.Errorf("%v dead letters are shown of %d", rows, letters)
 	}
-	b.run(chromedp.Submit(`form[action$="/retry"].row-retry`, chromedp.ByQuery), chromedp.WaitReady("[role=status]", chromedp.ByQuery))
+	b.submit(`form[action$="/retry"].row-retry`)
 	if said := b.text("[role=status]"); !strings.Contains(said, "The record is fetched again") {
 		t.Errorf("after a retry: %s", said)
 	}
@@ -273,8 +283,9 @@ func TestBrowserActions(t *testing.T) {
 
 	b.run(chromedp.Navigate(b.base+"/console/schemas/variant_call"), chromedp.WaitReady("textarea", chromedp.ByQuery),
 		chromedp.SetValue("input[name=study]", "PANC-CA", chromedp.ByQuery),
-		chromedp.SetValue("textarea", "{\n  \"studyId\": \"PANC-CA\",\n  \"analysisType\": {\"name\": \"variant_call\"},\n  \"files\": \"none\"\n}", chromedp.ByQuery),
-		chromedp.Submit("textarea", chromedp.ByQuery), chromedp.WaitReady("#result", chromedp.ByQuery))
+		chromedp.SetValue("textarea", "{\n  \"studyId\": \"PANC-CA\",\n  \"analysisType\": {\"name\": \"variant_call\"},\n  \"files\": \"none\"\n}", chromedp.ByQuery))
+	b.submit("textarea")
+	b.run(chromedp.WaitReady("#result", chromedp.ByQuery))
 	if line := b.text("li.wrong:has(.no) + li.note"); !strings.Contains(b.text(".lines"), "/files") || line == "" {
 		t.Errorf("the violations are not shown: %s", b.text("main"))
 	}
