@@ -50,13 +50,22 @@ func openBrowser(t *testing.T) *browser {
 		t.Fatal("TUTTI_TEST_CHROMIUM is not set; deploy/local/chromium prints it")
 	}
 	b := &browser{t: t, base: startDemo(t)}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.UserDataDir(t.TempDir()))
+	profile := t.TempDir()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.UserDataDir(profile))
 	allocated, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	t.Cleanup(stop)
-	ctx, cancel := chromedp.NewContext(allocated)
-	t.Cleanup(cancel)
+	ctx, _ := chromedp.NewContext(allocated)
 	ctx, end := context.WithTimeout(ctx, 4*time.Minute)
-	t.Cleanup(end)
+	t.Cleanup(func() {
+		// A browser that is asked to close ends its other processes, which write to the profile, some of them a moment after itself.
+		if err := chromedp.Cancel(ctx); err != nil {
+			t.Errorf("the browser does not close: %v", err)
+		}
+		end()
+		stop()
+		for last := time.Now().Add(10 * time.Second); os.RemoveAll(profile) != nil && time.Now().Before(last); {
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
 	b.ctx = ctx
 	chromedp.ListenTarget(ctx, func(event any) {
 		switch e := event.(type) {
