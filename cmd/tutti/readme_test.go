@@ -21,7 +21,7 @@ import (
 )
 
 // guides are the documents of deploy/docs in the order in which their examples run, after the README.
-var guides = []string{"indexing", "engines", "metadata", "search", "access", "notifications", "deploying", "operations", "migrating", "routes"}
+var guides = []string{"indexing", "engines", "metadata", "search", "access", "notifications", "deploying", "operations", "migrating", "limits", "routes"}
 
 // readme returns the README and the guides, one after the other.
 func readme(t *testing.T) string {
@@ -52,7 +52,7 @@ func TestGuides(t *testing.T) {
 	}
 	readme := filepath.Join(root, "README.md")
 	linked := 0
-	for _, file := range append(found, readme, filepath.Join(root, ".github", "CONTRIBUTING.md")) {
+	for _, file := range append(found, readme, filepath.Join(root, ".github", "CONTRIBUTING.md"), filepath.Join(root, ".github", "SECURITY.md"), filepath.Join(root, ".github", "CHANGELOG.md")) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
