@@ -105,9 +105,9 @@ func (e *jobEnd) completeRebuild(ctx context.Context, job core.Job) (sweepResult
 	if err != nil {
 		return all, err
 	}
-	if len(lacking.ids) > 0 && !job.Force && guarded(len(lacking.ids), total) {
+	if !job.Force && guarded(lacking.missing, total) {
 		return sweepResult{guard: &core.JobError{Code: core.JobErrorPruneGuard, Message: fmt.Sprintf(
-			"the new index lacks %d of %d documents. Run again with force to replace the index nevertheless", len(lacking.ids), total)}}, nil
+			"the new index lacks %d of %d documents. Run again with force to replace the index nevertheless", lacking.missing, total)}}, nil
 	}
 	byOrganization, err := e.sweeper.groupByOrganization(ctx, job, lacking)
 	if err != nil {
@@ -126,8 +126,9 @@ func (e *jobEnd) completeRebuild(ctx context.Context, job core.Job) (sweepResult
 	return all, nil
 }
 
-// lacking returns the documents from before the job that the filled index lacks, and the number of all documents. It holds 8 bytes for
-// each document of the filled index.
+// lacking returns the documents that the filled index lacks, and the number of all documents. They are not only those from before the
+// job: its first Request may have waited for long until writes went to both indices. The guard counts only the former. It holds 8 bytes
+// for each document of the filled index.
 func (e *jobEnd) lacking(ctx context.Context, job core.Job) (unseenDocuments, int64, error) {
 	lacking := unseenDocuments{first: job.StartVersion}
 	scope := core.IndexScope{Repository: e.Repository.Code}
@@ -149,7 +150,7 @@ func (e *jobEnd) lacking(ctx context.Context, job core.Job) (unseenDocuments, in
 	if err != nil {
 		return lacking, 0, err
 	}
-	err = e.Index.Scan(ctx, e.Repository.IndexName, scope, job.StartVersion, func(id string, v core.Version) error {
+	err = e.Index.Scan(ctx, e.Repository.IndexName, scope, 0, func(id string, v core.Version) error {
 		if _, has := slices.BinarySearch(filled, xxhash.Sum64String(id)); !has {
 			lacking.add(id, v)
 		}

@@ -155,6 +155,40 @@ func TestRebuildIncomplete(t *testing.T) {
 	w.mustRequest(http.MethodPost, runPath("")+"/rollback", http.StatusNotFound)
 }
 
+// TestRebuildAfterRun: a change that was indexed while the rebuild waited for another run is in the new index too, also where the list
+// does not have it at the moment.
+func TestRebuildAfterRun(t *testing.T) {
+	t.Parallel()
+	held, release := make(chan struct{}), make(chan struct{})
+	var pages atomic.Int32
+	w := startWorld(t, settings{song: testkit.SongConfig{BeforePage: func(s *testkit.SongServer, _ int, _ testkit.PageCall) {
+		switch pages.Add(1) {
+		case 1:
+			close(held)
+			<-release
+		case 2: // of the rebuild
+			s.SetState("late", "UNPUBLISHED")
+		}
+	}}})
+	w.dropAtEnd(core.NextAlias(w.alias))
+	w.dropAtEnd(core.PreviousAlias(w.alias))
+	w.fill("S1", 5)
+	first := w.startRun("", "")
+	<-held
+	rebuild := w.startRun("", "?rebuild=true")
+	w.put("S1", "late", `"a":1`)
+	w.trigger("S1", "late")
+	w.awaitOutcomes(core.OutcomeIndexed, 1)
+	close(release)
+	w.awaitJob(first)
+	w.eventually(wait, func() (bool, string) { return pages.Load() >= 2, "the rebuild has read no page" })
+	w.song.SetState("late", "PUBLISHED")
+	if j := w.awaitJob(rebuild); j.Get("state").String() != string(core.JobSucceeded) {
+		t.Errorf("the rebuild ended %s", j.Raw)
+	}
+	w.awaitConverged(wait)
+}
+
 // TestRebuildKilled: a tutti that is killed while it rebuilds, at any page or at the move of the alias, continues after its next start.
 // No change made meanwhile is lost, also for the index from before.
 func TestRebuildKilled(t *testing.T) {
