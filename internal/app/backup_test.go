@@ -398,6 +398,14 @@ func TestRestoreRefuses(t *testing.T) {
 	wantError(restore(b.yaml()), core.CodeConflict, "is not empty")
 	empty := t.TempDir()
 	wantError(restore(fmt.Sprintf("dataDir: %q\nstore: {url: \"postgres://u:p@h/d\"}\n", empty)), core.CodeInvalid, "store.url")
+	marker := filepath.Join(empty, ".moved") // which stays behind when the folder is emptied by a pattern such as *
+	if err := os.WriteFile(marker, []byte(`{"parts":["store"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantError(restore(fmt.Sprintf("dataDir: %q\n", empty)), core.CodeConflict, "was moved to another server")
+	if err := os.Remove(marker); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Truncate(filepath.Join(dir, "index", "index.db"), 10); err != nil {
 		t.Fatal(err)
 	}

@@ -20,10 +20,12 @@ func (x rebuildsAPI) Rollback(ctx context.Context, repository, requestID string)
 	if err := core.CheckOwnIndex(x.cfg.CoreRepositories(), repository); err != nil {
 		return core.Job{}, err
 	}
-	if err := r.Rollback(ctx); err != nil {
-		return core.Job{}, err
-	}
-	return x.ingest.Run(ctx, core.ScopeRepository, repository, "", core.RunFlags{}, core.CauseREST, requestID)
+	var job core.Job
+	err = r.Rollback(ctx, func() (err error) {
+		job, err = x.ingest.Run(ctx, core.ScopeRepository, repository, "", core.RunFlags{}, core.CauseREST, requestID)
+		return err
+	})
+	return job, err
 }
 
 // DropPrevious deletes the index before the last rebuild.

@@ -70,6 +70,9 @@ func (r *restore) check() error {
 				Hint: "restore with a configuration that does not set it",
 			}
 		}
+		if err := checkUsable(r.cfg, part.name); err != nil {
+			return err
+		}
 		entries, err := os.ReadDir(r.path(part.name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return core.WrapError(core.CodeUnavailable, "reading the data folder", err)

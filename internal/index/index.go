@@ -114,8 +114,8 @@ type Index interface {
 	// unless it is from; the alias from is then missing. spec is that of the last Ensure. CodeIndexBlocked when one of the two is missing.
 	Swap(ctx context.Context, spec Spec, from string) error
 
-	// Drop deletes an alias with its index. It is success when the alias is missing.
-	Drop(ctx context.Context, alias string) error
+	// Drop deletes an alias with its index, if identity is "" or the index's. It is success when the alias or that index is missing.
+	Drop(ctx context.Context, alias, identity string) error
 
 	// Close releases all resources, after the calls in progress have ended.
 	Close() error

@@ -76,28 +76,33 @@ func (r *Rebuild) target() (index.Spec, error) {
 // earlier job left behind is deleted. CodeConflict when the index of this job was deleted since, or when a template of the cluster
 // prevents the rebuild; CodeInvalid when the mapping file cannot be read.
 func (r *Rebuild) Begin(ctx context.Context, jobID string) error {
-	s, revision, err := readState(ctx, r.cells, r.spec.Alias)
-	if err != nil {
-		return err
+	for {
+		s, revision, err := readState(ctx, r.cells, r.spec.Alias)
+		if err != nil {
+			return err
+		}
+		if s.jobID == jobID {
+			return r.check(ctx, s)
+		}
+		spec, err := r.target()
+		if err != nil {
+			return err
+		}
+		if err := r.index.Drop(ctx, spec.Alias, ""); err != nil {
+			return err
+		}
+		if err := r.index.Ensure(ctx, spec); err != nil {
+			return err
+		}
+		identity, err := r.index.Identity(ctx, spec.Alias)
+		if err != nil {
+			return err
+		}
+		err = r.set(ctx, state{stepFilling, jobID, identity}, revision)
+		if core.CodeOf(err) != core.CodeConflict { // otherwise another process has discarded an earlier rebuild, or rolled one back
+			return err
+		}
 	}
-	if s.jobID == jobID {
-		return r.check(ctx, s)
-	}
-	spec, err := r.target()
-	if err != nil {
-		return err
-	}
-	if err := r.index.Drop(ctx, spec.Alias); err != nil {
-		return err
-	}
-	if err := r.index.Ensure(ctx, spec); err != nil {
-		return err
-	}
-	identity, err := r.index.Identity(ctx, spec.Alias)
-	if err != nil {
-		return err
-	}
-	return r.set(ctx, state{stepFilling, jobID, identity}, revision)
 }
 
 func (r *Rebuild) set(ctx context.Context, s state, revision uint64) error {
@@ -149,31 +154,38 @@ func errDeleted() error {
 	}
 }
 
-// Finish moves the alias to the index that a job has filled. Doing so again has no effect. CodeConflict when the index was deleted.
+// Finish moves the alias to the index that a job has filled. Doing so again has no effect, also in another process at the same time.
+// CodeConflict when the index was deleted.
 func (r *Rebuild) Finish(ctx context.Context, jobID string) error {
-	s, revision, err := readState(ctx, r.cells, r.spec.Alias)
-	if err != nil {
-		return err
-	}
-	if s.jobID != jobID {
-		return errDeleted()
-	}
-	if s.step == stepMoved {
-		return nil
-	}
-	if err := r.check(ctx, s); err != nil {
-		return err
-	}
-	if s.step == stepFilling {
-		s.step = stepMoving
-		if err := r.set(ctx, s, revision); err != nil {
+	for {
+		s, revision, err := readState(ctx, r.cells, r.spec.Alias)
+		if err != nil {
 			return err
 		}
+		if s.jobID != jobID {
+			return errDeleted()
+		}
+		if s.step == stepMoved {
+			return nil
+		}
+		if err := r.check(ctx, s); err != nil {
+			return err
+		}
+		if s.step == stepFilling {
+			s.step = stepMoving
+			err := r.set(ctx, s, revision)
+			if core.CodeOf(err) == core.CodeConflict {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return r.complete(ctx)
 	}
-	return r.complete(ctx)
 }
 
-// complete moves the alias, unless that is done, and records it.
+// complete moves the alias, unless that is done, and records it. If the filled index was deleted before, it ends the rebuild instead.
 func (r *Rebuild) complete(ctx context.Context) error {
 	s, revision, err := readState(ctx, r.cells, r.spec.Alias)
 	if err != nil || s.step != stepMoving {
@@ -181,29 +193,32 @@ func (r *Rebuild) complete(ctx context.Context) error {
 	}
 	moved, err := r.moved(ctx, s)
 	if err == nil && !moved {
-		err = r.move(ctx, s.identity, core.NextAlias(r.spec.Alias))
+		// The other processes must not take it for an index that was replaced without tutti, and fill it again.
+		if err = r.setIdentity(ctx, s.identity); err == nil {
+			err = r.move(ctx, core.NextAlias(r.spec.Alias))
+		}
+		if err != nil {
+			if moved, _ := r.moved(ctx, s); moved { // by another process
+				err = nil
+			} else if _, gone := r.index.Identity(ctx, core.NextAlias(r.spec.Alias)); errors.Is(gone, core.ErrIndexMissing) {
+				return r.set(ctx, state{}, revision)
+			}
+		}
 	}
 	if err != nil {
 		return err
 	}
 	s.step = stepMoved
-	return r.set(ctx, s, revision)
+	if err := r.set(ctx, s, revision); core.CodeOf(err) != core.CodeConflict { // otherwise another process has recorded it
+		return err
+	}
+	return nil
 }
 
-// move moves the alias to the index of an identity, behind from. The other processes must not take it for an index that was replaced
-// without tutti, and fill it again.
-func (r *Rebuild) move(ctx context.Context, identity, from string) error {
+// move moves the alias to the index behind from.
+func (r *Rebuild) move(ctx context.Context, from string) error {
 	if err := r.index.Refresh(ctx, from); err != nil {
 		return err
-	}
-	before, revision, err := r.cells.Cell(ctx, r.identityCell)
-	if err != nil {
-		return err
-	}
-	if identity != "" && before != identity {
-		if err := r.cells.SetCell(ctx, r.identityCell, identity, revision); err != nil {
-			return err
-		}
 	}
 	spec := r.spec
 	if mapping, err := r.mapping(); err == nil { // the index is filled: a file that was damaged since does not matter
@@ -212,9 +227,24 @@ func (r *Rebuild) move(ctx context.Context, identity, from string) error {
 	return r.index.Swap(ctx, spec, from)
 }
 
+// setIdentity makes the other processes take an index for the one that the repository was last written to.
+func (r *Rebuild) setIdentity(ctx context.Context, identity string) error {
+	for {
+		before, revision, err := r.cells.Cell(ctx, r.identityCell)
+		if err != nil || identity == "" || before == identity {
+			return err
+		}
+		if err := r.cells.SetCell(ctx, r.identityCell, identity, revision); core.CodeOf(err) != core.CodeConflict {
+			return err
+		}
+	}
+}
+
 // Rollback moves the alias back to the index that it had before the last rebuild, which then is the one before. That index has not
-// been written to since: a run must follow. CodeNotFound when there is none, CodeConflict while a rebuild runs.
-func (r *Rebuild) Rollback(ctx context.Context) error {
+// been written to since, so that queueRun must queue a run. Until it has, the cell of the identity names the other index: should the
+// process end, or the queue take no run, the next check of the index finds it replaced and queues the run. CodeNotFound when there is no
+// index to roll back to, CodeConflict while a rebuild runs.
+func (r *Rebuild) Rollback(ctx context.Context, queueRun func() error) error {
 	s, revision, err := readState(ctx, r.cells, r.spec.Alias)
 	if err != nil {
 		return err
@@ -227,10 +257,20 @@ func (r *Rebuild) Rollback(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.set(ctx, state{stepMoved, "rollback", identity}, revision); err != nil { // a rebuild that begins now fails to
+	err = r.set(ctx, state{stepMoved, "rollback", identity}, revision) // a rebuild that begins now begins again
+	if core.CodeOf(err) == core.CodeConflict {
+		return &core.Error{Code: core.CodeConflict, Message: "another process is changing the index", Hint: "look at its jobs, then try again", Err: err}
+	}
+	if err == nil {
+		err = r.move(ctx, previous)
+	}
+	if err != nil {
 		return err
 	}
-	return r.move(ctx, identity, previous)
+	if err := queueRun(); err != nil {
+		return core.WrapError(core.CodeOf(err), "the index was rolled back, and its run is queued later (a second rollback would undo this one)", err)
+	}
+	return r.setIdentity(ctx, identity)
 }
 
 // DropPrevious deletes the index that the alias had before the last rebuild. CodeNotFound when there is none.
@@ -238,7 +278,7 @@ func (r *Rebuild) DropPrevious(ctx context.Context) error {
 	if _, err := r.previous(ctx); err != nil {
 		return err
 	}
-	return r.index.Drop(ctx, core.PreviousAlias(r.spec.Alias))
+	return r.index.Drop(ctx, core.PreviousAlias(r.spec.Alias), "")
 }
 
 // previous returns the identity of the index before the last rebuild.
@@ -270,5 +310,5 @@ func (r *Rebuild) DiscardEnded(ctx context.Context, ended func(ctx context.Conte
 	if err := r.set(ctx, state{}, revision); err != nil {
 		return err
 	}
-	return r.index.Drop(ctx, core.NextAlias(r.spec.Alias))
+	return r.index.Drop(ctx, core.NextAlias(r.spec.Alias), s.identity) // the alias may be that of the next rebuild already
 }

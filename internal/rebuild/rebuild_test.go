@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"tutti/internal/core"
@@ -63,8 +64,8 @@ func (x *crashing) Swap(ctx context.Context, spec index.Spec, from string) error
 	return x.around(func() error { return x.Index.Swap(ctx, spec, from) })
 }
 
-func (x *crashing) Drop(ctx context.Context, alias string) error {
-	return x.around(func() error { return x.Index.Drop(ctx, alias) })
+func (x *crashing) Drop(ctx context.Context, alias, identity string) error {
+	return x.around(func() error { return x.Index.Drop(ctx, alias, identity) })
 }
 
 // world is an index that serves one document, and what a rebuild of it needs.
@@ -251,7 +252,7 @@ func TestCrashes(t *testing.T) {
 
 func TestRollback(t *testing.T) {
 	w := newWorld(t)
-	for name, err := range map[string]error{"Rollback": w.r.Rollback(t.Context()), "DropPrevious": w.r.DropPrevious(t.Context())} {
+	for name, err := range map[string]error{"Rollback": w.rollback(), "DropPrevious": w.r.DropPrevious(t.Context())} {
 		if core.CodeOf(err) != core.CodeNotFound {
 			t.Errorf("%s before a rebuild: %v", name, err)
 		}
@@ -260,11 +261,11 @@ func TestRollback(t *testing.T) {
 	w.fill("b", 2)
 	w.ok(w.r.Finish(t.Context(), "job"))
 	w.ok(w.r.Begin(t.Context(), "second"))
-	if err := w.r.Rollback(t.Context()); core.CodeOf(err) != core.CodeConflict {
+	if err := w.rollback(); core.CodeOf(err) != core.CodeConflict {
 		t.Errorf("Rollback during a rebuild: %v", err)
 	}
 	w.ok(w.r.Discard(t.Context(), "second"))
-	w.ok(w.r.Rollback(t.Context()))
+	w.ok(w.rollback())
 	w.holds(alias, "a")
 	w.holds(core.PreviousAlias(alias), "b")
 	if identity, err := w.x.Identity(t.Context(), alias); err != nil || w.cells.values["identity"] != identity {
@@ -272,11 +273,33 @@ func TestRollback(t *testing.T) {
 	}
 	w.write("c", 3)
 	w.holds(alias, "a", "c")
-	w.ok(w.r.Rollback(t.Context()))
+	w.ok(w.rollback())
 	w.holds(alias, "b")
 	w.ok(w.r.DropPrevious(t.Context()))
 	w.missing(core.PreviousAlias(alias))
 	w.holds(alias, "b")
+}
+
+// TestRollbackWithoutRun: a rollback whose run was not queued, because the queue did not take it or the process ended, leaves the index
+// as one that was replaced, so that its next check queues the run.
+func TestRollbackWithoutRun(t *testing.T) {
+	w := newWorld(t)
+	w.ok(w.r.Begin(t.Context(), "job"))
+	w.fill("b", 2)
+	w.ok(w.r.Finish(t.Context(), "job"))
+	rebuilt := w.cells.values["identity"]
+	err := w.r.Rollback(t.Context(), func() error { return core.NewError(core.CodeOverloaded, "the queue is full") })
+	if core.CodeOf(err) != core.CodeOverloaded || !strings.HasPrefix(core.MessageOf(err), "the index was rolled back") {
+		t.Errorf("the error is %v", err)
+	}
+	w.holds(alias, "a")
+	if now := w.cells.values["identity"]; now != rebuilt {
+		t.Errorf("the cell has the identity %q, want %q of the index before", now, rebuilt)
+	}
+}
+
+func (w *world) rollback() error {
+	return w.r.Rollback(w.Context(), func() error { return nil })
 }
 
 func TestDiscard(t *testing.T) {
@@ -323,12 +346,33 @@ func TestDiscardEnded(t *testing.T) {
 	w.missing(core.NextAlias(alias))
 }
 
+// TestDeletedWhileMoving checks that a rebuild ends whose index was deleted after the process had ended in the middle of Finish.
+func TestDeletedWhileMoving(t *testing.T) {
+	w := newWorld(t)
+	w.ok(w.r.Begin(t.Context(), "job"))
+	w.left = 2 // the step of the cell is set
+	if err := w.r.Finish(t.Context(), "job"); !errors.Is(err, errCrash) {
+		t.Fatal(err)
+	}
+	w.left = -1
+	w.ok(w.x.Drop(t.Context(), core.NextAlias(alias), ""))
+	if err := w.r.Finish(t.Context(), "job"); core.CodeOf(err) != core.CodeConflict {
+		t.Errorf("Finish: %v", err)
+	}
+	w.ok(w.r.Discard(t.Context(), "job"))
+	w.holds(alias, "a")
+	w.ok(w.r.Begin(t.Context(), "second"))
+	w.fill("b", 2)
+	w.ok(w.r.Finish(t.Context(), "second"))
+	w.holds(alias, "b")
+}
+
 // TestDeleted checks that a rebuild fails whose index was deleted, or deleted and created again by a write to its name.
 func TestDeleted(t *testing.T) {
 	w := newWorld(t)
 	w.ok(w.r.Begin(t.Context(), "job"))
 	next := core.NextAlias(alias)
-	w.ok(w.x.Drop(t.Context(), next))
+	w.ok(w.x.Drop(t.Context(), next, ""))
 	w.write("c", 3)
 	for _, created := range []bool{false, true} {
 		if created {
@@ -380,4 +424,95 @@ type fakeEngine struct {
 func (e *fakeEngine) Write(_ context.Context, b core.Batch) ([]core.Result, error) {
 	e.order = append(e.order, b.Index)
 	return []core.Result{{Outcome: e.outcomes[b.Index]}}, nil
+}
+
+// TestTwoProcesses: of two processes that end one rebuild at the same time, both succeed, wherever they meet.
+func TestTwoProcesses(t *testing.T) {
+	met := 0
+	for step := 0; ; step++ {
+		w := newWorld(t)
+		w.ok(w.r.Begin(t.Context(), "job"))
+		w.fill("b", 2)
+		left, other := step, w.other()
+		w.meet(func() {
+			if left--; left == -1 {
+				w.ok(other.Finish(t.Context(), "job"))
+			}
+		})
+		w.ok(w.r.Finish(t.Context(), "job"))
+		w.ok(w.r.Check(t.Context(), "job"))
+		w.holds(alias, "b")
+		w.holds(core.PreviousAlias(alias), "a")
+		if left >= 0 {
+			break
+		}
+		met++
+	}
+	if met < 6 {
+		t.Errorf("the processes met at only %d steps", met)
+	}
+}
+
+// TestBeginWhileDiscarded: a rebuild begins while another process deletes what the cancelled one before it has left behind, wherever
+// they meet.
+func TestBeginWhileDiscarded(t *testing.T) {
+	for _, discards := range []bool{true, false} {
+		met := 0
+		for step := 0; ; step++ {
+			w := newWorld(t)
+			w.ok(w.r.Begin(t.Context(), "cancelled"))
+			discard := func(r *rebuild.Rebuild) func() error {
+				return func() error { return r.Discard(t.Context(), "cancelled") }
+			}
+			begin := func(r *rebuild.Rebuild) func() error { return func() error { return r.Begin(t.Context(), "job") } }
+			first, second := begin(w.r), discard(w.other())
+			if discards {
+				first, second = discard(w.r), begin(w.other())
+			}
+			left := step
+			w.meet(func() {
+				if left--; left == -1 {
+					w.ok(second())
+				}
+			})
+			err := first()
+			if left >= 0 {
+				w.ok(err)
+				break
+			}
+			met++
+			if !discards { // the index that it creates may be deleted before it is the job's: the next attempt creates another one
+				for range 2 {
+					if err != nil && core.CodeOf(err) != core.CodeConflict {
+						err = w.r.Begin(t.Context(), "job")
+					}
+				}
+			}
+			if err != nil && (!discards || core.CodeOf(err) != core.CodeConflict) {
+				t.Errorf("step %d: %v", step, err)
+			}
+			w.ok(w.r.Check(t.Context(), "job"))
+			w.fill("b", 2)
+		}
+		if met < 4 {
+			t.Errorf("the processes met at only %d steps", met)
+		}
+	}
+}
+
+// other returns the Rebuild of another process, which does not meet others.
+func (w *world) other() *rebuild.Rebuild {
+	spec := index.Spec{Alias: alias}
+	return rebuild.New(w.x.Index, w.cells.unhooked(), spec, "identity", func() (json.RawMessage, error) { return w.mapping, w.mappingErr })
+}
+
+// meet calls f before and after each change of the world's own process.
+func (w *world) meet(f func()) {
+	step := func() error { f(); return nil }
+	w.x.step, w.cells.step = step, step
+}
+
+// unhooked returns the same cells for another process.
+func (c *fakeCells) unhooked() *fakeCells {
+	return &fakeCells{values: c.values, revisions: c.revisions, step: func() error { return nil }}
 }

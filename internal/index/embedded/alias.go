@@ -53,8 +53,8 @@ func (x *admin) Swap(ctx context.Context, spec index.Spec, from string) error {
 	return nil
 }
 
-// Drop deletes an alias with its index.
-func (x *admin) Drop(ctx context.Context, name string) error {
+// Drop deletes an alias with its index, if identity is "" or the index's.
+func (x *admin) Drop(ctx context.Context, name, identity string) error {
 	if err := x.beginCall(); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (x *admin) Drop(ctx context.Context, name string) error {
 	x.ensureMu.Lock()
 	defer x.ensureMu.Unlock()
 	a, err := x.alias(name)
-	if err != nil {
+	if err != nil || identity != "" && identity != a.identity {
 		return nil
 	}
 	return x.changeAliases(ctx, &aliasChange{set: map[string]*alias{name: nil}, drop: a})

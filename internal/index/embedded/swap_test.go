@@ -41,7 +41,7 @@ func TestSwapReopened(t *testing.T) {
 		reopen()
 	}
 	checkSearches(t, x, "a--previous", old.want)
-	if err := x.Drop(t.Context(), "a--previous"); err != nil {
+	if err := x.Drop(t.Context(), "a--previous", ""); err != nil {
 		t.Fatal(err)
 	}
 	next.round(t, x, "a", 300, 40_000)
@@ -90,7 +90,7 @@ func TestDropUnderWrites(t *testing.T) {
 			})
 		}
 		waitFor(t, func() bool { return count(t, x, "a", core.IndexScope{}) > int64(500*round) })
-		if err := x.Drop(t.Context(), "a"); err != nil {
+		if err := x.Drop(t.Context(), "a", ""); err != nil {
 			t.Error(err)
 		}
 		writers.Wait()

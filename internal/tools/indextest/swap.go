@@ -75,13 +75,16 @@ func testSwap(s *suite) {
 	previous.holds("a", 4, `{"n":4.5}`)
 
 	for range 2 {
-		if err := s.x.Drop(s.Context(), previous.alias); err != nil {
+		if err := s.x.Drop(s.Context(), previous.alias, ""); err != nil {
 			s.Fatalf("Drop: %v", err)
 		}
 		s.missing(s.x.Check(s.Context(), previous.alias))
 	}
+	if err := s.x.Drop(s.Context(), s.alias, identity+"x"); err != nil {
+		s.Fatalf("Drop of an index that is gone: %v", err)
+	}
 	s.holds("c", 3, `{"n":3}`)
-	if err := s.x.Drop(s.Context(), s.alias); err != nil {
+	if err := s.x.Drop(s.Context(), s.alias, identity); err != nil {
 		s.Fatalf("Drop: %v", err)
 	}
 	s.ensureWith(first)

@@ -124,5 +124,7 @@ func (a *Admin) Identity(ctx context.Context, alias string) (string, error) {
 	if err != nil || one.UUID == "" {
 		return "", err
 	}
-	return one.Name + "/" + one.UUID, nil
+	return identityOf(one.Name, one.UUID), nil
 }
+
+func identityOf(name, uuid string) string { return name + "/" + uuid }

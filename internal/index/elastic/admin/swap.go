@@ -123,8 +123,8 @@ func (a *Admin) restoreSettings(ctx context.Context, physical string, body mappi
 	return err
 }
 
-// Drop deletes an alias with its index.
-func (a *Admin) Drop(ctx context.Context, alias string) error {
+// Drop deletes an alias with its index, if identity is "" or the index's.
+func (a *Admin) Drop(ctx context.Context, alias, identity string) error {
 	end, err := a.client.Begin(alias)
 	if err != nil {
 		return err
@@ -137,6 +137,9 @@ func (a *Admin) Drop(ctx context.Context, alias string) error {
 	if err != nil {
 		return err
 	}
+	if identity != "" && identity != gone.identity {
+		return nil
+	}
 	_, err = a.client.Do(ctx, esapi.IndicesDeleteRequest{Index: []string{gone.index}, IgnoreUnavailable: new(true)}, nil)
 	a.meta.Forget(alias)
 	return err
@@ -144,8 +147,8 @@ func (a *Admin) Drop(ctx context.Context, alias string) error {
 
 // physicalAliases is an index with its aliases.
 type physicalAliases struct {
-	index   string
-	aliases []string
+	index, identity string
+	aliases         []string
 }
 
 // aliasesOf returns the index behind an alias, with all its aliases. core.ErrIndexMissing when the alias is missing, CodeConflict when it
@@ -159,13 +162,19 @@ func (a *Admin) aliasesOf(ctx context.Context, alias string) (physicalAliases, e
 		return physicalAliases{}, err
 	}
 	var answer map[string]struct {
-		Aliases map[string]json.RawMessage `json:"aliases"`
+		Aliases  map[string]json.RawMessage `json:"aliases"`
+		Settings struct {
+			Index struct {
+				UUID string `json:"uuid"`
+			} `json:"index"`
+		} `json:"settings"`
 	}
-	if err := a.client.Fetch(ctx, esapi.IndicesGetRequest{Index: []string{alias}, FilterPath: []string{"*.aliases"}}, &answer); err != nil {
+	get := esapi.IndicesGetRequest{Index: []string{alias}, FilterPath: []string{"*.aliases", "*.settings.index.uuid"}}
+	if err := a.client.Fetch(ctx, get, &answer); err != nil {
 		return physicalAliases{}, err
 	}
 	for name, one := range answer {
-		return physicalAliases{index: name, aliases: slices.Sorted(maps.Keys(one.Aliases))}, nil
+		return physicalAliases{index: name, identity: identityOf(name, one.Settings.Index.UUID), aliases: slices.Sorted(maps.Keys(one.Aliases))}, nil
 	}
 	return physicalAliases{}, transport.UnexpectedResponse()
 }
