@@ -206,3 +206,56 @@ func TestCompose(t *testing.T) {
 		t.Errorf("tutti's configuration: %v", err)
 	}
 }
+
+// TestChart: tutti accepts the configuration in the chart's values, which shares everything between its three processes, and every
+// template value that the chart reads is one that values.yaml has.
+func TestChart(t *testing.T) {
+	t.Parallel()
+	chart := filepath.Join("..", "..", "deploy", "helm", "tutti")
+	values := map[string]any{}
+	data, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
+	if err == nil {
+		err = yaml.Unmarshal(data, &values)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	environ := []string{"TUTTI_DATA_DIR=/data", "TUTTI_SERVER_LISTEN=0.0.0.0:8080"} // of the image
+	secrets, _ := values["secrets"].(map[string]any)
+	for name := range secrets {
+		environ = append(environ, name+"=postgres://tutti:secret1@postgres:5432/tutti")
+	}
+	settings, err := yaml.Marshal(values["config"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "tutti.yaml")
+	if err := os.WriteFile(file, settings, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(file, environ)
+	if err != nil || cfg.Queue.URL == "" || cfg.Index.URL == "" || cfg.Store.URL == "" {
+		t.Errorf("tutti's configuration: %v", err)
+	}
+	if values["replicas"] != 3 {
+		t.Errorf("%v replicas", values["replicas"])
+	}
+	template, err := os.ReadFile(filepath.Join(chart, "templates", "all.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := regexp.MustCompile(`\.Values\.([A-Za-z.]+)`).FindAllStringSubmatch(string(template), -1)
+	if len(used) < 10 {
+		t.Errorf("the template reads %d values", len(used))
+	}
+	for _, path := range used {
+		var value any = values
+		for key := range strings.SplitSeq(path[1], ".") {
+			of, _ := value.(map[string]any)
+			found := false
+			if value, found = of[key]; !found {
+				t.Errorf("values.yaml has no %s", path[1])
+			}
+		}
+	}
+}
