@@ -16,7 +16,7 @@ SEQUENTIAL := ^Test(Auth|BadDocuments|BuiltIn(Guard|Read$$|Refuses)|Catalogue(Ar
 # The packages whose tests take the number of their random cases from testkit.Cases.
 RANDOM := ./consumers/... ./http ./internal/filter/sqon ./internal/index/embedded/... ./internal/search/graphql
 
-.PHONY: help build test race lint fmt test-services services-start services-stop schemathesis fuzz mutation chaos bench ci
+.PHONY: help build test race lint fmt test-services services-start services-stop deployment schemathesis fuzz mutation chaos bench ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 18
@@ -54,6 +54,9 @@ services-stop: ## stop what services-start started
 
 test-services: ## the same suites on the real services and on every engine
 	deploy/local/test-services
+
+deployment: ## Prometheus' rules, the Helm chart and the unit, checked by their own tools (needs Python)
+	deploy/local/deployment
 
 schemathesis: ## generated requests against the OpenAPI document (needs Python)
 	deploy/local/schemathesis/run
