@@ -25,6 +25,7 @@ import (
 
 	"tutti/http/api"
 	"tutti/http/indexing"
+	"tutti/http/mcp"
 	"tutti/http/metadata"
 	"tutti/http/search"
 	"tutti/http/system"
@@ -188,6 +189,7 @@ func assemble(p *ports, cfg api.Config) (*api.Router, error) {
 			AnalysisTypes: types, Studies: p.metadata, Analyses: p.metadata, Submissions: p.metadata, Files: p.metadata, Entities: p.metadata, Exports: p.metadata, Payloads: p.payloads,
 		}),
 		search.New(search.Ports{Catalogues: p.catalogues, GraphQL: p.searches, Downloads: p.searches}),
+		mcp.New(mcp.Ports{Catalogues: p.catalogues, GraphQL: p.searches, Repositories: p}, "test"),
 		probes)
 }
 

@@ -7,6 +7,7 @@ import (
 	"tutti/http/api"
 	"tutti/http/console"
 	"tutti/http/indexing"
+	"tutti/http/mcp"
 	"tutti/http/metadata"
 	"tutti/http/search"
 	"tutti/http/server"
@@ -46,7 +47,10 @@ func (a *App) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	handler, err := api.New(a.routerConfig(), indexing.New(ports.Indexing), metadata.New(ports.Metadata), search.New(ports.Search), probes, pages)
+	tools := mcp.New(mcp.Ports{
+		Catalogues: ports.Search.Catalogues, GraphQL: ports.Search.GraphQL, Repositories: ports.Indexing.Repositories,
+	}, a.opts.Version)
+	handler, err := api.New(a.routerConfig(), indexing.New(ports.Indexing), metadata.New(ports.Metadata), search.New(ports.Search), tools, probes, pages)
 	if err != nil {
 		return err
 	}
