@@ -299,7 +299,7 @@ func routeAccess() map[api.Route]struct {
 		{Method: "GET", Pattern: "/export/analysis/{ids}"}:         {may: anyToken},
 		{Method: "GET", Pattern: "/v2/api-docs"}:                   {may: everybody},
 
-		{Method: "POST", Pattern: "/mcp"}:                        {may: everybody},
+		{Method: "POST", Pattern: "/mcp"}:                        {may: unlessInvalid},
 		{Method: "GET", Pattern: "/introspection"}:               {may: everybody},
 		{Method: "GET", Pattern: "/introspection/fields"}:        {may: everybody},
 		{Method: "GET", Pattern: "/introspection/sqon"}:          {may: everybody},

@@ -20,7 +20,6 @@ type buildInput struct {
 	Clauses     []any  `json:"clauses" jsonschema:"clauses {op, fieldName, value, pivot?}, and groups {op: and|or|not, clauses: [...], pivot?}; for the operator filter fieldNames instead of fieldName"`
 }
 
-
 type built struct {
 	Valid   bool            `json:"valid"`
 	SQON    json.RawMessage `json:"sqon"`

@@ -1,10 +1,12 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 
@@ -22,6 +24,9 @@ var document []byte
 
 // Path is the path of the endpoint, without the base path.
 const Path = "/mcp"
+
+// contentTypeEvents is the other media type that clients of the protocol accept.
+const contentTypeEvents = "text/event-stream"
 
 // URIs of the resources.
 const (
@@ -62,8 +67,57 @@ func (s *Surface) OpenAPI() []byte { return document }
 func (s *Surface) Register(r *api.Router) {
 	handler := sdk.NewStreamableHTTPHandler(s.server, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, DisableLocalhostProtection: true, PropagateRequestCancellation: true,
+		MaxRequestBodyBytes: -1, // the router limits bodies
 	})
-	r.HandleFunc(http.MethodPost, Path, api.RequireAccess(api.OptionalToken(), handler.ServeHTTP))
+	offers := []string{api.ContentTypeJSON, contentTypeEvents}
+	r.HandleMedia(http.MethodPost, Path, offers, func(w http.ResponseWriter, r *http.Request) error {
+		if _, err := api.Declared(r.Header, api.ContentTypeJSON); err != nil {
+			return err
+		}
+		body, err := api.ReadBody(r)
+		if err != nil {
+			return err
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		// The SDK rejects clients that do not accept both, although the response is always JSON.
+		r.Header.Set("Accept", strings.Join(offers, ", "))
+		response := recorder{header: http.Header{}, status: http.StatusOK}
+		handler.ServeHTTP(&response, r)
+		return response.send(w)
+	}, api.AllowParams(), api.OptionalToken())
+}
+
+// recorder holds a response of the SDK, whose errors are plain text.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header implements http.ResponseWriter.
+func (w *recorder) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *recorder) WriteHeader(status int) { w.status = status }
+
+// Write implements http.ResponseWriter.
+func (w *recorder) Write(b []byte) (int, error) { return w.body.Write(b) }
+
+// send writes the response to a client; it returns an error that the SDK wrote as text.
+func (w *recorder) send(to http.ResponseWriter) error {
+	media := w.header.Get("Content-Type")
+	if w.status >= http.StatusBadRequest && !strings.HasPrefix(media, api.ContentTypeJSON) {
+		return &core.Error{
+			Code: core.CodeInvalid, Message: "the message was rejected: " + strings.TrimSpace(w.body.String()),
+			Hint: "connect a client of the Model Context Protocol, with streamable HTTP",
+		}
+	}
+	if w.body.Len() == 0 {
+		to.WriteHeader(w.status)
+		return nil
+	}
+	api.WriteWhole(to, w.status, media, w.body.Bytes())
+	return nil
 }
 
 // call holds the HTTP request that the tools of one server read as.

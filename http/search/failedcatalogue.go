@@ -20,7 +20,7 @@ const (
 func ReservedIDs() []string {
 	return []string{
 		"api-docs", "backup", "console", "dead-letters", segmentDownload, "entities", "export", "fields", segmentGraphQL, "health", "index", "introspection", "isAlive", "jobs",
-		"keys", "metrics", "notifications", "openapi.json", "ping", "ready", "repositories", "schemas", "sqon", "studies", "submit", "v2",
+		"keys", "mcp", "metrics", "notifications", "openapi.json", "ping", "ready", "repositories", "schemas", "sqon", "studies", "submit", "v2",
 	}
 }
 

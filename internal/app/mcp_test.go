@@ -1,0 +1,144 @@
+package app_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/tidwall/gjson"
+
+	"tutti/http/mcp"
+)
+
+// bearerTransport sends a token with every request.
+type bearerTransport struct{ token string }
+
+func (b bearerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if b.token != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+b.token)
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// connectMCP connects the SDK's client.
+func connectMCP(t *testing.T, url, token string) *sdk.ClientSession {
+	t.Helper()
+	client := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	s, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{
+		Endpoint: url + mcp.Path, HTTPClient: &http.Client{Transport: bearerTransport{token}}, DisableStandaloneSSE: true,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// callTool returns the text of a tool's result, and whether it is an error.
+func callTool(t *testing.T, s *sdk.ClientSession, name, arguments string) (string, bool) {
+	t.Helper()
+	result, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: name, Arguments: json.RawMessage(arguments)})
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return result.Content[0].(*sdk.TextContent).Text, result.IsError
+}
+
+// TestMCPSeesOnlyWhatTheTokenSees: hits, facets and totals of execute_query are those of the caller's token.
+func TestMCPSeesOnlyWhatTheTokenSees(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b := newBuiltIn(t, plan{more: tokens + catalogueDir(dir)})
+	folder{
+		"guarded/base.json":   based("guarded", aliasWord, ""),
+		"guarded/access.json": `{"field":"studyId","scope":"{value}.READ","public":null}`,
+	}.write(b.world, dir)
+	_, system := b.firstKey("tutti.WRITE")
+	b.start()
+	b.token = system
+	b.prepareStudies("S1", "S2")
+	_, reader := b.key(`["S1.READ"]`)
+	_, writer := b.key(`["S1.WRITE"]`)
+	b.publish("S1", b.submit("S1"))
+	b.publish("S2", b.submit("S2"))
+	b.publish("S2", b.submit("S2"))
+	b.awaitConverged()
+	b.awaitAvailable("guarded")
+	b.awaitField("guarded", "studyId", "keyword")
+	if err := b.app.Index().Refresh(t.Context(), b.alias); err != nil {
+		t.Fatal(err)
+	}
+	const query = `{"catalogueId":"guarded","fields":["studyId"],"facets":["studyId"]}`
+	for _, c := range []struct {
+		who, token string
+		want       []string
+	}{
+		{"the system", system, []string{"S1", "S2", "S2"}}, {"who reads S1", reader, []string{"S1"}}, {"nobody", "", nil}, {"who writes S1", writer, nil},
+	} {
+		t.Run(c.who, func(t *testing.T) {
+			text, failed := callTool(t, connectMCP(t, b.app.URL(), c.token), "execute_query", query)
+			var got []string
+			for _, hit := range gjson.Get(text, "hits").Array() {
+				got = append(got, hit.Get("studyId").String())
+			}
+			slices.Sort(got)
+			counted := int64(0)
+			for _, bucket := range gjson.Get(text, "facets.studyId.buckets").Array() {
+				counted += bucket.Get("doc_count").Int()
+			}
+			if want := int64(len(c.want)); failed || !slices.Equal(got, c.want) || gjson.Get(text, "total").Int() != want || counted != want {
+				t.Errorf("got %s, want the studies %v", text, c.want)
+			}
+		})
+	}
+
+	s := connectMCP(t, b.app.URL(), reader)
+	tools, err := s.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tools.Tools) != 6 {
+		t.Errorf("%d tools, want 6", len(tools.Tools))
+	}
+	for _, tool := range tools.Tools {
+		if !tool.Annotations.ReadOnlyHint {
+			t.Errorf("%s is not marked as reading only", tool.Name)
+		}
+	}
+	for _, c := range []struct {
+		tool, arguments string
+		failed          bool
+		want            []string
+	}{
+		{"list_catalogues", `{}`, false, []string{`"catalogueId":"guarded"`}},
+		{"get_catalogue_fields", `{"catalogueId":"guarded"}`, false, []string{`"studyId"`}},
+		{"get_catalogue_fields", `{"catalogueId":"nope"}`, true, []string{"list_catalogues"}},
+		{"get_sqon_schema", `{}`, false, []string{`"op"`}},
+		{"index_status", `{}`, false, []string{`"repositories"`}},
+		{
+			"build_sqon", `{"catalogueId":"guarded","clauses":[{"op":"in","fieldName":"studyId","value":["S1"]},{"op":"or","clauses":[]}]}`, false,
+			[]string{`"valid":true`, "studyId in [S1]"},
+		},
+		{
+			"build_sqon", `{"catalogueId":"guarded","clauses":[{"op":"in","fieldName":"studiId","value":["S1"]},7,{"op":"in","fieldName":"studyId","value":["S1"]},{"op":"near","fieldName":"studyId","value":1}]}`, true,
+			[]string{"clause 0: ", "studyId", "clause 1: ", "clause 3: "},
+		},
+		{"execute_query", `{"catalogueId":"guarded","fields":["studiId"]}`, true, []string{`did you mean "studyId"`}},
+		{"execute_query", `{"catalogueId":"guarded","sqon":[1]}`, true, []string{"build_sqon"}},
+		{"execute_query", `{"catalogueId":"guarded","first":101}`, true, []string{"0 to 100"}},
+	} {
+		text, failed := callTool(t, s, c.tool, c.arguments)
+		if failed != c.failed {
+			t.Errorf("%s %s: isError %t: %s", c.tool, c.arguments, failed, text)
+		}
+		for _, part := range c.want {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s %s: %s does not contain %q", c.tool, c.arguments, text, part)
+			}
+		}
+	}
+}
