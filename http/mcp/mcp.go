@@ -78,6 +78,10 @@ func (s *Surface) Register(r *api.Router) {
 		if err != nil {
 			return err
 		}
+		if bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("[")) {
+			// A batch would execute any number of queries at once.
+			return &core.Error{Code: core.CodeInvalid, Message: "the body is an array; batches are not supported", Hint: "send each message in its own request"}
+		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		// The SDK rejects clients that do not accept both, although the response is always JSON.
 		r.Header.Set("Accept", strings.Join(offers, ", "))

@@ -141,4 +141,9 @@ func TestMCPSeesOnlyWhatTheTokenSees(t *testing.T) {
 			}
 		}
 	}
+	for _, body := range []string{`[{"jsonrpc":"2.0","id":1,"method":"tools/list"}]`, `{`, ``, `7`} {
+		if a, err := b.sendAs(reader, http.MethodPost, mcp.Path, body); err != nil || a.status < 400 || a.status > 499 {
+			t.Errorf("%s: %d %s %v", body, a.status, a.raw, err)
+		}
+	}
 }
