@@ -49,10 +49,16 @@ func serveCommand() *cobra.Command {
 	return cmd
 }
 
-// logger returns the process's logger. cfg must be valid.
+// logger returns the process's logger. cfg must be valid. JSON has durations as milliseconds, and says so in their keys.
 func logger(w io.Writer, cfg config.Log) *slog.Logger {
 	options := &slog.HandlerOptions{Level: cfg.SlogLevel()}
 	if cfg.Format == "json" {
+		options.ReplaceAttr = func(_ []string, a slog.Attr) slog.Attr {
+			if a.Value.Kind() != slog.KindDuration {
+				return a
+			}
+			return slog.Float64(a.Key+"_ms", float64(a.Value.Duration().Microseconds())/1000)
+		}
 		return slog.New(slog.NewJSONHandler(w, options))
 	}
 	return slog.New(slog.NewTextHandler(w, options))

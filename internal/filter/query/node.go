@@ -76,6 +76,24 @@ type Node struct {
 	Fold     bool
 }
 
+// Clauses returns the number of conditions on fields in n; 0 for nil.
+func (n *Node) Clauses() int {
+	if n == nil {
+		return 0
+	}
+	if len(n.Children) == 0 {
+		if n.Field.Path == "" {
+			return 0
+		}
+		return 1
+	}
+	count := 0
+	for _, child := range n.Children {
+		count += child.Clauses()
+	}
+	return count
+}
+
 // Bound is one end of a Range; the zero value is no bound.
 type Bound struct {
 	Set       bool

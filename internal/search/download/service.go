@@ -139,6 +139,7 @@ func (s *Service) download(ctx context.Context, m *catalogue.Model, who core.Pri
 	}
 	defer release()
 	view := s.searches.View(m, who)
+	defer view.Log(ctx)
 	jobs := make([]*job, len(o.files))
 	for i := range o.files {
 		if jobs[i], err = prepare(ctx, view, o, &o.files[i], s.cfg); err != nil {

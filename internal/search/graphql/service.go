@@ -67,6 +67,7 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 		return output.Rejection(output.ErrorOf(err))
 	}
 	v := s.searches.View(m, who)
+	defer v.Log(ctx)
 	key := planKey{query: r.Query, operation: r.OperationName, variables: string(r.Variables), identity: v.Identity().Field.Path, readOnly: r.ReadOnly}
 	p, ok := sv.plans.Get(key)
 	if !ok {

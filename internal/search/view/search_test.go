@@ -1,10 +1,12 @@
 package view_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -104,6 +106,49 @@ func TestDefaultAccess(t *testing.T) {
 	}
 }
 
+// TestLog: a request has one log line, with the clauses of its own filter, what it found, and no values.
+func TestLog(t *testing.T) {
+	var out bytes.Buffer
+	rule := `{"field":"studyId","scope":"{value}.READ"}`
+	s := view.New(&engine{total: 7}, view.Config{Logger: slog.New(slog.NewJSONHandler(&out, nil))})
+	m, who := model(t, base, rule), core.Principal{ID: "key:1", Scopes: []string{"S1.READ"}}
+	filter := &query.Node{Op: query.And, Children: []*query.Node{exactly("state", "SECRET"), {Op: query.Not, Children: []*query.Node{exactly("studyId", "S2")}}}}
+	for _, c := range []struct {
+		run  func(*view.View) error
+		want string
+	}{
+		{func(*view.View) error { return nil }, ""},
+		{func(v *view.View) error {
+			_, err := v.Search(t.Context(), view.KindMixed, []index.SearchRequest{{Filter: exactly("state", "x"), Total: true}, {Filter: filter}})
+			if err == nil {
+				_, err = v.Search(t.Context(), view.KindFacets, []index.SearchRequest{{}})
+			}
+			return err
+		}, `"catalogue":"c","kind":"mixed","clauses":2,"hits":7,"duration":`},
+		{func(v *view.View) error {
+			_, err := v.Search(t.Context(), view.KindFacets, []index.SearchRequest{{}})
+			return err
+		}, `"catalogue":"c","kind":"facets","clauses":0,"duration":`},
+		{func(v *view.View) error {
+			return v.Stream(t.Context(), view.KindDownload, index.StreamRequest{Filter: filter}, func([]index.Hit) error { return nil })
+		}, `"catalogue":"c","kind":"download","clauses":2,"hits":1,"duration":`},
+	} {
+		out.Reset()
+		v := s.View(m, who)
+		if err := c.run(v); err != nil {
+			t.Fatal(err)
+		}
+		v.Log(t.Context())
+		lines := 0
+		if c.want != "" {
+			lines = 1
+		}
+		if got := out.String(); !strings.Contains(got, c.want) || strings.Count(got, "\n") != lines || strings.Contains(got, "SECRET") {
+			t.Errorf("got %s, want %d line with %s", got, lines, c.want)
+		}
+	}
+}
+
 const base = `{"catalogId":"c","documentType":"analysis","esIndex":"analyses"}`
 
 // engine records requests.
@@ -112,11 +157,17 @@ type engine struct {
 	reqs   []index.SearchRequest
 	stream index.StreamRequest
 	err    error
+	// total is that of each result.
+	total int64
 }
 
 func (e *engine) Search(_ context.Context, alias string, reqs []index.SearchRequest) ([]index.SearchResult, error) {
 	e.alias, e.reqs = alias, reqs
-	return make([]index.SearchResult, len(reqs)), e.err
+	results := make([]index.SearchResult, len(reqs))
+	for i := range results {
+		results[i].Total = e.total
+	}
+	return results, e.err
 }
 
 func (e *engine) Stream(_ context.Context, alias string, req index.StreamRequest, each func([]index.Hit) error) error {

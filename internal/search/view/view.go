@@ -69,7 +69,7 @@ func New(engine Engine, cfg Config) *Service {
 
 // View returns the catalogue of m with the permissions of the caller who; the zero Principal is anonymous.
 func (s *Service) View(m *catalogue.Model, who core.Principal) *View {
-	return &View{service: s, model: m, who: who, fields: clientFields(m), granted: accessFilter(m, who)}
+	return &View{service: s, model: m, who: who, fields: clientFields(m), granted: accessFilter(m, who), began: time.Now()}
 }
 
 // Kind is the purpose of a search, for the metrics.
@@ -87,6 +87,7 @@ const (
 // Search executes reqs on the documents that the caller may see. Only Search and Stream send requests to the index.
 func (v *View) Search(ctx context.Context, kind Kind, reqs []index.SearchRequest) ([]index.SearchResult, error) {
 	narrowed := make([]index.SearchRequest, len(reqs))
+	v.asked.note(kind, clausesOf(reqs))
 	for i, req := range reqs {
 		req.Filter = query.Both(v.granted, req.Filter)
 		if req.Hits != nil && v.granted != nil {
@@ -101,6 +102,7 @@ func (v *View) Search(ctx context.Context, kind Kind, reqs []index.SearchRequest
 	start := time.Now()
 	results, err := v.service.engine.Search(within, v.alias(), narrowed)
 	v.finish(ctx, kind, time.Since(start), err)
+	v.asked.found(narrowed, results)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		return nil, &core.Error{
 			Code: core.CodeUnavailable, Message: "search timed out after " + v.service.cfg.Timeout.String(), Err: err,
@@ -112,12 +114,14 @@ func (v *View) Search(ctx context.Context, kind Kind, reqs []index.SearchRequest
 
 // Stream calls each with all matching documents that the caller may see.
 func (v *View) Stream(ctx context.Context, kind Kind, req index.StreamRequest, each func([]index.Hit) error) error {
+	v.asked.note(kind, req.Filter.Clauses())
 	req.Filter = query.Both(v.granted, req.Filter)
 	start := time.Now()
 	var taken time.Duration // spent by the reader, which may be a slow client
 	err := v.service.engine.Stream(ctx, v.alias(), req, func(hits []index.Hit) error {
 		given := time.Now()
 		defer func() { taken += time.Since(given) }()
+		v.asked.read(len(hits))
 		return each(hits)
 	})
 	v.finish(ctx, kind, time.Since(start)-taken, err)
@@ -144,6 +148,9 @@ type View struct {
 	fields  fields
 	// granted is the caller's access filter; nil for all documents.
 	granted *query.Node
+	// began is when the request began, and asked what it has requested of the index, for its log line.
+	began time.Time
+	asked summary
 	// usedSets is set if a filter used one of the caller's saved sets.
 	usedSets atomic.Bool
 }
