@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -30,6 +31,18 @@ func (w *world) namedWithoutRule(id, reason string) int {
 	for _, line := range w.logs.all() {
 		var l struct{ Msg, Catalogue, Reason string }
 		if json.Unmarshal([]byte(line), &l) == nil && l.Msg == "a catalogue has no access rule" && l.Catalogue == id && strings.Contains(l.Reason, reason) {
+			n++
+		}
+	}
+	return n
+}
+
+// queriesLogged counts the log lines of a catalogue's queries of a kind.
+func (w *world) queriesLogged(id, kind string) int {
+	n := 0
+	for _, line := range w.logs.all() {
+		var l struct{ Msg, Catalogue, Kind string }
+		if json.Unmarshal([]byte(line), &l) == nil && l.Msg == "query" && l.Catalogue == id && l.Kind == kind {
 			n++
 		}
 	}
@@ -91,6 +104,12 @@ func TestDefaultAccess(t *testing.T) {
 							continue
 						}
 						b.wantRefused(token, http.MethodPost, q.path, q.body, status, tc.says)
+					}
+				}
+				allowed := len(slices.DeleteFunc([]int{tc.nobody, tc.key, tc.owner}, func(status int) bool { return status != http.StatusOK }))
+				for _, kind := range []string{"hits", "facets", "download"} {
+					if n := b.queriesLogged(id, kind); n != allowed {
+						t.Errorf("%d of %d queries of %s for %s are logged", n, allowed, id, kind)
 					}
 				}
 				for token, status := range map[string]int{"": tc.nobody, reader: tc.key, b.token: tc.owner} {
