@@ -20,10 +20,10 @@ const everything = `{"dynamic":"strict",
 	"analysisId":{"type":"keyword"}, "studyId":{"type":"keyword"}, "analysisState":{"type":"keyword"},
 	"repositories":{"type":"nested","properties":{"code":{"type":"keyword"},"name":{"type":"keyword"},
 		"organization":{"type":"keyword"},"country":{"type":"keyword"},"url":{"type":"keyword"},"type":{"type":"keyword"}}},
-	"title":{"type":"text","fields":{"raw":{"type":"keyword"},"folded":{"type":"completion"}}},
+	"title":{"type":"text","meta":{"description":"not shown: extended describes it"},"fields":{"raw":{"type":"keyword"},"folded":{"type":"completion"}}},
 	"study":{"type":"alias","path":"studyId"},
 	"constructor":{"type":"keyword"}, "__proto__":{"properties":{"toString":{"type":"integer"}}},
-	"half":{"type":"half_float"}, "count":{"type":"short"},
+	"half":{"type":"half_float"}, "count":{"type":"short","meta":{"description":"how many there are"}},
 	"at":{"type":"date_nanos"}, "address":{"type":"ip"}, "whole":{"type":"float"}, "first":{"type":"byte"},
 	"place":{"type":"geo_point"}, "span":{"type":"integer_range"}, "blob":{"type":"binary"},
 	"free":{"type":"flattened"}, "kept":{"type":"object","enabled":false},
@@ -38,7 +38,7 @@ func TestCatalogueMapped(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "mapping.json")
 	w, _ := newCatalogued(t, settings{repository: fmt.Sprintf("mappingFile: %q", file)}, folder{
-		"mapped/base.json":    based("mapped", aliasWord, `"extended":[{"fieldName":"title","displayName":"Title of it all"}]`),
+		"mapped/base.json":    based("mapped", aliasWord, `"extended":[{"fieldName":"title","displayName":"Title of it all","description":"what it is about"}]`),
 		"guarded/base.json":   based("guarded", aliasWord, ""),
 		"guarded/access.json": `{"field":"title","scope":"{value}.READ"}`,
 		"visits/base.json":    based("visit", aliasWord, `"nestingPrefix":"visits"`),

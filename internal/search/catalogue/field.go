@@ -370,3 +370,15 @@ func (f field) multiValued(found map[string]bool, whole *fieldSet) bool {
 	above := whole.byName[f.path[:dot]]
 	return above.mapped != nil && !above.mapped.Container()
 }
+
+// description returns the description in the meta of a field's mapping, "" for none.
+func (f field) description() string {
+	if f.mapped == nil {
+		return ""
+	}
+	var meta struct {
+		Description string `json:"description"`
+	}
+	_ = json.Unmarshal(f.mapped.Params["meta"], &meta) // meta without such a text describes nothing
+	return meta.Description
+}

@@ -217,6 +217,9 @@ func (m *Model) describe(several map[string]bool) {
 		if e.DisplayName == "" {
 			e.DisplayName = displayName(name)
 		}
+		if e.Description == "" {
+			e.Description = m.fields.byName[name].description()
+		}
 		fields[i] = core.CatalogueField{
 			Name: name, DisplayName: e.DisplayName, Type: m.fields.byName[name].Type, Unit: e.Unit, Description: e.Description,
 			MultiValued: m.fields.byName[name].multiValued(several, m.whole),

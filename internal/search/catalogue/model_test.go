@@ -257,12 +257,13 @@ func TestExtended(t *testing.T) {
 		{FieldName: "none"},
 		{FieldName: "", DisplayName: "nameless"},
 	}
-	m := look(t, d, `{"properties":{"outside":{"type":"keyword"},"data":{"properties":{"k":{"type":"keyword"},"x__y":{"type":"long"},
-		"o":{"properties":{"k":{"type":"date"}}}}}}}`)
+	m := look(t, d, `{"properties":{"outside":{"type":"keyword"},"data":{"properties":{
+		"k":{"type":"keyword","meta":{"description":"in the mapping"}},"x__y":{"type":"long","meta":"none"},
+		"o":{"properties":{"k":{"type":"date","meta":{"description":"when it was","unit":"d"}}}}}}}}`)
 	want := &core.Catalogue{ID: "a", DocumentType: "analysis", Description: "what it is", Restricted: true, Fields: []core.CatalogueField{
 		{Name: "k", DisplayName: "A Key", Type: "keyword", Unit: "kg", Description: "the key"},
 		{Name: "o", DisplayName: "O", Type: "object"},
-		{Name: "o.k", DisplayName: "O K", Type: "date", Unit: "Late"},
+		{Name: "o.k", DisplayName: "O K", Type: "date", Unit: "Late", Description: "when it was"},
 		{Name: "x__y", DisplayName: "X Y", Type: "long", Unit: "m"},
 	}}
 	if diff := cmp.Diff(want, m.Catalogue()); diff != "" {
