@@ -110,6 +110,7 @@ func (a *App) start(ctx context.Context) error {
 		do   func(context.Context) error
 	}{
 		{"reading the certificate of server.tls", a.openCertificate},
+		{"listening for profiles", a.serveProfiles},
 		{"opening the queue", a.openQueue},
 		{"opening the store", a.openStore},
 		{"opening the index", a.openIndex},

@@ -69,6 +69,21 @@ func (a *App) listen(ctx context.Context) error {
 	return nil
 }
 
+// serveProfiles starts the listener of server.profiling.
+func (a *App) serveProfiles(ctx context.Context) error {
+	if a.cfg.Server.Profiling == "" {
+		return nil
+	}
+	log := a.log.With("component", "profiling")
+	profiling, err := server.StartProfiling(ctx, a.cfg.Server.Profiling, log)
+	if err != nil {
+		return err
+	}
+	a.cleanup.push("profiling", profiling.Stop)
+	log.Info("profiles are served", "url", "http://"+profiling.Addr().String()+"/debug/pprof/")
+	return nil
+}
+
 // overview returns the overview of the repositories.
 func (a *App) overview(jobs jobsAPI) *overview.Overview {
 	repositories := make([]core.Repository, len(a.cfg.Repositories))

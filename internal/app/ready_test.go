@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,4 +113,38 @@ func TestReadyAmidStop(t *testing.T) {
 		t.Error(err)
 	}
 	w.app = nil
+}
+
+// TestProfiling: profiles are served only on the address that is configured, not on server.listen.
+func TestProfiling(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{})
+	w.mustRequest(http.MethodGet, "/debug/pprof/heap", http.StatusNotFound)
+	if slices.ContainsFunc(w.logs.all(), func(line string) bool { return strings.Contains(line, "profiles are served") }) {
+		t.Error("profiles are served by default")
+	}
+	cfg, err := config.Load("", []string{"TUTTI_SERVER_LISTEN=127.0.0.1:0", "TUTTI_DATA_DIR=" + t.TempDir(), "TUTTI_SERVER_PROFILING=:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	logs := &logBuffer{}
+	a, err := app.New(cfg, app.Options{Logger: slog.New(slog.NewJSONHandler(logs, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := a.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, line := range logs.all() {
+		var l struct{ Msg, URL string }
+		if json.Unmarshal([]byte(line), &l) == nil && l.Msg == "profiles are served" && strings.HasPrefix(l.URL, "http://127.0.0.1:") {
+			return
+		}
+	}
+	t.Error("no profiles are served where they are configured")
 }

@@ -72,6 +72,8 @@ func (s *Server) key() setting.Key {
 		setting.Object("cors", "Origins that a browser allows to read responses.",
 			setting.List("origins", &s.CORS.Origins, nil, "Origins, scheme://host[:port] each, or * for any; empty turns CORS off.").
 				Matching(originPattern, "an origin, scheme://host[:port] without a path, or *")),
+		setting.Text("profiling", &s.Profiling, "",
+			"TCP address for profiles of the process (pprof), without tokens, such as :6060, which is on 127.0.0.1 unless a host is named; empty for none."),
 		setting.Duration("startTimeout", &s.StartTimeout, time.Minute, "How long a start waits for the queue."),
 		setting.Duration("shutdownDelay", &s.ShutdownDelay, 0,
 			"How long a stop goes on serving while GET /ready returns 503, so that a balancer sends no more requests here.").OrZero(1),

@@ -30,7 +30,7 @@ const least = `repositories: [{code: song.ca, type: song, url: "https://song.exa
 // documented is the part of CONTRACT section 9's defaults that this version supports.
 const documented = `
 server: {listen: "127.0.0.1:8080", hosts: [], basePath: "", maxBodyBytes: 10485760, maxBytesInFlight: 268435456,
-  maxConnections: 0, maxConnectionsPerAddress: 0, trustedProxies: [], cors: {origins: []}, startTimeout: 1m, shutdownDelay: 0s, shutdownTimeout: 10s}
+  maxConnections: 0, maxConnectionsPerAddress: 0, trustedProxies: [], cors: {origins: []}, profiling: "", startTimeout: 1m, shutdownDelay: 0s, shutdownTimeout: 10s}
 dataDir: ./tutti-data
 log: {level: info, format: text}            # debug info warn error, any case; text or json
 queue: {url: "", credentialsFile: "", replicas: 0, maxPending: 200000}    # empty url: embedded
@@ -115,7 +115,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 	yamlOf(t, dir, "database", "postgresql://u:s3cret@a:1,b:2/tutti?sslmode=require\n")
 	yamlOf(t, dir, "key.pem", publicKey)
 	c := parse(t, strings.ReplaceAll(`
-server: {listen: "[::1]:0", hosts: [a.example, "*"], basePath: /tutti, maxBodyBytes: 1, maxBytesInFlight: 1048576, tls: {certFile: a.crt, keyFile: a.key}, startTimeout: 5s, shutdownDelay: 3s, shutdownTimeout: 1m30s,
+server: {listen: "[::1]:0", hosts: [a.example, "*"], basePath: /tutti, maxBodyBytes: 1, maxBytesInFlight: 1048576, tls: {certFile: a.crt, keyFile: a.key}, profiling: ":6060", startTimeout: 5s, shutdownDelay: 3s, shutdownTimeout: 1m30s,
   maxConnections: 200, maxConnectionsPerAddress: 20, trustedProxies: [10.0.0.7, "::ffff:10.1.2.3", "2001:db8::/32"], cors: {origins: ["https://a.example", "http://[::1]:3000"]}}
 dataDir: /var/lib/tutti
 log: {level: WARN, format: json}
@@ -154,6 +154,7 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 			MaxBytesInFlight: 1 << 20, MaxConnections: 200, MaxConnectionsPerAddress: 20,
 			TrustedProxies:  []string{"10.0.0.7", "::ffff:10.1.2.3", "2001:db8::/32"},
 			TLS:             config.TLS{CertFile: "a.crt", KeyFile: "a.key"},
+			Profiling:       ":6060",
 			StartTimeout:    5 * time.Second,
 			ShutdownDelay:   3 * time.Second,
 			ShutdownTimeout: 90 * time.Second,
@@ -332,6 +333,7 @@ func TestErrorsNameTheirKey(t *testing.T) {
 		"format in capitals":     {least + "\nlog: {format: JSON}", `log.format: must be one of text, json, not "JSON" (line 2)`, "json"},
 		"listen without port":    {least + "\nserver: {listen: localhost}", `server.listen: "localhost" is not host:port (line 2)`, "127.0.0.1:8080"},
 		"port too high":          {least + "\nserver: {listen: 'localhost:65536'}", `server.listen: "localhost:65536" is not host:port (line 2)`, ""},
+		"profiling":              {least + "\nserver: {profiling: '6060'}", `server.profiling: "6060" is not host:port (line 2)`, ":6060"},
 		"certificate alone":      {least + "\nserver: {tls: {certFile: a}}", "server.tls.keyFile: is missing (line 2)", "the file of the certificate's private key"},
 		"key alone":              {least + "\nserver: {tls: {keyFile: a}}", "server.tls.certFile: is missing (line 2)", "the file of the certificate"},
 		"listen empty":           {least + "\nserver: {listen: ''}", "server.listen: is empty (line 2)", ""},

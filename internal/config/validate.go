@@ -33,10 +33,8 @@ func (c *Config) validate(root *setting.Node, f *setting.ErrorList) {
 func (c *Config) validateServer(given *setting.Node, f *setting.ErrorList) {
 	s := c.Server
 	if s.Listen != "" {
-		_, port, err := net.SplitHostPort(s.Listen)
-		n, portErr := strconv.Atoi(port)
 		switch {
-		case err != nil || portErr != nil || n < 0 || n > 65535:
+		case !hostPort(s.Listen):
 			f.Add("server.listen", sourceOf(given, "listen"), "write an address and a port, such as 127.0.0.1:8080",
 				"%q is not host:port", s.Listen)
 		case c.Auth.Mode == ModeNone && !c.Auth.AllowInsecure && !s.Loopback():
@@ -44,6 +42,9 @@ func (c *Config) validateServer(given *setting.Node, f *setting.ErrorList) {
 				"listen on 127.0.0.1, set auth.mode: token, or set auth.allowInsecure: true when the network or a proxy restricts access",
 				"%s can be reached from other machines, and auth.mode none requires no token", s.Listen)
 		}
+	}
+	if s.Profiling != "" && !hostPort(s.Profiling) {
+		f.Add("server.profiling", sourceOf(given, "profiling"), "write a port or an address and a port, such as :6060", "%q is not host:port", s.Profiling)
 	}
 	switch {
 	case s.TLS.CertFile != "" && s.TLS.KeyFile == "":
@@ -62,6 +63,13 @@ func (c *Config) validateServer(given *setting.Node, f *setting.ErrorList) {
 			f.Add(setting.Indexed("server.trustedProxies", i), "", "such as 10.0.0.7 or 10.0.0.0/8", "%q is neither an address nor a CIDR network", proxy)
 		}
 	}
+}
+
+// hostPort reports whether an address has a port; its host may be empty.
+func hostPort(address string) bool {
+	_, port, err := net.SplitHostPort(address)
+	n, portErr := strconv.Atoi(port)
+	return err == nil && portErr == nil && n >= 0 && n <= 65535
 }
 
 func sourceOf(n *setting.Node, name string) string {
