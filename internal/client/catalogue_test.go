@@ -52,6 +52,11 @@ func TestCallsOfCatalogues(t *testing.T) {
 				},
 			},
 		}},
+		"repositories": {
+			func(ctx context.Context, c *client.Client) (any, error) { return c.Repositories(ctx) }, "/base/repositories",
+			`{"repositories":[{"code":"a","type":"song","indexName":"x","state":"ok","lastSuccess":null,"freshnessSeconds":null}]}`,
+			[]core.RepositoryStatus{{Code: "a", Type: core.TypeSong, IndexName: "x", State: core.RepositoryOK}},
+		},
 		"empty list": {
 			list, "/base/introspection", `{"catalogCount":0,"mode":"multiple","status":"healthy","catalogs":{}}`,
 			client.CatalogueList{Mode: "multiple", Status: core.CataloguesHealthy, Raw: []byte(`{"catalogCount":0,"mode":"multiple","status":"healthy","catalogs":{}}`)},

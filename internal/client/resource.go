@@ -81,6 +81,15 @@ const (
 	pathFilterSchema = "sqon"
 )
 
+// Repositories returns the states of the repositories, in the order of the server's configuration.
+func (c *Client) Repositories(ctx context.Context) ([]core.RepositoryStatus, error) {
+	var body struct {
+		Repositories []core.RepositoryStatus `json:"repositories"`
+	}
+	_, err := c.do(ctx, call{method: http.MethodGet, path: "/repositories"}, &body)
+	return body.Repositories, err
+}
+
 // Catalogues lists the catalogues, including failed ones.
 func (c *Client) Catalogues(ctx context.Context) (CatalogueList, error) {
 	var body struct {

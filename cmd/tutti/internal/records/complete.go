@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -10,6 +11,25 @@ import (
 	"tutti/internal/client/display"
 	"tutti/internal/core"
 )
+
+// repositoryCodes returns completions for the repositories of the server.
+func repositoryCodes(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
+	all, err := c.Repositories(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]cobra.Completion, 0, len(all))
+	for _, repository := range all {
+		found = append(found, cobra.CompletionWithDesc(repository.Code, display.Printable(string(repository.Type)+", "+string(repository.State))))
+	}
+	return found, nil
+}
+
+// completeRepository completes the flag --repository of cmd with the codes of the server's repositories.
+func completeRepository(cmd *cobra.Command, r *command.Remote) {
+	// It fails only for a flag that does not exist.
+	_ = cmd.RegisterFlagCompletionFunc("repository", command.CompleteIDs(r, math.MaxInt, repositoryCodes))
+}
 
 // jobIDs returns completions for the newest jobs.
 func jobIDs(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {

@@ -50,10 +50,10 @@ func DeadLettersCommand() *cobra.Command {
 }
 
 // addDeadLetterFilter adds the flags that select dead letters to cmd.
-func addDeadLetterFilter(cmd *cobra.Command, repository, reason *string) {
+func addDeadLetterFilter(cmd *cobra.Command, r *command.Remote, repository, reason *string) {
 	cmd.Flags().StringVar(repository, "repository", "", "only dead letters of the repository with this `code`")
 	cmd.Flags().StringVar(reason, "reason", "", "only dead letters with this `reason`: "+strings.Join(reasons(), ", "))
-	command.Complete(cmd, "repository")
+	completeRepository(cmd, r)
 	command.Complete(cmd, "reason", reasons()...)
 }
 
@@ -83,7 +83,7 @@ func deadLettersListCommand(r *command.Remote) *cobra.Command {
 			return r.Print(cmd, page.Raw, err, func() error { return printDeadLetters(cmd, page) })
 		},
 	}
-	addDeadLetterFilter(cmd, &filter.Repository, &filter.Reason)
+	addDeadLetterFilter(cmd, r, &filter.Repository, &filter.Reason)
 	flags := cmd.Flags()
 	flags.Var(&command.Number{Target: &filter.Limit, Most: maxDeadLetters}, "limit", "list at most this `number`, from 1 to 1000 (default 50)")
 	flags.StringVar(&filter.Cursor, "cursor", "", "continue a list from the `cursor` that it printed")
@@ -229,7 +229,7 @@ func deadLettersRetryCommand(r *command.Remote) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "retry all dead letters")
-	addDeadLetterFilter(cmd, &repository, &reason)
+	addDeadLetterFilter(cmd, r, &repository, &reason)
 	return cmd
 }
 

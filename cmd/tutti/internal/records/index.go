@@ -96,7 +96,7 @@ func IndexCommand() *cobra.Command {
 			"  tutti index song.collab STUDY-1 --ids ids.txt --wait\n" +
 			"  tutti index song.collab --wait --output json | jq .totals",
 		Args:              command.Arguments(3, "give a repository, optionally an organization and an id"),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: command.CompleteIDs(&r, 1, repositoryCodes),
 		RunE: func(cmd *cobra.Command, target []string) error {
 			if problem := f.check(target); problem != "" {
 				return command.Usage(cmd, problem)

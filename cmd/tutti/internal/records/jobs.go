@@ -55,7 +55,7 @@ func jobsListCommand(r *command.Remote) *cobra.Command {
 	flags.Var(&command.Number{Target: &filter.Limit, Most: maxJobs}, "limit", "list at most this `number`, from 1 to 200 (default 50)")
 	flags.StringVar(&filter.Cursor, "cursor", "", "continue a list from the `cursor` that it printed")
 	command.Complete(cmd, "state", states()...)
-	command.Complete(cmd, "repository")
+	completeRepository(cmd, r)
 	command.Complete(cmd, "limit")
 	command.Complete(cmd, "cursor")
 	return cmd

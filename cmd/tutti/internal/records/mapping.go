@@ -53,7 +53,7 @@ func mappingPlanCommand() *cobra.Command {
 			"  tutti mapping plan song.collab --config tutti.yaml --output json | jq '.fields[] | select(.change == \"needs a rebuild\")'\n" +
 			"  tutti mapping plan local --server http://127.0.0.1:8080",
 		Args:              command.Arguments(1, oneRepository),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: command.CompleteIDs(&r, 1, repositoryCodes),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := planMapping(cmd, &r, file, args[0])
 			if err != nil {

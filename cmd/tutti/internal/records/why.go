@@ -27,7 +27,7 @@ func WhyCommand() *cobra.Command {
 		Example: "  tutti why song.collab STUDY-1 ANALYSIS-1\n" +
 			"  tutti why song.collab STUDY-1 ANALYSIS-1 --output json | jq -r .next",
 		Args:              command.Arguments(3, want),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: command.CompleteIDs(&r, 1, repositoryCodes),
 		RunE: func(cmd *cobra.Command, target []string) error {
 			if len(target) < 3 {
 				return command.Usage(cmd, want)
