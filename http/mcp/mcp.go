@@ -45,18 +45,29 @@ type Ports struct {
 	Repositories indexing.Repositories
 }
 
+// Config describes the server.
+type Config struct {
+	// Version is that of tutti.
+	Version string
+	// Auth reports whether tokens are checked, and Issuer is the issuer of accepted JSON Web Tokens, "" for none or any.
+	Auth   bool
+	Issuer string
+	// PublicURL is the URL of the server with its base path; the request's own when "".
+	PublicURL string
+}
+
 // Surface serves the Model Context Protocol by streamable HTTP, without sessions.
 type Surface struct {
 	ports   Ports
-	version string
+	cfg     Config
 	schemas *sdk.SchemaCache
 }
 
 var _ api.Surface = (*Surface)(nil)
 
-// New returns a Surface that uses ports and reports version.
-func New(ports Ports, version string) *Surface {
-	return &Surface{ports: ports, version: version, schemas: sdk.NewSchemaCache()}
+// New returns a Surface that uses ports.
+func New(ports Ports, cfg Config) *Surface {
+	return &Surface{ports: ports, cfg: cfg, schemas: sdk.NewSchemaCache()}
 }
 
 // OpenAPI implements api.Surface.
@@ -89,6 +100,40 @@ func (s *Surface) Register(r *api.Router) {
 		handler.ServeHTTP(&response, r)
 		return response.send(w)
 	}, api.AllowParams(), api.OptionalToken())
+	for _, path := range []string{metadataPath, metadataPath + Path} {
+		r.Handle(http.MethodGet, path, func(w http.ResponseWriter, req *http.Request) error {
+			return s.resourceMetadata(w, req, r.BasePath())
+		}, api.AllowParams(), api.Open())
+	}
+}
+
+// metadataPath is the path at which a client asks which tokens the endpoint accepts (RFC 9728, section 3).
+const metadataPath = "/.well-known/oauth-protected-resource"
+
+type resourceMetadata struct {
+	Resource             string   `json:"resource"`
+	AuthorizationServers []string `json:"authorization_servers,omitempty"`
+	BearerMethods        []string `json:"bearer_methods_supported"`
+	Name                 string   `json:"resource_name"`
+}
+
+func (s *Surface) resourceMetadata(w http.ResponseWriter, r *http.Request, basePath string) error {
+	if !s.cfg.Auth {
+		return core.NewError(core.CodeNotFound, "the server requires no tokens")
+	}
+	base := strings.TrimRight(s.cfg.PublicURL, "/")
+	if base == "" {
+		scheme := "http"
+		if r.TLS != nil {
+			scheme = "https"
+		}
+		base = scheme + "://" + r.Host + basePath
+	}
+	body := resourceMetadata{Resource: base + Path, BearerMethods: []string{"header"}, Name: "tutti"}
+	if strings.HasPrefix(s.cfg.Issuer, "http") { // an issuer that is no URL cannot be asked
+		body.AuthorizationServers = []string{s.cfg.Issuer}
+	}
+	return api.WriteJSON(w, http.StatusOK, body)
 }
 
 // recorder holds a response of the SDK, whose errors are plain text.
@@ -132,7 +177,7 @@ type call struct {
 
 // server returns the server of one request: its tools read as the request's caller.
 func (s *Surface) server(r *http.Request) *sdk.Server {
-	server := sdk.NewServer(&sdk.Implementation{Name: "tutti", Version: s.version}, &sdk.ServerOptions{
+	server := sdk.NewServer(&sdk.Implementation{Name: "tutti", Version: s.cfg.Version}, &sdk.ServerOptions{
 		Instructions: instructions, SchemaCache: s.schemas,
 	})
 	c := call{s.ports, r}

@@ -19,7 +19,7 @@ const (
 // /introspection.
 func ReservedIDs() []string {
 	return []string{
-		"api-docs", "backup", "console", "dead-letters", segmentDownload, "entities", "export", "fields", segmentGraphQL, "health", "index", "introspection", "isAlive", "jobs",
+		".well-known", "api-docs", "backup", "console", "dead-letters", segmentDownload, "entities", "export", "fields", segmentGraphQL, "health", "index", "introspection", "isAlive", "jobs",
 		"keys", "mcp", "metrics", "notifications", "openapi.json", "ping", "ready", "repositories", "schemas", "sqon", "studies", "submit", "v2",
 	}
 }

@@ -49,7 +49,9 @@ func (a *App) listen(ctx context.Context) error {
 	}
 	tools := mcp.New(mcp.Ports{
 		Catalogues: ports.Search.Catalogues, GraphQL: ports.Search.GraphQL, Repositories: ports.Indexing.Repositories,
-	}, a.opts.Version)
+	}, mcp.Config{
+		Version: a.opts.Version, Auth: a.cfg.Auth.Mode == config.ModeToken, Issuer: a.cfg.Auth.JWT.Issuer, PublicURL: a.cfg.Server.PublicURL,
+	})
 	handler, err := api.New(a.routerConfig(), indexing.New(ports.Indexing), metadata.New(ports.Metadata), search.New(ports.Search), tools, probes, pages)
 	if err != nil {
 		return err

@@ -147,3 +147,42 @@ func TestMCPSeesOnlyWhatTheTokenSees(t *testing.T) {
 		}
 	}
 }
+
+// TestMCPAuthorization: a client learns which tokens the endpoint accepts, and that none are checked.
+func TestMCPAuthorization(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		more, resource, issuer string
+		environ                []string
+	}{
+		"off":      {},
+		"API keys": {more: tokens, resource: "{url}/mcp"},
+		"an issuer": {
+			more:     "auth: {mode: token, jwt: {issuer: \"https://login.example.org/realms/a\", audience: tutti, jwksUrl: \"https://login.example.org/keys\"}}\n",
+			environ:  []string{"TUTTI_SERVER_PUBLIC_URL=https://tutti.example.org/base"},
+			resource: "https://tutti.example.org/base/mcp", issuer: `["https://login.example.org/realms/a"]`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBuiltIn(t, plan{more: test.more, set: settings{environ: test.environ}})
+			b.start()
+			for _, path := range []string{"", mcp.Path} {
+				a, err := b.request(http.MethodGet, "/.well-known/oauth-protected-resource"+path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if test.resource == "" {
+					if a.status != http.StatusNotFound {
+						t.Errorf("%d %s", a.status, a.raw)
+					}
+					continue
+				}
+				want := strings.ReplaceAll(test.resource, "{url}", b.url)
+				if a.status != http.StatusOK || a.get("resource").String() != want || a.get("authorization_servers").Raw != test.issuer {
+					t.Errorf("%d %s, want %s, %s", a.status, a.raw, want, test.issuer)
+				}
+			}
+		})
+	}
+}
