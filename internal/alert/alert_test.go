@@ -347,7 +347,7 @@ func TestPauses(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		w.want(t, "") // a still has it
 		set("a")
-		time.Sleep(3 * time.Second)
+		time.Sleep(5 * time.Second)
 		if e := w.want(t, "repository_resumed 1")[0].Examples[0]; e.Repository != "song.b" || !strings.HasPrefix(e.Reason, "was paused for 10m") {
 			t.Errorf("%+v", e)
 		}
@@ -363,7 +363,7 @@ func TestPauses(t *testing.T) {
 		time.Sleep(10 * time.Minute)
 		w.want(t, "") // not yet known whether it can be indexed
 		set("c")
-		time.Sleep(2 * time.Second)
+		time.Sleep(5 * time.Second)
 		w.want(t, "repository_resumed 1")
 
 		// A process that ended without withdrawing its report.
@@ -390,5 +390,41 @@ func TestPauses(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		stop(t, c)
+	})
+}
+
+// TestPausesOfTwo: a pause ends when the last process says so, although its report comes a poll later than that of the others; a
+// process that stops while others change their reports leaves none behind.
+func TestPausesOfTwo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		var mu sync.Mutex
+		pauses := make(map[string][]alert.Pause)
+		of := func(process string) func() []alert.Pause {
+			return func() []alert.Pause { mu.Lock(); defer mu.Unlock(); return pauses[process] }
+		}
+		set := func(process string, p ...alert.Pause) { mu.Lock(); defer mu.Unlock(); pauses[process] = p }
+		down := alert.Pause{Repository: "song.a", Reason: "the index does not answer"}
+		a := w.process(t, of("a"))
+		time.Sleep(500 * time.Millisecond)
+		b := w.process(t, of("b")) // polls half a second after a
+		time.Sleep(10*time.Second + 600*time.Millisecond)
+		set("a", down)
+		time.Sleep(1500 * time.Millisecond)
+		w.want(t, "repository_paused 1")
+		set("b", down)
+		set("a")
+		time.Sleep(10 * time.Minute)
+		w.want(t, "") // b still has it
+		set("a", down)
+		time.Sleep(2 * time.Second)
+		w.conflict(3)
+		stop(t, a)
+		set("b")
+		time.Sleep(10 * time.Second)
+		w.want(t, "repository_resumed 1")
+		time.Sleep(10 * time.Minute)
+		w.want(t, "")
+		stop(t, b)
 	})
 }

@@ -16,6 +16,8 @@ const (
 	// reportEvery is how often a process repeats its report, reportTTL how long one counts that is not repeated.
 	reportEvery = 15 * time.Second
 	reportTTL   = time.Minute
+	// changeAttempts is how often a change of the cell is tried when other processes change it too.
+	changeAttempts = 10
 )
 
 // report is what one process reports. Beat changes with each repetition.
@@ -95,8 +97,19 @@ func (r *reports) read(ctx context.Context) (map[string]report, uint64, error) {
 	return all, revision, err
 }
 
-// change changes the reports; CodeConflict when another process did so at the same time.
+// change changes the reports, again when another process did so at the same time; CodeConflict when that goes on.
 func (r *reports) change(ctx context.Context, change func(map[string]report)) error {
+	var err error
+	for range changeAttempts {
+		if err = r.tryChange(ctx, change); core.CodeOf(err) != core.CodeConflict {
+			return err
+		}
+	}
+	return err
+}
+
+// tryChange changes the reports once; CodeConflict when another process did so at the same time.
+func (r *reports) tryChange(ctx context.Context, change func(map[string]report)) error {
 	all, revision, err := r.read(ctx)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -33,9 +34,11 @@ type worker struct {
 	seenAt time.Time
 
 	letters letterWindow
-	// gaveUp holds the repositories of which a paused job has failed since the last collectPauses.
+	// gaveUp holds the paused repositories of which a paused job has failed.
 	gaveUp  map[string]struct{}
 	reports reports
+	// resumed holds since when a repository whose pause was an event is not paused any more.
+	resumed map[string]time.Time
 	// inFlight holds the ids of the messages in flight, by the keys of their targets.
 	inFlight map[string]string
 	results  chan result
@@ -52,7 +55,7 @@ type result struct {
 
 func newWorker(s *Service) *worker {
 	return &worker{
-		Service: s, reports: newReports(s), inFlight: make(map[string]string), gaveUp: make(map[string]struct{}),
+		Service: s, reports: newReports(s), inFlight: make(map[string]string), gaveUp: make(map[string]struct{}), resumed: make(map[string]time.Time),
 		results: make(chan result, len(s.targets)), // one message in flight for each
 	}
 }
@@ -417,16 +420,29 @@ func (w *worker) collectPauses(ctx context.Context, now time.Time) error {
 	}
 	for code, since := range w.state.Paused {
 		if _, still := paused[code]; still || slices.Contains(starting, code) {
+			delete(w.resumed, code)
 			continue
 		}
+		resumed, known := w.resumed[code]
+		if !known {
+			w.resumed[code] = now
+			continue
+		}
+		if now.Sub(resumed) < 2*w.cfg.Poll { // another process may still be paused, and report that with its next poll
+			continue
+		}
+		delete(w.resumed, code)
 		delete(w.state.Paused, code)
 		w.dirty = true
-		reason := "was paused for " + now.Sub(since).Round(time.Second).String()
+		reason := "was paused for " + resumed.Sub(since).Round(time.Second).String()
 		if _, failed := w.gaveUp[code]; failed {
 			reason += "; a job that waited for it has failed"
 		}
-		w.add(Event{Kind: RepositoryResumed, At: now, Repository: code, Reason: reason})
+		w.add(Event{Kind: RepositoryResumed, At: resumed, Repository: code, Reason: reason})
 	}
-	clear(w.gaveUp)
+	maps.DeleteFunc(w.gaveUp, func(code string, _ struct{}) bool {
+		_, waiting := w.state.Paused[code]
+		return !waiting
+	})
 	return nil
 }

@@ -26,6 +26,7 @@ type world struct {
 	revision uint64
 	down     bool
 	lose     bool       // the answer to the next write
+	rivals   int        // the next writes that another process is ahead of
 	cut      bool       // reading dead letters fails at the end
 	jobs     []core.Job // the revision of the last change of a job is its position, from 1
 	letters  []alert.Letter
@@ -71,6 +72,11 @@ func (w *world) SetCell(_ context.Context, name, value string, revision uint64) 
 	if w.down {
 		return core.NewError(core.CodeUnavailable, "the queue does not answer")
 	}
+	if w.rivals > 0 {
+		w.rivals--
+		w.revision++
+		w.cells[name] = cell{w.cells[name].value, w.revision}
+	}
 	if w.cells[name].revision != revision {
 		return core.NewError(core.CodeConflict, "it was changed by another process")
 	}
@@ -84,6 +90,13 @@ func (w *world) SetCell(_ context.Context, name, value string, revision uint64) 
 		return core.NewError(core.CodeUnavailable, "the queue does not answer")
 	}
 	return nil
+}
+
+// conflict makes the next n writes come after one of another process.
+func (w *world) conflict(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rivals = n
 }
 
 // loseAnswer makes the next write succeed without an answer; losing reports whether it is still to come.
