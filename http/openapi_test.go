@@ -36,7 +36,7 @@ func operations(t *testing.T) []operation {
 // others are described.
 func TestErrorsOfEveryOperationAreDescribed(t *testing.T) {
 	own := map[string][]string{
-		"CancelJob": {"409"}, "IndexRepository": {"409"}, "RollbackRebuild": {"409"}, "RetryDeadLetter": {"409"}, "Ready": {"503"},
+		"CancelJob": {"409"}, "IndexRepository": {"409"}, "RollbackRebuild": {"409"}, "DropPreviousIndex": {"409"}, "RetryDeadLetter": {"409"}, "Ready": {"503"},
 		"CreateStudy": {"409"}, "CreateStudySlash": {"409"},
 		"GetCatalogue": {"409"}, "GetCatalogueBelowItsId": {"409"}, "GetOnlyCatalogue": {"404"},
 		"SubmitAnalysis": {"409", "422"}, "ReplaceAnalysis": {"409", "422"}, "PatchAnalysis": {"409", "422"},

@@ -24,7 +24,7 @@ func (e *jobEnd) fail(ctx context.Context, id string, cause error) error {
 		if j.State.Final() {
 			return nil
 		}
-		j.End(core.JobFailed, &core.JobError{Code: string(core.CodeOf(cause)), Message: core.MessageOf(cause)})
+		j.End(core.JobFailed, &core.JobError{Code: string(core.CodeOf(cause)), Message: core.DisplayOf(cause)})
 		return nil
 	})
 	return err

@@ -41,10 +41,17 @@ func (e *jobEnd) endRebuild(ctx context.Context, job core.Job, runs []core.Organ
 	state, fault := jobOutcome(runs)
 	totals := sum(runs)
 	lacking := fault
-	if lacking == nil {
-		lacking = &core.JobError{Code: core.JobErrorInterrupted, Message: "not all organizations were read"}
-	}
-	if allRead(runs) {
+	checkErr := e.Rebuild.Check(ctx, job.ID)
+	switch {
+	case core.CodeOf(checkErr) == core.CodeConflict: // which the pages have failed for, too
+		lacking = conflictError(checkErr)
+	case checkErr != nil:
+		return e.Outcomes.PauseOnError(checkErr)
+	case !allRead(runs):
+		if lacking == nil {
+			lacking = &core.JobError{Code: core.JobErrorInterrupted, Message: "not all organizations were read"}
+		}
+	default:
 		swept, err := e.completeRebuild(ctx, job)
 		if err != nil {
 			return e.Outcomes.PauseOnError(err)
@@ -83,17 +90,12 @@ func allRead(runs []core.OrganizationRun) bool {
 }
 
 func conflictError(err error) *core.JobError {
-	return &core.JobError{Code: string(core.CodeConflict), Message: core.MessageOf(err)}
+	return &core.JobError{Code: string(core.CodeConflict), Message: core.DisplayOf(err)}
 }
 
 // completeRebuild requests the records of the documents that the filled index lacks: their upstream no longer has them, or its list
 // moved while it was read. The Requests write to both indices. The result's guard is why the index must not be replaced.
 func (e *jobEnd) completeRebuild(ctx context.Context, job core.Job) (sweepResult, error) {
-	if err := e.Rebuild.Check(ctx, job.ID); core.CodeOf(err) == core.CodeConflict {
-		return sweepResult{guard: conflictError(err)}, nil
-	} else if err != nil {
-		return sweepResult{}, err
-	}
 	all, err := e.sweeper.sweepExcluded(ctx, job)
 	if err != nil {
 		return all, err

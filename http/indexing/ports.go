@@ -50,9 +50,10 @@ type Traces interface {
 // Rebuilds changes the indices of repositories that were rebuilt. CodeNotFound for an unknown repository, and where no index from before
 // a rebuild is kept.
 type Rebuilds interface {
-	// Rollback moves the alias back to that index and returns the job that brings it up to date. CodeConflict during a rebuild.
+	// Rollback moves the alias back to that index and returns the job that brings it up to date. CodeConflict during a rebuild, another
+	// rollback or a deletion, and until the job of the last one has ended.
 	Rollback(ctx context.Context, repository, requestID string) (core.Job, error)
-	// DropPrevious deletes that index.
+	// DropPrevious deletes that index. CodeConflict as for Rollback.
 	DropPrevious(ctx context.Context, repository string) error
 	// Plan returns how the repository's index differs from the configuration. It changes nothing.
 	Plan(ctx context.Context, repository string) (core.MappingPlan, error)

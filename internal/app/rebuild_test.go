@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -153,6 +154,104 @@ func TestRebuildIncomplete(t *testing.T) {
 	w.mustRequest(http.MethodDelete, runPath("")+"/previous", http.StatusNoContent)
 	w.mustRequest(http.MethodDelete, runPath("")+"/previous", http.StatusNotFound)
 	w.mustRequest(http.MethodPost, runPath("")+"/rollback", http.StatusNotFound)
+}
+
+// TestRebuildDeleted: a rebuild whose index an operator deletes fails with what to do, the index before serves, and the next one succeeds.
+func TestRebuildDeleted(t *testing.T) {
+	t.Parallel()
+	var w *world
+	var rebuilding atomic.Bool
+	w = startWorld(t, settings{pageSize: 5, song: testkit.SongConfig{BeforePage: func(_ *testkit.SongServer, _ int, call testkit.PageCall) {
+		if call.Offset > 5 && rebuilding.CompareAndSwap(true, false) {
+			if err := w.app.Index().Drop(context.WithoutCancel(t.Context()), core.NextAlias(w.alias), ""); err != nil {
+				t.Error(err)
+			}
+		}
+	}}})
+	w.dropAtEnd(core.NextAlias(w.alias))
+	w.dropAtEnd(core.PreviousAlias(w.alias))
+	w.fill("S1", 40)
+	w.run("", "", core.JobSucceeded)
+	before := w.documents()
+	rebuilding.Store(true)
+	job := w.run("", "?rebuild=true", core.JobFailed)
+	const want = "the index was not replaced: the index that was being filled was deleted; start the rebuild again"
+	if e := job.Get("error"); e.Get("code").String() != "conflict" || e.Get("message").String() != want {
+		t.Errorf("the error is %s", e.Raw)
+	}
+	if fault := difference(before, w.documents()); fault != "" {
+		t.Error(fault)
+	}
+	w.run("", "?rebuild=true", core.JobSucceeded)
+	w.awaitConverged(wait)
+}
+
+// TestRollbackAtOnce: of several rollbacks that are requested at the same time one moves the alias, and a later one moves it again only
+// once the run of the first has ended.
+func TestRollbackAtOnce(t *testing.T) {
+	t.Parallel()
+	var held atomic.Bool
+	release := make(chan struct{})
+	w := startWorld(t, settings{song: testkit.SongConfig{BeforePage: func(*testkit.SongServer, int, testkit.PageCall) {
+		if held.Load() {
+			<-release
+		}
+	}}})
+	w.dropAtEnd(core.NextAlias(w.alias))
+	w.dropAtEnd(core.PreviousAlias(w.alias))
+	w.fill("S1", 5)
+	identity := func() string {
+		t.Helper()
+		id, err := w.app.Index().Identity(t.Context(), w.alias)
+		if err != nil || id == "" {
+			t.Fatalf("%q, %v", id, err)
+		}
+		return id
+	}
+	w.run("", "", core.JobSucceeded)
+	old := identity()
+	w.run("", "?rebuild=true", core.JobSucceeded)
+	rebuilt := identity()
+	held.Store(true)
+	const requests = 4
+	answers := make(chan answer, requests)
+	for range requests {
+		go func() {
+			a, err := w.request(http.MethodPost, runPath("")+"/rollback")
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- a
+		}()
+	}
+	var job string
+	for range requests {
+		switch a := <-answers; a.status {
+		case http.StatusAccepted:
+			job = a.get("jobId").String()
+		case http.StatusConflict:
+			if a.get("hint").String() == "" {
+				t.Errorf("no hint: %s", a.raw)
+			}
+		default:
+			t.Errorf("%d %s", a.status, a.raw)
+		}
+	}
+	if now := identity(); now != old || job == "" {
+		t.Errorf("the alias stands for %s, want %s; the job is %q", now, old, job)
+	}
+	w.mustRequest(http.MethodDelete, runPath("")+"/previous", http.StatusConflict)
+	close(release)
+	w.awaitJob(job)
+	w.eventually(wait, func() (bool, string) { // a request that has continued the rollback may have queued a run as well
+		a := w.mustRequest(http.MethodGet, "/jobs?limit=10", http.StatusOK)
+		return !a.get(`jobs.#(state=="running")`).Exists() && !a.get(`jobs.#(state=="queued")`).Exists(), string(a.raw)
+	})
+	w.awaitJob(w.mustRequest(http.MethodPost, runPath("")+"/rollback", http.StatusAccepted).get("jobId").String())
+	if now := identity(); now != rebuilt {
+		t.Errorf("the alias stands for %s, want %s", now, rebuilt)
+	}
+	w.awaitConverged(wait)
 }
 
 // TestRebuildAfterRun: a change that was indexed while the rebuild waited for another run is in the new index too, also where the list

@@ -21,11 +21,20 @@ func (x rebuildsAPI) Rollback(ctx context.Context, repository, requestID string)
 		return core.Job{}, err
 	}
 	var job core.Job
-	err = r.Rollback(ctx, func() (err error) {
+	err = r.Rollback(ctx, x.jobEnded, func() (id string, err error) {
 		job, err = x.ingest.Run(ctx, core.ScopeRepository, repository, "", core.RunFlags{}, core.CauseREST, requestID)
-		return err
+		return job.ID, err
 	})
 	return job, err
+}
+
+// jobEnded reports whether a job has ended, or does not exist.
+func (x rebuildsAPI) jobEnded(ctx context.Context, id string) (bool, error) {
+	job, err := x.queue.Jobs().Get(ctx, id)
+	if core.CodeOf(err) == core.CodeNotFound {
+		return true, nil
+	}
+	return err == nil && job.State.Final(), err
 }
 
 // DropPrevious deletes the index before the last rebuild.
@@ -34,7 +43,7 @@ func (x rebuildsAPI) DropPrevious(ctx context.Context, repository string) error 
 	if err != nil {
 		return err
 	}
-	return r.DropPrevious(ctx)
+	return r.DropPrevious(ctx, x.jobEnded)
 }
 
 // Plan compares a repository's index with the configuration, and with its mapping file as it is now.

@@ -109,14 +109,21 @@ type Index interface {
 	// them. A name that no index can have is CodeInvalid.
 	Mapping(ctx context.Context, alias string) (json.RawMessage, error)
 
-	// Swap moves spec.Alias to the index behind from, core.NextAlias or core.PreviousAlias of it, and core.PreviousAlias to the index that spec.Alias
-	// had, in one step: every search and every write uses one or the other index. An older index behind core.PreviousAlias is deleted,
-	// unless it is from; the alias from is then missing. spec is that of the last Ensure. CodeIndexBlocked when one of the two is missing.
-	Swap(ctx context.Context, spec Spec, from string) error
+	// Swap moves spec.Alias to the index behind from, core.NextAlias or core.PreviousAlias of it, and core.PreviousAlias to the index that
+	// spec.Alias had, in one step: every search and every write uses one or the other index. An older index behind core.PreviousAlias is
+	// deleted, unless it is from; the alias from is then missing. spec is that of the last Ensure. CodeConflict when the identity of the
+	// index behind from is not identity, unless that is "": of several concurrent calls one moves the alias. CodeIndexBlocked when one of
+	// the two aliases is missing.
+	Swap(ctx context.Context, spec Spec, from, identity string) error
 
 	// Drop deletes an alias with its index, if identity is "" or the index's. It is success when the alias or that index is missing.
 	Drop(ctx context.Context, alias, identity string) error
 
 	// Close releases all resources, after the calls in progress have ended.
 	Close() error
+}
+
+// Replaced returns the error of a Swap that expects another index behind from.
+func Replaced(from string) error {
+	return core.NewError(core.CodeConflict, "the alias "+from+" stands for another index by now")
 }

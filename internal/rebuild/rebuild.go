@@ -19,16 +19,27 @@ type Cells interface {
 
 // Steps of a rebuild.
 const (
+	// stepBeginning is set before the index is created: identity is that of what an earlier job left behind.
+	stepBeginning = "beginning"
 	// stepFilling is set while the index is filled, and writes are mirrored.
 	stepFilling = "filling"
 	// stepMoving is set before the alias is moved: from then on the rebuild is completed, even if its job is cancelled.
 	stepMoving = "moving"
-	// stepMoved is set once the alias stands for the filled index.
+	// stepMoved is set once the alias stands for the index with the identity: that of a rebuild, or the one before after a rollback.
 	stepMoved = "moved"
+	// stepRollingBack is set before the alias is moved to the index before the last rebuild.
+	stepRollingBack = "rolling-back"
+	// stepDropping is set before that index is deleted.
+	stepDropping = "dropping"
 )
 
 // state is the state of the last rebuild of an alias, zero for none.
 type state struct{ step, jobID, identity string }
+
+// replacing reports whether a rebuild is in progress.
+func (s state) replacing() bool {
+	return s.step == stepBeginning || s.step == stepFilling || s.step == stepMoving
+}
 
 func cellOf(alias string) string {
 	return "rebuild." + base64.RawURLEncoding.EncodeToString([]byte(alias))
@@ -72,34 +83,54 @@ func (r *Rebuild) target() (index.Spec, error) {
 	return spec, nil
 }
 
-// Begin creates the index to be filled by a job, and makes writes of all processes go to it too. Doing so again has no effect. What an
-// earlier job left behind is deleted. CodeConflict when the index of this job was deleted since, or when a template of the cluster
-// prevents the rebuild; CodeInvalid when the mapping file cannot be read.
+// Begin creates the index to be filled by a job, and makes writes of all processes go to it too. Doing so again has no effect, also in
+// another process at the same time. What an earlier job left behind is deleted. CodeConflict when the index of this job was deleted
+// since, or when a template of the cluster prevents the rebuild; CodeInvalid when the mapping file cannot be read.
 func (r *Rebuild) Begin(ctx context.Context, jobID string) error {
+	created := ""
 	for {
 		s, revision, err := readState(ctx, r.cells, r.spec.Alias)
 		if err != nil {
 			return err
 		}
-		if s.jobID == jobID {
+		if s.jobID == jobID && s.step != stepBeginning {
+			if created != "" && created != s.identity { // another process has ended the rebuild since
+				return r.index.Drop(ctx, core.NextAlias(r.spec.Alias), created)
+			}
 			return r.check(ctx, s)
 		}
 		spec, err := r.target()
 		if err != nil {
 			return err
 		}
-		if err := r.index.Drop(ctx, spec.Alias, ""); err != nil {
+		if s.jobID != jobID {
+			// The process that sets the cell decides what is left behind: an index that exists afterwards is this job's.
+			left, err := r.index.Identity(ctx, spec.Alias)
+			if err != nil && !errors.Is(err, core.ErrIndexMissing) {
+				return err
+			}
+			if err := r.set(ctx, state{stepBeginning, jobID, left}, revision); err != nil && core.CodeOf(err) != core.CodeConflict {
+				return err
+			}
+			continue
+		}
+		if s.identity != "" {
+			if err := r.index.Drop(ctx, spec.Alias, s.identity); err != nil {
+				return err
+			}
+		}
+		if err := r.index.Ensure(ctx, spec); core.CodeOf(err) == core.CodeConflict { // of a template
+			return errors.Join(err, r.Discard(ctx, jobID))
+		} else if err != nil {
 			return err
 		}
-		if err := r.index.Ensure(ctx, spec); err != nil {
+		if created, err = r.index.Identity(ctx, spec.Alias); errors.Is(err, core.ErrIndexMissing) {
+			continue // another process has moved or deleted it
+		} else if err != nil {
 			return err
 		}
-		identity, err := r.index.Identity(ctx, spec.Alias)
-		if err != nil {
-			return err
-		}
-		err = r.set(ctx, state{stepFilling, jobID, identity}, revision)
-		if core.CodeOf(err) != core.CodeConflict { // otherwise another process has discarded an earlier rebuild, or rolled one back
+		err = r.set(ctx, state{stepFilling, jobID, created}, revision)
+		if core.CodeOf(err) != core.CodeConflict { // otherwise another process was faster
 			return err
 		}
 	}
@@ -120,38 +151,42 @@ func (r *Rebuild) Check(ctx context.Context, jobID string) error {
 		return err
 	}
 	if s.jobID != jobID {
-		return errDeleted()
+		return errDeleted
 	}
 	return r.check(ctx, s)
 }
 
 func (r *Rebuild) check(ctx context.Context, s state) error {
-	if s.step == stepMoved {
+	switch s.step {
+	case stepBeginning:
+		return errDeleted // the index of an ended job
+	case stepFilling, stepMoving:
+	default:
 		return nil
 	}
+	exists, err := r.filled(ctx, s)
+	if exists || err != nil {
+		return err
+	}
+	if moved, err := r.moved(ctx, s); moved || err != nil {
+		return err
+	}
+	return errDeleted
+}
+
+// filled reports whether the index that is being filled exists, and is behind the alias for it.
+func (r *Rebuild) filled(ctx context.Context, s state) (bool, error) {
 	identity, err := r.index.Identity(ctx, core.NextAlias(r.spec.Alias))
 	if errors.Is(err, core.ErrIndexMissing) {
-		if moved, err := r.moved(ctx, s); moved || err != nil {
-			return err
-		}
-		return errDeleted()
+		return false, nil
 	}
-	if err == nil && identity != s.identity {
-		return errDeleted()
-	}
-	return err
+	return err == nil && identity == s.identity, err
 }
 
 // moved reports whether the alias stands for the filled index.
 func (r *Rebuild) moved(ctx context.Context, s state) (bool, error) {
 	identity, err := r.index.Identity(ctx, r.spec.Alias)
 	return err == nil && identity == s.identity && identity != "", err
-}
-
-func errDeleted() error {
-	return &core.Error{
-		Code: core.CodeConflict, Message: "the index that was being filled was deleted", Hint: "start the rebuild again",
-	}
 }
 
 // Finish moves the alias to the index that a job has filled. Doing so again has no effect, also in another process at the same time.
@@ -163,60 +198,74 @@ func (r *Rebuild) Finish(ctx context.Context, jobID string) error {
 			return err
 		}
 		if s.jobID != jobID {
-			return errDeleted()
-		}
-		if s.step == stepMoved {
-			return nil
+			return errDeleted
 		}
 		if err := r.check(ctx, s); err != nil {
 			return err
 		}
-		if s.step == stepFilling {
+		switch s.step {
+		case stepFilling:
 			s.step = stepMoving
-			err := r.set(ctx, s, revision)
-			if core.CodeOf(err) == core.CodeConflict {
-				continue
-			}
-			if err != nil {
+			if err := r.set(ctx, s, revision); err != nil && core.CodeOf(err) != core.CodeConflict {
 				return err
 			}
+		case stepMoving:
+			return r.complete(ctx, s, revision)
+		default:
+			return nil
 		}
-		return r.complete(ctx)
 	}
 }
 
-// complete moves the alias, unless that is done, and records it. If the filled index was deleted before, it ends the rebuild instead.
-func (r *Rebuild) complete(ctx context.Context) error {
-	s, revision, err := readState(ctx, r.cells, r.spec.Alias)
-	if err != nil || s.step != stepMoving {
-		return err
+// complete moves the alias, unless that is done, and records it. If the filled index was deleted before, it ends the rebuild instead and
+// returns errDeleted.
+func (r *Rebuild) complete(ctx context.Context, s state, revision uint64) error {
+	err := r.check(ctx, s)
+	if err == nil {
+		err = r.moveFilled(ctx, s)
 	}
-	moved, err := r.moved(ctx, s)
-	if err == nil && !moved {
-		// The other processes must not take it for an index that was replaced without tutti, and fill it again.
-		if err = r.setIdentity(ctx, s.identity); err == nil {
-			err = r.move(ctx, core.NextAlias(r.spec.Alias))
-		}
-		if err != nil {
-			if moved, _ := r.moved(ctx, s); moved { // by another process
-				err = nil
-			} else if _, gone := r.index.Identity(ctx, core.NextAlias(r.spec.Alias)); errors.Is(gone, core.ErrIndexMissing) {
-				return r.set(ctx, state{}, revision)
-			}
-		}
+	if errors.Is(err, errDeleted) {
+		return r.ended(ctx, state{}, revision, err)
 	}
 	if err != nil {
 		return err
 	}
 	s.step = stepMoved
-	if err := r.set(ctx, s, revision); core.CodeOf(err) != core.CodeConflict { // otherwise another process has recorded it
-		return err
-	}
-	return nil
+	return r.ended(ctx, s, revision, nil)
 }
 
-// move moves the alias to the index behind from.
-func (r *Rebuild) move(ctx context.Context, from string) error {
+// moveFilled moves the alias to the filled index, unless that is done.
+func (r *Rebuild) moveFilled(ctx context.Context, s state) error {
+	if moved, err := r.moved(ctx, s); moved || err != nil {
+		return err
+	}
+	// The other processes must not take it for an index that was replaced without tutti, and fill it again.
+	if err := r.setIdentity(ctx, s.identity); err != nil {
+		return err
+	}
+	err := r.move(ctx, core.NextAlias(r.spec.Alias), s.identity)
+	if err == nil {
+		return nil
+	}
+	if deleted := r.check(ctx, s); errors.Is(deleted, errDeleted) {
+		return deleted
+	}
+	if moved, _ := r.moved(ctx, s); moved { // by another process
+		return nil
+	}
+	return err
+}
+
+// ended records the state at the end of a rebuild, unless another process has, and returns outcome.
+func (r *Rebuild) ended(ctx context.Context, s state, revision uint64, outcome error) error {
+	if err := r.set(ctx, s, revision); err != nil && core.CodeOf(err) != core.CodeConflict {
+		return err
+	}
+	return outcome
+}
+
+// move moves the alias to the index with an identity behind from.
+func (r *Rebuild) move(ctx context.Context, from, identity string) error {
 	if err := r.index.Refresh(ctx, from); err != nil {
 		return err
 	}
@@ -224,7 +273,7 @@ func (r *Rebuild) move(ctx context.Context, from string) error {
 	if mapping, err := r.mapping(); err == nil { // the index is filled: a file that was damaged since does not matter
 		spec.Mapping = mapping
 	}
-	return r.index.Swap(ctx, spec, from)
+	return r.index.Swap(ctx, spec, from, identity)
 }
 
 // setIdentity makes the other processes take an index for the one that the repository was last written to.
@@ -240,75 +289,34 @@ func (r *Rebuild) setIdentity(ctx context.Context, identity string) error {
 	}
 }
 
-// Rollback moves the alias back to the index that it had before the last rebuild, which then is the one before. That index has not
-// been written to since, so that queueRun must queue a run. Until it has, the cell of the identity names the other index: should the
-// process end, or the queue take no run, the next check of the index finds it replaced and queues the run. CodeNotFound when there is no
-// index to roll back to, CodeConflict while a rebuild runs.
-func (r *Rebuild) Rollback(ctx context.Context, queueRun func() error) error {
-	s, revision, err := readState(ctx, r.cells, r.spec.Alias)
-	if err != nil {
-		return err
-	}
-	if s.step == stepFilling || s.step == stepMoving {
-		return &core.Error{Code: core.CodeConflict, Message: "the index is being rebuilt", Hint: "cancel the job of the rebuild, or wait for its end"}
-	}
-	previous := core.PreviousAlias(r.spec.Alias)
-	identity, err := r.previous(ctx)
-	if err != nil {
-		return err
-	}
-	err = r.set(ctx, state{stepMoved, "rollback", identity}, revision) // a rebuild that begins now begins again
-	if core.CodeOf(err) == core.CodeConflict {
-		return &core.Error{Code: core.CodeConflict, Message: "another process is changing the index", Hint: "look at its jobs, then try again", Err: err}
-	}
-	if err == nil {
-		err = r.move(ctx, previous)
-	}
-	if err != nil {
-		return err
-	}
-	if err := queueRun(); err != nil {
-		return core.WrapError(core.CodeOf(err), "the index was rolled back, and its run is queued later (a second rollback would undo this one)", err)
-	}
-	return r.setIdentity(ctx, identity)
-}
-
-// DropPrevious deletes the index that the alias had before the last rebuild. CodeNotFound when there is none.
-func (r *Rebuild) DropPrevious(ctx context.Context) error {
-	if _, err := r.previous(ctx); err != nil {
-		return err
-	}
-	return r.index.Drop(ctx, core.PreviousAlias(r.spec.Alias), "")
-}
-
-// previous returns the identity of the index before the last rebuild.
-func (r *Rebuild) previous(ctx context.Context) (string, error) {
-	identity, err := r.index.Identity(ctx, core.PreviousAlias(r.spec.Alias))
-	if errors.Is(err, core.ErrIndexMissing) {
-		return "", core.NewError(core.CodeNotFound, "no index from before a rebuild is kept")
-	}
-	return identity, err
-}
-
 // Discard deletes the index that a job did not finish to fill, and ends the mirroring of writes to it. It does nothing to other jobs'.
 func (r *Rebuild) Discard(ctx context.Context, jobID string) error {
 	return r.DiscardEnded(ctx, func(_ context.Context, id string) (bool, error) { return id == jobID, nil })
 }
 
 // DiscardEnded is Discard for a job that has ended, such as a cancelled one.
-func (r *Rebuild) DiscardEnded(ctx context.Context, ended func(ctx context.Context, jobID string) (bool, error)) error {
+func (r *Rebuild) DiscardEnded(ctx context.Context, ended Ended) error {
 	s, revision, err := readState(ctx, r.cells, r.spec.Alias)
-	if err != nil || s.step != stepFilling && s.step != stepMoving {
+	if err != nil || !s.replacing() {
 		return err
 	}
 	if is, err := ended(ctx, s.jobID); err != nil || !is {
 		return err
 	}
-	if s.step == stepMoving {
-		return r.complete(ctx)
+	next := core.NextAlias(r.spec.Alias)
+	switch s.step {
+	case stepMoving:
+		if err := r.complete(ctx, s, revision); !errors.Is(err, errDeleted) {
+			return err
+		}
+		return nil
+	case stepBeginning: // its identity is not in the cell yet
+		if s.identity, err = r.index.Identity(ctx, next); err != nil && !errors.Is(err, core.ErrIndexMissing) {
+			return err
+		}
 	}
-	if err := r.set(ctx, state{}, revision); err != nil {
+	if err := r.set(ctx, state{}, revision); err != nil || s.identity == "" {
 		return err
 	}
-	return r.index.Drop(ctx, core.NextAlias(r.spec.Alias), s.identity) // the alias may be that of the next rebuild already
+	return r.index.Drop(ctx, next, s.identity) // the alias may be that of the next rebuild already
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"tutti/internal/core"
@@ -60,8 +59,8 @@ func (x *crashing) Ensure(ctx context.Context, spec index.Spec) error {
 	return x.around(func() error { return x.Index.Ensure(ctx, spec) })
 }
 
-func (x *crashing) Swap(ctx context.Context, spec index.Spec, from string) error {
-	return x.around(func() error { return x.Index.Swap(ctx, spec, from) })
+func (x *crashing) Swap(ctx context.Context, spec index.Spec, from, identity string) error {
+	return x.around(func() error { return x.Index.Swap(ctx, spec, from, identity) })
 }
 
 func (x *crashing) Drop(ctx context.Context, alias, identity string) error {
@@ -91,6 +90,12 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = x.Close() })
+	return newWorldOn(t, x)
+}
+
+// newWorldOn returns a world of an engine without indices.
+func newWorldOn(t *testing.T, x index.Index) *world {
+	t.Helper()
 	w := &world{T: t, x: &crashing{Index: x}, cells: newCells(), left: -1}
 	step := func() error {
 		if w.left == 0 {
@@ -250,58 +255,6 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-func TestRollback(t *testing.T) {
-	w := newWorld(t)
-	for name, err := range map[string]error{"Rollback": w.rollback(), "DropPrevious": w.r.DropPrevious(t.Context())} {
-		if core.CodeOf(err) != core.CodeNotFound {
-			t.Errorf("%s before a rebuild: %v", name, err)
-		}
-	}
-	w.ok(w.r.Begin(t.Context(), "job"))
-	w.fill("b", 2)
-	w.ok(w.r.Finish(t.Context(), "job"))
-	w.ok(w.r.Begin(t.Context(), "second"))
-	if err := w.rollback(); core.CodeOf(err) != core.CodeConflict {
-		t.Errorf("Rollback during a rebuild: %v", err)
-	}
-	w.ok(w.r.Discard(t.Context(), "second"))
-	w.ok(w.rollback())
-	w.holds(alias, "a")
-	w.holds(core.PreviousAlias(alias), "b")
-	if identity, err := w.x.Identity(t.Context(), alias); err != nil || w.cells.values["identity"] != identity {
-		t.Errorf("the cell has the identity %q, want %q (%v)", w.cells.values["identity"], identity, err)
-	}
-	w.write("c", 3)
-	w.holds(alias, "a", "c")
-	w.ok(w.rollback())
-	w.holds(alias, "b")
-	w.ok(w.r.DropPrevious(t.Context()))
-	w.missing(core.PreviousAlias(alias))
-	w.holds(alias, "b")
-}
-
-// TestRollbackWithoutRun: a rollback whose run was not queued, because the queue did not take it or the process ended, leaves the index
-// as one that was replaced, so that its next check queues the run.
-func TestRollbackWithoutRun(t *testing.T) {
-	w := newWorld(t)
-	w.ok(w.r.Begin(t.Context(), "job"))
-	w.fill("b", 2)
-	w.ok(w.r.Finish(t.Context(), "job"))
-	rebuilt := w.cells.values["identity"]
-	err := w.r.Rollback(t.Context(), func() error { return core.NewError(core.CodeOverloaded, "the queue is full") })
-	if core.CodeOf(err) != core.CodeOverloaded || !strings.HasPrefix(core.MessageOf(err), "the index was rolled back") {
-		t.Errorf("the error is %v", err)
-	}
-	w.holds(alias, "a")
-	if now := w.cells.values["identity"]; now != rebuilt {
-		t.Errorf("the cell has the identity %q, want %q of the index before", now, rebuilt)
-	}
-}
-
-func (w *world) rollback() error {
-	return w.r.Rollback(w.Context(), func() error { return nil })
-}
-
 func TestDiscard(t *testing.T) {
 	w := newWorld(t)
 	w.ok(w.r.Begin(t.Context(), "job"))
@@ -356,15 +309,63 @@ func TestDeletedWhileMoving(t *testing.T) {
 	}
 	w.left = -1
 	w.ok(w.x.Drop(t.Context(), core.NextAlias(alias), ""))
+	before := w.cells.values["identity"]
 	if err := w.r.Finish(t.Context(), "job"); core.CodeOf(err) != core.CodeConflict {
 		t.Errorf("Finish: %v", err)
 	}
 	w.ok(w.r.Discard(t.Context(), "job"))
+	if now := w.cells.values["identity"]; now != before {
+		t.Errorf("the cell has the identity %q of the deleted index: the repository would be run again", now)
+	}
 	w.holds(alias, "a")
 	w.ok(w.r.Begin(t.Context(), "second"))
 	w.fill("b", 2)
 	w.ok(w.r.Finish(t.Context(), "second"))
 	w.holds(alias, "b")
+}
+
+// TestDeletedAnywhere: wherever an operator deletes the index that is being filled, or replaces it by an empty one, Finish fails for good
+// or has moved the alias, which serves documents all the time.
+func TestDeletedAnywhere(t *testing.T) {
+	for _, replaced := range []bool{false, true} {
+		deletions := 0
+		for step := 0; ; step++ {
+			w := newWorld(t)
+			w.ok(w.r.Begin(t.Context(), "job"))
+			w.fill("b", 2)
+			left, next := step, core.NextAlias(alias)
+			w.meet(func() {
+				if left--; left == -1 {
+					w.ok(w.x.Index.Drop(t.Context(), next, ""))
+					if replaced {
+						w.ok(w.x.Index.Ensure(t.Context(), index.Spec{Alias: next}))
+					}
+				}
+			})
+			err := w.r.Finish(t.Context(), "job")
+			w.meet(func() {})
+			w.ok(w.r.Discard(t.Context(), "job"))
+			switch moved := err == nil; {
+			case moved:
+				w.holds(alias, "b")
+			case core.MessageOf(err) == "the index that was being filled was deleted" && core.HintOf(err) == "start the rebuild again":
+				w.holds(alias, "a")
+			default:
+				t.Fatalf("deleted at step %d: %v", step, err)
+			}
+			w.ok(w.r.Begin(t.Context(), "second"))
+			w.fill("c", 3)
+			w.ok(w.r.Finish(t.Context(), "second"))
+			w.holds(alias, "c")
+			if left >= 0 {
+				break
+			}
+			deletions++
+		}
+		if deletions < 6 {
+			t.Errorf("only %d deletions", deletions)
+		}
+	}
 }
 
 // TestDeleted checks that a rebuild fails whose index was deleted, or deleted and created again by a write to its name.

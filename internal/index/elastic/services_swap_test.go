@@ -52,7 +52,7 @@ func TestSwapSettings(t *testing.T) {
 	}
 	settings(filled, "-1 0")
 	aliases(filled, next.Alias)
-	if err := x.Swap(t.Context(), spec, next.Alias); err != nil {
+	if err := x.Swap(t.Context(), spec, next.Alias, ""); err != nil {
 		t.Fatal(err)
 	}
 	settings(filled, "7s 2")

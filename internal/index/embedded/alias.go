@@ -25,7 +25,7 @@ type aliasChange struct {
 }
 
 // Swap moves spec.Alias to the index behind from in one transaction. Writes that have begun may still end in the index that it had.
-func (x *admin) Swap(ctx context.Context, spec index.Spec, from string) error {
+func (x *admin) Swap(ctx context.Context, spec index.Spec, from, identity string) error {
 	if err := x.beginCall(); err != nil {
 		return err
 	}
@@ -39,6 +39,9 @@ func (x *admin) Swap(ctx context.Context, spec index.Spec, from string) error {
 	next, err := x.alias(from)
 	if err != nil {
 		return err
+	}
+	if identity != "" && identity != next.identity {
+		return index.Replaced(from)
 	}
 	previous := core.PreviousAlias(spec.Alias)
 	change := &aliasChange{set: map[string]*alias{from: nil, spec.Alias: next, previous: old}}

@@ -24,7 +24,7 @@ func TestSwapReopened(t *testing.T) {
 	for len(segmentFiles(t, dir)) <= len(oldFiles) {
 		next.round(t, x, "a--next", 5000, 40_000)
 	}
-	if err := x.Swap(t.Context(), index.Spec{Alias: "a"}, "a--next"); err != nil {
+	if err := x.Swap(t.Context(), index.Spec{Alias: "a"}, "a--next", ""); err != nil {
 		t.Fatal(err)
 	}
 	reopen := func() {

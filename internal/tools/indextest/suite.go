@@ -59,6 +59,7 @@ func Run(t *testing.T, open func(t *testing.T) index.Index, dialect Dialect) {
 		{"missing alias", testMissingAlias},
 		{"identity", testIdentity},
 		{"swap", testSwap},
+		{"swap once", testSwapOnce},
 		{"swap under reads", testSwapUnderReads},
 		{"swap of what is missing", testSwapMissing},
 		{"names that cannot be", testImpossibleNames},

@@ -3,6 +3,7 @@ package indextest
 import (
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 
 	"tutti/internal/core"
 	"tutti/internal/index"
@@ -16,7 +17,7 @@ func (s *suite) on(alias string) *suite {
 
 func (s *suite) swap(spec index.Spec, from string) {
 	s.Helper()
-	if err := s.x.Swap(s.Context(), spec, from); err != nil {
+	if err := s.x.Swap(s.Context(), spec, from, ""); err != nil {
 		s.Fatalf("Swap(%q, %q): %v", spec.Alias, from, err)
 	}
 }
@@ -134,10 +135,43 @@ func testSwapUnderReads(s *suite) {
 func testSwapMissing(s *suite) {
 	spec := index.Spec{Alias: s.alias}
 	next := core.NextAlias(s.alias)
-	s.missing(s.x.Swap(s.Context(), spec, next))
+	s.missing(s.x.Swap(s.Context(), spec, next, ""))
 	s.ensureWith(spec)
 	s.indexed(put("a", 1, `{}`))
-	s.missing(s.x.Swap(s.Context(), spec, next))
-	s.missing(s.x.Swap(s.Context(), spec, core.PreviousAlias(s.alias)))
+	s.missing(s.x.Swap(s.Context(), spec, next, ""))
+	s.missing(s.x.Swap(s.Context(), spec, core.PreviousAlias(s.alias), ""))
 	s.holds("a", 1, `{}`)
+}
+
+// testSwapOnce lets several processes move an alias to the index before: one moves it, the others find that it has moved.
+func testSwapOnce(s *suite) {
+	spec := index.Spec{Alias: s.alias}
+	next, previous := s.on(core.NextAlias(s.alias)), s.on(core.PreviousAlias(s.alias))
+	s.ensureWith(spec)
+	s.indexed(put("a", 1, `{}`))
+	next.ensureWith(nextOf(spec))
+	if err := s.x.Swap(s.Context(), spec, next.alias, "another"); core.CodeOf(err) != core.CodeConflict {
+		s.Errorf("Swap of another index returned %v", err)
+	}
+	s.holds("a", 1, `{}`)
+	s.swap(spec, next.alias)
+	identity, err := s.x.Identity(s.Context(), previous.alias)
+	if err != nil || identity == "" {
+		s.Fatalf("%q, %v", identity, err)
+	}
+	var moved atomic.Int32
+	var calls sync.WaitGroup
+	for range 4 {
+		calls.Go(func() {
+			if s.x.Swap(s.Context(), spec, previous.alias, identity) == nil {
+				moved.Add(1)
+			}
+		})
+	}
+	calls.Wait()
+	if moved.Load() != 1 {
+		s.Errorf("%d calls moved the alias", moved.Load())
+	}
+	s.holds("a", 1, `{}`)
+	previous.lacks("a")
 }

@@ -28,7 +28,7 @@ const (
 
 // Swap moves spec.Alias to the index behind from, with the aliases of the mapping file, in one request to the cluster. Before that, the
 // index gets its copies and refreshes. Aliases that others made stay where they are.
-func (a *Admin) Swap(ctx context.Context, spec index.Spec, from string) error {
+func (a *Admin) Swap(ctx context.Context, spec index.Spec, from, identity string) error {
 	end, err := a.client.Begin(spec.Alias)
 	if err != nil {
 		return err
@@ -45,6 +45,9 @@ func (a *Admin) Swap(ctx context.Context, spec index.Spec, from string) error {
 	next, err := a.aliasesOf(ctx, from)
 	if err != nil {
 		return err
+	}
+	if identity != "" && identity != next.identity {
+		return index.Replaced(from)
 	}
 	if err := a.restoreSettings(ctx, next.index, body); err != nil {
 		return err
