@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,6 +45,16 @@ func (c ReconcilerConfig) withDefaults() ReconcilerConfig {
 	}
 	return c
 }
+
+// A cell of the queue with a time holds that of the last run that was started; one with claimPrefix before the time says that a process
+// has begun to start a run then. Should that process end before, another one starts the run once the claim has expired.
+const claimPrefix = "starting "
+
+// Bounds of the time until a claim expires, which is a period otherwise.
+const (
+	minClaim = 10 * time.Second
+	maxClaim = time.Minute
+)
 
 // Reconciler runs repositories periodically, each with its own period, so that changes without a notification are
 // indexed too. If several processes share a queue, one of them starts the run of each period: a cell of the queue stores
@@ -127,15 +138,17 @@ func (r *Reconciler) reconcile(ctx context.Context, code string, period time.Dur
 // runIfDue starts a run if the last one is a period ago, and returns how long it is until the next one.
 func (r *Reconciler) runIfDue(ctx context.Context, code string, period time.Duration) (time.Duration, error) {
 	cell := reconcileCell(code)
-	value, revision, err := r.cells.Cell(ctx, cell)
+	former, revision, err := r.cells.Cell(ctx, cell)
 	if err != nil {
 		return 0, err
 	}
 	now := time.Now().UTC()
-	if wait := untilDue(value, now, period); wait > 0 {
+	if wait := untilDue(former, now, period); wait > 0 {
 		return wait, nil
 	}
-	err = r.cells.SetCell(ctx, cell, now.Format(time.RFC3339Nano), revision)
+	started := now.Format(time.RFC3339Nano)
+	claim := claimPrefix + started
+	err = r.cells.SetCell(ctx, cell, claim, revision)
 	if core.CodeOf(err) == core.CodeConflict {
 		// Another process was first, and its time is in the cell.
 		return 0, nil
@@ -143,16 +156,33 @@ func (r *Reconciler) runIfDue(ctx context.Context, code string, period time.Dura
 	if err != nil {
 		return 0, err
 	}
-	if _, err := r.runner.Run(ctx, core.ScopeRepository, code, "", core.RunFlags{Difference: true}, core.CauseReconcile, ""); err != nil {
-		r.restoreCell(ctx, cell, value, now)
+	expires := now.Add(claimFor(period))
+	if err := r.run(ctx, code, expires); err != nil {
+		r.replaceClaim(ctx, cell, claim, former, expires)
 		return 0, err
 	}
+	r.replaceClaim(ctx, cell, claim, started, expires)
 	return period, nil
 }
+
+// run starts a run before its claim expires.
+func (r *Reconciler) run(ctx context.Context, code string, expires time.Time) error {
+	ctx, cancel := context.WithDeadline(ctx, expires)
+	defer cancel()
+	_, err := r.runner.Run(ctx, core.ScopeRepository, code, "", core.RunFlags{Difference: true}, core.CauseReconcile, "")
+	return err
+}
+
+// claimFor returns how long a process may take to start a run.
+func claimFor(period time.Duration) time.Duration { return max(minClaim, min(period, maxClaim)) }
 
 // untilDue returns how long it is until the next run, from the content of the cell. An invalid time, or one too far
 // in the future because of a wrong clock, counts as none: an additional run does no harm.
 func untilDue(value string, now time.Time, period time.Duration) time.Duration {
+	value, claimed := strings.CutPrefix(value, claimPrefix)
+	if claimed {
+		period = claimFor(period)
+	}
 	last, err := time.Parse(time.RFC3339Nano, value)
 	if err != nil || last.After(now.Add(period)) {
 		return 0
@@ -160,18 +190,30 @@ func untilDue(value string, now time.Time, period time.Duration) time.Duration {
 	return last.Add(period).Sub(now)
 }
 
-// restoreCell puts the former time into the cell of a run that was not started, so that any process may start it. If
-// that fails too, the run is a period late.
-func (r *Reconciler) restoreCell(ctx context.Context, cell, former string, own time.Time) {
+// replaceClaim sets the cell of this process's claim to the time of its run, or to the former value if the run was not started, so that
+// any process may start it. It retries until the claim expires: then the run is started again.
+func (r *Reconciler) replaceClaim(ctx context.Context, cell, claim, value string, expires time.Time) {
+	for failures := 0; ; failures++ {
+		err := r.tryReplaceClaim(ctx, cell, claim, value)
+		if err == nil || core.CodeOf(err) == core.CodeConflict {
+			return
+		}
+		wait := retry.Delay(failures, r.cfg.RetryMin, r.cfg.RetryMax)
+		if time.Until(expires) < wait || retry.Sleep(ctx, wait) != nil {
+			r.cfg.Logger.WarnContext(ctx, "the time of the last reconciliation was not stored: a run is started again soon", "err", err)
+			return
+		}
+	}
+}
+
+func (r *Reconciler) tryReplaceClaim(ctx context.Context, cell, claim, value string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	value, revision, err := r.cells.Cell(ctx, cell)
-	if err == nil && value == own.Format(time.RFC3339Nano) {
-		err = r.cells.SetCell(ctx, cell, former, revision)
+	found, revision, err := r.cells.Cell(ctx, cell)
+	if err != nil || found != claim {
+		return err
 	}
-	if err != nil && core.CodeOf(err) != core.CodeConflict {
-		r.cfg.Logger.WarnContext(ctx, "the time of the last reconciliation was not restored: the next run may be a period late", "err", err)
-	}
+	return r.cells.SetCell(ctx, cell, value, revision)
 }
 
 // reconcileCell names the cell of a repository's last reconciling run.

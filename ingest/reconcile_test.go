@@ -3,6 +3,7 @@ package ingest_test
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -174,6 +175,59 @@ func TestReconcilerTriesAgain(t *testing.T) {
 			synctest.Wait()
 			if n := runner.count(); n != 1 {
 				t.Errorf("%d runs", n)
+			}
+		})
+	})
+}
+
+// TestReconcilerContinuesAClaim: a process that ends between its claim and its run skips no period, and one that could not store the time
+// of its run starts no second one.
+func TestReconcilerContinuesAClaim(t *testing.T) {
+	t.Run("the process ended before the run", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			cells, ended := newQueueFake(), make(chan struct{})
+			dead := &runnerFake{run: func(int) error {
+				<-ended
+				return core.NewError(core.CodeUnavailable, "the process has ended")
+			}}
+			stopDead := reconciler(t, dead, cells)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			if value, _, err := cells.Cell(t.Context(), "reconcile.c29uZy5jYQ"); err != nil || !strings.HasPrefix(value, "starting ") {
+				t.Fatalf("%q, %v", value, err)
+			}
+			runner := &runnerFake{}
+			for range 3 {
+				defer reconciler(t, runner, cells)()
+			}
+			time.Sleep(3 * time.Minute)
+			synctest.Wait()
+			if n := runner.count(); n != 1 {
+				t.Errorf("%d runs, want that one process takes over the claim", n)
+			}
+			close(ended)
+			stopDead()
+			time.Sleep(55 * time.Minute)
+			synctest.Wait()
+			if n := runner.count(); n != 1 {
+				t.Errorf("%d runs within the period", n)
+			}
+		})
+	})
+	t.Run("the time of the run was not stored at once", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			runner, cells, writes := &runnerFake{}, newQueueFake(), 0
+			cells.setCell = func(string, string) error {
+				if writes++; writes == 2 || writes == 3 {
+					return core.NewError(core.CodeUnavailable, "the queue does not answer")
+				}
+				return nil
+			}
+			defer reconciler(t, runner, cells)()
+			time.Sleep(59 * time.Minute)
+			synctest.Wait()
+			if n := runner.count(); n != 1 || writes != 4 {
+				t.Errorf("%d runs, %d writes", n, writes)
 			}
 		})
 	})
