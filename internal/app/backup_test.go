@@ -423,6 +423,35 @@ func TestRestoreRefuses(t *testing.T) {
 	wantError(a.Start(t.Context()), core.CodeConflict, "a restore into the data folder")
 }
 
+// TestRestoreAfterMove: a data folder from which a part was moved to another server takes a backup of the parts that it still has.
+func TestRestoreAfterMove(t *testing.T) {
+	var archive bytes.Buffer
+	out := backup.NewWriter(&archive, "1.0")
+	out.NotIncluded(backup.PartStore)
+	out.Part(backup.PartQueue)
+	out.Part(backup.PartIndex)
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	dir, data := filepath.Join(t.TempDir(), "backup"), t.TempDir()
+	if _, err := backup.Unpack(&archive, dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(data, "store", "left"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(data, ".moved"), []byte(`{"parts":["store"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := mustParse(t, fmt.Sprintf("dataDir: %q\nstore: {url: \"postgres://u:p@h/d\"}\n", data))
+	if _, err := app.Restore(t.Context(), cfg, slog.New(slog.DiscardHandler), dir); err != nil {
+		t.Errorf("Restore: %v (%s)", err, core.DisplayOf(err))
+	}
+	if _, err := os.Stat(filepath.Join(data, "store", "left")); err != nil {
+		t.Error(err)
+	}
+}
+
 func mustParse(t *testing.T, yaml string) config.Config {
 	t.Helper()
 	cfg, err := config.Parse([]byte(yaml), nil)

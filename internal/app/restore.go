@@ -70,6 +70,9 @@ func (r *restore) check() error {
 				Hint: "restore with a configuration that does not set it",
 			}
 		}
+		if part.url != "" {
+			continue // what the folder has of it is not used
+		}
 		if err := checkUsable(r.cfg, part.name); err != nil {
 			return err
 		}
