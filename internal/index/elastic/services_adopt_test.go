@@ -6,8 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -119,6 +123,53 @@ func TestAdoptAgain(t *testing.T) {
 	}
 	if got := gjson.Get(admin(t, http.MethodPost, "/"+name+"/_count", ""), "count").Int(); got != 50 {
 		t.Errorf("%d documents", got)
+	}
+}
+
+// TestAdoptKilled: after an Adopt whose process was killed, before the clone or after it, Ensure reports that the index takes no writes, and
+// the next Adopt completes it.
+func TestAdoptKilled(t *testing.T) {
+	for name, last := range map[string]string{"before the clone": "/_clone/", "after the clone": "/_aliases"} {
+		t.Run(name, func(t *testing.T) {
+			x, plain := cluster(t), plainIndex(t)
+			target, err := url.Parse(environment(t, "TUTTI_TEST_ELASTICSEARCH_URL"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var killed atomic.Bool
+			proxy := httputil.NewSingleHostReverseProxy(target)
+			dying := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				isLast := strings.Contains(r.URL.Path, last) && r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "--adopting")
+				if killed.Load() || isLast {
+					killed.Store(true)
+					panic(http.ErrAbortHandler)
+				}
+				proxy.ServeHTTP(w, r)
+			}))
+			t.Cleanup(dying.Close)
+			if _, err := open(t, dying.URL).Adopt(t.Context(), plain); err == nil || !killed.Load() {
+				t.Fatalf("Adopt: %v", err)
+			}
+			block := func() string {
+				return gjson.Get(admin(t, http.MethodGet, "/"+plain+"/_settings", ""), "*.settings.index.blocks.write").String()
+			}
+			if block() != "true" {
+				t.Fatalf("the write block is %q", block())
+			}
+			err = x.Ensure(t.Context(), index.Spec{Alias: plain})
+			wantError(t, err, core.CodeConflict, "tutti mapping adopt has not ended for the index "+plain+", which takes no writes until it does: repeat the command if it is not running")
+			physical, err := x.Adopt(t.Context(), plain)
+			if err != nil || block() == "true" {
+				t.Fatalf("%v, the write block is %q", err, block())
+			}
+			aliases := gjson.Get(admin(t, http.MethodGet, "/"+physical+"/_alias", ""), "*.aliases").Map()
+			if _, served := aliases[plain]; !served || len(aliases) != 2 {
+				t.Errorf("the index has the aliases %v", aliases)
+			}
+			if got := gjson.Get(admin(t, http.MethodPost, "/"+plain+"/_count", ""), "count").Int(); got != 50 {
+				t.Errorf("%d documents", got)
+			}
+		})
 	}
 }
 

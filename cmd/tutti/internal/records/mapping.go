@@ -162,7 +162,8 @@ func mappingAdoptCommand() *cobra.Command {
 			"as tutti writes only to an alias. The index is cloned, under the name <indexName>-<time>, and in one step replaced\n" +
 			"by the alias; its other aliases move too. No document is lost or copied by hand, and nothing that reads the name\n" +
 			"has to change; only a search in flight at that moment may fail once. Meanwhile the index takes no writes: stop\n" +
-			"what else writes to it, such as Maestro, first. If a step fails, the index is as before.\n\n" +
+			"what else writes to it, such as Maestro, first. If a step fails, the index is as before; if the command is\n" +
+			"killed, repeat it.\n\n" +
 			"A running tutti that is paused because of the index continues by itself. tutti mapping plan shows whether the\n" +
 			"mapping needs a rebuild, which keeps the adopted index for --rollback.",
 		Example: "  tutti mapping adopt song.collab --config tutti.yaml\n" +

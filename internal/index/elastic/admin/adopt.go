@@ -22,7 +22,7 @@ import (
 const (
 	settingWriteBlock = "index.blocks.write"
 	settingCreated    = "index.creation_date"
-	// adoptingSuffix is that of an alias of a clone that Adopt has not finished.
+	// adoptingSuffix is that of an alias of an index from which Adopt takes the writes, and of a clone that it has not finished.
 	adoptingSuffix = "--adopting"
 )
 
@@ -32,8 +32,9 @@ const cloneRestore = 30 * time.Second
 // Adopt turns the index with the name alias into one behind an alias of that name, and returns the new name of the index,
 // <alias>-<yyyymmddhhmmss>. The index is cloned, which copies no documents on most file systems and needs no reindexing, and then
 // deleted in the same step that creates the alias, together with its other aliases: every search finds all documents, but one that has
-// begun at that moment may fail or be incomplete, as the engine ends it. Until then the index takes no writes. If that fails, the index is as before. An interrupted Adopt can be repeated. CodeConflict when alias is the name of something
-// else, CodeNotFound when it is missing.
+// begun at that moment may fail or be incomplete, as the engine ends it. Until then the index takes no writes. If that fails, the index is
+// as before. An Adopt that was interrupted leaves the index marked by an alias, so that Ensure reports it, and the next Adopt completes it,
+// or restores the writes that it took. CodeConflict when alias is the name of something else, CodeNotFound when it is missing.
 func (a *Admin) Adopt(ctx context.Context, alias string) (physical string, err error) {
 	end, err := a.client.Begin(alias)
 	if err != nil {
@@ -58,22 +59,48 @@ func (a *Admin) Adopt(ctx context.Context, alias string) (physical string, err e
 	if err != nil {
 		return "", transport.UnexpectedResponse()
 	}
+	marked := old.forgetAdopting(alias)
 	physical = alias + "-" + time.UnixMilli(created).UTC().Format(metadata.NameLayout)
-	if err := a.dropClone(ctx, alias, physical); err != nil {
-		return "", err
-	}
-	if err := a.putSetting(ctx, alias, settingWriteBlock, "true"); err != nil {
-		return "", err
-	}
-	if err = a.cloneTo(ctx, alias, physical); err == nil {
-		err = a.replaceByAlias(ctx, alias, physical, old)
-	}
-	if err != nil {
+	if err := a.replaceByClone(ctx, alias, physical, old, marked); err != nil {
 		return "", errors.Join(err, a.undoAdopt(ctx, alias, physical, old))
 	}
 	a.cfg.Logger.Info("made an index an alias of the same documents", "index", alias, "physical_index", physical)
 	a.meta.Forget(alias)
 	return physical, nil
+}
+
+// replaceByClone replaces an index by an alias of its clone. marked means that the index has the alias that marks it.
+func (a *Admin) replaceByClone(ctx context.Context, alias, physical string, old liveIndex, marked bool) error {
+	if err := a.dropClone(ctx, alias, physical); err != nil {
+		return err
+	}
+	if !marked && old.Settings[settingWriteBlock] != "true" { // before the block, so that an interruption leaves no unmarked one
+		if _, err := a.client.Do(ctx, esapi.IndicesPutAliasRequest{Index: []string{alias}, Name: alias + adoptingSuffix}, nil); err != nil {
+			return err
+		}
+	}
+	if err := a.putSetting(ctx, alias, settingWriteBlock, "true"); err != nil {
+		return err
+	}
+	if err := a.cloneTo(ctx, alias, physical); err != nil {
+		return err
+	}
+	return a.replaceByAlias(ctx, alias, physical, old)
+}
+
+// adopting reports whether an Adopt of the index is running, or was interrupted.
+func (x liveIndex) adopting(alias string) bool {
+	_, marked := x.Aliases[alias+adoptingSuffix]
+	return marked
+}
+
+// forgetAdopting makes x what it was before an interrupted Adopt, if there was one.
+func (x liveIndex) forgetAdopting(alias string) (was bool) {
+	if was = x.adopting(alias); was {
+		delete(x.Aliases, alias+adoptingSuffix)
+		delete(x.Settings, settingWriteBlock)
+	}
+	return was
 }
 
 // dropClone deletes what an interrupted Adopt left behind.
@@ -82,7 +109,7 @@ func (a *Admin) dropClone(ctx context.Context, alias, physical string) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	if _, is := found[physical].Aliases[alias+adoptingSuffix]; !is {
+	if !found[physical].adopting(alias) {
 		return &core.Error{
 			Code: core.CodeConflict, Message: "the index " + physical + " exists, which tutti would create",
 			Hint: "delete it, or choose another indexName",
@@ -171,5 +198,9 @@ func (a *Admin) undoAdopt(ctx context.Context, alias, physical string, old liveI
 	if err != nil || kindOf(alias, found) != index.NameIndex {
 		return err
 	}
-	return errors.Join(a.dropClone(ctx, alias, physical), a.putSetting(ctx, alias, settingWriteBlock, old.Settings[settingWriteBlock]))
+	err = errors.Join(a.dropClone(ctx, alias, physical), a.putSetting(ctx, alias, settingWriteBlock, old.Settings[settingWriteBlock]))
+	if err == nil && found[alias].adopting(alias) {
+		_, err = a.client.Do(ctx, esapi.IndicesDeleteAliasRequest{Index: []string{alias}, Name: []string{alias + adoptingSuffix}}, nil)
+	}
+	return err
 }

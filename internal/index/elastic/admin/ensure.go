@@ -68,16 +68,26 @@ func (a *Admin) ensure(ctx context.Context, spec index.Spec) error {
 			continue // another process was faster, or an index without the alias has the name
 		case transport.TypeInvalidAlias:
 			if strings.Contains(transport.ErrorOf(err).Reason, "same name") {
-				return &core.Error{
-					Code: core.CodeConflict, Message: "an index has the name " + spec.Alias + ", which tutti needs for an alias",
-					Hint: "choose another name, or make it an alias of the same documents: tutti mapping adopt",
-					Err:  errors.Join(core.ErrAliasIsIndex, err),
-				}
+				return a.nameTaken(ctx, spec.Alias, err)
 			}
 		}
 		return err
 	}
 	return core.NewError(core.CodeUnavailable, "the alias "+spec.Alias+" could not be created; another process is changing it")
+}
+
+// nameTaken returns the error of an alias with the name of an index.
+func (a *Admin) nameTaken(ctx context.Context, alias string, cause error) error {
+	taken := &core.Error{
+		Code: core.CodeConflict, Message: "an index has the name " + alias + ", which tutti needs for an alias",
+		Hint: "choose another name, or make it an alias of the same documents: tutti mapping adopt",
+		Err:  errors.Join(core.ErrAliasIsIndex, cause),
+	}
+	if found, err := a.live(ctx, alias); err == nil && found[alias].adopting(alias) {
+		taken.Message = "tutti mapping adopt has not ended for the index " + alias + ", which takes no writes until it does: repeat the command if it is not running"
+		taken.Hint = "tutti mapping adopt completes what was interrupted, or restores the writes"
+	}
+	return taken
 }
 
 // mayCreate returns core.ErrIndexMissing if an index may be created for spec's missing alias: the alias was never seen before, or
