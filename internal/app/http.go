@@ -32,7 +32,7 @@ func (a *App) listen(ctx context.Context) error {
 		Indexing: indexing.Ports{
 			Ingest: a.indexer.ingest, Notifications: a.indexer.ingest, Jobs: jobs,
 			Traces: trace.New(a.indexer.traced, trace.Config{
-				Index: a.index, Queue: a.queue, Jobs: jobs, DeadLetters: a.queue.DeadLetters(), Paused: a.Paused,
+				Index: a.index, Queue: a.queue, Jobs: jobs, Lists: a.queue.Lists(), DeadLetters: a.queue.DeadLetters(), Paused: a.Paused,
 			}),
 			Lists: a.queue.Lists(), JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.indexer.ingest, Rebuilds: rebuildsAPI{a.indexer}, Pauses: a,
 			Repositories: a.overview(jobs),

@@ -230,7 +230,7 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 		t.Error(diff)
 	}
 	core1 := core.Repository{
-		Fields: core.RecordFields{ID: "analysisId", Organization: "studyId"},
+		Fields: core.RecordFields{ID: "analysisId", Organization: "studyId", State: "analysisState"},
 		Code:   "1.a_B-c", Type: core.TypeSong, URL: "http://localhost:8080/base", IndexName: "ünïcode",
 		Name: "N", Organization: "O", Country: "CA",
 	}

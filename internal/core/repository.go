@@ -37,6 +37,8 @@ type RecordFields struct {
 	ID, Organization string
 	// Document is the document's id if a record has several documents, empty if its document has the record's id.
 	Document string
+	// State is the record's state, empty if records have none.
+	State string
 }
 
 // CheckOwnIndex returns CodeConflict if the repository of a code shares its index with others: its index cannot be replaced, because that

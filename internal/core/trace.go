@@ -6,6 +6,8 @@ import "time"
 const (
 	// TraceError: the part could not be read; its Error says why.
 	TraceError = "error"
+	// TraceUnknown: the part was not read in time; its Error says so.
+	TraceUnknown = "unknown"
 	// TraceFound: the upstream has the record in an indexed state. TraceExcluded: in another state, or an exclusion rule applies. TraceTooLarge: over the size limit.
 	TraceFound    = "found"
 	TraceExcluded = "excluded"
@@ -34,7 +36,7 @@ const (
 )
 
 // RecordTrace is what is known of one record between its repository and the index. Each part that could not be read has the status
-// TraceError and its own Error, safe to display.
+// TraceError or TraceUnknown and its own Error, safe to display.
 type RecordTrace struct {
 	Repository   string           `json:"repository"`
 	Organization string           `json:"organization"`
@@ -90,8 +92,18 @@ type TraceDocument struct {
 	Version    Version    `json:"version,omitempty"`
 	WrittenFor *time.Time `json:"writtenFor,omitempty"`
 	// PhysicalIndex is the index behind the alias, empty if the engine has none.
-	PhysicalIndex string     `json:"physicalIndex,omitempty"`
-	Comparison    Comparison `json:"comparison"`
+	PhysicalIndex string `json:"physicalIndex,omitempty"`
+	// State is the record's state as the stored document has it, empty for none.
+	State string `json:"state,omitempty"`
+	// SHA256 is the hexadecimal hash of the stored document's bytes without the members that tutti adds to a record (repositories), Bytes
+	// their number. If the document of a record is the record itself, they are those of TraceUpstream while it is current.
+	SHA256 string `json:"sha256,omitempty"`
+	Bytes  int    `json:"bytes,omitempty"`
+	// ExpectedSHA256 is the same of the document that the upstream's record becomes now, empty if that is none, or unknown.
+	ExpectedSHA256 string `json:"expectedSha256,omitempty"`
+	// Comparison compares the whole documents by their values, Content the documents without the members that tutti adds.
+	Comparison Comparison `json:"comparison"`
+	Content    Comparison `json:"content"`
 }
 
 // TraceQueue is what waits in the queue: TracePending, TraceNone.
@@ -114,24 +126,27 @@ type TraceRequest struct {
 	NotBefore time.Time `json:"notBefore,omitzero"`
 }
 
-// TraceJobs are the runs over the record's organization: TracePresent, TraceNone.
+// TraceJobs are the runs over the record's organization, and the jobs over lists of ids that name the record: TracePresent, TraceNone.
 type TraceJobs struct {
 	TracePart
-	// InProgress are those that have not ended, the newest first; LastEnded is the newest that has ended.
+	// InProgress are those that have not ended, the newest first; LastEnded is the newest that has ended and read the organization or,
+	// of a list, the record.
 	InProgress []TraceJob `json:"inProgress"`
 	LastEnded  *TraceJob  `json:"lastEnded,omitempty"`
 }
 
-// TraceJob is one run over the record's organization.
+// TraceJob is one run over the record's organization, or one job over a list of ids that names the record.
 type TraceJob struct {
 	// ID is empty if the caller may not read the job.
 	ID    string   `json:"id,omitempty"`
 	Scope Scope    `json:"scope"`
 	State JobState `json:"state"`
 	// OrganizationState is the state of the record's organization in the job.
-	OrganizationState JobState   `json:"organizationState,omitempty"`
-	QueuedAt          time.Time  `json:"queuedAt"`
-	EndedAt           *time.Time `json:"endedAt,omitempty"`
+	OrganizationState JobState `json:"organizationState,omitempty"`
+	// Outcome is the record's in a job over a list of ids, IDQueued until it is processed; empty for other jobs.
+	Outcome  IDOutcome  `json:"outcome,omitempty"`
+	QueuedAt time.Time  `json:"queuedAt"`
+	EndedAt  *time.Time `json:"endedAt,omitempty"`
 }
 
 // TraceDeadLetters are the dead letters of the record and of its documents: TracePresent, TraceNone.

@@ -38,6 +38,22 @@ func TestLists(t *testing.T) {
 		}
 		_, err = l.IDPage(t.Context(), job.ID, "S.1", 3)
 		wantCode(t, err, core.CodeNotFound)
+		find := func(organization, id string, want core.ListedID) {
+			t.Helper()
+			got, err := l.Find(t.Context(), job.ID, organization, id)
+			if got != want || (core.CodeOf(err) == core.CodeNotFound) != (want.ID == "") {
+				t.Errorf("%s %s: %+v %v", organization, id, got, err)
+			}
+		}
+		for _, id := range []string{ids[0], ids[core.IDsPerPage-1], ids[core.IDsPerPage], ids[2*core.IDsPerPage]} {
+			find("S.1", id, core.ListedID{ID: id})
+		}
+		find("S2", "a", core.ListedID{ID: "a"})
+		find("S2", ids[0], core.ListedID{})
+		find("S.1", "a", core.ListedID{})
+		find("S3", "a", core.ListedID{})
+		const sameHash = "uibzirclx0" // as id.133
+		find("S.1", sameHash, core.ListedID{})
 		indexed := func(ids []core.ListedID) error {
 			ids[0].Outcome = core.IDIndexed
 			return nil
@@ -45,6 +61,11 @@ func TestLists(t *testing.T) {
 		if page, err = l.UpdateIDPage(t.Context(), job.ID, "S2", 0, indexed); err != nil || page[0].Outcome != core.IDIndexed {
 			t.Errorf("%v %v", page, err)
 		}
+		find("S2", "a", core.ListedID{ID: "a", Outcome: core.IDIndexed})
+		if _, err = l.UpdateIDPage(t.Context(), job.ID, "S.1", 1, indexed); err != nil {
+			t.Error(err)
+		}
+		find("S.1", ids[core.IDsPerPage], core.ListedID{ID: ids[core.IDsPerPage], Outcome: core.IDIndexed})
 		_, err = l.UpdateIDPage(t.Context(), job.ID, "S2", 1, indexed)
 		wantCode(t, err, core.CodeNotFound)
 

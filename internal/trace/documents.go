@@ -3,6 +3,8 @@ package trace
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -12,6 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/jsontext"
 )
 
 // maxCompared is the size of the largest documents that are compared by their values, in bytes.
@@ -20,21 +23,39 @@ const maxCompared = 4 << 20
 // errEnough ends a scan.
 var errEnough = errors.New("trace: enough documents")
 
-// index reads the documents of the record and compares them with those that the upstream's record becomes.
-func (c *collection) index(ctx context.Context) error {
-	x := &c.trace.Index
-	x.Documents = []core.TraceDocument{}
-	if err := c.listStored(ctx); err != nil {
+// storedDocument is a document of the index.
+type storedDocument struct {
+	core.StoredDocument
+	// own is the document or, of an index that is shared, the repository's part of it.
+	own []byte
+}
+
+// documentsOf reads documents.
+func (c *collection) documentsOf(ctx context.Context, ids []string) error {
+	alias := c.trace.Index.Alias
+	err := c.documents().GetAll(ctx, alias, ids, func(i int, doc core.StoredDocument, found bool) {
+		if found {
+			c.stored[ids[i]] = storedDocument{doc, doc.Source}
+		}
+	})
+	if err != nil || c.repository.Shared == nil || len(c.stored) == 0 {
 		return err
 	}
-	other := false
-	for _, id := range c.listed() {
-		stored, found, err := c.documents().Get(ctx, x.Alias, id)
-		if err != nil {
-			x.Documents = []core.TraceDocument{}
-			return err
+	return c.cfg.Index.GetAll(ctx, alias, ids, func(i int, doc core.StoredDocument, found bool) {
+		if own, has := c.stored[ids[i]]; has && found {
+			own.Source = doc.Source
+			c.stored[ids[i]] = own
 		}
-		if found && !c.owns(stored.Source) {
+	})
+}
+
+// compare compares the documents of the record with those that the upstream's record becomes.
+func (c *collection) compare(ids []string) {
+	x := &c.trace.Index
+	other := false
+	for _, id := range ids {
+		stored, found := c.stored[id]
+		if found && !c.owns(stored.own) {
 			other, found = true, false
 		}
 		if document, is := c.document(id, stored, found); is {
@@ -52,7 +73,6 @@ func (c *collection) index(ctx context.Context) error {
 	if x.Truncated && x.Comparison == core.ComparisonEqual {
 		x.Comparison = core.ComparisonUnknown
 	}
-	return nil
 }
 
 // documents returns what reads the repository's documents.
@@ -65,9 +85,6 @@ func (c *collection) documents() Index {
 
 // listStored finds the ids of the stored documents of a record that has several, as of the index's last refresh.
 func (c *collection) listStored(ctx context.Context) error {
-	if c.repository.Split == nil {
-		return nil
-	}
 	scope := core.IndexScope{Repository: c.repository.Code, Field: c.repository.Fields.ID, Organization: c.trace.ID}
 	err := c.documents().Scan(ctx, c.repository.IndexName, scope, 0, func(id string, _ core.Version) error {
 		if len(c.storedIDs) > maxDocuments {
@@ -110,29 +127,70 @@ func (c *collection) owns(source []byte) bool {
 }
 
 // document describes one document; false if it is neither stored nor expected.
-func (c *collection) document(id string, stored core.StoredDocument, found bool) (core.TraceDocument, bool) {
+func (c *collection) document(id string, stored storedDocument, found bool) (core.TraceDocument, bool) {
 	made, expected := c.expected[id]
-	d := core.TraceDocument{ID: id, Stored: found, Comparison: core.ComparisonUnknown}
+	d := core.TraceDocument{ID: id, Stored: found, Comparison: core.ComparisonUnknown, Content: core.ComparisonUnknown}
 	if c.known {
 		d.Expected = &expected
+	}
+	var storedContent, madeContent []byte
+	if expected {
+		madeContent = content(made)
+		d.ExpectedSHA256 = hashOf(madeContent)
 	}
 	if found {
 		at := time.Unix(0, int64(stored.Version)).UTC()
 		d.Version, d.WrittenFor, d.PhysicalIndex = stored.Version, &at, stored.Index
+		storedContent = content(stored.Source)
+		d.SHA256, d.Bytes = hashOf(storedContent), len(storedContent)
+		if path := c.repository.Fields.State; path != "" {
+			d.State = gjson.GetBytes(stored.Source, path).String()
+		}
 	}
 	switch {
 	case !c.known:
-	case found && expected && c.repository.Shared != nil:
-		d.Comparison = core.ComparisonDiffers
-		if c.repository.Shared.Same(stored.Source, made) {
-			d.Comparison = core.ComparisonEqual
-		}
 	case found && expected:
-		d.Comparison = compare(made, stored.Source)
+		d.Content = compare(madeContent, storedContent)
+		switch {
+		case c.repository.Shared == nil:
+			d.Comparison = compare(made, stored.Source)
+		case c.repository.Shared.Same(stored.own, made):
+			d.Comparison = core.ComparisonEqual
+		default:
+			d.Comparison = core.ComparisonDiffers
+		}
 	case found != expected:
-		d.Comparison = core.ComparisonDiffers
+		d.Comparison, d.Content = core.ComparisonDiffers, core.ComparisonDiffers
 	}
 	return d, found || expected
+}
+
+// content returns a document without the members that tutti adds to a record: the repositories block, and the state of an index that is
+// shared. The other bytes are as they are.
+func content(document []byte) []byte {
+	from := jsontext.Space(document, 0) + 1 // after the brace
+	if from > len(document) {
+		return document
+	}
+	kept := append(make([]byte, 0, len(document)), document[:from]...)
+	first := true
+	jsontext.Members(document, 0, func(name []byte, _ bool, value jsontext.Span) bool {
+		if string(name) != "repositories" && string(name) != "_tutti" {
+			kept, from, first = append(kept, document[from:value.End]...), value.End, false
+			return true
+		}
+		from = value.End
+		if next := jsontext.Space(document, from); first && next < len(document) && document[next] == ',' {
+			from = next + 1
+		}
+		return true
+	})
+	return append(kept, document[from:]...)
+}
+
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // compare compares two documents by their values, because an engine may store white space and the order of members differently.

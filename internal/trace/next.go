@@ -2,6 +2,7 @@ package trace
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,15 +14,20 @@ func Next(t core.RecordTrace) string {
 	switch {
 	case t.Queue.Status == core.TracePending:
 		return pendingStep(t)
-	case t.Upstream.Status == core.TraceError:
+	case unread(t.Upstream.TracePart):
 		return "the repository did not return the record: " + t.Upstream.Error + "; try again when it answers, and see /ready"
-	case t.Index.Status == core.TraceError:
+	case unread(t.Index.TracePart):
 		return "the index did not answer: " + t.Index.Error + "; try again when it does, and see /ready"
 	case t.Upstream.Status == core.TraceFound, t.Upstream.Status == core.TraceTooLarge:
 		return foundStep(t)
 	default:
 		return goneStep(t)
 	}
+}
+
+// unread reports whether a part could not be read.
+func unread(p core.TracePart) bool {
+	return p.Status == core.TraceError || p.Status == core.TraceUnknown
 }
 
 // pendingStep is the step while a request for the record is pending.
@@ -60,6 +66,9 @@ func foundStep(t core.RecordTrace) string {
 		return "the record has no document to index in this form, or it cannot be made; see the reason with: " + indexCommand(t)
 	case t.Index.Comparison == core.ComparisonUnknown:
 		return "the index holds documents of the record, but whether they are the newest is unknown; index it with: " + indexCommand(t)
+	case !t.Index.Truncated && !slices.ContainsFunc(t.Index.Documents, func(d core.TraceDocument) bool { return d.Content != core.ComparisonEqual }):
+		return "the index holds the newest state, but with another repositories block than the configuration has now; " +
+			"index it with: " + indexCommand(t)
 	case t.Index.Status == core.TracePresent:
 		return "the index holds an older state; index it with: " + indexCommand(t)
 	default:
@@ -111,9 +120,13 @@ func goneStep(t core.RecordTrace) string {
 func waitStep(t core.RecordTrace) (string, bool) {
 	waiting := ""
 	switch {
-	case len(t.Jobs.InProgress) > 0:
-		job := t.Jobs.InProgress[0]
-		waiting = "a run of its " + string(job.Scope) + " is in progress (" + string(job.State) + ")"
+	case awaited(t.Jobs.InProgress) != nil:
+		job := awaited(t.Jobs.InProgress)
+		waiting = "a run of its " + string(job.Scope)
+		if job.Scope == core.ScopeIDs {
+			waiting = "a job over a list of ids with this one"
+		}
+		waiting += " is in progress (" + string(job.State) + ")"
 		if job.ID != "" {
 			waiting += "; follow it with: tutti jobs show " + shellWord(job.ID) + " --watch"
 		}
@@ -126,6 +139,16 @@ func waitStep(t core.RecordTrace) (string, bool) {
 		waiting += "; the repository is paused because " + t.Queue.Paused
 	}
 	return waiting, true
+}
+
+// awaited returns the newest job in progress that has not processed the record, as far as that is known, nil for none.
+func awaited(jobs []core.TraceJob) *core.TraceJob {
+	for i := range jobs {
+		if !jobs[i].Outcome.Settled() {
+			return &jobs[i]
+		}
+	}
+	return nil
 }
 
 // indexCommand returns the command that indexes a record.

@@ -23,6 +23,8 @@ func upstream(status string) fact {
 			t.Upstream.Bytes = 77
 		case core.TraceError:
 			t.Upstream.Error = "connection refused"
+		case core.TraceUnknown:
+			t.Upstream.Error = "no answer within 2s"
 		}
 	}
 }
@@ -63,6 +65,12 @@ func running(id string) fact {
 	}
 }
 
+func listed(id string, outcome core.IDOutcome) fact {
+	return func(t *core.RecordTrace) {
+		t.Jobs.InProgress = []core.TraceJob{{ID: id, Scope: core.ScopeIDs, State: core.JobRunning, Outcome: outcome}}
+	}
+}
+
 func letter(reason string) fact {
 	return func(t *core.RecordTrace) {
 		t.DeadLetters.Letters = []core.TraceDeadLetter{{ID: "L1", Reason: reason, Hint: "fix the field."}}
@@ -96,6 +104,8 @@ func TestNext(t *testing.T) {
 		"unknown":                        {[]fact{found, stored(core.ComparisonUnknown)}, "the index holds documents of the record, but whether they are the newest is unknown; index it with: " + command},
 		"no documents":                   {[]fact{found, indexStatus(core.TraceAbsent)}, "the record has no document to index in this form, or it cannot be made; see the reason with: " + command},
 		"missing during a run":           {[]fact{found, notStored, running("J1")}, run},
+		"missing after its list":         {[]fact{found, notStored, listed("J1", core.IDIndexed)}, "the record is not in the index; index it with: " + command},
+		"missing amid a list":            {[]fact{found, notStored, listed("J1", core.IDQueued)}, "a job over a list of ids with this one is in progress (running); follow it with: tutti jobs show J1 --watch"},
 		"missing during a hidden run":    {[]fact{found, notStored, running("")}, "a run of its organization is in progress (running)"},
 		"missing during a paused run":    {[]fact{found, notStored, running("J1"), paused}, run + closed},
 		"older with batches":             {[]fact{found, stored(core.ComparisonDiffers), batches}, wait},
@@ -121,6 +131,8 @@ func TestNext(t *testing.T) {
 		"other organization":             {[]fact{upstream(core.TraceOther), notStored}, "the repository has the record under another organization; ask for it there"},
 		"upstream error":                 {[]fact{upstream(core.TraceError), stored(core.ComparisonUnknown)}, "the repository did not return the record: connection refused; try again when it answers, and see /ready"},
 		"index error":                    {[]fact{found, indexStatus(core.TraceError)}, "the index did not answer: timeout; try again when it does, and see /ready"},
+		"upstream not in time":           {[]fact{upstream(core.TraceUnknown), stored(core.ComparisonUnknown)}, "the repository did not return the record: no answer within 2s; try again when it answers, and see /ready"},
+		"index not in time":              {[]fact{found, indexStatus(core.TraceUnknown)}, "the index did not answer: timeout; try again when it does, and see /ready"},
 		"both errors":                    {[]fact{upstream(core.TraceError), indexStatus(core.TraceError)}, "the repository did not return the record: connection refused; try again when it answers, and see /ready"},
 		"index error, excluded upstream": {[]fact{excluded, indexStatus(core.TraceError)}, "the index did not answer: timeout; try again when it does, and see /ready"},
 	} {

@@ -3,13 +3,13 @@ package trace
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"tutti/internal/core"
 )
@@ -21,7 +21,8 @@ type Upstream interface {
 
 // Index reads documents.
 type Index interface {
-	Get(ctx context.Context, alias, id string) (core.StoredDocument, bool, error)
+	// GetAll calls each for every id with its document, if the index has it.
+	GetAll(ctx context.Context, alias string, ids []string, each func(i int, doc core.StoredDocument, found bool)) error
 	Scan(ctx context.Context, alias string, scope core.IndexScope, below core.Version, each func(id string, v core.Version) error) error
 }
 
@@ -33,9 +34,16 @@ type Queue interface {
 
 // Jobs reads jobs.
 type Jobs interface {
-	List(ctx context.Context, repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error)
+	// EachChangedAfter calls each for every job that changed after a revision, in the order of their last changes.
+	EachChangedAfter(ctx context.Context, after uint64, each func(revision uint64, job core.Job) error) error
 	// Organization returns one organization of a job, CodeNotFound if the job has not begun it.
 	Organization(ctx context.Context, jobID, organization string) (core.OrganizationRun, error)
+}
+
+// Lists reads lists of ids.
+type Lists interface {
+	// Find returns an id of an organization's part of a job's list with its outcome, CodeNotFound if the list does not have it.
+	Find(ctx context.Context, jobID, organization, id string) (core.ListedID, error)
 }
 
 // DeadLetters reads dead letters.
@@ -59,7 +67,7 @@ type Repository struct {
 // Shared reads a repository's part of documents.
 type Shared interface {
 	Index
-	// Same reports whether what Get returned is the repository's part of a document.
+	// Same reports whether what GetAll returned is the repository's part of a document.
 	Same(stored, document []byte) bool
 }
 
@@ -68,25 +76,28 @@ type Config struct {
 	Index       Index
 	Queue       Queue
 	Jobs        Jobs
+	Lists       Lists
 	DeadLetters DeadLetters
 	// Paused lists the paused repositories.
 	Paused func() []core.Pause
-	// Timeout bounds each part, 5 s by default.
+	// Timeout bounds each part, 2 s by default: one that takes longer is unknown.
 	Timeout time.Duration
 }
 
 const (
-	defaultTimeout = 5 * time.Second
+	defaultTimeout = 2 * time.Second
 	// maxDocuments is how many documents of a record are listed.
 	maxDocuments = 100
-	// maxJobs is how many of the newest jobs are searched for the runs over an organization.
+	// maxJobs is how many of the newest jobs of a repository are searched for those that concern a record.
 	maxJobs = 200
+	// maxCalls bounds the concurrent calls to the queue of one part of a trace.
+	maxCalls = 16
 )
 
 // Tracer collects RecordTraces. It is safe for concurrent use.
 type Tracer struct {
 	repositories map[string]Repository
-	newestJobs   map[string]*jobList // by the codes of repositories
+	newestJobs   jobList
 	cfg          Config
 }
 
@@ -95,11 +106,9 @@ func New(repositories []Repository, cfg Config) *Tracer {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = defaultTimeout
 	}
-	t := &Tracer{
-		repositories: make(map[string]Repository, len(repositories)), newestJobs: make(map[string]*jobList, len(repositories)), cfg: cfg,
-	}
+	t := &Tracer{repositories: make(map[string]Repository, len(repositories)), cfg: cfg}
 	for _, r := range repositories {
-		t.repositories[r.Code], t.newestJobs[r.Code] = r, &jobList{}
+		t.repositories[r.Code] = r
 	}
 	return t
 }
@@ -124,7 +133,7 @@ func (t *Tracer) Trace(ctx context.Context, repository, organization, id string,
 	trace.Index.Alias, trace.Upstream.IndexedStates = repo.IndexName, repo.States
 	c := &collection{
 		Tracer: t, repository: repo, restricted: restricted, trace: &trace,
-		expected: map[string][]byte{}, stored: map[string]core.StoredDocument{},
+		expected: map[string][]byte{}, stored: map[string]storedDocument{},
 	}
 	c.collect(ctx)
 	trace.Next = Next(trace)
@@ -141,33 +150,49 @@ type collection struct {
 	expected map[string][]byte
 	ids      []string
 	known    bool
-	// stored are the documents of the index; storedIDs are those of a record with several.
-	stored    map[string]core.StoredDocument
+	// storedIDs are those of the stored documents of a record with several, stored the documents that the index returned.
 	storedIDs []string
+	stored    map[string]storedDocument
 }
 
-// collect reads all parts, those that do not depend on others at the same time.
+// collect reads all parts at the same time, except the documents and dead letters of a record with several documents: their ids are
+// known only after the record, and the stored ones, were read.
 func (c *collection) collect(ctx context.Context) {
-	var parts sync.WaitGroup
-	parts.Go(func() { c.read(ctx, &c.trace.Upstream.TracePart, c.upstream) })
-	parts.Go(func() { c.read(ctx, &c.trace.Queue.TracePart, c.queue) })
-	parts.Go(func() { c.read(ctx, &c.trace.Jobs.TracePart, c.jobs) })
-	parts.Wait()
-	c.read(ctx, &c.trace.Index.TracePart, c.index)
-	c.read(ctx, &c.trace.DeadLetters.TracePart, c.deadLetters)
+	index, letters := &c.trace.Index.TracePart, &c.trace.DeadLetters.TracePart
+	c.trace.Index.Documents, c.trace.DeadLetters.Letters = []core.TraceDocument{}, []core.TraceDeadLetter{}
+	var first, second sync.WaitGroup
+	first.Go(func() { c.read(ctx, &c.trace.Upstream.TracePart, c.upstream) })
+	first.Go(func() { c.read(ctx, &c.trace.Queue.TracePart, c.queue) })
+	first.Go(func() { c.read(ctx, &c.trace.Jobs.TracePart, c.jobs) })
+	ids := []string{c.trace.ID}
+	if c.repository.Split != nil {
+		first.Go(func() { c.read(ctx, index, c.listStored) })
+		first.Wait()
+		ids = c.listed()
+	}
+	second.Go(func() { c.read(ctx, index, func(ctx context.Context) error { return c.documentsOf(ctx, ids) }) })
+	second.Go(func() { c.read(ctx, letters, func(ctx context.Context) error { return c.deadLetters(ctx, ids) }) })
+	first.Wait()
+	second.Wait()
+	if index.Status == "" {
+		c.compare(c.listed())
+	}
 }
 
-// read calls one part with its own timeout.
+// read calls one part with its own timeout, unless an earlier call for it failed.
 func (c *collection) read(ctx context.Context, p *core.TracePart, part func(context.Context) error) {
+	if p.Status != "" {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
 	start := time.Now()
 	err := part(ctx)
-	p.TookMillis = float64(time.Since(start).Microseconds()) / 1000
+	p.TookMillis += float64(time.Since(start).Microseconds()) / 1000
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		p.Status, p.Error = core.TraceError, fmt.Sprintf("no answer within %s", c.cfg.Timeout)
+		p.Status, p.Error = core.TraceUnknown, fmt.Sprintf("no answer within %s", c.cfg.Timeout)
 	default:
 		p.Status, p.Error = core.TraceError, core.DisplayOf(err)
 	}
@@ -198,8 +223,7 @@ func (c *collection) upstream(ctx context.Context) error {
 	if rec.TooLarge != nil {
 		u.Status, u.Bytes, u.SHA256 = core.TraceTooLarge, rec.TooLarge.Size, rec.TooLarge.SHA256
 	} else {
-		sum := sha256.Sum256(rec.Body)
-		u.Status, u.Bytes, u.SHA256 = core.TraceFound, len(rec.Body), hex.EncodeToString(sum[:])
+		u.Status, u.Bytes, u.SHA256 = core.TraceFound, len(rec.Body), hashOf(rec.Body)
 	}
 	if !rec.Indexable {
 		u.Status, u.ExcludedBy = core.TraceExcluded, rec.Excluded
@@ -252,66 +276,39 @@ func (c *collection) queue(ctx context.Context) error {
 	return nil
 }
 
-// jobs finds the runs over the organization among the newest jobs.
-func (c *collection) jobs(ctx context.Context) error {
-	j := &c.trace.Jobs
-	j.InProgress = []core.TraceJob{}
-	newest, err := c.newestJobs[c.repository.Code].get(ctx, c.cfg.Jobs, c.repository.Code)
-	if err != nil {
-		return err
-	}
-	for _, job := range newest {
-		if job.Scope == core.ScopeIDs || job.Scope == core.ScopeOrganization && job.Organization != c.trace.Organization ||
-			job.State.Final() && j.LastEnded != nil {
-			continue // a job over a list of ids read only those
-		}
-		run, err := c.cfg.Jobs.Organization(ctx, job.ID, c.trace.Organization)
-		switch {
-		case core.CodeOf(err) == core.CodeNotFound && job.State.Final():
-			continue // it never read the organization
-		case err != nil && core.CodeOf(err) != core.CodeNotFound:
-			return err
-		}
-		found := core.TraceJob{
-			ID: job.ID, Scope: job.Scope, State: job.State, OrganizationState: run.State, QueuedAt: job.QueuedAt, EndedAt: job.EndedAt,
-		}
-		if c.restricted && job.Scope != core.ScopeOrganization {
-			found.ID = ""
-		}
-		if job.State.Final() {
-			j.LastEnded = &found
-		} else {
-			j.InProgress = append(j.InProgress, found)
-		}
-	}
-	j.Status = core.TraceNone
-	if j.LastEnded != nil || len(j.InProgress) > 0 {
-		j.Status = core.TracePresent
-	}
-	return nil
-}
-
 // deadLetters reads the dead letters of the record and of its documents.
-func (c *collection) deadLetters(ctx context.Context) error {
+func (c *collection) deadLetters(ctx context.Context, ids []string) error {
 	d := &c.trace.DeadLetters
-	d.Letters = []core.TraceDeadLetter{}
-	ids := c.listed()
 	if !slices.Contains(ids, c.trace.ID) {
 		ids = append([]string{c.trace.ID}, ids...)
 	}
-	for _, id := range ids {
-		l, err := c.cfg.DeadLetters.Find(ctx, c.repository.Code, c.trace.Organization, id)
-		switch {
-		case core.CodeOf(err) == core.CodeNotFound:
-			continue
-		case err != nil:
-			return err
-		case c.restricted && l.Request != nil && l.Request.Organization != c.trace.Organization:
-			continue
-		}
-		d.Letters = append(d.Letters, core.TraceDeadLetter{
-			ID: l.ID, RecordID: l.RecordID, Reason: l.Reason, Hint: l.Hint, EngineType: l.EngineType, Attempts: l.Attempts, LastAt: l.LastAt,
+	letters := make([]*core.TraceDeadLetter, len(ids))
+	var calls errgroup.Group
+	calls.SetLimit(maxCalls)
+	for i, id := range ids {
+		calls.Go(func() error {
+			l, err := c.cfg.DeadLetters.Find(ctx, c.repository.Code, c.trace.Organization, id)
+			switch {
+			case core.CodeOf(err) == core.CodeNotFound:
+				return nil
+			case err != nil:
+				return err
+			case c.restricted && l.Request != nil && l.Request.Organization != c.trace.Organization:
+				return nil
+			}
+			letters[i] = &core.TraceDeadLetter{
+				ID: l.ID, RecordID: l.RecordID, Reason: l.Reason, Hint: l.Hint, EngineType: l.EngineType, Attempts: l.Attempts, LastAt: l.LastAt,
+			}
+			return nil
 		})
+	}
+	if err := calls.Wait(); err != nil {
+		return err
+	}
+	for _, l := range letters {
+		if l != nil {
+			d.Letters = append(d.Letters, *l)
+		}
 	}
 	d.Status = core.TraceNone
 	if len(d.Letters) > 0 {

@@ -30,24 +30,31 @@ type world struct {
 	list      []core.Job
 	jobsErr   error
 	runs      map[string]core.OrganizationRun
+	listed    map[string]core.ListedID // by job
 	letters   map[string]core.DeadLetter
 	letterErr error
 	paused    []core.Pause
 	released  int
 	split     bool
 	timeout   time.Duration
+	latency   time.Duration
 }
 
 func (w *world) Record(ctx context.Context, _, _ string) (core.Record, error) { return w.record(ctx) }
 
 type index struct{ *world }
 
-func (x index) Get(_ context.Context, _, id string) (core.StoredDocument, bool, error) {
-	source, found := x.documents[id]
-	return core.StoredDocument{ID: id, Version: version, Source: []byte(source), Index: "analyses-1"}, found, x.indexErr
+func (x index) GetAll(_ context.Context, _ string, ids []string, each func(int, core.StoredDocument, bool)) error {
+	x.took()
+	for i, id := range ids {
+		source, found := x.documents[id]
+		each(i, core.StoredDocument{ID: id, Version: version, Source: []byte(source), Index: "analyses-1"}, found)
+	}
+	return x.indexErr
 }
 
 func (x index) Scan(_ context.Context, _ string, scope core.IndexScope, _ core.Version, each func(string, core.Version) error) error {
+	x.took()
 	for id := range x.documents {
 		if scope.Field == "recordId" && scope.Organization == "A1" {
 			if err := each(id, version); err != nil {
@@ -58,15 +65,36 @@ func (x index) Scan(_ context.Context, _ string, scope core.IndexScope, _ core.V
 	return x.indexErr
 }
 
+// took passes the time of a call.
+func (w *world) took() { time.Sleep(w.latency) }
+
 func (w *world) PendingRecord(context.Context, string, string, string) (core.PendingRecord, error) {
+	w.took()
 	return w.pending, w.queueErr
 }
 
-func (w *world) List(context.Context, string, core.JobState, int, string) ([]core.Job, string, error) {
-	return w.list, "", w.jobsErr
+func (w *world) EachChangedAfter(_ context.Context, after uint64, each func(uint64, core.Job) error) error {
+	w.took()
+	for i := int(after); i < len(w.list); i++ {
+		if err := each(uint64(i+1), w.list[i]); err != nil {
+			return err
+		}
+	}
+	return w.jobsErr
+}
+
+type lists struct{ *world }
+
+func (l lists) Find(_ context.Context, jobID, organization, id string) (core.ListedID, error) {
+	listed, ok := l.listed[jobID]
+	if !ok || organization != "S1" || listed.ID != id {
+		return core.ListedID{}, core.NewError(core.CodeNotFound, "no such id")
+	}
+	return listed, nil
 }
 
 func (w *world) Organization(_ context.Context, jobID, _ string) (core.OrganizationRun, error) {
+	w.took()
 	run, ok := w.runs[jobID]
 	if !ok {
 		return run, core.NewError(core.CodeNotFound, "no such organization")
@@ -75,6 +103,7 @@ func (w *world) Organization(_ context.Context, jobID, _ string) (core.Organizat
 }
 
 func (w *world) Find(_ context.Context, _, _, id string) (core.DeadLetter, error) {
+	w.took()
 	l, ok := w.letters[id]
 	if !ok && w.letterErr == nil {
 		return l, core.NewError(core.CodeNotFound, "no such dead letter")
@@ -82,15 +111,23 @@ func (w *world) Find(_ context.Context, _, _, id string) (core.DeadLetter, error
 	return l, w.letterErr
 }
 
+const (
+	body    = `{ "studyId":"S1", "state":"PUBLISHED", "n":1.0 }`
+	block   = `[{"code":"song.ca"}]`
+	current = `{"repositories":` + block + `, "studyId":"S1", "state":"PUBLISHED", "n":1.0 }`
+	sum     = "6b15c4b131d98d7c8219acf0a3690e3c448a118f159b9bc8e8b862d7351b493d"
+)
+
 // newWorld returns a world whose record is published and in the index.
 func newWorld() *world {
-	w := &world{documents: map[string]string{"A1": `{"studyId":"S1","n":1.0}`}}
-	w.returns(core.Record{ID: "A1", Organization: "S1", State: "PUBLISHED", Indexable: true, Body: []byte(`{"studyId":"S1","n":1.0}`)}, nil)
+	w := &world{documents: map[string]string{"A1": current}}
+	w.returns(core.Record{ID: "A1", Organization: "S1", State: "PUBLISHED", Indexable: true, Body: []byte(body)}, nil)
 	return w
 }
 
 func (w *world) returns(rec core.Record, err error) {
 	w.record = func(context.Context) (core.Record, error) {
+		w.took()
 		rec.Release = func() { w.released++ }
 		return rec, err
 	}
@@ -99,7 +136,7 @@ func (w *world) returns(rec core.Record, err error) {
 func (w *world) trace(t *testing.T, restricted bool) core.RecordTrace {
 	t.Helper()
 	r := trace.Repository{
-		Repository: core.Repository{Code: "song.ca", IndexName: "analyses", Fields: core.RecordFields{ID: "recordId", Organization: "studyId"}},
+		Repository: core.Repository{Code: "song.ca", IndexName: "analyses", Fields: core.RecordFields{ID: "recordId", Organization: "studyId", State: "state"}},
 		Upstream:   w, States: []string{"PUBLISHED"},
 	}
 	if w.split {
@@ -112,10 +149,12 @@ func (w *world) trace(t *testing.T, restricted bool) core.RecordTrace {
 			return nil
 		}
 	} else {
-		r.Document = func(dst []byte, rec core.Record) []byte { return append(dst, rec.Body...) }
+		r.Document = func(dst []byte, rec core.Record) []byte {
+			return append(append(dst, `{"repositories":`+block+`,`...), rec.Body[1:]...)
+		}
 	}
 	tracer := trace.New([]trace.Repository{r}, trace.Config{
-		Index: index{w}, Queue: w, Jobs: w, DeadLetters: w, Paused: func() []core.Pause { return w.paused }, Timeout: w.timeout,
+		Index: index{w}, Queue: w, Jobs: w, Lists: lists{w}, DeadLetters: w, Paused: func() []core.Pause { return w.paused }, Timeout: w.timeout,
 	})
 	got, err := tracer.Trace(t.Context(), "song.ca", "S1", "A1", restricted)
 	if err != nil {
@@ -130,14 +169,14 @@ func TestTraceCurrent(t *testing.T) {
 	got := w.trace(t, false)
 	expected, at := true, time.Unix(0, int64(version)).UTC()
 	want := []core.TraceDocument{{
-		ID: "A1", Stored: true, Expected: &expected, Version: version, WrittenFor: &at, PhysicalIndex: "analyses-1", Comparison: core.ComparisonEqual,
+		ID: "A1", Stored: true, Expected: &expected, Version: version, WrittenFor: &at, PhysicalIndex: "analyses-1", State: "PUBLISHED",
+		SHA256: sum, Bytes: len(body), ExpectedSHA256: sum, Comparison: core.ComparisonEqual, Content: core.ComparisonEqual,
 	}}
 	if diff := cmp.Diff(want, got.Index.Documents); diff != "" {
 		t.Error(diff)
 	}
 
-	const sum = "72cab80e19a5d34483675ce5d573ad7b58dc69840ee89495749d721273504d47"
-	if u := got.Upstream; u.Status != core.TraceFound || u.State != "PUBLISHED" || u.Bytes != 24 || u.SHA256 != sum {
+	if u := got.Upstream; u.Status != core.TraceFound || u.State != "PUBLISHED" || u.Bytes != len(body) || u.SHA256 != sum {
 		t.Errorf("upstream: %+v", u)
 	}
 	if got.Index.Status != core.TracePresent || got.Index.Alias != "analyses" || got.Index.Comparison != core.ComparisonEqual {
@@ -151,19 +190,35 @@ func TestTraceCurrent(t *testing.T) {
 	}
 }
 
-// TestTraceCompare: documents are compared by their values.
+// TestTraceCompare: documents are compared by their values, with and without the repositories block; their hashes are those of their
+// bytes without it.
 func TestTraceCompare(t *testing.T) {
-	for stored, want := range map[string]core.Comparison{
-		`{"studyId":"S1","n":1.0}`:       core.ComparisonEqual,
-		`{ "n":1.0, "studyId":"S1" }`:    core.ComparisonEqual,
-		`{"studyId":"S1","n":1}`:         core.ComparisonDiffers,
-		`{"studyId":"S1","n":1.0,"b":0}`: core.ComparisonDiffers,
-		`{"studyId":"S1","n":`:           core.ComparisonUnknown,
+	const equal, differs, unknown = core.ComparisonEqual, core.ComparisonDiffers, core.ComparisonUnknown
+	const other = `[{"code":"song.ca","country":"CA"}]`
+	for stored, want := range map[string]struct {
+		comparison, content core.Comparison
+		sameHash            bool
+	}{
+		current: {equal, equal, true},
+		`{ "n":1.0, "repositories":` + block + `,"state":"PUBLISHED", "studyId":"S1" }`:   {equal, equal, false},
+		`{"repositories":` + other + `, "studyId":"S1", "state":"PUBLISHED", "n":1.0 }`:   {differs, equal, true},
+		`{ "studyId":"S1", "state":"PUBLISHED" ,"repositories" :` + other + `, "n":1.0 }`: {differs, equal, true},
+		`{ "studyId":"S1", "state":"PUBLISHED", "n":1.0, "repositories":` + other + ` }`:  {differs, equal, true},
+		body: {differs, equal, true},
+		`{"repositories":` + block + `,"studyId":"S1","state":"PUBLISHED","n":1}`:         {differs, differs, false},
+		`{"repositories":` + block + `,"studyId":"S1","state":"PUBLISHED","n":1.0,"b":0}`: {differs, differs, false},
+		`{"studyId":"S1","n":`: {unknown, unknown, false},
 	} {
 		w := newWorld()
 		w.documents["A1"] = stored
-		if got := w.trace(t, false).Index.Comparison; got != want {
-			t.Errorf("%s: %s, want %s", stored, got, want)
+		got := w.trace(t, false)
+		d := got.Index.Documents[0]
+		if got.Index.Comparison != want.comparison || d.Content != want.content || (d.SHA256 == got.Upstream.SHA256) != want.sameHash || d.ExpectedSHA256 != sum {
+			t.Errorf("%s: %s %+v, want %+v", stored, got.Index.Comparison, d, want)
+		}
+		const note = "the index holds the newest state, but with another repositories block"
+		if strings.HasPrefix(got.Next, note) != (want.comparison == differs && want.content == equal) {
+			t.Errorf("%s: %s", stored, got.Next)
 		}
 	}
 }
@@ -258,8 +313,24 @@ func TestTraceTimeout(t *testing.T) {
 		return core.Record{}, errors.New("internal text")
 	}
 	got := w.trace(t, false)
-	if got.Upstream.Error != "no answer within 20ms" || got.Upstream.TookMillis < 20 || got.Index.Status != core.TracePresent {
+	if got.Upstream.Status != core.TraceUnknown || got.Upstream.Error != "no answer within 20ms" || got.Upstream.TookMillis < 20 || got.Index.Status != core.TracePresent {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestTraceConcurrent: the parts are read at the same time, those that depend on the record's documents after it.
+func TestTraceConcurrent(t *testing.T) {
+	for split, want := range map[bool]time.Duration{false: 2 * time.Second, true: 3 * time.Second} { // a run is read after the list of jobs
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld()
+			w.split, w.latency, w.timeout = split, time.Second, time.Minute
+			w.list = []core.Job{{ID: "1", Repository: "song.ca", Scope: core.ScopeRepository, State: core.JobRunning}}
+			began := time.Now()
+			w.trace(t, false)
+			if took := time.Since(began); took != want {
+				t.Errorf("with several documents %t: it took %s, want %s", split, took, want)
+			}
+		})
 	}
 }
 
@@ -267,7 +338,7 @@ func TestTraceTimeout(t *testing.T) {
 func TestTraceSplit(t *testing.T) {
 	w := newWorld()
 	w.split = true
-	w.documents = map[string]string{"f1": `{"studyId":"S1","n":1.0}`, "f3": `{"studyId":"S1"}`}
+	w.documents = map[string]string{"f1": body, "f3": `{"studyId":"S1"}`}
 	w.letters = map[string]core.DeadLetter{
 		"f2": {ID: "L2", RecordID: "f2", Reason: core.ReasonRejected, Attempts: 4, Request: &core.Request{Organization: "S1"}},
 	}
@@ -309,11 +380,10 @@ func TestTraceQueue(t *testing.T) {
 // TestTraceJobs: only runs that cover the organization are named, and of those that ended the newest that has read it.
 func TestTraceJobs(t *testing.T) {
 	job := func(id string, scope core.Scope, organization string, state core.JobState) core.Job {
-		return core.Job{ID: id, Scope: scope, Organization: organization, State: state}
+		return core.Job{ID: id, Repository: "song.ca", Scope: scope, Organization: organization, State: state}
 	}
 	w := newWorld()
 	w.list = []core.Job{
-		job("10", core.ScopeIDs, "S1", core.JobRunning),
 		job("9", core.ScopeOrganization, "S2", core.JobRunning),
 		job("8", core.ScopeRepository, "", core.JobRunning),
 		job("7", core.ScopeRepository, "", core.JobFailed), // failed before the organization
@@ -321,8 +391,9 @@ func TestTraceJobs(t *testing.T) {
 		job("5", core.ScopeRepository, "", core.JobPartial),
 		job("4", core.ScopeOrganization, "S1", core.JobSucceeded),
 		job("3", core.ScopeOrganization, "S1", core.JobQueued),
+		{ID: "99", Repository: "song.us", Scope: core.ScopeOrganization, Organization: "S1", State: core.JobRunning},
 	}
-	w.runs = map[string]core.OrganizationRun{"5": {State: core.JobSucceeded}, "4": {State: core.JobSucceeded}, "6": {}, "9": {}, "10": {}}
+	w.runs = map[string]core.OrganizationRun{"5": {State: core.JobSucceeded}, "4": {State: core.JobSucceeded}, "6": {}, "9": {}, "99": {}}
 	got := w.trace(t, false).Jobs
 	if len(got.InProgress) != 2 || got.InProgress[0].ID != "8" || got.InProgress[1].ID != "3" {
 		t.Errorf("in progress: %+v", got.InProgress)
@@ -336,46 +407,90 @@ func TestTraceJobs(t *testing.T) {
 	}
 }
 
-// TestTraceJobsShared: concurrent traces share reads of the list of jobs, and each sees what was stored before its call.
+// TestTraceLists: jobs over lists of ids count if they name the record and, once they have ended, have processed it.
+func TestTraceLists(t *testing.T) {
+	job := func(id, organization string, state core.JobState) core.Job {
+		return core.Job{ID: id, Repository: "song.ca", Scope: core.ScopeIDs, Organization: organization, State: state}
+	}
+	w := newWorld()
+	w.list = []core.Job{
+		job("1", "S1", core.JobPartial), job("2", "", core.JobPartial), job("3", "S1", core.JobCancelled), job("4", "S1", core.JobSucceeded),
+		job("5", "", core.JobRunning), job("6", "S1", core.JobRunning), job("7", "S2", core.JobRunning), job("8", "S1", core.JobRunning),
+	}
+	w.listed = map[string]core.ListedID{
+		"1": {ID: "A1", Outcome: core.IDIndexed}, "2": {ID: "A1", Outcome: core.IDDeadLettered}, "3": {ID: "A1"}, "4": {ID: "B"},
+		"5": {ID: "A1"}, "6": {ID: "A1", Outcome: core.IDIndexed}, "7": {ID: "A1"}, "8": {ID: "B"},
+	}
+	got := w.trace(t, false).Jobs
+	if p := got.InProgress; len(p) != 2 || p[0].ID != "6" || p[0].Outcome != core.IDIndexed || p[1].ID != "5" || p[1].Outcome != core.IDQueued {
+		t.Errorf("in progress: %+v", p)
+	}
+	if last := got.LastEnded; last == nil || last.ID != "2" || last.Scope != core.ScopeIDs || last.Outcome != core.IDDeadLettered {
+		t.Errorf("last ended: %+v", last)
+	}
+	if got = w.trace(t, true).Jobs; got.InProgress[0].ID != "6" || got.InProgress[1].ID != "" || got.LastEnded.ID != "" {
+		t.Errorf("a restricted caller sees %+v", got)
+	}
+	w.documents = nil
+	if next, want := w.trace(t, false).Next, "a job over a list of ids with this one is in progress (running); follow it with: tutti jobs show 5 --watch"; next != want {
+		t.Errorf("next: %s, want %s", next, want)
+	}
+}
+
+// TestTraceJobsShared: concurrent traces share reads of the jobs, each sees what was stored before its call, and only what has changed
+// is read again.
 func TestTraceJobsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
-		w.record = func(context.Context) (core.Record, error) {
-			return core.Record{}, core.NewError(core.CodeAbsent, "absent")
-		}
+		w.returns(core.Record{}, core.NewError(core.CodeAbsent, "absent"))
+		jobs := &slowJobs{world: w}
 		tracer := trace.New([]trace.Repository{{Repository: core.Repository{Code: "song.ca"}, Upstream: w}}, trace.Config{
-			Index: index{w}, Queue: w, Jobs: slowJobs{w}, DeadLetters: w, Paused: func() []core.Pause { return nil },
+			Index: index{w}, Queue: w, Jobs: jobs, Lists: lists{w}, DeadLetters: w, Paused: func() []core.Pause { return nil },
 		})
-		reads := func() int {
+		newest := func() string {
 			got, err := tracer.Trace(t.Context(), "song.ca", "S1", "A1", false)
-			if err != nil || len(got.Jobs.InProgress) != 1 {
+			if err != nil || len(got.Jobs.InProgress) == 0 {
 				t.Errorf("%+v %v", got.Jobs, err)
-				return 0
+				return ""
 			}
-			return int(got.Jobs.InProgress[0].ID[0] - 'a')
+			if n := len(got.Jobs.InProgress); n != len(w.list)-1 {
+				t.Errorf("%d jobs in progress of %d", n, len(w.list))
+			}
+			return got.Jobs.InProgress[0].ID
 		}
+		add := func(id string, state core.JobState) {
+			w.list = append(w.list, core.Job{ID: id, Repository: "song.ca", Scope: core.ScopeOrganization, Organization: "S1", State: state})
+		}
+		add("a", core.JobRunning)
+		add("0", core.JobFailed)
 		var traces sync.WaitGroup
 		for range 20 {
-			traces.Go(func() { reads() })
+			traces.Go(func() { newest() })
 		}
 		traces.Wait()
-		if n := len(w.list); n != 2 {
-			t.Errorf("%d reads for 20 traces", n)
+		if jobs.reads != 2 || jobs.calls != 2 {
+			t.Errorf("%d reads of %d jobs for 20 traces", jobs.reads, jobs.calls)
 		}
-		if n := reads(); n != 2 {
-			t.Errorf("a later trace saw read %d", n)
+		add("b", core.JobRunning)
+		if id := newest(); id != "b" || jobs.reads != 3 || jobs.calls != 3 {
+			t.Errorf("a later trace saw job %s, after %d reads of %d jobs", id, jobs.reads, jobs.calls)
 		}
 	})
 }
 
-// slowJobs returns one running job whose id is the number of the read, as a letter.
-type slowJobs struct{ *world }
+// slowJobs counts reads, and the jobs that they returned.
+type slowJobs struct {
+	*world
+	reads, calls int
+}
 
-func (s slowJobs) List(context.Context, string, core.JobState, int, string) ([]core.Job, string, error) {
-	id := string(rune('a' + len(s.list)))
-	s.list = append(s.list, core.Job{ID: id})
-	time.Sleep(time.Second)
-	return []core.Job{{ID: id, Scope: core.ScopeOrganization, Organization: "S1", State: core.JobRunning}}, "", nil
+func (s *slowJobs) EachChangedAfter(ctx context.Context, after uint64, each func(uint64, core.Job) error) error {
+	s.reads++
+	time.Sleep(100 * time.Millisecond)
+	return s.world.EachChangedAfter(ctx, after, func(revision uint64, job core.Job) error {
+		s.calls++
+		return each(revision, job)
+	})
 }
 
 // TestTraceErrors: an unknown repository and an invalid name are errors of the call.

@@ -1,8 +1,11 @@
 package kv
 
 import (
+	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/json"
+	"hash/crc32"
 	"slices"
 	"strconv"
 
@@ -21,6 +24,16 @@ type Lists struct{ jobs *Jobs }
 func idsKey(jobID, organization string, page int) string {
 	return keyIDs + subjects.EncodeToken(jobID) + "." + subjects.EncodeToken(organization) + "." + strconv.Itoa(page)
 }
+
+// hashesKey returns the key of the hashes of an organization's ids, which finds the page of an id. Lists of one page have none.
+func hashesKey(jobID, organization string) string {
+	return keyIDs + subjects.EncodeToken(jobID) + "." + subjects.EncodeToken(organization) + ".hashes"
+}
+
+// hashSize is the size of the hash of an id, in bytes: those of core.MaxListedIDs fit into one message.
+const hashSize = 4
+
+func hashOf(id string) uint32 { return crc32.ChecksumIEEE([]byte(id)) }
 
 // partKeys selects the organizations of a job, and its list of ids.
 func partKeys(jobID string) []string {
@@ -49,6 +62,9 @@ func (l *Lists) StoreList(ctx context.Context, jobID string, list []core.IDList)
 			}
 			page++
 		}
+		if err := l.storeHashes(ctx, jobID, part); err != nil {
+			return err
+		}
 		last := page - 1
 		run := core.OrganizationRun{Organization: part.Organization, State: core.JobQueued, DoneThrough: -1, LastPage: &last}
 		run.Expect(int64(len(part.IDs)))
@@ -58,6 +74,63 @@ func (l *Lists) StoreList(ctx context.Context, jobID string, list []core.IDList)
 	}
 	return nil
 }
+
+func (l *Lists) storeHashes(ctx context.Context, jobID string, part core.IDList) error {
+	if part.Pages() <= 1 {
+		return nil
+	}
+	hashes := make([]byte, 0, hashSize*len(part.IDs))
+	for _, id := range part.IDs {
+		hashes = binary.LittleEndian.AppendUint32(hashes, hashOf(id))
+	}
+	err := l.jobs.conn.Write(ctx, func(ctx context.Context) error {
+		_, err := l.jobs.kv.Put(ctx, hashesKey(jobID, part.Organization), hashes)
+		return err
+	})
+	return natsconn.WrapError("storing the ids of a job", err)
+}
+
+// Find returns an id of an organization's part of a list, with its outcome; CodeNotFound if the list does not have it. It reads at most
+// the hashes and the pages that may have the id.
+func (l *Lists) Find(ctx context.Context, jobID, organization, id string) (core.ListedID, error) {
+	first, err := l.IDPage(ctx, jobID, organization, 0)
+	if at := indexOf(first, id); at >= 0 {
+		return first[at], nil
+	}
+	if err != nil || len(first) < core.IDsPerPage {
+		return core.ListedID{}, cmp.Or(err, noSuchID())
+	}
+	entry, err := l.jobs.kv.Get(ctx, hashesKey(jobID, organization))
+	if err != nil && !natsconn.IsNotFound(err) {
+		return core.ListedID{}, natsconn.WrapError("reading the ids of a job", err)
+	}
+	var hashes []byte
+	if err == nil { // otherwise the list has one page
+		hashes = entry.Value()
+	}
+	hash, read := hashOf(id), 0
+	for at := core.IDsPerPage; hashSize*(at+1) <= len(hashes); at++ {
+		page := at / core.IDsPerPage
+		if page == read || binary.LittleEndian.Uint32(hashes[hashSize*at:]) != hash {
+			continue
+		}
+		read = page
+		ids, err := l.IDPage(ctx, jobID, organization, page)
+		if err != nil {
+			return core.ListedID{}, err
+		}
+		if i := indexOf(ids, id); i >= 0 {
+			return ids[i], nil
+		}
+	}
+	return core.ListedID{}, noSuchID()
+}
+
+func indexOf(ids []core.ListedID, id string) int {
+	return slices.IndexFunc(ids, func(listed core.ListedID) bool { return listed.ID == id })
+}
+
+func noSuchID() error { return core.NewError(core.CodeNotFound, "no such id in the list of this job") }
 
 // DropList removes what StoreList has stored.
 func (l *Lists) DropList(ctx context.Context, jobID string) error {

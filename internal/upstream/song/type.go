@@ -54,17 +54,20 @@ func Type() upstream.Type {
 
 // documents returns the kinds of documents that analyses can become.
 func documents() []upstream.Documents {
-	analysis := core.RecordFields{ID: "analysisId", Organization: "studyId"}
+	record := core.RecordFields{ID: "analysisId", Organization: "studyId", State: "analysisState"}
+	analysis := core.RecordFields{ID: "analysisId", Organization: "studyId", State: "state"}
 	return []upstream.Documents{
-		{Name: upstream.DefaultDocuments, DocumentType: "analysis", Fields: analysis, Known: mapping.Song, Append: upstream.SpliceRecord},
+		{Name: upstream.DefaultDocuments, DocumentType: "analysis", Fields: record, Known: mapping.Song, Append: upstream.SpliceRecord},
 		{Name: "analysis", DocumentType: "analysis", Fields: analysis, Known: mapping.SongAnalysis, Append: document.Analysis},
 		{
 			Name: "file", DocumentType: "file", Known: mapping.SongFile, Split: document.Files,
-			Fields: core.RecordFields{ID: "analysis.analysisId", Organization: "study_id", Document: "object_id"},
+			Fields: core.RecordFields{ID: "analysis.analysisId", Organization: "study_id", Document: "object_id", State: "analysis.analysisState"},
 		},
 		{
 			Name: "file-v4", DocumentType: "file", Known: mapping.SongFileV4, Split: document.FilesV4,
-			Fields: core.RecordFields{ID: "analysis.analysis_id", Organization: "study_id", Document: "object_id"},
+			Fields: core.RecordFields{
+				ID: "analysis.analysis_id", Organization: "study_id", Document: "object_id", State: "analysis.analysis_state",
+			},
 		},
 	}
 }
