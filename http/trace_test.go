@@ -16,6 +16,7 @@ func tracedRecord(repository, organization, id string) core.RecordTrace {
 	job := core.TraceJob{
 		ID: "job-1", Scope: core.ScopeRepository, State: core.JobPartial, OrganizationState: core.JobSucceeded, QueuedAt: noon, EndedAt: &at,
 	}
+	list := core.TraceJob{ID: "job-2", Scope: core.ScopeIDs, State: core.JobRunning, Outcome: core.IDQueued, QueuedAt: noon}
 	part := func(status string) core.TracePart { return core.TracePart{Status: status, TookMillis: 1.5} }
 	return core.RecordTrace{
 		Repository: repository, Organization: organization, ID: id,
@@ -26,15 +27,16 @@ func tracedRecord(repository, organization, id string) core.RecordTrace {
 			TracePart: part(core.TracePresent), Alias: "analyses", Comparison: core.ComparisonEqual, Truncated: true,
 			Documents: []core.TraceDocument{{
 				ID: id, Stored: true, Expected: &expected, Version: core.Version(noon.UnixNano()), WrittenFor: &at,
-				PhysicalIndex: "analyses-1", Comparison: core.ComparisonEqual,
+				PhysicalIndex: "analyses-1", State: "PUBLISHED", SHA256: "ab", Bytes: 2, ExpectedSHA256: "ab", Comparison: core.ComparisonEqual,
+				Content: core.ComparisonEqual,
 			}},
 		},
 		Queue: core.TraceQueue{
 			TracePart: part(core.TracePending), Batches: 1, Paused: "the index is closed",
 			Request: &core.TraceRequest{Kind: core.KindIndex, Cause: core.CauseREST, Attempts: 1, ReceivedAt: noon, NotBefore: noon.Add(time.Minute)},
 		},
-		Jobs: core.TraceJobs{TracePart: part(core.TracePresent), InProgress: []core.TraceJob{job}, LastEnded: &job},
-		DeadLetters: core.TraceDeadLetters{TracePart: core.TracePart{Status: core.TraceError, Error: "no answer within 5s"}, Letters: []core.TraceDeadLetter{{
+		Jobs: core.TraceJobs{TracePart: part(core.TracePresent), InProgress: []core.TraceJob{list, job}, LastEnded: &job},
+		DeadLetters: core.TraceDeadLetters{TracePart: core.TracePart{Status: core.TraceUnknown, Error: "no answer within 2s"}, Letters: []core.TraceDeadLetter{{
 			ID: "l1", RecordID: id, Reason: core.ReasonRejected, Hint: "fix it", EngineType: "document_parsing_exception", Attempts: 2, LastAt: noon,
 		}}},
 		Next: "wait",

@@ -156,7 +156,12 @@ func (w *world) Trace(_ context.Context, repository, organization, id string, re
 	}
 	t.Upstream.Status, t.Index.Status, t.Queue.Status, t.Jobs.Status, t.DeadLetters.Status = core.TraceFound, core.TracePresent, core.TracePending, core.TraceNone, core.TraceNone
 	t.Queue.Request = &core.TraceRequest{Kind: core.KindIndex, Cause: core.CauseREST, ReceivedAt: noon}
-	t.Index.Documents = []core.TraceDocument{{ID: id, Stored: true, WrittenFor: &noon, Comparison: core.ComparisonDiffers}}
+	t.Upstream.ExcludedBy = &core.Exclusion{List: "donors", ID: "DO1"}
+	t.Jobs.InProgress = []core.TraceJob{{ID: "j2", Scope: core.ScopeIDs, State: core.JobRunning, Outcome: core.IDDeadLettered}}
+	t.Index.Documents = []core.TraceDocument{{
+		ID: id, Stored: true, WrittenFor: &noon, State: "PUBLISHED", SHA256: "ab12", ExpectedSHA256: "cd34",
+		Comparison: core.ComparisonDiffers, Content: core.ComparisonEqual,
+	}}
 	return t, w.down
 }
 
@@ -295,6 +300,10 @@ func pages() []pageCase {
 		{"/console/dead-letters/l1/discard", "This cannot be undone"},
 		{"/console/records", "Which record?"},
 		{"/console/records?repository=song.ca&organization=S1&id=r1", "Wait for the pending request."},
+		{"/console/records?repository=song.ca&organization=S1&id=r1", `by <span class="mono">DO1</span> in exclude.donors`},
+		{"/console/records?repository=song.ca&organization=S1&id=r1", "Running, a list of ids with this one: Dead-lettered"},
+		{"/console/records?repository=song.ca&organization=S1&id=r1", "in the repositories block only"},
+		{"/console/records?repository=song.ca&organization=S1&id=r1", `ab12 <span class="muted">expected cd34</span>`},
 		{"/console/catalogues", "index_not_found"},
 		{"/console/catalogues/donors", "42"},
 		{"/console/catalogues/broken", "This catalogue cannot be searched"},

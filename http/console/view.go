@@ -235,11 +235,11 @@ func tone(state any) string {
 	switch fmt.Sprint(state) {
 	case "ok", "succeeded", "up", "available", "present", "found", "equal", "PUBLISHED", "healthy", "none":
 		return "good"
-	case "paused", "failing", "failed", "down", "error", "rejected", "too_large", "tooLarge", "unhealthy", "crash_loop", "upstream_error":
+	case "paused", "failing", "failed", "down", "error", "rejected", "too_large", "tooLarge", "unhealthy", "crash_loop", "upstream_error", "deadLettered":
 		return "bad"
 	case "running", "queued", "pending":
 		return "busy"
-	case "attention", "partial", "neverIndexed", "degraded", "differs", "absent", "excluded", "otherOrganization", "invalid_id",
+	case "attention", "partial", "neverIndexed", "degraded", "differs", "absent", "excluded", "otherOrganization", "invalid_id", "unknown",
 		"unknown_repository", "not_understood":
 		return "warn"
 	default:
@@ -252,7 +252,7 @@ func words(state any) string {
 	text := fmt.Sprint(state)
 	if w, ok := map[string]string{
 		"ok": "Healthy", "neverIndexed": "Never indexed", "attention": "Needs attention", "tooLarge": "Too large",
-		"otherOrganization": "Other organization", "too_large": "Too large", "invalid_id": "Invalid id", "upstream_error": "Upstream error",
+		"otherOrganization": "Other organization", "too_large": "Too large", "invalid_id": "Invalid id", "upstream_error": "Upstream error", "deadLettered": "Dead-lettered",
 		"unknown_repository": "Unknown repository", "crash_loop": "Crash loop", "not_understood": "Not understood", "conflict": "Conflict",
 		"rest": "Trigger", "PUBLISHED": "Published", "UNPUBLISHED": "Unpublished", "SUPPRESSED": "Suppressed",
 	}[text]; ok {

@@ -110,8 +110,12 @@ func TestListOfIDs(t *testing.T) {
 		t.Errorf("%d documents", got)
 	}
 	trace := w.mustRequest(http.MethodGet, recordPath("S1", ids[0]), http.StatusOK)
+	if last := trace.get("jobs.lastEnded"); last.Get("id").String() != job.Get("id").String() || last.Get("outcome").String() != "indexed" {
+		t.Errorf("the list is not the last job that touched a record of it: %s", trace.raw)
+	}
+	trace = w.mustRequest(http.MethodGet, recordPath("S1", ids[950]), http.StatusOK)
 	if trace.get("jobs.status").String() != core.TraceNone {
-		t.Errorf("a list counts as a run over the study: %s", trace.raw)
+		t.Errorf("the list touched a record that it does not have: %s", trace.raw)
 	}
 	w.mustRequest(http.MethodGet, "/jobs/unknown/ids", http.StatusNotFound)
 }

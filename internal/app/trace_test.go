@@ -16,6 +16,10 @@ func TestTraceRecord(t *testing.T) {
 	check := func(name string, want map[string]string) {
 		t.Helper()
 		a := w.mustRequest(http.MethodGet, recordPath("S1", id), http.StatusOK)
+		upstream, stored := a.get("upstream.sha256").String(), a.get("index.documents.0.sha256").String()
+		if current := a.get("index.documents.0.content").String() == string(core.ComparisonEqual); stored != "" && (stored == upstream) != current {
+			t.Errorf("%s: hashes %s and %s: %s", name, upstream, stored, a.raw)
+		}
 		for path, value := range want {
 			if got := a.get(path).String(); !strings.HasPrefix(got, value) {
 				t.Errorf("%s: %s is %q, want %q: %s", name, path, got, value, a.raw)
@@ -28,11 +32,12 @@ func TestTraceRecord(t *testing.T) {
 	})
 	w.run("S1", "", core.JobSucceeded)
 	check("indexed", map[string]string{
-		"index.status": "present", "index.comparison": "equal", "index.documents.0.stored": "true", "jobs.lastEnded.state": "succeeded",
+		"index.status": "present", "index.comparison": "equal", "index.documents.0.stored": "true", "index.documents.0.state": "PUBLISHED",
+		"index.documents.0.content": "equal", "jobs.lastEnded.state": "succeeded",
 		"jobs.lastEnded.organizationState": "succeeded", "next": "nothing to do",
 	})
 	w.put("S1", id, `"experiment":{"changed":true}`)
-	check("changed", map[string]string{"index.comparison": "differs", "next": "the index holds an older state"})
+	check("changed", map[string]string{"index.comparison": "differs", "index.documents.0.content": "differs", "next": "the index holds an older state"})
 	w.put("S1", id, broken)
 	w.trigger("S1", id)
 	w.awaitDeadLetters("", 1)

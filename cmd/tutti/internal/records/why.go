@@ -22,8 +22,9 @@ func WhyCommand() *cobra.Command {
 		Use:   "why <repository> <organization> <id>",
 		Short: "Say why a record is or is not in the index",
 		Long: "Say what the server knows of one record: what its repository returns now, its documents in the index and whether they\n" +
-			"are the newest, the request that is pending, the runs over its organization, its dead letters, and the next step.\n" +
-			"Nothing is changed. A part that cannot be read says so and does not affect the others.\n\n" + command.LocalTimes,
+			"are the newest, the request that is pending, the jobs over its organization or over lists of ids with it, its\n" +
+			"dead letters, and the next step. Nothing is changed. A part that cannot be read, or not within 2 s, says so and does not affect\n" +
+			"the others. The sha256 of a document is that of its bytes without the repositories block that tutti adds.\n\n" + command.LocalTimes,
 		Example: "  tutti why song.collab STUDY-1 ANALYSIS-1\n" +
 			"  tutti why song.collab STUDY-1 ANALYSIS-1 --output json | jq -r .next",
 		Args:              command.Arguments(3, want),
@@ -58,7 +59,7 @@ func printTrace(out io.Writer, t core.RecordTrace) error {
 	if t.Queue.Paused != "" {
 		facts = append(facts, "paused", t.Queue.Paused)
 	}
-	facts = append(facts, "runs", partText(t.Jobs.TracePart))
+	facts = append(facts, "jobs", partText(t.Jobs.TracePart))
 	for _, j := range t.Jobs.InProgress {
 		facts = append(facts, "in progress", jobText(j))
 	}
@@ -75,7 +76,7 @@ func printTrace(out io.Writer, t core.RecordTrace) error {
 // partText describes a part by its status, its details, and its error.
 func partText(p core.TracePart, details ...string) string {
 	took := fmt.Sprintf("%.0f ms", p.TookMillis)
-	if p.Status == core.TraceError {
+	if p.Status == core.TraceError || p.Status == core.TraceUnknown {
 		return joined(p.Status, p.Error, took)
 	}
 	return joined(append(append([]string{p.Status}, details...), took)...)
@@ -123,19 +124,34 @@ func comparisonText(c core.Comparison) string {
 
 func documentLine(d core.TraceDocument) string {
 	if !d.Stored {
-		return joined(d.ID, "not stored")
+		return joined(d.ID, "not stored", hashText("expected sha256", d.ExpectedSHA256))
 	}
-	text := joined(d.ID, string(d.Comparison), "version "+strconv.FormatInt(int64(d.Version), 10))
+	comparison := string(d.Comparison)
+	if d.Content == core.ComparisonEqual && d.Comparison != core.ComparisonEqual {
+		comparison = "differs in the repositories block only"
+	}
+	text := joined(d.ID, comparison, d.State, display.Count(int64(d.Bytes))+" bytes", hashText("sha256", d.SHA256), "version "+strconv.FormatInt(int64(d.Version), 10))
 	if d.WrittenFor != nil {
 		text += ", requested " + display.Time(*d.WrittenFor)
 	}
 	if d.PhysicalIndex != "" {
 		text += ", in " + d.PhysicalIndex
 	}
+	if d.ExpectedSHA256 != "" && d.ExpectedSHA256 != d.SHA256 {
+		text += ", " + hashText("expected sha256", d.ExpectedSHA256)
+	}
 	if d.Expected != nil && !*d.Expected {
 		text += ", not of the record any more"
 	}
 	return text
+}
+
+// hashText describes a hash, "" for none.
+func hashText(name, hash string) string {
+	if hash == "" {
+		return ""
+	}
+	return name + " " + hash
 }
 
 func requestText(r *core.TraceRequest) string {
@@ -157,7 +173,11 @@ func batchesText(n int) string {
 }
 
 func jobText(j core.TraceJob) string {
-	text := joined(j.ID, string(j.Scope), string(j.State), "queued "+display.Time(j.QueuedAt))
+	scope := string(j.Scope)
+	if j.Outcome != "" {
+		scope = "list of ids, this one " + string(j.Outcome)
+	}
+	text := joined(j.ID, scope, string(j.State), "queued "+display.Time(j.QueuedAt))
 	if j.OrganizationState != "" {
 		text += ", its organization " + string(j.OrganizationState)
 	}
