@@ -70,6 +70,9 @@ func TestListOfIDsRefused(t *testing.T) {
 	}{
 		"empty":             {repositoryPath, textType, "", 400, "the list of ids is empty"},
 		"blank":             {repositoryPath, "", " \r\n\n", 400, "the list of ids is empty"},
+		"byte order mark":   {repositoryPath, textType, "\ufeff\r\n", 400, "the list of ids is empty"},
+		"UTF-16":            {organizationPath, textType, "\xff\xfea\x00\n\x00", 400, "line 1: id is not valid UTF-8"},
+		"more than objects": {organizationPath, ndjsonType, "{\"id\":\"a\"}\n{\"id\":\"b\"}]", 400, "line 2: it is not an object"},
 		"no type":           {repositoryPath, "", "A\ta", 415, "text/plain or application/x-ndjson"},
 		"JSON":              {repositoryPath, "application/json", `[]`, 415, "text/plain or application/x-ndjson"},
 		"no tab":            {repositoryPath, textType, "A\ta\n\nA a\nA\t", 400, "line 3: no tab separates"},

@@ -9,6 +9,8 @@ import (
 
 // Lists stores the ids of jobs.
 type Lists interface {
+	// Open returns the number of jobs over lists that have not ended.
+	Open(ctx context.Context) (int, error)
 	// StoreList stores the ids of a job before its Request; what no Request follows is removed after a while.
 	StoreList(ctx context.Context, jobID string, list []core.IDList) error
 	// DropList removes them.
@@ -18,7 +20,7 @@ type Lists interface {
 // IDs requests that a list of records is indexed and returns the job that does it. organization is the only one of the list, or empty
 // for a list that may have several. No id may be in the list twice. It returns nil only after the queue has stored the list and the
 // job's Request; before the Request, which is stored last, nothing of the list is processed. Errors: CodeInvalid, CodeNotFound for an
-// unknown repository, CodeOverloaded or CodeUnavailable from the queue.
+// unknown repository, CodeOverloaded while core.MaxOpenLists lists have not ended, CodeOverloaded or CodeUnavailable from the queue.
 func (s *Service) IDs(ctx context.Context, repository, organization string, list []core.IDList, requestID string) (core.Job, error) {
 	repo, err := s.repository(repository)
 	if err != nil {
@@ -30,6 +32,11 @@ func (s *Service) IDs(ctx context.Context, repository, organization string, list
 	if s.cfg.Lists == nil {
 		return core.Job{}, core.NewError(core.CodeUnsupported, "lists of ids are not stored here")
 	}
+	stored, err := s.reserveList(ctx)
+	if err != nil {
+		return core.Job{}, err
+	}
+	defer stored()
 	s.cfg.Metrics.receive(core.CauseREST, core.KindIndex)
 	r := core.Request{
 		ID: orNewID(requestID), Kind: core.KindIndex, Scope: core.ScopeIDs, Repository: repository, Organization: organization,
@@ -52,6 +59,24 @@ func (s *Service) IDs(ctx context.Context, repository, organization string, list
 		s.cfg.Logger.InfoContext(ctx, "the ids of a job that was not queued are removed later", "job_id", r.JobID, "err", err)
 	}
 	return core.Job{}, err
+}
+
+// reserveList checks that one more list may be stored, and counts it until stored is called, when its job counts.
+func (s *Service) reserveList(ctx context.Context) (stored func(), err error) {
+	storing := int(s.storingLists.Add(1))
+	stored = func() { s.storingLists.Add(-1) }
+	open, err := s.cfg.Lists.Open(ctx)
+	if err == nil && open+storing > core.MaxOpenLists {
+		err = &core.Error{
+			Code: core.CodeOverloaded, Message: fmt.Sprintf("%d lists of ids are waiting or in progress, the limit", core.MaxOpenLists),
+			Hint: "retry when one has ended, or put the ids into fewer lists",
+		}
+	}
+	if err != nil {
+		stored()
+		return nil, fmt.Errorf("counting the lists of ids: %w", err)
+	}
+	return stored, nil
 }
 
 func validList(list []core.IDList) error {

@@ -16,6 +16,14 @@ import (
 type listsFake struct {
 	note  func(string)
 	store error
+	open  func() (int, error)
+}
+
+func (l listsFake) Open(context.Context) (int, error) {
+	if l.open == nil {
+		return 0, nil
+	}
+	return l.open()
 }
 
 func (l listsFake) StoreList(_ context.Context, _ string, list []core.IDList) error {
@@ -54,7 +62,7 @@ func TestIDs(t *testing.T) {
 				note("job")
 				return nil
 			}
-			s := newService(t, q, ingest.Config{Lists: listsFake{note, tt.store}})
+			s := newService(t, q, ingest.Config{Lists: listsFake{note: note, store: tt.store}})
 			job, err := s.IDs(t.Context(), "song.ca", "S1", []core.IDList{{Organization: "S1", IDs: []string{"a", "b"}}}, "req-1")
 			if core.CodeOf(err) != tt.code || !slices.Equal(calls, tt.calls) {
 				t.Errorf("%v, calls %q, want %q", err, calls, tt.calls)
@@ -89,6 +97,44 @@ func TestIDs(t *testing.T) {
 			_, err := s.IDs(t.Context(), tt.repository, "", tt.list, "")
 			wantError(t, err, tt.code, tt.message)
 		})
+	}
+}
+
+// TestIDsBound: while as many lists as allowed have not ended, including those that are being stored, no other one is stored.
+func TestIDsBound(t *testing.T) {
+	stored, open := 0, core.MaxOpenLists-1
+	var s *ingest.Service
+	post := func() error {
+		_, err := s.IDs(t.Context(), "song.ca", "S1", []core.IDList{{Organization: "S1", IDs: []string{"a"}}}, "")
+		return err
+	}
+	var amid error
+	lists := listsFake{open: func() (int, error) { return open, nil }}
+	lists.note = func(string) {
+		if stored++; stored == 1 {
+			amid = post()
+		}
+	}
+	s = newService(t, newQueueFake(), ingest.Config{Lists: &lists})
+	if err := post(); err != nil || stored != 1 {
+		t.Errorf("the last list that is allowed: %v, %d stored", err, stored)
+	}
+	if core.CodeOf(amid) != core.CodeOverloaded {
+		t.Errorf("another one meanwhile: %v", amid)
+	}
+	if err := post(); err != nil {
+		t.Errorf("after one has ended: %v", err)
+	}
+	open++
+	wantError(t, post(), core.CodeOverloaded, "100 lists of ids are waiting or in progress")
+	lists.open = func() (int, error) { return 0, core.NewError(core.CodeUnavailable, "down") }
+	wantError(t, post(), core.CodeUnavailable, "down")
+	if stored != 2 {
+		t.Errorf("%d lists were stored", stored)
+	}
+	lists.open = nil
+	if err := post(); err != nil {
+		t.Errorf("after lists that were refused: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -85,6 +86,8 @@ type Service struct {
 	*retries
 
 	deadLetterLocks keylock.Locks
+	// storingLists counts the lists of ids that are being stored.
+	storingLists atomic.Int64
 }
 
 // sender resolves events to Requests and publishes them, and stores rejected events as dead letters.

@@ -3,7 +3,9 @@ package indexing
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -38,6 +40,7 @@ func (t triggers) ids(targetOf func(*http.Request) (target, error)) api.HandlerF
 		if err != nil {
 			return err
 		}
+		body = bytes.TrimPrefix(body, []byte("\ufeff"))
 		if len(bytes.TrimSpace(body)) == 0 {
 			return &core.Error{Code: core.CodeInvalid, Message: "the list of ids is empty", Hint: "send one id a line"}
 		}
@@ -76,7 +79,6 @@ type idList struct {
 
 // read reads all lines of a body; CodeInvalid or CodeTooLarge, with the number of the line, for the first invalid one.
 func (l *idList) read(body []byte) error {
-	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	for number := 1; len(body) > 0; number++ {
 		line, rest, _ := bytes.Cut(body, []byte("\n"))
 		body = rest
@@ -171,7 +173,8 @@ func (l *idList) parseObject(line []byte) (core.RecordKey, error) {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(line))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&object); err != nil || decoder.More() {
+	err := decoder.Decode(&object)
+	if _, end := decoder.Token(); err != nil || !errors.Is(end, io.EOF) {
 		return core.RecordKey{}, core.NewError(core.CodeInvalid, "it is not an object with the members organization and id")
 	}
 	key := core.RecordKey{Organization: l.organization, ID: object.ID}

@@ -17,6 +17,7 @@ func TestLists(t *testing.T) {
 		q := s.connect(t, queue.Config{})
 		l := q.Lists()
 		job := newJob(t, core.JobRunning)
+		job.Scope = core.ScopeIDs
 		ids := make([]string, 2*core.IDsPerPage+1)
 		for i := range ids {
 			ids[i] = fmt.Sprint("id.", i)
@@ -88,12 +89,21 @@ func TestLists(t *testing.T) {
 		keeps("a request", true)
 		mustCreate(t, q, job)
 		keeps("a running job", true)
+		open := func(want int) {
+			t.Helper()
+			if n, err := l.Open(t.Context()); n != want || err != nil {
+				t.Errorf("%d lists are open, want %d: %v", n, want, err)
+			}
+		}
+		mustCreate(t, q, newJob(t, core.JobRunning)) // over a repository
+		open(1)
 		if _, err := q.Jobs().Update(t.Context(), job.ID, func(j *core.Job) error {
 			j.End(core.JobSucceeded, nil)
 			return nil
 		}); err != nil {
 			t.Fatal(err)
 		}
+		open(0)
 		keeps("an old job", false)
 
 		// A list that no Request follows is removed, at once or after a while.

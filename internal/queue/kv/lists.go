@@ -40,6 +40,21 @@ func partKeys(jobID string) []string {
 	return []string{organizationKey(jobID, "") + "*", keyIDs + subjects.EncodeToken(jobID) + ".>"}
 }
 
+// Open returns the number of jobs over lists that have not ended.
+func (l *Lists) Open(ctx context.Context) (int, error) {
+	jobs, err := readKeys[struct {
+		Scope core.Scope    `json:"scope"`
+		State core.JobState `json:"state"`
+	}](ctx, l.jobs, keyJob+"*")
+	open := 0
+	for _, job := range jobs {
+		if job.Scope == core.ScopeIDs && !job.State.Final() {
+			open++
+		}
+	}
+	return open, natsconn.WrapError("counting the lists of ids", err)
+}
+
 // StoreList stores the list of a job that does not exist yet, and an organization of the job for each part of it. What is stored
 // is removed after a while if neither the job nor a Request of it follows.
 func (l *Lists) StoreList(ctx context.Context, jobID string, list []core.IDList) error {
