@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tutti/consumers"
@@ -187,6 +188,91 @@ func TestExcludedLetterOfARun(t *testing.T) {
 		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
 		if dead := w.store.dead(); len(dead) != 0 {
 			t.Errorf("dead letters %v", dead)
+		}
+	})
+}
+
+// TestExcludedIDs: the excluded ids of a list have that outcome, and lose their documents and dead letters.
+func TestExcludedIDs(t *testing.T) {
+	eachShape(t, func(t *testing.T, w *world, each int) {
+		w.upstream.fill("A", 4)
+		w.upstream.fill("B", 2)
+		p := w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		_ = p.stop(t, time.Minute)
+		if err := w.store.Put(core.DeadLetter{Repository: "song", Organization: "A", RecordID: "A-0000", Reason: core.ReasonRejected}); err != nil {
+			t.Fatal(err)
+		}
+		w.exclude(map[string][]string{"records": {"A-0000"}, "revisions": {"7"}, "organizations": {"B"}})
+		w.upstream.edit("A", "A-0001", func(r *record) { r.rev = 7 })
+		w.boot(-1)
+		job := w.indexList(core.IDList{Organization: "A", IDs: ids("A", 3)}, core.IDList{Organization: "B", IDs: ids("B", 1)})
+		ended := w.job(job)
+		w.ended(ended, core.JobSucceeded, "")
+		if want := (core.Totals{Expected: 4, Fetched: 4, Indexed: 1, Excluded: 3}); ended.Totals != want {
+			t.Errorf("totals %+v, want %+v", ended.Totals, want)
+		}
+		want := map[string]core.IDOutcome{"A-0000": core.IDExcluded, "A-0001": core.IDExcluded, "A-0002": core.IDIndexed}
+		if diff := cmp.Diff(want, w.outcomes(job, "A")); diff != "" {
+			t.Error(diff)
+		}
+		if diff := cmp.Diff(map[string]core.IDOutcome{"B-0000": core.IDExcluded}, w.outcomes(job, "B")); diff != "" {
+			t.Error(diff)
+		}
+		for record, documents := range map[string]int{"A-0000": 0, "A-0001": 0, "A-0002": each, "A-0003": each, "B-0000": 0, "B-0001": each} {
+			if got := w.documents(record); got != documents {
+				t.Errorf("%s has %d documents, want %d", record, got, documents)
+			}
+		}
+		if dead := w.store.dead(); len(dead) != 0 {
+			t.Errorf("dead letters %v", dead)
+		}
+	})
+}
+
+// TestExcludedDifference: a run of the difference, as reconcile starts it, removes the documents of the records and organizations that
+// are excluded since, without the guard, and writes no others.
+func TestExcludedDifference(t *testing.T) {
+	eachShape(t, func(t *testing.T, w *world, each int) {
+		w.upstream.fill("A", 20)
+		w.upstream.fill("B", 5)
+		p := w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		_ = p.stop(t, time.Minute)
+		w.exclude(map[string][]string{"records": ids("A", 15), "organizations": {"B"}})
+		w.difference = true
+		w.boot(-1)
+		for range 2 { // the second one has nothing to remove
+			job := w.job(w.run("", false))
+			w.ended(job, core.JobSucceeded, "")
+			if job.Totals.Expected != 20 || job.Totals.Excluded != 15 {
+				t.Errorf("totals %+v", job.Totals)
+			}
+			if each == 1 && (job.Totals.Indexed != 0 || job.Totals.Drift.Unchanged != 5) { // documents of records with several are all written
+				t.Errorf("totals %+v", job.Totals)
+			}
+			if got := w.documents(""); got != 5*each || w.documents("B") != 0 || w.documents("A-0014") != 0 {
+				t.Errorf("%d documents, want %d", got, 5*each)
+			}
+		}
+	})
+}
+
+// TestExcludedSweep: a sweep removes the documents of an excluded record that the list of its organization does not have.
+func TestExcludedSweep(t *testing.T) {
+	eachShape(t, func(t *testing.T, w *world, each int) {
+		w.upstream.fill("A", 30)
+		p := w.boot(-1)
+		w.ended(w.job(w.run("A", false)), core.JobSucceeded, "")
+		_ = p.stop(t, time.Minute)
+		w.exclude(map[string][]string{"records": {"A-0007"}})
+		w.upstream.drop("A", 7, 8)
+		w.upstream.unlisted = "A-0007"
+		w.boot(-1)
+		job := w.job(w.run("A", false))
+		w.ended(job, core.JobSucceeded, "")
+		if w.documents("A-0007") != 0 || w.documents("") != 29*each || w.upstream.requestsFor("A-0007") == 0 {
+			t.Errorf("%d documents, %d of the excluded record, which was read %d times", w.documents(""), w.documents("A-0007"), w.upstream.requestsFor("A-0007"))
 		}
 	})
 }

@@ -157,3 +157,19 @@ func TestExcludeBuiltIn(t *testing.T) {
 	}
 	b.awaitStored(1, excluded)
 }
+
+// TestExcludeRetry: the retry of a dead letter whose record is excluded since then ends it, and writes nothing.
+func TestExcludeRetry(t *testing.T) {
+	t.Parallel()
+	w := startWorld(t, settings{})
+	letters := w.reject("S1", 2)
+	w.put("S1", "bad-S1-0", sampled("A0", "P0", "D1"))
+	w.put("S1", "bad-S1-1", sampled("A0", "P0", "D0"))
+	w.restart("exclude: {donors: [D1]}")
+	for _, letter := range letters {
+		w.retry(letter, http.StatusAccepted)
+	}
+	w.awaitOutcomes(core.OutcomeExcluded, 1)
+	w.awaitDeadLetters("", 0)
+	w.awaitStored(1, "bad-S1-0")
+}
