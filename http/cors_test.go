@@ -156,7 +156,7 @@ func TestCORSPreflight(t *testing.T) {
 					t.Errorf("methods: got %q, want %q", got["Allow-Methods"], tt.methods)
 				}
 				if got["Allow-Headers"] != "Authorization, Content-Type, If-None-Match, Last-Event-ID, X-Request-Id, X-Signature-256, "+
-					"Apollo-Require-Preflight, Apollographql-Client-Name, Apollographql-Client-Version" || got["Max-Age"] != "600" {
+					"Apollo-Require-Preflight, Apollographql-Client-Name, Apollographql-Client-Version, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id" || got["Max-Age"] != "600" {
 					t.Errorf("got %v", got)
 				}
 				if (got["Allow-Origin"] == portal) != (tt.origin == portal) || got["Allow-Origin"] == "" {

@@ -83,6 +83,7 @@ type ports struct {
 	// payloads and gatherer may be nil.
 	payloads api.Memory
 	gatherer prometheus.Gatherer
+	mcp      mcp.Config
 }
 
 // bounded makes the payloads that are worked on take memory.
@@ -189,7 +190,7 @@ func assemble(p *ports, cfg api.Config) (*api.Router, error) {
 			AnalysisTypes: types, Studies: p.metadata, Analyses: p.metadata, Submissions: p.metadata, Files: p.metadata, Entities: p.metadata, Exports: p.metadata, Payloads: p.payloads,
 		}),
 		search.New(search.Ports{Catalogues: p.catalogues, GraphQL: p.searches, Downloads: p.searches}),
-		mcp.New(mcp.Ports{Catalogues: p.catalogues, GraphQL: p.searches, Repositories: p}, mcp.Config{Version: "test", Auth: true}),
+		mcp.New(mcp.Ports{Catalogues: p.catalogues, GraphQL: p.searches, Repositories: p}, p.mcp),
 		probes)
 }
 
@@ -231,6 +232,7 @@ func working() *ports {
 		letters:  noLetters(),
 		watch:    func(context.Context, string, func(core.JobChange) error) error { return nil },
 		metadata: workingMetadata(), catalogues: newShelf(), searches: workingSearches(),
+		mcp: mcp.Config{Version: "test", Auth: true},
 	}
 }
 

@@ -49,7 +49,7 @@ func TestErrorsOfEveryOperationAreDescribed(t *testing.T) {
 		// They read the store without a token.
 		"ListEntities": {"503"}, "GetEntity": {"503"},
 		"ChangeFile": {"409", "422"}, "Backup": {"403", "409"},
-		"DescribeAuthorization": {"404"}, "DescribeMCPAuthorization": {"404"},
+		"CallMCP": {"404", "429"}, "DescribeAuthorization": {"404"}, "DescribeMCPAuthorization": {"404"},
 	}
 	// The path names what is to be made.
 	makes := map[string]bool{"CreateStudy": true, "CreateStudySlash": true}

@@ -16,9 +16,11 @@ const (
 	// anyOrigin in Config.CORSOrigins allows the pages of every origin to read.
 	anyOrigin = "*"
 	// corsHeaders are the request headers that a page may set in addition to the safelisted ones.
-	corsHeaders = "Authorization, Content-Type, If-None-Match, Last-Event-ID, X-Request-Id, " + HeaderSignature + ", " + corsGraphQL
+	corsHeaders = "Authorization, Content-Type, If-None-Match, Last-Event-ID, X-Request-Id, " + HeaderSignature + ", " + corsGraphQL + ", " + corsMCP
 	// corsGraphQL are the headers that GraphQL clients set by default: their name and version, and one that forces a preflight.
 	corsGraphQL = "Apollo-Require-Preflight, Apollographql-Client-Name, Apollographql-Client-Version"
+	// corsMCP are the headers that clients of the Model Context Protocol set (streamable HTTP).
+	corsMCP = "Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id"
 	// corsExposed are the response headers that a page may read in addition to the safelisted ones.
 	corsExposed = "X-Request-Id, Content-Disposition, Location, Retry-After, ETag, " + headerChallenge
 	// corsMaxAge is how long a browser may cache the response to a preflight, in seconds.
@@ -152,6 +154,23 @@ func (c crossOrigin) check(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// CheckOrigin rejects a request that a browser sends for a page of an origin that is neither listed nor a known name of this server: a
+// loopback name, one of Config.Hosts, or one of names. The check of all unsafe requests compares the origin only with the Host header,
+// which is the attacker's own name after DNS rebinding. Requests without Origin are not from a browser.
+func (h *Router) CheckOrigin(r *http.Request, names ...string) error {
+	for _, given := range r.Header.Values("Origin") {
+		u, err := url.Parse(given)
+		name := ""
+		if err == nil {
+			name = strings.ToLower(hostName(u.Host))
+		}
+		if !h.crossOrigin.mayChange(given) && !h.cfg.knownHost(name) && !slices.Contains(names, name) {
+			return originError(err)
+		}
+	}
+	return nil
 }
 
 func originError(err error) error {

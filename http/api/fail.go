@@ -23,11 +23,11 @@ func Fail(w http.ResponseWriter, r *http.Request, err error) {
 		p = extend(p, r, err)
 	}
 	switch p.Status {
-	case http.StatusServiceUnavailable:
+	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
 		w.Header().Set("Retry-After", RetryAfter(core.RetryAfterOf(err)))
 	case http.StatusUnauthorized, http.StatusForbidden:
 		if challenge := challengeOf(err); challenge != "" {
-			w.Header().Set(headerChallenge, challenge)
+			w.Header().Set(headerChallenge, ex.router.extendChallenge(r, challenge))
 		}
 	}
 	for _, show := range ex.router.errorPages {

@@ -240,17 +240,12 @@ func (c Config) checkHost(next http.Handler) http.Handler {
 	if !c.CheckHost {
 		return next
 	}
-	allowed := make([]string, len(c.Hosts))
-	for i, name := range c.Hosts {
-		allowed[i] = strings.ToLower(hostName(name))
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c.isMonitoring(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		name := strings.ToLower(hostName(r.Host))
-		if !isLoopback(name) && !slices.Contains(allowed, name) && !slices.Contains(allowed, "*") {
+		if !c.knownHost(strings.ToLower(hostName(r.Host))) {
 			Fail(w, r, &core.Error{
 				Code: problem.CodeMisdirected, Message: "this server does not serve the name in the Host header",
 				Hint: "use a loopback address, or add the name to server.hosts",
@@ -259,6 +254,11 @@ func (c Config) checkHost(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// knownHost reports whether a name in lower case is a loopback name or one of Hosts.
+func (c Config) knownHost(name string) bool {
+	return isLoopback(name) || slices.ContainsFunc(c.Hosts, func(host string) bool { return host == "*" || strings.EqualFold(hostName(host), name) })
 }
 
 // isMonitoring reports whether r reads /ping, /ready or /metrics.

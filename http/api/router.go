@@ -44,6 +44,8 @@ type Router struct {
 	// extensions complete problems, and redirects serve some paths without a route.
 	extensions []ProblemExtension
 	redirects  []func(http.ResponseWriter, *http.Request) bool
+	// challenges add parameters to the WWW-Authenticate headers of some paths.
+	challenges []ChallengeExtension
 	// errorPages show problems of some paths as pages.
 	errorPages []ErrorPage
 	wildcards  Wildcards
@@ -60,6 +62,9 @@ type HandlerFunc func(http.ResponseWriter, *http.Request) error
 
 // ProblemExtension adds the members of one surface to a problem.
 type ProblemExtension func(p problem.Problem, r *http.Request, err error) problem.Problem
+
+// ChallengeExtension returns a parameter for the WWW-Authenticate header of an error response, "" for none.
+type ChallengeExtension func(r *http.Request) string
 
 // ErrorPage writes a problem as a page for people, with its status; it reports whether it did.
 type ErrorPage func(w http.ResponseWriter, r *http.Request, p problem.Problem) bool
@@ -122,6 +127,25 @@ func (h *Router) Now() time.Time { return h.cfg.Now() }
 
 // ExtendProblems registers extend, which completes all problems. Surfaces call it in Register.
 func (h *Router) ExtendProblems(extend ProblemExtension) { h.extensions = append(h.extensions, extend) }
+
+// ExtendChallenges registers extend, which is called for all WWW-Authenticate headers. Surfaces call it in Register.
+func (h *Router) ExtendChallenges(extend ChallengeExtension) {
+	h.challenges = append(h.challenges, extend)
+}
+
+// extendChallenge returns a challenge with the parameters that surfaces add.
+func (h *Router) extendChallenge(r *http.Request, challenge string) string {
+	for _, extend := range h.challenges {
+		if parameter := extend(r); parameter != "" {
+			separator := ", "
+			if challenge == bearer {
+				separator = " "
+			}
+			challenge += separator + parameter
+		}
+	}
+	return challenge
+}
 
 // Redirect registers answer for paths without a route; it reports whether it wrote a response.
 func (h *Router) Redirect(answer func(http.ResponseWriter, *http.Request) bool) {

@@ -1,13 +1,10 @@
 package mcp
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/tidwall/gjson"
 
 	"tutti/http/api"
@@ -18,35 +15,57 @@ import (
 
 // Limits of execute_query.
 const (
-	defaultFirst = 10
-	maxFirst     = 100
-	maxOffset    = 9_900
-	maxFacets    = 20
+	defaultFirst       = 10
+	maxFirst           = 100
+	maxOffset          = 9_900
+	maxColumns         = 50
+	maxFacets          = 20
+	maxSort            = 5
+	defaultFacetValues = 20
+	maxFacetValues     = 200
 )
 
 type sortInput struct {
 	FieldName string `json:"fieldName"`
-	Order     string `json:"order,omitempty" jsonschema:"asc (default) or desc"`
+	Order     string `json:"order,omitempty"`
 }
 
 type queryInput struct {
-	CatalogueID string      `json:"catalogueId" jsonschema:"the id of a catalogue, from list_catalogues"`
-	SQON        any         `json:"sqon,omitempty" jsonschema:"the filter, an object from build_sqon; all documents if absent"`
-	Fields      []string    `json:"fields,omitempty" jsonschema:"names of the fields of each document"`
-	Facets      []string    `json:"facets,omitempty" jsonschema:"names of fields: their values with counts, or the bounds of numbers and dates"`
-	First       *int        `json:"first,omitempty" jsonschema:"how many documents, 0 to 100; 10 if absent; 0 for counts only"`
-	Offset      int         `json:"offset,omitempty" jsonschema:"how many documents to skip, 0 to 9900"`
-	Sort        []sortInput `json:"sort,omitempty"`
+	CatalogueID string          `json:"catalogueId"`
+	SQON        json.RawMessage `json:"sqon"`
+	Fields      []string        `json:"fields"`
+	Facets      []string        `json:"facets"`
+	FacetValues *int            `json:"facetValues"`
+	First       *int            `json:"first"`
+	Offset      int             `json:"offset"`
+	Sort        []sortInput     `json:"sort"`
 }
 
-type queryResult struct {
-	Total  int64           `json:"total"`
-	Hits   json.RawMessage `json:"hits"`
-	Facets json.RawMessage `json:"facets,omitempty"`
+// limits checks the bounds of a query and sets the defaults.
+func (in *queryInput) limits() error {
+	if in.First == nil {
+		in.First = new(defaultFirst)
+	}
+	if in.FacetValues == nil {
+		in.FacetValues = new(defaultFacetValues)
+	}
+	for _, one := range []struct {
+		name             string
+		given, low, high int
+		unit             string
+	}{
+		{"first", *in.First, 0, maxFirst, ""}, {"offset", in.Offset, 0, maxOffset, ""}, {"facetValues", *in.FacetValues, 1, maxFacetValues, ""},
+		{"fields", len(in.Fields), 0, maxColumns, " names"}, {"facets", len(in.Facets), 0, maxFacets, " names"}, {"sort", len(in.Sort), 0, maxSort, " fields"},
+	} {
+		if one.given < one.low || one.given > one.high {
+			return core.NewError(core.CodeInvalid, fmt.Sprintf("%s must be %d to %d%s, not %d", one.name, one.low, one.high, one.unit, one.given))
+		}
+	}
+	return nil
 }
 
 // executeQuery executes a query by GraphQL as the caller, so that the access filter is the same.
-func (c call) executeQuery(in queryInput) (any, error) {
+func (c *call) executeQuery(in queryInput) (any, error) {
 	found, err := c.catalogue(in.CatalogueID)
 	if err != nil {
 		return nil, err
@@ -54,54 +73,59 @@ func (c call) executeQuery(in queryInput) (any, error) {
 	if err := api.RequireQuery(c.r, found); err != nil {
 		return nil, err
 	}
-	variables, err := variablesOf(in, newFields(found))
+	if err := in.limits(); err != nil {
+		return nil, err
+	}
+	known := newFields(found)
+	variables, err := variablesOf(in, known)
 	if err != nil {
 		return nil, err
 	}
-	all := explore.NewLayout(found.Fields, gjson.Result{}).Columns
-	columns, err := pick(all, in.Fields)
+	layout := explore.NewLayout(found.Fields, gjson.Result{})
+	if in.Fields == nil {
+		in.Fields = layout.Default
+	}
+	columns, err := pick(layout.Columns, in.Fields, known)
 	if err != nil {
 		return nil, err
 	}
-	facets, err := pick(all, in.Facets)
+	facets, err := pick(layout.Columns, in.Facets, known)
 	if err != nil {
 		return nil, err
 	}
-	var layout explore.Layout
+	shown, err := facetLayout(facets)
+	if err != nil {
+		return nil, err
+	}
+	name := explore.DocumentName(found.DocumentType)
+	response, err := c.graphql(found, explore.Query(name, shown, columns, found.Fields), variables)
+	if err != nil {
+		return nil, err
+	}
+	r := resultBuilder{known: known, room: maxResultBytes, facetValues: *in.FacetValues}
+	return r.result(response, name, facets), nil
+}
+
+// facetLayout returns the layout of facets: values with counts, or the bounds of numbers and dates.
+func facetLayout(facets []core.CatalogueField) (layout explore.Layout, err error) {
 	for _, f := range facets {
 		switch {
 		case f.Type == "text":
-			return nil, &core.Error{Code: core.CodeInvalid, Message: fmt.Sprintf("the text field %q has no facet", f.Name), Hint: "use a keyword field"}
+			return layout, &core.Error{Code: core.CodeInvalid, Message: fmt.Sprintf("the text field %q has no facet", f.Name), Hint: "use a keyword field"}
 		case explore.IsNumeric(f.Type):
 			layout.Ranges = append(layout.Ranges, f)
 		default:
 			layout.Terms = append(layout.Terms, f)
 		}
 	}
-	name := explore.DocumentName(found.DocumentType)
-	data, err := c.graphql(found, explore.Query(name, layout, columns, found.Fields), variables)
-	if err != nil {
-		return nil, err
-	}
-	result := queryResult{Total: data.Get(name + ".hits.total").Int(), Hits: json.RawMessage(data.Get(name + ".hits.edges.#.node").Raw)}
-	if aggregations := data.Get(name + ".aggregations"); aggregations.Exists() {
-		result.Facets = json.RawMessage(aggregations.Raw)
-	}
-	return result, nil
+	return layout, nil
 }
 
 // variablesOf checks the input and returns the variables of explore.Query.
-func variablesOf(in queryInput, fields fields) (map[string]any, error) {
-	first := defaultFirst
-	if in.First != nil {
-		first = *in.First
-	}
-	if first < 0 || first > maxFirst || in.Offset < 0 || in.Offset > maxOffset || len(in.Facets) > maxFacets {
-		return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("first must be 0 to %d, offset 0 to %d, facets at most %d names", maxFirst, maxOffset, maxFacets))
-	}
-	variables := map[string]any{"first": first, "offset": in.Offset}
-	if in.SQON != nil {
-		raw, _, err := parse(in.SQON, fields)
+func variablesOf(in queryInput, known fields) (map[string]any, error) {
+	variables := map[string]any{"first": *in.First, "offset": in.Offset}
+	if len(in.SQON) > 0 && string(in.SQON) != "null" {
+		raw, _, err := parse(in.SQON, known)
 		if err != nil {
 			return nil, &core.Error{Code: core.CodeInvalid, Message: "the sqon is invalid: " + violationsText(err), Hint: "build it with build_sqon"}
 		}
@@ -115,8 +139,8 @@ func variablesOf(in queryInput, fields fields) (map[string]any, error) {
 		if s.Order != "asc" && s.Order != "desc" {
 			return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("unknown order %.40q; use asc or desc", s.Order))
 		}
-		if _, known := fields[s.FieldName]; !known {
-			return nil, unknownField(s.FieldName, fields)
+		if _, exists := known[s.FieldName]; !exists {
+			return nil, unknownField(s.FieldName, known)
 		}
 		order = append(order, s)
 	}
@@ -127,19 +151,25 @@ func variablesOf(in queryInput, fields fields) (map[string]any, error) {
 }
 
 // pick returns the fields with names, each once.
-func pick(all []core.CatalogueField, names []string) ([]core.CatalogueField, error) {
+func pick(all []core.CatalogueField, names []string, known fields) ([]core.CatalogueField, error) {
 	var picked []core.CatalogueField
 	seen := map[string]bool{}
 	for _, name := range names {
 		at := slices.IndexFunc(all, func(f core.CatalogueField) bool { return f.Name == name })
-		if at < 0 {
-			known := fields{}
-			for _, f := range all {
-				known[f.Name] = sqon.Field{}
+		field, exists := known[name]
+		switch {
+		case at < 0 && exists:
+			return nil, &core.Error{
+				Code: core.CodeInvalid, Message: fmt.Sprintf("the field %.200q of the type %s cannot be shown or counted", name, field.Type),
+				Hint: "name the fields inside an object or a nested field",
 			}
-			return nil, unknownField(name, known)
-		}
-		if !seen[name] {
+		case at < 0:
+			leaves := fields{}
+			for _, f := range all {
+				leaves[f.Name] = sqon.Field{}
+			}
+			return nil, unknownField(name, leaves)
+		case !seen[name]:
 			seen[name] = true
 			picked = append(picked, all[at])
 		}
@@ -148,17 +178,15 @@ func pick(all []core.CatalogueField, names []string) ([]core.CatalogueField, err
 }
 
 func unknownField(name string, known fields) error {
-	e := &core.Error{
-		Code: core.CodeInvalid, Message: fmt.Sprintf("there is no field %.60q that holds values", name), Hint: "get_catalogue_fields lists the fields",
-	}
+	e := &core.Error{Code: core.CodeInvalid, Message: fmt.Sprintf("there is no field %.200q", name), Hint: "get_catalogue_fields lists the fields"}
 	if near := core.Suggest(name, known.Names()); near != "" {
 		e.Message += fmt.Sprintf("; did you mean %q?", near)
 	}
 	return e
 }
 
-// graphql executes a query on a catalogue as the caller and returns its data.
-func (c call) graphql(of *core.Catalogue, query string, variables map[string]any) (gjson.Result, error) {
+// graphql executes a query on a catalogue as the caller and returns the response.
+func (c *call) graphql(of *core.Catalogue, query string, variables map[string]any) (gjson.Result, error) {
 	encoded, err := json.Marshal(variables)
 	if err != nil {
 		return gjson.Result{}, core.WrapError(core.CodeInternal, "an internal error occurred", err)
@@ -170,40 +198,35 @@ func (c call) graphql(of *core.Catalogue, query string, variables map[string]any
 	if err != nil {
 		return gjson.Result{}, err
 	}
-	body := gjson.ParseBytes(slices.Clone(response.Body))
+	body := gjson.ParseBytes(response.Body) // a copy
 	if response.Release != nil {
 		response.Release()
 	}
-	if first := body.Get("errors.0.message"); first.Exists() {
-		return gjson.Result{}, &core.Error{Code: core.CodeInvalid, Message: first.String(), Hint: "change the sqon, fields, facets or sort"}
+	if first := body.Get("errors.0"); first.Exists() {
+		return gjson.Result{}, queryError(first)
 	}
-	return body.Get("data"), nil
+	return body, nil
 }
 
-// addResources adds the documents of the introspection.
-func (c call) addResources(server *sdk.Server) {
-	read := func(answer func(uri string) (any, error)) sdk.ResourceHandler {
-		return func(_ context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-			body, err := answer(r.Params.URI)
-			if core.CodeOf(err) == core.CodeNotFound {
-				return nil, sdk.ResourceNotFoundError(r.Params.URI)
-			}
-			if err != nil {
-				return nil, toolError(err)
-			}
-			text, err := json.Marshal(body)
-			if err != nil {
-				return nil, fmt.Errorf("encoding a resource: %w", err)
-			}
-			return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, MIMEType: api.ContentTypeJSON, Text: string(text)}}}, nil
+// queryError returns the error of an error of GraphQL.
+func queryError(of gjson.Result) error {
+	e := &core.Error{Code: core.CodeInvalid, Message: of.Get("message").String(), Hint: of.Get("extensions.hint").String()}
+	switch of.Get("extensions.code").String() {
+	case "SERVICE_UNAVAILABLE":
+		e.Code = core.CodeUnavailable
+		if e.Hint == "" {
+			e.Hint = "try again later; index_status shows the state"
+		}
+	case "INTERNAL_SERVER_ERROR":
+		e.Code = core.CodeInternal
+	case "FORBIDDEN":
+		e.Code = core.CodeForbidden
+	case "UNAUTHENTICATED":
+		e.Code = core.CodeUnauthenticated
+	default:
+		if e.Hint == "" {
+			e.Hint = "change the sqon, fields, facets or sort"
 		}
 	}
-	server.AddResource(&sdk.Resource{Name: "catalogues", URI: uriCatalogues, MIMEType: api.ContentTypeJSON},
-		read(func(string) (any, error) { return c.listCatalogues(none{}) }))
-	server.AddResource(&sdk.Resource{Name: "sqon", URI: uriSQON, MIMEType: api.ContentTypeJSON},
-		read(func(string) (any, error) { return c.sqonSchema(none{}) }))
-	server.AddResourceTemplate(&sdk.ResourceTemplate{Name: "fields", URITemplate: uriFields, MIMEType: api.ContentTypeJSON},
-		read(func(uri string) (any, error) {
-			return c.fields(catalogueInput{strings.TrimPrefix(uri, strings.TrimSuffix(uriFields, "{catalogueId}"))})
-		}))
+	return e
 }

@@ -15,6 +15,7 @@ const (
 	CodeHeaderTooLarge   core.Code = "header_too_large"
 	CodeNotUnderstood    core.Code = "not_understood"
 	CodeAmbiguousType    core.Code = "ambiguous_document_type"
+	CodeTooManyRequests  core.Code = "too_many_requests"
 )
 
 // ContentTypeProblem is the media type of a Problem.
@@ -100,6 +101,8 @@ func meaning(code core.Code) (status int, errorID string) {
 		return http.StatusRequestHeaderFieldsTooLarge, "header.too.large"
 	case core.CodeUpstream:
 		return http.StatusBadGateway, "bad.gateway"
+	case CodeTooManyRequests:
+		return http.StatusTooManyRequests, "too.many.requests"
 	case core.CodeOverloaded, core.CodeUnavailable, core.CodeIndexBlocked:
 		return http.StatusServiceUnavailable, "service.unavailable"
 	default:

@@ -6,6 +6,7 @@ import (
 
 	"tutti/consumers"
 	"tutti/http/api"
+	"tutti/http/mcp"
 	"tutti/http/server"
 	"tutti/ingest"
 	"tutti/ingest/kafka"
@@ -33,6 +34,7 @@ type metrics struct {
 	kafka      *kafka.Metrics
 	http       *api.Metrics
 	server     *server.Metrics
+	mcp        *mcp.Metrics
 	store      *store.Metrics
 	schemas    *schemas.Metrics
 	metadata   *metadata.Metrics
@@ -85,8 +87,8 @@ func (b *base) measure() {
 	b.metrics = metrics{
 		queue: queue.NewMetrics(reg), bulk: bulk.NewMetrics(reg), upstream: upstream.NewMetrics(reg),
 		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), kafka: kafka.NewMetrics(reg), http: api.NewMetrics(reg),
-		server: server.NewMetrics(reg),
-		store:  store.NewMetrics(reg), schemas: schemas.NewMetrics(reg), metadata: metadata.NewMetrics(reg),
+		server: server.NewMetrics(reg), mcp: mcp.NewMetrics(reg),
+		store: store.NewMetrics(reg), schemas: schemas.NewMetrics(reg), metadata: metadata.NewMetrics(reg),
 		catalogues: catalogue.NewMetrics(reg), search: view.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), alerts: alert.NewMetrics(reg), jobs: jobs, outbox: outbox, prunes: prunes, components: components, paused: paused, progress: progress,
 	}
 }

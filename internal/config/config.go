@@ -25,9 +25,16 @@ type Config struct {
 	Schemas      Schemas
 	Ingest       Ingest
 	Auth         Auth
+	MCP          MCP
 	Alerts       []Alert
 	// Warnings are problems that do not prevent the start, one sentence each, without secrets.
 	Warnings []string
+}
+
+// MCP configures the endpoint of the Model Context Protocol.
+type MCP struct {
+	// RequestsPerMinute bounds the messages of one caller; 0 for no limit.
+	RequestsPerMinute int
 }
 
 // Server configures the HTTP server.
@@ -38,7 +45,7 @@ type Server struct {
 	Hosts []string
 	// BasePath is the prefix of every route; empty for none.
 	BasePath string
-	// PublicURL is the URL of this server with BasePath, for links in alerts; empty for links that are paths.
+	// PublicURL is the URL of this server with BasePath, for links in alerts and the metadata of /mcp; empty for links that are paths.
 	PublicURL string
 	// MaxBodyBytes bounds a request body.
 	MaxBodyBytes int64

@@ -43,6 +43,9 @@ func (c *Config) keys() []setting.Key {
 		c.Schemas.key(),
 		c.Ingest.key(),
 		c.Auth.key(),
+		setting.Object("mcp", "Endpoint of the Model Context Protocol.",
+			setting.Number("requestsPerMinute", &c.MCP.RequestsPerMinute, 300, 0, 1_000_000,
+				"Messages that one token, or one address without a token, may send in a minute; further ones get 429. 0 for no limit.")),
 		setting.Objects("alerts", "Receivers of messages about failed jobs, paused repositories and new dead letters.",
 			func(n int) { c.Alerts = append([]Alert(nil), make([]Alert, n)...) }, c.alertKeys),
 	}
@@ -55,7 +58,7 @@ func (s *Server) key() setting.Key {
 			Matching(hostPattern, "a host name without scheme or path, or *"),
 		setting.Text("basePath", &s.BasePath, "", "Prefix of every route, for a reverse proxy.").
 			Matching(basePathPattern, "a plain path that starts with /"),
-		setting.Text("publicUrl", &s.PublicURL, "", "URL at which users reach this server, with basePath, for links in alerts; empty for links that are paths.").
+		setting.Text("publicUrl", &s.PublicURL, "", "URL at which users reach this server, with basePath, for links in alerts and the metadata of /mcp; empty for links that are paths.").
 			Matching(urlPattern, "an absolute http or https URL"),
 		setting.Size("maxBodyBytes", &s.MaxBodyBytes, 10<<20, 1, "Largest request body in bytes."),
 		setting.Size("maxBytesInFlight", &s.MaxBytesInFlight, 256<<20, 1<<20,

@@ -45,6 +45,7 @@ repositories:
 catalogues: {dir: "", disableGraphQLIntrospection: ~}
 schemas: {enforceLatest: true, defaultOptions: {}, externalValidations: {allowedHosts: [], timeout: 5s}, storage: {url: "", token: "", timeout: 30s}}   # empty = any public address
 ingest: {kafka: {brokers: [], requestTopic: maestro_index_requests, group: tutti}}
+mcp: {requestsPerMinute: 300}
 auth: {mode: none, allowInsecure: false, systemScope: tutti, organizationPrefix: "", writeSuffix: ".WRITE", readSuffix: ".READ", allowHttp: false,
        jwt: {jwksUrl: "", publicKeyFile: "", issuer: "", audience: "", anyIssuer: false, anyAudience: false, roles: false},
        introspection: {url: "", clientId: "", clientSecret: "", tokenParameter: token}, uma: {tokenUrl: "", clientId: ""}}
@@ -83,6 +84,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 			Mode: "none", DefaultAccess: "public", SystemScope: "tutti", WriteSuffix: ".WRITE", ReadSuffix: ".READ",
 			Introspection: config.Introspection{TokenParameter: "token"},
 		},
+		MCP: config.MCP{RequestsPerMinute: 300},
 	}
 	if diff := cmp.Diff(want, parse(t, least)); diff != "" {
 		t.Error(diff)
@@ -147,6 +149,7 @@ ingest: {kafka: {brokers: ["k:9092"], requestTopic: requests, group: i}}
 auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, organizationPrefix: "org:", writeSuffix: "/w", readSuffix: "/r",
   allowHttp: yes, jwt: {publicKeyFile: DIR/key.pem, issuer: "https://id.example.org", anyAudience: yes, roles: yes},
   introspection: {url: "http://ego/check", clientId: c, clientSecret: s, tokenParameter: apiKey}, uma: {tokenUrl: "http://keycloak/token", clientId: d}}
+mcp: {requestsPerMinute: 60}
 `, "DIR", dir))
 	want := config.Config{
 		Server: config.Server{
@@ -222,6 +225,7 @@ auth: {mode: token, allowInsecure: yes, defaultAccess: deny, systemScope: all, o
 			Introspection: config.Introspection{URL: "http://ego/check", ClientID: "c", ClientSecret: "s", TokenParameter: "apiKey"},
 			UMA:           config.UMA{TokenURL: "http://keycloak/token", ClientID: "d"},
 		},
+		MCP: config.MCP{RequestsPerMinute: 60},
 	}
 	if diff := cmp.Diff(want, c); diff != "" {
 		t.Error(diff)

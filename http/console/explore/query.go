@@ -143,10 +143,10 @@ func Query(document string, l Layout, columns []core.CatalogueField, fields []co
 	if len(l.Terms)+len(l.Ranges) > 0 {
 		b.WriteString(" aggregations(filters:$sqon,include_missing:false,aggregations_filter_themselves:false){")
 		for _, f := range l.Terms {
-			fmt.Fprintf(&b, "%s{bucket_count buckets(max:%d){key key_as_string doc_count}} ", aggregation(f.Name), maxBuckets)
+			fmt.Fprintf(&b, "%s{bucket_count buckets(max:%d){key key_as_string doc_count}} ", AggregationName(f.Name), maxBuckets)
 		}
 		for _, f := range l.Ranges {
-			b.WriteString(aggregation(f.Name) + "{stats{min max count}} ")
+			b.WriteString(AggregationName(f.Name) + "{stats{min max count}} ")
 		}
 		b.WriteString("}")
 	}
@@ -159,8 +159,8 @@ func Query(document string, l Layout, columns []core.CatalogueField, fields []co
 func HistogramQuery(document string, l Layout, aggregations gjson.Result) string {
 	var b strings.Builder
 	for _, f := range l.Ranges {
-		if interval := intervalOf(f, aggregations.Get(gjsonKey(aggregation(f.Name))+".stats")); interval > 0 {
-			fmt.Fprintf(&b, "%s{histogram(interval:%s){buckets{key doc_count}}} ", aggregation(f.Name), strconv.FormatFloat(interval, 'f', -1, 64))
+		if interval := intervalOf(f, aggregations.Get(gjsonKey(AggregationName(f.Name))+".stats")); interval > 0 {
+			fmt.Fprintf(&b, "%s{histogram(interval:%s){buckets{key doc_count}}} ", AggregationName(f.Name), strconv.FormatFloat(interval, 'f', -1, 64))
 		}
 	}
 	if b.Len() == 0 {
@@ -249,7 +249,8 @@ func DocumentName(documentType string) string {
 	return b.String()
 }
 
-func aggregation(name string) string { return strings.ReplaceAll(name, ".", "__") }
+// AggregationName returns the name of a field among the aggregations of GraphQL.
+func AggregationName(name string) string { return strings.ReplaceAll(name, ".", "__") }
 
 func gjsonKey(name string) string { return strings.ReplaceAll(name, ".", `\.`) }
 

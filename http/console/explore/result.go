@@ -54,7 +54,7 @@ type Row struct {
 func Facets(l Layout, s Selection, aggregations gjson.Result) []Facet {
 	facets := make([]Facet, 0, len(l.Terms))
 	for _, f := range l.Terms {
-		of := aggregations.Get(gjsonKey(aggregation(f.Name)))
+		of := aggregations.Get(gjsonKey(AggregationName(f.Name)))
 		facet := Facet{CatalogueField: f, Total: of.Get("bucket_count").Int(), Find: s.Finds[f.Name]}
 		seen := map[string]bool{}
 		for _, b := range of.Get("buckets").Array() {
@@ -85,7 +85,7 @@ func Facets(l Layout, s Selection, aggregations gjson.Result) []Facet {
 func RangeFacets(l Layout, s Selection, aggregations, histograms gjson.Result) []RangeFacet {
 	facets := make([]RangeFacet, 0, len(l.Ranges))
 	for _, f := range l.Ranges {
-		key := gjsonKey(aggregation(f.Name))
+		key := gjsonKey(AggregationName(f.Name))
 		stats := aggregations.Get(key + ".stats")
 		facet := RangeFacet{CatalogueField: f, Range: s.Ranges[f.Name], Date: isDate(f.Type), Empty: stats.Get("count").Int() == 0}
 		if !facet.Empty {
