@@ -118,6 +118,11 @@ func TestMCPVersions(t *testing.T) {
 	if res.StatusCode != 200 || !slices.ContainsFunc(gjson.GetBytes(body, "result.supportedVersions").Array(), func(v gjson.Result) bool { return v.String() == "2026-07-28" }) {
 		t.Errorf("%d %s", res.StatusCode, body)
 	}
+	// A result of this version says that it is complete.
+	res, body = sendMCP(t, h, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"none","arguments":{},`+meta+`}}`, append(newest, "tools/call", "Mcp-Name", "none")...)
+	if res.StatusCode != 200 || !gjson.GetBytes(body, "result.isError").Bool() || gjson.GetBytes(body, "result.resultType").String() != "complete" {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
 	// A stream of changes ends at once: the response would be held for ever.
 	res, body = sendMCP(t, h, `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"resourcesListChanged":true},`+meta+`}}`,
 		append(newest, "subscriptions/listen")...)

@@ -149,7 +149,7 @@ func (c *call) newServer() *sdk.Server {
 	return server
 }
 
-// guard recovers panics, since the SDK handles messages in goroutines of its own, and answers calls of unknown tools.
+// guard recovers panics, since the SDK handles messages in goroutines of its own, and prepares calls of unknown tools.
 func (c *call) guard(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (result sdk.Result, err error) {
 		defer func() {
@@ -160,14 +160,15 @@ func (c *call) guard(next sdk.MethodHandler) sdk.MethodHandler {
 			}
 		}()
 		if asked, ok := r.(*sdk.CallToolRequest); ok && !slices.ContainsFunc(c.tools, func(t tool) bool { return t.Name == asked.Params.Name }) {
-			return c.unknown(asked.Params.Name), nil
+			c.addUnknown(asked.Params.Name)
 		}
 		return next(ctx, method, r)
 	}
 }
 
-// unknown returns the result for a tool that does not exist. It is not an error of the protocol, since models do not see those.
-func (c *call) unknown(name string) *sdk.CallToolResult {
+// addUnknown adds a tool that does not exist to the server of this call, so that its result tells the model what there is: models do not
+// see errors of the protocol, which the SDK returns.
+func (c *call) addUnknown(name string) {
 	names := make([]string, len(c.tools))
 	for i, one := range c.tools {
 		names[i] = one.Name
@@ -176,8 +177,10 @@ func (c *call) unknown(name string) *sdk.CallToolResult {
 	if near := core.Suggest(name, slices.Values(names)); near != "" {
 		e.Message += fmt.Sprintf("; did you mean %q?", near)
 	}
-	c.cfg.Metrics.observe(unknownTool, e, 0)
-	return failed(e)
+	c.server.AddTool(&sdk.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		c.cfg.Metrics.observe(unknownTool, e, 0)
+		return failed(e), nil
+	})
 }
 
 // runTool runs a tool. Its errors and panics are results with isError and a text that says what to do.

@@ -19,9 +19,9 @@ import (
 	"tutti/internal/tools/demo"
 )
 
-// TestExamplesOfEveryOperation sends the examples of Swagger's page, in the order of the OpenAPI document: no response is an error,
-// unless the example's summary or the operation's description names its status.
-func TestExamplesOfEveryOperation(t *testing.T) {
+// started runs a demo until the end of the test and returns its URL.
+func started(t *testing.T) string {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	out, in := io.Pipe()
 	ended := make(chan error, 1)
@@ -43,6 +43,13 @@ func TestExamplesOfEveryOperation(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	return base
+}
+
+// TestExamplesOfEveryOperation sends the examples of Swagger's page, in the order of the OpenAPI document: no response is an error,
+// unless the example's summary or the operation's description names its status.
+func TestExamplesOfEveryOperation(t *testing.T) {
+	base := started(t)
 	e := examples{t: t, base: base, client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}}
 	_, text := e.send(http.MethodGet, "/openapi.json", nil, "")
 	e.document = gjson.Parse(text)
