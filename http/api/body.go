@@ -17,6 +17,9 @@ import (
 // ContentTypeJSON is the media type of most responses.
 const ContentTypeJSON = "application/json"
 
+// ContentTypeHTML is the media type of pages, without parameters.
+const ContentTypeHTML = "text/html"
+
 // ReadEmptyObject reads a body without information: absent, empty or a JSON object, which is ignored (CONTRACT section 1). Other
 // and invalid JSON are CodeInvalid, another content type CodeUnsupportedMedia.
 func ReadEmptyObject(r *http.Request) error { return readIgnored(r, false) }

@@ -21,10 +21,12 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/tools/demo"
@@ -200,7 +202,7 @@ func (b *browser) walked() map[string]string {
 		"overview": "/", "jobs": "/console/jobs", "job": "/console/jobs/" + job, "dead-letters": "/console/dead-letters",
 		"dead-letter": "/console/dead-letters/" + letter.Get("id").String(), "discard": "/console/dead-letters/" + letter.Get("id").String() + "/discard",
 		"record": record, "catalogues": "/console/catalogues", "catalogue": "/console/catalogues/analyses", "failed-catalogue": "/console/catalogues/expression",
-		"explore": "/console/catalogues/analyses/explore", "schemas": "/console/schemas", "schema": "/console/schemas/variant_call",
+		"explore": "/console/catalogues/analyses/explore", "query": "/analyses/graphql", "schemas": "/console/schemas", "schema": "/console/schemas/variant_call",
 		"studies": "/console/studies", "study": "/console/studies/" + b.api("/studies/all").Get("0").String(), "missing": "/console/nothing",
 		"sign-in": "/console/sign-in",
 	}
@@ -313,4 +315,81 @@ func TestBrowserUnreachable(t *testing.T) {
 	}
 	b.accessible("unreachable")
 	b.run(network.EmulateNetworkConditions(false, 0, -1, -1), chromedp.WaitNotPresent("#unreachable", chromedp.ByQuery))
+}
+
+// fill sets the value of a field, which chromedp.SetValue does not do for an empty one.
+func fill(selector, value string) chromedp.Action {
+	return chromedp.Evaluate(fmt.Sprintf(`{const field = document.querySelector(%q); field.value = %q; field.dispatchEvent(new Event("input", {bubbles: true}))}`, selector, value), nil)
+}
+
+// TestBrowserQuery writes GraphQL queries: the example finds documents, a broken one says where, the schema inserts fields, the history
+// brings queries back, and Tab indents without holding the keyboard.
+func TestBrowserQuery(t *testing.T) {
+	b := openBrowser(t)
+	b.run(chromedp.Navigate(b.base+"/console/catalogues/analyses"), chromedp.Click(`a[href$="/analyses/graphql"]`, chromedp.ByQuery), chromedp.WaitReady("#schema h3", chromedp.ByQuery))
+	finished := func() string {
+		b.t.Helper()
+		b.run(chromedp.Poll(`document.querySelector("#state").textContent.startsWith("Finished")`, nil, chromedp.WithPollingTimeout(time.Minute)))
+		return b.text("#state")
+	}
+	if b.number(`document.querySelector("#errors").offsetHeight + document.querySelector("#result").offsetHeight`) != 0 {
+		t.Error("there are empty boxes before a result")
+	}
+	b.run(chromedp.Focus("#query", chromedp.ByQuery), chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(input.ModifierCtrl)))
+	if said := finished(); !strings.HasPrefix(said, "Finished in ") {
+		t.Errorf("the example: %s %s", said, b.text("#errors"))
+	}
+	if hits := b.number(`JSON.parse(document.querySelector("#result").textContent).data.analysis.hits.total`); hits < 1 {
+		t.Errorf("the example finds %v documents", hits)
+	}
+	if command := b.text("details:has(#the-curl) summary"); command == "" || b.number(`document.querySelector("#the-curl").textContent.startsWith("curl "+location.origin+"/analyses/graphql") ? 1 : 0`) != 1 {
+		t.Error("there is no curl command")
+	}
+	b.accessible("a result")
+
+	b.run(fill("#query", "{\n  analysis { nothing }\n}"), chromedp.Click("#run", chromedp.ByQuery))
+	b.run(chromedp.WaitVisible("#errors", chromedp.ByQuery))
+	if said := finished(); !strings.HasPrefix(said, "Finished with errors") || !strings.Contains(b.text("#errors"), "line 2, column") || !strings.Contains(b.text("#errors"), "nothing") {
+		t.Errorf("a broken query: %s %s", said, b.text("#errors"))
+	}
+	b.accessible("an error")
+
+	b.run(fill("#variables", "["), chromedp.Click("#run", chromedp.ByQuery),
+		chromedp.Poll(`document.querySelector("#errors").textContent.includes("The variables are not JSON")`, nil, chromedp.WithPollingTimeout(time.Minute)))
+
+	// The schema leads from type to type, is searched, and inserts what is chosen.
+	b.run(fill("#variables", ""), fill("#query", ""), chromedp.Focus("#query", chromedp.ByQuery), chromedp.KeyEvent("{ "),
+		chromedp.Click(`button[aria-label="Insert the field analysis"]`, chromedp.ByQuery),
+		chromedp.Click(`button[aria-label="Show the type analysis"]`, chromedp.ByQuery), chromedp.WaitReady(`button[aria-label="Insert the field hits"]`, chromedp.ByQuery),
+		chromedp.Click(`button[aria-label="Insert the field hits"]`, chromedp.ByQuery), chromedp.KeyEvent("total"), chromedp.KeyEvent(kb.Enter, chromedp.KeyModifiers(input.ModifierMeta)))
+	finished()
+	b.run(chromedp.SendKeys("#schema-search", "trackTotal", chromedp.ByQuery), chromedp.WaitReady(`#schema-path:empty`, chromedp.ByQuery))
+	var inserted string
+	if b.run(chromedp.Value("#query", &inserted, chromedp.ByQuery)); strings.Join(strings.Fields(inserted), " ") != "{ analysis { hits { total } }" {
+		t.Errorf("the schema inserted %q", inserted)
+	}
+
+	// Tab indents, and leaves after Escape.
+	b.run(fill("#query", ""), chromedp.Focus("#query", chromedp.ByQuery), chromedp.KeyEvent("{"), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent("a"), chromedp.KeyEvent(kb.Tab))
+	var indented string
+	if b.run(chromedp.Value("#query", &indented, chromedp.ByQuery)); indented != "{\n  a  " {
+		t.Errorf("the editor does not indent: %q", indented)
+	}
+	b.run(chromedp.KeyEvent(kb.Escape), chromedp.KeyEvent(kb.Tab))
+	if got := b.number(`document.activeElement.id === "variables" ? 1 : 0`); got != 1 {
+		t.Error("the keyboard cannot leave the editor")
+	}
+
+	// The history survives a reload and brings a query back.
+	b.run(chromedp.Reload(), chromedp.WaitReady("#schema h3", chromedp.ByQuery), chromedp.Click("#history summary", chromedp.ByQuery),
+		chromedp.Click("#history-list li:last-child button", chromedp.ByQuery))
+	if got := b.number(`document.querySelector("#query").value.startsWith("query ($filters: JSON)") ? 1 : 0`); got != 1 {
+		t.Error("the history does not bring the first query back")
+	}
+	b.accessible("the history")
+	b.run(chromedp.Click("#history-clear", chromedp.ByQuery))
+	if left := b.number(`document.querySelectorAll("#history-list li").length + localStorage.length`); left > 1 {
+		t.Errorf("%v queries are left", left)
+	}
+	b.quiet("query")
 }

@@ -275,15 +275,7 @@ func (s *Surface) setExports(v *exploreView, r *http.Request, filter json.RawMes
 	if err != nil {
 		return
 	}
-	scheme, token := "http://", ""
-	if r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https") {
-		scheme = "https://"
-	}
-	if s.auth {
-		token = ` -H "Authorization: Bearer $TUTTI_TOKEN"`
-	}
-	v.Curl = "curl " + scheme + r.Host + s.base + "/" + url.PathEscape(v.ID) + "/graphql" + token +
-		" -H 'Content-Type: application/json' -d '" + strings.ReplaceAll(string(body), "'", `'\''`) + "'"
+	v.Curl = s.curl(r, v.Catalogue) + "'" + strings.ReplaceAll(string(body), "'", `'\''`) + "'"
 }
 
 // download sends the documents of a catalogue as a file.

@@ -100,6 +100,7 @@ func (s *Surface) Register(r *api.Router) {
 	get(pathConsole+"/catalogues/{id}", api.OptionalToken(), s.catalogue)
 	get(pathConsole+"/catalogues/{id}/explore", api.OptionalToken(), s.explore)
 	post("/catalogues/{id}/download", api.OptionalToken(), s.download)
+	post("/catalogues/{id}/graphql", api.OptionalToken(), s.executeQuery)
 
 	get(pathConsole+"/schemas", api.Token(), s.schemas)
 	get(pathConsole+"/schemas/{name}", api.Token(), s.schema)
@@ -129,8 +130,11 @@ func (s *Surface) redirectSlash(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// isConsole reports whether a request is for a page.
-func (s *Surface) isConsole(r *http.Request) bool {
+// isPage reports whether a request is for a page.
+func (s *Surface) isPage(r *http.Request) bool {
+	if r.Context().Value(pageKey{}) != nil {
+		return true
+	}
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), s.base)
 	return ok && (path == "/" || path == pathConsole || strings.HasPrefix(path, pathConsole+"/"))
 }
@@ -155,9 +159,9 @@ func (s *Surface) see(w http.ResponseWriter, path, notice string) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
-// showError implements api.ErrorPage.
+// showError implements api.ErrorPage. Scripts, which prefer JSON, get the problem itself.
 func (s *Surface) showError(w http.ResponseWriter, r *http.Request, p problem.Problem) bool {
-	if !s.isConsole(r) {
+	if !s.isPage(r) || api.Negotiate(r.Header.Values("Accept"), api.ContentTypeHTML, api.ContentTypeJSON) == api.ContentTypeJSON {
 		return false
 	}
 	setPolicy(w.Header())

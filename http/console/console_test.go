@@ -25,7 +25,7 @@ func TestPages(t *testing.T) {
 		h := router(t, newWorld(), api.Config{BasePath: base})
 		for _, p := range pages() {
 			t.Run(base+p.path, func(t *testing.T) {
-				w := send(t, h, request{method: "GET", path: base + p.path})
+				w := send(t, h, request{method: "GET", path: base + p.path, header: http.Header{"Accept": {acceptPage}}})
 				body := w.Body.String()
 				if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "text/html; charset=utf-8" {
 					t.Fatalf("status %d, %s: %s", w.Code, w.Header().Get("Content-Type"), body)
@@ -255,7 +255,7 @@ func TestPaths(t *testing.T) {
 		t.Errorf("status %d to %q", got.Code, got.Header().Get("Location"))
 	}
 	for name, contentType := range map[string]string{
-		"console.css": "text/css; charset=utf-8", "console.js": "text/javascript; charset=utf-8", "htmx.min.js": "text/javascript; charset=utf-8",
+		"console.css": "text/css; charset=utf-8", "console.js": "text/javascript; charset=utf-8", "query.js": "text/javascript; charset=utf-8", "htmx.min.js": "text/javascript; charset=utf-8",
 		"htmx-sse.min.js": "text/javascript; charset=utf-8", "uplot.min.js": "text/javascript; charset=utf-8", "uplot.min.css": "text/css; charset=utf-8", "logo.svg": "image/svg+xml",
 	} {
 		got := send(t, h, request{method: "GET", path: "/tutti/console/assets/" + name})

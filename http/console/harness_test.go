@@ -71,7 +71,7 @@ func newWorld() *world {
 		jobs: map[string]core.Job{"j1": job, "j2": running}, letters: map[string]core.DeadLetter{"l1": letter},
 		catalogues: core.CatalogueSet{Catalogues: []*core.Catalogue{
 			{ID: "broken", Problem: &core.CatalogueProblem{Code: core.CatalogueIndexNotFound, Message: "the index does not exist"}},
-			{ID: "donors", DocumentType: "donor", DefaultAccess: core.AccessPublic, Fields: donorFields()},
+			{ID: "donors", DocumentType: "donor", DefaultAccess: core.AccessPublic, Fields: donorFields(), GraphQLIntrospection: true},
 		}},
 		meta: metadataWorld{
 			types:   `{"resultSet":[{"name":"variant_call","version":1,"createdAt":"2026-05-01T00:00:00Z"},{"name":"variant_call","version":2,"createdAt":"2026-05-02T00:00:00Z","options":{"fileTypes":["VCF"]}}]}`,
@@ -242,6 +242,7 @@ func router(t *testing.T, w *world, cfg api.Config) *api.Router {
 	}
 	letters := letterStore{w}
 	w.meta.called = w.called
+	searches := search.New(search.Ports{Catalogues: w, GraphQL: w, Downloads: w})
 	pages, err := console.New(console.Ports{
 		Indexing: indexing.Ports{
 			Ingest: w, Traces: w, Jobs: w, JobEvents: w, DeadLetters: letters, Retries: letters, Repositories: w,
@@ -253,7 +254,8 @@ func router(t *testing.T, w *world, cfg api.Config) *api.Router {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := api.New(cfg, pages)
+	searches.ShowQueries(pages.QueryPage)
+	r, err := api.New(cfg, searches, pages)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,6 +269,9 @@ type request struct {
 	token        string
 	header       http.Header
 }
+
+// acceptPage is the header Accept of a browser that opens a page.
+const acceptPage = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8"
 
 func send(t *testing.T, h http.Handler, q request) *httptest.ResponseRecorder {
 	t.Helper()
@@ -308,6 +313,7 @@ func pages() []pageCase {
 		{"/console/catalogues/donors", "42"},
 		{"/console/catalogues/broken", "This catalogue cannot be searched"},
 		{"/console/catalogues/donors/explore?in.sex=male&from.age=3&q=x&column=age&column=visits.id&sort=age&order=desc", "Remove the filter </span>Sex: male"},
+		{"/donors/graphql", `data-endpoint="`},
 		{"/console/schemas", "/console/schemas/variant_call?version=2&amp;compare=1"},
 		{"/console/schemas/variant_call", "Schema of version 2"},
 		{"/console/schemas/variant_call?version=2&compare=1", `<li class="added"><span class="no">2</span><span>+<span class="hidden"> added: </span></span><span>  &#34;a&#34;: 3,</span></li>`},

@@ -99,11 +99,13 @@ func (m *metadataWorld) SetState(_ context.Context, study, id string, state core
 type searchWorld struct {
 	graph   func(core.GraphQLRequest) string
 	queries []core.GraphQLRequest
+	// callers are the names of those who sent the queries.
+	callers []string
 	params  json.RawMessage
 }
 
-func (s *searchWorld) Execute(_ context.Context, _ string, _ core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error) {
-	s.queries = append(s.queries, r)
+func (s *searchWorld) Execute(_ context.Context, _ string, who core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error) {
+	s.queries, s.callers = append(s.queries, r), append(s.callers, who.Name)
 	return core.GraphQLResponse{Body: []byte(s.graph(r))}, nil
 }
 

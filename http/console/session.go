@@ -55,13 +55,20 @@ func (s *Surface) guard(who api.Access, h api.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// nextPath returns the page to show after signing in: a path of the console, else the overview.
+// nextPath returns the page to show after signing in: a path of the console or the query page of a catalogue, else the overview.
 func (s *Surface) nextPath(given string) string {
 	u, err := url.Parse(given)
-	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(given, s.base+pathConsole+"/") {
+	if err != nil || u.Scheme != "" || u.Host != "" {
 		return s.base + "/"
 	}
-	return given
+	if strings.HasPrefix(given, s.base+pathConsole+"/") {
+		return given
+	}
+	path, ok := strings.CutPrefix(u.EscapedPath(), s.base+"/")
+	if !ok || strings.HasPrefix(path, "/") || path != "graphql" && !strings.HasSuffix(path, "/graphql") {
+		return s.base + "/"
+	}
+	return s.base + "/" + path
 }
 
 // signInView is the content of the page to sign in.
@@ -113,12 +120,17 @@ func (s *Surface) signOut(w http.ResponseWriter, r *http.Request) error {
 func (s *Surface) cookie(r *http.Request, token string, age int) *http.Cookie {
 	c := &http.Cookie{
 		Name: cookieName, Value: token, Path: s.base + "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteLaxMode,
-		Secure: r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https"),
+		Secure: isSecure(r),
 	}
 	if age < 0 {
 		c.Expires = time.Unix(1, 0)
 	}
 	return c
+}
+
+// isSecure reports whether the browser uses TLS, perhaps to a proxy.
+func isSecure(r *http.Request) bool {
+	return r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }
 
 // readForm reads the form of a request.

@@ -2,6 +2,7 @@ package search
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
@@ -27,6 +28,8 @@ type catalogueRoute struct {
 	handler catalogueFunc
 	// path returns the path of this route for a catalogue, without the base path.
 	path func(*core.Catalogue) string
+	// page is what browsers get, nil for the same as other clients.
+	page QueryPage
 }
 
 // handle adds a route under the ids of all catalogues and without an id. The error of a failed catalogue is public, so it is
@@ -37,9 +40,30 @@ func (h *catalogues) handle(c catalogueRoute) {
 			api.Fail(w, r, err)
 		}
 	})
-	next := h.unlessFailed(guarded)
+	next := h.unlessFailed(func(w http.ResponseWriter, r *http.Request) {
+		if shown := h.shown(r, c); shown != nil {
+			w.Header().Add("Vary", "Accept")
+			c.page(w, r, shown)
+			return
+		}
+		guarded(w, r)
+	})
 	h.router.HandleFunc(c.method, patternCatalogue+c.below, next)
 	h.router.HandleFunc(c.method, "/"+c.below, next)
+}
+
+// shown returns the catalogue whose page a request is for, nil if it is for data: only a client that prefers HTML to all that the route
+// offers, which Accept: */* does not, and that sends no parameters gets a page.
+func (h *catalogues) shown(r *http.Request, route catalogueRoute) *core.Catalogue {
+	offers := append(slices.Clip(route.offers), api.ContentTypeHTML)
+	if route.page == nil || r.URL.RawQuery != "" || api.Negotiate(r.Header.Values("Accept"), offers...) != api.ContentTypeHTML {
+		return nil
+	}
+	c, err := h.resolve(r, route)
+	if err != nil || !c.GraphQLIntrospection {
+		return nil
+	}
+	return c
 }
 
 // unlessFailed returns a handler that calls next for available catalogues, and writes the error of failed ones.

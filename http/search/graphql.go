@@ -26,6 +26,11 @@ type graphql struct {
 	basePath string
 }
 
+// ServeGraphQL executes an operation on a catalogue. The body of the request is one of POST /{catalogueId}/graphql.
+func ServeGraphQL(w http.ResponseWriter, r *http.Request, port GraphQL, c *core.Catalogue) error {
+	return graphql{port: port}.executeFromBody(w, r, c)
+}
+
 // executeFromBody executes the GraphQL operation of a POST body.
 func (g graphql) executeFromBody(w http.ResponseWriter, r *http.Request, c *core.Catalogue) error {
 	if chi.URLParam(r, paramTag) != "" {

@@ -6,16 +6,27 @@ import (
 
 	"tutti/http/api"
 	"tutti/http/problem"
+	"tutti/internal/core"
 )
 
 //go:embed openapi.yaml
 var document []byte
 
 // Surface serves introspection (CONTRACT section 2), GraphQL and downloads (section 5).
-type Surface struct{ ports Ports }
+type Surface struct {
+	ports Ports
+	page  QueryPage
+}
+
+// QueryPage writes the page on which people write GraphQL queries for a catalogue, or the error why the caller may not.
+type QueryPage func(w http.ResponseWriter, r *http.Request, c *core.Catalogue)
 
 // New returns a Surface that uses ports.
 func New(ports Ports) *Surface { return &Surface{ports: ports} }
+
+// ShowQueries sets the page that browsers get at the GraphQL paths of catalogues with GraphQL introspection. It must be called before
+// Register; without it they get what other clients get.
+func (s *Surface) ShowQueries(page QueryPage) { s.page = page }
 
 // OpenAPI implements api.Surface.
 func (s *Surface) OpenAPI() []byte { return document }
@@ -43,6 +54,7 @@ func (s *Surface) Register(r *api.Router) {
 	c.handle(route)
 	route.method, route.below = http.MethodGet, segmentGraphQL
 	route.query, route.handler = api.AllowParams("query", "operationName", "variables", "extensions"), g.executeFromQuery
+	route.page = s.page
 	c.handle(route)
 
 	c.handle(catalogueRoute{

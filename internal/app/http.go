@@ -47,13 +47,15 @@ func (a *App) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	searches := search.New(ports.Search)
+	searches.ShowQueries(pages.QueryPage)
 	tools := mcp.New(mcp.Ports{
 		Catalogues: ports.Search.Catalogues, GraphQL: ports.Search.GraphQL, Repositories: ports.Indexing.Repositories,
 	}, mcp.Config{
 		Version: a.opts.Version, Auth: a.cfg.Auth.Mode == config.ModeToken, Issuer: a.cfg.Auth.JWT.Issuer, PublicURL: a.cfg.Server.PublicURL,
 		RequestsPerMinute: a.cfg.MCP.RequestsPerMinute, Metrics: a.metrics.mcp,
 	})
-	handler, err := api.New(a.routerConfig(), indexing.New(ports.Indexing), metadata.New(ports.Metadata), search.New(ports.Search), tools, probes, pages)
+	handler, err := api.New(a.routerConfig(), indexing.New(ports.Indexing), metadata.New(ports.Metadata), searches, tools, probes, pages)
 	if err != nil {
 		return err
 	}

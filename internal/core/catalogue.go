@@ -18,6 +18,8 @@ type Catalogue struct {
 	Restricted bool
 	// DefaultAccess is the access to a catalogue that is not Restricted.
 	DefaultAccess DefaultAccess
+	// GraphQLIntrospection is set if GraphQL operations may read the schema (__schema and __type).
+	GraphQLIntrospection bool
 	// Problem is the reason why the catalogue is unavailable, nil if it is available. If it is set, Fields is nil.
 	Problem *CatalogueProblem
 	// Fields are the fields of the mapping in its order, containers and multi-fields included.

@@ -47,17 +47,23 @@ func ConfigQuery(document string) string {
 func NewLayout(fields []core.CatalogueField, configs gjson.Result) Layout {
 	var l Layout
 	byName := map[string]core.CatalogueField{}
+	var leaves []core.CatalogueField
 	for _, f := range fields {
-		if isLeaf(f.Type) && isName(f.Name) {
-			byName[f.Name] = f
+		if !isLeaf(f.Type) || !isName(f.Name) {
+			continue
+		}
+		byName[f.Name] = f
+		leaves = append(leaves, f)
+		parent := f.Name[:max(0, strings.LastIndexByte(f.Name, '.'))]
+		if byName[parent].Name == "" { // a multi-field has values only for facets
 			l.Columns = append(l.Columns, f)
 		}
 	}
 	facets := shown(configs.Get("facets.aggregations"), byName)
 	if len(facets) == 0 {
-		facets = l.Columns
+		facets = leaves
 	}
-	l.addFacets(facets, l.Columns)
+	l.addFacets(facets, leaves)
 	l.setDefault(configs.Get("table.columns"), byName)
 	l.setQuick(configs.Get("extended"), byName)
 	if first := configs.Get("table.defaultSorting.0"); byName[first.Get("fieldName").String()].Name != "" {
@@ -82,7 +88,9 @@ func shown(list gjson.Result, byName map[string]core.CatalogueField) (found []co
 // setDefault sets the columns that a table has by default.
 func (l *Layout) setDefault(configured gjson.Result, byName map[string]core.CatalogueField) {
 	for _, f := range shown(configured, byName) {
-		l.Default = append(l.Default, f.Name)
+		if slices.ContainsFunc(l.Columns, func(c core.CatalogueField) bool { return c.Name == f.Name }) {
+			l.Default = append(l.Default, f.Name)
+		}
 	}
 	if len(l.Default) > 0 {
 		return

@@ -233,6 +233,7 @@ func (m *Model) describe(several map[string]bool) {
 func describeDefinition(d definition.Definition) *core.Catalogue {
 	return &core.Catalogue{
 		ID: d.ID, DocumentType: d.DocumentType, Description: d.Description, Restricted: d.Access != nil, DefaultAccess: d.DefaultAccess,
+		GraphQLIntrospection: d.GraphQLIntrospection,
 	}
 }
 
