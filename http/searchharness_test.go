@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"testing"
+	"time"
 
 	"tutti/http/api"
 	"tutti/http/search"
@@ -15,12 +16,22 @@ import (
 type searches struct {
 	execute  func(ctx context.Context, catalogueID string, who core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error)
 	download func(ctx context.Context, catalogueID string, who core.Principal, r core.DownloadRequest, begin core.BeginDownload) error
+	values   func(catalogueID string, who core.Principal, most int) (map[string]core.FieldValues, error)
+	// indexed is when every index was last written.
+	indexed time.Time
 }
 
 var (
 	_ search.GraphQL   = (*searches)(nil)
 	_ search.Downloads = (*searches)(nil)
+	_ search.Data      = (*searches)(nil)
 )
+
+func (s *searches) IndexedAt(string) time.Time { return s.indexed }
+
+func (s *searches) Values(_ context.Context, id string, who core.Principal, most int) (map[string]core.FieldValues, error) {
+	return s.values(id, who, most)
+}
 
 func (s *searches) Execute(ctx context.Context, id string, who core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error) {
 	return s.execute(ctx, id, who, r)
@@ -46,6 +57,7 @@ func workingSearches() *searches {
 			_, err = io.WriteString(w, "id\nA\n")
 			return err
 		},
+		values: func(string, core.Principal, int) (map[string]core.FieldValues, error) { return nil, nil },
 	}
 }
 

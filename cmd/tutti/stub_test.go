@@ -29,7 +29,7 @@ func startStub(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	handler, err := api.New(api.Config{},
 		metadata.New(metadata.Ports{AnalysisTypes: &stubTypes{}}),
-		search.New(search.Ports{Catalogues: stubCatalogues{}}), system)
+		search.New(search.Ports{Catalogues: stubCatalogues{}, Data: stubCatalogues{}}), system)
 	ts.Check(err)
 	server := httptest.NewServer(handler)
 	ts.Defer(server.Close)
@@ -165,6 +165,12 @@ func (s *stubKeys) Revoke(_ context.Context, id string) (core.APIKey, error) {
 
 // stubCatalogues are one that can be used and one that failed.
 type stubCatalogues struct{}
+
+func (stubCatalogues) IndexedAt(string) time.Time { return time.Time{} }
+
+func (stubCatalogues) Values(context.Context, string, core.Principal, int) (map[string]core.FieldValues, error) {
+	return nil, nil
+}
 
 func (stubCatalogues) Catalogues() *core.CatalogueSet {
 	return &core.CatalogueSet{Catalogues: []*core.Catalogue{

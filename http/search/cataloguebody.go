@@ -82,6 +82,7 @@ type detailHead struct {
 	CatalogID    string `json:"catalogId"`
 	Description  string `json:"description,omitempty"`
 	DocumentType string `json:"documentType"`
+	DataRelease  string `json:"dataRelease,omitempty"`
 }
 
 type detailTail struct {
@@ -96,10 +97,17 @@ type fieldBody struct {
 	Unit        string `json:"unit,omitempty"`
 	Description string `json:"description,omitempty"`
 	MultiValued bool   `json:"multiValued,omitempty"`
+	core.FieldValues
 }
 
-// detailAround returns the encoded detail up to the value of generatedAt, and from operators to the end.
-func detailAround(c *core.Catalogue) (head, tail []byte) {
+// detailHeadOf returns the encoded detail up to the value of generatedAt.
+func detailHeadOf(c *core.Catalogue) []byte {
+	head := rendered(detailHead{CatalogID: c.ID, Description: c.Description, DocumentType: c.DocumentType, DataRelease: c.DataRelease})
+	return append(bytes.TrimSuffix(head, []byte("}")), `,"generatedAt":"`...)
+}
+
+// detailTailOf returns the encoded detail from operators to the end, with values by field name; nil for none.
+func detailTailOf(c *core.Catalogue, values map[string]core.FieldValues) []byte {
 	var t detailTail
 	seen := map[string]bool{}
 	for _, f := range c.Fields {
@@ -109,10 +117,10 @@ func detailAround(c *core.Catalogue) (head, tail []byte) {
 		}
 		t.Fields = append(t.Fields, member{f.Name, fieldBody{
 			DisplayName: f.DisplayName, Type: f.Type, Unit: f.Unit, Description: f.Description, MultiValued: f.MultiValued,
+			FieldValues: values[f.Name],
 		}})
 	}
-	head = rendered(detailHead{CatalogID: c.ID, Description: c.Description, DocumentType: c.DocumentType})
-	return append(bytes.TrimSuffix(head, []byte("}")), `,"generatedAt":"`...), bytes.TrimPrefix(rendered(t), []byte("{"))
+	return bytes.TrimPrefix(rendered(t), []byte("{"))
 }
 
 // members is a JSON object that keeps the order of its members and allows any names.

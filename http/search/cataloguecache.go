@@ -80,6 +80,7 @@ func (s *responseSet) responsesFor(c *core.Catalogue) *catalogueResponses { retu
 
 // catalogueResponses holds the responses for one catalogue.
 type catalogueResponses struct {
+	catalogue     *core.Catalogue
 	restricted    bool
 	defaultAccess core.DefaultAccess
 	// problem is that of the catalogue, nil if the catalogue is available.
@@ -100,7 +101,7 @@ type detailMeta struct {
 }
 
 func newCatalogueResponses(c *core.Catalogue, basePath string) *catalogueResponses {
-	a := &catalogueResponses{restricted: c.Restricted, defaultAccess: c.DefaultAccess, problem: c.Problem}
+	a := &catalogueResponses{catalogue: c, restricted: c.Restricted, defaultAccess: c.DefaultAccess, problem: c.Problem}
 	if c.Problem != nil {
 		body := newFailedBody(c)
 		a.failed = newTaggedBody(body)
@@ -108,7 +109,7 @@ func newCatalogueResponses(c *core.Catalogue, basePath string) *catalogueRespons
 		a.notFoundBody = rendered(body)
 		return a
 	}
-	a.head, a.tail = detailAround(c)
+	a.head, a.tail = detailHeadOf(c), detailTailOf(c, nil)
 	meta := func(text string) detailMeta {
 		return detailMeta{text: text, tag: api.WeakTag(a.head, []byte(text), a.tail)}
 	}
@@ -123,10 +124,10 @@ func (a *catalogueResponses) metaFor(filtered bool) detailMeta {
 	return a.unfiltered
 }
 
-// headAt returns the start of the detail, up to tail, with generatedAt set to now.
-func (a *catalogueResponses) headAt(now time.Time, meta detailMeta) []byte {
-	b := make([]byte, 0, len(a.head)+len(generatedAtLayout)+len(meta.text))
+// headAt returns the start of the detail, up to tail, with generatedAt set to now and followed by middle.
+func (a *catalogueResponses) headAt(now time.Time, middle string) []byte {
+	b := make([]byte, 0, len(a.head)+len(generatedAtLayout)+len(middle))
 	b = append(b, a.head...)
 	b = now.UTC().AppendFormat(b, generatedAtLayout)
-	return append(b, meta.text...)
+	return append(b, middle...)
 }

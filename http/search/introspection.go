@@ -20,24 +20,28 @@ const (
 	paramCatalogue = "catalogueId"
 	// maxListedIDs limits the catalogues named in a hint.
 	maxListedIDs = 10
+	// paramValues names the query parameter that requests values, at most maxValues of a field.
+	paramValues = "values"
+	maxValues   = 100
 )
 
 // catalogues serves the introspection routes and resolves the catalogue of a path.
 type catalogues struct {
 	router    *api.Router
 	responses *responseCache
+	data      Data
 }
 
 // register adds the routes that describe the catalogues. They are public, but meta.authFiltered depends on the caller.
 func (h *catalogues) register(r *api.Router) {
 	r.Handle(http.MethodGet, pathIntrospection, h.list, api.AllowParams(), api.Open())
-	r.Handle(http.MethodGet, pathFields, h.describeOnly, api.AllowParams(), api.LenientToken())
+	r.Handle(http.MethodGet, pathFields, h.describeOnly, api.AllowParams(paramValues), api.LenientToken())
 	r.Handle(http.MethodGet, pathSQON, describeSQON(), api.AllowParams(), api.Open())
-	r.Handle(http.MethodGet, pathIntrospection+"/{"+paramCatalogue+"}", h.describeNamed, api.AllowParams(), api.LenientToken())
+	r.Handle(http.MethodGet, pathIntrospection+"/{"+paramCatalogue+"}", h.describeNamed, api.AllowParams(paramValues), api.LenientToken())
 	// Paths that existing clients of Arranger use.
 	r.Handle(http.MethodGet, pathIntrospection+"/", h.list, api.AllowParams(), api.Open())
 	r.HandleFunc(http.MethodGet, patternCatalogue+strings.TrimPrefix(pathIntrospection, "/"), h.unlessFailed(
-		api.RequireAccess(api.LenientToken(), api.Negotiating([]string{api.ContentTypeJSON}, h.describeNamed, api.AllowParams())),
+		api.RequireAccess(api.LenientToken(), api.Negotiating([]string{api.ContentTypeJSON}, h.describeNamed, api.AllowParams(paramValues))),
 	))
 }
 
@@ -69,8 +73,7 @@ func (h *catalogues) describeNamed(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	h.describe(w, r, responses.responsesFor(c))
-	return nil
+	return h.describe(w, r, responses.responsesFor(c))
 }
 
 // named returns the catalogue of a set that the path of a request names.
@@ -99,8 +102,7 @@ func (h *catalogues) describeOnly(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	h.describe(w, r, responses.responsesFor(only))
-	return nil
+	return h.describe(w, r, responses.responsesFor(only))
 }
 
 // only returns the only catalogue of a set. For another number the error lists the equivalent path of each catalogue, which pathOf
@@ -125,18 +127,42 @@ func (h *catalogues) only(set *core.CatalogueSet, pathOf func(*core.Catalogue) s
 }
 
 // describe writes the detail of a catalogue, with status 200 even if the catalogue has failed.
-func (h *catalogues) describe(w http.ResponseWriter, r *http.Request, c *catalogueResponses) {
+func (h *catalogues) describe(w http.ResponseWriter, r *http.Request, c *catalogueResponses) error {
+	q, err := api.QueryOf(r)
+	if err != nil {
+		return err
+	}
+	most, err := q.Integer(paramValues, 1, maxValues, 0)
+	if err != nil {
+		return err
+	}
 	w.Header().Add("Vary", api.HeaderAuthorization)
 	if c.problem != nil {
 		if !api.NotModified(w, r, c.failed.tag) {
 			api.WriteEncoded(w, c.failed.body)
 		}
-		return
+		return nil
 	}
 	meta := c.metaFor(isFiltered(r, c))
-	if !api.NotModified(w, r, meta.tag) {
-		api.WriteWhole(w, http.StatusOK, api.ContentTypeJSON, c.headAt(h.router.Now(), meta), c.tail)
+	middle, tag, tail := meta.text, meta.tag, c.tail
+	if at := h.data.IndexedAt(c.catalogue.ID); !at.IsZero() {
+		middle = `","dataIndexedAt":"` + at.UTC().Format(generatedAtLayout) + middle
+		tag = api.WeakTag([]byte(tag), []byte(middle))
 	}
+	if most > 0 {
+		caller, _ := api.CallerOf(r.Context())
+		values, err := h.data.Values(r.Context(), c.catalogue.ID, caller, most)
+		if err != nil {
+			api.NoteError(r, fmt.Errorf("counting values: %w", err))
+			middle = strings.TrimSuffix(middle, "},") + `,"valuesNote":` + string(rendered("not counted: "+core.MessageOf(err))) + "},"
+		}
+		tail = detailTailOf(c.catalogue, values)
+		tag = api.WeakTag(c.head, []byte(middle), tail)
+	}
+	if !api.NotModified(w, r, tag) {
+		api.WriteWhole(w, http.StatusOK, api.ContentTypeJSON, c.headAt(h.router.Now(), middle), tail)
+	}
+	return nil
 }
 
 // isFiltered reports whether some documents are hidden from the caller: an access rule restricts everyone except the system;

@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"time"
 
 	"tutti/internal/core"
 )
@@ -11,6 +12,18 @@ type Ports struct {
 	Catalogues Catalogues
 	GraphQL    GraphQL
 	Downloads  Downloads
+	Data       Data
+}
+
+// Data describes the documents of a catalogue.
+type Data interface {
+	// IndexedAt returns when the index of a catalogue last received a write that its readers can see, without blocking; the zero time if
+	// that is unknown.
+	IndexedAt(catalogueID string) time.Time
+	// Values returns by field name the values in the documents that a caller sees: at most most of a keyword or a boolean, the bounds of
+	// a number or a date. Other fields are absent. CodeNotFound if the catalogue does not exist or has failed, CodeUnavailable or
+	// CodeOverloaded if nothing can be counted now.
+	Values(ctx context.Context, catalogueID string, who core.Principal, most int) (map[string]core.FieldValues, error)
 }
 
 // Catalogues returns the catalogues that can be searched.

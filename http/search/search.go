@@ -33,7 +33,7 @@ func (s *Surface) OpenAPI() []byte { return document }
 
 // Register implements api.Surface.
 func (s *Surface) Register(r *api.Router) {
-	c := &catalogues{router: r, responses: &responseCache{port: s.ports.Catalogues, basePath: r.BasePath()}}
+	c := &catalogues{router: r, responses: &responseCache{port: s.ports.Catalogues, basePath: r.BasePath()}, data: s.ports.Data}
 	r.UseWildcards(c)
 	r.ExtendProblems(func(p problem.Problem, req *http.Request, err error) problem.Problem {
 		if c.isGraphQL(req) {

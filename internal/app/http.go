@@ -40,6 +40,7 @@ func (a *App) listen(ctx context.Context) error {
 		Metadata: a.metadataPorts(),
 		Search: search.Ports{
 			Catalogues: a.search.catalogues, GraphQL: graphAPI{catalogues: a.search.catalogues, graphs: a.search.graphs}, Downloads: a.search.downloads,
+			Data: dataAPI{catalogues: a.search.catalogues, searches: a.search.searches, written: a.written},
 		},
 		Readiness: a, Validator: a.builtIn.analysisTypes,
 	}

@@ -107,6 +107,7 @@ var layers = map[string][]string{
 	"internal/filter/query":           {"internal/filter/sqon", "internal/index/mapping"},
 	"internal/index":                  {"internal/filter/query", "internal/index/mapping"},
 	"internal/index/mapping":          {},
+	"internal/index/lastwrite":        {"internal/index"},
 	"internal/index/elastic": {
 		"internal/index", "internal/index/elastic/admin", "internal/index/elastic/metadata", "internal/index/elastic/read",
 		"internal/index/elastic/search", "internal/index/elastic/transport", "internal/index/elastic/write",

@@ -69,6 +69,9 @@ func (a *App) runHousekeeping(ctx context.Context) {
 		if suspects, err = a.checkJobs(ctx, suspects); err != nil && ctx.Err() == nil {
 			a.log.Warn("checking jobs", "err", err)
 		}
+		if err := a.shareWriteTimes(ctx); err != nil && ctx.Err() == nil {
+			a.log.Warn("sharing when indices were last written", "err", err)
+		}
 		if n, err := a.builtIn.metadata.Pending(ctx); err == nil {
 			a.metrics.outbox.Set(float64(n))
 		} else if ctx.Err() == nil {

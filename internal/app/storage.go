@@ -16,6 +16,7 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/index/elastic"
 	indexembedded "tutti/internal/index/embedded"
+	"tutti/internal/index/lastwrite"
 	"tutti/internal/index/shared"
 	"tutti/internal/queue"
 	"tutti/internal/queue/embedded"
@@ -28,10 +29,11 @@ type storage struct {
 	*base
 	queue *queue.Queue
 	store *store.Store
-	// engine is the search index, index the same for repositories that may share indices.
-	engine index.Index
-	index  *shared.Index
-	writer *bulk.Writer
+	// engine is the search index, written the same with the times of its writes, index that for repositories that may share indices.
+	engine  index.Index
+	written *lastwrite.Index
+	index   *shared.Index
+	writer  *bulk.Writer
 	// grown is called with the alias of an index that has new fields. Nothing is written before it is set.
 	grown func(alias string)
 	// backingUp is locked while a backup is written.
@@ -118,7 +120,17 @@ func (s *storage) openIndex(ctx context.Context) error {
 	if err := s.openEngine(ctx); err != nil {
 		return err
 	}
-	s.index = shared.New(s.engine, s.cfg.CoreRepositories())
+	s.written = lastwrite.New(s.engine, nil)
+	s.index = shared.New(s.written, s.cfg.CoreRepositories())
+	// After the last write, and before the queue is closed. A queue that does not answer does not delay the end.
+	s.cleanup.push("times of writes", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, shareTimeout)
+		defer cancel()
+		if err := s.shareWriteTimes(ctx); err != nil {
+			s.log.Warn("sharing when indices were last written", "err", err)
+		}
+		return nil
+	})
 	return nil
 }
 

@@ -125,6 +125,12 @@ func TestUnknownCatalogues(t *testing.T) {
 
 type catalogues struct{}
 
+func (catalogues) IndexedAt(string) time.Time { return time.Time{} }
+
+func (catalogues) Values(context.Context, string, core.Principal, int) (map[string]core.FieldValues, error) {
+	return nil, nil
+}
+
 func (catalogues) Catalogues() *core.CatalogueSet {
 	return &core.CatalogueSet{Catalogues: []*core.Catalogue{
 		{
@@ -138,7 +144,7 @@ func (catalogues) Catalogues() *core.CatalogueSet {
 // TestCataloguesOfTheHandler: client and real handler understand each other.
 func TestCataloguesOfTheHandler(t *testing.T) {
 	t.Parallel()
-	handler, err := api.New(api.Config{}, search.New(search.Ports{Catalogues: catalogues{}}))
+	handler, err := api.New(api.Config{}, search.New(search.Ports{Catalogues: catalogues{}, Data: catalogues{}}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,8 @@ type Catalogue struct {
 	DocumentType string
 	// Description is "" when none is configured.
 	Description string
+	// DataRelease names the release of the data, "" if none is configured.
+	DataRelease string
 	// Restricted is set if an access rule limits the visible documents.
 	Restricted bool
 	// DefaultAccess is the access to a catalogue that is not Restricted.
@@ -39,6 +41,23 @@ type CatalogueField struct {
 	Description string
 	// MultiValued is set if a sampled document holds several values of the field.
 	MultiValued bool `json:",omitempty"`
+}
+
+// FieldValues describes the values of one field in the documents that a caller sees, as members of the field's introspection.
+type FieldValues struct {
+	// Values are the most frequent values of a keyword or a boolean, the most frequent first; nil for other fields.
+	Values []FieldValue `json:"values,omitzero"`
+	// Min and Max are the bounds of a number, float64, or of a date, a string in ISO 8601; nil for other fields and without a value.
+	Min any `json:"min,omitempty"`
+	Max any `json:"max,omitempty"`
+	// Note says why something is left out, "" if nothing is.
+	Note string `json:"valuesNote,omitempty"`
+}
+
+// FieldValue is a value, string or bool, with the number of documents that have it.
+type FieldValue struct {
+	Value any   `json:"value"`
+	Count int64 `json:"count"`
 }
 
 // CatalogueProblem is the reason why a catalogue failed. Message is one short sentence, safe to display.

@@ -33,10 +33,10 @@ func Example(document string, fields []core.CatalogueField) string {
 	if len(l.Terms)+len(l.Ranges) > 0 {
 		b.WriteString("    aggregations(filters: $filters) {\n")
 		for _, f := range l.Terms[:min(len(l.Terms), maxExamples)] {
-			fmt.Fprintf(&b, "      %s {\n        bucket_count\n        buckets(max: 10) {\n          key\n          doc_count\n        }\n      }\n", aggregation(f.Name))
+			fmt.Fprintf(&b, "      %s {\n        bucket_count\n        buckets(max: 10) {\n          key\n          doc_count\n        }\n      }\n", AggregationName(f.Name))
 		}
 		for _, f := range l.Ranges[:min(len(l.Ranges), 1)] {
-			fmt.Fprintf(&b, "      %s {\n        stats {\n          min\n          max\n        }\n      }\n", aggregation(f.Name))
+			fmt.Fprintf(&b, "      %s {\n        stats {\n          min\n          max\n        }\n      }\n", AggregationName(f.Name))
 		}
 		b.WriteString("    }\n")
 	}

@@ -227,13 +227,25 @@ func (m *Model) describe(several map[string]bool) {
 	}
 	m.catalogue = describeDefinition(m.definition)
 	m.catalogue.Fields = fields
+	if m.catalogue.DataRelease == "" {
+		m.catalogue.DataRelease = dataRelease(m.tree)
+	}
+}
+
+// dataRelease returns the dataRelease in the _meta of a mapping, "" for none.
+func dataRelease(tree *mapping.Field) string {
+	var meta struct {
+		DataRelease string `json:"dataRelease"`
+	}
+	_ = json.Unmarshal(tree.Params["_meta"], &meta) // _meta without such a text names no release
+	return meta.DataRelease
 }
 
 // describeDefinition returns the introspection of a catalogue from its definition only.
 func describeDefinition(d definition.Definition) *core.Catalogue {
 	return &core.Catalogue{
 		ID: d.ID, DocumentType: d.DocumentType, Description: d.Description, Restricted: d.Access != nil, DefaultAccess: d.DefaultAccess,
-		GraphQLIntrospection: d.GraphQLIntrospection,
+		GraphQLIntrospection: d.GraphQLIntrospection, DataRelease: d.DataRelease,
 	}
 }
 

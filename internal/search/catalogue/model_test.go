@@ -287,6 +287,29 @@ func TestExtended(t *testing.T) {
 	}
 }
 
+// TestDataRelease: the release is that of the configuration, else that of the mapping's _meta, on both engines.
+func TestDataRelease(t *testing.T) {
+	for name, tt := range map[string]struct{ configured, meta, want string }{
+		"neither":         {"", ``, ""},
+		"configured":      {"DR-1", ``, "DR-1"},
+		"in the mapping":  {"", `"_meta":{"dataRelease":"DR-2","other":1},`, "DR-2"},
+		"both":            {"DR-1", `"_meta":{"dataRelease":"DR-2"},`, "DR-1"},
+		"not a text":      {"", `"_meta":{"dataRelease":2},`, ""},
+		"another content": {"", `"_meta":{"x":"DR-2"},`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := minimal("a")
+			d.DataRelease = tt.configured
+			raw := `{` + tt.meta + `"properties":{"k":{"type":"keyword"}}}`
+			for engine, mapping := range map[string]string{"elasticsearch": raw, "embedded": ensured(t, index.Spec{Alias: "a", Mapping: json.RawMessage(raw)})} {
+				if got := look(t, d, mapping).Catalogue().DataRelease; got != tt.want {
+					t.Errorf("%s: %q, want %q", engine, got, tt.want)
+				}
+			}
+		})
+	}
+}
+
 func TestNestingPrefix(t *testing.T) {
 	const raw = `{"properties":{"k":{"type":"keyword"},"a":{"properties":{"b":{"properties":{"n":{"type":"nested","properties":{"k":{"type":"long"},"o":{"properties":{"k":{"type":"long"}}}}}}},"bc":{"type":"ip"}}}}}`
 	d := minimal("a")

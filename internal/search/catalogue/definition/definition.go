@@ -20,6 +20,8 @@ type Definition struct {
 	// Index is the index or alias to search.
 	Index       string
 	Description string
+	// DataRelease names the release of the data; "" if none is configured.
+	DataRelease string
 	// NestingPrefix is the dotted path of the object that contains all fields, omitted from their names; "" for none.
 	NestingPrefix string
 	// GraphQLIntrospection reports whether __schema and __type are allowed.

@@ -53,6 +53,7 @@ func (d *draft) build(opts Options) {
 	check(d.configuration, configuration(), "", &d.findings)
 	def := &d.definition
 	def.Description = d.set("description").string()
+	def.DataRelease = d.set("dataRelease").string()
 	def.NestingPrefix = d.set("nestingPrefix").string()
 	def.DisableDownloads = isSet(d.set("disableDownloads"))
 	def.DisableFilters = isSet(d.set("disableFilters"))

@@ -363,7 +363,7 @@ func TestUnreadable(t *testing.T) {
 
 func TestMerge(t *testing.T) {
 	d := only(t, files{
-		"base.json":   `{"documentType": "file", "esIndex": "files", "description": "", "table": {"rowIdFieldName": "id"}, "facets": null}`,
+		"base.json":   `{"documentType": "file", "esIndex": "files", "dataRelease": "DR-42", "description": "", "table": {"rowIdFieldName": "id"}, "facets": null}`,
 		"a.json":      `{"documentType": "donor", "description": "Files.", "table": {"columns": [{"fieldName": "a"}], "maxResultsWindow": 5}, "maxDepth": 3}`,
 		"facets.json": `{"facets": {"aggregations": [{"fieldName": "study__id"}]}}`,
 		"z.json":      `{"table": {"columns": [{"fieldName": "z"}], "rowIdFieldName": "z"}, "esIndex": "files", "maxDepth": null}`,
@@ -371,7 +371,7 @@ func TestMerge(t *testing.T) {
 	if d.Err != nil {
 		t.Fatal(d.Err)
 	}
-	if d.DocumentType != "file" || d.Description != "Files." || d.MaxDepth != 3 {
+	if d.DocumentType != "file" || d.Description != "Files." || d.DataRelease != "DR-42" || d.MaxDepth != 3 {
 		t.Errorf("%+v", d)
 	}
 	if got, want := string(d.Table), `{"columns":[{"fieldName":"z"}],"maxResultsWindow":5,"rowIdFieldName":"id"}`; got != want {

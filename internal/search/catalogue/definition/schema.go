@@ -108,14 +108,14 @@ func unused(why string, keys []key) []key {
 	return keys
 }
 
-// configuration returns the schema with every key of Arranger 3 (CONTRACT section 3).
+// configuration returns the schema with every key of Arranger 3 (CONTRACT section 3), and dataRelease.
 func configuration() valueSchema {
 	headers := []key{list("headers")}
 	node := texts("displayName", "nodeId")
 	return object("",
 		texts("catalogId", "documentType"),
 		[]key{{name: "esIndex", oldNames: []string{"index"}, valueSchema: valueSchema{valueType: typeText}}},
-		texts("description", "nestingPrefix"),
+		texts("description", "nestingPrefix", "dataRelease"),
 		flags("disableGraphQLIntrospection", "disableDownloads", "disableFilters", "enableSets"),
 		counts("maxAliases", "maxDepth"),
 		[]key{
