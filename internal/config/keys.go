@@ -149,10 +149,22 @@ func Schema() []byte {
 }
 
 // YAML returns the effective configuration as a YAML file with all defaults. Secrets are masked.
-func (c Config) YAML() ([]byte, error) {
-	text, err := setting.YamlOf(c.keys())
+func (c Config) YAML() ([]byte, error) { return c.yaml(nil) }
+
+func (c Config) yaml(given *setting.Node) ([]byte, error) {
+	text, err := setting.YamlOf(c.keys(), given)
 	if err != nil {
 		return nil, core.WrapError(core.CodeInternal, "writing the configuration", err)
 	}
 	return text, nil
+}
+
+// Sample returns a file with every key at its default, each with a comment. To load it is the same as to load no file.
+func Sample() []byte {
+	var c Config
+	root := setting.NewObject("")
+	addLocal(root)
+	setting.Decode(root, c.keys(), &setting.ErrorList{})
+	return setting.Commented("The configuration of tutti: every key with its default. Keys that keep it can be removed.\n"+
+		"The variable at the end of a comment sets the key too, and takes precedence over this file.", c.keys())
 }

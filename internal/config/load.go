@@ -12,18 +12,38 @@ import (
 // tutti take precedence over the file. Those of Maestro, Arranger and Song's authentication set keys that neither sets. Load returns a
 // complete, validated Config, or all errors at once: each is a core.Error whose Message starts with the key's path (Errors).
 func Load(file string, environ []string) (Config, error) {
+	c, _, err := loadFile(file, environ)
+	return c, err
+}
+
+// Effective loads like Load and returns the result as a YAML file with all defaults. Secrets are masked. With origins each value that the
+// file or the environment sets has a comment with its line or variable.
+func Effective(file string, environ []string, origins bool) ([]byte, error) {
+	c, given, err := loadFile(file, environ)
+	if err != nil {
+		return nil, err
+	}
+	if !origins {
+		given = nil
+	}
+	return c.yaml(given)
+}
+
+// loadFile returns also the values that the file and the environment set.
+func loadFile(file string, environ []string) (Config, *setting.Node, error) {
 	root := setting.NewObject("")
 	var found setting.ErrorList
 	if file != "" {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			return Config{}, &core.Error{
+			return Config{}, nil, &core.Error{
 				Code: core.CodeInvalid, Message: "the configuration file " + file + " cannot be read: " + setting.Reason(err), Err: err,
 			}
 		}
 		root = setting.Parse(data, &found)
 	}
-	return load(root, environ, &found)
+	c, err := load(root, environ, &found)
+	return c, root, err
 }
 
 // Parse is like Load with the file's content.

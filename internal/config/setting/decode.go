@@ -304,6 +304,9 @@ func expected(k Key) string {
 		case 1:
 			return k.choices[0]
 		default:
+			if k.choices[0] == "" {
+				return "empty or one of " + strings.Join(k.choices[1:], ", ")
+			}
 			return "one of " + strings.Join(k.choices, ", ")
 		}
 	}

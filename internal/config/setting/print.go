@@ -9,34 +9,45 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// YamlOf writes the values of keys as a YAML object. Secrets are masked.
-func YamlOf(keys []Key) ([]byte, error) {
+// YamlOf writes the values of keys as a YAML object. Secrets are masked. Values that are set in given, which may be nil, have a comment
+// with their source.
+func YamlOf(keys []Key, given *Node) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
 	encoder.SetIndent(2)
-	err := encoder.Encode(yamlObject(keys))
+	err := encoder.Encode(yamlObject(keys, given))
 	return out.Bytes(), err
 }
 
-func yamlObject(keys []Key) *yaml.Node {
+func yamlObject(keys []Key, given *Node) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	for _, k := range keys {
-		n.Content = append(n.Content, yamlText(k.name), yamlValue(k))
+		set := given.Member(k.name)
+		var value *yaml.Node
+		switch {
+		case k.each != nil:
+			value = &yaml.Node{Kind: yaml.SequenceNode}
+			for i, element := range k.each() {
+				value.Content = append(value.Content, yamlObject(element, set.Item(i)))
+			}
+		case k.members != nil:
+			value = yamlObject(k.members, set)
+		default:
+			value = yamlValue(k)
+			if set == nil && k.isSecret() {
+				set = given.Member(k.secretFile())
+			}
+			if set != nil {
+				value.LineComment = set.Source
+			}
+		}
+		n.Content = append(n.Content, yamlText(k.name), value)
 	}
 	return n
 }
 
+// yamlValue returns the value of a key without members.
 func yamlValue(k Key) *yaml.Node {
-	switch {
-	case k.each != nil:
-		n := &yaml.Node{Kind: yaml.SequenceNode}
-		for _, keys := range k.each() {
-			n.Content = append(n.Content, yamlObject(keys))
-		}
-		return n
-	case k.members != nil:
-		return yamlObject(k.members)
-	}
 	switch t := k.target.(type) {
 	case *int:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(*t)}
@@ -62,14 +73,18 @@ func yamlValue(k Key) *yaml.Node {
 		}
 		return yamlText(*t)
 	case *[]string:
-		n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
-		for _, s := range *t {
-			n.Content = append(n.Content, yamlText(s))
-		}
-		return n
+		return yamlList(*t)
 	default:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}
 	}
+}
+
+func yamlList(texts []string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for _, s := range texts {
+		n.Content = append(n.Content, yamlText(s))
+	}
+	return n
 }
 
 func yamlText(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s} }

@@ -1,0 +1,9 @@
+package config
+
+import "tutti/internal/config/setting"
+
+// Entries describes every key of the file.
+func Entries() []setting.Entry {
+	var c Config
+	return setting.Describe(c.keys())
+}
