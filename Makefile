@@ -16,7 +16,7 @@ SEQUENTIAL := ^Test(Auth|BadDocuments|BuiltIn(Guard|Read$$|Refuses)|Catalogue(Ar
 # The packages whose tests take the number of their random cases from testkit.Cases.
 RANDOM := ./consumers/... ./http ./internal/filter/sqon ./internal/index/embedded/... ./internal/search/graphql
 
-.PHONY: help build test race lint fmt test-services services-start services-stop deployment schemathesis fuzz mutation chaos bench ci
+.PHONY: help build test race lint fmt test-services services-start services-stop deployment schemathesis release fuzz mutation chaos bench ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 18
@@ -60,6 +60,9 @@ deployment: ## Prometheus' rules, the Helm chart and the unit, checked by their 
 
 schemathesis: ## generated requests against the OpenAPI document (needs Python)
 	deploy/local/schemathesis/run
+
+release: ## archives, Debian packages and SHA256SUMS in dist (VERSION=1.2.3)
+	deploy/release/build
 
 # A number of inputs, not a time: when a -fuzztime of seconds is over, Go's coordinator can report its own deadline as the failure of a
 # target that found nothing (golang/go#75804, until Go 1.27).
