@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -49,8 +50,14 @@ func TestPrometheusConfiguration(t *testing.T) {
 	}
 }
 
-// described returns the labels of every metric that tutti registers.
-func described(t *testing.T) map[string][]string {
+// metric describes a metric that tutti registers.
+type metric struct {
+	name, help string
+	labels     []string
+}
+
+// registered returns every metric that tutti registers, without those of the Go runtime and of the process.
+func registered(t *testing.T) []metric {
 	t.Helper()
 	cfg := config.Default()
 	cfg.DataDir = t.TempDir()
@@ -63,11 +70,28 @@ func described(t *testing.T) map[string][]string {
 		defer close(descs)
 		a.Registry().Describe(descs)
 	}()
-	metrics := map[string][]string{}
+	var all []metric
 	for desc := range descs {
-		if found := regexp.MustCompile(`fqName: "([a-z_]+)".*variableLabels: \{(.*)\}\}$`).FindStringSubmatch(desc.String()); found != nil {
-			metrics[found[1]] = strings.Split(found[2], ",")
+		found := regexp.MustCompile(`fqName: "(tutti_[a-z_]+)", help: ("(?:[^"\\]|\\.)*"),.*variableLabels: \{(.*)\}\}$`).FindStringSubmatch(desc.String())
+		if found == nil {
+			continue
 		}
+		help, err := strconv.Unquote(found[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, metric{found[1], help, strings.FieldsFunc(found[3], func(r rune) bool { return r == ',' })})
+	}
+	slices.SortFunc(all, func(a, b metric) int { return strings.Compare(a.name, b.name) })
+	return slices.CompactFunc(all, func(a, b metric) bool { return a.name == b.name })
+}
+
+// described returns the labels of every metric that tutti registers.
+func described(t *testing.T) map[string][]string {
+	t.Helper()
+	metrics := map[string][]string{}
+	for _, m := range registered(t) {
+		metrics[m.name] = m.labels
 	}
 	return metrics
 }
