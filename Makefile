@@ -5,7 +5,7 @@ CACHE    ?= $(CURDIR)/.cache
 LINT     := $(CACHE)/golangci-lint-v2.15.0
 
 # The packages with goroutines of their own, or with values that requests share.
-CONCURRENT := ./consumers/... ./http ./http/server ./ingest/... ./internal/app/check ./internal/auth ./internal/bulk ./internal/client \
+CONCURRENT := ./consumers/... ./http ./http/server ./ingest/... ./internal/app/check ./internal/app/tracing ./internal/auth ./internal/bulk ./internal/client \
   ./internal/cache ./internal/client/display ./internal/index/embedded ./internal/index/embedded/evaluate ./internal/keylock ./internal/metadata ./internal/queue/... \
   ./internal/search/catalogue ./internal/search/download ./internal/search/federation ./internal/search/graphql \
   ./internal/search/sets ./internal/store ./internal/upstream ./schemas/...

@@ -16,6 +16,7 @@ import (
 	"tutti/consumers/run"
 	"tutti/internal/bulk"
 	"tutti/internal/core"
+	"tutti/internal/span"
 )
 
 // Repository is one configured repository with its dependencies.
@@ -75,6 +76,8 @@ func (d Deps) complete() bool {
 type Config struct {
 	Logger  *slog.Logger
 	Metrics *Metrics
+	// Tracer starts the spans of Requests; nil for none.
+	Tracer *span.Tracer
 	// AckWait is the consumers' ack wait, 30 s by default. A heartbeat reports messages in flight as in progress every third
 	// of it.
 	AckWait time.Duration
@@ -173,7 +176,7 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 		publish = nil
 	}
 	l := loop.New(p, deps.Requests, deps.Cells, loop.Config{
-		Repository: r.Code, Logger: log, AckWait: cfg.AckWait, MaxDeliver: cfg.MaxDeliver, RetryBase: cfg.RetryBase, RetryMax: cfg.RetryMax,
+		Repository: r.Code, Logger: log, Tracer: cfg.Tracer, AckWait: cfg.AckWait, MaxDeliver: cfg.MaxDeliver, RetryBase: cfg.RetryBase, RetryMax: cfg.RetryMax,
 	})
 	outcomes := outcome.New(deps.DeadLetters, l.Pause, outcome.Config{
 		Repository: r.Repository, MappingFile: r.MappingFile, Logger: log, Metrics: cfg.Metrics, MaxRecordBytes: cfg.MaxRecordBytes, ClockSkew: cfg.ClockSkew,

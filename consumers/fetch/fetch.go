@@ -1,7 +1,7 @@
 // Package fetch calls the upstream of a repository: it bounds the calls in flight, counts their results, and confirms that an
 // organization is absent.
 //
-// It imports internal/core and consumers/outcome only.
+// It imports internal/core, internal/span and consumers/outcome only.
 package fetch
 
 import (
@@ -16,6 +16,7 @@ import (
 
 	"tutti/consumers/outcome"
 	"tutti/internal/core"
+	"tutti/internal/span"
 )
 
 // Upstream is the server of a repository. Page calls each for every record of the rows [offset, offset+limit) in order; a
@@ -112,7 +113,9 @@ func (f *Fetcher) record(ctx context.Context, req core.Request, check func() err
 		}
 	}
 	fetchedAt := time.Now()
-	rec, err := f.upstream.Record(ctx, req.Organization, req.RecordID)
+	call, s := f.call(ctx, "fetch record")
+	rec, err := f.upstream.Record(call, req.Organization, req.RecordID)
+	s.End(err)
 	// There is no smaller request than that of one record, so a slow upstream's records would always be too old. They may
 	// therefore wait for at least half of the maximum age after the response. An Upstream that made the call wait for memory
 	// requests the record again itself.
@@ -145,13 +148,18 @@ func (f *Fetcher) AcquirePage(ctx context.Context) (release func(), err error) {
 func (f *Fetcher) Page(
 	ctx context.Context, organization string, offset, limit int, each func(core.Record) error,
 ) (core.PageInfo, error) {
-	info, err := f.upstream.Page(ctx, organization, offset, limit, each)
+	call, s := f.call(ctx, "fetch page")
+	info, err := f.upstream.Page(call, organization, offset, limit, each)
+	s.Int("rows", int64(info.Rows))
+	s.End(err)
 	return info, f.confirmAbsent(ctx, organization, err)
 }
 
 // Row fetches one row. The caller must have called AcquirePage.
 func (f *Fetcher) Row(ctx context.Context, organization string, offset int, each func(core.Record) error) error {
-	_, err := f.upstream.Page(ctx, organization, offset, 1, each)
+	call, s := f.call(ctx, "fetch row")
+	_, err := f.upstream.Page(call, organization, offset, 1, each)
+	s.End(err)
 	return err
 }
 
@@ -165,7 +173,17 @@ func (f *Fetcher) CountPage(rows int, err error) {
 
 // Organizations returns the upstream's organizations.
 func (f *Fetcher) Organizations(ctx context.Context) ([]string, error) {
-	return f.upstream.Organizations(ctx)
+	call, s := f.call(ctx, "fetch organizations")
+	listed, err := f.upstream.Organizations(call)
+	s.End(err)
+	return listed, err
+}
+
+// call starts the span of a call to the upstream.
+func (f *Fetcher) call(ctx context.Context, name string) (context.Context, span.Span) {
+	ctx, s := span.Call(ctx, name)
+	s.Text("repository", f.cfg.Repository)
+	return ctx, s
 }
 
 // CurrentOrganizations returns the valid names of a list of organizations that was requested after this call began. Concurrent

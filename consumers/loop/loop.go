@@ -1,7 +1,7 @@
 // Package loop pulls the Requests of a repository from its durable consumers and calls a handler for each message: bounded,
 // only while the index takes writes, with heartbeats, retries, and a quarantine of poison messages after a crash.
 //
-// It imports internal/core and internal/retry, and knows no upstream, no document and no job.
+// It imports internal/core, internal/retry and internal/span, and knows no upstream, no document and no job.
 package loop
 
 import (
@@ -14,6 +14,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/retry"
+	"tutti/internal/span"
 )
 
 // Source is one durable consumer. Fetch returns at most max messages as soon as one is available, and none after wait.
@@ -37,11 +38,13 @@ type Cells interface {
 	SetCell(ctx context.Context, name, value string, revision uint64) error
 }
 
-// Config holds the settings of a Loop; all are required.
+// Config holds the settings of a Loop; all but Tracer are required.
 type Config struct {
 	// Repository is the code of the repository.
 	Repository string
 	Logger     *slog.Logger
+	// Tracer starts the spans of messages; nil for none.
+	Tracer *span.Tracer
 	// AckWait is the consumers' ack wait.
 	AckWait time.Duration
 	// MaxDeliver is the number of deliveries after which the queue drops a message.
@@ -167,7 +170,7 @@ func (l *Loop) RetryUntilStopped(ctx context.Context, what string, f func() erro
 		if l.Stopping(ctx) {
 			return err
 		}
-		l.log.Warn("retrying", "action", what, "err", err)
+		l.log.WarnContext(ctx, "retrying", "action", what, "err", err)
 		if l.Sleep(max(retryAfter(err), retry.Delay(try, l.cfg.RetryBase, 5*time.Second))) != nil {
 			return err
 		}
@@ -185,6 +188,36 @@ var (
 	// redelivered at once, to end what is left of the job.
 	ErrJobEnded = errors.New("the job has ended")
 )
+
+// StartSpan starts the span of the processing of m, below the span that published its Request.
+func (l *Loop) StartSpan(ctx context.Context, m core.Message) (context.Context, span.Span) {
+	if l.cfg.Tracer == nil {
+		return ctx, span.Span{}
+	}
+	req := m.Request()
+	ctx, s := l.cfg.Tracer.Consume(ctx, "process "+string(req.Scope), req.Traceparent)
+	s.Text("repository", req.Repository)
+	s.Text("organization", req.Organization)
+	s.Text("record_id", req.RecordID)
+	s.Text("job_id", req.JobID)
+	s.Text("request_id", req.ID)
+	s.Text("kind", string(req.Kind))
+	s.Text("cause", string(req.Cause))
+	s.Int("attempts", int64(Attempts(m)))
+	if req.Page != nil {
+		s.Int("page", int64(req.Page.Number))
+	}
+	return ctx, s
+}
+
+// EndSpan ends the span of a message's processing with the error of End. That a message is processed later is not an error.
+func EndSpan(s span.Span, err error) {
+	if errors.Is(err, ErrBusy) || errors.Is(err, ErrJobEnded) {
+		s.Text("requeued", err.Error())
+		err = nil
+	}
+	s.End(err)
+}
 
 // End ends the processing of m with its error: it acknowledges m when err is nil, and requeues it otherwise.
 func (l *Loop) End(ctx context.Context, m core.Message, err error) {
@@ -204,7 +237,7 @@ func (l *Loop) End(ctx context.Context, m core.Message, err error) {
 		if req.Page != nil {
 			page = req.Page.Number
 		}
-		l.log.Warn("request will be retried", "scope", string(req.Scope), "job_id", req.JobID, "organization", req.Organization,
+		l.log.WarnContext(ctx, "request will be retried", "scope", string(req.Scope), "job_id", req.JobID, "organization", req.Organization,
 			"page", page, "attempts", Attempts(m)+1, "err", err)
 		l.Requeue(ctx, m, l.RetryDelay(m, err))
 	}
@@ -234,7 +267,7 @@ func (l *Loop) RequeueNow(ctx context.Context, m core.Message) {
 // nothing.
 func (l *Loop) Ack(ctx context.Context, m core.Message) {
 	if err := m.Ack(ctx); err != nil {
-		l.log.Warn("acknowledging a request", "request_id", m.Request().ID, "err", err)
+		l.log.WarnContext(ctx, "acknowledging a request", "request_id", m.Request().ID, "err", err)
 	}
 }
 

@@ -1,6 +1,6 @@
 // Package outcome turns the outcomes of a repository's documents into dead letters, pauses, alarms and metrics.
 //
-// It imports internal/core and internal/bulk only.
+// It imports internal/core, internal/span and internal/bulk only.
 package outcome
 
 import (
@@ -16,6 +16,7 @@ import (
 
 	"tutti/internal/bulk"
 	"tutti/internal/core"
+	"tutti/internal/span"
 )
 
 // Pause pauses a repository.
@@ -209,7 +210,12 @@ func (o *Outcomes) TooLargeHint() string {
 }
 
 // StoreDeadLetter completes and stores a dead letter for one record.
-func (o *Outcomes) StoreDeadLetter(ctx context.Context, req core.Request, letter core.DeadLetter) error {
+func (o *Outcomes) StoreDeadLetter(ctx context.Context, req core.Request, letter core.DeadLetter) (err error) {
+	ctx, s := span.Start(ctx, "store dead letter")
+	s.Text("reason", string(letter.Reason))
+	s.Text("organization", letter.Organization)
+	s.Text("record_id", letter.RecordID)
+	defer func() { s.End(err) }()
 	letter.LastAt = time.Now().UTC()
 	if letter.FirstAt = req.NotFoundSince; letter.FirstAt.IsZero() {
 		letter.FirstAt = letter.LastAt
@@ -219,7 +225,7 @@ func (o *Outcomes) StoreDeadLetter(ctx context.Context, req core.Request, letter
 	if err := o.deadLetters.Put(ctx, letter); err != nil {
 		return err
 	}
-	o.log.Warn("record moved to the dead letters", "organization", letter.Organization, "record_id", Truncate(letter.RecordID, maxIDBytes),
+	o.log.WarnContext(ctx, "record moved to the dead letters", "organization", letter.Organization, "record_id", Truncate(letter.RecordID, maxIDBytes),
 		"request_id", req.ID, "reason", letter.Reason, "engine_type", letter.EngineType)
 	return nil
 }

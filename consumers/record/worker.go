@@ -122,13 +122,16 @@ func (w *Worker) supersede(ctx context.Context, older, newest core.Message) {
 func (w *Worker) handle(ctx context.Context, m core.Message) {
 	defer w.loop.Release(m)
 	req := m.Request()
+	ctx, s := w.loop.StartSpan(ctx, m)
 	rs, err := w.settle(ctx, m)
+	defer func() { s.End(err) }()
 	switch {
 	case err == nil:
 		w.count(rs)
 		w.outcomes.Ended(core.ScopeRecord, m.Version(), !rs.contains(core.OutcomeRejected))
 		w.loop.Ack(ctx, m)
 	case errors.Is(err, errSweepCancelled):
+		err = nil
 		w.loop.Ack(ctx, m)
 	case w.loop.Stopping(ctx):
 		w.loop.RequeueNow(ctx, m)
@@ -193,7 +196,7 @@ func (w *Worker) settleOne(ctx context.Context, req core.Request, organization s
 			return w.outcomes.ClearDeadLetter(ctx, req.Organization, r.id)
 		}
 	case core.OutcomeMismatch:
-		w.log.Info("record belongs to another organization", "organization", req.Organization,
+		w.log.InfoContext(ctx, "record belongs to another organization", "organization", req.Organization,
 			"record_id", req.RecordID, "request_id", req.ID)
 	case core.OutcomeRejected:
 		req.Organization = organization
@@ -226,7 +229,7 @@ func (w *Worker) shouldRewrite(ctx context.Context, m core.Message, at writeVers
 // moveToDeadLetters stores a dead letter for a record that no retry can fix, then ends its message.
 func (w *Worker) moveToDeadLetters(ctx context.Context, m core.Message, cause error) {
 	if err := w.storeDeadLetter(ctx, m, cause); err != nil {
-		w.log.Warn("storing a dead letter", "request_id", m.Request().ID, "err", err)
+		w.log.WarnContext(ctx, "storing a dead letter", "request_id", m.Request().ID, "err", err)
 		w.loop.Requeue(context.WithoutCancel(ctx), m, w.loop.RetryDelay(m, err))
 		return
 	}

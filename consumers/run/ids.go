@@ -104,7 +104,7 @@ func (p *pages) settleIDs(ctx context.Context, m core.Message, job core.Job, run
 	}
 	p.Outcomes.Ended(core.ScopePage, m.Version(), failure == nil && w.totals.Written())
 	if failure != nil {
-		p.log.Warn("ids could not be indexed", "job_id", job.ID, "organization", run.Organization, "page", number, "err", failure.cause)
+		p.log.WarnContext(ctx, "ids could not be indexed", "job_id", job.ID, "organization", run.Organization, "page", number, "err", failure.cause)
 		return p.jobs.endIfComplete(ctx, job.ID)
 	}
 	if run.AllPagesDone() {

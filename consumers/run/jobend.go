@@ -113,7 +113,7 @@ func (e *jobEnd) conclude(ctx context.Context, job core.Job, state core.JobState
 		e.noteDrift(ctx, ended)
 	}
 	if err == nil && mine {
-		e.log.Info("job ended", "job_id", job.ID, "state", string(ended.State), "indexed", ended.Totals.Indexed,
+		e.log.InfoContext(ctx, "job ended", "job_id", job.ID, "state", string(ended.State), "indexed", ended.Totals.Indexed,
 			"removed", ended.Totals.Removed, "rejected", ended.Totals.Rejected, "drift", ended.Totals.Drift.Found())
 	}
 	return err

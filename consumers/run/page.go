@@ -34,7 +34,10 @@ func (p *pages) handle(ctx context.Context, m core.Message, free func()) {
 		return
 	}
 	defer p.inFlight.Delete(key)
-	p.loop.End(ctx, m, p.settle(ctx, m, free))
+	ctx, s := p.loop.StartSpan(ctx, m)
+	err := p.settle(ctx, m, free)
+	p.loop.End(ctx, m, err)
+	loop.EndSpan(s, err)
 }
 
 // settle completes m's page. m may end when it returns nil.
@@ -140,7 +143,7 @@ func (p *pages) process(ctx context.Context, w *pageWork, free func()) error {
 	}
 	p.Outcomes.Ended(core.ScopePage, w.msg.Version(), failure == nil && (w.totals.Rejected == 0 || w.totals.Written()))
 	if failure != nil {
-		p.log.Warn("organization could not be read", "job_id", job.ID, "organization", w.req.Organization,
+		p.log.WarnContext(ctx, "organization could not be read", "job_id", job.ID, "organization", w.req.Organization,
 			"page", w.page.Number, "err", failure.cause)
 		p.forgetPages(ctx, job, w.req.Organization)
 		if w.paused {

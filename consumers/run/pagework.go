@@ -105,7 +105,7 @@ func (w *pageWork) handleFailure(ctx context.Context, readErr error) (ended bool
 	isDown := unanswered && (w.paused || w.outage.gaveUp(w.job, time.Time{}))
 	switch {
 	case w.failures < w.PageAttempts && fetch.Retryable(readErr) && !isDown:
-		w.log.Info("reading a page", "job_id", w.req.JobID, "organization", w.req.Organization,
+		w.log.InfoContext(ctx, "reading a page", "job_id", w.req.JobID, "organization", w.req.Organization,
 			"page", w.page.Number, "attempts", w.failures, "err", readErr)
 		jobEnded, err := w.sleepInJob(ctx, w.job.ID, w.loop.Delay(w.failures, readErr))
 		if jobEnded {

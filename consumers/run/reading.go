@@ -73,7 +73,7 @@ func (w *pageWork) read(ctx context.Context) (*pagePass, error) {
 		err = w.checkJoined(ctx, pass)
 	}
 	if w.withoutDocuments > 0 {
-		w.log.Warn("records without files make no documents", "job_id", w.req.JobID, "organization", w.req.Organization,
+		w.log.WarnContext(ctx, "records without files make no documents", "job_id", w.req.JobID, "organization", w.req.Organization,
 			"page", w.page.Number, "records", w.withoutDocuments)
 	}
 	w.Fetcher.CountPage(len(pass.hashes)-pass.skip, err)
@@ -106,7 +106,7 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 	}
 	if rec.Organization != w.req.Organization {
 		w.Outcomes.Count(core.OutcomeMismatch, 1)
-		w.log.Info("record belongs to another organization", "organization", w.req.Organization, "record_id", rec.ID,
+		w.log.InfoContext(ctx, "record belongs to another organization", "organization", w.req.Organization, "record_id", rec.ID,
 			"job_id", w.req.JobID)
 		return nil
 	}

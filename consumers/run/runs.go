@@ -21,7 +21,10 @@ type runs struct {
 
 // handle starts a run: it expands a repository into organizations, or an organization into its first page.
 func (w *runs) handle(ctx context.Context, m core.Message, _ func()) {
-	w.loop.End(ctx, m, w.start(ctx, m))
+	ctx, s := w.loop.StartSpan(ctx, m)
+	err := w.start(ctx, m)
+	w.loop.End(ctx, m, err)
+	loop.EndSpan(s, err)
 }
 
 // start starts the run of m's Request. It returns loop.ErrBusy when another job of the same scope is still running.
@@ -119,7 +122,7 @@ func (w *runs) startCheckpoint(ctx context.Context) string {
 	}
 	mark, err := w.Index.Checkpoint(ctx, w.Repository.IndexName)
 	if err != nil {
-		w.log.Info("the index returned no checkpoint; the sweep will read every version", "err", err)
+		w.log.InfoContext(ctx, "the index returned no checkpoint; the sweep will read every version", "err", err)
 		return ""
 	}
 	return mark
@@ -132,7 +135,7 @@ func (w *runs) expandRepository(ctx context.Context, job core.Job) error {
 		return err
 	}
 	if err != nil {
-		w.log.Warn("listing organizations", "job_id", job.ID, "err", err)
+		w.log.WarnContext(ctx, "listing organizations", "job_id", job.ID, "err", err)
 		return w.jobs.fail(ctx, job.ID, err)
 	}
 	// A process that crashed may have started organizations that are no longer listed: they end like the others.

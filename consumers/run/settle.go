@@ -204,7 +204,7 @@ func (w *pageWork) requestUnsettled(ctx context.Context, keep map[string]struct{
 		requested++
 	}
 	if requested > 0 {
-		w.log.Info("records of a page are requested one by one", "job_id", w.req.JobID, "organization", w.req.Organization,
+		w.log.InfoContext(ctx, "records of a page are requested one by one", "job_id", w.req.JobID, "organization", w.req.Organization,
 			"page", w.page.Number, "rows", w.page.Limit, "records", requested)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/span"
 )
 
 // DefaultMaxBodyBytes is the largest request body that is read unless Config says otherwise.
@@ -42,6 +43,8 @@ type Config struct {
 	Logger *slog.Logger
 	// Metrics measures requests; nil measures nothing.
 	Metrics *Metrics
+	// Tracer starts the spans of requests; nil for none.
+	Tracer *span.Tracer
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
 }

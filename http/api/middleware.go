@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"tutti/http/problem"
 	"tutti/http/server"
 	"tutti/internal/core"
+	"tutti/internal/span"
 )
 
 const (
@@ -137,11 +139,17 @@ func (w *responseWriter) beforeResponse() {
 // Unwrap lets a ResponseController reach the connection.
 func (w *responseWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// observe writes the log line and the metric of a request.
+// observe writes the log line, the metric and the span of a request.
 func (c Config) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		started := time.Now()
 		body, _ := r.Body.(*pacedBody)
+		var s span.Span
+		if c.Tracer != nil && !c.isMonitoring(r) {
+			var ctx context.Context
+			ctx, s = c.Tracer.Serve(r.Context(), methodLabel(r.Method), r.Header)
+			r = r.WithContext(ctx)
+		}
 		rw := &responseWriter{ResponseWriter: w, conn: server.ConnOf(r.Context()), body: body}
 		defer func() {
 			for _, end := range exchangeOf(r.Context()).atEnd {
@@ -154,9 +162,30 @@ func (c Config) observe(next http.Handler) http.Handler {
 			route := c.routeLabel(r)
 			c.Metrics.observe(route, r.Method, rw.status, metricDuration(r, started, d))
 			c.logRequest(r, route, rw, d)
+			endSpan(s, r, route, rw.status)
 		}()
 		next.ServeHTTP(rw, r)
 	})
+}
+
+// endSpan ends the span of a request.
+func endSpan(s span.Span, r *http.Request, route string, status int) {
+	if !s.Recorded() {
+		return
+	}
+	ex := exchangeOf(r.Context())
+	s.Rename(methodLabel(r.Method) + " " + route)
+	s.Text("http.request.method", methodLabel(r.Method))
+	s.Text("http.route", route)
+	s.Int("http.response.status_code", int64(status))
+	s.Text("request_id", ex.requestID)
+	switch {
+	case status >= http.StatusInternalServerError:
+		s.Failed(cmp.Or(core.CodeOf(ex.err), core.CodeInternal))
+	case ex.err != nil: // an error of the client is none of the server's
+		s.Text("error.type", string(core.CodeOf(ex.err)))
+	}
+	s.End(nil)
 }
 
 // metricDuration returns the duration that the metric records for a request that took d: for a stream the time until it began, since

@@ -22,6 +22,7 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/queue/deadletter"
 	"tutti/internal/rebuild"
+	"tutti/internal/span"
 )
 
 // Options are the settings of an App outside its configuration. The zero value is the default.
@@ -68,6 +69,8 @@ type base struct {
 	metrics  metrics
 	cleanup  cleanup
 	memory   *budget.Budget
+	// tracer starts the spans of the process; nil when traces are off.
+	tracer *span.Tracer
 }
 
 // New returns an App for a validated configuration. It opens nothing.
@@ -82,7 +85,8 @@ func New(cfg config.Config, opts Options) (*App, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &base{cfg: cfg, opts: opts, log: opts.Logger, registry: prometheus.NewRegistry(), memory: memory}
+	b := &base{cfg: cfg, opts: opts, registry: prometheus.NewRegistry(), memory: memory}
+	b.log = b.withTraceIDs(opts.Logger)
 	b.measure()
 	data := &storage{base: b}
 	a := &App{storage: data, search: &searching{storage: data}, builtIn: &builtIn{storage: data}}
@@ -109,6 +113,7 @@ func (a *App) start(ctx context.Context) error {
 		name string
 		do   func(context.Context) error
 	}{
+		{"starting traces", a.startTracing},
 		{"reading the certificate of server.tls", a.openCertificate},
 		{"listening for profiles", a.serveProfiles},
 		{"opening the queue", a.openQueue},

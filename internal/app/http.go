@@ -120,7 +120,7 @@ func (a *App) routerConfig() api.Config {
 		BasePath: a.cfg.Server.BasePath, MaxBodyBytes: a.cfg.Server.MaxBodyBytes, Bodies: a.memory.Requests,
 		CheckHost: a.cfg.Auth.Mode == config.ModeNone, Hosts: a.cfg.Server.Hosts, CORSOrigins: a.cfg.Server.CORS.Origins,
 		TrustedProxies: a.cfg.Server.Proxies(), Version: a.opts.Version,
-		Logger: a.log.With("component", "http"), Metrics: a.metrics.http,
+		Logger: a.log.With("component", "http"), Metrics: a.metrics.http, Tracer: a.tracer,
 	}
 	if a.builtIn.authenticator != nil {
 		cfg.Authenticator = a.builtIn.authenticator

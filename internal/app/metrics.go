@@ -11,6 +11,7 @@ import (
 	"tutti/ingest"
 	"tutti/ingest/kafka"
 	"tutti/internal/alert"
+	"tutti/internal/app/tracing"
 	"tutti/internal/bulk"
 	"tutti/internal/disk"
 	"tutti/internal/metadata"
@@ -43,6 +44,7 @@ type metrics struct {
 	downloads  *download.Metrics
 	federation *federation.Metrics
 	alerts     *alert.Metrics
+	traces     *tracing.Metrics
 	jobs       *prometheus.GaugeVec
 	outbox     prometheus.Gauge
 	prunes     prometheus.Counter
@@ -89,6 +91,6 @@ func (b *base) measure() {
 		consumers: consumers.NewMetrics(reg), ingest: ingest.NewMetrics(reg), kafka: kafka.NewMetrics(reg), http: api.NewMetrics(reg),
 		server: server.NewMetrics(reg), mcp: mcp.NewMetrics(reg),
 		store: store.NewMetrics(reg), schemas: schemas.NewMetrics(reg), metadata: metadata.NewMetrics(reg),
-		catalogues: catalogue.NewMetrics(reg), search: view.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), alerts: alert.NewMetrics(reg), jobs: jobs, outbox: outbox, prunes: prunes, components: components, paused: paused, progress: progress,
+		catalogues: catalogue.NewMetrics(reg), search: view.NewMetrics(reg), downloads: download.NewMetrics(reg), federation: federation.NewMetrics(reg), alerts: alert.NewMetrics(reg), traces: tracing.NewMetrics(reg), jobs: jobs, outbox: outbox, prunes: prunes, components: components, paused: paused, progress: progress,
 	}
 }

@@ -210,7 +210,7 @@ func (x *indexer) startConsumers(ctx context.Context) error {
 		Cells: x.queue.Cells(),
 		Index: x.index, Writer: x.writer,
 	}, consumers.Config{
-		Logger: x.log.With("component", "consumers"), Metrics: x.metrics.consumers, AckWait: x.ackWait(),
+		Logger: x.log.With("component", "consumers"), Metrics: x.metrics.consumers, Tracer: x.tracer, AckWait: x.ackWait(),
 		MaxDeliver: x.opts.MaxDeliver, MaxRecordBytes: x.cfg.Index.MaxRecordBytes,
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	"tutti/internal/span"
 )
 
 const (
@@ -39,6 +40,8 @@ type batch struct {
 	state *indexState
 	// release, unless nil, releases the memory of a document larger than Config.BatchBytes.
 	release func()
+	// spans are those of the callers of Add.
+	spans span.Group
 	// flush is when the batch is due at the latest, by Writer.now.
 	flush int64
 	// earliest is a lower bound of the items' deadlines.

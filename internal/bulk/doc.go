@@ -6,5 +6,5 @@
 // a request, each Write of a Ticket ends with exactly one Result: the engine's, or core.OutcomeRetry when the outcome is unknown.
 // Config describes the memory limits.
 //
-// It is independent of engines, and of tutti must import only internal/core.
+// It is independent of engines, and of tutti must import only internal/core, internal/jsontext and internal/span.
 package bulk

@@ -98,10 +98,15 @@ func (s *sender) write(from, to int) ([]core.Result, error) {
 	view := s.b.view(from, to, w.start)
 	began := time.Now()
 	w.cfg.Metrics.begin()
-	results, err := w.engine.Write(w.requestContext, view)
+	ctx, call := s.b.spans.Call(w.requestContext, "bulk write")
+	results, err := w.engine.Write(ctx, view)
 	if err == nil && len(results) != to-from {
 		err = core.WrapError(core.CodeUnavailable, "writing a batch", errShort)
 	}
+	call.Text("index", view.Index)
+	call.Int("documents", int64(to-from))
+	call.Int("bytes", int64(len(view.Payload())))
+	call.End(err)
 	w.cfg.Metrics.end(requestCode(err), time.Since(began), len(view.Payload()))
 	s.adjustConcurrency(epoch, results, err)
 	return results, err

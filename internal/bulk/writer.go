@@ -100,6 +100,7 @@ func (w *Writer) add(ctx context.Context, t *Ticket, index string, wr core.Write
 	if release != nil {
 		b.release = release // the batch is too full for another document
 	}
+	b.spans.Add(ctx)
 	b.add(w.engine, wr, itemState{ticket: t, slot: slot, deadline: w.deadline(wr)}, w.batchBytes)
 	if len(b.body) >= w.batchBytes || len(b.items) >= w.cfg.BatchCount {
 		b.full, b.due = true, true

@@ -26,6 +26,7 @@ type Config struct {
 	Ingest       Ingest
 	Auth         Auth
 	MCP          MCP
+	Tracing      Tracing
 	Alerts       []Alert
 	// Warnings are problems that do not prevent the start, one sentence each, without secrets.
 	Warnings []string

@@ -60,4 +60,12 @@
 //	SPRING_SECURITY_OAUTH2_RESOURCESERVER_JWT_JWK_SET_URI             auth.jwt.jwksUrl
 //	SPRING_SECURITY_OAUTH2_RESOURCESERVER_JWT_PUBLIC_KEY_LOCATION     auth.jwt.jwksUrl or publicKeyFile
 //	AUTH_JWT_PUBLIC_KEY_URL of older versions                         auth.jwt.jwksUrl
+//
+// OpenTelemetry's standard variables set keys that neither the file nor a TUTTI_ variable sets. Those for all signals apply where the one
+// for traces is not set; an endpoint for gRPC, or that is not a URL, is not used, with a warning.
+//
+//	OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, OTEL_EXPORTER_OTLP_ENDPOINT  tracing.endpoint
+//	OTEL_EXPORTER_OTLP_TRACES_HEADERS, OTEL_EXPORTER_OTLP_HEADERS    tracing.headers
+//	OTEL_SERVICE_NAME                                                tracing.serviceName
+//	OTEL_SDK_DISABLED=true, OTEL_TRACES_EXPORTER=none                no endpoint from these variables
 package config

@@ -46,6 +46,7 @@ func (c *Config) keys() []setting.Key {
 		setting.Object("mcp", "Endpoint of the Model Context Protocol.",
 			setting.Number("requestsPerMinute", &c.MCP.RequestsPerMinute, 300, 0, 1_000_000,
 				"Messages that one token, or one address without a token, may send in a minute; further ones get 429. 0 for no limit.")),
+		c.Tracing.key(),
 		setting.Objects("alerts", "Receivers of messages about failed jobs, paused repositories and new dead letters.",
 			func(n int) { c.Alerts = append([]Alert(nil), make([]Alert, n)...) }, c.alertKeys),
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // Load loads a configuration file, "" for none, and the environment, a list of NAME=value as os.Environ returns it. The variables of
-// tutti take precedence over the file. Those of Maestro, Arranger and Song's authentication set keys that neither sets. Load returns a
+// tutti take precedence over the file. Those of Maestro, Arranger, Song's authentication and OpenTelemetry set keys that neither sets. Load returns a
 // complete, validated Config, or all errors at once: each is a core.Error whose Message starts with the key's path (Errors).
 func Load(file string, environ []string) (Config, error) {
 	c, _, err := loadFile(file, environ)
@@ -62,6 +62,7 @@ func load(root *setting.Node, environ []string, found *setting.ErrorList) (Confi
 	fromMaestro := overlayMaestro(root, environ)
 	production, fromArranger := overlayArranger(root, environ)
 	fromSong := overlaySong(root, environ, found)
+	fromOTel := overlayOTel(root, environ)
 	addLocal(root)
 	excluded := overlayExclusions(root, environ, found)
 	setting.Decode(root, c.keys(), found)
@@ -72,7 +73,7 @@ func load(root *setting.Node, environ []string, found *setting.ErrorList) (Confi
 	if err := found.Err(); err != nil {
 		return Config{}, err
 	}
-	c.Warnings = slices.Concat(fromMaestro, excluded, fromArranger, fromSong, c.embeddedWarning())
+	c.Warnings = slices.Concat(fromMaestro, excluded, fromArranger, fromSong, fromOTel, c.embeddedWarning())
 	return c, nil
 }
 

@@ -49,6 +49,7 @@ mcp: {requestsPerMinute: 300}
 auth: {mode: none, allowInsecure: false, systemScope: tutti, organizationPrefix: "", writeSuffix: ".WRITE", readSuffix: ".READ", allowHttp: false,
        jwt: {jwksUrl: "", publicKeyFile: "", issuer: "", audience: "", anyIssuer: false, anyAudience: false, roles: false},
        introspection: {url: "", clientId: "", clientSecret: "", tokenParameter: token}, uma: {tokenUrl: "", clientId: ""}}
+tracing: {endpoint: "", headers: "", sampleRatio: 1, serviceName: tutti}
 `
 
 func parse(t *testing.T, file string, environ ...string) config.Config {
@@ -84,7 +85,8 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 			Mode: "none", DefaultAccess: "public", SystemScope: "tutti", WriteSuffix: ".WRITE", ReadSuffix: ".READ",
 			Introspection: config.Introspection{TokenParameter: "token"},
 		},
-		MCP: config.MCP{RequestsPerMinute: 300},
+		MCP:     config.MCP{RequestsPerMinute: 300},
+		Tracing: config.Tracing{SampleRatio: 1, ServiceName: "tutti"},
 	}
 	if diff := cmp.Diff(want, parse(t, least)); diff != "" {
 		t.Error(diff)
@@ -116,6 +118,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 	yamlOf(t, dir, "token", "s3cret\r\n")
 	yamlOf(t, dir, "database", "postgresql://u:s3cret@a:1,b:2/tutti?sslmode=require\n")
 	yamlOf(t, dir, "key.pem", publicKey)
+	yamlOf(t, dir, "headers", "Authorization=Basic%20s3cret\n")
 	c := parse(t, strings.ReplaceAll(`
 server: {listen: "[::1]:0", hosts: [a.example, "*"], basePath: /tutti, maxBodyBytes: 1, maxBytesInFlight: 1048576, tls: {certFile: a.crt, keyFile: a.key}, profiling: ":6060", startTimeout: 5s, shutdownDelay: 3s, shutdownTimeout: 1m30s,
   maxConnections: 200, maxConnectionsPerAddress: 20, trustedProxies: [10.0.0.7, "::ffff:10.1.2.3", "2001:db8::/32"], cors: {origins: ["https://a.example", "http://[::1]:3000"]}}
@@ -135,6 +138,7 @@ repositories:
   - {code: own, type: local, indexName: own, name: N, organization: O, country: CA, pageSize: 2, concurrency: 1,
      mappingFile: DIR/mapping.json, song: {states: [PUBLISHED, UNPUBLISHED, SUPPRESSED]}, reconcile: {every: 1h}}
 store: {urlFile: DIR/database}
+tracing: {endpoint: "https://otel.example.org/x", headersFile: DIR/headers, sampleRatio: 0.25, serviceName: tutti-eu}
 schemas:
   enforceLatest: no
   validationTimeout: 1m
@@ -214,6 +218,9 @@ mcp: {requestsPerMinute: 60}
 				AllowedHosts: []string{"a.example", "b:8080", "10.0.0.7", "10.0.0.7:1", "::1", "[::1]", "[::1]:65535"}, Timeout: 100 * time.Millisecond,
 			},
 			Storage: config.Storage{URL: "https://score.example.org/base", Token: "s3cret", Timeout: 90 * time.Second},
+		},
+		Tracing: config.Tracing{
+			Endpoint: "https://otel.example.org/x", Headers: "Authorization=Basic%20s3cret", SampleRatio: 0.25, ServiceName: "tutti-eu",
 		},
 		Ingest: config.Ingest{Kafka: config.RequestTopic{Brokers: []string{"k:9092"}, RequestTopic: "requests", Group: "i"}},
 		Auth: config.Auth{

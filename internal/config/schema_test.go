@@ -93,6 +93,13 @@ func TestSchemaAndParserAgree(t *testing.T) {
 		{least + "\nserver: {listen: ''}", false},
 		{least + "\nqueue: {replicas: 6}", false},
 		{least + "\nindex: {replicas: 0, shards: 0}", false},
+		{least + "\ntracing: {endpoint: 'http://a:4318', headers: 'a=b, c=%20d', sampleRatio: 0.5, serviceName: s}", true},
+		{least + "\ntracing: {sampleRatio: 0}", true},
+		{least + "\ntracing: {sampleRatio: 1.5}", false},
+		{least + "\ntracing: {sampleRatio: half}", false},
+		{least + "\ntracing: {endpoint: 'a:4318'}", false},
+		{least + "\ntracing: {headers: a}", false},
+		{least + "\ntracing: {serviceName: ''}", false},
 		{"{}", true},
 		{"repositories: []", true},
 		{"repositories: [{code: a, type: local, indexName: a}]", true},
@@ -201,7 +208,7 @@ func TestSchemaTakesTheEffectiveConfiguration(t *testing.T) {
 func TestEffectiveConfigurationReadsBack(t *testing.T) {
 	key := yamlOf(t, t.TempDir(), "key.pem", publicKey)
 	for _, file := range []string{
-		"", "catalogues: {dir: testdata}", "catalogues: {disableGraphQLIntrospection: no}", "store: {url: 'postgres://h1,h2:1/db?a=b'}", "repositories: [{code: a, type: local, indexName: a, song: {states: [UNPUBLISHED]}}]",
+		"", "catalogues: {dir: testdata}", "catalogues: {disableGraphQLIntrospection: no}", "store: {url: 'postgres://h1,h2:1/db?a=b'}", "tracing: {endpoint: 'http://a', sampleRatio: 0.125}", "tracing: {sampleRatio: 0}", "repositories: [{code: a, type: local, indexName: a, song: {states: [UNPUBLISHED]}}]",
 		"schemas: {enforceLatest: no, defaultOptions: {fileTypes: [a], externalValidations: [{url: 'http://a/{value}?a=@b', jsonPath: $.a}]}, " +
 			"externalValidations: {allowedHosts: ['::1'], timeout: 1s}}",
 		"auth: {mode: token, systemScope: s, organizationPrefix: o, jwt: {publicKeyFile: " + key + ", issuer: i, audience: a}}",

@@ -27,6 +27,7 @@ func (c *Config) validate(root *setting.Node, f *setting.ErrorList) {
 	c.Catalogues.validate(root.Member("catalogues"), f)
 	c.Schemas.validate(f)
 	c.Auth.validate(f)
+	c.Tracing.validate(root.Member("tracing"), f)
 	c.validateAlerts(root.Member("alerts"), f)
 }
 

@@ -58,6 +58,8 @@ type RecordKey struct {
 	ID           string `json:"id"`
 	// RequestID is the ID of the Request that named the record, empty for the ID of the batch.
 	RequestID string `json:"requestId,omitempty"`
+	// Traceparent is that of the Request that named the record, where the records of a batch are of several traces.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // Request is the only message type of the queue: small, never with a record's body.
@@ -72,16 +74,17 @@ type Request struct {
 	// is removed even if the record no longer has that document.
 	Document string `json:"document,omitempty"`
 	// Records are the records of a Request of ScopeRecords.
-	Records     []RecordKey `json:"records,omitempty"`
-	Page        *Page       `json:"page,omitempty"`
-	JobID       string      `json:"jobId,omitempty"`
-	Cause       Cause       `json:"cause"`
-	Force       bool        `json:"force,omitempty"`
-	Rebuild     bool        `json:"rebuild,omitempty"`
-	Difference  bool        `json:"difference,omitempty"`
-	Attempts    int         `json:"attempts,omitempty"`
-	ReceivedAt  time.Time   `json:"receivedAt"`
-	Traceparent string      `json:"traceparent,omitempty"`
+	Records    []RecordKey `json:"records,omitempty"`
+	Page       *Page       `json:"page,omitempty"`
+	JobID      string      `json:"jobId,omitempty"`
+	Cause      Cause       `json:"cause"`
+	Force      bool        `json:"force,omitempty"`
+	Rebuild    bool        `json:"rebuild,omitempty"`
+	Difference bool        `json:"difference,omitempty"`
+	Attempts   int         `json:"attempts,omitempty"`
+	ReceivedAt time.Time   `json:"receivedAt"`
+	// Traceparent is the span that published the Request (W3C Trace Context, section 3.2), the parent of its processing; empty for none.
+	Traceparent string `json:"traceparent,omitempty"`
 	// AsOf is the version of the original message if this Request was split off from it or published again for it, or of its
 	// dated event; zero for an original Request. The record is written with that version, so that later requests that were
 	// already processed are not undone.
@@ -178,6 +181,9 @@ func (r Request) ForRecord(k RecordKey) Request {
 	r.Scope, r.Organization, r.RecordID, r.Records = ScopeRecord, k.Organization, k.ID, nil
 	if k.RequestID != "" {
 		r.ID = k.RequestID
+	}
+	if k.Traceparent != "" {
+		r.Traceparent = k.Traceparent
 	}
 	return r
 }

@@ -13,6 +13,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/subjects"
+	"tutti/internal/span"
 )
 
 // publisher stores Requests in the stream of requests.
@@ -32,7 +33,7 @@ type publisher struct {
 // Publish validates r and stores it in place of an older Request of the same subject; it returns when the server has
 // it on disk. A Request as of an earlier version (AsOf), such as a removal read again from a topic, is stored by
 // PublishUnlessRemovalPending. A Request of the outbox is stored once per id: the same id within two minutes is
-// dropped and counts as stored. CodeInvalid for an invalid Request, CodeOverloaded when the queue is full,
+// dropped and counts as stored. A Request without a Traceparent gets that of the span of ctx. CodeInvalid for an invalid Request, CodeOverloaded when the queue is full,
 // CodeUnavailable when it does not answer; then the Request may still be stored, and publishing it again is safe.
 func (p *publisher) Publish(ctx context.Context, r core.Request) error {
 	if r.AsOf > 0 {
@@ -87,6 +88,9 @@ func (p *publisher) publishRequest(ctx context.Context, r core.Request, opts ...
 	subject, err := subjects.OfRequest(r)
 	if err != nil {
 		return err
+	}
+	if r.Traceparent == "" {
+		r.Traceparent = span.Traceparent(ctx)
 	}
 	data, err := json.Marshal(r)
 	if err != nil {

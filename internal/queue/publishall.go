@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,6 +12,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
+	"tutti/internal/span"
 )
 
 const (
@@ -32,6 +35,7 @@ const (
 // stored.
 func (p *publisher) PublishAll(ctx context.Context, rs []core.Request) []error {
 	errs := make([]error, len(rs))
+	rs = withTraceparent(ctx, rs)
 	group := errgroup.Group{}
 	group.SetLimit(publishConcurrency)
 	publish := func(members []int) {
@@ -60,6 +64,19 @@ func (p *publisher) PublishAll(ctx context.Context, rs []core.Request) []error {
 		}
 	}
 	return nil
+}
+
+// withTraceparent returns rs, of which those without a Traceparent have that of the span of ctx.
+func withTraceparent(ctx context.Context, rs []core.Request) []core.Request {
+	parent := span.Traceparent(ctx)
+	if parent == "" {
+		return rs
+	}
+	rs = slices.Clone(rs)
+	for i := range rs {
+		rs[i].Traceparent = cmp.Or(rs[i].Traceparent, parent)
+	}
+	return rs
 }
 
 // groupBatches groups the Requests that may share a batch, by their positions in rs; each other Request is its own
@@ -107,12 +124,19 @@ func (p *publisher) publishBatch(ctx context.Context, rs []core.Request, members
 		Repository: first.Repository, Cause: first.Cause, ReceivedAt: first.ReceivedAt, Traceparent: first.Traceparent,
 		Records: make([]core.RecordKey, 0, len(members)),
 	}
+	oneTrace := !slices.ContainsFunc(members, func(m int) bool { return rs[m].Traceparent != first.Traceparent })
+	if !oneTrace {
+		batch.Traceparent = ""
+	}
 	named := make(map[core.RecordKey]struct{}, len(members))
 	for _, m := range members {
 		key := core.RecordKey{Organization: rs[m].Organization, ID: rs[m].RecordID}
 		if _, twice := named[key]; !twice {
 			named[key] = struct{}{}
 			key.RequestID = rs[m].ID
+			if !oneTrace {
+				key.Traceparent = rs[m].Traceparent
+			}
 			batch.Records = append(batch.Records, key)
 		}
 	}

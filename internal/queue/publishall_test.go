@@ -1,15 +1,19 @@
 package queue_test
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
+	"tutti/internal/span"
 )
 
 func notified(n int) []core.Request {
@@ -81,6 +85,64 @@ func TestPublishAllTogether(t *testing.T) {
 }
 
 // TestPublishAllFew: few Requests travel by themselves, so that they replace older ones.
+// TestPublishAllOfTraces: each record of a batch keeps the trace that requested it, and a Request without one gets that of the context.
+func TestPublishAllOfTraces(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	batches := mustConsumer(t, q, core.ClassBatches, queue.ConsumerConfig{})
+	records := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+	parent := func(n int) string { return fmt.Sprintf("00-4bf92f3577b34da6a3ce929d0e0e4736-%016x-01", n) }
+	// publish publishes n Requests, the first few with traces of their own, within a trace or none, and returns the traces by record.
+	publish := func(ctx context.Context, n, own int) map[string]string {
+		rs := notified(n)
+		for i := range own {
+			rs[i].Traceparent = parent(i + 1)
+		}
+		if errs := q.PublishAll(ctx, rs); errs != nil {
+			t.Fatal(errs)
+		}
+		source := batches
+		if n == 1 {
+			source = records
+		}
+		got := map[string]string{}
+		for _, m := range fetch(t, source) {
+			for _, k := range m.Request().Records {
+				r := m.Request().ForRecord(k)
+				got[r.RecordID] = r.Traceparent
+			}
+			if id := m.Request().RecordID; id != "" {
+				got[id] = m.Request().Traceparent
+			}
+			mustAck(t, m)
+		}
+		if n > 1 && own == 0 && len(got) != n || n > 1 && rs[n-1].Traceparent != "" {
+			t.Errorf("%d of %d records, or the caller's Requests were changed", len(got), n)
+		}
+		return got
+	}
+	ctx, s := span.NewTracer(sdk.NewTracerProvider()).Consume(t.Context(), "x", "")
+	defer s.End(nil)
+	own := span.Traceparent(ctx)
+	for name, got := range map[string]map[string]string{"a batch": publish(ctx, 20, 0), "one": publish(ctx, 1, 0)} {
+		for id, trace := range got {
+			if trace != own || own == "" {
+				t.Errorf("%s: %s has %q, want %q", name, id, trace, own)
+			}
+		}
+	}
+	for name, within := range map[string]context.Context{"": t.Context(), own: ctx} {
+		got := publish(within, 20, 2)
+		want := map[string]string{}
+		for i := range 20 {
+			want[numbered(i)] = name
+		}
+		want[numbered(0)], want[numbered(1)] = parent(1), parent(2)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 func TestPublishAllFew(t *testing.T) {
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	mustConsumer(t, q, core.ClassBatches, queue.ConsumerConfig{})

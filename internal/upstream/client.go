@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"tutti/internal/core"
+	tracing "tutti/internal/span"
 )
 
 const (
@@ -226,6 +227,7 @@ func (a *Response) open(ctx context.Context, target *url.URL) error {
 	}
 	req.URL = target
 	a.client.authorize(req)
+	tracing.Inject(ctx, req.Header)
 	res, err := a.client.http.Do(req)
 	if err != nil {
 		message := "the upstream could not be reached"

@@ -56,6 +56,9 @@ func Run(ctx context.Context, cfg config.Config, opts Options) Report {
 	if p := schemasProbe(cfg.Schemas); p != nil {
 		probes = append(probes, p)
 	}
+	if p := tracingProbe(cfg.Tracing, opts); p != nil {
+		probes = append(probes, p)
+	}
 	for _, r := range cfg.Repositories {
 		probes = append(probes, repositoryProbe(r, opts, look))
 		if k := r.Notifications.Kafka; len(k.Brokers) > 0 {

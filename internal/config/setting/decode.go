@@ -110,6 +110,8 @@ func (d *decoder) fallback(k Key) {
 		*t, _ = k.fallback.(int)
 	case *int64:
 		*t, _ = k.fallback.(int64)
+	case *float64:
+		*t, _ = k.fallback.(float64)
 	case *bool:
 		*t, _ = k.fallback.(bool)
 	case **bool:
@@ -134,6 +136,8 @@ func (d *decoder) scalar(path string, n *Node, k Key) {
 		if v, ok := d.integer(path, n, k, 64); ok {
 			*t = v
 		}
+	case *float64:
+		d.ratio(path, n, k, t)
 	case *bool:
 		if v, ok := d.boolean(path, n, k); ok {
 			*t = v
@@ -195,6 +199,15 @@ func (d *decoder) integer(path string, n *Node, k Key, bits int) (int64, bool) {
 		return 0, false
 	}
 	return v, true
+}
+
+func (d *decoder) ratio(path string, n *Node, k Key, target *float64) {
+	v, err := strconv.ParseFloat(n.Text, 64)
+	if err != nil || !(v >= 0 && v <= 1) || n.tag != "" && n.tag != "!!int" && n.tag != "!!float" {
+		d.errs.Add(path, n.Source, "", "must be %s, not %q", expected(k), n.Text)
+		return
+	}
+	*target = v
 }
 
 func (d *decoder) duration(path string, n *Node, k Key, target *time.Duration) {
@@ -291,6 +304,8 @@ func expected(k Key) string {
 			return "a whole number of at least " + strconv.FormatInt(k.minimum, 10)
 		}
 		return "a whole number from " + strconv.FormatInt(k.minimum, 10) + " to " + strconv.FormatInt(k.maximum, 10)
+	case *float64:
+		return "a number from 0 to 1"
 	case *bool, **bool:
 		return "true or false"
 	case *time.Duration:

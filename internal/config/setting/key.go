@@ -10,7 +10,7 @@ import (
 // the file is decoded, the environment is matched, the schema is generated and the effective configuration is printed from them.
 type Key struct {
 	name, doc string
-	// target is *string, *Secret, *int, *int64, *bool, **bool, *time.Duration or *[]string; nil for an object or objects.
+	// target is *string, *Secret, *int, *int64, *float64, *bool, **bool, *time.Duration or *[]string; nil for an object or objects.
 	// A **bool is nil when not set.
 	target any
 	// fallback is the default value, of the target's type.
@@ -72,6 +72,11 @@ func Number(name string, target *int, fallback, least, most int, doc string) Key
 // Size returns the key of a whole number of at least least.
 func Size(name string, target *int64, fallback, least int64, doc string) Key {
 	return Key{name: name, target: target, fallback: fallback, minimum: least, maximum: math.MaxInt64, doc: doc}
+}
+
+// Ratio returns the key of a number from 0 to 1.
+func Ratio(name string, target *float64, fallback float64, doc string) Key {
+	return Key{name: name, target: target, fallback: fallback, doc: doc}
 }
 
 // Flag returns the key of a boolean.

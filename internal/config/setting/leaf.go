@@ -8,7 +8,7 @@ import (
 type Leaf struct {
 	// Path is the key's path, such as repositories[0].code.
 	Path string
-	// Value is a string, int64, bool or []string, as the key needs it in a YAML file; a value that is not valid for its key is a string.
+	// Value is a string, int64, float64, bool or []string, as the key needs it in a YAML file; a value that is not valid for its key is a string.
 	Value any
 	// Source is the source of the value.
 	Source string
@@ -48,6 +48,10 @@ func (n *Node) valueOf(k Key) any {
 		return texts
 	case *int, *int64:
 		if v, err := strconv.ParseInt(n.Text, 10, 64); err == nil {
+			return v
+		}
+	case *float64:
+		if v, err := strconv.ParseFloat(n.Text, 64); err == nil {
 			return v
 		}
 	case *bool, **bool:

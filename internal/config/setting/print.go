@@ -53,6 +53,12 @@ func yamlValue(k Key) *yaml.Node {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(*t)}
 	case *int64:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(*t, 10)}
+	case *float64:
+		value := strconv.FormatFloat(*t, 'f', -1, 64)
+		if *t == 0 || *t == 1 {
+			return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: value}
+		}
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!float", Value: value}
 	case *bool:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(*t)}
 	case **bool:

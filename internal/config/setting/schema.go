@@ -79,6 +79,8 @@ func valueSchema(k Key) map[string]any {
 			s["maximum"] = k.maximum
 		}
 		return s
+	case *float64:
+		return map[string]any{"type": "number", "minimum": 0, "maximum": 1, "default": k.fallback}
 	case *bool:
 		s := flagSchema()
 		s["default"] = k.fallback

@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"tutti/internal/core"
+	"tutti/internal/span"
 )
 
 // errTimeout is the cause of a call that timed out.
@@ -92,6 +93,7 @@ func (c *client) call(ctx context.Context, r *remote, header http.Header, q node
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", "tutti")
 	}
+	span.Inject(ctx, req.Header)
 	res, err := c.http.Do(req)
 	if err != nil {
 		return reply{}, c.callError(ctx, call, err, "could not be reached")

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
 
 	"tutti/internal/core"
 	"tutti/internal/index"
@@ -21,6 +22,7 @@ import (
 	"tutti/internal/search/federation"
 	"tutti/internal/search/graphql"
 	"tutti/internal/search/view"
+	"tutti/internal/span"
 )
 
 // engine is an index with documents.
@@ -384,13 +386,13 @@ func TestNetworkHasTheAccessFilter(t *testing.T) {
 	}
 }
 
-// TestHeadersReachNodes: the configured headers of a client's request are forwarded to the node.
+// TestHeadersReachNodes: the configured headers of a client's request are forwarded to the node, and the trace of the request.
 func TestHeadersReachNodes(t *testing.T) {
 	x := engine(t, map[string][]string{"local": nil})
 	got := make(chan string, 1)
 	one := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h := r.Header.Get("Authorization"); h != "" {
-			got <- h
+			got <- h + " " + r.Header.Get("Traceparent")
 		}
 		n := &remote{fields: fields(), answer: empty}
 		n.ServeHTTP(w, r)
@@ -405,12 +407,14 @@ func TestHeadersReachNodes(t *testing.T) {
 	defer stop(t, f)
 	<-changed
 	s := serve(t, x, d, f)
-	ctx := graphql.WithHeader(t.Context(), http.Header{"Authorization": {"Bearer x"}})
+	ctx, traced := span.NewTracer(sdk.NewTracerProvider()).Consume(t.Context(), "request", "")
+	defer traced.End(nil)
+	ctx = graphql.WithHeader(ctx, http.Header{"Authorization": {"Bearer x"}})
 	answer := s.service.Execute(ctx, s.model, core.Principal{}, core.GraphQLRequest{Query: `{network{nodes{nodeId name hits status}}}`})
 	same(t, `{"data":{"network":{"nodes":[{"nodeId":null,"name":"One","hits":0,"status":"OK"}]}}}`, json.RawMessage(answer.Body))
 	select {
 	case h := <-got:
-		if h != "Bearer x" {
+		if trace := span.TraceID(ctx); trace == "" || !strings.HasPrefix(h, "Bearer x 00-"+trace) {
 			t.Errorf("the node got %q", h)
 		}
 	default:

@@ -13,6 +13,7 @@ import (
 	"tutti/internal/search/graphql/request"
 	"tutti/internal/search/graphql/schema"
 	"tutti/internal/search/view"
+	"tutti/internal/span"
 )
 
 // Config is the optional configuration of a Service.
@@ -66,6 +67,8 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 	if err != nil {
 		return output.Rejection(output.ErrorOf(err))
 	}
+	ctx, operation := span.Start(ctx, "graphql")
+	defer func() { operation.End(nil) }()
 	v := s.searches.View(m, who)
 	defer v.Log(ctx)
 	key := planKey{query: r.Query, operation: r.OperationName, variables: string(r.Variables), identity: v.Identity().Field.Path, readOnly: r.ReadOnly}
@@ -73,6 +76,7 @@ func (s *Service) Execute(ctx context.Context, m *catalogue.Model, who core.Prin
 	if !ok {
 		op, faults := sv.parser.Parse(r)
 		if len(faults) > 0 {
+			operation.Text("error.type", string(core.CodeInvalid))
 			return output.Rejection(faults...)
 		}
 		p = plan.New(ctx, sv.planned, op, v, (&resolver{service: s, served: sv}).resolve)

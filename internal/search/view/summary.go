@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tutti/internal/index"
+	"tutti/internal/span"
 )
 
 // summary is what one request has requested of the index, for its log line.
@@ -56,11 +57,14 @@ func clausesOf(reqs []index.SearchRequest) int {
 	return most
 }
 
-// Log writes the log line of the caller's request once it has ended: its catalogue, kind, clauses without those of access control,
+// Log adds the catalogue and the kind to the span of ctx, and writes the log line of the caller's request once it has ended: its catalogue, kind, clauses without those of access control,
 // matching or written documents if they were counted, and duration. A request that needed no search, such as introspection, has none.
 func (v *View) Log(ctx context.Context) {
 	v.asked.mu.Lock()
 	defer v.asked.mu.Unlock()
+	s := span.Of(ctx)
+	s.Text("catalogue", v.model.Definition().ID)
+	s.Text("kind", string(v.asked.kind))
 	log := v.service.cfg.Logger
 	if v.asked.kind == "" || !log.Enabled(ctx, slog.LevelInfo) {
 		return

@@ -18,6 +18,7 @@ import (
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/search/catalogue"
+	"tutti/internal/span"
 )
 
 // Engine is the search interface of the index.
@@ -100,7 +101,9 @@ func (v *View) Search(ctx context.Context, kind Kind, reqs []index.SearchRequest
 	within, cancel := context.WithTimeout(ctx, v.service.cfg.Timeout)
 	defer cancel()
 	start := time.Now()
-	results, err := v.service.engine.Search(within, v.alias(), narrowed)
+	call, s := v.call(within, kind)
+	results, err := v.service.engine.Search(call, v.alias(), narrowed)
+	s.End(err)
 	v.finish(ctx, kind, time.Since(start), err)
 	v.asked.found(narrowed, results)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
@@ -118,14 +121,24 @@ func (v *View) Stream(ctx context.Context, kind Kind, req index.StreamRequest, e
 	req.Filter = query.Both(v.granted, req.Filter)
 	start := time.Now()
 	var taken time.Duration // spent by the reader, which may be a slow client
-	err := v.service.engine.Stream(ctx, v.alias(), req, func(hits []index.Hit) error {
+	call, s := v.call(ctx, kind)
+	err := v.service.engine.Stream(call, v.alias(), req, func(hits []index.Hit) error {
 		given := time.Now()
 		defer func() { taken += time.Since(given) }()
 		v.asked.read(len(hits))
 		return each(hits)
 	})
+	s.End(err)
 	v.finish(ctx, kind, time.Since(start)-taken, err)
 	return err
+}
+
+// call starts the span of a request to the index.
+func (v *View) call(ctx context.Context, kind Kind) (context.Context, span.Span) {
+	ctx, s := span.Call(ctx, "search")
+	s.Text("catalogue", v.model.Definition().ID)
+	s.Text("kind", string(kind))
+	return ctx, s
 }
 
 // finish records a finished search. It logs errors that the request did not cause.
@@ -135,7 +148,7 @@ func (v *View) finish(ctx context.Context, kind Kind, took time.Duration, err er
 	if code := core.CodeOf(err); err == nil || ctx.Err() != nil || code == core.CodeInvalid {
 		return
 	}
-	v.service.cfg.Logger.Warn("a search failed", "catalogue", id, "kind", string(kind), "err", err)
+	v.service.cfg.Logger.WarnContext(ctx, "a search failed", "catalogue", id, "kind", string(kind), "err", err)
 }
 
 func (v *View) alias() string { return v.model.Definition().Index }

@@ -1,0 +1,42 @@
+package check
+
+import (
+	"context"
+
+	"tutti/internal/app/tracing"
+	"tutti/internal/config"
+	"tutti/internal/core"
+	"tutti/internal/upstream"
+)
+
+const subjectTracing = "tracing"
+
+// Tracing returns the settings of the receiver of traces.
+func Tracing(t config.Tracing, version string) tracing.Config {
+	return tracing.Config{
+		URL: t.URL(), Headers: t.HeaderValues(), SampleRatio: t.SampleRatio, Service: t.ServiceName, Version: version,
+	}
+}
+
+// tracingProbe sends a request without spans to the receiver of traces; nil when there is none. tutti starts without it.
+func tracingProbe(t config.Tracing, opts Options) probe {
+	if !t.Enabled() {
+		return nil
+	}
+	return func(ctx context.Context) []Finding {
+		host := hostOf(t.Endpoint)
+		err := tracing.Probe(ctx, Tracing(t, opts.Version))
+		switch core.CodeOf(err) {
+		case "":
+			return []Finding{{subjectTracing, StatusOK, host + " takes traces", ""}}
+		case core.CodeUnavailable:
+			reason, hint := upstream.ConnectionFailure(err)
+			return []Finding{{subjectTracing, StatusWarn, host + " cannot be reached: " + reason, hint}}
+		default:
+			return []Finding{{
+				subjectTracing, StatusWarn, host + ": " + core.MessageOf(err),
+				"set tracing.endpoint to a receiver of OTLP over HTTP, usually on port 4318, and tracing.headers to its credentials",
+			}}
+		}
+	}
+}
