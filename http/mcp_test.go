@@ -3,6 +3,7 @@ package http_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"regexp"
 	"slices"
@@ -267,11 +268,7 @@ func TestMCPErrors(t *testing.T) {
 }
 
 // errForTest is an error whose text no client may see.
-var errForTest = errSecret{}
-
-type errSecret struct{}
-
-func (errSecret) Error() string { return "secret" }
+var errForTest = errors.New("secret")
 
 // gathered returns how many calls have some labels.
 func gathered(t *testing.T, registry *prometheus.Registry, labels map[string]string) uint64 {
@@ -568,11 +565,13 @@ func TestMCPChallenge(t *testing.T) {
 	}{
 		"an invalid token": {mcp.Config{Auth: true}, listTools, "Bearer x", 401, `Bearer error="invalid_token", resource_metadata="http://localhost/.well-known/oauth-protected-resource/mcp"`},
 		"no bearer token": {
-			mcp.Config{Auth: true, PublicURL: "https://a.example/b/"}, listTools, "Basic eA==", 401,
+			mcp.Config{Auth: true, PublicURL: "https://a.example/b/"},
+			listTools, "Basic eA==", 401,
 			`Bearer resource_metadata="https://a.example/b/.well-known/oauth-protected-resource/mcp"`,
 		},
 		"a catalogue for tokens, an issuer": {
-			mcp.Config{Auth: true, Issuer: "https://login.example.org"}, query, "", 401,
+			mcp.Config{Auth: true, Issuer: "https://login.example.org"},
+			query, "", 401,
 			`Bearer resource_metadata="http://localhost/.well-known/oauth-protected-resource/mcp"`,
 		},
 		"a catalogue for tokens, API keys": {mcp.Config{Auth: true}, query, "", 200, ""},

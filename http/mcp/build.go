@@ -161,9 +161,9 @@ func (b *builder) check(at, omitted string, n any, pivots []string) {
 		return
 	}
 	for _, v := range e.Violations {
-		pointer := strings.TrimPrefix(v.Pointer, strings.Repeat(contentPointer+"/0", len(pivots)))
-		if strings.HasPrefix(v.Pointer, omitted) {
-			pointer = strings.TrimPrefix(v.Pointer, omitted)
+		pointer, ok := strings.CutPrefix(v.Pointer, omitted)
+		if !ok {
+			pointer = strings.TrimPrefix(v.Pointer, strings.Repeat(contentPointer+"/0", len(pivots)))
 		}
 		b.errors = append(b.errors, clauseError{strings.Trim(at+pointer, "/"), v.Message})
 	}

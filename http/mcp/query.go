@@ -54,8 +54,12 @@ func (in *queryInput) limits() error {
 		given, low, high int
 		unit             string
 	}{
-		{"first", *in.First, 0, maxFirst, ""}, {"offset", in.Offset, 0, maxOffset, ""}, {"facetValues", *in.FacetValues, 1, maxFacetValues, ""},
-		{"fields", len(in.Fields), 0, maxColumns, " names"}, {"facets", len(in.Facets), 0, maxFacets, " names"}, {"sort", len(in.Sort), 0, maxSort, " fields"},
+		{"first", *in.First, 0, maxFirst, ""},
+		{"offset", in.Offset, 0, maxOffset, ""},
+		{"facetValues", *in.FacetValues, 1, maxFacetValues, ""},
+		{"fields", len(in.Fields), 0, maxColumns, " names"},
+		{"facets", len(in.Facets), 0, maxFacets, " names"},
+		{"sort", len(in.Sort), 0, maxSort, " fields"},
 	} {
 		if one.given < one.low || one.given > one.high {
 			return core.NewError(core.CodeInvalid, fmt.Sprintf("%s must be %d to %d%s, not %d", one.name, one.low, one.high, one.unit, one.given))
