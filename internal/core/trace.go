@@ -141,7 +141,8 @@ type TraceJob struct {
 	ID    string   `json:"id,omitempty"`
 	Scope Scope    `json:"scope"`
 	State JobState `json:"state"`
-	// OrganizationState is the state of the record's organization in the job.
+	// OrganizationState is the state of the record's organization in the job, empty if the job has not begun it, or if it was not read
+	// in time.
 	OrganizationState JobState `json:"organizationState,omitempty"`
 	// Outcome is the record's in a job over a list of ids, IDQueued until it is processed; empty for other jobs.
 	Outcome  IDOutcome  `json:"outcome,omitempty"`

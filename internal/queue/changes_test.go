@@ -111,5 +111,15 @@ func TestJobChanges(t *testing.T) {
 		if got := changed(); len(got) != 0 {
 			t.Errorf("changed without a change: %v", got)
 		}
+		var many []string // more than are read one by one
+		for range 30 {
+			many = append(many, mustCreate(t, q, newJob(t, core.JobQueued)).ID+" queued")
+			if _, err := jobs.CreateOrganization(t.Context(), a.ID, core.OrganizationRun{Organization: many[0]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := changed(); !slices.Equal(got, many) {
+			t.Errorf("%v, want %v", got, many)
+		}
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"tutti/internal/cache"
 	"tutti/internal/core"
 )
 
@@ -90,6 +91,8 @@ const (
 	maxDocuments = 100
 	// maxJobs is how many of the newest jobs of a repository are searched for those that concern a record.
 	maxJobs = 200
+	// maxEndedJobs is how many times what a job did with an organization, or with an id of a list, is remembered.
+	maxEndedJobs = 10_000
 	// maxCalls bounds the concurrent calls to the queue of one part of a trace.
 	maxCalls = 16
 )
@@ -98,6 +101,7 @@ const (
 type Tracer struct {
 	repositories map[string]Repository
 	newestJobs   jobList
+	endedJobs    *cache.LRU[endedKey, *core.TraceJob]
 	cfg          Config
 }
 
@@ -106,7 +110,7 @@ func New(repositories []Repository, cfg Config) *Tracer {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = defaultTimeout
 	}
-	t := &Tracer{repositories: make(map[string]Repository, len(repositories)), cfg: cfg}
+	t := &Tracer{repositories: make(map[string]Repository, len(repositories)), cfg: cfg, endedJobs: cache.NewLRU[endedKey, *core.TraceJob](maxEndedJobs)}
 	for _, r := range repositories {
 		t.repositories[r.Code] = r
 	}

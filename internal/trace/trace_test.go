@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -38,14 +39,16 @@ type world struct {
 	split     bool
 	timeout   time.Duration
 	latency   time.Duration
+
+	organizationCalls atomic.Int64
 }
 
 func (w *world) Record(ctx context.Context, _, _ string) (core.Record, error) { return w.record(ctx) }
 
 type index struct{ *world }
 
-func (x index) GetAll(_ context.Context, _ string, ids []string, each func(int, core.StoredDocument, bool)) error {
-	x.took()
+func (x index) GetAll(ctx context.Context, _ string, ids []string, each func(int, core.StoredDocument, bool)) error {
+	x.took(ctx)
 	for i, id := range ids {
 		source, found := x.documents[id]
 		each(i, core.StoredDocument{ID: id, Version: version, Source: []byte(source), Index: "analyses-1"}, found)
@@ -53,8 +56,8 @@ func (x index) GetAll(_ context.Context, _ string, ids []string, each func(int, 
 	return x.indexErr
 }
 
-func (x index) Scan(_ context.Context, _ string, scope core.IndexScope, _ core.Version, each func(string, core.Version) error) error {
-	x.took()
+func (x index) Scan(ctx context.Context, _ string, scope core.IndexScope, _ core.Version, each func(string, core.Version) error) error {
+	x.took(ctx)
 	for id := range x.documents {
 		if scope.Field == "recordId" && scope.Organization == "A1" {
 			if err := each(id, version); err != nil {
@@ -65,16 +68,21 @@ func (x index) Scan(_ context.Context, _ string, scope core.IndexScope, _ core.V
 	return x.indexErr
 }
 
-// took passes the time of a call.
-func (w *world) took() { time.Sleep(w.latency) }
+// took passes the time of a call, or what ctx leaves of it.
+func (w *world) took(ctx context.Context) {
+	select {
+	case <-time.After(w.latency):
+	case <-ctx.Done():
+	}
+}
 
-func (w *world) PendingRecord(context.Context, string, string, string) (core.PendingRecord, error) {
-	w.took()
+func (w *world) PendingRecord(ctx context.Context, _, _, _ string) (core.PendingRecord, error) {
+	w.took(ctx)
 	return w.pending, w.queueErr
 }
 
-func (w *world) EachChangedAfter(_ context.Context, after uint64, each func(uint64, core.Job) error) error {
-	w.took()
+func (w *world) EachChangedAfter(ctx context.Context, after uint64, each func(uint64, core.Job) error) error {
+	w.took(ctx)
 	for i := int(after); i < len(w.list); i++ {
 		if err := each(uint64(i+1), w.list[i]); err != nil {
 			return err
@@ -93,8 +101,12 @@ func (l lists) Find(_ context.Context, jobID, organization, id string) (core.Lis
 	return listed, nil
 }
 
-func (w *world) Organization(_ context.Context, jobID, _ string) (core.OrganizationRun, error) {
-	w.took()
+func (w *world) Organization(ctx context.Context, jobID, _ string) (core.OrganizationRun, error) {
+	w.took(ctx)
+	if err := ctx.Err(); err != nil {
+		return core.OrganizationRun{}, err
+	}
+	w.organizationCalls.Add(1)
 	run, ok := w.runs[jobID]
 	if !ok {
 		return run, core.NewError(core.CodeNotFound, "no such organization")
@@ -102,8 +114,8 @@ func (w *world) Organization(_ context.Context, jobID, _ string) (core.Organizat
 	return run, nil
 }
 
-func (w *world) Find(_ context.Context, _, _, id string) (core.DeadLetter, error) {
-	w.took()
+func (w *world) Find(ctx context.Context, _, _, id string) (core.DeadLetter, error) {
+	w.took(ctx)
 	l, ok := w.letters[id]
 	if !ok && w.letterErr == nil {
 		return l, core.NewError(core.CodeNotFound, "no such dead letter")
@@ -126,8 +138,8 @@ func newWorld() *world {
 }
 
 func (w *world) returns(rec core.Record, err error) {
-	w.record = func(context.Context) (core.Record, error) {
-		w.took()
+	w.record = func(ctx context.Context) (core.Record, error) {
+		w.took(ctx)
 		rec.Release = func() { w.released++ }
 		return rec, err
 	}
@@ -135,6 +147,20 @@ func (w *world) returns(rec core.Record, err error) {
 
 func (w *world) trace(t *testing.T, restricted bool) core.RecordTrace {
 	t.Helper()
+	return record(t, w.tracer(), restricted)
+}
+
+// record returns the trace of the record.
+func record(t *testing.T, tracer *trace.Tracer, restricted bool) core.RecordTrace {
+	t.Helper()
+	got, err := tracer.Trace(t.Context(), "song.ca", "S1", "A1", restricted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func (w *world) tracer() *trace.Tracer {
 	r := trace.Repository{
 		Repository: core.Repository{Code: "song.ca", IndexName: "analyses", Fields: core.RecordFields{ID: "recordId", Organization: "studyId", State: "state"}},
 		Upstream:   w, States: []string{"PUBLISHED"},
@@ -153,14 +179,9 @@ func (w *world) trace(t *testing.T, restricted bool) core.RecordTrace {
 			return append(append(dst, `{"repositories":`+block+`,`...), rec.Body[1:]...)
 		}
 	}
-	tracer := trace.New([]trace.Repository{r}, trace.Config{
+	return trace.New([]trace.Repository{r}, trace.Config{
 		Index: index{w}, Queue: w, Jobs: w, Lists: lists{w}, DeadLetters: w, Paused: func() []core.Pause { return w.paused }, Timeout: w.timeout,
 	})
-	got, err := tracer.Trace(t.Context(), "song.ca", "S1", "A1", restricted)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return got
 }
 
 // TestTraceCurrent: the record, its hash and its document are named, and the memory of the record is released.
@@ -320,11 +341,11 @@ func TestTraceTimeout(t *testing.T) {
 
 // TestTraceConcurrent: the parts are read at the same time, those that depend on the record's documents after it.
 func TestTraceConcurrent(t *testing.T) {
-	for split, want := range map[bool]time.Duration{false: 2 * time.Second, true: 3 * time.Second} { // a run is read after the list of jobs
+	for split, want := range map[bool]time.Duration{false: 2 * time.Second, true: 3 * time.Second} { // the run is read after the list of jobs
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld()
 			w.split, w.latency, w.timeout = split, time.Second, time.Minute
-			w.list = []core.Job{{ID: "1", Repository: "song.ca", Scope: core.ScopeRepository, State: core.JobRunning}}
+			w.list = []core.Job{{ID: "1", Repository: "song.ca", Scope: core.ScopeRepository, State: core.JobFailed}}
 			began := time.Now()
 			w.trace(t, false)
 			if took := time.Since(began); took != want {
@@ -435,6 +456,50 @@ func TestTraceLists(t *testing.T) {
 	if next, want := w.trace(t, false).Next, "a job over a list of ids with this one is in progress (running); follow it with: tutti jobs show 5 --watch"; next != want {
 		t.Errorf("next: %s, want %s", next, want)
 	}
+}
+
+// TestTraceEndedJobs: what jobs did that ended a while ago is read once, and for an organization's state in a running job nothing waits
+// long.
+func TestTraceEndedJobs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		old, lately := time.Now().Add(-2*time.Minute), time.Now().Add(-30*time.Second)
+		job := func(id string, state core.JobState, ended *time.Time) core.Job {
+			return core.Job{ID: id, Repository: "song.ca", Scope: core.ScopeRepository, State: state, EndedAt: ended}
+		}
+		w.list = []core.Job{
+			job("1", core.JobSucceeded, &old), job("2", core.JobFailed, &old), job("3", core.JobCancelled, &lately), job("4", core.JobRunning, nil),
+		}
+		w.runs = map[string]core.OrganizationRun{"1": {State: core.JobPartial}, "4": {State: core.JobPaused}}
+		tracer := w.tracer()
+		check := func(calls int64, last, organization string) {
+			t.Helper()
+			before := w.organizationCalls.Load()
+			got := record(t, tracer, false).Jobs
+			if got.LastEnded == nil || got.LastEnded.ID != last || len(got.InProgress) != 1 || string(got.InProgress[0].OrganizationState) != organization {
+				t.Errorf("%+v", got)
+			}
+			if n := w.organizationCalls.Load() - before; n != calls {
+				t.Errorf("%d organizations were read, want %d", n, calls)
+			}
+		}
+		check(4, "1", "paused")
+		check(2, "1", "paused") // of 3 and 4
+		w.runs["3"] = core.OrganizationRun{}
+		check(2, "3", "paused")
+		if got := record(t, tracer, true).Jobs; got.LastEnded.ID != "" {
+			t.Errorf("a restricted caller sees %+v", got.LastEnded)
+		}
+		time.Sleep(time.Minute)
+		check(2, "3", "paused")
+		check(1, "3", "paused")
+		w.latency = 500 * time.Millisecond
+		began := time.Now()
+		check(0, "3", "")
+		if took := time.Since(began); took != 550*time.Millisecond {
+			t.Errorf("it took %s", took)
+		}
+	})
 }
 
 // TestTraceJobsShared: concurrent traces share reads of the jobs, each sees what was stored before its call, and only what has changed

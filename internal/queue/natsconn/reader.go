@@ -125,11 +125,29 @@ func (c *Conn) ReadAll(ctx context.Context, s jetstream.Stream, filter string, e
 	return c.read(ctx, s, jetstream.ConsumerConfig{FilterSubject: filter, DeliverPolicy: jetstream.DeliverAllPolicy}, each)
 }
 
-// ReadAfter is like ReadAll for the messages after a sequence, and cheap without any. headersOnly omits their data.
+// maxSingleReads is how many messages ReadAfter reads one by one, before it creates a consumer: that, and deleting it, takes as long as
+// several of these reads.
+const maxSingleReads = 8
+
+// ReadAfter is like ReadAll for the messages after a sequence, and cheap with none or few. headersOnly omits their data.
 func (c *Conn) ReadAfter(
 	ctx context.Context, s jetstream.Stream, filter string, after uint64, headersOnly bool, each func(Message) error,
 ) error {
-	if last, err := lastSequence(ctx, s, filter); err != nil || last <= after {
+	last, err := lastSequence(ctx, s, filter)
+	for n := 0; err == nil && n < maxSingleReads && !headersOnly; n++ {
+		if last <= after {
+			return nil
+		}
+		m, found := s.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(filter))
+		if IsNotFound(found) { // the last one was removed
+			return nil
+		}
+		if err = found; err == nil {
+			after = m.Sequence
+			err = each(Message{Msg: &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data}, Sequence: m.Sequence, StoredAt: m.Time})
+		}
+	}
+	if err != nil || last <= after {
 		return err
 	}
 	return c.read(ctx, s, jetstream.ConsumerConfig{
