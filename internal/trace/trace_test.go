@@ -37,6 +37,7 @@ type world struct {
 	paused    []core.Pause
 	released  int
 	split     bool
+	shared    map[string]string // the repository's parts of documents of a shared index, nil if the index is its own
 	timeout   time.Duration
 	latency   time.Duration
 
@@ -67,6 +68,19 @@ func (x index) Scan(ctx context.Context, _ string, scope core.IndexScope, _ core
 	}
 	return x.indexErr
 }
+
+// view is the repository's view of a shared index.
+type view struct{ index }
+
+func (v view) GetAll(_ context.Context, _ string, ids []string, each func(int, core.StoredDocument, bool)) error {
+	for i, id := range ids {
+		own, found := v.shared[id]
+		each(i, core.StoredDocument{ID: id, Version: version, Source: []byte(own), Index: "analyses-1"}, found)
+	}
+	return nil
+}
+
+func (v view) Same(stored, _ []byte) bool { return strings.Contains(string(stored), `"same":true`) }
 
 // took passes the time of a call, or what ctx leaves of it.
 func (w *world) took(ctx context.Context) {
@@ -179,6 +193,9 @@ func (w *world) tracer() *trace.Tracer {
 			return append(append(dst, `{"repositories":`+block+`,`...), rec.Body[1:]...)
 		}
 	}
+	if w.shared != nil {
+		r.Shared = view{index{w}}
+	}
 	return trace.New([]trace.Repository{r}, trace.Config{
 		Index: index{w}, Queue: w, Jobs: w, Lists: lists{w}, DeadLetters: w, Paused: func() []core.Pause { return w.paused }, Timeout: w.timeout,
 	})
@@ -241,6 +258,41 @@ func TestTraceCompare(t *testing.T) {
 		if strings.HasPrefix(got.Next, note) != (want.comparison == differs && want.content == equal) {
 			t.Errorf("%s: %s", stored, got.Next)
 		}
+	}
+}
+
+// TestTraceShared: of an index that is shared, the repository's part is compared, and the hash and the state are of the document that all
+// repositories see, without what tutti adds to it.
+func TestTraceShared(t *testing.T) {
+	const stored = `{"_tutti":{"scope":["song.ca"]},"repositories":` + block + `, "studyId":"S1", "state":"PUBLISHED", "n":1.0 }`
+	for name, tt := range map[string]struct {
+		own, stored         string
+		status              string
+		comparison, content core.Comparison
+	}{
+		"current": {`{"studyId":"S1","same":true}`, stored, core.TracePresent, core.ComparisonEqual, core.ComparisonEqual},
+		"of another record": {
+			`{"studyId":"S1","same":true}`, strings.Replace(stored, "1.0", "2.0", 1), core.TracePresent, core.ComparisonEqual, core.ComparisonDiffers,
+		},
+		"older":              {`{"studyId":"S1"}`, strings.Replace(stored, "1.0", "2.0", 1), core.TracePresent, core.ComparisonDiffers, core.ComparisonDiffers},
+		"only of the others": {"", stored, core.TraceAbsent, core.ComparisonDiffers, core.ComparisonDiffers},
+		"other organization": {`{"studyId":"S2"}`, stored, core.TraceOther, core.ComparisonDiffers, core.ComparisonDiffers},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.shared, w.documents["A1"] = map[string]string{}, tt.stored
+			if tt.own != "" {
+				w.shared["A1"] = tt.own
+			}
+			got := w.trace(t, false).Index
+			d := got.Documents[0]
+			if got.Status != tt.status || d.Comparison != tt.comparison || d.Content != tt.content || d.Stored != (tt.status == core.TracePresent) {
+				t.Errorf("%s %+v", got.Status, d)
+			}
+			if same := d.SHA256 == sum; same != (tt.content == core.ComparisonEqual) || d.Stored != (d.State == "PUBLISHED") {
+				t.Errorf("%+v", d)
+			}
+		})
 	}
 }
 
