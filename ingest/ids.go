@@ -37,7 +37,7 @@ func (s *Service) IDs(ctx context.Context, repository, organization string, list
 		return core.Job{}, err
 	}
 	defer stored()
-	s.cfg.Metrics.receive(core.CauseREST, core.KindIndex)
+	s.receive(repository, core.CauseREST, core.KindIndex)
 	r := core.Request{
 		ID: orNewID(requestID), Kind: core.KindIndex, Scope: core.ScopeIDs, Repository: repository, Organization: organization,
 		JobID: newID(), Cause: core.CauseREST, ReceivedAt: s.now(),

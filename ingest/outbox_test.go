@@ -139,6 +139,9 @@ func TestRelayMakesARequestOfAChange(t *testing.T) {
 		if diff := cmp.Diff(want, w.requests()); diff != "" {
 			t.Error(diff)
 		}
+		if at, err := w.service.LastNotification(t.Context(), "local"); err != nil || !at.Equal(noon) {
+			t.Errorf("the last notification was at %v, %v", at, err)
+		}
 	})
 }
 

@@ -77,7 +77,7 @@ func (r *Relay) send(ctx context.Context, c core.Change) error {
 	err := s.publish(ctx, req)
 	switch core.CodeOf(err) {
 	case "":
-		s.cfg.Metrics.receive(req.Cause, req.Kind)
+		s.receive(r.repository, req.Cause, req.Kind)
 		s.cfg.Metrics.relay(resultPublished)
 		return nil
 	case core.CodeInvalid, core.CodeTooLarge:

@@ -104,7 +104,7 @@ func (s *sender) submitRecords(ctx context.Context, in *requestSet) (stored int,
 			continue
 		}
 		stored++
-		s.cfg.Metrics.receive(r.Cause, r.Kind)
+		s.receive(r.Repository, r.Cause, r.Kind)
 	}
 	return stored, err
 }

@@ -56,7 +56,7 @@ func (s *runs) Run(
 			return core.Job{}, err
 		}
 	}
-	s.cfg.Metrics.receive(cause, core.KindIndex)
+	s.receive(repository, cause, core.KindIndex)
 	r := core.Request{
 		ID: orNewID(requestID), Kind: core.KindIndex, Scope: scope, Repository: repository, Organization: organization,
 		Cause: cause, Force: flags.Force, Rebuild: flags.Rebuild, Difference: flags.Difference, ReceivedAt: s.now(),

@@ -96,6 +96,7 @@ type sender struct {
 	publisher    Publisher
 	cfg          Config
 	events       *EventParser
+	arrivals     arrivals
 	// unknown holds the unknown members of events that were logged, as format and name.
 	unknown *cache.LRU[string, struct{}]
 }
@@ -162,7 +163,7 @@ func (s *Service) Record(
 	if err := r.Validate(); err != nil {
 		return "", err
 	}
-	s.cfg.Metrics.receive(r.Cause, r.Kind)
+	s.receive(r.Repository, r.Cause, r.Kind)
 	if err := s.publish(ctx, r); err != nil {
 		return "", err
 	}

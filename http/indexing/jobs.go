@@ -106,7 +106,7 @@ func newJobSummary(job core.Job, sum core.JobSum, now time.Time) JobSummary {
 		b.Paused = job.Pause.Reason
 	}
 	b.Totals = newTotalsBody(sum.TotalsOf(&job))
-	b.RatePerSecond = rate(b.Totals.Fetched, job, now)
+	b.RatePerSecond = job.Rate(b.Totals.Fetched, now)
 	b.ETASeconds = eta(b.Totals, b.RatePerSecond, job.State)
 	return b
 }
@@ -117,21 +117,6 @@ func newOrganizationBody(o *core.OrganizationRun) OrganizationBody {
 		totals = o.FinalTotals()
 	}
 	return OrganizationBody{Organization: o.Organization, Totals: newTotalsBody(totals, o.Counted()), State: o.State, Error: o.Error}
-}
-
-// rate returns records fetched per second between a job's start and its end or now, 0 before the start.
-func rate(fetched int64, job core.Job, now time.Time) float64 {
-	if job.StartedAt == nil {
-		return 0
-	}
-	if job.EndedAt != nil {
-		now = *job.EndedAt
-	}
-	elapsed := now.Sub(*job.StartedAt).Seconds()
-	if elapsed <= 0 {
-		return 0
-	}
-	return math.Round(float64(fetched)/elapsed*1000) / 1000
 }
 
 // eta returns the remaining seconds of a running job at its rate, nil if unknown.

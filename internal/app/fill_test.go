@@ -66,16 +66,23 @@ func TestLocalIsIndexedAgain(t *testing.T) {
 }
 
 // TestLocalIsIndexedByItself: an empty index, such as that of another indexName, is filled from the built-in repository without a
-// request.
+// request. When it was last notified is known after the restart.
 func TestLocalIsIndexedByItself(t *testing.T) {
 	t.Parallel()
 	b := startBuiltIn(t, plan{})
 	id := b.submit("S1")
 	b.publish("S1", id)
 	b.awaitOutcomes(core.OutcomeIndexed, 1)
+	notified := func() string {
+		return b.mustRequest(http.MethodGet, "/repositories", http.StatusOK).get("repositories.0.lastNotification").String()
+	}
+	before := notified()
 	b.stop()
 	b.alias += "-new"
 	b.startReady()
+	if after := notified(); after == "" || after != before {
+		t.Errorf("the last notification was at %q, and at %q after the restart", before, after)
+	}
 	b.eventually(wait, func() (bool, string) {
 		b.mustRequest(http.MethodGet, "/ready", http.StatusOK) // which checks, more often than the housekeeping
 		fault := difference(b.storedAnalyses("PUBLISHED"), b.documents())

@@ -98,6 +98,7 @@ func (a *App) overview(jobs jobsAPI) *overview.Overview {
 	}
 	return overview.New(repositories, overview.Config{
 		Jobs: jobs, Paused: a.Paused, LastSuccess: a.metrics.consumers.LastSuccess, DeadLetters: a.queue.DeadLetters().Count,
+		LastNotification: a.indexer.ingest.LastNotification,
 		Backlog: func(ctx context.Context) (map[string]overview.Backlog, error) {
 			lags, err := a.queue.Pending(ctx)
 			of := make(map[string]overview.Backlog, len(repositories))

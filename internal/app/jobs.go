@@ -72,6 +72,9 @@ func (a *App) runHousekeeping(ctx context.Context) {
 		if err := a.shareWriteTimes(ctx); err != nil && ctx.Err() == nil {
 			a.log.Warn("sharing when indices were last written", "err", err)
 		}
+		if err := a.indexer.ingest.StoreNotifications(ctx); err != nil && ctx.Err() == nil {
+			a.log.Warn("storing when repositories were last notified", "err", err)
+		}
 		if n, err := a.builtIn.metadata.Pending(ctx); err == nil {
 			a.metrics.outbox.Set(float64(n))
 		} else if ctx.Err() == nil {

@@ -57,6 +57,9 @@ func (x *indexer) openIngest(context.Context) error {
 		Logger: x.log.With("component", "ingest"), Metrics: x.metrics.ingest,
 		Formats: formats, Sources: sources, Batches: x.queue, Lists: x.queue.Lists(), DeadLetters: letters, DeadLetterIndex: letters, Signatures: x.queue.Signatures(),
 	})
+	if err == nil {
+		x.cleanup.push("times of the last notifications", x.ingest.StoreNotifications)
+	}
 	return err
 }
 

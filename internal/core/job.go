@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -296,6 +297,21 @@ func (s *JobSum) TotalsOf(job *Job) (totals Totals, counted bool) {
 	}
 	listed := job.ExpectedOrganizations
 	return totals, listed != nil && s.Known >= *listed && s.Counted == s.Known
+}
+
+// Rate returns records fetched per second between a job's start and its end or now, 0 before the start.
+func (j *Job) Rate(fetched int64, now time.Time) float64 {
+	if j.StartedAt == nil {
+		return 0
+	}
+	if j.EndedAt != nil {
+		now = *j.EndedAt
+	}
+	elapsed := now.Sub(*j.StartedAt).Seconds()
+	if elapsed <= 0 {
+		return 0
+	}
+	return math.Round(float64(fetched)/elapsed*1000) / 1000
 }
 
 // PageDone reports whether page n has ended.

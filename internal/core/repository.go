@@ -132,6 +132,11 @@ type RepositoryFigures struct {
 	Pending     uint64 `json:"pending"`
 	InFlight    int    `json:"inFlight"`
 	DeadLetters int    `json:"deadLetters"`
+	// LastNotification is when a trigger, a webhook notification, a message of a topic or a change of the built-in repository was last
+	// received, by any process; nil for none in the last 90 days.
+	LastNotification *time.Time `json:"lastNotification"`
+	// RatePerSecond is the sum of the rates of the running jobs, in records per second.
+	RatePerSecond float64 `json:"ratePerSecond"`
 	// Drift is the last comparison of the index with the repository, nil for none.
 	Drift *RepositoryDrift `json:"drift"`
 }

@@ -15,6 +15,8 @@ const maxJobs = 1000
 
 // Jobs reads jobs.
 type Jobs interface {
+	// Organizations returns the organizations of a job.
+	Organizations(ctx context.Context, id string) ([]core.OrganizationRun, error)
 	List(ctx context.Context, repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error)
 }
 
@@ -35,6 +37,8 @@ type Config struct {
 	Backlog func(ctx context.Context) (map[string]Backlog, error)
 	// DeadLetters returns the numbers of dead letters by the codes of repositories.
 	DeadLetters func() map[string]int
+	// LastNotification returns when something was last requested of a repository from outside, the zero time for never.
+	LastNotification func(ctx context.Context, repository string) (time.Time, error)
 	// Drift returns the last comparison of a repository as JSON, empty for none.
 	Drift func(ctx context.Context, repository string) (string, error)
 	// Now is the clock. Default time.Now.
@@ -82,11 +86,48 @@ func (o *Overview) Repositories(ctx context.Context) ([]core.RepositoryStatus, e
 		if s.Drift, err = o.drift(ctx, r.Code); err != nil {
 			return nil, fmt.Errorf("reading the drift of a repository: %w", err)
 		}
+		if s.LastNotification, err = o.lastNotification(ctx, r.Code); err != nil {
+			return nil, fmt.Errorf("reading the last notification of a repository: %w", err)
+		}
+		if s.RatePerSecond, err = o.rate(ctx, r.Code, jobs); err != nil {
+			return nil, fmt.Errorf("reading the rate of a job: %w", err)
+		}
 		o.noteRuns(&s, jobs)
 		s.State = stateOf(&s)
 		all[i] = s
 	}
 	return all, nil
+}
+
+// lastNotification returns when a repository was last notified, nil for never.
+func (o *Overview) lastNotification(ctx context.Context, code string) (*time.Time, error) {
+	at, err := o.cfg.LastNotification(ctx, code)
+	if err != nil || at.IsZero() {
+		return nil, err
+	}
+	at = at.UTC()
+	return &at, nil
+}
+
+// rate returns the sum of the rates of the running jobs of a repository, in records per second.
+func (o *Overview) rate(ctx context.Context, code string, jobs []core.Job) (float64, error) {
+	sum := 0.0
+	for i := range jobs {
+		if jobs[i].Repository != code || jobs[i].State != core.JobRunning {
+			continue
+		}
+		runs, err := o.cfg.Jobs.Organizations(ctx, jobs[i].ID)
+		if err != nil {
+			return 0, err
+		}
+		var of core.JobSum
+		for j := range runs {
+			of.Add(&runs[j])
+		}
+		totals, _ := of.TotalsOf(&jobs[i])
+		sum += jobs[i].Rate(totals.Fetched, o.cfg.Now())
+	}
+	return sum, nil
 }
 
 func (o *Overview) drift(ctx context.Context, code string) (*core.RepositoryDrift, error) {

@@ -2,7 +2,6 @@ package overview_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -18,6 +17,15 @@ type jobList struct {
 func (l jobList) List(context.Context, string, core.JobState, int, string) ([]core.Job, string, error) {
 	return l.jobs, "", l.err
 }
+
+func (l jobList) Organizations(_ context.Context, id string) ([]core.OrganizationRun, error) {
+	if id == "broken" {
+		return nil, core.NewError(core.CodeUnavailable, "the queue does not answer")
+	}
+	return []core.OrganizationRun{{Totals: core.Totals{Fetched: 600}}, {Totals: core.Totals{Fetched: 600}}}, nil
+}
+
+func neverNotified(context.Context, string) (time.Time, error) { return time.Time{}, nil }
 
 var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
@@ -66,9 +74,10 @@ func TestRepositoriesState(t *testing.T) {
 				Backlog: func(context.Context) (map[string]overview.Backlog, error) {
 					return map[string]overview.Backlog{"a": {Pending: 3, InFlight: 2}}, nil
 				},
-				DeadLetters: func() map[string]int { return map[string]int{"a": tt.letters} },
-				Drift:       func(context.Context, string) (string, error) { return tt.drift, nil },
-				Now:         func() time.Time { return noon },
+				DeadLetters:      func() map[string]int { return map[string]int{"a": tt.letters} },
+				LastNotification: neverNotified,
+				Drift:            func(context.Context, string) (string, error) { return tt.drift, nil },
+				Now:              func() time.Time { return noon },
 			})
 			all, err := o.Repositories(t.Context())
 			if err != nil || len(all) != 1 {
@@ -93,19 +102,54 @@ func TestRepositoriesErrors(t *testing.T) {
 		"backlog": func(c *overview.Config) {
 			c.Backlog = func(context.Context) (map[string]overview.Backlog, error) { return nil, down }
 		},
+		"rate": func(c *overview.Config) {
+			c.Jobs = jobList{jobs: []core.Job{{ID: "broken", Repository: "a", State: core.JobRunning}}}
+		},
+		"notification": func(c *overview.Config) {
+			c.LastNotification = func(context.Context, string) (time.Time, error) { return time.Time{}, down }
+		},
 		"drift": func(c *overview.Config) { c.Drift = func(context.Context, string) (string, error) { return "", down } },
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := overview.Config{
 				Jobs: jobList{}, Paused: func() []core.Pause { return nil }, LastSuccess: func(string) time.Time { return time.Time{} },
-				Backlog:     func(context.Context) (map[string]overview.Backlog, error) { return nil, nil },
-				DeadLetters: func() map[string]int { return nil },
-				Drift:       func(context.Context, string) (string, error) { return "", nil },
+				Backlog:          func(context.Context) (map[string]overview.Backlog, error) { return nil, nil },
+				DeadLetters:      func() map[string]int { return nil },
+				LastNotification: neverNotified,
+				Drift:            func(context.Context, string) (string, error) { return "", nil },
 			}
 			broken(&cfg)
-			if _, err := overview.New([]core.Repository{{Code: "a"}}, cfg).Repositories(t.Context()); !errors.Is(err, down) {
+			if _, err := overview.New([]core.Repository{{Code: "a"}}, cfg).Repositories(t.Context()); core.CodeOf(err) != core.CodeUnavailable {
 				t.Errorf("error %v", err)
 			}
 		})
+	}
+}
+
+// TestRepositoriesLive: the rate is that of the running jobs of the repository, and the last notification is passed on.
+func TestRepositoriesLive(t *testing.T) {
+	began := noon.Add(-time.Minute)
+	job := func(id, repository string, state core.JobState) core.Job {
+		return core.Job{ID: id, Repository: repository, State: state, StartedAt: &began}
+	}
+	o := overview.New([]core.Repository{{Code: "a"}, {Code: "b"}}, overview.Config{
+		Jobs: jobList{jobs: []core.Job{
+			job("1", "a", core.JobRunning), job("2", "a", core.JobRunning), job("3", "a", core.JobPaused), job("4", "b", core.JobQueued),
+		}},
+		Paused: func() []core.Pause { return nil }, LastSuccess: func(string) time.Time { return time.Time{} },
+		Backlog:     func(context.Context) (map[string]overview.Backlog, error) { return nil, nil },
+		DeadLetters: func() map[string]int { return nil },
+		LastNotification: func(_ context.Context, code string) (time.Time, error) {
+			return map[string]time.Time{"b": began}[code], nil
+		},
+		Drift: func(context.Context, string) (string, error) { return "", nil },
+		Now:   func() time.Time { return noon },
+	})
+	all, err := o.Repositories(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := all[0], all[1]; a.RatePerSecond != 40 || a.LastNotification != nil || b.RatePerSecond != 0 || b.LastNotification == nil || !b.LastNotification.Equal(began) {
+		t.Errorf("%+v and %+v", all[0].RepositoryFigures, all[1].RepositoryFigures)
 	}
 }
