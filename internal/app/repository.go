@@ -73,6 +73,12 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 		w.Document = func(dst []byte, rec core.Record) []byte { return kind.Append(dst, rec, block) }
 	}
 	traced := trace.Repository{Repository: repo, Upstream: watched, Document: w.Document, Split: w.Split}
+	if rc.Type == core.TypeLocal {
+		traced.Organization = func(ctx context.Context, id string) (string, error) {
+			a, err := x.builtIn.metadata.FindAnalysis(ctx, id)
+			return a.Study, err
+		}
+	}
 	if view := x.index.Of(repo); view != nil {
 		w.Shared, traced.Shared = view, view
 	}

@@ -35,6 +35,20 @@ const (
 	ComparisonUnknown Comparison = "unknown"
 )
 
+// RecordLocation names a record by its repository, its organization and its id.
+type RecordLocation struct {
+	Repository   string
+	Organization string
+	ID           string
+}
+
+// RecordLocations are the records with one id.
+type RecordLocations struct {
+	Found []RecordLocation
+	// Failed are the codes of the repositories whose search failed: they may have further ones.
+	Failed []string
+}
+
 // RecordTrace is what is known of one record between its repository and the index. Each part that could not be read has the status
 // TraceError or TraceUnknown and its own Error, safe to display.
 type RecordTrace struct {

@@ -225,6 +225,29 @@ func TestListDeadLetters(t *testing.T) {
 	})
 }
 
+// TestDeadLettersOfAnID: the dead letters of records with an id are found in every repository and organization, and no others.
+func TestDeadLettersOfAnID(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	other := letter("S2", "A1", core.ReasonRejected)
+	other.Repository = "lyric"
+	message := core.DeadLetter{Repository: "song", Source: "webhook", Reason: core.ReasonNotUnderstood, Document: []byte("x"), Size: 1}
+	long := strings.Repeat("x", 2*core.MaxIDBytes)
+	mustPut(t, q, letter("S1", "A1", core.ReasonRejected), other, letter("S1", "A11", core.ReasonRejected), letter("A1", "A2", core.ReasonRejected), letter("S1", long, core.ReasonInvalidID), message)
+	for id, want := range map[string]string{"A1": "lyric/S2 song/S1 ", "A2": "song/A1 ", "S1": "", "A": "", "": "", long: "song/S1 "} {
+		var got string
+		found, err := q.DeadLetters().FindRecords(t.Context(), id)
+		for _, l := range found {
+			got += l.Repository + "/" + l.Organization + " "
+			if l.RecordID != id {
+				t.Errorf("%.20s: found %.20s", id, l.RecordID)
+			}
+		}
+		if err != nil || got != want {
+			t.Errorf("%.20s: %q, %v", id, got, err)
+		}
+	}
+}
+
 func TestDeadLettersOfTwoProcesses(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		a, b := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})

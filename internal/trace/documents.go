@@ -35,6 +35,7 @@ func (c *collection) documentsOf(ctx context.Context, ids []string) error {
 	alias := c.trace.Index.Alias
 	err := c.documents().GetAll(ctx, alias, ids, func(i int, doc core.StoredDocument, found bool) {
 		if found {
+			doc.Source = bytes.Clone(doc.Source)
 			c.stored[ids[i]] = storedDocument{doc, doc.Source}
 		}
 	})
@@ -43,7 +44,7 @@ func (c *collection) documentsOf(ctx context.Context, ids []string) error {
 	}
 	return c.cfg.Index.GetAll(ctx, alias, ids, func(i int, doc core.StoredDocument, found bool) {
 		if own, has := c.stored[ids[i]]; has && found {
-			own.Source = doc.Source
+			own.Source = bytes.Clone(doc.Source)
 			c.stored[ids[i]] = own
 		}
 	})
@@ -119,9 +120,11 @@ func (c *collection) listed() []string {
 
 // owns reports whether a stored document is of the record's organization and repository.
 func (c *collection) owns(source []byte) bool {
-	if gjson.GetBytes(source, c.repository.Fields.Organization).String() != c.trace.Organization {
-		return false
-	}
+	return gjson.GetBytes(source, c.repository.Fields.Organization).String() == c.trace.Organization && c.inRepository(source)
+}
+
+// inRepository reports whether a stored document is of the repository.
+func (c *collection) inRepository(source []byte) bool {
 	codes := gjson.GetBytes(source, "repositories.#.code").Array()
 	return len(codes) == 0 || slices.ContainsFunc(codes, func(code gjson.Result) bool { return code.String() == c.repository.Code })
 }

@@ -51,6 +51,8 @@ type Lists interface {
 type DeadLetters interface {
 	// Find returns the dead letter of a record, CodeNotFound when there is none.
 	Find(ctx context.Context, repository, organization, id string) (core.DeadLetter, error)
+	// FindRecords returns dead letters of records with an id, of all repositories and organizations.
+	FindRecords(ctx context.Context, id string) ([]core.DeadLetter, error)
 }
 
 // Repository is one configured repository. One of Document and Split is set, as for the consumers.
@@ -61,6 +63,9 @@ type Repository struct {
 	States   []string
 	Document func(dst []byte, rec core.Record) []byte
 	Split    func(rec core.Record, each func(id string, document []byte) error) error
+	// Organization returns the organization of a record, CodeNotFound if there is none; nil if the repository cannot find records by
+	// their ids alone.
+	Organization func(ctx context.Context, id string) (string, error)
 	// Shared is the repository's view of an index that it shares with others, nil if it shares none.
 	Shared Shared
 }

@@ -39,7 +39,10 @@ type world struct {
 	split     bool
 	shared    map[string]string // the repository's parts of documents of a shared index, nil if the index is its own
 	timeout   time.Duration
-	latency   time.Duration
+	// built is the study of every analysis of a built-in repository, empty for none.
+	built    string
+	builtErr error
+	latency  time.Duration
 
 	organizationCalls atomic.Int64
 }
@@ -52,9 +55,16 @@ func (x index) GetAll(ctx context.Context, _ string, ids []string, each func(int
 	x.took(ctx)
 	for i, id := range ids {
 		source, found := x.documents[id]
-		each(i, core.StoredDocument{ID: id, Version: version, Source: []byte(source), Index: "analyses-1"}, found)
+		lend(i, id, source, found, each)
 	}
 	return x.indexErr
+}
+
+// lend calls each with a document that is overwritten once each has returned.
+func lend(i int, id, source string, found bool, each func(int, core.StoredDocument, bool)) {
+	doc := core.StoredDocument{ID: id, Version: version, Source: []byte(source), Index: "analyses-1"}
+	each(i, doc, found)
+	clear(doc.Source)
 }
 
 func (x index) Scan(ctx context.Context, _ string, scope core.IndexScope, _ core.Version, each func(string, core.Version) error) error {
@@ -75,7 +85,7 @@ type view struct{ index }
 func (v view) GetAll(_ context.Context, _ string, ids []string, each func(int, core.StoredDocument, bool)) error {
 	for i, id := range ids {
 		own, found := v.shared[id]
-		each(i, core.StoredDocument{ID: id, Version: version, Source: []byte(own), Index: "analyses-1"}, found)
+		lend(i, id, own, found, each)
 	}
 	return nil
 }
@@ -144,6 +154,13 @@ const (
 	sum     = "6b15c4b131d98d7c8219acf0a3690e3c448a118f159b9bc8e8b862d7351b493d"
 )
 
+func (w *world) FindRecords(_ context.Context, id string) ([]core.DeadLetter, error) {
+	if l, ok := w.letters[id]; ok {
+		return []core.DeadLetter{l}, w.letterErr
+	}
+	return nil, w.letterErr
+}
+
 // newWorld returns a world whose record is published and in the index.
 func newWorld() *world {
 	w := &world{documents: map[string]string{"A1": current}}
@@ -175,6 +192,10 @@ func record(t *testing.T, tracer *trace.Tracer, restricted bool) core.RecordTrac
 }
 
 func (w *world) tracer() *trace.Tracer {
+	return trace.New([]trace.Repository{w.repository()}, w.config())
+}
+
+func (w *world) repository() trace.Repository {
 	r := trace.Repository{
 		Repository: core.Repository{Code: "song.ca", IndexName: "analyses", Fields: core.RecordFields{ID: "recordId", Organization: "studyId", State: "state"}},
 		Upstream:   w, States: []string{"PUBLISHED"},
@@ -196,9 +217,13 @@ func (w *world) tracer() *trace.Tracer {
 	if w.shared != nil {
 		r.Shared = view{index{w}}
 	}
-	return trace.New([]trace.Repository{r}, trace.Config{
+	return r
+}
+
+func (w *world) config() trace.Config {
+	return trace.Config{
 		Index: index{w}, Queue: w, Jobs: w, Lists: lists{w}, DeadLetters: w, Paused: func() []core.Pause { return w.paused }, Timeout: w.timeout,
-	})
+	}
 }
 
 // TestTraceCurrent: the record, its hash and its document are named, and the memory of the record is released.

@@ -325,6 +325,33 @@ func (d *Store) Find(ctx context.Context, repository, organization, id string) (
 	return l, natsconn.WrapError("reading a dead letter", err)
 }
 
+// maxFound is how many dead letters FindRecords returns.
+const maxFound = 100
+
+// FindRecords returns dead letters of records with an id, of all repositories and organizations, the last written first, at most 100.
+// It searches this process's index, which may lag behind other processes.
+func (d *Store) FindRecords(ctx context.Context, id string) ([]core.DeadLetter, error) {
+	var found []core.DeadLetter
+	suffix := subjects.DeadLetterSuffix(id)
+	for _, e := range d.index.list("", "", 0) {
+		if len(found) == maxFound {
+			break
+		}
+		if !strings.HasSuffix(e.subject, suffix) {
+			continue
+		}
+		l, _, err := d.last(ctx, e.subject)
+		switch {
+		case natsconn.IsNotFound(err): // removed since
+		case err != nil:
+			return nil, natsconn.WrapError("reading a dead letter", err)
+		case l.Source == "" && l.RecordID == id:
+			found = append(found, l)
+		}
+	}
+	return found, nil
+}
+
 // Get returns the dead letter with this ID, with its document; CodeNotFound when there is none.
 func (d *Store) Get(ctx context.Context, id string) (core.DeadLetter, error) {
 	entry, ok := d.index.get(id)

@@ -164,6 +164,11 @@ func AppendRecordDeadLetter(b []byte, repository, organization, id string) []byt
 	return appendDeadLetterToken(append(b, '.'), id)
 }
 
+// DeadLetterSuffix returns the end of the subjects of the dead letters of the records with an id.
+func DeadLetterSuffix(id string) string {
+	return string(appendDeadLetterToken([]byte{'.'}, id))
+}
+
 // ofRequestDeadLetter returns the subject of the dead letter of a page or run Request: one for each subject of a
 // Request, which names its scope, its job and its page. The subject is hashed, because a body that cannot be decoded
 // may be on any subject.
