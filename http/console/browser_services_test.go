@@ -12,15 +12,19 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/input"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
@@ -56,7 +60,7 @@ func openBrowser(t *testing.T) *browser {
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.UserDataDir(profile))
 	allocated, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, _ := chromedp.NewContext(allocated)
-	ctx, end := context.WithTimeout(ctx, 4*time.Minute)
+	ctx, end := context.WithTimeout(ctx, 5*time.Minute)
 	t.Cleanup(func() {
 		// A browser that is asked to close ends its other processes, which write to the profile, some of them a moment after itself.
 		if err := chromedp.Cancel(ctx); err != nil {
@@ -80,7 +84,7 @@ func openBrowser(t *testing.T) *browser {
 			}
 		}
 	})
-	b.run(cdplog.Enable())
+	b.run(cdplog.Enable(), emulation.SetFocusEmulationEnabled(true))
 	return b
 }
 
@@ -156,6 +160,33 @@ func (b *browser) text(selector string) string {
 	return text
 }
 
+// present waits until an element is there, for half a minute.
+func present(selector string) chromedp.Action {
+	return chromedp.Poll("document.querySelector("+strconv.Quote(selector)+") !== null", nil, chromedp.WithPollingTimeout(30*time.Second))
+}
+
+// attribute returns an attribute of an element.
+func (b *browser) attribute(selector, name string) string {
+	b.t.Helper()
+	var value string
+	var there bool
+	b.run(chromedp.AttributeValue(selector, name, &value, &there, chromedp.ByQuery))
+	return value
+}
+
+// answer lets every further request of the browser be answered with a status, not by the server.
+func (b *browser) answer(status int64) {
+	b.t.Helper()
+	chromedp.ListenTarget(b.ctx, func(event any) {
+		if paused, is := event.(*fetch.EventRequestPaused); is {
+			go func() { // the connection to the browser is read by the caller
+				_ = chromedp.Run(b.ctx, fetch.FulfillRequest(paused.RequestID, status))
+			}()
+		}
+	})
+	b.run(fetch.Enable())
+}
+
 // number evaluates an expression to a number.
 func (b *browser) number(expression string) float64 {
 	b.t.Helper()
@@ -198,12 +229,17 @@ func (b *browser) walked() map[string]string {
 	job := b.api("/jobs?limit=200").Get("jobs.@reverse.0.id").String()
 	letter := b.api("/dead-letters").Get("deadLetters.0")
 	record := "/console/records?repository=" + letter.Get("repository").String() + "&organization=" + letter.Get("organization").String() + "&id=" + letter.Get("recordId").String()
+	study := b.api("/studies/all").Get("0").String()
+	analysis := b.api("/studies/" + study + "/analysis?analysisStates=PUBLISHED,UNPUBLISHED").Get("0.analysisId").String()
 	return map[string]string{
 		"overview": "/", "jobs": "/console/jobs", "job": "/console/jobs/" + job, "dead-letters": "/console/dead-letters",
 		"dead-letter": "/console/dead-letters/" + letter.Get("id").String(), "discard": "/console/dead-letters/" + letter.Get("id").String() + "/discard",
-		"record": record, "catalogues": "/console/catalogues", "catalogue": "/console/catalogues/analyses", "failed-catalogue": "/console/catalogues/expression",
+		"record": record, "record-search": "/console/records", "record-none": "/console/records?id=nothing",
+		"suppress":   "/console/studies/" + study + "/analyses/" + analysis + "/suppress",
+		"catalogues": "/console/catalogues", "catalogue": "/console/catalogues/analyses", "failed-catalogue": "/console/catalogues/expression",
 		"explore": "/console/catalogues/analyses/explore", "query": "/analyses/graphql", "schemas": "/console/schemas", "schema": "/console/schemas/variant_call",
-		"studies": "/console/studies", "study": "/console/studies/" + b.api("/studies/all").Get("0").String(), "missing": "/console/nothing",
+		"register": "/console/schemas?from=variant_call",
+		"studies":  "/console/studies", "study": "/console/studies/" + study, "missing": "/console/nothing",
 		"sign-in": "/console/sign-in",
 	}
 }
@@ -225,7 +261,9 @@ func TestBrowserPages(t *testing.T) {
 				if wide := b.number("document.documentElement.scrollWidth"); wide > float64(width) {
 					t.Errorf("%s: the page is %v px wide", where, wide)
 				}
-				b.accessible(where)
+				if (scheme == "light") == (width < 600) { // each width and each scheme once
+					b.accessible(where)
+				}
 				b.quiet(where)
 				if folder != "" {
 					var picture []byte
@@ -315,6 +353,109 @@ func TestBrowserUnreachable(t *testing.T) {
 	}
 	b.accessible("unreachable")
 	b.run(network.EmulateNetworkConditions(false, 0, -1, -1), chromedp.WaitNotPresent("#unreachable", chromedp.ByQuery))
+
+	// The focus stays where it was while the page refreshes itself.
+	b.run(chromedp.Focus(`form[action$="/demo.lyric/index"] button`, chromedp.ByQuery), chromedp.Evaluate(`document.querySelector("#live").dataset.old = "yes"`, nil),
+		present("#live:not([data-old]) button:focus"))
+	if action := b.attribute("form:has(button:focus)", "action"); !strings.HasSuffix(action, "/demo.lyric/index") {
+		t.Errorf("the focus moved to %s", action)
+	}
+
+	// A token that is no longer valid leads to the page to sign in, and back.
+	b.answer(http.StatusUnauthorized)
+	b.run(present("#unreachable a"))
+	if to := b.attribute("#unreachable a", "href"); to != "/console/sign-in?next=%2F" || !strings.Contains(b.text("#unreachable"), "no longer valid") {
+		t.Errorf("the page says %q, and leads to %s", b.text("#unreachable"), to)
+	}
+}
+
+// TestBrowserForms pastes only the id of a record, registers a version of an analysis type, and suppresses an analysis.
+func TestBrowserForms(t *testing.T) {
+	b := openBrowser(t)
+	letter := b.api("/dead-letters").Get("deadLetters.0")
+	b.run(chromedp.Navigate(b.base+"/console/records"), chromedp.SetValue("input[name=id]", letter.Get("recordId").String(), chromedp.ByQuery))
+	b.submit("input[name=id]")
+	if said := b.text("main"); !strings.Contains(said, "4 Dead letters") || !strings.Contains(said, "5 Index") {
+		t.Errorf("the trace of a record that is found by its id: %s", said)
+	}
+
+	b.run(chromedp.Navigate(b.base+"/console/schemas/variant_call"), chromedp.Click("a[href$='#register']", chromedp.ByQuery),
+		chromedp.WaitReady("textarea[name=registration]", chromedp.ByQuery), chromedp.Evaluate(`(() => {
+			const field = document.querySelector("textarea[name=registration]");
+			field.value = field.value.replace('"type": "object"', '"type": "nothing"');
+		})()`, nil))
+	b.submit("textarea[name=registration]")
+	if line := b.text("li.wrong:has(.no) + li.note"); !strings.Contains(line, "/schema/type") {
+		t.Errorf("the violations of a registration: %s", b.text("main"))
+	}
+	b.accessible("registration")
+	b.run(chromedp.Evaluate(`(() => {
+		const field = document.querySelector("textarea[name=registration]");
+		field.value = field.value.replace('"nothing"', '"object"');
+	})()`, nil))
+	b.submit("textarea[name=registration]")
+	if said := b.text("main"); !strings.Contains(said, "The version is registered") || !strings.Contains(said, "2 versions") {
+		t.Errorf("after a registration: %s", said)
+	}
+
+	study := b.api("/studies/all").Get("0").String()
+	b.run(chromedp.Navigate(b.base+"/console/studies/"+study), chromedp.Click("a[href$='/suppress']", chromedp.ByQuery), chromedp.WaitReady("button.danger", chromedp.ByQuery))
+	b.submit("form[action$='/suppress']")
+	if said := b.text("main"); !strings.Contains(said, "The analysis is suppressed") || !strings.Contains(said, "Suppressed") {
+		t.Errorf("after suppressing: %s", said)
+	}
+	b.quiet("forms")
+}
+
+// TestBrowserExplore moves a slider by the keyboard, searches in the values of a facet that has more than a page of them, and does both
+// without script.
+func TestBrowserExplore(t *testing.T) {
+	b := openBrowser(t)
+	const page = "/console/catalogues/analyses/explore"
+	b.run(chromedp.Navigate(b.base+page), present(".slider input"))
+	whole := b.text("#total")
+	b.run(chromedp.Focus(".slider input", chromedp.ByQuery), chromedp.KeyEvent(kb.ArrowRight), chromedp.KeyEvent(kb.ArrowRight),
+		present("#the-sqon"), present(".slider input:focus"))
+	if n := b.number("JSON.parse(document.querySelector('#the-sqon').textContent).content.filter((c) => c.op === 'gte').length"); n != 1 || b.text("#total") == whole {
+		t.Errorf("after the slider moved: %s documents of %s, %s", b.text("#total"), whole, b.text("#the-sqon"))
+	}
+	if said := b.number("Number(document.querySelector('#said').textContent === document.querySelector('#total').textContent)"); said != 1 {
+		t.Error("a screen reader does not learn how many documents match")
+	}
+	b.accessible("sliders")
+	b.quiet("sliders")
+
+	// A filter that cannot be used is said, and the page keeps what it has.
+	b.run(chromedp.SetValue("#sqon", "x", chromedp.ByQuery), chromedp.Click("#filters button.primary", chromedp.ByQuery), present("#unreachable"))
+	if said := b.text("#unreachable"); !strings.Contains(said, "the additional SQON is not a JSON object") || strings.Contains(said, "by itself") || b.text("#total") == "" {
+		t.Errorf("after a bad filter: %q", said)
+	}
+
+	large := "input[type=search][hx-get]"
+	b.run(chromedp.Navigate(b.base+page), present(large))
+	values := "[...document.querySelectorAll('#' + document.querySelector('" + large + "').getAttribute('aria-controls') + ' .value')].map((v) => v.textContent)"
+	var shown []string
+	b.run(chromedp.Evaluate(values, &shown))
+	all := b.api("/analyses/graphql?query=" + url.QueryEscape("{analysis{aggregations{samples__donor__submitterDonorId{buckets(max:5000){key}}}}}")).
+		Get("data.analysis.aggregations.samples__donor__submitterDonorId.buckets.#.key")
+	missing := ""
+	for _, key := range all.Array() {
+		if !slices.Contains(shown, key.String()) {
+			missing = key.String()
+		}
+	}
+	b.run(chromedp.SendKeys(large, missing, chromedp.ByQuery), chromedp.Poll(values+".length === 1", nil, chromedp.WithPollingTimeout(30*time.Second)), chromedp.Evaluate(values, &shown))
+	if len(shown) != 1 || shown[0] != missing || missing == "" {
+		t.Errorf("%q is not among %q", missing, shown)
+	}
+	b.quiet("values")
+
+	b.run(emulation.SetScriptExecutionDisabled(true), chromedp.Navigate(b.base+page), present(large))
+	b.run(chromedp.SendKeys(large, missing, chromedp.ByQuery), chromedp.SendKeys("input[name^='from.'][type=number]", "1", chromedp.ByQuery))
+	b.submit("#filters")
+	if b.text("main ul li .value") != missing && !strings.Contains(b.text("#filters"), missing) || !strings.Contains(b.text("#the-sqon"), "gte") {
+		t.Errorf("without script: %s", b.text("main"))
+	}
 }
 
 // fill sets the value of a field, which chromedp.SetValue does not do for an empty one.

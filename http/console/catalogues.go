@@ -210,7 +210,11 @@ func (s *Surface) explore(w http.ResponseWriter, r *http.Request) error {
 		}
 		histograms = drawn.Get(document + ".aggregations")
 	}
-	v.Facets = explore.Facets(layout, v.Selection, found.Get("aggregations"))
+	values, err := s.findValues(r, c, layout, v.Selection, found.Get("aggregations"))
+	if err != nil {
+		return err
+	}
+	v.Facets = explore.Facets(layout, v.Selection, found.Get("aggregations"), values)
 	v.Bounds = explore.RangeFacets(layout, v.Selection, found.Get("aggregations"), histograms)
 	v.Rows = explore.Rows(fieldsOf(v.Table), c.Fields, found.Get("hits.edges"))
 	v.Total, v.Chips = found.Get("hits.total").Int(), v.Selection.Chips(c.Fields)
@@ -218,6 +222,26 @@ func (s *Surface) explore(w http.ResponseWriter, r *http.Request) error {
 	s.setExports(&v, r, filter, query, variables)
 	s.render(w, r, http.StatusOK, "explore", page{Title: "Explore " + c.ID, Active: "catalogues", Content: v})
 	return nil
+}
+
+// findValues searches in all values of the facets of which only the first are known, and returns the facets by the names of their fields.
+func (s *Surface) findValues(
+	r *http.Request, c *core.Catalogue, layout explore.Layout, selection explore.Selection, aggregations gjson.Result,
+) (map[string]gjson.Result, error) {
+	document := explore.DocumentName(c.DocumentType)
+	found := map[string]gjson.Result{}
+	for _, f := range explore.Searched(layout, selection, aggregations) {
+		filter, err := selection.Finding(f, c.Fields, layout.Quick)
+		if err != nil {
+			return nil, err
+		}
+		data, err := s.graphql(r, c, explore.FindQuery(document, f), map[string]any{"sqon": filter})
+		if err != nil {
+			return nil, err
+		}
+		found[f.Name] = explore.Found(document, f, data)
+	}
+	return found, nil
 }
 
 func fieldsOf(columns []column) []core.CatalogueField {

@@ -99,3 +99,39 @@ func TestCatalogueAccess(t *testing.T) {
 		t.Errorf("status %d %v: %s", got.Code, got.Header(), got.Body)
 	}
 }
+
+// TestExploreFind: a text is searched in all values of a facet that has more of them than a page, under the other filters.
+func TestExploreFind(t *testing.T) {
+	w := newWorld()
+	q := url.Values{"find.city": {"ERN-w"}, "in.city": {"Rome"}, "in.sex": {"male"}, "find.sex": {"MA"}}
+	got := send(t, router(t, w, api.Config{BasePath: "/tutti"}), request{method: "GET", path: "/tutti/console/catalogues/donors/explore?" + q.Encode()})
+	body := got.Body.String()
+	var found []string
+	for _, asked := range w.queries {
+		if strings.Contains(asked.Query, "themselves:true") {
+			found = append(found, asked.Query+" "+gjson.GetBytes(asked.Variables, "sqon").Raw)
+		}
+	}
+	const want = `{"op":"and","content":[{"op":"filter","content":{"fieldNames":["city"],"value":"*ERN-w*"}},` +
+		`{"op":"and","content":[{"op":"in","content":{"fieldName":"sex","value":["male"]}}]}]}`
+	if len(found) != 1 || !strings.HasSuffix(found[0], want) || !strings.Contains(found[0], "{city{buckets(max:201)") {
+		t.Errorf("%q", found)
+	}
+	for text, shown := range map[string]bool{
+		`value="Bern-West"`: true, `value="Basel"`: false, `value="Rome" id="v-1-1" checked`: true, `value="&lt;i&gt;"`: false, `value="male"`: true,
+		`hx-get="/tutti/console/catalogues/donors/explore"`: true, `hx-target="#values-1"`: true, "Search all values": true, "Oslo": false,
+	} {
+		if strings.Contains(body, text) != shown {
+			t.Errorf("the page has %s: %v", text, !shown)
+		}
+	}
+	checkPage(t, "/tutti", got.Header(), body)
+	w = newWorld()
+	body = send(t, router(t, w, api.Config{}), request{method: "GET", path: "/console/catalogues/donors/explore"}).Body.String()
+	if !strings.Contains(body, "Only the most frequent values are shown. Search for the others.") || !strings.Contains(body, `data-low="0" data-high="90" data-step="1" data-dates="false"`) {
+		t.Errorf("%s", body)
+	}
+	if n := strings.Count(body, `value="Oslo"`); n != 199 {
+		t.Errorf("%d values besides the first", n)
+	}
+}

@@ -23,6 +23,13 @@ type Ports struct {
 	// Readiness reports the state of the process.
 	Readiness system.Readiness
 	Validator Validator
+	Records   Records
+}
+
+// Records finds records.
+type Records interface {
+	// Locate returns the records with an id, of all organizations. CodeInvalid for an invalid id.
+	Locate(ctx context.Context, id string) (core.RecordLocations, error)
 }
 
 // Validator validates analyses without storing them.
@@ -104,6 +111,7 @@ func (s *Surface) Register(r *api.Router) {
 
 	get(pathConsole+"/schemas", api.Token(), s.schemas)
 	get(pathConsole+"/schemas/{name}", api.Token(), s.schema)
+	post("/schemas", api.System(), s.registerType)
 	post("/schemas/{name}/try", api.Token(), s.tryPayload)
 
 	get(pathConsole+"/studies", api.Token(), s.studies)
@@ -112,6 +120,8 @@ func (s *Surface) Register(r *api.Router) {
 	post("/studies/{study}/submit", api.WriterOf("study"), s.submit)
 	post("/studies/{study}/analyses/{id}/publish", api.WriterOf("study"), s.setState(core.StatePublished, "published"))
 	post("/studies/{study}/analyses/{id}/unpublish", api.WriterOf("study"), s.setState(core.StateUnpublished, "unpublished"))
+	get(pathConsole+"/studies/{study}/analyses/{id}/suppress", api.WriterOf("study"), s.confirmSuppress)
+	post("/studies/{study}/analyses/{id}/suppress", api.WriterOf("study"), s.setState(core.StateSuppressed, "suppressed"))
 
 	get(pathConsole+"/*", api.Open(), s.missing)
 }

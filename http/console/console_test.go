@@ -110,6 +110,71 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// TestNeverBlank: while a part of the server does not answer, every page is whole: it shows what it has, or says what happened.
+func TestNeverBlank(t *testing.T) {
+	down := core.NewError(core.CodeUnavailable, "the server of the parts does not answer")
+	for _, p := range pages() {
+		w := newWorld()
+		w.down, w.meta.down, w.searchWorld.down = down, down, down
+		got := send(t, router(t, w, api.Config{BasePath: "/tutti"}), request{method: "GET", path: "/tutti" + p.path})
+		body := got.Body.String()
+		checkPage(t, "/tutti", got.Header(), body)
+		if got.Code != http.StatusOK && (!strings.Contains(body, "does not answer") || got.Code == http.StatusServiceUnavailable && !strings.Contains(body, "Try again")) {
+			t.Errorf("%s: status %d: %s", p.path, got.Code, body)
+		}
+	}
+}
+
+// TestExpired: a token that has expired leads to the form to sign in, which leads back: to the page, or to that of the form that was sent.
+func TestExpired(t *testing.T) {
+	h := router(t, newWorld(), api.Config{Authenticator: tokens{}, BasePath: "/tutti"})
+	for _, tt := range []struct {
+		request
+		next string
+		kept bool
+	}{
+		{request{method: "GET", path: "/tutti/console/jobs?state=failed"}, "/tutti/console/jobs?state=failed", false},
+		{request{method: "GET", path: "/tutti/"}, "/tutti/", false},
+		{request{method: "POST", path: "/tutti/console/studies/S1/submit", header: http.Header{"Referer": {"http://localhost/tutti/console/studies/S1?offset=25"}}}, "/tutti/console/studies/S1?offset=25", true},
+		{request{method: "POST", path: "/tutti/console/studies/S1/submit"}, "/tutti/", true},
+		{request{method: "POST", path: "/tutti/console/studies/S1/submit", header: http.Header{"Referer": {"http://evil.example.org/tutti/console/studies/S1"}}}, "/tutti/", true},
+	} {
+		tt.token = "expired"
+		got := send(t, h, tt.request)
+		body := got.Body.String()
+		if got.Code != http.StatusUnauthorized || !strings.Contains(body, "the token has expired") || !strings.Contains(body, `name="next" value="`+tt.next+`"`) ||
+			strings.Contains(body, "still has what you entered") != tt.kept {
+			t.Errorf("%s %s: status %d: %s", tt.method, tt.path, got.Code, body)
+		}
+		checkPage(t, "/tutti", got.Header(), body)
+	}
+}
+
+// TestTooLarge: a document that is larger than the server accepts is rejected with its limit by every form that takes one, and of one that
+// the server has, a page shows no more than people read.
+func TestTooLarge(t *testing.T) {
+	huge := strings.Repeat("x", 10<<20)
+	for path, field := range map[string]string{
+		"/console/schemas": "registration", "/console/schemas/variant_call/try": "payload", "/console/studies/S1/submit": "payload",
+	} {
+		w := newWorld()
+		got := send(t, router(t, w, api.Config{}), request{method: "POST", path: path, form: url.Values{field: {huge}}})
+		body := got.Body.String()
+		if got.Code != http.StatusRequestEntityTooLarge || !strings.Contains(body, "limit of 10485760 bytes") || !strings.Contains(body, "still has what you entered") || len(w.calls) > 0 {
+			t.Errorf("%s: status %d: %.2000s", path, got.Code, body)
+		}
+		checkPage(t, "", got.Header(), body)
+	}
+	w := newWorld()
+	w.graph = func(r core.GraphQLRequest) string {
+		return strings.ReplaceAll(donorGraph(r), `"v1"`, `"`+huge+`"`)
+	}
+	got := send(t, router(t, w, api.Config{}), request{method: "GET", path: "/console/catalogues/donors/explore?column=visits.id"})
+	if got.Code != http.StatusOK || got.Body.Len() > 1<<20 || !strings.Contains(got.Body.String(), "xxx…</td>") {
+		t.Errorf("status %d, %d bytes", got.Code, got.Body.Len())
+	}
+}
+
 // TestActions: every action needs its scope, comes from the console itself, and leads to a page that says what was done.
 func TestActions(t *testing.T) {
 	for _, a := range actions() {
@@ -205,6 +270,12 @@ func TestScopes(t *testing.T) {
 		{"system", "/", 200, "Compare and fix", ""},
 		{"s1", "/", 200, "song.ca", "Index all"},
 		{"s1", "/", 200, "song.ca", "dead letters</dt>"},
+		{"system", "/", 200, `<dt>Last notification</dt><dd><time datetime="2026-05-04T11:59:00Z"`, ""},
+		{"system", "/", 200, "<dt>records/s</dt><dd>1\u202f234</dd>", ""},
+		{"s1", "/", 200, "song.ca", "Last notification"},
+		{"s1", "/", 200, "song.ca", "records/s"},
+		{"s1", "/console/studies/S1/analyses/a1/suppress", 200, "a1", ""},
+		{"none", "/console/studies/S1/analyses/a1/suppress", 403, "S1.WRITE", ""},
 		{"system", "/console/dead-letters", 200, "Retry all", ""},
 		{"s1", "/console/dead-letters", 200, "r1", "Retry all"},
 		{"none", "/console/dead-letters", 200, "No dead letters", "r1"},
@@ -239,6 +310,12 @@ func TestJobEvents(t *testing.T) {
 	if got.Header().Get("Content-Type") != "text/event-stream" || strings.Count(body, "event: job\n") != 2 || !strings.HasSuffix(body, "event: end\ndata:\n\n") ||
 		!strings.Contains(body, "data: ") || !strings.Contains(body, template.HTMLEscapeString("Succeeded")) {
 		t.Errorf("%s", body)
+	}
+	// A job that is removed ends the stream as a broken connection does: the browser connects again and learns that it does not exist.
+	gone := newWorld()
+	gone.changes, gone.removes = []core.JobChange{{Job: &done}}, true
+	if body := send(t, router(t, gone, api.Config{}), request{method: "GET", path: "/console/jobs/j2/events"}).Body.String(); strings.Count(body, "event: job\n") != 1 || strings.Contains(body, "event: end") {
+		t.Errorf("of a job that is removed: %s", body)
 	}
 	if got := send(t, router(t, newWorld(), api.Config{}), request{method: "HEAD", path: "/console/jobs/j2/events"}); got.Code != http.StatusOK || got.Body.Len() > 0 {
 		t.Errorf("HEAD: status %d: %s", got.Code, got.Body)

@@ -38,6 +38,10 @@ type world struct {
 	catalogues   core.CatalogueSet
 	health       system.Health
 	changes      []core.JobChange
+	// removes is set if a job is removed while it is watched.
+	removes bool
+	// located are the records of any id.
+	located core.RecordLocations
 	// down is the error of every read, nil for none.
 	down  error
 	calls []string
@@ -62,7 +66,7 @@ func newWorld() *world {
 	running.ID, running.State, running.EndedAt, running.Scope, running.Organization = "j2", core.JobRunning, nil, core.ScopeOrganization, "S1"
 	return &world{
 		repositories: []core.RepositoryStatus{
-			{Code: "good", Type: core.TypeLocal, IndexName: "own", State: core.RepositoryOK, LastSuccess: &ended, RepositoryFigures: &core.RepositoryFigures{}},
+			{Code: "good", Type: core.TypeLocal, IndexName: "own", State: core.RepositoryOK, LastSuccess: &ended, RepositoryFigures: &core.RepositoryFigures{LastNotification: &ended, RatePerSecond: 1234.4}},
 			{
 				Code: "song.ca", Type: core.TypeSong, IndexName: "analyses", State: core.RepositoryPaused, Paused: "the repository does not answer",
 				RepositoryFigures: &core.RepositoryFigures{DeadLetters: 1, Drift: &core.RepositoryDrift{JobID: "j1", Drift: core.Drift{Missing: 2}}},
@@ -75,7 +79,7 @@ func newWorld() *world {
 		}},
 		meta: metadataWorld{
 			types:   `{"resultSet":[{"name":"variant_call","version":1,"createdAt":"2026-05-01T00:00:00Z"},{"name":"variant_call","version":2,"createdAt":"2026-05-02T00:00:00Z","options":{"fileTypes":["VCF"]}}]}`,
-			bodies:  map[int]string{1: `{"schema":{"b":1,"a":2}}`, 2: `{"schema":{"a":3,"b":1}}`},
+			bodies:  map[int]string{1: `{"schema":{"b":1,"a":2}}`, 2: `{"schema":{"a":3,"b":1},"options":{"fileTypes":["VCF"]}}`},
 			studies: map[string]core.Study{"S1": {ID: "S1", Name: "Study one"}},
 			analyses: []core.Analysis{
 				{ID: "a1", Study: "S1", State: core.StateUnpublished, Body: []byte(`{"analysisType":{"name":"variant_call","version":2},"updatedAt":"2026-05-04T11:00:00Z"}`)},
@@ -124,6 +128,9 @@ func (w *world) Watch(ctx context.Context, id string, each func(core.JobChange) 
 		if c.Job != nil {
 			w.jobs[id] = *c.Job
 		}
+		if w.removes {
+			delete(w.jobs, id)
+		}
 		if err := each(c); err != nil {
 			return err
 		}
@@ -163,6 +170,10 @@ func (w *world) Trace(_ context.Context, repository, organization, id string, re
 		Comparison: core.ComparisonDiffers, Content: core.ComparisonEqual,
 	}}
 	return t, w.down
+}
+
+func (w *world) Locate(context.Context, string) (core.RecordLocations, error) {
+	return w.located, w.down
 }
 
 func (w *world) Health(context.Context) system.Health { return w.health }
@@ -249,7 +260,7 @@ func router(t *testing.T, w *world, cfg api.Config) *api.Router {
 		},
 		Metadata:  metadata.Ports{AnalysisTypes: &w.meta, Studies: &w.meta, Analyses: &w.meta, Submissions: &w.meta},
 		Search:    search.Ports{Catalogues: w, GraphQL: w, Downloads: w},
-		Readiness: w, Validator: w,
+		Readiness: w, Validator: w, Records: w,
 	}, "1.2.3")
 	if err != nil {
 		t.Fatal(err)
@@ -309,16 +320,19 @@ func pages() []pageCase {
 		{"/console/records?repository=song.ca&organization=S1&id=r1", "Running, a list of ids with this one: Dead-lettered"},
 		{"/console/records?repository=song.ca&organization=S1&id=r1", "in the repositories block only"},
 		{"/console/records?repository=song.ca&organization=S1&id=r1", `ab12 <span class="muted">expected cd34</span>`},
+		{"/console/records?id=r9", "No record with this id was found"},
 		{"/console/catalogues", "index_not_found"},
 		{"/console/catalogues/donors", "42"},
 		{"/console/catalogues/broken", "This catalogue cannot be searched"},
 		{"/console/catalogues/donors/explore?in.sex=male&from.age=3&q=x&column=age&column=visits.id&sort=age&order=desc", "Remove the filter </span>Sex: male"},
 		{"/donors/graphql", `data-endpoint="`},
 		{"/console/schemas", "/console/schemas/variant_call?version=2&amp;compare=1"},
+		{"/console/schemas?from=variant_call", "{\n  &#34;name&#34;: &#34;variant_call&#34;,\n  &#34;options&#34;: {\n    &#34;fileTypes&#34;: [\n      &#34;VCF&#34;"},
 		{"/console/schemas/variant_call", "Schema of version 2"},
 		{"/console/schemas/variant_call?version=2&compare=1", `<li class="added"><span class="no">2</span><span>+<span class="hidden"> added: </span></span><span>  &#34;a&#34;: 3,</span></li>`},
 		{"/console/studies", "/console/studies/S1"},
 		{"/console/studies/S1", "/console/studies/S1/analyses/a1/publish"},
+		{"/console/studies/S1/analyses/a2/suppress", "Suppress this analysis?"},
 	}
 }
 
@@ -349,6 +363,8 @@ func actions() []actionCase {
 		{"/console/studies", url.Values{"study": {"S2"}, "name": {"Two"}}, system, "create S2 Two", "/console/studies/S2?notice=study-added"},
 		{"/console/studies/S1/submit", url.Values{"payload": {"{}"}}, writers, "submit S1", "/console/studies/S1?notice=submitted"},
 		{"/console/studies/S1/analyses/a1/publish", nil, writers, "set S1 a1 PUBLISHED", "/console/studies/S1?notice=published"},
+		{"/console/studies/S1/analyses/a2/suppress", nil, writers, "set S1 a2 SUPPRESSED", "/console/studies/S1?notice=suppressed"},
+		{"/console/schemas", url.Values{"registration": {" {} "}}, system, "register {}", "/console/schemas/variant_call?notice=registered"},
 		{"/console/studies/S1/analyses/a2/unpublish", nil, writers, "set S1 a2 UNPUBLISHED", "/console/studies/S1?notice=unpublished"},
 	}
 }

@@ -143,7 +143,7 @@ func (s *Surface) cancelJob(w http.ResponseWriter, r *http.Request) error {
 }
 
 // jobEvents streams the progress of a job as server-sent events: "job" with the part of its page, after each change, and "end" after
-// the last one.
+// the last one. It ends without "end" if the job cannot be read any more.
 func (s *Surface) jobEvents(w http.ResponseWriter, r *http.Request) error {
 	v, err := s.readJob(r)
 	if err != nil {
@@ -212,8 +212,7 @@ func (s *Surface) jobEvents(w http.ResponseWriter, r *http.Request) error {
 		keep.Stop()
 		if v, err = s.currentJob(r, v.ID); err != nil {
 			api.NoteError(r, err)
-			_ = sendEvent(w, "end", nil)
-			return nil
+			return nil // the browser connects again, and the page then says what is wrong
 		}
 	}
 }

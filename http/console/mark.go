@@ -8,8 +8,15 @@ import (
 	"tutti/internal/core"
 )
 
-// mark returns the lines of a JSON text, each with the violations of the values that begin there. It returns nil without violations.
-func mark(text string, violations []core.Violation) []markedLine {
+const (
+	// maxLines is how many lines of a text are shown as a whole; of a longer one only contextLines on each side of a violation, and of
+	// each line maxLine bytes.
+	maxLines, contextLines, maxLine = 500, 3, 500
+)
+
+// mark returns the lines of a JSON text, each with the violations of the values that begin there; whole is what a violation of the whole
+// text is of. Of a long text it returns only the lines around violations. It returns nil without violations.
+func mark(text string, violations []core.Violation, whole string) []markedLine {
 	if len(violations) == 0 {
 		return nil
 	}
@@ -26,15 +33,29 @@ func mark(text string, violations []core.Violation) []markedLine {
 		line := max(1, lines[at])
 		where := v.Pointer
 		if where == "" {
-			where = "the analysis"
+			where = whole
 		}
 		notes[line] = append(notes[line], where+": "+v.Message)
 	}
+	near := make(map[int]bool, (2*contextLines+1)*len(notes))
+	for line := range notes {
+		for n := line - contextLines; n <= line+contextLines; n++ {
+			near[n] = true
+		}
+	}
+	long := strings.Count(text, "\n") >= maxLines
 	var marked []markedLine
 	number := 0
 	for line := range strings.SplitSeq(text, "\n") {
 		number++
-		marked = append(marked, markedLine{Number: number, Text: strings.TrimSuffix(line, "\r"), Notes: notes[number]})
+		if long && !near[number] {
+			continue
+		}
+		line = strings.TrimSuffix(line, "\r")
+		if len(line) > maxLine {
+			line = strings.ToValidUTF8(line[:maxLine], "") + " …"
+		}
+		marked = append(marked, markedLine{Number: number, Text: line, Notes: notes[number]})
 	}
 	return marked
 }

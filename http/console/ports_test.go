@@ -17,11 +17,21 @@ type metadataWorld struct {
 	types    string
 	bodies   map[int]string
 	called   func(what ...string)
+	down     error
 }
 
-func (m *metadataWorld) Register(context.Context, []byte) ([]byte, error) { return nil, nil }
+func (m *metadataWorld) Register(_ context.Context, body []byte) ([]byte, error) {
+	m.called("register " + string(body))
+	if strings.Contains(string(body), "wrong") {
+		return nil, &core.Error{Code: core.CodeInvalid, Message: "the registration is not valid", Violations: []core.Violation{{Pointer: "/schema/type", Message: "must be a type"}, {Message: "lacks name"}}}
+	}
+	return []byte(`{"name":"variant_call","version":3}`), nil
+}
 
 func (m *metadataWorld) Type(_ context.Context, _ string, version int, _ bool, each func([]byte) error) error {
+	if version == 0 {
+		version = len(m.bodies) // the latest
+	}
 	body, ok := m.bodies[version]
 	if !ok {
 		return core.NewError(core.CodeNotFound, "no such version")
@@ -30,6 +40,9 @@ func (m *metadataWorld) Type(_ context.Context, _ string, version int, _ bool, e
 }
 
 func (m *metadataWorld) List(_ context.Context, _ core.AnalysisTypeQuery, _, _ bool, each func([]byte) error) error {
+	if m.down != nil {
+		return m.down
+	}
 	return each([]byte(m.types))
 }
 
@@ -40,12 +53,12 @@ func (m *metadataWorld) Studies(context.Context) ([]string, error) {
 	for id := range m.studies {
 		ids = append(ids, id)
 	}
-	return ids, nil
+	return ids, m.down
 }
 
 func (m *metadataWorld) Study(_ context.Context, id string) (core.Study, error) {
 	if s, ok := m.studies[id]; ok {
-		return s, nil
+		return s, m.down
 	}
 	return core.Study{}, core.NewError(core.CodeNotFound, "no such study")
 }
@@ -55,8 +68,11 @@ func (m *metadataWorld) CreateStudy(_ context.Context, s core.Study) error {
 	return nil
 }
 
-func (m *metadataWorld) Analysis(context.Context, string, string) (core.Analysis, error) {
-	return core.Analysis{}, nil
+func (m *metadataWorld) Analysis(_ context.Context, _, id string) (core.Analysis, error) {
+	if at := slices.IndexFunc(m.analyses, func(a core.Analysis) bool { return a.ID == id }); at >= 0 {
+		return m.analyses[at], m.down
+	}
+	return core.Analysis{}, core.NewError(core.CodeNotFound, "no such analysis")
 }
 
 func (m *metadataWorld) Page(_ context.Context, study string, states []core.AnalysisState, _, _ int, each func(core.Analysis) error) (core.PageInfo, error) {
@@ -102,11 +118,12 @@ type searchWorld struct {
 	// callers are the names of those who sent the queries.
 	callers []string
 	params  json.RawMessage
+	down    error
 }
 
 func (s *searchWorld) Execute(_ context.Context, _ string, who core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error) {
 	s.queries, s.callers = append(s.queries, r), append(s.callers, who.Name)
-	return core.GraphQLResponse{Body: []byte(s.graph(r))}, nil
+	return core.GraphQLResponse{Body: []byte(s.graph(r))}, s.down
 }
 
 func (s *searchWorld) Download(_ context.Context, _ string, _ core.Principal, r core.DownloadRequest, begin core.BeginDownload) error {
@@ -125,6 +142,7 @@ func donorFields() []core.CatalogueField {
 		{Name: "sex", DisplayName: "Sex", Type: "keyword"},
 		{Name: "age", DisplayName: "Age", Type: "integer", Unit: "years"},
 		{Name: "born", DisplayName: "Born", Type: "date"},
+		{Name: "city", DisplayName: "City", Type: "keyword"},
 		{Name: "visits", DisplayName: "Visits", Type: "nested"},
 		{Name: "visits.id", DisplayName: "Visit", Type: "keyword"},
 	}
@@ -137,10 +155,12 @@ func donorGraph(r core.GraphQLRequest) string {
 		return `{"data":{"donor":{"configs":{"extended":[{"fieldName":"sex","quickSearchEnabled":true}],"facets":{"aggregations":[]},"table":{"columns":[]}}}}}`
 	case strings.Contains(r.Query, "mapping"):
 		return `{"data":{"donor":{"mapping":{"properties":{}}}}}`
+	case strings.Contains(r.Query, "themselves:true"):
+		return `{"data":{"donor":{"aggregations":{"city":{"buckets":[{"key":"Bern-West","doc_count":3},{"key":"Basel","doc_count":2}]}}}}}`
 	case strings.Contains(r.Query, "histogram"):
 		return `{"data":{"donor":{"aggregations":{"age":{"histogram":{"buckets":[{"key":"0","doc_count":3},{"key":"5","doc_count":6}]}}}}}}`
 	default:
 		return `{"data":{"donor":{"hits":{"total":42,"edges":[{"node":{"id":"d1","age":7,"sex":"male","visits":{"hits":{"edges":[{"node":{"id":"v1"}},{"node":{"id":"v2"}}]}}}}]},` +
-			`"aggregations":{"sex":{"bucket_count":2,"buckets":[{"key":"male","doc_count":30},{"key":"<i>","doc_count":12}]},"age":{"stats":{"min":0,"max":90,"count":42}},"born":{"stats":{"count":0}}}}}}`
+			`"aggregations":{"city":{"buckets":[{"key":"Rome","doc_count":9}` + strings.Repeat(`,{"key":"Oslo","doc_count":1}`, 200) + `]},"sex":{"buckets":[{"key":"male","doc_count":30},{"key":"<i>","doc_count":12}]},"age":{"stats":{"min":0,"max":90,"count":42}},"born":{"stats":{"count":0}}}}}}`
 	}
 }

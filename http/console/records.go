@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"tutti/http/api"
@@ -18,6 +19,11 @@ type recordView struct {
 	Repositories                 []core.RepositoryStatus
 	// Trace is nil until a record is asked for.
 	Trace *core.RecordTrace
+	// Searched is set after a search by an id; Found are the records with it that the caller may see, if there are several, and Failed the
+	// codes of the repositories that could not be searched.
+	Searched bool
+	Found    []core.RecordLocation
+	Failed   []string
 }
 
 // tracePath returns the path of the trace of a record.
@@ -27,7 +33,10 @@ func (s *Surface) tracePath(repository, organization, id string) string {
 
 func (s *Surface) record(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	v := recordView{Base: s.base, Now: s.now(), Repository: q.Get("repository"), Organization: q.Get("organization"), ID: q.Get("id")}
+	v := recordView{
+		Base: s.base, Now: s.now(), Repository: strings.TrimSpace(q.Get("repository")),
+		Organization: strings.TrimSpace(q.Get("organization")), ID: strings.TrimSpace(q.Get("id")),
+	}
 	var err error
 	if v.Repositories, err = indexing.VisibleRepositories(r, s.ports.Indexing.Repositories); err != nil {
 		return err
@@ -42,8 +51,32 @@ func (s *Surface) record(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		v.Trace = &trace
+	} else if v.ID != "" {
+		if err := s.locate(r, &v); err != nil {
+			return err
+		}
+		if len(v.Found) == 1 {
+			s.see(w, s.tracePath(v.Found[0].Repository, v.Found[0].Organization, v.Found[0].ID), "")
+			return nil
+		}
 	}
 	s.render(w, r, http.StatusOK, "record", page{Title: "Record", Active: "records", Content: v})
+	return nil
+}
+
+// locate sets the records with the id of a view that the caller may see, and that have its repository and its organization if it has them.
+func (s *Surface) locate(r *http.Request, v *recordView) error {
+	all, err := s.ports.Records.Locate(r.Context(), v.ID)
+	if err != nil {
+		return err
+	}
+	v.Searched, v.Failed = true, all.Failed
+	for _, at := range all.Found {
+		if (v.Repository == "" || at.Repository == v.Repository) && (v.Organization == "" || at.Organization == v.Organization) &&
+			api.RequireWrite(r, at.Organization) == nil {
+			v.Found = append(v.Found, at)
+		}
+	}
 	return nil
 }
 

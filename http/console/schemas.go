@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -36,10 +37,28 @@ type analysisType struct {
 
 // schemasView is the content of the list of analysis types.
 type schemasView struct {
-	Base  string
-	Now   time.Time
-	Types []analysisType
+	Base   string
+	Now    time.Time
+	System bool
+	Types  []analysisType
+	// From is the analysis type whose latest version Registration begins with, empty for none.
+	From, Registration string
+	// Failed is why Registration was not registered, nil if it was not tried; Lines have its violations.
+	Failed *core.Error
+	Lines  []markedLine
 }
+
+// newRegistration is what the form to register an analysis type shows at first.
+const newRegistration = `{
+  "name": "…",
+  "schema": {
+    "type": "object",
+    "required": ["experiment"],
+    "properties": {
+      "experiment": {"type": "object"}
+    }
+  }
+}`
 
 // analysisTypes lists the analysis types, all or the one with a name.
 func (s *Surface) analysisTypes(ctx context.Context, name string) ([]analysisType, error) {
@@ -75,19 +94,73 @@ func (s *Surface) analysisTypes(ctx context.Context, name string) ([]analysisTyp
 }
 
 func (s *Surface) schemas(w http.ResponseWriter, r *http.Request) error {
-	types, err := s.analysisTypes(r.Context(), "")
+	v, err := s.readSchemas(r)
 	if err != nil {
 		return err
 	}
-	v := schemasView{Base: s.base, Now: s.now(), Types: types}
+	v.Registration = newRegistration
+	if from := r.URL.Query().Get("from"); from != "" && v.System {
+		if v.Registration, err = s.registrationOf(r.Context(), from); err != nil {
+			return err
+		}
+		v.From = from
+	}
 	s.render(w, r, http.StatusOK, "schemas", page{Title: "Schemas", Active: "schemas", Content: v})
+	return nil
+}
+
+func (s *Surface) readSchemas(r *http.Request) (schemasView, error) {
+	types, err := s.analysisTypes(r.Context(), "")
+	return schemasView{Base: s.base, Now: s.now(), System: api.RequireSystem(r) == nil, Types: types}, err
+}
+
+// registrationOf returns the registration of the latest version of an analysis type.
+func (s *Surface) registrationOf(ctx context.Context, name string) (string, error) {
+	body, err := s.readType(ctx, name, 0)
+	if err != nil {
+		return "", err
+	}
+	given := struct {
+		Name    string          `json:"name"`
+		Options json.RawMessage `json:"options,omitempty"`
+		Schema  json.RawMessage `json:"schema"`
+	}{Name: name, Schema: []byte(gjson.GetBytes(body, "schema").Raw)}
+	if options := gjson.GetBytes(body, "options"); options.IsObject() {
+		given.Options = []byte(options.Raw)
+	}
+	return indented(given)
+}
+
+// registerType registers a version of an analysis type. An invalid registration is shown again with its violations.
+func (s *Surface) registerType(w http.ResponseWriter, r *http.Request) error {
+	f, err := readForm(r)
+	if err != nil {
+		return err
+	}
+	registration := strings.TrimSpace(f.Get("registration"))
+	registered, err := s.ports.Metadata.AnalysisTypes.Register(r.Context(), []byte(registration))
+	if err != nil {
+		var failed *core.Error
+		if !errors.As(err, &failed) || failed.Code != core.CodeInvalid && failed.Code != core.CodeConflict {
+			return err
+		}
+		v, err := s.readSchemas(r)
+		if err != nil {
+			return err
+		}
+		v.Registration, v.Failed, v.Lines = registration, failed, mark(registration, failed.Violations, "the registration")
+		s.render(w, r, http.StatusUnprocessableEntity, "schemas", page{Title: "Schemas", Active: "schemas", Content: v})
+		return nil
+	}
+	s.see(w, s.link("schemas", gjson.GetBytes(registered, "name").String()), "registered")
 	return nil
 }
 
 // schemaView is the content of the page of an analysis type.
 type schemaView struct {
-	Base string
-	Now  time.Time
+	Base   string
+	Now    time.Time
+	System bool
 	analysisType
 	// Version is the version that is shown, Compared another one that it is compared with, 0 for none.
 	Version, Compared int
@@ -143,7 +216,7 @@ func (s *Surface) readSchema(r *http.Request) (schemaView, error) {
 	if len(types) == 0 {
 		return schemaView{}, &core.Error{Code: core.CodeNotFound, Message: "there is no such analysis type", Hint: "the list of schemas has those that are registered"}
 	}
-	v := schemaView{Base: s.base, Now: s.now(), analysisType: types[0], Version: types[0].Versions[0].Version}
+	v := schemaView{Base: s.base, Now: s.now(), System: api.RequireSystem(r) == nil, analysisType: types[0], Version: types[0].Versions[0].Version}
 	q := r.URL.Query()
 	if n, err := strconv.Atoi(q.Get("version")); err == nil {
 		v.Version = n
@@ -165,25 +238,36 @@ func (s *Surface) readSchema(r *http.Request) (schemaView, error) {
 	return v, nil
 }
 
-// schemaText returns a version of a schema, indented.
-func (s *Surface) schemaText(ctx context.Context, name string, version int) (string, error) {
+// readType returns the body of a version of an analysis type without the base schema, of the latest for version 0.
+func (s *Surface) readType(ctx context.Context, name string, version int) ([]byte, error) {
 	var body bytes.Buffer
 	err := s.ports.Metadata.AnalysisTypes.Type(ctx, name, version, true, func(piece []byte) error {
 		_, err := body.Write(piece)
 		return err
 	})
+	return body.Bytes(), err
+}
+
+// schemaText returns a version of a schema, indented, with members in the order of their names, so that a diff shows only changes.
+func (s *Surface) schemaText(ctx context.Context, name string, version int) (string, error) {
+	body, err := s.readType(ctx, name, version)
 	if err != nil {
 		return "", err
 	}
 	var parsed any
-	if err := json.Unmarshal([]byte(gjson.GetBytes(body.Bytes(), "schema").Raw), &parsed); err != nil {
+	if err := json.Unmarshal([]byte(gjson.GetBytes(body, "schema").Raw), &parsed); err != nil {
 		return "", core.WrapError(core.CodeInternal, "the stored schema cannot be read", err)
 	}
-	var text bytes.Buffer // members in the order of their names, so that a diff shows only changes
+	return indented(parsed)
+}
+
+// indented returns the JSON of a value for people to read.
+func indented(value any) (string, error) {
+	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(parsed); err != nil {
+	if err := encoder.Encode(value); err != nil {
 		return "", core.WrapError(core.CodeInternal, "the stored schema cannot be read", err)
 	}
 	return string(bytes.TrimSpace(text.Bytes())), nil
@@ -218,7 +302,7 @@ func (s *Surface) tryPayload(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		v.Tried.Said, v.Tried.Hint, v.Tried.Count = violated.Message, violated.Hint, len(violated.Violations)
-		v.Tried.Lines = mark(v.Payload, violated.Violations)
+		v.Tried.Lines = mark(v.Payload, violated.Violations, "the analysis")
 	}
 	s.render(w, r, http.StatusOK, "schema", page{Title: "Schema " + v.Name, Active: "schemas", Content: v})
 	return nil

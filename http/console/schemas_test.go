@@ -64,3 +64,45 @@ func TestSubmitInvalid(t *testing.T) {
 		t.Errorf("status %d", got.Code)
 	}
 }
+
+// TestRegisterInvalid: an invalid registration is shown again, each violation at the line of its value.
+func TestRegisterInvalid(t *testing.T) {
+	got := send(t, router(t, newWorld(), api.Config{}), request{
+		method: "POST", path: "/console/schemas", form: url.Values{"registration": {"{\"schema\": {\n  \"type\": \"wrong\"\n}}"}},
+	})
+	body := got.Body.String()
+	for _, says := range []string{
+		"The analysis type was not registered", `<span>  &#34;type&#34;: &#34;wrong&#34;</span></li><li class="wrong note"><span class="no"></span><span></span><span>/schema/type: must be a type</span></li>`,
+		"the registration: lacks name", "&#34;wrong&#34;\n}}</textarea>",
+	} {
+		if !strings.Contains(body, says) {
+			t.Errorf("the page lacks %s", says)
+		}
+	}
+	if got.Code != http.StatusUnprocessableEntity {
+		t.Errorf("status %d: %s", got.Code, body)
+	}
+	checkPage(t, "", got.Header(), body)
+	for token, says := range map[string]string{"system": "Register an analysis type", "s1": ""} {
+		got := send(t, router(t, newWorld(), api.Config{Authenticator: tokens{}}), request{method: "GET", path: "/console/schemas?from=variant_call", token: token})
+		if got.Code != http.StatusOK || strings.Contains(got.Body.String(), `name="registration"`) != (says != "") {
+			t.Errorf("%s: status %d: %s", token, got.Code, got.Body)
+		}
+	}
+	if got := send(t, router(t, newWorld(), api.Config{}), request{method: "GET", path: "/console/studies/S1/analyses/a9/suppress"}); got.Code != http.StatusNotFound {
+		t.Errorf("an analysis that does not exist: status %d", got.Code)
+	}
+}
+
+// TestLongPayload: of a long payload the page has only the lines around its violations, and the payload itself once.
+func TestLongPayload(t *testing.T) {
+	payload := "{\n" + strings.Repeat("  \"n\": 1,\n", 5000) + "  \"samples\": [{}, {\"id\": \"wrong" + strings.Repeat("x", 2000) + "\"}]\n}"
+	got := send(t, router(t, newWorld(), api.Config{}), request{
+		method: "POST", path: "/console/schemas/variant_call/try", form: url.Values{"study": {"S1"}, "payload": {payload}},
+	})
+	body := got.Body.String()
+	if got.Code != http.StatusOK || strings.Count(body, `<span class="no">5002</span>`) != 1 || strings.Contains(body, `<span class="no">2500</span>`) ||
+		!strings.Contains(body, `<span class="no">4999</span>`) || !strings.Contains(body, "xxx …</span>") {
+		t.Errorf("status %d, %d bytes", got.Code, len(body))
+	}
+}

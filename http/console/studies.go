@@ -146,7 +146,7 @@ func (s *Surface) submit(w http.ResponseWriter, r *http.Request) error {
 		if !errors.As(err, &failed) || failed.Code != core.CodeInvalid && failed.Code != core.CodeConflict && failed.Code != core.CodeNotFound {
 			return err
 		}
-		v.Failed, v.Lines = failed, mark(v.Payload, failed.Violations)
+		v.Failed, v.Lines = failed, mark(v.Payload, failed.Violations, "the analysis")
 		s.render(w, r, http.StatusUnprocessableEntity, "study", page{Title: "Study " + v.ID, Active: "studies", Content: v})
 		return nil
 	}
@@ -154,7 +154,7 @@ func (s *Surface) submit(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// setState returns the handler that publishes or unpublishes an analysis.
+// setState returns the handler that publishes, unpublishes or suppresses an analysis.
 func (s *Surface) setState(state core.AnalysisState, notice string) api.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		study, err := api.PathParam(r, "study", "study")
@@ -171,4 +171,31 @@ func (s *Surface) setState(state core.AnalysisState, notice string) api.HandlerF
 		s.see(w, s.link("studies", study), notice)
 		return nil
 	}
+}
+
+// suppressView is the content of the page that asks before an analysis is suppressed.
+type suppressView struct {
+	Base  string
+	Study string
+	ID    string
+	State core.AnalysisState
+}
+
+// confirmSuppress asks before an analysis is suppressed, which is final.
+func (s *Surface) confirmSuppress(w http.ResponseWriter, r *http.Request) error {
+	study, err := api.PathParam(r, "study", "study")
+	if err != nil {
+		return err
+	}
+	id, err := api.PathParam(r, "id", "analysis id")
+	if err != nil {
+		return err
+	}
+	a, err := s.ports.Metadata.Analyses.Analysis(r.Context(), study, id)
+	if err != nil {
+		return err
+	}
+	v := suppressView{Base: s.base, Study: study, ID: id, State: a.State}
+	s.render(w, r, http.StatusOK, "suppress", page{Title: "Suppress an analysis", Active: "studies", Content: v})
+	return nil
 }

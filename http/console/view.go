@@ -103,6 +103,8 @@ func notices() map[string]string {
 		"record":       "The record is queued: it is fetched and written within seconds.",
 		"published":    "The analysis is published.",
 		"unpublished":  "The analysis is unpublished.",
+		"suppressed":   "The analysis is suppressed. Its documents are removed from the index.",
+		"registered":   "The version is registered.",
 		"submitted":    "The analysis is submitted. It is in the index once it is published.",
 		"study-added":  "The study is created.",
 		"nothing-done": "There was nothing to do.",
@@ -118,6 +120,8 @@ type errorView struct {
 	Next   string
 	// Retry is the path to try again, empty for none.
 	Retry string
+	// Kept is set after an action: the browser still has what was entered, on the page before.
+	Kept bool
 	// What says in one sentence what happened.
 	What string
 }
@@ -136,7 +140,7 @@ func newErrorView(s *Surface, r *http.Request, p problem.Problem) errorView {
 		v.What = "The state of this changed in the meantime, or does not permit it."
 	case http.StatusRequestEntityTooLarge:
 		v.What = "What you sent is larger than this server accepts."
-	case http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusTooManyRequests:
+	case http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusTooManyRequests, http.StatusGatewayTimeout:
 		v.What = "A part of the server does not answer right now. Nothing was lost."
 	case http.StatusInternalServerError:
 		v.What = "Something went wrong inside the server. The log has the details under the request id."
@@ -148,6 +152,10 @@ func newErrorView(s *Surface, r *http.Request, p problem.Problem) errorView {
 	}
 	if !reading {
 		v.Next = s.base + "/"
+		if from, err := url.Parse(r.Referer()); err == nil && from.Host == r.Host {
+			v.Next = s.nextPath(from.RequestURI()) // the page with the form
+		}
+		v.Kept = true
 	}
 	return v
 }

@@ -28,13 +28,13 @@ func (a *App) listen(ctx context.Context) error {
 		return err
 	}
 	jobs := jobsAPI{Jobs: a.queue.Jobs(), consumers: a.indexer.consumers}
+	tracer := trace.New(a.indexer.traced, trace.Config{
+		Index: a.index, Queue: a.queue, Jobs: jobs, Lists: a.queue.Lists(), DeadLetters: a.queue.DeadLetters(), Paused: a.Paused,
+	})
 	ports := console.Ports{
 		Indexing: indexing.Ports{
 			Ingest: a.indexer.ingest, Notifications: a.indexer.ingest, Jobs: jobs,
-			Traces: trace.New(a.indexer.traced, trace.Config{
-				Index: a.index, Queue: a.queue, Jobs: jobs, Lists: a.queue.Lists(), DeadLetters: a.queue.DeadLetters(), Paused: a.Paused,
-			}),
-			Lists: a.queue.Lists(), JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.indexer.ingest, Rebuilds: rebuildsAPI{a.indexer}, Pauses: a,
+			Traces: tracer, Lists: a.queue.Lists(), JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.indexer.ingest, Rebuilds: rebuildsAPI{a.indexer}, Pauses: a,
 			Repositories: a.overview(jobs),
 		},
 		Metadata: a.metadataPorts(),
@@ -42,7 +42,7 @@ func (a *App) listen(ctx context.Context) error {
 			Catalogues: a.search.catalogues, GraphQL: graphAPI{catalogues: a.search.catalogues, graphs: a.search.graphs}, Downloads: a.search.downloads,
 			Data: dataAPI{catalogues: a.search.catalogues, searches: a.search.searches, written: a.written},
 		},
-		Readiness: a, Validator: a.builtIn.analysisTypes,
+		Readiness: a, Validator: a.builtIn.analysisTypes, Records: tracer,
 	}
 	pages, err := console.New(ports, a.opts.Version)
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// maxFacets and maxBuckets bound what a page counts.
+	// maxFacets, maxRanges and maxBuckets bound what a page shows.
 	maxFacets, maxRanges, maxBuckets = 12, 3, 200
 	// bars is the number of bars of a histogram.
 	bars = 20
 	// maxColumns bounds the columns that are shown by default, maxQuick the fields of the quick search.
 	maxColumns, maxQuick = 6, 12
-	// maxShown bounds the values of one cell.
-	maxShown = 4
-	day      = 24 * float64(time.Hour/time.Millisecond)
+	// maxShown bounds the values of one cell, maxCell its bytes.
+	maxShown, maxCell = 4, 300
+	day               = 24 * float64(time.Hour/time.Millisecond)
 )
 
 // Layout is which fields of a catalogue a page shows.
@@ -151,7 +151,7 @@ func Query(document string, l Layout, columns []core.CatalogueField, fields []co
 	if len(l.Terms)+len(l.Ranges) > 0 {
 		b.WriteString(" aggregations(filters:$sqon,include_missing:false,aggregations_filter_themselves:false){")
 		for _, f := range l.Terms {
-			fmt.Fprintf(&b, "%s{bucket_count buckets(max:%d){key key_as_string doc_count}} ", AggregationName(f.Name), maxBuckets)
+			fmt.Fprintf(&b, "%s{buckets(max:%d){key key_as_string doc_count}} ", AggregationName(f.Name), maxBuckets+1)
 		}
 		for _, f := range l.Ranges {
 			b.WriteString(AggregationName(f.Name) + "{stats{min max count}} ")
@@ -160,6 +160,35 @@ func Query(document string, l Layout, columns []core.CatalogueField, fields []co
 	}
 	b.WriteString("}}")
 	return b.String()
+}
+
+// Searched returns the facets with more values than a response to Query has, in which a text is to be found: FindQuery finds it in all.
+func Searched(l Layout, s Selection, aggregations gjson.Result) []core.CatalogueField {
+	var fields []core.CatalogueField
+	for _, f := range l.Terms {
+		count := aggregations.Get(gjsonKey(AggregationName(f.Name)) + ".buckets.#").Int()
+		if s.Finds[f.Name] != "" && isLarge(f, int(count)) {
+			fields = append(fields, f)
+		}
+	}
+	return fields
+}
+
+// isLarge reports whether a field with so many buckets in a response has more values than a page shows, and a type whose values can be
+// searched for a text. A response has one more bucket than a page shows, if there are so many.
+func isLarge(f core.CatalogueField, buckets int) bool {
+	return buckets > maxBuckets && (f.Type == "keyword" || f.Type == "wildcard")
+}
+
+// FindQuery returns the GraphQL query of the values of a field in the documents that its variable sqon selects: the Selection's Finding.
+func FindQuery(document string, f core.CatalogueField) string {
+	return fmt.Sprintf("query($sqon:JSON){%s{aggregations(filters:$sqon,include_missing:false,aggregations_filter_themselves:true){%s{buckets(max:%d){key key_as_string doc_count}}}}}",
+		document, AggregationName(f.Name), maxBuckets+1)
+}
+
+// Found returns the facet of a response to FindQuery.
+func Found(document string, f core.CatalogueField, data gjson.Result) gjson.Result {
+	return data.Get(document + ".aggregations." + gjsonKey(AggregationName(f.Name)))
 }
 
 // HistogramQuery returns the GraphQL query of the histograms of ranges, empty if there is nothing to draw. aggregations are those of the
@@ -187,7 +216,7 @@ func intervalOf(f core.CatalogueField, stats gjson.Result) float64 {
 	if isDate(f.Type) {
 		return max(day, float64(int64(interval/day+1))*day)
 	}
-	if f.Type != "half_float" && f.Type != "float" && f.Type != "double" && f.Type != "scaled_float" {
+	if !isFraction(f.Type) {
 		return max(1, float64(int64(interval+1)))
 	}
 	return interval

@@ -2,6 +2,8 @@ package explore
 
 import (
 	"encoding/json"
+	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +17,11 @@ import (
 // Facet are the values of a field with their numbers of documents.
 type Facet struct {
 	core.CatalogueField
-	// Total is the number of distinct values.
-	Total  int64
+	// Total is the number of distinct values, at most that of a page. Partial is set if Values lacks some of those that match Find.
+	Total   int
+	Partial bool
+	// Large is set if there are more values than a response has, so that a text is to be found by another query.
+	Large  bool
 	Values []Value
 	Find   string
 }
@@ -35,6 +40,10 @@ type RangeFacet struct {
 	// Min and Max are the lowest and the highest value; Empty is set if there is none.
 	Min, Max string
 	Empty    bool
+	// Low and High are Min and Max as numbers, of dates in milliseconds since 1970; Step is the distance of the values that a slider has
+	// between them, "any" for all. Slides is set if there is anything between them.
+	Low, High, Step string
+	Slides          bool
 	// Date is set for dates. Histogram is JSON of the keys and the counts of its bars, empty for none.
 	Date      bool
 	Histogram string
@@ -50,14 +59,21 @@ type Row struct {
 	Cells []string
 }
 
-// Facets returns the facets of a response to Query. Chosen values are kept even if no document has them.
-func Facets(l Layout, s Selection, aggregations gjson.Result) []Facet {
+// Facets returns the facets of a response to Query. Chosen values are kept even if no document has them. found are the responses to the
+// FindQuery of a field, by its name.
+func Facets(l Layout, s Selection, aggregations gjson.Result, found map[string]gjson.Result) []Facet {
 	facets := make([]Facet, 0, len(l.Terms))
 	for _, f := range l.Terms {
 		of := aggregations.Get(gjsonKey(AggregationName(f.Name)))
-		facet := Facet{CatalogueField: f, Total: of.Get("bucket_count").Int(), Find: s.Finds[f.Name]}
+		buckets := of.Get("buckets").Array()
+		facet := Facet{CatalogueField: f, Total: min(len(buckets), maxBuckets), Large: isLarge(f, len(buckets)), Find: s.Finds[f.Name]}
+		if searched, is := found[f.Name]; is {
+			buckets = searched.Get("buckets").Array()
+		}
+		facet.Partial = len(buckets) > maxBuckets
+		buckets = buckets[:min(len(buckets), maxBuckets)]
 		seen := map[string]bool{}
-		for _, b := range of.Get("buckets").Array() {
+		for _, b := range buckets {
 			v := Value{Key: b.Get("key").String(), Label: b.Get("key_as_string").String(), Count: b.Get("doc_count").Int()}
 			if f.Type == "boolean" && v.Label != "" {
 				v.Key = v.Label
@@ -67,7 +83,7 @@ func Facets(l Layout, s Selection, aggregations gjson.Result) []Facet {
 			}
 			v.Chosen = slices.Contains(s.In[f.Name], v.Key)
 			seen[v.Key] = true
-			if v.Chosen || facet.Find == "" || strings.Contains(strings.ToLower(v.Label), strings.ToLower(facet.Find)) {
+			if v.Chosen || matches(v.Label, facet.Find) {
 				facet.Values = append(facet.Values, v)
 			}
 		}
@@ -81,6 +97,13 @@ func Facets(l Layout, s Selection, aggregations gjson.Result) []Facet {
 	return facets
 }
 
+// matches reports whether a value contains a text, in any case. In the text * is any text and ? any character.
+func matches(value, text string) bool {
+	pattern := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(text))
+	found, err := regexp.MatchString("(?is)"+pattern, value)
+	return err != nil || found
+}
+
 // RangeFacets returns the ranges of the responses to Query and HistogramQuery.
 func RangeFacets(l Layout, s Selection, aggregations, histograms gjson.Result) []RangeFacet {
 	facets := make([]RangeFacet, 0, len(l.Ranges))
@@ -89,12 +112,26 @@ func RangeFacets(l Layout, s Selection, aggregations, histograms gjson.Result) [
 		stats := aggregations.Get(key + ".stats")
 		facet := RangeFacet{CatalogueField: f, Range: s.Ranges[f.Name], Date: isDate(f.Type), Empty: stats.Get("count").Int() == 0}
 		if !facet.Empty {
-			facet.Min, facet.Max = bound(facet.Date, stats.Get("min").Float()), bound(facet.Date, stats.Get("max").Float())
+			facet.setBounds(stats.Get("min").Float(), stats.Get("max").Float())
 		}
 		facet.draw(histograms.Get(key + ".histogram.buckets").Array())
 		facets = append(facets, facet)
 	}
 	return facets
+}
+
+// setBounds sets the lowest and the highest value.
+func (f *RangeFacet) setBounds(low, high float64) {
+	f.Min, f.Max, f.Slides = bound(f.Date, low), bound(f.Date, high), low < high
+	f.Step = "1"
+	switch {
+	case f.Date:
+		low, high = math.Floor(low/day)*day, math.Floor(high/day)*day
+		f.Step = bound(false, day)
+	case isFraction(f.Type):
+		f.Step = "any"
+	}
+	f.Low, f.High = bound(false, low), bound(false, high)
 }
 
 func bound(date bool, value float64) string {
@@ -136,6 +173,7 @@ func Rows(columns, fields []core.CatalogueField, edges gjson.Result) []Row {
 			var values []string
 			collect(node, strings.Split(c.Name, "."), "", nested, &values)
 			row.Cells[i] = strings.Join(values[:min(len(values), maxShown)], ", ")
+			row.Cells[i] = shorten(row.Cells[i])
 			if more := len(values) - maxShown; more > 0 {
 				row.Cells[i] += " and " + strconv.Itoa(more) + " more"
 			}
@@ -143,6 +181,14 @@ func Rows(columns, fields []core.CatalogueField, edges gjson.Result) []Row {
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// shorten returns the start of a long text: a cell is no place to read a document.
+func shorten(text string) string {
+	if len(text) <= maxCell {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxCell], "") + "…"
 }
 
 // collect appends the distinct values at a path.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -130,10 +131,32 @@ func (s Selection) Filter(fields []core.CatalogueField, quick []string) (json.Ra
 	if len(clauses) == 0 {
 		return nil, nil
 	}
+	return encode(clause{"and", clauses})
+}
+
+// Finding returns the SQON of the documents with a value of a field that contains its text of Finds. As in the field's facet, its chosen
+// values do not limit them.
+func (s Selection) Finding(f core.CatalogueField, fields []core.CatalogueField, quick []string) (json.RawMessage, error) {
+	others := s
+	others.In = maps.Clone(s.In)
+	delete(others.In, f.Name)
+	rest, err := others.Filter(fields, quick)
+	if err != nil {
+		return nil, err
+	}
+	clauses := []any{clause{"filter", textContent{[]string{f.Name}, "*" + s.Finds[f.Name] + "*"}}}
+	if rest != nil {
+		clauses = append(clauses, rest)
+	}
+	return encode(clause{"and", clauses})
+}
+
+// encode returns the JSON of a SQON.
+func encode(c clause) (json.RawMessage, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(clause{"and", clauses}); err != nil {
+	if err := encoder.Encode(c); err != nil {
 		return nil, core.WrapError(core.CodeInternal, "an internal error occurred", err)
 	}
 	return bytes.TrimSpace(b.Bytes()), nil
@@ -206,6 +229,11 @@ func IsNumeric(fieldType string) bool {
 	default:
 		return false
 	}
+}
+
+// isFraction reports whether the values of a field may have a fraction.
+func isFraction(fieldType string) bool {
+	return fieldType == "half_float" || fieldType == "float" || fieldType == "double" || fieldType == "scaled_float"
 }
 
 // isTerm reports whether the values of a field are counted one by one.
