@@ -181,8 +181,8 @@ func markMoved(from config.Config, m Moved) error {
 	text, err := json.Marshal(m)
 	if err == nil {
 		path := filepath.Join(from.DataDir, movedFile)
-		if err = os.WriteFile(path, append(text, '\n'), 0o600); err == nil {
-			err = errors.Join(backup.SyncFiles(path), backup.SyncFolders(from.DataDir))
+		if err = os.WriteFile(path+".new", append(text, '\n'), 0o600); err == nil {
+			err = errors.Join(backup.SyncFiles(path+".new"), os.Rename(path+".new", path), backup.SyncFolders(from.DataDir))
 		}
 	}
 	if err != nil {

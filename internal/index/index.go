@@ -111,7 +111,7 @@ type Index interface {
 
 	// Swap moves spec.Alias to the index behind from, core.NextAlias or core.PreviousAlias of it, and core.PreviousAlias to the index that
 	// spec.Alias had, in one step: every search and every write uses one or the other index. An older index behind core.PreviousAlias is
-	// deleted, unless it is from; the alias from is then missing. spec is that of the last Ensure. CodeConflict when the identity of the
+	// deleted, unless it is from, or others have given it an alias; the alias from is then missing. spec is that of the last Ensure. CodeConflict when the identity of the
 	// index behind from is not identity, unless that is "": of several concurrent calls one moves the alias. CodeIndexBlocked when one of
 	// the two aliases is missing.
 	Swap(ctx context.Context, spec Spec, from, identity string) error

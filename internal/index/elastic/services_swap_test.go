@@ -61,6 +61,20 @@ func TestSwapSettings(t *testing.T) {
 	if got := gjson.Get(admin(t, http.MethodGet, "/"+filled+"/_alias/"+alias+"-some", ""), "*.aliases.*.filter").Raw; got != `{"term":{"a":1}}` {
 		t.Errorf("the filter of the alias is %s", got)
 	}
+
+	for _, kept := range []bool{true, false} { // the index that others read, then one that nobody reads
+		if err := x.Ensure(t.Context(), next); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.Swap(t.Context(), spec, next.Alias, ""); err != nil {
+			t.Fatal(err)
+		}
+		aliases(old, alias+"-portal")
+		if found := gjson.Get(admin(t, http.MethodGet, "/"+filled, ""), "*.aliases").Exists(); found != kept {
+			t.Errorf("%s exists: %t, want %t", filled, found, kept)
+		}
+	}
+	admin(t, http.MethodDelete, "/"+old, "")
 }
 
 // TestSwapTemplates checks that no index is filled to which a template of the cluster adds an alias.

@@ -84,10 +84,16 @@ func (a *Admin) swapActions(
 	}
 	if from != previous {
 		last, err := a.aliasesOf(ctx, previous)
-		if err == nil {
-			actions = append(actions, action{"remove_index": {"index": last.index}})
-		} else if !errors.Is(err, core.ErrIndexMissing) {
+		switch {
+		case errors.Is(err, core.ErrIndexMissing):
+		case err != nil:
 			return nil, err
+		case len(last.aliases) > 1: // others read it
+			a.cfg.Logger.Warn("an index from before a rebuild is kept, as others have given it an alias; delete it when that is no longer needed",
+				"index", alias, "physical_index", last.index, "aliases", last.aliases)
+			actions = append(actions, action{"remove": {"index": last.index, "alias": previous, "must_exist": true}})
+		default:
+			actions = append(actions, action{"remove_index": {"index": last.index}})
 		}
 	}
 	actions = append(actions, action{"add": {"index": old.index, "alias": previous, "is_write_index": true}})
