@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"tutti/internal/core"
-	"tutti/internal/index"
 )
 
 // plain is the answer to GET /a of an index that another program made.
@@ -50,16 +49,4 @@ func TestAdoptUndone(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestEnsureAfterInterruptedAdopt: the reason of a paused repository says that the index takes no writes, and what to do.
-func TestEnsureAfterInterruptedAdopt(t *testing.T) {
-	missing := refused(404, "aliases_not_found_exception", "alias [a] missing")
-	same := refused(400, "invalid_alias_name_exception", "Invalid alias name [a]: an index or data stream exists with the same name as the alias")
-	x, _ := play(t, missing, same, plain(`"a--adopting":{}`, `"true"`))
-	err := x.Ensure(t.Context(), index.Spec{Alias: "a"})
-	wantError(t, err, core.CodeConflict, "tutti mapping adopt has not ended for the index a, which takes no writes until it does: repeat the command if it is not running")
-	x, _ = play(t, missing, same, plain("", "null"))
-	err = x.Ensure(t.Context(), index.Spec{Alias: "a"})
-	wantError(t, err, core.CodeConflict, "an index has the name a, which tutti needs for an alias")
 }

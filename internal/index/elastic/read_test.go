@@ -383,8 +383,14 @@ func TestEnsureRefuses(t *testing.T) {
 		{
 			"an index of that name",
 			[]answer{missing, refused(400, "invalid_alias_name_exception",
-				"Invalid alias name [a]: an index or data stream exists with the same name as the alias")},
+				"Invalid alias name [a]: an index or data stream exists with the same name as the alias"), plain("", "null")},
 			core.CodeConflict, "an index has the name a, which tutti needs for an alias",
+		},
+		{
+			"an index of that name that an interrupted Adopt left without writes",
+			[]answer{missing, refused(400, "invalid_alias_name_exception",
+				"Invalid alias name [a]: an index or data stream exists with the same name as the alias"), plain(`"a--adopting":{}`, `"true"`)},
+			core.CodeConflict, "tutti mapping adopt has not ended for the index a, which takes no writes until it does: repeat the command if it is not running",
 		},
 		{
 			"an impossible name",
