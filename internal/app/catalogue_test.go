@@ -285,7 +285,8 @@ func (w *world) wantProblems() {
 	}
 }
 
-var generated = regexp.MustCompile(`"generatedAt":"([^"]*)"`)
+// generated matches the members of a detail that are times.
+var generated = regexp.MustCompile(`"generatedAt":"([^"]*)"(?:,"dataIndexedAt":"([^"]*)")?`)
 
 // TestCatalogueDetails: of the same documents all engines return the same details, byte for byte but for their time and OpenSearch's
 // type of free-form objects.
@@ -312,6 +313,9 @@ func TestCatalogueDetails(t *testing.T) {
 			}
 			if at, err := time.Parse("2006-01-02T15:04:05.000Z", string(found[1])); err != nil || time.Since(at).Abs() > time.Minute {
 				t.Errorf("generatedAt is %s: %v", found[1], err)
+			}
+			if at, err := time.Parse("2006-01-02T15:04:05.000Z", string(found[2])); err != nil || time.Since(at).Abs() > 10*time.Minute {
+				t.Errorf("dataIndexedAt is %s after a restart: %v", found[2], err)
 			}
 			raw = generated.ReplaceAll(raw, []byte(`"generatedAt":""`))
 			if w.engine.openSearch() {

@@ -37,14 +37,18 @@ func (d dataAPI) Values(ctx context.Context, id string, who core.Principal, most
 	return v.Values(ctx, most)
 }
 
-// shareTimeout limits shareWriteTimes at the end of the process.
+// shareTimeout limits tryShareWriteTimes, which neither a start nor an end should wait for.
 const shareTimeout = 2 * time.Second
 
-// shareWriteTimes exchanges with other processes when the indices of the repositories were last written.
-func (s *storage) shareWriteTimes(ctx context.Context) error {
+// tryShareWriteTimes exchanges with other processes when the indices of the repositories were last written, and logs why it cannot.
+func (s *storage) tryShareWriteTimes(ctx context.Context) {
+	within, cancel := context.WithTimeout(ctx, shareTimeout)
+	defer cancel()
 	var aliases []string
 	for _, rc := range s.cfg.Repositories {
 		aliases = append(aliases, rc.IndexName)
 	}
-	return s.written.Share(ctx, s.queue.Cells(), aliases)
+	if err := s.written.Share(within, s.queue.Cells(), aliases); err != nil && ctx.Err() == nil {
+		s.log.Warn("sharing when indices were last written", "err", err)
+	}
 }

@@ -41,6 +41,7 @@ func (a *App) startHousekeeping(ctx context.Context) error {
 	a.indexCheck = &cachedCheck{life: ctx, check: a.index.Ping}
 	a.storeCheck = &cachedCheck{life: ctx, check: a.store.Ready}
 	a.fillCheck = &cachedCheck{life: ctx, check: a.filler.check}
+	a.tryShareWriteTimes(ctx) // so that the times of the last run are known to the first request
 	var done sync.WaitGroup
 	done.Go(func() { a.runHousekeeping(ctx) })
 	a.cleanup.push("housekeeping", func(context.Context) error {
@@ -69,9 +70,7 @@ func (a *App) runHousekeeping(ctx context.Context) {
 		if suspects, err = a.checkJobs(ctx, suspects); err != nil && ctx.Err() == nil {
 			a.log.Warn("checking jobs", "err", err)
 		}
-		if err := a.shareWriteTimes(ctx); err != nil && ctx.Err() == nil {
-			a.log.Warn("sharing when indices were last written", "err", err)
-		}
+		a.tryShareWriteTimes(ctx)
 		if err := a.indexer.ingest.StoreNotifications(ctx); err != nil && ctx.Err() == nil {
 			a.log.Warn("storing when repositories were last notified", "err", err)
 		}

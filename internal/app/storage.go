@@ -124,11 +124,7 @@ func (s *storage) openIndex(ctx context.Context) error {
 	s.index = shared.New(s.written, s.cfg.CoreRepositories())
 	// After the last write, and before the queue is closed. A queue that does not answer does not delay the end.
 	s.cleanup.push("times of writes", func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, shareTimeout)
-		defer cancel()
-		if err := s.shareWriteTimes(ctx); err != nil {
-			s.log.Warn("sharing when indices were last written", "err", err)
-		}
+		s.tryShareWriteTimes(ctx)
 		return nil
 	})
 	return nil
