@@ -190,7 +190,7 @@ func assemble(p *ports, cfg api.Config) (*api.Router, error) {
 			AnalysisTypes: types, Studies: p.metadata, Analyses: p.metadata, Submissions: p.metadata, Files: p.metadata, Entities: p.metadata, Exports: p.metadata, Payloads: p.payloads,
 		}),
 		search.New(search.Ports{Catalogues: p.catalogues, GraphQL: p.searches, Downloads: p.searches, Data: p.searches}),
-		mcp.New(mcp.Ports{Catalogues: p.catalogues, GraphQL: p.searches, Repositories: p}, p.mcp),
+		mcp.New(mcp.Ports{Catalogues: p.catalogues, GraphQL: p.searches, Repositories: p, Data: p.searches}, p.mcp),
 		probes)
 }
 

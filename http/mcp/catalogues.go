@@ -5,14 +5,16 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"time"
 
+	"tutti/http/api"
 	"tutti/http/indexing"
 	"tutti/internal/core"
 	"tutti/internal/filter/sqon"
 )
 
-// maxFields is how many fields get_catalogue_fields lists.
-const maxFields = 500
+// maxFields is how many fields get_catalogue_fields lists, maxValues how many values of each.
+const maxFields, maxValues = 500, 100
 
 // catalogue returns the available catalogue with an id, or with a document type that it alone has.
 func (c *call) catalogue(id string) (*core.Catalogue, error) {
@@ -81,6 +83,7 @@ func (c *call) listCatalogues(none) (any, error) {
 type fieldsInput struct {
 	CatalogueID string `json:"catalogueId"`
 	Contains    string `json:"contains"`
+	Values      int    `json:"values"`
 }
 
 type fieldBody struct {
@@ -92,12 +95,18 @@ type fieldBody struct {
 	MultiValued bool   `json:"multiValued,omitempty"`
 	// Pivot is the innermost nested field around this one.
 	Pivot string `json:"pivot,omitempty"`
+	core.FieldValues
 }
 
 type fieldList struct {
 	CatalogueID  string `json:"catalogueId"`
 	DocumentType string `json:"documentType"`
 	Description  string `json:"description,omitempty"`
+	// DataRelease names the release of the documents, DataIndexedAt is when the last of them was written.
+	DataRelease   string    `json:"dataRelease,omitempty"`
+	DataIndexedAt time.Time `json:"dataIndexedAt,omitzero"`
+	// ValuesNote says why there are no values.
+	ValuesNote string `json:"valuesNote,omitempty"`
 	// Operators are those of each type of a listed field.
 	Operators map[string][]string `json:"operators"`
 	Fields    []fieldBody         `json:"fields"`
@@ -112,7 +121,14 @@ func (c *call) fields(in fieldsInput) (any, error) {
 	}
 	list := fieldList{
 		CatalogueID: found.ID, DocumentType: found.DocumentType, Description: found.Description,
+		DataRelease: found.DataRelease, DataIndexedAt: c.ports.Data.IndexedAt(found.ID).UTC(),
 		Operators: map[string][]string{}, Fields: []fieldBody{},
+	}
+	var values map[string]core.FieldValues
+	if in.Values != 0 {
+		if values, err = c.values(found, in.Values, &list); err != nil {
+			return nil, err
+		}
 	}
 	known := newFields(found)
 	for _, f := range found.Fields {
@@ -122,10 +138,29 @@ func (c *call) fields(in fieldsInput) (any, error) {
 			list.Omitted++
 		default:
 			list.Operators[f.Type] = sqon.Operators(f.Type)
-			list.Fields = append(list.Fields, known.describe(f))
+			b := known.describe(f)
+			b.FieldValues = values[f.Name]
+			list.Fields = append(list.Fields, b)
 		}
 	}
 	return list, nil
+}
+
+// values returns most values of the fields as the caller sees them, or none and a note in list.
+func (c *call) values(of *core.Catalogue, most int, list *fieldList) (map[string]core.FieldValues, error) {
+	if most < 0 || most > maxValues {
+		return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("values must be 0 to %d, not %d", maxValues, most))
+	}
+	if err := api.RequireQuery(c.r, of); err != nil {
+		return nil, err
+	}
+	caller, _ := api.CallerOf(c.r.Context())
+	values, err := c.ports.Data.Values(c.r.Context(), of.ID, caller, most)
+	if err != nil {
+		c.note(err)
+		list.ValuesNote = "not counted: " + core.MessageOf(err)
+	}
+	return values, nil
 }
 
 // mentions reports whether the names or the description of a field contain a text, in any case.

@@ -31,6 +31,7 @@ type Ports struct {
 	Catalogues   search.Catalogues
 	GraphQL      search.GraphQL
 	Repositories indexing.Repositories
+	Data         search.Data
 }
 
 // Config describes the server.

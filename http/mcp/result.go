@@ -26,10 +26,10 @@ type queryResult struct {
 	Warnings  json.RawMessage `json:"warnings,omitempty"`
 }
 
-// termsBody are the most frequent values of a field. Distinct is the number of all.
+// termsBody are the most frequent values of a field. More reports whether there are others.
 type termsBody struct {
-	Distinct int64       `json:"distinct"`
-	Values   []valueBody `json:"values"`
+	Values []valueBody `json:"values"`
+	More   bool        `json:"more,omitempty"`
 }
 
 type valueBody struct {
@@ -91,9 +91,10 @@ func (b *resultBuilder) result(response gjson.Result, document string, facets []
 
 // terms returns the values of a facet; full reports whether all fitted until now.
 func (b *resultBuilder) terms(of gjson.Result, full bool) (termsBody, bool) {
-	t := termsBody{Distinct: of.Get("bucket_count").Int(), Values: []valueBody{}}
+	t := termsBody{Values: []valueBody{}}
 	for i, bucket := range of.Get("buckets").Array() {
 		if i == b.facetValues {
+			t.More = true
 			break
 		}
 		value := bucket.Get("key_as_string")
@@ -101,6 +102,7 @@ func (b *resultBuilder) terms(of gjson.Result, full bool) (termsBody, bool) {
 			value = bucket.Get("key")
 		}
 		if b.room -= len(value.Raw); b.room < 0 {
+			t.More = true
 			return t, false
 		}
 		t.Values = append(t.Values, valueBody{value.String(), bucket.Get("doc_count").Int()})

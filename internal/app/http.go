@@ -51,7 +51,7 @@ func (a *App) listen(ctx context.Context) error {
 	searches := search.New(ports.Search)
 	searches.ShowQueries(pages.QueryPage)
 	tools := mcp.New(mcp.Ports{
-		Catalogues: ports.Search.Catalogues, GraphQL: ports.Search.GraphQL, Repositories: ports.Indexing.Repositories,
+		Catalogues: ports.Search.Catalogues, GraphQL: ports.Search.GraphQL, Repositories: ports.Indexing.Repositories, Data: ports.Search.Data,
 	}, mcp.Config{
 		Version: a.opts.Version, Auth: a.cfg.Auth.Mode == config.ModeToken, Issuer: a.cfg.Auth.JWT.Issuer, PublicURL: a.cfg.Server.PublicURL,
 		RequestsPerMinute: a.cfg.MCP.RequestsPerMinute, Metrics: a.metrics.mcp,

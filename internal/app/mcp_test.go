@@ -117,6 +117,7 @@ func TestMCPSeesOnlyWhatTheTokenSees(t *testing.T) {
 	}{
 		{"list_catalogues", `{}`, false, `"catalogueId":"guarded"`},
 		{"get_catalogue_fields", `{"catalogueId":"guarded"}`, false, `"studyId"`},
+		{"get_catalogue_fields", `{"catalogueId":"guarded","contains":"studyId","values":5}`, false, `"values":[{"value":"S1","count":1}]`},
 		{"get_sqon_schema", `{}`, false, `"op"`},
 		{"index_status", `{}`, false, `"repositories"`},
 		{"build_sqon", `{"catalogueId":"guarded","clauses":[{"op":"in","fieldName":"studyId","value":["S"]}]}`, false, `studyId is \"S\"`},

@@ -40,7 +40,7 @@ func TestMCPClient(t *testing.T) {
 				`get_catalogue_fields.fields.#(fieldName=="files.fileSize").unit`:                                 "B",
 				"get_sqon_schema.operators.combination":                                                           `["and", "or", "not"]`,
 				"build_sqon.summary":                                                                              `studyId is "PANC-CA" and files.fileSize is greater than 0`,
-				"all.facets.studyId.distinct":                                                                     "3",
+				"all.facets.studyId.values.#":                                                                     "3",
 				"all.hits.#":                                                                                      "3",
 				"filtered.hits.#.studyId":                                                                         `["PANC-CA","PANC-CA","PANC-CA"]`,
 				"index_status.repositories.#":                                                                     "3",

@@ -1,0 +1,51 @@
+package http_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"tutti/http/api"
+	"tutti/internal/core"
+)
+
+// TestMCPValues: get_catalogue_fields returns values as its caller sees them, only if asked for, with the release and the time of the
+// data; that they cannot be counted is a note.
+func TestMCPValues(t *testing.T) {
+	p := working()
+	released := participants()
+	released.DataRelease = "DR-42"
+	p.catalogues.put(released)
+	p.searches.indexed = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	var asked []int
+	var failed error
+	p.searches.values = func(id string, who core.Principal, most int) (map[string]core.FieldValues, error) {
+		asked = append(asked, most)
+		if id != "participants" || who.ID != "" {
+			t.Errorf("values of %q for %q", id, who.ID)
+		}
+		return map[string]core.FieldValues{
+			"participant_id": {Values: []core.FieldValue{{Value: "P1", Count: 2}}}, "age_at_diagnosis": {Min: 1.5, Max: 90.0},
+		}, failed
+	}
+	h := newHandler(t, p, api.Config{})
+	got := callMCP(t, h, "get_catalogue_fields", `{"catalogueId":"participants"}`).Get("structuredContent")
+	if len(asked) > 0 || got.Get("dataRelease").String() != "DR-42" || got.Get("dataIndexedAt").String() != "2026-05-04T12:00:00Z" {
+		t.Errorf("%v %s", asked, got.Raw)
+	}
+	got = callMCP(t, h, "get_catalogue_fields", `{"catalogueId":"participants","values":20}`).Get("structuredContent")
+	if got.Get(`fields.#(fieldName=="participant_id").values`).Raw != `[{"value":"P1","count":2}]` ||
+		got.Get(`fields.#(fieldName=="age_at_diagnosis").max`).Int() != 90 || got.Get(`fields.#(fieldName=="samples.type").values`).Exists() || asked[0] != 20 {
+		t.Errorf("%v %s", asked, got.Raw)
+	}
+	for _, most := range []string{"-1", "101"} {
+		if text := callMCP(t, h, "get_catalogue_fields", `{"catalogueId":"participants","values":`+most+`}`).Get("content.0.text").String(); !strings.Contains(text, "values must be 0 to 100, not "+most) {
+			t.Error(text)
+		}
+	}
+	failed = core.NewError(core.CodeUnavailable, "the engine does not answer")
+	got = callMCP(t, h, "get_catalogue_fields", `{"catalogueId":"participants","values":1}`).Get("structuredContent")
+	if got.Get("valuesNote").String() != "not counted: the engine does not answer" || !got.Get("fields.0").Exists() {
+		t.Error(got.Raw)
+	}
+}
