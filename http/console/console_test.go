@@ -116,7 +116,7 @@ func TestNeverBlank(t *testing.T) {
 	for _, p := range pages() {
 		w := newWorld()
 		w.down, w.meta.down, w.searchWorld.down = down, down, down
-		got := send(t, router(t, w, api.Config{BasePath: "/tutti"}), request{method: "GET", path: "/tutti" + p.path})
+		got := send(t, router(t, w, api.Config{BasePath: "/tutti"}), request{method: "GET", path: "/tutti" + p.path, header: http.Header{"Accept": {acceptPage}}})
 		body := got.Body.String()
 		checkPage(t, "/tutti", got.Header(), body)
 		if got.Code != http.StatusOK && (!strings.Contains(body, "does not answer") || got.Code == http.StatusServiceUnavailable && !strings.Contains(body, "Try again")) {

@@ -227,7 +227,8 @@ func TestExample(t *testing.T) {
   }
 }
 `
-	if got := explore.Example("donor", fields); got != want {
+	few := slices.DeleteFunc(slices.Clone(fields), func(f core.CatalogueField) bool { return f.Name == "city" }) // so that the nested ones have room
+	if got := explore.Example("donor", few); got != want {
 		t.Errorf("the example is\n%s", got)
 	}
 }
