@@ -58,7 +58,9 @@ func (a *Admin) ensure(ctx context.Context, spec index.Spec) error {
 		if found {
 			return a.update(ctx, spec)
 		}
-		if err := a.mayCreate(ctx, spec); !errors.Is(err, core.ErrIndexMissing) {
+		if spec.Replaces != "" {
+			a.meta.Forget(spec.Alias) // the index last seen behind it has taken the place of another one, or was deleted
+		} else if err := a.mayCreate(ctx, spec); !errors.Is(err, core.ErrIndexMissing) {
 			return err
 		}
 		at := a.cfg.Now().UTC().Add(time.Duration(round) * time.Second)
