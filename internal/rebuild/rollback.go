@@ -14,8 +14,8 @@ type Ended = func(ctx context.Context, jobID string) (bool, error)
 // been written to since, so that queueRun must queue a run, and return its job. Until it has, the cell of the identity names the other
 // index: should the process end, or the queue take no run, the next check of the index finds it replaced and queues the run. A rollback
 // that did not end is continued by the next one, in any process. CodeNotFound when there is no index to roll back to; CodeConflict
-// while a rebuild, another rollback or a deletion runs, and until the job of the last one has ended: a request that is sent twice moves
-// the alias once.
+// while a rebuild, another rollback or a deletion runs, until the job of the last one has ended, and once after a rollback that did not end
+// but whose run a check has queued: a request that is sent twice moves the alias once.
 func (r *Rebuild) Rollback(ctx context.Context, ended Ended, queueRun func() (jobID string, err error)) error {
 	s, err := r.claim(ctx, stepRollingBack, ended)
 	if err != nil {
@@ -79,8 +79,11 @@ func (r *Rebuild) claim(ctx context.Context, step string, ended Ended) (state, e
 	if err != nil {
 		return s, err
 	}
-	if s.step == step && !done {
+	switch {
+	case s.step == step && !done:
 		return s, nil
+	case s.step == step: // the request is the one that the rollback's error has asked for
+		return s, errors.Join(r.release(ctx, s, state{stepMoved, "", s.identity}), errRolledBack)
 	}
 	previous, err := r.previous(ctx)
 	if err != nil {

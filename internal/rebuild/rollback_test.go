@@ -86,7 +86,8 @@ func TestRollbackResumed(t *testing.T) {
 	}
 }
 
-// TestRollbackAfterCheck: once the check of the index has queued the run of a rollback that did not end, the next one is another one.
+// TestRollbackAfterCheck: once the check of the index has queued the run of a rollback that did not end, the request that is repeated as its
+// error says does not move the alias again. The next one is another one.
 func TestRollbackAfterCheck(t *testing.T) {
 	w := newWorld(t)
 	w.rebuilt()
@@ -100,8 +101,13 @@ func TestRollbackAfterCheck(t *testing.T) {
 	identity, err := w.x.Identity(t.Context(), alias)
 	w.ok(err)
 	w.cells.values["identity"] = identity
+	if err := w.rollback(); core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != "the index was rolled back already, and its run is queued" {
+		t.Errorf("the repeated request: %v", err)
+	}
+	w.holds(alias, "a")
 	w.ok(w.rollback())
 	w.holds(alias, "b")
+	w.serves()
 }
 
 func (w *world) rollback() error {
