@@ -18,6 +18,8 @@ import (
 // engine is an in-memory index: versions are external_gte, a removal leaves a tombstone with its version, and counts and
 // scans see what was written before the last refresh.
 type engine struct {
+	// next, when set, is the index that a rebuild fills: writes go to it, too.
+	next *engine
 	// latency is how long a write takes.
 	latency time.Duration
 	// hold, when set, is called before a batch is written and may refuse it as a whole.
@@ -88,6 +90,9 @@ func (e *engine) Write(ctx context.Context, b core.Batch) ([]core.Result, error)
 	results := make([]core.Result, len(b.Items))
 	for i, it := range b.Items {
 		results[i] = e.apply(it, slices.Clone(b.Document(i)))
+		if e.next != nil {
+			results[i].NextVersion = e.next.apply(it, slices.Clone(b.Document(i))).CurrentVersion
+		}
 		e.outcomes[results[i].Outcome]++
 	}
 	return results, nil

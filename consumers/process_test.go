@@ -428,10 +428,20 @@ func (i indexPort) Checkpoint(context.Context, string) (mark string, err error) 
 	return mark, err
 }
 
-func (i indexPort) Refresh(context.Context, string) error { return do(i.p, i.p.w.engine.Refresh) }
+// of returns the engine of an alias.
+func (i indexPort) of(alias string) *engine {
+	if next := i.p.w.engine.next; next != nil && alias == core.NextAlias("analyses") {
+		return next
+	}
+	return i.p.w.engine
+}
 
-func (i indexPort) Scan(_ context.Context, _ string, scope core.IndexScope, below core.Version, each func(string, core.Version) error) error {
-	return do(i.p, func() error { return i.p.w.engine.Scan(scope, below, each) })
+func (i indexPort) Refresh(_ context.Context, alias string) error {
+	return do(i.p, i.of(alias).Refresh)
+}
+
+func (i indexPort) Scan(_ context.Context, alias string, scope core.IndexScope, below core.Version, each func(string, core.Version) error) error {
+	return do(i.p, func() error { return i.of(alias).Scan(scope, below, each) })
 }
 
 func (b probePort) Prepare(_ context.Context, identity string) error {

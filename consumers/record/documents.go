@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -128,13 +129,31 @@ func (d *several) stored(ctx context.Context, id string, below core.Version) ([]
 	if err != nil {
 		return nil, d.Outcomes.PauseOnError(err)
 	}
+	ids, err := d.scan(ctx, index, id, below)
+	return ids, d.Outcomes.PauseOnError(err)
+}
+
+// storedNext is stored of the index that a rebuild fills, if there is one.
+func (d *several) storedNext(ctx context.Context, id string, below core.Version) ([]string, error) {
+	index := core.NextAlias(d.Repository.IndexName)
+	err := d.Index.Refresh(ctx, index)
 	var ids []string
+	if err == nil {
+		ids, err = d.scan(ctx, index, id, below)
+	}
+	if errors.Is(err, core.ErrIndexMissing) {
+		return nil, nil
+	}
+	return ids, err
+}
+
+func (d *several) scan(ctx context.Context, index, id string, below core.Version) (ids []string, err error) {
 	scope := core.IndexScope{Repository: d.Repository.Code, Field: d.Repository.Fields.ID, Organization: id}
 	err = d.Index.Scan(ctx, index, scope, below, func(id string, _ core.Version) error {
 		ids = append(ids, id)
 		return nil
 	})
-	return ids, d.Outcomes.PauseOnError(err)
+	return ids, err
 }
 
 func (d *several) write(ctx context.Context, rec core.Record, fetchedAt time.Time, at writeVersion) (results, error) {
@@ -194,14 +213,18 @@ func (d *several) finish(ctx context.Context, id string, ticket *bulk.Ticket, cu
 			own.Outcome, own.Code = r.Outcome, r.Code
 			own.CurrentVersion = max(own.CurrentVersion, r.CurrentVersion)
 		}
+		own.NextVersion = max(own.NextVersion, r.NextVersion)
 	}
 	rs = append(results{own}, rs[:len(rs)-1]...)
 	if own.Outcome == core.OutcomeRetry || below == 0 {
 		return rs, nil
 	}
-	removed, err := d.removeOthers(ctx, id, current, below, newer)
+	removed, err := d.removeOthers(ctx, id, current, below, newer, at.next)
 	if err != nil {
 		return nil, err
+	}
+	for _, r := range removed {
+		rs[0].NextVersion = max(rs[0].NextVersion, r.NextVersion)
 	}
 	if i := slices.IndexFunc(removed, func(r result) bool { return r.Outcome == core.OutcomeRetry }); i >= 0 {
 		rs[0].Outcome, rs[0].Code = core.OutcomeRetry, removed[i].Code
@@ -210,13 +233,22 @@ func (d *several) finish(ctx context.Context, id string, ticket *bulk.Ticket, cu
 }
 
 // removeOthers removes a record's documents with a version below the given one, except the current ones; if that is the version of
-// a newer reading, except those that it had rejected.
+// a newer reading, except those that it had rejected. If next is set, it also removes those that only the index that a rebuild fills has.
 func (d *several) removeOthers(
-	ctx context.Context, id string, current []string, below core.Version, newer bool,
+	ctx context.Context, id string, current []string, below core.Version, newer, next bool,
 ) (results, error) {
 	stored, err := d.stored(ctx, id, below)
 	if err != nil {
 		return nil, err
+	}
+	if next {
+		mirrored, err := d.storedNext(ctx, id, below)
+		if err != nil {
+			return nil, err
+		}
+		stored = append(stored, mirrored...)
+		slices.Sort(stored)
+		stored = slices.Compact(stored)
 	}
 	var others []string
 	for _, other := range stored {

@@ -20,6 +20,9 @@ type storedOwner struct {
 // removeRequested removes a document on request, if it belongs to req's organization. When no document is stored, only the
 // upstream knows the record's organization: a tombstone for another organization's record would keep its document out.
 func (w *writer) removeRequested(ctx context.Context, req core.Request, at writeVersion) (results, error) {
+	if at.next { // it belonged to the organization
+		return w.documents.remove(ctx, req.RecordID, at)
+	}
 	stored, err := w.documents.owner(ctx, req.RecordID)
 	switch {
 	case err != nil:
@@ -55,7 +58,7 @@ func (w *writer) settleMoved(
 		return req.Organization, nil, err
 	case stored.foreign, !stored.found && other, stored.found && other && stored.organization == named:
 		return req.Organization, mismatch(req.RecordID), nil
-	case !stored.found && noOrganization:
+	case !stored.found && noOrganization && !at.next:
 		return req.Organization, only(req.RecordID, core.Result{Outcome: core.OutcomeRemoved}), nil
 	case !other && !noOrganization && (!stored.found || stored.organization == req.Organization):
 		result, err := w.documents.remove(ctx, req.RecordID, at)

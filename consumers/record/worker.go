@@ -154,13 +154,15 @@ func (w *Worker) settle(ctx context.Context, m core.Message) (results, error) {
 	req := m.Request()
 	at := writeVersion{version: m.Version()}
 	organization, rs, err := w.writer.execute(ctx, req, at)
-	for err == nil && rs.outcome() == core.OutcomeStale {
+	for under := req; err == nil; {
 		var again bool
 		if again, err = w.shouldRewrite(ctx, m, at, rs); err != nil || !again {
 			break
 		}
-		at = writeVersion{version: rs[0].CurrentVersion + 1, strict: true} // a record fetched from now on is not older
-		organization, rs, err = w.writer.execute(ctx, req, at)
+		// A record fetched from now on is not older.
+		at = writeVersion{version: max(rs[0].CurrentVersion, rs[0].NextVersion) + 1, strict: true, next: rs.outcome() != core.OutcomeStale}
+		under.Organization = organization
+		organization, rs, err = w.writer.execute(ctx, under, at)
 	}
 	if err != nil {
 		return rs, err
@@ -210,8 +212,15 @@ func (w *Worker) settleOne(ctx context.Context, req core.Request, organization s
 
 // shouldRewrite reports whether m's record, whose write was stale against a stored version, must be fetched again and
 // written with the version after that one, because the stored version does not prove that the document is newer. A dated
-// Request is stale only against a removal.
+// Request is stale only against a removal. If only the write to the index that a rebuild fills was stale, that one has no removal: it would
+// have been written to both.
 func (w *Worker) shouldRewrite(ctx context.Context, m core.Message, at writeVersion, rs results) (bool, error) {
+	if rs.outcome() == core.OutcomeRetry {
+		return false, nil
+	}
+	if next := rs[0].NextVersion; rs.outcome() != core.OutcomeStale {
+		return next > 0 && (w.outcomes.AheadOfClock(m.Version(), next) || m.Request().Dated() || at.strict), nil
+	}
 	stored := rs[0].CurrentVersion
 	switch req := m.Request(); {
 	case w.outcomes.AheadOfClock(m.Version(), stored):

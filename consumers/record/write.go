@@ -30,6 +30,8 @@ func newWriter(cfg Config) *writer {
 type writeVersion struct {
 	version core.Version
 	strict  bool
+	// next is set when the index has what was requested, and the index that a rebuild fills has not.
+	next bool
 }
 
 // execute executes req: it fetches the record and writes or removes its document with the version at. It returns the

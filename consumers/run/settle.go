@@ -113,6 +113,10 @@ func (w *pageWork) settleOne(ctx context.Context, record, id string, res *core.R
 		res.Outcome, res.Code = core.OutcomeRetry, core.CodeOverloaded
 		return nil
 	}
+	if w.Outcomes.AheadOfClock(w.msg.Version(), res.NextVersion) { // of an index that another job fills
+		res.Outcome, res.Code = core.OutcomeRetry, core.CodeConflict
+		return nil
+	}
 	switch res.Outcome {
 	case core.OutcomeIndexed, core.OutcomeRemoved:
 		err := w.loop.RetryUntilStopped(ctx, "settling a shared document", func() error {

@@ -142,6 +142,8 @@ type Result struct {
 	Code Code
 	// CurrentVersion is the version that made a write stale, zero if unknown.
 	CurrentVersion Version
+	// NextVersion is the version that made the write stale in the index that a rebuild fills, zero if it was not, or unknown.
+	NextVersion Version
 	// Rejected is the document of an OutcomeRejected, for the dead letter; nil otherwise.
 	Rejected *DeadLetterDocument
 	// Shared is the state of the document in an index that repositories share, after an OutcomeIndexed or OutcomeRemoved; else nil.

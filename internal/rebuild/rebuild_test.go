@@ -409,6 +409,9 @@ func TestMirrorOutcomes(t *testing.T) {
 		if err != nil || results[0].Outcome != c.want {
 			t.Errorf("%v and %v: %+v, %v, want %v", c.own, c.next, results, err, c.want)
 		}
+		if stale := results[0].NextVersion; (stale == 7) != (c.next == core.OutcomeStale) {
+			t.Errorf("%v and %v: the next version is %d", c.own, c.next, stale)
+		}
 		if got := fmt.Sprint(fake.order); got != fmt.Sprint([]string{core.NextAlias(alias), alias}) {
 			t.Errorf("the order of writes is %s", got)
 		}
@@ -424,7 +427,11 @@ type fakeEngine struct {
 
 func (e *fakeEngine) Write(_ context.Context, b core.Batch) ([]core.Result, error) {
 	e.order = append(e.order, b.Index)
-	return []core.Result{{Outcome: e.outcomes[b.Index]}}, nil
+	r := core.Result{Outcome: e.outcomes[b.Index]}
+	if r.Outcome == core.OutcomeStale {
+		r.CurrentVersion = 7
+	}
+	return []core.Result{r}, nil
 }
 
 // TestTwoProcesses: of two processes that end one rebuild at the same time, both succeed, wherever they meet.
