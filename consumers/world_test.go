@@ -47,6 +47,8 @@ type world struct {
 	split func(rec core.Record, each func(id string, document []byte) error) error
 	// difference makes run queue runs that write only the difference.
 	difference bool
+	// rebuild is the Rebuild of the processes that boot from now on.
+	rebuild consumers.Rebuild
 	// rules are the exclusion rules of the processes that boot from now on.
 	rules *exclusion.Rules
 	// onPublish, when set, may fail a Publish of a process.
@@ -72,7 +74,7 @@ type world struct {
 
 func newWorld(t tester) *world {
 	return &world{
-		t: t, broker: newBroker(30 * time.Second), store: newStore(), engine: newEngine(), upstream: newUpstream(),
+		t: t, broker: newBroker(30 * time.Second), store: newStore(), engine: newEngine(), upstream: newUpstream(), rebuild: noRebuild{},
 		cfg:      consumers.Config{RetryBase: time.Millisecond, RetryMax: 100 * time.Millisecond, ProgressEvery: time.Millisecond},
 		bulk:     bulk.Config{MaxAge: time.Millisecond, MaxFill: 5 * time.Millisecond},
 		pageSize: 100, giveUpAfter: 1,
@@ -128,7 +130,7 @@ func (p *process) repository() consumers.Repository {
 		Repository: core.Repository{
 			Code: "song", Type: core.TypeSong, IndexName: "analyses", Fields: core.RecordFields{ID: "analysisId", Organization: "studyId"},
 		},
-		Upstream: exclusion.Apply(p.w.rules, callPort{p, p.w.upstream}), ExcludedOrganizations: p.w.rules.Organizations(), Document: asDocument, Probe: probePort{p}, Rebuild: noRebuild{},
+		Upstream: exclusion.Apply(p.w.rules, callPort{p, p.w.upstream}), ExcludedOrganizations: p.w.rules.Organizations(), Document: asDocument, Probe: probePort{p}, Rebuild: p.w.rebuild,
 		Records: source(core.ClassRecords), Batches: source(core.ClassBatches), Pages: source(core.ClassPages),
 		Runs: source(core.ClassRuns), RunAgain: func(context.Context) error { return p.w.runAgain(p) },
 		PageSize: p.w.pageSize, GiveUpAfter: p.w.giveUpAfter, NonOverlapping: p.w.upstream.nonOverlapping,

@@ -72,8 +72,8 @@ type Rebuild interface {
 	Check(ctx context.Context, jobID string) error
 	// Finish makes it the repository's index.
 	Finish(ctx context.Context, jobID string) error
-	// Discard deletes it.
-	Discard(ctx context.Context, jobID string) error
+	// Discard deletes it, or reports that another consumer has made it the repository's index, or had begun to: that is completed.
+	Discard(ctx context.Context, jobID string) (moved bool, err error)
 	// DiscardEnded deletes it if its job has ended.
 	DiscardEnded(ctx context.Context, ended func(ctx context.Context, jobID string) (bool, error)) error
 }

@@ -36,7 +36,8 @@ func (w *pageWork) checkRebuild(ctx context.Context) error {
 	return w.Outcomes.PauseOnError(err)
 }
 
-// endRebuild makes the filled index the repository's and ends the job, or deletes it when it is not whole: then the index before stays.
+// endRebuild makes the filled index the repository's and ends the job, or deletes it when it is not whole: then the index before stays,
+// unless another consumer has found the filled one whole.
 func (e *jobEnd) endRebuild(ctx context.Context, job core.Job, runs []core.OrganizationRun) error {
 	state, fault := jobOutcome(runs)
 	totals := sum(runs)
@@ -69,11 +70,14 @@ func (e *jobEnd) endRebuild(ctx context.Context, job core.Job, runs []core.Organ
 		}
 	}
 	if lacking != nil {
-		if err := e.Rebuild.Discard(ctx, job.ID); err != nil {
+		moved, err := e.Rebuild.Discard(ctx, job.ID)
+		if err != nil {
 			return e.Outcomes.PauseOnError(err)
 		}
-		unchanged := &core.JobError{Code: lacking.Code, Message: "the index was not replaced: " + lacking.Message}
-		return e.conclude(ctx, job, core.JobFailed, unchanged, totals)
+		if !moved {
+			unchanged := &core.JobError{Code: lacking.Code, Message: "the index was not replaced: " + lacking.Message}
+			return e.conclude(ctx, job, core.JobFailed, unchanged, totals)
+		}
 	}
 	if fault == nil && totals.Rejected > 0 {
 		state, fault = core.JobPartial, rejectedError(e.Repository.Code, totals.Rejected)

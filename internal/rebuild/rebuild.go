@@ -120,7 +120,8 @@ func (r *Rebuild) Begin(ctx context.Context, jobID string) error {
 			}
 		}
 		if err := r.index.Ensure(ctx, spec); core.CodeOf(err) == core.CodeConflict { // of a template
-			return errors.Join(err, r.Discard(ctx, jobID))
+			_, discardErr := r.Discard(ctx, jobID)
+			return errors.Join(err, discardErr)
 		} else if err != nil {
 			return err
 		}
@@ -289,9 +290,14 @@ func (r *Rebuild) setIdentity(ctx context.Context, identity string) error {
 	}
 }
 
-// Discard deletes the index that a job did not finish to fill, and ends the mirroring of writes to it. It does nothing to other jobs'.
-func (r *Rebuild) Discard(ctx context.Context, jobID string) error {
-	return r.DiscardEnded(ctx, func(_ context.Context, id string) (bool, error) { return id == jobID, nil })
+// Discard deletes the index that a job did not finish to fill, and ends the mirroring of writes to it. It does nothing to other jobs'. If
+// another process has moved the alias to that index, or had begun to, which is completed, it reports that instead.
+func (r *Rebuild) Discard(ctx context.Context, jobID string) (moved bool, err error) {
+	if err := r.DiscardEnded(ctx, func(_ context.Context, id string) (bool, error) { return id == jobID, nil }); err != nil {
+		return false, err
+	}
+	s, _, err := readState(ctx, r.cells, r.spec.Alias)
+	return s.step == stepMoved && s.jobID == jobID, err
 }
 
 // DiscardEnded is Discard for a job that has ended, such as a cancelled one.

@@ -259,10 +259,10 @@ func TestDiscard(t *testing.T) {
 	w := newWorld(t)
 	w.ok(w.r.Begin(t.Context(), "job"))
 	w.fill("b", 2)
-	w.ok(w.r.Discard(t.Context(), "another"))
+	w.discard("another", false)
 	w.ok(w.r.Check(t.Context(), "job"))
 	for range 2 {
-		w.ok(w.r.Discard(t.Context(), "job"))
+		w.discard("job", false)
 	}
 	w.missing(core.NextAlias(alias))
 	w.holds(alias, "a")
@@ -299,6 +299,37 @@ func TestDiscardEnded(t *testing.T) {
 	w.missing(core.NextAlias(alias))
 }
 
+// TestDiscardMoved: a process that would delete the index of a job which another one has moved the alias to, or has begun to, reports that
+// the alias has moved.
+func TestDiscardMoved(t *testing.T) {
+	for _, steps := range []int{2, -1} { // the step of the cell is set; the end
+		w := newWorld(t)
+		w.ok(w.r.Begin(t.Context(), "job"))
+		w.fill("b", 2)
+		w.left = steps
+		if err := w.r.Finish(t.Context(), "job"); err != nil && !errors.Is(err, errCrash) {
+			t.Fatal(err)
+		}
+		w.left = -1
+		w.discard("another", false)
+		for range 2 {
+			w.discard("job", true)
+		}
+		w.holds(alias, "b")
+	}
+}
+
+// discard fails unless Discard reports whether the alias has moved.
+func (w *world) discard(jobID string, want bool) {
+	w.Helper()
+	if moved, err := w.r.Discard(w.Context(), jobID); moved != want || err != nil {
+		w.Errorf("Discard of %s: %t, %v, want %t", jobID, moved, err, want)
+	}
+}
+
+// discarded returns the error of a Discard.
+func discarded(_ bool, err error) error { return err }
+
 // TestDeletedWhileMoving checks that a rebuild ends whose index was deleted after the process had ended in the middle of Finish.
 func TestDeletedWhileMoving(t *testing.T) {
 	w := newWorld(t)
@@ -313,7 +344,7 @@ func TestDeletedWhileMoving(t *testing.T) {
 	if err := w.r.Finish(t.Context(), "job"); core.CodeOf(err) != core.CodeConflict {
 		t.Errorf("Finish: %v", err)
 	}
-	w.ok(w.r.Discard(t.Context(), "job"))
+	w.discard("job", false)
 	if now := w.cells.values["identity"]; now != before {
 		t.Errorf("the cell has the identity %q of the deleted index: the repository would be run again", now)
 	}
@@ -344,7 +375,7 @@ func TestDeletedAnywhere(t *testing.T) {
 			})
 			err := w.r.Finish(t.Context(), "job")
 			w.meet(func() {})
-			w.ok(w.r.Discard(t.Context(), "job"))
+			w.discard("job", err == nil)
 			switch moved := err == nil; {
 			case moved:
 				w.holds(alias, "b")
@@ -470,7 +501,7 @@ func TestBeginWhileDiscarded(t *testing.T) {
 			w := newWorld(t)
 			w.ok(w.r.Begin(t.Context(), "cancelled"))
 			discard := func(r *rebuild.Rebuild) func() error {
-				return func() error { return r.Discard(t.Context(), "cancelled") }
+				return func() error { return discarded(r.Discard(t.Context(), "cancelled")) }
 			}
 			begin := func(r *rebuild.Rebuild) func() error { return func() error { return r.Begin(t.Context(), "job") } }
 			first, second := begin(w.r), discard(w.other())

@@ -23,7 +23,7 @@ func TestRollback(t *testing.T) {
 	if err := w.rollback(); core.CodeOf(err) != core.CodeConflict {
 		t.Errorf("Rollback during a rebuild: %v", err)
 	}
-	w.ok(w.r.Discard(t.Context(), "second"))
+	w.discard("second", false)
 	w.ok(w.rollback())
 	w.holds(alias, "a")
 	w.holds(core.PreviousAlias(alias), "b")
