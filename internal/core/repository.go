@@ -133,7 +133,7 @@ type RepositoryFigures struct {
 	InFlight    int    `json:"inFlight"`
 	DeadLetters int    `json:"deadLetters"`
 	// LastNotification is when a trigger, a webhook notification, a message of a topic or a change of the built-in repository was last
-	// received, by any process; nil for none in the last 90 days.
+	// received, by any process; nil for none.
 	LastNotification *time.Time `json:"lastNotification"`
 	// RatePerSecond is the sum of the rates of the running jobs, in records per second.
 	RatePerSecond float64 `json:"ratePerSecond"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -337,7 +338,7 @@ func TestPruneOrphans(t *testing.T) {
 			t.Fatal(err)
 		}
 		check([]string{"queued.b", "running.b"}, nil) // What is young may get its job yet.
-		if err := j.PruneOlder(t.Context(), 10, 0); err != nil {
+		if err := j.PruneOlder(t.Context(), 10, kv.Ages{Cells: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		check([]string{"queued.b", "running.b", "queued.c", "running.c"}, []string{"gone"})
@@ -345,6 +346,47 @@ func TestPruneOrphans(t *testing.T) {
 			if err := q.Cells().SetCell(t.Context(), name, queued, 0); err != nil {
 				t.Errorf("filling a removed cell: %v", err)
 			}
+		}
+	})
+}
+
+// TestCellsDoNotExpire: the stream removes what was not written for 90 days, so that Prune writes old cells again. One that is written at
+// the same time keeps its new value.
+func TestCellsDoNotExpire(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		values := map[string]string{"index.a": "identity", "fill.a": "done", "queued.a": "waits"}
+		mustPublish(t, q, run(core.ScopeOrganization, "song", "waits"))
+		read := func() map[string]uint64 {
+			revisions := make(map[string]uint64)
+			for name, want := range values {
+				value, revision, err := q.Cells().Cell(t.Context(), name)
+				if err != nil || value != want {
+					t.Fatalf("cell %s holds %q, %v, want %q", name, value, err, want)
+				}
+				revisions[name] = revision
+			}
+			return revisions
+		}
+		for name, value := range values {
+			wantCode(t, q.Cells().SetCell(t.Context(), name, value, 0), "")
+		}
+		wantCode(t, q.Cells().SetCell(t.Context(), "emptied", "once", 0), "")
+		_, revision, _ := q.Cells().Cell(t.Context(), "emptied")
+		wantCode(t, q.Cells().SetCell(t.Context(), "emptied", "", revision), "")
+		written := read()
+		wantCode(t, q.Jobs().Prune(t.Context(), 10), "")
+		if young := read(); !maps.Equal(young, written) {
+			t.Errorf("young cells were written again: %v, %v", young, written)
+		}
+		wantCode(t, q.Jobs().PruneOlder(t.Context(), 10, kv.Ages{Orphans: time.Hour, Cells: -time.Hour}), "")
+		for name, revision := range read() {
+			if again := revision > written[name]; again == (name == "queued.a") {
+				t.Errorf("cell %s was at revision %d, is at %d", name, written[name], revision)
+			}
+		}
+		if value, _, err := q.Cells().Cell(t.Context(), "emptied"); err != nil || value != "" {
+			t.Errorf("the emptied cell holds %q, %v", value, err)
 		}
 	})
 }

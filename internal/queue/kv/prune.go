@@ -19,16 +19,28 @@ import (
 // counts as missing: a trigger sets its cell a moment before it creates its job.
 const orphanAge = 10 * time.Minute
 
+// renewAge is how long ago a cell must have been written before Prune writes it again: long before it would expire.
+const renewAge = jobsKept / 3
+
+// Ages are the ages from which PruneOlder acts, by the time of the last write.
+type Ages struct {
+	// Orphans is that of cells and organizations whose job does not exist, Cells that of cells to write again.
+	Orphans, Cells time.Duration
+}
+
 // Prune removes ended jobs, with their organizations, except those among the newest keep jobs. It also removes the
 // cells "queued.*" and "running.*" of ended jobs, and cells and organizations whose job does not exist, unless they
 // are younger than ten minutes or a Request of the job, which creates it again, is in the queue. Concurrent writes
 // are not removed.
+//
+// Other cells, such as that of an index's identity, may be written once and must not expire: those that have not been
+// written for 30 days are written again with the same value.
 func (j *Jobs) Prune(ctx context.Context, keep int) error {
-	return j.PruneOlder(ctx, keep, orphanAge)
+	return j.PruneOlder(ctx, keep, Ages{Orphans: orphanAge, Cells: renewAge})
 }
 
-// PruneOlder is Prune with another age for cells and organizations whose job does not exist.
-func (j *Jobs) PruneOlder(ctx context.Context, keep int, age time.Duration) error {
+// PruneOlder is Prune with other ages.
+func (j *Jobs) PruneOlder(ctx context.Context, keep int, ages Ages) error {
 	// Before reading the bucket: a Request that has ended since has created its job by then.
 	waiting, err := j.pending(ctx)
 	if err != nil {
@@ -38,15 +50,16 @@ func (j *Jobs) PruneOlder(ctx context.Context, keep int, age time.Duration) erro
 	if err != nil {
 		return natsconn.WrapError("reading the jobs", err)
 	}
-	youngest := time.Now().Add(-age)
+	now := time.Now()
+	youngest := now.Add(-ages.Orphans)
 	gone := func(id string, writtenAt time.Time) bool {
 		_, exists := c.jobs[id]
 		_, waits := waiting[id]
 		return !exists && !waits && !writtenAt.After(youngest)
 	}
 	for subject, s := range c.cells {
-		job, exists := c.jobs[s.jobID]
-		if exists && job.State.Final() || gone(s.jobID, s.writtenAt) {
+		job, exists := c.jobs[s.value]
+		if exists && job.State.Final() || gone(s.value, s.writtenAt) {
 			if err := j.purge(ctx, subject, jetstream.WithPurgeSequence(s.sequence+1)); err != nil {
 				return natsconn.WrapError("removing an old cell", err)
 			}
@@ -61,7 +74,27 @@ func (j *Jobs) PruneOlder(ctx context.Context, keep int, age time.Duration) erro
 			}
 		}
 	}
+	if err := j.renew(ctx, c.lasting, now.Add(-ages.Cells)); err != nil {
+		return err
+	}
 	return j.pruneJobs(ctx, slices.Collect(maps.Values(c.jobs)), keep)
+}
+
+// renew writes those of cells again that were last written before a time, unless they have changed since.
+func (j *Jobs) renew(ctx context.Context, cells map[string]cellContent, before time.Time) error {
+	for subject, cell := range cells {
+		if !cell.writtenAt.Before(before) {
+			continue
+		}
+		err := j.conn.Write(ctx, func(ctx context.Context) error {
+			_, err := j.kv.Update(ctx, strings.TrimPrefix(subject, prefix), []byte(cell.value), cell.sequence)
+			return err
+		})
+		if err != nil && !natsconn.IsConflict(err) {
+			return natsconn.WrapError("writing a cell again", err)
+		}
+	}
+	return nil
 }
 
 // pruneJobs removes those of jobs that have ended and are not among the newest keep.
@@ -86,13 +119,15 @@ type contents struct {
 	jobs map[string]core.Job
 	// cells holds the cells that name the queued or running job of a scope, by their subject.
 	cells map[string]cellContent
+	// lasting holds the other cells that are not empty, by their subject.
+	lasting map[string]cellContent
 	// parts holds the last write of any organization of a job and of its list of ids, by the job's id.
 	parts map[string]lastWrite
 }
 
 type cellContent struct {
 	lastWrite
-	jobID string
+	value string // the id of the job, of the cell of one
 }
 
 type lastWrite struct {
@@ -104,7 +139,8 @@ type lastWrite struct {
 // concurrently.
 func (j *Jobs) readContents(ctx context.Context) (contents, error) {
 	c := contents{
-		jobs: make(map[string]core.Job), cells: make(map[string]cellContent), parts: make(map[string]lastWrite),
+		jobs: make(map[string]core.Job), cells: make(map[string]cellContent), lasting: make(map[string]cellContent),
+		parts: make(map[string]lastWrite),
 	}
 	err := j.conn.ReadAll(ctx, j.stream, prefix+">", c.add)
 	return c, err
@@ -116,8 +152,14 @@ func (c *contents) add(m natsconn.Message) error {
 	write := lastWrite{m.Sequence, m.StoredAt}
 	if token, ok := strings.CutPrefix(key, keyCell); ok {
 		delete(c.cells, m.Subject)
-		if name, err := subjects.DecodeToken(token); err == nil && !removed && isJobCell(name) {
+		delete(c.lasting, m.Subject)
+		name, err := subjects.DecodeToken(token)
+		switch {
+		case err != nil || removed:
+		case isJobCell(name):
 			c.cells[m.Subject] = cellContent{write, string(m.Data)}
+		default:
+			c.lasting[m.Subject] = cellContent{write, string(m.Data)}
 		}
 		return nil
 	}
