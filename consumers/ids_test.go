@@ -18,6 +18,12 @@ import (
 // indexList stores a list of ids and requests a job over it, as ingest does, and returns the job's id.
 func (w *world) indexList(list ...core.IDList) string {
 	w.t.Helper()
+	return w.indexListOf("", list...)
+}
+
+// indexListOf is indexList for a list of one organization.
+func (w *world) indexListOf(organization string, list ...core.IDList) string {
+	w.t.Helper()
 	id := fmt.Sprintf("job-%d", w.requests+1)
 	for _, part := range list {
 		page := 0
@@ -38,7 +44,7 @@ func (w *world) indexList(list ...core.IDList) string {
 			w.t.Fatal(err)
 		}
 	}
-	return w.publish(core.Request{Scope: core.ScopeIDs}).JobID
+	return w.publish(core.Request{Scope: core.ScopeIDs, Organization: organization}).JobID
 }
 
 // outcomes returns the outcomes of a job's ids of an organization.
@@ -120,6 +126,33 @@ func TestIDs(t *testing.T) {
 		w.idle()
 		if _, found, _ := w.engine.Get("A-0003"); !found {
 			t.Error("the record with a request of its own is not indexed")
+		}
+	})
+}
+
+// TestIDsOfOrganization: a list of one organization shows no difference between the ids of other organizations' records and ids that do not
+// exist.
+func TestIDsOfOrganization(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 2)
+		w.upstream.fill("B", 2)
+		w.engine.put("B-0001", 1, record{id: "B-0001", org: "B", state: published}.document())
+		job := w.indexListOf("A", core.IDList{Organization: "A", IDs: []string{"A-0000", "gone", "B-0000", "B-0001"}})
+		w.boot(-1)
+		ended := w.await(job)
+		ids, _, err := read[[]core.ListedID](w.store, idsKey(job, "A", 0))
+		want := []core.ListedID{
+			{ID: "A-0000", Outcome: core.IDIndexed}, {ID: "gone", Outcome: core.IDRemoved}, {ID: "B-0000", Outcome: core.IDRemoved},
+			{ID: "B-0001", Outcome: core.IDRemoved},
+		}
+		if diff := cmp.Diff(want, ids); diff != "" || err != nil {
+			t.Error(diff, err)
+		}
+		if want := (core.Totals{Expected: 4, Fetched: 4, Indexed: 1, Removed: 3}); ended.Totals != want || ended.State != core.JobSucceeded {
+			t.Errorf("%s, totals %+v, want %+v", ended.State, ended.Totals, want)
+		}
+		if _, found, _ := w.engine.Get("B-0001"); !found {
+			t.Error("the document of another organization was removed")
 		}
 	})
 }

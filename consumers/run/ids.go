@@ -268,6 +268,9 @@ func (w *idWork) settleID(ctx context.Context, id string) error {
 		settled.Outcome = core.IDStale
 	case core.OutcomeMismatch:
 		settled.Outcome, settled.Hint = core.IDMismatch, "the record belongs to another organization of the repository; use that one"
+		if w.job.Organization != "" { // its caller may not know which ids other organizations have
+			settled.Outcome, settled.Hint = core.IDRemoved, ""
+		}
 	case core.OutcomeRejected:
 		if settled, err = w.deadLettered(ctx, id); err != nil {
 			return err

@@ -19,13 +19,14 @@ type IDOutcome string
 // Outcomes of an id. An id without one has not been processed yet.
 const (
 	IDIndexed IDOutcome = "indexed"
-	// IDRemoved: the repository has no record with the id to index, and the index has no document of it.
+	// IDRemoved: the repository has no record with the id to index, and the index has no document of it; in a list of one organization
+	// also a record that belongs to another one.
 	IDRemoved IDOutcome = "removed"
 	// IDExcluded: an exclusion rule applies to the record, which has no documents.
 	IDExcluded IDOutcome = "excluded"
 	// IDStale: the index already had a newer version.
 	IDStale IDOutcome = "stale"
-	// IDMismatch: the record belongs to another organization; nothing changed.
+	// IDMismatch: the record belongs to another organization; nothing changed. Only in lists of a whole repository.
 	IDMismatch     IDOutcome = "mismatch"
 	IDDeadLettered IDOutcome = "deadLettered"
 	// IDRetrying: the record could not be fetched or written for now, and has a request of its own, which the queue retries.

@@ -70,6 +70,9 @@ func (c *collection) compare(ids []string) {
 	case other:
 		x.Status = c.other()
 	}
+	if c.restricted && len(x.Documents) < maxDocuments { // the others are of other organizations
+		x.Truncated = false
+	}
 	x.Comparison = compareAll(x.Documents)
 	if x.Truncated && x.Comparison == core.ComparisonEqual {
 		x.Comparison = core.ComparisonUnknown

@@ -88,6 +88,9 @@ func (c *collection) job(ctx context.Context, job core.Job) (*core.TraceJob, err
 	if c.restricted && job.Organization == "" {
 		own.ID = ""
 	}
+	if c.restricted && own.Outcome == core.IDMismatch {
+		own.Outcome = core.IDRemoved
+	}
 	return &own, nil
 }
 

@@ -3,6 +3,7 @@ package trace_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -432,6 +433,26 @@ func TestTraceConcurrent(t *testing.T) {
 	}
 }
 
+// TestTraceOtherDocuments: how many documents another organization's record has is hidden from restricted callers, the number of their own
+// is not.
+func TestTraceOtherDocuments(t *testing.T) {
+	for organization, visible := range map[string]bool{"S1": true, "S2": false} {
+		w := newWorld()
+		w.split = true
+		w.returns(core.Record{}, core.NewError(core.CodeAbsent, "absent"))
+		w.documents = make(map[string]string)
+		for i := range 150 {
+			w.documents[fmt.Sprint("f", i)] = fmt.Sprintf(`{"studyId":%q}`, organization)
+		}
+		if got := w.trace(t, false).Index; !got.Truncated {
+			t.Errorf("of %s: %+v", organization, got)
+		}
+		if got := w.trace(t, true).Index; got.Truncated != visible || (len(got.Documents) == 100) != visible {
+			t.Errorf("of %s, restricted: %d documents, truncated %t", organization, len(got.Documents), got.Truncated)
+		}
+	}
+}
+
 // TestTraceSplit: of a record with several documents, missing, current and surplus ones are listed, with their dead letters.
 func TestTraceSplit(t *testing.T) {
 	w := newWorld()
@@ -528,6 +549,12 @@ func TestTraceLists(t *testing.T) {
 	}
 	if got = w.trace(t, true).Jobs; got.InProgress[0].ID != "6" || got.InProgress[1].ID != "" || got.LastEnded.ID != "" {
 		t.Errorf("a restricted caller sees %+v", got)
+	}
+	w.listed["2"] = core.ListedID{ID: "A1", Outcome: core.IDMismatch}
+	for restricted, want := range map[bool]core.IDOutcome{false: core.IDMismatch, true: core.IDRemoved} {
+		if last := w.trace(t, restricted).Jobs.LastEnded; last.Outcome != want {
+			t.Errorf("restricted %t: last ended %+v, want outcome %s", restricted, last, want)
+		}
 	}
 	w.documents = nil
 	if next, want := w.trace(t, false).Next, "a job over a list of ids with this one is in progress (running); follow it with: tutti jobs show 5 --watch"; next != want {
