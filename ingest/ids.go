@@ -9,8 +9,8 @@ import (
 
 // Lists stores the ids of jobs.
 type Lists interface {
-	// Open returns the number of jobs over lists that have not ended.
-	Open(ctx context.Context) (int, error)
+	// Open returns the number of jobs over lists of a repository that have not ended.
+	Open(ctx context.Context, repository string) (int, error)
 	// StoreList stores the ids of a job before its Request; what no Request follows is removed after a while.
 	StoreList(ctx context.Context, jobID string, list []core.IDList) error
 	// DropList removes them.
@@ -20,7 +20,7 @@ type Lists interface {
 // IDs requests that a list of records is indexed and returns the job that does it. organization is the only one of the list, or empty
 // for a list that may have several. No id may be in the list twice. It returns nil only after the queue has stored the list and the
 // job's Request; before the Request, which is stored last, nothing of the list is processed. Errors: CodeInvalid, CodeNotFound for an
-// unknown repository, CodeOverloaded while core.MaxOpenLists lists have not ended, CodeOverloaded or CodeUnavailable from the queue.
+// unknown repository, CodeOverloaded while core.MaxOpenLists lists of it have not ended, CodeOverloaded or CodeUnavailable from the queue.
 func (s *Service) IDs(ctx context.Context, repository, organization string, list []core.IDList, requestID string) (core.Job, error) {
 	repo, err := s.repository(repository)
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *Service) IDs(ctx context.Context, repository, organization string, list
 	if s.cfg.Lists == nil {
 		return core.Job{}, core.NewError(core.CodeUnsupported, "lists of ids are not stored here")
 	}
-	stored, err := s.reserveList(ctx)
+	stored, err := s.reserveList(ctx, repository)
 	if err != nil {
 		return core.Job{}, err
 	}
@@ -61,14 +61,15 @@ func (s *Service) IDs(ctx context.Context, repository, organization string, list
 	return core.Job{}, err
 }
 
-// reserveList checks that one more list may be stored, and counts it until stored is called, when its job counts.
-func (s *Service) reserveList(ctx context.Context) (stored func(), err error) {
-	storing := int(s.storingLists.Add(1))
-	stored = func() { s.storingLists.Add(-1) }
-	open, err := s.cfg.Lists.Open(ctx)
+// reserveList checks that one more list of a repository may be stored, and counts it until stored is called, when its job counts.
+func (s *Service) reserveList(ctx context.Context, repository string) (stored func(), err error) {
+	count := s.storingLists[repository]
+	storing := int(count.Add(1))
+	stored = func() { count.Add(-1) }
+	open, err := s.cfg.Lists.Open(ctx, repository)
 	if err == nil && open+storing > core.MaxOpenLists {
 		err = &core.Error{
-			Code: core.CodeOverloaded, Message: fmt.Sprintf("%d lists of ids are waiting or in progress, the limit", core.MaxOpenLists),
+			Code: core.CodeOverloaded, Message: fmt.Sprintf("%d lists of ids of the repository are waiting or in progress, the limit", core.MaxOpenLists),
 			Hint: "retry when one has ended, or put the ids into fewer lists",
 		}
 	}

@@ -16,14 +16,14 @@ import (
 type listsFake struct {
 	note  func(string)
 	store error
-	open  func() (int, error)
+	open  func(repository string) (int, error)
 }
 
-func (l listsFake) Open(context.Context) (int, error) {
+func (l listsFake) Open(_ context.Context, repository string) (int, error) {
 	if l.open == nil {
 		return 0, nil
 	}
-	return l.open()
+	return l.open(repository)
 }
 
 func (l listsFake) StoreList(_ context.Context, _ string, list []core.IDList) error {
@@ -100,24 +100,34 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-// TestIDsBound: while as many lists as allowed have not ended, including those that are being stored, no other one is stored.
+// TestIDsBound: while as many lists of a repository as allowed have not ended, including those that are being stored, no other one of it
+// is stored.
 func TestIDsBound(t *testing.T) {
 	stored, open := 0, core.MaxOpenLists-1
 	var s *ingest.Service
-	post := func() error {
-		_, err := s.IDs(t.Context(), "song.ca", "S1", []core.IDList{{Organization: "S1", IDs: []string{"a"}}}, "")
+	postTo := func(repository string) error {
+		_, err := s.IDs(t.Context(), repository, "S1", []core.IDList{{Organization: "S1", IDs: []string{"a"}}}, "")
 		return err
 	}
-	var amid error
-	lists := listsFake{open: func() (int, error) { return open, nil }}
+	post := func() error { return postTo("song.ca") }
+	var amid, other error
+	lists := listsFake{open: func(repository string) (int, error) {
+		if repository != "song.ca" {
+			return core.MaxOpenLists - 1, nil
+		}
+		return open, nil
+	}}
 	lists.note = func(string) {
 		if stored++; stored == 1 {
-			amid = post()
+			amid, other = post(), postTo("song.jp")
 		}
 	}
 	s = newService(t, newQueueFake(), ingest.Config{Lists: &lists})
-	if err := post(); err != nil || stored != 1 {
+	if err := post(); err != nil || stored != 2 {
 		t.Errorf("the last list that is allowed: %v, %d stored", err, stored)
+	}
+	if other != nil {
+		t.Errorf("one of another repository meanwhile: %v", other)
 	}
 	if core.CodeOf(amid) != core.CodeOverloaded {
 		t.Errorf("another one meanwhile: %v", amid)
@@ -126,10 +136,13 @@ func TestIDsBound(t *testing.T) {
 		t.Errorf("after one has ended: %v", err)
 	}
 	open++
-	wantError(t, post(), core.CodeOverloaded, "100 lists of ids are waiting or in progress")
-	lists.open = func() (int, error) { return 0, core.NewError(core.CodeUnavailable, "down") }
+	wantError(t, post(), core.CodeOverloaded, "100 lists of ids of the repository are waiting or in progress")
+	if err := postTo("song.jp"); err != nil {
+		t.Errorf("one of another repository: %v", err)
+	}
+	lists.open = func(string) (int, error) { return 0, core.NewError(core.CodeUnavailable, "down") }
 	wantError(t, post(), core.CodeUnavailable, "down")
-	if stored != 2 {
+	if stored != 4 {
 		t.Errorf("%d lists were stored", stored)
 	}
 	lists.open = nil

@@ -86,8 +86,8 @@ type Service struct {
 	*retries
 
 	deadLetterLocks keylock.Locks
-	// storingLists counts the lists of ids that are being stored.
-	storingLists atomic.Int64
+	// storingLists counts the lists of ids of each repository that are being stored.
+	storingLists map[string]*atomic.Int64
 }
 
 // sender resolves events to Requests and publishes them, and stores rejected events as dead letters.
@@ -121,12 +121,12 @@ func New(repositories []core.Repository, publisher Publisher, jobs JobStore, cel
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	byCode := make(map[string]core.Repository, len(repositories))
+	byCode, storing := make(map[string]core.Repository, len(repositories)), make(map[string]*atomic.Int64, len(repositories))
 	for _, r := range repositories {
 		if _, twice := byCode[r.Code]; twice {
 			return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("repository %q is configured twice", r.Code))
 		}
-		byCode[r.Code] = r
+		byCode[r.Code], storing[r.Code] = r, new(atomic.Int64)
 	}
 	for code := range cfg.Sources {
 		if _, known := byCode[code]; !known {
@@ -137,7 +137,7 @@ func New(repositories []core.Repository, publisher Publisher, jobs JobStore, cel
 		repositories: byCode, publisher: publisher, cfg: cfg.withDefaults(),
 		events: NewEventParser(cfg.Formats), unknown: cache.NewLRU[string, struct{}](maxUnknownLogged),
 	}
-	return &Service{retries: &retries{&runs{sender: send, jobs: jobs, cells: cells}}}, nil
+	return &Service{retries: &retries{&runs{sender: send, jobs: jobs, cells: cells}}, storingLists: storing}, nil
 }
 
 // Record requests that one record is indexed or removed (kind) and returns the alias that its repository writes to.

@@ -5,7 +5,7 @@ const (
 	// MaxListedIDs is the largest number of distinct ids, MaxListedOrganizations that of their organizations.
 	MaxListedIDs           = 100_000
 	MaxListedOrganizations = 1000
-	// MaxOpenLists is the largest number of lists whose jobs have not ended: together they have at most ten million ids.
+	// MaxOpenLists is the largest number of lists of a repository whose jobs have not ended: together they have at most ten million ids.
 	MaxOpenLists = 100
 	// IDsPerPage is the number of ids of a page of a list: with their outcomes, any 100 fit into one message of the queue.
 	IDsPerPage = 100

@@ -92,12 +92,15 @@ func TestLists(t *testing.T) {
 		keeps("a running job", true)
 		open := func(want int) {
 			t.Helper()
-			if n, err := l.Open(t.Context()); n != want || err != nil {
+			if n, err := l.Open(t.Context(), "song"); n != want || err != nil {
 				t.Errorf("%d lists are open, want %d: %v", n, want, err)
 			}
 		}
 		mustCreate(t, q, newJob(t, core.JobRunning)) // over a repository
 		open(1)
+		if n, err := l.Open(t.Context(), "other"); n != 0 || err != nil {
+			t.Errorf("%d lists of another repository are open: %v", n, err)
+		}
 		if _, err := q.Jobs().Update(t.Context(), job.ID, func(j *core.Job) error {
 			j.End(core.JobSucceeded, nil)
 			return nil

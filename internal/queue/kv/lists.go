@@ -40,15 +40,16 @@ func partKeys(jobID string) []string {
 	return []string{organizationKey(jobID, "") + "*", keyIDs + subjects.EncodeToken(jobID) + ".>"}
 }
 
-// Open returns the number of jobs over lists that have not ended.
-func (l *Lists) Open(ctx context.Context) (int, error) {
+// Open returns the number of jobs over lists of a repository that have not ended.
+func (l *Lists) Open(ctx context.Context, repository string) (int, error) {
 	jobs, err := readKeys[struct {
-		Scope core.Scope    `json:"scope"`
-		State core.JobState `json:"state"`
+		Repository string        `json:"repository"`
+		Scope      core.Scope    `json:"scope"`
+		State      core.JobState `json:"state"`
 	}](ctx, l.jobs, keyJob+"*")
 	open := 0
 	for _, job := range jobs {
-		if job.Scope == core.ScopeIDs && !job.State.Final() {
+		if job.Repository == repository && job.Scope == core.ScopeIDs && !job.State.Final() {
 			open++
 		}
 	}
