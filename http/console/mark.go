@@ -1,17 +1,20 @@
 package console
 
 import (
-	"encoding/json"
+	"bytes"
 	"strconv"
 	"strings"
 
 	"tutti/internal/core"
+	"tutti/internal/jsontext"
 )
 
 const (
 	// maxLines is how many lines of a text are shown as a whole; of a longer one only contextLines on each side of a violation, and of
-	// each line maxLine bytes.
+	// each line and each pointer maxLine bytes.
 	maxLines, contextLines, maxLine = 500, 3, 500
+	// maxNesting is how many levels of a text are searched for the values of violations.
+	maxNesting = 256
 )
 
 // mark returns the lines of a JSON text, each with the violations of the values that begin there; whole is what a violation of the whole
@@ -20,21 +23,14 @@ func mark(text string, violations []core.Violation, whole string) []markedLine {
 	if len(violations) == 0 {
 		return nil
 	}
-	lines := locate(text)
+	places := locate(text, violations)
 	notes := map[int][]string{}
 	for _, v := range violations {
-		at := v.Pointer
-		for {
-			if _, known := lines[at]; known || at == "" {
-				break
-			}
-			at = at[:strings.LastIndexByte(at, '/')]
-		}
-		line := max(1, lines[at])
-		where := v.Pointer
+		where := shortened(v.Pointer)
 		if where == "" {
 			where = whole
 		}
+		line := places.lineOf(v.Pointer)
 		notes[line] = append(notes[line], where+": "+v.Message)
 	}
 	near := make(map[int]bool, (2*contextLines+1)*len(notes))
@@ -51,60 +47,113 @@ func mark(text string, violations []core.Violation, whole string) []markedLine {
 		if long && !near[number] {
 			continue
 		}
-		line = strings.TrimSuffix(line, "\r")
-		if len(line) > maxLine {
-			line = strings.ToValidUTF8(line[:maxLine], "") + " …"
-		}
-		marked = append(marked, markedLine{Number: number, Text: line, Notes: notes[number]})
+		marked = append(marked, markedLine{Number: number, Text: shortened(strings.TrimSuffix(line, "\r")), Notes: notes[number]})
 	}
 	return marked
 }
 
-// locate returns the number of the line on which each value of a JSON text begins, by its JSON pointer.
-func locate(text string) map[string]int {
-	l := locator{text: text, decoder: json.NewDecoder(strings.NewReader(text)), line: 1, lines: map[string]int{}}
-	l.decoder.UseNumber()
-	_ = l.value("") // what is not JSON has no more lines
-	return l.lines
+// shortened returns the start of a line or of a pointer that is too long to be read.
+func shortened(line string) string {
+	if len(line) <= maxLine {
+		return line
+	}
+	return strings.ToValidUTF8(line[:maxLine], "") + " …"
+}
+
+// place is a value of a JSON text that a violation is of, or one around it.
+type place struct {
+	// line is the number of the line on which the value begins, 0 if the text lacks it.
+	line int
+	// inside are the places in it by the names of members and the indexes of items.
+	inside map[string]*place
+}
+
+// segments returns the names and indexes of a JSON pointer.
+func segments(pointer string) []string {
+	names := strings.Split(pointer, "/")[1:]
+	for i, name := range names {
+		names[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
+	}
+	return names
+}
+
+// lineOf returns the number of the line on which the value of a pointer begins, or what is around it if the text lacks it.
+func (p *place) lineOf(pointer string) int {
+	line := max(1, p.line)
+	for _, name := range segments(pointer) {
+		if p = p.inside[name]; p == nil || p.line == 0 {
+			break
+		}
+		line = p.line
+	}
+	return line
+}
+
+// locate returns the places of violations in a JSON text. It finds none in a text that nests more than maxNesting levels.
+func locate(text string, violations []core.Violation) *place {
+	root := &place{}
+	l := locator{text: []byte(text), line: 1}
+	if jsontext.TooDeep(l.text, maxNesting) {
+		return root
+	}
+	for _, v := range violations {
+		at := root
+		for _, name := range segments(v.Pointer) {
+			if at.inside[name] == nil {
+				if at.inside == nil {
+					at.inside = map[string]*place{}
+				}
+				at.inside[name] = &place{}
+			}
+			at = at.inside[name]
+		}
+	}
+	l.value(jsontext.Space(l.text, 0), root)
+	return root
 }
 
 type locator struct {
-	text    string
-	decoder *json.Decoder
+	text []byte
 	// line is the number of the line at offset.
-	line   int
-	offset int64
-	lines  map[string]int
+	line, offset int
 }
 
-// value reads one value, with those in it.
-func (l *locator) value(pointer string) error {
-	token, err := l.decoder.Token()
-	if err != nil {
-		return err
+// value reads the value that begins at i and returns the index after it. It looks only into values with places in them. What is not JSON
+// ends the text.
+func (l *locator) value(i int, at *place) int {
+	if at == nil || i == len(l.text) {
+		return jsontext.Value(l.text, i)
 	}
-	at := l.decoder.InputOffset()
-	l.line += strings.Count(l.text[l.offset:at], "\n")
-	l.offset = at
-	l.lines[pointer] = l.line
-	opening, is := token.(json.Delim)
-	if !is {
-		return nil
+	l.line += bytes.Count(l.text[l.offset:i], []byte("\n"))
+	l.offset, at.line = i, l.line
+	opening := l.text[i]
+	if at.inside == nil || opening != '{' && opening != '[' {
+		return jsontext.Value(l.text, i)
 	}
-	for i := 0; l.decoder.More(); i++ {
-		name := strconv.Itoa(i)
-		if opening == '{' {
-			key, err := l.decoder.Token()
-			if err != nil {
-				return err
+	for n := 0; ; n++ {
+		if i = jsontext.Space(l.text, i+1); i == len(l.text) || l.text[i] == opening+2 { // } and ] are two after { and [
+			return min(i+1, len(l.text))
+		}
+		name := ""
+		if opening == '[' {
+			name = strconv.Itoa(n)
+		} else {
+			if l.text[i] != '"' {
+				return len(l.text)
 			}
-			name, _ = key.(string)
-			name = strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+			end, _ := jsontext.String(l.text, i)
+			name = jsontext.Unquote(l.text[i:end])
+			if i = jsontext.Space(l.text, end); i == len(l.text) || l.text[i] != ':' {
+				return len(l.text)
+			}
+			i = jsontext.Space(l.text, i+1)
 		}
-		if err := l.value(pointer + "/" + name); err != nil {
-			return err
+		end := l.value(i, at.inside[name])
+		if end == i {
+			return len(l.text)
+		}
+		if i = jsontext.Space(l.text, end); i == len(l.text) || l.text[i] != ',' {
+			return min(i+1, len(l.text))
 		}
 	}
-	_, err = l.decoder.Token()
-	return err
 }
