@@ -150,6 +150,23 @@ func TestExpired(t *testing.T) {
 	}
 }
 
+// TestDeepDocuments: a document whose indented form has many times its length is shown as it is.
+func TestDeepDocuments(t *testing.T) {
+	w := newWorld()
+	letter := w.letters["l1"]
+	letter.Document = []byte(strings.Repeat("[", 9000) + "0" + strings.Repeat(",0", 10_000) + strings.Repeat("]", 9000))
+	w.letters["l1"] = letter
+	got := send(t, router(t, w, api.Config{}), request{method: "GET", path: "/console/dead-letters/l1"})
+	if got.Code != http.StatusOK || got.Body.Len() > 1<<20 || !strings.Contains(got.Body.String(), "[[0,0,") {
+		t.Errorf("status %d, %d bytes", got.Code, got.Body.Len())
+	}
+	w.meta.bodies[2] = `{"schema":` + strings.Repeat("[", 250) + "0" + strings.Repeat(",0", 50_000) + strings.Repeat("]", 250) + "}"
+	got = send(t, router(t, w, api.Config{}), request{method: "GET", path: "/console/schemas/variant_call"})
+	if got.Code != http.StatusOK || got.Body.Len() > 1<<20 || !strings.Contains(got.Body.String(), "[[0,0,") {
+		t.Errorf("a schema: status %d, %d bytes", got.Code, got.Body.Len())
+	}
+}
+
 // TestTooLarge: a document that is larger than the server accepts is rejected with its limit by every form that takes one, and of one that
 // the server has, a page shows no more than people read.
 func TestTooLarge(t *testing.T) {

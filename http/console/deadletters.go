@@ -2,7 +2,6 @@ package console
 
 import (
 	"bytes"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"tutti/http/api"
 	"tutti/http/indexing"
 	"tutti/internal/core"
+	"tutti/internal/jsontext"
 )
 
 // lettersView is the content of the list of dead letters.
@@ -89,11 +89,10 @@ func letterError(err error) error {
 	}
 }
 
-// readable returns a document indented if it is JSON, or as it is if it is text.
+// readable returns a document indented if it is JSON that does not nest too deeply, or as it is if it is text.
 func readable(document []byte) (text string, binary bool) {
-	var b bytes.Buffer
-	if json.Indent(&b, document, "", "  ") == nil {
-		return b.String(), false
+	if indented, ok := jsontext.Indented(document); ok {
+		return indented, false
 	}
 	for len(document) > 0 && !utf8.Valid(document) && len(document) > utf8.UTFMax {
 		cut := document[:len(document)-1]

@@ -261,16 +261,16 @@ func (s *Surface) schemaText(ctx context.Context, name string, version int) (str
 	return indented(parsed)
 }
 
-// indented returns the JSON of a value for people to read.
+// indented returns the JSON of a value for people to read; it is not indented if it nests too deeply.
 func indented(value any) (string, error) {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
+	var compact bytes.Buffer
+	encoder := json.NewEncoder(&compact)
 	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
 	if err := encoder.Encode(value); err != nil {
 		return "", core.WrapError(core.CodeInternal, "the stored schema cannot be read", err)
 	}
-	return string(bytes.TrimSpace(text.Bytes())), nil
+	text, _ := readable(bytes.TrimSpace(compact.Bytes()))
+	return text, nil
 }
 
 // tryPayload validates a payload without storing it, and shows each violation at its line.

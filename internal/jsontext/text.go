@@ -2,6 +2,7 @@ package jsontext
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"unicode/utf8"
 )
@@ -132,4 +133,21 @@ func TooDeep(text []byte, limit int) bool {
 		i++
 	}
 	return false
+}
+
+// maxIndent is how many bytes of white space Indented adds at most, about.
+const maxIndent = 16 << 20
+
+// Indented returns JSON with one line for each value, indented by two spaces for each level. It reports false for anything but JSON, and
+// for JSON that would grow by far more than people read: the indentation of text that nests deeply is many times its length.
+func Indented(text []byte) (indented string, ok bool) {
+	lines := bytes.Count(text, []byte(",")) + 2*bytes.Count(text, []byte("{")) + 2*bytes.Count(text, []byte("["))
+	if TooDeep(text, maxIndent/(2*lines+1)) {
+		return "", false
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, text, "", "  ") != nil {
+		return "", false
+	}
+	return b.String(), true
 }

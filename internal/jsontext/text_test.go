@@ -104,3 +104,25 @@ func ExampleAppendText() {
 	// aé
 	// 1.50
 }
+
+func TestIndented(t *testing.T) {
+	deep := func(levels, items int) string {
+		return strings.Repeat("[", levels) + "0" + strings.Repeat(",0", items) + strings.Repeat("]", levels)
+	}
+	for text, want := range map[string]string{
+		`{"a":[1,{}],"b":"[,"}`: "{\n  \"a\": [\n    1,\n    {}\n  ],\n  \"b\": \"[,\"\n}",
+		"1":                     "1", "": "", "{": "", "text, [with {": "", "[1}": "",
+		deep(9000, 0):      "",
+		deep(400, 120_000): "",
+	} {
+		if got, ok := jsontext.Indented([]byte(text)); got != want || ok != (want != "") {
+			t.Errorf("%.40s: got %.80q, %v", text, got, ok)
+		}
+	}
+	for _, text := range []string{deep(40, 100_000), deep(500, 1000)} {
+		got, ok := jsontext.Indented([]byte(text))
+		if !ok || len(got) > 20<<20 {
+			t.Errorf("%.40s: %v, %d bytes", text, ok, len(got))
+		}
+	}
+}

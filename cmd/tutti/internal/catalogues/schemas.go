@@ -1,9 +1,7 @@
 package catalogues
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"strconv"
@@ -15,6 +13,7 @@ import (
 	"tutti/internal/client"
 	"tutti/internal/client/display"
 	"tutti/internal/core"
+	"tutti/internal/jsontext"
 )
 
 // maxTypes is the largest limit that the server accepts for a list of analysis types.
@@ -140,11 +139,11 @@ func printType(cmd *cobra.Command, t client.AnalysisType) error {
 	if len(t.Schema) == 0 {
 		return nil
 	}
-	var schema bytes.Buffer
-	if err := json.Indent(&schema, t.Schema, "", "  "); err != nil {
-		return fmt.Errorf("writing the schema: %w", err)
+	schema, ok := jsontext.Indented(t.Schema)
+	if !ok {
+		schema = string(t.Schema) // it nests too deeply
 	}
-	_, err := fmt.Fprintf(out, "\n%s\n", display.PrintableLines(schema.String()))
+	_, err := fmt.Fprintf(out, "\n%s\n", display.PrintableLines(schema))
 	return err
 }
 

@@ -1,7 +1,6 @@
 package records
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/hex"
 	"encoding/json"
@@ -17,6 +16,7 @@ import (
 	"tutti/internal/client"
 	"tutti/internal/client/display"
 	"tutti/internal/core"
+	"tutti/internal/jsontext"
 )
 
 // maxDeadLetters is the largest limit that the server accepts for a list of dead letters.
@@ -155,11 +155,11 @@ func printDeadLetter(out io.Writer, l client.DeadLetter) error {
 	); err != nil {
 		return err
 	}
-	text, err := documentText(l)
-	if err != nil || text == "" {
-		return err
+	text := documentText(l)
+	if text == "" {
+		return nil
 	}
-	_, err = fmt.Fprintf(out, "\n%s\n", text)
+	_, err := fmt.Fprintf(out, "\n%s\n", text)
 	return err
 }
 
@@ -178,21 +178,21 @@ func documentSummary(l client.DeadLetter) string {
 	return text
 }
 
-// documentText returns the document as text: JSON indented, text unchanged, other bytes as a hex dump.
-func documentText(l client.DeadLetter) (string, error) {
+// documentText returns the document as text: JSON indented unless it nests too deeply, text unchanged, other bytes as a hex dump.
+func documentText(l client.DeadLetter) string {
 	switch {
 	case len(l.Document) > 0:
-		var pretty bytes.Buffer
-		if err := json.Indent(&pretty, l.Document, "", "  "); err != nil {
-			return "", fmt.Errorf("reading the document of a dead letter: %w", err)
+		text, ok := jsontext.Indented(l.Document)
+		if !ok {
+			text = string(l.Document)
 		}
-		return display.PrintableLines(pretty.String()), nil
+		return display.PrintableLines(text)
 	case l.DocumentText != "":
-		return display.PrintableLines(l.DocumentText), nil
+		return display.PrintableLines(l.DocumentText)
 	case len(l.DocumentBase64) > 0:
-		return strings.TrimSuffix(hex.Dump(l.DocumentBase64), "\n"), nil
+		return strings.TrimSuffix(hex.Dump(l.DocumentBase64), "\n")
 	default:
-		return "", nil
+		return ""
 	}
 }
 
