@@ -10,6 +10,7 @@ import (
 
 	"tutti/http/api"
 	"tutti/internal/core"
+	"tutti/internal/filter/sqon"
 )
 
 // TestExplore: the filters of the form become one SQON, which the page shows and every query gets.
@@ -50,6 +51,27 @@ func TestExplore(t *testing.T) {
 	} {
 		if !strings.Contains(body, says) {
 			t.Errorf("the page lacks %s: %s", says, body)
+		}
+	}
+}
+
+// TestExploreLiteralValues: a chosen value matches itself, also if it has characters with a meaning in a SQON. The address, the boxes and the
+// chips have the value.
+func TestExploreLiteralValues(t *testing.T) {
+	for value, want := range map[string]sqon.Term{
+		"HLA-A*02:01": {Text: "HLA-A*02:01"}, `C:\*`: {Text: `C:\*`}, `a\\b?`: {Text: `a\\b?`}, "what?": {Text: "what?"}, "plain": {Text: "plain"},
+		"__missing__": {Kind: sqon.TermMissing}, "set_id:a*b": {Kind: sqon.TermPattern, Pattern: `*set_id:a\*b`},
+		"set_id:set_id:*": {Kind: sqon.TermPattern, Pattern: `*set_id:set_id:\*`},
+	} {
+		w := newWorld()
+		q := url.Values{"in.sex": {value}}
+		body := send(t, router(t, w, api.Config{}), request{method: "GET", path: "/console/catalogues/donors/explore?" + q.Encode()}).Body.String()
+		sent := gjson.GetBytes(w.queries[1].Variables, "sqon.content.0.content.value.0").String()
+		if got := (sqon.Value{Kind: sqon.String, Text: sent}).Term(); got != want {
+			t.Errorf("%s: %s means %+v, want %+v", value, sent, got, want)
+		}
+		if !strings.Contains(body, `value="`+value+`" id="v-0-2" checked`) || !strings.Contains(body, "Sex: "+value+" <") {
+			t.Errorf("%s: %s", value, body)
 		}
 	}
 }

@@ -46,7 +46,7 @@ var layers = map[string][]string{
 	"http/search":          {"http/api", "http/problem", "internal/filter/sqon"},
 	"http/system":          {"http/api"},
 	"http/mcp":             {"http/api", "http/console/explore", "http/indexing", "http/problem", "http/search", "internal/filter/sqon"},
-	"http/console/explore": {},
+	"http/console/explore": {"internal/filter/sqon"},
 	"http/console/diff":    {},
 	"http/console":         {"http/console/diff", "http/console/explore", "http/api", "http/indexing", "http/metadata", "http/problem", "http/search", "http/server", "http/system"},
 	"consumers": {

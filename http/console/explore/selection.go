@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"tutti/internal/core"
+	"tutti/internal/filter/sqon"
 )
 
 // PageSize is the number of rows of a page.
@@ -102,7 +103,11 @@ func (s Selection) Filter(fields []core.CatalogueField, quick []string) (json.Ra
 	var clauses []any
 	for _, f := range fields {
 		if chosen := s.In[f.Name]; len(chosen) > 0 {
-			clauses = append(clauses, clause{"in", fieldContent{f.Name, chosen}})
+			terms := make([]string, len(chosen))
+			for i, value := range chosen {
+				terms[i] = exact(value)
+			}
+			clauses = append(clauses, clause{"in", fieldContent{f.Name, terms}})
 		}
 		r := s.Ranges[f.Name]
 		for _, bound := range [][2]string{{"gte", r.From}, {"lte", r.To}} {
@@ -132,6 +137,15 @@ func (s Selection) Filter(fields []core.CatalogueField, quick []string) (json.Ra
 		return nil, nil
 	}
 	return encode(clause{"and", clauses})
+}
+
+// exact returns the value of "in" that matches a chosen value and not what it would match as a pattern. Of a value that looks like a saved
+// set, for which SQON has no escape, that is a pattern for what ends with it. "__missing__" stays the missing value.
+func exact(value string) string {
+	if strings.HasPrefix(value, "set_id:") {
+		return "*" + value[:1] + sqon.Escape(value[1:])
+	}
+	return sqon.Escape(value)
 }
 
 // Finding returns the SQON of the documents with a value of a field that contains its text of Finds. As in the field's facet, its chosen
