@@ -83,7 +83,7 @@ func (s *Surface) Register(r *api.Router) {
 	}
 	r.HandleFunc(http.MethodGet, pathConsole+"/assets/{asset}", s.assets.serve)
 	get("/", api.Token(), s.overview)
-	get(pathConsole+"/sign-in", api.Open(), s.signInPage)
+	get(pathConsole+"/sign-in", api.LenientToken(), s.signInPage)
 	post("/sign-in", api.Open(), s.signIn)
 	post("/sign-out", api.Open(), s.signOut)
 

@@ -138,6 +138,13 @@ func TestExpired(t *testing.T) {
 		{request{method: "POST", path: "/tutti/console/studies/S1/submit", header: http.Header{"Referer": {"http://localhost/tutti/console/studies/S1?offset=25"}}}, "/tutti/console/studies/S1?offset=25", true},
 		{request{method: "POST", path: "/tutti/console/studies/S1/submit"}, "/tutti/", true},
 		{request{method: "POST", path: "/tutti/console/studies/S1/submit", header: http.Header{"Referer": {"http://evil.example.org/tutti/console/studies/S1"}}}, "/tutti/", true},
+		{request{
+			method: "POST", path: "/tutti/console/sign-in", form: url.Values{"token": {"expired"}},
+			header: http.Header{"Referer": {"http://localhost/tutti/console/sign-in?next=%2Ftutti%2Fconsole%2Fjobs"}},
+		}, "/tutti/console/jobs", true},
+		{request{
+			method: "POST", path: "/tutti/console/sign-in", form: url.Values{"token": {"expired"}}, header: http.Header{"Referer": {"http://localhost/tutti/console/sign-in"}},
+		}, "/tutti/", true},
 	} {
 		tt.token = "expired"
 		got := send(t, h, tt.request)
@@ -147,6 +154,13 @@ func TestExpired(t *testing.T) {
 			t.Errorf("%s %s: status %d: %s", tt.method, tt.path, got.Code, body)
 		}
 		checkPage(t, "/tutti", got.Header(), body)
+	}
+	// The page to sign in says who is signed in, and needs no valid token.
+	for token, says := range map[string]string{"s1": "Signed in as <strong>writer of S1</strong>", "expired": `console/sign-in">Sign in</a>`, "": `console/sign-in">Sign in</a>`} {
+		got := send(t, h, request{method: "GET", path: "/tutti/console/sign-in", token: token})
+		if got.Code != http.StatusOK || !strings.Contains(got.Body.String(), says) || !strings.Contains(got.Body.String(), `name="token"`) {
+			t.Errorf("%q: status %d: %s", token, got.Code, got.Body)
+		}
 	}
 }
 

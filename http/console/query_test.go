@@ -159,6 +159,10 @@ func TestSignInLeadsBack(t *testing.T) {
 		"/tutti/console/jobs?state=failed": "/tutti/console/jobs?state=failed", "/tutti/donors/graphql": "/tutti/donors/graphql", "/tutti/graphql": "/tutti/graphql",
 		"": "/tutti/", "/other/graphql": "/tutti/", "//evil.example/graphql": "/tutti/", "https://evil.example/tutti/graphql": "/tutti/",
 		`/tutti/\evil.example/graphql`: "/tutti/%5Cevil.example/graphql", "/tutti//evil.example/graphql": "/tutti/", "/tutti/keys": "/tutti/", "/tutti/xgraphql": "/tutti/",
+		"/tutti/console/sign-in": "/tutti/", "/tutti/console/sign-in/": "/tutti/", "/tutti/console/sign%2Din?x=1": "/tutti/",
+		"/tutti/console/sign-in?next=%2Ftutti%2Fconsole%2Fjobs%3Fstate%3Dfailed": "/tutti/console/jobs?state=failed",
+		"/tutti/console/sign-in?next=%2F%2Fevil.example%2Fgraphql":               "/tutti/", "/tutti/console/sign-in?next=%2Ftutti%2Fconsole%2Fsign-in": "/tutti/",
+		"/tutti/console/sign-in?next=https:%2F%2Fevil.example%2Ftutti%2Fconsole%2Fsign-in": "/tutti/", "https://evil.example/tutti/console/sign-in?next=%2Ftutti%2Fconsole%2Fjobs": "/tutti/",
 	} {
 		got := send(t, h, request{method: "POST", path: "/tutti/console/sign-in", form: url.Values{"token": {"none"}, "next": {next}}})
 		if got.Code != http.StatusSeeOther || got.Header().Get("Location") != want {

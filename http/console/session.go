@@ -55,10 +55,15 @@ func (s *Surface) guard(who api.Access, h api.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// nextPath returns the page to show after signing in: a path of the console or the query page of a catalogue, else the overview.
+// nextPath returns the page to show after signing in: a path of the console or the query page of a catalogue, else the overview. Of the page
+// to sign in it is the one that follows it.
 func (s *Surface) nextPath(given string) string {
 	u, err := url.Parse(given)
-	if err != nil || u.Scheme != "" || u.Host != "" {
+	if err == nil && s.isSignIn(u) {
+		given = u.Query().Get("next")
+		u, err = url.Parse(given)
+	}
+	if err != nil || u.Scheme != "" || u.Host != "" || s.isSignIn(u) {
 		return s.base + "/"
 	}
 	if strings.HasPrefix(given, s.base+pathConsole+"/") {
@@ -69,6 +74,11 @@ func (s *Surface) nextPath(given string) string {
 		return s.base + "/"
 	}
 	return s.base + "/" + path
+}
+
+// isSignIn reports whether a URL without a host is that of the page to sign in.
+func (s *Surface) isSignIn(u *url.URL) bool {
+	return u.Host == "" && strings.TrimSuffix(u.Path, "/") == s.link("sign-in")
 }
 
 // signInView is the content of the page to sign in.
