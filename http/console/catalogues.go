@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+	"golang.org/x/sync/errgroup"
 
 	"tutti/http/api"
 	"tutti/http/console/explore"
@@ -19,7 +21,7 @@ import (
 // catalogueEntry is one catalogue of the list.
 type catalogueEntry struct {
 	*core.Catalogue
-	// Documents is the number of documents that the caller sees, nil if it is unknown. Closed says why it may not read them.
+	// Documents is the number of documents that the caller sees, nil if it is unknown. Closed says why the caller cannot read them.
 	Documents *int64
 	Closed    string
 }
@@ -31,15 +33,27 @@ type cataloguesView struct {
 }
 
 func (s *Surface) catalogues(w http.ResponseWriter, r *http.Request) error {
-	v := cataloguesView{Base: s.base}
-	for _, c := range s.ports.Search.Catalogues.Catalogues().Catalogues {
-		v.Catalogues = append(v.Catalogues, s.counted(r, c))
+	all := s.ports.Search.Catalogues.Catalogues().Catalogues
+	v := cataloguesView{Base: s.base, Catalogues: make([]catalogueEntry, len(all))}
+	ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
+	defer cancel()
+	bounded := r.WithContext(ctx)
+	var group errgroup.Group
+	group.SetLimit(parallelReads)
+	for i, c := range all {
+		group.Go(func() error {
+			v.Catalogues[i] = s.counted(bounded, c)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
 	}
 	s.render(w, r, http.StatusOK, "catalogues", page{Title: "Catalogues", Active: "catalogues", Content: v})
 	return nil
 }
 
-// counted returns a catalogue with its number of documents.
+// counted returns a catalogue with its number of documents, or why that is unknown: the context of the request bounds the search for it.
 func (s *Surface) counted(r *http.Request, c *core.Catalogue) catalogueEntry {
 	e := catalogueEntry{Catalogue: c}
 	if c.Problem != nil {
@@ -51,6 +65,10 @@ func (s *Surface) counted(r *http.Request, c *core.Catalogue) catalogueEntry {
 	}
 	document := explore.DocumentName(c.DocumentType)
 	data, err := s.graphql(r, c, "{"+document+"{hits(first:0){total}}}", nil)
+	if err != nil && r.Context().Err() != nil {
+		e.Closed = "the index did not answer within " + span(probeTimeout)
+		return e
+	}
 	if err != nil {
 		e.Closed = core.MessageOf(err)
 		return e
@@ -120,10 +138,13 @@ func (s *Surface) catalogue(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	v := catalogueView{Base: s.base, catalogueEntry: s.counted(r, c)}
+	ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
+	defer cancel()
+	bounded := r.WithContext(ctx)
+	v := catalogueView{Base: s.base, catalogueEntry: s.counted(bounded, c)}
 	if v.Documents != nil {
 		document := explore.DocumentName(c.DocumentType)
-		if data, err := s.graphql(r, c, "{"+document+"{mapping}}", nil); err == nil {
+		if data, err := s.graphql(bounded, c, "{"+document+"{mapping}}", nil); err == nil {
 			v.Mapping, _ = readable([]byte(data.Get(document + ".mapping").Raw))
 		}
 	}

@@ -3,8 +3,11 @@ package console_test
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -120,6 +123,29 @@ func TestCatalogueAccess(t *testing.T) {
 	if got.Code != http.StatusOK || got.Body.String() != "a\tb\n" || string(w.params) != `{"format":"tsv"}` || !strings.Contains(got.Header().Get("Content-Disposition"), "rows.tsv") {
 		t.Errorf("status %d %v: %s", got.Code, got.Header(), got.Body)
 	}
+}
+
+// TestHungIndex: however many catalogues wait for an index, the page of all waits once, shortly, and says of which the number is unknown.
+func TestHungIndex(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.hangs = "hung"
+		for i := range 20 {
+			w.catalogues.Catalogues = append(w.catalogues.Catalogues, &core.Catalogue{ID: "hung" + strconv.Itoa(i), DocumentType: "donor", DefaultAccess: core.AccessPublic})
+		}
+		h := router(t, w, api.Config{})
+		for path, unknown := range map[string]int{"/console/catalogues": 20, "/console/catalogues/hung7": 1} {
+			start := time.Now()
+			got := send(t, h, request{method: "GET", path: path})
+			body := got.Body.String()
+			if took := time.Since(start); took != 3*time.Second || got.Code != http.StatusOK || strings.Count(body, "the index did not answer within 3 s") != unknown {
+				t.Errorf("%s: status %d after %s: %s", path, got.Code, took, body)
+			}
+			if unknown > 1 && !strings.Contains(body, "<dd>42</dd>") {
+				t.Errorf("%s lacks the number of the others: %s", path, body)
+			}
+		}
+	})
 }
 
 // TestExploreFind: a text is searched in all values of a facet that has more of them than a page, under the other filters.

@@ -18,7 +18,7 @@ import (
 const (
 	// listed is the number of jobs or dead letters of a page.
 	listed = 25
-	// parallelReads is how many jobs are read at a time.
+	// parallelReads is how many jobs or catalogues are read at a time.
 	parallelReads = 8
 	// eventInterval is the minimum time between two events of a stream, keepAlive the maximum.
 	eventInterval, keepAlive = 400 * time.Millisecond, 15 * time.Second

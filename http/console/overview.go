@@ -14,7 +14,7 @@ import (
 	"tutti/internal/core"
 )
 
-// probeTimeout bounds the probes of the components for one page.
+// probeTimeout bounds the probes of the components, or of the catalogues, for one page.
 const probeTimeout = 3 * time.Second
 
 // overviewView is the content of the overview.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"tutti/internal/core"
 )
@@ -113,15 +114,24 @@ func (m *metadataWorld) SetState(_ context.Context, study, id string, state core
 
 // searchWorld implements the ports of the catalogues.
 type searchWorld struct {
+	mu      sync.Mutex
 	graph   func(core.GraphQLRequest) string
 	queries []core.GraphQLRequest
 	// callers are the names of those who sent the queries.
 	callers []string
 	params  json.RawMessage
-	down    error
+	// hangs is the prefix of the ids of catalogues whose index does not answer, empty for none.
+	hangs string
+	down  error
 }
 
-func (s *searchWorld) Execute(_ context.Context, _ string, who core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error) {
+func (s *searchWorld) Execute(ctx context.Context, catalogue string, who core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error) {
+	if s.hangs != "" && strings.HasPrefix(catalogue, s.hangs) {
+		<-ctx.Done()
+		return core.GraphQLResponse{}, ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.queries, s.callers = append(s.queries, r), append(s.callers, who.Name)
 	return core.GraphQLResponse{Body: []byte(s.graph(r))}, s.down
 }
