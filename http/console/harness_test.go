@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,8 @@ type world struct {
 	catalogues   core.CatalogueSet
 	health       system.Health
 	changes      []core.JobChange
+	// organizations is the number of those of every job, at least 1.
+	organizations int
 	// removes is set if a job is removed while it is watched.
 	removes bool
 	// located are the records of any id.
@@ -115,7 +118,11 @@ func (w *world) Get(_ context.Context, id string) (core.Job, error) {
 }
 
 func (w *world) Organizations(context.Context, string) ([]core.OrganizationRun, error) {
-	return []core.OrganizationRun{{Organization: "S1", State: core.JobRunning, Totals: core.Totals{Expected: 10, Fetched: 4}}}, w.down
+	runs := make([]core.OrganizationRun, max(1, w.organizations))
+	for i := range runs {
+		runs[i] = core.OrganizationRun{Organization: "S" + strconv.Itoa(i+1), State: core.JobRunning, Totals: core.Totals{Expected: 10, Fetched: 4}}
+	}
+	return runs, w.down
 }
 
 func (w *world) Cancel(_ context.Context, id string) (core.Job, error) {
