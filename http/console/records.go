@@ -19,8 +19,8 @@ type recordView struct {
 	Repositories                 []core.RepositoryStatus
 	// Trace is nil until a record is asked for.
 	Trace *core.RecordTrace
-	// Searched is set after a search by an id; Found are the records with it that the caller may see, if there are several, and Failed the
-	// codes of the repositories that could not be searched.
+	// Searched is set after a search by an id; Found are the records with it that the caller may see, and Failed the codes of the repositories
+	// that could not be searched and may have more.
 	Searched bool
 	Found    []core.RecordLocation
 	Failed   []string
@@ -55,7 +55,7 @@ func (s *Surface) record(w http.ResponseWriter, r *http.Request) error {
 		if err := s.locate(r, &v); err != nil {
 			return err
 		}
-		if len(v.Found) == 1 {
+		if len(v.Found) == 1 && len(v.Failed) == 0 {
 			s.see(w, s.tracePath(v.Found[0].Repository, v.Found[0].Organization, v.Found[0].ID), "")
 			return nil
 		}
@@ -70,7 +70,12 @@ func (s *Surface) locate(r *http.Request, v *recordView) error {
 	if err != nil {
 		return err
 	}
-	v.Searched, v.Failed = true, all.Failed
+	v.Searched = true
+	for _, code := range all.Failed {
+		if v.Repository == "" || code == v.Repository {
+			v.Failed = append(v.Failed, code)
+		}
+	}
 	for _, at := range all.Found {
 		if (v.Repository == "" || at.Repository == v.Repository) && (v.Organization == "" || at.Organization == v.Organization) &&
 			api.RequireWrite(r, at.Organization) == nil {

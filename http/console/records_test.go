@@ -23,16 +23,18 @@ func TestRecordByID(t *testing.T) {
 		has         []string
 		lacks       string
 	}{
-		"in one":                {found: []core.RecordLocation{at("song.ca", "S1")}, token: "system", to: trace},
-		"in several":            {found: []core.RecordLocation{at("song.ca", "S1"), at("song.ca", "S2")}, token: "system", has: []string{"2 records have this id", "?repository=song.ca&amp;organization=S2&amp;id=r1"}},
-		"in none":               {token: "system", has: []string{"No record with this id", `name="organization"`, "<details open>"}},
-		"of one organization":   {found: []core.RecordLocation{at("song.ca", "S1"), at("song.ca", "S2")}, token: "s1", to: trace},
-		"of another one":        {found: []core.RecordLocation{at("song.ca", "S2")}, token: "s1", has: []string{"No record with this id"}, lacks: "S2"},
-		"without a scope":       {found: []core.RecordLocation{at("song.ca", "S1")}, token: "none", has: []string{"No record with this id"}, lacks: "S1"},
-		"in a chosen one":       {found: []core.RecordLocation{at("good", "S1"), at("song.ca", "S1")}, token: "system", more: "&repository=song.ca", to: trace},
-		"in a chosen study":     {found: []core.RecordLocation{at("song.ca", "S1"), at("song.ca", "S2")}, token: "system", more: "&organization=S1", to: trace},
-		"not in the chosen one": {found: []core.RecordLocation{at("song.ca", "S1")}, token: "system", more: "&repository=good", has: []string{"of what you chose"}},
-		"not everywhere":        {failed: []string{"good"}, token: "system", has: []string{"Not every repository could be searched", "The index of good"}},
+		"in one":                          {found: []core.RecordLocation{at("song.ca", "S1")}, token: "system", to: trace},
+		"in several":                      {found: []core.RecordLocation{at("song.ca", "S1"), at("song.ca", "S2")}, token: "system", has: []string{"2 records have this id", "?repository=song.ca&amp;organization=S2&amp;id=r1"}},
+		"in none":                         {token: "system", has: []string{"No record with this id", `name="organization"`, "<details open>"}},
+		"of one organization":             {found: []core.RecordLocation{at("song.ca", "S1"), at("song.ca", "S2")}, token: "s1", to: trace},
+		"of another one":                  {found: []core.RecordLocation{at("song.ca", "S2")}, token: "s1", has: []string{"No record with this id"}, lacks: "S2"},
+		"without a scope":                 {found: []core.RecordLocation{at("song.ca", "S1")}, token: "none", has: []string{"No record with this id"}, lacks: "S1"},
+		"in a chosen one":                 {found: []core.RecordLocation{at("good", "S1"), at("song.ca", "S1")}, token: "system", more: "&repository=song.ca", to: trace},
+		"in a chosen study":               {found: []core.RecordLocation{at("song.ca", "S1"), at("song.ca", "S2")}, token: "system", more: "&organization=S1", to: trace},
+		"not in the chosen one":           {found: []core.RecordLocation{at("song.ca", "S1")}, token: "system", more: "&repository=good", has: []string{"of what you chose"}},
+		"in one, not everywhere":          {found: []core.RecordLocation{at("song.ca", "S1")}, failed: []string{"good"}, token: "s1", has: []string{"1 record has this id", "?repository=song.ca&amp;organization=S1&amp;id=r1", "The index of good"}},
+		"in a chosen one, not everywhere": {found: []core.RecordLocation{at("song.ca", "S1")}, failed: []string{"good"}, token: "system", more: "&repository=song.ca", to: trace},
+		"not everywhere":                  {failed: []string{"good"}, token: "system", has: []string{"Not every repository could be searched", "The index of good"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
