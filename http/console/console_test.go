@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tutti/http/api"
+	"tutti/http/system"
 	"tutti/internal/core"
 )
 
@@ -327,6 +328,25 @@ func TestScopes(t *testing.T) {
 		if body := got.Body.String(); got.Code != tt.status || !strings.Contains(body, tt.has) || tt.lacks != "" && strings.Contains(body, tt.lacks) {
 			t.Errorf("%s %s: status %d, want %d with %q and without %q: %s", tt.token, tt.path, got.Code, tt.status, tt.has, tt.lacks, body)
 		}
+	}
+}
+
+// TestOverviewOfRestricted: a caller of some organizations is not told which repositories fail, so the page does not say that none does.
+func TestOverviewOfRestricted(t *testing.T) {
+	w := newWorld()
+	w.health = system.Health{Components: map[string]system.ComponentState{"queue": system.ComponentUp}}
+	w.repositories[1].State, w.repositories[1].Paused = core.RepositoryFailing, ""
+	w.catalogues = core.CatalogueSet{}
+	h := router(t, w, api.Config{Authenticator: tokens{}})
+	for token, want := range map[string]string{"s1": "No repository is paused and every component works.", "system": "1 repository is not being indexed."} {
+		body := send(t, h, request{method: "GET", path: "/", token: token}).Body.String()
+		if !strings.Contains(body, "<strong>"+want+"</strong>") || strings.Contains(body, ">Healthy<") != (token == "system") || strings.Contains(body, ">Not paused<") != (token == "s1") {
+			t.Errorf("%s: %s", token, body)
+		}
+	}
+	w.repositories = w.repositories[:1]
+	if body := send(t, h, request{method: "GET", path: "/", token: "system"}).Body.String(); !strings.Contains(body, "Every repository is indexed and every component works.") {
+		t.Errorf("%s", body)
 	}
 }
 

@@ -107,6 +107,8 @@ func (v *overviewView) summarize() {
 		v.Summary = "No repository is configured."
 	case len(parts) > 0:
 		v.Summary = strings.Join(parts, ", ") + "."
+	case !v.System: // whose list does not say which repositories fail
+		v.Healthy, v.Summary = true, "No repository is paused and every component works."
 	default:
 		v.Healthy, v.Summary = true, "Every repository is indexed and every component works."
 	}
