@@ -575,7 +575,12 @@ func TestMCPChallenge(t *testing.T) {
 			`Bearer resource_metadata="http://localhost/.well-known/oauth-protected-resource/mcp"`,
 		},
 		"a catalogue for tokens, API keys": {mcp.Config{Auth: true}, query, "", 200, ""},
-		"what needs none, an issuer":       {mcp.Config{Auth: true, Issuer: "https://login.example.org"}, listTools, "", 200, ""},
+		"the state of the index, an issuer": {
+			mcp.Config{Auth: true, Issuer: "https://login.example.org"},
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"index_status"}}`, "", 401,
+			`Bearer resource_metadata="http://localhost/.well-known/oauth-protected-resource/mcp"`,
+		},
+		"what needs none, an issuer": {mcp.Config{Auth: true, Issuer: "https://login.example.org"}, listTools, "", 200, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := working()

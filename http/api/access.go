@@ -166,9 +166,7 @@ func checkAccess(r *http.Request, who Access) error {
 func authenticate(r *http.Request) (core.Principal, error) {
 	given := r.Header.Values(HeaderAuthorization)
 	if len(given) == 0 {
-		return core.Principal{}, &accessError{challenge: bearer, cause: &core.Error{
-			Code: core.CodeUnauthenticated, Message: "a token is required", Hint: hintToken,
-		}}
+		return core.Principal{}, tokenRequired()
 	}
 	token, ok := bearerToken(given[0])
 	if len(given) > 1 || !ok {
@@ -187,6 +185,12 @@ func authenticate(r *http.Request) (core.Principal, error) {
 	return p, nil
 }
 
+func tokenRequired() error {
+	return &accessError{challenge: bearer, cause: &core.Error{
+		Code: core.CodeUnauthenticated, Message: "a token is required", Hint: hintToken,
+	}}
+}
+
 // bearerToken returns the token of an Authorization header (RFC 6750, section 2.1); the scheme may be in any case.
 func bearerToken(header string) (string, bool) {
 	scheme, rest, _ := strings.Cut(header, " ")
@@ -199,6 +203,14 @@ func bearerToken(header string) (string, bool) {
 		return !letter && !strings.ContainsRune("-._~+/", c)
 	})
 	return token, !foreign
+}
+
+// RequireToken rejects a caller without a token on a route where tokens are optional; nil when authentication is off.
+func RequireToken(r *http.Request) error {
+	if caller, on := CallerOf(r.Context()); on && caller.ID == "" {
+		return tokenRequired()
+	}
+	return nil
 }
 
 // RequireSystem rejects a caller without the system's write scope; nil when authentication is off.

@@ -170,6 +170,9 @@ func mentions(f core.CatalogueField, text string) bool {
 }
 
 func (c *call) indexStatus(none) (any, error) {
+	if err := api.RequireToken(c.r); err != nil {
+		return nil, err
+	}
 	states, err := indexing.VisibleRepositories(c.r, c.ports.Repositories)
 	if err != nil {
 		return nil, err

@@ -96,6 +96,13 @@ func TestMCPSeesOnlyWhatTheTokenSees(t *testing.T) {
 		})
 	}
 
+	for who, token := range map[string]string{"nobody": "", "who reads S1": reader} {
+		text, failed := callTool(t, connectMCP(t, b.app.URL(), token), "index_status", `{}`)
+		if failed != (token == "") || strings.Contains(text, "a token is required") != failed || strings.Contains(text, `"repositories"`) == failed {
+			t.Errorf("index_status of %s: isError %t: %s", who, failed, text)
+		}
+	}
+
 	// The SDK's client lists everything, and no call of it, failed or not, shows what the reader may not see.
 	s := connectMCP(t, b.app.URL(), reader)
 	tools, err := s.ListTools(t.Context(), nil)
