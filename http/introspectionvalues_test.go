@@ -22,8 +22,11 @@ func TestIntrospectionValues(t *testing.T) {
 	p := working()
 	p.catalogues.put(participants())
 	var failure error
-	p.searches.values = func(id string, who core.Principal, most int) (map[string]core.FieldValues, error) {
+	p.searches.values = func(id string, who core.Principal, fields []string, most int) (map[string]core.FieldValues, error) {
 		calls = append(calls, call{id, who, most})
+		if fields != nil {
+			t.Errorf("only %v are counted", fields)
+		}
 		return map[string]core.FieldValues{
 			"participant_id":   {Values: []core.FieldValue{{Value: "P<1>", Count: 2}}, Note: "values longer than 1000 bytes are left out: 1"},
 			"age_at_diagnosis": {Min: 1.5, Max: 90.0},
@@ -72,7 +75,7 @@ func TestIntrospectionTagOfValues(t *testing.T) {
 	c.DataRelease = "DR-42"
 	p.catalogues.put(c)
 	count := int64(1)
-	p.searches.values = func(string, core.Principal, int) (map[string]core.FieldValues, error) {
+	p.searches.values = func(string, core.Principal, []string, int) (map[string]core.FieldValues, error) {
 		return map[string]core.FieldValues{"participant_id": {Values: []core.FieldValue{{Value: "a", Count: count}}}}, nil
 	}
 	h := newHandler(t, p, api.Config{Now: func() time.Time { return now }})

@@ -1,6 +1,8 @@
 package http_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +21,7 @@ func TestMCPValues(t *testing.T) {
 	p.searches.indexed = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	var asked []int
 	var failed error
-	p.searches.values = func(id string, who core.Principal, most int) (map[string]core.FieldValues, error) {
+	p.searches.values = func(id string, who core.Principal, fields []string, most int) (map[string]core.FieldValues, error) {
 		asked = append(asked, most)
 		if id != "participants" || who.ID != "" {
 			t.Errorf("values of %q for %q", id, who.ID)
@@ -47,5 +49,43 @@ func TestMCPValues(t *testing.T) {
 	got = callMCP(t, h, "get_catalogue_fields", `{"catalogueId":"participants","values":1}`).Get("structuredContent")
 	if got.Get("valuesNote").String() != "not counted: the engine does not answer" || !got.Get("fields.0").Exists() {
 		t.Error(got.Raw)
+	}
+}
+
+// TestMCPValuesAreBounded: only the values of listed fields are counted, and those beyond 256 KiB are left out with notes.
+func TestMCPValuesAreBounded(t *testing.T) {
+	p := working()
+	wide := plain("wide")
+	for i := range 200 {
+		wide.Fields = append(wide.Fields, core.CatalogueField{Name: fmt.Sprintf("f%03d", i), Type: "keyword"})
+	}
+	p.catalogues.put(wide)
+	var asked []string
+	p.searches.values = func(_ string, _ core.Principal, fields []string, most int) (map[string]core.FieldValues, error) {
+		asked = fields
+		values := map[string]core.FieldValues{}
+		for _, name := range fields {
+			for range most {
+				of := values[name]
+				of.Values = append(of.Values, core.FieldValue{Value: strings.Repeat("v", 1000), Count: 1})
+				values[name] = of
+			}
+		}
+		return values, nil
+	}
+	h := newHandler(t, p, api.Config{})
+	got := callMCP(t, h, "get_catalogue_fields", `{"catalogueId":"wide","contains":"f199","values":100}`).Get("structuredContent")
+	if !slices.Equal(asked, []string{"f199"}) || got.Get("fields.0.values.#").Int() != 100 || got.Get("valuesNote").Exists() {
+		t.Errorf("asked for %v: %.300s", asked, got.Raw)
+	}
+	got = callMCP(t, h, "get_catalogue_fields", `{"catalogueId":"wide","contains":"none","values":100}`).Get("structuredContent")
+	if asked == nil || len(asked) > 0 {
+		t.Errorf("asked for %v: %.300s", asked, got.Raw)
+	}
+	got = callMCP(t, h, "get_catalogue_fields", `{"catalogueId":"wide","contains":"f","values":100}`).Get("structuredContent")
+	if len(asked) != 200 || got.Get("fields.#").Int() != 200 || len(got.Raw) > 300<<10 ||
+		got.Get("valuesNote").String() != "the values of 198 fields are left out: together they are longer than 256 KiB; list fewer fields with contains, or lower values" ||
+		got.Get("fields.1.values.#").Int() != 100 || got.Get("fields.2.values").Exists() || got.Get("fields.2.valuesNote").String() != "left out" {
+		t.Errorf("asked for %d fields: %d bytes, %s", len(asked), len(got.Raw), got.Get("valuesNote"))
 	}
 }

@@ -16,7 +16,7 @@ import (
 type searches struct {
 	execute  func(ctx context.Context, catalogueID string, who core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error)
 	download func(ctx context.Context, catalogueID string, who core.Principal, r core.DownloadRequest, begin core.BeginDownload) error
-	values   func(catalogueID string, who core.Principal, most int) (map[string]core.FieldValues, error)
+	values   func(catalogueID string, who core.Principal, fields []string, most int) (map[string]core.FieldValues, error)
 	// indexed is when every index was last written.
 	indexed time.Time
 }
@@ -29,8 +29,8 @@ var (
 
 func (s *searches) IndexedAt(string) time.Time { return s.indexed }
 
-func (s *searches) Values(_ context.Context, id string, who core.Principal, most int) (map[string]core.FieldValues, error) {
-	return s.values(id, who, most)
+func (s *searches) Values(_ context.Context, id string, who core.Principal, fields []string, most int) (map[string]core.FieldValues, error) {
+	return s.values(id, who, fields, most)
 }
 
 func (s *searches) Execute(ctx context.Context, id string, who core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error) {
@@ -57,7 +57,7 @@ func workingSearches() *searches {
 			_, err = io.WriteString(w, "id\nA\n")
 			return err
 		},
-		values: func(string, core.Principal, int) (map[string]core.FieldValues, error) { return nil, nil },
+		values: func(string, core.Principal, []string, int) (map[string]core.FieldValues, error) { return nil, nil },
 	}
 }
 

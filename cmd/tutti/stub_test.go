@@ -168,7 +168,7 @@ type stubCatalogues struct{}
 
 func (stubCatalogues) IndexedAt(string) time.Time { return time.Time{} }
 
-func (stubCatalogues) Values(context.Context, string, core.Principal, int) (map[string]core.FieldValues, error) {
+func (stubCatalogues) Values(context.Context, string, core.Principal, []string, int) (map[string]core.FieldValues, error) {
 	return nil, nil
 }
 

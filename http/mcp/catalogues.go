@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
 	"slices"
@@ -105,7 +106,7 @@ type fieldList struct {
 	// DataRelease names the release of the documents, DataIndexedAt is when the last of them was written.
 	DataRelease   string    `json:"dataRelease,omitempty"`
 	DataIndexedAt time.Time `json:"dataIndexedAt,omitzero"`
-	// ValuesNote says why there are no values.
+	// ValuesNote says why there are no values, or of how many fields there are none.
 	ValuesNote string `json:"valuesNote,omitempty"`
 	// Operators are those of each type of a listed field.
 	Operators map[string][]string `json:"operators"`
@@ -124,12 +125,6 @@ func (c *call) fields(in fieldsInput) (any, error) {
 		DataRelease: found.DataRelease, DataIndexedAt: c.ports.Data.IndexedAt(found.ID).UTC(),
 		Operators: map[string][]string{}, Fields: []fieldBody{},
 	}
-	var values map[string]core.FieldValues
-	if in.Values != 0 {
-		if values, err = c.values(found, in.Values, &list); err != nil {
-			return nil, err
-		}
-	}
 	known := newFields(found)
 	for _, f := range found.Fields {
 		switch {
@@ -138,29 +133,53 @@ func (c *call) fields(in fieldsInput) (any, error) {
 			list.Omitted++
 		default:
 			list.Operators[f.Type] = sqon.Operators(f.Type)
-			b := known.describe(f)
-			b.FieldValues = values[f.Name]
-			list.Fields = append(list.Fields, b)
+			list.Fields = append(list.Fields, known.describe(f))
 		}
 	}
-	return list, nil
+	if in.Values != 0 {
+		err = c.addValues(found, in.Values, &list)
+	}
+	return list, err
 }
 
-// values returns most values of the fields as the caller sees them, or none and a note in list.
-func (c *call) values(of *core.Catalogue, most int, list *fieldList) (map[string]core.FieldValues, error) {
+// addValues adds to the fields of list most values of each as the caller sees them, up to maxResultBytes in all, and a note if some lack.
+func (c *call) addValues(of *core.Catalogue, most int, list *fieldList) error {
 	if most < 0 || most > maxValues {
-		return nil, core.NewError(core.CodeInvalid, fmt.Sprintf("values must be 0 to %d, not %d", maxValues, most))
+		return core.NewError(core.CodeInvalid, fmt.Sprintf("values must be 0 to %d, not %d", maxValues, most))
 	}
 	if err := api.RequireQuery(c.r, of); err != nil {
-		return nil, err
+		return err
+	}
+	names := make([]string, len(list.Fields))
+	for i := range list.Fields {
+		names[i] = list.Fields[i].Name
 	}
 	caller, _ := api.CallerOf(c.r.Context())
-	values, err := c.ports.Data.Values(c.r.Context(), of.ID, caller, most)
+	values, err := c.ports.Data.Values(c.r.Context(), of.ID, caller, names, most)
 	if err != nil {
 		c.note(err)
 		list.ValuesNote = "not counted: " + core.MessageOf(err)
+		return nil
 	}
-	return values, nil
+	left, room := 0, maxResultBytes
+	for i := range list.Fields {
+		field := &list.Fields[i]
+		field.FieldValues = values[field.Name]
+		var text bytes.Buffer
+		if err := api.EncodeJSON(&text, field.FieldValues); err != nil {
+			return fmt.Errorf("encoding values: %w", err)
+		}
+		if text.Len() > room {
+			left++
+			field.FieldValues = core.FieldValues{Note: "left out"}
+			continue
+		}
+		room -= text.Len()
+	}
+	if left > 0 {
+		list.ValuesNote = fmt.Sprintf("the values of %d fields are left out: together they are longer than %d KiB; list fewer fields with contains, or lower values", left, maxResultBytes>>10)
+	}
+	return nil
 }
 
 // mentions reports whether the names or the description of a field contain a text, in any case.

@@ -13,7 +13,7 @@ import (
 	"tutti/internal/jsontext"
 )
 
-// maxResultBytes bounds the hits and the values of facets of a result: models read all of it.
+// maxResultBytes bounds the hits and the values of facets, or of fields, in a result: models read all of it.
 const maxResultBytes = 256 << 10
 
 type queryResult struct {

@@ -151,7 +151,7 @@ func (h *catalogues) describe(w http.ResponseWriter, r *http.Request, c *catalog
 	}
 	if most > 0 {
 		caller, _ := api.CallerOf(r.Context())
-		values, err := h.data.Values(r.Context(), c.catalogue.ID, caller, most)
+		values, err := h.data.Values(r.Context(), c.catalogue.ID, caller, nil, most)
 		if err != nil {
 			api.NoteError(r, fmt.Errorf("counting values: %w", err))
 			middle = strings.TrimSuffix(middle, "},") + `,"valuesNote":` + string(rendered("not counted: "+core.MessageOf(err))) + "},"

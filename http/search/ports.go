@@ -21,9 +21,9 @@ type Data interface {
 	// that is unknown.
 	IndexedAt(catalogueID string) time.Time
 	// Values returns by field name the values in the documents that a caller sees: at most most of a keyword or a boolean, the bounds of
-	// a number or a date. Other fields are absent. CodeNotFound if the catalogue does not exist or has failed, CodeUnavailable or
+	// a number or a date. Other fields are absent, and those that are not among fields unless it is nil. CodeNotFound if the catalogue does not exist or has failed, CodeUnavailable or
 	// CodeOverloaded if nothing can be counted now.
-	Values(ctx context.Context, catalogueID string, who core.Principal, most int) (map[string]core.FieldValues, error)
+	Values(ctx context.Context, catalogueID string, who core.Principal, fields []string, most int) (map[string]core.FieldValues, error)
 }
 
 // Catalogues returns the catalogues that can be searched.

@@ -26,15 +26,15 @@ func (d dataAPI) IndexedAt(id string) time.Time {
 	return d.written.At(m.Definition().Index)
 }
 
-// Values counts values in the documents that a caller sees. It returns CodeNotFound if the catalogue is not available.
-func (d dataAPI) Values(ctx context.Context, id string, who core.Principal, most int) (map[string]core.FieldValues, error) {
+// Values counts values of some fields, of all for nil, in the documents that a caller sees. It returns CodeNotFound if the catalogue is not available.
+func (d dataAPI) Values(ctx context.Context, id string, who core.Principal, fields []string, most int) (map[string]core.FieldValues, error) {
 	m := d.catalogues.Model(id)
 	if m == nil {
 		return nil, core.NewError(core.CodeNotFound, "the catalogue is not available")
 	}
 	v := d.searches.View(m, who)
 	defer v.Log(ctx)
-	return v.Values(ctx, most)
+	return v.Values(ctx, fields, most)
 }
 
 // shareTimeout limits tryShareWriteTimes, which neither a start nor an end should wait for.

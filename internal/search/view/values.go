@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"tutti/internal/core"
@@ -28,17 +29,17 @@ type valueFacet struct {
 	facet index.Facet
 }
 
-// Values returns by field the values of the documents that the caller sees: of keywords and booleans the most frequent ones, at most
+// Values returns by field, for some fields or all for nil, the values of the documents that the caller sees: of keywords and booleans the most frequent ones, at most
 // most of them, with the number of documents, of numbers and dates the bounds. Nested elements count as in facets. Other fields are not
 // in the result; those that the index cannot count have only a note. The errors are those of Search, if the whole search fails.
-func (v *View) Values(ctx context.Context, most int) (map[string]core.FieldValues, error) {
+func (v *View) Values(ctx context.Context, fields []string, most int) (map[string]core.FieldValues, error) {
 	found := map[string]core.FieldValues{}
 	var wanted []valueFacet
 	for _, described := range v.model.Catalogue().Fields {
 		field, known := v.Field(described.Name)
 		facet := index.Facet{Field: field}
 		switch {
-		case !known:
+		case !known, fields != nil && !slices.Contains(fields, described.Name):
 			continue
 		case field.Type == "keyword", field.Type == "constant_keyword", field.Type == "wildcard", field.Type == "boolean":
 			facet.Buckets = &index.Buckets{Max: most}
@@ -51,7 +52,7 @@ func (v *View) Values(ctx context.Context, most int) (map[string]core.FieldValue
 		case !v.counts(field.Path):
 			found[described.Name] = core.FieldValues{Note: "the index does not count the values of this field (doc_values is false)"}
 		case len(wanted) == maxValueFields:
-			found[described.Name] = core.FieldValues{Note: fmt.Sprintf("not counted: only the first %d fields of a catalogue are", maxValueFields)}
+			found[described.Name] = core.FieldValues{Note: fmt.Sprintf("not counted: only the first %d fields are", maxValueFields)}
 		default:
 			wanted = append(wanted, valueFacet{described.Name, facet})
 		}

@@ -68,7 +68,7 @@ func TestValues(t *testing.T) {
 		"o.k":   {Buckets: []index.Bucket{{Key: "z", Count: 1}}},
 		"t.raw": {},
 	}}
-	got, err := view.New(e, view.Config{}).View(modelOf(t, valueMapping), core.Principal{}).Values(t.Context(), 3)
+	got, err := view.New(e, view.Config{}).View(modelOf(t, valueMapping), core.Principal{}).Values(t.Context(), nil, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestValues(t *testing.T) {
 		want *query.Node
 	}{"a reader": {who, exactly("studyId", "S1")}, "nobody": {core.Principal{}, &query.Node{Op: query.Nothing}}, "the system": {core.Principal{System: true}, nil}} {
 		e := &counter{}
-		if _, err := view.New(e, view.Config{}).View(m, c.who).Values(t.Context(), 1); err != nil {
+		if _, err := view.New(e, view.Config{}).View(m, c.who).Values(t.Context(), nil, 1); err != nil {
 			t.Fatal(err)
 		}
 		for _, req := range e.reqs[0] {
@@ -116,7 +116,7 @@ func TestValues(t *testing.T) {
 // TestValuesOfRejectedFields: fields that the engine rejects have a note, the others their values; the number of searches is bounded.
 func TestValuesOfRejectedFields(t *testing.T) {
 	e := &counter{rejected: map[string]bool{"n": true}, facets: map[string]index.FacetResult{"k": {Buckets: []index.Bucket{{Key: "x", Count: 1}}}}}
-	got, err := view.New(e, view.Config{}).View(modelOf(t, valueMapping), core.Principal{}).Values(t.Context(), 3)
+	got, err := view.New(e, view.Config{}).View(modelOf(t, valueMapping), core.Principal{}).Values(t.Context(), nil, 3)
 	if err != nil || got["n"].Note != "not counted: a field cannot be counted" || len(got["k"].Values) != 1 || got["o.k"].Note != "" {
 		t.Errorf("got %v, %v", got, err)
 	}
@@ -129,7 +129,7 @@ func TestValuesOfRejectedFields(t *testing.T) {
 		e.rejected[name] = true
 	}
 	many := modelOf(t, `{"properties":{`+strings.Join(properties, ",")+`}}`)
-	got, err = view.New(e, view.Config{}).View(many, core.Principal{}).Values(t.Context(), 3)
+	got, err = view.New(e, view.Config{}).View(many, core.Principal{}).Values(t.Context(), nil, 3)
 	if err != nil || len(got) != 210 || len(e.reqs) != 16 {
 		t.Fatalf("%d fields after %d searches, %v", len(got), len(e.reqs), err)
 	}
@@ -142,8 +142,14 @@ func TestValuesOfRejectedFields(t *testing.T) {
 		t.Errorf("%d facets, %s", len(e.reqs[0][0].Facets), got["f200"].Note)
 	}
 
+	e = &counter{facets: map[string]index.FacetResult{"f205": {Buckets: []index.Bucket{{Key: "x", Count: 1}}}}}
+	got, err = view.New(e, view.Config{}).View(many, core.Principal{}).Values(t.Context(), []string{"f205", "none"}, 3)
+	if err != nil || len(got) != 1 || len(got["f205"].Values) != 1 || len(e.reqs[0][0].Facets) != 1 {
+		t.Errorf("of one field: %v, %v", got, err)
+	}
+
 	e = &counter{err: core.NewError(core.CodeUnavailable, "the engine does not answer")}
-	if _, err := view.New(e, view.Config{}).View(many, core.Principal{}).Values(t.Context(), 3); core.CodeOf(err) != core.CodeUnavailable || len(e.reqs) != 1 {
+	if _, err := view.New(e, view.Config{}).View(many, core.Principal{}).Values(t.Context(), nil, 3); core.CodeOf(err) != core.CodeUnavailable || len(e.reqs) != 1 {
 		t.Errorf("%v after %d searches", err, len(e.reqs))
 	}
 }
