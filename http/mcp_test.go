@@ -311,6 +311,11 @@ func TestMCPBuildsFilters(t *testing.T) {
 			`{"content":[{"content":[{"content":{"fieldName":"age_at_diagnosis","value":[1,9]},"op":"between"}],"op":"not"},{"content":[{"content":{"fieldNames":["participant_id"],"value":"P*"},"op":"filter"},{"content":{"fieldName":"participant_id","value":"P1"},"op":"not-in"}],"op":"and"}],"op":"or"}`,
 			`not age_at_diagnosis is between 1 and 9 or (participant_id matches "P*" and participant_id is not "P1")`,
 		},
+		"patterns": {
+			`"clauses":[{"op":"in","fieldName":"participant_id","value":["HLA-A*02:01","P1"]},{"op":"not-in","fieldName":"participant_id","value":"HLA-?\\*02"},{"op":"all","fieldName":"participant_id","value":["a*","b"]}]`,
+			`{"content":[{"content":{"fieldName":"participant_id","value":["HLA-A*02:01","P1"]},"op":"in"},{"content":{"fieldName":"participant_id","value":"HLA-?\\*02"},"op":"not-in"},{"content":{"fieldName":"participant_id","value":["a*","b"]},"op":"all"}],"op":"and"}`,
+			`participant_id is something that matches "HLA-A*02:01" or "P1" and participant_id is not "HLA-?*02" and participant_id has all of something that matches "a*" and "b"`,
+		},
 		"a pivot": {
 			`"pivot":"samples","clauses":[{"op":"in","fieldName":"samples.type","value":"blood"},{"op":"lte","fieldName":"samples.weight","value":2}]`,
 			`{"content":[{"content":{"fieldName":"samples.type","value":"blood"},"op":"in"},{"content":{"fieldName":"samples.weight","value":2},"op":"lte"}],"op":"and","pivot":"samples"}`,

@@ -83,11 +83,7 @@ func valuesSummary(n *sqon.Node) string {
 	}
 	var values []string
 	for _, v := range n.Values[:min(len(n.Values), maxNamed)] {
-		text := v.Text
-		if v.Kind == sqon.String {
-			text = strconv.Quote(text)
-		}
-		values = append(values, text)
+		values = append(values, valueSummary(n.Op, v))
 	}
 	switch more := len(n.Values) - maxNamed; {
 	case len(n.Values) == 0:
@@ -100,4 +96,21 @@ func valuesSummary(n *sqon.Node) string {
 		last := len(values) - 1
 		return strings.Join(values[:last], ", ") + conjunction + values[last]
 	}
+}
+
+// valueSummary returns a value: quoted as the text it stands for, and a pattern as what it matches.
+func valueSummary(op sqon.Operator, v sqon.Value) string {
+	if v.Kind != sqon.String {
+		return v.Text
+	}
+	if op == sqon.In || op == sqon.NotIn || op == sqon.SomeNotIn || op == sqon.All {
+		switch term := v.Term(); term.Kind {
+		case sqon.TermPattern:
+			return "something that matches " + strconv.Quote(v.Text)
+		case sqon.TermText:
+			return strconv.Quote(term.Text)
+		default: // as it is written
+		}
+	}
+	return strconv.Quote(v.Text)
 }
