@@ -3,6 +3,7 @@ package main
 import (
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -281,5 +282,23 @@ func TestChart(t *testing.T) {
 				t.Errorf("values.yaml has no %s", path[1])
 			}
 		}
+	}
+}
+
+// TestReleaseKeepsForeignFolders: the build of a release replaces only what is a release.
+func TestReleaseKeepsForeignFolders(t *testing.T) {
+	t.Parallel()
+	kept := filepath.Join(t.TempDir(), "kept")
+	if err := os.WriteFile(kept, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), filepath.Join("..", "..", "deploy", "release", "build"))
+	build.Env = append(os.Environ(), "OUT="+filepath.Dir(kept), "VERSION=1", "GOFLAGS=-none") // Go would fail at once
+	output, err := build.CombinedOutput()
+	if err == nil || !strings.Contains(string(output), "is not a release") {
+		t.Errorf("%v: %s", err, output)
+	}
+	if _, err := os.Stat(kept); err != nil {
+		t.Error(err)
 	}
 }
