@@ -193,7 +193,7 @@ func TestImage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{" AS build\n", "CGO_ENABLED=0 go build -trimpath -ldflags \"-s -w -X main.version=", "\nFROM scratch\n", "\nUSER 65532:65532\n", "\nHEALTHCHECK ", "\nENTRYPOINT [\"/bin/tutti\"]\n"} {
+	for _, want := range []string{" AS build\n", "CGO_ENABLED=0 go build -trimpath -ldflags \"-s -w -X main.version=", "\nFROM scratch\n", "\nCOPY --from=build /src/LICENSE /out/THIRD-PARTY-LICENSES /usr/share/doc/tutti/\n", "\nUSER 65532:65532\n", "\nHEALTHCHECK ", "\nENTRYPOINT [\"/bin/tutti\"]\n"} {
 		if !bytes.Contains(file, []byte(want)) {
 			t.Errorf("the Dockerfile has no %q", want)
 		}
