@@ -117,6 +117,7 @@ type Index interface {
 	Swap(ctx context.Context, spec Spec, from, identity string) error
 
 	// Drop deletes an alias with its index, if identity is "" or the index's. It is success when the alias or that index is missing.
+	// CodeConflict for a core.PreviousAlias whose index others have given an alias.
 	Drop(ctx context.Context, alias, identity string) error
 
 	// Close releases all resources, after the calls in progress have ended.

@@ -56,13 +56,17 @@ func (r *Rebuild) moveBack(ctx context.Context, s state) error {
 }
 
 // DropPrevious deletes the index that the alias had before the last rebuild. CodeNotFound when there is none, CodeConflict while it is
-// rolled back to, and until the job of the last rebuild or rollback has ended.
+// rolled back to, until the job of the last rebuild or rollback has ended, and while others have given that index an alias.
 func (r *Rebuild) DropPrevious(ctx context.Context, ended Ended) error {
 	s, err := r.claim(ctx, stepDropping, ended)
 	if err != nil {
 		return err
 	}
-	if err := r.index.Drop(ctx, core.PreviousAlias(r.spec.Alias), s.identity); err != nil {
+	err = r.index.Drop(ctx, core.PreviousAlias(r.spec.Alias), s.identity)
+	if core.CodeOf(err) == core.CodeConflict { // others read it
+		return errors.Join(r.release(ctx, s, state{}), err)
+	}
+	if err != nil {
 		return err
 	}
 	return r.release(ctx, s, state{})

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/rebuild"
 )
 
 func TestRollback(t *testing.T) {
@@ -115,3 +117,22 @@ func (w *world) rollback() error {
 }
 
 func allEnded(context.Context, string) (bool, error) { return true, nil }
+
+// sharedPrevious is an index whose index before a rebuild others read.
+type sharedPrevious struct{ index.Index }
+
+func (sharedPrevious) Drop(context.Context, string, string) error {
+	return core.NewError(core.CodeConflict, "others read it")
+}
+
+// TestDropPreviousRefused: an index before the last rebuild that is not deleted, as others read it, can still be rolled back to.
+func TestDropPreviousRefused(t *testing.T) {
+	w := newWorld(t)
+	w.rebuilt()
+	r := rebuild.New(sharedPrevious{w.x}, w.cells, index.Spec{Alias: alias}, "identity", nil)
+	if err := r.DropPrevious(t.Context(), allEnded); core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != "others read it" {
+		t.Errorf("DropPrevious: %v", err)
+	}
+	w.ok(w.rollback())
+	w.holds(alias, "a")
+}

@@ -30,3 +30,11 @@ func TestEnsureAfterSwapElsewhere(t *testing.T) {
 		t.Errorf("asked %q, want %q", s.asked, want)
 	}
 }
+
+// TestDropOfSharedIndex: an index from before a rebuild that others have given an alias is not deleted.
+func TestDropOfSharedIndex(t *testing.T) {
+	previous := core.PreviousAlias("a")
+	found := `{"a-1":{"aliases":{"` + previous + `":{},"portal":{}},"settings":{"index":{"uuid":"U"}}}}`
+	x, _ := play(t, answer{200, found}, answer{200, found})
+	wantError(t, x.Drop(t.Context(), previous, "a-1/U"), core.CodeConflict, "the index a-1 is also read by other aliases: portal")
+}

@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
@@ -132,7 +133,8 @@ func (a *Admin) restoreSettings(ctx context.Context, physical string, body mappi
 	return err
 }
 
-// Drop deletes an alias with its index, if identity is "" or the index's.
+// Drop deletes an alias with its index, if identity is "" or the index's. An index from before a rebuild is kept, with CodeConflict, if
+// others have given it an alias.
 func (a *Admin) Drop(ctx context.Context, alias, identity string) error {
 	end, err := a.client.Begin(alias)
 	if err != nil {
@@ -148,6 +150,13 @@ func (a *Admin) Drop(ctx context.Context, alias, identity string) error {
 	}
 	if identity != "" && identity != gone.identity {
 		return nil
+	}
+	if strings.HasSuffix(alias, core.PreviousSuffix) && len(gone.aliases) > 1 {
+		others := slices.DeleteFunc(gone.aliases, func(name string) bool { return name == alias })
+		return &core.Error{
+			Code: core.CodeConflict, Message: "the index " + gone.index + " is also read by other aliases: " + strings.Join(others, ", "),
+			Hint: "remove them from it first",
+		}
 	}
 	_, err = a.client.Do(ctx, esapi.IndicesDeleteRequest{Index: []string{gone.index}, IgnoreUnavailable: new(true)}, nil)
 	a.meta.Forget(alias)
