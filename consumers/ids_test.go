@@ -142,7 +142,9 @@ func TestIDsOfOrganization(t *testing.T) {
 		ended := w.await(job)
 		ids, _, err := read[[]core.ListedID](w.store, idsKey(job, "A", 0))
 		want := []core.ListedID{
-			{ID: "A-0000", Outcome: core.IDIndexed}, {ID: "gone", Outcome: core.IDRemoved}, {ID: "B-0000", Outcome: core.IDRemoved},
+			{ID: "A-0000", Outcome: core.IDIndexed},
+			{ID: "gone", Outcome: core.IDRemoved},
+			{ID: "B-0000", Outcome: core.IDRemoved},
 			{ID: "B-0001", Outcome: core.IDRemoved},
 		}
 		if diff := cmp.Diff(want, ids); diff != "" || err != nil {

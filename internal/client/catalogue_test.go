@@ -127,7 +127,7 @@ type catalogues struct{}
 
 func (catalogues) IndexedAt(string) time.Time { return time.Time{} }
 
-func (catalogues) Values(context.Context, string, core.Principal, int) (map[string]core.FieldValues, error) {
+func (catalogues) Values(context.Context, string, core.Principal, []string, int) (map[string]core.FieldValues, error) {
 	return nil, nil
 }
 
