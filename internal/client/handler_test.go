@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,10 +29,14 @@ type tutti struct {
 	letters []core.DeadLetter
 	asked   []string
 	// lostPage is the page of ids that cannot be read.
-	lostPage int
+	lostPage atomic.Int64
 }
 
-func newTutti() *tutti { return &tutti{more: make(chan struct{}), lostPage: -1} }
+func newTutti() *tutti {
+	f := &tutti{more: make(chan struct{})}
+	f.lostPage.Store(-1)
+	return f
+}
 
 // change adds a change of the job or of one of its organizations.
 func (f *tutti) change(c core.JobChange) {
@@ -121,7 +126,7 @@ func (f *tutti) IDs(_ context.Context, repository, organization string, list []c
 }
 
 func (f *tutti) IDPage(_ context.Context, _, organization string, page int) ([]core.ListedID, error) {
-	if f.lostPage == page {
+	if f.lostPage.Load() == int64(page) {
 		return nil, core.NewError(core.CodeUnavailable, "the queue does not answer")
 	}
 	return []core.ListedID{{ID: fmt.Sprint(organization, page), Outcome: core.IDIndexed}}, nil
