@@ -29,7 +29,7 @@ func withValues(values string) string {
 // TestQueueIsNoTimeout: a service of which more is asked than it may be asked at once answers each call in time, and so
 // none counts as one without an answer.
 func TestQueueIsNoTimeout(t *testing.T) {
-	const takes, timeout, calls = 250 * time.Millisecond, time.Second, 6 * 32 // the last waits longer than timeout
+	const takes, timeout, calls = 500 * time.Millisecond, 2 * time.Second, 6 * 32 // the last waits longer than timeout
 	var now, most atomic.Int64
 	external := newExternal(t, func(_ http.ResponseWriter, r *http.Request) {
 		most.Store(max(most.Load(), now.Add(1)))
