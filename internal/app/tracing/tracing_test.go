@@ -143,7 +143,7 @@ func TestReceiverFails(t *testing.T) {
 	})
 }
 
-// TestReceiverHangs: a receiver that does not answer blocks nobody. Memory is bounded, and a stop takes three seconds at most.
+// TestReceiverHangs: a receiver that does not answer blocks no other work. Memory is bounded, and a stop takes three seconds at most.
 func TestReceiverHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := start(func(r *http.Request) (int, error) {
