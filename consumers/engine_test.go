@@ -91,7 +91,10 @@ func (e *engine) Write(ctx context.Context, b core.Batch) ([]core.Result, error)
 	for i, it := range b.Items {
 		results[i] = e.apply(it, slices.Clone(b.Document(i)))
 		if e.next != nil {
-			results[i].NextVersion = e.next.apply(it, slices.Clone(b.Document(i))).CurrentVersion
+			next := e.next.apply(it, slices.Clone(b.Document(i)))
+			if results[i].Mirrored, results[i].NextVersion = true, next.CurrentVersion; next.Outcome == core.OutcomeRejected {
+				results[i] = next
+			}
 		}
 		e.outcomes[results[i].Outcome]++
 	}

@@ -391,11 +391,17 @@ func (s cellPort) SetCell(ctx context.Context, name, jobID string, revision uint
 	return tell(ctx, s.p, func() error { return s.p.w.store.set(cellKey(name), revision, []byte(jobID)) })
 }
 
-func (i indexPort) Get(_ context.Context, _, id string) (core.StoredDocument, bool, error) {
+func (i indexPort) Get(_ context.Context, alias, id string) (core.StoredDocument, bool, error) {
 	if err := i.p.step(); err != nil {
 		return core.StoredDocument{}, false, err
 	}
-	return i.p.w.engine.Get(id)
+	var doc core.StoredDocument
+	found := false
+	err := i.of(alias, func(e *engine) (err error) {
+		doc, found, err = e.Get(id)
+		return err
+	})
+	return doc, found, err
 }
 
 func (i indexPort) GetAll(_ context.Context, _ string, ids []string, each func(i int, doc core.StoredDocument, found bool)) error {
@@ -428,20 +434,25 @@ func (i indexPort) Checkpoint(context.Context, string) (mark string, err error) 
 	return mark, err
 }
 
-// of returns the engine of an alias.
-func (i indexPort) of(alias string) *engine {
-	if next := i.p.w.engine.next; next != nil && alias == core.NextAlias("analyses") {
-		return next
+// of calls f with the engine of an alias.
+func (i indexPort) of(alias string, f func(*engine) error) error {
+	e := i.p.w.engine
+	if alias == core.NextAlias("analyses") {
+		if e = e.next; e == nil {
+			return core.WrapError(core.CodeIndexBlocked, "the index is missing", core.ErrIndexMissing)
+		}
 	}
-	return i.p.w.engine
+	return f(e)
 }
 
 func (i indexPort) Refresh(_ context.Context, alias string) error {
-	return do(i.p, i.of(alias).Refresh)
+	return do(i.p, func() error { return i.of(alias, (*engine).Refresh) })
 }
 
 func (i indexPort) Scan(_ context.Context, alias string, scope core.IndexScope, below core.Version, each func(string, core.Version) error) error {
-	return do(i.p, func() error { return i.of(alias).Scan(scope, below, each) })
+	return do(i.p, func() error {
+		return i.of(alias, func(e *engine) error { return e.Scan(scope, below, each) })
+	})
 }
 
 func (b probePort) Prepare(_ context.Context, identity string) error {

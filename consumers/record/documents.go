@@ -46,8 +46,8 @@ func (rs results) contains(o core.Outcome) bool {
 
 // documents are the documents of a record in the index.
 type documents interface {
-	// owner returns the owner of a record according to its documents.
-	owner(ctx context.Context, id string) (storedOwner, error)
+	// owner returns the owner of a record according to its documents in the index of an alias.
+	owner(ctx context.Context, alias, id string) (storedOwner, error)
 	// write writes the documents of a fetched record, and releases it.
 	write(ctx context.Context, rec core.Record, fetchedAt time.Time, at writeVersion) (results, error)
 	// remove deletes the documents of a record, also when none is stored: the version of the delete keeps an older write in
@@ -58,10 +58,10 @@ type documents interface {
 // single is the one document of each record, which has the record's id.
 type single struct{ *Config }
 
-func (d single) owner(ctx context.Context, id string) (storedOwner, error) {
-	stored, found, err := d.Index.Get(ctx, d.Repository.IndexName, id)
+func (d single) owner(ctx context.Context, alias, id string) (storedOwner, error) {
+	stored, found, err := d.Index.Get(ctx, alias, id)
 	if err != nil || !found {
-		return storedOwner{}, d.Outcomes.PauseOnError(err)
+		return storedOwner{}, err
 	}
 	codes := gjson.GetBytes(stored.Source, "repositories.#.code").Array()
 	return storedOwner{
@@ -110,46 +110,31 @@ type several struct {
 	refreshed refresh
 }
 
-func (d *several) owner(ctx context.Context, id string) (storedOwner, error) {
-	found, err := d.stored(ctx, id, 0)
+func (d *several) owner(ctx context.Context, alias, id string) (storedOwner, error) {
+	found, err := d.stored(ctx, alias, id, 0)
 	if err != nil || len(found) == 0 {
 		return storedOwner{}, err
 	}
-	first, is, err := d.Index.Get(ctx, d.Repository.IndexName, found[0])
+	first, is, err := d.Index.Get(ctx, alias, found[0])
 	if err != nil || !is {
-		return storedOwner{}, d.Outcomes.PauseOnError(err)
+		return storedOwner{}, err
 	}
 	return storedOwner{found: true, organization: gjson.GetBytes(first.Source, d.Repository.Fields.Organization).String()}, nil
 }
 
-// stored returns the ids of a record's documents with a version below the given one, 0 for all.
-func (d *several) stored(ctx context.Context, id string, below core.Version) ([]string, error) {
-	index := d.Repository.IndexName
-	err := d.refreshed.do(func() error { return d.Index.Refresh(ctx, index) })
+// stored returns the ids of a record's documents in the index of an alias, with a version below the given one, 0 for all.
+func (d *several) stored(ctx context.Context, alias, id string, below core.Version) (ids []string, err error) {
+	refresh := func() error { return d.Index.Refresh(ctx, alias) }
+	if alias == d.Repository.IndexName {
+		err = d.refreshed.do(refresh)
+	} else {
+		err = refresh()
+	}
 	if err != nil {
-		return nil, d.Outcomes.PauseOnError(err)
+		return nil, err
 	}
-	ids, err := d.scan(ctx, index, id, below)
-	return ids, d.Outcomes.PauseOnError(err)
-}
-
-// storedNext is stored of the index that a rebuild fills, if there is one.
-func (d *several) storedNext(ctx context.Context, id string, below core.Version) ([]string, error) {
-	index := core.NextAlias(d.Repository.IndexName)
-	err := d.Index.Refresh(ctx, index)
-	var ids []string
-	if err == nil {
-		ids, err = d.scan(ctx, index, id, below)
-	}
-	if errors.Is(err, core.ErrIndexMissing) {
-		return nil, nil
-	}
-	return ids, err
-}
-
-func (d *several) scan(ctx context.Context, index, id string, below core.Version) (ids []string, err error) {
 	scope := core.IndexScope{Repository: d.Repository.Code, Field: d.Repository.Fields.ID, Organization: id}
-	err = d.Index.Scan(ctx, index, scope, below, func(id string, _ core.Version) error {
+	err = d.Index.Scan(ctx, alias, scope, below, func(id string, _ core.Version) error {
 		ids = append(ids, id)
 		return nil
 	})
@@ -204,7 +189,7 @@ func (d *several) finish(ctx context.Context, id string, ticket *bulk.Ticket, cu
 	}
 	own := rs[len(rs)-1]
 	own.marker = true
-	below, newer := at.version+1, false
+	below, newer, mirrored := at.version+1, false, false
 	if own.Outcome == core.OutcomeStale { // the documents that the newer reading has not written are older
 		below, newer = own.CurrentVersion, true
 	}
@@ -214,12 +199,13 @@ func (d *several) finish(ctx context.Context, id string, ticket *bulk.Ticket, cu
 			own.CurrentVersion = max(own.CurrentVersion, r.CurrentVersion)
 		}
 		own.NextVersion = max(own.NextVersion, r.NextVersion)
+		mirrored = mirrored || r.Mirrored
 	}
 	rs = append(results{own}, rs[:len(rs)-1]...)
 	if own.Outcome == core.OutcomeRetry || below == 0 {
 		return rs, nil
 	}
-	removed, err := d.removeOthers(ctx, id, current, below, newer, at.next)
+	removed, err := d.removeOthers(ctx, id, current, below, newer, mirrored)
 	if err != nil {
 		return nil, err
 	}
@@ -233,20 +219,21 @@ func (d *several) finish(ctx context.Context, id string, ticket *bulk.Ticket, cu
 }
 
 // removeOthers removes a record's documents with a version below the given one, except the current ones; if that is the version of
-// a newer reading, except those that it had rejected. If next is set, it also removes those that only the index that a rebuild fills has.
+// a newer reading, except those that it had rejected. If mirrored is set, it also removes those that only the index that a rebuild fills
+// has.
 func (d *several) removeOthers(
-	ctx context.Context, id string, current []string, below core.Version, newer, next bool,
+	ctx context.Context, id string, current []string, below core.Version, newer, mirrored bool,
 ) (results, error) {
-	stored, err := d.stored(ctx, id, below)
+	stored, err := d.stored(ctx, d.Repository.IndexName, id, below)
 	if err != nil {
-		return nil, err
+		return nil, d.Outcomes.PauseOnError(err)
 	}
-	if next {
-		mirrored, err := d.storedNext(ctx, id, below)
-		if err != nil {
+	if mirrored {
+		next, err := d.stored(ctx, core.NextAlias(d.Repository.IndexName), id, below)
+		if err != nil && !errors.Is(err, core.ErrIndexMissing) { // it has become the index, or was deleted
 			return nil, err
 		}
-		stored = append(stored, mirrored...)
+		stored = append(stored, next...)
 		slices.Sort(stored)
 		stored = slices.Compact(stored)
 	}

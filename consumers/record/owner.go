@@ -17,13 +17,24 @@ type storedOwner struct {
 	foreign bool
 }
 
+// owner returns the owner of a record according to its documents: in the index or, if it has none, in the one that a rebuild fills.
+func (w *writer) owner(ctx context.Context, id string) (storedOwner, error) {
+	alias := w.Repository.IndexName
+	stored, err := w.documents.owner(ctx, alias, id)
+	if err != nil || stored.found {
+		return stored, w.Outcomes.PauseOnError(err)
+	}
+	stored, err = w.documents.owner(ctx, core.NextAlias(alias), id)
+	if errors.Is(err, core.ErrIndexMissing) { // there is none, or it has just become the index
+		stored, err = w.documents.owner(ctx, alias, id)
+	}
+	return stored, w.Outcomes.PauseOnError(err)
+}
+
 // removeRequested removes a document on request, if it belongs to req's organization. When no document is stored, only the
 // upstream knows the record's organization: a tombstone for another organization's record would keep its document out.
 func (w *writer) removeRequested(ctx context.Context, req core.Request, at writeVersion) (results, error) {
-	if at.next { // it belonged to the organization
-		return w.documents.remove(ctx, req.RecordID, at)
-	}
-	stored, err := w.documents.owner(ctx, req.RecordID)
+	stored, err := w.owner(ctx, req.RecordID)
 	switch {
 	case err != nil:
 		return nil, err
@@ -52,13 +63,13 @@ func (w *writer) settleMoved(
 	ctx context.Context, req core.Request, at writeVersion, named string, said error,
 ) (string, results, error) {
 	other, noOrganization := errors.Is(said, core.ErrOtherOrganization), errors.Is(said, core.ErrOrganizationAbsent)
-	stored, err := w.documents.owner(ctx, req.RecordID)
+	stored, err := w.owner(ctx, req.RecordID)
 	switch {
 	case err != nil:
 		return req.Organization, nil, err
 	case stored.foreign, !stored.found && other, stored.found && other && stored.organization == named:
 		return req.Organization, mismatch(req.RecordID), nil
-	case !stored.found && noOrganization && !at.next:
+	case !stored.found && noOrganization:
 		return req.Organization, only(req.RecordID, core.Result{Outcome: core.OutcomeRemoved}), nil
 	case !other && !noOrganization && (!stored.found || stored.organization == req.Organization):
 		result, err := w.documents.remove(ctx, req.RecordID, at)

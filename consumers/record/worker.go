@@ -160,7 +160,7 @@ func (w *Worker) settle(ctx context.Context, m core.Message) (results, error) {
 			break
 		}
 		// A record fetched from now on is not older.
-		at = writeVersion{version: max(rs[0].CurrentVersion, rs[0].NextVersion) + 1, strict: true, next: rs.outcome() != core.OutcomeStale}
+		at = writeVersion{version: max(rs[0].CurrentVersion, rs[0].NextVersion) + 1, strict: true}
 		under.Organization = organization
 		organization, rs, err = w.writer.execute(ctx, under, at)
 	}
@@ -228,8 +228,8 @@ func (w *Worker) shouldRewrite(ctx context.Context, m core.Message, at writeVers
 	case stored < at.version:
 		return false, nil
 	case req.Dated():
-		document, err := w.writer.documents.owner(ctx, req.RecordID)
-		return document.found, err
+		document, err := w.writer.documents.owner(ctx, w.writer.Repository.IndexName, req.RecordID)
+		return document.found, w.outcomes.PauseOnError(err)
 	default:
 		return at.strict, nil
 	}

@@ -30,8 +30,6 @@ func newWriter(cfg Config) *writer {
 type writeVersion struct {
 	version core.Version
 	strict  bool
-	// next is set when the index has what was requested, and the index that a rebuild fills has not.
-	next bool
 }
 
 // execute executes req: it fetches the record and writes or removes its document with the version at. It returns the
@@ -56,9 +54,9 @@ func (w *writer) execute(ctx context.Context, req core.Request, at writeVersion)
 // writeFetched writes a fetched record, or removes its document when the record is not indexable.
 func (w *writer) writeFetched(ctx context.Context, rec core.Record, fetchedAt time.Time, at writeVersion) (results, error) {
 	if !rec.Indexable {
-		stored, err := w.documents.owner(ctx, rec.ID)
+		stored, err := w.documents.owner(ctx, w.Repository.IndexName, rec.ID)
 		if err != nil || stored.foreign {
-			return mismatch(rec.ID), err
+			return mismatch(rec.ID), w.Outcomes.PauseOnError(err)
 		}
 		rs, err := w.documents.remove(ctx, rec.ID, at)
 		if rec.Excluded != nil && rs.outcome() == core.OutcomeRemoved {

@@ -98,13 +98,14 @@ func conflictError(err error) *core.JobError {
 }
 
 // completeRebuild requests the records of the documents that the filled index lacks: their upstream no longer has them, or its list
-// moved while it was read. The Requests write to both indices. The result's guard is why the index must not be replaced.
+// moved while it was read. The Requests write to both indices. Then it compares a sample of the documents. The result's guard is why the
+// index must not be replaced.
 func (e *jobEnd) completeRebuild(ctx context.Context, job core.Job) (sweepResult, error) {
 	all, err := e.sweeper.sweepExcluded(ctx, job)
 	if err != nil {
 		return all, err
 	}
-	lacking, total, err := e.lacking(ctx, job)
+	lacking, total, sampled, err := e.lacking(ctx, job)
 	if errors.Is(err, core.ErrIndexMissing) { // the alias had moved before a crash
 		return all, nil
 	}
@@ -129,32 +130,38 @@ func (e *jobEnd) completeRebuild(ctx context.Context, job core.Job) (sweepResult
 		}
 		all.add(swept)
 	}
-	return all, nil
+	if all.guard == nil && !job.Force {
+		all.guard, err = e.compareSample(ctx, job, sampled)
+		if errors.Is(err, core.ErrIndexMissing) { // the same
+			err = nil
+		}
+	}
+	return all, err
 }
 
-// lacking returns the documents that the filled index lacks, and the number of all documents. They are not only those from before the
-// job: its first Request may have waited for long until writes went to both indices. The guard counts only the former. It holds 8 bytes
-// for each document of the filled index.
-func (e *jobEnd) lacking(ctx context.Context, job core.Job) (unseenDocuments, int64, error) {
-	lacking := unseenDocuments{first: job.StartVersion}
+// lacking returns the documents that the filled index lacks, the number of all documents, and a sample of those of the filled index. The
+// former are not only those from before the job: its first Request may have waited for long until writes went to both indices. The guard
+// counts only those. It holds 8 bytes for each document of the filled index.
+func (e *jobEnd) lacking(ctx context.Context, job core.Job) (lacking unseenDocuments, total int64, sampled sample, err error) {
+	lacking.first = job.StartVersion
 	scope := core.IndexScope{Repository: e.Repository.Code}
 	var filled []uint64
 	for _, alias := range []string{e.indexOf(job), e.Repository.IndexName} {
 		if err := e.Index.Refresh(ctx, alias); err != nil {
-			return lacking, 0, err
+			return lacking, 0, sampled, err
 		}
 	}
-	err := e.Index.Scan(ctx, e.indexOf(job), scope, 0, func(id string, _ core.Version) error {
+	err = e.Index.Scan(ctx, e.indexOf(job), scope, 0, func(id string, _ core.Version) error {
 		filled = append(filled, xxhash.Sum64String(id))
+		sampled.add(id)
 		return nil
 	})
 	if err != nil {
-		return lacking, 0, err
+		return lacking, 0, sampled, err
 	}
 	slices.Sort(filled)
-	total, err := e.Index.Count(ctx, e.Repository.IndexName, scope)
-	if err != nil {
-		return lacking, 0, err
+	if total, err = e.Index.Count(ctx, e.Repository.IndexName, scope); err != nil {
+		return lacking, 0, sampled, err
 	}
 	err = e.Index.Scan(ctx, e.Repository.IndexName, scope, 0, func(id string, v core.Version) error {
 		if _, has := slices.BinarySearch(filled, xxhash.Sum64String(id)); !has {
@@ -162,5 +169,5 @@ func (e *jobEnd) lacking(ctx context.Context, job core.Job) (unseenDocuments, in
 		}
 		return nil
 	})
-	return lacking, total, err
+	return lacking, total, sampled, err
 }

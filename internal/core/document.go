@@ -144,6 +144,8 @@ type Result struct {
 	CurrentVersion Version
 	// NextVersion is the version that made the write stale in the index that a rebuild fills, zero if it was not, or unknown.
 	NextVersion Version
+	// Mirrored is set when the write also went to the index that a rebuild fills.
+	Mirrored bool
 	// Rejected is the document of an OutcomeRejected, for the dead letter; nil otherwise.
 	Rejected *DeadLetterDocument
 	// Shared is the state of the document in an index that repositories share, after an OutcomeIndexed or OutcomeRemoved; else nil.

@@ -148,6 +148,7 @@ const (
 	JobErrorRecordsRejected = "records_rejected"
 	JobErrorNotRefreshed    = "not_refreshed"
 	JobErrorIDsNotIndexed   = "ids_not_indexed"
+	JobErrorContentDiffers  = "content_differs"
 
 	JobErrorUnknownRepository = ReasonUnknownRepository
 )

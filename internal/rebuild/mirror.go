@@ -26,7 +26,7 @@ type Mirror struct {
 func NewMirror(engine Engine, cells Cells) *Mirror { return &Mirror{Engine: engine, cells: cells} }
 
 // Write writes b to the index that is filled to replace its own, if there is one, then to its own. An item has one outcome: that of its
-// own index, but a retry or a rejection of either. Its NextVersion is the one that made it stale in the other index.
+// own index, but a retry or a rejection of either, with Mirrored set and as NextVersion the one that made it stale in the other index.
 func (m *Mirror) Write(ctx context.Context, b core.Batch) ([]core.Result, error) {
 	s, _, err := readState(ctx, m.cells, b.Index)
 	if err != nil {
@@ -52,7 +52,7 @@ func (m *Mirror) Write(ctx context.Context, b core.Batch) ([]core.Result, error)
 		if r.Outcome == core.OutcomeRetry || r.Outcome == core.OutcomeRejected && results[i].Outcome != core.OutcomeRetry {
 			results[i] = r
 		}
-		if r.Outcome == core.OutcomeStale {
+		if results[i].Mirrored = true; r.Outcome == core.OutcomeStale {
 			results[i].NextVersion = r.CurrentVersion
 		}
 	}

@@ -1,0 +1,95 @@
+package consumers_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/internal/core"
+)
+
+// TestDocumentsOfTheFilledIndexOnly: while a rebuild fills another index, that one has documents that the repository's index has
+// rejected. They follow their records, as the others do.
+func TestDocumentsOfTheFilledIndexOnly(t *testing.T) {
+	const id = "A-0000"
+	for name, c := range map[string]struct {
+		only    string // a part of the ids of the documents that the repository's index lacks
+		several bool
+		change  func(w *world)
+		trigger func(w *world)
+		want    string // a part of the other index's document afterwards, "" for none
+		differs bool   // set if the repository's index still lacks it
+	}{
+		"lost file": {
+			only: id + "/2", several: true,
+			change:  func(w *world) { w.upstream.edit("A", id, func(r *record) { r.rev = 1 }) },
+			trigger: func(w *world) { w.index("A", id) },
+		},
+		"lost file in a batch": {
+			only: id + "/2", several: true,
+			change:  func(w *world) { w.upstream.edit("A", id, func(r *record) { r.rev = 1 }) },
+			trigger: func(w *world) { w.indexAll(id) },
+		},
+		"removed files": {
+			only: id, several: true, change: func(*world) {}, trigger: func(w *world) { w.remove("A", id) },
+		},
+		"moved": {
+			only: id, change: func(w *world) { w.upstream.move(id, "B") }, trigger: func(w *world) { w.index("A", id) },
+			want: `"studyId":"B"`,
+		},
+		"moved files": {
+			only: id, several: true, change: func(w *world) { w.upstream.move(id, "B") }, trigger: func(w *world) { w.index("A", id) },
+			want: `"studyId":"B"`,
+		},
+		"organization gone": {
+			only: id, change: func(w *world) { w.upstream.vanish("A") }, trigger: func(w *world) { w.index("A", id) },
+		},
+		"removed": {
+			only: id, change: func(w *world) { w.upstream.vanish("A") }, trigger: func(w *world) { w.remove("A", id) },
+		},
+		"of another organization": {
+			only: id, change: func(*world) {}, trigger: func(w *world) { w.remove("B", id) },
+			want: `"studyId":"A"`, differs: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				if c.several {
+					w.split = threeLess
+				}
+				w.upstream.fill("A", 5)
+				w.upstream.fill("B", 1)
+				w.boot(-1)
+				w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+				next := newEngine()
+				w.engine.mu.Lock()
+				for of, d := range w.engine.docs {
+					next.docs[of] = d
+					if strings.HasPrefix(of, c.only) {
+						delete(w.engine.docs, of)
+					}
+				}
+				w.engine.next = next
+				w.engine.mu.Unlock()
+				c.change(w)
+				c.trigger(w)
+				w.idle()
+				var found []string
+				for of, source := range next.live() {
+					if strings.HasPrefix(of, c.only) {
+						found = append(found, source)
+					}
+				}
+				switch {
+				case c.want == "" && len(found) > 0, c.want != "" && (len(found) == 0 || !strings.Contains(found[0], c.want)):
+					t.Errorf("the other index has %v, want %q", found, c.want)
+				case !c.differs:
+					if diff := cmp.Diff(w.engine.live(), next.live()); diff != "" {
+						t.Errorf("the other index differs (-own +next):\n%.3000s", diff)
+					}
+				}
+			})
+		})
+	}
+}
