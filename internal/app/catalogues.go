@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"tutti/internal/app/check"
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/rebuild"
 	"tutti/internal/search/catalogue"
 	"tutti/internal/search/catalogue/definition"
 )
@@ -120,5 +122,30 @@ waiting:
 		}
 	}
 	s.cleanup.push("catalogues", s.catalogues.Stop)
-	return s.catalogues.Start(ctx)
+	if err := s.catalogues.Start(ctx); err != nil {
+		return err
+	}
+	s.followRebuilds(ctx)
+	return nil
+}
+
+// followRebuilds refreshes the catalogues of an index once another process has moved its alias. This process does so itself.
+func (s *searching) followRebuilds(ctx context.Context) {
+	if s.cfg.Queue.URL == "" { // there is none
+		return
+	}
+	aliasOf := map[string]string{}
+	for _, rc := range s.cfg.Repositories {
+		aliasOf[rebuild.CellOf(rc.IndexName)] = rc.IndexName
+	}
+	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		s.queue.Cells().Watch(watch, slices.Collect(maps.Keys(aliasOf)), func(cell string) { s.catalogues.Refresh(aliasOf[cell]) })
+	})
+	s.cleanup.push("watch of rebuilds", func(context.Context) error {
+		stop()
+		watching.Wait()
+		return nil
+	})
 }

@@ -335,3 +335,43 @@ func TestRebuildKilled(t *testing.T) {
 		})
 	}
 }
+
+// TestRebuildElsewhere: of two processes with an engine of their own, both write to each index that one of them has made the
+// repository's, rebuild after rebuild, and the catalogues of both follow soon.
+func TestRebuildElsewhere(t *testing.T) {
+	t.Parallel()
+	w, _ := newCatalogued(t, settings{queueURL: externalQueue(t), faulty: true}, folder{"a/base.json": based("a", aliasWord, "")})
+	w.dropAtEnd(core.NextAlias(w.alias))
+	w.dropAtEnd(core.PreviousAlias(w.alias))
+	ids := w.fill("S1", 50)
+	w.put("S1", "first", `"amount":1`)
+	w.start()
+	w.run("", "", core.JobSucceeded)
+	second := w.secondProcess()
+	second.start()
+	both := []*world{w, second}
+	for _, p := range both {
+		p.awaitAvailable("a")
+		p.awaitField("a", "amount", "long")
+	}
+	for n, kind := range []string{"keyword", "long", "keyword"} {
+		w.put("S1", "first", map[string]string{"keyword": `"amount":"text"`, "long": `"amount":1`}[kind])
+		stop := make(chan struct{})
+		var work sync.WaitGroup
+		work.Go(func() { w.keepChanging(ids, stop) })
+		job := w.awaitJob(w.startRun("", "?rebuild=true"))
+		close(stop)
+		work.Wait()
+		moved := time.Now()
+		if e := job.Get("error"); e.Exists() && e.Get("message").String() != "S1: the list kept shifting while it was read" {
+			t.Errorf("job %d is %s", n, job.Raw)
+		}
+		for _, p := range both {
+			p.awaitField("a", "amount", kind)
+		}
+		if took := time.Since(moved); took > 10*time.Second {
+			t.Errorf("the catalogues followed after %s", took)
+		}
+		w.awaitConverged(wait)
+	}
+}

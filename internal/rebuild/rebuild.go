@@ -41,12 +41,13 @@ func (s state) replacing() bool {
 	return s.step == stepBeginning || s.step == stepFilling || s.step == stepMoving
 }
 
-func cellOf(alias string) string {
+// CellOf returns the name of the cell with the state of the rebuild of an alias. Its last change follows the move of the alias.
+func CellOf(alias string) string {
 	return "rebuild." + base64.RawURLEncoding.EncodeToString([]byte(alias))
 }
 
 func readState(ctx context.Context, cells Cells, alias string) (state, uint64, error) {
-	value, revision, err := cells.Cell(ctx, cellOf(alias))
+	value, revision, err := cells.Cell(ctx, CellOf(alias))
 	if err != nil || value == "" {
 		return state{}, revision, err
 	}
@@ -142,7 +143,7 @@ func (r *Rebuild) set(ctx context.Context, s state, revision uint64) error {
 	if s != (state{}) {
 		value = s.step + " " + s.jobID + " " + s.identity
 	}
-	return r.cells.SetCell(ctx, cellOf(r.spec.Alias), value, revision)
+	return r.cells.SetCell(ctx, CellOf(r.spec.Alias), value, revision)
 }
 
 // Check returns CodeConflict when the index that a job fills does not exist any more.

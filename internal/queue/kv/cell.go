@@ -45,4 +45,35 @@ func (c *Cells) SetCell(ctx context.Context, name, jobID string, revision uint64
 	return natsconn.WrapError("setting a cell", err)
 }
 
+// Watch calls changed with each of names whose cell was ever set, and then after every change of one of the cells, until ctx ends. It
+// continues after lost connections, and may repeat a name.
+func (c *Cells) Watch(ctx context.Context, names []string, changed func(name string)) {
+	cfg := jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true}
+	nameOf := make(map[string]string, len(names))
+	for _, name := range names {
+		subject := prefix + cellKey(name)
+		cfg.FilterSubjects = append(cfg.FilterSubjects, subject)
+		nameOf[subject] = name
+	}
+	if len(names) == 0 {
+		return
+	}
+	c.conn.RestartOnError(ctx, "cells", func(ctx context.Context) error {
+		reader, err := c.conn.NewReader(ctx, c.stream, cfg)
+		if err != nil {
+			return err
+		}
+		defer reader.Close(ctx)
+		for {
+			messages, err := reader.Next(ctx, natsconn.WatchWait)
+			if err != nil {
+				return err
+			}
+			for _, m := range messages {
+				changed(nameOf[m.Subject])
+			}
+		}
+	})
+}
+
 func cellKey(name string) string { return keyCell + subjects.EncodeToken(name) }
