@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -135,9 +136,10 @@ func TestIDs(t *testing.T) {
 func TestIDsOfOrganization(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		w.upstream.fill("A", 2)
-		w.upstream.fill("B", 2)
+		w.upstream.fill("B", 3)
 		w.engine.put("B-0001", 1, record{id: "B-0001", org: "B", state: published}.document())
-		job := w.indexListOf("A", core.IDList{Organization: "A", IDs: []string{"A-0000", "gone", "B-0000", "B-0001"}})
+		w.engine.put("B-0002", 1, record{id: "B-0002", org: "C", state: published}.document())
+		job := w.indexListOf("A", core.IDList{Organization: "A", IDs: []string{"A-0000", "gone", "B-0000", "B-0001", "B-0002"}})
 		w.boot(-1)
 		ended := w.await(job)
 		ids, _, err := read[[]core.ListedID](w.store, idsKey(job, "A", 0))
@@ -146,15 +148,19 @@ func TestIDsOfOrganization(t *testing.T) {
 			{ID: "gone", Outcome: core.IDRemoved},
 			{ID: "B-0000", Outcome: core.IDRemoved},
 			{ID: "B-0001", Outcome: core.IDRemoved},
+			{ID: "B-0002", Outcome: core.IDRemoved}, // its document is brought up to date
 		}
 		if diff := cmp.Diff(want, ids); diff != "" || err != nil {
 			t.Error(diff, err)
 		}
-		if want := (core.Totals{Expected: 4, Fetched: 4, Indexed: 1, Removed: 3}); ended.Totals != want || ended.State != core.JobSucceeded {
+		if want := (core.Totals{Expected: 5, Fetched: 5, Indexed: 1, Removed: 4}); ended.Totals != want || ended.State != core.JobSucceeded {
 			t.Errorf("%s, totals %+v, want %+v", ended.State, ended.Totals, want)
 		}
 		if _, found, _ := w.engine.Get("B-0001"); !found {
 			t.Error("the document of another organization was removed")
+		}
+		if moved, _, _ := w.engine.Get("B-0002"); !strings.Contains(string(moved.Source), `"studyId":"B"`) {
+			t.Errorf("the document of a moved record is %s", moved.Source)
 		}
 	})
 }

@@ -10,21 +10,21 @@ import (
 
 // Settle fetches req's record and writes or removes its document with a version, for a caller that has a message for several
 // records. It returns the outcome of the record; OutcomeRejected if the record, or one of its documents, became a dead letter. After
-// an error the record has no final outcome.
-func (w *Worker) Settle(ctx context.Context, req core.Request, version core.Version) (core.Outcome, error) {
+// an error the record has no final outcome. organization is the one that the record was settled under, which may be another than req's.
+func (w *Worker) Settle(ctx context.Context, req core.Request, version core.Version) (organization string, o core.Outcome, err error) {
 	m := part{request: req, version: version}
-	rs, err := w.settle(ctx, m)
+	organization, rs, err := w.settle(ctx, m)
 	switch {
 	case err == nil:
 		w.count(rs)
-		return rs.summary(), nil
+		return organization, rs.summary(), nil
 	case w.loop.Stopping(ctx):
-		return core.OutcomeRetry, err
+		return organization, core.OutcomeRetry, err
 	case fetch.Retryable(err):
 		w.outcomes.Count(core.OutcomeRetry, 1)
-		return core.OutcomeRetry, err
+		return organization, core.OutcomeRetry, err
 	default:
-		return core.OutcomeRejected, w.storeDeadLetter(ctx, m, err)
+		return req.Organization, core.OutcomeRejected, w.storeDeadLetter(ctx, m, err)
 	}
 }
 

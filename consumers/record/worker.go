@@ -123,7 +123,7 @@ func (w *Worker) handle(ctx context.Context, m core.Message) {
 	defer w.loop.Release(m)
 	req := m.Request()
 	ctx, s := w.loop.StartSpan(ctx, m)
-	rs, err := w.settle(ctx, m)
+	_, rs, err := w.settle(ctx, m)
 	defer func() { s.End(err) }()
 	switch {
 	case err == nil:
@@ -146,14 +146,15 @@ func (w *Worker) handle(ctx context.Context, m core.Message) {
 	}
 }
 
-// settle returns the final results of m's record. After an error the record has no final result.
-func (w *Worker) settle(ctx context.Context, m core.Message) (results, error) {
-	if err := w.loop.AwaitIndex(); err != nil {
-		return nil, err
-	}
+// settle returns the organization under which m's record was settled, and the final results. After an error the record has no final
+// result.
+func (w *Worker) settle(ctx context.Context, m core.Message) (organization string, rs results, err error) {
 	req := m.Request()
+	if err := w.loop.AwaitIndex(); err != nil {
+		return req.Organization, nil, err
+	}
 	at := writeVersion{version: m.Version()}
-	organization, rs, err := w.writer.execute(ctx, req, at)
+	organization, rs, err = w.writer.execute(ctx, req, at)
 	for under := req; err == nil; {
 		var again bool
 		if again, err = w.shouldRewrite(ctx, m, at, rs); err != nil || !again {
@@ -165,17 +166,17 @@ func (w *Worker) settle(ctx context.Context, m core.Message) (results, error) {
 		organization, rs, err = w.writer.execute(ctx, under, at)
 	}
 	if err != nil {
-		return rs, err
+		return organization, rs, err
 	}
 	for _, r := range rs {
 		if err := w.settleOne(ctx, req, organization, r); err != nil {
-			return rs, err
+			return organization, rs, err
 		}
 	}
 	if req.Document != "" && !slices.ContainsFunc(rs, func(r result) bool { return r.id == req.Document }) {
 		err = w.outcomes.ClearDeadLetter(ctx, req.Organization, req.Document) // the record no longer has it
 	}
-	return rs, err
+	return organization, rs, err
 }
 
 // settleOne processes the result of one document of req's record, which was settled under organization.

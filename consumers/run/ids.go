@@ -21,7 +21,7 @@ const idsInFlight = 32
 type Records interface {
 	// Settle fetches req's record and writes or removes its document with the given version. After an error the record has no final
 	// outcome.
-	Settle(ctx context.Context, req core.Request, version core.Version) (core.Outcome, error)
+	Settle(ctx context.Context, req core.Request, version core.Version) (organization string, o core.Outcome, err error)
 }
 
 // IDPages stores the pages of ids of jobs.
@@ -244,7 +244,7 @@ func (w *idWork) settleOnce(ctx context.Context) (cause, err error) {
 // settleID processes one id. It returns an error only when the page must end.
 func (w *idWork) settleID(ctx context.Context, id string) error {
 	settled := core.ListedID{ID: id}
-	result, err := w.Records.Settle(ctx, w.recordRequest(id), w.version)
+	organization, result, err := w.Records.Settle(ctx, w.recordRequest(id), w.version)
 	switch {
 	case err != nil && w.loop.Stopping(ctx):
 		return err
@@ -257,6 +257,9 @@ func (w *idWork) settleID(ctx context.Context, id string) error {
 		w.totals.Retried++
 		return nil
 	}
+	if w.job.Organization != "" && (result == core.OutcomeMismatch || organization != w.job.Organization) {
+		result = core.OutcomeRemoved // the caller of the job may not know which ids other organizations have
+	}
 	switch result {
 	case core.OutcomeIndexed:
 		settled.Outcome = core.IDIndexed
@@ -268,9 +271,6 @@ func (w *idWork) settleID(ctx context.Context, id string) error {
 		settled.Outcome = core.IDStale
 	case core.OutcomeMismatch:
 		settled.Outcome, settled.Hint = core.IDMismatch, "the record belongs to another organization of the repository; use that one"
-		if w.job.Organization != "" { // its caller may not know which ids other organizations have
-			settled.Outcome, settled.Hint = core.IDRemoved, ""
-		}
 	case core.OutcomeRejected:
 		if settled, err = w.deadLettered(ctx, id); err != nil {
 			return err
