@@ -23,6 +23,11 @@ const (
 	// rebuildUpdateRate and rebuildSearchRate are the updates and the searches per second during a rebuild.
 	rebuildUpdateRate = 200
 	rebuildSearchRate = 20
+	// traceRate is the traces per second during a rebuild, idleTraces the traces before it, one after the other.
+	traceRate  = 5
+	idleTraces = 200
+	// maxTraceTime is the longest time of a trace, in milliseconds.
+	maxTraceTime = 100
 	// rebuildClients bounds the updates in flight.
 	rebuildClients = 16
 	// rebuildSettleTimeout bounds the time from a rebuild's end until all updates are indexed.
@@ -42,12 +47,13 @@ type rebuildRun struct {
 	searches []float64 // milliseconds of each
 	failed   int       // searches with an error or another total
 	lastFail string
+	traces   []float64 // milliseconds of each during the rebuild
 }
 
 // rebuild measures rebuilds of the index under live updates and searches.
 func (b *bench) rebuild(ctx context.Context) (*results.Report, error) {
 	report := &results.Report{What: fmt.Sprintf("a rebuild of the index, from the trigger to the job's success, while %d records a second change, with "+
-		"a trigger each, and %d searches a second must all find every record", rebuildUpdateRate, rebuildSearchRate)}
+		"a trigger each, %d searches a second must all find every record, and %d records a second are traced", rebuildUpdateRate, rebuildSearchRate, traceRate)}
 	for _, on := range []struct {
 		what, url string
 		records   int
@@ -90,6 +96,12 @@ func (b *bench) rebuilt(ctx context.Context, report *results.Report, what, engin
 	if err := r.tutti.app.Index().Refresh(ctx, alias); err != nil {
 		return err
 	}
+	idle := make([]float64, idleTraces)
+	for n := range idle {
+		if idle[n], err = r.traceOne(ctx, n); err != nil {
+			return err
+		}
+	}
 	took, err := r.underLoad(ctx)
 	if err != nil {
 		return err
@@ -113,6 +125,8 @@ func (b *bench) rebuilt(ctx context.Context, report *results.Report, what, engin
 		report.Note("%s: the last failed search: %s", what, r.lastFail)
 	}
 	addLatencies(report, what+": searches", r.searches, [3]*results.Target{})
+	addLatencies(report, what+": traces of a record before the rebuild", idle, [3]*results.Target{1: results.AtMost(maxTraceTime)})
+	addLatencies(report, what+": traces during the rebuild", r.traces, [3]*results.Target{1: results.AtMost(maxTraceTime)})
 	return nil
 }
 
@@ -125,6 +139,7 @@ func (r *rebuildRun) underLoad(ctx context.Context) (took time.Duration, err err
 	load, _ := errgroup.WithContext(ctx)
 	load.Go(func() error { return r.update(ctx, loading) })
 	load.Go(func() error { return r.search(ctx, loading) })
+	load.Go(func() error { return r.trace(ctx, loading) })
 	_, took, err = r.tutti.client.Run(ctx, "?rebuild=true")
 	stop()
 	return took, errors.Join(err, load.Wait())
@@ -165,6 +180,26 @@ func (r *rebuildRun) search(ctx, loading context.Context) error {
 		}
 	}
 	return nil
+}
+
+// trace traces records at a steady rate until loading ends.
+func (r *rebuildRun) trace(ctx, loading context.Context) error {
+	for n, due := 0, time.Now(); retry.Sleep(loading, time.Until(due)) == nil; n, due = n+1, due.Add(time.Second/traceRate) {
+		ms, err := r.traceOne(ctx, n)
+		if err != nil {
+			return err
+		}
+		r.traces = append(r.traces, ms)
+	}
+	return nil
+}
+
+// traceOne traces the n-th of records of all studies, and returns how long that took, in milliseconds.
+func (r *rebuildRun) traceOne(ctx context.Context, n int) (ms float64, err error) {
+	a := r.corpus.Analyses[n*61%len(r.corpus.Analyses)]
+	began := time.Now()
+	_, err = r.tutti.client.Call(ctx, http.MethodGet, recordPath(a), "", nil)
+	return time.Since(began).Seconds() * 1e3, err
 }
 
 // lost waits until the index holds every update, and returns the number of records whose newest version it does not hold after
