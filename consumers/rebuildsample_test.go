@@ -3,6 +3,7 @@ package consumers_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -55,6 +56,7 @@ func TestRebuildComparesContent(t *testing.T) {
 		"forced":         {change: func(string) string { return damaged }, force: true},
 		"records differ": {change: keep, before: `{"older":true,"studyId":"A","repositories":[{"code":"song"}]}`},
 		"files":          {change: keep, several: true},
+		"excluded field": {change: func(source string) string { return strings.Replace(source, `"analysisState":"PUBLISHED",`, "", 1) }},
 		"one in fifty": {change: func(source string) string {
 			if calls.Add(1)%50 == 0 {
 				return damaged

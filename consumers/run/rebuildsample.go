@@ -3,8 +3,10 @@ package run
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 
 	"github.com/tidwall/gjson"
@@ -93,9 +95,9 @@ func (e *jobEnd) sameInBoth(ctx context.Context, job core.Job, id string) (diffe
 		return "", false, ctx.Err()
 	}
 	if e.Split == nil {
-		same = e.Same(filled.Source, e.Document(nil, rec))
+		same = isPart(filled.Source, e.Document(nil, rec))
 	} else if err := e.Split(rec, func(of string, document []byte) error {
-		same = same || of == id && e.Same(filled.Source, document)
+		same = same || of == id && isPart(filled.Source, document)
 		return nil
 	}); err != nil {
 		return "", false, nil // the record has become unusable
@@ -104,4 +106,34 @@ func (e *jobEnd) sameInBoth(ctx context.Context, job core.Job, id string) (diffe
 		return "", true, nil
 	}
 	return req.RecordID, false, nil
+}
+
+// isPart reports whether a stored document has nothing but what a document has: a mapping may exclude fields from what is stored.
+func isPart(stored, document []byte) bool {
+	var part, whole any
+	return decode(stored, &part) && decode(document, &whole) && isPartOf(part, whole)
+}
+
+func decode(raw []byte, into *any) bool {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	return decoder.Decode(into) == nil
+}
+
+func isPartOf(part, whole any) bool {
+	switch part := part.(type) {
+	case map[string]any:
+		members, is := whole.(map[string]any)
+		for name, value := range part {
+			if member, has := members[name]; !has || !isPartOf(value, member) {
+				return false
+			}
+		}
+		return is
+	case []any:
+		items, is := whole.([]any)
+		return is && slices.EqualFunc(part, items, isPartOf)
+	default:
+		return part == whole
+	}
 }
