@@ -8,15 +8,19 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/tidwall/gjson"
-	"golang.org/x/sync/errgroup"
 
 	"tutti/http/api"
 	"tutti/http/console/explore"
 	"tutti/http/search"
 	"tutti/internal/core"
 )
+
+// hangsAfter is how long a read of a catalogue keeps others from being read: one whose index hangs must not hide those after it.
+const hangsAfter = 100 * time.Millisecond
 
 // catalogueEntry is one catalogue of the list.
 type catalogueEntry struct {
@@ -38,17 +42,19 @@ func (s *Surface) catalogues(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), probeTimeout)
 	defer cancel()
 	bounded := r.WithContext(ctx)
-	var group errgroup.Group
-	group.SetLimit(parallelReads)
+	var reads sync.WaitGroup
+	slots := make(chan struct{}, parallelReads)
 	for i, c := range all {
-		group.Go(func() error {
+		slots <- struct{}{}
+		hangs := time.AfterFunc(hangsAfter, func() { <-slots })
+		reads.Go(func() {
 			v.Catalogues[i] = s.counted(bounded, c)
-			return nil
+			if hangs.Stop() {
+				<-slots
+			}
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
+	reads.Wait()
 	s.render(w, r, http.StatusOK, "catalogues", page{Title: "Catalogues", Active: "catalogues", Content: v})
 	return nil
 }

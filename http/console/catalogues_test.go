@@ -133,6 +133,7 @@ func TestHungIndex(t *testing.T) {
 		for i := range 20 {
 			w.catalogues.Catalogues = append(w.catalogues.Catalogues, &core.Catalogue{ID: "hung" + strconv.Itoa(i), DocumentType: "donor", DefaultAccess: core.AccessPublic})
 		}
+		w.catalogues.Catalogues = append(w.catalogues.Catalogues, &core.Catalogue{ID: "last", DocumentType: "donor", DefaultAccess: core.AccessPublic})
 		h := router(t, w, api.Config{})
 		for path, unknown := range map[string]int{"/console/catalogues": 20, "/console/catalogues/hung7": 1} {
 			start := time.Now()
@@ -141,7 +142,7 @@ func TestHungIndex(t *testing.T) {
 			if took := time.Since(start); took != 3*time.Second || got.Code != http.StatusOK || strings.Count(body, "the index did not answer within 3 s") != unknown {
 				t.Errorf("%s: status %d after %s: %s", path, got.Code, took, body)
 			}
-			if unknown > 1 && !strings.Contains(body, "<dd>42</dd>") {
+			if unknown > 1 && strings.Count(body, "<dd>42</dd>") != 2 { // before and after them
 				t.Errorf("%s lacks the number of the others: %s", path, body)
 			}
 		}

@@ -128,6 +128,8 @@ type searchWorld struct {
 func (s *searchWorld) Execute(ctx context.Context, catalogue string, who core.Principal, r core.GraphQLRequest) (core.GraphQLResponse, error) {
 	if s.hangs != "" && strings.HasPrefix(catalogue, s.hangs) {
 		<-ctx.Done()
+	}
+	if ctx.Err() != nil {
 		return core.GraphQLResponse{}, ctx.Err()
 	}
 	s.mu.Lock()
