@@ -261,9 +261,7 @@ func TestBrowserPages(t *testing.T) {
 				if wide := b.number("document.documentElement.scrollWidth"); wide > float64(width) {
 					t.Errorf("%s: the page is %v px wide", where, wide)
 				}
-				if (scheme == "light") == (width < 600) { // each width and each scheme once
-					b.accessible(where)
-				}
+				b.accessible(where)
 				b.quiet(where)
 				if folder != "" {
 					var picture []byte
