@@ -189,11 +189,12 @@ var layers = map[string][]string{
 	"internal/client/display": {"internal/client"},
 	"internal/app":            {"*"},
 
-	"internal/tools/testkit":   {},
-	"internal/tools/mutation":  {},
-	"internal/tools/queuetest": {},
-	"internal/tools/storetest": {"internal/store"},
-	"internal/tools/indextest": {"internal/index", "internal/index/mapping", "internal/index/shared"},
+	"internal/tools/testkit":    {},
+	"internal/tools/mutation":   {},
+	"internal/tools/crosscheck": {},
+	"internal/tools/queuetest":  {},
+	"internal/tools/storetest":  {"internal/store"},
+	"internal/tools/indextest":  {"internal/index", "internal/index/mapping", "internal/index/shared"},
 	"internal/tools/searchtest": {
 		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/tools/searchtest/model",
 	},
