@@ -45,23 +45,6 @@ func (w *world) keepChanging(ids []string, stop <-chan struct{}) {
 	}
 }
 
-// keepUpdating keeps changing records, with a trigger for each change, until stop is closed.
-func (w *world) keepUpdating(ids []string, stop <-chan struct{}) {
-	for n := 0; ; n++ {
-		select {
-		case <-stop:
-			return
-		case <-time.After(5 * time.Millisecond):
-		}
-		id := ids[n%len(ids)]
-		w.put("S1", id, fmt.Sprintf(`"change":%d`, n))
-		if !w.tryPost(recordPath("S1", id)) {
-			w.t.Errorf("the trigger of %s was refused", id)
-			return
-		}
-	}
-}
-
 // search keeps searching a catalogue until stop is closed, and returns the number of searches. None may fail, or find fewer than least
 // documents.
 func (w *world) search(catalogue string, least int64, stop <-chan struct{}) int {
@@ -375,7 +358,7 @@ func TestRebuildElsewhere(t *testing.T) {
 		w.put("S1", "first", map[string]string{"keyword": `"amount":"text"`, "long": `"amount":1`}[kind])
 		stop := make(chan struct{})
 		var work sync.WaitGroup
-		work.Go(func() { w.keepUpdating(ids, stop) })
+		work.Go(func() { w.keepChanging(ids, stop) })
 		job := w.awaitJob(w.startRun("", "?rebuild=true"))
 		close(stop)
 		work.Wait()

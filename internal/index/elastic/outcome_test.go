@@ -129,15 +129,16 @@ func TestOutcomes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			name, fault := "index", ""
+			name, fault, neverApplied := "index", "", ""
 			if tt.op == core.OpDelete {
 				name = "delete"
+				neverApplied = `,{"index":{"status":409,"error":{"type":"version_conflict_engine_exception","reason":"no document"}}}`
 			}
 			if tt.kind != "" {
 				fault = fmt.Sprintf(`,"error":{"type":%q,"reason":%q}`, tt.kind, tt.reason)
 			}
-			url := answering(t, 200, fmt.Sprintf(`{"errors":%t,"items":[{%q:{"status":%d%s}}]}`,
-				fault != "", name, tt.status, fault))
+			url := answering(t, 200, fmt.Sprintf(`{"errors":%t,"items":[{%q:{"status":%d%s}}%s]}`,
+				fault+neverApplied != "", name, tt.status, fault, neverApplied))
 			x := open(t, url)
 			results, err := x.Write(t.Context(), batch(x, "a", core.Write{Op: tt.op, ID: "v", Version: 9, Document: []byte("{}")}))
 			if err != nil {

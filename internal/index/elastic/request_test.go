@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -68,6 +69,35 @@ func TestBulkRequest(t *testing.T) {
 		if got.Header.Get("Content-Type") != "application/x-ndjson" {
 			t.Errorf("sent as %s", got.Header.Get("Content-Type"))
 		}
+	}
+}
+
+// TestOnlyDeletions: a request of deletions alone also has a write that is never applied, so that the cluster creates no index with the
+// name of a missing alias. The batch's bytes and results do not have it.
+func TestOnlyDeletions(t *testing.T) {
+	var body []byte
+	url := serving(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ = io.ReadAll(r.Body)
+		_, _ = w.Write([]byte(`{"errors":true,"items":[{"delete":{"status":200}},{"delete":{"status":404}},` +
+			`{"index":{"status":409,"error":{"type":"version_conflict_engine_exception","reason":"no document"}}}]}`))
+	})
+	x := open(t, url)
+	whole := batch(x, "songs", remove("a", 1), remove("b", 1), put("not sent", 1, `{}`))
+	before := bytes.Clone(whole.Body)
+	b := whole.Slice(0, 2)
+	results, err := x.Write(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if removed := (core.Result{Outcome: core.OutcomeRemoved}); !slices.Equal(results, []core.Result{removed, removed}) {
+		t.Errorf("got %+v", results)
+	}
+	rest, ok := bytes.CutPrefix(body, b.Payload())
+	if !ok || !bytes.HasPrefix(rest, []byte(`{"index":{"_id":"tutti-check","if_seq_no":`)) || bytes.Count(rest, []byte("\n")) != 2 {
+		t.Errorf("sent %q, want %q and one write", body, b.Payload())
+	}
+	if !bytes.Equal(whole.Body, before) {
+		t.Errorf("the batch's bytes are %q now", whole.Body)
 	}
 }
 

@@ -77,6 +77,31 @@ func TestSwapSettings(t *testing.T) {
 	admin(t, http.MethodDelete, "/"+old, "")
 }
 
+// TestNamesOfRebuildsTaken: no index is filled that could not take the place of the other one, because an index has a name that the
+// rebuild needs for an alias. The hint says what to do.
+func TestNamesOfRebuildsTaken(t *testing.T) {
+	x := cluster(t)
+	alias := fresh(t)
+	ensure(t, x, index.Spec{Alias: alias})
+	next := index.Spec{Alias: core.NextAlias(alias), Replaces: alias}
+	for _, taken := range []string{core.NextAlias(alias), core.PreviousAlias(alias)} {
+		admin(t, http.MethodPut, "/"+taken, "")
+		err := x.Ensure(t.Context(), next)
+		wantError(t, err, core.CodeConflict, "an index has the name "+taken+", which tutti needs for an alias")
+		if want := "rebuilds need this name: delete the index " + taken + ", or copy it to another name first"; core.HintOf(err) != want {
+			t.Errorf("the hint is %q, want %q", core.HintOf(err), want)
+		}
+		admin(t, http.MethodDelete, "/"+taken, "")
+		if got := gjson.Parse(admin(t, http.MethodGet, "/"+alias+"-*", "")).Map(); len(got) != 1 {
+			t.Errorf("the indices are %v", got)
+		}
+	}
+	if err := x.Ensure(t.Context(), next); err != nil {
+		t.Error(err)
+	}
+	admin(t, http.MethodDelete, "/"+PhysicalIndex(t, next.Alias), "")
+}
+
 // TestSwapTemplates checks that no index is filled to which a template of the cluster adds an alias.
 func TestSwapTemplates(t *testing.T) {
 	for name, template := range map[string]struct{ path, body string }{

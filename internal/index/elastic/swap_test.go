@@ -16,6 +16,7 @@ func TestEnsureAfterSwapElsewhere(t *testing.T) {
 	created := `{"a-2":{"aliases":{"` + next + `":{}},"settings":{"index":{"uuid":"V"}}}}`
 	x, s := play(t,
 		answer{200, `{"a-1":{"settings":{"index":{"uuid":"U","number_of_shards":"1"}}}}`},
+		refused(404, "index_not_found_exception", "no such index"),
 		answer{404, `{"error":"alias [` + next + `] missing","status":404}`},
 		answer{200, done},
 		answer{200, created}, answer{200, created})
@@ -25,7 +26,7 @@ func TestEnsureAfterSwapElsewhere(t *testing.T) {
 	if err := x.Ensure(t.Context(), index.Spec{Alias: next, Replaces: "a"}); err != nil {
 		t.Error(err)
 	}
-	want := []string{"GET /" + next + "/_settings ", "GET /_alias/" + next + " ", "PUT /a-2", "GET /_alias/" + next + " ", "GET /" + next + " "}
+	want := []string{"GET /" + next + "/_settings ", "GET /a--previous ", "GET /_alias/" + next + " ", "PUT /a-2", "GET /_alias/" + next + " ", "GET /" + next + " "}
 	if !slices.EqualFunc(s.asked, want, strings.HasPrefix) {
 		t.Errorf("asked %q, want %q", s.asked, want)
 	}

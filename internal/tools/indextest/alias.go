@@ -138,17 +138,22 @@ func testConcurrentEnsure(s *suite) {
 	s.holds("a", 1, `{"studyId":"S"}`)
 }
 
+// testMissingAlias checks that every method returns that the alias is missing, and that none creates an index of that name.
 func testMissingAlias(s *suite) {
-	results, err := s.x.Write(s.Context(), batch(s.x, s.alias, put("a", 1, `{}`), remove("b", 1)))
-	if err == nil && len(results) != 2 {
-		s.Errorf("Write returned %d results", len(results))
-	}
-	if err != nil && core.CodeOf(err) != core.CodeIndexBlocked {
-		s.Errorf("Write: %v", err)
-	}
-	for i, r := range results {
-		if r.Outcome != core.OutcomeRetry || r.Code != core.CodeIndexBlocked {
-			s.Errorf("item %d: %+v, want a retry with CodeIndexBlocked", i, r)
+	strict := remove("b", 2)
+	strict.Strict = true
+	for _, writes := range [][]core.Write{{put("a", 1, `{}`), remove("b", 1)}, {remove("a", 1)}, {remove("a", 1), strict}} {
+		results, err := s.x.Write(s.Context(), batch(s.x, s.alias, writes...))
+		if err == nil && len(results) != len(writes) {
+			s.Errorf("Write returned %d results for %d items", len(results), len(writes))
+		}
+		if err != nil && core.CodeOf(err) != core.CodeIndexBlocked {
+			s.Errorf("Write: %v", err)
+		}
+		for i, r := range results {
+			if r.Outcome != core.OutcomeRetry || r.Code != core.CodeIndexBlocked {
+				s.Errorf("item %d of %d: %+v, want a retry with CodeIndexBlocked", i, len(writes), r)
+			}
 		}
 	}
 	_, _, getErr := s.x.Get(s.Context(), s.alias, "a")

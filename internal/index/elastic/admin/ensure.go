@@ -43,10 +43,26 @@ func (a *Admin) Ensure(ctx context.Context, spec index.Spec) error {
 	if _, err := a.client.Engine(ctx); err != nil {
 		return err
 	}
-	if err := a.ensure(ctx, spec); err != nil || spec.Replaces == "" {
+	if spec.Replaces == "" {
+		return a.ensure(ctx, spec)
+	}
+	if err := a.checkPreviousName(ctx, core.PreviousAlias(spec.Replaces)); err != nil {
+		return err
+	}
+	if err := a.ensure(ctx, spec); err != nil {
 		return err
 	}
 	return a.checkForeignAliases(ctx, spec.Alias)
+}
+
+// checkPreviousName returns core.CodeConflict if an index has the name that the alias of the replaced index needs, before an index is
+// filled that could not take its place.
+func (a *Admin) checkPreviousName(ctx context.Context, previous string) error {
+	found, err := a.live(ctx, previous)
+	if err == nil && kindOf(previous, found) == index.NameIndex {
+		return a.nameTaken(ctx, previous, nil)
+	}
+	return err
 }
 
 func (a *Admin) ensure(ctx context.Context, spec index.Spec) error {
@@ -84,6 +100,10 @@ func (a *Admin) nameTaken(ctx context.Context, alias string, cause error) error 
 		Code: core.CodeConflict, Message: "an index has the name " + alias + ", which tutti needs for an alias",
 		Hint: "choose another name, or make it an alias of the same documents: tutti mapping adopt",
 		Err:  errors.Join(core.ErrAliasIsIndex, cause),
+	}
+	if strings.HasSuffix(alias, core.NextSuffix) || strings.HasSuffix(alias, core.PreviousSuffix) {
+		taken.Hint = "rebuilds need this name: delete the index " + alias + ", or copy it to another name first"
+		return taken
 	}
 	if found, err := a.live(ctx, alias); err == nil && found[alias].adopting(alias) {
 		taken.Message = "tutti mapping adopt has not ended for the index " + alias + ", which takes no writes until it does: repeat the command if it is not running"

@@ -10,9 +10,9 @@ import (
 	"tutti/internal/index/elastic/transport"
 )
 
-// checkBody is a bulk write that reaches the primary shard but is never applied: it requires a sequence number that no document
+// neverApplied is a bulk write that reaches the primary shard but is never applied: it requires a sequence number that no document
 // has, so that the result is a version conflict.
-const checkBody = `{"index":{"_id":"tutti-check","if_seq_no":9007199254740991,"if_primary_term":1}}` + "\n{}\n"
+const neverApplied = `{"index":{"_id":"tutti-check","if_seq_no":9007199254740991,"if_primary_term":1}}` + "\n{}\n"
 
 // Check returns nil when the alias accepts writes; core.CodeIndexBlocked when it is missing, closed or blocked or the credentials
 // are rejected (core.ErrIndexMissing only if no index of the alias exists either); and core.CodeUnavailable when the cluster or
@@ -26,7 +26,7 @@ func (w *Writer) Check(ctx context.Context, alias string) error {
 	if _, err := w.client.Engine(ctx); err != nil {
 		return err
 	}
-	reply, err := w.client.Do(ctx, w.bulkRequest(alias, []byte(checkBody)), nil)
+	reply, err := w.client.Do(ctx, w.bulkRequest(alias, []byte(neverApplied)), nil)
 	if err != nil {
 		if core.CodeOf(err) == core.CodeIndexBlocked {
 			return err

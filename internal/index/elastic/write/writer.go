@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -82,6 +83,11 @@ func (w *Writer) send(ctx context.Context, b core.Batch, items []core.BatchItem,
 	}
 	into := w.client.GetBuffer()
 	defer w.client.PutBuffer(into)
+	count := len(items)
+	if onlyDeletions(items) {
+		body = append(slices.Clip(body), neverApplied...)
+		items = append(slices.Clip(items), core.BatchItem{Op: core.OpIndex})
+	}
 	r := w.bulkRequest(b.Index, body)
 	if w.cfg.Compress {
 		packed := w.client.GetBuffer()
@@ -96,7 +102,17 @@ func (w *Writer) send(ctx context.Context, b core.Batch, items []core.BatchItem,
 	if err != nil {
 		return nil, err
 	}
-	return w.decoder.decode(answer.Body, b.Index, items)
+	results, err := w.decoder.decode(answer.Body, b.Index, items)
+	if err != nil {
+		return nil, err
+	}
+	return results[:count], nil
+}
+
+// onlyDeletions reports whether items are all deletions. The cluster applies require_alias only to writes of documents: for a request
+// of versioned deletions alone it would create an index with the name of a missing alias.
+func onlyDeletions(items []core.BatchItem) bool {
+	return !slices.ContainsFunc(items, func(item core.BatchItem) bool { return item.Op != core.OpDelete })
 }
 
 func (w *Writer) gzip(dst *bytes.Buffer, body []byte) error {
