@@ -32,8 +32,7 @@ func TestLastNotification(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return feed.Handle(t.Context(), [][]byte{[]byte(`{"analysisId":"A","studyId":"S","state":"PUBLISHED"}`)},
-				func(int) string { return "" }, func(int) time.Time { return noon })
+			return feed.Handle(t.Context(), messagesOf(`{"analysisId":"A","studyId":"S","state":"PUBLISHED"}`))
 		}, true},
 		"reconcile": {func(t *testing.T, s *ingest.Service) error {
 			_, err := s.Run(t.Context(), core.ScopeRepository, "song.ca", "", core.RunFlags{}, core.CauseReconcile, "")

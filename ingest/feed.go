@@ -65,18 +65,16 @@ func (s *Service) NewFeed(cfg FeedConfig) (*Feed, error) {
 	return f, nil
 }
 
-// Handle processes the values of a batch of messages and returns nil only when each is published or stored as a dead letter;
-// after an error the batch may be passed again safely. position returns where the i-th message is, and at when it was
-// written: a removal is as of that time, so that a message that is read again removes nothing newer. On a topic that carries
-// requests, every event is as of that time, so that one clock orders removals and other events. A nil value, a Kafka
-// tombstone, is skipped. Of several events for one record the last one counts. An event of another server, which is normal on
-// a topic that servers share, is counted, and one dead letter is stored for each such server.
-func (f *Feed) Handle(
-	ctx context.Context, values [][]byte, position func(i int) string, at func(i int) time.Time,
-) error {
+// Handle processes a batch of messages and returns nil only when each is published or stored as a dead letter; after an error
+// the batch may be passed again safely. A removal is as of the time of its message, so that a message that is read again
+// removes nothing newer. On a topic that carries requests, every event is as of that time, so that one clock orders removals
+// and other events. A tombstone is skipped. Of several events for one record the last one counts. An event of another server,
+// which is normal on a topic that servers share, is counted, and one dead letter is stored for each such server. The Request
+// of a record continues the trace of its message.
+func (f *Feed) Handle(ctx context.Context, messages []core.TopicMessage) error {
 	b := feedBatch{requests: newRequestSet(core.CauseKafka, ""), results: map[string]int{}, otherServers: map[string]*Rejection{}}
-	for i, value := range values {
-		f.addMessage(&b, value, func() string { return position(i) }, func() time.Time { return at(i) })
+	for _, m := range messages {
+		f.addMessage(&b, m)
 	}
 	if err := f.service.submit(ctx, b.requests); err != nil {
 		return err
@@ -102,12 +100,12 @@ type feedBatch struct {
 }
 
 // addMessage decodes one message.
-func (f *Feed) addMessage(b *feedBatch, value []byte, position func() string, at func() time.Time) {
-	if value == nil {
+func (f *Feed) addMessage(b *feedBatch, m core.TopicMessage) {
+	if m.Value == nil {
 		b.results[resultSkipped]++
 		return
 	}
-	e, rejection := f.service.events.Parse(value)
+	e, rejection := f.service.events.Parse(m.Value)
 	var repositories []core.Repository
 	if rejection == nil {
 		repositories, rejection = f.service.resolve(e, f.targets)
@@ -119,10 +117,11 @@ func (f *Feed) addMessage(b *feedBatch, value []byte, position func() string, at
 		if e.Remove || f.targets.requests {
 			// Kafka timestamps are in milliseconds: a removal is newer than anything requested in the millisecond in which it
 			// was written.
-			asOf = f.service.asOf(at().Add(time.Millisecond - 1))
+			asOf = f.service.asOf(m.At.Add(time.Millisecond - 1))
 		}
+		parent := f.service.cfg.Tracer.Parent(m.Traceparent)
 		for _, repo := range repositories {
-			b.requests.add(f.service.requestedScope(e, repo.Code), repo.Code, asOf)
+			b.requests.add(f.service.requestedScope(e, repo.Code), repo.Code, asOf, parent)
 		}
 		return
 	}
@@ -131,7 +130,7 @@ func (f *Feed) addMessage(b *feedBatch, value []byte, position func() string, at
 		b.otherServers[rejection.Server] = rejection
 		return
 	}
-	b.deadLetters = append(b.deadLetters, messageDeadLetter(rejection, f.soleRepository(), f.source, position(), value))
+	b.deadLetters = append(b.deadLetters, messageDeadLetter(rejection, f.soleRepository(), f.source, m.Position(), m.Value))
 }
 
 // limitDeadLetters returns the dead letters to store: beyond the limit of a topic, the last one stands for the rest

@@ -10,9 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.opentelemetry.io/otel/trace/noop"
 
 	"tutti/ingest"
 	"tutti/internal/core"
+	"tutti/internal/span"
 )
 
 func newFeed(t testing.TB, w *world, cfg ingest.FeedConfig) *ingest.Feed {
@@ -27,17 +29,16 @@ func newFeed(t testing.TB, w *world, cfg ingest.FeedConfig) *ingest.Feed {
 	return f
 }
 
-func values(texts ...string) [][]byte {
-	all := make([][]byte, len(texts))
+func messagesOf(texts ...string) []core.TopicMessage {
+	all := make([]core.TopicMessage, len(texts))
 	for i, s := range texts {
+		all[i] = core.TopicMessage{Partition: 3, Offset: int64(100 + i), At: written(i)}
 		if s != "tombstone" {
-			all[i] = []byte(s)
+			all[i].Value = []byte(s)
 		}
 	}
 	return all
 }
-
-func position(i int) string { return fmt.Sprintf("partition 3, offset %d", 100+i) }
 
 // written is before noon, the time of the tests' clock.
 func written(i int) time.Time { return noon.Add(time.Duration(i-100) * time.Minute) }
@@ -100,7 +101,7 @@ func TestFeedDispatches(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, nil)
-			if err := newFeed(t, w, tt.feed).Handle(t.Context(), values(tt.values...), position, written); err != nil {
+			if err := newFeed(t, w, tt.feed).Handle(t.Context(), messagesOf(tt.values...)); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tt.want, w.asked()); diff != "" {
@@ -118,11 +119,39 @@ func TestFeedDispatches(t *testing.T) {
 	}
 }
 
+// TestFeedContinuesTraces: the Request of a record is part of the trace of its message, if traces are on.
+func TestFeedContinuesTraces(t *testing.T) {
+	const traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	for name, tt := range map[string]struct {
+		tracer *span.Tracer
+		want   []string
+	}{
+		"on":  {span.NewTracer(noop.NewTracerProvider()), []string{traceparent, "", ""}},
+		"off": {nil, []string{"", "", ""}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(c *ingest.Config) { c.Tracer = tt.tracer })
+			messages := messagesOf(songEvent("A"), songEvent("B"), songEvent("C"))
+			messages[0].Traceparent, messages[1].Traceparent = traceparent, "not one"
+			if err := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"song.ca"}}).Handle(t.Context(), messages); err != nil {
+				t.Fatal(err)
+			}
+			got := make([]string, 3)
+			for _, r := range w.requests() {
+				got[r.RecordID[0]-'A'] = r.Traceparent
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func TestFeedKeepsPoison(t *testing.T) {
 	w := newWorld(t, nil)
 	big := `{"analysisId":"A","broken":"` + strings.Repeat("x", 300<<10)
-	batch := values(songOf("song.ca", "A"), big, "", "[]", `{"analysisId":"`+strings.Repeat("y", 600)+`","studyId":"S"}`, songEvent("B"))
-	if err := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"song.ca"}}).Handle(t.Context(), batch, position, written); err != nil {
+	batch := messagesOf(songOf("song.ca", "A"), big, "", "[]", `{"analysisId":"`+strings.Repeat("y", 600)+`","studyId":"S"}`, songEvent("B"))
+	if err := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"song.ca"}}).Handle(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"index song.ca/S/A", "index song.ca/S/B"}, w.asked()); diff != "" {
@@ -152,7 +181,7 @@ func TestFeedKeepsPoison(t *testing.T) {
 func TestFeedOfRequestsTellsUnknownRepositories(t *testing.T) {
 	w := newWorld(t, nil)
 	f := newFeed(t, w, ingest.FeedConfig{Topic: "maestro_index_requests", Requests: true})
-	if err := f.Handle(t.Context(), values(`{"repositoryCode":"song.de","studyId":"S"}`, songEvent("A")), position, written); err != nil {
+	if err := f.Handle(t.Context(), messagesOf(`{"repositoryCode":"song.de","studyId":"S"}`, songEvent("A"))); err != nil {
 		t.Fatal(err)
 	}
 	letters := w.letters.all()
@@ -182,10 +211,10 @@ func TestFeedTellsOtherServersOnce(t *testing.T) {
 	now := noon
 	w := newWorld(t, func(c *ingest.Config) { c.Now = func() time.Time { return now } })
 	f := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"song.ca", "lyric"}})
-	others := values(songOf("song.de", "A"), songOf("song.de", "B"), songOf("song.jp", "A"), lyricOf("9", "L"), songOf("song.ca", "A"))
-	handle := func(batch [][]byte, puts int) {
+	others := messagesOf(songOf("song.de", "A"), songOf("song.de", "B"), songOf("song.jp", "A"), lyricOf("9", "L"), songOf("song.ca", "A"))
+	handle := func(batch []core.TopicMessage, puts int) {
 		t.Helper()
-		if err := f.Handle(t.Context(), batch, position, written); err != nil {
+		if err := f.Handle(t.Context(), batch); err != nil {
 			t.Fatal(err)
 		}
 		if w.letters.puts != puts {
@@ -219,20 +248,20 @@ func TestFeedTellsOtherServersOnce(t *testing.T) {
 	for i := range 500 {
 		flood = append(flood, songOf(fmt.Sprintf("server-%d", i), "A"))
 	}
-	handle(values(flood...), 6+97)
+	handle(messagesOf(flood...), 6+97)
 	now = now.Add(time.Hour)
-	handle(values(flood...), 6+97+97)
+	handle(messagesOf(flood...), 6+97+97)
 }
 
 func TestFeedSucceedsOnlyWhenAllIsSafe(t *testing.T) {
 	full := core.NewError(core.CodeOverloaded, "the queue is full")
 	for name, tt := range map[string]struct {
-		batch   [][]byte
+		batch   []core.TopicMessage
 		breaks  func(w *world)
 		message string
 	}{
 		"a request": {
-			values(songEvent("A"), songEvent("B")),
+			messagesOf(songEvent("A"), songEvent("B")),
 			func(w *world) {
 				w.publish = func(r core.Request) error {
 					if r.RecordID == "B" {
@@ -243,15 +272,15 @@ func TestFeedSucceedsOnlyWhenAllIsSafe(t *testing.T) {
 			}, "publishing a record request: the queue is full",
 		},
 		"a run": {
-			values(`{"repositoryCode":"song.ca"}`), func(w *world) { w.publish = func(core.Request) error { return full } },
+			messagesOf(`{"repositoryCode":"song.ca"}`), func(w *world) { w.publish = func(core.Request) error { return full } },
 			"publishing a repository request: the queue is full",
 		},
 		"a letter": {
-			values("{"), func(w *world) { w.letters.put = func(core.DeadLetter) error { return full } },
+			messagesOf("{"), func(w *world) { w.letters.put = func(core.DeadLetter) error { return full } },
 			"storing an event that could not be decoded: the queue is full",
 		},
 		"another server's letter": {
-			values(songOf("song.de", "A")), func(w *world) { w.letters.put = func(core.DeadLetter) error { return full } },
+			messagesOf(songOf("song.de", "A")), func(w *world) { w.letters.put = func(core.DeadLetter) error { return full } },
 			"storing an event that could not be decoded: the queue is full",
 		},
 	} {
@@ -260,12 +289,12 @@ func TestFeedSucceedsOnlyWhenAllIsSafe(t *testing.T) {
 			w := newWorld(t, func(c *ingest.Config) { c.Metrics = ingest.NewMetrics(reg) })
 			f := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"song.ca"}})
 			tt.breaks(w)
-			wantError(t, f.Handle(t.Context(), tt.batch, position, written), core.CodeOverloaded, tt.message)
+			wantError(t, f.Handle(t.Context(), tt.batch), core.CodeOverloaded, tt.message)
 			if n, err := testutil.GatherAndCount(reg, "tutti_notifications_total"); err != nil || n != 0 {
 				t.Errorf("a refused batch is counted: %d, %v", n, err)
 			}
 			w.publish, w.letters.put = nil, nil
-			if err := f.Handle(t.Context(), tt.batch, position, written); err != nil {
+			if err := f.Handle(t.Context(), tt.batch); err != nil {
 				t.Errorf("again: %v", err)
 			}
 			if len(w.requests())+len(w.letters.all()) == 0 {
@@ -279,8 +308,8 @@ func TestFeedIsCounted(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	w := newWorld(t, func(c *ingest.Config) { c.Metrics = ingest.NewMetrics(reg) })
 	f := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"song.ca"}})
-	batch := values(songEvent("A"), "tombstone", "{", songOf("song.de", "A"), songOf("song.de", "B"), songEvent("B"), "tombstone", "tombstone")
-	if err := f.Handle(t.Context(), batch, position, written); err != nil {
+	batch := messagesOf(songEvent("A"), "tombstone", "{", songOf("song.de", "A"), songOf("song.de", "B"), songEvent("B"), "tombstone", "tombstone")
+	if err := f.Handle(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
 	want := `
@@ -325,7 +354,7 @@ func TestFeedOfRelatedEntities(t *testing.T) {
 	event := func(entity, id string) string {
 		return fmt.Sprintf(`{"systemId":%q,"organization":"O","entityName":%q}`, id, entity)
 	}
-	if err := f.Handle(t.Context(), values(event("donor", "D"), event("specimen", "S"), event("specimen", "T")), position, written); err != nil {
+	if err := f.Handle(t.Context(), messagesOf(event("donor", "D"), event("specimen", "S"), event("specimen", "T"))); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{"index lyric/O/D", "run lyric/O"}, w.asked()); d != "" {
@@ -344,7 +373,7 @@ func TestFeedKeepsEventsOfOrganizationsThatCannotRun(t *testing.T) {
 	for _, organization := range unrunnable {
 		batch = append(batch, fmt.Sprintf(`{"systemId":"B","organization":%s,"entityName":"specimen"}`, organization))
 	}
-	if err := f.Handle(t.Context(), values(batch...), position, written); err != nil {
+	if err := f.Handle(t.Context(), messagesOf(batch...)); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([]string{"index lyric/O/A"}, w.asked()); d != "" {
@@ -381,7 +410,11 @@ func TestFeedAsOfTheMessage(t *testing.T) {
 				batch[i] = fmt.Sprintf(`{"repositoryCode":"song.ca","studyId":"S","analysisId":"R%d","removeAnalysis":%v}`, i, i < 4)
 			}
 			batch, times = append(batch, songEvent("song")), append(times, written(7))
-			if err := f.Handle(t.Context(), values(batch...), position, func(i int) time.Time { return times[i] }); err != nil {
+			messages := messagesOf(batch...)
+			for i := range messages {
+				messages[i].At = times[i]
+			}
+			if err := f.Handle(t.Context(), messages); err != nil {
 				t.Fatal(err)
 			}
 			got := map[string]core.Version{}
@@ -412,7 +445,7 @@ func TestFeedBoundsPoison(t *testing.T) {
 			batch[i] = fmt.Sprintf(`{"other":%d}`, n)
 			n++
 		}
-		if err := f.Handle(t.Context(), values(batch...), position, written); err != nil {
+		if err := f.Handle(t.Context(), messagesOf(batch...)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -425,7 +458,7 @@ func TestFeedBoundsPoison(t *testing.T) {
 		t.Fatal("no letter stands for those beyond")
 	}
 	rest := letters[at]
-	if rest.Attempts != 2000 || rest.Position != position(3999) || !strings.Contains(rest.Hint, "more than 10000 messages") {
+	if rest.Attempts != 2000 || rest.Position != "partition 3, offset 4099" || !strings.Contains(rest.Hint, "more than 10000 messages") {
 		t.Errorf("the last letter: %+v", rest)
 	}
 }

@@ -72,7 +72,7 @@ func (r *Relay) send(ctx context.Context, c core.Change) error {
 	s := r.service
 	req := core.Request{
 		ID: c.ID, Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: r.repository, Organization: c.Study,
-		RecordID: c.AnalysisID, Cause: core.CauseOutbox, ReceivedAt: c.At.UTC(),
+		RecordID: c.AnalysisID, Cause: core.CauseOutbox, ReceivedAt: c.At.UTC(), Traceparent: c.Traceparent,
 	}
 	err := s.publish(ctx, req)
 	switch core.CodeOf(err) {

@@ -33,8 +33,8 @@ func newRequestSet(cause core.Cause, requestID string) *requestSet {
 }
 
 // add adds what an event requests of a repository. The Request of a record is as of a version, 0 for that of its own
-// message.
-func (in *requestSet) add(e Event, repository string, asOf core.Version) {
+// message, and part of the trace of a traceparent, "" for that of the caller.
+func (in *requestSet) add(e Event, repository string, asOf core.Version, traceparent string) {
 	if e.Scope() != core.ScopeRecord {
 		run := runKey{repository, e.Organization}
 		if !in.hasRun[run] {
@@ -45,7 +45,7 @@ func (in *requestSet) add(e Event, repository string, asOf core.Version) {
 	}
 	r := core.Request{
 		Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: repository, Organization: e.Organization,
-		RecordID: e.RecordID, Cause: in.cause, AsOf: asOf,
+		RecordID: e.RecordID, Cause: in.cause, AsOf: asOf, Traceparent: traceparent,
 	}
 	if e.Remove {
 		r.Kind = core.KindRemove

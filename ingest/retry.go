@@ -214,7 +214,7 @@ func (s *retries) planRun(in *requestSet, l core.DeadLetter) error {
 			return notRetryable("the organization cannot be run: "+core.MessageOf(err), "run its repository instead")
 		}
 	}
-	in.add(e, l.Repository, 0)
+	in.add(e, l.Repository, 0, "")
 	return nil
 }
 
@@ -247,7 +247,7 @@ func (s *retries) planMessage(in *requestSet, l core.DeadLetter) error {
 		asOf = s.asOf(l.FirstAt)
 	}
 	for _, repo := range repositories {
-		in.add(s.requestedScope(e, repo.Code), repo.Code, asOf)
+		in.add(s.requestedScope(e, repo.Code), repo.Code, asOf, "")
 	}
 	return nil
 }

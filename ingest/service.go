@@ -12,6 +12,7 @@ import (
 	"tutti/internal/cache"
 	"tutti/internal/core"
 	"tutti/internal/keylock"
+	"tutti/internal/span"
 )
 
 // Config configures a Service. The zero value is the default.
@@ -42,6 +43,8 @@ type Config struct {
 	// DeadLetterIndex returns ids and counts of dead letters; with nil ids are left out and webhooks store dead letters
 	// without limit.
 	DeadLetterIndex DeadLetterIndex
+	// Tracer continues the traces of the messages of topics; nil continues none.
+	Tracer *span.Tracer
 	// Signatures detects repeated signed notifications; with nil each counts as the first.
 	Signatures Signatures
 }

@@ -26,7 +26,7 @@ func TestUnknownMembersAreLogged(t *testing.T) {
 	}
 	song := strings.Replace(misspelt, `"repositoryCode":"song.ca",`, "", 1)
 	feed := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"song.ca"}})
-	if err := feed.Handle(t.Context(), values(misspelt, song, song), position, written); err != nil {
+	if err := feed.Handle(t.Context(), messagesOf(misspelt, song, song)); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(log.String(), "member=removeAnalyses"); n != 2 || strings.Contains(log.String(), "secret") {

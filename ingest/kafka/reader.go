@@ -3,7 +3,6 @@ package kafka
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -15,12 +14,10 @@ import (
 
 // Handler handles the messages of a topic.
 type Handler interface {
-	// Handle handles the values of a batch, in order for each partition, and returns nil only when each of them is
-	// stored; the batch's offsets are committed only then. After an error the same batch, or a part of it, is passed
-	// again, even if some of it was stored. position returns where the i-th message is, such as "partition 3, offset
-	// 117", and at its Kafka timestamp, a time before 1970 if it has none. A tombstone's value is nil. Neither values
-	// nor their bytes may be used after the call.
-	Handle(ctx context.Context, values [][]byte, position func(i int) string, at func(i int) time.Time) error
+	// Handle handles a batch, in order for each partition, and returns nil only when each message is stored; the batch's
+	// offsets are committed only then. After an error the same batch, or a part of it, is passed again, even if some of it
+	// was stored. Neither messages nor their bytes may be used after the call.
+	Handle(ctx context.Context, messages []core.TopicMessage) error
 }
 
 // Reader reads one topic with one consumer group and passes its messages to a Handler, at least once.
@@ -192,16 +189,25 @@ func (r *Reader) deliver(reading, handling context.Context, records []*kgo.Recor
 }
 
 func (r *Reader) deliverBatch(handling context.Context, records []*kgo.Record) error {
-	values := make([][]byte, len(records))
+	messages := make([]core.TopicMessage, len(records))
 	for i, record := range records {
-		values[i] = record.Value
-	}
-	position := func(i int) string {
-		return fmt.Sprintf("partition %d, offset %d", records[i].Partition, records[i].Offset)
+		messages[i] = core.TopicMessage{
+			Value: record.Value, Partition: record.Partition, Offset: record.Offset, At: record.Timestamp, Traceparent: header(record, "traceparent"),
+		}
 	}
 	ctx, cancel := context.WithTimeout(handling, r.cfg.HandleTimeout)
 	defer cancel()
-	return r.handler.Handle(ctx, values, position, func(i int) time.Time { return records[i].Timestamp })
+	return r.handler.Handle(ctx, messages)
+}
+
+// header returns the value of a record's header, "" if it has none of that name.
+func header(record *kgo.Record, name string) string {
+	for _, h := range record.Headers {
+		if h.Key == name {
+			return string(h.Value)
+		}
+	}
+	return ""
 }
 
 // await waits before a batch is retried; false when a rebalance or a stop comes first.

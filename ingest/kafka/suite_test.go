@@ -37,21 +37,20 @@ func eventually(t *testing.T, what string, holds func() bool) {
 
 // handler is a Handler that notes what it takes, and may be told to refuse.
 type handler struct {
-	mu      sync.Mutex
-	taken   []string // values as they were taken
-	at      []string // where each stood
-	times   []time.Time
-	tries   int
-	refuse  func(values []string) error
-	waiting chan struct{} // while set, Handle waits for it to be closed or its ctx to end
+	mu       sync.Mutex
+	taken    []string            // values as they were taken
+	messages []core.TopicMessage // the same messages without their values
+	tries    int
+	refuse   func(values []string) error
+	waiting  chan struct{} // while set, Handle waits for it to be closed or its ctx to end
 }
 
 var errRefused = core.NewError(core.CodeOverloaded, "the queue is full")
 
-func (h *handler) Handle(ctx context.Context, values [][]byte, position func(int) string, at func(int) time.Time) error {
-	batch := make([]string, len(values))
-	for i, v := range values {
-		if batch[i] = string(v); v == nil {
+func (h *handler) Handle(ctx context.Context, messages []core.TopicMessage) error {
+	batch := make([]string, len(messages))
+	for i, m := range messages {
+		if batch[i] = string(m.Value); m.Value == nil {
 			batch[i] = "tombstone"
 		}
 	}
@@ -74,9 +73,9 @@ func (h *handler) Handle(ctx context.Context, values [][]byte, position func(int
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.taken = append(h.taken, batch...)
-	for i := range batch {
-		h.at = append(h.at, position(i))
-		h.times = append(h.times, at(i))
+	for _, m := range messages {
+		m.Value = nil // its bytes must not be used after the call
+		h.messages = append(h.messages, m)
 	}
 	return nil
 }
@@ -212,14 +211,16 @@ func suite(t *testing.T, fresh func(t *testing.T, partitions int32) broker) {
 		}
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if want := "partition 0, offset 0"; !slices.Contains(h.at, want) {
-			t.Errorf("positions %v lack %q", h.at, want)
+		const first = "partition 0, offset 0"
+		if !slices.ContainsFunc(h.messages, func(m core.TopicMessage) bool { return m.Position() == first }) {
+			t.Errorf("no message is of %s", first)
 		}
 	})
-	t.Run("a message has the time at which it was written", func(t *testing.T) {
+	t.Run("a message has the time at which it was written, and its trace", func(t *testing.T) {
 		b := fresh(t, 1)
 		want := time.Now().Add(-time.Hour).Truncate(time.Millisecond)
-		if err := b.client(t).ProduceSync(t.Context(), &kgo.Record{Value: []byte("a"), Timestamp: want}).FirstErr(); err != nil {
+		headers := []kgo.RecordHeader{{Key: "other", Value: []byte("o")}, {Key: "traceparent", Value: []byte("p")}}
+		if err := b.client(t).ProduceSync(t.Context(), &kgo.Record{Value: []byte("a"), Timestamp: want, Headers: headers}).FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 		h := &handler{}
@@ -227,8 +228,8 @@ func suite(t *testing.T, fresh func(t *testing.T, partitions int32) broker) {
 		eventually(t, "the message", func() bool { return h.holds([]string{"a"}) })
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if !h.times[0].Equal(want) {
-			t.Errorf("written at %s, want %s", h.times[0], want)
+		if got := h.messages[0]; !got.At.Equal(want) || got.Traceparent != "p" {
+			t.Errorf("got %+v, want the time %s and the traceparent p", got, want)
 		}
 	})
 	t.Run("a tombstone has no value", func(t *testing.T) {
@@ -309,8 +310,8 @@ func crash(t *testing.T, b broker) {
 	want := b.produce(t, 1, numbered("v", 10)...)
 	taken := make(chan struct{})
 	h := &handler{refuse: func([]string) error { return nil }}
-	dying := handlerFunc(func(ctx context.Context, values [][]byte, position func(int) string, at func(int) time.Time) error {
-		if err := h.Handle(ctx, values, position, at); err != nil {
+	dying := handlerFunc(func(ctx context.Context, messages []core.TopicMessage) error {
+		if err := h.Handle(ctx, messages); err != nil {
 			return err
 		}
 		close(taken)
@@ -338,10 +339,10 @@ func crash(t *testing.T, b broker) {
 	eventually(t, "the messages again", func() bool { return again.holds(want) })
 }
 
-type handlerFunc func(context.Context, [][]byte, func(int) string, func(int) time.Time) error
+type handlerFunc func(context.Context, []core.TopicMessage) error
 
-func (f handlerFunc) Handle(ctx context.Context, values [][]byte, position func(int) string, at func(int) time.Time) error {
-	return f(ctx, values, position, at)
+func (f handlerFunc) Handle(ctx context.Context, messages []core.TopicMessage) error {
+	return f(ctx, messages)
 }
 
 func rebalance(t *testing.T, b broker) {

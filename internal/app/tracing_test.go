@@ -224,6 +224,23 @@ func TestTraceOfARecord(t *testing.T) {
 	}
 }
 
+// TestTraceOfAPublication: the trace of the request that publishes an analysis of the built-in repository goes on to the bulk request.
+func TestTraceOfAPublication(t *testing.T) {
+	t.Parallel()
+	c := newReceiver(t)
+	b := startBuiltIn(t, plan{more: fmt.Sprintf("tracing: {endpoint: %q, headers: X-Tenant=a%%20b}\n", c.URL)})
+	id := b.submit("S1")
+	b.world.send(http.MethodPut, statePath("S1", "publish", id), "01", "")
+	b.awaitOutcomes(core.OutcomeIndexed, 1)
+	b.stop()
+	process := c.one("process record")
+	c.wantBelow(c.one("PUT /studies/"), process)
+	c.wantBelow(process, c.one("bulk write"))
+	if hex.EncodeToString(process.GetTraceId()) != clientTrace || attributes(process)["cause"] != string(core.CauseOutbox) {
+		t.Errorf("the process is %v", process)
+	}
+}
+
 // TestTraceIsNotSampled: nothing is sent of a trace that its caller has not sampled, and the upstream is told so.
 func TestTraceIsNotSampled(t *testing.T) {
 	t.Parallel()

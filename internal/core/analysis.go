@@ -46,6 +46,8 @@ type Change struct {
 	Study      string
 	AnalysisID string
 	At         time.Time
+	// Traceparent is the span of the change (W3C Trace Context, section 3.2), empty for none.
+	Traceparent string
 }
 
 // StoredObject is a file's object in an object storage.

@@ -1,5 +1,27 @@
 package core
 
+import (
+	"fmt"
+	"time"
+)
+
+// TopicMessage is a message of a Kafka topic.
+type TopicMessage struct {
+	// Value is nil for a tombstone.
+	Value     []byte
+	Partition int32
+	Offset    int64
+	// At is the message's timestamp, a time before 1970 if it has none.
+	At time.Time
+	// Traceparent is the value of the header of that name (W3C Trace Context, section 3.2), as the sender wrote it.
+	Traceparent string
+}
+
+// Position returns where the message is, such as "partition 3, offset 117".
+func (m TopicMessage) Position() string {
+	return fmt.Sprintf("partition %d, offset %d", m.Partition, m.Offset)
+}
+
 // NotificationResult is the result of processing the events of one notification.
 type NotificationResult struct {
 	// Accepted is the number of events whose Request the queue has stored.

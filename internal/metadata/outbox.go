@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"tutti/internal/core"
+	"tutti/internal/span"
 	"tutti/internal/store"
 )
 
@@ -16,7 +17,7 @@ const (
 	// removeTimeout bounds the removal of published events after the caller's context has ended.
 	removeTimeout = 5 * time.Second
 
-	selectEvents       = "SELECT seq, id, study, analysis_id, created_at FROM outbox ORDER BY seq LIMIT $1"
+	selectEvents       = "SELECT seq, id, study, analysis_id, created_at, traceparent FROM outbox ORDER BY seq LIMIT $1"
 	selectSharedEvents = selectEvents + " FOR UPDATE SKIP LOCKED"
 )
 
@@ -56,8 +57,8 @@ func (o *outbox) writeEvent(ctx context.Context, tx *store.Tx, study, analysis s
 	if err != nil {
 		return core.WrapError(core.CodeInternal, "making an id", err)
 	}
-	_, err = tx.ExecContext(ctx, "INSERT INTO outbox (id, study, analysis_id, created_at) VALUES ($1, $2, $3, $4)",
-		id.String(), study, analysis, store.Micros(o.now()))
+	_, err = tx.ExecContext(ctx, "INSERT INTO outbox (id, study, analysis_id, created_at, traceparent) VALUES ($1, $2, $3, $4, $5)",
+		id.String(), study, analysis, store.Micros(o.now()), span.Traceparent(ctx))
 	return store.WrapError("writing an event", err)
 }
 
@@ -148,7 +149,7 @@ func readEvents(ctx context.Context, conn store.Conn, text string, limit int) ([
 	for rows.Next() {
 		var e event
 		var micros int64
-		if err := rows.Scan(&e.seq, &e.change.ID, &e.change.Study, &e.change.AnalysisID, &micros); err != nil {
+		if err := rows.Scan(&e.seq, &e.change.ID, &e.change.Study, &e.change.AnalysisID, &micros, &e.change.Traceparent); err != nil {
 			return nil, store.WrapError(doing, err)
 		}
 		e.change.At = store.Time(micros)

@@ -12,9 +12,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
 
 	"tutti/internal/core"
 	"tutti/internal/metadata"
+	"tutti/internal/span"
 	"tutti/internal/store"
 	"tutti/internal/tools/storetest"
 )
@@ -43,6 +45,24 @@ func TestRelay(t *testing.T) {
 		wantEqual(t, rest[0], first[1])
 		wantEqual(t, []string{rest[1].AnalysisID, rest[2].AnalysisID}, ids[3:])
 		wantEqual(t, w.pending(), 0)
+	})
+}
+
+// TestRelayOfATrace: a change has the span of the call that made it.
+func TestRelayOfATrace(t *testing.T) {
+	on(t, func(t *testing.T, w *fixture) {
+		id := w.submit("file")
+		ctx, s := span.NewTracer(sdk.NewTracerProvider()).Consume(t.Context(), "publish", "")
+		defer s.End(nil)
+		if err := w.SetState(ctx, S, id, core.StatePublished, false); err != nil {
+			t.Fatal(err)
+		}
+		w.set(id, core.StateUnpublished)
+		changes := w.drain()
+		wantEqual(t, len(changes), 2)
+		if want := span.Traceparent(ctx); want == "" || changes[0].Traceparent != want || changes[1].Traceparent != "" {
+			t.Errorf("the changes are %+v, want the first of %q", changes, want)
+		}
 	})
 }
 

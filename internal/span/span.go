@@ -41,6 +41,14 @@ func (t *Tracer) Consume(ctx context.Context, name, traceparent string) (context
 	return t.start(ctx, name, trace.SpanKindConsumer)
 }
 
+// Parent returns the traceparent of a message of another program for Consume: "" if it is invalid, or if t is nil.
+func (t *Tracer) Parent(traceparent string) string {
+	if t == nil || traceparent == "" {
+		return ""
+	}
+	return Traceparent(propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{header: traceparent}))
+}
+
 // start starts a span. The context of one that is not sampled carries that decision on.
 func (t *Tracer) start(ctx context.Context, name string, kind trace.SpanKind) (context.Context, Span) {
 	ctx, s := t.tracer.Start(ctx, name, trace.WithSpanKind(kind))

@@ -136,6 +136,22 @@ func TestParents(t *testing.T) {
 	}
 }
 
+// TestParent: a message's traceparent is passed on only if it is valid and traces are on.
+func TestParent(t *testing.T) {
+	tracer, _ := recording()
+	for given, want := range map[string]string{
+		parent: parent, "": "", "00-0-0-00": "", "p": "", strings.Repeat("x", 1<<20): "", parent + "-more": "",
+	} {
+		if got := tracer.Parent(given); got != want {
+			t.Errorf("%.60q is passed on as %q, want %q", given, got, want)
+		}
+	}
+	var off *span.Tracer
+	if got := off.Parent(parent); got != "" {
+		t.Errorf("%q is passed on although traces are off", got)
+	}
+}
+
 // TestGroup: a span for many has links to a bounded number of them.
 func TestGroup(t *testing.T) {
 	tracer, recorder := recording()

@@ -1,0 +1,3 @@
+-- +goose Up
+-- The trace of the request that changed the analysis goes on with its indexing.
+ALTER TABLE outbox ADD COLUMN traceparent TEXT COLLATE "C" NOT NULL DEFAULT '';
