@@ -97,7 +97,7 @@ func (s *Surface) readStudy(r *http.Request) (studyView, error) {
 	info, err := s.ports.Metadata.Analyses.Page(r.Context(), id, states, offset, listed, func(a core.Analysis) error {
 		body := gjson.ParseBytes(a.Body)
 		v.Analyses = append(v.Analyses, analysisRow{
-			ID: a.ID, State: a.State, Type: body.Get("analysisType.name").String() + " " + body.Get("analysisType.version").String(),
+			ID: a.ID, State: a.State, Type: body.Get("analysisType.name").String() + ", version " + body.Get("analysisType.version").String(),
 			UpdatedAt: body.Get("updatedAt").Time(), Files: len(body.Get("files").Array()),
 		})
 		return nil

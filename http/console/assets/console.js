@@ -3,7 +3,11 @@
 (() => {
   const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-  const compact = new Intl.NumberFormat("en", {notation: "compact"});
+  // A number with an SI prefix: 100G. The compact notation of Intl is 100B, which reads as bytes.
+  const compact = (n) => {
+    const power = Math.min(5, Math.max(0, Math.floor(Math.log10(Math.abs(n) || 1) / 3)));
+    return Number((n / 1000 ** power).toPrecision(4)) + ["", "k", "M", "G", "T", "P"][power];
+  };
 
   // A histogram of <div data-histogram='[[keys],[counts]]'>, in place of the drawing of the server.
   const histogram = (element) => {
@@ -16,7 +20,7 @@
       width: element.clientWidth || 260, height: 110, legend: {show: false}, cursor: {drag: {x: false, y: false}, points: {show: false}},
       scales: {x: {time}, y: {range: (u, min, max) => [0, max || 1]}},
       axes: [
-        {stroke: color("--muted"), grid: {show: false}, ticks: {show: false}, size: 24, font: "11px system-ui", space: 60, values: time ? undefined : (u, ticks) => ticks.map((v) => compact.format(v))},
+        {stroke: color("--muted"), grid: {show: false}, ticks: {show: false}, size: 24, font: "11px system-ui", space: 60, values: time ? undefined : (u, ticks) => ticks.map((v) => compact(v))},
         {show: false},
       ],
       series: [{}, {fill: color("--chart"), paths: uPlot.paths.bars({size: [0.9, 60]}), points: {show: false}}],
