@@ -41,7 +41,7 @@ func TestRun(t *testing.T) {
 				`changed +→ indexed after`, `unpublished +→ removed after`,
 				`rejected +→ dead letter \S+ after \S+: .*analysisType`, `/dead-letters/\S+/retry`, `published +→ indexed after`,
 				`invalid on purpose → 400 schema.violation`, `/experiment/readLength +\S`, `/files/0/fileType +\S`, `curl -X POST http://127\.0\.0\.1:\d+/index/repository/demo\.song`,
-				`files\.fileType +(\S+ \d+, ){5}\S+ \d+\n`, `experiment\.experimentalStrategy +\S+ \d+`, `larger than 30 GB: [1-9]\d+ \(`, `CRAM [3-9]\d+\.\d GB`,
+				`files\.fileType +(\S+ \d+, ){5}\S+ \d+\n`, `experiment\.experimentalStrategy +\S+ \d+`, `larger than 30 GB: [1-9]\d+ \(`, `CRAM [3-9]\d+\.\d GB, CRAI 0\.[1-9] MB`,
 				`curl -X POST http://127\.0\.0\.1:\d+/analyses/graphql`,
 				`nodes +Partner 300 \(OK\), This node \d+ \(OK\)`, `studyId +.*KIDN-FR 300`,
 			} {

@@ -50,7 +50,7 @@ func (d *demo) search(ctx context.Context) error {
 	for _, edge := range hits.Get("edges").Array() {
 		var files []string
 		for _, file := range edge.Get("node.files.hits.edges").Array() {
-			files = append(files, fmt.Sprintf("%s %.1f GB", file.Get("node.fileType"), file.Get("node.fileSize").Float()/1e9))
+			files = append(files, file.Get("node.fileType").String()+" "+fileSize(file.Get("node.fileSize").Float()))
 		}
 		d.say("   %s %s: %s", edge.Get("node.analysisId"), edge.Get("node.studyId"), strings.Join(files, ", "))
 	}
@@ -78,4 +78,12 @@ func (d *demo) graphql(ctx context.Context, path, query string) (gjson.Result, t
 func graphqlCommand(base, catalogue, query string) string {
 	body, _ := json.Marshal(map[string]string{"query": query}) // a constant of this file
 	return fmt.Sprintf("curl -X POST %s/%s/graphql -H 'Content-Type: application/json' -d '%s'", base, catalogue, body)
+}
+
+// fileSize returns a number of bytes in GB, or in MB below one GB.
+func fileSize(n float64) string {
+	if n < 1e9 {
+		return fmt.Sprintf("%.1f MB", n/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", n/1e9)
 }
