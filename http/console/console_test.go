@@ -352,6 +352,25 @@ func TestOverviewOfRestricted(t *testing.T) {
 	}
 }
 
+// TestOverviewHints: the overview says what fills an index that is empty, why a catalogue failed, and when no job is in progress.
+func TestOverviewHints(t *testing.T) {
+	w := newWorld()
+	w.jobs = map[string]core.Job{}
+	for i := range w.repositories {
+		w.repositories[i].State = core.RepositoryNeverIndexed
+	}
+	h := router(t, w, api.Config{})
+	body := send(t, h, request{method: "GET", path: "/"}).Body.String()
+	for _, want := range []string{
+		`Publish an analysis of a <a href="/console/studies">study</a>: it is indexed at once.`, "Index the repository to fill its index.",
+		`<span class="small">the index does not exist</span>`, "No job is running or queued.",
+	} {
+		if strings.Count(body, want) != 1 {
+			t.Errorf("%q is there %d times in %s", want, strings.Count(body, want), body)
+		}
+	}
+}
+
 // TestManyOrganizations: the page of a job says how many organizations it does not list.
 func TestManyOrganizations(t *testing.T) {
 	for organizations, says := range map[int]string{200: "", 201: "And 1 more", 1500: "And 1\u202f300 more"} {
