@@ -72,6 +72,7 @@ type reader struct {
 	replacer     *strings.Replacer
 	serve        string
 	server       *exec.Cmd
+	log          *bytes.Buffer // of server
 	ended        chan struct{} // closed when server has ended
 	changed      bool
 	out          bytes.Buffer
@@ -278,8 +279,8 @@ func (r *reader) start(line string) {
 	r.stop()
 	cmd := exec.Command("sh", "-c", "exec env "+line)
 	cmd.Dir, cmd.Env = r.dir, r.environ()
-	var log bytes.Buffer
-	cmd.Stderr = &log
+	log := new(bytes.Buffer)
+	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
 		r.Fatal(err)
 	}
@@ -288,7 +289,7 @@ func (r *reader) start(line string) {
 		defer close(ended)
 		_ = cmd.Wait()
 	}()
-	r.serve, r.server, r.ended, r.changed = line, cmd, ended, false
+	r.serve, r.server, r.log, r.ended, r.changed = line, cmd, log, ended, false
 	r.until(func() bool {
 		select {
 		case <-ended:
@@ -312,6 +313,9 @@ func (r *reader) stop() {
 	<-r.ended
 	if code := r.server.ProcessState.ExitCode(); code != 0 {
 		r.Errorf("the server ended with %d", code)
+	}
+	if lines := strings.Split(strings.TrimSpace(r.log.String()), "\n"); !strings.Contains(lines[len(lines)-1], "msg=stopped") {
+		r.Errorf("the last line of the server's log is %q", lines[len(lines)-1])
 	}
 	r.server = nil
 }

@@ -42,7 +42,11 @@ func serveCommand() *cobra.Command {
 				log.Info("stopping")
 			case failed = <-a.Failed():
 			}
-			return errors.Join(failed, a.Stop(context.WithoutCancel(cmd.Context())))
+			if err := errors.Join(failed, a.Stop(context.WithoutCancel(cmd.Context()))); err != nil {
+				return err
+			}
+			log.Info("stopped")
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", os.Getenv("TUTTI_CONFIG"), "the configuration `file` (YAML); also TUTTI_CONFIG")
