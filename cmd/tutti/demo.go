@@ -16,7 +16,7 @@ func demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Run a demonstration that needs no configuration and no other server",
 		Long: "Start tutti with everything embedded, a metadata repository that speaks Song's protocol and a tabular one that\n" +
-			"speaks Lyric's. Index both, change records and notify tutti by trigger and by webhook, let the index reject one,\n" +
+			"speaks Lyric's. Index both, change records and notify tutti by trigger and by webhook, let the index reject two,\n" +
 			"submit and publish analyses to the built-in repository, serve catalogues of the indices, and keep running until\n" +
 			"ctrl-c.",
 		Example: "  tutti demo\n  tutti demo --listen 127.0.0.1:9000 --data-dir /tmp/demo",

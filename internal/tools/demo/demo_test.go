@@ -49,6 +49,9 @@ func TestRun(t *testing.T) {
 					t.Errorf("the demo does not say %q:\n%s", want, &out)
 				}
 			}
+			if n := strings.Count(out.String(), " fetched, "); n != 2 || strings.Contains(out.String(), "\r") {
+				t.Errorf("%d bars without a terminal, want the last one of 2 jobs:\n%q", n, &out)
+			}
 			if n := strings.Count(out.String(), "→ indexed after"); n != 8 {
 				t.Errorf("%d records that changed or were published were indexed, want 8", n)
 			}

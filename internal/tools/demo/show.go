@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -145,19 +146,23 @@ func (d *demo) awaitOutcome(ctx context.Context, index, outcome string, do func(
 	}
 }
 
-// watch draws a bar for a job until it has ended.
+// watch draws a bar for a job until it has ended; where it cannot be redrawn, only the last one.
 func (d *demo) watch(ctx context.Context, id string, expected int) (gjson.Result, error) {
-	last := ""
+	last, redraws := "", isTerminal(d.out)
 	for {
 		job, err := d.client.get(ctx, "/jobs/"+id)
 		if err != nil {
 			return job, err
 		}
-		if line := progressLine(job, expected); line != last {
+		line := progressLine(job, expected)
+		if redraws && line != last {
 			_, _ = fmt.Fprintf(d.out, "\r   %s", line)
 			last = line
 		}
 		if ended := job.Get("endedAt"); ended.Exists() && ended.Type != gjson.Null {
+			if !redraws {
+				_, _ = fmt.Fprintf(d.out, "   %s", line)
+			}
 			d.say("")
 			return job, nil
 		}
@@ -165,6 +170,16 @@ func (d *demo) watch(ctx context.Context, id string, expected int) (gjson.Result
 			return job, err
 		}
 	}
+}
+
+// isTerminal reports whether w is a device of characters, such as a terminal.
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // progressLine draws one bar over all organizations, for a terminal of 80 columns.
