@@ -347,7 +347,8 @@ func TestOverviewOfRestricted(t *testing.T) {
 		}
 	}
 	w.repositories = w.repositories[:1]
-	if body := send(t, h, request{method: "GET", path: "/", token: "system"}).Body.String(); !strings.Contains(body, "Every repository is indexed and every component works.") {
+	w.repositories[0].Type, w.repositories[0].State = core.TypeLocal, core.RepositoryNeverIndexed // nothing was published yet
+	if body := send(t, h, request{method: "GET", path: "/", token: "system"}).Body.String(); !strings.Contains(body, "No repository needs attention, and every component works.") {
 		t.Errorf("%s", body)
 	}
 }

@@ -81,7 +81,11 @@ func (v *overviewView) summarize() {
 		switch r.State {
 		case core.RepositoryPaused, core.RepositoryFailing:
 			bad++
-		case core.RepositoryNeverIndexed, core.RepositoryAttention:
+		case core.RepositoryNeverIndexed:
+			if r.Type != core.TypeLocal { // whose analyses are indexed when they are published
+				warned++
+			}
+		case core.RepositoryAttention:
 			warned++
 		case core.RepositoryOK:
 		}
@@ -110,7 +114,7 @@ func (v *overviewView) summarize() {
 	case !v.System: // whose list does not say which repositories fail
 		v.Healthy, v.Summary = true, "No repository is paused and every component works."
 	default:
-		v.Healthy, v.Summary = true, "Every repository is indexed and every component works."
+		v.Healthy, v.Summary = true, "No repository needs attention, and every component works."
 	}
 }
 

@@ -26,7 +26,7 @@ func Catalogues(dir string, fieldsOf func(id string) ([]core.CatalogueField, err
 	for _, d := range set.Definitions {
 		found = append(found, definitionFindings(d)...)
 		if d.Err == nil {
-			found = append(found, catalogueFinding(d, ""))
+			found = append(found, catalogueFinding(d, "the index was not read"))
 		}
 		if d.Err == nil && fieldsOf != nil {
 			fields, err := fieldsOf(d.ID)
@@ -190,11 +190,7 @@ func definitionFindings(d definition.Definition) []Finding {
 
 // catalogueFinding returns the finding for a valid catalogue. more is appended to its message after a semicolon.
 func catalogueFinding(d definition.Definition, more string) Finding {
-	message := fmt.Sprintf("documents of type %s in index %s", d.DocumentType, d.Index)
-	if more != "" {
-		message += "; " + more
-	}
-	return Finding{subjectOf(d), StatusOK, message, ""}
+	return Finding{subjectOf(d), StatusOK, fmt.Sprintf("documents of type %s in index %s; %s", d.DocumentType, d.Index, more), ""}
 }
 
 func warnings(subject string, texts []string) []Finding {

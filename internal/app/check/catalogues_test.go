@@ -44,20 +44,20 @@ func TestFolderOfCatalogues(t *testing.T) {
 	}{
 		"sound": {
 			map[string]string{"donors/base.json": donorsBase, "files/base.json": filesBase}, true, map[string][]string{
-				"catalogue donors": {"ok: documents of type donor in index donor_centric"},
-				"catalogue files":  {"ok: documents of type file in index file_centric"},
+				"catalogue donors": {"ok: documents of type donor in index donor_centric; the index was not read"},
+				"catalogue files":  {"ok: documents of type file in index file_centric; the index was not read"},
 			},
 		},
 		"a warning is no failure": {
 			map[string]string{"donors/base.json": `{"documentType": "donor", "esIndex": "donor_centric", "facetz": {}}`}, true, map[string][]string{
-				"catalogue donors": {"ok: documents of type donor in index donor_centric", "warn: *facetz*base.json*"},
+				"catalogue donors": {"ok: documents of type donor in index donor_centric; the index was not read", "warn: *facetz*base.json*"},
 			},
 		},
 		"each fault by itself, beside a sound one": {
 			map[string]string{"donors/base.json": donorsBase, "files/base.json": `{"documentType": "file", "maxAliases": "many"}`},
 			false,
 			map[string][]string{
-				"catalogue donors": {"ok: documents of type donor in index donor_centric"},
+				"catalogue donors": {"ok: documents of type donor in index donor_centric; the index was not read"},
 				"catalogue files":  {"fail: *base.json* -> *", "fail: *base.json*"},
 			},
 		},

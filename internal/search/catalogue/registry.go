@@ -3,10 +3,12 @@ package catalogue
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +31,9 @@ const (
 	DefaultSampleEvery = 10 * time.Minute
 	DefaultSampleSoon  = time.Minute
 )
+
+// maxLoggedWarnings is how many warnings of a catalogue one log line has.
+const maxLoggedWarnings = 5
 
 // Config is the configuration of a Registry. The zero value is the default.
 type Config struct {
@@ -305,10 +310,13 @@ func (e *entry) available(log *slog.Logger, m *Model) {
 	default:
 		log.Info("the mapping of a catalogue has changed", state...)
 	}
-	for _, warning := range m.warnings {
-		if !slices.Contains(e.warned, warning) {
-			log.Warn("a catalogue does not fit its mapping", "catalogue", e.definition.ID, "warning", warning)
+	fresh := slices.DeleteFunc(slices.Clone(m.warnings), func(w string) bool { return slices.Contains(e.warned, w) })
+	if n := len(fresh); n > 0 {
+		text := strings.Join(fresh[:min(n, maxLoggedWarnings)], "; ")
+		if n > maxLoggedWarnings {
+			text += fmt.Sprintf("; and %d more, which tutti check lists", n-maxLoggedWarnings)
 		}
+		log.Warn("a catalogue does not fit its mapping", "catalogue", e.definition.ID, "warnings", text)
 	}
 	e.catalogue, e.model, e.logged, e.warned = m.catalogue, m, true, m.warnings
 }

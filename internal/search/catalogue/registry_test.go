@@ -450,8 +450,7 @@ func TestLog(t *testing.T) {
 level=WARN msg="a catalogue has failed" catalogue=broken index=broken code=schema_build_error reason="base.json is not JSON" err="base.json is not JSON"
 level=WARN msg="a catalogue has failed" catalogue=b index=b code=index_not_found reason="the index of the catalogue does not exist" err="secret: the engine has no such index"
 level=INFO msg="a catalogue is available" catalogue=odd index=a fields=1
-level=WARN msg="a catalogue does not fit its mapping" catalogue=odd warning="extended describes the field \"l\", which the mapping lacks"
-level=WARN msg="a catalogue does not fit its mapping" catalogue=odd warning="extended describes the field \"m\", which the mapping lacks"
+level=WARN msg="a catalogue does not fit its mapping" catalogue=odd warnings="extended describes the field \"l\", which the mapping lacks; extended describes the field \"m\", which the mapping lacks"
 level=INFO msg="the mapping of a catalogue has changed" catalogue=odd index=a fields=2
 level=WARN msg="a catalogue has failed" catalogue=b index=b code=permission_denied reason="the index does not let this server read its mapping" err="secret: the engine refused the credentials"
 level=WARN msg="a catalogue has failed" catalogue=odd index=a code=connection_error reason="the index does not answer" err="secret: the engine was not reached"
