@@ -1,7 +1,11 @@
 package config
 
 // inCatalogue is the note of a key that tutti reads in a catalogue's files, but not for all catalogues.
-const inCatalogue = "tutti reads it in the files of a catalogue only"
+// Notes of several keys.
+const (
+	inCatalogue = "tutti reads it in the files of a catalogue only"
+	engine      = "tutti identifies the engine: Elasticsearch 7.17 or later, or OpenSearch 2.7 or later"
+)
 
 // arranger is the table of Arranger 3, whose catalogue files tutti reads as they are.
 func arranger() product {
@@ -40,7 +44,7 @@ func arranger() product {
 			{name: "DOWNLOAD_STREAM_BUFFER_SIZE", member: "downloads.chunkSize"},
 			{name: "ES_ARRANGER_SETS_INDEX", member: "sets.index", note: sets},
 			{name: "ES_ARRANGER_SETS_TYPE", member: "sets.type", note: sets},
-			{name: "SEARCH_ENGINE", member: "searchEngine", note: "tutti needs Elasticsearch 8, or its embedded index", standard: "elasticsearch", ask: "use Elasticsearch 8"},
+			{name: "SEARCH_ENGINE", member: "searchEngine", note: engine},
 			{name: "ES_LOG"},
 			{name: "DISABLE_GRAPHQL_PLAYGROUND", member: "disablePlayground"},
 			{name: "ENABLE_GRAPHQL_BATCHING", member: "enableGraphQLBatching"},

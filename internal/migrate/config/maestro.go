@@ -51,7 +51,7 @@ func maestro() product {
 			{name: "MAESTRO_ELASTICSEARCH_CLIENT_RETRY_*", note: retried},
 			{name: "MAESTRO_ELASTICSEARCH_CLIENT_CONNECTION_TIMEOUT", note: retried},
 			{name: "MAESTRO_ELASTICSEARCH_CLIENT_SOCKET_TIMEOUT", note: retried},
-			{name: "MAESTRO_ELASTICSEARCH_VERSION", note: "tutti identifies the engine: Elasticsearch 7.17 or later, or OpenSearch 2.7 or later"},
+			{name: "MAESTRO_ELASTICSEARCH_VERSION", note: engine},
 			{name: "MAESTRO_ELASTICSEARCH_INDEXES_ANALYSIS_CENTRIC_ENABLED", to: documents, note: "decides documents"},
 			{name: "MAESTRO_ELASTICSEARCH_INDEXES_FILE_CENTRIC_ENABLED", to: documents, note: "decides documents"},
 			{name: "MAESTRO_ELASTICSEARCH_INDEXES_ANALYSIS_CENTRIC_ALIAS", to: "repositories[#].indexName"},

@@ -333,6 +333,18 @@ func TestSettingOfCatalogues(t *testing.T) {
 	}
 }
 
+// TestEngineOfArranger: an OpenSearch needs no decision.
+func TestEngineOfArranger(t *testing.T) {
+	out, err := migrate.Migrate(migrate.Input{Environ: []string{"ES_HOST=http://a:9200", "SEARCH_ENGINE=opensearch"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "#   SEARCH_ENGINE: opensearch  (tutti identifies the engine: Elasticsearch 7.17 or later, or OpenSearch 2.7 or later)\n"
+	if strings.Contains(strings.Join(out.Warnings, "\n"), "SEARCH_ENGINE") || !strings.Contains(string(out.File), want) {
+		t.Errorf("%s\n%s", out.Warnings, out.File)
+	}
+}
+
 // FuzzMigrate: whatever a file holds, the result is accepted by the loader, which Migrate reports otherwise.
 func FuzzMigrate(f *testing.F) {
 	for _, name := range []string{"maestro4/application.yml", "maestro5/.env", "song5/application.yml", "arranger3/.env"} {

@@ -33,7 +33,7 @@ func schemasRegisterCommand(r *command.Remote) *cobra.Command {
 			"and the exit code is 1.",
 		Example: "  tutti schemas register sequencingRead.json variantCall.json\n" +
 			"  jq '{name: \"sequencingRead\", schema: .}' schema.json | tutti schemas register -",
-		Args: command.Arguments(math.MaxInt, "give files with one registration each, or - for stdin"),
+		Args: command.Arguments(math.MaxInt, "name files with one registration each, or - for stdin"),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			if first := slices.Index(files, stdinName); first >= 0 && slices.Contains(files[first+1:], stdinName) {
 				return command.Usage(cmd, "stdin (-) can be given only once")

@@ -95,7 +95,7 @@ func IndexCommand() *cobra.Command {
 			"  tutti index song.collab STUDY-1 4fd5a3d0-8a6f-4f2e-a0d6-1c3c7f1d3a5e --remove\n" +
 			"  tutti index song.collab STUDY-1 --ids ids.txt --wait\n" +
 			"  tutti index song.collab --wait --output json | jq .totals",
-		Args:              command.Arguments(3, "give a repository, optionally an organization and an id"),
+		Args:              command.Arguments(3, "name a repository, optionally an organization and an id"),
 		ValidArgsFunction: command.CompleteIDs(&r, 1, repositoryCodes),
 		RunE: func(cmd *cobra.Command, target []string) error {
 			if problem := f.check(target); problem != "" {
