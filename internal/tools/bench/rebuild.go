@@ -48,7 +48,12 @@ type rebuildRun struct {
 	failed   int       // searches with an error or another total
 	lastFail string
 	traces   []float64 // milliseconds of each during the rebuild
+	// parts are the milliseconds of each part of these traces, which are read at the same time.
+	parts map[string][]float64
 }
+
+// traceParts are the members of a trace that have a time.
+var traceParts = []string{"upstream", "queue", "jobs", "index", "deadLetters"}
 
 // rebuild measures rebuilds of the index under live updates and searches.
 func (b *bench) rebuild(ctx context.Context) (*results.Report, error) {
@@ -102,6 +107,7 @@ func (b *bench) rebuilt(ctx context.Context, report *results.Report, what, engin
 			return err
 		}
 	}
+	r.parts = make(map[string][]float64)
 	took, err := r.underLoad(ctx)
 	if err != nil {
 		return err
@@ -127,6 +133,9 @@ func (b *bench) rebuilt(ctx context.Context, report *results.Report, what, engin
 	addLatencies(report, what+": searches", r.searches, [3]*results.Target{})
 	addLatencies(report, what+": traces of a record before the rebuild", idle, [3]*results.Target{1: results.AtMost(maxTraceTime)})
 	addLatencies(report, what+": traces during the rebuild", r.traces, [3]*results.Target{1: results.AtMost(maxTraceTime)})
+	for _, part := range traceParts {
+		addLatencies(report, what+": "+part+" of these", r.parts[part], [3]*results.Target{})
+	}
 	return nil
 }
 
@@ -198,8 +207,14 @@ func (r *rebuildRun) trace(ctx, loading context.Context) error {
 func (r *rebuildRun) traceOne(ctx context.Context, n int) (ms float64, err error) {
 	a := r.corpus.Analyses[n*61%len(r.corpus.Analyses)]
 	began := time.Now()
-	_, err = r.tutti.client.Call(ctx, http.MethodGet, recordPath(a), "", nil)
-	return time.Since(began).Seconds() * 1e3, err
+	body, err := r.tutti.client.Call(ctx, http.MethodGet, recordPath(a), "", nil)
+	ms = time.Since(began).Seconds() * 1e3
+	for _, part := range traceParts {
+		if r.parts != nil {
+			r.parts[part] = append(r.parts[part], gjson.GetBytes(body, part+".tookMillis").Float())
+		}
+	}
+	return ms, err
 }
 
 // lost waits until the index holds every update, and returns the number of records whose newest version it does not hold after
