@@ -179,11 +179,7 @@ func (s *sender) repository(code string) (core.Repository, error) {
 	}
 	repo, ok := s.repositories[code]
 	if !ok {
-		return core.Repository{}, &core.Error{
-			Code:    core.CodeNotFound,
-			Message: fmt.Sprintf("repository %q is not configured", code),
-			Hint:    "use the code of one of the configured repositories; codes are case-sensitive",
-		}
+		return core.Repository{}, core.RepositoryNotConfigured(code)
 	}
 	return repo, nil
 }

@@ -59,5 +59,5 @@ func (x rebuildsAPI) rebuild(repository string) (*rebuild.Rebuild, error) {
 	if r := x.rebuilds[repository]; r != nil {
 		return r, nil
 	}
-	return nil, core.NewError(core.CodeNotFound, "unknown repository")
+	return nil, core.RepositoryNotConfigured(repository)
 }

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -39,6 +40,14 @@ type RecordFields struct {
 	Document string
 	// State is the record's state, empty if records have none.
 	State string
+}
+
+// RepositoryNotConfigured returns the error for the code of a repository that is not configured.
+func RepositoryNotConfigured(code string) *Error {
+	return &Error{
+		Code: CodeNotFound, Message: fmt.Sprintf("repository %q is not configured", code),
+		Hint: "use the code of one of the configured repositories; codes are case-sensitive",
+	}
 }
 
 // CheckOwnIndex returns CodeConflict if the repository of a code shares its index with others: its index cannot be replaced, because that

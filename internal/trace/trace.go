@@ -133,10 +133,7 @@ func (t *Tracer) Trace(ctx context.Context, repository, organization, id string,
 	}
 	repo, ok := t.repositories[repository]
 	if !ok {
-		return core.RecordTrace{}, &core.Error{
-			Code: core.CodeNotFound, Message: fmt.Sprintf("repository %q is not configured", repository),
-			Hint: "use the code of one of the configured repositories; codes are case-sensitive",
-		}
+		return core.RecordTrace{}, core.RepositoryNotConfigured(repository)
 	}
 	trace := core.RecordTrace{Repository: repository, Organization: organization, ID: id}
 	trace.Index.Alias, trace.Upstream.IndexedStates = repo.IndexName, repo.States

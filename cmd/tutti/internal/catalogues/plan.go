@@ -18,14 +18,16 @@ import (
 )
 
 func cataloguesPlanCommand() *cobra.Command {
-	var output, server, file string
+	var r command.Remote
+	var file string
 	cmd := &cobra.Command{
 		Use:   "plan <dir>",
 		Short: "Show how a folder of catalogues differs from the indices and from what a server serves",
 		Long: "Read a folder like catalogues.dir, and show for each catalogue the fields of extended, facets and table that the\n" +
 			"mapping of its index lacks or has with another type. With index.url in the configuration the search engine is\n" +
-			"asked; the fields of an embedded index are those that the server has. With --server, also show what taking up the\n" +
-			"folder changes on that server, which does it by itself once its catalogues.dir has the files. Nothing is changed.\n\n" +
+			"asked, and the server only with --server; otherwise the server is, and the fields of an index are those that it has.\n" +
+			"Of a server, also show what taking up the folder changes on it, which it does by itself once its catalogues.dir has\n" +
+			"the files. Nothing is changed.\n\n" +
 			"Exit code: 0 when there is no difference; 2 when there is; 1 when a catalogue has an error, and on every error.",
 		Example: "  tutti catalogues plan ./configs --config tutti.yaml\n" +
 			"  tutti catalogues plan ./configs --server http://127.0.0.1:8080\n" +
@@ -33,18 +35,12 @@ func cataloguesPlanCommand() *cobra.Command {
 		Args:              command.Arguments(1, oneCatalogueFolder),
 		ValidArgsFunction: completeFolder,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := command.CheckOutput(output); err != nil {
+			p, err := planCatalogues(cmd, &r, args[0], file)
+			if err != nil {
 				return err
 			}
-			p, err := planCatalogues(cmd, args[0], file, server)
-			if err == nil && output == command.OutputJSON {
-				var text json.RawMessage
-				if text, err = json.Marshal(p); err == nil {
-					err = command.PrintJSON(cmd.OutOrStdout(), text)
-				}
-			} else if err == nil {
-				err = printCataloguesPlan(cmd.OutOrStdout(), p)
-			}
+			text, err := json.Marshal(p)
+			err = r.Print(cmd, text, err, func() error { return printCataloguesPlan(cmd.OutOrStdout(), p) })
 			switch {
 			case err != nil:
 				return err
@@ -57,42 +53,34 @@ func cataloguesPlanCommand() *cobra.Command {
 			}
 		},
 	}
+	r.AddFlags(cmd)
 	command.ConfigFlag(cmd, &file)
-	cmd.Flags().StringVar(&server, "server", "", "the `URL` of a server to compare with, base path included")
-	cmd.Flags().StringVarP(&output, "output", "o", command.OutputText, "`text` or json")
-	command.Complete(cmd, "output", command.Outputs()...)
 	return cmd
 }
 
 // planCatalogues asks the search engine of the configuration, if it has one, and the server.
-func planCatalogues(cmd *cobra.Command, dir, file, server string) (plan.CataloguesPlan, error) {
+func planCatalogues(cmd *cobra.Command, r *command.Remote, dir, file string) (plan.CataloguesPlan, error) {
+	c, err := r.Client(cmd)
+	if err != nil {
+		return plan.CataloguesPlan{}, err
+	}
 	cfg, err := config.Load(file, os.Environ())
 	if err != nil {
 		return plan.CataloguesPlan{}, err
 	}
-	if cfg.Index.URL == "" && server == "" {
-		return plan.CataloguesPlan{}, &core.Error{
-			Code: core.CodeInvalid, Message: "the embedded index can be read only through its server", Hint: "pass --server",
-		}
+	if cfg.Index.URL == "" {
+		p, err := plan.Catalogues(cmd.Context(), dir, nil, servedCatalogues{c})
+		return p, r.EmbeddedIndexError(err)
 	}
-	var mappings plan.Mappings
-	if cfg.Index.URL != "" {
-		engine, err := plan.Engine(cfg)
-		if err != nil {
-			return plan.CataloguesPlan{}, err
-		}
-		defer func() { _ = engine.Close() }() // nothing was written
-		mappings = engine
+	engine, err := plan.Engine(cfg)
+	if err != nil {
+		return plan.CataloguesPlan{}, err
 	}
-	var served plan.Served
-	if server != "" {
-		c, err := (&command.Remote{Server: server, Output: command.OutputText}).Client(cmd)
-		if err != nil {
-			return plan.CataloguesPlan{}, err
-		}
-		served = servedCatalogues{c}
+	defer func() { _ = engine.Close() }() // nothing was written
+	if !cmd.Flags().Changed("server") {
+		return plan.Catalogues(cmd.Context(), dir, engine, nil)
 	}
-	return plan.Catalogues(cmd.Context(), dir, mappings, served)
+	return plan.Catalogues(cmd.Context(), dir, engine, servedCatalogues{c})
 }
 
 // servedCatalogues are the catalogues of a server.
@@ -117,12 +105,12 @@ func (s servedCatalogues) Fields(ctx context.Context, id string) (core.Catalogue
 func printCataloguesPlan(out io.Writer, p plan.CataloguesPlan) error {
 	table := display.NewTable("CATALOGUE", "INDEX", "FIELD", "IN", "CONFIGURED", "INDEX HAS", "CHANGE")
 	for _, c := range p.Catalogues {
-		switch {
-		case c.Error != "":
-			table.Row(c.ID, c.Index, "", "", "", "", c.Error)
-		case len(c.Fields)+len(c.Reload) == 0 && c.Hint != "":
-			table.Row(c.ID, c.Index, "", "", "", "", c.Hint)
-		case len(c.Fields)+len(c.Reload) == 0:
+		for _, text := range []string{c.Error, c.Hint} {
+			if text != "" {
+				table.Row(c.ID, c.Index, "", "", "", "", text)
+			}
+		}
+		if c.Error == "" && c.Hint == "" && len(c.Fields)+len(c.Reload) == 0 {
 			table.Row(c.ID, c.Index, "", "", "", "", "none")
 		}
 		for _, f := range c.Fields {

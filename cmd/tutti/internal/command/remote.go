@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tutti/internal/client"
+	"tutti/internal/core"
 )
 
 // Remote holds the flags of every command that calls a server: its address, the credentials and the output format.
@@ -37,6 +38,17 @@ func (r *Remote) Client(cmd *cobra.Command) (*client.Client, error) {
 		Server: r.Server, Token: cmp.Or(r.Token, os.Getenv("TUTTI_TOKEN")), UserAgent: "tutti/" + cmd.Root().Version,
 		CAFile: r.CAFile,
 	})
+}
+
+// EmbeddedIndexError returns err, or for a server that does not answer one that says why only a server can read an embedded index.
+func (r *Remote) EmbeddedIndexError(err error) error {
+	if core.CodeOf(err) != core.CodeUnavailable {
+		return err
+	}
+	return &core.Error{
+		Code: core.CodeUnavailable, Message: "only a running tutti can read the embedded index, and " + r.Server + " does not answer",
+		Hint: "start it: tutti serve; or pass its address with --server",
+	}
 }
 
 // JSON reports whether responses are printed as JSON.

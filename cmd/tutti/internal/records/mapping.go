@@ -89,13 +89,8 @@ func planMapping(cmd *cobra.Command, r *command.Remote, file, code string) (clie
 		return p, err
 	}
 	if cfg.Index.URL == "" {
-		if p, err = c.MappingPlan(cmd.Context(), code); core.CodeOf(err) == core.CodeUnavailable {
-			err = &core.Error{
-				Code: core.CodeUnavailable, Message: "only a running tutti can read the embedded index, and " + r.Server + " does not answer",
-				Hint: "start it: tutti serve; or pass its address with --server",
-			}
-		}
-		return p, err
+		p, err = c.MappingPlan(cmd.Context(), code)
+		return p, r.EmbeddedIndexError(err)
 	}
 	engine, err := plan.Engine(cfg)
 	if err != nil {
