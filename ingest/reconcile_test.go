@@ -91,6 +91,42 @@ func TestReconcilerRunsOncePerPeriod(t *testing.T) {
 	})
 }
 
+// racingCells lets n processes read a cell before one of them may write it.
+type racingCells struct {
+	ingest.Cells
+	mu   sync.Mutex
+	n    int
+	read chan struct{}
+}
+
+func (c *racingCells) Cell(ctx context.Context, key string) (string, uint64, error) {
+	value, revision, err := c.Cells.Cell(ctx, key)
+	c.mu.Lock()
+	c.n--
+	if c.n == 0 {
+		close(c.read)
+	}
+	c.mu.Unlock()
+	<-c.read
+	return value, revision, err
+}
+
+// TestReconcilersRace: of processes that find a run due at the same time, one starts it.
+func TestReconcilersRace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runner := &runnerFake{}
+		cells := &racingCells{Cells: newQueueFake(), n: 3, read: make(chan struct{})}
+		for range 3 {
+			defer reconciler(t, runner, cells)()
+		}
+		time.Sleep(30 * time.Minute)
+		synctest.Wait()
+		if n := runner.count(); n != 1 {
+			t.Errorf("%d runs, want one", n)
+		}
+	})
+}
+
 func TestReconcilerKnowsTheLastRunAfterARestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runner, cells := &runnerFake{}, newQueueFake()

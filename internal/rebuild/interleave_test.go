@@ -222,6 +222,45 @@ func TestLateFinish(t *testing.T) {
 	})
 }
 
+// TestBeginWhileFinished: a rebuild that begins while another process still moves the alias for the one before, whose job was cancelled,
+// loses no write: what is written then is in the index that the alias stands for afterwards.
+func TestBeginWhileFinished(t *testing.T) {
+	t.Parallel()
+	shared := newWorld(t)
+	for i := 0; ; i++ {
+		stopped := false
+		for j := 1; ; j++ {
+			w := shared.again()
+			w.ok(w.r.Begin(t.Context(), "job"))
+			w.fill("b", 2)
+			finish := w.run(func(r *rebuild.Rebuild) error { return r.Finish(t.Context(), "job") })
+			next := w.run(func(r *rebuild.Rebuild) error { return r.Begin(t.Context(), "next") })
+			stopped = finish.advance(i)
+			acted := next.advance(j)
+			w.write("c", 3)
+			finish.advance(-1)
+			next.advance(-1)
+			w.ok(next.err)
+			if finish.err != nil && core.CodeOf(finish.err) != core.CodeConflict {
+				t.Errorf("Finish: %v", finish.err)
+			}
+			if _, found, err := w.x.Get(t.Context(), alias, "c"); !found || err != nil {
+				t.Errorf("the index lacks what was written: %v", err)
+			}
+			w.ok(w.r.Check(t.Context(), "next"))
+			if t.Failed() {
+				t.Fatalf("the first was stopped after %d calls, the second made %d", i, j)
+			}
+			if !stopped || !acted {
+				break
+			}
+		}
+		if !stopped {
+			return
+		}
+	}
+}
+
 // TestDropPreviousWhileRolledBack: of a rollback and a deletion of the index that it returns to, one happens, and the alias serves.
 func TestDropPreviousWhileRolledBack(t *testing.T) {
 	ended := func(_ context.Context, jobID string) (bool, error) { return jobID == "rebuild", nil }

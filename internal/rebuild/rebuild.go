@@ -85,8 +85,9 @@ func (r *Rebuild) target() (index.Spec, error) {
 }
 
 // Begin creates the index to be filled by a job, and makes writes of all processes go to it too. Doing so again has no effect, also in
-// another process at the same time. What an earlier job left behind is deleted. CodeConflict when the index of this job was deleted
-// since, or when a template of the cluster prevents the rebuild; CodeInvalid when the mapping file cannot be read.
+// another process at the same time. What an earlier job left behind is deleted, or completed if its alias was about to be moved.
+// CodeConflict when the index of this job was deleted since, or when a template or an index of the cluster prevents the rebuild;
+// CodeInvalid when the mapping file cannot be read.
 func (r *Rebuild) Begin(ctx context.Context, jobID string) error {
 	created := ""
 	for {
@@ -105,12 +106,7 @@ func (r *Rebuild) Begin(ctx context.Context, jobID string) error {
 			return err
 		}
 		if s.jobID != jobID {
-			// The process that sets the cell decides what is left behind: an index that exists afterwards is this job's.
-			left, err := r.index.Identity(ctx, spec.Alias)
-			if err != nil && !errors.Is(err, core.ErrIndexMissing) {
-				return err
-			}
-			if err := r.set(ctx, state{stepBeginning, jobID, left}, revision); err != nil && core.CodeOf(err) != core.CodeConflict {
+			if err := r.takeOver(ctx, jobID, s, revision); err != nil {
 				return err
 			}
 			continue
@@ -120,7 +116,7 @@ func (r *Rebuild) Begin(ctx context.Context, jobID string) error {
 				return err
 			}
 		}
-		if err := r.index.Ensure(ctx, spec); core.CodeOf(err) == core.CodeConflict { // of a template
+		if err := r.index.Ensure(ctx, spec); core.CodeOf(err) == core.CodeConflict { // of a template, or of an index with the name of an alias
 			_, discardErr := r.Discard(ctx, jobID)
 			return errors.Join(err, discardErr)
 		} else if err != nil {
@@ -136,6 +132,26 @@ func (r *Rebuild) Begin(ctx context.Context, jobID string) error {
 			return err
 		}
 	}
+}
+
+// takeOver sets the state to the beginning of a job's rebuild, unless another process has changed it. A rebuild whose alias another process
+// may move at any time is completed instead: until it is moved, writes must go to both indices.
+func (r *Rebuild) takeOver(ctx context.Context, jobID string, s state, revision uint64) error {
+	if s.step == stepMoving {
+		if err := r.complete(ctx, s, revision); !errors.Is(err, errDeleted) {
+			return err
+		}
+		return nil
+	}
+	// The process that sets the cell decides what is left behind: an index that exists afterwards is this job's.
+	left, err := r.index.Identity(ctx, core.NextAlias(r.spec.Alias))
+	if err != nil && !errors.Is(err, core.ErrIndexMissing) {
+		return err
+	}
+	if err := r.set(ctx, state{stepBeginning, jobID, left}, revision); core.CodeOf(err) != core.CodeConflict {
+		return err
+	}
+	return nil
 }
 
 func (r *Rebuild) set(ctx context.Context, s state, revision uint64) error {
