@@ -9,6 +9,45 @@ import (
 	"tutti/internal/core"
 )
 
+// TestLostFileWhileTheAliasMoves: a document that only the filled index has is also removed when that index takes the place of the other
+// one between the two readings of a record's documents.
+func TestLostFileWhileTheAliasMoves(t *testing.T) {
+	const id, lost = "A-0000", "A-0000/2"
+	in(t, func(t *testing.T, w *world) {
+		w.split = threeLess
+		w.upstream.fill("A", 5)
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		next := newEngine()
+		w.engine.mu.Lock()
+		for of, d := range w.engine.docs {
+			next.docs[of] = d
+			if strings.HasPrefix(of, lost) {
+				delete(w.engine.docs, of)
+			}
+		}
+		w.engine.next = next
+		w.engine.mu.Unlock()
+		next.refuseRefresh = func() error { // which is the first call of the second reading
+			w.engine.mu.Lock()
+			defer w.engine.mu.Unlock()
+			w.engine.docs, w.engine.next = next.docs, nil
+			return core.ErrIndexMissing
+		}
+		w.upstream.edit("A", id, func(r *record) { r.rev = 1 })
+		w.index("A", id)
+		w.idle()
+		if w.engine.next != nil {
+			t.Error("the alias was not moved")
+		}
+		for of := range w.engine.live() {
+			if strings.HasPrefix(of, lost) {
+				t.Errorf("the index still has %s", of)
+			}
+		}
+	})
+}
+
 // TestDocumentsOfTheFilledIndexOnly: while a rebuild fills another index, that one has documents that the repository's index has
 // rejected. They follow their records, as the others do.
 func TestDocumentsOfTheFilledIndexOnly(t *testing.T) {

@@ -230,8 +230,11 @@ func (d *several) removeOthers(
 	}
 	if mirrored {
 		next, err := d.stored(ctx, core.NextAlias(d.Repository.IndexName), id, below)
-		if err != nil && !errors.Is(err, core.ErrIndexMissing) { // it has become the index, or was deleted
-			return nil, err
+		if errors.Is(err, core.ErrIndexMissing) { // it has become the index since, or was deleted
+			next, err = d.stored(ctx, d.Repository.IndexName, id, below)
+		}
+		if err != nil {
+			return nil, d.Outcomes.PauseOnError(err)
 		}
 		stored = append(stored, next...)
 		slices.Sort(stored)
