@@ -435,7 +435,7 @@ func TestLog(t *testing.T) {
 	in(t, func(w *world) {
 		broken, odd := minimal("broken"), minimal("odd")
 		broken.Err, broken.Warnings = core.NewError(core.CodeInvalid, "base.json is not JSON"), []string{"an unknown key"}
-		odd.Index, odd.Extended = "a", []definition.ExtendedField{{FieldName: "l"}, {FieldName: "m"}}
+		odd.Index, odd.Extended = "a", []definition.ExtendedField{{FieldName: "l"}, {FieldName: "m"}, {FieldName: "n"}, {FieldName: "o"}, {FieldName: "p"}, {FieldName: "q"}, {FieldName: "r"}}
 		w.engine.set("a", gives(oneField))
 		w.start(append(these("b"), broken, odd))
 		w.at(100)
@@ -450,7 +450,7 @@ func TestLog(t *testing.T) {
 level=WARN msg="a catalogue has failed" catalogue=broken index=broken code=schema_build_error reason="base.json is not JSON" err="base.json is not JSON"
 level=WARN msg="a catalogue has failed" catalogue=b index=b code=index_not_found reason="the index of the catalogue does not exist" err="secret: the engine has no such index"
 level=INFO msg="a catalogue is available" catalogue=odd index=a fields=1
-level=WARN msg="a catalogue does not fit its mapping" catalogue=odd warnings="extended describes the field \"l\", which the mapping lacks; extended describes the field \"m\", which the mapping lacks"
+level=WARN msg="a catalogue does not fit its mapping" catalogue=odd warnings="extended describes the field \"l\", which the mapping lacks; extended describes the field \"m\", which the mapping lacks; extended describes the field \"n\", which the mapping lacks; extended describes the field \"o\", which the mapping lacks; extended describes the field \"p\", which the mapping lacks; and 2 more, which tutti check lists"
 level=INFO msg="the mapping of a catalogue has changed" catalogue=odd index=a fields=2
 level=WARN msg="a catalogue has failed" catalogue=b index=b code=permission_denied reason="the index does not let this server read its mapping" err="secret: the engine refused the credentials"
 level=WARN msg="a catalogue has failed" catalogue=odd index=a code=connection_error reason="the index does not answer" err="secret: the engine was not reached"

@@ -77,7 +77,7 @@ func (b *bench) rebuild(ctx context.Context) (*results.Report, error) {
 }
 
 func (b *bench) rebuilt(ctx context.Context, report *results.Report, what, engineURL string, records int) (err error) {
-	r := &rebuildRun{corpus: standin.Generate(b.Sizes.Studies, records), marks: map[string]string{}}
+	r := &rebuildRun{corpus: standin.Generate(b.Sizes.Studies, records), marks: map[string]string{}, parts: map[string][]float64{}}
 	if r.upstream, err = r.corpus.Serve(); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (b *bench) rebuilt(ctx context.Context, report *results.Report, what, engin
 			return err
 		}
 	}
-	r.parts = make(map[string][]float64)
+	clear(r.parts)
 	took, err := r.underLoad(ctx)
 	if err != nil {
 		return err
@@ -210,9 +210,7 @@ func (r *rebuildRun) traceOne(ctx context.Context, n int) (ms float64, err error
 	body, err := r.tutti.client.Call(ctx, http.MethodGet, recordPath(a), "", nil)
 	ms = time.Since(began).Seconds() * 1e3
 	for _, part := range traceParts {
-		if r.parts != nil {
-			r.parts[part] = append(r.parts[part], gjson.GetBytes(body, part+".tookMillis").Float())
-		}
+		r.parts[part] = append(r.parts[part], gjson.GetBytes(body, part+".tookMillis").Float())
 	}
 	return ms, err
 }
