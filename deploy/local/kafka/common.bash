@@ -35,5 +35,5 @@ say() { echo "kafka: $*" >&2; }
 # running reports whether the recorded process is alive and is this server's, not another process with a reused id.
 running() {
   local pid
-  pid=$(cat "$pid_file" 2>/dev/null) && [ -n "$pid" ] && tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF "$node"
+  pid=$(cat "$pid_file" 2>/dev/null) && [ -n "$pid" ] && grep -qF "$node" "/proc/$pid/cmdline" 2>/dev/null
 }

@@ -32,5 +32,5 @@ say() { echo "postgres: $*" >&2; }
 
 # running reports whether the recorded process is alive and is this server's, not another process with a reused id.
 running() {
-  pid=$(head -n 1 "$pid_file" 2>/dev/null) && [ -n "$pid" ] && tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null | grep -qxF "$data"
+  pid=$(head -n 1 "$pid_file" 2>/dev/null) && [ -n "$pid" ] && grep -qzxF "$data" "/proc/$pid/cmdline" 2>/dev/null
 }
