@@ -261,6 +261,69 @@ func TestBeginWhileFinished(t *testing.T) {
 	}
 }
 
+// TestBeginWhileRolledBack: a rebuild that begins while another process still moves the alias back loses no write, nor the run that
+// brings the index of the rollback up to date: what is written then is behind the alias, unless that run is queued, and always in the
+// index that the rebuild fills.
+func TestBeginWhileRolledBack(t *testing.T) {
+	for name, rebuildFirst := range map[string]bool{"the rebuild later": false, "the rollback later": true} {
+		t.Run(name, func(t *testing.T) {
+			queued := false
+			ended := func(_ context.Context, jobID string) (bool, error) { return jobID == "rebuild", nil }
+			rollback := func(r *rebuild.Rebuild) error {
+				return r.Rollback(t.Context(), ended, func() (string, error) { queued = true; return "run", nil })
+			}
+			begin := func(r *rebuild.Rebuild) error { return r.Begin(t.Context(), "next") }
+			first, second := rollback, begin
+			if rebuildFirst {
+				first, second = begin, rollback
+			}
+			interleaved(t, func(w *world) {
+				queued = false
+				w.rebuilt()
+			}, first, second, func(w *world, rolledBack, began error) {
+				if rebuildFirst {
+					rolledBack, began = began, rolledBack
+				}
+				w.ok(began)
+				w.write("c", 3)
+				if rolledBack == nil {
+					w.holds(alias, "a", "c")
+					w.serves()
+				} else if w.holds(alias, "b", "c"); core.CodeOf(rolledBack) != core.CodeConflict {
+					w.Errorf("Rollback: %v", rolledBack)
+				}
+				if queued != (rolledBack == nil) {
+					w.Errorf("the run is queued: %t; Rollback: %v", queued, rolledBack)
+				}
+				w.holds(core.NextAlias(alias), "c")
+				w.ok(w.r.Finish(t.Context(), "next"))
+				w.holds(alias, "c")
+				w.missing(core.NextAlias(alias))
+			})
+		})
+	}
+}
+
+// TestRebuildWhilePreviousIsDropped: a deletion of the index before the last rebuild which another process has begun does not delete the
+// one that the next rebuild leaves behind.
+func TestRebuildWhilePreviousIsDropped(t *testing.T) {
+	ended := func(_ context.Context, jobID string) (bool, error) { return jobID == "rebuild", nil }
+	drop := func(r *rebuild.Rebuild) error { return r.DropPrevious(t.Context(), ended) }
+	whole := func(r *rebuild.Rebuild) error {
+		return errors.Join(r.Begin(t.Context(), "next"), r.Finish(t.Context(), "next"))
+	}
+	check := func(w *world, dropped, rebuilt error) {
+		w.ok(rebuilt)
+		if dropped != nil && core.CodeOf(dropped) != core.CodeConflict {
+			w.Errorf("DropPrevious: %v", dropped)
+		}
+		w.holds(alias)
+		w.holds(core.PreviousAlias(alias), "b")
+		w.missing(core.NextAlias(alias))
+	}
+	interleaved(t, (*world).rebuilt, drop, whole, check)
+}
+
 // TestDropPreviousWhileRolledBack: of a rollback and a deletion of the index that it returns to, one happens, and the alias serves.
 func TestDropPreviousWhileRolledBack(t *testing.T) {
 	ended := func(_ context.Context, jobID string) (bool, error) { return jobID == "rebuild", nil }
