@@ -1,6 +1,7 @@
 package consumers_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -44,6 +45,53 @@ func TestLostFileWhileTheAliasMoves(t *testing.T) {
 			if strings.HasPrefix(of, lost) {
 				t.Errorf("the index still has %s", of)
 			}
+		}
+	})
+}
+
+// TestRejectedFileOfTheFilledIndexOnly: while a rebuild fills another index, that one keeps a file's document whose newer version both
+// indices have rejected, when an older reading of its record ends late.
+func TestRejectedFileOfTheFilledIndexOnly(t *testing.T) {
+	const id, file = "A-0000", "A-0000/1"
+	in(t, func(t *testing.T, w *world) {
+		w.split = threeLess
+		w.upstream.fill("A", 1)
+		rejected := core.Result{Outcome: core.OutcomeRejected, Type: "document_parsing_exception"}
+		w.engine.item = func(of string, op core.WriteOp, _ []byte) (core.Result, bool) {
+			return rejected, of == file && op == core.OpIndex
+		}
+		next := newEngine()
+		next.item = func(of string, _ core.WriteOp, document []byte) (core.Result, bool) {
+			return rejected, of == file && strings.Contains(string(document), `"rev":1`)
+		}
+		w.engine.next = next
+		fetched, write := make(chan struct{}), make(chan struct{})
+		slow := w.boot(-1)
+		w.job(w.run("A", false))
+		if _, has := next.live()[file]; !has || len(w.store.dead()) != 1 {
+			t.Fatalf("the other index has %v; %d dead letters, want 1", next.live(), len(w.store.dead()))
+		}
+		first := true
+		w.upstream.afterRecord = func(context.Context, string, string) {
+			if first {
+				first = false
+				close(fetched)
+				<-write
+			}
+		}
+		w.index("A", id)
+		<-fetched
+		reconnect := slow.cutOff()
+		w.boot(-1)
+		w.upstream.edit("A", id, func(r *record) { r.rev = 1 })
+		w.index("A", id)
+		w.idle()
+		close(write)
+		eventually(t, "the late write", func() bool { return w.engine.count(core.OutcomeStale) > 0 })
+		reconnect()
+		w.idle()
+		if document := next.live()[file]; !strings.Contains(document, `"rev":0`) {
+			t.Errorf("the other index has %q, want the version that it has accepted", document)
 		}
 	})
 }

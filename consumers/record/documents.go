@@ -2,7 +2,6 @@ package record
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -224,22 +223,17 @@ func (d *several) finish(ctx context.Context, id string, ticket *bulk.Ticket, cu
 func (d *several) removeOthers(
 	ctx context.Context, id string, current []string, below core.Version, newer, mirrored bool,
 ) (results, error) {
-	stored, err := d.stored(ctx, d.Repository.IndexName, id, below)
+	var stored []string
+	err := d.inEither(func(alias string) (bool, error) {
+		ids, err := d.stored(ctx, alias, id, below)
+		stored = append(stored, ids...)
+		return !mirrored, err
+	})
 	if err != nil {
-		return nil, d.Outcomes.PauseOnError(err)
+		return nil, err
 	}
-	if mirrored {
-		next, err := d.stored(ctx, core.NextAlias(d.Repository.IndexName), id, below)
-		if errors.Is(err, core.ErrIndexMissing) { // it has become the index since, or was deleted
-			next, err = d.stored(ctx, d.Repository.IndexName, id, below)
-		}
-		if err != nil {
-			return nil, d.Outcomes.PauseOnError(err)
-		}
-		stored = append(stored, next...)
-		slices.Sort(stored)
-		stored = slices.Compact(stored)
-	}
+	slices.Sort(stored)
+	stored = slices.Compact(stored)
 	var others []string
 	for _, other := range stored {
 		keep := slices.Contains(current, other)
@@ -264,11 +258,12 @@ func (d *several) removeOthers(
 
 // rejected reports whether a stored document has a dead letter.
 func (d *several) rejected(ctx context.Context, id string) (bool, error) {
-	stored, found, err := d.Index.Get(ctx, d.Repository.IndexName, id)
-	if err != nil || !found {
-		return false, d.Outcomes.PauseOnError(err)
-	}
-	return d.Outcomes.HasDeadLetter(gjson.GetBytes(stored.Source, d.Repository.Fields.Organization).String(), id), nil
+	var stored core.StoredDocument
+	err := d.inEither(func(alias string) (found bool, err error) {
+		stored, found, err = d.Index.Get(ctx, alias, id)
+		return found, err
+	})
+	return d.Outcomes.HasDeadLetter(gjson.GetBytes(stored.Source, d.Repository.Fields.Organization).String(), id), err
 }
 
 // wait seals a ticket and returns the results of its documents, whose ids are in order.

@@ -18,17 +18,25 @@ type storedOwner struct {
 }
 
 // owner returns the owner of a record according to its documents: in the index or, if it has none, in the one that a rebuild fills.
-func (w *writer) owner(ctx context.Context, id string) (storedOwner, error) {
-	alias := w.Repository.IndexName
-	stored, err := w.documents.owner(ctx, alias, id)
-	if err != nil || stored.found {
-		return stored, w.Outcomes.PauseOnError(err)
-	}
-	stored, err = w.documents.owner(ctx, core.NextAlias(alias), id)
-	if errors.Is(err, core.ErrIndexMissing) { // there is none, or it has just become the index
+func (w *writer) owner(ctx context.Context, id string) (stored storedOwner, err error) {
+	err = w.inEither(func(alias string) (bool, error) {
 		stored, err = w.documents.owner(ctx, alias, id)
+		return stored.found, err
+	})
+	return stored, err
+}
+
+// inEither calls read with the repository's alias and, unless that has found what is sought, with the one of the index that a rebuild
+// fills. If there is none, that index may have just become the repository's, which is then read again.
+func (c *Config) inEither(read func(alias string) (found bool, err error)) error {
+	alias := c.Repository.IndexName
+	found, err := read(alias)
+	if err == nil && !found {
+		if _, err = read(core.NextAlias(alias)); errors.Is(err, core.ErrIndexMissing) {
+			_, err = read(alias)
+		}
 	}
-	return stored, w.Outcomes.PauseOnError(err)
+	return c.Outcomes.PauseOnError(err)
 }
 
 // removeRequested removes a document on request, if it belongs to req's organization. When no document is stored, only the
