@@ -26,6 +26,8 @@ type engine struct {
 	hold func(ctx context.Context, b core.Batch) error
 	// item, when set, may decide on one write instead of the engine.
 	item func(id string, op core.WriteOp, document []byte) (core.Result, bool)
+	// pipeline, when set, changes what is stored.
+	pipeline func(source string) string
 
 	// onRefresh, when set, is called before each refresh, and refuseRefresh may refuse it.
 	onRefresh     func()
@@ -89,6 +91,11 @@ func (e *engine) Write(ctx context.Context, b core.Batch) ([]core.Result, error)
 	e.writes++
 	results := make([]core.Result, len(b.Items))
 	for i, it := range b.Items {
+		if e.next != nil && b.Index == core.NextAlias("analyses") {
+			results[i] = e.next.apply(it, slices.Clone(b.Document(i)))
+			e.outcomes[results[i].Outcome]++
+			continue
+		}
 		results[i] = e.apply(it, slices.Clone(b.Document(i)))
 		if e.next != nil {
 			next := e.next.apply(it, slices.Clone(b.Document(i)))
@@ -117,6 +124,9 @@ func (e *engine) apply(it core.BatchItem, source []byte) core.Result {
 	}
 	if !gjson.ValidBytes(source) {
 		return core.Result{Outcome: core.OutcomeRejected, Type: "document_parsing_exception", Reason: "not JSON"}
+	}
+	if e.pipeline != nil {
+		source = []byte(e.pipeline(string(source)))
 	}
 	e.docs[it.ID] = document{version: it.Version, seq: e.seq, source: source}
 	return core.Result{Outcome: core.OutcomeIndexed}

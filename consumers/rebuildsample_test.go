@@ -1,6 +1,7 @@
 package consumers_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -10,24 +11,17 @@ import (
 	"tutti/internal/core"
 )
 
-// filledRebuild is a Rebuild whose other index is that of the world, changed by the cluster once all documents are there.
+// filledRebuild is a Rebuild whose other index is that of the world.
 type filledRebuild struct {
 	noRebuild
-	engine   *engine
-	change   func(source string) string
+	check    func()
 	finished *bool
 }
 
 func (filledRebuild) Begin(context.Context, string) error { return nil }
 
 func (r filledRebuild) Check(context.Context, string) error {
-	next := r.engine.next
-	next.mu.Lock()
-	defer next.mu.Unlock()
-	for id, d := range next.docs {
-		d.source = []byte(r.change(string(d.source)))
-		next.docs[id] = d
-	}
+	r.check()
 	return nil
 }
 
@@ -42,20 +36,25 @@ func (filledRebuild) Discard(context.Context, string) (bool, error) { return fal
 // with other documents than before does, if they are those of the records: the records, or what is made of them, have changed.
 func TestRebuildComparesContent(t *testing.T) {
 	const damaged = `{"pipeline":true,"studyId":"A","repositories":[{"code":"song"}]}`
-	keep := func(source string) string { return source }
+	const older = `{"older":true,"studyId":"A","repositories":[{"code":"song"}]}`
 	var calls atomic.Int64
 	for name, c := range map[string]struct {
-		change  func(source string) string
-		before  string // of each document, if it differs
+		change  func(source string) string // the pipeline of the cluster, if there is one
+		before  string                     // of each document, if it differs
+		edited  int                        // records that change, without a notification, once all pages are written
+		records int                        // 60 if 0
 		several bool
 		force   bool
 		code    string
 	}{
-		"unchanged":      {change: keep},
+		"unchanged":      {},
 		"changed":        {change: func(string) string { return damaged }, code: core.JobErrorContentDiffers},
 		"forced":         {change: func(string) string { return damaged }, force: true},
-		"records differ": {change: keep, before: `{"older":true,"studyId":"A","repositories":[{"code":"song"}]}`},
-		"files":          {change: keep, several: true},
+		"records differ": {before: older},
+		"files":          {several: true},
+		"edited":         {edited: 60, before: older},
+		"one edited":     {edited: 1, records: 1, before: older},
+		"files edited":   {edited: 2, records: 4, several: true},
 		"excluded field": {change: func(source string) string { return strings.Replace(source, `"analysisState":"PUBLISHED",`, "", 1) }},
 		"one in fifty": {change: func(source string) string {
 			if calls.Add(1)%50 == 0 {
@@ -69,11 +68,21 @@ func TestRebuildComparesContent(t *testing.T) {
 				if c.several {
 					w.split = threeLess
 				}
-				w.upstream.fill("A", 60)
-				finished := false
+				records := cmp.Or(c.records, 60)
+				w.upstream.fill("A", records)
+				finished, edited := false, false
 				w.engine.next = newEngine()
-				w.rebuild = filledRebuild{engine: w.engine, change: c.change, finished: &finished}
-				for n := range 60 {
+				w.engine.next.pipeline = c.change
+				w.rebuild = filledRebuild{finished: &finished, check: func() {
+					if edited || len(w.engine.next.live()) < records {
+						return
+					}
+					edited = true
+					for n := range c.edited {
+						w.upstream.edit("A", fmt.Sprintf("A-%04d", n), func(r *record) { r.rev++ })
+					}
+				}}
+				for n := range records {
 					if c.before != "" {
 						w.engine.put(fmt.Sprintf("A-%04d", n), 1, c.before)
 					}
@@ -86,6 +95,9 @@ func TestRebuildComparesContent(t *testing.T) {
 				w.ended(w.job(w.publish(core.Request{Scope: core.ScopeRepository, Rebuild: true, Force: c.force}).JobID), state, c.code)
 				if finished != (c.code == "") {
 					t.Errorf("the index was replaced: %t", finished)
+				}
+				if c.edited > 0 && !edited {
+					t.Error("nothing was edited")
 				}
 			})
 		})

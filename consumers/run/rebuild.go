@@ -132,7 +132,7 @@ func (e *jobEnd) completeRebuild(ctx context.Context, job core.Job) (sweepResult
 	}
 	if all.guard == nil && !job.Force {
 		all.guard, err = e.compareSample(ctx, job, sampled)
-		if errors.Is(err, core.ErrIndexMissing) { // the same
+		if errors.Is(err, core.ErrIndexMissing) { // the alias has moved since
 			err = nil
 		}
 	}

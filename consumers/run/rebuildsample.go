@@ -32,26 +32,39 @@ func (s *sample) add(id string) {
 	}
 }
 
-// compareSample returns why the index must not be replaced if the filled one has another content for many documents of a sample than the
-// index before and than their records: then something in the cluster, such as an ingest pipeline, changes what is written. Documents
-// whose record cannot be fetched, or has a Request in the queue, are not compared.
+// differing is a document of the filled index that is neither that of the index before nor that of its record.
+type differing struct{ id, organization, record string }
+
+// compareSample returns why the index must not be replaced if many documents of a sample of the filled one have another content than
+// those of the index before and than their records: then something in the cluster, such as an ingest pipeline, changes what is written.
+// Documents whose record cannot be fetched are not compared. Those that differ are requested once more, since their records may have
+// changed without a Request, and do not count while they have one in the queue.
 func (e *jobEnd) compareSample(ctx context.Context, job core.Job, s sample) (*core.JobError, error) {
-	var mu sync.Mutex
-	var differ []string
-	compared := 0
-	err := e.sweeper.eachUntilJobEnds(ctx, job, s.ids, func(ctx context.Context, id string) error {
-		record, same, err := e.sameInBoth(ctx, job, id)
-		mu.Lock()
-		defer mu.Unlock()
-		if same || record != "" {
-			compared++
-		}
-		if record != "" {
-			differ = append(differ, record)
-		}
-		return err
-	})
+	differ, compared, err := e.differing(ctx, job, s.ids)
 	if err != nil || len(differ) == 0 {
+		return nil, err
+	}
+	records := make(map[string][]string) // by organization
+	ids := make([]string, len(differ))
+	for i, d := range differ {
+		ids[i] = d.id
+		if !slices.Contains(records[d.organization], d.record) {
+			records[d.organization] = append(records[d.organization], d.record)
+		}
+	}
+	late := job
+	late.StartVersion = 0 // the Requests are newer than the pages
+	for organization, ids := range records {
+		if err := e.sweeper.publish(ctx, late, organization, ids); err != nil {
+			return nil, err
+		}
+	}
+	for organization, ids := range records {
+		if _, err := e.sweeper.wait(ctx, job, organization, ids); err != nil {
+			return nil, err
+		}
+	}
+	if differ, _, err = e.differing(ctx, job, ids); err != nil {
 		return nil, err
 	}
 	pending, err := e.Requests.PendingRecords(ctx, e.Repository.Code, "")
@@ -59,11 +72,11 @@ func (e *jobEnd) compareSample(ctx context.Context, job core.Job, s sample) (*co
 		return nil, err
 	}
 	different := 0
-	for _, record := range differ {
-		if _, changes := pending[record]; changes {
+	for _, d := range differ {
+		if _, changes := pending[d.record]; changes {
 			continue
 		}
-		e.log.Warn("a document of the new index is not that of its record", "job_id", job.ID, "record_id", record)
+		e.log.Warn("a document of the new index is not that of its record", "job_id", job.ID, "document_id", d.id, "record_id", d.record)
 		different++
 	}
 	if float64(different) <= guardShare*float64(compared) {
@@ -74,16 +87,34 @@ func (e *jobEnd) compareSample(ctx context.Context, job core.Job, s sample) (*co
 			"attaches to the index, or run again with force to replace the index nevertheless", different, compared)}, nil
 }
 
-// sameInBoth reports whether a document of the filled index has the content of the one in the index before, or of its record. If neither,
-// it returns the id of the record; "" and false when the record cannot be compared.
-func (e *jobEnd) sameInBoth(ctx context.Context, job core.Job, id string) (differs string, same bool, err error) {
+// differing returns those documents that differ, and how many were compared.
+func (e *jobEnd) differing(ctx context.Context, job core.Job, ids []string) (differ []differing, compared int, err error) {
+	var mu sync.Mutex
+	err = e.sweeper.eachUntilJobEnds(ctx, job, ids, func(ctx context.Context, id string) error {
+		d, is, err := e.compareOne(ctx, job, id)
+		if !is || err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if compared++; d != nil {
+			differ = append(differ, *d)
+		}
+		return nil
+	})
+	return differ, compared, err
+}
+
+// compareOne compares a document of the filled index with the one in the index before, then with its record. It returns the document if
+// neither has its content, and reports whether it could be compared.
+func (e *jobEnd) compareOne(ctx context.Context, job core.Job, id string) (d *differing, compared bool, err error) {
 	filled, found, err := e.Index.Get(ctx, e.indexOf(job), id)
 	if err != nil || !found {
-		return "", false, err
+		return nil, false, err
 	}
 	before, found, err := e.Index.Get(ctx, e.Repository.IndexName, id)
 	if err != nil || found && bytes.Equal(before.Source, filled.Source) {
-		return "", err == nil, err
+		return nil, err == nil, err
 	}
 	req := e.childRequest(job, core.ScopeRecord, gjson.GetBytes(filled.Source, e.Repository.Fields.Organization).String())
 	if req.RecordID = id; e.Split != nil {
@@ -92,20 +123,21 @@ func (e *jobEnd) sameInBoth(ctx context.Context, job core.Job, id string) (diffe
 	rec, _, err := e.Fetcher.Record(ctx, req, func() error { return nil })
 	defer rec.Release()
 	if err != nil || !rec.Indexable || rec.TooLarge != nil {
-		return "", false, ctx.Err()
+		return nil, false, ctx.Err()
 	}
+	same := false
 	if e.Split == nil {
 		same = isPart(filled.Source, e.Document(nil, rec))
 	} else if err := e.Split(rec, func(of string, document []byte) error {
 		same = same || of == id && isPart(filled.Source, document)
 		return nil
 	}); err != nil {
-		return "", false, nil // the record has become unusable
+		return nil, false, nil // the record has become unusable
 	}
-	if same {
-		return "", true, nil
+	if !same {
+		d = &differing{id, req.Organization, req.RecordID}
 	}
-	return req.RecordID, false, nil
+	return d, true, nil
 }
 
 // isPart reports whether a stored document has nothing but what a document has: a mapping may exclude fields from what is stored.

@@ -52,7 +52,8 @@ func (m *Mirror) Write(ctx context.Context, b core.Batch) ([]core.Result, error)
 		if r.Outcome == core.OutcomeRetry || r.Outcome == core.OutcomeRejected && results[i].Outcome != core.OutcomeRetry {
 			results[i] = r
 		}
-		if results[i].Mirrored = true; r.Outcome == core.OutcomeStale {
+		results[i].Mirrored = true
+		if r.Outcome == core.OutcomeStale {
 			results[i].NextVersion = r.CurrentVersion
 		}
 	}
