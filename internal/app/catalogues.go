@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -129,19 +128,17 @@ waiting:
 	return nil
 }
 
-// followRebuilds refreshes the catalogues of an index once another process has moved its alias. This process does so itself.
+// followRebuilds refreshes the catalogues once a process has moved the alias of a repository: all of them, since others' aliases and those
+// of the mapping file may stand for its index too.
 func (s *searching) followRebuilds(ctx context.Context) {
-	if s.cfg.Queue.URL == "" { // there is none
-		return
-	}
-	aliasOf := map[string]string{}
+	cells := make([]string, 0, len(s.cfg.Repositories))
 	for _, rc := range s.cfg.Repositories {
-		aliasOf[rebuild.CellOf(rc.IndexName)] = rc.IndexName
+		cells = append(cells, rebuild.CellOf(rc.IndexName))
 	}
 	watch, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		s.queue.Cells().Watch(watch, slices.Collect(maps.Keys(aliasOf)), func(cell string) { s.catalogues.Refresh(aliasOf[cell]) })
+		s.queue.Cells().Watch(watch, cells, func(string) { s.catalogues.RefreshAll() })
 	})
 	s.cleanup.push("watch of rebuilds", func(context.Context) error {
 		stop()

@@ -187,8 +187,7 @@ func (r *Registry) Rejected() []string {
 // Model returns the Model of an available catalogue; nil if it failed or the ID is unknown.
 func (r *Registry) Model(id string) *Model { return r.view.Load().models[id] }
 
-// Refresh requests an immediate probe of the catalogues of an index, after its mapping or alias has changed. It does not wait for
-// the result.
+// Refresh requests an immediate probe of the catalogues of an index, after its mapping has changed. It does not wait for the result.
 func (r *Registry) Refresh(alias string) {
 	r.mu.Lock()
 	r.refreshes[alias] = struct{}{}
@@ -198,6 +197,12 @@ func (r *Registry) Refresh(alias string) {
 	default:
 	}
 }
+
+// RefreshAll requests an immediate probe of all catalogues, after an alias has moved.
+func (r *Registry) RefreshAll() { r.Refresh(allIndices) }
+
+// allIndices is the alias that stands for every index in Registry.refreshes.
+const allIndices = ""
 
 // takeRefreshes returns the indices of the Refresh calls since the last time.
 func (r *Registry) takeRefreshes() map[string]struct{} {

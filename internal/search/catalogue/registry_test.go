@@ -287,6 +287,21 @@ func TestRefresh(t *testing.T) {
 		w.askedAt("b", 0, 30)
 		w.askedAt("c", 0, 1, 3, 5, 35)
 	})
+	t.Run("all", func(t *testing.T) {
+		in(t, func(w *world) {
+			w.engine.set("a", gives(oneField))
+			w.engine.set("b", gives(oneField))
+			w.start(these("a", "b"))
+			w.at(5)
+			w.engine.set("b", gives(twoFields))
+			w.r.RefreshAll()
+			synctest.Wait()
+			if n := len(w.r.Catalogues().ByID("b").Fields); n != 2 {
+				w.Errorf("%d fields", n)
+			}
+			w.askedAt("a", 0, 5)
+		})
+	})
 	t.Run("while it is looked at", func(t *testing.T) {
 		in(t, func(w *world) {
 			slow := func(raw string) reading {

@@ -133,8 +133,9 @@ func (w *watch) dispatch(ctx context.Context, now time.Time) time.Duration {
 // refresh makes the probes for Refresh due, regardless of their pause.
 func (w *watch) refresh() {
 	asked := w.takeRefreshes()
+	_, all := asked[allIndices]
 	for _, s := range w.sources {
-		if _, wanted := asked[s.index]; !wanted {
+		if _, wanted := asked[s.index]; !wanted && !all {
 			continue
 		}
 		if s.busy {
