@@ -26,7 +26,7 @@ func TestWatchCells(t *testing.T) {
 	changes, ended := make(chan string, 10), make(chan struct{})
 	go func() {
 		defer close(ended)
-		q.Cells().Watch(ctx, []string{"a", "b"}, func(name string) { changes <- name })
+		q.Cells().Watch(ctx, []string{"a", "b", "a"}, func(name string) { changes <- name })
 	}()
 	want := func(name string) {
 		t.Helper()

@@ -3,6 +3,8 @@ package kv
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -51,10 +53,9 @@ func (c *Cells) Watch(ctx context.Context, names []string, changed func(name str
 	cfg := jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: true}
 	nameOf := make(map[string]string, len(names))
 	for _, name := range names {
-		subject := prefix + cellKey(name)
-		cfg.FilterSubjects = append(cfg.FilterSubjects, subject)
-		nameOf[subject] = name
+		nameOf[prefix+cellKey(name)] = name
 	}
+	cfg.FilterSubjects = slices.Collect(maps.Keys(nameOf))
 	if len(names) == 0 {
 		return
 	}
