@@ -2,6 +2,7 @@ package consumers_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"tutti/internal/core"
@@ -38,4 +39,25 @@ func TestRebuildEndedElsewhere(t *testing.T) {
 			})
 		})
 	}
+}
+
+// refusedRebuild is a Rebuild that cannot begin.
+type refusedRebuild struct{ noRebuild }
+
+func (refusedRebuild) Begin(context.Context, string) error {
+	return errors.Join(&core.Error{Code: core.CodeConflict, Message: "an index has the name", Hint: "delete it"}, nil)
+}
+
+// TestRebuildCannotBegin: the job of a rebuild that cannot begin fails with the reason and its hint.
+func TestRebuildCannotBegin(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 3)
+		w.rebuild = refusedRebuild{}
+		w.boot(-1)
+		job := w.job(w.publish(core.Request{Scope: core.ScopeRepository, Rebuild: true}).JobID)
+		w.ended(job, core.JobFailed, string(core.CodeConflict))
+		if want := "an index has the name; delete it"; job.Error.Message != want {
+			t.Errorf("the error is %q, want %q", job.Error.Message, want)
+		}
+	})
 }

@@ -39,3 +39,63 @@ func TestDropOfSharedIndex(t *testing.T) {
 	x, _ := play(t, answer{200, found}, answer{200, found})
 	wantError(t, x.Drop(t.Context(), previous, "a-1/U"), core.CodeConflict, "the index a-1 is also read by other aliases: portal")
 }
+
+// TestTemplateAddsAlias: an index to be filled that a template of the cluster gives another alias is deleted again, and the error names the
+// template of either kind.
+func TestTemplateAddsAlias(t *testing.T) {
+	next := core.NextAlias("a")
+	created := `{"a-2":{"aliases":{"` + next + `":{},"portal":{}},"settings":{"index":{"uuid":"V"}}}}`
+	other := `{"name":"other","index_template":{"index_patterns":["b-*"],"template":{"aliases":{"portal":{}}}}}`
+	for name, c := range map[string]struct {
+		templates []answer
+		want      string
+	}{
+		"index template": {
+			[]answer{{200, `{"index_templates":[` + other + `,{"name":"lab","index_template":{"index_patterns":["a-*"],"template":{"aliases":{"portal":{}}}}}]}`}},
+			"the index template lab",
+		},
+		"of components": {
+			[]answer{{200, `{"index_templates":[{"name":"lab","index_template":{"index_patterns":["a-*"],"composed_of":["aliases"]}}]}`}},
+			"the index template lab",
+		},
+		"legacy template": {
+			[]answer{{200, `{"index_templates":[` + other + `]}`}, {200, `{"old":{"index_patterns":["a*"],"aliases":{"portal":{}}},"older":{"index_patterns":["a*"],"aliases":{}}}`}},
+			"the index template old",
+		},
+		"not listed": {[]answer{refused(403, "security_exception", "no"), refused(403, "security_exception", "no")}, "a template of the cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, s := play(t, append([]answer{
+				refused(404, "index_not_found_exception", "no such index"), {404, `{"error":"alias [` + next + `] missing","status":404}`},
+				{200, done}, {200, created}, {200, created}, {200, done},
+			}, c.templates...)...)
+			wantError(t, x.Ensure(t.Context(), index.Spec{Alias: next, Replaces: "a"}), core.CodeConflict,
+				c.want+" adds the alias portal to new indices, so that searches of it would find every document twice during a rebuild")
+			if !slices.ContainsFunc(s.asked, func(request string) bool { return strings.HasPrefix(request, "DELETE /a-2") }) {
+				t.Errorf("the index was not deleted: %q", s.asked)
+			}
+		})
+	}
+}
+
+// TestRebuildNameTaken: an index with a name that the aliases of a rebuild need ends the rebuild before it creates one.
+func TestRebuildNameTaken(t *testing.T) {
+	next, previous := core.NextAlias("a"), core.PreviousAlias("a")
+	taken := func(name string) answer {
+		return answer{200, `{"` + name + `":{"aliases":{},"mappings":{},"settings":{"index.uuid":"U"}}}`}
+	}
+	free := refused(404, "index_not_found_exception", "no such index")
+	for name, answers := range map[string][]answer{
+		previous: {taken(previous)},
+		next:     {free, {404, `{"error":"alias [` + next + `] missing","status":404}`}, refused(400, "invalid_alias_name_exception", "an index exists with the same name as the alias")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, _ := play(t, answers...)
+			err := x.Ensure(t.Context(), index.Spec{Alias: next, Replaces: "a"})
+			wantError(t, err, core.CodeConflict, "an index has the name "+name+", which tutti needs for an alias")
+			if hint := core.HintOf(err); hint != "rebuilds need this name: delete the index "+name+", or copy it to another name first" {
+				t.Errorf("the hint is %q", hint)
+			}
+		})
+	}
+}
