@@ -151,3 +151,23 @@ func TestDifferenceStale(t *testing.T) {
 		}
 	})
 }
+
+// TestDifferenceRejected: a record that the index rejects is not drift that each comparison finds again.
+func TestDifferenceRejected(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 20)
+		w.engine.item = func(id string, op core.WriteOp, _ []byte) (core.Result, bool) {
+			return core.Result{Outcome: core.OutcomeRejected, Type: "document_parsing_exception"}, id == "A-0003" && op == core.OpIndex
+		}
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobPartial, core.JobErrorRecordsRejected)
+		w.difference = true
+		for range 2 {
+			job := w.job(w.run("", false))
+			w.ended(job, core.JobPartial, core.JobErrorRecordsRejected)
+			if job.Totals.Drift != (core.Drift{Unchanged: 19}) || job.Totals.Rejected != 1 {
+				t.Errorf("totals %+v", job.Totals)
+			}
+		}
+	})
+}

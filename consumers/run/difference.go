@@ -150,9 +150,11 @@ func (w *pageWork) settleComparison(ctx context.Context, pass *pagePass) error {
 	return nil
 }
 
-// countWritten counts a record that was written because it differed, unless the index has a newer document.
+// countWritten counts a record that was written because it differed, unless the index has a newer document, or has rejected it: that is
+// counted as such, and each comparison would find it again.
 func (w *pageWork) countWritten(pass *pagePass, id string, written core.Outcome) {
-	if kind, differed := pass.comparison.drift[id]; differed && written != core.OutcomeStale {
+	kind, differed := pass.comparison.drift[id]
+	if differed && written != core.OutcomeStale && written != core.OutcomeRejected {
 		w.countDrift(pass, id, kind)
 	}
 }
