@@ -151,3 +151,17 @@ func TestCataloguesThatThereAreNot(t *testing.T) {
 		})
 	}
 }
+
+// TestDropPrevious: the command says what it has deleted, which the server's response, without a body, does not.
+func TestDropPrevious(t *testing.T) {
+	t.Parallel()
+	url := server(t, http.StatusNoContent, "")
+	for format, want := range map[string]string{
+		"text": "deleted the index of song.a from before its last rebuild\n",
+		"json": "{\"previousDropped\":true,\"repository\":\"song.a\"}\n",
+	} {
+		if code, stdout, stderr := call(t, "index", "song.a", "--drop-previous", "--server", url, "-o", format); code != 0 || stdout != want || stderr != "" {
+			t.Errorf("%s: code %d, stdout %q, stderr %q", format, code, stdout, stderr)
+		}
+	}
+}

@@ -36,9 +36,7 @@ func loadFile(file string, environ []string) (Config, *setting.Node, error) {
 	if file != "" {
 		data, err := os.ReadFile(file)
 		if err != nil {
-			return Config{}, nil, &core.Error{
-				Code: core.CodeInvalid, Message: "the configuration file " + file + " cannot be read: " + setting.Reason(err), Err: err,
-			}
+			return Config{}, nil, core.NewError(core.CodeInvalid, "the configuration file "+file+" cannot be read: "+setting.Reason(err))
 		}
 		root = setting.Parse(data, &found)
 	}

@@ -279,7 +279,7 @@ func (r *Repository) ReadMapping() (json.RawMessage, error) {
 	data, err := os.ReadFile(file)
 	switch trimmed := bytes.TrimSpace(data); {
 	case err != nil:
-		return nil, core.WrapError(core.CodeInvalid, file+" cannot be read: "+setting.Reason(err), err)
+		return nil, core.NewError(core.CodeInvalid, file+" cannot be read: "+setting.Reason(err))
 	case !json.Valid(trimmed):
 		return nil, core.NewError(core.CodeInvalid, file+" is not JSON")
 	case trimmed[0] != '{':

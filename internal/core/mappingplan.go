@@ -1,5 +1,7 @@
 package core
 
+import "encoding/json"
+
 // MappingPlan says what stands under the indexName of a repository, how that differs from the configuration, and what to do.
 type MappingPlan struct {
 	Repository string `json:"repository"`
@@ -13,6 +15,8 @@ type MappingPlan struct {
 	Indices      []string `json:"indices,omitempty"`
 	OtherAliases []string `json:"otherAliases,omitempty"`
 	Documents    int64    `json:"documents,omitempty"`
+	// Mapping is the mapping of the index, as Elasticsearch renders it; nil without an index, or if several have contradicting ones.
+	Mapping json.RawMessage `json:"mapping,omitempty"`
 	// Fields and Settings are what differs. Difference is false where all Fields are only in the index and nothing is to be done.
 	Fields     []PlannedField   `json:"fields"`
 	Settings   []PlannedSetting `json:"settings,omitempty"`

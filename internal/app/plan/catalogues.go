@@ -2,6 +2,8 @@ package plan
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,17 +47,31 @@ type CatalogueDifference struct {
 	Live       string `json:"live,omitempty"`
 }
 
-// Served is what a server serves: the ids of its catalogues, and the fields of one.
+// Served is what a server serves.
 type Served interface {
+	// IDs returns the ids of all catalogues.
 	IDs(ctx context.Context) ([]string, error)
+	// Fields returns one catalogue with its fields.
 	Fields(ctx context.Context, id string) (core.Catalogue, error)
+	// Mapping returns the mapping of an index that a repository of the server writes to, nil for another index, or if the caller may not
+	// read it; core.ErrIndexMissing if it does not exist.
+	Mapping(ctx context.Context, index string) (json.RawMessage, error)
 }
 
 // Mappings reads the mappings of indices.
 type Mappings = catalogue.Mappings
 
-// Catalogues returns the plan of a folder. mappings reads the indices; if it is nil, the fields that served has of a catalogue of the same
-// id count as those of its index. served may be nil.
+// readMapping is the result of reading the mapping of one index.
+type readMapping struct {
+	raw json.RawMessage
+	err error
+}
+
+// Mapping returns it.
+func (m readMapping) Mapping(context.Context, string) (json.RawMessage, error) { return m.raw, m.err }
+
+// Catalogues returns the plan of a folder. mappings reads the indices; if it is nil, served does, and the fields that it has of a catalogue
+// of the same id count as those of an index that it does not read. served may be nil otherwise.
 func Catalogues(ctx context.Context, dir string, mappings Mappings, served Served) (CataloguesPlan, error) {
 	p := CataloguesPlan{Dir: dir}
 	set, err := definition.Load(dir, definition.Options{Reserved: search.ReservedIDs()})
@@ -113,6 +129,15 @@ func planCatalogue(ctx context.Context, d definition.Definition, mappings catalo
 		}
 	} else if served != nil {
 		p.Reload = []string{"the catalogue is added"}
+	}
+	if mappings == nil {
+		raw, err := served.Mapping(ctx, d.Index)
+		if err != nil && !errors.Is(err, core.ErrIndexMissing) {
+			return p, err
+		}
+		if raw != nil || err != nil {
+			mappings = readMapping{raw, err}
+		}
 	}
 	live := now.Fields
 	if mappings != nil {

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 
 // Comparer compares an alias with its configuration, without changing anything.
 type Comparer interface {
+	Mappings
 	Compare(ctx context.Context, spec index.Spec) (index.Comparison, error)
 }
 
@@ -35,6 +37,10 @@ func Mapping(ctx context.Context, cfg config.Config, rc config.Repository, x Com
 		Repository: rc.Code, IndexName: rc.IndexName, MappingFile: rc.MappingFile,
 		State: string(found.Kind), Summary: summary(found),
 		Indices: found.Indices, OtherAliases: found.Aliases, Documents: found.Documents, Fields: []core.PlannedField{},
+	}
+	p.Mapping, err = x.Mapping(ctx, rc.IndexName)
+	if code := core.CodeOf(err); err != nil && code != core.CodeConflict && !errors.Is(err, core.ErrIndexMissing) {
+		return core.MappingPlan{}, err
 	}
 	for _, d := range found.Fields {
 		p.Fields = append(p.Fields, core.PlannedField{Field: d.Field, Wanted: d.Wanted, Live: d.Live, Change: changeText(d.Change)})

@@ -66,8 +66,12 @@ func TestTemplateAddsAlias(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			x, s := play(t, append([]answer{
-				refused(404, "index_not_found_exception", "no such index"), {404, `{"error":"alias [` + next + `] missing","status":404}`},
-				{200, done}, {200, created}, {200, created}, {200, done},
+				refused(404, "index_not_found_exception", "no such index"),
+				{404, `{"error":"alias [` + next + `] missing","status":404}`},
+				{200, done},
+				{200, created},
+				{200, created},
+				{200, done},
 			}, c.templates...)...)
 			wantError(t, x.Ensure(t.Context(), index.Spec{Alias: next, Replaces: "a"}), core.CodeConflict,
 				c.want+" adds the alias portal to new indices, so that searches of it would find every document twice during a rebuild")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -25,9 +26,9 @@ func cataloguesPlanCommand() *cobra.Command {
 		Short: "Show how a folder of catalogues differs from the indices and from what a server serves",
 		Long: "Read a folder like catalogues.dir, and show for each catalogue the fields of extended, facets and table that the\n" +
 			"mapping of its index lacks or has with another type. With index.url in the configuration the search engine is\n" +
-			"asked, and the server only with --server; otherwise the server is, and the fields of an index are those that it has.\n" +
-			"Of a server, also show what taking up the folder changes on it, which it does by itself once its catalogues.dir has\n" +
-			"the files. Nothing is changed.\n\n" +
+			"asked, and the server only with --server; otherwise the server is, which knows the indices of its repositories and the\n" +
+			"fields of its catalogues. Of a server, also show what taking up the folder changes on it, which it does by itself once\n" +
+			"its catalogues.dir has the files. Nothing is changed.\n\n" +
 			"Exit code: 0 when there is no difference; 2 when there is; 1 when a catalogue has an error, and on every error.",
 		Example: "  tutti catalogues plan ./configs --config tutti.yaml\n" +
 			"  tutti catalogues plan ./configs --server http://127.0.0.1:8080\n" +
@@ -70,7 +71,7 @@ func planCatalogues(cmd *cobra.Command, r *command.Remote, dir, file string) (pl
 	}
 	if cfg.Index.URL == "" {
 		p, err := plan.Catalogues(cmd.Context(), dir, nil, servedCatalogues{c})
-		return p, r.EmbeddedIndexError(err)
+		return p, command.EmbeddedIndexError(err)
 	}
 	engine, err := plan.Engine(cfg)
 	if err != nil {
@@ -100,6 +101,24 @@ func (s servedCatalogues) IDs(ctx context.Context) ([]string, error) {
 func (s servedCatalogues) Fields(ctx context.Context, id string) (core.Catalogue, error) {
 	c, err := s.client.Catalogue(ctx, id)
 	return core.Catalogue{ID: c.ID, Description: c.Description, DocumentType: c.DocumentType, Problem: c.Problem, Fields: c.Fields}, err
+}
+
+// Mapping returns the mapping of an index that a repository of the server writes to, nil for another one, or without the permission.
+func (s servedCatalogues) Mapping(ctx context.Context, name string) (json.RawMessage, error) {
+	all, err := s.client.Repositories(ctx)
+	at := slices.IndexFunc(all, func(r core.RepositoryStatus) bool { return r.IndexName == name })
+	var p client.MappingPlan
+	if err == nil && at >= 0 {
+		p, err = s.client.MappingPlan(ctx, all[at].Code)
+	}
+	switch {
+	case core.CodeOf(err) == core.CodeForbidden:
+		return nil, nil
+	case err == nil && p.State == "absent":
+		return nil, core.WrapError(core.CodeIndexBlocked, "the index is missing", core.ErrIndexMissing)
+	default:
+		return p.Mapping, err
+	}
 }
 
 func printCataloguesPlan(out io.Writer, p plan.CataloguesPlan) error {

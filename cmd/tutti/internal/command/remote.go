@@ -40,14 +40,13 @@ func (r *Remote) Client(cmd *cobra.Command) (*client.Client, error) {
 	})
 }
 
-// EmbeddedIndexError returns err, or for a server that does not answer one that says why only a server can read an embedded index.
-func (r *Remote) EmbeddedIndexError(err error) error {
+// EmbeddedIndexError returns err, or for a server that is not reached one that says why only a server can read an embedded index.
+func EmbeddedIndexError(err error) error {
 	if core.CodeOf(err) != core.CodeUnavailable {
 		return err
 	}
 	return &core.Error{
-		Code: core.CodeUnavailable, Message: "only a running tutti can read the embedded index, and " + r.Server + " does not answer",
-		Hint: "start it: tutti serve; or pass its address with --server",
+		Code: core.CodeUnavailable, Message: "only a running tutti can read the embedded index, and " + core.MessageOf(err), Hint: core.HintOf(err),
 	}
 }
 

@@ -3,6 +3,7 @@ package records
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -126,11 +127,22 @@ func IndexCommand() *cobra.Command {
 	return cmd
 }
 
+func dropPrevious(ctx context.Context, cmd *cobra.Command, c *client.Client, r *command.Remote, repository string) error {
+	if err := c.DropPrevious(ctx, repository); err != nil {
+		return err
+	}
+	line, err := json.Marshal(map[string]any{"repository": repository, "previousDropped": true})
+	return r.Print(cmd, line, err, func() error {
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), display.Printable("deleted the index of "+repository+" from before its last rebuild"))
+		return err
+	})
+}
+
 func index(cmd *cobra.Command, c *client.Client, r *command.Remote, f indexFlags, target []string) error {
 	ctx, cancel := f.limited(cmd.Context())
 	defer cancel()
 	if f.dropPrevious {
-		return c.DropPrevious(ctx, target[0])
+		return dropPrevious(ctx, cmd, c, r, target[0])
 	}
 	accepted, err := trigger(ctx, c, f, target)
 	if err != nil {

@@ -90,7 +90,7 @@ func planMapping(cmd *cobra.Command, r *command.Remote, file, code string) (clie
 	}
 	if cfg.Index.URL == "" {
 		p, err = c.MappingPlan(cmd.Context(), code)
-		return p, r.EmbeddedIndexError(err)
+		return p, command.EmbeddedIndexError(err)
 	}
 	engine, err := plan.Engine(cfg)
 	if err != nil {
