@@ -81,7 +81,7 @@ func (o *Outcomes) PauseOnCode(code core.Code) {
 	case core.CodeIndexBlocked:
 		o.pause.Set("the index is missing, closed or blocked", nil)
 	case core.CodeUnavailable:
-		o.pause.Set("the index does not respond", nil)
+		o.pause.Set("the index does not answer", nil)
 	default:
 	}
 }
