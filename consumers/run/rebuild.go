@@ -131,12 +131,13 @@ func (e *jobEnd) completeRebuild(ctx context.Context, job core.Job) (sweepResult
 		all.add(swept)
 	}
 	if all.guard == nil && !job.Force {
-		all.guard, err = e.compareSample(ctx, job, sampled)
-		if errors.Is(err, core.ErrIndexMissing) { // the alias has moved since
-			err = nil
+		compared, err := e.compareSample(ctx, job, sampled)
+		if err != nil && !errors.Is(err, core.ErrIndexMissing) { // the alias has moved since
+			return all, err
 		}
+		all.add(compared)
 	}
-	return all, err
+	return all, nil
 }
 
 // lacking returns the documents that the filled index lacks, the number of all documents, and a sample of those of the filled index. The

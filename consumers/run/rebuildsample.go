@@ -33,88 +33,111 @@ func (s *sample) add(id string) {
 }
 
 // differing is a document of the filled index that is neither that of the index before nor that of its record.
-type differing struct{ id, organization, record string }
+type differing struct {
+	id, organization, record string
+	version                  core.Version
+}
 
-// compareSample returns why the index must not be replaced if many documents of a sample of the filled one have another content than
-// those of the index before and than their records: then something in the cluster, such as an ingest pipeline, changes what is written.
-// Documents whose record cannot be fetched are not compared. Those that differ are requested once more, since their records may have
-// changed without a Request, and do not count while they have one in the queue.
-func (e *jobEnd) compareSample(ctx context.Context, job core.Job, s sample) (*core.JobError, error) {
+// comparison is the result of comparing a document of the filled index.
+type comparison int
+
+const (
+	equal comparison = iota // also if the document is gone
+	different
+	notCompared // its record could not be fetched
+)
+
+// compareSample compares a sample of the documents of the filled index with those of the index before and with their records. The result's
+// guard is why the index must not be replaced: many have another content, so something in the cluster, such as an ingest pipeline, changes
+// what is written. Documents whose record cannot be fetched, or has a Request in the queue, are not compared. The others that differ are
+// requested once more, since their records may have changed without a Request: they count unless they are then found equal or are rejected.
+func (e *jobEnd) compareSample(ctx context.Context, job core.Job, s sample) (all sweepResult, err error) {
 	differ, compared, err := e.differing(ctx, job, s.ids)
 	if err != nil || len(differ) == 0 {
-		return nil, err
-	}
-	records := make(map[string][]string) // by organization
-	ids := make([]string, len(differ))
-	for i, d := range differ {
-		ids[i] = d.id
-		if !slices.Contains(records[d.organization], d.record) {
-			records[d.organization] = append(records[d.organization], d.record)
-		}
-	}
-	late := job
-	late.StartVersion = 0 // the Requests are newer than the pages
-	for organization, ids := range records {
-		if err := e.sweeper.publish(ctx, late, organization, ids); err != nil {
-			return nil, err
-		}
-	}
-	for organization, ids := range records {
-		if _, err := e.sweeper.wait(ctx, job, organization, ids); err != nil {
-			return nil, err
-		}
-	}
-	if differ, _, err = e.differing(ctx, job, ids); err != nil {
-		return nil, err
+		return all, err
 	}
 	pending, err := e.Requests.PendingRecords(ctx, e.Repository.Code, "")
 	if err != nil {
-		return nil, err
+		return all, err
 	}
-	different := 0
+	differ = slices.DeleteFunc(differ, func(d differing) bool {
+		_, changes := pending[d.record]
+		return changes
+	})
+	records := make(map[string][]string) // by organization
+	asOf := job
 	for _, d := range differ {
-		if _, changes := pending[d.record]; changes {
-			continue
+		asOf.StartVersion = d.version // older than a removal that was processed since
+		if err := e.sweeper.publish(ctx, asOf, d.organization, []string{d.record}); err != nil {
+			return all, err
 		}
-		e.log.Warn("a document of the new index is not that of its record", "job_id", job.ID, "document_id", d.id, "record_id", d.record)
-		different++
+		records[d.organization] = append(records[d.organization], d.record)
 	}
-	if float64(different) <= guardShare*float64(compared) {
-		return nil, nil
+	for organization, ids := range records {
+		if _, err := e.sweeper.wait(ctx, job, organization, ids); err != nil {
+			return all, err
+		}
 	}
-	return &core.JobError{Code: core.JobErrorContentDiffers, Message: fmt.Sprintf(
-		"%d of %d sampled documents of the new index differ from their records. Look for an ingest pipeline that a template of the cluster "+
-			"attaches to the index, or run again with force to replace the index nevertheless", different, compared)}, nil
+	var mu sync.Mutex
+	count := 0
+	err = e.sweeper.eachUntilJobEnds(ctx, job, documentsOf(differ), func(ctx context.Context, id string) error {
+		d, result, err := e.compareOne(ctx, job, id)
+		if err != nil || result == equal {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if result == different && e.Outcomes.HasDeadLetter(d.organization, id) { // its Request was rejected: the document is that of an older record
+			all.rejected++
+			return nil
+		}
+		e.log.Warn("a document of the new index is not that of its record", "job_id", job.ID, "document_id", id, "compared", result == different)
+		count++
+		return nil
+	})
+	if err == nil && float64(count) > guardShare*float64(compared) {
+		all.guard = &core.JobError{Code: core.JobErrorContentDiffers, Message: fmt.Sprintf(
+			"%d of %d sampled documents of the new index differ from their records. Look for an ingest pipeline that a template of the cluster "+
+				"attaches to the index, or run again with force to replace the index nevertheless", count, compared)}
+	}
+	return all, err
+}
+
+func documentsOf(differ []differing) []string {
+	ids := make([]string, len(differ))
+	for i, d := range differ {
+		ids[i] = d.id
+	}
+	return ids
 }
 
 // differing returns those documents that differ, and how many were compared.
 func (e *jobEnd) differing(ctx context.Context, job core.Job, ids []string) (differ []differing, compared int, err error) {
 	var mu sync.Mutex
 	err = e.sweeper.eachUntilJobEnds(ctx, job, ids, func(ctx context.Context, id string) error {
-		d, is, err := e.compareOne(ctx, job, id)
-		if !is || err != nil {
-			return err
-		}
+		d, result, err := e.compareOne(ctx, job, id)
 		mu.Lock()
 		defer mu.Unlock()
-		if compared++; d != nil {
-			differ = append(differ, *d)
+		if err == nil && result != notCompared {
+			compared++
 		}
-		return nil
+		if result == different {
+			differ = append(differ, d)
+		}
+		return err
 	})
 	return differ, compared, err
 }
 
-// compareOne compares a document of the filled index with the one in the index before, then with its record. It returns the document if
-// neither has its content, and reports whether it could be compared.
-func (e *jobEnd) compareOne(ctx context.Context, job core.Job, id string) (d *differing, compared bool, err error) {
+// compareOne compares a document of the filled index with the one in the index before, then with its record.
+func (e *jobEnd) compareOne(ctx context.Context, job core.Job, id string) (d differing, result comparison, err error) {
 	filled, found, err := e.Index.Get(ctx, e.indexOf(job), id)
 	if err != nil || !found {
-		return nil, false, err
+		return d, equal, err
 	}
 	before, found, err := e.Index.Get(ctx, e.Repository.IndexName, id)
 	if err != nil || found && bytes.Equal(before.Source, filled.Source) {
-		return nil, err == nil, err
+		return d, equal, err
 	}
 	req := e.childRequest(job, core.ScopeRecord, gjson.GetBytes(filled.Source, e.Repository.Fields.Organization).String())
 	if req.RecordID = id; e.Split != nil {
@@ -123,7 +146,7 @@ func (e *jobEnd) compareOne(ctx context.Context, job core.Job, id string) (d *di
 	rec, _, err := e.Fetcher.Record(ctx, req, func() error { return nil })
 	defer rec.Release()
 	if err != nil || !rec.Indexable || rec.TooLarge != nil {
-		return nil, false, ctx.Err()
+		return d, notCompared, ctx.Err()
 	}
 	same := false
 	if e.Split == nil {
@@ -132,12 +155,12 @@ func (e *jobEnd) compareOne(ctx context.Context, job core.Job, id string) (d *di
 		same = same || of == id && isPart(filled.Source, document)
 		return nil
 	}); err != nil {
-		return nil, false, nil // the record has become unusable
+		return d, notCompared, nil // the record has become unusable
 	}
-	if !same {
-		d = &differing{id, req.Organization, req.RecordID}
+	if same {
+		return d, equal, nil
 	}
-	return d, true, nil
+	return differing{id, req.Organization, req.RecordID, filled.Version}, different, nil
 }
 
 // isPart reports whether a stored document has nothing but what a document has: a mapping may exclude fields from what is stored.

@@ -53,8 +53,8 @@ type Served interface {
 	IDs(ctx context.Context) ([]string, error)
 	// Fields returns one catalogue with its fields.
 	Fields(ctx context.Context, id string) (core.Catalogue, error)
-	// Mapping returns the mapping of an index that a repository of the server writes to, nil for another index, or if the caller may not
-	// read it; core.ErrIndexMissing if it does not exist.
+	// Mapping returns the mapping of an index that a repository of the server writes to, nil for another index; core.ErrIndexMissing if it
+	// does not exist.
 	Mapping(ctx context.Context, index string) (json.RawMessage, error)
 }
 
@@ -132,11 +132,12 @@ func planCatalogue(ctx context.Context, d definition.Definition, mappings catalo
 	}
 	if mappings == nil {
 		raw, err := served.Mapping(ctx, d.Index)
-		if err != nil && !errors.Is(err, core.ErrIndexMissing) {
-			return p, err
-		}
-		if raw != nil || err != nil {
+		switch {
+		case raw != nil, errors.Is(err, core.ErrIndexMissing):
 			mappings = readMapping{raw, err}
+		case err != nil && !isServed:
+			p.Hint = "the mapping of its index could not be read: " + core.DisplayOf(err)
+			return p, nil
 		}
 	}
 	live := now.Fields
