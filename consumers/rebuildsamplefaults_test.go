@@ -120,3 +120,38 @@ func TestRemovedWhileCompared(t *testing.T) {
 		}
 	})
 }
+
+// TestRebuildWhileChangesWait: documents whose records have changed, and wait in the queue to be written, do not count as different.
+func TestRebuildWhileChangesWait(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		const records = 20
+		w.upstream.fill("A", records)
+		finished := false
+		var edited, free atomic.Bool
+		w.engine.next = newEngine()
+		w.rebuild = filledRebuild{finished: &finished, check: func() {
+			if edited.Load() || len(w.engine.next.live()) < records {
+				return
+			}
+			edited.Store(true)
+			for n := range records {
+				id := fmt.Sprintf("A-%04d", n)
+				w.upstream.edit("A", id, func(r *record) { r.rev++ })
+				w.index("A", id)
+			}
+		}}
+		item := func(string, core.WriteOp, []byte) (core.Result, bool) {
+			return core.Result{Outcome: core.OutcomeRetry, Code: core.CodeOverloaded}, edited.Load() && !free.Load()
+		}
+		w.engine.item, w.engine.next.item = item, item
+		w.boot(-1)
+		job := w.awaitFor(w.publish(core.Request{Scope: core.ScopeRepository, Rebuild: true}).JobID, time.Hour)
+		w.ended(job, core.JobSucceeded, "")
+		if !finished {
+			t.Error("the index was not replaced")
+		}
+		free.Store(true)
+		w.idle()
+		w.verify()
+	})
+}
