@@ -222,6 +222,12 @@ func (r Request) MergeWithPending(pending Request, version Version) (Request, bo
 	return r, !newer
 }
 
+// YieldsTo reports whether the pending Request of a record stays if r, which may have been stored and processed before, is published
+// again: it was received later and does the other thing. An index that is sent again must not undo a removal that was asked for since.
+func (r Request) YieldsTo(pending Request) bool {
+	return pending.Kind != r.Kind && pending.ReceivedAt.After(r.ReceivedAt)
+}
+
 func (r Request) validateRun() error {
 	if r.Kind == KindRemove {
 		return NewError(CodeInvalid, "removal exists for one record only")

@@ -61,7 +61,7 @@ const (
 )
 
 // CopyTo copies all messages to the streams of other servers, in which nothing was stored yet, and returns their number. After an error it can be
-// repeated: all streams have one message for each subject, so that a message that is copied again replaces itself. CodeConflict when the other streams
+// repeated: a message that is copied again replaces its copy. CodeConflict when the other streams
 // have messages that are not from here. Nothing may work on either meanwhile.
 func (q *Queue) CopyTo(ctx context.Context, to *Queue) (messages int, err error) {
 	id, revision, err := q.Cells().Cell(ctx, cellMoveID)

@@ -52,7 +52,7 @@ func (g *gatherer) publish(ctx context.Context, p *publisher, r core.Request) er
 	if !g.burst && g.inFlight < maxUngathered {
 		g.inFlight++
 		g.mu.Unlock()
-		err := p.publishRequest(ctx, r)
+		err := p.publishNewest(ctx, r)
 		g.publishDone(p)
 		return err
 	}
@@ -115,7 +115,7 @@ func (g *gatherer) publishGroup(p *publisher) {
 	g.publishDone(p)
 }
 
-// publishGathered publishes a group: batchable Requests in batches, all others concurrently.
+// publishGathered publishes a group: batchable Requests in batches, those for the same record as one, all others concurrently.
 func (g *gatherer) publishGathered(p *publisher, group []gathered) {
 	group = slices.DeleteFunc(group, func(one gathered) bool { return one.ctx.Err() != nil })
 	requests := make([]core.Request, len(group))
@@ -126,16 +126,24 @@ func (g *gatherer) publishGathered(p *publisher, group []gathered) {
 	var alone errgroup.Group
 	alone.SetLimit(publishConcurrency)
 	for _, members := range groupBatches(requests) {
-		if len(members) >= minBatch && p.batches.admit(ctx, p) {
+		records := byRecord(requests, members)
+		if len(records) >= minBatch && p.batches.admit(ctx, p) {
 			err := p.publishBatch(ctx, requests, members)
 			for _, i := range members {
 				group[i].stored <- err
 			}
 			continue
 		}
-		for _, i := range members {
+		for _, same := range records {
 			alone.Go(func() error {
-				group[i].stored <- p.publishRequest(group[i].ctx, requests[i])
+				ctx := ctx
+				if len(same) == 1 {
+					ctx = group[same[0]].ctx
+				}
+				err := p.publishNewest(ctx, requests[same[0]])
+				for _, i := range same {
+					group[i].stored <- err
+				}
 				return nil
 			})
 		}

@@ -14,6 +14,7 @@ type Metrics struct {
 	redeliveries *prometheus.CounterVec
 	deadLetters  *deadletter.Metrics
 	restarts     prometheus.Counter
+	undelivered  prometheus.Counter
 }
 
 // NewMetrics registers the queue's metrics on reg.
@@ -36,8 +37,12 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "tutti_queue_restarts_total",
 			Help: "Restarts of the embedded queue's server after storage errors.",
 		}),
+		undelivered: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "tutti_queue_undelivered_total",
+			Help: "Requests that the queue's server would not have delivered any more after it was killed, and that were published again.",
+		}),
 	}
-	reg.MustRegister(m.published, m.pending, m.redeliveries, m.restarts)
+	reg.MustRegister(m.published, m.pending, m.redeliveries, m.restarts, m.undelivered)
 	return m
 }
 
@@ -55,6 +60,12 @@ func (m *Metrics) countPublished(err error) {
 func (m *Metrics) countRestart() {
 	if m != nil {
 		m.restarts.Inc()
+	}
+}
+
+func (m *Metrics) countUndelivered(n int) {
+	if m != nil {
+		m.undelivered.Add(float64(n))
 	}
 }
 

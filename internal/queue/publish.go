@@ -33,15 +33,24 @@ type publisher struct {
 // Publish validates r and stores it in place of an older Request of the same subject; it returns when the server has
 // it on disk. A Request as of an earlier version (AsOf), such as a removal read again from a topic, is stored by
 // PublishUnlessRemovalPending. A Request of the outbox is stored once per id: the same id within two minutes is
-// dropped and counts as stored. A Request without a Traceparent gets that of the span of ctx. CodeInvalid for an invalid Request, CodeOverloaded when the queue is full,
-// CodeUnavailable when it does not answer; then the Request may still be stored, and publishing it again is safe.
+// dropped and counts as stored. A Request without a Traceparent gets that of the span of ctx. CodeInvalid for an invalid Request,
+// CodeOverloaded when the queue is full, also for a Request that would replace another one, CodeUnavailable when it does not answer; then
+// the Request may still be stored, and publishing it again is safe.
 func (p *publisher) Publish(ctx context.Context, r core.Request) error {
 	if r.AsOf > 0 {
 		return p.PublishUnlessRemovalPending(ctx, r)
 	}
-	err := p.publishRequest(ctx, r)
+	err := p.publishNewest(ctx, r)
 	p.metrics.countPublished(err)
 	return err
+}
+
+// publishNewest stores r in place of the pending Request of its subject, unless r is sent again and the pending one is newer
+// (core.Request.YieldsTo).
+func (p *publisher) publishNewest(ctx context.Context, r core.Request) error {
+	return p.publish(ctx, r, func(pending core.Request, _ core.Version, repeated bool) (core.Request, bool) {
+		return r, !repeated || !r.YieldsTo(pending)
+	})
 }
 
 // PublishUnlessRemovalPending is Publish for a Request that tutti makes by itself. If its subject holds a Request, waiting
@@ -54,16 +63,29 @@ func (p *publisher) PublishUnlessRemovalPending(ctx context.Context, r core.Requ
 }
 
 func (p *publisher) publishUnlessRemovalPending(ctx context.Context, r core.Request) error {
+	return p.publish(ctx, r, func(pending core.Request, version core.Version, _ bool) (core.Request, bool) {
+		return r.MergeWithPending(pending, version)
+	})
+}
+
+// publish stores r if its subject has no Request, otherwise what decide returns in place of the pending Request, unless that stays.
+// repeated reports whether r may have been stored before: an answer was lost, or r is of the outbox, which sends a change again after a
+// crash.
+func (p *publisher) publish(
+	ctx context.Context, r core.Request,
+	decide func(pending core.Request, version core.Version, repeated bool) (offered core.Request, replaces bool),
+) error {
 	subject, err := subjects.OfRequest(r)
 	if err != nil {
 		return err
 	}
-	sequence, offered := uint64(0), r
+	sequence, offered, repeated := uint64(0), r, r.Cause == core.CauseOutbox
 	for {
-		err := p.publishRequest(ctx, offered, jetstream.WithExpectLastSequencePerSubject(sequence))
+		attempts, err := p.publishAfter(ctx, offered, sequence)
 		if !natsconn.IsConflict(err) {
 			return err
 		}
+		repeated = repeated || attempts > 1
 		there, err := p.requests.GetLastMsgForSubject(ctx, subject)
 		switch {
 		case errors.Is(err, jetstream.ErrMsgNotFound):
@@ -78,40 +100,49 @@ func (p *publisher) publishUnlessRemovalPending(ctx context.Context, r core.Requ
 			continue
 		}
 		var replaces bool
-		if offered, replaces = r.MergeWithPending(pending, versionOf(pending, there.Time)); !replaces {
+		if offered, replaces = decide(pending, versionOf(pending, there.Time), repeated); !replaces {
 			return nil
 		}
 	}
 }
 
-func (p *publisher) publishRequest(ctx context.Context, r core.Request, opts ...jetstream.PublishOpt) error {
+// publishAfter stores r if the last message of its subject has a sequence, in place of that message; 0 for no message. It returns how often
+// it sent r.
+func (p *publisher) publishAfter(ctx context.Context, r core.Request, sequence uint64) (attempts int, err error) {
 	subject, err := subjects.OfRequest(r)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if r.Traceparent == "" {
 		r.Traceparent = span.Traceparent(ctx)
 	}
 	data, err := json.Marshal(r)
 	if err != nil {
-		return core.WrapError(core.CodeInvalid, "encoding the request", err)
+		return 0, core.WrapError(core.CodeInvalid, "encoding the request", err)
 	}
-	opts = append(opts, jetstream.WithExpectStream(streamRequests))
+	opts := []jetstream.PublishOpt{
+		jetstream.WithExpectStream(streamRequests), jetstream.WithExpectLastSequencePerSubject(sequence),
+	}
 	if r.Cause == core.CauseOutbox && r.Attempts == 0 && r.ID != "" {
 		opts = append(opts, jetstream.WithMsgID(r.ID))
 	}
+	store := p.conn.Replace
+	if sequence == 0 { // nothing to replace, which costs the server less
+		store = p.conn.Publish
+	}
 	err = natsconn.Resend(ctx, func(ctx context.Context) error { // stored twice, it is processed twice, or conflicts with itself
-		_, err := p.conn.Publish(ctx, &nats.Msg{Subject: subject, Data: data}, opts...)
+		attempts++
+		_, err := store(ctx, &nats.Msg{Subject: subject, Data: data}, opts...)
 		return err
 	})
-	return natsconn.WrapError("publishing the request", err)
+	return attempts, natsconn.WrapError("publishing the request", err)
 }
 
 // Republish stores r, the Request of m with or without changes, in place of m, with m's deliveries added to its
 // attempts and as of m's version, so that m never reaches its last delivery. r must not be processed before after has
 // passed: it is delivered at once, and the consumer reads its NotBefore. m must be from a Consumer of this Queue and
 // needs no Ack afterwards. If the subject has a newer Request, nothing is stored. CodeOverloaded when the queue is
-// full, since a cluster rejects replacements then too: m is still in flight, and its current delivery does not count.
+// full: m is still in flight, and its current delivery does not count.
 func (p *publisher) Republish(ctx context.Context, m core.Message, r core.Request, after time.Duration) error {
 	own, ok := m.(*message)
 	if !ok {
@@ -121,7 +152,7 @@ func (p *publisher) Republish(ctx context.Context, m core.Message, r core.Reques
 	r.NotBefore = time.Now().UTC().Add(after)
 	defer own.forgetHandOuts(ctx)
 	r.AsOf = own.version
-	err := p.publishRequest(ctx, r, jetstream.WithExpectLastSequencePerSubject(own.sequence))
+	_, err := p.publishAfter(ctx, r, own.sequence)
 	if natsconn.IsConflict(err) {
 		return nil
 	}

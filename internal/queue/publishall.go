@@ -49,12 +49,13 @@ func (p *publisher) PublishAll(ctx context.Context, rs []core.Request) []error {
 		})
 	}
 	for _, members := range groupBatches(rs) {
-		if len(members) >= minBatch && p.batches.admit(ctx, p) {
+		records := byRecord(rs, members)
+		if len(records) >= minBatch && p.batches.admit(ctx, p) {
 			publish(members)
 			continue
 		}
-		for i := range members {
-			publish(members[i : i+1])
+		for _, same := range records {
+			publish(same)
 		}
 	}
 	_ = group.Wait() // each Request has its own error
@@ -105,6 +106,23 @@ func groupBatches(rs []core.Request) [][]int {
 	return batches
 }
 
+// byRecord groups the members of a batch by their record: Requests for the same record become one.
+func byRecord(rs []core.Request, members []int) [][]int {
+	records := make([][]int, 0, len(members))
+	at := make(map[core.RecordKey]int, len(members))
+	for _, m := range members {
+		key := core.RecordKey{Organization: rs[m].Organization, ID: rs[m].RecordID}
+		i, again := at[key]
+		if !again {
+			i = len(records)
+			at[key] = i
+			records = append(records, nil)
+		}
+		records[i] = append(records[i], m)
+	}
+	return records
+}
+
 // batchable reports whether r may be in a batch without losing anything that its processing needs.
 func batchable(r core.Request) bool {
 	return r.Scope == core.ScopeRecord && r.Kind == core.KindIndex && r.JobID == "" && r.Attempts == 0 &&
@@ -116,31 +134,28 @@ func (p *publisher) publishBatch(ctx context.Context, rs []core.Request, members
 	if first.AsOf > 0 {
 		return p.publishUnlessRemovalPending(ctx, first)
 	}
-	if len(members) == 1 {
+	records := byRecord(rs, members)
+	if len(records) == 1 {
 		return p.gather.publish(ctx, p, first)
 	}
 	batch := core.Request{
 		ID: uuid.Must(uuid.NewV7()).String(), Kind: core.KindIndex, Scope: core.ScopeRecords,
 		Repository: first.Repository, Cause: first.Cause, ReceivedAt: first.ReceivedAt, Traceparent: first.Traceparent,
-		Records: make([]core.RecordKey, 0, len(members)),
+		Records: make([]core.RecordKey, 0, len(records)),
 	}
 	oneTrace := !slices.ContainsFunc(members, func(m int) bool { return rs[m].Traceparent != first.Traceparent })
 	if !oneTrace {
 		batch.Traceparent = ""
 	}
-	named := make(map[core.RecordKey]struct{}, len(members))
-	for _, m := range members {
-		key := core.RecordKey{Organization: rs[m].Organization, ID: rs[m].RecordID}
-		if _, twice := named[key]; !twice {
-			named[key] = struct{}{}
-			key.RequestID = rs[m].ID
-			if !oneTrace {
-				key.Traceparent = rs[m].Traceparent
-			}
-			batch.Records = append(batch.Records, key)
+	for _, same := range records {
+		r := rs[same[0]]
+		key := core.RecordKey{Organization: r.Organization, ID: r.RecordID, RequestID: r.ID}
+		if !oneTrace {
+			key.Traceparent = r.Traceparent
 		}
+		batch.Records = append(batch.Records, key)
 	}
-	return p.publishRequest(ctx, batch)
+	return p.publishNewest(ctx, batch)
 }
 
 // batchLimiter limits how many batches are pending: the stream's own limit counts messages.

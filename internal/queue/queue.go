@@ -165,6 +165,7 @@ func (q *Queue) start(ctx, background context.Context) error {
 		return err
 	}
 	q.work.Go(func() { q.refreshLag(background) })
+	q.work.Go(func() { q.watchUndelivered(background) })
 	return nil
 }
 

@@ -28,9 +28,10 @@ func seenConfig(replicas int) jetstream.StreamConfig {
 		Subjects:          []string{seenPrefix + "*", natsconn.ProbePrefix + streamSeen},
 		Retention:         jetstream.LimitsPolicy,
 		Storage:           jetstream.FileStorage,
-		MaxMsgsPerSubject: 1,
+		MaxMsgsPerSubject: -1,
 		MaxMsgs:           maxSeen,
 		MaxBytes:          -1,
+		AllowRollup:       true, // for the probe
 		MaxAge:            seenTTL,
 		Discard:           jetstream.DiscardOld,
 		Replicas:          replicas,

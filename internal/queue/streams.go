@@ -17,8 +17,8 @@ const streamRequests = "REQUESTS"
 // dedupWindow is how long the id of an outbox change is remembered.
 const dedupWindow = 2 * time.Minute
 
-// requestsConfig: one message per subject, so that a newer Request of a record replaces an older one, and a full
-// stream rejects new messages instead of discarding old ones.
+// requestsConfig: a newer Request of a record replaces an older one by a rollup (natsconn.Conn.Replace), and a full stream rejects new
+// messages instead of discarding old ones.
 func (c Config) requestsConfig() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:              streamRequests,
@@ -26,10 +26,11 @@ func (c Config) requestsConfig() jetstream.StreamConfig {
 		Subjects:          []string{subjects.RequestPrefix + ">", natsconn.ProbePrefix + streamRequests},
 		Retention:         jetstream.WorkQueuePolicy,
 		Storage:           jetstream.FileStorage,
-		MaxMsgsPerSubject: 1,
+		MaxMsgsPerSubject: -1,
 		MaxMsgs:           int64(c.MaxPending) + 1, // and the probe
 		MaxBytes:          -1,
 		Discard:           jetstream.DiscardNew,
+		AllowRollup:       true,
 		Duplicates:        dedupWindow,
 		Replicas:          c.Replicas,
 	}

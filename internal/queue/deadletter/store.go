@@ -73,10 +73,11 @@ func StreamConfig(replicas int) jetstream.StreamConfig {
 		Subjects:          []string{subjects.DeadPrefix + ">", natsconn.ProbePrefix + StreamName},
 		Retention:         jetstream.LimitsPolicy,
 		Storage:           jetstream.FileStorage,
-		MaxMsgsPerSubject: 1,
+		MaxMsgsPerSubject: -1,
 		MaxMsgs:           -1,
 		MaxBytes:          -1,
 		Discard:           jetstream.DiscardOld,
+		AllowRollup:       true,
 		AllowMsgTTL:       true,
 		Replicas:          replicas,
 	}
@@ -170,7 +171,7 @@ func (d *Store) store(ctx context.Context, subject string, replaced sequences, l
 }
 
 func (d *Store) send(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
-	return d.conn.Publish(ctx, m, append(opts, jetstream.WithExpectStream(StreamName))...)
+	return d.conn.Replace(ctx, m, append(opts, jetstream.WithExpectStream(StreamName))...)
 }
 
 // encode returns l as JSON of at most limit bytes, with as much of its document as fits.

@@ -33,17 +33,15 @@ func (c *Cells) Cell(ctx context.Context, name string) (jobID string, revision u
 // SetCell puts a job into a cell, or empties it with an empty jobID. revision is the one that Cell returned; CodeConflict
 // when the cell changed since. Emptying an empty cell is success.
 func (c *Cells) SetCell(ctx context.Context, name, jobID string, revision uint64) error {
-	err := c.conn.Write(ctx, func(ctx context.Context) (err error) {
-		switch key := cellKey(name); {
-		case jobID != "" && revision == 0:
-			_, err = c.kv.Create(ctx, key, []byte(jobID))
-		case jobID != "":
-			_, err = c.kv.Update(ctx, key, []byte(jobID), revision)
-		case revision != 0:
-			err = c.kv.Delete(ctx, key, jetstream.LastRevision(revision))
-		}
-		return err
-	})
+	var err error
+	switch key := cellKey(name); {
+	case jobID != "" && revision == 0:
+		err = c.create(ctx, key, []byte(jobID))
+	case jobID != "":
+		err = c.update(ctx, key, []byte(jobID), revision)
+	case revision != 0:
+		err = c.delete(ctx, key, revision)
+	}
 	return natsconn.WrapError("setting a cell", err)
 }
 

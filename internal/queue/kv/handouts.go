@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/queue/natsconn"
@@ -20,9 +19,7 @@ const (
 	handOutsTTL = 24 * time.Hour
 )
 
-func handOutsSubject(sequence uint64) string {
-	return fmt.Sprintf("%s%s%d", prefix, keyHandOuts, sequence)
-}
+func handOutsKey(sequence uint64) string { return fmt.Sprintf("%s%d", keyHandOuts, sequence) }
 
 // HandOuts counts how often messages were handed out to consumers, by all processes, to detect crash loops.
 type HandOuts struct {
@@ -34,7 +31,7 @@ type HandOuts struct {
 // Count returns how often a message was handed out. A count of another message with the same sequence is of a
 // stream that was deleted.
 func (h *HandOuts) Count(ctx context.Context, sequence uint64, storedAt time.Time) (int, error) {
-	m, err := h.stream.GetLastMsgForSubject(ctx, handOutsSubject(sequence))
+	m, err := h.stream.GetLastMsgForSubject(ctx, prefix+handOutsKey(sequence))
 	if natsconn.IsNotFound(err) {
 		return 0, nil
 	}
@@ -52,7 +49,7 @@ func (h *HandOuts) Count(ctx context.Context, sequence uint64, storedAt time.Tim
 // Set stores how often a message was handed out, and that this process has it.
 func (h *HandOuts) Set(ctx context.Context, sequence uint64, storedAt time.Time, times int) error {
 	note := fmt.Appendf(nil, "%d %d", storedAt.UnixNano(), times)
-	if _, err := h.conn.Publish(ctx, &nats.Msg{Subject: handOutsSubject(sequence), Data: note}, jetstream.WithMsgTTL(handOutsTTL)); err != nil {
+	if err := h.put(ctx, handOutsKey(sequence), note, jetstream.WithMsgTTL(handOutsTTL)); err != nil {
 		return err
 	}
 	h.current.Store(sequence, nil)
@@ -64,7 +61,7 @@ func (h *HandOuts) Set(ctx context.Context, sequence uint64, storedAt time.Time,
 func (h *HandOuts) Forget(ctx context.Context, sequence uint64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), natsconn.CallTimeout)
 	defer cancel()
-	if err := h.purge(ctx, handOutsSubject(sequence)); err != nil {
+	if err := h.purge(ctx, prefix+handOutsKey(sequence)); err != nil {
 		return err
 	}
 	h.current.Delete(sequence)

@@ -21,7 +21,7 @@ func (j *Jobs) LastRevision(ctx context.Context) (uint64, error) {
 // changes, until it returns an error. A job that was removed, or that cannot be decoded, is omitted.
 func (j *Jobs) EachChangedAfter(ctx context.Context, after uint64, each func(revision uint64, job core.Job) error) error {
 	err := j.conn.ReadAfter(ctx, j.stream, prefix+keyJob+"*", after, false, func(m natsconn.Message) error {
-		if m.Header.Get("KV-Operation") != "" {
+		if isDeleted(m.Header) {
 			return nil
 		}
 		var job core.Job

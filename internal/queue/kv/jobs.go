@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/paging"
@@ -204,11 +202,8 @@ func (j *Jobs) create(ctx context.Context, key string, value any) (bool, error) 
 	if err != nil {
 		return false, core.WrapError(core.CodeInternal, "encoding a job", err)
 	}
-	err = j.conn.Write(ctx, func(ctx context.Context) error {
-		_, err := j.kv.Create(ctx, key, data)
-		return err
-	})
-	if errors.Is(err, jetstream.ErrKeyExists) {
+	err = j.bucket.create(ctx, key, data)
+	if natsconn.IsConflict(err) {
 		return false, nil
 	}
 	return err == nil, err
@@ -266,10 +261,7 @@ func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) err
 		if bytes.Equal(old, data) {
 			return value, nil
 		}
-		err = j.conn.Write(ctx, func(ctx context.Context) error {
-			_, err := j.kv.Update(ctx, key, data, revision)
-			return err
-		})
+		err = j.bucket.update(ctx, key, data, revision)
 		if err == nil {
 			return value, nil
 		}
@@ -289,7 +281,7 @@ func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) err
 func readKeys[T any](ctx context.Context, j *Jobs, filter string) ([]T, error) {
 	byKey := make(map[string]T)
 	err := j.conn.ReadAll(ctx, j.stream, prefix+filter, func(m natsconn.Message) error {
-		if m.Header.Get("KV-Operation") != "" {
+		if isDeleted(m.Header) {
 			delete(byKey, m.Subject)
 			return nil
 		}

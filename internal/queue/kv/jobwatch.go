@@ -103,7 +103,7 @@ func (w *jobWatch) follow(ctx context.Context) error {
 // deliver decodes one key's new value and calls each.
 func (w *jobWatch) deliver(m natsconn.Message) error {
 	w.seen = m.Sequence
-	if m.Header.Get("KV-Operation") != "" {
+	if isDeleted(m.Header) {
 		return nil
 	}
 	change := core.JobChange{Revision: m.Sequence}

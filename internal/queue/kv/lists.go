@@ -70,10 +70,7 @@ func (l *Lists) StoreList(ctx context.Context, jobID string, list []core.IDList)
 			if err != nil {
 				return core.WrapError(core.CodeInternal, "encoding ids", err)
 			}
-			if err := l.jobs.conn.Write(ctx, func(ctx context.Context) error {
-				_, err := l.jobs.kv.Put(ctx, idsKey(jobID, part.Organization, page), data)
-				return err
-			}); err != nil {
+			if err := l.jobs.put(ctx, idsKey(jobID, part.Organization, page), data); err != nil {
 				return natsconn.WrapError("storing the ids of a job", err)
 			}
 			page++
@@ -99,11 +96,7 @@ func (l *Lists) storeHashes(ctx context.Context, jobID string, part core.IDList)
 	for _, id := range part.IDs {
 		hashes = binary.LittleEndian.AppendUint32(hashes, hashOf(id))
 	}
-	err := l.jobs.conn.Write(ctx, func(ctx context.Context) error {
-		_, err := l.jobs.kv.Put(ctx, hashesKey(jobID, part.Organization), hashes)
-		return err
-	})
-	return natsconn.WrapError("storing the ids of a job", err)
+	return natsconn.WrapError("storing the ids of a job", l.jobs.put(ctx, hashesKey(jobID, part.Organization), hashes))
 }
 
 // Find returns an id of an organization's part of a list, with its outcome; CodeNotFound if the list does not have it. It reads at most

@@ -31,11 +31,7 @@ func (p *PageNotes) NotePage(ctx context.Context, jobID, organization string, re
 		data = binary.LittleEndian.AppendUint64(data, id)
 	}
 	key := pagesKey(jobID, organization) + strconv.Itoa(reading) + "." + strconv.Itoa(page)
-	err := p.conn.Write(ctx, func(ctx context.Context) error {
-		_, err := p.kv.Put(ctx, key, data)
-		return err
-	})
-	return natsconn.WrapError("noting the ids of a page", err)
+	return natsconn.WrapError("noting the ids of a page", p.put(ctx, key, data))
 }
 
 // NotedIDs returns the distinct ids on the pages up to and including last, sorted, in one reading of an organization's list.
@@ -101,11 +97,7 @@ func (p *PageNotes) NoteRequestedIDs(ctx context.Context, jobID, organization st
 			data = append(binary.AppendUvarint(data, uint64(len(id))), id...)
 		}
 		key := fmt.Sprintf("%s%s%d.%d.%d", pagesKey(jobID, organization), keyLate, page, epoch, part)
-		err := p.conn.Write(ctx, func(ctx context.Context) error {
-			_, err := p.kv.Put(ctx, key, data)
-			return err
-		})
-		if err != nil {
+		if err := p.put(ctx, key, data); err != nil {
 			return natsconn.WrapError("noting the late records of a page", err)
 		}
 		part++

@@ -86,10 +86,7 @@ func (j *Jobs) renew(ctx context.Context, cells map[string]cellContent, before t
 		if !cell.writtenAt.Before(before) {
 			continue
 		}
-		err := j.conn.Write(ctx, func(ctx context.Context) error {
-			_, err := j.kv.Update(ctx, strings.TrimPrefix(subject, prefix), []byte(cell.value), cell.sequence)
-			return err
-		})
+		err := j.bucket.update(ctx, strings.TrimPrefix(subject, prefix), []byte(cell.value), cell.sequence)
 		if err != nil && !natsconn.IsConflict(err) {
 			return natsconn.WrapError("writing a cell again", err)
 		}
@@ -148,7 +145,7 @@ func (j *Jobs) readContents(ctx context.Context) (contents, error) {
 
 func (c *contents) add(m natsconn.Message) error {
 	key := strings.TrimPrefix(m.Subject, prefix)
-	removed := m.Header.Get("KV-Operation") != ""
+	removed := isDeleted(m.Header)
 	write := lastWrite{m.Sequence, m.StoredAt}
 	if token, ok := strings.CutPrefix(key, keyCell); ok {
 		delete(c.cells, m.Subject)

@@ -138,6 +138,22 @@ func (c *Conn) Publish(ctx context.Context, m *nats.Msg, opts ...jetstream.Publi
 	return ack, err
 }
 
+// Replace is Publish for a message in place of those that its subject has, which the server removes in the same step. The stream must allow
+// rollups. A limit of one message for each subject is no alternative: the server does not store what that limit removes, and brings it
+// back after a crash unless the subject has a newer message then.
+func (c *Conn) Replace(ctx context.Context, m *nats.Msg, opts ...jetstream.PublishOpt) (*jetstream.PubAck, error) {
+	return c.Publish(ctx, replacing(m), opts...)
+}
+
+// replacing returns m with the header by which the server removes the earlier messages of its subject.
+func replacing(m *nats.Msg) *nats.Msg {
+	if m.Header == nil {
+		m.Header = nats.Header{}
+	}
+	m.Header.Set(jetstream.MsgRollup, jetstream.MsgRollupSubject)
+	return m
+}
+
 // InProcessServer is a nats-server in this process, such as embedded.Server.
 type InProcessServer interface {
 	// InProcessConn returns a new connection to the server.

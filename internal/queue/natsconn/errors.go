@@ -26,6 +26,7 @@ const (
 	errCodeStorageExceeded       jetstream.ErrorCode = 10047
 	errCodeNotClustered          jetstream.ErrorCode = 10074
 	errCodeStoreFailed           jetstream.ErrorCode = 10077
+	errCodeRollupFailed          jetstream.ErrorCode = 10111
 )
 
 // WrapError turns err, an error of the server or the connection, into a core.Error. doing says what was being done,
@@ -107,8 +108,8 @@ func wrapAPIError(doing string, api *jetstream.APIError, err error) error {
 	}
 }
 
-// IsConflict reports whether err has CodeConflict.
-func IsConflict(err error) bool { return core.CodeOf(err) == core.CodeConflict }
+// IsConflict reports whether err, also one that WrapError has not turned into a core.Error yet, is of a lost compare-and-swap.
+func IsConflict(err error) bool { return core.CodeOf(WrapError("", err)) == core.CodeConflict }
 
 // IsNotFound reports whether err says that a message, a key or something else does not exist.
 func IsNotFound(err error) bool {

@@ -36,6 +36,9 @@ const (
 	maxRestartPause = time.Minute
 )
 
+// errOtherSettings marks probe errors of a stream that a process of another version has set up.
+var errOtherSettings = errors.New("the stream has other settings")
+
 // errProbeUndelivered marks probe errors that say nothing about storage: the probe did not reach its stream.
 var errProbeUndelivered = errors.New("the probe did not reach its stream")
 
@@ -108,7 +111,7 @@ func (c *Conn) probeUntilHealthy(ctx context.Context, err error) {
 			return
 		}
 		restarted := c.restartServer(ctx)
-		if errors.Is(err, jetstream.ErrNoStreamResponse) {
+		if errors.Is(err, errOtherSettings) {
 			c.restoreStreams(ctx)
 		}
 		err = c.Probe(ctx)
@@ -174,7 +177,7 @@ func (c *Conn) Probe(ctx context.Context) error {
 	for _, cfg := range c.cfg.Streams {
 		group.Go(func() error {
 			err := c.probeStream(probing, cfg.Name)
-			if errors.Is(err, jetstream.ErrNoStreamResponse) {
+			if errors.Is(err, errOtherSettings) {
 				unbound <- err // an error of another stream, which cannot store, has priority
 				return nil
 			}
@@ -208,8 +211,8 @@ func ProbeFailure(err error) error {
 		Hint: "check the space on its disk; it continues by itself",
 	}
 	switch {
-	case errors.Is(err, jetstream.ErrNoStreamResponse):
-		e.Message = "the queue cannot be checked: a stream does not have the subject " + ProbePrefix + "*"
+	case errors.Is(err, errOtherSettings):
+		e.Message = "the queue cannot be checked: a stream does not take " + ProbePrefix + "*"
 		e.Hint = "another version of tutti may have set it up; it is set up again by itself"
 		e.Err = fmt.Errorf("%w: %w", errProbeUndelivered, err)
 	case errors.Is(err, nats.ErrPermissionViolation):
@@ -246,13 +249,21 @@ func (c *Conn) watchProbe(ctx context.Context, fail context.CancelCauseFunc) {
 }
 
 func (c *Conn) probeStream(ctx context.Context, stream string) error {
-	m := &nats.Msg{Subject: ProbePrefix + stream}
+	m := replacing(&nats.Msg{Subject: ProbePrefix + stream})
 	opts := []jetstream.PublishOpt{
 		jetstream.WithExpectStream(stream), jetstream.WithRetryAttempts(publishRetries), jetstream.WithRetryWait(publishRetryWait),
 	}
 	_, err := c.JS.PublishMsg(ctx, m, opts...)
-	if api, ok := errors.AsType[*jetstream.APIError](err); ok && api.ErrorCode == errCodeStoreFailed {
-		return nil // the stream is full: it answers, and stores again when messages have been processed
+	if errors.Is(err, jetstream.ErrNoStreamResponse) {
+		return fmt.Errorf("%w: %w", errOtherSettings, err)
+	}
+	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
+		switch api.ErrorCode {
+		case errCodeStoreFailed: // the stream is full: it answers, and stores again when messages have been processed
+			return nil
+		case errCodeRollupFailed:
+			return fmt.Errorf("%w: %w", errOtherSettings, err)
+		}
 	}
 	return err
 }

@@ -188,18 +188,9 @@ func (c *Conn) CopyTo(ctx context.Context, s jetstream.Stream, to *Conn) (messag
 		if strings.HasPrefix(m.Subject, ProbePrefix) {
 			return nil
 		}
-		msg := &nats.Msg{Subject: m.Subject, Data: m.Data}
-		if len(m.Header) > 0 {
-			all, err := nats.DecodeHeadersMsg(m.Header)
-			if err != nil {
-				return err
-			}
-			for name := range all { // those of JetStream are about the publishing, except the time to live
-				if strings.HasPrefix(name, "Nats-") && name != jetstream.MsgTTLHeader {
-					delete(all, name)
-				}
-			}
-			msg.Header = all
+		msg, err := m.again()
+		if err != nil {
+			return err
 		}
 		ack, err := to.JS.PublishMsgAsync(msg, jetstream.WithExpectStream(s.CachedInfo().Config.Name))
 		if err != nil {
@@ -215,6 +206,24 @@ func (c *Conn) CopyTo(ctx context.Context, s jetstream.Stream, to *Conn) (messag
 		err = await()
 	}
 	return messages, WrapError(doing, err)
+}
+
+// again returns m as a message to publish in its place, or in the place of an earlier copy.
+func (m storedMessage) again() (*nats.Msg, error) {
+	msg := &nats.Msg{Subject: m.Subject, Data: m.Data}
+	if len(m.Header) > 0 {
+		all, err := nats.DecodeHeadersMsg(m.Header)
+		if err != nil {
+			return nil, err
+		}
+		for name := range all { // those of JetStream are about the publishing, except the time to live
+			if strings.HasPrefix(name, "Nats-") && name != jetstream.MsgTTLHeader {
+				delete(all, name)
+			}
+		}
+		msg.Header = all
+	}
+	return replacing(msg), nil
 }
 
 // Restore creates a stream, which must not exist, from what Snapshot wrote.
