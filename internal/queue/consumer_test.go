@@ -518,6 +518,9 @@ tutti_dead_letters_total{reason="unknown_repository",repository="unknown"} 1
 # HELP tutti_queue_restarts_total Restarts of the embedded queue's server after storage errors.
 # TYPE tutti_queue_restarts_total counter
 tutti_queue_restarts_total 0
+# HELP tutti_queue_undelivered_total Requests that the queue's server would not have delivered any more after it was killed, and that were published again.
+# TYPE tutti_queue_undelivered_total counter
+tutti_queue_undelivered_total 0
 # HELP tutti_requests_published_total Requests published to the queue, by result: stored or the error code.
 # TYPE tutti_requests_published_total counter
 tutti_requests_published_total{result="overloaded"} 1

@@ -53,6 +53,9 @@ const MaxGathered = maxGathered
 // Restarts counts the restarts of the server in this process.
 func (q *Queue) Restarts() prometheus.Counter { return q.metrics.restarts }
 
+// Undelivered returns the counter of Requests that were published again because they would not have been delivered.
+func (q *Queue) Undelivered() prometheus.Counter { return q.metrics.undelivered }
+
 // Probe probes the streams now and returns why they cannot store.
 func (q *Queue) Probe(ctx context.Context) error { return q.conn.Probe(ctx) }
 
@@ -104,4 +107,17 @@ func (q *Queue) Notes(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	return len(info.State.Subjects), nil
+}
+
+// PublishUndelivered searches twice for Requests that no consumer will deliver and publishes them again.
+func (q *Queue) PublishUndelivered(ctx context.Context) error {
+	before, err := q.undelivered(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := q.undelivered(ctx)
+	if err != nil {
+		return err
+	}
+	return q.publishUndelivered(ctx, found, before)
 }
