@@ -53,9 +53,6 @@ const MaxGathered = maxGathered
 // Restarts counts the restarts of the server in this process.
 func (q *Queue) Restarts() prometheus.Counter { return q.metrics.restarts }
 
-// Undelivered returns the counter of Requests that were published again because they would not have been delivered.
-func (q *Queue) Undelivered() prometheus.Counter { return q.metrics.undelivered }
-
 // Probe probes the streams now and returns why they cannot store.
 func (q *Queue) Probe(ctx context.Context) error { return q.conn.Probe(ctx) }
 

@@ -3,6 +3,8 @@ package queue_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"maps"
 	"os"
 	"sync"
@@ -12,8 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"tutti/internal/core"
 	"tutti/internal/queue"
@@ -24,9 +24,12 @@ import (
 // killed returns a server on what a SIGKILL of s would leave now: its files, without the state that it writes when it stops.
 func (s *server) killed(t *testing.T) *server {
 	t.Helper()
-	dir := t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(s.dir)); err != nil {
-		t.Fatal(err)
+	var dir string
+	for err := fs.ErrNotExist; errors.Is(err, fs.ErrNotExist); { // the server renamed a file
+		dir = t.TempDir()
+		if err = os.CopyFS(dir, os.DirFS(s.dir)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
 	}
 	listen := s.listen
 	if listen != "" {
@@ -178,7 +181,7 @@ func TestStreamOfEarlierVersion(t *testing.T) {
 		mustAck(t, messages...)
 		closeQueue(t, q)
 
-		q = s.killed(t).connect(t, queue.Config{Metrics: queue.NewMetrics(prometheus.NewRegistry())})
+		q = s.killed(t).connect(t, queue.Config{})
 		if n := len(storedBySubject(t, q)); n != 2 {
 			t.Fatalf("%d messages after the server was killed: nothing came back", n)
 		}
@@ -204,9 +207,6 @@ func TestStreamOfEarlierVersion(t *testing.T) {
 			t.Errorf("the returned request is %s as of %d, want the removal as of %d", returned.Request().Kind, returned.Version(), storedAt.UnixNano())
 		}
 		eventually(t, "an empty queue", func() bool { return len(storedBySubject(t, q)) == 0 })
-		if n := testutil.ToFloat64(q.Undelivered()); n != 1 {
-			t.Errorf("%v returned requests were counted, want 1", n)
-		}
 	})
 }
 

@@ -166,18 +166,20 @@ func (q *Queue) MoveUnknown(ctx context.Context, known []string) (int, error) {
 		if _, ok := configured[token]; ok {
 			continue
 		}
-		m, err := q.requests.GetLastMsgForSubject(ctx, subject)
-		if natsconn.IsNotFound(err) {
-			continue
+		for { // a stream of an earlier version may have several messages of a subject after a crash
+			m, err := q.requests.GetLastMsgForSubject(ctx, subject)
+			if natsconn.IsNotFound(err) {
+				break
+			}
+			if err != nil {
+				return moved, natsconn.WrapError("reading a request", err)
+			}
+			if err := q.moveToDeadLetters(ctx, m, core.ReasonUnknownRepository,
+				"the repository is not configured; configure it and retry, or discard", 0); err != nil {
+				return moved, err
+			}
+			moved++
 		}
-		if err != nil {
-			return moved, natsconn.WrapError("reading a request", err)
-		}
-		if err := q.moveToDeadLetters(ctx, m, core.ReasonUnknownRepository,
-			"the repository is not configured; configure it and retry, or discard", 0); err != nil {
-			return moved, err
-		}
-		moved++
 	}
 	return moved, nil
 }

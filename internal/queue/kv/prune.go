@@ -102,7 +102,7 @@ func (j *Jobs) pruneJobs(ctx context.Context, jobs []core.Job, keep int) error {
 			continue
 		}
 		// The organizations first: after a crash the job still exists and is pruned again.
-		for _, key := range append(partKeys(job.ID), keyPages+subjects.EncodeToken(job.ID)+".>", jobKey(job.ID)) {
+		for _, key := range append(partKeys(job.ID), jobKey(job.ID)) {
 			if err := j.purge(ctx, prefix+key); err != nil {
 				return natsconn.WrapError("removing an old job", err)
 			}
@@ -118,7 +118,7 @@ type contents struct {
 	cells map[string]cellContent
 	// lasting holds the other cells that are not empty, by their subject.
 	lasting map[string]cellContent
-	// parts holds the last write of any organization of a job and of its list of ids, by the job's id.
+	// parts holds the last write of any organization of a job, of its list of ids and of the notes of its pages, by the job's id.
 	parts map[string]lastWrite
 }
 
@@ -160,7 +160,7 @@ func (c *contents) add(m natsconn.Message) error {
 		}
 		return nil
 	}
-	for _, of := range []string{keyOrganization, keyIDs} {
+	for _, of := range []string{keyOrganization, keyIDs, keyPages} {
 		if rest, ok := strings.CutPrefix(key, of); ok {
 			token, _, _ := strings.Cut(rest, ".")
 			if id, err := subjects.DecodeToken(token); err == nil && !removed {
