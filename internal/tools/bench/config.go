@@ -33,10 +33,9 @@ type Config struct {
 	Quick bool
 	// ProfileDir is the directory for CPU and heap profiles of additional runs; empty for none.
 	ProfileDir string
-	// Out receives the reports, Progress the progress messages; none by default.
-	Out, Progress io.Writer
-	// JSON prints the reports as one JSON document instead of text.
-	JSON bool
+	// Out receives the reports and the table of all figures, Progress the progress messages, JSON all figures as one JSON document;
+	// none by default.
+	Out, Progress, JSON io.Writer
 	// Self is the benchmarking program, with arguments that come before a sub-command; this executable by default.
 	Self []string
 	// Server is the command that runs the server; "tutti serve" with the tutti beside this executable by default.
@@ -138,11 +137,13 @@ func (c *Config) validate() error {
 		return core.NewError(core.CodeInternal, "Config.Out is required")
 	}
 	for _, name := range c.Names {
-		if _, ok := find(name); !ok {
+		if m, ok := find(name); !ok {
 			return &core.Error{
 				Code: core.CodeInvalid, Message: fmt.Sprintf("there is no benchmark %q", name),
 				Hint: fmt.Sprintf("the benchmarks are %v", Names()),
 			}
+		} else if m.engine && c.ElasticsearchURL == "" {
+			return core.NewError(core.CodeInvalid, name+" needs a real engine: set --elasticsearch")
 		}
 	}
 	if c.Quick {
