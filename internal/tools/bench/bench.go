@@ -44,6 +44,8 @@ func benchmarks() []benchmark {
 		{name: "schemas", run: (*bench).schemas},
 		{name: "metadata", run: (*bench).metadata},
 		{name: "introspection", run: (*bench).introspection},
+		{name: "organizations", run: (*bench).organizations},
+		{name: "dead-letters", run: (*bench).deadLetters},
 		{name: "search", engine: true, run: (*bench).search},
 		{name: "difference", engine: true, run: (*bench).difference},
 		{name: "fleet", engine: true, run: (*bench).fleet},

@@ -22,7 +22,7 @@ func tiny() bench.Sizes {
 		Records: 200, Studies: 4, Pairs: 2, Triggers: 5, Coalesced: 8, Repeats: 6, Documents: 1500, EmbeddedRecords: 120,
 		SlowBulk: 50 * time.Millisecond, Notified: 200, NotifyRate: 200, NotifyFor: 300 * time.Millisecond,
 		LoadFor: 100 * time.Millisecond, Listed: 240, Searched: 400, EmbeddedSearched: 400, EmbeddedLarge: 900,
-		Downloaded: 600,
+		Downloaded: 600, Organizations: 20, DeadLetters: 30,
 	}
 }
 

@@ -70,6 +70,8 @@ type Sizes struct {
 	EmbeddedSearched, EmbeddedLarge int
 	// Downloaded is the number of analyses that are downloaded at once.
 	Downloaded int
+	// Organizations is the largest number of organizations with one record each, DeadLetters the number that is retried at once.
+	Organizations, DeadLetters int
 	// SlowBulk is how long the slow engine takes for one bulk request.
 	SlowBulk time.Duration
 }
@@ -81,7 +83,7 @@ func DefaultSizes() Sizes {
 		Documents: 50_000, EmbeddedRecords: 20_000, SlowBulk: 3 * time.Second,
 		Notified: 20_000, NotifyRate: 2000, NotifyFor: 20 * time.Second,
 		LoadFor: 5 * time.Second, Listed: 100_000, Searched: 60_000, EmbeddedSearched: 100_000, EmbeddedLarge: 1_000_000,
-		Downloaded: 1_000_000,
+		Downloaded: 1_000_000, Organizations: 10_000, DeadLetters: 200_000,
 	}
 }
 
@@ -92,7 +94,7 @@ func QuickSizes() Sizes {
 		Documents: 10_000, EmbeddedRecords: 5_000, SlowBulk: time.Second,
 		Notified: 5_000, NotifyRate: 2000, NotifyFor: 3 * time.Second,
 		LoadFor: time.Second, Listed: 5_000, Searched: 6_000, EmbeddedSearched: 10_000, EmbeddedLarge: 40_000,
-		Downloaded: 100_000,
+		Downloaded: 100_000, Organizations: 1000, DeadLetters: 10_000,
 	}
 }
 
@@ -114,6 +116,8 @@ func (s Sizes) or(d Sizes) Sizes {
 		{&s.EmbeddedSearched, &d.EmbeddedSearched},
 		{&s.EmbeddedLarge, &d.EmbeddedLarge},
 		{&s.Downloaded, &d.Downloaded},
+		{&s.Organizations, &d.Organizations},
+		{&s.DeadLetters, &d.DeadLetters},
 	} {
 		if *m.mine == 0 {
 			*m.mine = *m.other

@@ -12,12 +12,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tidwall/gjson"
 
-	"tutti/internal/config/setting"
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
@@ -149,8 +147,7 @@ func (r *downloadRun) stock(ctx context.Context, x index.Index) error {
 
 // run measures the server.
 func (r *downloadRun) run(ctx context.Context, report *results.Report) (err error) {
-	env := append(settings(r.dir, unusedUpstream, r.engineURL, r.alias), setting.Variable("log.format")+"=json")
-	if r.server, err = r.b.start(ctx, childSpec{address: loggedAddress, signalled: true, command: r.b.Server, env: env}); err != nil {
+	if r.server, err = r.b.startServeIn(ctx, r.dir, unusedUpstream, r.engineURL, r.alias); err != nil {
 		return err
 	}
 	defer r.server.stop()
@@ -279,29 +276,23 @@ type downloaded struct {
 
 // watched runs consecutive downloads while it polls the server's memory.
 func (r *downloadRun) watched(ctx context.Context, rows, times int) (downloaded, error) {
-	until, end := context.WithCancel(ctx)
-	defer end()
-	var watching sync.WaitGroup
-	var most float64
-	var watchErr error
-	watching.Go(func() { most, watchErr = maxMemory(until, r.server.cmd.Process.Pid) })
 	var sum downloaded
 	var err error
-	for range times {
-		var d downloaded
-		if d, err = r.rows(ctx, rows); err != nil {
-			break
+	sum.most, err = r.server.maxMemoryDuring(ctx, func() error {
+		for range times {
+			d, err := r.rows(ctx, rows)
+			if err != nil {
+				return err
+			}
+			sum.took += d.took
+			sum.bytes += d.bytes
 		}
-		sum.took += d.took
-		sum.bytes += d.bytes
-	}
-	end()
-	watching.Wait()
-	sum.most = most
-	if err := errors.Join(err, watchErr); err != nil {
+		return nil
+	})
+	if err != nil {
 		return sum, err
 	}
-	r.b.say("download: %s: %d times %d rows: %s rows/s, %s MB at most", r.engine, times, rows, results.Number(rate(times*rows, sum.took)), results.Number(most))
+	r.b.say("download: %s: %d times %d rows: %s rows/s, %s MB at most", r.engine, times, rows, results.Number(rate(times*rows, sum.took)), results.Number(sum.most))
 	return sum, nil
 }
 

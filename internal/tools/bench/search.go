@@ -131,7 +131,7 @@ type pageRun struct {
 
 // timed is leg with the server's CPU time.
 func (r *searchRun) timed(ctx context.Context, l direct.Load, p page, connections int, tutti bool) (pageRun, error) {
-	before, err := r.usedCPU(ctx)
+	before, err := serverCPU(ctx, r.client)
 	if err != nil {
 		return pageRun{}, err
 	}
@@ -139,7 +139,7 @@ func (r *searchRun) timed(ctx context.Context, l direct.Load, p page, connection
 	if err != nil {
 		return pageRun{}, err
 	}
-	after, err := r.usedCPU(ctx)
+	after, err := serverCPU(ctx, r.client)
 	return pageRun{rate: got.PerSecond, p99: results.Quantile(got.Ms, 0.99), cpu: (after - before) * 1e3 / float64(len(got.Ms))}, err
 }
 
@@ -165,21 +165,6 @@ func (r *searchRun) leg(ctx context.Context, l direct.Load, p page, connections 
 		}
 		return l.Typed(method, "/"+r.alias+p.path, p.contentType(), p.body(bound))
 	})
-}
-
-// usedCPU returns the CPU seconds that the server has used.
-func (r *searchRun) usedCPU(ctx context.Context) (float64, error) {
-	answer, err := r.client.Call(ctx, http.MethodGet, "/metrics", "", nil)
-	if err != nil {
-		return 0, err
-	}
-	const name = "\nprocess_cpu_seconds_total "
-	_, rest, found := strings.Cut(string(answer), name)
-	if !found {
-		return 0, core.NewError(core.CodeInternal, "the server's metrics do not have the CPU time that it used")
-	}
-	line, _, _ := strings.Cut(rest, "\n")
-	return gjson.Parse(line).Float(), nil
 }
 
 // same checks that both requests of a page return the same.
