@@ -103,6 +103,7 @@ func Run(ctx context.Context, cfg Config) (_ []results.Report, err error) {
 		began := time.Now()
 		report, failure := m.run(b, ctx)
 		if failure != nil {
+			b.say("%s failed: %v", m.name, failure)
 			all.Failed[m.name] = failure.Error()
 			err = errors.Join(err, fmt.Errorf("benchmark %s: %w", m.name, failure))
 			continue

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -116,8 +118,8 @@ func (a All) String() string {
 	var out strings.Builder
 	fmt.Fprintln(&out, "All figures, each judged by its median:")
 	table(&out, a.Reports...)
-	for name, reason := range a.Failed {
-		fmt.Fprintf(&out, "%s failed: %s\n", name, reason)
+	for _, name := range slices.Sorted(maps.Keys(a.Failed)) {
+		fmt.Fprintf(&out, "%s failed: %s\n", name, a.Failed[name])
 	}
 	fmt.Fprintf(&out, "targets: %d met, %d not met, %d not resolved\n", a.count(Met), a.count(NotMet), a.count(NotResolved))
 	fmt.Fprint(&out, "A ratio compares two arms whose runs alternate: base, other, base, …. Its A/A spread is the largest difference between a base and\n"+
