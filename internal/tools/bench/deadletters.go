@@ -86,7 +86,7 @@ func (b *bench) deadLetters(ctx context.Context) (_ *results.Report, err error) 
 		results.Figure{Name: "answered after, ms", Values: []float64{answered.Seconds() * 1e3}},
 		results.Figure{Name: "no dead letter left after, s", Values: []float64{gone.Seconds()}},
 		results.Figure{Name: "memory before, MB", Values: []float64{before}},
-		results.Figure{Name: "memory more at most, MB", Values: []float64{max(0, most-before)}, Target: results.AtMost(100)},
+		results.Figure{Name: "memory above that before, at most, MB", Values: []float64{max(0, most-before)}, Target: results.AtMost(100)},
 	)
 	return report, nil
 }
