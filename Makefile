@@ -97,8 +97,9 @@ chaos: ## the failure suites at length: crashes, races, random faults, fuzzing
 	TUTTI_TEST_CASES=10 go test -count=5 -timeout 60m -run 'Killed|Cluster|Stop|Share|Refuses|Fails|Down' ./internal/app
 	TUTTI_TEST_FULL_ROUNDS=10 go test -tags services -count=1 -timeout 30m -run '^TestFullDisks$$' ./internal/app
 
-bench: ## figures and ratios, printed, on the real Elasticsearch
-	deploy/local/bench
+bench: ## every figure with its target, on the real Elasticsearch, also in .cache/bench.json (BENCH='--quick backfill': one, small)
+	mkdir -p $(CACHE)
+	deploy/local/bench --json $(CACHE)/bench.json $(BENCH)
 
 ci: ## what CI runs
 	.ci/run

@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -39,28 +40,35 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 func rootCommand() *cobra.Command {
 	var cfg bench.Config
-	var server, output string
+	var server, jsonFile string
 	root := &cobra.Command{
 		Use:   "tutti-bench [name…]",
 		Short: "Measure tutti's performance on this machine",
 		Long: "Run the named benchmarks, by default all that can run, and print what each measures, the results, their\n" +
 			"targets and the noise of the machine. The benchmarks are " + strings.Join(bench.Names(), ", ") + ".\n" +
-			"Those that need Elasticsearch are skipped without --elasticsearch. Run them on an otherwise idle machine.",
-		Example:       "  tutti-bench --quick\n  tutti-bench " + bench.Names()[0] + " --output json",
+			"Those that need Elasticsearch are skipped without --elasticsearch. Run them on an otherwise idle machine.\n\n" +
+			"At the end is a table of all figures. A ratio compares two arms whose runs alternate, and its A/A arm the first of\n" +
+			"them with itself: what is smaller than twice the spread of the A/A arm is printed as not resolved.",
+		Example:       "  tutti-bench --quick\n  tutti-bench " + bench.Names()[0] + " --json figures.json",
 		ValidArgs:     bench.Names(),
 		Args:          cobra.OnlyValidArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		RunE: func(cmd *cobra.Command, names []string) error {
-			if output != "text" && output != "json" {
-				return fmt.Errorf("--output is text or json, not %q", output)
-			}
+		RunE: func(cmd *cobra.Command, names []string) (err error) {
 			if server != "" {
 				cfg.Server = []string{server, "serve"}
 			}
-			cfg.Names, cfg.JSON, cfg.Version = names, output == "json", buildVersion()
+			if jsonFile != "" {
+				var file *os.File
+				if file, err = os.Create(jsonFile); err != nil {
+					return err
+				}
+				defer func() { err = errors.Join(err, file.Close()) }()
+				cfg.JSON = file
+			}
+			cfg.Names, cfg.Version = names, buildVersion()
 			cfg.Out, cfg.Progress = cmd.OutOrStdout(), cmd.ErrOrStderr()
-			_, err := bench.Run(cmd.Context(), cfg)
+			_, err = bench.Run(cmd.Context(), cfg)
 			return err
 		},
 	}
@@ -74,7 +82,7 @@ func rootCommand() *cobra.Command {
 	flags.IntVar(&cfg.Sizes.Pairs, "pairs", 0, fmt.Sprintf("the `number` of repetitions of each run; 0 for the default, %d", bench.DefaultSizes().Pairs))
 	flags.BoolVar(&cfg.Quick, "quick", false, "smaller sizes, for a first impression")
 	flags.StringVar(&cfg.ProfileDir, "profile", "", "write CPU and heap profiles of additional runs to this `folder`")
-	flags.StringVarP(&output, "output", "o", "text", "`text` or json")
+	flags.StringVar(&jsonFile, "json", "", "also write all figures, with their targets and results, to this `file` as JSON")
 	return root
 }
 

@@ -14,7 +14,7 @@ func TestRun(t *testing.T) {
 	}{
 		{name: "help", args: "--help", stdout: "Those that need Elasticsearch are skipped"},
 		{name: "unknown benchmark", args: "nothing", stderr: `tutti-bench: invalid argument "nothing" for "tutti-bench"`, code: 1},
-		{name: "unknown format", args: "--output xml", stderr: `tutti-bench: --output is text or json, not "xml"`, code: 1},
+		{name: "no folder for JSON", args: "--json /nowhere/figures.json download", stderr: "tutti-bench: open /nowhere/figures.json: no such file", code: 1},
 		{name: "no records", args: "--records -1", stderr: "tutti-bench: the numbers of records, studies and pairs must be positive", code: 1},
 		{name: "a real engine is needed", args: "--elasticsearch= search", stderr: "tutti-bench: search needs a real engine: set --elasticsearch", code: 1},
 		{name: "no server", args: "--tutti /nowhere/tutti --quick download", stderr: "starting /nowhere/tutti", code: 1},

@@ -22,9 +22,6 @@ import (
 	"tutti/internal/tools/testkit"
 )
 
-// noisy is the spread of the ceiling's runs above which the ratio is not meaningful.
-const noisy = 0.25
-
 // backfillRun is one comparison of tutti with the engine's maximum.
 type backfillRun struct {
 	b        *bench
@@ -55,14 +52,11 @@ func (b *bench) backfill(ctx context.Context) (*results.Report, error) {
 	if err := r.warmUp(ctx, report); err != nil {
 		return nil, err
 	}
-	var top, own []writeRun
-	for pair := range b.Sizes.Pairs {
-		t, o, err := r.pair(ctx, pair%2 == 1)
-		if err != nil {
-			return nil, err
-		}
-		b.say("backfill: pair %d: ceiling %s, tutti %s documents/s, ratio %.3f", pair+1, results.Number(t.rate), results.Number(o.rate), o.rate/t.rate)
-		top, own = append(top, t), append(own, o)
+	top, own, err := results.Alternate(b.Sizes.Pairs,
+		func() (writeRun, error) { return r.runCeiling(ctx, r.ceiling.Connections) },
+		func() (writeRun, error) { return r.runTutti(ctx) })
+	if err != nil {
+		return nil, err
 	}
 	r.compare(report, top, own)
 	if b.ProfileDir == "" {
@@ -85,43 +79,26 @@ type writeRun struct {
 
 // compare adds the figures of all pairs.
 func (r *backfillRun) compare(report *results.Report, top, own []writeRun) {
-	figure := func(name string, legs []writeRun, of func(writeRun) float64) results.Figure {
-		f := results.Figure{Name: name}
-		for _, l := range legs {
-			f.Values = append(f.Values, of(l))
-		}
-		return f
-	}
 	rates := func(l writeRun) float64 { return l.rate }
 	engine := func(l writeRun) float64 { return l.engine }
-	ceiling := figure(fmt.Sprintf("ceiling, documents/s (%d connections)", r.ceiling.Connections), top, rates)
-	ratio := results.Figure{Name: "tutti / ceiling", Target: results.AtLeast(0.85)}
-	for i := range top {
-		ratio.Values = append(ratio.Values, own[i].rate/top[i].rate)
-	}
-	for _, f := range []results.Figure{
-		ceiling, figure("tutti, documents/s", own, rates), ratio,
-		figure("engine's CPU under the ceiling, µs per document", top, engine),
-		figure("engine's CPU under tutti, µs per document", own, engine),
-		figure("this process's CPU under the ceiling, µs per document", top, func(l writeRun) float64 { return l.own }),
-		figure("this process's CPU under tutti, its repository included, µs per document", own, func(l writeRun) float64 { return l.own }),
-	} {
-		report.Add(f)
-	}
-	report.Note("noise: the ceiling's own runs differ by %.0f %%", 100*ceiling.Spread())
-	if ceiling.Spread() > noisy {
-		report.Note("the spread is too large for a meaningful ratio: stop other processes on this machine")
-	}
+	process := func(l writeRun) float64 { return l.own }
+	report.Add(
+		results.Figure{Name: fmt.Sprintf("ceiling, documents/s (%d connections)", r.ceiling.Connections), Values: results.Select(top, rates)},
+		results.Figure{Name: "tutti, documents/s", Values: results.Select(own, rates)},
+		results.Ratio("tutti / ceiling", results.AtLeast(0.85), results.Select(top, rates), results.Select(own, rates)),
+		results.Figure{Name: "engine's CPU under the ceiling, µs per document", Values: results.Select(top, engine)},
+		results.Figure{Name: "engine's CPU under tutti, µs per document", Values: results.Select(own, engine)},
+		results.Figure{Name: "this process's CPU under the ceiling, µs per document", Values: results.Select(top, process)},
+		results.Figure{Name: "this process's CPU under tutti, its repository included, µs per document", Values: results.Select(own, process)},
+	)
 }
 
 // warmUp creates the mapping with tutti, warms up the engine, and finds its best number of connections.
 func (r *backfillRun) warmUp(ctx context.Context, report *results.Report) error {
 	r.b.say("backfill: warming up")
-	first, err := r.runTutti(ctx)
-	if err != nil {
+	if _, err := r.runTutti(ctx); err != nil {
 		return err
 	}
-	r.b.say("backfill: tutti while the engine warms up: %s documents/s", results.Number(first.rate))
 	r.ceiling = direct.NewCeiling(r.engine.Index, r.corpus, block(r.upstream.URL(), ""))
 	candidates := []int{1, 2, 4}
 	rates := make([]float64, len(candidates))
@@ -131,7 +108,6 @@ func (r *backfillRun) warmUp(ctx context.Context, report *results.Report) error 
 			if err != nil {
 				return err
 			}
-			r.b.say("backfill: %d connections: %s documents/s", connections, results.Number(l.rate))
 			rates[i] = max(rates[i], l.rate)
 		}
 	}
@@ -146,22 +122,6 @@ func (r *backfillRun) warmUp(ctx context.Context, report *results.Report) error 
 	return nil
 }
 
-// pair runs both once, tutti first with tuttiFirst.
-func (r *backfillRun) pair(ctx context.Context, tuttiFirst bool) (top, own writeRun, err error) {
-	if tuttiFirst {
-		if own, err = r.runTutti(ctx); err != nil {
-			return top, own, err
-		}
-	}
-	if top, err = r.runCeiling(ctx, r.ceiling.Connections); err != nil {
-		return top, own, err
-	}
-	if !tuttiFirst {
-		own, err = r.runTutti(ctx)
-	}
-	return top, own, err
-}
-
 // runCeiling writes the ceiling's documents into a new index.
 func (r *backfillRun) runCeiling(ctx context.Context, connections int) (_ writeRun, err error) {
 	alias := r.b.newName("ceiling")
@@ -169,7 +129,7 @@ func (r *backfillRun) runCeiling(ctx context.Context, connections int) (_ writeR
 		return writeRun{}, err
 	}
 	defer func() { err = errors.Join(err, r.engine.Drop(context.WithoutCancel(ctx), alias)) }()
-	l, err := r.measure(ctx, func() (time.Duration, error) {
+	l, err := r.measure(ctx, "ceiling", func() (time.Duration, error) {
 		return r.ceiling.Write(ctx, r.engine.Client, alias, connections)
 	})
 	if err != nil {
@@ -187,7 +147,7 @@ func (r *backfillRun) runTutti(ctx context.Context) (_ writeRun, err error) {
 	}
 	defer func() { err = errors.Join(err, r.engine.Drop(context.WithoutCancel(ctx), alias)) }()
 	defer func() { err = errors.Join(err, t.stop(ctx)) }()
-	l, err := r.measure(ctx, func() (time.Duration, error) {
+	l, err := r.measure(ctx, "tutti", func() (time.Duration, error) {
 		job, took, err := t.client.Backfill(ctx)
 		if err != nil {
 			return 0, err
@@ -207,7 +167,7 @@ func (r *backfillRun) runTutti(ctx context.Context) (_ writeRun, err error) {
 }
 
 // measure measures the time and CPU of write.
-func (r *backfillRun) measure(ctx context.Context, write func() (time.Duration, error)) (writeRun, error) {
+func (r *backfillRun) measure(ctx context.Context, what string, write func() (time.Duration, error)) (writeRun, error) {
 	runtime.GC()
 	engineBefore, err := r.engine.UsedCPU(ctx)
 	if err != nil {
@@ -227,6 +187,7 @@ func (r *backfillRun) measure(ctx context.Context, write func() (time.Duration, 
 	}
 	engineAfter, err := r.engine.UsedCPU(ctx)
 	n := len(r.corpus.Analyses)
+	r.b.say("backfill: %s: %s documents/s", what, results.Number(rate(n, took)))
 	each := func(d time.Duration) float64 { return d.Seconds() * 1e6 / float64(n) }
 	return writeRun{
 		rate: rate(n, took), engine: each(engineAfter - engineBefore), own: each(userAfter + systemAfter - user - system),
@@ -273,27 +234,11 @@ func (b *bench) fleet(ctx context.Context) (_ *results.Report, err error) {
 	if _, err := r.run(ctx, fleetSize, false); err != nil { // the engine warms up
 		return nil, err
 	}
-	one, all := results.Figure{Name: "1 process, documents/s"}, results.Figure{Name: fmt.Sprintf("%d processes, documents/s", fleetSize)}
-	ratio := results.Figure{Name: fmt.Sprintf("%d processes / 1 process", fleetSize), Target: results.AtLeast(0.9)}
-	for pair := range b.Sizes.Pairs {
-		order := []*results.Figure{&one, &all}
-		if pair%2 == 1 {
-			slices.Reverse(order)
-		}
-		for _, f := range order {
-			processes := 1
-			if f == &all {
-				processes = fleetSize
-			}
-			rate, err := r.run(ctx, processes, false)
-			if err != nil {
-				return nil, err
-			}
-			f.Values = append(f.Values, rate)
-		}
-		ratio.Values = append(ratio.Values, all.Values[pair]/one.Values[pair])
-		b.say("fleet: pair %d: 1 process %s, %d processes %s documents/s, ratio %.3f", pair+1, results.Number(one.Values[pair]),
-			fleetSize, results.Number(all.Values[pair]), ratio.Values[pair])
+	one, all, err := results.Alternate(b.Sizes.Pairs,
+		func() (float64, error) { return r.run(ctx, 1, false) },
+		func() (float64, error) { return r.run(ctx, fleetSize, false) })
+	if err != nil {
+		return nil, err
 	}
 	killed, err := r.run(ctx, fleetSize, true)
 	if err != nil {
@@ -302,13 +247,12 @@ func (b *bench) fleet(ctx context.Context) (_ *results.Report, err error) {
 	report := &results.Report{What: fmt.Sprintf("%s Song analyses in %d studies into Elasticsearch, by processes on a cluster of three "+
 		"NATS servers in this process, %d pairs side by side, from the trigger to the job's success, sweep included",
 		results.Number(float64(b.Sizes.Records)), b.Sizes.Studies, b.Sizes.Pairs)}
-	for _, f := range []results.Figure{one, all, ratio, {Name: "one of them killed, documents/s (others take over after 30 s)", Values: []float64{killed}}} {
-		report.Add(f)
-	}
-	report.Note("noise: the runs of one process differ by %.0f %%", 100*one.Spread())
-	if one.Spread() > noisy {
-		report.Note("the spread is too large for a meaningful ratio: stop other processes on this machine")
-	}
+	report.Add(
+		results.Figure{Name: "1 process, documents/s", Values: one},
+		results.Figure{Name: fmt.Sprintf("%d processes, documents/s", fleetSize), Values: all},
+		results.Ratio(fmt.Sprintf("%d processes / 1 process", fleetSize), results.AtLeast(0.9), one, all),
+		results.Figure{Name: "one of them killed, documents/s (others take over after 30 s)", Values: []float64{killed}},
+	)
 	return report, nil
 }
 
@@ -347,6 +291,7 @@ func (r *fleetRun) run(ctx context.Context, processes int, kill bool) (_ float64
 	if err = errors.Join(err, <-killed); err != nil {
 		return 0, err
 	}
+	r.b.say("fleet: %d of %d processes: %s documents/s", processes, fleetSize, results.Number(rate(r.b.Sizes.Records, took)))
 	return rate(r.b.Sizes.Records, took), r.engine.Holds(ctx, alias, r.b.Sizes.Records)
 }
 

@@ -1,4 +1,5 @@
-// Package bench measures tutti's performance on this machine, and prints it next to the target and the machine's own noise. It
+// Package bench measures tutti's performance on this machine, and prints it next to the target and the machine's own noise: every ratio
+// compares two arms whose runs alternate, and the first arm with itself. It
 // contains no constants of another machine: a ratio compares runs made side by side. It uses the app over HTTP, like any client;
 // repositories, and engines that respond at once, run in separate processes when their CPU time must not count as tutti's. Only
 // cmd/tutti-bench imports it.
@@ -6,7 +7,6 @@ package bench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -44,6 +44,8 @@ func benchmarks() []benchmark {
 		{name: "schemas", run: (*bench).schemas},
 		{name: "metadata", run: (*bench).metadata},
 		{name: "introspection", run: (*bench).introspection},
+		{name: "organizations", run: (*bench).organizations},
+		{name: "dead-letters", run: (*bench).deadLetters},
 		{name: "search", engine: true, run: (*bench).search},
 		{name: "difference", engine: true, run: (*bench).difference},
 		{name: "fleet", engine: true, run: (*bench).fleet},
@@ -76,8 +78,8 @@ type bench struct {
 	made int
 }
 
-// Run runs the benchmarks of cfg, prints each Report as soon as it is complete, and returns them all. A benchmark that could not
-// complete is an error; a missed target is not.
+// Run runs the benchmarks of cfg, prints each Report as soon as it is complete and all figures at the end, and returns all reports. A
+// benchmark that could not complete is an error, after the others have run; a missed target is not.
 func Run(ctx context.Context, cfg Config) (_ []results.Report, err error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -88,50 +90,33 @@ func Run(ctx context.Context, cfg Config) (_ []results.Report, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	b := &bench{Config: cfg, dir: dir}
-	machine := results.ThisMachine(cfg.Version)
-	if !cfg.JSON {
-		fmt.Fprintln(cfg.Out, machine)
-	}
-	reports, err := b.runAll(ctx)
-	if err == nil && cfg.JSON {
-		encoder := json.NewEncoder(cfg.Out)
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(struct {
-			Machine results.Machine  `json:"machine"`
-			Reports []results.Report `json:"reports"`
-		}{machine, reports})
-	}
-	return reports, err
-}
-
-func (b *bench) runAll(ctx context.Context) ([]results.Report, error) {
-	var reports []results.Report
+	all := results.All{Machine: results.ThisMachine(cfg.Version), Failed: map[string]string{}}
+	fmt.Fprintln(cfg.Out, all.Machine)
 	for _, m := range benchmarks() {
-		if len(b.Names) > 0 && !slices.Contains(b.Names, m.name) {
+		if len(b.Names) > 0 && !slices.Contains(b.Names, m.name) || ctx.Err() != nil {
 			continue
 		}
 		if m.engine && b.ElasticsearchURL == "" {
-			if slices.Contains(b.Names, m.name) {
-				return reports, core.NewError(core.CodeInvalid, m.name+" needs a real engine: set --elasticsearch")
-			}
-			b.say("%s skipped: it needs a real engine (--elasticsearch)", m.name)
-			if !b.JSON {
-				fmt.Fprintf(b.Out, "\n%s: skipped, since it needs a real engine (--elasticsearch URL)\n", m.name)
-			}
+			fmt.Fprintf(b.Out, "\n%s: skipped, since it needs a real engine (--elasticsearch URL)\n", m.name)
 			continue
 		}
 		began := time.Now()
-		report, err := m.run(b, ctx)
-		if err != nil {
-			return reports, fmt.Errorf("benchmark %s: %w", m.name, err)
+		report, failure := m.run(b, ctx)
+		if failure != nil {
+			b.say("%s failed: %v", m.name, failure)
+			all.Failed[m.name] = failure.Error()
+			err = errors.Join(err, fmt.Errorf("benchmark %s: %w", m.name, failure))
+			continue
 		}
 		report.Name, report.Seconds = m.name, time.Since(began).Seconds()
-		reports = append(reports, *report)
-		if !b.JSON {
-			fmt.Fprintf(b.Out, "\n%s", report)
-		}
+		all.Reports = append(all.Reports, *report)
+		fmt.Fprintf(b.Out, "\n%s", report)
 	}
-	return reports, nil
+	fmt.Fprintf(b.Out, "\n%s", all)
+	if b.JSON != nil {
+		err = errors.Join(err, all.WriteJSON(b.JSON))
+	}
+	return all.Reports, err
 }
 
 // say prints progress.

@@ -22,7 +22,7 @@ func tiny() bench.Sizes {
 		Records: 200, Studies: 4, Pairs: 2, Triggers: 5, Coalesced: 8, Repeats: 6, Documents: 1500, EmbeddedRecords: 120,
 		SlowBulk: 50 * time.Millisecond, Notified: 200, NotifyRate: 200, NotifyFor: 300 * time.Millisecond,
 		LoadFor: 100 * time.Millisecond, Listed: 240, Searched: 400, EmbeddedSearched: 400, EmbeddedLarge: 900,
-		Downloaded: 600,
+		Downloaded: 600, Organizations: 20, DeadLetters: 30,
 	}
 }
 
@@ -62,10 +62,18 @@ func TestRunAll(t *testing.T) {
 	var out bytes.Buffer
 	profiles := t.TempDir()
 	reports := run(t, bench.Config{Out: &out, ProfileDir: profiles})
-	names := make([]string, 0, len(reports))
+	names, seen := make([]string, 0, len(reports)), map[string]bool{}
 	for _, r := range reports {
 		names = append(names, r.Name)
 		for _, f := range r.Figures {
+			if name := r.Name + ": " + f.Name; seen[name] || strings.TrimSpace(f.Name) != f.Name {
+				t.Errorf("%q does not name one figure", name)
+			} else {
+				seen[name] = true
+			}
+			if f.Arms == nil && strings.Contains(f.Name, " / ") && !strings.Contains(f.Name, "disk / raw data") || f.Arms != nil && len(f.Arms.Again) == 0 {
+				t.Errorf("%s: the ratio %s has no A/A arm: %+v", r.Name, f.Name, f.Arms)
+			}
 			if len(f.Values) == 0 || f.Min() < 0 || f.Min() > f.Median() || f.Median() > f.Max() {
 				t.Errorf("%s: %s has the values %v", r.Name, f.Name, f.Values)
 			}
@@ -82,6 +90,9 @@ func TestRunAll(t *testing.T) {
 			t.Errorf("profile %s: %v", file, err)
 		}
 	}
+	if !strings.Contains(out.String(), "\nAll figures, each judged by its median:\n") {
+		t.Errorf("there is no table of all figures:\n%s", out.String())
+	}
 	checkCounts(t, reports)
 }
 
@@ -91,11 +102,11 @@ func checkCounts(t *testing.T, reports []results.Report) {
 	for _, r := range reports {
 		switch r.Name {
 		case "own-cost":
-			total, speed := figure(t, r, "CPU per record"), figure(t, r, "records/s")
+			total, speed := figure(t, r, "CPU per record, µs"), figure(t, r, "records/s")
 			if len(total.Values) != sizes.Pairs || len(speed.Values) != sizes.Pairs {
 				t.Errorf("own-cost: %d and %d values for %d runs", len(total.Values), len(speed.Values), sizes.Pairs)
 			}
-			user, system := figure(t, r, "  of that in its own code"), figure(t, r, "  of that in the system")
+			user, system := figure(t, r, "CPU per record in its own code"), figure(t, r, "CPU per record in the system")
 			for i, all := range total.Values {
 				if sum := user.Values[i] + system.Values[i]; sum < all*0.999 || sum > all*1.001 {
 					t.Errorf("own-cost: run %d took %v µs, its parts %v", i, all, sum)
@@ -140,11 +151,8 @@ func checkCounts(t *testing.T, reports []results.Report) {
 
 func TestRunPrintsJSON(t *testing.T) {
 	var out bytes.Buffer
-	run(t, bench.Config{Names: []string{"embedded-index"}, JSON: true, Out: &out})
-	var printed struct {
-		Machine results.Machine
-		Reports []results.Report
-	}
+	run(t, bench.Config{Names: []string{"embedded-index"}, JSON: &out})
+	var printed results.All
 	if err := json.Unmarshal(out.Bytes(), &printed); err != nil {
 		t.Fatalf("%v in %s", err, out.String())
 	}

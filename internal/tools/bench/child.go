@@ -168,6 +168,11 @@ func (b *bench) startServe(ctx context.Context, upstreamURL, engineURL, alias st
 	if err != nil {
 		return nil, err
 	}
+	return b.startServeIn(ctx, dir, upstreamURL, engineURL, alias, more...)
+}
+
+// startServeIn is startServe with a data folder.
+func (b *bench) startServeIn(ctx context.Context, dir, upstreamURL, engineURL, alias string, more ...string) (*child, error) {
 	env := append(append(settings(dir, upstreamURL, engineURL, alias), setting.Variable("log.format")+"=json"), more...)
 	return b.start(ctx, childSpec{address: loggedAddress, signalled: true, command: b.Server, env: env})
 }

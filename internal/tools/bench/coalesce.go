@@ -74,7 +74,7 @@ func (b *bench) coalesce(ctx context.Context) (_ *results.Report, err error) {
 	report := &results.Report{What: fmt.Sprintf("%s triggers for %d records by %d clients while the engine is switched off, until it is back and "+
 		"holds the newest version of each", results.Number(float64(triggers)), b.Sizes.Coalesced, triggeringClients)}
 	report.Add(results.Figure{Name: "fetches", Values: []float64{float64(fetches)}, Target: results.AtMost(3 * float64(b.Sizes.Coalesced))})
-	report.Add(results.Figure{Name: "  of that while the engine was down", Values: []float64{float64(whileDown)}})
+	report.Add(results.Figure{Name: "fetches while the engine was down", Values: []float64{float64(whileDown)}})
 	report.Add(results.Figure{Name: "triggers accepted per second", Values: []float64{rate(triggers, took)}})
 	report.Add(results.Figure{Name: "all in the index after the engine's return, ms", Values: []float64{back.Seconds() * 1e3}})
 	return report, nil

@@ -33,10 +33,9 @@ type Config struct {
 	Quick bool
 	// ProfileDir is the directory for CPU and heap profiles of additional runs; empty for none.
 	ProfileDir string
-	// Out receives the reports, Progress the progress messages; none by default.
-	Out, Progress io.Writer
-	// JSON prints the reports as one JSON document instead of text.
-	JSON bool
+	// Out receives the reports and the table of all figures, Progress the progress messages, JSON all figures as one JSON document;
+	// none by default.
+	Out, Progress, JSON io.Writer
 	// Self is the benchmarking program, with arguments that come before a sub-command; this executable by default.
 	Self []string
 	// Server is the command that runs the server; "tutti serve" with the tutti beside this executable by default.
@@ -71,6 +70,8 @@ type Sizes struct {
 	EmbeddedSearched, EmbeddedLarge int
 	// Downloaded is the number of analyses that are downloaded at once.
 	Downloaded int
+	// Organizations is the largest number of organizations with one record each, DeadLetters the number that is retried at once.
+	Organizations, DeadLetters int
 	// SlowBulk is how long the slow engine takes for one bulk request.
 	SlowBulk time.Duration
 }
@@ -82,7 +83,7 @@ func DefaultSizes() Sizes {
 		Documents: 50_000, EmbeddedRecords: 20_000, SlowBulk: 3 * time.Second,
 		Notified: 20_000, NotifyRate: 2000, NotifyFor: 20 * time.Second,
 		LoadFor: 5 * time.Second, Listed: 100_000, Searched: 60_000, EmbeddedSearched: 100_000, EmbeddedLarge: 1_000_000,
-		Downloaded: 1_000_000,
+		Downloaded: 1_000_000, Organizations: 10_000, DeadLetters: 200_000,
 	}
 }
 
@@ -93,7 +94,7 @@ func QuickSizes() Sizes {
 		Documents: 10_000, EmbeddedRecords: 5_000, SlowBulk: time.Second,
 		Notified: 5_000, NotifyRate: 2000, NotifyFor: 3 * time.Second,
 		LoadFor: time.Second, Listed: 5_000, Searched: 6_000, EmbeddedSearched: 10_000, EmbeddedLarge: 40_000,
-		Downloaded: 100_000,
+		Downloaded: 100_000, Organizations: 1000, DeadLetters: 10_000,
 	}
 }
 
@@ -115,6 +116,8 @@ func (s Sizes) or(d Sizes) Sizes {
 		{&s.EmbeddedSearched, &d.EmbeddedSearched},
 		{&s.EmbeddedLarge, &d.EmbeddedLarge},
 		{&s.Downloaded, &d.Downloaded},
+		{&s.Organizations, &d.Organizations},
+		{&s.DeadLetters, &d.DeadLetters},
 	} {
 		if *m.mine == 0 {
 			*m.mine = *m.other
@@ -138,11 +141,13 @@ func (c *Config) validate() error {
 		return core.NewError(core.CodeInternal, "Config.Out is required")
 	}
 	for _, name := range c.Names {
-		if _, ok := find(name); !ok {
+		if m, ok := find(name); !ok {
 			return &core.Error{
 				Code: core.CodeInvalid, Message: fmt.Sprintf("there is no benchmark %q", name),
 				Hint: fmt.Sprintf("the benchmarks are %v", Names()),
 			}
+		} else if m.engine && c.ElasticsearchURL == "" {
+			return core.NewError(core.CodeInvalid, name+" needs a real engine: set --elasticsearch")
 		}
 	}
 	if c.Quick {

@@ -12,12 +12,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tidwall/gjson"
 
-	"tutti/internal/config/setting"
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/embedded"
@@ -149,8 +147,7 @@ func (r *downloadRun) stock(ctx context.Context, x index.Index) error {
 
 // run measures the server.
 func (r *downloadRun) run(ctx context.Context, report *results.Report) (err error) {
-	env := append(settings(r.dir, unusedUpstream, r.engineURL, r.alias), setting.Variable("log.format")+"=json")
-	if r.server, err = r.b.start(ctx, childSpec{address: loggedAddress, signalled: true, command: r.b.Server, env: env}); err != nil {
+	if r.server, err = r.b.startServeIn(ctx, r.dir, unusedUpstream, r.engineURL, r.alias); err != nil {
 		return err
 	}
 	defer r.server.stop()
@@ -160,15 +157,16 @@ func (r *downloadRun) run(ctx context.Context, report *results.Report) (err erro
 	if err := r.available(ctx); err != nil {
 		return err
 	}
-	return r.measure(ctx, report)
-}
-
-// measure compares downloads of all rows with small ones. Enough small ones are made to let the heap reach the size that the garbage
-// collector allows: a large download must not hold more than a small one.
-func (r *downloadRun) measure(ctx context.Context, report *results.Report) error {
 	if _, err := r.rows(ctx, 1); err != nil {
 		return err
 	}
+	return r.measure(ctx, report)
+}
+
+// measure compares downloads of all rows with small ones, and with reading the rows directly from the engine when there is one. Enough
+// small ones are made to let the heap reach the size that the garbage collector allows: a large download must not hold more than a small
+// one.
+func (r *downloadRun) measure(ctx context.Context, report *results.Report) error {
 	before, err := ownMemory(r.server.cmd.Process.Pid)
 	if err != nil {
 		return err
@@ -179,85 +177,72 @@ func (r *downloadRun) measure(ctx context.Context, report *results.Report) error
 	if err != nil {
 		return err
 	}
-	f := r.figures(small, all)
-	f.before.Values, f.few.Values = []float64{before}, []float64{few}
-	for i := range r.b.Sizes.Pairs {
-		if err := r.pair(ctx, &f, all); err != nil {
-			return err
-		}
-		r.b.say("download: %s: run %d: %s rows/s, %s MB at most", r.engine, i+1, results.Number(f.speed.Values[i]), results.Number(f.many.Values[i]))
-	}
-	f.growth.Values = []float64{f.many.Max() / few}
-	for _, one := range []results.Figure{f.alone, f.speed, f.share, f.volume, f.before, f.few, f.many, f.growth} {
-		if len(one.Values) > 0 {
-			report.Add(one)
-		}
-	}
-	report.Note("noise: %s: the runs differ by %.0f %%", r.engine, 100*f.speed.Spread())
-	return nil
-}
-
-// downloadFigures are the figures of one engine; alone and share have no values for the embedded index.
-type downloadFigures struct {
-	alone, speed, share, volume, before, few, many, growth results.Figure
-}
-
-func (r *downloadRun) figures(small, all int) downloadFigures {
-	figure := func(what string, target *results.Target) results.Figure {
-		return results.Figure{Name: r.engine + ": " + what, Target: target}
-	}
-	f := downloadFigures{
-		alone:  figure("alone, pages of "+results.Number(direct.PageSize)+" by hand, rows/s", nil),
-		speed:  figure("rows/s", nil),
-		share:  figure("tutti / engine", results.AtLeast(0.85)),
-		volume: figure("MB/s", nil),
-		before: figure("memory before, MB", nil),
-		few:    figure("memory at most, downloads of "+results.Number(float64(small))+", MB", nil),
-		many:   figure("memory at most, downloads of "+results.Number(float64(all))+", MB", nil),
-		growth: figure("growth, ten times as many rows", results.AtMost(1.15)),
-	}
+	var alone []float64
+	var many []downloaded
+	whole := func() (downloaded, error) { return r.watched(ctx, all, 1) }
 	if r.alone == nil {
-		f.speed.Target = results.AtLeast(50_000)
-	}
-	return f
-}
-
-// pair downloads all rows once, after reading them directly from the engine when there is one.
-func (r *downloadRun) pair(ctx context.Context, f *downloadFigures, all int) error {
-	if r.alone != nil {
-		took, err := r.alone(ctx)
+		for range r.b.Sizes.Pairs {
+			d, err := whole()
+			if err != nil {
+				return err
+			}
+			many = append(many, d)
+		}
+	} else {
+		bases, others, err := results.Alternate(r.b.Sizes.Pairs, func() (downloaded, error) {
+			took, err := r.alone(ctx)
+			return downloaded{took: took}, err
+		}, whole)
 		if err != nil {
 			return err
 		}
-		f.alone.Values = append(f.alone.Values, rate(all, took))
+		many, alone = others, results.Select(bases, func(d downloaded) float64 { return rate(all, d.took) })
 	}
-	d, err := r.watched(ctx, all, 1)
-	if err != nil {
-		return err
-	}
-	perSecond := rate(all, d.took)
-	f.speed.Values = append(f.speed.Values, perSecond)
-	f.volume.Values = append(f.volume.Values, float64(d.bytes)/megabyte/d.took.Seconds())
-	f.many.Values = append(f.many.Values, d.most)
-	if n := len(f.alone.Values); n > 0 {
-		f.share.Values = append(f.share.Values, perSecond/f.alone.Values[n-1])
-	}
+	r.figures(report, before, few, alone, many)
 	return nil
 }
 
-// settled runs small downloads until the maximum memory no longer grows, and returns it in megabytes.
-func (r *downloadRun) settled(ctx context.Context, rows int) (most float64, err error) {
+// figures adds the figures of one engine: the memory before and during the last two rounds of small downloads, the rows a second that
+// the engine alone reads, and the downloads of all rows.
+func (r *downloadRun) figures(report *results.Report, before float64, few, alone []float64, many []downloaded) {
+	all := r.b.Sizes.Downloaded
+	figure := func(what string, target *results.Target, values ...float64) results.Figure {
+		return results.Figure{Name: r.engine + ": " + what, Target: target, Values: values}
+	}
+	speed := results.Select(many, func(d downloaded) float64 { return rate(all, d.took) })
+	if alone == nil {
+		report.Add(figure("rows/s", results.AtLeast(50_000), speed...))
+	} else {
+		report.Add(
+			figure("alone, pages of "+results.Number(direct.PageSize)+" by hand, rows/s", nil, alone...),
+			figure("rows/s", nil, speed...),
+			results.Ratio(r.engine+": tutti / engine", results.AtLeast(0.85), alone, speed),
+		)
+	}
+	most := figure("memory at most, downloads of "+results.Number(float64(all))+", MB", nil,
+		results.Select(many, func(d downloaded) float64 { return d.most })...)
+	report.Add(
+		figure("MB/s", nil, results.Select(many, func(d downloaded) float64 { return float64(d.bytes) / megabyte / d.took.Seconds() })...),
+		figure("memory before, MB", nil, before),
+		figure("memory at most, downloads of "+results.Number(float64(max(1, all/downloadPart)))+", MB", nil, few...),
+		most,
+		results.Ratio(r.engine+": growth, ten times as many rows", results.AtMost(1.15), few, []float64{most.Max()}),
+	)
+}
+
+// settled runs rounds of small downloads until the maximum memory no longer grows, and returns that of the last two in megabytes.
+func (r *downloadRun) settled(ctx context.Context, rows int) (most []float64, err error) {
 	for range settleRounds {
 		d, err := r.watched(ctx, rows, downloadPart)
 		if err != nil {
-			return most, err
+			return nil, err
 		}
-		if d.most < most*settledBelow {
-			return max(most, d.most), nil
+		most = append(most, d.most)
+		if n := len(most); n > 1 && most[n-1] < most[n-2]*settledBelow {
+			break
 		}
-		most = d.most
 	}
-	return most, nil
+	return most[len(most)-2:], nil
 }
 
 // unusedUpstream is the URL of a repository that is never called.
@@ -291,26 +276,24 @@ type downloaded struct {
 
 // watched runs consecutive downloads while it polls the server's memory.
 func (r *downloadRun) watched(ctx context.Context, rows, times int) (downloaded, error) {
-	until, end := context.WithCancel(ctx)
-	defer end()
-	var watching sync.WaitGroup
-	var most float64
-	var watchErr error
-	watching.Go(func() { most, watchErr = maxMemory(until, r.server.cmd.Process.Pid) })
 	var sum downloaded
 	var err error
-	for range times {
-		var d downloaded
-		if d, err = r.rows(ctx, rows); err != nil {
-			break
+	sum.most, err = r.server.maxMemoryDuring(ctx, func() error {
+		for range times {
+			d, err := r.rows(ctx, rows)
+			if err != nil {
+				return err
+			}
+			sum.took += d.took
+			sum.bytes += d.bytes
 		}
-		sum.took += d.took
-		sum.bytes += d.bytes
+		return nil
+	})
+	if err != nil {
+		return sum, err
 	}
-	end()
-	watching.Wait()
-	sum.most = most
-	return sum, errors.Join(err, watchErr)
+	r.b.say("download: %s: %d times %d rows: %s rows/s, %s MB at most", r.engine, times, rows, results.Number(rate(times*rows, sum.took)), results.Number(sum.most))
+	return sum, nil
 }
 
 // maxMemory returns the maximum memory of a process until ctx ends, in megabytes.

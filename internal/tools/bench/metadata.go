@@ -83,7 +83,7 @@ func (s *submitter) submitting(ctx context.Context, b *bench, report *results.Re
 		return err
 	}
 	rates := results.Figure{Name: what + ": submissions a second", Target: results.AtLeast(target)}
-	p99 := results.Figure{Name: "  p99, ms"}
+	p99 := results.Figure{Name: what + ": submissions, p99, ms"}
 	for i := range b.Sizes.Pairs + 1 {
 		var failed atomic.Value
 		got, err := l.Run(ctx, b.Sizes.LoadFor, func(int, int) []byte {
@@ -106,9 +106,7 @@ func (s *submitter) submitting(ctx context.Context, b *bench, report *results.Re
 		b.say("metadata: %s, run %d: %s submissions a second", what, i, results.Number(got.PerSecond))
 		rates.Values, p99.Values = append(rates.Values, got.PerSecond), append(p99.Values, results.QuantileUp(got.Ms, 0.99))
 	}
-	report.Add(rates)
-	report.Add(p99)
-	report.Note("noise: the runs of %s differ by %.0f %%", what, 100*rates.Spread())
+	report.Add(rates, p99)
 	return nil
 }
 
@@ -186,16 +184,23 @@ func (s *submitter) paging(ctx context.Context, b *bench, report *results.Report
 	if err := s.allIndexed(ctx); err != nil {
 		return err
 	}
-	ms, heap, err := s.readAll(ctx)
+	heap, err := s.readAll(ctx)
 	if err != nil {
 		return err
 	}
-	tenth := max(1, len(ms)/10)
-	first, last := results.Figure{Values: ms[:tenth]}, results.Figure{Values: ms[len(ms)-tenth:]}
-	report.Add(results.Figure{Name: what + ": a page, the first tenth of the list, ms", Values: ms[:tenth]})
-	report.Add(results.Figure{Name: what + ": a page, the last tenth of the list, ms", Values: ms[len(ms)-tenth:]})
-	report.Add(results.Figure{Name: "  last to first, medians", Values: []float64{last.Median() / first.Median()}, Target: results.AtMost(1.3)})
-	report.Add(results.Figure{Name: "  growth of the heap while reading, the list of ids for the check included, MB", Values: []float64{heap}})
+	tenth := max(1, b.Sizes.Listed/pageOfMetadata/10)
+	first, last, err := results.Alternate(b.Sizes.Pairs,
+		func() (float64, error) { return s.pages(ctx, 0, tenth) },
+		func() (float64, error) { return s.pages(ctx, int(s.published.Load())-tenth*pageOfMetadata, tenth) })
+	if err != nil {
+		return err
+	}
+	report.Add(
+		results.Figure{Name: what + ": a page, the first tenth of the list, ms", Values: first},
+		results.Figure{Name: what + ": a page, the last tenth of the list, ms", Values: last},
+		results.Ratio(what+": a page of the last tenth / of the first", results.AtMost(1.3), first, last),
+		results.Figure{Name: what + ": growth of the heap while reading the list, its ids for the check included, MB", Values: []float64{heap}},
+	)
 	var cold []float64
 	r := rand.New(rand.NewPCG(5, 5)) //nolint:gosec // offsets of a benchmark
 	for range coldOffsets {
@@ -230,17 +235,28 @@ func (s *submitter) allIndexed(ctx context.Context) error {
 	}
 }
 
-// readAll reads the list page by page, checks that each analysis occurs once, and returns the time of each page, and the growth of the
-// heap in MB.
-func (s *submitter) readAll(ctx context.Context) (ms []float64, heap float64, err error) {
+// pages returns the median time of a number of pages from an offset on, in milliseconds.
+func (s *submitter) pages(ctx context.Context, offset, number int) (float64, error) {
+	ms := make([]float64, number)
+	for i := range ms {
+		took, _, err := s.page(ctx, offset+i*pageOfMetadata)
+		if err != nil {
+			return 0, err
+		}
+		ms[i] = took.Seconds() * 1e3
+	}
+	return results.Figure{Values: ms}.Median(), nil
+}
+
+// readAll reads the list page by page, checks that each analysis occurs once, and returns the growth of the heap in MB.
+func (s *submitter) readAll(ctx context.Context) (heap float64, err error) {
 	before := heapInUse()
 	seen := make(map[string]struct{}, s.published.Load())
 	for offset := 0; ; {
-		took, answer, err := s.page(ctx, offset)
+		_, answer, err := s.page(ctx, offset)
 		if err != nil {
-			return nil, 0, err
+			return 0, err
 		}
-		ms = append(ms, took.Seconds()*1e3)
 		for _, id := range answer.Get("analyses.#.analysisId").Array() {
 			seen[strings.Clone(id.String())] = struct{}{}
 		}
@@ -250,9 +266,9 @@ func (s *submitter) readAll(ctx context.Context) (ms []float64, heap float64, er
 			continue
 		}
 		if want := int(s.published.Load()); len(seen) != want || offset != want {
-			return nil, 0, core.NewError(core.CodeInternal, fmt.Sprintf("received %d rows with %d analyses of %d", offset, len(seen), want))
+			return 0, core.NewError(core.CodeInternal, fmt.Sprintf("received %d rows with %d analyses of %d", offset, len(seen), want))
 		}
-		return ms, max(0, float64(int64(heapInUse())-int64(before))/(1<<20)), nil
+		return max(0, float64(int64(heapInUse())-int64(before))/(1<<20)), nil
 	}
 }
 

@@ -85,12 +85,11 @@ func (r *costRun) measure(ctx context.Context, b *bench, report *results.Report)
 		rates := results.Figure{Name: fmt.Sprintf("records/s, GOMAXPROCS %d", procs), Values: speed}
 		if procs == asItIs {
 			total.Target, rates.Target = results.AtMost(10), results.AtLeast(100_000)
-			report.Note("noise: the runs differ by %.0f %% in CPU and %.0f %% in records/s", 100*total.Spread(), 100*rates.Spread())
 		}
-		report.Add(total)
-		report.Add(results.Figure{Name: "  of that in its own code, µs", Values: user})
-		report.Add(results.Figure{Name: "  of that in the system, µs", Values: system})
-		report.Add(rates)
+		report.Add(total,
+			results.Figure{Name: fmt.Sprintf("CPU per record in its own code, µs, GOMAXPROCS %d", procs), Values: user},
+			results.Figure{Name: fmt.Sprintf("CPU per record in the system, µs, GOMAXPROCS %d", procs), Values: system},
+			rates)
 		if asItIs == 1 {
 			break
 		}

@@ -97,49 +97,50 @@ func (r *searchRun) compare(ctx context.Context, report *results.Report, p page)
 		if _, err := r.leg(ctx, hand, p, connections, false); err != nil {
 			return err
 		}
-		name := func(what string) string { return fmt.Sprintf("%s, %d connections: %s", p.name, connections, what) }
-		figures := []results.Figure{
-			{Name: name("engine, answers/s")},
-			{Name: name("tutti, answers/s")},
-			{Name: name("tutti / engine"), Target: p.target},
-			{Name: name("tutti's p99 / engine's"), Target: results.AtMost(1.3)},
-			{Name: name("tutti's own CPU, ms an answer")},
+		hands, owns, err := results.Alternate(r.b.Sizes.Pairs,
+			func() (pageRun, error) { return r.timed(ctx, hand, p, connections, false) },
+			func() (pageRun, error) { return r.timed(ctx, own, p, connections, true) })
+		if err != nil {
+			return err
 		}
+		name := func(what string) string { return fmt.Sprintf("%s, %d connections: %s", p.name, connections, what) }
+		target, cpu := p.target, (*results.Target)(nil)
 		if connections == searchConnections()[2] {
-			figures[2].Target = p.many
+			target = p.many
 		}
 		if strings.HasPrefix(p.name, "20 hits") {
-			figures[4].Target = results.AtMost(0.2)
+			cpu = results.AtMost(0.2)
 		}
-		for range r.b.Sizes.Pairs {
-			top, err := r.leg(ctx, hand, p, connections, false)
-			if err != nil {
-				return err
-			}
-			before, err := r.usedCPU(ctx)
-			if err != nil {
-				return err
-			}
-			mine, err := r.leg(ctx, own, p, connections, true)
-			if err != nil {
-				return err
-			}
-			after, err := r.usedCPU(ctx)
-			if err != nil {
-				return err
-			}
-			for i, v := range []float64{
-				top.PerSecond, mine.PerSecond, mine.PerSecond / top.PerSecond, results.Quantile(mine.Ms, 0.99) / results.Quantile(top.Ms, 0.99),
-				(after - before) * 1e3 / float64(len(mine.Ms)),
-			} {
-				figures[i].Values = append(figures[i].Values, v)
-			}
-		}
-		for _, f := range figures {
-			report.Add(f)
-		}
+		rates, p99 := func(l pageRun) float64 { return l.rate }, func(l pageRun) float64 { return l.p99 }
+		report.Add(
+			results.Figure{Name: name("engine, answers/s"), Values: results.Select(hands, rates)},
+			results.Figure{Name: name("tutti, answers/s"), Values: results.Select(owns, rates)},
+			results.Ratio(name("tutti / engine"), target, results.Select(hands, rates), results.Select(owns, rates)),
+			results.Ratio(name("tutti's p99 / engine's"), results.AtMost(1.3), results.Select(hands, p99), results.Select(owns, p99)),
+			results.Figure{Name: name("tutti's own CPU, ms an answer"), Target: cpu, Values: results.Select(owns, func(l pageRun) float64 { return l.cpu })},
+		)
 	}
 	return nil
+}
+
+// pageRun is one run of requests for a page.
+type pageRun struct {
+	// rate is in answers per second, p99 in milliseconds, and cpu, that of the server, in milliseconds per answer.
+	rate, p99, cpu float64
+}
+
+// timed is leg with the server's CPU time.
+func (r *searchRun) timed(ctx context.Context, l direct.Load, p page, connections int, tutti bool) (pageRun, error) {
+	before, err := serverCPU(ctx, r.client)
+	if err != nil {
+		return pageRun{}, err
+	}
+	got, err := r.leg(ctx, l, p, connections, tutti)
+	if err != nil {
+		return pageRun{}, err
+	}
+	after, err := serverCPU(ctx, r.client)
+	return pageRun{rate: got.PerSecond, p99: results.Quantile(got.Ms, 0.99), cpu: (after - before) * 1e3 / float64(len(got.Ms))}, err
 }
 
 // loads returns the loads of the two servers.
@@ -164,21 +165,6 @@ func (r *searchRun) leg(ctx context.Context, l direct.Load, p page, connections 
 		}
 		return l.Typed(method, "/"+r.alias+p.path, p.contentType(), p.body(bound))
 	})
-}
-
-// usedCPU returns the CPU seconds that the server has used.
-func (r *searchRun) usedCPU(ctx context.Context) (float64, error) {
-	answer, err := r.client.Call(ctx, http.MethodGet, "/metrics", "", nil)
-	if err != nil {
-		return 0, err
-	}
-	const name = "\nprocess_cpu_seconds_total "
-	_, rest, found := strings.Cut(string(answer), name)
-	if !found {
-		return 0, core.NewError(core.CodeInternal, "the server's metrics do not have the CPU time that it used")
-	}
-	line, _, _ := strings.Cut(rest, "\n")
-	return gjson.Parse(line).Float(), nil
 }
 
 // same checks that both requests of a page return the same.

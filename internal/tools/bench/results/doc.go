@@ -1,2 +1,3 @@
-// Package results has the figures of a benchmark: their values, targets and noise, and their report as text and JSON.
+// Package results has the figures of a benchmark: their values and targets, what a ratio compares, whether a target is met, and the
+// report of all as text and JSON.
 package results

@@ -1,20 +1,31 @@
 package results
 
 import (
-	"fmt"
+	"encoding/json"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 )
 
-// Figure is one measured quantity.
+// Figure is one measured quantity. Ratio returns one that compares two arms.
 type Figure struct {
-	// Name describes the figure, with its unit.
-	Name string `json:"name"`
+	// Name describes the figure, with its unit; it is unique in its report.
+	Name string
 	// Values are the values of the runs, in order.
-	Values []float64 `json:"values"`
+	Values []float64
 	// Target is the target of the median of Values, nil for none.
-	Target *Target `json:"target,omitempty"`
+	Target *Target
+	// Arms are what a ratio compares, nil for other figures.
+	Arms *Arms
+}
+
+// Arms are the measurements of a ratio. Their runs alternate: base, other, base, other, …, base.
+type Arms struct {
+	Base  []float64 `json:"base"`
+	Other []float64 `json:"other"`
+	// Again is the A/A arm: the base relative to the base before it, with nothing but the machine's noise between them.
+	Again []float64 `json:"again"`
 }
 
 // Target is a bound of a figure.
@@ -30,6 +41,57 @@ func AtLeast(limit float64) *Target { return &Target{Limit: limit, AtLeast: true
 // AtMost returns a target of limit or less.
 func AtMost(limit float64) *Target { return &Target{Limit: limit} }
 
+func (t Target) meets(x float64) bool { return x == t.Limit || (x > t.Limit) == t.AtLeast }
+
+// Alternate runs base and other in turn, rounds times each, and base once more at the end, so that each run of other lies between two
+// of base and no base is run twice for the A/A arm.
+func Alternate[T any](rounds int, base, other func() (T, error)) (bases, others []T, err error) {
+	for i := range 2*rounds + 1 {
+		run, runs := base, &bases
+		if i%2 == 1 {
+			run, runs = other, &others
+		}
+		one, err := run()
+		if err != nil {
+			return nil, nil, err
+		}
+		*runs = append(*runs, one)
+	}
+	return bases, others, nil
+}
+
+// Ratio returns the figure of other relative to base, the runs of Alternate: each of other is divided by the mean of the two bases
+// around it. Where one of these is missing or 0 there is no value.
+func Ratio(name string, target *Target, base, other []float64) Figure {
+	f := Figure{Name: name, Target: target, Arms: &Arms{Base: base, Other: other}}
+	for i := range base {
+		if i > 0 && base[i-1] > 0 && base[i] > 0 {
+			f.Arms.Again = append(f.Arms.Again, base[i]/base[i-1])
+		}
+		if around := mean(base[i:min(i+2, len(base))]); i < len(other) && around > 0 {
+			f.Values = append(f.Values, other[i]/around)
+		}
+	}
+	return f
+}
+
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
+// Select returns one number of each run.
+func Select[T any](runs []T, of func(T) float64) []float64 {
+	values := make([]float64, len(runs))
+	for i, r := range runs {
+		values[i] = of(r)
+	}
+	return values
+}
+
 // Min is the smallest of the values; this and the following functions return 0 when there are none.
 func (f Figure) Min() float64 { return Quantile(f.Values, 0) }
 
@@ -41,48 +103,92 @@ func (f Figure) Median() float64 {
 // Max is the largest of the values.
 func (f Figure) Max() float64 { return Quantile(f.Values, 1) }
 
-// Spread is the difference between the largest and smallest value, relative to the median.
+// Spread is the largest distance of the A/A arm from 1: 0.05 when one base was 1.05 times the other. It is 0 without an A/A arm.
 func (f Figure) Spread() float64 {
-	if f.Median() == 0 {
+	if f.Arms == nil {
 		return 0
 	}
-	return (f.Max() - f.Min()) / f.Median()
+	spread := 0.0
+	for _, again := range f.Arms.Again {
+		spread = max(spread, distance(again, 1))
+	}
+	return spread
 }
 
-// Ratio compares the median with the target: the target is met from 1 on. It is 0 without a target.
-func (f Figure) Ratio() float64 {
+// distance returns by how much the larger of two positive numbers exceeds the smaller, relative to the smaller.
+func distance(x, y float64) float64 { return max(x/y, y/x) - 1 }
+
+// Differs reports whether the median of a ratio is resolved from x: at least twice the spread of its A/A arm away. A ratio
+// without values, or without an A/A arm, is not.
+func (f Figure) Differs(x float64) bool {
 	median := f.Median()
-	switch {
-	case f.Target == nil:
-		return 0
-	case f.Target.AtLeast:
-		return median / f.Target.Limit
-	case median == 0:
-		return 1
-	default:
-		return f.Target.Limit / median
+	if len(f.Values) == 0 || f.Arms == nil || len(f.Arms.Again) == 0 {
+		return false
 	}
+	return median <= 0 || distance(median, x) >= 2*f.Spread()
 }
 
-func (f Figure) values() string {
-	if len(f.Values) == 1 {
-		return Number(f.Values[0])
-	}
-	return "min " + Number(f.Min()) + ", median " + Number(f.Median()) + ", max " + Number(f.Max())
-}
+// Result is whether a figure meets its target.
+type Result string
 
-func (f Figure) verdict() string {
+// The results. A ratio is not resolved when it is closer to its target than twice the spread of its A/A arm, another figure when only
+// some of its values meet the target.
+const (
+	NoTarget    Result = ""
+	Met         Result = "met"
+	NotMet      Result = "not met"
+	NotResolved Result = "not resolved"
+)
+
+// Result returns whether the figure meets its target.
+func (f Figure) Result() Result {
 	if f.Target == nil {
-		return ""
+		return NoTarget
 	}
-	sign, word := "≤", "met"
-	if f.Target.AtLeast {
-		sign = "≥"
+	meets := f.Target.meets(f.Median())
+	switch {
+	case len(f.Values) == 0, f.Arms != nil && !f.Differs(f.Target.Limit),
+		f.Arms == nil && f.Target.meets(f.Min()) != f.Target.meets(f.Max()):
+		return NotResolved
+	case meets:
+		return Met
+	default:
+		return NotMet
 	}
-	if f.Ratio() < 1 {
-		word = "missed"
+}
+
+// difference returns by how much a ratio differs from 1, in percent, and whether that is resolved; nil for other figures.
+func (f Figure) difference() *difference {
+	if f.Arms == nil || len(f.Values) == 0 {
+		return nil
 	}
-	return fmt.Sprintf("target %s %s: %s, %.2f times as good", sign, Number(f.Target.Limit), word, f.Ratio())
+	return &difference{Percent: 100 * (f.Median() - 1), Resolved: f.Differs(1)}
+}
+
+type difference struct {
+	Percent  float64 `json:"percent"`
+	Resolved bool    `json:"resolved"`
+}
+
+// MarshalJSON implements json.Marshaler, with what follows from the values.
+func (f Figure) MarshalJSON() ([]byte, error) {
+	out := struct {
+		Name          string      `json:"name"`
+		Median        float64     `json:"median"`
+		Values        []float64   `json:"values"`
+		Target        *Target     `json:"target,omitempty"`
+		Result        Result      `json:"result,omitempty"`
+		Arms          *Arms       `json:"arms,omitempty"`
+		SpreadPercent *float64    `json:"spreadPercent,omitempty"`
+		Difference    *difference `json:"difference,omitempty"`
+	}{
+		Name: f.Name, Median: f.Median(), Values: f.Values, Target: f.Target, Result: f.Result(), Arms: f.Arms, Difference: f.difference(),
+	}
+	if f.Arms != nil && len(f.Arms.Again) > 0 {
+		percent := 100 * f.Spread()
+		out.SpreadPercent = &percent
+	}
+	return json.Marshal(out)
 }
 
 // Quantile returns the q-quantile of values, one of them; 0 when there are none.
@@ -100,12 +206,7 @@ func QuantileUp(values []float64, q float64) float64 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(values))
-	at := q * float64(len(sorted)-1)
-	i := int(at)
-	if float64(i) < at {
-		i++
-	}
-	return sorted[i]
+	return sorted[int(math.Ceil(q*float64(len(sorted)-1)))]
 }
 
 // Number formats x with three significant digits, and large numbers with separators.

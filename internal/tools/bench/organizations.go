@@ -1,0 +1,129 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"tutti/internal/core"
+	"tutti/internal/tools/bench/direct"
+	"tutti/internal/tools/bench/results"
+)
+
+const (
+	// jobReads is the number of reads of a job, and of the list of jobs.
+	jobReads = 10
+	// maxJobTime is the longest time of such a read, in milliseconds.
+	maxJobTime = 50
+)
+
+// organizationNumbers are the numbers of organizations of the runs, at most Sizes.Organizations.
+func (b *bench) organizationNumbers() []int {
+	numbers := slices.DeleteFunc([]int{300, 1000, 10_000}, func(n int) bool { return n >= b.Sizes.Organizations })
+	return append(numbers, b.Sizes.Organizations)
+}
+
+// organizations measures runs of a repository with many small organizations.
+func (b *bench) organizations(ctx context.Context) (*results.Report, error) {
+	report := &results.Report{What: fmt.Sprintf("a run of a repository whose organizations have one record each, by a fresh `tutti serve` with embedded "+
+		"defaults, from the trigger to the job's success; the job is polled every %s; CPU and memory (RssAnon, read every %s) are those of the "+
+		"server; then GET /jobs and GET /jobs/{id}, %d times each", direct.JobPollInterval, memoryPollInterval, jobReads)}
+	for _, n := range b.organizationNumbers() {
+		b.say("organizations: %d", n)
+		if err := b.organizationRun(ctx, report, n); err != nil {
+			return nil, fmt.Errorf("%d organizations: %w", n, err)
+		}
+	}
+	return report, nil
+}
+
+func (b *bench) organizationRun(ctx context.Context, report *results.Report, n int) error {
+	from, err := b.startUpstream(ctx, n, n)
+	if err != nil {
+		return err
+	}
+	defer from.stop()
+	server, err := b.startServe(ctx, from.url, "", b.newName("organizations"))
+	if err != nil {
+		return err
+	}
+	defer server.stop()
+	c := direct.NewClient(server.url)
+	defer c.Close()
+	before, err := serverCPU(ctx, c)
+	if err != nil {
+		return err
+	}
+	var job gjson.Result
+	var took time.Duration
+	most, err := server.maxMemoryDuring(ctx, func() (err error) {
+		job, took, err = c.Backfill(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if err := direct.IndexedBy(job, n); err != nil {
+		return err
+	}
+	after, err := serverCPU(ctx, c)
+	if err != nil {
+		return err
+	}
+	name := func(what string) string { return results.Number(float64(n)) + " organizations: " + what }
+	speed := results.Figure{Name: name("indexed a second"), Values: []float64{rate(n, took)}}
+	if n >= 10_000 {
+		speed.Target = results.AtLeast(1000)
+	}
+	report.Add(
+		results.Figure{Name: name("CPU of each, ms"), Values: []float64{(after - before) * 1e3 / float64(n)}, Target: results.AtMost(1)},
+		speed,
+		results.Figure{Name: name("memory at most, MB"), Values: []float64{most}, Target: results.AtMost(100)},
+	)
+	for _, read := range []struct{ name, path string }{{"GET /jobs", "/jobs"}, {"GET /jobs/{id}", "/jobs/" + job.Get("id").String()}} {
+		ms := make([]float64, jobReads)
+		for i := range ms {
+			began := time.Now()
+			if _, err := c.Call(ctx, http.MethodGet, read.path, "", nil); err != nil {
+				return err
+			}
+			ms[i] = time.Since(began).Seconds() * 1e3
+		}
+		addLatencies(report, name(read.name), ms, [3]*results.Target{nil, results.AtMost(maxJobTime), nil})
+	}
+	return nil
+}
+
+// serverCPU returns the CPU seconds that a server has used.
+func serverCPU(ctx context.Context, c *direct.Client) (float64, error) {
+	answer, err := c.Call(ctx, http.MethodGet, "/metrics", "", nil)
+	if err != nil {
+		return 0, err
+	}
+	_, rest, found := strings.Cut(string(answer), "\nprocess_cpu_seconds_total ")
+	if !found {
+		return 0, core.NewError(core.CodeInternal, "the server's metrics do not have the CPU time that it used")
+	}
+	line, _, _ := strings.Cut(rest, "\n")
+	return gjson.Parse(line).Float(), nil
+}
+
+// maxMemoryDuring returns the maximum memory of a process while work runs, in megabytes.
+func (c *child) maxMemoryDuring(ctx context.Context, work func() error) (most float64, err error) {
+	until, end := context.WithCancel(ctx)
+	defer end()
+	var watching sync.WaitGroup
+	var watchErr error
+	watching.Go(func() { most, watchErr = maxMemory(until, c.cmd.Process.Pid) })
+	err = work()
+	end()
+	watching.Wait()
+	return most, errors.Join(err, watchErr)
+}
