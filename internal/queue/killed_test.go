@@ -7,12 +7,14 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"tutti/internal/core"
@@ -208,6 +210,95 @@ func TestStreamOfEarlierVersion(t *testing.T) {
 		}
 		eventually(t, "an empty queue", func() bool { return len(storedBySubject(t, q)) == 0 })
 	})
+}
+
+// TestDeadLettersOfEarlierVersion: the stream of an earlier version is renewed at the first start, so that dead letters that were removed do
+// not come back later; the others stay as they are, and are not new.
+func TestDeadLettersOfEarlierVersion(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{})
+		_, js := raw(t, q)
+		stream, err := js.Stream(t.Context(), "DEAD_LETTERS")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := stream.CachedInfo().Config
+		cfg.MaxMsgsPerSubject, cfg.AllowRollup = 1, false
+		if _, err := js.UpdateStream(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		for n := range 3 {
+			for _, id := range []string{"A1", "A2"} { // as the earlier version stored them
+				l := letter("S1", id, core.ReasonRejected)
+				l.Attempts = n
+				data, err := json.Marshal(l)
+				if err == nil {
+					_, err = js.Publish(t.Context(), subjects.OfDeadLetter(l), data)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		removed := subjects.OfDeadLetter(letter("S1", "A1", core.ReasonRejected))
+		if err := stream.Purge(t.Context(), jetstream.WithPurgeSubject(removed)); err != nil {
+			t.Fatal(err)
+		}
+		position, err := q.DeadLetters().LastSequence(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		closeQueue(t, q)
+		if earlier := s.killed(t); len(lettersOf(t, earlier)) != 2 {
+			t.Fatal("the removed dead letter does not come back where the limit stays")
+		}
+
+		q = s.connect(t, queue.Config{})
+		letters := list(t, q, "", "")
+		if len(letters) != 1 || letters[0].RecordID != "A2" || letters[0].Attempts != 2 {
+			t.Fatalf("the dead letters are %v", letters)
+		}
+		found, _ := changes(t, q, position)
+		for _, c := range found {
+			if c.First > position {
+				t.Errorf("the dead letter counts as new: %+v", c)
+			}
+		}
+		if left := lettersOf(t, s.killed(t)); len(left) != 1 {
+			t.Errorf("dead letters after the server was killed: %v", left)
+		}
+		_, js = raw(t, q)
+		if _, err := js.Stream(t.Context(), "DEAD_LETTERS_COPY"); !errors.Is(err, jetstream.ErrStreamNotFound) {
+			t.Errorf("the copy of the stream stays: %v", err)
+		}
+	})
+}
+
+// lettersOf returns the subjects of the dead letters that a server has, without setting up its streams.
+func lettersOf(t *testing.T, s *server) []string {
+	t.Helper()
+	opts := []nats.Option{nats.InProcessServer(s)}
+	if s.url != "" {
+		opts = nil
+	}
+	nc, err := nats.Connect(s.url, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), "DEAD_LETTERS")
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := stream.Info(t.Context(), jetstream.WithSubjectFilter(subjects.DeadPrefix+">"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Collect(maps.Keys(info.State.Subjects))
 }
 
 // TestStormOfOneRecord: however many Requests for one record are published, the queue has few of them.

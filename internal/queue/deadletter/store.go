@@ -83,6 +83,16 @@ func StreamConfig(replicas int) jetstream.StreamConfig {
 	}
 }
 
+// Renew rewrites the stream of an earlier version, which would bring back removed dead letters after a crash (natsconn.Conn.Renew). What it
+// copies keeps its first sequence, so that it is not new.
+func Renew(ctx context.Context, conn *natsconn.Conn, replicas int) error {
+	return conn.Renew(ctx, StreamConfig(replicas), func(copied *nats.Msg, sequence uint64) {
+		if !isRemoved(copied.Header) {
+			copied.Header.Set(headerFirst, strconv.FormatUint(firstOf(copied.Header, sequence), 10))
+		}
+	})
+}
+
 // New returns a Store of the dead letters in stream. Watch must run for its index to be loaded and current.
 func New(conn *natsconn.Conn, stream jetstream.Stream, cfg Config) *Store {
 	return &Store{conn: conn, cfg: cfg, stream: stream, index: newIndex()}

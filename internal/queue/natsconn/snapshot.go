@@ -169,14 +169,31 @@ func (c *Conn) Snapshot(ctx context.Context, s jetstream.Stream, w io.Writer) er
 // sequences and times are new. It returns their number. The writes of this Conn must be the only ones; if they go on, they wait shortly
 // at the end.
 func (c *Conn) CopyTo(ctx context.Context, s jetstream.Stream, to *Conn) (messages int, err error) {
-	const doing = "copying the queue"
+	messages, err = c.copy(ctx, s, to, s.CachedInfo().Config.Name, func(m storedMessage) (*nats.Msg, []jetstream.PublishOpt, error) {
+		if strings.HasPrefix(m.Subject, ProbePrefix) {
+			return nil, nil, nil
+		}
+		msg, err := m.again()
+		return msg, nil, err
+	})
+	return messages, WrapError("copying the queue", err)
+}
+
+// copy publishes what change returns for each message of a stream to a stream of a server, in their order; nil for nothing. A conflict with
+// a message that is there is no error. It returns the number of messages published.
+func (c *Conn) copy(
+	ctx context.Context, s jetstream.Stream, to *Conn, stream string,
+	change func(storedMessage) (*nats.Msg, []jetstream.PublishOpt, error),
+) (messages int, err error) {
 	acks := make([]jetstream.PubAckFuture, 0, copiedTogether)
 	await := func() error {
 		for _, ack := range acks {
 			select {
 			case <-ack.Ok():
 			case err := <-ack.Err():
-				return err
+				if !IsConflict(err) {
+					return err
+				}
 			case <-ctx.Done():
 				return ctx.Err()
 			}
@@ -185,14 +202,11 @@ func (c *Conn) CopyTo(ctx context.Context, s jetstream.Stream, to *Conn) (messag
 		return nil
 	}
 	err = c.readAll(ctx, s, func(m storedMessage) error {
-		if strings.HasPrefix(m.Subject, ProbePrefix) {
-			return nil
-		}
-		msg, err := m.again()
-		if err != nil {
+		msg, opts, err := change(m)
+		if msg == nil || err != nil {
 			return err
 		}
-		ack, err := to.JS.PublishMsgAsync(msg, jetstream.WithExpectStream(s.CachedInfo().Config.Name))
+		ack, err := to.JS.PublishMsgAsync(msg, append(opts, jetstream.WithExpectStream(stream))...)
 		if err != nil {
 			return err
 		}
@@ -205,7 +219,7 @@ func (c *Conn) CopyTo(ctx context.Context, s jetstream.Stream, to *Conn) (messag
 	if err == nil {
 		err = await()
 	}
-	return messages, WrapError(doing, err)
+	return messages, err
 }
 
 // again returns m as a message to publish in its place, or in the place of an earlier copy.
