@@ -90,7 +90,7 @@ func Run(ctx context.Context, cfg Config) (_ []results.Report, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	b := &bench{Config: cfg, dir: dir}
-	all := results.All{Machine: results.ThisMachine(cfg.Version), Failed: map[string]string{}}
+	all := results.All{Machine: results.ThisMachine(cfg.Version), DefaultSizes: cfg.Sizes == DefaultSizes(), Failed: map[string]string{}}
 	fmt.Fprintln(cfg.Out, all.Machine)
 	for _, m := range benchmarks() {
 		if len(b.Names) > 0 && !slices.Contains(b.Names, m.name) || ctx.Err() != nil {

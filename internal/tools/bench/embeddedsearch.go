@@ -199,7 +199,7 @@ func (r *embeddedRun) facetRate(ctx context.Context, x *embedded.Index, analyses
 	var answers atomic.Int64
 	for range readers {
 		all.Go(func() error {
-			for ctx.Err() == nil && within.Err() == nil {
+			for first := true; (first || ctx.Err() == nil) && within.Err() == nil; first = false {
 				if _, err := x.Search(within, searchedAlias, facetRequests()); err != nil {
 					return err
 				}

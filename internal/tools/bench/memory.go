@@ -36,36 +36,37 @@ func (b *bench) memory(ctx context.Context) (*results.Report, error) {
 	report := &results.Report{What: fmt.Sprintf("resident memory (VmHWM, VmRSS) of `tutti serve` with the default configuration, a fresh process each "+
 		"time, during a backfill of one study into an engine that answers at once, and into one that takes %s for each "+
 		"bulk request", b.Sizes.SlowBulk)}
-	var highest [2][]float64 // of the small and of the large study, with an engine that answers at once
-	for i, run := range []struct {
+	few, many, err := results.Alternate(1,
+		func() (resident, error) { return b.held(ctx, small, 0) },
+		func() (resident, error) { return b.held(ctx, large, 0) })
+	if err != nil {
+		return nil, err
+	}
+	slow, err := b.held(ctx, large, b.Sizes.SlowBulk)
+	if err != nil {
+		return nil, err
+	}
+	most := func(r resident) float64 { return r.most }
+	for _, of := range []struct {
 		what    string
 		records int
-		delay   time.Duration
-	}{
-		{"", small, 0},
-		{"", large, 0},
-		{"once more, ", small, 0},
-		{"slow engine, ", large, b.Sizes.SlowBulk},
-	} {
-		b.say("memory: one study of %d, %s for each bulk request", run.records, run.delay)
-		held, err := b.held(ctx, run.records, run.delay)
-		if err != nil {
-			return nil, err
-		}
-		name := fmt.Sprintf("%sstudy of %s", run.what, results.Number(float64(run.records)))
-		report.Add(results.Figure{Name: name + ": highest, MB", Values: []float64{held.most}, Target: results.AtMost(150)})
-		report.Add(results.Figure{Name: name + ": median, MB", Values: []float64{held.usual}})
-		report.Note("%s took %.1f s", name, held.took.Seconds())
-		if run.delay == 0 {
-			highest[i%2] = append(highest[i%2], held.most)
-		}
+		runs    []resident
+	}{{"", small, few}, {"", large, many}, {"slow engine, ", large, []resident{slow}}} {
+		name := fmt.Sprintf("%sstudy of %s", of.what, results.Number(float64(of.records)))
+		report.Add(
+			results.Figure{Name: name + ": highest, MB", Values: results.Select(of.runs, most), Target: results.AtMost(150)},
+			results.Figure{Name: name + ": median, MB", Values: results.Select(of.runs, func(r resident) float64 { return r.usual })},
+		)
+		report.Note("%s took %.1f s", name, of.runs[0].took.Seconds())
 	}
-	report.Add(results.Ratio(fmt.Sprintf("growth, %d times as many records", large/small), results.AtMost(1.15), highest[0], highest[1]))
+	report.Add(results.Ratio(fmt.Sprintf("growth, %d times as many records", large/small), results.AtMost(1.15),
+		results.Select(few, most), results.Select(many, most)))
 	return report, nil
 }
 
 // held measures the memory of one backfill.
 func (b *bench) held(ctx context.Context, records int, delay time.Duration) (_ resident, err error) {
+	b.say("memory: one study of %d, %s for each bulk request", records, delay)
 	from, err := b.startUpstream(ctx, 1, records)
 	if err != nil {
 		return resident{}, err

@@ -62,16 +62,24 @@ func (l Load) Run(ctx context.Context, lasts time.Duration, next func(connection
 	return l.RunConnections(ctx, Connections, lasts, next)
 }
 
-// RunConnections runs the load for the duration lasts over a number of connections. next returns the i-th request of a connection, nil at
-// the end. A status other than 200 is an error.
+// RunConnections opens a number of connections, and runs the load over them for the duration lasts, at least one request each. next returns
+// the i-th request of a connection, nil at the end. A status other than 200 is an error.
 func (l Load) RunConnections(ctx context.Context, connections int, lasts time.Duration, next func(connection, i int) []byte) (Result, error) {
+	conns := make([]net.Conn, connections)
+	for c := range conns {
+		var err error
+		if conns[c], err = (&net.Dialer{}).DialContext(ctx, "tcp", l.address); err != nil {
+			return Result{}, core.WrapError(core.CodeUnavailable, "connecting to the server", err)
+		}
+		defer conns[c].Close()
+	}
 	ctx, cancel := context.WithTimeout(ctx, lasts)
 	defer cancel()
 	var wg sync.WaitGroup
 	times, errs := make([][]float64, connections), make([]error, connections)
 	began := time.Now()
 	for c := range connections {
-		wg.Go(func() { times[c], errs[c] = l.connection(ctx, func(i int) []byte { return next(c, i) }) })
+		wg.Go(func() { times[c], errs[c] = load(ctx, conns[c], func(i int) []byte { return next(c, i) }) })
 	}
 	wg.Wait()
 	took := time.Since(began)
@@ -86,15 +94,10 @@ func (l Load) RunConnections(ctx context.Context, connections int, lasts time.Du
 	return all, nil
 }
 
-func (l Load) connection(ctx context.Context, next func(i int) []byte) (ms []float64, err error) {
-	var dialer net.Dialer
-	conn, err := dialer.DialContext(ctx, "tcp", l.address)
-	if err != nil {
-		return nil, core.WrapError(core.CodeUnavailable, "connecting to the server", err)
-	}
-	defer func() { _ = conn.Close() }()
+// load sends requests over a connection until ctx ends, and returns the milliseconds of each.
+func load(ctx context.Context, conn net.Conn, next func(i int) []byte) (ms []float64, err error) {
 	reader := bufio.NewReaderSize(conn, 64<<10)
-	for i := 0; ctx.Err() == nil; i++ {
+	for i := 0; i == 0 || ctx.Err() == nil; i++ {
 		request := next(i)
 		if request == nil {
 			return ms, nil

@@ -201,9 +201,13 @@ func TestText(t *testing.T) {
 		t.Errorf("a report:\n%s\nwant\n%s", got, want)
 	}
 	want := "All figures, each judged by its median:\n" + header + "speed\n" + wantLines + "other\n  lost             0\n" +
-		"third failed: no engine\ntargets: 1 met, 1 not met, 1 not resolved\nA ratio compares two arms"
+		"third failed: no engine\ntargets: 1 met, 1 not met, 1 not resolved\n" +
+		"The targets are for the default sizes; these were others.\nA ratio compares two arms"
 	if got := all.String(); !strings.HasPrefix(got, want) {
 		t.Errorf("all:\n%s\nwant\n%s", got, want)
+	}
+	if all.DefaultSizes = true; strings.Contains(all.String(), "default sizes") {
+		t.Errorf("all at the default sizes:\n%s", all)
 	}
 }
 

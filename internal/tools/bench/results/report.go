@@ -95,8 +95,10 @@ func (f Figure) cells() []string {
 
 // All is everything that one call of the benchmarks measured.
 type All struct {
-	Machine Machine  `json:"machine"`
-	Reports []Report `json:"reports"`
+	Machine Machine `json:"machine"`
+	// DefaultSizes is set when the benchmarks had the sizes that the targets are for.
+	DefaultSizes bool     `json:"defaultSizes"`
+	Reports      []Report `json:"reports"`
 	// Failed are the errors of the benchmarks that did not complete, by name.
 	Failed map[string]string `json:"failed,omitempty"`
 }
@@ -122,6 +124,9 @@ func (a All) String() string {
 		fmt.Fprintf(&out, "%s failed: %s\n", name, a.Failed[name])
 	}
 	fmt.Fprintf(&out, "targets: %d met, %d not met, %d not resolved\n", a.count(Met), a.count(NotMet), a.count(NotResolved))
+	if !a.DefaultSizes {
+		fmt.Fprintln(&out, "The targets are for the default sizes; these were others.")
+	}
 	fmt.Fprint(&out, "A ratio compares two arms whose runs alternate: base, other, base, …. Its A/A spread is the largest difference between a base and\n"+
 		"the next one, which is noise only. A difference of the arms, or a distance to the target, below twice that spread is not resolved: run\n"+
 		"on an idle machine, or with more --pairs. Another figure is not resolved when some of its runs meet the target and some do not.\n")
