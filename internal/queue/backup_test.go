@@ -181,7 +181,7 @@ func TestCopyTo(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i == 1 {
-			if err := q.DeadLetters().Clear(ctx, "song", "S1", id); err != nil {
+			if err := q.DeadLetters().Clear(ctx, "song", "S1", id, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
