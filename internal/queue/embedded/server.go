@@ -97,10 +97,11 @@ type Server struct {
 	// current is the running server, nil after a Restart that could not start the next one.
 	current atomic.Pointer[instance]
 
-	// mu is held while current is replaced or stopped; it guards cfg and stopping.
+	// mu is held while current is replaced or stopped; it guards cfg, stopping and damage.
 	mu       sync.Mutex
 	cfg      Config
 	stopping bool
+	damage   Damage
 
 	once    sync.Once
 	stopped chan struct{}
@@ -135,10 +136,13 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// run starts a nats-server and makes it the current one.
+// run checks the stored messages, starts a nats-server and makes it the current one.
 func (s *Server) run(ctx context.Context) error {
 	opts, err := s.cfg.options()
 	if err != nil {
+		return err
+	}
+	if s.damage, err = repairStreams(s.cfg.Dir); err != nil {
 		return err
 	}
 	ns, err := server.NewServer(opts)
