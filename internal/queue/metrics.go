@@ -14,6 +14,7 @@ type Metrics struct {
 	redeliveries *prometheus.CounterVec
 	deadLetters  *deadletter.Metrics
 	restarts     prometheus.Counter
+	unreadable   *prometheus.GaugeVec
 }
 
 // NewMetrics registers the queue's metrics on reg.
@@ -36,8 +37,12 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "tutti_queue_restarts_total",
 			Help: "Restarts of the embedded queue's server after storage errors.",
 		}),
+		unreadable: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "tutti_queue_unreadable_messages",
+			Help: "Messages of the embedded queue that could not be read at the start, because they were damaged on the disk.",
+		}, []string{"stream"}),
 	}
-	reg.MustRegister(m.published, m.pending, m.redeliveries, m.restarts)
+	reg.MustRegister(m.published, m.pending, m.redeliveries, m.restarts, m.unreadable)
 	return m
 }
 
@@ -55,6 +60,16 @@ func (m *Metrics) countPublished(err error) {
 func (m *Metrics) countRestart() {
 	if m != nil {
 		m.restarts.Inc()
+	}
+}
+
+// SetUnreadable sets the number of messages of each stream that could not be read at the start.
+func (m *Metrics) SetUnreadable(byStream map[string]int) {
+	if m == nil {
+		return
+	}
+	for stream, n := range byStream {
+		m.unreadable.WithLabelValues(stream).Set(float64(n))
 	}
 }
 

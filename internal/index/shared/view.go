@@ -110,7 +110,9 @@ func (v *View) Same(stored, document []byte) bool {
 }
 
 // InConflict reports whether the record of a document of Get differs from the newer one that the document is made of.
-func (v *View) InConflict(stored []byte) bool { return gjson.GetBytes(stored, mapping.Shared+".conflict").Bool() }
+func (v *View) InConflict(stored []byte) bool {
+	return gjson.GetBytes(stored, mapping.Shared+".conflict").Bool()
+}
 
 // Refresh implements index.Index.
 func (v *View) Refresh(ctx context.Context, alias string) error { return v.index.Refresh(ctx, alias) }

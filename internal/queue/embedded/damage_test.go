@@ -48,7 +48,9 @@ func stream(t *testing.T, s *embedded.Server) (jetstream.JetStream, jetstream.St
 }
 
 // messageBody is the body of the n-th message.
-func messageBody(n int) string { return fmt.Sprintf("the body of message %d %s", n, bytes.Repeat([]byte("x"), n%200)) }
+func messageBody(n int) string {
+	return fmt.Sprintf("the body of message %d %s", n, bytes.Repeat([]byte("x"), n%200))
+}
 
 // filled fills a folder with n messages, the 10th to 19th of which are acknowledged, and stops the server. It returns the file of the
 // messages.

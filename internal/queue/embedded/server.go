@@ -145,6 +145,9 @@ func (s *Server) run(ctx context.Context) error {
 	if s.damage, err = repairStreams(s.cfg.Dir); err != nil {
 		return err
 	}
+	if len(s.damage) > 0 && s.cfg.Logger != nil {
+		s.cfg.Logger.Error("stored messages were damaged on the disk and cannot be read; the others remain", "messages", s.damage)
+	}
 	ns, err := server.NewServer(opts)
 	if err != nil {
 		return core.WrapError(core.CodeInternal, "setting up the embedded queue", err)
