@@ -105,6 +105,29 @@ func TestSettle(t *testing.T) {
 	settle(core.OutcomeIndexed, lost, other)
 	settle(core.OutcomeRemoved, other)
 	want()
+	// A dead letter that a process left behind when it ended is removed by the check, and one that is true stays.
+	check := func() {
+		t.Helper()
+		for key, l := range stored {
+			l.Repository, l.Organization, l.RecordID = key[0], key[1], key[2]
+			if err := o.CheckConflict(t.Context(), l); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	settle(core.OutcomeIndexed, lost, other)
+	check()
+	want("a S conflict")
+	state.Blocks = []core.SharedBlock{own, other}
+	check()
+	want()
+	// A write that changes nothing stores what is missing.
+	state.Blocks = []core.SharedBlock{lost, other}
+	settle(core.OutcomeStale, lost, other)
+	want("a S conflict")
+	settle(core.OutcomeStale, own, other)
+	want()
+
 	stored[[3]string{"a", "S", "1"}] = core.DeadLetter{Reason: core.ReasonRejected}
 	stored[[3]string{"b", "T", "1"}] = core.DeadLetter{Reason: core.ReasonRejected}
 	settle(core.OutcomeIndexed, own, other)
