@@ -165,6 +165,11 @@ func (o *Outcomes) requestOf(req core.Request, b core.SharedBlock) core.Request 
 	if b.Repository == o.code {
 		return req
 	}
+	return requestFor(b)
+}
+
+// requestFor returns a new Request for a record in a shared document.
+func requestFor(b core.SharedBlock) core.Request {
 	return core.Request{
 		ID: uuid.Must(uuid.NewV7()).String(), Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: b.Repository,
 		Organization: b.Organization, RecordID: b.RecordID, Cause: core.CauseReconcile, ReceivedAt: time.Now().UTC(),
@@ -193,17 +198,14 @@ func (o *Outcomes) storeConflict(
 			next.Document, next.Size, next.SHA256, next.Truncated = kept.Bytes, kept.Size, kept.SHA256, kept.Truncated
 		}
 	}
-	if letter.Reason == next.Reason && letter.Hint == next.Hint && letter.SHA256 == next.SHA256 {
-		return false, nil
-	}
-	request := o.requestOf(req, b)
-	if err := o.StoreDeadLetter(ctx, request, next); err != nil {
-		return true, err
+	changes := letter.Reason != next.Reason || letter.Hint != next.Hint || letter.SHA256 != next.SHA256
+	if changes {
+		if err := o.StoreDeadLetter(ctx, o.requestOf(req, b), next); err != nil {
+			return true, err
+		}
 	}
 	if next.SHA256 != "" {
-		return true, nil
+		return changes, nil
 	}
-	request.ID, request.Kind, request.RecordID, request.JobID = uuid.Must(uuid.NewV7()).String(), core.KindIndex, b.RecordID, ""
-	request.Cause, request.Organization = core.CauseReconcile, b.Organization
-	return true, o.cfg.Shared.Publish(ctx, request)
+	return changes, o.cfg.Shared.Publish(ctx, requestFor(b))
 }

@@ -134,11 +134,11 @@ func (w *conflictWorld) request(repo int, id string) {
 	w.open = append(w.open, r)
 }
 
-// change changes or removes a random record, and requests it.
-func (w *conflictWorld) change(random *rand.Rand, documents int) {
+// change changes or removes the record of an id in a random repository, and requests it.
+func (w *conflictWorld) change(random *rand.Rand, id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	repo, id := random.IntN(len(w.repositories)), fmt.Sprint("c", random.IntN(documents))
+	repo := random.IntN(len(w.repositories))
 	w.updated++
 	w.records[repo][id] = &conflictRecord{fmt.Sprint("S", random.IntN(8)/7), fmt.Sprint("n", random.IntN(2)), w.updated*7919%100_000 + 1}
 	if random.IntN(4) == 0 {
@@ -305,7 +305,7 @@ func testConflictLetters(s *sharing) { s.conflictLetters(false) }
 func testKilledConflictLetters(s *sharing) { s.conflictLetters(true) }
 
 func (s *sharing) conflictLetters(kills bool) {
-	const documents, changes, workers, rounds = 4, 80, 4, 4
+	const changes, together, workers, rounds = 120, 4, 4, 3
 	seed := rand.Uint64()
 	s.Logf("seed %d", seed)
 	w := &conflictWorld{sharing: s, kills: kills, letters: &letters{all: map[letterKey]core.DeadLetter{}}, newest: map[string]core.Version{}}
@@ -319,8 +319,8 @@ func (s *sharing) conflictLetters(kills bool) {
 			processes.Go(func() { w.run(changed) })
 		}
 		random := rand.New(rand.NewPCG(seed, uint64(round)))
-		for range changes {
-			w.change(random, documents)
+		for n := range changes { // several of one document, one after the other
+			w.change(random, fmt.Sprint("c", n/together))
 		}
 		close(changed)
 		processes.Wait()
