@@ -50,6 +50,8 @@ type Repository struct {
 	Rebuild Rebuild
 	// Shared is the repository's view of an index that it shares with others, nil if it shares none.
 	Shared SharedIndex
+	// Conflicts has the dead letters of its conflicts; required with Shared.
+	Conflicts ConflictLetters
 	// GiveUpAfter is how long a run is paused because the repository does not answer before the run fails, 1 hour by default.
 	GiveUpAfter time.Duration
 }
@@ -135,6 +137,7 @@ type repository struct {
 	records  *record.Worker
 	runs     *run.Worker
 	watch    *indexWatch
+	log      *slog.Logger
 	limit    int // records in flight
 }
 
@@ -152,7 +155,8 @@ func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 		},
 	}
 	for _, r := range repositories {
-		if r.Upstream == nil || (r.Document == nil) == (r.Split == nil) || r.Probe == nil || r.Rebuild == nil || r.RunAgain == nil || r.Records == nil || r.Batches == nil || r.Pages == nil || r.Runs == nil {
+		if r.Upstream == nil || (r.Document == nil) == (r.Split == nil) || r.Probe == nil || r.Rebuild == nil || r.RunAgain == nil || r.Records == nil || r.Batches == nil || r.Pages == nil || r.Runs == nil ||
+			(r.Shared == nil) != (r.Conflicts == nil) {
 			return nil, core.NewError(core.CodeInternal, fmt.Sprintf("making consumers: repository %s lacks a dependency", r.Code))
 		}
 		if c.admin.Loggers[r.Code] != nil {
@@ -169,18 +173,20 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 	r.PageSize = cmp.Or(r.PageSize, 500)
 	r.Concurrency = cmp.Or(r.Concurrency, 4)
 	r.GiveUpAfter = cmp.Or(r.GiveUpAfter, time.Hour)
-	documents, same, publish := deps.Index, equal, deps.Requests.PublishUnlessRemovalPending
+	documents, same := deps.Index, equal
+	var shared *outcome.Shared
 	if r.Shared != nil {
 		documents, same = r.Shared, r.Shared.Same
-	} else {
-		publish = nil
+		shared = &outcome.Shared{
+			State: r.Shared.State, InConflict: r.Shared.InConflict, Publish: deps.Requests.PublishUnlessRemovalPending,
+		}
 	}
 	l := loop.New(p, deps.Requests, deps.Cells, loop.Config{
 		Repository: r.Code, Logger: log, Tracer: cfg.Tracer, AckWait: cfg.AckWait, MaxDeliver: cfg.MaxDeliver, RetryBase: cfg.RetryBase, RetryMax: cfg.RetryMax,
 	})
 	outcomes := outcome.New(deps.DeadLetters, l.Pause, outcome.Config{
 		Repository: r.Repository, MappingFile: r.MappingFile, Logger: log, Metrics: cfg.Metrics, MaxRecordBytes: cfg.MaxRecordBytes, ClockSkew: cfg.ClockSkew,
-		Publish: publish,
+		Shared: shared,
 	})
 	fetcher := fetch.New(r.Upstream, fetch.Config{
 		Repository: r.Code, Logger: log, Metrics: cfg.Metrics, Concurrency: r.Concurrency, MaxBodyAge: deps.Writer.MaxBodyAge(),
@@ -190,7 +196,7 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 		Jobs: deps.Jobs, Writer: deps.Writer,
 	})
 	return &repository{
-		Repository: r, loop: l, outcomes: outcomes, limit: cfg.RecordsInFlight, records: records,
+		Repository: r, loop: l, outcomes: outcomes, limit: cfg.RecordsInFlight, records: records, log: log,
 		runs: run.New(l, run.Config{
 			Repository: r.Repository, Logger: log, Document: r.Document, Split: r.Split, NonOverlapping: r.NonOverlapping, PageSize: r.PageSize,
 			ExcludedOrganizations: r.ExcludedOrganizations,
@@ -221,6 +227,9 @@ func (c *Consumers) Start() {
 			func() { r.loop.PullBatches(r.Batches, r.limit, r.records.Process) },
 			func() { r.runs.PullPages(r.Pages) },
 			func() { r.runs.PullRuns(r.Runs) })
+		if r.Shared != nil {
+			loops = append(loops, r.checkConflicts)
+		}
 	}
 	c.process.Start(loops...)
 }

@@ -7,6 +7,7 @@ import (
 	"tutti/consumers/loop"
 	"tutti/consumers/outcome"
 	"tutti/consumers/run"
+	"tutti/internal/core"
 )
 
 // The interfaces that the sub-packages declare, for the packages that implement them.
@@ -43,6 +44,15 @@ type SharedIndex interface {
 	Index
 	// Same reports whether what GetAll returned is the repository's part of the document of a record.
 	Same(stored, document []byte) bool
+	// State returns the state of a document, that of all repositories.
+	State(ctx context.Context, alias, id string) (core.SharedState, error)
+	// InConflict reports whether the record of what GetAll returned is in conflict.
+	InConflict(stored []byte) bool
+}
+
+// ConflictLetters lists dead letters.
+type ConflictLetters interface {
+	List(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error)
 }
 
 // Requests publishes Requests and reports which are still in the queue.

@@ -35,8 +35,8 @@ type Config struct {
 	MappingFile string
 	// ClockSkew is how far a stored version may lie ahead of the clock without raising the alarm.
 	ClockSkew time.Duration
-	// Publish publishes a Request for a record of a repository that shares the index; nil if none does.
-	Publish func(ctx context.Context, r core.Request) error
+	// Shared is the index that the repository shares with others; nil if it shares none.
+	Shared *Shared
 }
 
 // Outcomes handles the outcomes of one repository's documents. It is safe for concurrent use.
@@ -117,7 +117,8 @@ func (o *Outcomes) ClockAlarm() bool {
 // DeadLetters stores dead letters. Has is cheap enough to be called for every document.
 type DeadLetters interface {
 	Put(ctx context.Context, d core.DeadLetter) error
-	Clear(ctx context.Context, repository, organization, id string) error
+	// Clear removes the dead letter of a record if there is one and clears returns true for it as it is stored then.
+	Clear(ctx context.Context, repository, organization, id string, clears func(core.DeadLetter) bool) error
 	Has(repository, organization, id string) bool
 	// Find returns the dead letter of a record as stored, or CodeNotFound.
 	Find(ctx context.Context, repository, organization, id string) (core.DeadLetter, error)
@@ -141,13 +142,7 @@ func (o *Outcomes) ClearDeadLetter(ctx context.Context, organization, id string)
 	if !o.HasDeadLetter(organization, id) {
 		return nil
 	}
-	if o.cfg.Publish != nil {
-		is, err := o.isConflict(ctx, o.code, organization, id)
-		if is || err != nil {
-			return err
-		}
-	}
-	return o.deadLetters.Clear(ctx, o.code, organization, id)
+	return o.deadLetters.Clear(ctx, o.code, organization, id, func(l core.DeadLetter) bool { return o.cfg.Shared == nil || !isConflict(l) })
 }
 
 // TypeUnusableRecord is the type of the error of a record that cannot be documents.
@@ -191,7 +186,7 @@ func (o *Outcomes) mappingHint(result core.Result) string {
 	if field == "" {
 		return "fix the record or the index mapping, then retry"
 	}
-	if o.cfg.Publish != nil {
+	if o.cfg.Shared != nil {
 		return fmt.Sprintf("the value of the field %q does not fit its type in the index: fix the record, then retry; or if the type of the "+
 			"field has changed, give the repositories that share the index %s another indexName", field, o.indexName)
 	}

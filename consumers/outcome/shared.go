@@ -3,6 +3,7 @@ package outcome
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,88 +12,200 @@ import (
 	"tutti/internal/core"
 )
 
-// SettleBlocks processes what the result of a write to a shared index says about the record of each repository: a record in conflict
-// becomes a dead letter, the dead letter of one that no longer is is removed, and the record that the document must be made of is
-// requested. req's record was settled under organization; id is that of the document. The message must not end before it succeeds.
-func (o *Outcomes) SettleBlocks(ctx context.Context, req core.Request, organization, id string, res core.Result) error {
-	if o.cfg.Publish == nil || res.Shared == nil {
-		return nil
-	}
-	conflict := false
-	for _, b := range res.Shared.Blocks {
-		if b.Repository == o.code {
-			conflict = b.Conflict
-			organization = b.Organization
-		}
-		if err := o.settleBlock(ctx, req, id, b, res.Shared.Blocks); err != nil {
-			return err
-		}
-	}
-	if req.Organization != organization { // the record has moved
-		if err := o.clearConflict(ctx, o.code, req.Organization, id); err != nil {
-			return err
-		}
-	}
-	if conflict {
-		return nil
-	}
-	return o.clearConflict(ctx, o.code, organization, id)
+// Shared is what Outcomes need of an index that the repository shares with others.
+type Shared struct {
+	// State returns the current state of a document in the index of an alias.
+	State func(ctx context.Context, alias, id string) (core.SharedState, error)
+	// InConflict reports whether a record is in conflict, by the repository's part of its document.
+	InConflict func(stored []byte) bool
+	// Publish publishes a Request for a record of a repository that shares the index.
+	Publish func(ctx context.Context, r core.Request) error
 }
 
-func (o *Outcomes) settleBlock(ctx context.Context, req core.Request, id string, b core.SharedBlock, all []core.SharedBlock) error {
-	if b.Repository != o.code {
-		req = core.Request{
-			ID: uuid.Must(uuid.NewV7()).String(), Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: b.Repository,
-			Organization: b.Organization, RecordID: b.RecordID, Cause: core.CauseReconcile, ReceivedAt: time.Now().UTC(),
-		}
-	}
-	if b.Fetch {
-		o.log.Info("the record of another repository takes over a document", "repository", b.Repository, "organization", b.Organization,
-			"record_id", Truncate(b.RecordID, maxIDBytes))
-		if err := o.cfg.Publish(ctx, req); err != nil {
+// maxConflictPasses bounds how often the dead letters of a document's conflicts are compared with it while others change both.
+const maxConflictPasses = 32
+
+// Settle removes the dead letter of a document of req's record, which was settled under organization, after res has shown that it is no
+// longer true. Then it processes what a write to a shared index says about the record of each repository: a record in conflict becomes a
+// dead letter, the dead letter of one that no longer is is removed, and the record that the document must be made of is requested. id is
+// that of the document. The message must not end before it succeeds.
+//
+// Others may write the document and settle it at the same time, in any order. Therefore what counts is not the result but the document
+// as it is after the last change of the dead letters: who changes them reads both once more. A document that never had a conflict needs
+// no reading: of the others, the document itself says which records had one (core.SharedState.Conflicts), so that a write after a crash
+// settles what was not settled before.
+func (o *Outcomes) Settle(ctx context.Context, req core.Request, organization, id string, res core.Result) error {
+	had := o.HasDeadLetter(organization, id) || o.HasDeadLetter(req.Organization, id)
+	stale := res.Outcome == core.OutcomeStale
+	if !stale || req.Kind == core.KindIndex && !req.Dated() { // an old event proves nothing about later failures
+		if err := o.ClearDeadLetter(ctx, req.Organization, id); err != nil {
 			return err
 		}
+		if organization != req.Organization && !stale {
+			if err := o.ClearDeadLetter(ctx, organization, id); err != nil {
+				return err
+			}
+		}
 	}
-	switch {
-	case !b.Conflict && b.Repository != o.code:
-		return o.clearConflict(ctx, b.Repository, b.Organization, id)
-	case !b.Conflict, b.Repository != o.code && o.deadLetters.Has(b.Repository, b.Organization, id):
+	if o.cfg.Shared == nil {
 		return nil
 	}
+	written := core.SharedState{}
+	if res.Shared != nil {
+		written = *res.Shared
+	}
+	for _, b := range written.Blocks {
+		if b.Fetch {
+			o.log.InfoContext(ctx, "the record of another repository takes over a document", "other", b.Repository, "organization", b.Organization,
+				"record_id", Truncate(b.RecordID, maxIDBytes))
+			if err := o.cfg.Shared.Publish(ctx, o.requestOf(req, b)); err != nil {
+				return err
+			}
+		}
+	}
+	marker := o.cfg.Repository.Fields.Document != "" && id == req.RecordID
+	// Without the document, or a block in it, it is not known what was settled.
+	records := o.conflicts(req, organization, id, written, had || len(written.Blocks) == 0 && !marker)
+	return o.settleConflicts(ctx, req, id, records, written.Blocks)
+}
+
+// settleConflicts settles the conflicts of records of a document until they agree with it.
+func (o *Outcomes) settleConflicts(
+	ctx context.Context, req core.Request, id string, records []core.SharedConflict, written []core.SharedBlock,
+) error {
+	for pass := 0; len(records) > 0; pass++ {
+		changed, err := o.settleOnce(ctx, req, id, records, written)
+		if err != nil {
+			return err
+		}
+		if !changed {
+			break
+		}
+		if pass == maxConflictPasses {
+			return core.NewError(core.CodeOverloaded, "a shared document changes too fast to settle its conflicts")
+		}
+	}
+	return nil
+}
+
+// CheckConflict removes the dead letter of a conflict of this repository if the conflict has ended.
+func (o *Outcomes) CheckConflict(ctx context.Context, letter core.DeadLetter) error {
+	req := core.Request{}
+	if letter.Request != nil {
+		req = *letter.Request
+	}
+	return o.settleConflicts(ctx, req, letter.RecordID, []core.SharedConflict{{Repository: o.code, Organization: letter.Organization}}, nil)
+}
+
+// LacksConflict reports whether a record is in conflict, by the repository's part of its document, and has no dead letter.
+func (o *Outcomes) LacksConflict(organization, id string, stored []byte) bool {
+	return o.cfg.Shared != nil && o.cfg.Shared.InConflict(stored) && !o.HasDeadLetter(organization, id)
+}
+
+// conflicts returns the records of a document that are or may have been in conflict, according to a write and to the dead letters that
+// this process knows of; with own, always this repository's.
+func (o *Outcomes) conflicts(req core.Request, organization, id string, written core.SharedState, own bool) []core.SharedConflict {
+	records := slices.Clone(written.Conflicts)
+	add := func(repository, organization string, is bool) {
+		c := core.SharedConflict{Repository: repository, Organization: organization}
+		if (is || o.deadLetters.Has(repository, organization, id)) && !slices.Contains(records, c) {
+			records = append(records, c)
+		}
+	}
+	add(o.code, organization, own)
+	add(o.code, req.Organization, own) // from which the record may have moved
+	for _, b := range written.Blocks {
+		add(b.Repository, b.Organization, false)
+	}
+	return records
+}
+
+// settleOnce stores and removes the dead letters of the conflicts of records, as the document is now. It reports whether it changed any.
+// written are the blocks of the caller's write: they hold documents.
+func (o *Outcomes) settleOnce(
+	ctx context.Context, req core.Request, id string, records []core.SharedConflict, written []core.SharedBlock,
+) (changed bool, err error) {
+	state, err := o.cfg.Shared.State(ctx, o.indexName, id)
+	if err != nil {
+		return false, o.PauseOnError(err)
+	}
+	for _, b := range state.Blocks { // those that are in conflict only since the write
+		if c := (core.SharedConflict{Repository: b.Repository, Organization: b.Organization}); b.Conflict && !slices.Contains(records, c) {
+			records = append(records, c)
+		}
+	}
+	for _, r := range records {
+		letter, err := o.deadLetters.Find(ctx, r.Repository, r.Organization, id)
+		found := err == nil
+		if err != nil && core.CodeOf(err) != core.CodeNotFound {
+			return changed, err
+		}
+		b, conflict := state.InConflict(r.Repository, r.Organization)
+		switch {
+		case found && letter.Reason != core.ReasonConflict: // a later success of the record itself removes it, and settles again
+		case conflict:
+			stored, err := o.storeConflict(ctx, req, id, letter, b, state.Blocks, written)
+			if changed = changed || stored; err != nil {
+				return changed, err
+			}
+		case found:
+			changed = true
+			if err := o.deadLetters.Clear(ctx, r.Repository, r.Organization, id, isConflict); err != nil {
+				return changed, err
+			}
+		}
+	}
+	return changed, nil
+}
+
+func isConflict(l core.DeadLetter) bool { return l.Reason == core.ReasonConflict }
+
+// requestOf returns the Request of a record in a shared document: req if it is of this repository.
+func (o *Outcomes) requestOf(req core.Request, b core.SharedBlock) core.Request {
+	if b.Repository == o.code {
+		return req
+	}
+	return requestFor(b)
+}
+
+// requestFor returns a new Request for a record in a shared document.
+func requestFor(b core.SharedBlock) core.Request {
+	return core.Request{
+		ID: uuid.Must(uuid.NewV7()).String(), Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: b.Repository,
+		Organization: b.Organization, RecordID: b.RecordID, Cause: core.CauseReconcile, ReceivedAt: time.Now().UTC(),
+	}
+}
+
+// storeConflict stores the dead letter of a record in conflict, unless letter, the one that it has, says the same. It reports whether it
+// did. A record that neither the write nor letter holds is requested, so that its dead letter holds it afterwards.
+func (o *Outcomes) storeConflict(
+	ctx context.Context, req core.Request, id string, letter core.DeadLetter, b core.SharedBlock, all, written []core.SharedBlock,
+) (bool, error) {
 	var winners []string
 	for _, other := range all {
 		if !other.Conflict {
 			winners = append(winners, other.Repository)
 		}
 	}
-	letter := core.DeadLetter{
+	next := core.DeadLetter{
 		Repository: b.Repository, Organization: b.Organization, RecordID: id, Reason: core.ReasonConflict,
 		Hint: fmt.Sprintf("the document is made of the newer record of %s, which shares the index %s and differs: make the records the same or remove "+
 			"one, then retry", strings.Join(winners, ", "), o.indexName),
+		Document: letter.Document, Size: letter.Size, SHA256: letter.SHA256, Truncated: letter.Truncated,
 	}
-	if kept := b.Document; kept != nil {
-		letter.Document, letter.Size, letter.SHA256, letter.Truncated = kept.Bytes, kept.Size, kept.SHA256, kept.Truncated
+	for _, w := range written {
+		if kept := w.Document; kept != nil && w.Repository == b.Repository && w.Hash == b.Hash {
+			next.Document, next.Size, next.SHA256, next.Truncated = kept.Bytes, kept.Size, kept.SHA256, kept.Truncated
+		}
 	}
-	return o.StoreDeadLetter(ctx, req, letter)
-}
-
-// isConflict reports whether a record has a dead letter of a conflict.
-func (o *Outcomes) isConflict(ctx context.Context, code, organization, id string) (bool, error) {
-	letter, err := o.deadLetters.Find(ctx, code, organization, id)
-	if core.CodeOf(err) == core.CodeNotFound {
-		return false, nil
+	changes := letter.Reason != next.Reason || letter.Hint != next.Hint || letter.SHA256 != next.SHA256
+	if changes {
+		if err := o.StoreDeadLetter(ctx, o.requestOf(req, b), next); err != nil {
+			return true, err
+		}
 	}
-	return letter.Reason == core.ReasonConflict, err
-}
-
-// clearConflict removes the dead letter of a conflict, if there is one.
-func (o *Outcomes) clearConflict(ctx context.Context, code, organization, id string) error {
-	if !o.deadLetters.Has(code, organization, id) {
-		return nil
+	if next.SHA256 != "" {
+		return changes, nil
 	}
-	is, err := o.isConflict(ctx, code, organization, id)
-	if !is || err != nil {
-		return err
-	}
-	return o.deadLetters.Clear(ctx, code, organization, id)
+	return changes, o.cfg.Shared.Publish(ctx, requestFor(b))
 }

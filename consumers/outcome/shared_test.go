@@ -20,8 +20,10 @@ func (l letters) Put(_ context.Context, d core.DeadLetter) error {
 	return nil
 }
 
-func (l letters) Clear(_ context.Context, repository, organization, id string) error {
-	delete(l, [3]string{repository, organization, id})
+func (l letters) Clear(_ context.Context, repository, organization, id string, clears func(core.DeadLetter) bool) error {
+	if key := [3]string{repository, organization, id}; clears(l[key]) {
+		delete(l, key)
+	}
 	return nil
 }
 
@@ -38,24 +40,31 @@ func (l letters) Find(_ context.Context, repository, organization, id string) (c
 	return d, nil
 }
 
-// TestSettleBlocks: a conflict of any repository becomes a dead letter, which only its end removes; other dead letters stay as they are.
-func TestSettleBlocks(t *testing.T) {
+// TestSettle: a conflict of any repository becomes a dead letter, which only its end removes; other dead letters stay as they are.
+func TestSettle(t *testing.T) {
 	stored := letters{}
 	var published []core.Request
+	var state core.SharedState
 	o := New(stored, nil, Config{
 		Repository: core.Repository{Code: "a", IndexName: "x"}, Logger: slog.New(slog.DiscardHandler),
-		Publish: func(_ context.Context, r core.Request) error {
-			published = append(published, r)
-			return nil
+		Shared: &Shared{
+			State: func(context.Context, string, string) (core.SharedState, error) { return state, nil },
+			Publish: func(_ context.Context, r core.Request) error {
+				published = append(published, r)
+				return nil
+			},
 		},
 	})
 	req := core.Request{ID: "r", Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: "a", Organization: "S", RecordID: "1", Cause: core.CauseREST}
 	settle := func(outcome core.Outcome, blocks ...core.SharedBlock) {
 		t.Helper()
-		if err := o.SettleBlocks(t.Context(), req, "S", "1", core.Result{Outcome: outcome, Shared: &core.SharedState{Blocks: blocks}}); err != nil {
-			t.Fatal(err)
+		state = core.SharedState{Blocks: blocks, Conflicts: state.Conflicts}
+		for _, b := range blocks {
+			if c := (core.SharedConflict{Repository: b.Repository, Organization: b.Organization}); b.Conflict && !slices.Contains(state.Conflicts, c) {
+				state.Conflicts = append(state.Conflicts, c)
+			}
 		}
-		if err := o.ClearDeadLetter(t.Context(), "S", "1"); err != nil { // as after each success
+		if err := o.Settle(t.Context(), req, "S", "1", core.Result{Outcome: outcome, Shared: &state}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,6 +105,29 @@ func TestSettleBlocks(t *testing.T) {
 	settle(core.OutcomeIndexed, lost, other)
 	settle(core.OutcomeRemoved, other)
 	want()
+	// A dead letter that a process left behind when it ended is removed by the check, and one that is true stays.
+	check := func() {
+		t.Helper()
+		for key, l := range stored {
+			l.Repository, l.Organization, l.RecordID = key[0], key[1], key[2]
+			if err := o.CheckConflict(t.Context(), l); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	settle(core.OutcomeIndexed, lost, other)
+	check()
+	want("a S conflict")
+	state.Blocks = []core.SharedBlock{own, other}
+	check()
+	want()
+	// A write that changes nothing stores what is missing.
+	state.Blocks = []core.SharedBlock{lost, other}
+	settle(core.OutcomeStale, lost, other)
+	want("a S conflict")
+	settle(core.OutcomeStale, own, other)
+	want()
+
 	stored[[3]string{"a", "S", "1"}] = core.DeadLetter{Reason: core.ReasonRejected}
 	stored[[3]string{"b", "T", "1"}] = core.DeadLetter{Reason: core.ReasonRejected}
 	settle(core.OutcomeIndexed, own, other)

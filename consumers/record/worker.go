@@ -184,20 +184,9 @@ func (w *Worker) settleOne(ctx context.Context, req core.Request, organization s
 	if w.outcomes.PausesFor(organization, r.id, r.Result) {
 		return core.NewError(core.CodeOverloaded, "the index rejects nearly all documents")
 	}
-	if err := w.outcomes.SettleBlocks(ctx, req, organization, r.id, r.Result); err != nil {
-		return err
-	}
 	switch r.Outcome {
-	case core.OutcomeIndexed, core.OutcomeRemoved, core.OutcomeExcluded:
-		err := w.outcomes.ClearDeadLetter(ctx, req.Organization, r.id)
-		if err == nil && organization != req.Organization {
-			err = w.outcomes.ClearDeadLetter(ctx, organization, r.id)
-		}
-		return err
-	case core.OutcomeStale:
-		if req.Kind == core.KindIndex && !req.Dated() { // an old event proves nothing about later failures
-			return w.outcomes.ClearDeadLetter(ctx, req.Organization, r.id)
-		}
+	case core.OutcomeIndexed, core.OutcomeRemoved, core.OutcomeExcluded, core.OutcomeStale:
+		return w.outcomes.Settle(ctx, req, organization, r.id, r.Result)
 	case core.OutcomeMismatch:
 		w.log.InfoContext(ctx, "record belongs to another organization", "organization", req.Organization,
 			"record_id", req.RecordID, "request_id", req.ID)

@@ -84,7 +84,8 @@ func (w *pageWork) writeDifferent(ctx context.Context, pass *pagePass) error {
 	type state struct{ found, equal bool }
 	states := make([]state, len(ids))
 	err := w.Index.GetAll(ctx, w.Repository.IndexName, ids, func(i int, doc core.StoredDocument, found bool) {
-		states[i] = state{found, found && w.Same(doc.Source, c.documents[c.rows[i].start:c.rows[i].end])}
+		same := found && w.Same(doc.Source, c.documents[c.rows[i].start:c.rows[i].end])
+		states[i] = state{found, same && !w.Outcomes.LacksConflict(w.req.Organization, ids[i], doc.Source)}
 	})
 	if err != nil {
 		w.log.Warn("rows of a page could not be compared with the index and are written", "job_id", w.req.JobID,

@@ -119,19 +119,13 @@ func (w *pageWork) settleOne(ctx context.Context, record, id string, res *core.R
 	}
 	switch res.Outcome {
 	case core.OutcomeIndexed, core.OutcomeRemoved:
-		err := w.loop.RetryUntilStopped(ctx, "settling a shared document", func() error {
-			return w.Outcomes.SettleBlocks(ctx, w.recordRequest(record), org, id, *res)
-		})
-		if err != nil {
-			return err
-		}
-		return w.clearDeadLetter(ctx, id)
+		return w.settleDeadLetter(ctx, record, id, *res)
 	case core.OutcomeStale:
 		if w.Outcomes.AheadOfClock(w.msg.Version(), res.CurrentVersion) {
 			res.Outcome, res.Code = core.OutcomeRetry, core.CodeConflict
 			return nil
 		}
-		return w.clearDeadLetter(ctx, id)
+		return w.settleDeadLetter(ctx, record, id, *res)
 	case core.OutcomeRejected:
 		return w.loop.RetryUntilStopped(ctx, "storing a dead letter", func() error {
 			return w.Outcomes.StoreRejected(ctx, w.recordRequest(record), id, *res)
@@ -139,6 +133,13 @@ func (w *pageWork) settleOne(ctx context.Context, record, id string, res *core.R
 	case core.OutcomeRetry, core.OutcomeMismatch, core.OutcomeExcluded:
 	}
 	return nil
+}
+
+// settleDeadLetter removes the dead letter of a document of a record, and settles its conflicts.
+func (w *pageWork) settleDeadLetter(ctx context.Context, record, id string, res core.Result) error {
+	return w.loop.RetryUntilStopped(ctx, "settling the dead letter of a document", func() error {
+		return w.Outcomes.Settle(ctx, w.recordRequest(record), w.req.Organization, id, res)
+	})
 }
 
 // settleInvalid settles the rows that were set aside, once the page was read completely.

@@ -212,8 +212,8 @@ func TestBackupUnderLoad(t *testing.T) {
 			if withoutRuns {
 				r.withQueue(func(q *queue.Queue) {
 					due, done, err := q.RunAllDue(t.Context())
-					if !due || err != nil {
-						t.Fatalf("due %t, %v", due, err)
+					if due != queue.RunAllRecords || err != nil {
+						t.Fatalf("%q is due, %v", due, err)
 					}
 					if err := done(); err != nil {
 						t.Fatal(err)
@@ -287,8 +287,8 @@ func TestBackupStoreFirst(t *testing.T) {
 	r := b.restore(dir)
 	r.withQueue(func(q *queue.Queue) { // without the runs that follow a restore
 		due, done, err := q.RunAllDue(t.Context())
-		if !due || err != nil {
-			t.Fatalf("due %t, %v", due, err)
+		if due != queue.RunAllRecords || err != nil {
+			t.Fatalf("%q is due, %v", due, err)
 		}
 		if err := done(); err != nil {
 			t.Fatal(err)

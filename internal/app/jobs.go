@@ -65,7 +65,7 @@ func (a *App) runHousekeeping(ctx context.Context) {
 		a.Health(ctx) // for the metric
 		err := a.runAll(ctx)
 		if err != nil && ctx.Err() == nil {
-			a.log.Warn("queueing the runs that are due after a restore", "err", err)
+			a.log.Warn("queueing the runs of every repository that are due", "err", err)
 		}
 		if suspects, err = a.checkJobs(ctx, suspects); err != nil && ctx.Err() == nil {
 			a.log.Warn("checking jobs", "err", err)

@@ -15,6 +15,7 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/metadata"
+	"tutti/internal/queue"
 	"tutti/internal/store"
 )
 
@@ -114,7 +115,7 @@ func Move(ctx context.Context, from, to config.Config, log *slog.Logger, progres
 		}
 		progress(fmt.Sprintf("the store has all %d rows", m.Rows))
 	}
-	queue := source.queue
+	final := source.queue
 	if slices.Contains(m.Parts, backup.PartQueue) {
 		if err := target.openQueue(ctx); err != nil {
 			return m, err
@@ -124,9 +125,9 @@ func Move(ctx context.Context, from, to config.Config, log *slog.Logger, progres
 			return m, err
 		}
 		progress(fmt.Sprintf("the queue has all %d messages", m.Messages))
-		queue = target.queue
+		final = target.queue
 	}
-	if err := queue.RequestRunAll(ctx); err != nil {
+	if err := final.RequestRunAll(ctx, queue.RunAllRecords); err != nil {
 		return m, err
 	}
 	m.At = time.Now().UTC()

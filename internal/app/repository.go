@@ -80,7 +80,7 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 		}
 	}
 	if view := x.index.Of(repo); view != nil {
-		w.Shared, traced.Shared = view, view
+		w.Shared, traced.Shared, w.Conflicts = view, view, x.queue.DeadLetters()
 	}
 	if settings, ok := rc.Own().(*song.Settings); ok {
 		traced.States = settings.States

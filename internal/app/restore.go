@@ -167,7 +167,7 @@ func requestRunAll(ctx context.Context, q *queue.Queue, err error) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(q.RequestRunAll(ctx), q.Close(context.WithoutCancel(ctx)))
+	return errors.Join(q.RequestRunAll(ctx, queue.RunAllRecords), q.Close(context.WithoutCancel(ctx)))
 }
 
 // clear removes what fill wrote.
@@ -182,10 +182,10 @@ func (r *restore) clear() error {
 }
 
 // runAll queues a run of every repository if one is due. Jobs that have no Request in the queue are ended before: the parts of a backup are
-// not of the same moment.
+// not of the same moment, and the Requests of a damaged queue are lost.
 func (a *App) runAll(ctx context.Context) error {
 	due, done, err := a.queue.RunAllDue(ctx)
-	if err != nil || !due {
+	if err != nil || due == queue.RunAllNone {
 		return err
 	}
 	suspects, err := a.checkJobs(ctx, nil)
@@ -197,12 +197,12 @@ func (a *App) runAll(ctx context.Context) error {
 	}
 	for _, rc := range a.cfg.Repositories {
 		// The index may have many documents that the store of a backup does not have: it was read later.
-		flags := core.RunFlags{Force: rc.Type == core.TypeLocal}
+		flags := core.RunFlags{Force: rc.Type == core.TypeLocal && due == queue.RunAllRecords, Difference: due == queue.RunAllDifference}
 		job, err := a.indexer.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", flags, core.CauseReconcile, "")
 		if err != nil {
 			return err
 		}
-		a.log.Info("queued a run after a restore or a move", "repository", rc.Code, "job_id", job.ID)
+		a.log.Info("queued a run of every repository, which was due", "repository", rc.Code, "difference", flags.Difference, "job_id", job.ID)
 	}
 	return done()
 }

@@ -28,12 +28,18 @@ type sharingSongs struct {
 // startSharing starts a tutti with two Songs that share one index. repository is more of the YAML of both.
 func startSharing(t *testing.T, repository string) *sharingSongs {
 	t.Helper()
+	return startSharingOf(t, settings{repository: repository})
+}
+
+// startSharingOf is startSharing with settings, whose repository counts for both Songs.
+func startSharingOf(t *testing.T, set settings) *sharingSongs {
+	t.Helper()
 	other, err := testkit.NewSong(testkit.SongConfig{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(other.Close)
-	w := newWorld(t, settings{repository: repository})
+	w, repository := newWorld(t, set), set.repository
 	w.set.more = fmt.Sprintf("  - code: %s\n    type: song\n    url: %q\n    indexName: %s\n    name: Other\n%s", otherCode, other.URL(), w.alias, indent(repository))
 	w.start()
 	w.eventually(wait, func() (bool, string) {

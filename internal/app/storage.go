@@ -3,8 +3,11 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"tutti/internal/app/check"
@@ -38,6 +41,8 @@ type storage struct {
 	grown func(alias string)
 	// backingUp is locked while a backup is written.
 	backingUp sync.Mutex
+	// damage is what of the embedded queue could not be read at the start.
+	damage embedded.Damage
 }
 
 // queueConfig returns the configuration of the queue.
@@ -76,7 +81,34 @@ func (s *storage) openEmbeddedQueue(ctx context.Context, cfg queue.Config) (*que
 		return nil, err
 	}
 	s.cleanup.push("embedded queue", server.Stop)
-	return queue.ConnectInProcess(ctx, server, cfg)
+	q, err := queue.ConnectInProcess(ctx, server, cfg)
+	if err != nil {
+		return nil, err
+	}
+	s.damage = server.Damage()
+	s.metrics.queue.SetUnreadable(s.damage)
+	if len(s.damageReasons()) > 0 {
+		err = q.RequestRunAll(ctx, queue.RunAllDifference)
+	}
+	if err == nil {
+		err = server.DamageHandled()
+	}
+	if err != nil {
+		s.log.Warn("requesting the runs that repair the damage of the queue; the next start does it", "err", err)
+	}
+	return q, nil
+}
+
+// damageReasons returns the reasons for Health of stored messages that could not be read.
+func (s *storage) damageReasons() []string {
+	var reasons []string
+	for _, stream := range slices.Sorted(maps.Keys(s.damage)) {
+		if n := s.damage[stream]; n > 0 {
+			reasons = append(reasons, fmt.Sprintf("queue: %d stored messages of the stream %s were damaged on the disk and are lost; "+
+				"a run of the difference of every repository was queued", n, stream))
+		}
+	}
+	return reasons
 }
 
 // openDatabase opens the store of a configuration. It locks the folder of an embedded store for this process; call release after

@@ -148,17 +148,42 @@ type Result struct {
 	Mirrored bool
 	// Rejected is the document of an OutcomeRejected, for the dead letter; nil otherwise.
 	Rejected *DeadLetterDocument
-	// Shared is the state of the document in an index that repositories share, after an OutcomeIndexed or OutcomeRemoved; else nil.
+	// Shared is the state of the document in an index that repositories share, after an OutcomeIndexed or OutcomeRemoved, or the one that
+	// made a write OutcomeStale; nil if it is not known.
 	Shared *SharedState
 }
 
-// SharedState is the state of a document in an index that repositories share.
-type SharedState struct{ Blocks []SharedBlock }
+// SharedState is the state of a document in an index that repositories share. The zero value is that of an absent document.
+type SharedState struct {
+	Blocks []SharedBlock
+	// Conflicts are the records that were in conflict in this or an earlier state of the document. Only these can have a dead letter of a
+	// conflict; whether they must have one, Blocks say.
+	Conflicts []SharedConflict
+}
+
+// InConflict reports whether the record of a repository, which is of an organization, is in conflict.
+func (s SharedState) InConflict(repository, organization string) (SharedBlock, bool) {
+	for _, b := range s.Blocks {
+		if b.Repository == repository && b.Organization == organization {
+			return b, b.Conflict
+		}
+	}
+	return SharedBlock{}, false
+}
+
+// SharedConflict identifies the record of a repository in a shared document.
+type SharedConflict struct {
+	Repository   string `json:"code"`
+	Organization string `json:"organization"`
+}
 
 // SharedBlock is what one repository has in a document of an index that repositories share.
 type SharedBlock struct {
 	// Repository is the code of the repository. Organization and RecordID are its record's.
 	Repository, Organization, RecordID string
+	// Version is that of the repository's last write, Hash that of the record.
+	Version Version
+	Hash    string
 	// Conflict is set when the record differs from the one that the document is made of, which is newer.
 	Conflict bool
 	// Document is the document that the record would be alone, if Conflict is set and the write has replaced or not used it.

@@ -116,12 +116,23 @@ func (q *Queue) acceptFrom(ctx context.Context, id string) error {
 // cellRunAll names the compare-and-swap cell that is set while a run of every repository is due.
 const cellRunAll = "run_all"
 
-// RequestRunAll records that a run of every repository is due.
-func (q *Queue) RequestRunAll(ctx context.Context) error {
+// RunAll is which run of every repository is due.
+type RunAll string
+
+// The runs that can be due.
+const (
+	RunAllNone RunAll = ""
+	// RunAllDifference compares the records with the index, RunAllRecords indexes them all.
+	RunAllDifference RunAll = "difference"
+	RunAllRecords    RunAll = "due"
+)
+
+// RequestRunAll records that a run of every repository is due. A run of the difference does not replace the other.
+func (q *Queue) RequestRunAll(ctx context.Context, run RunAll) error {
 	for {
-		_, revision, err := q.Cells().Cell(ctx, cellRunAll)
-		if err == nil {
-			err = q.Cells().SetCell(ctx, cellRunAll, "due", revision)
+		due, revision, err := q.Cells().Cell(ctx, cellRunAll)
+		if err == nil && RunAll(due) != RunAllRecords {
+			err = q.Cells().SetCell(ctx, cellRunAll, string(run), revision)
 		}
 		if core.CodeOf(err) != core.CodeConflict {
 			return err
@@ -129,11 +140,11 @@ func (q *Queue) RequestRunAll(ctx context.Context) error {
 	}
 }
 
-// RunAllDue returns whether a run of every repository is due, and a function that records that all were queued.
-func (q *Queue) RunAllDue(ctx context.Context) (due bool, done func() error, err error) {
+// RunAllDue returns which run of every repository is due, and a function that records that all were queued.
+func (q *Queue) RunAllDue(ctx context.Context) (due RunAll, done func() error, err error) {
 	value, revision, err := q.Cells().Cell(ctx, cellRunAll)
 	if err != nil || value == "" {
-		return false, nil, err
+		return RunAllNone, nil, err
 	}
-	return true, func() error { return q.Cells().SetCell(ctx, cellRunAll, "", revision) }, nil
+	return RunAll(value), func() error { return q.Cells().SetCell(ctx, cellRunAll, "", revision) }, nil
 }

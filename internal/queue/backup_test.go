@@ -145,24 +145,27 @@ func TestRestoreTruncated(t *testing.T) {
 // TestRunAll: the record that a run of every repository is due is kept until it is marked as done.
 func TestRunAll(t *testing.T) {
 	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
-	if due, _, err := q.RunAllDue(t.Context()); due || err != nil {
-		t.Errorf("due %t, %v", due, err)
+	is := func(want queue.RunAll) func() error {
+		t.Helper()
+		due, done, err := q.RunAllDue(t.Context())
+		if due != want || err != nil {
+			t.Fatalf("%q is due, %v; want %q", due, err, want)
+		}
+		return done
 	}
-	for range 2 {
-		if err := q.RequestRunAll(t.Context()); err != nil {
+	is(queue.RunAllNone)
+	for _, step := range []struct{ request, due queue.RunAll }{
+		{queue.RunAllDifference, queue.RunAllDifference}, {queue.RunAllRecords, queue.RunAllRecords}, {queue.RunAllDifference, queue.RunAllRecords},
+	} {
+		if err := q.RequestRunAll(t.Context(), step.request); err != nil {
 			t.Fatal(err)
 		}
+		is(step.due)
 	}
-	due, done, err := q.RunAllDue(t.Context())
-	if !due || err != nil {
-		t.Fatalf("due %t, %v", due, err)
-	}
-	if err := done(); err != nil {
+	if err := is(queue.RunAllRecords)(); err != nil {
 		t.Fatal(err)
 	}
-	if due, _, err := q.RunAllDue(t.Context()); due || err != nil {
-		t.Errorf("due %t, %v", due, err)
-	}
+	is(queue.RunAllNone)
 }
 
 // TestCopyTo: Requests, dead letters, jobs, cells and signatures are copied to a cluster; a copy that is repeated changes nothing, and one
@@ -181,7 +184,7 @@ func TestCopyTo(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i == 1 {
-			if err := q.DeadLetters().Clear(ctx, "song", "S1", id); err != nil {
+			if err := q.DeadLetters().Clear(ctx, "song", "S1", id, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

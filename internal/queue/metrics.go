@@ -15,6 +15,7 @@ type Metrics struct {
 	deadLetters  *deadletter.Metrics
 	restarts     prometheus.Counter
 	undelivered  prometheus.Counter
+	unreadable   *prometheus.GaugeVec
 }
 
 // NewMetrics registers the queue's metrics on reg.
@@ -41,8 +42,12 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "tutti_queue_undelivered_total",
 			Help: "Requests that the queue's server would not have delivered any more after it was killed, and that were published again.",
 		}),
+		unreadable: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "tutti_queue_unreadable_messages",
+			Help: "Messages of the embedded queue that could not be read at the start, because they were damaged on the disk.",
+		}, []string{"stream"}),
 	}
-	reg.MustRegister(m.published, m.pending, m.redeliveries, m.restarts, m.undelivered)
+	reg.MustRegister(m.published, m.pending, m.redeliveries, m.restarts, m.undelivered, m.unreadable)
 	return m
 }
 
@@ -66,6 +71,16 @@ func (m *Metrics) countRestart() {
 func (m *Metrics) countUndelivered(n int) {
 	if m != nil {
 		m.undelivered.Add(float64(n))
+	}
+}
+
+// SetUnreadable sets the number of messages of each stream that could not be read at the start.
+func (m *Metrics) SetUnreadable(byStream map[string]int) {
+	if m == nil {
+		return
+	}
+	for stream, n := range byStream {
+		m.unreadable.WithLabelValues(stream).Set(float64(n))
 	}
 }
 

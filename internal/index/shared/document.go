@@ -39,6 +39,8 @@ type document struct {
 	hash    string
 	// removals is set if a repository's record may have been removed before, so that a block is added only with a marker.
 	removals bool
+	// conflicts are core.SharedState.Conflicts, sorted.
+	conflicts []core.SharedConflict
 }
 
 // storedState is the value of the field mapping.Shared.
@@ -46,9 +48,10 @@ type storedState struct {
 	// Scope has the terms that select the document (scopeTerms).
 	Scope []string `json:"scope"`
 	State struct {
-		Hash     string  `json:"hash"`
-		Removals bool    `json:"removals,omitempty"`
-		Entries  []entry `json:"entries"`
+		Hash      string                `json:"hash"`
+		Removals  bool                  `json:"removals,omitempty"`
+		Entries   []entry               `json:"entries"`
+		Conflicts []core.SharedConflict `json:"conflicts,omitempty"`
 	} `json:"state"`
 }
 
@@ -58,7 +61,7 @@ func (g *group) parse(stored core.StoredDocument) document {
 	var state storedState
 	d := document{content: parts.content}
 	if parts.state != nil && json.Unmarshal(parts.state, &state) == nil {
-		d.entries, d.hash, d.removals = state.State.Entries, state.State.Hash, state.State.Removals
+		d.entries, d.hash, d.removals, d.conflicts = state.State.Entries, state.State.Hash, state.State.Removals, state.State.Conflicts
 	} else {
 		d.removals = true // by a tutti for which the index was not shared
 		d.hash = contentHash(stored.Source)
@@ -139,7 +142,7 @@ func appendDocument(dst, state, content []byte, blocks ...[]byte) []byte {
 // encode returns the document as it is stored.
 func (d document) encode() ([]byte, error) {
 	var state storedState
-	state.State.Hash, state.State.Removals, state.State.Entries = d.hash, d.removals, d.entries
+	state.State.Hash, state.State.Removals, state.State.Entries, state.State.Conflicts = d.hash, d.removals, d.entries, d.conflicts
 	blocks := make([][]byte, 0, len(d.entries))
 	for _, e := range d.entries {
 		state.Scope = append(state.Scope, scopeTerms(e)...)

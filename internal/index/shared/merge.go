@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"cmp"
 	"slices"
 
 	"tutti/internal/core"
@@ -56,8 +57,8 @@ func newOwn(repo core.Repository, item core.BatchItem, source []byte) own {
 	return o
 }
 
-// put returns a document with a repository's own one merged into it, and the blocks of the result.
-func (g *group) put(d document, o own) (document, []core.SharedBlock) {
+// put returns a document with a repository's own one merged into it, and the state of the result.
+func (g *group) put(d document, o own) (document, *core.SharedState) {
 	next := d
 	next.entries = slices.Clone(d.entries)
 	at, is := next.find(o.Code)
@@ -70,7 +71,8 @@ func (g *group) put(d document, o own) (document, []core.SharedBlock) {
 	if winner == at || next.entries[winner].Hash != d.hash {
 		next.content, next.hash = o.content, o.Hash
 	}
-	blocks := g.blocks(next, winner)
+	state := g.state(&next)
+	blocks := state.Blocks
 	for i, e := range next.entries {
 		switch {
 		case !blocks[i].Conflict:
@@ -80,7 +82,7 @@ func (g *group) put(d document, o own) (document, []core.SharedBlock) {
 			blocks[i].Document = e.alone(d.content)
 		}
 	}
-	return next, blocks
+	return next, state
 }
 
 // alone returns the document of an entry's record for a dead letter.
@@ -88,26 +90,39 @@ func (e entry) alone(content []byte) *core.DeadLetterDocument {
 	return core.NewDeadLetterDocument(appendDocument(nil, nil, content, e.block))
 }
 
-// remove returns a document without a repository's entry, and the remaining blocks. Without entries there is no document.
-func (g *group) remove(d document, code string) (document, []core.SharedBlock) {
+// remove returns a document without a repository's entry, and the state of the result. Without entries there is no document.
+func (g *group) remove(d document, code string) (document, *core.SharedState) {
 	next := d
 	next.entries, next.removals = slices.Clone(d.entries), true
 	if at, is := next.find(code); is {
 		next.entries = slices.Delete(next.entries, at, at+1)
 	}
-	return next, g.blocks(next, g.winner(next.entries))
+	return next, g.state(&next)
 }
 
-// blocks returns the blocks of a document. That of the winner is fetched if the document is not made of its record: then it is the
-// record of another one, or of one that was removed.
-func (g *group) blocks(d document, winner int) []core.SharedBlock {
-	blocks := make([]core.SharedBlock, len(d.entries))
+// state returns the state of a document, and adds to the document the conflicts of its records. The record of the winner is fetched if
+// the document is not made of it: then it is the record of another one, or of one that was removed.
+func (g *group) state(d *document) *core.SharedState {
+	blocks, winner := make([]core.SharedBlock, len(d.entries)), g.winner(d.entries)
 	for i, e := range d.entries {
 		_, known := g.repositories[e.Code]
 		blocks[i] = core.SharedBlock{
-			Repository: e.Code, Organization: e.Organization, RecordID: e.RecordID,
+			Repository: e.Code, Organization: e.Organization, RecordID: e.RecordID, Version: e.Version, Hash: e.Hash,
 			Conflict: e.Hash != d.entries[winner].Hash, Fetch: i == winner && e.Hash != d.hash && known,
 		}
+		if blocks[i].Conflict {
+			d.addConflict(core.SharedConflict{Repository: e.Code, Organization: e.Organization})
+		}
 	}
-	return blocks
+	return &core.SharedState{Blocks: blocks, Conflicts: d.conflicts}
+}
+
+// addConflict adds a conflict that the document does not have.
+func (d *document) addConflict(c core.SharedConflict) {
+	at, has := slices.BinarySearchFunc(d.conflicts, c, func(a, b core.SharedConflict) int {
+		return cmp.Or(cmp.Compare(a.Repository, b.Repository), cmp.Compare(a.Organization, b.Organization))
+	})
+	if !has {
+		d.conflicts = slices.Insert(slices.Clone(d.conflicts), at, c)
+	}
 }

@@ -56,12 +56,23 @@ func (v *View) GetAll(ctx context.Context, alias string, ids []string, each func
 	return cmp.Or(err, fault)
 }
 
+// State returns the state of a document, that of all repositories.
+func (v *View) State(ctx context.Context, alias, id string) (core.SharedState, error) {
+	stored, found, err := v.index.Get(ctx, alias, id)
+	if err != nil || !found {
+		return core.SharedState{}, err
+	}
+	d := v.group.parse(stored)
+	return *v.group.state(&d), nil
+}
+
 // comparedEntry is the part of a document of Get that Same reads.
 type comparedEntry struct {
 	Hash         string `json:"hash"`
 	Organization string `json:"organization"`
 	UpdatedAt    string `json:"updatedAt"`
 	Block        string `json:"block"`
+	Conflict     bool   `json:"conflict,omitempty"`
 }
 
 // own returns the repository's entry of a stored document, false if it has none.
@@ -74,8 +85,8 @@ func (v *View) own(stored core.StoredDocument) (core.StoredDocument, bool, error
 	e := d.entries[at]
 	own := core.StoredDocument{ID: stored.ID, Version: e.Version, Source: []byte(`{}`), Index: stored.Index}
 	members := map[string]any{v.repo.Fields.ID: e.RecordID, v.repo.Fields.Organization: e.Organization}
-	if d.entries[v.group.winner(d.entries)].Hash == d.hash { // otherwise the document must be written again
-		members[mapping.Shared] = comparedEntry{e.Hash, e.Organization, e.UpdatedAt, string(e.block)}
+	if winner := d.entries[v.group.winner(d.entries)]; winner.Hash == d.hash { // otherwise the document must be written again
+		members[mapping.Shared] = comparedEntry{e.Hash, e.Organization, e.UpdatedAt, string(e.block), e.Hash != winner.Hash}
 	}
 	for path, value := range members {
 		var err error
@@ -96,6 +107,11 @@ func (v *View) Same(stored, document []byte) bool {
 	}
 	own, e := newOwn(v.repo, core.BatchItem{}, document), read.Entry
 	return e.Hash == own.Hash && e.Organization == own.Organization && e.UpdatedAt == own.UpdatedAt && e.Block == string(own.block)
+}
+
+// InConflict reports whether the record of a document of Get differs from the newer one that the document is made of.
+func (v *View) InConflict(stored []byte) bool {
+	return gjson.GetBytes(stored, mapping.Shared+".conflict").Bool()
 }
 
 // Refresh implements index.Index.

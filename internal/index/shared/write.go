@@ -50,8 +50,8 @@ type task struct {
 	// conflict is the version that the document, or its tombstone, had at the last conflict.
 	conflict core.Version
 	tries    int
-	// blocks are those of the document that is written.
-	blocks []core.SharedBlock
+	// state is that of the document that is written.
+	state *core.SharedState
 }
 
 // begin returns the tasks of the items, after it has written the markers of the removals.
@@ -189,7 +189,7 @@ func (m *merging) stale(t *task, d document) bool {
 	if !has || d.entries[at].Version < t.Version || d.entries[at].Version == t.Version && !t.Strict {
 		return false
 	}
-	m.results[t.n] = core.Result{Outcome: core.OutcomeStale, CurrentVersion: d.entries[at].Version}
+	m.results[t.n] = core.Result{Outcome: core.OutcomeStale, CurrentVersion: d.entries[at].Version, Shared: m.group.state(&d)}
 	return true
 }
 
@@ -200,9 +200,9 @@ func (m *merging) write(ctx context.Context, tasks []*task, stored map[int]store
 		old := stored[t.n]
 		var next document
 		if t.Op == core.OpDelete {
-			next, t.blocks = m.group.remove(old.document, t.Repository)
+			next, t.state = m.group.remove(old.document, t.Repository)
 		} else {
-			next, t.blocks = m.group.put(old.document, t.own)
+			next, t.state = m.group.put(old.document, t.own)
 		}
 		writes[i] = core.Write{Op: core.OpDelete, ID: t.ID, Version: old.version + 1, Strict: true}
 		if len(next.entries) > 0 {
@@ -226,7 +226,7 @@ func (m *merging) write(ctx context.Context, tasks []*task, stored map[int]store
 			}
 			m.results[t.n] = core.Result{Outcome: core.OutcomeRetry, Code: core.CodeOverloaded}
 		case core.OutcomeIndexed, core.OutcomeRemoved:
-			m.results[t.n] = core.Result{Outcome: core.OutcomeIndexed, Shared: &core.SharedState{Blocks: t.blocks}}
+			m.results[t.n] = core.Result{Outcome: core.OutcomeIndexed, Shared: t.state}
 			if t.Op == core.OpDelete {
 				m.results[t.n].Outcome = core.OutcomeRemoved
 			}

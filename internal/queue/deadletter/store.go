@@ -271,11 +271,11 @@ func isRemoved(h nats.Header) bool {
 	return h.Get(headerRemoved) != "" || h.Get(jetstream.MarkerReasonHeader) != ""
 }
 
-// Clear removes the dead letter of a record that was processed since; it succeeds if there is none.
-func (d *Store) Clear(ctx context.Context, repository, organization, id string) error {
-	err := d.remove(ctx, subjects.OfRecordDeadLetter(repository, organization, id))
+// Clear removes the dead letter of a record that was processed since; it succeeds if there is none. clears decides about the dead
+// letter as it is stored; nil removes any. One that replaces it at the same time is of a newer failure and is kept.
+func (d *Store) Clear(ctx context.Context, repository, organization, id string, clears func(core.DeadLetter) bool) error {
+	err := d.remove(ctx, subjects.OfRecordDeadLetter(repository, organization, id), clears)
 	if natsconn.IsNotFound(err) || natsconn.IsConflict(err) {
-		// A dead letter stored since then is of a newer failure and is kept.
 		return nil
 	}
 	return err
@@ -288,7 +288,7 @@ func (d *Store) Delete(ctx context.Context, id string) error {
 		return notFound()
 	}
 	for {
-		err := d.remove(ctx, entry.subject)
+		err := d.remove(ctx, entry.subject, nil)
 		if !natsconn.IsConflict(err) {
 			return err
 		}
@@ -300,9 +300,10 @@ func (d *Store) Delete(ctx context.Context, id string) error {
 
 func notFound() error { return core.NewError(core.CodeNotFound, "no such dead letter") }
 
-// remove replaces a dead letter by a tombstone with a TTL: deleting the message would not notify other processes.
-func (d *Store) remove(ctx context.Context, subject string) error {
-	_, sequence, err := d.last(ctx, subject)
+// remove replaces a dead letter for which clears returns true by a tombstone with a TTL: deleting the message would not notify other
+// processes.
+func (d *Store) remove(ctx context.Context, subject string, clears func(core.DeadLetter) bool) error {
+	letter, sequence, err := d.last(ctx, subject)
 	if natsconn.IsNotFound(err) {
 		return notFound()
 	}
@@ -311,6 +312,9 @@ func (d *Store) remove(ctx context.Context, subject string) error {
 	}
 	if sequence == 0 {
 		return natsconn.WrapError("removing a dead letter", err)
+	}
+	if err == nil && clears != nil && !clears(letter) {
+		return nil
 	}
 	ack, err := d.send(ctx, &nats.Msg{Subject: subject, Header: nats.Header{headerRemoved: {"1"}}},
 		jetstream.WithExpectLastSequencePerSubject(sequence), jetstream.WithMsgTTL(tombstoneTTL))

@@ -97,10 +97,11 @@ type Server struct {
 	// current is the running server, nil after a Restart that could not start the next one.
 	current atomic.Pointer[instance]
 
-	// mu is held while current is replaced or stopped; it guards cfg and stopping.
+	// mu is held while current is replaced or stopped; it guards cfg, stopping and damage.
 	mu       sync.Mutex
 	cfg      Config
 	stopping bool
+	damage   Damage
 
 	once    sync.Once
 	stopped chan struct{}
@@ -135,11 +136,17 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// run starts a nats-server and makes it the current one.
+// run checks the stored messages, starts a nats-server and makes it the current one.
 func (s *Server) run(ctx context.Context) error {
 	opts, err := s.cfg.options()
 	if err != nil {
 		return err
+	}
+	if s.damage, err = repairStreams(s.cfg.Dir); err != nil {
+		return err
+	}
+	if len(s.damage) > 0 && s.cfg.Logger != nil {
+		s.cfg.Logger.Error("stored messages were damaged on the disk and cannot be read; the others remain", "messages", s.damage)
 	}
 	ns, err := server.NewServer(opts)
 	if err != nil {

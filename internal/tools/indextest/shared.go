@@ -31,6 +31,8 @@ func RunShared(t *testing.T, open func(t *testing.T) index.Index) {
 		{"removals against older writes", testSharedRaces},
 		{"random writes", testSharedModel},
 		{"conflicts", testConflicts},
+		{"dead letters of conflicts", testConflictLetters},
+		{"dead letters of conflicts after kills", testKilledConflictLetters},
 		{"takeover", testTakeover},
 		{"scopes", testSharedScopes},
 		{"the state is hidden", testHiddenState},
