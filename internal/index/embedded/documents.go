@@ -99,7 +99,7 @@ func (p *bufferPool) get(n int) []byte {
 	if b, _ := p.pool.Get().(*[]byte); b != nil && cap(*b) >= n {
 		return (*b)[:0]
 	}
-	return make([]byte, 0, n)
+	return make([]byte, 0, n+n/8) // also for the next, which may be a little larger
 }
 
 func (p *bufferPool) put(b []byte) { p.pool.Put(&b) }
@@ -120,6 +120,7 @@ func (b *batches) add(ctx context.Context, places []evaluate.DocumentRef, hits [
 			return nil
 		}
 		err := b.each(hits[from:to])
+		clear(hits[from:to]) // they hold large documents
 		from, b.batch = to, b.batch[:0]
 		return err
 	}
