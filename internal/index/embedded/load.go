@@ -172,7 +172,7 @@ const (
 	// maxRebuiltSegment is the number of documents, and maxRebuiltBytes that of their bytes, from which a rebuilt segment is finished;
 	// minRebuildTask is the minimum number of documents for a goroutine.
 	maxRebuiltSegment = 65_536
-	maxRebuiltBytes   = 128 << 20
+	maxRebuiltBytes   = 32 << 20
 	minRebuildTask    = 2_048
 	// rebuildPage is the number of sources copied by one read transaction, rebuildPageBytes that of their bytes after which it ends.
 	rebuildPage      = 512

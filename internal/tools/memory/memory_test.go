@@ -34,11 +34,18 @@ type testCase struct {
 	records, bytes, pageSize int
 	// small is the number of concurrent downloads of two small columns, large that of the column with nearly all bytes.
 	small, large int
+	// values is set for records of many small values instead of one large text.
+	values bool
 	// full is set for the cases that take long.
 	full bool
 }
 
-func (c testCase) String() string { return fmt.Sprintf("%d records of %d KB", c.records, c.bytes/1000) }
+func (c testCase) String() string {
+	if c.values {
+		return fmt.Sprintf("%d records of %d KB of values", c.records, c.bytes/1000)
+	}
+	return fmt.Sprintf("%d records of %d KB", c.records, c.bytes/1000)
+}
 
 // TestMemory runs each case in a process of its own, and compares its highest anonymous memory with what is promised.
 func TestMemory(t *testing.T) {
@@ -48,6 +55,7 @@ func TestMemory(t *testing.T) {
 	full := os.Getenv(fullVariable) == "full"
 	for _, c := range []testCase{
 		{records: 300, bytes: megabyte, pageSize: 100, small: 4, large: 4},
+		{records: 300, bytes: megabyte, pageSize: 100, small: 4, large: 4, values: true, full: true},
 		{records: 20, bytes: 20 * megabyte, pageSize: 10, small: 4, large: 6, full: true},
 		{records: 60, bytes: 5 * megabyte, pageSize: 20, small: 16, large: 6, full: true},
 		{records: 3_000, bytes: megabyte / 10, pageSize: 500, small: 16, large: 6, full: true},
@@ -71,7 +79,7 @@ type measurement struct {
 
 func newMeasurement(t *testing.T, c testCase) *measurement {
 	t.Helper()
-	u := newUpstream(t, c.records, c.bytes)
+	u := newUpstream(t, c)
 	m := &measurement{t: t, c: c, yaml: fmt.Sprintf(`
 server: {listen: "127.0.0.1:0"}
 dataDir: %q
@@ -102,7 +110,8 @@ func (m *measurement) run() {
 		m.t.Error(err)
 	}
 	m.child = startChild(m.t, m.yaml)
-	m.phase("a restart", m.available)
+	m.phase("a restart", func() { m.available(); m.search() })
+	m.phase("a rebuild", m.rebuild)
 }
 
 // phase measures the memory while work runs.
@@ -175,6 +184,13 @@ func (m *measurement) compare() {
 	job := m.job("/index/repository/song.large?difference=true")
 	if n := job.Get("totals.drift.unchanged").Int(); n != int64(m.c.records) {
 		m.t.Fatalf("%d records are unchanged: %s", n, job.Raw)
+	}
+}
+
+func (m *measurement) rebuild() {
+	job := m.job("/index/repository/song.large?rebuild=true")
+	if n := job.Get("totals.indexed").Int(); n != int64(m.c.records) {
+		m.t.Fatalf("%d records were indexed: %s", n, job.Raw)
 	}
 }
 

@@ -15,14 +15,14 @@ const study = "S1"
 // upstream is a Song server whose analyses are made when they are read, so that this process does not hold them.
 type upstream struct {
 	*httptest.Server
-	records, bytes int
-	text           []byte
+	testCase
+	text []byte
 }
 
-// newUpstream returns a server of records analyses of about bytes bytes each.
-func newUpstream(t *testing.T, records, bytes int) *upstream {
+// newUpstream returns a server of the analyses of a case.
+func newUpstream(t *testing.T, c testCase) *upstream {
 	t.Helper()
-	u := &upstream{records: records, bytes: bytes, text: words(bytes + records)}
+	u := &upstream{testCase: c, text: words(c.bytes + c.records)}
 	u.Server = httptest.NewServer(u)
 	t.Cleanup(u.Close)
 	return u
@@ -68,6 +68,16 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // write writes one analysis.
 func (u *upstream) write(w http.ResponseWriter, number int) {
 	_, _ = fmt.Fprintf(w, `{"analysisId":"a%06d","studyId":%q,"analysisState":"PUBLISHED","analysisVersion":%d,`+
-		`"analysisType":{"name":"large","version":1},"experiment":{"platform":"P%d","text":"%s"}}`,
-		number, study, number, number%7, u.text[number:number+u.bytes])
+		`"analysisType":{"name":"large","version":1},"experiment":{"platform":"P%d","text":`, number, study, number, number%7)
+	if !u.values {
+		_, _ = fmt.Fprintf(w, `"%s"}}`, u.text[number:number+u.bytes])
+		return
+	}
+	const size = 40
+	list := make([]byte, 0, u.bytes+size)
+	for i := 0; len(list) < u.bytes; i++ {
+		list = fmt.Appendf(list, `,"%06d-%06d %s"`, number, i, u.text[i%1000:i%1000+size-18])
+	}
+	list[0] = '['
+	_, _ = w.Write(append(list, "]}}"...))
 }
