@@ -16,14 +16,10 @@ import (
 // reader reads documents from the file.
 type reader struct{ *store }
 
-// Get returns one document as last written.
-func (x *reader) Get(_ context.Context, name, id string) (doc core.StoredDocument, found bool, err error) {
-	a, done, err := x.use(name)
-	if err != nil {
-		return doc, false, err
-	}
-	defer done()
-	return x.find(a, id, source)
+// Get returns one document as last written. A large one waits for Config.Memory, which it does not hold afterwards.
+func (x *reader) Get(ctx context.Context, name, id string) (doc core.StoredDocument, found bool, err error) {
+	err = x.GetAll(ctx, name, []string{id}, func(_ int, stored core.StoredDocument, is bool) { doc, found = stored, is })
+	return doc, found, err
 }
 
 // find returns the document of an id, with what read returns of its row as its source.
