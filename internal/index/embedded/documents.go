@@ -235,6 +235,9 @@ func (s *sources) keep(doc []byte) []byte {
 		s.chunk = make([]byte, 0, max(chunkBytes, len(doc)))
 	}
 	start := len(s.chunk)
-	s.chunk = append(s.chunk, doc...)
+	var fits bool
+	if s.chunk, fits = s.parts.append(s.chunk, doc); !fits {
+		s.chunk = append(s.chunk[:start], doc...)
+	}
 	return s.chunk[start:len(s.chunk):len(s.chunk)]
 }
