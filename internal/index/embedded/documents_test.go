@@ -88,9 +88,16 @@ func TestStreamIsBoundedByBytes(t *testing.T) {
 				m := &memory{}
 				x := openLarge(t, m, n, compressed)
 				var got []string
+				var before []index.Hit
 				req := index.StreamRequest{Source: index.Source{Paths: c.paths}, Caller: core.Caller{ID: "c"}}
 				err := x.Stream(t.Context(), "a", req, func(hits []index.Hit) error {
 					bytes := 0
+					for _, hit := range before {
+						if hit.Source != nil {
+							t.Errorf("document %s is kept after its batch", hit.ID)
+						}
+					}
+					before = hits
 					for _, hit := range hits {
 						bytes += len(hit.Source)
 						got = append(got, hit.ID+" "+gjson.GetBytes(hit.Source, "n").Raw+gjson.GetBytes(hit.Source, "list.0.b").Raw)
