@@ -16,7 +16,7 @@ SEQUENTIAL := ^Test(Auth|BadDocuments|BuiltIn(Guard|Read$$|Refuses)|Catalogue(Ar
 # The packages whose tests take the number of their random cases from testkit.Cases.
 RANDOM := ./consumers/... ./http ./internal/filter/sqon ./internal/index/embedded/... ./internal/search/graphql
 
-.PHONY: help build test race lint fmt test-services services-start services-stop deployment schemathesis release fuzz mutation chaos bench ci
+.PHONY: help build test race lint fmt test-services services-start services-stop deployment schemathesis release fuzz mutation chaos memory bench ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 18
@@ -96,6 +96,10 @@ chaos: ## the failure suites at length: crashes, races, random faults, fuzzing
 	go test -count=10 -timeout 60m -run 'Killed|Cluster|ListsAmid' ./internal/queue
 	TUTTI_TEST_CASES=10 go test -count=5 -timeout 60m -run 'Killed|Cluster|Stop|Share|Refuses|Fails|Down' ./internal/app
 	TUTTI_TEST_FULL_ROUNDS=10 go test -tags services -count=1 -timeout 30m -run '^TestFullDisks$$' ./internal/app
+	$(MAKE) memory
+
+memory: ## the memory of readers of large records, printed beside what the operations guide promises (Linux, 5 minutes)
+	TUTTI_TEST_MEMORY=full go test -count=1 -timeout 30m -v -run '^TestMemory$$' ./internal/tools/memory
 
 bench: ## every figure with its target, on the real Elasticsearch, also in .cache/bench.json (BENCH='--quick backfill': one, small)
 	mkdir -p $(CACHE)

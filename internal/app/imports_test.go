@@ -201,6 +201,7 @@ var layers = map[string][]string{
 	"internal/tools/searchtest/model": {"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping"},
 	"internal/tools/demo":             {"*"},
 	"internal/tools/bench":            {"*"},
+	"internal/tools/memory":           {},
 }
 
 // confined lists the libraries that only some folders may use.

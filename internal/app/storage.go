@@ -185,6 +185,7 @@ func (s *storage) openEngine(ctx context.Context) error {
 		}
 		s.engine, err = indexembedded.Open(indexembedded.Config{
 			Dir: filepath.Join(s.cfg.DataDir, "index"), Logger: s.log.With("component", "index"), Grown: func(alias string) { s.grown(alias) },
+			Memory: s.memory.Reads,
 		})
 	}
 	if err != nil {

@@ -21,8 +21,8 @@ const Default = 256 << 20
 type Budget struct {
 	// Requests is for request bodies being received, Payloads for the results of processing submitted ones.
 	Requests, Payloads *Share
-	// Records is for fetched records, Writes for documents on their way to the index.
-	Records, Writes *Share
+	// Records is for fetched records, Writes for documents on their way to the index, Reads for those that the embedded index reads.
+	Records, Writes, Reads *Share
 
 	size    int64
 	collect func()
@@ -32,7 +32,7 @@ type Budget struct {
 	held, released int64
 }
 
-// New returns a Budget of bytes, a quarter of them for each Share. collect frees released memory, runtime.GC when nil. It is called when
+// New returns a Budget of bytes, a fifth of them for each Share. collect frees released memory, runtime.GC when nil. It is called when
 // the held and released bytes together exceed the Budget and more than a quarter of the Budget was released since the last call.
 func New(bytes int64, collect func()) (*Budget, error) {
 	if bytes <= 0 {
@@ -42,8 +42,9 @@ func New(bytes int64, collect func()) (*Budget, error) {
 		collect = runtime.GC
 	}
 	b := &Budget{size: bytes, collect: collect}
-	for _, share := range []**Share{&b.Requests, &b.Payloads, &b.Records, &b.Writes} {
-		size := max(bytes/4, 1)
+	shares := []**Share{&b.Requests, &b.Payloads, &b.Records, &b.Writes, &b.Reads}
+	for _, share := range shares {
+		size := max(bytes/int64(len(shares)), 1)
 		*share = &Share{budget: b, size: size, held: map[string]int64{}}
 	}
 	return b, nil

@@ -34,7 +34,7 @@ func acquire(t *testing.T, s *budget.Share, n int64) (release func()) {
 // more than the share counts as all of it; other shares are not affected.
 func TestAcquireInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := made(t, 400, func() {})
+		b := made(t, 500, func() {})
 		first, second := acquire(t, b.Records, 60), acquire(t, b.Records, 30)
 		var mu sync.Mutex
 		var served []int64
@@ -63,7 +63,7 @@ func TestAcquireInOrder(t *testing.T) {
 		first()
 		first() // counts once
 		expect("with 30 of 100 bytes in use")
-		for _, other := range []*budget.Share{b.Requests, b.Payloads, b.Writes} {
+		for _, other := range []*budget.Share{b.Requests, b.Payloads, b.Writes, b.Reads} {
 			acquire(t, other, 100)()
 		}
 		second()
@@ -81,7 +81,7 @@ func TestAcquireInOrder(t *testing.T) {
 // TestHolderWithNothingDoesNotWait: a holder that holds nothing is never blocked by others; its further calls wait in the queue.
 func TestHolderWithNothingDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := made(t, 400, func() {})
+		b := made(t, 500, func() {})
 		acquireFor := func(holder string, n int64) (when func(string, bool) (release func())) {
 			acquired := make(chan func(), 1)
 			go func() {
@@ -210,7 +210,7 @@ func TestCallersShare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				b := made(t, 4*size, func() {})
+				b := made(t, 5*size, func() {})
 				test(func(c core.Caller, n int64) (got func(want bool) (release func())) {
 					acquired := make(chan func(), 1)
 					go func() {
@@ -243,7 +243,7 @@ func TestCallersShare(t *testing.T) {
 // TestAcquireCanceled: a canceled wait holds nothing.
 func TestAcquireCanceled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := made(t, 400, func() {})
+		b := made(t, 500, func() {})
 		release := acquire(t, b.Writes, 100)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)

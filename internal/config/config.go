@@ -50,8 +50,8 @@ type Server struct {
 	PublicURL string
 	// MaxBodyBytes bounds a request body.
 	MaxBodyBytes int64
-	// MaxBytesInFlight bounds the memory of large bodies, with a quarter for each kind: requests being received, submissions being
-	// processed, fetched records, and documents being written.
+	// MaxBytesInFlight bounds the memory of large bodies, with a fifth for each kind: requests being received, submissions being
+	// processed, fetched records, documents being written, and documents being read from the embedded index.
 	MaxBytesInFlight int64
 	// MaxConnections bounds the open connections, MaxConnectionsPerAddress those of one address; 0 means a number that depends on
 	// the limit of open files, or half of MaxConnections for one address.

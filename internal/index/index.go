@@ -81,7 +81,7 @@ type Index interface {
 	Search(ctx context.Context, alias string, reqs []SearchRequest) ([]SearchResult, error)
 
 	// Stream calls each with all matching documents, in batches, as they were at one moment after the last Refresh, regardless of
-	// concurrent writes. It holds at most a few thousand of them in memory. The hits and their bytes are valid until each returns.
+	// concurrent writes. It holds at most a few thousand of them in memory, which are some megabytes or one document. The hits and their bytes are valid until each returns.
 	// An error of each ends the stream and is returned unwrapped. Other errors are those of Search.
 	Stream(ctx context.Context, alias string, req StreamRequest, each func([]Hit) error) error
 

@@ -3,6 +3,7 @@ package index
 import (
 	"encoding/json"
 
+	"tutti/internal/core"
 	"tutti/internal/filter/query"
 )
 
@@ -35,7 +36,7 @@ type HitsRequest struct {
 	// Read, unless nil, may be called with each document in the engine's response: the object that starts at data[at], valid until
 	// Read returns, and its ID. It returns a replacement for the document, which becomes Hit.Source with Hit.Read set, and the end
 	// of the document; a nil replacement keeps the document. It is called by one goroutine at a time, also for documents that are
-	// not in the result. It is for engines that have to find the end of documents anyway.
+	// not in the result. It is for engines that have to find the end of documents anyway, or that need not keep whole documents.
 	Read func(id string, data []byte, at int) (kept []byte, end int)
 }
 
@@ -183,4 +184,7 @@ type StreamRequest struct {
 	// Sort is their order; empty for the most efficient one.
 	Sort   []Sort
 	Source Source
+	// Caller is the client that the documents are for, the zero value for the process itself. Callers share the memory for large
+	// documents.
+	Caller core.Caller
 }

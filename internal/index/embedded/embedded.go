@@ -38,6 +38,8 @@ type Config struct {
 	// LoadWait is how long a search waits for columns that are still being loaded after a start; then it returns CodeUnavailable.
 	// Default 20 s.
 	LoadWait time.Duration
+	// Memory bounds the memory of the large documents that are read at once. Default: no bound.
+	Memory Memory
 	// Grown is called with the alias whose mapping a document or a Swap has changed. It must not block. Default: none.
 	Grown func(alias string)
 	// Logger receives the messages of background work. Default: none.
@@ -55,6 +57,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.LoadWait == 0 {
 		c.LoadWait = 20 * time.Second
+	}
+	if c.Memory == nil {
+		c.Memory = unbounded{}
 	}
 	if c.Grown == nil {
 		c.Grown = func(string) {}

@@ -90,3 +90,8 @@ func HideLastTransaction(x *Index, name string) (settle func()) {
 
 // Prepare prepares a batch as Write does.
 func Prepare(x *Index, b core.Batch) { x.prepare(x.store.aliases[b.Index], b) }
+
+// Project returns what a projection on paths keeps of a document in a buffer of a capacity.
+func Project(paths []string, doc []byte, capacity int) (kept []byte, fits bool) {
+	return newProjection(paths).append(make([]byte, 0, capacity), doc)
+}

@@ -49,7 +49,7 @@ func (f *folder) path(number uint64) string {
 // persist returns the entry of a segment, written to a file when it is large enough.
 func (f *folder) persist(s *segment.Segment) aliasSegment {
 	v := aliasSegment{segment: s}
-	if s.Documents() < minFileDocuments {
+	if counted(s) < minFileDocuments {
 		return v
 	}
 	kept, err := f.write(s)

@@ -169,11 +169,14 @@ func uncoveredRows(segments []aliasSegment, row uint64) []rowRange {
 }
 
 const (
-	// maxRebuiltSegment is the number of documents of a rebuilt segment, minRebuildTask the minimum number for a goroutine.
+	// maxRebuiltSegment is the number of documents, and maxRebuiltBytes that of their bytes, from which a rebuilt segment is finished;
+	// minRebuildTask is the minimum number of documents for a goroutine.
 	maxRebuiltSegment = 65_536
+	maxRebuiltBytes   = 32 << 20
 	minRebuildTask    = 2_048
-	// rebuildPage is the number of sources copied by one read transaction.
-	rebuildPage = 512
+	// rebuildPage is the number of sources copied by one read transaction, rebuildPageBytes that of their bytes after which it ends.
+	rebuildPage      = 512
+	rebuildPageBytes = 4 << 20
 	// progressInterval is how often the progress of a rebuild is logged.
 	progressInterval = 5 * time.Second
 )
@@ -223,12 +226,12 @@ func (l *aliasLoad) split(gaps []rowRange) []rowRange {
 // rebuildRange builds segments of the documents in one range. An error means that the index is closed.
 func (x *loader) rebuildRange(a *alias, s rowRange, tell *progress) (segments []aliasSegment, err error) {
 	var builder *segment.Builder
-	built := 0
+	built, bytes := 0, 0
 	finish := func() {
 		if built > 0 {
 			segments = append(segments, x.folder.persist(builder.Segment()))
 		}
-		builder, built = nil, 0
+		builder, built, bytes = nil, 0, 0
 	}
 	var doc []byte
 	for page := (&rowPage{}); !page.ended; {
@@ -250,9 +253,10 @@ func (x *loader) rebuildRange(a *alias, s rowRange, tell *progress) (segments []
 				continue
 			}
 			built++
+			bytes += len(doc)
 		}
 		tell.add(len(page.rows))
-		if built >= maxRebuiltSegment {
+		if built >= maxRebuiltSegment || bytes >= maxRebuiltBytes {
 			finish()
 		}
 	}
@@ -275,6 +279,9 @@ type numbered struct {
 // readPage copies the next rows of a range in one short transaction, and moves the start of the range after them.
 func (x *loader) readPage(a *alias, s *rowRange, page *rowPage) error {
 	page.rows, page.arena, page.ended = page.rows[:0], page.arena[:0], true
+	if cap(page.arena) > 2*rebuildPageBytes {
+		page.arena = nil
+	}
 	return x.viewIndex(a, func(_ *alias, b *bbolt.Bucket) error {
 		c := b.Bucket(bucketRows()).Cursor()
 		for key, row := c.Seek(rowKeyOf(s.first)); len(key) == rowKey; key, row = c.Next() {
@@ -282,7 +289,7 @@ func (x *loader) readPage(a *alias, s *rowRange, page *rowPage) error {
 			if number > s.last {
 				return nil
 			}
-			if len(page.rows) == rebuildPage {
+			if len(page.rows) == rebuildPage || len(page.arena) >= rebuildPageBytes {
 				s.first, page.ended = number, false
 				return nil
 			}

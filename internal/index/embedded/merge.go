@@ -151,7 +151,7 @@ func (x *merger) backlogged() bool {
 	waiting := 0
 	for i := range m.alias.segments.segments {
 		if m.alias.segments.segments[i].file.number == 0 {
-			waiting += m.alias.segments.segments[i].segment.Documents()
+			waiting += counted(m.alias.segments.segments[i].segment)
 		}
 	}
 	return waiting >= backlogDocuments && x.filesEnabled()
@@ -174,7 +174,7 @@ func (x *merger) swap(s *segmentSwap) {
 	now := set.segments[at : at+len(m.sources)]
 	carryDeletes(s, m, now)
 	filed, removed := len(s.put) > 0 && s.put[0].file.number != 0, filesOf(m.sources)
-	if len(s.put) > 0 && !filed && s.put[0].segment.Documents() >= minFileDocuments {
+	if len(s.put) > 0 && !filed && counted(s.put[0].segment) >= minFileDocuments {
 		x.filesPausedUntil = time.Now().Add(filePause)
 		if len(removed) > 0 {
 			// A restart will read the files of the sources, so deletions in them must still be saved.

@@ -1,10 +1,17 @@
 package embedded
 
-import "iter"
+import (
+	"iter"
 
-// Rules by which adjacent segments are merged. Each merge reads and writes all its documents, so segments wait for others of about
+	"tutti/internal/index/embedded/segment"
+)
+
+// Rules by which adjacent segments are merged. They count a document whose columns have more than countedBytes as several, so that a
+// merge, which holds the old and the new columns, is bounded by bytes too. Each merge reads and writes all its documents, so segments wait for others of about
 // their size, and a document is merged about three times on its way from a batch of a thousand to a large segment.
 const (
+	// countedBytes is the size of the columns of a document, in bytes, above which it counts as several.
+	countedBytes = 1 << 10
 	// memoryFan is the number of segments of about equal size, only in memory, that are merged. The result has at most
 	// memoryMaxDocuments: larger segments are soon written to a file anyway.
 	memoryFan          = 4
@@ -43,10 +50,21 @@ func statsOf(segments []aliasSegment) []segmentStats {
 	for i := range segments {
 		v := &segments[i]
 		deleted := v.deletedCount()
-		stats[i] = segmentStats{live: v.segment.Documents() - deleted, deleted: deleted, onDisk: v.file.number != 0, merging: v.merging}
+		times := countedTimes(v.segment)
+		stats[i] = segmentStats{
+			live: times * (v.segment.Documents() - deleted), deleted: times * deleted, onDisk: v.file.number != 0, merging: v.merging,
+		}
 	}
 	return stats
 }
+
+// countedTimes returns as how many each document of a segment counts.
+func countedTimes(s *segment.Segment) int {
+	return max(1, int(s.Bytes()/countedBytes)/max(1, s.Documents()))
+}
+
+// counted returns the number of documents that a segment counts as.
+func counted(s *segment.Segment) int { return countedTimes(s) * s.Documents() }
 
 // run is a range of adjacent segments, from ≤ i < to, and the number of their documents that are not deleted.
 type run struct{ from, to, documents int }

@@ -16,9 +16,15 @@ import (
 // reader reads documents from the file.
 type reader struct{ *store }
 
-// Get returns one document as last written.
-func (x *reader) Get(_ context.Context, name, id string) (doc core.StoredDocument, found bool, err error) {
-	err = x.view(name, func(_ *alias, b *bbolt.Bucket) error {
+// Get returns one document as last written. A large one waits for Config.Memory, which it does not hold afterwards.
+func (x *reader) Get(ctx context.Context, name, id string) (doc core.StoredDocument, found bool, err error) {
+	err = x.GetAll(ctx, name, []string{id}, func(_ int, stored core.StoredDocument, is bool) { doc, found = stored, is })
+	return doc, found, err
+}
+
+// find returns the document of an id, with what read returns of its row as its source.
+func (x *reader) find(a *alias, id string, read func(row []byte) ([]byte, error)) (doc core.StoredDocument, found bool, err error) {
+	err = x.viewIndex(a, func(_ *alias, b *bbolt.Bucket) error {
 		var e entry
 		raw := b.Bucket(bucketIDs()).Get([]byte(id))
 		if raw == nil {
@@ -30,23 +36,53 @@ func (x *reader) Get(_ context.Context, name, id string) (doc core.StoredDocumen
 		if e.deleted {
 			return nil
 		}
-		body, err := source(b.Bucket(bucketRows()).Get(rowKeyOf(e.row)))
+		body, err := read(b.Bucket(bucketRows()).Get(rowKeyOf(e.row)))
 		doc, found = core.StoredDocument{ID: id, Version: e.version, Source: body}, err == nil
 		return err
 	})
 	return doc, found, err
 }
 
-// GetAll calls each for every id, in order, with its document as last written.
+// GetAll calls each for every id, in order, with its document as last written. Large documents wait for Config.Memory.
 func (x *reader) GetAll(ctx context.Context, name string, ids []string, each func(i int, doc core.StoredDocument, found bool)) error {
+	a, done, err := x.use(name)
+	if err != nil {
+		return err
+	}
+	defer done()
+	var small []byte
 	for i, id := range ids {
-		doc, found, err := x.Get(ctx, name, id)
-		if err != nil {
+		if small, err = x.getOne(ctx, a, id, small, func(doc core.StoredDocument, found bool) { each(i, doc, found) }); err != nil {
 			return err
 		}
-		each(i, doc, found)
 	}
 	return nil
+}
+
+// getOne calls use with a document, after the read transaction. It returns small, the buffer for documents that are not large.
+func (x *reader) getOne(ctx context.Context, a *alias, id string, small []byte, use func(doc core.StoredDocument, found bool)) ([]byte, error) {
+	release := func() {}
+	defer func() { release() }()
+	doc, found, err := x.find(a, id, func(row []byte) (doc []byte, err error) {
+		size, err := sourceSize(row)
+		if err != nil || size < largeDocument {
+			return appendSource(small[:0], row)
+		}
+		acquired, err := x.cfg.Memory.Acquire(ctx, ownCaller("documents"), largeWeight*int64(size))
+		if err != nil {
+			return nil, err
+		}
+		release = acquired
+		return source(row)
+	})
+	if err != nil {
+		return small, err
+	}
+	if found && len(doc.Source) < largeDocument {
+		small = doc.Source
+	}
+	use(doc, found)
+	return small, nil
 }
 
 // Count returns the number of documents in scope.
@@ -256,13 +292,17 @@ type valueFinder struct {
 	want    string
 	found   bool
 	buf     []byte
+	doc     []byte
 }
 
 // holds reports whether the document of a row has the value.
 func (s *valueFinder) holds(tree *mapping.Field, row []byte, want string) (bool, error) {
-	doc, err := source(row)
+	doc, err := appendSource(s.doc[:0], row)
 	if err != nil {
 		return false, err
+	}
+	if s.doc = doc; len(doc) >= largeDocument {
+		s.doc = nil
 	}
 	s.want, s.found = want, false
 	// The error is ignored: the document may be older than the field's type and not fit it.

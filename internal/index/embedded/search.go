@@ -3,7 +3,6 @@ package embedded
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -49,9 +48,9 @@ func (x *searcher) Search(ctx context.Context, name string, reqs []index.SearchR
 			return err
 		}
 		out = results(answers)
-		from := sources{rows: rows}
+		from := sources{documents: documents{store: x.store, rows: rows, caller: ownCaller("search"), weight: 2}}
 		for i := range answers {
-			if err := from.fill(&answers[i], &reqs[i]); err != nil {
+			if err := from.fill(ctx, &answers[i], &reqs[i]); err != nil {
 				return err
 			}
 		}
@@ -152,72 +151,16 @@ func (x *searcher) viewSnapshot(ctx context.Context, a *alias, read func(s *snap
 // snapshotPoll is the interval between attempts to find the snapshot of a transaction.
 const snapshotPoll = time.Millisecond
 
-// maxSources bounds the total size of the documents that one Search returns, in bytes.
-const maxSources = 128 << 20
-
-// sources reads the documents of hits, up to maxSources bytes.
-type sources struct {
-	rows  *bbolt.Bucket
-	bytes int
-}
-
-// fill sets the sources of the hits in a result.
-func (s *sources) fill(answer *evaluate.Result, req *index.SearchRequest) error {
-	if req.Hits != nil && !req.Hits.Source.None {
-		if err := s.fillHits(answer.Refs, answer.Hits); err != nil {
-			return err
-		}
+func errManySources() error {
+	return &core.Error{
+		Code: core.CodeInvalid, Message: fmt.Sprintf("the requested documents together exceed %d MB", maxSources>>20),
+		Hint: "request fewer documents at once",
 	}
-	for i := range req.Facets {
-		b := req.Facets[i].Buckets
-		if b == nil || b.TopHits == 0 || b.TopSource.None {
-			continue
-		}
-		for j, places := range answer.TopRefs[i] {
-			if err := s.fillHits(places, answer.Facets[i].Buckets[j].TopHits); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (s *sources) fillHits(places []evaluate.DocumentRef, hits []index.Hit) error {
-	for part := range slices.Chunk(places, sourceChunk) {
-		buf, err := fillHits(s.rows, nil, part, hits)
-		if err != nil {
-			return err
-		}
-		hits = hits[len(part):]
-		if s.bytes += len(buf); s.bytes > maxSources {
-			return &core.Error{
-				Code: core.CodeInvalid, Message: fmt.Sprintf("the requested documents together exceed %d MB", maxSources>>20),
-				Hint: "request fewer documents at once",
-			}
-		}
-	}
-	return nil
-}
-
-// sourceChunk is the number of documents that are read between two checks of their size.
-const sourceChunk = 256
-
-// fillHits sets the sources of hits, which it appends to buf.
-func fillHits(rows *bbolt.Bucket, buf []byte, places []evaluate.DocumentRef, hits []index.Hit) ([]byte, error) {
-	for i, p := range places {
-		start := len(buf)
-		var err error
-		if buf, err = appendSource(buf, rows.Get(rowKeyOf(p.Number))); err != nil {
-			return buf, err
-		}
-		hits[i].Source = buf[start:len(buf):len(buf)]
-	}
-	return buf, nil
 }
 
 // Stream reads one snapshot in a single read transaction, because documents that are rewritten must remain readable. Until the
 // transaction ends, the pages of rewritten documents are not reused, so callers must bound its duration: whoever sends the
-// documents to a client must close a slow one.
+// documents to a client must close a slow one. Large documents wait for Config.Memory.
 func (x *searcher) Stream(ctx context.Context, name string, req index.StreamRequest, each func([]index.Hit) error) error {
 	a, done, err := x.use(name)
 	if err != nil {
@@ -231,13 +174,14 @@ func (x *searcher) Stream(ctx context.Context, name string, req index.StreamRequ
 		return evaluate.Stream(ctx, a.segments.current().parts, req, func(_ []evaluate.DocumentRef, hits []index.Hit) error { return each(hits) })
 	}
 	return x.viewSnapshot(ctx, a, func(s *snapshot, rows *bbolt.Bucket) error {
-		var buf []byte
-		return evaluate.Stream(ctx, s.parts, req, func(places []evaluate.DocumentRef, hits []index.Hit) error {
-			var err error
-			if buf, err = fillHits(rows, buf[:0], places, hits); err != nil {
-				return err
-			}
-			return each(hits)
-		})
+		caller := req.Caller
+		if caller.ID == "" {
+			caller = ownCaller("stream")
+		}
+		b := batches{each: each, batch: x.batches.get(batchBytes), documents: documents{
+			store: x.store, rows: rows, caller: caller, weight: largeWeight, parts: newProjection(req.Source.Paths),
+		}}
+		defer func() { x.batches.put(b.batch) }()
+		return evaluate.Stream(ctx, s.parts, req, func(places []evaluate.DocumentRef, hits []index.Hit) error { return b.add(ctx, places, hits) })
 	})
 }

@@ -33,6 +33,8 @@ const (
 type store struct {
 	cfg Config
 	db  *bbolt.DB
+	// large are buffers of large documents, batches those of batches of a Stream.
+	large, batches bufferPool
 
 	// calls counts the calls in progress; lifeMu guards it and closed. endCalls does not hold lifeMu while it waits, so that a
 	// callback may make further calls.

@@ -141,10 +141,11 @@ func (m *merging) round(ctx context.Context, open []*task) ([]*task, error) {
 		taken[t.ID] = true
 		now = append(now, t)
 	}
-	stored, err := m.read(ctx, now)
+	stored, later, err := m.read(ctx, now)
 	if err != nil {
 		return nil, err
 	}
+	now, rest = now[:len(now)-len(later)], append(later, rest...)
 	now = slices.DeleteFunc(now, func(t *task) bool { return m.stale(t, stored[t.n].document) })
 	adding := slices.DeleteFunc(slices.Clone(now), func(t *task) bool {
 		d := stored[t.n]
@@ -164,23 +165,31 @@ type storedDocument struct {
 	version core.Version
 }
 
-// read returns the stored documents of tasks, by the number of their item.
-func (m *merging) read(ctx context.Context, tasks []*task) (map[int]storedDocument, error) {
+// maxStored is the size of stored documents in bytes from which further ones are read in another round.
+const maxStored = 16 << 20
+
+// read returns the stored documents of tasks, by the number of their item, without those of the last tasks, later, if they are large.
+func (m *merging) read(ctx context.Context, tasks []*task) (stored map[int]storedDocument, later []*task, err error) {
 	ids := make([]string, len(tasks))
 	for i, t := range tasks {
 		ids[i] = t.ID
 	}
-	stored := make(map[int]storedDocument, len(tasks))
+	stored = make(map[int]storedDocument, len(tasks))
 	for _, t := range tasks {
 		stored[t.n] = storedDocument{document{removals: t.conflict > 0}, t.conflict}
 	}
-	err := m.GetAll(ctx, m.batch.Index, ids, func(i int, doc core.StoredDocument, found bool) {
-		if found {
+	bytes := 0
+	err = m.GetAll(ctx, m.batch.Index, ids, func(i int, doc core.StoredDocument, found bool) {
+		switch {
+		case bytes >= maxStored:
+			later = append(later, tasks[i])
+		case found:
+			bytes += len(doc.Source)
 			doc.Source = slices.Clone(doc.Source)
 			stored[tasks[i].n] = storedDocument{m.group.parse(doc), doc.Version}
 		}
 	})
-	return stored, err
+	return stored, later, err
 }
 
 // stale reports whether the repository's entry is newer than a task, and sets the task's result.

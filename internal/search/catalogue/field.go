@@ -14,6 +14,7 @@ import (
 	"tutti/internal/filter/sqon"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
+	"tutti/internal/jsontext"
 	"tutti/internal/search/catalogue/definition"
 )
 
@@ -299,49 +300,35 @@ type sample struct {
 }
 
 // object records the fields below an object. path is "" or ends with a dot. Other values have no fields.
-func (s *sample) object(raw json.RawMessage, path string) {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(raw, &members) != nil {
-		return
-	}
-	for name, value := range members {
-		s.value(value, path+name)
-	}
+func (s *sample) object(raw []byte, path string) {
+	jsontext.Members(raw, 0, func(name []byte, escaped bool, value jsontext.Span) bool {
+		if escaped {
+			name = jsontext.AppendUnescaped(nil, name)
+		}
+		s.value(value.Of(raw), path+string(name))
+		return true
+	})
 }
 
-// value records a value and the fields below it.
-func (s *sample) value(raw json.RawMessage, path string) {
+// value records a value and the fields below it. Arrays within an array are part of it; nulls do not count.
+func (s *sample) value(raw []byte, path string) {
 	f, known := s.fields.byName[path]
 	if !known && raw[0] != '{' && raw[0] != '[' {
 		return
 	}
-	all := items(nil, raw)
-	if len(all) > 1 && known && canBeMultiValued(mapping.Type(f.Type)) {
+	values := 0
+	jsontext.Items(raw, jsontext.Span{End: len(raw)}, func(item jsontext.Span) bool {
+		if raw[item.Start] == 'n' {
+			return true
+		}
+		values++
+		if raw[item.Start] == '{' && (!known || f.mapped != nil && f.mapped.Container()) {
+			s.object(item.Of(raw), path+".")
+		}
+		return true
+	})
+	if values > 1 && known && canBeMultiValued(mapping.Type(f.Type)) {
 		s.multiValued[path] = true
-	}
-	for _, item := range all {
-		if item[0] == '{' && (!known || f.mapped != nil && f.mapped.Container()) {
-			s.object(item, path+".")
-		}
-	}
-}
-
-// items appends the items of an array and of the arrays within it, without nulls. Any other value is one item.
-func items(all []json.RawMessage, raw json.RawMessage) []json.RawMessage {
-	switch raw[0] {
-	case 'n':
-		return all
-	case '[':
-		var elements []json.RawMessage
-		if json.Unmarshal(raw, &elements) != nil {
-			return all
-		}
-		for _, element := range elements {
-			all = items(all, element)
-		}
-		return all
-	default:
-		return append(all, raw)
 	}
 }
 

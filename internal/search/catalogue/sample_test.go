@@ -3,6 +3,7 @@ package catalogue_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -219,4 +220,31 @@ func TestRegistrySampleHangs(t *testing.T) {
 			t.Errorf("%d samples", d.calls)
 		}
 	})
+}
+
+// TestSampleOfLargeDocument: a sample finds the fields of a document without copying it.
+func TestSampleOfLargeDocument(t *testing.T) {
+	m := look(t, minimal("a"), manyTypes)
+	const size = 8 << 20
+	long := strings.Repeat("x", size)
+	d := &documents{}
+	d.set(nil, `{"lab":{"city":["`+long+`","y"]},"files":[{"name":["a","b"]}],"t\u0061gs":["a", null,["b"]],"one":"`+long+`"}`)
+	copied := uint64(2*size + 1<<10) // documents copies it
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := multiValued(t, m, d)
+	runtime.ReadMemStats(&after)
+	if want := multiValuedOf(t, m, `{"lab":{"city":["x","y"]},"files":[{"name":["a","b"]}],"tags":["a","b"],"one":"x"}`); got != want || want == "" {
+		t.Errorf("multi-valued are %q, want %q", got, want)
+	}
+	if took := after.TotalAlloc - before.TotalAlloc; took > copied+size/4 {
+		t.Errorf("%d bytes were allocated for a sample of %d", took, 2*size)
+	}
+}
+
+func multiValuedOf(t *testing.T, m *catalogue.Model, doc string) string {
+	t.Helper()
+	d := &documents{}
+	d.set(nil, doc)
+	return multiValued(t, m, d)
 }

@@ -371,9 +371,19 @@ func quoteCell(b []byte, mark int) []byte {
 	if len(cell) == 0 || !bytes.ContainsAny(cell, ",\"\r\n") && cell[0] != ' ' && cell[len(cell)-1] != ' ' {
 		return b
 	}
-	text := strings.ReplaceAll(string(cell), `"`, `""`)
-	b = append(b[:mark], '"')
-	return append(append(b, text...), '"')
+	quotes := bytes.Count(cell, []byte{'"'})
+	b = slices.Grow(b, quotes+2)[:len(b)+quotes+2]
+	to := len(b) - 1
+	b[to] = '"'
+	for i := mark + len(cell) - 1; i >= mark; i-- { // the cell moves to the end, where nothing is overwritten that was not moved
+		to--
+		if b[to] = b[i]; b[i] == '"' {
+			to--
+			b[to] = '"'
+		}
+	}
+	b[mark] = '"'
+	return b
 }
 
 // insert inserts a byte.

@@ -3,6 +3,8 @@ package download_test
 import (
 	"encoding/csv"
 	"encoding/json"
+	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -11,6 +13,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/search/download"
+	"tutti/internal/search/view"
 )
 
 const someColumns = `["analysisId","title","count","score","open","tags","at","info","donor.sex","files.name","files.parts.md5"]`
@@ -200,4 +203,28 @@ func TestLists(t *testing.T) {
 	w.engine.docs = w.engine.docs[2:]
 	w.engine.docs = append(w.engine.docs, []byte(`{}`))
 	w.gives(t, `{"format":"jsonl","columns":["tags"]}`, `{"tags":["=a","b"]}`+"\n"+`{"tags":["single"]}`+"\n"+`{"tags":[]}`+"\n")
+}
+
+// TestLargeRowIsBuiltOnce: each row allocates about its size, whatever its format has to escape, and the download does not keep it.
+func TestLargeRowIsBuiltOnce(t *testing.T) {
+	const size, rows = 8 << 20, 4
+	value := strings.Repeat(`a, \"b\"\n`, size/len(`a, \"b\"\n`))
+	r := &repeating{hits: []index.Hit{{ID: "A", Source: []byte(`{"analysisId":"A","studyId":"` + value + `"}`)}}, batches: rows}
+	s, err := download.New(models{"c": model(t, base+`}`)}, view.New(r, view.Config{}), download.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, params := range []string{
+		`{"format":"tsv","columns":["analysisId","studyId"]}`, `{"format":"csv","columns":["studyId"]}`, `{"format":"json","columns":["studyId"]}`, `{"format":"jsonl"}`,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := s.Download(t.Context(), "c", core.Principal{}, core.DownloadRequest{Params: []byte(params)}, func(core.DownloadHead) (io.Writer, error) {
+			return io.Discard, nil
+		})
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; err != nil || took > rows*size*5/4 {
+			t.Errorf("%s: %v; %d MB were allocated for %d rows of %d MB", params, err, took>>20, rows, size>>20)
+		}
+	}
 }

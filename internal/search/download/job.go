@@ -199,6 +199,7 @@ func (j *job) run(ctx context.Context, w io.Writer) (rows int64, err error) {
 	documents := int64(0)
 	var id string
 	write := func(row *extract.Row) error {
+		out.reserve(row)
 		out.b = j.encoder.row(out.b, id, row)
 		rows++
 		if len(out.b) < flushAt {

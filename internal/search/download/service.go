@@ -145,6 +145,7 @@ func (s *Service) download(ctx context.Context, m *catalogue.Model, who core.Pri
 		if jobs[i], err = prepare(ctx, view, o, &o.files[i], s.cfg); err != nil {
 			return o, err
 		}
+		jobs[i].request.Caller = r.Caller
 	}
 	name := cmp.Or(o.fileName, m.Definition().DocumentType, m.Definition().ID)
 	if o.archive {

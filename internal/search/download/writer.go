@@ -23,14 +23,32 @@ type buffer struct {
 	b []byte
 }
 
+// maxIdle is the capacity in bytes above which an empty buffer is released.
+const maxIdle = 1 << 20
+
 // flush writes the buffer.
 func (b *buffer) flush() error {
 	if len(b.b) == 0 {
 		return nil
 	}
 	_, err := b.w.Write(b.b)
-	b.b = b.b[:0]
+	if b.b = b.b[:0]; cap(b.b) > maxIdle {
+		b.b = nil
+	}
 	return err
+}
+
+// reserve makes room for a large row at once: a buffer that grows while values are appended needs several times their size.
+func (b *buffer) reserve(row *extract.Row) {
+	size := 0
+	for _, values := range row.Values {
+		for _, v := range values {
+			size += v.End - v.Start
+		}
+	}
+	if size > flushAt {
+		b.b = slices.Grow(b.b, size+size/64+flushAt)
+	}
 }
 
 // encoder encodes a file. Its methods append to a buffer.

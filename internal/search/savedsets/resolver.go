@@ -57,7 +57,7 @@ func (s Resolver) members(ctx context.Context, v *view.View, r graphql.SetReques
 		}
 	}
 	c := collector{seen: map[string]struct{}{}, sets: s.sets}
-	req := index.StreamRequest{Filter: r.Filter, Sort: r.Sort}
+	req := index.StreamRequest{Filter: r.Filter, Sort: r.Sort, Caller: core.Caller{ID: v.Who().ID, Known: true}}
 	if r.Field.Path == "_id" {
 		req.Source.None = true
 	} else {

@@ -135,7 +135,9 @@ func TestSavedSetHasWhatItsOwnerSees(t *testing.T) {
 			if diff := cmp.Diff(want, saved); diff != "" {
 				t.Error(diff)
 			}
-			stream := []index.StreamRequest{{Filter: query.Both(granted, asked), Sort: r.Sort, Source: c.source}}
+			stream := []index.StreamRequest{{
+				Filter: query.Both(granted, asked), Sort: r.Sort, Source: c.source, Caller: core.Caller{ID: "key:1", Known: true},
+			}}
 			if diff := cmp.Diff(stream, w.engine.streams); diff != "" {
 				t.Error(diff)
 			}

@@ -1,6 +1,11 @@
 package segment
 
-import "strings"
+import (
+	"strings"
+	"sync/atomic"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
 
 // Segment is an immutable set of documents in columns. It is safe for concurrent use. The slices and bitmaps that it returns must
 // not be changed.
@@ -11,6 +16,8 @@ type Segment struct {
 	spaces     map[string]*rowSpace
 	columns    map[string]*Column
 	keyColumns keyColumns
+	// size is the result of Bytes, 0 before its first call.
+	size atomic.Int64
 }
 
 // rowSpace holds the rows of a nested path.
@@ -25,6 +32,29 @@ const idField = "_id"
 
 // Documents returns the number of documents, which are the rows of "".
 func (s *Segment) Documents() int { return len(s.numbers) }
+
+// Bytes returns about the memory of the segment.
+func (s *Segment) Bytes() int64 {
+	if s.size.Load() == 0 {
+		var n sizer
+		s.visitSections(&n)
+		s.size.Store(max(int64(n), 1))
+	}
+	return s.size.Load()
+}
+
+// sizer adds up the lengths of sections in bytes.
+type sizer int64
+
+func (n *sizer) bytes(b *[]byte)  { *n += sizer(len(*b)) }
+func (n *sizer) u32s(v *[]uint32) { *n += sizer(4 * len(*v)) }
+func (n *sizer) u64s(v *[]uint64) { *n += sizer(8 * len(*v)) }
+
+func (n *sizer) bitmaps(v *[]*roaring.Bitmap) {
+	for _, size := range bitmapSizes(*v) {
+		*n += sizer(size)
+	}
+}
 
 // Numbers returns the row number of each document in the index file, in ascending order.
 func (s *Segment) Numbers() []uint64 { return s.numbers }

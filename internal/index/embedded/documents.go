@@ -1,0 +1,243 @@
+package embedded
+
+import (
+	"bytes"
+	"context"
+	"sync"
+
+	"github.com/klauspost/compress/s2"
+	"go.etcd.io/bbolt"
+
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/embedded/evaluate"
+)
+
+const (
+	// batchBytes is the capacity of a batch of a Stream, in bytes.
+	batchBytes = 512 << 10
+	// largeDocument is the size in bytes from which a document is read with memory of Config.Memory, and by itself.
+	largeDocument = 256 << 10
+	// largeWeight is the memory of a large document that is passed on, as a multiple of its size: the document, and what its reader
+	// makes of it.
+	largeWeight = 3
+)
+
+// Memory bounds the memory of large documents that are read at once.
+type Memory interface {
+	// Acquire blocks until n bytes are free for a caller. release must be called when they are no longer used.
+	Acquire(ctx context.Context, c core.Caller, n int64) (release func(), err error)
+}
+
+// unbounded is the Memory of an Index without one.
+type unbounded struct{}
+
+// Acquire returns at once.
+func (unbounded) Acquire(context.Context, core.Caller, int64) (release func(), err error) {
+	return func() {}, nil
+}
+
+// ownCaller returns the caller of a purpose of the process itself, which never waits for its first document.
+func ownCaller(purpose string) core.Caller { return core.Caller{ID: "index: " + purpose, Known: true} }
+
+// documents reads the documents of rows one by one, for one reader.
+type documents struct {
+	*store
+	rows   *bbolt.Bucket
+	caller core.Caller
+	// weight is the memory of a large document as a multiple of its size.
+	weight int64
+	parts  *projection
+}
+
+// read calls use with the document of a row, which is valid until use returns. Small documents share the capacity of small.
+func (d *documents) read(ctx context.Context, number uint64, small []byte, use func(doc []byte) error) error {
+	row := d.rows.Get(rowKeyOf(number))
+	size, err := sourceSize(row)
+	if err != nil {
+		return err
+	}
+	if size < largeDocument {
+		doc, err := appendSource(small[:0], row)
+		if err != nil {
+			return err
+		}
+		return use(doc)
+	}
+	release, err := d.cfg.Memory.Acquire(ctx, d.caller, d.weight*int64(size))
+	if err != nil {
+		return err
+	}
+	defer release()
+	buf := d.large.get(size)
+	defer func() { d.large.put(buf) }()
+	doc, err := appendSource(buf[:0], row)
+	if err != nil {
+		return err
+	}
+	return use(doc)
+}
+
+// sourceSize returns the size of the document of a row in bytes.
+func sourceSize(row []byte) (int, error) {
+	_, body, err := splitRow(row)
+	if err != nil || row[0] != codecS2 {
+		return len(body), err
+	}
+	n, err := s2.DecodedLen(body)
+	if err != nil || n > maxSource {
+		return 0, errCorrupt("source")
+	}
+	return n, nil
+}
+
+// bufferPool holds buffers that are not in use, until the next garbage collections.
+type bufferPool struct{ pool sync.Pool }
+
+// get returns an empty buffer of at least n bytes.
+func (p *bufferPool) get(n int) []byte {
+	if b, _ := p.pool.Get().(*[]byte); b != nil && cap(*b) >= n {
+		return (*b)[:0]
+	}
+	return make([]byte, 0, n+n/8) // also for the next, which may be a little larger
+}
+
+func (p *bufferPool) put(b []byte) { p.pool.Put(&b) }
+
+// batches passes the documents of a Stream on, in batches of at most batchBytes or one large document.
+type batches struct {
+	documents
+	// batch has the documents of the hits that are not passed on.
+	batch []byte
+	each  func([]index.Hit) error
+}
+
+// add sets the sources of hits and passes them on.
+func (b *batches) add(ctx context.Context, places []evaluate.DocumentRef, hits []index.Hit) error {
+	from := 0 // hits before it are passed on
+	flush := func(to int) error {
+		if from == to {
+			return nil
+		}
+		err := b.each(hits[from:to])
+		clear(hits[from:to]) // they hold large documents
+		from, b.batch = to, b.batch[:0]
+		return err
+	}
+	for i, p := range places {
+		if cap(b.batch)-len(b.batch) < largeDocument {
+			if err := flush(i); err != nil {
+				return err
+			}
+		}
+		err := b.read(ctx, p.Number, b.batch[len(b.batch):], func(doc []byte) error {
+			if len(doc) < largeDocument { // it is in the batch
+				hits[i].Source = doc[:len(doc):len(doc)]
+				b.batch = b.batch[:len(b.batch)+len(doc)]
+				return nil
+			}
+			if b.parts != nil {
+				start := len(b.batch)
+				if batch, fits := b.parts.append(b.batch, doc); fits {
+					b.batch = batch
+					hits[i].Source = batch[start:len(batch):len(batch)]
+					return nil
+				}
+			}
+			if err := flush(i); err != nil {
+				return err
+			}
+			hits[i].Source = doc
+			return flush(i + 1)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return flush(len(places))
+}
+
+// maxSources bounds the total size of the documents that one Search returns, in bytes.
+const maxSources = 128 << 20
+
+// sources reads the documents of hits, up to maxSources bytes.
+type sources struct {
+	documents
+	bytes int
+	// chunk has the last of the small documents, small is the buffer to read them.
+	chunk, small []byte
+}
+
+// fill sets the sources of the hits in a result.
+func (s *sources) fill(ctx context.Context, answer *evaluate.Result, req *index.SearchRequest) error {
+	if req.Hits != nil && !req.Hits.Source.None {
+		s.parts = newProjection(req.Hits.Source.Paths)
+		if err := s.fillHits(ctx, answer.Refs, answer.Hits, req.Hits.Read); err != nil {
+			return err
+		}
+	}
+	for i := range req.Facets {
+		b := req.Facets[i].Buckets
+		if b == nil || b.TopHits == 0 || b.TopSource.None {
+			continue
+		}
+		s.parts = newProjection(b.TopSource.Paths)
+		for j, places := range answer.TopRefs[i] {
+			if err := s.fillHits(ctx, places, answer.Facets[i].Buckets[j].TopHits, nil); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *sources) fillHits(ctx context.Context, places []evaluate.DocumentRef, hits []index.Hit,
+	read func(id string, data []byte, at int) ([]byte, int),
+) error {
+	for i, p := range places {
+		err := s.read(ctx, p.Number, s.small, func(doc []byte) error {
+			if len(doc) < largeDocument {
+				s.small = doc
+			}
+			if read != nil {
+				if kept, _ := read(p.ID, doc, 0); kept != nil {
+					hits[i].Source, hits[i].Read = kept, true
+					return nil
+				}
+			}
+			hits[i].Source = s.keep(doc)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if s.bytes += len(hits[i].Source); s.bytes > maxSources {
+			return errManySources()
+		}
+	}
+	return nil
+}
+
+// chunkBytes is the size of the memory that small documents share.
+const chunkBytes = 64 << 10
+
+// keep returns a copy of the requested part of a document.
+func (s *sources) keep(doc []byte) []byte {
+	if len(doc) >= largeDocument {
+		part := s.large.get(len(doc))
+		defer func() { s.large.put(part) }()
+		if kept, fits := s.parts.append(part, doc); fits {
+			return bytes.Clone(kept)
+		}
+		return bytes.Clone(doc)
+	}
+	if cap(s.chunk)-len(s.chunk) < len(doc) {
+		s.chunk = make([]byte, 0, max(chunkBytes, len(doc)))
+	}
+	start := len(s.chunk)
+	var fits bool
+	if s.chunk, fits = s.parts.append(s.chunk, doc); !fits {
+		s.chunk = append(s.chunk[:start], doc...)
+	}
+	return s.chunk[start:len(s.chunk):len(s.chunk)]
+}

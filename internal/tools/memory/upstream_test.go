@@ -1,0 +1,83 @@
+package memory_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"testing"
+)
+
+// study is the only study of an upstream.
+const study = "S1"
+
+// upstream is a Song server whose analyses are made when they are read, so that this process does not hold them.
+type upstream struct {
+	*httptest.Server
+	testCase
+	text []byte
+}
+
+// newUpstream returns a server of the analyses of a case.
+func newUpstream(t *testing.T, c testCase) *upstream {
+	t.Helper()
+	u := &upstream{testCase: c, text: words(c.bytes + c.records)}
+	u.Server = httptest.NewServer(u)
+	t.Cleanup(u.Close)
+	return u
+}
+
+// words returns a text of n bytes that compresses like metadata.
+func words(n int) []byte {
+	r := rand.New(rand.NewPCG(1, 2))
+	text := make([]byte, 0, n+16)
+	for len(text) < n {
+		text = fmt.Appendf(text, "term-%03d %d ", r.IntN(500), r.IntN(10_000))
+	}
+	return text[:n]
+}
+
+// ServeHTTP implements http.Handler.
+func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	const prefix = "/studies/" + study + "/analysis/"
+	switch path := r.URL.Path; {
+	case path == "/studies/all":
+		_, _ = fmt.Fprintf(w, "[%q]", study)
+	case path == prefix+"paginated":
+		offset, _ := strconv.Atoi(r.URL.Query().Get("offset"))
+		limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+		n := max(0, min(limit, u.records-offset))
+		_, _ = fmt.Fprintf(w, `{"totalAnalyses":%d,"currentTotalAnalyses":%d,"analyses":[`, u.records, n)
+		for i := range n {
+			if i > 0 {
+				_, _ = w.Write([]byte{','})
+			}
+			u.write(w, offset+i)
+		}
+		_, _ = w.Write([]byte("]}"))
+	case len(path) > len(prefix):
+		number, _ := strconv.Atoi(path[len(prefix)+1:])
+		u.write(w, number)
+	default:
+		_, _ = w.Write([]byte("true"))
+	}
+}
+
+// write writes one analysis.
+func (u *upstream) write(w http.ResponseWriter, number int) {
+	_, _ = fmt.Fprintf(w, `{"analysisId":"a%06d","studyId":%q,"analysisState":"PUBLISHED","analysisVersion":%d,`+
+		`"analysisType":{"name":"large","version":1},"experiment":{"platform":"P%d","text":`, number, study, number, number%7)
+	if !u.values {
+		_, _ = fmt.Fprintf(w, `"%s"}}`, u.text[number:number+u.bytes])
+		return
+	}
+	const size = 40
+	list := make([]byte, 0, u.bytes+size)
+	for i := 0; len(list) < u.bytes; i++ {
+		list = fmt.Appendf(list, `,"%06d-%06d %s"`, number, i, u.text[i%1000:i%1000+size-18])
+	}
+	list[0] = '['
+	_, _ = w.Write(append(list, "]}}"...))
+}
