@@ -6,6 +6,7 @@ import (
 	"tutti/consumers/fetch"
 	"tutti/consumers/loop"
 	"tutti/consumers/outcome"
+	"tutti/consumers/retry"
 	"tutti/consumers/run"
 )
 
@@ -31,6 +32,10 @@ type (
 	Rebuild = run.Rebuild
 	// Index is the consumers' read access to the index; writes go through the bulk writer.
 	Index = run.Index
+	// DeadLetterPages reads dead letters in pages.
+	DeadLetterPages = retry.Letters
+	// Retrier publishes the Requests of dead letters again.
+	Retrier = retry.Retrier
 	// Metrics counts fetched records, outcomes and times to index.
 	Metrics = outcome.Metrics
 )
@@ -49,6 +54,7 @@ type SharedIndex interface {
 type Requests interface {
 	loop.Requests
 	run.Requests
+	retry.Room
 }
 
 // Probe checks and prepares a repository's index.

@@ -70,14 +70,7 @@ func (r *repository) jobOf(ctx context.Context, m core.Message) (core.Job, error
 	if core.CodeOf(err) != core.CodeNotFound {
 		return job, err
 	}
-	job = core.Job{
-		ID: req.JobID, Scope: req.Scope, Repository: req.Repository, Organization: req.Organization,
-		IndexName: r.Repository.IndexName, State: core.JobQueued, Cause: req.Cause, Force: req.Force, Rebuild: req.Rebuild,
-		Difference: req.Difference, RequestID: req.ID, QueuedAt: req.ReceivedAt,
-	}
-	if job.Scope == core.ScopePage {
-		job.Scope = core.ScopeOrganization
-	}
+	job = core.NewJob(req, r.Repository.IndexName)
 	if err := r.Jobs.Create(ctx, job); err != nil && core.CodeOf(err) != core.CodeConflict {
 		return job, err
 	}

@@ -228,9 +228,9 @@ func (s letterStore) Retry(_ context.Context, id, _ string) (core.DeadLetter, er
 	return s.letters[id], nil
 }
 
-func (s letterStore) RetryAll(_ context.Context, repository, reason, _ string) (int, int, error) {
+func (s letterStore) RetryAll(_ context.Context, repository, reason, _ string) (core.Job, error) {
 	s.called("retry-all", repository, reason)
-	return 1, 0, nil
+	return core.Job{ID: "job-1"}, nil
 }
 
 // tokens verifies three tokens.
@@ -360,7 +360,7 @@ func actions() []actionCase {
 		{"/console/jobs/j2/cancel", nil, writers, "cancel j2", "/console/jobs/j2?notice=cancelled"},
 		{"/console/dead-letters/l1/retry", nil, writers, "retry l1", "/console/dead-letters?notice=retried"},
 		{"/console/dead-letters/l1/discard", nil, system, "discard l1", "/console/dead-letters?notice=discarded"},
-		{"/console/dead-letters/retry", url.Values{"repository": {"song.ca"}}, system, "retry-all song.ca ", "/console/dead-letters?notice=retried-all"},
+		{"/console/dead-letters/retry", url.Values{"repository": {"song.ca"}}, system, "retry-all song.ca ", "/console/jobs/job-1?notice=retried-all"},
 		{
 			"/console/records/index",
 			url.Values{"repository": {"song.ca"}, "organization": {"S1"}, "id": {"r1"}},
