@@ -87,10 +87,10 @@ func (s *retries) RetryPage(
 			continue
 		}
 		records.put(r)
+		retried++
 	}
-	retried, err = s.submitRecords(ctx, records)
-	if err != nil {
-		return retried, refused, err
+	if _, err = s.submitRecords(ctx, records); err != nil {
+		return 0, 0, err
 	}
 	did, cannot, err := s.retryEach(ctx, others, requestID)
 	return retried + did, refused + cannot, err
@@ -116,6 +116,9 @@ func (s *retries) retryEach(
 			default:
 				if core.Retryable(err) || ctx.Err() != nil {
 					return err
+				}
+				if core.CodeOf(err) != core.CodeConflict {
+					s.cfg.Logger.WarnContext(ctx, "retrying a dead letter", "dead_letter", l.ID, "err", err)
 				}
 				refused++
 			}

@@ -68,7 +68,7 @@ func (q *Queue) HalfFull(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, natsconn.WrapError("counting the pending requests", err)
 	}
-	return info.State.Msgs > uint64(q.maxPending)/2, nil
+	return info.State.Msgs > uint64(q.maxPending)/2+1, nil // and the probe
 }
 
 // PendingRecords returns the ids of an organization's records, or of all of the repository's when organization is
