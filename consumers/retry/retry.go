@@ -107,7 +107,7 @@ func (w *Worker) run(ctx context.Context, req core.Request) error {
 			return fmt.Errorf("retrying dead letters: %w", err)
 		}
 		job, err = w.update(ctx, job, func(j *core.Job) {
-			j.Cursor = next
+			j.Cursor, j.ExpectedOrganizations = next, new(int)
 			j.Totals.Fetched += int64(count)
 			j.Totals.Retried += int64(retried)
 			j.Totals.Rejected += int64(refused)
@@ -132,8 +132,8 @@ func (w *Worker) start(ctx context.Context, req core.Request) (core.Job, error) 
 		return job, err
 	}
 	return w.update(ctx, job, func(j *core.Job) {
-		now, none := time.Now().UTC(), 0
-		j.State, j.StartedAt, j.ExpectedOrganizations = core.JobRunning, &now, &none
+		now := time.Now().UTC()
+		j.State, j.StartedAt = core.JobRunning, &now
 	})
 }
 
@@ -176,6 +176,7 @@ func (w *Worker) awaitRoom(ctx context.Context, jobID string) error {
 
 func (w *Worker) end(ctx context.Context, job core.Job) error {
 	job, err := w.update(ctx, job, func(j *core.Job) {
+		j.ExpectedOrganizations = new(int) // so that the number of dead letters is known, also if it is 0
 		refused := j.Totals.Rejected
 		if refused == 0 {
 			j.End(core.JobSucceeded, nil)

@@ -270,9 +270,8 @@ func TestNotifyPartly(t *testing.T) {
 			t.Errorf("retry of %s: %s", l.Raw, a.raw)
 		}
 	}
-	a := w.mustRequest(http.MethodPost, "/dead-letters/retry", http.StatusAccepted)
-	if a.get("retried").Int() != 0 || a.get("refused").Int() != 2 {
-		t.Errorf("retry of all: %s", a.raw)
+	if j := w.awaitJob(w.retryAll("")); j.Get("totals.retried").Int() != 0 || j.Get("totals.rejected").Int() != 2 || j.Get("state").String() != "failed" {
+		t.Errorf("retry of all: %s", j.Raw)
 	}
 }
 
