@@ -61,6 +61,7 @@ type Retries struct {
 	Source  Source
 	Letters DeadLetterPages
 	Retrier Retrier
+	Room    Room
 }
 
 // Deps are the dependencies that all repositories share; all are required but Retries, without which no process retries dead letters.
@@ -176,7 +177,7 @@ func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 	}
 	if deps.Retries.Source != nil {
 		worker := retry.New(newLoop(c.process, "", deps, cfg, cfg.Logger), retry.Config{
-			Logger: cfg.Logger, Letters: deps.Retries.Letters, Retrier: deps.Retries.Retrier, Jobs: deps.Jobs, Room: deps.Requests,
+			Logger: cfg.Logger, Letters: deps.Retries.Letters, Retrier: deps.Retries.Retrier, Jobs: deps.Jobs, Room: deps.Retries.Room,
 		})
 		c.retries = func() { worker.Pull(deps.Retries.Source) }
 	}
@@ -219,7 +220,7 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 			PageAttempts:          cfg.PageAttempts, GiveUpAfter: r.GiveUpAfter, Concurrency: r.Concurrency, ProgressEvery: cfg.ProgressEvery,
 			SweepTimeout: cfg.SweepTimeout, ClockSkew: cfg.ClockSkew, Fetcher: fetcher, Outcomes: outcomes, Writer: deps.Writer,
 			Requests: deps.Requests, Jobs: deps.Jobs, Organizations: deps.Organizations, Pages: deps.Pages, IDs: deps.IDs, Records: records, Cells: deps.Cells,
-			Index: documents, Same: same, Rebuild: r.Rebuild,
+			Index: documents, Same: same, Rebuild: r.Rebuild, FillCell: FillCell(r.Code, r.IndexName),
 		}),
 		watch: &indexWatch{
 			Repository: r, loop: l, outcomes: outcomes, log: log, cells: deps.Cells, index: documents, jobs: deps.Jobs,

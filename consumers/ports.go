@@ -36,6 +36,8 @@ type (
 	DeadLetterPages = retry.Letters
 	// Retrier publishes the Requests of dead letters again.
 	Retrier = retry.Retrier
+	// Room reports whether the queue has room.
+	Room = retry.Room
 	// Metrics counts fetched records, outcomes and times to index.
 	Metrics = outcome.Metrics
 )
@@ -54,7 +56,6 @@ type SharedIndex interface {
 type Requests interface {
 	loop.Requests
 	run.Requests
-	retry.Room
 }
 
 // Probe checks and prepares a repository's index.

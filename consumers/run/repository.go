@@ -52,7 +52,12 @@ type Config struct {
 	// Same reports whether a stored document, as Index.GetAll returns it, is the document of a record.
 	Same    func(stored, document []byte) bool
 	Rebuild Rebuild
+	// FillCell names the cell that becomes FillDone before the end of a job that has filled the index.
+	FillCell string
 }
+
+// FillDone is the value of Config.FillCell once the index was filled.
+const FillDone = "done"
 
 // repository is what the workers of one repository's runs share.
 type repository struct {

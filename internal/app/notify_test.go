@@ -431,6 +431,10 @@ func TestNotifyQueueFull(t *testing.T) {
 	if len(taken) < room || len(refused) == 0 {
 		t.Fatalf("%d were taken, %d refused, there is room for %d messages", len(taken), len(refused), room)
 	}
+	w.eventually(wait, func() (bool, string) {
+		a := w.ready()
+		return a.get("components.queue").String() == "degraded" && strings.Contains(string(a.raw), "as many as it may (queue.maxPending)"), string(a.raw)
+	})
 	var rest []string
 	for _, id := range append(ids[2*room:], refused...) {
 		rest = append(rest, songEvent(code, "S1", id, "PUBLISHED"))

@@ -223,7 +223,7 @@ func (x *indexer) startConsumers(ctx context.Context) error {
 	x.consumers, err = consumers.New(work, consumers.Deps{
 		Requests: x.queue, DeadLetters: letters, Jobs: jobs, Organizations: jobs, Pages: x.queue.PageNotes(), IDs: x.queue.Lists(),
 		Cells: x.queue.Cells(),
-		Index: x.index, Writer: x.writer, Retries: consumers.Retries{Source: retries, Letters: letters, Retrier: x.ingest},
+		Index: x.index, Writer: x.writer, Retries: consumers.Retries{Source: retries, Letters: letters, Retrier: x.ingest, Room: x.queue},
 	}, consumers.Config{
 		Logger: x.log.With("component", "consumers"), Metrics: x.metrics.consumers, Tracer: x.tracer, AckWait: x.ackWait(),
 		MaxDeliver: x.opts.MaxDeliver, MaxRecordBytes: x.cfg.Index.MaxRecordBytes,

@@ -210,6 +210,11 @@ func NewJob(r Request, indexName string) Job {
 	return job
 }
 
+// HasWritten reports whether the job succeeded, even without records, or ended partial and has written documents.
+func (j *Job) HasWritten() bool {
+	return j.State == JobSucceeded || j.State == JobPartial && j.Totals.Written()
+}
+
 // Joinable reports whether a trigger of the job's scope and flags is returned this job instead of a new one. A run that has started
 // may have passed what changed since, so that only a queued one is; a retry of dead letters is until it ends.
 func (j *Job) Joinable() bool {

@@ -61,14 +61,20 @@ func (q *Queue) Idle(ctx context.Context, repository string) (bool, error) {
 	return true, nil
 }
 
+// Held returns how many Requests the queue holds, and how many it may.
+func (q *Queue) Held(ctx context.Context) (held, limit int, err error) {
+	info, err := q.requests.Info(ctx)
+	if err != nil {
+		return 0, 0, natsconn.WrapError("counting the pending requests", err)
+	}
+	return max(0, int(info.State.Msgs)-1), q.maxPending, nil // without the probe
+}
+
 // HalfFull reports whether the queue holds more than half of the Requests that it may: who publishes many should wait, so that
 // others still can.
 func (q *Queue) HalfFull(ctx context.Context) (bool, error) {
-	info, err := q.requests.Info(ctx)
-	if err != nil {
-		return false, natsconn.WrapError("counting the pending requests", err)
-	}
-	return info.State.Msgs > uint64(q.maxPending)/2+1, nil // and the probe
+	held, limit, err := q.Held(ctx)
+	return held > limit/2, err
 }
 
 // PendingRecords returns the ids of an organization's records, or of all of the repository's when organization is
