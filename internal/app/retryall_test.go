@@ -25,7 +25,7 @@ import (
 // world that is not started.
 func (w *world) seedLetters(n int) {
 	w.t.Helper()
-	server, err := embedded.Start(w.t.Context(), embedded.Config{Dir: filepath.Join(w.dir, "queue")})
+	server, err := embedded.Start(w.t.Context(), embedded.Config{Dir: filepath.Join(w.dir, "queue"), SyncLater: true})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func (w *world) seedLetters(n int) {
 	}
 	document := []byte(`{"text":"` + strings.Repeat("x", 20<<10) + `"}`)
 	putting, ctx := errgroup.WithContext(w.t.Context())
-	putting.SetLimit(32)
+	putting.SetLimit(64)
 	for i := range n + 1 {
 		l := core.DeadLetter{
 			Repository: code, Organization: "S1", RecordID: fmt.Sprintf("gone-%06d", i), Reason: core.ReasonRejected, Attempts: 1,

@@ -210,9 +210,9 @@ func NewJob(r Request, indexName string) Job {
 	return job
 }
 
-// HasWritten reports whether the job succeeded, even without records, or ended partial and has written documents.
+// HasWritten reports whether the job is a run that succeeded, even without records, or ended partial and has written documents.
 func (j *Job) HasWritten() bool {
-	return j.State == JobSucceeded || j.State == JobPartial && j.Totals.Written()
+	return j.Scope != ScopeRetry && (j.State == JobSucceeded || j.State == JobPartial && j.Totals.Written())
 }
 
 // Joinable reports whether a trigger of the job's scope and flags is returned this job instead of a new one. A run that has started
