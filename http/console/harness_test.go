@@ -39,7 +39,7 @@ type world struct {
 	catalogues   core.CatalogueSet
 	health       system.Health
 	changes      []core.JobChange
-	// organizations is the number of those of every job, at least 1.
+	// organizations is the number of those of every run, at least 1.
 	organizations int
 	// removes is set if a job is removed while it is watched.
 	removes bool
@@ -117,7 +117,10 @@ func (w *world) Get(_ context.Context, id string) (core.Job, error) {
 	return core.Job{}, core.NewError(core.CodeNotFound, "no such job")
 }
 
-func (w *world) Organizations(context.Context, string) ([]core.OrganizationRun, error) {
+func (w *world) Organizations(_ context.Context, id string) ([]core.OrganizationRun, error) {
+	if w.jobs[id].Scope == core.ScopeRetry {
+		return nil, nil
+	}
 	runs := make([]core.OrganizationRun, max(1, w.organizations))
 	for i := range runs {
 		runs[i] = core.OrganizationRun{Organization: "S" + strconv.Itoa(i+1), State: core.JobRunning, Totals: core.Totals{Expected: 10, Fetched: 4}}
