@@ -60,7 +60,7 @@ func TestDifference(t *testing.T) {
 		t.Errorf("the drift is %s", drift.Raw)
 	}
 	w.wantDrift(w.run("", "?difference=true", core.JobSucceeded).Get("id").String(), core.Drift{Unchanged: 79})
-	w.put("S1", "new", `"changed":"again"`)
+	w.put("S1", "new", `"changed":false`)
 	found := w.run("", "?difference=true", core.JobSucceeded).Get("id").String()
 	w.wantDrift(found, core.Drift{Unchanged: 78, Different: 1})
 	w.run("", "", core.JobSucceeded) // writes everything: what the comparison found is in the past
