@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,7 +32,7 @@ type world struct {
 	created bool
 	// queued holds the messages that are delivered next, with their deliveries.
 	queued chan message
-	acked  int
+	acked  atomic.Int64
 	// retry and half are called before a page is retried and when the room of the queue is asked for.
 	retry func(page int) (refused int, err error)
 	half  func() bool
@@ -60,7 +61,7 @@ func (m message) Request() core.Request     { return request() }
 func (m message) Version() core.Version     { return 1 }
 func (m message) Deliveries() int           { return m.deliveries }
 func (m message) InProgress() error         { return nil }
-func (m message) Ack(context.Context) error { m.acked++; return nil }
+func (m message) Ack(context.Context) error { m.acked.Add(1); return nil }
 
 func (m message) Nak(delay time.Duration) error {
 	time.AfterFunc(delay, func() { m.queued <- message{m.world, m.deliveries + 1} })
@@ -153,7 +154,7 @@ func (w *world) Update(_ context.Context, _ string, change func(*core.Job) error
 func (w *world) run() {
 	stop := w.start()
 	w.queued <- message{w, 1}
-	for w.acked == 0 {
+	for w.acked.Load() == 0 {
 		time.Sleep(time.Second)
 		synctest.Wait()
 	}
@@ -316,7 +317,7 @@ func TestStop(t *testing.T) {
 		<-done
 		w.want(core.JobRunning, "", core.Totals{Expected: 95, Fetched: 40, Retried: 40})
 		stop = w.start()
-		for w.acked == 0 {
+		for w.acked.Load() == 0 {
 			time.Sleep(time.Second)
 			synctest.Wait()
 		}
