@@ -13,7 +13,7 @@ import (
 )
 
 // readParallel is how many dead letters of a page are read concurrently: each may have a document of core.MaxDeadLetterBytes.
-const readParallel = 8
+const readParallel = 2
 
 // EachPage calls each with pages of the dead letters of a repository and of a reason (empty for any) that exist now, in every process,
 // the last written first and without their documents. before is the cursor of an earlier call, empty for all; next is the one after the
