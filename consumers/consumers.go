@@ -13,6 +13,7 @@ import (
 	"tutti/consumers/loop"
 	"tutti/consumers/outcome"
 	"tutti/consumers/record"
+	"tutti/consumers/retry"
 	"tutti/consumers/run"
 	"tutti/internal/bulk"
 	"tutti/internal/core"
@@ -56,7 +57,16 @@ type Repository struct {
 	GiveUpAfter time.Duration
 }
 
-// Deps are the dependencies that all repositories share; all are required.
+// Retries are the dependencies of the jobs that retry dead letters.
+type Retries struct {
+	// Source is their durable consumer, one for all repositories.
+	Source  Source
+	Letters DeadLetterPages
+	Retrier Retrier
+	Room    Room
+}
+
+// Deps are the dependencies that all repositories share; all are required but Retries, without which no process retries dead letters.
 type Deps struct {
 	Requests      Requests
 	DeadLetters   DeadLetters
@@ -67,6 +77,7 @@ type Deps struct {
 	Cells         Cells
 	Index         Index
 	Writer        *bulk.Writer
+	Retries       Retries
 }
 
 func (d Deps) complete() bool {
@@ -127,6 +138,8 @@ type Consumers struct {
 	process *loop.Process
 	repos   []*repository
 	admin   run.Admin
+	// retries is nil without Deps.Retries.
+	retries func()
 }
 
 // repository is the processing of one repository's Requests.
@@ -166,7 +179,19 @@ func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 		c.admin.Loggers[r.Code] = log
 		c.repos = append(c.repos, newRepository(c.process, r, deps, cfg, log))
 	}
+	if deps.Retries.Source != nil {
+		worker := retry.New(newLoop(c.process, "", deps, cfg, cfg.Logger), retry.Config{
+			Logger: cfg.Logger, Letters: deps.Retries.Letters, Retrier: deps.Retries.Retrier, Jobs: deps.Jobs, Room: deps.Retries.Room,
+		})
+		c.retries = func() { worker.Pull(deps.Retries.Source) }
+	}
 	return c, nil
+}
+
+func newLoop(p *loop.Process, repository string, deps Deps, cfg Config, log *slog.Logger) *loop.Loop {
+	return loop.New(p, deps.Requests, deps.Cells, loop.Config{
+		Repository: repository, Logger: log, Tracer: cfg.Tracer, AckWait: cfg.AckWait, MaxDeliver: cfg.MaxDeliver, RetryBase: cfg.RetryBase, RetryMax: cfg.RetryMax,
+	})
 }
 
 func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *slog.Logger) *repository {
@@ -181,9 +206,7 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 			State: r.Shared.State, InConflict: r.Shared.InConflict, Publish: deps.Requests.PublishUnlessRemovalPending,
 		}
 	}
-	l := loop.New(p, deps.Requests, deps.Cells, loop.Config{
-		Repository: r.Code, Logger: log, Tracer: cfg.Tracer, AckWait: cfg.AckWait, MaxDeliver: cfg.MaxDeliver, RetryBase: cfg.RetryBase, RetryMax: cfg.RetryMax,
-	})
+	l := newLoop(p, r.Code, deps, cfg, log)
 	outcomes := outcome.New(deps.DeadLetters, l.Pause, outcome.Config{
 		Repository: r.Repository, MappingFile: r.MappingFile, Logger: log, Metrics: cfg.Metrics, MaxRecordBytes: cfg.MaxRecordBytes, ClockSkew: cfg.ClockSkew,
 		Shared: shared,
@@ -203,7 +226,7 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 			PageAttempts:          cfg.PageAttempts, GiveUpAfter: r.GiveUpAfter, Concurrency: r.Concurrency, ProgressEvery: cfg.ProgressEvery,
 			SweepTimeout: cfg.SweepTimeout, ClockSkew: cfg.ClockSkew, Fetcher: fetcher, Outcomes: outcomes, Writer: deps.Writer,
 			Requests: deps.Requests, Jobs: deps.Jobs, Organizations: deps.Organizations, Pages: deps.Pages, IDs: deps.IDs, Records: records, Cells: deps.Cells,
-			Index: documents, Same: same, Rebuild: r.Rebuild,
+			Index: documents, Same: same, Rebuild: r.Rebuild, FillCell: FillCell(r.Code, r.IndexName),
 		}),
 		watch: &indexWatch{
 			Repository: r, loop: l, outcomes: outcomes, log: log, cells: deps.Cells, index: documents, jobs: deps.Jobs,
@@ -230,6 +253,9 @@ func (c *Consumers) Start() {
 		if r.Shared != nil {
 			loops = append(loops, r.checkConflicts)
 		}
+	}
+	if c.retries != nil {
+		loops = append(loops, c.retries)
 	}
 	c.process.Start(loops...)
 }

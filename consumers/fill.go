@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 
+	"tutti/consumers/run"
 	"tutti/internal/core"
 )
 
@@ -12,11 +13,11 @@ const (
 	// FillDue means that the index was empty when it was first prepared and that no run has filled it yet.
 	FillDue = "due"
 	// FillDone means that the index held documents of the repository when it was first prepared, or was filled since.
-	FillDone = "done"
+	FillDone = run.FillDone
 )
 
 // FillCell returns the name of the compare-and-swap cell that says whether a run has to fill a repository's index. The
-// consumers set it before their first write to the index; the process that observes the end of the run sets it to FillDone.
+// consumers set it before their first write to the index, and to FillDone before the end of a job that has filled it.
 func FillCell(code, indexName string) string { return indexCell("fill", code, indexName) }
 
 // IdentityCell returns the name of the compare-and-swap cell that holds the identity of the index that a repository was last written to.

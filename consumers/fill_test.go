@@ -56,3 +56,25 @@ func TestFillCell(t *testing.T) {
 		})
 	}
 }
+
+// TestFillCellAfterJobs: a run of the whole repository that has written the index is stored as such by the time it ends. That of one
+// organization is not.
+func TestFillCellAfterJobs(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.upstream.fill("A", 5)
+		w.upstream.fill("B", 5)
+		cell := func() string {
+			c, _ := w.store.get(cellKey(consumers.FillCell("song", "analyses")))
+			return string(c.value)
+		}
+		w.boot(-1)
+		for _, run := range []struct{ organization, want string }{{"A", consumers.FillDue}, {"", consumers.FillDone}} {
+			job := w.run(run.organization, false)
+			w.idle()
+			w.ended(w.job(job), core.JobSucceeded, "")
+			if got := cell(); got != run.want {
+				t.Errorf("after a run of %q the cell is %q, want %q", run.organization, got, run.want)
+			}
+		}
+	})
+}

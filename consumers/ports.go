@@ -6,6 +6,7 @@ import (
 	"tutti/consumers/fetch"
 	"tutti/consumers/loop"
 	"tutti/consumers/outcome"
+	"tutti/consumers/retry"
 	"tutti/consumers/run"
 	"tutti/internal/core"
 )
@@ -32,6 +33,12 @@ type (
 	Rebuild = run.Rebuild
 	// Index is the consumers' read access to the index; writes go through the bulk writer.
 	Index = run.Index
+	// DeadLetterPages reads dead letters in pages.
+	DeadLetterPages = retry.Letters
+	// Retrier publishes the Requests of dead letters again.
+	Retrier = retry.Retrier
+	// Room reports whether the queue has room.
+	Room = retry.Room
 	// Metrics counts fetched records, outcomes and times to index.
 	Metrics = outcome.Metrics
 )

@@ -28,7 +28,7 @@ type letters struct {
 	get      func(id string) (core.DeadLetter, error)
 	discard  func(id string) error
 	retry    func(id, requestID string) (core.DeadLetter, error)
-	retryAll func(repository, reason, requestID string) (int, int, error)
+	retryAll func(repository, reason, requestID string) (core.Job, error)
 }
 
 func (l *letters) List(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error) {
@@ -43,7 +43,7 @@ func (l *letters) Retry(_ context.Context, id, requestID string) (core.DeadLette
 	return l.retry(id, requestID)
 }
 
-func (l *letters) RetryAll(_ context.Context, repository, reason, requestID string) (int, int, error) {
+func (l *letters) RetryAll(_ context.Context, repository, reason, requestID string) (core.Job, error) {
 	return l.retryAll(repository, reason, requestID)
 }
 
@@ -62,7 +62,7 @@ func noLetters() *letters {
 		get:      func(string) (core.DeadLetter, error) { return core.DeadLetter{}, none },
 		discard:  func(string) error { return none },
 		retry:    func(string, string) (core.DeadLetter, error) { return core.DeadLetter{}, none },
-		retryAll: func(string, string, string) (int, int, error) { return 0, 0, nil },
+		retryAll: func(string, string, string) (core.Job, error) { return core.Job{ID: "job"}, nil },
 	}
 }
 
@@ -398,37 +398,18 @@ func TestRetryDeadLetters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := noLetters()
-			l.retryAll = func(repository, reason, requestID string) (int, int, error) {
+			l.retryAll = func(repository, reason, requestID string) (core.Job, error) {
 				if call := fmt.Sprintf("%q %q %q", repository, reason, requestID); call != tt.call {
 					t.Errorf("call: got %s, want %s", call, tt.call)
 				}
-				return 41, 1, nil
+				return core.Job{ID: "a/b"}, nil
 			}
-			res, body := do(t, newHandler(t, withLetters(l), api.Config{}), ask{method: "POST", target: "/dead-letters/retry" + tt.query})
-			if want := `{"successful":true,"requestId":"req-1","retried":41,"refused":1}`; res.StatusCode != 202 || string(body) != want {
+			res, body := do(t, newHandler(t, withLetters(l), api.Config{BasePath: "/base"}), ask{method: "POST", target: "/base/dead-letters/retry" + tt.query})
+			if want := `{"successful":true,"requestId":"req-1","jobId":"a/b"}`; res.StatusCode != 202 || string(body) != want {
 				t.Errorf("got %d %s", res.StatusCode, body)
 			}
-		})
-	}
-}
-
-func TestRetryTellsWhatWasRetriedBeforeTheQueueRefused(t *testing.T) {
-	for _, retried := range []int{0, 17} {
-		t.Run(strconv.Itoa(retried), func(t *testing.T) {
-			l := noLetters()
-			l.retryAll = func(string, string, string) (int, int, error) {
-				return retried, 2, &core.Error{Code: core.CodeOverloaded, Message: "the queue is full", Hint: "wait", RetryAfter: 7 * time.Second}
-			}
-			res, body := do(t, newHandler(t, withLetters(l), api.Config{}), ask{method: "POST", target: "/dead-letters/retry"})
-			p := wantProblem(t, res, body, 503, "overloaded", "the queue is full")
-			if res.Header.Get("Retry-After") != "7" {
-				t.Errorf("retry-after %q", res.Header.Get("Retry-After"))
-			}
-			if told := strings.Contains(p.Detail, "17 dead letters had been retried before"); told != (retried > 0) {
-				t.Errorf("detail: %s", p.Detail)
-			}
-			if told := strings.Contains(p.Hint, "retry the others"); told != (retried > 0) {
-				t.Errorf("hint: %s", p.Hint)
+			if location := res.Header.Get("Location"); location != "/base/jobs/a%2Fb" {
+				t.Errorf("location %s", location)
 			}
 		})
 	}
@@ -456,7 +437,7 @@ func TestDeadLetterErrors(t *testing.T) {
 		get:      func(string) (core.DeadLetter, error) { return core.DeadLetter{}, down },
 		discard:  func(string) error { return down },
 		retry:    func(string, string) (core.DeadLetter, error) { return core.DeadLetter{}, down },
-		retryAll: func(string, string, string) (int, int, error) { return 0, 0, down },
+		retryAll: func(string, string, string) (core.Job, error) { return core.Job{}, down },
 	}
 	conflict := noLetters()
 	conflict.retry = func(string, string) (core.DeadLetter, error) {

@@ -55,13 +55,13 @@ func TestReady(t *testing.T) {
 			system.Health{Components: components{"queue": "down"}, Reasons: []string{"queue: its disk is full"}},
 			nil,
 			503,
-			`{"status":"healthy","ready":false,"reasons":["queue: its disk is full"],"components":{"queue":"down"},"paused":[]}`,
+			`{"status":"unhealthy","ready":false,"reasons":["queue: its disk is full"],"components":{"queue":"down"},"paused":[]}`,
 		},
 		"store down": {
 			system.Health{Components: components{"store": "down"}},
 			nil,
 			503,
-			`{"status":"healthy","ready":false,"reasons":[],"components":{"store":"down"},"paused":[]}`,
+			`{"status":"unhealthy","ready":false,"reasons":[],"components":{"store":"down"},"paused":[]}`,
 		},
 		"one available":  {system.Health{}, []bool{false}, 200, `{"status":"healthy","ready":true,"reasons":[],"components":{},"paused":[]}`},
 		"unhealthy":      {system.Health{}, []bool{true}, 503, `{"status":"unhealthy","ready":false,"reasons":["catalogue 0 failed: The search engine does not answer."],"components":{},"paused":[]}`},
@@ -71,7 +71,7 @@ func TestReady(t *testing.T) {
 			system.Health{Components: components{"queue": "down"}},
 			[]bool{true, false},
 			503,
-			`{"status":"degraded","ready":false,"reasons":["catalogue 0 failed: The search engine does not answer."],"components":{"queue":"down"},"paused":[]}`,
+			`{"status":"unhealthy","ready":false,"reasons":["catalogue 0 failed: The search engine does not answer."],"components":{"queue":"down"},"paused":[]}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,9 +24,6 @@ type BatchPublisher interface {
 type DeadLetters interface {
 	// Put stores a dead letter durably. There is one for each record, and for each source and document of a message.
 	Put(ctx context.Context, l core.DeadLetter) error
-	// List returns at most limit dead letters of a repository and of a reason ("" for any), the last written first, and
-	// the cursor of the next page, "" after the last.
-	List(ctx context.Context, repository, reason string, limit int, cursor string) ([]core.DeadLetter, string, error)
 	// Get returns one dead letter, with its document; CodeNotFound when there is none.
 	Get(ctx context.Context, id string) (core.DeadLetter, error)
 	// Delete discards one dead letter; CodeNotFound when there is none.

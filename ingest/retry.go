@@ -4,20 +4,18 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"tutti/internal/core"
 )
 
-const (
-	// retryPage is how many dead letters are listed at once: each has its document.
-	retryPage = 100
-	// retryChunk is how many dead letters are retried at a time.
-	retryChunk = 512
-	// retryParallel is how many dead letters are read or retried concurrently where there is no call for many.
-	retryParallel = 32
-)
+// retryParallel is how many dead letters are retried concurrently that are not of records.
+const retryParallel = 32
+
+// acceptTimeout bounds what is done for a trigger whose client may have left.
+const acceptTimeout = 30 * time.Second
 
 // retries publishes the Requests of dead letters again.
 type retries struct{ *runs }
@@ -47,52 +45,33 @@ func (s *retries) Retry(ctx context.Context, id, requestID string) (core.DeadLet
 	return l, nil
 }
 
-// RetryAll retries every dead letter of a repository and of a reason, "" for any, that exists when it starts, and
-// returns how many were retried and how many cannot be. After an error of the queue, those retried until then stay
-// retried.
-func (s *retries) RetryAll(
-	ctx context.Context, repository, reason, requestID string,
-) (retried, refused int, err error) {
+// RetryAll requests that every dead letter of a repository and of a reason, "" for any, is retried, and returns the job that does it:
+// the one of the same filter that has not ended if there is one, else a new one, which retries what exists when it starts. It returns
+// nil only after the queue has stored the job's Request, and goes on when ctx ends: a client that has sent its request may leave.
+// Errors: CodeInvalid, CodeOverloaded or CodeUnavailable from the queue, CodeUnsupported without Config.DeadLetters.
+func (s *retries) RetryAll(ctx context.Context, repository, reason, requestID string) (core.Job, error) {
 	if s.cfg.DeadLetters == nil {
-		return 0, 0, errNoDeadLetters()
+		return core.Job{}, errNoDeadLetters()
 	}
-	requestID = orNewID(requestID)
-	letters, err := s.allDeadLetters(ctx, repository, reason)
-	if err != nil {
-		return 0, 0, err
-	}
-	for len(letters) > 0 {
-		n := min(retryChunk, len(letters))
-		did, cannot, err := s.retryChunk(ctx, letters[:n], requestID)
-		retried, refused, letters = retried+did, refused+cannot, letters[n:]
-		if err != nil {
-			return retried, refused, err
+	for what, filter := range map[string]string{"repository": repository, "reason": reason} {
+		if filter == "" {
+			continue
+		}
+		if err := core.ValidID(what, filter); err != nil {
+			return core.Job{}, err
 		}
 	}
-	return retried, refused, nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
+	defer cancel()
+	return s.reserve(ctx, core.Repository{}, core.Request{
+		ID: orNewID(requestID), Kind: core.KindIndex, Scope: core.ScopeRetry, Repository: repository, Reason: reason,
+		Cause: core.CauseREST, ReceivedAt: s.now(),
+	})
 }
 
-// allDeadLetters lists dead letters without their documents.
-func (s *retries) allDeadLetters(ctx context.Context, repository, reason string) ([]core.DeadLetter, error) {
-	var all []core.DeadLetter
-	for cursor := ""; ; {
-		letters, next, err := s.cfg.DeadLetters.List(ctx, repository, reason, retryPage, cursor)
-		if err != nil {
-			return nil, fmt.Errorf("listing dead letters: %w", err)
-		}
-		for _, l := range letters {
-			l.Document = nil
-			all = append(all, l)
-		}
-		if next == "" {
-			return all, nil
-		}
-		cursor = next
-	}
-}
-
-// retryChunk retries some dead letters: those of records in one call, the others concurrently.
-func (s *retries) retryChunk(
+// RetryPage retries some dead letters, which need no documents: those of records in one call, the others concurrently. It returns how
+// many were retried and how many cannot be. After an error some may have been retried; retrying them again is safe.
+func (s *retries) RetryPage(
 	ctx context.Context, letters []core.DeadLetter, requestID string,
 ) (retried, refused int, err error) {
 	records := newRequestSet(core.CauseREST, requestID)
@@ -108,10 +87,10 @@ func (s *retries) retryChunk(
 			continue
 		}
 		records.put(r)
+		retried++
 	}
-	retried, err = s.submitRecords(ctx, records)
-	if err != nil {
-		return retried, refused, err
+	if _, err = s.submitRecords(ctx, records); err != nil {
+		return 0, 0, err
 	}
 	did, cannot, err := s.retryEach(ctx, others, requestID)
 	return retried + did, refused + cannot, err
@@ -132,12 +111,16 @@ func (s *retries) retryEach(
 			switch core.CodeOf(err) {
 			case "":
 				retried++
-			case core.CodeConflict:
-				refused++
 			case core.CodeNotFound:
 				// It was removed while the others were retried.
 			default:
-				return err
+				if core.Retryable(err) || ctx.Err() != nil {
+					return err
+				}
+				if core.CodeOf(err) != core.CodeConflict {
+					s.cfg.Logger.WarnContext(ctx, "retrying a dead letter", "dead_letter", l.ID, "err", err)
+				}
+				refused++
 			}
 			return nil
 		})
@@ -202,6 +185,9 @@ func (s *retries) recordRequest(l core.DeadLetter) (core.Request, error) {
 }
 
 func (s *retries) planRun(in *requestSet, l core.DeadLetter) error {
+	if l.Request.Scope == core.ScopeRetry {
+		return notRetryable("the dead letter is of a retry of dead letters", "retry them again (tutti dead-letters retry --all), and discard the dead letter")
+	}
 	if r := l.Request; r.Scope == core.ScopeIDs || r.Page != nil && r.Page.IDs {
 		return notRetryable("the dead letter is of a list of ids", "send the ids of job "+r.JobID+" without an outcome again, and discard the dead letter")
 	}

@@ -1,6 +1,7 @@
 package ingest_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -163,7 +164,7 @@ func TestRetryRefuses(t *testing.T) {
 		s := newWorld(t, func(c *ingest.Config) { c.DeadLetters = nil }).service
 		_, err := s.Retry(t.Context(), "x", "req")
 		wantError(t, err, core.CodeUnsupported, "dead letters are not stored here")
-		_, _, err = s.RetryAll(t.Context(), "", "", "req")
+		_, err = s.RetryAll(t.Context(), "", "", "req")
 		wantError(t, err, core.CodeUnsupported, "dead letters are not stored here")
 	})
 }
@@ -197,21 +198,34 @@ func fillLetters(t *testing.T, w *world, n int) {
 	w.letters.add(t, messageLetter("webhook", "song.ca", "{"))
 }
 
-func TestRetryAll(t *testing.T) {
+// pageOf returns the letters of a repository and a reason as the queue lists them, without documents.
+func pageOf(w *world, repository, reason string) []core.DeadLetter {
+	var page []core.DeadLetter
+	for _, l := range w.letters.all() {
+		if (repository == "" || l.Repository == repository) && (reason == "" || l.Reason == reason) {
+			l.Document = nil
+			page = append(page, l)
+		}
+	}
+	return page
+}
+
+func TestRetryPage(t *testing.T) {
 	for name, tt := range map[string]struct {
 		repository, reason     string
 		retried, refused, left int
 		want                   []string
 	}{
-		"all":             {"", "", 1203, 2, 1203, []string{"index song.ca/S/M", "index song.jp/S/J", "run song.ca/S"}},
-		"of a repository": {"song.jp", "", 1, 0, 1205, []string{"index song.jp/S/J"}},
-		"of a reason":     {"song.ca", core.ReasonNotUnderstood, 1, 1, 1204, []string{"index song.ca/S/M"}},
-		"of none":         {"song.ca", "nonsense", 0, 0, 1205, nil},
+		"all":             {"", "", 1203, 3, 1204, []string{"index song.ca/S/M", "index song.jp/S/J", "run song.ca/S"}},
+		"of a repository": {"song.jp", "", 1, 0, 1206, []string{"index song.jp/S/J"}},
+		"of a reason":     {"song.ca", core.ReasonNotUnderstood, 1, 1, 1205, []string{"index song.ca/S/M"}},
+		"of none":         {"song.ca", "nonsense", 0, 0, 1206, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, nil)
 			fillLetters(t, w, 1200)
-			retried, refused, err := w.service.RetryAll(t.Context(), tt.repository, tt.reason, "req")
+			w.letters.add(t, core.DeadLetter{Reason: core.ReasonCrashLoop, Request: &core.Request{Kind: core.KindIndex, Scope: core.ScopeRetry, JobID: "retry"}})
+			retried, refused, err := w.service.RetryPage(t.Context(), pageOf(w, tt.repository, tt.reason), "req")
 			if err != nil || retried != tt.retried || refused != tt.refused {
 				t.Errorf("retried %d, refused %d, %v", retried, refused, err)
 			}
@@ -234,19 +248,72 @@ func TestRetryAll(t *testing.T) {
 	}
 }
 
-func TestRetryAllStopsWithTheQueue(t *testing.T) {
+// TestRetryPageStopsWithTheQueue: a queue that takes no more Requests is an error, after which the page is retried again.
+func TestRetryPageStopsWithTheQueue(t *testing.T) {
 	w := newWorld(t, nil)
 	fillLetters(t, w, 600)
-	taken := 0
-	w.publish = func(core.Request) error {
-		if taken++; taken > 550 {
+	w.publish = func(r core.Request) error {
+		if r.Scope == core.ScopeOrganization {
 			return core.NewError(core.CodeOverloaded, "the queue is full")
 		}
 		return nil
 	}
-	retried, _, err := w.service.RetryAll(t.Context(), "", "", "req")
+	_, _, err := w.service.RetryPage(t.Context(), pageOf(w, "", ""), "req")
 	wantError(t, err, core.CodeOverloaded, "the queue is full")
-	if retried != 550 || len(w.requests()) != 550 {
-		t.Errorf("retried %d, stored %d, want 550", retried, len(w.requests()))
+	w.publish = nil
+	if _, _, err = w.service.RetryPage(t.Context(), pageOf(w, "", ""), "req"); err != nil {
+		t.Error(err)
 	}
+	if left := len(w.letters.all()); left != 603 {
+		t.Errorf("%d letters are left", left)
+	}
+}
+
+// TestRetryAll: a retry of all is one Request and its job, which the same filter joins until it ends; a client may have left.
+func TestRetryAll(t *testing.T) {
+	w := newWorld(t, nil)
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	retry := func(repository, reason string) core.Job {
+		t.Helper()
+		job, err := w.service.RetryAll(left, repository, reason, "req")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return job
+	}
+	first := retry("song.ca", core.ReasonRejected)
+	want := core.Request{
+		ID: "req", Kind: core.KindIndex, Scope: core.ScopeRetry, Repository: "song.ca", Reason: core.ReasonRejected, JobID: first.ID,
+		Cause: core.CauseREST, ReceivedAt: nowAtNoon().UTC(),
+	}
+	if diff := cmp.Diff([]core.Request{want}, w.requests()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(w.jobs[first.ID], core.NewJob(want, "")); diff != "" {
+		t.Error(diff)
+	}
+	for _, state := range []core.JobState{core.JobQueued, core.JobRunning} {
+		w.setState(first.ID, state)
+		if again := retry("song.ca", core.ReasonRejected); again.ID != first.ID {
+			t.Errorf("while the job is %s, the same filter has job %s", state, again.ID)
+		}
+	}
+	for _, filter := range [][2]string{{"song.ca", ""}, {"", core.ReasonRejected}, {"", ""}, {"song.ca", core.ReasonTooLarge}, {"song.jp", core.ReasonRejected}} {
+		if other := retry(filter[0], filter[1]); other.ID == first.ID || other.Repository != filter[0] || other.Reason != filter[1] {
+			t.Errorf("filter %q has job %+v", filter, other)
+		}
+	}
+	w.setState(first.ID, core.JobSucceeded)
+	if again := retry("song.ca", core.ReasonRejected); again.ID == first.ID {
+		t.Error("a job that has ended was returned")
+	}
+	if n := len(w.requests()); n != 7 {
+		t.Errorf("%d requests", n)
+	}
+	_, err := w.service.RetryAll(t.Context(), "..", "", "req")
+	wantError(t, err, core.CodeInvalid, "repository must not be a relative path segment")
+	w.publish = func(core.Request) error { return core.NewError(core.CodeOverloaded, "the queue is full") }
+	_, err = w.service.RetryAll(t.Context(), "", core.ReasonConflict, "req")
+	wantError(t, err, core.CodeOverloaded, "the queue is full")
 }

@@ -24,8 +24,8 @@ const settleTimeout = 5 * time.Second
 // maxCellConflicts is how many compare-and-swaps a trigger may lose before it returns CodeOverloaded.
 const maxCellConflicts = 100
 
-// errNotQueued ends an update of a job that is no longer queued.
-var errNotQueued = errors.New("the job is no longer queued")
+// errNotJoinable ends an update of a job that no trigger may join any more.
+var errNotJoinable = errors.New("the job can no longer be joined")
 
 // runs queues jobs, one for each scope and its flags.
 type runs struct {
@@ -61,6 +61,11 @@ func (s *runs) Run(
 		ID: orNewID(requestID), Kind: core.KindIndex, Scope: scope, Repository: repository, Organization: organization,
 		Cause: cause, Force: flags.Force, Rebuild: flags.Rebuild, Difference: flags.Difference, ReceivedAt: s.now(),
 	}
+	return s.reserve(ctx, repo, r)
+}
+
+// reserve returns a job of r's scope and flags that may be joined, or queues a new one.
+func (s *runs) reserve(ctx context.Context, repo core.Repository, r core.Request) (core.Job, error) {
 	cell := cellName(r)
 	unlock, err := s.scopeLocks.Lock(ctx, cell)
 	if err != nil {
@@ -85,7 +90,7 @@ func validRun(scope core.Scope, organization string, flags core.RunFlags) error 
 			return core.NewError(core.CodeInvalid, "a run of a repository must not name an organization")
 		}
 		return nil
-	case core.ScopeRecord, core.ScopeRecords, core.ScopePage, core.ScopeIDs:
+	case core.ScopeRecord, core.ScopeRecords, core.ScopePage, core.ScopeIDs, core.ScopeRetry:
 		return core.NewError(core.CodeInvalid, fmt.Sprintf("scope %q is not a run", scope))
 	default:
 		return core.NewError(core.CodeInvalid, fmt.Sprintf("unknown scope %q", scope))
@@ -146,25 +151,24 @@ func (s *runs) abandoned(id string) bool {
 type cellState int
 
 const (
-	// cellFree: empty, or a job that has started; a new job may be queued.
+	// cellFree: empty, or a job that is no longer joinable; a new job may be queued.
 	cellFree cellState = iota
-	// cellJoined: a queued job, which is returned.
+	// cellJoined: a job that is returned.
 	cellJoined
 	// cellReserved: the id of a job that does not exist yet.
 	cellReserved
 )
 
-// join returns a job if it is still queued, and increments Job.Returned. This change and the start of a job are both
-// compare-and-swap, so a returned job can only start after it was returned.
+// join returns a job if it is joinable, and increments Job.Returned. This change and those of a job's state are all
+// compare-and-swap, so a returned run can only start, and a returned retry only end, after it was returned.
 func (s *runs) join(ctx context.Context, id string) (core.Job, cellState, error) {
 	if id == "" {
 		return core.Job{}, cellFree, nil
 	}
-	queued := true
+	joinable := true
 	job, err := s.jobs.Update(ctx, id, func(j *core.Job) error {
-		queued = j.State == core.JobQueued
-		if !queued {
-			return errNotQueued
+		if joinable = j.Joinable(); !joinable {
+			return errNotJoinable
 		}
 		j.Returned++
 		return nil
@@ -172,7 +176,7 @@ func (s *runs) join(ctx context.Context, id string) (core.Job, cellState, error)
 	switch {
 	case err == nil:
 		return job, cellJoined, nil
-	case !queued:
+	case !joinable:
 		return core.Job{}, cellFree, nil
 	case core.CodeOf(err) == core.CodeNotFound:
 		return core.Job{}, cellReserved, nil
@@ -196,11 +200,7 @@ func (s *runs) queue(ctx context.Context, repo core.Repository, r core.Request, 
 
 // createJob creates the job of a Request that is stored.
 func (s *runs) createJob(ctx context.Context, repo core.Repository, r core.Request) core.Job {
-	job := core.Job{
-		ID: r.JobID, Scope: r.Scope, Repository: r.Repository, Organization: r.Organization, IndexName: repo.IndexName,
-		State: core.JobQueued, Cause: r.Cause, Force: r.Force, Rebuild: r.Rebuild, Difference: r.Difference,
-		RequestID: r.ID, QueuedAt: r.ReceivedAt,
-	}
+	job := core.NewJob(r, repo.IndexName)
 	if err := s.jobs.Create(ctx, job); err != nil && core.CodeOf(err) != core.CodeConflict {
 		// The Request is stored, so the trigger is accepted: the consumer creates the job from it.
 		s.cfg.Logger.WarnContext(ctx, "creating a job failed; its consumer creates it",
@@ -221,7 +221,7 @@ func (s *runs) release(ctx context.Context, cell, jobID string) {
 	}
 }
 
-// cellName returns the name of the cell of the queued job of r's scope and flags. Parts are base64url, an empty one
+// cellName returns the name of the cell of the job of r's scope, filter and flags that triggers may join. Parts are base64url, an empty one
 // is "=", so that names of cells are unique.
 func cellName(r core.Request) string {
 	flags := ""
@@ -235,7 +235,7 @@ func cellName(r core.Request) string {
 		flags += "d"
 	}
 	parts := []string{"queued"}
-	for _, p := range []string{r.Repository, string(r.Scope), r.Organization, flags} {
+	for _, p := range []string{r.Repository, string(r.Scope), r.Organization + r.Reason, flags} { // only a retry has a reason, and no organization
 		if p == "" {
 			parts = append(parts, "=")
 			continue

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -140,31 +139,6 @@ func (f *deadLettersFake) Get(_ context.Context, id string) (core.DeadLetter, er
 		return core.DeadLetter{}, core.NewError(core.CodeNotFound, "no such dead letter")
 	}
 	return l, nil
-}
-
-func (f *deadLettersFake) List(
-	_ context.Context, repository, reason string, limit int, cursor string,
-) ([]core.DeadLetter, string, error) {
-	from := 0
-	if cursor != "" {
-		var err error
-		if from, err = strconv.Atoi(cursor); err != nil {
-			return nil, "", core.NewError(core.CodeInvalid, "the cursor is not one of this list")
-		}
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var page []core.DeadLetter
-	for i := from; i < len(f.order); i++ {
-		if len(page) == limit {
-			return page, strconv.Itoa(i), nil
-		}
-		l, there := f.byID[f.order[i]]
-		if there && (repository == "" || l.Repository == repository) && (reason == "" || l.Reason == reason) {
-			page = append(page, l)
-		}
-	}
-	return page, "", nil
 }
 
 func (f *deadLettersFake) Delete(_ context.Context, id string) error {

@@ -50,14 +50,16 @@ func (a *Admin) Cancel(ctx context.Context, id string) (core.Job, error) {
 	return a.storeTotals(ctx, id)
 }
 
-// storeTotals stores the sum of a job's organizations in the job.
+// storeTotals stores the sum of a job's organizations in the job. A retry of dead letters has none: its totals stay.
 func (a *Admin) storeTotals(ctx context.Context, id string) (core.Job, error) {
 	runs, err := a.Organizations.Organizations(ctx, id)
 	if err != nil {
 		return core.Job{}, err
 	}
 	return a.Jobs.Update(ctx, id, func(j *core.Job) error {
-		j.Totals = sum(runs)
+		if j.Scope != core.ScopeRetry {
+			j.Totals = sum(runs)
+		}
 		return nil
 	})
 }
@@ -76,7 +78,7 @@ func (a *Admin) EndOrphan(ctx context.Context, id string) error {
 	lost := &core.JobError{
 		Code: core.JobErrorInterrupted, Message: "a request of the run became a dead letter; see the dead letters and run it again",
 	}
-	if _, known := a.Loggers[job.Repository]; !known {
+	if _, known := a.Loggers[job.Repository]; !known && job.Scope != core.ScopeRetry {
 		lost = &core.JobError{Code: core.JobErrorUnknownRepository, Message: "the repository is no longer configured"}
 	}
 	for i, run := range runs {
@@ -104,7 +106,9 @@ func (a *Admin) EndOrphan(ctx context.Context, id string) error {
 			}
 		}
 		j.End(state, fault)
-		j.Totals = sum(runs)
+		if j.Scope != core.ScopeRetry {
+			j.Totals = sum(runs)
+		}
 		return nil
 	})
 	if err == nil {

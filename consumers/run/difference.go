@@ -204,6 +204,8 @@ type LastDrift struct {
 	JobID   string     `json:"jobId"`
 	EndedAt time.Time  `json:"endedAt"`
 	Drift   core.Drift `json:"drift"`
+	// Superseded is true once a later run of the whole repository has succeeded that wrote every record.
+	Superseded bool `json:"superseded,omitempty"`
 }
 
 // DriftCell returns the name of the cell with the LastDrift of a whole repository, as JSON.
@@ -217,15 +219,41 @@ func (e *jobEnd) noteDrift(ctx context.Context, job core.Job) {
 	if job.Scope != core.ScopeRepository {
 		return
 	}
-	name := DriftCell(e.Repository.Code)
-	value, err := json.Marshal(LastDrift{JobID: job.ID, EndedAt: *job.EndedAt, Drift: job.Totals.Drift})
-	if err == nil {
-		var revision uint64
-		if _, revision, err = e.Cells.Cell(ctx, name); err == nil {
-			err = e.Cells.SetCell(ctx, name, string(value), revision)
-		}
-	}
-	if err != nil { // the job has it
+	if err := e.storeDrift(ctx, func(LastDrift) LastDrift {
+		return LastDrift{JobID: job.ID, EndedAt: *job.EndedAt, Drift: job.Totals.Drift}
+	}); err != nil { // the job has it
 		e.log.Warn("storing the drift of a repository", "job_id", job.ID, "err", err)
 	}
+}
+
+// supersedeDrift stores that a run has written every record since the last comparison.
+func (e *jobEnd) supersedeDrift(ctx context.Context) {
+	if err := e.storeDrift(ctx, func(last LastDrift) LastDrift {
+		last.Superseded = last.JobID != ""
+		return last
+	}); err != nil { // the next run or comparison does it
+		e.log.Warn("storing that a run has superseded the last comparison", "err", err)
+	}
+}
+
+// storeDrift changes the LastDrift of the repository.
+func (e *jobEnd) storeDrift(ctx context.Context, change func(LastDrift) LastDrift) error {
+	name := DriftCell(e.Repository.Code)
+	value, revision, err := e.Cells.Cell(ctx, name)
+	if err != nil {
+		return err
+	}
+	var last LastDrift
+	if value != "" {
+		_ = json.Unmarshal([]byte(value), &last) // one that cannot be decoded is replaced
+	}
+	changed := change(last)
+	if changed == last {
+		return nil
+	}
+	data, err := json.Marshal(changed)
+	if err != nil {
+		return err
+	}
+	return e.Cells.SetCell(ctx, name, string(data), revision)
 }

@@ -97,6 +97,10 @@ func (e *jobEnd) end(ctx context.Context, job core.Job, runs []core.Organization
 
 // conclude ends a job.
 func (e *jobEnd) conclude(ctx context.Context, job core.Job, state core.JobState, fault *core.JobError, totals core.Totals) error {
+	outcome := core.Job{State: state, Totals: totals}
+	if job.Scope == core.ScopeRepository && job.IndexName == e.Repository.IndexName && outcome.HasWritten() {
+		e.noteFilled(ctx, job)
+	}
 	mine := false
 	ended, err := e.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
 		if mine = !j.State.Final(); !mine {
@@ -109,14 +113,30 @@ func (e *jobEnd) conclude(ctx context.Context, job core.Job, state core.JobState
 	if err == nil {
 		e.forgetCompared(ctx, job)
 	}
-	if err == nil && mine && e.compares(job) {
+	switch {
+	case err != nil || !mine:
+	case e.compares(job):
 		e.noteDrift(ctx, ended)
+	case job.Scope == core.ScopeRepository && state == core.JobSucceeded:
+		e.supersedeDrift(ctx)
 	}
 	if err == nil && mine {
 		e.log.InfoContext(ctx, "job ended", "job_id", job.ID, "state", string(ended.State), "indexed", ended.Totals.Indexed,
 			"removed", ended.Totals.Removed, "rejected", ended.Totals.Rejected, "drift", ended.Totals.Drift.Found())
 	}
 	return err
+}
+
+// noteFilled stores that a job has filled the index, before the job ends, so that no process says otherwise afterwards. If that
+// fails, the process that observes the end of the job does it.
+func (e *jobEnd) noteFilled(ctx context.Context, job core.Job) {
+	value, revision, err := e.Cells.Cell(ctx, e.FillCell)
+	if err == nil && value != FillDone {
+		err = e.Cells.SetCell(ctx, e.FillCell, FillDone, revision)
+	}
+	if err != nil && core.CodeOf(err) != core.CodeConflict { // another process has set it
+		e.log.WarnContext(ctx, "storing that the index was filled", "job_id", job.ID, "err", err)
+	}
 }
 
 // forgetCompared removes the stored ids of all lists of a repository's job that compares, once it has ended.

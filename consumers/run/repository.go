@@ -52,7 +52,12 @@ type Config struct {
 	// Same reports whether a stored document, as Index.GetAll returns it, is the document of a record.
 	Same    func(stored, document []byte) bool
 	Rebuild Rebuild
+	// FillCell names the cell that becomes FillDone before the end of a job that has filled the index.
+	FillCell string
 }
+
+// FillDone is the value of Config.FillCell once the index was filled.
+const FillDone = "done"
 
 // repository is what the workers of one repository's runs share.
 type repository struct {
@@ -70,14 +75,7 @@ func (r *repository) jobOf(ctx context.Context, m core.Message) (core.Job, error
 	if core.CodeOf(err) != core.CodeNotFound {
 		return job, err
 	}
-	job = core.Job{
-		ID: req.JobID, Scope: req.Scope, Repository: req.Repository, Organization: req.Organization,
-		IndexName: r.Repository.IndexName, State: core.JobQueued, Cause: req.Cause, Force: req.Force, Rebuild: req.Rebuild,
-		Difference: req.Difference, RequestID: req.ID, QueuedAt: req.ReceivedAt,
-	}
-	if job.Scope == core.ScopePage {
-		job.Scope = core.ScopeOrganization
-	}
+	job = core.NewJob(req, r.Repository.IndexName)
 	if err := r.Jobs.Create(ctx, job); err != nil && core.CodeOf(err) != core.CodeConflict {
 		return job, err
 	}

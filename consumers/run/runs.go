@@ -55,7 +55,7 @@ func (w *runs) start(ctx context.Context, m core.Message) error {
 			return err
 		}
 		return w.expandRepository(ctx, job)
-	case core.ScopeOrganization, core.ScopePage, core.ScopeRecord, core.ScopeRecords:
+	case core.ScopeOrganization, core.ScopePage, core.ScopeRecord, core.ScopeRecords, core.ScopeRetry:
 	}
 	return w.startOrganization(ctx, job, req)
 }

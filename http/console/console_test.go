@@ -372,6 +372,33 @@ func TestOverviewHints(t *testing.T) {
 	}
 }
 
+// TestRetryJob: the page of a retry of dead letters counts dead letters, and has no organizations; lists name it.
+func TestRetryJob(t *testing.T) {
+	w := newWorld()
+	w.jobs["j1"] = core.Job{
+		ID: "j1", Scope: core.ScopeRetry, Repository: "song.ca", Reason: core.ReasonRejected, State: core.JobRunning, QueuedAt: noon, StartedAt: &noon,
+		Totals: core.Totals{Expected: 1200, Fetched: 512, Retried: 510, Rejected: 2}, ExpectedOrganizations: new(int),
+	}
+	h := router(t, w, api.Config{})
+	page := send(t, h, request{method: "GET", path: "/console/jobs/j1"}).Body.String()
+	for _, text := range []string{
+		"<h1>Retry of dead letters of song.ca (Rejected)</h1>", "512 of 1\u202f200 dead letters processed", "<dt>retried</dt><dd>510</dd>",
+		`<dt>cannot be retried</dt><dd><a href="/console/dead-letters?repository=song.ca&amp;reason=rejected">2</a></dd>`, "Cancel the job",
+	} {
+		if !strings.Contains(page, text) {
+			t.Errorf("the page lacks %q: %s", text, page)
+		}
+	}
+	for _, text := range []string{"Organizations", "<dt>Index</dt>", "<dt>indexed</dt>"} {
+		if strings.Contains(page, text) {
+			t.Errorf("the page has %q", text)
+		}
+	}
+	if list := send(t, h, request{method: "GET", path: "/console/jobs"}).Body.String(); !strings.Contains(list, "dead letters, Rejected") {
+		t.Errorf("the list: %s", list)
+	}
+}
+
 // TestManyOrganizations: the page of a job says how many organizations it does not list.
 func TestManyOrganizations(t *testing.T) {
 	for organizations, says := range map[int]string{200: "", 201: "And 1 more", 1500: "And 1\u202f300 more"} {

@@ -159,14 +159,10 @@ func (s *Surface) retryDeadLetters(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	retried, _, err := s.ports.Indexing.Retries.RetryAll(r.Context(), f.Get("repository"), f.Get("reason"), api.RequestIDOf(r))
+	job, err := s.ports.Indexing.Retries.RetryAll(r.Context(), f.Get("repository"), f.Get("reason"), api.RequestIDOf(r))
 	if err != nil {
 		return err
 	}
-	notice := "retried-all"
-	if retried == 0 {
-		notice = "nothing-done"
-	}
-	s.see(w, s.link("dead-letters"), notice)
+	s.see(w, s.link("jobs", job.ID), "retried-all")
 	return nil
 }

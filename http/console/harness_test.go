@@ -39,7 +39,7 @@ type world struct {
 	catalogues   core.CatalogueSet
 	health       system.Health
 	changes      []core.JobChange
-	// organizations is the number of those of every job, at least 1.
+	// organizations is the number of those of every run, at least 1.
 	organizations int
 	// removes is set if a job is removed while it is watched.
 	removes bool
@@ -117,7 +117,10 @@ func (w *world) Get(_ context.Context, id string) (core.Job, error) {
 	return core.Job{}, core.NewError(core.CodeNotFound, "no such job")
 }
 
-func (w *world) Organizations(context.Context, string) ([]core.OrganizationRun, error) {
+func (w *world) Organizations(_ context.Context, id string) ([]core.OrganizationRun, error) {
+	if w.jobs[id].Scope == core.ScopeRetry {
+		return nil, nil
+	}
 	runs := make([]core.OrganizationRun, max(1, w.organizations))
 	for i := range runs {
 		runs[i] = core.OrganizationRun{Organization: "S" + strconv.Itoa(i+1), State: core.JobRunning, Totals: core.Totals{Expected: 10, Fetched: 4}}
@@ -228,9 +231,9 @@ func (s letterStore) Retry(_ context.Context, id, _ string) (core.DeadLetter, er
 	return s.letters[id], nil
 }
 
-func (s letterStore) RetryAll(_ context.Context, repository, reason, _ string) (int, int, error) {
+func (s letterStore) RetryAll(_ context.Context, repository, reason, _ string) (core.Job, error) {
 	s.called("retry-all", repository, reason)
-	return 1, 0, nil
+	return core.Job{ID: "job-1"}, nil
 }
 
 // tokens verifies three tokens.
@@ -360,7 +363,7 @@ func actions() []actionCase {
 		{"/console/jobs/j2/cancel", nil, writers, "cancel j2", "/console/jobs/j2?notice=cancelled"},
 		{"/console/dead-letters/l1/retry", nil, writers, "retry l1", "/console/dead-letters?notice=retried"},
 		{"/console/dead-letters/l1/discard", nil, system, "discard l1", "/console/dead-letters?notice=discarded"},
-		{"/console/dead-letters/retry", url.Values{"repository": {"song.ca"}}, system, "retry-all song.ca ", "/console/dead-letters?notice=retried-all"},
+		{"/console/dead-letters/retry", url.Values{"repository": {"song.ca"}}, system, "retry-all song.ca ", "/console/jobs/job-1?notice=retried-all"},
 		{
 			"/console/records/index",
 			url.Values{"repository": {"song.ca"}, "organization": {"S1"}, "id": {"r1"}},

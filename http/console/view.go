@@ -98,7 +98,7 @@ func notices() map[string]string {
 		"cancelled":    "The job is cancelled. What it has written stays.",
 		"queued":       "The run is queued.",
 		"retried":      "The record is fetched again. The dead letter disappears when it succeeds.",
-		"retried-all":  "The dead letters are retried. Each disappears when its record succeeds.",
+		"retried-all":  "The retry of the dead letters is queued. Each disappears when its record succeeds.",
 		"discarded":    "The dead letter is discarded.",
 		"record":       "The record is queued: it is fetched and written within seconds.",
 		"published":    "The analysis is published.",

@@ -44,8 +44,7 @@ type retriedLetter struct {
 type retriedLetters struct {
 	Successful bool   `json:"successful"`
 	RequestID  string `json:"requestId"`
-	Retried    int    `json:"retried"`
-	Refused    int    `json:"refused"`
+	JobID      string `json:"jobId"`
 }
 
 // DeadLetterReasons lists the reasons that a dead letter can have.
@@ -88,8 +87,9 @@ func letterQueryOf(r *http.Request) (letterQuery, error) {
 
 // letters handles /dead-letters.
 type letters struct {
-	port    DeadLetters
-	retries Retries
+	port     DeadLetters
+	retries  Retries
+	basePath string
 }
 
 // each calls each with pages of the letters of l that the caller may see, up to l's limit, and returns the next cursor.
@@ -212,21 +212,10 @@ func (d letters) retryAll(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	requestID := api.RequestIDOf(r)
-	retried, refused, err := d.retries.RetryAll(r.Context(), repository, reason, requestID)
+	job, err := d.retries.RetryAll(r.Context(), repository, reason, requestID)
 	if err != nil {
-		return partialRetryError(err, retried)
-	}
-	return api.WriteJSON(w, http.StatusAccepted, retriedLetters{Successful: true, RequestID: requestID, Retried: retried, Refused: refused})
-}
-
-// partialRetryError adds to err how many letters were retried before it.
-func partialRetryError(err error, retried int) error {
-	if retried == 0 {
 		return err
 	}
-	return &core.Error{
-		Code:    core.CodeOf(err),
-		Message: fmt.Sprintf("%s; %d dead letters had been retried before", core.MessageOf(err), retried),
-		Hint:    "retry the others: retrying a letter twice is harmless", RetryAfter: core.RetryAfterOf(err), Err: err,
-	}
+	locateJob(w, d.basePath, job.ID)
+	return api.WriteJSON(w, http.StatusAccepted, retriedLetters{Successful: true, RequestID: requestID, JobID: job.ID})
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -57,7 +56,7 @@ func (t triggers) ids(targetOf func(*http.Request) (target, error)) api.HandlerF
 		if err != nil {
 			return err
 		}
-		w.Header().Set("Location", t.basePath+"/jobs/"+url.PathEscape(job.ID))
+		locateJob(w, t.basePath, job.ID)
 		return api.WriteJSON(w, http.StatusAccepted, acceptedList{
 			accepted: accepted{Successful: true, IndexName: job.IndexName, RequestID: requestID, JobID: job.ID},
 			IDs:      len(list.seen), Duplicates: list.duplicates,

@@ -70,6 +70,11 @@ func (t triggers) record(kind core.Kind) api.HandlerFunc {
 	}
 }
 
+// locateJob sets the Location of a 202 to the job that was accepted.
+func locateJob(w http.ResponseWriter, basePath, id string) {
+	w.Header().Set("Location", basePath+"/jobs/"+url.PathEscape(id))
+}
+
 // run handles a trigger for a whole organization or repository.
 func (t triggers) run(scope core.Scope, targetOf func(*http.Request) (target, error)) api.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -94,7 +99,7 @@ func (t triggers) run(scope core.Scope, targetOf func(*http.Request) (target, er
 		if err != nil {
 			return err
 		}
-		w.Header().Set("Location", t.basePath+"/jobs/"+url.PathEscape(job.ID))
+		locateJob(w, t.basePath, job.ID)
 		return api.WriteJSON(w, http.StatusAccepted, accepted{Successful: true, IndexName: job.IndexName, RequestID: requestID, JobID: job.ID})
 	}
 }

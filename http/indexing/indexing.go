@@ -57,7 +57,7 @@ func (s *Surface) Register(r *api.Router) {
 	r.HandleMedia(http.MethodGet, "/jobs/{id}/ids", []string{contentTypeNDJSON}, j.ids, api.AllowParams(), api.Token())
 	r.HandleMedia(http.MethodGet, "/jobs/{id}/events", []string{contentTypeEvents}, j.stream, api.AllowParams("lastEventId"), api.Token())
 
-	l := letters{port: s.ports.DeadLetters, retries: s.ports.Retries}
+	l := letters{port: s.ports.DeadLetters, retries: s.ports.Retries, basePath: r.BasePath()}
 	r.HandleMedia(http.MethodGet, "/dead-letters", []string{api.ContentTypeJSON, contentTypeNDJSON}, l.list,
 		api.AllowParams("repository", "reason", "limit", "cursor"), api.Token())
 	r.Handle(http.MethodPost, "/dead-letters/retry", l.retryAll, api.AllowParams("repository", "reason"), api.System())

@@ -41,15 +41,17 @@ func newTotalsBody(t core.Totals, counted bool) TotalsBody {
 
 // JobSummary is a job in JSON (CONTRACT section 1), without its organizations.
 type JobSummary struct {
-	ID            string         `json:"id"`
-	Scope         core.Scope     `json:"scope"`
-	Repository    string         `json:"repository"`
-	Organization  string         `json:"organization,omitempty"`
-	IndexName     string         `json:"indexName"`
-	State         core.JobState  `json:"state"`
-	Cause         core.Cause     `json:"cause"`
-	Rebuild       bool           `json:"rebuild,omitempty"`
-	Difference    bool           `json:"difference,omitempty"`
+	ID           string        `json:"id"`
+	Scope        core.Scope    `json:"scope"`
+	Repository   string        `json:"repository"`
+	Organization string        `json:"organization,omitempty"`
+	IndexName    string        `json:"indexName"`
+	State        core.JobState `json:"state"`
+	Cause        core.Cause    `json:"cause"`
+	Rebuild      bool          `json:"rebuild,omitempty"`
+	Difference   bool          `json:"difference,omitempty"`
+	// Reason is that of the dead letters of a retry, "" for any.
+	Reason        string         `json:"reason,omitempty"`
 	QueuedAt      time.Time      `json:"queuedAt"`
 	StartedAt     *time.Time     `json:"startedAt"`
 	EndedAt       *time.Time     `json:"endedAt"`
@@ -62,6 +64,9 @@ type JobSummary struct {
 	// OrganizationsTotal is the number of organizations; a list contains only the first ones.
 	OrganizationsTotal int `json:"organizationsTotal"`
 }
+
+// Retry reports whether the job retries dead letters.
+func (j JobSummary) Retry() bool { return j.Scope == core.ScopeRetry }
 
 // JobBody is a job in JSON with its organizations.
 type JobBody struct {
@@ -98,7 +103,7 @@ func NewJobBody(job core.Job, runs []core.OrganizationRun, now time.Time) JobBod
 func newJobSummary(job core.Job, sum core.JobSum, now time.Time) JobSummary {
 	b := JobSummary{
 		ID: job.ID, Scope: job.Scope, Repository: job.Repository, Organization: job.Organization,
-		IndexName: job.IndexName, State: job.State, Cause: job.Cause, Rebuild: job.Rebuild, Difference: job.Difference, QueuedAt: job.QueuedAt.UTC(),
+		IndexName: job.IndexName, State: job.State, Cause: job.Cause, Rebuild: job.Rebuild, Difference: job.Difference, Reason: job.Reason, QueuedAt: job.QueuedAt.UTC(),
 		StartedAt: utc(job.StartedAt), EndedAt: utc(job.EndedAt), Error: job.Error,
 		OrganizationsTotal: sum.Known,
 	}
@@ -236,7 +241,7 @@ func (j jobs) body(ctx context.Context, job core.Job) (JobBody, error) {
 
 // notePause sets the reason of a job that waits because its repository is paused.
 func (j jobs) notePause(job *JobSummary) {
-	if job.State.Final() || job.Paused != "" || j.pauses == nil {
+	if job.State.Final() || job.Paused != "" || j.pauses == nil || job.Scope == core.ScopeRetry { // a retry only publishes requests
 		return
 	}
 	for _, p := range j.pauses.Paused() {

@@ -107,10 +107,9 @@ type Retries interface {
 	// Retry publishes the Request of one letter again; CodeNotFound when there is none, CodeConflict when the letter
 	// cannot be retried, with a hint that says what to do instead.
 	Retry(ctx context.Context, id, requestID string) (core.DeadLetter, error)
-	// RetryAll retries every letter of a repository and of a reason, "" for any, that exists when it begins, and returns
-	// how many were retried and how many cannot be. It returns an error when the queue accepts no more Requests; the letters
-	// before it have been retried.
-	RetryAll(ctx context.Context, repository, reason, requestID string) (retried, refused int, err error)
+	// RetryAll requests the retry of every letter of a repository and of a reason, "" for any, and returns its job, which may be that
+	// of an earlier call for the same letters. It returns nil only after the queue has stored the Request, and goes on when ctx ends.
+	RetryAll(ctx context.Context, repository, reason, requestID string) (core.Job, error)
 }
 
 // Notifications accepts the webhook notifications of repositories.

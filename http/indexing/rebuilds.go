@@ -2,7 +2,6 @@ package indexing
 
 import (
 	"net/http"
-	"net/url"
 
 	"tutti/http/api"
 )
@@ -26,7 +25,7 @@ func (b rebuilds) rollback(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	w.Header().Set("Location", b.basePath+"/jobs/"+url.PathEscape(job.ID))
+	locateJob(w, b.basePath, job.ID)
 	return api.WriteJSON(w, http.StatusAccepted, accepted{Successful: true, IndexName: job.IndexName, RequestID: requestID, JobID: job.ID})
 }
 

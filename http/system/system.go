@@ -85,6 +85,7 @@ func (s *Surface) isAlive(w http.ResponseWriter, _ *http.Request) error {
 const healthTimeout = 5 * time.Second
 
 type readyBody struct {
+	// Status is that of the catalogues, or unhealthy when the process is not ready.
 	Status core.CatalogueStatus `json:"status"`
 	// Ready is false exactly when the status is 503.
 	Ready bool `json:"ready"`
@@ -108,8 +109,8 @@ func (s *Surface) health(w http.ResponseWriter, r *http.Request) error {
 	return api.WriteJSON(w, http.StatusOK, pingBody{Message: "OK"})
 }
 
-// ready responds with 503, and the same body, when the process stops, the catalogues are unhealthy, or the queue or
-// the store is down (CONTRACT section 0).
+// ready responds with 503, and the same body with the status unhealthy, when the process stops, the catalogues are unhealthy, or the
+// queue or the store is down (CONTRACT section 0).
 func (s *Surface) ready(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
@@ -139,6 +140,8 @@ func (s *Surface) ready(w http.ResponseWriter, r *http.Request) error {
 		body.Components["queue"] != ComponentDown && body.Components["store"] != ComponentDown
 	status := http.StatusOK
 	if !body.Ready {
+		// A client of the status alone must not take a process that cannot store anything for a healthy one.
+		body.Status = core.CataloguesUnhealthy
 		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", api.RetryAfter(0))
 	}

@@ -60,6 +60,14 @@ func TestDifference(t *testing.T) {
 		t.Errorf("the drift is %s", drift.Raw)
 	}
 	w.wantDrift(w.run("", "?difference=true", core.JobSucceeded).Get("id").String(), core.Drift{Unchanged: 79})
+	w.put("S1", "new", `"changed":false`)
+	found := w.run("", "?difference=true", core.JobSucceeded).Get("id").String()
+	w.wantDrift(found, core.Drift{Unchanged: 78, Different: 1})
+	w.run("", "", core.JobSucceeded) // writes everything: what the comparison found is in the past
+	w.eventually(wait, func() (bool, string) {
+		a := w.ready()
+		return !strings.Contains(string(a.raw), found), string(a.raw)
+	})
 	for path, query := range map[string]string{runPath(""): "?difference=true&rebuild=true", recordPath("S1", ids[0]): "?difference=true"} {
 		w.mustRequest(http.MethodPost, path+query, http.StatusBadRequest)
 	}

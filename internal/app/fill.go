@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -37,17 +38,33 @@ const (
 type filler struct {
 	*indexer
 	// filled are the codes of repositories whose index has been filled. backoff limits the runs that fill the index of the built-in
-	// one. neverIndexed has a reason of Health for each other repository whose index has not been filled.
+	// one. neverIndexed are the other repositories whose index had not been filled at the last check.
 	filled       map[string]struct{}
 	backoff      fillBackoff
-	neverIndexed atomic.Pointer[[]string]
-	// drifted has a reason of Health for each repository whose last comparison has found differences.
+	neverIndexed atomic.Pointer[[]config.Repository]
+	// drifted has a reason of Health for each repository whose last comparison has found differences, until a run writes everything.
 	drifted atomic.Pointer[[]string]
+	// full is a reason of Health while the queue holds as many Requests as it may, "" otherwise.
+	full atomic.Pointer[string]
 }
 
-// check updates what Health reports about the repositories.
+// check updates what Health reports about the repositories and their requests.
 func (f *filler) check(ctx context.Context) error {
-	return errors.Join(f.checkFilled(ctx), f.checkDrift(ctx))
+	return errors.Join(f.checkFilled(ctx), f.checkDrift(ctx), f.checkFull(ctx))
+}
+
+// checkFull updates full.
+func (f *filler) checkFull(ctx context.Context) error {
+	held, limit, err := f.queue.Held(ctx)
+	if err != nil {
+		return err
+	}
+	reason := ""
+	if held >= limit {
+		reason = fmt.Sprintf("queue: it holds %d requests, as many as it may (queue.maxPending); new ones get 503 until some are processed", held)
+	}
+	f.full.Store(&reason)
+	return nil
 }
 
 // checkDrift updates drifted.
@@ -59,7 +76,7 @@ func (f *filler) checkDrift(ctx context.Context) error {
 			return err
 		}
 		var last run.LastDrift
-		if value == "" || json.Unmarshal([]byte(value), &last) != nil || last.Drift.Found() == 0 {
+		if value == "" || json.Unmarshal([]byte(value), &last) != nil || last.Drift.Found() == 0 || last.Superseded {
 			continue
 		}
 		drifted = append(drifted, fmt.Sprintf("repository %s: the comparison that ended at %s found %s (job %s)",
@@ -71,38 +88,69 @@ func (f *filler) checkDrift(ctx context.Context) error {
 
 // checkFilled updates filled and neverIndexed. For an unfilled built-in repository it queues a run, with backoff; another one
 // becomes a reason of Health. A filled repository is not checked again: if its index is replaced later, the consumers queue the
-// run.
+// run. A repository that cannot be checked keeps its reason, and hides no other.
 func (f *filler) checkFilled(ctx context.Context) error {
-	var never []string
+	var never, before []config.Repository
+	if last := f.neverIndexed.Load(); last != nil {
+		before = *last
+	}
+	var errs []error
 	for _, rc := range f.cfg.Repositories {
 		if _, done := f.filled[rc.Code]; done {
 			continue
 		}
 		state, err := f.fillState(ctx, rc)
-		if err != nil {
-			return err
-		}
 		switch {
+		case state == fillDone && err != nil:
+			errs = append(errs, fmt.Errorf("storing that repository %s was indexed: %w", rc.Code, err))
+		case err != nil:
+			errs = append(errs, fmt.Errorf("checking whether repository %s was indexed: %w", rc.Code, err))
+			if slices.ContainsFunc(before, func(b config.Repository) bool { return b.Code == rc.Code }) {
+				never = append(never, rc)
+			}
 		case state == fillDone:
 			f.filled[rc.Code] = struct{}{}
 		case state == fillDue && rc.Type == core.TypeLocal:
-			if !f.backoff.due(time.Now()) {
-				continue
-			}
-			job, err := f.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", core.RunFlags{}, core.CauseReconcile, "")
-			if err != nil {
-				return err
-			}
-			f.log.Info("the index of the built-in repository is empty; queued a run", "repository", rc.Code, "job_id", job.ID)
+			errs = append(errs, f.fillLocal(ctx, rc))
 		case state == fillDue:
-			never = append(never, "repository "+rc.Code+": never indexed; run tutti index "+rc.Code)
+			never = append(never, rc)
 		}
 	}
 	f.neverIndexed.Store(&never)
-	return nil
+	return errors.Join(errs...)
 }
 
-// fillState returns the state of a repository's index, and stores FillDone once a job has filled it.
+// fillLocal queues a run of the built-in repository, with backoff.
+func (f *filler) fillLocal(ctx context.Context, rc config.Repository) error {
+	if !f.backoff.due(time.Now()) {
+		return nil
+	}
+	job, err := f.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", core.RunFlags{}, core.CauseReconcile, "")
+	if err == nil {
+		f.log.Info("the index of the built-in repository is empty; queued a run", "repository", rc.Code, "job_id", job.ID)
+	}
+	return err
+}
+
+// neverIndexedReasons returns a reason of Health for each repository whose index has not been filled. What the last check found is
+// compared with the cells, because the consumers set them before a job that has filled an index ends.
+func (f *filler) neverIndexedReasons(ctx context.Context) []string {
+	never := f.neverIndexed.Load()
+	if never == nil {
+		return nil
+	}
+	var reasons []string
+	for _, rc := range *never {
+		if value, _, err := f.queue.Cells().Cell(ctx, consumers.FillCell(rc.Code, rc.IndexName)); err == nil && value == consumers.FillDone {
+			continue
+		}
+		reasons = append(reasons, "repository "+rc.Code+": never indexed; run tutti index "+rc.Code)
+	}
+	return reasons
+}
+
+// fillState returns the state of a repository's index, and stores FillDone once a job has filled it; fillDone with an error if it
+// cannot.
 func (f *filler) fillState(ctx context.Context, rc config.Repository) (fillState, error) {
 	cell := consumers.FillCell(rc.Code, rc.IndexName)
 	value, revision, err := f.queue.Cells().Cell(ctx, cell)
@@ -131,24 +179,19 @@ func fillStateOf(j core.Job, indexName string) fillState {
 		return fillDue
 	case !j.State.Final():
 		return fillOpen
-	case hasWritten(j):
+	case j.HasWritten():
 		return fillDone
 	default:
 		return fillDue
 	}
 }
 
-// hasWritten reports whether a job succeeded, or ended partial and has written documents.
-func hasWritten(j core.Job) bool {
-	return j.State == core.JobSucceeded || j.State == core.JobPartial && j.Totals.Written()
-}
-
-// setLastSuccess sets each repository's metric of the last success to the end of its newest job for which hasWritten holds.
+// setLastSuccess sets each repository's metric of the last success to the end of its newest job for which HasWritten holds.
 func (f *filler) setLastSuccess(ctx context.Context) error {
 	for _, rc := range f.cfg.Repositories {
 		var at time.Time
 		err := f.eachJob(ctx, kv.JobFilter{Repository: rc.Code, Limit: jobsKept}, func(j core.Job) (done bool) {
-			if hasWritten(j) && j.EndedAt != nil && j.EndedAt.After(at) {
+			if j.HasWritten() && j.EndedAt != nil && j.EndedAt.After(at) {
 				at = *j.EndedAt
 			}
 			return false

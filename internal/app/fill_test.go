@@ -24,9 +24,18 @@ func TestNeverIndexed(t *testing.T) {
 			return ready.get("ready").Bool() && ready.get("reasons.0").String() == want && ready.get("reasons.#").Int() <= 1, string(ready.raw)
 		})
 	}
+	atOnce := func() {
+		t.Helper()
+		if ready := w.mustRequest(http.MethodGet, "/ready", http.StatusOK); ready.get("reasons.#").Int() != 0 {
+			t.Errorf("after the job that has indexed everything: %s", ready.raw)
+		}
+	}
 	reasons(never)
 	w.run("", "", core.JobSucceeded)
-	reasons("")
+	atOnce()
+	w.stop()
+	w.start()
+	atOnce()
 	w.stop()
 	w.alias += "-new"
 	w.start()

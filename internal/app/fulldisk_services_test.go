@@ -231,7 +231,7 @@ func (f *fullDisk) await(state string, within time.Duration) {
 		case f.part == "index":
 			matches = matches && len(a.get("paused").Array()) == 1
 		default:
-			matches = matches && a.status == http.StatusServiceUnavailable
+			matches = matches && a.status == http.StatusServiceUnavailable && a.get("status").String() == "unhealthy" && !a.get("ready").Bool()
 		}
 		return matches, string(a.raw)
 	})

@@ -60,9 +60,11 @@ func (a *App) Health(ctx context.Context) system.Health {
 	if slices.ContainsFunc(a.indexer.consumers.Paused(), func(p consumers.Pause) bool { return p.Upstream }) {
 		h.Components["upstream"] = system.ComponentDegraded // paused says which and why
 	}
-	if never := a.filler.neverIndexed.Load(); never != nil {
-		h.Reasons = append(h.Reasons, *never...)
+	if full := a.filler.full.Load(); queue == nil && full != nil && *full != "" {
+		h.Components["queue"] = system.ComponentDegraded
+		h.Reasons = append(h.Reasons, *full)
 	}
+	h.Reasons = append(h.Reasons, a.filler.neverIndexedReasons(ctx)...)
 	if drifted := a.filler.drifted.Load(); drifted != nil {
 		h.Reasons = append(h.Reasons, *drifted...)
 	}

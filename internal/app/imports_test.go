@@ -50,13 +50,14 @@ var layers = map[string][]string{
 	"http/console/diff":    {},
 	"http/console":         {"http/console/diff", "http/console/explore", "http/api", "http/indexing", "http/metadata", "http/problem", "http/search", "http/server", "http/system"},
 	"consumers": {
-		"consumers/fetch", "consumers/loop", "consumers/outcome", "consumers/record", "consumers/run", "internal/bulk",
+		"consumers/fetch", "consumers/loop", "consumers/outcome", "consumers/record", "consumers/retry", "consumers/run", "internal/bulk",
 	},
 	"consumers/loop":    {},
 	"consumers/outcome": {"internal/bulk"},
 	"consumers/fetch":   {"consumers/outcome"},
 	"consumers/record":  {"consumers/fetch", "consumers/loop", "consumers/outcome", "internal/bulk"},
 	"consumers/run":     {"consumers/fetch", "consumers/loop", "consumers/outcome", "internal/bulk"},
+	"consumers/retry":   {"consumers/loop"},
 	"schemas":           {"schemas/external", "schemas/jsontree", "schemas/validation", "schemas/violation"},
 
 	"schemas/external":   {"schemas/jsontree", "schemas/violation"},

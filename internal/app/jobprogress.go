@@ -12,7 +12,7 @@ import (
 // progressJobs is how many of the newest jobs are searched for the newest one of each repository.
 const progressJobs = 200
 
-const progressHelp = "Ratio of fetched to expected records of the newest started job of a repository, from 0 to 1; absent until all its organizations have been counted."
+const progressHelp = "Ratio of fetched to expected records of the newest started run of a repository, from 0 to 1; absent until all its organizations have been counted."
 
 // jobReader reads jobs and their organizations.
 type jobReader interface {
@@ -48,7 +48,7 @@ func (p *jobProgress) measure(ctx context.Context, jobs jobReader) error {
 	measured := make(map[string]bool)
 	for i := range newest {
 		job := &newest[i]
-		if job.State == core.JobQueued || measured[job.Repository] {
+		if job.State == core.JobQueued || job.Scope == core.ScopeRetry || measured[job.Repository] {
 			continue
 		}
 		measured[job.Repository] = true

@@ -83,8 +83,9 @@ func TestJobProgress(t *testing.T) {
 			`{repository="x"} 0.5`, 0,
 		},
 		{
-			"the next job has begun, and another repository is empty",
+			"the next job has begun, dead letters are retried, and another repository is empty",
 			[]core.Job{
+				{ID: "d", Repository: "x", Scope: core.ScopeRetry, State: core.JobRunning, ExpectedOrganizations: new(int)},
 				job("c", "y", core.JobRunning, core.Totals{}), job("b", "x", core.JobRunning, core.Totals{}),
 				job("a", "x", core.JobFailed, core.Totals{Fetched: 30, Expected: 60}),
 			},

@@ -270,9 +270,8 @@ func TestNotifyPartly(t *testing.T) {
 			t.Errorf("retry of %s: %s", l.Raw, a.raw)
 		}
 	}
-	a := w.mustRequest(http.MethodPost, "/dead-letters/retry", http.StatusAccepted)
-	if a.get("retried").Int() != 0 || a.get("refused").Int() != 2 {
-		t.Errorf("retry of all: %s", a.raw)
+	if j := w.awaitJob(w.retryAll("")); j.Get("totals.retried").Int() != 0 || j.Get("totals.rejected").Int() != 2 || j.Get("state").String() != "failed" {
+		t.Errorf("retry of all: %s", j.Raw)
 	}
 }
 
@@ -432,6 +431,10 @@ func TestNotifyQueueFull(t *testing.T) {
 	if len(taken) < room || len(refused) == 0 {
 		t.Fatalf("%d were taken, %d refused, there is room for %d messages", len(taken), len(refused), room)
 	}
+	w.eventually(wait, func() (bool, string) {
+		a := w.ready()
+		return a.get("components.queue").String() == "degraded" && strings.Contains(string(a.raw), "as many as it may (queue.maxPending)"), string(a.raw)
+	})
 	var rest []string
 	for _, id := range append(ids[2*room:], refused...) {
 		rest = append(rest, songEvent(code, "S1", id, "PUBLISHED"))

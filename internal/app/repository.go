@@ -93,15 +93,19 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 	for class, source := range map[core.Class]*consumers.Source{
 		core.ClassRecords: &w.Records, core.ClassBatches: &w.Batches, core.ClassPages: &w.Pages, core.ClassRuns: &w.Runs,
 	} {
-		if *source, err = x.queue.Consumer(ctx, rc.Code, class, queue.ConsumerConfig{
-			// A message that waits for its redelivery counts as pending and must not block the delivery of others. The
-			// consumers themselves bound the messages in flight in this process.
-			AckWait: x.ackWait(), MaxAckPending: x.cfg.Queue.MaxPending + 1000, MaxDeliver: x.opts.MaxDeliver,
-		}); err != nil {
+		if *source, err = x.queue.Consumer(ctx, rc.Code, class, x.consumerConfig()); err != nil {
 			return w, err
 		}
 	}
 	return w, nil
+}
+
+func (x *indexer) consumerConfig() queue.ConsumerConfig {
+	return queue.ConsumerConfig{
+		// A message that waits for its redelivery counts as pending and must not block the delivery of others. The
+		// consumers themselves bound the messages in flight in this process.
+		AckWait: x.ackWait(), MaxAckPending: x.cfg.Queue.MaxPending + 1000, MaxDeliver: x.opts.MaxDeliver,
+	}
 }
 
 // embeddedAckWait is the ack wait of the embedded queue. It delays a restart: the server stores on disk which messages are
@@ -203,6 +207,11 @@ func (x *indexer) startConsumers(ctx context.Context) error {
 		}
 		work, codes = append(work, w), append(codes, rc.Code)
 	}
+	letters := x.queue.DeadLetters()
+	retries, err := x.queue.Consumer(ctx, "", core.ClassRetries, x.consumerConfig())
+	if err != nil {
+		return err
+	}
 	moved, err := x.queue.MoveUnknown(ctx, codes)
 	if err != nil {
 		return err
@@ -212,9 +221,9 @@ func (x *indexer) startConsumers(ctx context.Context) error {
 	}
 	jobs := x.queue.Jobs()
 	x.consumers, err = consumers.New(work, consumers.Deps{
-		Requests: x.queue, DeadLetters: x.queue.DeadLetters(), Jobs: jobs, Organizations: jobs, Pages: x.queue.PageNotes(), IDs: x.queue.Lists(),
+		Requests: x.queue, DeadLetters: letters, Jobs: jobs, Organizations: jobs, Pages: x.queue.PageNotes(), IDs: x.queue.Lists(),
 		Cells: x.queue.Cells(),
-		Index: x.index, Writer: x.writer,
+		Index: x.index, Writer: x.writer, Retries: consumers.Retries{Source: retries, Letters: letters, Retrier: x.ingest, Room: x.queue},
 	}, consumers.Config{
 		Logger: x.log.With("component", "consumers"), Metrics: x.metrics.consumers, Tracer: x.tracer, AckWait: x.ackWait(),
 		MaxDeliver: x.opts.MaxDeliver, MaxRecordBytes: x.cfg.Index.MaxRecordBytes,

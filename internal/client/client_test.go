@@ -149,8 +149,8 @@ func TestCalls(t *testing.T) {
 		},
 		"retry all": {
 			func(ctx context.Context, c *client.Client) (any, error) { return c.RetryAll(ctx, "a", "rejected") },
-			"POST /base/dead-letters/retry?reason=rejected&repository=a", 202, `{"successful":true,"retried":3,"refused":1}`,
-			client.RetryAllResult{Successful: true, Retried: 3, Refused: 1, Raw: []byte(`{"successful":true,"retried":3,"refused":1}`)},
+			"POST /base/dead-letters/retry?reason=rejected&repository=a", 202, `{"successful":true,"jobId":"j"}`,
+			client.Accepted{Successful: true, JobID: "j", Raw: []byte(`{"successful":true,"jobId":"j"}`)},
 		},
 		"discard": {
 			func(ctx context.Context, c *client.Client) (any, error) { return nil, c.Discard(ctx, "d1") },

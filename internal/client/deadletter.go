@@ -69,17 +69,6 @@ type RetryResult struct {
 	Raw json.RawMessage `json:"-"`
 }
 
-// RetryAllResult is the response to a retry of many dead letters.
-type RetryAllResult struct {
-	Successful bool   `json:"successful"`
-	RequestID  string `json:"requestId"`
-	// Retried counts the published requests; Refused the dead letters that cannot be retried.
-	Retried int `json:"retried"`
-	Refused int `json:"refused"`
-	// Raw is the response as received.
-	Raw json.RawMessage `json:"-"`
-}
-
 const pathDeadLetters = "dead-letters"
 
 // DeadLetters lists dead letters, without their documents.
@@ -115,15 +104,15 @@ func (c *Client) Retry(ctx context.Context, id string) (RetryResult, error) {
 	return r, err
 }
 
-// RetryAll retries all dead letters of a repository and a reason, "" for any. It has no timeout.
-func (c *Client) RetryAll(ctx context.Context, repository, reason string) (RetryAllResult, error) {
-	var r RetryAllResult
+// RetryAll requests the retry of all dead letters of a repository and a reason, "" for any, and returns its job.
+func (c *Client) RetryAll(ctx context.Context, repository, reason string) (Accepted, error) {
+	var a Accepted
 	var err error
-	r.Raw, err = c.doWithoutTimeout(ctx, call{
+	a.Raw, err = c.do(ctx, call{
 		method: http.MethodPost, path: "/" + pathDeadLetters + "/retry",
 		query: queryOf("repository", repository, "reason", reason),
-	}, &r)
-	return r, err
+	}, &a)
+	return a, err
 }
 
 // Discard removes a dead letter permanently; CodeNotFound when it does not exist.

@@ -139,9 +139,9 @@ func (f *tutti) Retry(_ context.Context, id, _ string) (core.DeadLetter, error) 
 	return core.DeadLetter{ID: id, Repository: "a", Organization: "S1", RecordID: "r"}, nil
 }
 
-func (f *tutti) RetryAll(_ context.Context, repository, reason, _ string) (retried, refused int, err error) {
+func (f *tutti) RetryAll(_ context.Context, repository, reason, _ string) (core.Job, error) {
 	f.note("retry %s %s", repository, reason)
-	return 2, 1, nil
+	return core.Job{ID: "j7"}, nil
 }
 
 // letters is the port of the dead letters, whose methods have the names of those of the jobs.
@@ -309,7 +309,7 @@ func (f *tutti) letterCalls(t *testing.T, c *client.Client) {
 	_, err = c.Retry(ctx, "d2")
 	wantError(t, err, core.CodeConflict, "this letter cannot be retried", "discard it")
 	all, err := c.RetryAll(ctx, "a", core.ReasonRejected)
-	if err != nil || all.Retried != 2 || all.Refused != 1 {
+	if err != nil || !all.Successful || all.JobID != "j7" {
 		t.Errorf("%+v, %v", all, err)
 	}
 	if err := c.Discard(ctx, "d1"); err != nil {

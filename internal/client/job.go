@@ -21,7 +21,9 @@ type Job struct {
 	Cause        core.Cause    `json:"cause"`
 	Rebuild      bool          `json:"rebuild"`
 	Difference   bool          `json:"difference"`
-	QueuedAt     time.Time     `json:"queuedAt"`
+	// Reason is that of the dead letters of a retry, "" for any.
+	Reason   string    `json:"reason"`
+	QueuedAt time.Time `json:"queuedAt"`
 	// StartedAt and EndedAt are nil until the job has started or ended.
 	StartedAt *time.Time  `json:"startedAt"`
 	EndedAt   *time.Time  `json:"endedAt"`

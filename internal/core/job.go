@@ -149,6 +149,7 @@ const (
 	JobErrorNotRefreshed    = "not_refreshed"
 	JobErrorIDsNotIndexed   = "ids_not_indexed"
 	JobErrorContentDiffers  = "content_differs"
+	JobErrorNotRetryable    = "not_retryable"
 
 	JobErrorUnknownRepository = ReasonUnknownRepository
 )
@@ -159,7 +160,9 @@ type JobPause struct {
 	Since  time.Time `json:"since"`
 }
 
-// Job is one run over an organization, a repository or a list of ids, as stored in the queue's key-value bucket.
+// Job is one run over an organization, a repository or a list of ids, or one retry of dead letters, as stored in the queue's
+// key-value bucket. In a retry's Totals, Expected counts the dead letters, Fetched those that were processed, Retried those whose
+// Requests were published and Rejected those that cannot be retried; the others were removed before their turn.
 type Job struct {
 	ID           string     `json:"id"`
 	Scope        Scope      `json:"scope"`
@@ -188,6 +191,34 @@ type Job struct {
 	ExpectedOrganizations *int `json:"expectedOrganizations,omitempty"`
 	// Returned counts how often this job was returned to a trigger instead of queuing a second one.
 	Returned int `json:"returned,omitempty"`
+	// Reason is that of the dead letters which a job of ScopeRetry retries, empty for any; its Repository may be empty too. Cursor
+	// is that of the dead letters which it has not processed yet.
+	Reason string `json:"reason,omitempty"`
+	Cursor string `json:"cursor,omitempty"`
+}
+
+// NewJob returns the queued job of its first Request, which writes to an index.
+func NewJob(r Request, indexName string) Job {
+	job := Job{
+		ID: r.JobID, Scope: r.Scope, Repository: r.Repository, Organization: r.Organization, IndexName: indexName,
+		State: JobQueued, Cause: r.Cause, Force: r.Force, Rebuild: r.Rebuild, Difference: r.Difference,
+		RequestID: r.ID, QueuedAt: r.ReceivedAt, Reason: r.Reason,
+	}
+	if job.Scope == ScopePage {
+		job.Scope = ScopeOrganization
+	}
+	return job
+}
+
+// HasWritten reports whether the job is a run that succeeded, even without records, or ended partial and has written documents.
+func (j *Job) HasWritten() bool {
+	return j.Scope != ScopeRetry && (j.State == JobSucceeded || j.State == JobPartial && j.Totals.Written())
+}
+
+// Joinable reports whether a trigger of the job's scope and flags is returned this job instead of a new one. A run that has started
+// may have passed what changed since, so that only a queued one is; a retry of dead letters is until it ends.
+func (j *Job) Joinable() bool {
+	return j.State == JobQueued || j.Scope == ScopeRetry && !j.State.Final()
 }
 
 // End ends the job now, with the reason why it did not succeed, nil if it did.

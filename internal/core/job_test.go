@@ -12,6 +12,25 @@ import (
 // TestOrganizationRunCountsOnce: whatever the order in which pages end, are reported twice or are voided by a restart or
 // a reread, the totals are those of the pages that have ended, each counted once, and of voided pages that none has
 // replaced yet, so that they never fall; also after a trip through JSON.
+// TestRetryJob: a retry of dead letters can be joined until it ends, and is no run that has written documents.
+func TestRetryJob(t *testing.T) {
+	for _, scope := range []core.Scope{core.ScopeRepository, core.ScopeRetry} {
+		for _, state := range core.JobStates() {
+			j := core.NewJob(core.Request{Scope: scope, JobID: "j"}, "")
+			if j.State != core.JobQueued || j.ID != "j" {
+				t.Errorf("a new job: %+v", j)
+			}
+			j.State, j.Totals.Indexed = state, 1
+			if joinable := state == core.JobQueued || scope == core.ScopeRetry && !state.Final(); j.Joinable() != joinable {
+				t.Errorf("%s %s: joinable %v", scope, state, j.Joinable())
+			}
+			if written := scope == core.ScopeRepository && (state == core.JobSucceeded || state == core.JobPartial); j.HasWritten() != written {
+				t.Errorf("%s %s: has written %v", scope, state, j.HasWritten())
+			}
+		}
+	}
+}
+
 func TestOrganizationRunCountsOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		run := core.OrganizationRun{DoneThrough: -1}

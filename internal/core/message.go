@@ -31,4 +31,6 @@ const (
 	ClassBatches Class = "batches"
 	ClassPages   Class = "pages"
 	ClassRuns    Class = "runs"
+	// ClassRetries delivers the retries of dead letters of all repositories: it has one consumer.
+	ClassRetries Class = "retries"
 )

@@ -30,6 +30,8 @@ const (
 	ScopeRepository   Scope = "repository"
 	// ScopeIDs is a list of ids that is stored with its job.
 	ScopeIDs Scope = "ids"
+	// ScopeRetry is the retry of the dead letters of a repository and of a reason, or of all.
+	ScopeRetry Scope = "retry"
 )
 
 // Cause is the origin of a Request.
@@ -94,6 +96,8 @@ type Request struct {
 	// NotFoundSince is the time since which the upstream has returned only ErrForeignNotFound, zero if its last response was
 	// another one.
 	NotFoundSince time.Time `json:"notFoundSince,omitzero"`
+	// Reason is that of the dead letters that a Request of ScopeRetry is for, empty for any; its Repository may be empty too.
+	Reason string `json:"reason,omitempty"`
 }
 
 // Page identifies the rows of an organization's list that a page Request reads, and the rows before them, to detect a list that
@@ -127,6 +131,9 @@ type Page struct {
 func (r Request) Validate() error {
 	if r.Kind != KindIndex && r.Kind != KindRemove {
 		return NewError(CodeInvalid, fmt.Sprintf("unknown kind %q", r.Kind))
+	}
+	if r.Scope == ScopeRetry {
+		return r.validateRun()
 	}
 	if err := ValidKey("repository", r.Repository); err != nil {
 		return err

@@ -153,7 +153,7 @@ func (o *Overview) noteRuns(s *core.RepositoryStatus, jobs []core.Job) {
 		if j.Repository != s.Code || j.IndexName != s.IndexName {
 			continue
 		}
-		if j.EndedAt != nil && j.EndedAt.After(last) && (j.State == core.JobSucceeded || j.State == core.JobPartial && j.Totals.Written()) {
+		if j.EndedAt != nil && j.EndedAt.After(last) && j.HasWritten() {
 			last = *j.EndedAt
 		}
 		if j.Scope != core.ScopeRepository {

@@ -76,7 +76,8 @@ type Consumer struct {
 	closed chan struct{}
 }
 
-// Consumer creates or updates the durable consumer of a class of a repository's Requests and subscribes to it.
+// Consumer creates or updates the durable consumer of a class of a repository's Requests and subscribes to it; that of
+// core.ClassRetries is of no repository.
 // It is retried until Config.StartTimeout, then CodeUnavailable.
 func (q *Queue) Consumer(
 	ctx context.Context, repository string, class core.Class, cfg ConsumerConfig,
@@ -85,21 +86,25 @@ func (q *Queue) Consumer(
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	if err := core.ValidKey("repository", repository); err != nil {
+	label, description := repository+"/"+string(class), "The "+string(class)+" of the repository "+repository
+	if class == core.ClassRetries {
+		repository, label, description = "", string(class), "The "+string(class)+" of dead letters"
+	} else if err := core.ValidKey("repository", repository); err != nil {
 		return nil, err
+	} else {
+		q.labels.add(repository)
 	}
 	filters, err := subjects.ClassFilters(repository, class)
 	if err != nil {
 		return nil, err
 	}
-	q.labels.add(repository)
 	q.deadLetters.UpdateMetric()
 	c := &Consumer{
-		queue: q, repository: repository, maxDeliver: cfg.MaxDeliver, class: class, label: repository + "/" + string(class),
+		queue: q, repository: repository, maxDeliver: cfg.MaxDeliver, class: class, label: label,
 		fetchLock: make(chan struct{}, 1), closed: make(chan struct{}),
 		cfg: jetstream.ConsumerConfig{
 			Durable:        durableName(repository, class),
-			Description:    "The " + string(class) + " of the repository " + repository,
+			Description:    description,
 			FilterSubjects: filters,
 			AckPolicy:      jetstream.AckExplicitPolicy,
 			AckWait:        cfg.AckWait,

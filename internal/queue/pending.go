@@ -61,6 +61,22 @@ func (q *Queue) Idle(ctx context.Context, repository string) (bool, error) {
 	return true, nil
 }
 
+// Held returns how many Requests the queue holds, and how many it may.
+func (q *Queue) Held(ctx context.Context) (held, limit int, err error) {
+	info, err := q.requests.Info(ctx)
+	if err != nil {
+		return 0, 0, natsconn.WrapError("counting the pending requests", err)
+	}
+	return max(0, int(info.State.Msgs)-1), q.maxPending, nil // without the probe
+}
+
+// HalfFull reports whether the queue holds more than half of the Requests that it may: who publishes many should wait, so that
+// others still can.
+func (q *Queue) HalfFull(ctx context.Context) (bool, error) {
+	held, limit, err := q.Held(ctx)
+	return held > limit/2, err
+}
+
 // PendingRecords returns the ids of an organization's records, or of all of the repository's when organization is
 // empty, that have a pending or in-flight Request.
 func (q *Queue) PendingRecords(ctx context.Context, repository, organization string) (map[string]struct{}, error) {
@@ -113,13 +129,13 @@ func (q *Queue) PendingRecord(ctx context.Context, repository, organization, id 
 	return found, nil
 }
 
-// JobIDs returns the ids of the jobs, of any repository, that have a pending or in-flight page, organization or
-// repository Request.
+// JobIDs returns the ids of the jobs, of any repository, that have a pending or in-flight page, organization,
+// repository or retry Request.
 func (q *Queue) JobIDs(ctx context.Context) (map[string]struct{}, error) {
 	ids := make(map[string]struct{})
 	// In the order in which a run publishes them: each Request is acked after those that follow from it were stored, so
 	// a running job is not missed.
-	for _, scope := range []core.Scope{core.ScopeRepository, core.ScopeIDs, core.ScopeOrganization, core.ScopePage} {
+	for _, scope := range []core.Scope{core.ScopeRetry, core.ScopeRepository, core.ScopeIDs, core.ScopeOrganization, core.ScopePage} {
 		filter := subjects.RequestPrefix + "*." + string(scope) + ".>"
 		info, err := q.requests.Info(ctx, jetstream.WithSubjectFilter(filter))
 		if err != nil {
@@ -163,7 +179,7 @@ func (q *Queue) MoveUnknown(ctx context.Context, known []string) (int, error) {
 	moved := 0
 	for subject := range info.State.Subjects {
 		token, _, _ := strings.Cut(strings.TrimPrefix(subject, subjects.RequestPrefix), ".")
-		if _, ok := configured[token]; ok {
+		if _, ok := configured[token]; ok || subjects.IsOfRetry(subject) {
 			continue
 		}
 		for { // a stream of an earlier version may have several messages of a subject after a crash

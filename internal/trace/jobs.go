@@ -61,7 +61,7 @@ type endedKey struct{ job, organization, id string }
 
 // job describes a job, nil if it does not concern the record, or has ended without reading it. What a job did that has ended a while ago is read once.
 func (c *collection) job(ctx context.Context, job core.Job) (*core.TraceJob, error) {
-	if job.Organization != "" && job.Organization != c.trace.Organization {
+	if job.Scope == core.ScopeRetry || job.Organization != "" && job.Organization != c.trace.Organization {
 		return nil, nil //nolint:nilnil // as the comment says
 	}
 	key := endedKey{job: job.ID, organization: c.trace.Organization}

@@ -504,6 +504,7 @@ func TestTraceJobs(t *testing.T) {
 	w := newWorld()
 	w.list = []core.Job{
 		job("9", core.ScopeOrganization, "S2", core.JobRunning),
+		job("89", core.ScopeRetry, "", core.JobRunning), // of dead letters
 		job("8", core.ScopeRepository, "", core.JobRunning),
 		job("7", core.ScopeRepository, "", core.JobFailed), // failed before the organization
 		job("6", core.ScopeOrganization, "S2", core.JobSucceeded),

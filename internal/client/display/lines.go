@@ -10,8 +10,11 @@ import (
 	"tutti/internal/core"
 )
 
-// ScopeOf returns the repository and organization of a job.
+// ScopeOf returns the repository and organization of a job, or which dead letters it retries.
 func ScopeOf(job client.Job) string {
+	if job.Scope == core.ScopeRetry {
+		return strings.Join(strings.Fields("retry of "+job.Repository+" "+job.Reason+" dead letters"), " ")
+	}
 	scope := job.Repository
 	if job.Organization != "" {
 		scope += " / " + job.Organization
@@ -20,6 +23,14 @@ func ScopeOf(job client.Job) string {
 		scope += " (ids)"
 	}
 	return scope
+}
+
+// scopeAndIndex returns ScopeOf and the index that the job writes to.
+func scopeAndIndex(job client.Job) string {
+	if job.IndexName == "" {
+		return ScopeOf(job)
+	}
+	return ScopeOf(job) + " to " + job.IndexName
 }
 
 // ErrorText formats an error, "" for nil.
@@ -32,7 +43,7 @@ func ErrorText(e *core.JobError) string {
 
 // Totals formats the number of fetched records and the other totals that are not zero.
 func Totals(t core.Totals) string {
-	parts := []string{fetched(t) + " fetched"}
+	parts := []string{processed(t) + " fetched"}
 	for _, part := range []struct {
 		name string
 		n    int64
@@ -56,8 +67,21 @@ func Totals(t core.Totals) string {
 	return strings.Join(parts, ", ")
 }
 
-// fetched formats the number of fetched records and, when known, of expected records.
-func fetched(t core.Totals) string {
+// JobTotals formats the totals of a job: those of a retry count dead letters.
+func JobTotals(job client.Job) string {
+	t := job.Totals
+	if job.Scope != core.ScopeRetry {
+		return Totals(t)
+	}
+	text := processed(t) + " dead letters processed, " + Count(t.Retried) + " retried"
+	if t.Rejected > 0 {
+		text += ", " + Count(t.Rejected) + " cannot be retried"
+	}
+	return text
+}
+
+// processed formats the number of fetched records or processed dead letters and, when known, of expected ones.
+func processed(t core.Totals) string {
 	if t.Expected <= 0 {
 		return Count(t.Fetched)
 	}
@@ -81,7 +105,7 @@ func durationOf(job client.Job) time.Duration {
 }
 
 func jobLine(job client.Job) string {
-	line := fmt.Sprintf("job %s, %s to %s: %s", job.ID, ScopeOf(job), job.IndexName, job.State)
+	line := fmt.Sprintf("job %s, %s: %s", job.ID, scopeAndIndex(job), job.State)
 	if job.Error != nil {
 		line += ", " + ErrorText(job.Error)
 	}
@@ -111,7 +135,11 @@ func lostLine(err error) string { return Printable(core.MessageOf(err) + ", retr
 
 // totalsLine formats the job's progress.
 func (p *progress) totalsLine() string {
-	parts := append([]string{fetched(p.job.Totals) + " fetched"}, p.rateParts("organizations ended")...)
+	text := processed(p.job.Totals) + " fetched"
+	if p.job.Scope == core.ScopeRetry {
+		text = JobTotals(*p.job)
+	}
+	parts := append([]string{text}, p.rateParts("organizations ended")...)
 	return Printable(strings.Join(parts, ", "))
 }
 

@@ -13,11 +13,11 @@ const maxSummaryErrors = 20
 
 // Summary writes the result of a job in a few lines: its state, totals, errors, and commands for details.
 func Summary(w io.Writer, job client.Job) error {
-	lines := []string{fmt.Sprintf("%s: job %s, %s to %s", job.State, job.ID, ScopeOf(job), job.IndexName)}
+	lines := []string{fmt.Sprintf("%s: job %s, %s", job.State, job.ID, scopeAndIndex(job))}
 	if d := durationOf(job); d > 0 {
 		lines[0] += " in " + Duration(d)
 	}
-	lines = append(lines, Totals(job.Totals))
+	lines = append(lines, JobTotals(job))
 	if job.Error != nil {
 		lines = append(lines, ErrorText(job.Error))
 	}
@@ -33,7 +33,7 @@ func Summary(w io.Writer, job client.Job) error {
 	if left > maxSummaryErrors {
 		lines = append(lines, fmt.Sprintf("and %d more organizations: tutti jobs show %s", left-maxSummaryErrors, job.ID))
 	}
-	if job.Totals.Rejected > 0 {
+	if job.Totals.Rejected > 0 && job.Scope != core.ScopeRetry {
 		lines = append(lines, "rejected records: tutti dead-letters list --repository "+job.Repository)
 	}
 	for i, line := range lines {

@@ -260,9 +260,9 @@ func (x *index) setLoaded() {
 	}
 }
 
-// await blocks until the watch has applied sequence, atMost has passed or ctx ends. The caller's change is on disk in
-// any case.
-func (x *index) await(ctx context.Context, sequence uint64, atMost time.Duration) {
+// await blocks until the watch has applied sequence, atMost has passed or ctx ends, and reports the first. The caller's change is on
+// disk in any case.
+func (x *index) await(ctx context.Context, sequence uint64, atMost time.Duration) bool {
 	timer := time.NewTimer(atMost)
 	defer timer.Stop()
 	for {
@@ -270,14 +270,14 @@ func (x *index) await(ctx context.Context, sequence uint64, atMost time.Duration
 		seen, advanced := x.seen, x.advanced
 		x.mu.RUnlock()
 		if seen >= sequence {
-			return
+			return true
 		}
 		select {
 		case <-advanced:
 		case <-timer.C:
-			return
+			return false
 		case <-ctx.Done():
-			return
+			return false
 		}
 	}
 }

@@ -20,6 +20,9 @@ const (
 	// noToken replaces an empty part of a dead letter's subject and starts the hash of a part that is too long. A tilde
 	// is not in the base64url alphabet, so neither can be taken for an encoded part.
 	noToken = "~"
+
+	// retryPrefix starts the subjects of retries of dead letters, which may be of all repositories, or of one that is not configured.
+	retryPrefix = RequestPrefix + noToken + "." + string(core.ScopeRetry) + "."
 )
 
 // EncodeToken returns s as one token of a subject: base64url without padding, so that no byte of an id is a separator
@@ -44,6 +47,9 @@ func OfRequest(r core.Request) (string, error) {
 		if err := core.ValidKey("job id", r.JobID); err != nil {
 			return "", err
 		}
+	}
+	if r.Scope == core.ScopeRetry {
+		return retryPrefix + EncodeToken(r.JobID), nil
 	}
 	repository := RequestPrefix + EncodeToken(r.Repository) + "." + string(r.Scope) + "."
 	switch r.Scope {
@@ -78,6 +84,8 @@ func pageToken(p core.Page) string {
 func ClassFilters(repository string, class core.Class) ([]string, error) {
 	prefix := RequestPrefix + EncodeToken(repository) + "."
 	switch class {
+	case core.ClassRetries:
+		return []string{retryPrefix + ">"}, nil
 	case core.ClassRecords:
 		return []string{prefix + string(core.ScopeRecord) + ".>"}, nil
 	case core.ClassBatches:
@@ -137,11 +145,14 @@ func Parse(subject string) Parts {
 		p.JobID, p.Organization = part(2), part(3)
 	case core.ScopeOrganization:
 		p.Organization, p.JobID = part(2), part(3)
-	case core.ScopeRepository, core.ScopeIDs:
+	case core.ScopeRepository, core.ScopeIDs, core.ScopeRetry:
 		p.JobID = part(2)
 	}
 	return p
 }
+
+// IsOfRetry reports whether a subject is that of a retry of dead letters.
+func IsOfRetry(subject string) bool { return strings.HasPrefix(subject, retryPrefix) }
 
 // Shorten returns s, or its hash if it is too long for a subject.
 func Shorten(s string) string {

@@ -9,6 +9,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -196,61 +197,76 @@ func documentText(l client.DeadLetter) string {
 	}
 }
 
+// retryFlags are the flags of tutti dead-letters retry.
+type retryFlags struct {
+	all, wait          bool
+	timeout            time.Duration
+	repository, reason string
+}
+
 func deadLettersRetryCommand(r *command.Remote) *cobra.Command {
-	var all bool
-	var repository, reason string
+	var f retryFlags
 	cmd := &cobra.Command{
 		Use:   "retry <id>… | --all",
 		Short: "Retry records that became dead letters",
 		Long: "Ask the server to fetch the records again and index them. The stored documents are not used. The server answers when\n" +
 			"the requests are stored; a dead letter is removed once its record is indexed, so list them again a moment later.\n\n" +
-			"With --all, retry every dead letter, or those of --repository and --reason. If one of several cannot be retried, the\n" +
-			"others still are, an error says what to do instead, and the exit code is 1.",
+			"If one of several cannot be retried, the others still are, an error says what to do instead, and the exit code is 1.\n\n" +
+			"With --all, a job retries every dead letter, or those of --repository and --reason, independently of this command. While\n" +
+			"it has not ended, another retry of the same dead letters returns the same job. With --wait the command waits until the\n" +
+			"job has ended and shows its progress on stderr; ctrl-c and --wait-timeout end the wait, not the job.\n\n" +
+			"Exit code of --all: 0 when the request was accepted, with --wait when the job succeeded; 2 when some dead letters cannot\n" +
+			"be retried; 1 when none can, when the job was cancelled, and on every error.",
 		Example: "  tutti dead-letters retry ID\n" +
-			"  tutti dead-letters retry --all --reason rejected",
+			"  tutti dead-letters retry --all --reason rejected --wait",
 		ValidArgsFunction: command.CompleteIDs(r, math.MaxInt, deadLetterIDs),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			switch {
-			case all && len(ids) > 0:
+			case f.all && len(ids) > 0:
 				return command.Usage(cmd, "--all and ids cannot be combined")
-			case !all && len(ids) == 0:
+			case !f.all && len(ids) == 0:
 				return command.Usage(cmd, "pass the ids of dead letters, or --all")
-			case !all && (repository != "" || reason != ""):
+			case !f.all && (f.repository != "" || f.reason != ""):
 				return command.Usage(cmd, "--repository and --reason require --all")
+			case !f.all && f.wait:
+				return command.Usage(cmd, "--wait requires --all")
+			case f.timeout != 0 && !f.wait, f.timeout < 0:
+				return command.Usage(cmd, "--wait-timeout requires --wait and a positive duration")
 			}
 			c, err := r.Client(cmd)
 			if err != nil {
 				return err
 			}
-			if all {
-				return retryAll(cmd, c, r, repository, reason)
+			if f.all {
+				return retryAll(cmd, c, r, f)
 			}
 			return eachDeadLetter(cmd, ids, func(id string) error { return retryDeadLetter(cmd, c, r, id) })
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "retry all dead letters")
-	addDeadLetterFilter(cmd, r, &repository, &reason)
+	flags := cmd.Flags()
+	flags.BoolVar(&f.all, "all", false, "retry all dead letters")
+	flags.BoolVar(&f.wait, "wait", false, "with --all, wait until the job has ended, and show its progress")
+	flags.DurationVar(&f.timeout, "wait-timeout", 0, "with --wait, exit 1 after this `duration` if the job has not ended; 0 waits without limit")
+	addDeadLetterFilter(cmd, r, &f.repository, &f.reason)
 	return cmd
 }
 
-func retryAll(cmd *cobra.Command, c *client.Client, r *command.Remote, repository, reason string) error {
-	retried, err := c.RetryAll(cmd.Context(), repository, reason)
+func retryAll(cmd *cobra.Command, c *client.Client, r *command.Remote, f retryFlags) error {
+	ctx, cancel := limited(cmd.Context(), f.timeout)
+	defer cancel()
+	accepted, err := c.RetryAll(ctx, f.repository, f.reason)
 	if err != nil {
-		return err
+		return notAccepted(ctx, cmd, f.timeout, err)
 	}
-	out := cmd.OutOrStdout()
+	if f.wait {
+		return waitForJob(ctx, cmd, c, r, accepted.JobID, f.timeout)
+	}
 	if r.JSON() {
-		err = command.PrintJSON(out, retried.Raw)
-	} else {
-		_, err = fmt.Fprintf(out, "%d retried\n", retried.Retried)
+		return command.PrintJSON(cmd.OutOrStdout(), accepted.Raw)
 	}
-	if err != nil || retried.Refused == 0 {
-		return err
-	}
-	return &core.Error{
-		Code: core.CodeConflict, Message: fmt.Sprintf("%d of %d dead letters cannot be retried", retried.Refused, retried.Retried+retried.Refused),
-		Hint: "retry one of them by its id to see why",
-	}
+	about := display.ScopeOf(client.Job{Scope: core.ScopeRetry, Repository: f.repository, Reason: f.reason})
+	return display.KeyValues(cmd.OutOrStdout(), "accepted", about, "request", accepted.RequestID, "job", accepted.JobID,
+		"follow", "tutti jobs show "+accepted.JobID+" --watch")
 }
 
 func retryDeadLetter(cmd *cobra.Command, c *client.Client, r *command.Remote, id string) error {

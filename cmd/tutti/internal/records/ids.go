@@ -23,7 +23,7 @@ func indexList(cmd *cobra.Command, c *client.Client, r *command.Remote, f indexF
 	if err != nil {
 		return err
 	}
-	ctx, cancel := f.limited(cmd.Context())
+	ctx, cancel := limited(cmd.Context(), f.timeout)
 	defer cancel()
 	organization := ""
 	if len(target) == 2 {
@@ -31,7 +31,7 @@ func indexList(cmd *cobra.Command, c *client.Client, r *command.Remote, f indexF
 	}
 	accepted, err := c.IndexIDs(ctx, target[0], organization, list)
 	if err != nil {
-		return f.notAccepted(ctx, cmd, err)
+		return notAccepted(ctx, cmd, f.timeout, err)
 	}
 	if f.wait {
 		return waitForJob(ctx, cmd, c, r, accepted.JobID, f.timeout)

@@ -139,14 +139,14 @@ func dropPrevious(ctx context.Context, cmd *cobra.Command, c *client.Client, r *
 }
 
 func index(cmd *cobra.Command, c *client.Client, r *command.Remote, f indexFlags, target []string) error {
-	ctx, cancel := f.limited(cmd.Context())
+	ctx, cancel := limited(cmd.Context(), f.timeout)
 	defer cancel()
 	if f.dropPrevious {
 		return dropPrevious(ctx, cmd, c, r, target[0])
 	}
 	accepted, err := trigger(ctx, c, f, target)
 	if err != nil {
-		return f.notAccepted(ctx, cmd, err)
+		return notAccepted(ctx, cmd, f.timeout, err)
 	}
 	if f.wait && accepted.JobID != "" {
 		return waitForJob(ctx, cmd, c, r, accepted.JobID, f.timeout)
@@ -162,21 +162,21 @@ func index(cmd *cobra.Command, c *client.Client, r *command.Remote, f indexFlags
 	return display.KeyValues(out, facts...)
 }
 
-// limited returns ctx with the timeout of the wait.
-func (f indexFlags) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	if f.timeout > 0 {
-		return context.WithTimeout(ctx, f.timeout)
+// limited returns ctx with the timeout of a wait, 0 for none.
+func limited(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	if timeout > 0 {
+		return context.WithTimeout(ctx, timeout)
 	}
 	return context.WithCancel(ctx)
 }
 
 // notAccepted returns the error of a trigger, and whether it may have created a job.
-func (f indexFlags) notAccepted(ctx context.Context, cmd *cobra.Command, err error) error {
+func notAccepted(ctx context.Context, cmd *cobra.Command, timeout time.Duration, err error) error {
 	switch {
 	case cmd.Context().Err() != nil:
 		return fmt.Errorf("interrupted before the server answered; tutti jobs shows whether it created a job: %w", err)
 	case ctx.Err() != nil:
-		return fmt.Errorf("the server did not answer within %s; tutti jobs shows whether it created a job: %w", display.Duration(f.timeout), err)
+		return fmt.Errorf("the server did not answer within %s; tutti jobs shows whether it created a job: %w", display.Duration(timeout), err)
 	default:
 		return err
 	}

@@ -165,7 +165,7 @@ func printJob(cmd *cobra.Command, r *command.Remote, job client.Job) error {
 	facts := []string{
 		"id", job.ID, "scope", display.ScopeOf(job), "index", job.IndexName, "state", string(job.State),
 		"error", display.ErrorText(job.Error), "cause", string(job.Cause), "queued", display.Time(job.QueuedAt),
-		"started", optionalTime(job.StartedAt), "ended", optionalTime(job.EndedAt), "took", jobDuration(job), "records", display.Totals(job.Totals),
+		"started", optionalTime(job.StartedAt), "ended", optionalTime(job.EndedAt), "took", jobDuration(job), "records", display.JobTotals(job),
 	}
 	if job.RatePerSecond > 0 {
 		facts = append(facts, "rate", display.Rate(job.RatePerSecond))

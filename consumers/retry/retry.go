@@ -1,0 +1,196 @@
+// Package retry processes the jobs that retry dead letters: a page of them at a time, with the cursor in the job, so that a crash
+// repeats at most one page.
+//
+// It imports internal/core, internal/span and consumers/loop.
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"tutti/consumers/loop"
+	"tutti/internal/core"
+)
+
+const (
+	// pageSize is how many dead letters are retried between two writes of the job.
+	pageSize = 512
+	// jobsInFlight bounds the jobs that one process works on.
+	jobsInFlight = 2
+	// roomWait is how long a job waits before it checks again whether the queue has room.
+	roomWait = time.Second
+)
+
+// Letters reads dead letters.
+type Letters interface {
+	// EachPage calls each with pages of at most size of the dead letters of a repository and of a reason ("" for any) that exist now,
+	// without their documents, from a cursor on ("" for all). count is the size of the page with those that were removed since, left
+	// the number of those after it, and next the cursor after it.
+	EachPage(ctx context.Context, repository, reason string, size int, before string,
+		each func(page []core.DeadLetter, count, left int, next string) error) error
+}
+
+// Retrier publishes the Requests of dead letters again.
+type Retrier interface {
+	// RetryPage returns how many of the letters were retried and how many cannot be. After an error it may be called again.
+	RetryPage(ctx context.Context, letters []core.DeadLetter, requestID string) (retried, refused int, err error)
+}
+
+// Jobs stores jobs. Update is a compare-and-set that is retried on a conflict.
+type Jobs interface {
+	Create(ctx context.Context, j core.Job) error
+	Get(ctx context.Context, id string) (core.Job, error)
+	Update(ctx context.Context, id string, change func(*core.Job) error) (core.Job, error)
+}
+
+// Room reports whether the queue has room.
+type Room interface {
+	// HalfFull reports whether the queue holds so many Requests that who publishes many should wait.
+	HalfFull(ctx context.Context) (bool, error)
+}
+
+// Config holds the dependencies of a Worker; all are required.
+type Config struct {
+	Logger  *slog.Logger
+	Letters Letters
+	Retrier Retrier
+	Jobs    Jobs
+	Room    Room
+}
+
+// Worker processes retries of dead letters.
+type Worker struct {
+	Config
+	loop *loop.Loop
+}
+
+// New returns a Worker for the messages that l pulls. No index pauses it: it only publishes Requests.
+func New(l *loop.Loop, cfg Config) *Worker {
+	l.Pause.Clear()
+	return &Worker{Config: cfg, loop: l}
+}
+
+// Pull pulls retries from src until the process stops.
+func (w *Worker) Pull(src loop.Source) { w.loop.Pull(core.ClassRetries, src, jobsInFlight, w.handle) }
+
+func (w *Worker) handle(ctx context.Context, m core.Message, _ func()) {
+	ctx, s := w.loop.StartSpan(ctx, m)
+	err := w.run(ctx, m.Request())
+	if errors.Is(err, errEnded) {
+		err = nil
+	}
+	w.loop.End(ctx, m, err)
+	loop.EndSpan(s, err)
+}
+
+var (
+	errEnded    = errors.New("the job has ended")
+	errStopping = errors.New("the process is stopping")
+)
+
+// run retries the dead letters of the job of req from the job's cursor on, and ends the job. It returns errEnded if the job was
+// cancelled.
+func (w *Worker) run(ctx context.Context, req core.Request) error {
+	job, err := w.start(ctx, req)
+	if err != nil {
+		return err
+	}
+	err = w.Letters.EachPage(ctx, job.Repository, job.Reason, pageSize, job.Cursor, func(page []core.DeadLetter, count, left int, next string) error {
+		if err := w.awaitRoom(ctx, job.ID); err != nil {
+			return err
+		}
+		retried, refused, err := w.Retrier.RetryPage(ctx, page, req.ID)
+		if err != nil {
+			return fmt.Errorf("retrying dead letters: %w", err)
+		}
+		job, err = w.update(ctx, job, func(j *core.Job) {
+			j.Cursor, j.ExpectedOrganizations = next, new(int)
+			j.Totals.Fetched += int64(count)
+			j.Totals.Retried += int64(retried)
+			j.Totals.Rejected += int64(refused)
+			j.Totals.Expected = j.Totals.Fetched + int64(left)
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return w.end(ctx, job)
+}
+
+// start sets the job to running, and creates it when a crash prevented that.
+func (w *Worker) start(ctx context.Context, req core.Request) (core.Job, error) {
+	err := w.Jobs.Create(ctx, core.NewJob(req, ""))
+	if err != nil && core.CodeOf(err) != core.CodeConflict {
+		return core.Job{}, err
+	}
+	job, err := w.Jobs.Get(ctx, req.JobID)
+	if err != nil || job.State == core.JobRunning {
+		return job, err
+	}
+	return w.update(ctx, job, func(j *core.Job) {
+		now := time.Now().UTC()
+		j.State, j.StartedAt = core.JobRunning, &now
+	})
+}
+
+// update changes the job. It returns errEnded if it has ended, and loop.ErrBusy if another process has continued it, to which the
+// queue redelivered the message.
+func (w *Worker) update(ctx context.Context, job core.Job, change func(*core.Job)) (core.Job, error) {
+	return w.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
+		switch {
+		case j.State.Final():
+			return errEnded
+		case j.Cursor != job.Cursor:
+			return loop.ErrBusy
+		}
+		change(j)
+		return nil
+	})
+}
+
+// awaitRoom blocks until the queue has room, so that a retry of many dead letters leaves half of it to other Requests.
+func (w *Worker) awaitRoom(ctx context.Context, jobID string) error {
+	for waited := false; ; waited = true {
+		if w.loop.Stopping(ctx) {
+			return errStopping
+		}
+		full, err := w.Room.HalfFull(ctx)
+		if err != nil || !full {
+			return err
+		}
+		if !waited {
+			w.Logger.InfoContext(ctx, "a retry of dead letters waits until the queue is less than half full", "job_id", jobID)
+		}
+		if w.loop.Sleep(roomWait) != nil {
+			return errStopping
+		}
+		if job, err := w.Jobs.Get(ctx, jobID); err == nil && job.State.Final() {
+			return errEnded
+		}
+	}
+}
+
+func (w *Worker) end(ctx context.Context, job core.Job) error {
+	job, err := w.update(ctx, job, func(j *core.Job) {
+		j.ExpectedOrganizations = new(int) // so that the number of dead letters is known, also if it is 0
+		refused := j.Totals.Rejected
+		if refused == 0 {
+			j.End(core.JobSucceeded, nil)
+			return
+		}
+		state := core.JobPartial
+		if j.Totals.Retried == 0 {
+			state = core.JobFailed
+		}
+		j.End(state, &core.JobError{Code: core.JobErrorNotRetryable, Message: fmt.Sprintf(
+			"%d of %d dead letters cannot be retried; the retry of one by its id says why (tutti dead-letters retry ID)", refused, j.Totals.Fetched)})
+	})
+	if err == nil {
+		w.Logger.InfoContext(ctx, "job ended", "job_id", job.ID, "state", string(job.State), "retried", job.Totals.Retried, "rejected", job.Totals.Rejected)
+	}
+	return err
+}

@@ -1,0 +1,351 @@
+package retry_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"tutti/consumers/loop"
+	"tutti/consumers/retry"
+	"tutti/internal/core"
+)
+
+// world has the ports of a Worker in memory.
+type world struct {
+	t  *testing.T
+	mu sync.Mutex
+	// letters are the ids of the dead letters, the newest first.
+	letters []string
+	// retried counts how often each was retried, in the order of the first.
+	retried map[string]int
+	order   []string
+	job     core.Job
+	created bool
+	// queued holds the messages that are delivered next, with their deliveries.
+	queued chan message
+	acked  atomic.Int64
+	// retry and half are called before a page is retried and when the room of the queue is asked for.
+	retry func(page int) (refused int, err error)
+	half  func() bool
+	pages int
+}
+
+func newWorld(t *testing.T, letters int) *world {
+	w := &world{t: t, retried: map[string]int{}, queued: make(chan message, 10)}
+	for i := range letters {
+		w.letters = append(w.letters, fmt.Sprintf("%03d", letters-i))
+	}
+	return w
+}
+
+func request() core.Request {
+	return core.Request{ID: "r", Kind: core.KindIndex, Scope: core.ScopeRetry, Repository: "song", Reason: core.ReasonRejected, JobID: "j", Cause: core.CauseREST}
+}
+
+// message is the Request of the job.
+type message struct {
+	*world
+	deliveries int
+}
+
+func (m message) Request() core.Request     { return request() }
+func (m message) Version() core.Version     { return 1 }
+func (m message) Deliveries() int           { return m.deliveries }
+func (m message) InProgress() error         { return nil }
+func (m message) Ack(context.Context) error { m.acked.Add(1); return nil }
+
+func (m message) Nak(delay time.Duration) error {
+	time.AfterFunc(delay, func() { m.queued <- message{m.world, m.deliveries + 1} })
+	return nil
+}
+
+func (w *world) Fetch(ctx context.Context, _, _ int, wait time.Duration) ([]core.Message, error) {
+	select {
+	case m := <-w.queued:
+		return []core.Message{m}, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(wait):
+		return nil, nil
+	}
+}
+
+// EachPage has pages of 10; a cursor is the last id of a page.
+func (w *world) EachPage(_ context.Context, repository, reason string, size int, before string, each func([]core.DeadLetter, int, int, string) error) error {
+	if repository != "song" || reason != core.ReasonRejected || size < 100 {
+		w.t.Errorf("pages of %d of %q %q", size, repository, reason)
+	}
+	left := w.letters
+	for before != "" && len(left) > 0 && left[0] >= before {
+		left = left[1:]
+	}
+	for len(left) > 0 {
+		page := make([]core.DeadLetter, 0, 10)
+		for _, id := range left[:min(10, len(left))] {
+			page = append(page, core.DeadLetter{ID: id})
+		}
+		left = left[len(page):]
+		if err := each(page, len(page), len(left), page[len(page)-1].ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) RetryPage(_ context.Context, letters []core.DeadLetter, requestID string) (int, int, error) {
+	if requestID != "r" {
+		w.t.Errorf("request id %q", requestID)
+	}
+	w.pages++
+	refused := 0
+	if w.retry != nil {
+		var err error
+		if refused, err = w.retry(w.pages); err != nil {
+			return 0, 0, err
+		}
+	}
+	for _, l := range letters {
+		if w.retried[l.ID]++; w.retried[l.ID] == 1 {
+			w.order = append(w.order, l.ID)
+		}
+	}
+	return len(letters) - refused, refused, nil
+}
+
+func (w *world) HalfFull(context.Context) (bool, error) { return w.half != nil && w.half(), nil }
+
+func (w *world) Create(_ context.Context, j core.Job) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.created {
+		return core.NewError(core.CodeConflict, "the job exists")
+	}
+	w.job, w.created = j, true
+	return nil
+}
+
+func (w *world) Get(context.Context, string) (core.Job, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.job, nil
+}
+
+func (w *world) Update(_ context.Context, _ string, change func(*core.Job) error) (core.Job, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	j := w.job
+	if err := change(&j); err != nil {
+		return core.Job{}, err
+	}
+	w.job = j
+	return j, nil
+}
+
+// run runs a process until the message is acknowledged.
+func (w *world) run() {
+	stop := w.start()
+	w.queued <- message{w, 1}
+	for w.acked.Load() == 0 {
+		time.Sleep(time.Second)
+		synctest.Wait()
+	}
+	stop()
+}
+
+func (w *world) start() (stop func()) {
+	p := loop.NewProcess(30 * time.Second)
+	l := loop.New(p, nil, nil, loop.Config{
+		Logger: slog.New(slog.DiscardHandler), AckWait: 30 * time.Second, MaxDeliver: 20, RetryBase: 100 * time.Millisecond, RetryMax: time.Minute,
+	})
+	worker := retry.New(l, retry.Config{Logger: slog.New(slog.DiscardHandler), Letters: w, Retrier: w, Jobs: w, Room: w})
+	p.Start(func() { worker.Pull(w) })
+	return func() {
+		if err := p.Stop(context.WithoutCancel(w.t.Context())); err != nil {
+			w.t.Error(err)
+		}
+	}
+}
+
+func (w *world) want(state core.JobState, text string, totals core.Totals) {
+	w.t.Helper()
+	if w.job.State != state || w.job.Totals != totals {
+		w.t.Errorf("the job is %s with %+v", w.job.State, w.job.Totals)
+	}
+	if e := w.job.Error; (e == nil) != (text == "") || e != nil && !strings.HasPrefix(e.Message, text) {
+		w.t.Errorf("the job's error: %+v", e)
+	}
+	if w.job.State.Final() != (w.job.EndedAt != nil) || w.job.StartedAt == nil {
+		w.t.Errorf("started %v, ended %v", w.job.StartedAt, w.job.EndedAt)
+	}
+}
+
+// TestOutcomes: the job counts what it has retried and what cannot be, and says so in its state.
+func TestOutcomes(t *testing.T) {
+	for name, tt := range map[string]struct {
+		letters int
+		refused []int
+		state   core.JobState
+		text    string
+		totals  core.Totals
+	}{
+		"none":           {0, nil, core.JobSucceeded, "", core.Totals{}},
+		"all":            {25, nil, core.JobSucceeded, "", core.Totals{Expected: 25, Fetched: 25, Retried: 25}},
+		"not all":        {25, []int{0, 3, 1}, core.JobPartial, "4 of 25 dead letters cannot be retried", core.Totals{Expected: 25, Fetched: 25, Retried: 21, Rejected: 4}},
+		"none of them":   {12, []int{10, 2}, core.JobFailed, "12 of 12 dead letters cannot be retried", core.Totals{Expected: 12, Fetched: 12, Rejected: 12}},
+		"exactly a page": {10, []int{0}, core.JobSucceeded, "", core.Totals{Expected: 10, Fetched: 10, Retried: 10}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, tt.letters)
+				w.retry = func(page int) (int, error) {
+					if page <= len(tt.refused) {
+						return tt.refused[page-1], nil
+					}
+					return 0, nil
+				}
+				w.run()
+				w.want(tt.state, tt.text, tt.totals)
+				if len(w.order) != tt.letters {
+					t.Errorf("%d retried", len(w.order))
+				}
+			})
+		})
+	}
+}
+
+// TestCursor: after an error, and after a crash, the job goes on with the page that had not ended, and counts each page once.
+func TestCursor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 95)
+		w.retry = func(page int) (int, error) {
+			if page%3 == 0 {
+				return 0, core.NewError(core.CodeOverloaded, "the queue is full")
+			}
+			return 0, nil
+		}
+		w.run()
+		w.want(core.JobSucceeded, "", core.Totals{Expected: 95, Fetched: 95, Retried: 95})
+		if diff := cmp.Diff(w.letters, w.order); diff != "" {
+			t.Error(diff)
+		}
+		for id, n := range w.retried {
+			if n != 1 {
+				t.Errorf("%s was retried %d times", id, n)
+			}
+		}
+	})
+}
+
+// TestCancel: a job that is cancelled in the middle retries nothing more, and keeps its counts; so does one that waits for the queue.
+func TestCancel(t *testing.T) {
+	for _, waits := range []bool{false, true} {
+		t.Run(fmt.Sprint("waits ", waits), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, 95)
+				cancel := func() {
+					if _, err := w.Update(t.Context(), "j", func(j *core.Job) error {
+						j.End(core.JobCancelled, &core.JobError{Code: core.JobErrorCancelled, Message: "cancelled on request"})
+						return nil
+					}); err != nil {
+						t.Error(err)
+					}
+				}
+				if waits {
+					w.half = func() bool { return w.pages == 2 }
+					time.AfterFunc(20*time.Minute, cancel)
+				} else {
+					w.retry = func(page int) (int, error) {
+						if page == 3 {
+							cancel()
+						}
+						return 0, nil
+					}
+				}
+				w.run()
+				w.want(core.JobCancelled, "cancelled on request", core.Totals{Expected: 95, Fetched: 20, Retried: 20})
+				if pages := map[bool]int{false: 3, true: 2}[waits]; w.pages != pages {
+					t.Errorf("%d pages were retried", w.pages)
+				}
+			})
+		})
+	}
+}
+
+// TestRoom: a job waits while the queue is more than half full, and then goes on.
+func TestRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 25)
+		asked := 0
+		w.half = func() bool { asked++; return asked < 500 }
+		began := time.Now()
+		w.run()
+		w.want(core.JobSucceeded, "", core.Totals{Expected: 25, Fetched: 25, Retried: 25})
+		if took := time.Since(began); took < 499*time.Second {
+			t.Errorf("ended after %s", took)
+		}
+	})
+}
+
+// TestStop: a process that stops leaves the job to the next one, which goes on where it was.
+func TestStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 95)
+		at, goOn := make(chan struct{}), make(chan struct{})
+		w.retry = func(page int) (int, error) {
+			if page == 4 {
+				close(at)
+				<-goOn
+			}
+			return 0, nil
+		}
+		stop := w.start()
+		w.queued <- message{w, 1}
+		<-at
+		done := make(chan struct{})
+		go func() { stop(); close(done) }()
+		synctest.Wait()
+		close(goOn)
+		<-done
+		w.want(core.JobRunning, "", core.Totals{Expected: 95, Fetched: 40, Retried: 40})
+		stop = w.start()
+		for w.acked.Load() == 0 {
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		stop()
+		w.want(core.JobSucceeded, "", core.Totals{Expected: 95, Fetched: 95, Retried: 95})
+		if diff := cmp.Diff(w.letters, w.order); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// TestTwoProcesses: a job that another process has continued is left to it.
+func TestTwoProcesses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 95)
+		w.retry = func(page int) (int, error) {
+			if page == 2 {
+				if _, err := w.Update(t.Context(), "j", func(j *core.Job) error {
+					j.Cursor = w.letters[49]
+					j.Totals = core.Totals{Expected: 95, Fetched: 50, Retried: 50}
+					return nil
+				}); err != nil {
+					return 0, errors.New("updating the job")
+				}
+			}
+			return 0, nil
+		}
+		w.run()
+		w.want(core.JobSucceeded, "", core.Totals{Expected: 95, Fetched: 95, Retried: 95})
+	})
+}

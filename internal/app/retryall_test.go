@@ -1,0 +1,229 @@
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"tutti/internal/core"
+	"tutti/internal/queue"
+	"tutti/internal/queue/embedded"
+	"tutti/internal/tools/testkit"
+)
+
+// seedLetters stores n dead letters of records that the Song server does not have, and one that cannot be retried, into the queue of a
+// world that is not started.
+func (w *world) seedLetters(n int) {
+	w.t.Helper()
+	server, err := embedded.Start(w.t.Context(), embedded.Config{Dir: filepath.Join(w.dir, "queue"), SyncLater: true})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	q, err := queue.ConnectInProcess(w.t.Context(), server, queue.Config{MaxDeadLetterBodies: max(1, n/20)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	document := []byte(`{"text":"` + strings.Repeat("x", 20<<10) + `"}`)
+	putting, ctx := errgroup.WithContext(w.t.Context())
+	putting.SetLimit(64)
+	for i := range n + 1 {
+		l := core.DeadLetter{
+			Repository: code, Organization: "S1", RecordID: fmt.Sprintf("gone-%06d", i), Reason: core.ReasonRejected, Attempts: 1,
+			EngineReason: strings.Repeat("failed to parse ", 10), Document: document, Size: len(document),
+		}
+		if i == n {
+			l.RecordID, l.Reason = strings.Repeat("x", 600), core.ReasonInvalidID
+		}
+		putting.Go(func() error { return q.DeadLetters().Put(ctx, l) })
+	}
+	if err := putting.Wait(); err != nil {
+		w.t.Fatal(err)
+	}
+	stop := context.WithoutCancel(w.t.Context())
+	if err := q.Close(stop); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := server.Stop(stop); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// retryAll requests the retry of all dead letters that a query selects, and returns its job.
+func (w *world) retryAll(query string) string {
+	w.t.Helper()
+	a := w.mustRequest(http.MethodPost, "/dead-letters/retry"+query, http.StatusAccepted)
+	id := a.get("jobId").String()
+	if id == "" || !a.get("successful").Bool() || a.header.Get("Location") != "/jobs/"+id {
+		w.t.Fatalf("the answer to a retry of all: %s, Location %q", a.raw, a.header.Get("Location"))
+	}
+	return id
+}
+
+// leave sends a request and closes the connection without reading the response.
+func (w *world) leave(request string) {
+	w.t.Helper()
+	conn, err := new(net.Dialer).DialContext(w.t.Context(), "tcp", strings.TrimPrefix(w.url, "http://"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := conn.Write([]byte(request + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := conn.Close(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestRetryAllOfOneWhoLeaves: a client that leaves as soon as it has sent the request gets all of it.
+func TestRetryAllOfOneWhoLeaves(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, settings{})
+	w.put("S1", "A", "")
+	w.seedLetters(700)
+	w.start()
+	w.leave("POST /dead-letters/retry?repository=" + code)
+	w.awaitDeadLetters("?limit=1000", 1)
+	jobs := w.mustRequest(http.MethodGet, "/jobs", http.StatusOK).get("jobs").Array()
+	if len(jobs) != 1 {
+		t.Fatalf("jobs %s", jobs)
+	}
+	if j := w.awaitJob(jobs[0].Get("id").String()); j.Get("scope").String() != "retry" || j.Get("repository").String() != code ||
+		j.Get("totals.retried").Int() != 700 || j.Get("totals.rejected").Int() != 1 || j.Get("state").String() != "partial" ||
+		j.Get("error.code").String() != core.JobErrorNotRetryable {
+		t.Errorf("the job: %s", j.Raw)
+	}
+}
+
+// TestRetryAllCancelled: a retry that is cancelled in the middle, here while it waits until the queue has room, keeps its counts.
+func TestRetryAllCancelled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, settings{maxPending: 2000})
+	w.put("S1", "A", "")
+	w.seedLetters(2500)
+	w.start()
+	goOn := make(chan struct{})
+	t.Cleanup(func() { close(goOn) })
+	w.song.Fail(testkit.Fault{Path: regexp.MustCompile("gone-"), Release: goOn})
+	id := w.retryAll("")
+	w.eventually(wait, func() (bool, string) {
+		j := w.job(id)
+		return j.Get("totals.fetched").Int() > 0, j.Raw
+	})
+	if again := w.retryAll(""); again != id {
+		t.Errorf("the same filter has job %s beside %s", again, id)
+	}
+	cancelled := w.mustRequest(http.MethodDelete, "/jobs/"+id, http.StatusOK)
+	if state := cancelled.get("state").String(); state != "cancelled" {
+		t.Fatalf("state %s", cancelled.raw)
+	}
+	job := w.job(id)
+	n := job.Get("totals.retried").Int()
+	if n == 0 || n >= 2500 || job.Get("totals.fetched").Int() != n+1 || job.Get("totals.rejected").Int() != 1 || job.Get("error.code").String() != "cancelled" {
+		t.Errorf("the job: %s", job.Raw)
+	}
+	if next := w.retryAll(""); next == id {
+		t.Error("the cancelled job was returned")
+	}
+}
+
+// TestRetryAllKilled: a retry that a SIGKILL interrupts goes on after the next start, until every dead letter was retried.
+func TestRetryAllKilled(t *testing.T) {
+	t.Parallel()
+	for round := range 3 {
+		t.Run(strconv.Itoa(round), func(t *testing.T) {
+			t.Parallel()
+			const n = 1500
+			w := newWorld(t, settings{})
+			w.put("S1", "A", "")
+			w.seedLetters(n)
+			process := w.startChild()
+			id := w.retryAll("?reason=rejected")
+			w.eventually(wait, func() (bool, string) {
+				j := w.job(id)
+				return round == 0 || j.Get("totals.fetched").Int() > int64(round-1)*512, j.Raw
+			})
+			process.kill()
+
+			w.start()
+			j := w.awaitJob(id)
+			if j.Get("state").String() != string(core.JobSucceeded) || j.Get("totals.fetched").Int() != j.Get("totals.expected").Int() {
+				t.Errorf("the job ended %s", j.Raw)
+			}
+			w.awaitDeadLetters("?limit=1000", 1)
+			if next := w.awaitJob(w.retryAll("?reason=rejected")); next.Get("totals.fetched").Int() != 0 || next.Get("id").String() == id {
+				t.Errorf("the next job: %s", next.Raw)
+			}
+		})
+	}
+}
+
+// TestRetryAllMany: the retry of many dead letters needs no more memory for more of them. TUTTI_TEST_DEAD_LETTERS sets how many.
+func TestRetryAllMany(t *testing.T) {
+	n, limit := 2000, wait
+	if text := os.Getenv("TUTTI_TEST_DEAD_LETTERS"); text != "" {
+		var err error
+		if n, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+		limit = 20 * time.Minute
+	}
+	w := newWorld(t, settings{})
+	w.put("S1", "A", "")
+	began := time.Now()
+	w.seedLetters(n)
+	t.Logf("stored %d dead letters in %s", n, time.Since(began).Round(time.Millisecond))
+	process := w.startChild()
+	w.eventually(wait, func() (bool, string) {
+		a := w.ready()
+		return a.status == http.StatusOK, string(a.raw)
+	})
+	before, began := process.anonymous(t), time.Now()
+	id := w.retryAll("")
+	answered, most := time.Since(began), before
+	w.eventually(limit, func() (bool, string) {
+		most = max(most, process.anonymous(t))
+		j := w.job(id)
+		return core.JobState(j.Get("state").String()).Final(), j.Raw
+	})
+	ended := time.Since(began)
+	job := w.job(id)
+	if job.Get("totals.retried").Int() != int64(n) || job.Get("totals.rejected").Int() != 1 || job.Get("totals.expected").Int() != int64(n)+1 {
+		t.Errorf("the job: %s", job.Raw)
+	}
+	w.eventually(limit, func() (bool, string) {
+		most = max(most, process.anonymous(t))
+		left := len(w.deadLetters("?limit=10"))
+		return left == 1, fmt.Sprint(left, " dead letters")
+	})
+	t.Logf("%d dead letters: answered after %s, the job ended after %s, all were processed after %s; anonymous memory %d MB before, %d MB at most",
+		n, answered.Round(time.Millisecond), ended.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), before>>20, most>>20)
+	if grown := most - before; grown > 100<<20 {
+		t.Errorf("the memory of the process grew by %d MB", grown>>20)
+	}
+}
+
+// anonymous returns the anonymous resident memory of the child in bytes, 0 where the system does not tell.
+func (c *child) anonymous(t *testing.T) int64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.cmd.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(text), "\nRssAnon:")
+	kilobytes, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
+	n, err := strconv.ParseInt(kilobytes, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n << 10
+}

@@ -1,0 +1,95 @@
+package deadletter
+
+import (
+	"context"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+
+	"tutti/internal/core"
+	"tutti/internal/queue/natsconn"
+	"tutti/internal/queue/paging"
+	"tutti/internal/queue/subjects"
+)
+
+// readParallel is how many dead letters of a page are read concurrently: each may have a document of core.MaxDeadLetterBytes.
+const readParallel = 2
+
+// EachPage calls each with pages of the dead letters of a repository and of a reason (empty for any) that exist now, in every process,
+// the last written first and without their documents. before is the cursor of an earlier call, empty for all; next is the one after the
+// page. page lacks those that were removed since, or have another reason now; count includes them, and left is the number of those
+// after the page. One that cannot be decoded has only its ID. The cost is linear: the dead letters are listed once, and memory
+// holds about 200 bytes for each. It returns the error of each; CodeInvalid for an invalid cursor.
+func (d *Store) EachPage(
+	ctx context.Context, repository, reason string, size int, before string, each func(page []core.DeadLetter, count, left int, next string) error,
+) error {
+	cursor, err := parseCursor(before)
+	if err != nil {
+		return err
+	}
+	if err := d.awaitCurrent(ctx); err != nil {
+		return err
+	}
+	entries := d.index.list(repository, reason, cursor)
+	for len(entries) > 0 {
+		n := min(size, len(entries))
+		page, err := d.read(ctx, entries[:n], reason)
+		if err != nil {
+			return err
+		}
+		next := paging.EncodeCursor(listCursor, strconv.FormatUint(entries[n-1].sequence, 36))
+		entries = entries[n:]
+		if err := each(page, n, len(entries), next); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaitCurrent blocks until the index shows every dead letter that any process has stored, or has not for indexWait.
+func (d *Store) awaitCurrent(ctx context.Context) error {
+	last, err := d.stream.GetLastMsgForSubject(ctx, subjects.DeadPrefix+">")
+	switch {
+	case natsconn.IsNotFound(err):
+		return nil
+	case err != nil:
+		return natsconn.WrapError("reading the last dead letter", err)
+	}
+	if !d.index.await(ctx, last.Sequence, indexWait) {
+		return core.NewError(core.CodeUnavailable, "the list of dead letters is behind the queue")
+	}
+	return nil
+}
+
+// read returns the dead letters of entries that are still there and have a reason (empty for any), without their documents.
+func (d *Store) read(ctx context.Context, entries []entry, reason string) ([]core.DeadLetter, error) {
+	read := make([]*core.DeadLetter, len(entries))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(readParallel)
+	for i, e := range entries {
+		group.Go(func() error {
+			l, _, err := d.last(ctx, e.subject)
+			switch {
+			case natsconn.IsNotFound(err) || err == nil && reason != "" && l.Reason != reason:
+				return nil
+			case core.CodeOf(err) == core.CodeInternal:
+				l = core.DeadLetter{ID: idOf(e.subject)}
+			case err != nil:
+				return natsconn.WrapError("reading a dead letter", err)
+			}
+			l.Document = nil
+			read[i] = &l
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	page := make([]core.DeadLetter, 0, len(read))
+	for _, l := range read {
+		if l != nil {
+			page = append(page, *l)
+		}
+	}
+	return page, nil
+}

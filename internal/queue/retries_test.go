@@ -1,0 +1,180 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
+
+	"tutti/internal/core"
+	"tutti/internal/queue"
+	"tutti/internal/queue/subjects"
+)
+
+// TestEachPageOfDeadLetters: the pages hold every dead letter that any process had stored at the call, once, the newest first, without
+// those that are removed meanwhile; a later call goes on at a cursor, and does not return what has failed since.
+func TestEachPageOfDeadLetters(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		a, b := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
+		other := letter("S1", "other", core.ReasonRejected)
+		other.Repository = "other"
+		mustPut(t, a, other)
+		for i := range 10 {
+			mustPut(t, a, letter("S1", numbered(i), core.ReasonRejected))
+			mustPut(t, a, letter("S2", numbered(i), core.ReasonUpstream))
+		}
+		var got []string
+		var cursors []string
+		note := func(page []core.DeadLetter, count, left int, next string) {
+			line := fmt.Sprintf("%d, %d left:", count, left)
+			for _, l := range page {
+				line += " " + l.RecordID
+				if l.Document != nil {
+					t.Errorf("%s has a document", l.RecordID)
+				}
+			}
+			got, cursors = append(got, line), append(cursors, next)
+		}
+		err := b.DeadLetters().EachPage(t.Context(), "song", core.ReasonRejected, 4, "", func(page []core.DeadLetter, count, left int, next string) error {
+			if note(page, count, left, next); len(got) == 1 {
+				mustPut(t, a, letter("S1", numbered(9), core.ReasonRejected), letter("S1", "new", core.ReasonRejected), letter("S1", numbered(5), core.ReasonUpstream))
+				return a.DeadLetters().Clear(t.Context(), "song", "S1", numbered(1))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{
+			"4, 6 left: id-00009 id-00008 id-00007 id-00006", "4, 2 left: id-00004 id-00003 id-00002", "2, 0 left: id-00000",
+		}
+		if err := b.DeadLetters().EachPage(t.Context(), "song", core.ReasonRejected, 9, cursors[0], func(page []core.DeadLetter, count, left int, next string) error {
+			note(page, count, left, next)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, "4, 0 left: id-00004 id-00003 id-00002 id-00000")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+		for filter, n := range map[[2]string]int{{"", ""}: 21, {"other", ""}: 1, {"", core.ReasonUpstream}: 11, {"nobody", ""}: 0} {
+			listed := 0
+			if err := b.DeadLetters().EachPage(t.Context(), filter[0], filter[1], 5, "", func(page []core.DeadLetter, _, _ int, _ string) error {
+				listed += len(page)
+				return nil
+			}); err != nil || listed != n {
+				t.Errorf("%q: %d dead letters, %v, want %d", filter, listed, err, n)
+			}
+		}
+		stop := errors.New("stop")
+		err = b.DeadLetters().EachPage(t.Context(), "", "", 5, "", func([]core.DeadLetter, int, int, string) error { return stop })
+		if !errors.Is(err, stop) {
+			t.Error(err)
+		}
+		wantCode(t, b.DeadLetters().EachPage(t.Context(), "", "", 5, "!", nil), core.CodeInvalid)
+	})
+}
+
+// TestEachPageOfUnreadable: a dead letter that cannot be decoded does not hide the others.
+func TestEachPageOfUnreadable(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	mustPut(t, q, letter("S1", "A", core.ReasonRejected))
+	_, js := raw(t, q)
+	subject := subjects.OfRecordDeadLetter("song", "S1", "B")
+	if _, err := js.PublishMsg(t.Context(), &nats.Msg{Subject: subject, Data: []byte("{"), Header: nats.Header{"Tutti-Reason": {"rejected"}}}); err != nil {
+		t.Fatal(err)
+	}
+	var got []core.DeadLetter
+	if err := q.DeadLetters().EachPage(t.Context(), "", "", 5, "", func(page []core.DeadLetter, _, _ int, _ string) error {
+		got = append(got, page...)
+		return nil
+	}); err != nil || len(got) != 2 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if got[0].ID != q.DeadLetters().DeadLetterID(letter("S1", "B", "")) || got[0].RecordID != "" || got[1].RecordID != "A" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestRetryRequests: the retries of all filters have one consumer, whichever repositories are configured, and keep their jobs alive.
+func TestRetryRequests(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q := s.connect(t, queue.Config{MaxPending: 8})
+		retries := []core.Request{
+			{ID: "1", Kind: core.KindIndex, Scope: core.ScopeRetry, JobID: "j1", Cause: core.CauseREST},
+			{ID: "2", Kind: core.KindIndex, Scope: core.ScopeRetry, Repository: "gone", Reason: core.ReasonRejected, JobID: "j2", Cause: core.CauseREST},
+		}
+		mustPublish(t, q, retries...)
+		for _, class := range []core.Class{core.ClassRecords, core.ClassBatches, core.ClassPages, core.ClassRuns} {
+			fetchNone(t, mustConsumer(t, q, class, queue.ConsumerConfig{}))
+		}
+		first, err := q.Consumer(t.Context(), "", core.ClassRetries, queue.ConsumerConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first.Close()
+		if moved, err := q.MoveUnknown(t.Context(), []string{"song"}); moved != 0 || err != nil {
+			t.Errorf("%d retries were moved to the dead letters, %v", moved, err)
+		}
+		c := mustConsumer(t, q, core.ClassRetries, queue.ConsumerConfig{})
+		jobs, err := q.JobIDs(t.Context())
+		if diff := cmp.Diff(map[string]struct{}{"j1": {}, "j2": {}}, jobs); diff != "" || err != nil {
+			t.Error(diff, err)
+		}
+		var got []core.Request
+		for len(got) < len(retries) {
+			for _, m := range fetch(t, c) {
+				got = append(got, m.Request())
+				mustAck(t, m)
+			}
+		}
+		if diff := cmp.Diff(retries, got); diff != "" {
+			t.Error(diff)
+		}
+		for i := range 5 {
+			full, err := q.HalfFull(t.Context())
+			if err != nil || full {
+				t.Errorf("with %d requests of 8: half full %v, %v", i, full, err)
+			}
+			if i < 4 {
+				mustPublish(t, q, record("S1", numbered(i)))
+			}
+		}
+		mustPublish(t, q, record("S1", numbered(9)))
+		if full, err := q.HalfFull(context.WithoutCancel(t.Context())); err != nil || !full {
+			t.Errorf("with 5 requests of 8: half full %v, %v", full, err)
+		}
+	})
+}
+
+// TestPublishAllKeepsDocuments: the retry of the dead letter of one document of a record is not part of a batch, which names records.
+func TestPublishAllKeepsDocuments(t *testing.T) {
+	q := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
+	var rs []core.Request
+	for i := range 20 {
+		r := record("S1", numbered(i))
+		r.Document = "file-" + r.RecordID
+		rs = append(rs, r)
+	}
+	if errs := q.PublishAll(t.Context(), rs); errs != nil {
+		t.Fatal(errs)
+	}
+	c := mustConsumer(t, q, core.ClassRecords, queue.ConsumerConfig{})
+	kept := map[string]string{}
+	for deadline := time.Now().Add(10 * time.Second); len(kept) < len(rs) && time.Now().Before(deadline); {
+		for _, m := range fetch(t, c) {
+			kept[m.Request().RecordID] = m.Request().Document
+			mustAck(t, m)
+		}
+	}
+	for _, r := range rs {
+		if kept[r.RecordID] != r.Document {
+			t.Errorf("document %q of record %s became %q", r.Document, r.RecordID, kept[r.RecordID])
+		}
+	}
+}
