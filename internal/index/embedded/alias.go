@@ -105,7 +105,7 @@ func (x *admin) readers(change *aliasChange) []string {
 	defer x.mu.RUnlock()
 	after := maps.Clone(x.aliases)
 	maps.Copy(after, change.set)
-	maps.DeleteFunc(after, func(_ string, a *alias) bool { return change.drop == nil || a != change.drop })
+	maps.DeleteFunc(after, func(_ string, a *alias) bool { return change.drop == nil || a == nil || a.name != change.drop.name })
 	return slices.Sorted(maps.Keys(after))
 }
 
