@@ -85,7 +85,9 @@ func (w *indexWatch) waitForPause(ctx context.Context) error {
 			if w.check(ctx) != nil {
 				return ctx.Err()
 			}
-			if err := w.Rebuild.DiscardEnded(ctx, w.jobEnded); err != nil {
+			if err := w.Rebuild.DiscardEnded(ctx, w.jobEnded); core.CodeOf(err) == core.CodeConflict {
+				w.log.Warn("the index of an ended rebuild is kept", "index", w.IndexName, "reason", core.DisplayOf(err))
+			} else if err != nil {
 				w.log.Warn("deleting what an ended rebuild left behind; the next check retries", "index", w.IndexName, "err", err)
 			}
 		}

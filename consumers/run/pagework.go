@@ -62,11 +62,11 @@ func newPageWork(r *repository, m core.Message, job core.Job, page core.Page, ru
 // run reads the page until all its documents have a final outcome. It returns a *pageError when the upstream does not return
 // the page, and loop.ErrJobEnded when the job ended before the page could be read or reread.
 func (w *pageWork) run(ctx context.Context) error {
-	if err := w.checkRebuild(ctx); err != nil {
-		return err
-	}
 	for rereads := 0; ; {
 		if err := w.awaitIndex(ctx); err != nil {
+			return err
+		}
+		if err := w.checkRebuild(ctx); err != nil {
 			return err
 		}
 		readErr, err := w.readAndWrite(ctx)

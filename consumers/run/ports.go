@@ -68,11 +68,12 @@ type Cells interface {
 type Rebuild interface {
 	// Begin creates the index that a job fills. CodeConflict when a rebuild is not possible, such as after the index was deleted.
 	Begin(ctx context.Context, jobID string) error
-	// Check returns CodeConflict when that index was deleted.
+	// Check returns CodeConflict when that index was deleted or takes no writes.
 	Check(ctx context.Context, jobID string) error
 	// Finish makes it the repository's index.
 	Finish(ctx context.Context, jobID string) error
-	// Discard deletes it, or reports that another consumer has made it the repository's index, or had begun to: that is completed.
+	// Discard deletes it, or reports that another consumer has made it the repository's index, or had begun to: that is completed. CodeConflict
+	// when it is kept, because others read it.
 	Discard(ctx context.Context, jobID string) (moved bool, err error)
 	// DiscardEnded deletes it if its job has ended.
 	DiscardEnded(ctx context.Context, ended func(ctx context.Context, jobID string) (bool, error)) error

@@ -24,7 +24,7 @@ func (w *runs) beginRebuild(ctx context.Context, job core.Job) (begun bool, err 
 	return err == nil, err
 }
 
-// checkRebuild returns a *pageError when the index that the page's job fills was deleted.
+// checkRebuild returns a *pageError when the page's job cannot go on with the index that it fills.
 func (w *pageWork) checkRebuild(ctx context.Context) error {
 	if !w.job.Rebuild {
 		return nil
@@ -71,11 +71,14 @@ func (e *jobEnd) endRebuild(ctx context.Context, job core.Job, runs []core.Organ
 	}
 	if lacking != nil {
 		moved, err := e.Rebuild.Discard(ctx, job.ID)
-		if err != nil {
+		kept := ""
+		if core.CodeOf(err) == core.CodeConflict { // others read the filled index
+			kept = " (" + core.DisplayOf(err) + ")"
+		} else if err != nil {
 			return e.Outcomes.PauseOnError(err)
 		}
 		if !moved {
-			unchanged := &core.JobError{Code: lacking.Code, Message: "the index was not replaced: " + lacking.Message}
+			unchanged := &core.JobError{Code: lacking.Code, Message: "the index was not replaced: " + lacking.Message + kept}
 			return e.conclude(ctx, job, core.JobFailed, unchanged, totals)
 		}
 	}

@@ -13,7 +13,7 @@ type rebuildsAPI struct{ *indexer }
 
 // Rollback moves a repository's alias back to the index before the last rebuild, and queues the run that brings that up to date.
 func (x rebuildsAPI) Rollback(ctx context.Context, repository, requestID string) (core.Job, error) {
-	r, err := x.rebuild(repository)
+	r, err := x.idle(ctx, repository)
 	if err != nil {
 		return core.Job{}, err
 	}
@@ -39,7 +39,7 @@ func (x rebuildsAPI) jobEnded(ctx context.Context, id string) (bool, error) {
 
 // DropPrevious deletes the index before the last rebuild.
 func (x rebuildsAPI) DropPrevious(ctx context.Context, repository string) error {
-	r, err := x.rebuild(repository)
+	r, err := x.idle(ctx, repository)
 	if err != nil {
 		return err
 	}
@@ -53,6 +53,19 @@ func (x rebuildsAPI) Plan(ctx context.Context, repository string) (core.MappingP
 		return core.MappingPlan{}, err
 	}
 	return plan.Mapping(ctx, x.cfg, rc, x.index)
+}
+
+// idle returns the Rebuild of a repository, after it has deleted what a rebuild whose job was cancelled has left behind: otherwise only the
+// next check of the index does. An index that others read is kept.
+func (x rebuildsAPI) idle(ctx context.Context, repository string) (*rebuild.Rebuild, error) {
+	r, err := x.rebuild(repository)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.DiscardEnded(ctx, x.jobEnded); err != nil && core.CodeOf(err) != core.CodeConflict {
+		return nil, err
+	}
+	return r, nil
 }
 
 func (x rebuildsAPI) rebuild(repository string) (*rebuild.Rebuild, error) {

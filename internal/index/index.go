@@ -3,6 +3,8 @@ package index
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
@@ -95,7 +97,8 @@ type Index interface {
 	// one of the alias behind. The message is safe to display.
 	Check(ctx context.Context, alias string) error
 
-	// Identity returns a value that no other index has, not even a later one of the same name; "" when the engine has none.
+	// Identity returns a value that no other index has, not even a later one of the same name; "" when the engine has none, or the alias
+	// has several indices. It begins with the name of the physical index and "/" where the engine knows indices by such names as well.
 	// CodeIndexBlocked when the alias is missing.
 	Identity(ctx context.Context, alias string) (string, error)
 
@@ -117,11 +120,34 @@ type Index interface {
 	Swap(ctx context.Context, spec Spec, from, identity string) error
 
 	// Drop deletes an alias with its index, if identity is "" or the index's. It is success when the alias or that index is missing.
-	// CodeConflict for a core.PreviousAlias whose index others have given an alias.
+	// CodeConflict, and the index stays, when another alias or a data stream reads it, and for a core.NextAlias of an index that Ensure has
+	// not created.
 	Drop(ctx context.Context, alias, identity string) error
 
 	// Close releases all resources, after the calls in progress have ended.
 	Close() error
+}
+
+// PhysicalName returns the name of the physical index that has an identity, "" where the engine has no such names.
+func PhysicalName(identity string) string {
+	name, _, named := strings.Cut(identity, "/")
+	if !named {
+		return ""
+	}
+	return name
+}
+
+// Shared returns the error of the deletion of an index that others read besides the alias own.
+func Shared(physical, own string, others []string) error {
+	hint := "remove them from it first, or the alias " + own + " to keep it"
+	for _, suffix := range []string{core.NextSuffix, core.PreviousSuffix} {
+		if alias, is := strings.CutSuffix(own, suffix); is && slices.Contains(others, alias) { // which searches need
+			hint = "remove the alias " + own + " from it: POST /_aliases"
+		}
+	}
+	return &core.Error{
+		Code: core.CodeConflict, Message: "the index " + physical + " is also read by other aliases: " + strings.Join(others, ", "), Hint: hint,
+	}
 }
 
 // Replaced returns the error of a Swap that expects another index behind from.

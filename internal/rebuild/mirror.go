@@ -3,6 +3,7 @@ package rebuild
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"tutti/internal/core"
 )
@@ -28,7 +29,7 @@ func NewMirror(engine Engine, cells Cells) *Mirror { return &Mirror{Engine: engi
 // Write writes b to the index that is filled to replace its own, if there is one, then to its own. An item has one outcome: that of its
 // own index, but a retry or a rejection of either, with Mirrored set and as NextVersion the one that made it stale in the other index.
 func (m *Mirror) Write(ctx context.Context, b core.Batch) ([]core.Result, error) {
-	s, _, err := readState(ctx, m.cells, b.Index)
+	s, revision, err := readState(ctx, m.cells, b.Index)
 	if err != nil {
 		return nil, core.WrapError(core.CodeUnavailable, "reading the state of the index's rebuild", err)
 	}
@@ -38,8 +39,9 @@ func (m *Mirror) Write(ctx context.Context, b core.Batch) ([]core.Result, error)
 	next := b
 	next.Index = core.NextAlias(b.Index)
 	mirrored, err := m.Engine.Write(ctx, next)
-	if errors.Is(err, core.ErrIndexMissing) || err == nil && allMissing(mirrored) {
-		return m.Engine.Write(ctx, b) // the alias has moved since, or the index was deleted, so that the rebuild fails
+	missing := errors.Is(err, core.ErrIndexMissing) || err == nil && allMissing(mirrored)
+	if missing || s.step == stepFilling && blocked(mirrored, err) {
+		return m.writeOwn(ctx, b, s, revision, missing)
 	}
 	if err != nil {
 		return nil, err
@@ -58,6 +60,34 @@ func (m *Mirror) Write(ctx context.Context, b core.Batch) ([]core.Result, error)
 		}
 	}
 	return results, nil
+}
+
+// writeOwn writes b to its own index, because the one that is filled is missing or takes no writes. If its own index takes them, the rebuild
+// fails: it must neither lack them nor delay them. If the state has changed since it was read, the alias of a missing index has moved; b
+// is to be retried otherwise.
+func (m *Mirror) writeOwn(ctx context.Context, b core.Batch, s state, revision uint64, missing bool) ([]core.Result, error) {
+	results, err := m.Engine.Write(ctx, b)
+	if s.step != stepFilling || err != nil || blocked(results, nil) {
+		return results, err
+	}
+	alias := b.Index
+	s.step = stepLost
+	setErr := writeState(ctx, m.cells, alias, s, revision)
+	switch {
+	case setErr == nil, missing && core.CodeOf(setErr) == core.CodeConflict:
+		return results, nil
+	case core.CodeOf(setErr) == core.CodeConflict:
+		return nil, core.WrapError(core.CodeOverloaded, "the state of the index's rebuild has changed", setErr)
+	default:
+		return nil, core.WrapError(core.CodeUnavailable, "changing the state of the index's rebuild", setErr)
+	}
+}
+
+// blocked reports whether an index has taken no write, or not all, because it is missing, closed or blocked.
+func blocked(results []core.Result, err error) bool {
+	return core.CodeOf(err) == core.CodeIndexBlocked || slices.ContainsFunc(results, func(r core.Result) bool {
+		return r.Outcome == core.OutcomeRetry && r.Code == core.CodeIndexBlocked
+	})
 }
 
 // allMissing reports whether no item was written because the alias does not exist.

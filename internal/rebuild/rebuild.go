@@ -23,6 +23,9 @@ const (
 	stepBeginning = "beginning"
 	// stepFilling is set while the index is filled, and writes are mirrored.
 	stepFilling = "filling"
+	// stepLost is set when the index that is filled took no write that the index of the alias took: it lacks a change, so that the rebuild
+	// fails. Writes are not mirrored any more.
+	stepLost = "lost"
 	// stepMoving is set before the alias is moved: from then on the rebuild is completed, even if its job is cancelled.
 	stepMoving = "moving"
 	// stepMoved is set once the alias stands for the index with the identity: that of a rebuild, or the one before after a rollback.
@@ -38,7 +41,12 @@ type state struct{ step, jobID, identity string }
 
 // replacing reports whether a rebuild is in progress.
 func (s state) replacing() bool {
-	return s.step == stepBeginning || s.step == stepFilling || s.step == stepMoving
+	switch s.step {
+	case stepBeginning, stepFilling, stepLost, stepMoving:
+		return true
+	default:
+		return false
+	}
 }
 
 // CellOf returns the name of the cell with the state of the rebuild of an alias. Its last change follows the move of the alias.
@@ -54,6 +62,14 @@ func readState(ctx context.Context, cells Cells, alias string) (state, uint64, e
 	step, rest, _ := strings.Cut(value, " ")
 	jobID, identity, _ := strings.Cut(rest, " ")
 	return state{step, jobID, identity}, revision, nil
+}
+
+func writeState(ctx context.Context, cells Cells, alias string, s state, revision uint64) error {
+	value := ""
+	if s != (state{}) {
+		value = s.step + " " + s.jobID + " " + s.identity
+	}
+	return cells.SetCell(ctx, CellOf(alias), value, revision)
 }
 
 // Rebuild rebuilds the index of one repository. It is safe for concurrent use.
@@ -86,8 +102,8 @@ func (r *Rebuild) target() (index.Spec, error) {
 
 // Begin creates the index to be filled by a job, and makes writes of all processes go to it too. Doing so again has no effect, also in
 // another process at the same time. What an earlier job left behind is deleted, or completed if its alias was about to be moved.
-// CodeConflict when the index of this job was deleted since, or when a template or an index of the cluster prevents the rebuild;
-// CodeInvalid when the mapping file cannot be read.
+// CodeConflict when the index of this job was lost since, or when a template, an alias or an index of the cluster prevents the rebuild: what
+// others read is never deleted. CodeInvalid when the mapping file cannot be read.
 func (r *Rebuild) Begin(ctx context.Context, jobID string) error {
 	created := ""
 	for {
@@ -112,7 +128,9 @@ func (r *Rebuild) Begin(ctx context.Context, jobID string) error {
 			continue
 		}
 		if s.identity != "" {
-			if err := r.index.Drop(ctx, spec.Alias, s.identity); err != nil {
+			if err := r.index.Drop(ctx, spec.Alias, s.identity); core.CodeOf(err) == core.CodeConflict { // others read it
+				return r.ended(ctx, state{}, revision, err)
+			} else if err != nil {
 				return err
 			}
 		}
@@ -138,7 +156,7 @@ func (r *Rebuild) Begin(ctx context.Context, jobID string) error {
 // may move at any time is completed instead: until it is moved, writes must go to both indices.
 func (r *Rebuild) takeOver(ctx context.Context, jobID string, s state, revision uint64) error {
 	if s.step == stepMoving {
-		if err := r.complete(ctx, s, revision); !errors.Is(err, errDeleted) {
+		if err := r.complete(ctx, s, revision); !errors.Is(err, errLost) {
 			return err
 		}
 		return nil
@@ -155,14 +173,11 @@ func (r *Rebuild) takeOver(ctx context.Context, jobID string, s state, revision 
 }
 
 func (r *Rebuild) set(ctx context.Context, s state, revision uint64) error {
-	value := ""
-	if s != (state{}) {
-		value = s.step + " " + s.jobID + " " + s.identity
-	}
-	return r.cells.SetCell(ctx, CellOf(r.spec.Alias), value, revision)
+	return writeState(ctx, r.cells, r.spec.Alias, s, revision)
 }
 
-// Check returns CodeConflict when the index that a job fills does not exist any more.
+// Check returns CodeConflict when the index that a job fills was deleted, is not behind its alias any more, or takes no writes while the index
+// that it replaces does.
 func (r *Rebuild) Check(ctx context.Context, jobID string) error {
 	s, _, err := readState(ctx, r.cells, r.spec.Alias)
 	if err != nil {
@@ -178,27 +193,59 @@ func (r *Rebuild) check(ctx context.Context, s state) error {
 	switch s.step {
 	case stepBeginning:
 		return errDeleted // the index of an ended job
-	case stepFilling, stepMoving:
+	case stepFilling, stepLost, stepMoving:
 	default:
 		return nil
 	}
-	exists, err := r.filled(ctx, s)
-	if exists || err != nil {
-		return err
+	gone := r.filled(ctx, s)
+	if errors.Is(gone, errLost) {
+		if moved, err := r.moved(ctx, s); moved || err != nil {
+			return err
+		}
 	}
-	if moved, err := r.moved(ctx, s); moved || err != nil {
-		return err
+	if gone != nil || s.step == stepMoving { // another process may move the alias at any time
+		return gone
 	}
-	return errDeleted
+	return r.checkWrites(ctx, s)
 }
 
-// filled reports whether the index that is being filled exists, and is behind the alias for it.
-func (r *Rebuild) filled(ctx context.Context, s state) (bool, error) {
-	identity, err := r.index.Identity(ctx, core.NextAlias(r.spec.Alias))
-	if errors.Is(err, core.ErrIndexMissing) {
-		return false, nil
+// filled returns nil if the index that is being filled exists, and is behind the alias for it.
+func (r *Rebuild) filled(ctx context.Context, s state) error {
+	next := core.NextAlias(r.spec.Alias)
+	identity, err := r.index.Identity(ctx, next)
+	if err != nil && !errors.Is(err, core.ErrIndexMissing) || err == nil && identity == s.identity {
+		return err
 	}
-	return err == nil && identity == s.identity, err
+	physical := index.PhysicalName(s.identity)
+	if physical == "" {
+		return errDeleted
+	}
+	switch identity, err = r.index.Identity(ctx, physical); {
+	case err == nil && identity == s.identity:
+		return errUnaliased(physical, next)
+	case err == nil, errors.Is(err, core.ErrIndexMissing):
+		return errDeleted
+	default:
+		return err
+	}
+}
+
+// checkWrites returns errLost if the index that is being filled takes, or took, no writes that the index of the alias does.
+func (r *Rebuild) checkWrites(ctx context.Context, s state) error {
+	err := r.index.Check(ctx, core.NextAlias(r.spec.Alias))
+	switch {
+	case core.CodeOf(err) == core.CodeIndexBlocked:
+		if s.step == stepFilling {
+			if own := r.index.Check(ctx, r.spec.Alias); own != nil { // a full disk, for example: both wait
+				return own
+			}
+		}
+		return errBlocked(core.MessageOf(err))
+	case err == nil && s.step == stepLost:
+		return errMissed
+	default:
+		return err
+	}
 }
 
 // moved reports whether the alias stands for the filled index.
@@ -208,7 +255,7 @@ func (r *Rebuild) moved(ctx context.Context, s state) (bool, error) {
 }
 
 // Finish moves the alias to the index that a job has filled. Doing so again has no effect, also in another process at the same time.
-// CodeConflict when the index was deleted.
+// CodeConflict as from Check.
 func (r *Rebuild) Finish(ctx context.Context, jobID string) error {
 	for {
 		s, revision, err := readState(ctx, r.cells, r.spec.Alias)
@@ -236,13 +283,13 @@ func (r *Rebuild) Finish(ctx context.Context, jobID string) error {
 }
 
 // complete moves the alias, unless that is done, and records it. If the filled index was deleted before, it ends the rebuild instead and
-// returns errDeleted.
+// returns errLost.
 func (r *Rebuild) complete(ctx context.Context, s state, revision uint64) error {
 	err := r.check(ctx, s)
 	if err == nil {
 		err = r.moveFilled(ctx, s)
 	}
-	if errors.Is(err, errDeleted) {
+	if errors.Is(err, errLost) {
 		return r.ended(ctx, state{}, revision, err)
 	}
 	if err != nil {
@@ -265,8 +312,8 @@ func (r *Rebuild) moveFilled(ctx context.Context, s state) error {
 	if err == nil {
 		return nil
 	}
-	if deleted := r.check(ctx, s); errors.Is(deleted, errDeleted) {
-		return deleted
+	if gone := r.check(ctx, s); errors.Is(gone, errLost) {
+		return gone
 	}
 	if moved, _ := r.moved(ctx, s); moved { // by another process
 		return nil
@@ -308,7 +355,8 @@ func (r *Rebuild) setIdentity(ctx context.Context, identity string) error {
 }
 
 // Discard deletes the index that a job did not finish to fill, and ends the mirroring of writes to it. It does nothing to other jobs'. If
-// another process has moved the alias to that index, or had begun to, which is completed, it reports that instead.
+// another process has moved the alias to that index, or had begun to, which is completed, it reports that instead. CodeConflict when the
+// index is kept, because others read it: nothing needs to be done again.
 func (r *Rebuild) Discard(ctx context.Context, jobID string) (moved bool, err error) {
 	if err := r.DiscardEnded(ctx, func(_ context.Context, id string) (bool, error) { return id == jobID, nil }); err != nil {
 		return false, err
@@ -329,7 +377,7 @@ func (r *Rebuild) DiscardEnded(ctx context.Context, ended Ended) error {
 	next := core.NextAlias(r.spec.Alias)
 	switch s.step {
 	case stepMoving:
-		if err := r.complete(ctx, s, revision); !errors.Is(err, errDeleted) {
+		if err := r.complete(ctx, s, revision); !errors.Is(err, errLost) {
 			return err
 		}
 		return nil

@@ -165,6 +165,8 @@ func TestCheckMissing(t *testing.T) {
 		"nothing there":    {answer{200, `{}`}, core.CodeIndexBlocked, message, again, true},
 		"none of these":    {answer{200, `{"a-b":{},"a-2026":{},"a-b-20260102030405":{}}`}, core.CodeIndexBlocked, message, again, true},
 		"its index":        {answer{200, `{"a-b":{},"a-20260102030405":{}}`}, core.CodeIndexBlocked, "the alias a is missing, but an index of it exists", "add the alias a to a-20260102030405, or delete that index to have it created and filled again", false},
+		"one being filled": {answer{200, `{"a-20260102030405":{"aliases":{"a--next":{}}}}`}, core.CodeIndexBlocked, message, again, true},
+		"one from before":  {answer{200, `{"a-20260102030405":{"aliases":{"a--previous":{}}}}`}, core.CodeIndexBlocked, message, again, true},
 		"no answer":        {answer{}, core.CodeUnavailable, "the response of the index is incomplete", "", false},
 		"not to be listed": {refused(403, "security_exception", ""), core.CodeIndexBlocked, "the index rejected the credentials", "", false},
 	}

@@ -40,6 +40,60 @@ func TestDropOfSharedIndex(t *testing.T) {
 	wantError(t, x.Drop(t.Context(), previous, "a-1/U"), core.CodeConflict, "the index a-1 is also read by other aliases: portal")
 }
 
+// TestDropRefused: no index is deleted that another alias or a data stream reads, or that a rebuild did not create, and the error says what
+// stands there and how to go on.
+func TestDropRefused(t *testing.T) {
+	const name = "a-20260102030405"
+	next, previous := core.NextAlias("a"), core.PreviousAlias("a")
+	for title, c := range map[string]struct {
+		alias, found, message, hint string
+	}{
+		"serving": {
+			next, `{"` + name + `":{"aliases":{"a":{},"` + next + `":{}}}}`,
+			"the index " + name + " is also read by other aliases: a", "remove the alias a--next from it: POST /_aliases",
+		},
+		"filled and read by others": {
+			next, `{"` + name + `":{"aliases":{"` + next + `":{},"portal":{}}}}`,
+			"the index " + name + " is also read by other aliases: portal", "remove them from it first, or the alias a--next to keep it",
+		},
+		"of a data stream": {
+			next, `{".ds-b-000001":{"aliases":{"` + next + `":{}},"data_stream":"b"}}`,
+			"the index .ds-b-000001 is also read by other aliases: b", "remove them from it first, or the alias a--next to keep it",
+		},
+		"foreign": {
+			next, `{"theirs":{"aliases":{"` + next + `":{}}}}`,
+			"the alias a--next stands for the index theirs, which tutti did not create", "remove the alias a--next from it",
+		},
+		"before and serving": {
+			previous, `{"` + name + `":{"aliases":{"a":{},"` + previous + `":{}}}}`,
+			"the index " + name + " is also read by other aliases: a", "remove the alias a--previous from it: POST /_aliases",
+		},
+	} {
+		t.Run(title, func(t *testing.T) {
+			x, _ := play(t, answer{200, c.found}, answer{200, c.found})
+			err := x.Drop(t.Context(), c.alias, "")
+			wantError(t, err, core.CodeConflict, c.message)
+			if core.HintOf(err) != c.hint {
+				t.Errorf("the hint is %q, want %q", core.HintOf(err), c.hint)
+			}
+		})
+	}
+}
+
+// TestEnsureBesideServing: an alias of a rebuild that was added to the serving index by hand deletes nothing and changes no mapping.
+func TestEnsureBesideServing(t *testing.T) {
+	next := core.NextAlias("a")
+	found := `{"a-20260102030405":{"aliases":{"a":{},"` + next + `":{}}}}`
+	x, s := play(t, refused(404, "index_not_found_exception", "no such index"), answer{200, found}, answer{200, found}, answer{200, found})
+	wantError(t, x.Ensure(t.Context(), index.Spec{Alias: next, Replaces: "a"}), core.CodeConflict,
+		"the index a-20260102030405 is also read by other aliases: a")
+	for _, request := range s.asked {
+		if !strings.HasPrefix(request, "GET ") {
+			t.Errorf("asked %q", request)
+		}
+	}
+}
+
 // TestTemplateAddsAlias: an index to be filled that a template of the cluster gives another alias is deleted again, and the error names the
 // template of either kind.
 func TestTemplateAddsAlias(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -47,8 +49,11 @@ func (x *admin) Swap(ctx context.Context, spec index.Spec, from, identity string
 	change := &aliasChange{set: map[string]*alias{from: nil, spec.Alias: next, previous: old}}
 	if last, err := x.alias(previous); err == nil && from != previous {
 		change.drop = last
+		if len(x.readers(change)) > 0 {
+			change.drop = nil
+		}
 	}
-	if err := x.changeAliases(ctx, change); err != nil {
+	if err := x.changeAliases(ctx, previous, change); err != nil {
 		return err
 	}
 	x.cfg.Logger.Info("moved an alias to another index", "index", spec.Alias, "physical_index", next.name, "previous_index", old.name)
@@ -56,7 +61,7 @@ func (x *admin) Swap(ctx context.Context, spec index.Spec, from, identity string
 	return nil
 }
 
-// Drop deletes an alias with its index, if identity is "" or the index's.
+// Drop deletes an alias with its index, if identity is "" or the index's. The index is kept, with CodeConflict, if it has another alias.
 func (x *admin) Drop(ctx context.Context, name, identity string) error {
 	if err := x.beginCall(); err != nil {
 		return err
@@ -71,11 +76,15 @@ func (x *admin) Drop(ctx context.Context, name, identity string) error {
 	if err != nil || identity != "" && identity != a.identity {
 		return nil
 	}
-	return x.changeAliases(ctx, &aliasChange{set: map[string]*alias{name: nil}, drop: a})
+	return x.changeAliases(ctx, name, &aliasChange{set: map[string]*alias{name: nil}, drop: a})
 }
 
-// changeAliases passes a change to the committer. CodeUnavailable while the index to be deleted is still being loaded.
-func (x *admin) changeAliases(ctx context.Context, change *aliasChange) error {
+// changeAliases passes a change to the committer. CodeUnavailable while the index to be deleted is still being loaded, and CodeConflict if it
+// has another alias than own after the change.
+func (x *admin) changeAliases(ctx context.Context, own string, change *aliasChange) error {
+	if others := x.readers(change); len(others) > 0 {
+		return index.Shared(change.drop.name, own, others)
+	}
 	if change.drop != nil && change.drop.segments.loading() {
 		return &core.Error{
 			Code: core.CodeUnavailable, Message: "the index is still being loaded after a start", RetryAfter: loadRetry, Hint: "retry later",
@@ -88,6 +97,16 @@ func (x *admin) changeAliases(ctx context.Context, change *aliasChange) error {
 	case <-ctx.Done():
 		return core.WrapError(core.CodeUnavailable, "changing an alias was cancelled", ctx.Err())
 	}
+}
+
+// readers returns the aliases that the index to be deleted would still have.
+func (x *admin) readers(change *aliasChange) []string {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	after := maps.Clone(x.aliases)
+	maps.Copy(after, change.set)
+	maps.DeleteFunc(after, func(_ string, a *alias) bool { return change.drop == nil || a == nil || a.name != change.drop.name })
+	return slices.Sorted(maps.Keys(after))
 }
 
 // changeAliases applies a change in one transaction, then publishes it.

@@ -3,8 +3,11 @@ package embedded_test
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"testing"
+
+	"go.etcd.io/bbolt"
 
 	"tutti/internal/core"
 	"tutti/internal/index"
@@ -94,5 +97,56 @@ func TestDropUnderWrites(t *testing.T) {
 			t.Error(err)
 		}
 		writers.Wait()
+	}
+}
+
+// TestDropShared: an index that has another alias, which only a change of the file outside of tutti can have added, is not deleted.
+func TestDropShared(t *testing.T) {
+	dir := t.TempDir()
+	x := open(t, embedded.Config{Dir: dir})
+	ensure(t, x, index.Spec{Alias: "a"})
+	ensure(t, x, index.Spec{Alias: "a--next", Replaces: "a"})
+	if err := x.Swap(t.Context(), index.Spec{Alias: "a"}, "a--next", ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	addAliases(t, dir, map[string]string{"a--next": "a", "portal": "a--previous"})
+	x = open(t, embedded.Config{Dir: dir})
+	waitFor(t, func() bool { return len(x.Loading()) == 0 })
+	for alias, hint := range map[string]string{
+		"a--next":     "remove the alias a--next from it: POST /_aliases",
+		"a--previous": "remove them from it first, or the alias a--previous to keep it",
+	} {
+		if err := x.Drop(t.Context(), alias, ""); core.CodeOf(err) != core.CodeConflict || core.HintOf(err) != hint {
+			t.Errorf("Drop of %s: %v; %s", alias, err, core.HintOf(err))
+		}
+	}
+	for _, alias := range []string{"a", "a--next", "a--previous", "portal"} {
+		if err := x.Check(t.Context(), alias); err != nil {
+			t.Errorf("%s: %v", alias, err)
+		}
+	}
+}
+
+// addAliases adds aliases for the indices of other ones to the file of an index that is closed.
+func addAliases(t *testing.T, dir string, of map[string]string) {
+	t.Helper()
+	db, err := bbolt.Open(filepath.Join(dir, "index.db"), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		names := tx.Bucket([]byte("names"))
+		for added, alias := range of {
+			if err := names.Put([]byte(added), names.Get([]byte(alias))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -85,7 +85,7 @@ func (a *Admin) replaceByClone(ctx context.Context, alias, physical string, old 
 	if err := a.cloneTo(ctx, alias, physical); err != nil {
 		return err
 	}
-	return a.replaceByAlias(ctx, alias, physical, old)
+	return a.replaceByAlias(ctx, alias, physical)
 }
 
 // adopting reports whether an Adopt of the index is running, or was interrupted.
@@ -115,8 +115,11 @@ func (a *Admin) dropClone(ctx context.Context, alias, physical string) error {
 			Hint: "delete it, or choose another indexName",
 		}
 	}
-	_, err = a.client.Do(ctx, esapi.IndicesDeleteRequest{Index: []string{physical}}, nil)
-	return err
+	clone, err := a.physical(ctx, physical)
+	if err != nil {
+		return err
+	}
+	return a.deleteIndex(ctx, clone, alias+adoptingSuffix)
 }
 
 func (a *Admin) putSetting(ctx context.Context, physical, name string, value any) error {
@@ -166,8 +169,15 @@ func (a *Admin) cloneTo(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// replaceByAlias deletes an index and gives its name and its aliases to its clone, in one step.
-func (a *Admin) replaceByAlias(ctx context.Context, alias, physical string, old liveIndex) error {
+// replaceByAlias deletes an index and gives its name and its aliases to its clone, in one step. The aliases are read again: some may have
+// been added while the index was cloned.
+func (a *Admin) replaceByAlias(ctx context.Context, alias, physical string) error {
+	found, err := a.live(ctx, alias)
+	if err != nil {
+		return err
+	}
+	old := found[alias]
+	old.forgetAdopting(alias)
 	type action map[string]map[string]any
 	actions := []action{
 		{"remove_index": {"index": alias}},

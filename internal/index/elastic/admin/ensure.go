@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -43,16 +44,16 @@ func (a *Admin) Ensure(ctx context.Context, spec index.Spec) error {
 	if _, err := a.client.Engine(ctx); err != nil {
 		return err
 	}
-	if spec.Replaces == "" {
-		return a.ensure(ctx, spec)
+	if spec.Replaces != "" {
+		if err := a.checkPreviousName(ctx, core.PreviousAlias(spec.Replaces)); err != nil {
+			return err
+		}
 	}
-	if err := a.checkPreviousName(ctx, core.PreviousAlias(spec.Replaces)); err != nil {
+	created, err := a.ensure(ctx, spec)
+	if err != nil || spec.Replaces == "" || !created {
 		return err
 	}
-	if err := a.ensure(ctx, spec); err != nil {
-		return err
-	}
-	return a.checkForeignAliases(ctx, spec.Alias)
+	return a.checkForeignAliases(ctx, spec, true)
 }
 
 // checkPreviousName returns core.CodeConflict if an index has the name that the alias of the replaced index needs, before an index is
@@ -65,19 +66,23 @@ func (a *Admin) checkPreviousName(ctx context.Context, previous string) error {
 	return err
 }
 
-func (a *Admin) ensure(ctx context.Context, spec index.Spec) error {
+// ensure creates the index, or adds fields to the existing one, and reports which.
+func (a *Admin) ensure(ctx context.Context, spec index.Spec) (created bool, err error) {
 	for round := range maxCreateRounds {
 		found, err := a.exists(ctx, spec.Alias)
+		if found && spec.Replaces != "" {
+			err = a.checkForeignAliases(ctx, spec, false)
+		}
 		if err != nil {
-			return err
+			return false, err
 		}
 		if found {
-			return a.update(ctx, spec)
+			return false, a.update(ctx, spec)
 		}
 		if spec.Replaces != "" {
 			a.meta.Forget(spec.Alias) // the index last seen behind it has taken the place of another one, or was deleted
 		} else if err := a.mayCreate(ctx, spec); !errors.Is(err, core.ErrIndexMissing) {
-			return err
+			return false, err
 		}
 		at := a.cfg.Now().UTC().Add(time.Duration(round) * time.Second)
 		err = a.create(ctx, spec, cmp.Or(spec.Replaces, spec.Alias)+"-"+at.Format(metadata.NameLayout))
@@ -86,12 +91,12 @@ func (a *Admin) ensure(ctx context.Context, spec index.Spec) error {
 			continue // another process was faster, or an index without the alias has the name
 		case transport.TypeInvalidAlias:
 			if strings.Contains(transport.ErrorOf(err).Reason, "same name") {
-				return a.nameTaken(ctx, spec.Alias, err)
+				return false, a.nameTaken(ctx, spec.Alias, err)
 			}
 		}
-		return err
+		return err == nil, err
 	}
-	return core.NewError(core.CodeUnavailable, "the alias "+spec.Alias+" could not be created; another process is changing it")
+	return false, core.NewError(core.CodeUnavailable, "the alias "+spec.Alias+" could not be created; another process is changing it")
 }
 
 // nameTaken returns the error of an alias with the name of an index.
@@ -116,7 +121,7 @@ func (a *Admin) nameTaken(ctx context.Context, alias string, cause error) error 
 // no index of it exists.
 func (a *Admin) mayCreate(ctx context.Context, spec index.Spec) error {
 	missing := core.WrapError(core.CodeIndexBlocked, metadata.BlockedMessage(spec.Alias, transport.TypeIndexNotFound), core.ErrIndexMissing)
-	if name, _, ok := strings.Cut(spec.Identity, "/"); ok {
+	if name := index.PhysicalName(spec.Identity); name != "" {
 		a.meta.Alias(spec.Alias).PhysicalName.CompareAndSwap(nil, &name)
 	}
 	if a.meta.Alias(spec.Alias).PhysicalName.Load() == nil {
@@ -136,9 +141,21 @@ func (a *Admin) exists(ctx context.Context, alias string) (bool, error) {
 		return false, err
 	}
 	if len(answer) > 1 {
-		return false, core.NewError(core.CodeConflict, "the alias "+alias+" has more than one index")
+		return false, severalIndices(alias, slices.Sorted(maps.Keys(answer)))
 	}
 	return len(answer) == 1, nil
+}
+
+// severalIndices returns the error of an alias of more than one index.
+func severalIndices(alias string, names []string) error {
+	from := "all but one of "
+	if strings.HasSuffix(alias, core.NextSuffix) { // none of them is needed: the next rebuild creates another one
+		from = ""
+	}
+	return &core.Error{
+		Code: core.CodeConflict, Message: "the alias " + alias + " has more than one index",
+		Hint: "remove it from " + from + strings.Join(names, ", ") + ": POST /_aliases",
+	}
 }
 
 // create creates the physical index and the alias in one request.

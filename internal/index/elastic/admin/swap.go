@@ -10,7 +10,6 @@ import (
 	"path"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/elastic/go-elasticsearch/v8/esapi"
 
@@ -89,7 +88,7 @@ func (a *Admin) swapActions(
 		case errors.Is(err, core.ErrIndexMissing):
 		case err != nil:
 			return nil, err
-		case len(last.aliases) > 1: // others read it
+		case len(last.readers(previous)) > 0:
 			a.cfg.Logger.Warn("an index from before a rebuild is kept, as others have given it an alias; delete it when that is no longer needed",
 				"index", alias, "physical_index", last.index, "aliases", last.aliases)
 			actions = append(actions, action{"remove": {"index": last.index, "alias": previous, "must_exist": true}})
@@ -133,8 +132,7 @@ func (a *Admin) restoreSettings(ctx context.Context, physical string, body mappi
 	return err
 }
 
-// Drop deletes an alias with its index, if identity is "" or the index's. An index from before a rebuild is kept, with CodeConflict, if
-// others have given it an alias.
+// Drop deletes an alias with its index, if identity is "" or the index's. The index is kept, with CodeConflict, if others read it.
 func (a *Admin) Drop(ctx context.Context, alias, identity string) error {
 	end, err := a.client.Begin(alias)
 	if err != nil {
@@ -151,22 +149,15 @@ func (a *Admin) Drop(ctx context.Context, alias, identity string) error {
 	if identity != "" && identity != gone.identity {
 		return nil
 	}
-	if strings.HasSuffix(alias, core.PreviousSuffix) && len(gone.aliases) > 1 {
-		others := slices.DeleteFunc(gone.aliases, func(name string) bool { return name == alias })
-		return &core.Error{
-			Code: core.CodeConflict, Message: "the index " + gone.index + " is also read by other aliases: " + strings.Join(others, ", "),
-			Hint: "remove them from it first",
-		}
-	}
-	_, err = a.client.Do(ctx, esapi.IndicesDeleteRequest{Index: []string{gone.index}, IgnoreUnavailable: new(true)}, nil)
+	err = a.deleteIndex(ctx, gone, alias)
 	a.meta.Forget(alias)
 	return err
 }
 
-// physicalAliases is an index with its aliases.
+// physicalAliases is an index with its aliases and the data stream that it is part of, "" for none.
 type physicalAliases struct {
-	index, identity string
-	aliases         []string
+	index, identity, dataStream string
+	aliases                     []string
 }
 
 // aliasesOf returns the index behind an alias, with all its aliases. core.ErrIndexMissing when the alias is missing, CodeConflict when it
@@ -179,20 +170,28 @@ func (a *Admin) aliasesOf(ctx context.Context, alias string) (physicalAliases, e
 	if err != nil {
 		return physicalAliases{}, err
 	}
+	return a.physical(ctx, alias)
+}
+
+// physical returns the index with a name, or behind an alias.
+func (a *Admin) physical(ctx context.Context, name string) (physicalAliases, error) {
 	var answer map[string]struct {
-		Aliases  map[string]json.RawMessage `json:"aliases"`
-		Settings struct {
+		Aliases    map[string]json.RawMessage `json:"aliases"`
+		DataStream string                     `json:"data_stream"`
+		Settings   struct {
 			Index struct {
 				UUID string `json:"uuid"`
 			} `json:"index"`
 		} `json:"settings"`
 	}
-	get := esapi.IndicesGetRequest{Index: []string{alias}, FilterPath: []string{"*.aliases", "*.settings.index.uuid"}}
+	get := esapi.IndicesGetRequest{Index: []string{name}, FilterPath: []string{"*.aliases", "*.data_stream", "*.settings.index.uuid"}}
 	if err := a.client.Fetch(ctx, get, &answer); err != nil {
 		return physicalAliases{}, err
 	}
 	for name, one := range answer {
-		return physicalAliases{index: name, identity: identityOf(name, one.Settings.Index.UUID), aliases: slices.Sorted(maps.Keys(one.Aliases))}, nil
+		return physicalAliases{
+			index: name, identity: identityOf(name, one.Settings.Index.UUID), dataStream: one.DataStream, aliases: slices.Sorted(maps.Keys(one.Aliases)),
+		}, nil
 	}
 	return physicalAliases{}, transport.UnexpectedResponse()
 }
@@ -205,25 +204,29 @@ func (a *Admin) mappingFileOf(spec index.Spec) (mappingFile, error) {
 	return parseMappingFile(spec.Mapping)
 }
 
-// checkForeignAliases deletes the new index of an alias if it has other aliases, which only a template of the cluster can have added:
-// searches of those would find every document twice while the index is filled. It returns CodeConflict then.
-func (a *Admin) checkForeignAliases(ctx context.Context, alias string) error {
-	created, err := a.aliasesOf(ctx, alias)
+// checkForeignAliases returns CodeConflict if the index of an alias to be filled has other aliases: searches of those would find every
+// document twice. If Ensure has just created the index, a template of the cluster has added them, and the empty index is deleted. Otherwise
+// one of the aliases was added or moved since, and the index stays as it is.
+func (a *Admin) checkForeignAliases(ctx context.Context, spec index.Spec, created bool) error {
+	found, err := a.aliasesOf(ctx, spec.Alias)
 	if err != nil {
 		return err
 	}
-	foreign := slices.DeleteFunc(created.aliases, func(name string) bool { return name == alias })
-	if len(foreign) == 0 {
+	foreign := found.readers(spec.Alias)
+	switch {
+	case len(foreign) == 0:
 		return nil
+	case !created, slices.Contains(foreign, spec.Replaces):
+		return index.Shared(found.index, spec.Alias, foreign)
 	}
-	a.meta.Forget(alias)
-	if _, err := a.client.Do(ctx, esapi.IndicesDeleteRequest{Index: []string{created.index}}, nil); err != nil {
+	a.meta.Forget(spec.Alias)
+	if err := a.deleteIndex(ctx, found, append([]string{spec.Alias}, foreign...)...); err != nil {
 		return err
 	}
 	return &core.Error{
 		Code: core.CodeConflict,
 		Message: fmt.Sprintf("%s adds the alias %s to new indices, so that searches of it would find every document twice during a rebuild",
-			a.templateOf(ctx, created.index, foreign[0]), foreign[0]),
+			a.templateOf(ctx, found.index, foreign[0]), foreign[0]),
 		Hint: "remove the alias from the template; name it in the mapping file instead, and it follows the rebuilt index",
 	}
 }

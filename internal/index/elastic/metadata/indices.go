@@ -79,19 +79,28 @@ func (m *Aliases) IndicesHash(ctx context.Context, alias string) (uint64, error)
 
 // MissingAlias returns the error of a missing alias. It is core.ErrIndexMissing only if neither the index last seen behind
 // the alias nor another one created by Ensure for it exists: such an index lost its alias, temporarily or by mistake, and must
-// not be replaced by a new one.
+// not be replaced by a new one. One that a rebuild fills, or that is from before a rebuild, has its own alias and is none of these.
 func (m *Aliases) MissingAlias(ctx context.Context, alias string, gone error) error {
 	among, seen := []string{alias + "-*"}, m.Alias(alias).PhysicalName.Load()
 	if seen != nil {
 		among = append(among, url.PathEscape(*seen))
 	}
-	var indices map[string]json.RawMessage
+	var indices map[string]struct {
+		Aliases map[string]json.RawMessage `json:"aliases"`
+	}
 	aliases := esapi.IndicesGetAliasRequest{Index: among, ExpandWildcards: "all", IgnoreUnavailable: new(true)}
 	if err := m.client.Fetch(ctx, aliases, &indices); err != nil {
 		return err
 	}
+	for name, one := range indices {
+		_, next := one.Aliases[core.NextAlias(alias)]
+		if _, previous := one.Aliases[core.PreviousAlias(alias)]; next || previous {
+			delete(indices, name)
+		}
+	}
 	names := slices.Sorted(maps.Keys(indices))
-	if seen != nil && indices[*seen] != nil {
+	slices.Reverse(names) // the newest first
+	if seen != nil && slices.Contains(names, *seen) {
 		names = []string{*seen}
 	}
 	for _, name := range names {
