@@ -60,6 +60,7 @@ type Deps struct {
 	DeadLetters   DeadLetters
 	Jobs          Jobs
 	Organizations OrganizationRuns
+	Groups        OrganizationGroups
 	Pages         Pages
 	IDs           IDPages
 	Cells         Cells
@@ -68,7 +69,7 @@ type Deps struct {
 }
 
 func (d Deps) complete() bool {
-	return d.Requests != nil && d.DeadLetters != nil && d.Jobs != nil && d.Organizations != nil && d.Pages != nil && d.IDs != nil &&
+	return d.Requests != nil && d.DeadLetters != nil && d.Jobs != nil && d.Organizations != nil && d.Groups != nil && d.Pages != nil && d.IDs != nil &&
 		d.Cells != nil && d.Index != nil && d.Writer != nil
 }
 
@@ -147,7 +148,7 @@ func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 	c := &Consumers{
 		process: loop.NewProcess(cfg.AckWait),
 		admin: run.Admin{
-			Jobs: deps.Jobs, Organizations: deps.Organizations, Pages: deps.Pages,
+			Jobs: deps.Jobs, Groups: deps.Groups, Pages: deps.Pages,
 			Loggers: make(map[string]*slog.Logger, len(repositories)),
 		},
 	}
@@ -196,7 +197,7 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 			ExcludedOrganizations: r.ExcludedOrganizations,
 			PageAttempts:          cfg.PageAttempts, GiveUpAfter: r.GiveUpAfter, Concurrency: r.Concurrency, ProgressEvery: cfg.ProgressEvery,
 			SweepTimeout: cfg.SweepTimeout, ClockSkew: cfg.ClockSkew, Fetcher: fetcher, Outcomes: outcomes, Writer: deps.Writer,
-			Requests: deps.Requests, Jobs: deps.Jobs, Organizations: deps.Organizations, Pages: deps.Pages, IDs: deps.IDs, Records: records, Cells: deps.Cells,
+			Requests: deps.Requests, Jobs: deps.Jobs, Organizations: deps.Organizations, Groups: deps.Groups, Pages: deps.Pages, IDs: deps.IDs, Records: records, Cells: deps.Cells,
 			Index: documents, Same: same, Rebuild: r.Rebuild,
 		}),
 		watch: &indexWatch{

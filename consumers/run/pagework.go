@@ -41,6 +41,8 @@ type pageWork struct {
 	scratch   []byte
 	// withoutDocuments counts the records of the last pass that have no files.
 	withoutDocuments int
+	// hashes are those of the page's rows, set only for an organization of a group in a job that compares.
+	hashes []uint64
 }
 
 // newPageWork returns the work on a page of an organization's run. A page that is redelivered continues its pause; a page of
@@ -62,8 +64,10 @@ func newPageWork(r *repository, m core.Message, job core.Job, page core.Page, ru
 // run reads the page until all its documents have a final outcome. It returns a *pageError when the upstream does not return
 // the page, and loop.ErrJobEnded when the job ended before the page could be read or reread.
 func (w *pageWork) run(ctx context.Context) error {
-	if err := w.checkRebuild(ctx); err != nil {
-		return err
+	if w.member == nil { // a group checks once
+		if err := w.checkRebuild(ctx); err != nil {
+			return err
+		}
 	}
 	for rereads := 0; ; {
 		if err := w.awaitIndex(ctx); err != nil {
@@ -173,7 +177,7 @@ func New(l *loop.Loop, cfg Config) *Worker {
 	cfg.PageSize = max(2, cfg.PageSize) // pages overlap by one row
 	r := &repository{
 		Config: cfg, log: cfg.Logger, loop: l, progress: newProgress(cfg.Organizations, cfg.ProgressEvery),
-		outage: newOutage(l, cfg.Logger, cfg.GiveUpAfter),
+		sums: newSums(cfg.Groups), outage: newOutage(l, cfg.Logger, cfg.GiveUpAfter),
 	}
 	sweeper := &sweeper{repository: r}
 	jobs := &jobEnd{repository: r, sweeper: sweeper}

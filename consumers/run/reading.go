@@ -50,10 +50,14 @@ type invalidRow struct {
 // read streams the page's rows into the bulk writer.
 func (w *pageWork) read(ctx context.Context) (*pagePass, error) {
 	pass := &pagePass{ticket: w.Writer.Ticket(), joined: len(w.page.Before) == 0}
-	pass.ticket.Expect(w.page.Limit)
-	pass.ids = make([]string, 0, w.page.Limit)
-	pass.hashes = make([]uint64, 0, w.page.Limit)
-	pass.fresh = make(map[uint64]struct{}, w.page.Limit)
+	rows := w.page.Limit
+	if w.member != nil { // most of many organizations are small
+		rows = min(rows, memberRows)
+	}
+	pass.ticket.Expect(rows)
+	pass.ids = make([]string, 0, rows)
+	pass.hashes = make([]uint64, 0, rows)
+	pass.fresh = make(map[uint64]struct{}, rows)
 	release, err := w.Fetcher.AcquirePage(ctx)
 	if err != nil {
 		return pass, err

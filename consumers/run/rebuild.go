@@ -24,8 +24,8 @@ func (w *runs) beginRebuild(ctx context.Context, job core.Job) (begun bool, err 
 	return err == nil, err
 }
 
-// checkRebuild returns a *pageError when the index that the page's job fills was deleted.
-func (w *pageWork) checkRebuild(ctx context.Context) error {
+// checkRebuild returns a *pageError when the index that the run's job fills was deleted.
+func (w *organizationRun) checkRebuild(ctx context.Context) error {
 	if !w.job.Rebuild {
 		return nil
 	}

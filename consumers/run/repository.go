@@ -44,6 +44,7 @@ type Config struct {
 	Requests      Requests
 	Jobs          Jobs
 	Organizations OrganizationRuns
+	Groups        OrganizationGroups
 	Pages         Pages
 	IDs           IDPages
 	Records       Records
@@ -60,6 +61,7 @@ type repository struct {
 	log      *slog.Logger
 	loop     *loop.Loop
 	progress *progress
+	sums     *sums
 	outage   *outage
 }
 

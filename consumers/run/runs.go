@@ -154,10 +154,8 @@ func (w *runs) expandRepository(ctx context.Context, job core.Job) error {
 	}); err != nil {
 		return err
 	}
-	for _, organization := range organizations {
-		if err := w.publishOrganization(ctx, job, organization); err != nil {
-			return err
-		}
+	if err := w.publishOrganizations(ctx, job, begun, organizations); err != nil {
+		return err
 	}
 	return w.jobs.endIfComplete(ctx, job.ID)
 }

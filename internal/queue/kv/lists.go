@@ -37,7 +37,7 @@ func hashOf(id string) uint32 { return crc32.ChecksumIEEE([]byte(id)) }
 
 // partKeys selects the organizations of a job, and its list of ids.
 func partKeys(jobID string) []string {
-	return []string{organizationKey(jobID, "") + "*", keyIDs + subjects.EncodeToken(jobID) + ".>"}
+	return []string{organizationKey(jobID, "") + ">", keyIDs + subjects.EncodeToken(jobID) + ".>"}
 }
 
 // Open returns the number of jobs over lists of a repository that have not ended.
