@@ -96,6 +96,8 @@ type Config struct {
 	RetryBase, RetryMax time.Duration
 	// ProgressEvery is the shortest interval between two writes of an organization's progress, 250 ms by default.
 	ProgressEvery time.Duration
+	// GroupedFrom is the number of organizations from which a repository's run processes and stores them in groups, 32 by default.
+	GroupedFrom int
 	// SweepTimeout is how long a sweep waits for the next of its records to end before its job ends partial, 1 minute by
 	// default. The requests of the remaining records stay in the queue.
 	SweepTimeout time.Duration
@@ -116,6 +118,7 @@ func (c Config) withDefaults() Config {
 	c.RetryBase = cmp.Or(c.RetryBase, 200*time.Millisecond)
 	c.RetryMax = cmp.Or(c.RetryMax, time.Minute)
 	c.ProgressEvery = cmp.Or(c.ProgressEvery, 250*time.Millisecond)
+	c.GroupedFrom = cmp.Or(c.GroupedFrom, 32)
 	c.SweepTimeout = cmp.Or(c.SweepTimeout, time.Minute)
 	c.ClockSkew = cmp.Or(c.ClockSkew, 5*time.Second)
 	return c
@@ -196,6 +199,7 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 			Repository: r.Repository, Logger: log, Document: r.Document, Split: r.Split, NonOverlapping: r.NonOverlapping, PageSize: r.PageSize,
 			ExcludedOrganizations: r.ExcludedOrganizations,
 			PageAttempts:          cfg.PageAttempts, GiveUpAfter: r.GiveUpAfter, Concurrency: r.Concurrency, ProgressEvery: cfg.ProgressEvery,
+			GroupedFrom:  cfg.GroupedFrom,
 			SweepTimeout: cfg.SweepTimeout, ClockSkew: cfg.ClockSkew, Fetcher: fetcher, Outcomes: outcomes, Writer: deps.Writer,
 			Requests: deps.Requests, Jobs: deps.Jobs, Organizations: deps.Organizations, Groups: deps.Groups, Pages: deps.Pages, IDs: deps.IDs, Records: records, Cells: deps.Cells,
 			Index: documents, Same: same, Rebuild: r.Rebuild,

@@ -17,8 +17,8 @@ import (
 
 // Bounds of groups.
 const (
-	// groupedFrom is the number of organizations from which a job has groups.
-	groupedFrom = 32
+	// manyGroups is how many groups a job has at least, so that processes share it, unless they would be smaller than minGroup.
+	manyGroups = 32
 	// minGroup and maxGroup bound the number of organizations of a group. A group is stored as one message, and written at most every
 	// ProgressEvery and at its end.
 	minGroup = 8
@@ -27,6 +27,8 @@ const (
 	membersInFlight = 32
 	// memberRows is how many rows an organization of a group is expected to have.
 	memberRows = 8
+	// groupAttempts is how often a group is processed. Then its organizations continue by themselves: one of them may end the process.
+	groupAttempts = 2
 	// maxMemberIDs is how many ids of an organization are stored with its group, for the sweep of a job that compares.
 	maxMemberIDs = 64
 )
@@ -76,7 +78,7 @@ func (w *runs) publishOrganizations(ctx context.Context, job core.Job, begun []c
 			}
 		}
 	}
-	if len(fresh) < groupedFrom {
+	if len(fresh) < w.GroupedFrom {
 		for _, organization := range fresh {
 			if err := w.publishOrganization(ctx, job, organization); err != nil {
 				return err
@@ -85,7 +87,7 @@ func (w *runs) publishOrganizations(ctx context.Context, job core.Job, begun []c
 		return nil
 	}
 	slices.Sort(fresh)
-	size := min(max(len(fresh)/groupedFrom, minGroup), maxGroup)
+	size := min(max(len(fresh)/manyGroups, minGroup), maxGroup)
 	for names := range slices.Chunk(fresh, size) {
 		runs := make([]core.OrganizationRun, len(names))
 		for i, name := range names {
@@ -118,8 +120,9 @@ type group struct {
 	*pages
 	job    core.Job
 	number int
-	// storing is held during a write.
+	// storing is held during a write; dirty receives a token for every change.
 	storing sync.Mutex
+	dirty   chan struct{}
 
 	mu sync.Mutex
 	// runs are the organizations as this process has them, changed those of them that are not stored as they are.
@@ -169,10 +172,14 @@ func (p *pages) settleGroup(ctx context.Context, m core.Message, job core.Job, f
 		return err
 	}
 	g := &group{
-		pages: p, job: job, number: number, checked: time.Now(),
+		pages: p, job: job, number: number, checked: time.Now(), dirty: make(chan struct{}, 1),
 		runs: make(map[string]*core.OrganizationRun, len(runs)), changed: make(map[string]struct{}),
 	}
-	err = g.process(ctx, m, runs)
+	if loop.Attempts(m) >= groupAttempts {
+		err = g.disband(ctx, m, runs)
+	} else {
+		err = g.process(ctx, m, runs)
+	}
 	if storeErr := g.store(ctx); storeErr != nil || err != nil {
 		return errors.Join(storeErr, err)
 	}
@@ -235,6 +242,35 @@ func (g *group) alone(ctx context.Context, m core.Message) (map[string]struct{},
 		return nil
 	})
 	return alone, err
+}
+
+// disband stores every organization of the group that has not ended by itself, and publishes its first page.
+func (g *group) disband(ctx context.Context, m core.Message, runs []core.OrganizationRun) error {
+	g.log.InfoContext(ctx, "organizations of a group that did not end are processed one by one", "job_id", g.job.ID, "attempts", loop.Attempts(m))
+	for _, run := range runs {
+		if run.State.Final() && !run.Moved {
+			continue
+		}
+		g.runs[run.Organization] = &run
+		alone := core.OrganizationRun{Organization: run.Organization, State: core.JobQueued, DoneThrough: -1}
+		if _, err := g.Organizations.CreateOrganization(ctx, g.job.ID, alone); err != nil {
+			return err
+		}
+		own, err := g.Organizations.Organization(ctx, g.job.ID, run.Organization)
+		if err != nil {
+			return err
+		}
+		if _, err := g.update(run.Organization, func(run *core.OrganizationRun) error { run.Moved = true; return nil }); err != nil {
+			return err
+		}
+		if own.Begun() {
+			continue
+		}
+		if err := g.publishFirst(ctx, g.job, run.Organization); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // settle settles one organization. lost is why the job's index is lost, nil if it is not.
@@ -339,6 +375,10 @@ func (g *group) update(organization string, change func(*core.OrganizationRun) e
 	}
 	g.runs[organization] = &run
 	g.changed[organization] = struct{}{}
+	select {
+	case g.dirty <- struct{}{}:
+	default:
+	}
 	return run, nil
 }
 
@@ -380,18 +420,23 @@ func (g *group) store(ctx context.Context) error {
 	return err
 }
 
-// storeUntil stores what has changed every ProgressEvery until done is closed. What could not be stored is stored later.
+// storeUntil stores what has changed, at most every ProgressEvery, until done is closed. What could not be stored is stored later.
 func (g *group) storeUntil(ctx context.Context, done <-chan struct{}) {
-	every := time.NewTicker(g.ProgressEvery)
-	defer every.Stop()
 	for {
 		select {
-		case <-every.C:
-			if err := g.store(ctx); err != nil {
-				g.log.InfoContext(ctx, "storing a group of organizations; its end retries", "job_id", g.job.ID, "err", err)
-			}
+		case <-g.dirty:
 		case <-done:
 			return
+		}
+		due := time.NewTimer(g.ProgressEvery)
+		select {
+		case <-due.C:
+		case <-done:
+			due.Stop()
+			return
+		}
+		if err := g.store(ctx); err != nil {
+			g.log.InfoContext(ctx, "storing a group of organizations; its end retries", "job_id", g.job.ID, "err", err)
 		}
 	}
 }

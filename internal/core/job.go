@@ -246,6 +246,11 @@ func (o *OrganizationRun) EndPause() {
 	}
 }
 
+// Begun reports whether a page of the organization has ended, or its chain of pages was restarted.
+func (o *OrganizationRun) Begun() bool {
+	return o.State.Final() || o.DoneThrough >= 0 || len(o.Ahead) > 0 || o.Epoch > 0
+}
+
 // ReadWhole reports whether the organization was read completely and may be swept, even if some of its records were rejected.
 func (o *OrganizationRun) ReadWhole() bool {
 	return o.State == JobSucceeded || o.OnlyRejected()

@@ -167,6 +167,12 @@ func (g *Groups) EachSum(ctx context.Context, jobID string, after uint64, each f
 	return natsconn.WrapError("reading the sums of the organizations of the job", err)
 }
 
+// Sum sums all organizations of a job.
+func (g *Groups) Sum(ctx context.Context, jobID string) (core.JobSum, error) {
+	stored, err := g.jobs.readOrganizations(ctx, jobID)
+	return stored.sum(), err
+}
+
 // sumOf decodes the sum of a group.
 func sumOf(data []byte) (sum groupSum, err error) {
 	if err := json.Unmarshal([]byte(gjson.GetBytes(data, "sum").Raw), &sum); err != nil {
