@@ -21,6 +21,7 @@ var errLost = core.NewError(core.CodeConflict, "the revision has changed")
 type store struct {
 	mu       sync.Mutex
 	revision uint64
+	sumsRead int // sums of groups and organizations
 	cells    map[string]cell
 	letters  map[string]core.DeadLetter
 	notes    map[string]map[[2]int][]uint64 // by list, then by reading and page
@@ -214,6 +215,7 @@ func (s *store) sums(id string, after uint64) ([]core.SumChange, error) {
 		}
 		changes = append(changes, change)
 	}
+	s.sumsRead += len(changes)
 	slices.SortFunc(changes, func(a, b core.SumChange) int { return cmp.Compare(a.Revision, b.Revision) })
 	return changes, nil
 }

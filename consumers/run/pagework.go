@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"tutti/consumers/fetch"
@@ -133,6 +134,11 @@ func (w *pageWork) readAndWrite(ctx context.Context) (readErr, err error) {
 		return nil, err
 	}
 	pass, readErr := w.read(ctx)
+	if errors.Is(readErr, loop.ErrJobEnded) {
+		done(readErr)
+		pass.ticket.Seal()
+		return nil, readErr
+	}
 	if fetch.Unanswered(readErr) || readErr != nil && w.loop.Stopping(ctx) {
 		done(readErr)
 	} else {

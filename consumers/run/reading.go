@@ -7,6 +7,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"tutti/consumers/loop"
 	"tutti/consumers/outcome"
 	"tutti/internal/bulk"
 	"tutti/internal/core"
@@ -63,6 +64,9 @@ func (w *pageWork) read(ctx context.Context) (*pagePass, error) {
 		return pass, err
 	}
 	defer release()
+	if w.member != nil && w.member.group.jobEnded(ctx) { // many organizations wait for their turn
+		return pass, loop.ErrJobEnded
+	}
 	w.markRunning(ctx)
 	w.invalid, w.withoutDocuments = w.invalid[:0], 0
 	pass.sent = time.Now()
