@@ -36,19 +36,12 @@ const (
 // publishOrganizations creates and publishes the runs of a job's organizations, of which begun exist already: each by itself if they are
 // few, otherwise in groups. An organization of a group costs no message and no write of its own, unless it has more than one page.
 func (w *runs) publishOrganizations(ctx context.Context, job core.Job, begun []core.OrganizationRun, organizations []string) error {
-	exist := make(map[string]struct{}, len(begun))
-	for _, run := range begun {
-		exist[run.Organization] = struct{}{}
-	}
+	alone := make(map[string]struct{})
 	next := 0
 	var again []int
-	grouped := make(map[string]bool, len(begun))
-	for _, run := range begun {
-		grouped[run.Organization] = true
-	}
 	err := w.Groups.EachSum(ctx, job.ID, 0, func(c core.SumChange) error {
 		if c.Group < 0 {
-			delete(grouped, c.Organization)
+			alone[c.Organization] = struct{}{}
 			return nil
 		}
 		if next = max(next, c.Group+1); c.Sum.Open() > 0 {
@@ -68,11 +61,15 @@ func (w *runs) publishOrganizations(ctx context.Context, job core.Job, begun []c
 			return err
 		}
 	}
+	exist := make(map[string]struct{}, len(begun))
+	for _, run := range begun {
+		exist[run.Organization] = struct{}{}
+	}
 	var fresh []string
 	for _, organization := range organizations {
 		if _, is := exist[organization]; !is {
 			fresh = append(fresh, organization)
-		} else if !grouped[organization] {
+		} else if _, is := alone[organization]; is {
 			if err := w.publishOrganization(ctx, job, organization); err != nil {
 				return err
 			}
@@ -86,6 +83,11 @@ func (w *runs) publishOrganizations(ctx context.Context, job core.Job, begun []c
 		}
 		return nil
 	}
+	return w.createGroups(ctx, job, next, fresh)
+}
+
+// createGroups creates and publishes groups of organizations, numbered from next.
+func (w *runs) createGroups(ctx context.Context, job core.Job, next int, fresh []string) error {
 	slices.Sort(fresh)
 	size := min(max(len(fresh)/manyGroups, minGroup), maxGroup)
 	for names := range slices.Chunk(fresh, size) {
