@@ -60,6 +60,9 @@ func subjectOf(r core.Request) (string, core.Class) {
 	case core.ScopeRecords:
 		return fmt.Sprintf("%q records %q", r.Repository, r.ID), core.ClassBatches
 	case core.ScopePage:
+		if r.Page.Group {
+			return fmt.Sprintf("%q group %q %d", r.Repository, r.JobID, r.Page.Number), core.ClassPages
+		}
 		return fmt.Sprintf("%q page %q %q %d-%d", r.Repository, r.JobID, r.Organization, r.Page.Number, r.Page.Epoch), core.ClassPages
 	case core.ScopeOrganization:
 		return fmt.Sprintf("%q organization %q %q", r.Repository, r.Organization, r.JobID), core.ClassRuns

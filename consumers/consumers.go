@@ -72,6 +72,7 @@ type Deps struct {
 	DeadLetters   DeadLetters
 	Jobs          Jobs
 	Organizations OrganizationRuns
+	Groups        OrganizationGroups
 	Pages         Pages
 	IDs           IDPages
 	Cells         Cells
@@ -81,7 +82,7 @@ type Deps struct {
 }
 
 func (d Deps) complete() bool {
-	return d.Requests != nil && d.DeadLetters != nil && d.Jobs != nil && d.Organizations != nil && d.Pages != nil && d.IDs != nil &&
+	return d.Requests != nil && d.DeadLetters != nil && d.Jobs != nil && d.Organizations != nil && d.Groups != nil && d.Pages != nil && d.IDs != nil &&
 		d.Cells != nil && d.Index != nil && d.Writer != nil
 }
 
@@ -108,6 +109,8 @@ type Config struct {
 	RetryBase, RetryMax time.Duration
 	// ProgressEvery is the shortest interval between two writes of an organization's progress, 250 ms by default.
 	ProgressEvery time.Duration
+	// GroupedFrom is the number of organizations from which a repository's run processes and stores them in groups, 32 by default.
+	GroupedFrom int
 	// SweepTimeout is how long a sweep waits for the next of its records to end before its job ends partial, 1 minute by
 	// default. The requests of the remaining records stay in the queue.
 	SweepTimeout time.Duration
@@ -128,6 +131,7 @@ func (c Config) withDefaults() Config {
 	c.RetryBase = cmp.Or(c.RetryBase, 200*time.Millisecond)
 	c.RetryMax = cmp.Or(c.RetryMax, time.Minute)
 	c.ProgressEvery = cmp.Or(c.ProgressEvery, 250*time.Millisecond)
+	c.GroupedFrom = cmp.Or(c.GroupedFrom, 32)
 	c.SweepTimeout = cmp.Or(c.SweepTimeout, time.Minute)
 	c.ClockSkew = cmp.Or(c.ClockSkew, 5*time.Second)
 	return c
@@ -163,7 +167,7 @@ func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 	c := &Consumers{
 		process: loop.NewProcess(cfg.AckWait),
 		admin: run.Admin{
-			Jobs: deps.Jobs, Organizations: deps.Organizations, Pages: deps.Pages,
+			Jobs: deps.Jobs, Groups: deps.Groups, Pages: deps.Pages,
 			Loggers: make(map[string]*slog.Logger, len(repositories)),
 		},
 	}
@@ -224,8 +228,9 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 			Repository: r.Repository, Logger: log, Document: r.Document, Split: r.Split, NonOverlapping: r.NonOverlapping, PageSize: r.PageSize,
 			ExcludedOrganizations: r.ExcludedOrganizations,
 			PageAttempts:          cfg.PageAttempts, GiveUpAfter: r.GiveUpAfter, Concurrency: r.Concurrency, ProgressEvery: cfg.ProgressEvery,
+			GroupedFrom:  cfg.GroupedFrom,
 			SweepTimeout: cfg.SweepTimeout, ClockSkew: cfg.ClockSkew, Fetcher: fetcher, Outcomes: outcomes, Writer: deps.Writer,
-			Requests: deps.Requests, Jobs: deps.Jobs, Organizations: deps.Organizations, Pages: deps.Pages, IDs: deps.IDs, Records: records, Cells: deps.Cells,
+			Requests: deps.Requests, Jobs: deps.Jobs, Organizations: deps.Organizations, Groups: deps.Groups, Pages: deps.Pages, IDs: deps.IDs, Records: records, Cells: deps.Cells,
 			Index: documents, Same: same, Rebuild: r.Rebuild, FillCell: FillCell(r.Code, r.IndexName),
 		}),
 		watch: &indexWatch{

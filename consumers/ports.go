@@ -23,6 +23,8 @@ type (
 	Jobs = run.Jobs
 	// OrganizationRuns stores the runs of the organizations of jobs.
 	OrganizationRuns = run.OrganizationRuns
+	// OrganizationGroups stores the runs of organizations in groups, for jobs that have many.
+	OrganizationGroups = run.OrganizationGroups
 	// Pages stores the ids of the rows of list pages, and of the records that the pages requested one by one.
 	Pages = run.Pages
 	// IDPages stores the pages of ids of jobs.

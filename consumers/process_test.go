@@ -152,6 +152,7 @@ type (
 	deadLetterPort struct{ p *process }
 	jobPort        struct{ p *process }
 	runPort        struct{ p *process }
+	groupPort      struct{ p *process }
 	cellPort       struct{ p *process }
 	notePort       struct{ p *process }
 	idPort         struct{ p *process }
@@ -165,19 +166,20 @@ type (
 )
 
 var (
-	_ consumers.Source           = sourcePort{}
-	_ core.Message               = (*message)(nil)
-	_ consumers.Requests         = requestPort{}
-	_ consumers.DeadLetters      = deadLetterPort{}
-	_ consumers.Jobs             = jobPort{}
-	_ consumers.OrganizationRuns = runPort{}
-	_ consumers.Cells            = cellPort{}
-	_ consumers.Pages            = notePort{}
-	_ consumers.IDPages          = idPort{}
-	_ consumers.Index            = indexPort{}
-	_ consumers.Probe            = probePort{}
-	_ consumers.Upstream         = callPort{}
-	_ bulk.Engine                = enginePort{}
+	_ consumers.Source             = sourcePort{}
+	_ core.Message                 = (*message)(nil)
+	_ consumers.Requests           = requestPort{}
+	_ consumers.DeadLetters        = deadLetterPort{}
+	_ consumers.Jobs               = jobPort{}
+	_ consumers.OrganizationRuns   = runPort{}
+	_ consumers.OrganizationGroups = groupPort{}
+	_ consumers.Cells              = cellPort{}
+	_ consumers.Pages              = notePort{}
+	_ consumers.IDPages            = idPort{}
+	_ consumers.Index              = indexPort{}
+	_ consumers.Probe              = probePort{}
+	_ consumers.Upstream           = callPort{}
+	_ bulk.Engine                  = enginePort{}
 )
 
 func (s sourcePort) Fetch(ctx context.Context, most, _ int, wait time.Duration) ([]core.Message, error) {
@@ -302,8 +304,7 @@ func (r runPort) CreateOrganization(ctx context.Context, jobID string, run core.
 
 func (r runPort) Organization(ctx context.Context, jobID, organization string) (core.OrganizationRun, error) {
 	run, err := ask(ctx, r.p, func() (core.OrganizationRun, error) {
-		run, _, err := read[core.OrganizationRun](r.p.w.store, runKey(jobID, organization))
-		return run, err
+		return r.p.w.store.run(jobID, organization)
 	})
 	if r.p.w.afterRead != nil {
 		r.p.w.afterRead(r.p)
@@ -313,7 +314,7 @@ func (r runPort) Organization(ctx context.Context, jobID, organization string) (
 
 func (r runPort) UpdateOrganization(ctx context.Context, jobID, organization string, change func(*core.OrganizationRun) error) (core.OrganizationRun, error) {
 	run, err := ask(ctx, r.p, func() (core.OrganizationRun, error) {
-		return update(r.p.w.store, runKey(jobID, organization), change)
+		return r.p.w.store.updateRun(jobID, organization, change)
 	})
 	if r.p.w.afterUpdate != nil {
 		r.p.w.afterUpdate(r.p, run)
@@ -322,8 +323,65 @@ func (r runPort) UpdateOrganization(ctx context.Context, jobID, organization str
 }
 
 func (r runPort) Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error) {
-	time.Sleep(r.p.w.listingTakes)
 	return ask(ctx, r.p, func() ([]core.OrganizationRun, error) { return r.p.w.store.runs(jobID) })
+}
+
+func (g groupPort) CreateGroup(ctx context.Context, jobID string, number int, runs []core.OrganizationRun) (bool, error) {
+	return ask(ctx, g.p, func() (bool, error) {
+		err := write(g.p.w.store, groupKey(jobID, number), 0, runs)
+		if core.CodeOf(err) == core.CodeConflict {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
+func (g groupPort) Group(ctx context.Context, jobID string, number int) ([]core.OrganizationRun, error) {
+	return ask(ctx, g.p, func() ([]core.OrganizationRun, error) {
+		runs, _, err := read[[]core.OrganizationRun](g.p.w.store, groupKey(jobID, number))
+		return runs, err
+	})
+}
+
+func (g groupPort) UpdateGroup(
+	ctx context.Context, jobID string, number int, change func([]core.OrganizationRun) error,
+) ([]core.OrganizationRun, error) {
+	runs, err := ask(ctx, g.p, func() ([]core.OrganizationRun, error) {
+		return update(g.p.w.store, groupKey(jobID, number), func(runs *[]core.OrganizationRun) error { return change(*runs) })
+	})
+	if g.p.w.afterUpdate != nil {
+		for _, run := range runs {
+			if !run.Moved {
+				g.p.w.afterUpdate(g.p, run)
+			}
+		}
+	}
+	return runs, err
+}
+
+func (g groupPort) EachSum(ctx context.Context, jobID string, after uint64, each func(core.SumChange) error) error {
+	time.Sleep(g.p.w.listingTakes)
+	changes, err := ask(ctx, g.p, func() ([]core.SumChange, error) { return g.p.w.store.sums(jobID, after) })
+	for _, change := range changes {
+		if err := each(change); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+func (g groupPort) UpdateOrganizations(
+	ctx context.Context, jobID string, change func(*core.OrganizationRun) error,
+) ([]core.OrganizationRun, error) {
+	return ask(ctx, g.p, func() ([]core.OrganizationRun, error) {
+		runs, err := g.p.w.store.runs(jobID)
+		for i := range runs {
+			if err == nil {
+				runs[i], err = g.p.w.store.updateRun(jobID, runs[i].Organization, change)
+			}
+		}
+		return runs, err
+	})
 }
 
 func (g notePort) NotePage(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) error {

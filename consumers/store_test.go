@@ -1,11 +1,13 @@
 package consumers_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -19,6 +21,7 @@ var errLost = core.NewError(core.CodeConflict, "the revision has changed")
 type store struct {
 	mu       sync.Mutex
 	revision uint64
+	sumsRead int // sums of groups and organizations
 	cells    map[string]cell
 	letters  map[string]core.DeadLetter
 	notes    map[string]map[[2]int][]uint64 // by list, then by reading and page
@@ -90,6 +93,7 @@ func update[T any](s *store, key string, change func(*T) error) (T, error) {
 }
 
 func jobKey(id string) string               { return "job " + id }
+func groupKey(id string, number int) string { return fmt.Sprintf("group %s %d", id, number) }
 func runKey(id, organization string) string { return "run " + id + " " + organization }
 func cellKey(name string) string            { return "slot " + name }
 func idsKey(id, organization string, page int) string {
@@ -110,14 +114,110 @@ func (s *store) runs(id string) ([]core.OrganizationRun, error) {
 			keys = append(keys, key)
 		}
 	}
-	slices.Sort(keys)
 	runs := make([]core.OrganizationRun, len(keys))
+	alone := map[string]bool{}
 	for i, key := range keys {
 		if err := json.Unmarshal(s.cells[key].value, &runs[i]); err != nil {
 			return nil, err
 		}
+		alone[runs[i].Organization] = true
 	}
+	for key, c := range s.cells {
+		if !strings.HasPrefix(key, "group "+id+" ") {
+			continue
+		}
+		var members []core.OrganizationRun
+		if err := json.Unmarshal(c.value, &members); err != nil {
+			return nil, err
+		}
+		for _, run := range members {
+			if !run.Moved && !alone[run.Organization] {
+				runs = append(runs, run)
+			}
+		}
+	}
+	slices.SortFunc(runs, func(a, b core.OrganizationRun) int { return strings.Compare(a.Organization, b.Organization) })
 	return runs, nil
+}
+
+// inGroup returns the number of the group of an organization that is not stored by itself.
+func (s *store) inGroup(id, organization string) (int, error) {
+	for number := range 1000 {
+		members, _, err := read[[]core.OrganizationRun](s, groupKey(id, number))
+		if err != nil {
+			return 0, err
+		}
+		for _, run := range members {
+			if run.Organization == organization && !run.Moved {
+				return number, nil
+			}
+		}
+	}
+	return 0, core.NewError(core.CodeNotFound, "too many groups")
+}
+
+// run returns an organization, by itself or in its group.
+func (s *store) run(id, organization string) (core.OrganizationRun, error) {
+	run, _, err := read[core.OrganizationRun](s, runKey(id, organization))
+	if core.CodeOf(err) != core.CodeNotFound {
+		return run, err
+	}
+	number, err := s.inGroup(id, organization)
+	if err != nil {
+		return run, err
+	}
+	members, _, err := read[[]core.OrganizationRun](s, groupKey(id, number))
+	return members[slices.IndexFunc(members, func(run core.OrganizationRun) bool { return run.Organization == organization })], err
+}
+
+// updateRun changes an organization, by itself or in its group.
+func (s *store) updateRun(id, organization string, change func(*core.OrganizationRun) error) (core.OrganizationRun, error) {
+	if _, alone := s.get(runKey(id, organization)); alone {
+		return update(s, runKey(id, organization), change)
+	}
+	number, err := s.inGroup(id, organization)
+	if err != nil {
+		return core.OrganizationRun{}, err
+	}
+	var changed core.OrganizationRun
+	_, err = update(s, groupKey(id, number), func(runs *[]core.OrganizationRun) error {
+		at := slices.IndexFunc(*runs, func(run core.OrganizationRun) bool { return run.Organization == organization })
+		err := change(&(*runs)[at])
+		changed = (*runs)[at]
+		return err
+	})
+	return changed, err
+}
+
+// sums returns the sums of the groups and organizations of a job that changed after a revision, the first changes first.
+func (s *store) sums(id string, after uint64) ([]core.SumChange, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var changes []core.SumChange
+	for key, c := range s.cells {
+		organization, alone := strings.CutPrefix(key, runKey(id, ""))
+		number, grouped := strings.CutPrefix(key, "group "+id+" ")
+		if c.revision <= after || !alone && !grouped {
+			continue
+		}
+		change := core.SumChange{Revision: c.revision, Group: -1, Organization: organization}
+		runs := make([]core.OrganizationRun, 1)
+		var target any = &runs[0]
+		if grouped {
+			change.Organization, target = "", &runs
+			change.Group, _ = strconv.Atoi(number)
+		}
+		if err := json.Unmarshal(c.value, target); err != nil {
+			return nil, err
+		}
+		for i := range runs {
+			change.Sum.Add(&runs[i])
+		}
+		changes = append(changes, change)
+	}
+	s.sumsRead += len(changes)
+	slices.SortFunc(changes, func(a, b core.SumChange) int { return cmp.Compare(a.Revision, b.Revision) })
+	return changes, nil
 }
 
 func deadLetterKey(repository, organization, id string) string {

@@ -119,7 +119,7 @@ func (w *world) make(steps int64) *process {
 
 func (p *process) deps() consumers.Deps {
 	return consumers.Deps{
-		Requests: requestPort{p}, DeadLetters: deadLetterPort{p}, Jobs: jobPort{p}, Organizations: runPort{p},
+		Requests: requestPort{p}, DeadLetters: deadLetterPort{p}, Jobs: jobPort{p}, Organizations: runPort{p}, Groups: groupPort{p},
 		Pages: notePort{p}, IDs: idPort{p}, Cells: cellPort{p}, Index: indexPort{p}, Writer: p.writer,
 	}
 }

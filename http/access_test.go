@@ -262,6 +262,8 @@ func routeAccess() map[api.Route]struct {
 		{Method: "GET", Pattern: "/jobs/{id}/events"}: {may: writers, hides: true},
 		{Method: "GET", Pattern: "/jobs/{id}/ids"}:    {may: writers, hides: true},
 
+		{Method: "GET", Pattern: "/jobs/{id}/organizations"}: {may: writers, hides: true},
+
 		{Method: "GET", Pattern: "/dead-letters"}:             {may: anyToken},
 		{Method: "GET", Pattern: "/dead-letters/{id}"}:        {may: writers, hides: true},
 		{Method: "POST", Pattern: "/dead-letters/{id}/retry"}: {may: writers, hides: true},

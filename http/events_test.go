@@ -369,7 +369,9 @@ func TestJobEventsOfManyOrganizationsAreWrittenInParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		there := []core.JobChange{jobChange(1, core.JobRunning)}
 		for i := range 5000 {
-			there = append(there, runChange(uint64(i+2), strconv.Itoa(i), 1))
+			change := runChange(uint64(i+2), strconv.Itoa(i), 1)
+			change.Run.Error = &core.JobError{Code: "unavailable", Message: strings.Repeat("x", 1000)}
+			there = append(there, change)
 		}
 		c := newChanges(there...)
 		h := newHandler(t, watching(c), api.Config{})
@@ -381,7 +383,7 @@ func TestJobEventsOfManyOrganizationsAreWrittenInParts(t *testing.T) {
 			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/jobs/job-1/events", nil))
 		}()
 		synctest.Wait()
-		if events := readEvents(t, w.Body.String()); len(events) != 5001 || events[5000].String() != "5001 job  running 5000" {
+		if events := readEvents(t, w.Body.String()); len(events) != 101 || events[100].String() != "5001 job  running 5000" {
 			t.Errorf("%d events, last %v", len(events), events[len(events)-1])
 		}
 		if w.largest > 64<<10 || w.largest < 32<<10 {
@@ -417,6 +419,71 @@ func TestAClientThatGoesBeforeTheStreamBeginsIsNoFault(t *testing.T) {
 		<-s.done
 		if strings.Contains(log.String(), "ERROR") || s.w.Body.Len() > 0 {
 			t.Errorf("%s\n%s", &log, s.w.Body)
+		}
+	})
+}
+
+// TestJobEventsOfManyOrganizations: of many organizations, some are sent, those that failed first, and each that was sent before it had
+// ended is sent again when it has.
+func TestJobEventsOfManyOrganizations(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		there := []core.JobChange{jobChange(1, core.JobRunning)}
+		for i := range 300 {
+			change := runChange(uint64(i+2), fmt.Sprintf("S%03d", i), 1)
+			if change.Run.State = core.JobQueued; i == 250 {
+				change.Run.State = core.JobFailed
+			}
+			there = append(there, change)
+		}
+		c := newChanges(there...)
+		h := newHandler(t, watching(c), api.Config{})
+		w := httptest.NewRecorder()
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/jobs/job-1/events", nil))
+		}()
+		synctest.Wait()
+		for i := range 300 {
+			change := runChange(uint64(i+400), fmt.Sprintf("S%03d", i), 2)
+			change.Run.State = core.JobSucceeded
+			if i == 299 {
+				change.Run.State = core.JobFailed
+			}
+			c.later <- change
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		cancel()
+		<-done
+		states := make(map[string]core.JobState)
+		sent := 0
+		for line := range strings.Lines(w.Body.String()) {
+			data, is := strings.CutPrefix(line, `data: {"organization"`)
+			if !is {
+				continue
+			}
+			var row struct {
+				Organization string
+				State        core.JobState
+			}
+			if err := json.Unmarshal([]byte(`{"organization"`+data), &row); err != nil {
+				t.Fatal(err)
+			}
+			states[row.Organization] = row.State
+			sent++
+		}
+		for organization, state := range states {
+			if !state.Final() {
+				t.Errorf("%s is shown as %s for ever", organization, state)
+			}
+		}
+		if sent > 300 || states["S299"] != core.JobFailed || states["S250"] == "" || states["S000"] != core.JobSucceeded {
+			t.Errorf("%d events, %v", sent, states)
+		}
+		if !strings.Contains(w.Body.String(), `"organizationStates":{"failed":1,"queued":299}`) {
+			t.Errorf("%s", w.Body)
 		}
 	})
 }

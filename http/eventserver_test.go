@@ -47,7 +47,7 @@ func readJob(ctx context.Context, t *testing.T, addr, want string) *http.Respons
 	}
 	t.Cleanup(func() { _ = res.Body.Close() })
 	var got []byte
-	for one := make([]byte, 1); !bytes.HasSuffix(got, []byte("\"organizationsTotal\":0}\n\n")); got = append(got, one[0]) {
+	for one := make([]byte, 1); !bytes.HasSuffix(got, []byte("\"organizationStates\":{}}\n\n")); got = append(got, one[0]) {
 		if _, err := res.Body.Read(one); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -128,6 +129,27 @@ func (p *ports) Organizations(_ context.Context, jobID string) ([]core.Organizat
 	return p.organizations(jobID)
 }
 
+func (p *ports) OrganizationPage(_ context.Context, jobID string, f core.OrganizationFilter) (core.OrganizationPage, error) {
+	runs, err := p.organizations(jobID)
+	var page core.OrganizationPage
+	slices.SortStableFunc(runs, func(a, b core.OrganizationRun) int {
+		return core.OrganizationRank(a.State) - core.OrganizationRank(b.State)
+	})
+	for i := range runs {
+		page.Sum.Add(&runs[i])
+		if f.State == "" || runs[i].State == f.State {
+			page.Runs = append(page.Runs, runs[i])
+		}
+	}
+	if at, _ := strconv.Atoi(f.Cursor); at > 0 {
+		page.Runs = page.Runs[at:]
+	}
+	if len(page.Runs) > f.Limit {
+		page.Runs, page.Next = page.Runs[:f.Limit], strconv.Itoa(f.Limit)
+	}
+	return page, err
+}
+
 func (p *ports) Rollback(_ context.Context, repository, requestID string) (core.Job, error) {
 	return p.rollback(repository, requestID)
 }
@@ -184,7 +206,7 @@ func assemble(p *ports, cfg api.Config) (*api.Router, error) {
 	}
 	return api.New(cfg,
 		indexing.New(indexing.Ports{
-			Ingest: p, Traces: p, Jobs: p, Lists: p, JobEvents: p, Pauses: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters, Rebuilds: p, Repositories: p,
+			Ingest: p, Traces: p, Jobs: p, Organizations: p, Lists: p, JobEvents: p, Pauses: p, Notifications: p, DeadLetters: p.letters, Retries: p.letters, Rebuilds: p, Repositories: p,
 		}),
 		metadata.New(metadata.Ports{
 			AnalysisTypes: types, Studies: p.metadata, Analyses: p.metadata, Submissions: p.metadata, Files: p.metadata, Entities: p.metadata, Exports: p.metadata, Payloads: p.payloads,

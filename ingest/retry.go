@@ -194,6 +194,9 @@ func (s *retries) planRun(in *requestSet, l core.DeadLetter) error {
 	if err := s.stillConfigured(l.Repository); err != nil {
 		return err
 	}
+	if p := l.Request.Page; p != nil && p.Group { // its organization is only the first of them
+		return notRetryable("the dead letter is of several organizations", "run the repository again, and discard the dead letter")
+	}
 	e := Event{Organization: l.Request.Organization}
 	if e.Organization != "" {
 		if err := validRun(core.ScopeOrganization, e.Organization, core.RunFlags{}); err != nil {

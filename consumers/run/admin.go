@@ -14,9 +14,9 @@ const cancelTimeout = 10 * time.Second
 
 // Admin changes jobs from outside of their runs.
 type Admin struct {
-	Jobs          Jobs
-	Organizations OrganizationRuns
-	Pages         Pages
+	Jobs   Jobs
+	Groups OrganizationGroups
+	Pages  Pages
 	// Loggers holds the logger of each configured repository.
 	Loggers map[string]*slog.Logger
 }
@@ -37,27 +37,13 @@ func (a *Admin) Cancel(ctx context.Context, id string) (core.Job, error) {
 	if err != nil {
 		return job, err
 	}
-	runs, err := a.Organizations.Organizations(ctx, id)
+	runs, err := a.Groups.UpdateOrganizations(ctx, id, cancelRun)
 	if err != nil {
 		return job, err
 	}
-	for _, run := range runs {
-		if _, err := a.Organizations.UpdateOrganization(ctx, id, run.Organization, cancelRun); err != nil {
-			return job, err
-		}
-	}
 	a.forgetPages(ctx, job)
-	return a.storeTotals(ctx, id)
-}
-
-// storeTotals stores the sum of a job's organizations in the job. A retry of dead letters has none: its totals stay.
-func (a *Admin) storeTotals(ctx context.Context, id string) (core.Job, error) {
-	runs, err := a.Organizations.Organizations(ctx, id)
-	if err != nil {
-		return core.Job{}, err
-	}
 	return a.Jobs.Update(ctx, id, func(j *core.Job) error {
-		if j.Scope != core.ScopeRetry {
+		if j.Scope != core.ScopeRetry { // a retry of dead letters has no organizations: its totals stay
 			j.Totals = sum(runs)
 		}
 		return nil
@@ -71,26 +57,21 @@ func (a *Admin) EndOrphan(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	runs, err := a.Organizations.Organizations(ctx, id)
-	if err != nil {
-		return err
-	}
 	lost := &core.JobError{
 		Code: core.JobErrorInterrupted, Message: "a request of the run became a dead letter; see the dead letters and run it again",
 	}
 	if _, known := a.Loggers[job.Repository]; !known && job.Scope != core.ScopeRetry {
 		lost = &core.JobError{Code: core.JobErrorUnknownRepository, Message: "the repository is no longer configured"}
 	}
-	for i, run := range runs {
-		if runs[i], err = a.Organizations.UpdateOrganization(ctx, id, run.Organization, func(run *core.OrganizationRun) error {
-			if !run.State.Final() {
-				run.EndPause()
-				run.State, run.Error = core.JobFailed, lost
-			}
-			return nil
-		}); err != nil {
-			return err
+	runs, err := a.Groups.UpdateOrganizations(ctx, id, func(run *core.OrganizationRun) error {
+		if !run.State.Final() {
+			run.EndPause()
+			run.State, run.Error = core.JobFailed, lost
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	state, fault := jobOutcome(runs)
 	job, err = a.Jobs.Update(ctx, id, func(j *core.Job) error {

@@ -182,7 +182,11 @@ func (s *sweeper) listed(ctx context.Context, job core.Job, runs []core.Organiza
 	}
 	var lists [][]uint64
 	for _, run := range runs {
-		if run.LastPage == nil {
+		if len(run.IDs) > 0 {
+			lists = append(lists, unpackIDs(run.IDs))
+			continue
+		}
+		if run.LastPage == nil || run.Listed != nil && *run.Listed == 0 {
 			continue
 		}
 		ids, err := s.Pages.NotedIDs(ctx, job.ID, run.Organization, run.Rereads, *run.LastPage)

@@ -39,14 +39,9 @@ func (e *jobEnd) endIfComplete(ctx context.Context, id string) error {
 	if err != nil || job.State.Final() || job.ExpectedOrganizations == nil {
 		return err
 	}
-	runs, err := e.Organizations.Organizations(ctx, id)
-	if err != nil || len(runs) < *job.ExpectedOrganizations {
+	of, err := e.sums.of(ctx, id)
+	if err != nil || of.open > 0 || of.known < *job.ExpectedOrganizations {
 		return err
-	}
-	for _, run := range runs {
-		if !run.State.Final() {
-			return nil
-		}
 	}
 	unlock, err := e.ending.Lock(e.loop.Draining(), id)
 	if err != nil {
@@ -54,6 +49,10 @@ func (e *jobEnd) endIfComplete(ctx context.Context, id string) error {
 	}
 	defer unlock()
 	if job, err = e.Jobs.Get(ctx, id); err != nil || job.State.Final() {
+		return err
+	}
+	runs, err := e.Organizations.Organizations(ctx, id)
+	if err != nil || slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return !run.State.Final() }) {
 		return err
 	}
 	return e.end(ctx, job, runs)

@@ -46,7 +46,17 @@ func (w *pageWork) publishNext(ctx context.Context, pass *pagePass) error {
 	}
 	w.totals.Fetched += int64(len(pass.fresh))
 	next := w.nextPage(pass)
-	if next != nil || w.NonOverlapping || w.compares(w.job) {
+	notes := next != nil || w.NonOverlapping || w.compares(w.job)
+	if w.member != nil && notes {
+		if notes = next != nil || !w.fitsMember(pass); notes {
+			if err := w.leaveGroup(ctx); err != nil {
+				return err
+			}
+		} else if w.compares(w.job) {
+			w.hashes = pass.hashes
+		}
+	}
+	if notes {
 		if err := w.notePage(ctx, pass); err != nil {
 			return err
 		}

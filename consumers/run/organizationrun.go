@@ -16,6 +16,8 @@ type organizationRun struct {
 	job core.Job
 	// organizationQueued is true until the organization is stored as running.
 	organizationQueued bool
+	// member is the organization's place in its group, nil unless the organization is stored there.
+	member *member
 	// failures counts the consecutive failures to read the page, and failingSince is when they began, in any process.
 	failures     int
 	failingSince time.Time
@@ -32,7 +34,7 @@ func (w *organizationRun) markRunning(ctx context.Context) {
 		return
 	}
 	w.organizationQueued = false
-	if _, err := w.Organizations.UpdateOrganization(ctx, w.job.ID, w.req.Organization, func(run *core.OrganizationRun) error {
+	if _, err := w.update(ctx, func(run *core.OrganizationRun) error {
 		if run.State == core.JobQueued {
 			run.State = core.JobRunning
 		}
@@ -47,10 +49,24 @@ func (w *organizationRun) awaitIndex(ctx context.Context) error {
 	if err := w.loop.AwaitIndex(); err != nil {
 		return err
 	}
-	if w.jobEnded(ctx, w.job.ID) {
+	ended := false
+	if w.member != nil {
+		ended = w.member.group.jobEnded(ctx)
+	} else {
+		ended = w.jobEnded(ctx, w.job.ID)
+	}
+	if ended {
 		return loop.ErrJobEnded
 	}
 	return nil
+}
+
+// update changes the stored organization.
+func (w *organizationRun) update(ctx context.Context, change func(*core.OrganizationRun) error) (core.OrganizationRun, error) {
+	if w.member != nil {
+		return w.member.update(change)
+	}
+	return w.Organizations.UpdateOrganization(ctx, w.job.ID, w.req.Organization, change)
 }
 
 // recordRequest returns the Request for one record of the page.
@@ -74,7 +90,7 @@ func (w *organizationRun) pause(ctx context.Context, cause error) error {
 		return &pageError{cause: w.gaveUpError(cause)}
 	}
 	err := w.loop.RetryUntilStopped(ctx, "pausing an organization", func() error {
-		_, err := w.Organizations.UpdateOrganization(ctx, w.job.ID, w.req.Organization, func(run *core.OrganizationRun) error {
+		_, err := w.update(ctx, func(run *core.OrganizationRun) error {
 			if run.State.Final() {
 				return loop.ErrJobEnded
 			}
@@ -111,7 +127,7 @@ func (w *organizationRun) pause(ctx context.Context, cause error) error {
 // resume sets a paused organization, and its job, to running once the repository has answered.
 func (w *organizationRun) resume(ctx context.Context) error {
 	err := w.loop.RetryUntilStopped(ctx, "resuming an organization", func() error {
-		_, err := w.Organizations.UpdateOrganization(ctx, w.job.ID, w.req.Organization, func(run *core.OrganizationRun) error {
+		_, err := w.update(ctx, func(run *core.OrganizationRun) error {
 			if run.State == core.JobPaused {
 				run.State = core.JobRunning
 				run.EndPause()
@@ -122,6 +138,11 @@ func (w *organizationRun) resume(ctx context.Context) error {
 	})
 	if err != nil {
 		return err
+	}
+	if w.member != nil {
+		if err := w.member.group.store(ctx); err != nil {
+			return err
+		}
 	}
 	w.paused, w.failures, w.failingSince = false, 0, time.Time{}
 	return w.resumeJob(ctx, w.job.ID)

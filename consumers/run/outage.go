@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -173,6 +174,9 @@ func (o *outage) note(err error) {
 func (o *outage) noteProbe(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if errors.Is(err, loop.ErrJobEnded) { // no call was made
+		return
+	}
 	if o.cause != nil && err != nil {
 		o.failedLocked(err, o.failures+1)
 	}

@@ -29,6 +29,9 @@ type pages struct {
 func (p *pages) handle(ctx context.Context, m core.Message, free func()) {
 	req := m.Request()
 	key := req.JobID + "/" + req.Organization + "/" + strconv.Itoa(req.Page.Number)
+	if req.Page.Group {
+		key += "/group"
+	}
 	if _, busy := p.inFlight.LoadOrStore(key, nil); busy {
 		p.loop.End(ctx, m, loop.ErrBusy)
 		return
@@ -46,6 +49,9 @@ func (p *pages) settle(ctx context.Context, m core.Message, free func()) error {
 	job, err := p.jobOf(ctx, m)
 	if err != nil {
 		return err
+	}
+	if req.Page.Group {
+		return p.settleGroup(ctx, m, job, free)
 	}
 	run, err := p.Organizations.Organization(ctx, job.ID, req.Organization)
 	if core.CodeOf(err) == core.CodeNotFound {
@@ -109,15 +115,20 @@ func (p *pages) admit(ctx context.Context, m core.Message, run core.Organization
 	return page, run, todo, err
 }
 
-// process reads and writes the page, reports it, and ends the organization with its last page.
+// process reads and writes the page, and concludes it.
 func (p *pages) process(ctx context.Context, w *pageWork, free func()) error {
-	job := w.job
 	err := w.run(ctx)
 	var failure *pageError
 	if err != nil && !errors.As(err, &failure) {
 		return err
 	}
 	free()
+	return p.conclude(ctx, w, failure)
+}
+
+// conclude reports a page that was processed, and ends the organization with its last page.
+func (p *pages) conclude(ctx context.Context, w *pageWork, failure *pageError) error {
+	job := w.job
 	if len(w.late) > 0 {
 		err := p.loop.RetryUntilStopped(ctx, "storing the late records of a page", func() error {
 			return p.Pages.NoteRequestedIDs(ctx, job.ID, w.req.Organization, w.page.Number, w.page.Epoch, w.late)

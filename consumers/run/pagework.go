@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"tutti/consumers/fetch"
@@ -41,6 +42,8 @@ type pageWork struct {
 	scratch   []byte
 	// withoutDocuments counts the records of the last pass that have no files.
 	withoutDocuments int
+	// hashes are those of the page's rows, set only for an organization of a group in a job that compares.
+	hashes []uint64
 }
 
 // newPageWork returns the work on a page of an organization's run. A page that is redelivered continues its pause; a page of
@@ -66,8 +69,10 @@ func (w *pageWork) run(ctx context.Context) error {
 		if err := w.awaitIndex(ctx); err != nil {
 			return err
 		}
-		if err := w.checkRebuild(ctx); err != nil {
-			return err
+		if w.member == nil || rereads > 0 { // a group checks once
+			if err := w.checkRebuild(ctx); err != nil {
+				return err
+			}
 		}
 		readErr, err := w.readAndWrite(ctx)
 		switch {
@@ -129,6 +134,11 @@ func (w *pageWork) readAndWrite(ctx context.Context) (readErr, err error) {
 		return nil, err
 	}
 	pass, readErr := w.read(ctx)
+	if errors.Is(readErr, loop.ErrJobEnded) {
+		done(readErr)
+		pass.ticket.Seal()
+		return nil, readErr
+	}
 	if fetch.Unanswered(readErr) || readErr != nil && w.loop.Stopping(ctx) {
 		done(readErr)
 	} else {
@@ -173,7 +183,7 @@ func New(l *loop.Loop, cfg Config) *Worker {
 	cfg.PageSize = max(2, cfg.PageSize) // pages overlap by one row
 	r := &repository{
 		Config: cfg, log: cfg.Logger, loop: l, progress: newProgress(cfg.Organizations, cfg.ProgressEvery),
-		outage: newOutage(l, cfg.Logger, cfg.GiveUpAfter),
+		sums: newSums(cfg.Groups), outage: newOutage(l, cfg.Logger, cfg.GiveUpAfter),
 	}
 	sweeper := &sweeper{repository: r}
 	jobs := &jobEnd{repository: r, sweeper: sweeper}

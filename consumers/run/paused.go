@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"tutti/consumers/fetch"
@@ -32,12 +31,9 @@ func (r *repository) pauseJob(ctx context.Context, id string, since time.Time, c
 // resumeJob sets a paused job to running unless one of its organizations is paused.
 func (r *repository) resumeJob(ctx context.Context, id string) error {
 	return r.loop.RetryUntilStopped(ctx, "resuming a job", func() error {
-		runs, err := r.Organizations.Organizations(ctx, id)
-		if err != nil {
+		of, err := r.sums.of(ctx, id)
+		if err != nil || of.paused > 0 {
 			return err
-		}
-		if slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return run.State == core.JobPaused }) {
-			return nil
 		}
 		_, err = r.Jobs.Update(ctx, id, func(j *core.Job) error {
 			if j.State == core.JobPaused {

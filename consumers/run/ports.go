@@ -34,6 +34,25 @@ type OrganizationRuns interface {
 	Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error)
 }
 
+// OrganizationGroups stores the runs of organizations in groups, for jobs that have many.
+type OrganizationGroups interface {
+	GroupRuns
+	// UpdateOrganizations changes every organization of a job, also those that are in no group, and returns them.
+	UpdateOrganizations(ctx context.Context, jobID string, change func(*core.OrganizationRun) error) ([]core.OrganizationRun, error)
+}
+
+// GroupRuns stores the organizations of one group. An organization of a group that is also created by CreateOrganization is only read
+// and changed there.
+type GroupRuns interface {
+	CreateGroup(ctx context.Context, jobID string, number int, runs []core.OrganizationRun) (created bool, err error)
+	Group(ctx context.Context, jobID string, number int) ([]core.OrganizationRun, error)
+	// UpdateGroup is a compare-and-set that is retried on a conflict.
+	UpdateGroup(ctx context.Context, jobID string, number int, change func([]core.OrganizationRun) error) ([]core.OrganizationRun, error)
+	// EachSum calls each with the current sum of every group of a job that changed after a revision, and of every organization that
+	// is stored by itself.
+	EachSum(ctx context.Context, jobID string, after uint64, each func(core.SumChange) error) error
+}
+
 // Pages stores the ids of the rows of list pages, and of the records that the pages requested one by one.
 type Pages interface {
 	PageIDs

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
+	"tutti/consumers/loop"
 	"tutti/consumers/outcome"
 	"tutti/internal/bulk"
 	"tutti/internal/core"
@@ -50,15 +51,22 @@ type invalidRow struct {
 // read streams the page's rows into the bulk writer.
 func (w *pageWork) read(ctx context.Context) (*pagePass, error) {
 	pass := &pagePass{ticket: w.Writer.Ticket(), joined: len(w.page.Before) == 0}
-	pass.ticket.Expect(w.page.Limit)
-	pass.ids = make([]string, 0, w.page.Limit)
-	pass.hashes = make([]uint64, 0, w.page.Limit)
-	pass.fresh = make(map[uint64]struct{}, w.page.Limit)
+	rows := w.page.Limit
+	if w.member != nil { // most of many organizations are small
+		rows = min(rows, memberRows)
+	}
+	pass.ticket.Expect(rows)
+	pass.ids = make([]string, 0, rows)
+	pass.hashes = make([]uint64, 0, rows)
+	pass.fresh = make(map[uint64]struct{}, rows)
 	release, err := w.Fetcher.AcquirePage(ctx)
 	if err != nil {
 		return pass, err
 	}
 	defer release()
+	if w.member != nil && w.member.group.jobEnded(ctx) { // many organizations wait for their turn
+		return pass, loop.ErrJobEnded
+	}
 	w.markRunning(ctx)
 	w.invalid, w.withoutDocuments = w.invalid[:0], 0
 	pass.sent = time.Now()

@@ -24,8 +24,8 @@ func (w *runs) beginRebuild(ctx context.Context, job core.Job) (begun bool, err 
 	return err == nil, err
 }
 
-// checkRebuild returns a *pageError when the page's job cannot go on with the index that it fills.
-func (w *pageWork) checkRebuild(ctx context.Context) error {
+// checkRebuild returns a *pageError when the run's job cannot go on with the index that it fills.
+func (w *organizationRun) checkRebuild(ctx context.Context) error {
 	if !w.job.Rebuild {
 		return nil
 	}

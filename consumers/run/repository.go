@@ -33,6 +33,8 @@ type Config struct {
 	GiveUpAfter time.Duration
 	// ProgressEvery is the shortest interval between two writes of an organization's progress.
 	ProgressEvery time.Duration
+	// GroupedFrom is the number of organizations from which a repository's run has groups.
+	GroupedFrom int
 	// SweepTimeout is how long a sweep waits for the next of its records to end.
 	SweepTimeout time.Duration
 	// ClockSkew is how far a stored version may lie ahead of now without being a version from the future.
@@ -44,6 +46,7 @@ type Config struct {
 	Requests      Requests
 	Jobs          Jobs
 	Organizations OrganizationRuns
+	Groups        OrganizationGroups
 	Pages         Pages
 	IDs           IDPages
 	Records       Records
@@ -65,6 +68,7 @@ type repository struct {
 	log      *slog.Logger
 	loop     *loop.Loop
 	progress *progress
+	sums     *sums
 	outage   *outage
 }
 

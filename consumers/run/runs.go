@@ -154,10 +154,8 @@ func (w *runs) expandRepository(ctx context.Context, job core.Job) error {
 	}); err != nil {
 		return err
 	}
-	for _, organization := range organizations {
-		if err := w.publishOrganization(ctx, job, organization); err != nil {
-			return err
-		}
+	if err := w.publishOrganizations(ctx, job, begun, organizations); err != nil {
+		return err
 	}
 	return w.jobs.endIfComplete(ctx, job.ID)
 }
@@ -188,10 +186,15 @@ func (w *runs) startOrganization(ctx context.Context, job core.Job, req core.Req
 		return err
 	}
 	run, err := w.Organizations.Organization(ctx, job.ID, req.Organization)
-	if begun := run.State.Final() || run.DoneThrough >= 0 || len(run.Ahead) > 0 || run.Epoch > 0; err != nil || begun {
+	if err != nil || run.Begun() {
 		return err
 	}
-	first := w.childRequest(job, core.ScopePage, req.Organization)
-	first.Page = &core.Page{Limit: w.PageSize}
-	return w.loop.RetryUntilStopped(ctx, "publishing the first page", func() error { return w.Requests.Publish(ctx, first) })
+	return w.publishFirst(ctx, job, req.Organization)
+}
+
+// publishFirst publishes the first page of an organization. Doing so twice has no effect.
+func (r *repository) publishFirst(ctx context.Context, job core.Job, organization string) error {
+	first := r.childRequest(job, core.ScopePage, organization)
+	first.Page = &core.Page{Limit: r.PageSize}
+	return r.loop.RetryUntilStopped(ctx, "publishing the first page", func() error { return r.Requests.Publish(ctx, first) })
 }

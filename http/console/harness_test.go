@@ -128,6 +128,15 @@ func (w *world) Organizations(_ context.Context, id string) ([]core.Organization
 	return runs, w.down
 }
 
+func (w *world) OrganizationPage(ctx context.Context, id string, f core.OrganizationFilter) (core.OrganizationPage, error) {
+	runs, err := w.Organizations(ctx, id)
+	page := core.OrganizationPage{Runs: runs[:min(len(runs), f.Limit)]}
+	for i := range runs {
+		page.Sum.Add(&runs[i])
+	}
+	return page, err
+}
+
 func (w *world) Cancel(_ context.Context, id string) (core.Job, error) {
 	w.called("cancel", id)
 	return w.jobs[id], nil
@@ -266,7 +275,7 @@ func router(t *testing.T, w *world, cfg api.Config) *api.Router {
 	searches := search.New(search.Ports{Catalogues: w, GraphQL: w, Downloads: w})
 	pages, err := console.New(console.Ports{
 		Indexing: indexing.Ports{
-			Ingest: w, Traces: w, Jobs: w, JobEvents: w, DeadLetters: letters, Retries: letters, Repositories: w,
+			Ingest: w, Traces: w, Jobs: w, Organizations: w, JobEvents: w, DeadLetters: letters, Retries: letters, Repositories: w,
 		},
 		Metadata:  metadata.Ports{AnalysisTypes: &w.meta, Studies: &w.meta, Analyses: &w.meta, Submissions: &w.meta},
 		Search:    search.Ports{Catalogues: w, GraphQL: w, Downloads: w},

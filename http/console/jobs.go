@@ -25,15 +25,14 @@ const (
 	eventTimeout             = 30 * time.Second
 )
 
-// jobBodies returns jobs with their organizations, progress and rate.
-func (s *Surface) jobBodies(ctx context.Context, jobs []core.Job) ([]indexing.JobBody, error) {
+// jobBodies returns jobs with their first organizations, at most a number, progress and rate.
+func (s *Surface) jobBodies(ctx context.Context, jobs []core.Job, organizations int) ([]indexing.JobBody, error) {
 	bodies := make([]indexing.JobBody, len(jobs))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelReads)
 	for i, job := range jobs {
-		group.Go(func() error {
-			runs, err := s.ports.Indexing.Jobs.Organizations(ctx, job.ID)
-			bodies[i] = indexing.NewJobBody(job, runs, s.now())
+		group.Go(func() (err error) {
+			bodies[i], err = indexing.ReadJobBody(ctx, s.ports.Indexing.Organizations, job, organizations, s.now())
 			return err
 		})
 	}
@@ -62,7 +61,7 @@ func (s *Surface) jobs(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if v.Jobs, err = s.jobBodies(r.Context(), list); err != nil {
+	if v.Jobs, err = s.jobBodies(r.Context(), list, 1); err != nil {
 		return err
 	}
 	if v.Repositories, err = indexing.VisibleRepositories(r, s.ports.Indexing.Repositories); err != nil {
@@ -103,7 +102,7 @@ func (s *Surface) currentJob(r *http.Request, id string) (jobView, error) {
 	if err != nil {
 		return jobView{}, jobError(err)
 	}
-	bodies, err := s.jobBodies(r.Context(), []core.Job{job})
+	bodies, err := s.jobBodies(r.Context(), []core.Job{job}, indexing.ShownOrganizations)
 	if err != nil {
 		return jobView{}, err
 	}

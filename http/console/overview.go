@@ -134,7 +134,7 @@ func (s *Surface) runningJobs(r *http.Request) ([]indexing.JobBody, error) {
 		if err != nil {
 			return nil, err
 		}
-		bodies, err := s.jobBodies(r.Context(), jobs)
+		bodies, err := s.jobBodies(r.Context(), jobs, 1)
 		if err != nil {
 			return nil, err
 		}

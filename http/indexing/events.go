@@ -65,7 +65,9 @@ type endBody struct {
 //	data: {"state":"succeeded"}
 //
 // Data is one line of JSON. A stream begins with every organization known so far, the one that changed longest ago first, and one EventJob;
-// then follow, at most every 250 ms, the organizations that changed and one EventJob, each in its newest state. A change between waiting
+// then follow, at most every 250 ms, the organizations that changed and one EventJob, each in its newest state. Of a job with more than
+// ShownOrganizations, only some organizations are sent: at most as many at a time, failed and running ones first, and each that was sent
+// before it had ended until it has. EventJob counts all of them. A change between waiting
 // and not waiting is sent within 15 s. A line ": keep-alive" is sent after 15 s without an event. After the EventJob of a final job, or
 // when the job is removed, the stream ends with EventEnd. If it ends without EventEnd (the server stops, the queue does not answer, the
 // client is too slow), the client should reconnect.

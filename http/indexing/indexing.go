@@ -50,10 +50,13 @@ func (s *Surface) Register(r *api.Router) {
 
 	r.Handle(http.MethodGet, "/repositories", repositories(s.ports.Repositories), api.AllowParams(), api.Token())
 
-	j := jobs{port: s.ports.Jobs, lists: s.ports.Lists, events: s.ports.JobEvents, pauses: s.ports.Pauses, now: r.Now}
+	j := jobs{
+		port: s.ports.Jobs, organizations: s.ports.Organizations, lists: s.ports.Lists, events: s.ports.JobEvents, pauses: s.ports.Pauses, now: r.Now,
+	}
 	r.Handle(http.MethodGet, "/jobs", j.list, api.AllowParams("repository", "state", "limit", "cursor"), api.Token())
 	r.Handle(http.MethodGet, "/jobs/{id}", j.get, api.AllowParams(), api.Token())
 	r.Handle(http.MethodDelete, "/jobs/{id}", j.cancel, api.AllowParams(), api.Token())
+	r.Handle(http.MethodGet, "/jobs/{id}/organizations", j.organizationPage, api.AllowParams("state", "limit", "cursor"), api.Token())
 	r.HandleMedia(http.MethodGet, "/jobs/{id}/ids", []string{contentTypeNDJSON}, j.ids, api.AllowParams(), api.Token())
 	r.HandleMedia(http.MethodGet, "/jobs/{id}/events", []string{contentTypeEvents}, j.stream, api.AllowParams("lastEventId"), api.Token())
 

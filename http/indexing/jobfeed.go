@@ -26,6 +26,8 @@ type jobFeed struct {
 	// pending are the organizations that were not sent yet; jobPending is set if the job was not.
 	pending    map[string]struct{}
 	jobPending bool
+	// open are the organizations that were sent before they had ended.
+	open map[string]struct{}
 }
 
 // feedRow is the newest state of an organization.
@@ -61,7 +63,7 @@ func (b feedBatch) paused() string {
 func newJobFeed() *jobFeed {
 	return &jobFeed{
 		ready: make(chan struct{}), changed: make(chan struct{}, 1),
-		rows: map[string]feedRow{}, pending: map[string]struct{}{},
+		rows: map[string]feedRow{}, pending: map[string]struct{}{}, open: map[string]struct{}{},
 	}
 }
 
@@ -74,6 +76,10 @@ func (f *jobFeed) add(c core.JobChange) error {
 	case c.Job != nil:
 		f.job, f.jobRevision, f.jobPending = c.Job, c.Revision, true
 	case c.Run != nil:
+		before, known := f.rows[c.Run.Organization]
+		if known && sameProgress(before.run, c.Run) { // another organization of its group has changed
+			return nil
+		}
 		f.rows[c.Run.Organization] = feedRow{revision: c.Revision, run: c.Run}
 		f.pending[c.Run.Organization] = struct{}{}
 	default:
@@ -136,6 +142,9 @@ func (f *jobFeed) take(now time.Time) feedBatch {
 	}
 	clear(f.pending)
 	f.jobPending = false
+	if len(f.rows) > ShownOrganizations {
+		b.rows = f.first(b.rows)
+	}
 	slices.SortFunc(b.rows, func(x, y feedRow) int { return cmp.Compare(x.revision, y.revision) })
 	if f.job == nil {
 		return b
@@ -147,6 +156,39 @@ func (f *jobFeed) take(now time.Time) feedBatch {
 	summary := newJobSummary(*f.job, sum, now)
 	b.job = &summary
 	return b
+}
+
+// first returns those of changed rows that are sent of a job with many organizations: all that were sent before they had ended, and the
+// first of the others, so that at most ShownOrganizations are sent that have not ended.
+func (f *jobFeed) first(changed []feedRow) []feedRow {
+	var sent, others []feedRow
+	for _, row := range changed {
+		if _, open := f.open[row.run.Organization]; !open {
+			others = append(others, row)
+			continue
+		}
+		sent = append(sent, row)
+		if row.run.State.Final() {
+			delete(f.open, row.run.Organization)
+		}
+	}
+	slices.SortFunc(others, func(a, b feedRow) int { return core.CompareOrganizations(a.run, b.run) })
+	for _, row := range others[:min(len(others), ShownOrganizations)] {
+		if !row.run.State.Final() {
+			if len(f.open) >= ShownOrganizations {
+				continue
+			}
+			f.open[row.run.Organization] = struct{}{}
+		}
+		sent = append(sent, row)
+	}
+	return sent
+}
+
+// sameProgress reports whether the bodies of two states of an organization are the same.
+func sameProgress(a, b *core.OrganizationRun) bool {
+	return a.State == b.State && a.Totals == b.Totals && a.Counted() == b.Counted() && (a.Listed == nil) == (b.Listed == nil) &&
+		(a.Listed == nil || *a.Listed == *b.Listed) && (a.Error == nil) == (b.Error == nil) && (a.Error == nil || *a.Error == *b.Error)
 }
 
 // state returns the last known state of the job.

@@ -19,8 +19,6 @@ const (
 	maxJobs     = 200
 	// parallelJobs is how many jobs' organizations are read at a time for a list.
 	parallelJobs = 8
-	// listedOrganizations is how many organizations of each job a list shows; there may be thousands.
-	listedOrganizations = 100
 	// maxCursorBytes bounds a cursor before it is parsed.
 	maxCursorBytes = 1024
 )
@@ -61,18 +59,22 @@ type JobSummary struct {
 	Error         *core.JobError `json:"error,omitempty"`
 	// Paused is why the job waits, "" while it does not.
 	Paused string `json:"paused,omitempty"`
-	// OrganizationsTotal is the number of organizations; a list contains only the first ones.
-	OrganizationsTotal int `json:"organizationsTotal"`
+	// OrganizationsTotal is the number of organizations, OrganizationStates that of each state.
+	OrganizationsTotal int                   `json:"organizationsTotal"`
+	OrganizationStates map[core.JobState]int `json:"organizationStates"`
 }
 
 // Retry reports whether the job retries dead letters.
 func (j JobSummary) Retry() bool { return j.Scope == core.ScopeRetry }
 
-// JobBody is a job in JSON with its organizations.
+// JobBody is a job in JSON with its first organizations, in the order of core.CompareOrganizations.
 type JobBody struct {
 	JobSummary
 	Organizations []OrganizationBody `json:"organizations"`
 }
+
+// MoreOrganizations returns how many organizations of the job Organizations does not hold.
+func (b JobBody) MoreOrganizations() int { return b.OrganizationsTotal - len(b.Organizations) }
 
 // OrganizationBody is one organization of a job in JSON.
 type OrganizationBody struct {
@@ -87,17 +89,6 @@ type jobList struct {
 	NextCursor string    `json:"nextCursor,omitempty"`
 }
 
-// NewJobBody returns the body of a job with the given organizations, with rate and ETA as of now.
-func NewJobBody(job core.Job, runs []core.OrganizationRun, now time.Time) JobBody {
-	rows := make([]OrganizationBody, len(runs))
-	var sum core.JobSum
-	for i := range runs {
-		rows[i] = newOrganizationBody(&runs[i])
-		sum.Add(&runs[i])
-	}
-	return JobBody{JobSummary: newJobSummary(job, sum, now), Organizations: rows}
-}
-
 // newJobSummary returns the body of a job, with rate and eta as of now. The expected number of records is
 // known once every organization was counted.
 func newJobSummary(job core.Job, sum core.JobSum, now time.Time) JobSummary {
@@ -105,7 +96,7 @@ func newJobSummary(job core.Job, sum core.JobSum, now time.Time) JobSummary {
 		ID: job.ID, Scope: job.Scope, Repository: job.Repository, Organization: job.Organization,
 		IndexName: job.IndexName, State: job.State, Cause: job.Cause, Rebuild: job.Rebuild, Difference: job.Difference, Reason: job.Reason, QueuedAt: job.QueuedAt.UTC(),
 		StartedAt: utc(job.StartedAt), EndedAt: utc(job.EndedAt), Error: job.Error,
-		OrganizationsTotal: sum.Known,
+		OrganizationsTotal: sum.Known, OrganizationStates: statesOf(sum),
 	}
 	if job.Pause != nil {
 		b.Paused = job.Pause.Reason
@@ -143,9 +134,10 @@ func utc(t *time.Time) *time.Time {
 
 // jobs handles /jobs.
 type jobs struct {
-	port   Jobs
-	lists  Lists
-	events JobEvents
+	port          Jobs
+	organizations Organizations
+	lists         Lists
+	events        JobEvents
 	// pauses is nil for none.
 	pauses Pauses
 	now    func() time.Time
@@ -220,23 +212,19 @@ func (j jobs) bodies(ctx context.Context, list []core.Job) ([]JobBody, error) {
 	group.SetLimit(parallelJobs)
 	for i, job := range list {
 		group.Go(func() (err error) {
-			bodies[i], err = j.body(ctx, job)
-			shown := bodies[i].Organizations
-			bodies[i].Organizations = shown[:min(len(shown), listedOrganizations)]
+			bodies[i], err = j.body(ctx, job, listedOrganizations)
 			return err
 		})
 	}
 	return bodies, group.Wait()
 }
 
-func (j jobs) body(ctx context.Context, job core.Job) (JobBody, error) {
-	runs, err := j.port.Organizations(ctx, job.ID)
-	if err != nil {
-		return JobBody{}, fmt.Errorf("reading the organizations of a job: %w", err)
+func (j jobs) body(ctx context.Context, job core.Job, limit int) (JobBody, error) {
+	body, err := ReadJobBody(ctx, j.organizations, job, limit, j.now())
+	if err == nil {
+		j.notePause(&body.JobSummary)
 	}
-	body := NewJobBody(job, runs, j.now())
-	j.notePause(&body.JobSummary)
-	return body, nil
+	return body, err
 }
 
 // notePause sets the reason of a job that waits because its repository is paused.
@@ -280,7 +268,7 @@ func (j jobs) answer(
 	if err != nil {
 		return err
 	}
-	body, err := j.body(r.Context(), job)
+	body, err := j.body(r.Context(), job, ShownOrganizations)
 	if err != nil {
 		return err
 	}

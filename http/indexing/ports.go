@@ -12,6 +12,7 @@ type Ports struct {
 	Traces        Traces
 	Notifications Notifications
 	Jobs          Jobs
+	Organizations Organizations
 	Lists         Lists
 	JobEvents     JobEvents
 	DeadLetters   DeadLetters
@@ -72,10 +73,16 @@ type Jobs interface {
 	List(ctx context.Context, repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error)
 	// Get returns one job, CodeNotFound when there is none.
 	Get(ctx context.Context, id string) (core.Job, error)
-	// Organizations returns the organizations of a job that are known so far.
+	// Organizations returns all organizations of a job that are known so far, by name.
 	Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error)
 	// Cancel ends a job and returns its new state; CodeConflict when it has already ended, CodeNotFound when there is none.
 	Cancel(ctx context.Context, id string) (core.Job, error)
+}
+
+// Organizations lists the organizations of jobs.
+type Organizations interface {
+	// OrganizationPage returns a page of the organizations of a job that are known so far. A cursor that it did not return is CodeInvalid.
+	OrganizationPage(ctx context.Context, jobID string, f core.OrganizationFilter) (core.OrganizationPage, error)
 }
 
 // JobEvents watches jobs.

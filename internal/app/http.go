@@ -27,13 +27,13 @@ func (a *App) listen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	jobs := jobsAPI{Jobs: a.queue.Jobs(), consumers: a.indexer.consumers}
+	jobs := jobsAPI{Jobs: a.queue.Jobs(), Groups: a.queue.Groups(), consumers: a.indexer.consumers}
 	tracer := trace.New(a.indexer.traced, trace.Config{
 		Index: a.index, Queue: a.queue, Jobs: jobs, Lists: a.queue.Lists(), DeadLetters: a.queue.DeadLetters(), Paused: a.Paused,
 	})
 	ports := console.Ports{
 		Indexing: indexing.Ports{
-			Ingest: a.indexer.ingest, Notifications: a.indexer.ingest, Jobs: jobs,
+			Ingest: a.indexer.ingest, Notifications: a.indexer.ingest, Jobs: jobs, Organizations: jobs,
 			Traces: tracer, Lists: a.queue.Lists(), JobEvents: a.queue.Jobs(), DeadLetters: a.queue.DeadLetters(), Retries: a.indexer.ingest, Rebuilds: rebuildsAPI{a.indexer}, Pauses: a,
 			Repositories: a.overview(jobs),
 		},

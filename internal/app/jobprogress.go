@@ -14,13 +14,20 @@ const progressJobs = 200
 
 const progressHelp = "Ratio of fetched to expected records of the newest started run of a repository, from 0 to 1; absent until all its organizations have been counted."
 
-// jobReader reads jobs and their organizations.
+// jobReader lists jobs.
 type jobReader interface {
 	List(ctx context.Context, f kv.JobFilter) ([]core.Job, string, error)
-	Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error)
 }
 
-var _ jobReader = (*kv.Jobs)(nil)
+// sumReader sums the organizations of jobs.
+type sumReader interface {
+	Sum(ctx context.Context, jobID string) (core.JobSum, error)
+}
+
+var (
+	_ jobReader = (*kv.Jobs)(nil)
+	_ sumReader = (*kv.Groups)(nil)
+)
 
 // jobProgress measures the progress of the newest job of each repository. It is not safe for concurrent use.
 type jobProgress struct {
@@ -40,7 +47,7 @@ func newJobProgress() *jobProgress {
 }
 
 // measure sets the metric of every repository that has a started job.
-func (p *jobProgress) measure(ctx context.Context, jobs jobReader) error {
+func (p *jobProgress) measure(ctx context.Context, jobs jobReader, sums sumReader) error {
 	newest, _, err := jobs.List(ctx, kv.JobFilter{Limit: progressJobs})
 	if err != nil {
 		return err
@@ -55,20 +62,16 @@ func (p *jobProgress) measure(ctx context.Context, jobs jobReader) error {
 		if p.ended[job.Repository] == job.ID {
 			continue
 		}
-		runs, err := jobs.Organizations(ctx, job.ID)
+		sum, err := sums.Sum(ctx, job.ID)
 		if err != nil {
 			return err
 		}
-		p.set(job, runs)
+		p.set(job, sum)
 	}
 	return nil
 }
 
-func (p *jobProgress) set(job *core.Job, runs []core.OrganizationRun) {
-	var sum core.JobSum
-	for i := range runs {
-		sum.Add(&runs[i])
-	}
+func (p *jobProgress) set(job *core.Job, sum core.JobSum) {
 	delete(p.ended, job.Repository)
 	if job.State.Final() {
 		p.ended[job.Repository] = job.ID

@@ -22,9 +22,13 @@ func (f *jobsFake) List(context.Context, kv.JobFilter) ([]core.Job, string, erro
 	return f.jobs, "", nil
 }
 
-func (f *jobsFake) Organizations(_ context.Context, id string) ([]core.OrganizationRun, error) {
+func (f *jobsFake) Sum(_ context.Context, id string) (core.JobSum, error) {
 	f.read++
-	return f.runs[id], nil
+	var sum core.JobSum
+	for i := range f.runs[id] {
+		sum.Add(&f.runs[id][i])
+	}
+	return sum, nil
 }
 
 // TestJobProgress: the ratio is that of all organizations of the newest job that has started, and absent until all of
@@ -94,7 +98,7 @@ func TestJobProgress(t *testing.T) {
 		},
 	} {
 		f.jobs, f.runs, f.read = step.jobs, step.runs, 0
-		if err := p.measure(t.Context(), f); err != nil {
+		if err := p.measure(t.Context(), f, f); err != nil {
 			t.Fatal(err)
 		}
 		want := ""

@@ -22,6 +22,7 @@ const (
 // jobsAPI implements the HTTP handler's port for jobs.
 type jobsAPI struct {
 	*kv.Jobs
+	*kv.Groups
 	consumers *consumers.Consumers
 }
 
@@ -134,7 +135,7 @@ func pruneAgain(last string, now time.Time) bool {
 // previous one. It returns the open jobs without a Request in this check.
 func (a *App) checkJobs(ctx context.Context, before map[string]struct{}) (map[string]struct{}, error) {
 	jobs := a.queue.Jobs()
-	if err := a.metrics.progress.measure(ctx, jobs); err != nil {
+	if err := a.metrics.progress.measure(ctx, jobs, a.queue.Groups()); err != nil {
 		return before, err
 	}
 	counts, err := jobs.Counts(ctx)

@@ -221,7 +221,7 @@ func (x *indexer) startConsumers(ctx context.Context) error {
 	}
 	jobs := x.queue.Jobs()
 	x.consumers, err = consumers.New(work, consumers.Deps{
-		Requests: x.queue, DeadLetters: letters, Jobs: jobs, Organizations: jobs, Pages: x.queue.PageNotes(), IDs: x.queue.Lists(),
+		Requests: x.queue, DeadLetters: letters, Jobs: jobs, Organizations: jobs, Groups: x.queue.Groups(), Pages: x.queue.PageNotes(), IDs: x.queue.Lists(),
 		Cells: x.queue.Cells(),
 		Index: x.index, Writer: x.writer, Retries: consumers.Retries{Source: retries, Letters: letters, Retrier: x.ingest, Room: x.queue},
 	}, consumers.Config{

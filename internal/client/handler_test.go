@@ -92,6 +92,15 @@ func (f *tutti) Get(_ context.Context, id string) (core.Job, error) {
 	return core.Job{}, core.NewError(core.CodeNotFound, "no such job")
 }
 
+func (f *tutti) OrganizationPage(ctx context.Context, id string, _ core.OrganizationFilter) (core.OrganizationPage, error) {
+	runs, err := f.Organizations(ctx, id)
+	page := core.OrganizationPage{Runs: runs}
+	for i := range runs {
+		page.Sum.Add(&runs[i])
+	}
+	return page, err
+}
+
 func (f *tutti) Organizations(context.Context, string) ([]core.OrganizationRun, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -170,7 +179,7 @@ func (f letters) Delete(ctx context.Context, id string) error {
 func (f *tutti) start(t *testing.T, address string) (running *server.Server, stop func()) {
 	t.Helper()
 	handler, err := api.New(api.Config{BasePath: "/base"}, indexing.New(indexing.Ports{
-		Ingest: f, Jobs: f, Lists: f, JobEvents: f, DeadLetters: letters{f}, Retries: f,
+		Ingest: f, Jobs: f, Organizations: f, Lists: f, JobEvents: f, DeadLetters: letters{f}, Retries: f,
 	}))
 	if err != nil {
 		t.Fatal(err)

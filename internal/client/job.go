@@ -31,10 +31,12 @@ type Job struct {
 	// RatePerSecond counts records fetched; ETASeconds is nil when unknown.
 	RatePerSecond float64 `json:"ratePerSecond"`
 	ETASeconds    *int64  `json:"etaSeconds"`
-	// Organizations are the organizations of the run: all of them from Job, the first ones from Jobs, none in an Event.
-	Organizations      []Organization `json:"organizations"`
-	OrganizationsTotal int            `json:"organizationsTotal"`
-	Error              *core.JobError `json:"error"`
+	// Organizations are the first organizations of the run, those that failed and those in progress first; none in an Event.
+	Organizations []Organization `json:"organizations"`
+	// OrganizationsTotal is the number of all organizations, OrganizationStates that of each state; nil from an older server.
+	OrganizationsTotal int                   `json:"organizationsTotal"`
+	OrganizationStates map[core.JobState]int `json:"organizationStates"`
+	Error              *core.JobError        `json:"error"`
 	// Paused is the reason why the job waits, "" otherwise.
 	Paused string `json:"paused"`
 	// Raw is the job as received; nil in a list.
@@ -80,7 +82,7 @@ func (c *Client) Jobs(ctx context.Context, filter JobFilter) (JobPage, error) {
 	return page, err
 }
 
-// Job returns one job with all its organizations, CodeNotFound when it does not exist.
+// Job returns one job with its first organizations, CodeNotFound when it does not exist.
 func (c *Client) Job(ctx context.Context, id string) (Job, error) {
 	return c.job(ctx, http.MethodGet, id)
 }

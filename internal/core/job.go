@@ -264,6 +264,10 @@ type OrganizationRun struct {
 	// Unswept is the reason why this organization must not be swept, nil if it may be. Swept is true once it was.
 	Unswept *JobError `json:"unswept,omitempty"`
 	Swept   bool      `json:"swept,omitempty"`
+	// Moved is true in a group once the organization is stored by itself, because it has more pages than one.
+	Moved bool `json:"moved,omitempty"`
+	// IDs are the sorted hashes of the ids of an organization of a group, 8 bytes each, in the job of a difference.
+	IDs []byte `json:"ids,omitempty"`
 }
 
 // EndPause removes the reason and the start of a pause. The caller sets the new state.
@@ -271,6 +275,11 @@ func (o *OrganizationRun) EndPause() {
 	if o.PausedSince != nil {
 		o.PausedSince, o.Error = nil, nil
 	}
+}
+
+// Begun reports whether a page of the organization has ended, or its chain of pages was restarted.
+func (o *OrganizationRun) Begun() bool {
+	return o.State.Final() || o.DoneThrough >= 0 || len(o.Ahead) > 0 || o.Epoch > 0
 }
 
 // ReadWhole reports whether the organization was read completely and may be swept, even if some of its records were rejected.
@@ -301,34 +310,6 @@ func (o *OrganizationRun) FinalTotals() Totals {
 		t.Expected = *o.Listed
 	}
 	return t
-}
-
-// JobSum sums the organizations of a job that are known so far. The zero value is an empty sum.
-type JobSum struct {
-	// Totals are the sums of the organizations' totals.
-	Totals Totals
-	// Known is the number of organizations, Counted the number of those whose expected records are known.
-	Known, Counted int
-}
-
-// Add adds an organization.
-func (s *JobSum) Add(o *OrganizationRun) {
-	s.Totals.Add(o.Totals)
-	s.Known++
-	if o.Counted() {
-		s.Counted++
-	}
-}
-
-// TotalsOf returns the totals of job, whose organizations are summed in s, and reports whether Expected is known: all
-// organizations are listed and counted. A finished job has its own totals.
-func (s *JobSum) TotalsOf(job *Job) (totals Totals, counted bool) {
-	totals = job.Totals
-	if !job.State.Final() && s.Known > 0 {
-		totals = s.Totals
-	}
-	listed := job.ExpectedOrganizations
-	return totals, listed != nil && s.Known >= *listed && s.Counted == s.Known
 }
 
 // Rate returns records fetched per second between a job's start and its end or now, 0 before the start.
@@ -428,8 +409,8 @@ func (o *OrganizationRun) AllPagesDone() bool {
 	return o.LastPage != nil && o.DoneThrough >= *o.LastPage
 }
 
-// JobChange is one change of a job or of one of its organizations, as Jobs.Watch returns it: Job or Run is set. Both are nil
-// once, after the initial state.
+// JobChange is the state of a job or of one of its organizations after a change, as Jobs.Watch returns it: Job or Run is set. Both are
+// nil once, after the initial state. A Run may be as it was before.
 type JobChange struct {
 	// Revision increases with every change of the job and its organizations and is the same in every process.
 	Revision uint64

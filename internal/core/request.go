@@ -107,6 +107,8 @@ type Page struct {
 	Number int `json:"number"`
 	// IDs is true for a page of a job of ScopeIDs: only Number applies.
 	IDs bool `json:"ids,omitempty"`
+	// Group is true for the first pages of all organizations of a group, the one with this Number, of which Organization is one.
+	Group bool `json:"group,omitempty"`
 	// Epoch counts restarts of the chain: pages of an older epoch from the restarted page on are ignored.
 	Epoch int `json:"epoch,omitempty"`
 	// Offset is the first row to read, Limit the number of rows.

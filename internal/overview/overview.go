@@ -15,8 +15,8 @@ const maxJobs = 1000
 
 // Jobs reads jobs.
 type Jobs interface {
-	// Organizations returns the organizations of a job.
-	Organizations(ctx context.Context, id string) ([]core.OrganizationRun, error)
+	// Sum sums the organizations of a job.
+	Sum(ctx context.Context, id string) (core.JobSum, error)
 	List(ctx context.Context, repository string, state core.JobState, limit int, cursor string) ([]core.Job, string, error)
 }
 
@@ -116,13 +116,9 @@ func (o *Overview) rate(ctx context.Context, code string, jobs []core.Job) (floa
 		if jobs[i].Repository != code || jobs[i].State != core.JobRunning {
 			continue
 		}
-		runs, err := o.cfg.Jobs.Organizations(ctx, jobs[i].ID)
+		of, err := o.cfg.Jobs.Sum(ctx, jobs[i].ID)
 		if err != nil {
 			return 0, err
-		}
-		var of core.JobSum
-		for j := range runs {
-			of.Add(&runs[j])
 		}
 		totals, _ := of.TotalsOf(&jobs[i])
 		sum += jobs[i].Rate(totals.Fetched, o.cfg.Now())

@@ -18,11 +18,11 @@ func (l jobList) List(context.Context, string, core.JobState, int, string) ([]co
 	return l.jobs, "", l.err
 }
 
-func (l jobList) Organizations(_ context.Context, id string) ([]core.OrganizationRun, error) {
+func (l jobList) Sum(_ context.Context, id string) (core.JobSum, error) {
 	if id == "broken" {
-		return nil, core.NewError(core.CodeUnavailable, "the queue does not answer")
+		return core.JobSum{}, core.NewError(core.CodeUnavailable, "the queue does not answer")
 	}
-	return []core.OrganizationRun{{Totals: core.Totals{Fetched: 600}}, {Totals: core.Totals{Fetched: 600}}}, nil
+	return core.JobSum{Totals: core.Totals{Fetched: 1200}, Known: 2}, nil
 }
 
 func neverNotified(context.Context, string) (time.Time, error) { return time.Time{}, nil }

@@ -210,6 +210,9 @@ func (q *Queue) Jobs() *kv.Jobs { return q.bucket.Jobs }
 // Cells returns the compare-and-swap cells of the queue.
 func (q *Queue) Cells() *kv.Cells { return q.bucket.Cells }
 
+// Groups returns the organizations of jobs that have many.
+func (q *Queue) Groups() *kv.Groups { return q.bucket.Groups }
+
 // Lists returns the lists of ids that jobs index.
 func (q *Queue) Lists() *kv.Lists { return q.bucket.Lists }
 

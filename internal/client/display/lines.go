@@ -152,8 +152,12 @@ func (p *progress) rateParts(ended string) []string {
 	if eta := p.job.ETASeconds; eta != nil {
 		parts = append(parts, Duration(time.Duration(*eta)*time.Second)+" left")
 	}
-	if len(p.rows) > 1 {
-		parts = append(parts, fmt.Sprintf("%d of %d %s", p.ended(), len(p.rows), ended))
+	known := len(p.rows)
+	if p.job != nil { // rows has only the first ones
+		known = max(known, p.job.OrganizationsTotal)
+	}
+	if known > 1 {
+		parts = append(parts, fmt.Sprintf("%d of %d %s", p.ended(), known, ended))
 	}
 	return parts
 }

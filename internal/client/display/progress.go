@@ -161,6 +161,14 @@ func (p *progress) line(text string) {
 // ended counts the organizations that have ended.
 func (p *progress) ended() int {
 	n := 0
+	if p.job != nil && p.job.OrganizationStates != nil {
+		for state, organizations := range p.job.OrganizationStates {
+			if state.Final() {
+				n += organizations
+			}
+		}
+		return n
+	}
 	for _, row := range p.rows {
 		if row.State.Final() {
 			n++

@@ -30,6 +30,9 @@ func Summary(w io.Writer, job client.Job) error {
 			lines = append(lines, fmt.Sprintf("%s: %s, %s", o.Organization, o.State, ErrorText(o.Error)))
 		}
 	}
+	if states := job.OrganizationStates; states != nil { // job.Organizations has only the first ones
+		left = max(left, states[core.JobFailed]+states[core.JobPartial])
+	}
 	if left > maxSummaryErrors {
 		lines = append(lines, fmt.Sprintf("and %d more organizations: tutti jobs show %s", left-maxSummaryErrors, job.ID))
 	}

@@ -31,6 +31,7 @@ const prefix = "$KV." + bucketJobs + "."
 // Bucket is the key-value bucket of tutti, by kinds of keys.
 type Bucket struct {
 	Jobs      *Jobs
+	Groups    *Groups
 	Lists     *Lists
 	Cells     *Cells
 	PageNotes *PageNotes
@@ -77,7 +78,7 @@ func Open(
 	})
 	jobs := &Jobs{bucket: b, pending: pending}
 	return &Bucket{
-		Jobs: jobs, Lists: &Lists{jobs: jobs}, Cells: &Cells{b}, PageNotes: &PageNotes{b}, HandOuts: &HandOuts{bucket: b},
+		Jobs: jobs, Groups: &Groups{jobs: jobs}, Lists: &Lists{jobs: jobs}, Cells: &Cells{b}, PageNotes: &PageNotes{b}, HandOuts: &HandOuts{bucket: b},
 	}, err
 }
 

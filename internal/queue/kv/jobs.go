@@ -107,7 +107,8 @@ func (j *Jobs) Organization(ctx context.Context, jobID, organization string) (co
 	var run core.OrganizationRun
 	_, _, err := j.get(ctx, organizationKey(jobID, organization), &run)
 	if natsconn.IsNotFound(err) {
-		return core.OrganizationRun{}, organizationNotFound()
+		_, run, err := j.findInGroup(ctx, jobID, organization)
+		return run, err
 	}
 	return run, natsconn.WrapError("reading an organization of the job", err)
 }
@@ -116,22 +117,26 @@ func organizationNotFound() error {
 	return core.NewError(core.CodeNotFound, "no such organization of this job")
 }
 
-// UpdateOrganization is Update for one organization of a job.
+// UpdateOrganization is Update for one organization of a job. One of a group is changed there.
 func (j *Jobs) UpdateOrganization(
 	ctx context.Context, jobID, organization string, change func(*core.OrganizationRun) error,
 ) (core.OrganizationRun, error) {
 	run, err := update(ctx, j, organizationKey(jobID, organization), change)
 	if isMissing(err) {
-		return core.OrganizationRun{}, organizationNotFound()
+		return j.updateInGroup(ctx, jobID, organization, change)
 	}
 	return run, err
 }
 
 // Organizations returns all organizations of a job, sorted by name.
 func (j *Jobs) Organizations(ctx context.Context, jobID string) ([]core.OrganizationRun, error) {
-	runs, err := readKeys[core.OrganizationRun](ctx, j, keyOrganization+subjects.EncodeToken(jobID)+".*")
+	stored, err := j.readOrganizations(ctx, jobID)
 	if err != nil {
-		return nil, natsconn.WrapError("reading the organizations of the job", err)
+		return nil, err
+	}
+	runs, err := stored.all()
+	if err != nil {
+		return nil, err
 	}
 	slices.SortFunc(runs, func(a, b core.OrganizationRun) int { return strings.Compare(a.Organization, b.Organization) })
 	return runs, nil

@@ -31,7 +31,7 @@ func (j *Jobs) Watch(ctx context.Context, id string, each func(core.JobChange) e
 	if _, err := j.Get(ctx, id); err != nil {
 		return err
 	}
-	w := jobWatch{jobs: j, id: id, each: each}
+	w := jobWatch{jobs: j, id: id, each: each, alone: make(map[string]struct{})}
 	for {
 		err := w.follow(ctx)
 		var own *callerError
@@ -58,12 +58,14 @@ type jobWatch struct {
 	// seen is the last revision that was delivered, caughtUp whether everything that existed at the start was.
 	seen     uint64
 	caughtUp bool
+	// alone holds the organizations that are stored by themselves, whatever their group says of them.
+	alone map[string]struct{}
 }
 
 // follow delivers changes after the last revision until an error, or until the job is removed, which is nil.
 func (w *jobWatch) follow(ctx context.Context) error {
 	cfg := jetstream.ConsumerConfig{
-		FilterSubjects: []string{prefix + jobKey(w.id), prefix + organizationKey(w.id, "") + "*"},
+		FilterSubjects: []string{prefix + jobKey(w.id), prefix + organizationKey(w.id, "") + ">"},
 		DeliverPolicy:  jetstream.DeliverByStartSequencePolicy, OptStartSeq: w.seen + 1,
 	}
 	reader, err := w.jobs.conn.NewReader(ctx, w.jobs.stream, cfg)
@@ -100,24 +102,45 @@ func (w *jobWatch) follow(ctx context.Context) error {
 	}
 }
 
-// deliver decodes one key's new value and calls each.
+// deliver decodes one key's new value and calls each, for a group with every organization of it.
 func (w *jobWatch) deliver(m natsconn.Message) error {
 	w.seen = m.Sequence
 	if isDeleted(m.Header) {
 		return nil
 	}
-	change := core.JobChange{Revision: m.Sequence}
-	var target any
 	if strings.HasPrefix(m.Subject, prefix+keyJob) {
-		change.Job = new(core.Job)
-		target = change.Job
-	} else {
-		change.Run = new(core.OrganizationRun)
-		target = change.Run
+		job := new(core.Job)
+		return w.call(m, json.Unmarshal(m.Data, job), core.JobChange{Job: job})
 	}
-	if err := json.Unmarshal(m.Data, target); err != nil {
-		return &callerError{core.WrapError(core.CodeInternal, "decoding a job", err)}
+	if groupOf(m.Subject) < 0 {
+		run := new(core.OrganizationRun)
+		err := json.Unmarshal(m.Data, run)
+		w.alone[run.Organization] = struct{}{}
+		return w.call(m, err, core.JobChange{Run: run})
 	}
+	var group storedGroup
+	err := json.Unmarshal(m.Data, &group)
+	for i := range group.Runs {
+		run := &group.Runs[i]
+		if _, alone := w.alone[run.Organization]; alone || run.Moved {
+			continue
+		}
+		if err := w.call(m, nil, core.JobChange{Run: run}); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return w.call(m, err, core.JobChange{})
+	}
+	return nil
+}
+
+// call calls each with the change of a message, which was decoded with an error or nil.
+func (w *jobWatch) call(m natsconn.Message, decodeErr error, change core.JobChange) error {
+	if decodeErr != nil {
+		return &callerError{core.WrapError(core.CodeInternal, "decoding a job", decodeErr)}
+	}
+	change.Revision = m.Sequence
 	if err := w.each(change); err != nil {
 		return &callerError{err}
 	}

@@ -70,9 +70,12 @@ func OfRequest(r core.Request) (string, error) {
 }
 
 // pageToken returns a page's number, and the epoch of its chain if the list was restarted: a page of the older chain
-// must not replace one of the new chain.
+// must not replace one of the new chain. A group is none of the pages of its first organization.
 func pageToken(p core.Page) string {
 	token := strconv.Itoa(p.Number)
+	if p.Group {
+		return "group-" + token
+	}
 	if p.Epoch > 0 {
 		token += "-" + strconv.Itoa(p.Epoch)
 	}

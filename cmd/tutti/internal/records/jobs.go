@@ -109,7 +109,7 @@ func jobsShowCommand(r *command.Remote) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show <id>",
 		Short: "Show a job and its organizations",
-		Long: "Show a job, its totals and each of its organizations. With --watch wait until the job has ended, show its\n" +
+		Long: "Show a job, its totals and its first 100 organizations, failed and running ones first. With --watch wait until the job has ended, show its\n" +
 			"progress, and exit like tutti index --wait: 0 when it succeeded, 2 when it ended partial, 1 otherwise. Without\n" +
 			"--watch the exit code is 0 for a job that exists, whatever its state.\n\n" + command.LocalTimes,
 		Example:           "  tutti jobs show 0199b2a7-3c2f-7a01-9d7e-0d2f6c1f7a10 --watch",
@@ -185,7 +185,14 @@ func printJob(cmd *cobra.Command, r *command.Remote, job client.Job) error {
 		table.Row(o.Organization, string(o.State), display.Count(t.Fetched), expected(t), display.Count(t.Indexed), display.Count(t.Stale),
 			display.Count(t.Removed), display.Count(t.Rejected), display.Count(t.Excluded), display.ErrorText(o.Error))
 	}
-	return table.Write(out)
+	if err := table.Write(out); err != nil {
+		return err
+	}
+	if more := job.OrganizationsTotal - len(job.Organizations); more > 0 {
+		_, err := fmt.Fprintf(out, "and %d more organizations: GET /jobs/%s/organizations\n", more, display.Printable(job.ID))
+		return err
+	}
+	return nil
 }
 
 // expected returns the expected number of records, "" while it is unknown.

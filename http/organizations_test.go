@@ -1,0 +1,58 @@
+package http_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"tutti/http/api"
+	"tutti/internal/core"
+)
+
+// TestJobOrganizations: the organizations of a job are listed by page, with the numbers of all of them.
+func TestJobOrganizations(t *testing.T) {
+	p := working()
+	p.get = func(id string) (core.Job, error) {
+		if id != "j" {
+			return core.Job{}, core.NewError(core.CodeNotFound, "no such job")
+		}
+		return queuedJob("j"), nil
+	}
+	p.organizations = func(string) ([]core.OrganizationRun, error) {
+		return []core.OrganizationRun{
+			{Organization: "A", State: core.JobSucceeded}, {Organization: "B", State: core.JobFailed}, {Organization: "C", State: core.JobRunning},
+		}, nil
+	}
+	h := newHandler(t, p, api.Config{})
+	for query, want := range map[string]string{
+		"":                       "B C A",
+		"?limit=1":               "B",
+		"?limit=1&cursor=1":      "C",
+		"?state=succeeded":       "A",
+		"?state=paused&limit=10": "",
+	} {
+		_, body := do(t, h, ask{method: "GET", target: "/jobs/j/organizations" + query})
+		var got struct {
+			Organizations      []struct{ Organization string }
+			OrganizationsTotal int
+			OrganizationStates map[core.JobState]int
+			NextCursor         string
+		}
+		if err := json.Unmarshal(body, &got); err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, o := range got.Organizations {
+			names = append(names, o.Organization)
+		}
+		if strings.Join(names, " ") != want || got.OrganizationsTotal != 3 || got.OrganizationStates[core.JobFailed] != 1 || len(got.OrganizationStates) != 3 {
+			t.Errorf("%s: %s", query, body)
+		}
+	}
+	for query, text := range map[string]string{"?limit=1001": "from 1 to 1000", "?state=lost": "state must be one of"} {
+		res, body := do(t, h, ask{method: "GET", target: "/jobs/j/organizations" + query})
+		wantProblem(t, res, body, 400, "invalid", text)
+	}
+	res, body := do(t, h, ask{method: "GET", target: "/jobs/k/organizations"})
+	wantProblem(t, res, body, 404, "not_found", "")
+}
