@@ -118,11 +118,11 @@ func (f Figure) Spread() float64 {
 // distance returns by how much the larger of two positive numbers exceeds the smaller, relative to the smaller.
 func distance(x, y float64) float64 { return max(x/y, y/x) - 1 }
 
-// Differs reports whether the median of a ratio is resolved from x: at least twice the spread of its A/A arm away. A ratio
-// without values, or without an A/A arm, is not.
+// Differs reports whether a ratio is resolved from x: its median at least twice the spread of its A/A arm away, and all its values on one
+// side. A ratio without values, or without an A/A arm, is not.
 func (f Figure) Differs(x float64) bool {
 	median := f.Median()
-	if len(f.Values) == 0 || f.Arms == nil || len(f.Arms.Again) == 0 {
+	if len(f.Values) == 0 || f.Arms == nil || len(f.Arms.Again) == 0 || f.Min() < x && x < f.Max() {
 		return false
 	}
 	return median <= 0 || distance(median, x) >= 2*f.Spread()
@@ -131,8 +131,8 @@ func (f Figure) Differs(x float64) bool {
 // Result is whether a figure meets its target.
 type Result string
 
-// The results. A ratio is not resolved when it is closer to its target than twice the spread of its A/A arm, another figure when only
-// some of its values meet the target.
+// The results. A figure is not resolved when only some of its values meet the target, and a ratio when it is closer to the target than
+// twice the spread of its A/A arm, too.
 const (
 	NoTarget    Result = ""
 	Met         Result = "met"

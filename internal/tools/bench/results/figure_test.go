@@ -126,6 +126,10 @@ func TestRatio(t *testing.T) {
 			name: "exactly the target without noise", target: atLeast, base: []float64{100, 100}, other: []float64{80},
 			values: []float64{0.8}, differs: true, result: results.Met,
 		},
+		{
+			name: "values on both sides of the target, and of 1", target: atLeast, base: []float64{100, 100, 100, 100}, other: []float64{110, 90, 78},
+			values: []float64{1.1, 0.9, 0.78}, result: results.NotResolved,
+		},
 		{name: "no A/A arm", target: atLeast, base: []float64{100}, other: []float64{200}, values: []float64{2}, result: results.NotResolved},
 		{name: "no base", target: atLeast, other: []float64{200}, result: results.NotResolved},
 		{name: "no other", target: atLeast, base: []float64{100, 110}, spread: 0.1, result: results.NotResolved},

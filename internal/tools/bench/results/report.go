@@ -129,7 +129,7 @@ func (a All) String() string {
 	}
 	fmt.Fprint(&out, "A ratio compares two arms whose runs alternate: base, other, base, …. Its A/A spread is the largest difference between a base and\n"+
 		"the next one, which is noise only. A difference of the arms, or a distance to the target, below twice that spread is not resolved: run\n"+
-		"on an idle machine, or with more --pairs. Another figure is not resolved when some of its runs meet the target and some do not.\n")
+		"on an idle machine, or with more --pairs. A figure of which some runs meet the target and some do not is not resolved either.\n")
 	return out.String()
 }
 
