@@ -3,6 +3,7 @@ package embedded
 import (
 	"bytes"
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/s2"
@@ -132,7 +133,7 @@ func (b *batches) add(ctx context.Context, places []evaluate.DocumentRef, hits [
 		}
 		err := b.read(ctx, p.Number, b.batch[len(b.batch):], func(doc []byte) error {
 			if len(doc) < largeDocument { // it is in the batch
-				hits[i].Source = doc[:len(doc):len(doc)]
+				hits[i].Source = slices.Clip(doc)
 				b.batch = b.batch[:len(b.batch)+len(doc)]
 				return nil
 			}
