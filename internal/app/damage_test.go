@@ -55,7 +55,9 @@ func TestDamagedQueue(t *testing.T) {
 	if n := w.metric("tutti_queue_unreadable_messages", "stream", "REQUESTS"); n != 2 {
 		t.Errorf("%v unreadable messages", n)
 	}
-	if !slices.ContainsFunc(w.logs.all(), func(line string) bool { return strings.Contains(line, "damaged on the disk") && strings.Contains(line, `"REQUESTS":2`) }) {
+	if !slices.ContainsFunc(w.logs.all(), func(line string) bool {
+		return strings.Contains(line, "damaged on the disk") && strings.Contains(line, `"REQUESTS":2`)
+	}) {
 		t.Error("the log does not say it")
 	}
 	w.stop()
