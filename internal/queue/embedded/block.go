@@ -140,8 +140,14 @@ func (r *recordReader) read(at int) (record, bool) {
 	}
 	header, body := r.data[at:at+recordHeader], r.data[at+recordHeader:at+length-recordChecksum]
 	rest := body[subject:]
-	if headers {
-		rest = rest[4:]
+	if headers { // their length is not in the checksum
+		length := int(binary.LittleEndian.Uint32(rest))
+		if rest = rest[4:]; length > len(rest) || !bytes.HasPrefix(rest, []byte("NATS/1.0")) || !bytes.HasSuffix(rest[:length], []byte("\r\n\r\n")) {
+			return record{}, false
+		}
+	}
+	if bytes.ContainsFunc(body[:subject], func(c rune) bool { return c <= ' ' || c == '"' || c == '{' || c > '~' }) {
+		return record{}, false // nor is the end of the subject
 	}
 	var sum [recordChecksum]byte
 	if !bytes.Equal(checksum(r.hash, header, body[:subject], rest, sum[:0]), r.data[at+length-recordChecksum:at+length]) {
