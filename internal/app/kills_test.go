@@ -99,7 +99,7 @@ func TestKills(t *testing.T) {
 		t.Run(killRoundName(round), func(t *testing.T) {
 			t.Parallel()
 			var counts killCounts
-			(&killRound{records: 12, kills: 3}).play(t, seed, round, &counts)
+			(&killRound{records: 8, kills: 3}).play(t, seed, round, &counts)
 			t.Log(&counts)
 		})
 	}
