@@ -12,11 +12,12 @@ CONCURRENT := ./consumers/... ./http ./http/server ./ingest/... ./internal/app/c
 # Their tests without goroutines of the product, and those whose concurrency others have, which cost the race detector minutes.
 UNSHARED := ^Test(CursorsAreBounded|DocumentIsValid|EveryRouteAsksForWhatItNeeds|ExampleThatDoesNotFitIsFound|ExamplesFitTheirSchemas|HistoryIsBounded|ManyDocuments|Model|NearlyAll(Records)?RejectedPauses|Outage(GivesUp|OfProxy)|PageAllInChunks|QueryParametersAreThoseOfTheDocument|RangesTogether|SmallBodies|StubbornDocument|ValidateIsBounded)$$
 # The end-to-end tests that send one request after another, or prepare the same concurrency as others.
-SEQUENTIAL := ^Test(Auth|BadDocuments|BuiltIn(Guard|Read$$|Refuses)|Catalogue(Arranger|Auth|BasePath|Default|Details|Fixed|Mapped|None)|DefaultAccess|Events(Elsewhere|Refuse)|ExpiredSets|External(Hangs|NotListed|Timeout|Validations)|FailingRecords|IDs|ImportTable|IndexRefuses|JobsKept|Large|LetterBodies|Letters(List|Show)|LocalIs|LogsHoldNoBodies|Lyric(ListShifts|PageSize|Record|Refuses|Sweep)|MappingContradicts|NeverIndexed|Notify(Refuses|Signature|Unpublished)|OtherOrganization|PathsStay|RebuildKilled|Refusals|SavedSet(Is|sAre|sHave)|WrongMapping)
+SEQUENTIAL := ^Test(Auth|BadDocuments|BuiltIn(Guard|Read$$|Refuses)|Catalogue(Arranger|Auth|BasePath|Default|Details|Fixed|Mapped|None)|DefaultAccess|Events(Elsewhere|Refuse)|ExpiredSets|External(Hangs|NotListed|Timeout|Validations)|FailingRecords|IDs|ImportTable|IndexRefuses|JobsKept|Kills|Large|LetterBodies|Letters(List|Show)|LocalIs|LogsHoldNoBodies|Lyric(ListShifts|PageSize|Record|Refuses|Sweep)|MappingContradicts|NeverIndexed|Notify(Refuses|Signature|Unpublished)|OtherOrganization|PathsStay|RebuildKilled|Refusals|SavedSet(Is|sAre|sHave)|WrongMapping)
 # The packages whose tests take the number of their random cases from testkit.Cases.
 RANDOM := ./consumers/... ./http ./internal/filter/sqon ./internal/index/embedded/... ./internal/search/graphql
 
 .PHONY: help build test race lint fmt test-services services-start services-stop deployment schemathesis release fuzz mutation chaos memory bench ci
+.PHONY: help build test race lint fmt test-services services-start services-stop deployment schemathesis release fuzz mutation chaos chaos-kills bench ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 18
@@ -101,6 +102,16 @@ chaos: ## the failure suites at length: crashes, races, random faults, fuzzing
 
 memory: ## the memory of readers of large records, printed beside what the operations guide promises (Linux, 5 minutes)
 	TUTTI_TEST_MEMORY=full go test -count=1 -timeout 30m -v -run '^TestMemory$$' ./internal/tools/memory
+
+# The folder of the progress, which a later `make chaos-kills` goes on from; removed, it begins anew.
+KILLS     ?= 200
+KILLS_DIR := $(CACHE)/kills
+chaos-kills: ## SIGKILLs of tutti and of its queue's server, in the background, until there were KILLS=200 in all
+	mkdir -p $(KILLS_DIR)
+	go test -c -o $(KILLS_DIR)/kills.test ./internal/app
+	cd internal/app && TUTTI_TEST_KILLS=$(KILLS) TUTTI_TEST_KILLS_DIR=$(KILLS_DIR) nohup nice \
+	  $(KILLS_DIR)/kills.test -test.run '^TestKills$$' -test.v -test.timeout 0 >>$(KILLS_DIR)/log </dev/null 2>&1 & \
+	  echo "process $$!; follow it with: tail -F $(KILLS_DIR)/log; its results so far: $(KILLS_DIR)/progress.json"
 
 bench: ## every figure with its target, on the real Elasticsearch, also in .cache/bench.json (BENCH='--quick backfill': one, small)
 	mkdir -p $(CACHE)

@@ -20,6 +20,7 @@ import (
 
 	"tutti/internal/app"
 	"tutti/internal/config"
+	"tutti/internal/queue/embedded"
 	"tutti/internal/tools/queuetest"
 )
 
@@ -35,6 +36,13 @@ const ackWaitVariable = "E2E_CHILD_ACK_WAIT"
 // moveVariable is the variable with the configuration that a child moves to, instead of running a tutti.
 const moveVariable = "E2E_CHILD_MOVE_TO"
 
+// natsVariable is the variable with the folder of a child that is a NATS server, instead of running a tutti, and natsListenVariable that with
+// its address.
+const (
+	natsVariable       = "E2E_CHILD_NATS"
+	natsListenVariable = "E2E_CHILD_NATS_LISTEN"
+)
+
 // natsCluster is three NATS servers that tests share.
 var natsCluster queuetest.Shared
 
@@ -45,6 +53,13 @@ var soonOptions = app.Options{AckWait: 300 * time.Millisecond, MaxDeliver: 8}
 func TestMain(m *testing.M) {
 	if yaml := os.Getenv(childVariable); yaml != "" {
 		if err := serveChild(yaml); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if dir := os.Getenv(natsVariable); dir != "" {
+		if err := serveNATS(dir, os.Getenv(natsListenVariable)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -95,7 +110,28 @@ func serveChild(yaml string) error {
 	return a.Stop(context.Background())
 }
 
-// child is a tutti in a process of its own.
+// serveNATS runs a NATS server until standard input ends.
+func serveNATS(dir, listen string) error {
+	server, err := embedded.Start(context.Background(), embedded.Config{Dir: dir, Listen: listen})
+	if err != nil {
+		return err
+	}
+	fmt.Println(server.URL())
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	return server.Stop(context.Background())
+}
+
+// startNATS starts a NATS server in a child and returns its URL. It is killed at the end of the test at the latest.
+func startNATS(t *testing.T, dir, listen string) (*child, string) {
+	t.Helper()
+	c, url, err := startProcess(t, os.Stderr, natsVariable+"="+dir, natsListenVariable+"="+listen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, url
+}
+
+// child is a tutti, or a NATS server, in a process of its own.
 type child struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser
@@ -116,15 +152,21 @@ func (w *world) startChild() *child {
 
 // tryChild returns the address of a child, or how it failed.
 func (w *world) tryChild() (*child, string, error) {
-	c := &child{cmd: exec.Command(os.Args[0])}
-	c.cmd.Env = append(os.Environ(), childVariable+"="+w.yaml())
+	environ := []string{childVariable + "=" + w.yaml()}
 	if w.set.givesUpSoon {
-		c.cmd.Env = append(c.cmd.Env, givesUpSoonVariable+"=1")
+		environ = append(environ, givesUpSoonVariable+"=1")
 	}
 	if w.set.ackWait != 0 {
-		c.cmd.Env = append(c.cmd.Env, ackWaitVariable+"="+w.set.ackWait.String())
+		environ = append(environ, ackWaitVariable+"="+w.set.ackWait.String())
 	}
-	c.cmd.Stderr = w.logs
+	return startProcess(w.t, w.logs, environ...)
+}
+
+// startProcess starts this program as a child with more variables, and returns the address that it prints.
+func startProcess(t *testing.T, log io.Writer, environ ...string) (*child, string, error) {
+	c := &child{cmd: exec.Command(os.Args[0])}
+	c.cmd.Env = append(os.Environ(), environ...)
+	c.cmd.Stderr = log
 	stdin, err := c.cmd.StdinPipe()
 	if err != nil {
 		return nil, "", err
@@ -137,7 +179,7 @@ func (w *world) tryChild() (*child, string, error) {
 	if err := c.cmd.Start(); err != nil {
 		return nil, "", err
 	}
-	w.t.Cleanup(c.kill)
+	t.Cleanup(c.kill)
 	url, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
 		c.ended = true
