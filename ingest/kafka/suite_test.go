@@ -43,6 +43,28 @@ type handler struct {
 	tries    int
 	refuse   func(values []string) error
 	waiting  chan struct{} // while set, Handle waits for it to be closed or its ctx to end
+	gaps     []core.TopicGap
+	noGap    int // how many gaps are refused
+}
+
+func (h *handler) Missed(_ context.Context, gap core.TopicGap) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.noGap--; h.noGap >= 0 {
+		return errRefused
+	}
+	h.gaps = append(h.gaps, gap)
+	return nil
+}
+
+// missed returns the number of gaps, the offsets of all, and the reason of the last one.
+func (h *handler) missed() (gaps int, offsets int64, reason string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, g := range h.gaps {
+		offsets, reason = offsets+g.Offsets, g.Reason
+	}
+	return len(h.gaps), offsets, reason
 }
 
 var errRefused = core.NewError(core.CodeOverloaded, "the queue is full")
@@ -340,6 +362,8 @@ func crash(t *testing.T, b broker) {
 }
 
 type handlerFunc func(context.Context, []core.TopicMessage) error
+
+func (f handlerFunc) Missed(context.Context, core.TopicGap) error { return nil }
 
 func (f handlerFunc) Handle(ctx context.Context, messages []core.TopicMessage) error {
 	return f(ctx, messages)
