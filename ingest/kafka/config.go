@@ -127,7 +127,7 @@ func (s *session) options() []kgo.Opt {
 		kgo.FetchMaxPartitionBytes(maxFetchPartitionBytes),
 		kgo.MaxConcurrentFetches(2),
 		kgo.MetadataMinAge(min(metadataEvery, s.cfg.CheckEvery)),
-		kgo.MetadataMaxAge(3 * s.cfg.CheckEvery),
+		kgo.MetadataMaxAge(min(3*s.cfg.CheckEvery, time.Hour)),
 		kgo.DisableClientMetrics(),
 	}
 }

@@ -50,7 +50,7 @@ func (s *session) adjust(ctx context.Context, offsets map[string]map[int32]kgo.O
 }
 
 // findGap compares the commits of partitions with what the topic has. It passes a gap to the handler, sets the offset of each partition
-// behind it, and has that committed, so that the gap is found once.
+// behind it, and has that committed, so that the gap is found once. So it does with the start of a partition that has no commit.
 func (s *session) findGap(ctx context.Context, commits map[int32]kgo.Offset) error {
 	id, err := s.describe(ctx)
 	if err != nil {
@@ -71,11 +71,9 @@ func (s *session) findGap(ctx context.Context, commits map[int32]kgo.Offset) err
 	s.mu.Lock()
 	for partition, commit := range commits {
 		at := commit.EpochOffset().Offset
-		if at < 0 {
-			continue
-		}
 		start, end := starts[s.cfg.Topic][partition], ends[s.cfg.Topic][partition]
 		switch {
+		case at < 0: // none yet, so that what is removed from now on is a gap
 		case anew || ofOtherTopic(s.fetched[partition], id):
 			anew = true
 		case at < start.Offset:

@@ -36,9 +36,37 @@ func fake(t *testing.T, partitions int32, opts ...kfake.Opt) (*kfake.Cluster, br
 
 func TestReader(t *testing.T) {
 	suite(t, func(t *testing.T, partitions int32) broker {
-		_, b := fake(t, partitions)
+		cluster, b := fake(t, max(1, partitions))
+		if partitions == 0 {
+			b.topic += "-later"
+		}
+		b.compact = cluster.Compact
+		b.expel = func(t *testing.T) (*member, func()) { return expel(t, cluster, b) }
 		return b
 	})
+}
+
+// expel is broker.expel. The expelled member's heartbeats have said last that the group rebalances.
+func expel(t *testing.T, cluster *kfake.Cluster, b broker) (other *member, awaitJoin func()) {
+	group, err := cluster.WaitGroupStable(t.Context(), b.group, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := group.Members[0].MemberID
+	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.RebalanceInProgress, When: func(req kmsg.Request) bool {
+		return req.(*kmsg.HeartbeatRequest).MemberID == id
+	}})
+	leave := kmsg.NewPtrLeaveGroupRequest()
+	leave.Group = b.group
+	leave.Members = []kmsg.LeaveGroupRequestMember{{MemberID: id}}
+	if _, err := leave.RequestWith(t.Context(), b.client(t)); err != nil {
+		t.Fatal(err)
+	}
+	return b.member(t), func() {
+		if _, err := cluster.WaitGroupStable(t.Context(), b.group, 2); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestNewRefuses(t *testing.T) {

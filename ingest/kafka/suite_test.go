@@ -134,6 +134,11 @@ type broker struct {
 	addresses []string
 	topic     string
 	group     string
+	// compact compacts topics at once, where the broker does not do so by itself.
+	compact func()
+	// expel expels the group's only member while it handles a batch, and returns the member that has its partitions since, and a
+	// function that waits until the expelled one, which learns of it by that, has joined again. nil where that cannot be had.
+	expel func(t *testing.T) (other *member, awaitJoin func())
 }
 
 func (b broker) client(t *testing.T, opts ...kgo.Opt) *kgo.Client {
@@ -272,6 +277,7 @@ func suite(t *testing.T, fresh func(t *testing.T, partitions int32) broker) {
 	t.Run("a refused batch is not in the way of a rebalance", func(t *testing.T) { refusedRebalance(t, fresh(t, 2)) })
 	t.Run("a topic that is missing is told and then read", func(t *testing.T) { missingTopic(t, fresh(t, 1)) })
 	t.Run("a stop ends and commits the batch in hand", func(t *testing.T) { stopCommits(t, fresh(t, 1)) })
+	topicSuite(t, fresh)
 }
 
 func refusedIsNotCommitted(t *testing.T, b broker) {
