@@ -53,12 +53,12 @@ func (s *state) change(change func(*conditions)) {
 	cfg.Metrics.setUp(s.reader, s.shown == nil)
 	switch {
 	case s.shown == nil && before != nil:
-		cfg.Logger.Info("a topic is read", "topic", cfg.Topic, "group", cfg.Group)
+		cfg.Logger.Info("a Kafka topic is up", "topic", cfg.Topic, "group", cfg.Group)
 	case s.shown == nil || before != nil && core.MessageOf(before) == core.MessageOf(s.shown):
 	case errors.Is(s.shown, errGroupWaits):
-		cfg.Logger.Info("a topic is not read yet", "topic", cfg.Topic, "group", cfg.Group, "err", s.shown)
+		cfg.Logger.Info("a Kafka topic is down", "topic", cfg.Topic, "group", cfg.Group, "err", s.shown)
 	default:
-		cfg.Logger.Warn("a topic is not read", "topic", cfg.Topic, "group", cfg.Group, "err", s.shown)
+		cfg.Logger.Warn("a Kafka topic is down", "topic", cfg.Topic, "group", cfg.Group, "err", s.shown)
 	}
 }
 
@@ -249,7 +249,10 @@ func (s *session) errWaiting() error {
 }
 
 // groupError turns an error of the consumer group into a displayable one.
-func groupError(err error) error {
+func (r *Reader) groupError(err error) error {
+	if errors.Is(err, kerr.TopicAuthorizationFailed) {
+		return r.topicError(err)
+	}
 	if errors.Is(err, kerr.GroupAuthorizationFailed) {
 		return &core.Error{
 			Code: core.CodeUnavailable, Message: "using the Kafka consumer group is not authorized",

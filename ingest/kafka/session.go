@@ -246,7 +246,7 @@ func (s *session) noteErrors(reading context.Context, fetches kgo.Fetches) (fail
 		case ofGroup && errors.Is(err, kerr.InvalidSessionTimeout):
 			s.endWith(err)
 		case ofGroup:
-			s.state.setGroup(groupError(group.Err))
+			s.state.setGroup(s.groupError(group.Err))
 		case ofLoss:
 			s.noteLoss(reading, loss)
 		case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.OffsetOutOfRange):

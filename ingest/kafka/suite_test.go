@@ -136,9 +136,18 @@ type broker struct {
 	group     string
 	// compact compacts topics at once, where the broker does not do so by itself.
 	compact func()
-	// expel expels the group's only member while it handles a batch, and returns the member that has its partitions since, and a
-	// function that waits until the expelled one, which learns of it by that, has joined again. nil where that cannot be had.
-	expel func(t *testing.T) (other *member, awaitJoin func())
+	// expel expels the group's only member while it handles a batch. nil where that cannot be had.
+	expel func(t *testing.T) expulsion
+}
+
+// expulsion is what follows it.
+type expulsion struct {
+	// other is the member that has the partitions since.
+	other *member
+	// awaitJoin waits until the expelled one, which learns of it by that, has joined again.
+	awaitJoin func()
+	// commits returns the offsets that all but the expelled member, as such, have committed since the last call.
+	commits func() []int64
 }
 
 func (b broker) client(t *testing.T, opts ...kgo.Opt) *kgo.Client {
