@@ -21,6 +21,7 @@ func TestRightWithdrawn(t *testing.T) {
 		"to read a commit of it": {Keys: []kmsg.Key{kmsg.OffsetFetch}, Partitions: []int32{1}, Err: kerr.TopicAuthorizationFailed, Count: -1},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			cluster, b := fake(t, 2)
 			want := b.produce(t, 2, "a", "b")
 			o, h := b.observed(), &handler{}

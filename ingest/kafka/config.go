@@ -95,6 +95,9 @@ const (
 	metadataEvery = time.Second
 	// maxHeartbeat is the longest interval between heartbeats: so long the others of a group take to notice a rebalance.
 	maxHeartbeat = time.Second
+	// fetchWait is how long brokers hold a fetch while there is no message. Partitions that a rebalance adds are read after that: the
+	// client has one fetch of a broker in flight.
+	fetchWait = 500 * time.Millisecond
 	// maxSessionTimeout ends the attempts with longer session timeouts.
 	maxSessionTimeout = 5 * time.Minute
 )
@@ -125,6 +128,7 @@ func (s *session) options() []kgo.Opt {
 		kgo.RebalanceTimeout(s.cfg.RebalanceTimeout),
 		kgo.FetchMaxBytes(maxFetchBytes),
 		kgo.FetchMaxPartitionBytes(maxFetchPartitionBytes),
+		kgo.FetchMaxWait(fetchWait),
 		kgo.MaxConcurrentFetches(2),
 		kgo.MetadataMinAge(min(metadataEvery, s.cfg.CheckEvery)),
 		kgo.MetadataMaxAge(min(3*s.cfg.CheckEvery, time.Hour)),

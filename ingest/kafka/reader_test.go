@@ -6,7 +6,6 @@ import (
 	"net"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -42,53 +41,8 @@ func TestReader(t *testing.T) {
 			b.topic += "-later"
 		}
 		b.compact = cluster.Compact
-		b.expel = func(t *testing.T) expulsion { return expel(t, cluster, b) }
 		return b
 	})
-}
-
-// expel is broker.expel. The expelled member's heartbeats have said last that the group rebalances.
-func expel(t *testing.T, cluster *kfake.Cluster, b broker) expulsion {
-	group, err := cluster.WaitGroupStable(t.Context(), b.group, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := group.Members[0].MemberID
-	cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.RebalanceInProgress, Count: -1, When: func(req kmsg.Request) bool {
-		return req.(*kmsg.HeartbeatRequest).MemberID == id
-	}})
-	leave := kmsg.NewPtrLeaveGroupRequest()
-	leave.Group = b.group
-	leave.Members = []kmsg.LeaveGroupRequestMember{{MemberID: id}}
-	if _, err := leave.RequestWith(t.Context(), b.client(t)); err != nil {
-		t.Fatal(err)
-	}
-	var mu sync.Mutex
-	var offsets []int64
-	cluster.ControlKey(int16(kmsg.OffsetCommit), func(req kmsg.Request) (kmsg.Response, error, bool) {
-		cluster.KeepControl()
-		commit := req.(*kmsg.OffsetCommitRequest)
-		mu.Lock()
-		defer mu.Unlock()
-		if commit.MemberID != id {
-			offsets = append(offsets, commit.Topics[0].Partitions[0].Offset)
-		}
-		return nil, nil, false
-	})
-	return expulsion{
-		other: b.member(t),
-		awaitJoin: func() {
-			if _, err := cluster.WaitGroupStable(t.Context(), b.group, 2); err != nil {
-				t.Fatal(err)
-			}
-		},
-		commits: func() []int64 {
-			mu.Lock()
-			defer mu.Unlock()
-			defer func() { offsets = nil }()
-			return offsets
-		},
-	}
 }
 
 func TestNewRefuses(t *testing.T) {

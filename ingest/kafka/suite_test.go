@@ -12,13 +12,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"go.uber.org/goleak"
-
 	"tutti/ingest/kafka"
 	"tutti/internal/core"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds every wait of a test for something that must come.
 const patience = 30 * time.Second
@@ -136,18 +132,6 @@ type broker struct {
 	group     string
 	// compact compacts topics at once, where the broker does not do so by itself.
 	compact func()
-	// expel expels the group's only member while it handles a batch. nil where that cannot be had.
-	expel func(t *testing.T) expulsion
-}
-
-// expulsion is what follows it.
-type expulsion struct {
-	// other is the member that has the partitions since.
-	other *member
-	// awaitJoin waits until the expelled one, which learns of it by that, has joined again.
-	awaitJoin func()
-	// commits returns the offsets that all but the expelled member, as such, have committed since the last call.
-	commits func() []int64
 }
 
 func (b broker) client(t *testing.T, opts ...kgo.Opt) *kgo.Client {
@@ -188,10 +172,15 @@ func numbered(prefix string, n int) []string {
 	return values
 }
 
+func (b broker) admin(t *testing.T) *kadm.Client {
+	t.Helper()
+	return kadm.NewClient(b.client(t))
+}
+
 // committed returns the sum of the group's committed offsets, which is the number of messages before them.
 func (b broker) committed(t *testing.T) int64 {
 	t.Helper()
-	offsets, err := kadm.NewClient(b.client(t)).FetchOffsets(t.Context(), b.group)
+	offsets, err := b.admin(t).FetchOffsets(t.Context(), b.group)
 	if err != nil {
 		return -1
 	}
@@ -287,6 +276,7 @@ func suite(t *testing.T, fresh func(t *testing.T, partitions int32) broker) {
 	t.Run("a topic that is missing is told and then read", func(t *testing.T) { missingTopic(t, fresh(t, 1)) })
 	t.Run("a stop ends and commits the batch in hand", func(t *testing.T) { stopCommits(t, fresh(t, 1)) })
 	topicSuite(t, fresh)
+	takeover(t, fresh)
 }
 
 func refusedIsNotCommitted(t *testing.T, b broker) {
@@ -435,7 +425,7 @@ func missingTopic(t *testing.T, b broker) {
 	if core.HintOf(r.Health()) == "" {
 		t.Error("there is no hint")
 	}
-	if _, err := kadm.NewClient(b.client(t)).CreateTopic(t.Context(), 1, 1, nil, b.topic); err != nil {
+	if _, err := b.admin(t).CreateTopic(t.Context(), 1, 1, nil, b.topic); err != nil {
 		t.Fatal(err)
 	}
 	values := b.produce(t, 1, "a", "b")

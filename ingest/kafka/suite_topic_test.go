@@ -25,15 +25,20 @@ import (
 
 // topicSuite holds what must be true on every broker of a topic that changes, and of the others of a group.
 func topicSuite(t *testing.T, fresh func(t *testing.T, partitions int32) broker) {
-	t.Run("a topic that is made anew is read from its start", func(t *testing.T) { anew(t, fresh(t, 2)) })
-	t.Run("a commit that comes after a topic was made anew skips nothing", func(t *testing.T) { anewBeforeCommit(t, fresh(t, 1)) })
-	t.Run("messages removed while no reader runs are a gap", func(t *testing.T) { gapBeforeStart(t, fresh(t, 2)) })
-	t.Run("messages removed while a reader is busy are a gap", func(t *testing.T) { gapWhileBusy(t, fresh(t, 1)) })
-	t.Run("a compacted topic has no gap", func(t *testing.T) { compacted(t, fresh(t, 0)) })
-	t.Run("only committed messages are read, and nothing stays behind", func(t *testing.T) { transactions(t, fresh(t, 1)) })
-	t.Run("new partitions are read", func(t *testing.T) { newPartitions(t, fresh(t, 1)) })
-	t.Run("a member that vanished is waited for, which is said", func(t *testing.T) { vanished(t, fresh(t, 2)) })
-	t.Run("a commit of a member that lost its partition sets nothing back", func(t *testing.T) { lateCommit(t, fresh(t, 1)) })
+	run := func(name string, partitions int32, test func(*testing.T, broker)) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, fresh(t, partitions))
+		})
+	}
+	run("a topic that is made anew is read from its start", 2, anew)
+	run("a commit that comes after a topic was made anew skips nothing", 1, anewBeforeCommit)
+	run("messages removed while no reader runs are a gap", 2, gapBeforeStart)
+	run("messages removed while a reader is busy are a gap", 1, gapWhileBusy)
+	run("a compacted topic has no gap", 0, compacted)
+	run("only committed messages are read, and nothing stays behind", 1, transactions)
+	run("new partitions are read", 1, newPartitions)
+	run("a member that vanished is waited for, which is said", 2, vanished)
 }
 
 // observed is a reader's configuration whose log and metrics a test reads.
@@ -93,7 +98,7 @@ func (o observed) awaitUp(t *testing.T, r *kafka.Reader) {
 // make makes the topic anew, with other partitions.
 func (b broker) make(t *testing.T, partitions int32) {
 	t.Helper()
-	admin := kadm.NewClient(b.client(t))
+	admin := b.admin(t)
 	if _, err := admin.DeleteTopic(t.Context(), b.topic); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +154,7 @@ func (b broker) removeBefore(t *testing.T, partition int32, offset int64) {
 	t.Helper()
 	var offsets kadm.Offsets
 	offsets.Add(kadm.Offset{Topic: b.topic, Partition: partition, At: offset})
-	removed, err := kadm.NewClient(b.client(t)).DeleteRecords(t.Context(), offsets)
+	removed, err := b.admin(t).DeleteRecords(t.Context(), offsets)
 	if err := errors.Join(err, removed.Error()); err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +243,7 @@ func gapWhileBusy(t *testing.T, b broker) {
 
 // compacted: a compacted topic has holes, and every one of its keys is read.
 func compacted(t *testing.T, b broker) {
-	admin := kadm.NewClient(b.client(t))
+	admin := b.admin(t)
 	settings := map[string]*string{
 		"cleanup.policy": ptr("compact"), "segment.ms": ptr("100"), "min.cleanable.dirty.ratio": ptr("0.01"), "min.compaction.lag.ms": ptr("0"),
 		"delete.retention.ms": ptr("0"),
@@ -359,7 +364,7 @@ func newPartitions(t *testing.T, b broker) {
 	h := &handler{}
 	start(t, b.config(), h)
 	eventually(t, "the first messages", func() bool { return h.holds(want) })
-	if _, err := kadm.NewClient(b.client(t)).UpdatePartitions(t.Context(), 4, b.topic); err != nil {
+	if _, err := b.admin(t).UpdatePartitions(t.Context(), 4, b.topic); err != nil {
 		t.Fatal(err)
 	}
 	want = b.produce(t, 4, numbered("more", 40)...)
@@ -423,54 +428,13 @@ func vanished(t *testing.T, b broker) {
 	o.awaitUp(t, r)
 }
 
-// lateCommit: a reader that was expelled while it handled a batch, and has joined anew without a word about that from its client,
-// leaves the offset of the member that has had its partition since.
-func lateCommit(t *testing.T, b broker) {
-	if b.expel == nil {
-		t.Skip("a broker does this only when a join and an expulsion meet")
-	}
-	b.produce(t, 1, numbered("v", 10)...)
-	h := &handler{waiting: make(chan struct{})}
-	cfg := b.config()
-	cfg.BatchMessages = 10
-	r := start(t, cfg, h)
-	eventually(t, "a batch in hand", func() bool { return h.refused() > 0 })
-	e := b.expel(t)
-	b.produce(t, 1, numbered("w", 90)...)
-	for seen := 0; seen < 100; {
-		fetches := e.other.PollFetches(t.Context())
-		if err := fetches.Err0(); err != nil {
-			t.Fatal(err)
-		}
-		seen += fetches.NumRecords()
-	}
-	if err := e.other.CommitUncommittedOffsets(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if n := b.committed(t); n != 100 {
-		t.Fatalf("the other member has committed %d messages", n)
-	}
-	e.commits()
-	close(h.waiting)
-	e.awaitJoin()
-	stop(t, r)
-	for _, offset := range e.commits() {
-		if offset < 100 {
-			t.Errorf("the offset was set back to %d", offset)
-		}
-	}
-	if n := b.committed(t); n != 100 {
-		t.Errorf("%d messages are committed in the end", n)
-	}
-}
-
 // freshTopic returns a broker's next topic, with a group of its own; it is not created without partitions.
 func freshTopic(t *testing.T, addresses []string, partitions int32) broker {
 	t.Helper()
 	name := "test-" + uuid.NewString()
 	b := broker{addresses: addresses, topic: name, group: name}
 	if partitions > 0 {
-		if _, err := kadm.NewClient(b.client(t)).CreateTopic(t.Context(), partitions, 1, nil, b.topic); err != nil {
+		if _, err := b.admin(t).CreateTopic(t.Context(), partitions, 1, nil, b.topic); err != nil {
 			t.Fatal(err)
 		}
 	}
