@@ -16,8 +16,7 @@ SEQUENTIAL := ^Test(Auth|BadDocuments|BuiltIn(Guard|Read$$|Refuses)|Catalogue(Ar
 # The packages whose tests take the number of their random cases from testkit.Cases.
 RANDOM := ./consumers/... ./http ./internal/filter/sqon ./internal/index/embedded/... ./internal/search/graphql
 
-.PHONY: help build test race lint fmt test-services services-start services-stop deployment schemathesis release fuzz mutation chaos memory bench ci
-.PHONY: help build test race lint fmt test-services services-start services-stop deployment schemathesis release fuzz mutation chaos chaos-kills bench ci
+.PHONY: help build test race lint fmt test-services services-start services-stop deployment schemathesis release fuzz mutation chaos chaos-kills memory bench ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 18

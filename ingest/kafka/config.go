@@ -27,12 +27,13 @@ type Config struct {
 	// and 30 s.
 	RetryMin, RetryMax time.Duration
 	// CheckEvery is how often the topic and its end offsets are read, for Health and the metrics; after a failure five
-	// times as often. Default 10 s.
+	// times as often. New partitions are noticed within three times as long. Default 10 s.
 	CheckEvery time.Duration
 	// CommitTimeout limits one commit. Default 10 s.
 	CommitTimeout time.Duration
 	// SessionTimeout is how long the group waits for a process that has vanished before it reassigns its partitions,
-	// RebalanceTimeout how long a rebalance waits for a process to finish its batch. Defaults 45 s, 60 s.
+	// RebalanceTimeout how long a rebalance waits for a process to finish its batch. A SessionTimeout that the brokers reject
+	// (group.min.session.timeout.ms) is doubled until they accept it. Defaults 6 s, the least that brokers accept by default, and 60 s.
 	SessionTimeout, RebalanceTimeout time.Duration
 	// Logger receives log lines. Default: nothing is logged.
 	Logger *slog.Logger
@@ -72,7 +73,7 @@ func (c Config) withDefaults() Config {
 	for d, standard := range map[*time.Duration]time.Duration{
 		&c.HandleTimeout: 30 * time.Second, &c.RetryMin: 200 * time.Millisecond, &c.RetryMax: 30 * time.Second,
 		&c.CheckEvery: 10 * time.Second, &c.CommitTimeout: 10 * time.Second,
-		&c.SessionTimeout: 45 * time.Second, &c.RebalanceTimeout: time.Minute,
+		&c.SessionTimeout: 6 * time.Second, &c.RebalanceTimeout: time.Minute,
 	} {
 		if *d == 0 {
 			*d = standard
@@ -92,29 +93,45 @@ const (
 	maxFetchPartitionBytes = 4 << 20
 	// metadataEvery is how soon a topic that was missing, or a broker that recovered, is noticed.
 	metadataEvery = time.Second
+	// maxHeartbeat is the longest interval between heartbeats: so long the others of a group take to notice a rebalance.
+	maxHeartbeat = time.Second
+	// fetchWait is how long brokers hold a fetch while there is no message. Partitions that a rebalance adds are read after that: the
+	// client has one fetch of a broker in flight.
+	fetchWait = 500 * time.Millisecond
+	// maxSessionTimeout ends the attempts with longer session timeouts.
+	maxSessionTimeout = 5 * time.Minute
 )
 
-// options returns the client's options. A new group starts with the oldest message, as does one whose offset the
-// topic no longer has: no stored message is missed, and a repeated event does no harm.
-func (r *Reader) options() []kgo.Opt {
+// options returns the client's options. A new group starts with the oldest message. Messages of transactions are read once they are
+// committed; the records that end transactions are read too, because their offsets must be committed. An offset that the topic does not
+// have is left to adjust: the client would go on elsewhere without a word.
+func (s *session) options() []kgo.Opt {
 	return []kgo.Opt{
-		kgo.SeedBrokers(r.cfg.Brokers...),
+		kgo.SeedBrokers(s.cfg.Brokers...),
 		kgo.ClientID("tutti"),
-		kgo.ConsumerGroup(r.cfg.Group),
-		kgo.ConsumeTopics(r.cfg.Topic),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.ConsumerGroup(s.cfg.Group),
+		kgo.ConsumeTopics(s.cfg.Topic),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.KeepControlRecords(),
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(),
-		kgo.OnPartitionsCallbackBlocked(r.rebalancePending.set),
-		kgo.OnPartitionsRevoked(r.revoked),
-		kgo.OnPartitionsLost(r.lost),
-		kgo.SessionTimeout(r.cfg.SessionTimeout),
-		kgo.HeartbeatInterval(min(3*time.Second, r.cfg.SessionTimeout/3)),
-		kgo.RebalanceTimeout(r.cfg.RebalanceTimeout),
+		kgo.OnPartitionsCallbackBlocked(s.rebalancePending.set),
+		kgo.OnPartitionsAssigned(s.assigned),
+		kgo.OnPartitionsRevoked(s.revoked),
+		kgo.OnPartitionsLost(s.lost),
+		kgo.OnOffsetsFetched(s.offsetsFetched),
+		kgo.AdjustFetchOffsetsFn(s.adjust),
+		kgo.SessionTimeout(s.timeout),
+		kgo.HeartbeatInterval(min(maxHeartbeat, s.timeout/3)),
+		kgo.RebalanceTimeout(s.cfg.RebalanceTimeout),
 		kgo.FetchMaxBytes(maxFetchBytes),
 		kgo.FetchMaxPartitionBytes(maxFetchPartitionBytes),
+		kgo.FetchMaxWait(fetchWait),
 		kgo.MaxConcurrentFetches(2),
-		kgo.MetadataMinAge(min(metadataEvery, r.cfg.CheckEvery)),
+		kgo.MetadataMinAge(min(metadataEvery, s.cfg.CheckEvery)),
+		kgo.MetadataMaxAge(min(3*s.cfg.CheckEvery, time.Hour)),
 		kgo.DisableClientMetrics(),
 	}
 }

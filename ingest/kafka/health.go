@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -13,96 +14,197 @@ import (
 	"tutti/internal/retry"
 )
 
-// checkTimeout limits one check of the brokers, as does ten times the interval of checks.
-const checkTimeout = 5 * time.Second
+// state is what Health, the metric and the log say about a Reader, the same in all three.
+type state struct {
+	reader *Reader
 
-// Health returns nil when a broker answered the last check and reading continues. Its errors are CodeUnavailable,
-// with a message that is safe to display and a hint where there is one.
-func (r *Reader) Health() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.checkErr != nil {
-		return r.checkErr
-	}
-	return r.pollErr
+	mu         sync.Mutex
+	conditions conditions
+	fetchAt    time.Time // when conditions.fetch was set last
+	lag        int64
+	topicID    kadm.TopicID // the topic that was read last, by any session
+	running    bool
+	shown      error
 }
 
+// conditions are the reasons why a topic is not read as it should be, each nil where it does not hold.
+type conditions struct {
+	check  error // of the last check of brokers and topic
+	fetch  error // of reading a partition
+	group  error // while the group has not assigned the partitions to read, and where to begin
+	commit error // of the last commit
+}
+
+// first returns the condition that a reader should know first.
+func (c conditions) first() error {
+	return firstError(c.check, c.fetch, c.group, c.commit)
+}
+
+// change changes the conditions, and shows the result.
+func (s *state) change(change func(*conditions)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.running {
+		return
+	}
+	change(&s.conditions)
+	before, cfg := s.shown, s.reader.cfg
+	s.shown = s.conditions.first()
+	cfg.Metrics.setUp(s.reader, s.shown == nil)
+	switch {
+	case s.shown == nil && before != nil:
+		cfg.Logger.Info("a Kafka topic is up", "topic", cfg.Topic, "group", cfg.Group)
+	case s.shown == nil || before != nil && core.MessageOf(before) == core.MessageOf(s.shown):
+	case errors.Is(s.shown, errGroupWaits):
+		cfg.Logger.Info("a Kafka topic is down", "topic", cfg.Topic, "group", cfg.Group, "err", s.shown)
+	default:
+		cfg.Logger.Warn("a Kafka topic is down", "topic", cfg.Topic, "group", cfg.Group, "err", s.shown)
+	}
+}
+
+// noteWaiting notes that the group has not assigned partitions, unless a more exact reason is known.
+func (s *state) noteWaiting(waiting error) {
+	s.change(func(c *conditions) {
+		if c.group == nil {
+			c.group = waiting
+		}
+	})
+}
+
+func (s *state) setGroup(err error) { s.change(func(c *conditions) { c.group = err }) }
+
+func (s *state) setFetch(err error) {
+	s.change(func(c *conditions) { c.fetch, s.fetchAt = err, time.Now() })
+}
+
+// start sets the conditions of a Reader that has not read anything.
+func (s *state) start(waiting error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = true
+	s.conditions = conditions{check: core.NewError(core.CodeUnavailable, "no Kafka broker has answered yet"), group: waiting}
+	s.shown = s.conditions.first()
+	s.reader.cfg.Metrics.setUp(s.reader, false)
+}
+
+func (s *state) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running, s.shown = false, errNotRunning()
+	s.reader.cfg.Metrics.forget(s.reader)
+}
+
+func (s *state) health() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.shown
+}
+
+// setLag sets the number of messages that are not yet committed.
+func (s *state) setLag(lag int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lag = lag
+	s.reader.cfg.Metrics.setLag(s.reader, lag)
+}
+
+// last returns the topic that was read last, zero before one was, and its lag at the last check.
+func (s *state) last() (kadm.TopicID, int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.topicID, s.lag
+}
+
+func (s *state) setTopic(id kadm.TopicID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.topicID = id
+}
+
+// checkTimeout limits one check of the brokers, as does ten times the interval of checks. fetchErrorHolds is how long an error of
+// reading holds at least, while no further one comes: only the absence of errors shows that it has ended.
+const (
+	checkTimeout    = 5 * time.Second
+	fetchErrorHolds = 2 * time.Second
+)
+
 // runChecks checks the brokers periodically, for Health and the metrics.
-func (r *Reader) runChecks(ctx context.Context) {
-	admin := kadm.NewClient(r.client)
+func (s *session) runChecks(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := r.check(ctx, admin)
+		err := s.check(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		r.recordCheck(err)
-		r.cfg.Metrics.setUp(r, r.Health() == nil)
-		wait := r.cfg.CheckEvery
-		if err != nil {
+		s.state.change(func(c *conditions) {
+			c.check = err
+			if c.group == nil && time.Since(s.state.fetchAt) > max(fetchErrorHolds, s.cfg.CheckEvery) {
+				c.fetch = nil
+			}
+		})
+		wait := s.cfg.CheckEvery
+		if s.Health() != nil {
 			wait /= 5
 		}
 		_ = retry.Sleep(ctx, wait)
 	}
 }
 
-// recordCheck stores the result of a check, and logs when it changed.
-func (r *Reader) recordCheck(err error) {
-	r.mu.Lock()
-	before := r.checkErr
-	r.checkErr = err
-	if _, generation := r.client.GroupMetadata(); err == nil && generation >= 0 {
-		// The client is in its group again.
-		r.pollErr = nil
-	}
-	r.mu.Unlock()
-	switch {
-	case err != nil && (before == nil || before.Error() != err.Error()):
-		r.cfg.Logger.Warn("a topic cannot be read", "topic", r.cfg.Topic, "err", err)
-	case err == nil && before != nil:
-		r.cfg.Logger.Info("a topic is read", "topic", r.cfg.Topic, "group", r.cfg.Group)
-	}
-}
-
-// check reads the topic's metadata and its lag.
-func (r *Reader) check(ctx context.Context, admin *kadm.Client) error {
-	ctx, cancel := context.WithTimeout(ctx, min(checkTimeout, 10*r.cfg.CheckEvery))
+// check reads the topic's metadata and its lag. It ends the session when the topic was made anew: the client would never read that.
+func (s *session) check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, min(checkTimeout, 10*s.cfg.CheckEvery))
 	defer cancel()
-	metadata, err := admin.Metadata(ctx, r.cfg.Topic)
+	id, err := s.describe(ctx)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	anew := s.topicID != kadm.TopicID{} && s.topicID != id
+	s.topicID = id
+	s.mu.Unlock()
+	if anew {
+		s.cfg.Logger.Info("a topic was deleted and made anew", "topic", s.cfg.Topic, "group", s.cfg.Group)
+		s.endWith(errEnded)
+		return nil
+	}
+	lag, err := s.readLag(ctx)
 	if err != nil {
 		return unreachable(err)
 	}
-	if err := metadata.Topics[r.cfg.Topic].Err; err != nil {
-		return r.topicError(err)
-	}
-	lag, err := r.lag(ctx, admin)
-	if err != nil {
-		return unreachable(err)
-	}
-	r.cfg.Metrics.setLag(r, lag)
+	s.state.setLag(lag)
 	return nil
 }
 
-// lag returns the number of messages after the committed offsets of the partitions that this process reads.
-func (r *Reader) lag(ctx context.Context, admin *kadm.Client) (int64, error) {
-	if r.cfg.Metrics == nil {
-		return 0, nil
+// describe returns the id of the topic, zero if the brokers have none.
+func (s *session) describe(ctx context.Context) (kadm.TopicID, error) {
+	metadata, err := s.admin.Metadata(ctx, s.cfg.Topic)
+	if err != nil {
+		return kadm.TopicID{}, unreachable(err)
 	}
-	ends, err := admin.ListEndOffsets(ctx, r.cfg.Topic)
+	if err := metadata.Topics[s.cfg.Topic].Err; err != nil {
+		return kadm.TopicID{}, s.topicError(err)
+	}
+	return metadata.Topics[s.cfg.Topic].ID, nil
+}
+
+// readLag returns the number of messages after the committed offsets of the partitions that this process reads, without those of
+// transactions that are not committed.
+func (s *session) readLag(ctx context.Context) (int64, error) {
+	ends, err := s.admin.ListCommittedOffsets(ctx, s.cfg.Topic)
 	if err != nil {
 		return 0, err
 	}
-	starts, err := admin.ListStartOffsets(ctx, r.cfg.Topic)
+	starts, err := s.admin.ListStartOffsets(ctx, s.cfg.Topic)
 	if err != nil {
 		return 0, err
 	}
 	var lag int64
-	for partition, committed := range r.client.CommittedOffsets()[r.cfg.Topic] {
-		end, known := ends.Lookup(r.cfg.Topic, partition)
+	for partition, committed := range s.client.CommittedOffsets()[s.cfg.Topic] {
+		end, known := ends.Lookup(s.cfg.Topic, partition)
 		if !known || end.Err != nil {
 			continue
 		}
 		from := committed.Offset
-		if start, known := starts.Lookup(r.cfg.Topic, partition); known && start.Err == nil {
+		if start, known := starts.Lookup(s.cfg.Topic, partition); known && start.Err == nil {
 			from = max(from, start.Offset)
 		}
 		lag += max(0, end.Offset-from)
@@ -133,8 +235,24 @@ func unreachable(err error) error {
 	}
 }
 
-// groupError turns an error of a poll into a displayable one.
-func groupError(err error) error {
+// errGroupWaits is within the error of a group that has not assigned partitions yet, as at every start.
+var errGroupWaits = errors.New("no partition was assigned yet")
+
+// errWaiting returns the error of a process that waits for its consumer group.
+func (s *session) errWaiting() error {
+	return &core.Error{
+		Code: core.CodeUnavailable, Message: fmt.Sprintf("the Kafka consumer group %q has not assigned the partitions of topic %q to this process yet",
+			s.cfg.Group, s.cfg.Topic),
+		Hint: fmt.Sprintf("the group waits up to %s for a process that ended without leaving it, and up to %s for one that is busy",
+			s.timeout, s.cfg.RebalanceTimeout), Err: errGroupWaits,
+	}
+}
+
+// groupError turns an error of the consumer group into a displayable one.
+func (r *Reader) groupError(err error) error {
+	if errors.Is(err, kerr.TopicAuthorizationFailed) {
+		return r.topicError(err)
+	}
 	if errors.Is(err, kerr.GroupAuthorizationFailed) {
 		return &core.Error{
 			Code: core.CodeUnavailable, Message: "using the Kafka consumer group is not authorized",
@@ -142,4 +260,12 @@ func groupError(err error) error {
 		}
 	}
 	return core.WrapError(core.CodeUnavailable, "Kafka rejects reads at the moment", err)
+}
+
+// commitError turns an error of a commit into a displayable one.
+func commitError(err error) error {
+	return &core.Error{
+		Code: core.CodeUnavailable, Message: "Kafka rejects the commits of offsets",
+		Hint: "messages are read, and are read again after a restart; check the brokers and the rights of this client", Err: err,
+	}
 }

@@ -9,8 +9,9 @@ import (
 // Metrics holds the metrics of Readers. If several Readers read topics of the same name, the topic is up when all
 // of them are, and its lag is the sum of theirs. A nil *Metrics records nothing.
 type Metrics struct {
-	up  *prometheus.GaugeVec
-	lag *prometheus.GaugeVec
+	up     *prometheus.GaugeVec
+	lag    *prometheus.GaugeVec
+	missed *prometheus.CounterVec
 
 	mu      sync.Mutex
 	readers map[*Reader]readerState
@@ -25,15 +26,19 @@ type readerState struct {
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "tutti_kafka_up", Help: "1 when the brokers answer and the topic is read, else 0.",
+			Name: "tutti_kafka_up", Help: "1 when the brokers answer, the topic is read and its offsets are committed, else 0.",
 		}, []string{"topic"}),
 		lag: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "tutti_kafka_lag_messages",
 			Help: "Messages of the topic that are not yet committed, in the partitions that this process reads.",
 		}, []string{"topic"}),
+		missed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tutti_kafka_missed_offsets_total",
+			Help: "Offsets that the topic no longer had when they were to be read, as retention removes them; a difference run replaces them.",
+		}, []string{"topic"}),
 		readers: map[*Reader]readerState{},
 	}
-	reg.MustRegister(m.up, m.lag)
+	reg.MustRegister(m.up, m.lag, m.missed)
 	return m
 }
 
@@ -43,6 +48,12 @@ func (m *Metrics) setUp(r *Reader, up bool) {
 
 func (m *Metrics) setLag(r *Reader, lag int64) {
 	m.change(r, func(v *readerState) { v.lag = lag })
+}
+
+func (m *Metrics) addMissed(topic string, offsets int64) {
+	if m != nil {
+		m.missed.WithLabelValues(topic).Add(float64(offsets))
+	}
 }
 
 func (m *Metrics) change(r *Reader, change func(*readerState)) {

@@ -36,7 +36,11 @@ func fake(t *testing.T, partitions int32, opts ...kfake.Opt) (*kfake.Cluster, br
 
 func TestReader(t *testing.T) {
 	suite(t, func(t *testing.T, partitions int32) broker {
-		_, b := fake(t, partitions)
+		cluster, b := fake(t, max(1, partitions))
+		if partitions == 0 {
+			b.topic += "-later"
+		}
+		b.compact = cluster.Compact
 		return b
 	})
 }

@@ -12,13 +12,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"go.uber.org/goleak"
-
 	"tutti/ingest/kafka"
 	"tutti/internal/core"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds every wait of a test for something that must come.
 const patience = 30 * time.Second
@@ -43,6 +39,28 @@ type handler struct {
 	tries    int
 	refuse   func(values []string) error
 	waiting  chan struct{} // while set, Handle waits for it to be closed or its ctx to end
+	gaps     []core.TopicGap
+	noGap    int // how many gaps are refused
+}
+
+func (h *handler) Missed(_ context.Context, gap core.TopicGap) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.noGap--; h.noGap >= 0 {
+		return errRefused
+	}
+	h.gaps = append(h.gaps, gap)
+	return nil
+}
+
+// missed returns the number of gaps, the offsets of all, and the reason of the last one.
+func (h *handler) missed() (gaps int, offsets int64, reason string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, g := range h.gaps {
+		offsets, reason = offsets+g.Offsets, g.Reason
+	}
+	return len(h.gaps), offsets, reason
 }
 
 var errRefused = core.NewError(core.CodeOverloaded, "the queue is full")
@@ -112,6 +130,8 @@ type broker struct {
 	addresses []string
 	topic     string
 	group     string
+	// compact compacts topics at once, where the broker does not do so by itself.
+	compact func()
 }
 
 func (b broker) client(t *testing.T, opts ...kgo.Opt) *kgo.Client {
@@ -152,10 +172,15 @@ func numbered(prefix string, n int) []string {
 	return values
 }
 
+func (b broker) admin(t *testing.T) *kadm.Client {
+	t.Helper()
+	return kadm.NewClient(b.client(t))
+}
+
 // committed returns the sum of the group's committed offsets, which is the number of messages before them.
 func (b broker) committed(t *testing.T) int64 {
 	t.Helper()
-	offsets, err := kadm.NewClient(b.client(t)).FetchOffsets(t.Context(), b.group)
+	offsets, err := b.admin(t).FetchOffsets(t.Context(), b.group)
 	if err != nil {
 		return -1
 	}
@@ -250,6 +275,8 @@ func suite(t *testing.T, fresh func(t *testing.T, partitions int32) broker) {
 	t.Run("a refused batch is not in the way of a rebalance", func(t *testing.T) { refusedRebalance(t, fresh(t, 2)) })
 	t.Run("a topic that is missing is told and then read", func(t *testing.T) { missingTopic(t, fresh(t, 1)) })
 	t.Run("a stop ends and commits the batch in hand", func(t *testing.T) { stopCommits(t, fresh(t, 1)) })
+	topicSuite(t, fresh)
+	takeover(t, fresh)
 }
 
 func refusedIsNotCommitted(t *testing.T, b broker) {
@@ -341,6 +368,8 @@ func crash(t *testing.T, b broker) {
 
 type handlerFunc func(context.Context, []core.TopicMessage) error
 
+func (f handlerFunc) Missed(context.Context, core.TopicGap) error { return nil }
+
 func (f handlerFunc) Handle(ctx context.Context, messages []core.TopicMessage) error {
 	return f(ctx, messages)
 }
@@ -396,7 +425,7 @@ func missingTopic(t *testing.T, b broker) {
 	if core.HintOf(r.Health()) == "" {
 		t.Error("there is no hint")
 	}
-	if _, err := kadm.NewClient(b.client(t)).CreateTopic(t.Context(), 1, 1, nil, b.topic); err != nil {
+	if _, err := b.admin(t).CreateTopic(t.Context(), 1, 1, nil, b.topic); err != nil {
 		t.Fatal(err)
 	}
 	values := b.produce(t, 1, "a", "b")

@@ -11,6 +11,7 @@ import (
 
 	"tutti/consumers"
 	"tutti/consumers/run"
+	"tutti/ingest"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/queue/kv"
@@ -46,11 +47,13 @@ type filler struct {
 	drifted atomic.Pointer[[]string]
 	// full is a reason of Health while the queue holds as many Requests as it may, "" otherwise.
 	full atomic.Pointer[string]
+	// gaps has a reason of Health for each repository of which notifications were lost, until a job has found what they changed.
+	gaps atomic.Pointer[[]string]
 }
 
 // check updates what Health reports about the repositories and their requests.
 func (f *filler) check(ctx context.Context) error {
-	return errors.Join(f.checkFilled(ctx), f.checkDrift(ctx), f.checkFull(ctx))
+	return errors.Join(f.checkFilled(ctx), f.checkDrift(ctx), f.checkGaps(ctx), f.checkFull(ctx))
 }
 
 // checkFull updates full.
@@ -83,6 +86,46 @@ func (f *filler) checkDrift(ctx context.Context) error {
 			rc.Code, last.EndedAt.Format(time.RFC3339), last.Drift, last.JobID))
 	}
 	f.drifted.Store(&drifted)
+	return nil
+}
+
+// checkGaps updates gaps, and empties the cell of a gap that is closed.
+func (f *filler) checkGaps(ctx context.Context) error {
+	var gaps []string
+	for _, rc := range f.cfg.Repositories {
+		value, revision, err := f.queue.Cells().Cell(ctx, ingest.GapCell(rc.Code))
+		if err != nil {
+			return err
+		}
+		var gap ingest.Gap
+		if value == "" || json.Unmarshal([]byte(value), &gap) != nil {
+			continue
+		}
+		closed, open := false, false
+		err = f.eachJob(ctx, kv.JobFilter{Repository: rc.Code, Limit: jobsKept}, func(j core.Job) (done bool) {
+			if j.Scope == core.ScopeRepository && (j.ID == gap.JobID || j.StartedAt != nil && j.StartedAt.After(gap.At)) {
+				closed = closed || j.State == core.JobSucceeded || j.State == core.JobPartial
+				open = open || !j.State.Final()
+			}
+			return closed
+		})
+		if err != nil {
+			return err
+		}
+		if closed {
+			if err := f.queue.Cells().SetCell(ctx, ingest.GapCell(rc.Code), "", revision); err != nil && core.CodeOf(err) != core.CodeConflict {
+				return err
+			}
+			continue
+		}
+		next := "run tutti index --difference " + rc.Code
+		if open {
+			next = "job " + gap.JobID + " compares the repository with its index"
+		}
+		gaps = append(gaps, fmt.Sprintf("repository %s: %s (%d offsets, %s); %s", rc.Code, gap.Reason, gap.Offsets,
+			gap.At.Format(time.RFC3339), next))
+	}
+	f.gaps.Store(&gaps)
 	return nil
 }
 

@@ -68,6 +68,9 @@ func (a *App) Health(ctx context.Context) system.Health {
 	if drifted := a.filler.drifted.Load(); drifted != nil {
 		h.Reasons = append(h.Reasons, *drifted...)
 	}
+	if gaps := a.filler.gaps.Load(); gaps != nil {
+		h.Reasons = append(h.Reasons, *gaps...)
+	}
 	h.Reasons = append(append(h.Reasons, a.damageReasons()...), a.search.catalogues.Rejected()...)
 	for _, t := range a.builtIn.analysisTypes.Quarantined() {
 		h.Reasons = append(h.Reasons, fmt.Sprintf("schemas: validation by version %d of %q took longer than %s; register a later version",

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tidwall/gjson"
@@ -355,6 +356,64 @@ func TestKafkaUnreachable(t *testing.T) {
 		a := w.mustRequest(http.MethodGet, "/ready", http.StatusOK)
 		up := w.metric("tutti_kafka_up", "topic", songTopic)
 		return a.get("components.kafka").String() == "up" && up == 1, fmt.Sprintf("%s, tutti_kafka_up %v", a.raw, up)
+	})
+}
+
+// TestKafkaMissed: what retention removes from a topic before it is read is said in /ready and counted, and a run of the difference
+// finds what it would have changed.
+func TestKafkaMissed(t *testing.T) {
+	t.Parallel()
+	b := startBroker(t)
+	var hold atomic.Bool
+	release := make(chan struct{})
+	w := newWorld(t, settings{repository: b.notifications(songTopic), song: testkit.SongConfig{
+		BeforePage: func(*testkit.SongServer, int, testkit.PageCall) {
+			if hold.Load() {
+				<-release
+			}
+		},
+	}})
+	ids := w.fill("S1", 20)
+	w.start()
+	w.run("", "", core.JobSucceeded)
+	b.produce(songTopic, 0, songEvent(code, "S1", ids[0], "PUBLISHED"))
+	w.awaitOutcomes(core.OutcomeIndexed, 20)
+	w.eventually(wait, func() (bool, string) {
+		lag := w.metric("tutti_kafka_lag_messages", "topic", songTopic)
+		return lag == 0, fmt.Sprintf("a lag of %v", lag)
+	})
+	w.stop()
+
+	w.song.SetState(ids[0], "UNPUBLISHED")
+	w.put("S1", ids[1], `"experiment":{"changed":true}`)
+	for _, id := range append(ids[:2:2], w.fill("S2", 3)...) {
+		b.produce(songTopic, 0, songEvent(code, "any", id, "PUBLISHED"))
+	}
+	if err := b.cluster.DeleteRecords(songTopic, 0, 6); err != nil {
+		t.Fatal(err)
+	}
+	hold.Store(true) // /ready has the reason while the run lasts
+	w.start()
+	job := ""
+	w.eventually(wait, func() (bool, string) {
+		reasons := w.mustRequest(http.MethodGet, "/ready", http.StatusOK).get("reasons").String()
+		_, after, found := strings.Cut(reasons, fmt.Sprintf(`repository %s: the Kafka topic \"%s\" removed messages before they were read (5 offsets, `, code, songTopic))
+		_, after, _ = strings.Cut(after, "; job ")
+		job, _, _ = strings.Cut(after, " compares the repository with its index")
+		return found && job != "", reasons
+	})
+	close(release)
+	ended := w.awaitJob(job)
+	if ended.Get("state").String() != string(core.JobSucceeded) || !ended.Get("difference").Bool() || ended.Get("cause").String() != string(core.CauseKafka) {
+		t.Errorf("the job of the missed messages: %s", ended.Raw)
+	}
+	w.awaitConverged(wait)
+	if n := w.metric("tutti_kafka_missed_offsets_total", "topic", songTopic); n != 5 {
+		t.Errorf("the metric counts %v offsets, want 5", n)
+	}
+	w.eventually(wait, func() (bool, string) {
+		reasons := w.mustRequest(http.MethodGet, "/ready", http.StatusOK).get("reasons").String()
+		return !strings.Contains(reasons, "before they were read"), reasons
 	})
 }
 

@@ -22,6 +22,14 @@ func (m TopicMessage) Position() string {
 	return fmt.Sprintf("partition %d, offset %d", m.Partition, m.Offset)
 }
 
+// TopicGap is a part of a Kafka topic that was removed before it was read.
+type TopicGap struct {
+	// Offsets is the number of offsets that were not read and are known of. There may be fewer messages than offsets.
+	Offsets int64
+	// Reason says what happened, as a clause that may be shown to clients.
+	Reason string
+}
+
 // NotificationResult is the result of processing the events of one notification.
 type NotificationResult struct {
 	// Accepted is the number of events whose Request the queue has stored.
