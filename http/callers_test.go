@@ -70,7 +70,7 @@ func TestHalfSentBodiesOfOneCaller(t *testing.T) {
 
 // TestSlowBodiesLoseTheirMemory: a body that waits for memory is received once one that is too slow has lost it.
 func TestSlowBodiesLoseTheirMemory(t *testing.T) {
-	const target, size = "/notifications/song.ca", 10 << 20
+	const target, size = "/notifications/song.ca", 8 << 20
 	inBudget(t, holding(), func(c crowd, b *budget.Budget) {
 		for _, address := range []string{"10.0.0.1", "10.0.0.2"} {
 			for range 3 {
@@ -82,7 +82,7 @@ func TestSlowBodiesLoseTheirMemory(t *testing.T) {
 		waiting := c.ask("10.0.0.3", posting(target, size, "1"+strings.Repeat(" ", size-1)))
 		defer func() { _ = waiting.Close() }()
 		time.Sleep(8 * time.Second)
-		c.want("beside six bodies of 10 MiB", waiting, -1)
+		c.want("beside six bodies of 8 MiB", waiting, -1)
 		time.Sleep(time.Second / 2)
 		c.want("once they were too slow", waiting, http.StatusAccepted)
 		if d := time.Since(began); d != 10*time.Second {

@@ -158,6 +158,7 @@ func (s *session) assigned(_ context.Context, client *kgo.Client, added map[stri
 // revoked commits the pending offsets before partitions are assigned to another process. The client calls it while no
 // batch is in flight.
 func (s *session) revoked(ctx context.Context, _ *kgo.Client, partitions map[string][]int32) {
+	<-s.ready
 	s.commit(ctx)
 	s.dropUncommitted(partitions)
 }

@@ -33,6 +33,7 @@ func (s *session) offsetsFetched(_ context.Context, _ *kgo.Client, resp *kmsg.Of
 // these, at its start once the handler has stored what replaces the messages in between. It retries until ctx ends, as it does at the
 // next rebalance.
 func (s *session) adjust(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+	<-s.ready
 	for attempt := 0; ; attempt++ {
 		err := s.findGap(ctx, offsets[s.cfg.Topic])
 		if err == nil {

@@ -19,9 +19,11 @@ import (
 type session struct {
 	*Reader
 
-	timeout          time.Duration // Config.SessionTimeout, or longer where the brokers reject that
-	client           *kgo.Client
-	admin            *kadm.Client
+	timeout time.Duration // Config.SessionTimeout, or longer where the brokers reject that
+	client  *kgo.Client
+	admin   *kadm.Client
+	// ready is closed when client and admin are set: callbacks of the client may run before.
+	ready            chan struct{}
 	closing          sync.Once
 	rebalancePending rebalanceSignal
 	end              context.CancelCauseFunc // ends the session; its cause says why
@@ -47,12 +49,13 @@ var errEnded = errors.New("the session must begin anew")
 
 // newSession returns a session whose client connects in the background.
 func (r *Reader) newSession(handling context.Context, timeout time.Duration) (*session, error) {
-	s := &session{Reader: r, timeout: timeout, rebalancePending: make(rebalanceSignal, 1), uncommitted: map[int32]position{}, fetched: map[int32]string{}}
+	s := &session{Reader: r, timeout: timeout, ready: make(chan struct{}), rebalancePending: make(rebalanceSignal, 1), uncommitted: map[int32]position{}, fetched: map[int32]string{}}
 	client, err := kgo.NewClient(append(s.options(), kgo.WithContext(handling))...)
 	if err != nil {
 		return nil, core.WrapError(core.CodeInvalid, "starting the Kafka reader", err)
 	}
 	s.client, s.admin = client, kadm.NewClient(client)
+	close(s.ready)
 	return s, nil
 }
 

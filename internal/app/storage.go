@@ -183,10 +183,13 @@ func (s *storage) openEngine(ctx context.Context) error {
 		if err := checkUsable(s.cfg, backup.PartIndex); err != nil {
 			return err
 		}
-		s.engine, err = indexembedded.Open(indexembedded.Config{
+		cfg := indexembedded.Config{
 			Dir: filepath.Join(s.cfg.DataDir, "index"), Logger: s.log.With("component", "index"), Grown: func(alias string) { s.grown(alias) },
-			Memory: s.memory.Reads,
-		})
+		}
+		if s.memory != nil { // a command that opens the parts of a stopped tutti has none
+			cfg.Memory = s.memory.Reads
+		}
+		s.engine, err = indexembedded.Open(cfg)
 	}
 	if err != nil {
 		return err

@@ -143,7 +143,7 @@ func open(ctx context.Context, cfg Config, server natsconn.InProcessServer) (*Qu
 // setUp creates the streams and opens the bucket.
 func (q *Queue) setUp(ctx context.Context) error {
 	if err := deadletter.Renew(ctx, q.conn, q.cfg.Replicas); err != nil {
-		q.log.Warn("dead letters of an earlier version may come back after a crash", "err", err)
+		return err
 	}
 	streams, err := q.conn.SetUp(ctx)
 	if err != nil {

@@ -13,46 +13,53 @@ const (
 	// copySuffix ends the name of the stream that Renew copies a stream to, copyPrefix starts its subjects.
 	copySuffix = "_COPY"
 	copyPrefix = "tutti.copy."
-	// metadataComplete marks a copy that has every message.
+	// metadataComplete marks a copy that has every message, metadataRenewing a stream whose messages are only in its copy.
 	metadataComplete = "tutti.complete"
+	metadataRenewing = "tutti.renewing"
 )
 
 // Renew rewrites the stream of cfg if an earlier version of tutti has set it up with a limit of one message for each subject, and sets cfg.
 // The server does not store what such a limit removes: after a crash it brings back the messages whose newer ones are gone, also after the
 // limit has ended, as long as its files have them. So the messages are copied to another stream and back, and all files are deleted in
-// between. change may add headers to the copy of a message with a sequence. After a crash it continues at the next start. The stream must
-// not be written to by other processes.
+// between. change may add headers to the copy of a message with a sequence. After a crash it continues at the next start; a stream that
+// cannot be copied stays as it is, which is logged. The stream must not be written to by other processes.
 func (c *Conn) Renew(ctx context.Context, cfg jetstream.StreamConfig, change func(copied *nats.Msg, sequence uint64)) error {
-	err := c.renew(ctx, cfg, change)
-	return WrapError("renewing the stream "+cfg.Name, err)
+	return WrapError("renewing the stream "+cfg.Name, c.renew(ctx, cfg, change))
 }
 
 func (c *Conn) renew(ctx context.Context, cfg jetstream.StreamConfig, change func(*nats.Msg, uint64)) error {
-	stream, err := c.JS.Stream(ctx, cfg.Name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil
-	}
-	if err != nil {
+	var stream jetstream.Stream
+	err := c.RetryStart(ctx, func(ctx context.Context) (err error) {
+		stream, err = c.JS.Stream(ctx, cfg.Name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			stream, err = nil, nil
+		}
+		return WrapError("reading the stream "+cfg.Name, err)
+	})
+	if err != nil || stream == nil {
 		return err
 	}
-	limited := stream.CachedInfo().Config.MaxMsgsPerSubject == 1
-	saved, err := c.JS.Stream(ctx, cfg.Name+copySuffix)
-	complete := err == nil && saved.CachedInfo().Config.Metadata[metadataComplete] != ""
-	switch {
-	case err != nil && !errors.Is(err, jetstream.ErrStreamNotFound):
-		return err
-	case !limited && !complete:
+	before := stream.CachedInfo().Config
+	limited := before.MaxMsgsPerSubject == 1
+	if !limited && before.Metadata[metadataRenewing] == "" {
 		return nil
+	}
+	saved, err := c.copyOf(ctx, stream)
+	if limited && err == nil && (saved == nil || saved.CachedInfo().Config.Metadata[metadataComplete] == "") {
+		saved, err = c.saveCopy(ctx, stream, change)
+	}
+	if limited && err != nil {
+		c.Log.Warn("a stream of an earlier version cannot be renewed: what was removed from it may come back after a crash", "stream", cfg.Name, "err", err)
+		return nil
+	}
+	if err != nil || saved == nil {
+		return err
 	}
 	if limited {
-		if !complete {
-			if saved, err = c.saveCopy(ctx, stream, change); err != nil {
-				return err
-			}
-		}
 		if err := stream.Purge(ctx); err != nil {
 			return err
 		}
+		cfg.Metadata = map[string]string{metadataRenewing: "true"}
 		if _, err := c.createStream(ctx, cfg); err != nil {
 			return err
 		}
@@ -71,6 +78,17 @@ func (c *Conn) renew(ctx context.Context, cfg jetstream.StreamConfig, change fun
 	return c.JS.DeleteStream(ctx, saved.CachedInfo().Config.Name)
 }
 
+// copyOf returns the copy of a stream, nil if there is none.
+func (c *Conn) copyOf(ctx context.Context, stream jetstream.Stream) (jetstream.Stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
+	defer cancel()
+	saved, err := c.JS.Stream(ctx, stream.CachedInfo().Config.Name+copySuffix)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil, nil
+	}
+	return saved, err
+}
+
 // saveCopy copies a stream, except its probe, to a new one and marks that as complete.
 func (c *Conn) saveCopy(ctx context.Context, stream jetstream.Stream, change func(*nats.Msg, uint64)) (jetstream.Stream, error) {
 	from := stream.CachedInfo().Config
@@ -78,10 +96,12 @@ func (c *Conn) saveCopy(ctx context.Context, stream jetstream.Stream, change fun
 		Name: from.Name + copySuffix, Description: "Copy of " + from.Name + " while it is renewed", Subjects: []string{copyPrefix + ">"},
 		Storage: from.Storage, Replicas: from.Replicas, AllowRollup: true, AllowMsgTTL: from.AllowMsgTTL,
 	}
-	if err := c.JS.DeleteStream(ctx, cfg.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+	creating, cancel := context.WithTimeout(ctx, CallTimeout) // credentials may not allow it: then the server does not answer
+	defer cancel()
+	if err := c.JS.DeleteStream(creating, cfg.Name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, err
 	}
-	saved, err := c.JS.CreateStream(ctx, cfg)
+	saved, err := c.JS.CreateStream(creating, cfg)
 	if err != nil {
 		return nil, err
 	}
