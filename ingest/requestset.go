@@ -77,7 +77,7 @@ func (in *requestSet) put(r core.Request) {
 
 // submit stores all Requests of a set. After an error some may be stored; storing them again is safe.
 func (s *runs) submit(ctx context.Context, in *requestSet) error {
-	if _, err := s.submitRecords(ctx, in); err != nil {
+	if err := s.submitRecords(ctx, in); err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
@@ -91,8 +91,8 @@ func (s *runs) submit(ctx context.Context, in *requestSet) error {
 	return g.Wait()
 }
 
-// submitRecords stores the Requests of records and returns how many are stored, all of them if there is no error.
-func (s *sender) submitRecords(ctx context.Context, in *requestSet) (stored int, err error) {
+// submitRecords stores the Requests of records, all of them if there is no error.
+func (s *sender) submitRecords(ctx context.Context, in *requestSet) (err error) {
 	now := s.now()
 	for i := range in.records {
 		in.records[i].ID, in.records[i].ReceivedAt = orNewID(in.requestID), now
@@ -103,10 +103,9 @@ func (s *sender) submitRecords(ctx context.Context, in *requestSet) (stored int,
 			err = fmt.Errorf("publishing a %s request: %w", r.Scope, errs[i])
 			continue
 		}
-		stored++
 		s.receive(r.Repository, r.Cause, r.Kind)
 	}
-	return stored, err
+	return err
 }
 
 func (r runKey) scope() core.Scope {

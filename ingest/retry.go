@@ -89,7 +89,7 @@ func (s *retries) RetryPage(
 		records.put(r)
 		retried++
 	}
-	if _, err = s.submitRecords(ctx, records); err != nil {
+	if err = s.submitRecords(ctx, records); err != nil {
 		return 0, 0, err
 	}
 	did, cannot, err := s.retryEach(ctx, others, requestID)

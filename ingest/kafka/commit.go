@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"time"
 
@@ -46,10 +47,7 @@ var errNotOwner = errors.New("this process has left the group since it read the 
 // messages again.
 func (s *session) commit(ctx context.Context) {
 	s.mu.Lock()
-	offsets, member := make(map[int32]position, len(s.uncommitted)), s.member
-	for partition, p := range s.uncommitted {
-		offsets[partition] = p
-	}
+	offsets, member := maps.Clone(s.uncommitted), s.member
 	s.mu.Unlock()
 	if len(offsets) == 0 {
 		return

@@ -245,8 +245,8 @@ func gapWhileBusy(t *testing.T, b broker) {
 func compacted(t *testing.T, b broker) {
 	admin := b.admin(t)
 	settings := map[string]*string{
-		"cleanup.policy": ptr("compact"), "segment.ms": ptr("100"), "min.cleanable.dirty.ratio": ptr("0.01"), "min.compaction.lag.ms": ptr("0"),
-		"delete.retention.ms": ptr("0"),
+		"cleanup.policy": new("compact"), "segment.ms": new("100"), "min.cleanable.dirty.ratio": new("0.01"), "min.compaction.lag.ms": new("0"),
+		"delete.retention.ms": new("0"),
 	}
 	if _, err := admin.CreateTopic(t.Context(), 1, 1, settings, b.topic); err != nil {
 		t.Fatal(err)
@@ -290,8 +290,6 @@ func compacted(t *testing.T, b broker) {
 	}
 	o.awaitUp(t, r)
 }
-
-func ptr(s string) *string { return &s }
 
 // readAll returns the values of partition 0 before an offset.
 func (b broker) readAll(t *testing.T, end int64) []string {

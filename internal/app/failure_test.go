@@ -264,7 +264,9 @@ func TestQueueFull(t *testing.T) {
 	if a, err := w.request(http.MethodPost, runPath("S1")); err != nil || a.status != http.StatusServiceUnavailable {
 		t.Errorf("a run: status %d, %v, want 503", a.status, err)
 	}
-	w.trigger("S1", ids[0]) // replaces the one that waits
+	if a, err := w.request(http.MethodPost, recordPath("S1", ids[0])); err != nil || a.status != http.StatusServiceUnavailable {
+		t.Errorf("a record whose request waits: status %d, %v, want 503", a.status, err)
+	}
 	w.engine.setDown(false)
 	w.awaitPaused(false)
 	w.eventually(wait, func() (bool, string) {

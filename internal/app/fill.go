@@ -70,6 +70,18 @@ func (f *filler) checkFull(ctx context.Context) error {
 	return nil
 }
 
+// reasons returns what Health reports about the content of indices.
+func (f *filler) reasons(ctx context.Context) []string {
+	reasons := f.neverIndexedReasons(ctx)
+	if drifted := f.drifted.Load(); drifted != nil {
+		reasons = append(reasons, *drifted...)
+	}
+	if gaps := f.gaps.Load(); gaps != nil {
+		reasons = append(reasons, *gaps...)
+	}
+	return reasons
+}
+
 // checkDrift updates drifted.
 func (f *filler) checkDrift(ctx context.Context) error {
 	var drifted []string

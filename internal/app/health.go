@@ -64,13 +64,7 @@ func (a *App) Health(ctx context.Context) system.Health {
 		h.Components["queue"] = system.ComponentDegraded
 		h.Reasons = append(h.Reasons, *full)
 	}
-	h.Reasons = append(h.Reasons, a.filler.neverIndexedReasons(ctx)...)
-	if drifted := a.filler.drifted.Load(); drifted != nil {
-		h.Reasons = append(h.Reasons, *drifted...)
-	}
-	if gaps := a.filler.gaps.Load(); gaps != nil {
-		h.Reasons = append(h.Reasons, *gaps...)
-	}
+	h.Reasons = append(h.Reasons, a.filler.reasons(ctx)...)
 	h.Reasons = append(append(h.Reasons, a.damageReasons()...), a.search.catalogues.Rejected()...)
 	for _, t := range a.builtIn.analysisTypes.Quarantined() {
 		h.Reasons = append(h.Reasons, fmt.Sprintf("schemas: validation by version %d of %q took longer than %s; register a later version",

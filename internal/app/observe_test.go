@@ -138,6 +138,11 @@ func TestLogsHoldNoBodies(t *testing.T) {
 	w.engine.injectFaults(false)
 	w.awaitJob(empty)
 	w.awaitJob(whole)
+	w.song.ClearFaults() // of which the records may have got all
+	w.song.Fail(testkit.Fault{
+		Path: regexp.MustCompile("/paginated"), Times: 1, Status: http.StatusInternalServerError, ContentType: "application/json",
+		Body: `{"message":"` + marker + `"}`,
+	})
 	w.run("S1", "", core.JobPartial) // with those that are rejected
 	if n := len(w.deadLettersByRecord()); n < 6 {
 		t.Errorf("%d dead letters: too little failed to prove anything", n)

@@ -20,7 +20,7 @@ func run(scope core.Scope, repository, job string) core.Request {
 		r.Page = &core.Page{Limit: 10}
 	case core.ScopeRepository, core.ScopeIDs:
 		r.Organization = ""
-	case core.ScopeRecord, core.ScopeRecords, core.ScopeOrganization:
+	case core.ScopeRecord, core.ScopeRecords, core.ScopeOrganization, core.ScopeRetry:
 	}
 	return r
 }

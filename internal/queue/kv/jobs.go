@@ -266,7 +266,7 @@ func update[T any](ctx context.Context, j *Jobs, key string, change func(*T) err
 		if bytes.Equal(old, data) {
 			return value, nil
 		}
-		err = j.bucket.update(ctx, key, data, revision)
+		err = j.update(ctx, key, data, revision)
 		if err == nil {
 			return value, nil
 		}

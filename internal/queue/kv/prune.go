@@ -86,7 +86,7 @@ func (j *Jobs) renew(ctx context.Context, cells map[string]cellContent, before t
 		if !cell.writtenAt.Before(before) {
 			continue
 		}
-		err := j.bucket.update(ctx, strings.TrimPrefix(subject, prefix), []byte(cell.value), cell.sequence)
+		err := j.update(ctx, strings.TrimPrefix(subject, prefix), []byte(cell.value), cell.sequence)
 		if err != nil && !natsconn.IsConflict(err) {
 			return natsconn.WrapError("writing a cell again", err)
 		}

@@ -257,13 +257,12 @@ func (c *Conn) probeStream(ctx context.Context, stream string) error {
 	if errors.Is(err, jetstream.ErrNoStreamResponse) {
 		return fmt.Errorf("%w: %w", errOtherSettings, err)
 	}
-	if api, ok := errors.AsType[*jetstream.APIError](err); ok {
-		switch api.ErrorCode {
-		case errCodeStoreFailed: // the stream is full: it answers, and stores again when messages have been processed
-			return nil
-		case errCodeRollupFailed:
-			return fmt.Errorf("%w: %w", errOtherSettings, err)
-		}
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	if ok && api.ErrorCode == errCodeStoreFailed {
+		return nil // the stream is full: it answers, and stores again when messages have been processed
+	}
+	if ok && api.ErrorCode == errCodeRollupFailed {
+		return fmt.Errorf("%w: %w", errOtherSettings, err)
 	}
 	return err
 }

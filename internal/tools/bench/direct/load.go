@@ -71,7 +71,7 @@ func (l Load) RunConnections(ctx context.Context, connections int, lasts time.Du
 		if conns[c], err = (&net.Dialer{}).DialContext(ctx, "tcp", l.address); err != nil {
 			return Result{}, core.WrapError(core.CodeUnavailable, "connecting to the server", err)
 		}
-		defer conns[c].Close()
+		defer func() { _ = conns[c].Close() }()
 	}
 	ctx, cancel := context.WithTimeout(ctx, lasts)
 	defer cancel()

@@ -188,8 +188,10 @@ func sample() results.All {
 		results.Ratio("beside / alone", nil, []float64{100, 104}, []float64{100}),
 		results.Ratio("lone", nil, []float64{100}, []float64{200}),
 	)
-	return results.All{Reports: []results.Report{report, {Name: "other", Figures: []results.Figure{{Name: "lost", Values: []float64{0}}}}},
-		Failed: map[string]string{"third": "no engine"}}
+	return results.All{
+		Reports: []results.Report{report, {Name: "other", Figures: []results.Figure{{Name: "lost", Values: []float64{0}}}}},
+		Failed:  map[string]string{"third": "no engine"},
+	}
 }
 
 const wantLines = "  documents/s      16,000   15,000 to 1,234,567   ≥ 15,000   met\n" +
