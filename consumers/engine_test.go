@@ -92,13 +92,13 @@ func (e *engine) Write(ctx context.Context, b core.Batch) ([]core.Result, error)
 	results := make([]core.Result, len(b.Items))
 	for i, it := range b.Items {
 		if e.next != nil && b.Index == core.NextAlias("analyses") {
-			results[i] = e.next.apply(it, slices.Clone(b.Document(i)))
+			results[i] = e.next.lockedApply(it, slices.Clone(b.Document(i)))
 			e.outcomes[results[i].Outcome]++
 			continue
 		}
 		results[i] = e.apply(it, slices.Clone(b.Document(i)))
 		if e.next != nil {
-			next := e.next.apply(it, slices.Clone(b.Document(i)))
+			next := e.next.lockedApply(it, slices.Clone(b.Document(i)))
 			if results[i].Mirrored, results[i].NextVersion = true, next.CurrentVersion; next.Outcome == core.OutcomeRejected {
 				results[i] = next
 			}
@@ -106,6 +106,12 @@ func (e *engine) Write(ctx context.Context, b core.Batch) ([]core.Result, error)
 		e.outcomes[results[i].Outcome]++
 	}
 	return results, nil
+}
+
+func (e *engine) lockedApply(it core.BatchItem, source []byte) core.Result {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.apply(it, source)
 }
 
 func (e *engine) apply(it core.BatchItem, source []byte) core.Result {
