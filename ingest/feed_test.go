@@ -1,6 +1,7 @@
 package ingest_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -460,5 +461,48 @@ func TestFeedBoundsPoison(t *testing.T) {
 	rest := letters[at]
 	if rest.Attempts != 2000 || rest.Position != "partition 3, offset 4099" || !strings.Contains(rest.Hint, "more than 10000 messages") {
 		t.Errorf("the last letter: %+v", rest)
+	}
+}
+
+// TestFeedMissed: messages that a topic lost queue a run of the difference for each repository that they may concern, one while it is
+// queued, and their offsets add up in the repository's cell; nothing is stored when the queue rejects the run.
+func TestFeedMissed(t *testing.T) {
+	for name, tt := range map[string]struct {
+		cfg  ingest.FeedConfig
+		want []string
+	}{
+		"events":   {ingest.FeedConfig{Topic: "t", Repositories: []string{"song.ca", "lyric"}}, []string{"run lyric", "run song.ca"}},
+		"requests": {ingest.FeedConfig{Topic: "t", Requests: true}, []string{"run local", "run lyric", "run lyric.4", "run song.ca", "run song.uk"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			f, err := w.service.NewFeed(tt.cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.publish = func(core.Request) error { return core.NewError(core.CodeOverloaded, "the queue is full") }
+			if err := f.Missed(t.Context(), core.TopicGap{Offsets: 5, Reason: "r"}); core.CodeOf(err) != core.CodeOverloaded {
+				t.Errorf("with a full queue: %v", err)
+			}
+			w.publish = nil
+			for range 2 {
+				if err := f.Missed(t.Context(), core.TopicGap{Offsets: 5, Reason: "r"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := w.asked(); !slices.Equal(got, tt.want) {
+				t.Errorf("requested %q, want %q", got, tt.want)
+			}
+			for _, r := range w.requests() {
+				if !r.Difference || r.Cause != core.CauseKafka {
+					t.Errorf("request %+v", r)
+				}
+				value, _, err := w.Cell(t.Context(), ingest.GapCell(r.Repository))
+				var gap ingest.Gap
+				if err != nil || json.Unmarshal([]byte(value), &gap) != nil || gap.Offsets != 10 || gap.JobID != r.JobID || gap.Topic != "t" || gap.Reason != "r" {
+					t.Errorf("the cell of %s: %q, %v", r.Repository, value, err)
+				}
+			}
+		})
 	}
 }
