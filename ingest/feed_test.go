@@ -472,7 +472,7 @@ func TestFeedMissed(t *testing.T) {
 		want []string
 	}{
 		"events":   {ingest.FeedConfig{Topic: "t", Repositories: []string{"song.ca", "lyric"}}, []string{"run lyric", "run song.ca"}},
-		"requests": {ingest.FeedConfig{Topic: "t", Requests: true}, []string{"run local", "run lyric", "run lyric.4", "run song.ca", "run song.uk"}},
+		"requests": {ingest.FeedConfig{Topic: "t", Requests: true}, []string{"run local", "run lyric", "run lyric.4", "run song.ca", "run song.jp"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, nil)
