@@ -47,7 +47,7 @@ func TestJobIDs(t *testing.T) {
 			run(core.ScopeOrganization, "other", "a.b"), run(core.ScopeRepository, "song", "ü"), run(core.ScopeIDs, "song", "list"))
 		check("a.b", "list", "page", "ü")
 		c := mustConsumer(t, q, core.ClassRuns, queue.ConsumerConfig{})
-		inHand := fetch(t, c)
+		inHand := fetchAll(t, c, 2)
 		check("a.b", "list", "page", "ü")
 		mustAck(t, inHand...)
 		check("a.b", "page")
