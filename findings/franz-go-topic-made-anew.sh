@@ -3,9 +3,9 @@
 #
 # Every poll ends with UNKNOWN_TOPIC_ID, and no record of the new topic comes, however long the client runs; a new client, or
 # PurgeTopicsFromConsuming and AddConsumeTopics, reads it at once. This is as documented in franz-go's metadata.go ("we do not adopt the new
-# ID"); the surprise is for whom retries a consumer's errors and waits. Apache Kafka 3.9.1 behaves the same as broker.
+# ID"); it surprises a client that retries and waits.
 #
-# Needs Go and its module proxy. Exits 0 when the behaviour is as described, 1 when it has changed.
+# Needs Go and access to Go modules. Exits 0 when the behaviour is as described, 1 when it has changed.
 set -euo pipefail
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
