@@ -16,7 +16,7 @@ SEQUENTIAL := ^Test(Auth|BadDocuments|BuiltIn(Guard|Read$$|Refuses)|Catalogue(Ar
 # The packages whose tests take the number of their random cases from testkit.Cases.
 RANDOM := ./consumers/... ./http ./internal/filter/sqon ./internal/index/embedded/... ./internal/search/graphql
 
-.PHONY: help build test race lint fmt test-services services-start services-stop deployment schemathesis release fuzz mutation chaos chaos-kills memory bench ci
+.PHONY: help build test race lint fmt test-services services-start services-stop deployment schemathesis release fuzz matrix mutation chaos chaos-kills memory bench ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 18
@@ -54,6 +54,9 @@ services-stop: ## stop what services-start started
 
 test-services: ## the same suites on the real services and on every engine
 	deploy/local/test-services
+
+matrix: ## the suites on the engines that CI does not have, and upgrades of an engine beneath a running tutti (an hour)
+	TUTTI_ENGINES='elasticsearch-7 elasticsearch-9 opensearch-2' deploy/local/test-services
 
 deployment: ## Prometheus' rules, the Helm chart and the unit, checked by their own tools (needs Python)
 	deploy/local/deployment

@@ -187,6 +187,14 @@ func (w *world) awaitOutcomes(o core.Outcome, n int) {
 	})
 }
 
+// waitFor waits until release is closed, or the test ends: a server of the test, which waits for its requests, can be closed then.
+func waitFor(t *testing.T, release <-chan struct{}) {
+	select {
+	case <-release:
+	case <-t.Context().Done():
+	}
+}
+
 // deadLettersByRecord returns all dead letters by their record ids.
 func (w *world) deadLettersByRecord() map[string]core.DeadLetter {
 	w.t.Helper()

@@ -194,7 +194,7 @@ func TestRollbackAtOnce(t *testing.T) {
 	release := make(chan struct{})
 	w := startWorld(t, settings{song: testkit.SongConfig{BeforePage: func(*testkit.SongServer, int, testkit.PageCall) {
 		if held.Load() {
-			<-release
+			waitFor(t, release)
 		}
 	}}})
 	w.dropAtEnd(core.NextAlias(w.alias))
@@ -264,7 +264,7 @@ func TestRebuildAfterRun(t *testing.T) {
 		switch pages.Add(1) {
 		case 1:
 			close(held)
-			<-release
+			waitFor(t, release)
 		case 2: // of the rebuild
 			s.SetState("late", "UNPUBLISHED")
 		}
