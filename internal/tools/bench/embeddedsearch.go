@@ -111,7 +111,7 @@ func (r *embeddedRun) run(ctx context.Context) (err error) {
 	if r.hits, err = timeSearches(ctx, x, hitRequests()); err != nil {
 		return err
 	}
-	r.memory = float64(heapInUse()-before) / megabyte
+	r.memory = (heapInUse() - before) / megabyte
 	size, err := folderBytes(dir)
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func (r *embeddedRun) write(ctx context.Context, x *embedded.Index) error {
 }
 
 // rewrite measures memory and disk after rewriting all documents, and readers beside a writer.
-func (r *embeddedRun) rewrite(ctx context.Context, x *embedded.Index, dir string, before uint64) error {
+func (r *embeddedRun) rewrite(ctx context.Context, x *embedded.Index, dir string, before float64) error {
 	raw, written := r.raw, r.written
 	analyses := testkit.GenerateAnalyses(standin.Seed, testkit.GenerateStudies(1)[0], min(studyPart, r.documents))
 	var err error
@@ -185,7 +185,7 @@ func (r *embeddedRun) rewrite(ctx context.Context, x *embedded.Index, dir string
 	if _, err := timeSearches(ctx, x, facetRequests()); err != nil {
 		return err
 	}
-	r.memoryAfter = float64(heapInUse()-before) / megabyte
+	r.memoryAfter = (heapInUse() - before) / megabyte
 	size, err := folderBytes(dir)
 	r.diskAfter = float64(size) / float64(raw)
 	return err

@@ -214,12 +214,14 @@ func (s *submitter) paging(ctx context.Context, b *bench, report *results.Report
 	return nil
 }
 
-// heapInUse returns the bytes of the heap in use after a garbage collection.
-func heapInUse() uint64 {
+// heapInUse returns the bytes of the heap in use. The second garbage collection frees what had finalizers in the first, such as the
+// connections of what was measured before.
+func heapInUse() float64 {
+	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return m.HeapInuse
+	return float64(m.HeapInuse)
 }
 
 // allIndexed waits until all published analyses are indexed, so that nothing else runs while pages are timed.
@@ -268,7 +270,7 @@ func (s *submitter) readAll(ctx context.Context) (heap float64, err error) {
 		if want := int(s.published.Load()); len(seen) != want || offset != want {
 			return 0, core.NewError(core.CodeInternal, fmt.Sprintf("received %d rows with %d analyses of %d", offset, len(seen), want))
 		}
-		return max(0, float64(int64(heapInUse())-int64(before))/(1<<20)), nil
+		return max(0, (heapInUse()-before)/megabyte), nil
 	}
 }
 
