@@ -44,6 +44,10 @@ type indexWatch struct {
 	cell, identity string
 }
 
+// severalIndices is in the cell, instead of an identity, since the alias stood for several indices: writes may have gone to any of them, so
+// that the one that is left counts as another one.
+const severalIndices = "several"
+
 // run prepares the repository's index, then ends the pause whenever the index takes writes again and no pause for
 // rejections remains.
 func (w *indexWatch) run() {
@@ -106,6 +110,32 @@ func (w *indexWatch) jobEnded(ctx context.Context, id string) (bool, error) {
 // recreates an index that stays missing, once the run that fills it is stored in the queue. A full queue drains only into an
 // index, so that the run is then queued afterwards, as for an index that was replaced.
 func (w *indexWatch) check(ctx context.Context) error {
+	err := w.checkOnce(ctx)
+	if errors.Is(err, core.ErrAliasSeveral) {
+		if cellErr := w.noteSeveral(ctx); cellErr != nil {
+			w.log.Warn("storing that the index must be run again; the next check retries", "index", w.IndexName, "err", cellErr)
+		}
+	}
+	return err
+}
+
+// noteSeveral makes the index that is left count as another one, in every process and after a restart. An index that the repository was
+// never written to needs no run.
+func (w *indexWatch) noteSeveral(ctx context.Context) error {
+	stored, revision, err := w.cells.Cell(ctx, w.cell)
+	if err != nil || stored == "" {
+		return err
+	}
+	if stored != severalIndices {
+		if err := w.cells.SetCell(ctx, w.cell, severalIndices, revision); err != nil {
+			return err
+		}
+	}
+	w.identity = severalIndices
+	return nil
+}
+
+func (w *indexWatch) checkOnce(ctx context.Context) error {
 	if !w.prepared {
 		return w.prepare(ctx, false)
 	}

@@ -90,7 +90,7 @@ func TestRebuildByHand(t *testing.T) {
 		"alias added to the serving index": {
 			change: func(w *world, live, _ string) { w.aliases(aliasAction("add", live, w.alias+"--next")) },
 			says:   "stands for another one too; start the rebuild again, and delete ",
-			next:   "--next has more than one index; remove it from ",
+			next:   "; remove it from them: POST /_aliases",
 			advised: func(w *world, live, filled string) {
 				w.aliases(aliasAction("remove", live, w.alias+"--next"), aliasAction("remove", filled, w.alias+"--next"))
 				w.byHand(http.MethodDelete, "/"+filled, "")
@@ -114,7 +114,7 @@ func TestRebuildByHand(t *testing.T) {
 				w.byHand(http.MethodPost, "/"+w.alias+"--next/_rollover/rolled-"+w.alias, "")
 			},
 			says: "stands for another one too; start the rebuild again, and delete ",
-			next: "--next has more than one index; remove it from ",
+			next: "; remove it from them: POST /_aliases",
 			advised: func(w *world, _, filled string) {
 				w.aliases(aliasAction("remove", "rolled-"+w.alias, w.alias+"--next"), aliasAction("remove", filled, w.alias+"--next"))
 				w.byHand(http.MethodDelete, "/rolled-"+w.alias+","+filled, "")

@@ -168,29 +168,36 @@ func (p probe) Prepare(ctx context.Context, identity string) error {
 		reason := "repository " + p.code + ": " + core.MessageOf(err) + "; " + hint + " (tutti mapping plan " + p.code + " lists the fields)"
 		p.contradicts.Store(&reason)
 		p.log.Warn("the index keeps its mapping until a rebuild", "repository", p.code, "index", p.spec.Alias, "reason", core.MessageOf(err))
-	case core.CodeOf(err) == core.CodeConflict:
-		return &core.Error{
-			Code: core.CodeConflict, Message: core.MessageOf(err), Err: err,
-			Hint: "tutti mapping plan " + p.code + " shows the way out" + adoptHint(err, p.code),
-		}
 	case err != nil:
-		return err
+		return p.withHint(err)
 	default:
 		p.contradicts.Store(nil)
 	}
-	return p.index.Check(ctx, p.spec.Alias)
+	return p.Check(ctx)
 }
 
-// adoptHint returns the command that removes the conflict with an index of an alias' name, "" for other errors.
-func adoptHint(err error, code string) string {
-	if errors.Is(err, core.ErrAliasIsIndex) {
-		return "; tutti mapping adopt " + code + " makes the index an alias of the same documents"
+// withHint returns err, with the commands that solve it if it is a conflict. An index that repositories share cannot be adopted.
+func (p probe) withHint(err error) error {
+	if core.CodeOf(err) != core.CodeConflict {
+		return err
 	}
-	return ""
+	hint := "tutti mapping plan " + p.code + " shows the way out"
+	several := errors.Is(err, core.ErrAliasSeveral)
+	switch {
+	case p.index.Shared(p.spec.Alias):
+		if several {
+			hint = core.HintOf(err)
+		}
+	case errors.Is(err, core.ErrAliasIsIndex):
+		hint += "; tutti mapping adopt " + p.code + " makes the index an alias of the same documents"
+	case several:
+		hint = "tutti mapping adopt " + p.code + " removes it from all but the oldest, and the repository is run again"
+	}
+	return &core.Error{Code: core.CodeConflict, Message: core.MessageOf(err), Err: err, Hint: hint}
 }
 
 // Check returns an error if the alias does not accept writes.
-func (p probe) Check(ctx context.Context) error { return p.index.Check(ctx, p.spec.Alias) }
+func (p probe) Check(ctx context.Context) error { return p.withHint(p.index.Check(ctx, p.spec.Alias)) }
 
 // Identity returns the unique id of the index.
 func (p probe) Identity(ctx context.Context) (string, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -83,7 +84,10 @@ func (e *engine) alias(ctx context.Context, code, name string) Finding {
 	var indices map[string]json.RawMessage
 	switch {
 	case a.Status == http.StatusOK && json.Unmarshal(a.Body, &indices) == nil && len(indices) > 1:
-		return Finding{subject, StatusFail, fmt.Sprintf("the alias points to %d indices; it must point to one", len(indices)), "remove the alias from all but one of them"}
+		return Finding{
+			subject, StatusFail, "the alias points to several indices, and must point to one: " + strings.Join(slices.Sorted(maps.Keys(indices)), ", "),
+			"remove the alias from all but the oldest of them: tutti mapping adopt " + code,
+		}
 	case a.Status == http.StatusOK:
 		for physical := range indices {
 			f.Message = "the alias points to " + physical

@@ -234,7 +234,7 @@ func TestElasticsearch(t *testing.T) {
 			routes{"GET /_alias/a": {200, `{"x":{},"y":{}}`}},
 			"",
 			[]string{right, "ok: *"},
-			[]string{"fail: the alias points to 2 indices; it must point to one -> remove the alias from all but one of them"},
+			[]string{"fail: the alias points to several indices, and must point to one: x, y -> remove the alias from all but the oldest of them: tutti mapping adopt a"},
 		},
 		"alias not shown": {
 			routes{"GET /_alias/a": {403, ""}},

@@ -79,7 +79,7 @@ func summary(found index.Comparison) string {
 	case index.NameAbsent:
 		return "absent"
 	case index.NameSeveral:
-		return fmt.Sprintf("an alias of %d indices, and tutti needs one of a single index", len(found.Indices))
+		return "an alias of several indices, and tutti needs one of a single index: " + strings.Join(found.Indices, ", ")
 	case index.NameIndex:
 		return "an index, and tutti needs an alias of this name"
 	case index.NameDataStream:
@@ -105,7 +105,7 @@ func next(code string, found index.Comparison) []string {
 	case index.NameAbsent:
 		return []string{"start tutti, which creates the alias and an index for it", run}
 	case index.NameSeveral:
-		return []string{"remove the alias from all but one of its indices: POST /_aliases"}
+		return []string{"tutti mapping adopt " + code, run}
 	case index.NameDataStream:
 		return []string{"choose another indexName"}
 	case index.NameAlias, index.NameIndex:
@@ -154,24 +154,33 @@ func connect(cfg config.Config) (*elastic.Index, error) {
 	return elastic.New(elastic.Config{Connection: check.Connection(c), Shards: c.Shards, Replicas: c.Replicas})
 }
 
-// Adopt turns the index that has a repository's indexName into an alias of the same documents, and returns the alias and the new name of
-// the index.
-func Adopt(ctx context.Context, cfg config.Config, code string) (alias, physical string, err error) {
+// Adopted is the result of Adopt.
+type Adopted struct {
+	// IndexName is the alias, Index its index.
+	IndexName string `json:"indexName"`
+	Index     string `json:"index"`
+	// Released are the indices that the alias stood for as well.
+	Released []string `json:"released,omitempty"`
+}
+
+// Adopt turns the index that has a repository's indexName into an alias of the same documents, or leaves the alias of several indices with
+// one of them.
+func Adopt(ctx context.Context, cfg config.Config, code string) (Adopted, error) {
 	rc, err := Repository(cfg, code)
 	if err != nil {
-		return "", "", err
+		return Adopted{}, err
 	}
 	if err := core.CheckOwnIndex(cfg.CoreRepositories(), code); err != nil {
-		return "", "", err
+		return Adopted{}, err
 	}
 	if cfg.Index.URL == "" {
-		return "", "", core.NewError(core.CodeInvalid, "the configuration has no index.url; the embedded index has nothing to adopt")
+		return Adopted{}, core.NewError(core.CodeInvalid, "the configuration has no index.url; the embedded index has nothing to adopt")
 	}
 	engine, err := connect(cfg)
 	if err != nil {
-		return "", "", err
+		return Adopted{}, err
 	}
 	defer func() { _ = engine.Close() }() // Adopt has ended
-	physical, err = engine.Adopt(ctx, rc.IndexName)
-	return rc.IndexName, physical, err
+	physical, released, err := engine.Adopt(ctx, rc.IndexName)
+	return Adopted{rc.IndexName, physical, released}, err
 }

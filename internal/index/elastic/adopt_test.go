@@ -41,10 +41,36 @@ func TestAdoptUndone(t *testing.T) {
 				want, answers = append(want, "DELETE /a/_aliases/a--adopting "), append(answers, answer{200, done})
 			}
 			x, s := play(t, answers...)
-			if _, err := x.Adopt(t.Context(), "a"); core.CodeOf(err) != core.CodeUnavailable {
+			if _, _, err := x.Adopt(t.Context(), "a"); core.CodeOf(err) != core.CodeUnavailable {
 				t.Errorf("Adopt: %v", err)
 			}
 			if !slices.EqualFunc(s.asked, want, strings.HasPrefix) {
+				t.Errorf("asked %q, want %q", s.asked, want)
+			}
+		})
+	}
+}
+
+// TestAdoptSeveral: of several indices the alias is left to the oldest that Ensure has created, or to the oldest, in one request.
+func TestAdoptSeveral(t *testing.T) {
+	one := func(name, created string) string {
+		return fmt.Sprintf(`%q:{"aliases":{"a":{}},"settings":{"index.creation_date":%q}}`, name, created)
+	}
+	for name, c := range map[string]struct{ found, kept, released string }{
+		"rolled over":           {one("a-20260102030406", "2") + "," + one("a-20260102030405", "1"), "a-20260102030405", "a-20260102030406"},
+		"of others, and older":  {one("theirs", "1") + "," + one("a-20260102030405", "2"), "a-20260102030405", "theirs"},
+		"of others, and newer":  {one("a-20260102030405", "1") + "," + one("theirs", "2"), "a-20260102030405", "theirs"},
+		"none that tutti named": {one("logs-000002", "2") + "," + one("logs-000001", "1"), "logs-000001", "logs-000002"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, s := play(t, answer{200, "{" + c.found + "}"}, answer{200, done})
+			kept, released, err := x.Adopt(t.Context(), "a")
+			if err != nil || kept != c.kept || !slices.Equal(released, []string{c.released}) {
+				t.Errorf("%q, %q, %v", kept, released, err)
+			}
+			want := fmt.Sprintf(`POST /_aliases {"actions":[{"remove":{"alias":"a","index":%q,"must_exist":true}},{"add":{"alias":"a","index":%q,"is_write_index":true}}]}`,
+				c.released, c.kept)
+			if len(s.asked) != 2 || s.asked[1] != want {
 				t.Errorf("asked %q, want %q", s.asked, want)
 			}
 		})

@@ -75,7 +75,7 @@ func TestCheckNeedsEveryPrimary(t *testing.T) {
 		{"an unassigned primary", two, `"0":[` + one + `]`, core.CodeUnavailable},
 		{"only its replica answers", two, `"0":[` + one + `],"1":[` + shard(started, false, 7) + `]`, core.CodeUnavailable},
 		{"one shard", fmt.Sprintf(setting, 1, 1), "", ""},
-		{"several indices", two + "," + fmt.Sprintf(setting, 2, 2), "", ""},
+		{"several indices", two + "," + fmt.Sprintf(setting, 2, 2), "", core.CodeConflict},
 		{"settings are forbidden", "", "", ""},
 		{"statistics are forbidden", two, "", ""},
 	}

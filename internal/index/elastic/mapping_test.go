@@ -174,7 +174,7 @@ func TestMappingOfSeveral(t *testing.T) {
 	}
 	two := `{"a-1":{"mappings":{}},"a-2":{"mappings":{}}}`
 	x, _ := play(t, answer{200, `{"a-1":{}}`}, answer{200, two}, answer{200, two})
-	wantError(t, x.Ensure(t.Context(), index.Spec{Alias: "a"}), core.CodeConflict, "the alias a has more than one index")
+	wantError(t, x.Ensure(t.Context(), index.Spec{Alias: "a"}), core.CodeConflict, "the alias a has more than one index: a-1, a-2")
 	_, err := x.Count(t.Context(), "a", core.IndexScope{Field: "k", Organization: "S"})
-	wantError(t, err, core.CodeConflict, "the alias a has more than one index")
+	wantError(t, err, core.CodeConflict, "the alias a has more than one index: a-1, a-2")
 }

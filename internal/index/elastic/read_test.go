@@ -137,7 +137,11 @@ func TestCheck(t *testing.T) {
 		{items(), core.CodeUnavailable, "the index returned an unexpected response"},
 	}
 	for _, tt := range tests {
-		x, _ := play(t, tt.answer)
+		answers := []answer{tt.answer}
+		if strings.Contains(tt.answer.body, "no write index") {
+			answers = append(answers, answer{200, `{"a-1":{"settings":{"index":{"uuid":"u1","number_of_shards":"1"}}}}`})
+		}
+		x, _ := play(t, answers...)
 		err := x.Check(t.Context(), "a")
 		wantError(t, err, tt.code, tt.message)
 		want := ""
@@ -380,7 +384,7 @@ func TestEnsureRefuses(t *testing.T) {
 			"several indices",
 			[]answer{{200, `{"a-1":{},"a-2":{}}`}},
 			core.CodeConflict,
-			"the alias a has more than one index",
+			"the alias a has more than one index: a-1, a-2",
 		},
 		{
 			"an index of that name",

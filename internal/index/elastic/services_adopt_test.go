@@ -65,7 +65,7 @@ func TestAdopt(t *testing.T) {
 			}
 		}
 	})
-	physical, err := x.Adopt(t.Context(), name)
+	physical, _, err := x.Adopt(t.Context(), name)
 	close(stop)
 	searching.Wait()
 	if err != nil || !strings.HasPrefix(physical, name+"-2") || searches == 0 {
@@ -85,9 +85,9 @@ func TestAdopt(t *testing.T) {
 	if got := write(t, x, name, put("0", 1<<40, `{"age":"7"}`), put("new", 1<<40, `{"age":"7"}`)); got[0].Outcome != core.OutcomeIndexed || got[1].Outcome != core.OutcomeIndexed {
 		t.Errorf("%+v", got)
 	}
-	_, err = x.Adopt(t.Context(), name)
+	_, _, err = x.Adopt(t.Context(), name)
 	wantError(t, err, core.CodeConflict, name+" is an alias already: there is nothing to adopt")
-	_, err = x.Adopt(t.Context(), name+"-absent")
+	_, _, err = x.Adopt(t.Context(), name+"-absent")
 	wantError(t, err, core.CodeNotFound, "there is no index "+name+"-absent: tutti creates it at its start")
 }
 
@@ -98,7 +98,7 @@ func TestAdoptAgain(t *testing.T) {
 		return gjson.Get(admin(t, http.MethodGet, "/"+name+"/_settings", ""), "*.settings.index.blocks.write").String()
 	}
 	admin(t, http.MethodPost, "/"+name+"/_close", "")
-	if _, err := x.Adopt(t.Context(), name); err == nil || block() == "true" || PhysicalIndex(t, name) != name {
+	if _, _, err := x.Adopt(t.Context(), name); err == nil || block() == "true" || PhysicalIndex(t, name) != name {
 		t.Fatalf("%v, the index has the write block %q", err, block())
 	}
 	admin(t, http.MethodPost, "/"+name+"/_open", "")
@@ -106,7 +106,7 @@ func TestAdoptAgain(t *testing.T) {
 	created := gjson.Get(admin(t, http.MethodGet, "/"+name+"/_settings", ""), "*.settings.index.creation_date").Int()
 	left := name + "-" + nameTime(created)
 	admin(t, http.MethodPut, "/"+left, `{}`)
-	_, err := x.Adopt(t.Context(), name)
+	_, _, err := x.Adopt(t.Context(), name)
 	wantError(t, err, core.CodeConflict, "the index "+left+" exists, which tutti would create")
 	if block() == "true" {
 		t.Error("the index takes no writes")
@@ -117,7 +117,7 @@ func TestAdoptAgain(t *testing.T) {
 	if answer := admin(t, http.MethodPut, "/"+name+"/_clone/"+left, `{"aliases":{"`+name+`--adopting":{}}}`); gjson.Get(answer, "error").Exists() {
 		t.Fatal(answer)
 	}
-	physical, err := x.Adopt(t.Context(), name)
+	physical, _, err := x.Adopt(t.Context(), name)
 	if err != nil || physical != left || block() == "true" {
 		t.Errorf("%s, %v, the write block is %q", physical, err, block())
 	}
@@ -147,7 +147,7 @@ func TestAdoptKilled(t *testing.T) {
 				proxy.ServeHTTP(w, r)
 			}))
 			t.Cleanup(dying.Close)
-			if _, err := open(t, dying.URL).Adopt(t.Context(), plain); err == nil || !killed.Load() {
+			if _, _, err := open(t, dying.URL).Adopt(t.Context(), plain); err == nil || !killed.Load() {
 				t.Fatalf("Adopt: %v", err)
 			}
 			block := func() string {
@@ -158,7 +158,7 @@ func TestAdoptKilled(t *testing.T) {
 			}
 			err = x.Ensure(t.Context(), index.Spec{Alias: plain})
 			wantError(t, err, core.CodeConflict, "tutti mapping adopt has not ended for the index "+plain+", which takes no writes until it does: repeat the command if it is not running")
-			physical, err := x.Adopt(t.Context(), plain)
+			physical, _, err := x.Adopt(t.Context(), plain)
 			if err != nil || block() == "true" {
 				t.Fatalf("%v, the write block is %q", err, block())
 			}

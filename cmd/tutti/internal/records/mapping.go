@@ -159,6 +159,8 @@ func mappingAdoptCommand() *cobra.Command {
 			"has to change; only a search in flight at that moment may fail once. Meanwhile the index takes no writes: stop\n" +
 			"what else writes to it, such as Maestro, first. If a step fails, the index is as before; if the command is\n" +
 			"killed, repeat it.\n\n" +
+			"An alias of several indices, as after a rollover, becomes one of the oldest of them. The others keep their documents;\n" +
+			"delete them when nothing else needs them, and take the index out of the policy that has rolled it over.\n\n" +
 			"A running tutti that is paused because of the index continues by itself. tutti mapping plan shows whether the\n" +
 			"mapping needs a rebuild, which keeps the adopted index for --rollback.",
 		Example: "  tutti mapping adopt song.collab --config tutti.yaml\n" +
@@ -173,18 +175,22 @@ func mappingAdoptCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			alias, physical, err := plan.Adopt(cmd.Context(), cfg, args[0])
+			adopted, err := plan.Adopt(cmd.Context(), cfg, args[0])
 			if err != nil {
 				return err
 			}
 			if output == command.OutputJSON {
-				text, err := json.Marshal(map[string]string{"indexName": alias, "index": physical})
+				text, err := json.Marshal(adopted)
 				if err != nil {
 					return fmt.Errorf("writing the result: %w", err)
 				}
 				return command.PrintJSON(cmd.OutOrStdout(), text)
 			}
-			return display.KeyValues(cmd.OutOrStdout(), "adopted", alias, "now an alias of", physical, "next", "tutti mapping plan "+args[0])
+			facts := []string{"adopted", adopted.IndexName, "now an alias of", adopted.Index}
+			if len(adopted.Released) > 0 {
+				facts = append(facts, "no longer of", strings.Join(adopted.Released, ", "))
+			}
+			return display.KeyValues(cmd.OutOrStdout(), append(facts, "next", "tutti mapping plan "+args[0])...)
 		},
 	}
 	command.ConfigFlag(cmd, &file)

@@ -34,30 +34,93 @@ const cloneRestore = 30 * time.Second
 // deleted in the same step that creates the alias, together with its other aliases: every search finds all documents, but one that has
 // begun at that moment may fail or be incomplete, as the engine ends it. Until then the index takes no writes. If that fails, the index is
 // as before. An Adopt that was interrupted leaves the index marked by an alias, so that Ensure reports it, and the next Adopt completes it,
-// or restores the writes that it took. CodeConflict when alias is the name of something else, CodeNotFound when it is missing.
-func (a *Admin) Adopt(ctx context.Context, alias string) (physical string, err error) {
+// or restores the writes that it took.
+//
+// An alias of several indices, as after a rollover, becomes one of the oldest of them, or the oldest that Ensure has created if it has
+// created one; the others, which are released, keep their documents. CodeConflict when alias is the name of something else, CodeNotFound
+// when it is missing.
+func (a *Admin) Adopt(ctx context.Context, alias string) (physical string, released []string, err error) {
 	end, err := a.client.Begin(alias)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer end()
 	found, err := a.live(ctx, alias)
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	switch kindOf(alias, found) {
 	case index.NameIndex:
+		physical, err = a.adoptIndex(ctx, alias, found)
+		return physical, nil, err
+	case index.NameSeveral:
+		return a.adoptOldest(ctx, alias, found)
 	case index.NameAbsent:
-		return "", core.NewError(core.CodeNotFound, "there is no index "+alias+": tutti creates it at its start")
-	case index.NameAlias, index.NameSeveral:
-		return "", core.NewError(core.CodeConflict, alias+" is an alias already: there is nothing to adopt")
+		return "", nil, core.NewError(core.CodeNotFound, "there is no index "+alias+": tutti creates it at its start")
+	case index.NameAlias:
+		return "", nil, core.NewError(core.CodeConflict, alias+" is an alias already: there is nothing to adopt")
 	default:
-		return "", core.NewError(core.CodeConflict, alias+" is not the name of an index")
+		return "", nil, core.NewError(core.CodeConflict, alias+" is not the name of an index")
 	}
-	old := found[alias]
-	created, err := strconv.ParseInt(fmt.Sprint(old.Settings[settingCreated]), 10, 64)
+}
+
+// created returns when the index was created, in milliseconds of the Unix time.
+func (x liveIndex) created() (int64, error) {
+	at, err := strconv.ParseInt(fmt.Sprint(x.Settings[settingCreated]), 10, 64)
 	if err != nil {
-		return "", transport.UnexpectedResponse()
+		return 0, transport.UnexpectedResponse()
+	}
+	return at, nil
+}
+
+// adoptOldest leaves the alias of several indices with one of them.
+func (a *Admin) adoptOldest(ctx context.Context, alias string, found map[string]liveIndex) (kept string, released []string, err error) {
+	var oldest int64
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		at, err := found[name].created()
+		if err != nil {
+			return "", nil, err
+		}
+		own, ownKept := createdFor(name, alias), createdFor(kept, alias)
+		if kept == "" || own && !ownKept || own == ownKept && at < oldest {
+			kept, oldest = name, at
+		}
+	}
+	actions := []action{}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		if name != kept {
+			released = append(released, name)
+			actions = append(actions, action{"remove": {"index": name, "alias": alias, "must_exist": true}})
+		}
+	}
+	actions = append(actions, action{"add": {"index": kept, "alias": alias, "is_write_index": true}})
+	if err := a.changeAliases(ctx, actions); err != nil {
+		return "", nil, err
+	}
+	a.cfg.Logger.Info("removed an alias from all but one of its indices", "index", alias, "physical_index", kept, "released", released)
+	a.meta.Forget(alias)
+	return kept, released, nil
+}
+
+// action is a change of aliases, by its name.
+type action map[string]map[string]any
+
+// changeAliases sends actions in one request to the cluster, which carries out all or none.
+func (a *Admin) changeAliases(ctx context.Context, actions []action) error {
+	raw, err := json.Marshal(map[string]any{"actions": actions})
+	if err != nil {
+		return core.WrapError(core.CodeInternal, "encoding the aliases", err)
+	}
+	_, err = a.client.Do(ctx, esapi.IndicesUpdateAliasesRequest{Body: bytes.NewReader(raw)}, nil)
+	return err
+}
+
+// adoptIndex replaces an index by an alias of its clone, and returns the name of that.
+func (a *Admin) adoptIndex(ctx context.Context, alias string, found map[string]liveIndex) (physical string, err error) {
+	old := found[alias]
+	created, err := old.created()
+	if err != nil {
+		return "", err
 	}
 	marked := old.forgetAdopting(alias)
 	physical = alias + "-" + time.UnixMilli(created).UTC().Format(metadata.NameLayout)
@@ -178,7 +241,6 @@ func (a *Admin) replaceByAlias(ctx context.Context, alias, physical string) erro
 	}
 	old := found[alias]
 	old.forgetAdopting(alias)
-	type action map[string]map[string]any
 	actions := []action{
 		{"remove_index": {"index": alias}},
 		{"remove": {"index": physical, "alias": alias + adoptingSuffix, "must_exist": true}},
@@ -192,12 +254,7 @@ func (a *Admin) replaceByAlias(ctx context.Context, alias, physical string) erro
 		add["index"], add["alias"] = physical, name
 		actions = append(actions, action{"add": add})
 	}
-	raw, err := json.Marshal(map[string]any{"actions": actions})
-	if err != nil {
-		return core.WrapError(core.CodeInternal, "encoding the aliases", err)
-	}
-	_, err = a.client.Do(ctx, esapi.IndicesUpdateAliasesRequest{Body: bytes.NewReader(raw)}, nil)
-	return err
+	return a.changeAliases(ctx, actions)
 }
 
 // undoAdopt deletes the clone and restores the writes of the index, unless the index is an alias by now: the answer may have been lost.

@@ -141,21 +141,9 @@ func (a *Admin) exists(ctx context.Context, alias string) (bool, error) {
 		return false, err
 	}
 	if len(answer) > 1 {
-		return false, severalIndices(alias, slices.Sorted(maps.Keys(answer)))
+		return false, metadata.SeveralIndices(alias, slices.Sorted(maps.Keys(answer)))
 	}
 	return len(answer) == 1, nil
-}
-
-// severalIndices returns the error of an alias of more than one index.
-func severalIndices(alias string, names []string) error {
-	from := "all but one of "
-	if strings.HasSuffix(alias, core.NextSuffix) { // none of them is needed: the next rebuild creates another one
-		from = ""
-	}
-	return &core.Error{
-		Code: core.CodeConflict, Message: "the alias " + alias + " has more than one index",
-		Hint: "remove it from " + from + strings.Join(names, ", ") + ": POST /_aliases",
-	}
 }
 
 // create creates the physical index and the alias in one request.

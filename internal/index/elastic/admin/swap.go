@@ -56,11 +56,7 @@ func (a *Admin) Swap(ctx context.Context, spec index.Spec, from, identity string
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(map[string]any{"actions": actions})
-	if err != nil {
-		return core.WrapError(core.CodeInvalid, "the mapping file cannot be parsed", err)
-	}
-	if _, err := a.client.Do(ctx, esapi.IndicesUpdateAliasesRequest{Body: bytes.NewReader(raw)}, nil); err != nil {
+	if err := a.changeAliases(ctx, actions); err != nil {
 		return err
 	}
 	a.cfg.Logger.Info("moved an alias to another index", "index", spec.Alias, "physical_index", next.index, "previous_index", old.index)
@@ -74,10 +70,9 @@ func (a *Admin) Swap(ctx context.Context, spec index.Spec, from, identity string
 // swapActions returns the alias actions of a Swap.
 func (a *Admin) swapActions(
 	ctx context.Context, alias, from string, old, next physicalAliases, own map[string]json.RawMessage,
-) ([]any, error) {
-	type action map[string]map[string]any
+) ([]action, error) {
 	previous := core.PreviousAlias(alias)
-	actions := []any{
+	actions := []action{
 		action{"remove": {"index": old.index, "alias": alias, "must_exist": true}},
 		action{"remove": {"index": next.index, "alias": from, "must_exist": true}},
 		action{"add": {"index": next.index, "alias": alias, "is_write_index": true}},

@@ -24,6 +24,8 @@ const NameLayout = "20060102150405"
 type PhysicalIndex struct {
 	Name, UUID string
 	Primaries  int
+	// Several are the names of the indices of an alias that has more than one, sorted; the other members are then as for none.
+	Several []string
 }
 
 // Physical returns the alias' index with the number of its primary shards; uuid is "" and the number -1 if the alias has
@@ -38,11 +40,26 @@ func (m *Aliases) Physical(ctx context.Context, alias string) (PhysicalIndex, er
 		for name, one := range answer {
 			m.Alias(alias).PhysicalName.Store(&name)
 			if one.Settings.Index.UUID != "" && one.Settings.Index.Shards > 0 {
-				return PhysicalIndex{name, one.Settings.Index.UUID, one.Settings.Index.Shards}, nil
+				return PhysicalIndex{Name: name, UUID: one.Settings.Index.UUID, Primaries: one.Settings.Index.Shards}, nil
 			}
 		}
 	}
+	if len(answer) > 1 {
+		none.Several = slices.Sorted(maps.Keys(answer))
+	}
 	return none, nil
+}
+
+// SeveralIndices returns the error of an alias of more than one index. It matches core.ErrAliasSeveral.
+func SeveralIndices(alias string, names []string) error {
+	from := "all but one of them"
+	if strings.HasSuffix(alias, core.NextSuffix) { // none of them is needed: the next rebuild creates another one
+		from = "them"
+	}
+	return &core.Error{
+		Code: core.CodeConflict, Message: "the alias " + alias + " has more than one index: " + strings.Join(names, ", "),
+		Hint: "remove it from " + from + ": POST /_aliases", Err: core.ErrAliasSeveral,
+	}
 }
 
 // indexSettings are the settings that identify an index.

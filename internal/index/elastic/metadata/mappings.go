@@ -47,7 +47,7 @@ func (m *Aliases) Mapping(ctx context.Context, alias string) (json.RawMessage, e
 		return nil, err
 	}
 	if len(all) != 1 {
-		return nil, core.NewError(core.CodeConflict, "the alias "+alias+" has more than one index")
+		return nil, SeveralIndices(alias, slices.Sorted(maps.Keys(all)))
 	}
 	return MergeMappings(alias, all)
 }

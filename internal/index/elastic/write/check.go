@@ -15,7 +15,8 @@ import (
 const neverApplied = `{"index":{"_id":"tutti-check","if_seq_no":9007199254740991,"if_primary_term":1}}` + "\n{}\n"
 
 // Check returns nil when the alias accepts writes; core.CodeIndexBlocked when it is missing, closed or blocked or the credentials
-// are rejected (core.ErrIndexMissing only if no index of the alias exists either); and core.CodeUnavailable when the cluster or
+// are rejected (core.ErrIndexMissing only if no index of the alias exists either); core.ErrAliasSeveral when it stands for more than
+// one index, as after a rollover, so that a document may be in several of them; and core.CodeUnavailable when the cluster or
 // one of the primary shards does not answer. The message is safe to display.
 func (w *Writer) Check(ctx context.Context, alias string) error {
 	end, err := w.client.Begin(alias)
@@ -40,23 +41,32 @@ func (w *Writer) Check(ctx context.Context, alias string) error {
 	if len(answer.Items) != 1 || answer.Items[0].Index == nil {
 		return transport.UnexpectedResponse()
 	}
-	err = checkItem(alias, answer.Items[0].Index)
+	item := answer.Items[0].Index
+	err = checkItem(alias, item)
 	switch {
 	case errors.Is(err, core.ErrIndexMissing):
 		return w.meta.MissingAlias(ctx, alias, err)
+	case err != nil && item.Error.Type != transport.TypeIllegalArgument: // which is also that of several indices without one for writes
+		return err
+	}
+	one, physicalErr := w.meta.Physical(ctx, alias)
+	switch {
+	case len(one.Several) > 0:
+		return metadata.SeveralIndices(alias, one.Several)
 	case err != nil:
 		return err
+	case physicalErr != nil: // the credentials may lack the privilege, and one shard has answered
+		return nil
 	default:
-		return w.checkPrimaries(ctx, alias)
+		return w.checkPrimaries(ctx, alias, one)
 	}
 }
 
 // checkPrimaries returns core.CodeUnavailable if a primary shard of the alias' index is not active; the write of Check reaches
 // only one of them.
-func (w *Writer) checkPrimaries(ctx context.Context, alias string) error {
-	one, err := w.meta.Physical(ctx, alias)
-	if err != nil || one.Primaries <= 1 {
-		return nil // the credentials may lack the privilege, and one shard has answered
+func (w *Writer) checkPrimaries(ctx context.Context, alias string, one metadata.PhysicalIndex) error {
+	if one.Primaries <= 1 {
+		return nil
 	}
 	stats, err := w.meta.Shards(ctx, alias)
 	if err == nil && stats.ActivePrimaries() < one.Primaries {
