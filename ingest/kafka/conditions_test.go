@@ -17,6 +17,7 @@ import (
 func TestRightWithdrawn(t *testing.T) {
 	for name, fault := range map[string]kfake.Fault{
 		"to read":                {Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.TopicAuthorizationFailed, Count: -1},
+		"to describe it":         {Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, Count: -1},
 		"to read its commits":    {Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.TopicAuthorizationFailed, Count: -1},
 		"to read a commit of it": {Keys: []kmsg.Key{kmsg.OffsetFetch}, Partitions: []int32{1}, Err: kerr.TopicAuthorizationFailed, Count: -1},
 	} {

@@ -168,7 +168,7 @@ func (s *session) check(ctx context.Context) error {
 	}
 	lag, err := s.readLag(ctx)
 	if err != nil {
-		return unreachable(err)
+		return s.brokerError(err)
 	}
 	s.state.setLag(lag)
 	return nil
@@ -178,7 +178,7 @@ func (s *session) check(ctx context.Context) error {
 func (s *session) describe(ctx context.Context) (kadm.TopicID, error) {
 	metadata, err := s.admin.Metadata(ctx, s.cfg.Topic)
 	if err != nil {
-		return kadm.TopicID{}, unreachable(err)
+		return kadm.TopicID{}, s.brokerError(err)
 	}
 	if err := metadata.Topics[s.cfg.Topic].Err; err != nil {
 		return kadm.TopicID{}, s.topicError(err)
@@ -228,7 +228,11 @@ func (r *Reader) topicError(err error) error {
 	return core.WrapError(core.CodeUnavailable, fmt.Sprintf("the Kafka topic %q cannot be read at the moment", r.cfg.Topic), err)
 }
 
-func unreachable(err error) error {
+// brokerError turns an error of a request about the topic into a displayable one: the topic's if a broker has answered.
+func (r *Reader) brokerError(err error) error {
+	if _, answered := errors.AsType[*kerr.Error](err); answered {
+		return r.topicError(err)
+	}
 	return &core.Error{
 		Code: core.CodeUnavailable, Message: "no Kafka broker answers",
 		Hint: "check that the brokers run and that their configured addresses are right", Err: err,
