@@ -289,3 +289,36 @@ func TestFirstIdentity(t *testing.T) {
 		}
 	})
 }
+
+// TestSeveralIndices: an alias that stands for several indices for a while pauses the processes, and once it stands for one of them, the
+// same as before, the repository is run again, also by a process that was started meanwhile: writes may have gone to another one.
+func TestSeveralIndices(t *testing.T) {
+	several := &core.Error{Code: core.CodeConflict, Message: "the alias analyses has more than one index: one, two", Err: core.ErrAliasSeveral}
+	for name, restart := range map[string]bool{"running": false, "restarted": true} {
+		t.Run(name, func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.upstream.fill("A", 50)
+				p := w.boot(-1)
+				w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+				w.engine.setDown(several)
+				paused := func() bool {
+					now := p.c.Paused()
+					return len(now) == 1 && now[0].Index && now[0].Reason == core.MessageOf(several)
+				}
+				within(t, time.Minute, "the pause", paused) // of an idle process
+				if restart {
+					p.crash()
+					p = w.boot(-1)
+					within(t, time.Minute, "the pause", paused)
+				}
+				w.engine.setDown(nil)
+				within(t, time.Minute, "the run", func() bool { return w.reruns.Load() > 0 })
+				w.idle()
+				w.verify()
+				if w.engine.made != 0 || w.reruns.Load() != 1 || len(p.c.Paused()) != 0 {
+					t.Errorf("made %d times, run %d times, paused: %v", w.engine.made, w.reruns.Load(), p.c.Paused())
+				}
+			})
+		})
+	}
+}

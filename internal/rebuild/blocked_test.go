@@ -2,6 +2,7 @@ package rebuild_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"tutti/internal/core"
@@ -85,6 +86,57 @@ func (w *world) failsBlocked(x *blockedIndex, message string) {
 	w.write("f", 6)
 	w.ok(w.r.Finish(w.Context(), "second"))
 	w.holds(alias, "e", "f")
+}
+
+// Refresh fails for a closed index.
+func (x *blockedIndex) Refresh(ctx context.Context, of string) error {
+	if err := x.Check(ctx, of); err != nil {
+		return err
+	}
+	return x.Index.Refresh(ctx, of)
+}
+
+// TestFilledIndexClosedBeforeTheMove: a process ends between the step that says that the alias is moved and the move, and the filled index
+// is closed: the job fails with the reason at the next start, writes go to the serving index alone, and the next rebuild starts anew.
+func TestFilledIndexClosedBeforeTheMove(t *testing.T) {
+	for name, next := range map[string]func(*world) error{
+		"its job ends": func(w *world) error {
+			const message = "the index that was being filled takes no writes: the index analyses--next is closed"
+			for name, do := range map[string]func(context.Context, string) error{"Begin": w.r.Begin, "Check": w.r.Check, "Finish": w.r.Finish} {
+				if err := do(w.Context(), "job"); core.CodeOf(err) != core.CodeConflict || core.MessageOf(err) != message {
+					w.Errorf("%s: %v", name, err)
+				}
+			}
+			w.discard("job", false)
+			return nil
+		},
+		"the next job begins": func(w *world) error { return w.r.Begin(w.Context(), "second") },
+		"its job is cancelled": func(w *world) error {
+			return w.r.DiscardEnded(w.Context(), func(context.Context, string) (bool, error) { return true, nil })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, x := begun(t)
+			w.left = 1 // the step is set
+			if err := w.r.Finish(t.Context(), "job"); !errors.Is(err, errCrash) {
+				t.Fatalf("Finish: %v", err)
+			}
+			w.left = -1
+			x.closed[core.NextAlias(alias)] = true
+			results, err := w.mirror.Write(t.Context(), w.batch(alias, "c", 3))
+			if err != nil || results[0].Outcome != core.OutcomeRetry { // the alias may be moved at any time
+				t.Errorf("%+v, %v", results, err)
+			}
+			w.ok(next(w))
+			x.closed = map[string]bool{}
+			w.ok(w.r.Begin(t.Context(), "second"))
+			w.write("c", 3)
+			w.holds(alias, "a", "c")
+			w.fill("e", 5)
+			w.ok(w.r.Finish(t.Context(), "second"))
+			w.holds(alias, "c", "e")
+		})
+	}
 }
 
 // TestBothIndicesTakeNoWrites: a rebuild whose two indices take no writes, as on a full disk, waits and then succeeds.

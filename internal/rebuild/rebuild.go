@@ -203,7 +203,7 @@ func (r *Rebuild) check(ctx context.Context, s state) error {
 			return err
 		}
 	}
-	if gone != nil || s.step == stepMoving { // another process may move the alias at any time
+	if gone != nil {
 		return gone
 	}
 	return r.checkWrites(ctx, s)
@@ -235,10 +235,13 @@ func (r *Rebuild) checkWrites(ctx context.Context, s state) error {
 	err := r.index.Check(ctx, core.NextAlias(r.spec.Alias))
 	switch {
 	case core.CodeOf(err) == core.CodeIndexBlocked:
-		if s.step == stepFilling {
+		if s.step != stepLost {
 			if own := r.index.Check(ctx, r.spec.Alias); own != nil { // a full disk, for example: both wait
 				return own
 			}
+		}
+		if moved, err := r.moved(ctx, s); moved || err != nil { // by another process, after it was checked
+			return err
 		}
 		return errBlocked(core.MessageOf(err))
 	case err == nil && s.step == stepLost:
@@ -282,21 +285,38 @@ func (r *Rebuild) Finish(ctx context.Context, jobID string) error {
 	}
 }
 
-// complete moves the alias, unless that is done, and records it. If the filled index was deleted before, it ends the rebuild instead and
-// returns errLost.
+// complete moves the alias, unless that is done, and records it. If the filled index is lost, it ends the rebuild instead and returns
+// errLost.
 func (r *Rebuild) complete(ctx context.Context, s state, revision uint64) error {
 	err := r.check(ctx, s)
 	if err == nil {
 		err = r.moveFilled(ctx, s)
 	}
 	if errors.Is(err, errLost) {
-		return r.ended(ctx, state{}, revision, err)
+		return r.abandon(ctx, s, revision, err)
 	}
 	if err != nil {
 		return err
 	}
 	s.step = stepMoved
 	return r.ended(ctx, s, revision, nil)
+}
+
+// abandon ends a rebuild whose alias could be moved at any time, because of lost. It deletes the filled index first, so that no process moves
+// the alias to it afterwards; if one has, the rebuild is complete.
+func (r *Rebuild) abandon(ctx context.Context, s state, revision uint64, lost error) error {
+	if err := r.index.Drop(ctx, core.NextAlias(r.spec.Alias), s.identity); err != nil && core.CodeOf(err) != core.CodeConflict {
+		return err
+	}
+	moved, err := r.moved(ctx, s)
+	switch {
+	case moved:
+		s.step = stepMoved
+		return r.ended(ctx, s, revision, nil)
+	case err != nil && !errors.Is(err, core.ErrIndexMissing):
+		return err
+	}
+	return r.ended(ctx, state{}, revision, lost)
 }
 
 // moveFilled moves the alias to the filled index, unless that is done.
