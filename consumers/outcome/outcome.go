@@ -1,6 +1,6 @@
 // Package outcome turns the outcomes of a repository's documents into dead letters, pauses, alarms and metrics.
 //
-// It imports internal/core, internal/span and internal/bulk only.
+// It imports internal/core, internal/span, internal/jsontext and internal/bulk only.
 package outcome
 
 import (
@@ -159,7 +159,7 @@ func MarkerID(recordID string) string {
 func (o *Outcomes) StoreRejected(ctx context.Context, req core.Request, id string, result core.Result) error {
 	letter := core.DeadLetter{
 		Repository: o.code, Organization: req.Organization, RecordID: id, Reason: core.ReasonRejected,
-		Hint:       cmp.Or(result.Hint, o.mappingHint(result)),
+		Hint:       cmp.Or(result.Hint, nameHint(result), o.mappingHint(result)),
 		EngineType: result.Type, EngineReason: result.Reason,
 	}
 	switch {

@@ -164,6 +164,8 @@ type itemProxy struct {
 	bulks   atomic.Int64
 	target  *url.URL
 	calls   *http.Transport
+	// refuses, when set, reports whether a request is answered by a closed connection.
+	refuses atomic.Pointer[func(*http.Request) bool]
 }
 
 func newItemProxy(t *testing.T, target string) *itemProxy {
@@ -180,6 +182,9 @@ func newItemProxy(t *testing.T, target string) *itemProxy {
 	}
 	p.url = "http://" + listener.Addr().String()
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if refuses := p.refuses.Load(); refuses != nil && (*refuses)(r) {
+			panic(http.ErrAbortHandler)
+		}
 		if !strings.HasSuffix(r.URL.Path, "/_bulk") {
 			pass.ServeHTTP(w, r)
 			return

@@ -208,3 +208,47 @@ func (s handStep) run(t *testing.T, at string) {
 		t.Errorf("%v is left", next)
 	}
 }
+
+// TestClosedBeforeTheMove: the process is killed when it moves the alias to the index that it has filled, which then is closed: at the next
+// start the job fails with the reason, changes reach the serving index, and the next rebuild succeeds.
+func TestClosedBeforeTheMove(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, settings{pageSize: 5})
+	w.dropAtEnd(core.NextAlias(w.alias))
+	w.dropAtEnd(core.PreviousAlias(w.alias))
+	w.fill("S1", 20)
+	process := w.startChild()
+	w.run("", "", core.JobSucceeded)
+	serving := w.physical(w.alias)
+	moving := make(chan struct{}, 1)
+	refuses := func(r *http.Request) bool {
+		if r.Method != http.MethodPost || r.URL.Path != "/_aliases" {
+			return false
+		}
+		select {
+		case moving <- struct{}{}:
+		default:
+		}
+		return true
+	}
+	w.engine.(*elasticEngine).items.refuses.Store(&refuses)
+	id := w.startRun("", "?rebuild=true")
+	<-moving
+	process.kill()
+	w.engine.(*elasticEngine).items.refuses.Store(nil)
+	w.byHand(http.MethodPost, "/"+w.physical(w.alias + "--next")[0]+"/_close", "")
+	w.start()
+	job := w.awaitJob(id)
+	if got := job.Get("error.message").String(); job.Get("state").String() != string(core.JobFailed) ||
+		!strings.HasPrefix(got, "the index was not replaced: the index that was being filled takes no writes: ") || !strings.Contains(got, "; start the rebuild again") {
+		t.Errorf("the job is %s", job.Raw)
+	}
+	if now := w.physical(w.alias); !slices.Equal(now, serving) {
+		t.Errorf("the alias stands for %v, before for %v", now, serving)
+	}
+	w.put("S1", "after", `"a":1`)
+	w.trigger("S1", "after")
+	w.awaitConverged(wait)
+	w.run("", "?rebuild=true", core.JobSucceeded)
+	w.awaitConverged(wait)
+}
