@@ -20,12 +20,15 @@ func TestKafkaProcesses(t *testing.T) {
 	if addresses[0] == "" {
 		t.Fatal("TUTTI_TEST_KAFKA_BROKERS is not set; deploy/local/kafka/start prints it")
 	}
-	client, err := kgo.NewClient(kgo.SeedBrokers(addresses...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
+	connect := func() *kgo.Client {
+		client, err := kgo.NewClient(kgo.SeedBrokers(addresses...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return client
 	}
-	t.Cleanup(client.Close)
-	admin := kadm.NewClient(client)
+	admin := kadm.NewClient(connect())
+	t.Cleanup(admin.Close)
 	w := newWorld(t, settings{queueURL: externalQueue(t)})
 	topics := []string{w.alias + "-events", w.alias + "-requests"}
 	create := func() {
@@ -53,6 +56,8 @@ func TestKafkaProcesses(t *testing.T) {
 			records = append(records, &kgo.Record{Topic: topics[i%2], Partition: int32(i / 2 % 4), Value: []byte(value)})
 		}
 		changed++
+		client := connect() // which knows no topic from before
+		defer client.Close()
 		if err := client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
 			t.Fatal(err)
 		}

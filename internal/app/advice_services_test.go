@@ -1,0 +1,140 @@
+//go:build services
+
+package app_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	indexplan "tutti/internal/app/plan"
+	"tutti/internal/config"
+	"tutti/internal/core"
+)
+
+// previous is the index before the last rebuild.
+func (w *world) previous() string {
+	w.t.Helper()
+	found := w.physical(w.alias + "--previous")
+	if len(found) != 1 {
+		w.t.Fatalf("the index before the last rebuild: %v", found)
+	}
+	return found[0]
+}
+
+// awaitReason waits until the repository is paused for a reason that contains text.
+func (w *world) awaitReason(text string) {
+	w.t.Helper()
+	w.eventually(wait, func() (bool, string) {
+		a := w.ready()
+		return strings.Contains(a.get("paused.0.reason").String(), text), string(a.raw)
+	})
+}
+
+// adopt is `tutti mapping adopt`.
+func (w *world) adopt() {
+	w.t.Helper()
+	cfg, err := config.Parse([]byte(w.yaml()), nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := indexplan.Adopt(w.t.Context(), cfg, code); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// TestAdviceOfAliases: each of the ways out that a message names for an index or an alias that was changed by hand leads to a repository that
+// is indexed again, and to the rebuild or the deletion that was refused.
+func TestAdviceOfAliases(t *testing.T) {
+	refusedDrop := func(w *world) {
+		w.t.Helper()
+		w.aliases(aliasAction("add", w.previous(), w.alias+"-portal"))
+		a := w.mustRequest(http.MethodDelete, runPath("")+"/previous", http.StatusConflict)
+		if want := "remove them from it first, or the alias " + w.alias + "--previous to keep it"; a.get("hint").String() != want {
+			w.t.Errorf("%s, want the hint %q", a.raw, want)
+		}
+	}
+	aliasMissing := func(w *world, live string) {
+		w.t.Helper()
+		w.aliases(aliasAction("remove", live, w.alias))
+		w.awaitReason("the alias " + w.alias + " is missing, but an index of it exists; add the alias " + w.alias + " to " + live +
+			", or delete that index to have it created and filled again")
+	}
+	for name, follow := range map[string]func(w *world, live string){
+		"previous index read by others, which do so no more": func(w *world, _ string) {
+			refusedDrop(w)
+			w.aliases(aliasAction("remove", w.previous(), w.alias+"-portal"))
+			w.mustRequest(http.MethodDelete, runPath("")+"/previous", http.StatusNoContent)
+		},
+		"previous index read by others, which is kept": func(w *world, _ string) {
+			refusedDrop(w)
+			kept := w.previous()
+			w.aliases(aliasAction("remove", kept, w.alias+"--previous"))
+			w.mustRequest(http.MethodDelete, runPath("")+"/previous", http.StatusNotFound)
+			w.byHand(http.MethodDelete, "/"+kept, "") // it is there still
+		},
+		"alias missing, added":                 func(w *world, live string) { aliasMissing(w, live); w.aliases(aliasAction("add", live, w.alias)) },
+		"alias missing, index deleted instead": func(w *world, live string) { aliasMissing(w, live); w.byHand(http.MethodDelete, "/"+live, "") },
+		"index with the name of the alias": func(w *world, live string) {
+			w.stop()
+			w.byHand(http.MethodDelete, "/"+live, "")
+			w.byHand(http.MethodPut, "/"+w.alias, `{"settings":{"number_of_replicas":0}}`)
+			w.start()
+			w.awaitReason("tutti mapping adopt " + code + " makes the index an alias of the same documents")
+			w.adopt()
+		},
+		"alias of several indices, removed by hand": func(w *world, live string) {
+			w.byHand(http.MethodPut, "/theirs-"+w.alias, `{"settings":{"number_of_replicas":0},"aliases":{"`+w.alias+`":{}}}`)
+			w.stop()
+			w.start()
+			w.awaitReason("has more than one index: " + live + ", theirs-" + w.alias)
+			w.aliases(aliasAction("remove", "theirs-"+w.alias, w.alias))
+			w.byHand(http.MethodDelete, "/theirs-"+w.alias, "")
+		},
+		"name of the alias for the previous index taken": func(w *world, _ string) {
+			w.mustRequest(http.MethodDelete, runPath("")+"/previous", http.StatusNoContent)
+			w.byHand(http.MethodPut, "/"+w.alias+"--previous", "")
+			job := w.run("", "?rebuild=true", core.JobFailed)
+			if said := job.Get("error.message").String(); !strings.Contains(said, "rebuilds need this name: delete the index "+w.alias+"--previous") {
+				w.t.Errorf("the job is %s", job.Raw)
+			}
+			w.byHand(http.MethodDelete, "/"+w.alias+"--previous", "")
+		},
+		"template that adds an alias": func(w *world, _ string) {
+			template := func(aliases string) {
+				w.byHand(http.MethodPut, "/_index_template/"+w.alias, fmt.Sprintf(`{"index_patterns":["%s-*"],"priority":%d,"template":{"aliases":{%s}}}`,
+					w.alias, 1000+os.Getpid()%1000, aliases))
+			}
+			template(`"` + w.alias + `-portal":{}`)
+			w.t.Cleanup(func() { w.engine.(*elasticEngine).call(http.MethodDelete, "/_index_template/"+w.alias, "") })
+			job := w.run("", "?rebuild=true", core.JobFailed)
+			if said := job.Get("error.message").String(); !strings.Contains(said, "the index template "+w.alias+" adds the alias "+w.alias+"-portal") ||
+				!strings.Contains(said, "; remove the alias from the template; ") {
+				w.t.Errorf("the job is %s", job.Raw)
+			}
+			template("")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := startWorld(t, settings{})
+			w.dropAtEnd(core.NextAlias(w.alias))
+			w.dropAtEnd(core.PreviousAlias(w.alias))
+			ids := w.fill("S1", 10)
+			w.run("", "", core.JobSucceeded)
+			w.run("", "?rebuild=true", core.JobSucceeded)
+			follow(w, w.physical(w.alias)[0])
+			w.put("S1", ids[0], `"changed":1`)
+			w.trigger("S1", ids[0])
+			w.awaitPaused(false)
+			if name == "index with the name of the alias" { // which is empty
+				w.run("", "", core.JobSucceeded)
+			}
+			w.awaitConverged(wait)
+			w.run("", "?rebuild=true", core.JobSucceeded)
+			w.awaitConverged(wait)
+		})
+	}
+}
