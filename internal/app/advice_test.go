@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -343,5 +345,37 @@ func TestAdviceOfMissedMessages(t *testing.T) {
 		a := w.mustRequest(http.MethodGet, "/ready", http.StatusOK)
 		return !gjson.GetBytes(a.raw, "reasons.#(%\"*before they were read*\")").Exists(), string(a.raw)
 	})
+	w.awaitConverged(wait)
+}
+
+// TestAdviceOfPlan: the steps that `tutti mapping plan` lists for a field that can be added make the index as the mapping file says.
+func TestAdviceOfPlan(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "mapping.json")
+	write := func(properties string) {
+		if err := os.WriteFile(file, fmt.Appendf(nil, `{"properties":{"analysisId":{"type":"keyword"}%s}}`, properties), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("")
+	w := startWorld(t, settings{repository: fmt.Sprintf("mappingFile: %q", file)})
+	w.put("S1", "A1", "")
+	w.run("", "", core.JobSucceeded)
+	write(`,"donor":{"properties":{"age":{"type":"long"}}}`)
+	plan := func() answer {
+		t.Helper()
+		return w.mustRequest(http.MethodGet, runPath("")+"/mapping", http.StatusOK)
+	}
+	next := plan().get("next").Array()
+	if len(next) != 2 || next[0].String() != "restart tutti, which adds the fields" {
+		t.Fatalf("the plan is %s", plan().raw)
+	}
+	w.stop()
+	w.start()
+	w.awaitPaused(false)
+	w.doAdvised(next[1].String())
+	if a := plan(); a.get("difference").Bool() || len(a.get("next").Array()) != 0 {
+		t.Errorf("the plan is %s", a.raw)
+	}
 	w.awaitConverged(wait)
 }
