@@ -73,9 +73,9 @@ func (a *Admin) swapActions(
 ) ([]action, error) {
 	previous := core.PreviousAlias(alias)
 	actions := []action{
-		action{"remove": {"index": old.index, "alias": alias, "must_exist": true}},
-		action{"remove": {"index": next.index, "alias": from, "must_exist": true}},
-		action{"add": {"index": next.index, "alias": alias, "is_write_index": true}},
+		{"remove": {"index": old.index, "alias": alias, "must_exist": true}},
+		{"remove": {"index": next.index, "alias": from, "must_exist": true}},
+		{"add": {"index": next.index, "alias": alias, "is_write_index": true}},
 	}
 	if from != previous {
 		last, err := a.aliasesOf(ctx, previous)
