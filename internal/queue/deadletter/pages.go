@@ -19,7 +19,7 @@ const readParallel = 2
 // the last written first and without their documents. before is the cursor of an earlier call, empty for all; next is the one after the
 // page. page lacks those that were removed since, or have another reason now; count includes them, and left is the number of those
 // after the page. One that cannot be decoded has only its ID. The cost is linear: the dead letters are listed once, and memory
-// holds about 200 bytes for each. It returns the error of each; CodeInvalid for an invalid cursor.
+// holds 40 bytes for each. It returns the error of each; CodeInvalid for an invalid cursor.
 func (d *Store) EachPage(
 	ctx context.Context, repository, reason string, size int, before string, each func(page []core.DeadLetter, count, left int, next string) error,
 ) error {
@@ -30,7 +30,7 @@ func (d *Store) EachPage(
 	if err := d.awaitCurrent(ctx); err != nil {
 		return err
 	}
-	entries := d.index.list(repository, reason, cursor)
+	entries := d.index.list(repository, reason, cursor, 0)
 	for len(entries) > 0 {
 		n := min(size, len(entries))
 		page, err := d.read(ctx, entries[:n], reason)

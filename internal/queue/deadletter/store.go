@@ -348,14 +348,18 @@ const maxFound = 100
 func (d *Store) FindRecords(ctx context.Context, id string) ([]core.DeadLetter, error) {
 	var found []core.DeadLetter
 	suffix := subjects.DeadLetterSuffix(id)
-	for _, e := range d.index.list("", "", 0) {
+	var subjectsOf []string
+	d.index.each(0, func(e entry) bool {
+		if strings.HasSuffix(e.subject, suffix) {
+			subjectsOf = append(subjectsOf, e.subject)
+		}
+		return true
+	})
+	for _, subject := range subjectsOf {
 		if len(found) == maxFound {
 			break
 		}
-		if !strings.HasSuffix(e.subject, suffix) {
-			continue
-		}
-		l, _, err := d.last(ctx, e.subject)
+		l, _, err := d.last(ctx, subject)
 		switch {
 		case natsconn.IsNotFound(err): // removed since
 		case err != nil:
@@ -391,23 +395,28 @@ func (d *Store) List(
 		return nil, "", err
 	}
 	limit = paging.Size(limit)
-	entries := d.index.list(repository, reason, before)
-	letters := make([]core.DeadLetter, 0, min(limit, len(entries)))
-	for i, entry := range entries {
-		if len(letters) == limit {
-			return letters, paging.EncodeCursor(listCursor, strconv.FormatUint(entries[i-1].sequence, 36)), nil
+	letters := make([]core.DeadLetter, 0, min(limit, int(d.index.size.Load())))
+	for next := before; ; {
+		entries := d.index.list(repository, reason, next, limit-len(letters)+1)
+		for _, entry := range entries {
+			if len(letters) == limit {
+				return letters, paging.EncodeCursor(listCursor, strconv.FormatUint(next, 36)), nil
+			}
+			l, sequence, err := d.last(ctx, entry.subject)
+			switch {
+			case natsconn.IsNotFound(err) || err == nil && sequence != entry.sequence && before > 0 && sequence >= before:
+				// Removed, or written again and therefore on an earlier page.
+			case err != nil:
+				return nil, "", natsconn.WrapError("listing dead letters", err)
+			default:
+				letters = append(letters, l)
+			}
+			next = entry.sequence
 		}
-		l, sequence, err := d.last(ctx, entry.subject)
-		if natsconn.IsNotFound(err) || err == nil && sequence != entry.sequence && before > 0 && sequence >= before {
-			// Removed, or written again and therefore on an earlier page.
-			continue
+		if len(entries) == 0 {
+			return letters, "", nil
 		}
-		if err != nil {
-			return nil, "", natsconn.WrapError("listing dead letters", err)
-		}
-		letters = append(letters, l)
 	}
-	return letters, "", nil
 }
 
 // parseCursor returns the sequence below which the entries of a page are, 0 for the first page.
