@@ -268,7 +268,7 @@ func (l deadLetterPort) Put(ctx context.Context, d core.DeadLetter) error {
 	return tell(ctx, l.p, func() error { return l.p.w.store.Put(d) })
 }
 
-func (l deadLetterPort) Clear(ctx context.Context, repository, organization, id string, _ func(core.DeadLetter) bool) error {
+func (l deadLetterPort) Clear(ctx context.Context, repository, organization, id string, _ core.Version, _ func(core.DeadLetter) bool) error {
 	return tell(ctx, l.p, done(func() { l.p.w.store.Clear(repository, organization, id) }))
 }
 

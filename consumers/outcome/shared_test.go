@@ -20,7 +20,7 @@ func (l letters) Put(_ context.Context, d core.DeadLetter) error {
 	return nil
 }
 
-func (l letters) Clear(_ context.Context, repository, organization, id string, clears func(core.DeadLetter) bool) error {
+func (l letters) Clear(_ context.Context, repository, organization, id string, _ core.Version, clears func(core.DeadLetter) bool) error {
 	if key := [3]string{repository, organization, id}; clears(l[key]) {
 		delete(l, key)
 	}
@@ -64,7 +64,7 @@ func TestSettle(t *testing.T) {
 				state.Conflicts = append(state.Conflicts, c)
 			}
 		}
-		if err := o.Settle(t.Context(), req, "S", "1", core.Result{Outcome: outcome, Shared: &state}); err != nil {
+		if err := o.Settle(t.Context(), req, "S", "1", 1, core.Result{Outcome: outcome, Shared: &state}); err != nil {
 			t.Fatal(err)
 		}
 	}

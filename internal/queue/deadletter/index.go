@@ -69,7 +69,11 @@ func (x *index) has(repository, organization, id string) bool {
 		return false
 	}
 	var room [512]byte
-	hash := hashOf(subjects.AppendRecordDeadLetter(room[:0], repository, organization, id))
+	return x.holds(hashOf(subjects.AppendRecordDeadLetter(room[:0], repository, organization, id)))
+}
+
+// holds reports whether there is a dead letter.
+func (x *index) holds(hash subjectHash) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	_, ok := x.byHash[hash]
