@@ -101,17 +101,46 @@ func (x *index) position(sequence uint64) int {
 }
 
 // list returns the entries of a repository and of a reason ("" for any) below the sequence before (0 for all), the newest first, at most
-// limit (0 for all).
+// limit.
 func (x *index) list(repository, reason string, before uint64, limit int) []entry {
 	var selected []entry
-	repository = subjects.Shorten(repository)
 	x.each(before, func(e entry) bool {
-		if (repository == "" || e.kind.repository.code == repository) && (reason == "" || e.kind.reason == reason) {
+		if e.is(repository, reason) {
 			selected = append(selected, e)
 		}
-		return limit == 0 || len(selected) < limit
+		return len(selected) < limit
 	})
 	return selected
+}
+
+// sequences returns the sequences of all that list would return.
+func (x *index) sequences(repository, reason string, before uint64) []uint64 {
+	var selected []uint64
+	x.each(before, func(e entry) bool {
+		if e.is(repository, reason) {
+			selected = append(selected, e.sequence)
+		}
+		return true
+	})
+	return selected
+}
+
+// at returns the entries that are still there of sequences.
+func (x *index) at(sequences []uint64) []entry {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	entries := make([]entry, 0, len(sequences))
+	for _, sequence := range sequences {
+		if i := x.position(sequence); i < len(x.entries) && x.entries[i].sequence == sequence && x.entries[i].kind != nil {
+			entries = append(entries, x.entries[i])
+		}
+	}
+	return entries
+}
+
+// is reports whether a dead letter is of a repository and of a reason, "" for any.
+func (e entry) is(repository, reason string) bool {
+	return (repository == "" || e.kind.repository.code == subjects.Shorten(repository)) && (reason == "" || e.kind.reason == reason)
 }
 
 // each calls f with the entries below the sequence before (0 for all), the newest first, until it returns false. The index is locked: f

@@ -43,21 +43,27 @@ func TestIndexOrder(t *testing.T) {
 		if len(x.entries) > 2*len(model)+1 || int(x.size.Load()) != len(model) {
 			t.Fatalf("after %d changes: %d entries and size %d for %d dead letters", sequence, len(x.entries), x.size.Load(), len(model))
 		}
-		before, limit := r.Uint64N(sequence+2), r.IntN(20)
+		before, limit := r.Uint64N(sequence+2), 1+r.IntN(20)
 		repository, reason := append(repositories, "")[r.IntN(3)], []string{core.ReasonRejected, core.ReasonUpstream, ""}[r.IntN(3)]
 		var want, got []uint64
 		for _, s := range slices.Backward(slices.Sorted(maps.Keys(model))) {
 			l := model[s]
 			if (before == 0 || s < before) && (reason == "" || l.reason == reason) &&
-				(repository == "" || repositories[len(l.id)%2] == repository) && (limit == 0 || len(want) < limit) {
+				(repository == "" || repositories[len(l.id)%2] == repository) {
 				want = append(want, s)
 			}
 		}
 		for _, e := range x.list(repository, reason, before, limit) {
 			got = append(got, e.sequence)
 		}
-		if !slices.Equal(got, want) {
+		all := x.sequences(repository, reason, before)
+		if !slices.Equal(got, want[:min(limit, len(want))]) || !slices.Equal(all, want) {
 			t.Fatalf("after %d changes, %q %q below %d, at most %d: %v, want %v", sequence, repository, reason, before, limit, got, want)
+		}
+		for _, e := range x.at([]uint64{sequence - 1, sequence, sequence + 1}) {
+			if model[e.sequence].id == "" || e.subject != subject(model[e.sequence].id) {
+				t.Fatalf("after %d changes: %+v", sequence, e)
+			}
 		}
 		if e, found := x.get(idOf(subject(id))); found != (sequenceOf(id) > 0) || found && e.sequence != sequenceOf(id) {
 			t.Fatalf("%s: %v %v, want %d", id, e, found, sequenceOf(id))
