@@ -187,6 +187,8 @@ type organizations struct {
 	alone map[string]core.OrganizationRun
 	// groups are the groups by their first organization.
 	groups []encodedGroup
+	// last is the revision of the last change.
+	last uint64
 }
 
 // encodedGroup is a group of which only the sum is decoded.
@@ -201,6 +203,7 @@ func (j *Jobs) readOrganizations(ctx context.Context, jobID string) (organizatio
 	stored := organizations{alone: make(map[string]core.OrganizationRun)}
 	groups := make(map[int]encodedGroup)
 	err := j.conn.ReadAll(ctx, j.stream, prefix+organizationKey(jobID, "")+">", func(m natsconn.Message) error {
+		stored.last = m.Sequence
 		switch number := groupOf(m.Subject); {
 		case m.Header.Get("KV-Operation") != "":
 			return nil // a job is removed as a whole

@@ -90,6 +90,9 @@ func (j *Jobs) Update(ctx context.Context, id string, change func(*core.Job) err
 	if isMissing(err) {
 		return core.Job{}, jobNotFound()
 	}
+	if err == nil && job.State.Final() {
+		j.ensureSummary(ctx, job)
+	}
 	return job, err
 }
 
