@@ -171,7 +171,7 @@ func (b *bench) storeDeadLetters(ctx context.Context, variables []string, dir, s
 	for i := range n {
 		group.Go(func() error {
 			id := fmt.Sprintf("9a8f1c9e-4f0b-4c57-8f1c-%012d", i)
-			return t.app.DeadLetters().Put(groupCtx, core.DeadLetter{
+			return t.app.Queue().DeadLetters().Put(groupCtx, core.DeadLetter{
 				Repository: direct.RepositoryCode, Organization: study, RecordID: id, Reason: core.ReasonRejected, Attempts: 1,
 			})
 		})
