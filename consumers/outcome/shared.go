@@ -37,6 +37,9 @@ const maxConflictPasses = 32
 func (o *Outcomes) Settle(ctx context.Context, req core.Request, organization, id string, at core.Version, res core.Result) error {
 	had := o.HasDeadLetter(organization, id) || o.HasDeadLetter(req.Organization, id)
 	stale := res.Outcome == core.OutcomeStale
+	if stale {
+		at = max(at, res.CurrentVersion) // the result that the index has
+	}
 	if !stale || req.Kind == core.KindIndex && !req.Dated() { // an old event proves nothing about later failures
 		if err := o.ClearDeadLetter(ctx, req.Organization, id, at); err != nil {
 			return err
