@@ -69,6 +69,9 @@ func (g *Groups) CreateGroup(ctx context.Context, jobID string, number int, runs
 	group := storedGroup{Runs: runs}
 	group.sum()
 	created, err := g.jobs.create(ctx, groupKey(jobID, number), group)
+	if err == nil {
+		err = g.jobs.organizationChanged(ctx, jobID)
+	}
 	return created, natsconn.WrapError("creating a group of organizations of the job", err)
 }
 
@@ -99,6 +102,9 @@ func (g *Groups) UpdateGroup(
 	})
 	if isMissing(err) {
 		return nil, noSuchGroup()
+	}
+	if err == nil {
+		err = g.jobs.organizationChanged(ctx, jobID)
 	}
 	return group.Runs, err
 }

@@ -102,6 +102,9 @@ func (j *Jobs) CreateOrganization(ctx context.Context, jobID string, run core.Or
 		return false, natsconn.WrapError("creating an organization of the job", err)
 	}
 	created, err := j.create(ctx, organizationKey(jobID, run.Organization), run)
+	if err == nil {
+		err = j.organizationChanged(ctx, jobID)
+	}
 	return created, natsconn.WrapError("creating an organization of the job", err)
 }
 
@@ -127,6 +130,9 @@ func (j *Jobs) UpdateOrganization(
 	run, err := update(ctx, j, organizationKey(jobID, organization), change)
 	if isMissing(err) {
 		return j.updateInGroup(ctx, jobID, organization, change)
+	}
+	if err == nil {
+		err = j.organizationChanged(ctx, jobID)
 	}
 	return run, err
 }

@@ -29,9 +29,9 @@ func (g *Groups) OrganizationPage(ctx context.Context, jobID string, f core.Orga
 		states = states[min(core.OrganizationRank(core.JobState(state)), len(states)-1):]
 	}
 	limit := paging.Size(f.Limit)
-	summarized := f.State == "" && f.Cursor == "" && limit <= summaryRuns
-	if summarized {
-		s, found, err := g.jobs.summary(ctx, jobID)
+	size, summarized := summarySize(limit)
+	if summarized = summarized && f.State == "" && f.Cursor == ""; summarized {
+		s, found, err := g.jobs.summary(ctx, jobID, size)
 		if found || err != nil {
 			return s.page(list, limit), err
 		}

@@ -3,8 +3,7 @@ package kv
 import (
 	"context"
 	"encoding/json"
-	"slices"
-	"time"
+	"strconv"
 
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
@@ -12,29 +11,36 @@ import (
 	"tutti/internal/queue/subjects"
 )
 
-const (
-	// keySummary is the prefix of the keys of the summaries of ended jobs.
-	keySummary = "summary."
-	// summaryRuns is how many organizations a summary has at most.
-	summaryRuns = 100
-	// summaryTrust is how long after the end of its job an organization may change: a page may be in flight. A summary of before is
-	// compared with the organizations.
-	summaryTrust = time.Hour
-)
+// keySummary is the prefix of the keys of the summaries of ended jobs.
+const keySummary = "summary."
 
-func summaryKey(jobID string) string { return keySummary + subjects.EncodeToken(jobID) }
+// smallSummary and largeSummary are how many organizations the summaries of a job have at most: a list of jobs shows few of each, a job many.
+const smallSummary, largeSummary = 10, 100
 
-// summary is what the lists of jobs show of the organizations of an ended job, so that they need not read them.
+// summaryKeys is the prefix of the keys of a job's summaries.
+func summaryKeys(jobID string) string { return keySummary + subjects.EncodeToken(jobID) + "." }
+
+func summaryKey(jobID string, size int) string { return summaryKeys(jobID) + strconv.Itoa(size) }
+
+// summarySize returns the size of the summary that has the first limit organizations; false if there is none.
+func summarySize(limit int) (int, bool) {
+	switch {
+	case limit <= smallSummary:
+		return smallSummary, true
+	case limit <= largeSummary:
+		return largeSummary, true
+	default:
+		return 0, false
+	}
+}
+
+// summary is what the lists of jobs show of the organizations of an ended job, so that they need not read them. A later change of an
+// organization removes it: who changes one looks for a summary afterwards, and who stores a summary for a change.
 type summary struct {
-	// Last is the revision of the last change of an organization that is in Sum and Runs.
-	Last uint64      `json:"last"`
-	Sum  core.JobSum `json:"sum"`
+	Sum core.JobSum `json:"sum"`
 	// Runs are the first organizations in the order of core.CompareOrganizations, More whether there are others.
 	Runs []core.OrganizationRun `json:"runs"`
 	More bool                   `json:"more,omitempty"`
-	// EndedAt is the end of the job, Lasting whether no organization has changed until summaryTrust after it.
-	EndedAt time.Time `json:"endedAt"`
-	Lasting bool      `json:"lasting,omitempty"`
 }
 
 // page returns a first page of the organizations of a job.
@@ -47,58 +53,61 @@ func (s *summary) page(list string, limit int) core.OrganizationPage {
 	return page
 }
 
-// summary returns the summary of a job; false if it has none, or one that is older than its organizations.
-func (j *Jobs) summary(ctx context.Context, jobID string) (s summary, found bool, err error) {
-	_, _, err = j.get(ctx, summaryKey(jobID), &s)
-	switch {
-	case natsconn.IsNotFound(err):
+// summary returns the summary of a size of a job; false if it has none.
+func (j *Jobs) summary(ctx context.Context, jobID string, size int) (s summary, found bool, err error) {
+	_, _, err = j.get(ctx, summaryKey(jobID, size), &s)
+	if natsconn.IsNotFound(err) {
 		return s, false, nil
-	case err != nil:
-		return s, false, natsconn.WrapError("reading the summary of a job", err)
-	case s.Lasting:
-		return s, true, nil
 	}
-	last, err := natsconn.LastSequence(ctx, j.stream, prefix+organizationKey(jobID, "")+">")
-	if found = err == nil && last == s.Last; found && time.Since(s.EndedAt) > summaryTrust {
-		err = j.putSummary(ctx, jobID, s)
-	}
-	return s, found, natsconn.WrapError("reading the organizations of the job", err)
+	return s, err == nil, natsconn.WrapError("reading the summary of a job", err)
 }
 
-// putSummary stores a summary as of now.
-func (j *Jobs) putSummary(ctx context.Context, jobID string, s summary) error {
-	s.Lasting = time.Since(s.EndedAt) > summaryTrust
-	data, err := json.Marshal(s)
-	if err != nil {
-		return core.WrapError(core.CodeInternal, "encoding the summary of a job", err)
-	}
-	return j.put(ctx, summaryKey(jobID), data)
-}
-
-// summarize stores the summary of a job of which stored are the organizations, if it has ended and they have.
-func (j *Jobs) summarize(ctx context.Context, job core.Job, stored *organizations) error {
-	sum := stored.sum()
-	if !job.State.Final() || job.EndedAt == nil || sum.Open() > 0 {
+// organizationChanged removes the summaries of a job one of whose organizations has changed.
+func (j *Jobs) organizationChanged(ctx context.Context, jobID string) error {
+	_, err := j.stream.GetLastMsgForSubject(ctx, prefix+summaryKey(jobID, smallSummary))
+	if natsconn.IsNotFound(err) {
 		return nil
 	}
-	s := summary{Last: stored.last, Sum: sum, EndedAt: *job.EndedAt}
+	if err == nil {
+		err = j.purge(ctx, prefix+summaryKeys(jobID)+">")
+	}
+	return natsconn.WrapError("removing the summary of a job", err)
+}
+
+// summarize stores the summaries of a job of which stored are the organizations, if it has ended and they have, and none has changed since.
+func (j *Jobs) summarize(ctx context.Context, job core.Job, stored *organizations) error {
+	sum := stored.sum()
+	if !job.State.Final() || sum.Open() > 0 {
+		return nil
+	}
+	var first []core.OrganizationRun
 	for _, state := range core.OrganizationStates() {
-		runs, err := stored.inState(state, "", summaryRuns+1-len(s.Runs))
+		runs, err := stored.inState(state, "", largeSummary+1-len(first))
 		if err != nil {
 			return err
 		}
-		if s.Runs = append(s.Runs, runs...); len(s.Runs) > summaryRuns {
-			s.Runs, s.More = slices.Clip(s.Runs[:summaryRuns]), true
-			break
-		}
+		first = append(first, runs...)
 	}
-	for i := range s.Runs { // only what a list shows, which is bounded
-		run := &s.Runs[i]
-		s.Runs[i] = core.OrganizationRun{
+	for i := range first { // only what a list shows, which is bounded
+		run := &first[i]
+		first[i] = core.OrganizationRun{
 			Organization: run.Organization, State: run.State, Totals: run.Totals, Error: run.Error, LastPage: run.LastPage, Listed: run.Listed,
 		}
 	}
-	return j.putSummary(ctx, job.ID, s)
+	for _, size := range []int{largeSummary, smallSummary} {
+		data, err := json.Marshal(summary{Sum: sum, Runs: first[:min(size, len(first))], More: len(first) > size})
+		if err != nil {
+			return core.WrapError(core.CodeInternal, "encoding the summary of a job", err)
+		}
+		if err := j.put(ctx, summaryKey(job.ID, size), data); err != nil {
+			return err
+		}
+	}
+	last, err := natsconn.LastSequence(ctx, j.stream, prefix+organizationKey(job.ID, "")+">")
+	if err == nil && last != stored.last {
+		err = j.purge(ctx, prefix+summaryKeys(job.ID)+">")
+	}
+	return err
 }
 
 // summarizeEnded is summarize for a job by its id, if there is one.
@@ -116,7 +125,7 @@ func (j *Jobs) summarizeEnded(ctx context.Context, jobID string, stored *organiz
 // ensureSummary stores the summary of an ended job that has none, so that the first list that shows it need not read its organizations. An
 // error is only logged: a list stores what is missing.
 func (j *Jobs) ensureSummary(ctx context.Context, job core.Job) {
-	_, found, err := j.summary(ctx, job.ID)
+	_, found, err := j.summary(ctx, job.ID, smallSummary)
 	if !found && err == nil {
 		var stored organizations
 		if stored, err = j.readOrganizations(ctx, job.ID); err == nil {
