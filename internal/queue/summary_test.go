@@ -160,28 +160,38 @@ func TestSummaryDuringChanges(t *testing.T) {
 	lists, changes := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
 	job := manyOrganizations(t, lists, true, 40)
 	end(t, lists, job, time.Now())
-	for i := range 40 {
+	const rounds, changesOfRound = 20, 10
+	for round := range rounds {
 		var working sync.WaitGroup
-		for range 2 {
+		changed := make(chan struct{})
+		for range 4 {
 			working.Go(func() {
-				if _, err := lists.Groups().OrganizationPage(t.Context(), job.ID, core.OrganizationFilter{Limit: 10}); err != nil {
-					t.Error(err)
+				for {
+					if _, err := lists.Groups().OrganizationPage(t.Context(), job.ID, core.OrganizationFilter{Limit: 10}); err != nil {
+						t.Error(err)
+					}
+					select {
+					case <-changed:
+						return
+					default:
+					}
 				}
 			})
 		}
-		working.Go(func() {
+		for i := range changesOfRound {
 			_, err := changes.Jobs().UpdateOrganization(t.Context(), job.ID, fmt.Sprintf("S%05d", i), func(run *core.OrganizationRun) error {
-				run.Totals.Fetched += 100
+				run.Totals.Fetched++
 				return nil
 			})
 			if err != nil {
 				t.Error(err)
 			}
-		})
+		}
+		close(changed)
 		working.Wait()
 		for _, limit := range []int{10, 100} {
-			if page, _ := firstPage(t, lists, job, limit); page.Sum.Totals.Fetched != int64(2*40+100*(i+1)) {
-				t.Fatalf("after %d changes %d organizations are listed with %+v", i+1, limit, page.Sum.Totals)
+			if page, _ := firstPage(t, lists, job, limit); page.Sum.Totals.Fetched != int64(2*40+changesOfRound*(round+1)) {
+				t.Fatalf("after %d changes %d organizations are listed with %+v", changesOfRound*(round+1), limit, page.Sum.Totals)
 			}
 		}
 	}
