@@ -86,7 +86,9 @@ func (j *Jobs) summarize(ctx context.Context, job core.Job, stored *organization
 		if err != nil {
 			return err
 		}
-		first = append(first, runs...)
+		if first = append(first, runs...); len(first) > largeSummary {
+			break
+		}
 	}
 	for i := range first { // only what a list shows, which is bounded
 		run := &first[i]
