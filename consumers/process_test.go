@@ -265,11 +265,19 @@ func (q requestPort) PendingRecords(ctx context.Context, repository, organizatio
 }
 
 func (l deadLetterPort) Put(ctx context.Context, d core.DeadLetter) error {
-	return tell(ctx, l.p, func() error { return l.p.w.store.Put(d) })
+	return tell(ctx, l.p, func() error {
+		if d.Version == 0 {
+			l.p.w.t.Errorf("a dead letter has no version: %+v", d)
+		}
+		return l.p.w.store.Put(d)
+	})
 }
 
-func (l deadLetterPort) Clear(ctx context.Context, repository, organization, id string, _ func(core.DeadLetter) bool) error {
-	return tell(ctx, l.p, done(func() { l.p.w.store.Clear(repository, organization, id) }))
+func (l deadLetterPort) Clear(ctx context.Context, repository, organization, id string, at core.Version, _ func(core.DeadLetter) bool) error {
+	if !l.Has(repository, organization, id) {
+		return nil
+	}
+	return tell(ctx, l.p, done(func() { l.p.w.store.Clear(repository, organization, id, at) }))
 }
 
 func (l deadLetterPort) Has(repository, organization, id string) bool {

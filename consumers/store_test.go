@@ -236,9 +236,12 @@ func (s *store) Put(d core.DeadLetter) error {
 	return nil
 }
 
-func (s *store) Clear(repository, organization, id string) {
+func (s *store) Clear(repository, organization, id string, at core.Version) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.letters[deadLetterKey(repository, organization, id)].Version > at {
+		return
+	}
 	delete(s.letters, deadLetterKey(repository, organization, id))
 }
 

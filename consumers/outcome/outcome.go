@@ -117,8 +117,9 @@ func (o *Outcomes) ClockAlarm() bool {
 // DeadLetters stores dead letters. Has is cheap enough to be called for every document.
 type DeadLetters interface {
 	Put(ctx context.Context, d core.DeadLetter) error
-	// Clear removes the dead letter of a record if there is one and clears returns true for it as it is stored then.
-	Clear(ctx context.Context, repository, organization, id string, clears func(core.DeadLetter) bool) error
+	// Clear removes the dead letter of a record if there is one, clears returns true for it as it is stored then, and its version is not
+	// newer than at, 0 for any. It is cheap if there is none, unless at is 0.
+	Clear(ctx context.Context, repository, organization, id string, at core.Version, clears func(core.DeadLetter) bool) error
 	Has(repository, organization, id string) bool
 	// Find returns the dead letter of a record as stored, or CodeNotFound.
 	Find(ctx context.Context, repository, organization, id string) (core.DeadLetter, error)
@@ -137,12 +138,10 @@ func (o *Outcomes) FindDeadLetter(ctx context.Context, organization, id string) 
 	return o.deadLetters.Find(ctx, o.code, organization, id)
 }
 
-// ClearDeadLetter removes the dead letter of a record, if there is one, but not that of a conflict, which SettleBlocks removes.
-func (o *Outcomes) ClearDeadLetter(ctx context.Context, organization, id string) error {
-	if !o.HasDeadLetter(organization, id) {
-		return nil
-	}
-	return o.deadLetters.Clear(ctx, o.code, organization, id, func(l core.DeadLetter) bool { return o.cfg.Shared == nil || !isConflict(l) })
+// ClearDeadLetter removes the dead letter of a record after a result with a version, if there is one that is not newer, but not that of a
+// conflict, which SettleBlocks removes.
+func (o *Outcomes) ClearDeadLetter(ctx context.Context, organization, id string, at core.Version) error {
+	return o.deadLetters.Clear(ctx, o.code, organization, id, at, func(l core.DeadLetter) bool { return o.cfg.Shared == nil || !isConflict(l) })
 }
 
 // TypeUnusableRecord is the type of the error of a record that cannot be documents.
@@ -155,12 +154,12 @@ func MarkerID(recordID string) string {
 	return "record-" + hex.EncodeToString(sum[:])
 }
 
-// StoreRejected stores a rejected document as a dead letter; its message must not end before that.
-func (o *Outcomes) StoreRejected(ctx context.Context, req core.Request, id string, result core.Result) error {
+// StoreRejected stores a document that was rejected with a version as a dead letter; its message must not end before that.
+func (o *Outcomes) StoreRejected(ctx context.Context, req core.Request, id string, at core.Version, result core.Result) error {
 	letter := core.DeadLetter{
 		Repository: o.code, Organization: req.Organization, RecordID: id, Reason: core.ReasonRejected,
 		Hint:       cmp.Or(result.Hint, nameHint(result), o.mappingHint(result)),
-		EngineType: result.Type, EngineReason: result.Reason,
+		EngineType: result.Type, EngineReason: result.Reason, Version: at,
 	}
 	switch {
 	case result.Code == core.CodeTooLarge:

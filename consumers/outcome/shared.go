@@ -25,8 +25,8 @@ type Shared struct {
 // maxConflictPasses bounds how often the dead letters of a document's conflicts are compared with it while others change both.
 const maxConflictPasses = 32
 
-// Settle removes the dead letter of a document of req's record, which was settled under organization, after res has shown that it is no
-// longer true. Then it processes what a write to a shared index says about the record of each repository: a record in conflict becomes a
+// Settle removes the dead letter of a document of req's record, which was settled under organization with a version, after res has shown
+// that it is no longer true. Then it processes what a write to a shared index says about the record of each repository: a record in conflict becomes a
 // dead letter, the dead letter of one that no longer is is removed, and the record that the document must be made of is requested. id is
 // that of the document. The message must not end before it succeeds.
 //
@@ -34,15 +34,18 @@ const maxConflictPasses = 32
 // as it is after the last change of the dead letters: who changes them reads both once more. A document that never had a conflict needs
 // no reading: of the others, the document itself says which records had one (core.SharedState.Conflicts), so that a write after a crash
 // settles what was not settled before.
-func (o *Outcomes) Settle(ctx context.Context, req core.Request, organization, id string, res core.Result) error {
+func (o *Outcomes) Settle(ctx context.Context, req core.Request, organization, id string, at core.Version, res core.Result) error {
 	had := o.HasDeadLetter(organization, id) || o.HasDeadLetter(req.Organization, id)
 	stale := res.Outcome == core.OutcomeStale
+	if stale {
+		at = max(at, res.CurrentVersion) // the result that the index has
+	}
 	if !stale || req.Kind == core.KindIndex && !req.Dated() { // an old event proves nothing about later failures
-		if err := o.ClearDeadLetter(ctx, req.Organization, id); err != nil {
+		if err := o.ClearDeadLetter(ctx, req.Organization, id, at); err != nil {
 			return err
 		}
 		if organization != req.Organization && !stale {
-			if err := o.ClearDeadLetter(ctx, organization, id); err != nil {
+			if err := o.ClearDeadLetter(ctx, organization, id, at); err != nil {
 				return err
 			}
 		}
@@ -150,7 +153,7 @@ func (o *Outcomes) settleOnce(
 			}
 		case found:
 			changed = true
-			if err := o.deadLetters.Clear(ctx, r.Repository, r.Organization, id, isConflict); err != nil {
+			if err := o.deadLetters.Clear(ctx, r.Repository, r.Organization, id, 0, isConflict); err != nil {
 				return changed, err
 			}
 		}
@@ -191,7 +194,7 @@ func (o *Outcomes) storeConflict(
 		Repository: b.Repository, Organization: b.Organization, RecordID: id, Reason: core.ReasonConflict,
 		Hint: fmt.Sprintf("the document is made of the newer record of %s, which shares the index %s and differs: make the records the same or remove "+
 			"one, then retry", strings.Join(winners, ", "), o.indexName),
-		Document: letter.Document, Size: letter.Size, SHA256: letter.SHA256, Truncated: letter.Truncated,
+		Document: letter.Document, Size: letter.Size, SHA256: letter.SHA256, Truncated: letter.Truncated, Version: b.Version,
 	}
 	for _, w := range written {
 		if kept := w.Document; kept != nil && w.Repository == b.Repository && w.Hash == b.Hash {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -20,8 +21,8 @@ func (l letters) Put(_ context.Context, d core.DeadLetter) error {
 	return nil
 }
 
-func (l letters) Clear(_ context.Context, repository, organization, id string, clears func(core.DeadLetter) bool) error {
-	if key := [3]string{repository, organization, id}; clears(l[key]) {
+func (l letters) Clear(_ context.Context, repository, organization, id string, at core.Version, clears func(core.DeadLetter) bool) error {
+	if key := [3]string{repository, organization, id}; (at == 0 || l[key].Version <= at) && clears(l[key]) {
 		delete(l, key)
 	}
 	return nil
@@ -38,6 +39,41 @@ func (l letters) Find(_ context.Context, repository, organization, id string) (c
 		return d, core.NewError(core.CodeNotFound, "no such dead letter")
 	}
 	return d, nil
+}
+
+// TestVersionOfDeadLetters: a dead letter has the version of its result, and a result removes the dead letters up to its version; one that
+// was stale those up to the version that the index has.
+func TestVersionOfDeadLetters(t *testing.T) {
+	stored := letters{}
+	o := New(stored, nil, Config{Repository: core.Repository{Code: "a", IndexName: "x"}, Logger: slog.New(slog.DiscardHandler)})
+	req := core.Request{ID: "r", Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: "a", Organization: "S", RecordID: "1", Cause: core.CauseREST}
+	dated, removal := req, req
+	dated.Cause, dated.AsOf, dated.ReceivedAt = core.CauseKafka, 2, time.Unix(0, 20)
+	removal.Kind = core.KindRemove
+	for name, tt := range map[string]struct {
+		req     core.Request
+		at      core.Version
+		res     core.Result
+		removed bool
+	}{
+		"newer":                         {req, 11, core.Result{Outcome: core.OutcomeIndexed}, true},
+		"older":                         {req, 9, core.Result{Outcome: core.OutcomeIndexed}, false},
+		"older removal":                 {removal, 9, core.Result{Outcome: core.OutcomeRemoved}, false},
+		"stale, the index has a newer":  {req, 9, core.Result{Outcome: core.OutcomeStale, CurrentVersion: 11}, true},
+		"stale, the index has an older": {req, 8, core.Result{Outcome: core.OutcomeStale, CurrentVersion: 9}, false},
+		"dated, received later":         {dated, dated.ResultVersion(2), core.Result{Outcome: core.OutcomeIndexed}, true},
+		"stale removal":                 {removal, 11, core.Result{Outcome: core.OutcomeStale, CurrentVersion: 12}, false},
+	} {
+		if err := o.StoreRejected(t.Context(), req, "1", 10, core.Result{Outcome: core.OutcomeRejected}); err != nil {
+			t.Fatal(err)
+		}
+		if l := stored[[3]string{"a", "S", "1"}]; l.Version != 10 {
+			t.Errorf("%s: version %d", name, l.Version)
+		}
+		if err := o.Settle(t.Context(), tt.req, "S", "1", tt.at, tt.res); err != nil || stored.Has("a", "S", "1") == tt.removed {
+			t.Errorf("%s: removed %v: %v", name, !tt.removed, err)
+		}
+	}
 }
 
 // TestSettle: a conflict of any repository becomes a dead letter, which only its end removes; other dead letters stay as they are.
@@ -64,7 +100,7 @@ func TestSettle(t *testing.T) {
 				state.Conflicts = append(state.Conflicts, c)
 			}
 		}
-		if err := o.Settle(t.Context(), req, "S", "1", core.Result{Outcome: outcome, Shared: &state}); err != nil {
+		if err := o.Settle(t.Context(), req, "S", "1", 1, core.Result{Outcome: outcome, Shared: &state}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -168,31 +168,32 @@ func (w *Worker) settle(ctx context.Context, m core.Message) (organization strin
 	if err != nil {
 		return organization, rs, err
 	}
+	version := req.ResultVersion(at.version)
 	for _, r := range rs {
-		if err := w.settleOne(ctx, req, organization, r); err != nil {
+		if err := w.settleOne(ctx, req, organization, version, r); err != nil {
 			return organization, rs, err
 		}
 	}
 	if req.Document != "" && !slices.ContainsFunc(rs, func(r result) bool { return r.id == req.Document }) {
-		err = w.outcomes.ClearDeadLetter(ctx, req.Organization, req.Document) // the record no longer has it
+		err = w.outcomes.ClearDeadLetter(ctx, req.Organization, req.Document, version) // the record no longer has it
 	}
 	return organization, rs, err
 }
 
-// settleOne processes the result of one document of req's record, which was settled under organization.
-func (w *Worker) settleOne(ctx context.Context, req core.Request, organization string, r result) error {
+// settleOne processes the result of one document of req's record, which was settled under organization with a version.
+func (w *Worker) settleOne(ctx context.Context, req core.Request, organization string, version core.Version, r result) error {
 	if w.outcomes.PausesFor(organization, r.id, r.Result) {
 		return core.NewError(core.CodeOverloaded, "the index rejects nearly all documents")
 	}
 	switch r.Outcome {
 	case core.OutcomeIndexed, core.OutcomeRemoved, core.OutcomeExcluded, core.OutcomeStale:
-		return w.outcomes.Settle(ctx, req, organization, r.id, r.Result)
+		return w.outcomes.Settle(ctx, req, organization, r.id, version, r.Result)
 	case core.OutcomeMismatch:
 		w.log.InfoContext(ctx, "record belongs to another organization", "organization", req.Organization,
 			"record_id", req.RecordID, "request_id", req.ID)
 	case core.OutcomeRejected:
 		req.Organization = organization
-		return w.outcomes.StoreRejected(ctx, req, r.id, r.Result)
+		return w.outcomes.StoreRejected(ctx, req, r.id, version, r.Result)
 	case core.OutcomeRetry:
 		w.outcomes.PauseOnCode(r.Code)
 		return core.NewError(r.Code, "the index did not take the document")
@@ -239,7 +240,7 @@ func (w *Worker) storeDeadLetter(ctx context.Context, m core.Message, cause erro
 	req := m.Request()
 	letter := core.DeadLetter{
 		Repository: w.code, Organization: req.Organization, RecordID: req.RecordID, Reason: core.ReasonUpstream,
-		Hint: core.MessageOf(cause) + "; fix that, then retry", Attempts: loop.Attempts(m) + 1,
+		Hint: core.MessageOf(cause) + "; fix that, then retry", Attempts: loop.Attempts(m) + 1, Version: req.ResultVersion(m.Version()),
 	}
 	if core.CodeOf(cause) == core.CodeInvalid {
 		letter.Reason = core.ReasonInvalidID

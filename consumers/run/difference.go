@@ -130,7 +130,10 @@ func (w *pageWork) writeDifferent(ctx context.Context, pass *pagePass) error {
 func (w *pageWork) settleComparison(ctx context.Context, pass *pagePass) error {
 	c := &pass.comparison
 	for _, id := range c.unchanged {
-		if err := w.clearDeadLetter(ctx, id); err != nil {
+		err := w.loop.RetryUntilStopped(ctx, "clearing a dead letter", func() error {
+			return w.Outcomes.ClearDeadLetter(ctx, w.req.Organization, id, w.msg.Version())
+		})
+		if err != nil {
 			return err
 		}
 		w.settleID(id)

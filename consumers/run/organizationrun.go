@@ -76,13 +76,6 @@ func (w *organizationRun) recordRequest(id string) core.Request {
 	return req
 }
 
-// clearDeadLetter removes the dead letter of a record, if there is one.
-func (w *organizationRun) clearDeadLetter(ctx context.Context, id string) error {
-	return w.loop.RetryUntilStopped(ctx, "clearing a dead letter", func() error {
-		return w.Outcomes.ClearDeadLetter(ctx, w.req.Organization, id)
-	})
-}
-
 // pause pauses the run because the repository did not answer the page after several attempts. It returns a *pageError when
 // that has lasted for too long.
 func (w *organizationRun) pause(ctx context.Context, cause error) error {

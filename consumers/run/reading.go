@@ -222,7 +222,7 @@ func (w *pageWork) setAside(ctx context.Context, rec core.Record, hash uint64, r
 	}
 	w.invalid = append(w.invalid, invalidRow{hash: hash, letter: core.DeadLetter{
 		Repository: w.Repository.Code, Organization: w.req.Organization, RecordID: id, Reason: reason, Hint: hint,
-		Document: kept.Bytes, Size: kept.Size, SHA256: kept.SHA256, Truncated: kept.Truncated,
+		Document: kept.Bytes, Size: kept.Size, SHA256: kept.SHA256, Truncated: kept.Truncated, Version: w.msg.Version(),
 	}})
 	if len(w.invalid)%maxInvalidRows != 0 {
 		return nil

@@ -128,7 +128,7 @@ func (w *pageWork) settleOne(ctx context.Context, record, id string, res *core.R
 		return w.settleDeadLetter(ctx, record, id, *res)
 	case core.OutcomeRejected:
 		return w.loop.RetryUntilStopped(ctx, "storing a dead letter", func() error {
-			return w.Outcomes.StoreRejected(ctx, w.recordRequest(record), id, *res)
+			return w.Outcomes.StoreRejected(ctx, w.recordRequest(record), id, w.msg.Version(), *res)
 		})
 	case core.OutcomeRetry, core.OutcomeMismatch, core.OutcomeExcluded:
 	}
@@ -138,7 +138,7 @@ func (w *pageWork) settleOne(ctx context.Context, record, id string, res *core.R
 // settleDeadLetter removes the dead letter of a document of a record, and settles its conflicts.
 func (w *pageWork) settleDeadLetter(ctx context.Context, record, id string, res core.Result) error {
 	return w.loop.RetryUntilStopped(ctx, "settling the dead letter of a document", func() error {
-		return w.Outcomes.Settle(ctx, w.recordRequest(record), w.req.Organization, id, res)
+		return w.Outcomes.Settle(ctx, w.recordRequest(record), w.req.Organization, id, w.msg.Version(), res)
 	})
 }
 

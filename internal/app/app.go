@@ -20,7 +20,7 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index"
-	"tutti/internal/queue/deadletter"
+	"tutti/internal/queue"
 	"tutti/internal/rebuild"
 	"tutti/internal/span"
 )
@@ -180,8 +180,8 @@ func (a *App) Registry() *prometheus.Registry { return a.registry }
 // Index returns the index, for tests that read documents back; valid after Start.
 func (a *App) Index() index.Index { return a.index }
 
-// DeadLetters returns the dead letters; valid after Start.
-func (a *App) DeadLetters() *deadletter.Store { return a.queue.DeadLetters() }
+// Queue returns the queue, for benchmarks; valid after Start.
+func (a *App) Queue() *queue.Queue { return a.queue }
 
 // openCertificate reads the TLS certificate first, so that its errors are reported before slower steps run.
 func (a *App) openCertificate(ctx context.Context) (err error) {

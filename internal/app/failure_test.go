@@ -194,8 +194,9 @@ func (w *world) awaitPaused(paused bool) {
 			return len(a.get("paused").Array()) == 0 && a.get("components.index").String() == "up" &&
 				a.get("status").String() == "healthy", string(a.raw)
 		}
-		return a.get("paused.0.repository").String() == code && a.get("paused.0.reason").String() != "" &&
-			a.get("components.index").String() == "down", string(a.raw)
+		reason := a.get("paused.0.reason").String()
+		return a.get("paused.0.repository").String() == code && reason != "" && a.get("components.index").String() == "down" &&
+			strings.Contains(a.get("reasons").String(), fmt.Sprintf("repository %s is paused: %s", code, reason)), string(a.raw)
 	})
 }
 

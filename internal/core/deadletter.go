@@ -47,6 +47,8 @@ type DeadLetter struct {
 	Source string `json:"source,omitempty"`
 	// Position is the position of the message in its source when it was last received, for example "partition 3, offset 117".
 	Position string `json:"position,omitempty"`
+	// Version is that of the result of the record, which orders it with its other results; zero if it has none.
+	Version Version `json:"version,omitempty"`
 	// Request is the request that failed.
 	Request *Request `json:"request,omitempty"`
 }

@@ -203,6 +203,15 @@ func (r Request) Dated() bool {
 	return r.Kind == KindIndex && r.Scope == ScopeRecord && r.Cause == CauseKafka && r.AsOf > 0 && r.JobID == ""
 }
 
+// ResultVersion returns the version that orders the result of processing r's record with a version among all results of the record. That
+// of a dated Request is at least when it was received, since its record was fetched then.
+func (r Request) ResultVersion(version Version) Version {
+	if r.Dated() {
+		return max(version, Version(r.ReceivedAt.UnixNano()))
+	}
+	return version
+}
+
 // MergeWithPending decides what the queue stores if r is published while its subject has a pending Request, of that version. It
 // returns the Request to store, or false if pending stays. r is a Request that tutti itself created, or one as of an earlier version
 // (AsOf). The rules are:

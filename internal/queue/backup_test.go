@@ -184,7 +184,7 @@ func TestCopyTo(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i == 1 {
-			if err := q.DeadLetters().Clear(ctx, "song", "S1", id, nil); err != nil {
+			if err := q.DeadLetters().Clear(ctx, "song", "S1", id, 0, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

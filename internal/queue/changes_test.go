@@ -52,7 +52,7 @@ func TestDeadLetterChanges(t *testing.T) {
 		if l, err := d.Changed(t.Context(), again[0]); err != nil || l.RecordID != "A" || l.Attempts != 6 {
 			t.Errorf("%+v, %v", l, err)
 		}
-		if err := d.Clear(t.Context(), "song", "S1", "A", nil); err != nil {
+		if err := d.Clear(t.Context(), "song", "S1", "A", 0, nil); err != nil {
 			t.Fatal(err)
 		}
 		_, err = d.Changed(t.Context(), again[0])

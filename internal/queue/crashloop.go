@@ -55,6 +55,7 @@ func (c *Consumer) admit(ctx context.Context, m *nats.Msg, own *message) (bool, 
 func (q *Queue) moveToDeadLetters(ctx context.Context, m *jetstream.RawStreamMsg, reason, hint string, deliveries int) error {
 	r, err := decodeRequest(m.Subject, m.Data)
 	letter := requestDeadLetter(r, reason, hint, r.Attempts+deliveries)
+	letter.Version = r.ResultVersion(versionOf(r, m.Time))
 	subject := subjects.OfDeadLetter(letter)
 	if err != nil {
 		letter = unreadableDeadLetter(m.Subject, m.Data, reason, hint)

@@ -79,7 +79,7 @@ func TestDeadLetterLifecycle(t *testing.T) {
 		}
 
 		for range 2 {
-			if err := d.Clear(t.Context(), "song", "S1", "A1", nil); err != nil {
+			if err := d.Clear(t.Context(), "song", "S1", "A1", 0, nil); err != nil {
 				t.Fatal(err)
 			}
 			if d.Has("song", "S1", "A1") || len(list(t, q, "", "")) != 0 || len(d.Count()) != 0 {
@@ -140,7 +140,7 @@ func TestDeadLettersWithUnusualIDs(t *testing.T) {
 			}
 		}
 		for i, p := range parts {
-			if err := d.Clear(t.Context(), p[0], p[1], p[2], nil); err != nil || d.Has(p[0], p[1], p[2]) {
+			if err := d.Clear(t.Context(), p[0], p[1], p[2], 0, nil); err != nil || d.Has(p[0], p[1], p[2]) {
 				t.Errorf("letter %d was not removed: %v", i, err)
 			}
 		}
@@ -200,7 +200,7 @@ func TestListDeadLetters(t *testing.T) {
 			if pages == 0 {
 				// Written while the list is read page by page: not listed twice, and the next page has no gap.
 				mustPut(t, q, letter("S1", numbered(2), core.ReasonRejected))
-				if err := d.Clear(t.Context(), "song", "S1", numbered(6), nil); err != nil {
+				if err := d.Clear(t.Context(), "song", "S1", numbered(6), 0, nil); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -258,7 +258,7 @@ func TestDeadLettersOfTwoProcesses(t *testing.T) {
 		if l, err := b.DeadLetters().Find(t.Context(), "song", "S1", "A1"); err != nil || l.RecordID != "A1" {
 			t.Errorf("found %+v, %v", l, err)
 		}
-		if err := b.DeadLetters().Clear(t.Context(), "song", "S1", "A1", nil); err != nil {
+		if err := b.DeadLetters().Clear(t.Context(), "song", "S1", "A1", 0, nil); err != nil {
 			t.Fatal(err)
 		}
 		_, err := b.DeadLetters().Find(t.Context(), "song", "S1", "A1")
@@ -340,7 +340,7 @@ func TestDeadLetterDocumentsAreLimited(t *testing.T) {
 		late := s.connect(t, cfg)
 		wantBody(late, "song", "A5", "", false)
 		wantMessage(late, "02")
-		if err := late.DeadLetters().Clear(t.Context(), "song", "S1", "A2", nil); err != nil {
+		if err := late.DeadLetters().Clear(t.Context(), "song", "S1", "A2", 0, nil); err != nil {
 			t.Fatal(err)
 		}
 		wantBody(late, "song", "A3", "", true)
@@ -370,7 +370,7 @@ func TestDeadLettersAreCounted(t *testing.T) {
 	mustPut(t, q, letter("S1", "A1", core.ReasonTooLarge))
 	want(1, 1)
 	for _, id := range []string{"A1", "A2", "A3"} {
-		if err := d.Clear(t.Context(), "song", "S1", id, nil); err != nil {
+		if err := d.Clear(t.Context(), "song", "S1", id, 0, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

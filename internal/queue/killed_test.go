@@ -96,7 +96,7 @@ func TestNothingComesBack(t *testing.T) {
 		acked += len(messages)
 	}
 	mustPublish(t, q, record("S1", "A3"))
-	if err := q.DeadLetters().Clear(ctx, "song", "S1", "A1", func(core.DeadLetter) bool { return true }); err != nil {
+	if err := q.DeadLetters().Clear(ctx, "song", "S1", "A1", 0, func(core.DeadLetter) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
 	_, js := raw(t, q)

@@ -42,7 +42,7 @@ func TestEachPageOfDeadLetters(t *testing.T) {
 		err := b.DeadLetters().EachPage(t.Context(), "song", core.ReasonRejected, 4, "", func(page []core.DeadLetter, count, left int, next string) error {
 			if note(page, count, left, next); len(got) == 1 {
 				mustPut(t, a, letter("S1", numbered(9), core.ReasonRejected), letter("S1", "new", core.ReasonRejected), letter("S1", numbered(5), core.ReasonUpstream))
-				return a.DeadLetters().Clear(t.Context(), "song", "S1", numbered(1), func(core.DeadLetter) bool { return true })
+				return a.DeadLetters().Clear(t.Context(), "song", "S1", numbered(1), 0, func(core.DeadLetter) bool { return true })
 			}
 			return nil
 		})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -45,11 +44,14 @@ type index struct {
 	// size is the number of dead letters, a fast path for none.
 	size atomic.Int64
 
-	mu           sync.RWMutex
-	byHash       map[subjectHash]entry
+	mu sync.RWMutex
+	// byHash holds the sequence of each dead letter.
+	byHash       map[subjectHash]uint64
 	repositories map[string]*repositoryCount
-	// sorted holds byHash's entries, the newest first; nil after a change. It is replaced, never changed.
-	sorted []entry
+	// entries holds all dead letters by their sequence. A removed one leaves an entry without a kind; removed counts these. Once they are
+	// half of entries, entries are copied without them.
+	entries []entry
+	removed int
 	// seen is the last sequence of the stream that was applied; advanced is closed when it grows.
 	seen     uint64
 	advanced chan struct{}
@@ -58,7 +60,7 @@ type index struct {
 
 func newIndex() *index {
 	return &index{
-		byHash: make(map[subjectHash]entry), repositories: make(map[string]*repositoryCount), advanced: make(chan struct{}),
+		byHash: make(map[subjectHash]uint64), repositories: make(map[string]*repositoryCount), advanced: make(chan struct{}),
 	}
 }
 
@@ -67,7 +69,11 @@ func (x *index) has(repository, organization, id string) bool {
 		return false
 	}
 	var room [512]byte
-	hash := hashOf(subjects.AppendRecordDeadLetter(room[:0], repository, organization, id))
+	return x.holds(hashOf(subjects.AppendRecordDeadLetter(room[:0], repository, organization, id)))
+}
+
+// holds reports whether there is a dead letter.
+func (x *index) holds(hash subjectHash) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	_, ok := x.byHash[hash]
@@ -81,40 +87,76 @@ func (x *index) get(id string) (entry, bool) {
 	}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	e, ok := x.byHash[hash]
-	return e, ok
+	sequence, ok := x.byHash[hash]
+	if !ok {
+		return entry{}, false
+	}
+	return x.entries[x.position(sequence)], true
 }
 
-// list returns the entries below the sequence before (0 for all), the newest first. The slice must not be changed.
-func (x *index) list(repository, reason string, before uint64) []entry {
-	entries := x.newestFirst()
-	if before > 0 {
-		from, _ := slices.BinarySearchFunc(entries, before-1, func(e entry, sequence uint64) int {
-			return cmp.Compare(sequence, e.sequence)
-		})
-		entries = entries[from:]
-	}
-	if repository == "" && reason == "" {
-		return entries
-	}
-	repository = subjects.Shorten(repository)
+// position returns the position in entries of a sequence, or of the first one after it; the lock must be held.
+func (x *index) position(sequence uint64) int {
+	i, _ := slices.BinarySearchFunc(x.entries, sequence, func(e entry, sequence uint64) int { return cmp.Compare(e.sequence, sequence) })
+	return i
+}
+
+// list returns the entries of a repository and of a reason ("" for any) below the sequence before (0 for all), the newest first, at most
+// limit.
+func (x *index) list(repository, reason string, before uint64, limit int) []entry {
 	var selected []entry
-	for _, e := range entries {
-		if (repository == "" || e.kind.repository.code == repository) && (reason == "" || e.kind.reason == reason) {
+	x.each(before, func(e entry) bool {
+		if e.is(repository, reason) {
 			selected = append(selected, e)
 		}
-	}
+		return len(selected) < limit
+	})
 	return selected
 }
 
-// newestFirst returns all entries in order. They are sorted once after a change: a long list is read in many pages.
-func (x *index) newestFirst() []entry {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.sorted == nil {
-		x.sorted = slices.SortedFunc(maps.Values(x.byHash), func(a, b entry) int { return cmp.Compare(b.sequence, a.sequence) })
+// sequences returns the sequences of all that list would return.
+func (x *index) sequences(repository, reason string, before uint64) []uint64 {
+	var selected []uint64
+	x.each(before, func(e entry) bool {
+		if e.is(repository, reason) {
+			selected = append(selected, e.sequence)
+		}
+		return true
+	})
+	return selected
+}
+
+// at returns the entries that are still there of sequences.
+func (x *index) at(sequences []uint64) []entry {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	entries := make([]entry, 0, len(sequences))
+	for _, sequence := range sequences {
+		if i := x.position(sequence); i < len(x.entries) && x.entries[i].sequence == sequence && x.entries[i].kind != nil {
+			entries = append(entries, x.entries[i])
+		}
 	}
-	return x.sorted
+	return entries
+}
+
+// is reports whether a dead letter is of a repository and of a reason, "" for any.
+func (e entry) is(repository, reason string) bool {
+	return (repository == "" || e.kind.repository.code == subjects.Shorten(repository)) && (reason == "" || e.kind.reason == reason)
+}
+
+// each calls f with the entries below the sequence before (0 for all), the newest first, until it returns false. The index is locked: f
+// must not block.
+func (x *index) each(before uint64, f func(entry) bool) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	end := len(x.entries)
+	if before > 0 {
+		end = x.position(before)
+	}
+	for i := end - 1; i >= 0; i-- {
+		if e := x.entries[i]; e.kind != nil && !f(e) {
+			return
+		}
+	}
 }
 
 // counts returns the number of dead letters of each repository that has any.
@@ -159,7 +201,7 @@ func (x *index) bodies(repository string) int {
 	return 0
 }
 
-// put adds a dead letter, in place of an older one of its subject.
+// put adds a dead letter, in place of an older one of its subject. Its sequence is higher than all before.
 func (x *index) put(subject, reason string, body bool, sequence uint64) {
 	repository, ok := subjects.DeadLetterRepository(subject)
 	x.mu.Lock()
@@ -168,7 +210,8 @@ func (x *index) put(subject, reason string, body bool, sequence uint64) {
 		hash := hashOf([]byte(subject))
 		x.forget(hash)
 		e := entry{sequence: sequence, subject: subject, kind: x.kindOf(repository, reason), body: body}
-		x.byHash[hash] = e
+		x.byHash[hash] = sequence
+		x.entries = append(x.entries, e)
 		e.count(1)
 		x.size.Store(int64(len(x.byHash)))
 	}
@@ -202,11 +245,23 @@ func (x *index) kindOf(repository, reason string) *reasonCount {
 
 // forget removes a dead letter from the index and its counts, if it is there; the lock must be held.
 func (x *index) forget(hash subjectHash) {
-	e, ok := x.byHash[hash]
+	sequence, ok := x.byHash[hash]
 	if !ok {
 		return
 	}
 	delete(x.byHash, hash)
+	i := x.position(sequence)
+	e := x.entries[i]
+	x.entries[i] = entry{sequence: sequence}
+	if x.removed++; 2*x.removed > len(x.entries) {
+		left := make([]entry, 0, len(x.entries)-x.removed)
+		for _, e := range x.entries {
+			if e.kind != nil {
+				left = append(left, e)
+			}
+		}
+		x.entries, x.removed = left, 0
+	}
 	e.count(-1)
 	if k := e.kind; k.letters == 0 {
 		delete(k.repository.reasons, k.reason)
@@ -227,7 +282,6 @@ func (e entry) count(n int) {
 
 // markChanged records a change and wakes waiting goroutines; the lock must be held.
 func (x *index) markChanged(sequence uint64) {
-	x.sorted = nil
 	x.seen = max(x.seen, sequence)
 	close(x.advanced)
 	x.advanced = make(chan struct{})
@@ -239,7 +293,7 @@ func (x *index) reset() {
 	defer x.mu.Unlock()
 	clear(x.byHash)
 	clear(x.repositories)
-	x.sorted = nil
+	x.entries, x.removed = nil, 0
 	x.size.Store(0)
 	x.seen = 0
 }

@@ -17,9 +17,8 @@ const readParallel = 2
 
 // EachPage calls each with pages of the dead letters of a repository and of a reason (empty for any) that exist now, in every process,
 // the last written first and without their documents. before is the cursor of an earlier call, empty for all; next is the one after the
-// page. page lacks those that were removed since, or have another reason now; count includes them, and left is the number of those
-// after the page. One that cannot be decoded has only its ID. The cost is linear: the dead letters are listed once, and memory
-// holds about 200 bytes for each. It returns the error of each; CodeInvalid for an invalid cursor.
+// page. page lacks those that were removed or written again since; count includes them, and left is the number of those after the page.
+// One that cannot be decoded has only its ID. The cost is linear: the dead letters are listed once, and memory holds 8 bytes for each. It returns the error of each; CodeInvalid for an invalid cursor.
 func (d *Store) EachPage(
 	ctx context.Context, repository, reason string, size int, before string, each func(page []core.DeadLetter, count, left int, next string) error,
 ) error {
@@ -30,16 +29,16 @@ func (d *Store) EachPage(
 	if err := d.awaitCurrent(ctx); err != nil {
 		return err
 	}
-	entries := d.index.list(repository, reason, cursor)
-	for len(entries) > 0 {
-		n := min(size, len(entries))
-		page, err := d.read(ctx, entries[:n], reason)
+	sequences := d.index.sequences(repository, reason, cursor)
+	for len(sequences) > 0 {
+		n := min(size, len(sequences))
+		page, err := d.read(ctx, d.index.at(sequences[:n]), reason)
 		if err != nil {
 			return err
 		}
-		next := paging.EncodeCursor(listCursor, strconv.FormatUint(entries[n-1].sequence, 36))
-		entries = entries[n:]
-		if err := each(page, n, len(entries), next); err != nil {
+		next := paging.EncodeCursor(listCursor, strconv.FormatUint(sequences[n-1], 36))
+		sequences = sequences[n:]
+		if err := each(page, n, len(sequences), next); err != nil {
 			return err
 		}
 	}

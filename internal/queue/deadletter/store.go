@@ -32,6 +32,8 @@ const (
 	headerBody = "Tutti-Body"
 	// headerFirst holds the sequence of the first of the dead letters that one replaces.
 	headerFirst = "Tutti-First"
+	// headerVersion holds the version by which a dead letter is ordered with other results of its record.
+	headerVersion = "Tutti-Version"
 
 	// tombstoneTTL is how long the tombstone of a removed dead letter is kept, so that processes that were disconnected see the
 	// removal.
@@ -52,6 +54,10 @@ type Store struct {
 	cfg    Config
 	stream jetstream.Stream
 	index  *index
+
+	settled settled
+	// obsolete holds the subjects of dead letters that the watch must remove.
+	obsolete []string
 }
 
 // Config configures a Store.
@@ -103,7 +109,8 @@ func New(conn *natsconn.Conn, stream jetstream.Stream, cfg Config) *Store {
 // kept, Attempts are added. ID, LastAt and, for a new dead letter, FirstAt are set. Texts and documents that exceed
 // the message size are truncated. If Config.MaxDocuments dead letters of the repository already have a
 // document, the document is left out: its size and hash stay, and the hint says so. A message (Source) is always
-// stored with its document and does not count: unlike a record it cannot be fetched again.
+// stored with its document and does not count: unlike a record it cannot be fetched again. A dead letter with a version older than that of
+// the stored one, or with which this process has settled the record, is not stored; if another process has, that process removes it.
 func (d *Store) Put(ctx context.Context, l core.DeadLetter) error {
 	return d.PutAt(ctx, subjects.OfDeadLetter(l), l)
 }
@@ -122,6 +129,9 @@ func (d *Store) PutAt(ctx context.Context, subject string, l core.DeadLetter) er
 		old, at, err := d.lastAt(ctx, subject)
 		if err != nil && !natsconn.IsNotFound(err) {
 			return natsconn.WrapError("reading a dead letter", err)
+		}
+		if ordered(l) && (newer(old.Version, l.Version) || d.settled.after(hashOf([]byte(subject)), l.Version)) {
+			return nil
 		}
 		ack, err := d.store(ctx, subject, at, d.limitDocuments(old, merge(old, l)))
 		if err = natsconn.WrapError("storing a dead letter", err); err == nil {
@@ -172,6 +182,9 @@ func (d *Store) store(ctx context.Context, subject string, replaced sequences, l
 	header := nats.Header{headerReason: {l.Reason}}
 	if l.Source == "" && len(l.Document) > 0 {
 		header.Set(headerBody, "1")
+	}
+	if ordered(l) {
+		header.Set(headerVersion, strconv.FormatInt(int64(l.Version), 10))
 	}
 	if replaced.first != 0 {
 		header.Set(headerFirst, strconv.FormatUint(replaced.first, 10))
@@ -271,10 +284,24 @@ func isRemoved(h nats.Header) bool {
 	return h.Get(headerRemoved) != "" || h.Get(jetstream.MarkerReasonHeader) != ""
 }
 
-// Clear removes the dead letter of a record that was processed since; it succeeds if there is none. clears decides about the dead
-// letter as it is stored; nil removes any. One that replaces it at the same time is of a newer failure and is kept.
-func (d *Store) Clear(ctx context.Context, repository, organization, id string, clears func(core.DeadLetter) bool) error {
-	err := d.remove(ctx, subjects.OfRecordDeadLetter(repository, organization, id), clears)
+// Clear removes the dead letter of a record that was processed since; it succeeds if there is none. at is the version of that result, 0
+// for any: a dead letter of a newer one stays, and one of an older one that another process stores later is removed then. clears decides
+// about the dead letter as it is stored; nil removes any. One that replaces it at the same time is of a newer failure and is kept.
+func (d *Store) Clear(
+	ctx context.Context, repository, organization, id string, at core.Version, clears func(core.DeadLetter) bool,
+) error {
+	var room [512]byte
+	subject := subjects.AppendRecordDeadLetter(room[:0], repository, organization, id)
+	if at > 0 {
+		hash := hashOf(subject)
+		d.settled.set(hash, at)
+		if !d.index.holds(hash) {
+			return nil
+		}
+	}
+	err := d.remove(ctx, string(subject), func(l core.DeadLetter) bool {
+		return (at == 0 || !newer(l.Version, at)) && (clears == nil || clears(l))
+	})
 	if natsconn.IsNotFound(err) || natsconn.IsConflict(err) {
 		return nil
 	}
@@ -300,29 +327,34 @@ func (d *Store) Delete(ctx context.Context, id string) error {
 
 func notFound() error { return core.NewError(core.CodeNotFound, "no such dead letter") }
 
-// remove replaces a dead letter for which clears returns true by a tombstone with a TTL: deleting the message would not notify other
-// processes.
+// remove removes a dead letter for which clears returns true, and waits until the index shows it.
 func (d *Store) remove(ctx context.Context, subject string, clears func(core.DeadLetter) bool) error {
+	ack, err := d.replaceByTombstone(ctx, subject, clears)
+	if ack != nil {
+		d.index.await(ctx, ack.Sequence, indexWait)
+	}
+	return err
+}
+
+// replaceByTombstone replaces a dead letter for which clears returns true (nil for any) by a tombstone with a TTL: deleting the message
+// would not notify other processes. It returns nil if clears returned false.
+func (d *Store) replaceByTombstone(ctx context.Context, subject string, clears func(core.DeadLetter) bool) (*jetstream.PubAck, error) {
 	letter, sequence, err := d.last(ctx, subject)
 	if natsconn.IsNotFound(err) {
-		return notFound()
+		return nil, notFound()
 	}
 	if err != nil && core.CodeOf(err) != core.CodeInternal {
-		return natsconn.WrapError("removing a dead letter", err)
+		return nil, natsconn.WrapError("removing a dead letter", err)
 	}
 	if sequence == 0 {
-		return natsconn.WrapError("removing a dead letter", err)
+		return nil, natsconn.WrapError("removing a dead letter", err)
 	}
 	if err == nil && clears != nil && !clears(letter) {
-		return nil
+		return nil, nil
 	}
 	ack, err := d.send(ctx, &nats.Msg{Subject: subject, Header: nats.Header{headerRemoved: {"1"}}},
 		jetstream.WithExpectLastSequencePerSubject(sequence), jetstream.WithMsgTTL(tombstoneTTL))
-	if err != nil {
-		return natsconn.WrapError("removing a dead letter", err)
-	}
-	d.index.await(ctx, ack.Sequence, indexWait)
-	return nil
+	return ack, natsconn.WrapError("removing a dead letter", err)
 }
 
 // Has reports whether a record has a dead letter. It reads only this process's index, which may lag behind other processes, and
@@ -348,14 +380,18 @@ const maxFound = 100
 func (d *Store) FindRecords(ctx context.Context, id string) ([]core.DeadLetter, error) {
 	var found []core.DeadLetter
 	suffix := subjects.DeadLetterSuffix(id)
-	for _, e := range d.index.list("", "", 0) {
+	var subjectsOf []string
+	d.index.each(0, func(e entry) bool {
+		if strings.HasSuffix(e.subject, suffix) {
+			subjectsOf = append(subjectsOf, e.subject)
+		}
+		return true
+	})
+	for _, subject := range subjectsOf {
 		if len(found) == maxFound {
 			break
 		}
-		if !strings.HasSuffix(e.subject, suffix) {
-			continue
-		}
-		l, _, err := d.last(ctx, e.subject)
+		l, _, err := d.last(ctx, subject)
 		switch {
 		case natsconn.IsNotFound(err): // removed since
 		case err != nil:
@@ -391,23 +427,28 @@ func (d *Store) List(
 		return nil, "", err
 	}
 	limit = paging.Size(limit)
-	entries := d.index.list(repository, reason, before)
-	letters := make([]core.DeadLetter, 0, min(limit, len(entries)))
-	for i, entry := range entries {
-		if len(letters) == limit {
-			return letters, paging.EncodeCursor(listCursor, strconv.FormatUint(entries[i-1].sequence, 36)), nil
+	letters := make([]core.DeadLetter, 0, min(limit, int(d.index.size.Load())))
+	for next := before; ; {
+		entries := d.index.list(repository, reason, next, limit-len(letters)+1)
+		for _, entry := range entries {
+			if len(letters) == limit {
+				return letters, paging.EncodeCursor(listCursor, strconv.FormatUint(next, 36)), nil
+			}
+			l, sequence, err := d.last(ctx, entry.subject)
+			switch {
+			case natsconn.IsNotFound(err) || err == nil && sequence != entry.sequence && before > 0 && sequence >= before:
+				// Removed, or written again and therefore on an earlier page.
+			case err != nil:
+				return nil, "", natsconn.WrapError("listing dead letters", err)
+			default:
+				letters = append(letters, l)
+			}
+			next = entry.sequence
 		}
-		l, sequence, err := d.last(ctx, entry.subject)
-		if natsconn.IsNotFound(err) || err == nil && sequence != entry.sequence && before > 0 && sequence >= before {
-			// Removed, or written again and therefore on an earlier page.
-			continue
+		if len(entries) == 0 {
+			return letters, "", nil
 		}
-		if err != nil {
-			return nil, "", natsconn.WrapError("listing dead letters", err)
-		}
-		letters = append(letters, l)
 	}
-	return letters, "", nil
 }
 
 // parseCursor returns the sequence below which the entries of a page are, 0 for the first page.

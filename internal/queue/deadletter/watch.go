@@ -2,10 +2,12 @@ package deadletter
 
 import (
 	"context"
+	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/subjects"
 )
@@ -52,6 +54,9 @@ func (d *Store) follow(ctx context.Context) error {
 		for _, m := range messages {
 			d.apply(m)
 		}
+		if err := d.removeObsolete(ctx); err != nil {
+			return err
+		}
 		if len(messages) > 0 {
 			d.UpdateMetric()
 			continue
@@ -69,4 +74,9 @@ func (d *Store) apply(m natsconn.Message) {
 		return
 	}
 	d.index.put(m.Subject, m.Header.Get(headerReason), m.Header.Get(headerBody) != "", m.Sequence)
+	// Afterwards: Clear, which does both in the other order, finds it in the index, or it is found here that the record was settled.
+	version, _ := strconv.ParseInt(m.Header.Get(headerVersion), 10, 64)
+	if version > 0 && d.settled.after(hashOf([]byte(m.Subject)), core.Version(version)) {
+		d.obsolete = append(d.obsolete, m.Subject)
+	}
 }

@@ -69,6 +69,9 @@ func (g *Groups) CreateGroup(ctx context.Context, jobID string, number int, runs
 	group := storedGroup{Runs: runs}
 	group.sum()
 	created, err := g.jobs.create(ctx, groupKey(jobID, number), group)
+	if err == nil {
+		err = g.jobs.organizationChanged(ctx, jobID)
+	}
 	return created, natsconn.WrapError("creating a group of organizations of the job", err)
 }
 
@@ -99,6 +102,9 @@ func (g *Groups) UpdateGroup(
 	})
 	if isMissing(err) {
 		return nil, noSuchGroup()
+	}
+	if err == nil {
+		err = g.jobs.organizationChanged(ctx, jobID)
 	}
 	return group.Runs, err
 }
@@ -187,6 +193,8 @@ type organizations struct {
 	alone map[string]core.OrganizationRun
 	// groups are the groups by their first organization.
 	groups []encodedGroup
+	// last is the revision of the last change.
+	last uint64
 }
 
 // encodedGroup is a group of which only the sum is decoded.
@@ -201,6 +209,7 @@ func (j *Jobs) readOrganizations(ctx context.Context, jobID string) (organizatio
 	stored := organizations{alone: make(map[string]core.OrganizationRun)}
 	groups := make(map[int]encodedGroup)
 	err := j.conn.ReadAll(ctx, j.stream, prefix+organizationKey(jobID, "")+">", func(m natsconn.Message) error {
+		stored.last = m.Sequence
 		switch number := groupOf(m.Subject); {
 		case m.Header.Get("KV-Operation") != "":
 			return nil // a job is removed as a whole

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"tutti/internal/core"
 	"tutti/internal/queue/natsconn"
 	"tutti/internal/queue/paging"
@@ -90,6 +92,9 @@ func (j *Jobs) Update(ctx context.Context, id string, change func(*core.Job) err
 	if isMissing(err) {
 		return core.Job{}, jobNotFound()
 	}
+	if err == nil && job.State.Final() {
+		j.ensureSummary(ctx, job)
+	}
 	return job, err
 }
 
@@ -99,6 +104,9 @@ func (j *Jobs) CreateOrganization(ctx context.Context, jobID string, run core.Or
 		return false, natsconn.WrapError("creating an organization of the job", err)
 	}
 	created, err := j.create(ctx, organizationKey(jobID, run.Organization), run)
+	if err == nil {
+		err = j.organizationChanged(ctx, jobID)
+	}
 	return created, natsconn.WrapError("creating an organization of the job", err)
 }
 
@@ -124,6 +132,9 @@ func (j *Jobs) UpdateOrganization(
 	run, err := update(ctx, j, organizationKey(jobID, organization), change)
 	if isMissing(err) {
 		return j.updateInGroup(ctx, jobID, organization, change)
+	}
+	if err == nil {
+		err = j.organizationChanged(ctx, jobID)
 	}
 	return run, err
 }
@@ -152,11 +163,14 @@ func (j *Jobs) List(ctx context.Context, f JobFilter) ([]core.Job, string, error
 			return nil, "", err
 		}
 	}
+	limit := paging.Size(f.Limit)
+	if f.Repository == "" && f.State == "" {
+		return j.listAll(ctx, after, limit)
+	}
 	all, err := j.newestFirst(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	limit := paging.Size(f.Limit)
 	page := make([]core.Job, 0, min(limit, len(all)))
 	for _, job := range all {
 		if after != "" && job.ID >= after || !f.matches(job) {
@@ -166,6 +180,38 @@ func (j *Jobs) List(ctx context.Context, f JobFilter) ([]core.Job, string, error
 			return page, paging.EncodeCursor(jobCursor, page[limit-1].ID), nil
 		}
 		page = append(page, job)
+	}
+	return page, "", nil
+}
+
+// listAll is List without a filter. It reads the jobs of the page one by one: a consumer of all jobs takes the longer the more
+// organizations the bucket has.
+func (j *Jobs) listAll(ctx context.Context, after string, limit int) ([]core.Job, string, error) {
+	info, err := j.stream.Info(ctx, jetstream.WithSubjectFilter(prefix+keyJob+"*"))
+	if err != nil {
+		return nil, "", natsconn.WrapError("listing jobs", err)
+	}
+	ids := make([]string, 0, len(info.State.Subjects))
+	for subject := range info.State.Subjects {
+		id, err := subjects.DecodeToken(strings.TrimPrefix(subject, prefix+keyJob))
+		if err == nil && (after == "" || id < after) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	page := make([]core.Job, 0, min(limit, len(ids)))
+	for _, id := range slices.Backward(ids) {
+		if len(page) == limit {
+			return page, paging.EncodeCursor(jobCursor, page[limit-1].ID), nil
+		}
+		job, err := j.Get(ctx, id)
+		switch {
+		case core.CodeOf(err) == core.CodeNotFound: // removed since
+		case err != nil:
+			return nil, "", err
+		default:
+			page = append(page, job)
+		}
 	}
 	return page, "", nil
 }

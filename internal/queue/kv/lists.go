@@ -38,7 +38,7 @@ func hashOf(id string) uint32 { return crc32.ChecksumIEEE([]byte(id)) }
 // partKeys selects the organizations of a job, its list of ids and the notes of its pages.
 func partKeys(jobID string) []string {
 	token := subjects.EncodeToken(jobID)
-	return []string{organizationKey(jobID, "") + ">", keyIDs + token + ".>", keyPages + token + ".>"}
+	return []string{organizationKey(jobID, "") + ">", keyIDs + token + ".>", keyPages + token + ".>", summaryKeys(jobID) + ">"}
 }
 
 // Open returns the number of jobs over lists of a repository that have not ended.

@@ -12,8 +12,8 @@ import (
 // organizationCursor names the list of the organizations of a job in its cursors.
 const organizationCursor = "organizations "
 
-// OrganizationPage returns a page of the organizations of a job, those that failed and those in progress first. It decodes only the
-// groups that the page shows. CodeInvalid for an invalid cursor.
+// OrganizationPage returns a page of the organizations of a job, those that failed and those in progress first. The first page of
+// all of an ended job is that of its summary; otherwise they are read, and only the groups that the page shows are decoded. CodeInvalid for an invalid cursor.
 func (g *Groups) OrganizationPage(ctx context.Context, jobID string, f core.OrganizationFilter) (core.OrganizationPage, error) {
 	var page core.OrganizationPage
 	list := organizationCursor + jobID + " " + string(f.State)
@@ -28,12 +28,24 @@ func (g *Groups) OrganizationPage(ctx context.Context, jobID string, f core.Orga
 		state, after, _ = strings.Cut(position, " ")
 		states = states[min(core.OrganizationRank(core.JobState(state)), len(states)-1):]
 	}
+	limit := paging.Size(f.Limit)
+	size, summarized := summarySize(limit)
+	if summarized = summarized && f.State == "" && f.Cursor == ""; summarized {
+		s, found, err := g.jobs.summary(ctx, jobID, size)
+		if found || err != nil {
+			return s.page(list, limit), err
+		}
+	}
 	stored, err := g.jobs.readOrganizations(ctx, jobID)
 	if err != nil {
 		return page, err
 	}
+	if summarized {
+		if err := g.jobs.summarizeEnded(ctx, jobID, &stored); err != nil {
+			g.jobs.conn.Log.Debug("the summary of a job is not stored", "job_id", jobID, "err", err)
+		}
+	}
 	page.Sum = stored.sum()
-	limit := paging.Size(f.Limit)
 	for _, state := range states {
 		if f.State == "" || f.State == state {
 			rows, err := stored.inState(state, after, limit+1-len(page.Runs))
@@ -44,8 +56,7 @@ func (g *Groups) OrganizationPage(ctx context.Context, jobID string, f core.Orga
 		}
 		if after = ""; len(page.Runs) > limit {
 			page.Runs = page.Runs[:limit]
-			last := &page.Runs[limit-1]
-			page.Next = paging.EncodeCursor(list, string(last.State)+" "+last.Organization)
+			page.Next = nextOrganizations(list, page.Runs)
 			break
 		}
 	}

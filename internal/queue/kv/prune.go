@@ -77,7 +77,7 @@ func (j *Jobs) PruneOlder(ctx context.Context, keep int, ages Ages) error {
 	if err := j.renew(ctx, c.lasting, now.Add(-ages.Cells)); err != nil {
 		return err
 	}
-	return j.pruneJobs(ctx, slices.Collect(maps.Values(c.jobs)), keep)
+	return j.pruneJobs(ctx, slices.Collect(maps.Values(c.jobs)), c.summaries, keep)
 }
 
 // renew writes those of cells again that were last written before a time, unless they have changed since.
@@ -94,11 +94,18 @@ func (j *Jobs) renew(ctx context.Context, cells map[string]cellContent, before t
 	return nil
 }
 
-// pruneJobs removes those of jobs that have ended and are not among the newest keep.
-func (j *Jobs) pruneJobs(ctx context.Context, jobs []core.Job, keep int) error {
+// pruneJobs removes those of jobs that have ended and are not among the newest keep, and stores a summary of the others that have none:
+// those of an earlier version.
+func (j *Jobs) pruneJobs(ctx context.Context, jobs []core.Job, summaries map[string]struct{}, keep int) error {
 	sortNewestFirst(jobs)
 	for i, job := range jobs {
-		if i < keep || !job.State.Final() {
+		if !job.State.Final() {
+			continue
+		}
+		if i < keep {
+			if _, has := summaries[job.ID]; !has {
+				j.ensureSummary(ctx, job)
+			}
 			continue
 		}
 		// The organizations first: after a crash the job still exists and is pruned again.
@@ -118,7 +125,9 @@ type contents struct {
 	cells map[string]cellContent
 	// lasting holds the other cells that are not empty, by their subject.
 	lasting map[string]cellContent
-	// parts holds the last write of any organization of a job, of its list of ids and of the notes of its pages, by the job's id.
+	// summaries holds the ids of the jobs with a summary.
+	summaries map[string]struct{}
+	// parts holds the last write of any organization of a job, of its list of ids, of the notes of its pages and of its summary, by the job's id.
 	parts map[string]lastWrite
 }
 
@@ -137,7 +146,7 @@ type lastWrite struct {
 func (j *Jobs) readContents(ctx context.Context) (contents, error) {
 	c := contents{
 		jobs: make(map[string]core.Job), cells: make(map[string]cellContent), lasting: make(map[string]cellContent),
-		parts: make(map[string]lastWrite),
+		parts: make(map[string]lastWrite), summaries: make(map[string]struct{}),
 	}
 	err := j.conn.ReadAll(ctx, j.stream, prefix+">", c.add)
 	return c, err
@@ -160,11 +169,14 @@ func (c *contents) add(m natsconn.Message) error {
 		}
 		return nil
 	}
-	for _, of := range []string{keyOrganization, keyIDs, keyPages} {
+	for _, of := range []string{keyOrganization, keyIDs, keyPages, keySummary} {
 		if rest, ok := strings.CutPrefix(key, of); ok {
 			token, _, _ := strings.Cut(rest, ".")
 			if id, err := subjects.DecodeToken(token); err == nil && !removed {
 				c.parts[id] = write
+				if of == keySummary {
+					c.summaries[id] = struct{}{}
+				}
 			}
 			return nil
 		}

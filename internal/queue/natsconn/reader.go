@@ -133,7 +133,7 @@ const maxSingleReads = 8
 func (c *Conn) ReadAfter(
 	ctx context.Context, s jetstream.Stream, filter string, after uint64, headersOnly bool, each func(Message) error,
 ) error {
-	last, err := lastSequence(ctx, s, filter)
+	last, err := LastSequence(ctx, s, filter)
 	for n := 0; err == nil && n < maxSingleReads && !headersOnly; n++ {
 		if last <= after {
 			return nil
@@ -158,7 +158,7 @@ func (c *Conn) ReadAfter(
 // read reads the messages of a new consumer with cfg until it has read those that the stream has now.
 func (c *Conn) read(ctx context.Context, s jetstream.Stream, cfg jetstream.ConsumerConfig, each func(Message) error) error {
 	filter := cfg.FilterSubject
-	last, err := lastSequence(ctx, s, filter)
+	last, err := LastSequence(ctx, s, filter)
 	if err != nil {
 		return err
 	}
@@ -199,14 +199,14 @@ func (c *Conn) read(ctx context.Context, s jetstream.Stream, cfg jetstream.Consu
 		if err := retry.Sleep(ctx, BusyPause); err != nil {
 			return err
 		}
-		if last, err = lastSequence(ctx, s, filter); err != nil { // the last message may have been removed
+		if last, err = LastSequence(ctx, s, filter); err != nil { // the last message may have been removed
 			return err
 		}
 	}
 }
 
-// lastSequence returns the sequence of the last message on the subjects of filter, as the stream's leader has it, 0 for none.
-func lastSequence(ctx context.Context, s jetstream.Stream, filter string) (uint64, error) {
+// LastSequence returns the sequence of the last message on the subjects of filter, as the stream's leader has it, 0 for none.
+func LastSequence(ctx context.Context, s jetstream.Stream, filter string) (uint64, error) {
 	m, err := s.GetLastMsgForSubject(ctx, filter)
 	if IsNotFound(err) {
 		return 0, nil

@@ -1,11 +1,13 @@
 package bench
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -21,42 +23,62 @@ import (
 // deadLettersTimeout bounds the time until all retried dead letters are gone.
 const deadLettersTimeout = 30 * time.Minute
 
-// deadLetters measures the retry of all dead letters.
-func (b *bench) deadLetters(ctx context.Context) (_ *results.Report, err error) {
-	report := &results.Report{What: fmt.Sprintf("POST /dead-letters/retry of %s dead letters, of records that the repository no longer has, by a `tutti serve` "+
-		"with embedded defaults; memory (RssAnon, read every %s) is that of the server until no dead letter is left",
-		results.Number(float64(b.Sizes.DeadLetters)), memoryPollInterval)}
+// deadLetterReads is the number of reads of a page of the list.
+const deadLetterReads = 10
+
+// deadLetterNumbers are the numbers of dead letters that are retried at once, at most Sizes.DeadLetters.
+func (b *bench) deadLetterNumbers() []int {
+	numbers := slices.DeleteFunc([]int{50_000}, func(n int) bool { return n >= b.Sizes.DeadLetters })
+	return append(numbers, b.Sizes.DeadLetters)
+}
+
+// deadLetters measures the list and the retry of many dead letters.
+func (b *bench) deadLetters(ctx context.Context) (*results.Report, error) {
+	report := &results.Report{What: fmt.Sprintf("dead letters of records that the repository no longer has, in a `tutti serve` with embedded defaults: GET "+
+		"/dead-letters with 50 of them, each after the removal of one, %d times; their export as NDJSON; then POST /dead-letters/retry of all, where "+
+		"memory (RssAnon, read every %s) is that of the server until none is left", deadLetterReads, memoryPollInterval)}
+	for _, n := range b.deadLetterNumbers() {
+		if err := b.retryDeadLetters(ctx, report, n); err != nil {
+			return nil, fmt.Errorf("%d dead letters: %w", n, err)
+		}
+	}
+	return report, nil
+}
+
+func (b *bench) retryDeadLetters(ctx context.Context, report *results.Report, n int) (err error) {
 	upstream, err := testkit.NewSong(testkit.SongConfig{})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer upstream.Close()
 	study := testkit.GenerateStudies(1)[0]
 	upstream.AddStudy(study)
 	dir, err := b.newFolder()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	alias := b.newName("deadletters")
-	b.say("dead-letters: storing %d", b.Sizes.DeadLetters)
-	if err := b.storeDeadLetters(ctx, settings(dir, upstream.URL(), "", alias), dir, study); err != nil {
-		return nil, err
+	b.say("dead-letters: storing %d", n)
+	if err := b.storeDeadLetters(ctx, settings(dir, upstream.URL(), "", alias), dir, study, n); err != nil {
+		return err
 	}
 	server, err := b.startServeIn(ctx, dir, upstream.URL(), "", alias)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer server.stop()
 	c := direct.NewClient(server.url)
 	defer c.Close()
 	c.HTTP.Timeout = deadLettersTimeout
-	if left, err := anyDeadLetter(ctx, c); err != nil || !left {
-		return nil, errors.Join(err, core.NewError(core.CodeInternal, "the server has no dead letters"))
-	}
 	before, err := ownMemory(server.cmd.Process.Pid)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	name := func(what string) string { return results.Number(float64(n)) + " dead letters: " + what }
+	pages, exported, err := listDeadLetters(ctx, c, n)
+	if err != nil {
+		return err
 	}
 	b.say("dead-letters: retrying")
 	began := time.Now()
@@ -80,29 +102,76 @@ func (b *bench) deadLetters(ctx context.Context) (_ *results.Report, err error) 
 		}
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
+	addLatencies(report, name("GET /dead-letters"), pages, [3]*results.Target{nil, results.AtMost(maxJobTime), nil})
 	report.Add(
-		results.Figure{Name: "answered after, ms", Values: []float64{answered.Seconds() * 1e3}},
-		results.Figure{Name: "no dead letter left after, s", Values: []float64{gone.Seconds()}},
-		results.Figure{Name: "memory before, MB", Values: []float64{before}},
-		results.Figure{Name: "memory above that before, at most, MB", Values: []float64{max(0, most-before)}, Target: results.AtMost(100)},
+		results.Figure{Name: name("exported in, s"), Values: []float64{exported.Seconds()}},
+		results.Figure{Name: name("answered after, ms"), Values: []float64{answered.Seconds() * 1e3}},
+		results.Figure{Name: name("none left after, s"), Values: []float64{gone.Seconds()}},
+		results.Figure{Name: name("memory before, MB"), Values: []float64{before}},
+		results.Figure{Name: name("memory above that before, at most, MB"), Values: []float64{max(0, most-before)}, Target: results.AtMost(100)},
 	)
-	return report, nil
+	return nil
+}
+
+// listDeadLetters returns how long pages of the list took in milliseconds, each after one of n dead letters was removed, and the export.
+func listDeadLetters(ctx context.Context, c *direct.Client, n int) (pages []float64, exported time.Duration, err error) {
+	reads := min(deadLetterReads, n/3)
+	for range reads + 1 { // the first removes none
+		began := time.Now()
+		answer, err := c.Call(ctx, http.MethodGet, "/dead-letters?limit=50", "", nil)
+		if err != nil {
+			return nil, 0, err
+		}
+		pages = append(pages, time.Since(began).Seconds()*1e3)
+		id := gjson.GetBytes(answer, "deadLetters.0.id").String()
+		if _, err := c.Call(ctx, http.MethodDelete, "/dead-letters/"+id, "", nil); err != nil {
+			return nil, 0, err
+		}
+	}
+	exported, err = exportDeadLetters(ctx, c, n-reads-1)
+	return pages[1:], exported, err
+}
+
+// exportDeadLetters returns how long the export of n dead letters takes.
+func exportDeadLetters(ctx context.Context, c *direct.Client, n int) (took time.Duration, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.Base+"/dead-letters", nil)
+	if err != nil {
+		return 0, core.WrapError(core.CodeInternal, "making a request", err)
+	}
+	req.Header.Set("Accept", "application/x-ndjson")
+	began := time.Now()
+	resp, err := c.HTTP.Do(req)
+	if err != nil {
+		return 0, core.WrapError(core.CodeUnavailable, "exporting dead letters", err)
+	}
+	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	lines := 0
+	for scanner := bufio.NewScanner(resp.Body); ; lines++ {
+		if !scanner.Scan() {
+			err = scanner.Err()
+			break
+		}
+	}
+	if err == nil && lines != n {
+		err = core.NewError(core.CodeInternal, fmt.Sprintf("the export has %d lines, want %d", lines, n))
+	}
+	return time.Since(began), err
 }
 
 // storeDeadLetters stores the dead letters in the data folder of a server that is not running.
-func (b *bench) storeDeadLetters(ctx context.Context, variables []string, dir, study string) error {
+func (b *bench) storeDeadLetters(ctx context.Context, variables []string, dir, study string, n int) error {
 	t, err := b.startApp(ctx, dir, "", variables)
 	if err != nil {
 		return err
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(preparationConcurrency)
-	for i := range b.Sizes.DeadLetters {
+	for i := range n {
 		group.Go(func() error {
 			id := fmt.Sprintf("9a8f1c9e-4f0b-4c57-8f1c-%012d", i)
-			return t.app.DeadLetters().Put(groupCtx, core.DeadLetter{
+			return t.app.Queue().DeadLetters().Put(groupCtx, core.DeadLetter{
 				Repository: direct.RepositoryCode, Organization: study, RecordID: id, Reason: core.ReasonRejected, Attempts: 1,
 			})
 		})

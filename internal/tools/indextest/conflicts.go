@@ -68,7 +68,10 @@ func (v *letterView) Put(_ context.Context, l core.DeadLetter) error {
 	return v.kill()
 }
 
-func (v *letterView) Clear(_ context.Context, repository, organization, id string, clears func(core.DeadLetter) bool) error {
+func (v *letterView) Clear(_ context.Context, repository, organization, id string, at core.Version, clears func(core.DeadLetter) bool) error {
+	if at > 0 && !v.Has(repository, organization, id) {
+		return nil
+	}
 	if err := v.kill(); err != nil {
 		return err
 	}
@@ -229,7 +232,7 @@ func (w *conflictWorld) do(ctx context.Context, x index.Index, outcomes []*outco
 	}
 	return outcomes[r.repo].Settle(ctx, core.Request{
 		Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: w.repositories[r.repo].Code, Organization: organization, RecordID: r.id,
-	}, organization, r.id, result)
+	}, organization, r.id, 1, result)
 }
 
 // run does the open Requests in a process, and in another one after it was killed, until there are none and changed is closed.
