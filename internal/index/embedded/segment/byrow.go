@@ -75,16 +75,15 @@ func (b *byRow) eachValue(each func(row, ordinal uint32)) {
 
 // invert returns the rows of each of size values.
 func (b *byRow) invert(rows, size int) byValue {
-	starts := make([]uint32, size+1)
-	b.eachValue(func(_, ordinal uint32) { starts[ordinal+1]++ })
+	starts := make([]uint32, size+2) // starts[o+1] is the next free place of value o
+	b.eachValue(func(_, ordinal uint32) { starts[ordinal+2]++ })
 	for o := range size {
-		starts[o+1] += starts[o]
+		starts[o+2] += starts[o+1]
 	}
-	order := make([]uint32, starts[size])
-	next := slices.Clone(starts[:size])
+	order := make([]uint32, starts[size+1])
 	b.eachValue(func(row, ordinal uint32) {
-		order[next[ordinal]] = row
-		next[ordinal]++
+		order[starts[ordinal+1]] = row
+		starts[ordinal+1]++
 	})
-	return newByValue(order, starts, rows)
+	return newByValue(order, starts[:size+1], rows)
 }

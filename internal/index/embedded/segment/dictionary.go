@@ -206,12 +206,12 @@ type dictionaryBuilder interface {
 // fast.
 const maxPlain = 4096
 
-// newDictionaryBuilder returns a builder for up to n texts, which take about packedBytes when they are packed.
-func newDictionaryBuilder(n, packedBytes int) dictionaryBuilder {
+// newDictionaryBuilder returns a builder for up to n texts. Unless to is nil, it writes packed texts to it.
+func newDictionaryBuilder(n int, to *sectionFile) dictionaryBuilder {
 	if n <= maxPlain {
 		return &plainBuilder{}
 	}
-	return &packedBuilder{out: packedTexts{data: make([]byte, 0, packedBytes)}}
+	return &packedBuilder{to: to}
 }
 
 // plainBuilder builds plainTexts.
@@ -233,11 +233,17 @@ func (p *plainBuilder) done() dictionary {
 	return &plainTexts{data: bytes.Clone(p.out.data), starts: slices.Clone(p.out.starts)}
 }
 
-// packedBuilder builds packedTexts.
+// packedBuilder builds packedTexts. With a file, it writes them in pieces.
 type packedBuilder struct {
 	out               packedTexts
 	current, previous []byte
+	to                *sectionFile
+	// written is the number of bytes written to the file.
+	written uint64
 }
+
+// packedPiece is the number of bytes of packed texts that are written at once.
+const packedPiece = 64 << 10
 
 func (p *packedBuilder) add(text, packed []byte) {
 	if packed != nil {
@@ -247,7 +253,7 @@ func (p *packedBuilder) add(text, packed []byte) {
 	}
 	shared := 0
 	if p.out.count%blockTexts == 0 {
-		p.out.blocks = append(p.out.blocks, uint64(len(p.out.data)))
+		p.out.blocks = append(p.out.blocks, p.written+uint64(len(p.out.data)))
 	} else {
 		for shared < len(p.current) && shared < len(p.previous) && p.current[shared] == p.previous[shared] {
 			shared++
@@ -257,6 +263,16 @@ func (p *packedBuilder) add(text, packed []byte) {
 	p.out.data = append(p.out.data, p.current[shared:]...)
 	p.out.count++
 	p.current, p.previous = p.previous, p.current
+	if p.to != nil && p.out.count > maxPlain && len(p.out.data) >= packedPiece {
+		p.write()
+	}
+}
+
+// write writes the texts so far to the section in progress.
+func (p *packedBuilder) write() {
+	p.to.write(p.out.data)
+	p.written += uint64(len(p.out.data))
+	p.out.data = p.out.data[:0]
 }
 
 func (p *packedBuilder) count() int { return p.out.count }
@@ -271,5 +287,20 @@ func (p *packedBuilder) done() dictionary {
 		}
 		return w.done()
 	}
+	if p.to != nil {
+		p.write()
+		p.to.end()
+		p.to.u64s(&p.out.blocks)
+		return &writtenTexts{p.out.count}
+	}
 	return &packedTexts{count: p.out.count, data: bytes.Clone(p.out.data), blocks: slices.Clone(p.out.blocks)}
 }
+
+// writtenTexts are packed texts whose sections are in the file of a merge already. They cannot be read.
+type writtenTexts struct{ count int }
+
+func (w *writtenTexts) size() int { return w.count }
+
+func (*writtenTexts) at([]byte, uint32) []byte { return nil }
+
+func (*writtenTexts) find(string) (ordinal uint32, equal bool) { return 0, false }

@@ -12,13 +12,13 @@ import (
 )
 
 // A segment file is a header, a JSON directory and the sections, each padded to 8 bytes. A trailer follows the directory and each
-// section. All numbers are little-endian.
+// section. All numbers are little-endian. The directory may end with spaces.
 //
 //	header    magic (8 bytes), version (4), zero (4), length of the file (8), length of the directory (8)
 //	trailer   CRC-32C of the preceding section with its padding, for the directory with the header too (4),
 //	          number of the section, 0 for the directory (4)
 //
-// The sections are slices as they are in memory, so reading a file means loading its bytes and verifying them.
+// The sections are slices as they are in memory, so reading a file means mapping or loading its bytes and verifying them.
 
 const (
 	magic       = "tuttiseg"
@@ -85,6 +85,7 @@ func (c *Column) visitSections(v sectionVisitor) {
 	case *packedTexts:
 		v.bytes(&texts.data)
 		v.u64s(&texts.blocks)
+	case *writtenTexts:
 	default:
 		v.u64s(&c.keys)
 	}
@@ -96,6 +97,19 @@ func (c *Column) visitSections(v sectionVisitor) {
 		c.exists = exists[0]
 	}
 	v.bitmaps(&c.postings)
+}
+
+// entry describes the column in the directory.
+func (c *Column) entry(name string) columnEntry {
+	e := columnEntry{Name: name, Path: c.field.Path, Type: c.field.Type, Scale: c.field.Scale, Space: c.space}
+	if c.texts != nil {
+		e.Texts = c.texts.size()
+	}
+	switch c.texts.(type) {
+	case *packedTexts, *writtenTexts:
+		e.Packed = true
+	}
+	return e
 }
 
 // padded rounds up to 8.

@@ -47,7 +47,7 @@ func (k *keyColumns) column(all *Column, path, key string) *Column {
 func keyColumn(c *Column, from, to uint32, prefix int) *Column {
 	out := &Column{field: c.field, space: c.space, byRow: c.rowsToValues(from, to)}
 	out.byValue = out.invert(c.rows, int(to-from))
-	texts, all := newDictionaryBuilder(int(to-from), 0), c.Texts()
+	texts, all := newDictionaryBuilder(int(to-from), nil), c.Texts()
 	for ordinal := from; ordinal < to; ordinal++ {
 		texts.add(all.At(ordinal)[prefix:], nil)
 	}

@@ -1,35 +1,74 @@
 package segment
 
 import (
-	"hash/maphash"
+	"bytes"
 	"maps"
+	"math"
+	"runtime"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
 )
 
-// Merge returns one segment with the documents of parts that are not deleted, in the order of their Numbers, which must be
+// Merge returns one segment in memory with the documents of parts that are not deleted, in the order of their Numbers, which must be
 // distinct. deleted[i] are the deleted documents of parts[i], nil for none; deleted may be shorter than parts. It neither changes
 // nor keeps parts.
 func Merge(parts []*Segment, deleted []*roaring.Bitmap) *Segment {
-	m := merger{parts: parts, deleted: deleted}
+	var file memoryFile
+	_, err := MergeTo(&file, parts, deleted)
+	var s *Segment
+	if err == nil {
+		s, err = Open(bytes.Clone(file))
+	}
+	if err != nil {
+		panic(err) // a merge into memory fails only by a bug
+	}
+	return s
+}
+
+// MergeTo is Merge into a segment file, and returns the number of documents. It holds the values of at most one column at a time.
+// CodeUnavailable when out fails, and the contents of out are then undefined.
+func MergeTo(out Output, parts []*Segment, deleted []*roaring.Bitmap) (documents int, err error) {
+	defer runtime.KeepAlive(parts)
+	m := &merger{parts: parts, deleted: deleted, rows: map[string]int{}}
 	m.orderDocuments()
-	shared := &sliceDeduper{seed: maphash.MakeSeed(), known: map[uint64]any{}}
-	out := &Segment{numbers: m.numbers, spaces: map[string]*rowSpace{}, columns: map[string]*Column{}}
-	for _, path := range m.names(func(s *Segment) []string { return slices.Collect(maps.Keys(s.spaces)) }) {
+	m.rows[""] = len(m.numbers)
+	paths := m.names(func(s *Segment) []string { return slices.Collect(maps.Keys(s.spaces)) })
+	columns := m.names(func(s *Segment) []string { return slices.Collect(maps.Keys(s.columns)) })
+	m.out = newSectionFile(out, m.largestDirectory(paths, columns))
+	dir := directory{Documents: len(m.numbers), Spaces: []spaceEntry{}, Columns: []columnEntry{}}
+	m.out.u64s(&m.numbers)
+	for _, path := range paths {
 		if sp := m.mergeSpace(path); len(sp.parents) > 0 {
-			sp.visitSections(shared)
-			sp.shareSpanAndParents()
-			out.spaces[path] = sp
+			sp.visitSections(m.out)
+			m.rows[path] = len(sp.parents)
+			dir.Spaces = append(dir.Spaces, spaceEntry{path, sp.parent})
 		}
 	}
-	for _, name := range m.names(func(s *Segment) []string { return slices.Collect(maps.Keys(s.columns)) }) {
-		if c := m.mergeColumn(name, out); c != nil {
-			c.visitSections(shared)
-			out.put(name, c)
+	for _, name := range columns {
+		if c := m.mergeColumn(name); c != nil {
+			c.visitSections(m.out)
+			dir.Columns = append(dir.Columns, c.entry(name))
 		}
 	}
-	return out
+	return dir.Documents, m.out.finish(dir)
+}
+
+// largestDirectory returns a directory with at least as many bytes as that of the merged segment.
+func (m *merger) largestDirectory(paths, columns []string) directory {
+	const spaceSections, columnSections = 2, 11
+	dir := directory{Documents: len(m.numbers), Spaces: []spaceEntry{}, Columns: []columnEntry{}}
+	for _, path := range paths {
+		dir.Spaces = append(dir.Spaces, spaceEntry{path, path}) // the parent of a path is shorter
+	}
+	for _, name := range columns {
+		entry := m.newestColumn(name).entry(name)
+		entry.Texts, entry.Packed = math.MaxUint32, true
+		dir.Columns = append(dir.Columns, entry)
+	}
+	sections := 1 + spaceSections*len(paths) + columnSections*len(columns)
+	dir.Sections = slices.Repeat([]sectionEntry{{Length: math.MaxUint64}}, sections)
+	return dir
 }
 
 // merger is the state of one Merge.
@@ -39,6 +78,9 @@ type merger struct {
 	// runs are the documents that remain, in order.
 	runs    []run
 	numbers []uint64
+	// rows are the numbers of rows by path.
+	rows map[string]int
+	out  *sectionFile
 }
 
 // run is a range of consecutive documents, or rows of a path, of one part: from from to before to.
@@ -156,39 +198,6 @@ func (m *merger) mergeSpace(path string) *rowSpace {
 	}
 	out.parents = slices.Clip(out.parents)
 	return out
-}
-
-// sliceDeduper makes columns and row spaces share equal slices: ids that a document has twice, times that are equal, fields that
-// every document has.
-type sliceDeduper struct {
-	seed maphash.Seed
-	// known are slices of any type, by the hash of their bytes.
-	known map[uint64]any
-}
-
-var _ sectionVisitor = (*sliceDeduper)(nil)
-
-// minDedupBytes is the length in bytes below which slices are not compared.
-const minDedupBytes = 256
-
-func (s *sliceDeduper) bytes(b *[]byte)  { dedup(s, *b, b) }
-func (s *sliceDeduper) u32s(v *[]uint32) { dedup(s, encoded(*v), v) }
-func (s *sliceDeduper) u64s(v *[]uint64) { dedup(s, encoded(*v), v) }
-
-// bitmaps does nothing: equal bitmaps are mostly small.
-func (s *sliceDeduper) bitmaps(*[]*roaring.Bitmap) {}
-
-// dedup replaces v, whose bytes are raw, by an equal known slice, or adds it to the known slices.
-func dedup[T comparable](s *sliceDeduper, raw []byte, v *[]T) {
-	if len(raw) < minDedupBytes {
-		return
-	}
-	hash := maphash.Bytes(s.seed, raw)
-	if old, ok := s.known[hash]; !ok {
-		s.known[hash] = *v
-	} else if same, ok := old.([]T); ok && slices.Equal(same, *v) {
-		*v = same
-	}
 }
 
 // shareSpanAndParents makes span and parents one slice when each document has one row.

@@ -20,14 +20,11 @@ type columnMerger struct {
 	newOrdinals [][]uint32
 }
 
-// mergeColumn merges the columns of a name. It returns nil when no remaining document has a value. The row spaces of into must be
-// set.
-func (m *merger) mergeColumn(name string, into *Segment) *Column {
-	c := columnMerger{merger: m, columns: make([]*Column, len(m.parts)), newOrdinals: make([][]uint32, len(m.parts))}
+// newestColumn returns the column of a name in the part with the latest document.
+func (m *merger) newestColumn(name string) *Column {
 	newest, highest := (*Column)(nil), uint64(0)
-	for i, part := range m.parts {
+	for _, part := range m.parts {
 		column := part.columns[name]
-		c.columns[i] = column
 		if column == nil {
 			continue
 		}
@@ -35,7 +32,18 @@ func (m *merger) mergeColumn(name string, into *Segment) *Column {
 			newest, highest = column, number
 		}
 	}
-	c.out = &Column{field: newest.field, space: newest.space, byValue: byValue{rows: into.Rows(newest.space)}}
+	return newest
+}
+
+// mergeColumn merges the columns of a name. It returns nil when no remaining document has a value. The sections of packed texts are
+// then written already, as writtenTexts.
+func (m *merger) mergeColumn(name string) *Column {
+	c := columnMerger{merger: m, columns: make([]*Column, len(m.parts)), newOrdinals: make([][]uint32, len(m.parts))}
+	newest := m.newestColumn(name)
+	for i, part := range m.parts {
+		c.columns[i] = part.columns[name]
+	}
+	c.out = &Column{field: newest.field, space: newest.space, byValue: byValue{rows: m.rows[newest.space]}}
 	for i, column := range c.columns {
 		if column != nil {
 			c.columns[i] = converted(column, newest)
@@ -68,6 +76,7 @@ func (c *columnMerger) mergeByRow() *Column {
 	} else {
 		c.mergeSingle()
 	}
+	c.newOrdinals = nil
 	c.out.byValue = c.out.invert(c.out.rows, int(c.out.Size()))
 	return c.out
 }
@@ -124,7 +133,7 @@ func (c *columnMerger) mergeSingle() {
 
 func (c *columnMerger) mergeMulti() {
 	c.out.offsets = make([]uint32, 1, c.out.rows+1)
-	var values []uint32
+	values := make([]uint32, 0, c.valueCount())
 	for _, rows := range c.rows {
 		column, ordinals := c.columns[rows.part], c.newOrdinals[rows.part]
 		for row := rows.from; row < rows.to; row++ {
@@ -142,7 +151,24 @@ func (c *columnMerger) mergeMulti() {
 			c.out.offsets = append(c.out.offsets, uint32(len(values)))
 		}
 	}
-	c.out.values = slices.Clip(values)
+	c.out.values = values
+}
+
+// valueCount returns the number of values of the remaining rows.
+func (c *columnMerger) valueCount() int {
+	n := 0
+	for _, rows := range c.rows {
+		switch column := c.columns[rows.part]; {
+		case column == nil:
+		case column.single != nil:
+			for _, o := range column.single[rows.from:rows.to] {
+				n += int(min(o, 1))
+			}
+		default:
+			n += int(column.offsets[rows.to] - column.offsets[rows.from])
+		}
+	}
+	return n
 }
 
 // converted returns c with its values converted to the type of a newer column, c itself when the types are compatible. It returns

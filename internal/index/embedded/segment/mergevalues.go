@@ -90,19 +90,15 @@ func (c *columnMerger) mergeTexts(used []ordinalSet) {
 	c.out.texts = out.done()
 }
 
-// newDictionary returns a builder for the texts of all parts.
+// newDictionary returns a builder for the texts of all parts, which writes them to the file if they are many.
 func (c *columnMerger) newDictionary() dictionaryBuilder {
-	texts, bytes := 0, 0
+	texts := 0
 	for _, column := range c.columns {
-		if column == nil {
-			continue
-		}
-		texts += column.texts.size()
-		if packed, ok := column.texts.(*packedTexts); ok {
-			bytes += len(packed.data)
+		if column != nil {
+			texts += column.texts.size()
 		}
 	}
-	return newDictionaryBuilder(texts, bytes)
+	return newDictionaryBuilder(texts, c.merger.out)
 }
 
 // partText is a text of one part's column.

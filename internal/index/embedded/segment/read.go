@@ -30,6 +30,15 @@ func Read(r io.Reader, size int64) (*Segment, error) {
 		}
 		return nil, core.WrapError(core.CodeUnavailable, "reading an index segment file", err)
 	}
+	return Open(file)
+}
+
+// Open returns the segment of a file, whose bytes it uses: they must not change while the segment is used. It never writes to them.
+// Errors are those of Read.
+func Open(file []byte) (*Segment, error) {
+	if len(file) < headerSize+trailerSize {
+		return nil, damagedError(fmt.Errorf("the length is %d", len(file)))
+	}
 	s, err := decode(file)
 	if err != nil {
 		return nil, damagedError(err)

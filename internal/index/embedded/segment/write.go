@@ -32,20 +32,30 @@ func (s *Segment) WriteTo(w io.Writer) (int64, error) {
 			size += padded(entry.Length) + trailerSize
 		}
 	}
+	out := &fileWriter{w: bufio.NewWriterSize(w, 1<<16), entries: m.entries}
+	out.writeDirectory(raw, size)
+	s.visitSections(out)
+	return out.written, out.flush()
+}
+
+// writeDirectory writes the header of a file of size bytes, and its directory.
+func (f *fileWriter) writeDirectory(raw []byte, size uint64) {
 	header := append(make([]byte, 0, headerSize), magic...)
 	header = binary.LittleEndian.AppendUint32(header, version)
 	header = binary.LittleEndian.AppendUint32(header, 0)
 	header = binary.LittleEndian.AppendUint64(header, size)
 	header = binary.LittleEndian.AppendUint64(header, uint64(len(raw)))
-	out := &fileWriter{w: bufio.NewWriterSize(w, 1<<16), entries: m.entries}
-	out.write(header)
-	out.write(raw)
-	out.endSection()
-	s.visitSections(out)
-	if err := out.w.Flush(); err != nil {
-		return out.written, core.WrapError(core.CodeUnavailable, "writing an index segment file", err)
+	f.write(header)
+	f.write(raw)
+	f.endSection()
+}
+
+// flush ends the writing.
+func (f *fileWriter) flush() error {
+	if err := f.w.Flush(); err != nil {
+		return core.WrapError(core.CodeUnavailable, "writing an index segment file", err)
 	}
-	return out.written, nil
+	return nil
 }
 
 // visitSections visits all sections in the order of the directory that it returns.
@@ -59,12 +69,7 @@ func (s *Segment) visitSections(v sectionVisitor) directory {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.columns)) {
 		c := s.columns[name]
-		entry := columnEntry{Name: name, Path: c.field.Path, Type: c.field.Type, Scale: c.field.Scale, Space: c.space}
-		if c.texts != nil {
-			entry.Texts = c.texts.size()
-		}
-		_, entry.Packed = c.texts.(*packedTexts)
-		dir.Columns = append(dir.Columns, entry)
+		dir.Columns = append(dir.Columns, c.entry(name))
 		c.visitSections(v)
 	}
 	return dir
@@ -138,7 +143,9 @@ func (f *fileWriter) Write(b []byte) (int, error) {
 func (f *fileWriter) write(b []byte) { _, _ = f.Write(b) } // bufio keeps the error for Flush
 
 // pad pads to a multiple of 8.
-func (f *fileWriter) pad() { f.write(make([]byte, padded(uint64(f.written))-uint64(f.written))) }
+func (f *fileWriter) pad() { f.write(f.padding()) }
+
+func (f *fileWriter) padding() []byte { return make([]byte, padded(uint64(f.written))-uint64(f.written)) }
 
 // endSection writes the trailer of a section.
 func (f *fileWriter) endSection() {
