@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"os"
+
 	"go.etcd.io/bbolt"
 
 	"tutti/internal/core"
@@ -69,8 +71,11 @@ func Database(x *Index) *bbolt.DB { return x.store.db }
 // Keep writes a segment into a folder. path is that of its file; read reads it as a start does.
 func Keep(dir string, s *segment.Segment) (path string, read func() (*segment.Segment, error), err error) {
 	f := &folder{dir: dir}
-	kept, err := f.write(s)
-	return f.path(kept.number), func() (*segment.Segment, error) { return f.read(kept) }, err
+	v, err := f.write(func(to *os.File) error {
+		_, err := s.WriteTo(to)
+		return err
+	})
+	return f.path(v.file.number), func() (*segment.Segment, error) { return f.read(v.file) }, err
 }
 
 // BreakSnapshot writes a snapshot for an alias that matches no transaction of the file.

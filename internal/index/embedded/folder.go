@@ -1,7 +1,6 @@
 package embedded
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -46,63 +45,56 @@ func (f *folder) path(number uint64) string {
 	return filepath.Join(f.dir, fmt.Sprintf("%012d%s", number, fileSuffix))
 }
 
-// persist returns the entry of a segment, written to a file when it is large enough.
+// persist returns the entry of a segment, in a file when it is large enough.
 func (f *folder) persist(s *segment.Segment) aliasSegment {
-	v := aliasSegment{segment: s}
 	if counted(s) < minFileDocuments {
-		return v
+		return aliasSegment{segment: s}
 	}
-	kept, err := f.write(s)
+	v, err := f.write(func(to *os.File) error {
+		_, err := s.WriteTo(to)
+		return err
+	})
 	if err != nil {
 		f.logger.Warn("embedded index could not write a segment file; the next start will take longer", "err", err)
-		return v
+		return aliasSegment{segment: s}
 	}
-	v.file = kept
 	return v
 }
 
-// write writes s to a file. The file is durable when write returns.
-func (f *folder) write(s *segment.Segment) (file, error) {
-	out := file{number: f.last.Add(1)}
-	part := f.path(out.number) + partSuffix
-	err := os.MkdirAll(f.dir, 0o700)
-	if err == nil {
-		err = out.writeTo(part, s)
+// write returns the segment of the file that writeTo writes, which is durable then, unless it has no documents.
+func (f *folder) write(writeTo func(to *os.File) error) (v aliasSegment, err error) {
+	v.file.number = f.last.Add(1)
+	part := f.path(v.file.number) + partSuffix
+	if err = os.MkdirAll(f.dir, 0o700); err == nil {
+		err = writeFile(part, writeTo)
 	}
 	if err == nil {
-		err = os.Rename(part, f.path(out.number))
+		err = os.Rename(part, f.path(v.file.number))
 	}
 	if err == nil {
 		err = syncFolder(f.dir)
 	}
+	if err == nil {
+		v.segment, v.file.size, v.file.sum, err = f.open(v.file.number)
+	}
 	if err != nil {
 		_ = os.Remove(part)
-		f.remove(out.number)
-		return file{}, core.WrapError(core.CodeUnavailable, "writing a segment of the embedded index", err)
+		f.remove(v.file.number)
+		return aliasSegment{}, core.WrapError(core.CodeUnavailable, "writing a segment of the embedded index", err)
 	}
-	return out, nil
+	return v, nil
 }
 
-// writeTo writes s to path and syncs it.
-func (f *file) writeTo(path string, s *segment.Segment) (err error) {
-	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+// writeFile writes a file and syncs it.
+func writeFile(path string, writeTo func(to *os.File) error) (err error) {
+	to, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, to.Close()) }()
-	sum := crc32.NewIEEE()
-	buffered := bufio.NewWriterSize(to, 1<<20)
-	if _, err := s.WriteTo(io.MultiWriter(buffered, sum)); err != nil {
+	if err := writeTo(to); err != nil {
 		return err
 	}
-	if err := buffered.Flush(); err != nil {
-		return err
-	}
-	info, err := to.Stat()
-	if err != nil {
-		return err
-	}
-	f.size, f.sum = info.Size(), sum.Sum32()
 	return to.Sync()
 }
 
@@ -118,29 +110,43 @@ func syncFolder(dir string) (err error) {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// read reads the segment of a file. It returns an error when the file is missing or its contents have changed.
+// read returns the segment of a file. It returns an error when the file is missing or its contents have changed.
 func (f *folder) read(want file) (*segment.Segment, error) {
-	from, err := os.Open(f.path(want.number))
-	if err != nil {
+	s, size, sum, err := f.open(want.number)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	defer func() { _ = from.Close() }()
-	info, err := from.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() != want.size {
+	case size != want.size:
 		return nil, core.NewError(core.CodeUnavailable, "the length of the file has changed")
-	}
-	sum := crc32.NewIEEE()
-	s, err := segment.Read(io.TeeReader(from, sum), want.size)
-	if err != nil {
-		return nil, err
-	}
-	if sum.Sum32() != want.sum {
+	case sum != want.sum:
 		return nil, core.NewError(core.CodeUnavailable, "the checksum of the file has changed")
 	}
 	return s, nil
+}
+
+// open returns the segment of a file, whose columns stay in the file where the system can map it into memory. Its contents are verified
+// before they are mapped, as reading beyond the end of a mapped file ends the process.
+func (f *folder) open(number uint64) (s *segment.Segment, size int64, sum uint32, err error) {
+	from, err := os.Open(f.path(number))
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	defer func() { _ = from.Close() }()
+	checksum := crc32.NewIEEE()
+	if size, err = io.Copy(checksum, from); err != nil {
+		return nil, 0, 0, err
+	}
+	raw, unmap, err := mapFile(from, size)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	if s, err = segment.Open(raw); err != nil {
+		unmap(raw)
+		return nil, 0, 0, err
+	}
+	// Whoever reads a segment keeps it reachable until then.
+	runtime.AddCleanup(s, unmap, raw)
+	return s, size, checksum.Sum32(), nil
 }
 
 // remove deletes a file. Files that cannot be deleted are deleted by clean.

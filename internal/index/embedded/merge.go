@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"os"
 	"slices"
 	"time"
 
@@ -40,9 +41,11 @@ type merge struct {
 // segmentSwap is a change of a segmentSet that the committer applies for a background goroutine.
 type segmentSwap struct {
 	alias *alias
-	// put, at most one segment, replaces the sources of the merge in lane.
-	put  []aliasSegment
-	lane int
+	// put, at most one segment, replaces the sources of the merge in lane, unless that has failed. unfiled is set when a file could not
+	// be written.
+	put             []aliasSegment
+	lane            int
+	failed, unfiled bool
 	// initial is set when put are the segments loaded at the start; fresh are the files of put that are new, removed those that are
 	// unused.
 	initial        bool
@@ -114,28 +117,48 @@ func (x *merger) startMerge(a *alias, r run) bool {
 		m.sources = append(m.sources, segments[i])
 	}
 	x.merges[lane] = m
-	x.work.Go(func() { x.send(&segmentSwap{alias: a, put: x.runMerge(m), lane: lane}) })
+	x.work.Go(func() {
+		s := &segmentSwap{alias: a, lane: lane}
+		x.runMerge(m, s)
+		x.send(s)
+	})
 	return true
 }
 
-// runMerge returns the merged segment, none when all documents are deleted.
-func (x *merger) runMerge(m *merge) []aliasSegment {
+// runMerge sets what a merge returns: one segment, none when all documents are deleted. If its file cannot be written, the segment is
+// only in memory, or, when it would replace files, the merge has failed.
+func (x *merger) runMerge(m *merge, s *segmentSwap) {
 	parts, deleted := make([]*segment.Segment, len(m.sources)), make([]*roaring.Bitmap, len(m.sources))
+	live, documents := 0, 0
 	for i, v := range m.sources {
 		parts[i], deleted[i] = v.segment, v.deleted
+		documents += v.liveCount()
+		live += countedTimes(v.segment) * v.liveCount()
 	}
-	s := segment.Merge(parts, deleted)
-	if s.Documents() == 0 {
-		return nil
+	if documents == 0 {
+		return
 	}
-	if !m.useFile {
-		return []aliasSegment{{segment: s}}
+	if m.useFile && live >= minFileDocuments && !x.closing() {
+		v, err := x.folder.write(func(to *os.File) error { return segment.MergeTo(to, parts, deleted) })
+		if err == nil {
+			s.put = []aliasSegment{v}
+			return
+		}
+		x.cfg.Logger.Warn("embedded index could not write a segment file; the next start will take longer", "err", err)
+		s.unfiled, s.failed = true, len(filesOf(m.sources)) > 0
 	}
+	if !s.failed {
+		s.put = []aliasSegment{{segment: segment.Merge(parts, deleted)}}
+	}
+}
+
+// closing reports whether Close has started.
+func (x *merger) closing() bool {
 	select {
 	case <-x.closeStarted:
-		return []aliasSegment{{segment: s}}
+		return true
 	default:
-		return []aliasSegment{x.folder.persist(s)}
+		return false
 	}
 }
 
@@ -173,14 +196,13 @@ func (x *merger) swap(s *segmentSwap) {
 	at := slices.IndexFunc(set.segments, func(v aliasSegment) bool { return v.segment == m.sources[0].segment })
 	now := set.segments[at : at+len(m.sources)]
 	carryDeletes(s, m, now)
-	filed, removed := len(s.put) > 0 && s.put[0].file.number != 0, filesOf(m.sources)
-	if len(s.put) > 0 && !filed && counted(s.put[0].segment) >= minFileDocuments {
+	filed, removed := len(filesOf(s.put)) > 0, filesOf(m.sources)
+	if s.unfiled {
 		x.filesPausedUntil = time.Now().Add(filePause)
-		if len(removed) > 0 {
-			// A restart will read the files of the sources, so deletions in them must still be saved.
-			x.abortSwap(s, now)
-			return
-		}
+	}
+	if s.failed {
+		x.abortSwap(s, now)
+		return
 	}
 	next := slices.Concat(set.segments[:at], s.put, set.segments[at+len(m.sources):])
 	if filed || len(removed) > 0 {

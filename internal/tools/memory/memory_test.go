@@ -57,7 +57,7 @@ func TestMemory(t *testing.T) {
 	for _, c := range []testCase{
 		{records: 300, bytes: megabyte, pageSize: 100, small: 4, large: 4},
 		// The index has the columns of these values in memory, beside what is read.
-		{records: 60, bytes: megabyte, pageSize: 100, small: 4, large: 4, values: true, full: true},
+		{records: 300, bytes: megabyte, pageSize: 100, small: 4, large: 4, values: true, full: true},
 		{records: 20, bytes: 20 * megabyte, pageSize: 10, small: 4, large: 6, full: true},
 		{records: 60, bytes: 5 * megabyte, pageSize: 20, small: 16, large: 6, full: true},
 		{records: 3_000, bytes: megabyte / 10, pageSize: 500, small: 16, large: 6, full: true},

@@ -2,6 +2,7 @@ package evaluate
 
 import (
 	"context"
+	"runtime"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -35,6 +36,7 @@ type Result struct {
 // Search executes reqs over all parts. Documents that are equal in the requested order are sorted by id; without an order,
 // documents are sorted by number. It returns CodeUnavailable when ctx ends and CodeInvalid for a request that cannot be executed.
 func Search(ctx context.Context, parts []Part, reqs []index.SearchRequest) ([]Result, error) {
+	defer runtime.KeepAlive(parts) // nothing that is returned shares memory with a segment
 	p := newPlan()
 	asked := make([]*request, len(reqs))
 	for i := range reqs {

@@ -3,6 +3,7 @@ package evaluate
 import (
 	"cmp"
 	"context"
+	"runtime"
 	"slices"
 
 	"tutti/internal/index"
@@ -14,6 +15,7 @@ const streamBatch = 500
 // Stream calls each with the matching documents in the order of req, in batches; without an order they are sorted by number. Hits
 // have only their ID. The slices passed to each are overwritten by the next call.
 func Stream(ctx context.Context, parts []Part, req index.StreamRequest, each func(places []DocumentRef, hits []index.Hit) error) error {
+	defer runtime.KeepAlive(parts)
 	o, err := newOrder(req.Sort)
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
 package segment
 
 import (
-	"bytes"
+	"io"
 	"maps"
 	"math"
 	"runtime"
@@ -15,10 +15,10 @@ import (
 // nor keeps parts.
 func Merge(parts []*Segment, deleted []*roaring.Bitmap) *Segment {
 	var file memoryFile
-	_, err := MergeTo(&file, parts, deleted)
+	err := MergeTo(&file, parts, deleted)
 	var s *Segment
 	if err == nil {
-		s, err = Open(bytes.Clone(file))
+		s, err = Read(io.NewSectionReader(&file, 0, file.size), file.size)
 	}
 	if err != nil {
 		panic(err) // a merge into memory fails only by a bug
@@ -26,9 +26,9 @@ func Merge(parts []*Segment, deleted []*roaring.Bitmap) *Segment {
 	return s
 }
 
-// MergeTo is Merge into a segment file, and returns the number of documents. It holds the values of at most one column at a time.
-// CodeUnavailable when out fails, and the contents of out are then undefined.
-func MergeTo(out Output, parts []*Segment, deleted []*roaring.Bitmap) (documents int, err error) {
+// MergeTo is Merge into a segment file. It holds the values of at most one column at a time. CodeUnavailable when out fails, and the
+// contents of out are then undefined.
+func MergeTo(out Output, parts []*Segment, deleted []*roaring.Bitmap) error {
 	defer runtime.KeepAlive(parts)
 	m := &merger{parts: parts, deleted: deleted, rows: map[string]int{}}
 	m.orderDocuments()
@@ -51,7 +51,7 @@ func MergeTo(out Output, parts []*Segment, deleted []*roaring.Bitmap) (documents
 			dir.Columns = append(dir.Columns, c.entry(name))
 		}
 	}
-	return dir.Documents, m.out.finish(dir)
+	return m.out.finish(dir)
 }
 
 // largestDirectory returns a directory with at least as many bytes as that of the merged segment.

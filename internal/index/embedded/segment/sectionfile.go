@@ -159,26 +159,47 @@ func (f *sectionFile) finish(dir directory) error {
 	return head.flush()
 }
 
-// memoryFile is an Output in memory.
-type memoryFile []byte
+// memoryFile is an Output in memory, in pages.
+type memoryFile struct {
+	pages []*[memoryPage]byte
+	size  int64
+}
+
+// memoryPage is the length of a page.
+const memoryPage = 64 << 10
 
 var _ Output = (*memoryFile)(nil)
 
 // WriteAt implements io.WriterAt.
 func (m *memoryFile) WriteAt(b []byte, at int64) (int, error) {
-	if more := int(at) + len(b) - len(*m); more > 0 {
-		*m = append(*m, make([]byte, more)...)
+	m.size = max(m.size, at+int64(len(b)))
+	for int64(len(m.pages))*memoryPage < m.size {
+		m.pages = append(m.pages, new([memoryPage]byte))
 	}
-	return copy((*m)[at:], b), nil
+	n := 0
+	for n < len(b) {
+		to := at + int64(n)
+		n += copy(m.pages[to/memoryPage][to%memoryPage:], b[n:])
+	}
+	return n, nil
 }
 
 // ReadAt implements io.ReaderAt.
 func (m *memoryFile) ReadAt(b []byte, at int64) (int, error) {
-	return bytes.NewReader(*m).ReadAt(b, at)
+	n := 0
+	for n < len(b) && at+int64(n) < m.size {
+		from := at + int64(n)
+		page := m.pages[from/memoryPage][:min(memoryPage, m.size-from/memoryPage*memoryPage)]
+		n += copy(b[n:], page[from%memoryPage:])
+	}
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
 }
 
 // Truncate implements Output.
 func (m *memoryFile) Truncate(size int64) error {
-	*m = (*m)[:size]
+	m.size = size
 	return nil
 }

@@ -145,7 +145,9 @@ func (f *fileWriter) write(b []byte) { _, _ = f.Write(b) } // bufio keeps the er
 // pad pads to a multiple of 8.
 func (f *fileWriter) pad() { f.write(f.padding()) }
 
-func (f *fileWriter) padding() []byte { return make([]byte, padded(uint64(f.written))-uint64(f.written)) }
+func (f *fileWriter) padding() []byte {
+	return make([]byte, padded(uint64(f.written))-uint64(f.written))
+}
 
 // endSection writes the trailer of a section.
 func (f *fileWriter) endSection() {
