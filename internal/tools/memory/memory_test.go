@@ -35,17 +35,35 @@ type testCase struct {
 	records, bytes, pageSize int
 	// small is the number of concurrent downloads of two small columns, large that of the column with nearly all bytes.
 	small, large int
-	// values is set for records of many small values instead of one large text.
-	values bool
+	shape shape
 	// full is set for the cases that take long.
 	full bool
 }
 
-func (c testCase) String() string {
-	if c.values {
-		return fmt.Sprintf("%d records of %d KB of values", c.records, c.bytes/1000)
+// shape is what most bytes of a record are.
+type shape int
+
+const (
+	// oneText is one text that is too long to be indexed.
+	oneText shape = iota
+	// values are values of one field, all different.
+	values
+	// files are files with ids, names, sizes and checksums, all different.
+	files
+)
+
+func (s shape) String() string { return [...]string{"", " of values", " of files"}[s] }
+
+// large returns the column that has most bytes, and which part of them it has.
+func (s shape) large() (column string, share float64) {
+	if s == files {
+		return "files.objectId", 0.1
 	}
-	return fmt.Sprintf("%d records of %d KB", c.records, c.bytes/1000)
+	return "experiment.text", 0.9 // without quotes
+}
+
+func (c testCase) String() string {
+	return fmt.Sprintf("%d records of %d KB%v", c.records, c.bytes/1000, c.shape)
 }
 
 // TestMemory runs each case in a process of its own, and compares its highest anonymous memory with what is promised.
@@ -56,8 +74,11 @@ func TestMemory(t *testing.T) {
 	full := os.Getenv(fullVariable) == "full"
 	for _, c := range []testCase{
 		{records: 300, bytes: megabyte, pageSize: 100, small: 4, large: 4},
-		// The index has the columns of these values in memory, beside what is read.
-		{records: 300, bytes: megabyte, pageSize: 100, small: 4, large: 4, values: true, full: true},
+		{records: 60, bytes: megabyte, pageSize: 100, small: 4, large: 4, shape: files},
+		{records: 300, bytes: megabyte, pageSize: 100, small: 4, large: 4, shape: values, full: true},
+		{records: 300, bytes: megabyte, pageSize: 100, small: 16, large: 6, shape: files, full: true},
+		{records: 3_000, bytes: megabyte / 10, pageSize: 500, small: 16, large: 6, shape: values, full: true},
+		{records: 3_000, bytes: megabyte / 10, pageSize: 500, small: 16, large: 6, shape: files, full: true},
 		{records: 20, bytes: 20 * megabyte, pageSize: 10, small: 4, large: 6, full: true},
 		{records: 60, bytes: 5 * megabyte, pageSize: 20, small: 16, large: 6, full: true},
 		{records: 3_000, bytes: megabyte / 10, pageSize: 500, small: 16, large: 6, full: true},
@@ -102,10 +123,11 @@ func (m *measurement) run() {
 	m.phase("a run of the repository", m.index)
 	m.phase("a comparison", m.compare)
 	m.phase("the sample of the catalogue", m.available)
-	m.phase(fmt.Sprintf("%d downloads of small columns", m.c.small), func() { m.download(m.c.small, m.c.records, `"analysisId","experiment.platform"`, "tsv") })
-	m.phase(fmt.Sprintf("%d downloads of the large column as TSV", m.c.large), func() { m.download(m.c.large, m.c.records, `"analysisId","experiment.text"`, "tsv") })
-	m.phase(fmt.Sprintf("%d downloads of the large column as JSON", m.c.large), func() { m.download(m.c.large, m.c.records, `"experiment.text"`, "json") })
-	m.phase(fmt.Sprintf("%d downloads of whole documents", m.c.large), func() { m.download(m.c.large, m.c.records, ``, "jsonl") })
+	m.phase(fmt.Sprintf("%d downloads of small columns", m.c.small), func() { m.download(m.c.small, 0, `"analysisId","experiment.platform"`, "tsv") })
+	column, share := m.c.shape.large()
+	m.phase(fmt.Sprintf("%d downloads of the large column as TSV", m.c.large), func() { m.download(m.c.large, share, `"analysisId","`+column+`"`, "tsv") })
+	m.phase(fmt.Sprintf("%d downloads of the large column as JSON", m.c.large), func() { m.download(m.c.large, share, `"`+column+`"`, "json") })
+	m.phase(fmt.Sprintf("%d downloads of whole documents", m.c.large), func() { m.download(m.c.large, 0.9, ``, "jsonl") })
 	m.phase("searches", m.search)
 	m.phase("a backup", func() { m.read(m.send(0, http.MethodGet, "/backup", "")) })
 	if err := m.child.stop(); err != nil {
@@ -240,8 +262,8 @@ func (m *measurement) eventually(done func() bool) {
 	}
 }
 
-// download runs downloads at once, which must have all rows.
-func (m *measurement) download(concurrent, rows int, columns, format string) {
+// download runs downloads at once, which must have all rows, and a share of the bytes of the records.
+func (m *measurement) download(concurrent int, share float64, columns, format string) {
 	body := fmt.Sprintf(`{"format":%q,"columns":[%s]}`, format, columns)
 	var group sync.WaitGroup
 	lengths := make([]int64, concurrent)
@@ -257,10 +279,7 @@ func (m *measurement) download(concurrent, rows int, columns, format string) {
 		})
 	}
 	group.Wait()
-	least := int64(rows)
-	if strings.Contains(columns, "text") || columns == "" {
-		least *= int64(m.c.bytes) * 9 / 10 // without quotes
-	}
+	least := max(int64(m.c.records), int64(share*float64(m.c.records*m.c.bytes)))
 	for _, n := range lengths {
 		if n != lengths[0] || n < least {
 			m.t.Errorf("the downloads have %d bytes, at least %d are expected of each", lengths, least)
@@ -269,16 +288,26 @@ func (m *measurement) download(concurrent, rows int, columns, format string) {
 	}
 }
 
-// search requests pages of documents, small columns of many and the large one of a few.
+// search requests pages of documents, small columns of many and the large one of a few, and of all documents filters and facets.
 func (m *measurement) search() {
 	large := max(1, min(20, 40*megabyte/m.c.bytes))
-	var group sync.WaitGroup
-	for i, query := range []string{
+	queries := []string{
 		`{analysis{hits(first:100){edges{node{analysisId experiment{platform}}}}}}`,
 		fmt.Sprintf(`{analysis{hits(first:%d){edges{node{experiment{text}}}}}}`, large),
 		fmt.Sprintf(`{analysis{hits(first:%d,sort:[{fieldName:"analysisId"}]){edges{node{experiment{text}}}}}}`, large),
 		`{analysis{hits(first:200,offset:3){edges{node{analysisId}}}}}`,
-	} {
+		`{analysis{hits(first:20,sort:[{fieldName:"experiment.text",order:desc}]){edges{node{analysisId}}}}}`,
+		`{analysis{aggregations{experiment__text{bucket_count buckets{key doc_count}}}}}`,
+		`{analysis{hits(filters:{op:"in",content:{fieldName:"experiment.text",value:["*1 *"]}}){total}}}`,
+	}
+	if m.c.shape == files {
+		queries = append(queries,
+			`{analysis{hits(first:20,sort:[{fieldName:"files.fileName"}]){edges{node{analysisId}}}}}`,
+			`{analysis{aggregations{files__fileMd5sum{bucket_count buckets{key doc_count}} files__fileSize{stats{min max}}}}}`,
+			`{analysis{hits(filters:{op:"in",content:{fieldName:"files.fileName",value:["*000007.bam"]}}){total}}}`)
+	}
+	var group sync.WaitGroup
+	for i, query := range queries {
 		body, err := json.Marshal(map[string]string{"query": query})
 		if err != nil {
 			m.t.Fatal(err)

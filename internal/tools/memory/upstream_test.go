@@ -1,6 +1,8 @@
 package memory_test
 
 import (
+	"crypto/md5"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -69,15 +71,30 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (u *upstream) write(w http.ResponseWriter, number int) {
 	_, _ = fmt.Fprintf(w, `{"analysisId":"a%06d","studyId":%q,"analysisState":"PUBLISHED","analysisVersion":%d,`+
 		`"analysisType":{"name":"large","version":1},"experiment":{"platform":"P%d","text":`, number, study, number, number%7)
-	if !u.values {
+	list := make([]byte, 0, u.bytes+1000)
+	switch u.shape {
+	case oneText:
 		_, _ = fmt.Fprintf(w, `"%s"}}`, u.text[number:number+u.bytes])
 		return
+	case values:
+		const size = 40
+		for i := 0; len(list) < u.bytes; i++ {
+			list = fmt.Appendf(list, `,"%06d-%06d %s"`, number, i, u.text[i%1000:i%1000+size-18])
+		}
+		list[0] = '['
+		list = append(list, "]}}"...)
+	case files:
+		list = append(list, `"none"},"files":`...)
+		head := len(list)
+		for i := 0; len(list) < u.bytes; i++ {
+			sum := md5.Sum(fmt.Appendf(nil, "%d %d", number, i))
+			list = fmt.Appendf(list, `,{"objectId":"%x-%x-%x-%x-%x","studyId":%q,"analysisId":"a%06d","fileName":"%s.%06d.%06d.bam",`+
+				`"fileSize":%d,"fileType":"BAM","fileMd5sum":"%x","fileAccess":"controlled","dataType":"Aligned Reads"}`,
+				sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:], study, number, u.text[i%1000:i%1000+12], number, i,
+				binary.BigEndian.Uint32(sum[:]), md5.Sum(sum[:]))
+		}
+		list[head] = '['
+		list = append(list, "]}"...)
 	}
-	const size = 40
-	list := make([]byte, 0, u.bytes+size)
-	for i := 0; len(list) < u.bytes; i++ {
-		list = fmt.Appendf(list, `,"%06d-%06d %s"`, number, i, u.text[i%1000:i%1000+size-18])
-	}
-	list[0] = '['
-	_, _ = w.Write(append(list, "]}}"...))
+	_, _ = w.Write(list)
 }
