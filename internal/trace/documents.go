@@ -20,32 +20,101 @@ import (
 // maxCompared is the size of the largest documents that are compared by their values, in bytes.
 const maxCompared = 4 << 20
 
+// maxKept is the size of the documents of a trace that are kept, in bytes. Of the others, only hashes are compared.
+const maxKept = 32 << 20
+
 // errEnough ends a scan.
 var errEnough = errors.New("trace: enough documents")
 
-// storedDocument is a document of the index.
+// body is a document of which only the hash may be kept.
+type body struct {
+	// raw is the document, nil if it is not kept; hash is that of all its bytes if it is not.
+	raw  []byte
+	hash string
+	// contentHash and contentSize are those of its content.
+	contentHash string
+	contentSize int
+}
+
+// keep returns the body of a document whose bytes are borrowed.
+func (c *collection) keep(document []byte) body {
+	shown := content(document)
+	b := body{contentHash: hashOf(shown), contentSize: len(shown)}
+	if c.kept.Add(int64(len(document))) <= maxKept {
+		b.raw = bytes.Clone(document)
+	} else {
+		b.hash = hashOf(document)
+	}
+	return b
+}
+
+// same compares two documents, or their contents, by their values if both are kept.
+func (b *body) same(other *body, contents bool) core.Comparison {
+	part := func(b *body) (raw []byte, hash string) {
+		switch {
+		case b.raw == nil && contents:
+			return nil, b.contentHash
+		case b.raw == nil:
+			return nil, b.hash
+		case contents:
+			return content(b.raw), b.contentHash
+		default:
+			return b.raw, hashOf(b.raw)
+		}
+	}
+	one, oneHash := part(b)
+	two, twoHash := part(other)
+	switch {
+	case oneHash == twoHash:
+		return core.ComparisonEqual
+	case one == nil || two == nil:
+		return core.ComparisonUnknown
+	default:
+		return compare(one, two)
+	}
+}
+
+// storedDocument is a document of the index without its source.
 type storedDocument struct {
 	core.StoredDocument
-	// own is the document or, of an index that is shared, the repository's part of it.
-	own []byte
+	body
+	state string
+	// own is the document or, of an index that is shared, the repository's part of it; owned reports whether it is of the record's
+	// organization and repository.
+	own   body
+	owned bool
 }
 
 // documentsOf reads documents.
 func (c *collection) documentsOf(ctx context.Context, ids []string) error {
 	alias := c.trace.Index.Alias
-	err := c.documents().GetAll(ctx, alias, ids, func(i int, doc core.StoredDocument, found bool) {
+	read := func(i int, doc core.StoredDocument, whole, own body, owned bool) {
+		stored := storedDocument{StoredDocument: doc, body: whole, own: own, owned: owned}
+		if path := c.repository.Fields.State; path != "" {
+			stored.state = gjson.GetBytes(doc.Source, path).String()
+		}
+		stored.Source = nil
+		c.stored[ids[i]] = stored
+	}
+	if c.repository.Shared == nil {
+		return c.cfg.Index.GetAll(ctx, alias, ids, func(i int, doc core.StoredDocument, found bool) {
+			if found {
+				read(i, doc, c.keep(doc.Source), body{}, c.owns(doc.Source))
+			}
+		})
+	}
+	err := c.repository.Shared.GetAll(ctx, alias, ids, func(i int, doc core.StoredDocument, found bool) {
 		if found {
-			doc.Source = bytes.Clone(doc.Source)
-			c.stored[ids[i]] = storedDocument{doc, doc.Source}
+			own := c.keep(doc.Source)
+			read(i, doc, own, own, c.owns(doc.Source))
 		}
 	})
-	if err != nil || c.repository.Shared == nil || len(c.stored) == 0 {
+	if err != nil || len(c.stored) == 0 {
 		return err
 	}
 	return c.cfg.Index.GetAll(ctx, alias, ids, func(i int, doc core.StoredDocument, found bool) {
 		if own, has := c.stored[ids[i]]; has && found {
-			own.Source = bytes.Clone(doc.Source)
-			c.stored[ids[i]] = own
+			read(i, doc, c.keep(doc.Source), own.own, own.owned)
 		}
 	})
 }
@@ -56,7 +125,7 @@ func (c *collection) compare(ids []string) {
 	other := false
 	for _, id := range ids {
 		stored, found := c.stored[id]
-		if found && !c.owns(stored.own) {
+		if found && !stored.owned {
 			other, found = true, false
 		}
 		if document, is := c.document(id, stored, found); is {
@@ -139,28 +208,23 @@ func (c *collection) document(id string, stored storedDocument, found bool) (cor
 	if c.known {
 		d.Expected = &expected
 	}
-	var storedContent, madeContent []byte
 	if expected {
-		madeContent = content(made)
-		d.ExpectedSHA256 = hashOf(madeContent)
+		d.ExpectedSHA256 = made.contentHash
 	}
 	if found {
 		at := time.Unix(0, int64(stored.Version)).UTC()
 		d.Version, d.WrittenFor, d.PhysicalIndex = stored.Version, &at, stored.Index
-		storedContent = content(stored.Source)
-		d.SHA256, d.Bytes = hashOf(storedContent), len(storedContent)
-		if path := c.repository.Fields.State; path != "" {
-			d.State = gjson.GetBytes(stored.Source, path).String()
-		}
+		d.SHA256, d.Bytes, d.State = stored.contentHash, stored.contentSize, stored.state
 	}
 	switch {
 	case !c.known:
 	case found && expected:
-		d.Content = compare(madeContent, storedContent)
+		d.Content = made.same(&stored.body, true)
 		switch {
 		case c.repository.Shared == nil:
-			d.Comparison = compare(made, stored.Source)
-		case c.repository.Shared.Same(stored.own, made):
+			d.Comparison = made.same(&stored.body, false)
+		case made.raw == nil || stored.own.raw == nil:
+		case c.repository.Shared.Same(stored.own.raw, made.raw):
 			d.Comparison = core.ComparisonEqual
 		default:
 			d.Comparison = core.ComparisonDiffers

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -139,7 +140,7 @@ func (t *Tracer) Trace(ctx context.Context, repository, organization, id string,
 	trace.Index.Alias, trace.Upstream.IndexedStates = repo.IndexName, repo.States
 	c := &collection{
 		Tracer: t, repository: repo, restricted: restricted, trace: &trace,
-		expected: map[string][]byte{}, stored: map[string]storedDocument{},
+		expected: map[string]body{}, stored: map[string]storedDocument{},
 	}
 	c.collect(ctx)
 	trace.Next = Next(trace)
@@ -152,13 +153,16 @@ type collection struct {
 	repository Repository
 	restricted bool
 	trace      *core.RecordTrace
-	// expected are the documents that the record becomes, in the order of ids; known reports whether they could be made.
-	expected map[string][]byte
+	// expected are the documents that the record becomes, in the order of ids, as far as they are listed; known reports whether they
+	// could be made.
+	expected map[string]body
 	ids      []string
 	known    bool
 	// storedIDs are those of the stored documents of a record with several, stored the documents that the index returned.
 	storedIDs []string
 	stored    map[string]storedDocument
+	// kept is the size of all documents that were to be kept.
+	kept atomic.Int64
 }
 
 // collect reads all parts at the same time, except the documents and dead letters of a record with several documents: their ids are
@@ -252,7 +256,9 @@ func (c *collection) other() string {
 // makeDocuments makes the documents of a record as the consumers do.
 func (c *collection) makeDocuments(rec core.Record) error {
 	add := func(id string, document []byte) error {
-		c.expected[id] = append([]byte(nil), document...)
+		if len(c.ids) < maxDocuments {
+			c.expected[id] = c.keep(document)
+		}
 		c.ids = append(c.ids, id)
 		return nil
 	}

@@ -2,8 +2,11 @@ package trace_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -670,5 +673,55 @@ func TestTraceErrors(t *testing.T) {
 		if _, err := tracer.Trace(t.Context(), "song.ca", "S1", id, false); core.CodeOf(err) != want {
 			t.Errorf("%s: %v", id, err)
 		}
+	}
+}
+
+// measuredIndex measures the heap after it has read all documents.
+type measuredIndex struct {
+	index
+	heap *uint64
+}
+
+func (x measuredIndex) GetAll(ctx context.Context, alias string, ids []string, each func(int, core.StoredDocument, bool)) error {
+	err := x.index.GetAll(ctx, alias, ids, each)
+	var now runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&now)
+	*x.heap = now.HeapAlloc
+	return err
+}
+
+// TestTraceLargeDocuments: of a record with many large documents, few are kept, and all have their hashes and states.
+func TestTraceLargeDocuments(t *testing.T) {
+	const documents, size = 100, 2 << 20
+	w := newWorld()
+	w.split = true
+	large := `{"studyId":"S1","state":"PUBLISHED","text":"` + strings.Repeat("x", size) + `"}`
+	w.documents = map[string]string{}
+	for i := range documents {
+		w.documents[fmt.Sprint("g", i)] = large
+	}
+	var before runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	var heap uint64
+	cfg := w.config()
+	cfg.Index = measuredIndex{index{w}, &heap}
+	got := record(t, trace.New([]trace.Repository{w.repository()}, cfg), false)
+	if more := int64(heap) - int64(before.HeapAlloc); more > 48<<20 {
+		t.Errorf("%d MiB are kept of %d MiB", more>>20, documents*size>>20)
+	}
+	hash := sha256.Sum256([]byte(large))
+	stored := 0
+	for _, d := range got.Index.Documents {
+		if d.Stored {
+			stored++
+			if d.Bytes != len(large) || d.SHA256 != hex.EncodeToString(hash[:]) || d.State != "PUBLISHED" || d.Comparison != core.ComparisonDiffers {
+				t.Fatalf("%+v", d)
+			}
+		}
+	}
+	if stored != documents-2 { // two more are expected and missing
+		t.Errorf("%d documents are stored", stored)
 	}
 }
