@@ -102,7 +102,7 @@ chaos: ## the failure suites at length: crashes, races, random faults, fuzzing
 	TUTTI_TEST_FULL_ROUNDS=10 go test -tags services -count=1 -timeout 30m -run '^TestFullDisks$$' ./internal/app
 	$(MAKE) memory
 
-memory: ## the memory of readers of large records, printed beside what the operations guide promises (Linux, 5 minutes)
+memory: ## the memory of readers of large records, printed beside what the operations guide promises (Linux, 10 minutes)
 	TUTTI_TEST_MEMORY=full go test -count=1 -timeout 30m -v -run '^TestMemory$$' ./internal/tools/memory
 
 # The folder of the progress, which a later `make chaos-kills` goes on from; removed, it begins anew.

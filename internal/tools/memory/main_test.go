@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,13 +23,18 @@ import (
 	"tutti/internal/config"
 )
 
-// childVariable is the variable with the configuration of a child process: this test program, run as a tutti.
-const childVariable = "MEMORY_CHILD_CONFIGURATION"
+const (
+	// childVariable is the variable with the configuration of a child process: this test program, run as a tutti.
+	childVariable = "MEMORY_CHILD_CONFIGURATION"
+	// groupVariable is the variable with the folder of a cgroup for the child, empty of other processes. Without it, the memory of the
+	// process is read.
+	groupVariable = "TUTTI_TEST_MEMORY_CGROUP"
+)
 
 // TestMain runs the tests, or, in a child process, a tutti.
 func TestMain(m *testing.M) {
 	if yaml := os.Getenv(childVariable); yaml != "" {
-		if err := serveChild(yaml); err != nil {
+		if err := errors.Join(joinGroup(os.Getenv(groupVariable)), serveChild(yaml)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -140,16 +147,82 @@ func (c *child) takePeak() int64 {
 	return peak
 }
 
-// anonymousMemory returns the resident memory of a process that is not of files, in bytes (proc(5), status).
+// joinGroup moves this process into a cgroup, unless its folder is "".
+func joinGroup(folder string) error {
+	if folder == "" {
+		return nil
+	}
+	return os.WriteFile(filepath.Join(folder, "cgroup.procs"), []byte("0"), 0o600)
+}
+
+// figure returns the name of the figure that anonymousMemory reads.
+func figure() string {
+	if folder := os.Getenv(groupVariable); folder != "" {
+		return "anonymous memory in memory.stat of the cgroup " + folder
+	}
+	return "RssAnon of the process"
+}
+
+// anonymousMemory returns the memory of a process, or of its cgroup, that is not of files, in bytes: RssAnon (proc(5), status), or anon
+// of memory.stat, which is rss in version 1 of cgroups.
 func anonymousMemory(pid int) (int64, error) {
+	if folder := os.Getenv(groupVariable); folder != "" {
+		text, err := os.ReadFile(filepath.Join(folder, "memory.stat"))
+		if err != nil {
+			return 0, err
+		}
+		for _, name := range []string{"anon", "rss"} {
+			if n, found := number("\n"+string(text), "\n"+name+" "); found {
+				return n, nil
+			}
+		}
+		return 0, errors.New("memory.stat has no anonymous memory")
+	}
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
 		return 0, err
 	}
-	_, rest, found := strings.Cut(string(text), "\nRssAnon:")
+	kib, found := number(string(text), "\nRssAnon:")
 	if !found { // the process has ended
 		return 0, errors.New("the process has no memory")
 	}
-	kib, err := strconv.ParseInt(strings.TrimSpace(strings.SplitN(rest, "kB", 2)[0]), 10, 64)
-	return kib << 10, err
+	return kib << 10, nil
+}
+
+// number returns the number after a prefix in a text.
+func number(text, prefix string) (int64, bool) {
+	_, rest, found := strings.Cut(text, prefix)
+	if !found {
+		return 0, false
+	}
+	rest, _, _ = strings.Cut(strings.TrimSpace(rest), "\n")
+	n, err := strconv.ParseInt(strings.TrimSuffix(rest, " kB"), 10, 64)
+	return n, err == nil
+}
+
+// TestFigure reads the anonymous memory of a cgroup of either version, and of a process.
+func TestFigure(t *testing.T) {
+	for _, stat := range []string{"anon 4096\nfile 8192\nanon_thp 0\n", "cache 8192\nrss 4096\nrss_huge 0\ntotal_rss 9\n"} {
+		folder := t.TempDir()
+		t.Setenv(groupVariable, folder)
+		if err := os.WriteFile(filepath.Join(folder, "memory.stat"), []byte(stat), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := anonymousMemory(0); n != 4096 || err != nil || !strings.HasSuffix(figure(), folder) {
+			t.Errorf("%q: %d by %s (%v)", stat, n, figure(), err)
+		}
+		if err := joinGroup(folder); err != nil {
+			t.Error(err)
+		}
+		if pid, err := os.ReadFile(filepath.Join(folder, "cgroup.procs")); string(pid) != "0" || err != nil {
+			t.Errorf("%q joins the group (%v)", pid, err)
+		}
+	}
+	t.Setenv(groupVariable, "")
+	if runtime.GOOS != "linux" {
+		return
+	}
+	if n, err := anonymousMemory(os.Getpid()); n < 1<<20 || err != nil || figure() != "RssAnon of the process" {
+		t.Errorf("%d by %s (%v)", n, figure(), err)
+	}
 }

@@ -35,7 +35,7 @@ type testCase struct {
 	records, bytes, pageSize int
 	// small is the number of concurrent downloads of two small columns, large that of the column with nearly all bytes.
 	small, large int
-	shape shape
+	shape        shape
 	// full is set for the cases that take long.
 	full bool
 }
@@ -71,6 +71,7 @@ func TestMemory(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the anonymous memory of a process is read from /proc")
 	}
+	t.Log("what is measured: ", figure())
 	full := os.Getenv(fullVariable) == "full"
 	for _, c := range []testCase{
 		{records: 300, bytes: megabyte, pageSize: 100, small: 4, large: 4},
