@@ -9,7 +9,7 @@
 //
 // # Searching
 //
-// Searches read segments in memory. Each transaction builds one segment of the documents that it stores, marks those that it
+// Searches read segments, which are in memory or mapped from files. Each transaction builds one segment of the documents that it stores, marks those that it
 // rewrites or removes as deleted in older segments, and publishes both with one pointer; published data is immutable. Adjacent
 // segments are merged in the background, and large ones are stored in files of the folder segments. The bbolt file is
 // authoritative: a segment without its file is rebuilt from the sources at the next start, and a file that is not in the manifest

@@ -172,8 +172,10 @@ const (
 	// maxRebuiltSegment is the number of documents, and maxRebuiltBytes that of their bytes, from which a rebuilt segment is finished;
 	// minRebuildTask is the minimum number of documents for a goroutine.
 	maxRebuiltSegment = 65_536
-	maxRebuiltBytes   = 32 << 20
+	maxRebuiltBytes   = 16 << 20
 	minRebuildTask    = 2_048
+	// maxRebuilders is the number of segments that are built at once: each takes several times the bytes of its documents.
+	maxRebuilders = 4
 	// rebuildPage is the number of sources copied by one read transaction, rebuildPageBytes that of their bytes after which it ends.
 	rebuildPage      = 512
 	rebuildPageBytes = 4 << 20
@@ -189,7 +191,7 @@ func (x *loader) rebuild(l *aliasLoad, gaps []rowRange) (segments []aliasSegment
 	tell := &progress{logger: x.cfg.Logger, name: l.alias.name, logged: time.Now()}
 	var mu sync.Mutex
 	group := errgroup.Group{}
-	group.SetLimit(workers())
+	group.SetLimit(min(workers(), maxRebuilders))
 	for _, s := range l.split(gaps) {
 		group.Go(func() error {
 			made, err := x.rebuildRange(l.alias, s, tell)
@@ -213,7 +215,7 @@ func (l *aliasLoad) split(gaps []rowRange) []rowRange {
 	if l.row > 0 {
 		dense = max(float64(l.documents)/float64(l.row), 0.01)
 	}
-	step := min(max(total/uint64(workers())+1, minRebuildTask), uint64(maxRebuiltSegment/dense))
+	step := min(max(total/uint64(min(workers(), maxRebuilders))+1, minRebuildTask), uint64(maxRebuiltSegment/dense))
 	var pieces []rowRange
 	for _, g := range gaps {
 		for first := g.first; first <= g.last; first += step {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -96,6 +97,7 @@ func TestMemory(t *testing.T) {
 type measurement struct {
 	t      *testing.T
 	c      testCase
+	folder string
 	yaml   string
 	child  *child
 	client [2]*http.Client
@@ -104,12 +106,13 @@ type measurement struct {
 func newMeasurement(t *testing.T, c testCase) *measurement {
 	t.Helper()
 	u := newUpstream(t, c)
-	m := &measurement{t: t, c: c, yaml: fmt.Sprintf(`
+	m := &measurement{t: t, c: c, folder: t.TempDir()}
+	m.yaml = fmt.Sprintf(`
 server: {listen: "127.0.0.1:0"}
 dataDir: %q
 repositories:
   - {code: song.large, type: song, url: %q, indexName: %s, name: Large, organization: Example, country: CA, pageSize: %d}
-`, t.TempDir(), u.URL, alias, c.pageSize)}
+`, m.folder, u.URL, alias, c.pageSize)
 	for i := range m.client { // two callers: one gets half of the concurrent downloads
 		from := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(i+1))}}
 		m.client[i] = &http.Client{Transport: &http.Transport{DialContext: from.DialContext, DisableCompression: true}}
@@ -136,6 +139,14 @@ func (m *measurement) run() {
 	}
 	m.child = startChild(m.t, m.yaml)
 	m.phase("a restart", func() { m.available(); m.search() })
+	if err := m.child.stop(); err != nil {
+		m.t.Error(err)
+	}
+	if err := os.RemoveAll(filepath.Join(m.folder, "index", "segments")); err != nil {
+		m.t.Error(err)
+	}
+	m.child = startChild(m.t, m.yaml)
+	m.phase("a restart without files of columns", func() { m.available(); m.search() })
 	m.phase("a rebuild", m.rebuild)
 }
 

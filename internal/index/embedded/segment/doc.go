@@ -5,6 +5,7 @@
 // consecutive rows, and each row has the number of its parent row. Each field with values has a Column: the sorted distinct values,
 // and for each row of the field's path the ordinals of its values.
 //
-// A Builder makes small segments fast. Merge makes large segments, whose texts are packed and whose equal slices are stored once. A
-// segment file holds the segment's slices as they are in memory.
+// A Builder makes small segments fast. A merge makes large segments, whose texts are packed and whose equal slices are stored once, as
+// a file, one column after another. A segment file holds the segment's slices as they are in memory, so a segment can use the bytes of a
+// mapped file. These must stay mapped as long as anything of the segment is read.
 package segment
