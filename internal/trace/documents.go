@@ -7,13 +7,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"reflect"
 	"slices"
 	"time"
 
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/equality"
 	"tutti/internal/jsontext"
 )
 
@@ -156,10 +156,10 @@ func (c *collection) document(id string, stored storedDocument, found bool) (cor
 	switch {
 	case !c.known:
 	case found && expected:
-		d.Content = compare(madeContent, storedContent)
+		d.Content = c.compareContents(madeContent, storedContent)
 		switch {
 		case c.repository.Shared == nil:
-			d.Comparison = compare(made, stored.Source)
+			d.Comparison = c.compareContents(made, stored.Source)
 		case c.repository.Shared.Same(stored.own, made):
 			d.Comparison = core.ComparisonEqual
 		default:
@@ -199,32 +199,18 @@ func hashOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// compare compares two documents by their values, because an engine may store white space and the order of members differently.
-func compare(made, stored []byte) core.Comparison {
-	if bytes.Equal(made, stored) {
-		return core.ComparisonEqual
-	}
-	if max(len(made), len(stored)) > maxCompared {
-		return core.ComparisonUnknown
-	}
-	a, errA := decode(made)
-	b, errB := decode(stored)
+// compareContents compares two documents by their values, because an engine may store white space and the order of members differently.
+func (c *collection) compareContents(made, stored []byte) core.Comparison {
 	switch {
-	case errA != nil || errB != nil:
+	case bytes.Equal(made, stored):
+		return core.ComparisonEqual
+	case max(len(made), len(stored)) > maxCompared, !json.Valid(made), !json.Valid(stored):
 		return core.ComparisonUnknown
-	case reflect.DeepEqual(a, b):
+	case equality.New(c.repository.Fields.Unordered).Equal(made, stored):
 		return core.ComparisonEqual
 	default:
 		return core.ComparisonDiffers
 	}
-}
-
-// decode decodes a document, with its numbers as they are written.
-func decode(document []byte) (value any, err error) {
-	d := json.NewDecoder(bytes.NewReader(document))
-	d.UseNumber()
-	err = d.Decode(&value)
-	return value, err
 }
 
 // compareAll returns the comparison of all documents of a record, "" without any.
