@@ -16,7 +16,6 @@ func TestRemovalDuringRun(t *testing.T) {
 		name                    string
 		difference, overlapping bool
 		scope                   string
-		records                 bool // the last page's records are requested one by one
 	}{{name: "repository"}, {name: "organization", scope: "A"}, {name: "difference", difference: true}, {name: "pages that overlap", overlapping: true}} {
 		for page := range 5 { // 0: while the organizations are listed, or the first page
 			for _, restart := range []bool{false, true} {
@@ -78,4 +77,27 @@ func TestRemovalDuringRun(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestRemovalBeforeRunBegins: a run that was queued before a removal and begins after it, because another one was in progress, brings the
+// record back.
+func TestRemovalBeforeRunBegins(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.pageSize = 50
+		w.upstream.fill("A", 200)
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		first, second := len(w.upstream.pageCalls()), ""
+		w.upstream.onPage = func(_ context.Context, call pageCall) error {
+			if call.n == first+1 {
+				second = w.run("", false)
+				w.remove("A", "A-0199")
+				eventually(w.t, "the document is removed", func() bool { return w.engine.live()["A-0199"] == "" })
+			}
+			return nil
+		}
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		w.ended(w.job(second), core.JobSucceeded, "")
+		w.verify()
+	})
 }
