@@ -174,6 +174,13 @@ func (b *broker) PendingRecords(repository, organization string) map[string]stru
 	return ids
 }
 
+// Newest returns the version of the newest message.
+func (b *broker) Newest() core.Version {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.last
+}
+
 // Idle reports whether only runs are pending or in flight.
 func (b *broker) Idle(repository string) bool {
 	b.mu.Lock()

@@ -1,7 +1,6 @@
 package consumers
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 	"tutti/consumers/run"
 	"tutti/internal/bulk"
 	"tutti/internal/core"
+	"tutti/internal/equality"
 	"tutti/internal/span"
 )
 
@@ -202,7 +202,7 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 	r.PageSize = cmp.Or(r.PageSize, 500)
 	r.Concurrency = cmp.Or(r.Concurrency, 4)
 	r.GiveUpAfter = cmp.Or(r.GiveUpAfter, time.Hour)
-	documents, same := deps.Index, equal
+	documents, same := deps.Index, equality.New(r.Fields.Unordered).Equal
 	var shared *outcome.Shared
 	if r.Shared != nil {
 		documents, same = r.Shared, r.Shared.Same
@@ -238,11 +238,6 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 			cell: IdentityCell(r.Code, r.IndexName),
 		},
 	}
-}
-
-// equal reports whether two documents are the same but for surrounding white space.
-func equal(stored, document []byte) bool {
-	return bytes.Equal(bytes.TrimSpace(stored), bytes.TrimSpace(document))
 }
 
 // Start starts the consumers and returns at once. A repository whose index does not respond is paused until it does.

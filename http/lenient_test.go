@@ -50,6 +50,13 @@ func TestLenientRoutes(t *testing.T) {
 	if strings.Contains(log.String(), "secret") {
 		t.Error("the value of a parameter is in the log")
 	}
+	for _, target := range []string{repositoryPath + "?force=true&difference=true", organizationPath + "?difference=true", recordPath + "?difference=false"} {
+		exchange(t, h, ask{method: "POST", target: "/base" + target, body: "{}"})
+		if strings.Contains(log.String(), "ignored_query") {
+			t.Errorf("%s: %s", target, log.String())
+		}
+		log.Reset()
+	}
 }
 
 // TestStrictPathsKeepTheirSlash: no other route takes a final slash.

@@ -80,7 +80,7 @@ func (p *pages) settleIDs(ctx context.Context, m core.Message, job core.Job, run
 		organizationRun: organizationRun{
 			repository: p.repository, req: m.Request(), job: job, organizationQueued: run.State == core.JobQueued,
 		},
-		version: m.Version(), number: number, last: run.LastPage != nil && number >= *run.LastPage,
+		version: versionOf(job, m), number: number, last: run.LastPage != nil && number >= *run.LastPage,
 	}
 	err := w.run(ctx)
 	var failure *pageError
@@ -317,7 +317,7 @@ func (w *idWork) goOn(ctx context.Context) error {
 	return w.publishIDs(ctx, w.job, w.req.Organization, w.number+1)
 }
 
-// requestOpen publishes a record Request, with the page's version, for each open id.
+// requestOpen publishes a record Request, with the run's version, for each open id.
 func (w *idWork) requestOpen(ctx context.Context) error {
 	for id, cause := range w.open {
 		req := w.recordRequest(id)

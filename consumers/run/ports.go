@@ -14,6 +14,8 @@ type Requests interface {
 	PublishUnlessRemovalPending(ctx context.Context, r core.Request) error
 	// Idle reports whether no record or page Request of a repository is pending or in flight in any process.
 	Idle(ctx context.Context, repository string) (bool, error)
+	// Newest returns the version of the newest Request that was stored.
+	Newest(ctx context.Context) (core.Version, error)
 	// PendingRecords returns the ids of records with a Request in the queue, of one organization or, when organization is
 	// empty, of all.
 	PendingRecords(ctx context.Context, repository, organization string) (map[string]struct{}, error)

@@ -173,14 +173,14 @@ func (w *pageWork) addDocuments(ctx context.Context, pass *pagePass, rec core.Re
 	return nil
 }
 
-// add adds a write of the page's version for a record to the ticket. A document of an excluded record is removed, also while a rebuild
+// add adds a write of the run's version for a record to the ticket. A document of an excluded record is removed, also while a rebuild
 // fills another index: there it would be missing.
 func (w *pageWork) add(ctx context.Context, pass *pagePass, rec core.Record, write core.Write) error {
 	index := w.indexOf(w.job)
 	if rec.Excluded != nil {
 		index, write.Op, write.Document = w.Repository.IndexName, core.OpDelete, nil
 	}
-	write.Version, write.FetchedAt, write.Repository = w.msg.Version(), pass.sent, w.Repository.Code
+	write.Version, write.FetchedAt, write.Repository = versionOf(w.job, w.msg), pass.sent, w.Repository.Code
 	ready := time.Now()
 	err := w.Writer.Add(ctx, pass.ticket, index, write)
 	pass.waited += time.Since(ready)

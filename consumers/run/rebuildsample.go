@@ -1,10 +1,8 @@
 package run
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/equality"
 )
 
 // sampleSize is how many documents of a filled index are compared with the index before and with their records.
@@ -153,11 +152,11 @@ func (e *jobEnd) compareOne(ctx context.Context, job core.Job, id string) (d dif
 	if err != nil || !found {
 		return d, equal, err
 	}
-	same := false
+	same, rules := false, equality.New(e.Repository.Fields.Unordered)
 	if e.Split == nil {
-		same = isPart(filled.Source, e.Document(nil, rec))
+		same = rules.EqualWhereStored(filled.Source, e.Document(nil, rec))
 	} else if err := e.Split(rec, func(of string, document []byte) error {
-		same = same || of == id && isPart(filled.Source, document)
+		same = same || of == id && rules.EqualWhereStored(filled.Source, document)
 		return nil
 	}); err != nil {
 		return d, notCompared, nil // the record has become unusable
@@ -185,37 +184,4 @@ func (e *jobEnd) digest(ctx context.Context, alias, id string) (d digest, found 
 		organization: gjson.GetBytes(stored.Source, e.Repository.Fields.Organization).String(),
 		record:       gjson.GetBytes(stored.Source, e.Repository.Fields.ID).String(),
 	}, true, nil
-}
-
-// isPart reports whether a stored document has nothing but what a document has: a mapping may exclude fields from what is stored.
-func isPart(stored, document []byte) bool {
-	if bytes.Equal(stored, document) { // decoding takes many times their size
-		return true
-	}
-	var part, whole any
-	return decode(stored, &part) && decode(document, &whole) && isPartOf(part, whole)
-}
-
-func decode(raw []byte, into *any) bool {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	return decoder.Decode(into) == nil
-}
-
-func isPartOf(part, whole any) bool {
-	switch part := part.(type) {
-	case map[string]any:
-		members, is := whole.(map[string]any)
-		for name, value := range part {
-			if member, has := members[name]; !has || !isPartOf(value, member) {
-				return false
-			}
-		}
-		return is
-	case []any:
-		items, is := whole.([]any)
-		return is && slices.EqualFunc(part, items, isPartOf)
-	default:
-		return part == whole
-	}
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -104,6 +105,12 @@ func (r *repository) indexOf(job core.Job) string {
 
 // compares reports whether the pages of job write only what differs. Documents of files have no list that they can be compared with.
 func (r *repository) compares(job core.Job) bool { return job.Difference && r.Split == nil }
+
+// versionOf returns the version with which a page of job writes: that of the run's beginning. So a removal that was requested since then
+// wins over all pages, and a document that another Request has written since then, which is not older than the run, stays.
+func versionOf(job core.Job, m core.Message) core.Version {
+	return min(cmp.Or(job.StartVersion, m.Version()), m.Version())
+}
 
 func requestID() string { return uuid.Must(uuid.NewV7()).String() }
 

@@ -92,8 +92,8 @@ func (w *runs) acquireScope(ctx context.Context, job core.Job) (bool, error) {
 	}
 }
 
-// startJob sets a queued job to running. first is the version of the first Request of its run, which writes no document with
-// a lower version.
+// startJob sets a queued job to running. first is the version of its first Request, which may have waited for another job: the run
+// begins after the newest Request that is stored now, and writes no document with a lower version than that one's.
 func (w *runs) startJob(ctx context.Context, job core.Job, first core.Version) (core.Job, error) {
 	if job.State != core.JobQueued {
 		return job, nil
@@ -101,6 +101,11 @@ func (w *runs) startJob(ctx context.Context, job core.Job, first core.Version) (
 	if job.Difference && !w.compares(job) {
 		w.log.Info("documents of files are not compared: the run writes all", "job_id", job.ID)
 	}
+	newest, err := w.Requests.Newest(ctx)
+	if err != nil {
+		return job, err
+	}
+	first = max(first, newest)
 	mark := w.startCheckpoint(ctx)
 	return w.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
 		if j.State != core.JobQueued {

@@ -189,7 +189,7 @@ func (w *pageWork) recordSettled(ctx context.Context, pass *pagePass, again map[
 	return nil
 }
 
-// requestUnsettled publishes a record Request, with the page's version, for each unsettled id that is not in keep.
+// requestUnsettled publishes a record Request, with the run's version, for each unsettled id that is not in keep.
 func (w *pageWork) requestUnsettled(ctx context.Context, keep map[string]struct{}) error {
 	requested := 0
 	for id, counts := range w.unsettled {
@@ -197,7 +197,7 @@ func (w *pageWork) requestUnsettled(ctx context.Context, keep map[string]struct{
 			continue
 		}
 		req := w.recordRequest(id)
-		req.AsOf = w.msg.Version()
+		req.AsOf = versionOf(w.job, w.msg)
 		if err := w.loop.RetryUntilStopped(ctx, "publishing a record", func() error { return w.Requests.PublishUnlessRemovalPending(ctx, req) }); err != nil {
 			return err
 		}

@@ -33,12 +33,12 @@ func (s *Surface) Register(r *api.Router) {
 	const repository = "/index/repository/{repositoryCode}"
 	const organization = repository + "/organization/{organization}"
 	const record = organization + "/id/{id}"
+	flags := api.LenientParams("force", "rebuild", "difference") // those of runFlags
 	r.Handle(http.MethodGet, record, trace(s.ports.Traces), api.LenientParams(), api.WriterOf("organization"))
-	r.Handle(http.MethodPost, record, t.record(core.KindIndex), api.LenientParams("force", "rebuild"), api.WriterOf("organization"))
-	r.Handle(http.MethodDelete, record, t.record(core.KindRemove), api.LenientParams("force", "rebuild"), api.WriterOf("organization"))
-	r.Handle(http.MethodPost, organization, t.run(core.ScopeOrganization, organizationTarget),
-		api.LenientParams("force", "rebuild"), api.WriterOf("organization"))
-	r.Handle(http.MethodPost, repository, t.run(core.ScopeRepository, repositoryTarget), api.LenientParams("force", "rebuild"), api.System())
+	r.Handle(http.MethodPost, record, t.record(core.KindIndex), flags, api.WriterOf("organization"))
+	r.Handle(http.MethodDelete, record, t.record(core.KindRemove), flags, api.WriterOf("organization"))
+	r.Handle(http.MethodPost, organization, t.run(core.ScopeOrganization, organizationTarget), flags, api.WriterOf("organization"))
+	r.Handle(http.MethodPost, repository, t.run(core.ScopeRepository, repositoryTarget), flags, api.System())
 
 	r.Handle(http.MethodPost, organization+"/ids", t.ids(organizationTarget), api.LenientParams(), api.WriterOf("organization"))
 	r.Handle(http.MethodPost, repository+"/ids", t.ids(repositoryTarget), api.LenientParams(), api.System())

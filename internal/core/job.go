@@ -182,7 +182,7 @@ type Job struct {
 	Error        *JobError  `json:"error,omitempty"`
 	// Pause is set while State is JobPaused.
 	Pause *JobPause `json:"pause,omitempty"`
-	// StartVersion is the timestamp of the job's first Request: the run did not write documents below it.
+	// StartVersion is the timestamp of the newest Request that was stored when the run began: the run writes its documents with it.
 	StartVersion Version `json:"startVersion,omitempty"`
 	// StartCheckpoint is the index's checkpoint at the start, empty if older Requests were still in flight then: writes after it
 	// are not older than the run.

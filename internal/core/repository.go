@@ -40,6 +40,9 @@ type RecordFields struct {
 	Document string
 	// State is the record's state, empty if records have none.
 	State string
+	// Unordered are the arrays in which the upstream keeps no order, in the form of equality.New. Documents keep the order in which they
+	// were fetched.
+	Unordered []string
 }
 
 // RepositoryNotConfigured returns the error for the code of a repository that is not configured.

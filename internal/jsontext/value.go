@@ -122,6 +122,25 @@ func Members(b []byte, i int, each func(name []byte, escaped bool, value Span) b
 	}
 }
 
+// Elements calls each with the elements of the array at i, until it returns false. Anything but an array has none.
+func Elements(b []byte, i int, each func(element Span) bool) {
+	if i >= len(b) || b[i] != '[' {
+		return
+	}
+	for i++; ; i++ {
+		if i = Space(b, i); i >= len(b) || b[i] == ']' {
+			return
+		}
+		v := Span{i, Value(b, i)}
+		if v.End == v.Start || !each(v) {
+			return
+		}
+		if i = Space(b, v.End); i >= len(b) || b[i] != ',' {
+			return
+		}
+	}
+}
+
 // Items calls each with the items of the array at v, with nested arrays flattened, as search engines do. Anything but an array is
 // one item. It stops, and returns false, when each returns false.
 func Items(b []byte, v Span, each func(item Span) bool) bool {

@@ -61,6 +61,15 @@ func (q *Queue) Idle(ctx context.Context, repository string) (bool, error) {
 	return true, nil
 }
 
+// Newest returns the version of the newest Request that was stored, also of one that has ended.
+func (q *Queue) Newest(ctx context.Context) (core.Version, error) {
+	info, err := q.requests.Info(ctx)
+	if err != nil {
+		return 0, natsconn.WrapError("reading the time of the newest request", err)
+	}
+	return core.Version(info.State.LastTime.UnixNano()), nil
+}
+
 // Held returns how many Requests the queue holds, and how many it may.
 func (q *Queue) Held(ctx context.Context) (held, limit int, err error) {
 	info, err := q.requests.Info(ctx)

@@ -7,13 +7,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"reflect"
 	"slices"
 	"time"
 
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/equality"
 	"tutti/internal/jsontext"
 )
 
@@ -48,8 +48,8 @@ func (c *collection) keep(document []byte) body {
 	return b
 }
 
-// same compares two documents, or their contents, by their values if both are kept.
-func (b *body) same(other *body, contents bool) core.Comparison {
+// compareBodies compares two documents, or their contents, by their values if both are kept.
+func (c *collection) compareBodies(made, stored *body, contents bool) core.Comparison {
 	part := func(b *body) (raw []byte, hash string) {
 		switch {
 		case b.raw == nil && contents:
@@ -62,15 +62,15 @@ func (b *body) same(other *body, contents bool) core.Comparison {
 			return b.raw, hashOf(b.raw)
 		}
 	}
-	one, oneHash := part(b)
-	two, twoHash := part(other)
+	one, oneHash := part(made)
+	two, twoHash := part(stored)
 	switch {
 	case oneHash == twoHash:
 		return core.ComparisonEqual
 	case one == nil || two == nil:
 		return core.ComparisonUnknown
 	default:
-		return compare(one, two)
+		return c.compareContents(one, two)
 	}
 }
 
@@ -219,10 +219,10 @@ func (c *collection) document(id string, stored storedDocument, found bool) (cor
 	switch {
 	case !c.known:
 	case found && expected:
-		d.Content = made.same(&stored.body, true)
+		d.Content = c.compareBodies(&made, &stored.body, true)
 		switch {
 		case c.repository.Shared == nil:
-			d.Comparison = made.same(&stored.body, false)
+			d.Comparison = c.compareBodies(&made, &stored.body, false)
 		case made.raw == nil || stored.own.raw == nil:
 		case c.repository.Shared.Same(stored.own.raw, made.raw):
 			d.Comparison = core.ComparisonEqual
@@ -263,32 +263,18 @@ func hashOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// compare compares two documents by their values, because an engine may store white space and the order of members differently.
-func compare(made, stored []byte) core.Comparison {
-	if bytes.Equal(made, stored) {
-		return core.ComparisonEqual
-	}
-	if max(len(made), len(stored)) > maxCompared {
-		return core.ComparisonUnknown
-	}
-	a, errA := decode(made)
-	b, errB := decode(stored)
+// compareContents compares two documents by their values, because an engine may store white space and the order of members differently.
+func (c *collection) compareContents(made, stored []byte) core.Comparison {
 	switch {
-	case errA != nil || errB != nil:
+	case bytes.Equal(made, stored):
+		return core.ComparisonEqual
+	case max(len(made), len(stored)) > maxCompared, !json.Valid(made), !json.Valid(stored):
 		return core.ComparisonUnknown
-	case reflect.DeepEqual(a, b):
+	case equality.New(c.repository.Fields.Unordered).Equal(made, stored):
 		return core.ComparisonEqual
 	default:
 		return core.ComparisonDiffers
 	}
-}
-
-// decode decodes a document, with its numbers as they are written.
-func decode(document []byte) (value any, err error) {
-	d := json.NewDecoder(bytes.NewReader(document))
-	d.UseNumber()
-	err = d.Decode(&value)
-	return value, err
 }
 
 // compareAll returns the comparison of all documents of a record, "" without any.

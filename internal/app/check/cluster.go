@@ -147,27 +147,31 @@ func (e *engine) unindexed(ctx context.Context, r config.Repository) []Finding {
 	if r.Type == core.TypeLocal {
 		return nil
 	}
-	term := func(field string) any { return map[string]any{"term": map[string]any{field: r.Code}} }
-	body, err := json.Marshal(map[string]any{"query": map[string]any{"bool": map[string]any{
-		"should": []any{term("repositories.code"), term("repositories.code.keyword")}, // tutti's mapping; a dynamic mapping
-	}}})
-	if err != nil {
-		return nil
-	}
-	a, err := e.node.Count(ctx, r.IndexName, body)
-	var reply struct {
-		Count *int64 `json:"count"`
-	}
 	f := Finding{subjectIndex + " " + r.IndexName, StatusWarn, "", "run tutti index " + r.Code}
-	switch {
-	case err != nil:
-		return nil
-	case a.Status == http.StatusNotFound:
-		f.Message = "repository " + r.Code + " was never indexed"
-	case a.Status == http.StatusOK && json.Unmarshal(a.Body, &reply) == nil && reply.Count != nil && *reply.Count == 0:
-		f.Message = "the index contains no documents of repository " + r.Code
-	default:
-		return nil
+	term := func(field string) any { return map[string]any{"term": map[string]any{field: r.Code}} }
+	either := map[string]any{"bool": map[string]any{"should": []any{ // tutti's mapping; a dynamic mapping
+		term("repositories.code"), term("repositories.code.keyword"),
+	}}}
+	nested := map[string]any{"nested": map[string]any{"path": "repositories", "ignore_unmapped": true, "query": either}}
+	for i, query := range []any{either, nested} {
+		body, err := json.Marshal(map[string]any{"query": query})
+		if err != nil {
+			return nil
+		}
+		a, err := e.node.Count(ctx, r.IndexName, body)
+		var reply struct {
+			Count *int64 `json:"count"`
+		}
+		none := err == nil && a.Status == http.StatusOK && json.Unmarshal(a.Body, &reply) == nil && reply.Count != nil && *reply.Count == 0
+		switch {
+		case err == nil && a.Status == http.StatusNotFound:
+			f.Message = "repository " + r.Code + " was never indexed"
+			return []Finding{f}
+		case err == nil && a.Status == http.StatusBadRequest && i > 0: // the field is an object
+		case !none:
+			return nil
+		}
 	}
+	f.Message = "the index contains no documents of repository " + r.Code
 	return []Finding{f}
 }

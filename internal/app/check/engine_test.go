@@ -31,7 +31,11 @@ func (r routes) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "tutti check must not write", http.StatusTeapot)
 		return
 	}
-	route, ok := r[req.Method+" "+req.URL.Path]
+	path := req.Method + " " + req.URL.Path
+	if body, _ := io.ReadAll(req.Body); strings.Contains(string(body), `"nested"`) && r[path+" nested"].status != 0 {
+		path += " nested"
+	}
+	route, ok := r[path]
 	if !ok {
 		route.status, route.body = http.StatusNotFound, `{"error":{"type":"index_not_found_exception","reason":"no such index"},"status":404}`
 	}
@@ -217,6 +221,27 @@ func TestElasticsearch(t *testing.T) {
 				"ok: the alias points to a-20260101000000",
 				"warn: the index contains no documents of repository a -> run tutti index a",
 			},
+		},
+		"nested documents": {
+			routes{"POST /a/_count": {200, `{"count":0}`}, "POST /a/_count nested": {200, `{"count":2999}`}},
+			"",
+			[]string{right, "ok: *"},
+			[]string{"ok: the alias points to a-20260101000000"},
+		},
+		"empty, and nothing nested": {
+			routes{"POST /a/_count": {200, `{"count":0}`}, "POST /a/_count nested": {400, `{}`}},
+			"",
+			[]string{right, "ok: *"},
+			[]string{
+				"ok: the alias points to a-20260101000000",
+				"warn: the index contains no documents of repository a -> run tutti index a",
+			},
+		},
+		"not countable": {
+			routes{"POST /a/_count": {400, `{}`}},
+			"",
+			[]string{right, "ok: *"},
+			[]string{"ok: the alias points to a-20260101000000"},
 		},
 		"not counted": {
 			routes{"POST /a/_count": {503, ""}},

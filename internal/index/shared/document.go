@@ -3,7 +3,6 @@ package shared
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
+	"tutti/internal/equality"
 	"tutti/internal/index/mapping"
 	"tutti/internal/isodate"
 	"tutti/internal/jsontext"
@@ -48,7 +48,9 @@ type storedState struct {
 	// Scope has the terms that select the document (scopeTerms).
 	Scope []string `json:"scope"`
 	State struct {
-		Hash      string                `json:"hash"`
+		Hash string `json:"hash"`
+		// Unordered is set where the hashes do not depend on the order of arrays without order.
+		Unordered bool                  `json:"unordered,omitempty"`
 		Removals  bool                  `json:"removals,omitempty"`
 		Entries   []entry               `json:"entries"`
 		Conflicts []core.SharedConflict `json:"conflicts,omitempty"`
@@ -62,9 +64,12 @@ func (g *group) parse(stored core.StoredDocument) document {
 	d := document{content: parts.content}
 	if parts.state != nil && json.Unmarshal(parts.state, &state) == nil {
 		d.entries, d.hash, d.removals, d.conflicts = state.State.Entries, state.State.Hash, state.State.Removals, state.State.Conflicts
+		if !state.State.Unordered && len(d.content) > 0 { // a scan reads the state only
+			g.renewHashes(&d)
+		}
 	} else {
 		d.removals = true // by a tutti for which the index was not shared
-		d.hash = contentHash(stored.Source)
+		d.hash = g.hash(stored.Source)
 		for code := range parts.blocks {
 			if repo, is := g.repositories[code]; is {
 				d.entries = append(d.entries, entryOf(repo, stored.ID, stored.Version, stored.Source, d.hash))
@@ -143,6 +148,7 @@ func appendDocument(dst, state, content []byte, blocks ...[]byte) []byte {
 func (d document) encode() ([]byte, error) {
 	var state storedState
 	state.State.Hash, state.State.Removals, state.State.Entries, state.State.Conflicts = d.hash, d.removals, d.entries, d.conflicts
+	state.State.Unordered = true
 	blocks := make([][]byte, 0, len(d.entries))
 	for _, e := range d.entries {
 		state.Scope = append(state.Scope, scopeTerms(e)...)
@@ -174,31 +180,35 @@ func ownMembers() []string {
 	}
 }
 
-// contentHash returns the hash of a document's record, which depends neither on the order of its members nor on white space.
-func contentHash(source []byte) string {
-	var members map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(source))
-	decoder.UseNumber()
-	if decoder.Decode(&members) != nil {
-		return hashOf(source)
+// contentRules returns the rules by which the records of a group are compared.
+func contentRules(repositories map[string]core.Repository) *equality.Rules {
+	var unordered []string
+	for _, r := range repositories {
+		unordered = append(unordered, r.Fields.Unordered...)
 	}
-	delete(members, mapping.Shared)
-	delete(members, "repositories")
-	analysis, _ := members["analysis"].(map[string]any)
+	without := []string{mapping.Shared, "repositories"}
 	for _, name := range ownMembers() {
-		delete(members, name)
-		delete(analysis, name)
+		without = append(without, name, "analysis."+name)
 	}
-	canonical, err := json.Marshal(members)
-	if err != nil {
-		return hashOf(source)
-	}
-	return hashOf(canonical)
+	return equality.New(unordered, without...)
 }
 
-func hashOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:16])
+// hash returns the hash of a document's record.
+func (g *group) hash(source []byte) string {
+	sum := g.rules.Sum(source)
+	return hex.EncodeToString(sum[:])
+}
+
+// renewHashes replaces the hashes of a document that was written when the order of all arrays made a difference. That of a record that
+// was in conflict stays, because only its repository has the record: its next write settles that.
+func (g *group) renewHashes(d *document) {
+	was := d.hash
+	d.hash = g.hash(appendDocument(nil, nil, d.content))
+	for i := range d.entries {
+		if d.entries[i].Hash == was {
+			d.entries[i].Hash = d.hash
+		}
+	}
 }
 
 // updatedAt returns when a document's record was changed according to its repository, "" where that is not a date.

@@ -5,12 +5,15 @@ import (
 	"slices"
 
 	"tutti/internal/core"
+	"tutti/internal/equality"
 )
 
 // group is the repositories that share one index.
 type group struct {
 	alias        string
 	repositories map[string]core.Repository
+	// rules are those by which the records are compared.
+	rules *equality.Rules
 }
 
 // winner returns the index of the entry whose record a document is to be made of, -1 without entries: of the newest updatedAt or, if
@@ -50,9 +53,9 @@ type own struct {
 	content []byte
 }
 
-func newOwn(repo core.Repository, item core.BatchItem, source []byte) own {
+func (g *group) newOwn(repo core.Repository, item core.BatchItem, source []byte) own {
 	parts := split(source)
-	o := own{entryOf(repo, item.ID, item.Version, source, contentHash(source)), parts.content}
+	o := own{entryOf(repo, item.ID, item.Version, source, g.hash(source)), parts.content}
 	o.block = parts.blocks[repo.Code]
 	return o
 }

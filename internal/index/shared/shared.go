@@ -29,7 +29,9 @@ func New(engine index.Index, repositories []core.Repository) *Index {
 	for alias, g := range groups {
 		if len(g.repositories) < 2 {
 			delete(groups, alias)
+			continue
 		}
+		g.rules = contentRules(g.repositories)
 	}
 	return &Index{Index: engine, groups: groups}
 }

@@ -105,7 +105,7 @@ func (v *View) Same(stored, document []byte) bool {
 	if json.Unmarshal(stored, &read) != nil || read.Entry == nil {
 		return false
 	}
-	own, e := newOwn(v.repo, core.BatchItem{}, document), read.Entry
+	own, e := v.group.newOwn(v.repo, core.BatchItem{}, document), read.Entry
 	return e.Hash == own.Hash && e.Organization == own.Organization && e.UpdatedAt == own.UpdatedAt && e.Block == string(own.block)
 }
 

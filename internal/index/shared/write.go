@@ -71,7 +71,7 @@ func (m *merging) begin(ctx context.Context) ([]*task, error) {
 				m.results[i] = core.Result{Outcome: core.OutcomeRejected, Type: mapping.TypeParsing, Reason: "the document is not a JSON object"}
 				continue
 			}
-			t.own = newOwn(repo, item, source)
+			t.own = m.group.newOwn(repo, item, source)
 		}
 		tasks = append(tasks, t)
 	}

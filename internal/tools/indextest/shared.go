@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/tidwall/gjson"
 
 	"tutti/internal/core"
 	"tutti/internal/index"
@@ -33,6 +34,8 @@ func RunShared(t *testing.T, open func(t *testing.T) index.Index) {
 		{"conflicts", testConflicts},
 		{"dead letters of conflicts", testConflictLetters},
 		{"dead letters of conflicts after kills", testKilledConflictLetters},
+		{"arrays without order", testUnorderedArrays},
+		{"hashes from before arrays without order", testEarlierHashes},
 		{"takeover", testTakeover},
 		{"scopes", testSharedScopes},
 		{"the state is hidden", testHiddenState},
@@ -43,7 +46,8 @@ func RunShared(t *testing.T, open func(t *testing.T) index.Index) {
 			s := &sharing{suite: suite{T: t, x: open(t), alias: aliasName()}}
 			for _, code := range []string{"song.ca", "song.jp", "b-1"} {
 				s.repositories = append(s.repositories, core.Repository{
-					Code: code, Type: core.TypeSong, IndexName: s.alias, Fields: core.RecordFields{ID: "analysisId", Organization: "studyId"},
+					Code: code, Type: core.TypeSong, IndexName: s.alias,
+					Fields: core.RecordFields{ID: "analysisId", Organization: "studyId", Unordered: []string{"files.*"}},
 				})
 			}
 			s.shared = shared.New(s.x, s.repositories)
@@ -399,6 +403,48 @@ func testConflicts(s *sharing) {
 		s.Errorf("%+v", got)
 	}
 	s.is("a", sharedDocument{"S1", "new", s.codes(0, 1)})
+}
+
+// withFiles returns a repository's document of a record with two files.
+func (s *sharing) withFiles(repo int, files string) string {
+	return strings.TrimSuffix(s.record(repo, "S", "2024-01-01", "x"), "}") + `,"files":[` + files + `]}`
+}
+
+// testUnorderedArrays: records that differ only in the order of an array without order are no conflict, and are the same.
+func testUnorderedArrays(s *sharing) {
+	const a, b = `{"objectId":"1","info":{"x":[1,2]}}`, `{"objectId":"2"}`
+	s.outcomes(core.OutcomeIndexed, s.put(0, "a", 10, s.withFiles(0, a+","+b)))
+	for i, files := range []string{b + "," + a, a + "," + a, `{"objectId":"2"},{"objectId":"1","info":{"x":[2,1]}}`} {
+		got := blocksOf(s.outcomes(core.OutcomeIndexed, s.put(1, "a", core.Version(20+i), s.withFiles(1, files)))[0])
+		if conflict := got[s.repositories[0].Code].Conflict || got[s.repositories[1].Code].Conflict; conflict != (i > 0) {
+			s.Errorf("%s: %+v", files, got)
+		}
+	}
+	s.outcomes(core.OutcomeIndexed, s.put(1, "a", 30, s.withFiles(1, b+","+a)))
+	s.compares(s.withFiles(0, b+","+a), true)
+	s.compares(s.withFiles(0, b), false)
+}
+
+// testEarlierHashes: a document whose hashes depend on the order of all arrays is still that of its records.
+func testEarlierHashes(s *sharing) {
+	const a, b = `{"objectId":"1"}`, `{"objectId":"2"}`
+	for n := range 2 {
+		s.outcomes(core.OutcomeIndexed, s.put(n, "a", core.Version(10+n), s.withFiles(n, a+","+b)))
+	}
+	stored, found, err := s.x.Get(s.Context(), s.alias, "a")
+	hash := gjson.GetBytes(stored.Source, mapping.Shared+".state.hash").String()
+	if err != nil || !found || hash == "" {
+		s.Fatalf("%s, %v", stored.Source, err)
+	}
+	earlier := strings.NewReplacer(hash, strings.Repeat("e", len(hash)), `"unordered":true,`, "").Replace(string(stored.Source))
+	s.indexed(put("a", stored.Version+1, earlier))
+	s.compares(s.withFiles(0, b+","+a), true)
+	s.compares(s.withFiles(0, a), false)
+	got := blocksOf(s.outcomes(core.OutcomeIndexed, s.put(1, "a", 20, s.withFiles(1, b+","+a)))[0])
+	if got[s.repositories[0].Code].Conflict || got[s.repositories[1].Code].Conflict {
+		s.Errorf("%+v", got)
+	}
+	s.compares(s.withFiles(0, a+","+b), true)
 }
 
 // testTakeover: when the record of a document goes, the other one's must be fetched, and is then what the document is made of.

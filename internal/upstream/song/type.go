@@ -54,19 +54,26 @@ func Type() upstream.Type {
 
 // documents returns the kinds of documents that analyses can become.
 func documents() []upstream.Documents {
-	record := core.RecordFields{ID: "analysisId", Organization: "studyId", State: "analysisState"}
-	analysis := core.RecordFields{ID: "analysisId", Organization: "studyId", State: "state"}
+	record := core.RecordFields{ID: "analysisId", Organization: "studyId", State: "analysisState", Unordered: []string{"files.*", "samples.*"}}
+	analysis := core.RecordFields{
+		ID: "analysisId", Organization: "studyId", State: "state", Unordered: []string{"analysis.files.*", "analysis.samples.*"},
+	}
 	return []upstream.Documents{
 		{Name: upstream.DefaultDocuments, DocumentType: "analysis", Fields: record, Known: mapping.Song, Append: upstream.SpliceRecord},
 		{Name: "analysis", DocumentType: "analysis", Fields: analysis, Known: mapping.SongAnalysis, Append: document.Analysis},
 		{
 			Name: "file", DocumentType: "file", Known: mapping.SongFile, Split: document.Files,
-			Fields: core.RecordFields{ID: "analysis.analysisId", Organization: "study_id", Document: "object_id", State: "analysis.analysisState"},
+			Fields: core.RecordFields{
+				ID: "analysis.analysisId", Organization: "study_id", Document: "object_id", State: "analysis.analysisState",
+				Unordered: []string{"analysis.samples.*"},
+			},
 		},
 		{
 			Name: "file-v4", DocumentType: "file", Known: mapping.SongFileV4, Split: document.FilesV4,
 			Fields: core.RecordFields{
 				ID: "analysis.analysis_id", Organization: "study_id", Document: "object_id", State: "analysis.analysis_state",
+				// The members of info are beside those of donors, specimens and samples.
+				Unordered: []string{"donors", "donors.specimens", "donors.specimens.samples"},
 			},
 		},
 	}

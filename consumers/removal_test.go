@@ -1,0 +1,103 @@
+package consumers_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"tutti/internal/core"
+)
+
+// TestRemovalDuringRun: a record that is removed on request stays removed through every later step of a run of its scope that began before,
+// also over a restart of the process; the next trigger, or a run that begins later, brings it back.
+func TestRemovalDuringRun(t *testing.T) {
+	const id = "A-0199"
+	for _, c := range []struct {
+		name                    string
+		difference, overlapping bool
+		scope                   string
+	}{{name: "repository"}, {name: "organization", scope: "A"}, {name: "difference", difference: true}, {name: "pages that overlap", overlapping: true}} {
+		for page := range 5 { // 0: while the organizations are listed, or the first page
+			for _, restart := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s page %d restart %t", c.name, page, restart), func(t *testing.T) {
+					in(t, func(t *testing.T, w *world) {
+						w.pageSize, w.upstream.nonOverlapping = 50, !c.overlapping
+						w.upstream.fill("A", 200)
+						p := w.boot(-1)
+						w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+						removed := false
+						remove := func() {
+							if removed {
+								return
+							}
+							removed = true
+							w.remove("A", id)
+							eventually(w.t, "the document is removed", func() bool { return w.engine.live()[id] == "" })
+						}
+						if page == 0 && c.scope == "" {
+							w.upstream.onList = func() error { remove(); return nil }
+						}
+						first := len(w.upstream.pageCalls())
+						reached := make(chan struct{}, 1)
+						w.upstream.onPage = func(_ context.Context, call pageCall) error {
+							if call.n-first <= max(page, 1) && !removed {
+								if call.n-first == max(page, 1) {
+									remove()
+									reached <- struct{}{}
+								}
+							}
+							return nil
+						}
+						w.difference = c.difference
+						job := w.run(c.scope, false)
+						if restart {
+							eventually(w.t, "the step of the run", func() bool { return removed })
+							p.crash()
+							w.boot(-1)
+						}
+						w.ended(w.job(job), core.JobSucceeded, "")
+						if !removed {
+							t.Fatal("nothing was removed")
+						}
+						if w.engine.live()[id] != "" {
+							t.Errorf("the run has restored the document: %s", w.engine.live()[id])
+						}
+						if n := len(w.engine.live()); n != 199 {
+							t.Errorf("%d documents", n)
+						}
+						if page%2 == 0 {
+							w.index("A", id)
+							eventually(w.t, "the trigger brings it back", func() bool { return w.engine.live()[id] != "" })
+						} else {
+							w.ended(w.job(w.run(c.scope, false)), core.JobSucceeded, "")
+						}
+						w.verify()
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestRemovalBeforeRunBegins: a run that was queued before a removal and begins after it, because another one was in progress, brings the
+// record back.
+func TestRemovalBeforeRunBegins(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		w.pageSize = 50
+		w.upstream.fill("A", 200)
+		w.boot(-1)
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		first, second := len(w.upstream.pageCalls()), ""
+		w.upstream.onPage = func(_ context.Context, call pageCall) error {
+			if call.n == first+1 {
+				second = w.run("", false)
+				w.remove("A", "A-0199")
+				eventually(w.t, "the document is removed", func() bool { return w.engine.live()["A-0199"] == "" })
+			}
+			return nil
+		}
+		w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+		w.ended(w.job(second), core.JobSucceeded, "")
+		w.verify()
+	})
+}
