@@ -240,7 +240,7 @@ func (c *child) stop() error {
 // wait waits for the end of a child that runs a command.
 func (c *child) wait() error {
 	c.ended = true
-	return errors.Join(c.cmd.Wait(), c.stdin.Close())
+	return c.cmd.Wait()
 }
 
 // tryPost posts and reports whether the answer was 202.
