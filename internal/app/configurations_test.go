@@ -66,11 +66,13 @@ func TestTwoConfigurations(t *testing.T) {
 	process.kill()
 	two.startChild()
 	letters := two.mustRequest(http.MethodGet, "/dead-letters?repository="+code, http.StatusOK)
-	if letters.get("deadLetters.#").Int() != 1 || letters.get("deadLetters.0.reason").String() != string(core.ReasonUnknownRepository) ||
-		!strings.Contains(letters.get("deadLetters.0.hint").String(), "configure it and retry") {
+	letter := letters.get("deadLetters.0")
+	if letters.get("deadLetters.#").Int() != 1 || letter.Get("reason").String() != string(core.ReasonUnknownRepository) ||
+		!strings.Contains(letter.Get("hint").String(), "configure it and retry") {
 		t.Fatalf("dead letters of a repository that no process has: %s", letters.raw)
 	}
+	two.retry(letter, http.StatusConflict)
 	one.start()
-	one.mustRequest(http.MethodPost, "/dead-letters/retry?repository="+code, http.StatusAccepted)
+	one.retry(letter, http.StatusAccepted)
 	one.awaitConverged(wait)
 }
