@@ -59,7 +59,7 @@ func TestTwoConfigurations(t *testing.T) {
 
 	// The first process ends with Requests in the queue, and only then they are those of no process.
 	one.song.Fail(testkit.Fault{Times: 1 << 30, Status: http.StatusServiceUnavailable})
-	one.put("S2", ids[1], `"changed":"last"`)
+	one.put("S2", ids[1], `"changed":1000`)
 	one.trigger("S2", ids[1])
 	one.stop()
 	one.song.ClearFaults()
