@@ -30,6 +30,12 @@ func (w *world) command(variable, value string) *child {
 	return c
 }
 
+// wait waits for the end of a child that runs a command.
+func (c *child) wait() error {
+	c.ended = true
+	return c.cmd.Wait()
+}
+
 // timed runs a command to its end and returns how long that took.
 func (w *world) timed(variable, value string) time.Duration {
 	w.t.Helper()

@@ -237,12 +237,6 @@ func (c *child) stop() error {
 	return errors.Join(c.stdin.Close(), c.cmd.Wait())
 }
 
-// wait waits for the end of a child that runs a command.
-func (c *child) wait() error {
-	c.ended = true
-	return c.cmd.Wait()
-}
-
 // tryPost posts and reports whether the answer was 202.
 func (w *world) tryPost(path string) bool {
 	a, err := w.request(http.MethodPost, path)

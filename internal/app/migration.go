@@ -115,12 +115,9 @@ func Move(ctx context.Context, from, to config.Config, log *slog.Logger, progres
 		if err := target.openQueue(ctx); err != nil {
 			return m, err
 		}
-		if err := source.queue.PrepareCopy(ctx, target.queue); err != nil {
-			return m, err
-		}
 		final = target.queue
 	}
-	if err := errors.Join(markMoving(from), final.SetMoving(ctx, m.Parts...)); err != nil {
+	if err := beginMove(ctx, from, source.queue, final, m.Parts); err != nil {
 		return m, err
 	}
 	if copies.store {
@@ -160,6 +157,16 @@ func dataParts(cfg config.Config) []dataPart {
 		{backup.PartQueue, "queue.url", cfg.Queue.URL},
 		{backup.PartIndex, "index.url", cfg.Index.URL},
 	}
+}
+
+// beginMove prepares the queue that is used after a move, and records in it and in the data folder that the move has begun.
+func beginMove(ctx context.Context, from config.Config, source, final *queue.Queue, parts []string) error {
+	if final != source {
+		if err := source.PrepareCopy(ctx, final); err != nil {
+			return err
+		}
+	}
+	return errors.Join(markMoving(from), final.SetMoving(ctx, parts...))
 }
 
 // partsToMove returns the parts that from embeds and to does not. What to embeds must stay in its folder.

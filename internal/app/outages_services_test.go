@@ -51,7 +51,7 @@ func startPostgres(t *testing.T) (*postgresServer, string) {
 	}
 	_, port, _ := net.SplitHostPort(free.Addr().String())
 	_ = free.Close()
-	dir, err := os.MkdirTemp("", "tutti-postgres-") // that the server's user may enter
+	dir, err := os.MkdirTemp("", "tutti-postgres-") //nolint:usetesting // the server's user may enter it, but not the parents of t.TempDir
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
 	}
@@ -107,7 +107,7 @@ func (p *postgresServer) signal(signal syscall.Signal) {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		for _, text := range strings.Fields(string(children)) {
+		for text := range strings.FieldsSeq(string(children)) {
 			if id, err := strconv.Atoi(text); err == nil {
 				processes = append(processes, id)
 			}
