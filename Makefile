@@ -12,7 +12,7 @@ CONCURRENT := ./consumers/... ./http ./http/server ./ingest/... ./internal/app/c
 # Their tests without goroutines of the product, and those whose concurrency others have, which cost the race detector minutes.
 UNSHARED := ^Test(CursorsAreBounded|DocumentIsValid|EveryRouteAsksForWhatItNeeds|ExampleThatDoesNotFitIsFound|ExamplesFitTheirSchemas|HistoryIsBounded|LargeRowIsBuiltOnce|ManyDocuments|Model|NearlyAll(Records)?RejectedPauses|Outage(GivesUp|OfProxy)|PageAllInChunks|QueryParametersAreThoseOfTheDocument|RangesTogether|SmallBodies|StubbornDocument|ValidateIsBounded)$$
 # The end-to-end tests that send one request after another, or prepare the same concurrency as others.
-SEQUENTIAL := ^Test(Auth|BadDocuments|BuiltIn(Guard|Read$$|Refuses)|Catalogue(Arranger|Auth|BasePath|Default|Details|Fixed|Mapped|None)|DefaultAccess|Events(Elsewhere|Refuse)|ExpiredSets|External(Hangs|NotListed|Timeout|Validations)|FailingRecords|IDs|ImportTable|IndexRefuses|JobsKept|Kills|Large|LetterBodies|Letters(List|Show)|LocalIs|LogsHoldNoBodies|Lyric(ListShifts|PageSize|Record|Refuses|Sweep)|MappingContradicts|NeverIndexed|Notify(Refuses|Signature|Unpublished)|OtherOrganization|PathsStay|RebuildKilled|RetryAll(Killed|Many)|Refusals|SavedSet(Is|sAre|sHave)|WrongMapping)
+SEQUENTIAL := ^Test(Auth|BackupKilled|BadDocuments|BuiltIn(Guard|Read$$|Refuses)|Catalogue(Arranger|Auth|BasePath|Default|Details|Fixed|Mapped|None)|DefaultAccess|Events(Elsewhere|Refuse)|ExpiredSets|External(Hangs|NotListed|Timeout|Validations)|FailingRecords|IDs|ImportTable|IndexRefuses|JobsKept|Kills|Large|LetterBodies|Letters(List|Show)|LocalIs|LogsHoldNoBodies|Lyric(ListShifts|PageSize|Record|Refuses|Sweep)|MappingContradicts|MoveQueueKilled|NeverIndexed|Notify(Refuses|Signature|Unpublished)|OtherOrganization|PathsStay|RebuildKilled|RestoreKilled|RetryAll(Killed|Many)|Refusals|SavedSet(Is|sAre|sHave)|TwoConfigurations|WrongMapping)
 # The packages whose tests take the number of their random cases from testkit.Cases.
 RANDOM := ./consumers/... ./http ./internal/filter/sqon ./internal/index/embedded/... ./internal/search/graphql
 
@@ -97,9 +97,9 @@ chaos: ## the failure suites at length: crashes, races, random faults, fuzzing
 	go test -count=1 -timeout 60m ./consumers ./internal/bulk ./internal/core -rapid.checks=5000
 	go test -count=10 -timeout 60m -run 'Crash|Disconnected' ./consumers
 	go test -count=10 -timeout 60m -run 'Killed|Cluster|ListsAmid' ./internal/queue
-	TUTTI_TEST_CASES=10 go test -count=5 -timeout 60m -run 'Killed|Cluster|Stop|Share|Refuses|Fails|Down' ./internal/app
+	TUTTI_TEST_CASES=10 go test -count=5 -timeout 60m -run 'Killed|Cluster|Configurations|Stop|Share|Refuses|Fails|Down' ./internal/app
 	TUTTI_TEST_DEAD_LETTERS=200000 go test -count=1 -timeout 60m -run '^TestRetryAllMany$$' ./internal/app
-	TUTTI_TEST_FULL_ROUNDS=10 go test -tags services -count=1 -timeout 30m -run '^TestFullDisks$$' ./internal/app
+	TUTTI_TEST_FULL_ROUNDS=10 TUTTI_TEST_OUTAGES=full go test -tags services -count=1 -timeout 30m -run '^TestFullDisks$$|Outages$$' ./internal/app
 	$(MAKE) memory
 
 memory: ## the memory of readers of large records, printed beside what the operations guide promises (Linux, 10 minutes)

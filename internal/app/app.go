@@ -117,6 +117,7 @@ func (a *App) start(ctx context.Context) error {
 		{"reading the certificate of server.tls", a.openCertificate},
 		{"listening for profiles", a.serveProfiles},
 		{"opening the queue", a.openQueue},
+		{"checking whether a move was interrupted", a.retried(a.checkMove)},
 		{"opening the store", a.openStore},
 		{"opening the index", a.openIndex},
 		{"preparing searches", a.search.openSearch},

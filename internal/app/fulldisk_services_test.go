@@ -43,7 +43,12 @@ func TestFullDisks(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, part := range []string{"queue", "store", "index", wholeDisk} {
-			t.Run(part, func(t *testing.T) { newFullDisk(t, part).trial(rounds(t)) })
+			t.Run(part, func(t *testing.T) {
+				f := newFullDisk(t, part)
+				f.launch()
+				f.trial(rounds(t))
+			})
+			t.Run(part+", killed", func(t *testing.T) { newFullDisk(t, part).killed(rounds(t)) })
 		}
 		return
 	}
@@ -109,29 +114,72 @@ func newFullDisk(t *testing.T, part string) *fullDisk {
 	f := &fullDisk{part: part, disk: disk, world: &world{
 		t: t, song: song, dir: dir, alias: "analyses", logs: &logBuffer{}, client: &http.Client{Timeout: 30 * time.Second},
 	}}
-	cfg, err := config.Parse(fmt.Appendf(nil, `
-server: {listen: "127.0.0.1:0"}
+	f.set.configuration = func(w *world) string {
+		return fmt.Sprintf(`
+server: {listen: "127.0.0.1:0", startTimeout: 10s}
 dataDir: %q
 repositories: [{code: %s, type: song, url: %q, indexName: %s}]
-`, dir, code, song.URL(), f.alias), nil)
+`, w.dir, code, song.URL(), w.alias)
+	}
+	return f
+}
+
+// launch starts the tutti in this process.
+func (f *fullDisk) launch() {
+	f.t.Helper()
+	cfg, err := config.Parse([]byte(f.yaml()), nil)
 	if err != nil {
-		t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	a, err := app.New(cfg, app.Options{Logger: slog.New(slog.NewJSONHandler(f.logs, nil))})
 	if err != nil {
-		t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	if err := a.Start(t.Context()); err != nil {
-		t.Fatal(err)
+	if err := a.Start(f.t.Context()); err != nil {
+		f.t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := a.Stop(context.WithoutCancel(t.Context())); err != nil {
-			t.Errorf("stopping: %v", err)
+	f.t.Cleanup(func() {
+		if err := a.Stop(context.WithoutCancel(f.t.Context())); err != nil {
+			f.t.Errorf("stopping: %v", err)
 		}
 	})
 	f.app, f.url = a, a.URL()
-	t.Cleanup(f.logState)
-	return f
+	f.t.Cleanup(f.logState)
+}
+
+// killed kills the tutti on the full disk and starts it there: it works as soon as there is space, or does not start and says why. Nothing that
+// was acknowledged is lost.
+func (f *fullDisk) killed(rounds int) {
+	for round := range rounds {
+		process := f.startChild()
+		f.await("up", wait)
+		f.write(50)
+		filler := f.fill()
+		f.write(20)
+		process.kill()
+		before := len(f.logs.all())
+		process, url, err := f.tryChild()
+		if err != nil && !strings.Contains(strings.Join(f.logs.all()[before:], ""), syscall.ENOSPC.Error()) {
+			f.t.Errorf("a start on the full disk failed with %v, and did not say why:\n%s", err, f.logs.tail())
+		}
+		f.t.Logf("round %d: a start on the full disk: %v", round, err)
+		if err := os.Remove(filler); err != nil {
+			f.t.Fatal(err)
+		}
+		if f.url = url; err != nil {
+			process = f.startChild()
+		}
+		f.await("up", wait)
+		acked := len(f.acked)
+		f.write(20)
+		if len(f.acked) != acked+20 {
+			f.t.Fatalf("%d of 20 requests were acknowledged with free space again", len(f.acked)-acked)
+		}
+		process.kill()
+	}
+	f.launch()
+	f.await("up", wait)
+	f.arrived()
 }
 
 // trial fills and frees the disk, and then looks for all that was acknowledged.

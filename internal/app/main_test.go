@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tutti/internal/app"
+	"tutti/internal/backup"
 	"tutti/internal/config"
 	"tutti/internal/queue/embedded"
 	"tutti/internal/tools/queuetest"
@@ -33,8 +34,13 @@ const givesUpSoonVariable = "E2E_CHILD_HASTY"
 // ackWaitVariable is the variable with a child's Options.AckWait.
 const ackWaitVariable = "E2E_CHILD_ACK_WAIT"
 
-// moveVariable is the variable with the configuration that a child moves to, instead of running a tutti.
-const moveVariable = "E2E_CHILD_MOVE_TO"
+// The variables of a child that runs a command instead of a tutti: with the configuration that it moves to, the folder that it writes a backup
+// to, and the one that it restores from.
+const (
+	moveVariable    = "E2E_CHILD_MOVE_TO"
+	backupVariable  = "E2E_CHILD_BACKUP_TO"
+	restoreVariable = "E2E_CHILD_RESTORE_FROM"
+)
 
 // natsVariable is the variable with the folder of a child that is a NATS server, instead of running a tutti, and natsListenVariable that with
 // its address.
@@ -81,12 +87,9 @@ func serveChild(yaml string) error {
 	if err != nil {
 		return err
 	}
-	if text := os.Getenv(moveVariable); text != "" {
-		to, err := config.Parse([]byte(text), nil)
-		if err == nil {
-			_, err = app.Move(context.Background(), cfg, to, slog.New(slog.DiscardHandler), func(string) {})
-		}
-		return err
+	if command := childCommand(); command != nil {
+		fmt.Println("begun")
+		return command(cfg)
 	}
 	opts := app.Options{}
 	if os.Getenv(givesUpSoonVariable) != "" {
@@ -108,6 +111,35 @@ func serveChild(yaml string) error {
 	fmt.Println(a.URL())
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	return a.Stop(context.Background())
+}
+
+// childCommand returns the command of a child that is not a tutti, else nil.
+func childCommand() func(config.Config) error {
+	ctx, log := context.Background(), slog.New(slog.DiscardHandler)
+	if text := os.Getenv(moveVariable); text != "" {
+		return func(cfg config.Config) error {
+			to, err := config.Parse([]byte(text), nil)
+			if err == nil {
+				_, err = app.Move(ctx, cfg, to, log, func(string) {})
+			}
+			return err
+		}
+	}
+	if dir := os.Getenv(backupVariable); dir != "" {
+		return func(cfg config.Config) error {
+			archive, in := io.Pipe()
+			go func() { _ = in.CloseWithError(app.WriteBackup(ctx, cfg, log, "1.0", in)) }()
+			_, err := backup.Unpack(archive, dir)
+			return err
+		}
+	}
+	if dir := os.Getenv(restoreVariable); dir != "" {
+		return func(cfg config.Config) error {
+			_, err := app.Restore(ctx, cfg, log, dir)
+			return err
+		}
+	}
+	return nil
 }
 
 // serveNATS runs a NATS server until standard input ends.

@@ -67,8 +67,12 @@ type Moved struct {
 	Messages int   `json:"messages"`
 }
 
-// movedFile is the name of the file in the data folder that names the parts that are no longer used there.
-const movedFile = ".moved"
+const (
+	// movedFile is the name of the file in the data folder that names the parts that are no longer used there.
+	movedFile = ".moved"
+	// movingFile is the name of the file in the data folder from which something is moved, until the move ends or fails.
+	movingFile = ".moving"
+)
 
 // Move moves what from runs inside the process and to names servers for: it copies the rows of the store and the messages of the queue,
 // and records in to's queue that a run of every repository is due, which fills the index. It only adds the file .moved to the data folder, which keeps a
@@ -88,7 +92,7 @@ func Move(ctx context.Context, from, to config.Config, log *slog.Logger, progres
 	source, target := newStorage(from, log, ""), newStorage(to, log, "")
 	defer func() {
 		ending := context.WithoutCancel(ctx)
-		err = errors.Join(err, target.cleanup.run(ending), source.cleanup.run(ending))
+		err = errors.Join(err, target.cleanup.run(ending), unmarkMoving(from), source.cleanup.run(ending))
 		if err != nil && core.HintOf(err) == "" {
 			err = &core.Error{
 				Code: core.CodeOf(err), Message: "moving to other servers", Err: err,
@@ -105,7 +109,18 @@ func Move(ctx context.Context, from, to config.Config, log *slog.Logger, progres
 			return m, inUse(err, "stop the server that uses the data folder, then move")
 		}
 	}
-	if slices.Contains(m.Parts, backup.PartStore) {
+	copies := struct{ store, queue bool }{slices.Contains(m.Parts, backup.PartStore), slices.Contains(m.Parts, backup.PartQueue)}
+	final := source.queue
+	if copies.queue {
+		if err := target.openQueue(ctx); err != nil {
+			return m, err
+		}
+		final = target.queue
+	}
+	if err := beginMove(ctx, from, source.queue, final, m.Parts); err != nil {
+		return m, err
+	}
+	if copies.store {
 		if err := target.openStore(ctx); err != nil {
 			return m, err
 		}
@@ -115,45 +130,62 @@ func Move(ctx context.Context, from, to config.Config, log *slog.Logger, progres
 		}
 		progress(fmt.Sprintf("the store has all %d rows", m.Rows))
 	}
-	final := source.queue
-	if slices.Contains(m.Parts, backup.PartQueue) {
-		if err := target.openQueue(ctx); err != nil {
-			return m, err
-		}
+	if copies.queue {
 		progress("copying the queue to NATS")
 		if m.Messages, err = source.queue.CopyTo(ctx, target.queue); err != nil {
 			return m, err
 		}
 		progress(fmt.Sprintf("the queue has all %d messages", m.Messages))
-		final = target.queue
 	}
 	if err := final.RequestRunAll(ctx, queue.RunAllRecords); err != nil {
+		return m, err
+	}
+	if err := final.SetMoving(ctx); err != nil {
 		return m, err
 	}
 	m.At = time.Now().UTC()
 	return m, markMoved(from, m)
 }
 
+// dataPart is a part of the data: its name, the key that moves it to another server, and that key's value.
+type dataPart struct{ name, key, url string }
+
+// dataParts returns the parts with the values of a configuration.
+func dataParts(cfg config.Config) []dataPart {
+	return []dataPart{
+		{backup.PartStore, "store.url", cfg.Store.URL.Reveal()},
+		{backup.PartQueue, "queue.url", cfg.Queue.URL},
+		{backup.PartIndex, "index.url", cfg.Index.URL},
+	}
+}
+
+// beginMove prepares the queue that is used after a move, and records in it and in the data folder that the move has begun.
+func beginMove(ctx context.Context, from config.Config, source, final *queue.Queue, parts []string) error {
+	if final != source {
+		if err := source.PrepareCopy(ctx, final); err != nil {
+			return err
+		}
+	}
+	return errors.Join(markMoving(from), final.SetMoving(ctx, parts...))
+}
+
 // partsToMove returns the parts that from embeds and to does not. What to embeds must stay in its folder.
 func partsToMove(from, to config.Config) ([]string, error) {
 	var parts []string
-	for _, part := range []struct{ name, from, to string }{
-		{backup.PartStore, from.Store.URL.Reveal(), to.Store.URL.Reveal()},
-		{backup.PartQueue, from.Queue.URL, to.Queue.URL},
-		{backup.PartIndex, from.Index.URL, to.Index.URL},
-	} {
+	after := dataParts(to)
+	for i, part := range dataParts(from) {
 		switch {
-		case part.from == "" && part.to != "":
+		case part.url == "" && after[i].url != "":
 			parts = append(parts, part.name)
-		case part.from != part.to:
+		case part.url != after[i].url:
 			return nil, &core.Error{
 				Code: core.CodeInvalid, Message: fmt.Sprintf("the %s is on other servers already, and the new configuration names different ones or none", part.name),
-				Hint: "keep " + part.name + ".url; only what runs inside the process can be moved",
+				Hint: "keep " + part.key + "; only what runs inside the process can be moved",
 			}
-		case part.from == "" && !sameFolder(from.DataDir, to.DataDir):
+		case part.url == "" && !sameFolder(from.DataDir, to.DataDir):
 			return nil, &core.Error{
 				Code: core.CodeInvalid, Message: fmt.Sprintf("the %s stays inside the process, but the new configuration has another dataDir", part.name),
-				Hint: "set " + part.name + ".url in the new configuration, or keep dataDir",
+				Hint: "set " + part.key + " in the new configuration, or keep dataDir",
 			}
 		}
 	}
@@ -192,6 +224,49 @@ func markMoved(from config.Config, m Moved) error {
 	return nil
 }
 
+// markMoving records in the data folder that a move has begun.
+func markMoving(from config.Config) error {
+	err := os.WriteFile(filepath.Join(from.DataDir, movingFile), nil, 0o600)
+	if err == nil {
+		err = backup.SyncFolders(from.DataDir)
+	}
+	if err != nil {
+		return core.WrapError(core.CodeUnavailable, "marking the data folder", err)
+	}
+	return nil
+}
+
+// unmarkMoving removes the record of markMoving, if there is one.
+func unmarkMoving(from config.Config) error {
+	if err := os.Remove(filepath.Join(from.DataDir, movingFile)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return core.WrapError(core.CodeUnavailable, "removing "+movingFile+" from the data folder", err)
+	}
+	return nil
+}
+
+// checkMove returns an error when the servers of the configuration are those of a move that has not ended. It logs once that a move from the
+// data folder was interrupted.
+func (a *App) checkMove(ctx context.Context) error {
+	parts, err := a.queue.Moving(ctx)
+	if err != nil {
+		return err
+	}
+	for _, part := range dataParts(a.cfg) {
+		if part.url != "" && slices.Contains(parts, part.name) {
+			return &core.Error{
+				Code: core.CodeConflict, Message: fmt.Sprintf("a move to the servers of the configuration is in progress or was interrupted: its %s is not complete", part.name),
+				Hint: "repeat tutti move, which completes it; until then only the previous configuration can be used",
+			}
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(a.cfg.DataDir, movingFile)); err != nil {
+		return nil //nolint:nilerr // a folder that cannot be read is reported when it is opened
+	}
+	a.log.Warn("a move to other servers was interrupted; the data folder is complete and is used. To repeat tutti move later, "+
+		"empty the database of store.url first", "data_dir", a.cfg.DataDir)
+	return unmarkMoving(a.cfg)
+}
+
 func readMoved(cfg config.Config) (m Moved, err error) {
 	text, err := os.ReadFile(filepath.Join(cfg.DataDir, movedFile))
 	switch {
@@ -212,6 +287,11 @@ func checkUsable(cfg config.Config, part string) error {
 	if err := checkRestored(cfg); err != nil {
 		return err
 	}
+	return checkMoved(cfg, part)
+}
+
+// checkMoved returns an error if a part of the data folder was moved to another server.
+func checkMoved(cfg config.Config, part string) error {
 	m, err := readMoved(cfg)
 	if err != nil || !slices.Contains(m.Parts, part) {
 		return err

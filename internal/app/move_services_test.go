@@ -240,7 +240,7 @@ func messages(t *testing.T, url string, server queuetest.InProcess) map[string]s
 	t.Helper()
 	all := queuetest.Messages(t, url, server, "REQUESTS", "DEAD_LETTERS", "SEEN_SIGNATURES", "KV_tutti_jobs")
 	maps.DeleteFunc(all, func(subject, _ string) bool { return strings.HasPrefix(subject, natsconn.ProbePrefix) })
-	for _, cell := range []string{"move_id", "moved_from", "run_all"} {
+	for _, cell := range []string{"move_id", "moved_from", "moving", "run_all"} {
 		delete(all, "$KV.tutti_jobs.slot."+subjects.EncodeToken(cell))
 	}
 	return all

@@ -19,11 +19,13 @@ import (
 	"tutti/internal/queue/embedded"
 )
 
-// restoringFile is the name of the file in the data folder that exists while a restore is in progress, and after one was interrupted.
+// restoringFile is the name of the file in the data folder that exists while a restore is in progress, which then locks it, and after one
+// was interrupted. Its lines are the parts that the restore writes.
 const restoringFile = ".restoring"
 
 // Restore fills the data folder of a configuration from the backup in dir. Its folders of queue, store and index must be empty. It
 // records that a run of every repository is due, which the next start queues: the upstreams, and the store, may differ from the index.
+// It can be repeated after it was interrupted: it then removes what the interrupted one wrote.
 // Errors: CodeInvalid when the backup is not complete, was altered, or has a part that the configuration does not embed; CodeConflict
 // when the data folder is not empty. After an error the data folder is as before.
 func Restore(ctx context.Context, cfg config.Config, log *slog.Logger, dir string) (m backup.Manifest, err error) {
@@ -35,14 +37,17 @@ func Restore(ctx context.Context, cfg config.Config, log *slog.Logger, dir strin
 	if err := r.check(); err != nil {
 		return m, err
 	}
-	unmark, err := r.mark()
+	marker, err := openMarker(cfg)
 	if err != nil {
 		return m, err
 	}
-	if err := r.fill(ctx); err != nil {
-		return m, errors.Join(err, r.clear(), unmark())
+	if err := r.begin(marker); err != nil {
+		return m, errors.Join(err, marker.release())
 	}
-	return folder.Manifest, unmark()
+	if err := r.fill(ctx); err != nil {
+		return m, errors.Join(err, r.clear(r.own()...), marker.remove())
+	}
+	return folder.Manifest, marker.remove()
 }
 
 type restore struct {
@@ -50,20 +55,11 @@ type restore struct {
 	folder *backup.Folder
 }
 
-// parts are the parts of the backup and the keys that move them to another server.
-func (r *restore) parts() []struct{ name, key, url string } {
-	return []struct{ name, key, url string }{
-		{backup.PartQueue, "queue.url", r.cfg.Queue.URL},
-		{backup.PartStore, "store.url", r.cfg.Store.URL.Reveal()},
-		{backup.PartIndex, "index.url", r.cfg.Index.URL},
-	}
-}
-
 func (r *restore) path(part string) string { return filepath.Join(r.cfg.DataDir, part) }
 
 // check returns why the backup cannot be restored with this configuration.
 func (r *restore) check() error {
-	for _, part := range r.parts() {
+	for _, part := range dataParts(r.cfg) {
 		if r.folder.Has(part.name) && part.url != "" {
 			return &core.Error{
 				Code: core.CodeInvalid, Message: fmt.Sprintf("the backup contains the %s, but the configuration has %s", part.name, part.key),
@@ -73,52 +69,42 @@ func (r *restore) check() error {
 		if part.url != "" {
 			continue // what the folder has of it is not used
 		}
-		if err := checkUsable(r.cfg, part.name); err != nil {
+		if err := checkMoved(r.cfg, part.name); err != nil {
 			return err
 		}
-		entries, err := os.ReadDir(r.path(part.name))
+	}
+	return nil
+}
+
+// own returns the parts that are in the data folder.
+func (r *restore) own() (parts []string) {
+	for _, part := range dataParts(r.cfg) {
+		if part.url == "" {
+			parts = append(parts, part.name)
+		}
+	}
+	return parts
+}
+
+// begin removes what an interrupted restore wrote, checks that the folders are empty, and records the parts in the marker.
+func (r *restore) begin(marker *marker) error {
+	if err := r.clear(marker.parts...); err != nil {
+		return err
+	}
+	for _, part := range r.own() {
+		entries, err := os.ReadDir(r.path(part))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return core.WrapError(core.CodeUnavailable, "reading the data folder", err)
 		}
 		// A lock stays behind when a folder is emptied by a pattern such as *.
 		if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".") }) {
 			return &core.Error{
-				Code: core.CodeConflict, Message: fmt.Sprintf("the data folder %s is not empty: it has files in %s", r.cfg.DataDir, part.name),
+				Code: core.CodeConflict, Message: fmt.Sprintf("the data folder %s is not empty: it has files in %s", r.cfg.DataDir, part),
 				Hint: "a backup is never mixed with other data: name an empty dataDir, or move the files away",
 			}
 		}
 	}
-	return nil
-}
-
-// mark creates the file that keeps every tutti from using the data folder, and returns a function that removes it.
-func (r *restore) mark() (unmark func() error, err error) {
-	if err := os.MkdirAll(r.cfg.DataDir, 0o750); err != nil {
-		return nil, core.WrapError(core.CodeUnavailable, "creating the data folder", err)
-	}
-	path := filepath.Join(r.cfg.DataDir, restoringFile)
-	marker, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil, checkRestored(r.cfg)
-	}
-	if err == nil {
-		err = errors.Join(marker.Close(), backup.SyncFolders(r.cfg.DataDir))
-	}
-	if err != nil {
-		return nil, core.WrapError(core.CodeUnavailable, "writing to the data folder", err)
-	}
-	return func() error { return errors.Join(os.Remove(path), backup.SyncFolders(r.cfg.DataDir)) }, nil
-}
-
-// checkRestored returns an error while a restore into the data folder has not ended.
-func checkRestored(cfg config.Config) error {
-	if _, err := os.Lstat(filepath.Join(cfg.DataDir, restoringFile)); err != nil {
-		return nil //nolint:nilerr // a folder that cannot be read is reported when it is opened
-	}
-	return &core.Error{
-		Code: core.CodeConflict, Message: fmt.Sprintf("a restore into the data folder %s is in progress or was interrupted", cfg.DataDir),
-		Hint: "if no tutti restore is running, remove all files of the folder and restore again",
-	}
+	return marker.write(r.own())
 }
 
 // fill writes the parts.
@@ -170,13 +156,11 @@ func requestRunAll(ctx context.Context, q *queue.Queue, err error) error {
 	return errors.Join(q.RequestRunAll(ctx, queue.RunAllRecords), q.Close(context.WithoutCancel(ctx)))
 }
 
-// clear removes what fill wrote.
-func (r *restore) clear() error {
+// clear removes parts from the data folder.
+func (r *restore) clear(parts ...string) error {
 	var errs []error
-	for _, part := range r.parts() {
-		if part.url == "" {
-			errs = append(errs, os.RemoveAll(r.path(part.name)))
-		}
+	for _, part := range parts {
+		errs = append(errs, os.RemoveAll(r.path(part)))
 	}
 	return errors.Join(errs...)
 }

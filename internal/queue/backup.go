@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -58,23 +59,65 @@ const (
 	cellMoveID = "move_id"
 	// cellMovedFrom is set on those that they are copied to: the id of the streams that they came from.
 	cellMovedFrom = "moved_from"
+	// cellMoving is set, from before the first copy until the last one, on the servers that are used after a move: the parts that are
+	// moved, separated by commas.
+	cellMoving = "moving"
 )
 
-// CopyTo copies all messages to the streams of other servers, in which nothing was stored yet, and returns their number. After an error it can be
-// repeated: a message that is copied again replaces its copy. CodeConflict when the other streams
-// have messages that are not from here. Nothing may work on either meanwhile.
-func (q *Queue) CopyTo(ctx context.Context, to *Queue) (messages int, err error) {
+// Moving returns the parts whose move to other servers has begun and not ended.
+func (q *Queue) Moving(ctx context.Context) ([]string, error) {
+	parts, _, err := q.Cells().Cell(ctx, cellMoving)
+	if err != nil || parts == "" {
+		return nil, err
+	}
+	return strings.Split(parts, ","), nil
+}
+
+// SetMoving records which parts are moved; none when the move has ended.
+func (q *Queue) SetMoving(ctx context.Context, parts ...string) error {
+	_, revision, err := q.Cells().Cell(ctx, cellMoving)
+	if err != nil {
+		return err
+	}
+	return q.Cells().SetCell(ctx, cellMoving, strings.Join(parts, ","), revision)
+}
+
+// PrepareCopy prepares the streams of other servers, in which nothing was stored yet, for the copies of CopyTo. It removes the copies of a
+// move that did not end, of which the source may have processed some since. CodeConflict when the other streams have messages that
+// are not from here.
+func (q *Queue) PrepareCopy(ctx context.Context, to *Queue) error {
 	id, revision, err := q.Cells().Cell(ctx, cellMoveID)
 	if err == nil && id == "" {
 		id = rand.Text()
 		err = q.Cells().SetCell(ctx, cellMoveID, id, revision)
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
 	if err := to.acceptFrom(ctx, id); err != nil {
-		return 0, err
+		return err
 	}
+	if parts, err := to.Moving(ctx); err != nil || len(parts) == 0 {
+		return err
+	}
+	for _, cfg := range to.cfg.streamConfigs() {
+		if cfg.Name == kv.StreamName {
+			continue // has the cells of the move
+		}
+		s, err := to.conn.JS.Stream(ctx, cfg.Name)
+		if err == nil {
+			err = s.Purge(ctx)
+		}
+		if err != nil {
+			return natsconn.WrapError("removing the copies of an interrupted move", err)
+		}
+	}
+	return nil
+}
+
+// CopyTo copies all messages to the streams that PrepareCopy has prepared, and returns their number. After an error both can be
+// repeated: a message that is copied again replaces its copy. Nothing may work on either queue until it returns.
+func (q *Queue) CopyTo(ctx context.Context, to *Queue) (messages int, err error) {
 	for _, cfg := range q.cfg.streamConfigs() {
 		s, err := q.conn.JS.Stream(ctx, cfg.Name)
 		if err != nil {

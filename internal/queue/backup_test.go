@@ -201,6 +201,9 @@ func TestCopyTo(t *testing.T) {
 	}
 	to := onCluster(t, queue.Config{Replicas: 3})
 	for range 2 {
+		if err := q.PrepareCopy(ctx, to); err != nil {
+			t.Fatal(err)
+		}
 		n, err := q.CopyTo(ctx, to)
 		if err != nil || n < records+4 {
 			t.Fatalf("%d messages, %v", n, err)
@@ -229,6 +232,28 @@ func TestCopyTo(t *testing.T) {
 	}
 	other := startServer(t, t.TempDir(), "").connect(t, queue.Config{})
 	mustPublish(t, other, record("S1", "A1"))
-	_, err := other.CopyTo(ctx, to)
-	wantCode(t, err, core.CodeConflict)
+	wantCode(t, other.PrepareCopy(ctx, to), core.CodeConflict)
+
+	// A move that did not end, of which the source has processed a Request and a dead letter since.
+	if err := to.SetMoving(ctx, "queue"); err != nil {
+		t.Fatal(err)
+	}
+	mustPublish(t, to, record("S1", "processed"))
+	if err := to.DeadLetters().Put(ctx, core.DeadLetter{Repository: "song", Organization: "S1", RecordID: "solved", Reason: core.ReasonRejected}); err != nil {
+		t.Fatal(err)
+	}
+	err := q.PrepareCopy(ctx, to)
+	if err == nil {
+		_, err = q.CopyTo(ctx, to)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pending, err := to.PendingRecords(ctx, "song", "S1"); err != nil || len(pending) != records {
+		t.Errorf("%d Requests after the repeated move, %v", len(pending), err)
+	}
+	eventually(t, "the dead letter of the source", func() bool {
+		letters, _, err := to.DeadLetters().List(ctx, "", "", 10, "")
+		return err == nil && len(letters) == 1 && letters[0].RecordID == "kept"
+	})
 }

@@ -74,6 +74,8 @@ type Consumer struct {
 	puller    *natsconn.Puller
 	// closed is closed by Close and ends a running Fetch.
 	closed chan struct{}
+	// serves answers other processes that this one consumes the repository; nil for core.ClassRetries.
+	serves *nats.Subscription
 }
 
 // Consumer creates or updates the durable consumer of a class of a repository's Requests and subscribes to it; that of
@@ -121,30 +123,39 @@ func (q *Queue) Consumer(
 		return nil, natsconn.WrapError(doing, err)
 	}
 	c.puller.Closed = c.closed
+	if err := c.announce(); err != nil {
+		c.puller.Close()
+		return nil, err
+	}
 	q.mu.Lock()
 	q.consumers[c] = struct{}{}
 	q.mu.Unlock()
 	return c, nil
 }
 
-// durableName returns the name of a durable consumer; a code that is too long for a name is replaced by its hash.
+// durableName returns the name of a durable consumer.
 func durableName(repository string, class core.Class) string {
+	return string(class) + "-" + nameToken(repository)
+}
+
+// nameToken returns the token of a repository in names; a code that is too long for a name is replaced by its hash.
+func nameToken(repository string) string {
 	token := subjects.EncodeToken(repository)
 	if len(token) > maxNameToken {
 		sum := sha256.Sum256([]byte(repository))
 		token = "sha256-" + hex.EncodeToString(sum[:])
 	}
-	return string(class) + "-" + token
+	return token
 }
 
-// isDurableName reports whether a consumer's name may be one of durableName.
-func isDurableName(name string) bool {
+// cutDurableName returns the token of the repository in a consumer's name, if it may be one of durableName.
+func cutDurableName(name string) (token string, ok bool) {
 	for _, class := range classes() {
-		if strings.HasPrefix(name, string(class)+"-") {
-			return true
+		if token, ok = strings.CutPrefix(name, string(class)+"-"); ok {
+			return token, true
 		}
 	}
-	return false
+	return "", false
 }
 
 func classes() []core.Class {
@@ -320,6 +331,9 @@ func (c *Consumer) Close() {
 		return
 	}
 	close(c.closed)
+	if c.serves != nil {
+		_ = c.serves.Unsubscribe() // only a closed connection fails, and with it the subscription has ended
+	}
 	c.fetchLock <- struct{}{}
 	defer func() { <-c.fetchLock }()
 	for _, m := range c.puller.Close() {

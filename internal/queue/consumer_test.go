@@ -436,6 +436,34 @@ func TestPendingRecords(t *testing.T) {
 	})
 }
 
+// TestMoveUnknownElsewhere: the consumer and the Requests of a repository that another process has in its configuration stay, until that
+// process has ended.
+func TestMoveUnknownElsewhere(t *testing.T) {
+	onBoth(t, func(t *testing.T, s *server) {
+		q, other := s.connect(t, queue.Config{}), s.connect(t, queue.Config{})
+		elsewhere := record("S1", "A1")
+		elsewhere.Repository = strings.Repeat("elsewhere", 40) // its consumer has a hash in its name
+		c, err := other.Consumer(t.Context(), elsewhere.Repository, core.ClassRecords, queue.ConsumerConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustPublish(t, other, elsewhere)
+		if moved, err := q.MoveUnknown(t.Context(), []string{"song"}); err != nil || moved != 0 {
+			t.Fatalf("moved %d, %v, want 0", moved, err)
+		}
+		got := fetch(t, c)
+		if len(got) != 1 {
+			t.Fatalf("the other process has %d messages, want 1", len(got))
+		}
+		mustAck(t, got...)
+		mustPublish(t, other, elsewhere)
+		c.Close()
+		if moved, err := q.MoveUnknown(t.Context(), []string{"song"}); err != nil || moved != 1 {
+			t.Fatalf("moved %d, %v, want 1", moved, err)
+		}
+	})
+}
+
 func TestMoveUnknown(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *server) {
 		q := s.connect(t, queue.Config{})

@@ -168,13 +168,14 @@ const (
 
 // MoveUnknown removes the durable consumers of repositories that are not known and moves their Requests to the dead
 // letters; it returns how many it moved. Otherwise a work queue would keep them forever. It is called at start with
-// the codes of the configured repositories.
+// the codes of the configured repositories. Repositories that another process consumes, with another configuration, are left to it.
 func (q *Queue) MoveUnknown(ctx context.Context, known []string) (int, error) {
 	if err := q.rememberRepositories(ctx, known); err != nil {
 		return 0, err
 	}
 	q.deadLetters.UpdateMetric()
-	if err := q.removeUnknownConsumers(ctx, known); err != nil {
+	elsewhere := served{}
+	if err := q.removeUnknownConsumers(ctx, known, elsewhere); err != nil {
 		return 0, err
 	}
 	configured := make(map[string]struct{}, len(known))
@@ -189,6 +190,15 @@ func (q *Queue) MoveUnknown(ctx context.Context, known []string) (int, error) {
 	for subject := range info.State.Subjects {
 		token, _, _ := strings.Cut(strings.TrimPrefix(subject, subjects.RequestPrefix), ".")
 		if _, ok := configured[token]; ok || subjects.IsOfRetry(subject) {
+			continue
+		}
+		repository, err := subjects.DecodeToken(token)
+		if err != nil {
+			return moved, err
+		}
+		if other, err := elsewhere.by(ctx, q, nameToken(repository)); err != nil {
+			return moved, err
+		} else if other {
 			continue
 		}
 		for { // a stream of an earlier version may have several messages of a subject after a crash
@@ -242,7 +252,7 @@ func (q *Queue) rememberRepositories(ctx context.Context, configured []string) e
 	}
 }
 
-func (q *Queue) removeUnknownConsumers(ctx context.Context, known []string) error {
+func (q *Queue) removeUnknownConsumers(ctx context.Context, known []string, elsewhere served) error {
 	expected := make(map[string]struct{}, 3*len(known))
 	for _, code := range known {
 		for _, class := range classes() {
@@ -252,7 +262,10 @@ func (q *Queue) removeUnknownConsumers(ctx context.Context, known []string) erro
 	names := q.requests.ConsumerNames(ctx)
 	var unknown []string
 	for name := range names.Name() {
-		if _, ok := expected[name]; !ok && isDurableName(name) {
+		if _, ok := expected[name]; ok {
+			continue
+		}
+		if _, ok := cutDurableName(name); ok {
 			unknown = append(unknown, name)
 		}
 	}
@@ -260,6 +273,12 @@ func (q *Queue) removeUnknownConsumers(ctx context.Context, known []string) erro
 		return natsconn.WrapError("listing the consumers", err)
 	}
 	for _, name := range unknown {
+		token, _ := cutDurableName(name)
+		if other, err := elsewhere.by(ctx, q, token); err != nil {
+			return err
+		} else if other {
+			continue
+		}
 		err := q.requests.DeleteConsumer(ctx, name)
 		if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) {
 			return natsconn.WrapError("removing the consumer of an unknown repository", err)

@@ -51,7 +51,7 @@ func (q *Queue) undelivered(ctx context.Context) (map[uint64]*jetstream.RawStrea
 	found := make(map[uint64]*jetstream.RawStreamMsg)
 	consumers := q.requests.ListConsumers(ctx)
 	for info := range consumers.Info() {
-		if !isDurableName(info.Name) {
+		if _, ok := cutDurableName(info.Name); !ok {
 			continue
 		}
 		filters := info.Config.FilterSubjects

@@ -12,8 +12,8 @@ import (
 // lockName is the file inside a data folder that is locked; it stays behind, empty.
 const lockName = ".lock"
 
-// errLocked is returned by lockFile when another process holds the lock.
-var errLocked = errors.New("locked by another process")
+// ErrLocked is returned by LockFile when another process holds the lock.
+var ErrLocked = errors.New("locked by another process")
 
 // Lock is this process's lock on a data folder. The operating system releases it when the process ends.
 type Lock struct {
@@ -30,14 +30,14 @@ func LockDir(dir string) (*Lock, error) {
 	if err != nil {
 		return nil, core.WrapError(core.CodeInternal, fmt.Sprintf("opening the lock of the data folder %s", dir), err)
 	}
-	if err := lockFile(file); err != nil {
+	if err := LockFile(file); err != nil {
 		return nil, lockError(dir, errors.Join(err, file.Close()))
 	}
 	return &Lock{file: file}, nil
 }
 
 func lockError(dir string, err error) error {
-	if errors.Is(err, errLocked) {
+	if errors.Is(err, ErrLocked) {
 		return &core.Error{
 			Code:    core.CodeConflict,
 			Message: fmt.Sprintf("another tutti uses the data folder %s", dir),

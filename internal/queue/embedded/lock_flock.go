@@ -8,15 +8,15 @@ import (
 	"syscall"
 )
 
-// lockFile locks the whole file until it is closed.
-func lockFile(file *os.File) error {
+// LockFile locks the whole file until it is closed. It does not wait: ErrLocked when another process has locked it.
+func LockFile(file *os.File) error {
 	for {
 		err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		switch {
 		case errors.Is(err, syscall.EINTR):
 			continue
 		case errors.Is(err, syscall.EWOULDBLOCK):
-			return errLocked
+			return ErrLocked
 		default:
 			return err
 		}

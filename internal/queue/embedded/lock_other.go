@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// lockFile returns an error: two processes must not use one data folder, and this system has no lock that ends with
+// LockFile returns an error: two processes must not use one data folder, and this system has no lock that ends with
 // its process.
-func lockFile(*os.File) error {
+func LockFile(*os.File) error {
 	return errors.New("this operating system offers no file locks")
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Relay passes TCP connections on to a server, and can be down as a server is that restarts.
+// Relay passes TCP connections on to a server. It can be down, as a server is that restarts, and blocked, as one that is frozen.
 type Relay struct {
 	target   string
 	listener net.Listener
@@ -16,6 +16,8 @@ type Relay struct {
 	mu    sync.Mutex
 	down  bool
 	conns map[net.Conn]struct{}
+	// passing is closed while the relay is not blocked.
+	passing chan struct{}
 	// refused has an element after a connection was refused.
 	refused chan struct{}
 }
@@ -27,11 +29,13 @@ func NewRelay(t testing.TB, target string) *Relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Relay{target: target, listener: l, conns: map[net.Conn]struct{}{}, refused: make(chan struct{}, 1)}
+	r := &Relay{target: target, listener: l, conns: map[net.Conn]struct{}{}, refused: make(chan struct{}, 1), passing: make(chan struct{})}
+	close(r.passing)
 	r.work.Go(r.accept)
 	t.Cleanup(func() {
 		_ = l.Close()
 		r.Down()
+		r.Unblock()
 		r.work.Wait()
 	})
 	return r
@@ -59,6 +63,43 @@ func (r *Relay) Up() {
 	case <-r.refused:
 	default:
 	}
+}
+
+// Block passes nothing on until Unblock. New connections are accepted.
+func (r *Relay) Block() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.passing:
+		r.passing = make(chan struct{})
+	default:
+	}
+}
+
+// Unblock passes on again, first what arrived since. A relay that is not blocked stays so.
+func (r *Relay) Unblock() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	select {
+	case <-r.passing:
+	default:
+		close(r.passing)
+	}
+}
+
+// gated is a writer to a connection that waits while the relay is blocked.
+type gated struct {
+	io.Writer
+	relay *Relay
+}
+
+// Write implements io.Writer.
+func (g gated) Write(b []byte) (int, error) {
+	g.relay.mu.Lock()
+	passing := g.relay.passing
+	g.relay.mu.Unlock()
+	<-passing
+	return g.Writer.Write(b)
 }
 
 // Refused returns a channel that receives after a connection was refused since the last Up.
@@ -97,7 +138,7 @@ func (r *Relay) connect(client net.Conn) {
 
 // pass copies until either connection ends.
 func (r *Relay) pass(to, from net.Conn) {
-	_, _ = io.Copy(to, from)
+	_, _ = io.Copy(gated{to, r}, from)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range []net.Conn{to, from} {
