@@ -61,7 +61,8 @@ var layers = map[string][]string{
 	"schemas":           {"schemas/external", "schemas/jsontree", "schemas/validation", "schemas/violation"},
 
 	"schemas/external":   {"schemas/jsontree", "schemas/violation"},
-	"schemas/validation": {"schemas/jsontree", "schemas/violation"},
+	"schemas/validation": {"schemas/jsontree", "schemas/pattern", "schemas/violation"},
+	"schemas/pattern":    {},
 	"schemas/jsontree":   {"schemas/violation"},
 	"schemas/violation":  {},
 	"internal/core":      {},
@@ -222,7 +223,7 @@ var confined = map[string][]string{
 	"github.com/golang-jwt/":                {"internal/auth"},
 	"github.com/MicahParks/":                {"internal/auth"},
 	"github.com/santhosh-tekuri/jsonschema": {"schemas/validation"},
-	"github.com/dlclark/":                   {"schemas/validation"},
+	"github.com/dlclark/":                   {"schemas/pattern"},
 	"go.opentelemetry.io/":                  {"internal/span", "internal/app/tracing"},
 }
 
