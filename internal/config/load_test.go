@@ -35,7 +35,7 @@ dataDir: ./tutti-data
 log: {level: info, format: text}            # debug info warn error, any case; text or json
 queue: {url: "", credentialsFile: "", replicas: 0, maxPending: 200000}    # empty url: embedded
 deadLetters: {maxBodies: 10000}
-index: {url: "", username: "", password: "", apiKey: "", aws: {region: "", service: es}, caFile: "", shards: 1, replicas: 1, batchBytes: 2097152, maxInFlight: 4, maxRecordBytes: 33554432}
+index: {url: "", username: "", password: "", apiKey: "", aws: {region: "", service: es}, caFile: "", shards: 1, replicas: 1, batchBytes: 2097152, maxInFlight: 4, maxRecordBytes: 33554432, limits: {nestedObjects: 100000, nestedFields: 200, fields: 5000}}
 store: {url: ""}
 repositories:
   - {code: song.ca, type: song, url: "https://song.example.org", indexName: analyses, name: "", organization: "", country: "",
@@ -71,7 +71,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 		Log:         config.Log{Level: "info", Format: "text"},
 		Queue:       config.Queue{MaxPending: 200_000},
 		DeadLetters: config.DeadLetters{MaxBodies: 10_000},
-		Index:       config.Index{AWS: config.AWS{Service: "es"}, Shards: 1, Replicas: 1, BatchBytes: 2 << 20, MaxInFlight: 4, MaxRecordBytes: 32 << 20},
+		Index:       config.Index{AWS: config.AWS{Service: "es"}, Shards: 1, Replicas: 1, BatchBytes: 2 << 20, MaxInFlight: 4, MaxRecordBytes: 32 << 20, Limits: config.IndexLimits{NestedObjects: 100_000, NestedFields: 200, Fields: 5000}},
 		Repositories: []config.Repository{{
 			Code: "song.ca", Type: core.TypeSong, URL: "https://song.example.org", IndexName: "analyses",
 			Timeout: 30 * time.Second, PageSize: 500, Concurrency: 4, GiveUpAfter: time.Hour, Documents: "record",
