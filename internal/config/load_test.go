@@ -126,7 +126,7 @@ dataDir: /var/lib/tutti
 log: {level: WARN, format: json}
 queue: {url: "nats://a:4222, tls://b:4222", credentialsFile: c.creds, replicas: 3, maxPending: 5}
 deadLetters: {maxBodies: 7}
-index: {url: "https://a:9200,http://b:9200", username: elastic, password: "p w", caFile: ca.pem, shards: 2, replicas: 0, batchBytes: 4096, maxInFlight: 64, maxRecordBytes: 104857600}
+index: {url: "https://a:9200,http://b:9200", username: elastic, password: "p w", caFile: ca.pem, shards: 2, replicas: 0, batchBytes: 4096, maxInFlight: 64, maxRecordBytes: 104857600, limits: {nestedObjects: 7, nestedFields: 8, fields: 900}}
 repositories:
   - {code: 1.a_B-c, type: song, url: http://localhost:8080/base, indexName: "ünïcode", name: N, organization: O, country: CA,
      tokenFile: DIR/token, timeout: 500ms, pageSize: 10000, concurrency: 64, upstream: {giveUpAfter: 10m}, documents: analysis, mappingFile: DIR/mapping.json,
@@ -173,7 +173,7 @@ mcp: {requestsPerMinute: 60}
 		DeadLetters: config.DeadLetters{MaxBodies: 7},
 		Index: config.Index{
 			URL: "https://a:9200,http://b:9200", Username: "elastic", Password: "p w", AWS: config.AWS{Service: "es"}, CAFile: "ca.pem", Shards: 2,
-			BatchBytes: 4096, MaxInFlight: 64, MaxRecordBytes: 100 << 20,
+			BatchBytes: 4096, MaxInFlight: 64, MaxRecordBytes: 100 << 20, Limits: config.IndexLimits{NestedObjects: 7, NestedFields: 8, Fields: 900},
 		},
 		Repositories: []config.Repository{{
 			Code: "1.a_B-c", Type: core.TypeSong, URL: "http://localhost:8080/base", IndexName: "ünïcode", Name: "N",
