@@ -106,7 +106,8 @@ func (g *analysisGenerator) analysis() string {
 		info = `,"info":` + g.value("v", 2)
 	}
 	if g.one(4) {
-		more = "," + strings.Trim(g.object(2), "{}")
+		object := g.object(2)
+		more = "," + object[1:len(object)-1]
 	}
 	if g.one(20) {
 		more = `,` + g.of(`"_id":"x"`, `"_source":{}`, `" ":1`, `"a..b":1`, `"":1`, `"repositories":1`, `"repositories":[]`, `"files.info":"x"`)
