@@ -59,13 +59,17 @@ func TestDepthLimit(t *testing.T) {
 	}
 	for name, more := range map[string]string{
 		"depth": deep(19), "dots": `"a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r.s.t":1`, "lists": lists(201),
+		"objects":     `"o":[{"v":1}` + strings.Repeat(",{}", 100_000) + `]`,
+		"long term":   `"info":{"` + strings.Repeat("n", 30_000) + `":"` + strings.Repeat("é", 5000) + `"}`,
+		"two kinds":   `"o":[1,{"v":1}]`,
+		"empty names": `"":1`,
 	} {
 		a := b.mustSend(http.MethodPost, "/submit/S1", b.payload("S1", more), http.StatusBadRequest)
 		if a.get("errorId").String() != "schema.violation" {
 			t.Errorf("%s: %s", name, a.raw)
 		}
 	}
-	fits := b.mustSend(http.MethodPost, "/submit/S1", b.payload("S1", deep(18)+","+lists(20)), http.StatusOK).get("analysisId").String()
+	fits := b.mustSend(http.MethodPost, "/submit/S1", b.payload("S1", deep(18)+","+lists(20)+`,"o":[{"v":1}`+strings.Repeat(",{}", 20_000)+`]`), http.StatusOK).get("analysisId").String()
 	b.publish("S1", fits)
 	b.awaitConverged()
 	b.wantNoDeadLetters()
