@@ -70,7 +70,7 @@ func (b *builtIn) allDeadLetters() map[string]core.DeadLetter {
 	b.t.Helper()
 	all := map[string]core.DeadLetter{}
 	for cursor, more := "", true; more; more = cursor != "" {
-		letters, next, err := b.app.DeadLetters().List(b.t.Context(), "", "", 1000, cursor)
+		letters, next, err := b.app.Queue().DeadLetters().List(b.t.Context(), "", "", 1000, cursor)
 		if err != nil {
 			b.t.Fatal(err)
 		}
