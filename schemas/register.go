@@ -3,12 +3,15 @@ package schemas
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"tutti/internal/core"
 	"tutti/schemas/jsontree"
 	"tutti/schemas/validation"
+	"tutti/schemas/violation"
 )
 
 // registerTimeout bounds the storing of a registration. Storing continues after the client has disconnected: otherwise a version could
@@ -34,17 +37,37 @@ func (s *Service) Register(ctx context.Context, body []byte) ([]byte, error) {
 	return s.element(added, false)
 }
 
+// Fault returns why a dynamic schema could not be registered now, although it was before; "" if it could.
+func Fault(dynamic []byte) string {
+	if err := compiles(string(dynamic)); err != nil {
+		if e, ok := errors.AsType[*core.Error](err); ok && len(e.Violations) > 0 {
+			return strings.TrimPrefix(e.Violations[0].Pointer, "/schema") + " " + e.Violations[0].Message
+		}
+		return core.MessageOf(err)
+	}
+	return ""
+}
+
 // compiles returns an error unless the rendered schema compiles.
 func compiles(dynamic string) error {
 	rendered, err := render(dynamic)
 	if err != nil {
 		return core.WrapError(core.CodeInternal, "rendering a schema", err)
 	}
-	_, found, err := validation.Compile(string(rendered))
+	compiled, found, err := validation.Compile(string(rendered))
 	if err != nil {
 		return core.WrapError(core.CodeInternal, "compiling a schema", err)
 	}
+	if found == nil && compiled.ExcludesObjects(experiment) {
+		found = violation.NewList("/properties/"+experiment, "type", "accepts no object, but experiment is an object in every analysis")
+	}
 	if found != nil {
+		for i := range found.Violations { // as they were before renderAround
+			v := &found.Violations[i]
+			if within, ok := strings.CutPrefix(v.Pointer, "/properties/"+experiment+"/allOf/0"); ok && strings.Contains(string(rendered), `"`+experiment+`":`+around) {
+				v.Pointer = "/properties/" + experiment + within
+			}
+		}
 		return found.Within("/schema").Invalid(errorIDMalformedSchema, "the registration is not valid")
 	}
 	return nil
@@ -100,7 +123,7 @@ const baseProperties = `"studyId":{"type":"string"},` +
 	`"dataType":{"type":"string"},"fileName":{"type":"string","pattern":"^[A-Za-z0-9_.\\-\\[\\]()]+$"},` +
 	`"fileSize":{"type":"integer","minimum":0,"maximum":9223372036854775807},` +
 	`"fileType":{"type":"string"},"fileAccess":{"type":"string","enum":["open","controlled"]},` +
-	`"fileMd5sum":{"type":"string","pattern":"^[a-fA-F0-9]{32}$"}}}}`
+	`"fileMd5sum":{"type":"string","pattern":"^[a-fA-F0-9]{32}$"},"info":{"type":"object"}}}}`
 
 // baseSchema is the base schema, which render merges into every registered schema.
 const baseSchema = `{"type":"object","properties":{` + baseProperties + `},"required":["studyId","analysisType","files"]}`
@@ -123,7 +146,7 @@ func render(dynamic string) ([]byte, error) {
 		out = append(jsontree.AppendString(out, m.Name), ':')
 		switch {
 		case m.Name == "properties" && m.Value.Kind == jsontree.KindObject:
-			out = renderProperties(out, dynamic, &m.Value)
+			out = renderProperties(out, dynamic, &m.Value, validation.SiblingsCount(&tree))
 		case m.Name == "required" && m.Value.Kind == jsontree.KindArray:
 			out = renderRequired(out, dynamic, &m.Value)
 		default:
@@ -133,11 +156,69 @@ func render(dynamic string) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-func renderProperties(out []byte, dynamic string, own *jsontree.Value) []byte {
+// renderProperties adds the properties of the base schema, and that experiment is an object, which the index requires.
+func renderProperties(out []byte, dynamic string, own *jsontree.Value, siblings bool) []byte {
 	out = append(append(out, '{'), baseProperties...)
-	if len(own.Members()) > 0 {
-		out = append(append(out, ','), dynamic[own.From+1:own.To]...)
-		return out
+	for i := range own.Members() {
+		m := &own.Members()[i]
+		out = append(jsontree.AppendString(append(out, ','), m.Name), ':')
+		if m.Name == experiment {
+			out = renderObject(out, dynamic, &m.Value, siblings)
+		} else {
+			out = append(out, dynamic[m.Value.From:m.Value.To]...)
+		}
+	}
+	return append(out, '}')
+}
+
+// experiment is the property that every analysis type describes.
+const experiment = "experiment"
+
+// renderObject adds "type": "object" to a schema. siblings is set if the draft applies keywords beside a $ref.
+func renderObject(out []byte, dynamic string, own *jsontree.Value, siblings bool) []byte {
+	switch own.Kind {
+	case jsontree.KindBool:
+		if own.Text == "true" {
+			return append(out, `{"type":"object"}`...)
+		}
+	case jsontree.KindObject:
+		if !isInline(own, siblings) {
+			return renderAround(out, dynamic, own)
+		}
+		out = append(out, `{"type":"object"`...)
+		for i := range own.Members() {
+			if m := &own.Members()[i]; m.Name != "type" {
+				out = append(jsontree.AppendString(append(out, ','), m.Name), ':')
+				out = append(out, dynamic[m.Value.From:m.Value.To]...)
+			}
+		}
+		return append(out, '}')
+	}
+	return append(out, dynamic[own.From:own.To]...)
+}
+
+// isInline reports whether the type of a schema can be replaced by object: its draft applies a type beside its keywords, and its own type
+// includes objects.
+func isInline(own *jsontree.Value, siblings bool) bool {
+	if own.Member("$ref") != nil && !siblings {
+		return false
+	}
+	types := own.Member("type")
+	return types == nil || types.Text == "object" || slices.ContainsFunc(types.Items(), func(t jsontree.Value) bool { return t.Text == "object" })
+}
+
+// around begins what renderAround writes.
+const around = `{"type":"object","allOf":[`
+
+// renderAround writes a schema around own, which keeps what others may refer to or show.
+func renderAround(out []byte, dynamic string, own *jsontree.Value) []byte {
+	out = append(append(append(out, around...), dynamic[own.From:own.To]...), ']')
+	for i := range own.Members() {
+		switch m := &own.Members()[i]; m.Name {
+		case "definitions", "title", "description":
+			out = append(jsontree.AppendString(append(out, ','), m.Name), ':')
+			out = append(out, dynamic[m.Value.From:m.Value.To]...)
+		}
 	}
 	return append(out, '}')
 }

@@ -41,8 +41,8 @@ const registrationSchema = `{
           "required": ["experiment"],
           "properties": {
             "experiment": {
-              "description": "The schema of what the analysis is about; {} accepts everything.",
-              "type": "object"
+              "description": "The schema of what the analysis is about, which is an object: rendering adds that. {} accepts every object.",
+              "type": ["object", "boolean"]
             },
             "studyId": false,
             "analysisType": false,

@@ -70,7 +70,12 @@ func (s *Service) CheckVersion(ctx context.Context, ref core.AnalysisTypeRef) er
 	if s.cfg.AllowOlder {
 		return nil
 	}
-	_, err := s.versions.latestOf(ctx, ref)
+	latest, err := s.versions.latestOf(ctx, ref)
+	if e, ok := errors.AsType[*core.Error](err); ok && e.ErrorID == errorIDIncorrectVersion {
+		// The version is that of the stored analysis: the request has no body that could name another one.
+		e.Hint = "replace or patch the analysis so that it matches version " + strconv.Itoa(latest) +
+			", then publish it; schemas.enforceLatest: false accepts older versions"
+	}
 	return err
 }
 

@@ -57,7 +57,7 @@ func (v *versions) find(ctx context.Context, named core.AnalysisTypeRef) (core.A
 	return named, types, err
 }
 
-// latestOf returns the number of the latest version of a type. CodeConflict when an older version is named, CodeNotFound for a later
+// latestOf returns the number of the latest version of a type, with CodeConflict when an older version is named. CodeNotFound for a later
 // one.
 func (v *versions) latestOf(ctx context.Context, named core.AnalysisTypeRef) (int, error) {
 	latest, err := v.latestVersion(ctx, named.Name)
@@ -67,7 +67,7 @@ func (v *versions) latestOf(ctx context.Context, named core.AnalysisTypeRef) (in
 	case named.Version > latest:
 		return 0, notFound(named.Name, named.Version, nil)
 	case named.Version > 0 && named.Version < latest:
-		return 0, &core.Error{
+		return latest, &core.Error{
 			Code: core.CodeConflict, ErrorID: errorIDIncorrectVersion,
 			Message: "version " + strconv.Itoa(named.Version) + " of the analysis type " + violation.Quoted(named.Name) +
 				" is not its latest, which is " + strconv.Itoa(latest),
@@ -128,7 +128,7 @@ func (v *versions) compile(t core.AnalysisType) (*compiled, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, found, err := validation.Compile(string(rendered))
+	r, found, err := validation.CompileStored(string(rendered))
 	if err != nil {
 		return nil, err
 	}

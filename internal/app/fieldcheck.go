@@ -2,49 +2,74 @@ package app
 
 import (
 	"bytes"
+	"context"
+	"sync"
+	"time"
 
+	"tutti/internal/app/check"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
-	"tutti/internal/jsontext"
 	"tutti/internal/upstream"
 )
 
-// fieldCheck returns a function that reports why an index with only the initial mapping of a repository would reject the documents of
-// an analysis: for more fields, more lists of objects or deeper fields than its limits allow. It returns "" for all others.
-func fieldCheck(rc config.Repository) (func(a core.Analysis) string, error) {
+// limitsTTL is how long the limits of an index are cached.
+const limitsTTL = 30 * time.Second
+
+// limitsReader is an engine that knows the limits of its indices.
+type limitsReader interface {
+	Limits(ctx context.Context, alias string) (mapping.Limits, error)
+}
+
+// indexLimits caches the limits of an index: those that it has or, until it exists, those with which it will be made.
+type indexLimits struct {
+	engine limitsReader
+	alias  string
+	new    mapping.Limits
+
+	mu   sync.Mutex
+	read time.Time
+	now  mapping.Limits
+}
+
+func (l *indexLimits) get(ctx context.Context) mapping.Limits {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.engine == nil || time.Since(l.read) < limitsTTL {
+		return l.now
+	}
+	switch found, err := l.engine.Limits(ctx, l.alias); {
+	case err == nil:
+		l.now, l.read = found, time.Now()
+	case core.CodeOf(err) == core.CodeIndexBlocked:
+		l.now = l.new // it may soon exist
+	}
+	return l.now
+}
+
+// documentCheck returns a function that reports why the index would reject the documents of an analysis, whatever else it has: for
+// what no mapping with the initial fields of the repository can hold, for more fields, lists of objects, objects in them or levels than
+// the index takes, and for longer terms. It returns "" for all others.
+func (b *builtIn) documentCheck(rc config.Repository) (func(ctx context.Context, a core.Analysis) string, error) {
 	kind := rc.Kind()
-	limits := mapping.LimitsOf(rc.Mapping)
 	known, err := index.Spec{Mapping: rc.Mapping, Known: kind.Known()}.Fields()
 	if err != nil {
 		return nil, err
 	}
-	block, free := upstream.RepositoriesBlock(rc.Core()), limits
-	for _, f := range known.All() {
-		free.Fields--
-		if f.Type == mapping.Nested {
-			free.Nested--
-		}
-	}
-	check := func(document []byte) string {
-		if surelyFits(document, free) {
-			return ""
-		}
-		grown, added, err := mapping.Grow(known, document)
-		if err != nil || added == nil {
-			return ""
-		}
-		return limits.Exceeded(grown)
-	}
-	return func(a core.Analysis) (fault string) {
+	limits := &indexLimits{alias: rc.IndexName, new: check.Limits(b.cfg.Index).With(rc.Mapping)}
+	limits.engine, _ = b.engine.(limitsReader)
+	limits.now = limits.new
+	block := upstream.RepositoriesBlock(rc.Core())
+	return func(ctx context.Context, a core.Analysis) (fault string) {
+		of := limits.get(ctx)
 		rec := core.Record{ID: a.ID, Organization: a.Study, State: string(a.State), Indexable: true, Body: a.Body}
 		if kind.Split == nil {
-			return check(kind.Append(nil, rec, block))
+			return documentFault(known, of, kind.Append(nil, rec, block))
 		}
 		_ = kind.Split(rec, block, func(_ string, document []byte) error { // the consumers report what it rejects
 			if fault == "" {
-				fault = check(document)
+				fault = documentFault(known, of, document)
 			}
 			return nil
 		})
@@ -52,14 +77,32 @@ func fieldCheck(rc config.Repository) (func(a core.Analysis) string, error) {
 	}, nil
 }
 
-// surelyFits reports whether simple upper bounds of the fields that a document adds are within free.
-func surelyFits(document []byte, free mapping.Limits) bool {
-	// Each name is followed by a colon, and has a field for each of its dots, escaped or not.
-	fields, inName := bytes.Count(document, []byte(":")), 0
-	for text := range bytes.SplitSeq(document, []byte(`"`)) {
-		dots := bytes.Count(text, []byte(".")) + bytes.Count(text, []byte(`\`))
-		fields += dots
-		inName = max(inName, dots)
+// documentFault returns why no index with the fields known and these limits takes a document, "" if one may.
+func documentFault(known *mapping.Field, limits mapping.Limits, document []byte) string {
+	grown, added, err := mapping.Grow(known, document)
+	if err != nil {
+		return withHint(err.Error())
 	}
-	return fields <= free.Fields && bytes.Count(document, []byte("[")) <= free.Nested && !jsontext.TooDeep(document, free.Depth/(inName+1))
+	if added != nil {
+		if fault := limits.Exceeded(grown); fault != "" {
+			return withHint(fault)
+		}
+	}
+	if limits.Objects == 0 || bytes.Count(document, []byte("{")) <= limits.Objects {
+		return ""
+	}
+	var checker mapping.Checker
+	var counted mapping.NestedCounter
+	if _, err := checker.Check(grown, document, &counted); err != nil {
+		return withHint(err.Error())
+	}
+	return withHint(limits.ExceededBy(counted.Objects))
+}
+
+// withHint returns a reason with what to do about it.
+func withHint(reason string) string {
+	if hint := mapping.RejectionHint(reason); hint != "" {
+		return reason + ": " + hint
+	}
+	return reason
 }

@@ -61,7 +61,8 @@ var layers = map[string][]string{
 	"schemas":           {"schemas/external", "schemas/jsontree", "schemas/validation", "schemas/violation"},
 
 	"schemas/external":   {"schemas/jsontree", "schemas/violation"},
-	"schemas/validation": {"schemas/jsontree", "schemas/violation"},
+	"schemas/validation": {"schemas/jsontree", "schemas/pattern", "schemas/violation"},
+	"schemas/pattern":    {},
 	"schemas/jsontree":   {"schemas/violation"},
 	"schemas/violation":  {},
 	"internal/core":      {},
@@ -112,7 +113,7 @@ var layers = map[string][]string{
 	"internal/index/mapping":          {},
 	"internal/index/lastwrite":        {"internal/index"},
 	"internal/index/elastic": {
-		"internal/index", "internal/index/elastic/admin", "internal/index/elastic/metadata", "internal/index/elastic/read",
+		"internal/index", "internal/index/mapping", "internal/index/elastic/admin", "internal/index/elastic/metadata", "internal/index/elastic/read",
 		"internal/index/elastic/search", "internal/index/elastic/transport", "internal/index/elastic/write",
 	},
 	"internal/index/elastic/admin": {
@@ -223,7 +224,7 @@ var confined = map[string][]string{
 	"github.com/golang-jwt/":                {"internal/auth"},
 	"github.com/MicahParks/":                {"internal/auth"},
 	"github.com/santhosh-tekuri/jsonschema": {"schemas/validation"},
-	"github.com/dlclark/":                   {"schemas/validation"},
+	"github.com/dlclark/":                   {"schemas/pattern"},
 	"go.opentelemetry.io/":                  {"internal/span", "internal/app/tracing"},
 }
 

@@ -15,7 +15,7 @@ func TestFieldLimit(t *testing.T) {
 	t.Parallel()
 	b := startBuiltIn(t, plan{})
 	// experiment and its number are new too; the next field is one too many.
-	free := 1000 - mapping.Song().Size() - 2
+	free := 5000 - mapping.Song().Size() - 2
 	keys := func(n int) string {
 		list := make([]string, n)
 		for i := range list {
@@ -25,7 +25,7 @@ func TestFieldLimit(t *testing.T) {
 	}
 	wantRefused := func(a answer) {
 		t.Helper()
-		if a.get("errorId").String() != "schema.violation" || !strings.Contains(a.get("message").String(), "[1000]") {
+		if a.get("errorId").String() != "schema.violation" || !strings.Contains(a.get("message").String(), "[5000]") {
 			t.Errorf("one field too many: %s", a.raw)
 		}
 	}
@@ -58,14 +58,18 @@ func TestDepthLimit(t *testing.T) {
 		return strings.Join(list, ",")
 	}
 	for name, more := range map[string]string{
-		"depth": deep(19), "dots": `"a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r.s.t":1`, "lists": lists(51),
+		"depth": deep(19), "dots": `"a.b.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r.s.t":1`, "lists": lists(201),
+		"objects":     `"o":[{"v":1}` + strings.Repeat(",{}", 100_000) + `]`,
+		"long term":   `"info":{"` + strings.Repeat("n", 30_000) + `":"` + strings.Repeat("é", 5000) + `"}`,
+		"two kinds":   `"o":[1,{"v":1}]`,
+		"empty names": `"":1`,
 	} {
 		a := b.mustSend(http.MethodPost, "/submit/S1", b.payload("S1", more), http.StatusBadRequest)
 		if a.get("errorId").String() != "schema.violation" {
 			t.Errorf("%s: %s", name, a.raw)
 		}
 	}
-	fits := b.mustSend(http.MethodPost, "/submit/S1", b.payload("S1", deep(18)+","+lists(20)), http.StatusOK).get("analysisId").String()
+	fits := b.mustSend(http.MethodPost, "/submit/S1", b.payload("S1", deep(18)+","+lists(20)+`,"o":[{"v":1}`+strings.Repeat(",{}", 20_000)+`]`), http.StatusOK).get("analysisId").String()
 	b.publish("S1", fits)
 	b.awaitConverged()
 	b.wantNoDeadLetters()

@@ -47,7 +47,7 @@ func (b *builtIn) openMetadata(ctx context.Context) error {
 	cfg.DisableOutbox = rc == nil
 	if rc != nil {
 		cfg.MaxBytes = b.cfg.Index.MaxRecordBytes
-		if cfg.CheckDocument, err = fieldCheck(*rc); err != nil {
+		if cfg.CheckDocument, err = b.documentCheck(*rc); err != nil {
 			return err
 		}
 		for _, state := range rc.Own().(*song.Settings).States {

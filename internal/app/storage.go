@@ -177,7 +177,7 @@ func (s *storage) openEngine(ctx context.Context) error {
 		conn.Logger = s.log.With("component", "index")
 		s.engine, err = elastic.New(elastic.Config{
 			Connection: conn,
-			Shards:     c.Shards, Replicas: c.Replicas, Grown: func(alias string) { s.grown(alias) }, CursorKey: key,
+			Shards:     c.Shards, Replicas: c.Replicas, Limits: check.Limits(c), Grown: func(alias string) { s.grown(alias) }, CursorKey: key,
 		})
 	} else {
 		if err := checkUsable(s.cfg, backup.PartIndex); err != nil {
@@ -185,6 +185,7 @@ func (s *storage) openEngine(ctx context.Context) error {
 		}
 		cfg := indexembedded.Config{
 			Dir: filepath.Join(s.cfg.DataDir, "index"), Logger: s.log.With("component", "index"), Grown: func(alias string) { s.grown(alias) },
+			Limits: check.Limits(s.cfg.Index),
 		}
 		if s.memory != nil { // a command that opens the parts of a stopped tutti has none
 			cfg.Memory = s.memory.Reads

@@ -172,6 +172,14 @@ type Index struct {
 	MaxInFlight int
 	// MaxRecordBytes bounds the records that are indexed.
 	MaxRecordBytes int
+	// Limits bound the fields of a new index and its documents.
+	Limits IndexLimits
+}
+
+// IndexLimits are the limits of an index that tutti makes.
+type IndexLimits struct {
+	// NestedObjects bounds the objects in lists of one document, NestedFields the fields that are lists of objects, Fields all fields.
+	NestedObjects, NestedFields, Fields int
 }
 
 // AWS configures the signing of requests to an OpenSearch of AWS.

@@ -109,7 +109,12 @@ func (i *Index) key() setting.Key {
 		setting.Number("maxInFlight", &i.MaxInFlight, 4, 1, 64,
 			"Maximum number of bulk requests in flight, shared by the indexes; an index without one may always send one."),
 		setting.Number("maxRecordBytes", &i.MaxRecordBytes, core.DefaultMaxRecordBytes, 1<<10, 100<<20,
-			"Maximum size of a record in bytes; a larger one becomes a dead letter."))
+			"Maximum size of a record in bytes; a larger one becomes a dead letter."),
+		setting.Object("limits", "Limits of a new index and of its documents; settings in a mapping file win. A record over them becomes a dead letter.",
+			setting.Number("nestedObjects", &i.Limits.NestedObjects, 100_000, 1, math.MaxInt32,
+				"Objects in lists of objects of one document, at any depth (index.mapping.nested_objects.limit)."),
+			setting.Number("nestedFields", &i.Limits.NestedFields, 200, 1, 100_000, "Fields that are lists of objects (index.mapping.nested_fields.limit)."),
+			setting.Number("fields", &i.Limits.Fields, 5000, 100, 1_000_000, "All fields (index.mapping.total_fields.limit).")))
 }
 
 func (i *Ingest) key() setting.Key {

@@ -23,7 +23,7 @@ type prepared struct {
 	token int64
 	// hash identifies the content in the other repository.
 	hash int64
-	// note names the files that cannot be found by their object ids.
+	// note names the files that cannot be found by their object ids, and why the index would reject the analysis.
 	note string
 }
 
@@ -35,7 +35,7 @@ func (r *Repository) Import(ctx context.Context, analyses []core.ImportedAnalysi
 	ready := make([]prepared, 0, len(analyses))
 	reasons := map[string]string{} // and notes
 	for i := range analyses {
-		p, err := r.prepare(&analyses[i])
+		p, err := r.prepare(ctx, &analyses[i])
 		if err != nil {
 			reasons[analyses[i].ID] = core.MessageOf(err)
 			continue
@@ -73,7 +73,7 @@ func (r *Repository) Import(ctx context.Context, analyses []core.ImportedAnalysi
 }
 
 // prepare returns an analysis as it is stored; CodeInvalid when it cannot be.
-func (r *Repository) prepare(a *core.ImportedAnalysis) (prepared, error) {
+func (r *Repository) prepare(ctx context.Context, a *core.ImportedAnalysis) (prepared, error) {
 	if !storable(a.ID) || a.ID == "" || !a.State.Valid() {
 		return prepared{}, parameterError("the id or the state of the analysis is not valid")
 	}
@@ -126,7 +126,10 @@ func (r *Repository) prepare(a *core.ImportedAnalysis) (prepared, error) {
 	}
 	ready.state, ready.token = a.State, store.Micros(last)
 	ready.updatedAt = formatTime(ready.token)
-	ready.whole, err = r.encode(&ready.document)
+	ready.whole, err = r.bounded(&ready.document)
+	if fault := r.indexFault(ctx, &ready.document, ready.whole); err == nil && fault != "" {
+		ready.note = strings.Join(slices.DeleteFunc([]string{ready.note, "it cannot be indexed: " + fault}, func(s string) bool { return s == "" }), "; ")
+	}
 	h := fnv.New64a()
 	_, _ = h.Write(ready.whole) // never fails
 	ready.hash = int64(h.Sum64())

@@ -58,7 +58,7 @@ type Config struct {
 	// StorageTimeout bounds the check of one analysis. Default DefaultStorageTimeout.
 	StorageTimeout time.Duration
 	// CheckDocument reports why the index would reject an analysis, "" when it would not. Default: no check.
-	CheckDocument func(a core.Analysis) string
+	CheckDocument func(ctx context.Context, a core.Analysis) string
 	// Logger logs each change of an analysis at level debug. Default: no logging.
 	Logger *slog.Logger
 	// Metrics counts changes; nil counts nothing.

@@ -47,7 +47,7 @@ func (r *Repository) Submit(ctx context.Context, study string, body []byte, allo
 		id: id.String(), study: study, state: core.StateUnpublished, createdAt: formatTime(micros), updatedAt: formatTime(micros),
 		history: "[]", kind: kind, rest: p.rest(study, id.String()),
 	}
-	whole, err := r.encode(&added)
+	whole, err := r.encode(ctx, &added)
 	if err != nil {
 		return "", err
 	}
@@ -90,9 +90,20 @@ func (r *Repository) validate(ctx context.Context, study string, p *payload) (co
 	return kind, p.checkFiles()
 }
 
-// encode returns the bytes of a document, CodeTooLarge when it exceeds Config.MaxBytes, not counting the state history, and CodeInvalid
-// (schema.violation) when the index would reject it.
-func (r *Repository) encode(d *document) ([]byte, error) {
+// encode returns the bytes of a document: CodeInvalid (schema.violation) when the index would reject it, and the errors of bounded.
+func (r *Repository) encode(ctx context.Context, d *document) ([]byte, error) {
+	whole, err := r.bounded(d)
+	if err != nil {
+		return nil, err
+	}
+	if fault := r.indexFault(ctx, d, whole); fault != "" {
+		return nil, violationError("the analysis cannot be indexed", []core.Violation{{Pointer: "", Message: fault, Keyword: "index"}})
+	}
+	return whole, nil
+}
+
+// bounded returns the bytes of a document, CodeTooLarge when it exceeds Config.MaxBytes, not counting the state history.
+func (r *Repository) bounded(d *document) ([]byte, error) {
 	whole := d.bytes()
 	if size := len(whole) - len(d.history); size > r.cfg.MaxBytes {
 		return nil, &core.Error{
@@ -100,13 +111,15 @@ func (r *Repository) encode(d *document) ([]byte, error) {
 			Hint: fmt.Sprintf("it has %d bytes; the limit is %d, index.maxRecordBytes in the configuration", size, r.cfg.MaxBytes),
 		}
 	}
-	if r.cfg.CheckDocument == nil {
-		return whole, nil
-	}
-	if fault := r.cfg.CheckDocument(core.Analysis{ID: d.id, Study: d.study, State: d.state, Body: whole}); fault != "" {
-		return nil, violationError("the analysis cannot be indexed", []core.Violation{{Pointer: "", Message: fault, Keyword: "index"}})
-	}
 	return whole, nil
+}
+
+// indexFault returns why the index would reject a document, "" if it would not.
+func (r *Repository) indexFault(ctx context.Context, d *document, whole []byte) string {
+	if r.cfg.CheckDocument == nil {
+		return ""
+	}
+	return r.cfg.CheckDocument(ctx, core.Analysis{ID: d.id, Study: d.study, State: d.state, Body: whole})
 }
 
 func (r *Repository) insert(ctx context.Context, tx *store.Tx, d *document, micros int64, whole []byte, files []file) error {
@@ -244,7 +257,7 @@ func (r *Repository) rewrite(ctx context.Context, c *current, p *payload, kind c
 	micros := r.nextToken(c)
 	next := c.document
 	next.updatedAt, next.kind, next.rest = formatTime(micros), kind, p.rest(c.study, c.id)
-	whole, err := r.encode(&next)
+	whole, err := r.encode(ctx, &next)
 	if err != nil {
 		return err
 	}

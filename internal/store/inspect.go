@@ -31,6 +31,8 @@ type Report struct {
 	Version, Newest int64
 	// Studies and Keys count the studies and the API keys that are neither revoked nor expired.
 	Studies, Keys int
+	// Analyses is about the stored analyses and their types.
+	Analyses AnalysesReport
 	// Postgres is nil for SQLite.
 	Postgres *PostgresReport
 }
@@ -152,8 +154,12 @@ func (r *Report) count(ctx context.Context, db Conn) error {
 	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM study").Scan(&r.Studies); err != nil {
 		return err
 	}
-	return db.QueryRowContext(ctx, "SELECT count(*) FROM api_key WHERE revoked_at = 0 AND (expires_at = 0 OR expires_at > $1)",
+	err = db.QueryRowContext(ctx, "SELECT count(*) FROM api_key WHERE revoked_at = 0 AND (expires_at = 0 OR expires_at > $1)",
 		Micros(time.Now())).Scan(&r.Keys)
+	if err != nil {
+		return err
+	}
+	return r.analyses(ctx, db)
 }
 
 // sqliteError wraps an error of SQLite's file.

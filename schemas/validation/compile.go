@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 	"tutti/internal/cache"
 	"tutti/schemas/jsontree"
+	"tutti/schemas/pattern"
 	"tutti/schemas/violation"
 )
 
@@ -45,7 +47,7 @@ type Schema struct {
 	schema *jsonschema.Schema
 	// known are all schemas that can be reached from schema, by their locations.
 	known map[string]*jsonschema.Schema
-	// weight is the weight of the regular expressions (expression.weight).
+	// weight is the weight of the regular expressions (pattern.Expression.Weight).
 	weight int
 	// stop ends the validations in flight.
 	stop *atomic.Bool
@@ -59,7 +61,7 @@ func newRules(schema *jsonschema.Schema, stop *atomic.Bool) *Schema {
 
 // Bytes returns approximately how much memory the schema takes.
 func (r *Schema) Bytes() int64 {
-	return schemaBytes*int64(len(r.known)) + instructionBytes*int64(r.weight)
+	return schemaBytes*int64(len(r.known)) + pattern.InstructionBytes*int64(r.weight)
 }
 
 // Stop ends all validations, those in flight too.
@@ -75,7 +77,8 @@ func (r *Schema) collect(s *jsonschema.Schema) {
 	}
 }
 
-// Validate returns the violations of a value. Errors: jsontree.ErrTooMuchWork for a value whose names are too long, ErrStopped if the
+// Validate returns the violations of a value: none only if the library says that it is valid, except for a schema that is validated with
+// its meta-schema, whose expressions are checked elsewhere. Errors: jsontree.ErrTooMuchWork for a value whose names are too long, ErrStopped if the
 // validations of the schema were stopped.
 func (r *Schema) Validate(v *jsontree.Value) (*violation.List, error) {
 	plain, err := v.Plain()
@@ -87,7 +90,11 @@ func (r *Schema) Validate(v *jsontree.Value) (*violation.List, error) {
 	case err == nil:
 		return &violation.List{}, nil
 	case invalid:
-		return r.violations(failure, v), nil
+		found := r.violations(failure, v)
+		if len(found.Violations) == 0 && r.stop != nil {
+			return violation.NewList("", "schema", "is not valid"), nil
+		}
+		return found, nil
 	case errors.Is(err, stopped):
 		return nil, ErrStopped
 	default:
@@ -100,6 +107,7 @@ func newCompiler(x extensions) *jsonschema.Compiler {
 	c.Draft = jsonschema.Draft7
 	c.AssertFormat = true
 	c.LoadURL = func(string) (io.ReadCloser, error) { return nil, errNotLoaded }
+	maps.Copy(c.Formats, uriFormats())
 	known := cache.NewLRU[string, bool](maxKnownRegexes)
 	c.Formats["regex"] = func(v any) bool {
 		text, ok := v.(string)
@@ -111,7 +119,7 @@ func newCompiler(x extensions) *jsonschema.Compiler {
 		}
 		valid, ok := known.Get(text)
 		if !ok {
-			_, err := compileRegex(text)
+			_, err := pattern.Compile(text)
 			valid = err == nil
 			if len(text) <= maxKnownRegex {
 				known.Put(text, valid, 1)
@@ -119,12 +127,21 @@ func newCompiler(x extensions) *jsonschema.Compiler {
 		}
 		return valid
 	}
-	c.RegisterExtension(regexKeyword, nil, x)
+	c.RegisterExtension(ownKeyword, nil, x)
 	return c
 }
 
 // Compile compiles a schema. For an invalid schema it returns violations with pointers into it; an error has another cause.
 func Compile(text string) (*Schema, *violation.List, error) {
+	return compile(text, &pattern.Set{})
+}
+
+// CompileStored compiles a schema that was registered before expressions were refused: one that is refused now means what Go says.
+func CompileStored(text string) (*Schema, *violation.List, error) {
+	return compile(text, &pattern.Set{Stored: true})
+}
+
+func compile(text string, used *pattern.Set) (*Schema, *violation.List, error) {
 	tree, err := jsontree.Parse(text)
 	if err != nil {
 		return nil, violation.NewList("", "schema", "is no JSON schema: "+err.Error()), nil
@@ -132,7 +149,7 @@ func Compile(text string) (*Schema, *violation.List, error) {
 	if f := limits(&tree, text); f != nil {
 		return nil, f, nil
 	}
-	prepared, used, f, err := wellFormed(&tree, text)
+	prepared, f, err := wellFormed(&tree, text, used)
 	if err != nil || len(f.Violations) > 0 {
 		return nil, f, err
 	}
@@ -146,7 +163,7 @@ func Compile(text string) (*Schema, *violation.List, error) {
 		return nil, f, nil
 	}
 	r := newRules(schema, x.stop)
-	r.weight = used.weight
+	r.weight = used.Weight()
 	for _, s := range r.known {
 		takeOver(s)
 	}
@@ -223,44 +240,49 @@ func MetaViolations(tree *jsontree.Value, text string) (*violation.List, error) 
 	if limits(tree, text[tree.From:tree.To]) != nil {
 		return &violation.List{}, nil
 	}
-	_, _, found, err := wellFormed(tree, text)
+	_, found, err := wellFormed(tree, text, &pattern.Set{})
 	return found, err
 }
 
-// wellFormed checks a schema with the meta-schema of its draft, and returns the text for the compiler, and its regular expressions.
-func wellFormed(tree *jsontree.Value, text string) (string, *expressions, *violation.List, error) {
+// wellFormed checks a schema with the meta-schema of its draft, and returns the text for the compiler. It adds the regular expressions of
+// the schema to used.
+func wellFormed(tree *jsontree.Value, text string, used *pattern.Set) (string, *violation.List, error) {
 	draft, version := jsonschema.Draft7, 7
 	if named := tree.Member("$schema"); named != nil {
 		if draft, version = draftOf(named); draft == nil {
-			return "", nil, violation.NewList("/$schema", "$schema",
+			return "", violation.NewList("/$schema", "$schema",
 				"is not one of the drafts that are known: draft-04, draft-06, draft-07, 2019-09, 2020-12"), nil
 		}
 	}
-	p := &preparation{
-		text: text, version: version, found: &violation.List{}, anchors: map[string]string{},
-		expressions: &expressions{known: map[string]expression{}},
-	}
+	p := &preparation{text: text, version: version, found: &violation.List{}, anchors: map[string]string{}, expressions: used, enums: map[string]bool{}}
 	prepared := string(p.schema(nil, tree, "", documentURL))
-	if p.expressions.tooHeavy() {
-		return "", nil, violation.NewList("", "pattern", "has regular expressions that take too much memory together"), nil
+	if used.TooHeavy() {
+		return "", violation.NewList("", "pattern", "has regular expressions that take too much memory together"), nil
 	}
 	if p.tooLarge {
-		return "", nil, p.found, nil
+		return "", p.found, nil
 	}
 	// The draft's own schema is precompiled and uses Go's regular expressions only: p reports the violations of expressions.
 	meta, err := jsonschema.NewCompiler().Compile(draft.URL())
 	if err != nil {
-		return "", nil, nil, fmt.Errorf("compiling a meta-schema: %w", err)
+		return "", nil, fmt.Errorf("compiling a meta-schema: %w", err)
 	}
-	found, err := newRules(meta, nil).Validate(tree)
+	all, err := newRules(meta, nil).Validate(tree)
 	if errors.Is(err, jsontree.ErrTooMuchWork) {
-		return "", nil, violation.NewList("", "schema", err.Error()), nil
+		return "", violation.NewList("", "schema", err.Error()), nil
 	}
 	if err != nil {
-		return "", nil, nil, err
+		return "", nil, err
+	}
+	// The library's meta-schemas of draft-06 and draft-07 are stricter than the drafts, and CONTRACT section 11 than draft-04.
+	found := &violation.List{Truncated: all.Truncated}
+	for _, v := range all.Violations {
+		if !p.enums[v.Pointer] || v.Keyword != "minItems" && v.Keyword != "uniqueItems" {
+			found.Add(v)
+		}
 	}
 	found.Join(p.found)
-	return prepared, p.expressions, found, nil
+	return prepared, found, nil
 }
 
 // draftOf returns the draft that $schema names and its number, nil for an unknown draft.

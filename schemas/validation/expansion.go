@@ -80,7 +80,7 @@ func addProperties(s *jsonschema.Schema, add func(*jsonschema.Schema, *step)) {
 		add(s.Properties[name], &step{name: name})
 	}
 	for _, p := range patternsOf(s) {
-		add(p.schema, &step{key: p.expression.String(), pattern: func(name string) bool { return p.expression.match(name, &atomic.Bool{}) }})
+		add(p.schema, &step{key: p.expression.String(), pattern: func(name string) bool { return p.expression.Match(name, &atomic.Bool{}) }})
 	}
 	if additional := additionalOf(s); additional != nil {
 		add(additional, &step{owner: s})
@@ -106,12 +106,10 @@ func addItems(s *jsonschema.Schema, add func(*jsonschema.Schema, *step)) {
 	add(s.UnevaluatedItems, &step{item: true, owner: s, key: "unevaluatedItems"})
 }
 
-// patternsOf returns the patternProperties of a schema, those that the library matches and the others, in a fixed order.
+// patternsOf returns the patternProperties of a schema, in a fixed order. Those of a meta-schema, which only the library matches, are
+// none.
 func patternsOf(s *jsonschema.Schema) []patternSchema {
 	all := slices.Clone(extensionOf(s).patterns)
-	for regex, schema := range s.PatternProperties {
-		all = append(all, patternSchema{linear{Regexp: regex}, schema})
-	}
 	slices.SortFunc(all, func(a, b patternSchema) int { return cmp.Compare(a.expression.String(), b.expression.String()) })
 	return all
 }
@@ -151,8 +149,8 @@ func (a *step) overlaps(b *step) bool {
 
 // hasProperty reports whether a schema has rules for a property of its own.
 func hasProperty(s *jsonschema.Schema, name string) bool {
-	return s.Properties[name] != nil || slices.ContainsFunc(patternsOf(s), func(p patternSchema) bool {
-		return p.expression.match(name, &atomic.Bool{})
+	return propertiesOf(s)[name] != nil || slices.ContainsFunc(patternsOf(s), func(p patternSchema) bool {
+		return p.expression.Match(name, &atomic.Bool{})
 	})
 }
 

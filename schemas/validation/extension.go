@@ -3,6 +3,7 @@ package validation
 import (
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,20 +11,21 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
+	"tutti/schemas/pattern"
 	"tutti/schemas/violation"
 )
 
-// regexKeyword is an added keyword in the schema that the library compiles. It holds the expressions that the library must not compile:
-// those that Go's regexp does not support, and large ones. Its members are pattern, patterns (each with its pattern and its schema) and
-// additionalProperties, which depends on the patterns.
-const regexKeyword = "tutti:regex"
+// ownKeyword is an added keyword in the schema that the library compiles. It holds what the library must not compile: regular
+// expressions, and an empty enum. Its members are pattern, patterns (each with its pattern and its schema), additionalProperties, which
+// depends on the patterns, and nothing, which no value satisfies.
+const ownKeyword = "tutti:own"
 
 // stopped ends a validation whose time is over: the library converts a panic with it into the error of Validate.
 const stopped = jsonschema.InfiniteLoopError("stopped")
 
-// extensions compiles regexKeyword, and adds to every schema that applies other schemas a check whether the validation was stopped.
+// extensions compiles ownKeyword, and adds to every schema that applies other schemas a check whether the validation was stopped.
 type extensions struct {
-	expressions *expressions
+	expressions *pattern.Set
 	stop        *atomic.Bool
 }
 
@@ -31,26 +33,26 @@ var _ jsonschema.ExtCompiler = extensions{}
 
 // Compile returns the extension of a schema, nil when it needs none.
 func (x extensions) Compile(ctx jsonschema.CompilerContext, m map[string]any) (jsonschema.ExtSchema, error) {
-	own, _ := m[regexKeyword].(map[string]any)
+	own, _ := m[ownKeyword].(map[string]any)
 	if own == nil && !slices.ContainsFunc(applicators(), func(name string) bool { return m[name] != nil }) {
 		return nil, nil
 	}
-	e := &extension{stop: x.stop}
+	e := &extension{stop: x.stop, nothing: own["nothing"] != nil}
 	if text, ok := own["pattern"].(string); ok {
-		e.pattern = x.expressions.known[text]
+		e.pattern = x.expressions.Known(text)
 	}
 	patterns, _ := own["patterns"].([]any)
 	for i, p := range patterns {
 		text, _ := p.(map[string]any)["pattern"].(string)
-		schema, err := ctx.Compile(regexKeyword+"/patterns/"+strconv.Itoa(i)+"/schema", false)
+		schema, err := ctx.Compile(ownKeyword+"/patterns/"+strconv.Itoa(i)+"/schema", false)
 		if err != nil {
 			return nil, err
 		}
-		e.patterns = append(e.patterns, patternSchema{x.expressions.known[text], schema})
+		e.patterns = append(e.patterns, patternSchema{x.expressions.Known(text), schema})
 	}
 	if own["additionalProperties"] != nil {
 		var err error
-		if e.additional, err = ctx.Compile(regexKeyword+"/additionalProperties", false); err != nil {
+		if e.additional, err = ctx.Compile(ownKeyword+"/additionalProperties", false); err != nil {
 			return nil, err
 		}
 	}
@@ -67,15 +69,17 @@ func applicators() []string {
 }
 
 type patternSchema struct {
-	expression expression
+	expression *pattern.Expression
 	schema     *jsonschema.Schema
 }
 
-// extension has the checks of one schema that the library does not make: those with other regular expressions, and those that apply one
-// schema to any number of parts, which end after as many failures as are reported.
+// extension has the checks of one schema that the library does not make: those of ownKeyword, those that apply one schema to any number of
+// parts, which end after as many failures as are reported, and those of a property with an empty name.
 type extension struct {
-	stop       *atomic.Bool
-	pattern    expression
+	stop *atomic.Bool
+	// nothing is set for an empty enum.
+	nothing    bool
+	pattern    *pattern.Expression
 	patterns   []patternSchema
 	additional *jsonschema.Schema
 	// named are the properties of the schema, to which additional does not apply; paths are their locations in the schema and in a value.
@@ -85,6 +89,9 @@ type extension struct {
 	items   *jsonschema.Schema
 	from    int
 	keyword string
+	// names applies to the names of properties, unevaluated to an empty-named property that no other keyword evaluates: the library would
+	// locate the failures of both at the object itself.
+	names, unevaluated *jsonschema.Schema
 }
 
 // propertyPath has the name of a property as the library writes it in locations: below "properties", and in a value.
@@ -97,15 +104,12 @@ var _ jsonschema.ExtSchema = (*extension)(nil)
 
 // takeOver moves the checks that the library would make without a limit of failures to the extension of a compiled schema.
 func takeOver(s *jsonschema.Schema) {
-	e, ok := s.Extensions[regexKeyword].(*extension)
+	e, ok := s.Extensions[ownKeyword].(*extension)
 	if !ok {
 		return // it applies no other schemas, or it is a meta-schema
 	}
 	if additional, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
 		e.additional, s.AdditionalProperties = additional, nil
-	}
-	if e.additional != nil || s.PatternProperties != nil {
-		e.patterns, s.PatternProperties = patternsOf(s), nil
 	}
 	// The library would escape the name of each property twice for each value.
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -113,6 +117,8 @@ func takeOver(s *jsonschema.Schema) {
 		e.paths = append(e.paths, propertyPath{name, "properties/" + pointer, pointer, s.Properties[name]})
 	}
 	e.named, s.Properties = s.Properties, nil
+	e.names, s.PropertyNames = s.PropertyNames, nil
+	e.unevaluated = s.UnevaluatedProperties
 	e.keyword = "items"
 	switch items := s.Items.(type) {
 	case *jsonschema.Schema:
@@ -133,9 +139,12 @@ func takeOver(s *jsonschema.Schema) {
 func (e *extension) Validate(ctx jsonschema.ValidationContext, v any) error {
 	f := applied{ctx: ctx, stop: e.stop}
 	f.checkStop()
+	if e.nothing {
+		return ctx.Error("enum", "is empty")
+	}
 	switch v := v.(type) {
 	case string:
-		if e.pattern != nil && !e.pattern.match(v, e.stop) {
+		if e.pattern != nil && !e.pattern.Match(v, e.stop) {
 			return ctx.Error("pattern", "does not match")
 		}
 	case []any:
@@ -150,8 +159,12 @@ func (e *extension) Validate(ctx jsonschema.ValidationContext, v any) error {
 				f.apply(p.schema, p.location, part, p.pointer)
 			}
 		}
-		if e.patterns != nil || e.additional != nil {
+		if e.patterns != nil || e.additional != nil || e.names != nil {
 			e.members(&f, v)
+		}
+		if part, ok := v[""]; ok && e.unevaluated != nil && unevaluated(ctx, "") {
+			ctx.EvaluatedProp("")
+			f.apply(e.unevaluated, "unevaluatedProperties", part, emptyName)
 		}
 	}
 	return f.error()
@@ -163,9 +176,12 @@ func (e *extension) members(f *applied, object map[string]any) {
 		slices.Sort(names) // so that the same failures are reported each time
 	}
 	for _, name := range names {
+		if e.names != nil {
+			f.apply(e.names, "propertyNames", name, escapeName(name))
+		}
 		_, known := e.named[name]
 		for _, p := range e.patterns {
-			if p.expression.match(name, e.stop) {
+			if p.expression.Match(name, e.stop) {
 				known = true
 				f.ctx.EvaluatedProp(name)
 				f.apply(p.schema, "patternProperties/-", object[name], escapeName(name))
@@ -176,6 +192,11 @@ func (e *extension) members(f *applied, object map[string]any) {
 			f.apply(e.additional, "additionalProperties", object[name], escapeName(name))
 		}
 	}
+}
+
+// unevaluated reports whether no keyword has evaluated a property so far. The library does not export it.
+func unevaluated(ctx jsonschema.ValidationContext, name string) bool {
+	return reflect.ValueOf(ctx).FieldByName("result").FieldByName("unevalProps").MapIndex(reflect.ValueOf(name)).IsValid()
 }
 
 // applied collects the failures of the parts of one value.
@@ -236,7 +257,7 @@ func escapeName(name string) string {
 
 // extensionOf returns the extension of a compiled schema, an empty one when it has none.
 func extensionOf(s *jsonschema.Schema) *extension {
-	if e, ok := s.Extensions[regexKeyword].(*extension); ok {
+	if e, ok := s.Extensions[ownKeyword].(*extension); ok {
 		return e
 	}
 	return &extension{}

@@ -7,21 +7,25 @@ import (
 
 	"tutti/internal/core"
 	"tutti/schemas/jsontree"
+	"tutti/schemas/pattern"
 	"tutti/schemas/violation"
 )
 
 // preparation rewrites a schema for the library, where the library behaves differently from CONTRACT section 7:
-//   - Expressions that the library must not compile are moved to regexKeyword.
+//   - Regular expressions are moved to ownKeyword: they mean what ECMA-262 says, not what Go says.
+//   - An empty enum, which the library ignores, is moved there too. A value that an enum has twice is written once.
 //   - false as additionalProperties or additionalItems becomes nothing, so that each property or item is one violation.
 //   - contentEncoding, contentMediaType and regexProperties are omitted: the first two are annotations here, and regexProperties
 //     is a keyword of the library only.
 type preparation struct {
 	text        string
 	version     int
-	expressions *expressions
+	expressions *pattern.Set
 	// anchors are the pointers to the schema's anchors by URL, to find duplicates.
 	anchors map[string]string
 	found   *violation.List
+	// enums are the pointers to the enums that are written in another way.
+	enums map[string]bool
 	// tooLarge is true when an expression must not even be compiled to see whether it is valid.
 	tooLarge bool
 }
@@ -56,19 +60,19 @@ func (p *preparation) schema(dst []byte, v *jsontree.Value, pointer, base string
 		dst = append(jsontree.AppendString(dst, m.Name), ':')
 		dst = p.keyword(dst, m, string(jsontree.PointerToken([]byte(pointer), m.Name)), base)
 	}
-	if moved != nil {
+	if len(moved) > 0 {
 		if !first {
 			dst = append(dst, ',')
 		}
-		dst = p.regexes(append(append(dst, '"'), regexKeyword+`":{`...), v, moved, pointer, base)
+		dst = p.own(append(append(dst, '"'), ownKeyword+`":{`...), v, moved, pointer, base)
 	}
 	return append(dst, '}')
 }
 
-// dropped reports whether a member of a schema is omitted or moved to regexKeyword.
+// dropped reports whether a member of a schema is omitted or moved to ownKeyword.
 func (p *preparation) dropped(m *jsontree.Member, moved map[string]bool) bool {
 	switch m.Name {
-	case regexKeyword, "regexProperties":
+	case ownKeyword, "regexProperties":
 		return true
 	case "contentEncoding", "contentMediaType":
 		return m.Value.Kind == jsontree.KindString
@@ -91,7 +95,9 @@ func (p *preparation) list(dst []byte, v *jsontree.Value, pointer, base string) 
 // keyword writes the value of a keyword.
 func (p *preparation) keyword(dst []byte, m *jsontree.Member, pointer, base string) []byte {
 	switch m.Name {
-	case "const", "enum", "default", "examples":
+	case "enum":
+		return p.enum(dst, &m.Value, pointer)
+	case "const", "default", "examples":
 		return append(dst, p.text[m.Value.From:m.Value.To]...)
 	case "additionalProperties", "additionalItems":
 		if m.Value.Kind == jsontree.KindBool && m.Value.Text == "false" {
@@ -103,6 +109,24 @@ func (p *preparation) keyword(dst []byte, m *jsontree.Member, pointer, base stri
 		}
 	}
 	return p.schema(dst, &m.Value, pointer, base)
+}
+
+// enum writes the values of an enum, each once: since draft-06 they should be unique, but need not be.
+func (p *preparation) enum(dst []byte, v *jsontree.Value, pointer string) []byte {
+	known := map[string]bool{}
+	var values []string
+	for i := range v.Items() {
+		text := p.text[v.Items()[i].From:v.Items()[i].To]
+		if p.version == 4 || !known[text] {
+			values = append(values, text)
+		}
+		known[text] = true
+	}
+	if len(values) == len(v.Items()) {
+		return append(dst, p.text[v.From:v.To]...)
+	}
+	p.enums[pointer] = true
+	return append(append(append(dst, '['), strings.Join(values, ",")...), ']')
 }
 
 // named writes schemas by their names.
@@ -145,37 +169,28 @@ func (p *preparation) anchor(url, name, pointer string) {
 	p.anchors[url] = pointer
 }
 
-// moved checks the expressions of a schema and returns the keywords that are moved to regexKeyword, nil when there is none.
+// moved checks the expressions of a schema and returns the keywords that are moved to ownKeyword, nil when there is none.
 func (p *preparation) moved(v *jsontree.Value, pointer string) map[string]bool {
-	var moved map[string]bool
-	move := func(names ...string) {
-		if moved == nil {
-			moved = map[string]bool{}
-		}
-		for _, name := range names {
-			moved[name] = true
-		}
-	}
-	if pattern := v.Member("pattern"); pattern != nil && pattern.Kind == jsontree.KindString {
-		compiled, err := p.expressions.compile(pattern.Text)
+	moved := map[string]bool{}
+	if text := v.Member("pattern"); text != nil && text.Kind == jsontree.KindString {
+		_, err := p.expressions.Compile(text.Text)
 		p.reportInvalid(err, pointer+"/pattern", "format", "")
-		if err != nil || !compiled.native() {
-			move("pattern")
-		}
+		moved["pattern"] = true
 	}
 	if patterns := v.Member("patternProperties"); patterns != nil && patterns.Kind == jsontree.KindObject {
 		for i := range patterns.Members() {
 			name := patterns.Members()[i].Name
-			compiled, err := p.expressions.compile(name)
+			_, err := p.expressions.Compile(name)
 			if p.version == 4 {
 				p.reportInvalid(err, pointer+"/patternProperties", "pattern", ": "+violation.Quoted(name))
 			} else {
 				p.reportInvalid(err, string(jsontree.PointerToken([]byte(pointer+"/patternProperties"), name)), "propertyNames", "")
 			}
-			if err != nil || !compiled.native() {
-				move("patternProperties", "additionalProperties")
-			}
+			moved["patternProperties"], moved["additionalProperties"] = true, true
 		}
+	}
+	if choice := v.Member("enum"); choice != nil && choice.Kind == jsontree.KindArray && len(choice.Items()) == 0 {
+		moved["enum"], p.enums[pointer+"/enum"] = true, true
 	}
 	return moved
 }
@@ -185,19 +200,24 @@ func (p *preparation) reportInvalid(err error, pointer, keyword, shown string) {
 	if err == nil {
 		return
 	}
-	message := "is not a valid regular expression"
-	if errors.Is(err, errTooLarge) {
-		p.tooLarge = true
-		message = err.Error()
-	}
+	message := expressionFault(err)
+	p.tooLarge = p.tooLarge || errors.Is(err, pattern.ErrTooLarge)
 	if keyword == "propertyNames" {
 		message = "its name " + message
 	}
 	p.found.Add(core.Violation{Pointer: pointer, Message: message + shown, Keyword: keyword})
 }
 
-// regexes writes the value of regexKeyword after its opening brace.
-func (p *preparation) regexes(dst []byte, v *jsontree.Value, moved map[string]bool, pointer, base string) []byte {
+// expressionFault completes "the value …" with the reason why it is no regular expression.
+func expressionFault(err error) string {
+	if refused, ok := errors.AsType[*pattern.SyntaxError](err); ok {
+		return "is not a valid regular expression: " + refused.Error()
+	}
+	return err.Error()
+}
+
+// own writes the value of ownKeyword after its opening brace.
+func (p *preparation) own(dst []byte, v *jsontree.Value, moved map[string]bool, pointer, base string) []byte {
 	var parts []string
 	if moved["pattern"] {
 		parts = append(parts, `"pattern":`+string(jsontree.AppendString(nil, v.Member("pattern").Text)))
@@ -215,6 +235,9 @@ func (p *preparation) regexes(dst []byte, v *jsontree.Value, moved map[string]bo
 			parts = append(parts, `"additionalProperties":`+
 				string(p.keyword(nil, &jsontree.Member{Name: "additionalProperties", Value: *additional}, pointer+"/additionalProperties", base)))
 		}
+	}
+	if moved["enum"] {
+		parts = append(parts, `"nothing":true`)
 	}
 	return append(append(dst, strings.Join(parts, ",")...), '}')
 }

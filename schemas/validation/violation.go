@@ -2,7 +2,6 @@ package validation
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math/big"
 	"net/url"
@@ -15,6 +14,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/schemas/jsontree"
+	"tutti/schemas/pattern"
 	"tutti/schemas/violation"
 )
 
@@ -89,7 +89,9 @@ func (r *Schema) failures(e *jsonschema.ValidationError, root *jsontree.Value, a
 	}
 	if len(e.Causes) > 0 && keyword != "anyOf" && keyword != "oneOf" && keyword != "minContains" {
 		for _, cause := range e.Causes {
-			r.failures(cause, root, all)
+			if !r.consequence(cause, e) {
+				r.failures(cause, root, all)
+			}
 		}
 		return
 	}
@@ -99,6 +101,36 @@ func (r *Schema) failures(e *jsonschema.ValidationError, root *jsontree.Value, a
 	f := r.failureOf(e, root)
 	f.schema, f.keyword, f.path = s, keyword, path
 	*all = append(*all, f)
+}
+
+// consequence reports whether a cause of an error of a schema only follows from another one: a failed part of the schema, such as then,
+// leaves the properties and items that it describes unevaluated.
+func (r *Schema) consequence(cause, e *jsonschema.ValidationError) bool {
+	const keyword = "/unevaluated"
+	own := strings.TrimPrefix(cause.KeywordLocation, e.KeywordLocation)
+	if !strings.HasPrefix(own, keyword) || !slices.ContainsFunc(e.Causes, func(other *jsonschema.ValidationError) bool {
+		return !strings.HasPrefix(strings.TrimPrefix(other.KeywordLocation, e.KeywordLocation), keyword)
+	}) {
+		return false
+	}
+	token, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(cause.InstanceLocation, e.InstanceLocation), "/"), "/")
+	s := r.known[strings.TrimSuffix(cause.AbsoluteKeywordLocation, own)]
+	return s != nil && describes(s, unescaped(token), strings.HasPrefix(own, "/unevaluatedItems"))
+}
+
+// describes reports whether a schema, or one that it applies to the same value, has a keyword for a property or an item.
+func describes(s *jsonschema.Schema, name string, item bool) bool {
+	index, err := strconv.Atoi(name)
+	item = item && err == nil
+	own := extensionOf(s)
+	prefix, _ := s.Items.([]*jsonschema.Schema)
+	switch {
+	case item && (own.items != nil || s.Contains != nil || index < max(len(prefix), len(s.PrefixItems))):
+		return true
+	case !item && (own.additional != nil || hasProperty(s, name)):
+		return true
+	}
+	return slices.ContainsFunc(edgesOf(s), func(e edge) bool { return e.step == nil && !e.dynamic && describes(e.schema, name, item) })
 }
 
 // keywordOf splits the location of what failed into that of a schema, a keyword and the path in the keyword's value.
@@ -300,13 +332,16 @@ func (f *failure) scalar() string {
 	case "const":
 		return "must be " + jsontree.Format(s.Constant[0])
 	case "enum":
+		if len(s.Enum) == 0 {
+			return "has no valid value: the enum of the schema is empty"
+		}
 		return "must be one of " + enumeration(s.Enum)
 	case "format":
 		if s.Format != "regex" {
 			return "is not a valid " + s.Format
 		}
-		if _, err := compileRegex(v.Text); errors.Is(err, errTooLarge) {
-			return err.Error()
+		if _, err := pattern.Compile(v.Text); err != nil {
+			return expressionFault(err)
 		}
 		return "is not a valid regular expression"
 	case "pattern":
@@ -412,6 +447,9 @@ func plausible(s *jsonschema.Schema, v *jsontree.Value, strict bool) bool {
 
 // possible reports whether the constants of a schema allow a value or, when not strict, a value of its kind.
 func possible(s *jsonschema.Schema, v *jsontree.Value, strict bool) bool {
+	if extensionOf(s).nothing {
+		return false
+	}
 	for _, choice := range [][]any{s.Constant, s.Enum} {
 		if choice == nil || slices.ContainsFunc(choice, v.Equals) {
 			continue

@@ -11,6 +11,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index/elastic"
 	"tutti/internal/index/elastic/flavour"
+	"tutti/internal/index/mapping"
 	"tutti/internal/upstream"
 )
 
@@ -44,6 +45,13 @@ func Connection(cfg config.Index) elastic.Connection {
 		URLs: cfg.URLs(), Username: cfg.Username, Password: cfg.Password.Reveal(), APIKey: cfg.APIKey.Reveal(), CAFile: cfg.CAFile,
 		AWS: elastic.SignFor(cfg.AWS.Region, cfg.AWS.Service),
 	}
+}
+
+// Limits returns the limits of an index that tutti makes with a configuration.
+func Limits(cfg config.Index) mapping.Limits {
+	l := mapping.DefaultLimits()
+	l.Fields, l.Nested, l.Objects = cfg.Limits.Fields, cfg.Limits.NestedFields, cfg.Limits.NestedObjects
+	return l
 }
 
 func (e *engine) close() {

@@ -3,20 +3,23 @@ package check
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/protocol"
+	"tutti/schemas"
 )
 
 func repositoryProbe(r config.Repository, opts Options, look inspectStore) probe {
 	subject, host := "repository "+r.Code, hostOf(r.URL)
 	if r.Type == core.TypeLocal {
-		return func(context.Context) []Finding { return []Finding{{subject, StatusOK, builtInState(look), ""}} }
+		return func(context.Context) []Finding { return builtIn(subject, look) }
 	}
 	return func(ctx context.Context) []Finding {
 		kind := protocol.Of(r.Type)
@@ -52,6 +55,47 @@ func unlisted(subject string, r config.Repository, kind upstream.Type, listed []
 		subject, StatusWarn, "does not list " + count(len(missing), "excluded "+kind.Organization, "excluded "+kind.Organizations) + ", such as " + missing[0],
 		"compare exclude.organizations with the repository; ids are case-sensitive",
 	}}
+}
+
+// builtIn returns the findings of the built-in repository: its state, stored analyses that the rules of today refuse, and analysis types
+// that cannot be registered any more.
+func builtIn(subject string, look inspectStore) []Finding {
+	found := []Finding{{subject, StatusOK, builtInState(look), ""}}
+	r, err := look()
+	if err != nil {
+		return found
+	}
+	a := r.Analyses
+	if a.NotObjects > 0 {
+		found = append(found, Finding{
+			subject, StatusWarn, count(a.NotObjects, "stored analysis has", "stored analyses have") +
+				" an experiment, or the info of a file, that is not an object, and cannot be indexed: " + namedOf(a.Named, a.NotObjects),
+			"replace or patch them",
+		})
+	}
+	if a.Cut {
+		found = append(found, Finding{
+			subject, StatusWarn, "in its time this check read only the first " + count(a.Read, "analysis", "analyses") + ": later ones may have such values too", "",
+		})
+	}
+	for _, t := range a.Types {
+		if fault := schemas.Fault(t.Schema); fault != "" {
+			found = append(found, Finding{
+				subject, StatusWarn, fmt.Sprintf("version %d of the analysis type %q stays as it was registered, but could not be registered now: %s", t.Version, t.Name, fault),
+				"register a corrected version",
+			})
+		}
+	}
+	return found
+}
+
+// namedOf joins the names of some of n things.
+func namedOf(names []string, n int) string {
+	text := strings.Join(names, ", ")
+	if more := n - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // builtInState describes the built-in repository. Problems of its store are findings of the store.

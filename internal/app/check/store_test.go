@@ -140,3 +140,34 @@ func TestPostgresThatCannotBeReached(t *testing.T) {
 	wantLines(t, of(report, "store"), "fail: 127.0.0.1:* does not answer: nothing listens there -> check host and port, and that the service runs")
 	wantLines(t, of(report, "repository local"), "ok: built in")
 }
+
+// TestStoredBeforeTheRules: stored analyses that the rules of today refuse, and types that could not be registered now, are listed.
+func TestStoredBeforeTheRules(t *testing.T) {
+	dir := t.TempDir()
+	s, end := openStore(t, dir)
+	execute(t, s, aStudy)
+	for i, body := range []string{
+		`{"experiment":{},"files":[{"info":{}},{}]}`, `{"experiment":"x","files":[]}`, `{"experiment":{},"files":[{},{"info":"x"}]}`,
+		`{"experiment":{},"files":[{"info":null}]}`, `{"files":[{"a":[]}]}`,
+	} {
+		execute(t, s, fmt.Sprintf("INSERT INTO analysis (id, study, state, type_name, type_version, updated_at, body) VALUES ('a%d', 'S', 'PUBLISHED', 't', 1, 1, CAST('%s' AS BLOB))", i, body))
+	}
+	for i, schema := range []string{
+		`{"type":"object","required":["experiment"],"properties":{"experiment":{"pattern":"^\\s"}}}`,
+		`{"type":"object","required":["experiment"],"properties":{"experiment":{"type":"string"}}}`,
+		`{"type":"object","required":["experiment"],"properties":{"experiment":{},"a":{"pattern":"a\\z"}}}`,
+	} {
+		execute(t, s, fmt.Sprintf("INSERT INTO analysis_type_name (name, latest) VALUES ('t%d', 2)", i))
+		for version := 1; version < 3; version++ {
+			execute(t, s, fmt.Sprintf("INSERT INTO analysis_type (name, version, created_at, options, schema) VALUES ('t%d', %d, 1, '{}', '%s')", i, version, schema))
+		}
+	}
+	end()
+	report := check.Run(t.Context(), builtInConfig(t, dir, ""), check.Options{})
+	wantLines(t, of(report, "repository local"),
+		"ok: built in, with 1 study",
+		"warn: 3 stored analyses have an experiment, or the info of a file, that is not an object, and cannot be indexed: S/a1, S/a2, S/a3 -> replace or patch them",
+		`warn: version 2 of the analysis type "t1" stays as it was registered, but could not be registered now: /properties/experiment accepts no object, but experiment is an object in every analysis -> register a corrected version`,
+		`warn: version 2 of the analysis type "t2" stays as it was registered, but could not be registered now: /properties/a/pattern is not a valid regular expression: it has \z, which ECMA-262 does not know; the end of a text is $ -> register a corrected version`,
+	)
+}

@@ -151,7 +151,7 @@ func Engine(cfg config.Config) (*shared.Index, error) {
 
 func connect(cfg config.Config) (*elastic.Index, error) {
 	c := cfg.Index
-	return elastic.New(elastic.Config{Connection: check.Connection(c), Shards: c.Shards, Replicas: c.Replicas})
+	return elastic.New(elastic.Config{Connection: check.Connection(c), Shards: c.Shards, Replicas: c.Replicas, Limits: check.Limits(c)})
 }
 
 // Adopted is the result of Adopt.

@@ -7,6 +7,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index/elastic/search"
 	"tutti/internal/index/elastic/transport"
+	"tutti/internal/index/mapping"
 )
 
 const (
@@ -40,6 +41,8 @@ type Config struct {
 	Shards int
 	// Replicas is the number of copies of each shard besides the primary; 0 means none.
 	Replicas int
+	// Limits are those of an index created by Ensure, unless its mapping file has others; zero means mapping.DefaultLimits.
+	Limits mapping.Limits
 	// Compress sends bulk bodies compressed with gzip. It pays off only where the network is the bottleneck.
 	Compress bool
 	// CursorKey, of CursorKeyBytes bytes, encrypts the values in Hit.Sort that callers must not read. Processes with the same key
@@ -58,6 +61,9 @@ func (c *Config) validate() error {
 	}
 	if c.Shards == 0 {
 		c.Shards = DefaultShards
+	}
+	if c.Limits == (mapping.Limits{}) {
+		c.Limits = mapping.DefaultLimits()
 	}
 	if c.Grown == nil {
 		c.Grown = func(string) {}

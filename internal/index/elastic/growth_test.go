@@ -14,6 +14,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic"
+	"tutti/internal/index/mapping"
 )
 
 // script is a cluster that returns its responses in order and records the requests.
@@ -205,10 +206,12 @@ func TestGrowFails(t *testing.T) {
 		{"too many fields", []answer{first, {200, smallTree}, limit, limit}, core.Result{
 			Outcome: core.OutcomeRejected,
 			Type:    "illegal_argument_exception", Reason: "Limit of total fields [1000] has been exceeded",
+			Hint: mapping.RejectionHint("Limit of total fields [1000] has been exceeded"),
 		}},
 		{"too deep, as Elasticsearch 8 answers", []answer{first, {200, smallTree}, depth, depth}, core.Result{
 			Outcome: core.OutcomeRejected,
 			Type:    "mapper_parsing_exception", Reason: "Failed to parse mapping: Limit of mapping depth [20] has been exceeded",
+			Hint: mapping.RejectionHint("Limit of mapping depth [20]"),
 		}},
 		{"the mapping does not explain it", []answer{
 			first,

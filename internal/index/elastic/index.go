@@ -36,7 +36,7 @@ func New(cfg Config) (*Index, error) {
 		return nil, err
 	}
 	return &Index{
-		Admin:    admin.New(client, meta, admin.Config{Shards: cfg.Shards, Replicas: cfg.Replicas, Logger: cfg.Logger, Now: cfg.Now}),
+		Admin:    admin.New(client, meta, admin.Config{Shards: cfg.Shards, Replicas: cfg.Replicas, Limits: cfg.Limits, Logger: cfg.Logger, Now: cfg.Now}),
 		Writer:   write.New(client, meta, write.Config{Compress: cfg.Compress, Logger: cfg.Logger, Now: cfg.Now}),
 		Reader:   read.New(client, meta),
 		Searcher: searcher,

@@ -49,7 +49,7 @@ func TestRejectedDocuments(t *testing.T) {
 	longest, long := strings.Repeat("x", 32_760), strings.Repeat("x", 32_767)
 	levels := func(n int) string { return strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n) }
 	var nested strings.Builder
-	for i := range 60 {
+	for i := range 210 {
 		fmt.Fprintf(&nested, `"nested%d":[{"a":1}],`, i)
 	}
 	tests := []struct {
@@ -75,10 +75,10 @@ func TestRejectedDocuments(t *testing.T) {
 		{"long name in a free-form object", `{"f":{"` + long + `":"x"}}`, on(illegalArgument, parsing, parsing), "immense", "the free-form object f has"},
 		{"free-form object of 25 levels", `{"f":` + levels(25) + `}`, on("", parsing, parsing), "maximum depth limit of [20]", ""},
 		{"free-form object of 399 levels", `{"f":` + levels(399) + `}`, on("", parsing, parsing), "maximum depth limit of [20]", ""},
-		{"fields of 25 levels", levels(25), on(illegalArgument, illegalArgument, mapperParsing), "Limit of mapping depth [20]", ""},
+		{"fields of 25 levels", levels(25), on(illegalArgument, illegalArgument, mapperParsing), "Limit of mapping depth [20]", "at most 20 levels"},
 		{"fields of 400 levels", levels(400), illegalArgument, "is deeper than any mapping", ""},
-		{"60 nested fields", `{` + nested.String() + `"l":1}`, illegalArgument, "Limit of nested fields [50]", ""},
-		{"10,001 nested elements", `{"n":[` + strings.Repeat(`{"k":"x"},`, 10_000) + `{"k":"x"}]}`, parsing, "allowed limit of [10000]", ""},
+		{"210 nested fields", `{` + nested.String() + `"l":1}`, illegalArgument, "Limit of nested fields [200]", "index.limits.nestedFields"},
+		{"100,001 nested elements", `{"n":[` + strings.Repeat(`{"k":"x"},`, 100_000) + `{"k":"x"}]}`, parsing, "allowed limit of [100000]", "index.limits.nestedObjects"},
 	}
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -49,10 +49,19 @@ func (x *admin) Ensure(_ context.Context, spec index.Spec) error {
 	return x.create(spec, wanted)
 }
 
+// Limits returns the limits of the index of an alias. CodeIndexBlocked when the alias is missing.
+func (x *admin) Limits(_ context.Context, alias string) (mapping.Limits, error) {
+	a, err := x.alias(alias)
+	if err != nil {
+		return mapping.Limits{}, err
+	}
+	return a.limits, nil
+}
+
 // create creates an alias in one transaction.
 func (x *admin) create(spec index.Spec, tree *mapping.Field) error {
 	a := &alias{
-		identity: rand.Text(), terms: map[string]term{}, limits: mapping.LimitsOf(spec.Mapping), segments: newSegmentSet(0),
+		identity: rand.Text(), terms: map[string]term{}, limits: x.cfg.Limits.With(spec.Mapping), segments: newSegmentSet(0),
 	}
 	if problem := a.limits.Exceeded(tree); problem != "" {
 		return core.NewError(core.CodeInvalid, problem)

@@ -25,6 +25,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index"
+	"tutti/internal/index/mapping"
 )
 
 // Config configures an Index. All fields but Dir have a default.
@@ -40,6 +41,8 @@ type Config struct {
 	LoadWait time.Duration
 	// Memory bounds the memory of the large documents that are read at once. Default: no bound.
 	Memory Memory
+	// Limits are those of a new index, unless its mapping file has others. Default mapping.DefaultLimits.
+	Limits mapping.Limits
 	// Grown is called with the alias whose mapping a document or a Swap has changed. It must not block. Default: none.
 	Grown func(alias string)
 	// Logger receives the messages of background work. Default: none.
@@ -57,6 +60,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.LoadWait == 0 {
 		c.LoadWait = 20 * time.Second
+	}
+	if c.Limits == (mapping.Limits{}) {
+		c.Limits = mapping.DefaultLimits()
 	}
 	if c.Memory == nil {
 		c.Memory = unbounded{}

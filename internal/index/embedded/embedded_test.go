@@ -143,7 +143,7 @@ func TestReopen(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	x := open(t, embedded.Config{})
+	x := open(t, embedded.Config{Limits: mapping.Limits{Fields: 1000, Nested: 50, Depth: 20, Objects: 100}})
 	ensure(t, x, index.Spec{Alias: "a", Known: mapping.Song()})
 	var many, nested strings.Builder
 	for i := range 1001 {
@@ -155,11 +155,18 @@ func TestLimits(t *testing.T) {
 	for _, doc := range []string{
 		`{` + many.String() + `"x":1}`, `{` + nested.String() + `"x":1}`,
 		strings.Repeat(`{"x":`, 21) + `1` + strings.Repeat(`}`, 21),
+		`{"new":[` + strings.Repeat(`{"x":1},`, 100) + `{"x":1}]}`, `{"files":[` + strings.Repeat(`{"fileSize":1},`, 100) + `{}]}`,
 	} {
 		results := write(t, x, "a", put("poison", 1, doc), put("good", 1, `{"y":1}`))
-		if results[0].Outcome != core.OutcomeRejected || results[1].Outcome != core.OutcomeIndexed {
+		if results[0].Outcome != core.OutcomeRejected || results[0].Hint == "" || results[1].Outcome != core.OutcomeIndexed {
 			t.Errorf("%.40s: %+v", doc, results)
 		}
+	}
+	if tree, err := x.Mapping(t.Context(), "a"); err != nil || strings.Contains(string(tree), `"new"`) {
+		t.Errorf("a rejected document has changed the mapping: %s, %v", tree, err)
+	}
+	if got := write(t, x, "a", put("fits", 1, `{"new":[`+strings.Repeat(`{"x":1},`, 99)+`{"x":1}]}`)); got[0].Outcome != core.OutcomeIndexed {
+		t.Errorf("%+v", got)
 	}
 	err := x.Ensure(t.Context(), index.Spec{Alias: "b", Mapping: []byte(`{"settings":{"index.mapping.total_fields.limit":1},
 		"mappings":{"properties":{"a":{"type":"text"},"b":{"type":"text"}}}}`)})

@@ -146,6 +146,7 @@ func arenaSize(b core.Batch) int {
 // reject sets the result of a document that can never be stored.
 func reject(r *core.Result, err error) {
 	r.Outcome, r.Type, r.Reason = core.OutcomeRejected, mapping.TypeIllegalArgument, err.Error()
+	r.Hint = mapping.RejectionHint(r.Reason)
 	if parsing, ok := errors.AsType[*mapping.ParsingError](err); ok {
 		r.Type = parsing.Type
 	}
@@ -173,29 +174,44 @@ func checkItem(item core.BatchItem) error {
 func (a *alias) accept(ln *writeScratch, doc []byte) error {
 	tree := a.tree.Load()
 	unknown, err := ln.checker.Check(tree, doc, ln.terms.reset(tree))
-	if err != nil || !unknown {
+	if err != nil {
 		return err
 	}
-	if tree, err = a.grow(doc); err != nil {
-		return err
+	if unknown {
+		return a.grow(ln, doc)
 	}
-	_, err = ln.checker.Check(tree, doc, ln.terms.reset(tree))
-	return err
+	return a.checkObjects(&ln.terms)
 }
 
-// grow adds the fields of doc to the mapping. A document that cannot be stored adds none.
-func (a *alias) grow(doc []byte) (*mapping.Field, error) {
+// checkObjects rejects a document with more objects in nested fields than the index takes.
+func (a *alias) checkObjects(found *termSink) error {
+	if fault := a.limits.ExceededBy(found.Objects); fault != "" {
+		return &mapping.ParsingError{Type: mapping.TypeParsing, Reason: fault}
+	}
+	return nil
+}
+
+// grow adds the fields of doc to the mapping, and collects its terms. A document that cannot be stored adds none.
+func (a *alias) grow(ln *writeScratch, doc []byte) error {
 	a.growth.Lock()
 	defer a.growth.Unlock()
 	grown, added, err := mapping.Grow(a.tree.Load(), doc)
-	if err != nil || added == nil {
-		return grown, err
+	if err != nil {
+		return err
 	}
-	if fault := a.limits.Exceeded(grown); fault != "" {
-		return nil, &mapping.ParsingError{Type: mapping.TypeIllegalArgument, Reason: fault}
+	if added != nil {
+		if fault := a.limits.Exceeded(grown); fault != "" {
+			return &mapping.ParsingError{Type: mapping.TypeIllegalArgument, Reason: fault}
+		}
+	}
+	if _, err := ln.checker.Check(grown, doc, ln.terms.reset(grown)); err != nil {
+		return err
+	}
+	if err := a.checkObjects(&ln.terms); err != nil {
+		return err
 	}
 	a.tree.Store(grown)
-	return grown, nil
+	return nil
 }
 
 // maxTermBytes is the length of the longest value that a scope can select by; organizations and codes are far shorter.
@@ -204,8 +220,11 @@ const maxTermBytes = 2 * core.MaxIDBytes
 // maxTerms is the number of values of a document that scopes can select by.
 const maxTerms = 255
 
-// termSink collects the values that scopes select by: the record's organization and the codes of its repositories.
+// termSink collects the values that scopes select by: the record's organization and the codes of its repositories. It also counts the
+// objects in nested fields.
 type termSink struct {
+	mapping.NestedCounter
+
 	tree     *mapping.Field
 	fields   []*mapping.Field
 	found    []string
@@ -225,7 +244,7 @@ const codeField = "repositories.code"
 const maxInterned = 4096
 
 func (s *termSink) reset(tree *mapping.Field) *termSink {
-	s.found = s.found[:0]
+	s.found, s.Objects = s.found[:0], 0
 	if s.tree != tree {
 		s.tree = tree
 		s.fields = s.fields[:0]
@@ -239,13 +258,7 @@ func (s *termSink) reset(tree *mapping.Field) *termSink {
 	return s
 }
 
-// Enter does nothing: a term counts wherever in the document its field occurs.
-func (s *termSink) Enter(*mapping.Field) {}
-
-// Leave does nothing.
-func (s *termSink) Leave(*mapping.Field) {}
-
-// Value adds the value of a scope field.
+// Value adds the value of a scope field, wherever in the document it occurs.
 func (s *termSink) Value(f *mapping.Field, kind mapping.Kind, raw []byte) {
 	i := slices.Index(s.fields, f)
 	if i < 0 || kind == mapping.KindObject || len(raw) > maxTermBytes || len(s.found) == maxTerms {

@@ -61,6 +61,9 @@ type Checker struct {
 	seeded  bool
 	unknown bool
 	err     *ParsingError
+	// flattened is the field whose value is being skipped, keyed the path in it, with a dot after each name.
+	flattened *Field
+	keyed     []byte
 }
 
 // Check reads doc once. unknown is true when doc has values at paths that known lacks and, by its dynamic settings, accepts (see
@@ -69,7 +72,7 @@ type Checker struct {
 func (c *Checker) Check(known *Field, doc []byte, sink Sink) (unknown bool, err error) {
 	c.scan = scanner{doc: doc}
 	c.sink, c.unknown, c.err = sink, false, nil
-	c.names, c.path = c.names[:0], c.path[:0]
+	c.names, c.path, c.keyed = c.names[:0], c.path[:0], c.keyed[:0]
 	if c.document(known) {
 		return c.unknown, nil
 	}
@@ -274,7 +277,7 @@ func (c *Checker) composite(f *Field, dynamic string) bool {
 	start, limit := c.scan.pos, unlimited
 	switch classOf(f) {
 	case classFlattened:
-		limit = depthLimit(f)
+		limit, c.flattened = depthLimit(f), f
 	case classOpaque, classContainer:
 	default:
 		return c.reject(TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: found an object")

@@ -8,29 +8,73 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Limits bound the mapping that documents can create, as Elasticsearch's settings index.mapping.* of the same names do.
+// Limits bound the mapping that documents can create, and a document, as Elasticsearch's settings index.mapping.* of the same names do.
 type Limits struct {
 	Fields int `json:"totalFields"`
 	Nested int `json:"nestedFields"`
 	Depth  int `json:"depth"`
+	// Objects bounds the objects in nested fields of one document; 0 is no bound, as in embedded indices of earlier releases.
+	Objects int `json:"nestedObjects"`
 }
 
-// LimitsOf returns the limits in the settings beside a user's mapping, by default Elasticsearch's.
-func LimitsOf(body json.RawMessage) Limits {
-	return Limits{
-		Fields: setting(body, "total_fields", 1000),
-		Nested: setting(body, "nested_fields", 50),
-		Depth:  setting(body, "depth", 20),
+// DefaultLimits returns the limits of an index that tutti makes, unless index.limits says otherwise.
+func DefaultLimits() Limits { return Limits{Fields: 5000, Nested: 200, Depth: 20, Objects: 100_000} }
+
+// EngineLimits returns the limits of an index of Elasticsearch whose settings name none.
+func EngineLimits() Limits { return Limits{Fields: 1000, Nested: 50, Depth: 20, Objects: 10_000} }
+
+// limit describes one of Limits.
+type limit struct {
+	// setting is its name in index.mapping.<setting>.limit, key its key in the configuration, "" for none.
+	setting, key string
+	// reason begins the engine's reason of a document that exceeds it, up to the number.
+	reason string
+	what   string
+	value  func(l *Limits) *int
+}
+
+func limits() []limit {
+	return []limit{
+		{"total_fields", "index.limits.fields", "Limit of total fields [", "fields", func(l *Limits) *int { return &l.Fields }},
+		{"nested_fields", "index.limits.nestedFields", "Limit of nested fields [", "fields of lists of objects", func(l *Limits) *int { return &l.Nested }},
+		{"depth", "", "Limit of mapping depth [", "levels of fields", func(l *Limits) *int { return &l.Depth }},
+		{
+			"nested_objects", "index.limits.nestedObjects", "The number of nested documents has exceeded the allowed limit of [",
+			"objects in the lists of one document", func(l *Limits) *int { return &l.Objects },
+		},
 	}
 }
 
-func setting(body json.RawMessage, name string, otherwise int) int {
-	for _, path := range []string{"index.mapping.%s.limit", "mapping.%s.limit", `index\.mapping\.%s\.limit`} {
-		if v := gjson.GetBytes(body, "settings."+fmt.Sprintf(path, name)); v.Int() > 0 {
-			return int(v.Int())
+// With returns the limits, with those that the settings beside a user's mapping have.
+func (l Limits) With(body json.RawMessage) Limits {
+	for _, each := range limits() {
+		for _, path := range []string{"index.mapping.%s.limit", "mapping.%s.limit", `index\.mapping\.%s\.limit`, `mapping\.%s\.limit`} {
+			if v := gjson.GetBytes(body, "settings."+fmt.Sprintf(path, each.setting)); v.Int() > 0 {
+				*each.value(&l) = int(v.Int())
+				break
+			}
 		}
 	}
-	return otherwise
+	return l
+}
+
+// Lower returns the lower one of each limit.
+func (l Limits) Lower(other Limits) Limits {
+	for _, each := range limits() {
+		*each.value(&l) = min(*each.value(&l), *each.value(&other))
+	}
+	return l
+}
+
+// Settings returns the limits as flat settings of an index, without that of the depth, which is the engine's.
+func (l Limits) Settings() map[string]any {
+	settings := map[string]any{}
+	for _, each := range limits() {
+		if each.key != "" {
+			settings["index.mapping."+each.setting+".limit"] = *each.value(&l)
+		}
+	}
+	return settings
 }
 
 // Exceeded returns a message with the limit that tree exceeds, or "".
@@ -54,3 +98,73 @@ func (l Limits) Exceeded(tree *Field) string {
 		return ""
 	}
 }
+
+// ExceededBy returns a message if a document has n objects in nested fields, more than its limit, or "".
+func (l Limits) ExceededBy(n int) string {
+	if l.Objects == 0 || n <= l.Objects {
+		return ""
+	}
+	return fmt.Sprintf("The number of nested documents has exceeded the allowed limit of [%d]. This limit can be set by changing the "+
+		"[index.mapping.nested_objects.limit] index level setting.", l.Objects)
+}
+
+// Parts of the reasons of a value that is longer than Lucene's longest term.
+const (
+	longTermReason = `Document contains at least one immense term in field="`
+	longKeyReason  = `Flattened field [`
+)
+
+// RejectionHint returns what to do about a document that an engine rejected for a reason, "" where the reason is not that of a limit.
+func RejectionHint(reason string) string {
+	for _, each := range limits() {
+		if _, rest, found := strings.Cut(reason, each.reason); found {
+			number, _, _ := strings.Cut(rest, "]")
+			return each.hint(number)
+		}
+	}
+	if _, rest, found := strings.Cut(reason, longTermReason); found {
+		field, _, _ := strings.Cut(rest, `"`)
+		for _, part := range []string{"._valueAndPath", "._value"} { // of a field of OpenSearch's flat_object
+			if object, is := strings.CutSuffix(field, part); is {
+				return longInObject(object)
+			}
+		}
+		return "a value of the field " + field + " has more than 32,766 bytes, the most that the engine indexes: shorten it, or set " +
+			"ignore_above of the field in the mapping file, so that longer values are stored but not searched; then retry"
+	}
+	if _, rest, found := strings.Cut(reason, longKeyReason); found && strings.Contains(rest, "immense") {
+		object, _, _ := strings.Cut(rest, "]")
+		return longInObject(object)
+	}
+	return ""
+}
+
+func (l limit) hint(number string) string {
+	text := "the index takes at most " + number + " " + l.what + ": leave out what is not searched, or map it with enabled: false in the mapping file"
+	if l.key == "" {
+		return text + ", then retry"
+	}
+	return text + "; or raise " + l.key + " and rebuild the index, or the setting index.mapping." + l.setting +
+		".limit where the mapping file or an index of Elasticsearch has it; then retry"
+}
+
+func longInObject(object string) string {
+	return "a value in the free-form object " + object + " has more than 32,766 bytes together with its path, the most that the engine " +
+		"indexes: shorten it, or map the object with enabled: false in the mapping file, so that it is stored but not searched; then retry"
+}
+
+// NestedCounter is a Sink that counts the objects in nested fields, as engines do for their limit.
+type NestedCounter struct{ Objects int }
+
+// Enter counts an object of a nested field.
+func (c *NestedCounter) Enter(f *Field) {
+	if f.Type == Nested {
+		c.Objects++
+	}
+}
+
+// Leave does nothing.
+func (c *NestedCounter) Leave(*Field) {}
+
+// Value does nothing.
+func (c *NestedCounter) Value(*Field, Kind, []byte) {}

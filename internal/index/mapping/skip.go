@@ -3,6 +3,9 @@ package mapping
 import (
 	"bytes"
 	"strconv"
+	"unicode/utf16"
+
+	"tutti/internal/jsontext"
 )
 
 func depthLimit(f *Field) int {
@@ -38,7 +41,10 @@ func (c *Checker) skip(levels int) (valued, ok bool) {
 		})
 		return valued, ok
 	default:
-		kind, _, ok := c.scan.scalar(b)
+		kind, raw, ok := c.scan.scalar(b)
+		if ok && levels != unlimited && len(c.keyed)+len(raw) > maxTermBytes && !c.fits(kind, raw) {
+			return false, false
+		}
 		return kind != KindNull, ok
 	}
 }
@@ -56,9 +62,36 @@ func (c *Checker) skipObject(levels int) (valued, ok bool) {
 			return c.reject(TypeParsing, "keys of a flattened field must not contain a null byte")
 		}
 		typed := isInfo(name) && c.scan.peek() == '{'
+		outer := len(c.keyed)
+		if levels != unlimited {
+			c.keyed = append(append(c.keyed, name...), '.')
+		}
 		value, ok := c.skip(below)
+		c.keyed = c.keyed[:outer]
 		valued = valued || value || typed
 		return ok
 	})
 	return valued, ok && c.closeNames(base)
+}
+
+// fits rejects a value of a flattened field that makes, with its path, a term that is too long for the engine. Longer texts than
+// ignore_above make none.
+func (c *Checker) fits(kind Kind, raw []byte) bool {
+	text := raw
+	if kind == KindString && bytes.IndexByte(raw, '\\') >= 0 {
+		text = jsontext.AppendUnescaped(nil, raw)
+	}
+	units := 0
+	for _, r := range string(text) {
+		units += utf16.RuneLen(r)
+	}
+	if above, err := strconv.Atoi(string(c.flattened.Params["ignore_above"])); err == nil && units > above || kind == KindNull {
+		return true
+	}
+	// The path ends with a dot, as long as the byte between path and value in the term.
+	if len(c.keyed)+len(text) <= maxTermBytes {
+		return true
+	}
+	return c.reject(TypeIllegalArgument, longKeyReason+string(bytes.Join(c.path, []byte(".")))+
+		"] contains one immense field whose keyed encoding is longer than the allowed max length of 32766 bytes")
 }

@@ -69,7 +69,8 @@ func (c *Checker) scalar(f *Field, kind Kind, raw []byte, escaped bool) bool {
 	case cl == classFlattened:
 		return c.reject(TypeParsing, "failed to parse field of type [flattened]: found a concrete value")
 	case len(text) > maxTermBytes && f.Type == Keyword && f.Params["ignore_above"] == nil:
-		return c.reject(TypeIllegalArgument, "Document contains at least one immense term")
+		return c.reject(TypeIllegalArgument, longTermReason+string(bytes.Join(c.path, []byte(".")))+
+			`" (whose UTF8 encoding is longer than the max length 32766), all of which were skipped.`)
 	case !takes(f, cl, kind, text) && string(f.Params["ignore_malformed"]) != "true":
 		return c.reject(TypeParsing, "failed to parse field of type ["+string(f.Type)+"]: value "+preview(text))
 	}

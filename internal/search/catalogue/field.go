@@ -369,3 +369,23 @@ func (f field) description() string {
 	_ = json.Unmarshal(f.mapped.Params["meta"], &meta) // meta without such a text describes nothing
 	return meta.Description
 }
+
+// longest returns the number of characters above which a text of the field counts as missing, "" for no limit.
+func (f field) longest() string {
+	if f.mapped == nil {
+		return ""
+	}
+	return strings.Trim(string(f.mapped.Params["ignore_above"]), `"`)
+}
+
+// withLongest returns a field's description with the length above which a text counts as missing, if there is one.
+func withLongest(description, characters string) string {
+	if characters == "" {
+		return description
+	}
+	note := "A text of more than " + characters + " characters counts as missing."
+	if description == "" {
+		return note
+	}
+	return strings.TrimSuffix(description, ".") + ". " + note
+}

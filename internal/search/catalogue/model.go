@@ -220,6 +220,7 @@ func (m *Model) describe(several map[string]bool) {
 		if e.Description == "" {
 			e.Description = m.fields.byName[name].description()
 		}
+		e.Description = withLongest(e.Description, m.fields.byName[name].longest())
 		fields[i] = core.CatalogueField{
 			Name: name, DisplayName: e.DisplayName, Type: m.fields.byName[name].Type, Unit: e.Unit, Description: e.Description,
 			MultiValued: m.fields.byName[name].multiValued(several, m.whole),

@@ -53,6 +53,35 @@ func (s *suite) eachOf(outcome core.Outcome, docs []string) (stored int64) {
 	return stored
 }
 
+// testLimits checks the limits of an index, which a mapping file sets: every engine counts alike, and says the same.
+func testLimits(s *suite) {
+	s.ensureWith(index.Spec{Alias: s.alias, Mapping: []byte(`{
+		"settings":{"index.mapping.nested_objects.limit":4,"index.mapping.nested_fields.limit":3,"index.mapping.total_fields.limit":18},
+		"mappings":{"dynamic":"strict","properties":{
+			"n":{"type":"nested","properties":{"k":{"type":"keyword"},"m":{"type":"nested","properties":{"l":{"type":"long"}}}}},
+			"k":{"type":"keyword"},"f":{"type":"flattened","ignore_above":8191}}}}`), Known: mapping.Repositories()})
+	long := strings.Repeat("é", 5000)
+	for _, c := range []struct{ doc, limit, key string }{
+		{`{"n":[{"m":[{"l":1},{}]},{"k":"x"}]}`, "", ""},
+		{`{"n":[{"m":[{"l":1},{"l":2}]},{},{"k":"x"}]}`, "at most 4 objects in the lists of one document", "index.limits.nestedObjects"},
+		{`{"n":[{},{},{},{},{}]}`, "at most 4 objects in the lists of one document", "index.limits.nestedObjects"},
+		{`{"a":[{"x":1}]}`, "at most 3 fields of lists of objects", "index.limits.nestedFields"},
+		{`{"a":1,"b":1,"c":1,"d":1,"e":1,"g":1,"h":1}`, "at most 18 fields", "index.limits.fields"},
+		{`{"k":"` + long + long + `"}`, "", ""},
+		{`{"k":"` + long + long + long + long + `"}`, "a value of the field k has more than 32,766 bytes", "ignore_above"},
+		{`{"f":{"a":{"b":"` + long + `"}}}`, "", ""},
+		{`{"f":{"` + strings.Repeat("n", 30_000) + `":"` + long + `"}}`, "a value in the free-form object f has more than 32,766 bytes", "enabled: false"},
+		{`{"f":{"` + strings.Repeat("n", 22_765) + `":"` + long + `"}}`, "", ""},
+		{`{"f":{"` + strings.Repeat("n", 22_766) + `":"` + long + `"}}`, "a value in the free-form object f has more than 32,766 bytes", "enabled: false"},
+		{`{"f":{"` + strings.Repeat("n", 30_000) + `":"` + long + long + `"}}`, "", ""}, // longer than ignore_above
+	} {
+		r := s.write(put("1", 1, c.doc))[0]
+		if want := c.limit == ""; (r.Outcome == core.OutcomeIndexed) != want || !strings.Contains(r.Hint, c.limit) || !strings.Contains(r.Hint, c.key) {
+			s.Errorf("%.80s: %s %.200s, hint %q; want it with %q and %q", c.doc, r.Outcome, r.Reason, r.Hint, c.limit, c.key)
+		}
+	}
+}
+
 // testNanoseconds checks the range of date_nanos in a user's mapping.
 func testNanoseconds(s *suite) {
 	s.ensureWith(index.Spec{Alias: s.alias, Mapping: []byte(`{"properties":{"t":{"type":"date_nanos"},"d":{"type":"date"}}}`)})

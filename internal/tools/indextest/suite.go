@@ -45,6 +45,7 @@ func Run(t *testing.T, open func(t *testing.T) index.Index, dialect Dialect) {
 		{"values that types take", testAcceptedValues},
 		{"values that types reject", testRejectedValues},
 		{"values of nanoseconds", testNanoseconds},
+		{"limits", testLimits},
 		{"documents that are none", testMalformed},
 		{"poison among others", testPoison},
 		{"a rejected document grows nothing", testRejectedGrowsNothing},

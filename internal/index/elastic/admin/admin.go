@@ -13,6 +13,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index/elastic/metadata"
 	"tutti/internal/index/elastic/transport"
+	"tutti/internal/index/mapping"
 )
 
 // Admin creates aliases and reports on them. All methods are safe for concurrent use.
@@ -26,7 +27,9 @@ type Admin struct {
 type Config struct {
 	// Shards is the number of primary shards of an index created by Ensure, Replicas the number of copies of each besides the primary.
 	Shards, Replicas int
-	Logger           *slog.Logger
+	// Limits are those of an index created by Ensure.
+	Limits mapping.Limits
+	Logger *slog.Logger
 	// Now is the clock for the names of physical indices.
 	Now func() time.Time
 }
@@ -128,3 +131,29 @@ func (a *Admin) Identity(ctx context.Context, alias string) (string, error) {
 }
 
 func identityOf(name, uuid string) string { return name + "/" + uuid }
+
+// Limits returns the limits of the index of an alias, of several the lowest. CodeIndexBlocked when the alias is missing.
+func (a *Admin) Limits(ctx context.Context, alias string) (mapping.Limits, error) {
+	end, err := a.client.Begin(alias)
+	if err != nil {
+		return mapping.Limits{}, err
+	}
+	defer end()
+	var found map[string]json.RawMessage
+	settings := esapi.IndicesGetSettingsRequest{Index: []string{alias}, Name: []string{"index.mapping.*"}}
+	if err := a.client.Fetch(ctx, settings, &found); err != nil {
+		return mapping.Limits{}, err
+	}
+	lowest := mapping.Limits{}
+	for _, one := range found {
+		if own := mapping.EngineLimits().With(one); lowest.Fields == 0 {
+			lowest = own
+		} else {
+			lowest = lowest.Lower(own)
+		}
+	}
+	if lowest.Fields == 0 { // the cluster leaves out an index whose settings name none
+		lowest = mapping.EngineLimits()
+	}
+	return lowest, nil
+}

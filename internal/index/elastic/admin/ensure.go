@@ -192,6 +192,7 @@ func (a *Admin) createIndexBody(ctx context.Context, spec index.Spec) (json.RawM
 		"index.number_of_replicas": strconv.Itoa(a.cfg.Replicas),
 		"index.gc_deletes":         gcDeletes,
 	}
+	maps.Copy(settings, a.cfg.Limits.Settings())
 	flattenSettings(settings, "", body.Settings)
 	aliases := map[string]json.RawMessage{}
 	if spec.Replaces == "" {

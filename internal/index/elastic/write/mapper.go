@@ -213,6 +213,7 @@ func (m *mapper) addOneByOne(ctx context.Context, st *metadata.Alias, alias stri
 		if transport.RejectsFields(err) {
 			c.result = &core.Result{
 				Outcome: core.OutcomeRejected, Type: transport.TypeOf(err), Reason: transport.ErrorOf(err).FullReason(),
+				Hint: rejectionHint(&transport.ErrorOf(err).EngineError),
 			}
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 
 	"tutti/internal/core"
 	"tutti/internal/index/elastic/transport"
+	"tutti/internal/index/mapping"
 )
 
 // outcome returns the Result of one item. It decides by the type of the error, because the status is ambiguous: a closed index is
@@ -43,36 +44,14 @@ func (d *resultDecoder) outcome(alias string, op core.WriteOp, item *bulkItem) c
 	return result
 }
 
-// Parts of the reasons of a value that is longer than Lucene's longest term, 32,766 bytes.
-const (
-	longTermReason = `Document contains at least one immense term in field="`
-	longKeyReason  = `Flattened field [`
-)
-
 // rejectionHint returns the hint for a rejected document, "" where its reason is not one of those with a hint.
 func rejectionHint(e *transport.EngineError) string {
 	for ; e != nil; e = e.CausedBy {
-		if _, rest, found := strings.Cut(e.Reason, longTermReason); found {
-			field, _, _ := strings.Cut(rest, `"`)
-			for _, part := range []string{"._valueAndPath", "._value"} { // of a field of OpenSearch's flat_object
-				if object, is := strings.CutSuffix(field, part); is {
-					return longInObject(object)
-				}
-			}
-			return "a value of the field " + field + " has more than 32,766 bytes, the most that the engine indexes: shorten it, or set " +
-				"ignore_above of the field in the mapping file, so that longer values are stored but not searched; then retry"
-		}
-		if _, rest, found := strings.Cut(e.Reason, longKeyReason); found && strings.Contains(rest, "immense") {
-			object, _, _ := strings.Cut(rest, "]")
-			return longInObject(object)
+		if hint := mapping.RejectionHint(e.Reason); hint != "" {
+			return hint
 		}
 	}
 	return ""
-}
-
-func longInObject(object string) string {
-	return "a value in the free-form object " + object + " has more than 32,766 bytes together with its path, the most that the engine " +
-		"indexes: shorten it, or map the object with enabled: false in the mapping file, so that it is stored but not searched; then retry"
 }
 
 // successOutcome returns the result of an item without an error. A deletion of an absent document is a 404 without an error;
