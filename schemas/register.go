@@ -176,12 +176,10 @@ const experiment = "experiment"
 
 // renderObject adds "type": "object" to a schema. siblings is set if the draft applies keywords beside a $ref.
 func renderObject(out []byte, dynamic string, own *jsontree.Value, siblings bool) []byte {
-	switch own.Kind {
-	case jsontree.KindBool:
-		if own.Text == "true" {
-			return append(out, `{"type":"object"}`...)
-		}
-	case jsontree.KindObject:
+	switch {
+	case own.Kind == jsontree.KindBool && own.Text == "true":
+		return append(out, `{"type":"object"}`...)
+	case own.Kind == jsontree.KindObject:
 		if !isInline(own, siblings) {
 			return renderAround(out, dynamic, own)
 		}

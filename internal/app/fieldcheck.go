@@ -14,8 +14,12 @@ import (
 	"tutti/internal/upstream"
 )
 
-// limitsTTL is how long the limits of an index are cached.
-const limitsTTL = 30 * time.Second
+const (
+	// limitsTTL is how long the limits of an index are cached, also when it has not answered.
+	limitsTTL = 30 * time.Second
+	// limitsWait is how long one submission waits for them.
+	limitsWait = time.Second
+)
 
 // limitsReader is an engine that knows the limits of its indices.
 type limitsReader interface {
@@ -28,22 +32,34 @@ type indexLimits struct {
 	alias  string
 	new    mapping.Limits
 
-	mu   sync.Mutex
-	read time.Time
-	now  mapping.Limits
+	mu  sync.Mutex
+	due time.Time // of the next reading
+	now mapping.Limits
 }
 
+// get returns the limits as last read. It reads them again when they are due, and waits for an engine that does not answer for at most
+// limitsWait: a submission does not depend on the index.
 func (l *indexLimits) get(ctx context.Context) mapping.Limits {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.engine == nil || time.Since(l.read) < limitsTTL {
-		return l.now
+	due := l.engine != nil && time.Now().After(l.due)
+	if due {
+		l.due = time.Now().Add(limitsTTL) // one call reads
 	}
-	switch found, err := l.engine.Limits(ctx, l.alias); {
+	now := l.now
+	l.mu.Unlock()
+	if !due {
+		return now
+	}
+	within, cancel := context.WithTimeout(ctx, limitsWait)
+	defer cancel()
+	found, err := l.engine.Limits(within, l.alias)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
 	case err == nil:
-		l.now, l.read = found, time.Now()
+		l.now = found
 	case core.CodeOf(err) == core.CodeIndexBlocked:
-		l.now = l.new // it may soon exist
+		l.now, l.due = l.new, time.Time{} // it may soon exist
 	}
 	return l.now
 }

@@ -166,7 +166,10 @@ func beginMove(ctx context.Context, from config.Config, source, final *queue.Que
 			return err
 		}
 	}
-	return errors.Join(markMoving(from), final.SetMoving(ctx, parts...))
+	if err := final.SetMoving(ctx, parts...); err != nil { // first: nothing may start there once the folder says that a move has begun
+		return err
+	}
+	return markMoving(from)
 }
 
 // partsToMove returns the parts that from embeds and to does not. What to embeds must stay in its folder.

@@ -77,35 +77,9 @@ func (r *Repository) prepare(ctx context.Context, a *core.ImportedAnalysis) (pre
 	if !storable(a.ID) || a.ID == "" || !a.State.Valid() {
 		return prepared{}, parameterError("the id or the state of the analysis is not valid")
 	}
-	data, err := parseObject(a.Data)
+	p, err := importedPayload(a)
 	if err != nil {
 		return prepared{}, err
-	}
-	doc := []byte{'{'}
-	for _, m := range membersOf(gjson.Parse(data)) {
-		if m.name != "files" && m.name != "studyId" && m.name != "analysisType" {
-			doc = appendMember(doc, m.key, m.value)
-		}
-	}
-	doc = append(appendMember(doc, `"files"`, ""), '[')
-	for i, f := range a.Files {
-		if i > 0 {
-			doc = append(doc, ',')
-		}
-		doc = append(doc, f...)
-	}
-	text, err := parseObject(append(doc, ']', '}'))
-	if err != nil {
-		return prepared{}, err
-	}
-	p, err := newPayload(text)
-	if err != nil {
-		return prepared{}, err
-	}
-	for i := range p.files {
-		if p.files[i].objectID == "" || !storable(p.files[i].objectID) {
-			return prepared{}, parameterError("a file of the analysis has no object id")
-		}
 	}
 	history := slices.Clone(a.History)
 	slices.SortStableFunc(history, func(x, y core.StateChange) int { return x.At.Compare(y.At) })
@@ -134,6 +108,41 @@ func (r *Repository) prepare(ctx context.Context, a *core.ImportedAnalysis) (pre
 	_, _ = h.Write(ready.whole) // never fails
 	ready.hash = int64(h.Sum64())
 	return ready, err
+}
+
+// importedPayload returns the payload of an analysis, with its files.
+func importedPayload(a *core.ImportedAnalysis) (payload, error) {
+	data, err := parseObject(a.Data)
+	if err != nil {
+		return payload{}, err
+	}
+	doc := []byte{'{'}
+	for _, m := range membersOf(gjson.Parse(data)) {
+		if m.name != "files" && m.name != "studyId" && m.name != "analysisType" {
+			doc = appendMember(doc, m.key, m.value)
+		}
+	}
+	doc = append(appendMember(doc, `"files"`, ""), '[')
+	for i, f := range a.Files {
+		if i > 0 {
+			doc = append(doc, ',')
+		}
+		doc = append(doc, f...)
+	}
+	text, err := parseObject(append(doc, ']', '}'))
+	if err != nil {
+		return payload{}, err
+	}
+	p, err := newPayload(text)
+	if err != nil {
+		return payload{}, err
+	}
+	for i := range p.files {
+		if p.files[i].objectID == "" || !storable(p.files[i].objectID) {
+			return payload{}, parameterError("a file of the analysis has no object id")
+		}
+	}
+	return p, nil
 }
 
 // unindexed returns a note that names the files that indexedFiles omits, "" for none.

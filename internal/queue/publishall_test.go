@@ -259,10 +259,11 @@ func TestPublishAllBad(t *testing.T) {
 func TestBuriedBatch(t *testing.T) {
 	s := startServer(t, t.TempDir(), "")
 	q := s.connect(t, queue.Config{})
-	mustConsumer(t, q, core.ClassBatches, queue.ConsumerConfig{})
+	batches := mustConsumer(t, q, core.ClassBatches, queue.ConsumerConfig{})
 	if errs := q.PublishAll(t.Context(), notified(20)); errs != nil {
 		t.Fatal(errs)
 	}
+	batches.Close()
 	moved, err := q.MoveUnknown(t.Context(), []string{"other"})
 	if err != nil || moved != 1 {
 		t.Fatalf("moved %d, %v", moved, err)

@@ -216,7 +216,7 @@ func quantifierAt(text string) string { return quantifierForm.FindString(text) }
 
 // quantifier reads the quantifier of the atom before it. of is the scope of a group, nil for another atom.
 func (p *parser) quantifier(of *scope) {
-	repeated, optional := true, false
+	var repeated, optional bool
 	switch c := p.next(); {
 	case c == '*' || c == '+' || c == '?':
 		p.pos++
