@@ -244,7 +244,7 @@ mcp: {requestsPerMinute: 60}
 		Fields: core.RecordFields{
 			ID: "analysisId", Organization: "studyId", State: "state", Unordered: []string{"analysis.files.*", "analysis.samples.*"},
 		},
-		Code:   "1.a_B-c", Type: core.TypeSong, URL: "http://localhost:8080/base", IndexName: "ünïcode",
+		Code: "1.a_B-c", Type: core.TypeSong, URL: "http://localhost:8080/base", IndexName: "ünïcode",
 		Name: "N", Organization: "O", Country: "CA",
 	}
 	if diff := cmp.Diff(core1, c.Repositories[0].Core()); diff != "" {
