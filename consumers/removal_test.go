@@ -3,6 +3,7 @@ package consumers_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"tutti/internal/core"
@@ -25,12 +26,11 @@ func TestRemovalDuringRun(t *testing.T) {
 						w.upstream.fill("A", 200)
 						p := w.boot(-1)
 						w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
-						removed := false
+						var removed atomic.Bool
 						remove := func() {
-							if removed {
+							if !removed.CompareAndSwap(false, true) {
 								return
 							}
-							removed = true
 							w.remove("A", id)
 							eventually(w.t, "the document is removed", func() bool { return w.engine.live()[id] == "" })
 						}
@@ -38,25 +38,21 @@ func TestRemovalDuringRun(t *testing.T) {
 							w.upstream.onList = func() error { remove(); return nil }
 						}
 						first := len(w.upstream.pageCalls())
-						reached := make(chan struct{}, 1)
 						w.upstream.onPage = func(_ context.Context, call pageCall) error {
-							if call.n-first <= max(page, 1) && !removed {
-								if call.n-first == max(page, 1) {
-									remove()
-									reached <- struct{}{}
-								}
+							if call.n-first == max(page, 1) {
+								remove()
 							}
 							return nil
 						}
 						w.difference = c.difference
 						job := w.run(c.scope, false)
 						if restart {
-							eventually(w.t, "the step of the run", func() bool { return removed })
+							eventually(w.t, "the step of the run", removed.Load)
 							p.crash()
 							w.boot(-1)
 						}
 						w.ended(w.job(job), core.JobSucceeded, "")
-						if !removed {
+						if !removed.Load() {
 							t.Fatal("nothing was removed")
 						}
 						if w.engine.live()[id] != "" {
