@@ -123,7 +123,7 @@ func TestConformance(t *testing.T) {
 func indexDialect(t testing.TB) indextest.Dialect {
 	switch engine := engineOf(t); {
 	case engine.Product == flavour.OpenSearch:
-		return indextest.Dialect{ParsingType: "mapper_parsing_exception", NoRuntimeFields: true, Accepted: []string{
+		return indextest.Dialect{ParsingType: "mapper_parsing_exception", NoRuntimeFields: true, Rejected: indextest.LongPaths(), Accepted: []string{
 			`{"t":"2024-03-05T"}`, `{"t":"2024-03-05T10"}`, `{"t":"2024-03-05T10Z"}`, `{"t":"2024-03-05T10:20"}`, `{"t":"2024-03-05T10:20+01:00"}`,
 		}}
 	case engine.Version.Major < 8:
