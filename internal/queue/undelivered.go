@@ -48,12 +48,18 @@ func (q *Queue) watchUndelivered(ctx context.Context) {
 
 // undelivered returns messages at or below the ack floor of the consumer of their subject, by sequence.
 func (q *Queue) undelivered(ctx context.Context) (map[uint64]*jetstream.RawStreamMsg, error) {
-	found := make(map[uint64]*jetstream.RawStreamMsg)
-	consumers := q.requests.ListConsumers(ctx)
-	for info := range consumers.Info() {
-		if _, ok := cutDurableName(info.Name); !ok {
-			continue
+	var consumers []*jetstream.ConsumerInfo
+	list := q.requests.ListConsumers(ctx)
+	for info := range list.Info() { // to its end: what sends the rest would wait for ever
+		if _, ok := cutDurableName(info.Name); ok {
+			consumers = append(consumers, info)
 		}
+	}
+	if err := list.Err(); err != nil {
+		return nil, natsconn.WrapError("listing the consumers", err)
+	}
+	found := make(map[uint64]*jetstream.RawStreamMsg)
+	for _, info := range consumers {
 		filters := info.Config.FilterSubjects
 		if info.Config.FilterSubject != "" {
 			filters = append(filters, info.Config.FilterSubject)
@@ -64,7 +70,7 @@ func (q *Queue) undelivered(ctx context.Context) (map[uint64]*jetstream.RawStrea
 			}
 		}
 	}
-	return found, consumers.Err()
+	return found, nil
 }
 
 func (q *Queue) addUndelivered(ctx context.Context, filter string, floor uint64, found map[uint64]*jetstream.RawStreamMsg) error {
