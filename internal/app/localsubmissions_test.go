@@ -56,6 +56,9 @@ func TestGeneratedSubmissions(t *testing.T) {
 			if found || strings.Contains(letter.Hint, "does not fit its type in the index") || strings.Contains(letter.Hint, "index.limits.") {
 				continue
 			}
+			if b.engine.openSearch() && strings.Contains(letter.Hint, "a value in the free-form object") {
+				continue // which ignore_above does not spare there
+			}
 		}
 		t.Errorf("%s: found %t, dead letter %s, %.300s, hint %q", id, found, letter.Reason, letter.EngineReason, letter.Hint)
 	}
