@@ -291,7 +291,7 @@ func TestFirstIdentity(t *testing.T) {
 }
 
 // TestSeveralIndices: an alias that stands for several indices for a while pauses the processes, and once it stands for one of them, the
-// same as before, the repository is run again, also by a process that was started meanwhile: writes may have gone to another one.
+// same as before, the repository is run again, also by a process that was started in between: writes may have gone to another one.
 func TestSeveralIndices(t *testing.T) {
 	several := &core.Error{Code: core.CodeConflict, Message: "the alias analyses has more than one index: one, two", Err: core.ErrAliasSeveral}
 	for name, restart := range map[string]bool{"running": false, "restarted": true} {

@@ -47,7 +47,7 @@ func (p paths) add(text []byte, at, depth int) {
 	}
 }
 
-// canonical returns a document in the form that encoding/json gives to a decoded one, but with the sorted hashes of the elements in place
+// canonical returns a document as encoding/json encodes it once decoded, but with the sorted hashes of the elements in place
 // of an array of several objects without order. With kept, it leaves out the members that are not among these paths.
 func (r *Rules) canonical(document []byte, kept paths) []byte {
 	w := writer{text: document, out: make([]byte, 0, len(document))}
