@@ -24,9 +24,8 @@ type Comparer interface {
 
 // Mapping returns the plan of a repository of a configuration. It reads the mapping file as it is now.
 func Mapping(ctx context.Context, cfg config.Config, rc config.Repository, x Comparer) (core.MappingPlan, error) {
-	spec := index.Spec{Alias: rc.IndexName, Known: rc.Kind().Known()}
-	var err error
-	if spec.Mapping, err = rc.ReadMapping(); err != nil {
+	spec, err := check.Spec(rc)
+	if err != nil {
 		return core.MappingPlan{}, err
 	}
 	found, err := x.Compare(ctx, spec)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tutti/internal/core"
 	"tutti/internal/jsontext"
 )
 
@@ -37,7 +38,7 @@ func Grow(known *Field, doc []byte) (grown, added *Field, err error) {
 	}
 	added = &Field{Type: Object, Properties: properties}
 	if known.RecordedNewFields() == NewFieldsReject {
-		return known, nil, &ParsingError{Type: TypeNewField, Reason: "[" + newField(known, added) + "] is a field that the mapping does not have"}
+		return known, nil, &ParsingError{Type: core.TypeNewField, Reason: "[" + newField(known, added) + "] is a field that the mapping does not have"}
 	}
 	grown, err = Merge(known, added)
 	if err != nil {

@@ -17,9 +17,6 @@ const (
 	NewFieldsReject = "reject"
 )
 
-// TypeNewField is the type of the ParsingError of a document with a field that the mapping lacks, under NewFieldsReject.
-const TypeNewField = "new_field_exception"
-
 // metaNewFields is the path of the recorded policy in the _meta of a mapping: engines have no setting that says the same.
 const metaNewFields = "tutti.newFields"
 

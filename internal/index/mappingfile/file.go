@@ -120,7 +120,7 @@ func (f *File) mapping(raw json.RawMessage) error {
 	})
 	if len(unknown) == 1 && len(members) == 1 {
 		inner, err := object("the mapping", members[unknown[0]])
-		if err == nil && !slices.ContainsFunc(slices.Collect(maps.Keys(inner)), func(name string) bool {
+		if err == nil && len(inner) > 0 && !slices.ContainsFunc(slices.Collect(maps.Keys(inner)), func(name string) bool {
 			return !rootParameter(name) && !strings.HasPrefix(name, "_")
 		}) {
 			f.Unused = append(f.Unused, "the type level "+strconv.Quote(unknown[0]))

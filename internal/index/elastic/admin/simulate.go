@@ -23,6 +23,17 @@ const (
 	simulatedPriority = 1<<30 + 7_919
 )
 
+// Examine returns whether the cluster would create an index of spec, in Refused and Unasked. It changes nothing.
+func (a *Admin) Examine(ctx context.Context, spec index.Spec) (c index.Comparison, err error) {
+	end, err := a.client.Begin(spec.Alias)
+	if err != nil {
+		return c, err
+	}
+	defer end()
+	_, err = a.examine(ctx, spec, &c)
+	return c, err
+}
+
 // examine sets in c whether the cluster would create an index of spec, and returns the mapping of that index in the cluster's form.
 func (a *Admin) examine(ctx context.Context, spec index.Spec, c *index.Comparison) (json.RawMessage, error) {
 	file, tree, mappings, err := definition(spec)

@@ -1,0 +1,99 @@
+package check
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"tutti/internal/config"
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/elastic"
+	"tutti/internal/index/embedded"
+	"tutti/internal/index/mappingfile"
+)
+
+// Spec returns the index of a repository, with the mapping file as it is now.
+func Spec(rc config.Repository) (index.Spec, error) {
+	raw, err := rc.ReadMapping()
+	return index.Spec{Alias: rc.IndexName, Mapping: raw, Known: rc.Kind().Known(), NewFields: rc.NewFields}, err
+}
+
+// MappingNotes returns what the configuration says about the mapping of a repository without effect, or with another one than it says.
+func MappingNotes(cfg config.Config, spec index.Spec) (unused, warnings []string) {
+	file, err := mappingfile.Parse(spec.Mapping)
+	if err != nil {
+		return nil, nil
+	}
+	unused = file.Unused
+	if cfg.Index.URL == "" {
+		for name := range file.Settings {
+			if !strings.HasPrefix(name, "index.mapping.") && !strings.HasPrefix(name, "index.analysis.") {
+				unused = append(unused, "the setting "+name)
+			}
+		}
+		for name := range file.Aliases {
+			unused = append(unused, "the alias "+name)
+		}
+		slices.Sort(unused[len(file.Unused):])
+	}
+	if paths := file.Guessing(); len(paths) > 0 && spec.NewFields == "" {
+		warnings = append(warnings, "dynamic of "+strings.Join(paths, ", ")+" would let the engine add fields by its own rules; tutti adds them by its rules, as with newFields: add")
+	}
+	if !file.Combines() {
+		warnings = append(warnings, "the root of the mapping has no objects of its own (enabled or subobjects): tutti's own fields are not added")
+	}
+	return unused, warnings
+}
+
+// mappingFinding returns the findings on the mapping of a repository. compare asks the engine, which returns why it refuses the mapping, and
+// whether it told.
+func mappingFindings(cfg config.Config, rc config.Repository, refused func(index.Spec) (error, bool)) []Finding {
+	if rc.MappingFile == "" {
+		return nil
+	}
+	subject := "mapping of " + rc.Code
+	spec, err := Spec(rc)
+	if err != nil {
+		return []Finding{{subject, StatusFail, core.MessageOf(err), core.HintOf(err)}}
+	}
+	var found []Finding
+	switch err, told := refused(spec); {
+	case err != nil:
+		found = append(found, Finding{subject, StatusFail, core.MessageOf(err), core.HintOf(err)})
+	case !told:
+		found = append(found, Finding{
+			subject, StatusWarn, "the search engine does not let this user try the mapping file: only the first creation of an index will tell whether it takes it",
+			"grant the user's role the cluster privilege manage_index_templates",
+		})
+	default:
+		found = append(found, Finding{subject, StatusOK, rc.MappingFile + " is accepted", ""})
+	}
+	unused, warnings := MappingNotes(cfg, spec)
+	if len(unused) > 0 {
+		found = append(found, Finding{subject, StatusWarn, rc.MappingFile + " has members that are not used: " + strings.Join(unused, ", "), ""})
+	}
+	for _, w := range warnings {
+		found = append(found, Finding{subject, StatusWarn, w, "set newFields of the repository"})
+	}
+	return found
+}
+
+// embeddedRefusal returns why the embedded index refuses a mapping.
+func embeddedRefusal(spec index.Spec) (error, bool) {
+	_, err := embedded.Definition(spec)
+	return err, true
+}
+
+// engineRefusal returns a function that asks the search engine whether it refuses a mapping.
+func engineRefusal(ctx context.Context, cfg config.Index) func(spec index.Spec) (error, bool) {
+	return func(spec index.Spec) (error, bool) {
+		x, err := elastic.New(elastic.Config{Connection: Connection(cfg), Shards: cfg.Shards, Replicas: cfg.Replicas})
+		if err != nil {
+			return nil, false
+		}
+		defer func() { _ = x.Close() }() // nothing was written
+		found, err := x.Examine(ctx, spec)
+		return found.Refused, err == nil && !found.Unasked
+	}
+}
