@@ -165,6 +165,21 @@ func (a *Admin) create(ctx context.Context, spec index.Spec, name string) error 
 	return nil
 }
 
+// Definition returns the body that creates an index of spec. If the cluster does not say which engine it is, the body is Elasticsearch's,
+// and unreached is why.
+func (a *Admin) Definition(ctx context.Context, spec index.Spec) (body json.RawMessage, unreached, err error) {
+	file, _, mappings, err := definition(spec)
+	if err != nil {
+		return nil, nil, err
+	}
+	translated, unreached := a.meta.TranslateMapping(ctx, mappings)
+	if unreached == nil {
+		mappings = translated
+	}
+	body, err = a.body(spec, file, mappings)
+	return body, unreached, err
+}
+
 // createIndexBody returns the body that creates the index, and the mapping in it, nil if only the cluster can judge that.
 func (a *Admin) createIndexBody(ctx context.Context, spec index.Spec) (json.RawMessage, *mapping.Field, error) {
 	file, tree, mappings, err := definition(spec)
@@ -174,6 +189,12 @@ func (a *Admin) createIndexBody(ctx context.Context, spec index.Spec) (json.RawM
 	if mappings, err = a.meta.TranslateMapping(ctx, mappings); err != nil {
 		return nil, nil, err
 	}
+	body, err := a.body(spec, file, mappings)
+	return body, tree, err
+}
+
+// body returns the body that creates an index of spec.
+func (a *Admin) body(spec index.Spec, file mappingfile.File, mappings json.RawMessage) (json.RawMessage, error) {
 	settings := a.settings(file)
 	aliases := map[string]json.RawMessage{}
 	if spec.Replaces == "" {
@@ -185,9 +206,9 @@ func (a *Admin) createIndexBody(ctx context.Context, spec index.Spec) (json.RawM
 	aliases[spec.Alias] = json.RawMessage(`{"is_write_index":true}`)
 	raw, err := json.Marshal(map[string]any{"aliases": aliases, "settings": settings, "mappings": mappings})
 	if err != nil {
-		return nil, nil, unreadable(err)
+		return nil, unreadable(err)
 	}
-	return raw, tree, nil
+	return raw, nil
 }
 
 // settings returns the settings of a new index; those of the mapping file win.
