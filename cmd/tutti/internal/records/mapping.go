@@ -1,6 +1,7 @@
 package records
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -202,7 +203,11 @@ func mappingShowCommand() *cobra.Command {
 			if unreached != nil {
 				cmd.PrintErrln("tutti: as for Elasticsearch: " + core.MessageOf(unreached))
 			}
-			return command.PrintJSON(cmd.OutOrStdout(), body)
+			var text bytes.Buffer
+			if err := json.Indent(&text, body, "", "  "); err != nil {
+				return fmt.Errorf("writing the mapping: %w", err)
+			}
+			return command.PrintJSON(cmd.OutOrStdout(), text.Bytes())
 		},
 	}
 	command.ConfigFlag(cmd, &file)
