@@ -421,3 +421,31 @@ func TestEnsureRefuses(t *testing.T) {
 		})
 	}
 }
+
+// TestCompareAsks: the cluster's refusal names the whole path; without the privilege only the creation tells.
+func TestCompareAsks(t *testing.T) {
+	absent := refused(404, "index_not_found_exception", "no such index [a]")
+	spec := index.Spec{Alias: "a", Mapping: []byte(`{"settings":{"number_of_shards":7},"mappings":{"properties":{"age":{"type":"long"},"b":{"properties":{"age":{"type":"lonng"}}}}}}`)}
+	x, s := play(t, absent, answer{400, `{"error":{"type":"illegal_argument_exception","reason":"composable template [simulate_template_x] template after composition is invalid",
+		"caused_by":{"type":"illegal_argument_exception","reason":"invalid composite mappings for [simulate_template_x]",
+		"caused_by":{"type":"mapper_parsing_exception","reason":"Failed to parse mapping: No handler for type [lonng] declared on field [age]",
+		"caused_by":{"type":"mapper_parsing_exception","reason":"No handler for type [lonng] declared on field [age]"}}}},"status":400}`})
+	c, err := x.Compare(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, c.Refused, core.CodeInvalid, `the search engine refuses the mapping file: the field "b.age": No handler for type [lonng] declared on field [age]`)
+	if got := s.asked[1]; !strings.Contains(got, `"index.number_of_shards":7`) || !strings.Contains(got, `"index_patterns":["tutti-mapping-plan"]`) {
+		t.Errorf("asked %s", got)
+	}
+	for name, reply := range map[string]answer{
+		"no privilege": refused(403, "security_exception", "action [indices:admin/index_template/simulate] is unauthorized"),
+		"no such path": refused(405, "", "Incorrect HTTP method"),
+		"taken":        refused(400, "illegal_argument_exception", "index template [x] has index patterns [tutti-mapping-plan] that have the same priority [1]"),
+	} {
+		x, _ := play(t, absent, reply)
+		if c, err := x.Compare(t.Context(), spec); err != nil || !c.Unasked || c.Refused != nil {
+			t.Errorf("%s: %+v, %v", name, c, err)
+		}
+	}
+}
