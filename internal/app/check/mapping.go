@@ -46,9 +46,9 @@ func MappingNotes(cfg config.Config, spec index.Spec) (unused, warnings []string
 	return unused, warnings
 }
 
-// mappingFinding returns the findings on the mapping of a repository. compare asks the engine, which returns why it refuses the mapping, and
-// whether it told.
-func mappingFindings(cfg config.Config, rc config.Repository, refused func(index.Spec) (error, bool)) []Finding {
+// mappingFindings returns the findings on the mapping file of a repository. refused asks the engine: whether it tells, and why it refuses the
+// mapping, nil if it does not.
+func mappingFindings(cfg config.Config, rc config.Repository, refused func(index.Spec) (told bool, err error)) []Finding {
 	if rc.MappingFile == "" {
 		return nil
 	}
@@ -58,7 +58,7 @@ func mappingFindings(cfg config.Config, rc config.Repository, refused func(index
 		return []Finding{{subject, StatusFail, core.MessageOf(err), core.HintOf(err)}}
 	}
 	var found []Finding
-	switch err, told := refused(spec); {
+	switch told, err := refused(spec); {
 	case err != nil:
 		found = append(found, Finding{subject, StatusFail, core.MessageOf(err), core.HintOf(err)})
 	case !told:
@@ -80,20 +80,20 @@ func mappingFindings(cfg config.Config, rc config.Repository, refused func(index
 }
 
 // embeddedRefusal returns why the embedded index refuses a mapping.
-func embeddedRefusal(spec index.Spec) (error, bool) {
-	_, err := embedded.Definition(spec)
-	return err, true
+func embeddedRefusal(spec index.Spec) (told bool, err error) {
+	_, err = embedded.Definition(spec)
+	return true, err
 }
 
 // engineRefusal returns a function that asks the search engine whether it refuses a mapping.
-func engineRefusal(ctx context.Context, cfg config.Index) func(spec index.Spec) (error, bool) {
-	return func(spec index.Spec) (error, bool) {
+func engineRefusal(ctx context.Context, cfg config.Index) func(spec index.Spec) (told bool, err error) {
+	return func(spec index.Spec) (told bool, err error) {
 		x, err := elastic.New(elastic.Config{Connection: Connection(cfg), Shards: cfg.Shards, Replicas: cfg.Replicas})
 		if err != nil {
-			return nil, false
+			return false, nil
 		}
 		defer func() { _ = x.Close() }() // nothing was written
 		found, err := x.Examine(ctx, spec)
-		return found.Refused, err == nil && !found.Unasked
+		return err == nil && !found.Unasked, found.Refused
 	}
 }

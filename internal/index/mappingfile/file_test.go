@@ -45,7 +45,8 @@ func TestForms(t *testing.T) {
 		},
 		"component-template": {map[string]mapping.Type{"code": "keyword"}, map[string]any{}, nil},
 		"type-level": {
-			map[string]mapping.Type{"code": "keyword", "size": "long"}, map[string]any{"index.number_of_shards": 1.0},
+			map[string]mapping.Type{"code": "keyword", "size": "long"},
+			map[string]any{"index.number_of_shards": 1.0},
 			[]string{`the type level "portal_doc"`},
 		},
 		"partial": {map[string]mapping.Type{"experiment.age": "long"}, map[string]any{}, nil},

@@ -286,9 +286,18 @@ func (a *Admin) putMapping(ctx context.Context, st *metadata.Alias, spec index.S
 		return err
 	}
 	text := a.contradiction(ctx, spec, file)
-	if text == "" && transport.TypeOf(err) != transport.TypeIllegalArgument {
-		tree, _ := file.Fields(spec.Known, spec.NewFields) // without it the message has no path
-		return index.RefusedMapping(refusal(err, tree))
+	if text == "" {
+		var c index.Comparison
+		if _, failed := a.examine(ctx, spec, &c); failed != nil {
+			return failed
+		}
+		if c.Unasked && transport.TypeOf(err) != transport.TypeIllegalArgument { // OpenSearch has this type for refusals too
+			tree, _ := file.Fields(spec.Known, spec.NewFields) // without it the message has no path
+			c.Refused = refusal(err, tree)
+		}
+		if c.Refused != nil {
+			return index.RefusedMapping(c.Refused)
+		}
 	}
 	return &core.Error{
 		Code: core.CodeConflict, Message: "the mapping file contradicts the mapping of " + spec.Alias + text,
