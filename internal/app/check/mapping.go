@@ -88,7 +88,7 @@ func embeddedRefusal(spec index.Spec) (told bool, err error) {
 // engineRefusal returns a function that asks the search engine whether it refuses a mapping.
 func engineRefusal(ctx context.Context, cfg config.Index) func(spec index.Spec) (told bool, err error) {
 	return func(spec index.Spec) (told bool, err error) {
-		x, err := elastic.New(elastic.Config{Connection: Connection(cfg), Shards: cfg.Shards, Replicas: cfg.Replicas})
+		x, err := elastic.New(elastic.Config{Connection: Connection(cfg), Shards: cfg.Shards, Replicas: cfg.Replicas, Limits: Limits(cfg)})
 		if err != nil {
 			return false, nil
 		}
