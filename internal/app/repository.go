@@ -54,7 +54,7 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 	watched := &watchedUpstream{Upstream: exclusion.Apply(rules, client)}
 	x.upstreams[rc.Code] = watched
 	block := upstream.RepositoriesBlock(repo)
-	spec := index.Spec{Alias: rc.IndexName, Mapping: rc.Mapping, Known: kind.Known()}
+	spec := index.Spec{Alias: rc.IndexName, Mapping: rc.Mapping, Known: kind.Known(), NewFields: rc.NewFields}
 	x.rebuilds[rc.Code] = rebuild.New(x.index, x.queue.Cells(), spec, consumers.IdentityCell(rc.Code, rc.IndexName), rc.ReadMapping)
 	w := consumers.Repository{
 		Repository: repo, Upstream: watched, PageSize: rc.PageSize, Concurrency: rc.Concurrency, GiveUpAfter: rc.GiveUpAfter,
@@ -153,8 +153,8 @@ func (p probe) Prepare(ctx context.Context, identity string) error {
 		p.spec.Mapping = raw
 	}
 	err := p.index.Ensure(ctx, p.spec)
-	contradicts := errors.Is(err, core.ErrMappingContradicts)
-	if contradicts {
+	contradicts, refused := errors.Is(err, core.ErrMappingContradicts), errors.Is(err, core.ErrMappingRefused)
+	if contradicts || refused {
 		p.ensured(nil)
 	} else {
 		p.ensured(err)
@@ -168,6 +168,10 @@ func (p probe) Prepare(ctx context.Context, identity string) error {
 		reason := "repository " + p.code + ": " + core.MessageOf(err) + "; " + hint + " (tutti mapping plan " + p.code + " lists the fields)"
 		p.contradicts.Store(&reason)
 		p.log.Warn("the index keeps its mapping until a rebuild", "repository", p.code, "index", p.spec.Alias, "reason", core.MessageOf(err))
+	case refused:
+		reason := "repository " + p.code + ": " + core.DisplayOf(err) + "; until then the index keeps its mapping"
+		p.contradicts.Store(&reason)
+		p.log.Warn("the index keeps its mapping: the mapping file is refused", "repository", p.code, "index", p.spec.Alias, "reason", core.MessageOf(err))
 	case err != nil:
 		return p.withHint(err)
 	default:
