@@ -35,6 +35,10 @@ type Repository struct {
 	ExcludedOrganizations []string
 	// RunAgain queues a run of the whole repository, for an index that was lost. A run that is already queued suffices.
 	RunAgain func(ctx context.Context) error
+	// Holders finds the records that contain others, and RunDifference queues a run of the difference of an organization of which it does
+	// not find one; both are nil for repositories whose records never contain others.
+	Holders       Holders
+	RunDifference func(ctx context.Context, organization string, cause core.Cause, requestID string) error
 	// Records, Batches, Pages and Runs are the repository's durable consumers.
 	Records, Batches, Pages, Runs Source
 	// NonOverlapping is true when the upstream pages by page number, so that each page begins at a multiple of its size: a
@@ -173,7 +177,7 @@ func New(repositories []Repository, deps Deps, cfg Config) (*Consumers, error) {
 	}
 	for _, r := range repositories {
 		if r.Upstream == nil || (r.Document == nil) == (r.Split == nil) || r.Probe == nil || r.Rebuild == nil || r.RunAgain == nil || r.Records == nil || r.Batches == nil || r.Pages == nil || r.Runs == nil ||
-			(r.Shared == nil) != (r.Conflicts == nil) {
+			(r.Holders == nil) != (r.RunDifference == nil) || (r.Shared == nil) != (r.Conflicts == nil) {
 			return nil, core.NewError(core.CodeInternal, fmt.Sprintf("making consumers: repository %s lacks a dependency", r.Code))
 		}
 		if c.admin.Loggers[r.Code] != nil {
@@ -217,10 +221,11 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 	})
 	fetcher := fetch.New(r.Upstream, fetch.Config{
 		Repository: r.Code, Logger: log, Metrics: cfg.Metrics, Concurrency: r.Concurrency, MaxBodyAge: deps.Writer.MaxBodyAge(),
+		Holders: r.Holders,
 	})
 	records := record.New(l, record.Config{
 		Repository: r.Repository, Logger: log, Document: r.Document, Split: r.Split, Fetcher: fetcher, Outcomes: outcomes, Index: documents,
-		Jobs: deps.Jobs, Writer: deps.Writer,
+		Jobs: deps.Jobs, Writer: deps.Writer, Requests: deps.Requests, RunDifference: r.RunDifference,
 	})
 	return &repository{
 		Repository: r, loop: l, outcomes: outcomes, limit: cfg.RecordsInFlight, records: records, log: log,

@@ -15,6 +15,8 @@ import (
 type (
 	// Upstream is the server of a repository.
 	Upstream = fetch.Upstream
+	// Holders finds the records that contain others.
+	Holders = fetch.Holders
 	// Source is one durable consumer.
 	Source = loop.Source
 	// DeadLetters stores dead letters.

@@ -24,8 +24,8 @@ type Event struct {
 	Repository string
 	// Servers are the values of the members that name the server of an event of another format, if present.
 	Servers []string
-	// Entity is the record's entity, empty when absent.
-	Entity string
+	// Deleted describes a deleted record of a format whose records have entities, nil for any other event.
+	Deleted *core.Part
 	// Organization and RecordID are empty if an event of FormatMaestro names a wider scope.
 	Organization string
 	RecordID     string
@@ -121,8 +121,10 @@ func NewEventParser(byType map[core.RepositoryType]core.EventFormat) *EventParse
 		for _, server := range f.Servers {
 			names = append(names, server.Name)
 		}
-		if f.Entity != "" {
-			names = append(names, f.Entity)
+		for _, name := range []string{f.Entity, f.Data, f.Action} {
+			if name != "" {
+				names = append(names, name)
+			}
 		}
 	}
 	for _, name := range names {
@@ -309,12 +311,13 @@ func (m members) change(format *core.EventFormat) (Event, *Rejection) {
 	if format.Entity == "" {
 		return e, nil
 	}
-	// A change of an entity that is not indexed itself runs the organization.
+	// A change of a record that is part of another one may run the organization.
 	if rejection = runnable(format.Organization, e.Organization); rejection != nil {
 		return Event{}, rejection
 	}
-	if entity := m[format.Entity]; entity.Type == gjson.String {
-		e.Entity = strings.Clone(entity.String())
+	// The action decides nothing, as a late event must not: it only says that no request will return the record's own fields.
+	if entity := m[format.Entity]; entity.Type == gjson.String && m[format.Action].String() == format.ActionDelete {
+		e.Deleted = core.NewPart(strings.Clone(entity.String()), []byte(m[format.Data].Raw))
 	}
 	return e, nil
 }

@@ -73,7 +73,20 @@ func TestParseEvent(t *testing.T) {
 		"lyric": {
 			`{"action":"delete","categoryId":3,"categoryAlias":"donor","entityName":"donor","isValid":false,` +
 				`"organization":"O","systemId":"L1","data":{"studyId":"S"}}`,
-			ingest.Event{Format: "lyric", Servers: []string{"3", "donor"}, Entity: "donor", Organization: "O", RecordID: "L1"},
+			ingest.Event{Format: "lyric", Servers: []string{"3", "donor"}, Organization: "O", RecordID: "L1", Deleted: &core.Part{Entity: "donor", Fields: map[string]string{"studyId": "S"}}},
+		},
+		"lyric, with fields of all kinds": {
+			`{"action":"delete","entityName":"sample","organization":"O","systemId":"L1","data":{"a":"\u00e9","n":-1.50,"b":true,"l":["x"],"o":{},` +
+				`"none":null,"long":"` + strings.Repeat("x", 300) + `"}}`,
+			ingest.Event{Format: "lyric", Organization: "O", RecordID: "L1", Deleted: &core.Part{Entity: "sample", Fields: map[string]string{"a": "é", "n": "-1.50"}}},
+		},
+		"lyric, not deleted": {
+			`{"action":"update","entityName":"sample","organization":"O","systemId":"L1","data":{"specimen_id":"S1"}}`,
+			ingest.Event{Format: "lyric", Organization: "O", RecordID: "L1"},
+		},
+		"lyric without its data": {
+			`{"action":"delete","entityName":"sample","organization":"O","systemId":"L1"}`,
+			ingest.Event{Format: "lyric", Organization: "O", RecordID: "L1", Deleted: &core.Part{Entity: "sample"}},
 		},
 		"lyric with a category of text": {
 			`{"systemId":"L1","organization":"O","categoryId":"3"}`,

@@ -121,7 +121,7 @@ func (f *Feed) addMessage(b *feedBatch, m core.TopicMessage) {
 		}
 		parent := f.service.cfg.Tracer.Parent(m.Traceparent)
 		for _, repo := range repositories {
-			b.requests.add(f.service.requestedScope(e, repo.Code), repo.Code, asOf, parent)
+			b.requests.add(e, repo.Code, asOf, parent)
 		}
 		return
 	}

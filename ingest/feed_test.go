@@ -346,11 +346,9 @@ func TestNewFeedRefuses(t *testing.T) {
 	wantError(t, err, core.CodeUnsupported, "dead letters are not stored here")
 }
 
-// TestFeedOfRelatedEntities: a change of a record that stands inside another one's asks for their organization.
+// TestFeedOfRelatedEntities: a change of a record of any entity requests that record; its upstream says which one contains it.
 func TestFeedOfRelatedEntities(t *testing.T) {
-	w := newWorld(t, func(c *ingest.Config) {
-		c.Sources = map[string]ingest.Source{"lyric": {Server: "3", Entity: "donor"}}
-	})
+	w := newWorld(t, nil)
 	f := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"lyric"}})
 	event := func(entity, id string) string {
 		return fmt.Sprintf(`{"systemId":%q,"organization":"O","entityName":%q}`, id, entity)
@@ -358,7 +356,7 @@ func TestFeedOfRelatedEntities(t *testing.T) {
 	if err := f.Handle(t.Context(), messagesOf(event("donor", "D"), event("specimen", "S"), event("specimen", "T"))); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]string{"index lyric/O/D", "run lyric/O"}, w.asked()); d != "" {
+	if d := cmp.Diff([]string{"index lyric/O/D", "index lyric/O/S", "index lyric/O/T"}, w.asked()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
@@ -366,9 +364,7 @@ func TestFeedOfRelatedEntities(t *testing.T) {
 // TestFeedKeepsEventsOfOrganizationsThatCannotRun: an organization that no run can name makes its event a dead letter;
 // the events beside it are published and the batch succeeds, so that its offsets are committed.
 func TestFeedKeepsEventsOfOrganizationsThatCannotRun(t *testing.T) {
-	w := newWorld(t, func(c *ingest.Config) {
-		c.Sources = map[string]ingest.Source{"lyric": {Server: "3", Entity: "donor"}}
-	})
+	w := newWorld(t, nil)
 	f := newFeed(t, w, ingest.FeedConfig{Repositories: []string{"lyric"}})
 	batch := []string{`{"systemId":"A","organization":"O","entityName":"donor"}`}
 	for _, organization := range unrunnable {

@@ -65,7 +65,7 @@ func (s *Service) Notify(
 				return core.NotificationResult{}, err
 			}
 		}
-		in.add(s.requestedScope(e, repository), repository, asOf, "")
+		in.add(e, repository, asOf, "")
 	}
 	if err := s.submit(ctx, in); err != nil {
 		return core.NotificationResult{}, err

@@ -261,16 +261,14 @@ func TestNotifyKeepsWhatItDoesNotUnderstand(t *testing.T) {
 
 // TestNotifyTakesTheNeighboursOfOrganizationsThatCannotRun: one event at rejection does not refuse the whole body.
 func TestNotifyTakesTheNeighboursOfOrganizationsThatCannotRun(t *testing.T) {
-	w := newWorld(t, func(c *ingest.Config) {
-		c.Sources = map[string]ingest.Source{"lyric": {Server: "3", Entity: "donor"}}
-	})
+	w := newWorld(t, nil)
 	got, err := w.service.Notify(t.Context(), "lyric", []byte(`[{"systemId":"A","organization":"..","entityName":"specimen"},`+
 		`{"systemId":"B","organization":"O","entityName":"specimen"}]`), "", "")
 	if err != nil || got.Accepted != 1 || len(got.Errors) != 1 || got.Errors[0].Pointer != "/0/organization" ||
 		got.Errors[0].Message != "organization must not be a relative path segment" || got.Errors[0].DeadLetterID == "" {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	if d := cmp.Diff([]string{"run lyric/O"}, w.asked()); d != "" {
+	if d := cmp.Diff([]string{"index lyric/O/B"}, w.asked()); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -45,7 +45,7 @@ func (in *requestSet) add(e Event, repository string, asOf core.Version, tracepa
 	}
 	r := core.Request{
 		Kind: core.KindIndex, Scope: core.ScopeRecord, Repository: repository, Organization: e.Organization,
-		RecordID: e.RecordID, Cause: in.cause, AsOf: asOf, Traceparent: traceparent,
+		RecordID: e.RecordID, Cause: in.cause, AsOf: asOf, Traceparent: traceparent, Part: e.Deleted,
 	}
 	if e.Remove {
 		r.Kind = core.KindRemove

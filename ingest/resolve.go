@@ -64,16 +64,6 @@ func (s *sender) sentBy(e Event, repo core.Repository) bool {
 	return len(e.Servers) == 0 || slices.Contains(e.Servers, cmp.Or(s.cfg.Sources[repo.Code].Server, repo.Code))
 }
 
-// requestedScope returns what an event requests of its repository: a change of an entity that is not indexed itself
-// requests its organization.
-func (s *sender) requestedScope(e Event, repository string) Event {
-	entity := s.cfg.Sources[repository].Entity
-	if entity != "" && e.Entity != "" && e.Entity != entity {
-		e.RecordID = ""
-	}
-	return e
-}
-
 func (s *sender) wrongType(e Event, repo core.Repository) *Rejection {
 	return rejectMember(s.events.format(e).RecordID, fmt.Sprintf("is not in the events of a repository of type %s", repo.Type))
 }

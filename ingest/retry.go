@@ -63,10 +63,11 @@ func (s *retries) RetryAll(ctx context.Context, repository, reason, requestID st
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), acceptTimeout)
 	defer cancel()
-	return s.reserve(ctx, core.Repository{}, core.Request{
+	r := core.Request{
 		ID: orNewID(requestID), Kind: core.KindIndex, Scope: core.ScopeRetry, Repository: repository, Reason: reason,
 		Cause: core.CauseREST, ReceivedAt: s.now(),
-	})
+	}
+	return s.reserve(ctx, core.Repository{}, r, cellName(r), 0)
 }
 
 // RetryPage retries some dead letters, which need no documents: those of records in one call, the others concurrently. It returns how
@@ -169,7 +170,7 @@ func (s *retries) recordRequest(l core.DeadLetter) (core.Request, error) {
 		RecordID: l.RecordID, Cause: core.CauseREST,
 	}
 	if l.Request != nil && l.Request.Scope == core.ScopeRecord {
-		r.Kind, r.Organization, r.RecordID = l.Request.Kind, l.Request.Organization, l.Request.RecordID
+		r.Kind, r.Organization, r.RecordID, r.Part = l.Request.Kind, l.Request.Organization, l.Request.RecordID, l.Request.Part
 		if r.RecordID != l.RecordID {
 			r.Document = l.RecordID
 		}
@@ -236,7 +237,7 @@ func (s *retries) planMessage(in *requestSet, l core.DeadLetter) error {
 		asOf = s.asOf(l.FirstAt)
 	}
 	for _, repo := range repositories {
-		in.add(s.requestedScope(e, repo.Code), repo.Code, asOf, "")
+		in.add(e, repo.Code, asOf, "")
 	}
 	return nil
 }

@@ -61,18 +61,39 @@ func (s *runs) Run(
 		ID: orNewID(requestID), Kind: core.KindIndex, Scope: scope, Repository: repository, Organization: organization,
 		Cause: cause, Force: flags.Force, Rebuild: flags.Rebuild, Difference: flags.Difference, ReceivedAt: s.now(),
 	}
-	return s.reserve(ctx, repo, r)
+	return s.reserve(ctx, repo, r, cellName(r), 0)
 }
 
-// reserve returns a job of r's scope and flags that may be joined, or queues a new one.
-func (s *runs) reserve(ctx context.Context, repo core.Repository, r core.Request) (core.Job, error) {
-	cell := cellName(r)
+// differenceInterval is the shortest interval between the starts of two runs of RunDifference of one organization.
+const differenceInterval = time.Minute
+
+// RunDifference requests that the difference of an organization is indexed, at most once a minute: it returns the job of an earlier call
+// that has not started, or a new one that starts at once or a minute after the last one. Runs of Run are neither joined nor counted.
+// Errors are those of Run.
+func (s *runs) RunDifference(ctx context.Context, repository, organization string, cause core.Cause, requestID string) (core.Job, error) {
+	repo, err := s.repository(repository)
+	if err == nil {
+		err = validRun(core.ScopeOrganization, organization, core.RunFlags{Difference: true})
+	}
+	if err != nil {
+		return core.Job{}, err
+	}
+	r := core.Request{
+		ID: orNewID(requestID), Kind: core.KindIndex, Scope: core.ScopeOrganization, Repository: repository, Organization: organization,
+		Cause: cause, Difference: true, ReceivedAt: s.now(),
+	}
+	return s.reserve(ctx, repo, r, core.SpacedCell+cellName(r), differenceInterval)
+}
+
+// reserve returns the job in a cell if it may be joined, or queues a new one, which starts at least interval after the start of that in
+// the cell.
+func (s *runs) reserve(ctx context.Context, repo core.Repository, r core.Request, cell string, interval time.Duration) (core.Job, error) {
 	unlock, err := s.scopeLocks.Lock(ctx, cell)
 	if err != nil {
 		return core.Job{}, core.WrapError(core.CodeUnavailable, "the trigger was cancelled", err)
 	}
 	defer unlock()
-	return s.joinOrQueue(ctx, repo, r, cell)
+	return s.joinOrQueue(ctx, repo, r, cell, interval)
 }
 
 func validRun(scope core.Scope, organization string, flags core.RunFlags) error {
@@ -98,7 +119,9 @@ func validRun(scope core.Scope, organization string, flags core.RunFlags) error 
 }
 
 // joinOrQueue returns the queued job in the cell, or reserves the cell and queues a new one.
-func (s *runs) joinOrQueue(ctx context.Context, repo core.Repository, r core.Request, cell string) (core.Job, error) {
+func (s *runs) joinOrQueue(
+	ctx context.Context, repo core.Repository, r core.Request, cell string, interval time.Duration,
+) (core.Job, error) {
 	var reserved string // a job id that another trigger reserved and has not created yet
 	var since time.Time
 	for losses := 0; losses < maxCellConflicts; {
@@ -123,6 +146,9 @@ func (s *runs) joinOrQueue(ctx context.Context, repo core.Repository, r core.Req
 				}
 				continue
 			}
+		}
+		if interval > 0 && job.StartedAt != nil {
+			r.NotBefore = job.StartedAt.Add(interval)
 		}
 		r.JobID = newID()
 		switch err := s.cells.SetCell(ctx, cell, r.JobID, revision); {
@@ -159,15 +185,17 @@ const (
 	cellReserved
 )
 
-// join returns a job if it is joinable, and increments Job.Returned. This change and those of a job's state are all
+// join returns a job and, if it is joinable, increments Job.Returned. This change and those of a job's state are all
 // compare-and-swap, so a returned run can only start, and a returned retry only end, after it was returned.
 func (s *runs) join(ctx context.Context, id string) (core.Job, cellState, error) {
 	if id == "" {
 		return core.Job{}, cellFree, nil
 	}
 	joinable := true
+	var ended core.Job
 	job, err := s.jobs.Update(ctx, id, func(j *core.Job) error {
 		if joinable = j.Joinable(); !joinable {
+			ended = *j
 			return errNotJoinable
 		}
 		j.Returned++
@@ -177,7 +205,7 @@ func (s *runs) join(ctx context.Context, id string) (core.Job, cellState, error)
 	case err == nil:
 		return job, cellJoined, nil
 	case !joinable:
-		return core.Job{}, cellFree, nil
+		return ended, cellFree, nil
 	case core.CodeOf(err) == core.CodeNotFound:
 		return core.Job{}, cellReserved, nil
 	default:

@@ -55,9 +55,6 @@ type Source struct {
 	WebhookSecret string
 	// Server is what events of the repository name as their server; empty for the repository's code.
 	Server string
-	// Entity is the entity whose records are indexed. A record of another entity is part of such a record, which only a run of the
-	// organization finds. Empty for any.
-	Entity string
 }
 
 func (c Config) validate() error {

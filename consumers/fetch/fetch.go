@@ -29,7 +29,16 @@ type Upstream interface {
 	Record(ctx context.Context, organization, id string) (core.Record, error)
 }
 
-// Config holds the settings of a Fetcher; all but Metrics are required.
+// Holders finds the records that contain others (core.Part).
+type Holders interface {
+	// Holder returns the id of the record that contains a part, "" if that is not known or not exactly one. isPart is false if no record
+	// contains it.
+	Holder(ctx context.Context, organization string, part core.Part) (id string, isPart bool, err error)
+	// OtherEntities returns the entities whose records are parts of others, as far as they are known.
+	OtherEntities(ctx context.Context) ([]string, error)
+}
+
+// Config holds the settings of a Fetcher; all but Metrics and Holders are required.
 type Config struct {
 	// Repository is the code of the repository.
 	Repository string
@@ -39,6 +48,8 @@ type Config struct {
 	Concurrency int
 	// MaxBodyAge is the age from which a body must not be written.
 	MaxBodyAge time.Duration
+	// Holders is nil for a repository whose records never contain others.
+	Holders Holders
 }
 
 // Fetcher calls the upstream of one repository. It is safe for concurrent use.
@@ -134,6 +145,35 @@ func (f *Fetcher) record(ctx context.Context, req core.Request, check func() err
 		err = core.WrapError(core.CodeUpstream, "the record belongs to another organization", core.ErrOtherOrganization)
 	}
 	return rec, fetchedAt, err
+}
+
+// Holder returns the id of the record that contains a part, as Holders does; isPart is false without Holders.
+func (f *Fetcher) Holder(ctx context.Context, organization string, part core.Part) (id string, isPart bool, err error) {
+	if f.cfg.Holders == nil {
+		return "", false, nil
+	}
+	if err := f.records.Acquire(ctx, 1); err != nil {
+		return "", false, err
+	}
+	defer f.records.Release(1)
+	call, s := f.call(ctx, "fetch holder")
+	id, isPart, err = f.cfg.Holders.Holder(call, organization, part)
+	s.End(err)
+	return id, isPart, err
+}
+
+// OtherEntities returns the entities whose records are parts of others, none without Holders or if they are not known.
+func (f *Fetcher) OtherEntities(ctx context.Context) []string {
+	if f.cfg.Holders == nil {
+		return nil
+	}
+	call, s := f.call(ctx, "fetch entities")
+	entities, err := f.cfg.Holders.OtherEntities(call)
+	s.End(err)
+	if err != nil {
+		f.cfg.Logger.InfoContext(ctx, "the repository did not return its entities: documents of parts are removed as other unseen ones", "err", err)
+	}
+	return entities
 }
 
 // AcquirePage waits until a call for a page may start. The caller must call release after it.

@@ -185,6 +185,10 @@ func (o *Outcomes) mappingHint(result core.Result) string {
 	if field == "" {
 		return "fix the record or the index mapping, then retry"
 	}
+	if result.Type == core.TypeNewField {
+		return fmt.Sprintf("newFields is reject, and the mapping does not have the field %q: add it to the mapping file, or remove it from the record, "+
+			"then retry; newFields: add or ignore accepts it", field)
+	}
 	if o.cfg.Shared != nil {
 		return fmt.Sprintf("the value of the field %q does not fit its type in the index: fix the record, then retry; or if the type of the "+
 			"field has changed, give the repositories that share the index %s another indexName", field, o.indexName)

@@ -30,6 +30,13 @@ type Jobs interface {
 	Get(ctx context.Context, id string) (core.Job, error)
 }
 
+// Requests publishes Requests.
+type Requests interface {
+	// PublishUnlessRemovalPending publishes r unless the pending Request of the same record stands (core.Request.MergeWithPending),
+	// which is success too.
+	PublishUnlessRemovalPending(ctx context.Context, r core.Request) error
+}
+
 // Config holds the dependencies of a Worker; all but one of Document and Split are required.
 type Config struct {
 	Repository core.Repository
@@ -43,6 +50,10 @@ type Config struct {
 	Index    Index
 	Jobs     Jobs
 	Writer   *bulk.Writer
+	Requests Requests
+	// RunDifference queues a run of an organization's difference; it may start later and serve several calls. It is only called if the
+	// Fetcher has Holders.
+	RunDifference func(ctx context.Context, organization string, cause core.Cause, requestID string) error
 }
 
 // Worker processes the record Requests of one repository, each record once at a time.

@@ -40,6 +40,12 @@ func (w *writer) execute(ctx context.Context, req core.Request, at writeVersion)
 		return req.Organization, result, err
 	}
 	rec, fetchedAt, err := w.fetch(ctx, req)
+	if err == nil && rec.Part != nil || errors.Is(err, core.ErrRecordAbsent) {
+		if err := w.requestHolder(ctx, req, at, rec); err != nil {
+			rec.Release()
+			return req.Organization, nil, err
+		}
+	}
 	switch {
 	case err == nil:
 		result, err := w.writeFetched(ctx, rec, fetchedAt, at)

@@ -146,9 +146,14 @@ func (e *jobEnd) forgetCompared(ctx context.Context, job core.Job) {
 }
 
 // sweep sweeps a repository's job at its end: in one scan when all its organizations were read completely, otherwise each
-// complete one separately. Before that, it sweeps the excluded organizations. It returns the runs as they are afterwards.
+// complete one separately. Before that, it sweeps the excluded organizations and the parts of records. It returns the runs as they are afterwards.
 func (e *jobEnd) sweep(ctx context.Context, job core.Job, runs []core.OrganizationRun) (sweepResult, []core.OrganizationRun, error) {
 	vanished, err := e.sweeper.sweepExcluded(ctx, job)
+	if err == nil {
+		var parts sweepResult
+		parts, err = e.sweeper.sweepParts(ctx, job)
+		vanished.add(parts)
+	}
 	if err != nil {
 		return vanished, runs, err
 	}

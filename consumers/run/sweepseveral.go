@@ -145,3 +145,42 @@ func (s *sweeper) sweepExcluded(ctx context.Context, job core.Job) (sweepResult,
 	}
 	return all, nil
 }
+
+// sweepParts requests all documents of records that are part of others, which an older version has indexed, and waits until each of those
+// Requests has its outcome. No guard applies: the upstream says of each that it has no document of its own.
+func (s *sweeper) sweepParts(ctx context.Context, job core.Job) (sweepResult, error) {
+	var all sweepResult
+	entities := s.Fetcher.OtherEntities(ctx)
+	if len(entities) == 0 || job.StartCheckpoint == core.CheckpointNone {
+		return all, nil
+	}
+	if why, err := s.refresh(ctx, job); why != nil || err != nil {
+		return sweepResult{guard: why}, err
+	}
+	var stored unseenDocuments
+	for _, entity := range entities {
+		scope := core.IndexScope{Repository: s.Repository.Code, Field: s.Repository.Fields.Entity, Organization: entity}
+		err := s.Index.Scan(ctx, s.Repository.IndexName, scope, 0, func(id string, _ core.Version) error {
+			stored.ids = append(stored.ids, id)
+			return nil
+		})
+		if err != nil {
+			return all, s.Outcomes.PauseOnError(err)
+		}
+	}
+	byOrganization, err := s.groupByOrganization(ctx, job, stored)
+	if err != nil {
+		return all, err
+	}
+	for organization, documents := range byOrganization {
+		if core.ValidKey("organization", organization) != nil {
+			continue // the documents cannot be requested
+		}
+		swept, err := s.requestAgain(ctx, job, organization, documents.ids)
+		if err != nil {
+			return all, err
+		}
+		all.add(swept)
+	}
+	return all, nil
+}

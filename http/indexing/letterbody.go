@@ -55,7 +55,7 @@ func newLetterBody(l core.DeadLetter) letterBody {
 	}
 	if l.Request != nil {
 		request := *l.Request
-		request.ReceivedAt = request.ReceivedAt.UTC()
+		request.ReceivedAt, request.Part = request.ReceivedAt.UTC(), nil // its fields are the record's
 		if !request.NotBefore.IsZero() {
 			request.NotBefore = request.NotBefore.UTC()
 		}

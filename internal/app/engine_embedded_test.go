@@ -38,6 +38,9 @@ func (e *embeddedEngine) url() string { return "" }
 
 func (e *embeddedEngine) openSearch() bool { return false }
 
+// runtimeFields is false: the embedded index refuses them.
+func (e *embeddedEngine) runtimeFields() bool { return false }
+
 func (e *embeddedEngine) replace(opts *app.Options) {
 	if e.faulty != nil {
 		opts.Index = e.faulty

@@ -298,3 +298,6 @@ func parseBulk(body []byte) []bulkOp {
 	}
 	return ops
 }
+
+// runtimeFields reports whether the engine is an Elasticsearch.
+func (e *elasticEngine) runtimeFields() bool { return !e.openSearch() }

@@ -10,6 +10,8 @@ type engine interface {
 	url() string
 	// openSearch reports whether the engine is an OpenSearch, which has other types of fields.
 	openSearch() bool
+	// runtimeFields reports whether mappings can have runtime fields.
+	runtimeFields() bool
 	// replace sets Options.Index to a faulty engine that has no address.
 	replace(opts *app.Options)
 	// documents returns every document of the world's alias as stored.

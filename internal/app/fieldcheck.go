@@ -69,8 +69,11 @@ func (l *indexLimits) get(ctx context.Context) mapping.Limits {
 // the index takes, and for longer terms. It returns "" for all others.
 func (b *builtIn) documentCheck(rc config.Repository) (func(ctx context.Context, a core.Analysis) string, error) {
 	kind := rc.Kind()
-	known, err := index.Spec{Mapping: rc.Mapping, Known: kind.Known()}.Fields()
-	if err != nil {
+	known, err := index.Spec{Mapping: rc.Mapping, Known: kind.Known(), NewFields: rc.NewFields}.Fields()
+	switch code := core.CodeOf(err); {
+	case code == core.CodeInvalid, code == core.CodeUnsupported: // of the mapping file: the repository pauses, and says why
+		return func(context.Context, core.Analysis) string { return "" }, nil
+	case err != nil:
 		return nil, err
 	}
 	limits := &indexLimits{alias: rc.IndexName, new: check.Limits(b.cfg.Index).With(rc.Mapping)}

@@ -109,8 +109,9 @@ var layers = map[string][]string{
 	"internal/upstream/protocol":      {"internal/upstream", "internal/upstream/lyric", "internal/upstream/song"},
 	"internal/filter/sqon":            {},
 	"internal/filter/query":           {"internal/filter/sqon", "internal/index/mapping"},
-	"internal/index":                  {"internal/filter/query", "internal/index/mapping"},
+	"internal/index":                  {"internal/filter/query", "internal/index/mapping", "internal/index/mappingfile"},
 	"internal/index/mapping":          {},
+	"internal/index/mappingfile":      {"internal/index/mapping"},
 	"internal/index/lastwrite":        {"internal/index"},
 	"internal/index/elastic": {
 		"internal/index", "internal/index/mapping", "internal/index/elastic/admin", "internal/index/elastic/metadata", "internal/index/elastic/read",
@@ -118,6 +119,7 @@ var layers = map[string][]string{
 	},
 	"internal/index/elastic/admin": {
 		"internal/index", "internal/index/elastic/metadata", "internal/index/elastic/transport", "internal/index/mapping",
+		"internal/index/mappingfile",
 	},
 	"internal/index/elastic/dsl": {
 		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/elastic/transport",
@@ -137,7 +139,7 @@ var layers = map[string][]string{
 	"internal/index/elastic/transport": {"internal/index/elastic/flavour"},
 	"internal/index/embedded": {
 		"internal/disk", "internal/filter/query", "internal/index", "internal/index/embedded/evaluate",
-		"internal/index/embedded/segment", "internal/index/mapping",
+		"internal/index/embedded/segment", "internal/index/mapping", "internal/index/mappingfile",
 	},
 	"internal/index/shared":            {"internal/filter/query", "internal/index", "internal/index/mapping"},
 	"internal/index/embedded/segment":  {"internal/filter/query", "internal/index/mapping"},

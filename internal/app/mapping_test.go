@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net/http"
 	"os"
@@ -125,5 +126,67 @@ func TestTypeChanges(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRefusedMappingPauses: a mapping file that no engine takes pauses its repository alone, with the path of the field; the repository
+// continues once the file is right.
+func TestRefusedMappingPauses(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "mapping.json")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"mappings":{"properties":{"experiment":{"properties":{"age":{"type":"lonng"}}}}}}`)
+	other := "tutti-refused-" + strings.ToLower(rand.Text())
+	w := newWorld(t, settings{more: fmt.Sprintf("  - {code: own, type: local, indexName: %s, mappingFile: %q, newFields: reject}\n", other, file)})
+	w.dropAtEnd(other)
+	w.start()
+	w.eventually(wait, func() (bool, string) {
+		a := w.ready()
+		reason := a.get(`paused.#(repository=="own").reason`).String()
+		return strings.Contains(reason, `"experiment.age"`) && strings.Contains(reason, "lonng") && len(a.get("paused").Array()) == 1, string(a.raw)
+	})
+	w.put("S1", "A1", `"experiment":{"age":7}`)
+	w.run("", "", core.JobSucceeded)
+	write(`{"mappings":{"properties":{"experiment":{"properties":{"age":{"type":"long"}}}}}}`)
+	w.eventually(time.Minute, func() (bool, string) {
+		a := w.ready()
+		return len(a.get("paused").Array()) == 0, string(a.raw)
+	})
+	plan := w.mustRequest(http.MethodGet, "/index/repository/own/mapping", http.StatusOK)
+	if plan.get("state").String() != "alias" || plan.get("refused").Exists() {
+		t.Errorf("the plan is %s", plan.raw)
+	}
+}
+
+// TestPartialMapping: what a mapping file does not name is as tutti makes it, in filters, facets and pivots, on every engine.
+func TestPartialMapping(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "mapping.json")
+	if err := os.WriteFile(file, []byte(`{"mappings":{"properties":{"experiment":{"properties":{"age":{"type":"long"}}}}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := startWorld(t, settings{repository: fmt.Sprintf("mappingFile: %q", file)})
+	w.put("S1", "A1", `"experiment":{"age":7,"site":"Oslo"},"samples":[{"sampleId":"SA1","sampleType":"DNA"}]`)
+	w.put("S2", "A2", `"experiment":{"age":8,"site":"Rome"},"samples":[{"sampleId":"SA2","sampleType":"RNA"}]`)
+	w.run("", "", core.JobSucceeded)
+	for sqon, want := range map[string]int64{
+		`{"op":"in","content":{"fieldName":"studyId","value":["S1"]}}`:                                                                                              1,
+		`{"op":"in","content":{"fieldName":"experiment.site","value":["Oslo"]}}`:                                                                                    1,
+		`{"op":"and","pivot":"samples","content":[{"op":"in","content":{"fieldName":"samples.sampleType","value":["DNA"]}}]}`:                                       1,
+		`{"op":"and","content":[{"op":"gt","content":{"fieldName":"experiment.age","value":6}},{"op":"in","content":{"fieldName":"studyId","value":["S1","S2"]}}]}`: 2,
+	} {
+		body := fmt.Sprintf(`{"query":"query($f:JSON){analysis{hits(filters:$f){total} aggregations{studyId{buckets{key doc_count}} samples__sampleType{buckets{key}}}}}","variables":{"f":%s}}`, sqon)
+		a := w.postBody("/"+w.alias+"/graphql", body, http.StatusOK)
+		if got := a.get("data.analysis.hits.total").Int(); got != want || a.get("errors").Exists() {
+			t.Errorf("%s finds %d, want %d: %s", sqon, got, want, a.raw)
+		}
+		if a.get("data.analysis.aggregations.studyId.buckets.#").Int() == 0 || a.get("data.analysis.aggregations.samples__sampleType.buckets.#").Int() == 0 {
+			t.Errorf("%s has no buckets: %s", sqon, a.raw)
+		}
 	}
 }

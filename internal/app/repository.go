@@ -54,7 +54,7 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 	watched := &watchedUpstream{Upstream: exclusion.Apply(rules, client)}
 	x.upstreams[rc.Code] = watched
 	block := upstream.RepositoriesBlock(repo)
-	spec := index.Spec{Alias: rc.IndexName, Mapping: rc.Mapping, Known: kind.Known()}
+	spec := index.Spec{Alias: rc.IndexName, Mapping: rc.Mapping, Known: kind.Known(), NewFields: rc.NewFields}
 	x.rebuilds[rc.Code] = rebuild.New(x.index, x.queue.Cells(), spec, consumers.IdentityCell(rc.Code, rc.IndexName), rc.ReadMapping)
 	w := consumers.Repository{
 		Repository: repo, Upstream: watched, PageSize: rc.PageSize, Concurrency: rc.Concurrency, GiveUpAfter: rc.GiveUpAfter,
@@ -89,6 +89,13 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 	w.RunAgain = func(ctx context.Context) error {
 		_, err := x.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", core.RunFlags{}, core.CauseReconcile, "")
 		return err
+	}
+	if holders, ok := client.(consumers.Holders); ok {
+		w.Holders = holders
+		w.RunDifference = func(ctx context.Context, organization string, cause core.Cause, requestID string) error {
+			_, err := x.ingest.RunDifference(ctx, rc.Code, organization, cause, requestID)
+			return err
+		}
 	}
 	for class, source := range map[core.Class]*consumers.Source{
 		core.ClassRecords: &w.Records, core.ClassBatches: &w.Batches, core.ClassPages: &w.Pages, core.ClassRuns: &w.Runs,
@@ -153,8 +160,8 @@ func (p probe) Prepare(ctx context.Context, identity string) error {
 		p.spec.Mapping = raw
 	}
 	err := p.index.Ensure(ctx, p.spec)
-	contradicts := errors.Is(err, core.ErrMappingContradicts)
-	if contradicts {
+	contradicts, refused := errors.Is(err, core.ErrMappingContradicts), errors.Is(err, core.ErrMappingRefused)
+	if contradicts || refused {
 		p.ensured(nil)
 	} else {
 		p.ensured(err)
@@ -168,6 +175,10 @@ func (p probe) Prepare(ctx context.Context, identity string) error {
 		reason := "repository " + p.code + ": " + core.MessageOf(err) + "; " + hint + " (tutti mapping plan " + p.code + " lists the fields)"
 		p.contradicts.Store(&reason)
 		p.log.Warn("the index keeps its mapping until a rebuild", "repository", p.code, "index", p.spec.Alias, "reason", core.MessageOf(err))
+	case refused:
+		reason := "repository " + p.code + ": " + core.DisplayOf(err) + "; until then the index keeps its mapping"
+		p.contradicts.Store(&reason)
+		p.log.Warn("the index keeps its mapping: the mapping file is refused", "repository", p.code, "index", p.spec.Alias, "reason", core.MessageOf(err))
 	case err != nil:
 		return p.withHint(err)
 	default:

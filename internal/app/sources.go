@@ -46,8 +46,8 @@ func (x *indexer) openIngest(context.Context) error {
 	}
 	for _, rc := range x.cfg.Repositories {
 		source := ingest.Source{WebhookSecret: rc.Notifications.Webhook.Secret.Reveal()}
-		if t := protocol.Of(rc.Type); t.EventSource != nil {
-			source.Server, source.Entity = t.EventSource(rc.Own())
+		if t := protocol.Of(rc.Type); t.EventServer != nil {
+			source.Server = t.EventServer(rc.Own())
 		}
 		sources[rc.Code] = source
 	}

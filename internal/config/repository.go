@@ -45,6 +45,8 @@ type Repository struct {
 	// MappingFile is a JSON file with the index's mapping; empty for a generated one. Mapping is its content.
 	MappingFile string
 	Mapping     json.RawMessage
+	// NewFields decides on fields that the mapping lacks: add, ignore, reject, or empty for what the mapping file says.
+	NewFields string
 	// Settings are those of each section; a type reads those of its own section only (Own).
 	Settings map[string]upstream.Settings
 	// Exclude holds the ids that exclude records from the index, by the name of their list, for the lists of all types (Exclusions).
@@ -142,7 +144,9 @@ func (r *Repository) keys() []setting.Key {
 		setting.Text("documents", &r.Documents, upstream.DefaultDocuments,
 			"Documents that records become: record or analysis for one document per record; file or file-v4 for one per file of an analysis.").
 			OneOf(documentNames()...),
-		setting.Text("mappingFile", &r.MappingFile, "", "JSON file with the index's mapping; empty for a generated one."),
+		setting.Text("mappingFile", &r.MappingFile, "", "JSON file whose mapping is added to the generated one and overrides it; empty for none."),
+		setting.Text("newFields", &r.NewFields, "", "Fields of records that the mapping lacks: added to it, kept but not found, or a reason to reject the "+
+			"record; overrides dynamic in mappingFile. Empty for add, or ignore where mappingFile has dynamic: false.").OneOf("", "add", "ignore", "reject"),
 		setting.Object("upstream", "Outages of the repository.",
 			setting.Duration("giveUpAfter", &r.GiveUpAfter, time.Hour,
 				"How long a run is paused because the repository does not answer before the run fails.")),
@@ -306,6 +310,9 @@ func (c *Config) validateRepositories(given *setting.Node, f *setting.ErrorList)
 		}
 		if first, shared := indices[r.IndexName]; !shared {
 			indices[r.IndexName] = i
+		} else if policy := c.Repositories[first].NewFields; policy != r.NewFields && r.IndexName != "" {
+			f.Add(at+".newFields", "", "set the same newFields for all repositories of an index, or use different indexes",
+				"%q is not that of %s, %q, which shares the index %s", r.NewFields, setting.Indexed("repositories", first), policy, r.IndexName)
 		} else if file := c.Repositories[first].MappingFile; file != r.MappingFile && r.IndexName != "" {
 			f.Add(at+".mappingFile", "", "set the same mappingFile for all repositories of an index, or use different indexes",
 				"%q is not that of %s, %q, which shares the index %s", r.MappingFile, setting.Indexed("repositories", first), file, r.IndexName)

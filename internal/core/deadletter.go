@@ -83,3 +83,6 @@ func (k *DeadLetterDocumentBuilder) Document() *DeadLetterDocument {
 		Bytes: k.kept, Size: k.size, SHA256: hex.EncodeToString(k.sum.Sum(nil)), Truncated: k.size > len(k.kept),
 	}
 }
+
+// TypeNewField is the EngineType of a document with a field that the mapping lacks, where newFields is reject.
+const TypeNewField = "new_field_exception"

@@ -70,6 +70,8 @@ var (
 	ErrAliasSeveral = errors.New("the alias stands for more than one index")
 	// ErrMappingContradicts: the mapping file cannot be put into the index, which takes documents nevertheless. CodeConflict.
 	ErrMappingContradicts = errors.New("the mapping file contradicts the index")
+	// ErrMappingRefused: the engine refuses the mapping file; the index, which was made before, takes documents nevertheless. CodeInvalid.
+	ErrMappingRefused = errors.New("the engine refuses the mapping file")
 )
 
 // ErrObjectAbsent is the error for an object that the storage does not have.

@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// SpacedCell begins the name of a cell that holds the last job of a scope whose runs must not start in quick succession.
+const SpacedCell = "spaced."
+
 // JobState is the state of a job.
 type JobState string
 

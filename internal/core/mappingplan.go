@@ -21,6 +21,13 @@ type MappingPlan struct {
 	Fields     []PlannedField   `json:"fields"`
 	Settings   []PlannedSetting `json:"settings,omitempty"`
 	Difference bool             `json:"difference"`
+	// Refused is why the engine refuses the mapping of the configuration, "" if it does not. Untried is set if only the creation of an index
+	// will tell.
+	Refused string `json:"refused,omitempty"`
+	Untried bool   `json:"untried,omitempty"`
+	// Unused are the parts of the mapping file that nothing uses, Warnings what has another effect than it says.
+	Unused   []string `json:"unused,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
 	// Next are the steps that remove the difference, in order: commands where there is one.
 	Next []string `json:"next,omitempty"`
 }

@@ -61,6 +61,9 @@ type EventFormat struct {
 	ServerTerm string
 	// Entity holds the name of the entity that the record is of; "" if records have none.
 	Entity string
+	// Data holds the record's own fields; Action is ActionDelete if the record was deleted. Both are "" if events have no such members.
+	Data                 string
+	Action, ActionDelete string
 	// Ignored are the other members that senders are known to write.
 	Ignored []string
 }

@@ -23,6 +23,8 @@ type Record struct {
 	Release func()
 	// TooLarge is set for a record over the size limit, whose Body is nil: the part for the dead letter.
 	TooLarge *DeadLetterDocument
+	// Part is set, and Indexable false, for a record that is part of another one and has no document of its own.
+	Part *Part
 	// HasRepositories reports whether the record has a top-level member repositories, which the document's own replaces.
 	HasRepositories bool
 }

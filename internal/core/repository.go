@@ -38,8 +38,8 @@ type RecordFields struct {
 	ID, Organization string
 	// Document is the document's id if a record has several documents, empty if its document has the record's id.
 	Document string
-	// State is the record's state, empty if records have none.
-	State string
+	// State is the record's state, Entity the name of its entity; empty if records have none.
+	State, Entity string
 	// Unordered are the arrays in which the upstream keeps no order, in the form of equality.New. Documents keep the order in which they
 	// were fetched.
 	Unordered []string

@@ -96,6 +96,8 @@ type Request struct {
 	// NotFoundSince is the time since which the upstream has returned only ErrForeignNotFound, zero if its last response was
 	// another one.
 	NotFoundSince time.Time `json:"notFoundSince,omitzero"`
+	// Part describes the record if its event says that it was deleted, so that the record that contained it can be found.
+	Part *Part `json:"part,omitempty"`
 	// Reason is that of the dead letters that a Request of ScopeRetry is for, empty for any; its Repository may be empty too.
 	Reason string `json:"reason,omitempty"`
 }

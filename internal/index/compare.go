@@ -1,7 +1,9 @@
 package index
 
 import (
+	"tutti/internal/core"
 	"tutti/internal/index/mapping"
+	"tutti/internal/index/mappingfile"
 )
 
 // NameKind is what an engine has under the name of an alias.
@@ -28,6 +30,9 @@ type Comparison struct {
 	// Fields and Settings are compared only for an alias of one index, and for an index.
 	Fields   []mapping.Difference
 	Settings []SettingDifference
+	// Refused is why the engine refuses the mapping of the Spec, nil if it does not. Unasked is set if only the creation of an index will tell.
+	Refused error
+	Unasked bool
 }
 
 // SettingDifference is a setting of the mapping file that the index does not have. Live is "" where the index has none.
@@ -35,24 +40,36 @@ type SettingDifference struct {
 	Setting, Wanted, Live string
 }
 
-// Fields returns the fields with which an index of s is created.
+// Fields returns the fields with which an index of s is created. CodeUnsupported if only an engine can judge the mapping file.
 func (s Spec) Fields() (*mapping.Field, error) {
-	if s.Mapping == nil {
-		return mapping.Merge(mapping.NewRoot(), s.Known)
-	}
-	tree, err := mapping.Parse(s.Mapping)
+	file, err := mappingfile.Parse(s.Mapping)
 	if err != nil {
 		return nil, err
 	}
-	return mapping.Merge(tree, mapping.MissingOwn(tree, s.Known))
+	tree, err := file.Fields(s.Known, s.NewFields)
+	if err == nil && tree == nil {
+		err = core.NewError(core.CodeUnsupported, "the mapping file has fields below a value")
+	}
+	return tree, err
 }
 
-// Differences returns how the fields of an index differ from those of s. live is the mapping of the index.
+// Differences returns how the fields of an index differ from those of s, whose mapping file can be parsed. live is the mapping of the index.
+// What Ensure does not change needs a rebuild: fields that exist and that the file does not name, and the fields that the file does not name
+// in an index that was made with a file.
 func (s Spec) Differences(wanted, live *mapping.Field) []mapping.Difference {
+	file, err := mappingfile.Parse(s.Mapping)
+	if err != nil {
+		return nil
+	}
 	found := mapping.Compare(wanted, live)
-	for i := range found {
-		if s.Mapping == nil && found[i].Change == mapping.ChangeUpdate {
-			found[i].Change = mapping.ChangeRebuild // without a mapping file, fields that exist are never changed
+	update, own := file.Update(live, s.NewFields), mapping.MissingOwn(live, s.Known)
+	for i, d := range found {
+		changes := file.Has(d.Field) || d.Change == mapping.ChangeAdd && (!file.Given() || own != nil && own.Lookup(d.Field) != nil)
+		if d.Field == mapping.RootPath {
+			changes = update != nil && (update.Dynamic != "" || wanted.Dynamic == live.Dynamic)
+		}
+		if !changes && (d.Change == mapping.ChangeAdd || d.Change == mapping.ChangeUpdate) {
+			found[i].Change = mapping.ChangeRebuild
 		}
 	}
 	return found

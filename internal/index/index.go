@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 
@@ -14,11 +15,11 @@ import (
 type Spec struct {
 	// Alias is the name under which documents are written and read.
 	Alias string
-	// Mapping is the content of the user's mapping file, used unchanged: the mapping itself ({"properties":…}) or a create-index
-	// body that has it ({"settings":…,"mappings":…}). Nil means tutti's own strict mapping, which starts from Known. When Mapping
-	// is set, the only field taken from Known is repositories, which tutti adds to every document, and only when Mapping has no
-	// field of that name.
+	// Mapping is the content of the user's mapping file (package mappingfile), nil for none. Its fields are added to those of Known, or
+	// replace them.
 	Mapping json.RawMessage
+	// NewFields is the policy for fields that the mapping lacks: a policy of package mapping, or "" for that of the mapping file.
+	NewFields string
 	// Known has the initial fields of tutti's own mapping (mapping.Song, mapping.Repositories). An existing alias keeps the types
 	// of its fields; missing fields are added. Nil for none.
 	Known *mapping.Field
@@ -47,9 +48,10 @@ type Index interface {
 	// a *core.Error.
 	Write(ctx context.Context, b core.Batch) ([]core.Result, error)
 
-	// Ensure creates the alias with spec's mapping, or adds spec's fields to an existing one. It may be called repeatedly and
-	// concurrently. CodeConflict when an existing mapping contradicts spec.Mapping
-	// (core.ErrMappingContradicts), or spec.Alias is the name of an index (core.ErrAliasIsIndex).
+	// Ensure creates the alias with spec's mapping (Spec.Fields), or adds to an existing one what spec.Mapping says, or without one what it
+	// lacks of Known. It may be called repeatedly and concurrently. CodeConflict when an existing mapping contradicts spec.Mapping
+	// (core.ErrMappingContradicts), or spec.Alias is the name of an index (core.ErrAliasIsIndex). CodeInvalid, with the path of the field,
+	// when the engine refuses the mapping, and core.ErrMappingRefused if the alias exists, which is used as it is.
 	Ensure(ctx context.Context, spec Spec) error
 
 	// Compare returns what the engine has under the name spec.Alias, and how that differs from spec. It changes nothing.
@@ -153,4 +155,13 @@ func Shared(physical, own string, others []string) error {
 // Replaced returns the error of a Swap that expects another index behind from.
 func Replaced(from string) error {
 	return core.NewError(core.CodeConflict, "the alias "+from+" stands for another index by now")
+}
+
+// RefusedMapping returns the error of a mapping file that the engine refuses, for an index that exists and is used as it is. Errors other
+// than CodeInvalid stay as they are.
+func RefusedMapping(err error) error {
+	if core.CodeOf(err) != core.CodeInvalid {
+		return err
+	}
+	return &core.Error{Code: core.CodeInvalid, Message: core.MessageOf(err), Hint: core.HintOf(err), Err: errors.Join(core.ErrMappingRefused, err)}
 }

@@ -300,7 +300,7 @@ func TestPruneOrphans(t *testing.T) {
 		mustPublish(t, q, run(core.ScopeOrganization, "song", "waits"))
 		cells := map[string]string{
 			"queued.a": queued, "running.a": running, "queued.b": ended, "running.b": ended,
-			"queued.c": "gone", "running.c": "gone", "queued.d": "waits", "else.a": ended, "else.b": "gone",
+			"queued.c": "gone", "running.c": "gone", "queued.d": "waits", "spaced.a": queued, "spaced.b": ended, "spaced.c": "gone", "else.a": ended, "else.b": "gone",
 		}
 		for name, id := range cells {
 			if err := q.Cells().SetCell(t.Context(), name, id, 0); err != nil {
@@ -337,11 +337,11 @@ func TestPruneOrphans(t *testing.T) {
 		if err := j.Prune(t.Context(), 10); err != nil {
 			t.Fatal(err)
 		}
-		check([]string{"queued.b", "running.b"}, nil) // What is young may get its job yet.
+		check([]string{"queued.b", "running.b"}, nil) // What is young may get its job yet, or delays the next job.
 		if err := j.PruneOlder(t.Context(), 10, kv.Ages{Cells: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
-		check([]string{"queued.b", "running.b", "queued.c", "running.c"}, []string{"gone"})
+		check([]string{"queued.b", "running.b", "queued.c", "running.c", "spaced.b", "spaced.c"}, []string{"gone"})
 		for _, name := range []string{"queued.b", "queued.c"} {
 			if err := q.Cells().SetCell(t.Context(), name, queued, 0); err != nil {
 				t.Errorf("filling a removed cell: %v", err)

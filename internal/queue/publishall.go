@@ -125,7 +125,7 @@ func byRecord(rs []core.Request, members []int) [][]int {
 
 // batchable reports whether r may be in a batch without losing anything that its processing needs.
 func batchable(r core.Request) bool {
-	return r.Scope == core.ScopeRecord && r.Kind == core.KindIndex && r.Document == "" && r.JobID == "" && r.Attempts == 0 &&
+	return r.Scope == core.ScopeRecord && r.Kind == core.KindIndex && r.Document == "" && r.Part == nil && r.JobID == "" && r.Attempts == 0 &&
 		r.AsOf == 0 && !r.Force && !r.Rebuild && !r.Difference && r.NotBefore.IsZero() && r.Cause != core.CauseOutbox && r.Validate() == nil
 }
 

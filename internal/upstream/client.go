@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -60,7 +61,7 @@ type Memory interface {
 	AcquireFor(ctx context.Context, repository string, n int64) (release func(), err error)
 }
 
-// Client sends GET requests to one upstream. It is safe for concurrent use.
+// Client sends requests to one upstream. It is safe for concurrent use.
 type Client struct {
 	base *url.URL
 	http *http.Client
@@ -142,6 +143,11 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // of status 200 must be closed. Errors are *core.Error: CodeInvalid for a segment that is empty, "." or "..", CodeOverloaded,
 // CodeUnavailable, and CodeUpstream for errors that a retry cannot fix; those of a status contain a *StatusError.
 func (c *Client) Get(ctx context.Context, query string, segments ...string) (*Response, error) {
+	return c.send(ctx, nil, query, segments)
+}
+
+// send is Get, or for a JSON body that is not nil the same by POST.
+func (c *Client) send(ctx context.Context, body []byte, query string, segments []string) (*Response, error) {
 	target, err := c.target(query, segments)
 	if err != nil {
 		return nil, err
@@ -154,7 +160,7 @@ func (c *Client) Get(ctx context.Context, query string, segments ...string) (*Re
 	answer.cause = func() error { return context.Cause(callCtx) }
 	answer.readTimer = time.AfterFunc(c.cfg.Timeout, func() { cancel(ErrTimeout) })
 	begin := time.Now()
-	err = answer.open(callCtx, target)
+	err = answer.open(callCtx, target, body)
 	answer.readTimer.Stop()
 	answer.spent = time.Since(begin)
 	if err != nil {
@@ -218,15 +224,22 @@ type Response struct {
 }
 
 // open sends the request and classifies the status. It releases its resources when it returns an error.
-func (a *Response) open(ctx context.Context, target *url.URL) error {
+func (a *Response) open(ctx context.Context, target *url.URL, body []byte) error {
 	begin := time.Now()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	method, content := http.MethodGet, io.Reader(nil)
+	if body != nil {
+		method, content = http.MethodPost, bytes.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target.String(), content)
 	if err != nil {
 		a.cancel(nil)
 		return core.WrapError(core.CodeInternal, "the request to the upstream could not be created", err)
 	}
 	req.URL = target
 	a.client.authorize(req)
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	tracing.Inject(ctx, req.Header)
 	res, err := a.client.http.Do(req)
 	if err != nil {
@@ -245,13 +258,13 @@ func (a *Response) open(ctx context.Context, target *url.URL) error {
 	}
 	defer a.cancel(nil)
 	defer res.Body.Close()
-	body, readErr := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
+	said, readErr := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
 	alive := res.StatusCode < http.StatusInternalServerError
 	a.observe(time.Since(begin), alive && readErr == nil)
 	if readErr != nil && res.StatusCode < http.StatusInternalServerError {
 		return a.classify(errors.Join(ErrTruncated, readErr), messageCut)
 	}
-	return statusError(res.StatusCode, res.Header, body, time.Now())
+	return statusError(res.StatusCode, res.Header, said, time.Now())
 }
 
 // Read implements io.Reader. Its errors are io.EOF and *core.Error with CodeUnavailable.

@@ -60,7 +60,7 @@ func newRecordClients() map[string]func(http.RoundTripper, upstream.Memory) (rec
 			return song.New(song.Config{Config: upstream.Config{URL: "http://h", Transport: r, Memory: m}})
 		},
 		"lyric": func(r http.RoundTripper, m upstream.Memory) (recordClient, error) {
-			return lyric.New(lyric.Config{Config: upstream.Config{URL: "http://h", Transport: r, Memory: m}, CategoryID: "1"})
+			return lyric.New(lyric.Config{Config: upstream.Config{URL: "http://h", Transport: r, Memory: m}, CategoryID: "1", Entity: "donor"})
 		},
 	}
 }

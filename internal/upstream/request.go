@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxNames bounds a document that lists names, in bytes.
-	maxNames = 16 << 20
+	// maxDocument bounds a document that is read as a whole, in bytes.
+	maxDocument = 16 << 20
 	// maxMemoryWait is how long a record may wait for memory after its request.
 	maxMemoryWait = time.Second
 )
@@ -24,13 +24,15 @@ var errWaitedTooLong = errors.New("upstream: the record waited for memory")
 type Request struct {
 	Query    string
 	Segments []string
+	// Body, if not nil, is sent as JSON, by POST.
+	Body []byte
 	// Error interprets an error of Get, which may contain the upstream's error document; nil returns it unchanged.
 	Error func(error) error
 }
 
 // get sends a request.
 func (c *Client) get(ctx context.Context, r Request) (*Response, error) {
-	answer, err := c.Get(ctx, r.Query, r.Segments...)
+	answer, err := c.send(ctx, r.Body, r.Query, r.Segments)
 	if err != nil && r.Error != nil {
 		err = r.Error(err)
 	}
@@ -42,28 +44,40 @@ func (c *Client) get(ctx context.Context, r Request) (*Response, error) {
 
 // Names requests a document that lists names; list returns them, what names the document in messages.
 func (c *Client) Names(ctx context.Context, r Request, what string, list func(document []byte) ([]*string, error)) ([]string, error) {
+	var names []string
+	err := c.Document(ctx, r, what, func(document []byte) error {
+		given, err := list(document)
+		if err != nil || given == nil || slices.Contains(given, nil) {
+			return FormatError(what)
+		}
+		names = make([]string, len(given))
+		for i, name := range given {
+			names[i] = *name
+		}
+		return nil
+	})
+	return names, err
+}
+
+// Document requests a document of at most 16 MiB and calls read with it; what names it in messages. After an error of read, which is
+// returned unchanged, the upstream counts as down.
+func (c *Client) Document(ctx context.Context, r Request, what string, read func(document []byte) error) error {
 	answer, err := c.get(ctx, r)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer answer.Close()
-	document, err := io.ReadAll(io.LimitReader(answer, maxNames+1))
+	document, err := io.ReadAll(io.LimitReader(answer, maxDocument+1))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if len(document) > maxNames {
-		return nil, core.WrapError(core.CodeUpstream, "the upstream's "+what+" is too large", ErrTooLarge)
+	if len(document) > maxDocument {
+		return core.WrapError(core.CodeUpstream, "the upstream's "+what+" is too large", ErrTooLarge)
 	}
-	given, err := list(document)
-	if err != nil || given == nil || slices.Contains(given, nil) {
+	if err = read(document); err != nil {
 		answer.MarkFailed()
-		return nil, FormatError(what)
 	}
-	names := make([]string, len(given))
-	for i, name := range given {
-		names[i] = *name
-	}
-	return names, nil
+	return err
 }
 
 // Page requests a page and calls each for every record in order. read converts an Item; info returns the totals of a page that was

@@ -22,10 +22,10 @@ type Type struct {
 	NonOverlapping bool
 	// Topic is the default name of the Kafka topic of its change notifications, "" for none.
 	Topic string
-	// Events is the format of its change notifications. EventSource returns the name of the server in the events of a repository,
-	// and the entity whose records are indexed, "" for any; if it is nil, the name is the repository's code.
+	// Events is the format of its change notifications. EventServer returns the name of the server in the events of a repository; if it
+	// is nil, that is the repository's code.
 	Events      core.EventFormat
-	EventSource func(Settings) (server, entity string)
+	EventServer func(Settings) string
 	// Section is the member of a repository's configuration that holds the type's settings, which NewSettings returns.
 	Section     string
 	NewSettings func() Settings

@@ -17,7 +17,13 @@ const subjectIndex = "index"
 
 func indexProbe(cfg config.Config) probe {
 	if cfg.Index.URL == "" {
-		return func(ctx context.Context) []Finding { return embeddedIndex(ctx, cfg) }
+		return func(ctx context.Context) []Finding {
+			found := embeddedIndex(ctx, cfg)
+			for _, r := range cfg.Repositories {
+				found = append(found, mappingFindings(cfg, r, embeddedRefusal)...)
+			}
+			return found
+		}
 	}
 	return func(ctx context.Context) []Finding {
 		e, err := newEngine(cfg.Index)
@@ -36,6 +42,7 @@ func indexProbe(cfg config.Config) probe {
 			if f.Status == StatusOK {
 				found = append(found, e.unindexed(ctx, r)...)
 			}
+			found = append(found, mappingFindings(cfg, r, engineRefusal(ctx, cfg.Index))...)
 		}
 		return found
 	}

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +14,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/elastic"
+	"tutti/internal/index/embedded"
 	"tutti/internal/index/mapping"
 	"tutti/internal/index/shared"
 )
@@ -24,9 +27,8 @@ type Comparer interface {
 
 // Mapping returns the plan of a repository of a configuration. It reads the mapping file as it is now.
 func Mapping(ctx context.Context, cfg config.Config, rc config.Repository, x Comparer) (core.MappingPlan, error) {
-	spec := index.Spec{Alias: rc.IndexName, Known: rc.Kind().Known()}
-	var err error
-	if spec.Mapping, err = rc.ReadMapping(); err != nil {
+	spec, err := check.Spec(rc)
+	if err != nil {
 		return core.MappingPlan{}, err
 	}
 	found, err := x.Compare(ctx, spec)
@@ -48,7 +50,13 @@ func Mapping(ctx context.Context, cfg config.Config, rc config.Repository, x Com
 	for _, s := range found.Settings {
 		p.Settings = append(p.Settings, core.PlannedSetting{Setting: s.Setting, Wanted: s.Wanted, Live: s.Live})
 	}
-	p.Next = next(rc.Code, found)
+	p.Unused, p.Warnings = check.MappingNotes(cfg, spec)
+	p.Untried = found.Unasked
+	if p.Next = next(rc.Code, found); found.Refused != nil {
+		p.Refused = core.MessageOf(found.Refused)
+		p.Next = slices.Insert(slices.DeleteFunc(p.Next, func(step string) bool { return !strings.Contains(step, " adopt ") }), 0,
+			cmp.Or(core.HintOf(found.Refused), "fix the mapping file"))
+	}
 	if replaces := slices.ContainsFunc(p.Next, func(step string) bool {
 		return strings.Contains(step, " adopt ") || strings.Contains(step, " --rebuild ")
 	}); replaces && core.CheckOwnIndex(cfg.CoreRepositories(), rc.Code) != nil {
@@ -56,6 +64,29 @@ func Mapping(ctx context.Context, cfg config.Config, rc config.Repository, x Com
 	}
 	p.Difference = len(p.Next) > 0
 	return p, nil
+}
+
+// Definition returns the body with which an index of a repository would be created; of the embedded index it has only the mapping. With a
+// search engine that does not answer the body is as for Elasticsearch, and unreached is why.
+func Definition(ctx context.Context, cfg config.Config, rc config.Repository) (body json.RawMessage, unreached, err error) {
+	spec, err := check.Spec(rc)
+	if err != nil {
+		return nil, nil, err
+	}
+	if cfg.Index.URL == "" {
+		tree, err := embedded.Definition(spec)
+		if err != nil {
+			return nil, nil, err
+		}
+		body, err = json.Marshal(map[string]any{"mappings": tree})
+		return body, nil, err
+	}
+	engine, err := connect(cfg)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = engine.Close() }() // nothing was written
+	return engine.Definition(ctx, spec)
 }
 
 func changeText(c mapping.Change) string {

@@ -270,25 +270,26 @@ func TestEnsureBodies(t *testing.T) {
 		{
 			"a mapping",
 			index.Spec{Alias: "a", Mapping: []byte(`{"properties":{"x":{"type":"ip"}}}`)},
-			head + `{"properties":{"x":{"type":"ip"}}},` +
+			head + `{"dynamic":"strict","properties":{"x":{"type":"ip"}}},` +
 				`"settings":{"index.gc_deletes":"24h","index.number_of_replicas":"1","index.number_of_shards":"3"}}`,
 		},
 		{
 			"a mapping that does not say what repositories are",
 			index.Spec{Alias: "a", Mapping: []byte(`{"dynamic":false,"_meta":{"x":1.0},"properties":{"x":{"type":"ip"}}}`), Known: ownKnown()},
-			head + `{"_meta":{"x":1.0},"dynamic":false,"properties":{"repositories":{"properties":{"code":{"type":"keyword"}},"type":"nested"},"x":{"type":"ip"}}},` +
+			head + `{"_meta":{"x":1.0},"dynamic":"false","properties":{"repositories":{"properties":{"code":{"type":"keyword"}},"type":"nested"},` +
+				`"studyId":{"type":"keyword"},"x":{"type":"ip"}}},` +
 				`"settings":{"index.gc_deletes":"24h","index.number_of_replicas":"1","index.number_of_shards":"3"}}`,
 		},
 		{
 			"a mapping without fields",
 			index.Spec{Alias: "a", Mapping: []byte(`{"mappings":{}}`), Known: ownKnown()},
-			head + `{"properties":{"repositories":{"properties":{"code":{"type":"keyword"}},"type":"nested"}}},` +
+			head + `{"dynamic":"strict","properties":{"repositories":{"properties":{"code":{"type":"keyword"}},"type":"nested"},"studyId":{"type":"keyword"}}},` +
 				`"settings":{"index.gc_deletes":"24h","index.number_of_replicas":"1","index.number_of_shards":"3"}}`,
 		},
 		{
 			"a mapping that says what they are",
 			index.Spec{Alias: "a", Mapping: []byte(`{"properties":{"repositories.code":{"type":"text"}}}`), Known: ownKnown()},
-			head + `{"properties":{"repositories.code":{"type":"text"}}},` +
+			head + `{"dynamic":"strict","properties":{"repositories":{"properties":{"code":{"type":"text"}},"type":"nested"},"studyId":{"type":"keyword"}}},` +
 				`"settings":{"index.gc_deletes":"24h","index.number_of_replicas":"1","index.number_of_shards":"3"}}`,
 		},
 		{
@@ -306,7 +307,7 @@ func TestEnsureBodies(t *testing.T) {
 			"a whole body",
 			index.Spec{Alias: "a", Mapping: []byte(`{"mappings":{"properties":{}},"settings":{` +
 				`"number_of_shards":1,"index":{"gc_deletes":"1h","sort":{"field":["x","y"]}},"index.number_of_replicas":0}}`)},
-			head + `{"properties":{}},"settings":{"index.gc_deletes":"1h","index.number_of_replicas":0,` +
+			head + `{"dynamic":"strict"},"settings":{"index.gc_deletes":"1h","index.number_of_replicas":0,` +
 				`"index.number_of_shards":1,"index.sort.field":["x","y"]}}`,
 		},
 	}
@@ -340,23 +341,24 @@ func ownKnown() *mapping.Field {
 func TestEnsureAddsRepositories(t *testing.T) {
 	spec := index.Spec{Alias: "a", Mapping: []byte(`{"properties":{"x":{"type":"ip"}}}`), Known: ownKnown()}
 	there, put := answer{200, `{"a-1":{"aliases":{"a":{}}}}`}, answer{200, done}
+	const file = `PUT /a/_mapping {"properties":{"x":{"type":"ip"}}}`
 	const added = `PUT /a/_mapping {"properties":{"repositories":{"properties":{"code":{"type":"keyword"}},"type":"nested"}}}`
 	for _, c := range []struct {
 		name    string
 		answers []answer
 		last    string
 	}{
-		{"it lacks them", []answer{there, put, {200, `{"a-1":{"mappings":{"properties":{"x":{"type":"ip"}}}}}`}, put}, added},
+		{"it lacks them", []answer{there, {200, `{"a-1":{"mappings":{}}}`}, put, put}, added},
 		{
 			"a document was faster",
-			[]answer{there, put, {200, `{"a-1":{"mappings":{}}}`}, refused(400, "illegal_argument_exception", "can't merge a non-nested mapping")},
+			[]answer{there, {200, `{"a-1":{"mappings":{}}}`}, put, refused(400, "illegal_argument_exception", "can't merge a non-nested mapping")},
 			added,
 		},
-		{"it has them", []answer{there, put, {200, `{"a-1":{"mappings":{"properties":{"repositories":{"type":"flattened"}}}}}`}}, "GET /a/_mapping "},
+		{"it has them", []answer{there, {200, `{"a-1":{"mappings":{"properties":{"repositories":{"type":"flattened"}}}}}`}, put}, file},
 		{
 			"it is not understood here",
-			[]answer{there, put, {200, `{"a-1":{"mappings":{"properties":{"x":{"type":"ip"},"x.y":{"type":"ip"}}}}}`}},
-			"GET /a/_mapping ",
+			[]answer{there, {200, `{"a-1":{"mappings":{"properties":{"x":{"type":"ip"},"x.y":{"type":"ip"}}}}}`}, put},
+			file,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -369,7 +371,7 @@ func TestEnsureAddsRepositories(t *testing.T) {
 			}
 		})
 	}
-	x, _ := play(t, there, put, answer{503, ""})
+	x, _ := play(t, there, answer{503, ""})
 	wantError(t, x.Ensure(t.Context(), spec), core.CodeOverloaded, "the index is overloaded")
 }
 
@@ -417,5 +419,33 @@ func TestEnsureRefuses(t *testing.T) {
 			x, _ := play(t, tt.answers...)
 			wantError(t, x.Ensure(t.Context(), index.Spec{Alias: "a"}), tt.code, tt.message)
 		})
+	}
+}
+
+// TestCompareAsks: the cluster's refusal names the whole path; without the privilege only the creation tells.
+func TestCompareAsks(t *testing.T) {
+	absent := refused(404, "index_not_found_exception", "no such index [a]")
+	spec := index.Spec{Alias: "a", Mapping: []byte(`{"settings":{"number_of_shards":7},"mappings":{"properties":{"age":{"type":"long"},"b":{"properties":{"age":{"type":"lonng"}}}}}}`)}
+	x, s := play(t, absent, answer{400, `{"error":{"type":"illegal_argument_exception","reason":"composable template [simulate_template_x] template after composition is invalid",
+		"caused_by":{"type":"illegal_argument_exception","reason":"invalid composite mappings for [simulate_template_x]",
+		"caused_by":{"type":"mapper_parsing_exception","reason":"Failed to parse mapping: No handler for type [lonng] declared on field [age]",
+		"caused_by":{"type":"mapper_parsing_exception","reason":"No handler for type [lonng] declared on field [age]"}}}},"status":400}`})
+	c, err := x.Compare(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, c.Refused, core.CodeInvalid, `the search engine refuses the mapping file: the field "b.age": No handler for type [lonng] declared on field [age]`)
+	if got := s.asked[1]; !strings.Contains(got, `"index.number_of_shards":7`) || !strings.Contains(got, `"index_patterns":["tutti-mapping-plan"]`) {
+		t.Errorf("asked %s", got)
+	}
+	for name, reply := range map[string]answer{
+		"no privilege": refused(403, "security_exception", "action [indices:admin/index_template/simulate] is unauthorized"),
+		"no such path": refused(405, "", "Incorrect HTTP method"),
+		"taken":        refused(400, "illegal_argument_exception", "index template [x] has index patterns [tutti-mapping-plan] that have the same priority [1]"),
+	} {
+		x, _ := play(t, absent, reply)
+		if c, err := x.Compare(t.Context(), spec); err != nil || !c.Unasked || c.Refused != nil {
+			t.Errorf("%s: %+v, %v", name, c, err)
+		}
 	}
 }

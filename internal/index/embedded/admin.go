@@ -17,6 +17,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index"
 	"tutti/internal/index/mapping"
+	"tutti/internal/index/mappingfile"
 )
 
 // admin creates, moves and deletes aliases, and returns their state.
@@ -37,14 +38,17 @@ func (x *admin) Ensure(_ context.Context, spec index.Spec) error {
 	if err := validAlias(spec.Alias); err != nil {
 		return err
 	}
-	wanted, err := spec.Fields()
-	if err != nil {
-		return err
-	}
+	wanted, refused := Definition(spec)
 	x.ensureMu.Lock()
 	defer x.ensureMu.Unlock()
 	if a, err := x.alias(spec.Alias); err == nil {
+		if refused != nil {
+			return index.RefusedMapping(refused)
+		}
 		return x.extend(a, spec)
+	}
+	if refused != nil {
+		return refused
 	}
 	return x.create(spec, wanted)
 }
@@ -133,22 +137,28 @@ func (x *admin) extend(a *alias, spec index.Spec) error {
 
 // extended returns the mapping of an alias with the fields of spec.
 func extended(tree *mapping.Field, spec index.Spec) (*mapping.Field, error) {
-	if spec.Mapping == nil {
-		return mapping.Merge(tree, mapping.Missing(tree, spec.Known))
-	}
-	file, err := mapping.Parse(spec.Mapping)
+	file, err := mappingfile.Parse(spec.Mapping)
 	if err != nil {
 		return nil, err
 	}
-	if text := mapping.Contradiction(mapping.Compare(file, tree)); text != "" {
+	update := file.Update(tree, spec.NewFields)
+	if update == nil {
+		update = &mapping.Field{Type: mapping.Object}
+	}
+	if text := mapping.Contradiction(mapping.Compare(update, tree)); text != "" {
 		return nil, &core.Error{
 			Code: core.CodeConflict, Message: "the mapping file contradicts the mapping of " + spec.Alias + ": " + text,
 			Hint: "rebuild the repository's index, which creates a new one with the mapping file", Err: core.ErrMappingContradicts,
 		}
 	}
-	grown, err := mapping.Put(tree, file)
-	if err != nil {
-		return nil, err
+	grown := tree
+	if update.Dynamic != "" || len(update.Params) > 0 || !update.Empty() {
+		if grown, err = mapping.Put(tree, update); err != nil {
+			return nil, err
+		}
+	}
+	if spec.Mapping == nil {
+		return mapping.Merge(grown, mapping.Missing(grown, spec.Known))
 	}
 	return mapping.Merge(grown, mapping.MissingOwn(grown, spec.Known))
 }
@@ -159,10 +169,8 @@ func (x *admin) Compare(_ context.Context, spec index.Spec) (index.Comparison, e
 	if err := validAlias(spec.Alias); err != nil {
 		return c, err
 	}
-	wanted, err := spec.Fields()
-	if err != nil {
-		return c, err
-	}
+	wanted, refused := Definition(spec)
+	c.Refused = refused
 	a, done, err := x.use(spec.Alias)
 	if errors.Is(err, core.ErrIndexMissing) {
 		return c, nil
@@ -171,7 +179,10 @@ func (x *admin) Compare(_ context.Context, spec index.Spec) (index.Comparison, e
 		return c, err
 	}
 	defer done()
-	c.Kind, c.Indices, c.Fields = index.NameAlias, []string{a.name}, spec.Differences(wanted, a.tree.Load())
+	c.Kind, c.Indices = index.NameAlias, []string{a.name}
+	if refused == nil {
+		c.Fields = spec.Differences(wanted, a.tree.Load())
+	}
 	return c, nil
 }
 

@@ -89,7 +89,7 @@ func (c *Checker) document(known *Field) bool {
 	if c.scan.peek() != '{' {
 		return c.scan.fail("not an object")
 	}
-	if known.disabled() {
+	if known.Disabled() {
 		if _, ok := c.skip(unlimited); !ok {
 			return false
 		}
@@ -268,7 +268,7 @@ func (c *Checker) value(f *Field, dynamic string) bool {
 
 // composite reads an object as the value of f.
 func (c *Checker) composite(f *Field, dynamic string) bool {
-	if f.Container() && !f.disabled() {
+	if f.Container() && !f.Disabled() {
 		c.enter(f)
 		ok := c.object(f, inherit(f, dynamic))
 		c.leave(f)

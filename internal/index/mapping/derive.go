@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tutti/internal/core"
 	"tutti/internal/jsontext"
 )
 
@@ -16,7 +17,8 @@ import (
 // double, all others to keyword. Null, [] and {} do not determine a type and add no field (see Empties), except for an object named
 // info.
 //
-// The error is a *ParsingError when the document fits no mapping that contains known: then nothing must be added for it.
+// The error is a *ParsingError when the document fits no mapping that contains known, or known records NewFieldsReject: then nothing must
+// be added for it.
 func Derive(known *Field, doc []byte) (*Field, error) {
 	_, added, err := Grow(known, doc)
 	return added, err
@@ -35,6 +37,9 @@ func Grow(known *Field, doc []byte) (grown, added *Field, err error) {
 		return known, nil, err
 	}
 	added = &Field{Type: Object, Properties: properties}
+	if known.RecordedNewFields() == NewFieldsReject {
+		return known, nil, &ParsingError{Type: core.TypeNewField, Reason: "[" + newField(known, added) + "] is a field that the mapping does not have"}
+	}
 	grown, err = Merge(known, added)
 	if err != nil {
 		return known, nil, &ParsingError{Type: TypeParsing, Reason: err.Error()}
@@ -43,6 +48,16 @@ func Grow(known *Field, doc []byte) (grown, added *Field, err error) {
 		return known, nil, err
 	}
 	return grown, added, nil
+}
+
+// newField returns the path of the topmost of the first added fields that known lacks.
+func newField(known, added *Field) string {
+	for path := range added.All() {
+		if known.Lookup(path) == nil {
+			return path
+		}
+	}
+	return ""
 }
 
 // Empties returns the dotted paths, sorted, that known lacks and that have no value anywhere in doc: only null, [] and {}, at any
@@ -142,7 +157,7 @@ func (w *deriver) reject(kind, path, reason string) {
 // value reads one value at s. f is the mapping's field there, nil when it has none.
 func (w *deriver) value(f *Field, dynamic string, s *observed, element bool) bool {
 	s.known = f
-	if f != nil && (!f.Container() || f.disabled()) {
+	if f != nil && (!f.Container() || f.Disabled()) {
 		return w.scan.skip()
 	}
 	switch c := w.scan.peek(); c {

@@ -24,6 +24,9 @@ const (
 	Date      Type = "date"
 )
 
+// Untyped is the type of an object of a mapping file that has none.
+const Untyped Type = ""
+
 // FlatObject is OpenSearch's name for Flattened, which Parse returns instead. Foreign trees keep it, because its values can be
 // neither counted nor sorted.
 const FlatObject Type = "flat_object"
@@ -55,10 +58,10 @@ const (
 )
 
 // Container reports whether f has fields below it.
-func (f *Field) Container() bool { return f.Type == Object || f.Type == Nested }
+func (f *Field) Container() bool { return f.Type == Object || f.Type == Nested || f.Type == Untyped }
 
-// disabled reports whether f is an object that is not indexed.
-func (f *Field) disabled() bool { return f.Container() && string(f.Params["enabled"]) == "false" }
+// Disabled reports whether f is an object that is not indexed.
+func (f *Field) Disabled() bool { return f.Container() && string(f.Params["enabled"]) == "false" }
 
 // Lookup returns the field at a dotted path below f, multi-fields included; nil when there is none.
 func (f *Field) Lookup(path string) *Field {

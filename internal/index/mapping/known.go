@@ -141,7 +141,7 @@ func SharedState() *Field {
 // identify the documents of a repository. Nil when they are defined, or when the tree cannot have them.
 func MissingOwn(tree, known *Field) *Field {
 	subobjects := tree.Params["subobjects"]
-	if tree.disabled() || subobjects != nil && string(subobjects) != "true" {
+	if tree.Disabled() || subobjects != nil && string(subobjects) != "true" {
 		return nil
 	}
 	var missing *Field

@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -49,8 +50,10 @@ func limits() []limit {
 func (l Limits) With(body json.RawMessage) Limits {
 	for _, each := range limits() {
 		for _, path := range []string{"index.mapping.%s.limit", "mapping.%s.limit", `index\.mapping\.%s\.limit`, `mapping\.%s\.limit`} {
-			if v := gjson.GetBytes(body, "settings."+fmt.Sprintf(path, each.setting)); v.Int() > 0 {
-				*each.value(&l) = int(v.Int())
+			path = fmt.Sprintf(path, each.setting)
+			v := cmp.Or(gjson.GetBytes(body, "settings."+path).Int(), gjson.GetBytes(body, "template.settings."+path).Int())
+			if v > 0 {
+				*each.value(&l) = int(v)
 				break
 			}
 		}

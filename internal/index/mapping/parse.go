@@ -14,7 +14,7 @@ import (
 // Parse parses an Elasticsearch mapping: the mapping itself ({"properties":…}) or an object that has it as the member "mappings",
 // such as the body that creates an index. CodeInvalid when it is not a mapping.
 func Parse(raw []byte) (*Field, error) {
-	var p parser
+	p := parser{untyped: Object}
 	return p.root(raw)
 }
 
@@ -24,14 +24,22 @@ func Parse(raw []byte) (*Field, error) {
 // by a path, because their names have an empty segment, as subobjects: false allows, and returns these names as unnamed. CodeInvalid when
 // raw is not a mapping.
 func ParseForeign(raw []byte) (tree *Field, unnamed []string, err error) {
-	p := parser{foreign: true}
+	p := parser{foreign: true, untyped: Object}
 	tree, err = p.root(raw)
 	return tree, p.unnamed, err
 }
 
-// parser is the state of Parse, or of ParseForeign if foreign is set.
+// ParseFile parses a mapping that a user has written. Objects without a type have the Type "", which stands for Object unless Override
+// finds another one. CodeInvalid when raw is not a mapping, CodeUnsupported for one that only an engine can judge: with fields below a value.
+func ParseFile(raw []byte) (*Field, error) {
+	p := parser{untyped: Untyped}
+	return p.root(raw)
+}
+
+// parser is the state of Parse, of ParseForeign if foreign is set, or of ParseFile, which has another type for objects without one.
 type parser struct {
 	foreign bool
+	untyped Type
 	unnamed []string
 }
 
@@ -67,7 +75,7 @@ func parseMessage(path, detail string) string {
 }
 
 func (p *parser) field(path string, members map[string]json.RawMessage) (*Field, error) {
-	f := &Field{Type: Object}
+	f := &Field{Type: p.untyped}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		var err error
 		raw := members[name]
@@ -91,7 +99,11 @@ func (p *parser) field(path string, members map[string]json.RawMessage) (*Field,
 		}
 	}
 	if !p.foreign && !f.Container() && len(f.Properties) > 0 {
-		return nil, core.NewError(core.CodeInvalid, parseMessage(path, "has properties but is not an object"))
+		code := core.CodeInvalid
+		if p.untyped == Untyped { // of a type of objects that only the engine knows
+			code = core.CodeUnsupported
+		}
+		return nil, core.NewError(code, parseMessage(path, "has properties but is not an object"))
 	}
 	return f, nil
 }
@@ -153,7 +165,7 @@ func (p *parser) insert(path string, into map[string]*Field, name string, child 
 		path = join(path, segment)
 		above := into[segment]
 		if above == nil {
-			above = &Field{Type: Object}
+			above = &Field{Type: p.untyped}
 			into[segment] = above
 		}
 		if !p.foreign && !above.Container() {

@@ -61,7 +61,7 @@ func (c *Checker) scalar(f *Field, kind Kind, raw []byte, escaped bool) bool {
 	}
 	cl := classOf(f)
 	switch {
-	case cl == classContainer && f.disabled():
+	case cl == classContainer && f.Disabled():
 		return true
 	case cl == classContainer:
 		return c.reject(TypeParsing,

@@ -23,7 +23,7 @@ func (w *Walker) Walk(known *Field, doc []byte, sink Sink) error {
 	w.scan, w.sink = scanner{doc: doc}, sink
 	if w.scan.peek() != '{' {
 		w.scan.fail("not an object")
-	} else if !known.disabled() {
+	} else if !known.Disabled() {
 		w.object(known)
 	}
 	if w.scan.problem != "" {
@@ -47,7 +47,7 @@ func (w *Walker) member(f *Field, name []byte) bool {
 		return w.scan.skip()
 	}
 	child := f.Properties[string(first)]
-	if child == nil || !child.Container() || child.disabled() {
+	if child == nil || !child.Container() || child.Disabled() {
 		return w.scan.skip()
 	}
 	w.sink.Enter(child)
@@ -63,7 +63,7 @@ func (w *Walker) value(f *Field) bool {
 		return w.scan.array(func() bool { return w.value(f) })
 	case !f.Container():
 		return w.leaf(f, c)
-	case c != '{' || f.disabled():
+	case c != '{' || f.Disabled():
 		return w.scan.skip()
 	}
 	w.sink.Enter(f)

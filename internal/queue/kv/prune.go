@@ -29,8 +29,8 @@ type Ages struct {
 }
 
 // Prune removes ended jobs, with their organizations, except those among the newest keep jobs. It also removes the
-// cells "queued.*" and "running.*" of ended jobs, and cells and organizations whose job does not exist, unless they
-// are younger than ten minutes or a Request of the job, which creates it again, is in the queue. Concurrent writes
+// cells "queued.*" and "running.*" of ended jobs, their cells "spaced.*" if they are older than ten minutes, and cells and organizations
+// whose job does not exist, unless they are younger than ten minutes or a Request of the job, which creates it again, is in the queue. Concurrent writes
 // are not removed.
 //
 // Other cells, such as that of an index's identity, may be written once and must not expire: those that have not been
@@ -59,7 +59,7 @@ func (j *Jobs) PruneOlder(ctx context.Context, keep int, ages Ages) error {
 	}
 	for subject, s := range c.cells {
 		job, exists := c.jobs[s.value]
-		if exists && job.State.Final() || gone(s.value, s.writtenAt) {
+		if exists && job.State.Final() && !(s.spaced && s.writtenAt.After(youngest)) || gone(s.value, s.writtenAt) {
 			if err := j.purge(ctx, subject, jetstream.WithPurgeSequence(s.sequence+1)); err != nil {
 				return natsconn.WrapError("removing an old cell", err)
 			}
@@ -134,6 +134,8 @@ type contents struct {
 type cellContent struct {
 	lastWrite
 	value string // the id of the job, of the cell of one
+	// spaced is set for the cell of a job after which the next one must wait.
+	spaced bool
 }
 
 type lastWrite struct {
@@ -163,9 +165,9 @@ func (c *contents) add(m natsconn.Message) error {
 		switch {
 		case err != nil || removed:
 		case isJobCell(name):
-			c.cells[m.Subject] = cellContent{write, string(m.Data)}
+			c.cells[m.Subject] = cellContent{write, string(m.Data), strings.HasPrefix(name, core.SpacedCell)}
 		default:
-			c.lasting[m.Subject] = cellContent{write, string(m.Data)}
+			c.lasting[m.Subject] = cellContent{lastWrite: write, value: string(m.Data)}
 		}
 		return nil
 	}
@@ -194,5 +196,5 @@ func (c *contents) add(m natsconn.Message) error {
 
 // isJobCell reports whether a cell names the queued or the running job of a scope.
 func isJobCell(name string) bool {
-	return strings.HasPrefix(name, "queued.") || strings.HasPrefix(name, "running.")
+	return strings.HasPrefix(name, "queued.") || strings.HasPrefix(name, "running.") || strings.HasPrefix(name, core.SpacedCell)
 }

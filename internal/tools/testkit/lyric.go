@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/tidwall/gjson"
 )
 
 // lyricStore holds the records of each organization in Lyric's order, by the name of the entity and then in the order of insertion. So
@@ -27,6 +29,17 @@ type lyricRow struct {
 
 func (r *lyricRow) compare(o *lyricRow) int {
 	return cmp.Or(cmp.Compare(r.EntityName, o.EntityName), cmp.Compare(r.serial, o.serial))
+}
+
+// has reports whether fields of the record's own data have the texts values.
+func (r *lyricRow) has(values map[string]string) bool {
+	for name, value := range values {
+		found := gjson.GetBytes(r.Body, "data").Get(gjson.Escape(name))
+		if !found.Exists() || found.IsObject() || found.IsArray() || found.String() != value {
+			return false
+		}
+	}
+	return true
 }
 
 func newLyricStore() *lyricStore {
@@ -143,13 +156,15 @@ func (s *lyricStore) Record(systemID string) (LyricRecord, bool) {
 
 // Records returns an organization's records, valid and invalid, in order.
 func (s *lyricStore) Records(organization string) []LyricRecord {
-	records, _ := s.page(&organization, "", 0, -1)
+	records, _ := s.page(&organization, "", nil, 0, -1)
 	return records
 }
 
 // page returns rows [offset, offset+limit) of an organization's list, or of all organizations with nil, and the list's length; entity,
-// when not empty, filters it. A negative limit means no limit.
-func (s *lyricStore) page(organization *string, entity string, offset, limit int) (rows []LyricRecord, total int) {
+// when not empty, filters it, as values do, the texts of fields of the record's own data. A negative limit means no limit.
+func (s *lyricStore) page(
+	organization *string, entity string, values map[string]string, offset, limit int,
+) (rows []LyricRecord, total int) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var list []*lyricRow
@@ -161,6 +176,9 @@ func (s *lyricStore) page(organization *string, entity string, offset, limit int
 	}
 	if entity != "" {
 		list = ofEntity(list, entity)
+	}
+	if values != nil {
+		list = slices.DeleteFunc(slices.Clone(list), func(row *lyricRow) bool { return !row.has(values) })
 	}
 	total = len(list)
 	list = list[min(offset, len(list)):]

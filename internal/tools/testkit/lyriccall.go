@@ -3,6 +3,7 @@ package testkit
 import (
 	"fmt"
 	"html"
+	"io"
 	"math"
 	"net/http"
 	"net/url"
@@ -11,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tidwall/gjson"
 )
 
 // Defaults of Lyric's pages.
@@ -34,7 +37,7 @@ type lyricCall struct {
 func (s *LyricServer) parse(method, raw string, query url.Values) lyricCall {
 	call := lyricCall{route: LyricRouteOther}
 	rest, ok := strings.CutPrefix(raw, s.cfg.BasePath+"/")
-	if !ok || method != http.MethodGet {
+	if query := method == http.MethodPost && strings.HasSuffix(rest, "/query"); !ok || method != http.MethodGet && !query {
 		return call
 	}
 	segments := strings.Split(rest, "/")
@@ -45,27 +48,45 @@ func (s *LyricServer) parse(method, raw string, query url.Values) lyricCall {
 		}
 		segments[i] = decoded
 	}
-	switch {
-	case slices.Equal(segments, []string{"health"}):
-		call.route = LyricRouteAlive
-		return call
-	case slices.Contains(segments, ""):
-		return call
-	case len(segments) == 2 && segments[0] == "category":
-		call.route, call.category = LyricRouteCategory, segments[1]
-	case len(segments) < 3 || segments[0] != "data" || segments[1] != "category":
-		return call
-	case len(segments) == 3:
-		call.route, call.category = LyricRoutePage, segments[2]
-	case len(segments) == 5 && segments[3] == "organization":
-		call.route, call.category, call.page.Organization = LyricRoutePage, segments[2], segments[4]
-	case len(segments) == 5 && segments[3] == "id":
-		call.route, call.category, call.id = LyricRouteRecord, segments[2], segments[4]
-	default:
+	if slices.Contains(segments, "") || !s.setRoute(&call, method, segments) {
 		return call
 	}
-	s.parameters(&call, query)
+	if call.route != LyricRouteAlive {
+		s.parameters(&call, query)
+	}
 	return call
+}
+
+// setRoute sets the route and the arguments of a call from its path, and reports whether there is such a route.
+func (s *LyricServer) setRoute(call *lyricCall, method string, segments []string) bool {
+	n := len(segments)
+	ofData := n >= 3 && segments[0] == "data" && segments[1] == "category"
+	switch {
+	case s.cfg.Dictionary != nil && method == http.MethodPost && n == 6 && ofData && segments[3] == "organization":
+		call.route, call.category, call.page.Organization = LyricRouteQuery, segments[2], segments[4]
+	case method == http.MethodPost:
+	case slices.Equal(segments, []string{"health"}):
+		call.route = LyricRouteAlive
+	case n == 2 && segments[0] == "category":
+		call.route, call.category = LyricRouteCategory, segments[1]
+	case s.cfg.Dictionary != nil && n == 3 && segments[0] == "dictionary" && segments[1] == "category":
+		call.route, call.category = LyricRouteDictionary, segments[2]
+	case ofData:
+		setDataRoute(call, segments)
+	}
+	return call.route != LyricRouteOther
+}
+
+// setDataRoute is setRoute for the lists and records of a category.
+func setDataRoute(call *lyricCall, segments []string) {
+	switch n := len(segments); {
+	case n == 3:
+		call.route, call.category = LyricRoutePage, segments[2]
+	case n == 5 && segments[3] == "organization":
+		call.route, call.category, call.page.Organization = LyricRoutePage, segments[2], segments[4]
+	case n == 5 && segments[3] == "id":
+		call.route, call.category, call.id = LyricRouteRecord, segments[2], segments[4]
+	}
 }
 
 var lyricAlias = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
@@ -81,7 +102,10 @@ func (s *LyricServer) parameters(call *lyricCall, query url.Values) {
 			fault("view", fmt.Sprintf("Invalid enum value. Expected 'flat' | 'compound', received '%s'", call.page.View))
 		}
 	}
-	if call.route == LyricRoutePage {
+	if call.route == LyricRoutePage || call.route == LyricRouteQuery {
+		if call.page.Entity = query.Get("entityName"); call.page.Entity != "" && call.compound {
+			fault("entityName", "is incompatible with `compound` view")
+		}
 		number := func(name string, otherwise int) int {
 			if !query.Has(name) {
 				return otherwise
@@ -154,7 +178,16 @@ func (s *LyricServer) dispatch(w *faultWriter, r *http.Request, call lyricCall) 
 	case call.route == LyricRouteCategory:
 		s.serveCategory(w)
 	case call.route == LyricRoutePage:
-		s.servePage(w, call)
+		s.servePage(w, call, nil)
+	case call.route == LyricRouteDictionary:
+		s.send(w, lyricJSON, s.cfg.Dictionary)
+	case call.route == LyricRouteQuery:
+		values, ok := queriedValues(r.Body)
+		if !ok {
+			s.sendError(w, http.StatusBadRequest, "Bad Request", " is invalid SQON format")
+			return
+		}
+		s.servePage(w, call, values)
 	default:
 		s.serveRecord(w, call)
 	}
@@ -191,16 +224,35 @@ func (s *LyricServer) serveCategory(w *faultWriter) {
 	})
 }
 
-func (s *LyricServer) servePage(w *faultWriter, call lyricCall) {
+// queriedValues returns the values of the fields that a SQON requires: an "in" of one value each, joined by "and". ok is false for another
+// body.
+func queriedValues(body io.Reader) (values map[string]string, ok bool) {
+	data, err := io.ReadAll(body)
+	if err != nil || !gjson.ValidBytes(data) || gjson.GetBytes(data, "op").Str != "and" {
+		return nil, false
+	}
+	values, ok = map[string]string{}, true
+	for _, f := range gjson.GetBytes(data, "content").Array() {
+		value := f.Get("content.value").Array()
+		if f.Get("op").Str != "in" || len(value) != 1 || value[0].Type != gjson.String {
+			return nil, false
+		}
+		values[f.Get("content.fieldName").Str] = value[0].Str
+	}
+	return values, ok && len(values) > 0
+}
+
+// servePage serves a page, of the records with values if that is not nil.
+func (s *LyricServer) servePage(w *faultWriter, call lyricCall, values map[string]string) {
 	organization, nothing := &call.page.Organization, "No Submitted data found"
 	if *organization == "" {
 		organization, nothing = nil, "No Submitted Data found"
 	}
-	entity := ""
+	entity := call.page.Entity
 	if call.compound {
 		entity = s.cfg.CentralEntity
 	}
-	rows, total := s.page(organization, entity, (call.page.Page-1)*call.page.PageSize, call.page.PageSize)
+	rows, total := s.page(organization, entity, values, (call.page.Page-1)*call.page.PageSize, call.page.PageSize)
 	if len(rows) == 0 {
 		s.notFound(w, nothing)
 		return

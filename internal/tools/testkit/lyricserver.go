@@ -15,6 +15,8 @@ type LyricConfig struct {
 	Alias string
 	// CentralEntity is the category's central entity: the compound view lists only its records. Empty: records of every entity.
 	CentralEntity string
+	// Dictionary is the dictionary of the category as Lyric returns it, nil for a server without that route and without queries.
+	Dictionary []byte
 	// Token is the bearer token that calls must carry, Username and Password the basic auth; empty for none.
 	Token              string
 	Username, Password string
@@ -39,15 +41,19 @@ const (
 	LyricRouteCategory LyricRoute = "category"
 	LyricRoutePage     LyricRoute = "page"
 	LyricRouteRecord   LyricRoute = "record"
-	LyricRouteAlive    LyricRoute = "alive"
-	LyricRouteOther    LyricRoute = "other"
+	// LyricRouteQuery is a page of the records of an organization that a SQON selects.
+	LyricRouteQuery      LyricRoute = "query"
+	LyricRouteDictionary LyricRoute = "dictionary"
+	LyricRouteAlive      LyricRoute = "alive"
+	LyricRouteOther      LyricRoute = "other"
 )
 
 // LyricPageCall is one call for a page. Page and PageSize are the values that the server used, 0 for values that are not a number
 // from 1.
 type LyricPageCall struct {
-	// Organization is empty for the list of the whole category.
+	// Organization is empty for the list of the whole category, Entity for all entities.
 	Organization   string
+	Entity         string
 	View           string
 	Page, PageSize int
 }
@@ -122,7 +128,7 @@ func (s *LyricServer) count(raw string, call lyricCall) {
 		s.countCall(raw, call.route, call.id, nil)
 	case LyricRoutePage:
 		s.countCall(raw, call.route, "", &call.page)
-	case LyricRouteCategory, LyricRouteAlive, LyricRouteOther:
+	case LyricRouteCategory, LyricRouteQuery, LyricRouteDictionary, LyricRouteAlive, LyricRouteOther:
 		s.countCall(raw, call.route, "", nil)
 	}
 }

@@ -15,8 +15,8 @@ type Config struct {
 	CategoryID string
 	// ValidOnly makes records that violate their dictionary not Indexable. Default false.
 	ValidOnly bool
-	// Entity makes records of other entities not Indexable; empty accepts all. A category with a central entity lists only that
-	// entity, but its change messages and single records include those of the other entities.
+	// Entity makes records of other entities not Indexable. Empty accepts those that the category lists: of its central entity, or of
+	// all entities if it has none.
 	Entity string
 }
 
@@ -26,6 +26,9 @@ type Client struct {
 	category  string
 	validOnly bool
 	entity    string
+
+	central    centralEntity
+	dictionary dictionary
 }
 
 // New returns a Client without connecting. CodeInvalid for a bad Config.
@@ -44,7 +47,10 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Client{calls: calls, category: cfg.CategoryID, validOnly: cfg.ValidOnly, entity: cfg.Entity}, nil
+	return &Client{
+		calls: calls, category: cfg.CategoryID, validOnly: cfg.ValidOnly, entity: cfg.Entity,
+		central: centralEntity{name: cfg.Entity, fixed: cfg.Entity != ""},
+	}, nil
 }
 
 // Close closes idle connections.

@@ -44,9 +44,11 @@ func errorDocumentOf(err error) (f errorDocument, ok bool) {
 
 // noData reports that the record does not exist or the page has no rows. The text's case varies between Lyric's routes.
 func (f errorDocument) noData() bool {
-	const words = "no submitted data found"
+	begins := func(words string) bool {
+		return len(f.Message) >= len(words) && strings.EqualFold(f.Message[:len(words)], words)
+	}
 	return f.status.Status == http.StatusNotFound && f.Error == "Not Found" &&
-		len(f.Message) >= len(words) && strings.EqualFold(f.Message[:len(words)], words)
+		(begins("no submitted data found") || begins("no record found with systemid"))
 }
 
 // otherCategory reports that the record belongs to another category.

@@ -3,6 +3,8 @@ package lyric
 import (
 	"context"
 
+	"github.com/tidwall/gjson"
+
 	"tutti/internal/core"
 	"tutti/internal/upstream"
 )
@@ -15,16 +17,41 @@ const (
 )
 
 // Record reads one record of the category by its systemId. Ids are unique over all organizations, so the organization is not part of
-// the request; the response contains it. Indexable reports whether the record is valid (with Config.ValidOnly) and of the configured
-// entity. Errors are *core.Error: CodeAbsent with ErrRecordAbsent, CodeOverloaded, CodeUnavailable (also for a response that is not a
+// the request; the response contains it. Indexable reports whether the record is valid (with Config.ValidOnly) and of an entity that has
+// documents. Errors are *core.Error: CodeAbsent with ErrRecordAbsent, CodeOverloaded, CodeUnavailable (also for a response that is not a
 // record), CodeUpstream (including ErrNoCategory), and CodeInvalid for an id that cannot be requested.
 //
 // When a category has a central entity, Page lists only records of that entity, but Record returns those of every entity, the others
-// in the flat view. Config.Entity excludes them from the index.
+// in the flat view and as a core.Part. While the list is empty, a record of any entity is one.
 func (c *Client) Record(ctx context.Context, _, id string) (core.Record, error) {
+	record, entity, err := c.record(ctx, id)
+	if err != nil {
+		return record, err
+	}
+	central, listed := c.central.known(entity)
+	if !listed {
+		// A record must not hold memory while another call may wait for some.
+		if record.Release != nil {
+			record.Release()
+		}
+		if central, listed, err = c.centralOf(ctx, entity); err == nil {
+			record, entity, err = c.record(ctx, id)
+		}
+		if err != nil {
+			return core.Record{}, err
+		}
+	}
+	if !listed || central != "" && central != entity {
+		record.Indexable, record.Part = false, core.NewPart(entity, []byte(gjson.GetBytes(record.Body, "data").Raw))
+	}
+	return record, nil
+}
+
+// record reads one record, whatever its entity is.
+func (c *Client) record(ctx context.Context, id string) (record core.Record, entity string, err error) {
 	r := upstream.Request{Query: "view=compound", Segments: []string{"data", "category", c.category, "id", id}, Error: recordError}
 	reader := c.reader()
-	return c.calls.Record(ctx, r, func(item upstream.Item) (core.Record, error) {
+	record, err = c.calls.Record(ctx, r, func(item upstream.Item) (core.Record, error) {
 		record, err := reader.read(item)
 		switch {
 		case err != nil:
@@ -33,10 +60,11 @@ func (c *Client) Record(ctx context.Context, _, id string) (core.Record, error) 
 			return record, upstream.FormatError("record")
 		case record.ID != id:
 			return record, core.WrapError(core.CodeUpstream, "the upstream answered with another record", errOtherID)
-		default:
-			return record, nil
 		}
+		entity = string(item.Values[memberEntity])
+		return record, nil
 	})
+	return record, entity, err
 }
 
 // recordReader converts Items to Records. It reuses the last organization, which is the same for all of a page.

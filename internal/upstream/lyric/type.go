@@ -13,7 +13,7 @@ type Settings struct {
 	CategoryID string
 	// ValidOnly excludes records that violate their dictionary.
 	ValidOnly bool
-	// Entity is the only indexed entity; empty for all.
+	// Entity is the only indexed entity; empty for the category's central one, or for all if it has none.
 	Entity string
 }
 
@@ -25,7 +25,7 @@ func (s *Settings) Keys() []setting.Key {
 		setting.Text("categoryId", &s.CategoryID, "", "Indexed category.").OrNumber().
 			Matching(`^[A-Za-z0-9][A-Za-z0-9._~-]{0,99}$`, "a category's id, such as 1"),
 		setting.Flag("validOnly", &s.ValidOnly, true, "Excludes records that violate their dictionary."),
-		setting.Text("entity", &s.Entity, "", "The only indexed entity, such as the category's central one; empty for all."),
+		setting.Text("entity", &s.Entity, "", "The only indexed entity; empty for the category's central one, or for all if it has none."),
 	}
 }
 
@@ -43,7 +43,7 @@ func Type() upstream.Type {
 		Name: core.TypeLyric,
 		Documents: []upstream.Documents{{
 			Name: upstream.DefaultDocuments, DocumentType: "record", Known: mapping.Lyric, Append: upstream.SpliceRecord,
-			Fields: core.RecordFields{ID: "systemId", Organization: "organization"},
+			Fields: core.RecordFields{ID: "systemId", Organization: "organization", Entity: "entityName"},
 		}},
 		Exclusions: []upstream.Exclusion{
 			upstream.ByOrganization("Organizations whose records are not indexed."),
@@ -53,12 +53,11 @@ func Type() upstream.Type {
 		Events: core.EventFormat{
 			Name: "lyric", RecordID: "systemId", Organization: "organization", Entity: "entityName",
 			Servers: []core.EventMember{{Name: "categoryId", OrNumber: true}, {Name: "categoryAlias"}}, ServerTerm: "category",
-			Ignored: []string{"action", "isValid", "data"},
+			Data: "data", Action: "action", ActionDelete: "delete",
+			Ignored: []string{"isValid"},
 		},
-		EventSource: func(s upstream.Settings) (server, entity string) {
-			return s.(*Settings).CategoryID, s.(*Settings).Entity
-		},
-		Section: "lyric", NewSettings: func() upstream.Settings { return new(Settings) },
+		EventServer: func(s upstream.Settings) string { return s.(*Settings).CategoryID },
+		Section:     "lyric", NewSettings: func() upstream.Settings { return new(Settings) },
 		ListPath: func(s upstream.Settings) string { return "category/" + s.(*Settings).CategoryID },
 		Open: func(cfg upstream.Config, s upstream.Settings) (upstream.Reader, error) {
 			own := s.(*Settings)

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -24,13 +25,14 @@ const oneRepository = "pass the code of one repository"
 func MappingCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mapping",
-		Short: "Compare the mapping of an index with the configuration, and adopt an existing index",
-		Long: "Compare the mapping of a repository's index with its mapping file, and make an existing index one that tutti can\n" +
-			"write to.",
+		Short: "Compare the mapping of an index with the configuration, show it, and adopt an existing index",
+		Long: "Compare the mapping of a repository's index with its mapping file, show what tutti would create, and make an existing\n" +
+			"index one that tutti can write to.",
 		Example: "  tutti mapping plan song.collab --config tutti.yaml\n" +
+			"  tutti mapping show song.collab --config tutti.yaml\n" +
 			"  tutti mapping adopt song.collab --config tutti.yaml",
 	}
-	cmd.AddCommand(mappingPlanCommand(), mappingAdoptCommand())
+	cmd.AddCommand(mappingPlanCommand(), mappingShowCommand(), mappingAdoptCommand())
 	return cmd
 }
 
@@ -43,8 +45,8 @@ func mappingPlanCommand() *cobra.Command {
 		Long: "Show what stands under the repository's indexName: nothing, an alias and its index, an index that something else\n" +
 			"made. Then show the fields and settings in which the index differs from the repository's mapping file, or without\n" +
 			"one from the mapping that tutti starts with, and for each whether it can be added now, needs a rebuild, or is only\n" +
-			"in the index, as fields are that documents have added. The last lines are the steps to take, in order. Nothing is\n" +
-			"changed.\n\n" +
+			"in the index, as fields are that documents have added. What the engine refuses is said with the path of the field,\n" +
+			"and so is what is not used of the file. The last lines are the steps to take, in order. Nothing is changed.\n\n" +
 			"With index.url in the configuration the search engine is asked, and tutti need not run. The embedded index can be\n" +
 			"read only by the tutti that has it open: --server is its address. With --server, the server's own configuration\n" +
 			"counts.\n\n" +
@@ -140,12 +142,76 @@ func printMappingPlan(out io.Writer, p core.MappingPlan) error {
 			return err
 		}
 	}
+	if err := printMappingNotes(out, p); err != nil {
+		return err
+	}
 	text := "\nThere is nothing to do.\n"
 	if p.Difference {
 		text = "\nNext:\n  " + display.PrintableLines(strings.Join(p.Next, "\n  ")) + "\n"
 	}
 	_, err := io.WriteString(out, text)
 	return err
+}
+
+// printMappingNotes prints what is said about the mapping file itself.
+func printMappingNotes(out io.Writer, p core.MappingPlan) error {
+	var notes []string
+	if p.Refused != "" {
+		notes = append(notes, "refused: "+p.Refused)
+	}
+	if p.Untried {
+		notes = append(notes, "not tried: the search engine does not let this user try the mapping; only the first creation of an index will tell")
+	}
+	if len(p.Unused) > 0 {
+		notes = append(notes, "not used: "+strings.Join(p.Unused, ", "))
+	}
+	for _, w := range p.Warnings {
+		notes = append(notes, "warning: "+w)
+	}
+	if len(notes) == 0 {
+		return nil
+	}
+	_, err := io.WriteString(out, "\n"+display.PrintableLines(strings.Join(notes, "\n"))+"\n")
+	return err
+}
+
+func mappingShowCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "show <repository>",
+		Short: "Print the settings and the mapping with which a repository's index would be created",
+		Long: "Print, as JSON, the body with which the index of a repository would be created: tutti's own fields, and what the\n" +
+			"mapping file and newFields add and override. For the embedded index it has only the mapping. tutti need not run;\n" +
+			"the search engine is asked only which one it is. Nothing is changed.",
+		Example: "  tutti mapping show song.collab --config tutti.yaml\n" +
+			"  tutti mapping show song.collab --config tutti.yaml | jq .mappings.properties",
+		Args:              command.Arguments(1, oneRepository),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := config.Load(file, os.Environ())
+			if err != nil {
+				return err
+			}
+			rc, err := plan.Repository(cfg, args[0])
+			if err != nil {
+				return err
+			}
+			body, unreached, err := plan.Definition(cmd.Context(), cfg, rc)
+			if err != nil {
+				return err
+			}
+			if unreached != nil {
+				cmd.PrintErrln("tutti: as for Elasticsearch: " + core.MessageOf(unreached))
+			}
+			var text bytes.Buffer
+			if err := json.Indent(&text, body, "", "  "); err != nil {
+				return fmt.Errorf("writing the mapping: %w", err)
+			}
+			return command.PrintJSON(cmd.OutOrStdout(), text.Bytes())
+		},
+	}
+	command.ConfigFlag(cmd, &file)
+	return cmd
 }
 
 func mappingAdoptCommand() *cobra.Command {

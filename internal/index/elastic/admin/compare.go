@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	"tutti/internal/index/elastic/metadata"
 	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
+	"tutti/internal/index/mappingfile"
 )
 
 // liveIndex is an index as the cluster returns it.
@@ -72,8 +72,14 @@ func (a *Admin) Compare(ctx context.Context, spec index.Spec) (index.Comparison,
 	}
 	slices.Sort(c.Aliases)
 	c.Aliases = slices.DeleteFunc(slices.Compact(c.Aliases), func(name string) bool { return name == spec.Alias })
-	if c.Kind == index.NameAbsent {
+	file, err := mappingfile.Parse(spec.Mapping)
+	if err != nil {
+		c.Refused = err
 		return c, nil
+	}
+	var wanted json.RawMessage
+	if wanted, err = a.examine(ctx, spec, &c); err != nil || c.Kind == index.NameAbsent {
+		return c, err
 	}
 	if c.Documents, err = a.count(ctx, spec.Alias); err != nil || len(c.Indices) > 1 || c.Kind == index.NameDataStream {
 		return c, err
@@ -81,11 +87,10 @@ func (a *Admin) Compare(ctx context.Context, spec index.Spec) (index.Comparison,
 	_, named := time.Parse(metadata.NameLayout, strings.TrimPrefix(c.Indices[0], spec.Alias+"-"))
 	c.Foreign = c.Kind == index.NameAlias && named != nil
 	one := found[c.Indices[0]]
-	c.Fields, err = a.differences(ctx, spec, one.Mappings)
-	if err != nil {
-		return c, err
+	if c.Refused == nil {
+		c.Fields, err = differences(spec, wanted, one.Mappings)
 	}
-	c.Settings, err = settingDifferences(spec, one.Settings)
+	c.Settings = settingDifferences(file, one.Settings)
 	return c, err
 }
 
@@ -98,17 +103,9 @@ func (a *Admin) count(ctx context.Context, name string) (int64, error) {
 	return answer.Count, err
 }
 
-// differences compares a mapping with that of spec.
-func (a *Admin) differences(ctx context.Context, spec index.Spec, raw json.RawMessage) ([]mapping.Difference, error) {
-	body, err := a.createIndexBody(ctx, spec)
-	if err != nil {
-		return nil, err
-	}
-	var created mappingFile
-	if err := json.Unmarshal(body, &created); err != nil {
-		return nil, core.WrapError(core.CodeInvalid, "the mapping file cannot be parsed", err)
-	}
-	wanted, _, err := mapping.ParseForeign(a.normalized(ctx, created.Mappings))
+// differences compares a mapping with the wanted one of spec.
+func differences(spec index.Spec, wanted, raw json.RawMessage) ([]mapping.Difference, error) {
+	tree, _, err := mapping.ParseForeign(wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -116,49 +113,19 @@ func (a *Admin) differences(ctx context.Context, spec index.Spec, raw json.RawMe
 	if err != nil {
 		return nil, core.WrapError(core.CodeUnsupported, "the mapping of "+spec.Alias+" cannot be parsed", err)
 	}
-	return spec.Differences(wanted, live), nil
+	return spec.Differences(tree, live), nil
 }
 
-// normalized returns a mapping as the cluster would return it, which it renders for an index template that is not stored. It
-// returns raw when the cluster does not, for example because the user lacks the privilege.
-func (a *Admin) normalized(ctx context.Context, raw json.RawMessage) json.RawMessage {
-	body, err := json.Marshal(map[string]any{
-		"index_patterns": []string{"tutti-mapping-plan"}, "priority": 1 << 30, "template": map[string]any{"mappings": raw},
-	})
-	if err != nil {
-		return raw
-	}
-	var answer struct {
-		Template struct {
-			Mappings json.RawMessage `json:"mappings"`
-		} `json:"template"`
-	}
-	err = a.client.Fetch(ctx, esapi.IndicesSimulateTemplateRequest{Body: bytes.NewReader(body)}, &answer)
-	if err != nil || len(answer.Template.Mappings) == 0 {
-		return raw
-	}
-	return answer.Template.Mappings
-}
-
-// settingDifferences returns the settings of spec's mapping file that differ from those of an index.
-func settingDifferences(spec index.Spec, live map[string]any) ([]index.SettingDifference, error) {
+// settingDifferences returns the settings of a mapping file that differ from those of an index.
+func settingDifferences(file mappingfile.File, live map[string]any) []index.SettingDifference {
 	var found []index.SettingDifference
-	if spec.Mapping == nil {
-		return nil, nil
-	}
-	body, err := parseMappingFile(spec.Mapping)
-	if err != nil {
-		return nil, err
-	}
-	given := map[string]any{}
-	flattenSettings(given, "", body.Settings)
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		wanted, has := settingText(given[name]), settingText(live[name])
+	for _, name := range slices.Sorted(maps.Keys(file.Settings)) {
+		wanted, has := settingText(file.Settings[name]), settingText(live[name])
 		if wanted != has {
 			found = append(found, index.SettingDifference{Setting: name, Wanted: wanted, Live: has})
 		}
 	}
-	return found, nil
+	return found
 }
 
 // settingText returns a setting as the cluster returns it: a text or a list of them, "" for none.

@@ -20,6 +20,7 @@ import (
 	"tutti/internal/index/elastic/metadata"
 	"tutti/internal/index/elastic/transport"
 	"tutti/internal/index/mapping"
+	"tutti/internal/index/mappingfile"
 )
 
 const (
@@ -148,141 +149,183 @@ func (a *Admin) exists(ctx context.Context, alias string) (bool, error) {
 
 // create creates the physical index and the alias in one request.
 func (a *Admin) create(ctx context.Context, spec index.Spec, name string) error {
-	body, err := a.createIndexBody(ctx, spec)
+	body, tree, err := a.createIndexBody(ctx, spec)
 	if err != nil {
 		return err
 	}
 	if _, err := a.client.Do(ctx, esapi.IndicesCreateRequest{Index: name, Body: bytes.NewReader(body)}, nil); err != nil {
-		return err
+		return refusal(err, tree)
 	}
 	a.cfg.Logger.Info("created an index", "index", spec.Alias, "physical_index", name)
 	if spec.Mapping == nil {
-		a.rememberCreated(spec)
+		st := a.meta.Alias(spec.Alias) // the cluster has accepted the mapping
+		st.Tree.Store(tree)
+		st.UnreadAfter.Store(metadata.ReadBatches)
 	}
 	return nil
 }
 
-// rememberCreated caches the mapping of a new index.
-func (a *Admin) rememberCreated(spec index.Spec) {
-	tree, err := mapping.Merge(mapping.NewRoot(), spec.Known)
+// Definition returns the body that creates an index of spec. If the cluster does not say which engine it is, the body is Elasticsearch's,
+// and unreached is why.
+func (a *Admin) Definition(ctx context.Context, spec index.Spec) (body json.RawMessage, unreached, err error) {
+	file, _, mappings, err := definition(spec)
 	if err != nil {
-		return // the cluster has accepted the mapping; it is read when it is needed
+		return nil, nil, err
 	}
-	st := a.meta.Alias(spec.Alias)
-	st.Tree.Store(tree)
-	st.UnreadAfter.Store(metadata.ReadBatches)
+	translated, unreached := a.meta.TranslateMapping(ctx, mappings)
+	if unreached == nil {
+		mappings = translated
+	}
+	body, err = a.body(spec, file, mappings)
+	return body, unreached, err
 }
 
-func (a *Admin) createIndexBody(ctx context.Context, spec index.Spec) (json.RawMessage, error) {
-	var body mappingFile
-	var err error
-	if spec.Mapping == nil {
-		body.Mappings, err = ownMapping(spec.Known)
-	} else if body, err = parseMappingFile(spec.Mapping); err == nil {
-		body.Mappings, err = withOwnFields(body.Mappings, spec.Known)
-	}
-	if err == nil {
-		body.Mappings, err = a.meta.TranslateMapping(ctx, body.Mappings)
-	}
+// createIndexBody returns the body that creates the index, and the mapping in it, nil if only the cluster can judge that.
+func (a *Admin) createIndexBody(ctx context.Context, spec index.Spec) (json.RawMessage, *mapping.Field, error) {
+	file, tree, mappings, err := definition(spec)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	if mappings, err = a.meta.TranslateMapping(ctx, mappings); err != nil {
+		return nil, nil, err
+	}
+	body, err := a.body(spec, file, mappings)
+	return body, tree, err
+}
+
+// body returns the body that creates an index of spec.
+func (a *Admin) body(spec index.Spec, file mappingfile.File, mappings json.RawMessage) (json.RawMessage, error) {
+	settings := a.settings(file)
+	aliases := map[string]json.RawMessage{}
+	if spec.Replaces == "" {
+		maps.Copy(aliases, file.Aliases)
+	} else {
+		settings[settingReplicas], settings[settingRefresh] = "0", "-1"
+		delete(settings, settingAutoExpand)
+	}
+	aliases[spec.Alias] = json.RawMessage(`{"is_write_index":true}`)
+	raw, err := json.Marshal(map[string]any{"aliases": aliases, "settings": settings, "mappings": mappings})
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	return raw, nil
+}
+
+// settings returns the settings of a new index; those of the mapping file win.
+func (a *Admin) settings(file mappingfile.File) map[string]any {
 	settings := map[string]any{
 		"index.number_of_shards":   strconv.Itoa(a.cfg.Shards),
 		"index.number_of_replicas": strconv.Itoa(a.cfg.Replicas),
 		"index.gc_deletes":         gcDeletes,
 	}
 	maps.Copy(settings, a.cfg.Limits.Settings())
-	flattenSettings(settings, "", body.Settings)
-	aliases := map[string]json.RawMessage{}
-	if spec.Replaces == "" {
-		maps.Copy(aliases, body.Aliases)
-	} else {
-		settings[settingReplicas], settings[settingRefresh] = "0", "-1"
-		delete(settings, settingAutoExpand)
-	}
-	aliases[spec.Alias] = json.RawMessage(`{"is_write_index":true}`)
-	raw, err := json.Marshal(map[string]any{"aliases": aliases, "settings": settings, "mappings": body.Mappings})
-	if err != nil {
-		return nil, core.WrapError(core.CodeInvalid, "the mapping file cannot be parsed", err)
-	}
-	return raw, nil
+	maps.Copy(settings, file.Settings)
+	return settings
 }
 
-// update adds spec's fields to the index behind an existing alias.
+// update adds to the index behind an existing alias what spec's mapping file says, or without one spec's fields that it lacks.
 func (a *Admin) update(ctx context.Context, spec index.Spec) error {
 	st := a.meta.Alias(spec.Alias)
 	if err := st.Lock(ctx); err != nil {
 		return err
 	}
 	defer st.Unlock()
-	if spec.Mapping != nil {
-		return a.putUserMapping(ctx, st, spec)
+	file, err := mappingfile.Parse(spec.Mapping)
+	if err != nil {
+		return index.RefusedMapping(err)
 	}
 	for round := 0; ; round++ {
-		tree, err := a.meta.MappingTree(ctx, spec.Alias)
+		raw, err := a.meta.Mapping(ctx, spec.Alias)
 		if err != nil {
 			return err
 		}
-		st.Tree.Store(tree)
-		st.UnreadAfter.Store(metadata.ReadBatches)
-		err = a.meta.AddFields(ctx, st, spec.Alias, tree, mapping.Missing(tree, spec.Known))
-		// Another process may have added a field with another type after it was read; then it is no longer missing.
-		if transport.TypeOf(err) == transport.TypeIllegalArgument && round+1 < maxUpdateRounds {
-			continue
+		tree, err := mapping.Parse(raw)
+		if err != nil && spec.Mapping == nil {
+			return core.WrapError(core.CodeInternal, "the mapping of "+spec.Alias+" cannot be parsed", err)
 		}
-		return err
+		if err != nil || verbatim(file, spec) { // the cluster accepts mappings that this parser does not
+			return a.putMapping(ctx, st, spec, file, file.Raw)
+		}
+		if update := file.Update(tree, spec.NewFields); update != nil {
+			body, err := update.Render()
+			if err == nil {
+				err = a.putMapping(ctx, st, spec, file, body)
+			}
+			if err != nil {
+				return err
+			}
+			if tree, err = mapping.Put(tree, update); err != nil { // the cluster has accepted it
+				return nil
+			}
+		}
+		missing := mapping.MissingOwn(tree, spec.Known)
+		if spec.Mapping == nil {
+			missing = mapping.Missing(tree, spec.Known)
+			st.Tree.Store(tree)
+			st.UnreadAfter.Store(metadata.ReadBatches)
+		}
+		err = a.meta.AddFields(ctx, st, spec.Alias, tree, missing)
+		// Another process may have added a field with another type after it was read; then it is no longer missing.
+		switch {
+		case transport.TypeOf(err) != transport.TypeIllegalArgument:
+			return err
+		case spec.Mapping != nil: // a document added the field first, or the index has reached its limit of fields
+			a.cfg.Logger.Warn("the field repositories could not be added to the mapping", "index", spec.Alias, "err", err)
+			return nil
+		case round+1 == maxUpdateRounds:
+			return err
+		}
 	}
 }
 
-// putUserMapping puts the user's mapping, which must not contradict the existing index.
-func (a *Admin) putUserMapping(ctx context.Context, st *metadata.Alias, spec index.Spec) error {
-	body, err := parseMappingFile(spec.Mapping)
-	if err != nil {
+// putMapping puts the part of spec's mapping file that an existing index takes, which must not contradict that index.
+func (a *Admin) putMapping(ctx context.Context, st *metadata.Alias, spec index.Spec, file mappingfile.File, body json.RawMessage) error {
+	st.Tree.Store(nil)
+	err := a.meta.PutMapping(ctx, spec.Alias, body)
+	if failure := transport.ErrorOf(err); failure == nil || failure.Status != http.StatusBadRequest {
 		return err
 	}
-	st.Tree.Store(nil)
-	err = a.meta.PutMapping(ctx, spec.Alias, body.Mappings)
-	if transport.TypeOf(err) == transport.TypeIllegalArgument {
-		return &core.Error{
-			Code: core.CodeConflict, Message: "the mapping file contradicts the mapping of " + spec.Alias + a.contradiction(ctx, spec),
-			Hint: "rebuild the repository's index, which creates a new one with the mapping file",
-			Err:  errors.Join(core.ErrMappingContradicts, err),
+	text := a.contradiction(ctx, spec, file)
+	if text == "" {
+		var c index.Comparison
+		if _, failed := a.examine(ctx, spec, &c); failed != nil {
+			return failed
+		}
+		if c.Unasked && transport.TypeOf(err) != transport.TypeIllegalArgument { // OpenSearch has this type for refusals too
+			tree, _ := file.Fields(spec.Known, spec.NewFields) // without it the message has no path
+			c.Refused = refusal(err, tree)
+		}
+		if c.Refused != nil {
+			return index.RefusedMapping(c.Refused)
 		}
 	}
-	if err != nil || spec.Known == nil {
-		return err
+	return &core.Error{
+		Code: core.CodeConflict, Message: "the mapping file contradicts the mapping of " + spec.Alias + text,
+		Hint: "rebuild the repository's index, which creates a new one with the mapping file",
+		Err:  errors.Join(core.ErrMappingContradicts, err),
 	}
-	return a.addOwnFields(ctx, st, spec)
 }
 
 // contradiction returns ": " and the fields of spec's mapping file that cannot be put into the index, or "" if they are not known.
-func (a *Admin) contradiction(ctx context.Context, spec index.Spec) string {
+func (a *Admin) contradiction(ctx context.Context, spec index.Spec, file mappingfile.File) string {
 	raw, err := a.meta.Mapping(ctx, spec.Alias)
 	if err != nil {
 		return ""
 	}
-	found, err := a.differences(ctx, spec, raw)
-	if text := mapping.Contradiction(found); err == nil && text != "" {
+	live, _, err := mapping.ParseForeign(raw)
+	if err != nil {
+		return ""
+	}
+	update := file.Update(live, spec.NewFields)
+	if update == nil {
+		return ""
+	}
+	if raw, err = update.Render(); err != nil {
+		return ""
+	}
+	wanted, _, err := mapping.ParseForeign(a.normalized(ctx, raw))
+	if text := mapping.Contradiction(mapping.Compare(wanted, live)); err == nil && text != "" {
 		return ": " + text
 	}
 	return ""
-}
-
-// addOwnFields adds the fields that tutti adds to documents, if the index does not have them yet.
-func (a *Admin) addOwnFields(ctx context.Context, st *metadata.Alias, spec index.Spec) error {
-	raw, err := a.meta.Mapping(ctx, spec.Alias)
-	if err != nil {
-		return err
-	}
-	tree, err := mapping.Parse(raw)
-	if err != nil {
-		return nil // the cluster accepts mappings that this parser does not
-	}
-	err = a.meta.AddFields(ctx, st, spec.Alias, tree, mapping.MissingOwn(tree, spec.Known))
-	if transport.TypeOf(err) == transport.TypeIllegalArgument { // a document added the field first, or the index has reached its limit of fields
-		a.cfg.Logger.Warn("the field repositories could not be added to the mapping", "index", spec.Alias, "err", err)
-		return nil
-	}
-	return err
 }

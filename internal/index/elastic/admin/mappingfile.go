@@ -2,86 +2,35 @@ package admin
 
 import (
 	"encoding/json"
-	"errors"
-	"strings"
 
 	"tutti/internal/core"
+	"tutti/internal/index"
 	"tutti/internal/index/mapping"
+	"tutti/internal/index/mappingfile"
 )
 
-// mappingFile is the create-index body that a user's mapping file may contain instead of the mapping itself.
-type mappingFile struct {
-	Settings map[string]any             `json:"settings"`
-	Mappings json.RawMessage            `json:"mappings"`
-	Aliases  map[string]json.RawMessage `json:"aliases"`
+// definition returns the content of spec's mapping file, and the mapping with which an index of spec is created. tree is nil if only the
+// cluster can judge the file; the mapping is then as it stands in the file.
+func definition(spec index.Spec) (file mappingfile.File, tree *mapping.Field, raw json.RawMessage, err error) {
+	if file, err = mappingfile.Parse(spec.Mapping); err != nil {
+		return file, nil, nil, err
+	}
+	if tree, err = file.Fields(spec.Known, spec.NewFields); err != nil {
+		return file, nil, nil, err
+	}
+	if tree == nil || verbatim(file, spec) {
+		return file, tree, file.Raw, nil
+	}
+	raw, err = tree.Render()
+	return file, tree, raw, err
 }
 
-// parseMappingFile parses the content of a user's mapping file.
-func parseMappingFile(raw json.RawMessage) (mappingFile, error) {
-	var body mappingFile
-	if err := json.Unmarshal(raw, &body); err != nil {
-		return mappingFile{}, core.WrapError(core.CodeInvalid, "the mapping file cannot be parsed", err)
-	}
-	if body.Mappings == nil {
-		body = mappingFile{Mappings: raw}
-	}
-	return body, nil
+// verbatim reports whether a mapping file is sent as it is: nothing is added to it, and a name with dots may not become objects.
+func verbatim(file mappingfile.File, spec index.Spec) bool {
+	return file.Given() && !file.Combines() && (spec.NewFields == "" || !file.Parsed())
 }
 
-// ownMapping renders tutti's own mapping.
-func ownMapping(known *mapping.Field) (json.RawMessage, error) {
-	tree, err := mapping.Merge(mapping.NewRoot(), known)
-	if err != nil {
-		return nil, err
-	}
-	return tree.Render()
-}
-
-// withOwnFields returns a user's mapping with the fields that tutti adds to documents, if it does not define them. Everything
-// else stays as written.
-func withOwnFields(raw json.RawMessage, known *mapping.Field) (json.RawMessage, error) {
-	tree, err := mapping.Parse(raw)
-	if err != nil {
-		return raw, nil // the cluster accepts mappings that this parser does not, and reports errors in others
-	}
-	own := mapping.MissingOwn(tree, known)
-	if own == nil {
-		return raw, nil
-	}
-	added, err := own.Render()
-	if err != nil {
-		return nil, err
-	}
-	var given map[string]json.RawMessage
-	var fields struct {
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	for _, part := range []json.RawMessage{raw, added} { // the fields of both are collected in one map
-		if err := errors.Join(json.Unmarshal(part, &fields), json.Unmarshal(raw, &given)); err != nil {
-			return nil, core.WrapError(core.CodeInvalid, "the mapping file cannot be parsed", err)
-		}
-	}
-	if given["properties"], err = json.Marshal(fields.Properties); err == nil {
-		raw, err = json.Marshal(given)
-	}
-	if err != nil {
-		return nil, core.WrapError(core.CodeInvalid, "the mapping file cannot be parsed", err)
-	}
-	return raw, nil
-}
-
-// flattenSettings writes settings into out under their full names, so that a setting in nested form
-// ({"index":{"number_of_shards":2}}) replaces the default instead of duplicating it.
-func flattenSettings(out map[string]any, prefix string, settings map[string]any) {
-	for name, value := range settings {
-		full := prefix + name
-		if inner, ok := value.(map[string]any); ok {
-			flattenSettings(out, full+".", inner)
-			continue
-		}
-		if !strings.HasPrefix(full, "index.") {
-			full = "index." + full
-		}
-		out[full] = value
-	}
+// unreadable returns the error of a part of a mapping file that cannot be rendered.
+func unreadable(err error) error {
+	return core.WrapError(core.CodeInvalid, "the mapping file cannot be parsed", err)
 }

@@ -17,6 +17,7 @@ import (
 	"tutti/internal/index"
 	"tutti/internal/index/elastic/metadata"
 	"tutti/internal/index/elastic/transport"
+	"tutti/internal/index/mappingfile"
 )
 
 // Settings that differ while an index is filled.
@@ -34,7 +35,7 @@ func (a *Admin) Swap(ctx context.Context, spec index.Spec, from, identity string
 		return err
 	}
 	defer end()
-	body, err := a.mappingFileOf(spec)
+	body, err := mappingfile.Parse(spec.Mapping)
 	if err != nil {
 		return err
 	}
@@ -110,12 +111,10 @@ func (a *Admin) swapActions(
 }
 
 // restoreSettings gives a filled index the copies and refreshes that Ensure would have created it with.
-func (a *Admin) restoreSettings(ctx context.Context, physical string, body mappingFile) error {
-	given := map[string]any{}
-	flattenSettings(given, "", body.Settings)
+func (a *Admin) restoreSettings(ctx context.Context, physical string, file mappingfile.File) error {
 	settings := map[string]any{settingReplicas: strconv.Itoa(a.cfg.Replicas), settingRefresh: nil}
 	for _, name := range []string{settingReplicas, settingAutoExpand, settingRefresh} {
-		if value, ok := given[name]; ok {
+		if value, ok := file.Settings[name]; ok {
 			settings[name] = value
 		}
 	}
@@ -189,14 +188,6 @@ func (a *Admin) physical(ctx context.Context, name string) (physicalAliases, err
 		}, nil
 	}
 	return physicalAliases{}, transport.UnexpectedResponse()
-}
-
-// mappingFileOf returns the content of spec's mapping file, which is empty if it has none.
-func (a *Admin) mappingFileOf(spec index.Spec) (mappingFile, error) {
-	if spec.Mapping == nil {
-		return mappingFile{}, nil
-	}
-	return parseMappingFile(spec.Mapping)
 }
 
 // checkForeignAliases returns CodeConflict if the index of an alias to be filled has other aliases: searches of those would find every

@@ -71,6 +71,18 @@ func (e *EngineError) FullReason() string {
 	return truncate(e.Reason, maxReasonBytes-len(cause)) + ": " + cause
 }
 
+// RootReason returns the reason of the innermost cause, after that of the error around it if this says more, at most maxReasonBytes.
+func (e *EngineError) RootReason() string {
+	around := ""
+	for ; e.CausedBy != nil && e.CausedBy.Reason != ""; e = e.CausedBy {
+		around = e.Reason
+	}
+	if around == "" || strings.Contains(around, e.Reason) || strings.Contains(around, "composite mappings") {
+		return TruncateReason(e.Reason)
+	}
+	return TruncateReason(around + ": " + e.Reason)
+}
+
 // TruncateReason returns s, cut to the length of a stored reason.
 func TruncateReason(s string) string { return truncate(s, maxReasonBytes) }
 

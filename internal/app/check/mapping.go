@@ -1,0 +1,99 @@
+package check
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"tutti/internal/config"
+	"tutti/internal/core"
+	"tutti/internal/index"
+	"tutti/internal/index/elastic"
+	"tutti/internal/index/embedded"
+	"tutti/internal/index/mappingfile"
+)
+
+// Spec returns the index of a repository, with the mapping file as it is now.
+func Spec(rc config.Repository) (index.Spec, error) {
+	raw, err := rc.ReadMapping()
+	return index.Spec{Alias: rc.IndexName, Mapping: raw, Known: rc.Kind().Known(), NewFields: rc.NewFields}, err
+}
+
+// MappingNotes returns what the configuration says about the mapping of a repository without effect, or with another one than it says.
+func MappingNotes(cfg config.Config, spec index.Spec) (unused, warnings []string) {
+	file, err := mappingfile.Parse(spec.Mapping)
+	if err != nil {
+		return nil, nil
+	}
+	unused = file.Unused
+	if cfg.Index.URL == "" {
+		for name := range file.Settings {
+			if !strings.HasPrefix(name, "index.mapping.") && !strings.HasPrefix(name, "index.analysis.") {
+				unused = append(unused, "the setting "+name)
+			}
+		}
+		for name := range file.Aliases {
+			unused = append(unused, "the alias "+name)
+		}
+		slices.Sort(unused[len(file.Unused):])
+	}
+	if paths := file.Guessing(); len(paths) > 0 && spec.NewFields == "" {
+		warnings = append(warnings, "dynamic of "+strings.Join(paths, ", ")+" would let the engine add fields by its own rules; tutti adds them by its rules, as with newFields: add")
+	}
+	if !file.Combines() {
+		warnings = append(warnings, "the root of the mapping has no objects of its own (enabled or subobjects): tutti's own fields are not added")
+	}
+	return unused, warnings
+}
+
+// mappingFindings returns the findings on the mapping file of a repository. refused asks the engine: whether it tells, and why it refuses the
+// mapping, nil if it does not.
+func mappingFindings(cfg config.Config, rc config.Repository, refused func(index.Spec) (told bool, err error)) []Finding {
+	if rc.MappingFile == "" {
+		return nil
+	}
+	subject := "mapping of " + rc.Code
+	spec, err := Spec(rc)
+	if err != nil {
+		return []Finding{{subject, StatusFail, core.MessageOf(err), core.HintOf(err)}}
+	}
+	var found []Finding
+	switch told, err := refused(spec); {
+	case err != nil:
+		found = append(found, Finding{subject, StatusFail, core.MessageOf(err), core.HintOf(err)})
+	case !told:
+		found = append(found, Finding{
+			subject, StatusWarn, "the search engine does not let this user try the mapping file: only the first creation of an index will tell whether it takes it",
+			"grant the user's role the cluster privilege manage_index_templates",
+		})
+	default:
+		found = append(found, Finding{subject, StatusOK, rc.MappingFile + " is accepted", ""})
+	}
+	unused, warnings := MappingNotes(cfg, spec)
+	if len(unused) > 0 {
+		found = append(found, Finding{subject, StatusWarn, rc.MappingFile + " has members that are not used: " + strings.Join(unused, ", "), ""})
+	}
+	for _, w := range warnings {
+		found = append(found, Finding{subject, StatusWarn, w, "set newFields of the repository"})
+	}
+	return found
+}
+
+// embeddedRefusal returns why the embedded index refuses a mapping.
+func embeddedRefusal(spec index.Spec) (told bool, err error) {
+	_, err = embedded.Definition(spec)
+	return true, err
+}
+
+// engineRefusal returns a function that asks the search engine whether it refuses a mapping.
+func engineRefusal(ctx context.Context, cfg config.Index) func(spec index.Spec) (told bool, err error) {
+	return func(spec index.Spec) (told bool, err error) {
+		x, err := elastic.New(elastic.Config{Connection: Connection(cfg), Shards: cfg.Shards, Replicas: cfg.Replicas, Limits: Limits(cfg)})
+		if err != nil {
+			return false, nil
+		}
+		defer func() { _ = x.Close() }() // nothing was written
+		found, err := x.Examine(ctx, spec)
+		return err == nil && !found.Unasked, found.Refused
+	}
+}
