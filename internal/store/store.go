@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"tutti/internal/core"
 	"tutti/internal/disk"
 )
@@ -77,10 +79,13 @@ type Store struct {
 	postgres     bool
 	transactions drainGroup // running transactions
 	lost         lostState  // PostgreSQL only
-	reader       Conn
-	read         *sql.DB
-	write        *sql.DB
-	writer       *writer // SQLite only
+	// direct is how to connect to PostgreSQL, begin what its transactions begin with, "" for nothing.
+	direct *pgx.ConnConfig
+	begin  string
+	reader Conn
+	read   *sql.DB
+	write  *sql.DB
+	writer *writer // SQLite only
 	// full is set when SQLite could not write, until Ready proves that it can.
 	full atomic.Bool
 }

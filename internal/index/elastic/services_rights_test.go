@@ -25,10 +25,12 @@ import (
 )
 
 // asTutti opens an engine as the user of a secure node who has only the rights that deploy/docs/engines.md grants.
-func asTutti(t *testing.T, node map[string]string) *elastic.Index {
+func asTutti(t *testing.T, node map[string]string) *elastic.Index { return asUser(t, node, "tutti") }
+
+func asUser(t *testing.T, node map[string]string, user string) *elastic.Index {
 	t.Helper()
 	return open(t, node["URL"], func(c *elastic.Config) {
-		c.CAFile, c.Username, c.Password, c.Timeout = node["CA"], "tutti", node["PASSWORD"], 30*time.Second
+		c.CAFile, c.Username, c.Password, c.Timeout = node["CA"], user, node["PASSWORD"], 30*time.Second
 	})
 }
 
@@ -149,12 +151,12 @@ func testNoRights(t *testing.T, node map[string]string, x *elastic.Index) {
 	unprivileged("refresh", "indices:admin/refresh", x.Refresh(t.Context(), foreign))
 }
 
-// TestConformanceSecure runs the suite as a user who has only the documented rights.
+// TestConformanceSecure runs the suite as a user who has only the documented rights, and the one to have mapping files rendered.
 func TestConformanceSecure(t *testing.T) {
 	node := secureNode(t)
 	dialect := indextest.Dialect{}
 	if node["ADMIN"] == "admin" {
 		dialect = openSearchDialect()
 	}
-	indextest.Run(t, func(t *testing.T) index.Index { return asTutti(t, node) }, dialect)
+	indextest.Run(t, func(t *testing.T) index.Index { return asUser(t, node, "tutti-plan") }, dialect)
 }
