@@ -89,9 +89,12 @@ func openError(err error) error {
 	}
 	if state == stateNoDatabase || len(state) == 5 && state[:2] == stateLogin {
 		return &core.Error{
-			Code: core.CodeUnavailable, Message: doing + ": PostgreSQL rejected the connection",
+			Code: core.CodeForbidden, Message: doing + ": PostgreSQL rejected the connection",
 			Hint: "check the user, the password and the database in store.url", Err: err,
 		}
+	}
+	if state == stateStarting {
+		return core.WrapError(core.CodeUnavailable, doing+": PostgreSQL is starting, stopping or recovering", err)
 	}
 	return WrapError(doing, err)
 }

@@ -91,7 +91,7 @@ type Store struct {
 }
 
 // Open opens the database and migrates its tables. CodeInvalid for a bad Config or a directory that cannot be written,
-// CodeUnavailable when the database does not answer, CodeConflict when its content is not a store of this version: tables of a
+// CodeUnavailable when the database does not answer, CodeForbidden when it rejects the user, CodeConflict when its content is not a store of this version: tables of a
 // newer version, another program's tables, or a damaged file.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.validate(); err != nil {

@@ -122,6 +122,31 @@ func testRights(t *testing.T, node map[string]string) {
 	do("check what was adopted", x.Check(t.Context(), alias+"-made"))
 
 	testNoRights(t, node, x)
+	testReadRights(t, node)
+}
+
+// testReadRights does what a catalogue does with an index that no repository writes.
+func testReadRights(t *testing.T, node map[string]string) {
+	name := "tutti-catalogue-" + uuid.NewString()
+	asAdmin(t, node, http.MethodPut, "/"+name, `{"settings":{"number_of_replicas":0},"mappings":{"properties":{"k":{"type":"keyword"}}}}`)
+	asAdmin(t, node, http.MethodPut, "/"+name+"/_doc/1?refresh=true", `{"k":"v"}`)
+	x := asUser(t, node, "tutti-plan")
+	for doing, err := range map[string]error{
+		"mapping":  func() error { _, err := x.Mapping(t.Context(), name); return err }(),
+		"identity": func() error { _, err := x.Identity(t.Context(), name); return err }(),
+		"limits":   func() error { _, err := x.Limits(t.Context(), name); return err }(),
+		"search":   func() error { _, err := x.Search(t.Context(), name, []index.SearchRequest{{}, {}}); return err }(),
+		"count":    func() error { _, err := x.Count(t.Context(), name, core.IndexScope{}); return err }(),
+		"stream":   x.Stream(t.Context(), name, index.StreamRequest{}, func([]index.Hit) error { return nil }),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", doing, err)
+		}
+	}
+	x = asTutti(t, node)
+	if _, err := x.Mapping(t.Context(), name); core.CodeOf(err) != core.CodeIndexBlocked {
+		t.Errorf("a mapping without rights: %v", err)
+	}
 }
 
 // testNoRights checks what a user is told of an index on which it has no rights, while it has all of them on others.

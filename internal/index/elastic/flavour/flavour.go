@@ -88,7 +88,7 @@ var flavours = []*Flavour{
 				"indices:data/write/bulk", "indices:data/read/mget", "indices:data/read/msearch",
 			},
 			Index: []string{"indices_all"},
-			Read:  []string{"read", "indices_monitor", "indices:admin/mappings/get", "indices:admin/aliases/get"}, Template: "indices:admin/index_template/simulate",
+			Read:  []string{"read", "indices:admin/mappings/get", "indices:monitor/settings/get"}, Template: "indices:admin/index_template/simulate",
 		},
 	},
 }
