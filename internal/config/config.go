@@ -161,8 +161,8 @@ type Index struct {
 	APIKey   setting.Secret
 	// AWS signs requests with AWS Signature Version 4, if its region is set.
 	AWS AWS
-	// CAFile is a PEM file of certificate authorities to trust instead of the system's; empty for none.
-	CAFile string
+	// TLS are the files of connections with https.
+	TLS ClientTLS
 	// Shards and Replicas apply to new physical indexes.
 	Shards   int
 	Replicas int

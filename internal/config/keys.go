@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"time"
 
 	"tutti/internal/config/setting"
@@ -94,7 +95,7 @@ func (q *Queue) key() setting.Key {
 }
 
 func (i *Index) key() setting.Key {
-	return setting.Object("index", "Search index.",
+	return setting.Object("index", "Search index.", slices.Concat([]setting.Key{
 		setting.Text("url", &i.URL, "", "Nodes of an Elasticsearch or OpenSearch, comma-separated; empty for the embedded index."),
 		setting.Text("username", &i.Username, "", "User for basic authentication."),
 		setting.SecretText("password", &i.Password, "Password for basic authentication."),
@@ -102,7 +103,7 @@ func (i *Index) key() setting.Key {
 		setting.Object("aws", "Signing of requests to an OpenSearch of AWS, with the standard chain of credentials.",
 			setting.Text("region", &i.AWS.Region, "", "Region, such as eu-west-1; empty for no signing."),
 			setting.Text("service", &i.AWS.Service, "es", "es for OpenSearch Service, aoss for OpenSearch Serverless.").OneOf("es", "aoss")),
-		setting.Text("caFile", &i.CAFile, "", "PEM file of certificate authorities to trust instead of the system's."),
+	}, i.TLS.keys(), []setting.Key{
 		setting.Number("shards", &i.Shards, 1, 1, 1024, "Primary shards of a new index."),
 		setting.Number("replicas", &i.Replicas, 1, 0, 100, "Replicas of each shard of a new index."),
 		setting.Number("batchBytes", &i.BatchBytes, 2<<20, 1<<10, 100<<20, "Size of a bulk request in bytes."),
@@ -114,7 +115,8 @@ func (i *Index) key() setting.Key {
 			setting.Number("nestedObjects", &i.Limits.NestedObjects, 100_000, 1, math.MaxInt32,
 				"Objects in lists of objects of one document, at any depth (index.mapping.nested_objects.limit)."),
 			setting.Number("nestedFields", &i.Limits.NestedFields, 200, 1, 100_000, "Fields that are lists of objects (index.mapping.nested_fields.limit)."),
-			setting.Number("fields", &i.Limits.Fields, 5000, 100, 1_000_000, "All fields (index.mapping.total_fields.limit).")))
+			setting.Number("fields", &i.Limits.Fields, 5000, 100, 1_000_000, "All fields (index.mapping.total_fields.limit).")),
+	})...)
 }
 
 func (i *Ingest) key() setting.Key {

@@ -108,6 +108,7 @@ func (c *Config) validateIndex(given *setting.Node, f *setting.ErrorList) {
 			f.Add("index.url", sourceOf(given, "url"), "use index.username and index.password", "the URL contains credentials")
 		}
 	}
+	i.TLS.validate("index", f)
 	credentials("index", i.Username, i.Password, "index.apiKey", i.APIKey, f)
 	if i.AWS.Region == "" && i.AWS.Service == "aoss" {
 		f.Add("index.aws.region", sourceOf(given, "aws"), "such as eu-west-1", "is missing, but a service is set")
@@ -115,8 +116,8 @@ func (c *Config) validateIndex(given *setting.Node, f *setting.ErrorList) {
 	if i.AWS.Region != "" && (i.Username != "" || i.Password != "" || i.APIKey != "") {
 		f.Add("index.aws", sourceOf(given, "aws"), "keep one of them", "is set in addition to a username, a password or an API key")
 	}
-	if i.URL == "" && (i.AWS.Region != "" || i.Username != "" || i.Password != "" || i.APIKey != "" || i.CAFile != "") {
-		f.Add("index.url", "", "set index.url, or remove the credentials and caFile", "is empty, but the embedded index has no credentials")
+	if i.URL == "" && (i.AWS.Region != "" || i.Username != "" || i.Password != "" || i.APIKey != "" || i.TLS != (ClientTLS{})) {
+		f.Add("index.url", "", "set index.url, or remove the credentials and the files of TLS", "is empty, but the embedded index has no credentials")
 	}
 }
 

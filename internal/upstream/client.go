@@ -15,6 +15,7 @@ import (
 
 	"tutti/internal/core"
 	tracing "tutti/internal/span"
+	"tutti/internal/tlsconfig"
 )
 
 const (
@@ -244,7 +245,7 @@ func (a *Response) open(ctx context.Context, target *url.URL, body []byte) error
 	res, err := a.client.http.Do(req)
 	if err != nil {
 		message := "the upstream could not be reached"
-		if reason, hint := ConnectionFailure(err); hint != "" {
+		if reason, hint := tlsconfig.Failure(err); hint != "" {
 			message += ": " + reason
 		}
 		err = a.classify(err, message)

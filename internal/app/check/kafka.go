@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"tutti/internal/config"
-	"tutti/internal/upstream"
+	"tutti/internal/tlsconfig"
 )
 
 // kafkaProbe checks the brokers, the topic and the group of one reader. It joins no group and creates no topic.
@@ -60,7 +60,7 @@ func dialAll(ctx context.Context, subject string, addresses []string) (answering
 		work.Go(func() {
 			conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 			if err != nil {
-				reason, hint := upstream.ConnectionFailure(err)
+				reason, hint := tlsconfig.Failure(err)
 				found[i] = &Finding{subject, StatusFail, "broker " + address + " does not answer: " + reason, hint}
 				return
 			}
@@ -90,7 +90,7 @@ func (c kafkaCluster) inspect(ctx context.Context) []Finding {
 		return []Finding{c.topicState(kadm.TopicDetail{Err: refused.Err})}
 	}
 	if err != nil {
-		reason, hint := upstream.ConnectionFailure(err)
+		reason, hint := tlsconfig.Failure(err)
 		return []Finding{{c.subject, StatusFail, "the brokers do not speak the Kafka protocol: " + reason, cmp.Or(hint, "check that brokers lists the port of a plaintext listener")}}
 	}
 	found := []Finding{c.topicState(metadata.Topics[c.topic.Topic])}

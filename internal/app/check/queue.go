@@ -8,7 +8,7 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/queue"
-	"tutti/internal/upstream"
+	"tutti/internal/tlsconfig"
 )
 
 const (
@@ -54,7 +54,7 @@ func natsServers(ctx context.Context, q config.Queue) []Finding {
 func silentServer(s queue.ServerProbe) Finding {
 	f := Finding{subjectQueue, StatusFail, hostOf(s.URL) + " " + core.MessageOf(s.Err), core.HintOf(s.Err)}
 	if f.Hint == "" {
-		reason, hint := upstream.ConnectionFailure(s.Err)
+		reason, hint := tlsconfig.Failure(s.Err)
 		f.Message, f.Hint = f.Message+": "+reason, hint
 	}
 	return f

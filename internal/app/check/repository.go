@@ -11,6 +11,7 @@ import (
 
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/tlsconfig"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/protocol"
 	"tutti/schemas"
@@ -125,7 +126,7 @@ func repositoryFailure(subject, host string, r config.Repository, err error) Fin
 		f.Hint = "check the repository's type, and that its url is that of the API and not of a web page: tutti requests " + path + " below it"
 		return f
 	}
-	switch reason, hint := upstream.ConnectionFailure(err); {
+	switch reason, hint := tlsconfig.Failure(err); {
 	case hint == "", errors.Is(err, upstream.ErrTruncated):
 		f.Message += ": " + reason
 		f.Hint = "check the repository's log, and the log of a proxy in front of it"

@@ -396,7 +396,7 @@ func TestSecureCluster(t *testing.T) {
 	node := secureNode(t)
 	url, ca, password := node["URL"], node["CA"], node["PASSWORD"]
 	alias := "test-" + uuid.NewString()
-	x := open(t, url, func(c *elastic.Config) { c.CAFile, c.Username, c.Password = ca, "elastic", password })
+	x := open(t, url, func(c *elastic.Config) { c.TLS.CAFile, c.Username, c.Password = ca, "elastic", password })
 	if err := x.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -405,9 +405,9 @@ func TestSecureCluster(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	refused := map[string]func(*elastic.Config){
-		"none":     func(c *elastic.Config) { c.CAFile = ca },
-		"password": func(c *elastic.Config) { c.CAFile, c.Username, c.Password = ca, "elastic", password+"x" },
-		"key":      func(c *elastic.Config) { c.CAFile, c.APIKey = ca, "id:key" },
+		"none":     func(c *elastic.Config) { c.TLS.CAFile = ca },
+		"password": func(c *elastic.Config) { c.TLS.CAFile, c.Username, c.Password = ca, "elastic", password+"x" },
+		"key":      func(c *elastic.Config) { c.TLS.CAFile, c.APIKey = ca, "id:key" },
 	}
 	for name, change := range refused {
 		x := open(t, url, change)
@@ -419,7 +419,7 @@ func TestSecureCluster(t *testing.T) {
 		}
 	}
 	untrusted := open(t, url, func(c *elastic.Config) { c.Username, c.Password = "elastic", password })
-	wantError(t, untrusted.Ping(t.Context()), core.CodeUnavailable, "the index does not answer")
+	wantError(t, untrusted.Ping(t.Context()), core.CodeUnavailable, "the index does not answer: its certificate is signed by an unknown authority")
 }
 
 func BenchmarkWrite(b *testing.B) {
