@@ -200,8 +200,7 @@ type Ingest struct {
 
 // RequestTopic is a Kafka topic of requests to index, in the format of Maestro's clients.
 type RequestTopic struct {
-	// Brokers are host:port each; empty turns the topic off.
-	Brokers      []string
+	KafkaConnection
 	RequestTopic string
 	// Group is the consumer group that stores the offsets.
 	Group string

@@ -121,16 +121,11 @@ func (i *Index) key() setting.Key {
 
 func (i *Ingest) key() setting.Key {
 	return setting.Object("ingest", "Sources of requests for all repositories.",
-		setting.Object("kafka", "Topic of index requests in the format of Maestro's clients.",
-			brokers(&i.Kafka.Brokers),
+		setting.Object("kafka", "Topic of index requests in the format of Maestro's clients.", slices.Concat(i.Kafka.KafkaConnection.keys(), []setting.Key{
 			setting.Text("requestTopic", &i.Kafka.RequestTopic, "maestro_index_requests", "Name of the topic.").Require().
 				Matching(topicPattern, "a topic's name: letters, digits, dots, underscores and hyphens, at most 249"),
-			group(&i.Kafka.Group)))
-}
-
-func brokers(target *[]string) setting.Key {
-	return setting.List("brokers", target, nil, "Kafka bootstrap brokers, host:port each; empty turns the topic off.").
-		Matching(brokerPattern, "host:port")
+			group(&i.Kafka.Group),
+		})...))
 }
 
 func group(target *string) setting.Key {

@@ -184,7 +184,7 @@ mcp: {requestsPerMinute: 60}
 				"organizations": {"S1"}, "analyses": {"A1", "A2"}, "files": {"F1"}, "donors": {"DO1"}, "specimens": {"SP1"}, "samples": {"1"},
 			}),
 			Notifications: config.Notifications{
-				Kafka:   config.KafkaTopic{Brokers: []string{"k1:9092", "[::1]:9093"}, Topic: "song-analysis", Group: "g"},
+				Kafka:   config.KafkaTopic{KafkaConnection: config.KafkaConnection{Brokers: []string{"k1:9092", "[::1]:9093"}}, Topic: "song-analysis", Group: "g"},
 				Webhook: config.Webhook{Secret: "s3cret"},
 			},
 			Reconcile: config.Reconcile{Every: 10 * time.Second},
@@ -194,7 +194,7 @@ mcp: {requestsPerMinute: 60}
 			Settings: settings(song.Settings{States: []string{"PUBLISHED"}}, lyric.Settings{CategoryID: "2"}),
 			Exclude:  excluded(map[string][]string{"organizations": {"O1"}, "records": {"R1"}}),
 			Notifications: config.Notifications{
-				Kafka:   config.KafkaTopic{Brokers: []string{"k:1"}, Topic: "lyric.events", Group: "tutti"},
+				Kafka:   config.KafkaTopic{KafkaConnection: config.KafkaConnection{Brokers: []string{"k:1"}}, Topic: "lyric.events", Group: "tutti"},
 				Webhook: config.Webhook{Secret: "w"},
 			},
 		}, {
@@ -222,7 +222,7 @@ mcp: {requestsPerMinute: 60}
 		Tracing: config.Tracing{
 			Endpoint: "https://otel.example.org/x", Headers: "Authorization=Basic%20s3cret", SampleRatio: 0.25, ServiceName: "tutti-eu",
 		},
-		Ingest: config.Ingest{Kafka: config.RequestTopic{Brokers: []string{"k:9092"}, RequestTopic: "requests", Group: "i"}},
+		Ingest: config.Ingest{Kafka: config.RequestTopic{KafkaConnection: config.KafkaConnection{Brokers: []string{"k:9092"}}, RequestTopic: "requests", Group: "i"}},
 		Auth: config.Auth{
 			Mode: "token", AllowInsecure: true, DefaultAccess: "deny", SystemScope: "all", OrganizationPrefix: "org:", WriteSuffix: "/w", ReadSuffix: "/r",
 			JWT: config.JWT{
@@ -317,7 +317,7 @@ func TestErrorsNameTheirKey(t *testing.T) {
 		"reconcile backwards":    {repository("reconcile: {every: -1h}"), "repositories[0].reconcile.every: must be at least 10s, not -1h (line 1)", ""},
 		"request topic":          {least + "\ningest: {kafka: {brokers: ['a:1'], requestTopic: ''}}", "ingest.kafka.requestTopic: is empty (line 2)", ""},
 		"request broker":         {least + "\ningest: {kafka: {brokers: ['a:0']}}", `ingest.kafka.brokers[0]: "a:0" is not host:port`, ""},
-		"ingest near key":        {least + "\ningest: {kafka: {topic: a}}", "ingest.kafka.topic: unknown key; the nearest valid key is ingest.kafka.group (line 2)", ""},
+		"ingest near key":        {least + "\ningest: {kafka: {topic: a}}", "ingest.kafka.topic: unknown key; the nearest valid key is ingest.kafka.tls (line 2)", ""},
 		"key twice":              {least + "\nlog: {level: info}\nlog: {level: warn}", "log: the key is set twice (line 3)", "remove one"},
 		"number for text":        {repository("name: 12"), "repositories[0].name: must be a text, not 12 (line 1)", "quotes"},
 		"boolean for text":       {repository("country: no"), "", ""},

@@ -64,8 +64,7 @@ type Notifications struct {
 
 // KafkaTopic is a topic of a repository's change notifications.
 type KafkaTopic struct {
-	// Brokers are host:port each; empty turns the topic off.
-	Brokers []string
+	KafkaConnection
 	// Topic is never empty when there are Brokers.
 	Topic string
 	// Group is the consumer group that stores the offsets.
@@ -162,11 +161,11 @@ func (r *Repository) keys() []setting.Key {
 }
 
 func (k *KafkaTopic) key() setting.Key {
-	return setting.Object("kafka", "Topic of the repository's change notifications.",
-		brokers(&k.Brokers),
+	return setting.Object("kafka", "Topic of the repository's change notifications.", slices.Concat(k.KafkaConnection.keys(), []setting.Key{
 		setting.Text("topic", &k.Topic, "", "Name of the topic"+defaultTopics()+".").
 			Matching(topicPattern, "a topic's name: letters, digits, dots, underscores and hyphens, at most 249"),
-		group(&k.Group))
+		group(&k.Group),
+	})...)
 }
 
 // sections returns one type of each section.
@@ -362,7 +361,7 @@ func (r Repository) validateSections(at string, given *setting.Node, f *setting.
 
 func (r Repository) validateTopic(at string, given *setting.Node, f *setting.ErrorList) {
 	k := r.Notifications.Kafka
-	validateBrokers(at, k.Brokers, f)
+	k.validate(at, f)
 	switch {
 	case len(k.Brokers) == 0 && k.Topic != "":
 		f.Add(at+".brokers", "", "set the brokers, or remove the topic", "is missing, but a topic is set")

@@ -11,7 +11,6 @@ import (
 	"tutti/internal/index/elastic"
 	"tutti/internal/index/elastic/flavour"
 	"tutti/internal/index/mapping"
-	"tutti/internal/tlsconfig"
 )
 
 // engine probes a search engine. It never writes.
@@ -66,8 +65,9 @@ func (e *engine) nodes(ctx context.Context) []Finding {
 		node, host := e.probes[i], hostOf(url)
 		id, err := node.Identify(ctx)
 		if err != nil {
-			reason, hint := tlsconfig.Failure(err)
-			if known, is := errors.AsType[*core.Error](err); is && known.Hint != "" {
+			files := e.cfg.TLS.Files(subjectIndex)
+			reason, hint := files.Failure(err)
+			if known, is := errors.AsType[*core.Error](err); is && known.Hint != "" && known.Hint != hint {
 				silent = append(silent, Finding{subjectIndex, StatusFail, host + ": " + known.Message, known.Hint})
 				continue
 			}

@@ -318,7 +318,7 @@ func TestElasticsearch(t *testing.T) {
 		},
 		"another name": {
 			strings.Replace(fmt.Sprintf("url: %q, caFile: %q", secure.URL, ca), "127.0.0.1", "localhost", 1),
-			[]string{"fail: localhost:* does not answer: its certificate is for another host name -> use the name that the certificate is for"},
+			[]string{"fail: localhost:* does not answer: its certificate is for another host name -> set index.serverName to a name that the certificate is for"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) { wantLines(t, of(look(t, tt.index), "index"), tt.want...) })
