@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -77,7 +78,11 @@ func (c *Connection) mismatch(err error) (message, hint string) {
 	eof, first := errors.AsType[*kgo.ErrFirstReadEOF](err)
 	dialling := first && strings.Contains(eof.Error(), "after a dial") // its kind is not exported
 	asking := first && strings.Contains(eof.Error(), "SASL is required")
+	last := c.last.Load()
 	switch {
+	case !first && errors.Is(err, io.EOF) && c.cfg.SASL.Mechanism != "" && last != nil && errors.Is(last.err, io.EOF):
+		return "a Kafka broker closed the connection while it authenticated this client",
+			fmt.Sprintf("check the keys of %s, and the log of the broker", c.key("sasl"))
 	case plain, dialling:
 		return "the Kafka brokers' port does not speak TLS", fmt.Sprintf("set %s: false, or %s to the port of a TLS listener", c.key("tls"), c.key("brokers"))
 	case c.tls == nil && (strings.Contains(err.Error(), tlsAlert) || first && !asking):
