@@ -148,6 +148,7 @@ func TestGuidesNameKeys(t *testing.T) {
 var notRun = map[string]string{
 	"docker build":     "needs a container engine; TestImage reads the Dockerfile",
 	"export TUTTI_POS": "needs a container engine; TestCompose reads the file",
+	"kafka-acls.sh --": "needs a broker; TestSecuredKafka of internal/app/check grants the same with make test-services",
 	"kubectl create":   "needs a cluster; make deployment renders the chart and validates it",
 	"install -m 755":   "needs root and systemd; make deployment verifies the unit",
 	"tutti move":       "needs servers; TestMove of internal/app moves to real ones with make test-services",
