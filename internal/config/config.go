@@ -140,6 +140,14 @@ type Queue struct {
 	URL string
 	// CredentialsFile is a NATS credentials file for URL; empty for none.
 	CredentialsFile string
+	// NKeyFile is a file with the seed of an nkey; empty for none.
+	NKeyFile string
+	// Username and Password are credentials of a user. PasswordFile is the file of Password, empty for none.
+	Username     string
+	Password     setting.Secret
+	PasswordFile string
+	// TLS are the files of TLS connections.
+	TLS ClientTLS
 	// Replicas is the number of cluster servers that store each message; 0 for 3 on a cluster and 1 otherwise.
 	Replicas int
 	// MaxPending bounds the waiting Requests.

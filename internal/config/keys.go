@@ -86,12 +86,17 @@ func (s *Server) key() setting.Key {
 }
 
 func (q *Queue) key() setting.Key {
-	return setting.Object("queue", "Queue of index requests.",
+	return setting.Object("queue", "Queue of index requests.", slices.Concat([]setting.Key{
 		setting.Text("url", &q.URL, "", "NATS servers, comma-separated; empty for the embedded server.").MaskCredentials(),
-		setting.Text("credentialsFile", &q.CredentialsFile, "", "NATS credentials file."),
+		setting.Text("credentialsFile", &q.CredentialsFile, "", "NATS credentials file; it is read again for each connection."),
+		setting.Text("nkeyFile", &q.NKeyFile, "", "File with the seed of an nkey."),
+		setting.Text("username", &q.Username, "", "User, with a password."),
+		setting.SecretText("password", &q.Password, "Password of the user; its file is read again for each connection.").KeepFile(&q.PasswordFile),
+	}, q.TLS.keys(), []setting.Key{
 		setting.Number("replicas", &q.Replicas, 0, 0, 5,
 			"Number of servers of a NATS cluster that store each message; 0 for 3 on a cluster and 1 otherwise, and never fewer than do."),
-		setting.Number("maxPending", &q.MaxPending, 200_000, 1, math.MaxInt32, "Maximum number of waiting requests."))
+		setting.Number("maxPending", &q.MaxPending, 200_000, 1, math.MaxInt32, "Maximum number of waiting requests."),
+	})...)
 }
 
 func (i *Index) key() setting.Key {

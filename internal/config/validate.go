@@ -89,8 +89,22 @@ func (c *Config) validateQueue(f *setting.ErrorList) {
 			f.Add("queue.url", "", "such as nats://host:4222", "%q is not a NATS URL", setting.MaskUser(u))
 		}
 	}
+	ways := 0
+	for _, set := range []bool{q.CredentialsFile != "", q.NKeyFile != "", q.Username != "" || q.Password != ""} {
+		if set {
+			ways++
+		}
+	}
+	if ways > 1 {
+		f.Add("queue", "", "keep one of credentialsFile, nkeyFile, and username with password", "has credentials of several kinds")
+	}
+	credentials("queue", q.Username, q.Password, "", "", f)
+	q.TLS.validate("queue", f)
 	if q.URL != "" {
 		return
+	}
+	if q.NKeyFile != "" || q.Username != "" || q.TLS != (ClientTLS{}) {
+		f.Add("queue.url", "", "set queue.url, or remove the credentials and the files of TLS", "is empty, but the embedded queue has no credentials")
 	}
 	if q.Replicas > 1 {
 		f.Add("queue.replicas", "", "set queue.url to a cluster, or remove replicas", "the embedded queue has one server, %d replicas need a cluster", q.Replicas)
