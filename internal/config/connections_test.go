@@ -91,3 +91,33 @@ func TestKafkaConnectionErrors(t *testing.T) {
 		t.Errorf("warnings %q, %v", cfg.Warnings, err)
 	}
 }
+
+// TestQueueCredentials: the settings of connections to an external NATS.
+func TestQueueCredentials(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(file, []byte("s3cret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Parse([]byte("queue: {url: 'nats://a', username: u, caFile: a.pem, serverName: n}"), []string{"TUTTI_QUEUE_PASSWORD_FILE=" + file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q := cfg.Queue; q.Username != "u" || q.Password != "s3cret" || q.PasswordFile != file || q.TLS != (config.ClientTLS{CAFile: "a.pem", ServerName: "n"}) {
+		t.Errorf("got %+v", q)
+	}
+	for yaml, want := range map[string]string{
+		"queue: {url: 'nats://a', username: u}":                           "queue.password: is missing, but a username is set",
+		"queue: {url: 'nats://a', nkeyFile: n, credentialsFile: c}":       "queue: has credentials of several kinds",
+		"queue: {url: 'nats://a', nkeyFile: n, username: u, password: p}": "queue: has credentials of several kinds",
+		"queue: {url: 'nats://a', clientKeyFile: n}":                      "queue.clientCertFile: is missing",
+		"queue: {nkeyFile: n}":                                            "queue.url: is empty, but the embedded queue has no credentials",
+		"queue: {caFile: n}":                                              "queue.url: is empty, but the embedded queue has no credentials",
+		"index: {url: 'https://a', clientCertFile: c}":                    "index.clientKeyFile: is missing",
+		"index: {serverName: c}":                                          "index.url: is empty, but the embedded index has no credentials",
+	} {
+		_, err := config.Parse([]byte(yaml), nil)
+		if errs := setting.Errors(err); len(errs) != 1 || errs[0].Message != want {
+			t.Errorf("%s: got %v, want %s", yaml, err, want)
+		}
+	}
+}
