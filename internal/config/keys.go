@@ -126,7 +126,7 @@ func (i *Index) key() setting.Key {
 
 func (i *Ingest) key() setting.Key {
 	return setting.Object("ingest", "Sources of requests for all repositories.",
-		setting.Object("kafka", "Topic of index requests in the format of Maestro's clients.", slices.Concat(i.Kafka.KafkaConnection.keys(), []setting.Key{
+		setting.Object("kafka", "Topic of index requests in the format of Maestro's clients.", slices.Concat(i.Kafka.keys(), []setting.Key{
 			setting.Text("requestTopic", &i.Kafka.RequestTopic, "maestro_index_requests", "Name of the topic.").Require().
 				Matching(topicPattern, "a topic's name: letters, digits, dots, underscores and hyphens, at most 249"),
 			group(&i.Kafka.Group),

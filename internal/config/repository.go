@@ -161,7 +161,7 @@ func (r *Repository) keys() []setting.Key {
 }
 
 func (k *KafkaTopic) key() setting.Key {
-	return setting.Object("kafka", "Topic of the repository's change notifications.", slices.Concat(k.KafkaConnection.keys(), []setting.Key{
+	return setting.Object("kafka", "Topic of the repository's change notifications.", slices.Concat(k.keys(), []setting.Key{
 		setting.Text("topic", &k.Topic, "", "Name of the topic"+defaultTopics()+".").
 			Matching(topicPattern, "a topic's name: letters, digits, dots, underscores and hyphens, at most 249"),
 		group(&k.Group),

@@ -126,7 +126,8 @@ func TestSecuredServer(t *testing.T) {
 		"authority": {plain, queue.Security{NKeyFile: in("nkey"), TLS: files("other.pem", "")}, "its certificate is signed by an unknown authority", "set queue.caFile to a PEM file"},
 		"system":    {plain, queue.Security{NKeyFile: in("nkey"), TLS: tlsconfig.Files{Key: "queue"}}, "its certificate is signed by an unknown authority", "set queue.caFile to a PEM file"},
 		"name": {
-			plain, queue.Security{NKeyFile: in("nkey"), TLS: tlsconfig.Files{Key: "queue", CAFile: in("ca.pem"), ServerName: "nats.example"}},
+			plain,
+			queue.Security{NKeyFile: in("nkey"), TLS: tlsconfig.Files{Key: "queue", CAFile: in("ca.pem"), ServerName: "nats.example"}},
 			"its certificate is for another host name", "set queue.serverName",
 		},
 		"no client":    {mutual, queue.Security{NKeyFile: in("nkey"), TLS: files("ca.pem", "")}, "client certificate", "set queue.clientCertFile"},
@@ -134,7 +135,8 @@ func TestSecuredServer(t *testing.T) {
 		"no file":      {plain, queue.Security{TLS: files("none", "")}, "queue.caFile: " + in("none") + " cannot be read", "set the path"},
 		"not an nkey":  {plain, queue.Security{NKeyFile: in("ca.pem"), TLS: files("ca.pem", "")}, "queue.nkeyFile: " + in("ca.pem") + " does not contain the seed of an nkey", ""},
 		"rights": {
-			limited, queue.Security{Username: "tutti", Password: password("right"), TLS: files("ca.pem", "")},
+			limited,
+			queue.Security{Username: "tutti", Password: password("right"), TLS: files("ca.pem", "")},
 			"does not let this user publish", "grant",
 		},
 	} {

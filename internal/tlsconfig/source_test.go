@@ -136,7 +136,8 @@ func TestFailures(t *testing.T) {
 		"expired":     {serve(t, d, "expired", nil), files{CAFile: d.path("ca.pem")}, "its certificate has expired or is not valid yet", "renew the certificate, or set this machine's clock"},
 		"no pair":     {serve(t, d, "right", ca), files{CAFile: d.path("ca.pem")}, "it requires a client certificate", "set some.key.clientCertFile and its key"},
 		"foreign pair": {
-			serve(t, d, "right", ca), files{CAFile: d.path("ca.pem"), ClientCertFile: d.path("foreign.pem"), ClientKeyFile: d.path("foreign.key")},
+			serve(t, d, "right", ca),
+			files{CAFile: d.path("ca.pem"), ClientCertFile: d.path("foreign.pem"), ClientKeyFile: d.path("foreign.key")},
 			"it refused the client certificate", "set some.key.clientCertFile to a certificate that is valid and of an authority that the server trusts",
 		},
 		"not TLS": {plain, files{}, "it does not speak TLS", "use http:// instead of https://, if intended"},

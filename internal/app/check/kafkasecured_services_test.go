@@ -458,21 +458,25 @@ func TestSecuredKafka(t *testing.T) {
 		}{
 			"password": {
 				"brokers: ['$SASL'], " + trusted + fmt.Sprintf(login, "SCRAM-SHA-256", "pw"), "the Kafka brokers refuse the credentials",
-				map[string]string{"pw": "wrong-secret-7391"}, map[string]string{"pw": "alice-secret"},
+				map[string]string{"pw": "wrong-secret-7391"},
+				map[string]string{"pw": "alice-secret"},
 			},
 			"authority": {
 				"brokers: ['$SASL'], tls: true, caFile: '$FILES/ca.pem'" + fmt.Sprintf(login, "PLAIN", "alice"),
 				"a Kafka broker cannot be used: its certificate is signed by an unknown authority",
-				map[string]string{"ca.pem": read(t, n.files+"/foreign-ca.pem")}, map[string]string{"ca.pem": authority},
+				map[string]string{"ca.pem": read(t, n.files+"/foreign-ca.pem")},
+				map[string]string{"ca.pem": authority},
 			},
 			"client certificate": {
 				"brokers: ['$SSL'], " + trusted + ", clientCertFile: '$FILES/c.pem', clientKeyFile: '$FILES/c.key'",
 				"a Kafka broker cannot be used: it refused the client certificate",
-				map[string]string{"c.pem": read(t, n.files+"/foreign.pem"), "c.key": read(t, n.files+"/foreign.key")}, map[string]string{"c.pem": certificate, "c.key": key},
+				map[string]string{"c.pem": read(t, n.files+"/foreign.pem"), "c.key": read(t, n.files+"/foreign.key")},
+				map[string]string{"c.pem": certificate, "c.key": key},
 			},
 			"client secret": {
 				"brokers: ['$SASL'], " + trusted + fmt.Sprintf(tokens, "/token", "cs", "tokens-ca.pem"), "the server of ingest.kafka.sasl.oauth.tokenUrl refuses the client",
-				map[string]string{"cs": "wrong-secret-7391"}, map[string]string{"cs": "alice-secret"},
+				map[string]string{"cs": "wrong-secret-7391"},
+				map[string]string{"cs": "alice-secret"},
 			},
 			"right to the topic": {"brokers: ['$SASL'], " + trusted + fmt.Sprintf(login, "PLAIN", "alice"), "", nil, nil},
 		} {
