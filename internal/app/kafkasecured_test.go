@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 
 	"tutti/internal/backup"
+	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/tools/testkit"
 )
@@ -94,7 +95,11 @@ func TestKafkaSecured(t *testing.T) {
 	if told != 1 {
 		t.Errorf("the log says it %d times", told)
 	}
-	text, err := mustParse(t, w.yaml()).YAML()
+	cfg, err := config.Parse([]byte(w.yaml()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := cfg.YAML()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func Run(ctx context.Context, cfg config.Config, opts Options) Report {
 		probes = append(probes, p)
 	}
 	for i, r := range cfg.Repositories {
-		probes = append(probes, repositoryProbe(r, opts, look))
+		probes = append(probes, repositoryProbe(r, cfg.RepositoryKey(r.Code), opts, look))
 		if k := r.Notifications.Kafka; len(k.Brokers) > 0 {
 			probes = append(probes, kafkaProbe("notifications of "+r.Code, KafkaKey(i), k))
 		}

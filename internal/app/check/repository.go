@@ -17,14 +17,14 @@ import (
 	"tutti/schemas"
 )
 
-func repositoryProbe(r config.Repository, opts Options, look inspectStore) probe {
+func repositoryProbe(r config.Repository, key string, opts Options, look inspectStore) probe {
 	subject, host := "repository "+r.Code, hostOf(r.URL)
 	if r.Type == core.TypeLocal {
 		return func(context.Context) []Finding { return builtIn(subject, look) }
 	}
 	return func(ctx context.Context) []Finding {
 		kind := protocol.Of(r.Type)
-		cfg := r.Client()
+		cfg := r.Client(key)
 		cfg.Timeout, cfg.UserAgent = min(opts.Timeout, cfg.Timeout), "tutti/"+opts.Version
 		from, err := kind.Open(cfg, r.Own())
 		if err != nil {
@@ -34,7 +34,7 @@ func repositoryProbe(r config.Repository, opts Options, look inspectStore) probe
 		begin := time.Now()
 		organizations, err := from.Organizations(ctx)
 		if err != nil {
-			return []Finding{repositoryFailure(subject, host, r, err)}
+			return []Finding{repositoryFailure(subject, host, key, r, err)}
 		}
 		f := Finding{Subject: subject, Status: StatusOK}
 		f.Message = host + " lists " + count(len(organizations), kind.Organization, kind.Organizations) + " in " + time.Since(begin).Round(time.Millisecond).String()
@@ -112,8 +112,12 @@ func builtInState(look inspectStore) string {
 }
 
 // repositoryFailure returns the finding for an upstream that did not list its organizations.
-func repositoryFailure(subject, host string, r config.Repository, err error) Finding {
+func repositoryFailure(subject, host, key string, r config.Repository, err error) Finding {
 	f := Finding{subject, StatusFail, host + ": " + core.MessageOf(err), core.HintOf(err)}
+	if reason, hint := r.TLS.Files(key).TLSFailure(err); reason != "" {
+		f.Message, f.Hint = host+" does not answer: "+reason, hint
+		return f
+	}
 	if f.Hint != "" {
 		return f
 	}
