@@ -55,7 +55,11 @@ func (e *jobEnd) endIfComplete(ctx context.Context, id string) error {
 	if err != nil || slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return !run.State.Final() }) {
 		return err
 	}
-	return e.end(ctx, job, runs)
+	if err = e.end(ctx, job, runs); err == nil && job.Scope == core.ScopeRepository &&
+		slices.ContainsFunc(runs, func(run core.OrganizationRun) bool { return run.Invalid }) {
+		forgetPages(ctx, e.Pages, e.log, job.ID, "")
+	}
+	return err
 }
 
 // end sweeps a job whose organizations have ended, and ends it once searches find the documents it has written.

@@ -144,6 +144,7 @@ type JobError struct {
 // Codes of a JobError in addition to those of Error.
 const (
 	JobErrorPruneGuard      = "prune_guard"
+	JobErrorManyInvalid     = "many_invalid"
 	JobErrorListShifted     = "list_shifted"
 	JobErrorCancelled       = "cancelled"
 	JobErrorSweepIncomplete = "sweep_incomplete"
@@ -271,6 +272,10 @@ type OrganizationRun struct {
 	Moved bool `json:"moved,omitempty"`
 	// IDs are the sorted hashes of the ids of an organization of a group, 8 bytes each, in the job of a difference.
 	IDs []byte `json:"ids,omitempty"`
+	// Invalid is true once a page showed records that are not to be indexed: their ids are stored with the page or, of an organization
+	// of a group, as InvalidIDs, in the form of IDs.
+	Invalid    bool   `json:"invalid,omitempty"`
+	InvalidIDs []byte `json:"invalidIds,omitempty"`
 }
 
 // EndPause removes the reason and the start of a pause. The caller sets the new state.
