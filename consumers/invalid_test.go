@@ -85,7 +85,7 @@ func TestInvalidRecords(t *testing.T) {
 						if job.Totals.Drift != drift() {
 							t.Errorf("drift %+v, want %+v", job.Totals.Drift, drift())
 						}
-						w.wantGuardMessage(job.Error.Message, before, gone, tt.invalid, k.perRecord)
+						w.wantGuardMessage(job, before, gone, tt.invalid, k.perRecord)
 						job = w.job(w.run(k.scope, true))
 					}
 					w.ended(job, core.JobSucceeded, "")
@@ -108,8 +108,12 @@ func TestInvalidRecords(t *testing.T) {
 }
 
 // wantGuardMessage checks the number and the first ten ids in the error of the guard. The invalid records have the lowest ids.
-func (w *world) wantGuardMessage(message string, before map[string]string, gone int64, invalid, perRecord int) {
+func (w *world) wantGuardMessage(job core.Job, before map[string]string, gone int64, invalid, perRecord int) {
 	w.t.Helper()
+	message := ""
+	if job.Error != nil {
+		message = job.Error.Message
+	}
 	var ids []string
 	for i := 0; len(ids) < 10; i++ {
 		record := i / perRecord
@@ -150,7 +154,7 @@ func TestInvalidRecordsOfGroups(t *testing.T) {
 				w.invalidate("S0040", 0, 12) // all of one organization
 				job = w.job(w.run("", false))
 				w.ended(job, core.JobPartial, core.JobErrorManyInvalid)
-				if job.Totals.Removed != 0 || !has(job.Error.Message, "S0040: ", "12 of 12 documents") {
+				if job.Totals.Removed != 0 || job.Error == nil || !has(job.Error.Message, "S0040: ", "12 of 12 documents") {
 					t.Errorf("totals %+v, error %+v", job.Totals, job.Error)
 				}
 			})

@@ -52,7 +52,7 @@ type Drift struct {
 	// Missing records had no document, Different ones another one.
 	Missing   int64 `json:"missing"`
 	Different int64 `json:"different"`
-	// Surplus documents had no record on the repository's list.
+	// Surplus documents had no record on the repository's list, or one that it showed as not to be indexed.
 	Surplus int64 `json:"surplus"`
 	// Uncompared records were written, or requested, because the index did not return their documents.
 	Uncompared int64 `json:"uncompared"`
@@ -157,6 +157,11 @@ const (
 
 	JobErrorUnknownRepository = ReasonUnknownRepository
 )
+
+// Guard reports whether the guard against a mass removal has kept documents.
+func (e *JobError) Guard() bool {
+	return e != nil && (e.Code == JobErrorPruneGuard || e.Code == JobErrorManyInvalid)
+}
 
 // JobPause is why a job is paused, safe to display, and since when.
 type JobPause struct {
