@@ -124,7 +124,11 @@ func (e *jobEnd) conclude(ctx context.Context, job core.Job, state core.JobState
 		e.supersedeDrift(ctx)
 	}
 	if err == nil && mine {
-		e.log.InfoContext(ctx, "job ended", "job_id", job.ID, "state", string(ended.State), "indexed", ended.Totals.Indexed,
+		code := ""
+		if ended.Error != nil {
+			code = ended.Error.Code
+		}
+		e.log.InfoContext(ctx, "job ended", "job_id", job.ID, "state", string(ended.State), "error_code", code, "indexed", ended.Totals.Indexed,
 			"removed", ended.Totals.Removed, "rejected", ended.Totals.Rejected, "drift", ended.Totals.Drift.Found())
 	}
 	return err
