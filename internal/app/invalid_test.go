@@ -156,3 +156,31 @@ func TestSongInvalidRecords(t *testing.T) {
 		})
 	}
 }
+
+// TestSharedInvalidRecords: in a shared index an invalid record leaves only its own block, and the other repository's record takes over.
+func TestSharedInvalidRecords(t *testing.T) {
+	t.Parallel()
+	for name, query := range map[string]string{"full": "", "difference": "?difference=true"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := startSharingOf(t, settings{song: testkit.SongConfig{AllStates: true}})
+			p.has("same", "2024-01-01", "f", 0, 1)
+			p.has("conflict", "2024-02-01", "new", 0)
+			p.has("conflict", "2024-01-01", "old", 1)
+			p.has("kept", "2024-01-01", "f", 0)
+			p.runOf(code, "")
+			p.runOf(otherCode, "")
+			p.wantConflicts(otherCode + " conflict")
+			p.song.SetState("same", "UNPUBLISHED")
+			p.song.SetState("conflict", "UNPUBLISHED")
+			if job := p.runOf(code, query); job.Get("totals.removed").Int() != 2 {
+				t.Errorf("%s", job.Raw)
+			}
+			p.awaitFound(map[string]string{"same": "f " + otherCode, "conflict": "old " + otherCode, "kept": "f " + code})
+			p.wantConflicts()
+			if n := p.song.Requests(testkit.RouteRecord); n != 0 {
+				t.Errorf("%d analyses were requested one by one", n)
+			}
+		})
+	}
+}
