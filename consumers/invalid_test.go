@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -262,4 +263,37 @@ func TestInvalidWhileTheIndexFails(t *testing.T) {
 		}
 		w.verify()
 	})
+}
+
+// TestInvalidRecordsOfALateLeaver: an organization that leaves its group after its page was read, because a record was requested by
+// itself, takes with it what its list showed.
+func TestInvalidRecordsOfALateLeaver(t *testing.T) {
+	for _, difference := range []bool{false, true} {
+		t.Run(fmt.Sprintf("difference %v", difference), func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				fillMany(w, 70)
+				w.upstream.fill("T", 20)
+				w.pageSize = 50
+				w.boot(-1)
+				w.ended(w.job(w.run("", false)), core.JobSucceeded, "")
+				w.difference = difference
+				w.upstream.edit("T", "T-0001", func(r *record) { r.rev++ })
+				w.invalidate("T", 3, 4)
+				var alone atomic.Bool
+				w.upstream.onRecord = func(_ context.Context, _, id string) error {
+					alone.Store(true)
+					return nil
+				}
+				w.engine.item = func(id string, op core.WriteOp, _ []byte) (core.Result, bool) {
+					return core.Result{Outcome: core.OutcomeRetry, Code: core.CodeOverloaded}, op == core.OpIndex && id == "T-0001" && !alone.Load()
+				}
+				job := w.job(w.run("", false))
+				w.ended(job, core.JobSucceeded, "")
+				w.verify()
+				if asked := w.upstream.requestsFor(""); asked != 1 || w.upstream.requestsFor("T-0001") != 1 || job.Totals.Removed != 1 {
+					t.Errorf("%d records were requested, %d removed", asked, job.Totals.Removed)
+				}
+			})
+		})
+	}
 }
