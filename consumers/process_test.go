@@ -419,6 +419,19 @@ func (g notePort) NotedIDs(ctx context.Context, jobID, organization string, read
 	})
 }
 
+func (g notePort) NoteInvalid(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) error {
+	return tell(ctx, g.p, func() error {
+		g.p.w.store.notePage(jobID+" "+organization+invalidNotes, reading, page, ids)
+		return nil
+	})
+}
+
+func (g notePort) NotedInvalid(ctx context.Context, jobID, organization string, reading, last int) ([]uint64, error) {
+	return ask(ctx, g.p, func() ([]uint64, error) {
+		return slices.Sorted(maps.Keys(g.p.w.store.notedIDs(jobID+" "+organization+invalidNotes, reading, last))), nil
+	})
+}
+
 func (g notePort) NoteRequestedIDs(ctx context.Context, jobID, organization string, page, epoch int, ids []string) error {
 	return tell(ctx, g.p, func() error {
 		g.p.w.store.noteLate(jobID+" "+organization, page, epoch, ids)

@@ -34,7 +34,7 @@ type pageWork struct {
 	moved         bool // rows have moved in this chain: see core.Page
 	nextPublished bool // the next page is published, or there is none
 
-	settled   map[string]struct{} // ids with a final outcome, set only once the page has to be reread
+	settled   map[string]struct{} // ids with a final outcome, set only for a page that may be reread
 	unsettled map[string]bool     // ids that were read and have no final outcome; true if new to the chain
 	late      []string            // ids that are new to the chain and were requested one by one
 	invalid   []invalidRow        // rows that cannot be documents
@@ -44,6 +44,8 @@ type pageWork struct {
 	withoutDocuments int
 	// hashes are those of the page's rows, set only for an organization of a group in a job that compares.
 	hashes []uint64
+	// notValid are the hashes of the records that the page shows as not to be indexed.
+	notValid []uint64
 }
 
 // newPageWork returns the work on a page of an organization's run. A page that is redelivered continues its pause; a page of

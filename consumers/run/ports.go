@@ -58,9 +58,19 @@ type GroupRuns interface {
 // Pages stores the ids of the rows of list pages, and of the records that the pages requested one by one.
 type Pages interface {
 	PageIDs
+	InvalidIDs
 	LateRecords
 	// ForgetPages removes what is stored of an organization's list, or of every list of the job when organization is empty.
 	ForgetPages(ctx context.Context, jobID, organization string) error
+}
+
+// InvalidIDs stores the ids of the records that list pages showed as not to be indexed, as hashes. reading counts how often the list was
+// restarted.
+type InvalidIDs interface {
+	// NoteInvalid replaces what is stored of a page.
+	NoteInvalid(ctx context.Context, jobID, organization string, reading, page int, ids []uint64) error
+	// NotedInvalid returns the distinct ids of the pages up to and including last, sorted.
+	NotedInvalid(ctx context.Context, jobID, organization string, reading, last int) ([]uint64, error)
 }
 
 // LateRecords stores the ids of records that pages requested one by one, under the epoch of each page.

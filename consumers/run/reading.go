@@ -27,6 +27,7 @@ type pagePass struct {
 	ends        []int               // by record: the end of its documents
 	hashes      []uint64            // hashes of all rows' ids
 	excluded    map[string]struct{} // ids of the records that an exclusion rule applies to, whose documents are removed
+	notValid    []string            // ids of the records that the list shows as not to be indexed
 	fresh       map[uint64]struct{} // those of hashes that the chain did not read before, and that are not counted yet
 	overlapRows int                 // rows that the page before also read
 	comparison  pageComparison      // of a job that compares
@@ -121,10 +122,12 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 	switch {
 	case rec.Excluded != nil:
 		pass.exclude(rec.ID)
-	case !rec.Indexable && w.compares(w.job):
-		return w.compareRow(ctx, pass, rec.ID, nil) // the list has its id
-	case !rec.Indexable:
-		return nil // not seen: the sweep requests it
+	case !rec.Indexable: // the sweep removes its documents, under the guard
+		pass.notValid = append(pass.notValid, rec.ID)
+		if w.compares(w.job) {
+			return w.compareRow(ctx, pass, rec.ID, nil)
+		}
+		return nil
 	case rec.TooLarge != nil:
 		return w.setAside(ctx, rec, hash, core.ReasonTooLarge, w.Outcomes.TooLargeHint())
 	}

@@ -136,11 +136,11 @@ func (r *repository) sleepInJob(ctx context.Context, jobID string, d time.Durati
 
 // forgetPages removes the stored ids of the pages of an organization's list, once it has ended. What cannot be removed now is
 // removed with the job.
-func (r *repository) forgetPages(ctx context.Context, job core.Job, organization string) {
-	if r.compares(job) && job.Scope == core.ScopeRepository { // the sweep at the job's end reads them
+func (r *repository) forgetPages(ctx context.Context, job core.Job, run core.OrganizationRun) {
+	if job.Scope == core.ScopeRepository && (r.compares(job) || run.Invalid) { // the sweep at the job's end reads them
 		return
 	}
-	forgetPages(ctx, r.Pages, r.log, job.ID, organization)
+	forgetPages(ctx, r.Pages, r.log, job.ID, run.Organization)
 }
 
 // refreshAttempts is how often a refresh of an index that takes writes is tried for a job, over about 20 seconds.

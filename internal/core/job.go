@@ -52,7 +52,7 @@ type Drift struct {
 	// Missing records had no document, Different ones another one.
 	Missing   int64 `json:"missing"`
 	Different int64 `json:"different"`
-	// Surplus documents had no record on the repository's list.
+	// Surplus documents had no record on the repository's list, or one that it showed as not to be indexed.
 	Surplus int64 `json:"surplus"`
 	// Uncompared records were written, or requested, because the index did not return their documents.
 	Uncompared int64 `json:"uncompared"`
@@ -144,6 +144,7 @@ type JobError struct {
 // Codes of a JobError in addition to those of Error.
 const (
 	JobErrorPruneGuard      = "prune_guard"
+	JobErrorManyInvalid     = "many_invalid"
 	JobErrorListShifted     = "list_shifted"
 	JobErrorCancelled       = "cancelled"
 	JobErrorSweepIncomplete = "sweep_incomplete"
@@ -156,6 +157,11 @@ const (
 
 	JobErrorUnknownRepository = ReasonUnknownRepository
 )
+
+// Guard reports whether the guard against a mass removal has kept documents.
+func (e *JobError) Guard() bool {
+	return e != nil && (e.Code == JobErrorPruneGuard || e.Code == JobErrorManyInvalid)
+}
 
 // JobPause is why a job is paused, safe to display, and since when.
 type JobPause struct {
@@ -273,6 +279,10 @@ type OrganizationRun struct {
 	Moved bool `json:"moved,omitempty"`
 	// IDs are the sorted hashes of the ids of an organization of a group, 8 bytes each, in the job of a difference.
 	IDs []byte `json:"ids,omitempty"`
+	// Invalid is true once a page showed records that are not to be indexed: their ids are stored with the page or, of an organization
+	// of a group, as InvalidIDs, in the form of IDs.
+	Invalid    bool   `json:"invalid,omitempty"`
+	InvalidIDs []byte `json:"invalidIds,omitempty"`
 }
 
 // EndPause removes the reason and the start of a pause. The caller sets the new state.

@@ -162,6 +162,9 @@ type TraceJob struct {
 	// OrganizationState is the state of the record's organization in the job, empty if the job has not begun it, or if it was not read
 	// in time.
 	OrganizationState JobState `json:"organizationState,omitempty"`
+	// ErrorCode is the code of the JobError of the organization or, where the guard has kept the documents of the whole repository, of
+	// the job; empty for none.
+	ErrorCode string `json:"errorCode,omitempty"`
 	// Outcome is the record's in a job over a list of ids, IDQueued until it is processed; empty for other jobs.
 	Outcome  IDOutcome  `json:"outcome,omitempty"`
 	QueuedAt time.Time  `json:"queuedAt"`

@@ -107,6 +107,10 @@ func goneStep(t core.RecordTrace) string {
 			reason = "the record " + t.Upstream.Reason
 			break
 		}
+		if t.Upstream.State == "" {
+			reason = "the record is not valid upstream, or not of an entity that is indexed"
+			break
+		}
 		reason = "the record is " + t.Upstream.State + " upstream; only " + strings.Join(t.Upstream.IndexedStates, ", ") + " records are indexed"
 	case core.TraceOther:
 		reason = "the repository has the record under another organization; ask for it there"
@@ -121,6 +125,9 @@ func goneStep(t core.RecordTrace) string {
 	}
 	if step, ok := waitStep(t); ok {
 		return reason + "; " + step
+	}
+	if job := t.Jobs.LastEnded; job != nil && (&core.JobError{Code: job.ErrorCode}).Guard() {
+		reason += "; the guard of the last run kept its documents (" + job.ErrorCode + ")"
 	}
 	return reason + "; its documents are removed with: " + indexCommand(t)
 }

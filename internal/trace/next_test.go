@@ -71,6 +71,15 @@ func listed(id string, outcome core.IDOutcome) fact {
 	}
 }
 
+func ended(code string) fact {
+	return func(t *core.RecordTrace) {
+		t.Jobs.LastEnded = &core.TraceJob{ID: "J0", State: core.JobPartial, ErrorCode: code}
+	}
+}
+
+// withoutState is a record of a repository without states.
+func withoutState(t *core.RecordTrace) { t.Upstream.State, t.Upstream.IndexedStates = "", nil }
+
 func letter(reason string) fact {
 	return func(t *core.RecordTrace) {
 		t.DeadLetters.Letters = []core.TraceDeadLetter{{ID: "L1", Reason: reason, Hint: "fix the field."}}
@@ -127,6 +136,11 @@ func TestNext(t *testing.T) {
 		"excluded":                       {[]fact{excluded, notStored}, excl},
 		"excluded, stored":               {[]fact{excluded, stored(core.ComparisonDiffers)}, excl + "; its documents are removed with: " + command},
 		"excluded, stored, run":          {[]fact{excluded, stored(core.ComparisonDiffers), running("J1")}, excl + "; " + run},
+		"excluded, guarded":              {[]fact{excluded, stored(core.ComparisonDiffers), ended(core.JobErrorManyInvalid)}, excl + "; the guard of the last run kept its documents (many_invalid); its documents are removed with: " + command},
+		"excluded, other error":          {[]fact{excluded, stored(core.ComparisonDiffers), ended(core.JobErrorListShifted)}, excl + "; its documents are removed with: " + command},
+		"excluded, not stored, guarded":  {[]fact{excluded, notStored, ended(core.JobErrorManyInvalid)}, excl},
+		"not valid":                      {[]fact{excluded, withoutState, notStored}, "the record is not valid upstream, or not of an entity that is indexed"},
+		"absent, guarded":                {[]fact{absent, stored(core.ComparisonDiffers), ended(core.JobErrorPruneGuard)}, gone + "; the guard of the last run kept its documents (prune_guard); its documents are removed with: " + command},
 		"excluded with a letter":         {[]fact{excluded, notStored, letter(core.ReasonRejected)}, excl + "; discard its dead letter with: tutti dead-letters discard L1"},
 		"rule":                           {[]fact{excluded, rule, notStored}, byRule + "; to index it, delete that id from the configuration, restart tutti, then use: " + command},
 		"rule, stored":                   {[]fact{excluded, rule, stored(core.ComparisonDiffers)}, byRule + "; its documents are removed with: " + command},

@@ -189,6 +189,9 @@ func jobText(j core.TraceJob) string {
 	if j.OrganizationState != "" {
 		text += ", its organization " + string(j.OrganizationState)
 	}
+	if j.ErrorCode != "" {
+		text += " (" + j.ErrorCode + ")"
+	}
 	if j.EndedAt != nil {
 		text += ", ended " + display.Time(*j.EndedAt)
 	}
