@@ -37,7 +37,7 @@ func TestReadmeRuns(t *testing.T) {
 		case "yaml":
 			r.configure(block[2])
 		case "json":
-			r.catalogue(block[2])
+			r.file(block[2])
 		default:
 			r.commands(block[2])
 		}
@@ -165,9 +165,13 @@ func (r *reader) configure(block string) {
 	r.changed = true
 }
 
-// catalogue puts a member of a catalogue's configuration into the folder of analyses.
-func (r *reader) catalogue(block string) {
+// file writes a mapping file, or puts a member of a catalogue's configuration into the folder of analyses.
+func (r *reader) file(block string) {
 	r.Helper()
+	if gjson.Get(block, "mappings").Exists() {
+		r.write("mapping.json", []byte(block))
+		return
+	}
 	name := "network.json"
 	if gjson.Get(block, "scope").Exists() {
 		name = "access.json"
