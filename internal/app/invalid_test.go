@@ -78,7 +78,7 @@ func TestLyricInvalidRecords(t *testing.T) {
 				t.Errorf("%d records were requested one by one", n)
 			}
 			next := w.next("O1", one[10])
-			if want := "; its documents are removed with: tutti index "; !strings.Contains(next, want) || !strings.HasPrefix(next, "the record is not valid upstream") {
+			if want := "; its documents are removed with: tutti index "; !strings.Contains(next, want) || !strings.HasPrefix(next, "the record is not valid, and lyric.validOnly is true; ") {
 				t.Errorf("why: %s", next)
 			}
 			if !strings.Contains(next, "the guard of the last run kept its documents (prune_guard); ") {

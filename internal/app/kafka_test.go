@@ -7,8 +7,10 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/tidwall/gjson"
@@ -321,16 +323,36 @@ func TestKafkaRequests(t *testing.T) {
 	}
 }
 
+// heldPort binds a port, so that no other test takes it. Connections are refused until listen is called.
+func heldPort(t *testing.T) (port int, listen func() (net.Listener, error)) {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	syscall.CloseOnExec(fd)
+	socket := os.NewFile(uintptr(fd), "port")
+	t.Cleanup(func() { _ = socket.Close() })
+	if err = syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	address, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address.(*syscall.SockaddrInet4).Port, func() (net.Listener, error) {
+		if err := syscall.Listen(fd, 128); err != nil {
+			return nil, err
+		}
+		return net.FileListener(socket)
+	}
+}
+
 // TestKafkaUnreachable: without its broker tutti starts, says so, and does all else; when the broker appears, its topic is
 // read.
 func TestKafkaUnreachable(t *testing.T) {
 	t.Parallel()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	port := free.Addr().(*net.TCPAddr).Port
-	_ = free.Close()
+	port, listen := heldPort(t)
 	w := startWorld(t, settings{repository: fmt.Sprintf(
 		"notifications: {kafka: {brokers: [\"127.0.0.1:%d\"], topic: %s, group: later}}", port, songTopic)})
 	ids := w.fill("S1", 10)
@@ -348,7 +370,7 @@ func TestKafkaUnreachable(t *testing.T) {
 		return strings.Contains(text, `tutti_kafka_up{topic="`+songTopic+`"} 0`), text
 	})
 
-	b := startBroker(t, kfake.Ports(port))
+	b := startBroker(t, kfake.Ports(port), kfake.ListenFn(func(string, string) (net.Listener, error) { return listen() }))
 	w.put("S1", ids[0], fmt.Sprintf(`"experiment":{"number":%d}`, rand.Uint32()))
 	b.produce(songTopic, 0, songEvent(code, "S1", ids[0], "PUBLISHED"))
 	w.awaitConverged(wait)

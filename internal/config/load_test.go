@@ -86,6 +86,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 			Introspection: config.Introspection{TokenParameter: "token"},
 		},
 		MCP:     config.MCP{RequestsPerMinute: 300},
+		Service: config.Service{Name: "tutti"},
 		Tracing: config.Tracing{SampleRatio: 1, ServiceName: "tutti"},
 	}
 	if diff := cmp.Diff(want, parse(t, least)); diff != "" {
@@ -138,6 +139,7 @@ repositories:
   - {code: own, type: local, indexName: own, name: N, organization: O, country: CA, pageSize: 2, concurrency: 1,
      mappingFile: DIR/mapping.json, song: {states: [PUBLISHED, UNPUBLISHED, SUPPRESSED]}, reconcile: {every: 1h}}
 store: {urlFile: DIR/database}
+service: {id: org.example.portal, name: Portal, description: D, environment: test, contactUrl: "mailto:a@example.org", organization: {name: Example, url: "https://example.org"}}
 tracing: {endpoint: "https://otel.example.org/x", headersFile: DIR/headers, sampleRatio: 0.25, serviceName: tutti-eu}
 schemas:
   enforceLatest: no
@@ -218,6 +220,10 @@ mcp: {requestsPerMinute: 60}
 				AllowedHosts: []string{"a.example", "b:8080", "10.0.0.7", "10.0.0.7:1", "::1", "[::1]", "[::1]:65535"}, Timeout: 100 * time.Millisecond,
 			},
 			Storage: config.Storage{URL: "https://score.example.org/base", Token: "s3cret", Timeout: 90 * time.Second},
+		},
+		Service: config.Service{
+			ID: "org.example.portal", Name: "Portal", Description: "D", Environment: "test", ContactURL: "mailto:a@example.org",
+			Organization: struct{ Name, URL string }{"Example", "https://example.org"},
 		},
 		Tracing: config.Tracing{
 			Endpoint: "https://otel.example.org/x", Headers: "Authorization=Basic%20s3cret", SampleRatio: 0.25, ServiceName: "tutti-eu",
