@@ -344,6 +344,7 @@ func heldPort(t *testing.T) (port int, listen func() (net.Listener, error)) {
 		if err := syscall.Listen(fd, 128); err != nil {
 			return nil, err
 		}
+		defer func() { _ = socket.Close() }() // the listener has its own copy
 		return net.FileListener(socket)
 	}
 }
