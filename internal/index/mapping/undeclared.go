@@ -40,7 +40,7 @@ func (f *Field) markUndeclared(kind string) {
 // UndeclaredKind returns the JSON kind of the values of a field that nothing declared when it was added, "" for other fields.
 func (f *Field) UndeclaredKind() string { return gjson.GetBytes(f.Params["meta"], metaKind).String() }
 
-// withoutMarks returns a parameter of a field without what this file's functions record in it, {} if there is nothing else.
+// withoutMarks returns a parameter of a field without what RecordDeclared and markUndeclared record in it, nil if there is nothing else.
 func withoutMarks(name string, raw json.RawMessage) json.RawMessage {
 	path := map[string]string{"_meta": metaTypes, "meta": metaKind}[name]
 	if path == "" || !gjson.GetBytes(raw, path).Exists() {
@@ -54,6 +54,9 @@ func withoutMarks(name string, raw json.RawMessage) json.RawMessage {
 		if bare, err := sjson.DeleteBytes(rest, "tutti"); err == nil {
 			rest = bare
 		}
+	}
+	if string(rest) == "{}" {
+		return nil
 	}
 	return rest
 }
