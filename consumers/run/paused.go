@@ -101,7 +101,9 @@ func (r *repository) listOnce(ctx context.Context, job core.Job, jobEnded func()
 	if err != nil {
 		return nil, false, err
 	}
-	listed, err = r.Fetcher.Organizations(ctx)
+	if err = r.Fetcher.ReadTypes(ctx, job); err == nil {
+		listed, err = r.Fetcher.Organizations(ctx)
+	}
 	if fetch.Unanswered(err) || err != nil && r.loop.Stopping(ctx) {
 		done(err)
 		return nil, false, err

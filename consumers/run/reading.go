@@ -67,6 +67,10 @@ func (w *pageWork) read(ctx context.Context) (*pagePass, error) {
 	if w.member != nil && w.member.group.jobEnded(ctx) { // many organizations wait for their turn
 		return pass, loop.ErrJobEnded
 	}
+	if err := w.Fetcher.ReadTypes(ctx, w.job); err != nil {
+		w.Fetcher.CountPage(0, err)
+		return pass, err
+	}
 	w.markRunning(ctx)
 	w.invalid, w.withoutDocuments = w.invalid[:0], 0
 	pass.sent = time.Now()

@@ -30,7 +30,7 @@ func (x *indexer) client(rc config.Repository) (upstream.Reader, error) {
 	if rc.Type == core.TypeLocal {
 		return local.New(x.builtIn.metadata, local.Config{
 			States: rc.Own().(*song.Settings).States, Repository: rc.Code, Metrics: x.metrics.upstream,
-			MaxRecordBytes: x.cfg.Index.MaxRecordBytes + metadata.MaxOwnBytes,
+			MaxRecordBytes: x.cfg.Index.MaxRecordBytes + metadata.MaxOwnBytes, Types: x.builtIn.store,
 		})
 	}
 	cfg := rc.Client()
@@ -89,6 +89,9 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 	w.RunAgain = func(ctx context.Context) error {
 		_, err := x.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", core.RunFlags{}, core.CauseReconcile, "")
 		return err
+	}
+	if declared := x.declared.of(rc, client); declared != nil {
+		w.Types = declared
 	}
 	if holders, ok := client.(consumers.Holders); ok {
 		w.Holders = holders
@@ -216,6 +219,7 @@ func (p probe) Identity(ctx context.Context) (string, error) {
 }
 
 func (x *indexer) startConsumers(ctx context.Context) error {
+	x.declared.index, x.declared.log = x.index, x.log
 	work := make([]consumers.Repository, 0, len(x.cfg.Repositories))
 	codes := make([]string, 0, len(x.cfg.Repositories))
 	for _, rc := range x.cfg.Repositories {
