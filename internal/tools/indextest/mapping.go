@@ -191,9 +191,9 @@ func testRejectedGrowsNothing(s *suite) {
 	s.expect(outcomes(core.OutcomeRejected, core.OutcomeIndexed, core.OutcomeRejected),
 		put("a", 1, `{"fresh":"x","files":[{"fileSize":"poison"}]}`), put("b", 1, `{"other":1}`),
 		put("c", 1, `{"third":{"x":1,"y":[1,{"z":2}]}}`))
-	s.typed(map[string]mapping.Type{"fresh": "", "other": mapping.Long, "third": ""})
+	s.typed(map[string]mapping.Type{"fresh": "", "other": mapping.Double, "third": ""})
 	s.indexed(put("d", 1, `{"fresh":{"x":1},"third":"y"}`))
-	s.typed(map[string]mapping.Type{"fresh": mapping.Object, "fresh.x": mapping.Long, "third": mapping.Keyword})
+	s.typed(map[string]mapping.Type{"fresh": mapping.Object, "fresh.x": mapping.Double, "third": mapping.Keyword})
 }
 
 func testGrowth(s *suite) {
