@@ -14,7 +14,7 @@ type Requests interface {
 	PublishUnlessRemovalPending(ctx context.Context, r core.Request) error
 	// Idle reports whether no record or page Request of a repository is pending or in flight in any process.
 	Idle(ctx context.Context, repository string) (bool, error)
-	// Newest returns the version of the newest Request that was stored.
+	// Newest returns a version that no stored Request exceeds, and that any later one does.
 	Newest(ctx context.Context) (core.Version, error)
 	// PendingRecords returns the ids of records with a Request in the queue, of one organization or, when organization is
 	// empty, of all.

@@ -10,10 +10,19 @@ import (
 	"tutti/internal/core"
 )
 
-// beginRebuild creates the index that a job fills, if it is a rebuild. It returns false when the job has failed instead.
+// beginRebuild creates the index that a job fills, if it is a rebuild. It returns false when the job has failed or ended instead.
 func (w *runs) beginRebuild(ctx context.Context, job core.Job) (begun bool, err error) {
 	if !job.Rebuild {
 		return true, nil
+	}
+	if job.State == core.JobQueued { // a trigger that comes later has a rebuild of its own: this one reads the mapping file now
+		job, err = w.Jobs.Update(ctx, job.ID, func(j *core.Job) error {
+			j.Begun = true
+			return nil
+		})
+		if err != nil || job.State.Final() {
+			return false, err
+		}
 	}
 	err = w.Outcomes.PauseOnError(w.Rebuild.Begin(ctx, job.ID))
 	if code := core.CodeOf(err); code == core.CodeConflict || code == core.CodeInvalid {

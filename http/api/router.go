@@ -49,8 +49,8 @@ type Router struct {
 	// errorPages show problems of some paths as pages.
 	errorPages []ErrorPage
 	wildcards  Wildcards
-	// lenient holds the patterns with lenient parameters, without the base path.
-	lenient map[string]bool
+	// slashed holds the patterns of the paths that may end with a slash, without the base path.
+	slashed map[string]bool
 	// ignoredQueries holds the parameters that logIgnored has logged.
 	ignoredQueries *cache.LRU[string, struct{}]
 }
@@ -83,7 +83,7 @@ func New(cfg Config, surfaces ...Surface) (*Router, error) {
 		return nil, err
 	}
 	h := &Router{
-		cfg: cfg.withDefaults(), mux: chi.NewRouter(), lenient: map[string]bool{},
+		cfg: cfg.withDefaults(), mux: chi.NewRouter(), slashed: map[string]bool{},
 		ignoredQueries: cache.NewLRU[string, struct{}](maxIgnoredQueries),
 	}
 	var err error
@@ -194,8 +194,8 @@ func (h *Router) Handle(method, pattern string, answer HandlerFunc, query Parame
 
 // HandleMedia routes a handler that responds with one of the offered media types and accepts the given query parameters.
 func (h *Router) HandleMedia(method, pattern string, offers []string, answer HandlerFunc, query Parameters, who Access) {
-	if query.lenient {
-		h.lenient[pattern] = true
+	if query.slash {
+		h.slashed[pattern] = true
 	}
 	h.HandleFunc(method, pattern, RequireAccess(who, Negotiating(offers, answer, query)))
 }

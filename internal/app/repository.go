@@ -85,18 +85,18 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 	if settings, ok := rc.Own().(*song.Settings); ok {
 		traced.States = settings.States
 	}
-	x.traced = append(x.traced, traced)
 	w.RunAgain = func(ctx context.Context) error {
 		_, err := x.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", core.RunFlags{}, core.CauseReconcile, "")
 		return err
 	}
 	if holders, ok := client.(consumers.Holders); ok {
-		w.Holders = holders
+		w.Holders, traced.Holder = holders, holders.Holder
 		w.RunDifference = func(ctx context.Context, organization string, cause core.Cause, requestID string) error {
 			_, err := x.ingest.RunDifference(ctx, rc.Code, organization, cause, requestID)
 			return err
 		}
 	}
+	x.traced = append(x.traced, traced)
 	for class, source := range map[core.Class]*consumers.Source{
 		core.ClassRecords: &w.Records, core.ClassBatches: &w.Batches, core.ClassPages: &w.Pages, core.ClassRuns: &w.Runs,
 	} {

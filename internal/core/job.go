@@ -191,13 +191,15 @@ type Job struct {
 	Error        *JobError  `json:"error,omitempty"`
 	// Pause is set while State is JobPaused.
 	Pause *JobPause `json:"pause,omitempty"`
-	// StartVersion is the timestamp of the newest Request that was stored when the run began: the run writes its documents with it.
+	// StartVersion is the timestamp of the newest message that was stored when the run began: the run writes its documents with it.
 	StartVersion Version `json:"startVersion,omitempty"`
 	// StartCheckpoint is the index's checkpoint at the start, empty if older Requests were still in flight then: writes after it
 	// are not older than the run.
 	StartCheckpoint string `json:"startMark,omitempty"`
 	// ExpectedOrganizations is the number of organizations of the run, nil until they are listed.
 	ExpectedOrganizations *int `json:"expectedOrganizations,omitempty"`
+	// Begun is true once the index of a rebuild is about to be created: the mapping file is not read again.
+	Begun bool `json:"begun,omitempty"`
 	// Returned counts how often this job was returned to a trigger instead of queuing a second one.
 	Returned int `json:"returned,omitempty"`
 	// Reason is that of the dead letters which a job of ScopeRetry retries, empty for any; its Repository may be empty too. Cursor
@@ -227,7 +229,7 @@ func (j *Job) HasWritten() bool {
 // Joinable reports whether a trigger of the job's scope and flags is returned this job instead of a new one. A run that has started
 // may have passed what changed since, so that only a queued one is; a retry of dead letters is until it ends.
 func (j *Job) Joinable() bool {
-	return j.State == JobQueued || j.Scope == ScopeRetry && !j.State.Final()
+	return j.State == JobQueued && !j.Begun || j.Scope == ScopeRetry && !j.State.Final()
 }
 
 // End ends the job now, with the reason why it did not succeed, nil if it did.

@@ -27,6 +27,9 @@ func TestRetryJob(t *testing.T) {
 			if written := scope == core.ScopeRepository && (state == core.JobSucceeded || state == core.JobPartial); j.HasWritten() != written {
 				t.Errorf("%s %s: has written %v", scope, state, j.HasWritten())
 			}
+			if j.Begun = true; j.Joinable() != (scope == core.ScopeRetry && !state.Final()) {
+				t.Errorf("%s %s, with an index that is being created: joinable %v", scope, state, j.Joinable())
+			}
 		}
 	}
 }

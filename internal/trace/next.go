@@ -98,6 +98,15 @@ func goneStep(t core.RecordTrace) string {
 			reason = fmt.Sprintf("the record is excluded: exclude.%s of repository %s lists %s", rule.List, t.Repository, rule.ID)
 			break
 		}
+		if t.Upstream.PartOf != "" {
+			reason = "the record is part of central record " + t.Upstream.PartOf + ", whose document contains it; see: tutti why " +
+				shellWord(t.Repository) + " " + shellWord(t.Organization) + " " + shellWord(t.Upstream.PartOf)
+			break
+		}
+		if t.Upstream.Reason != "" {
+			reason = "the record " + t.Upstream.Reason
+			break
+		}
 		if t.Upstream.State == "" {
 			reason = "the record is not valid upstream, or not of an entity that is indexed"
 			break

@@ -16,6 +16,8 @@ type Limits struct {
 	Depth  int `json:"depth"`
 	// Objects bounds the objects in nested fields of one document; 0 is no bound, as in embedded indices of earlier releases.
 	Objects int `json:"nestedObjects"`
+	// AllTerms is set for OpenSearch: see Checker.
+	AllTerms bool `json:"-"`
 }
 
 // DefaultLimits returns the limits of an index that tutti makes, unless index.limits says otherwise.

@@ -155,5 +155,7 @@ func (a *Admin) Limits(ctx context.Context, alias string) (mapping.Limits, error
 	if lowest.Fields == 0 { // the cluster leaves out an index whose settings name none
 		lowest = mapping.EngineLimits()
 	}
-	return lowest, nil
+	engine, err := a.client.Engine(ctx)
+	lowest.AllTerms = err == nil && engine.FreeForm == mapping.FlatObject
+	return lowest, err
 }
