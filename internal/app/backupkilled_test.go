@@ -235,6 +235,7 @@ func (w *world) killedAfter(relay *storetest.Relay, bytes int64, variable, value
 		relay.Unblock()
 		relay.Up()
 	case <-ended:
+		relay.BlockAfter(0)
 	}
 	c.ended = true
 	_ = c.stdin.Close()
@@ -278,7 +279,7 @@ func TestMoveQueueKilled(t *testing.T) {
 	}
 	begun, next, kills := 0, 1000, int64(testkit.Cases(6))
 	for i := range kills {
-		if !b.killedAfter(relay, whole*(i+1)/(2*kills), moveVariable, target(b.world)) || moved() { // a repeated move sends less
+		if !b.killedAfter(relay, whole*(i+1)/(4*kills), moveVariable, target(b.world)) || moved() { // a repeated move sends less
 			break
 		}
 		if _, err := os.Lstat(filepath.Join(b.dir, ".moving")); err != nil {

@@ -90,7 +90,7 @@ func (r *Relay) Unblock() {
 	}
 }
 
-// BlockAfter counts the bytes for the server from 0 again, and blocks once there were n; the channel that it returns is closed then.
+// BlockAfter counts the bytes for the server from 0 again, and blocks once there were n, with 0 never; the channel that it returns is closed then.
 func (r *Relay) BlockAfter(n int64) (reached <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
