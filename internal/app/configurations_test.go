@@ -57,6 +57,18 @@ func TestTwoConfigurations(t *testing.T) {
 		t.Errorf("dead letters: %+v", letters)
 	}
 
+	// A Request that waits is left to its process, too.
+	one.song.Fail(testkit.Fault{Times: 1 << 30, Status: http.StatusServiceUnavailable})
+	one.put("S2", ids[0], `"changed":999`)
+	one.trigger("S2", ids[0])
+	process.kill()
+	process = two.startChild()
+	if letters := one.deadLettersByRecord(); len(letters) != 0 {
+		t.Errorf("dead letters of a Request that waits: %+v", letters)
+	}
+	one.song.ClearFaults()
+	one.awaitConverged(wait)
+
 	// The first process ends with Requests in the queue, and only then they are those of no process.
 	one.song.Fail(testkit.Fault{Times: 1 << 30, Status: http.StatusServiceUnavailable})
 	one.put("S2", ids[1], `"changed":1000`)
