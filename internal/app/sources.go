@@ -56,7 +56,7 @@ func (x *indexer) openIngest(context.Context) error {
 	x.ingest, err = ingest.New(x.cfg.CoreRepositories(), x.queue, x.queue.Jobs(), x.queue.Cells(), ingest.Config{
 		Logger: x.log.With("component", "ingest"), Metrics: x.metrics.ingest,
 		Formats: formats, Sources: sources, Batches: x.queue, Lists: x.queue.Lists(), DeadLetters: letters, DeadLetterIndex: letters, Signatures: x.queue.Signatures(),
-		Tracer: x.tracer,
+		Tracer: x.tracer, Served: x.queue.Served,
 	})
 	if err == nil {
 		x.cleanup.push("times of the last notifications", x.ingest.StoreNotifications)

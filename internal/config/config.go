@@ -51,7 +51,8 @@ type Server struct {
 	// MaxBodyBytes bounds a request body.
 	MaxBodyBytes int64
 	// MaxBytesInFlight bounds the memory of large bodies, with a fifth for each kind: requests being received, submissions being
-	// processed, fetched records, documents being written, and documents being read from the embedded index.
+	// processed, fetched records, documents being written, and documents being read from the embedded index with the responses that have
+	// them.
 	MaxBytesInFlight int64
 	// MaxConnections bounds the open connections, MaxConnectionsPerAddress those of one address; 0 means a number that depends on
 	// the limit of open files, or half of MaxConnections for one address.

@@ -63,7 +63,7 @@ func (s *Server) key() setting.Key {
 			Matching(urlPattern, "an absolute http or https URL"),
 		setting.Size("maxBodyBytes", &s.MaxBodyBytes, 10<<20, 1, "Largest request body in bytes."),
 		setting.Size("maxBytesInFlight", &s.MaxBytesInFlight, 256<<20, 1<<20,
-			"Memory for large bodies in bytes, a fifth each for requests being received, submissions being processed, fetched records, documents being written and documents being read from the embedded index; further ones wait."),
+			"Memory for large bodies in bytes, a fifth each for requests being received, submissions being processed, fetched records, documents being written and documents being read from the embedded index, with the responses to GraphQL that have them; further ones wait."),
 		setting.Object("tls", "Certificate for HTTPS, reloaded when its files change; empty for HTTP.",
 			setting.Text("certFile", &s.TLS.CertFile, "", "PEM file of the server's certificate, followed by the intermediate certificates."),
 			setting.Text("keyFile", &s.TLS.KeyFile, "", "PEM file of the certificate's private key, without a password.")),

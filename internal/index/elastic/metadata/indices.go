@@ -135,6 +135,18 @@ func (m *Aliases) MissingAlias(ctx context.Context, alias string, gone error) er
 	}
 }
 
+// BlockedHint returns what ends the block of BlockedMessage, "" if the message says it.
+func BlockedHint(alias, kind string) string {
+	switch kind {
+	case transport.TypeIndexClosed:
+		return "open it: POST /" + alias + "/_open"
+	case transport.TypeIllegalArgument:
+		return "add the alias to its index with is_write_index: true (POST /_aliases); an index that is full needs another indexName"
+	default:
+		return ""
+	}
+}
+
 // BlockedMessage returns the message of an error, of type kind, that blocks all writes to alias.
 func BlockedMessage(alias, kind string) string {
 	switch kind {
