@@ -56,7 +56,7 @@ test-services: ## the same suites on the real services and on every engine
 	deploy/local/test-services
 
 matrix: ## the suites on the engines that CI does not have, and upgrades of an engine beneath a running tutti (an hour)
-	TUTTI_ENGINES='elasticsearch-7 elasticsearch-9 opensearch-2' deploy/local/test-services
+	TUTTI_ENGINES='elasticsearch-7 elasticsearch-9 opensearch-2' TUTTI_SECURED='elasticsearch-8 opensearch-2 opensearch-3' deploy/local/test-services
 
 deployment: ## Prometheus' rules, the Helm chart and the unit, checked by their own tools (needs Python)
 	deploy/local/deployment

@@ -64,7 +64,7 @@ type Server struct {
 	CORS           CORS
 	// Profiling is a TCP address for profiles (net/http/pprof), on loopback if it names no host; empty for none.
 	Profiling string
-	// StartTimeout is how long a start waits for the queue.
+	// StartTimeout is how long a start waits for an external queue, and then for PostgreSQL.
 	StartTimeout time.Duration
 	// ShutdownDelay is how long a stop serves requests before the rest, while GET /ready returns 503: how long balancers take to send
 	// requests elsewhere.

@@ -78,7 +78,7 @@ func (s *Server) key() setting.Key {
 				Matching(originPattern, "an origin, scheme://host[:port] without a path, or *")),
 		setting.Text("profiling", &s.Profiling, "",
 			"TCP address for profiles of the process (pprof), without tokens, such as :6060, which is on 127.0.0.1 unless a host is named; empty for none."),
-		setting.Duration("startTimeout", &s.StartTimeout, time.Minute, "How long a start waits for the queue."),
+		setting.Duration("startTimeout", &s.StartTimeout, time.Minute, "How long a start waits for an external queue, and then for PostgreSQL."),
 		setting.Duration("shutdownDelay", &s.ShutdownDelay, 0,
 			"How long a stop goes on serving while GET /ready returns 503, so that a balancer sends no more requests here.").OrZero(1),
 		setting.Duration("shutdownTimeout", &s.ShutdownTimeout, 10*time.Second, "How long a stop then waits for requests in flight."))

@@ -187,7 +187,7 @@ func TestCataloguesOfTheEngine(t *testing.T) {
 		},
 		"refused": {
 			answers: routes{path: {403, forbidden}}, index: ", username: elastic, password: s3cret",
-			want: []string{"fail: the index does not let this server read its mapping -> check the credentials of the index, and grant the user's role the privileges read and view_index_metadata on donor_centric"},
+			want: []string{"fail: the index does not let this server read its mapping -> check the credentials of the index, and grant the user's role the privileges read, view_index_metadata on donor_centric"},
 		},
 		"refused without credentials": {
 			answers: routes{path: {401, forbidden}},

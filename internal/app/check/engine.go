@@ -22,6 +22,8 @@ type engine struct {
 	// node is a usable node, at host; nil when there is none.
 	node *elastic.Probe
 	host string
+	// privileges are those that its engine needs.
+	privileges flavour.Privileges
 }
 
 func newEngine(cfg config.Index) (*engine, error) {
@@ -98,6 +100,7 @@ func (e *engine) nodeFinding(host string, id elastic.Identity) Finding {
 	if e.cfg.AWS.Region != "" && e.cfg.AWS.Service == elastic.ServiceServerless {
 		return Finding{subjectIndex, StatusWarn, host + " is an OpenSearch Serverless, which does not return its version; tutti is not tested with it", ""}
 	}
+	e.privileges = privileges(id.Product)
 	if f, refused := e.rejected(host, "read its version", id.Response); refused {
 		return f
 	}
@@ -126,7 +129,7 @@ func (e *engine) rejected(host, doing string, a elastic.Response) (Finding, bool
 	case a.Status == http.StatusUnauthorized:
 		f.Message, f.Hint = host+" refused the credentials", "check index.username and index.password, or index.apiKey"
 	case a.Status == http.StatusForbidden:
-		f.Message, f.Hint = host+" does not let this user "+doing, "grant the user's role "+privilege(doing)
+		f.Message, f.Hint = host+" does not let this user "+doing, e.privileges.Hint("each indexName and indexName-*")
 	case a.Status == http.StatusServiceUnavailable, a.Status == http.StatusTooManyRequests:
 		f.Message, f.Hint = fmt.Sprintf("%s is not ready: it answered with status %d", host, a.Status), "wait until the cluster has started, and check its log"
 	case a.Status >= 300 && a.Status < 400:
@@ -139,9 +142,11 @@ func (e *engine) rejected(host, doing string, a elastic.Response) (Finding, bool
 	return f, true
 }
 
-func privilege(doing string) string {
-	if doing == "read aliases" {
-		return "the privilege view_index_metadata on tutti's indices"
+// privileges returns those that a product needs, those of Elasticsearch for an unknown one.
+func privileges(product flavour.Product) flavour.Privileges {
+	engine, _, ok := flavour.Of(product, flavour.Version{})
+	if !ok {
+		engine, _, _ = flavour.Of(flavour.Elasticsearch, flavour.Version{})
 	}
-	return "the cluster privilege monitor"
+	return engine.Privileges
 }

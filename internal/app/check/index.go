@@ -20,7 +20,7 @@ func indexProbe(cfg config.Config) probe {
 		return func(ctx context.Context) []Finding {
 			found := embeddedIndex(ctx, cfg)
 			for _, r := range cfg.Repositories {
-				found = append(found, mappingFindings(cfg, r, embeddedRefusal)...)
+				found = append(found, mappingFindings(cfg, r, embeddedRefusal, "")...)
 			}
 			return found
 		}
@@ -42,7 +42,7 @@ func indexProbe(cfg config.Config) probe {
 			if f.Status == StatusOK {
 				found = append(found, e.unindexed(ctx, r)...)
 			}
-			found = append(found, mappingFindings(cfg, r, engineRefusal(ctx, cfg.Index))...)
+			found = append(found, mappingFindings(cfg, r, engineRefusal(ctx, cfg.Index), e.privileges.Template)...)
 		}
 		return found
 	}

@@ -47,8 +47,8 @@ func MappingNotes(cfg config.Config, spec index.Spec) (unused, warnings []string
 }
 
 // mappingFindings returns the findings on the mapping file of a repository. refused asks the engine: whether it tells, and why it refuses the
-// mapping, nil if it does not.
-func mappingFindings(cfg config.Config, rc config.Repository, refused func(index.Spec) (told bool, err error)) []Finding {
+// mapping, nil if it does not. privilege is that which the user needs to ask it.
+func mappingFindings(cfg config.Config, rc config.Repository, refused func(index.Spec) (told bool, err error), privilege string) []Finding {
 	if rc.MappingFile == "" {
 		return nil
 	}
@@ -64,7 +64,7 @@ func mappingFindings(cfg config.Config, rc config.Repository, refused func(index
 	case !told:
 		found = append(found, Finding{
 			subject, StatusWarn, "the search engine does not let this user try the mapping file: only the first creation of an index will tell whether it takes it",
-			"grant the user's role the cluster privilege manage_index_templates",
+			"grant the user's role the privilege " + privilege + " on the cluster",
 		})
 	default:
 		found = append(found, Finding{subject, StatusOK, rc.MappingFile + " is accepted", ""})

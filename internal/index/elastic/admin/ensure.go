@@ -8,7 +8,6 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -133,18 +132,19 @@ func (a *Admin) mayCreate(ctx context.Context, spec index.Spec) error {
 
 // exists reports whether alias is an alias. More than one index behind it is a conflict: documents could not be read by id.
 func (a *Admin) exists(ctx context.Context, alias string) (bool, error) {
-	var answer map[string]json.RawMessage
-	err := a.client.Fetch(ctx, esapi.IndicesGetAliasRequest{Name: []string{alias}}, &answer)
+	var answer transport.AliasAnswer
+	err := a.client.Fetch(ctx, transport.AliasRequest(alias), &answer)
 	if f := transport.ErrorOf(err); f != nil && f.Status == http.StatusNotFound && (f.Type != "" || f.Reason != "") {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if len(answer) > 1 {
-		return false, metadata.SeveralIndices(alias, slices.Sorted(maps.Keys(answer)))
+	behind := answer.Behind(alias)
+	if len(behind) > 1 {
+		return false, metadata.SeveralIndices(alias, behind)
 	}
-	return len(answer) == 1, nil
+	return len(behind) == 1, nil
 }
 
 // create creates the physical index and the alias in one request.

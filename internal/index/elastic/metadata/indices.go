@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"maps"
 	"net/url"
 	"slices"
@@ -102,9 +101,7 @@ func (m *Aliases) MissingAlias(ctx context.Context, alias string, gone error) er
 	if seen != nil {
 		among = append(among, url.PathEscape(*seen))
 	}
-	var indices map[string]struct {
-		Aliases map[string]json.RawMessage `json:"aliases"`
-	}
+	var indices transport.AliasAnswer
 	aliases := esapi.IndicesGetAliasRequest{Index: among, ExpandWildcards: "all", IgnoreUnavailable: new(true)}
 	if err := m.client.Fetch(ctx, aliases, &indices); err != nil {
 		return err
@@ -156,8 +153,6 @@ func BlockedMessage(alias, kind string) string {
 		return "the index " + alias + " is closed"
 	case transport.TypeClusterBlock:
 		return "the index " + alias + " is blocked for writes"
-	case transport.TypeSecurity:
-		return "the index rejected the credentials for " + alias
 	default:
 		return "the index " + alias + " has no index to write to"
 	}

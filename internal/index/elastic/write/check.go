@@ -89,6 +89,8 @@ func checkItem(alias string, item *bulkItem) error {
 		return &core.Error{
 			Code: code, Message: "the index " + alias + " accepts no writes: " + transport.FloodStageMessage, Hint: transport.FloodStageHint, Err: f,
 		}
+	case f.Unprivileged():
+		return &core.Error{Code: code, Message: f.UnprivilegedMessage(), Hint: f.PrivilegeHint(), Err: f}
 	case code == core.CodeIndexBlocked:
 		return &core.Error{
 			Code: code, Message: metadata.BlockedMessage(alias, item.Error.Type), Hint: metadata.BlockedHint(alias, item.Error.Type), Err: f,
