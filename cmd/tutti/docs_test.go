@@ -151,6 +151,7 @@ var notRun = map[string]string{
 	"CREATE ROLE tutt": "needs a server; TestPostgresRights of internal/store runs it with make test-services",
 	"docker build":     "needs a container engine; TestImage reads the Dockerfile",
 	"export TUTTI_POS": "needs a container engine; TestCompose reads the file",
+	"kafka-acls.sh --": "needs a broker; TestSecuredKafka of internal/app/check grants the same with make test-services",
 	"kubectl create":   "needs a cluster; make deployment renders the chart and validates it",
 	"install -m 755":   "needs root and systemd; make deployment verifies the unit",
 	"tutti move":       "needs servers; TestMove of internal/app moves to real ones with make test-services",

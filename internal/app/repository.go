@@ -33,7 +33,7 @@ func (x *indexer) client(rc config.Repository) (upstream.Reader, error) {
 			MaxRecordBytes: x.cfg.Index.MaxRecordBytes + metadata.MaxOwnBytes,
 		})
 	}
-	cfg := rc.Client()
+	cfg := rc.Client(x.cfg.RepositoryKey(rc.Code))
 	cfg.UserAgent, cfg.MaxRecordBytes = "tutti/"+x.opts.Version, x.cfg.Index.MaxRecordBytes
 	cfg.Memory, cfg.Metrics = x.memory.Records, x.metrics.upstream
 	return protocol.Of(rc.Type).Open(cfg, rc.Own())

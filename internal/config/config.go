@@ -141,6 +141,14 @@ type Queue struct {
 	URL string
 	// CredentialsFile is a NATS credentials file for URL; empty for none.
 	CredentialsFile string
+	// NKeyFile is a file with the seed of an nkey; empty for none.
+	NKeyFile string
+	// Username and Password are credentials of a user. PasswordFile is the file of Password, empty for none.
+	Username     string
+	Password     setting.Secret
+	PasswordFile string
+	// TLS are the files of TLS connections.
+	TLS ClientTLS
 	// Replicas is the number of cluster servers that store each message; 0 for 3 on a cluster and 1 otherwise.
 	Replicas int
 	// MaxPending bounds the waiting Requests.
@@ -162,8 +170,8 @@ type Index struct {
 	APIKey   setting.Secret
 	// AWS signs requests with AWS Signature Version 4, if its region is set.
 	AWS AWS
-	// CAFile is a PEM file of certificate authorities to trust instead of the system's; empty for none.
-	CAFile string
+	// TLS are the files of connections with https.
+	TLS ClientTLS
 	// Shards and Replicas apply to new physical indexes.
 	Shards   int
 	Replicas int
@@ -201,8 +209,7 @@ type Ingest struct {
 
 // RequestTopic is a Kafka topic of requests to index, in the format of Maestro's clients.
 type RequestTopic struct {
-	// Brokers are host:port each; empty turns the topic off.
-	Brokers      []string
+	KafkaConnection
 	RequestTopic string
 	// Group is the consumer group that stores the offsets.
 	Group string

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"time"
 
 	"tutti/internal/config/setting"
@@ -85,16 +86,21 @@ func (s *Server) key() setting.Key {
 }
 
 func (q *Queue) key() setting.Key {
-	return setting.Object("queue", "Queue of index requests.",
+	return setting.Object("queue", "Queue of index requests.", slices.Concat([]setting.Key{
 		setting.Text("url", &q.URL, "", "NATS servers, comma-separated; empty for the embedded server.").MaskCredentials(),
-		setting.Text("credentialsFile", &q.CredentialsFile, "", "NATS credentials file."),
+		setting.Text("credentialsFile", &q.CredentialsFile, "", "NATS credentials file; it is read again for each connection."),
+		setting.Text("nkeyFile", &q.NKeyFile, "", "File with the seed of an nkey."),
+		setting.Text("username", &q.Username, "", "User, with a password."),
+		setting.SecretText("password", &q.Password, "Password of the user; its file is read again for each connection.").KeepFile(&q.PasswordFile),
+	}, q.TLS.keys(), []setting.Key{
 		setting.Number("replicas", &q.Replicas, 0, 0, 5,
 			"Number of servers of a NATS cluster that store each message; 0 for 3 on a cluster and 1 otherwise, and never fewer than do."),
-		setting.Number("maxPending", &q.MaxPending, 200_000, 1, math.MaxInt32, "Maximum number of waiting requests."))
+		setting.Number("maxPending", &q.MaxPending, 200_000, 1, math.MaxInt32, "Maximum number of waiting requests."),
+	})...)
 }
 
 func (i *Index) key() setting.Key {
-	return setting.Object("index", "Search index.",
+	return setting.Object("index", "Search index.", slices.Concat([]setting.Key{
 		setting.Text("url", &i.URL, "", "Nodes of an Elasticsearch or OpenSearch, comma-separated; empty for the embedded index."),
 		setting.Text("username", &i.Username, "", "User for basic authentication."),
 		setting.SecretText("password", &i.Password, "Password for basic authentication."),
@@ -102,7 +108,7 @@ func (i *Index) key() setting.Key {
 		setting.Object("aws", "Signing of requests to an OpenSearch of AWS, with the standard chain of credentials.",
 			setting.Text("region", &i.AWS.Region, "", "Region, such as eu-west-1; empty for no signing."),
 			setting.Text("service", &i.AWS.Service, "es", "es for OpenSearch Service, aoss for OpenSearch Serverless.").OneOf("es", "aoss")),
-		setting.Text("caFile", &i.CAFile, "", "PEM file of certificate authorities to trust instead of the system's."),
+	}, i.TLS.keys(), []setting.Key{
 		setting.Number("shards", &i.Shards, 1, 1, 1024, "Primary shards of a new index."),
 		setting.Number("replicas", &i.Replicas, 1, 0, 100, "Replicas of each shard of a new index."),
 		setting.Number("batchBytes", &i.BatchBytes, 2<<20, 1<<10, 100<<20, "Size of a bulk request in bytes."),
@@ -114,21 +120,17 @@ func (i *Index) key() setting.Key {
 			setting.Number("nestedObjects", &i.Limits.NestedObjects, 100_000, 1, math.MaxInt32,
 				"Objects in lists of objects of one document, at any depth (index.mapping.nested_objects.limit)."),
 			setting.Number("nestedFields", &i.Limits.NestedFields, 200, 1, 100_000, "Fields that are lists of objects (index.mapping.nested_fields.limit)."),
-			setting.Number("fields", &i.Limits.Fields, 5000, 100, 1_000_000, "All fields (index.mapping.total_fields.limit).")))
+			setting.Number("fields", &i.Limits.Fields, 5000, 100, 1_000_000, "All fields (index.mapping.total_fields.limit).")),
+	})...)
 }
 
 func (i *Ingest) key() setting.Key {
 	return setting.Object("ingest", "Sources of requests for all repositories.",
-		setting.Object("kafka", "Topic of index requests in the format of Maestro's clients.",
-			brokers(&i.Kafka.Brokers),
+		setting.Object("kafka", "Topic of index requests in the format of Maestro's clients.", slices.Concat(i.Kafka.keys(), []setting.Key{
 			setting.Text("requestTopic", &i.Kafka.RequestTopic, "maestro_index_requests", "Name of the topic.").Require().
 				Matching(topicPattern, "a topic's name: letters, digits, dots, underscores and hyphens, at most 249"),
-			group(&i.Kafka.Group)))
-}
-
-func brokers(target *[]string) setting.Key {
-	return setting.List("brokers", target, nil, "Kafka bootstrap brokers, host:port each; empty turns the topic off.").
-		Matching(brokerPattern, "host:port")
+			group(&i.Kafka.Group),
+		})...))
 }
 
 func group(target *string) setting.Key {

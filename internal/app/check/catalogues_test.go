@@ -199,7 +199,7 @@ func TestCataloguesOfTheEngine(t *testing.T) {
 		},
 		"authorities that cannot be read": {
 			answers: right, index: ", caFile: /none",
-			want: []string{"fail: the index's CA file cannot be read -> see the findings for the index"},
+			want: []string{"fail: index.caFile: /none cannot be read: no such file or directory -> see the findings for the index"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

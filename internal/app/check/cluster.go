@@ -10,7 +10,7 @@ import (
 
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/upstream"
+	"tutti/internal/tlsconfig"
 )
 
 // health checks the cluster's health and licence. Missing privileges are only a warning: tutti does not need this information.
@@ -22,7 +22,7 @@ func (e *engine) health(ctx context.Context) []Finding {
 	}
 	switch a, err := e.node.Health(ctx); {
 	case err != nil:
-		reason, hint := upstream.ConnectionFailure(err)
+		reason, hint := tlsconfig.Failure(err)
 		found = append(found, Finding{subjectIndex, StatusFail, "the health of the cluster cannot be read: " + reason, hint})
 	case json.Unmarshal(a.Body, &health) != nil || health.Status == "":
 		f, refused := e.rejected(e.host, "read the health of the cluster", a)
@@ -67,7 +67,7 @@ func (e *engine) alias(ctx context.Context, code, name string) Finding {
 	subject := subjectIndex + " " + name
 	a, behind, taken, err := e.node.Alias(ctx, name)
 	if err != nil {
-		reason, hint := upstream.ConnectionFailure(err)
+		reason, hint := tlsconfig.Failure(err)
 		return Finding{subject, StatusFail, "the alias cannot be read: " + reason, hint}
 	}
 	if f, refused := e.rejected(e.host, "read the alias", a); refused {

@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,7 +11,6 @@ import (
 	"tutti/internal/index/elastic"
 	"tutti/internal/index/elastic/flavour"
 	"tutti/internal/index/mapping"
-	"tutti/internal/upstream"
 )
 
 // engine probes a search engine. It never writes.
@@ -44,7 +42,7 @@ func newEngine(cfg config.Index) (*engine, error) {
 // Connection returns the connection to the search engine of a configuration.
 func Connection(cfg config.Index) elastic.Connection {
 	return elastic.Connection{
-		URLs: cfg.URLs(), Username: cfg.Username, Password: cfg.Password.Reveal(), APIKey: cfg.APIKey.Reveal(), CAFile: cfg.CAFile,
+		URLs: cfg.URLs(), Username: cfg.Username, Password: cfg.Password.Reveal(), APIKey: cfg.APIKey.Reveal(), TLS: cfg.TLS.Files("index"),
 		AWS: elastic.SignFor(cfg.AWS.Region, cfg.AWS.Service),
 	}
 }
@@ -69,13 +67,11 @@ func (e *engine) nodes(ctx context.Context) []Finding {
 		node, host := e.probes[i], hostOf(url)
 		id, err := node.Identify(ctx)
 		if err != nil {
-			reason, hint := upstream.ConnectionFailure(err)
-			if known, is := errors.AsType[*core.Error](err); is && known.Hint != "" {
+			files := e.cfg.TLS.Files(subjectIndex)
+			reason, hint := files.Failure(err)
+			if known, is := errors.AsType[*core.Error](err); is && known.Hint != "" && known.Hint != hint {
 				silent = append(silent, Finding{subjectIndex, StatusFail, host + ": " + known.Message, known.Hint})
 				continue
-			}
-			if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
-				hint = "set index.caFile to the authority's certificate"
 			}
 			silent = append(silent, Finding{subjectIndex, StatusFail, host + " does not answer: " + reason, hint})
 			continue

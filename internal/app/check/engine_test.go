@@ -329,17 +329,17 @@ func TestElasticsearch(t *testing.T) {
 			fmt.Sprintf("url: 'http://%s,%s'", gone, plain.URL), []string{right, "warn: " + gone + " does not answer: nothing listens there -> *", "ok: the cluster is yellow"},
 		},
 		"unknown authority": {
-			"url: " + secure.URL, []string{"fail: 127.0.0.1:* does not answer: its certificate is signed by an unknown authority -> set index.caFile to the authority's certificate"},
+			"url: " + secure.URL, []string{"fail: 127.0.0.1:* does not answer: its certificate is signed by an unknown authority -> set index.caFile to a PEM file of the authority's certificate"},
 		},
 		"known authority": {fmt.Sprintf("url: %q, caFile: %q", secure.URL, ca), []string{right, "ok: the cluster is yellow"}},
-		"no certificate":  {fmt.Sprintf("url: %q, caFile: %q", secure.URL, empty), []string{"fail: index.caFile: " + empty + ": the index's CA file contains no certificate -> set it to a PEM file of certificate authorities"}},
-		"no file":         {fmt.Sprintf("url: %q, caFile: %q", secure.URL, dir+"/no"), []string{"fail: index.caFile: " + dir + "/no: no such file or directory -> *"}},
+		"no certificate":  {fmt.Sprintf("url: %q, caFile: %q", secure.URL, empty), []string{"fail: index.caFile: " + empty + " is not a certificate: * -> the file must hold the certificates of the authorities, as PEM"}},
+		"no file":         {fmt.Sprintf("url: %q, caFile: %q", secure.URL, dir+"/no"), []string{"fail: index.caFile: " + dir + "/no cannot be read: no such file or directory -> *"}},
 		"TLS where is not": {
 			"url: " + strings.Replace(plain.URL, "http:", "https:", 1), []string{"fail: *: it does not speak TLS -> use http:// instead of https://, if intended"},
 		},
 		"another name": {
 			strings.Replace(fmt.Sprintf("url: %q, caFile: %q", secure.URL, ca), "127.0.0.1", "localhost", 1),
-			[]string{"fail: localhost:* does not answer: its certificate is for another host name -> use the name that the certificate is for"},
+			[]string{"fail: localhost:* does not answer: its certificate is for another host name -> set index.serverName to a name that the certificate is for"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) { wantLines(t, of(look(t, tt.index), "index"), tt.want...) })

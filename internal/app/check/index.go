@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tutti/internal/config"
+	"tutti/internal/core"
 )
 
 const subjectIndex = "index"
@@ -28,7 +29,7 @@ func indexProbe(cfg config.Config) probe {
 	return func(ctx context.Context) []Finding {
 		e, err := newEngine(cfg.Index)
 		if err != nil {
-			return []Finding{{subjectIndex, StatusFail, "index.caFile: " + cfg.Index.CAFile + ": " + cause(err), "set it to a PEM file of certificate authorities"}}
+			return []Finding{{subjectIndex, StatusFail, core.MessageOf(err), core.HintOf(err)}}
 		}
 		defer e.close()
 		found := e.nodes(ctx)

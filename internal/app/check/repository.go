@@ -11,19 +11,20 @@ import (
 
 	"tutti/internal/config"
 	"tutti/internal/core"
+	"tutti/internal/tlsconfig"
 	"tutti/internal/upstream"
 	"tutti/internal/upstream/protocol"
 	"tutti/schemas"
 )
 
-func repositoryProbe(r config.Repository, opts Options, look inspectStore) probe {
+func repositoryProbe(r config.Repository, key string, opts Options, look inspectStore) probe {
 	subject, host := "repository "+r.Code, hostOf(r.URL)
 	if r.Type == core.TypeLocal {
 		return func(context.Context) []Finding { return builtIn(subject, look) }
 	}
 	return func(ctx context.Context) []Finding {
 		kind := protocol.Of(r.Type)
-		cfg := r.Client()
+		cfg := r.Client(key)
 		cfg.Timeout, cfg.UserAgent = min(opts.Timeout, cfg.Timeout), "tutti/"+opts.Version
 		from, err := kind.Open(cfg, r.Own())
 		if err != nil {
@@ -33,7 +34,7 @@ func repositoryProbe(r config.Repository, opts Options, look inspectStore) probe
 		begin := time.Now()
 		organizations, err := from.Organizations(ctx)
 		if err != nil {
-			return []Finding{repositoryFailure(subject, host, r, err)}
+			return []Finding{repositoryFailure(subject, host, key, r, err)}
 		}
 		f := Finding{Subject: subject, Status: StatusOK}
 		f.Message = host + " lists " + count(len(organizations), kind.Organization, kind.Organizations) + " in " + time.Since(begin).Round(time.Millisecond).String()
@@ -111,8 +112,12 @@ func builtInState(look inspectStore) string {
 }
 
 // repositoryFailure returns the finding for an upstream that did not list its organizations.
-func repositoryFailure(subject, host string, r config.Repository, err error) Finding {
+func repositoryFailure(subject, host, key string, r config.Repository, err error) Finding {
 	f := Finding{subject, StatusFail, host + ": " + core.MessageOf(err), core.HintOf(err)}
+	if reason, hint := r.TLS.Files(key).TLSFailure(err); reason != "" {
+		f.Message, f.Hint = host+" does not answer: "+reason, hint
+		return f
+	}
 	if f.Hint != "" {
 		return f
 	}
@@ -125,7 +130,7 @@ func repositoryFailure(subject, host string, r config.Repository, err error) Fin
 		f.Hint = "check the repository's type, and that its url is that of the API and not of a web page: tutti requests " + path + " below it"
 		return f
 	}
-	switch reason, hint := upstream.ConnectionFailure(err); {
+	switch reason, hint := tlsconfig.Failure(err); {
 	case hint == "", errors.Is(err, upstream.ErrTruncated):
 		f.Message += ": " + reason
 		f.Hint = "check the repository's log, and the log of a proxy in front of it"

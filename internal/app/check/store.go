@@ -12,7 +12,7 @@ import (
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/store"
-	"tutti/internal/upstream"
+	"tutti/internal/tlsconfig"
 )
 
 const (
@@ -154,7 +154,7 @@ func postgresFailure(host string, err error) Finding {
 	if f.Hint != "" || core.CodeOf(err) != core.CodeUnavailable {
 		return f
 	}
-	if reason, hint := upstream.ConnectionFailure(err); hint != "" {
+	if reason, hint := tlsconfig.Failure(err); hint != "" {
 		f.Message, f.Hint = host+" does not answer: "+reason, hint
 		return f
 	}

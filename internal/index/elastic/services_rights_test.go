@@ -30,7 +30,7 @@ func asTutti(t *testing.T, node map[string]string) *elastic.Index { return asUse
 func asUser(t *testing.T, node map[string]string, user string) *elastic.Index {
 	t.Helper()
 	return open(t, node["URL"], func(c *elastic.Config) {
-		c.CAFile, c.Username, c.Password, c.Timeout = node["CA"], user, node["PASSWORD"], 30*time.Second
+		c.TLS.CAFile, c.Username, c.Password, c.Timeout = node["CA"], user, node["PASSWORD"], 30*time.Second
 	})
 }
 

@@ -406,7 +406,7 @@ func TestSecureCluster(t *testing.T) {
 	node := secureNode(t)
 	url, ca, password, user := node["URL"], node["CA"], node["PASSWORD"], node["ADMIN"]
 	alias := "test-" + uuid.NewString()
-	x := open(t, url, func(c *elastic.Config) { c.CAFile, c.Username, c.Password = ca, user, password })
+	x := open(t, url, func(c *elastic.Config) { c.TLS.CAFile, c.Username, c.Password = ca, user, password })
 	if err := x.Ping(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -415,9 +415,9 @@ func TestSecureCluster(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	refused := map[string]func(*elastic.Config){
-		"none":     func(c *elastic.Config) { c.CAFile = ca },
-		"password": func(c *elastic.Config) { c.CAFile, c.Username, c.Password = ca, user, password+"x" },
-		"key":      func(c *elastic.Config) { c.CAFile, c.APIKey = ca, "id:key" },
+		"none":     func(c *elastic.Config) { c.TLS.CAFile = ca },
+		"password": func(c *elastic.Config) { c.TLS.CAFile, c.Username, c.Password = ca, user, password+"x" },
+		"key":      func(c *elastic.Config) { c.TLS.CAFile, c.APIKey = ca, "id:key" },
 	}
 	for name, change := range refused {
 		x := open(t, url, change)
@@ -429,7 +429,7 @@ func TestSecureCluster(t *testing.T) {
 		}
 	}
 	untrusted := open(t, url, func(c *elastic.Config) { c.Username, c.Password = user, password })
-	wantError(t, untrusted.Ping(t.Context()), core.CodeUnavailable, "the index does not answer")
+	wantError(t, untrusted.Ping(t.Context()), core.CodeUnavailable, "the index does not answer: its certificate is signed by an unknown authority")
 	t.Run("rights", func(t *testing.T) { testRights(t, node) })
 }
 
