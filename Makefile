@@ -16,7 +16,7 @@ SEQUENTIAL := ^Test(Auth|BackupKilled|BadDocuments|BuiltIn(Guard|Read$$|Refuses)
 # The packages whose tests take the number of their random cases from testkit.Cases.
 RANDOM := ./consumers/... ./http ./internal/filter/sqon ./internal/index/embedded/... ./internal/search/graphql
 
-.PHONY: help build test race lint fmt test-services services-start services-stop deployment schemathesis release fuzz matrix mutation chaos chaos-kills memory bench ci
+.PHONY: help build test race lint fmt test-services services-start services-stop deployment openapi schemathesis release fuzz matrix mutation chaos chaos-kills memory bench ci
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1\t/' | expand -t 18
@@ -61,6 +61,9 @@ matrix: ## the suites on the engines and the Kafka that CI does not have, and up
 
 deployment: ## Prometheus' rules, the Helm chart and the unit, checked by their own tools (needs Python)
 	deploy/local/deployment
+
+openapi: ## the OpenAPI document, read by a linter and by generators of clients, which must report nothing (needs Python, npm, a JDK and Maven)
+	deploy/local/openapi
 
 schemathesis: ## generated requests against the OpenAPI document (needs Python)
 	deploy/local/schemathesis/run

@@ -154,6 +154,7 @@ var notRun = map[string]string{
 	"kafka-acls.sh --": "needs a broker; TestSecuredKafka of internal/app/check grants the same with make test-services",
 	"kubectl create":   "needs a cluster; make deployment renders the chart and validates it",
 	"install -m 755":   "needs root and systemd; make deployment verifies the unit",
+	"install -D -m 60": "needs root and systemd; make deployment verifies the drop-in",
 	"tutti move":       "needs servers; TestMove of internal/app moves to real ones with make test-services",
 	"sha256sum -c":     "needs a release; .ci/run builds one and runs deploy/release/check",
 	"apt install":      "needs root and a release; .ci/run builds the package and deploy/release/check reads it",

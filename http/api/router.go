@@ -18,6 +18,8 @@ import (
 // Paths for monitoring, without the base path. They are served also over the connection limit and for any Host.
 const (
 	PathPing    = "/ping"
+	// PathServiceInfo is a path that a catalogue may have as its id: it is newer than the first release, and has nothing below it.
+	PathServiceInfo = "/service-info"
 	PathReady   = "/ready"
 	PathMetrics = "/metrics"
 )
@@ -177,14 +179,14 @@ func firstSegments(routes []Route) map[string]bool {
 	first := map[string]bool{}
 	for _, r := range routes {
 		segment, _, _ := strings.Cut(strings.TrimPrefix(r.Pattern, "/"), "/")
-		if !strings.HasPrefix(segment, "{") {
+		if !strings.HasPrefix(segment, "{") && r.Pattern != PathServiceInfo {
 			first[segment] = true
 		}
 	}
 	return first
 }
 
-// Begins reports whether the path of a route begins with a segment.
+// Begins reports whether the path of a route begins with a segment, so that no catalogue can have it as its id.
 func (h *Router) Begins(segment string) bool { return h.routed[segment] }
 
 // Handle routes a handler that responds with JSON and accepts the given query parameters.

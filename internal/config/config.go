@@ -26,10 +26,17 @@ type Config struct {
 	Ingest       Ingest
 	Auth         Auth
 	MCP          MCP
+	Service      Service
 	Tracing      Tracing
 	Alerts       []Alert
 	// Warnings are problems that do not prevent the start, one sentence each, without secrets.
 	Warnings []string
+}
+
+// Service describes the server in GET /service-info.
+type Service struct {
+	ID, Name, Description, Environment, ContactURL string
+	Organization                                   struct{ Name, URL string }
 }
 
 // MCP configures the endpoint of the Model Context Protocol.

@@ -16,6 +16,7 @@ const (
 	basePathPattern = `^/[A-Za-z0-9._~/-]*$`
 	hostPattern     = `^(\*|[A-Za-z0-9._:\[\]-]+)$`
 	urlPattern      = `^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\s]+`
+	contactPattern  = `^([Hh][Tt][Tt][Pp][Ss]?://[^/?#\s]+|[Mm][Aa][Ii][Ll][Tt][Oo]:[^@\s]+@)`
 	originPattern   = `^(\*|[A-Za-z][A-Za-z0-9+.-]*://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._~-]+)(:[0-9]{1,5})?)$`
 	brokerPattern   = `^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}$`
 	topicPattern    = `^[A-Za-z0-9._-]{1,249}$`
@@ -47,10 +48,25 @@ func (c *Config) keys() []setting.Key {
 		setting.Object("mcp", "Endpoint of the Model Context Protocol.",
 			setting.Number("requestsPerMinute", &c.MCP.RequestsPerMinute, 300, 0, 1_000_000,
 				"Messages that one token, or one address without a token, may send in a minute; further ones get 429. 0 for no limit.")),
+		c.Service.key(),
 		c.Tracing.key(),
 		setting.Objects("alerts", "Receivers of messages about failed jobs, paused repositories and new dead letters.",
 			func(n int) { c.Alerts = append([]Alert(nil), make([]Alert, n)...) }, c.alertKeys),
 	}
+}
+
+func (s *Service) key() setting.Key {
+	return setting.Object("service", "What GET /service-info says of this server, by GA4GH's specification of it.",
+		setting.Text("id", &s.ID, "", "Name of the server in reverse domain order, such as org.example.tutti; empty for that of the host at which it is reached."),
+		setting.Text("name", &s.Name, "tutti", "Name for people.").Require(),
+		setting.Text("description", &s.Description, "", "What this server has, for people."),
+		setting.Text("environment", &s.Environment, "", "Such as prod, test or dev."),
+		setting.Text("contactUrl", &s.ContactURL, "", "Where to get help: a mailto or web URL.").
+			Matching(contactPattern, "an absolute http, https or mailto URL"),
+		setting.Object("organization", "Who runs the server.",
+			setting.Text("name", &s.Organization.Name, "", "Name of the organization; empty for the host at which the server is reached."),
+			setting.Text("url", &s.Organization.URL, "", "Website of the organization; empty for the URL of the server.").
+				Matching(urlPattern, "an absolute http or https URL")))
 }
 
 func (s *Server) key() setting.Key {

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -322,4 +323,12 @@ func ExampleCatalogues() {
 	fmt.Println(report.OK, report.Findings[0].Subject)
 	// Output:
 	// false catalogue donors
+}
+
+// TestCataloguesNamedAsNewRoutes: a catalogue that has the name of a newer route is told apart from it.
+func TestCataloguesNamedAsNewRoutes(t *testing.T) {
+	dir := configured(t, map[string]string{"info/base.json": strings.Replace(donorsBase, "{", `{"catalogId": "service-info", `, 1)})
+	wantLines(t, of(check.Catalogues(dir, nil), "catalogue service-info"),
+		"warn: GET /service-info is a route of the server; the catalogue keeps its id and all its paths -> another catalogId in base.json, *",
+		"ok: documents of type donor in index donor_centric; *")
 }
