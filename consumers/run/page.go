@@ -206,6 +206,6 @@ func (p *pages) report(w *pageWork, run *core.OrganizationRun, failure *pageErro
 	if len(w.late) > 0 {
 		run.NoteLate(w.page.Number, w.page.Epoch)
 	}
-	run.EndPage(w.page.Number, w.totals)
+	run.EndPage(w.page.Number, w.totals, w.kinds)
 	return true
 }
