@@ -54,6 +54,10 @@ type Index interface {
 	// when the engine refuses the mapping, and core.ErrMappingRefused if the alias exists, which is used as it is.
 	Ensure(ctx context.Context, spec Spec) error
 
+	// Declare sets the types that later Writes to an alias use for fields that its mapping lacks (mapping.Derive). It neither needs nor
+	// changes the alias. The types last until this process ends.
+	Declare(alias string, types *mapping.Types)
+
 	// Compare returns what the engine has under the name spec.Alias, and how that differs from spec. It changes nothing.
 	Compare(ctx context.Context, spec Spec) (Comparison, error)
 

@@ -1,0 +1,84 @@
+package mapping
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+	"github.com/tidwall/sjson"
+)
+
+// metaTypes is the path in the _meta of a mapping of how the types of fields are decided. Indices made by earlier releases lack it.
+const metaTypes = "tutti.types"
+
+// typesDeclared is the value of metaTypes of a mapping whose undeclared fields do not depend on the form of their first value.
+const typesDeclared = "declared"
+
+// UsesDeclared reports whether a mapping records that the form of a value does not decide its type: any undeclared number is double, any
+// undeclared string keyword. Indices keep the rule with which they were made.
+func (f *Field) UsesDeclared() bool {
+	return gjson.GetBytes(f.Params["_meta"], metaTypes).String() == typesDeclared
+}
+
+// RecordDeclared records in the parameters of a mapping's root what UsesDeclared reports. meta is the _meta before, nil for none.
+func (f *Field) RecordDeclared(meta json.RawMessage) { f.recordMeta(meta, metaTypes, typesDeclared) }
+
+// metaKind is the member of the meta of an undeclared field with the JSON kind of its values.
+const metaKind = "tutti_kind"
+
+// kindNumber is the metaKind of numbers.
+const kindNumber = "number"
+
+// markUndeclared records in the meta of a new field that nothing declares it, and the JSON kind of its values.
+func (f *Field) markUndeclared(kind string) {
+	if f.Params == nil {
+		f.Params = map[string]json.RawMessage{}
+	}
+	f.Params["meta"] = json.RawMessage(`{"` + metaKind + `":"` + kind + `"}`)
+}
+
+// UndeclaredKind returns the JSON kind of the values of a field that nothing declared when it was added, "" for other fields.
+func (f *Field) UndeclaredKind() string { return gjson.GetBytes(f.Params["meta"], metaKind).String() }
+
+// withoutMarks returns a parameter of a field without what RecordDeclared and markUndeclared record in it, nil if there is nothing else.
+func withoutMarks(name string, raw json.RawMessage) json.RawMessage {
+	path := map[string]string{"_meta": metaTypes, "meta": metaKind}[name]
+	if path == "" || !gjson.GetBytes(raw, path).Exists() {
+		return raw
+	}
+	rest, err := sjson.DeleteBytes(raw, path)
+	if err != nil {
+		return raw
+	}
+	if gjson.GetBytes(rest, "tutti").Raw == "{}" {
+		if bare, err := sjson.DeleteBytes(rest, "tutti"); err == nil {
+			rest = bare
+		}
+	}
+	if string(rest) == "{}" {
+		return nil
+	}
+	return rest
+}
+
+// maxExact is the highest whole number up to which a double has every whole number.
+const maxExact = 1 << 53
+
+// inexactReason is a part of the reason of a whole number that a double may not have.
+const inexactReason = "is a whole number beyond 2^53 in a field that nothing declares as integer"
+
+// inexact reports whether text is a whole number, without fraction and exponent, beyond those of which a double has every one.
+func inexact(text []byte) bool {
+	if len(text) < len("9007199254740992") {
+		return false
+	}
+	n := text
+	if n[0] == '-' {
+		n = n[1:]
+	}
+	if digits(n, 0) != len(n) {
+		return false
+	}
+	v, err := strconv.ParseUint(string(n), 10, 64)
+	return err != nil || v > maxExact
+}
