@@ -44,6 +44,8 @@ type pageWork struct {
 	withoutDocuments int
 	// hashes are those of the page's rows, set only for an organization of a group in a job that compares.
 	hashes []uint64
+	// kinds are those of the page's records, as first read.
+	kinds core.Kinds
 }
 
 // newPageWork returns the work on a page of an organization's run. A page that is redelivered continues its pause; a page of
@@ -134,6 +136,7 @@ func (w *pageWork) readAndWrite(ctx context.Context) (readErr, err error) {
 		return nil, err
 	}
 	pass, readErr := w.read(ctx)
+	defer w.release(pass.counter)
 	if errors.Is(readErr, loop.ErrJobEnded) {
 		done(readErr)
 		pass.ticket.Seal()

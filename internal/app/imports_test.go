@@ -75,7 +75,7 @@ var layers = map[string][]string{
 	"internal/retry":     {},
 	"internal/span":      {"internal/core"},
 	"internal/budget":    {},
-	"internal/rebuild":   {"internal/index"},
+	"internal/rebuild":   {"internal/index", "internal/index/kinds", "internal/index/mapping"},
 	"internal/trace":     {},
 	"internal/overview":  {},
 	"internal/disk":      {},
@@ -111,6 +111,7 @@ var layers = map[string][]string{
 	"internal/filter/query":           {"internal/filter/sqon", "internal/index/mapping"},
 	"internal/index":                  {"internal/filter/query", "internal/index/mapping", "internal/index/mappingfile"},
 	"internal/index/mapping":          {},
+	"internal/index/kinds":            {"internal/index/mapping"},
 	"internal/index/mappingfile":      {"internal/index/mapping"},
 	"internal/index/lastwrite":        {"internal/index"},
 	"internal/index/elastic": {

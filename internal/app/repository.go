@@ -14,6 +14,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/exclusion"
 	"tutti/internal/index"
+	"tutti/internal/index/kinds"
 	"tutti/internal/index/shared"
 	"tutti/internal/metadata"
 	"tutti/internal/queue"
@@ -63,6 +64,7 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 			index: x.index, ensured: x.search.expectIndex(rc.IndexName), spec: spec, code: rc.Code, contradicts: x.contradicting(rc.Code), log: x.log,
 			mapping: rc.ReadMapping,
 		},
+		Letters: x.queue.DeadLetters(), Form: rc.Documents,
 		Rebuild: x.rebuilds[rc.Code], MappingFile: rc.MappingFile, ExcludedOrganizations: rules.Organizations(),
 	}
 	if kind.Split != nil {
@@ -80,7 +82,9 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 		}
 	}
 	if view := x.index.Of(repo); view != nil {
-		w.Shared, traced.Shared, w.Conflicts = view, view, x.queue.DeadLetters()
+		w.Shared, traced.Shared = view, view
+	} else { // an index that repositories share is never rebuilt
+		w.NewKindCounter = func() consumers.KindCounter { return kinds.NewCounter(spec.Known, core.MaxKindsBytes) }
 	}
 	if settings, ok := rc.Own().(*song.Settings); ok {
 		traced.States = settings.States

@@ -50,6 +50,9 @@ func (s Spec) Fields() (*mapping.Field, error) {
 	if err == nil && tree == nil {
 		err = core.NewError(core.CodeUnsupported, "the mapping file has fields below a value")
 	}
+	if err == nil {
+		tree.RecordKinds(s.Kinds)
+	}
 	return tree, err
 }
 

@@ -30,9 +30,9 @@ type node struct {
 	// known is set for a field of a known type, which is not counted; typed if it is a value, so that nothing is below it. free is set for a
 	// free-form object, of which only that it is an object counts.
 	known, typed, free bool
-	children    map[string]*node
-	counts      core.PathKinds
-	counted     bool
+	children           map[string]*node
+	counts             core.PathKinds
+	counted            bool
 	// seen are the numbers of the records that were counted last, by kind.
 	seen [4]uint32
 }

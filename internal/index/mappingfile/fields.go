@@ -128,6 +128,9 @@ func (f File) Update(live *mapping.Field, newFields string) *mapping.Field {
 	if changed, writes := update.Params["_meta"]; writes && live.UsesDeclared() {
 		update.RecordDeclared(changed)
 	}
+	if _, writes := update.Params["_meta"]; writes {
+		update.KeepKinds(live)
+	}
 	if (update.Dynamic == "" || update.Dynamic == live.Dynamic) && len(update.Params) == 0 && update.Empty() {
 		return nil
 	}
