@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// PathKinds says in how many records a path holds each JSON kind; a record with several kinds at a path counts for each of them. An object
-// counts only if it has a value.
+// PathKinds says in how many records a path holds each JSON kind; a record with several kinds at a path counts for each of them.
 type PathKinds struct {
 	Objects, Numbers, Booleans, Texts int64
 	// Lists is set if an object is an element of an array.

@@ -95,13 +95,10 @@ func (v *violation) Leave() {
 }
 
 // Object implements mapping.Visitor.
-func (v *violation) Object() bool {
+func (v *violation) Object(bool) bool {
 	v.holds(object)
 	return len(v.path[len(v.path)-1].children) > 0
 }
-
-// EndObject implements mapping.Visitor.
-func (v *violation) EndObject(bool, bool) {}
 
 // Value implements mapping.Visitor.
 func (v *violation) Value(kind mapping.Kind, _ []byte) {

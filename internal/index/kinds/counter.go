@@ -151,15 +151,11 @@ func maxMemory(most int) int { return 16 * most }
 func (c *Counter) Leave() { c.path = c.path[:len(c.path)-1] }
 
 // Object implements mapping.Visitor.
-func (c *Counter) Object() bool { return !c.at().free }
-
-// EndObject implements mapping.Visitor. The type of a free-form object is known even if it is empty.
-func (c *Counter) EndObject(valued, element bool) {
+func (c *Counter) Object(element bool) bool {
 	n := c.at()
-	if valued {
-		c.count(n, 0, &n.counts.Objects)
-		n.counts.Lists = n.counts.Lists || element
-	}
+	c.count(n, 0, &n.counts.Objects)
+	n.counts.Lists = n.counts.Lists || element
+	return !n.free
 }
 
 // Value implements mapping.Visitor.

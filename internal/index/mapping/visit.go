@@ -8,10 +8,8 @@ type Visitor interface {
 	// Enter is called with the name of a member. If it returns true, Leave follows after the member's value; otherwise that is skipped.
 	Enter(name []byte) bool
 	Leave()
-	// Object is called for an object below the root. If it returns true, its members follow; otherwise they are skipped. EndObject follows:
-	// valued reports whether it has a value other than null, [] and {}, element whether it is in an array.
-	Object() bool
-	EndObject(valued, element bool)
+	// Object is called for an object below the root; element reports whether it is in an array. Its members follow if Object returns true.
+	Object(element bool) bool
 	// Value is called with a scalar other than null, as in Sink.Value.
 	Value(kind Kind, raw []byte)
 }
@@ -26,67 +24,44 @@ type visit struct {
 func Visit(doc []byte, to Visitor) {
 	v := visit{scan: scanner{doc: doc}, to: to}
 	if v.scan.peek() == '{' {
-		v.members()
+		v.scan.object(v.member)
 	}
-}
-
-// members reads an object and reports whether it has a value.
-func (v *visit) members() (valued, ok bool) {
-	ok = v.scan.object(func(name []byte) bool {
-		has, ok := v.member(name)
-		valued = valued || has
-		return ok
-	})
-	return valued, ok
 }
 
 // member reads the value of a member, whose name may contain dots.
-func (v *visit) member(name []byte) (valued, ok bool) {
+func (v *visit) member(name []byte) bool {
 	first, rest, dotted := bytes.Cut(name, []byte{'.'})
 	if !v.to.Enter(first) {
-		return v.skip()
+		return v.scan.skip()
 	}
+	ok := false
 	switch {
 	case !dotted:
-		valued, ok = v.value(false)
-	case v.to.Object():
-		valued, ok = v.member(rest)
-		v.to.EndObject(valued, false)
+		ok = v.value(false)
+	case v.to.Object(false):
+		ok = v.member(rest)
 	default:
-		valued, ok = v.skip()
-		v.to.EndObject(valued, false)
+		ok = v.scan.skip()
 	}
 	v.to.Leave()
-	return valued, ok
+	return ok
 }
 
-// skip reads a value that the visitor does not enter, and takes it for one, whatever it is.
-func (v *visit) skip() (valued, ok bool) { return true, v.scan.skip() }
-
-func (v *visit) value(element bool) (valued, ok bool) {
+func (v *visit) value(element bool) bool {
 	switch c := v.scan.peek(); c {
 	case '{':
-		if v.to.Object() {
-			valued, ok = v.members()
-		} else {
-			valued, ok = v.skip()
+		if !v.to.Object(element) {
+			return v.scan.skip()
 		}
-		v.to.EndObject(valued, element)
-		return valued, ok
+		return v.scan.object(v.member)
 	case '[':
-		ok = v.scan.array(func() bool {
-			has, ok := v.value(true)
-			valued = valued || has
-			return ok
-		})
-		return valued, ok
+		return v.scan.array(func() bool { return v.value(true) })
 	default:
 		kind, raw, ok := v.scan.scalar(c)
 		if ok && kind != KindNull {
 			v.to.Value(kind, raw)
-			return true, true
 		}
-		return false, ok
+		return ok
 	}
 }
 
