@@ -13,9 +13,14 @@ import (
 )
 
 // Cases returns the number of sets of a test: TUTTI_TEST_CASES, or the given one.
-func Cases(tb testing.TB, by int) int {
+func Cases(tb testing.TB, by int) int { return number(tb, "TUTTI_TEST_CASES", by) }
+
+// Orders returns the number of orders in which a test processes them: TUTTI_TEST_ORDERS, or the given one.
+func Orders(tb testing.TB, by int) int { return number(tb, "TUTTI_TEST_ORDERS", by) }
+
+func number(tb testing.TB, variable string, by int) int {
 	tb.Helper()
-	text := os.Getenv("TUTTI_TEST_CASES")
+	text := os.Getenv(variable)
 	if text == "" {
 		return by
 	}
@@ -161,6 +166,3 @@ func kindOf(value any) string {
 		return "text"
 	}
 }
-
-// Order returns the numbers of n records in a random order.
-func Order(rng *rand.Rand, n int) []int { return rng.Perm(n) }
