@@ -39,6 +39,8 @@ type Repository struct {
 	// not find one; both are nil for repositories whose records never contain others.
 	Holders       Holders
 	RunDifference func(ctx context.Context, organization string, cause core.Cause, requestID string) error
+	// Types makes what the repository declares about the types of fields known to the index; nil for one that declares nothing.
+	Types Types
 	// Records, Batches, Pages and Runs are the repository's durable consumers.
 	Records, Batches, Pages, Runs Source
 	// NonOverlapping is true when the upstream pages by page number, so that each page begins at a multiple of its size: a
@@ -225,7 +227,7 @@ func newRepository(p *loop.Process, r Repository, deps Deps, cfg Config, log *sl
 	})
 	fetcher := fetch.New(r.Upstream, fetch.Config{
 		Repository: r.Code, Logger: log, Metrics: cfg.Metrics, Concurrency: r.Concurrency, MaxBodyAge: deps.Writer.MaxBodyAge(),
-		Holders: r.Holders,
+		Holders: r.Holders, Types: r.Types,
 	})
 	records := record.New(l, record.Config{
 		Repository: r.Repository, Logger: log, Document: r.Document, Split: r.Split, Fetcher: fetcher, Outcomes: outcomes, Index: documents,

@@ -17,6 +17,8 @@ type (
 	Upstream = fetch.Upstream
 	// Holders finds the records that contain others.
 	Holders = fetch.Holders
+	// Types makes what a repository declares about the types of fields known to the index.
+	Types = fetch.Types
 	// Source is one durable consumer.
 	Source = loop.Source
 	// DeadLetters stores dead letters.

@@ -193,6 +193,9 @@ func (w *runs) rebuildKinds(ctx context.Context, job core.Job) (core.Kinds, erro
 	if w.NewKindCounter == nil {
 		return core.OverflownKinds(), nil
 	}
+	if _, err := w.answered(ctx, job, func() error { return w.Fetcher.ReadTypes(ctx, job) }); err != nil {
+		return nil, &countError{err}
+	}
 	kinds, why, err := w.keptKinds(ctx)
 	if err != nil || why == "" {
 		return kinds, err

@@ -56,7 +56,9 @@ func (r *repository) gaveUpError(cause error) error {
 // the repository answers. waited reports whether that happened.
 func (r *repository) listOrganizations(ctx context.Context, job core.Job) (listed []string, waited bool, err error) {
 	waited, err = r.answered(ctx, job, func() (err error) {
-		listed, err = r.Fetcher.Organizations(ctx)
+		if err = r.Fetcher.ReadTypes(ctx, job); err == nil {
+			listed, err = r.Fetcher.Organizations(ctx)
+		}
 		return err
 	})
 	return listed, waited, err

@@ -68,6 +68,10 @@ func (w *pageWork) read(ctx context.Context) (*pagePass, error) {
 	if w.member != nil && w.member.group.jobEnded(ctx) { // many organizations wait for their turn
 		return pass, loop.ErrJobEnded
 	}
+	if err := w.Fetcher.ReadTypes(ctx, w.job); err != nil {
+		w.Fetcher.CountPage(0, err)
+		return pass, err
+	}
 	w.markRunning(ctx)
 	if !w.nextPublished {
 		pass.counter = w.counter(w.job)

@@ -201,7 +201,7 @@ var layers = map[string][]string{
 	"internal/tools/queuetest":  {},
 	"internal/tools/storetest":  {"internal/store"},
 	"internal/tools/kindstest":  {},
-	"internal/tools/indextest":  {"consumers/outcome", "internal/index", "internal/index/mapping", "internal/index/shared"},
+	"internal/tools/indextest":  {"consumers/outcome", "internal/filter/query", "internal/index", "internal/index/mapping", "internal/index/shared", "internal/upstream/declared"},
 	"internal/tools/searchtest": {
 		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/tools/searchtest/model",
 	},

@@ -203,5 +203,3 @@ func (w *world) wantLetters(ids ...string) {
 		w.t.Errorf("the dead letters are %v, want %v", got, ids)
 	}
 }
-
-

@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"tutti/consumers"
+	"tutti/internal/app/check"
 	"tutti/internal/config"
 	"tutti/internal/core"
 	"tutti/internal/exclusion"
 	"tutti/internal/index"
 	"tutti/internal/index/kinds"
+	"tutti/internal/index/mapping"
 	"tutti/internal/index/shared"
 	"tutti/internal/metadata"
 	"tutti/internal/queue"
@@ -31,7 +33,7 @@ func (x *indexer) client(rc config.Repository) (upstream.Reader, error) {
 	if rc.Type == core.TypeLocal {
 		return local.New(x.builtIn.metadata, local.Config{
 			States: rc.Own().(*song.Settings).States, Repository: rc.Code, Metrics: x.metrics.upstream,
-			MaxRecordBytes: x.cfg.Index.MaxRecordBytes + metadata.MaxOwnBytes,
+			MaxRecordBytes: x.cfg.Index.MaxRecordBytes + metadata.MaxOwnBytes, Types: x.builtIn.store,
 		})
 	}
 	cfg := rc.Client()
@@ -94,6 +96,11 @@ func (x *indexer) consumed(ctx context.Context, rc config.Repository, repo core.
 		_, err := x.ingest.Run(ctx, core.ScopeRepository, rc.Code, "", core.RunFlags{}, core.CauseReconcile, "")
 		return err
 	}
+	types := func() *mapping.Types { return nil }
+	if declared := x.declared.of(rc, client); declared != nil {
+		w.Types, types = declared, declared.types.Load
+	}
+	x.rebuilds[rc.Code].Use(types, check.Limits(x.cfg.Index))
 	if holders, ok := client.(consumers.Holders); ok {
 		w.Holders = holders
 		w.RunDifference = func(ctx context.Context, organization string, cause core.Cause, requestID string) error {
@@ -220,6 +227,7 @@ func (p probe) Identity(ctx context.Context) (string, error) {
 }
 
 func (x *indexer) startConsumers(ctx context.Context) error {
+	x.declared.index, x.declared.log = x.index, x.log
 	work := make([]consumers.Repository, 0, len(x.cfg.Repositories))
 	codes := make([]string, 0, len(x.cfg.Repositories))
 	for _, rc := range x.cfg.Repositories {

@@ -13,24 +13,21 @@ import (
 // Counts returns the kinds of all records of a repository; core.OverflownKinds if they are not known.
 type Counts = func(ctx context.Context) (core.Kinds, error)
 
-// decide returns the types that the values of the records decide for an index of spec.
-func (r *Rebuild) decide(ctx context.Context, spec index.Spec, counts Counts) (*mapping.Types, error) {
+// decide sets what the values of the records decide for an index of spec.
+func (r *Rebuild) decide(ctx context.Context, spec *index.Spec, counts Counts) error {
 	fields, err := spec.Fields()
 	if core.CodeOf(err) == core.CodeUnsupported { // only the engine knows the fields of the mapping file
-		return nil, nil
+		return nil
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	given := kinds.Given{Fields: fields}
-	if r.declared != nil {
-		given.Declared = r.declared(ctx)
-	}
 	raw, err := r.index.Mapping(ctx, r.spec.Alias)
 	switch {
 	case errors.Is(err, core.ErrIndexMissing): // which Begin reports where it matters
 	case core.Retryable(err):
-		return nil, err
+		return err
 	case err == nil:
 		if given.Live, _, err = mapping.ParseForeign(raw); err != nil {
 			given.Live = nil
@@ -38,7 +35,18 @@ func (r *Rebuild) decide(ctx context.Context, spec index.Spec, counts Counts) (*
 	}
 	counted, err := counts(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return kinds.Decide(counted, given), nil
+	given.Declared = r.declared() // which is read before the values are counted
+	spec.Kinds = kinds.Decide(counted, given)
+	lists := kinds.Lists(spec.Kinds)
+	if lists == nil {
+		return nil
+	}
+	whole, err := mapping.Merge(fields, lists)
+	if err != nil || r.limits.With(spec.Mapping).Exceeded(whole) != "" { // documents add them, up to the limit
+		return nil
+	}
+	spec.Known, err = mapping.Merge(spec.Known, lists)
+	return err
 }

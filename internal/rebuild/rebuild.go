@@ -82,19 +82,24 @@ type Rebuild struct {
 	identityCell string
 	// mapping returns the content of the mapping file, nil for none.
 	mapping func() (json.RawMessage, error)
-	// declared returns the types that the repository declares; nil for none.
-	declared func(ctx context.Context) *mapping.Types
+	// declared returns the types that the repository declares, limits bound what an index is made with.
+	declared func() *mapping.Types
+	limits   mapping.Limits
 }
 
 // New returns the Rebuild of the index of spec. identityCell names the cell with the identity of the index that was last prepared, which
-// Finish sets. mapping replaces the Mapping of spec: a rebuild uses the mapping file as it is then.
-func New(x index.Index, cells Cells, spec index.Spec, identityCell string, mapping func() (json.RawMessage, error)) *Rebuild {
-	return &Rebuild{index: x, cells: cells, spec: spec, identityCell: identityCell, mapping: mapping}
+// Finish sets. file replaces the Mapping of spec: a rebuild uses the mapping file as it is then.
+func New(x index.Index, cells Cells, spec index.Spec, identityCell string, file func() (json.RawMessage, error)) *Rebuild {
+	return &Rebuild{
+		index: x, cells: cells, spec: spec, identityCell: identityCell, mapping: file,
+		declared: func() *mapping.Types { return nil }, limits: mapping.DefaultLimits(),
+	}
 }
 
-// UseDeclared sets what returns the types that the repository declares. It must be called before the first rebuild.
-func (r *Rebuild) UseDeclared(declared func(ctx context.Context) *mapping.Types) {
-	r.declared = declared
+// Use sets what returns the types that the repository declares, none by default, and the limits of an index, by default those of
+// mapping.DefaultLimits. It must be called before the first rebuild.
+func (r *Rebuild) Use(declared func() *mapping.Types, limits mapping.Limits) {
+	r.declared, r.limits = declared, limits
 }
 
 // target returns the spec of the index to be filled.
@@ -105,12 +110,10 @@ func (r *Rebuild) target(ctx context.Context, counts Counts) (index.Spec, error)
 		return spec, err
 	}
 	if counts != nil {
-		if spec.Kinds, err = r.decide(ctx, spec, counts); err != nil {
-			return spec, err
-		}
+		err = r.decide(ctx, &spec, counts)
 	}
 	spec.Alias, spec.Replaces, spec.Identity = core.NextAlias(r.spec.Alias), r.spec.Alias, ""
-	return spec, nil
+	return spec, err
 }
 
 // Begin creates the index to be filled by a job, and makes writes of all processes go to it too. Doing so again has no effect, also in

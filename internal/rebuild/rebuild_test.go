@@ -204,7 +204,7 @@ func TestMappingFile(t *testing.T) {
 	w.ok(w.r.Begin(t.Context(), "job", nil))
 	w.mappingErr = core.NewError(core.CodeInvalid, "m.json is not JSON")
 	w.ok(w.r.Finish(t.Context(), "job"))
-	if raw, err := w.x.Mapping(t.Context(), alias); err != nil || string(raw) != `{"dynamic":"strict","properties":{"n":{"type":"long"}}}` {
+	if raw, err := w.x.Mapping(t.Context(), alias); err != nil || string(raw) != `{"_meta":{"tutti":{"types":"declared"}},"dynamic":"strict","properties":{"n":{"type":"long"}}}` {
 		t.Errorf("the mapping is %s, %v", raw, err)
 	}
 }

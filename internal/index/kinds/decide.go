@@ -96,3 +96,29 @@ func typeOf(path string, p core.PathKinds) mapping.Type {
 		return mapping.Date
 	}
 }
+
+// Lists returns the fields of the lists of objects of types, with the objects above them, nil for none. An index is made with them: otherwise
+// the first elements without a value would not be found as elements.
+func Lists(types *mapping.Types) *mapping.Field {
+	root := &mapping.Field{Type: mapping.Object}
+	for path, d := range types.All() {
+		if d.Type != mapping.Nested {
+			continue
+		}
+		at := root
+		for name := range strings.SplitSeq(path, ".") {
+			if at.Properties == nil {
+				at.Properties = map[string]*mapping.Field{}
+			}
+			if at.Properties[name] == nil {
+				at.Properties[name] = &mapping.Field{Type: mapping.Object}
+			}
+			at = at.Properties[name]
+		}
+		at.Type = mapping.Nested
+	}
+	if root.Empty() {
+		return nil
+	}
+	return root
+}

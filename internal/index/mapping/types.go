@@ -136,6 +136,44 @@ func (t *Types) Or(other *Types) *Types {
 	return both
 }
 
+// Below returns t with all paths below another one, "" for t itself.
+func (t *Types) Below(above string) *Types {
+	if above == "" || t.Len() == 0 {
+		return t
+	}
+	below := &Types{paths: make(map[string]Decided, len(t.paths))}
+	for path, d := range t.paths {
+		below.paths[above+"."+path] = d
+	}
+	return below
+}
+
+// Without returns t without the paths of the fields that tree has and of those below its values and free-form objects.
+func (t *Types) Without(tree *Field) *Types {
+	var b TypesBuilder
+	for path, d := range t.All() {
+		if !tree.fixes(path) {
+			b.set(path, d)
+		}
+	}
+	return b.Types()
+}
+
+// fixes reports whether a tree has a field with values at a path, or above it.
+func (f *Field) fixes(path string) bool {
+	for path != "" {
+		name, rest, _ := strings.Cut(path, ".")
+		if f = f.Properties[name]; f == nil {
+			return false
+		}
+		if !f.Container() || f.Disabled() {
+			return true
+		}
+		path = rest
+	}
+	return true
+}
+
 // TypesBuilder collects Types. The zero value is ready.
 type TypesBuilder struct{ paths map[string]Decided }
 

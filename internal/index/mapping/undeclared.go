@@ -3,6 +3,7 @@ package mapping
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
@@ -20,8 +21,13 @@ func (f *Field) UsesDeclared() bool {
 	return gjson.GetBytes(f.Params["_meta"], metaTypes).String() == typesDeclared
 }
 
-// RecordDeclared records in the parameters of a mapping's root what UsesDeclared reports. meta is the _meta before, nil for none.
-func (f *Field) RecordDeclared(meta json.RawMessage) { f.recordMeta(meta, metaTypes, typesDeclared) }
+// RecordDeclared records in the parameters of a mapping's root what UsesDeclared reports, unless another rule is recorded there. meta is
+// the _meta before, nil for none.
+func (f *Field) RecordDeclared(meta json.RawMessage) {
+	if !gjson.GetBytes(meta, metaTypes).Exists() {
+		f.recordMeta(meta, metaTypes, typesDeclared)
+	}
+}
 
 // metaKind is the member of the meta of an undeclared field with the JSON kind of its values.
 const metaKind = "tutti_kind"
@@ -72,6 +78,27 @@ const maxExact = 1 << 53
 
 // inexactReason is a part of the reason of a whole number that a double may not have.
 const inexactReason = "is a whole number beyond 2^53 in a field that nothing declares as integer"
+
+// Inexact reports whether an error of a Checker is about a whole number that its field may change.
+func Inexact(err error) bool { return err != nil && strings.Contains(err.Error(), inexactReason) }
+
+// MayBeInexact reports whether a document has as many digits in a row as a whole number that a double may change.
+func MayBeInexact(doc []byte) bool {
+	const run = len("9007199254740993")
+	for i := run - 1; i < len(doc); i += run {
+		if doc[i]-'0' > 9 {
+			continue
+		}
+		begin := i
+		for begin > 0 && doc[begin-1]-'0' <= 9 {
+			begin--
+		}
+		if i = digits(doc, i); i-begin >= run {
+			return true
+		}
+	}
+	return false
+}
 
 // inexact reports whether text is a whole number, without fraction and exponent, beyond those of which a double has every one.
 func inexact(text []byte) bool {

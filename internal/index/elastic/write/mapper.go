@@ -227,7 +227,9 @@ func (m *mapper) addOneByOne(ctx context.Context, st *metadata.Alias, alias stri
 
 // rejection returns the result of a document that no mapping can accept.
 func rejection(err error) *core.Result {
-	result := &core.Result{Outcome: core.OutcomeRejected, Type: mapping.TypeParsing, Reason: transport.TruncateReason(err.Error())}
+	result := &core.Result{
+		Outcome: core.OutcomeRejected, Type: mapping.TypeParsing, Reason: transport.TruncateReason(err.Error()), Hint: mapping.RejectionHint(err.Error()),
+	}
 	if parsing, ok := errors.AsType[*mapping.ParsingError](err); ok {
 		result.Type = parsing.Type
 	}
