@@ -3,15 +3,14 @@ package app
 import (
 	"context"
 	"log/slog"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"tutti/internal/app/check"
 	"tutti/internal/cache"
 	"tutti/internal/config"
 	"tutti/internal/core"
-	"tutti/internal/index"
 	"tutti/internal/index/mapping"
 	"tutti/internal/upstream"
 )
@@ -77,7 +76,7 @@ func (d *declaration) Read(ctx context.Context, jobID string, queuedAt time.Time
 	if none != "" && !d.read {
 		d.of.log.Info("the repository declares no types: the values of fields decide", "repository", d.rc.Code, "reason", none)
 	}
-	types = documentTypes(types, d.rc)
+	types = check.DocumentTypes(types, d.rc)
 	d.types.Store(types)
 	d.of.declare(d.rc.IndexName)
 	d.read, d.began, d.revision = true, began, revision
@@ -117,22 +116,17 @@ func (d *declarations) declare(alias string) {
 	d.index.Declare(core.NextAlias(alias), types)
 }
 
-// documentTypes returns the types that a repository declares, by the paths of its documents. Fields that tutti's own mapping or the mapping
-// file has keep the types that they have there.
-func documentTypes(types *mapping.Types, rc config.Repository) *mapping.Types {
-	raw, err := rc.ReadMapping()
-	if err != nil {
-		raw = rc.Mapping
+// typesOf returns what a repository declares about its documents, as far as it was read.
+func (d *declarations) typesOf(code string) *mapping.Types {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, one := range d.all {
+		if one.rc.Code == code {
+			return one.types.Load()
+		}
 	}
-	known, err := index.Spec{Mapping: raw, Known: rc.Kind().Known(), NewFields: rc.NewFields}.Fields()
-	if err != nil { // of the mapping file, which pauses the repository or is the engine's alone to judge
-		known = rc.Kind().Known()
-	}
-	return types.Below(rc.Kind().Above).Without(known)
+	return nil
 }
-
-// maxDiffering is the number of paths with several declarations that a reason names.
-const maxDiffering = 3
 
 // reasons returns a reason of Health for each repository that declares a path with several types.
 func (d *declarations) reasons() []string {
@@ -140,14 +134,9 @@ func (d *declarations) reasons() []string {
 	defer d.mu.Unlock()
 	var reasons []string
 	for _, one := range d.all {
-		if differing := one.types.Load().Differing(); len(differing) > 0 {
-			reasons = append(reasons, "repository "+one.rc.Code+" declares "+differingText(differing))
+		if text := check.Differing(one.types.Load()); text != "" {
+			reasons = append(reasons, "repository "+one.rc.Code+" "+text)
 		}
 	}
 	return reasons
-}
-
-// differingText names paths with several declarations.
-func differingText(differing []string) string {
-	return "several types for " + strings.Join(differing[:min(len(differing), maxDiffering)], "; ")
 }

@@ -23,6 +23,8 @@ type Spec struct {
 	// Known has the initial fields of tutti's own mapping (mapping.Song, mapping.Repositories). An existing alias keeps the types
 	// of its fields; missing fields are added. Nil for none.
 	Known *mapping.Field
+	// Types are the types that the repository declares for other fields. Only Compare uses them; see Declare for Writes.
+	Types *mapping.Types
 	// Identity is what Identity returned when the alias was last prepared, "" for never. While that index exists without its alias,
 	// Ensure does not create another one and returns CodeIndexBlocked.
 	Identity string

@@ -185,6 +185,7 @@ func (x *admin) Compare(_ context.Context, spec index.Spec) (index.Comparison, e
 	c.Kind, c.Indices = index.NameAlias, []string{a.name}
 	if refused == nil {
 		c.Fields = spec.Differences(wanted, a.tree.Load())
+		c.Retyped = spec.Types.Retyped(wanted, a.tree.Load())
 	}
 	return c, nil
 }

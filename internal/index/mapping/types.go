@@ -174,6 +174,28 @@ func (f *Field) fixes(path string) bool {
 	return true
 }
 
+// Retyped returns the fields with values of an index whose types another index, made now with the fields of wanted, would have otherwise
+// for the same documents: by what t decides, and where the form of a value decided. A date stays one as long as all its values are dates.
+func (t *Types) Retyped(wanted, live *Field) []Difference {
+	var found []Difference
+	for path, f := range live.All() {
+		d, decided := t.Lookup(path)
+		to := d.Type
+		switch {
+		case f.Container() || f.Type == Flattened || wanted.fixes(path) || strings.HasPrefix(path, Shared+"."):
+			continue
+		case f.Type == Date && to != Date:
+			continue
+		case !decided && f.Type == Long && !live.UsesDeclared() && wanted.UsesDeclared():
+			to = Double
+		}
+		if to != "" && to != f.Type {
+			found = append(found, Difference{Field: path, Wanted: string(to), Live: string(f.Type), Change: ChangeRebuild})
+		}
+	}
+	return found
+}
+
 // TypesBuilder collects Types. The zero value is ready.
 type TypesBuilder struct{ paths map[string]Decided }
 
