@@ -110,6 +110,7 @@ func TestKindsOfPages(t *testing.T) {
 	run.EndPage(0, core.Totals{}, page(1000)) // redelivered
 	want(&run, 1)
 	run.EndPage(1, core.Totals{}, page(20))
+	run.EndPage(2, core.Totals{}, nil) // which has no rows any more
 	want(&run, 21)
 	run.Reread()
 	run.EndPage(0, core.Totals{}, page(2))
