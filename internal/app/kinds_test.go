@@ -14,6 +14,7 @@ import (
 	"tutti/internal/core"
 	"tutti/internal/index/mapping"
 	"tutti/internal/tools/kindstest"
+	"tutti/internal/tools/testkit"
 )
 
 // kindRecord is a record with one value.
@@ -210,5 +211,29 @@ func (w *world) wantLetters(ids ...string) {
 	w.t.Helper()
 	if got := slices.Sorted(maps.Keys(w.deadLettersByRecord())); !slices.Equal(got, ids) {
 		w.t.Errorf("the dead letters are %v, want %v", got, ids)
+	}
+}
+
+// TestSharedIndexDecidesNothing: an index that two repositories share is not rebuilt, so that their runs decide nothing: a value of another
+// kind that the field takes stays, and one that it does not take is a dead letter of its own repository.
+func TestSharedIndexDecidesNothing(t *testing.T) {
+	t.Parallel()
+	p := startSharing(t, "")
+	for i, value := range []string{`"x"`, `1`, `{"a":1}`} {
+		if err := []*testkit.SongServer{p.song, p.other}[i%2].Put("S1", fmt.Appendf(nil, `{"analysisId":"r%d","studyId":"S1","analysisState":"PUBLISHED","experiment":{"v":%s}}`, i, value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, repository := range []string{code, otherCode, code, otherCode} {
+		p.awaitJob(p.mustRequest("POST", "/index/repository/"+repository, 202).get("jobId").String())
+	}
+	p.mustRequest("POST", "/index/repository/"+code+"?rebuild=true", 409)
+	raw, err := p.app.Index().Mapping(t.Context(), p.alias)
+	if got := mapping.RecordedKinds(raw); err != nil || got != nil {
+		t.Errorf("%v are decided, %v", got, err)
+	}
+	letters := p.deadLetters("")
+	if len(letters) != 1 || letters[0].Get("recordId").String() != "r2" || letters[0].Get("repository").String() != code {
+		t.Errorf("the dead letters are %v", letters)
 	}
 }
