@@ -218,3 +218,26 @@ func TestRebuildReadsOnceMore(t *testing.T) {
 		})
 	}
 }
+
+// TestRebuildReadsOnceMoreOverCrashes: a process that ends while it reads the records before a rebuild, or later, changes nothing of what is
+// counted.
+func TestRebuildReadsOnceMoreOverCrashes(t *testing.T) {
+	for _, steps := range []int64{5, 10, 15, 20, 30, 40, 60, 90} {
+		t.Run(fmt.Sprint(steps), func(t *testing.T) {
+			in(t, func(t *testing.T, w *world) {
+				w.pageSize, w.broker.ackWait = 7, 3*time.Second
+				w.upstream.fill("A", 40)
+				w.counting(core.MaxKindsBytes)
+				w.engine.next = newEngine()
+				finished, begun := false, core.Kinds(nil)
+				w.rebuild = countedRebuild{filledRebuild{finished: &finished, check: func() {}}, &begun}
+				w.boot(steps)
+				id := w.publish(core.Request{Scope: core.ScopeRepository, Rebuild: true}).JobID
+				w.boot(-1)
+				w.ended(w.job(id), core.JobSucceeded, "")
+				w.wantCounted(begun, 40)
+				w.wantCounted(w.keptKinds(), 40)
+			})
+		})
+	}
+}
