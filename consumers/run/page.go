@@ -209,6 +209,6 @@ func (p *pages) report(w *pageWork, run *core.OrganizationRun, failure *pageErro
 	if len(w.notValid) > 0 {
 		run.Invalid = true
 	}
-	run.EndPage(w.page.Number, w.totals)
+	run.EndPage(w.page.Number, w.totals, w.kinds)
 	return true
 }

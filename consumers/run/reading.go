@@ -31,6 +31,7 @@ type pagePass struct {
 	fresh       map[uint64]struct{} // those of hashes that the chain did not read before, and that are not counted yet
 	overlapRows int                 // rows that the page before also read
 	comparison  pageComparison      // of a job that compares
+	counter     KindCounter         // of the kinds of its records, nil if they are not counted
 	ticket      *bulk.Ticket
 	info        core.PageInfo
 	joined      bool
@@ -68,7 +69,14 @@ func (w *pageWork) read(ctx context.Context) (*pagePass, error) {
 	if w.member != nil && w.member.group.jobEnded(ctx) { // many organizations wait for their turn
 		return pass, loop.ErrJobEnded
 	}
+	if err := w.Fetcher.ReadTypes(ctx, w.job); err != nil {
+		w.Fetcher.CountPage(0, err)
+		return pass, err
+	}
 	w.markRunning(ctx)
+	if !w.nextPublished {
+		pass.counter = w.counter(w.job)
+	}
 	w.invalid, w.withoutDocuments = w.invalid[:0], 0
 	pass.sent = time.Now()
 	pass.info, err = w.Fetcher.Page(ctx, w.req.Organization, w.page.Offset, w.page.Limit, func(rec core.Record) error {
@@ -132,11 +140,18 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 		return w.setAside(ctx, rec, hash, core.ReasonTooLarge, w.Outcomes.TooLargeHint())
 	}
 	pass.noteOverdue(rec.ID, w.Writer.MaxBodyAge())
+	counts := pass.counter != nil && rec.Excluded == nil && !known
+	if counts {
+		pass.counter.Record()
+	}
 	if w.Split != nil {
-		return w.addDocuments(ctx, pass, rec, hash)
+		return w.addDocuments(ctx, pass, rec, hash, counts)
 	}
 	if rec.Excluded == nil {
 		w.scratch = w.Document(w.scratch[:0], rec)
+		if counts {
+			pass.counter.Add(w.scratch)
+		}
 		if w.compares(w.job) {
 			return w.compareRow(ctx, pass, rec.ID, w.scratch)
 		}
@@ -149,13 +164,16 @@ func (w *pageWork) addRow(ctx context.Context, pass *pagePass, rec core.Record) 
 	return err
 }
 
-// addDocuments adds the documents of a record to the ticket, then its marker (outcome.MarkerID). The sweep finds the documents of an
+// addDocuments adds the documents of a record, which are counted if counts is set, to the ticket, then its marker (outcome.MarkerID). The sweep finds the documents of an
 // excluded record that cannot be split.
-func (w *pageWork) addDocuments(ctx context.Context, pass *pagePass, rec core.Record, hash uint64) error {
+func (w *pageWork) addDocuments(ctx context.Context, pass *pagePass, rec core.Record, hash uint64, counts bool) error {
 	before := len(pass.documents)
 	var addErr error
 	err := w.Split(rec, func(id string, document []byte) error {
 		pass.documents = append(pass.documents, id)
+		if counts {
+			pass.counter.Add(document)
+		}
 		addErr = w.add(ctx, pass, rec, core.Write{Op: core.OpIndex, ID: id, Document: document})
 		return addErr
 	})

@@ -97,7 +97,7 @@ func (b *builtIn) documentCheck(rc config.Repository) (func(ctx context.Context,
 
 // documentFault returns why no index with the fields known and these limits takes a document, "" if one may.
 func documentFault(known *mapping.Field, limits mapping.Limits, document []byte) string {
-	grown, added, err := mapping.Grow(known, document)
+	grown, added, err := mapping.Grow(known, nil, document)
 	if err != nil {
 		return withHint(err.Error())
 	}

@@ -77,7 +77,7 @@ var layers = map[string][]string{
 	"internal/span":      {"internal/core"},
 	"internal/tlsconfig": {"internal/core"},
 	"internal/budget":    {},
-	"internal/rebuild":   {"internal/index"},
+	"internal/rebuild":   {"internal/index", "internal/index/kinds", "internal/index/mapping"},
 	"internal/trace":     {},
 	"internal/overview":  {},
 	"internal/disk":      {},
@@ -113,6 +113,7 @@ var layers = map[string][]string{
 	"internal/filter/query":           {"internal/filter/sqon", "internal/index/mapping"},
 	"internal/index":                  {"internal/filter/query", "internal/index/mapping", "internal/index/mappingfile"},
 	"internal/index/mapping":          {},
+	"internal/index/kinds":            {"internal/index/mapping"},
 	"internal/index/mappingfile":      {"internal/index/mapping"},
 	"internal/index/lastwrite":        {"internal/index"},
 	"internal/index/elastic": {
@@ -201,7 +202,8 @@ var layers = map[string][]string{
 	"internal/tools/crosscheck": {},
 	"internal/tools/queuetest":  {},
 	"internal/tools/storetest":  {"internal/store"},
-	"internal/tools/indextest":  {"consumers/outcome", "internal/index", "internal/index/mapping", "internal/index/shared"},
+	"internal/tools/kindstest":  {},
+	"internal/tools/indextest":  {"consumers/outcome", "internal/filter/query", "internal/index", "internal/index/mapping", "internal/index/shared", "internal/upstream/declared"},
 	"internal/tools/searchtest": {
 		"internal/filter/query", "internal/filter/sqon", "internal/index", "internal/index/mapping", "internal/tools/searchtest/model",
 	},

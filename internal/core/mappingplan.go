@@ -21,6 +21,8 @@ type MappingPlan struct {
 	Fields     []PlannedField   `json:"fields"`
 	Settings   []PlannedSetting `json:"settings,omitempty"`
 	Difference bool             `json:"difference"`
+	// Retyped are fields that documents have added, whose types a rebuild changes. Nothing needs to be done about them.
+	Retyped []PlannedField `json:"retyped,omitempty"`
 	// Refused is why the engine refuses the mapping of the configuration, "" if it does not. Untried is set if only the creation of an index
 	// will tell.
 	Refused string `json:"refused,omitempty"`

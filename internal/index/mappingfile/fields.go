@@ -36,6 +36,7 @@ func (f File) Fields(own *mapping.Field, newFields string) (*mapping.Field, erro
 	if newFields != "" && newFields != mapping.NewFieldsAdd {
 		root.RecordNewFields(root.Params["_meta"], newFields)
 	}
+	root.RecordDeclared(root.Params["_meta"])
 	return root, nil
 }
 
@@ -123,6 +124,12 @@ func (f File) Update(live *mapping.Field, newFields string) *mapping.Field {
 	}
 	if record != recorded && (record != mapping.NewFieldsAdd || recorded != "") || given && record != "" {
 		update.RecordNewFields(meta, record)
+	}
+	if changed, writes := update.Params["_meta"]; writes && live.UsesDeclared() {
+		update.RecordDeclared(changed)
+	}
+	if _, writes := update.Params["_meta"]; writes {
+		update.KeepKinds(live)
 	}
 	if (update.Dynamic == "" || update.Dynamic == live.Dynamic) && len(update.Params) == 0 && update.Empty() {
 		return nil
