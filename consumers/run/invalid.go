@@ -69,6 +69,13 @@ func (w *pageWork) storeNotValid(ctx context.Context) error {
 	})
 }
 
+// reportInvalid records that the page showed records as not to be indexed.
+func (w *pageWork) reportInvalid(run *core.OrganizationRun) {
+	if len(w.notValid) > 0 {
+		run.Invalid = true
+	}
+}
+
 // noteHeld stores what the group would have stored of a page, once its organization leaves the group.
 func (w *pageWork) noteHeld(ctx context.Context) error {
 	if err := w.notePage(ctx, w.hashes); err != nil || len(w.notValid) == 0 {

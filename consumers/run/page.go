@@ -206,9 +206,7 @@ func (p *pages) report(w *pageWork, run *core.OrganizationRun, failure *pageErro
 	if len(w.late) > 0 {
 		run.NoteLate(w.page.Number, w.page.Epoch)
 	}
-	if len(w.notValid) > 0 {
-		run.Invalid = true
-	}
+	w.reportInvalid(run)
 	run.EndPage(w.page.Number, w.totals, w.kinds)
 	return true
 }
