@@ -120,5 +120,7 @@ func TestRetryAllTwoConfigurations(t *testing.T) {
 		one.awaitDeadLetters("", 0)
 	}
 	one.awaitConverged(wait)
-	two.eventually(wait, func() (bool, string) { return len(two.engine.documents(two)) == 5, "the other repository's records are not all indexed" })
+	two.eventually(wait, func() (bool, string) {
+		return len(two.engine.documents(two)) == 5, "the other repository's records are not all indexed"
+	})
 }

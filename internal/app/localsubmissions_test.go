@@ -101,8 +101,6 @@ func (b *builtIn) generateSubmissions(newFields string, cases int) {
 			reason = "limit"
 		case newFields == "reject" && strings.Contains(letter.Hint, "newFields is reject"):
 			reason = "new field"
-		case b.engine.openSearch() && strings.Contains(letter.Hint, "a value in the free-form object"):
-			reason = "value" // which ignore_above does not spare there
 		default:
 			reason = ""
 		}

@@ -107,10 +107,6 @@ func goneStep(t core.RecordTrace) string {
 			reason = "the record " + t.Upstream.Reason
 			break
 		}
-		if t.Upstream.State == "" {
-			reason = "the record is not valid upstream, or not of an entity that is indexed"
-			break
-		}
 		reason = "the record is " + t.Upstream.State + " upstream; only " + strings.Join(t.Upstream.IndexedStates, ", ") + " records are indexed"
 	case core.TraceOther:
 		reason = "the repository has the record under another organization; ask for it there"

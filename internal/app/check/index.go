@@ -44,6 +44,7 @@ func indexProbe(cfg config.Config) probe {
 				found = append(found, e.unindexed(ctx, r)...)
 			}
 			found = append(found, mappingFindings(cfg, r, engineRefusal(ctx, cfg.Index), e.privileges.Template)...)
+			found = append(found, rebuildFindings(ctx, cfg.Index, r)...)
 		}
 		return found
 	}

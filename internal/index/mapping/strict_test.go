@@ -58,8 +58,14 @@ func TestCheckAllTerms(t *testing.T) {
 		name, value  int
 		fits, always bool
 	}{
-		{1, 32_760, true, true}, {1, 32_762, false, true}, {1, 40_000, false, true}, {27_761, 5_000, true, true}, {27_762, 5_000, false, true},
-		{27_765, 5_000, false, true}, {27_766, 5_000, false, false}, {40_000, 2, false, false},
+		{1, 32_760, true, true},
+		{1, 32_762, false, true},
+		{1, 40_000, false, true},
+		{27_761, 5_000, true, true},
+		{27_762, 5_000, false, true},
+		{27_765, 5_000, false, true},
+		{27_766, 5_000, false, false},
+		{40_000, 2, false, false},
 	} {
 		for all, fits := range map[bool]bool{true: c.fits, false: c.always} {
 			checker := mapping.Checker{AllTerms: all}

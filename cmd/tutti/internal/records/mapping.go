@@ -133,10 +133,14 @@ func printMappingPlan(out io.Writer, p core.MappingPlan) error {
 	for _, s := range p.Settings {
 		settings.Row(s.Setting, s.Wanted, s.Live, core.PlanRebuild)
 	}
+	limits := display.NewTable("LIMIT", "CONFIGURATION", "INDEX", "CHANGE")
+	for _, l := range p.Limits {
+		limits.Row(l.Setting, l.Wanted, l.Live, "by the next rebuild")
+	}
 	for _, part := range []struct {
 		rows  int
 		table *display.Table
-	}{{len(p.Fields), fields}, {len(p.Settings), settings}} {
+	}{{len(p.Fields), fields}, {len(p.Settings), settings}, {len(p.Limits), limits}} {
 		if part.rows == 0 {
 			continue
 		}
