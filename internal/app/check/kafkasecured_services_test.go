@@ -329,6 +329,10 @@ func TestSecuredKafka(t *testing.T) {
 		if _, err := n.admin.CreateTopic(t.Context(), 1, 1, nil, name); err != nil {
 			t.Fatal(err)
 		}
+		eventually(t, func() string { return "the broker knows the topic " + name }, func() bool {
+			found, err := n.admin.ListTopics(t.Context(), name)
+			return err == nil && found[name].Err == nil && len(found[name].Partitions) == 1
+		})
 		return name
 	}
 	of := func(t *testing.T, yaml, topic string) *use {
@@ -344,6 +348,14 @@ func TestSecuredKafka(t *testing.T) {
 		login   = ", sasl: {mechanism: %s, username: alice, passwordFile: '$FILES/%s'}"
 		tokens  = ", sasl: {mechanism: OAUTHBEARER, oauth: {tokenUrl: '$TOKENS%s', clientId: alice, clientSecretFile: '$FILES/%s', caFile: '$FILES/%s'}}"
 	)
+	// A broker applies a rule some time after it has answered that the rule exists.
+	for _, yaml := range []string{"brokers: ['$SSL'], " + trusted + pair, "brokers: ['$SASL'], " + trusted + fmt.Sprintf(login, "PLAIN", "alice")} {
+		u := of(t, yaml, topic(t, "allowed"))
+		eventually(t, func() string { return "the rules hold" }, func() bool {
+			found := u.report(t)
+			return len(found) == 1 && strings.HasPrefix(found[0], "ok: ")
+		})
+	}
 	secrets := []string{"alice-secret", "wrong-secret-7391", "eyJ"}
 	silent := func(t *testing.T, u *use, texts ...string) {
 		t.Helper()
