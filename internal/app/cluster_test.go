@@ -70,12 +70,12 @@ func TestStartTimeout(t *testing.T) {
 	t.Parallel()
 	recovering, tries := recoveringPostgres(t)
 	for name, tt := range map[string]struct{ server, want string }{
-		"queue":             {`queue: {url: "nats://127.0.0.1:1"}`, "opening the queue: connecting to the queue: no server answers; gave up after 500ms"},
-		"store":             {`store: {url: "postgres://u@127.0.0.1:1/d?sslmode=disable"}`, "opening the store: the store is not available; gave up after 500ms"},
-		"store that starts": {`store: {url: "postgres://u@` + recovering + `/d?sslmode=disable"}`, "opening the store: PostgreSQL is starting, stopping or recovering; gave up after 500ms"},
+		"queue":             {`queue: {url: "nats://127.0.0.1:1"}`, "opening the queue: connecting to the queue: no server answers; gave up after 1s"},
+		"store":             {`store: {url: "postgres://u@127.0.0.1:1/d?sslmode=disable"}`, "opening the store: the store is not available; gave up after 1s"},
+		"store that starts": {`store: {url: "postgres://u@` + recovering + `/d?sslmode=disable"}`, "opening the store: PostgreSQL is starting, stopping or recovering; gave up after 1s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg, err := config.Parse([]byte("server: {listen: '127.0.0.1:0', startTimeout: 500ms}\n"+tt.server+"\ndataDir: "+t.TempDir()), nil)
+			cfg, err := config.Parse([]byte("server: {listen: '127.0.0.1:0', startTimeout: 1s}\n"+tt.server+"\ndataDir: "+t.TempDir()), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

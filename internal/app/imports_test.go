@@ -117,7 +117,7 @@ var layers = map[string][]string{
 	"internal/index/mappingfile":      {"internal/index/mapping"},
 	"internal/index/lastwrite":        {"internal/index"},
 	"internal/index/elastic": {
-		"internal/index", "internal/index/mapping", "internal/index/elastic/admin", "internal/index/elastic/metadata", "internal/index/elastic/read",
+		"internal/index", "internal/index/mapping", "internal/index/elastic/admin", "internal/index/elastic/flavour", "internal/index/elastic/metadata", "internal/index/elastic/read",
 		"internal/index/elastic/search", "internal/index/elastic/transport", "internal/index/elastic/write",
 	},
 	"internal/index/elastic/admin": {

@@ -156,8 +156,8 @@ func (s *storage) openStore(ctx context.Context) error {
 			}
 		}
 		var last error
-		if db, release, last = openDatabase(starting, s.cfg, s.log, s.metrics.store); last == nil || starting.Err() == nil {
-			err = last // of an attempt that the end of the wait cut short, the error before says more
+		if db, release, last = openDatabase(starting, s.cfg, s.log, s.metrics.store); !errors.Is(last, context.DeadlineExceeded) {
+			err = last // else the end of the wait may have cut the attempt short, and the error before says more
 		}
 	}
 	if err != nil {
