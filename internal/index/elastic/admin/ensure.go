@@ -281,11 +281,16 @@ func (a *Admin) update(ctx context.Context, spec index.Spec) error {
 	}
 }
 
+// typeMapper is the type of the refusal to change a parameter of an object, such as enabled, which Elasticsearch 8 sends with status 500.
+const typeMapper = "mapper_exception"
+
 // putMapping puts the part of spec's mapping file that an existing index takes, which must not contradict that index.
 func (a *Admin) putMapping(ctx context.Context, st *metadata.Alias, spec index.Spec, file mappingfile.File, body json.RawMessage) error {
 	st.Tree.Store(nil)
 	err := a.meta.PutMapping(ctx, spec.Alias, body)
-	if failure := transport.ErrorOf(err); failure == nil || failure.Status != http.StatusBadRequest {
+	failure := transport.ErrorOf(err)
+	refused := failure != nil && failure.Status == http.StatusBadRequest || transport.TypeOf(err) == typeMapper
+	if !refused {
 		return err
 	}
 	text := a.contradiction(ctx, spec, file)
